@@ -1,0 +1,21 @@
+"""Every test runs with strict promotion rules, on several fake CPU devices, in a fresh cache."""
+
+import jax
+import pytest
+
+jax.config.update("jax_num_cpu_devices", 4)
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+@pytest.fixture
+def x64():
+    """Float64 for the length of one test, as the library scopes it."""
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.fixture
+def key():
+    """A typed PRNG key; split it, never reuse it."""
+    return jax.random.key(0)
