@@ -1,0 +1,21 @@
+"""From a statement to a verdict: sampling, search for the worst instance, decision, replay."""
+
+from jaxbounds.falsify.decide import Verdict
+from jaxbounds.falsify.engine import falsify, replay
+from jaxbounds.falsify.intervals import clopper_pearson, fitted_exponent
+from jaxbounds.falsify.measure import Measured, measure, verification
+from jaxbounds.falsify.storage import StoredInstance, load_instance, save_instance
+
+__all__ = [
+    "Measured",
+    "StoredInstance",
+    "Verdict",
+    "clopper_pearson",
+    "falsify",
+    "fitted_exponent",
+    "load_instance",
+    "measure",
+    "replay",
+    "save_instance",
+    "verification",
+]

@@ -1,0 +1,52 @@
+"""Confidence intervals: exact binomial, mean, and exponent of a power law."""
+
+import numpy as np
+from scipy import stats
+
+
+def clopper_pearson(failures: int, trials: int, /, *, confidence: float = 0.999):
+    """The exact two-sided interval for a binomial frequency.
+
+    Raises:
+        ValueError: if trials is not positive or failures is not between 0 and trials.
+    """
+    if trials < 1 or not 0 <= failures <= trials:
+        raise ValueError(f"need 0 <= failures <= trials >= 1, got {failures} of {trials}")
+    tail = (1 - confidence) / 2
+    low = stats.beta.ppf(tail, failures, trials - failures + 1) if failures else 0.0
+    high = stats.beta.ppf(1 - tail, failures + 1, trials - failures) if failures < trials else 1.0
+    return float(low), float(high)
+
+
+def mean_interval(values: np.ndarray, /, *, sigmas: float = 4.0):
+    """The mean and its `sigmas`-standard-error interval (central limit theorem, not exact).
+
+    Raises:
+        ValueError: for fewer than two values.
+    """
+    if len(values) < 2:
+        raise ValueError(f"need at least 2 values for an interval, got {len(values)}")
+    mean = float(np.mean(values))
+    half = sigmas * float(np.std(values, ddof=1)) / np.sqrt(len(values))
+    return mean, mean - half, mean + half
+
+
+def fitted_exponent(x: np.ndarray, y: np.ndarray, /, *, confidence: float = 0.99):
+    """The slope of log y against log x by least squares, with its Student interval.
+
+    Returns:
+        (slope, low, high).
+
+    Raises:
+        ValueError: if fewer than 3 points are given, some are not positive, or x is constant.
+    """
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    if len(x) < 3 or len(x) != len(y):
+        raise ValueError(f"need at least 3 points of equal length, got {len(x)} and {len(y)}")
+    if not (np.all(x > 0) and np.all(y > 0)):
+        raise ValueError("an exponent needs positive values: leave out zeros and NaN")
+    if np.ptp(np.log(x)) == 0:
+        raise ValueError("an exponent needs at least two different x")
+    fit = stats.linregress(np.log(x), np.log(y))
+    half = stats.t.ppf((1 + confidence) / 2, len(x) - 2) * fit.stderr
+    return float(fit.slope), float(fit.slope - half), float(fit.slope + half)

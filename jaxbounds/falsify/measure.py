@@ -1,0 +1,145 @@
+"""One statement on one instance: what each form measures, and whether it may count."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from jaxbounds.statements import CONTROL, Hypotheses, Instance, Statement
+
+
+class Measured(NamedTuple):
+    """The forms of a statement, in order, then its control, on one instance.
+
+    For `<=` the value is lhs/rhs, at most one where the form is true; for `=` it is the largest
+    difference relative to the largest entry. `low` and `high` enclose it, given `Sides.error`.
+
+    Attributes:
+        value: the ratio or the discrepancy.
+        low: its least value compatible with the stated error.
+        high: its greatest value compatible with the stated error.
+        counted: the hypotheses are met and the sides are not both below the error.
+        lhs: the left side (for `=`: NaN).
+        rhs: the right side (for `=`: NaN).
+        trivial: the form does not beat the trivial bound on this instance.
+    """
+
+    value: Float[Array, " F"]
+    low: Float[Array, " F"]
+    high: Float[Array, " F"]
+    counted: Bool[Array, " F"]
+    lhs: Float[Array, " F"]
+    rhs: Float[Array, " F"]
+    trivial: Bool[Array, " F"]
+
+
+@contextlib.contextmanager
+def verification() -> Iterator[None]:
+    """Float64 on the CPU with full matmul precision, for the length of a `with` block."""
+    with (
+        jax.enable_x64(True),
+        jax.default_device(jax.devices("cpu")[0]),
+        jax.default_matmul_precision("highest"),
+    ):
+        yield
+
+
+def form_names(statement: Statement, /) -> tuple[str, ...]:
+    """The order of the entries of `Measured`: the forms, then the control."""
+    return (*(form.name for form in statement.forms), CONTROL)
+
+
+def ratio(lhs: Float[Array, ""], rhs: Float[Array, ""], /) -> Float[Array, ""]:
+    """A number that is at most one exactly where lhs <= rhs: lhs/rhs for positive rhs.
+
+    For rhs <= 0 it is 1 + (lhs - rhs) / (|lhs| + |rhs|), and 0 <= 0 gives zero.
+    """
+    positive = rhs > 0
+    spread = jnp.abs(lhs) + jnp.abs(rhs)
+    quotient = lhs / jnp.where(positive, rhs, 1.0)
+    shifted = 1.0 + (lhs - rhs) / jnp.where(spread > 0, spread, 1.0)
+    return jnp.where(positive, quotient, jnp.where(spread > 0, shifted, 0.0 * spread))
+
+
+def _pick(side: Any, name: str, which: str, statement: Statement) -> Any:
+    if not isinstance(side, Mapping):
+        return side
+    if name not in side:
+        raise ValueError(
+            f"evaluate of {statement.id} returned no {which} for {name!r}; it returned "
+            f"{', '.join(side)}"
+        )
+    return side[name]
+
+
+def _inequality(lhs, rhs, error):
+    if lhs.shape or rhs.shape:
+        raise ValueError(f"both sides of a <= must be scalars, got {lhs.shape} and {rhs.shape}")
+    informative = ~((error > 0) & (error >= jnp.maximum(jnp.abs(lhs), jnp.abs(rhs))))
+    low, high = ratio(lhs - error, rhs), ratio(lhs + error, rhs)
+    return ratio(lhs, rhs), low, high, informative, lhs, rhs
+
+
+def _identity(lhs, rhs, error):
+    if lhs.shape != rhs.shape:
+        raise ValueError(f"both sides of a = must have one shape, got {lhs.shape} and {rhs.shape}")
+    both = jnp.stack([lhs.ravel(), rhs.ravel()])
+    largest = jnp.max(jnp.abs(both), initial=0.0)
+    difference = jnp.max(jnp.abs(both[0] - both[1]), initial=0.0)
+    relative = lambda amount: amount / jnp.where(largest > 0, largest, 1.0)
+    low = relative(jnp.maximum(difference - error, 0.0))
+    nothing = jnp.full((), jnp.nan)
+    informative = ~((error > 0) & (error >= largest))
+    return relative(difference), low, relative(difference + error), informative, nothing, nothing
+
+
+def met(hypotheses: Hypotheses | None, instance: Instance, /) -> dict[str, Array]:
+    """Each hypothesis by name, as a boolean scalar; plus finiteness of the instance."""
+    floats = [x for x in jax.tree.leaves(instance) if jnp.issubdtype(x.dtype, jnp.floating)]
+    finite = jnp.bool_(True)
+    for leaf in floats:
+        finite = finite & jnp.all(jnp.isfinite(leaf))
+    named = dict(hypotheses(instance)) if hypotheses else {}
+    return {"finite": finite} | {name: jnp.all(jnp.asarray(v)) for name, v in named.items()}
+
+
+def measure(statement: Statement, /) -> Callable[[Instance], Measured]:
+    """The pure function from an instance to its `Measured`; `jit` and `vmap` it.
+
+    Raises:
+        ValueError: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
+    """
+    compare = _identity if statement.relation == "=" else _inequality
+
+    def one(instance: Instance) -> Measured:
+        sides = statement.evaluate(instance)
+        as_float = lambda x: jnp.asarray(x, dtype=jnp.zeros(()).dtype)
+        error = as_float(sides.error)
+        common = met(statement.hypotheses, instance)
+        columns = []
+        for name in form_names(statement):
+            lhs = as_float(_pick(sides.lhs, name, "lhs", statement))
+            rhs = as_float(_pick(sides.rhs, name, "rhs", statement))
+            try:
+                value, low, high, informative, left, right = compare(lhs, rhs, error)
+            except ValueError as problem:
+                raise ValueError(f"{statement.id} ({name}): {problem}") from None
+            own = None if name == CONTROL else statement.form(name).hypotheses
+            required = common | met(own, instance)
+            counted = informative & jnp.all(jnp.stack(list(required.values())))
+            beaten = jnp.bool_(False) if sides.trivial is None else right >= sides.trivial
+            columns.append((value, low, high, counted, left, right, beaten))
+        return Measured(*(jnp.stack(column) for column in zip(*columns)))
+
+    return one
+
+
+def unmet(statement: Statement, batch: Instance, /) -> dict[str, int]:
+    """How many instances of a batch miss each hypothesis of the statement (only those that do)."""
+    table = jax.vmap(lambda x: met(statement.hypotheses, x))(batch)
+    missed = {name: int(np.sum(~np.asarray(ok))) for name, ok in table.items()}
+    return {name: count for name, count in missed.items() if count}

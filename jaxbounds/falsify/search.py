@@ -1,0 +1,127 @@
+"""Search for the instance with the worst ratio, from given starting points.
+
+Both searches maximise log(ratio) (the ratio itself where it is not positive) of one form, project
+every candidate back onto the hypotheses, and remember the best candidate that counts. What they
+find is a lower estimate of the supremum.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int
+
+from jaxbounds.falsify.measure import measure
+from jaxbounds.statements import Instance, Sampler, Size, Statement
+
+Searcher = Callable[[jax.Array, Instance, Int[Array, ""]], Instance]
+
+LEARNING_RATE = 0.1
+"""First step of the ascent, relative to the root mean square of each leaf."""
+
+
+def _is_float(leaf: Any) -> bool:
+    return jnp.issubdtype(leaf.dtype, jnp.floating)
+
+
+def _score(ratio: Float[Array, ""]) -> Float[Array, ""]:
+    positive = ratio > 1e-300
+    return jnp.where(positive, jnp.log(jnp.where(positive, ratio, 1.0)), ratio - 1e3)
+
+
+def _scale(leaf: Array) -> Array:
+    return jnp.maximum(jnp.sqrt(jnp.mean(leaf**2)), 1e-3)
+
+
+def _better(score, counted, best):
+    return counted & (score > best)
+
+
+def gradient_search(statement: Statement, steps: int, /) -> Searcher:
+    """Adam ascent with a cosine schedule, steps relative to the size of each float leaf."""
+    one = measure(statement)
+    project = statement.project or (lambda instance: instance)
+    schedule = optax.cosine_decay_schedule(LEARNING_RATE, steps, alpha=0.01)
+    adam = optax.scale_by_adam(b1=0.8, b2=0.95)
+
+    def search(key: jax.Array, start: Instance, form: Int[Array, ""]) -> Instance:
+        leaves, structure = jax.tree.flatten(start)
+        moving = [i for i, leaf in enumerate(leaves) if _is_float(leaf) and leaf.size]
+
+        def rebuild(floats):
+            values = list(leaves)
+            for i, value in zip(moving, floats):
+                values[i] = value
+            return jax.tree.unflatten(structure, values)
+
+        def objective(floats):
+            measured = one(rebuild(floats))
+            return _score(measured.value[form]), measured.counted[form]
+
+        def step(carry, count):
+            floats, state, best, best_score = carry
+            (score, counted), slope = jax.value_and_grad(objective, has_aux=True)(floats)
+            improved = _better(score, counted, best_score)
+            best = jax.tree.map(lambda new, old: jnp.where(improved, new, old), floats, best)
+            best_score = jnp.where(improved, score, best_score)
+            slope = jax.tree.map(jnp.nan_to_num, slope)
+            direction, state = adam.update(slope, state)
+            rate = schedule(count)
+            moved = jax.tree.map(lambda x, d: x + rate * _scale(x) * d, floats, direction)
+            projected = jax.tree.leaves(project(rebuild(moved)))
+            return ([projected[i] for i in moving], state, best, best_score), None
+
+        floats = [leaves[i] for i in moving]
+        carry = (floats, adam.init(floats), floats, jnp.full((), -jnp.inf))
+        (_, _, best, _), _ = jax.lax.scan(step, carry, jnp.arange(steps))
+        return rebuild(best)
+
+    return search
+
+
+def random_search(statement: Statement, steps: int, sampler: Sampler, size: Size, /) -> Searcher:
+    """Hill climbing for discrete or non-smooth statements.
+
+    Each move either redraws one leaf from a fresh sample, or adds to the float leaves a sparse
+    Gaussian of a random size; it is kept if the score rises.
+    """
+    one = measure(statement)
+    project = statement.project or (lambda instance: instance)
+
+    def search(key: jax.Array, start: Instance, form: Int[Array, ""]) -> Instance:
+        leaves, structure = jax.tree.flatten(start)
+
+        def evaluate(values):
+            measured = one(jax.tree.unflatten(structure, values))
+            return _score(measured.value[form]), measured.counted[form]
+
+        def step(carry, key):
+            best, best_score = carry
+            which, fresh_key, size_key, *noise = jax.random.split(key, 3 + 2 * len(best))
+            fresh = jax.tree.leaves(sampler(fresh_key, size))
+            redraw = jax.random.randint(which, (), -len(best), len(best))
+            amount = 10.0 ** jax.random.uniform(size_key, (), minval=-4.0, maxval=0.5)
+            moved = []
+            for i, (leaf, new) in enumerate(zip(best, fresh)):
+                if _is_float(leaf):
+                    mask = jax.random.bernoulli(noise[2 * i], 0.3, leaf.shape)
+                    bump = amount * _scale(leaf) * jax.random.normal(noise[2 * i + 1], leaf.shape)
+                    nudged = leaf + jnp.where(mask, bump, 0.0).astype(leaf.dtype)
+                else:
+                    nudged = leaf
+                redrawn = jnp.where(redraw == i, new.astype(leaf.dtype), leaf)
+                moved.append(jnp.where(redraw >= 0, redrawn, nudged))
+            moved = jax.tree.leaves(project(jax.tree.unflatten(structure, moved)))
+            score, counted = evaluate(moved)
+            improved = _better(score, counted, best_score)
+            best = [jnp.where(improved, new, old) for new, old in zip(moved, best)]
+            return (best, jnp.where(improved, score, best_score)), None
+
+        score, counted = evaluate(leaves)
+        first = jnp.where(counted, score, -jnp.inf)
+        (best, _), _ = jax.lax.scan(step, (leaves, first), jax.random.split(key, steps))
+        return jax.tree.unflatten(structure, best)
+
+    return search

@@ -1,0 +1,143 @@
+"""Matrix norms as the papers use them, and projections onto their balls.
+
+Two families share the same subscripts in print, so the names here keep them apart:
+
+* entrywise norms `entrywise_norm(a, q, p)`: the l_p norm over columns of the l_q column norms;
+* induced norms `induced_norm(a, p, q)`: sup ||a x||_q / ||x||_p.
+
+The multi-head paper's ||X||_{1,infinity} and ||X||_{2,infinity} are *induced* norms (of x -> X x
+from l_1, l_2 to l_infinity): the largest entry and the largest row norm. Gradients are finite
+everywhere: at zero each norm takes the subgradient zero.
+"""
+
+import math
+
+import chex
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+Scalar = Float[Array, ""]
+
+
+def vector_norm(x: Float[Array, "... n"], p: float = 2, /) -> Float[Array, "..."]:
+    """The l_p norm along the last axis, 1 <= p <= infinity, with subgradient 0 at 0.
+
+    Raises:
+        ValueError: if p < 1 (not a norm).
+    """
+    if not p >= 1:
+        raise ValueError(f"p must be at least 1 (below it l_p is no norm), got {p}")
+    if p == math.inf:
+        return jnp.max(jnp.abs(x), axis=-1, initial=0.0)
+    if p == 1:
+        return jnp.sum(jnp.abs(x), axis=-1)
+    # Scaling by the largest entry keeps the powers finite; at x = 0 the inner `where` keeps the
+    # derivative of the root away from zero.
+    largest = jax.lax.stop_gradient(jnp.max(jnp.abs(x), axis=-1, initial=0.0, keepdims=True))
+    scale = jnp.where(largest > 0, largest, 1.0)
+    total = jnp.sum(jnp.abs(x / scale) ** p, axis=-1)
+    zero = total == 0
+    root = jnp.where(zero, 1.0, total) ** (1.0 / p)
+    return jnp.where(zero, 0.0, root * scale[..., 0])
+
+
+def frobenius_norm(a: Float[Array, "m n"], /) -> Scalar:
+    """The l_2 norm of all entries."""
+    return vector_norm(a.ravel())
+
+
+def entrywise_norm(a: Float[Array, "m n"], q: float, p: float, /) -> Scalar:
+    """||A||_{q,p}: the l_p norm over the columns of A of their l_q norms.
+
+    Transpose the argument for the norm over rows.
+    """
+    return vector_norm(vector_norm(a.T, q), p)
+
+
+def max_entry(a: Float[Array, "m n"], /) -> Scalar:
+    """Max |A_ij|, the induced 1 -> infinity norm (||A||_{1,infinity} of the multi-head paper)."""
+    return jnp.max(jnp.abs(a))
+
+
+def max_row_norm(a: Float[Array, "m n"], /) -> Scalar:
+    """max_i ||A_i||_2, the induced 2 -> infinity norm (||A||_{2,infinity} of the same paper)."""
+    return jnp.max(vector_norm(a))
+
+
+def spectral_norm(a: Float[Array, "m n"], /) -> Scalar:
+    """The largest singular value."""
+    return jnp.max(jnp.linalg.svd(a, compute_uv=False), initial=0.0)
+
+
+def dual_exponent(p: float, /) -> float:
+    """The p* with 1/p + 1/p* = 1."""
+    if p == 1:
+        return math.inf
+    return 1.0 if p == math.inf else p / (p - 1.0)
+
+
+def induced_norm(a: Float[Array, "m n"], p: float, q: float, /) -> Scalar:
+    """Sup over x of ||A x||_q / ||x||_p where it has a closed form.
+
+    The cases: p = 1 (largest column l_q norm), q = infinity (largest row l_{p*} norm),
+    p = q = 2 (largest singular value), and p = infinity (enumeration of the sign vectors, for at
+    most 16 columns).
+
+    Raises:
+        ValueError: for other pairs (computing them is NP-hard in general), for more than 16
+            columns with p = infinity, and for p or q below 1.
+    """
+    chex.assert_rank(a, 2)
+    if min(p, q) < 1:
+        raise ValueError(f"p and q must be at least 1, got p={p}, q={q}")
+    if p == 1:
+        return jnp.max(vector_norm(a.T, q))
+    if q == math.inf:
+        return jnp.max(vector_norm(a, dual_exponent(p)))
+    if p == 2 and q == 2:
+        return spectral_norm(a)
+    if p == math.inf:
+        columns = a.shape[1]
+        if columns > 16:
+            raise ValueError(
+                f"the infinity -> {q} norm enumerates 2^columns sign vectors; at most 16 columns "
+                f"are allowed, got {columns}: bound it by the sum of the column l_{q} norms instead"
+            )
+        bits = (jnp.arange(2 ** max(columns - 1, 0))[:, None] >> jnp.arange(columns)[None, :]) & 1
+        signs = 1.0 - 2.0 * bits.astype(a.dtype)
+        return jnp.max(vector_norm(signs @ a.T, q))
+    raise ValueError(
+        f"the induced {p} -> {q} norm has no closed form here: use p = 1, q = infinity, "
+        "p = q = 2 or p = infinity, or search for a lower estimate"
+    )
+
+
+def project_rows(a: Float[Array, "*batch n"], radius: float | Array, /) -> Float[Array, "*batch n"]:
+    """The nearest array whose rows (last axis) have l_2 norm at most `radius`."""
+    norm = vector_norm(a)[..., None]
+    return a * jnp.where(norm > radius, radius / jnp.where(norm > 0, norm, 1.0), 1.0)
+
+
+def project_frobenius(a: Float[Array, "m n"], radius: float | Array, /) -> Float[Array, "m n"]:
+    """The nearest matrix whose Frobenius norm is at most `radius`."""
+    return project_rows(a.ravel(), radius).reshape(a.shape)
+
+
+def project_spectral(a: Float[Array, "m n"], radius: float | Array, /) -> Float[Array, "m n"]:
+    """The nearest matrix (in Frobenius norm) whose singular values are at most `radius`."""
+    left, values, right = jnp.linalg.svd(a, full_matrices=False)
+    return (left * jnp.minimum(values, radius)[None, :]) @ right
+
+
+def project_l1(x: Float[Array, "*batch n"], radius: float | Array, /) -> Float[Array, "*batch n"]:
+    """The nearest array whose last-axis l_1 norms are at most `radius`, by sorting."""
+    absolute = jnp.abs(x)
+    ordered = -jnp.sort(-absolute, axis=-1)
+    count = jnp.arange(1, x.shape[-1] + 1).astype(x.dtype)
+    shortfall = (jnp.cumsum(ordered, axis=-1) - radius) / count.reshape((1,) * (x.ndim - 1) + (-1,))
+    # The soft threshold is the last shortfall that stays below its own entry.
+    active = jnp.sum((ordered > shortfall).astype(jnp.int32), axis=-1, keepdims=True)
+    last = jnp.maximum(active - 1, 0)
+    threshold = jnp.maximum(jnp.take_along_axis(shortfall, last, axis=-1), 0.0)
+    return jnp.sign(x) * jnp.maximum(absolute - threshold, 0.0)

@@ -1,0 +1,195 @@
+"""Tables and the HTML page from verdicts."""
+
+import html
+import json
+import math
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from jaxbounds.falsify import Verdict
+from jaxbounds.statements import Erratum, Paper, Statement
+
+STYLES = {
+    "holds": "green",
+    "consistent": "green",
+    "fails": "yellow",
+    "inconsistent": "yellow",
+    "vacuous": "blue",
+    "inconclusive": "magenta",
+}
+
+
+def number(value: float, /) -> str:
+    """A ratio in at most eight characters, never rounded to one when it is not one."""
+    if value is None or math.isnan(value):
+        return "-"
+    if 0 < abs(value) < 1e-3 or abs(value) >= 1e4:
+        return f"{value:.2g}"
+    if value != 1 and abs(value - 1) < 5e-4:
+        return f"1{value - 1:+.0e}"
+    return f"{value:.3f}"
+
+
+def grouped(verdicts: Iterable[Verdict], /) -> dict[str, list[Verdict]]:
+    """Verdicts by statement, in the order given."""
+    groups: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        groups.setdefault(verdict.id, []).append(verdict)
+    return groups
+
+
+def verdict_table(verdicts: Sequence[Verdict], /) -> Table:
+    """One row a statement, one line a form; what is not as expected is marked."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_lines=False)
+    for name in ("statement", "kind", "form", "verdict"):
+        table.add_column(name, overflow="fold")
+    for name in ("worst ratio", "samples"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, group in grouped(verdicts).items():
+        for line, verdict in enumerate(group):
+            first, second = Text(""), Text("")
+            if line == 0:
+                first, second = Text(name), Text(verdict.kind)
+            elif line == 1:
+                first = Text(verdict.label, style="dim")
+            status = Text(verdict.status, style=STYLES[verdict.status])
+            if not verdict.as_expected:
+                status.append(f" (expected {verdict.expected})", style="bold red")
+            table.add_row(
+                first,
+                second,
+                verdict.form,
+                status,
+                number(verdict.worst_ratio),
+                str(verdict.instances),
+            )
+    return table
+
+
+def summary(verdicts: Sequence[Verdict], /) -> str:
+    """How many statements and forms, by status, and how many are not as expected."""
+    counts: dict[str, int] = {}
+    for verdict in verdicts:
+        counts[verdict.status] = counts.get(verdict.status, 0) + 1
+    statuses = ", ".join(f"{count} {status}" for status, count in counts.items())
+    unexpected = sum(not verdict.as_expected for verdict in verdicts)
+    ending = "all as expected" if not unexpected else f"{unexpected} NOT as expected"
+    groups = len(grouped(verdicts))
+    return f"{groups} statements, {len(verdicts)} forms: {statuses}; {ending}"
+
+
+def statement_table(statements: Iterable[Statement], /) -> Table:
+    """What there is: id, label, kind, forms and the formula."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("statement", "label", "kind", "forms"):
+        table.add_column(name, overflow="fold")
+    for s in statements:
+        forms = ", ".join(
+            f.name + ("" if f.expected in ("holds", "consistent") else f" [{f.expected}]")
+            for f in s.forms
+        )
+        table.add_row(Text(s.id), Text(s.label), s.kind, Text(forms))
+    return table
+
+
+def describe(statement: Statement, /) -> Text:
+    """Everything the library knows about a statement before measuring it."""
+    text = Text()
+
+    def line(name: str, value: str) -> None:
+        if value:
+            text.append(f"{name:<12}", style="bold").append(f"{value}\n")
+
+    text.append(f"{statement.id}  {statement.label}\n", style="bold cyan")
+    line("claim", statement.formula)
+    line("kind", statement.kind)
+    line("assumes", statement.assumptions)
+    line("source", statement.source)
+    line("sizes", "; ".join(", ".join(f"{k}={v}" for k, v in s.items()) for s in statement.sizes))
+    line("samplers", ", ".join([*statement.sample, *(["cases"] if statement.cases else [])]))
+    line("search", statement.search)
+    line("tolerance", f"{statement.tolerance:g} relative")
+    if statement.level is not None:
+        line("level", f"{statement.level:g}")
+    line("control", statement.control)
+    for form in statement.forms:
+        text.append(f"\n{form.name}", style="bold").append(f"  expected: {form.expected}")
+        text.append(f"  erratum {form.erratum}\n" if form.erratum else "\n")
+        for name, value in (("", form.note), ("equality: ", form.equality)):
+            if value:
+                text.append(f"  {name}{' '.join(value.split())}\n")
+        if form.counterexample is not None:
+            text.append(f"  counterexample: {_brief(form.counterexample)}\n")
+    return text
+
+
+def _brief(instance: object) -> str:
+    words = str(instance).replace("\n", "")
+    return words if len(words) < 600 else words[:600] + " ..."
+
+
+def describe_erratum(erratum: Erratum, paper: Paper, /) -> Text:
+    """An erratum with its evidence and consequence."""
+    text = Text()
+    text.append(f"{paper.id} {erratum.id}", style="bold cyan")
+    text.append(f"  {erratum.where}  [{erratum.kind}]\n")
+    for name, value in (("", erratum.text), ("so: ", erratum.consequence)):
+        if value:
+            text.append(f"  {name}{' '.join(value.split())}\n")
+    text.append(f"  evidence: {erratum.evidence}\n", style="dim")
+    return text
+
+
+_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<title>jaxbounds: verdicts</title>
+<style>
+:root{{color-scheme:light dark}}
+body{{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:auto;padding:1rem}}
+details{{border-bottom:1px solid #8884;padding:.4rem 0}}
+summary{{display:flex;flex-wrap:wrap;gap:.2rem 1rem;cursor:pointer}}
+summary b{{flex:1 1 16rem}}
+table{{border-collapse:collapse;margin:.5rem 0;width:100%}}
+td,th{{text-align:left;vertical-align:top;padding:.2rem .6rem .2rem 0}}
+.unexpected{{outline:2px solid #d33}}
+code{{overflow-wrap:anywhere}}
+</style>
+<h1>Verdicts</h1><p>{summary}</p><p><small>{provenance}</small></p>{rows}</html>
+"""
+
+
+def html_page(
+    verdicts: Sequence[Verdict], statements: Sequence[Statement], provenance: dict, /
+) -> str:
+    """A self-contained page: each statement opens to its claim, forms and evidence."""
+    escape = lambda value: html.escape(str(value))
+    by_id = {s.id: s for s in statements}
+    rows = []
+    for name, group in grouped(verdicts).items():
+        statement = by_id[name]
+        heads = " ".join(f"<span>{escape(v.form)}: {escape(v.status)}</span>" for v in group)
+        lines = []
+        for verdict in group:
+            form = statement.form(verdict.form)
+            flag = "" if verdict.as_expected else ' class="unexpected"'
+            replay = f"<br><code>jaxbounds replay {escape(verdict.worst_file)}</code>"
+            lines.append(
+                f"<tr{flag}><td>{escape(verdict.form)}<td>{escape(verdict.status)}"
+                f"<td>{number(verdict.worst_ratio)}<td>{verdict.instances}"
+                f"<td>{escape(verdict.reason)}<br>{escape(' '.join(form.note.split()))}"
+                f"{replay if verdict.worst_file else ''}</tr>"
+            )
+        rows.append(
+            f"<details><summary><b>{escape(name)} · {escape(statement.label)}</b>{heads}</summary>"
+            f"<p><code>{escape(statement.formula)}</code></p><p>{escape(statement.assumptions)}</p>"
+            "<table><tr><th>form<th>verdict<th>worst ratio<th>samples<th>why</tr>"
+            f"{''.join(lines)}</table><p>Control: {escape(statement.control)}</p></details>"
+        )
+    return _PAGE.format(
+        summary=escape(summary(verdicts)),
+        provenance=escape(json.dumps(provenance)),
+        rows="".join(rows),
+    )
