@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import jax
 from jax.typing import ArrayLike
 
-PAPERS = ()
+PAPERS = ("multihead",)
 """The papers shipped with the library: subpackages that hold `statements.PAPER`."""
 
 Kind = Literal[

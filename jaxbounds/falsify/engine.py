@@ -1,5 +1,6 @@
 """The engine: draw, search, measure, decide, shrink, store."""
 
+import functools
 import time
 import zlib
 from collections.abc import Callable
@@ -12,11 +13,11 @@ import numpy as np
 
 from jaxbounds.falsify.bench import Bench, Pool, as_arrays, take
 from jaxbounds.falsify.decide import Decision, Verdict, decide
-from jaxbounds.falsify.measure import Measured, form_names, unmet, verification
+from jaxbounds.falsify.measure import Measured, excluded, form_names, verification
 from jaxbounds.falsify.search import gradient_search, random_search
 from jaxbounds.falsify.shrink import shrink
 from jaxbounds.falsify.storage import StoredInstance, save_instance
-from jaxbounds.statements import CONTROL, Budget, Form, Instance, Statement
+from jaxbounds.statements import CONTROL, Budget, Form, Instance, Sampler, Statement
 
 REJECTED = ("fails", "inconsistent")
 """The statuses a control must get."""
@@ -30,15 +31,20 @@ def _key(seed: int, *names: str | int) -> jax.Array:
     return key
 
 
+@functools.lru_cache(maxsize=256)
+def _compiled(sampler: Sampler, size: tuple[tuple[str, int], ...]) -> Callable:
+    """A sampler over many keys; statements that share a sampler share its compiled program."""
+    return jax.jit(jax.vmap(lambda key: sampler(key, dict(size))))
+
+
 def _draw(statement: Statement, pool: Pool, bench: Bench, budget: Budget, seed: int) -> dict:
     """Fill the pool from the samplers and the cases; count what missed a hypothesis."""
-    excluded: dict[str, int] = {}
+    left_out: dict[str, int] = {}
     for index, size in enumerate(statement.sizes):
         batches: list[tuple[str, Instance]] = []
         for name, sampler in statement.sample.items():
             keys = jax.random.split(_key(seed, statement.id, name, index), budget.samples)
-            drawn = jax.jit(jax.vmap(lambda key, s=sampler, n=size: s(key, n)))(keys)
-            batches.append((name, drawn))
+            batches.append((name, _compiled(sampler, tuple(size.items()))(keys)))
         if statement.cases is not None:
             batches.append(("cases", as_arrays(dict(statement.cases(size)))))
         for name, batch in batches:
@@ -46,9 +52,9 @@ def _draw(statement: Statement, pool: Pool, bench: Bench, budget: Budget, seed: 
             measured = bench(batch)
             pool.add(name, index, batch, measured)
             if not np.all(measured.counted):
-                for reason, count in unmet(statement, batch).items():
-                    excluded[reason] = excluded.get(reason, 0) + count
-    return excluded
+                for reason, count in excluded(statement, batch, measured).items():
+                    left_out[reason] = left_out.get(reason, 0) + count
+    return left_out
 
 
 def _starts(measured: Measured, form: int, restarts: int, rng: np.random.Generator) -> np.ndarray:
@@ -159,7 +165,7 @@ def falsify(
     budget = budget or statement.budget
     with verification():
         bench, pool = Bench(statement, budget.batch), Pool()
-        excluded = _draw(statement, pool, bench, budget, seed)
+        left_out = _draw(statement, pool, bench, budget, seed)
         searches = _searched(statement, pool, bench, budget, seed)
         table, sources, sizes = pool.table()
         names = form_names(statement)
@@ -184,9 +190,9 @@ def falsify(
                 worst_ratio=decision.ratio,
                 instances=int(np.sum(counted)),
                 searches=searches,
-                excluded=excluded,
+                excluded=left_out,
                 sources=_by_source(table, sources, index),
-                quantiles=_quantiles(table.value[counted, index]),
+                quantiles=_quantiles(table.value[counted & (sources != "search"), index]),
                 control={"status": control.status, "worst_ratio": control.ratio},
                 counterexample_ratio=stored_ratio,
                 tolerance=statement.tolerance,

@@ -76,7 +76,7 @@ def _pick(side: Any, name: str, which: str, statement: Statement) -> Any:
     return side[name]
 
 
-def _inequality(lhs, rhs, error):
+def _inequality(lhs, rhs, error, tolerance):
     if lhs.shape or rhs.shape:
         raise ValueError(f"both sides of a <= must be scalars, got {lhs.shape} and {rhs.shape}")
     informative = ~((error > 0) & (error >= jnp.maximum(jnp.abs(lhs), jnp.abs(rhs))))
@@ -84,7 +84,7 @@ def _inequality(lhs, rhs, error):
     return ratio(lhs, rhs), low, high, informative, lhs, rhs
 
 
-def _identity(lhs, rhs, error):
+def _identity(lhs, rhs, error, tolerance):
     if lhs.shape != rhs.shape:
         raise ValueError(f"both sides of a = must have one shape, got {lhs.shape} and {rhs.shape}")
     both = jnp.stack([lhs.ravel(), rhs.ravel()])
@@ -93,7 +93,8 @@ def _identity(lhs, rhs, error):
     relative = lambda amount: amount / jnp.where(largest > 0, largest, 1.0)
     low = relative(jnp.maximum(difference - error, 0.0))
     nothing = jnp.full((), jnp.nan)
-    informative = ~((error > 0) & (error >= largest))
+    # With an error above the tolerance the instance could decide nothing.
+    informative = ~(error > tolerance / 2 * largest)
     return relative(difference), low, relative(difference + error), informative, nothing, nothing
 
 
@@ -125,9 +126,10 @@ def measure(statement: Statement, /) -> Callable[[Instance], Measured]:
             lhs = as_float(_pick(sides.lhs, name, "lhs", statement))
             rhs = as_float(_pick(sides.rhs, name, "rhs", statement))
             try:
-                value, low, high, informative, left, right = compare(lhs, rhs, error)
+                compared = compare(lhs, rhs, error, statement.tolerance)
             except ValueError as problem:
                 raise ValueError(f"{statement.id} ({name}): {problem}") from None
+            value, low, high, informative, left, right = compared
             own = None if name == CONTROL else statement.form(name).hypotheses
             required = common | met(own, instance)
             counted = informative & jnp.all(jnp.stack(list(required.values())))
@@ -138,8 +140,11 @@ def measure(statement: Statement, /) -> Callable[[Instance], Measured]:
     return one
 
 
-def unmet(statement: Statement, batch: Instance, /) -> dict[str, int]:
-    """How many instances of a batch miss each hypothesis of the statement (only those that do)."""
+def excluded(statement: Statement, batch: Instance, measured: Measured, /) -> dict[str, int]:
+    """Why instances of a batch do not count, and how many for each reason."""
     table = jax.vmap(lambda x: met(statement.hypotheses, x))(batch)
-    missed = {name: int(np.sum(~np.asarray(ok))) for name, ok in table.items()}
-    return {name: count for name, count in missed.items() if count}
+    table = {name: np.asarray(ok) for name, ok in table.items()}
+    reasons = {name: int(np.sum(~ok)) for name, ok in table.items()}
+    meets_all = np.all(np.stack(list(table.values())), axis=0)
+    reasons["below the numerical error"] = int(np.sum(meets_all & ~measured.counted[:, -1]))
+    return {name: count for name, count in reasons.items() if count}

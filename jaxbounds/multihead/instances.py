@@ -1,0 +1,185 @@
+"""Instances of Section 3's statements: generic, extremal, and iterates of actual training.
+
+Samplers take (key, size) with size = {"T", "d"} for one head and one sequence, or
+{"n", "T", "d", "H"} for a data set and H heads.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from jaxbounds.multihead.data import PlantedAttention, SparseContext
+from jaxbounds.multihead.loss import empirical_risk
+from jaxbounds.norms import project_rows, vector_norm
+from jaxbounds.statements import Instance, Size
+from jaxbounds.training import trajectory
+
+STEPS = 100
+"""Length of the training runs that statements are checked along."""
+
+TIGHT_LOGIT = math.log((3 + math.sqrt(3)) / (3 - math.sqrt(3)))
+"""log((1 - p) / p) = 1.317 at p = (3 - sqrt 3) / 6, where the third cumulant is extremal (S3)."""
+
+
+def _log_uniform(key, low, high):
+    return jnp.exp(jax.random.uniform(key, (), minval=low, maxval=high))
+
+
+def _tokens(key, shape):
+    """Tokens in a ball of radius R in [1, 3], many of them on its boundary."""
+    direction_key, radius_key = jax.random.split(key)
+    radius = jax.random.uniform(radius_key, (), minval=1.0, maxval=3.0)
+    normal = 2 * jax.random.normal(direction_key, shape)
+    return radius * project_rows(normal, 1.0)
+
+
+def single_generic(key: jax.Array, size: Size) -> Instance:
+    """One head: scales of U and W vary over e^-4 to e^3, since every bound is worst at its own."""
+    keys = jax.random.split(key, 5)
+    T, d = size["T"], size["d"]
+    tokens = _tokens(keys[0], (T, d))
+    radius = jnp.max(vector_norm(tokens))
+    return {
+        "X": tokens,
+        "U": _log_uniform(keys[1], -4.0, 3.0) * jax.random.normal(keys[2], (T, d)),
+        "W": _log_uniform(keys[3], -4.0, 3.0) * jax.random.normal(keys[4], (d, d)) / radius**2,
+    }
+
+
+def single_extremal(key: jax.Array, size: Size) -> Instance:
+    """One head at the known equality cases: antipodal, identical, and one-hot attended tokens."""
+    keys = jax.random.split(key, 5)
+    T, d = size["T"], size["d"]
+    direction = jax.random.normal(keys[0], (d,))
+    direction = direction / vector_norm(direction)
+    radius = jax.random.uniform(keys[1], (), minval=1.0, maxval=3.0)
+    signs = jnp.where(jnp.arange(T) % 2 == 0, 1.0, -1.0)
+    antipodal = radius * signs[:, None] * direction[None, :]
+    strength = _log_uniform(keys[2], -4.0, 3.0)
+    outer = direction[:, None] * direction[None, :]
+    generic = single_generic(keys[3], size)
+    kind = jax.random.randint(keys[4], (), 0, 4)
+    tokens = jnp.stack([antipodal, antipodal, jnp.abs(signs)[:, None] * antipodal[:1], antipodal])
+    projection = jnp.stack(
+        [
+            -strength * signs[:, None] * direction[None, :],
+            0.0 * antipodal,
+            generic["U"],
+            -strength * signs[:, None] * direction[None, :],
+        ]
+    )
+    weights = jnp.stack(
+        [TIGHT_LOGIT / (2 * radius**2) * outer, 0.0 * outer, generic["W"], 1e3 * outer]
+    )
+    return {"X": tokens[kind], "U": projection[kind], "W": weights[kind]}
+
+
+def keep_radius(instance: Instance) -> Instance:
+    """Project tokens of a search: R = max ||x_t|| stays between 1 and 3."""
+    tokens = project_rows(instance["X"], 3.0)
+    radius = jnp.max(vector_norm(tokens))
+    return {**instance, "X": tokens / jnp.minimum(jnp.maximum(radius, 1e-3), 1.0)}
+
+
+def radius_at_least_one(instance: Instance) -> dict[str, jax.Array]:
+    """Assumption 1 with R = max ||x_t||, the least R that the data allow."""
+    return {"R >= 1": jnp.max(vector_norm(instance["X"])) >= 1 - 1e-12}
+
+
+def loss_generic(key: jax.Array, size: Size) -> Instance:
+    """A data set with random labels and heads of very different scales."""
+    data_key, label_key, *head_keys = jax.random.split(key, 2 + size["H"])
+    tokens = _tokens(data_key, (size["n"], size["T"], size["d"]))
+    heads = [single_generic(head_key, size) for head_key in head_keys]
+    return {
+        "X": tokens,
+        "y": jax.random.rademacher(label_key, (size["n"],), dtype=int),
+        "U": jnp.stack([head["U"] for head in heads]),
+        "W": jnp.stack([head["W"] for head in heads]),
+    }
+
+
+def loss_extremal(key: jax.Array, size: Size) -> Instance:
+    """Every head and every sequence at a single-head equality case; labels as they fall."""
+    head_key, label_key = jax.random.split(key)
+    head = single_extremal(head_key, size)
+    repeat = lambda leaf, times: jnp.broadcast_to(leaf[None], (times, *leaf.shape))
+    return {
+        "X": repeat(head["X"], size["n"]),
+        "y": jax.random.rademacher(label_key, (size["n"],), dtype=int),
+        "U": repeat(head["U"], size["H"]),
+        "W": repeat(head["W"], size["H"]),
+    }
+
+
+def _trained(key: jax.Array, size: Size, data, optimizer) -> Instance:
+    """An iterate, early or late, of a run from zero or from a random start."""
+    start_key, scale_key, zero_key, time_key = jax.random.split(key, 4)
+    heads, T, d = size["H"], size["T"], size["d"]
+    scale = _log_uniform(scale_key, -3.0, 1.0) * jax.random.bernoulli(zero_key).astype(float)
+    keys = jax.random.split(start_key)
+    start = {
+        "U": scale * jax.random.normal(keys[0], (heads, T, d)),
+        "W": scale * jax.random.normal(keys[1], (heads, d, d)),
+    }
+    run = trajectory(lambda params: empirical_risk(params, data), start, optimizer, STEPS)
+    time = jnp.floor(_log_uniform(time_key, 0.0, math.log(STEPS + 2.0))).astype(int) - 1
+    return {**data, **jax.tree.map(lambda leaf: leaf[jnp.minimum(time, STEPS)], run)}
+
+
+def _dm1(key: jax.Array, size: Size):
+    model = SparseContext(
+        tokens=size["T"], dimension=size["d"], relevant=1, distractors=size["d"] - 2
+    )
+    return model.sample(key, size["n"])
+
+
+def _dm2(key: jax.Array, size: Size):
+    model = PlantedAttention(tokens=size["T"], dimension=size["d"])
+    teacher_key, data_key = jax.random.split(key)
+    return model.sample(data_key, model.teacher(teacher_key), size["n"])
+
+
+def _gradient_descent(key):
+    return optax.sgd(_log_uniform(key, -2.0, 2.0))
+
+
+def _adam(key):
+    return optax.adam(_log_uniform(key, -5.0, -1.0))
+
+
+def gd_on_dm1(key: jax.Array, size: Size) -> Instance:
+    """An iterate of gradient descent on DM1, step size between e^-2 and e^2."""
+    data_key, rate_key, run_key = jax.random.split(key, 3)
+    return _trained(run_key, size, _dm1(data_key, size), _gradient_descent(rate_key))
+
+
+def adam_on_dm1(key: jax.Array, size: Size) -> Instance:
+    """An iterate of Adam on DM1, step size between e^-5 and e^-1."""
+    data_key, rate_key, run_key = jax.random.split(key, 3)
+    return _trained(run_key, size, _dm1(data_key, size), _adam(rate_key))
+
+
+def gd_on_dm2(key: jax.Array, size: Size) -> Instance:
+    """An iterate of gradient descent on DM2, step size between e^-2 and e^2."""
+    data_key, rate_key, run_key = jax.random.split(key, 3)
+    return _trained(run_key, size, _dm2(data_key, size), _gradient_descent(rate_key))
+
+
+def adam_on_dm2(key: jax.Array, size: Size) -> Instance:
+    """An iterate of Adam on DM2, step size between e^-5 and e^-1."""
+    data_key, rate_key, run_key = jax.random.split(key, 3)
+    return _trained(run_key, size, _dm2(data_key, size), _adam(rate_key))
+
+
+SINGLE = {"generic": single_generic, "extremal": single_extremal}
+LOSS = {
+    "generic": loss_generic,
+    "extremal": loss_extremal,
+    "GD on DM1": gd_on_dm1,
+    "Adam on DM1": adam_on_dm1,
+    "GD on DM2": gd_on_dm2,
+    "Adam on DM2": adam_on_dm2,
+}

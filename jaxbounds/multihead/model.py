@@ -1,0 +1,107 @@
+"""The attention models (1) and (2): full projection, pooling and last-token read-out."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import chex
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+Params = Mapping[str, Array]
+Readout = Literal["full", "pooling", "last"]
+
+
+def attention_scores(
+    weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /
+) -> Float[Array, "T T"]:
+    """phi(X W X^T): row t is the attention of query x_t over the tokens."""
+    return jax.nn.softmax(tokens @ weights @ tokens.T, axis=-1)
+
+
+def head_output(
+    projection: Float[Array, "T d"], weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /
+) -> Float[Array, ""]:
+    """Phi(X; W, U) = <U, phi(X W X^T) X>, eq. (1)."""
+    return jnp.sum(projection * (attention_scores(weights, tokens) @ tokens))
+
+
+def model_output(params: Params, tokens: Float[Array, "T d"], /) -> Float[Array, ""]:
+    """The multi-head model, eq. (2): the sum of the heads over the root of their number.
+
+    Raises:
+        AssertionError: if `params["U"]` is not (H, T, d) or `params["W"]` not (H, d, d).
+    """
+    projections, weights = params["U"], params["W"]
+    heads = weights.shape[0]
+    chex.assert_shape(projections, (heads, *tokens.shape))
+    chex.assert_shape(weights, (heads, tokens.shape[1], tokens.shape[1]))
+    outputs = jax.vmap(head_output, in_axes=(0, 0, None))(projections, weights, tokens)
+    return jnp.sum(outputs) / jnp.sqrt(jnp.asarray(heads, outputs.dtype))
+
+
+def combine_query_key(
+    query: Float[Array, "*H d dq"], key: Float[Array, "*H d dk"], /
+) -> Float[Array, "*H d d"]:
+    """W = W_Q W_K^T, the only way in which query and key weights enter (Section 2).
+
+    Raises:
+        ValueError: if query and key map to different dimensions d_k.
+    """
+    if query.shape != key.shape:
+        raise ValueError(
+            f"W_Q and W_K must both have shape (d, d_k) with the same d_k, got {query.shape} and "
+            f"{key.shape}: the logits x^T W_Q W_K^T x' need equal inner dimensions"
+        )
+    return query @ jnp.swapaxes(key, -1, -2)
+
+
+def expand_readout(vector: Float[Array, "*H d"], length: int, readout: Readout, /):
+    """The T x d matrix U of the footnote to eq. (1): 1_T u^T (pooling) or e_T u^T (last token).
+
+    Raises:
+        ValueError: if `readout` is neither "pooling" nor "last".
+    """
+    if readout == "pooling":
+        mask = jnp.ones(length)
+    elif readout == "last":
+        mask = (jnp.arange(length) == length - 1).astype(vector.dtype)
+    else:
+        raise ValueError(f"readout must be 'pooling' or 'last' to be expanded, got {readout!r}")
+    column = mask.astype(vector.dtype).reshape((1,) * (vector.ndim - 1) + (length, 1))
+    return column * vector[..., None, :]
+
+
+class MultiHeadAttention(nn.Module):
+    """Eq. (2) as a Flax module over one sequence; `vmap` `apply` for a batch.
+
+    Attributes:
+        heads: H.
+        readout: "full" (trainable U of shape (T, d) per head), "pooling" or "last" (trainable u of
+            shape (d,) per head).
+        scale: standard deviation of the initial parameters; 0 is the paper's theta^(0).
+    """
+
+    heads: int
+    readout: Readout = "full"
+    scale: float = 0.0
+
+    @nn.compact
+    def __call__(self, tokens: Float[Array, "T d"]) -> Float[Array, ""]:
+        """The scalar output; its sign is the predicted label."""
+        length, dimension = tokens.shape
+        normal = nn.initializers.normal(self.scale)
+        weights = self.param("W", normal, (self.heads, dimension, dimension), tokens.dtype)
+        shape = (length, dimension) if self.readout == "full" else (dimension,)
+        projection = self.param("U", normal, (self.heads, *shape), tokens.dtype)
+        if self.readout != "full":
+            projection = expand_readout(projection, length, self.readout)
+        return model_output({"U": projection, "W": weights}, tokens)
+
+
+def head_norm(params: Params, /) -> Float[Array, ""]:
+    """||theta||_{2,infinity}: the largest Euclidean norm of a head's parameters."""
+    squares = jnp.sum(params["U"] ** 2, (1, 2)) + jnp.sum(params["W"] ** 2, (1, 2))
+    largest = jnp.max(squares)
+    return jnp.where(largest > 0, jnp.sqrt(jnp.where(largest > 0, largest, 1.0)), 0.0)
