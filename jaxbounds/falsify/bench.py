@@ -1,5 +1,6 @@
 """Measuring many instances with few compiled programs, and keeping what was measured."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -7,6 +8,16 @@ import numpy as np
 
 from jaxbounds.falsify.measure import Measured, measure
 from jaxbounds.statements import Instance, Statement
+
+
+def compiled(function: Callable, /, *, level: int = 1) -> Callable:
+    """`jit(vmap(function))` at a low optimisation level of the compiler.
+
+    Statements are many small programs that run for milliseconds: compiling them is what costs.
+    Level 0 is for samplers, whose random bits are slow to optimise and fast to draw.
+    """
+    options = {"xla_backend_optimization_level": level}
+    return jax.jit(jax.vmap(function), compiler_options=options)
 
 
 def length(batch: Instance, /) -> int:
@@ -39,7 +50,7 @@ class Bench:
     """
 
     def __init__(self, statement: Statement, batch: int) -> None:
-        self._run = jax.jit(jax.vmap(measure(statement)))
+        self._run = compiled(measure(statement))
         self._batch = batch
 
     def __call__(self, batch: Instance) -> Measured:

@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxbounds.falsify.intervals import clopper_pearson, fitted_exponent, mean_interval
 from jaxbounds.falsify.measure import Measured
-from jaxbounds.statements import Form, Statement, Status
+from jaxbounds.statements import Form, Sense, Statement, Status
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +96,10 @@ class Decision(NamedTuple):
     reason: str
 
 
+NUMERICAL = 1e-3
+"""An error bar wider than this is statistical: a known equality case cannot decide it."""
+
+
 def _worst(values: np.ndarray) -> float:
     return float(np.nanmax(values)) if np.any(~np.isnan(values)) else float("nan")
 
@@ -113,7 +117,7 @@ def _at_most(statement: Statement, form: Form | None, m: Measured, index: int) -
         return Decision("vacuous", worst, "it never beats the trivial bound")
     if np.all(high < 1 - tolerance):
         return Decision("holds", worst, "every ratio stays below one")
-    if np.any(high > 1 + 2 * tolerance):
+    if np.any((high > 1 + tolerance) & (high - low > NUMERICAL)):
         return Decision("inconclusive", worst, "the error of some measurement straddles one")
     if form and form.equality:
         return Decision("holds", worst, f"the worst ratio is one, attained at: {form.equality}")
@@ -175,13 +179,12 @@ def _expectation(m: Measured, index: int, sizes: np.ndarray) -> Decision:
     return Decision("inconclusive", max(ratios), f"{text} contains zero: draw more")
 
 
-def _rate(form: Form | None, m: Measured, index: int) -> Decision:
+def _rate(sense: Sense, m: Measured, index: int) -> Decision:
     keep = m.counted[:, index]
     try:
         slope, low, high = fitted_exponent(m.rhs[keep, index], m.lhs[keep, index])
     except ValueError as problem:
         return Decision("inconclusive", float("nan"), str(problem))
-    sense = form.sense if form else "at most"
     agrees = {"at most": low <= 1, "at least": high >= 1, "exactly": low <= 1 <= high}[sense]
     text = f"exponent {slope:.3f} (99% interval {low:.3f} to {high:.3f}), claimed {sense} 1"
     return Decision("consistent" if agrees else "inconsistent", slope, text)
@@ -206,7 +209,7 @@ def decide(
     if statement.kind == "expectation":
         return _expectation(m, index, sizes)
     if statement.kind == "rate":
-        return _rate(form, m, index)
+        return _rate((form or statement.forms[0]).sense, m, index)
     if statement.relation == "=":
         return _equal(statement, m, index)
     return _at_most(statement, form, m, index)

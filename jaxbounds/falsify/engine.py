@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.falsify.bench import Bench, Pool, as_arrays, take
+from jaxbounds.falsify.bench import Bench, Pool, as_arrays, compiled, take
 from jaxbounds.falsify.decide import Decision, Verdict, decide
 from jaxbounds.falsify.measure import Measured, excluded, form_names, verification
 from jaxbounds.falsify.search import gradient_search, random_search
@@ -34,7 +34,7 @@ def _key(seed: int, *names: str | int) -> jax.Array:
 @functools.lru_cache(maxsize=256)
 def _compiled(sampler: Sampler, size: tuple[tuple[str, int], ...]) -> Callable:
     """A sampler over many keys; statements that share a sampler share its compiled program."""
-    return jax.jit(jax.vmap(lambda key: sampler(key, dict(size))))
+    return compiled(lambda key: sampler(key, dict(size)), level=0)
 
 
 def _draw(statement: Statement, pool: Pool, bench: Bench, budget: Budget, seed: int) -> dict:
@@ -90,7 +90,7 @@ def _searched(statement: Statement, pool: Pool, bench: Bench, budget: Budget, se
             sampler = next(iter(statement.sample.values()))
             search = random_search(statement, budget.steps, sampler, size)
         keys = jax.random.split(_key(seed, statement.id, "search", index), len(rows))
-        found = jax.jit(jax.vmap(search))(keys, take(batch, rows), jnp.asarray(targets))
+        found = compiled(search)(keys, take(batch, rows), jnp.asarray(targets))
         found = jax.tree.map(np.asarray, found)
         pool.add("search", index, found, bench(found))
         searches += budget.restarts

@@ -53,13 +53,13 @@ def _total(flat: dict[str, np.ndarray]) -> int:
 
 
 def shrink(instance: Instance, judge: Judge, /, *, rounds: int = 60) -> Instance:
-    """The simplest instance found whose violation stays at least half of the original one.
+    """The simplest instance found that still fails clearly: by 0.1, or half the original amount.
 
     Simpler means rounder numbers and fewer non-zero entries; smaller shapes are the caller's
     choice of `instance`.
     """
     flat = flatten(instance)
-    floor = 0.5 * float(judge([unflatten(flat)])[0])
+    floor = min(0.1, 0.5 * float(judge([unflatten(flat)])[0]))
     if not floor > 0:
         return instance
     for _ in range(rounds):

@@ -9,6 +9,7 @@ import math
 import jax
 import jax.numpy as jnp
 import optax
+from jax.scipy.special import ndtr
 
 from jaxbounds.multihead.data import PlantedAttention, SparseContext
 from jaxbounds.multihead.loss import empirical_risk
@@ -35,17 +36,19 @@ def _tokens(key, shape):
     return radius * project_rows(normal, 1.0)
 
 
+def _head(key, T, d, radius):
+    """U and W of one head at independent scales from e^-4 to e^3."""
+    shape = (T + d + 1, d)
+    normal = jax.random.normal(key, shape)
+    scales = jnp.exp(7 * ndtr(normal[-1, :2]) - 4)
+    return {"U": scales[0] * normal[:T], "W": scales[1] * normal[T : T + d] / radius**2}
+
+
 def single_generic(key: jax.Array, size: Size) -> Instance:
     """One head: scales of U and W vary over e^-4 to e^3, since every bound is worst at its own."""
-    keys = jax.random.split(key, 5)
-    T, d = size["T"], size["d"]
-    tokens = _tokens(keys[0], (T, d))
-    radius = jnp.max(vector_norm(tokens))
-    return {
-        "X": tokens,
-        "U": _log_uniform(keys[1], -4.0, 3.0) * jax.random.normal(keys[2], (T, d)),
-        "W": _log_uniform(keys[3], -4.0, 3.0) * jax.random.normal(keys[4], (d, d)) / radius**2,
-    }
+    token_key, head_key = jax.random.split(key)
+    tokens = _tokens(token_key, (size["T"], size["d"]))
+    return {"X": tokens} | _head(head_key, *tokens.shape, jnp.max(vector_norm(tokens)))
 
 
 def single_extremal(key: jax.Array, size: Size) -> Instance:
@@ -90,15 +93,12 @@ def radius_at_least_one(instance: Instance) -> dict[str, jax.Array]:
 
 def loss_generic(key: jax.Array, size: Size) -> Instance:
     """A data set with random labels and heads of very different scales."""
-    data_key, label_key, *head_keys = jax.random.split(key, 2 + size["H"])
-    tokens = _tokens(data_key, (size["n"], size["T"], size["d"]))
-    heads = [single_generic(head_key, size) for head_key in head_keys]
-    return {
-        "X": tokens,
-        "y": jax.random.rademacher(label_key, (size["n"],), dtype=int),
-        "U": jnp.stack([head["U"] for head in heads]),
-        "W": jnp.stack([head["W"] for head in heads]),
-    }
+    data_key, label_key, head_key = jax.random.split(key, 3)
+    n, T, d = size["n"], size["T"], size["d"]
+    tokens = _tokens(data_key, (n, T, d))
+    radius = jnp.max(vector_norm(tokens))
+    heads = jax.vmap(lambda k: _head(k, T, d, radius))(jax.random.split(head_key, size["H"]))
+    return {"X": tokens, "y": jax.random.rademacher(label_key, (n,), dtype=int)} | heads
 
 
 def loss_extremal(key: jax.Array, size: Size) -> Instance:

@@ -129,6 +129,12 @@ def _whole_hessian(instance: Instance) -> Sides:
     )
 
 
+def _resolved(instance: Instance) -> dict:
+    """Where covariances vanish, S11 is rounding noise beside the scale S5 of the Hessian."""
+    scale = _radius(instance) ** 3
+    return {"S11 above rounding": two_block_norm(*_certificate(instance)) > 1e-8 * scale}
+
+
 def _gradient_by_norm(instance: Instance) -> Sides:
     radius, T = _radius(instance), instance["X"].shape[0]
     size = frobenius_norm(instance["U"])
@@ -322,7 +328,7 @@ STATEMENTS = (
         "||grad Phi|| <= 2 ||X||_{2,inf}^2 sum_t ||X u_t||_inf + sqrt(T) ||X||_{2,inf}",
         _whole_gradient,
         (
-            Form(name="printed"),
+            Form(name="printed", equality=IDENTICAL + " with U = 0"),
             Form(
                 name="sharpened S2",
                 equality=IDENTICAL + " with U = 0",
@@ -354,6 +360,7 @@ STATEMENTS = (
             ),
             Form(
                 name="sharpened S11",
+                hypotheses=_resolved,
                 equality="one-dimensional token spreads, where each block is attained",
                 note="||Hess_UW||^2 <= sum_t ||x_t||^2 ||Cov_t||^2, ||Hess_WW|| <= "
                 "sum_t ||x_t||^2 ||K3_t(u_t)||: computable in T^2 d^2, between Hess and S5.",
@@ -368,7 +375,7 @@ STATEMENTS = (
         "||grad Phi|| <= sqrt(T) R (2 R^2 ||U||_F + 1)",
         _gradient_by_norm,
         (
-            Form(name="printed"),
+            Form(name="printed", equality=IDENTICAL + " with U = 0"),
             Form(
                 name="sharpened S2",
                 equality=IDENTICAL + " with U = 0",
@@ -401,7 +408,7 @@ STATEMENTS = (
         "||grad Phi~|| <= sqrt(T) R (2 R^2 max_h ||U_h||_F + 1)",
         _many_heads_gradient,
         (
-            Form(name="printed"),
+            Form(name="printed", equality=IDENTICAL + " with U = 0"),
             Form(
                 name="sharpened S2",
                 equality=IDENTICAL + " with U = 0",
@@ -465,9 +472,9 @@ STATEMENTS = (
                 note="(51) puts d^2 Phi / dW_ij dW_kl at row (i, k), column (j, l): a realignment "
                 "of the Hessian, whose norm can be smaller.",
                 counterexample={
-                    "X": [[1.0, 0.0], [0.0, 1.0]],
-                    "U": [[1.0, -1.0], [-1.0, 1.0]],
-                    "W": [[0.0, 0.0], [0.0, 0.0]],
+                    "X": [[0.0, 3.0], [2.0, -2.0], [-3.0, -1.0]],
+                    "U": [[1.0, -1.0], [0.0, 1.0], [-1.0, 0.0]],
+                    "W": [[0.03, 0.0], [0.03, -0.03]],
                 },
             ),
             Form(
@@ -476,6 +483,7 @@ STATEMENTS = (
         ),
         "half the norm of (51)",
         "Appendix A.1, eqs. (49), (51), (52)",
+        sizes=({"T": 3, "d": 2},),
     ),
     _statement(
         "footnote1.pooling",
