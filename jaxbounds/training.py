@@ -18,7 +18,10 @@ def trajectory(
 
     def step(carry, _):
         params, state = carry
-        updates, state = optimizer.update(jax.grad(loss)(params), state, params)
+        slope = jax.grad(loss)(params)
+        # Optax mixes floats with integer counts, which strict promotion refuses.
+        with jax.numpy_dtype_promotion("standard"):
+            updates, state = optimizer.update(slope, state, params)
         return (optax.apply_updates(params, updates), state), params
 
     (last, _), earlier = jax.lax.scan(step, (params, optimizer.init(params)), length=steps)

@@ -1,6 +1,7 @@
 """Every test runs with strict promotion rules, on several fake CPU devices, in a fresh cache."""
 
 import jax
+import jaxtyping
 import pytest
 
 jax.config.update("jax_num_cpu_devices", 4)
@@ -19,3 +20,11 @@ def x64():
 def key():
     """A typed PRNG key; split it, never reuse it."""
     return jax.random.key(0)
+
+
+@pytest.fixture
+def unannotated():
+    """Shape annotations off: bad input must be refused by the library, as for its users."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)

@@ -1,6 +1,6 @@
 """Measuring many instances with few compiled programs, and keeping what was measured."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -20,12 +20,12 @@ def compiled(function: Callable, /, *, level: int = 1) -> Callable:
     return jax.jit(jax.vmap(function), compiler_options=options)
 
 
-def length(batch: Instance, /) -> int:
+def length(batch: Any, /) -> int:
     """The number of instances stacked in a batch."""
     return len(jax.tree.leaves(batch)[0])
 
 
-def take(batch: Instance, index: Any, /) -> Instance:
+def take(batch: Any, index: Any, /) -> Any:
     """Rows of a batch."""
     return jax.tree.map(lambda leaf: np.asarray(leaf)[index], batch)
 
@@ -35,9 +35,9 @@ def concatenate(batches: list[Any], /) -> Any:
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *batches)
 
 
-def as_arrays(instance: Instance) -> Instance:
+def as_arrays(instance: Any, /) -> Any:
     """Stored literals (lists, floats) as arrays of the types that samplers produce."""
-    if isinstance(instance, dict):
+    if isinstance(instance, Mapping):
         return {name: as_arrays(value) for name, value in instance.items()}
     return np.asarray(instance)
 

@@ -11,6 +11,9 @@ from jaxtyping import Array, Bool, Float
 
 from jaxbounds.statements import CONTROL, Hypotheses, Instance, Statement
 
+Reals = Float[Array | np.ndarray, "*batch F"]
+Flags = Bool[Array | np.ndarray, "*batch F"]
+
 
 class Measured(NamedTuple):
     """The forms of a statement, in order, then its control, on one instance.
@@ -28,13 +31,13 @@ class Measured(NamedTuple):
         trivial: the form does not beat the trivial bound on this instance.
     """
 
-    value: Float[Array, " F"]
-    low: Float[Array, " F"]
-    high: Float[Array, " F"]
-    counted: Bool[Array, " F"]
-    lhs: Float[Array, " F"]
-    rhs: Float[Array, " F"]
-    trivial: Bool[Array, " F"]
+    value: Reals
+    low: Reals
+    high: Reals
+    counted: Flags
+    lhs: Reals
+    rhs: Reals
+    trivial: Flags
 
 
 @contextlib.contextmanager

@@ -67,8 +67,10 @@ def gradient_search(statement: Statement, steps: int, /) -> Searcher:
             best = jax.tree.map(lambda new, old: jnp.where(improved, new, old), floats, best)
             best_score = jnp.where(improved, score, best_score)
             slope = jax.tree.map(jnp.nan_to_num, slope)
-            direction, state = adam.update(slope, state)
-            rate = schedule(count)
+            # Optax mixes floats with integer counts, which strict promotion refuses.
+            with jax.numpy_dtype_promotion("standard"):
+                direction, state = adam.update(slope, state)
+                rate = schedule(count)
             moved = jax.tree.map(lambda x, d: x + rate * _scale(x) * d, floats, direction)
             projected = jax.tree.leaves(project(rebuild(moved)))
             return ([projected[i] for i in moving], state, best, best_score), None
@@ -84,8 +86,9 @@ def gradient_search(statement: Statement, steps: int, /) -> Searcher:
 def random_search(statement: Statement, steps: int, sampler: Sampler, size: Size, /) -> Searcher:
     """Hill climbing for discrete or non-smooth statements.
 
-    Each move either redraws one leaf from a fresh sample, or adds to the float leaves a sparse
-    Gaussian of a random size; it is kept if the score rises.
+    Each move either redraws one leaf from a fresh sample, all of it or a random fifth of its
+    entries, or adds to the float leaves a sparse Gaussian of a random size; it is kept if the score
+    rises.
     """
     one = measure(statement)
     project = statement.project or (lambda instance: instance)
@@ -99,19 +102,20 @@ def random_search(statement: Statement, steps: int, sampler: Sampler, size: Size
 
         def step(carry, key):
             best, best_score = carry
-            which, fresh_key, size_key, *noise = jax.random.split(key, 3 + 2 * len(best))
+            which, fresh_key, size_key, part_key, *leaf_keys = jax.random.split(key, 4 + len(best))
             fresh = jax.tree.leaves(sampler(fresh_key, size))
             redraw = jax.random.randint(which, (), -len(best), len(best))
+            whole = jax.random.bernoulli(part_key)
             amount = 10.0 ** jax.random.uniform(size_key, (), minval=-4.0, maxval=0.5)
             moved = []
-            for i, (leaf, new) in enumerate(zip(best, fresh)):
+            for i, (leaf, new, leaf_key) in enumerate(zip(best, fresh, leaf_keys)):
+                mask_key, bump_key = jax.random.split(leaf_key)
+                mask = jax.random.bernoulli(mask_key, 0.2, leaf.shape)
+                redrawn = jnp.where((redraw == i) & (whole | mask), new.astype(leaf.dtype), leaf)
+                nudged = leaf
                 if _is_float(leaf):
-                    mask = jax.random.bernoulli(noise[2 * i], 0.3, leaf.shape)
-                    bump = amount * _scale(leaf) * jax.random.normal(noise[2 * i + 1], leaf.shape)
+                    bump = amount * _scale(leaf) * jax.random.normal(bump_key, leaf.shape)
                     nudged = leaf + jnp.where(mask, bump, 0.0).astype(leaf.dtype)
-                else:
-                    nudged = leaf
-                redrawn = jnp.where(redraw == i, new.astype(leaf.dtype), leaf)
                 moved.append(jnp.where(redraw >= 0, redrawn, nudged))
             moved = jax.tree.leaves(project(jax.tree.unflatten(structure, moved)))
             score, counted = evaluate(moved)

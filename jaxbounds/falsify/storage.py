@@ -86,7 +86,7 @@ def load_instance(path: str | Path, /) -> StoredInstance:
     if not path.is_file():
         raise ValueError(f"no file {path}: give one of the .npz files under worst/")
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             stored = {name: file[name] for name in file.files}
         known = str(stored["format"]) == FORMAT
         text, digest = str(stored["meta"]), str(stored["digest"])

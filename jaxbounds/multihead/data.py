@@ -87,7 +87,7 @@ class SparseContext:
         """Zeta."""
         return self.relevant / self.tokens
 
-    def patterns(self) -> Float[Array, "M+2 d"]:
+    def patterns(self) -> Float[Array, "patterns d"]:
         """mu_+, mu_-, nu_1, ..., nu_M as rows, each of norm S."""
         return self.signal * jnp.eye(self.distractors + 2, self.dimension)
 

@@ -1,0 +1,147 @@
+"""The command line as a user meets it: exit statuses, files, messages."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from jaxbounds.cli import main
+
+CLAIMS = """
+import jax
+import jax.numpy as jnp
+from jaxbounds.statements import Budget, Erratum, Form, Paper, Sides, Statement
+
+def sample(key, size):
+    x, y = jax.random.normal(key, (2, size["d"]))
+    return {"x": x, "y": y}
+
+def evaluate(instance):
+    x, y = instance["x"], instance["y"]
+    product = jnp.sqrt(x @ x) * jnp.sqrt(y @ y)
+    rhs = {"printed": 0.5 * product, "corrected": 2 * product, "control": 0.4 * product}
+    return Sides(lhs=jnp.abs(x @ y), rhs=rhs)
+
+PAPER = Paper(
+    id="mine",
+    title="My notes",
+    statements=(
+        Statement(
+            id="mine.cauchy", label="Inequality 1", formula="|<x, y>| <= |x| |y| / 2",
+            kind="inequality", sample=sample, evaluate=evaluate, sizes=({"d": 2},),
+            forms=(
+                Form(name="printed", expected="EXPECTED", note="aligned vectors", erratum="E1",
+                     counterexample={"x": [1.0, 0.0], "y": [1.0, 0.0]}),
+                Form(name="corrected"),
+            ),
+            control="a factor 0.4", budget=Budget(samples=32, restarts=2, steps=20),
+        ),
+    ),
+    errata=(Erratum(id="E1", where="Inequality 1", kind="false", text="The half is wrong.",
+                    consequence="none", evidence="mine.cauchy"),),
+)
+"""
+
+FIELDS = {
+    "id", "paper", "label", "kind", "form", "expected", "status", "worst_ratio", "instances",
+    "searches", "precision", "tolerance", "seconds", "seed",
+}  # fmt: skip
+
+
+@pytest.fixture
+def claims(tmp_path, monkeypatch):
+    """A user's own module, and a private place for compiled programs."""
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+    def write(expected="fails"):
+        path = tmp_path / f"claims_{expected}.py"
+        path.write_text(textwrap.dedent(CLAIMS.replace("EXPECTED", expected)))
+        return str(path)
+
+    return write
+
+
+def test_verify_then_replay(claims, capsys):
+    file = claims()
+    assert main(["verify", "mine", "--import", file, "--jobs", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert "mine.cauchy" in printed and "all as expected" in printed
+    assert max(map(len, printed.splitlines())) <= 100
+    verdicts = json.load(open("results/verify/verdicts.json"))
+    assert [v["status"] for v in verdicts] == ["fails", "holds"]
+    assert all(set(v) >= FIELDS for v in verdicts)
+    assert verdicts[0]["label"] == "Inequality 1"
+    page = open("results/verify/report.html").read()
+    assert "mine.cauchy" in page and "http://" not in page and "https://" not in page
+    for folder in ("worst", "counterexamples"):
+        stored = f"results/verify/{folder}/mine.cauchy.printed.npz"
+        assert main(["replay", stored, "--import", file]) == 0
+        assert ": same" in capsys.readouterr().out
+
+
+def test_verify_says_what_is_not_as_expected(claims, capsys):
+    assert main(["verify", "mine", "--import", claims("holds"), "--jobs", "1"]) == 1
+    assert "expected holds" in capsys.readouterr().out.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["verify", "nothing"], "no statement matches"),
+        (["verify", "multihead.cor1.33"], "did you mean multihead.cor1.3"),
+        (["verify", "--import", "no.py"], "no file"),
+        (["verify", "multihead.eq1", "--seed", "-1"], "cannot be negative"),
+        (["show", "nothing"], "no statement matches"),
+        (["errata", "nothing"], "no paper nothing"),
+        (["replay", "nothing.npz"], "no file"),
+    ],
+)
+def test_bad_usage_is_one_line_and_status_2(arguments, message, claims, capsys):
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+def test_unknown_options_are_status_2(claims, capsys):
+    with pytest.raises(SystemExit) as exit_info:
+        main(["verify", "--no-such-option"])
+    assert exit_info.value.code == 2
+
+
+def test_a_replay_that_differs_is_status_1(claims, capsys):
+    from jaxbounds.falsify import load_instance, save_instance
+
+    file = claims()
+    main(["verify", "mine", "--import", file, "--jobs", "1"])
+    stored = load_instance("results/verify/worst/mine.cauchy.printed.npz")
+    save_instance("other.npz", stored.instance, **(stored.meta | {"ratio": "3.0"}))
+    assert main(["replay", "other.npz", "--import", file]) == 1
+    assert "DIFFERENT" in capsys.readouterr().out
+
+
+def test_list_show_errata(claims, capsys):
+    file = claims()
+    assert main(["list", "mine", "--import", file]) == 0
+    assert main(["show", "mine.cauchy", "--import", file]) == 0
+    assert main(["errata", "mine", "--import", file]) == 0
+    printed = capsys.readouterr().out
+    for words in ("Inequality 1", "counterexample", "a factor 0.4", "The half is wrong."):
+        assert words in printed
+    assert main(["list"]) == 0 and main(["errata"]) == 0
+
+
+def test_import_is_light():
+    # A fresh interpreter: no backend is started and no setting is changed by the import.
+    code = """
+import jax
+before = jax.config.values.copy()
+import jaxbounds, jaxbounds.statements, jaxbounds.falsify, jaxbounds.curvature, jaxbounds.norms
+import jaxbounds.multihead.statements
+from jax._src import xla_bridge
+assert not xla_bridge._backends, "a device was touched"
+assert jax.config.values == before, "a setting was changed"
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

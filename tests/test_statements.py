@@ -1,0 +1,96 @@
+"""Ill-formed statements and papers are refused with one message that says why."""
+
+import dataclasses
+import textwrap
+
+import pytest
+
+from jaxbounds.statements import (
+    Erratum,
+    Form,
+    Paper,
+    Sides,
+    Statement,
+    load_paper,
+    load_papers,
+    select,
+)
+
+GOOD = {
+    "id": "mine.one",
+    "label": "1",
+    "formula": "0 <= 1",
+    "kind": "inequality",
+    "evaluate": lambda x: Sides(lhs=0.0, rhs={"printed": 1.0, "control": -1.0}),
+    "sample": lambda key, size: {},
+    "forms": (Form(name="printed"),),
+    "control": "0 <= -1",
+    "sizes": ({"d": 1},),
+}
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"id": "Mine"}, "paper.name"),
+        ({"kind": "theorem"}, "kind must be one of"),
+        ({"sizes": ()}, "sizes is empty"),
+        ({"sample": {}}, "neither sample nor cases"),
+        ({"control": " "}, "control is empty"),
+        ({"level": 0.1}, "level is needed"),
+        ({"forms": ()}, "no form"),
+        ({"forms": (Form(name="printed"), Form(name="printed"))}, "distinct"),
+        ({"forms": (Form(name="mine"),)}, "must start with printed"),
+        ({"forms": (Form(name="printed", expected="consistent"),)}, "cannot be expected"),
+        ({"forms": (Form(name="printed", expected="fails"),)}, "no note says why"),
+        ({"forms": (Form(name="printed", expected="fails", note="x"),)}, "no counterexample"),
+    ],
+)
+def test_ill_formed_statements(change, message, unannotated):
+    with pytest.raises(ValueError, match=message):
+        Statement(**(GOOD | change))
+
+
+def test_papers_refuse_strangers_and_repetitions():
+    statement = Statement(**GOOD)
+    with pytest.raises(ValueError, match="more than one statement"):
+        Paper(id="mine", title="", statements=(statement, statement))
+    with pytest.raises(ValueError, match="must start with it"):
+        Paper(id="yours", title="", statements=(statement,))
+    form = Form(name="printed", erratum="E1")
+    erratum = Erratum(id="E1", where="", kind="typo", text="", consequence="", evidence="")
+    cited = dataclasses.replace(statement, forms=(form,))
+    with pytest.raises(ValueError, match="unknown erratum"):
+        Paper(id="mine", title="", statements=(cited,))
+    assert Paper(id="mine", title="", statements=(cited,), errata=(erratum,)).errata
+
+
+def test_select_by_id_prefix_and_pattern():
+    one, two = Statement(**GOOD), Statement(**(GOOD | {"id": "mine.one.b"}))
+    assert select((one, two)) == (one, two)
+    assert select((one, two), ("mine.one",)) == (one, two)
+    assert select((one, two), ("*.b",)) == (two,)
+    with pytest.raises(ValueError, match=r"did you mean mine\.one"):
+        select((one, two), ("mine.on",))
+
+
+def test_loading_papers_from_files(tmp_path):
+    with pytest.raises(ValueError, match="no file"):
+        load_paper(str(tmp_path / "no.py"))
+    with pytest.raises(ValueError, match="no module"):
+        load_paper("there_is_no_such_module")
+    empty = tmp_path / "empty.py"
+    empty.write_text("x = 1")
+    with pytest.raises(ValueError, match="defines no PAPER"):
+        load_paper(str(empty))
+    clash = tmp_path / "clash.py"
+    clash.write_text(
+        textwrap.dedent(
+            """
+            from jaxbounds.statements import Paper
+            PAPER = Paper(id="multihead", title="", statements=())
+            """
+        )
+    )
+    with pytest.raises(ValueError, match="more than one paper"):
+        load_papers((str(clash),))
