@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -70,11 +71,11 @@ def test_verify_then_replay(claims, capsys):
     printed = capsys.readouterr().out
     assert "mine.cauchy" in printed and "all as expected" in printed
     assert max(map(len, printed.splitlines())) <= 100
-    verdicts = json.load(open("results/verify/verdicts.json"))
+    verdicts = json.loads(Path("results/verify/verdicts.json").read_text())
     assert [v["status"] for v in verdicts] == ["fails", "holds"]
     assert all(set(v) >= FIELDS for v in verdicts)
     assert verdicts[0]["label"] == "Inequality 1"
-    page = open("results/verify/report.html").read()
+    page = Path("results/verify/report.html").read_text()
     assert "mine.cauchy" in page and "http://" not in page and "https://" not in page
     for folder in ("worst", "counterexamples"):
         stored = f"results/verify/{folder}/mine.cauchy.printed.npz"

@@ -266,7 +266,7 @@ def test_clopper_pearson_is_the_binomial_tail(failures, trials):
 def test_fitted_exponent_recovers_a_power_law():
     x = np.logspace(0, 3, 50)
     noise = np.exp(0.05 * np.random.default_rng(1).normal(size=50))
-    slope, low, high = fitted_exponent(x, 3 * x**0.7 * noise)
+    _, low, high = fitted_exponent(x, 3 * x**0.7 * noise)
     assert low < 0.7 < high and high - low < 0.05
     for bad in (x[:2], -x, np.ones(50)):
         with pytest.raises(ValueError):

@@ -105,7 +105,8 @@ class SparseContext:
         distractor = mute * patterns[jnp.minimum(2 + choice, patterns.shape[0] - 1)]
         along = jnp.arange(self.dimension)
         bound = jnp.where(along < 2, self.noise_mu, self.noise_nu / count) / self.signal
-        noise = jax.random.uniform(noise_key, (*shape, self.dimension), minval=-1.0) * bound
+        noise = jax.random.uniform(noise_key, (*shape, self.dimension), minval=-1.0)
+        noise = noise * bound[None, None, :]
         relevant = (ranks < self.relevant)[:, :, None]
         return {"X": jnp.where(relevant, classes[:, None, :], distractor + noise), "y": labels}
 
