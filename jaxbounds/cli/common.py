@@ -1,0 +1,42 @@
+"""What the commands share."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import jax
+import tyro
+from rich.console import Console
+
+from jaxbounds.statements import Statement, load_papers, select
+
+Patterns = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PATTERN")]
+Imports = Annotated[
+    tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="import", metavar="MODULE")
+]
+
+
+def console_for_output() -> Console:
+    """Standard output; 100 columns where it is no terminal."""
+    width = None if sys.stdout.isatty() else 100
+    return Console(width=width, highlight=False)
+
+
+def use_compilation_cache() -> None:
+    """Keep compiled programs between runs, unless the user's environment already says where."""
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+        jax.config.update("jax_compilation_cache_dir", str(root / "jaxbounds" / "xla"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def all_statements(imports: tuple[str, ...], /) -> tuple[Statement, ...]:
+    """The statements of the shipped papers and of the imported ones."""
+    return tuple(s for paper in load_papers(imports) for s in paper.statements)
+
+
+def find_statement(imports: tuple[str, ...], name: str, /) -> Statement:
+    """The statement of that id."""
+    return select(all_statements(imports), (name,))[0]

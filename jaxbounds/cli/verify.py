@@ -1,0 +1,123 @@
+"""`jaxbounds verify`: the statements, one verdict for each form."""
+
+import concurrent.futures
+import json
+import multiprocessing
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from jaxbounds import report
+from jaxbounds.cli.common import (
+    Imports,
+    Patterns,
+    all_statements,
+    console_for_output,
+    find_statement,
+    use_compilation_cache,
+)
+from jaxbounds.falsify import Verdict, falsify
+from jaxbounds.results import versions
+from jaxbounds.statements import select
+
+THOROUGH = 10.0
+"""Factor on samples and restarts of `--thorough`."""
+
+
+def _verify_one(name: str, imports: tuple[str, ...], seed: int, factor: float, out: str):
+    statement = find_statement(imports, name)
+    return falsify(statement, seed=seed, budget=statement.budget.scaled(factor), store=out)
+
+
+def _in_turn(names, jobs, *arguments) -> Iterator[tuple[str, tuple[Verdict, ...]]]:
+    """Verdicts as they come, from this process or from several."""
+    if jobs == 1:
+        use_compilation_cache()
+        for name in names:
+            yield name, _verify_one(name, *arguments)
+        return
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(
+        jobs, mp_context=context, initializer=use_compilation_cache
+    ) as pool:
+        waiting = {pool.submit(_verify_one, name, *arguments): name for name in names}
+        try:
+            for done in concurrent.futures.as_completed(waiting):
+                yield waiting[done], done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def verify(
+    patterns: Patterns = (),
+    /,
+    *,
+    out: Path = Path("results/verify"),
+    seed: int = 0,
+    jobs: int = 0,
+    thorough: bool = False,
+    imports: Imports = (),
+) -> int:
+    """Check the statements, all or those whose id matches, and print a verdict for each form.
+
+    Exit status 0 when every verdict is as expected, errata included; 1 when one is not; 2 on bad
+    usage.
+
+    Args:
+        patterns: ids, the beginning of ids ("multihead"), or shell patterns ("*.cor1.*").
+        out: folder for verdicts.json, report.html, worst instances and counterexamples.
+        seed: of all draws.
+        jobs: processes; 0 means one for each core.
+        thorough: ten times the samples and searches.
+        imports: modules or files that hold a PAPER of your own.
+    """
+    console = console_for_output()
+    everything = all_statements(imports)
+    chosen = select(everything, patterns)
+    if jobs < 0 or seed < 0:
+        raise ValueError(f"--jobs and --seed cannot be negative, got {jobs} and {seed}")
+    jobs = min(jobs or os.cpu_count() or 1, len(chosen))
+    names = [s.id for s in chosen]
+    done: dict[str, tuple[Verdict, ...]] = {}
+    interrupted = False
+    columns = (
+        TextColumn("{task.description:<28.28}"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    factor = THOROUGH if thorough else 1.0
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("starting", total=len(names))
+        try:
+            for name, verdicts in _in_turn(names, jobs, imports, seed, factor, str(out)):
+                done[name] = verdicts
+                progress.update(task, advance=1, description=name)
+        except KeyboardInterrupt:
+            interrupted = True
+    verdicts = tuple(v for name in names for v in done.get(name, ()))
+    run = versions() | {"device": "cpu", "precision": "float64", "seed": seed, "thorough": thorough}
+    _write(out, "verdicts.json", json.dumps([v.to_json() for v in verdicts], indent=1))
+    _write(out, "run.json", json.dumps(run, indent=1))
+    _write(out, "report.html", report.html_page(verdicts, everything, run))
+    console.print(report.verdict_table(verdicts))
+    console.print(report.summary(verdicts))
+    for verdict in verdicts:
+        if not verdict.as_expected:
+            console.print(f"[bold red]{verdict.id}[/] ({verdict.form}): {verdict.reason}")
+    console.print(f"written to {out}: verdicts.json, report.html, worst/, counterexamples/")
+    if interrupted:
+        console.print(f"interrupted: {len(names) - len(done)} statements were not tried")
+        return 1
+    return int(not all(v.as_expected for v in verdicts))
+
+
+def _write(folder: Path, name: str, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = folder / f"{name}.partial"
+    partial.write_text(text + "\n", encoding="utf8")
+    os.replace(partial, folder / name)

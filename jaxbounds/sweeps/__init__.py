@@ -1,0 +1,6 @@
+"""Sweeps over seeds and grids: vmapped, sharded over devices, in chunks that survive a crash."""
+
+from jaxbounds.sweeps.checkpoint import Checkpoints
+from jaxbounds.sweeps.sweep import Swept, lanes_of, sweep
+
+__all__ = ["Checkpoints", "Swept", "lanes_of", "sweep"]

@@ -1,0 +1,104 @@
+"""Checkpoints of a sweep: npz files and a fingerprint; written whole or not at all."""
+
+import hashlib
+import os
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+FORMAT = "jaxbounds-checkpoint-1"
+
+
+def _digest(arrays: dict[str, np.ndarray]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name}:{array.dtype.str}:{array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+class Checkpoints:
+    """The folder of one sweep: `state.npz` (the latest) and `chunk-<first step>.npz` (metrics).
+
+    A chunk's metrics are written before the state that follows it, each by renaming a finished
+    file, so that a process killed at any moment leaves a folder that can be resumed.
+
+    Args:
+        folder: created when first written to.
+        fingerprint: of everything the numbers depend on; a folder with another one is refused.
+    """
+
+    def __init__(self, folder: str | Path, fingerprint: str) -> None:
+        self.folder = Path(folder)
+        self.fingerprint = fingerprint
+
+    def _write(self, name: str, arrays: dict[str, np.ndarray]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        partial = self.folder / f"{name}.partial"
+        stamp = np.array([FORMAT, self.fingerprint, _digest(arrays)])
+        with open(partial, "wb") as file:
+            np.savez(file, stamp=stamp, **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, self.folder / name)
+
+    def _read(self, name: str) -> dict[str, np.ndarray]:
+        path = self.folder / name
+        try:
+            with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
+                arrays = {key: file[key] for key in file.files}
+            form, fingerprint, digest = (str(entry) for entry in arrays.pop("stamp"))
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as problem:
+            raise ValueError(
+                f"checkpoint {path} is missing or damaged ({type(problem).__name__}): "
+                "remove its folder, or run without resuming"
+            ) from problem
+        if form != FORMAT or digest != _digest(arrays):
+            raise ValueError(
+                f"checkpoint {path} is damaged: its checksum does not match its content; "
+                "remove its folder, or run without resuming"
+            )
+        if fingerprint != self.fingerprint:
+            raise ValueError(
+                f"checkpoint {path} belongs to another run (configuration, key or version differ): "
+                "choose another folder, or run without resuming"
+            )
+        return arrays
+
+    def clear(self) -> None:
+        """Remove the files of an earlier sweep."""
+        for path in self.folder.glob("*.npz*"):
+            path.unlink()
+
+    def save(self, step: int, state: Sequence[np.ndarray], first: int, metrics: dict) -> None:
+        """Store the metrics of steps `first` to `step`, then the state at `step`."""
+        self._write(f"chunk-{first:09d}.npz", {k: np.asarray(v) for k, v in metrics.items()})
+        leaves = {f"leaf{i:04d}": np.asarray(leaf) for i, leaf in enumerate(state)}
+        self._write("state.npz", leaves | {"step": np.asarray(step)})
+
+    def load(self) -> tuple[int, list[np.ndarray], list[dict[str, np.ndarray]]] | None:
+        """(step, leaves of the state, metrics of the chunks before it), or None if there is none.
+
+        Raises:
+            ValueError: if a file is damaged, missing or of another run.
+        """
+        if not (self.folder / "state.npz").exists():
+            return None
+        stored = self._read("state.npz")
+        step = int(stored.pop("step"))
+        chunks, reached = [], 0
+        for path in sorted(self.folder.glob("chunk-*.npz")):
+            first = int(path.stem.removeprefix("chunk-"))
+            if first >= step:
+                continue
+            if first != reached:
+                raise ValueError(f"the metrics from step {reached} on are missing in {self.folder}")
+            metrics = self._read(path.name)
+            reached = int(metrics["until"])
+            chunks.append(metrics)
+        if reached != step:
+            raise ValueError(f"the metrics from step {reached} to {step} are missing")
+        return step, [stored[name] for name in sorted(stored)], chunks

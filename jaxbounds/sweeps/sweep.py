@@ -1,0 +1,282 @@
+"""Many independent runs (lanes) of one pure step, as few compiled programs as possible.
+
+Each device works through its lanes in groups of a fixed number, one group after the other, each
+group vmapped. The compiled program of a group therefore does not depend on how many lanes or
+devices there are, which is what makes a resumed, resharded or extended sweep give the same bits
+(on the same backend).
+"""
+
+import contextlib
+import functools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import multihost_utils
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from jaxbounds.sweeps.checkpoint import Checkpoints
+
+Lane = Any
+State = Any
+Metrics = Mapping[str, jax.Array]
+
+
+class Swept(NamedTuple):
+    """What a sweep leaves behind, on the host.
+
+    Attributes:
+        state: the final states, stacked over lanes.
+        metrics: for each name an array (lanes, records, ...).
+        steps: the number of steps done when each record was taken, (records,).
+        diverged: for each lane the first recorded step with a metric that is not finite, or -1.
+    """
+
+    state: State
+    metrics: dict[str, np.ndarray]
+    steps: np.ndarray
+    diverged: np.ndarray
+
+
+def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], dict[str, int]]:
+    """The product of seeds and a grid, flattened: one lane for each combination.
+
+    Args:
+        keys: (seeds,) typed keys.
+        **grid: values by name, each (count,).
+
+    Returns:
+        Lanes {"key", **names}, all of one length with the seed varying fastest, and the lengths of
+        the axes, slowest first: `array.reshape(*lengths.values(), ...)` undoes the flattening.
+    """
+    lengths = {name: len(values) for name, values in grid.items()} | {"seed": len(keys)}
+    index = np.unravel_index(np.arange(math.prod(lengths.values())), tuple(lengths.values()))
+    lanes = {name: jnp.asarray(grid[name])[i] for name, i in zip(grid, index)}
+    return lanes | {"key": keys[index[-1]]}, lengths
+
+
+def _is_key(leaf: Any) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _to_host(tree: Any, lanes: int) -> Any:
+    """Whole arrays on every process, keys as their data, padding cut off."""
+
+    def one(leaf):
+        leaf = jax.random.key_data(leaf) if _is_key(leaf) else leaf
+        if jax.process_count() > 1:
+            leaf = multihost_utils.process_allgather(leaf, tiled=True)
+        return np.asarray(leaf)[:lanes]
+
+    return jax.tree.map(one, tree)
+
+
+def _to_devices(tree: Any, mesh: Mesh, padded: int) -> Any:
+    """Host arrays padded by repeating the last lane, split over the mesh."""
+    sharding = NamedSharding(mesh, PartitionSpec("lane"))
+
+    def one(leaf):
+        impl = jax.random.key_impl(leaf) if _is_key(leaf) else None
+        data = np.asarray(jax.random.key_data(leaf) if impl is not None else leaf)
+        data = data[np.minimum(np.arange(padded), len(data) - 1)]
+        array = jax.make_array_from_callback(data.shape, sharding, lambda part: data[part])
+        return array if impl is None else jax.random.wrap_key_data(array, impl=impl)
+
+    return jax.tree.map(one, tree)
+
+
+def _per_device(function: Callable, mesh: Mesh, group: int) -> Callable:
+    """`function` of single lanes, over all lanes: shards, then groups in turn, then vmap."""
+    spec = PartitionSpec("lane")
+
+    def on_device(*trees):
+        split = lambda leaf: leaf.reshape(-1, group, *leaf.shape[1:])
+        parts = jax.lax.map(lambda xs: jax.vmap(function)(*xs), jax.tree.map(split, trees))
+        return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), parts)
+
+    return jax.jit(jax.shard_map(on_device, mesh=mesh, in_specs=spec, out_specs=spec))
+
+
+def sweep(
+    start: Callable[[Lane], State],
+    step: Callable[[Lane, State], State],
+    measure: Callable[[Lane, State], Metrics],
+    lanes: Lane,
+    steps: int,
+    /,
+    *,
+    every: int = 1,
+    chunk: int = 200,
+    group: int = 8,
+    finished: Callable[[State], jax.Array] | None = None,
+    folder: str | Path | None = None,
+    fingerprint: str = "",
+    resume: bool = False,
+    memory_limit: float = 8 * 2**30,
+    devices: Any = None,
+    show: str | None = None,
+) -> Swept:
+    """Run every lane for `steps` steps.
+
+    Args:
+        start: the initial state of a lane.
+        step: one step of a lane. Pure; learning rates and other numbers that vary belong into the
+            lane, so that one program serves all.
+        measure: a dict of scalars or small arrays, taken every `every` steps.
+        lanes: a pytree with a leading axis of lanes (see `lanes_of`).
+        steps: in all; a multiple of `every`.
+        every: steps between records.
+        chunk: steps between looks of the host: checkpoints, progress, stopping. Rounded up to a
+            multiple of `every`.
+        group: lanes vmapped together.
+        finished: whether a state needs no more steps; it is then frozen, and the sweep ends when
+            all are. A group whose lanes are all finished costs nothing.
+        folder: where to keep checkpoints; none without it.
+        fingerprint: of what the numbers depend on besides the shapes (configuration and key).
+        resume: continue what the folder holds; without it the folder is cleared.
+        memory_limit: bytes that the program may need on one device.
+        devices: to spread over; all unless given.
+        show: the metric shown with the progress; no progress without it.
+
+    Raises:
+        ValueError: if steps is no multiple of every, the memory is over the limit (nothing has
+            been run then), or a checkpoint is damaged or of another sweep.
+    """
+    if steps < 1 or every < 1 or steps % every:
+        raise ValueError(f"steps must be a positive multiple of every, got {steps} and {every}")
+    count = len(jax.tree.leaves(lanes)[0])
+    mesh = Mesh(np.asarray(jax.devices() if devices is None else devices), ("lane",))
+    width = group * mesh.size
+    padded = -(-count // width) * width
+    lanes = _to_devices(lanes, mesh, padded)
+    begin = _per_device(start, mesh, group)
+    record = _recorder(step, measure, finished, every)
+
+    @functools.cache
+    def advance(records: int) -> Callable:
+        many = lambda lane, state: jax.lax.scan(lambda s, _: record(lane, s), state, length=records)
+        return _compile(_per_device(many, mesh, group), (lanes, state), memory_limit)
+
+    state, done, kept = begin(lanes), 0, []
+    checkpoints = None
+    if folder is not None:
+        mark = f"{fingerprint}/{count}/{every}/{_signature(start, lanes)}"
+        checkpoints = Checkpoints(folder, mark)
+        stored = checkpoints.load() if resume else checkpoints.clear()
+        if stored is not None:
+            done, leaves, kept = stored
+            state = _restored(state, leaves, mesh, padded)
+
+    chunk = min(-(-chunk // every) * every, steps)
+    with _progress(show, steps) as report:
+        while done < steps and not _all_finished(finished, state, count):
+            first, done = done, min(done + chunk, steps)
+            state, recorded = advance((done - first) // every)(lanes, state)
+            recorded = _to_host(recorded, count) | {"until": np.asarray(done)}
+            kept.append(recorded)
+            if checkpoints is not None:
+                leaves = jax.tree.leaves(_to_host(state, count))
+                if jax.process_index() == 0:
+                    checkpoints.save(done, leaves, first, recorded)
+            report(done, recorded)
+    return _swept(_to_host(state, count), kept, every)
+
+
+def _signature(start: Callable, lanes: Any) -> str:
+    """The shapes and types of a lane and its state: another program refuses the checkpoint."""
+    trees = lanes, jax.eval_shape(jax.vmap(start), lanes)
+    return str(jax.tree.map(lambda x: f"{x.shape[1:]}{x.dtype}", jax.tree.leaves(trees)))
+
+
+def _recorder(step: Callable, measure: Callable, finished: Callable | None, every: int) -> Callable:
+    """(lane, state) -> (state after `every` steps, its metrics)."""
+
+    def guarded(lane, state):
+        new = step(lane, state)
+        if finished is None:
+            return new
+        stop = finished(state)
+        return jax.tree.map(lambda old, fresh: jnp.where(stop, old, fresh), state, new)
+
+    def record(lane, state):
+        state, _ = jax.lax.scan(lambda s, _: (guarded(lane, s), None), state, length=every)
+        return state, dict(measure(lane, state))
+
+    return record
+
+
+def _compile(function: Callable, arguments: tuple, limit: float) -> Callable:
+    """Compile ahead and refuse a program that needs more memory than `limit`, before running it."""
+    program = function.lower(*arguments).compile()
+    need = program.memory_analysis()
+    need = need.temp_size_in_bytes + need.argument_size_in_bytes + need.output_size_in_bytes
+    if need > limit:
+        raise ValueError(
+            f"one chunk of this sweep needs {need / 2**30:.2f} GiB on a device, more than the "
+            f"limit of {limit / 2**30:.2f} GiB: lower group or chunk, or raise memory_limit"
+        )
+    return program
+
+
+def _restored(state: State, leaves: list[np.ndarray], mesh: Mesh, padded: int) -> State:
+    like, structure = jax.tree.flatten(state)
+
+    def one(old, data):
+        if _is_key(old):
+            return jax.random.wrap_key_data(jnp.asarray(data), impl=jax.random.key_impl(old))
+        return data
+
+    fresh = [one(old, data) for old, data in zip(like, leaves)]
+    return _to_devices(jax.tree.unflatten(structure, fresh), mesh, padded)
+
+
+def _all_finished(finished: Callable | None, state: State, count: int) -> bool:
+    if finished is None:
+        return False
+    return bool(np.all(_to_host(jax.vmap(finished)(state), count)))
+
+
+@contextlib.contextmanager
+def _progress(metric: str | None, steps: int) -> Iterator[Callable]:
+    """Steps done, steps per second, time left and the mean of one metric, on standard error."""
+    if metric is None or jax.process_index() > 0:
+        yield lambda done, recorded: None
+        return
+    columns = (
+        BarColumn(bar_width=30),
+        TextColumn("{task.completed}/{task.total} steps"),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=steps, rate="")
+
+        def report(done: int, recorded: dict) -> None:
+            mean = float(np.nanmean(recorded[metric][:, -1]))
+            speed = progress.tasks[task].speed
+            rate = f"{speed:.0f} steps/s" if speed else ""
+            words = f"mean {metric} {mean:.4g}"
+            progress.update(task, completed=done, description=words, rate=rate)
+
+        yield report
+
+
+def _swept(state: State, records: list[dict], every: int) -> Swept:
+    until = int(records[-1]["until"]) if records else 0
+    names = [name for name in records[0] if name != "until"] if records else []
+    metrics = {name: np.concatenate([r[name] for r in records], axis=1) for name in names}
+    steps = np.arange(every, until + 1, every)
+    lanes = len(jax.tree.leaves(state)[0])
+    bad = np.zeros((lanes, len(steps)), bool)
+    for values in metrics.values():
+        if np.issubdtype(values.dtype, np.floating):
+            bad |= ~np.isfinite(values.reshape(*values.shape[:2], -1)).all(axis=2)
+    first = np.where(bad.any(axis=1), steps[np.argmax(bad, axis=1)] if len(steps) else 0, -1)
+    return Swept(state, metrics, steps, first)

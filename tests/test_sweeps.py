@@ -1,0 +1,150 @@
+"""Sweeps give the same bits however they are split, and survive being cut short."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbounds.sweeps import lanes_of, sweep
+
+
+def _start(lane):
+    return {"w": jax.random.normal(lane["key"], (5,)), "key": lane["key"]}
+
+
+def _step(lane, state):
+    """Noisy descent; rate > 2 diverges."""
+    key, noise_key = jax.random.split(state["key"])
+    noise = 0.01 * jax.random.normal(noise_key, (5,))
+    return {"w": state["w"] - lane["rate"] * (state["w"] + noise), "key": key}
+
+
+def _measure(lane, state):
+    w = state["w"]
+    return {"loss": jnp.sum(w**2) + jnp.sum(jnp.tanh(w)), "w": w}
+
+
+def _lanes(seeds=5, rates=(0.1, 0.5)):
+    keys = jax.random.split(jax.random.key(0), seeds)
+    return lanes_of(keys, rate=np.asarray(rates, np.float32))[0]
+
+
+def _same(first, second):
+    for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second)):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_sweep_is_the_loop_it_stands_for():
+    lanes = _lanes(seeds=2)
+    swept = sweep(_start, _step, _measure, lanes, 6, every=2, chunk=4)
+    assert swept.steps.tolist() == [2, 4, 6] and swept.metrics["loss"].shape == (4, 3)
+    for i in range(4):
+        lane = jax.tree.map(lambda leaf, i=i: leaf[i], lanes)
+        state, losses = _start(lane), []
+        for _ in range(6):
+            state = _step(lane, state)
+            losses.append(float(_measure(lane, state)["loss"]))
+        np.testing.assert_allclose(swept.metrics["loss"][i], losses[1::2], rtol=1e-5)
+
+
+def test_the_product_of_seeds_and_grid_unflattens():
+    keys = jax.random.split(jax.random.key(0), 3)
+    lanes, lengths = lanes_of(keys, a=np.array([1, 2]), b=np.array([5, 6, 7, 8]))
+    assert list(lengths) == ["a", "b", "seed"]
+    assert lanes["a"].reshape(2, 4, 3)[1, 2, 0] == 2 and lanes["b"].reshape(2, 4, 3)[1, 2, 0] == 7
+
+
+@pytest.mark.parametrize("seeds", [1, 5, 11])
+def test_devices_chunks_and_lane_counts_do_not_change_the_bits(seeds):
+    whole = sweep(_start, _step, _measure, _lanes(11), 12, devices=jax.devices()[:1])
+    part = sweep(_start, _step, _measure, _lanes(seeds), 12, chunk=5)
+    rows = np.arange(22).reshape(2, 11)[:, :seeds].ravel()
+    _same(whole.metrics["loss"][rows], part.metrics["loss"])
+    _same(jax.tree.map(lambda leaf: leaf[rows], whole.state), part.state)
+
+
+class Killed(Exception):
+    """Stands for whatever ends a process."""
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_resuming_gives_the_undisturbed_bits(after, tmp_path, monkeypatch):
+    from jaxbounds.sweeps import Checkpoints
+
+    undisturbed = sweep(_start, _step, _measure, _lanes(), 20, chunk=5)
+    write, calls = Checkpoints._write, []
+
+    def dying(self, name, arrays):
+        calls.append(name)
+        if len(calls) == 2 * after:
+            raise Killed
+        write(self, name, arrays)
+
+    options = {"chunk": 5, "folder": tmp_path, "fingerprint": "a"}
+    monkeypatch.setattr(Checkpoints, "_write", dying)
+    with pytest.raises(Killed):
+        sweep(_start, _step, _measure, _lanes(), 20, **options)
+    monkeypatch.setattr(Checkpoints, "_write", write)
+    # Fewer devices than before.
+    resumed = sweep(
+        _start, _step, _measure, _lanes(), 20, resume=True, devices=jax.devices()[:2], **options
+    )
+    _same(undisturbed, resumed)
+
+
+def test_foreign_and_damaged_checkpoints_are_refused(tmp_path):
+    options = {"folder": tmp_path, "chunk": 5, "fingerprint": "a"}
+    sweep(_start, _step, _measure, _lanes(), 10, **options)
+    with pytest.raises(ValueError, match="belongs to another run"):
+        sweep(
+            _start, _step, _measure, _lanes(), 10, resume=True, **(options | {"fingerprint": "b"})
+        )
+    with pytest.raises(ValueError, match="belongs to another run"):
+        sweep(_start, _step, _measure, _lanes(3), 10, resume=True, **options)
+    chunk = sorted(tmp_path.glob("chunk-*.npz"))[0]
+    content = chunk.read_bytes()
+    for damage in (content[:-30], content[:80] + b"xxxx" + content[84:]):
+        chunk.write_bytes(damage)
+        with pytest.raises(ValueError, match="damaged"):
+            sweep(_start, _step, _measure, _lanes(), 10, resume=True, **options)
+    chunk.unlink()
+    with pytest.raises(ValueError, match="missing"):
+        sweep(_start, _step, _measure, _lanes(), 10, resume=True, **options)
+    _same(
+        sweep(_start, _step, _measure, _lanes(), 10, **options),
+        sweep(_start, _step, _measure, _lanes(), 10, chunk=5),
+    )
+
+
+def test_divergence_of_one_lane_is_recorded_and_stays_there():
+    lanes = _lanes(seeds=1, rates=(0.1, 1e8, 0.2))
+    swept = sweep(_start, _step, _measure, lanes, 40, every=4)
+    assert swept.diverged[0] == swept.diverged[2] == -1
+    assert swept.diverged[1] > 0 and swept.diverged[1] % 4 == 0
+    assert np.all(np.isfinite(swept.metrics["loss"][[0, 2]]))
+
+
+def test_finished_lanes_freeze_and_end_the_sweep():
+    finished = lambda state: jnp.sum(state["w"] ** 2) < 0.05
+    swept = sweep(_start, _step, _measure, _lanes(), 1000, chunk=10, finished=finished)
+    assert swept.steps[-1] < 1000
+    assert np.all(np.sum(swept.state["w"] ** 2, axis=1) < 0.05)
+
+
+def test_memory_is_refused_before_running():
+    with pytest.raises(ValueError, match="GiB on a device"):
+        sweep(_start, _step, _measure, _lanes(), 10, memory_limit=10.0)
+    with pytest.raises(ValueError, match="positive multiple"):
+        sweep(_start, _step, _measure, _lanes(), 10, every=3)
+
+
+def test_one_program_serves_all_rates():
+    # The rate is an argument of the program, not a constant in it.
+    count = []
+
+    def step(lane, state):
+        count.append(1)
+        return _step(lane, state)
+
+    sweep(_start, step, _measure, _lanes(rates=(0.1, 0.2, 0.3)), 10, chunk=5)
+    assert len(count) <= 2
