@@ -1,0 +1,146 @@
+"""Appendix A and C.2 as functions: radii, tails, Lipschitz and covering bounds, and the rates.
+
+A function says whether its constants are explicit. Rates take every hidden constant and logarithm
+as 1 and are good for exponents only.
+"""
+
+import math
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+def token_radius(*, n: int, N: int, d: int, C_x: float = 1.0) -> float:
+    """The radius r_x = sqrt(3 C_x e d log(nN)). Explicit."""
+    return math.sqrt(3 * C_x * math.e * d * math.log(n * N))
+
+
+def encoded_radius(r_x: float, /, *, d: int, q: int) -> float:
+    """The radius r_z = sqrt(r_x^2 + d (1 + 1/q)). Explicit."""
+    return math.sqrt(r_x**2 + d * (1 + 1 / q))
+
+
+def token_tail(r: float, /, *, n: int, N: int, d: int, C_x: float = 1.0) -> float:
+    """Lemma 12: P(max |x_j| >= r) <= n N exp(-r^2 / (2 C_x e d)). Explicit.
+
+    Raises:
+        ValueError: if r^2 < C_x e d, where the moment order r^2 / (C_x e d) of the proof is below 1
+            and the bound is false.
+    """
+    if r**2 < C_x * math.e * d:
+        raise ValueError(
+            f"Lemma 12 needs r^2 >= C_x e d = {C_x * math.e * d:.4g}, got r^2 = {r**2:.4g}"
+        )
+    return n * N * math.exp(-(r**2) / (2 * C_x * math.e * d))
+
+
+def mixed_norm(A: Float[Array, "i j"], r: float, s: float, /) -> Float[Array, ""]:
+    """|A|_{r,s}: the s-norm of the r-norms of the columns."""
+    columns = jnp.sum(jnp.abs(A) ** r, axis=0) ** (1.0 / r)
+    return jnp.sum(columns**s) ** (1.0 / s)
+
+
+def attention_lipschitz(
+    difference: Float[Array, "De HDe"], z: Float[Array, "N De"], /, *, factor: float = 1.0
+) -> Float[Array, ""]:
+    """Lemma 15: factor r_z^2 max_j |(Theta - Theta')^T z_j|, r_z = max |z_j|. Explicit.
+
+    The paper's factor is 2; 1 is enough, since the softmax's Jacobian diag(p) - p p^T has norm
+    4 a (1 - a) <= 1 from l_inf to l_1, a the mass of the coordinates of one sign.
+    """
+    radius_square = jnp.max(jnp.sum(z**2, axis=1))
+    moved = jnp.sqrt(jnp.max(jnp.sum((z @ difference) ** 2, axis=1)))
+    return factor * radius_square * moved
+
+
+def softmax_jacobian_norm(p: Float[Array, "N"], direction: Float[Array, "N"], /) -> Array:
+    """|(diag(p) - p p^T) s|_1 for a sign vector s: at most 1."""
+    return jnp.sum(jnp.abs(p * (direction - jnp.sum(p * direction))))
+
+
+def prediction_bound(
+    a: Float[Array, "m"],
+    W: Float[Array, "m k"],
+    b: Float[Array, "m"],
+    z: Float[Array, "N De"],
+    /,
+    *,
+    heads: int,
+) -> Float[Array, ""]:
+    """Lemma 20's |a| (|W|_F sqrt(H) max |z_l| + |b|) >= |yhat_i|. Explicit."""
+    norm = lambda v: jnp.sqrt(jnp.sum(v**2))
+    radius = jnp.sqrt(jnp.max(jnp.sum(z**2, axis=1)))
+    return norm(a) * (norm(W) * math.sqrt(heads) * radius + norm(b))
+
+
+def query_key_log_covering(eps: float, /, *, r_z: float, radius: float, H: int, De: int) -> float:
+    """Lemma 16's volume branch: H De^2 log(1 + 2 R_F r_z / eps). Explicit.
+
+    The other branch needs a further log(nN) for the supremum over prompts and positions, which the
+    paper's O~ absorbs; see `query_key_log_covering_rate`.
+    """
+    return H * De**2 * math.log1p(2 * radius * r_z / eps)
+
+
+def query_key_log_covering_rate(
+    eps: float, /, *, r_z: float, radius_21: float, H: int, De: int
+) -> float:
+    """Lemma 16's Maurey branch, r_z^2 R_{2,1}^2 log(2 H De^2) / eps^2, a log(nN) missing. Rate."""
+    return (r_z * radius_21 / eps) ** 2 * math.log(2 * H * De**2)
+
+
+def transformer_log_covering_rate(
+    eps: float,
+    /,
+    *,
+    m: int,
+    H: int,
+    De: int,
+    R: float,
+    r_a: float,
+    R_w: float,
+    r_z: float,
+    r_QK: float,
+) -> float:
+    """Proposition 17: two-layer part plus the smaller of the two attention parts. Rate."""
+    two_layer = m * H * De * math.log1p(R / eps)
+    slope = r_a * R_w * H * r_QK
+    maurey = r_z**6 * slope**2 * math.log(H * De**2) / eps**2
+    volume = H * De**2 * math.log1p(slope / math.sqrt(H) * r_z**3 / eps)
+    return two_layer + min(maurey, volume)
+
+
+def transformer_excess_rate(
+    n: int, /, *, q: int, d: int, m_g: int, r_a: float, r_w: float, r_x: float
+) -> float:
+    """Theorem 10: C_1 sqrt((m_g q (d + q) + min(..)) / n), C_1 = q r_a^2 r_w^2 r_x^2. Rate."""
+    attention = min(r_x**6 * (r_a * r_w) ** 2 * q**4 / d**2, q * (q**2 + d**2))
+    return q * (r_a * r_w * r_x) ** 2 * math.sqrt((m_g * q * (d + q) + attention) / n)
+
+
+def rnn_excess_rate(n: int, /, *, parameters: int, N: int, R: float, tau: float = 1.0) -> float:
+    """Lemma 32: tau sqrt(p log(R N n tau) / n). Rate."""
+    return tau * math.sqrt(parameters * math.log(R * N * n * tau) / n)
+
+
+def network_value_bound(
+    weights: list[Float[Array, "..."]],
+    biases: list[Float[Array, "..."]],
+    start: Float[Array, "i"],
+    /,
+) -> Float[Array, ""]:
+    """(C.13): |x_L| <= prod |W_l| |x_0| + sum_l |b_l| prod_{k > l} |W_k|. Explicit."""
+    value = jnp.linalg.norm(start)
+    for W, b in zip(weights, biases, strict=True):
+        value = jnp.linalg.norm(W, ord=2) * value + jnp.linalg.norm(b)
+    return value
+
+
+def recurrent_perturbation_bound(
+    readout_gap: Array, transition_gap: Array, /, *, N: int, lipschitz: float
+) -> Array:
+    """Lemma 29: |F - F'| <= gap of f_y + L_y e N (gap of f-> + gap of f<-). Explicit.
+
+    It holds when the transitions are 1/N-Lipschitz in the state, since (1 + 1/N)^N <= e.
+    """
+    return readout_gap + lipschitz * math.e * N * transition_gap

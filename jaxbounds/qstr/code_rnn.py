@@ -1,0 +1,125 @@
+"""The random-code RNN: its |U|_op does not grow with N, against Proposition 8's second branch.
+
+Tokens <u, x_j> are quantised to b bits. The state holds the bits read so far, encoded by a linear
+code of length D = 8 b N as a unit vector; transitions decode, append and encode. Any two states are
+far apart, so the readout is Lipschitz with a constant that does not grow with N (extended off the
+code by McShane's formula), and U = [I I] has |U|_op^2 = 2.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import norm
+
+
+class Quantiser(NamedTuple):
+    """Lloyd-Max levels for N(0, 1), the thresholds between them, and their mean squared error."""
+
+    levels: Float[np.ndarray, "k"]
+    thresholds: Float[np.ndarray, "k-1"]
+    error: float
+
+
+def lloyd_max(bits: int, /, *, iterations: int = 2000) -> Quantiser:
+    """The best 2^bits levels for a standard normal, by Lloyd's fixed point.
+
+    Raises:
+        ValueError: if bits is not between 1 and 6.
+    """
+    if not 1 <= bits <= 6:
+        raise ValueError(f"bits must be between 1 and 6, got {bits}")
+    levels = norm.ppf((np.arange(2**bits) + 0.5) / 2**bits)
+    for _ in range(iterations):
+        edges = np.concatenate([[-np.inf], (levels[1:] + levels[:-1]) / 2, [np.inf]])
+        # E[v; a < v < b] = phi(a) - phi(b).
+        levels = -np.diff(norm.pdf(edges)) / np.diff(norm.cdf(edges))
+    mass = np.diff(norm.cdf(edges))
+    return Quantiser(levels, edges[1:-1], float(1.0 - np.sum(mass * levels**2)))
+
+
+class CodeRNN(NamedTuple):
+    """A random-code RNN of length N, with what the bound of Proposition 8 needs.
+
+    Attributes:
+        generator: the code over the two-element field, one row per bit.
+        quantiser: of the tokens.
+        distance: smallest distance of two states on the unit sphere.
+        lipschitz: L of the readout in the pair (h->, h<-), r_h = 1.
+        operator_norm: |U|_op of U = [I I].
+        frobenius_norm: |U|_F, which does grow with N.
+        width: dh = D.
+    """
+
+    generator: np.ndarray
+    quantiser: Quantiser
+    distance: float
+    lipschitz: float
+    operator_norm: float
+    frobenius_norm: float
+    width: int
+
+
+def _words(generator: np.ndarray) -> np.ndarray:
+    """All codewords as rows of {0, 1}, in the order of their messages."""
+    words = np.zeros((1, generator.shape[1]), dtype=np.uint8)
+    for row in generator:
+        words = np.concatenate([words, words ^ row[None, :]])
+    return words
+
+
+def code_rnn(key: jax.Array, N: int, /, *, bits: int = 2) -> CodeRNN:
+    """Draw a code for N tokens and measure it by enumerating all of its words.
+
+    Raises:
+        ValueError: if there are more than 2^20 words to enumerate, or N < 2.
+    """
+    if N < 2:
+        raise ValueError(f"a prompt of N >= 2 tokens is needed, got N={N}: nothing to remember")
+    if bits * N > 20:
+        raise ValueError(f"2^{bits * N} codewords are too many to enumerate: keep bits * N <= 20")
+    quantiser = lloyd_max(bits)
+    length = 8 * bits * N
+    generator = np.asarray(jax.random.bernoulli(key, 0.5, (bits * N, length)), dtype=np.uint8)
+    weights = _words(generator)[1:].sum(axis=1, dtype=np.int64)
+    # Words are +-1 / sqrt(D): two of them at Hamming distance w are 2 sqrt(w / D) apart.
+    distance = 2.0 * math.sqrt(int(weights.min()) / length)
+    if distance == 0.0:
+        raise ValueError("two messages share a codeword: draw the code with another key")
+    spread = float(quantiser.levels[-1] - quantiser.levels[0])
+    return CodeRNN(
+        generator=generator,
+        quantiser=quantiser,
+        distance=distance,
+        lipschitz=spread / distance,
+        operator_norm=math.sqrt(2.0),
+        frobenius_norm=math.sqrt(2.0 * length),
+        width=length,
+    )
+
+
+def encode_tokens(rnn: CodeRNN, values: Float[np.ndarray, "n"], /) -> Float[np.ndarray, "D"]:
+    """The state after reading these scalars, later tokens being absent (all bits zero)."""
+    indices = np.searchsorted(rnn.quantiser.thresholds, values)
+    bits = int(math.log2(len(rnn.quantiser.levels)))
+    message = ((indices[:, None] >> np.arange(bits)[None, :]) & 1).reshape(-1)
+    padded = np.zeros(rnn.generator.shape[0], dtype=np.int64)
+    padded[: len(message)] = message
+    word = (padded @ rnn.generator.astype(np.int64)) % 2
+    return (1.0 - 2.0 * word) / math.sqrt(rnn.width)
+
+
+def read_token(rnn: CodeRNN, state: Float[np.ndarray, "D"], k: int, /) -> float:
+    """The k-th scalar stored in a state: nearest codeword, then its level.
+
+    Raises:
+        ValueError: if the index is outside the prompt.
+    """
+    bits = int(math.log2(len(rnn.quantiser.levels)))
+    if not 0 <= k < rnn.generator.shape[0] // bits:
+        raise ValueError(f"token {k} is outside the prompt of {rnn.generator.shape[0] // bits}")
+    words = 1.0 - 2.0 * _words(rnn.generator).astype(np.float64)
+    nearest = int(np.argmax(words @ state))
+    return float(rnn.quantiser.levels[(nearest >> (bits * k)) & (2**bits - 1)])

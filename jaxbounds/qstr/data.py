@@ -1,0 +1,139 @@
+"""Prompts of q-sparse token regression (Definition 2) and their encoded tokens z_i.
+
+A prompt holds N tokens x_i in R^d, each with q positions t_i in [N]; the label at i is the link of
+the tokens at those positions. Simple-qSTR shares one t among all positions.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+from scipy.special import gammaln
+
+from jaxbounds.qstr.links import Link, Parameters
+
+
+class Prompts(NamedTuple):
+    """A batch of prompts: tokens, positions and labels."""
+
+    x: Float[Array, "*batch N d"]
+    t: Int[Array, "*batch N q"]
+    y: Float[Array, "*batch N"]
+
+
+def sample_positions(
+    key: Array, shape: tuple[int, ...], N: int, q: int, /, *, simple=False, distinct=False
+) -> Int[Array, "*shape N q"]:
+    """Positions t, uniform over [N]^q; `simple` shares them over the prompt.
+
+    `distinct` draws the q positions of one token without replacement (the paper draws with).
+
+    Raises:
+        ValueError: if q distinct positions do not exist.
+    """
+    rows = (*shape, 1 if simple else N)
+    if distinct:
+        if q > N:
+            raise ValueError(f"q={q} distinct positions do not exist among N={N}: lower q")
+        # The q largest of N iid uniforms are at a uniformly random q-subset, in random order.
+        t = jax.lax.top_k(jax.random.uniform(key, (*rows, N)), q)[1]
+    else:
+        t = jax.random.randint(key, (*rows, q), 0, N)
+    return jnp.broadcast_to(t, (*shape, N, q)).astype(jnp.int32)
+
+
+def relevant_tokens(
+    x: Float[Array, "*batch N d"], t: Int[Array, "*batch N q"], /
+) -> Float[Array, "*batch N q d"]:
+    """The tokens x_{t_i1}, .., x_{t_iq} that each position regresses on."""
+    *batch, N, q = t.shape
+    flat = t.reshape(*batch, N * q, 1)
+    return jnp.take_along_axis(x, flat, axis=-2).reshape(*batch, N, q, x.shape[-1])
+
+
+def sample_prompts(
+    key: Array,
+    link: Link,
+    parameters: Parameters,
+    /,
+    *,
+    shape: tuple[int, ...],
+    N: int,
+    d: int,
+    q: int = 1,
+    simple: bool = False,
+    distinct: bool = False,
+) -> Prompts:
+    """Prompts with independent standard normal tokens.
+
+    Args:
+        key: a PRNG key.
+        link: the link g.
+        parameters: its parameters.
+        shape: the batch shape, `()` for one prompt.
+        N: tokens in a prompt.
+        d: dimension of a token.
+        q: relevant tokens of each position.
+        simple: whether all positions share t.
+        distinct: whether the q positions differ from each other.
+
+    Raises:
+        ValueError: if N, d or q is not positive, or q distinct positions do not exist.
+    """
+    if min(N, d, q) < 1:
+        raise ValueError(f"N, d and q must be at least 1, got N={N}, d={d}, q={q}")
+    key_x, key_t = jax.random.split(key)
+    x = jax.random.normal(key_x, (*shape, N, d))
+    t = sample_positions(key_t, shape, N, q, simple=simple, distinct=distinct)
+    return Prompts(x, t, link.apply(parameters, relevant_tokens(x, t)))
+
+
+def encode(
+    x: Float[Array, "*batch N d"],
+    t: Int[Array, "*batch N q"],
+    omega: Float[Array, "M de"],
+    /,
+    *,
+    scale: bool = True,
+) -> Float[Array, "*batch N De"]:
+    """Encoded tokens z_i = (x_i; s w_i; s w_{t_i1}; ..; s w_{t_iq}), De = d + (q + 1) de.
+
+    With `scale`, s = sqrt(d/q) as in Section 3, so that |enc|^2 = d (1 + 1/q) for unit encodings.
+    Section 5 and the public code use s = 1.
+
+    Raises:
+        ValueError: if there is not one encoding per token.
+    """
+    *batch, N, d = x.shape
+    q, de = t.shape[-1], omega.shape[1]
+    if omega.shape[0] != N:
+        raise ValueError(f"{N} tokens need {N} encodings, got {omega.shape[0]}")
+    own = jnp.broadcast_to(omega, (*batch, N, de))
+    wanted = omega[t].reshape(*batch, N, q * de)
+    factor = math.sqrt(d / q) if scale else 1.0
+    return jnp.concatenate([x, factor * own, factor * wanted], axis=-1)
+
+
+def averaged_risk(
+    prediction: Float[Array, "*batch N"], y: Float[Array, "*batch N"], /
+) -> Float[Array, ""]:
+    """The empirical risk over all prompts and positions, R-hat_{n,N}."""
+    return jnp.mean((prediction - y) ** 2)
+
+
+def pointwise_risk(
+    key: Array, prediction: Float[Array, "n N"], y: Float[Array, "n N"], /
+) -> Float[Array, ""]:
+    """The empirical risk at one uniformly drawn position of each prompt, R-hat_n."""
+    n, N = y.shape
+    j = jax.random.randint(key, (n, 1), 0, N)
+    at = lambda values: jnp.take_along_axis(values, j, axis=1)
+    return jnp.mean((at(prediction) - at(y)) ** 2)
+
+
+def gaussian_moment_ratio(d: int, r: float, /) -> float:
+    """(E|x|^r)^{2/r} / (d r) for x ~ N(0, I_d): Assumption 1 holds with C_x its sup over r >= 1."""
+    log_moment = 0.5 * r * math.log(2.0) + gammaln((d + r) / 2) - gammaln(d / 2)
+    return math.exp(2.0 * log_moment / r) / (d * r)

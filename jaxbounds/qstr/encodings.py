@@ -1,0 +1,98 @@
+"""Positional encodings w_1, ..., w_N: drawing them, and how coherent they are (Assumption 3)."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+
+def published_encoding_dimension(N: int, /) -> int:
+    """The dimension floor(5 log N) of the paper's experiments.
+
+    Raises:
+        ValueError: if N < 2, where it is 0 and no encoding exists.
+    """
+    if N < 2:
+        raise ValueError(f"the paper's encoding dimension int(5 log N) needs N >= 2, got N={N}")
+    return int(5 * math.log(N))
+
+
+def rademacher_encodings(key: Array, N: int, de: int, /) -> Float[Array, "N de"]:
+    """N vertices of the hypercube {-1, +1}^de / sqrt(de), drawn with replacement.
+
+    They satisfy Assumption 3 with high probability only for de of about 16 log N; at the paper's
+    own de = int(5 log N) they almost never do, and for small N two of them often coincide.
+    """
+    return jax.random.rademacher(key, (N, de)).astype(jnp.float32) / math.sqrt(de)
+
+
+def greedy_signs(
+    rng: np.random.Generator, N: int, de: int, /, *, target: float = 0.5, patience: int = 20_000
+) -> np.ndarray:
+    """N sign vectors kept only while every |<s_i, s_j>| <= target de, as int8 (N, de).
+
+    Args:
+        rng: NumPy's generator.
+        N: how many.
+        de: their dimension.
+        target: the coherence allowed.
+        patience: candidates tried for each vector before giving up.
+
+    Raises:
+        ValueError: if the target is outside [0, 1), or no candidate fits within the patience.
+    """
+    if not 0 <= target < 1:
+        raise ValueError(f"the target coherence must lie in [0, 1), got {target}")
+    kept, block = np.zeros((N, de), dtype=np.int64), 256
+    for i in range(N):
+        for _ in range(0, patience, block):
+            candidates = 2 * rng.integers(0, 2, size=(block, de)) - 1
+            fits = np.all(np.abs(candidates @ kept[:i].T) <= target * de, axis=1)
+            if fits.any():
+                kept[i] = candidates[np.argmax(fits)]
+                break
+        else:
+            raise ValueError(
+                f"no {N} hypercube encodings of dimension {de} with coherence <= {target} found: "
+                f"stuck at the {i + 1}-th after {patience} candidates; raise de or the target"
+            )
+    return kept.astype(np.int8)
+
+
+def greedy_encodings(
+    key: Array, N: int, de: int, /, *, target: float = 0.5, patience: int = 20_000
+) -> Float[Array, "N de"]:
+    """`greedy_signs` / sqrt(de), from a JAX key; runs on the host, outside jit.
+
+    Raises:
+        ValueError: if the target is outside [0, 1), or no candidate fits within the patience.
+    """
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
+    signs = greedy_signs(rng, N, de, target=target, patience=patience)
+    return jnp.asarray(signs / math.sqrt(de), dtype=jnp.zeros(()).dtype)
+
+
+def coherence(omega: Float[Array, "N de"], /, *, signed: bool = True) -> Float[Array, ""]:
+    """The maximum over i != j of <w_i, w_j>, or of its absolute value when not `signed`.
+
+    Attention needs only the signed coherence below 1; Assumption 3 asks the absolute one <= 1/2.
+
+    Raises:
+        ValueError: if there are fewer than two encodings.
+    """
+    N = omega.shape[0]
+    if N < 2:
+        raise ValueError(f"coherence compares two encodings, got N={N}")
+    gram = omega @ omega.T
+    gram = gram if signed else jnp.abs(gram)
+    return jnp.max(jnp.where(jnp.eye(N, dtype=bool), -jnp.inf, gram))
+
+
+def satisfies_assumption_3(
+    omega: Float[Array, "N de"], /, *, tolerance: float = 1e-6
+) -> bool | Array:
+    """Whether |w_i| = 1 and |<w_i, w_j>| <= 1/2 for i != j, up to rounding."""
+    unit = jnp.all(jnp.abs(jnp.sum(omega**2, axis=1) - 1.0) <= tolerance)
+    return unit & (coherence(omega, signed=False) <= 0.5 + tolerance)

@@ -1,0 +1,157 @@
+"""Trained risk over heads H and sparsity q, against the lower bounds of Propositions 3 and 21.
+
+Scalar tokens (d = 1) of the propositions' own distribution, orthonormal encodings, one W_QK per
+head either free ("coupled") or block-diagonal in token and position ("decoupled"). Only a position
+of the second half is trained: all of them see the same tokens.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import xarray as xr
+from jaxtyping import Array
+
+from jaxbounds.qstr import heads
+from jaxbounds.qstr.data import encode
+from jaxbounds.qstr.experiments.claims import Claim, claim
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """Grid and training of the phase diagram.
+
+    Attributes:
+        sparsities: q, one compiled program each.
+        heads: H, run side by side by masking.
+        width: of the two-layer readout.
+        batch: fresh prompts in a step.
+        steps: of Adam.
+        learning_rate: its peak, with a cosine decay to zero.
+        test_prompts: for the final risk.
+        restarts: independent runs, the best of which counts.
+    """
+
+    sparsities: tuple[int, ...] = (2, 3, 4)
+    heads: tuple[int, ...] = (1, 2, 3, 4)
+    width: int = 64
+    batch: int = 128
+    steps: int = 3000
+    learning_rate: float = 5e-3
+    test_prompts: int = 20_000
+    restarts: int = 2
+
+
+def _predict(params: dict, mask: dict, z: Array) -> Array:
+    """The masked Transformer at the last position."""
+    W = params["W_QK"] * mask["block"]
+    logits = jnp.einsum("bd,hde,bje->bhj", z[:, -1], W, z)
+    f = jnp.einsum("bhj,bje->bhe", jax.nn.softmax(logits, axis=-1), z)
+    f = f * jnp.broadcast_to(mask["head"][None, :, None], f.shape)
+    hidden = jnp.einsum("bhe,mhe->bm", f, params["W"])
+    hidden = jax.nn.relu(hidden + jnp.broadcast_to(params["b"], hidden.shape))
+    return hidden @ params["a"] + params["c"]
+
+
+def _train(key: Array, mask: dict, q: int, config: Phase) -> Array:
+    """The final risk of one run, scaled to the share of positions that count."""
+    N, H = 2 * q + 2, max(config.heads)
+    De = 1 + (q + 1) * N
+    omega = jnp.eye(N)
+    key_w, key_m, key_s, key_t = jax.random.split(key, 4)
+    schedule = optax.cosine_decay_schedule(config.learning_rate, config.steps)
+    adam = optax.adam(schedule)
+    params = {
+        "W_QK": 0.1 * jax.random.normal(key_w, (H, De, De)),
+        "W": jax.random.normal(key_m, (config.width, H, De)) / np.sqrt(H * De),
+        "b": jnp.zeros(config.width),
+        "a": jnp.zeros(config.width),
+        "c": jnp.zeros(()),
+    }
+
+    def risk(params, key, count):
+        prompts = heads.lower_bound_prompts(key, shape=(count,), N=N, q=q, d=1)
+        z = encode(prompts.x, prompts.t, omega)
+        return jnp.mean((_predict(params, mask, z) - prompts.y[:, -1]) ** 2)
+
+    def step(carry, key):
+        params, state = carry
+        updates, state = adam.update(jax.grad(risk)(params, key, config.batch), state)
+        return (optax.apply_updates(params, updates), state), None
+
+    keys = jax.random.split(key_s, config.steps)
+    params = jax.lax.scan(step, (params, adam.init(params)), keys)[0][0]
+    return (0.5 + 1 / N) * risk(params, key_t, config.test_prompts)
+
+
+def _masks(q: int, config: Phase) -> dict:
+    """For each (class, H): which heads act, and which entries of W_QK may be non-zero."""
+    De, H = 1 + (q + 1) * (2 * q + 2), max(config.heads)
+    block = np.ones((2, De, De), dtype=np.float32)
+    block[1, :1, 1:] = block[1, 1:, :1] = 0.0
+    head = (np.arange(H)[None, :] < np.array(config.heads)[:, None]).astype(np.float32)
+    cells = [(c, k) for c in range(2) for k in range(len(config.heads))]
+    return {
+        "block": jnp.asarray(np.stack([block[c][None] for c, _ in cells])),
+        "head": jnp.asarray(np.stack([head[k] for _, k in cells])),
+    }
+
+
+def run(config: Phase, key: Array, /) -> xr.Dataset:
+    """Trained risks with both bounds, over (attention, H, q)."""
+    shape = (2, len(config.heads), len(config.sparsities))
+    risk, bound = np.zeros(shape), np.zeros(shape)
+    for k, q in enumerate(config.sparsities):
+        keys = jax.random.split(jax.random.fold_in(key, q), (config.restarts, shape[0] * shape[1]))
+        train = lambda key, mask, q=q: _train(key, mask, q, config)
+        with jax.numpy_dtype_promotion("standard"):
+            both = jax.jit(jax.vmap(jax.vmap(train), in_axes=(0, None)))
+            found = np.asarray(both(keys, _masks(q, config)))
+        risk[:, :, k] = np.min(found, axis=0).reshape(shape[:2])
+        for j, H in enumerate(config.heads):
+            sizes = {"N": 2 * q + 2, "q": q, "H": H, "exact": True}
+            bound[0, j, k] = max(0.0, heads.sharpened_head_bound(d=1, **sizes).value)
+            bound[1, j, k] = max(0.0, heads.decoupled_head_bound(**sizes).value)
+    dims = ("attention", "H", "q")
+    return xr.Dataset(
+        {"risk": (dims, risk), "bound": (dims, bound)},
+        coords={
+            "attention": ["coupled", "decoupled"],
+            "H": list(config.heads),
+            "q": list(config.sparsities),
+        },
+        attrs={"config": json.dumps(asdict(config))},
+    )
+
+
+def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+    """That no decoupled run beats 1 - H/q, and that coupled runs with H = 2 < q do."""
+    apart = (dataset.risk - dataset.bound).sel(attention="decoupled").values.ravel()
+    text = "no decoupled run is below (1 + 2/N)(1 - H/q) by more than 5% of the label's variance"
+    found = [claim(text, float(apart.min()), float(apart.min()) > -0.1)]
+    sparse = [q for q in dataset.q.values if q > 2]
+    if 2 in dataset.H.values and sparse:
+        part = dataset.sel(H=2, q=sparse)
+        ratio = part.risk.sel(attention="coupled") / part.bound.sel(attention="decoupled")
+        text = "coupled H = 2 < q: trained risk below the decoupled bound (ratio < 1)"
+        found.append(claim(text, float(ratio.min()), float(ratio.min()) < 1))
+    return tuple(found)
+
+
+def figure(dataset: xr.Dataset, /):
+    """Risk against H for every q, the bounds dashed."""
+    import matplotlib.pyplot as plt
+
+    fig, axes = plt.subplots(1, 2, figsize=(8, 3.5), sharey=True, layout="constrained")
+    for axis, name in zip(axes, dataset.attention.values.tolist()):
+        for q in dataset.q.values.tolist():
+            part = dataset.sel(attention=name, q=q)
+            (line,) = axis.plot(part.H, part.risk, marker="o", label=f"q = {q}")
+            axis.plot(part.H, part.bound, "--", color=line.get_color())
+        axis.set(title=name, xlabel="heads H")
+    axes[0].set(ylabel="risk (dashed: lower bound)")
+    axes[0].legend()
+    return fig

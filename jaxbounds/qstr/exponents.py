@@ -1,0 +1,85 @@
+"""Exponents of samples against length, with censored runs and bootstrap intervals."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Num
+from scipy.optimize import minimize
+from scipy.stats import norm
+
+
+class Exponent(NamedTuple):
+    """n = c N^slope, with a 95% percentile interval from resampled seeds.
+
+    Attributes:
+        slope: the maximum-likelihood exponent.
+        low: 2.5% quantile of the resampled exponents.
+        high: 97.5% quantile.
+        censored: how many runs entered as "more than the budget".
+    """
+
+    slope: float
+    low: float
+    high: float
+    censored: int
+
+
+def _fit(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> float:
+    """Least squares; with censored y (known only from below), the normal (Tobit) likelihood."""
+    design = np.stack([np.ones_like(x), x], axis=1)
+    first = np.linalg.lstsq(design, y, rcond=None)[0]
+    if known.all():
+        return float(first[1])
+    spread = max(float(np.std(y - design @ first)), 1e-2)
+
+    def cost(p: np.ndarray) -> tuple[float, np.ndarray]:
+        scale = np.exp(p[2])
+        z = (y - design @ p[:2]) / scale
+        density, tail = norm.logpdf(z), norm.logsf(z)
+        slope = np.where(known, z, np.exp(density - tail))  # derivative of the cost in z
+        gradient = np.append(-slope @ design / scale, np.sum(known) - slope @ z)
+        return -float(np.sum(np.where(known, density - p[2], tail))), gradient
+
+    bounds = [(None, None), (None, None), (np.log(1e-2), np.log(1e2))]
+    found = minimize(cost, np.append(first, np.log(spread)), jac=True, bounds=bounds)
+    return float(found.x[1])
+
+
+def fit_exponent(
+    lengths: Num[np.ndarray, "K"],
+    samples: Float[np.ndarray, "K S"],
+    budgets: Float[np.ndarray, "K"],
+    /,
+    *,
+    resamples: int = 200,
+    seed: int = 0,
+) -> Exponent:
+    """The exponent of samples-to-threshold in the prompt's length.
+
+    Args:
+        lengths: N of each row.
+        samples: for each N and seed; inf where a run did not learn within its budget.
+        budgets: for each N, the samples after which a run counts as censored.
+        resamples: of the seeds, for the interval.
+        seed: of the resampling.
+
+    Raises:
+        ValueError: if fewer than two lengths differ, or every run is censored.
+    """
+    lengths, samples = np.asarray(lengths, float), np.asarray(samples, float)
+    if len(np.unique(lengths)) < 2:
+        raise ValueError(f"an exponent needs two different lengths, got {lengths}")
+    known = np.isfinite(samples)
+    if not known.any():
+        raise ValueError("every run is censored: raise the budget")
+    floor = np.broadcast_to(np.asarray(budgets, float)[:, None], samples.shape)
+    y = np.log(np.where(known, samples, floor))
+    x = np.broadcast_to(np.log(lengths)[:, None], y.shape)
+    fit = lambda columns: _fit(*(v[:, columns].ravel() for v in (x, y, known)))
+    rng = np.random.default_rng(seed)
+    seeds = samples.shape[1]
+    chosen = np.sort(rng.integers(0, seeds, (resamples, seeds)), axis=1)
+    distinct, times = np.unique(chosen, axis=0, return_counts=True)
+    draws = np.repeat([fit(columns) for columns in distinct], times)
+    low, high = np.quantile(draws, [0.025, 0.975])
+    return Exponent(fit(np.arange(seeds)), float(low), float(high), int(np.sum(~known)))

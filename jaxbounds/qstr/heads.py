@@ -1,0 +1,152 @@
+"""How many heads are needed: exact oracle risks behind Propositions 3 and 21.
+
+In both, tokens x_1, .., x_q are normal, tokens from N/2 on vanish, and those positions all regress
+on x_1, .., x_q; whatever H heads attend to, they reveal k linear images of (x_1; ..; x_q).
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxbounds.qstr.data import Prompts
+
+
+class RiskBound(NamedTuple):
+    """A lower bound on a risk; where it is `vacuous`, `reason` says in words why."""
+
+    value: float
+    vacuous: bool
+    reason: str
+
+
+def _check(N: int, q: int, d: int, H: int) -> None:
+    if min(q, d, H) < 1 or N < 2:
+        raise ValueError(f"N >= 2, q, d, H >= 1 are needed, got N={N}, q={q}, d={d}, H={H}")
+    if N % 2:
+        raise ValueError(f"N must be even (its halves play different roles), got N={N}")
+    if q > N // 2 - 1:
+        raise ValueError(
+            f"the construction needs q <= N/2 - 1 tokens that vary, got q={q}, N={N}: "
+            f"raise N to at least {2 * q + 2}"
+        )
+
+
+def _bound(revealed: int, total: int, scale: float, H: int) -> RiskBound:
+    value = scale * (1.0 - revealed / total)
+    if value > 0:
+        return RiskBound(value, False, "")
+    words = f"H={H} heads reveal {revealed} >= {total} linear images: nothing is hidden from them"
+    return RiskBound(value, True, words)
+
+
+def coupled_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False) -> RiskBound:
+    """Proposition 3: every Transformer with H heads has risk >= 1 - H (q + d) / (q d).
+
+    With `exact`, N/2 + 1 rather than N/2 positions are counted: the bound times 1 + 2/N.
+
+    Raises:
+        ValueError: if N is odd, q > N/2 - 1, or a size is not positive.
+    """
+    _check(N, q, d, H)
+    return _bound(H * (q + d), q * d, 1.0 + 2.0 / N if exact else 1.0, H)
+
+
+def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False) -> RiskBound:
+    """Proposition 3 sharpened: H < min(q, d) heads have risk >= (1 - H/q)(1 - H/d).
+
+    The logits reveal S x R^q and the outputs R^d x A, with S spanned by the H slopes in token
+    space and A by the H attention vectors. These overlap in S x A, which the paper counts twice:
+    what stays hidden is the product of the complements, of dimension (d - H)(q - H). So H >=
+    min(q, d) heads are necessary, where q (Lemma 11) or d + 1 (`two_heads`) suffice.
+
+    Raises:
+        ValueError: if N is odd, q > N/2 - 1, or a size is not positive.
+    """
+    _check(N, q, d, H)
+    few = min(H, q, d)
+    return _bound(few * (q + d - few), q * d, 1.0 + 2.0 / N if exact else 1.0, H)
+
+
+def decoupled_head_bound(*, N: int, q: int, H: int, exact: bool = False) -> RiskBound:
+    """Proposition 21 (d = 1, W_QK block-diagonal in data and position): risk >= 1 - H/q.
+
+    Without the block structure it is false: see `jaxbounds.qstr.two_heads`.
+
+    Raises:
+        ValueError: if N is odd, q > N/2 - 1, or a size is not positive.
+    """
+    _check(N, q, 1, H)
+    return _bound(H, q, 1.0 + 2.0 / N if exact else 1.0, H)
+
+
+def hidden_variance(V: Float[Array, "k n"], /) -> Float[Array, ""]:
+    """Var(|x|^2 given V x) = 2 (n - rank V) for x ~ N(0, I_n), from V's singular values."""
+    singular = jnp.linalg.svd(V, compute_uv=False)
+    cutoff = jnp.finfo(V.dtype).eps * max(V.shape) * singular[0]
+    return 2.0 * (V.shape[1] - jnp.sum((singular > cutoff).astype(V.dtype)))
+
+
+def square_norm_variance(
+    mean: Float[Array, "n"], covariance: Float[Array, "n n"], /
+) -> Float[Array, ""]:
+    """Lemma 40: Var |x|^2 = 2 tr(S^2) + 4 mu^T S mu for x ~ N(mu, S)."""
+    return 2.0 * jnp.sum(covariance * covariance.T) + 4.0 * mean @ covariance @ mean
+
+
+def lower_bound_prompts(
+    key: Array, /, *, shape: tuple[int, ...], N: int, q: int, d: int
+) -> Prompts:
+    """Prompts of the proofs of Propositions 3 and 21.
+
+    Tokens before N/2 - 1 are standard normal, the others vanish; positions before N/2 - 1 draw
+    their t, the N/2 + 1 others have t = (1, .., q); the label is the centred square norm of the
+    relevant tokens over sqrt(q d).
+
+    Raises:
+        ValueError: if N is odd or q > N/2 - 1.
+    """
+    _check(N, q, d, 1)
+    key_x, key_t = jax.random.split(key)
+    varies = jnp.arange(N) < N // 2 - 1
+    x = jax.random.normal(key_x, (*shape, N, d))
+    x = jnp.where(jnp.broadcast_to(varies[:, None], x.shape), x, jnp.zeros_like(x))
+    t = jax.random.randint(key_t, (*shape, N, q), 0, N, dtype=jnp.int32)
+    first = jnp.broadcast_to(jnp.arange(q, dtype=jnp.int32), t.shape)
+    t = jnp.where(jnp.broadcast_to(varies[:, None], t.shape), t, first)
+    squares = jnp.sum(x**2, axis=-1)
+    expected = jnp.broadcast_to(d * varies.astype(x.dtype), squares.shape)
+    flat = t.reshape(*shape, N * q)
+    centred = jnp.take_along_axis(squares - expected, flat, axis=-1).reshape(t.shape)
+    return Prompts(x, t, jnp.sum(centred, axis=-1) / jnp.sqrt(jnp.asarray(q * d, x.dtype)))
+
+
+def revealed_images(
+    W_QK: Float[Array, "H De De"],
+    query: Float[Array, "De"],
+    keys: Float[Array, "q De"],
+    /,
+    *,
+    d: int,
+) -> Float[Array, "k qd"]:
+    """The H (q + d) linear images of (x_1; ..; x_q) on which the output of H heads depends.
+
+    Their rank is H (q + d - H) for H <= min(q, d), see `sharpened_head_bound`.
+
+    At a position whose own token vanishes, the logits of head h are q images <A_h, x_j>, the same
+    for all x; once these are given, so are the attention weights, and the head's output is d more
+    images. Given both, the other directions of x are still normal.
+
+    Args:
+        W_QK: of every head.
+        query: z_i of a position whose token vanishes.
+        keys: z_j of the q relevant tokens; the last d images of each head depend on them.
+        d: dimension of a token.
+    """
+    H, q = W_QK.shape[0], keys.shape[0]
+    slopes = jnp.einsum("d,hde->he", query, W_QK)
+    weights = jax.nn.softmax(slopes @ keys.T, axis=-1)
+    logits = jnp.einsum("hd,qp->hqpd", slopes[:, :d], jnp.eye(q)).reshape(H * q, q * d)
+    outputs = jnp.einsum("hp,de->hdpe", weights, jnp.eye(d)).reshape(H * d, q * d)
+    return jnp.concatenate([logits, outputs])

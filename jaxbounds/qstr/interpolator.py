@@ -1,0 +1,122 @@
+"""A two-layer network of small norm through n points: Lemmas 36-38, and Theorem 9's RNN."""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxbounds.qstr.relu_networks import Network, layer
+
+
+class Interpolator(NamedTuple):
+    """t -> sum_j a_j relu(w_j t + b_j)."""
+
+    a: Float[Array, "n"]
+    w: Float[Array, "n"]
+    b: Float[Array, "n"]
+
+    def __call__(self, t: Float[Array, "*batch"], /) -> Float[Array, "*batch"]:
+        """The network's value at scalars t."""
+        units = jnp.tensordot(t, self.w, axes=0)
+        units = jax.nn.relu(units + jnp.broadcast_to(self.b, units.shape))
+        return jnp.einsum("...n,n->...", units, self.a)
+
+    def squared_norm(self) -> Float[Array, ""]:
+        """|a|^2 + |w|^2 + |b|^2, also for the network on R^d with W = w v^T, |v| = 1."""
+        return jnp.sum(self.a**2) + jnp.sum(self.w**2) + jnp.sum(self.b**2)
+
+
+def unbalanced(z: Float[Array, "n"], y: Float[Array, "n"], /) -> Interpolator:
+    """Lemma 38's (a', (1, .., 1), b') for increasing z: breaks at z_1 - 1, z_1, .., z_{n-1}."""
+    slopes = jnp.diff(y) / jnp.diff(z)
+    before = jnp.concatenate([jnp.zeros(1, y.dtype), y[:1], slopes])
+    b = jnp.concatenate([1.0 - z[:1], -z[:-1]])
+    return Interpolator(jnp.diff(before), jnp.ones_like(z), b)
+
+
+def balance(network: Interpolator, c: Float[Array, ""], /) -> Interpolator:
+    """(c a, w / c, b / c): the same function for any c > 0."""
+    return Interpolator(c * network.a, network.w / c, network.b / c)
+
+
+def optimal_balance(network: Interpolator, /) -> Float[Array, ""]:
+    """The c that minimises the squared norm: ((|w|^2 + |b|^2) / |a|^2)^{1/4}."""
+    inner = jnp.sum(network.w**2) + jnp.sum(network.b**2)
+    return (inner / jnp.sum(network.a**2)) ** 0.25
+
+
+def printed_balance(z: Float[Array, "n"], y: Float[Array, "n"], eps, /) -> Float[Array, ""]:
+    """The paper's c = ((|z|^2 + n) eps^2 / |y|^2)^{1/4}."""
+    return ((jnp.sum(z**2) + z.shape[0]) * eps**2 / jnp.sum(y**2)) ** 0.25
+
+
+def interpolate(
+    z: Float[Array, "n"], y: Float[Array, "n"], /, *, optimal: bool = False
+) -> Interpolator:
+    """Lemma 38: a network of width n with value y_i at z_i and squared norm (C.16).
+
+    The points may come in any order. For y = 0 it is the zero network.
+
+    Args:
+        z: distinct scalars.
+        y: values.
+        optimal: balance the layers optimally rather than by the paper's constant.
+
+    Raises:
+        ValueError: if two points coincide, or are so close that the slopes lose all digits.
+    """
+    order = np.argsort(np.asarray(z), kind="stable")
+    z, y = z[order], y[order]
+    gap = float(jnp.min(jnp.diff(z), initial=jnp.inf))
+    resolution = float(jnp.finfo(z.dtype).eps) * float(jnp.max(jnp.abs(z)))
+    if not gap > 64 * resolution:
+        raise ValueError(
+            f"two of the {z.shape[0]} points are {gap:.2e} apart, which {z.dtype} does not resolve "
+            f"near {float(jnp.max(jnp.abs(z))):.2e}: merge coinciding points, or use float64"
+        )
+    if not bool(jnp.any(y != 0)):
+        zero = jnp.zeros_like(z)
+        return Interpolator(zero, zero, zero)
+    network = unbalanced(z, y)
+    scale = optimal_balance(network) if optimal else printed_balance(z, y, min(1.0, gap))
+    return balance(network, scale)
+
+
+def norm_bound(z: Float[Array, "n"], y: Float[Array, "n"], /, *, constant: float = 19.0):
+    """(C.16): constant |y| sqrt(n + |z|^2) / eps, eps = min(1, smallest gap).
+
+    The constant is at most 19, since |a'|^2 <= 16 |y|^2 / eps^2 and |w'|^2 + |b'|^2 <=
+    3 (n + |z|^2), balanced by the paper's c.
+    """
+    eps = jnp.minimum(1.0, jnp.min(jnp.diff(jnp.sort(z)), initial=1.0))
+    return constant * jnp.linalg.norm(y) * jnp.sqrt(z.shape[0] + jnp.sum(z**2)) / eps
+
+
+def separation(n: int, /) -> float:
+    """Lemma 37: all |v^T (x_i - x_j)| >= sqrt(pi) / (3 n^2) with probability >= 2/3."""
+    return math.sqrt(math.pi) / (3 * n**2)
+
+
+def separated(x: Float[Array, "n d"], v: Float[Array, "d"], /) -> tuple[Array, Array]:
+    """Lemma 37's two quantities: the smallest gap of v^T x_i, and sum_i (v^T x_i)^2."""
+    z = x @ v
+    return jnp.min(jnp.diff(jnp.sort(z)), initial=jnp.inf), jnp.sum(z**2)
+
+
+def embed_in_rnn(network: Interpolator, v: Float[Array, "d"], depth: int, /) -> Network:
+    """Theorem 9's readout f_y of `depth` layers that computes the interpolator of v^T x.
+
+    Transitions and U are zero. Its squared norm is 2|a|^2 + |w|^2 + |b|^2 + 2 (depth - 3) + 2.
+
+    Raises:
+        ValueError: if the depth is below 3.
+    """
+    if depth < 3:
+        raise ValueError(f"the embedding needs depth >= 3, got {depth}")
+    first = layer(np.outer(np.asarray(network.w), np.asarray(v)), np.asarray(network.b))
+    second = layer(np.stack([np.asarray(network.a), -np.asarray(network.a)]))
+    middle = tuple(layer(np.eye(2)) for _ in range(depth - 3))
+    return (first, second, *middle, layer(np.array([[1.0, -1.0]])))

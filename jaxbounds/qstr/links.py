@@ -1,0 +1,143 @@
+"""Links g of Definition 2, and the two-layer networks of Assumption 2 that represent them.
+
+A link maps the q relevant tokens to a label, g: R^{q x d} -> R. Each has an `init` that draws its
+parameters and a pure `apply`, so that a sweep can draw one link per seed.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+Parameters = Mapping[str, Array]
+
+
+class TwoLayer(NamedTuple):
+    """The network a_g^T relu(W_g (x_1; ..; x_q) + b_g) of Assumption 2, width m_g."""
+
+    a: Float[Array, "m"]
+    W: Float[Array, "m qd"]
+    b: Float[Array, "m"]
+
+    def __call__(self, tokens: Float[Array, "*batch q d"], /) -> Float[Array, "*batch"]:
+        """The network's value at `tokens`."""
+        flat = tokens.reshape(*tokens.shape[:-2], -1)
+        hidden = jnp.einsum("...k,mk->...m", flat, self.W)
+        hidden = jax.nn.relu(hidden + jnp.broadcast_to(self.b, hidden.shape))
+        return jnp.einsum("...m,m->...", hidden, self.a)
+
+    def radii(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """The smallest (r_a, r_w) of Assumption 2: sqrt(m)|a|, |(W, b)|_F / sqrt(m)."""
+        root = math.sqrt(self.a.shape[0])
+        weights = jnp.sqrt(jnp.sum(self.W**2) + jnp.sum(self.b**2))
+        return root * jnp.sqrt(jnp.sum(self.a**2)), weights / root
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link by name.
+
+    Attributes:
+        name: the key in `LINKS`.
+        init: `init(key, q, d) -> parameters`.
+        apply: `apply(parameters, tokens (..., q, d)) -> labels (...)`.
+        two_layer: the exact network of Assumption 2 (eps_2NN = 0), or None where there is none.
+    """
+
+    name: str
+    init: Callable[[Array, int, int], Parameters]
+    apply: Callable[[Parameters, Array], Array]
+    two_layer: Callable[[Parameters], TwoLayer] | None = None
+
+
+def sphere(key: Array, /, *shape: int) -> Float[Array, "*shape"]:
+    """Uniform directions: unit vectors along the last axis of `shape`."""
+    direction = jax.random.normal(key, shape)
+    return direction / jnp.sqrt(jnp.sum(direction**2, axis=-1, keepdims=True))
+
+
+def _direction(key: Array, q: int, d: int) -> Parameters:
+    return {"u": sphere(key, q * d)}
+
+
+def _token_direction(key: Array, q: int, d: int) -> Parameters:
+    return {"u": sphere(key, d)}
+
+
+def _random_network(key: Array, q: int, d: int) -> Parameters:
+    key_a, key_w, key_b = jax.random.split(key, 3)
+    width = 2 * q
+    bias = jax.random.uniform(key_b, (width,), minval=-1.0, maxval=1.0)
+    return {"a": sphere(key_a, width), "W": sphere(key_w, width, q * d), "b": bias}
+
+
+def _projection(p: Parameters, tokens: Array) -> Array:
+    return jnp.einsum("...k,k->...", tokens.reshape(*tokens.shape[:-2], -1), p["u"])
+
+
+def _mean_projection(p: Parameters, tokens: Array) -> Array:
+    return jnp.einsum("...qd,d->...", tokens, p["u"]) / tokens.shape[-2]
+
+
+def _quadratic(p: Parameters, tokens: Array) -> Array:
+    count = tokens.shape[-2] * tokens.shape[-1]
+    return (jnp.sum(tokens**2, axis=(-2, -1)) - count) / math.sqrt(count)
+
+
+def _xor(p: Parameters, tokens: Array) -> Array:
+    return jnp.prod(jnp.sign(jnp.einsum("...qd,d->...q", tokens, p["u"])), axis=-1)
+
+
+def _signed_pair(row: Array) -> TwoLayer:
+    # v = relu(v) - relu(-v).
+    return TwoLayer(
+        a=jnp.array([1.0, -1.0], row.dtype), W=jnp.stack([row, -row]), b=jnp.zeros(2, row.dtype)
+    )
+
+
+def _single_relu(row: Array) -> TwoLayer:
+    return TwoLayer(jnp.ones(1, row.dtype), row[None, :], jnp.zeros(1, row.dtype))
+
+
+LINKS: Mapping[str, Link] = MappingProxyType(
+    {
+        link.name: link
+        for link in (
+            Link("linear", _direction, _projection, lambda p: _signed_pair(p["u"])),
+            Link("mean_linear", _token_direction, _mean_projection),
+            Link("quadratic", lambda key, q, d: {}, _quadratic),
+            Link(
+                "two_layer",
+                _random_network,
+                lambda p, tokens: TwoLayer(p["a"], p["W"], p["b"])(tokens),
+                lambda p: TwoLayer(p["a"], p["W"], p["b"]),
+            ),
+            Link("sine_index", _direction, lambda p, tokens: jnp.sin(_projection(p, tokens))),
+            Link(
+                "relu_index",
+                _direction,
+                lambda p, tokens: jax.nn.relu(_projection(p, tokens)),
+                lambda p: _single_relu(p["u"]),
+            ),
+            Link("xor", _token_direction, _xor),
+        )
+    }
+)
+"""The shipped links. `quadratic` is Proposition 3's for standard normal tokens; `xor` is the
+product of sign<u, x_t> over the relevant tokens."""
+
+
+def find_link(name: str, /) -> Link:
+    """The shipped link of that name.
+
+    Raises:
+        ValueError: if there is none; the message lists those there are.
+    """
+    if name not in LINKS:
+        raise ValueError(f"unknown link {name!r}: choose one of {', '.join(LINKS)}")
+    return LINKS[name]

@@ -1,0 +1,202 @@
+"""Online training as the paper's public code does it: how many samples until the test risk is low.
+
+One cell trains several seeds of one architecture at one length N. Each chunk of `check_every` AdamW
+steps on fresh prompts is one compiled `vmap` of a `scan`; the host looks at the test risks between
+chunks and stops when every seed has crossed the threshold, or at the budget.
+"""
+
+import functools
+import zlib
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float
+
+from jaxbounds.qstr.architectures import build
+from jaxbounds.qstr.data import encode, sample_prompts
+from jaxbounds.qstr.encodings import published_encoding_dimension, rademacher_encodings
+from jaxbounds.qstr.links import find_link
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """What is trained on what, and when it counts as learned; the defaults are the public code's.
+
+    Attributes:
+        d: token dimension.
+        q: relevant tokens.
+        link: name of the link.
+        simple: simple-qSTR training data.
+        test_on: "same" law as the training data, or "simple" as the public code does.
+        batch: fresh prompts in a step.
+        learning_rate: of AdamW.
+        weight_decay: of AdamW, decoupled, on all parameters.
+        check_every: steps between two looks at the test risk.
+        test_prompts: size of the test set, drawn once for each seed.
+        threshold: the test risk strictly below which a run has learned.
+        max_samples: budget; a run that has not learned by then is censored, never dropped.
+        shared_task: one link and one set of encodings for all seeds, as in the public code, or one
+            for each seed, whose spread is larger and more honest.
+    """
+
+    d: int = 10
+    q: int = 1
+    link: str = "linear"
+    simple: bool = False
+    test_on: str = "same"
+    batch: int = 64
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.01
+    check_every: int = 10
+    test_prompts: int = 5000
+    threshold: float = 0.7
+    max_samples: int = 1_000_000
+    shared_task: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a protocol that cannot run.
+
+        Raises:
+            ValueError: if `test_on` is unknown or a count is not positive.
+        """
+        if self.test_on not in ("same", "simple"):
+            raise ValueError(f"test_on must be 'same' or 'simple', got {self.test_on!r}")
+        counts = ("d", "q", "batch", "check_every", "test_prompts", "max_samples")
+        wrong = [f"{name}={getattr(self, name)}" for name in counts if getattr(self, name) < 1]
+        if wrong:
+            raise ValueError(f"counts must be positive, got {', '.join(wrong)}")
+
+
+class Task(NamedTuple):
+    """The link's parameters and the positional encodings."""
+
+    link: Any
+    omega: Float[Array, "N de"]
+
+
+class Run(NamedTuple):
+    """One seed in the middle of its training."""
+
+    key: Array
+    params: Any
+    optimiser: Any
+    task: Task
+    test: tuple[Float[Array, "B N De"], Float[Array, "B N"]]
+
+
+class Cell(NamedTuple):
+    """The outcome of a cell, one entry for each seed.
+
+    Attributes:
+        samples: drawn when the test risk was first seen below the threshold; inf where never.
+        risk: the last test risk.
+        budget: samples drawn by the whole cell.
+        history: the test risk at every look, (looks, seeds).
+    """
+
+    samples: Float[np.ndarray, "S"]
+    risk: Float[np.ndarray, "S"]
+    budget: int
+    history: Float[np.ndarray, "looks S"]
+
+
+def _examples(key, task: Task, protocol: Protocol, count: int, N: int, *, simple: bool):
+    link = find_link(protocol.link)
+    prompts = sample_prompts(
+        key, link, task.link, shape=(count,), N=N, d=protocol.d, q=protocol.q, simple=simple
+    )
+    return encode(prompts.x, prompts.t, task.omega, scale=False), prompts.y
+
+
+def optimiser(protocol: Protocol, /) -> optax.GradientTransformation:
+    """PyTorch's AdamW: eps 1e-8 outside the root, decay on every parameter, biases included."""
+    return optax.adamw(protocol.learning_rate, weight_decay=protocol.weight_decay)
+
+
+def start(key: Array, shared: Array, name: str, N: int, protocol: Protocol, /) -> Run:
+    """Draw the task, the test set and the initial parameters of one seed.
+
+    Tasks and test sets do not depend on the architecture, so that curves can be compared.
+    """
+    key_task = shared if protocol.shared_task else jax.random.fold_in(key, 1)
+    key_link, key_omega = jax.random.split(key_task)
+    task = Task(
+        find_link(protocol.link).init(key_link, protocol.q, protocol.d),
+        rademacher_encodings(key_omega, N, published_encoding_dimension(N)),
+    )
+    simple = protocol.simple or protocol.test_on == "simple"
+    test = _examples(
+        jax.random.fold_in(key, 2), task, protocol, protocol.test_prompts, N, simple=simple
+    )
+    own = jax.random.fold_in(key, zlib.crc32(name.encode()))
+    key_init, key_data = jax.random.split(own)
+    params = build(name, N=N, d=protocol.d).init(key_init, test[0][:1])
+    return Run(key_data, params, optimiser(protocol).init(params), task, test)
+
+
+def train_chunk(run: Run, name: str, N: int, protocol: Protocol, /) -> tuple[Run, Array]:
+    """`check_every` steps on fresh prompts, then the test risk."""
+    model, update = build(name, N=N, d=protocol.d), optimiser(protocol).update
+
+    def loss(params, z, y):
+        return jnp.mean((model.apply(params, z) - y) ** 2)
+
+    def step(carry, key):
+        params, state = carry
+        z, y = _examples(key, run.task, protocol, protocol.batch, N, simple=protocol.simple)
+        updates, state = update(jax.grad(loss)(params, z, y), state, params)
+        return (optax.apply_updates(params, updates), state), None
+
+    key, key_steps = jax.random.split(run.key)
+    keys = jax.random.split(key_steps, protocol.check_every)
+    (params, state), _ = jax.lax.scan(step, (run.params, run.optimiser), keys)
+    return run._replace(key=key, params=params, optimiser=state), loss(params, *run.test)
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled(name: str, N: int, protocol: Protocol):
+    """Start and chunk over seeds; cells that differ in threshold or budget share them."""
+    begin = lambda key, shared: start(key, shared, name, N, protocol)
+    advance = lambda run: train_chunk(run, name, N, protocol)
+    return jax.jit(jax.vmap(begin, (0, None))), jax.jit(jax.vmap(advance), donate_argnums=0)
+
+
+def samples_to_threshold(
+    name: str, N: int, protocol: Protocol, key: Array, /, *, seeds: int
+) -> Cell:
+    """Train `seeds` runs side by side until all have learned or the budget is spent.
+
+    Args:
+        name: an architecture (`jaxbounds.qstr.architectures`).
+        N: length of the prompts.
+        protocol: what is trained and how.
+        key: of the cell; seed i uses the i-th split of it, whatever the number of seeds.
+        seeds: how many runs.
+
+    Raises:
+        ValueError: if the architecture or link is unknown, or N < 2.
+    """
+    published_encoding_dimension(N)
+    build(name, N=N, d=protocol.d)
+    keys, shared = jax.random.split(key, seeds), jax.random.fold_in(key, 0)
+    # Optax raises a float to an integer power, which strict promotion refuses.
+    with jax.numpy_dtype_promotion("standard"):
+        begin, advance = _compiled(name, N, replace(protocol, threshold=0.0, max_samples=1))
+        runs = begin(keys, shared)
+        chunk = protocol.batch * protocol.check_every
+        samples, history, used = np.full(seeds, np.inf), [], 0
+        while used + chunk <= protocol.max_samples and not np.all(np.isfinite(samples)):
+            runs, risk = advance(runs)
+            used += chunk
+            history.append(np.asarray(risk))
+            first = (history[-1] < protocol.threshold) & ~np.isfinite(samples)
+            samples[first] = used
+    if not history:
+        raise ValueError(
+            f"max_samples={protocol.max_samples} is below one chunk of {chunk}: raise it"
+        )
+    return Cell(samples, history[-1], used, np.stack(history))

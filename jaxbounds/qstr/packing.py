@@ -1,0 +1,53 @@
+"""Packing the unit ball of R^d (Lemma 41): its two branches, lower bounds, and explicit packings.
+
+The first branch is a volume bound and true. The second is Maurey's covering bound of the l1 ball,
+printed for the l2 ball, whose packing numbers it does not bound.
+"""
+
+import math
+
+import numpy as np
+from jaxtyping import Float
+
+
+def volume_upper(d: int, eps: float, /) -> float:
+    """Volume bound: log P <= d log(1 + 2/eps), valid."""
+    return d * math.log1p(2.0 / eps)
+
+
+def maurey_printed(d: int, eps: float, /) -> float:
+    """(1 + log(1 + 2 d eps^2)) / eps^2: printed as an upper bound on log P, and false."""
+    return (1.0 + math.log1p(2.0 * d * eps**2)) / eps**2
+
+
+def volume_lower(d: int, eps: float, /) -> float:
+    """Volume bound: log P >= d log(1/eps) for eps < 1: a maximal packing covers the ball."""
+    return max(0.0, d * math.log(1.0 / eps))
+
+
+def cross_polytope(d: int, /) -> Float[np.ndarray, "k d"]:
+    """The 2d points +-e_i, pairwise at distance at least sqrt(2)."""
+    eye = np.eye(d)
+    return np.concatenate([eye, -eye])
+
+
+def golay_points() -> Float[np.ndarray, "4096 24"]:
+    """The extended Golay code's 4096 words as unit vectors of R^24, at distance >= sqrt(4/3)."""
+    polynomial = 0b101011100011  # generates the [23, 12, 7] cyclic code
+    rows = []
+    for shift in range(12):
+        word = polynomial << shift
+        bits = [(word >> k) & 1 for k in range(23)]
+        rows.append([*bits, sum(bits) % 2])
+    messages = (np.arange(4096)[:, None] >> np.arange(12)[None, :]) & 1
+    words = (messages @ np.array(rows)) % 2
+    return (1.0 - 2.0 * words) / math.sqrt(24)
+
+
+def smallest_distance(points: Float[np.ndarray, "M d"], /) -> float:
+    """The smallest distance of two rows."""
+    gram = points @ points.T
+    squares = np.diag(gram)
+    distances = squares[:, None] + squares[None, :] - 2 * gram
+    np.fill_diagonal(distances, np.inf)
+    return math.sqrt(max(0.0, float(distances.min())))

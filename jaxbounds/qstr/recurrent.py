@@ -1,0 +1,99 @@
+"""The paper's bidirectional RNN (Section 5): projected residual transitions, exclusive states.
+
+h->_1 = 0, h->_{i+1} = Pi_r(h->_i + f->(h->_i, z_i)) and the mirror image; yhat_i =
+f_y(h->_i, h<-_i, z_i). The state at i has not seen token i, unlike a PyTorch or Flax RNN's.
+"""
+
+from collections.abc import Callable
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxbounds.qstr.transformer import TorchMLP
+
+Transition = Callable[[Array, Array], Array]
+
+
+def project_to_ball(
+    h: Float[Array, "*batch dh"], radius: float | Float[Array, ""], /
+) -> Float[Array, "*batch dh"]:
+    """Pi_r h = min(1, r / |h|) h, 1-Lipschitz and differentiable at 0."""
+    square = jnp.sum(h**2, axis=-1, keepdims=True)
+    outside = square > radius**2
+    norm = jnp.sqrt(jnp.where(outside, square, jnp.ones_like(square)))
+    return jnp.where(outside, radius / norm, jnp.ones_like(norm)) * h
+
+
+def exclusive_states(
+    transition: Transition,
+    z: Float[Array, "*batch N De"],
+    hidden: int,
+    /,
+    *,
+    radius: float | Float[Array, ""] = jnp.inf,
+    reverse: bool = False,
+) -> Float[Array, "*batch N dh"]:
+    """The states before each token is read, by a scan over the prompt.
+
+    Args:
+        transition: f(h, z) -> the increment of the state.
+        z: encoded tokens.
+        hidden: dimension dh of the state.
+        radius: of the ball onto which states are projected.
+        reverse: whether to read from the last token, as h<- does.
+    """
+
+    def step(h: Array, token: Array) -> tuple[Array, Array]:
+        return project_to_ball(h + transition(h, token), radius), h
+
+    start = jnp.zeros((*z.shape[:-2], hidden), z.dtype)
+    states = jax.lax.scan(step, start, jnp.moveaxis(z, -2, 0), reverse=reverse)[1]
+    return jnp.moveaxis(states, 0, -2)
+
+
+def exclusive_sums(
+    increments: Float[Array, "*batch N dh"], /, *, reverse: bool = False
+) -> Float[Array, "*batch N dh"]:
+    """What `exclusive_states` returns for increments that ignore the state and never project."""
+    if reverse:
+        return jnp.flip(exclusive_sums(jnp.flip(increments, -2)), -2)
+    shifted = jnp.roll(jnp.cumsum(increments, axis=-2), 1, axis=-2)
+    return shifted.at[..., 0, :].set(0.0)
+
+
+class BidirectionalRNN(nn.Module):
+    """The RNN of Section 5 with trainable ReLU transitions and readout.
+
+    Attributes:
+        hidden: dh.
+        transition_widths: hidden widths of f-> and f<-.
+        readout_widths: hidden widths of f_y.
+        radius: r_h of the projection.
+    """
+
+    hidden: int
+    transition_widths: tuple[int, ...] = (64,)
+    readout_widths: tuple[int, ...] = (64,)
+    radius: float = 10.0
+
+    @nn.compact
+    def __call__(self, z: Float[Array, "*batch N De"]) -> Float[Array, "*batch N"]:
+        """Predictions at every position."""
+        states = []
+        for name, reverse in (("forward", False), ("backward", True)):
+            net = TorchMLP((*self.transition_widths, self.hidden), name=name)
+            first = jnp.zeros((*z.shape[:-2], self.hidden), z.dtype)
+            net(jnp.concatenate([first, z[..., 0, :]], axis=-1))  # creates the parameters
+            # A bound Flax module may not be called inside a scan; its pure `apply` may.
+            weights = {"params": net.variables["params"]}
+            pure = net.clone(parent=None, name=None)
+            transition = lambda h, token, pure=pure, weights=weights: pure.apply(
+                weights, jnp.concatenate([h, token], axis=-1)
+            )
+            states.append(
+                exclusive_states(transition, z, self.hidden, radius=self.radius, reverse=reverse)
+            )
+        features = jnp.concatenate([*states, z], axis=-1)
+        return TorchMLP((*self.readout_widths, 1), name="readout")(features)[..., 0]

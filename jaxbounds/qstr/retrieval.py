@@ -1,0 +1,131 @@
+"""Attention that retrieves the relevant tokens: the construction (A.2) of Lemma 11 and its error.
+
+Head h has W_QK zero except alpha I in rows of the query's w_{t_h} and columns of the key's w_j, so
+its logits are alpha (d/q) <w_{t_ih}, w_j>.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from jaxbounds.qstr.links import TwoLayer
+
+
+def inverse_temperature(
+    *,
+    N: int,
+    q: int,
+    d: int,
+    r_a: float,
+    r_w: float,
+    r_x: float,
+    eps: float,
+    coherence: float = 0.5,
+) -> float:
+    """The alpha of Lemma 11, for which the prediction errs by at most sqrt(eps) through attention.
+
+    alpha = q / ((1 - mu) d) log(2 r_a r_w r_x N sqrt(q) / sqrt(eps)); the paper has mu = 1/2.
+
+    Raises:
+        ValueError: if the signed coherence mu is not below 1 (two encodings coincide), or eps is
+            not positive.
+    """
+    if not coherence < 1:
+        raise ValueError(
+            f"retrieval needs signed coherence < 1, got {coherence}: two encodings coincide, so "
+            "no temperature separates them; draw encodings again or raise their dimension"
+        )
+    if not eps > 0:
+        raise ValueError(f"eps must be positive, got {eps}: retrieval is exact only in the limit")
+    inside = 2 * r_a * r_w * r_x * N * math.sqrt(q) / math.sqrt(eps)
+    return q / ((1 - coherence) * d) * math.log(inside)
+
+
+def retrieval_weights(alpha: float, /, *, q: int, d: int, de: int) -> Float[Array, "q De De"]:
+    """W_QK of the q heads of (A.2): block (query's w_{t_h}, key's w_j) is alpha I."""
+    De = d + (q + 1) * de
+    eye = alpha * jnp.eye(de)
+    heads = [
+        jnp.zeros((De, De)).at[d + (h + 1) * de : d + (h + 2) * de, d : d + de].set(eye)
+        for h in range(q)
+    ]
+    return jnp.stack(heads)
+
+
+def transformer_parameters(
+    network: TwoLayer, alpha: float, /, *, q: int, d: int, de: int
+) -> dict[str, dict[str, Array]]:
+    """Parameters of `SparseTransformer(heads=q, width=m_g)` for the construction of Lemma 11."""
+    m, De = network.a.shape[0], d + (q + 1) * de
+    W = jnp.zeros((m, q, De), network.W.dtype).at[:, :, :d].set(network.W.reshape(m, q, d))
+    weights = retrieval_weights(alpha, q=q, d=d, de=de).astype(network.W.dtype)
+    return {"params": {"W_QK": weights, "W": W.reshape(m, q * De), "b": network.b, "a": network.a}}
+
+
+def retrieve(
+    x: Float[Array, "N d"],
+    t: Int[Array, "N q"],
+    omega: Float[Array, "N de"],
+    alpha: float | Float[Array, ""],
+    /,
+) -> Float[Array, "N q d"]:
+    """What the q heads retrieve at every position, without forming any De x De matrix.
+
+    Only the N distinct queries w_1, .., w_N occur, so one N x N softmax serves all positions.
+    """
+    q, d = t.shape[1], x.shape[1]
+    attended = jax.nn.softmax((alpha * (d / q)) * (omega @ omega.T), axis=-1) @ x
+    return attended[t]
+
+
+def retrieval_error(
+    x: Float[Array, "N d"],
+    t: Int[Array, "N q"],
+    omega: Float[Array, "N de"],
+    alpha: float | Float[Array, ""],
+    /,
+) -> Float[Array, ""]:
+    """The largest, over positions, joint distance of the q retrieved tokens from the wanted."""
+    error = retrieve(x, t, omega, alpha) - x[t]
+    return jnp.max(jnp.sqrt(jnp.sum(error**2, axis=(1, 2))))
+
+
+def retrieval_error_bound(
+    x: Float[Array, "N d"],
+    omega: Float[Array, "N de"],
+    alpha: float | Float[Array, ""],
+    /,
+    *,
+    q: int,
+    coherence: float | Float[Array, ""] = 0.5,
+) -> Float[Array, ""]:
+    """2 sqrt(q) r (N - 1) exp(-alpha (1 - mu) d / q), r = max |x_i|: Lemma 11's tail, explicit.
+
+    `omega` only fixes N; the paper's bound is mu = 1/2, and the measured signed coherence is valid
+    for any encodings of unit norm.
+    """
+    N, d = omega.shape[0], x.shape[1]
+    radius = jnp.sqrt(jnp.max(jnp.sum(x**2, axis=1)))
+    tail = jnp.exp(-alpha * (1.0 - coherence) * (d / q))
+    return 2.0 * math.sqrt(q) * radius * (N - 1) * tail
+
+
+def retrieval_error_bound_by_row(
+    x: Float[Array, "N d"],
+    t: Int[Array, "N q"],
+    omega: Float[Array, "N de"],
+    alpha: float | Float[Array, ""],
+    /,
+) -> Float[Array, ""]:
+    """The tail summed by row: sum_j e^{alpha (d/q)(<w_t, w_j> - 1)} |x_j - x_t|, jointly.
+
+    It uses every inner product instead of the largest, and distances instead of norms; never more
+    than `retrieval_error_bound` at the encodings' own coherence.
+    """
+    q, d = t.shape[1], x.shape[1]
+    distance = jnp.sqrt(jnp.sum((x[:, None, :] - x[None, :, :]) ** 2, axis=-1))
+    tail = jnp.exp(alpha * (d / q) * (omega @ omega.T - 1.0))
+    each = jnp.sum(tail * distance, axis=1)  # the term j = t has distance 0
+    return jnp.max(jnp.sqrt(jnp.sum(each[t] ** 2, axis=1)))

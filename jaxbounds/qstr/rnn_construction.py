@@ -1,0 +1,192 @@
+"""The bidirectional RNN that solves simple-qSTR (Propositions 26 and 28), as exact weights.
+
+Its transition ignores the state: f(z_i)(l) = x_i if t_l = i, else 0. So h->_i(l) = x_{t_l} once
+t_l < i, h<-_i(l) = x_{t_l} once t_l > i, and h-> + h<- + f(z_i) is every relevant token. Tokens
+are encoded without the factor sqrt(d/q): z_i = (x_i, w_i, w_{t_1}, .., w_{t_q}).
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxbounds.qstr.links import TwoLayer
+from jaxbounds.qstr.recurrent import exclusive_sums
+from jaxbounds.qstr.relu_networks import (
+    Layer,
+    Network,
+    evaluate,
+    layer,
+    shift_output,
+    shrink_output,
+    square_hinges,
+)
+
+
+def _selectors(q: int, d: int, de: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of the identity that read x, w_i and (w_{t_1}; ..; w_{t_q})."""
+    eye = np.eye(d + (q + 1) * de)
+    return eye[:d], eye[d : d + de], eye[d + de :]
+
+
+def _check(coherence: float, radius: float) -> None:
+    if not 0 <= coherence < 1:
+        raise ValueError(
+            f"the gate closes at the coherence mu in [0, 1), got {coherence}: encodings that "
+            "coincide cannot be told apart; draw them again"
+        )
+    if not radius > 0:
+        raise ValueError(f"radius must bound every |x_ik| and be positive, got {radius}")
+
+
+def _gate(q: int, d: int, inner: np.ndarray, constant: float, coherence: float) -> Layer:
+    """Units relu((s_l - mu)/(1 - mu)) for inner products s_l = inner v + constant, and +-x kept."""
+    width = inner.shape[1]
+    scale = 1.0 / (1.0 - coherence)
+    keep = np.concatenate([np.eye(2 * d), np.zeros((2 * d, width - 2 * d))], axis=1)
+    bias = np.concatenate([np.zeros(2 * d), np.full(q, scale * (constant - coherence))])
+    return layer(np.concatenate([keep, scale * inner]), bias)
+
+
+def _spread(q: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """From (relu(x), relu(-x), c): each x_k once per slot l, and c_l once per coordinate."""
+    x = np.concatenate([np.eye(d), -np.eye(d), np.zeros((d, q))], axis=1)
+    c = np.concatenate([np.zeros((q, 2 * d)), np.eye(q)], axis=1)
+    return np.tile(x, (q, 1)), np.repeat(c, d, axis=0)
+
+
+def exact_transition(*, q: int, d: int, de: int, radius: float, coherence: float = 0.5) -> Network:
+    """Four layers, exact for Rademacher encodings whose coherence does not exceed `coherence`.
+
+    For w in {-1, 1}^de / sqrt(de), <w_i, w_t> = |w_i + w_t|_1 / sqrt(de) - 1, which one ReLU layer
+    computes; then x - B (1 - c) with c in {0, 1} survives a ReLU unchanged or not at all.
+
+    Args:
+        q: sparsity.
+        d: token dimension.
+        de: encoding dimension.
+        radius: B >= max |x_ik|.
+        coherence: mu, at most which the gate relu((s - mu)/(1 - mu)) is closed.
+
+    Raises:
+        ValueError: if the coherence is outside [0, 1) or the radius is not positive.
+    """
+    _check(coherence, radius)
+    x, own, wanted = _selectors(q, d, de)
+    sums = np.tile(own, (q, 1)) + wanted
+    first = layer(np.concatenate([x, -x, sums, -sums]))
+    count = np.repeat(np.eye(q), de, axis=1) / np.sqrt(de)
+    inner = np.concatenate([np.zeros((q, 2 * d)), count, count], axis=1)
+    token, gate = _spread(q, d)
+    open_ = np.concatenate([token + radius * gate, -token + radius * gate])
+    third = layer(open_, np.full(2 * q * d, -radius))
+    eye = np.eye(q * d)
+    last = layer(np.concatenate([eye, -eye], axis=1))
+    return first, _gate(q, d, inner, -1.0, coherence), third, last
+
+
+def interpolated_transition(
+    *, q: int, d: int, de: int, radius: float, knots: int = 32, coherence: float = 0.5
+) -> Network:
+    """Four layers for any unit encodings: products from piecewise-linear squares.
+
+    The gate's error is of order de / knots^2 and the product's of order (radius / knots)^2; where
+    the gate is closed the output is exactly 0. The gate closes at `coherence` plus the error of the
+    inner product, so leave room for it.
+
+    Args:
+        q: sparsity.
+        d: token dimension.
+        de: encoding dimension.
+        radius: B >= max |x_ik|.
+        knots: pieces of each half of a square.
+        coherence: mu of the gate.
+
+    Raises:
+        ValueError: if the coherence is outside [0, 1) or the radius is not positive.
+    """
+    _check(coherence, radius)
+    x, own, wanted = _selectors(q, d, de)
+    kappa, beta = square_hinges(2.0, knots)
+    plus, minus = np.tile(own, (q, 1)) + wanted, np.tile(own, (q, 1)) - wanted
+    forms = np.concatenate([plus, -plus, minus, -minus])
+    hinges = np.repeat(forms, knots, axis=0)
+    shifts = -np.tile(kappa, len(forms))
+    first = layer(np.concatenate([x, -x, hinges]), np.concatenate([np.zeros(2 * d), shifts]))
+    count = np.kron(np.repeat(np.eye(q), de, axis=1), beta / 4.0)
+    inner = np.concatenate([np.zeros((q, 2 * d)), count, count, -count, -count], axis=1)
+    second = _gate(q, d, inner, 0.0, coherence)
+    token, gate = _spread(q, d)
+    kappa, beta = square_hinges(radius + 1.5, knots)
+    sums, differences = token + gate, token - gate
+    forms = np.concatenate([sums, -sums, differences, -differences])
+    third = layer(np.repeat(forms, knots, axis=0), -np.tile(kappa, len(forms)))
+    product = np.kron(np.eye(q * d), beta / 4.0)
+    return first, second, third, layer(np.concatenate([product, product, -product, -product], 1))
+
+
+def biased_transition(
+    noise: Float[Array, "qd"], /, *, rectified: bool, eps: float, **options
+) -> Network:
+    """`exact_transition` plus a constant error in [eps/2, eps], with or without the rectifier.
+
+    Without it every step errs by at most eps (C.1), and N steps by up to N eps; with it (C.2) the
+    error sits at t_l = i alone, and does not accumulate.
+
+    Raises:
+        ValueError: if the noise is outside [eps/2, eps].
+    """
+    if not bool(jnp.all((noise >= eps / 2) & (noise <= eps))):
+        raise ValueError(f"the noise must lie in [eps/2, eps] = [{eps / 2}, {eps}]")
+    network = shift_output(exact_transition(**options), noise)
+    return shrink_output(network, eps) if rectified else network
+
+
+def recovered_tokens(
+    forward: Float[Array, "*batch N qd"],
+    backward: Float[Array, "*batch N qd"],
+    increments: Float[Array, "*batch N qd"],
+    /,
+    *,
+    q: int,
+) -> Float[Array, "*batch N q d"]:
+    """h->_i + h<-_i + f(z_i), which is (x_{t_1}; ..; x_{t_q}) at every i."""
+    total = forward + backward + increments
+    return total.reshape(*total.shape[:-1], q, -1)
+
+
+def readout(network: TwoLayer, transition: Network, /) -> Network:
+    """f_y(h->, h<-, z) as one ReLU network: the sum passes through relu(v) - relu(-v).
+
+    The states are carried beside the transition through its hidden layers; all hidden states are
+    kept as their positive and negative parts.
+    """
+    width = transition[-1].W.shape[0]
+    eye = np.eye(width)
+    pair = np.concatenate([eye, -eye])
+    into, join = np.concatenate([pair, pair], axis=1), np.concatenate([eye, -eye], axis=1)
+    layers = []
+    for number, (W, b) in enumerate(transition):
+        W, b = np.asarray(W), np.asarray(b)
+        if number == 0:  # reads (h->, h<-, z)
+            states, beside = into, np.zeros((len(W), 2 * width))
+        else:
+            states, beside = np.eye(2 * width), np.zeros((len(W), 2 * width))
+        if number < len(transition) - 1:
+            columns = np.zeros((2 * width, W.shape[1]))
+            top = np.concatenate([states, columns], axis=1)
+            joined = np.concatenate([top, np.concatenate([beside, W], axis=1)])
+            layers.append(layer(joined, np.concatenate([np.zeros(2 * width), b])))
+        else:  # joins the states' sum and the transition's output, then enters g's hidden layer
+            both, shift = np.concatenate([join, W], axis=1), b
+            layers.append(Layer(network.W @ both, network.W @ shift + network.b))
+    layers.append(Layer(network.a[None, :], jnp.zeros(1, network.a.dtype)))
+    return tuple(layers)
+
+
+def constructed_rnn(
+    transition: Network, network: TwoLayer, z: Float[Array, "*batch N De"], /
+) -> Float[Array, "*batch N"]:
+    """Predictions of the constructed RNN, with its scan done as two exclusive prefix sums."""
+    increments = evaluate(transition, z)
+    states = [exclusive_sums(increments), exclusive_sums(increments, reverse=True)]
+    return evaluate(readout(network, transition), jnp.concatenate([*states, z], axis=-1))[..., 0]

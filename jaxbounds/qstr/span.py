@@ -1,0 +1,129 @@
+"""Theorem 6 as an exact risk, and as a certificate for a data set of one's own.
+
+For x ~ N(0, I_{Nd}) and y = <u, x_{t_1}> with t_1 uniform, a predictor f(t, W x) whose first layer
+W has its rows in a subspace of R^{Nd} can do no better than E[y | t, P x], P the projection on it.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+def span_basis(
+    samples: Float[Array, "n Nd"], /, *, tolerance: float | None = None
+) -> Float[Array, "r Nd"]:
+    """Orthonormal rows spanning the samples; r is their numerical rank, so it runs outside jit.
+
+    Args:
+        samples: flattened prompts; duplicates are harmless.
+        tolerance: singular values below tolerance times the largest count as zero; by default
+            max(n, Nd) times the rounding unit.
+
+    Raises:
+        ValueError: if a sample is not finite.
+    """
+    if not bool(jnp.all(jnp.isfinite(samples))):
+        raise ValueError("samples hold NaN or infinite entries: remove those prompts")
+    singular, rows = jnp.linalg.svd(samples, full_matrices=False)[1:]
+    if tolerance is None:
+        tolerance = max(samples.shape) * float(jnp.finfo(samples.dtype).eps)
+    rank = int(jnp.sum(singular > tolerance * jnp.max(singular, initial=0.0)))
+    return rows[:rank]
+
+
+def diagonal_block_mean(basis: Float[Array, "r Nd"], /, *, d: int) -> Float[Array, "d d"]:
+    """(1/N) sum_k P_kk, the mean diagonal d x d block of P = basis^T basis.
+
+    Raises:
+        ValueError: if Nd is not a multiple of d.
+    """
+    if basis.shape[1] % d:
+        raise ValueError(f"rows of length {basis.shape[1]} do not split into tokens of R^{d}")
+    blocks = basis.reshape(basis.shape[0], -1, d)
+    return jnp.einsum("rka,rkb->ab", blocks, blocks) / blocks.shape[1]
+
+
+def direction_risk(basis: Float[Array, "r Nd"], u: Float[Array, "d"], /) -> Float[Array, ""]:
+    """The least risk at direction u: |u|^2 - u^T ((1/N) sum_k P_kk) u. Exact."""
+    return u @ u - u @ diagonal_block_mean(basis, d=u.shape[0]) @ u
+
+
+def best_prediction(
+    basis: Float[Array, "r Nd"],
+    u: Float[Array, "d"],
+    x: Float[Array, "*batch N d"],
+    /,
+) -> Float[Array, "*batch N"]:
+    """E[<u, x_k> | P x] = <u, (P x)_k> for every k, which attains `direction_risk`."""
+    flat = x.reshape(*x.shape[:-2], -1)
+    seen = jnp.einsum("...n,rn,rm->...m", flat, basis, basis).reshape(x.shape)
+    return jnp.einsum("...nd,d->...n", seen, u)
+
+
+class Certificate(NamedTuple):
+    """What no predictor f(t, W x) with the rows of W in the samples' span can beat.
+
+    Attributes:
+        average: the least risk averaged over uniform unit directions u: 1 - rank/(N d).
+        worst: the least risk at the worst unit u, 1 - lambda_min((1/N) sum_k P_kk) >= average.
+        easiest: the least risk at the easiest unit u, 1 - lambda_max(..); may be far below.
+        direction: the least risk at the direction given, NaN where none was.
+        printed: Theorem 6's 1 - n/(N d), with n rather than the rank.
+        rank: of the samples.
+        vacuous: whether the average is 0.
+        reason: in words, what the certificate covers or why it says nothing.
+    """
+
+    average: float
+    worst: float
+    easiest: float
+    direction: float
+    printed: float
+    rank: int
+    vacuous: bool
+    reason: str
+
+
+def feedforward_certificate(
+    x: Float[Array, "n N d"], /, u: Float[Array, "d"] | None = None
+) -> Certificate:
+    """Theorem 6 on your own prompts: a floor for networks of Definition 5 trained on them.
+
+    It speaks of fresh N(0, I) tokens, and of first layers in the span of the training prompts:
+    minimum-norm interpolators and stationary points with l2 regularisation, whatever the width.
+    AdamW's decoupled decay leaves the span, so its solutions are not covered.
+
+    Args:
+        x: the training prompts.
+        u: a direction of the link, if one is known.
+
+    Raises:
+        ValueError: if a prompt is not finite.
+    """
+    n, N, d = x.shape
+    basis = span_basis(x.reshape(n, N * d))
+    rank = basis.shape[0]
+    spectrum = jnp.linalg.eigvalsh(diagonal_block_mean(basis, d=d))
+    vacuous = rank >= N * d
+    reason = (
+        f"the {n} prompts span all of R^{N * d}: n >= N d samples hide nothing"
+        if vacuous
+        else "covers first layers in the span of the prompts (Definition 5); not AdamW"
+    )
+    return Certificate(
+        average=max(0.0, 1.0 - rank / (N * d)),
+        worst=float(1.0 - spectrum[0]),
+        easiest=float(1.0 - spectrum[-1]),
+        direction=float("nan") if u is None else float(direction_risk(basis, u)),
+        printed=max(0.0, 1.0 - n / (N * d)),
+        rank=rank,
+        vacuous=vacuous,
+        reason=reason,
+    )
+
+
+def off_span_fraction(W: Float[Array, "m Nd"], basis: Float[Array, "r Nd"], /) -> Float[Array, ""]:
+    """|W - W P|_F^2 / |W|_F^2: how far a trained first layer is from Theorem 6's hypothesis."""
+    outside = W - (W @ basis.T) @ basis
+    return jnp.sum(outside**2) / jnp.sum(W**2)

@@ -1,0 +1,136 @@
+"""The paper's one-layer Transformer (Section 3) and the one of its public code.
+
+Both map encoded tokens z (..., N, De) to predictions (..., N), each position in parallel.
+"""
+
+import math
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxbounds.qstr.initialisers import stacked_xavier, uniform_fan_in
+
+
+def attention(
+    z: Float[Array, "*batch N De"], W_QK: Float[Array, "De De"], /
+) -> Float[Array, "*batch N De"]:
+    """f_Attn(p; W_QK)_i = sum_j softmax_j(z_i^T W_QK z_j) z_j: no scaling, no value map."""
+    logits = jnp.einsum("...id,de,...je->...ij", z, W_QK, z)
+    return jax.nn.softmax(logits, axis=-1) @ z
+
+
+class SparseTransformer(nn.Module):
+    """The paper's Transformer: H heads of `attention`, then a two-layer ReLU network.
+
+    yhat_i = a^T relu(W (f^(1)_i; ..; f^(H)_i) + b), with no residual connection.
+
+    Attributes:
+        heads: H.
+        width: m, of the two-layer network.
+    """
+
+    heads: int
+    width: int
+
+    @nn.compact
+    def __call__(self, z: Float[Array, "*batch N De"]) -> Float[Array, "*batch N"]:
+        """Predictions at every position."""
+        De = z.shape[-1]
+        W_QK = self.param("W_QK", nn.initializers.normal(1.0 / De), (self.heads, De, De))
+        W = self.param("W", uniform_fan_in(self.heads * De), (self.width, self.heads * De))
+        b = self.param("b", uniform_fan_in(self.heads * De), (self.width,))
+        a = self.param("a", uniform_fan_in(self.width), (self.width,))
+        attended = [attention(z, W_QK[h]) for h in range(self.heads)]
+        hidden = jnp.einsum("...k,mk->...m", jnp.concatenate(attended, axis=-1), W)
+        hidden = jax.nn.relu(hidden + jnp.broadcast_to(b, hidden.shape))
+        return jnp.einsum("...m,m->...", hidden, a)
+
+
+class PublishedTransformer(nn.Module):
+    """The public code's Transformer: PyTorch's multi-head attention, then an MLP De -> width -> 1.
+
+    Separate query, key, value and output maps with biases, logits divided by sqrt(De / heads), no
+    residual connection and no normalisation. Weights are stored (out, in), as PyTorch stores them.
+
+    Attributes:
+        heads: how many heads; De must be a multiple of it.
+        width: of the hidden layer.
+    """
+
+    heads: int = 1
+    width: int = 100
+
+    @nn.compact
+    def __call__(self, z: Float[Array, "*batch N De"]) -> Float[Array, "*batch N"]:
+        """Predictions at every position.
+
+        Raises:
+            ValueError: if De is not a multiple of the number of heads.
+        """
+        De = z.shape[-1]
+        if De % self.heads:
+            raise ValueError(f"De={De} does not split into {self.heads} heads: choose a divisor")
+        W_in = self.param("in_proj_weight", stacked_xavier(De), (3 * De, De))
+        b_in = self.param("in_proj_bias", nn.initializers.zeros, (3 * De,))
+        W_out = self.param("out_proj_weight", uniform_fan_in(De), (De, De))
+        b_out = self.param("out_proj_bias", nn.initializers.zeros, (De,))
+        mixed = multi_head_attention(z, W_in, b_in, W_out, b_out, heads=self.heads)
+        return TorchMLP((self.width, 1), name="mlp")(mixed)[..., 0]
+
+
+def multi_head_attention(
+    z: Float[Array, "*batch N De"],
+    W_in: Float[Array, "3*De De"],
+    b_in: Float[Array, "3*De"],
+    W_out: Float[Array, "De De"],
+    b_out: Float[Array, "De"],
+    /,
+    *,
+    heads: int,
+) -> Float[Array, "*batch N De"]:
+    """Scaled dot-product self-attention with PyTorch's stacked (query, key, value) weights."""
+    De = z.shape[-1]
+    stacked = dense(z, W_in, b_in)
+    split = lambda part: part.reshape(*part.shape[:-1], heads, De // heads)
+    query, key, value = (split(part) for part in jnp.split(stacked, 3, axis=-1))
+    logits = jnp.einsum("...ihk,...jhk->...hij", query, key) / math.sqrt(De // heads)
+    mixed = jnp.einsum("...hij,...jhk->...ihk", jax.nn.softmax(logits, axis=-1), value)
+    return dense(mixed.reshape(z.shape), W_out, b_out)
+
+
+def dense(
+    x: Float[Array, "*batch i"], W: Float[Array, "o i"], b: Float[Array, "o"], /
+) -> Float[Array, "*batch o"]:
+    """The affine map x W^T + b."""
+    out = jnp.einsum("...i,oi->...o", x, W)
+    return out + jnp.broadcast_to(b, out.shape)
+
+
+class TorchMLP(nn.Module):
+    """A ReLU network whose layers start as PyTorch's Linear does.
+
+    Attributes:
+        widths: of the hidden layers and, last, of the output.
+    """
+
+    widths: tuple[int, ...]
+
+    @nn.compact
+    def __call__(self, x: Float[Array, "*batch i"]) -> Float[Array, "*batch o"]:
+        """The network's output."""
+        for layer, width in enumerate(self.widths):
+            start = uniform_fan_in(x.shape[-1])
+            W = self.param(f"W{layer}", start, (width, x.shape[-1]))
+            b = self.param(f"b{layer}", start, (width,))
+            x = dense(x, W, b)
+            x = x if layer == len(self.widths) - 1 else jax.nn.relu(x)
+        return x
+
+
+def attention_map(params, /) -> Float[Array, "De De"]:
+    """W_Q^T W_K of a one-head `PublishedTransformer`, the matrix that Figure 2 shows."""
+    W_in = params["params"]["in_proj_weight"]
+    De = W_in.shape[1]
+    return W_in[:De].T @ W_in[De : 2 * De]

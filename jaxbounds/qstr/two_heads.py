@@ -1,0 +1,135 @@
+"""Two heads are enough: the counterexample to "the Transformer learns iff H >= q".
+
+Outside Proposition 21's block-diagonal class, logits may mix token and position. Softmax averages
+over the q relevant tokens, tilted by +beta x and by -beta x, give their mean (half the sum) and
+variance (the difference over 2 beta) up to O(beta^2), hence sum x^2, for any q. In R^d, H = d + 1
+heads do: one untilted, one tilted along each coordinate.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.optimize import linprog
+
+from jaxbounds.qstr.data import Prompts
+
+
+def separating_direction(omega: Float[Array, "N de"], q: int, /) -> tuple[Array, float]:
+    """A direction v with <v, w_j> = 1 for j < q and <v, w_j> <= 1 - margin beyond, margin largest.
+
+    A linear program on the host. The margin is capped at 1.
+
+    Raises:
+        ValueError: if no direction separates the first q encodings from the rest.
+    """
+    w = np.asarray(omega, dtype=np.float64)
+    N, de = w.shape
+    equal = np.concatenate([w[:q], np.zeros((q, 1))], axis=1)
+    below = np.concatenate([w[q:], np.ones((N - q, 1))], axis=1)
+    found = linprog(
+        np.append(np.zeros(de), -1.0),
+        A_ub=below,
+        b_ub=np.ones(N - q),
+        A_eq=equal,
+        b_eq=np.ones(q),
+        bounds=[(None, None)] * de + [(None, 1.0)],
+    )
+    margin = -found.fun if found.status == 0 else -1.0
+    if not margin > 1e-9:
+        raise ValueError(
+            f"no direction separates the first {q} of {N} encodings in R^{de}: use a larger de "
+            "or a smaller q"
+        )
+    return jnp.asarray(found.x[:-1], omega.dtype), float(margin)
+
+
+def two_head_weights(
+    omega: Float[Array, "N de"],
+    direction: Float[Array, "de"],
+    /,
+    *,
+    q: int,
+    beta: float | Float[Array, ""],
+    selectivity: float,
+) -> Float[Array, "2 De De"]:
+    """Full W_QK of the two heads, for d = 1 and positions with t_1 = the first token.
+
+    Rows of the query's w_{t_1}; the data column tilts by +-beta, the key's own-encoding columns
+    select tokens whose encodings have <direction, w> = 1, with logits `selectivity` above the rest
+    per unit of margin.
+
+    Args:
+        omega: unit encodings.
+        direction: from `separating_direction`.
+        q: sparsity.
+        beta: tilt; the error is O(beta^2).
+        selectivity: A, to be taken of order log(N / error) / margin.
+    """
+    de = omega.shape[1]
+    scale = math.sqrt(1.0 / q)
+    De = 1 + (q + 1) * de
+    rows = slice(1 + de, 1 + 2 * de)
+    select = (selectivity / scale**2) * jnp.outer(omega[0], direction)
+    heads = []
+    for tilt in (beta, -beta):
+        W = jnp.zeros((De, De), omega.dtype).at[rows, 1 : 1 + de].set(select)
+        heads.append(W.at[rows, 0].set((tilt / scale) * omega[0]))
+    return jnp.stack(heads)
+
+
+def decode_sum_of_squares(
+    plus: Float[Array, "*batch"],
+    minus: Float[Array, "*batch"],
+    /,
+    *,
+    q: int,
+    beta: float | Float[Array, ""],
+) -> Float[Array, "*batch"]:
+    """q^{-1/2} sum_j (x_j^2 - 1) from the two tilted averages: sqrt(q) (var + mean^2 - 1)."""
+    mean, variance = (plus + minus) / 2, (plus - minus) / (2 * beta)
+    return math.sqrt(q) * (variance + mean**2 - 1.0)
+
+
+def two_head_prediction(
+    prompts: Prompts,
+    omega: Float[Array, "N de"],
+    direction: Float[Array, "de"],
+    /,
+    *,
+    beta: float | Float[Array, ""],
+    selectivity: float,
+) -> Float[Array, "*batch N"]:
+    """Predictions of the two-head Transformer on prompts with d = 1, weights never formed.
+
+    Raises:
+        ValueError: if the tokens are not scalars.
+    """
+    if prompts.x.shape[-1] != 1:
+        raise ValueError(
+            f"the two-head form is for d = 1, got d={prompts.x.shape[-1]}: use `tilted_heads`"
+        )
+    x = prompts.x[..., 0]
+    agreement = (omega @ omega[0])[prompts.t[..., 0]]
+    select = omega @ direction
+    averages = []
+    for tilt in (beta, -beta):
+        key = tilt * x + selectivity * jnp.broadcast_to(select, x.shape)
+        weights = jax.nn.softmax(agreement[..., :, None] * key[..., None, :], axis=-1)
+        averages.append(jnp.einsum("...ij,...j->...i", weights, x))
+    return decode_sum_of_squares(averages[0], averages[1], q=prompts.t.shape[-1], beta=beta)
+
+
+def tilted_heads(x: Float[Array, "*batch q d"], /, *, beta: float) -> Float[Array, "*batch"]:
+    """(q d)^{-1/2} sum (|x_j|^2 - d) from d + 1 heads whose position logits are ideal.
+
+    Head 0 averages the q tokens; head k tilts by beta along coordinate k, so that the change of
+    its k-th output over beta is the variance of that coordinate up to O(beta).
+    """
+    q, d = x.shape[-2:]
+    mean = jnp.mean(x, axis=-2)
+    tilted = jnp.einsum("...qk,...qk->...k", jax.nn.softmax(beta * x, axis=-2), x)
+    squares = (tilted - mean) / beta + mean**2
+    return math.sqrt(q / d) * jnp.sum(squares - 1.0, axis=-1)

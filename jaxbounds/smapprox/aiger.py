@@ -1,0 +1,52 @@
+"""Combinational circuits in ASCII AIGER ("aag"), made layered."""
+
+from collections.abc import Hashable, Sequence
+
+from jaxbounds.smapprox.circuits import Circuit, layered
+
+
+def from_aiger(text: str, /) -> Circuit:
+    """The layered circuit of an ASCII AIGER file.
+
+    A literal 2v is variable v, 2v+1 its negation, 0 and 1 are the constants (built from the first
+    input as x & ~x and its negation).
+
+    Raises:
+        ValueError: if the file is malformed, has latches, no inputs or no outputs.
+    """
+    lines = text.splitlines()
+    header = lines[0].split() if lines else []
+    if len(header) < 6 or header[0] != "aag" or not all(part.isdigit() for part in header[1:]):
+        raise ValueError(
+            "an ASCII AIGER file starts with 'aag M I L O A'"
+            + ("; this is binary AIGER: convert it with aigtoaig" if header[:1] == ["aig"] else "")
+        )
+    _, n_inputs, n_latches, n_outputs, n_ands = (int(part) for part in header[1:6])
+    if n_latches:
+        raise ValueError(
+            f"the circuit has {n_latches} latches: only combinational ones are layered"
+        )
+    if not n_inputs or not n_outputs:
+        raise ValueError(f"needs inputs and outputs, got {n_inputs} and {n_outputs}")
+    body = [[int(part) for part in line.split()] for line in lines[1 : 1 + n_inputs + n_outputs]]
+    ands = [
+        [int(part) for part in line.split()]
+        for line in lines[1 + n_inputs + n_outputs : 1 + n_inputs + n_outputs + n_ands]
+    ]
+    if len(body) + len(ands) != n_inputs + n_outputs + n_ands or any(len(a) != 3 for a in ands):
+        raise ValueError(
+            f"expected {n_inputs} inputs, {n_outputs} outputs and {n_ands} AND lines of 3 literals"
+        )
+    inputs: list[Hashable] = [row[0] for row in body[:n_inputs]]
+    outputs = [row[0] for row in body[n_inputs:]]
+    gates: dict[Hashable, tuple[str, Sequence[Hashable]]] = {}
+    for result, left, right in ands:
+        gates[result] = ("AND", (left, right))
+    for literal in {*outputs, *(part for row in ands for part in row[1:])}:
+        if literal % 2:
+            gates[literal] = ("NOT", (literal - 1,))
+    if 0 in {*outputs, *(part - part % 2 for row in ands for part in row[1:])} or 1 in outputs:
+        negated = int(str(inputs[0])) + 1
+        gates[negated] = ("NOT", (inputs[0],))
+        gates[0] = ("AND", (inputs[0], negated))
+    return layered(inputs, gates, outputs)

@@ -1,0 +1,53 @@
+"""The all-layer margin in parameter space (2.1), the ramp loss on it (2.2), and closed forms.
+
+rho(theta, x, y) is the norm of the smallest perturbation delta of all parameters with
+(y - 0.5) F(x, theta + delta) <= 0. Only the cases here have it in closed form; for networks see
+`attack` (upper estimates) and `certified` (lower bounds).
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+def zero_one_loss(output: Float[Array, "*n"], y: Float[Array, "*n"], /) -> Float[Array, "*n"]:
+    """1((y - 0.5) z <= 0): an output of exactly zero is an error for both labels (Section 2.1)."""
+    return ((y - 0.5) * output <= 0).astype(output.dtype)
+
+
+def ramp_loss(margin: Float[Array, "*n"], gamma: float | Array, /) -> Float[Array, "*n"]:
+    """The surrogate of (2.2): 1 at margin <= 0, 0 from gamma on, linear in between.
+
+    Raises:
+        ValueError: if gamma is a number that is not positive.
+    """
+    if isinstance(gamma, (int, float)) and not gamma > 0:
+        raise ValueError(f"gamma must be positive, got {gamma}")
+    return jnp.clip(1.0 - margin / gamma, 0.0, 1.0)
+
+
+def linear_margin(
+    w: Float[Array, "m"], b: Float[Array, ""], x: Float[Array, "m"], y: Float[Array, ""], /
+) -> Float[Array, ""]:
+    """For F = w.x + b: |F| / sqrt(|x|^2 + 1) if F is right about y, else 0."""
+    output = w @ x + b
+    right = (y - 0.5) * output > 0
+    return jnp.where(right, jnp.abs(output) / jnp.sqrt(x @ x + 1.0), 0.0)
+
+
+def naive_chain_margin(depth: int | Array, /) -> Float[Array, ""]:
+    """For F(x) = w_d ... w_1 x - 0.5 at w = 1, x = y = 1: sqrt(d) (1 - 2^(-1/d)) (Claim 3.5).
+
+    The best perturbation moves every factor alike; the margin is at most ln 2 / sqrt(d).
+    """
+    d = jnp.asarray(depth, float)
+    return jnp.sqrt(d) * -jnp.expm1(-jnp.log(2.0) / d)
+
+
+def head_margin(last: Float[Array, "w"], label: Float[Array, ""], /) -> Float[Array, ""]:
+    """For the head z -> 2 z_1 - 1 alone: 1/sqrt(2) where z_1 = 1 and 1 where z_1 = 0.
+
+    Any margin of a compiled circuit is at most this.
+    """
+    return linear_margin(
+        jnp.zeros_like(last).at[0].set(2.0), jnp.asarray(-1.0, last.dtype), last, label
+    )

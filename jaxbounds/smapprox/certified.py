@@ -1,0 +1,152 @@
+"""Certified lower bounds on the all-layer margin by corrections (Appendix D, Theorem D.6).
+
+All constants are explicit and measured: spectral norms of the weights and norms of the states on
+the inputs at hand. A trust radius r enters where the paper asks for Lipschitz constants near theta;
+the bound is maximised over it.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxbounds.smapprox.correction import Correction
+
+
+class NiceConstants(NamedTuple):
+    """The constants of Conditions D.3 and D.4, on a ball of radius `trust` around the parameters.
+
+    Attributes:
+        kappa_theta: of f_i in theta_i, i >= 1, relative to max(|h|, 1).
+        kappa_xi: of the corrections in their parameters, relative to max(|h|, 1).
+        mu: Lipschitz constant of f_i in h, at perturbed theta_i.
+        mu_0: of f_0 in theta_0.
+        sigma_h: radius in h for which mu is valid.
+        sigma_zeta: radius of the corrections.
+        norm: lambda, a bound on every state's norm, at least 1.
+        trust: sigma_theta = sigma_xi.
+    """
+
+    kappa_theta: float
+    kappa_xi: float
+    mu: float
+    mu_0: float
+    sigma_h: float
+    sigma_zeta: float
+    norm: float
+    trust: float
+
+
+def theorem_d6(c: NiceConstants, /) -> float:
+    """The minimum of the nine terms of Theorem D.6, as printed."""
+    return min(theorem_d6_terms(c).values())
+
+
+def theorem_d6_terms(c: NiceConstants, /) -> dict[str, float]:
+    """The nine terms of Theorem D.6 by name; three never bind, as lambda >= 1 > sigma_zeta."""
+    return {
+        "lambda/mu_0": c.norm / c.mu_0,
+        "sigma_zeta/mu_0": c.sigma_zeta / c.mu_0,
+        "sigma_theta": c.trust,
+        "sigma_xi": c.trust,
+        "1/(2 kappa_theta)": 1 / (2 * c.kappa_theta),
+        "sigma_zeta/(2 kappa_theta lambda)": c.sigma_zeta / (2 * c.kappa_theta * c.norm),
+        "sigma_h/(2 kappa_xi lambda)": c.sigma_h / (2 * c.kappa_xi * c.norm),
+        "sigma_zeta/(4 lambda mu kappa_xi)": c.sigma_zeta / (4 * c.norm * c.mu * c.kappa_xi),
+        "1/(4 mu kappa_xi)": 1 / (4 * c.mu * c.kappa_xi),
+    }
+
+
+def without_halvings(c: NiceConstants, /) -> float:
+    """The same proof without its halvings.
+
+    E2 <= kappa_theta lambda r and E1 <= mu kappa_xi (lambda + sigma_zeta) r must together stay
+    below sigma_zeta, and the first layer below it alone.
+    """
+    per_unit = c.kappa_theta * c.norm + c.mu * c.kappa_xi * (c.norm + c.sigma_zeta)
+    in_h = c.sigma_h / (c.kappa_xi * (c.norm + c.sigma_zeta))
+    return min(c.trust, c.sigma_zeta / c.mu_0, in_h, c.sigma_zeta / per_unit)
+
+
+def joint_budget(c: NiceConstants, /) -> float:
+    """Sharper still: theta_i and xi_{i-1} share one perturbation, so E1 and E2 add in squares."""
+    second = c.mu * c.kappa_xi * (c.norm + c.sigma_zeta)
+    in_h = c.sigma_h / (c.kappa_xi * (c.norm + c.sigma_zeta))
+    per_unit = math.hypot(c.kappa_theta * c.norm, second)
+    return min(c.trust, c.sigma_zeta / c.mu_0, in_h, c.sigma_zeta / per_unit)
+
+
+def best_over_trust(
+    bound: Callable[[NiceConstants], float], constants: Callable[[float], NiceConstants], /
+) -> float:
+    """The largest bound over a grid of trust radii from 1e-5 to 1; each is a lower bound."""
+    return max(bound(constants(float(r))) for r in np.geomspace(1e-5, 1.0, 241))
+
+
+def circuit_constants(
+    params: Any, states: Float[np.ndarray, "n d w"], correction: Correction, /
+) -> Callable[[float], NiceConstants]:
+    """The constants of a compiled, corrected circuit on the inputs whose hidden states are given.
+
+    f_i is the two ReLU layers of Lemma B.1 (f_q the head), zeta_i the correction after it. For f_i,
+    f(h, theta') - f(h, theta) = W2 (a' - a) + dW2 a' + db2 with a = relu(W1 h + b1), so kappa_theta
+    comes from sqrt((|W2| |(h,1)|)^2 + (|a| + r |(h,1)|)^2 + 1).
+
+    Args:
+        params: of `feedforward.compile_circuit`, corrected.
+        states: all hidden states, in the order of the network's layers.
+        correction: the one used.
+
+    Raises:
+        ValueError: if the depth is not that of a corrected network.
+    """
+    W = [np.asarray(params["first"]["W"]), *np.asarray(params["hidden"]["W"])]
+    if len(W) % 4 or states.shape[1] != len(W):
+        raise ValueError(
+            f"a corrected circuit has 4 hidden layers per layer; got {len(W)} and states of "
+            f"{states.shape[1]} layers"
+        )
+    norms = [float(np.linalg.norm(weight, 2)) for weight in W]
+    length = lambda h: np.linalg.norm(h, axis=-1)
+    lam = max(1.0, float(length(states[:, 1::2]).max()))
+    head = float(np.linalg.norm(params["head"]["W"]))
+
+    def layer_kappa(i: int, h: np.ndarray, r: float) -> np.ndarray:
+        with_one = np.sqrt(length(h) ** 2 + 1)
+        a = length(states[:, 4 * i])
+        return np.sqrt((norms[4 * i + 1] * with_one) ** 2 + (a + r * with_one) ** 2 + 1)
+
+    def constants(r: float) -> NiceConstants:
+        layers = range(1, len(W) // 4)
+        before = {i: states[:, 4 * i - 1] for i in layers}
+        relative = [layer_kappa(i, h, r) / np.maximum(length(h), 1) for i, h in before.items()]
+        last = states[:, -1]
+        relative.append(np.sqrt(length(last) ** 2 + 1) / np.maximum(length(last), 1))
+        mu = [(norms[4 * i + 1] + r) * (norms[4 * i] + r) for i in layers]
+        start = np.full((states.shape[0], 1), math.sqrt(params["first"]["W"].shape[1]))
+        return NiceConstants(
+            kappa_theta=float(max(k.max() for k in relative)),
+            kappa_xi=correction.parameter_lipschitz(r),
+            mu=max([*mu, head + r]),
+            mu_0=float(layer_kappa(0, start, r).max()),
+            sigma_h=math.inf,
+            sigma_zeta=correction.radius,
+            norm=lam,
+            trust=r,
+        )
+
+    return constants
+
+
+def circuit_margin_lower(
+    params: Any,
+    states: Float[np.ndarray, "n d w"],
+    correction: Correction,
+    /,
+    *,
+    form: Callable[[NiceConstants], float] = joint_budget,
+) -> float:
+    """A lower bound on the all-layer margin of a compiled circuit at every given input."""
+    return best_over_trust(form, circuit_constants(params, states, correction))

@@ -1,0 +1,133 @@
+"""A certified lower bound on the all-layer margin of a compiled Turing machine (Theorem 4.1).
+
+Condition D.3 fails for hard-max layers with ties (a perturbed tie can break either way, at a jump),
+so this bound asks for less, and for all that Lemma D.8 uses: how far the layer at perturbed
+parameters and a nearby input is from the unperturbed layer at the exact input. Breaking a tie costs
+nothing there, since tied keys carry equal values at the exact point.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbounds.smapprox.compile_machine import Compiled
+
+
+class LayerNorms(NamedTuple):
+    """Norms of one layer of a compiled network that its margin bound depends on.
+
+    Attributes:
+        content: spectral norm of W1.
+        decoder_value: of the decoder's value map.
+        encoder_value: of the encoder's value map.
+        query: the larger of those of the query and key maps.
+        decoder_null: norm of the decoder's null key.
+        encoder_null: norm of the encoder's null key.
+        attends: whether any attention is in use; if not, all its keys tie at value zero, and which
+            of them wins does not matter.
+    """
+
+    content: float
+    decoder_value: float
+    encoder_value: float
+    query: float
+    decoder_null: float
+    encoder_null: float
+    attends: bool
+
+
+def layer_norms(compiled: Compiled, /) -> list[LayerNorms]:
+    """The norms of every layer, measured on its weights."""
+    spectral = lambda matrix: float(np.linalg.norm(matrix, 2)) if matrix.any() else 0.0
+    return [
+        LayerNorms(
+            content=spectral(layer.W1),
+            decoder_value=spectral(layer.dec["Wv"]),
+            encoder_value=spectral(layer.enc["Wv"]),
+            query=max(spectral(a[name]) for a in (layer.dec, layer.enc) for name in ("Wq", "Wk")),
+            decoder_null=float(np.linalg.norm(layer.dec["K0"])),
+            encoder_null=float(np.linalg.norm(layer.enc["K0"])),
+            attends=bool(layer.attends),
+        )
+        for layer in compiled.layers
+    ]
+
+
+def state_norm(bits: int, /) -> float:
+    """The norm lambda = sqrt(4 w_pos + 5), a bound on every state before and after every layer.
+
+    Of the one-hot groups at most four are set at once, with at most three of scr4 when fewer are,
+    and pos1, pos2, pos3 and scr3 hold w_pos bits each.
+    """
+    return math.sqrt(4 * bits + 5)
+
+
+def slack(norms: LayerNorms, bits: int, slope: float, radius: float, r: float, /) -> float:
+    """The smallest slack of one layer's conditions under perturbations of norm r; >= 0 is safe.
+
+    With eta bounding the error of a corrected state whose correction is perturbed: the layer's
+    output error K r + mu eta stays within the correction's radius, and the scores of decoder and
+    encoder, which have gaps of 1, keep their order.
+    """
+    one = lambda v: math.hypot(v, 1.0)
+    lam, eta = state_norm(bits), state_error(bits, slope, radius, r)
+    w1, code = norms.content + r, math.sqrt(1 + bits)
+    attended = lam + math.sqrt(3)
+    K = math.sqrt(
+        (w1 * one(lam + eta)) ** 2
+        + (w1 * one(code)) ** 2
+        + (w1 * (norms.encoder_value + r)) ** 2
+        + attended**2
+        + 1
+    )
+    mu = w1 * (1 + norms.decoder_value + r)
+    result = radius - (K * r + mu * eta)
+    if not norms.attends:
+        return result
+    query, key = math.sqrt(2 * bits + 1), math.sqrt(2 * bits)
+
+    def score_change(query_input: float, key_input: float, key_norm: float, null: float) -> float:
+        dq = (norms.query + r) * query_input + r * one(attended)
+        dk = (norms.query + r) * key_input + r * one(key_norm + key_input)
+        of_keys = dq * key + query * dk + dq * dk
+        return of_keys + dq * null + query * r + dq * r
+
+    after_decoder = eta + r * one(lam + eta) + norms.decoder_value * eta
+    stable = max(
+        score_change(eta, eta, lam, norms.decoder_null),
+        score_change(after_decoder, r, code, norms.encoder_null),
+    )
+    return min(result, 1 - stable)
+
+
+def state_error(bits: int, slope: float, radius: float, r: float, /) -> float:
+    """The error eta of a corrected state when the correction is perturbed by r."""
+    most = state_norm(bits) + radius
+    first = 2 * slope**2 * (most**2 + 1)
+    return r * math.sqrt(first + (math.sqrt(2) * most + r * math.hypot(most, 1)) ** 2 + 1)
+
+
+def machine_margin_lower(compiled: Compiled, /) -> float:
+    """A lower bound on the all-layer margin at every input on which the machine halts within T.
+
+    Raises:
+        ValueError: for an uncorrected network, for which there is none.
+    """
+    if compiled.correction is None:
+        raise ValueError(
+            "an uncorrected network has no certified margin: compile with a correction"
+        )
+    every, bits, zeta = layer_norms(compiled), compiled.layout.bits, compiled.correction
+    head = float(np.linalg.norm(compiled.params["head"]))
+
+    def safe(r: float) -> bool:
+        eta = state_error(bits, zeta.slope, zeta.radius, r)
+        decided = head * eta + r * (state_norm(bits) + eta) < 1
+        return decided and all(slack(n, bits, zeta.slope, zeta.radius, r) > 0 for n in set(every))
+
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if safe(middle) else (low, middle)
+    return low

@@ -1,0 +1,244 @@
+"""Layered Boolean circuits (Section 3): gates AND, OR, NOT and ID, each layer fed by the last."""
+
+import json
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Bool, PRNGKeyArray
+
+ARITY = {"AND": 2, "OR": 2, "NOT": 1, "ID": 1}
+
+
+class Gate(NamedTuple):
+    """One gate: its operation and the positions of its parents in the layer below.
+
+    A parent may be repeated: AND(x, x) = x.
+    """
+
+    op: str
+    parents: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """A layered circuit on `inputs` bits.
+
+    Attributes:
+        inputs: m.
+        layers: the gates of each layer above the inputs; the last layer holds the outputs.
+    """
+
+    inputs: int
+    layers: tuple[tuple[Gate, ...], ...]
+
+    def __post_init__(self) -> None:
+        """Refuse an ill-formed circuit, with all reasons at once."""
+        layers = tuple(tuple(Gate(op, tuple(parents)) for op, parents in g) for g in self.layers)
+        object.__setattr__(self, "layers", layers)
+        problems = []
+        if self.inputs < 1:
+            problems.append(f"needs at least one input, got {self.inputs}")
+        if not layers or any(not layer for layer in layers):
+            problems.append("needs at least one layer, and at least one gate in every layer")
+        below = self.inputs
+        for i, layer in enumerate(layers, start=1):
+            for j, (op, parents) in enumerate(layer):
+                where = f"layer {i}, gate {j}"
+                if op not in ARITY:
+                    problems.append(f"{where}: {op!r} is none of {', '.join(ARITY)}")
+                elif len(parents) != ARITY[op]:
+                    problems.append(f"{where}: {op} has {ARITY[op]} parents, got {len(parents)}")
+                if any(not 0 <= p < below for p in parents):
+                    problems.append(f"{where}: parents {parents} must be in 0..{below - 1}")
+            below = len(layer)
+        if problems:
+            raise ValueError("ill-formed circuit: " + "; ".join(problems))
+
+    @property
+    def depth(self) -> int:
+        """Number of layers above the inputs."""
+        return len(self.layers)
+
+    @property
+    def width(self) -> int:
+        """r: the largest number of gates in a layer, the input layer included."""
+        return max(self.inputs, *(len(layer) for layer in self.layers))
+
+    @property
+    def size(self) -> int:
+        """s: all gates, the input gates included."""
+        return self.inputs + sum(len(layer) for layer in self.layers)
+
+    def gate_values(self, x: Bool[np.ndarray, "n m"], /) -> list[Bool[np.ndarray, "n r"]]:
+        """The value of every gate, layer by layer, on a batch of inputs.
+
+        Raises:
+            ValueError: if the inputs do not have m bits.
+        """
+        below = np.asarray(x, dtype=bool)
+        if below.ndim != 2 or below.shape[1] != self.inputs:
+            raise ValueError(f"inputs must have shape (n, {self.inputs}), got {below.shape}")
+        values = []
+        for layer in self.layers:
+            below = np.stack([_OPERATION[op](below[:, list(ps)]) for op, ps in layer], axis=1)
+            values.append(below)
+        return values
+
+    def __call__(self, x: Bool[np.ndarray, "n m"], /) -> Bool[np.ndarray, "n"]:
+        """The first output on a batch of inputs."""
+        return self.gate_values(x)[-1][:, 0]
+
+    def to_json(self) -> str:
+        """The circuit as JSON, readable by `from_json`."""
+        layers = [[{"op": op, "inputs": list(ps)} for op, ps in layer] for layer in self.layers]
+        return json.dumps({"inputs": self.inputs, "layers": layers})
+
+
+_OPERATION = {
+    "AND": lambda v: v.all(axis=1),
+    "OR": lambda v: v.any(axis=1),
+    "NOT": lambda v: ~v[:, 0],
+    "ID": lambda v: v[:, 0],
+}
+
+
+def from_json(text: str, /) -> Circuit:
+    """A circuit from {"inputs": m, "layers": [[{"op": "AND", "inputs": [0, 1]}, ...], ...]}.
+
+    Raises:
+        ValueError: if the text is no such JSON.
+    """
+    try:
+        data = json.loads(text)
+        layers = tuple(
+            tuple(Gate(g["op"], tuple(g["inputs"])) for g in ls) for ls in data["layers"]
+        )
+        inputs = data["inputs"]
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise ValueError(
+            'a circuit is {"inputs": m, "layers": [[{"op": ..., "inputs": [...]}, ...], ...]}; '
+            f"this text is not: {error!r}"
+        ) from error
+    return Circuit(inputs, layers)
+
+
+def layered(
+    inputs: Sequence[Hashable],
+    gates: Mapping[Hashable, tuple[str, Sequence[Hashable]]],
+    outputs: Sequence[Hashable],
+    /,
+) -> Circuit:
+    """Any acyclic circuit as a layered one, by adding ID gates (Section 3).
+
+    Args:
+        inputs: the names of the input bits.
+        gates: for each other name, its operation and the names of its parents.
+        outputs: the names of the outputs, in order.
+
+    Raises:
+        ValueError: if a name is unknown or the gates form a cycle.
+    """
+    level: dict[Hashable, int] = dict.fromkeys(inputs, 0)
+    visiting: set[Hashable] = set()
+
+    def depth(name: Hashable) -> int:
+        if name in level:
+            return level[name]
+        if name in visiting:
+            raise ValueError(f"the gates form a cycle through {name!r}")
+        if name not in gates:
+            raise ValueError(f"unknown gate or input {name!r}")
+        visiting.add(name)
+        level[name] = 1 + max(depth(parent) for parent in gates[name][1])
+        visiting.remove(name)
+        return level[name]
+
+    top = max(1, *(depth(name) for name in outputs))
+    wanted = list(outputs)
+    layers = []
+    for height in range(top, 0, -1):
+        below: list[Hashable] = list(inputs) if height == 1 else []
+        place: dict[Hashable, int] = {name: i for i, name in enumerate(below)}
+        layer = []
+        for name in wanted:
+            op, parents = gates[name] if level[name] == height else ("ID", (name,))
+            for parent in parents:
+                if parent not in place:
+                    place[parent] = len(below)
+                    below.append(parent)
+            layer.append(Gate(op, tuple(place[parent] for parent in parents)))
+        layers.append(tuple(layer))
+        wanted = below
+    return Circuit(len(inputs), tuple(reversed(layers)))
+
+
+def all_inputs(m: int, /) -> Bool[np.ndarray, "n m"]:
+    """All 2^m inputs, the last bit fastest.
+
+    Raises:
+        ValueError: if m > 20, where there are too many to enumerate.
+    """
+    if m > 20:
+        raise ValueError(f"2^{m} inputs are too many to enumerate: sample some of them instead")
+    return (np.arange(2**m)[:, None] >> np.arange(m)[::-1]) & 1 == 1
+
+
+def random_circuit(
+    key: PRNGKeyArray,
+    inputs: int,
+    width: int,
+    depth: int,
+    /,
+    *,
+    balance: float = 0.25,
+    tries: int = 20000,
+) -> Circuit:
+    """A random layered circuit whose output is 1 on a fraction in [balance, 1 - balance] of inputs.
+
+    Most deep random circuits are constant, so those are rejected.
+
+    Raises:
+        ValueError: if no balanced circuit was found in `tries` draws.
+    """
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel())
+    x = all_inputs(inputs)
+    for _ in range(tries):
+        layers, below = [], inputs
+        for i in range(depth):
+            gates = 1 if i == depth - 1 else int(rng.integers(max(1, width // 2), width + 1))
+            layers.append(tuple(_random_gate(rng, below) for _ in range(gates)))
+            below = gates
+        circuit = Circuit(inputs, tuple(layers))
+        if balance <= circuit(x).mean() <= 1 - balance:
+            return circuit
+    raise ValueError(
+        f"no circuit with {inputs} inputs, width {width} and depth {depth} had an output balanced "
+        f"to {balance} in {tries} draws: lower the depth or the balance"
+    )
+
+
+def _random_gate(rng: np.random.Generator, below: int) -> Gate:
+    op = str(rng.choice(list(ARITY)))
+    return Gate(op, tuple(int(p) for p in rng.integers(0, below, ARITY[op])))
+
+
+def identity_chain(depth: int, /) -> Circuit:
+    """One bit handed through `depth` ID gates."""
+    return Circuit(1, ((Gate("ID", (0,)),),) * depth)
+
+
+def parity_circuit(m: int, /) -> Circuit:
+    """The parity of m bits, one bit after the other: x ^ y = (x | y) & ~(x & y)."""
+    names: list[Any] = [("x", i) for i in range(m)]
+    gates: dict[Hashable, tuple[str, Sequence[Hashable]]] = {}
+    so_far: Hashable = names[0]
+    for i in range(1, m):
+        gates["or", i] = ("OR", (so_far, names[i]))
+        gates["and", i] = ("AND", (so_far, names[i]))
+        gates["nand", i] = ("NOT", (("and", i),))
+        gates["xor", i] = ("AND", (("or", i), ("nand", i)))
+        so_far = ("xor", i)
+    return layered(names, gates, [so_far])

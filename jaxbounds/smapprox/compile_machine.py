@@ -1,0 +1,187 @@
+"""Turing machines compiled to the Transformer of Theorem 4.1."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.smapprox.correction import DYADIC, Correction
+from jaxbounds.smapprox.layers import (
+    Layer,
+    combine,
+    find_last_visit,
+    lookahead_adder,
+    ripple_adder,
+    transition,
+)
+from jaxbounds.smapprox.layout import Layout
+from jaxbounds.smapprox.machines import TuringMachine
+from jaxbounds.smapprox.transformer import Segment
+
+START = "<pre>"
+"""The state of timestep 0, which reads the first cell."""
+
+ADDERS: dict[str, Callable[[Layout], list[Layer]]] = {
+    "ripple": ripple_adder,
+    "lookahead": lookahead_adder,
+}
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A machine as a network.
+
+    Attributes:
+        machine: the machine.
+        T: steps simulated; the network makes T + 1 passes.
+        layout: the named coordinates.
+        layers: the layers under their names, as built.
+        params: float64 NumPy weights for `transformer.run`.
+        correction: the rounding after every layer, or None.
+        tape: "two_way" or "one_way".
+        together: built by `compile_together`: it shares its compiled run with other machines, so
+            nothing in it may depend on where this machine's coordinates are.
+    """
+
+    machine: TuringMachine
+    T: int
+    layout: Layout
+    layers: tuple[Layer, ...]
+    params: dict[str, Any]
+    correction: Correction | None
+    tape: str
+    together: bool = False
+
+    @property
+    def depth(self) -> int:
+        """D: 3 w_pos + 8 with the ripple adder, w_pos + 10 with the lookahead adder."""
+        return len(self.layers)
+
+    @property
+    def full(self) -> tuple[Segment, ...]:
+        """The network with both attentions in every layer: the one whose margin is meant."""
+        return (Segment(0, self.depth, True, True),)
+
+    @property
+    def used(self) -> tuple[Segment, ...]:
+        """The same function without the attentions and values whose weights are all zero."""
+        uses = [("dec" in layer.attends, "enc" in layer.attends) for layer in self.layers]
+        bounds = [0, *(i for i in range(1, self.depth) if uses[i] != uses[i - 1]), self.depth]
+        targets = lambda i, j: None if self.together else self._targets(i, j)
+        return tuple(Segment(i, j, *uses[i], targets(i, j)) for i, j in pairwise(bounds))
+
+    def _targets(self, start: int, stop: int) -> tuple[int, ...]:
+        """The coordinates that the decoder values of some layers can change."""
+        maps = [layer.dec for layer in self.layers[start:stop]]
+        changed = [np.any(p["Wv"], axis=1) | (p["bv"] != 0) for p in maps]
+        return tuple(np.flatnonzero(np.any(changed, axis=0)).tolist())
+
+
+def position_bits(T: int, /, *, tape: str = "two_way") -> int:
+    """w_pos: enough bits to tell apart all cells that T steps can touch (at least 2).
+
+    On a two-way tape those are 1-T..1+T, and 2T + 1 consecutive integers need ceil(log2(2T + 1))
+    bits. On a one-way tape they are 1..T+1 of which cell T + 1 may wrap to the unused 0; the
+    timesteps 1..T need the bit length of T.
+    """
+    return max(2, (2 * T).bit_length() if tape == "two_way" else T.bit_length())
+
+
+def compile_machine(
+    machine: TuringMachine,
+    T: int,
+    /,
+    *,
+    adder: str = "lookahead",
+    correction: Correction | None = DYADIC,
+    tape: str = "two_way",
+    bits: int | None = None,
+    padding: int = 0,
+) -> Compiled:
+    """The network whose output after T steps is +1 (accept), -1 (reject) or 0 (undecided).
+
+    Args:
+        machine: with any number of accepting and rejecting states.
+        T: at least one; inputs may have up to T symbols.
+        adder: the paper's bit-by-bit adder, or the three-layer one.
+        correction: the rounding after every layer; None for the uncorrected network.
+        tape: "two_way" is exact on all integers; "one_way" saves a bit and needs a machine that
+            never goes left of cell 1 (checked when it runs).
+        bits: w_pos, to override `position_bits`; with too few the simulation goes wrong.
+        padding: extra coordinates with zero weights (over-parameterisation).
+
+    Raises:
+        ValueError: on T < 1, fewer than 2 bits, or an unknown adder or tape.
+    """
+    if T < 1:
+        raise ValueError(f"T must be at least 1, got {T}")
+    if adder not in ADDERS or tape not in ("one_way", "two_way"):
+        raise ValueError(f"adder must be one of {list(ADDERS)} and tape one_way or two_way")
+    wp = position_bits(T, tape=tape) if bits is None else bits
+    if wp < 2:
+        raise ValueError(f"the adder needs at least 2 position bits, got {wp}")
+    if START in machine.states:
+        raise ValueError(f"the state name {START} is taken by the compiler: rename that state")
+    layout = Layout((START, *machine.states), tuple(machine.alphabet), wp, padding)
+    layers = (
+        *transition(layout, machine, START),
+        *ADDERS[adder](layout),
+        *find_last_visit(layout),
+        *combine(layout, machine.blank),
+    )
+    names = ("dec", "enc", "W1", "b1")
+    stacked: dict[str, Any] = jax.tree.map(
+        lambda *leaves: np.stack(leaves),
+        *({n: getattr(layer, n) for n in names} for layer in layers),
+    )
+    if correction is not None:
+        rounding = correction.weights(layout.width, layout.live)
+        stacked |= {n: np.tile(w, (len(layers),) + (1,) * w.ndim) for n, w in rounding.items()}
+    embedding = np.zeros((layout.width, len(layout.symbols)))
+    for i, a in enumerate(layout.symbols):
+        embedding[layout.at("sym1", a), i] = 1.0
+    start, head = np.zeros(layout.width), np.zeros(layout.width)
+    start[layout.at("st", START)] = start[layout.at("sym1", machine.blank)] = 1.0
+    for sign, states in ((1.0, machine.accept), (-1.0, machine.reject)):
+        for z in states:
+            head[layout.at("st", z)] = sign
+    params = {"embedding": embedding, "start": start, "head": head, "layers": stacked}
+    return Compiled(machine, T, layout, layers, params, correction, tape)
+
+
+def compile_together(
+    machines: Sequence[TuringMachine],
+    T: int,
+    /,
+    *,
+    adder: str = "lookahead",
+    correction: Correction | None = DYADIC,
+) -> list[Compiled]:
+    """Several machines as networks of one shape, which share one compilation when they run.
+
+    Narrower networks are padded with zeros, and the embedding with columns for symbols that never
+    occur.
+    """
+    build = lambda machine, padding: compile_machine(
+        machine, T, adder=adder, correction=correction, padding=padding
+    )
+    names = lambda machine: ((START, *machine.states), tuple(machine.alphabet))
+    widths = [Layout(*names(machine), position_bits(T)).width for machine in machines]
+    columns = max(len(machine.alphabet) for machine in machines)
+    result = []
+    for machine, width in zip(machines, widths):
+        compiled = build(machine, max(widths) - width)
+        embedding = compiled.params["embedding"]
+        padded = np.pad(embedding, ((0, 0), (0, columns - embedding.shape[1])))
+        params = compiled.params | {"embedding": padded}
+        result.append(replace(compiled, params=params, together=True))
+    return result
+
+
+def paper_position_bits(T: int, /) -> int:
+    """w_pos = ceil(log2 T) as printed; too small when T is a power of two."""
+    return math.ceil(math.log2(T))

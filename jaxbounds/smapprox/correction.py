@@ -1,0 +1,79 @@
+"""Correction functions zeta (Definition D.1, Proposition 3.4): rounding as two ReLU layers.
+
+A layer whose intended output lies in {0, 1}^w is followed by
+zeta(h) = slope relu(h - low) - slope relu(h - high) = clip(slope (h - low), 0, 1),
+which returns the intended output whenever every coordinate is off by at most `radius`.
+"""
+
+import math
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Rounding with a given slope: 0 below `low`, 1 above `high`, linear in between.
+
+    Attributes:
+        slope: above one. The paper's is 3 (`THIRDS`); 2 (`DYADIC`) has weights that are powers of
+            two, hence exact in float32.
+    """
+
+    slope: float
+
+    def __post_init__(self) -> None:
+        """Refuse a slope at which nothing would be rounded."""
+        if not self.slope > 1:
+            raise ValueError(f"the slope of a correction must exceed 1, got {self.slope}")
+
+    @property
+    def low(self) -> float:
+        """1/2 - 1/(2 slope)."""
+        return (self.slope - 1) / (2 * self.slope)
+
+    @property
+    def high(self) -> float:
+        """1/2 + 1/(2 slope)."""
+        return (self.slope + 1) / (2 * self.slope)
+
+    @property
+    def radius(self) -> float:
+        """sigma_zeta of Definition D.1, in every coordinate and hence in the Euclidean norm."""
+        return self.low
+
+    def __call__(self, z: Float[Array, "*s"], /) -> Float[Array, "*s"]:
+        """The value of Proposition 3.4: slope relu(z - low) - slope relu(z - high)."""
+        relu = lambda v: jnp.maximum(v, 0.0)
+        return self.slope * relu(z - self.low) - self.slope * relu(z - self.high)
+
+    def weights(self, width: int, live: int, /) -> dict[str, np.ndarray]:
+        """W2, b2, W3, b3 with zeta(h) = relu(W3 relu(W2 h + b2) + b3), rounding `live` coordinates.
+
+        The other coordinates (padding) are sent to zero. W2 is (2 width, width).
+        """
+        on = np.zeros(width)
+        on[:live] = 1.0
+        return {
+            "W2": np.concatenate([np.diag(on), np.diag(on)]),
+            "b2": np.concatenate([-self.low * on, -self.high * on]),
+            "W3": np.concatenate([np.diag(self.slope * on), np.diag(-self.slope * on)], axis=1),
+            "b3": np.zeros(width),
+        }
+
+    def parameter_lipschitz(self, r: float, /) -> float:
+        """kappa_xi of Condition D.3 on the ball of radius r around the correction's parameters.
+
+        zeta(h, xi') - zeta(h, xi) = W3 (a' - a) + dW3 a' + db3 with |W3| = slope sqrt 2,
+        |a' - a| <= |d(W2, b2)| sqrt(|h|^2 + 1) and |a'| <= sqrt 2 (1 + r) max(|h|, 1).
+        """
+        first = math.sqrt(2.0) * self.slope * math.sqrt(2.0)
+        return math.sqrt(first**2 + 2.0 * (1.0 + r) ** 2 + 1.0)
+
+
+THIRDS = Correction(3.0)
+"""The paper's rounding (Proposition 3.4), radius 1/3."""
+DYADIC = Correction(2.0)
+"""Rounding with weights that float32 holds exactly, radius 1/4."""

@@ -1,0 +1,201 @@
+"""Run a compiled machine on inputs and read its states back as a machine's trace."""
+
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxbounds.smapprox.compile_machine import Compiled
+from jaxbounds.smapprox.machines import TuringMachine, simulate
+from jaxbounds.smapprox.transformer import HARD, Attention, Run, Segment, run
+
+CHUNK = 64
+"""Inputs run at once; more are run in chunks, since every input holds (T + 1) states per layer."""
+
+
+class Inputs(NamedTuple):
+    """Inputs of `transformer.run`, with a leading axis for the words."""
+
+    tokens: Float[np.ndarray, "n m na"]
+    present: Bool[np.ndarray, "n m"]
+    encoder_codes: Float[np.ndarray, "m w"]
+    decoder_codes: Float[np.ndarray, "T2 w"]
+
+
+class Decoded(NamedTuple):
+    """The states o_0 .. o_T of a network, read as those of a machine.
+
+    Attributes:
+        states: index of z_i, the machine's states counted from 0 (-1 for the compiler's own).
+        heads: l_i modulo 2^w_pos.
+        symbols: index of a_i.
+        error: the largest distance of any coordinate from the exact binary state.
+        decision: theta_cls . o_T.
+    """
+
+    states: Int[np.ndarray, "n T1"]
+    heads: Int[np.ndarray, "n T1"]
+    symbols: Int[np.ndarray, "n T1"]
+    error: Float[np.ndarray, "n"]
+    decision: Float[np.ndarray, "n"]
+
+
+def encode(
+    compiled: Compiled, words: Sequence[Sequence[str]], /, *, length: int | None = None
+) -> Inputs:
+    """The inputs of the network for some words, padded to the longest (or to `length`).
+
+    Arrays are NumPy float64; `execute` casts them.
+
+    Raises:
+        ValueError: if a word has a strange symbol, is longer than T or `length`, or if the machine
+            leaves a promised one-way tape on it.
+    """
+    machine, layout, T = compiled.machine, compiled.layout, compiled.T
+    longest = max((len(word) for word in words), default=0)
+    m = longest if length is None else length
+    if longest > m or longest > T:
+        raise ValueError(f"a word has {longest} symbols: give length and T of at least {longest}")
+    tokens = np.zeros((len(words), m, compiled.params["embedding"].shape[1]))
+    present = np.zeros((len(words), m), dtype=bool)
+    for n, word in enumerate(words):
+        machine.check_word(word)
+        for i, a in enumerate(word):
+            tokens[n, i, layout.symbols.index(a)] = 1.0
+            present[n, i] = True
+        if compiled.tape == "one_way":
+            _keep_on_tape(machine, word, T)
+    codes = np.zeros((T + 2, layout.width))
+    for i in range(T + 2):
+        codes[i, list(layout.groups["pos1"])] = layout.binary(i)
+    encoder = np.zeros((m, layout.width))
+    for i in range(m):
+        encoder[i, list(layout.groups["pos1"])] = layout.binary(i + 1)
+    return Inputs(tokens, present, encoder, codes)
+
+
+def _keep_on_tape(machine: TuringMachine, word: Sequence[str], T: int) -> None:
+    heads = simulate(machine, word, T).heads
+    if heads.min() < 1:
+        raise ValueError(
+            f"machine {machine.name!r} goes to cell {heads.min()} on {''.join(word)!r} at step "
+            f"{int(heads.argmax() if heads.max() < 1 else (heads < 1).argmax())}, left of the "
+            "promised one-way tape: compile with tape='two_way'"
+        )
+
+
+@cache
+def _runner(segments: tuple[Segment, ...], attention: Attention, record: bool) -> Any:
+    def one(params: Any, tokens: Array, present: Array, enc: Array, dec: Array, tau: Array) -> Run:
+        return run(
+            params,
+            tokens,
+            present,
+            enc,
+            dec,
+            segments=segments,
+            attention=attention,
+            inverse_temperature=tau,
+            record=record,
+        )
+
+    def batch(
+        params: Any, tokens: Array, present: Array, enc: Array, dec: Array, tau: Array
+    ) -> Run:
+        each = lambda xs: one(params, *xs, enc, dec, tau)
+        if len(tokens) <= CHUNK:
+            return jax.vmap(each)((tokens, present))
+        return jax.lax.map(each, (tokens, present), batch_size=CHUNK)
+
+    return jax.jit(batch)
+
+
+def execute(
+    compiled: Compiled,
+    words: Sequence[Sequence[str]],
+    /,
+    *,
+    precision: str = "float32",
+    attention: Attention = HARD,
+    inverse_temperature: float = 1.0,
+    record: bool = False,
+    params: Any = None,
+    length: int | None = None,
+) -> Run:
+    """Run the network on a batch of words; NumPy arrays come back, with a leading axis for words.
+
+    Compiled once for each shape of weights, T and padded length.
+
+    Args:
+        compiled: the machine.
+        words: inputs; see `encode` for what is refused.
+        precision: "float32" or "float64".
+        attention: hard-max (the paper's) or softmax.
+        inverse_temperature: of softmax attention; see `softmax.inverse_temperature`.
+        record: also return hidden states, scores and attention weights.
+        params: other weights for the same network, such as perturbed ones; they run with both
+            attentions in every layer.
+        length: pad words to this length, so that batches share one compilation.
+    """
+    inputs = encode(compiled, words, length=length)
+    segments = compiled.full if record or params is not None else compiled.used
+    with jax.enable_x64(precision == "float64"):
+        cast = lambda a: jnp.asarray(a, bool if a.dtype == bool else precision)
+        weights = jax.tree.map(cast, compiled.params if params is None else params)
+        tau = jnp.asarray(inverse_temperature, precision)
+        result = _runner(segments, attention, record)(weights, *map(cast, inputs), tau)
+        return jax.tree.map(np.asarray, result)
+
+
+def decode(compiled: Compiled, result: Run, /) -> Decoded:
+    """Read o_0 .. o_T as states, head positions and symbols; nothing is silently rounded away.
+
+    `error` tells how far the network's states are from the binary ones that were read.
+    """
+    layout, outputs = compiled.layout, np.asarray(result.outputs)
+    part = lambda group: outputs[..., layout.groups[group].start : layout.groups[group].stop]
+    states, symbols = part("st").argmax(-1), part("sym1").argmax(-1)
+    bits = np.rint(part("pos2")).astype(int)
+    heads = (bits * 2 ** np.arange(layout.bits)[::-1]).sum(-1)
+    exact = np.zeros_like(outputs)
+    np.put_along_axis(exact, states[..., None], 1.0, axis=-1)
+    np.put_along_axis(exact, layout.groups["sym1"].start + symbols[..., None], 1.0, axis=-1)
+    exact[..., layout.groups["pos2"].start : layout.groups["pos2"].stop] = bits
+    error = np.abs(outputs - exact).max(axis=(-1, -2))
+    return Decoded(states - 1, heads, symbols, error, np.asarray(result.output))
+
+
+def simulated(compiled: Compiled, words: Sequence[Sequence[str]], /) -> Decoded:
+    """What the network should say on these words, from the step simulator."""
+    traces = [simulate(compiled.machine, word, compiled.T) for word in words]
+    verdicts = {"accept": 1.0, "reject": -1.0, "undecided": 0.0}
+    stack = lambda name: np.stack([getattr(trace, name) for trace in traces])
+    return Decoded(
+        stack("states"),
+        stack("heads") % 2**compiled.layout.bits,
+        stack("symbols"),
+        np.zeros(len(words)),
+        np.array([verdicts[trace.verdict] for trace in traces]),
+    )
+
+
+def decide(compiled: Compiled, words: Sequence[Sequence[str]], /, **options: Any) -> list[str]:
+    """Accept, reject or undecided for each word, by the network.
+
+    Undecided words did not halt within T steps; a warning says so.
+    """
+    outputs = execute(compiled, words, **options).output
+    verdicts = ["undecided" if abs(F) < 0.5 else "accept" if F > 0 else "reject" for F in outputs]
+    late = ["".join(word) for word, verdict in zip(words, verdicts) if verdict == "undecided"]
+    if late:
+        warnings.warn(
+            f"machine {compiled.machine.name!r} has not halted after T = {compiled.T} steps on "
+            f"{late[:5]}: compile with a larger T",
+            stacklevel=2,
+        )
+    return verdicts

@@ -1,0 +1,1 @@
+"""Experiments: each module has a frozen config, `run`, `figure` and `claims`."""

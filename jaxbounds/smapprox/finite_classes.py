@@ -1,0 +1,121 @@
+"""Definitions 2.1 and 2.2 and Proposition 2.3 on finite classes, where everything is a sum.
+
+A class is given by its table of losses: losses[f, x] is the loss of model f at point x for one
+target G. Expectations are over a distribution on the points.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+
+def classical_error(
+    losses: Float[Array, "F X"], distribution: Float[Array, "X"], /
+) -> Float[Array, ""]:
+    """The least epsilon of Definition 2.1: min over models of the expected loss."""
+    return (losses @ distribution).min()
+
+
+def draw(key: PRNGKeyArray, distribution: Float[Array, "X"], n: int, /) -> Int[Array, "n"]:
+    """Indices of n i.i.d. points."""
+    return jax.random.categorical(key, jnp.log(distribution), shape=(n,))
+
+
+def empirical_risk_minimiser(
+    surrogate: Float[Array, "F X"], sample: Int[Array, "n"], /
+) -> Int[Array, ""]:
+    """The model with the least mean surrogate loss on the sample; the first of several."""
+    return surrogate[:, sample].mean(axis=1).argmin()
+
+
+def erm_risk(
+    surrogate: Float[Array, "F X"],
+    losses: Float[Array, "F X"],
+    distribution: Float[Array, "X"],
+    sample: Int[Array, "n"],
+    /,
+) -> Float[Array, ""]:
+    """The expected loss of the empirical risk minimiser of the surrogate (Definition 2.2)."""
+    return losses[empirical_risk_minimiser(surrogate, sample)] @ distribution
+
+
+def empirical_rademacher(
+    losses: Float[Array, "F X"], sample: Int[Array, "n"], /
+) -> Float[Array, ""]:
+    """E_sigma max_f (1/n) sum_i sigma_i loss_f(x_i), exactly, over all 2^n signs.
+
+    Raises:
+        ValueError: if n > 16.
+    """
+    n = sample.shape[0]
+    if n > 16:
+        raise ValueError(f"2^{n} signs are too many to enumerate: use a sample of at most 16")
+    signs = 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
+    values = losses[:, sample] @ jnp.asarray(signs.T, losses.dtype)
+    return values.max(axis=0).mean() / n
+
+
+def exact_rademacher(
+    losses: Float[np.ndarray, "F X"], distribution: Float[np.ndarray, "X"], n: int, /
+) -> float:
+    """Rad_{n,P}: the expectation of `empirical_rademacher` over all X^n samples, exactly.
+
+    Samples that are rearrangements of each other are counted once.
+
+    Raises:
+        ValueError: if there are more than 20000 different samples up to order.
+    """
+    points = losses.shape[1]
+    count = math.comb(n + points - 1, n)
+    if count > 20000:
+        raise ValueError(f"{count} samples up to order are too many: lower n = {n} or X = {points}")
+    total = 0.0
+    for counts in _compositions(n, points):
+        ways = math.factorial(n)
+        for c in counts:
+            ways //= math.factorial(c)
+        probability = ways * float(np.prod(distribution ** np.array(counts)))
+        sample = np.repeat(np.arange(points), counts)
+        total += probability * _rademacher_numpy(losses, sample)
+    return total
+
+
+def _rademacher_numpy(losses: np.ndarray, sample: np.ndarray) -> float:
+    n = len(sample)
+    signs = 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
+    return float((losses[:, sample] @ signs.T).max(axis=0).mean() / n)
+
+
+def _compositions(n: int, parts: int) -> list[tuple[int, ...]]:
+    if parts == 1:
+        return [(n,)]
+    return [(i, *rest) for i in range(n + 1) for rest in _compositions(n - i, parts - 1)]
+
+
+def uniform_deviation_bound(rademacher: float | Array, n: int, delta: float, /) -> float | Array:
+    """(A.1): sup |L - L-hat| <= 2 Rad + sqrt(log(2/delta)/n), with probability 1 - delta."""
+    return 2.0 * rademacher + math.sqrt(math.log(2.0 / delta) / n)
+
+
+def uniform_deviation_bound_sharpened(
+    rademacher: float | Array, n: int, delta: float, /
+) -> float | Array:
+    """The same with McDiarmid's own constant: 2 Rad + sqrt(log(2/delta)/(2n)).
+
+    One-sided deviations of sup (L - L-hat) and sup (L-hat - L) each exceed theirs with probability
+    at most delta/2, as one changed example moves them by at most 1/n.
+    """
+    return 2.0 * rademacher + math.sqrt(math.log(2.0 / delta) / (2 * n))
+
+
+def erm_bound(
+    best: float | Array, rademacher: float | Array, n: int, delta: float, /
+) -> float | Array:
+    """L(F-hat) <= L(F*) + 4 Rad + 2 sqrt(log(2/delta)/n): Proposition 2.3 with its constants.
+
+    With L(F*) <= epsilon and Rad <= epsilon this is 5 epsilon + 2 sqrt(log(2/delta)/n).
+    """
+    return best + 2.0 * uniform_deviation_bound(rademacher, n, delta)

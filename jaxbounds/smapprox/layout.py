@@ -1,0 +1,84 @@
+"""The named coordinate groups of a compiled network's hidden states (Appendix C.1).
+
+The paper's groups are st (the state), sym1 and sym2 (the symbol read and the symbol written), pos1
+(the timestep), pos2 and pos3 (the head before and after the move), and scratch space scr1..scr4.
+One more, za, holds the one-hot pair (state, symbol) that Lemma C.1 computes on the way. Positions
+are binary, most significant bit first.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+FLAGS = ("left", "right", "third")
+"""The three coordinates of scr4: the direction bits, later the search's flags."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each group sits.
+
+    Attributes:
+        states: names of the states, one coordinate of st each.
+        symbols: names of the tape symbols.
+        bits: w_pos, the number of position bits.
+        padding: coordinates that are always zero, after all groups.
+    """
+
+    states: tuple[str, ...]
+    symbols: tuple[str, ...]
+    bits: int
+    padding: int = 0
+
+    @cached_property
+    def groups(self) -> dict[str, range]:
+        """The coordinates of each group, in order."""
+        nz, na, wp = len(self.states), len(self.symbols), self.bits
+        sizes = {"st": nz, "sym1": na, "sym2": na, "pos1": wp, "pos2": wp, "pos3": wp}
+        sizes |= {"scr1": na, "scr2": na, "scr3": wp, "scr4": 3, "za": nz * na}
+        starts = np.cumsum([0, *sizes.values()]).tolist()
+        return {name: range(i, i + n) for (name, n), i in zip(sizes.items(), starts)}
+
+    @property
+    def live(self) -> int:
+        """Coordinates in use: nz + 4 na + 4 w_pos + 3 + nz na."""
+        return self.groups["za"].stop
+
+    @property
+    def width(self) -> int:
+        """w, padding included."""
+        return self.live + self.padding
+
+    def at(self, group: str, name: str | int, /) -> int:
+        """One coordinate: a state of st, a symbol of sym1.., a bit of pos1.., a flag of scr4."""
+        if isinstance(name, str):
+            names = {"st": self.states, "scr4": FLAGS}.get(group, self.symbols)
+            name = names.index(name)
+        return self.groups[group][name]
+
+    def pair(self, state: str, symbol: str, /) -> int:
+        """The coordinate of (state, symbol) in za."""
+        place = self.states.index(state) * len(self.symbols) + self.symbols.index(symbol)
+        return self.groups["za"][place]
+
+    def low_bit(self, group: str, t: int, /) -> int:
+        """The coordinate of the bit worth 2^t."""
+        return self.groups[group][self.bits - 1 - t]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """A readable name for every coordinate, such as "st[even]" or "pos1[8]"."""
+        of_bit = [str(2**t) for t in reversed(range(self.bits))]
+        pairs = [f"{z},{a}" for z in self.states for a in self.symbols]
+        inside = {"st": self.states, "scr4": FLAGS, "za": pairs}
+        inside |= dict.fromkeys(("pos1", "pos2", "pos3", "scr3"), of_bit)
+        result = [
+            f"{group}[{name}]" for group in self.groups for name in inside.get(group, self.symbols)
+        ]
+        return (*result, *(f"pad[{i}]" for i in range(self.padding)))
+
+    def binary(self, position: int, /) -> Float[np.ndarray, "bits"]:
+        """Bin(position mod 2^w_pos), most significant bit first."""
+        return (position % 2**self.bits >> np.arange(self.bits)[::-1] & 1).astype(np.float64)

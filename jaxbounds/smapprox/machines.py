@@ -1,0 +1,230 @@
+"""Turing machines (Section 4) and a step simulator that knows nothing of networks.
+
+Cells are numbered from 1: the input occupies cells 1..m and the head starts on cell 1. Terminal
+states loop and move right, as the paper's machine, which has no "stay", must.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Int
+
+Action = tuple[str, str, int]
+"""The next state, the symbol written, and the move: -1 left, +1 right, 0 stay (an extension)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuringMachine:
+    """A deterministic one-tape machine that accepts, rejects, or runs on.
+
+    Attributes:
+        states: Z, terminal ones included.
+        alphabet: A, the blank included.
+        blank: the symbol of every cell outside the input.
+        transitions: for every non-terminal state and symbol, the `Action`.
+        start: the initial state.
+        accept: the terminal states that accept.
+        reject: the terminal states that reject.
+        input_alphabet: the symbols an input may use; all but the blank unless given.
+        name: for messages and plots.
+    """
+
+    states: Sequence[str]
+    alphabet: Sequence[str]
+    blank: str
+    transitions: Mapping[tuple[str, str], Action]
+    start: str
+    accept: Sequence[str] = ("accept",)
+    reject: Sequence[str] = ("reject",)
+    input_alphabet: Sequence[str] | None = None
+    name: str = "machine"
+
+    def __post_init__(self) -> None:
+        """Refuse a machine that is ill formed or not total, with all reasons at once."""
+        fill = lambda name, value: object.__setattr__(self, name, value)
+        for name in ("states", "alphabet", "accept", "reject"):
+            fill(name, tuple(getattr(self, name)))
+        symbols = self.input_alphabet
+        fill(
+            "input_alphabet",
+            tuple(a for a in self.alphabet if a != self.blank)
+            if symbols is None
+            else tuple(symbols),
+        )
+        fill("transitions", MappingProxyType(dict(self.transitions)))
+        problems = list(_problems(self))
+        if problems:
+            raise ValueError(f"machine {self.name!r} is ill formed: " + "; ".join(problems))
+
+    @property
+    def terminal(self) -> tuple[str, ...]:
+        """The accepting and rejecting states."""
+        return (*self.accept, *self.reject)
+
+    def action(self, state: str, symbol: str, /) -> Action:
+        """S(z, a): the transition, with the loop (z, a, +1) in terminal states."""
+        if state in self.terminal:
+            return state, symbol, 1
+        return self.transitions[state, symbol]
+
+    def check_word(self, word: Sequence[str], /) -> None:
+        """Refuse an input with a symbol outside the input alphabet.
+
+        Raises:
+            ValueError: naming the symbols and the alphabet.
+        """
+        strange = sorted(set(word) - set(self.input_alphabet))
+        if strange:
+            raise ValueError(
+                f"input {''.join(word)!r} has symbols {strange} outside the input alphabet "
+                f"{list(self.input_alphabet)} of machine {self.name!r}"
+            )
+
+
+def _problems(machine: TuringMachine) -> Iterable[str]:
+    states, alphabet = set(machine.states), set(machine.alphabet)
+    for what, names in (("state", machine.states), ("symbol", machine.alphabet)):
+        repeated = sorted({n for n in names if list(names).count(n) > 1})
+        if repeated:
+            yield f"repeated {what} {', '.join(repeated)}"
+    if machine.blank not in alphabet:
+        yield f"the blank {machine.blank!r} is not in the alphabet {list(machine.alphabet)}"
+    if not set(machine.input_alphabet) <= alphabet:
+        strange = sorted(set(machine.input_alphabet) - alphabet)
+        yield f"input symbols {strange} are not in the alphabet"
+    for what, names in (("start", [machine.start]), ("terminal", machine.terminal)):
+        strange = [name for name in names if name not in states]
+        if strange:
+            yield f"{what} state {', '.join(strange)} is not in states"
+    both = set(machine.accept) & set(machine.reject)
+    if both or not machine.accept:
+        yield f"needs accepting states, none of them rejecting; both: {sorted(both)}"
+    for (z, a), action in machine.transitions.items():
+        if z not in states or a not in alphabet:
+            yield f"transition from unknown ({z!r}, {a!r})"
+        elif z in machine.terminal:
+            yield f"terminal state {z!r} has a transition on {a!r}: remove it, terminal states loop"
+        if len(action) != 3 or action[0] not in states or action[1] not in alphabet:
+            yield f"transition ({z!r}, {a!r}) -> {action} must be (state, symbol, move)"
+        elif action[2] not in (-1, 0, 1):
+            yield f"transition ({z!r}, {a!r}) moves by {action[2]}: use -1, 0 or +1"
+    missing = [
+        f"({z}, {a})"
+        for z in machine.states
+        for a in machine.alphabet
+        if z not in machine.terminal and (z, a) not in machine.transitions
+    ]
+    if missing:
+        yield (
+            f"not total, no transition for {', '.join(missing[:6])}"
+            + (f" and {len(missing) - 6} more" if len(missing) > 6 else "")
+            + ": add them, or send them to a rejecting state with `total`"
+        )
+
+
+def total(
+    transitions: Mapping[tuple[str, str], Action],
+    states: Sequence[str],
+    alphabet: Sequence[str],
+    /,
+    *,
+    terminal: Sequence[str],
+    to: str = "reject",
+) -> dict[tuple[str, str], Action]:
+    """The transitions, with every missing pair (z, a) sent to (to, a, +1)."""
+    return {
+        (z, a): transitions.get((z, a), (to, a, 1))
+        for z in states
+        if z not in terminal
+        for a in alphabet
+    }
+
+
+class Trace(NamedTuple):
+    """What a machine does in steps 0..T.
+
+    Attributes:
+        states: index of z_i in `machine.states`.
+        heads: l_i, 1-based; may be zero or negative on a two-way tape.
+        symbols: index of a_i, the symbol under the head, in `machine.alphabet`.
+        written: index of u_i.
+        tape: the cells after T steps that were ever written or held input.
+        verdict: "accept", "reject" or "undecided" at step T.
+    """
+
+    states: Int[np.ndarray, "T1"]
+    heads: Int[np.ndarray, "T1"]
+    symbols: Int[np.ndarray, "T1"]
+    written: Int[np.ndarray, "T1"]
+    tape: dict[int, str]
+    verdict: Literal["accept", "reject", "undecided"]
+
+
+def simulate(machine: TuringMachine, word: Sequence[str], T: int, /) -> Trace:
+    """Run the machine for T steps.
+
+    Raises:
+        ValueError: if the word uses a symbol outside the input alphabet.
+    """
+    machine.check_word(word)
+    tape = dict(enumerate(word, start=1))
+    state, head = machine.start, 1
+    rows = []
+    for _ in range(T + 1):
+        symbol = tape.get(head, machine.blank)
+        after, write, move = machine.action(state, symbol)
+        rows.append((state, head, symbol, write))
+        if len(rows) <= T:
+            tape[head] = write
+            state, head = after, head + move
+    z, l, a, u = zip(*rows)
+    index = lambda names, of: np.array([of.index(name) for name in names])
+    return Trace(
+        states=index(z, machine.states),
+        heads=np.array(l),
+        symbols=index(a, machine.alphabet),
+        written=index(u, machine.alphabet),
+        tape=tape,
+        verdict=_verdict(machine, state),
+    )
+
+
+def _verdict(machine: TuringMachine, state: str) -> Literal["accept", "reject", "undecided"]:
+    if state in machine.accept:
+        return "accept"
+    return "reject" if state in machine.reject else "undecided"
+
+
+def halting_time(machine: TuringMachine, word: Sequence[str], limit: int, /) -> int:
+    """The first step at which the machine is in a terminal state.
+
+    Raises:
+        ValueError: if it has not halted after `limit` steps.
+    """
+    states = simulate(machine, word, limit).states
+    halted = [machine.states[z] in machine.terminal for z in states]
+    if not any(halted):
+        raise ValueError(
+            f"machine {machine.name!r} has not halted on {''.join(word)!r} after {limit} steps: "
+            "raise T, or accept an undecided output"
+        )
+    return halted.index(True)
+
+
+def words(machine: TuringMachine, longest: int, /) -> list[str]:
+    """All inputs of length 0..longest, shortest first (one-character symbols).
+
+    Raises:
+        ValueError: if there are more than a million.
+    """
+    count = sum(len(machine.input_alphabet) ** n for n in range(longest + 1))
+    if count > 10**6:
+        raise ValueError(f"{count} inputs are too many to enumerate: lower the length {longest}")
+    result, layer = [""], [""]
+    for _ in range(longest):
+        layer = [word + a for word in layer for a in machine.input_alphabet]
+        result += layer
+    return result

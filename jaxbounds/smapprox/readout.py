@@ -1,0 +1,180 @@
+"""Reading a compiled network: what each layer computes, and where its symbols come from."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxbounds.smapprox.compile_machine import Compiled
+from jaxbounds.smapprox.execute import Decoded, execute
+from jaxbounds.smapprox.layers import Layer
+from jaxbounds.smapprox.machines import simulate
+from jaxbounds.smapprox.transformer import Attention
+
+
+def show(compiled: Compiled, /, *, equations: bool = False) -> str:
+    """The network layer by layer: its name, what it computes, its attention, its rows.
+
+    Args:
+        compiled: the machine.
+        equations: list every computed coordinate too, read from the weights.
+    """
+    layout, rounding = compiled.layout, compiled.correction
+    sizes = ", ".join(f"{name} {len(places)}" for name, places in layout.groups.items())
+    lines = [
+        f"{compiled.machine.name}: T = {compiled.T}, w_pos = {layout.bits}, width {layout.width}, "
+        f"depth {compiled.depth}",
+        f"coordinates: {sizes}" + (f", padding {layout.padding}" if layout.padding else ""),
+        "correction: "
+        + (
+            "none"
+            if rounding is None
+            else f"slope {rounding.slope:g}, radius {rounding.radius:.4g}"
+        ),
+    ]
+    for i, layer in enumerate(compiled.layers, start=1):
+        lines.append(f"layer {i:2d}  {layer.name:11s}  {layer.purpose}")
+        lines += [f"          {text}" for text in _attentions(layer)]
+        if equations:
+            lines += [f"          {text}" for text in layer_equations(layer)]
+    return "\n".join(lines)
+
+
+def _attentions(layer: Layer) -> list[str]:
+    names = layer.layout.names
+    lines = []
+    for kind, word in (("dec", "past steps"), ("enc", "input")):
+        if kind not in layer.attends:
+            continue
+        p = getattr(layer, kind)
+        matched = [
+            f"{names[q.argmax()]}={names[k.argmax()]}" if q.any() else f"{names[k.argmax()]}=1"
+            for q, k in zip(p["Wq"], p["Wk"])
+            if k.any()
+        ]
+        targets = [names[i] for i in np.flatnonzero(p["bv"])]
+        targets += [f"{names[i]} from {names[j]}" for i, j in np.argwhere(p["Wv"])]
+        lines.append(
+            f"attends to {word} where {', '.join(matched)}; null score {p['K0'].max():g}; "
+            f"adds {', '.join(targets)}"
+        )
+    return lines
+
+
+def layer_equations(layer: Layer, /) -> list[str]:
+    """Each computed coordinate as "target = relu(terms)", and one line for plain copies."""
+    names = layer.layout.names
+    copied, computed = [], []
+    for i, (row, bias) in enumerate(zip(layer.W1, layer.b1)):
+        sources = np.flatnonzero(row)
+        if not len(sources) and not bias:
+            continue
+        if list(sources) == [i] and row[i] == 1.0 and not bias:
+            copied.append(names[i])
+            continue
+        terms = " ".join(
+            f"{'+' if row[j] > 0 else '-'} {_factor(row[j])}{names[j]}" for j in sources
+        )
+        constant = f" {'+' if bias > 0 else '-'} {abs(bias):g}" if bias else ""
+        computed.append(f"{names[i]} = relu({terms.removeprefix('+ ')}{constant})")
+    return [*computed, f"copies {', '.join(copied)}"] if copied else computed
+
+
+def _factor(weight: float) -> str:
+    return "" if abs(weight) == 1.0 else f"{abs(weight):g} "
+
+
+class Read(NamedTuple):
+    """Where the symbol under the head after a step comes from, read off the attention maps.
+
+    Attributes:
+        step: i.
+        cell: l_i modulo 2^w_pos.
+        source: "step", "input" or "blank".
+        index: the past timestep i' (the paper's numbering from 1) or the input position; 0 for
+            a blank.
+        symbol: what was found there.
+    """
+
+    step: int
+    cell: int
+    source: str
+    index: int
+    symbol: str
+
+
+class Attended(NamedTuple):
+    """The attention maps of one run.
+
+    Attributes:
+        decoder: one map (steps, null and timesteps 1..T) for each layer of the search.
+        encoder: the map (steps, null and input positions) of the input look-up.
+        layers: the purposes of the decoder's layers.
+        reads: one for each step.
+    """
+
+    decoder: Float[np.ndarray, "L T1 T1"]
+    encoder: Float[np.ndarray, "T1 m1"]
+    layers: tuple[str, ...]
+    reads: tuple[Read, ...]
+
+
+def attended(
+    compiled: Compiled, word: Sequence[str], /, *, attention: Attention | None = None
+) -> Attended:
+    """Run one word and recover, from attention alone, where every symbol was read.
+
+    Ties are taken with a tolerance of 1e-4, so that float32 maps look like exact ones.
+    """
+    attention = Attention(tie_tolerance=1e-4) if attention is None else attention
+    run = execute(compiled, [word], record=True, attention=attention)
+    search = [i for i, layer in enumerate(compiled.layers) if "dec" in layer.attends]
+    decoder = run.record.decoder_weights[0][:, search].transpose(1, 0, 2)
+    encoder = run.record.encoder_weights[0][:, search[-1]]
+    layout, hidden = compiled.layout, run.record.hidden[0]
+    part = lambda row, group: row[layout.groups[group].start : layout.groups[group].stop]
+    powers = 2 ** np.arange(layout.bits)[::-1]
+    reads = []
+    for i in range(compiled.T + 1):
+        before = hidden[i, search[-1] - 1]
+        cell = int(np.rint(part(before, "pos3")) @ powers)
+        past, place = int(decoder[-1, i].argmax()), int(encoder[i].argmax())
+        if past:
+            symbol = layout.symbols[int(part(hidden[past, search[-1] - 1], "sym2").argmax())]
+            reads.append(Read(i, cell, "step", past, symbol))
+        elif place:
+            reads.append(Read(i, cell, "input", place, word[place - 1]))
+        else:
+            reads.append(Read(i, cell, "blank", 0, compiled.machine.blank))
+    purposes = tuple(compiled.layers[i].purpose for i in search)
+    return Attended(decoder, encoder, purposes, tuple(reads))
+
+
+def recovered_tape(compiled: Compiled, word: Sequence[str], /) -> np.ndarray:
+    """The tape at every step as the network knows it: symbols (T+1, cells), "?" where never read.
+
+    Cell l_i is known at step i by what was read there; it keeps that symbol until the next read.
+    Columns are the cells modulo 2^w_pos, from 0.
+    """
+    table = np.full((compiled.T + 1, 2**compiled.layout.bits), "?", dtype="<U8")
+    for read in attended(compiled, word).reads:
+        table[read.step :, read.cell] = read.symbol
+    return table
+
+
+def side_by_side(compiled: Compiled, word: Sequence[str], decoded: Decoded, row: int, /) -> str:
+    """A table of the network's and the simulator's state, head and symbol at every step."""
+    machine = compiled.machine
+    trace = simulate(machine, word, compiled.T)
+    lines = [f"{'step':>4}  {'network':<28}  {'machine':<28}"]
+    for i in range(compiled.T + 1):
+        pair = []
+        for z, l, a in (
+            (decoded.states[row, i], decoded.heads[row, i], decoded.symbols[row, i]),
+            (trace.states[i], trace.heads[i] % 2**compiled.layout.bits, trace.symbols[i]),
+        ):
+            pair.append(f"{machine.states[z]:<12} {l:>5} {machine.alphabet[a]:>5}")
+        mark = "" if pair[0] == pair[1] else "  <- differ"
+        lines.append(f"{i:>4}  {pair[0]:<28}  {pair[1]:<28}{mark}".rstrip())
+    return "\n".join(lines)

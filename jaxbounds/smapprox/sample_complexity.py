@@ -1,0 +1,117 @@
+"""Sample sizes and generalization bounds from all-layer margins (Section 2.1, Appendix A).
+
+The paper leaves absolute constants open. They are arguments here, one unless given, so the values
+are shapes, not certificates; ratios and invariances are exact.
+"""
+
+import math
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+from scipy.optimize import brentq
+
+
+def log_covering_number(
+    alpha: float, p: int, gamma: float, epsilon: float, /, *, constant: float = 1.0
+) -> float:
+    """The bound on log N_inf(epsilon, L_G) <= log N_2(gamma epsilon, Theta) (proof of Lemma 2.4).
+
+    constant * floor(alpha^2 log p / (gamma epsilon)^2): the covering of an l1 ball of radius alpha
+    in p dimensions. The constant is hidden in the paper.
+    """
+    _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, p=p)
+    return constant * math.floor(alpha**2 * math.log(p) / (gamma * epsilon) ** 2)
+
+
+def rademacher_bound(
+    alpha: float, p: int, gamma: float, n: float, /, *, constant: float = 1.0
+) -> float:
+    """Rad_{n,P}(L_G) <= C alpha log n sqrt(log p) / (gamma sqrt n) (Lemma 2.4; C hidden)."""
+    _positive(alpha=alpha, gamma=gamma, n=n, p=p)
+    return constant * alpha * math.log(n) * math.sqrt(math.log(p)) / (gamma * math.sqrt(n))
+
+
+def sample_complexity(
+    alpha: float,
+    p: int,
+    gamma: float,
+    epsilon: float,
+    /,
+    *,
+    constant: float = 1.0,
+    log_power: float = 0.0,
+) -> float:
+    """The n of Lemma 2.4: C (alpha^2 log p / gamma^2 + 1) / epsilon^2, times a power of its log.
+
+    The constant and the power of the logarithm that O-tilde hides are arguments.
+    """
+    _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, p=p)
+    core = alpha**2 * math.log(p) / gamma**2
+    hidden = max(1.0, math.log(max(math.e, core / epsilon**2))) ** log_power
+    return constant * (core + 1.0) * hidden / epsilon**2
+
+
+def solve_sample_complexity(
+    alpha: float, p: int, gamma: float, epsilon: float, /, *, constant: float = 1.0
+) -> float:
+    """The n at which the Rademacher bound equals epsilon, logarithm included.
+
+    log n / sqrt n decreases from e^2 on, so the root is sought there; e^2 if the bound is below
+    epsilon already.
+    """
+    excess = lambda log_n: math.log(
+        rademacher_bound(alpha, p, gamma, math.exp(log_n), constant=constant) / epsilon
+    )
+    if excess(2.0) <= 0:
+        return math.exp(2.0)
+    high = 4.0
+    while excess(high) > 0:
+        high *= 2.0
+    return math.exp(brentq(excess, 2.0, high, xtol=1e-13, rtol=1e-13))
+
+
+def margin_generalization_bound(
+    alpha: float,
+    p: int,
+    margins: Float[Array, "n"],
+    /,
+    *,
+    delta: float = 0.01,
+    constant: float = 1.0,
+    low_order: float = 1.0,
+) -> Float[Array, ""]:
+    """Corollary A.1: C alpha sqrt(log p / n) sqrt(mean 1/rho_i^2) + xi.
+
+    Here xi = C' (log(1/delta) + log n)/sqrt n; both constants are hidden in the paper.
+
+    Valid (for suitable constants) with the margins themselves or certified lower bounds on them;
+    with upper estimates from an attack it is optimistic.
+    """
+    n = margins.shape[0]
+    _positive(alpha=alpha, p=p, delta=delta)
+    root = jnp.sqrt(jnp.mean(1.0 / margins**2))
+    xi = low_order * (math.log(1.0 / delta) + math.log(n)) / math.sqrt(n)
+    return constant * alpha * math.sqrt(math.log(p) / n) * root + xi
+
+
+def vc_sample_complexity(parameters: int, depth: int, epsilon: float, /) -> float:
+    """The alternative the paper compares with: VC dimension p d log p, over epsilon^2 (C = 1)."""
+    _positive(parameters=parameters, depth=depth, epsilon=epsilon)
+    return parameters * depth * math.log(max(parameters, 2)) / epsilon**2
+
+
+def norm_product_sample_complexity(spectral_norms: list[float], epsilon: float, /) -> float:
+    """The other alternative: the squared product of spectral norms, over epsilon^2, as a logarithm.
+
+    Returned as log n, since the product overflows.
+    """
+    _positive(epsilon=epsilon)
+    return 2.0 * sum(math.log(norm) for norm in spectral_norms) - 2.0 * math.log(epsilon)
+
+
+def _positive(**values: float) -> None:
+    bad = {name: value for name, value in values.items() if not value > 0}
+    if bad:
+        raise ValueError(
+            "must be positive: " + ", ".join(f"{name} = {value}" for name, value in bad.items())
+        )

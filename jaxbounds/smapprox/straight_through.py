@@ -1,0 +1,48 @@
+"""Activations with a surrogate derivative, for attacks on networks whose gradient is zero.
+
+Rounding saturates, hard-max is piecewise constant and many pre-activations are exactly 0, so the
+true gradient of a compiled network vanishes. The straight-through versions here have the true
+value and a useful derivative.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+
+def relu(z: Float[Array, "*s"], /, *, straight_through: bool) -> Float[Array, "*s"]:
+    """The ReLU of z, with derivative 1 everywhere if `straight_through`."""
+    value = jnp.maximum(z, 0.0)
+    return z + jax.lax.stop_gradient(value - z) if straight_through else value
+
+
+def maximisers(
+    scores: Float[Array, "n"], allowed: Bool[Array, "n"], /, *, tie_tolerance: float = 0.0
+) -> Bool[Array, "n"]:
+    """Where the allowed scores are within `tie_tolerance` of their maximum."""
+    masked = jnp.where(allowed, scores, -jnp.inf)
+    return allowed & (masked >= masked.max() - tie_tolerance)
+
+
+def hard_max(
+    scores: Float[Array, "n"],
+    allowed: Bool[Array, "n"],
+    /,
+    *,
+    straight_through: bool,
+    tie_tolerance: float = 0.0,
+) -> Float[Array, "n"]:
+    """Equal weights on the maximisers, with softmax's derivative if `straight_through`."""
+    best = maximisers(scores, allowed, tie_tolerance=tie_tolerance).astype(scores.dtype)
+    weights = best / best.sum()
+    if not straight_through:
+        return jax.lax.stop_gradient(weights)
+    soft = soft_max(scores, allowed, 1.0)
+    return soft + jax.lax.stop_gradient(weights - soft)
+
+
+def soft_max(
+    scores: Float[Array, "n"], allowed: Bool[Array, "n"], inverse_temperature: float | Array, /
+) -> Float[Array, "n"]:
+    """softmax(inverse_temperature * scores) over the allowed entries, exactly zero elsewhere."""
+    return jax.nn.softmax(inverse_temperature * scores, where=allowed)

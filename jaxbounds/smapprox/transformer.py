@@ -1,0 +1,322 @@
+"""The encoder-decoder Transformer of Section 4: null keys, hard-max attention, shared weights.
+
+One layer maps h to
+    h + Attn_dec(h, (h_1 .. h_i)),  then  h + Attn_enc(h, (e_1 .. e_m)),
+    then  relu(W1 h + b1),  and, with corrections,  relu(W3 relu(W2 h + b2) + b3).
+The same layers run at every timestep i = 0..T; timestep 0 has an empty decoder memory. The input
+of step i+1 is the output of step i plus the position code of i+1.
+
+Parameters are {"embedding" (w, na), "start" (w,), "head" (w,), "layers": {name: (D, ...)}}, where
+`layers` has "dec" and "enc" (each with Wq, bq, Wk, bk, K0, Wv, bv, V0), W1, b1 and, in corrected
+networks, W2, b2, W3, b3.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxbounds.smapprox.straight_through import hard_max, relu, soft_max
+
+Params = Mapping[str, Any]
+
+
+class Segment(NamedTuple):
+    """Consecutive layers that are run alike; attention that is not listed is left out.
+
+    Attributes:
+        start: the first layer.
+        stop: one after the last.
+        decoder: whether they attend to past steps.
+        encoder: whether they attend to the input.
+        targets: the coordinates that decoder values may change; None for all of them. Only those
+            are kept for past steps.
+    """
+
+    start: int
+    stop: int
+    decoder: bool
+    encoder: bool
+    targets: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Attention:
+    """How scores become weights.
+
+    Attributes:
+        kind: "hard" averages over the maximisers (the paper's), "soft" is softmax.
+        straight_through: same values, surrogate derivatives (see `straight_through`).
+        tie_tolerance: scores this close to the maximum count as tied; 0 for exact ties.
+    """
+
+    kind: str = "hard"
+    straight_through: bool = False
+    tie_tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse unknown kinds and tolerances that merge distinct scores."""
+        if self.kind not in ("hard", "soft"):
+            raise ValueError(f"attention is 'hard' or 'soft', got {self.kind!r}")
+        if not 0.0 <= self.tie_tolerance < 0.5:
+            raise ValueError(
+                "distinct scores of compiled networks differ by 1, so tie_tolerance must be in "
+                f"[0, 0.5), got {self.tie_tolerance}"
+            )
+
+    def __call__(
+        self, scores: Float[Array, "n"], allowed: Bool[Array, "n"], inverse_temperature: Array, /
+    ) -> Float[Array, "n"]:
+        """The attention weights, zero where not allowed."""
+        if self.kind == "soft":
+            return soft_max(scores, allowed, inverse_temperature)
+        return hard_max(
+            scores,
+            allowed,
+            straight_through=self.straight_through,
+            tie_tolerance=self.tie_tolerance,
+        )
+
+
+HARD = Attention()
+"""The paper's attention: exact ties, equal weights."""
+
+
+class Record(NamedTuple):
+    """What happens inside a run; -inf scores and zero weights mark keys that are not there.
+
+    Attributes:
+        hidden: the state after every layer of every timestep.
+        decoder_scores: for each step and layer, of (null, timestep 1 .. T).
+        decoder_weights: likewise.
+        encoder_scores: for each step and layer, of (null, input position 1 .. m).
+        encoder_weights: likewise.
+    """
+
+    hidden: Float[Array, "T1 D w"]
+    decoder_scores: Float[Array, "T1 D T1"]
+    decoder_weights: Float[Array, "T1 D T1"]
+    encoder_scores: Float[Array, "T1 D m1"]
+    encoder_weights: Float[Array, "T1 D m1"]
+
+
+class Run(NamedTuple):
+    """What a run returns.
+
+    Attributes:
+        output: F(x) = theta_cls . o_T.
+        outputs: o_0 .. o_T.
+        record: the inside of the run, or None.
+    """
+
+    output: Float[Array, ""]
+    outputs: Float[Array, "T1 w"]
+    record: Record | None
+
+
+def feed_forward(
+    p: Params, h: Float[Array, "w"], /, *, straight_through: bool = False
+) -> Float[Array, "w"]:
+    """relu(W1 h + b1), then the correction if the layer has one."""
+    activation = lambda z: relu(z, straight_through=straight_through)
+    h = activation(p["W1"] @ h + p["b1"])
+    if "W2" not in p:
+        return h
+    if not straight_through:
+        return activation(p["W3"] @ activation(p["W2"] @ h + p["b2"]) + p["b3"])
+    frozen = jax.lax.stop_gradient(h)
+    inner = activation(p["W2"] @ frozen + p["b2"])
+    return activation(p["W3"] @ inner + p["b3"]) + (h - frozen)
+
+
+def _attend(
+    p: Params,
+    h: Float[Array, "w"],
+    keys: Float[Array, "n k"],
+    values: Float[Array, "n v"],
+    allowed: Bool[Array, "n_all"],
+    attention: Attention,
+    inverse_temperature: Array,
+    own: tuple[Float[Array, "k"], Float[Array, "v"]] | None = None,
+    targets: tuple[int, ...] | None = None,
+) -> tuple[Float[Array, "w"], tuple[Float[Array, "n1"], Float[Array, "n1"]]]:
+    """Attention over the null key, the keys, and the current step's own key if there is one."""
+    query = p["Wq"] @ h + p["bq"]
+    scores = [(p["K0"] @ query)[None], keys @ query]
+    if own is not None:
+        scores.append((own[0] @ query)[None])
+    scores = jnp.concatenate(scores)
+    allowed = jnp.concatenate([jnp.ones(1, dtype=bool), allowed])
+    weights = attention(scores, allowed, inverse_temperature)
+    mixed = weights[1 : 1 + keys.shape[0]] @ values
+    if own is not None:
+        mixed = mixed + weights[-1] * own[1]
+    h = h + weights[0] * p["V0"]
+    h = h + mixed if targets is None else h.at[jnp.array(targets)].add(mixed)
+    return h, (jnp.where(allowed, scores, -jnp.inf), weights)
+
+
+def run(
+    params: Params,
+    tokens: Float[Array, "m na"],
+    present: Bool[Array, "m"],
+    encoder_codes: Float[Array, "m w"],
+    decoder_codes: Float[Array, "T2 w"],
+    /,
+    *,
+    segments: tuple[Segment, ...],
+    attention: Attention = HARD,
+    inverse_temperature: float | Float[Array, ""] = 1.0,
+    record: bool = False,
+) -> Run:
+    """T + 1 passes of the decoder over one input.
+
+    Args:
+        params: see the module.
+        tokens: one-hot input symbols, padded.
+        present: which of them are there.
+        encoder_codes: beta(1) .. beta(m) in their coordinates.
+        decoder_codes: beta(0) .. beta(T+1) in theirs; beta(0) is not read.
+        segments: which layers run with which attention. One segment with both is the full network.
+        attention: hard or soft.
+        inverse_temperature: of softmax attention.
+        record: return the inside of the run too.
+
+    Raises:
+        ValueError: if `record` is asked for with segments that leave out an attention.
+    """
+    if record and not all(s.decoder and s.encoder for s in segments):
+        raise ValueError("record needs the full network: one segment with both attentions")
+    T = decoder_codes.shape[0] - 2
+    layers, dtype = params["layers"], params["start"].dtype
+    tau = jnp.asarray(inverse_temperature, dtype)
+    encoded = tokens @ params["embedding"].T + encoder_codes
+    parts = [jax.tree.map(lambda a, s=s: a[s.start : s.stop], layers) for s in segments]
+    affine = lambda p, x, W, b: jnp.einsum("lij,mj->lmi", p[W], x) + p[b][:, None, :]
+    memory = [
+        (affine(p["enc"], encoded, "Wk", "bk"), affine(p["enc"], encoded, "Wv", "bv"))
+        for p in parts
+    ]
+    chosen = [None if not s.targets else jnp.array(s.targets) for s in segments]
+    value_maps = [
+        {n: p["dec"][n] if c is None else p["dec"][n][:, c] for n in ("Wv", "bv")}
+        for p, c in zip(parts, chosen)
+    ]
+    zeros = lambda of: jnp.zeros((of.shape[0], T + 1, of.shape[1]), dtype)
+    empty = [
+        (zeros(p["dec"]["bk"]), zeros(v["bv"])) if s.decoder else ()
+        for s, p, v in zip(segments, parts, value_maps)
+    ]
+
+    def step(carry: Any, i: Int[Array, ""]) -> Any:
+        h, caches = carry
+        before = (jnp.arange(T + 1) >= 1) & (jnp.arange(T + 1) < i)
+        allowed = jnp.concatenate([before, (i >= 1)[None]])
+        updated, traces = [], []
+        for segment, *stacked, cache in zip(segments, parts, value_maps, memory, caches):
+
+            def layer(h: Array, xs: Any, segment: Segment = segment) -> Any:
+                p, value_map, (enc_keys, enc_values), past = xs
+                key = value = None
+                dec_seen = enc_seen = ()
+                if segment.decoder:
+                    key = p["dec"]["Wk"] @ h + p["dec"]["bk"]
+                    value = value_map["Wv"] @ h + value_map["bv"]
+                    own = (key, value)
+                    h, dec_seen = _attend(
+                        p["dec"], h, *past, allowed, attention, tau, own, segment.targets
+                    )
+                if segment.encoder:
+                    h, enc_seen = _attend(
+                        p["enc"], h, enc_keys, enc_values, present, attention, tau
+                    )
+                h = feed_forward(p, h, straight_through=attention.straight_through)
+                return h, ((key, value), (h, *dec_seen, *enc_seen) if record else None)
+
+            h, (new, trace) = jax.lax.scan(layer, h, (*stacked, cache))
+            if segment.decoder:
+                cache = jax.tree.map(lambda c, n: c.at[:, i].set(n), cache, new)
+            updated.append(cache)
+            traces.append(trace)
+        following = jax.lax.dynamic_index_in_dim(decoder_codes, i + 1, keepdims=False)
+        return (h + following, updated), (h, traces if record else None)
+
+    _, (outputs, traces) = jax.lax.scan(step, (params["start"], empty), jnp.arange(T + 1))
+    record_of = None
+    if record:
+        joined = [jnp.concatenate(parts, axis=1) for parts in zip(*traces)]
+        own = lambda table: _own_column(table, T)
+        record_of = Record(joined[0], own(joined[1]), own(joined[2]), joined[3], joined[4])
+    return Run(params["head"] @ outputs[-1], outputs, record_of)
+
+
+def _own_column(table: Float[Array, "T1 D n"], T: int, /) -> Float[Array, "T1 D T1"]:
+    """Columns (null, t = 1..T) from columns (null, t = 0..T of the past, the current step)."""
+    here = (jnp.eye(T + 1) > 0) & (jnp.arange(T + 1) > 0)[None, :]
+    past = jnp.concatenate([table[..., :1], table[..., 2:-1]], axis=-1)
+    return jnp.where(here[:, None, :], table[..., -1:], past)
+
+
+class EncoderDecoder(nn.Module):
+    """The Transformer of Section 4 with all attention in every layer.
+
+    Attributes:
+        width: w.
+        depth: D.
+        key_width: of queries and keys.
+        corrected: whether layers end with the two ReLU layers of a correction.
+        attention: hard or soft.
+    """
+
+    width: int
+    depth: int
+    key_width: int
+    corrected: bool = True
+    attention: Attention = HARD
+
+    @nn.compact
+    def __call__(
+        self,
+        tokens: Float[Array, "m na"],
+        present: Bool[Array, "m"],
+        encoder_codes: Float[Array, "m w"],
+        decoder_codes: Float[Array, "T2 w"],
+        inverse_temperature: float | Float[Array, ""] = 1.0,
+    ) -> Float[Array, ""]:
+        """F(x) on one input."""
+        w, k, D = self.width, self.key_width, self.depth
+        shapes = {"Wq": (k, w), "bq": (k,), "Wk": (k, w), "bk": (k,), "K0": (k,)}
+        shapes |= {"Wv": (w, w), "bv": (w,), "V0": (w,)}
+        layer: dict[str, Any] = {"dec": shapes, "enc": shapes, "W1": (w, w), "b1": (w,)}
+        if self.corrected:
+            layer |= {"W2": (2 * w, w), "b2": (2 * w,), "W3": (w, 2 * w), "b3": (w,)}
+        shape = {
+            "embedding": (w, tokens.shape[1]),
+            "start": (w,),
+            "head": (w,),
+            "layers": jax.tree.map(lambda s: (D, *s), layer, is_leaf=lambda s: type(s) is tuple),
+        }
+
+        def initial(key: Array) -> Any:
+            leaves, tree = jax.tree.flatten(shape, is_leaf=lambda s: type(s) is tuple)
+            draws = [
+                jax.random.normal(k, s) / jnp.sqrt(jnp.asarray(s[-1], jnp.float32))
+                for k, s in zip(jax.random.split(key, len(leaves)), leaves)
+            ]
+            return jax.tree.unflatten(tree, draws)
+
+        params = self.param("theta", initial)
+        return run(
+            params,
+            tokens,
+            present,
+            encoder_codes,
+            decoder_codes,
+            segments=(Segment(0, D, True, True),),
+            attention=self.attention,
+            inverse_temperature=inverse_temperature,
+        ).output

@@ -1,0 +1,133 @@
+"""Propositions 3 and 21: oracle values, Monte Carlo, random Transformers, and the refusals."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbounds.qstr import heads, two_heads
+from jaxbounds.qstr.data import averaged_risk, encode
+from jaxbounds.qstr.encodings import coherence, greedy_encodings
+from jaxbounds.qstr.transformer import attention
+
+
+@pytest.mark.parametrize("k", [0, 2, 5])
+def test_hidden_variance_is_that_of_the_best_predictor(k, key, x64):
+    """Independent: Monte Carlo of (|x|^2 - E[|x|^2 | Vx])^2 with E written out by hand."""
+    size = 6
+    key_v, key_x = jax.random.split(key)
+    V = jax.random.normal(key_v, (k + 1, size)).at[-1].set(0.0)
+    x = np.asarray(jax.random.normal(key_x, (60_000, size)))
+    Q = np.linalg.qr(np.asarray(V[:k]).T)[0]
+    best = np.sum((x @ Q) ** 2, axis=1) + size - k
+    errors = (np.sum(x**2, axis=1) - best) ** 2
+    exact = heads.hidden_variance(V) if k else 2.0 * size
+    assert abs(errors.mean() - exact) < 4 * errors.std() / np.sqrt(60_000)
+
+
+def test_square_norm_variance_by_monte_carlo(key, x64):
+    root = jnp.array([[1.0, 0.0], [0.7, 0.5]])
+    mean = jnp.array([0.3, -1.0])
+    draws = np.asarray(jax.random.normal(key, (200_000, 2))) @ np.asarray(root).T + np.asarray(mean)
+    squares = np.sum(draws**2, axis=1)
+    deviation = (squares - squares.mean()) ** 2
+    want = heads.square_norm_variance(mean, root @ root.T)
+    assert abs(deviation.mean() - want) < 4 * deviation.std() / np.sqrt(200_000)
+
+
+def test_bounds_say_when_they_are_vacuous_and_refuse_bad_sizes():
+    bound = heads.coupled_head_bound(N=32, q=8, d=8, H=1)
+    assert bound.value == pytest.approx(0.75) and not bound.vacuous
+    vacuous = heads.coupled_head_bound(N=32, q=8, d=8, H=4)
+    assert vacuous.vacuous and "H=4 heads" in vacuous.reason
+    sharp = heads.sharpened_head_bound(N=32, q=8, d=8, H=1)
+    assert sharp.value == pytest.approx((7 / 8) ** 2)
+    assert heads.sharpened_head_bound(N=32, q=8, d=8, H=8).vacuous
+    exact = heads.decoupled_head_bound(N=16, q=4, H=1, exact=True)
+    assert exact.value == pytest.approx(1.125 * 0.75)
+    with pytest.raises(ValueError, match="q <= N/2 - 1"):
+        heads.decoupled_head_bound(N=8, q=4, H=1)
+    with pytest.raises(ValueError, match="even"):
+        heads.coupled_head_bound(N=9, q=2, d=2, H=1)
+    with pytest.raises(ValueError, match="N >= 2"):
+        heads.coupled_head_bound(N=1, q=1, d=1, H=1)
+
+
+def test_prompts_of_the_lower_bound(key, x64):
+    prompts = heads.lower_bound_prompts(key, shape=(2000,), N=12, q=3, d=2)
+    assert jnp.all(prompts.x[:, 5:] == 0.0)
+    relevant = np.asarray(prompts.x[:, :3])
+    want = (np.sum(relevant**2, axis=(1, 2)) - 6) / np.sqrt(6)
+    for i in range(5, 12):
+        np.testing.assert_allclose(prompts.y[:, i], want, rtol=1e-10, atol=1e-12)
+    errors = np.mean(np.asarray(prompts.y[:, 5:]) ** 2, axis=1)
+    assert abs(errors.mean() - 2.0) < 4 * errors.std() / np.sqrt(2000)
+
+
+@pytest.mark.parametrize("H", [1, 2])
+def test_what_heads_output_is_a_function_of_the_revealed_images(H, key, x64):
+    """Moving x where all revealed images stay leaves the real attention output unchanged.
+
+    Independent: the dense attention of the paper's model, not the formula of the images.
+    """
+    N, q, d, de = 12, 3, 8, 6
+    De = d + (q + 1) * de
+    key_w, key_x, key_o, key_m = jax.random.split(key, 4)
+    W = jax.random.normal(key_w, (H, De, De))
+    omega = jax.random.normal(key_o, (N, de)) / np.sqrt(de)
+    prompts = heads.lower_bound_prompts(key_x, shape=(), N=N, q=q, d=d)
+    z = encode(prompts.x, prompts.t, omega)
+    V = heads.revealed_images(W, z[-1], z[:q], d=d)
+    assert V.shape == (H * (q + d), q * d)
+    assert heads.hidden_variance(V) == pytest.approx(2 * (q - H) * (d - H))
+    null = jnp.linalg.svd(V, full_matrices=True)[2][H * (q + d - H) :]
+    move = null.T @ jax.random.normal(key_m, (null.shape[0],))
+    moved = prompts.x.at[:q].add(move.reshape(q, d))
+    other = encode(moved, prompts.t, omega)
+    for h in range(H):
+        # Only the token part of the output counts: the label depends on x alone.
+        attend = jax.jit(attention)
+        before, after = attend(z, W[h])[-1], attend(other, W[h])[-1]
+        np.testing.assert_allclose(after, before, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("q", "N"), [(4, 16), (8, 32)])
+def test_two_heads_beat_the_bound_for_decoupled_ones(q, N, key, x64):
+    """The paper's own distribution and a full W_QK, evaluated by the paper's dense attention."""
+    omega = greedy_encodings(key, N, 24)
+    assert coherence(omega, signed=False) <= 0.5 + 1e-9
+    direction, margin = two_heads.separating_direction(omega, q)
+    np.testing.assert_allclose(omega[:q] @ direction, 1.0, atol=1e-9)
+    assert jnp.all(omega[q:] @ direction <= 1 - margin + 1e-9)
+    beta, A = 1e-3, 45.0 / margin
+    prompts = heads.lower_bound_prompts(key, shape=(64,), N=N, q=q, d=1)
+    options = {"beta": beta, "selectivity": A}
+
+    @jax.jit
+    def both(prompts):
+        fast = two_heads.two_head_prediction(prompts, omega, direction, **options)
+        z = encode(prompts.x, prompts.t, omega)
+        W = two_heads.two_head_weights(omega, direction, q=q, **options)
+        plus, minus = (attention(z, W[h])[..., 0] for h in range(2))
+        return fast, two_heads.decode_sum_of_squares(plus, minus, q=q, beta=beta)
+
+    fast, dense = both(prompts)
+    late = slice(N // 2 - 1, None)
+    np.testing.assert_allclose(fast[:, late], dense[:, late], rtol=1e-6, atol=1e-8)
+    risk = averaged_risk(dense[:, late], prompts.y[:, late])
+    assert risk < 1e-6 * heads.decoupled_head_bound(N=N, q=q, H=2).value
+
+
+def test_d_plus_one_heads_do_in_general_dimension(key, x64):
+    x = jax.random.normal(key, (4000, 8, 3))
+    want = (jnp.sum(x**2, axis=(1, 2)) - 24) / np.sqrt(24)
+    errors = [jnp.mean((two_heads.tilted_heads(x, beta=b) - want) ** 2) for b in (1e-2, 1e-4)]
+    assert errors[0] < 1e-2 and errors[1] < 1e-6
+
+
+def test_inseparable_encodings_and_vectors_are_refused(key):
+    with pytest.raises(ValueError, match="no direction separates"):
+        two_heads.separating_direction(jnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), 2)
+    prompts = heads.lower_bound_prompts(key, shape=(), N=8, q=2, d=2)
+    with pytest.raises(ValueError, match="tilted_heads"):
+        two_heads.two_head_prediction(prompts, jnp.eye(8), jnp.ones(8), beta=0.1, selectivity=1.0)

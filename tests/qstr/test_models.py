@@ -1,0 +1,117 @@
+"""Shapes of every architecture, the projection, exclusive states and the linear recurrence."""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbounds.qstr import architectures, recurrent, state_space
+from jaxbounds.qstr.feedforward import FirstLayerNetwork
+from jaxbounds.qstr.transformer import PublishedTransformer, SparseTransformer, attention_map
+
+N, d, De = 5, 2, 8
+
+
+@pytest.mark.parametrize("name", sorted(set(architectures.ARCHITECTURES) - {"gru500"}))
+def test_every_architecture_maps_tokens_to_one_prediction_each(name, key):
+    model = architectures.build(name, N=N, d=d)
+    z = jax.random.normal(key, (3, N, De))
+    params = jax.jit(model.init)(key, z)
+    out, grad = jax.jit(
+        lambda p: (model.apply(p, z), jax.grad(lambda p: jnp.mean(model.apply(p, z) ** 2))(p))
+    )(params)
+    assert out.shape == (3, N)
+    assert jax.tree.all(jax.tree.map(lambda g: jnp.all(jnp.isfinite(g)), grad))
+    # Each prompt is predicted by itself: the batch only stacks them.
+    alone = jax.jit(model.apply)(params, z[0])
+    np.testing.assert_allclose(alone, out[0], rtol=2e-4, atol=1e-5)
+
+
+def test_your_own_architecture_can_be_registered():
+    name = "tests_own_dense"
+    architectures.register(name, lambda N, d: nn.Dense(N))
+    try:
+        assert isinstance(architectures.build(name, N=3, d=1), nn.Dense)
+        with pytest.raises(ValueError, match="already is an architecture"):
+            architectures.register(name, lambda N, d: nn.Dense(N))
+    finally:
+        del architectures.ARCHITECTURES[name]
+    with pytest.raises(ValueError, match="unknown architecture 'mamba'"):
+        architectures.build("mamba", N=2, d=1)
+
+
+def test_paper_transformer_by_a_loop(key, x64):
+    """Independent: numpy, one query at a time, unstabilised exponentials."""
+    model = SparseTransformer(heads=2, width=3)
+    z = jax.random.normal(key, (N, De))
+    params = model.init(key, z)
+    p = jax.tree.map(np.asarray, params["params"])
+    z = np.asarray(z)
+    for i in range(N):
+        heads = []
+        for W in p["W_QK"]:
+            weight = np.exp([z[i] @ W @ z[j] for j in range(N)])
+            heads.append(weight @ z / weight.sum())
+        want = p["a"] @ np.maximum(p["W"] @ np.concatenate(heads) + p["b"], 0)
+        np.testing.assert_allclose(model.apply(params, jnp.asarray(z))[i], want, rtol=1e-11)
+
+
+def test_heads_must_divide_the_token_dimension(key):
+    with pytest.raises(ValueError, match="does not split into 3 heads"):
+        PublishedTransformer(heads=3).init(key, jnp.zeros((N, De)))
+
+
+def test_attention_map_is_the_logit_form(key, x64):
+    z = jax.random.normal(key, (N, De))
+    params = PublishedTransformer().init(key, z)
+    W = params["params"]["in_proj_weight"]
+    np.testing.assert_allclose(
+        z @ attention_map(params) @ z.T, (z @ W[:De].T) @ (z @ W[De : 2 * De].T).T, atol=1e-12
+    )
+
+
+def test_projection_is_one_lipschitz_with_a_gradient_at_zero(key, x64):
+    a, b = jax.random.normal(key, (2, 500, 3)) * 2.0
+    project = lambda v: recurrent.project_to_ball(v, 1.5)
+    moved = jnp.linalg.norm(project(a) - project(b), axis=-1)
+    assert jnp.all(moved <= jnp.linalg.norm(a - b, axis=-1) * (1 + 1e-12))
+    assert jnp.all(jnp.linalg.norm(project(a), axis=-1) <= 1.5 + 1e-12)
+    np.testing.assert_allclose(jax.jacobian(project)(jnp.zeros(3)), np.eye(3))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_exclusive_states_by_hand_and_as_prefix_sums(reverse, key, x64):
+    z = jax.random.normal(key, (N, 3))
+    step = lambda h, token: jnp.tanh(h + token)
+    states = recurrent.exclusive_states(step, z, 3, radius=1.0, reverse=reverse)
+    h = np.zeros(3)
+    order = range(N - 1, -1, -1) if reverse else range(N)
+    for i in order:
+        np.testing.assert_allclose(states[i], h, atol=1e-13)  # token i is not in the state at i
+        h = h + np.tanh(h + np.asarray(z[i]))
+        h = h * min(1.0, 1.0 / np.linalg.norm(h))
+    free = recurrent.exclusive_states(lambda h, token: token, z, 3, reverse=reverse)
+    sums = recurrent.exclusive_sums(z, reverse=reverse)
+    np.testing.assert_allclose(free, sums, atol=1e-12)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_parallel_recurrence_is_the_sequential_one(reverse, key, x64):
+    decay = jax.random.uniform(key, (4,))
+    inputs = jax.random.normal(key, (2, N, 4))
+    got = state_space.diagonal_recurrence(decay, inputs, reverse=reverse)
+    h = np.zeros((2, 4))
+    for i in range(N - 1, -1, -1) if reverse else range(N):
+        h = np.asarray(decay) * h + np.asarray(inputs[:, i])
+        np.testing.assert_allclose(got[:, i], h, rtol=1e-12, atol=1e-13)
+
+
+def test_first_layer_network_sees_tokens_only_through_W(key, x64):
+    model = FirstLayerNetwork(4, (5,))
+    x, position = jax.random.normal(key, (3, 6)), jnp.eye(3)
+    params = model.init(key, x, position)
+    W = params["params"]["W"]
+    hidden_direction = jnp.linalg.svd(W, full_matrices=True)[2][-1]
+    moved = model.apply(params, x + 10.0 * hidden_direction[None, :], position)
+    np.testing.assert_allclose(moved, model.apply(params, x, position), atol=1e-10)

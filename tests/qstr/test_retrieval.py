@@ -1,0 +1,98 @@
+"""Construction (A.2): structured against dense, its norms, and its error against both tails."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbounds.qstr import data, retrieval
+from jaxbounds.qstr.encodings import coherence, greedy_encodings, rademacher_encodings
+from jaxbounds.qstr.links import find_link
+from jaxbounds.qstr.transformer import SparseTransformer
+
+N, d, q = 16, 5, 2
+
+
+@pytest.fixture(scope="module")
+def omega():
+    with jax.enable_x64(True):
+        return greedy_encodings(jax.random.key(1), N, 14)
+
+
+def draw(key):
+    key_x, key_t = jax.random.split(key)
+    return jax.random.normal(key_x, (N, d)), data.sample_positions(key_t, (), N, q)
+
+
+def test_dense_weights_have_the_papers_norms(x64):
+    de, alpha = 14, 1.7
+    W = retrieval.retrieval_weights(alpha, q=q, d=d, de=de)
+    norms = np.linalg.norm(np.asarray(W), axis=1).sum(axis=1)
+    np.testing.assert_allclose(norms, de * alpha)
+    assert float(jnp.sum(W**2)) == pytest.approx(q * de * alpha**2)
+
+
+def test_the_papers_transformer_with_these_weights_is_the_shortcut(omega, key, x64):
+    link = find_link("two_layer")
+    network = link.two_layer(link.init(key, q, d))
+    x, t = draw(key)
+    alpha, de = 2.0, omega.shape[1]
+    params = retrieval.transformer_parameters(network, alpha, q=q, d=d, de=de)
+    model = SparseTransformer(heads=q, width=network.a.shape[0])
+    want = network(retrieval.retrieve(x, t, omega, alpha))
+    got = model.apply(params, data.encode(x, t, omega))
+    np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("L", [2.0, 5.0, 10.0])
+def test_error_stays_below_every_tail_on_every_draw(L, omega, key, x64):
+    alpha, mu = 2 * q * L / d, coherence(omega)
+
+    def measure(key):
+        x, t = draw(key)
+        return (
+            retrieval.retrieval_error(x, t, omega, alpha),
+            retrieval.retrieval_error_bound_by_row(x, t, omega, alpha),
+            retrieval.retrieval_error_bound(x, omega, alpha, q=q, coherence=mu),
+            retrieval.retrieval_error_bound(x, omega, alpha, q=q),
+        )
+
+    error, row, ours, paper = jax.vmap(measure)(jax.random.split(key, 200))
+    assert mu <= 0.5 + 1e-9
+    assert jnp.all(error <= row * (1 + 1e-9) + 1e-12)
+    assert jnp.all(row <= ours * (1 + 1e-9))
+    assert jnp.all(ours <= paper * (1 + 1e-9))
+    assert jnp.max(error / ours) > 1e-4  # not off by so much that it could not fail
+
+
+def test_coherent_encodings_need_the_measured_coherence(key, x64):
+    omega = rademacher_encodings(jax.random.key(5), 12, 12).astype(jnp.float64)
+    mu = coherence(omega)
+    assert 0.5 < mu < 1
+    x, alpha = jax.random.normal(key, (12, d)), 8.0
+    t = jnp.arange(12, dtype=jnp.int32)[:, None]
+    error = retrieval.retrieval_error(x, t, omega, alpha)
+    assert error <= retrieval.retrieval_error_bound(x, omega, alpha, q=1, coherence=mu)
+    assert error > retrieval.retrieval_error_bound(x, omega, alpha, q=1)
+
+
+@pytest.mark.parametrize("eps", [1e-2, 1e-6])
+def test_alpha_of_lemma_11_buys_the_accuracy(eps, omega, key, x64):
+    link = find_link("linear")
+    parameters = link.init(key, q, d)
+    network = link.two_layer(parameters)
+    keys = jax.random.split(key, 50)
+    x, t = jax.vmap(draw)(keys)
+    r_x = float(jnp.max(jnp.linalg.norm(x, axis=-1)))
+    alpha = retrieval.inverse_temperature(N=N, q=q, d=d, r_a=2.0, r_w=1.0, r_x=r_x, eps=eps)
+    got = jax.vmap(lambda x, t: network(retrieval.retrieve(x, t, omega, alpha)))(x, t)
+    want = link.apply(parameters, data.relevant_tokens(x, t))
+    assert 0 < jnp.max(jnp.abs(got - want)) <= np.sqrt(eps)
+
+
+def test_coinciding_encodings_and_no_accuracy_are_refused():
+    sizes = {"N": 4, "q": 1, "d": 2, "r_a": 1.0, "r_w": 1.0, "r_x": 1.0}
+    with pytest.raises(ValueError, match="two encodings coincide"):
+        retrieval.inverse_temperature(**sizes, eps=0.1, coherence=1.0)
+    with pytest.raises(ValueError, match="eps must be positive"):
+        retrieval.inverse_temperature(**sizes, eps=0.0)

@@ -1,0 +1,114 @@
+"""Theorem 6: exact risk against Monte Carlo, trained networks, and the off-span identity."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from jaxbounds.qstr import span
+from jaxbounds.qstr.links import sphere
+
+N, d, n = 5, 3, 7
+
+
+@pytest.fixture
+def basis(key, x64):
+    return span.span_basis(jax.random.normal(key, (n, N * d)))
+
+
+def test_exact_risk_is_what_the_best_predictor_measures(basis, key, x64):
+    """Independent of the closed form: Monte Carlo over fresh prompts and positions."""
+    key_u, key_x = jax.random.split(key)
+    u = sphere(key_u, d)
+    x = jax.random.normal(key_x, (40_000, N, d))
+    errors = jnp.mean((jnp.einsum("bnd,d->bn", x, u) - span.best_prediction(basis, u, x)) ** 2, 1)
+    risk = span.direction_risk(basis, u)
+    assert abs(jnp.mean(errors) - risk) < 4 * jnp.std(errors) / 200
+
+
+def test_average_over_directions_is_the_rank_formula(basis, x64):
+    # The mean of u^T A u over an orthonormal frame is tr(A)/d, that over the sphere too.
+    risks = [span.direction_risk(basis, u) for u in jnp.eye(d)]
+    assert np.mean(risks) == pytest.approx(1 - n / (N * d), abs=1e-12)
+
+
+def test_certificate_brackets_every_direction(key, x64):
+    x = jax.random.normal(key, (n, N, d))
+    doubled = jnp.concatenate([x, x[:3]])
+    got = span.feedforward_certificate(doubled, jnp.array([1.0, 0.0, 0.0]))
+    assert got.rank == n and not got.vacuous
+    assert got.printed < got.average == pytest.approx(1 - n / (N * d))
+    basis = span.span_basis(x.reshape(n, -1))
+    risks = jax.vmap(lambda u: span.direction_risk(basis, u))(sphere(key, 400, d))
+    assert got.easiest - 1e-9 <= jnp.min(risks) and jnp.max(risks) <= got.worst + 1e-9
+    assert got.worst >= got.average >= got.easiest
+    assert got.easiest <= got.direction <= got.worst
+
+
+def test_enough_prompts_make_it_vacuous_with_words(key):
+    got = span.feedforward_certificate(jax.random.normal(key, (20, N, d)))
+    assert got.vacuous and got.average == 0.0 and "n >= N d" in got.reason
+    assert np.isnan(got.direction)
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        span.feedforward_certificate(jnp.full((2, N, d), jnp.nan))
+    with pytest.raises(ValueError, match="do not split"):
+        span.diagonal_block_mean(jnp.ones((1, 7)), d=2)
+
+
+def test_ridge_on_span_features_cannot_beat_the_certificate(basis, key, x64):
+    """A trained predictor sharing no code: ridge on position-gated projections, fresh risk."""
+    key_u, key_a, key_b, key_t, key_s = jax.random.split(key, 5)
+    u = sphere(key_u, d)
+
+    def features(key_x, key_t, count):
+        x = jax.random.normal(key_x, (count, N, d))
+        t = jax.random.randint(key_t, (count,), 0, N)
+        seen = x.reshape(count, -1) @ basis.T
+        gated = jax.nn.one_hot(t, N, dtype=x.dtype)[:, :, None] * seen[:, None, :]
+        return gated.reshape(count, -1), jnp.einsum("bd,d->b", x[jnp.arange(count), t], u)
+
+    A, y = features(key_a, key_t, 4000)
+    ridge = jnp.linalg.solve(A.T @ A + 1e-3 * jnp.eye(A.shape[1]), A.T @ y)
+    B, fresh = features(key_b, key_s, 20_000)
+    errors = (B @ ridge - fresh) ** 2
+    risk = span.direction_risk(basis, u)
+    assert jnp.mean(errors) + 4 * jnp.std(errors) / np.sqrt(20_000) >= risk
+    assert jnp.mean(errors) < 1.3 * risk  # and it comes close, so the floor is not slack
+
+
+def _train(optimiser, params, data, steps):
+    x, y = data
+
+    def loss(p):
+        return jnp.mean((jax.nn.relu(x @ p["W"].T) @ p["a"] - y) ** 2)
+
+    def step(carry, _):
+        params, state = carry
+        updates, state = optimiser.update(jax.grad(loss)(params), state, params)
+        return (optax.apply_updates(params, updates), state), None
+
+    return jax.lax.scan(step, (params, optimiser.init(params)), length=steps)[0][0]
+
+
+def test_coupled_decay_shrinks_the_off_span_part_exactly_and_adamw_does_not(basis, key, x64):
+    """W's gradient lies in the span, so off it GD with l2 only multiplies by 1 - eta lambda."""
+    key_x, key_y, key_w = jax.random.split(key, 3)
+    x = jax.random.normal(key_x, (n, n)) @ basis  # prompts in the span of `basis`
+    data = x, jax.random.normal(key_y, (n,))
+    W = 0.3 * jax.random.normal(key_w, (10, N * d))
+    params = {"W": W, "a": jnp.linspace(-1.0, 1.0, 10)}
+    eta, decay, steps = 0.01, 0.05, 300
+    coupled = optax.chain(optax.add_decayed_weights(decay), optax.sgd(eta))
+    outside = lambda W: W - (W @ basis.T) @ basis
+    trained = jax.jit(lambda p: _train(coupled, p, data, steps))(params)
+    shrunk = (1 - eta * decay) ** steps * outside(W)
+    np.testing.assert_allclose(outside(trained["W"]), shrunk, atol=1e-12)
+    assert not np.allclose(trained["W"], (1 - eta * decay) ** steps * W, atol=1e-3)
+    with jax.numpy_dtype_promotion("standard"):  # optax raises a float to an integer power
+        decoupled = optax.adamw(eta, weight_decay=decay)
+        adamw = jax.jit(lambda p: _train(decoupled, p, data, steps))(params)
+    assert jnp.max(jnp.abs(outside(adamw["W"]) - shrunk)) > 1e-2
+    fraction = span.off_span_fraction(adamw["W"], basis)
+    kept = jnp.sum(outside(adamw["W"]) ** 2) / jnp.sum(adamw["W"] ** 2)
+    assert fraction == pytest.approx(float(kept))

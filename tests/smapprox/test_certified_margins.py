@@ -1,0 +1,175 @@
+"""Certified lower bounds, tested by perturbing networks at the certified radius."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbounds.smapprox import circuits, execute
+from jaxbounds.smapprox.attack import blocks_by_layer, margin_upper
+from jaxbounds.smapprox.certified import (
+    best_over_trust,
+    circuit_constants,
+    circuit_margin_lower,
+    joint_budget,
+    theorem_d6,
+    theorem_d6_terms,
+    without_halvings,
+)
+from jaxbounds.smapprox.certified_machine import machine_margin_lower, state_norm
+from jaxbounds.smapprox.compile_machine import compile_machine
+from jaxbounds.smapprox.correction import DYADIC, THIRDS
+from jaxbounds.smapprox.feedforward import (
+    compile_circuit,
+    feedforward,
+    straight_through_feedforward,
+)
+from jaxbounds.smapprox.machine_library import LIBRARY
+from jaxbounds.smapprox.softmax import (
+    attention_error,
+    inverse_temperature,
+    least_inverse_temperature,
+    off_mass,
+    off_mass_bound,
+)
+
+
+def unit(key, params):
+    leaves, tree = jax.tree.flatten(params)
+    keys = jax.random.split(key, len(leaves))
+    draw = [jax.random.normal(k, leaf.shape, leaf.dtype) for k, leaf in zip(keys, leaves)]
+    norm = jnp.sqrt(sum((d**2).sum() for d in draw))
+    return jax.tree.unflatten(tree, [d / norm for d in draw])
+
+
+@pytest.fixture(scope="module")
+def circuit():
+    return circuits.random_circuit(jax.random.key(3), 4, 5, 4)
+
+
+def network(circuit, correction):
+    params = jax.tree.map(jnp.asarray, compile_circuit(circuit, correction=correction))
+    x = jnp.asarray(circuits.all_inputs(circuit.inputs), float)
+    output, states = jax.jit(jax.vmap(feedforward, in_axes=(None, 0)))(params, x)
+    return params, x, np.asarray(output), np.asarray(states)
+
+
+@pytest.mark.parametrize("correction", [THIRDS, DYADIC])
+def test_lower_bounds_are_ordered_and_below_an_attack(x64, circuit, correction):
+    params, x, output, states = network(circuit, correction)
+    forms = (theorem_d6, without_halvings, joint_budget)
+    lower = [circuit_margin_lower(params, states, correction, form=f) for f in forms]
+    assert 1e-4 < lower[0] < lower[1] <= lower[2] < 0.1
+    sign = float(np.sign(output[0]))
+    upper = margin_upper(
+        lambda p: sign * feedforward(p, x[0])[0],
+        lambda p: sign * straight_through_feedforward(p, x[0], corrected=True),
+        params,
+        blocks_by_layer(params, lambda path: path[0].key == "hidden"),
+        refinements=4,
+    )
+    assert lower[2] <= upper.radius <= 1.0
+
+
+def test_states_are_restored_at_the_certified_radius(key, x64, circuit):
+    # What the proof of D.6 says, and more than that no decision flips: every corrected state of
+    # the perturbed network is within sigma_zeta of its own gate values.
+    params, x, output, states = network(circuit, THIRDS)
+    r = circuit_margin_lower(params, states, THIRDS)
+    run = jax.jit(jax.vmap(lambda p, x: feedforward(p, x), in_axes=(None, 0)))
+    far = 0.0
+    for k in jax.random.split(key, 40):
+        moved = jax.tree.map(lambda p, d: p + r * d, params, unit(k, params))
+        perturbed, hidden = run(moved, x)
+        assert (jnp.sign(perturbed) == np.sign(output)).all()
+        far = max(far, float(np.abs(hidden[:, 3::4] - states[:, 3::4]).max()))
+    assert far <= THIRDS.radius
+    # An uncorrected network has no such radius: the same bound is refused for it.
+    bare, _, _, bare_states = network(circuit, None)
+    with pytest.raises(ValueError, match="4 hidden layers"):
+        circuit_constants(
+            {"first": bare["first"], "hidden": jax.tree.map(lambda a: a[:-1], bare["hidden"])},
+            bare_states,
+            THIRDS,
+        )
+
+
+def test_terms_of_theorem_d6(x64, circuit):
+    params, _, _, states = network(circuit, THIRDS)
+    constants = circuit_constants(params, states, THIRDS)(0.01)
+    terms = theorem_d6_terms(constants)
+    assert len(terms) == 9 and min(terms.values()) == theorem_d6(constants)
+    never = ("lambda/mu_0", "1/(2 kappa_theta)", "1/(4 mu kappa_xi)")
+    assert all(terms[name] > theorem_d6(constants) for name in never)
+    # By finite changes of the weights of one layer: never above kappa_theta.
+    rng = np.random.default_rng(0)
+    W1, b1, W2, b2 = (np.asarray(params["hidden"][n][i]) for i in (3, 4) for n in ("W", "b"))
+    relu = lambda v: np.maximum(v, 0)
+    layer = lambda W1, b1, W2, b2, h: relu(W2 @ relu(W1 @ h + b1) + b2)
+    for _ in range(200):
+        h = states[rng.integers(len(states)), 3]
+        step = [rng.normal(size=v.shape) for v in (W1, b1, W2, b2)]
+        norm = np.sqrt(sum((s**2).sum() for s in step))
+        moved = [v + 0.01 * s / norm for v, s in zip((W1, b1, W2, b2), step)]
+        change = np.linalg.norm(layer(*moved, h) - layer(W1, b1, W2, b2, h))
+        assert change <= constants.kappa_theta * max(np.linalg.norm(h), 1) * 0.01
+
+
+def test_best_over_trust_beats_any_fixed_radius(x64, circuit):
+    params, _, _, states = network(circuit, THIRDS)
+    constants = circuit_constants(params, states, THIRDS)
+    best = best_over_trust(joint_budget, constants)
+    assert all(joint_budget(constants(r)) <= best * 1.05 for r in (1e-4, 1e-3, 1e-2, 0.1))
+
+
+def test_machine_bound_is_polylogarithmic_and_restores_states(key):
+    machine = LIBRARY["equal_blocks"]().machine
+    parity = LIBRARY["parity"]().machine
+    lower = [machine_margin_lower(compile_machine(parity, T, correction=THIRDS)) for T in (7, 127)]
+    assert lower[0] > lower[1] > 0.3 * lower[0]
+    compiled = compile_machine(machine, 13, correction=THIRDS)
+    r = machine_margin_lower(compiled)
+    for k in jax.random.split(key, 2):
+        with jax.enable_x64(True):
+            params = jax.tree.map(jnp.asarray, compiled.params)
+            moved = jax.tree.map(lambda p, d: np.asarray(p + r * d), params, unit(k, params))
+        decoded = execute.decode(
+            compiled, execute.execute(compiled, ["aabb", "ab"], params=moved, precision="float64")
+        )
+        want = execute.simulated(compiled, ["aabb", "ab"])
+        np.testing.assert_array_equal(decoded.symbols, want.symbols)
+        np.testing.assert_array_equal(decoded.heads, want.heads)
+        assert decoded.error.max() <= THIRDS.radius
+    with pytest.raises(ValueError, match="no certified margin"):
+        machine_margin_lower(dataclasses.replace(compiled, correction=None))
+
+
+def test_state_norm_bounds_all_states():
+    example = LIBRARY["equal_blocks"]()
+    compiled = compile_machine(example.machine, 13)
+    run = execute.execute(compiled, ["aabb", "abab", ""], record=True)
+    norms = np.linalg.norm(run.record.hidden, axis=-1)
+    assert norms.max() <= state_norm(compiled.layout.bits)
+    assert norms.max() >= 2.5
+
+
+def test_softmax_temperature_is_tight(x64):
+    # No match, T keys one below the null key: the worst memory, computed here with NumPy alone.
+    T = 20
+    scores = np.array([4.0] + [3.0] * T)
+    values = np.array([[0.0]] + [[1.0]] * T)
+    for correction, factor in ((THIRDS, 2.0), (DYADIC, 3.0)):
+        assert inverse_temperature(T, correction) == pytest.approx(np.log(factor * (T + 1)))
+        critical = least_inverse_temperature(T, correction)
+        for shift, safe in ((1e-3, True), (-1e-3, False)):
+            weights = np.exp((critical + shift) * (scores - 4))
+            off = weights[1:].sum() / weights.sum()
+            assert (off < correction.radius) == safe
+            arrays = jnp.asarray(scores), jnp.asarray(values)
+            assert attention_error(*arrays, critical + shift) == pytest.approx(off)
+    gaps = jnp.array([1.0, 2.0, 2.5, 3.0])
+    assert off_mass(gaps, 2.0) <= off_mass_bound(4, 2.0, match=True)
+    assert off_mass(gaps, 2.0) <= off_mass_bound(4, 2.0, match=False)
+    assert off_mass(jnp.ones(4), 2.0) == pytest.approx(float(off_mass_bound(4, 2.0, match=False)))

@@ -1,0 +1,144 @@
+"""Machines, their library and their file formats; languages are decided by plain Python."""
+
+import json
+
+import numpy as np
+import pytest
+
+from jaxbounds.smapprox import machine_formats as formats
+from jaxbounds.smapprox.machine_library import LIBRARY
+from jaxbounds.smapprox.machines import TuringMachine, halting_time, simulate, total, words
+
+INCREMENT = """
+# adds one to a binary number
+input: '1011'
+blank: ' '
+start state: right
+table:
+  # scan to the right end
+  right:
+    [1,0]: R
+    ' '  : {L: carry}
+  carry:
+    1      : {write: 0, L}
+    [0,' ']: {write: 1, L: done}
+  done:
+"""
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_language_and_running_time(name):
+    example = LIBRARY[name]()
+    for word in words(example.machine, 6):
+        steps = halting_time(example.machine, word, example.steps(len(word)))
+        trace = simulate(example.machine, word, steps)
+        wanted = example.accepts(word)
+        if wanted is not None:
+            assert trace.verdict == ("accept" if wanted else "reject"), word
+        assert len(trace.states) == steps + 1
+
+
+def test_a_trace_step_by_step():
+    trace = simulate(LIBRARY["increment"]().machine, "11", 6)
+    assert trace.heads.tolist() == [1, 2, 3, 2, 1, 0, 1]
+    assert [trace.tape[c] for c in (0, 1, 2)] == ["1", "0", "0"]
+    assert trace.verdict == "accept"
+
+
+def test_busy_beaver_writes_four_ones_in_six_steps():
+    machine = LIBRARY["busy_beaver"]().machine
+    assert halting_time(machine, "", 20) == 6
+    assert list(simulate(machine, "", 6).tape.values()).count("1") == 4
+
+
+def test_compact_notation():
+    assert halting_time(formats.from_compact("1RB1LB_1LA1RZ"), "", 20) == 6
+    assert halting_time(formats.from_compact("1RB1RZ_1LB0RC_1LC1LA"), "", 50) == 21
+    assert formats.from_compact("1RB---_1LA1RZ").action("A", "1") == ("H", "1", 1)
+    for text in ("1RB", "1RB1L_1LA", "1XB1LB_1LA1RZ", "1RB1LB_1LA1RQ"):
+        with pytest.raises(ValueError, match=r"compact|symbol"):
+            formats.from_compact(text)
+
+
+def test_yaml_and_json_agree_with_the_library():
+    described = {
+        "blank": " ",
+        "start state": "right",
+        "table": {
+            "right": {"[1,0]": "R", " ": {"L": "carry"}},
+            "carry": {"1": {"write": 0, "L": None}, "0, ": {"write": 1, "L": "done"}},
+            "done": None,
+        },
+    }
+    yaml, from_json = formats.from_yaml(INCREMENT), formats.from_json(json.dumps(described))
+    assert yaml.transitions == from_json.transitions
+    for word in ("", "0", "1011", "111"):
+        tape = simulate(yaml, word, 20).tape
+        digits = "".join(tape[c] for c in sorted(tape)).strip()
+        assert int(digits, 2) == int(word or "0", 2) + 1
+    assert yaml.accept == ("done",)
+
+
+def test_files(tmp_path):
+    (tmp_path / "m.yaml").write_text(INCREMENT)
+    (tmp_path / "m.txt").write_text("1RB1LB_1LA1RZ\n")
+    assert formats.load_machine(str(tmp_path / "m.yaml")).start == "right"
+    assert formats.load_machine(str(tmp_path / "m.txt")).accept == ("H",)
+    with pytest.raises(ValueError, match="no file"):
+        formats.load_machine(str(tmp_path / "absent.json"))
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("blank: ' '\ntable:\n  a: {0: R}\n", "keys"),
+        ("blank: ' '\nstart state: a\ntable:\n  a:\n    0: {write: 1}\n", "expected 'L'"),
+        ("blank: ' '\nstart state: a\ntable:\n  a:\n    0 R\n", "key: value"),
+        ("blank: ' '\nstart state: a\ntable:\n  a:\n    [0: R\n", "line 5"),
+        ("a: 1\n    b: 2\n", "indentation"),
+        ("blank: ' '\nstart state: a\ntable:\n  a:\n    0: {R: b}\n  b:\n", "not total"),
+    ],
+)
+def test_bad_yaml(text, message):
+    with pytest.raises(ValueError, match=message):
+        formats.from_yaml(text)
+
+
+def test_missing_transitions_may_reject():
+    text = "blank: ' '\nstart state: a\ntable:\n  a:\n    0: {R: b}\n  b:\n"
+    machine = formats.from_yaml(text, missing="reject")
+    assert simulate(machine, "0", 3).verdict == "accept"
+    assert simulate(machine, "", 3).verdict == "reject"
+
+
+def test_ill_formed_machines_name_every_reason():
+    with pytest.raises(ValueError) as error:
+        TuringMachine(
+            states=("a", "accept"),
+            alphabet=("0", "_"),
+            blank="#",
+            transitions={("a", "0"): ("b", "0", 2)},
+            start="s",
+            reject=(),
+        )
+    message = str(error.value)
+    for part in ("blank '#'", "start state s", "must be (state", "not total", "(a, _)"):
+        assert part in message
+
+
+def test_messages_for_words_and_times():
+    machine = LIBRARY["parity"]().machine
+    with pytest.raises(ValueError, match="outside the input alphabet"):
+        simulate(machine, "012", 5)
+    with pytest.raises(ValueError, match="not halted"):
+        halting_time(machine, "0101", 3)
+    with pytest.raises(ValueError, match="too many"):
+        words(machine, 30)
+    assert simulate(machine, "0101", 3).verdict == "undecided"
+
+
+def test_total_fills_only_what_is_missing():
+    given = {("a", "0"): ("a", "0", -1)}
+    filled = total(given, ("a", "reject"), ("0", "1"), terminal=("reject",))
+    assert filled == {("a", "0"): ("a", "0", -1), ("a", "1"): ("reject", "1", 1)}
+    assert np.all([len(action) == 3 for action in filled.values()])
