@@ -1,0 +1,69 @@
+"""The attention class's Rademacher complexity from below, by projected gradient ascent.
+
+After the peeling of Appendix C what is left is E = E_sigma sup (1/m) sum_i sigma_i s e_j^T X_i^T
+softmax(X_i W_QK^T x_i) over signs, coordinates and ||W_QK||_{1,1} <= B_QK. Ascent finds feasible
+weights, so its value is a *lower estimate* of the supremum; the certified upper bounds are in
+`single_layer`.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxbounds.norms import vector_norm
+from jaxbounds.seqlength.model import attend_from
+from jaxbounds.seqlength.norms import project_entries_l1
+from jaxbounds.seqlength.rademacher import Estimate
+
+
+def attention_rademacher_lower(
+    key: Array,
+    X: Float[Array, "m T d"],
+    B_QK: float,
+    /,
+    *,
+    cls: int = 0,
+    draws: int = 12,
+    restarts: int = 3,
+    steps: int = 100,
+) -> Estimate:
+    """A lower estimate of E and its standard error over the draws of sigma.
+
+    For each sigma, sign and coordinate: `restarts` starts on the sphere, `steps` normalised
+    gradient steps, each projected on the l_1 ball; the best value met anywhere counts. W_QK = 0
+    (uniform attention) is always among them.
+
+    Raises:
+        ValueError: if m < 1, draws < 2, or B_QK is not positive.
+    """
+    m, _, d = X.shape
+    if m < 1 or draws < 2 or not B_QK > 0:
+        raise ValueError(
+            f"m >= 1, draws >= 2 and B_QK > 0 are needed, got m={m}, draws={draws}, B_QK={B_QK}"
+        )
+    key_signs, key_starts = jax.random.split(key)
+    sigma = jax.random.rademacher(key_signs, (draws, m), X.dtype)
+    starts = jax.random.normal(key_starts, (restarts, d, d), X.dtype)
+    starts = jnp.concatenate([jnp.zeros((1, d, d), X.dtype), starts])
+    targets = jnp.concatenate([jnp.eye(d, dtype=X.dtype), -jnp.eye(d, dtype=X.dtype)])
+
+    def value(W: Array, signs: Array, direction: Array) -> Array:
+        return signs @ (attend_from(X, W, cls) @ direction) / m
+
+    def climb(start: Array, signs: Array, direction: Array) -> Array:
+        def step(state: tuple[Array, Array], t: Array) -> tuple[tuple[Array, Array], None]:
+            W, best = state
+            now, slope = jax.value_and_grad(value)(W, signs, direction)
+            length = vector_norm(slope.ravel())
+            rate = 0.3 * B_QK * (1.0 - t / steps)
+            W = W + rate * slope / jnp.where(length > 0, length, 1.0)
+            return (project_entries_l1(W, B_QK), jnp.maximum(best, now)), None
+
+        first = project_entries_l1(start * B_QK, B_QK)
+        times = jnp.arange(steps).astype(X.dtype)
+        (W, best), _ = jax.lax.scan(step, (first, jnp.asarray(-jnp.inf, X.dtype)), times)
+        return jnp.maximum(best, value(W, signs, direction))
+
+    per_direction = jax.vmap(jax.vmap(climb, (None, None, 0)), (0, None, None))
+    sups = jax.lax.map(lambda signs: jnp.max(per_direction(starts, signs, targets)), sigma)
+    return Estimate(jnp.mean(sups), jnp.std(sups, ddof=1) / jnp.sqrt(float(draws)))

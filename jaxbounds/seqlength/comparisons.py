@@ -1,0 +1,212 @@
+"""This paper's single-layer bounds beside a log(T) bound and parameter counting.
+
+All share one class, one peeling and one chaining; only the covering number of the attention map
+x -> W_QK^T x differs. That isolates what the paper changes.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+import numpy as np
+import xarray as xr
+from scipy.optimize import brentq
+
+from jaxbounds.seqlength.linear_bounds import (
+    at_scale,
+    constant_3_6,
+    lemma_3_5_leading,
+    lemma_3_6,
+    lemma_3_6_sharp,
+    volumetric,
+)
+from jaxbounds.seqlength.single_layer import (
+    OuterNorms,
+    residual_range,
+    single_layer_bound,
+    theorem_4_1,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A class of single-layer Transformers and a sample.
+
+    Attributes:
+        m: the number of samples.
+        T: the sequence length; only the log(T) bound reads it.
+        d: the embedding dimension.
+        B_x: the largest l_2 norm of a token.
+        B_QK: ||W_QK||_{1,1}, and also the bound on ||W_QK||_{2,1} over rows and on ||W_QK||_F in
+            the two rival bounds (both are smaller norms, so this favours the paper's bound).
+        heads: H.
+        outer: the norms around the attention weights.
+        hidden_constant: the factor that the log(T) bound hides.
+    """
+
+    m: int = 100_000
+    T: int = 128
+    d: int = 64
+    B_x: float = 1.0
+    B_QK: float = 1.0
+    heads: int = 1
+    outer: OuterNorms = field(default_factory=OuterNorms)
+    hidden_constant: float = 1.0
+
+    @property
+    def trivial(self) -> float:
+        """What the complexity cannot exceed: H B_w B_Wc L_sigma B_Wv B_x."""
+        return self.heads * self.outer.product * self.B_x
+
+
+def theorem_bound(setting: Setting, /) -> float:
+    """Theorem 4.1 with Lemma 3.6, corrected, c = 12, clipped at the trivial value. Certified."""
+    s = setting
+    with jax.enable_x64(True):
+        C = constant_3_6(s.B_QK, s.B_x, k=s.d, d=s.d)
+        one = float(theorem_4_1(s.outer.product, s.B_x, C, s.m, s.d))
+    return min(s.trivial, s.heads * one)
+
+
+def _bound(setting: Setting, covering: Any, **sharpenings: Any) -> float:
+    s = setting
+    return single_layer_bound(
+        covering, s.m, s.d, outer=s.outer, B_x=s.B_x, heads=s.heads, **sharpenings
+    )
+
+
+def sharpened_bound(setting: Setting, /) -> float:
+    """Lemma 3.6 with exact counts, softmax constant 1, chaining, Massart for the uniform part.
+
+    Certified.
+    """
+    s = setting
+    covering = at_scale(lemma_3_6_sharp, s.B_QK * s.B_x, k=s.d, d=s.d)
+    residual = residual_range(s.B_x, s.B_x, s.B_QK * s.B_x)
+    return _bound(s, covering, residual=residual)
+
+
+def same_method_bound(setting: Setting, /) -> float:
+    """Lemma 3.6 as printed with the method of the two rivals, for a like-with-like comparison."""
+    s = setting
+    return _bound(s, at_scale(lemma_3_6, s.B_QK * s.B_x, k=s.d, d=s.d))
+
+
+def log_length_bound(setting: Setting, /) -> float:
+    """Lemma 3.5 on all m T tokens in the style of Edelman et al.: a leading term, not certified."""
+    s = setting
+    covering = at_scale(
+        lemma_3_5_leading,
+        s.B_QK * s.B_x,
+        k=s.d,
+        points=s.m * s.T,
+        hidden_constant=s.hidden_constant,
+    )
+    return _bound(s, covering)
+
+
+def parameter_counting_bound(setting: Setting, /) -> float:
+    """Volumetric covering of W_QK in the Frobenius ball, d^2 parameters. Certified."""
+    s = setting
+    return _bound(s, at_scale(volumetric, s.B_QK * s.B_x, parameters=s.d**2))
+
+
+BOUNDS: dict[str, tuple[Callable[[Setting], float], bool]] = {
+    "theorem_4_1": (theorem_bound, True),
+    "sharpened": (sharpened_bound, True),
+    "lemma_3_6": (same_method_bound, True),
+    "log_length": (log_length_bound, False),
+    "parameter_counting": (parameter_counting_bound, True),
+}
+"""The bounds compared, and whether each is certified with its constants explicit."""
+
+
+def compare(
+    setting: Setting, /, *, over: str, values: Sequence[float], bounds: Sequence[str] = ()
+) -> xr.Dataset:
+    """Every bound along one coordinate of the setting.
+
+    Returns a dataset with one variable per bound, "trivial", and "winner" (the name of the least
+    bound, or "trivial" where none is below it). Each bound's attribute "certified" says whether its
+    constants are explicit.
+
+    Raises:
+        ValueError: if `over` is not a field of the setting, or a bound is unknown.
+    """
+    if over not in ("m", "T", "d", "B_x", "B_QK", "heads", "hidden_constant"):
+        raise ValueError(f"bounds can be compared over m, T, d, B_x, B_QK or heads, got {over!r}")
+    names = tuple(bounds) or tuple(BOUNDS)
+    unknown = sorted(set(names) - set(BOUNDS))
+    if unknown:
+        raise ValueError(f"unknown bounds {', '.join(unknown)}; there are: {', '.join(BOUNDS)}")
+    whole = over in ("m", "T", "d", "heads")
+    settings = [replace(setting, **{over: int(v) if whole else float(v)}) for v in values]
+    table = {name: np.array([BOUNDS[name][0](s) for s in settings]) for name in names}
+    trivial = np.array([s.trivial for s in settings])
+    least = np.argmin(np.stack([*table.values()]), axis=0)
+    informative = np.min(np.stack([*table.values()]), axis=0) < trivial
+    winner = np.where(informative, np.array(names)[least], "trivial")
+    data = xr.Dataset(
+        {name: (over, column) for name, column in table.items()}, {over: list(values)}
+    )
+    for name in names:
+        data[name].attrs["certified"] = int(BOUNDS[name][1])
+    return data.assign(trivial=(over, trivial), winner=(over, winner))
+
+
+def figure(data: xr.Dataset, /) -> Any:
+    """The bounds of `compare` on logarithmic axes; dashed where constants are hidden."""
+    import matplotlib.pyplot as plt
+
+    (over,) = data.dims
+    fig, axes = plt.subplots(figsize=(6, 4))
+    for name in data.data_vars:
+        if name not in BOUNDS:
+            continue
+        style = "-" if data[name].attrs["certified"] else "--"
+        axes.plot(data[over], data[name], style, label=name.replace("_", " "))
+    axes.plot(data[over], data["trivial"], ":", color="grey", label="trivial")
+    axes.set(xscale="log", yscale="log", xlabel=over, ylabel="bound on the Rademacher complexity")
+    axes.legend(fontsize="small")
+    fig.tight_layout()
+    return fig
+
+
+def covering_crossover(parameters: int, /) -> float:
+    """The x = B_w B_x / epsilon at which x^2 ln(2n + 1) = n ln(1 + 2x), n parameters.
+
+    Below it Lemma 3.6 gives the smaller cover, above it parameter counting does.
+
+    Raises:
+        ValueError: if there is no parameter.
+    """
+    if parameters < 1:
+        raise ValueError(f"at least one parameter is needed, got {parameters}")
+    n = parameters
+    gap = lambda x: x * math.log(2 * n + 1) - n * math.log1p(2.0 * x) / x
+    return float(brentq(gap, 1e-9, 4.0 * n + 4.0))
+
+
+def first_informative(
+    bound: Callable[[int], float], trivial: float, /, *, largest: int = 2**60
+) -> int | None:
+    """m*: the least sample size at which a non-increasing bound is below `trivial`; None if beyond.
+
+    Raises:
+        ValueError: if `trivial` is not positive.
+    """
+    if not trivial > 0:
+        raise ValueError(f"the trivial value must be positive, got {trivial}")
+    below = lambda m: bound(m) < trivial * (1.0 - 1e-12)
+    high = 1
+    while not below(high):
+        high *= 2
+        if high > largest:
+            return None
+    low = high // 2
+    while high - low > max(1, high // 1000):
+        middle = (low + high) // 2
+        low, high = (low, middle) if below(middle) else (middle, high)
+    return high

@@ -1,0 +1,91 @@
+"""Exact covering numbers of small finite classes (Section 2.4), on the host.
+
+Covers are internal (made of members of the class) and strict (distance < epsilon), and distances
+are the largest over the inputs: sup_i ||f(x_i) - g(x_i)||_q.
+"""
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+LARGEST_CLASS = 16
+
+
+class Staircase(NamedTuple):
+    """A covering number as a function of epsilon.
+
+    N(epsilon) = counts[j] for radii[j] < epsilon <= radii[j + 1], with radii[0] = 0 and the last
+    count, 1, for every epsilon > radii[-1].
+    """
+
+    radii: Float[np.ndarray, "steps"]
+    counts: Int[np.ndarray, "steps"]
+
+
+def sup_distances(
+    values: Float[np.ndarray, "functions points k"], q: float, /
+) -> Float[np.ndarray, "functions functions"]:
+    """sup_i ||f(x_i) - g(x_i)||_q for all pairs of functions.
+
+    Raises:
+        ValueError: if q < 1 (Section 2.4 allows any q > 0, but then it is no norm: erratum E13).
+    """
+    if not q >= 1:
+        raise ValueError(f"q must be at least 1 (below it l_q is no norm), got {q}")
+    return _sup_distances(values, q)
+
+
+def _sup_distances(values: np.ndarray, q: float) -> np.ndarray:
+    difference = np.abs(values[:, None] - values[None, :])
+    if np.isinf(q):
+        return difference.max(axis=(-1, -2))
+    return ((difference**q).sum(axis=-1) ** (1.0 / q)).max(axis=-1)
+
+
+def smallest_cover(covers: Bool[np.ndarray, "centres members"], /) -> int:
+    """The least number of rows of `covers` that together reach every column, by enumeration.
+
+    Raises:
+        ValueError: if there are more than 16 rows, or some column cannot be reached.
+    """
+    centres, members = covers.shape
+    if centres > LARGEST_CLASS:
+        raise ValueError(
+            f"exact covering numbers enumerate subsets: at most {LARGEST_CLASS} functions are "
+            f"allowed, got {centres}"
+        )
+    masks = [int(sum(1 << j for j in np.flatnonzero(row))) for row in covers]
+    everything = (1 << members) - 1
+    for size in range(centres + 1):
+        for subset in itertools.combinations(masks, size):
+            reached = 0
+            for mask in subset:
+                reached |= mask
+            if reached == everything:
+                return size
+    raise ValueError("no set of these centres reaches every member: is epsilon zero or negative?")
+
+
+def covering_number(distances: Float[np.ndarray, "n n"], epsilon: float, /) -> int:
+    """N(epsilon) of a finite class from its pairwise distances.
+
+    Raises:
+        ValueError: if there are more than 16 functions or epsilon is not positive.
+    """
+    if not epsilon > 0:
+        raise ValueError(f"epsilon must be positive, got {epsilon}")
+    return smallest_cover(distances < epsilon)
+
+
+def covering_staircase(distances: Float[np.ndarray, "n n"], /) -> Staircase:
+    """N(epsilon) for all epsilon > 0 at once.
+
+    Raises:
+        ValueError: if there are more than 16 functions.
+    """
+    radii = np.unique(distances)
+    # Just above radii[j] exactly the pairs with distance <= radii[j] are covered.
+    counts = np.array([smallest_cover(distances <= radius) for radius in radii])
+    return Staircase(radii, counts)

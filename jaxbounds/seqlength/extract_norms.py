@@ -1,0 +1,207 @@
+"""Read a trained Flax Transformer block as the class that the bounds speak about.
+
+Biases are folded in: a query bias is a constant coordinate of the CLS token, a key bias shifts all
+scores alike and drops out, value and output biases are one offset, and 1/sqrt(d_k) goes into the
+attention map. What cannot be mapped is refused by name.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+
+class ActivationFact(NamedTuple):
+    """An activation with sigma(0) = 0, its Lipschitz constant, and whether it is odd."""
+
+    function: Callable[[np.ndarray], np.ndarray]
+    lipschitz: float
+    odd: bool
+
+
+ACTIVATIONS: Mapping[str, ActivationFact] = {
+    "identity": ActivationFact(lambda z: z, 1.0, True),
+    "relu": ActivationFact(lambda z: np.maximum(z, 0.0), 1.0, False),
+    "tanh": ActivationFact(np.tanh, 1.0, True),
+}
+
+
+class Dense(NamedTuple):
+    """One dense layer: sigma(input) @ kernel + bias, `activation` naming sigma."""
+
+    kernel: Float[np.ndarray, "inputs outputs"]
+    bias: Float[np.ndarray, "outputs"]
+    activation: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionNetwork:
+    """A network of the class: attention read at the CLS token, then dense layers.
+
+    sum_h (X^T softmax(X maps[h] (x_cls, 1)))^T values[h] + offset, then each dense layer in turn.
+
+    Attributes:
+        maps: per head W_K (W_Q^T, b_Q) / sqrt(d_k), acting on the CLS token with a 1 appended.
+        values: per head W_V W_O.
+        offset: the value biases through W_O, plus the output bias.
+        dense: the layers after the attention.
+        cls: the index of the CLS token.
+    """
+
+    maps: Float[np.ndarray, "H d augmented"]
+    values: Float[np.ndarray, "H d out"]
+    offset: Float[np.ndarray, "out"]
+    dense: tuple[Dense, ...]
+    cls: int
+
+    def __call__(self, X: Float[np.ndarray, "n T d"], /) -> Float[np.ndarray, "n outputs"]:
+        """The outputs, from the folded weights, in float64."""
+        X = np.asarray(X, np.float64)
+        query = np.concatenate([X[:, self.cls], np.ones((len(X), 1))], axis=1)
+        scores = np.einsum("ntd,hde,ne->hnt", X, self.maps, query)
+        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        weights /= weights.sum(axis=-1, keepdims=True)
+        z = np.einsum("hnt,ntd,hdo->no", weights, X, self.values) + self.offset
+        for layer in self.dense:
+            z = ACTIVATIONS[layer.activation].function(z) @ layer.kernel + layer.bias
+        return z
+
+
+def from_nnx(module: Any, /) -> dict[str, Any]:
+    """The parameters of a `flax.nnx` module as a nested dict of arrays, for `extract_network`."""
+    from flax import nnx
+
+    state = nnx.to_pure_dict(nnx.state(module, nnx.Param))
+    return state
+
+
+def _flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, np.ndarray]:
+    flat: dict[str, np.ndarray] = {}
+    for name, leaf in tree.items():
+        path = f"{prefix}/{name}" if prefix else str(name)
+        if isinstance(leaf, Mapping):
+            flat.update(_flatten(leaf, path))
+        else:
+            flat[path] = np.asarray(leaf, np.float64)
+    return flat
+
+
+def extract_network(
+    params: Mapping[str, Any],
+    /,
+    *,
+    attention: str,
+    dense: Sequence[tuple[str, str]],
+    cls: int = 0,
+) -> AttentionNetwork:
+    """Fold the parameters of attention followed by dense layers into an `AttentionNetwork`.
+
+    Args:
+        params: `variables["params"]` of a linen model, or `from_nnx(module)`.
+        attention: the path of a MultiHeadDotProductAttention used as self-attention ("block/attn").
+        dense: for each dense layer in order, its path and the activation applied *before* it:
+            "identity", "relu" or "tanh".
+        cls: the index of the token that is read.
+
+    Raises:
+        ValueError: if a path or an activation is unknown, a parameter is not finite, or some
+            parameters are left over (a layer normalisation, a second attention layer): those are
+            named, since a bound that ignored them would be wrong. Residual connections and dropout
+            leave no parameters and cannot be detected: compare the network's outputs with yours.
+    """
+    flat = _flatten(params)
+    for path, leaf in flat.items():
+        if not np.isfinite(leaf).all():
+            raise ValueError(f"parameter {path} is not finite: no norm bounds it")
+    used: set[str] = set()
+
+    def take(path: str, *, optional: bool = False) -> np.ndarray | None:
+        if path not in flat:
+            if optional:
+                return None
+            raise ValueError(f"no parameter {path}; there are: {', '.join(sorted(flat))}")
+        used.add(path)
+        return flat[path]
+
+    kernels = {name: take(f"{attention}/{name}/kernel") for name in ("query", "key", "value")}
+    out = take(f"{attention}/out/kernel")
+    if any(kernel.ndim != 3 for kernel in kernels.values()) or out.ndim != 3:
+        raise ValueError(
+            f"{attention} does not look like MultiHeadDotProductAttention: its kernels should have "
+            f"shapes (d, heads, d_k) and (heads, d_k, d), got {kernels['query'].shape} and "
+            f"{out.shape}"
+        )
+    _, heads, d_k = kernels["query"].shape
+    query_bias = take(f"{attention}/query/bias", optional=True)
+    take(f"{attention}/key/bias", optional=True)
+    value_bias = take(f"{attention}/value/bias", optional=True)
+    out_bias = take(f"{attention}/out/bias", optional=True)
+    query_bias = np.zeros((heads, d_k)) if query_bias is None else query_bias
+    value_bias = np.zeros(out.shape[:2]) if value_bias is None else value_bias
+    query = np.concatenate([kernels["query"], query_bias[None]])
+    offset = np.einsum("hk,hko->o", value_bias, out)
+    offset = offset if out_bias is None else offset + out_bias
+
+    layers = []
+    width = out.shape[2]
+    for path, activation in dense:
+        if activation not in ACTIVATIONS:
+            raise ValueError(
+                f"activation {activation!r} is not mapped; there are: {', '.join(ACTIVATIONS)}"
+            )
+        kernel = take(f"{path}/kernel")
+        if kernel.ndim != 2 or kernel.shape[0] != width:
+            raise ValueError(f"{path}/kernel should take {width} inputs, got shape {kernel.shape}")
+        width = kernel.shape[1]
+        bias = take(f"{path}/bias", optional=True)
+        layers.append(Dense(kernel, np.zeros(width) if bias is None else bias, activation))
+    left = sorted(set(flat) - used)
+    if left:
+        raise ValueError(
+            f"these parameters are not mapped: {', '.join(left)}. The bounds cover one attention "
+            "layer followed by dense layers; anything else would make them wrong"
+        )
+    return AttentionNetwork(
+        maps=np.einsum("dhk,ehk->hde", kernels["key"], query) / math.sqrt(d_k),
+        values=np.einsum("dhk,hko->hdo", kernels["value"], out),
+        offset=offset,
+        dense=tuple(layers),
+        cls=cls,
+    )
+
+
+class MatrixNorms(NamedTuple):
+    """Every norm the lemmas use, of one matrix, both orientations where they differ."""
+
+    entries_1: float
+    columns_1_inf: float
+    rows_1_inf: float
+    columns_2_1: float
+    rows_2_1: float
+    frobenius: float
+    spectral: float
+
+
+def matrix_norms(W: Float[np.ndarray, "k d"], /) -> MatrixNorms:
+    """The norms of one matrix in float64."""
+    absolute = np.abs(W)
+    return MatrixNorms(
+        entries_1=float(absolute.sum()),
+        columns_1_inf=float(absolute.sum(axis=0).max()),
+        rows_1_inf=float(absolute.sum(axis=1).max()),
+        columns_2_1=float(np.linalg.norm(W, axis=0).sum()),
+        rows_2_1=float(np.linalg.norm(W, axis=1).sum()),
+        frobenius=float(np.linalg.norm(W)),
+        spectral=float(np.linalg.norm(W, 2)),
+    )
+
+
+def extract_norms(network: AttentionNetwork, /) -> dict[str, MatrixNorms]:
+    """The norms of every matrix of the class: "map 0", "value 0", ..., "dense 0", ..."""
+    named = [(f"map {h}", W) for h, W in enumerate(network.maps)]
+    named += [(f"value {h}", W) for h, W in enumerate(network.values)]
+    named += [(f"dense {i}", layer.kernel) for i, layer in enumerate(network.dense)]
+    return {name: matrix_norms(W) for name, W in named}

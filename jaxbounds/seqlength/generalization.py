@@ -1,0 +1,54 @@
+"""From a Rademacher complexity to a generalization gap (Section 2.2 and the display after it)."""
+
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+
+def _check(m: int, delta: float) -> None:
+    if m < 1:
+        raise ValueError(f"at least one sample is needed, got m={m}")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
+
+
+def deviation_printed(c: ArrayLike, m: int, delta: float, /) -> Float[Array, "..."]:
+    """4 c sqrt(2 ln(4/delta) / m), the printed tail for losses with |l| <= c.
+
+    Raises:
+        ValueError: if m < 1 or delta is outside (0, 1).
+    """
+    _check(m, delta)
+    return 4.0 * jnp.asarray(c, float) * jnp.sqrt(2.0 * jnp.log(4.0 / delta) / m)
+
+
+def deviation_sharp(c: ArrayLike, m: int, delta: float, /) -> Float[Array, "..."]:
+    """3 c sqrt(2 ln(3/delta) / m): McDiarmid for both signs of the gap and for Rad, delta/3 each.
+
+    Raises:
+        ValueError: if m < 1 or delta is outside (0, 1).
+    """
+    _check(m, delta)
+    return 3.0 * jnp.asarray(c, float) * jnp.sqrt(2.0 * jnp.log(3.0 / delta) / m)
+
+
+def generalization_gap(
+    rademacher: ArrayLike,
+    /,
+    *,
+    c: ArrayLike,
+    m: int,
+    delta: float,
+    lipschitz: ArrayLike = 1.0,
+    sharp: bool = True,
+) -> Float[Array, "..."]:
+    """A bound on |L_D - L_S| for all hypotheses at once, with probability 1 - delta.
+
+    2 `lipschitz` Rad plus the tail, for a scalar output and a loss with values in [-c, c] that is
+    `lipschitz`-Lipschitz in it. Constants explicit; the printed tail with `sharp=False`.
+
+    Raises:
+        ValueError: if m < 1 or delta is outside (0, 1).
+    """
+    tail = deviation_sharp if sharp else deviation_printed
+    return 2.0 * jnp.asarray(lipschitz, float) * jnp.asarray(rademacher, float) + tail(c, m, delta)

@@ -1,0 +1,130 @@
+"""Logarithms of covering numbers of {x -> W x} with W in R^{k x d}, as the paper bounds them.
+
+All are functions of x = B_w B_x / epsilon, evaluated on the host in float64 for arrays of x. Which
+norms B_w and B_x bound is part of each name's docstring. A `LogCovering` turns one of them into a
+function of epsilon, as Dudley's integral wants it.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Float
+
+from jaxbounds.seqlength.counting import log_counts_signed
+
+Values = Float[np.ndarray, "*shape"] | np.float64
+LogCovering = Callable[[Values], Values]
+
+
+def _checked(x: ArrayLike, **dimensions: int) -> np.ndarray:
+    for name, value in dimensions.items():
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    x = np.asarray(x, dtype=np.float64)
+    if not (np.isfinite(x).all() and (x >= 0).all()):
+        raise ValueError("x = B_w B_x / epsilon must be finite and not negative: is epsilon 0?")
+    return x
+
+
+def _sparsity(x: np.ndarray) -> np.ndarray:
+    return np.where(x < 1, 0.0, np.floor((np.maximum(x, 1.0) - 1.0) ** 2) + 1.0)
+
+
+def lemma_3_3(x: ArrayLike, /, *, k: int, d: int) -> Values:
+    """Lemma 3.3, d x^2 ln(2k + 1): ||W||_{1,infinity} <= B_w (columns), ||x||_1 <= B_x.
+
+    Constants explicit.
+
+    Raises:
+        ValueError: if k or d is below 1, or x is negative or not finite; so for all functions here.
+    """
+    return d * _checked(x, k=k, d=d) ** 2 * math.log(2 * k + 1)
+
+
+def lemma_3_3_sharp(x: ArrayLike, /, *, k: int, d: int) -> Values:
+    """The size of the cover that `linear_covers.columns_cover` builds; never above `lemma_3_3`."""
+    return d * log_counts_signed(k, _sparsity(_checked(x, k=k, d=d)))
+
+
+def lemma_3_4_leading(x: ArrayLike, /, *, k: int, d: int) -> Values:
+    """Lemma 3.4, x^2 ln(dk): the leading term with hidden constant 1: not certified.
+
+    True to leading order for ||W^T||_{2,1} <= B_w (rows), ||x||_1 <= B_x; with the printed
+    orientation it is false (erratum E3).
+    """
+    return _checked(x, k=k, d=d) ** 2 * math.log(d * k)
+
+
+def lemma_3_4_explicit(x: ArrayLike, /, *, k: int, d: int) -> Values:
+    """Lemma 3.4 with constants, floor(2 x^2) ln(2 k d levels + 1), and 0 for x < 1.
+
+    For ||W^T||_{2,1} <= B_w (rows), ||x||_1 <= B_x; levels = ceil(log2(2 x^2)) + 1. The cover is
+    `linear_covers.cover_by_truncation`.
+    """
+    x = _checked(x, k=k, d=d)
+    inside = np.maximum(x, 1.0)
+    levels = np.ceil(np.log2(2.0 * inside**2)) + 1.0
+    return np.where(x < 1, 0.0, np.floor(2.0 * inside**2) * np.log(2.0 * k * d * levels + 1.0))
+
+
+def lemma_3_5_leading(
+    x: ArrayLike, /, *, k: int, points: int, hidden_constant: float = 1.0
+) -> Values:
+    """hidden_constant x^2 ln(k N): ||W^T||_{2,1} <= B_w, ||x||_2 <= B_x, N points (N = m T tokens).
+
+    The bound of Edelman et al. that grows with the sequence length. Their constant is not stated in
+    this paper: with the default this is its leading term, not a certified bound.
+    """
+    return hidden_constant * _checked(x, k=k, points=points) ** 2 * math.log(k * points)
+
+
+def lemma_3_6(x: ArrayLike, /, *, k: int, d: int) -> Values:
+    """x^2 ln(2dk + 1): ||W||_{1,1} <= B_w, ||x||_2 <= B_x. Constants explicit."""
+    return _checked(x, k=k, d=d) ** 2 * math.log(2 * d * k + 1)
+
+
+def lemma_3_6_sharp(x: ArrayLike, /, *, k: int, d: int) -> Values:
+    """The size of the cover that `linear_covers.entries_cover` builds; never above `lemma_3_6`."""
+    return log_counts_signed(k * d, _sparsity(_checked(x, k=k, d=d)))
+
+
+def volumetric(x: ArrayLike, /, *, parameters: int) -> Values:
+    """Parameter counting, p ln(1 + 2x), for p parameters in an l_2 ball of radius B_w."""
+    return parameters * np.log1p(2.0 * _checked(x, parameters=parameters))
+
+
+def volumetric_lower_column(x: ArrayLike, /, *, k: int) -> Values:
+    """At least k ln x: no cover of {v e_1^T : ||v||_2 <= B_w} on ||x||_1 <= B_x can be smaller.
+
+    The class lies in {||W||_{2,1} <= B_w} with the paper's column norm, so this exceeds the printed
+    Lemma 3.4, x^2 ln(dk), for large k (erratum E3).
+    """
+    return k * np.log(np.maximum(_checked(x, k=k), 1.0))
+
+
+def at_scale(log_size: Callable[..., Values], B: float, /, **dimensions: float) -> LogCovering:
+    """The bound as a function of epsilon: epsilon -> log_size(B / epsilon, **dimensions).
+
+    Raises:
+        ValueError: if B is negative or not finite.
+    """
+    if not 0 <= B < math.inf:
+        raise ValueError(f"the scale B_w B_x must be finite and not negative, got {B}")
+    return lambda epsilon: log_size(B / np.asarray(epsilon, dtype=np.float64), **dimensions)
+
+
+def constant_3_3(B_w: ArrayLike, B_x: ArrayLike, /, *, k: int, d: int) -> ArrayLike:
+    """C of Lemma 3.3 in the form C / epsilon^2: d B_w^2 B_x^2 ln(2k + 1)."""
+    return d * B_w**2 * B_x**2 * math.log(2 * k + 1)
+
+
+def constant_3_4_leading(B_w: ArrayLike, B_x: ArrayLike, /, *, k: int, d: int) -> ArrayLike:
+    """C of Lemma 3.4 to leading order: B_w^2 B_x^2 ln(dk); not certified."""
+    return B_w**2 * B_x**2 * math.log(d * k)
+
+
+def constant_3_6(B_w: ArrayLike, B_x: ArrayLike, /, *, k: int, d: int) -> ArrayLike:
+    """C of Lemma 3.6: B_w^2 B_x^2 ln(2dk + 1)."""
+    return B_w**2 * B_x**2 * math.log(2 * d * k + 1)

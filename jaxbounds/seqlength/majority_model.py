@@ -1,0 +1,115 @@
+"""The network of the sparse majority experiment, plainly and by its exact CLS reduction.
+
+The public code's network is multi-head attention with all biases, then a ReLU and a dense layer
+that the paper does not mention, then a linear map on the CLS token to two logits.
+
+Only the CLS row is used and its query is the same for all sequences, so scores are base @ u +
+bit (difference . u) for one vector u per head, and the mixed token is a @ base + (a . bits)
+difference: no (n, T, d) array, and hundreds of times fewer operations at T = 200.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxbounds.seqlength.sparse_majority import Task
+
+Parameters = Mapping[str, Any]
+
+
+def _uniform(limit: float) -> nn.initializers.Initializer:
+    """Entries uniform in [-limit, limit]."""
+    return lambda key, shape, dtype=jnp.float32: jax.random.uniform(
+        key, shape, dtype, -limit, limit
+    )
+
+
+def glorot_limit(shape: tuple[int, ...], /) -> float:
+    """sqrt(6 / (fan_in + fan_out)) with Keras' fans: all axes but the last two count in both."""
+    field = math.prod(shape[:-2])
+    return math.sqrt(6.0 / (field * (shape[-2] + shape[-1])))
+
+
+class MajorityTransformer(nn.Module):
+    """Multi-head attention, optionally ReLU and a dense layer, then two logits at the last token.
+
+    Initialised as the public code's Keras layers are.
+
+    Attributes:
+        heads: how many heads.
+        d_k: the dimension of each head.
+        hidden: the width of the dense layer; 0 leaves it and the ReLU out, as in the paper's text.
+    """
+
+    heads: int = 2
+    d_k: int = 64
+    hidden: int = 64
+
+    @nn.compact
+    def __call__(self, X: Float[Array, "n tokens d"]) -> Float[Array, "n 2"]:
+        """The logits, with attention computed at every token."""
+        d = X.shape[-1]
+        into = glorot_limit((d, self.heads, self.d_k))
+        # Flax's layer has one initialiser for query, key and value; the output map follows.
+        Y = nn.MultiHeadDotProductAttention(
+            num_heads=self.heads,
+            qkv_features=self.heads * self.d_k,
+            out_features=d,
+            kernel_init=_uniform(into),
+            out_kernel_init=_uniform(glorot_limit((self.heads, self.d_k, d))),
+            name="attention",
+        )(X, X)
+        y = Y[:, -1]
+        if self.hidden:
+            limit = glorot_limit((d, self.hidden))
+            y = nn.Dense(self.hidden, kernel_init=_uniform(limit), name="hidden")(nn.relu(y))
+        return nn.Dense(2, kernel_init=nn.initializers.normal(0.05), name="readout")(y)
+
+
+def reduced_logits(params: Parameters, task: Task, bits: Bool[Array, "n T"], /) -> Array:
+    """The logits of `MajorityTransformer` on `embed(task, bits)`, without embedding anything.
+
+    `params` is `variables["params"]`. An exact identity up to rounding.
+    """
+    attention = params["attention"]
+    kernel = lambda name: attention[name]["kernel"]
+    d_k = kernel("query").shape[-1]
+    n = bits.shape[0]
+    query = jnp.einsum("d,dhk->hk", task.base[-1], kernel("query")) + attention["query"]["bias"]
+    # The key bias adds the same to all scores of a head, and softmax ignores it.
+    u = jnp.einsum("hk,dhk->hd", query, kernel("key")) / math.sqrt(d_k)
+    ones = jnp.concatenate([bits, jnp.zeros((n, 1), bool)], axis=1).astype(task.base.dtype)
+    scores = (u @ task.base.T)[None] + ones[:, None, :] * (u @ task.difference)[None, :, None]
+    weights = jax.nn.softmax(scores, axis=-1)
+    mixed = weights @ task.base
+    mixed += jnp.sum(weights * ones[:, None, :], axis=-1)[..., None] * task.difference[None, None]
+    values = jnp.einsum("nhd,dhk->nhk", mixed, kernel("value")) + attention["value"]["bias"][None]
+    y = jnp.einsum("nhk,hko->no", values, kernel("out")) + attention["out"]["bias"][None]
+    if "hidden" in params:
+        y = jax.nn.relu(y) @ params["hidden"]["kernel"] + params["hidden"]["bias"][None]
+    return y @ params["readout"]["kernel"] + params["readout"]["bias"][None]
+
+
+def softmax_loss(logits: Float[Array, "n 2"], labels: Int[Array, "n"], /) -> Float[Array, "n"]:
+    """The paper's loss: cross entropy of softmax."""
+    chosen = jnp.take_along_axis(logits, labels[:, None], axis=1)[:, 0]
+    return jax.nn.logsumexp(logits, axis=1) - chosen
+
+
+def sigmoid_loss(logits: Float[Array, "n 2"], labels: Int[Array, "n"], /) -> Float[Array, "n"]:
+    """The code's loss: the mean over the two outputs of binary cross entropy on the one-hot label.
+
+    1-Lipschitz in l_infinity.
+    """
+    target = jax.nn.one_hot(labels, 2, dtype=logits.dtype)
+    return jnp.mean(jax.nn.softplus(logits) - target * logits, axis=1)
+
+
+def total_l1(params: Parameters, /) -> Float[Array, ""]:
+    """The sum of |weight| over all parameters, biases included (Figure 1)."""
+    return sum(jnp.sum(jnp.abs(leaf)) for leaf in jax.tree.leaves(params))

@@ -1,0 +1,75 @@
+"""Predicting a masked word: the loss of Section 5 and Appendix G, and Theorem 5.1."""
+
+import math
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float, Int
+
+Scalar = Float[Array, ""]
+
+
+def cross_entropy(logits: Float[Array, "K"], label: int | Int[Array, ""], /) -> Scalar:
+    """-log softmax(logits)[label]."""
+    return jax.nn.logsumexp(logits) - logits[label]
+
+
+def gradient_l1(logits: Float[Array, "K"], label: int | Int[Array, ""], /) -> Scalar:
+    """||gradient of the cross entropy||_1 = 2 (1 - softmax(logits)[label]) <= 2 (Appendix G).
+
+    So the loss is 2-Lipschitz in l_infinity, and the 2 is the supremum.
+    """
+    others = jnp.where(jnp.arange(logits.shape[0]) == label, -jnp.inf, logits)
+    return 2.0 * jnp.exp(jax.nn.logsumexp(others) - jax.nn.logsumexp(logits))
+
+
+def lipschitz_constant(K: int, bound: float = math.inf, /) -> float:
+    """The l_infinity Lipschitz constant of the cross entropy over logits in [-bound, bound]^K.
+
+    2 (1 - 1 / (1 + (K - 1) exp(2 bound))); 2 without a bound.
+
+    Raises:
+        ValueError: if K < 2 or the bound is negative.
+    """
+    if K < 2 or not bound >= 0:
+        raise ValueError(f"K >= 2 words and a bound >= 0 are needed, got K={K}, bound={bound}")
+    return 2.0 / (1.0 + math.exp(-2.0 * bound) / (K - 1))
+
+
+def clipped(loss: Callable[..., Array], c: float, /) -> Callable[..., Array]:
+    """min(loss, c): a 1-Lipschitz composition, which makes the loss bounded.
+
+    Raises:
+        ValueError: if c is not positive.
+    """
+    if not c > 0:
+        raise ValueError(f"the clipping value must be positive, got {c}")
+    return lambda *arguments: jnp.minimum(loss(*arguments), c)
+
+
+def theorem_5_1_leading(
+    scalar_rademacher: ArrayLike, K: int, /, *, hidden_constant: float = 1.0
+) -> Array:
+    """2 hidden_constant sqrt K max_s Rad(class_s): the leading term, logarithms hidden.
+
+    The contraction behind it (Foster and Rakhlin) needs the *worst-case* complexity over samples of
+    the same size and carries powers of log m; not certified.
+
+    Raises:
+        ValueError: if K < 2.
+    """
+    if K < 2:
+        raise ValueError(f"K >= 2 words are needed, got {K}")
+    return 2.0 * hidden_constant * math.sqrt(K) * jnp.asarray(scalar_rademacher, float)
+
+
+def binary_loss(difference: Float[Array, "..."], label: Int[Array, "..."], /) -> Array:
+    """Cross entropy for K = 2 as the logistic loss of x_1 - x_0: 1-Lipschitz in the difference.
+
+    So for K = 2 Rad(loss) <= Rad of {w . Y : ||w||_1 <= 2 B_w} (w = W_1 - W_0), without sqrt K,
+    logarithms or the factor 2 of Theorem 5.1.
+    """
+    sign = 1.0 - 2.0 * label.astype(difference.dtype)
+    return jax.nn.softplus(sign * difference)

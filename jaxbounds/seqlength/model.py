@@ -1,0 +1,165 @@
+"""The Transformer of Section 2.6: pure functions, and Flax modules around them.
+
+Weights are named and shaped as in Section 4.1: W_c in R^{k x d}, W_v in R^{d x k}, W_QK in
+R^{d x d} (the merged W_Q W_K^T; the printed W_Q, W_K in R^{d x T} would let the parameters depend
+on T, erratum E12). There is no 1/sqrt(d_k): absorb it in W_QK.
+"""
+
+from collections.abc import Callable, Mapping
+
+import chex
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxbounds.norms import project_rows
+
+Tokens = Float[Array, "*batch T d"]
+Activation = Callable[[Array], Array]
+LayerWeights = Mapping[str, Array]
+
+
+def attention_scores(
+    X: Tokens, W_QK: Float[Array, "d d"], query: Float[Array, "*batch d"], /
+) -> Float[Array, "*batch T"]:
+    """X W_QK^T x for one query x: the row of X W_QK X^T that belongs to it."""
+    return jnp.einsum("...td,ed,...e->...t", X, W_QK, query)
+
+
+def attend(X: Tokens, W_QK: Float[Array, "d d"], /) -> Tokens:
+    """RowSoftmax(X W_QK X^T) X."""
+    logits = jnp.einsum("...sd,de,...te->...st", X, W_QK, X)
+    return jax.nn.softmax(logits, axis=-1) @ X
+
+
+def attend_from(X: Tokens, W_QK: Float[Array, "d d"], cls: int, /) -> Float[Array, "*batch d"]:
+    """X^T softmax(X W_QK^T x_cls): the row `cls` of `attend`, in O(T d) instead of O(T^2 d)."""
+    weights = jax.nn.softmax(attention_scores(X, W_QK, X[..., cls, :]), axis=-1)
+    return jnp.einsum("...t,...td->...d", weights, X)
+
+
+def head(
+    X: Tokens,
+    W_QK: Float[Array, "d d"],
+    W_v: Float[Array, "d k"],
+    W_c: Float[Array, "k d"],
+    /,
+    *,
+    activation: Activation = jax.nn.relu,
+) -> Tokens:
+    """sigma(RowSoftmax(X W_QK X^T) X W_v) W_c."""
+    return activation(attend(X, W_QK) @ W_v) @ W_c
+
+
+def head_at(
+    X: Tokens,
+    W_QK: Float[Array, "d d"],
+    W_v: Float[Array, "d k"],
+    W_c: Float[Array, "k d"],
+    cls: int,
+    /,
+    *,
+    activation: Activation = jax.nn.relu,
+) -> Float[Array, "*batch d"]:
+    """Y_cls = W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_cls)) of Section 4.1."""
+    return activation(attend_from(X, W_QK, cls) @ W_v) @ W_c
+
+
+def block(
+    g: Tokens,
+    layer: LayerWeights,
+    /,
+    *,
+    activation: Activation = jax.nn.relu,
+    radius: float = 1.0,
+) -> Tokens:
+    """g^(i+1) = Pi(sigma(Pi(f(g^(i); W^(i)))) W_c), Pi the projection of rows on the l_2 ball.
+
+    `layer` holds "W_QK", "W_v", "W_c". Pi is v / max(1, ||v||), not layer normalisation.
+    """
+    mixed = project_rows(attend(g, layer["W_QK"]) @ layer["W_v"], radius)
+    return project_rows(activation(mixed) @ layer["W_c"], radius)
+
+
+def blocks(
+    X: Tokens, layers: LayerWeights, /, *, activation: Activation = jax.nn.relu
+) -> Float[Array, "steps *batch T d"]:
+    """g^(1) = X, ..., g^(L+1); the leaves of `layers` have a leading axis of length L."""
+    states = [X]
+    for i in range(layers["W_c"].shape[0]):
+        layer = {name: leaf[i] for name, leaf in layers.items()}
+        states.append(block(states[-1], layer, activation=activation))
+    return jnp.stack(states)
+
+
+class SingleLayer(nn.Module):
+    """w . sum_h Y_h at the CLS index: one layer of H heads (Sections 4.1 and 4.2).
+
+    Attributes:
+        hidden: k.
+        heads: H.
+        cls: the index of the CLS token.
+        activation: sigma, with sigma(0) = 0.
+    """
+
+    hidden: int
+    heads: int = 1
+    cls: int = 0
+    activation: Activation = nn.relu
+
+    @nn.compact
+    def __call__(self, X: Tokens) -> Float[Array, "*batch"]:
+        """The scalar output of each sequence.
+
+        Raises:
+            ValueError: if the CLS index is outside the sequence.
+        """
+        T, d = X.shape[-2:]
+        if not -T <= self.cls < T:
+            raise ValueError(f"the CLS index {self.cls} is outside a sequence of length {T}")
+        init = nn.initializers.lecun_normal()
+        many = nn.initializers.lecun_normal(batch_axis=(0,))
+        W_QK = self.param("W_QK", many, (self.heads, d, d))
+        W_v = self.param("W_v", many, (self.heads, d, self.hidden))
+        W_c = self.param("W_c", many, (self.heads, self.hidden, d))
+        w = self.param("w", init, (d, 1))[:, 0]
+        outputs = jax.vmap(
+            lambda *weights: head_at(X, *weights, self.cls, activation=self.activation)
+        )(W_QK, W_v, W_c)
+        return jnp.sum(outputs, axis=0) @ w
+
+
+class MultiLayer(nn.Module):
+    """g_scalar = w . g^(L+1) at the CLS index: L blocks with projections between them.
+
+    Attributes:
+        hidden: k.
+        layers: L.
+        cls: the index of the CLS token.
+        activation: sigma, with sigma(0) = 0.
+    """
+
+    hidden: int
+    layers: int
+    cls: int = 0
+    activation: Activation = nn.relu
+
+    @nn.compact
+    def __call__(self, X: Tokens) -> Float[Array, "*batch"]:
+        """The scalar output of each sequence.
+
+        Raises:
+            ValueError: if the CLS index is outside the sequence.
+        """
+        T, d = X.shape[-2:]
+        if not -T <= self.cls < T:
+            raise ValueError(f"the CLS index {self.cls} is outside a sequence of length {T}")
+        many = nn.initializers.lecun_normal(batch_axis=(0,))
+        shapes = {"W_QK": (d, d), "W_v": (d, self.hidden), "W_c": (self.hidden, d)}
+        layers = {
+            name: self.param(name, many, (self.layers, *shape)) for name, shape in shapes.items()
+        }
+        w = self.param("w", nn.initializers.lecun_normal(), (d, 1))[:, 0]
+        chex.assert_axis_dimension(w, 0, d)
+        return blocks(X, layers, activation=self.activation)[-1][..., self.cls, :] @ w

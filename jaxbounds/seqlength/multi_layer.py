@@ -1,0 +1,236 @@
+"""Covering numbers of the multi-layer Transformer: Lemma E.1, Theorem 4.2 and its corollaries.
+
+A chain of perturbation bounds turns covers of the single matrices at scales epsilon_i, of log size
+C_i / epsilon_i^2, into one of the network at scale sum_i beta_i epsilon_i; Lemma E.1 chooses the
+scales. A bound here is therefore a list of terms (C_i, beta_i). No function knows the sequence
+length.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+from jaxbounds.seqlength.dudley import CERTIFIED, inverse_square
+
+
+class Budget(NamedTuple):
+    """How Lemma E.1 divides epsilon: the total log size, each epsilon_i, each term's share."""
+
+    log_covering: Float[Array, ""]
+    scales: Float[Array, "terms"]
+    shares: Float[Array, "terms"]
+
+
+class Terms(NamedTuple):
+    """Covers of the parts of a network: names, C_i and beta_i."""
+
+    names: tuple[str, ...]
+    C: Float[Array, "terms"]
+    beta: Float[Array, "terms"]
+
+
+class NetworkNorms(NamedTuple):
+    """The spectral norms of Theorem 4.2, the same in every layer, and the token norm.
+
+    Attributes:
+        B_w: ||w||_2.
+        B_c: ||W_c^T||_2.
+        B_v: ||W_v^T||_2.
+        B_QK: ||W_QK||_2.
+        L_sigma: the activation's Lipschitz constant.
+        B_x: the largest l_2 norm of a token.
+    """
+
+    B_w: ArrayLike
+    B_c: ArrayLike
+    B_v: ArrayLike
+    B_QK: ArrayLike
+    L_sigma: ArrayLike
+    B_x: ArrayLike
+
+
+class Constants(NamedTuple):
+    """C of each kind of matrix, for inputs of l_2 norm 1, B_x or L_sigma.
+
+    The paper has one C_1 and one C_{B_x} for all; the corrected form tells them apart. A constant
+    for inputs of norm r is r^2 times the one for norm 1.
+    """
+
+    w: ArrayLike
+    c: ArrayLike
+    v: ArrayLike
+    QK: ArrayLike
+
+
+def _weights(C: Array, beta: Array) -> Array:
+    present = (C > 0) & (beta > 0)
+    safe = lambda a: jnp.where(present, a, 1.0)
+    return jnp.where(present, jnp.cbrt(safe(C)) * jnp.cbrt(safe(beta)) ** 2, 0.0)
+
+
+def covering_constant(C: Float[Array, "terms"], beta: Float[Array, "terms"], /) -> Array:
+    """(sum C_i^{1/3} beta_i^{2/3})^3: min sum C_i / epsilon_i^2 over sum beta_i epsilon_i = 1.
+
+    Lemma E.1. The epsilon_i must be positive, which the paper omits (erratum E8).
+    """
+    return jnp.sum(_weights(C, beta)) ** 3
+
+
+def divide_scale(
+    C: Float[Array, "terms"], beta: Float[Array, "terms"], epsilon: ArrayLike, /
+) -> Budget:
+    """Lemma E.1: the minimum gamma^3 / epsilon^2, epsilon_i = (epsilon/gamma) (C_i/beta_i)^{1/3}.
+
+    Terms with C_i = 0 need no cover (epsilon_i = 0), terms with beta_i = 0 no accuracy
+    (epsilon_i = infinity). Shares, of epsilon and of the log size, are
+    C_i^{1/3} beta_i^{2/3} / gamma.
+    """
+    epsilon = jnp.asarray(epsilon, C.dtype)
+    weights = _weights(C, beta)
+    gamma = jnp.sum(weights)
+    ratio = jnp.where(beta > 0, C / jnp.where(beta > 0, beta, 1.0), jnp.inf)
+    scale = jnp.where(gamma > 0, epsilon / jnp.where(gamma > 0, gamma, 1.0), 0.0)
+    scales = jnp.where(ratio == 0, 0.0, scale * jnp.cbrt(ratio))
+    return Budget(gamma**3 / epsilon**2, scales, weights / jnp.where(gamma > 0, gamma, 1.0))
+
+
+def downstream_factors(
+    norms: NetworkNorms, layers: int, /, *, softmax_constant: float = 2.0
+) -> Float[Array, "layers"]:
+    """alpha_i = prod_{j > i} L_sigma B_c B_v (1 + 2 softmax_constant B_QK), i = 1..L; alpha_L = 1.
+
+    Raises:
+        ValueError: if there is no layer.
+    """
+    if layers < 1:
+        raise ValueError(f"at least one layer is needed, got {layers}")
+    one = jnp.asarray(norms.L_sigma, float) * norms.B_c * norms.B_v
+    factor = one * (1.0 + 2.0 * softmax_constant * norms.B_QK)
+    return jnp.stack([factor**power for power in reversed(range(layers))])
+
+
+def theorem_4_2_printed(
+    norms: NetworkNorms, C_1: ArrayLike, C_Bx: ArrayLike, layers: int, /
+) -> Array:
+    """epsilon^2 ln N = (gamma + eta)^3 as printed.
+
+    It is not what the proof gives (erratum E10): neither above nor below it in general.
+    """
+    B_w, B_c, B_v, _, L, _ = (jnp.asarray(v, float) for v in norms)
+    alpha = downstream_factors(norms, layers)
+    tau = alpha ** (2 / 3) + (2 * alpha * L * B_c * B_v) ** (2 / 3) + (alpha * L * B_v) ** (2 / 3)
+    C_1, C_Bx = (jnp.asarray(C, float) for C in (C_1, C_Bx))
+    gamma = jnp.cbrt(C_Bx) * (2 * L * B_c * B_v * alpha[0] * B_w) ** (2 / 3)
+    gamma += jnp.cbrt(C_1) * (1.0 + (B_w * L * B_v) ** (2 / 3))
+    eta = jnp.cbrt(C_1) * B_w ** (2 / 3) * jnp.sum(tau[1:])
+    return (gamma + eta) ** 3
+
+
+def terms_derived(norms: NetworkNorms, C_1: ArrayLike, C_Bx: ArrayLike, layers: int, /) -> Terms:
+    """The list (C_i, beta_i) in the last display of the proof of Theorem 4.2.
+
+    It inherits two faults: Lemma E.2 at i = 1 (erratum E9), and covers of W_c and of the first W_v
+    for inputs of norm 1 (E10).
+    """
+    B_w, B_c, B_v, _, L, _ = (jnp.asarray(v, float) for v in norms)
+    alpha = downstream_factors(norms, layers)
+    C_1, C_Bx = (jnp.asarray(C, float) for C in (C_1, C_Bx))
+    names, C, beta = ["w"], [C_1], [jnp.ones_like(C_1)]
+    for i in range(layers):
+        names += [f"W_c {i + 1}", f"W_v {i + 1}", f"W_QK {i + 1}"]
+        C += [C_1, C_1, C_Bx if i == 0 else C_1]
+        after = B_w * alpha[i]
+        beta += [after, after * L * B_c, 2.0 * after * L * B_c * B_v]
+    return Terms(tuple(names), jnp.stack(C), jnp.stack(beta))
+
+
+def terms_corrected(
+    norms: NetworkNorms,
+    constants: Constants,
+    layers: int,
+    /,
+    *,
+    softmax_constant: float = 2.0,
+    heads: int = 1,
+) -> Terms:
+    """The provable list: per-matrix constants, inputs of norm B_x in layer 1, L_sigma before W_c.
+
+    The QK term of layer i has the factor r_i^2 beside its cover for inputs of norm r_i (r_1 = B_x,
+    else 1): one for the keys, one for the values. Sharpened by `softmax_constant=1.0`. With H heads
+    every matrix occurs H times and layers pass on the sum of H perturbations.
+
+    Raises:
+        ValueError: if there is no layer or no head.
+    """
+    if heads < 1:
+        raise ValueError(f"at least one head is needed, got {heads}")
+    B_w, B_c, B_v, B_QK, L, B_x = (jnp.asarray(v, float) for v in norms)
+    passed = heads * L * B_c * B_v * (1.0 + 2.0 * softmax_constant * B_QK)
+    C_w, C_c, C_v, C_QK = (jnp.asarray(C, float) for C in constants)
+    if layers < 1:
+        raise ValueError(f"at least one layer is needed, got {layers}")
+    names, C, beta = ["w"], [C_w], [jnp.ones_like(C_w)]
+    for i in range(layers):
+        after = B_w * passed ** (layers - 1 - i)
+        r = B_x if i == 0 else jnp.ones_like(B_x)
+        for h in range(heads):
+            tag = f"{i + 1}" if heads == 1 else f"{i + 1}.{h + 1}"
+            names += [f"W_c {tag}", f"W_v {tag}", f"W_QK {tag}"]
+            C += [L**2 * C_c, r**2 * C_v, r**2 * C_QK]
+            beta += [after, after * L * B_c, softmax_constant * after * L * B_c * B_v * r**2]
+    return Terms(tuple(names), jnp.stack(C), jnp.stack(beta))
+
+
+def constants_4_2_1(
+    B: ArrayLike, d: int, k: int, /, *, B_w_1: ArrayLike | None = None
+) -> Constants:
+    """Per-matrix C of Corollary 4.2.1 for unit inputs: all ||.||_{1,1} at most B (Lemma 3.6).
+
+    The paper uses ln(2dk + 1) for all; W_QK needs ln(2d^2 + 1), more where k < d (erratum E11).
+    """
+    B = jnp.asarray(B, float)
+    B_w_1 = B if B_w_1 is None else jnp.asarray(B_w_1, float)
+    rectangular = B**2 * math.log(2 * d * k + 1)
+    return Constants(
+        w=B_w_1**2 * math.log(2 * d + 1),
+        c=rectangular,
+        v=rectangular,
+        QK=B**2 * math.log(2 * d * d + 1),
+    )
+
+
+def constants_F_0_1(B: ArrayLike, d: int, k: int, /) -> Constants:
+    """Per-matrix C of Corollary F.0.1: maps with ||.||_{1,infinity} at most B (Lemma 3.3).
+
+    Only where tokens have l_1 norm at most 1 in every layer, as with a projection on the l_1 ball;
+    the paper's projects on the l_2 ball (erratum E11).
+    """
+    B = jnp.asarray(B, float)
+    return Constants(
+        w=d * B**2 * math.log(3.0),
+        c=k * B**2 * math.log(2 * d + 1),
+        v=d * B**2 * math.log(2 * k + 1),
+        QK=d * B**2 * math.log(2 * d + 1),
+    )
+
+
+def constants_F_0_2_leading(B: ArrayLike, d: int, k: int, /) -> Constants:
+    """Per-matrix C of Corollary F.0.2 to leading order: row norms at most B (Lemma 3.4).
+
+    Not certified; as in F.0.1 the tokens must have l_1 norm at most 1 in every layer.
+    """
+    B = jnp.asarray(B, float)
+    rectangular = B**2 * math.log(d * k)
+    return Constants(B**2 * math.log(d), rectangular, rectangular, B**2 * 2 * math.log(d))
+
+
+def rademacher_multi_layer(A: ArrayLike, m: ArrayLike, B_w: ArrayLike, /) -> Array:
+    """12 x Dudley for ln N = A / epsilon^2 and outputs in [-B_w, B_w], never above B_w.
+
+    B_w bounds ||w||_2 and tokens leave the last layer in the l_2 unit ball. Certified where A is.
+    """
+    B_w = jnp.asarray(B_w, float)
+    return jnp.minimum(B_w, CERTIFIED * inverse_square(A, m, B_w))

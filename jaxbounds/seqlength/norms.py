@@ -1,0 +1,124 @@
+"""Matrix norms of Section 2.1 with the orientation in the name, and the norms of a token sequence.
+
+The paper's subscripts are entrywise: ||W||_{q,p} is the l_p norm over the columns of W of their l_q
+norms. Several of its results need the same norm of W^T, so nothing here is called only "norm".
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+from jaxbounds.norms import dual_exponent, entrywise_norm, project_l1, project_rows, vector_norm
+
+Scalar = Float[Array, ""]
+
+
+def column_norm(W: Float[Array, "k d"], q: float, p: float, /) -> Scalar:
+    """||W||_{q,p} as Section 2.1 means it: l_q within columns, l_p across them.
+
+    Raises:
+        ValueError: if q or p is below 1.
+    """
+    return entrywise_norm(W, q, p)
+
+
+def row_norm(W: Float[Array, "k d"], q: float, p: float, /) -> Scalar:
+    """||W^T||_{q,p}: l_q within the rows of W, l_p across them.
+
+    Raises:
+        ValueError: if q or p is below 1.
+    """
+    return entrywise_norm(W.T, q, p)
+
+
+def literal_norm(W: Float[Array, "r d"], q: float, /) -> Scalar:
+    """||W||_{q,p} as Section 2.1 prints it: the outer norm is l_r, r rows (erratum E14)."""
+    return entrywise_norm(W, q, float(W.shape[0]))
+
+
+def largest_token_norm(X: Float[Array, "*batch T d"], p: float, /) -> Scalar:
+    """The largest ||x_t||_p over all tokens (rows) of all sequences."""
+    return jnp.max(vector_norm(X, p))
+
+
+def largest_token_entry(X: Float[Array, "*batch T d"], /) -> Scalar:
+    """The largest |X_tj|: B_infinity of the sharpened single-layer bound."""
+    return jnp.max(jnp.abs(X))
+
+
+def require_norm(norm: ArrayLike, radius: ArrayLike, /, *, of: str) -> None:
+    """Refuse a norm above the radius (by more than rounding) where the values are known.
+
+    Under `jit`, `vmap` or `grad` they are not, and the caller must see to it.
+
+    Raises:
+        ValueError: with both numbers, naming what was measured.
+    """
+    if isinstance(norm, jax.core.Tracer) or isinstance(radius, jax.core.Tracer):
+        return
+    if not float(norm) <= float(radius) * (1 + 1e-6):
+        raise ValueError(
+            f"{of} is {float(norm):.6g}, above the bound {float(radius):.6g}: scale the matrix "
+            "down, or raise the bound"
+        )
+
+
+def project_columns_l1(W: Float[Array, "k d"], radius: float | Scalar, /) -> Float[Array, "k d"]:
+    """The nearest matrix with ||W||_{1,infinity} at most `radius`."""
+    return project_l1(W.T, radius).T
+
+
+def project_entries_l1(W: Float[Array, "k d"], radius: float | Scalar, /) -> Float[Array, "k d"]:
+    """The nearest matrix with ||W||_{1,1} at most `radius`."""
+    return project_l1(W.ravel(), radius).reshape(W.shape)
+
+
+def project_rows_l2(W: Float[Array, "k d"], radius: float | Scalar, /) -> Float[Array, "k d"]:
+    """The nearest matrix whose rows' l_2 norms sum to at most `radius` (||W^T||_{2,1})."""
+    lengths = vector_norm(W)
+    return project_rows_to(W, project_l1(lengths, radius))
+
+
+def project_rows_to(W: Float[Array, "k d"], lengths: Float[Array, "k"], /) -> Float[Array, "k d"]:
+    """The nearest matrix whose i-th row has l_2 norm at most `lengths[i]`."""
+    return jax.vmap(project_rows)(W, lengths)
+
+
+def _dual_vector(x: Float[Array, "n"], p: float, /) -> Float[Array, "n"]:
+    """A v with ||v||_{p*} = 1 and v . x = ||x||_p (zero where x is)."""
+    if p == 1:
+        return jnp.sign(x)
+    if p == math.inf:
+        largest = jnp.argmax(jnp.abs(x))
+        return jnp.zeros_like(x).at[largest].set(jnp.sign(x[largest]))
+    size = vector_norm(x, p)
+    scaled = jnp.abs(x) / jnp.where(size > 0, size, 1.0)
+    return jnp.sign(x) * scaled ** (p - 1.0)
+
+
+def operator_norm_lower(
+    key: Array, W: Float[Array, "k d"], q: float, p: float, /, *, starts: int = 16, steps: int = 50
+) -> Scalar:
+    """A lower estimate of ||W||_{q->p}, for the pairs without a closed form.
+
+    Boyd's power iteration x <- dual of W^T (dual of W x), from `starts` random vectors; the value
+    never decreases along an iteration. `jaxbounds.norms.induced_norm` has the closed forms.
+
+    Raises:
+        ValueError: if q or p is below 1.
+    """
+    if min(q, p) < 1:
+        raise ValueError(f"q and p must be at least 1 (else no norm), got q={q}, p={p}")
+
+    def climb(x: Float[Array, "d"]) -> Scalar:
+        def step(_: Array, x: Array) -> Array:
+            return _dual_vector(W.T @ _dual_vector(W @ x, p), dual_exponent(q))
+
+        x = jax.lax.fori_loop(0, steps, step, x)
+        length = vector_norm(x, q)
+        return vector_norm(W @ x, p) / jnp.where(length > 0, length, 1.0)
+
+    return jnp.max(jax.vmap(climb)(jax.random.normal(key, (starts, W.shape[1]), W.dtype)))

@@ -1,0 +1,169 @@
+"""How far outputs move when weights do: Lemmas C.1, E.2, E.3 and the chain of Theorem 4.2."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+from jaxbounds.norms import max_row_norm, project_rows, spectral_norm
+from jaxbounds.seqlength.model import Activation, LayerWeights, attend, block, blocks
+
+Scalar = Float[Array, ""]
+Tokens = Float[Array, "T d"]
+
+
+def softmax_distance(half_range: ArrayLike, /) -> Array:
+    """2 tanh(h / 2) with h half the range of theta_1 - theta_2: sharp bound on ||D softmax||_1.
+
+    Lemma C.1 has 2 ||theta_1 - theta_2||_infinity; this is at most ||theta_1 - theta_2||_infinity,
+    and attained by two entries theta_2 = -theta_1 = (h/2, -h/2).
+    """
+    return 2.0 * jnp.tanh(jnp.asarray(half_range, float) / 2.0)
+
+
+class BlockPerturbation(NamedTuple):
+    """The parts of Lemma E.2, without their constants: all are ||.||_{2,infinity} over tokens.
+
+    Attributes:
+        output: how far the block's output moved.
+        c: ||dW_c^T sigma(Pi(f(ghat)))^T||.
+        v: ||dW_v^T ghat^T||.
+        QK: ||dW_QK^T ghat^T||.
+        input: how far the block's input moved.
+        radius: the largest token norm of either input.
+    """
+
+    output: Scalar
+    c: Scalar
+    v: Scalar
+    QK: Scalar
+    input: Scalar
+    radius: Scalar
+
+
+def block_perturbation(
+    g: Tokens,
+    ghat: Tokens,
+    layer: LayerWeights,
+    moved: LayerWeights,
+    /,
+    *,
+    activation: Activation,
+) -> BlockPerturbation:
+    """Measure every term of Lemma E.2 for one block on the inputs `g` and `ghat`."""
+    output = block(g, layer, activation=activation) - block(ghat, moved, activation=activation)
+    hidden = activation(project_rows(attend(ghat, moved["W_QK"]) @ moved["W_v"], 1.0))
+    return BlockPerturbation(
+        output=max_row_norm(output),
+        c=max_row_norm(hidden @ (layer["W_c"] - moved["W_c"])),
+        v=max_row_norm(ghat @ (layer["W_v"] - moved["W_v"])),
+        QK=max_row_norm(ghat @ (layer["W_QK"] - moved["W_QK"])),
+        input=max_row_norm(g - ghat),
+        radius=jnp.maximum(max_row_norm(g), max_row_norm(ghat)),
+    )
+
+
+class SpectralNorms(NamedTuple):
+    """B_c2, B_v2 and B_QK2: the larger spectral norm of two versions of a layer."""
+
+    c: Scalar
+    v: Scalar
+    QK: Scalar
+
+
+def spectral_norms(layer: LayerWeights, moved: LayerWeights, /) -> SpectralNorms:
+    """The norms that Lemma E.2 bounds, for both versions at once."""
+    larger = lambda name: jnp.maximum(spectral_norm(layer[name]), spectral_norm(moved[name]))
+    return SpectralNorms(larger("W_c"), larger("W_v"), larger("W_QK"))
+
+
+def lemma_e_2(
+    parts: BlockPerturbation,
+    norms: SpectralNorms,
+    L_sigma: ArrayLike,
+    /,
+    *,
+    softmax_constant: float = 2.0,
+    radius: ArrayLike = 1.0,
+) -> Scalar:
+    """The right-hand side of Lemma E.2.
+
+    ||dW_c ..|| + L B_c B_v (1 + 2 s r^2 B_QK) ||dg|| + s r^2 L B_c B_v ||dW_QK ..||
+    + L B_c ||dW_v ..||
+    with s = `softmax_constant` (2 as printed, 1 sharpened) and r = `radius` the largest token norm
+    of the inputs. As printed r = 1, which is false for the first block where tokens are longer
+    (erratum E9). Explicit constants.
+    """
+    L, s, r = (jnp.asarray(v, float) for v in (L_sigma, softmax_constant, radius))
+    through = L * norms.c * norms.v
+    return (
+        parts.c
+        + through * (1.0 + 2.0 * s * r**2 * norms.QK) * parts.input
+        + through * s * r**2 * parts.QK
+        + L * norms.c * parts.v
+    )
+
+
+class ChainPerturbation(NamedTuple):
+    """Both sides of the chain behind Theorem 4.2 on one input."""
+
+    output: Scalar
+    printed: Scalar
+    corrected: Scalar
+    sharpened: Scalar
+
+
+def chain_perturbation(
+    X: Tokens,
+    layers: LayerWeights,
+    moved: LayerWeights,
+    w: Float[Array, "d"],
+    w_moved: Float[Array, "d"],
+    cls: int,
+    /,
+    *,
+    activation: Activation,
+    L_sigma: float,
+) -> ChainPerturbation:
+    """|g_scalar(X; W, w) - g_scalar(X; What, what)| against the unrolled Lemmas E.2 and E.3.
+
+    Spectral norms are the largest over layers and versions, as in Theorem 4.2; the errors of the
+    covers are those measured on the hatted network's own states. The corrected form has r^2 on the
+    QK term of layer 1, r = max_t ||x_t||_2; the sharpened one also the softmax constant 1.
+    """
+    steps = layers["W_c"].shape[0]
+    exact = blocks(X, layers, activation=activation)
+    states = blocks(X, moved, activation=activation)
+    layer = lambda weights, i: {name: leaf[i] for name, leaf in weights.items()}
+    each = [spectral_norms(layer(layers, i), layer(moved, i)) for i in range(steps)]
+    norms = SpectralNorms(*(jnp.max(jnp.stack(values)) for values in zip(*each)))
+    B_w = jnp.maximum(jnp.linalg.norm(w), jnp.linalg.norm(w_moved))
+    output = jnp.abs(exact[-1][cls] @ w - states[-1][cls] @ w_moved)
+    last = jnp.abs(states[-1][cls] @ (w - w_moved))
+    r = max_row_norm(X)
+
+    # Lemma E.2 with the same input for both versions: only the weights of layer i differ.
+    parts = [
+        block_perturbation(
+            states[i], states[i], layer(layers, i), layer(moved, i), activation=activation
+        )
+        for i in range(steps)
+    ]
+
+    def total(softmax_constant: float, radius: Scalar) -> Scalar:
+        through = L_sigma * norms.c * norms.v * (1.0 + 2.0 * softmax_constant * norms.QK)
+        sum_ = jnp.zeros_like(last)
+        for i, part in enumerate(parts):
+            here = lemma_e_2(
+                part,
+                norms,
+                L_sigma,
+                softmax_constant=softmax_constant,
+                radius=radius if i == 0 else 1.0,
+            )
+            sum_ += through ** float(steps - 1 - i) * here
+        return last + B_w * sum_
+
+    one = jnp.ones_like(r)
+    return ChainPerturbation(output, total(2.0, one), total(2.0, r), total(1.0, r))

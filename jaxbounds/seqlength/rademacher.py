@@ -1,0 +1,89 @@
+"""Empirical Rademacher complexities: exact by enumerating the signs, or by Monte Carlo.
+
+Rad_m(F, S) = E_sigma sup_f (1/m) sum_i sigma_i f(x_i) (Section 2.3), always with the factor 1/m. A
+finite class is the matrix of its values; an infinite class is given by its support function.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import DTypeLike
+from jaxtyping import Array, Float
+
+Scalar = Float[Array, ""]
+Support = Callable[[Float[Array, "m"]], Scalar]
+
+LARGEST_ENUMERATION = 18
+
+
+class Estimate(NamedTuple):
+    """A Monte Carlo mean and its standard error."""
+
+    mean: Scalar
+    standard_error: Scalar
+
+
+def sign_vectors(m: int, /, dtype: DTypeLike = float) -> Float[Array, "signs m"]:
+    """All 2^m vectors of signs, as rows.
+
+    Raises:
+        ValueError: if m is not between 1 and 18.
+    """
+    if not 1 <= m <= LARGEST_ENUMERATION:
+        raise ValueError(
+            f"enumerating signs needs 1 <= m <= {LARGEST_ENUMERATION} sample points, got m={m}: "
+            "use rademacher_monte_carlo beyond"
+        )
+    bits = (np.arange(2**m)[:, None] >> np.arange(m)[None, :]) & 1
+    return jnp.asarray(1.0 - 2.0 * bits, dtype=dtype)
+
+
+def support_rademacher(support: Support, m: int, /, dtype: DTypeLike = float) -> Scalar:
+    """Rad of the class whose support function is sup_f sum_i sigma_i f(x_i) = `support(sigma)`.
+
+    Raises:
+        ValueError: if m is not between 1 and 18.
+    """
+    return jnp.mean(jax.vmap(support)(sign_vectors(m, dtype))) / m
+
+
+def empirical_rademacher(values: Float[Array, "functions m"], /) -> Scalar:
+    """Rad of a finite class from its values f(x_i), exactly.
+
+    Raises:
+        ValueError: if m is not between 1 and 18.
+    """
+    m = values.shape[1]
+    return support_rademacher(lambda sigma: jnp.max(values @ sigma), m, values.dtype)
+
+
+def rademacher_monte_carlo(key: Array, support: Support, m: int, /, *, draws: int) -> Estimate:
+    """Rad from `draws` random sign vectors, with its standard error.
+
+    Raises:
+        ValueError: if m < 1 or draws < 2.
+    """
+    if m < 1 or draws < 2:
+        raise ValueError(f"m >= 1 points and draws >= 2 are needed, got m={m}, draws={draws}")
+    sups = jax.vmap(support)(jax.random.rademacher(key, (draws, m), float)) / m
+    return Estimate(jnp.mean(sups), jnp.std(sups, ddof=1) / jnp.sqrt(float(draws)))
+
+
+def with_negation(values: Float[Array, "functions m"], /) -> Float[Array, "doubled m"]:
+    """The values of F u -F."""
+    return jnp.concatenate([values, -values])
+
+
+def linear_support(X: Float[Array, "m d"], B: float | Scalar, /) -> Support:
+    """The support function of {x -> w . x : ||w||_1 <= B} on the rows of X: B ||X^T sigma||_inf."""
+    return lambda sigma: B * jnp.max(jnp.abs(X.T @ sigma))
+
+
+def massart_linear(X: Float[Array, "m d"], B: float | Scalar, /) -> Scalar:
+    """Massart's bound for the same class: B max_j ||X_{:,j}||_2 sqrt(2 ln 2d) / m."""
+    m, d = X.shape
+    largest = jnp.sqrt(jnp.max(jnp.sum(X**2, axis=0)))
+    return B * largest * jnp.sqrt(2.0 * jnp.log(2.0 * d)) / m

@@ -1,0 +1,282 @@
+"""The Rademacher complexity of a single attention layer: Theorem 4.1, Appendices C and D.
+
+The class is X -> w . W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_cls)) with ||w||_1 <= B_w,
+||W_c||_{1,infinity} <= B_Wc and ||W_v||_{1,infinity} <= B_Wv over *columns* (the paper prints the
+transposes, with which the theorem is false: erratum E4), tokens ||x||_2 <= B_x, and
+ln N <= C / epsilon^2 for x -> W_QK^T x. No function here knows the sequence length.
+
+Appendix C peels w, W_c, sigma and W_v, and is left with E, the complexity of
+{X -> s e_j^T X^T softmax(X W_QK^T x_cls)}.
+"""
+
+import math
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from jaxbounds.seqlength.dudley import CERTIFIED, best_certified, with_offset
+from jaxbounds.seqlength.linear_bounds import LogCovering
+
+
+@dataclass(frozen=True, kw_only=True)
+class OuterNorms:
+    """The norms of what surrounds the attention weights.
+
+    Attributes:
+        B_w: ||w||_1.
+        B_Wc: ||W_c||_{1,infinity}, the largest l_1 norm of a column of W_c in R^{k x d}.
+        B_Wv: ||W_v||_{1,infinity}, the same of W_v in R^{d x k}.
+        L_sigma: the Lipschitz constant of the activation.
+        odd: whether sigma(-z) = -sigma(z); then the factor 2 of the proof is not needed.
+    """
+
+    B_w: float = 1.0
+    B_Wc: float = 1.0
+    B_Wv: float = 1.0
+    L_sigma: float = 1.0
+    odd: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse norms that are negative or not finite."""
+        for name in ("B_w", "B_Wc", "B_Wv", "L_sigma"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(
+                    f"{name} must be finite and not negative, got {getattr(self, name)}"
+                )
+
+    @property
+    def product(self) -> float:
+        """B = B_w B_Wc L_sigma B_Wv."""
+        return self.B_w * self.B_Wc * self.L_sigma * self.B_Wv
+
+    @property
+    def peeled(self) -> float:
+        """What multiplies E: twice the product, for the sign removed before the contraction."""
+        return self.product * (1.0 if self.odd else 2.0)
+
+
+def entropy_terms(
+    B_x: ArrayLike,
+    C: ArrayLike,
+    m: ArrayLike,
+    d: ArrayLike,
+    /,
+    *,
+    softmax_constant: float = 2.0,
+    B_inf: ArrayLike | None = None,
+) -> tuple[Array, Array, Array]:
+    """(a, b, range) of Appendix C's integral, delta + (range - delta) a + b ln(range / delta).
+
+    a = sqrt(ln 2d / m) counts signs and coordinates, b = softmax_constant B_inf B_x sqrt(C / m) the
+    cover of W_QK. The paper has `softmax_constant` 2 (1 suffices) and B_inf = B_x.
+    """
+    B_x, C, m = (jnp.asarray(value, float) for value in (B_x, C, m))
+    B_inf = B_x if B_inf is None else jnp.asarray(B_inf, float)
+    return (
+        jnp.sqrt(jnp.log(2.0 * jnp.asarray(d, float)) / m),
+        softmax_constant * B_inf * B_x * jnp.sqrt(C / m),
+        B_inf,
+    )
+
+
+def attention_expectation(
+    B_x: ArrayLike,
+    C: ArrayLike,
+    m: ArrayLike,
+    d: ArrayLike,
+    /,
+    *,
+    softmax_constant: float = 2.0,
+    B_inf: ArrayLike | None = None,
+) -> Array:
+    """E up to Dudley's constant c, in closed form and never above the range B_inf.
+
+    c times it bounds E for c = 12 (`dudley.CERTIFIED`).
+    """
+    return with_offset(*entropy_terms(B_x, C, m, d, softmax_constant=softmax_constant, B_inf=B_inf))
+
+
+def attention_expectation_printed(
+    B_x: ArrayLike, C: ArrayLike, m: ArrayLike, d: ArrayLike, /
+) -> Array:
+    """The last display of Appendix C: b + B_x a + b ln((sqrt m - sqrt ln 2d) / (2 B_x sqrt C)).
+
+    Negative, or the logarithm of a negative number, where the minimum over delta is not inside
+    (erratum E5).
+    """
+    a, b, B = entropy_terms(B_x, C, m, d)
+    return b + B * a + b * jnp.log(B * (1.0 - a) / b)
+
+
+def theorem_4_1_printed(
+    product: ArrayLike, B_x: ArrayLike, C: ArrayLike, m: ArrayLike, d: ArrayLike, /
+) -> Array:
+    """B (b (1 + ln(sqrt m / (2 B_x sqrt C))) + B_x sqrt(ln 2d / m)), the constant in O(.) hidden.
+
+    `product` is B_w B_Wc L_sigma B_Wv. Not clipped: it may be negative (erratum E5).
+    """
+    a, b, B = entropy_terms(B_x, C, m, d)
+    return jnp.asarray(product, float) * (b * (1.0 + jnp.log(B / b)) + B * a)
+
+
+def theorem_4_1(
+    product: ArrayLike,
+    B_x: ArrayLike,
+    C: ArrayLike,
+    m: ArrayLike,
+    d: ArrayLike,
+    /,
+    *,
+    softmax_constant: float = 2.0,
+    B_inf: ArrayLike | None = None,
+) -> Array:
+    """2 B min(B_inf, 12 E): Theorem 4.1 corrected, constants explicit and certified.
+
+    Sharpened by `softmax_constant=1.0` and by B_inf = max |X_tj|.
+    """
+    E = attention_expectation(B_x, C, m, d, softmax_constant=softmax_constant, B_inf=B_inf)
+    largest = jnp.asarray(B_x if B_inf is None else B_inf, float)
+    return 2.0 * jnp.asarray(product, float) * jnp.minimum(largest, CERTIFIED * E)
+
+
+def alpha_4_1_1_printed(B_QK: ArrayLike, d: ArrayLike, /) -> Array:
+    """B_QK sqrt(2 ln(2 d^2 + 1)): too small by sqrt 2 (erratum E7)."""
+    return jnp.asarray(B_QK, float) * jnp.sqrt(
+        2.0 * jnp.log(2.0 * jnp.asarray(d, float) ** 2 + 1.0)
+    )
+
+
+def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Array:
+    """2 B_QK sqrt(ln(2 d^2 + 1)), for ||W_QK||_{1,1} <= B_QK."""
+    return (
+        2.0 * jnp.asarray(B_QK, float) * jnp.sqrt(jnp.log(2.0 * jnp.asarray(d, float) ** 2 + 1.0))
+    )
+
+
+def alpha_D_0_1(B_QK: ArrayLike, d: ArrayLike, /) -> Array:
+    """2 B_QK sqrt(d ln(2d + 1)), for columns of the map's matrix in l_1 and ||x||_1 <= B_x."""
+    return (
+        2.0
+        * jnp.asarray(B_QK, float)
+        * jnp.sqrt(jnp.asarray(d, float) * jnp.log(2.0 * jnp.asarray(d, float) + 1.0))
+    )
+
+
+def alpha_D_0_2_leading(B_QK: ArrayLike, d: ArrayLike, /) -> Array:
+    """2 B_QK sqrt(2 ln d), for row l_2 norms of the map's matrix; leading term, 0 for d = 1."""
+    return 2.0 * jnp.asarray(B_QK, float) * jnp.sqrt(2.0 * jnp.log(jnp.asarray(d, float)))
+
+
+def corollary(
+    product: ArrayLike,
+    B_x: ArrayLike,
+    alpha: ArrayLike,
+    m: ArrayLike,
+    d: ArrayLike,
+    /,
+    *,
+    exact_argument: bool,
+) -> Array:
+    """The form of Corollaries 4.1.1, D.0.1 and D.0.2 for a given alpha, constant in O(.) hidden.
+
+    B (B_x^3 alpha / sqrt m (1 + ln(r / (B_x^2 alpha))) + B_x sqrt(ln 2d / m)) with r = sqrt m, or
+    r = sqrt m - sqrt ln 2d with `exact_argument`, as the proof has it. Not clipped.
+    """
+    product, B_x, alpha, m = (jnp.asarray(v, float) for v in (product, B_x, alpha, m))
+    root = jnp.sqrt(m) - (jnp.sqrt(jnp.log(2.0 * jnp.asarray(d, float))) if exact_argument else 0.0)
+    first = B_x**3 * alpha / jnp.sqrt(m) * (1.0 + jnp.log(root / (B_x**2 * alpha)))
+    return product * (first + B_x * jnp.sqrt(jnp.log(2.0 * jnp.asarray(d, float)) / m))
+
+
+def attention_log_covering(map_covering: LogCovering, factor: float, d: int, /) -> LogCovering:
+    """The function ln 2d + ln N(epsilon / factor): the cover S of Appendix C.
+
+    2d counts signs and coordinates. `map_covering` covers x -> W_QK^T x at the CLS tokens in l_2,
+    and |f_W - f_What| is at most `factor` = softmax_constant B_inf B_x times their distance.
+
+    Raises:
+        ValueError: if `factor` is not positive.
+    """
+    if not factor > 0:
+        raise ValueError(f"factor must be positive, got {factor}: all tokens are zero")
+    return lambda epsilon: math.log(2 * d) + map_covering(np.asarray(epsilon) / factor)
+
+
+def attention_bound(
+    map_covering: LogCovering,
+    m: int,
+    d: int,
+    /,
+    *,
+    B_x: float,
+    B_inf: float | None = None,
+    softmax_constant: float = 1.0,
+    residual: float | None = None,
+) -> float:
+    """The least certified bound on E that we know, from any covering of x -> W_QK^T x.
+
+    The minimum of 12 x Dudley, chaining and one scale, of the range B_inf, and, where `residual`
+    bounds |f_W - f_0| (see `residual_range`), of Massart for uniform attention f_0 plus the same
+    for the rest. Constants explicit.
+
+    Raises:
+        ValueError: if m < 1 or a norm is negative or not finite.
+    """
+    B_inf = B_x if B_inf is None else B_inf
+    if not (0 <= B_x < math.inf and 0 <= B_inf < math.inf):
+        raise ValueError(f"token norms must be finite and not negative, got {B_x} and {B_inf}")
+    if B_inf == 0 or B_x == 0:
+        return 0.0
+    covering = attention_log_covering(map_covering, softmax_constant * B_inf * B_x, d)
+    best = best_certified(covering, m, B_inf)
+    if residual is not None:
+        uniform = B_inf * math.sqrt(2.0 * math.log(2 * d) / m)
+        best = min(best, uniform + best_certified(covering, m, min(residual, 2.0 * B_inf)))
+    return best
+
+
+def residual_range(B_inf: float, B_x: float, B_u: float, /) -> float:
+    """2 B_inf tanh(B_x B_u / 2) >= |f_W - f_0|, where ||W_QK^T x_cls||_2 <= B_u.
+
+    f_0 is uniform attention, W_QK = 0.
+    """
+    return 2.0 * B_inf * math.tanh(B_x * B_u / 2.0)
+
+
+def single_layer_bound(
+    map_covering: LogCovering,
+    m: int,
+    d: int,
+    /,
+    *,
+    outer: OuterNorms,
+    B_x: float,
+    B_inf: float | None = None,
+    heads: int = 1,
+    softmax_constant: float = 1.0,
+    residual: float | None = None,
+) -> float:
+    """Certified bound on Rad of the single layer with H heads of the same norms (Section 4.2).
+
+    H times the single head's (an equality of the complexities for equal norm balls), never above
+    the trivial value H B_w B_Wc L_sigma B_Wv B_inf.
+
+    Raises:
+        ValueError: if m < 1, heads < 1 or a norm is negative or not finite.
+    """
+    if heads < 1:
+        raise ValueError(f"at least one head is needed, got {heads}")
+    trivial = outer.product * (B_x if B_inf is None else B_inf)
+    E = attention_bound(
+        map_covering,
+        m,
+        d,
+        B_x=B_x,
+        B_inf=B_inf,
+        softmax_constant=softmax_constant,
+        residual=residual,
+    )
+    return heads * min(trivial, outer.peeled * E)

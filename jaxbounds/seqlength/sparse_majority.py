@@ -1,0 +1,119 @@
+"""The sparse majority task of Section 6: bits, a hidden set of indices, embedded tokens.
+
+A sequence of T bits has label 1 when most of its bits at the hidden indices I are 1. Bits become
+one of two orthogonal vectors, a [CLS] token is appended at the end, and a positional code is added
+to all T + 1 tokens. The options are where the paper and its public code differ.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Embedding:
+    """How bits become tokens.
+
+    Attributes:
+        d: the dimension.
+        symbols: "l1" divides the three symbol vectors by their l_1 norms, as the code does (l_2
+            norms near 0.15, 39 times below the positional code's); "l2" makes them unit vectors.
+        symbol_scale: multiplies the symbol vectors.
+        position_scale: multiplies the positional code.
+        position: "code" has odd coordinate i as cos(j / 10000^(i/d)), the public code's slip;
+            "vaswani" the original exponent (i - 1) / d.
+    """
+
+    d: int = 64
+    symbols: str = "l1"
+    symbol_scale: float = 1.0
+    position_scale: float = 1.0
+    position: str = "code"
+
+
+class Task(NamedTuple):
+    """One draw of the task: everything but the bits.
+
+    Attributes:
+        base: the token of a 0 at each position, and the [CLS] token last.
+        difference: what a 1 adds to it.
+        relevant: the hidden indices I.
+    """
+
+    base: Float[Array, "tokens d"]
+    difference: Float[Array, "d"]
+    relevant: Int[Array, "s"]
+
+
+def positional_code(length: int, d: int, /, *, kind: str = "code") -> Float[Array, "length d"]:
+    """sin(j / 10000^(i/d)) at even i and the cosine at odd i, positions j from 0.
+
+    Raises:
+        ValueError: if `kind` is neither "code" nor "vaswani".
+    """
+    if kind not in ("code", "vaswani"):
+        raise ValueError(f"position must be 'code' or 'vaswani', got {kind!r}")
+    i = jnp.arange(d)
+    exponent = i if kind == "code" else 2 * (i // 2)
+    j = jnp.arange(length).astype(float)
+    angle = j[:, None] / 10000.0 ** (exponent.astype(float) / d)[None, :]
+    return jnp.where((i % 2 == 0)[None, :], jnp.sin(angle), jnp.cos(angle))
+
+
+def draw_symbols(key: Array, embedding: Embedding, /) -> Float[Array, "3 d"]:
+    """Three orthogonal vectors, for 0, 1 and [CLS]: uniform entries, Gram-Schmidt, normalised.
+
+    Raises:
+        ValueError: if d < 3 or `symbols` is neither "l1" nor "l2".
+    """
+    if embedding.d < 3:
+        raise ValueError(f"three orthogonal symbols need d >= 3, got {embedding.d}")
+    if embedding.symbols not in ("l1", "l2"):
+        raise ValueError(f"symbols must be 'l1' or 'l2', got {embedding.symbols!r}")
+    raw = jax.random.uniform(key, (3, embedding.d), minval=-1.0, maxval=1.0)
+    zero = raw[0]
+    one = raw[1] - (raw[1] @ zero) / (zero @ zero) * zero
+    cls = raw[2] - (raw[2] @ zero) / (zero @ zero) * zero - (raw[2] @ one) / (one @ one) * one
+    vectors = jnp.stack([zero, one, cls])
+    order = 1 if embedding.symbols == "l1" else 2
+    lengths = jnp.linalg.norm(vectors, ord=order, axis=1)
+    return embedding.symbol_scale * vectors / lengths[:, None]
+
+
+def draw_task(key: Array, embedding: Embedding, /, *, T: int, sparsity: int = 9) -> Task:
+    """Draw the symbols and the hidden indices.
+
+    Raises:
+        ValueError: if `sparsity` is even (ties), below 1, or not below T.
+    """
+    if sparsity % 2 == 0 or not 1 <= sparsity < T:
+        raise ValueError(
+            f"the hidden set must have an odd size below T (no ties), got {sparsity} and T={T}"
+        )
+    key_symbols, key_relevant = jax.random.split(key)
+    zero, one, cls = draw_symbols(key_symbols, embedding)
+    position = positional_code(T + 1, embedding.d, kind=embedding.position)
+    symbols = jnp.concatenate([jnp.broadcast_to(zero, (T, embedding.d)), cls[None]])
+    relevant = jax.random.permutation(key_relevant, T)[:sparsity]
+    return Task(symbols + embedding.position_scale * position, one - zero, relevant)
+
+
+def draw_bits(key: Array, /, *, n: int, T: int) -> Bool[Array, "n T"]:
+    """Draw n sequences of independent fair bits."""
+    return jax.random.bernoulli(key, 0.5, (n, T))
+
+
+def majority_label(bits: Bool[Array, "n T"], relevant: Int[Array, "s"], /) -> Int[Array, "n"]:
+    """1 where more than half of the relevant bits are 1."""
+    count = jnp.sum(bits[:, relevant].astype(jnp.int32), axis=1)
+    return (2 * count > relevant.shape[0]).astype(jnp.int32)
+
+
+def embed(task: Task, bits: Bool[Array, "n T"], /) -> Float[Array, "n tokens d"]:
+    """The T + 1 tokens of each sequence, [CLS] last."""
+    n = bits.shape[0]
+    padded = jnp.concatenate([bits, jnp.zeros((n, 1), bool)], axis=1).astype(task.base.dtype)
+    return task.base[None] + padded[:, :, None] * task.difference[None, None]

@@ -1,0 +1,126 @@
+"""Maurey's sparsification (Lemma 3.1), derandomised so that it always succeeds.
+
+f = sum_i a_i V_i with a_i >= 0 and gamma = sum a_i <= 1 is approximated by (scale/k) sum_i k_i V_i.
+Draw V_i with probability a_i, nothing with probability 1 - gamma: the k draws have mean f and
+variance sum_i a_i ||V_i||^2 - ||f||^2 <= gamma b^2 - ||f||^2. Choosing each draw to minimise the
+conditional expectation of the error does at least as well as the average.
+"""
+
+import math
+from typing import NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float, Int
+
+from jaxbounds.seqlength.counting import nonnegative_vectors
+from jaxbounds.seqlength.norms import require_norm
+
+Scalar = Float[Array, ""]
+
+
+class Sparsification(NamedTuple):
+    """The multiplicities k_i, the sparse approximation, and its squared error."""
+
+    multiplicities: Int[Array, "n"]
+    approximation: Float[Array, "dim"]
+    squared_error: Scalar
+
+
+def shrinkage(k: int, /) -> float:
+    """1 / (1 + k^(-1/2)), the scale at which the error no longer depends on ||f||."""
+    return 1.0 / (1.0 + k**-0.5)
+
+
+def sparsify_radius(b: ArrayLike, k: int, /) -> Array:
+    """The error b / (1 + sqrt k) of `sparsify` with `scale=shrinkage(k)`, for any f.
+
+    Maurey's own is b / sqrt k. k = 0 means the single point 0.
+    """
+    return jnp.asarray(b, float) / (1.0 + math.sqrt(k))
+
+
+def sparsify(
+    vectors: Float[Array, "n dim"],
+    weights: Float[Array, "n"],
+    k: int,
+    /,
+    *,
+    scale: float = 1.0,
+    use_all: bool = False,
+) -> Sparsification:
+    """Lemma 3.1 by conditional expectations: sum_i k_i <= k, or = k with `use_all`.
+
+    Args:
+        vectors: the V_i.
+        weights: the a_i >= 0, of sum gamma <= 1.
+        k: how many draws.
+        scale: the approximation is (scale/k) sum k_i V_i.
+        use_all: draw no zero, and scale by gamma instead: (gamma/k) sum k_i V_i.
+
+    Raises:
+        ValueError: if k < 1, or the weights are known and negative or of sum above 1.
+    """
+    chex.assert_equal_shape_prefix((vectors, weights), 1)
+    if k < 1:
+        raise ValueError(f"k must be at least 1, got {k}")
+    require_norm(jnp.max(-weights, initial=0.0), 0.0, of="the largest negative weight")
+    require_norm(jnp.sum(weights), 1.0, of="gamma, the sum of the weights,")
+    dim = vectors.shape[1]
+    target = weights @ vectors
+    if use_all:
+        step = scale * jnp.sum(weights) / k
+        atoms, allowed = vectors, weights > 0
+        mean = target / jnp.where(jnp.sum(weights) > 0, jnp.sum(weights), 1.0)
+    else:
+        step = jnp.asarray(scale / k, vectors.dtype)
+        atoms = jnp.concatenate([vectors, jnp.zeros((1, dim), vectors.dtype)])
+        # The zero atom may always be used: it only adds a choice.
+        allowed = jnp.concatenate([weights > 0, jnp.ones((1,), bool)])
+        mean = target
+    # At the t-th draw the k - 1 - t draws to come count with their mean.
+    to_come = (k - 1 - jnp.arange(k)).astype(vectors.dtype)
+
+    def draw(partial: Array, rest: Array) -> tuple[Array, Array]:
+        goal = target - step * (partial + rest * mean)
+        errors = jnp.sum((goal[None, :] - step * atoms) ** 2, axis=1)
+        chosen = jnp.argmin(jnp.where(allowed, errors, jnp.inf))
+        return partial + atoms[chosen], chosen
+
+    total, chosen = jax.lax.scan(draw, jnp.zeros_like(target), to_come)
+    multiplicities = jnp.bincount(chosen, length=atoms.shape[0])[: vectors.shape[0]]
+    approximation = step * total
+    return Sparsification(multiplicities, approximation, jnp.sum((target - approximation) ** 2))
+
+
+def best_squared_error(
+    vectors: Float[np.ndarray, "n dim"], weights: Float[np.ndarray, "n"], k: int, /
+) -> float:
+    """The least ||f - (1/k) sum k_i V_i||^2 over all k_i >= 0 with sum <= k, by enumeration.
+
+    Raises:
+        ValueError: if there are more than 200000 choices.
+    """
+    choices = nonnegative_vectors(len(weights), k)
+    errors = (weights - choices / k) @ vectors
+    return float((errors**2).sum(axis=1).min())
+
+
+def maurey_printed(gamma: ArrayLike, b: ArrayLike, f: Float[Array, "dim"], k: int, /) -> Array:
+    """Lemma 3.1 as printed, (gamma^2 b^2 - ||f||^2) / k: false for gamma < 1 (erratum E1)."""
+    return (gamma**2 * b**2 - jnp.sum(f**2)) / k
+
+
+def maurey_corrected(gamma: ArrayLike, b: ArrayLike, f: Float[Array, "dim"], k: int, /) -> Array:
+    """(gamma b^2 - ||f||^2) / k, for (1/k) sum k_i V_i with sum k_i <= k."""
+    return (gamma * b**2 - jnp.sum(f**2)) / k
+
+
+def maurey_scaled(
+    gamma: ArrayLike, b: ArrayLike, f: Float[Array, "dim"], k: int, scale: float, /
+) -> Array:
+    """s^2 gamma b^2 / k + ||f||^2 ((1 - s)^2 - s^2 / k), for (s/k) sum k_i V_i."""
+    return scale**2 * gamma * b**2 / k + jnp.sum(f**2) * ((1.0 - scale) ** 2 - scale**2 / k)

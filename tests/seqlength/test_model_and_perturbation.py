@@ -1,0 +1,232 @@
+"""The Transformer of Section 2.6, perturbation bounds, and the masked-word loss."""
+
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbounds.seqlength import masking, model, perturbation
+from jaxbounds.seqlength.attention_search import attention_rademacher_lower
+from jaxbounds.seqlength.linear_bounds import at_scale, lemma_3_6_sharp
+from jaxbounds.seqlength.single_layer import attention_bound
+
+SHAPES = {"W_QK": (2, 3, 3), "W_v": (2, 3, 4), "W_c": (2, 4, 3)}
+
+
+def _numpy_softmax(z):
+    e = np.exp(z - z.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def _weights(key, scale):
+    keys = jax.random.split(key, len(SHAPES))
+    return {
+        name: scale * jax.random.normal(k, shape) for k, (name, shape) in zip(keys, SHAPES.items())
+    }
+
+
+def test_single_layer_against_numpy_loops(key):
+    X = jax.random.normal(key, (2, 5, 3))
+    net = model.SingleLayer(hidden=4, heads=2, cls=-1)
+    variables = jax.jit(net.init)(jax.random.key(1), X)
+    p = {name: np.asarray(leaf, float) for name, leaf in variables["params"].items()}
+    expected = np.zeros(2)
+    for n, h in itertools.product(range(2), range(2)):
+        Z = np.asarray(X[n], float)
+        mixed = Z.T @ _numpy_softmax(Z @ p["W_QK"][h].T @ Z[-1])
+        expected[n] += p["w"][:, 0] @ p["W_c"][h].T @ np.maximum(p["W_v"][h].T @ mixed, 0)
+    np.testing.assert_allclose(jax.jit(net.apply)(variables, X), expected, rtol=2e-5)
+
+
+def test_cls_row_is_the_row_of_dense_attention(key):
+    with jax.enable_x64(True):
+        X = jax.random.normal(key, (3, 6, 4))
+        W = jax.random.normal(jax.random.key(1), (4, 4))
+        dense = model.attend(X, W)
+        for t in (0, 3, -1):
+            np.testing.assert_allclose(model.attend_from(X, W, t), dense[:, t], rtol=1e-12)
+
+
+def test_blocks_project_and_commute_with_permutations(key):
+    with jax.enable_x64(True):
+        X = 5.0 * jax.random.normal(key, (6, 3))
+        layers = _weights(jax.random.key(2), 3.0)
+        run = jax.jit(model.blocks)
+        states = run(X, layers)
+        assert states.shape == (3, 6, 3)
+        lengths = np.linalg.norm(np.asarray(states[1:]), axis=-1)
+        assert lengths.max() <= 1 + 1e-12 and lengths.max() > 0.999
+        order = jnp.array([3, 0, 5, 1, 2, 4])
+        moved = run(X[order], layers)
+        np.testing.assert_allclose(moved[-1], states[-1][order], atol=1e-12)
+
+
+def test_multi_layer_module_is_its_pure_functions(key):
+    X = jax.random.normal(key, (2, 5, 3))
+    net = model.MultiLayer(hidden=4, layers=2)
+    variables = jax.jit(net.init)(jax.random.key(1), X)
+    p = variables["params"]
+    layers = {name: p[name] for name in SHAPES}
+    run = jax.jit(model.blocks)
+    expected = [run(x, layers)[-1][0] @ p["w"][:, 0] for x in X]
+    np.testing.assert_allclose(jax.jit(net.apply)(variables, X), jnp.stack(expected), rtol=1e-5)
+
+
+@pytest.mark.parametrize("module", [model.SingleLayer(hidden=2, cls=5), model.MultiLayer(2, 1, -6)])
+def test_models_refuse_a_cls_index_outside(module):
+    with pytest.raises(ValueError, match="outside a sequence of length 5"):
+        module.init(jax.random.key(0), jnp.ones((1, 5, 3)))
+
+
+def test_softmax_distance_is_sharp_at_two_points():
+    with jax.enable_x64(True):
+        half = 0.37
+        theta = jnp.array([half / 2, -half / 2])
+        moved = jnp.sum(jnp.abs(jax.nn.softmax(theta) - jax.nn.softmax(-theta)))
+        bound = float(perturbation.softmax_distance(half))
+    assert float(moved) == pytest.approx(bound, rel=1e-14)
+    assert bound <= half
+
+
+def _adversarial(B_x, delta=1e-3):
+    """Two opposite tokens, between which the attention's derivative is largest."""
+    layer = {
+        "W_QK": jnp.diag(jnp.array([delta / 2, 0.0])),
+        "W_v": jnp.eye(2) / B_x,
+        "W_c": jnp.eye(2),
+    }
+    X = jnp.array([[B_x, 0.0], [-B_x, 0.0]])
+    return X, layer, {**layer, "W_QK": -layer["W_QK"]}
+
+
+@pytest.mark.parametrize("B_x", [1.0, 2.0, 4.0, 10.0])
+def test_lemma_e_2_fails_on_the_first_layer_as_printed(B_x):
+    with jax.enable_x64(True):
+        X, layer, moved = _adversarial(B_x)
+        identity = lambda z: z
+        parts = perturbation.block_perturbation(X, X, layer, moved, activation=identity)
+        norms = perturbation.spectral_norms(layer, moved)
+        printed = float(perturbation.lemma_e_2(parts, norms, 1.0))
+        corrected = float(perturbation.lemma_e_2(parts, norms, 1.0, radius=parts.radius))
+    assert float(parts.output) / printed == pytest.approx(B_x**2 / 2, rel=1e-2)
+    assert float(parts.output) / corrected == pytest.approx(0.5, rel=1e-2)
+
+
+def test_lemma_e_2_holds_inside_the_unit_ball(key):
+    def ratios(key):
+        a, b, c, e = jax.random.split(key, 4)
+        one = lambda tree: {name: leaf[0] for name, leaf in tree.items()}
+        scale = 10.0 ** jax.random.uniform(e, minval=-1.0, maxval=1.0)
+        layer, noise = one(_weights(a, scale)), one(_weights(b, 1.0))
+        moved = {name: layer[name] + 0.1 * noise[name] for name in layer}
+        g, ghat = jax.random.normal(c, (2, 4, 3))
+        unit = lambda g: g / jnp.maximum(1.0, jnp.linalg.norm(g, axis=1, keepdims=True))
+        parts = perturbation.block_perturbation(
+            unit(g), unit(ghat), layer, moved, activation=jnp.tanh
+        )
+        norms = perturbation.spectral_norms(layer, moved)
+        sharp = perturbation.lemma_e_2(parts, norms, 1.0, softmax_constant=1.0)
+        return parts.output / perturbation.lemma_e_2(parts, norms, 1.0), parts.output / sharp
+
+    with jax.enable_x64(True):
+        printed, sharp = map(np.asarray, jax.jit(jax.vmap(ratios))(jax.random.split(key, 300)))
+    assert 0.05 < printed.max() <= 1 and sharp.max() <= 1
+
+
+def test_chain_is_below_its_corrected_bound(key):
+    def sides(key):
+        a, b, c, e = jax.random.split(key, 4)
+        layers, noise = _weights(a, 0.7), _weights(b, 0.05)
+        moved = {name: layers[name] + noise[name] for name in layers}
+        X = 4.0 * jax.random.normal(c, (5, 3))
+        w, w_moved = jax.random.normal(e, (2, 3))
+        return perturbation.chain_perturbation(
+            X, layers, moved, w, w_moved, 0, activation=jax.nn.relu, L_sigma=1.0
+        )
+
+    with jax.enable_x64(True):
+        found = jax.tree.map(np.asarray, jax.jit(jax.vmap(sides))(jax.random.split(key, 100)))
+    assert (found.output <= found.sharpened).all()
+    assert (found.sharpened <= found.corrected).all()
+    assert (found.printed < found.corrected).all()
+
+
+def test_cross_entropy_gradient_against_autograd(key):
+    with jax.enable_x64(True):
+        grad = jax.jit(jax.grad(masking.cross_entropy))
+        gradient_l1 = jax.jit(masking.gradient_l1)
+        for k in jax.random.split(key, 10):
+            logits = 3.0 * jax.random.normal(k, (4,))
+            slope = grad(logits, 2)
+            closed = float(gradient_l1(logits, 2))
+            assert closed == pytest.approx(float(jnp.sum(jnp.abs(slope))), rel=1e-12)
+            p = _numpy_softmax(np.asarray(logits))
+            assert closed == pytest.approx(2 * (1 - p[2]), rel=1e-12)
+        extreme = float(masking.gradient_l1(jnp.array([-10.0, 10.0]), 0))
+    assert extreme < 2 and extreme == pytest.approx(2, abs=1e-8)
+
+
+def test_bounded_logits_have_a_smaller_lipschitz_constant():
+    for K, M in ((2, 0.5), (5, 1.0)):
+        corner = np.full(K, M)
+        corner[0] = -M
+        attained = 2 * (1 - _numpy_softmax(corner)[0])
+        assert masking.lipschitz_constant(K, M) == pytest.approx(attained, rel=1e-12)
+    assert masking.lipschitz_constant(7) == 2.0
+    with pytest.raises(ValueError, match="K >= 2"):
+        masking.lipschitz_constant(1)
+
+
+def test_binary_loss_is_cross_entropy_of_two_words(key):
+    logits = jax.random.normal(key, (6, 2))
+    for label in (0, 1):
+        whole = jax.vmap(lambda x, y=label: masking.cross_entropy(x, y))(logits)
+        binary = masking.binary_loss(logits[:, 1] - logits[:, 0], jnp.full(6, label))
+        np.testing.assert_allclose(binary, whole, rtol=1e-5)
+    clip = masking.clipped(masking.cross_entropy, 0.5)
+    assert float(clip(jnp.array([-9.0, 9.0]), 0)) == 0.5
+    with pytest.raises(ValueError, match="positive"):
+        masking.clipped(masking.cross_entropy, 0.0)
+    assert float(masking.theorem_5_1_leading(0.5, 9)) == pytest.approx(3.0)
+
+
+def test_search_from_below_meets_the_certified_bound_from_above(key):
+    with jax.enable_x64(True):
+        X = jax.random.normal(key, (16, 5, 2))
+        X = X / jnp.linalg.norm(X, axis=-1, keepdims=True)
+        found = attention_rademacher_lower(jax.random.key(1), X, 2.0, draws=8, restarts=2, steps=60)
+        uniform = attention_rademacher_lower(
+            jax.random.key(1), X, 1e-9, draws=8, restarts=1, steps=2
+        )
+        sigma = jax.random.rademacher(jax.random.split(jax.random.key(1))[0], (8, 16), float)
+    covering = at_scale(lemma_3_6_sharp, 2.0, k=2, d=2)
+    bound = attention_bound(covering, 16, 2, B_x=1.0)
+    assert float(uniform.mean) < float(found.mean) <= bound
+    # Uniform attention is a finite class of means: no search needed.
+    means, sigma = np.asarray(X).mean(axis=1), np.asarray(sigma)
+    exact = np.abs(sigma @ means).max(axis=1).mean() / 16
+    assert float(uniform.mean) == pytest.approx(exact, rel=1e-6)
+
+
+def test_search_reaches_a_grid_search_in_one_dimension():
+    with jax.enable_x64(True):
+        X = jax.random.normal(jax.random.key(4), (6, 4, 1))
+        found = attention_rademacher_lower(
+            jax.random.key(5), X, 3.0, draws=6, restarts=3, steps=150
+        )
+        sigma = jax.random.rademacher(jax.random.split(jax.random.key(5))[0], (6, 6), float)
+    Z, signs = np.asarray(X)[:, :, 0], np.asarray(sigma)
+    grid = np.linspace(-3, 3, 4001)
+    values = np.stack([(_numpy_softmax(W * Z * Z[:, :1]) * Z).sum(axis=1) for W in grid])
+    best = np.abs(values @ signs.T).max(axis=0).mean() / 6
+    assert float(found.mean) == pytest.approx(best, rel=1e-2)
+    assert float(found.mean) <= best * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("draws, B", [(1, 1.0), (4, 0.0), (4, math.nan)])
+def test_search_refuses_bad_input(draws, B):
+    with pytest.raises(ValueError, match="are needed"):
+        attention_rademacher_lower(jax.random.key(0), jnp.ones((2, 2, 2)), B, draws=draws)
