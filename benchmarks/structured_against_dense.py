@@ -19,11 +19,10 @@ with jax.enable_x64(True):
         dense = jax.jit(lambda x, risk=risk: jnp.linalg.eigvalsh(jax.hessian(risk)(x)))
         structured = jax.jit(lambda params, data=data: loss_hessian_extremes(params, data))
         point = flatten(params)
-        slow, fast = medians([lambda: dense(point), lambda: structured(params)])
+        slow, fast = medians((dense, point), (structured, params))
         values, ends = dense(point), structured(params)
         assert ends.certified
         error = max(abs(ends.minimum - values[0]), abs(ends.maximum - values[-1]))
         error = float(error / jnp.max(jnp.abs(values)))
-        print(
-            f"{heads:>4} {point.size:>6} {slow:>9.4f} {fast:>11.4f} {slow / fast:>7.1f} {error:>9.1e}"
-        )
+        row = f"{heads:>4} {point.size:>6} {slow:>9.4f} {fast:>11.4f}"
+        print(f"{row} {slow / fast:>7.1f} {error:>9.1e}")

@@ -2,19 +2,19 @@
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import jax
 
 
-def medians(functions: Sequence[Callable], /, *, repeats: int = 5) -> list[float]:
-    """Seconds of each function after one warm-up; results are waited for."""
-    for function in functions:
-        jax.block_until_ready(function())
-    times: list[list[float]] = [[] for _ in functions]
+def medians(*calls: tuple[Callable, ...], repeats: int = 5) -> list[float]:
+    """Seconds of each (function, *arguments) after one warm-up; results are waited for."""
+    for function, *arguments in calls:
+        jax.block_until_ready(function(*arguments))
+    times: list[list[float]] = [[] for _ in calls]
     for _ in range(repeats):
-        for function, seconds in zip(functions, times):
+        for (function, *arguments), seconds in zip(calls, times):
             start = time.perf_counter()
-            jax.block_until_ready(function())
+            jax.block_until_ready(function(*arguments))
             seconds.append(time.perf_counter() - start)
     return [statistics.median(seconds) for seconds in times]

@@ -3,13 +3,15 @@
 import html
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
+import numpy as np
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from jaxbounds.falsify import Verdict
+from jaxbounds.falsify import Verdict, hypothesis_names
 from jaxbounds.statements import Erratum, Paper, Statement
 
 STYLES = {
@@ -77,8 +79,9 @@ def summary(verdicts: Sequence[Verdict], /) -> str:
     statuses = ", ".join(f"{count} {status}" for status, count in counts.items())
     unexpected = sum(not verdict.as_expected for verdict in verdicts)
     ending = "all as expected" if not unexpected else f"{unexpected} NOT as expected"
-    groups = len(grouped(verdicts))
-    return f"{groups} statements, {len(verdicts)} forms: {statuses}; {ending}"
+    count = lambda n, word: f"{n} {word}" + ("" if n == 1 else "s")
+    things = f"{count(len(grouped(verdicts)), 'statement')}, {count(len(verdicts), 'form')}"
+    return f"{things}: {statuses}; {ending}"
 
 
 def statement_table(statements: Iterable[Statement], /) -> Table:
@@ -107,6 +110,7 @@ def describe(statement: Statement, /) -> Text:
     line("claim", statement.formula)
     line("kind", statement.kind)
     line("assumes", statement.assumptions)
+    line("hypotheses", ", ".join(hypothesis_names(statement)))
     line("source", statement.source)
     line("sizes", "; ".join(", ".join(f"{k}={v}" for k, v in s.items()) for s in statement.sizes))
     line("samplers", ", ".join([*statement.sample, *(["cases"] if statement.cases else [])]))
@@ -122,12 +126,20 @@ def describe(statement: Statement, /) -> Text:
             if value:
                 text.append(f"  {name}{' '.join(value.split())}\n")
         if form.counterexample is not None:
-            text.append(f"  counterexample: {_brief(form.counterexample)}\n")
+            text.append(f"  counterexample: {instance_text(form.counterexample)}\n")
     return text
 
 
-def _brief(instance: object) -> str:
-    words = str(instance).replace("\n", "")
+def instance_text(instance: object, /) -> str:
+    """An instance as Python, ready to be pasted as a counterexample; long ones are cut."""
+
+    def plain(value: object) -> object:
+        if isinstance(value, Mapping):
+            return {name: plain(entry) for name, entry in value.items()}
+        # Adding zero turns -0.0 into 0.0.
+        return (np.asarray(value) + 0).tolist()
+
+    words = str(plain(instance))
     return words if len(words) < 600 else words[:600] + " ..."
 
 
@@ -162,7 +174,7 @@ code{{overflow-wrap:anywhere}}
 
 
 def html_page(
-    verdicts: Sequence[Verdict], statements: Sequence[Statement], provenance: dict, /
+    verdicts: Sequence[Verdict], statements: Sequence[Statement], provenance: dict, out: Path, /
 ) -> str:
     """A self-contained page: each statement opens to its claim, forms and evidence."""
     escape = lambda value: html.escape(str(value))
@@ -175,7 +187,7 @@ def html_page(
         for verdict in group:
             form = statement.form(verdict.form)
             flag = "" if verdict.as_expected else ' class="unexpected"'
-            replay = f"<br><code>jaxbounds replay {escape(verdict.worst_file)}</code>"
+            replay = f"<br><code>jaxbounds replay {escape(out / verdict.worst_file)}</code>"
             lines.append(
                 f"<tr{flag}><td>{escape(verdict.form)}<td>{escape(verdict.status)}"
                 f"<td>{number(verdict.worst_ratio)}<td>{verdict.instances}"

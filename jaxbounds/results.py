@@ -26,13 +26,11 @@ class Claim(NamedTuple):
     """A qualitative statement of the paper about a figure, decided on a data set.
 
     Attributes:
-        name: short, as "Figure 2 (left)".
-        text: what the paper says.
+        text: what the paper says, with the threshold that decides it.
         reproduced: whether the data set shows it; None where it cannot decide.
         number: the numbers the decision rests on, in words.
     """
 
-    name: str
     text: str
     reproduced: bool | None
     number: str
@@ -140,7 +138,7 @@ def load(path: str | Path, /) -> xr.Dataset:
             dataset = stored.load()
         known = dataset.attrs.pop("format", "") == FORMAT
         dataset.attrs = {name: json.loads(text) for name, text in dataset.attrs.items()}
-    except (OSError, ValueError, TypeError, KeyError) as problem:
+    except (OSError, ValueError, TypeError, LookupError) as problem:
         raise ValueError(
             f"{path} is no result or is damaged ({type(problem).__name__}): run it again"
         ) from problem

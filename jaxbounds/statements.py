@@ -12,8 +12,9 @@ import importlib
 import importlib.util
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, Literal, NamedTuple, get_args
@@ -21,7 +22,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import jax
 from jax.typing import ArrayLike
 
-PAPERS = ("multihead",)
+PAPERS = ("multihead", "seqlength", "smapprox", "qstr")
 """The papers shipped with the library: subpackages that hold `statements.PAPER`."""
 
 Kind = Literal[
@@ -68,24 +69,27 @@ class Form:
 
     Attributes:
         name: "printed", "corrected" or "sharpened", optionally followed by a tag ("sharpened S5").
-        expected: the status that the form should get.
+        expected: the status that the form should get; "holds" (for rates "consistent") unless
+            given. An erratum is a form with `expected="fails"`.
         note: a proof sketch, or the text of the erratum.
         equality: the instance at which both sides agree, in words. Only with it may a worst ratio
             within the numerical error of one be called `holds`.
         erratum: the id of the paper's erratum that the form exhibits ("E1").
         hypotheses: what this form requires beyond the statement's own hypotheses.
         counterexample: an instance, small enough for a person, on which the form fails.
-        sense: for rates: whether the exponent is claimed at most, at least, or exactly one.
+        sense: for rates, and needed there: whether the exponent of lhs against rhs is claimed "at
+            most", "at least" or "exactly" one. "lhs = O(rhs)" means at most one where rhs grows and
+            at least one where it shrinks.
     """
 
     name: str
-    expected: Status = "holds"
+    expected: Status | None = None
     note: str = ""
     equality: str = ""
     erratum: str = ""
     hypotheses: Hypotheses | None = None
     counterexample: Instance | None = None
-    sense: Sense = "at most"
+    sense: Sense | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +144,8 @@ class Statement:
         relation: "<=" or "="; the default is "=" for identities and constructions.
         tolerance: relative; 1e-9 for `<=` and 1e-10 for `=` unless given.
         level: the probability delta allowed to fail, for kind "probability".
-        budget: how hard to try.
+        budget: how hard to try; `Budget()`, with 2000 samples for probabilities and expectations,
+            unless given.
         source: where in the paper; appendix numbers that restate it.
     """
 
@@ -161,7 +166,7 @@ class Statement:
     relation: Relation | None = None
     tolerance: float | None = None
     level: float | None = None
-    budget: Budget = Budget()
+    budget: Budget | None = None
     source: str = ""
 
     def __post_init__(self) -> None:
@@ -170,8 +175,15 @@ class Statement:
         if callable(self.sample):
             fill("sample", {"sample": self.sample})
         fill("sample", MappingProxyType(dict(self.sample)))
-        fill("forms", tuple(self.forms))
+        containers = list(_container_problems(self))
+        if containers:
+            raise ValueError(f"statement {self.id!r} is ill formed: " + "; ".join(containers))
+        usual = "consistent" if self.kind == "rate" else "holds"
+        fill("forms", tuple(replace(f, expected=f.expected or usual) for f in self.forms))
         fill("sizes", tuple(MappingProxyType(dict(size)) for size in self.sizes))
+        if self.budget is None:
+            many = self.kind in ("probability", "expectation")
+            fill("budget", Budget(samples=2000) if many else Budget())
         if self.search is None:
             fill("search", "gradient" if self.kind == "inequality" else "none")
         if self.relation is None:
@@ -198,6 +210,13 @@ class Statement:
                 return form
         names = ", ".join(form.name for form in self.forms)
         raise KeyError(f"{self.id} has no form {name!r}; it has: {names}")
+
+
+def _container_problems(s: Statement) -> Iterable[str]:
+    if isinstance(s.forms, Form) or not all(isinstance(form, Form) for form in s.forms):
+        yield "forms must be a tuple of Form; a single one needs a comma: (Form(...),)"
+    if isinstance(s.sizes, Mapping) or not all(isinstance(size, Mapping) for size in s.sizes):
+        yield "sizes must be a tuple of dicts; a single one needs a comma: ({'d': 2},)"
 
 
 def _problems(s: Statement) -> Iterable[str]:
@@ -228,6 +247,8 @@ def _problems(s: Statement) -> Iterable[str]:
             yield f"form {form.name!r} of kind {s.kind!r} cannot be expected {form.expected!r}"
         if not re.match(r"(printed|corrected|sharpened|derived)\b", form.name):
             yield f"form {form.name!r} must start with printed, derived, corrected or sharpened"
+        if (s.kind == "rate") != (form.sense is not None):
+            yield f"form {form.name!r}: sense is needed for kind 'rate' and only for it"
         if form.expected == "fails" and not (form.note or form.erratum):
             yield f"form {form.name!r} is expected to fail but no note says why"
         exact = s.kind in ("identity", "inequality", "construction")
@@ -258,7 +279,16 @@ class Erratum:
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """A paper: its statements in its own order, its errata, and what is not checked and why."""
+    """A paper.
+
+    Attributes:
+        id: the part of its statements' ids before the first dot.
+        title: as printed.
+        citation: authors and venue.
+        statements: in the paper's order.
+        errata: what is wrong in it.
+        unchecked: what is not checked, by its label in print, each with the reason.
+    """
 
     id: str
     title: str
@@ -269,6 +299,12 @@ class Paper:
 
     def __post_init__(self) -> None:
         """Refuse statements of another paper, repeated ids and errata that nothing explains."""
+        if isinstance(self.statements, Statement):
+            raise ValueError("statements must be a tuple; a single one needs a comma: (STATEMENT,)")
+        kinds = get_args(Erratum.__annotations__["kind"])
+        for erratum in self.errata:
+            if erratum.kind not in kinds:
+                raise ValueError(f"erratum {erratum.id}: kind must be one of {', '.join(kinds)}")
         ids = [s.id for s in self.statements]
         repeated = sorted({i for i in ids if ids.count(i) > 1})
         if repeated:
@@ -283,33 +319,58 @@ class Paper:
                     raise ValueError(f"{s.id} ({form.name}) cites unknown erratum {form.erratum}")
 
 
+def _import(where: str) -> ModuleType:
+    """A module by name, file or folder; the working folder and a file's own folder are searched."""
+    path = Path(where)
+    if path.is_dir():
+        path, where = path.resolve(), path.name
+        folder = path.parent
+    elif where.endswith(".py"):
+        if not path.is_file():
+            raise ValueError(f"no file {where}: give a Python file, a folder or a module")
+        path = path.resolve()
+        folder, where = path.parent, path.stem
+        while (folder / "__init__.py").is_file():
+            folder, where = folder.parent, f"{folder.name}.{where}"
+        where = where.removesuffix(".__init__")
+    else:
+        folder = Path.cwd()
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        module = importlib.import_module(where)
+        if not hasattr(module, "PAPER") and hasattr(module, "__path__"):
+            module = importlib.import_module(f"{where}.statements")
+    except ModuleNotFoundError as error:
+        if error.name and (where == error.name or where.startswith(error.name + ".")):
+            near = difflib.get_close_matches(where, PAPERS, 1)
+            hint = (
+                f"did you mean {near[0]}?" if near else "give a Python file, a folder or a module"
+            )
+            raise ValueError(f"no module {where!r}: {hint}") from error
+        if error.name == f"{where}.statements":
+            return module
+        raise
+    return module
+
+
 def load_paper(where: str, /) -> Paper:
     """The `PAPER` of a module.
 
     Args:
-        where: a shipped paper ("multihead"), a module name ("mypackage.claims") or a Python file
-            ("claims.py").
+        where: a shipped paper ("multihead"), a module name ("mypackage.claims"), a Python file
+            ("claims.py"), or a folder that is a package whose `statements` module has it.
 
     Raises:
-        ValueError: if there is no such module or file, or it defines no `PAPER`.
+        ValueError: if there is no such module, it cannot be executed, or it defines no `PAPER`.
     """
-    if where in PAPERS:
-        module: ModuleType = importlib.import_module(f"jaxbounds.{where}.statements")
-    elif where.endswith(".py"):
-        path = Path(where).resolve()
-        if not path.is_file():
-            raise ValueError(f"no file {where}: give a Python file or an importable module")
-        name = f"jaxbounds_user_{re.sub(r'[^0-9a-zA-Z]', '_', str(path))}"
-        spec = importlib.util.spec_from_file_location(name, path)
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    else:
-        try:
-            module = importlib.import_module(where)
-        except ModuleNotFoundError as error:
-            if error.name != where.split(".")[0] and error.name != where:
-                raise
-            raise ValueError(f"no module {where!r}: give a Python file or a module") from error
+    name = f"jaxbounds.{where}.statements" if where in PAPERS else where
+    try:
+        module = _import(name)
+    except ValueError as problem:
+        raise ValueError(f"{where}: {problem}") from problem
+    except (TypeError, NameError, AttributeError, ImportError, SyntaxError, KeyError) as problem:
+        raise ValueError(f"{where} cannot be loaded: {origin(problem)}") from problem
     paper = getattr(module, "PAPER", None)
     if not isinstance(paper, Paper):
         raise ValueError(
@@ -317,6 +378,25 @@ def load_paper(where: str, /) -> Paper:
             "PAPER = Paper(id=..., title=..., statements=(...,)) at module level"
         )
     return paper
+
+
+def origin(problem: BaseException, /) -> str:
+    """An exception in one line: its type, its message, and the user's line that raised it."""
+    library = Path(__file__).parent
+    frames = [
+        frame
+        for frame in traceback.extract_tb(problem.__traceback__)
+        if library not in Path(frame.filename).parents
+        and "site-packages" not in frame.filename
+        and "importlib" not in frame.filename
+    ]
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    text = f"{type(problem).__name__}: {lines[0] if lines else ''}"
+    if frames:
+        text += f" ({Path(frames[-1].filename).name}:{frames[-1].lineno}, in {frames[-1].name})"
+    if "Tracer" in type(problem).__name__:
+        text += "; samplers and evaluate are traced by JAX: use jnp, and jnp.where for if"
+    return text
 
 
 def load_papers(extra: Iterable[str] = ()) -> tuple[Paper, ...]:
@@ -348,7 +428,10 @@ def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tup
 
     for pattern in patterns:
         if not any(matches(s, pattern) for s in statements):
-            near = difflib.get_close_matches(pattern, [s.id for s in statements], 3, 0.4)
+            names = dict.fromkeys([s.paper for s in statements] + [s.id for s in statements])
+            near = difflib.get_close_matches(pattern, names, 3, 0.4)
             hint = f"did you mean {', '.join(near)}?" if near else "see `jaxbounds list`"
+            if pattern.split(".")[0] not in names:
+                hint += " (statements of your own need --import FILE)"
             raise ValueError(f"no statement matches {pattern!r}; {hint}")
     return tuple(s for s in statements if any(matches(s, p) for p in patterns))

@@ -85,6 +85,7 @@ def replay_file(file: Annotated[Path, tyro.conf.Positional], /, *, imports: Impo
     for name, value in ratios.items():
         console.print(f"  {name:<24} {value!r}")
     now = ratios[stored.meta["form"]]
+    console.print(report.instance_text(stored.instance), markup=False)
     same = now == before or abs(now - before) <= 1e-12 * abs(before)
     console.print(
         f"stored for {stored.meta['form']}: {before!r}: {'same' if same else 'DIFFERENT'}"

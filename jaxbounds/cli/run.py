@@ -57,6 +57,7 @@ def run(
 
     Args:
         experiment: its id, as "multihead.fig2".
+        flags: --preset, --seed, --out, --resume, and fields of the configuration.
     """
     chosen = _find(experiment)
     prog = f"jaxbounds run {experiment}"
@@ -96,15 +97,17 @@ def plot(folder: Annotated[Path, tyro.conf.Positional], /) -> int:
 def _show(experiment: Experiment, folder: Path) -> int:
     dataset = load(folder / "result.nc")
     console = console_for_output()
-    table = Table("claim", "the paper says", "reproduced", "numbers", box=None, pad_edge=False)
+    table = Table("the paper says", "reproduced", "numbers", box=None, pad_edge=False)
     words = {True: "yes", False: "NO", None: "open"}
     for claim in experiment.claims(dataset):
-        table.add_row(claim.name, claim.text, words[claim.reproduced], claim.number)
+        table.add_row(claim.text, words[claim.reproduced], claim.number)
     console.print(f"{experiment.id}  {experiment.label}: {experiment.title}")
+    if "text" in dataset.attrs:
+        console.print(dataset.attrs["text"], markup=False, soft_wrap=True)
     console.print(table)
     written = ["result.nc"]
     try:
-        import matplotlib
+        import matplotlib.pyplot
     except ModuleNotFoundError:
         console.print("no figure: install the plots extra (pip install 'jaxbounds[plots]')")
     else:

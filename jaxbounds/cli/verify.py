@@ -19,9 +19,9 @@ from jaxbounds.cli.common import (
     find_statement,
     use_compilation_cache,
 )
-from jaxbounds.falsify import Verdict, falsify
+from jaxbounds.falsify import Verdict, falsify, load_instance, unmeasured
 from jaxbounds.results import versions
-from jaxbounds.statements import select
+from jaxbounds.statements import origin, select
 
 THOROUGH = 10.0
 """Factor on samples and restarts of `--thorough`."""
@@ -29,7 +29,10 @@ THOROUGH = 10.0
 
 def _verify_one(name: str, imports: tuple[str, ...], seed: int, factor: float, out: str):
     statement = find_statement(imports, name)
-    return falsify(statement, seed=seed, budget=statement.budget.scaled(factor), store=out)
+    try:
+        return falsify(statement, seed=seed, budget=statement.budget.scaled(factor), store=out)
+    except Exception as problem:  # one broken statement must not cost the others
+        return unmeasured(statement, f"it could not be measured: {origin(problem)}", seed=seed)
 
 
 def _in_turn(names, jobs, *arguments) -> Iterator[tuple[str, tuple[Verdict, ...]]]:
@@ -103,17 +106,31 @@ def verify(
     run = versions() | {"device": "cpu", "precision": "float64", "seed": seed, "thorough": thorough}
     _write(out, "verdicts.json", json.dumps([v.to_json() for v in verdicts], indent=1))
     _write(out, "run.json", json.dumps(run, indent=1))
-    _write(out, "report.html", report.html_page(verdicts, everything, run))
+    _write(out, "report.html", report.html_page(verdicts, everything, run, out))
     console.print(report.verdict_table(verdicts))
     console.print(report.summary(verdicts))
     for verdict in verdicts:
-        if not verdict.as_expected:
-            console.print(f"[bold red]{verdict.id}[/] ({verdict.form}): {verdict.reason}")
-    console.print(f"written to {out}: verdicts.json, report.html, worst/, counterexamples/")
+        for line in _remarks(verdict, out):
+            console.print(line, markup=False)
+    console.print(f"written to {out}: verdicts.json, report.html, run.json, instances")
     if interrupted:
         console.print(f"interrupted: {len(names) - len(done)} statements were not tried")
         return 1
     return int(not all(v.as_expected for v in verdicts))
+
+
+def _remarks(verdict: Verdict, out: Path) -> Iterator[str]:
+    """What a reader of the table must know besides."""
+    drawn = sum(v["instances"] for k, v in verdict.sources.items() if k != "search")
+    missed = {name: count for name, count in verdict.excluded.items() if count > drawn}
+    for name, count in missed.items():
+        yield f"{verdict.id} ({verdict.form}): {count} draws do not count: {name!r}; {drawn} do"
+    if not verdict.as_expected:
+        yield f"{verdict.id} ({verdict.form}): {verdict.reason}"
+        if verdict.shrunk_file:
+            stored = load_instance(out / verdict.shrunk_file)
+            yield f"  ratio {verdict.shrunk_ratio:.6g} at {report.instance_text(stored.instance)}"
+            yield "  an erratum? then expected='fails', note='...', counterexample={...}"
 
 
 def _write(folder: Path, name: str, text: str) -> None:

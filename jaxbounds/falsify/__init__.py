@@ -1,9 +1,9 @@
 """From a statement to a verdict: sampling, search for the worst instance, decision, replay."""
 
 from jaxbounds.falsify.decide import Verdict
-from jaxbounds.falsify.engine import falsify, replay
+from jaxbounds.falsify.engine import falsify, replay, unmeasured
 from jaxbounds.falsify.intervals import clopper_pearson, fitted_exponent
-from jaxbounds.falsify.measure import Measured, measure, verification
+from jaxbounds.falsify.measure import Measured, hypothesis_names, measure, verification
 from jaxbounds.falsify.storage import StoredInstance, load_instance, save_instance
 
 __all__ = [
@@ -13,9 +13,11 @@ __all__ = [
     "clopper_pearson",
     "falsify",
     "fitted_exponent",
+    "hypothesis_names",
     "load_instance",
     "measure",
     "replay",
     "save_instance",
+    "unmeasured",
     "verification",
 ]

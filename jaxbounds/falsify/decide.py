@@ -41,6 +41,7 @@ class Verdict:
         tolerance: relative, as stated by the statement.
         seconds: spent on the whole statement.
         seed: of the run.
+        source: where in the paper, and under which other numbers it stands.
     """
 
     id: str
@@ -67,6 +68,7 @@ class Verdict:
     tolerance: float = 0.0
     seconds: float = 0.0
     seed: int = 0
+    source: str = ""
 
     @property
     def as_expected(self) -> bool:
@@ -96,8 +98,13 @@ class Decision(NamedTuple):
     reason: str
 
 
+MORE = "draw more (--thorough, or budget=Budget(samples=...))"
 NUMERICAL = 1e-3
 """An error bar wider than this is statistical: a known equality case cannot decide it."""
+
+
+def _nan_reason(value: np.ndarray) -> str:
+    return f"{int(np.sum(np.isnan(value)))} of {len(value)} instances that count gave NaN"
 
 
 def _worst(values: np.ndarray) -> float:
@@ -112,7 +119,7 @@ def _at_most(statement: Statement, form: Form | None, m: Measured, index: int) -
         failing = int(np.sum(low > 1 + tolerance))
         return Decision("fails", worst, f"{failing} of {len(low)} instances violate it")
     if np.any(np.isnan(value)):
-        return Decision("inconclusive", float("nan"), "some instance that counts gave NaN")
+        return Decision("inconclusive", float("nan"), _nan_reason(value))
     if np.all(m.trivial[keep, index]):
         return Decision("vacuous", worst, "it never beats the trivial bound")
     if np.all(high < 1 - tolerance):
@@ -132,7 +139,7 @@ def _equal(statement: Statement, m: Measured, index: int) -> Decision:
         failing = int(np.sum(low > 1e3 * tolerance))
         return Decision("fails", worst, f"{failing} of {len(low)} instances differ")
     if np.any(np.isnan(value)):
-        return Decision("inconclusive", float("nan"), "some instance that counts gave NaN")
+        return Decision("inconclusive", float("nan"), _nan_reason(value))
     if np.all(high <= tolerance):
         return Decision("holds", worst, "both sides agree to the tolerance")
     return Decision("inconclusive", worst, "the sides differ by more than rounding should allow")
@@ -159,7 +166,7 @@ def _probability(statement: Statement, m: Measured, index: int, sizes: np.ndarra
         return Decision("fails", worst, f"{text} above it")
     if max(highs) <= level:
         return Decision("holds", worst, f"{text} up to {max(highs):.3g}")
-    return Decision("inconclusive", worst, f"{text} up to {max(highs):.3g}: draw more")
+    return Decision("inconclusive", worst, f"{text} up to {max(highs):.3g}: {MORE}")
 
 
 def _expectation(m: Measured, index: int, sizes: np.ndarray) -> Decision:
@@ -176,7 +183,7 @@ def _expectation(m: Measured, index: int, sizes: np.ndarray) -> Decision:
         return Decision("fails", max(ratios), f"{text} above zero")
     if max(highs) <= 0:
         return Decision("holds", max(ratios), f"{text} below zero")
-    return Decision("inconclusive", max(ratios), f"{text} contains zero: draw more")
+    return Decision("inconclusive", max(ratios), f"{text} contains zero: {MORE}")
 
 
 def _rate(sense: Sense, m: Measured, index: int) -> Decision:
@@ -184,7 +191,11 @@ def _rate(sense: Sense, m: Measured, index: int) -> Decision:
     try:
         slope, low, high = fitted_exponent(m.rhs[keep, index], m.lhs[keep, index])
     except ValueError as problem:
-        return Decision("inconclusive", float("nan"), str(problem))
+        low = int(np.sum(~(m.lhs[keep, index] > 0) | ~(m.rhs[keep, index] > 0)))
+        reason = (
+            f"{problem} ({low} of {int(np.sum(keep))} instances have a side that is not positive)"
+        )
+        return Decision("inconclusive", float("nan"), reason)
     agrees = {"at most": low <= 1, "at least": high >= 1, "exactly": low <= 1 <= high}[sense]
     text = f"exponent {slope:.3f} (99% interval {low:.3f} to {high:.3f}), claimed {sense} 1"
     return Decision("consistent" if agrees else "inconsistent", slope, text)
@@ -209,7 +220,7 @@ def decide(
     if statement.kind == "expectation":
         return _expectation(m, index, sizes)
     if statement.kind == "rate":
-        return _rate((form or statement.forms[0]).sense, m, index)
+        return _rate((form or statement.forms[0]).sense or "at most", m, index)
     if statement.relation == "=":
         return _equal(statement, m, index)
     return _at_most(statement, form, m, index)

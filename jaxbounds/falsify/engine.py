@@ -133,7 +133,10 @@ def _with_stored(statement, form: Form, bench, index, decision: Decision):
     measured = bench.one(as_arrays(dict(form.counterexample)))
     value = float(measured.value[index])
     if _violation(statement, measured, index) <= 0:
-        reason = f"the stored counterexample does not violate it (ratio {value:.6g})"
+        reason = (
+            f"the stored counterexample does not violate it (ratio {value:.6g}); without it: "
+            f"{decision.status}, {decision.reason}"
+        )
         return Decision("inconclusive", decision.ratio, reason), value
     if decision.status != "fails":
         return Decision("fails", value, "the stored counterexample violates it"), value
@@ -173,9 +176,12 @@ def falsify(
         verdicts = []
         for index, form in enumerate(statement.forms):
             decision = decide(statement, form, table, index, sizes)
+            if decision.status == "vacuous" and left_out:
+                missed = ", ".join(f"{count} missed {name!r}" for name, count in left_out.items())
+                decision = decision._replace(reason=f"{decision.reason}: {missed}")
             decision, stored_ratio = _with_stored(statement, form, bench, index, decision)
             if decision.status in ("holds", "consistent") and control.status not in REJECTED:
-                reason = f"the control was not rejected (it {control.status}: {control.reason})"
+                reason = f"the control was not rejected ({control.status}: {control.reason})"
                 decision = Decision("inconclusive", decision.ratio, reason)
             counted = table.counted[:, index]
             verdict = Verdict(
@@ -197,11 +203,35 @@ def falsify(
                 counterexample_ratio=stored_ratio,
                 tolerance=statement.tolerance,
                 seed=seed,
+                source=statement.source,
             )
             verdict = _with_worst(statement, verdict, pool, bench, table, sizes, index, store)
             verdicts.append(verdict)
     seconds = time.perf_counter() - started
     return tuple(replace(verdict, seconds=seconds) for verdict in verdicts)
+
+
+def unmeasured(statement: Statement, reason: str, /, *, seed: int = 0) -> tuple[Verdict, ...]:
+    """Inconclusive verdicts for a statement that could not be measured at all."""
+    return tuple(
+        Verdict(
+            id=statement.id,
+            paper=statement.paper,
+            label=statement.label,
+            kind=statement.kind,
+            form=form.name,
+            expected=form.expected,
+            status="inconclusive",
+            reason=reason,
+            worst_ratio=float("nan"),
+            instances=0,
+            searches=0,
+            tolerance=statement.tolerance,
+            seed=seed,
+            source=statement.source,
+        )
+        for form in statement.forms
+    )
 
 
 def _by_source(table: Measured, sources: np.ndarray, index: int) -> dict[str, dict[str, float]]:

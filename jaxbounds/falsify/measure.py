@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from jaxbounds.statements import CONTROL, Hypotheses, Instance, Statement
+from jaxbounds.statements import CONTROL, Hypotheses, Instance, Sides, Statement
 
 Reals = Float[Array | np.ndarray, "*batch F"]
 Flags = Bool[Array | np.ndarray, "*batch F"]
@@ -101,13 +101,26 @@ def _identity(lhs, rhs, error, tolerance):
     return relative(difference), low, relative(difference + error), informative, nothing, nothing
 
 
+def _refuse_low_precision(statement: Statement, instance: Instance) -> None:
+    wanted = jnp.zeros(()).dtype
+    for path, leaf in jax.tree_util.tree_leaves_with_path(instance):
+        if jnp.issubdtype(leaf.dtype, jnp.floating) and leaf.dtype != wanted:
+            where = jax.tree_util.keystr(path)
+            raise ValueError(
+                f"{statement.id}: instance{where} is {leaf.dtype}, but statements are measured in "
+                f"{wanted}: let the sampler use the default float type"
+            )
+
+
 def met(hypotheses: Hypotheses | None, instance: Instance, /) -> dict[str, Array]:
     """Each hypothesis by name, as a boolean scalar; plus finiteness of the instance."""
     floats = [x for x in jax.tree.leaves(instance) if jnp.issubdtype(x.dtype, jnp.floating)]
     finite = jnp.bool_(True)
     for leaf in floats:
         finite = finite & jnp.all(jnp.isfinite(leaf))
-    named = dict(hypotheses(instance)) if hypotheses else {}
+    named = hypotheses(instance) if hypotheses else {}
+    if not isinstance(named, Mapping):
+        raise TypeError(f"hypotheses must return a dict of booleans by name, got {type(named)}")
     return {"finite": finite} | {name: jnp.all(jnp.asarray(v)) for name, v in named.items()}
 
 
@@ -120,7 +133,14 @@ def measure(statement: Statement, /) -> Callable[[Instance], Measured]:
     compare = _identity if statement.relation == "=" else _inequality
 
     def one(instance: Instance) -> Measured:
+        _refuse_low_precision(statement, instance)
         sides = statement.evaluate(instance)
+        if not isinstance(sides, Sides):
+            raise TypeError(f"evaluate of {statement.id} must return Sides, got {type(sides)}")
+        extra = set(sides.rhs) - set(form_names(statement))
+        if extra:
+            names = ", ".join(sorted(extra))
+            raise ValueError(f"evaluate of {statement.id} returned rhs for unknown forms: {names}")
         as_float = lambda x: jnp.asarray(x, dtype=jnp.zeros(()).dtype)
         error = as_float(sides.error)
         common = met(statement.hypotheses, instance)
@@ -141,6 +161,19 @@ def measure(statement: Statement, /) -> Callable[[Instance], Measured]:
         return Measured(*(jnp.stack(column) for column in zip(*columns)))
 
     return one
+
+
+def hypothesis_names(statement: Statement, /) -> tuple[str, ...]:
+    """The names that `hypotheses` gives, by tracing it on an instance of the first size."""
+    if statement.hypotheses is None or not statement.sample:
+        return ()
+    sampler = next(iter(statement.sample.values()))
+    with verification():
+        traced = jax.eval_shape(
+            lambda key: dict(statement.hypotheses(sampler(key, dict(statement.sizes[0])))),
+            jax.random.key(0),
+        )
+    return tuple(traced)
 
 
 def excluded(statement: Statement, batch: Instance, measured: Measured, /) -> dict[str, int]:

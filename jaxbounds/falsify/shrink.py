@@ -20,7 +20,7 @@ def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
 
     for decimals in (0, 1, 2):
         for name in moving:
-            rounded = np.round(flat[name], decimals)
+            rounded = np.asarray(np.round(flat[name], decimals))
             if not np.array_equal(rounded, flat[name]):
                 yield replaced(name, rounded)
     for name in moving:
@@ -28,7 +28,7 @@ def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
             entry = flat[name][index]
             for simpler in (0.0, np.round(entry), np.round(entry, 1), np.round(entry, 2)):
                 if simpler != entry and _complexity(simpler) < _complexity(entry):
-                    leaf = flat[name].copy()
+                    leaf = np.array(flat[name])
                     leaf[index] = simpler
                     yield replaced(name, leaf)
 

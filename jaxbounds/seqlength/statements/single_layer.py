@@ -58,12 +58,13 @@ TRANSPOSED = Statement(
         Form(
             name="printed",
             expected="inconsistent",
+            sense="at most",
             erratum="E4",
             note="with ||W_v^T||_{1,inf} <= 1 the class contains x -> s.x for every sign vector s:"
             " Rad = E ||sum sigma_i x_i||_1 / m",
         ),
         Form(
-            name="corrected", expected="consistent", note="columns: E ||sum sigma_i x_i||_inf / m"
+            name="corrected", sense="at most", note="columns: E ||sum sigma_i x_i||_inf / m"
         ),
     ),
     control="(ln(2d) / m)^(1/4) for the printed norms",

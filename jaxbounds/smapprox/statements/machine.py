@@ -273,10 +273,10 @@ STATEMENTS = (
         cases=_size_cases,
         sizes=({"all": 1},),
         forms=(
-            Form(name="printed depth", expected="consistent", note="D = 3 w_pos + 8."),
+            Form(name="printed depth", sense="at most", note="D = 3 w_pos + 8."),
             Form(
                 name="printed norm",
-                expected="consistent",
+                sense="at most",
                 note="Corrections included: 9 w D of it.",
             ),
         ),

@@ -1,0 +1,101 @@
+"""`jaxbounds run` and `jaxbounds plot` as a user meets them: files, statuses, messages."""
+
+import jax
+import pytest
+
+from jaxbounds.cli import main
+from jaxbounds.results import experiments, load, save
+
+MACHINE = """
+blank: '_'
+start state: go
+table:
+  go:
+    0: {write: 1, R: go}
+    1: {write: 0, R: go}
+    _: {R: yes}
+"""
+
+
+@pytest.fixture(autouse=True)
+def private_cache(tmp_path, monkeypatch):
+    """A place of its own for compiled programs."""
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def done(tmp_path, capsys):
+    """The folder of a finished run of a user's machine, and what was printed."""
+    file = tmp_path / "flip.yaml"
+    file.write_text(MACHINE)
+    flags = ["--machine", str(file), "--input", "01", "--seed", "3"]
+    folder = tmp_path / "out"
+    assert main(["run", "smapprox.machine", *flags, "--out", str(folder)]) == 0
+    return folder, capsys.readouterr().out
+
+
+def test_run_writes_data_with_provenance_figure_and_trace(done, capsys):
+    folder, printed = done
+    assert "0 differences in 4 steps" in printed and "step  network" in printed
+    dataset = load(folder / "result.nc")
+    assert dataset.attrs["experiment"] == "smapprox.machine"
+    assert dataset.attrs["config"]["input"] == "01" and dataset.attrs["key"] == [0, 3]
+    assert dataset.attrs["versions"]["jax"] == jax.__version__
+    assert all(claim.reproduced for claim in experiments()["smapprox.machine"].claims(dataset))
+    (folder / "figure.png").unlink()
+    assert main(["plot", str(folder)]) == 0
+    assert capsys.readouterr().out == printed
+    assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_damaged_result_is_refused(done, capsys):
+    folder, _ = done
+    file = folder / "result.nc"
+    whole = file.read_bytes()
+    for damaged in (b"", b"CDF", whole[: len(whole) // 2], b"x" + whole):
+        file.write_bytes(damaged)
+        assert main(["plot", str(folder)]) == 2
+        assert "damaged" in capsys.readouterr().err
+    file.unlink()
+    assert main(["plot", str(folder)]) == 2
+    assert "run the experiment first" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["smapprox.nothing"], "no experiment 'smapprox.nothing'; there are: "),
+        (["smapprox.machine", "--preset", "huge"], "no preset 'huge': default, reduced, printed"),
+        (["smapprox.machine", "--resume"], "cannot be resumed"),
+        (["smapprox.machine", "--seed", "-1"], "cannot be negative"),
+        (["smapprox.machine", "--machine", "FILE", "--input", "01"], "not total"),
+        (["smapprox.machine", "--input", "abc"], "outside the input alphabet"),
+        (["smapprox.machine", "--T", "3"], "not halted"),
+    ],
+)
+def test_bad_input_gives_one_line_and_status_2(arguments, message, tmp_path, capsys):
+    file = tmp_path / "partial.yaml"
+    file.write_text(MACHINE.replace("    1: {write: 0, R: go}\n", "    1: {write: 2, R: go}\n"))
+    arguments = [str(file) if word == "FILE" else word for word in arguments]
+    assert main(["run", *arguments, "--out", str(tmp_path / "out")]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err and captured.err.count("\n") == 1 and not captured.out
+    assert not (tmp_path / "out" / "result.nc").exists()
+
+
+def test_every_experiment_is_complete_and_its_flags_parse(capsys):
+    found = experiments()
+    assert {"smapprox.machine", "qstr.fig1a", "seqlength.majority"} <= set(found)
+    for name in found:
+        with pytest.raises(SystemExit) as stop:
+            main(["run", name, "--help"])
+        assert stop.value.code == 0
+        assert "--" in capsys.readouterr().out
+
+
+def test_data_sets_survive_the_file(key, tmp_path):
+    dataset = experiments()["smapprox.machine"].run(experiments()["smapprox.machine"].config, key)
+    again = load(save(dataset, tmp_path / "result.nc"))
+    assert dict(again.sizes) == dict(dataset.sizes) and set(again) == set(dataset)
+    for name in (*dataset, *dataset.coords):
+        assert (again[name].values == dataset[name].values).all(), name
