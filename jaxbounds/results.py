@@ -48,10 +48,11 @@ class Experiment:
             `jaxbounds run`.
         presets: other configurations by name ("faithful").
         run: `run(config, key) -> xarray.Dataset`; where `resumable`, also
-            `run(config, key, folder=...)`, which continues what it finds in the folder.
+            `run(config, key, folder=..., resume=...)`, which keeps its progress in the folder and
+            with `resume` continues what it finds there.
         figure: `figure(dataset) -> matplotlib Figure`.
         claims: `claims(dataset) -> tuple of Claim`.
-        resumable: whether `run` takes `folder`.
+        resumable: whether `run` takes `folder` and `resume`.
     """
 
     id: str

@@ -16,6 +16,8 @@ import optax
 import xarray as xr
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxbounds.results import Experiment
+from jaxbounds.seqlength import trends
 from jaxbounds.seqlength.certificate import (
     map_norms,
     network_rademacher,
@@ -339,5 +341,20 @@ def run(config: SparseMajority, key: Array, /) -> xr.Dataset:
     return xr.Dataset(
         {**table, "bound": ("T", np.array(bounds))},
         coords={"T": list(config.lengths), "seed": list(range(config.seeds))},
-        attrs={"experiment": "seqlength.sparse_majority", "config": repr(config)},
+        attrs={"precision": "float32"},
     )
+
+
+EXPERIMENTS = (
+    Experiment(
+        id="seqlength.majority",
+        label="Figures 1 to 3",
+        title="sparse majority: weights, generalisation gap and accuracy against the length",
+        config=REDUCED,
+        presets={"reduced": REDUCED, "easy": EASY, "faithful": FAITHFUL},
+        run=run,
+        figure=trends.figure,
+        claims=trends.claims,
+    ),
+)
+"""What `jaxbounds run` knows of this paper."""

@@ -20,7 +20,10 @@ def load_machine(path: str, /, *, missing: str = "error") -> TuringMachine:
     file = Path(path)
     if not file.is_file():
         raise ValueError(f"no file {path}: give a .json, .yaml or compact machine description")
-    text = file.read_text(encoding="utf-8")
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no UTF-8 text: {error}") from error
     if file.suffix == ".json":
         return from_json(text, name=file.stem, missing=missing)
     if file.suffix in (".yaml", ".yml"):
@@ -74,18 +77,23 @@ def from_description(
     needed = ("blank", "start state", "table")
     if not isinstance(data, dict) or any(key not in data for key in needed):
         raise ValueError(f"a machine description is a mapping with the keys {', '.join(needed)}")
+    table = data["table"]
+    if not isinstance(table, dict) or any(
+        not isinstance(row, dict | None) for row in table.values()
+    ):
+        raise ValueError("the table of a machine maps each state to a row, and a row maps symbols")
     blank, start = str(data["blank"]), str(data["start state"])
     given: dict[tuple[str, str], Action] = {}
     states = [start]
-    for state, row in data["table"].items():
+    for state, row in table.items():
         states.append(str(state))
         for key, action in (row or {}).items():
             for symbol in _symbols(key):
                 given[str(state), symbol] = _action(str(state), symbol, action)
     states = list(dict.fromkeys([*states, *(after for after, _, _ in given.values())]))
-    rows = {str(state) for state, row in data["table"].items() if row}
+    rows = {str(state) for state, row in table.items() if row}
     terminal = [z for z in states if z not in rows]
-    named = lambda key, otherwise: [str(z) for z in data.get(key, otherwise)]
+    named = lambda key, otherwise: _names(key, data.get(key, otherwise))
     reject = named("reject", [z for z in terminal if z.lower() in ("reject", "no", "error")])
     accept = named("accept", [z for z in terminal if z not in reject])
     alphabet = list(
@@ -96,6 +104,7 @@ def from_description(
         states = list(dict.fromkeys([*states, reject[0]]))
         given = total(given, states, alphabet, terminal=[*accept, *reject], to=reject[0])
     inputs = data.get("input alphabet")
+    inputs = None if inputs is None else _names("input alphabet", inputs)
     return TuringMachine(
         name=name,
         states=states,
@@ -105,8 +114,14 @@ def from_description(
         start=start,
         accept=accept,
         reject=reject,
-        input_alphabet=None if inputs is None else [str(a) for a in inputs],
+        input_alphabet=inputs,
     )
+
+
+def _names(key: str, value: Any) -> list[str]:
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{key!r} of a machine is a list, got {value!r}")
+    return [str(name) for name in value]
 
 
 def _symbols(key: Any) -> list[str]:

@@ -87,23 +87,58 @@ def test_exponents_recover_a_power_law_and_use_censored_runs():
         exponents.fit_exponent(lengths, np.full((3, 2), np.inf), np.ones(3))
 
 
-def test_figure1_resumes_and_claims_know_censoring(key, tmp_path):
+def test_figure1_resumes_and_claims_know_censoring(key, tmp_path, monkeypatch):
     config = figure1.Figure1(
-        protocol=replace(TOY, threshold=0.9), lengths=(("transformer", (2, 4)),), seeds=2
+        protocol=replace(TOY, threshold=0.9),
+        architectures=("transformer",),
+        lengths=(2, 4),
+        seeds=2,
     )
-    first = figure1.run(config, key, store=tmp_path)
-    files = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
-    second = figure1.run(config, key, store=tmp_path)
-    assert len(files) == 2
-    assert {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()} == files
-    assert first.identical(second)
+    first = figure1.run(config, key, folder=tmp_path)
     assert first.samples.dims == ("architecture", "N", "seed")
-    full = first.assign_coords(N=[4, 12])
-    full.attrs["config"] = "{}"
-    full["samples"] = full.samples.copy(data=[[[100.0, 120.0], [np.inf, 200.0]]])
-    full["budget"] = full.budget.copy(data=[[500.0, 300.0]])
+    (tmp_path / "state.npz").unlink()
+    figure1.run(replace(config, lengths=(2,)), key, folder=tmp_path / "short")
+    with pytest.raises(ValueError, match="belongs to another run"):
+        figure1.run(config, key, folder=tmp_path / "short", resume=True)
+    trained = []
+
+    def train(name, N, *others, **named):
+        trained.append(N)
+        if len(trained) == 2:
+            raise KeyboardInterrupt
+        return online.samples_to_threshold(name, N, *others, **named)
+
+    monkeypatch.setattr(figure1, "samples_to_threshold", train)
+    with pytest.raises(KeyboardInterrupt):
+        figure1.run(config, key, folder=tmp_path)
+    second = figure1.run(config, key, folder=tmp_path, resume=True)
+    assert trained == [2, 4, 4]  # the cell that was finished is not trained again
+    assert first.identical(second)
+
+
+def test_figure1_claims_know_censoring():
+    full = figure1.xr.Dataset(
+        {
+            "samples": (("architecture", "N", "seed"), [[[100.0, 120.0], [np.inf, 200.0]]]),
+            "budget": (("architecture", "N"), [[500.0, 300.0]]),
+        },
+        coords={"architecture": ["transformer"], "N": [4, 12], "seed": [0, 1]},
+    )
     growth = figure1.claims(full)[0]
-    assert growth.value == pytest.approx(250 / 110) and growth.status == "undecided"
+    assert growth.number == "ratio 2.27, censored" and growth.reproduced is None
+    late = full.assign(samples=full.samples.where(full.samples != 200.0, 2000.0))
+    assert figure1.claims(late)[0].reproduced is False
+
+
+def test_figure1_grids_are_checked():
+    config = figure1.Figure1(architectures=("transformer", "gru128"), lengths=(2, 8), longest_gru=4)
+    assert config.cells() == (("transformer", 2), ("transformer", 8), ("gru128", 2))
+    with pytest.raises(ValueError, match="lengths must increase"):
+        figure1.Figure1(lengths=(4, 2))
+    with pytest.raises(ValueError, match="different ones of transformer"):
+        figure1.Figure1(architectures=("perceptron",))
+    with pytest.raises(ValueError, match="seeds must be positive"):
+        figure1.Figure1(seeds=0)
 
 
 def test_block_metrics_on_the_construction_itself():
@@ -125,15 +160,16 @@ def test_phase_at_toy_size_respects_the_masks_and_claims(key):
     np.testing.assert_allclose(got.bound.sel(attention="decoupled", q=3), [1.25 * 2 / 3, 1.25 / 3])
     np.testing.assert_allclose(got.bound.sel(attention="coupled", q=3), 0.0)
     below = got.assign(risk=got.bound - 0.5)
-    assert [c.status for c in phase.claims(below)] == ["not reproduced", "reproduced"]
+    assert [c.reproduced for c in phase.claims(below)] == [False, True]
 
 
 def test_every_experiment_has_a_configuration_and_a_plot(key):
     import matplotlib
 
     matplotlib.use("Agg")
-    assert set(EXPERIMENTS) == {"qstr.fig1a", "qstr.fig1b", "qstr.fig2", "qstr.phase"}
-    assert all(presets for _, presets in EXPERIMENTS.values())
+    names = ["qstr.fig1a", "qstr.fig1b", "qstr.fig2", "qstr.phase"]
+    assert [experiment.id for experiment in EXPERIMENTS] == names
+    assert all(experiment.presets["reduced"] == experiment.config for experiment in EXPERIMENTS)
     config = phase.Phase(sparsities=(2,), heads=(1,), width=2, batch=4, steps=1, restarts=1)
     figure = phase.figure(phase.run(config, key))
     assert len(figure.axes) == 2

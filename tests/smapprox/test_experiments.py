@@ -5,13 +5,14 @@ import numpy as np
 import pytest
 
 from jaxbounds.smapprox.experiments import machine, margins
+from jaxbounds.smapprox.machine_formats import from_description
 
 
 def test_machine_beside_the_simulator(key, tmp_path):
     dataset = machine.run(machine.Machine(input="ab"), key)
     assert all(claim.reproduced for claim in machine.claims(dataset))
     assert dataset.attrs["T"] == 5
-    assert "differ" not in dataset.attrs["trace"]
+    assert "differ" not in dataset.attrs["text"]
     machine.figure(dataset).savefig(tmp_path / "machine.png")
     wrong = dataset.assign(symbol=(("source", "step"), np.arange(12).reshape(2, 6)))
     assert not machine.claims(wrong)[0].reproduced
@@ -30,6 +31,7 @@ def test_a_users_machine(key, tmp_path):
         (machine.Machine(machine="nobody"), "neither a file nor one of parity"),
         (machine.Machine(input="abc"), "outside the input alphabet"),
         (machine.Machine(T=4), "not halted"),
+        (machine.Machine(T=-3), "T must be at least 1"),
         (machine.Machine(correction="seconds"), "correction must be one of"),
         (machine.Machine(machine="increment", input="1", tape="one_way"), "promised one-way tape"),
     ],
@@ -78,3 +80,18 @@ def test_margin_claims_tell_decay_from_none():
     assert [claim.reproduced for claim in flat] == [False, True, True, False, True, True]
     assert margins.figure(build(depth, T)) is not None
     assert jax.config.jax_enable_x64 is False
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"table": None}, "maps each state to a row"),
+        ({"table": {"go": ["R"]}}, "maps each state to a row"),
+        ({"accept": 5}, "'accept' of a machine is a list, got 5"),
+        ({"input alphabet": "0"}, "'input alphabet' of a machine is a list"),
+    ],
+)
+def test_descriptions_of_the_wrong_shape(change, message):
+    row = {"0": {"R": "go"}, "_": {"R": "yes"}}
+    with pytest.raises(ValueError, match=message):
+        from_description({"blank": "_", "start state": "go", "table": {"go": row}} | change)

@@ -9,7 +9,7 @@ from jaxbounds.multihead.loss import empirical_risk
 from jaxbounds.multihead.model import MultiHeadAttention, head_output
 from jaxbounds.statements import Form, Instance, Sides, Statement
 
-SIZES = ({"T": 2, "d": 2}, {"T": 4, "d": 3})
+SIZES = ({"T": 4, "d": 3},)
 
 
 def _with_vectors(key, size) -> Instance:

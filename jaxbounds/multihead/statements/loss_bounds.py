@@ -311,6 +311,7 @@ STATEMENTS = (
         "L is replaced by L^2",
         "Appendix A, eq. (24)",
         sample=_STATIC,
+        sizes=SIZES[:1],
         budget=_SMALL,
     ),
     _statement(
@@ -335,6 +336,7 @@ STATEMENTS = (
         "L' <= 1/2",
         "Appendix A, eq. (24)",
         sample=_STATIC,
+        sizes=SIZES[:1],
         budget=_SMALL,
     ),
     _statement(
@@ -353,6 +355,7 @@ STATEMENTS = (
         "half of L'",
         "Appendix A, eq. (24)",
         sample=_STATIC,
+        sizes=SIZES[:1],
         budget=_SMALL,
     ),
     _statement(

@@ -6,10 +6,7 @@ feedforward mean by 20% (`shared_task=True` does the same). `honest` tests on th
 `reduced` takes minutes.
 """
 
-import hashlib
-import json
-import platform
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import jax
@@ -17,9 +14,11 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.qstr.experiments.claims import Claim, claim
+from jaxbounds.qstr.architectures import ARCHITECTURES
 from jaxbounds.qstr.exponents import fit_exponent
 from jaxbounds.qstr.online import Protocol, samples_to_threshold
+from jaxbounds.results import Claim, Experiment, fingerprint
+from jaxbounds.sweeps import Checkpoints
 
 PUBLISHED_1A = {
     "feedforward": {2: 2.9e3, 4: 9.0e3, 6: 20.4e3, 8: 39.4e3, 10: 65.4e3, 12: 115.6e3},
@@ -42,90 +41,123 @@ class Figure1:
 
     Attributes:
         protocol: what is trained and how.
-        lengths: for each architecture, the lengths N to try.
+        architectures: names from `jaxbounds.qstr.architectures`.
+        lengths: N, increasing.
+        longest_gru: leave out gated networks at lengths above this one; 0 leaves out none.
         seeds: runs of each cell.
     """
 
-    protocol: Protocol
-    lengths: tuple[tuple[str, tuple[int, ...]], ...]
+    protocol: Protocol = field(default_factory=Protocol)
+    architectures: tuple[str, ...] = ("transformer", "feedforward", "gru500")
+    lengths: tuple[int, ...] = (2, 4, 6, 8, 10, 12)
+    longest_gru: int = 0
     seeds: int = 5
 
+    def __post_init__(self) -> None:
+        """Refuse a grid without cells, unordered lengths and unknown architectures.
 
-_EVEN, _ODD = (2, 4, 6, 8, 10, 12), (25, 27, 29, 31, 33)
-_ALL = ("transformer", "feedforward", "gru500")
+        Raises:
+            ValueError: naming what is wrong.
+        """
+        if self.seeds < 1 or not self.architectures or not self.lengths:
+            raise ValueError("seeds must be positive, architectures and lengths not empty")
+        if list(self.lengths) != sorted(set(self.lengths)):
+            raise ValueError(f"lengths must increase, got {self.lengths}")
+        strange = [name for name in self.architectures if name not in ARCHITECTURES]
+        if strange or len(set(self.architectures)) < len(self.architectures):
+            raise ValueError(
+                f"architectures must be different ones of {', '.join(ARCHITECTURES)}, "
+                f"got {', '.join(self.architectures)}"
+            )
+
+    def cells(self) -> tuple[tuple[str, int], ...]:
+        """The (architecture, N) to train, in order."""
+        skip = lambda name, N: name.startswith("gru") and 0 < self.longest_gru < N
+        pairs = [(name, N) for name in self.architectures for N in self.lengths]
+        return tuple(pair for pair in pairs if not skip(*pair))
+
+
 _SIMPLE = Protocol(simple=True, threshold=0.02, check_every=100)
 _SMALL_1B = replace(_SIMPLE, d=5, threshold=0.05, check_every=50, test_prompts=500)
 
-PRESETS: dict[str, Figure1] = {
-    "fig1a.published": Figure1(
-        protocol=Protocol(test_on="simple"), lengths=tuple((name, _EVEN) for name in _ALL)
-    ),
-    "fig1a.published.check": Figure1(
-        protocol=Protocol(test_on="simple", test_prompts=2000, max_samples=400_000),
-        lengths=(("transformer", (8, 12)), ("feedforward", (8, 12))),
-    ),
-    "fig1a.honest": Figure1(protocol=Protocol(), lengths=tuple((name, _EVEN) for name in _ALL)),
-    "fig1a.reduced": Figure1(
+PRESETS_1A: dict[str, Figure1] = {
+    "reduced": Figure1(
         protocol=Protocol(check_every=20, test_prompts=1000, max_samples=400_000),
-        lengths=(("transformer", (4, 8, 12)), ("feedforward", (4, 8, 12)), ("gru128", (4, 8))),
+        architectures=("transformer", "feedforward", "gru128"),
+        lengths=(4, 8, 12),
+        longest_gru=8,
     ),
-    "fig1b.published": Figure1(protocol=_SIMPLE, lengths=tuple((name, _ODD) for name in _ALL)),
-    "fig1b.reduced": Figure1(
+    "published": Figure1(protocol=Protocol(test_on="simple")),
+    "check": Figure1(
+        protocol=Protocol(test_on="simple", test_prompts=2000, max_samples=400_000),
+        architectures=("transformer", "feedforward"),
+        lengths=(8, 12),
+    ),
+    "honest": Figure1(),
+}
+"""Figure 1(a): prompts of the training law; "check" is the published one at two lengths."""
+
+PRESETS_1B: dict[str, Figure1] = {
+    "reduced": Figure1(
         protocol=replace(_SMALL_1B, max_samples=300_000),
-        lengths=(("transformer", (8, 16, 24)), ("feedforward256", (8, 16, 24))),
+        architectures=("transformer", "feedforward256"),
+        lengths=(8, 16, 24),
         seeds=3,
     ),
+    "published": Figure1(protocol=_SIMPLE, lengths=(25, 27, 29, 31, 33)),
 }
-"""Ready-made configurations."""
+"""Figure 1(b): simple prompts."""
 
 
-def _cell_file(store: Path, config: Figure1, name: str, N: int, key: Array) -> Path:
-    told = json.dumps(
-        [asdict(config.protocol), config.seeds, np.asarray(jax.random.key_data(key)).tolist()]
-    )
-    return store / f"{name}-{N}-{hashlib.sha256(told.encode()).hexdigest()[:12]}.npz"
-
-
-def run(config: Figure1, key: Array, /, *, store: Path | str | None = None) -> xr.Dataset:
-    """Train every cell; with `store`, finished cells are saved there and not trained again.
+def run(
+    config: Figure1, key: Array, /, *, folder: Path | str | None = None, resume: bool = False
+) -> xr.Dataset:
+    """Train every cell.
 
     The result has `samples` (inf where censored), `risk` and `budget` over (architecture, N, seed);
     NaN where a cell is not part of the grid.
+
+    Args:
+        config: the grid.
+        key: of all draws; a cell's depends on N only.
+        folder: where every finished cell is stored.
+        resume: take the finished cells from there, instead of clearing it.
+
+    Raises:
+        ValueError: if the folder to resume from is damaged or of another configuration or key.
     """
-    names = [name for name, _ in config.lengths]
-    grid = sorted({N for _, row in config.lengths for N in row})
-    shape = (len(names), len(grid), config.seeds)
+    shape = (len(config.architectures), len(config.lengths), config.seeds)
     samples, risk = np.full(shape, np.nan), np.full(shape, np.nan)
     budget = np.full(shape[:2], np.nan)
-    for a, (name, row) in enumerate(config.lengths):
-        for N in row:
+    store, done = None, []
+    if folder is not None:
+        store = Checkpoints(folder, fingerprint(config, key))
+        if resume:
+            _, _, done = store.load() or (0, [], [])
+        else:
+            store.clear()
+    for i, (name, N) in enumerate(config.cells()):
+        if i < len(done):
+            cell = done[i]
+        else:
             own = jax.random.fold_in(key, N)
-            file = _cell_file(Path(store), config, name, N, key) if store else None
-            if file is not None and file.exists():
-                with np.load(file, allow_pickle=False) as saved:
-                    cell = {field: saved[field] for field in ("samples", "risk", "budget")}
-            else:
-                got = samples_to_threshold(name, N, config.protocol, own, seeds=config.seeds)
-                cell = {"samples": got.samples, "risk": got.risk, "budget": np.array(got.budget)}
-                if file is not None:
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    part = file.with_suffix(".part.npz")
-                    np.savez(part, **cell)
-                    part.replace(file)
-            k = grid.index(N)
-            samples[a, k], risk[a, k] = cell["samples"], cell["risk"]
-            budget[a, k] = cell["budget"]
+            got = samples_to_threshold(name, N, config.protocol, own, seeds=config.seeds)
+            cell = {"samples": got.samples, "risk": got.risk, "budget": got.budget}
+            if store is not None:
+                store.save(i + 1, [], i, cell | {"until": i + 1})
+        at = config.architectures.index(name), config.lengths.index(N)
+        samples[at], risk[at], budget[at] = cell["samples"], cell["risk"], cell["budget"]
     dims = ("architecture", "N", "seed")
-    device = jax.devices()[0]
     return xr.Dataset(
         {"samples": (dims, samples), "risk": (dims, risk), "budget": (dims[:2], budget)},
-        coords={"architecture": names, "N": grid, "seed": np.arange(config.seeds)},
+        coords={
+            "architecture": list(config.architectures),
+            "N": list(config.lengths),
+            "seed": np.arange(config.seeds),
+        },
         attrs={
-            "config": json.dumps(asdict(config)),
             "precision": "float32",
-            "device": f"{device.platform} {device.device_kind}",
-            "jax": jax.__version__,
-            "python": platform.python_version(),
+            "published_test": config.protocol.test_on == "simple" and not config.protocol.simple,
         },
     )
 
@@ -153,13 +185,26 @@ def _mean(dataset: xr.Dataset, name: str, N: int) -> tuple[float, bool]:
     return float(np.mean(np.where(censored, part.budget.values, values))), bool(censored.any())
 
 
-def _ratio(dataset, over, under, text, limit, *, below=False) -> Claim:
+def _ratio(
+    dataset: xr.Dataset,
+    over: tuple[str, int],
+    under: tuple[str, int],
+    text: str,
+    limit: float,
+    /,
+    *,
+    below: bool = False,
+) -> Claim:
+    """A ratio of means above (or `below`) a limit; None where censoring leaves it open."""
     (top, open_top), (low, open_low) = _mean(dataset, *over), _mean(dataset, *under)
     value = top / low
-    if below:  # a censored numerator only bounds the ratio from below
-        decided = value >= limit and not open_low
-        return claim(text, value, value < limit and not open_top, open_=not decided and open_top)
-    return claim(text, value, value > limit and not open_low, open_=open_top or open_low)
+    # A censored numerator bounds the ratio from below, a censored denominator from above.
+    could_be_more, could_be_less = open_top, open_low
+    if (value < limit and could_be_more) or (value >= limit and could_be_less):
+        reproduced = None
+    else:
+        reproduced = value < limit if below else value > limit
+    return Claim(text, reproduced, f"ratio {value:.3g}" + ", censored" * (open_top or open_low))
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
@@ -193,22 +238,24 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
     wide = next((name for name in slopes if name.startswith("feedforward")), None)
     if "transformer" in slopes:
         e = slopes["transformer"]
-        found.append(
-            claim("Transformer: interval of the exponent contains 0", e.slope, e.low <= 0 <= e.high)
-        )
+        number = f"{e.slope:.2f} in [{e.low:.2f}, {e.high:.2f}]"
+        text = "Transformer: interval of the exponent contains 0"
+        found.append(Claim(text, bool(e.low <= 0 <= e.high), number))
         if wide:
             f = slopes[wide]
             text = "FFN's exponent above the Transformer's, intervals apart"
-            found.append(claim(text, f.slope - e.slope, f.low > e.high))
-    config = json.loads(dataset.attrs.get("config", "{}")).get("protocol", {})
-    if config.get("test_on") == "simple" and not config.get("simple"):
+            number = f"FFN {f.slope:.2f} in [{f.low:.2f}, {f.high:.2f}], Transformer {number}"
+            found.append(Claim(text, bool(f.low > e.high), number))
+    if dataset.attrs.get("published_test"):
         for name, row in PUBLISHED_1A.items():
             for N in (8, 12):
                 if has(name, N):
-                    mean, open_ = _mean(dataset, name, N)
-                    text = f"{name}, N = {N}: within 15% of the published mean"
+                    mean, censored = _mean(dataset, name, N)
                     off = mean / row[N] - 1
-                    found.append(claim(text, off, abs(off) < 0.15 and not open_, open_=open_))
+                    undecided = censored and off < 0.15
+                    text = f"{name}, N = {N}: within 15% of the published mean"
+                    number = f"{off:+.0%}" + ", censored" * censored
+                    found.append(Claim(text, None if undecided else abs(off) < 0.15, number))
     return tuple(found)
 
 
@@ -227,5 +274,24 @@ def figure(dataset: xr.Dataset, /):
         late = ~np.isfinite(values)
         axes.scatter(place[late], shown[late], marker="x", color=line.get_color())
     axes.set(xscale="log", yscale="log", xlabel="N", ylabel="samples to threshold")
+    axes.set_xticks(dataset.N.values, [str(N) for N in dataset.N.values])
+    axes.xaxis.minorticks_off()
+    axes.set_title("crosses: not learned within the budget", fontsize=9)
     axes.legend()
     return fig
+
+
+EXPERIMENTS = tuple(
+    Experiment(
+        id=f"qstr.fig1{panel}",
+        label=f"Figure 1({panel})",
+        title=f"samples until the test risk is low, against the length N, {law}",
+        config=presets["reduced"],
+        presets=presets,
+        run=run,
+        figure=figure,
+        claims=claims,
+        resumable=True,
+    )
+    for panel, law, presets in (("a", "1STR", PRESETS_1A), ("b", "simple-1STR", PRESETS_1B))
+)
