@@ -1,10 +1,11 @@
 """`jaxbounds verify`: the statements, one verdict for each form."""
 
 import concurrent.futures
+import itertools
 import json
 import multiprocessing
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -21,7 +22,7 @@ from jaxbounds.cli.common import (
 )
 from jaxbounds.falsify import Verdict, falsify, load_instance, unmeasured
 from jaxbounds.results import versions
-from jaxbounds.statements import origin, select
+from jaxbounds.statements import Statement, origin, select
 
 THOROUGH = 10.0
 """Factor on samples and restarts of `--thorough`."""
@@ -35,21 +36,35 @@ def _verify_one(name: str, imports: tuple[str, ...], seed: int, factor: float, o
         return unmeasured(statement, f"it could not be measured: {origin(problem)}", seed=seed)
 
 
-def _in_turn(names, jobs, *arguments) -> Iterator[tuple[str, tuple[Verdict, ...]]]:
+def _verify_some(names: tuple[str, ...], *arguments) -> list[tuple[str, tuple[Verdict, ...]]]:
+    return [(name, _verify_one(name, *arguments)) for name in names]
+
+
+def _tasks(statements: Sequence[Statement], at_most: int = 3) -> list[tuple[str, ...]]:
+    """Neighbours that share their samplers, together: a process compiles those once."""
+    samplers = lambda s: [id(sampler) for sampler in s.sample.values()]
+    tasks = []
+    for _, group in itertools.groupby(statements, samplers):
+        names = [s.id for s in group]
+        tasks += [tuple(names[i : i + at_most]) for i in range(0, len(names), at_most)]
+    return tasks
+
+
+def _in_turn(statements, jobs, *arguments) -> Iterator[tuple[str, tuple[Verdict, ...]]]:
     """Verdicts as they come, from this process or from several."""
     if jobs == 1:
         use_compilation_cache()
-        for name in names:
-            yield name, _verify_one(name, *arguments)
+        for statement in statements:
+            yield statement.id, _verify_one(statement.id, *arguments)
         return
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(
         jobs, mp_context=context, initializer=use_compilation_cache
     ) as pool:
-        waiting = {pool.submit(_verify_one, name, *arguments): name for name in names}
+        waiting = [pool.submit(_verify_some, task, *arguments) for task in _tasks(statements)]
         try:
             for done in concurrent.futures.as_completed(waiting):
-                yield waiting[done], done.result()
+                yield from done.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -97,7 +112,7 @@ def verify(
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("starting", total=len(names))
         try:
-            for name, verdicts in _in_turn(names, jobs, imports, seed, factor, str(out)):
+            for name, verdicts in _in_turn(chosen, jobs, imports, seed, factor, str(out)):
                 done[name] = verdicts
                 progress.update(task, advance=1, description=name)
         except KeyboardInterrupt:

@@ -76,9 +76,13 @@ def head_hessian(
     projection: Float[Array, "T d"], weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /
 ) -> Float[Array, "p p"]:
     """Hess Phi as a matrix of size p = T d + d^2: U row-major, then W row-major."""
-    mixed, inner = head_hessian_blocks(projection, weights, tokens)
-    length, dimension = tokens.shape
-    outer, square = length * dimension, dimension**2
+    return _assemble(*head_hessian_blocks(projection, weights, tokens))
+
+
+def _assemble(
+    mixed: Float[Array, "T d d d"], inner: Float[Array, "d d d d"]
+) -> Float[Array, "p p"]:
+    outer, square = mixed.shape[0] * mixed.shape[1], inner.shape[0] ** 2
     mixed = mixed.reshape(outer, square)
     zero = jnp.zeros((outer, outer), mixed.dtype)
     return jnp.block([[zero, mixed], [mixed.T, inner.reshape(square, square)]])
@@ -100,10 +104,12 @@ def loss_hessian_parts(
     stretch = jnp.sqrt(logistic_curvature(margin) / n) / root
 
     def of_head(projection, weights):
-        hessians = jax.vmap(head_hessian, in_axes=(None, None, 0))(projection, weights, tokens)
+        per_sample = jax.vmap(head_hessian_blocks, in_axes=(None, None, 0))
+        # Summed over the samples before the matrix with its zero block exists.
+        summed = [jnp.tensordot(slope, b, 1) for b in per_sample(projection, weights, tokens)]
         outer, inner = jax.vmap(head_gradient, in_axes=(None, None, 0))(projection, weights, tokens)
         gradient = jnp.concatenate([outer.reshape(n, -1), inner.reshape(n, -1)], axis=1)
-        return jnp.einsum("i,ijk->jk", slope, hessians), (stretch[:, None] * gradient).T
+        return _assemble(*summed), (stretch[:, None] * gradient).T
 
     return jax.vmap(of_head)(params["U"], params["W"])
 

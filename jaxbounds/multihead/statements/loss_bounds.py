@@ -28,7 +28,7 @@ from jaxbounds.norms import max_row_norm
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 SIZES = ({"n": 1, "T": 2, "d": 2, "H": 1}, {"n": 4, "T": 3, "d": 2, "H": 4})
-SEGMENT_SIZES = ({"n": 1, "T": 2, "d": 2, "H": 1}, {"n": 4, "T": 3, "d": 2, "H": 2})
+SEGMENT_SIZES = ({"n": 4, "T": 3, "d": 2, "H": 2},)
 GRID = 17
 """Points on a segment where its extremes are taken: lower estimates of the maxima."""
 
