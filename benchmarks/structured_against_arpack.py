@@ -27,7 +27,7 @@ with jax.enable_x64(True):
             op, k=2, which="BE", v0=v0, return_eigenvectors=False
         )
         structured = jax.jit(lambda params, data=data: loss_hessian_extremes(params, data))
-        slow, fast = medians((arpack,), (structured, params), repeats=3)
+        slow, fast = medians((arpack,), (structured, params), rounds=1)
         values, ends = arpack(), structured(params)
         gap = max(abs(float(ends.minimum) - values[0]), abs(float(ends.maximum) - values[-1]))
         print(f"{heads:>4} {slow:>9.4f} {fast:>11.4f} {slow / fast:>7.1f} {gap:>11.1e}")
