@@ -1,0 +1,41 @@
+"""What the README says is true: its counts, its two commands, its example statement."""
+
+import re
+from pathlib import Path
+
+from jaxbounds.cli import main
+from jaxbounds.statements import load_papers
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+
+
+def test_the_table_of_papers_counts_right():
+    rows = re.findall(r"^\| `(\w+)` \| .* \| (\d+) \| (\d+) \|$", README, re.MULTILINE)
+    counted = [
+        (p.id, str(len(p.statements)), str(sum(len(s.forms) for s in p.statements)))
+        for p in load_papers()
+    ]
+    assert rows == counted
+
+
+def test_the_two_commands_are_one_line_each():
+    commands = re.findall(r"^python3 -m venv .*$", README, re.MULTILINE)
+    assert [re.search(r"jaxbounds verify$|pytest[^&]*$", c) is not None for c in commands] == [
+        True,
+        True,
+    ]
+
+
+def test_the_example_statement_is_verified(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    example = re.search(r'```python\n("""mine.py""".*?)```', README, re.DOTALL).group(1)
+    Path("mine.py").write_text(example)
+    assert main(["verify", "mine", "--import", "mine.py", "--jobs", "1"]) == 0
+    assert "2 holds" in capsys.readouterr().out
+
+
+def test_the_notebook_snippets_run():
+    snippets = re.findall(r"```python\n(.*?)```", README.split("## In a notebook")[1], re.DOTALL)
+    assert len(snippets) == 2
+    exec(snippets[1], {})
