@@ -180,8 +180,8 @@ def test_rates_are_never_said_to_hold():
         return Sides(lhs=noise * x**2, rhs={"printed": x**2.5, "sharpened": x, "control": x**1.5})
 
     forms = (
-        Form(name="printed", expected="consistent"),
-        Form(name="sharpened", expected="inconsistent"),
+        Form(name="printed", sense="at most"),
+        Form(name="sharpened", expected="inconsistent", sense="at most"),
     )
     statement = _statement(evaluate, kind="rate", sample=_noise, forms=forms)
     printed, sharpened = falsify(statement)

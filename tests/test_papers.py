@@ -12,17 +12,17 @@ STATEMENTS = [statement for paper in PAPERS for statement in paper.statements]
 
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda s: s.id)
 def test_statement(statement):
-    verdicts = falsify(statement, budget=statement.budget.scaled(0.5))
+    verdicts = falsify(statement)
     for verdict in verdicts:
         assert verdict.control["status"] in REJECTED, verdict.control
         assert verdict.as_expected, f"{verdict.form}: {verdict.status}: {verdict.reason}"
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda p: p.id)
-def test_every_erratum_that_cites_a_statement_is_shown_by_one(paper):
+def test_every_erratum_that_rests_on_statements_is_shown_by_one(paper):
     ids = {s.id for s in paper.statements}
     shown = {form.erratum for s in paper.statements for form in s.forms}
     for erratum in paper.errata:
-        cited = [word for word in erratum.evidence.replace(",", " ").split() if word in ids]
-        if cited:
-            assert erratum.id in shown, f"{erratum.id} cites {cited} but no form of them cites it"
+        cited = erratum.evidence.replace(",", " ").split()
+        if set(cited) <= ids:
+            assert erratum.id in shown, f"{erratum.id} rests on {cited} but no form cites it"

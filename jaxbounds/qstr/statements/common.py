@@ -32,7 +32,7 @@ def length(v: Float[Array, "*s"], /) -> Float[Array, ""]:
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, square, 1.0)), 0.0 * square)
 
 
-def row_lengths(v: Float[Array, "n k"], /) -> Float[Array, "n"]:
+def row_lengths(v: Float[Array, "*batch k"], /) -> Float[Array, "*batch"]:
     """The Euclidean norm of every row, with gradient 0 at 0."""
     square = jnp.sum(v**2, axis=-1)
     positive = square > 0

@@ -14,8 +14,8 @@ def _projection(x):
     """V^T (V V^T)^+ V of the flattened prompts, and its rank, without a change of shape."""
     n = x.shape[0]
     singular, rows = jnp.linalg.svd(x.reshape(n, -1), full_matrices=False)[1:]
-    kept = singular > 1e-10 * singular[0]
-    return rows * jnp.broadcast_to(kept[:, None], rows.shape), jnp.sum(kept.astype(x.dtype))
+    kept = (singular > 1e-10 * singular[0]).astype(x.dtype)
+    return rows * kept[:, None], jnp.sum(kept)
 
 
 def _generic(key, size):

@@ -180,7 +180,7 @@ def _gap_sample(key, size):
 
 def _gap(instance):
     x, m = instance["x"], instance["x"].shape[0]
-    grid = (jnp.arange(THRESHOLDS) + 0.5) / THRESHOLDS
+    grid = (jnp.arange(THRESHOLDS).astype(x.dtype) + 0.5) / THRESHOLDS
     truth = (x > 0.5) ^ instance["flip"]
     loss = ((x[None] > grid[:, None]) != truth[None]).astype(x.dtype)
     # A threshold t errs where x lies between t and 1/2, unless the label was flipped.

@@ -63,9 +63,7 @@ TRANSPOSED = Statement(
             note="with ||W_v^T||_{1,inf} <= 1 the class contains x -> s.x for every sign vector s:"
             " Rad = E ||sum sigma_i x_i||_1 / m",
         ),
-        Form(
-            name="corrected", sense="at most", note="columns: E ||sum sigma_i x_i||_inf / m"
-        ),
+        Form(name="corrected", sense="at most", note="columns: E ||sum sigma_i x_i||_inf / m"),
     ),
     control="(ln(2d) / m)^(1/4) for the printed norms",
     budget=FEW,
