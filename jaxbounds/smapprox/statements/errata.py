@@ -76,7 +76,7 @@ ERRATA = (
         text="w_TM = |Z| + 2|A| + 3 w_pos + w_scr with w_scr = O(w_pos + |A| + |Z|) cannot hold "
         "the |Z||A| coordinates that Lemma C.1 maps to, nor the 2w of a correction.",
         consequence="None: Theorem 4.1's w > k|A| + log T is right.",
-        evidence="smapprox.thm4.1-size",
+        evidence="by counting coordinates; smapprox.thm4.1-size builds the network",
     ),
     Erratum(
         id="E9",
