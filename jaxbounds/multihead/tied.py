@@ -1,0 +1,62 @@
+"""Groups of heads that are equal and stay equal: any number of heads at the cost of the groups.
+
+Heads that start equal receive equal gradients for ever, under every optimiser that treats
+coordinates alike, so H heads in G groups are G heads with multiplicities. Parameters are those of
+one head per group, {"U": (G, T, d), "W": (G, d, d)}, and `copies` (G,) says how many heads each
+stands for, as floats: certified head counts exceed integers' range and need not be stored.
+"""
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float
+
+from jaxbounds.multihead.loss import Data, logistic
+from jaxbounds.multihead.model import Params, head_output
+
+
+def tied_output(
+    params: Params, copies: Float[Array, " G"], tokens: Float[Array, "T d"], /
+) -> Float[Array, ""]:
+    """H^{-1/2} sum_g copies_g Phi(X; theta_g) with H = sum_g copies_g: eq. (2) with equal heads."""
+    outputs = jax.vmap(head_output, in_axes=(0, 0, None))(params["U"], params["W"], tokens)
+    return jnp.sum(copies * outputs) / jnp.sqrt(jnp.sum(copies))
+
+
+def tied_margins(params: Params, copies: Float[Array, " G"], data: Data, /) -> Float[Array, " n"]:
+    """y_i Phi(X_i; theta)."""
+    outputs = jax.vmap(tied_output, in_axes=(None, None, 0))(params, copies, data["X"])
+    return data["y"].astype(outputs.dtype) * outputs
+
+
+def tied_risk(params: Params, copies: Float[Array, " G"], data: Data, /) -> Float[Array, ""]:
+    """The training loss of the H heads."""
+    return jnp.mean(logistic(tied_margins(params, copies, data)))
+
+
+def per_head(slope: Params, copies: Float[Array, " G"], /) -> Params:
+    """The gradient that each single head receives, from the gradient in the groups' parameters."""
+    return jax.tree.map(lambda g: g / copies.reshape(-1, *[1] * (g.ndim - 1)), slope)
+
+
+def tied(
+    rule: optax.GradientTransformation, copies: Float[Array, " G"], /
+) -> optax.GradientTransformation:
+    """The optimiser that moves each group as `rule` would move its single heads."""
+    return optax.chain(optax.stateless(lambda slope, _: per_head(slope, copies)), rule)
+
+
+def tied_distance(params: Params, other: Params, copies: Float[Array, " G"], /) -> Float[Array, ""]:
+    """||theta - theta'|| over all H heads."""
+    squares = jax.tree.map(
+        lambda a, b: jnp.sum((a - b) ** 2, tuple(range(1, a.ndim))), params, other
+    )
+    total = jnp.sum(copies * sum(jax.tree.leaves(squares)))
+    return jnp.where(total > 0, jnp.sqrt(jnp.where(total > 0, total, 1.0)), 0.0)
+
+
+def untie(params: Params, copies: tuple[int, ...], /) -> Params:
+    """The H heads written out, group after group."""
+    repeats = jnp.asarray(copies)
+    repeat = lambda leaf: jnp.repeat(leaf, repeats, axis=0, total_repeat_length=sum(copies))
+    return jax.tree.map(repeat, params)
