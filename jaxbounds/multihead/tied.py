@@ -48,9 +48,8 @@ def tied(
 
 def tied_distance(params: Params, other: Params, copies: Float[Array, " G"], /) -> Float[Array, ""]:
     """||theta - theta'|| over all H heads."""
-    squares = jax.tree.map(
-        lambda a, b: jnp.sum((a - b) ** 2, tuple(range(1, a.ndim))), params, other
-    )
+    square = lambda a, b: jnp.sum((a - b) ** 2, tuple(range(1, a.ndim)))
+    squares = jax.tree.map(square, params, other)
     total = jnp.sum(copies * sum(jax.tree.leaves(squares)))
     return jnp.where(total > 0, jnp.sqrt(jnp.where(total > 0, total, 1.0)), 0.0)
 

@@ -39,10 +39,8 @@ def test_groups_of_equal_heads_train_as_the_heads_do(x64, key, rule):
 def test_heads_that_differ_do_not_reduce_to_one(x64, key):
     data = SparseContext(tokens=4, dimension=3, relevant=2, distractors=1).sample(key, 6)
     U, W = jax.random.normal(key, (2, 4, 3)), jnp.zeros((2, 3, 3))
-    both = trajectory(lambda p: empirical_risk(p, data), {"U": U, "W": W}, optimizer("gd", 1.0), 5)
+    rule, copies = optimizer("gd", 1.0), jnp.asarray([2.0])
+    both = trajectory(lambda p: empirical_risk(p, data), {"U": U, "W": W}, rule, 5)
     one = {"U": U[:1], "W": W[:1]}
-    copies = jnp.asarray([2.0])
-    group = trajectory(
-        lambda p: tied_risk(p, copies, data), one, tied(optimizer("gd", 1.0), copies), 5
-    )
+    group = trajectory(lambda p: tied_risk(p, copies, data), one, tied(rule, copies), 5)
     assert np.max(np.abs(both["U"][-1] - group["U"][-1])) > 1e-3
