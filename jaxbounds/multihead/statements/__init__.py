@@ -1,6 +1,13 @@
 """The statements of the paper, in its order."""
 
-from jaxbounds.multihead.statements import formulas, loss_bounds, model_bounds
+from jaxbounds.multihead.statements import (
+    formulas,
+    loss_bounds,
+    model_bounds,
+    proof_steps,
+    readouts,
+    segments,
+)
 from jaxbounds.multihead.statements.errata import ERRATA
 from jaxbounds.statements import Paper
 
@@ -9,6 +16,13 @@ PAPER = Paper(
     title="On the Optimization and Generalization of Multi-head Attention",
     citation="Deora, Ghaderi, Taheri, Thrampoulidis; Transactions on Machine Learning Research, "
     "April 2024",
-    statements=(*formulas.STATEMENTS, *model_bounds.STATEMENTS, *loss_bounds.STATEMENTS),
+    statements=(
+        *formulas.STATEMENTS,
+        *readouts.STATEMENTS,
+        *proof_steps.STATEMENTS,
+        *model_bounds.STATEMENTS,
+        *loss_bounds.STATEMENTS,
+        *segments.STATEMENTS,
+    ),
     errata=ERRATA,
 )

@@ -12,30 +12,19 @@ from jaxbounds.multihead.bounds import (
     summed_scores,
     two_block_norm,
 )
-from jaxbounds.multihead.calculus import (
-    cumulants,
-    head_hessian,
-    head_hessian_blocks,
-    third_cumulant,
+from jaxbounds.multihead.calculus import cumulants, head_hessian, third_cumulant
+from jaxbounds.multihead.instances import loss_generic
+from jaxbounds.multihead.model import head_output, model_output
+from jaxbounds.multihead.statements.common import (
+    ANTIPODAL,
+    IDENTICAL,
+    model_statement,
+    token_radius,
 )
-from jaxbounds.multihead.instances import (
-    SINGLE,
-    keep_radius,
-    loss_generic,
-    radius_at_least_one,
-)
-from jaxbounds.multihead.model import expand_readout, head_output, model_output
-from jaxbounds.norms import frobenius_norm, max_entry, max_row_norm, spectral_norm, vector_norm
-from jaxbounds.statements import Form, Instance, Sides, Statement
+from jaxbounds.norms import frobenius_norm, max_entry, max_row_norm, vector_norm
+from jaxbounds.statements import Form, Instance, Sides
 
-SIZES = ({"T": 4, "d": 3},)
-TWO_SIZES = ({"T": 2, "d": 2}, *SIZES)
-ANTIPODAL = "two tokens x = +-R v"
-IDENTICAL = "identical tokens, where every covariance vanishes"
-
-
-def _radius(instance: Instance):
-    return max_row_norm(instance["X"].reshape(-1, instance["X"].shape[-1]))
+TWO_SIZES = ({"T": 2, "d": 2}, {"T": 4, "d": 3})
 
 
 def _symmetric_norm(matrix):
@@ -62,37 +51,19 @@ def _gradients(instance: Instance):
     return frobenius_norm(outer), frobenius_norm(inner)
 
 
-def _covariance_bound(instance: Instance) -> Sides:
-    tokens, u = instance["X"], instance["U"][0]
-    scores = tokens @ u
-    weights = jax.nn.softmax(tokens @ instance["W"].T @ tokens[0])
-    derivative = jnp.diag(weights) - weights[:, None] * weights[None, :]
-    radius, largest = max_row_norm(tokens), jnp.max(jnp.abs(scores))
-    return Sides(
-        lhs=vector_norm(tokens.T @ derivative @ scores),
-        rhs={
-            "printed": 2 * largest * radius,
-            "sharpened S1": largest * radius,
-            "sharpened S1, half range": (jnp.max(scores) - jnp.min(scores)) / 2 * radius,
-            "control": 0.9 * largest * radius,
-        },
-        error=1e-14 * largest * radius,
-    )
-
-
 def _outer_gradient(instance: Instance) -> Sides:
-    bound = jnp.sqrt(1.0 * instance["X"].shape[0]) * _radius(instance)
+    bound = jnp.sqrt(1.0 * instance["X"].shape[0]) * token_radius(instance)
     return Sides(lhs=_gradients(instance)[0], rhs={"printed": bound, "control": 0.9 * bound})
 
 
 def _inner_gradient(instance: Instance) -> Sides:
-    bound = _radius(instance) ** 2 * summed_scores(instance["U"], instance["X"])
+    bound = token_radius(instance) ** 2 * summed_scores(instance["U"], instance["X"])
     rhs = {"printed": 2 * bound, "sharpened S1": bound, "control": 0.9 * bound}
     return Sides(lhs=_gradients(instance)[1], rhs=rhs, error=1e-14 * bound)
 
 
 def _whole_gradient(instance: Instance) -> Sides:
-    radius, T = _radius(instance), instance["X"].shape[0]
+    radius, T = token_radius(instance), instance["X"].shape[0]
     inner = radius**2 * summed_scores(instance["U"], instance["X"])
     outer = jnp.sqrt(1.0 * T) * radius
     sharp = jnp.sqrt(outer**2 + inner**2)
@@ -114,7 +85,7 @@ def _certificate(instance: Instance):
 
 def _whole_hessian(instance: Instance) -> Sides:
     tokens, (T, d) = instance["X"], instance["X"].shape
-    radius, entry = _radius(instance), max_entry(tokens)
+    radius, entry = token_radius(instance), max_entry(tokens)
     scores = summed_scores(instance["U"], tokens)
     printed = 6 * d * radius**2 * entry**2 * scores + 2 * jnp.sqrt(1.0 * T * d) * radius**2 * entry
     sharp = two_block_norm(C_STAR * radius**4 * scores, jnp.sqrt(1.0 * T) * radius**3)
@@ -132,12 +103,12 @@ def _whole_hessian(instance: Instance) -> Sides:
 
 def _resolved(instance: Instance) -> dict:
     """Where covariances vanish, S11 is rounding noise beside the scale S5 of the Hessian."""
-    scale = _radius(instance) ** 3
+    scale = token_radius(instance) ** 3
     return {"S11 above rounding": two_block_norm(*_certificate(instance)) > 1e-8 * scale}
 
 
 def _gradient_by_norm(instance: Instance) -> Sides:
-    radius, T = _radius(instance), instance["X"].shape[0]
+    radius, T = token_radius(instance), instance["X"].shape[0]
     size = frobenius_norm(instance["U"])
     sharp = beta1_sharp(size**2, radius, T=T)
     return Sides(
@@ -151,7 +122,7 @@ def _gradient_by_norm(instance: Instance) -> Sides:
 
 
 def _hessian_by_norm(instance: Instance) -> Sides:
-    radius, (T, d) = _radius(instance), instance["X"].shape
+    radius, (T, d) = token_radius(instance), instance["X"].shape
     size, root = frobenius_norm(instance["U"]), jnp.sqrt(1.0 * instance["X"].shape[0])
     sharp = two_block_norm(C_STAR * root * radius**5 * size, root * radius**3)
     return Sides(
@@ -201,108 +172,8 @@ def _many_heads_hessian(instance: Instance) -> Sides:
     )
 
 
-def _third_moment(instance: Instance) -> Sides:
-    weights = jax.nn.softmax(instance["logits"])
-    centre = lambda values: values - weights @ values
-    first, second = instance["A"], instance["B"]
-    moment = jnp.abs(jnp.sum(weights * centre(first) * centre(second) ** 2))
-    scale = jnp.max(jnp.abs(first)) * jnp.max(jnp.abs(second)) ** 2
-    return Sides(
-        lhs=moment,
-        rhs={"sharpened S3": C_STAR * scale, "control": 0.75 * scale},
-        error=1e-15 * scale,
-    )
-
-
-def _third_moment_sample(key, size) -> Instance:
-    keys = jax.random.split(key, 3)
-    shape = (size["S"],)
-    return {
-        "logits": 2 * jax.random.normal(keys[0], shape),
-        "A": jnp.clip(2 * jax.random.normal(keys[1], shape), -1, 1),
-        "B": jnp.clip(2 * jax.random.normal(keys[2], shape), -1, 1),
-    }
-
-
-def _rearranged(instance: Instance) -> Sides:
-    """E13: (51) puts d^2 Phi / dW_ij dW_kl at row (i, k), column (j, l)."""
-    arguments = instance["U"], instance["W"], instance["X"]
-    _, inner = head_hessian_blocks(*arguments)
-    square = inner.shape[0] ** 2
-    hessian = inner.reshape(square, square)
-    rearranged = jnp.transpose(inner, (0, 2, 1, 3)).reshape(square, square)
-    scores = summed_scores(instance["U"], instance["X"])
-    sharp = C_STAR * _radius(instance) ** 4 * scores
-    printed = spectral_norm(rearranged)
-    return Sides(
-        lhs=_symmetric_norm(hessian),
-        rhs={"printed": printed, "corrected": sharp, "control": 0.5 * printed},
-        error=1e-13 * sharp,
-    )
-
-
-def _pooled(readout: str):
-    def evaluate(instance: Instance) -> Sides:
-        tokens, T = instance["X"], instance["X"].shape[0]
-
-        def output(u):
-            return head_output(expand_readout(u, T, readout), instance["W"], tokens)
-
-        radius = _radius(instance)
-        printed = jnp.sqrt(1.0 * T) * radius
-        right = T * radius if readout == "pooling" else radius
-        name = "corrected" if readout == "pooling" else "sharpened"
-        lhs = vector_norm(jax.grad(output)(instance["U"][0]))
-        return Sides(lhs=lhs, rhs={"printed": printed, name: right, "control": 0.9 * right})
-
-    return evaluate
-
-
-def _statement(name, label, formula, evaluate, forms, control, source, **options) -> Statement:
-    defaults = {
-        "sample": SINGLE,
-        "sizes": SIZES,
-        "project": keep_radius,
-        "hypotheses": radius_at_least_one,
-        "assumptions": "R = max_t ||x_t|| >= 1",
-    }
-    return Statement(
-        id=f"multihead.{name}",
-        label=label,
-        formula=formula,
-        kind="inequality",
-        evaluate=evaluate,
-        forms=forms,
-        control=control,
-        source=source,
-        **(defaults | options),
-    )
-
-
 STATEMENTS = (
-    _statement(
-        "eq42",
-        "eq. (42)",
-        "||X^T phi'(g) X u|| <= 2 ||X u||_inf ||X||_{2,inf}",
-        _covariance_bound,
-        (
-            Form(name="printed", note="The triangle inequality over two terms costs the 2."),
-            Form(
-                name="sharpened S1",
-                equality=ANTIPODAL,
-                note="X^T phi' X u = Cov(x, u.x); along a unit v, |Cov(v.x, u.x)| <= "
-                "sd(v.x) sd(u.x) <= R ||X u||_inf.",
-            ),
-            Form(
-                name="sharpened S1, half range",
-                equality=ANTIPODAL,
-                note="Popoviciu: sd(u.x) is at most half the range of u.x.",
-            ),
-        ),
-        "the sharpened bound times 0.9",
-        "Appendix A.1, eq. (42)",
-    ),
-    _statement(
+    model_statement(
         "prop5.1",
         "Proposition 5 (1)",
         "||grad_U Phi||_F <= sqrt(T) ||X||_{2,inf}",
@@ -311,7 +182,7 @@ STATEMENTS = (
         "the bound times 0.9",
         "Appendix A.1, eq. (37)",
     ),
-    _statement(
+    model_statement(
         "prop5.2",
         "Proposition 5 (2)",
         "||grad_W Phi||_F <= 2 ||X||_{2,inf}^2 sum_t ||X u_t||_inf",
@@ -323,7 +194,7 @@ STATEMENTS = (
         "the sharpened bound times 0.9",
         "Appendix A.1, eq. (43)",
     ),
-    _statement(
+    model_statement(
         "prop1.1",
         "Proposition 1 (1)",
         "||grad Phi|| <= 2 ||X||_{2,inf}^2 sum_t ||X u_t||_inf + sqrt(T) ||X||_{2,inf}",
@@ -340,7 +211,7 @@ STATEMENTS = (
         "the sharpened bound times 0.9",
         "Section 3; restated as Proposition 5 (3), eq. (44)",
     ),
-    _statement(
+    model_statement(
         "prop1.2",
         "Proposition 1 (2)",
         "||Hess Phi|| <= 6 d ||X||_{2,inf}^2 ||X||_{1,inf}^2 sum_t ||X u_t||_inf "
@@ -371,7 +242,7 @@ STATEMENTS = (
         "Section 3; restated as Proposition 5 (4), eq. (58)",
         sizes=TWO_SIZES,
     ),
-    _statement(
+    model_statement(
         "prop5.a1",
         "Proposition 5, Assumption 1 (1)",
         "||grad Phi|| <= sqrt(T) R (2 R^2 ||U||_F + 1)",
@@ -387,7 +258,7 @@ STATEMENTS = (
         "the sharpened bound times 0.9",
         "Appendix A.1, eq. (46)",
     ),
-    _statement(
+    model_statement(
         "prop5.a2",
         "Proposition 5, Assumption 1 (2)",
         "||Hess Phi|| <= 2 sqrt(T d) R^3 (3 sqrt(d) R^2 ||U||_F + 1)",
@@ -405,7 +276,7 @@ STATEMENTS = (
         "Appendix A.1, eq. (60)",
         sizes=TWO_SIZES,
     ),
-    _statement(
+    model_statement(
         "lemma5.1",
         "Lemma 5 (1)",
         "||grad Phi~|| <= sqrt(T) R (2 R^2 max_h ||U_h||_F + 1)",
@@ -423,7 +294,7 @@ STATEMENTS = (
         sample=loss_generic,
         sizes=({"n": 1, "T": 2, "d": 2, "H": 4},),
     ),
-    _statement(
+    model_statement(
         "lemma5.2",
         "Lemma 5 (2)",
         "||Hess Phi~|| <= 2 sqrt(T d) R^3 (3 sqrt(d) R^2 max_h ||U_h||_F + 1) / sqrt(H)",
@@ -440,87 +311,5 @@ STATEMENTS = (
         "Appendix A.1, Lemma 5, eq. (63)",
         sample=loss_generic,
         sizes=({"n": 1, "T": 2, "d": 2, "H": 4},),
-    ),
-    _statement(
-        "kappa3",
-        "Sharpening S3",
-        "|kappa_3(A, B, B)| <= c* max|A| max|B|^2, c* = 4 / (3 sqrt(3))",
-        _third_moment,
-        (
-            Form(
-                name="sharpened S3",
-                equality="A = B = +-1 with P(+1) = (3 - sqrt(3)) / 6",
-                note="Linear in A, so A is +-1; then kappa_3 = 2 P Q (E[C|+] - E[C|-]) with "
-                "C = (B - EB)^2, at most 2 r (1 - r^2) for r = Q - P, largest at r = 1/sqrt(3).",
-            ),
-        ),
-        "the constant 0.75 in place of 0.7698",
-        "not in the paper: the lemma behind S4, S5 and S6",
-        sample=_third_moment_sample,
-        sizes=({"S": 2}, {"S": 4}),
-        project=lambda x: {**x, "A": jnp.clip(x["A"], -1, 1), "B": jnp.clip(x["B"], -1, 1)},
-        hypotheses=None,
-        assumptions="A, B random variables on a finite probability space",
-    ),
-    _statement(
-        "eq51",
-        "eq. (51)",
-        "||Hess_WW Phi|| <= ||(51)||, the matrix that the proof of Proposition 1 bounds",
-        _rearranged,
-        (
-            Form(
-                name="printed",
-                expected="fails",
-                erratum="E13",
-                note="(51) puts d^2 Phi / dW_ij dW_kl at row (i, k), column (j, l): a realignment "
-                "of the Hessian, whose norm can be smaller.",
-                counterexample={
-                    "X": [[0.0, 3.0], [2.0, -2.0], [-3.0, -1.0]],
-                    "U": [[1.0, -1.0], [0.0, 1.0], [-1.0, 0.0]],
-                    "W": [[0.03, 0.0], [0.03, -0.03]],
-                },
-            ),
-            Form(
-                name="corrected", note="S4: c* R^4 sum_t ||X u_t||_inf.", equality="S4's instance"
-            ),
-        ),
-        "half the norm of (51)",
-        "Appendix A.1, eqs. (49), (51), (52)",
-        sizes=({"T": 3, "d": 2},),
-    ),
-    _statement(
-        "footnote1.pooling",
-        "footnote * (ii)",
-        "pooling U = 1_T u^T: ||grad_u Phi|| <= sqrt(T) R",
-        _pooled("pooling"),
-        (
-            Form(
-                name="printed",
-                expected="fails",
-                erratum="E14",
-                note="'Our results also apply': with a trainable u the gradient sums over tokens. "
-                "T identical tokens of norm R give T R.",
-                counterexample={
-                    "X": [[1.0, 0.0], [1.0, 0.0]],
-                    "U": [[0.0, 0.0], [0.0, 0.0]],
-                    "W": [[0.0, 0.0], [0.0, 0.0]],
-                },
-            ),
-            Form(name="corrected", note="T R.", equality=IDENTICAL),
-        ),
-        "the corrected bound times 0.9",
-        "Section 2, footnote to eq. (1); Proposition 5 (1)",
-    ),
-    _statement(
-        "footnote1.last",
-        "footnote * (iii)",
-        "last token U = e_T u^T: ||grad_u Phi|| <= sqrt(T) R",
-        _pooled("last"),
-        (
-            Form(name="printed"),
-            Form(name="sharpened", note="R: T becomes 1 everywhere.", equality=IDENTICAL),
-        ),
-        "the sharpened bound times 0.9",
-        "Section 2, footnote to eq. (1); Proposition 5 (1)",
     ),
 )
