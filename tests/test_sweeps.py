@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from jaxbounds.sweeps import lanes_of, sweep
+from jaxbounds.sweeps.compaction import compaction
 
 
 def _start(lane):
@@ -129,6 +130,29 @@ def test_finished_lanes_freeze_and_end_the_sweep():
     swept = sweep(_start, _step, _measure, _lanes(), 1000, chunk=10, finished=finished)
     assert swept.steps[-1] < 1000
     assert np.all(np.sum(swept.state["w"] ** 2, axis=1) < 0.05)
+
+
+def test_moving_unfinished_lanes_together_changes_no_bit():
+    # Lanes finish at very different times; with one chunk nothing is ever moved.
+    lanes = _lanes(seeds=12, rates=(0.01, 0.3, 0.9))
+    finished = lambda state: jnp.sum(state["w"] ** 2) < 0.05
+    options = {"finished": finished, "group": 2}
+    together = sweep(_start, _step, _measure, lanes, 400, chunk=10, **options)
+    apart = sweep(_start, _step, _measure, lanes, 400, chunk=400, **options)
+    _same(together.state, apart.state)
+    seen = len(together.steps)
+    _same(together.metrics["loss"], apart.metrics["loss"][:, :seen])
+
+
+def test_compaction_keeps_slots_and_every_lane():
+    over = np.random.default_rng(0).random(4 * 6 * 8) < 0.8
+    order = compaction(over, 8, 4)
+    assert np.array_equal(np.sort(order), np.arange(len(over)))
+    assert np.array_equal(order % 8, np.arange(len(over)) % 8)
+    busy = ~over[order].reshape(4, 6, 8).all(axis=2)
+    need = -(-np.max(np.sum(~over.reshape(-1, 8), axis=0)) // 4)
+    assert busy.sum(axis=1).max() == need < 6
+    assert compaction(over[order], 8, 4) is None and compaction(np.zeros(16, bool), 8, 2) is None
 
 
 def test_memory_is_refused_before_running():

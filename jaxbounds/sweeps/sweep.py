@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from jaxbounds.sweeps.checkpoint import Checkpoints
+from jaxbounds.sweeps.compaction import compaction
 
 Lane = Any
 State = Any
@@ -65,16 +66,22 @@ def _is_key(leaf: Any) -> bool:
     return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
-def _to_host(tree: Any, lanes: int) -> Any:
-    """Whole arrays on every process, keys as their data, padding cut off."""
+def _to_host(tree: Any, positions: np.ndarray) -> Any:
+    """Whole arrays on every process, keys as their data, the lanes at `positions` in that order."""
 
     def one(leaf):
         leaf = jax.random.key_data(leaf) if _is_key(leaf) else leaf
         if jax.process_count() > 1:
             leaf = multihost_utils.process_allgather(leaf, tiled=True)
-        return np.asarray(leaf)[:lanes]
+        return np.asarray(leaf)[positions]
 
     return jax.tree.map(one, tree)
+
+
+def _moved(tree: Any, order: np.ndarray, mesh: Mesh) -> Any:
+    """The lanes at the positions `order`, on the devices."""
+    take = lambda tree: jax.tree.map(lambda leaf: leaf[order], tree)
+    return jax.jit(take, out_shardings=NamedSharding(mesh, PartitionSpec("lane")))(tree)
 
 
 def _to_devices(tree: Any, mesh: Mesh, padded: int) -> Any:
@@ -92,12 +99,12 @@ def _to_devices(tree: Any, mesh: Mesh, padded: int) -> Any:
 
 
 def _per_device(function: Callable, mesh: Mesh, group: int) -> Callable:
-    """`function` of single lanes, over all lanes: shards, then groups in turn, then vmap."""
+    """`function` of one group of lanes, over all lanes: shards, and in each its groups in turn."""
     spec = PartitionSpec("lane")
 
     def on_device(*trees):
         split = lambda leaf: leaf.reshape(-1, group, *leaf.shape[1:])
-        parts = jax.lax.map(lambda xs: jax.vmap(function)(*xs), jax.tree.map(split, trees))
+        parts = jax.lax.map(lambda xs: function(*xs), jax.tree.map(split, trees))
         return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), parts)
 
     return jax.jit(jax.shard_map(on_device, mesh=mesh, in_specs=spec, out_specs=spec))
@@ -136,7 +143,8 @@ def sweep(
             multiple of `every`.
         group: lanes vmapped together.
         finished: whether a state needs no more steps; it is then frozen, and the sweep ends when
-            all are. A group whose lanes are all finished costs nothing.
+            all are. Between chunks the unfinished lanes are moved together, and groups whose lanes
+            are all finished are measured but not stepped.
         folder: where to keep checkpoints; none without it.
         fingerprint: of what the numbers depend on besides the shapes (configuration and key).
         resume: continue what the folder holds; without it the folder is cleared.
@@ -155,12 +163,15 @@ def sweep(
     width = group * mesh.size
     padded = -(-count // width) * width
     lanes = _to_devices(lanes, mesh, padded)
-    begin = _per_device(start, mesh, group)
+    begin = _per_device(jax.vmap(start), mesh, group)
     record = _recorder(step, measure, finished, every)
 
     @functools.cache
     def advance(records: int) -> Callable:
-        many = lambda lane, state: jax.lax.scan(lambda s, _: record(lane, s), state, length=records)
+        def many(lanes, states):
+            states, metrics = jax.lax.scan(lambda s, _: record(lanes, s), states, length=records)
+            return states, jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), metrics)
+
         return _compile(_per_device(many, mesh, group), (lanes, state), memory_limit)
 
     state, done, kept = begin(lanes), 0, []
@@ -174,18 +185,27 @@ def sweep(
             state = _restored(state, leaves, mesh, padded)
 
     chunk = min(-(-chunk // every) * every, steps)
+    place = np.arange(padded)
     with _progress(show, steps) as report:
-        while done < steps and not _all_finished(finished, state, count):
+        while done < steps:
+            if finished is not None:
+                over = _to_host(jax.vmap(finished)(state), np.arange(padded))
+                if over.all():
+                    break
+                order = compaction(over, group, mesh.size)
+                if order is not None:
+                    lanes, state = _moved((lanes, state), order, mesh)
+                    place = np.argsort(order)[place]
             first, done = done, min(done + chunk, steps)
             state, recorded = advance((done - first) // every)(lanes, state)
-            recorded = _to_host(recorded, count) | {"until": np.asarray(done)}
+            recorded = _to_host(recorded, place[:count]) | {"until": np.asarray(done)}
             kept.append(recorded)
             if checkpoints is not None:
-                leaves = jax.tree.leaves(_to_host(state, count))
+                leaves = jax.tree.leaves(_to_host(state, place[:count]))
                 if jax.process_index() == 0:
                     checkpoints.save(done, leaves, first, recorded)
             report(done, recorded)
-    return _swept(_to_host(state, count), kept, every)
+    return _swept(_to_host(state, place[:count]), kept, every)
 
 
 def _signature(start: Callable, lanes: Any) -> str:
@@ -195,7 +215,7 @@ def _signature(start: Callable, lanes: Any) -> str:
 
 
 def _recorder(step: Callable, measure: Callable, finished: Callable | None, every: int) -> Callable:
-    """(lane, state) -> (state after `every` steps, its metrics)."""
+    """(lanes of a group, states) -> (states after `every` steps, their metrics)."""
 
     def guarded(lane, state):
         new = step(lane, state)
@@ -204,9 +224,18 @@ def _recorder(step: Callable, measure: Callable, finished: Callable | None, ever
         stop = finished(state)
         return jax.tree.map(lambda old, fresh: jnp.where(stop, old, fresh), state, new)
 
-    def record(lane, state):
-        state, _ = jax.lax.scan(lambda s, _: (guarded(lane, s), None), state, length=every)
-        return state, dict(measure(lane, state))
+    def advance(lanes, states):
+        one = lambda states, _: (jax.vmap(guarded)(lanes, states), None)
+        return jax.lax.scan(one, states, length=every)[0]
+
+    def record(lanes, states):
+        if finished is None:
+            states = advance(lanes, states)
+        else:
+            rest = lambda lanes, states: states
+            over = jnp.all(jax.vmap(finished)(states))
+            states = jax.lax.cond(over, rest, advance, lanes, states)
+        return states, dict(jax.vmap(measure)(lanes, states))
 
     return record
 
@@ -234,12 +263,6 @@ def _restored(state: State, leaves: list[np.ndarray], mesh: Mesh, padded: int) -
 
     fresh = [one(old, data) for old, data in zip(like, leaves)]
     return _to_devices(jax.tree.unflatten(structure, fresh), mesh, padded)
-
-
-def _all_finished(finished: Callable | None, state: State, count: int) -> bool:
-    if finished is None:
-        return False
-    return bool(np.all(_to_host(jax.vmap(finished)(state), count)))
 
 
 @contextlib.contextmanager
