@@ -109,6 +109,18 @@ def provenance(config: Any, key: jax.Array, /) -> dict[str, Any]:
     }
 
 
+def _digest(dataset: xr.Dataset) -> str:
+    """Of all values, independent of the widths that a file format gives numbers."""
+    digest = hashlib.sha256()
+    for name in sorted(map(str, dataset.variables)):
+        values = dataset[name].values
+        wide = {"b": "<i8", "i": "<i8", "u": "<i8", "f": "<f8"}.get(values.dtype.kind)
+        words = lambda values: "\0".join(map(str, values.ravel())).encode()
+        data = values.astype(wide).tobytes() if wide else words(values)
+        digest.update(f"{name}:{values.shape}:".encode() + data)
+    return digest.hexdigest()
+
+
 def save(dataset: xr.Dataset, path: str | Path, /, **about: Any) -> Path:
     """Write a data set as netCDF, all or nothing; `about` becomes JSON attributes.
 
@@ -118,7 +130,7 @@ def save(dataset: xr.Dataset, path: str | Path, /, **about: Any) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     plain = dataset.map(lambda v: v.astype("int8") if v.dtype == bool else v, keep_attrs=True)
     plain.attrs = {k: json.dumps(v) for k, v in (dict(dataset.attrs) | about).items()}
-    plain.attrs["format"] = FORMAT
+    plain.attrs |= {"format": FORMAT, "sha256": _digest(plain)}
     partial = path.with_name(path.name + ".partial")
     plain.to_netcdf(partial, engine="scipy")
     os.replace(partial, path)
@@ -138,6 +150,7 @@ def load(path: str | Path, /) -> xr.Dataset:
         with xr.open_dataset(path, engine="scipy") as stored:
             dataset = stored.load()
         known = dataset.attrs.pop("format", "") == FORMAT
+        digest = dataset.attrs.pop("sha256", "")
         dataset.attrs = {name: json.loads(text) for name, text in dataset.attrs.items()}
     except (OSError, ValueError, TypeError, LookupError) as problem:
         raise ValueError(
@@ -145,6 +158,8 @@ def load(path: str | Path, /) -> xr.Dataset:
         ) from problem
     if not known:
         raise ValueError(f"{path} was not written by this library: expected {FORMAT}")
+    if digest != _digest(dataset):
+        raise ValueError(f"{path} is damaged (its checksum does not match): run it again")
     return dataset
 
 

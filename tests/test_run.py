@@ -1,7 +1,9 @@
 """`jaxbounds run` and `jaxbounds plot` as a user meets them: files, statuses, messages."""
 
 import jax
+import numpy as np
 import pytest
+import xarray as xr
 
 from jaxbounds.cli import main
 from jaxbounds.results import experiments, load, save
@@ -99,3 +101,18 @@ def test_data_sets_survive_the_file(key, tmp_path):
     assert dict(again.sizes) == dict(dataset.sizes) and set(again) == set(dataset)
     for name in (*dataset, *dataset.coords):
         assert (again[name].values == dataset[name].values).all(), name
+
+
+def test_a_flipped_byte_is_noticed(tmp_path):
+    values = {
+        "loss": (("seed", "step"), np.ones((2, 3), np.float32)),
+        "done": ("seed", [True, False]),
+    }
+    coords = {"seed": [0, 1], "rule": ("seed", ["gd", "adam"])}
+    path = save(xr.Dataset(values, coords=coords), tmp_path / "result.nc", note="a")
+    assert load(path).attrs == {"note": "a"}
+    content = path.read_bytes()
+    place = content.index(np.ones(3, ">f4").tobytes())
+    path.write_bytes(content[:place] + b"\x3e" + content[place + 1 :])
+    with pytest.raises(ValueError, match="checksum"):
+        load(path)
