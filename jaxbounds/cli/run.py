@@ -9,6 +9,7 @@ import jax
 import tyro
 from rich.table import Table
 
+from jaxbounds import plotting
 from jaxbounds.cli.common import console_for_output, use_compilation_cache
 from jaxbounds.results import Experiment, experiments, load, provenance, save
 
@@ -112,10 +113,11 @@ def _show(experiment: Experiment, folder: Path) -> int:
         console.print("no figure: install the plots extra (pip install 'jaxbounds[plots]')")
     else:
         matplotlib.use("Agg")
-        figure = experiment.figure(dataset)
-        for name in ("figure.svg", "figure.png"):
-            figure.savefig(folder / name, bbox_inches="tight", dpi=150)
-            written.append(name)
+        with plotting.style():
+            figure = experiment.figure(dataset)
+            for name in ("figure.svg", "figure.png"):
+                figure.savefig(folder / name)
+                written.append(name)
         matplotlib.pyplot.close(figure)
     console.print(f"written to {folder}: {', '.join(written)}")
     return 0

@@ -102,7 +102,11 @@ class Pool:
         )
 
     def instance(self, index: int) -> Instance:
-        """The instance at a row of `table`."""
+        """The instance at a row of `table`.
+
+        Raises:
+            IndexError: if there is no such row.
+        """
         for batch in self.instances:
             if index < length(batch):
                 return take(batch, index)

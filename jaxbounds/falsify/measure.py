@@ -113,7 +113,11 @@ def _refuse_low_precision(statement: Statement, instance: Instance) -> None:
 
 
 def met(hypotheses: Hypotheses | None, instance: Instance, /) -> dict[str, Array]:
-    """Each hypothesis by name, as a boolean scalar; plus finiteness of the instance."""
+    """Each hypothesis by name, as a boolean scalar; plus finiteness of the instance.
+
+    Raises:
+        TypeError: at trace time, if `hypotheses` returns no dict.
+    """
     floats = [x for x in jax.tree.leaves(instance) if jnp.issubdtype(x.dtype, jnp.floating)]
     finite = jnp.bool_(True)
     for leaf in floats:
