@@ -15,14 +15,13 @@ from jaxbounds import report
 from jaxbounds.cli.common import (
     Imports,
     Patterns,
-    all_statements,
     console_for_output,
     find_statement,
     use_compilation_cache,
 )
 from jaxbounds.falsify import Verdict, falsify, load_instance, unmeasured
 from jaxbounds.results import versions
-from jaxbounds.statements import Statement, origin, select
+from jaxbounds.statements import Statement, load_papers, origin, select
 
 THOROUGH = 10.0
 """Factor on samples and restarts of `--thorough`."""
@@ -94,8 +93,8 @@ def verify(
         imports: modules or files that hold a PAPER of your own.
     """
     console = console_for_output()
-    everything = all_statements(imports)
-    chosen = select(everything, patterns)
+    papers = load_papers(imports)
+    chosen = select((s for paper in papers for s in paper.statements), patterns)
     if jobs < 0 or seed < 0:
         raise ValueError(f"--jobs and --seed cannot be negative, got {jobs} and {seed}")
     jobs = min(jobs or os.cpu_count() or 1, len(chosen))
@@ -121,7 +120,7 @@ def verify(
     run = versions() | {"device": "cpu", "precision": "float64", "seed": seed, "thorough": thorough}
     _write(out, "verdicts.json", json.dumps([v.to_json() for v in verdicts], indent=1))
     _write(out, "run.json", json.dumps(run, indent=1))
-    _write(out, "report.html", report.html_page(verdicts, everything, run, out))
+    _write(out, "report.html", report.html_page(verdicts, papers, run, out, imports))
     console.print(report.verdict_table(verdicts))
     console.print(report.summary(verdicts))
     for verdict in verdicts:

@@ -1,10 +1,7 @@
-"""Tables and the HTML page from verdicts."""
+"""Tables and descriptions for the terminal."""
 
-import html
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 from rich import box
@@ -153,55 +150,3 @@ def describe_erratum(erratum: Erratum, paper: Paper, /) -> Text:
             text.append(f"  {name}{' '.join(value.split())}\n")
     text.append(f"  evidence: {erratum.evidence}\n", style="dim")
     return text
-
-
-_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8">
-<meta name="viewport" content="width=device-width,initial-scale=1">
-<title>jaxbounds: verdicts</title>
-<style>
-:root{{color-scheme:light dark}}
-body{{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:auto;padding:1rem}}
-details{{border-bottom:1px solid #8884;padding:.4rem 0}}
-summary{{display:flex;flex-wrap:wrap;gap:.2rem 1rem;cursor:pointer}}
-summary b{{flex:1 1 16rem}}
-table{{border-collapse:collapse;margin:.5rem 0;width:100%}}
-td,th{{text-align:left;vertical-align:top;padding:.2rem .6rem .2rem 0}}
-.unexpected{{outline:2px solid #d33}}
-code{{overflow-wrap:anywhere}}
-</style>
-<h1>Verdicts</h1><p>{summary}</p><p><small>{provenance}</small></p>{rows}</html>
-"""
-
-
-def html_page(
-    verdicts: Sequence[Verdict], statements: Sequence[Statement], provenance: dict, out: Path, /
-) -> str:
-    """A self-contained page: each statement opens to its claim, forms and evidence."""
-    escape = lambda value: html.escape(str(value))
-    by_id = {s.id: s for s in statements}
-    rows = []
-    for name, group in grouped(verdicts).items():
-        statement = by_id[name]
-        heads = " ".join(f"<span>{escape(v.form)}: {escape(v.status)}</span>" for v in group)
-        lines = []
-        for verdict in group:
-            form = statement.form(verdict.form)
-            flag = "" if verdict.as_expected else ' class="unexpected"'
-            replay = f"<br><code>jaxbounds replay {escape(out / verdict.worst_file)}</code>"
-            lines.append(
-                f"<tr{flag}><td>{escape(verdict.form)}<td>{escape(verdict.status)}"
-                f"<td>{number(verdict.worst_ratio)}<td>{verdict.instances}"
-                f"<td>{escape(verdict.reason)}<br>{escape(' '.join(form.note.split()))}"
-                f"{replay if verdict.worst_file else ''}</tr>"
-            )
-        rows.append(
-            f"<details><summary><b>{escape(name)} · {escape(statement.label)}</b>{heads}</summary>"
-            f"<p><code>{escape(statement.formula)}</code></p><p>{escape(statement.assumptions)}</p>"
-            "<table><tr><th>form<th>verdict<th>worst ratio<th>samples<th>why</tr>"
-            f"{''.join(lines)}</table><p>Control: {escape(statement.control)}</p></details>"
-        )
-    return _PAGE.format(
-        summary=escape(summary(verdicts)),
-        provenance=escape(json.dumps(provenance)),
-        rows="".join(rows),
-    )

@@ -1,0 +1,23 @@
+"""What the commands print, and the HTML page that `jaxbounds verify` leaves."""
+
+from jaxbounds.report.page import html_page
+from jaxbounds.report.terminal import (
+    describe,
+    describe_erratum,
+    instance_text,
+    number,
+    statement_table,
+    summary,
+    verdict_table,
+)
+
+__all__ = [
+    "describe",
+    "describe_erratum",
+    "html_page",
+    "instance_text",
+    "number",
+    "statement_table",
+    "summary",
+    "verdict_table",
+]

@@ -1,0 +1,174 @@
+"""Where the ratios of a form lie: small drawings (SVG) on a logarithmic axis.
+
+A verdict keeps the 5% quantiles of its draws. Between two of them lies a twentieth of the draws,
+which is spread evenly over the logarithm.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbounds.falsify import Verdict
+from jaxbounds.report.markup import Html, element, joined
+from jaxbounds.statements import Statement
+
+DECADES = {"<=": 5, "=": 8}
+"""No axis shows more powers of ten: ratios are wanted near one, rounding is far from it."""
+
+
+class Axis(NamedTuple):
+    """A range of log10(ratio), and the log10 of the largest allowed ratio (None for rates)."""
+
+    low: float
+    high: float
+    limit: float | None
+
+
+def limit(statement: Statement, /) -> float | None:
+    """What the ratio of one instance may not exceed; a rate allows any constant."""
+    if statement.kind == "rate":
+        return None
+    return statement.tolerance if statement.relation == "=" else 1.0
+
+
+def axis(statement: Statement, verdicts: Iterable[Verdict], /) -> Axis:
+    """One axis for all forms of a statement, so that their drawings can be compared."""
+    allowed = limit(statement)
+    verdicts = list(verdicts)
+    seen = [q for v in verdicts for q in v.quantiles if q > 0]
+    if statement.kind not in ("rate", "probability", "expectation"):
+        seen += [v.worst_ratio for v in verdicts if 0 < v.worst_ratio < math.inf]
+    edges = [] if allowed is None else [allowed]
+    most = DECADES[statement.relation]
+    top = math.log10(max([*seen, *edges], default=1.0))
+    if allowed is not None:
+        top = min(top, math.log10(allowed) + most - 1)
+    # The lowest tenth of a form may trail off towards zero and says little.
+    starts = [min((q for q in v.quantiles[2:] if q > 0), default=math.inf) for v in verdicts]
+    bottom = math.log10(min([start for start in [*starts, *edges] if start < math.inf] or [1.0]))
+    low = math.floor(max(bottom, top - most))
+    return Axis(low, max(top + 0.15, low + 1.15), None if allowed is None else math.log10(allowed))
+
+
+def shares(quantiles: Sequence[float], low: float, high: float, bins: int, /) -> np.ndarray:
+    """The share of the draws below the axis, in each bin, and above the axis.
+
+    Args:
+        quantiles: equally spaced, from the smallest draw to the largest.
+        low: log10 of the left end of the axis.
+        high: log10 of the right end.
+        bins: how many.
+
+    Returns:
+        `bins + 2` numbers whose sum is one.
+    """
+    logs = [math.log10(q) if q > 0 else -math.inf for q in quantiles]
+    edges = np.concatenate([[-np.inf], np.linspace(low, high, bins + 1), [np.inf]])
+    total = np.zeros(bins + 2)
+    for left, right in itertools.pairwise(logs):
+        # From zero upwards there is no even spread: what reaches the axis starts at its end.
+        start = left if left > -math.inf else min(low, right)
+        if right - start < 1e-9 or right == -math.inf:
+            total[np.clip(np.searchsorted(edges, right, "right") - 1, 0, bins + 1)] += 1
+        else:
+            overlap = np.minimum(edges[1:], right) - np.maximum(edges[:-1], start)
+            total += np.clip(overlap, 0.0, None) / (right - start)
+    return total / max(1, len(logs) - 1)
+
+
+def _bars(heights: np.ndarray, left: float, width: float, base: float, tall: float) -> str:
+    step, peak = width / len(heights), max(heights.max(), 1e-12)
+    return "".join(
+        f"M{left + i * step:.1f} {base:g}v{-max(0.8, tall * share / peak):.1f}h{step:.2f}V{base:g}z"
+        for i, share in enumerate(heights)
+        if share > 0
+    )
+
+
+def sparkline(statement: Statement, verdict: Verdict, /) -> Html | None:
+    """The distribution in a table cell; all cells share their axis, relative to the limit."""
+    allowed = limit(statement)
+    if allowed is None or not verdict.quantiles:
+        return None
+    end = math.log10(allowed)
+    heights = shares(verdict.quantiles, end - 6, end + 2, 32)
+    heights[1] += heights[0]
+    heights[-2] += heights[-1]
+    return element(
+        "svg",
+        element("path", d="M72.5 0v18", class_="limit"),
+        element("path", d=_bars(heights[1:-1], 0, 96, 18, 17)),
+        viewBox="0 0 96 18",
+        class_="spark",
+        aria_hidden="true",
+    )
+
+
+def _power(exponent: int) -> Html:
+    if -3 <= exponent <= 3:
+        return Html(f"{10.0**exponent:g}")
+    sign = "−" if exponent < 0 else ""
+    raised = element("tspan", f"{sign}{abs(exponent)}", dy="-4", font_size="8")
+    return joined("10", raised)
+
+
+def _ticks(ax: Axis, place) -> Iterable[Html]:
+    every = math.ceil((ax.high - ax.low) / 6)
+    for exponent in range(math.ceil(ax.low), math.floor(ax.high) + 1):
+        x = f"{place(exponent):.1f}"
+        yield element("path", d=f"M{x} 70v4", class_="axis")
+        if exponent % every == 0:
+            yield element("text", _power(exponent), x=x, y="86", text_anchor="middle")
+
+
+def words(verdict: Verdict, draws: int, /) -> str:
+    """The distribution in one sentence."""
+    q = verdict.quantiles
+    if not q:
+        return "No finite ratio was drawn."
+    shown = [f"{value:.3g}" for value in (q[len(q) // 2], q[-2], q[-1])]
+    return f"{draws} draws: median {shown[0]}, 95% quantile {shown[1]}, largest {shown[2]}."
+
+
+def histogram(verdict: Verdict, ax: Axis, worst: float | None, draws: int, /) -> Html:
+    """The distribution of one form, with the allowed region and the worst ratio marked.
+
+    Args:
+        verdict: whose quantiles are drawn.
+        ax: from `axis`.
+        worst: the largest ratio of one instance, marked by a triangle; None leaves it out.
+        draws: how many instances the quantiles summarise.
+    """
+    left, width = 30.0, 302.0
+    place = lambda log: left + width * (log - ax.low) / (ax.high - ax.low)
+    parts: list[Html] = []
+    if ax.limit is not None:
+        x = place(ax.limit)
+        parts += [
+            element("path", d=f"M{x:.1f} 12H{left + width:g}V70H{x:.1f}z", class_="beyond"),
+            element("path", d=f"M{x:.1f} 12V70", class_="limit"),
+        ]
+    if verdict.quantiles:
+        found = shares(verdict.quantiles, ax.low, ax.high, 51)
+        if found[0] > 0.005:
+            for text, y in ((f"{found[0]:.0%}", 57), ("less", 69)):
+                parts.append(element("text", text, x=left - 5, y=y, text_anchor="end"))
+        inner = found[1:-1].copy()
+        inner[-1] += found[-1]
+        parts.append(element("path", d=_bars(inner, left, width, 70, 52), class_="bars"))
+    parts.append(element("path", d=f"M{left:g} 70H{left + width:g}", class_="axis"))
+    parts += _ticks(ax, place)
+    if worst is not None and worst > 0:
+        x = min(max(place(math.log10(worst)) if worst < math.inf else 1e9, left), left + width)
+        parts.append(element("path", d=f"M{x:.1f} 11l-4 -7h8z", class_="worst"))
+    return element(
+        "svg",
+        *parts,
+        viewBox="0 0 340 92",
+        class_="histogram",
+        role="img",
+        aria_label=words(verdict, draws),
+    )

@@ -1,0 +1,94 @@
+"""Stored instances on the page: their arrays and the command that measures them again."""
+
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbounds.falsify import Verdict, load_instance
+from jaxbounds.falsify.storage import flatten
+from jaxbounds.report.markup import Html, element, joined
+from jaxbounds.report.terminal import number
+from jaxbounds.statements import Instance
+
+_ENTRIES = 96
+"""Larger arrays are shown in part."""
+ON_AVERAGE = ("probability", "expectation", "rate")
+"""The kinds that no single instance decides."""
+
+
+class Run(NamedTuple):
+    """What the rows of a statement need to know besides its verdicts.
+
+    Attributes:
+        out: the folder of the stored instances.
+        imports: what `--import` was given, needed to replay them.
+        errata: the papers and ids of the errata that the page shows.
+    """
+
+    out: Path
+    imports: tuple[str, ...]
+    errata: frozenset[tuple[str, str]]
+
+
+def _array(value: object) -> tuple[str, bool]:
+    """An array as text, and whether digits or entries were left out."""
+    array = np.asarray(value)
+    digits = lambda x: f"{x + 0:.6g}"  # adding zero turns -0.0 into 0.0
+    text = np.array2string(
+        array,
+        separator=", ",
+        max_line_width=76,
+        threshold=_ENTRIES,
+        edgeitems=3,
+        formatter={"float_kind": digits},
+    )
+    return re.sub(r"\n\s*\n", "\n", text), array.size > _ENTRIES or any(
+        float(digits(x)) != x for x in array.ravel() if np.issubdtype(array.dtype, np.floating)
+    )
+
+
+def _instance(instance: Instance) -> tuple[str, bool]:
+    lines, cut = [], False
+    for name, leaf in flatten(instance).items():
+        text, shortened = _array(leaf)
+        cut |= shortened
+        shape = " × ".join(map(str, np.shape(leaf)))
+        title = f"{name} ({shape})" if shape else name
+        lines.append(f"{title}\n{text}" if "\n" in text else f"{title}  {text}")
+    return "\n".join(lines), cut
+
+
+def _stored(title: str, size: Mapping[str, int], file: str, run: Run) -> Html:
+    """An instance on disk: its arrays and the command that measures it again."""
+    stored = load_instance(run.out / file)
+    text, cut = _instance(stored.instance)
+    ratio = number(float(stored.meta["ratio"]))
+    shapes = ", ".join(f"{name} = {value}" for name, value in size.items())
+    imports = "".join(f" --import {shlex.quote(where)}" for where in run.imports)
+    command = f"jaxbounds replay {shlex.quote(str(run.out / file))}{imports}"
+    return element(
+        "details",
+        element(
+            "summary",
+            f"{title}, ratio {ratio}" + (f" at {shapes}" if shapes else ""),
+        ),
+        element("pre", text),
+        element("p", "Shortened here; the file has every digit.", class_="small") if cut else None,
+        element("p", element("code", command), class_="command"),
+        class_="instance",
+    )
+
+
+def stored_instances(verdict: Verdict, run: Run, /) -> Html:
+    """The worst instance of a form and, where it fails, a counterexample."""
+    parts = []
+    if verdict.worst_file:
+        title = "Largest single draw" if verdict.kind in ON_AVERAGE else "Worst instance"
+        parts.append(_stored(title, verdict.size, verdict.worst_file, run))
+    if verdict.shrunk_file:
+        parts.append(_stored("Counterexample, made small", {}, verdict.shrunk_file, run))
+    return joined(*parts)

@@ -1,0 +1,142 @@
+"""The page that `jaxbounds verify` leaves: one file that needs no network."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+
+from jaxbounds.falsify import Verdict
+from jaxbounds.report.instances import Run
+from jaxbounds.report.markup import Html, element, joined
+from jaxbounds.report.rows import MARKS, statement_rows
+from jaxbounds.report.sections import errata_section, reading_section, unchecked_section
+from jaxbounds.report.terminal import grouped, summary
+from jaxbounds.statements import Paper, Statement
+
+# Nothing may be loaded from anywhere, whatever a statement's text contains.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+_COLUMNS = (
+    ("Statement", "name"),
+    ("Kind", "kind"),
+    ("Form", ""),
+    ("Verdict", "verdict"),
+    ("Worst ratio", "ratio"),
+    ("Draws", ""),
+    ("Samples", "samples"),
+)
+_NAMES = (
+    ("statements", "Statements"),
+    ("errata", "Errata"),
+    ("unchecked", "Not checked"),
+    ("reading", "How to read it"),
+)
+_FORMS = ("printed", "derived", "corrected", "sharpened")
+
+
+def _asset(name: str) -> Html:
+    """A file of this package, as it is."""
+    return Html((resources.files(__package__) / name).read_text(encoding="utf8"))
+
+
+def _choice(name: str, label: str, values: Iterable[str | tuple[str, str]]) -> Html:
+    pairs = [(value, value) if isinstance(value, str) else value for value in values]
+    options = (element("option", text, value=value) for value, text in pairs)
+    # An empty value must be written: without it the value is the text.
+    every = Html('<option value="">all</option>')
+    return element("label", label, element("select", every, *options, name=name))
+
+
+def _controls(verdicts: Sequence[Verdict]) -> Html:
+    """The filters; hidden until the script that serves them runs."""
+    seen = lambda values: list(dict.fromkeys(values))
+    statuses = [status for status in MARKS if any(v.status == status for v in verdicts)]
+    shown = [(status, f"{MARKS[status]} {status}") for status in statuses]
+    if not all(v.as_expected for v in verdicts):
+        shown.append(("unexpected", "! not as expected"))
+    forms = [name for name in _FORMS if any(v.form.startswith(name) for v in verdicts)]
+    search = Html('<input type="search" name="q" placeholder="name, formula, note">')
+    return element(
+        "form",
+        element("label", "Search", search, class_="wide"),
+        _choice("paper", "Paper", seen(v.paper for v in verdicts)),
+        _choice("kind", "Kind", seen(v.kind for v in verdicts)),
+        _choice("form", "Form", forms),
+        _choice("verdict", "Verdict", shown),
+        element("button", "Clear", type="reset"),
+        element("button", "Open all", type="button", id="open-all", aria_pressed="false"),
+        element("output", aria_live="polite", id="shown"),
+        id="controls",
+        hidden=True,
+    )
+
+
+def _table(statements: Mapping[str, Statement], verdicts: Sequence[Verdict], run: Run) -> Html:
+    head = (
+        element("th", name, scope="col", data_sort=key, class_=f"column-{name.split()[-1].lower()}")
+        for name, key in _COLUMNS
+    )
+    bodies = (
+        statement_rows(statements[name], group, run) for name, group in grouped(verdicts).items()
+    )
+    caption = element("caption", "One row a form; the formula opens to the rest.")
+    return element("table", caption, element("thead", element("tr", *head)), *bodies, id="verdicts")
+
+
+def _navigation(sections: Mapping[str, Html | None]) -> Html:
+    links = (element("a", name, href=f"#{key}") for key, name in _NAMES if sections.get(key))
+    theme = element("button", "Theme: auto", type="button", id="theme", hidden=True)
+    return element("nav", *links, theme, aria_label="Parts of this page")
+
+
+def html_page(
+    verdicts: Sequence[Verdict],
+    papers: Iterable[Paper],
+    provenance: Mapping[str, object],
+    out: Path,
+    imports: Sequence[str] = (),
+    /,
+) -> str:
+    """A self-contained page: a table that opens to formulas, proofs, distributions and instances.
+
+    It is readable without JavaScript; with it the table sorts and filters, also by the part of the
+    address behind the "#" ("#paper=multihead&verdict=fails").
+
+    Args:
+        verdicts: what the page is about.
+        papers: at least those of the verdicts.
+        provenance: versions and settings of the run, by name.
+        out: the folder that holds the stored instances.
+        imports: what `--import` was given, needed by the commands that replay an instance.
+    """
+    seen = {verdict.paper for verdict in verdicts}
+    chosen = [paper for paper in papers if paper.id in seen]
+    statements = {s.id: s for paper in chosen for s in paper.statements}
+    errata = frozenset((paper.id, erratum.id) for paper in chosen for erratum in paper.errata)
+    run = Run(out, tuple(imports), errata)
+    table = _table(statements, verdicts, run)
+    sections = {
+        "statements": element("section", _controls(verdicts), table, id="statements"),
+        "errata": errata_section(chosen, verdicts),
+        "unchecked": unchecked_section(chosen),
+        "reading": reading_section(provenance),
+    }
+    head = joined(
+        Html('<meta charset="utf-8">'),
+        Html('<meta name="viewport" content="width=device-width,initial-scale=1">'),
+        Html(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'),
+        Html('<link rel="icon" href="data:,">'),
+        element("title", "jaxbounds: verdicts"),
+        element("style", _asset("page.css")),
+    )
+    titles = joined(*(element("cite", p.title) for p in chosen), separator="; ")
+    body = joined(
+        element(
+            "header",
+            element("h1", "Verdicts"),
+            element("p", summary(verdicts), ".", class_="summary"),
+            element("p", titles, class_="small") if chosen else None,
+            _navigation(sections),
+        ),
+        element("main", *sections.values()),
+        element("script", _asset("page.js")),
+    )
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>'

@@ -1,0 +1,219 @@
+"""The rows of one statement in the page's table, and what they open to."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from jaxbounds.falsify import Verdict, hypothesis_names
+from jaxbounds.report.formula import typeset
+from jaxbounds.report.histogram import Axis, axis, histogram, sparkline, words
+from jaxbounds.report.instances import ON_AVERAGE, Run, stored_instances
+from jaxbounds.report.markup import Html, element, escaped, joined
+from jaxbounds.report.terminal import number
+from jaxbounds.statements import Form, Statement
+
+MARKS = {
+    "holds": "✓",
+    "consistent": "≈",
+    "fails": "✗",
+    "inconsistent": "≉",
+    "vacuous": "∅",
+    "inconclusive": "?",
+}
+"""A sign for each status, so that colour is never the only difference."""
+
+_RATIO = ("worst ratio", "left over right side, true where it is at most one")
+_DIFFERENCE = (
+    "largest relative difference",
+    "relative difference of the sides; the line is the tolerance",
+)
+_WORDS = {
+    "probability": (
+        "failure frequency over level",
+        "left over right side of a draw; the level says how often it may pass the line",
+    ),
+    "expectation": (
+        "mean over mean",
+        "left over right side of a draw; only the means must stay left of the line",
+    ),
+    "rate": (
+        "fitted exponent",
+        "left over right side of a draw; the claim leaves the constant open",
+    ),
+}
+"""By kind: what the worst ratio is, and what the axis shows."""
+
+
+def badge(verdict: Verdict, /) -> Html:
+    """The status with its sign, loud where it is not the expected one."""
+    mark = element("span", MARKS[verdict.status], aria_hidden="true", class_="mark")
+    status = element("span", mark, " ", verdict.status, class_=f"badge {verdict.status}")
+    if verdict.as_expected:
+        return status
+    return joined(status, " ", element("strong", f"expected {verdict.expected}", class_="alarm"))
+
+
+def _quantity(statement: Statement) -> tuple[str, str]:
+    return _WORDS.get(statement.kind, _DIFFERENCE if statement.relation == "=" else _RATIO)
+
+
+def _erratum(paper: str, erratum: str, run: Run) -> Html | None:
+    """The erratum that a form exhibits; a link where the page shows it."""
+    if not erratum:
+        return None
+    href = f"#erratum.{paper}.{erratum}" if (paper, erratum) in run.errata else None
+    return element("a", f"erratum {erratum}", href=href, class_="erratum")
+
+
+def _sources(verdict: Verdict) -> str:
+    """How many instances came from where, and the worst ratio of each."""
+    parts = []
+    for name, source in verdict.sources.items():
+        shown = f"{verdict.searches} searches" if name == "search" else name
+        parts.append(f"{shown}: {source['instances']}, at most {number(source['worst_ratio'])}")
+    return "; ".join(parts)
+
+
+def _reason(form: Form, verdict: Verdict) -> Html:
+    """The reason; only the equality case in it is a formula."""
+    if form.equality and verdict.reason.endswith(form.equality):
+        return joined(verdict.reason.removesuffix(form.equality), typeset(form.equality))
+    return escaped(verdict.reason)
+
+
+def _form(statement: Statement, form: Form, verdict: Verdict, ax: Axis, run: Run) -> Html:
+    drawn = [s["instances"] for name, s in verdict.sources.items() if name != "search"]
+    worst = None if verdict.kind in ON_AVERAGE else verdict.worst_ratio
+    if worst is not None and math.isnan(worst):
+        worst = None
+    figure = element(
+        "figure",
+        histogram(verdict, ax, worst, sum(drawn)),
+        element("figcaption", words(verdict, sum(drawn))),
+    )
+    requires = ", ".join(_hypotheses(dataclasses.replace(statement, hypotheses=form.hypotheses)))
+    facts = [
+        ("Proof or reason", typeset(form.note) if form.note else None),
+        ("Equality", typeset(form.equality) if form.equality not in verdict.reason else None),
+        ("Requires besides", typeset(requires) if form.hypotheses and requires else None),
+        ("Verdict", _reason(form, verdict)),
+        (_quantity(statement)[0].capitalize(), number(verdict.worst_ratio)),
+        ("Instances", _sources(verdict)),
+    ]
+    return element(
+        "section",
+        element(
+            "h3",
+            element("span", form.name),
+            " ",
+            badge(verdict),
+            " ",
+            _erratum(statement.paper, form.erratum, run),
+        ),
+        element("div", _facts(facts), figure, class_="beside"),
+        stored_instances(verdict, run),
+        class_="form",
+    )
+
+
+def _facts(pairs: Sequence[tuple[str, object]]) -> Html:
+    """A description list; what is missing is left out."""
+    rows = [
+        element("div", element("dt", name), element("dd", value))
+        for name, value in pairs
+        if value not in (None, "")
+    ]
+    return element("dl", *rows)
+
+
+def _hypotheses(statement: Statement) -> tuple[str, ...]:
+    try:
+        return hypothesis_names(statement)
+    except Exception:  # a broken statement has an inconclusive verdict that says why
+        return ()
+
+
+def _about(statement: Statement, verdict: Verdict) -> Html:
+    control = verdict.control.get("status")
+    rejected = (
+        f" (measured alike: {control}, {number(verdict.control['worst_ratio'])})" if control else ""
+    )
+    sizes = "; ".join(", ".join(f"{k} = {v}" for k, v in s.items()) for s in statement.sizes)
+    samplers = [*statement.sample, *(["cases"] if statement.cases else [])]
+    search = "" if statement.search == "none" else f"; {statement.search} search"
+    excluded = "; ".join(f"{reason}: {count}" for reason, count in verdict.excluded.items())
+    level = "" if statement.level is None else f"; level {statement.level:g}"
+    return _facts(
+        [
+            ("Assumes", typeset(statement.assumptions)),
+            ("Checked", typeset(", ".join(_hypotheses(statement)))),
+            ("Draws left out", typeset(excluded)),
+            ("Source", statement.source),
+            ("Instances", f"{', '.join(samplers)} at {sizes}{search}"),
+            (
+                "Arithmetic",
+                f"{verdict.precision}, tolerance {statement.tolerance:g} relative{level}",
+            ),
+            ("False control", joined(typeset(statement.control), rejected)),
+        ]
+    )
+
+
+def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, /) -> Html:
+    """A row for each form, then one that opens to everything known about the statement.
+
+    Args:
+        statement: the statement.
+        verdicts: one for each of its forms.
+        run: what the page is about.
+    """
+    ax = axis(statement, verdicts)
+    rows = []
+    for index, verdict in enumerate(verdicts):
+        lead = ()
+        if index == 0:
+            link = element("a", statement.id, href=f"#{statement.id}")
+            label = element("span", typeset(statement.label), class_="label")
+            span = len(verdicts) if len(verdicts) > 1 else None
+            lead = (
+                element("th", link, " ", label, scope="rowgroup", rowspan=span, class_="name"),
+                element("td", statement.kind, rowspan=span, class_="kind"),
+            )
+        finite = math.isfinite(verdict.worst_ratio)
+        rows.append(
+            element(
+                "tr",
+                *lead,
+                element("th", verdict.form, scope="row", class_="form-name"),
+                element("td", badge(verdict), class_="status"),
+                element("td", number(verdict.worst_ratio), class_="ratio"),
+                element("td", sparkline(statement, verdict), class_="spread"),
+                element("td", verdict.instances, class_="count"),
+                class_="judged",
+                data_verdict=verdict.status,
+                data_expected=None if verdict.as_expected else "no",
+                data_form=verdict.form.split()[0].rstrip(","),
+                data_ratio=repr(float(verdict.worst_ratio)) if finite else None,
+                data_samples=verdict.instances,
+            )
+        )
+    opened = element(
+        "details",
+        element("summary", element("span", typeset(statement.formula), class_="formula")),
+        element(
+            "div",
+            _about(statement, verdicts[0]),
+            element("p", "Axis: ", _quantity(statement)[1], class_="small"),
+            *(_form(statement, statement.form(v.form), v, ax, run) for v in verdicts),
+            class_="opened",
+        ),
+        class_="statement",
+    )
+    return element(
+        "tbody",
+        *rows,
+        element("tr", element("td", opened, colspan="7"), class_="more"),
+        id=statement.id,
+        data_paper=statement.paper,
+        data_kind=statement.kind,
+    )

@@ -1,0 +1,147 @@
+"""The parts of the page below the table: errata, what is not checked, how to read a verdict."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from jaxbounds.falsify import Verdict
+from jaxbounds.report.formula import typeset
+from jaxbounds.report.markup import Html, element, escaped, joined
+from jaxbounds.report.rows import MARKS, badge
+from jaxbounds.report.terminal import number
+from jaxbounds.statements import Erratum, Paper, Status
+
+MEANING: Mapping[Status, str] = {
+    "holds": "Both sides were measured in float64 on every instance that meets the hypotheses, "
+    "none violates it, and a deliberately false variant was rejected by the same code. Evidence, "
+    "not a proof.",
+    "consistent": "Only a rate is claimed, and the interval of the fitted exponent agrees with it.",
+    "fails": "Some instance violates it; it is stored and can be replayed. A printed form that is "
+    "known to be wrong is expected to fail.",
+    "inconsistent": "Only a rate is claimed, and the interval of the fitted exponent excludes it.",
+    "vacuous": "No instance meets the hypotheses, or the bound never beats the trivial one.",
+    "inconclusive": "The numerical or statistical error covers one, an instance gave NaN, or the "
+    "false variant was not rejected.",
+}
+
+_DRAWINGS = (
+    "Each drawing shows where the ratios of the draws lie on a logarithmic axis, from their 5% "
+    "quantiles; the line is what may not be passed, the triangle the worst ratio found, by draws "
+    "or by search. Drawings of one statement share an axis. Those in the table share one from a "
+    "millionth of what is allowed to a hundred times it. The worst ratio of a search is a lower "
+    "estimate of the supremum."
+)
+
+
+def _linked(text: str, known: Sequence[str]) -> Html:
+    """Text in which ids of statements are links to them."""
+    # The longest first: one id may begin another.
+    names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
+    if not names:
+        return escaped(text)
+    # The lookahead also refuses a known id that only begins an id that is not on the page.
+    pieces = re.split(rf"(?<![\w.])({names})(?![\w-]|\.\w)", text)
+    return joined(*(element("a", p, href=f"#{p}") if i % 2 else p for i, p in enumerate(pieces)))
+
+
+def _shown(paper: Paper, erratum: Erratum, verdicts: Sequence[Verdict]) -> Html | None:
+    """What this run measured about it: the forms that cite it."""
+    cited = {(s.id, f.name) for s in paper.statements for f in s.forms if f.erratum == erratum.id}
+    items = [
+        element(
+            "li",
+            element("a", v.id, href=f"#{v.id}"),
+            f" ({v.form}) ",
+            badge(v),
+            f" {number(v.worst_ratio)}",
+        )
+        for v in verdicts
+        if (v.id, v.form) in cited
+    ]
+    return element("ul", *items) if items else None
+
+
+def _erratum(paper: Paper, erratum: Erratum, verdicts: Sequence[Verdict]) -> Html:
+    known = list(dict.fromkeys(v.id for v in verdicts))
+    return element(
+        "article",
+        element(
+            "h4",
+            element("span", erratum.id, class_="number"),
+            " ",
+            erratum.where,
+            " ",
+            element("span", erratum.kind, class_="tag"),
+        ),
+        element("p", typeset(erratum.text)),
+        element("p", element("b", "Consequence. "), typeset(erratum.consequence)),
+        element("p", "Evidence: ", _linked(erratum.evidence, known), class_="small"),
+        _shown(paper, erratum, verdicts),
+        id=f"erratum.{paper.id}.{erratum.id}",
+        class_="card",
+    )
+
+
+def errata_section(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> Html | None:
+    """The errata of the papers, each with what this run measured about it."""
+    parts = [
+        element(
+            "div",
+            element("h3", paper.title, element("small", paper.citation)),
+            *(_erratum(paper, erratum, verdicts) for erratum in paper.errata),
+            data_paper=paper.id,
+        )
+        for paper in papers
+        if paper.errata
+    ]
+    return element("section", element("h2", "Errata"), *parts, id="errata") if parts else None
+
+
+def unchecked_section(papers: Sequence[Paper], /) -> Html | None:
+    """What the library does not check, with the reasons."""
+    parts = [
+        element(
+            "div",
+            element("h3", paper.title),
+            element(
+                "dl",
+                *(
+                    element("div", element("dt", label), element("dd", typeset(reason)))
+                    for label, reason in paper.unchecked.items()
+                ),
+            ),
+            data_paper=paper.id,
+        )
+        for paper in papers
+        if paper.unchecked
+    ]
+    heading = element("h2", "Not checked")
+    return element("section", heading, *parts, id="unchecked") if parts else None
+
+
+def reading_section(provenance: Mapping[str, object], /) -> Html:
+    """What the words mean, and with what the run was made."""
+    meanings = (
+        element(
+            "div",
+            element(
+                "dt",
+                element(
+                    "span",
+                    element("span", MARKS[status], aria_hidden="true"),
+                    f" {status}",
+                    class_=f"badge {status}",
+                ),
+            ),
+            element("dd", meaning),
+        )
+        for status, meaning in MEANING.items()
+    )
+    made = ", ".join(f"{name} {value}" for name, value in provenance.items())
+    return element(
+        "section",
+        element("h2", "How to read it"),
+        element("dl", *meanings),
+        element("p", _DRAWINGS),
+        element("p", f"Made with {made}.", class_="small"),
+        id="reading",
+    )

@@ -1,0 +1,367 @@
+"""The page that `verify` leaves: its text, its drawings, and how it behaves in a real browser."""
+
+import html.parser
+import json
+import re
+import shutil
+import subprocess
+from collections import Counter
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxbounds.falsify import Verdict, save_instance
+from jaxbounds.report import html_page
+from jaxbounds.report.formula import typeset
+from jaxbounds.report.histogram import shares
+from jaxbounds.statements import Erratum, Form, Paper, Sides, Statement
+
+HOSTILE = '<script>document.title = "broken"</script> <img src=x onerror=alert(1)> "&amp;'
+COUNTEREXAMPLE = {"x": [1.0, 0.0]}
+
+
+def _statement(name, forms, **options):
+    return Statement(
+        id=name,
+        label="Lemma 1",
+        forms=forms,
+        sample=lambda key, size: {"x": jnp.zeros(size["d"])},
+        hypotheses=lambda instance: {"|x| <= 1": instance["x"] @ instance["x"] <= 1},
+        evaluate=lambda instance: Sides(lhs=0.0, rhs={}),
+        control="half of it",
+        sizes=({"d": 2},),
+        **({"kind": "inequality", "formula": "||x||_2 <= sqrt(d) ||x||_inf"} | options),
+    )
+
+
+STATEMENTS = (
+    _statement(
+        "first.lemma1",
+        (
+            Form(
+                name="printed",
+                expected="fails",
+                erratum="E1",
+                note="the factor <= is missing",
+                counterexample=COUNTEREXAMPLE,
+            ),
+            Form(name="corrected", note="by Cauchy-Schwarz"),
+        ),
+    ),
+    _statement("first.lemma10", (Form(name="printed"),), kind="identity", formula="a = b"),
+    _statement("second.rate", (Form(name="printed", sense="at most"),), kind="rate"),
+    _statement("second.hostile", (Form(name="printed", note=HOSTILE),), formula=HOSTILE),
+)
+PAPERS = (
+    Paper(
+        id="first",
+        title="First",
+        statements=STATEMENTS[:2],
+        errata=(
+            Erratum(
+                id="E1",
+                where="Lemma 1",
+                kind="false",
+                text="sqrt(d) is missing.",
+                consequence="None.",
+                evidence="first.lemma1, not first.lemma11",
+            ),
+        ),
+        unchecked={"Remark 2": HOSTILE},
+    ),
+    Paper(id="second", title=HOSTILE, statements=STATEMENTS[2:]),
+)
+
+
+def _verdict(index, form, status, ratio, quantiles=(), **options):
+    statement = STATEMENTS[index]
+    given = {
+        "id": statement.id,
+        "paper": statement.paper,
+        "label": statement.label,
+        "kind": statement.kind,
+        "form": form,
+        "expected": statement.form(form).expected,
+        "status": status,
+        "reason": "because",
+        "worst_ratio": ratio,
+        "instances": 40,
+        "searches": 2,
+        "quantiles": tuple(quantiles),
+        "sources": {"sample": {"instances": 40, "worst_ratio": ratio}},
+        "control": {"status": "fails", "worst_ratio": 2.0},
+        "tolerance": statement.tolerance,
+    }
+    return Verdict(**(given | options))
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """A page about two papers, with a stored instance and text that would like to be a script."""
+    out = tmp_path_factory.mktemp("a folder")
+    save_instance(
+        out / "worst/a.npz", {"x": np.array([1 / 3, -0.0])}, id="a", form="b", ratio="1.4"
+    )
+    spread = np.geomspace(0.01, 1.4, 21)
+    verdicts = (
+        _verdict(0, "printed", "fails", 1.4, spread, worst_file="worst/a.npz", size={"d": 2}),
+        _verdict(0, "corrected", "holds", 0.7, spread / 2),
+        _verdict(1, "printed", "holds", 0.0, [0.0] * 21, instances=5),
+        _verdict(2, "printed", "consistent", 0.9, spread),
+        _verdict(3, "printed", "inconclusive", float("nan")),
+    )
+    page = html_page(verdicts, PAPERS, {"jaxbounds": "1 <b>"}, out, ("my claims.py",))
+    path = out / "report.html"
+    path.write_text(page, encoding="utf8")
+    return path
+
+
+class _Reader(html.parser.HTMLParser):
+    """Tags, ids and links; refuses what is not closed in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen, self.ids, self.links, self.text = [], Counter(), [], [], ""
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.seen[tag] += 1
+        self.ids += [given["id"]] if "id" in given else []
+        self.links += [given["href"]] if "href" in given else []
+        assert not [name for name in given if name.startswith("on")]
+        assert "src" not in given
+        if tag not in ("meta", "link", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def read(text):
+    reader = _Reader()
+    reader.feed(text)
+    reader.close()
+    assert not reader.open
+    return reader
+
+
+def test_the_page_is_well_formed_and_its_links_lead_somewhere(page):
+    reader = read(page.read_text(encoding="utf8"))
+    assert not [name for name, count in Counter(reader.ids).items() if count > 1]
+    inner = [link for link in reader.links if link.startswith("#")]
+    assert {link[1:] for link in inner} <= set(reader.ids)
+    assert [link for link in reader.links if link not in inner] == ["data:,"]
+    assert "#erratum.first.E1" in inner and inner.count("#first.lemma1") >= 2
+    # One style, one script, both written here: what the statements say is text.
+    assert (reader.seen["script"], reader.seen["style"], reader.seen["img"]) == (1, 1, 0)
+    assert 'document.title = "broken"' in reader.text
+
+
+def test_the_page_tells_what_it_must(page):
+    text = re.sub(r"\s+", " ", read(page.read_text(encoding="utf8")).text)
+    for words in (
+        "5 forms: 1 fails, 2 holds, 1 consistent, 1 inconclusive; 1 NOT as expected",
+        "expected holds",
+        "by Cauchy-Schwarz",
+        "0.333333, 0]",
+        f"jaxbounds replay '{page.parent / 'worst/a.npz'}' --import 'my claims.py'",
+        "|x| ≤ 1",
+        "half of it (measured alike: fails, 2.000)",
+        "40 draws: median 0.118, 95% quantile 1.09, largest 1.4.",
+        "Consequence. None.",
+        "Remark 2",
+        "jaxbounds 1 <b>",
+    ):
+        assert words in text, words
+
+
+@pytest.mark.parametrize(
+    "plain, typed",
+    [
+        ("beta_3 <= ||x||_{2,inf}", "β<sub>3</sub> ≤ ‖<i>x</i>‖<sub>2,∞</sub>"),
+        ("sqrt(T d) R^2", '√<span class="radicand"><i>T</i> <i>d</i></span> <i>R</i><sup>2</sup>'),
+        ("<U, f(x)> < 1", "⟨<i>U</i>, <i>f</i>(<i>x</i>)⟩ &lt; 1"),
+        ("sup_{||x||_2 <= 1} f", "sup<sub>‖<i>x</i>‖<sub>2</sub> ≤ 1</sub> <i>f</i>"),
+        ("phi'(v), the proof's 'own' sum", "φ′(<i>v</i>), the proof’s ‘own’ sum"),
+        ("l'' of Lemma C.1", "<i>l</i>′′ of Lemma C.1"),
+        ("a bound: sum_t a_t", "a bound: ∑<sub><i>t</i></sub> <i>a</i><sub><i>t</i></sub>"),
+        ("sqrt(2 is open", "sqrt(2 is open"),
+    ],
+)
+def test_formulas_are_set_like_formulas(plain, typed):
+    assert typeset(plain) == typed
+
+
+@given(st.text(alphabet=st.sampled_from("ab<>&\"'_^{}()[]|-=. 12x√sqrt\n"), max_size=40))
+def test_no_text_breaks_the_typesetting(text):
+    assert set(read(typeset(text)).seen) <= {"i", "sub", "sup", "span"}
+
+
+def test_shares_agree_with_counting():
+    # Counting many draws shares no code with the interpolation between quantiles.
+    draws = np.exp(np.random.default_rng(0).normal(-2.0, 1.0, 40_000))
+    found = shares(np.quantile(draws, np.linspace(0, 1, 21)).tolist(), -1.5, 0.0, 6)
+    edges = np.concatenate([[-np.inf], np.linspace(-1.5, 0.0, 7), [np.inf]])
+    counted = np.histogram(np.log10(draws), edges)[0] / len(draws)
+    # Half of a twentieth: within one interval between quantiles the spread is unknown.
+    np.testing.assert_allclose(found, counted, rtol=0, atol=0.025)
+    # By hand: a quarter at zero, one spread over each of two decades, one at exactly one.
+    found = shares([0.0, 0.0, 0.1, 1.0, 1.0], -2.0, 0.5, 5)
+    np.testing.assert_allclose(found, [0.25, 0.125, 0.125, 0.125, 0.125, 0.25, 0], atol=1e-12)
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+WATCH = """<script>
+window.wrong = [];
+addEventListener("error", (event) => wrong.push(String(event.message)), true);
+addEventListener("securitypolicyviolation", (event) => wrong.push(event.blockedURI));
+</script>"""
+PROBE = """<script>
+addEventListener("load", async () => {
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const visible = (part) => part.getClientRects().length > 0;
+  const result = {};
+  try { result.found = await (async () => { %s })(); } catch (error) { wrong.push(String(error)); }
+  result.wrong = wrong;
+  result.requests = performance.getEntriesByType("resource").map(({ name }) => name);
+  parent.postMessage(JSON.stringify(result), "*");
+});
+</script>"""
+# A window cannot be as narrow as a phone; a frame can.
+FRAME = """<!doctype html><pre id="probe"></pre><script>
+addEventListener("message", ({ data }) => document.querySelector("pre").textContent = data);
+</script><iframe src="page.html%s" width="%d" height="800" style="border: 0"></iframe>"""
+
+
+@pytest.fixture(scope="module")
+def probe(page, tmp_path_factory):
+    """Runs statements of JavaScript in a real browser after the page has loaded."""
+    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if browser is None:
+        pytest.skip("no Chromium or Chrome on this machine")
+
+    def run(body, fragment="", width=1100):
+        folder = tmp_path_factory.mktemp("browser")
+        text = page.read_text(encoding="utf8").replace("<head>", "<head>" + WATCH)
+        (folder / "page.html").write_text(text.replace("</body>", PROBE % body + "</body>"))
+        (folder / "frame.html").write_text(FRAME % (html.escape(fragment), width))
+        command = [
+            browser,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--virtual-time-budget=3000",
+            f"--user-data-dir={folder / 'profile'}",
+            "--window-size=1200,900",
+            "--dump-dom",
+            (folder / "frame.html").as_uri(),
+        ]
+        dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        words = re.search(r'<pre id="probe">(.*?)</pre>', dom.stdout, re.DOTALL).group(1)
+        result = json.loads(html.unescape(words))
+        assert result["wrong"] == [] and result["requests"] == []
+        assert "CONSOLE" not in dom.stderr
+        return result["found"]
+
+    return run
+
+
+ADDRESSES = {
+    "paper=first&verdict=fails": ["first.lemma1"],
+    "kind=identity": ["first.lemma10"],
+    "form=corrected": ["first.lemma1"],
+    "verdict=unexpected": ["second.hostile"],
+    "q=cauchy": ["first.lemma1"],
+    "q=nowhere": [],
+    "paper=nowhere": ["first.lemma1", "first.lemma10", "second.rate", "second.hostile"],
+    # A statement stands where its least form stands; one without a ratio comes last.
+    "sort=ratio": ["first.lemma10", "first.lemma1", "second.rate", "second.hostile"],
+    "sort=ratio&down=1": ["first.lemma1", "second.rate", "first.lemma10", "second.hostile"],
+    "sort=verdict": ["first.lemma1", "second.hostile", "second.rate", "first.lemma10"],
+    # Numbers in names count as numbers.
+    "sort=name": ["first.lemma1", "first.lemma10", "second.hostile", "second.rate"],
+}
+
+
+@pytest.mark.parametrize("width", [360, 1100])
+def test_the_address_filters_and_sorts(probe, width):
+    steps = f"""
+    const seen = {{}};
+    for (const address of {json.dumps(list(ADDRESSES))}) {{
+      location.hash = address;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      seen[address] = all("tbody").filter(visible).map(({{ id }}) => id);
+    }}
+    return seen;
+    """
+    assert probe(steps, "", width) == ADDRESSES
+
+
+def test_an_address_is_followed_at_once(probe):
+    steps = 'return all("tbody").filter(visible).map(({ id }) => id);'
+    assert probe(steps, "#kind=identity&paper=first") == ["first.lemma10"]
+
+
+def test_buttons_and_links_work(probe):
+    steps = """
+    const pause = () => new Promise((resolve) => setTimeout(resolve, 50));
+    const button = document.querySelector("th[data-sort=samples] button");
+    const sorted = () => [button.parentElement.ariaSort, all("tbody")[0].id];
+    const seen = [sorted()];
+    for (let i = 0; i < 3; i++) { button.click(); seen.push(sorted()); }
+    const select = document.querySelector("select[name=verdict]");
+    select.value = "consistent";
+    select.dispatchEvent(new Event("input", { bubbles: true }));
+    seen.push([location.hash, all("tbody").filter(visible).map(({ id }) => id).join()]);
+    document.querySelector(".card a").click();
+    await pause();
+    const opened = all("details[open]").map((part) => part.closest("tbody").id);
+    seen.push([location.hash, opened.join()]);
+    document.querySelector("#open-all").click();
+    seen.push(["open", all("details:not([open])").length]);
+    document.querySelector("#open-all").click();
+    dispatchEvent(new Event("beforeprint"));
+    seen.push(["print", all("details:not([open])").length]);
+    dispatchEvent(new Event("afterprint"));
+    seen.push(["printed", all("details[open]").length]);
+    const theme = document.querySelector("#theme");
+    theme.click(), theme.click();
+    seen.push([document.documentElement.dataset.theme, getComputedStyle(document.body).color]);
+    return seen;
+    """
+    assert probe(steps) == [
+        ["none", "first.lemma1"],
+        ["ascending", "first.lemma10"],
+        ["descending", "first.lemma1"],
+        ["none", "first.lemma1"],
+        ["#verdict=consistent", "second.rate"],
+        ["#first.lemma1", "first.lemma1"],
+        ["open", 0],
+        ["print", 0],
+        ["printed", 0],
+        ["dark", "rgb(227, 225, 220)"],
+    ]
+
+
+@pytest.mark.parametrize("width", [360, 780, 1100])
+def test_nothing_is_wider_than_the_window(probe, width):
+    steps = """
+    for (const part of all("details")) part.open = true;
+    const root = document.documentElement;
+    return [root.clientWidth, root.scrollWidth, document.title];
+    """
+    assert probe(steps, "", width) == [width, width, "jaxbounds: verdicts"]
+
+
+def test_it_is_readable_without_scripts(page):
+    # The filters need the script and are hidden without it; everything else is in the page.
+    reader = read(re.sub(r"<script>.*</script>", "", page.read_text(encoding="utf8")))
+    assert re.search(r'<form id="controls" hidden>', page.read_text(encoding="utf8"))
+    assert reader.seen["tbody"] == len(STATEMENTS) and reader.seen["button"] == 3
