@@ -258,9 +258,10 @@ def _with_worst(statement, verdict: Verdict, pool, bench, table, sizes, index, s
     """Add the worst instance (its ratio as it will be replayed) and a shrunk failing one."""
     ratio_of = lambda instance: float(bench.one(instance).value[index])
     form = statement.form(verdict.form)
-    failing = _found_counterexample(statement, bench, pool, table, sizes, index)
-    if failing is None and form.counterexample is not None:
+    if form.counterexample is not None:  # one that a person chose, and that was measured to fail
         failing = as_arrays(dict(form.counterexample))
+    else:
+        failing = _found_counterexample(statement, bench, pool, table, sizes, index)
     if np.any(table.counted[:, index]):
         row = _worst_row(statement, table, index, np.arange(len(sizes)))
         worst, size = pool.instance(row), dict(statement.sizes[sizes[row]])

@@ -1,12 +1,14 @@
 """The statements of the paper, in its order."""
 
 from jaxbounds.multihead.statements import (
+    descent,
     formulas,
     loss_bounds,
     model_bounds,
     proof_steps,
     readouts,
     segments,
+    stability,
 )
 from jaxbounds.multihead.statements.errata import ERRATA
 from jaxbounds.statements import Paper
@@ -23,6 +25,8 @@ PAPER = Paper(
         *model_bounds.STATEMENTS,
         *loss_bounds.STATEMENTS,
         *segments.STATEMENTS,
+        *descent.STATEMENTS,
+        *stability.STATEMENTS,
     ),
     errata=ERRATA,
 )

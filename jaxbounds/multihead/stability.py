@@ -1,0 +1,76 @@
+"""Leave-one-out runs: on-average stability and its recursion (Section 6.2 and Appendix C)."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxbounds.multihead.loss import Data, logistic
+from jaxbounds.multihead.model import Params
+from jaxbounds.multihead.runs import Run, data_of, gradient_descent, start_of
+from jaxbounds.multihead.tied import tied_distance, tied_margins
+from jaxbounds.statements import Instance
+
+
+def sample_losses(params: Params, copies: Float[Array, " G"], data: Data, /) -> Float[Array, " n"]:
+    """l_i(theta)."""
+    return logistic(tied_margins(params, copies, data))
+
+
+def kept(data: Data, /) -> Float[Array, "n n"]:
+    """Row i keeps every sample but i."""
+    n = data["X"].shape[0]
+    return 1.0 - jnp.eye(n, dtype=data["X"].dtype)
+
+
+def leave_one_out_risk(
+    params: Params, copies: Float[Array, " G"], data: Data, keep: Float[Array, " n"], /
+) -> Float[Array, ""]:
+    """(1/n) sum_{j != i} l_j: the factor stays 1/n."""
+    return jnp.mean(keep * sample_losses(params, copies, data))
+
+
+@jax.jit
+def leave_one_out(instance: Instance, /) -> Run:
+    """For each i the run of gradient descent without sample i; leading axes (n, STEPS + 1)."""
+    data, copies = data_of(instance), instance["copies"]
+
+    def without(keep):
+        risk = lambda params: leave_one_out_risk(params, copies, data, keep)
+        return gradient_descent(risk, start_of(instance), copies, instance["step"])
+
+    return jax.vmap(without)(kept(data))
+
+
+def deviations(full: Run, without: Run, copies: Float[Array, " G"], /) -> Float[Array, "n k"]:
+    """||theta_k - theta_k^{-i}||."""
+    over_steps = jax.vmap(tied_distance, in_axes=(0, 0, None))
+    over_samples = jax.vmap(over_steps, in_axes=(None, 0, None))
+    return over_samples(full.params, without.params, copies)
+
+
+def on_average_stability(
+    full: Run, without: Run, copies: Float[Array, " G"], /
+) -> Float[Array, " k"]:
+    """(1/n) sum_i ||theta_k - theta_k^{-i}||, for k = 0, ..., STEPS."""
+    return jnp.mean(deviations(full, without, copies), axis=0)
+
+
+def growth(
+    before: Float[Array, "..."], rate: Float[Array, "..."], added: Float[Array, "..."], /
+) -> Float[Array, "..."]:
+    """One step of (20) and (22): (1 + rate) ||theta_k - theta_k^{-i}|| + added."""
+    return (1 + rate) * before + added
+
+
+def misparenthesised_growth(
+    before: Float[Array, "..."],
+    weak: Float[Array, "..."],
+    loss: Float[Array, "..."],
+    added: Float[Array, "..."],
+    /,
+) -> Float[Array, "..."]:
+    """One step of (21) and (89) as printed: ((1 + weak) loss) ||theta_k - theta_k^{-i}|| + added.
+
+    (1 + weak loss) is meant, as in (20) and (22).
+    """
+    return (1 + weak) * loss * before + added
