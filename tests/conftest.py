@@ -1,9 +1,17 @@
-"""Every test runs with strict promotion rules, on several fake CPU devices, in a fresh cache."""
+"""Every test runs with strict promotion rules, on several fake CPU devices, compiled cheaply.
+
+Most of a test's time goes into compiling programs that run for milliseconds.
+"""
+
+import os
 
 import jax
 import jaxtyping
 import pytest
 
+# Read when the first backend starts.
+CHEAP = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+os.environ["XLA_FLAGS"] = f"{CHEAP} {os.environ.get('XLA_FLAGS', '')}"
 jax.config.update("jax_num_cpu_devices", 4)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")

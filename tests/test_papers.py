@@ -1,5 +1,8 @@
 """Every statement of every paper: its verdicts are as expected and its control is rejected."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from jaxbounds.falsify import falsify
@@ -8,14 +11,46 @@ from jaxbounds.statements import load_papers
 
 PAPERS = load_papers()
 STATEMENTS = [statement for paper in PAPERS for statement in paper.statements]
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
+
+
+def _readme_table():
+    """{id: {form: (verdict, ratio)}} of the table at the top of the README."""
+    found = {}
+    for line in README.split("```")[1].splitlines():
+        if not (verdict := re.search(r"  (holds|fails) +(\S+) +\d+$", line)):
+            continue
+        if name := re.match(r" (multihead\.\S+)", line):
+            rows = found.setdefault(name[1], {})
+        form = re.search(r"((?:printed|sharpened|corrected).*?)  ", line)[1]
+        rows[form] = verdict[1], eval(verdict[2], {"__builtins__": {}})
+    return found
+
+
+SHOWN = _readme_table()
+
+
+def _budget(statement):
+    """A quarter of the search, except for what the README shows and for what needs statistics."""
+    if statement.id in SHOWN or statement.kind in ("probability", "expectation", "rate"):
+        return statement.budget
+    return statement.budget.scaled(0.25)
 
 
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda s: s.id)
 def test_statement(statement):
-    verdicts = falsify(statement)
+    verdicts = falsify(statement, budget=_budget(statement))
     for verdict in verdicts:
         assert verdict.control["status"] in REJECTED, verdict.control
         assert verdict.as_expected, f"{verdict.form}: {verdict.status}: {verdict.reason}"
+    shown = {verdict.form: verdict for verdict in verdicts if statement.id in SHOWN}
+    for form, (status, ratio) in SHOWN.get(statement.id, {}).items():
+        assert shown[form].status == status
+        assert ratio > 1.1 or shown[form].worst_ratio == pytest.approx(ratio, abs=0.03)
+
+
+def test_the_readme_shows_a_table():
+    assert len(SHOWN) >= 3 and all(len(forms) >= 2 for forms in SHOWN.values())
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda p: p.id)

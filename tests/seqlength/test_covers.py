@@ -13,7 +13,7 @@ from jaxbounds.seqlength import linear_covers as covers
 from jaxbounds.seqlength.counting import (
     count_nonnegative,
     count_signed,
-    log_count_signed,
+    log_counts_signed,
     nonnegative_vectors,
     signed_vectors,
 )
@@ -54,13 +54,13 @@ def test_counts_and_lists_against_brute_force(n, K):
 @pytest.mark.parametrize("n, K", [(3, 5), (32, 64), (512, 4), (7, 400)])
 def test_log_count_against_exact_integers(n, K):
     # Python integers share nothing with the floating-point sum.
-    assert log_count_signed(n, K) == pytest.approx(math.log(count_signed(n, K)), rel=1e-13)
+    assert log_counts_signed(n, K) == pytest.approx(math.log(count_signed(n, K)), rel=1e-13)
 
 
 def test_log_count_of_huge_sparsity_is_parameter_counting():
     n, K = 16, 1e15
     expected = n * math.log(2.0 * K) - math.lgamma(n + 1)
-    assert log_count_signed(n, K) == pytest.approx(expected, rel=1e-9)
+    assert log_counts_signed(n, K) == pytest.approx(expected, rel=1e-9)
 
 
 def test_sparsification_refuses_weights_outside_the_simplex():

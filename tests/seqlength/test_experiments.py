@@ -1,4 +1,4 @@
-"""The sparse majority experiment: a smoke run, its independence of chunking, and the trends."""
+"""The experiments: a tiny run, resuming it, the trends, the claims, and the comparison."""
 
 from dataclasses import replace
 
@@ -6,11 +6,17 @@ import jax
 import numpy as np
 import pytest
 import xarray as xr
+from jax.experimental.compilation_cache import compilation_cache
 
-from jaxbounds.seqlength import experiments, trends
+from jaxbounds.seqlength.experiments import comparison, majority
+from jaxbounds.seqlength.experiments.config import FAITHFUL, PAPER, SparseMajority
+from jaxbounds.seqlength.experiments.majority_claims import claims
+from jaxbounds.seqlength.experiments.majority_figure import figure
 from jaxbounds.seqlength.sparse_majority import Embedding
+from jaxbounds.seqlength.trends import trend
+from jaxbounds.sweeps import Checkpoints
 
-TINY = experiments.SparseMajority(
+TINY = SparseMajority(
     lengths=(5,),
     seeds=2,
     sparsity=1,
@@ -18,53 +24,92 @@ TINY = experiments.SparseMajority(
     validation=60,
     epochs=60,
     every=5,
-    chunk=12,
+    chunk=6,
+    group=2,
     batch=16,
     rate=0.02,
-    stop=True,
     hidden=8,
     embedding=Embedding(d=8, symbols="l2", symbol_scale=3.0, position_scale=0.5),
 )
 
 
+@pytest.fixture(scope="module", autouse=True)
+def shared_cache(tmp_path_factory):
+    """Every run below is the same program: compile it once."""
+    ours = {
+        "jax_compilation_cache_dir": str(tmp_path_factory.mktemp("compiled")),
+        "jax_persistent_cache_min_compile_time_secs": 0.0,
+    }
+    before = {name: getattr(jax.config, name) for name in ours}
+    for settings in (ours, before):
+        for name, value in settings.items():
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()
+        if settings is ours:
+            yield
+
+
 @pytest.fixture(scope="module")
 def tiny():
-    return experiments.run(TINY, jax.random.key(0))
+    return majority.run(TINY, jax.random.key(0))
 
 
-def test_smoke_run_learns_an_easy_task(tiny):
+def test_tiny_run_learns_stops_and_measures(tiny):
     assert dict(tiny.sizes) == {"T": 1, "seed": 2}
-    assert tiny.learned.values.all() and float(tiny.accuracy.min()) > 0.8
+    assert tiny.learned.all() and float(tiny.accuracy.min()) > 0.8
     np.testing.assert_allclose(tiny.gap, tiny.validation_loss - tiny.train_loss, atol=1e-6)
+    stopped = tiny.epochs_run.values < TINY.epochs
+    assert stopped.any() and (tiny.train_accuracy.values[stopped] == 1.0).all()
+    assert (tiny.epoch <= tiny.epochs_run).all() and (tiny.diverged == -1).all()
     # At 40 samples no bound is below the range of the clipped loss.
     assert float(tiny.bound.min()) > 1.0
-    learned, *figures = trends.claims(tiny)
+    learned, *figures = claims(tiny)[:4]
     assert learned.reproduced and learned.number == "100%"
     assert [claim.reproduced for claim in figures] == [None] * 3
 
 
-def test_a_run_depends_neither_on_chunking_nor_on_its_neighbours(tiny):
-    lone = replace(TINY, seeds=1, chunk=3)
-    runs, _, _ = experiments.train_length(lone, jax.random.key(0), 5)
-    np.testing.assert_allclose(runs.best.l1, tiny.l1.values[0, :1], rtol=1e-5)
-    np.testing.assert_array_equal(runs.epoch, tiny.epochs_run.values[0, :1])
+def test_a_run_does_not_depend_on_its_neighbours(tiny):
+    lone = majority.run(replace(TINY, seeds=1), jax.random.key(0))
+    np.testing.assert_array_equal(lone.l1, tiny.l1[:, :1])
+    np.testing.assert_array_equal(lone.epochs_run, tiny.epochs_run[:, :1])
 
 
-def test_a_finished_run_is_frozen():
-    runs, _, _ = experiments.train_length(TINY, jax.random.key(0), 5)
-    stopped = np.asarray(runs.done)
-    assert stopped.any()
-    assert (np.asarray(runs.epoch)[stopped] < 60).all()
-    assert (np.asarray(runs.train_accuracy)[stopped] == 1.0).all()
+def test_a_killed_run_resumes_to_the_same_bits(tiny, tmp_path, monkeypatch):
+    save = Checkpoints.save
+
+    def killed(self, *arguments):
+        save(self, *arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Checkpoints, "save", killed)
+        majority.run(TINY, jax.random.key(0), folder=tmp_path)
+    assert (tmp_path / "T5" / "state.npz").exists()
+    with pytest.raises(ValueError, match="belongs to another run"):
+        other = replace(TINY, rate=0.01)
+        majority.run(other, jax.random.key(0), folder=tmp_path, resume=True)
+    resumed = majority.run(TINY, jax.random.key(0), folder=tmp_path, resume=True)
+    assert resumed.identical(tiny)
 
 
-def test_settings_that_no_run_could_have_are_refused():
+def test_settings_that_no_run_could_have_are_refused(unannotated):
     with pytest.raises(ValueError, match="got 'hinge'"):
         replace(TINY, loss="hinge")
     with pytest.raises(ValueError, match="must be positive: epochs"):
         replace(TINY, epochs=0)
     with pytest.raises(ValueError, match="must be positive: lengths"):
         replace(TINY, lengths=())
+    with pytest.raises(ValueError, match="must increase"):
+        replace(TINY, lengths=(7, 5))
+
+
+def test_published_presets_are_the_published_numbers():
+    for preset in (FAITHFUL, PAPER):
+        assert preset.lengths == tuple(range(20, 201, 20)) and preset.seeds == 5
+        assert (preset.train, preset.validation, preset.epochs) == (300, 10_000, 200_000)
+        assert preset.batch == 128 and preset.sparsity == 9 and preset.embedding.d == 64
+    assert FAITHFUL.stop and not PAPER.stop
+    assert (FAITHFUL.loss, PAPER.loss) == ("sigmoid", "softmax")
 
 
 def test_trend_against_polyfit_and_a_known_p_value():
@@ -72,20 +117,31 @@ def test_trend_against_polyfit_and_a_known_p_value():
     lengths = np.array([20.0, 40.0, 80.0, 160.0])
     flat = rng.normal(size=(4, 5))
     everything = np.ones((4, 5), bool)
-    found = trends.trend(lengths, flat, everything, kind="mean")
-    assert found.slope == pytest.approx(100 * np.polyfit(lengths, flat.mean(axis=1), 1)[0])
+    found = trend(lengths, flat, everything, kind="mean")
+    assert found.slope == pytest.approx(np.polyfit(lengths, flat.mean(axis=1), 1)[0])
     rising = flat + 0.05 * lengths[:, None]
-    assert trends.trend(lengths, rising, everything, kind="max").p_value < 0.01
+    assert trend(lengths, rising, everything, kind="max").p_value < 0.01
     # Runs that did not learn are left out, whatever they show.
     spoiled, keep = rising.copy(), everything.copy()
     spoiled[3, 0], keep[3, 0] = 1e6, False
-    assert trends.trend(lengths, spoiled, keep, kind="max").slope < 100
+    assert trend(lengths, spoiled, keep, kind="max").slope < 1
     with pytest.raises(ValueError, match="two lengths"):
-        trends.trend(lengths, flat, np.zeros((4, 5), bool), kind="mean")
+        trend(lengths, flat, np.zeros((4, 5), bool), kind="mean")
+
+
+def test_permutation_p_values_are_uniform_without_a_trend():
+    # The test is exact: at most 5% of null data sets fall below 5%, up to sampling error.
+    rng = np.random.default_rng(3)
+    x, keep = np.arange(4.0), np.ones((4, 3), bool)
+    null = lambda: trend(x, rng.normal(size=(4, 3)), keep, kind="max", permutations=99)
+    p_values = np.array([null().p_value for _ in range(200)])
+    assert np.mean(p_values <= 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
+    assert 0.4 < p_values.mean() < 0.6
 
 
 def _dataset(l1):
     shape = l1.shape
+    bound = np.full(shape[0], 0.5)
     return xr.Dataset(
         {
             "l1": (("T", "seed"), l1),
@@ -93,7 +149,9 @@ def _dataset(l1):
             "gap": (("T", "seed"), np.random.default_rng(1).uniform(0.0, 0.1, shape)),
             "accuracy": (("T", "seed"), np.random.default_rng(2).uniform(0.8, 0.9, shape)),
             "learned": (("T", "seed"), np.ones(shape, bool)),
-            "bound": ("T", np.full(shape[0], 0.5)),
+            "bound": ("T", bound),
+            "bound_fixed": ("T", bound),
+            "norm_product": ("T", 2.0 * bound),
         },
         coords={"T": [20, 60, 100, 140, 180], "seed": list(range(shape[1]))},
     )
@@ -101,13 +159,44 @@ def _dataset(l1):
 
 def test_claims_follow_the_data_and_the_figure_shows_every_run():
     noise = np.random.default_rng(0).normal(size=(5, 6))
-    flat = trends.claims(_dataset(noise))
-    rising = trends.claims(_dataset(noise + np.arange(5)[:, None] * 5.0))
+    flat = claims(_dataset(noise))
+    rising = claims(_dataset(noise + np.arange(5)[:, None] * 5.0))
     assert flat[1].text.startswith("Figure 1: no increasing trend")
     assert flat[1].reproduced and not rising[1].reproduced
     assert flat[4].text.startswith("Figure 3: a plateau") and flat[4].reproduced
-    assert flat[-1].reproduced and flat[-1].number.startswith("least bound 0.5,")
+    below, constant, follows = flat[5:]
+    assert below.reproduced and below.number.startswith("least bound 0.5,")
+    assert constant.reproduced and follows.reproduced
+    moved = _dataset(noise)
+    moved["bound_fixed"][2] += 1e-12
+    assert not claims(moved)[6].reproduced
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    fig = trends.figure(_dataset(noise))
+    fig = figure(_dataset(noise))
     assert [len(axes.collections) for axes in fig.axes] == [6, 6, 6]
+
+
+def test_comparison_says_what_depends_on_the_length_and_who_wins():
+    setting = replace(comparison.Comparison().setting, d=8, m=20_000)
+    config = comparison.Comparison(
+        setting=setting, T=(1.0, 1e3, 1e6), m=(10.0, 1e4, 1e6), B_QK=(0.1, 10.0, 1e3)
+    )
+    data = comparison.run(config, jax.random.key(0))
+    found = comparison.claims(data)
+    assert [claim.reproduced for claim in found] == [True] * len(found)
+    over_T = data.over_T.to_pandas().T
+    assert over_T.drop(columns="log_length").nunique().max() == 1
+    assert over_T.log_length.is_monotonic_increasing and over_T.log_length.is_unique
+    assert data.winner_over_m.values[0] == "trivial"
+    assert found[-2].number.endswith("parameter counting from 10")
+    # m* brackets the trivial value.
+    name = "lemma_3_6"
+    m, bound = int(data.first_m.sel(bound=name)), comparison.BOUNDS[name].value
+    assert bound(replace(setting, m=m)) < setting.trivial
+    assert bound(replace(setting, m=int(0.99 * m))) == setting.trivial
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    fig = comparison.figure(data)
+    assert [len(axes.lines) for axes in fig.axes] == [len(comparison.BOUNDS) + 1] * 3
+    with pytest.raises(ValueError, match="m must be positive and increase"):
+        comparison.Comparison(m=(10.0, 5.0))

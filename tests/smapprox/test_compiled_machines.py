@@ -15,11 +15,12 @@ from jaxbounds.smapprox.compile_machine import (
     position_bits,
 )
 from jaxbounds.smapprox.correction import DYADIC, THIRDS
+from jaxbounds.smapprox.encoder_decoder import EncoderDecoder
 from jaxbounds.smapprox.feedforward import l1_norm
 from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import TuringMachine, simulate, words
 from jaxbounds.smapprox.softmax import inverse_temperature
-from jaxbounds.smapprox.transformer import Attention, EncoderDecoder
+from jaxbounds.smapprox.transformer import Attention
 
 PARITY = LIBRARY["parity"]()
 
@@ -94,6 +95,18 @@ def test_depth_width_and_l1_norm(T):
         assert l1_norm(thirds.params) - content == pytest.approx(9 * w * compiled.depth)
         assert l1_norm(dyadic.params) - content == pytest.approx(7 * w * compiled.depth)
     assert l1_norm(look.params) == lookahead_l1(machine, wp)
+
+
+def test_corrections_make_up_most_of_the_norm():
+    # E17, over the nine machines and both adders.
+    for correction, least, most in ((THIRDS, 0.87, 0.93), (DYADIC, 0.83, 0.91)):
+        for make in LIBRARY.values():
+            example = make()
+            for adder in ("ripple", "lookahead"):
+                build = lambda zeta, e=example, a=adder: l1_norm(
+                    compile_machine(e.machine, e.steps(4), adder=a, correction=zeta).params
+                )
+                assert least <= 1 - build(None) / build(correction) <= most
 
 
 def lookahead_l1(machine, wp):
@@ -211,6 +224,7 @@ def test_show_prints_every_layer():
     assert text.count("\nlayer ") == compiled.depth
     assert "za[even,1] = relu(st[even] + sym1[1] - 1)" in text
     assert "st[odd] = relu(" in text
+    assert "copies st, sym2, pos1, pos2" in text and "pos1[1] = " not in text
     decoded = execute.decode(compiled, execute.execute(compiled, ["101"]))
     table = readout.side_by_side(compiled, "101", decoded, 0)
     assert table.count("\n") == 6 and "differ" not in table

@@ -1,10 +1,10 @@
-"""The two experiments at their smallest, and the messages a user of `machine` may meet."""
+"""The experiments at their smallest, and the messages a user of `machine` may meet."""
 
 import jax
 import numpy as np
 import pytest
 
-from jaxbounds.smapprox.experiments import machine, margins
+from jaxbounds.smapprox.experiments import learn, machine, margins
 from jaxbounds.smapprox.machine_formats import from_description
 
 
@@ -14,6 +14,8 @@ def test_machine_beside_the_simulator(key, tmp_path):
     assert dataset.attrs["T"] == 5
     assert "differ" not in dataset.attrs["text"]
     machine.figure(dataset).savefig(tmp_path / "machine.png")
+    listed = machine.run(machine.Machine(input="ab", show=True), key).attrs["text"]
+    assert "scr4[left] = was the cell visited before?" in listed and "za[take,a] = relu(" in listed
     wrong = dataset.assign(symbol=(("source", "step"), np.arange(12).reshape(2, 6)))
     assert not machine.claims(wrong)[0].reproduced
 
@@ -80,6 +82,71 @@ def test_margin_claims_tell_decay_from_none():
     assert [claim.reproduced for claim in flat] == [False, True, True, False, True, True]
     assert margins.figure(build(depth, T)) is not None
     assert jax.config.jax_enable_x64 is False
+
+
+@pytest.mark.slow
+def test_learning_at_its_smallest(key, tmp_path):
+    config = learn.Learn(
+        machines=("parity",),
+        length=2,
+        longer=3,
+        samples=(2, 7),
+        seeds=2,
+        restarts=2,
+        table_steps=2,
+        radii=(0.1,),
+        bare_radii=(3.0,),
+        weight_samples=(7,),
+        weight_steps=2,
+    )
+    dataset = learn.run(config, key)
+    assert dataset["error"].shape == (1, 2, 2) and dataset["noise_error"].shape == (2, 1, 1, 2)
+    # A certified network cannot err at such a small noise; the uncorrected one at 3 does.
+    assert (dataset["noise_error"] == 0).all()
+    assert (dataset["bare_noise_error"].sel(stage="before") > 0).any()
+    assert learn.claims(dataset)
+    learn.figure(dataset).savefig(tmp_path / "learn.png")
+
+
+def test_learning_claims_tell_success_from_failure():
+    n = np.array([4, 16, 64])
+    build = lambda error, after: margins.xr.Dataset(
+        {
+            "error": (("machine", "n", "seed"), error[None, :, None] * np.ones((1, 3, 2))),
+            "straight_through_error": (("seed",), np.full(2, 0.5)),
+            "noise_error": (("stage", "radius", "weight_n", "seed"), after * np.ones((1, 1, 1, 2))),
+            "bare_noise_error": (
+                ("stage", "bare_radius", "weight_n", "seed"),
+                after * np.ones((1, 1, 1, 2)),
+            ),
+            "calculator": (("machine",), np.array([1e15])),
+        },
+        coords={
+            "machine": ["parity"],
+            "n": n,
+            "radius": [4.0],
+            "bare_radius": [0.5],
+            "stage": ["before", "after"],
+        },
+    )
+    stages = lambda before, after: np.array([before, after]).reshape(2, 1, 1, 1)
+    learned = learn.claims(build(1.0 / n, stages(0.4, 0.4)))
+    flat = learn.claims(build(np.full(3, 0.5), stages(0.4, 0.1)))
+    assert [c.reproduced for c in learned] == [True, True, True, True, False, True, True]
+    assert [c.reproduced for c in flat] == [False, False, True, False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"machines": ("nobody",)}, "unknown machines"),
+        ({"machines": ("equal_blocks",)}, "where it moves is not learned"),
+        ({"samples": (8, 4)}, "samples must be positive and increase"),
+    ],
+)
+def test_learning_messages(change, message):
+    with pytest.raises(ValueError, match=message):
+        learn.Learn(**change)
 
 
 @pytest.mark.parametrize(

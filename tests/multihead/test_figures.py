@@ -1,0 +1,209 @@
+"""Figures 2 to 5: the curves against the plain model, the samplers, the claims, the files."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+from jaxbounds.multihead.experiments import EXPERIMENTS, ordering, planted, sparse_context, student
+from jaxbounds.multihead.experiments.curves import Panel
+from jaxbounds.multihead.loss import empirical_risk
+from jaxbounds.multihead.model import attention_scores
+from jaxbounds.training import optimizer, trajectory
+
+GD = Panel(rule="gd", step_size=1.0)
+ROOT = Panel(rule="gd", step_size=1.0, exponent=0.5)
+ADAM = Panel(rule="adam", step_size=0.06)
+TOY = sparse_context.SparseContextCurves(
+    panels=(ROOT,), heads=(1, 3), trials=2, steps=8, every=4, opening=2, n=6, test=5, tokens=4
+)
+
+
+@pytest.fixture(scope="module")
+def toy():
+    """The toy curves in float64."""
+    return sparse_context.run(replace(TOY, precision="float64"), jax.random.key(0))
+
+
+def _relabelled(dataset, *panels):
+    """The same numbers under the names of other optimisers."""
+    coords = {
+        "panel": [panel.name for panel in panels],
+        "rule": ("panel", [panel.rule for panel in panels]),
+        "exponent": ("panel", [panel.exponent for panel in panels]),
+    }
+    return xr.concat([dataset] * len(panels), dim="panel").assign_coords(coords)
+
+
+def _data_of(key, config, trial):
+    """The training data of a trial, samples first."""
+    trial_key = jax.random.split(key, config.trials)[trial]
+    drawn = sparse_context.draw(config, trial_key, config.n + config.test)
+    drawn = {name: leaf[..., : config.n] for name, leaf in drawn.items()}
+    tokens = np.moveaxis(np.asarray(drawn["X"], float), -1, 0)
+    return {"X": tokens, "y": np.asarray(drawn["y"], int)}, np.asarray(drawn["relevant"])
+
+
+def test_curves_are_those_of_all_heads_written_out(x64, key, toy):
+    """Independent: the plain model has a leading axis of heads and knows no copies.
+
+    The tolerance is that of the data, drawn once compiled and once not, in float32.
+    """
+    with jax.enable_x64(False):
+        data, relevant = _data_of(key, TOY, 1)
+    assert toy.step.values.tolist() == [1, 2, 4, 8]
+    data = {"X": jnp.asarray(data["X"]), "y": jnp.asarray(data["y"])}
+    H = 3
+    zero = {"U": jnp.zeros((H, 4, 4)), "W": jnp.zeros((H, 4, 4))}
+    path = trajectory(lambda p: empirical_risk(p, data), zero, optimizer("gd", H**0.5), 8)
+    for step in (2, 8):
+        heads = jax.tree.map(lambda leaf, step=step: leaf[step], path)
+        got = toy.isel(panel=0, trial=1).sel(H=H, step=step)
+        loss = float(empirical_risk(heads, data))
+        assert 10 ** float(got.log10_train_loss) == pytest.approx(loss, rel=1e-6)
+        norms = np.sqrt(np.sum(np.square(heads["U"]), (1, 2)))
+        assert float(got.norm_U) == pytest.approx(np.sum(norms) / H**0.5, rel=1e-6)
+        scores = jax.vmap(attention_scores, (None, 0))(heads["W"][0], data["X"])
+        mass = np.mean(np.sum(np.asarray(scores) * relevant.T[:, None], -1))
+        assert float(got.attention) == pytest.approx(mass, rel=1e-6)
+
+
+def test_float32_follows_float64_where_the_step_is_not_chaotic(key):
+    """One lane of Figure 2 at its size; the spread of the trials is above 1e-2."""
+    config = replace(
+        sparse_context.FIGURE_2, heads=(16,), trials=1, steps=100, every=50, opening=0, test=20
+    )
+    single = sparse_context.run(config, key)
+    double = sparse_context.run(replace(config, precision="float64"), key)
+    assert single.margin.dtype == np.float32 and double.margin.dtype == np.float64
+    for name in ("log10_train_loss", "log10_test_loss", "margin", "attention", "norm_W"):
+        np.testing.assert_allclose(single[name], double[name], rtol=2e-4, err_msg=name)
+
+
+def test_losses_are_known_below_the_range_of_floats():
+    z = jnp.asarray([-30.0, 0.0, 14.9, 15.1, 60.0])
+    exact = np.log10(np.log1p(np.exp(-np.asarray(z, float))))
+    got = jax.vmap(lambda value: student.log10_risk(value[None]))(z)
+    np.testing.assert_allclose(got, exact, rtol=2e-6, atol=1e-7)
+    far = student.log10_risk(jnp.asarray([1000.0, 2000.0]))
+    assert float(far) == pytest.approx(-(1000 + np.log(2)) / np.log(10), rel=1e-6)
+
+
+def test_sparse_context_has_noise_on_irrelevant_tokens_only(key):
+    config = sparse_context.FIGURE_2
+    drawn = sparse_context.draw(config, key, 4000)
+    tokens, labels = np.asarray(drawn["X"]), np.asarray(drawn["y"])
+    want = np.where(labels > 0, 2.0, 0.0), np.where(labels > 0, 0.0, 2.0)
+    np.testing.assert_array_equal(tokens[0, :2], np.stack(want))
+    assert not np.any(tokens[0, 2:]) and abs(labels.mean()) < 0.06
+    others = tokens[1:]
+    noise = others - 2 * np.eye(4)[[2, 3]][np.argmax(others[:, 2:], 1)].transpose(0, 2, 1)
+    assert np.std(noise) == pytest.approx(0.1, rel=0.01) and np.max(np.abs(noise)) > 0.35
+    random = sparse_context.draw(replace(config, positions="random"), key, 4000)
+    share = np.asarray(random["relevant"]).mean(1)
+    np.testing.assert_allclose(share, 0.1, atol=0.03)
+    chosen = np.moveaxis(np.asarray(random["X"]), 1, 2)[np.asarray(random["relevant"]) > 0]
+    np.testing.assert_array_equal(np.sort(chosen, 1), np.tile([0.0, 0, 0, 2], (4000, 1)))
+
+
+def test_hypotheses_by_hand():
+    """Independent: eqs. (7) and (132) in plain arithmetic at the figures' setting."""
+    found = sparse_context.hypotheses(sparse_context.FIGURE_2)
+    lin = 2 * 5**0.5 * (0.1 - 1.8 * 0.6 / 4)
+    main = 0.9 / (4 * 6**0.5) * (1.6 - 7 * 1.2 * 4 - 12 * 1.44 - 4 * 1.2**3)
+    assert found["gamma_lin"] == pytest.approx(lin)
+    assert found["gamma*"] == pytest.approx(main + lin)
+    assert found["gamma_attn"] == pytest.approx(20**0.5)
+
+
+def test_alignment_is_that_of_the_concatenated_heads():
+    rng = np.random.default_rng(0)
+    U, W, A, B = (
+        jnp.asarray(rng.normal(size=shape), jnp.float32) for shape in ((4, 3), (3, 3)) * 2
+    )
+    got = planted.alignments({"U": U, "W": W}, {"U": A[None], "W": B[None]})
+    for name, planted_part, trained in (("U", U, A), ("W", W, B)):
+        one, other = (np.tile(np.ravel(leaf), 5) for leaf in (planted_part, trained))
+        cosine = one @ other / np.linalg.norm(one) / np.linalg.norm(other)
+        assert float(got[f"alignment_{name}"]) == pytest.approx(float(cosine), rel=1e-5)
+    nothing = planted.alignments({"U": U, "W": W}, {"U": A[None], "W": 0 * B[None]})
+    assert float(nothing["alignment_W"]) == 0
+
+
+def _ordered(*means, log10=False):
+    rng = np.random.default_rng(1)
+    values = np.asarray(means)[:, None] + 0.01 * rng.normal(size=(len(means), 5))
+    name = "log10_train_loss" if log10 else "margin"
+    sizes = [4**i for i in range(len(means))]
+    dims = ("panel", "H", "trial", "step")
+    return xr.Dataset({name: (dims, values[None, :, :, None])}, {"H": sizes, "step": [20]}), name
+
+
+def test_orders_are_decided_only_outside_the_interval():
+    ask = {"panel": 0, "steps": [20, 999], "rising": False}
+    for means, verdict in (((3.0, 2, 1), True), ((3.0, 2, 2), None), ((3.0, 1, 2), False)):
+        dataset, name = _ordered(*means)
+        assert ordering.along_heads(dataset, name, "t", **ask).reproduced is verdict
+        dataset = dataset.isel(trial=[0])
+        assert ordering.along_heads(dataset, name, "t", **ask).reproduced is None
+    dataset, name = _ordered(-2.0, -400.0, log10=True)
+    claim = ordering.along_heads(dataset, name, "t", **ask)
+    assert claim.reproduced and ", 1e-400;" in claim.number
+    assert ordering.along_heads(dataset, name, "t", **ask, heads=(4, 9)) is None
+
+
+def test_runs_resume_and_refuse_another_configuration(key, tmp_path):
+    config = replace(TOY, opening=0)
+    first = sparse_context.run(config, key, folder=tmp_path)
+    state = next(tmp_path.rglob("curve/state.npz"))
+    state.unlink()
+    assert first.identical(sparse_context.run(config, key, folder=tmp_path, resume=True))
+    with pytest.raises(ValueError, match="belongs to another run"):
+        sparse_context.run(replace(config, signal=3.0), key, folder=tmp_path, resume=True)
+
+
+def test_every_figure_is_decided_and_drawn(key, toy):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    figures = {e.id: e for e in EXPERIMENTS if ".fig" in e.id}
+    assert list(figures) == [f"multihead.fig{number}" for number in (2, 3, 4, 5)]
+    small = planted.PlantedCurves(
+        panels=(ROOT,), heads=(1, 4), trials=2, steps=2, every=1, opening=0, n=8, test=4
+    )
+    momentum = Panel(rule="momentum", exponent=0.5)
+    datasets = {
+        "multihead.fig2": _relabelled(toy, GD),
+        "multihead.fig3": _relabelled(toy, ROOT, ADAM),
+        "multihead.fig5": _relabelled(figures["multihead.fig5"].run(small, key), ROOT, momentum),
+    }
+    for name, dataset in datasets.items():
+        claims = figures[name].claims(dataset)
+        assert claims and all(claim.number for claim in claims)
+        assert all(np.isfinite(dataset[part]).all() for part in dataset)
+        figure = figures[name].figure(dataset)
+        assert len(figure.axes) == 6 * dataset.panel.size
+        matplotlib.pyplot.close(figure)
+
+
+def test_a_run_that_misses_the_teacher_is_counted():
+    last = [[[[0.99], [0.99], [-0.93]]]]
+    dims = ("panel", "H", "trial", "step")
+    data = {name: (dims, np.asarray(last)) for name in ("alignment_W", "alignment_U")}
+    coords = {"panel": ["Adam, eta = 0.06"], "H": [4], "step": [600]}
+    (claim,) = [planted.finds_the_teacher(xr.Dataset(data, coords), 0)]
+    assert claim.reproduced is False and claim.number.startswith("1 of 3 runs miss it")
+
+
+def test_bad_settings_are_refused(unannotated):
+    with pytest.raises(ValueError, match="heads must increase"):
+        replace(TOY, heads=(4, 1))
+    with pytest.raises(ValueError, match="multiple of every"):
+        replace(TOY, steps=7)
+    with pytest.raises(ValueError, match="must be positive: trials"):
+        replace(TOY, trials=0)
+    with pytest.raises(ValueError, match="rule must be one of"):
+        Panel(rule="sgd")

@@ -1,0 +1,201 @@
+"""The first phase, the oracle's margins and the certificate, against plain numpy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbounds.multihead.certificate import certify, observe
+from jaxbounds.multihead.data import SparseContext
+from jaxbounds.multihead.first_phase import balanced_signs, deviation, deviation_bound, first_step
+from jaxbounds.multihead.global_margin import head_margins, search_global_margin
+from jaxbounds.multihead.oracle import (
+    attention_part,
+    gamma_attention,
+    gamma_linear,
+    gamma_star,
+    oracle_classifier,
+    oracle_direction,
+    oracle_weights,
+    relevance_formula,
+)
+from jaxbounds.multihead.statements.contexts import sequence, unfold
+from jaxbounds.multihead.statements.first_phase import _margin_parts
+
+
+def _context(T, relevant, S, M, per_coordinate, **options):
+    """DM1 with noise bounded by `per_coordinate` in every coordinate."""
+    along = per_coordinate * S
+    return SparseContext(
+        tokens=T, dimension=M + 2, relevant=relevant, distractors=M, signal=S, noise_mu=along,
+        noise_nu=along * M, **options,
+    )  # fmt: skip
+
+
+def _softmax(rows):
+    weights = np.exp(rows - rows.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def _output(U, W, X):
+    """Eq. (1) in numpy: shares no code with the model."""
+    return float(np.sum(U * (_softmax(X @ W @ X.T) @ X)))
+
+
+@pytest.mark.parametrize("noise", ["uniform", "extreme", "none"])
+def test_noise_kinds_keep_their_bounds(key, x64, noise):
+    model = _context(5, 2, 2.0, 2, 0.3, noise=noise)
+    data, relevant = model.sample_marked(key, 50)
+    tokens, mask = np.asarray(data["X"]), np.asarray(relevant)
+    assert np.all(mask.sum(axis=1) == 2)
+    own = np.where(np.asarray(data["y"])[:, None] > 0, [2.0, 0, 0, 0], [0, 2.0, 0, 0])
+    np.testing.assert_array_equal(tokens[mask].reshape(50, 2, 4), np.repeat(own[:, None], 2, 1))
+    others = tokens[~mask]
+    largest = {"uniform": 0.3, "extreme": 0.3, "none": 0.0}[noise]
+    assert np.max(np.abs(others[:, :2])) <= largest + 1e-12
+    if noise == "extreme":
+        np.testing.assert_allclose(np.abs(others[:, :2]), 0.3)
+    assert np.max(np.linalg.norm(tokens, axis=2)) <= model.radius + 1e-12
+
+
+def test_unknown_noise_is_refused(unannotated):
+    with pytest.raises(ValueError, match="uniform, extreme, none"):
+        _context(5, 2, 2.0, 2, 0.1, noise="loud")
+
+
+def test_first_step_is_a_step_of_the_loss(key, x64):
+    data = _context(3, 1, 1.5, 1, 0.2).sample(key, 5)
+    tokens, labels = np.asarray(data["X"]), np.asarray(data["y"])
+    alpha = np.array([0.7, -1.3])
+
+    def loss(U):
+        outputs = [sum(_output(U[h], np.zeros((3, 3)), x) for h in range(2)) for x in tokens]
+        return np.mean(np.log1p(np.exp(-labels * np.array(outputs) / 2**0.5)))
+
+    # Central differences of a loss written in numpy: neither autograd nor the closed form.
+    slope, h = np.zeros((2, 3, 3)), 1e-5
+    for index in np.ndindex(2, 3, 3):
+        bump = np.zeros((2, 3, 3))
+        bump[index] = h
+        slope[index] = (loss(bump) - loss(-bump)) / (2 * h)
+    step = first_step(data, jnp.asarray(alpha))
+    np.testing.assert_allclose(step["U"], -alpha[:, None, None] * 2**0.5 * slope, atol=1e-9)
+    assert not np.any(step["W"])
+
+
+def test_the_first_direction_concentrates_at_a_quarter_of_the_sparsity(x64):
+    model = _context(10, 3, 2.0, 2, 0.1)
+    classifier = oracle_classifier(model.patterns())
+    every = model.sample(jax.random.key(0), 4000)
+    for samples in (100, 4000):
+        data = {name: leaf[:samples] for name, leaf in every.items()}
+        p = deviation(data, classifier, model.sparsity)
+        printed = p - model.sparsity / 4 * classifier
+        assert float(jnp.linalg.norm(p)) < float(deviation_bound(model.radius, samples, 0.01))
+        # zeta S sqrt(2) / 4 = .2121 stays, however large n1 is (erratum E2).
+        assert float(jnp.linalg.norm(printed)) == pytest.approx(0.2121, abs=0.02)
+
+
+def test_margin_parts_against_differences(key, x64):
+    instance = sequence(key, {"T": 4, "d": 4})
+    c = unfold(instance)
+    outer, inner = _margin_parts(c, instance["p"] + c.classifier)
+    rows, X = np.tile(np.asarray(instance["p"] + c.classifier), (4, 1)), np.asarray(c.X)
+    U, W = (np.asarray(c.direction[k]) for k in "UW")
+    h, y = 1e-4, float(c.y)
+    ahead, behind = _output(rows, h * W, X), _output(rows, -h * W, X)
+    assert float(inner) == pytest.approx(y * (ahead - behind) / (2 * h), rel=1e-6, abs=1e-8)
+    assert float(outer) == pytest.approx(y * _output(U, 0 * W, X))
+
+
+def test_relevance_scores_by_loops(key, x64):
+    instance = sequence(key, {"T": 4, "d": 5})
+    c = unfold(instance)
+    mu, nu = np.asarray(c.patterns[:2]), np.asarray(c.patterns[2:])
+    W = sum(np.outer(m, m) for m in mu) + sum(np.outer(v, mu[0] + mu[1]) for v in nu)
+    np.testing.assert_allclose(oracle_weights(c.patterns), W)
+    formula = relevance_formula(c.patterns, instance["relevant"], instance["z"], c.y)
+    for t in range(4):
+        for s in range(4):
+            assert float(formula[t, s]) == pytest.approx(float(c.X[t] @ W @ c.X[s]), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "T, relevant, S, M, noise, star, linear",
+    [(10, 5, 3.0, 2, 0.05, 8.466, 3.242), (10, 1, 2.0, 2, 0.1, -1.037, 0.0447),
+     (6, 2, 1.0, 2, 0.1, 0.1185, 0.3464)],
+)  # fmt: skip
+def test_margins_by_hand(T, relevant, S, M, noise, star, linear):
+    model, zeta = _context(T, relevant, S, M, noise), relevant / T
+    Z = max(model.noise_mu, model.noise_nu)
+    main = zeta * S**4 - 7 * Z * S**2 - 12 * Z**2 - 16 * Z**3 / S**2
+    by_hand = T * (1 - zeta) * zeta * main / (4 * (2 * (M + 1)) ** 0.5)
+    by_hand += S * (T / 2) ** 0.5 * (zeta - 2 * (1 - zeta) * model.noise_mu / S**2)
+    found = gamma_star(S, zeta, model.noise_mu, model.noise_nu, model.noise_norm, 0.0, T=T, M=M)
+    assert float(found) == pytest.approx(by_hand, rel=1e-5)
+    assert float(found) == pytest.approx(star, rel=1e-3)
+    assert float(gamma_linear(S, zeta, model.noise_mu, T=T)) == pytest.approx(linear, rel=1e-3)
+
+
+def test_without_noise_the_first_term_is_the_margin(key, x64):
+    """10.3338 for T = 10, zeta = 1/2, S = 3, M = 2, signs and the centre zeta / 4."""
+    model = _context(10, 5, 3.0, 2, 0.0, noise="none")
+    data, direction = model.sample(key, 4), oracle_direction(model.patterns(), 10)
+    rows = np.tile(np.asarray(oracle_classifier(model.patterns())) / 8, (10, 1))
+    for tokens, label in zip(np.asarray(data["X"]), np.asarray(data["y"])):
+        W = 1e-4 * np.asarray(direction["W"])
+        slope = label * (_output(rows, W, tokens) - _output(rows, -W, tokens)) / 2e-4
+        assert slope == pytest.approx(10.3338, rel=1e-5)
+    assert float(attention_part(3.0, 0.5, 0.0, T=10, M=2)) == pytest.approx(10.3338, rel=1e-5)
+
+
+def test_the_certificate_holds_and_sharpening_pays(x64):
+    model = _context(4, 2, 1.2, 1, 0.05)
+    first, second = model.sample(jax.random.key(1), 200), model.sample(jax.random.key(0), 8)
+    pipeline = certify(first, second, 20)
+    assert pipeline.margin.gap < 1e-9
+    assert float(pipeline.good.margin) == pytest.approx(pipeline.margin.lower)
+    printed, corrected = (pipeline.certificates[k] for k in ("printed", "corrected"))
+    assert corrected.distance_bound == pytest.approx(2**0.5 * printed.distance_bound)
+    assert pipeline.certificates["sharpened"].heads < 1e-2 * printed.heads
+    for name in ("corrected", "sharpened S8"):
+        seen = observe(pipeline, second, 20, name)
+        bound = pipeline.certificates[name].loss_bound
+        assert seen.loss_last <= seen.loss_average <= bound
+        # P3 with G theta* realises L <= 1/K.
+        assert seen.target_margin >= np.log(20)
+
+
+def test_samples_without_margin_are_refused(x64):
+    model = _context(4, 2, 1.2, 1, 0.05)
+    data = model.sample(jax.random.key(1), 4)
+    flipped = {"X": jnp.concatenate([data["X"]] * 2), "y": jnp.concatenate([data["y"], -data["y"]])}
+    with pytest.raises(ValueError, match="P3 fails"):
+        certify(data, flipped, 20)
+
+
+def test_global_margin_is_feasible_and_reaches_the_saturated_one(key, x64):
+    model = _context(4, 1, 1.5, 1, 0.05)
+    data = model.sample(key, 8)
+    initial = oracle_direction(model.patterns(), 4)
+    found = {
+        norm: search_global_margin(key, data, norm, starts=2, steps=500, initial=initial)
+        for norm in ("both", "projection")
+    }
+    both, free = found["both"], found["projection"]
+    assert sum(float(jnp.sum(leaf**2)) for leaf in both.params.values()) == pytest.approx(2)
+    assert float(jnp.sum(free.params["U"] ** 2)) == pytest.approx(1)
+    for result in found.values():
+        U, W = (np.asarray(result.params[k]) for k in "UW")
+        outputs = [_output(U, W, x) for x in np.asarray(data["X"])]
+        assert float(result.value) == pytest.approx(np.min(np.asarray(data["y"]) * outputs))
+        np.testing.assert_allclose(
+            head_margins(result.params, data), np.asarray(data["y"]) * outputs
+        )
+    assert float(free.value) > 0.97 * float(gamma_attention(1.5, model.noise_mu, 0.0, T=4))
+    assert float(both.value) > float(gamma_linear(1.5, 0.25, model.noise_mu, T=4))
+
+
+def test_odd_heads_cannot_balance():
+    with pytest.raises(ValueError, match="even number"):
+        balanced_signs(3)
