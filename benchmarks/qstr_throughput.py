@@ -1,19 +1,20 @@
-"""Training samples per second, ours against PyTorch: same architecture, batch and threads.
+"""Training samples per second, ours against PyTorch: same architecture, batch and cores.
 
-    python benchmarks/qstr_throughput.py [--models transformer gru128 ...] [--seeds 5]
+    python benchmarks/qstr_throughput.py [--models transformer gru128 ...] [--seeds 5] [--cores 2]
 
-Both sides draw fresh prompts in every step (N = 12, d = 10, batch 64, float32, AdamW) and take the
-better of interleaved repeats. PyTorch is optional (torch 2.13, CPU build); without it only our side
-runs. The last column is the share of the machine's matmul rate, measured here on a 1024 x 1024
-product with the same threads.
+Both sides draw fresh prompts in every step (N = 12, d = 10, batch 64, float32, AdamW); medians of
+alternating blocks in one process. Several seeds are one vmapped program here and one run after the
+other in PyTorch, so the ratio of samples per second compares both. PyTorch is optional (torch
+2.13 or newer, CPU); without it only our side runs. The last column is the share of the matmul rate
+of these cores, measured on a 1024 x 1024 product.
 """
 
 import argparse
-import time
+import os
 
 import jax
 import jax.numpy as jnp
-import numpy as np
+from timing import medians
 
 from jaxbounds.qstr import online
 
@@ -24,7 +25,7 @@ except ImportError:
 
 N, D, DE, BATCH = 12, 10, 12, 64
 WIDTH = D + 2 * DE
-STEPS = {"transformer": 200, "feedforward": 200, "gru128": 60, "gru500": 15}
+STEPS = {"transformer": 100, "feedforward": 100, "gru128": 25, "gru500": 8}
 
 
 def flops(model: str) -> float:
@@ -40,14 +41,16 @@ def flops(model: str) -> float:
 
 
 def ours(model: str, seeds: int):
-    """A function that trains all seeds for the model's number of steps."""
+    """A function that trains all seeds for the model's number of steps, on from the last call."""
     protocol = online.Protocol(check_every=STEPS[model], test_prompts=1)
-    with jax.numpy_dtype_promotion("standard"):
-        begin = jax.vmap(lambda key: online.start(key, key, model, N, protocol))
-        runs = jax.jit(begin)(jax.random.split(jax.random.key(0), seeds))
-        advance = jax.jit(jax.vmap(lambda run: online.train_chunk(run, model, N, protocol)))
-        compiled = advance.lower(runs).compile()
-    return lambda: jax.block_until_ready(compiled(runs))
+    first, advance = online.side_by_side(model, N, protocol)
+    state = {"runs": first(jax.random.split(jax.random.key(0), seeds), jax.random.key(1))}
+
+    def train():
+        state["runs"], risk = advance(state["runs"])
+        return risk
+
+    return train
 
 
 def theirs(model: str):
@@ -98,52 +101,40 @@ def theirs(model: str):
     return train
 
 
-def seconds(runs: dict, repeats: int) -> dict[str, float]:
-    """The best time of each, interleaved so that a busy moment hits all of them."""
-    best = dict.fromkeys(runs, np.inf)
-    for run in runs.values():
-        run()
-    for _ in range(repeats):
-        for name, run in runs.items():
-            start = time.perf_counter()
-            run()
-            best[name] = min(best[name], time.perf_counter() - start)
-    return best
-
-
-def matmul_rate() -> float:
-    """Floating-point operations per second of a large float32 product."""
-    a = jnp.ones((1024, 1024))
-    product = jax.jit(lambda a: a @ a).lower(a).compile()
-    return 2 * 1024**3 / seconds({"a": lambda: jax.block_until_ready(product(a))}, 20)["a"]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", nargs="+", default=list(STEPS), choices=list(STEPS))
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--cores", type=int, default=2)
     options = parser.parse_args()
-    peak = matmul_rate()
-    print(f"jax {jax.__version__} on {jax.devices()[0].device_kind}, {peak / 1e9:.0f} GFLOP/s")
+    # Before either library starts its threads, so that both have as many as there are cores.
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
+    a = jnp.ones((1024, 1024))
+    (took,) = medians((jax.jit(lambda a: a @ a), a), rounds=4)
+    peak = 2 * 1024**3 / took
+    print(
+        f"jax {jax.__version__} on {jax.devices()[0].device_kind}, {options.cores} cores: ", end=""
+    )
+    print(f"{peak / 1e9:.0f} GFLOP/s")
     if torch is None:
-        print("no PyTorch here: pip install torch==2.13.0 (CPU build) to compare")
+        print("no PyTorch here: pip install torch (CPU) to compare")
     else:
+        torch.set_num_threads(options.cores)
         print(f"torch {torch.__version__}, {torch.get_num_threads()} threads")
     many = options.seeds
-    heads = ("model", "ours /s", f"{many} seeds /s", "torch /s", "ratio", "peak")
-    print("{:12} {:>9} {:>11} {:>9} {:>6} {:>5}".format(*heads))
+    heads = ("model", "ours /s", f"{many} seeds /s", "torch /s", "ratio", f"{many} seeds", "peak")
+    print("{:12} {:>9} {:>11} {:>9} {:>6} {:>8} {:>5}".format(*heads))
     for model in options.models:
-        runs = {"one": ours(model, 1), "many": ours(model, many)}
-        if torch is not None:
-            runs["torch"] = theirs(model)
-        took = seconds(runs, options.repeats)
+        calls = [(ours(model, 1),), (ours(model, many),)]
+        calls += [(theirs(model),)] if torch is not None else []
+        one, several, *other = medians(*calls, rounds=options.rounds)
         drawn = STEPS[model] * BATCH
-        one, all_ = drawn / took["one"], many * drawn / took["many"]
-        other = drawn / took["torch"] if "torch" in took else float("nan")
-        share = max(one, all_) / BATCH * flops(model) / peak
+        one, several, other = drawn / one, many * drawn / several, drawn / (*other, float("nan"))[0]
+        share = max(one, several) / BATCH * flops(model) / peak
         print(
-            f"{model:12} {one:9.0f} {all_:11.0f} {other:9.0f} {one / other:6.2f} {share:5.0%}",
+            f"{model:12} {one:9.0f} {several:11.0f} {other:9.0f} {one / other:6.2f} "
+            f"{several / other:8.2f} {share:5.0%}",
             flush=True,
         )
 

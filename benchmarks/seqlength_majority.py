@@ -5,16 +5,16 @@
 One epoch is 300 training samples in batches of 128 (SGD, rate 0.01, momentum 0.9). Three programs
 with the same parameters and data: the reduction, jitted dense attention in JAX (CLS row of
 `MajorityTransformer`), and PyTorch modules written here, where torch is installed (optional; one
-run at a time). Reported: milliseconds per epoch and run (best of repeats), and epochs per second
-with all runs vmapped.
+run at a time). Reported: milliseconds per epoch and run (median of alternating blocks), and epochs
+per second with all runs vmapped.
 """
 
 import argparse
-import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from timing import medians
 
 from jaxbounds.seqlength.majority_model import MajorityTransformer, reduced_logits, sigmoid_loss
 from jaxbounds.seqlength.sparse_majority import Embedding, draw_bits, draw_task, embed
@@ -46,17 +46,6 @@ def jax_epoch(logits):
         return params, velocity
 
     return epoch
-
-
-def best_time(call, arguments, repeats):
-    """The least wall time of a call, waiting for its result."""
-    jax.block_until_ready(call(*arguments))
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        jax.block_until_ready(call(*arguments))
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def torch_epoch(params, tokens, labels):
@@ -93,7 +82,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lengths", type=int, nargs="+", default=[20, 100, 200])
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=2)
     args = parser.parse_args()
     versions = f"jax {jax.__version__}, torch {getattr(torch, '__version__', 'absent')}"
     print(f"{versions}, {jax.devices()[0].device_kind}")
@@ -107,28 +96,28 @@ def main():
         params = net.init(jax.random.key(2), embed(task, bits[:1]))["params"]
         velocity = jax.tree.map(jnp.zeros_like, params)
         state = (params, velocity, task, bits, labels)
-        times, ends = {}, {}
-        for name, logits in (("reduced", reduced_logits), ("dense", dense)):
-            epoch = jax.jit(jax_epoch(logits))
-            ends[name] = epoch(*state)[0]
-            times[name] = best_time(epoch, state, args.repeats)
+        epochs = {
+            n: jax.jit(jax_epoch(f)) for n, f in (("reduced", reduced_logits), ("dense", dense))
+        }
+        ends = {name: epoch(*state)[0] for name, epoch in epochs.items()}
         gap = max(
             float(jnp.max(jnp.abs(a - b)))
             for a, b in zip(jax.tree.leaves(ends["reduced"]), jax.tree.leaves(ends["dense"]))
         )
         assert gap < 1e-4, f"the programs disagree by {gap}"
         stacked = jax.tree.map(lambda leaf: jnp.stack([leaf] * args.runs), state)
-        many = jax.jit(jax.vmap(jax_epoch(reduced_logits)))
-        together = best_time(many, stacked, args.repeats)
-        pytorch = float("nan")
+        calls = [(epoch, *state) for epoch in epochs.values()]
+        calls.append((jax.jit(jax.vmap(jax_epoch(reduced_logits))), *stacked))
         if torch is not None:
             epoch, outputs = torch_epoch(params, embed(task, bits), labels)
             reference = np.asarray(dense(params, task, bits))
             assert np.abs(outputs() - reference).max() < 1e-4
-            pytorch = best_time(epoch, (), args.repeats)
+            calls.append((epoch,))
+        reduced, plain, together, *pytorch = medians(*calls, rounds=args.rounds)
+        pytorch = pytorch[0] if pytorch else float("nan")
         print(
-            f"{T:>5} {1e3 * times['reduced']:>11.2f} {1e3 * times['dense']:>10.2f} "
-            f"{1e3 * pytorch:>10.2f} {times['dense'] / times['reduced']:>14.1f} "
+            f"{T:>5} {1e3 * reduced:>11.2f} {1e3 * plain:>10.2f} "
+            f"{1e3 * pytorch:>10.2f} {plain / reduced:>14.1f} "
             f"{args.runs / together:>17.1f}"
         )
 

@@ -1,12 +1,15 @@
 """Inputs x steps per second of a compiled Turing machine, against plain NumPy.
 
-`python benchmarks/smapprox_machine.py [--batch 1024] [--steps 256]` prints one line for each of
-several T and batch sizes, then the compiled network at the full size against a NumPy evaluation of
-the same layers on the same batch (fewer steps, where it would take minutes).
+`python benchmarks/smapprox_machine.py [--batch 1024] [--steps 64 256] [--rounds 1]` runs the
+compiled network and a NumPy evaluation of the same layers, with keys and values of past steps
+cached, in turn on the same words, and prints one line for each T and batch size with the ratio of
+their times.
 """
 
 import argparse
+import statistics
 import time
+from collections.abc import Callable
 
 import jax
 import numpy as np
@@ -14,6 +17,7 @@ import numpy as np
 from jaxbounds.smapprox import execute
 from jaxbounds.smapprox.compile_machine import Compiled, compile_machine
 from jaxbounds.smapprox.machine_library import LIBRARY
+from jaxbounds.smapprox.machines import TuringMachine
 
 
 def numpy_outputs(compiled: Compiled, inputs: execute.Inputs) -> np.ndarray:
@@ -61,46 +65,55 @@ def numpy_outputs(compiled: Compiled, inputs: execute.Inputs) -> np.ndarray:
     return output @ params["head"]
 
 
-def random_words(machine, count: int, length: int) -> list[str]:
+def random_words(machine: TuringMachine, count: int, length: int) -> list[str]:
+    """Words over the machine's input alphabet."""
     rng = np.random.default_rng(0)
     return ["".join(rng.choice(machine.input_alphabet, length)) for _ in range(count)]
 
 
-def measure(T: int, batch: int) -> float:
-    """Seconds for one run, after one to compile."""
-    machine = LIBRARY["parity"]().machine
-    compiled = compile_machine(machine, T)
-    words = random_words(machine, batch, min(T - 1, 32))
-    execute.execute(compiled, words)
+def seconds(call: Callable[[], object]) -> float:
+    """Wall time of one call."""
     start = time.perf_counter()
-    execute.execute(compiled, words)
+    call()
     return time.perf_counter() - start
 
 
+def compared(T: int, batch: int, rounds: int) -> tuple[float, float]:
+    """Median seconds of the compiled network and of NumPy, in turn, on the same words.
+
+    The compiled network runs once before it is timed; outputs must be equal.
+    """
+    machine = LIBRARY["parity"]().machine
+    compiled = compile_machine(machine, T)
+    words = random_words(machine, batch, min(T - 1, 32))
+    inputs = execute.encode(compiled, words)
+    output = execute.execute(compiled, words).output
+    assert np.array_equal(numpy_outputs(compiled, inputs), output)
+    times = [
+        (
+            seconds(lambda: execute.execute(compiled, words)),
+            seconds(lambda: numpy_outputs(compiled, inputs)),
+        )
+        for _ in range(rounds)
+    ]
+    network, plain = zip(*times)
+    return statistics.median(network), statistics.median(plain)
+
+
 def main() -> None:
+    """Print both rates and their ratio for every T, and for an eighth of the batch."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--batch", type=int, default=1024)
-    parser.add_argument("--steps", type=int, default=256)
-    parser.add_argument("--numpy-steps", type=int, default=64)
+    parser.add_argument("--steps", type=int, nargs="+", default=[64, 256])
+    parser.add_argument("--rounds", type=int, default=1)
     args = parser.parse_args()
     print(f"parity machine, float32, {jax.devices()[0].platform}, jax {jax.__version__}")
-    sizes = [(T, args.batch // 8) for T in (64, 128, args.steps)]
-    sizes += [(args.numpy_steps, batch) for batch in (args.batch // 4, args.batch)]
-    for T, batch in [*sizes, (args.steps, args.batch)]:
-        seconds = measure(T, batch)
-        print(f"T {T:4d}  batch {batch:5d}  {seconds:7.2f} s  {batch * T / seconds:12,.0f} steps/s")
-    machine = LIBRARY["parity"]().machine
-    compiled = compile_machine(machine, args.numpy_steps)
-    words = random_words(machine, args.batch, min(args.numpy_steps - 1, 32))
-    inputs = execute.encode(compiled, words)
-    start = time.perf_counter()
-    by_numpy = numpy_outputs(compiled, inputs)
-    seconds = time.perf_counter() - start
-    assert np.array_equal(by_numpy, execute.execute(compiled, words).output)
-    rate = args.batch * args.numpy_steps / seconds
-    print(
-        f"NumPy: T {args.numpy_steps}  batch {args.batch}  {seconds:7.2f} s  {rate:12,.0f} steps/s"
-    )
+    print("   T  batch  compiled, s  steps/s     NumPy, s  steps/s     ratio")
+    for batch in (max(1, args.batch // 8), args.batch):
+        for T in args.steps:
+            network, plain = compared(T, batch, args.rounds)
+            rates = [f"{taken:11.2f}  {batch * T / taken:9,.0f}" for taken in (network, plain)]
+            print(f"{T:4d}  {batch:5d}  {'  '.join(rates)}  {plain / network:7.2f}", flush=True)
 
 
 if __name__ == "__main__":

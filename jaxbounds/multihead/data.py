@@ -1,14 +1,18 @@
 """The data models DM1 (sparse context, Section 5) and DM2 (planted attention, Appendix G)."""
 
+import math
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import head_output
+
+Noise = Literal["uniform", "extreme", "none"]
 
 
 def validate_data(data: Data, /, *, radius: float | None = None) -> None:
@@ -48,6 +52,7 @@ class SparseContext:
     The patterns are the first M + 2 basis vectors times S (mu_+, mu_-, nu_1, ...), optionally
     rotated by the sampler. Noise is bounded: its coordinates along mu and nu are at most
     noise_mu / S and noise_nu / (M S), so that |<z, mu>| <= noise_mu, |<z, nu>| <= noise_nu / M.
+    Coordinates outside the patterns' span are bounded like those along nu.
 
     Attributes:
         tokens: T.
@@ -57,9 +62,11 @@ class SparseContext:
         signal: S.
         noise_mu: Z_mu.
         noise_nu: Z_nu.
+        noise: how coordinates fill their bounds: "uniform", "extreme" (all at plus or minus the
+            bound, the adversarial case) or "none".
 
     Raises:
-        ValueError: if the sizes contradict each other.
+        ValueError: if the sizes contradict each other or the kind of noise is unknown.
     """
 
     tokens: int
@@ -69,9 +76,12 @@ class SparseContext:
     signal: float = 2.0
     noise_mu: float = 0.1
     noise_nu: float = 0.1
+    noise: Noise = "uniform"
 
     def __post_init__(self) -> None:
         """Check Assumption 3's arithmetic."""
+        if self.noise not in get_args(Noise):
+            raise ValueError(f"noise must be one of {', '.join(get_args(Noise))}: {self.noise!r}")
         if not 1 <= self.relevant <= self.tokens:
             raise ValueError(
                 f"zeta T must be an integer from 1 to T = {self.tokens}, got {self.relevant}"
@@ -87,12 +97,31 @@ class SparseContext:
         """Zeta."""
         return self.relevant / self.tokens
 
+    @property
+    def noise_norm(self) -> float:
+        """Z: the largest norm that the noise's bounds allow."""
+        if self.noise == "none":
+            return 0.0
+        other = self.noise_nu / max(self.distractors, 1)
+        squares = 2 * self.noise_mu**2 + (self.dimension - 2) * other**2
+        return math.sqrt(squares) / self.signal
+
+    @property
+    def radius(self) -> float:
+        """R = sqrt(S^2 + Z^2 + 2 Z_nu / M), Assumption 3."""
+        cross = 0.0 if self.noise == "none" else 2 * self.noise_nu / max(self.distractors, 1)
+        return math.sqrt(self.signal**2 + self.noise_norm**2 + cross)
+
     def patterns(self) -> Float[Array, "patterns d"]:
         """mu_+, mu_-, nu_1, ..., nu_M as rows, each of norm S."""
         return self.signal * jnp.eye(self.distractors + 2, self.dimension)
 
     def sample(self, key: jax.Array, n: int, /) -> Data:
         """N sequences with equally likely labels and random positions of the relevant tokens."""
+        return self.sample_marked(key, n)[0]
+
+    def sample_marked(self, key: jax.Array, n: int, /) -> tuple[Data, Bool[Array, "n T"]]:
+        """The same, with the mask of the relevant tokens R."""
         label_key, place_key, distractor_key, noise_key = jax.random.split(key, 4)
         patterns = self.patterns()
         labels = jax.random.rademacher(label_key, (n,), dtype=int)
@@ -106,9 +135,11 @@ class SparseContext:
         along = jnp.arange(self.dimension)
         bound = jnp.where(along < 2, self.noise_mu, self.noise_nu / count) / self.signal
         noise = jax.random.uniform(noise_key, (*shape, self.dimension), minval=-1.0)
-        noise = noise * bound[None, None, :]
-        relevant = (ranks < self.relevant)[:, :, None]
-        return {"X": jnp.where(relevant, classes[:, None, :], distractor + noise), "y": labels}
+        filled = {"uniform": noise, "extreme": jnp.sign(noise), "none": jnp.zeros_like(noise)}
+        relevant = ranks < self.relevant
+        others = distractor + filled[self.noise] * bound[None, None, :]
+        tokens = jnp.where(relevant[:, :, None], classes[:, None, :], others)
+        return {"X": tokens, "y": labels}, relevant
 
 
 @dataclass(frozen=True, kw_only=True)

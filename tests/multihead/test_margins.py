@@ -98,11 +98,16 @@ def test_the_first_direction_concentrates_at_a_quarter_of_the_sparsity(x64):
 
 def test_margin_parts_against_differences(key, x64):
     instance = sequence(key, {"T": 4, "d": 4})
-    c = unfold(instance)
-    outer, inner = _margin_parts(c, instance["p"] + c.classifier)
-    rows, X = np.tile(np.asarray(instance["p"] + c.classifier), (4, 1)), np.asarray(c.X)
-    U, W = (np.asarray(c.direction[k]) for k in "UW")
-    h, y = 1e-4, float(c.y)
+
+    @jax.jit
+    def parts(instance):
+        c = unfold(instance)
+        vector = instance["p"] + c.classifier
+        return _margin_parts(c, vector), vector, c.X, c.direction, c.y
+
+    (outer, inner), vector, X, direction, y = jax.tree.map(np.asarray, parts(instance))
+    rows, U, W = np.tile(vector, (4, 1)), direction["U"], direction["W"]
+    h, y = 1e-4, float(y)
     ahead, behind = _output(rows, h * W, X), _output(rows, -h * W, X)
     assert float(inner) == pytest.approx(y * (ahead - behind) / (2 * h), rel=1e-6, abs=1e-8)
     assert float(outer) == pytest.approx(y * _output(U, 0 * W, X))

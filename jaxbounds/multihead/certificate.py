@@ -1,0 +1,265 @@
+"""From data to a guarantee: good initialisation (Definition 1), realisability, heads, step, loss.
+
+The first phase gives theta^(1) with as many alpha_h = +1 as -1; the best NTK margin and its
+direction theta* are computed, not assumed; Corollary 5 (as printed and corrected) and Theorem 3
+with sharpened constants then say how many heads and which step certify which loss. All constants
+are explicit. Heads are kept in tied groups, so that any certified H can be run.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+from jaxbounds.multihead.bounds import beta3_sharp
+from jaxbounds.multihead.data import validate_data
+from jaxbounds.multihead.descent import Certificate, descent_certificate
+from jaxbounds.multihead.first_phase import balanced_signs, first_step
+from jaxbounds.multihead.loss import Data
+from jaxbounds.multihead.model import Params
+from jaxbounds.multihead.ntk import NTKMargin, best_ntk_margin, ntk_gram, separator
+from jaxbounds.multihead.tied import tied, tied_margins, tied_output, tied_risk
+from jaxbounds.norms import max_row_norm
+from jaxbounds.training import optimizer, train
+
+Copies = Float[Array, " G"]
+
+
+class GoodInitialisation(NamedTuple):
+    """The constants of Definition 1 that an initialisation has on a data set.
+
+    Attributes:
+        head_bound: B_2 = max(1, max_h ||theta_h||), P1.
+        model_bound: B_Phi = max(1, max_i |Phi(X_i)|), P2.
+        margin: min_i y_i <grad Phi(X_i), theta*>, P3; it is good only if this is positive.
+    """
+
+    head_bound: Float[Array, ""]
+    model_bound: Float[Array, ""]
+    margin: Float[Array, ""]
+
+
+def tied_direction(direction: Params, copies: Copies, /) -> Params:
+    """A direction of the groups as one of their heads: scaled by 1 / sqrt(copies per group)."""
+    return jax.tree.map(lambda leaf: leaf / jnp.sqrt(copies)[:, None, None], direction)
+
+
+@jax.jit
+def good_initialisation(
+    params: Params, copies: Copies, data: Data, direction: Params, /
+) -> GoodInitialisation:
+    """Definition 1 for tied heads; `direction` is one head's share of a theta* of norm sqrt(2)."""
+    outputs = jax.vmap(tied_output, in_axes=(None, None, 0))(params, copies, data["X"])
+
+    def margin(tokens, label):
+        along = jax.jvp(lambda p: tied_output(p, copies, tokens), (params,), (direction,))[1]
+        return label * along
+
+    labels = data["y"].astype(outputs.dtype)
+    squares = jnp.sum(params["U"] ** 2, (1, 2)) + jnp.sum(params["W"] ** 2, (1, 2))
+    return GoodInitialisation(
+        jnp.sqrt(jnp.maximum(jnp.max(squares), 1.0)),
+        jnp.maximum(jnp.max(jnp.abs(outputs)), 1.0),
+        jnp.min(jax.vmap(margin)(data["X"], labels)),
+    )
+
+
+def target_scale(good: GoodInitialisation, tolerance: ArrayLike, /) -> ArrayLike:
+    """G = (2 B_Phi + log(1/epsilon)) / gamma: theta(epsilon) = theta_0 + G theta*.
+
+    Proposition 7 prints it as the distance g_0, which is sqrt(2) G since ||theta*|| = sqrt(2).
+    """
+    return (2 * good.model_bound - jnp.log(jnp.asarray(tolerance))) / good.margin
+
+
+def realizing_heads(
+    good: GoodInitialisation, tolerance: ArrayLike, radius: ArrayLike, /, *, T: int, d: int
+) -> ArrayLike:
+    """The H of Proposition 7, eq. (98): its constant 5 survives the missing sqrt(2)."""
+    G = target_scale(good, tolerance)
+    shape = 5 * math.sqrt(T * d) * radius**3 * (3 * math.sqrt(d) * radius**2 + 1)
+    root = shape * good.head_bound / good.model_bound * G**2 * jnp.maximum(G, 1.0)
+    return root**2
+
+
+def realizing_heads_sharp(
+    good: GoodInitialisation, tolerance: ArrayLike, radius: ArrayLike, /, *, T: int
+) -> ArrayLike:
+    """Half ||Hess Phi|| ||theta - theta_0||^2 <= B_Phi with beta_3# on the segment (S6)."""
+    G = target_scale(good, tolerance)
+    size = good.head_bound + math.sqrt(2) * G
+    return (beta3_sharp(size, radius, T=T) * G**2 / good.model_bound) ** 2
+
+
+def corollary5(
+    good: GoodInitialisation,
+    radius: ArrayLike,
+    K: ArrayLike,
+    /,
+    *,
+    T: int,
+    d: int,
+    corrected: bool,
+    heads: ArrayLike | None = None,
+) -> dict[str, ArrayLike]:
+    """Corollary 5 with g_0 = G as printed, or g_0 = sqrt(2) G (erratum E5).
+
+    Args:
+        good: Definition 1's constants.
+        radius: R.
+        K: steps.
+        T: tokens.
+        d: dimension.
+        corrected: whether the missing sqrt(2) is there.
+        heads: H; the least certified one unless given.
+
+    Returns:
+        heads, distance (g_0), smoothness (rho), step (the largest), loss (the bound on L(theta_K))
+        and gap_times_n (n times the bound on the expected generalisation gap).
+    """
+    root2 = math.sqrt(2) if corrected else 1.0
+    distance = root2 * target_scale(good, 1 / K)
+    reach = 4 * distance + good.head_bound
+    weak = 3 * math.sqrt(d) * radius**2 * reach + 1
+    root = 256 * math.sqrt(T * d) * radius**3 * good.head_bound * weak * distance**2
+    heads = jnp.ceil(root**2) if heads is None else heads
+    inner = 3 * math.sqrt(T) * radius**3 * reach + 2 * math.sqrt(T) * radius
+    alpha = 3 * math.sqrt(d) * radius**2 * inner
+    factor = 2 * math.sqrt(T * d) * radius**3 / jnp.sqrt(heads) + T * radius**2 / 4
+    smoothness = factor * alpha**2
+    first = (root2 * 2 * good.model_bound / good.margin) ** 2
+    by_loss = first / jnp.log1p(jnp.exp(good.model_bound))
+    step = jnp.minimum(jnp.minimum(1 / smoothness, by_loss), 1.0)
+    return {
+        "heads": heads,
+        "distance": distance,
+        "smoothness": smoothness,
+        "step": step,
+        "loss": 2 / K + 5 * distance**2 / (4 * step * K),
+        "gap_times_n": 17 * distance**2 / step,
+    }
+
+
+class Pipeline(NamedTuple):
+    """What `certify` finds.
+
+    Attributes:
+        radius: R = max(1, max ||x_t||).
+        margin: the certified enclosure of the best NTK margin at theta^(1).
+        good: Definition 1's constants.
+        distance: sqrt(2) G, how far theta(1/K) is.
+        certificates: by constant set: "printed", "corrected", "sharpened", "sharpened S8".
+        params: theta^(1), one head for each sign.
+        direction: theta* for these two heads.
+    """
+
+    radius: float
+    margin: NTKMargin
+    good: GoodInitialisation
+    distance: float
+    certificates: dict[str, Certificate]
+    params: Params
+    direction: Params
+
+
+def certify(first: Data, second: Data, K: int, /) -> Pipeline:
+    """The certificate for K steps on `second` from theta^(1), the step on `first`.
+
+    Args:
+        first: samples of the first phase.
+        second: samples of the second phase.
+        K: steps.
+
+    Raises:
+        ValueError: for labels other than +-1, or if no direction separates the second phase's
+            samples at theta^(1).
+    """
+    validate_data(first)
+    validate_data(second)
+    with jax.enable_x64(True):
+        wide = lambda data: {"X": np.asarray(data["X"], np.float64), "y": np.asarray(data["y"])}
+        first, second = jax.tree.map(jnp.asarray, (wide(first), wide(second)))
+        tokens, labels = second["X"], second["y"]
+        _, T, d = tokens.shape
+        params, copies = first_step(first, balanced_signs(2)), jnp.ones(2)
+        margin = best_ntk_margin(ntk_gram(params, tokens, tokens), labels)
+        if not margin.lower > 0:
+            raise ValueError(
+                f"the NTK margin at theta^(1) is at most {margin.upper:.3g} and none is certified: "
+                "P3 fails on these samples; use fewer, or a larger first phase"
+            )
+        direction = separator(params, second, margin)
+        good = good_initialisation(params, copies, second, direction)
+        radius = float(jnp.maximum(max_row_norm(tokens.reshape(-1, d)), 1.0))
+        start = float(tied_risk(params, copies, second))
+        distance = float(math.sqrt(2) * target_scale(good, 1 / K))
+        found = {}
+        for name, corrected in (("printed", False), ("corrected", True)):
+            c = corollary5(good, radius, K, T=T, d=d, corrected=corrected)
+            far = float(c["distance"])
+            size = float(good.head_bound) + far
+            values = (c["heads"], size, c["smoothness"], c["step"], c["loss"], 4 * far)
+            found[name] = Certificate(*(float(value) for value in values))
+        # theta* of two heads is theirs over sqrt(H / 2) in H heads: it spreads.
+        norms = jnp.sqrt(
+            jnp.sum(direction["U"] ** 2, (1, 2)) + jnp.sum(direction["W"] ** 2, (1, 2))
+        )
+        spread = float(jnp.max(norms) * math.sqrt(2) * target_scale(good, 1 / K))
+        sharper = descent_certificate(
+            T=T,
+            d=d,
+            radius=radius,
+            distance=distance,
+            K=K,
+            loss_target=1 / K,
+            loss_start=start,
+            size=float(good.head_bound),
+            spread=spread,
+        )
+        found |= {name: value for name, value in sharper.items() if name != "printed"}
+    return Pipeline(radius, margin, good, distance, found, params, direction)
+
+
+class Observed(NamedTuple):
+    """A run with a certificate's own heads and step.
+
+    Attributes:
+        loss_start: L(theta^(1)).
+        loss_last: L(theta_K).
+        loss_average: (1/K) sum_{k=1}^K L(theta_k).
+        target_margin: min_i y_i Phi(X_i; theta^(1) + G theta*).
+    """
+
+    loss_start: float
+    loss_last: float
+    loss_average: float
+    target_margin: float
+
+
+def observe(pipeline: Pipeline, second: Data, K: int, name: str, /) -> Observed:
+    """Run K steps with the heads and the step size that `pipeline.certificates[name]` certifies."""
+    certificate = pipeline.certificates[name]
+    with jax.enable_x64(True):
+        tokens = jnp.asarray(np.asarray(second["X"], np.float64))
+        data = {"X": tokens, "y": jnp.asarray(np.asarray(second["y"]))}
+        half = math.ceil(certificate.heads / 2)
+        copies = jnp.full(2, float(half))
+
+        @jax.jit
+        def run(params, direction, step):
+            rule = tied(optimizer("gd", step), copies)
+            loss = lambda p: tied_risk(p, copies, data)
+            _, history = train(loss, params, rule, K, lambda p: {"loss": loss(p)})
+            scale = target_scale(pipeline.good, 1 / K)
+            moved = jax.tree.map(
+                lambda p, v: p + scale * v, params, tied_direction(direction, copies)
+            )
+            return loss(params), history["loss"], jnp.min(tied_margins(moved, copies, data))
+
+        step = jnp.asarray(certificate.step_size)
+        start, losses, target = run(pipeline.params, pipeline.direction, step)
+        return Observed(float(start), float(losses[-1]), float(jnp.mean(losses)), float(target))

@@ -1,0 +1,224 @@
+"""Training from zero, recorded along the way: what Figures 2 to 5 have in common.
+
+All heads start at zero and therefore stay equal: H heads are one group of `tied` with H copies, so
+that a curve costs the same at every H. H and the step size are data of a lane (one trial at one H)
+and one compiled program serves them all.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jaxtyping import Array
+
+from jaxbounds.multihead.experiments.student import Lane, Params, margins, measurements
+from jaxbounds.multihead.loss import logistic
+from jaxbounds.multihead.tied import tied
+from jaxbounds.results import fingerprint
+from jaxbounds.sweeps import Swept, lanes_of, sweep
+from jaxbounds.training import Rule, Training, begin, optimizer, train_step
+
+Measure = Callable[[Lane, Params], dict[str, Array]]
+
+RULE_NAMES = {"gd": "GD", "momentum": "momentum", "adam": "Adam", "adamw": "AdamW"}
+
+LIMITS = (
+    "Losses are recorded as logarithms, computed without underflow. Training itself stops where "
+    "a step is below the spacing of a parameter (6e-8 of it in float32) or a gradient underflows "
+    "(1e-38): flat curves below a loss of about 1e-8 may be that."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """An optimiser and its step size as a function of H.
+
+    Attributes:
+        rule: "gd", "momentum" (coefficient 0.9, which the paper does not state), "adam", "adamw".
+        step_size: eta at H = 1.
+        exponent: eta is `step_size` H^exponent.
+    """
+
+    rule: Rule = "gd"
+    step_size: float = 1.0
+    exponent: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown rule.
+
+        Raises:
+            ValueError: naming the rules there are.
+        """
+        if self.rule not in get_args(Rule):
+            raise ValueError(f"rule must be one of {', '.join(RULE_NAMES)}, got {self.rule!r}")
+
+    @property
+    def name(self) -> str:
+        """For axes and tables: "GD, eta = sqrt(H)"."""
+        power = "sqrt(H)" if self.exponent == 0.5 else f"H^{self.exponent:g}"
+        parts = [f"{self.step_size:g}"] * (self.step_size != 1 or not self.exponent)
+        return f"{RULE_NAMES[self.rule]}, eta = {' '.join(parts + [power] * (self.exponent != 0))}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curves:
+    """What is trained, for how long, and when it is looked at.
+
+    Attributes:
+        panels: optimisers, one column of the figure each.
+        heads: H, increasing. The paper's list is not stated.
+        trials: runs with data of their own (5 in the paper).
+        steps: of the optimiser. Not stated.
+        every: steps between records; a divisor of `steps`.
+        opening: so many first steps are recorded one by one.
+        n: training samples.
+        test: test samples.
+        precision: "float32" or "float64"; the data are drawn in float32 either way.
+    """
+
+    panels: tuple[Panel, ...] = (Panel(),)
+    heads: tuple[int, ...] = (1, 4, 16, 64, 256, 1024, 10_000)
+    trials: int = 5
+    steps: int = 4000
+    every: int = 20
+    opening: int = 40
+    n: int = 100
+    test: int = 300
+    precision: Literal["float32", "float64"] = "float32"
+
+    def __post_init__(self) -> None:
+        """Refuse settings that no run could have.
+
+        Raises:
+            ValueError: naming what is wrong.
+        """
+        if not self.panels or not self.heads or list(self.heads) != sorted(set(self.heads)):
+            raise ValueError(f"panels must not be empty and heads must increase, got {self.heads}")
+        small = [name for name in ("trials", "every", "n", "test") if getattr(self, name) < 1]
+        if small or self.heads[0] < 1:
+            raise ValueError(f"these must be positive: {', '.join(small) or 'heads'}")
+        if self.steps < 1 or self.steps % self.every or self.opening < 0:
+            raise ValueError(
+                f"steps must be a positive multiple of every and opening not negative, got "
+                f"{self.steps}, {self.every} and {self.opening}"
+            )
+
+
+def _train(
+    config: Curves, panel: Panel, measure: Measure, lanes: Lane, steps: int, /, **options
+) -> Swept:
+    rule_of = lambda lane: tied(optimizer(panel.rule, lane["step_size"]), lane["heads"].reshape(1))
+
+    def start(lane: Lane) -> Training:
+        length, d, _ = lane["train"]["X"].shape
+        dtype = lane["train"]["X"].dtype
+        zero = {"U": jnp.zeros((1, length, d), dtype), "W": jnp.zeros((1, d, d), dtype)}
+        return begin(zero, rule_of(lane))
+
+    def step(lane: Lane, state: Training) -> Training:
+        loss = lambda params: jnp.mean(logistic(margins(params, lane["heads"], lane["train"])))
+        return train_step(loss, rule_of(lane), state)
+
+    def record(lane: Lane, state: Training) -> dict[str, Array]:
+        return measurements(lane, state.params) | measure(lane, state.params)
+
+    count = len(config.heads) * config.trials
+    # Few idle lanes in the last group, but never a single lane: XLA's CPU code is slow for one.
+    group = min(range(8, 3, -1), key=lambda size: -count % size)
+    return sweep(start, step, record, lanes, steps, group=group, **options)
+
+
+def run_curves(
+    config: Curves,
+    key: Array,
+    draw: Callable[[Array], Lane],
+    measure: Measure,
+    /,
+    *,
+    folder: Path | str | None = None,
+    resume: bool = False,
+) -> xr.Dataset:
+    """Train every (panel, H, trial) and label the records.
+
+    Args:
+        config: the settings.
+        key: of all draws; a trial's data do not depend on H or the panel.
+        draw: from a trial's key to {"train": {"X": (T, d, n), "y": (n,)}, "test": likewise} and
+            whatever `measure` needs, in float32.
+        measure: further quantities, from the lane and the parameters of one head (leading axis 1).
+        folder: where progress is kept.
+        resume: continue what the folder holds, instead of clearing it.
+
+    Returns:
+        Quantities over (panel, H, trial, step).
+
+    Raises:
+        ValueError: if the folder to resume from is damaged or of another configuration or key.
+    """
+    wide = config.precision == "float64"
+    parts = []
+    heads = np.asarray(config.heads, np.float32)
+    with jax.default_matmul_precision("highest"):
+        grid, _ = lanes_of(jax.random.split(key, config.trials), heads=heads)
+        data = jax.jit(jax.vmap(draw))(grid["key"])
+    with jax.default_matmul_precision("highest"), jax.enable_x64(wide):
+        dtype = jnp.float64 if wide else jnp.float32
+        cast = lambda leaf: jnp.asarray(np.asarray(leaf), dtype)
+        lanes = jax.tree.map(cast, data | {"heads": grid["heads"]})
+        for index, panel in enumerate(config.panels):
+            steps = panel.step_size * lanes["heads"] ** panel.exponent
+            place = None if folder is None else Path(folder) / f"panel{index}"
+            parts.append(
+                _recorded(config, panel, measure, lanes | {"step_size": steps}, place, key, resume)
+            )
+    coords = {
+        "panel": [panel.name for panel in config.panels],
+        "rule": ("panel", [panel.rule for panel in config.panels]),
+        "exponent": ("panel", [panel.exponent for panel in config.panels]),
+    }
+    about = {"precision": config.precision, "matmul_precision_used": "highest", "limits": LIMITS}
+    return xr.concat(parts, dim="panel").assign_coords(coords).assign_attrs(about)
+
+
+def _recorded(
+    config: Curves,
+    panel: Panel,
+    measure: Measure,
+    lanes: Lane,
+    folder: Path | None,
+    key: Array,
+    resume: bool,
+) -> xr.Dataset:
+    """The opening steps one by one, then every so many."""
+    pieces = []
+    runs = (
+        ("opening", config.opening, 1, 0),
+        ("curve", config.steps, config.every, config.opening),
+    )
+    for name, steps, every, after in runs:
+        if steps == 0:
+            continue
+        swept = _train(
+            config,
+            panel,
+            measure,
+            lanes,
+            steps,
+            every=every,
+            chunk=max(every, config.steps // 20),
+            folder=None if folder is None else folder / name,
+            fingerprint=f"{fingerprint(config, key)}/{panel.name}",
+            resume=resume,
+            show="log10_train_loss" if name == "curve" else None,
+        )
+        shape = (len(config.heads), config.trials, -1)
+        dims = ("H", "trial", "step")
+        data = {name: (dims, values.reshape(shape)) for name, values in swept.metrics.items()}
+        piece = xr.Dataset(data, coords={"H": list(config.heads), "step": swept.steps})
+        pieces.append(piece.isel(step=swept.steps > after))
+    return xr.concat(pieces, dim="step")

@@ -1,0 +1,104 @@
+"""What Appendix G says about Figures 2 and 3, decided on their data."""
+
+import functools
+
+import numpy as np
+import xarray as xr
+
+from jaxbounds.multihead.experiments.ordering import along_heads, decide, shown, spread
+from jaxbounds.results import Claim
+
+
+def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+    """The text of Appendix G on DM1, panel by panel."""
+    found: list[Claim | None] = []
+    for index, rule in enumerate(dataset.rule.values.tolist()):
+        constant = float(dataset.exponent[index]) == 0
+        if rule == "gd" and constant:
+            found += _constant_step_claims(dataset, index)
+        elif rule == "gd":
+            found += _growing_step_claims(dataset, index)
+        elif rule == "adam" and constant:
+            found += _adam_claims(dataset, index)
+    return tuple(claim for claim in found if claim is not None)
+
+
+def _constant_step_claims(dataset: xr.Dataset, panel: int) -> list[Claim | None]:
+    order = functools.partial(along_heads, dataset, panel=panel)
+    last = int(dataset.step[-1])
+    looks = sorted({200, 1000, last})
+    text = "GD, constant eta: the larger H, the {} at steps 200, 1000 and the last"
+    return [
+        order("log10_train_loss", text.format("larger the train loss"), steps=looks, rising=True),
+        _one_over_k(dataset, panel),
+        _reaches_attention_margin(dataset, panel),
+        order("margin", "... the smaller the margin, at the last step", steps=[last], rising=False),
+        order("attention", text.format("lower the attn-score"), steps=looks, rising=False),
+    ]
+
+
+def _one_over_k(dataset: xr.Dataset, panel: int) -> Claim | None:
+    late = dataset.isel(panel=panel).sel(step=dataset.step >= 200)
+    if 1 not in dataset.H.values or late.sizes["step"] < 2:
+        return None
+    product = late.step * 10.0 ** late.log10_train_loss.sel(H=1).astype(float)
+    mean = product.mean("trial").values
+    share = (product.max("step") / product.min("step")).values - 1
+    first, last = late.step.values[[0, -1]]
+    text = "O(1/t): k times the train loss within 10% from step 200 on, H = 1"
+    number = (
+        f"k loss from {mean.min():.4f} to {mean.max():.4f} over steps {first} to {last} (mean over "
+        f"trials); single trials vary by {share.min():.1%} to {share.max():.1%}"
+    )
+    return Claim(text, bool(mean.max() <= 1.1 * mean.min()), number)
+
+
+def _reaches_attention_margin(dataset: xr.Dataset, panel: int) -> Claim:
+    limit = dataset.attrs["hypotheses"]["gamma_attn"]
+    part = dataset.margin.isel(panel=panel, step=-1).transpose("H", "trial")
+    shares = part.values.astype(float) / limit
+    words = ", ".join(f"H = {H}: {shown(row)}" for H, row in zip(part.H.values, shares))
+    text = "for small H GD achieves gamma_attn: 90% of it at the last step, least H"
+    reached = decide(np.full_like(shares[0], 0.9), shares[0], rising=True)
+    number = f"margin / gamma_attn at {words}; standard deviation at most {spread(shares)}"
+    return Claim(text, reached, number)
+
+
+def _growing_step_claims(dataset: xr.Dataset, panel: int) -> list[Claim | None]:
+    order = functools.partial(along_heads, dataset, panel=panel, steps=[int(dataset.step[-1])])
+    text = "GD, eta ~ sqrt(H): the larger H, the smaller the {} at the last step, {}"
+    rows = []
+    for name, word in (
+        ("log10_train_loss", "train loss"),
+        ("log10_test_loss", "test loss"),
+        ("margin", "margin"),
+    ):
+        small, large = text.format(word, "H up to 64"), text.format(word, "H from 64")
+        rows.append(order(name, small, rising=False, heads=(1, 64)))
+        rows.append(order(name, large, rising=False, heads=(64, np.inf)))
+    return rows
+
+
+def _adam_claims(dataset: xr.Dataset, panel: int) -> list[Claim | None]:
+    order = functools.partial(along_heads, dataset, panel=panel, rising=False)
+    text = "Adam: the larger H, the smaller the {} loss at step {}, {}"
+    rows = []
+    for name in ("train", "test"):
+        for step in (20, 400):
+            for words, heads in (("H up to 16", (1, 16)), ("H from 16", (16, np.inf))):
+                claim = text.format(name, step, words)
+                rows.append(order(f"log10_{name}_loss", claim, steps=[step], heads=heads))
+    rows.append(_adam_speeds_up_more(dataset, panel))
+    return rows
+
+
+def _adam_speeds_up_more(dataset: xr.Dataset, panel: int) -> Claim | None:
+    growing = (dataset.rule == "gd") & (dataset.exponent > 0)
+    if not growing.any() or not {1, 16} <= set(dataset.H.values) or 200 not in dataset.step.values:
+        return None
+    loss = dataset.log10_train_loss.sel(step=200)
+    gain = (loss.sel(H=1) - loss.sel(H=16)).values.astype(float)
+    gd, adam = gain[int(np.argmax(growing.values))], gain[panel]
+    text = "the speed-up is larger with Adam: log10 of the loss at H = 1 over H = 16, step 200"
+    number = f"GD {shown(gd)}, Adam {shown(adam)}"
+    return Claim(text, decide(gd, adam, rising=True), number)

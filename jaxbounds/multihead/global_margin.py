@@ -1,0 +1,106 @@
+"""The global margin of one head by search: every value is a lower estimate, from a feasible theta.
+
+`norm="both"` is the paper's max over ||theta|| = sqrt(2) of min_i y_i Phi(X_i; theta) (Section 7).
+Phi is homogeneous in U but not in W, so that `norm="projection"`, ||U|| = 1 with W free, is the
+supremum that gamma_attn approaches.
+"""
+
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float
+
+from jaxbounds.multihead.loss import Data
+from jaxbounds.multihead.model import head_output
+
+Head = dict[str, Array]
+Norm = Literal["both", "projection"]
+
+
+class GlobalMargin(NamedTuple):
+    """The best of several searches.
+
+    Attributes:
+        value: min_i y_i Phi(X_i; theta) at `params`: a lower estimate of the global margin.
+        params: theta, feasible.
+        starts: what each search reached.
+    """
+
+    value: Float[Array, ""]
+    params: Head
+    starts: Float[Array, " starts"]
+
+
+def feasible(params: Head, norm: Norm, /) -> Head:
+    """The point of the constraint set in the direction of `params`."""
+    squares = jnp.sum(params["U"] ** 2)
+    if norm == "projection":
+        return {"U": params["U"] / jnp.sqrt(squares), "W": params["W"]}
+    total = jnp.sqrt((squares + jnp.sum(params["W"] ** 2)) / 2)
+    return jax.tree.map(lambda leaf: leaf / total, params)
+
+
+def head_margins(params: Head, data: Data, /) -> Float[Array, " n"]:
+    """y_i Phi(X_i; U, W) of one head."""
+    outputs = jax.vmap(head_output, in_axes=(None, None, 0))(params["U"], params["W"], data["X"])
+    return data["y"].astype(outputs.dtype) * outputs
+
+
+def search_global_margin(
+    key: jax.Array,
+    data: Data,
+    norm: Norm = "both",
+    /,
+    *,
+    starts: int = 8,
+    steps: int = 1500,
+    step_size: float = 0.03,
+    initial: Head | None = None,
+) -> GlobalMargin:
+    """Adam on the soft minimum of the margins, sharpened along the run, from random starts.
+
+    Args:
+        key: of the starts.
+        data: {"X", "y"}.
+        norm: the constraint.
+        starts: how many, run side by side.
+        steps: of each.
+        step_size: of Adam, decayed to zero.
+        initial: replaces the first start, as the oracle direction.
+
+    Raises:
+        ValueError: if `norm` is unknown.
+    """
+    if norm not in ("both", "projection"):
+        raise ValueError(f"norm must be 'both' or 'projection', got {norm!r}")
+    _, T, d = data["X"].shape
+    outer_key, inner_key = jax.random.split(key)
+    first = {
+        "U": jax.random.normal(outer_key, (starts, T, d)) / jnp.sqrt(1.0 * T * d),
+        "W": jax.random.normal(inner_key, (starts, d, d)) / d,
+    }
+    if initial is not None:
+        first = jax.tree.map(lambda rows, row: rows.at[0].set(row), first, dict(initial))
+    rule = optax.adam(optax.cosine_decay_schedule(step_size, steps))
+    sharpness = jnp.geomspace(3.0, 300.0, steps)
+
+    def objective(params, sharp):
+        return jax.nn.logsumexp(-sharp * head_margins(feasible(params, norm), data)) / sharp
+
+    def climb(params):
+        def step(carry, sharp):
+            params, state = carry
+            updates, state = rule.update(jax.grad(objective)(params, sharp), state)
+            params = optax.apply_updates(params, updates)
+            return (params, state), None
+
+        (params, _), _ = jax.lax.scan(step, (params, rule.init(params)), sharpness)
+        params = feasible(params, norm)
+        return params, jnp.min(head_margins(params, data))
+
+    with jax.numpy_dtype_promotion("standard"):
+        params, reached = jax.jit(jax.vmap(climb))(first)
+    best = jnp.argmax(reached)
+    return GlobalMargin(reached[best], jax.tree.map(lambda leaf: leaf[best], params), reached)

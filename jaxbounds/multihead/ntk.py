@@ -1,0 +1,161 @@
+"""The neural tangent kernel and the best margin of condition P3, with a certificate.
+
+The best NTK margin is a convex problem: over directions of norm sqrt(2),
+
+    max_v min_i y_i <grad Phi(X_i), v> = sqrt(2) min_{q in simplex} ||sum_i q_i y_i grad Phi(X_i)||.
+
+Any q bounds it from above, and the direction that q spells out bounds it from below: their
+difference certifies both, whatever the solver did.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.optimize import nnls
+
+from jaxbounds.multihead.calculus import head_gradient
+from jaxbounds.multihead.loss import Data
+from jaxbounds.multihead.model import Params
+
+SQUARED_NORM = 2.0
+"""||theta*||^2 in Definition 1 (P3)."""
+
+
+class NTKMargin(NamedTuple):
+    """A certified enclosure of the best NTK margin.
+
+    Attributes:
+        lower: min_i y_i <grad Phi(X_i), theta*> for the theta* of `weights`, which is feasible.
+        upper: sqrt(2) ||sum_i q_i y_i grad Phi(X_i)||.
+        weights: q, shape (n,): non-negative, of sum one; its support are the support vectors.
+    """
+
+    lower: float
+    upper: float
+    weights: np.ndarray
+
+    @property
+    def gap(self) -> float:
+        """The duality gap relative to the upper end."""
+        return (self.upper - self.lower) / self.upper if self.upper > 0 else 0.0
+
+
+def sample_gradients(
+    params: Params, tokens: Float[Array, "n T d"], /
+) -> tuple[Float[Array, "n H T d"], Float[Array, "n H d d"]]:
+    """The gradients of the model in U and W for each sequence, by the closed form of Lemma 1."""
+    per_head = jax.vmap(head_gradient, in_axes=(0, 0, None))
+    outer, inner = jax.vmap(per_head, in_axes=(None, None, 0))(params["U"], params["W"], tokens)
+    root = jnp.sqrt(jnp.asarray(params["U"].shape[0], tokens.dtype))
+    return outer / root, inner / root
+
+
+@jax.jit
+def ntk_gram(
+    params: Params, rows: Float[Array, "n T d"], columns: Float[Array, "m T d"], /
+) -> Float[Array, "n m"]:
+    """<grad Phi(X_i), grad Phi(X'_j)>: the mean over heads of their kernels, one head at a time."""
+    heads = params["U"].shape[0]
+
+    def features(head, tokens):
+        outer, inner = jax.vmap(head_gradient, in_axes=(None, None, 0))(*head, tokens)
+        n = tokens.shape[0]
+        return jnp.concatenate([outer.reshape(n, -1), inner.reshape(n, -1)], axis=1)
+
+    def add(total, head):
+        return total + features(head, rows) @ features(head, columns).T, None
+
+    start = jnp.zeros((rows.shape[0], columns.shape[0]), rows.dtype)
+    total, _ = jax.lax.scan(add, start, (params["U"], params["W"]))
+    return total / heads
+
+
+def certify(signed: np.ndarray, weights: np.ndarray, /) -> NTKMargin:
+    """Both bounds that simplex weights give.
+
+    Args:
+        signed: y_i y_j <grad Phi(X_i), grad Phi(X_j)>, shape (n, n).
+        weights: q, shape (n,).
+    """
+    along = signed @ weights
+    norm = float(np.sqrt(max(weights @ along, 0.0)))
+    lower = float(np.min(along)) / norm if norm > 0 else 0.0
+    root = np.sqrt(SQUARED_NORM)
+    return NTKMargin(root * lower, root * norm, weights)
+
+
+def best_ntk_margin(gram: Float[Array | np.ndarray, "n n"], labels: Array | np.ndarray, /):
+    """The best NTK margin over the samples, as an `NTKMargin`.
+
+    The point of least norm of a convex hull is a non-negative least squares problem: with A A^T the
+    signed kernel, the minimiser over q >= 0 of ||A^T q||^2 + (1 - sum q)^2 is a multiple of it.
+
+    Args:
+        gram: from `ntk_gram(params, X, X)`, in double precision for a small gap.
+        labels: y in {-1, +1}.
+
+    Raises:
+        ValueError: if the shapes disagree or the kernel is not finite.
+    """
+    y = np.asarray(labels, dtype=np.float64)
+    signed = np.asarray(gram, dtype=np.float64)
+    if signed.shape != (len(y), len(y)) or not np.all(np.isfinite(signed)):
+        raise ValueError(
+            f"the kernel must be finite of shape {(len(y), len(y))}, got {signed.shape}: "
+            "pass ntk_gram(params, X, X) of the same samples"
+        )
+    signed = y[:, None] * signed * y[None, :]
+    values, vectors = np.linalg.eigh(signed)
+    keep = values > 1e-14 * values[-1]
+    factor = (np.sqrt(values[keep]) * vectors[:, keep]).T
+    # Scaled so that the norm sought and the one of the constraint are comparable.
+    scale = np.sqrt(max(float(np.mean(signed)), 1e-12 * float(values[-1])))
+    problem = np.vstack([factor / scale, np.ones(len(y))])
+    target = np.concatenate([np.zeros(len(factor)), [1.0]])
+    weights, _ = nnls(problem, target, maxiter=50 * len(y))
+    return certify(signed, weights / np.sum(weights))
+
+
+@jax.jit
+def separator(params: Params, data: Data, margin: NTKMargin, /) -> Params:
+    """The direction theta* of norm sqrt(2) that has the margin `margin.lower`."""
+    tokens = data["X"]
+    pull = jnp.asarray(margin.weights, tokens.dtype) * data["y"].astype(tokens.dtype)
+    outer, inner = sample_gradients(params, tokens)
+    combined = {"U": jnp.tensordot(pull, outer, 1), "W": jnp.tensordot(pull, inner, 1)}
+    norm = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in combined.values()))
+    scale = jnp.sqrt(jnp.asarray(SQUARED_NORM, tokens.dtype)) / jnp.where(norm > 0, norm, 1.0)
+    return jax.tree.map(lambda leaf: scale * leaf, combined)
+
+
+@jax.jit
+def ntk_margins(params: Params, data: Data, direction: Params, /) -> Float[Array, " n"]:
+    """y_i <grad Phi(X_i; params), direction>: P3 asks for their minimum."""
+    outer, inner = sample_gradients(params, data["X"])
+    along = jnp.einsum("nhtd,htd->n", outer, direction["U"])
+    along = along + jnp.einsum("nhij,hij->n", inner, direction["W"])
+    return data["y"].astype(along.dtype) * along
+
+
+def held_out_margins(
+    cross: Float[Array | np.ndarray, "m n"],
+    labels: Array | np.ndarray,
+    held_out: Array | np.ndarray,
+    margin: NTKMargin,
+    /,
+) -> np.ndarray:
+    """The margins that theta* has on other samples, from the kernel alone.
+
+    Args:
+        cross: `ntk_gram(params, X_held_out, X)`.
+        labels: of the samples that `margin` was computed on.
+        held_out: labels of the others.
+        margin: from `best_ntk_margin`.
+    """
+    pull = margin.weights * np.asarray(labels, dtype=np.float64)
+    along = np.asarray(cross, dtype=np.float64) @ pull
+    # margin.upper is sqrt(2) times the norm of the combination, and theta* has norm sqrt(2).
+    return np.asarray(held_out, dtype=np.float64) * along * SQUARED_NORM / margin.upper
