@@ -20,7 +20,7 @@ from jaxbounds.multihead.oracle import (
     relevance_formula,
 )
 from jaxbounds.multihead.statements.contexts import sequence, unfold
-from jaxbounds.multihead.statements.first_phase import _margin_parts
+from jaxbounds.multihead.statements.phase_shared import margin_parts
 
 
 def _context(T, relevant, S, M, per_coordinate, **options):
@@ -103,7 +103,7 @@ def test_margin_parts_against_differences(key, x64):
     def parts(instance):
         c = unfold(instance)
         vector = instance["p"] + c.classifier
-        return _margin_parts(c, vector), vector, c.X, c.direction, c.y
+        return margin_parts(c, vector), vector, c.X, c.direction, c.y
 
     (outer, inner), vector, X, direction, y = jax.tree.map(np.asarray, parts(instance))
     rows, U, W = np.tile(vector, (4, 1)), direction["U"], direction["W"]

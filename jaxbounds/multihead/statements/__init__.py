@@ -1,17 +1,23 @@
 """The statements of the paper, in its order."""
 
 from jaxbounds.multihead.statements import (
-    descent,
-    first_phase,
+    comparisons,
+    descent_lemmas,
+    first_step,
     formulas,
+    generalization,
+    good_start,
     loss_bounds,
-    margins,
     model_bounds,
+    oracle_margins,
     proof_steps,
     readouts,
     realizability,
+    recursion,
+    saturation,
     segments,
-    stability,
+    separability,
+    training,
 )
 from jaxbounds.multihead.statements.errata import ERRATA
 from jaxbounds.statements import Paper
@@ -28,19 +34,24 @@ PAPER = Paper(
         *model_bounds.STATEMENTS,
         *loss_bounds.STATEMENTS,
         *segments.STATEMENTS,
-        *descent.STATEMENTS,
-        *stability.STATEMENTS,
+        *descent_lemmas.STATEMENTS,
+        *training.STATEMENTS,
+        *recursion.STATEMENTS,
+        *generalization.STATEMENTS,
         *realizability.STATEMENTS,
-        *first_phase.STATEMENTS,
-        *margins.STATEMENTS,
+        *first_step.STATEMENTS,
+        *good_start.STATEMENTS,
+        *oracle_margins.STATEMENTS,
+        *separability.STATEMENTS,
+        *saturation.STATEMENTS,
+        *comparisons.STATEMENTS,
     ),
     errata=ERRATA,
     unchecked={
         "Theorems 1, 2, Corollaries 2, 3, Proposition 2, Lemma 2 of the main text": "constants are "
         "hidden in >~; their versions with constants in Appendices B to D are checked",
         "Corollary 5, generalization": "its bound is `corollary5(...)['gap_times_n']`; no Monte "
-        "Carlo run at the head counts it certifies was made (Corollary 4, which it follows from, is "
-        "checked)",
+        "Carlo run was made at the head counts it certifies; Corollary 4 implies it and is checked",
         "Figure 6": "SST-2 needs pretrained RoBERTa weights",
     },
 )

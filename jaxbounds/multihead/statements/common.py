@@ -40,23 +40,37 @@ def sizes_of(params, tokens):
     return radius, head_norm(params), largest, jnp.mean(squares)
 
 
+def stated(name, label, formula, evaluate, forms, control, source, /, **options) -> Statement:
+    """A statement of this paper from its parts in the order in which they are read."""
+    return Statement(
+        id=f"multihead.{name}",
+        label=label,
+        formula=formula,
+        evaluate=evaluate,
+        forms=forms,
+        control=control,
+        source=source,
+        **options,
+    )
+
+
 def model_statement(name, label, formula, evaluate, forms, control, source, **options) -> Statement:
     """A bound on one head and one sequence, tried on `SINGLE`."""
     defaults = {
+        "kind": "inequality",
         "sample": SINGLE,
         "sizes": ({"T": 4, "d": 3},),
         "project": keep_radius,
         "hypotheses": radius_at_least_one,
         "assumptions": "R = max_t ||x_t|| >= 1",
     }
-    return _inequality(
-        name, label, formula, evaluate, forms, control, source, **(defaults | options)
-    )
+    return stated(name, label, formula, evaluate, forms, control, source, **defaults | options)
 
 
 def loss_statement(name, label, formula, evaluate, forms, control, source, **options) -> Statement:
     """A bound on the training loss, tried on `LOSS`."""
     defaults = {
+        "kind": "inequality",
         "sample": LOSS,
         "sizes": ({"n": 1, "T": 2, "d": 2, "H": 1}, {"n": 4, "T": 3, "d": 2, "H": 4}),
         "project": keep_radius,
@@ -64,20 +78,4 @@ def loss_statement(name, label, formula, evaluate, forms, control, source, **opt
         "assumptions": "Assumption 1 with R = max ||x_t|| >= 1; labels in {-1, +1}",
         "budget": Budget(samples=192, restarts=8, steps=200),
     }
-    return _inequality(
-        name, label, formula, evaluate, forms, control, source, **(defaults | options)
-    )
-
-
-def _inequality(name, label, formula, evaluate, forms, control, source, **options) -> Statement:
-    return Statement(
-        id=f"multihead.{name}",
-        label=label,
-        formula=formula,
-        kind="inequality",
-        evaluate=evaluate,
-        forms=forms,
-        control=control,
-        source=source,
-        **options,
-    )
+    return stated(name, label, formula, evaluate, forms, control, source, **defaults | options)

@@ -114,12 +114,9 @@ _MISFIT = {
     "W": [[[0.0, 0.0], [0.0, 0.0]]],
 }
 
-
 _STATIC = {name: LOSS[name] for name in ("generic", "extremal")}
 
-
 _SMALL = Budget(samples=128, restarts=4, steps=100)
-
 
 STATEMENTS = (
     loss_statement(

@@ -26,9 +26,10 @@ from jaxbounds.multihead.descent import (
     root_heads_sharp,
 )
 from jaxbounds.multihead.first_phase import centre
+from jaxbounds.multihead.statements.common import stated
 from jaxbounds.multihead.statements.contexts import DATA_SIZES, sequences, unfold
 from jaxbounds.multihead.tied import tied, tied_distance, tied_risk
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size
 from jaxbounds.training import optimizer, trajectory
 
 STEPS = 30
@@ -155,16 +156,8 @@ def _statement(name, label, formula, kind, evaluate, forms, control, source, **o
         "search": "none",
         "budget": Budget(samples=256, restarts=0),
     }
-    return Statement(
-        id=f"multihead.{name}",
-        label=label,
-        formula=formula,
-        kind=kind,
-        evaluate=evaluate,
-        forms=forms,
-        control=control,
-        source=source,
-        **(defaults | options),
+    return stated(
+        name, label, formula, evaluate, forms, control, source, kind=kind, **defaults | options
     )
 
 

@@ -154,15 +154,11 @@ def _paired(sampler, finish):
 
 _STARTS = ("generic", "GD on DM1", "Adam on DM2")
 
-
 PAIRS = {name: _paired(LOSS[name], keep_radius) for name in _STARTS}
-
 
 CLOSE_PAIRS = {name: _paired(LOSS[name], _shorten) for name in _STARTS}
 
-
 SEGMENT_BUDGET = Budget(samples=128, restarts=6, steps=80, batch=32)
-
 
 STATEMENTS = (
     loss_statement(

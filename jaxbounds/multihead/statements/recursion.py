@@ -1,34 +1,12 @@
-"""Section 4.2 and Appendix C: stability of gradient descent and the generalization gap."""
+"""Section 6.2: eqs. (19) to (22), how far two runs drift apart in one step."""
 
 import jax
 import jax.numpy as jnp
 
 from jaxbounds.multihead.bounds import beta1, beta1_sharp, beta3, beta3_sharp
-from jaxbounds.multihead.descent import (
-    PRINTED_WEIGHT,
-    STABILITY,
-    generalization_gap,
-    gradient_sharp,
-    reach,
-    root_heads,
-    root_heads_sharp,
-    stability,
-    stability_sharp,
-)
 from jaxbounds.multihead.instances import keep_radius
 from jaxbounds.multihead.loss import empirical_risk
-from jaxbounds.multihead.realizable import REALIZABLE_RUNS, distance_function, realized
-from jaxbounds.multihead.runs import (
-    RUNS,
-    data_of,
-    descend,
-    head_sizes,
-    printed_step,
-    setting,
-    sharp_step,
-    sizes_along,
-    within,
-)
+from jaxbounds.multihead.runs import data_of, descend, head_sizes, sizes_along, within
 from jaxbounds.multihead.stability import (
     deviations,
     growth,
@@ -36,17 +14,24 @@ from jaxbounds.multihead.stability import (
     leave_one_out,
     leave_one_out_risk,
     misparenthesised_growth,
-    on_average_stability,
     sample_losses,
 )
-from jaxbounds.multihead.statements.descent import RUN_BUDGET, SIZES, assumption1, worst_step
+from jaxbounds.multihead.statements.descent_shared import run_statement, worst_step
 from jaxbounds.multihead.statements.segments import PAIRS, SEGMENT_SIZES
-from jaxbounds.multihead.tied import tied_distance, tied_risk
-from jaxbounds.statements import Budget, Form, Instance, Sides, Statement
+from jaxbounds.multihead.statements.stability_shared import (
+    CONDITIONS,
+    SHARP,
+    printed_conditions,
+    sharp_conditions,
+    uniform_constants,
+)
+from jaxbounds.multihead.tied import tied_distance
+from jaxbounds.statements import Budget, Form, Instance, Sides
 
 GRID = 5
 """Points on a segment where a maximum is taken: a lower estimate, so that the right sides of (19)
 and (20) are judged by less than they claim."""
+
 PARTS = (0.05, 0.5, 1.0, 2.0, 10.0)
 """Steps tried in (19), relative to one over the smoothness bound."""
 
@@ -191,31 +176,11 @@ def _recursion(instance: Instance) -> Sides:
     return _judge(instance, apart, rhs)
 
 
-def _uniform(instance: Instance):
-    """beta~_1, beta~_3 / sqrt(H) of (87), (90): with 3 D + size, and sharpened with S9."""
-    s, T = setting(instance), instance["X"].shape[1]
-    root, far = jnp.sqrt(s.heads), reach(PRINTED_WEIGHT)
-    ball = 3 * s.distance + s.size
-    return {
-        "printed": (
-            beta1(ball, s.radius, T=T),
-            beta3(ball, s.radius, **s.shape) / root,
-        ),
-        _SHARP: (
-            gradient_sharp(s.distance, s.squares, s.radius, s.heads, T=T, far=far),
-            beta3_sharp(far * s.distance + s.largest, s.radius, T=T) / root,
-        ),
-    }
-
-
-_SHARP = "sharpened S2, S6, S9, S10"
-
-
 def _loss_recursion(instance: Instance) -> Sides:
     full, without, apart, alone, shared = _compared(instance)
     n, step = apart.shape[0], instance["step"]
     highest = jnp.max(_on_segments(instance, full, without), axis=0)
-    _, weak = _uniform(instance)["printed"]
+    _, weak = uniform_constants(instance)["printed"]
     added = step * _gradients(instance, full)["printed"][None] * alone / n
     both = shared + without.losses
     return _judge(
@@ -234,7 +199,7 @@ def _final_recursion(instance: Instance) -> Sides:
     _, without, apart, alone, shared = _compared(instance)
     n, step = apart.shape[0], instance["step"]
     both = shared + without.losses
-    uniform = _uniform(instance)
+    uniform = uniform_constants(instance)
     rhs = {
         name: growth(apart, 4 / 3 * step * weak * both, step * gradient * alone / n)
         for name, (gradient, weak) in uniform.items()
@@ -244,156 +209,8 @@ def _final_recursion(instance: Instance) -> Sides:
     return _judge(instance, apart, rhs)
 
 
-@jax.jit
-def printed_conditions(instance: Instance) -> dict:
-    """The head count (84) and the step size of Theorem 3."""
-    s = setting(instance)
-    root = root_heads(s.distance, s.size, s.radius, factor=STABILITY, **s.shape)
-    allowed = instance["step"] <= printed_step(s, instance["K"].astype(s.heads.dtype))
-    return {"(84)": s.heads >= root**2, "eta of Theorem 3": allowed}
-
-
-@jax.jit
-def sharp_conditions(instance: Instance) -> dict:
-    """(84) with 104/3 beta_3# in place of 128 beta~_3, and the step size of S10."""
-    s = setting(instance)
-    T, K = s.shape["T"], instance["K"].astype(s.heads.dtype)
-    root = root_heads_sharp(
-        s.distance, s.largest, s.radius, T=T, weight=PRINTED_WEIGHT, stability=True
-    )
-    allowed = instance["step"] <= sharp_step(s, K, largest_head=False, weight=PRINTED_WEIGHT)
-    return {"(84) with beta_3#": s.heads >= root**2, "eta <= 1 / rho# and (73)": allowed}
-
-
-def _sharp_stability(instance: Instance):
-    s = setting(instance)
-    return stability_sharp(
-        s.loss_target,
-        s.loss_start,
-        s.distance,
-        s.largest,
-        s.squares,
-        s.radius,
-        s.heads,
-        instance["step"],
-        instance["K"].astype(s.heads.dtype),
-        instance["X"].shape[0],
-        T=s.shape["T"],
-    )
-
-
-def _average_stability(instance: Instance):
-    full, without = descend(instance), leave_one_out(instance)
-    return on_average_stability(full, without, instance["copies"])[instance["K"]]
-
-
-def _lemma11(instance: Instance) -> Sides:
-    s, n = setting(instance), instance["X"].shape[0]
-    step, K = instance["step"], instance["K"].astype(s.heads.dtype)
-    gradient, _ = _uniform(instance)[_SHARP]
-    return Sides(
-        lhs=_average_stability(instance),
-        rhs={
-            "printed": stability(
-                s.loss_target, s.distance, s.size, s.radius, step, K, n, **_tokens(s)
-            ),
-            _SHARP: _sharp_stability(instance),
-            "control": step * gradient / n * s.loss_start,
-        },
-    )
-
-
-def _tokens(s):
-    return {"T": s.shape["T"]}
-
-
-def _gap(instance: Instance):
-    """Loss on fresh data minus training loss, at theta_K: the generalization gap on average."""
-    run, K = descend(instance), instance["K"]
-    last = jax.tree.map(lambda leaf: leaf[K], run.params)
-    fresh = {"X": instance["X_test"], "y": instance["y_test"]}
-    return tied_risk(last, instance["copies"], fresh) - run.losses[K]
-
-
-def _lipschitz(s):
-    """beta_1# on the ball that (75) guarantees: every l_i is that Lipschitz there."""
-    far = reach(PRINTED_WEIGHT)
-    return gradient_sharp(s.distance, s.squares, s.radius, s.heads, T=s.shape["T"], far=far)
-
-
-def _lemma3(instance: Instance) -> Sides:
-    s = setting(instance)
-    rhs = 2 * _lipschitz(s) * _average_stability(instance)
-    return Sides(lhs=_gap(instance), rhs={"printed": rhs, "control": 0.0 * rhs})
-
-
-@jax.jit
-def _visited(instance: Instance) -> dict:
-    """The iterates of all runs are where G is a Lipschitz constant."""
-    s, copies = setting(instance), instance["copies"]
-    full, without = descend(instance), leave_one_out(instance)
-    root = lambda run: jnp.max(jnp.sqrt(sizes_along(run, copies)[2]))
-    furthest = jnp.maximum(root(full), jnp.max(jax.vmap(root)(without)))
-    limit = jnp.sqrt(s.squares) + reach(PRINTED_WEIGHT) * s.distance / jnp.sqrt(s.heads)
-    return assumption1(instance) | {"G on the visited region": furthest <= limit}
-
-
-def _theorem4(instance: Instance) -> Sides:
-    s, n = setting(instance), instance["X"].shape[0]
-    step, K = instance["step"], instance["K"].astype(s.heads.dtype)
-    return Sides(
-        lhs=_gap(instance),
-        rhs={
-            "printed": generalization_gap(s.loss_target, s.distance, step, K, n),
-            _SHARP: 2 * _lipschitz(s) * _sharp_stability(instance),
-            "control": 0.0 * step,
-        },
-    )
-
-
-def _corollary4(instance: Instance) -> Sides:
-    s, n = setting(instance), instance["X"].shape[0]
-    step, K = instance["step"], instance["K"].astype(s.heads.dtype)
-    distance = distance_function(instance, 1 / K)
-    wider = s._replace(distance=distance)
-    sharp = stability_sharp(
-        1 / K,
-        s.loss_start,
-        distance,
-        s.largest,
-        s.squares,
-        s.radius,
-        s.heads,
-        step,
-        K,
-        n,
-        T=s.shape["T"],
-    )
-    return Sides(
-        lhs=_gap(instance),
-        rhs={
-            "printed": 17 * distance**2 / (step * n),
-            _SHARP: 2 * _lipschitz(wider) * sharp,
-            "control": 0.0 * step,
-        },
-    )
-
-
-@jax.jit
-def _corollary4_conditions(instance: Instance) -> dict:
-    """(95) and the step size of Corollary 4, with g_0(1/K) and g(1/K)."""
-    s = setting(instance)
-    K = instance["K"].astype(s.heads.dtype)
-    distance = distance_function(instance, 1 / K)
-    bounds = s._replace(distance=distance, size=distance / jnp.sqrt(s.heads), loss_target=1 / K)
-    root = root_heads(bounds.distance, bounds.size, s.radius, factor=STABILITY, **s.shape)
-    unit = distance_function(instance, jnp.ones(())) ** 2
-    by_unit = jnp.minimum(unit, unit / s.loss_start)
-    allowed = jnp.minimum(printed_step(bounds, K), by_unit)
-    return {"(95)": s.heads >= root**2, "eta of Corollary 4": instance["step"] <= allowed}
-
-
 _PROPER = "1 + eta beta_3 L / sqrt(H) is meant, as in (20) and (22)."
+
 _SCALAR = {
     "X": [[[1.0]], [[1.0]]],
     "y": [1, 1],
@@ -406,37 +223,8 @@ _SCALAR = {
     "K": 10,
 }
 
-
-def _statement(name, label, formula, evaluate, forms, control, source, **options) -> Statement:
-    defaults = {
-        "sample": RUNS,
-        "sizes": SIZES,
-        "hypotheses": assumption1,
-        "assumptions": "Assumption 1 with R = max ||x_t||",
-        "budget": RUN_BUDGET,
-        "kind": "trajectory",
-    }
-    return Statement(
-        id=f"multihead.{name}",
-        label=label,
-        formula=formula,
-        evaluate=evaluate,
-        forms=forms,
-        control=control,
-        source=source,
-        **(defaults | options),
-    )
-
-
-_POPULATION = {
-    "kind": "expectation",
-    "sample": REALIZABLE_RUNS,
-    "budget": Budget(samples=768, restarts=0, steps=0, batch=128),
-}
-_CONDITIONS = "Assumption 1; (84); eta of Theorem 3. Sharpened form: its own H and eta"
-
 STATEMENTS = (
-    _statement(
+    run_statement(
         "eq19",
         "eq. (19)",
         "||(theta - eta grad L(theta)) - (theta' - eta grad L(theta'))|| <= max over "
@@ -460,7 +248,7 @@ STATEMENTS = (
         search="none",
         assumptions="Assumption 1 with R = max ||x_t||; any eta > 0 (five are tried)",
     ),
-    _statement(
+    run_statement(
         "eq20",
         "eq. (20)",
         "||theta_{k+1} - theta_{k+1}^{-i}|| <= max over [theta_k, theta_k^{-i}] of "
@@ -474,7 +262,7 @@ STATEMENTS = (
         "the term in l_i is dropped",
         "Section 6.2, eq. (20); restated as (86), Appendix C",
     ),
-    _statement(
+    run_statement(
         "eq21",
         "eq. (21)",
         "||theta_{k+1} - theta_{k+1}^{-i}|| <= ((1 + eta beta~_3 / sqrt(H)) max L^{-i}) "
@@ -509,7 +297,7 @@ STATEMENTS = (
         assumptions="Assumption 1; (84); eta of Theorem 3",
         budget=Budget(samples=192, restarts=0, steps=0, batch=48),
     ),
-    _statement(
+    run_statement(
         "eq22",
         "eq. (22)",
         "||theta_{k+1} - theta_{k+1}^{-i}|| <= (1 + alpha_{k,i}) ||theta_k - theta_k^{-i}|| "
@@ -519,82 +307,13 @@ STATEMENTS = (
         (
             Form(name="printed", hypotheses=printed_conditions),
             Form(
-                name=_SHARP,
+                name=SHARP,
                 hypotheses=sharp_conditions,
                 note="beta~_1#, beta~_3# on the ball of radius sqrt(13/3) D around theta.",
             ),
         ),
         "the term in l_i is dropped",
         "Section 6.2, eq. (22); Appendix C, eqs. (89), (90)",
-        assumptions=_CONDITIONS,
-    ),
-    _statement(
-        "lem11",
-        "Lemma 11",
-        "(1/n) sum_i ||theta_K - theta_K^{-i}|| <= (2 eta beta~_1 / n) (2 K L(theta) "
-        "+ 9 ||theta - theta_0||^2 / (4 eta))",
-        _lemma11,
-        (
-            Form(name="printed", hypotheses=printed_conditions),
-            Form(
-                name=_SHARP,
-                hypotheses=sharp_conditions,
-                note="Both runs stay within sqrt(13/3) D of theta, so (104/3) beta_3# D^2 <= "
-                "sqrt(H) replaces 128 beta~_3 D^2; exp(sum alpha) <= exp(1/4) replaces 2.",
-            ),
-        ),
-        "the sum of the losses along the run is replaced by its first term",
-        "Appendix C, eq. (84)",
-        assumptions=_CONDITIONS,
-    ),
-    _statement(
-        "lem3",
-        "Lemma 3",
-        "E[L(theta_K) - L^(theta_K)] <= 2 G E[(1/n) sum_i ||theta_K - theta_K^{-i}||]",
-        _lemma3,
-        (Form(name="printed", note="G = beta_1# on the ball of (75), checked on all runs."),),
-        "no generalization gap",
-        "Section 6.2; Lei and Ying (2020), Theorem 2",
-        hypotheses=_visited,
-        assumptions="every l_i is G-Lipschitz where the runs go; a fresh test set estimates L",
-        **_POPULATION,
-    ),
-    _statement(
-        "thm4",
-        "Theorem 4",
-        "E[L(theta_K) - L^(theta_K)] <= (4/n) E[2 K L^(theta) + 9 ||theta - theta_0||^2 / (4 eta)]",
-        _theorem4,
-        (
-            Form(name="printed", hypotheses=printed_conditions),
-            Form(
-                name=_SHARP,
-                hypotheses=sharp_conditions,
-                note="2 beta_1# times the sharpened Lemma 11.",
-            ),
-        ),
-        "no generalization gap",
-        "Appendix C.1, eq. (93); Theorem 2, eq. (5)",
-        assumptions=_CONDITIONS,
-        **_POPULATION,
-    ),
-    _statement(
-        "cor4",
-        "Corollary 4",
-        "E[L(theta_K) - L^(theta_K)] <= 17 g_0(1/K)^2 / (eta n)",
-        _corollary4,
-        (
-            Form(name="printed", hypotheses=_corollary4_conditions),
-            Form(
-                name=_SHARP,
-                hypotheses=sharp_conditions,
-                note="2 beta_1# times the sharpened Lemma 11 with L(theta) = 1/K, D = g_0(1/K).",
-            ),
-        ),
-        "no generalization gap",
-        "Appendix C.2, eq. (96)",
-        hypotheses=lambda instance: assumption1(instance) | realized(instance),
-        assumptions="Assumption 1; Assumption 2 almost surely; (95); eta of Corollary 3. "
-        "Sharpened form: its own H and eta",
-        **_POPULATION,
+        assumptions=CONDITIONS,
     ),
 )
