@@ -141,7 +141,8 @@ def sweep(
         every: steps between records.
         chunk: steps between looks of the host: checkpoints, progress, stopping. Rounded up to a
             multiple of `every`.
-        group: lanes vmapped together.
+        group: lanes vmapped together. At least four on a CPU: XLA's code for one lane at a time
+            can be ten times slower.
         finished: whether a state needs no more steps; it is then frozen, and the sweep ends when
             all are. Between chunks the unfinished lanes are moved together, and groups whose lanes
             are all finished are measured but not stepped.

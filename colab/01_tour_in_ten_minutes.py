@@ -1,0 +1,112 @@
+# %% [markdown]
+# # A tour in ten minutes
+#
+# Four papers on Transformers state lemmas, bounds and constructions. Here they run: each numbered
+# statement is measured on random, extremal and searched instances, and its printed, corrected and
+# sharpened forms are compared.
+
+# %%
+# Installs the library if it is missing, without touching the jax that is already here. SOURCE is a
+# package name, a wheel that you uploaded, or "jaxbounds[plots] @ git+https://..." .
+import importlib.util
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+
+SOURCE = "jaxbounds[plots]"
+if importlib.util.find_spec("jaxbounds") is None:
+    pins = [f"{name}=={version(name)}" for name in ("jax", "jaxlib", "numpy")]
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", SOURCE, *pins], check=True)
+FAST = os.environ.get("JAXBOUNDS_FAST") == "1"
+
+# %%
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+from rich.console import Console
+
+from jaxbounds import plotting, report
+from jaxbounds.falsify import falsify
+from jaxbounds.statements import Budget, load_papers, select
+
+console = Console(width=100)
+print("jax", jax.__version__, "on", jax.devices())
+
+# %% [markdown]
+# ## What is there
+
+# %%
+papers = load_papers()
+for paper in papers:
+    forms = sum(len(s.forms) for s in paper.statements)
+    counts = f"{len(paper.statements)} statements, {forms} forms, {len(paper.errata)} errata"
+    print(f"{paper.id:<10} {counts}: {paper.title}")
+
+# %% [markdown]
+# ## One statement: how loose is Corollary 1 (3)?
+#
+# The training loss of a multi-head attention model is *self-bounded weakly convex*: the least
+# eigenvalue of its Hessian is at least $-\beta_3 \hat L / \sqrt H$. The paper prints one
+# $\beta_3$; a sharper one follows from a bound on third cumulants.
+
+# %%
+statements = [s for paper in papers for s in paper.statements]
+(corollary,) = select(statements, ["multihead.cor1.3"])
+console.print(report.describe(corollary))
+
+# %% [markdown]
+# `falsify` draws instances, follows real training runs, searches for the worst case by gradient
+# ascent on left side / right side, and checks that a deliberately false variant (the *control*) is
+# rejected by the same code.
+
+# %%
+budget = Budget(samples=16, restarts=2, steps=30) if FAST else corollary.budget
+verdicts = falsify(corollary, budget=budget)
+console.print(report.verdict_table(verdicts))
+
+# %% [markdown]
+# The distribution of left / right, for each form: where a curve touches 1, the bound is attained.
+
+# %%
+with plotting.style():
+    figure, axes = plt.subplots(figsize=(6, 3.2))
+    for verdict in verdicts:
+        levels = np.linspace(0, 1, len(verdict.quantiles))
+        axes.plot(verdict.quantiles, levels, label=verdict.form)
+        axes.axvline(verdict.worst_ratio, linewidth=0.8, linestyle=":", color="grey")
+    axes.axvline(1.0, color="black", linewidth=1)
+    axes.set(xscale="log", xlabel="left side / right side", ylabel="share of the drawn instances")
+    axes.set_title("Slack of Corollary 1 (3); dotted: the worst that the search found")
+    axes.legend()
+    plt.show()
+
+# %% [markdown]
+# ## Where a paper is wrong
+#
+# An erratum is a form that is expected to fail, with a counterexample small enough to check by
+# hand. Equation (24) says that the training loss is at most one.
+
+# %%
+(bounded,) = select(statements, ["multihead.eq24.loss"])
+print(bounded.form("printed").note)
+print(dict(bounded.form("printed").counterexample))
+small = Budget(samples=16, restarts=1, steps=20)
+console.print(report.verdict_table(falsify(bounded, budget=small)))
+
+# %%
+for paper in papers:
+    false = [e for e in paper.errata if e.kind == "false"]
+    print(f"\n{paper.id}: {len(false)} false claims, for example")
+    for erratum in false[:2]:
+        print(f"  {erratum.id} ({erratum.where}): {erratum.text}")
+
+# %% [markdown]
+# ## The same on the command line
+#
+# ```
+# jaxbounds verify multihead          # every statement of a paper: table, report.html, instances
+# jaxbounds show multihead.prop1.2    # claim, hypotheses, forms, proof sketches
+# jaxbounds errata                    # where the papers are wrong, and what follows
+# jaxbounds run multihead.fig2        # a figure, with the paper's claims decided on the data
+# ```
