@@ -7,6 +7,7 @@ searches miss by factors of two to four, so carry perturbations over between dep
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -15,6 +16,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
+PROBES = (1.0, 0.7, 0.4)
+"""Where a ray is looked at before it is bisected, as fractions of the best radius so far."""
+BISECTIONS = 24
 SHRINKINGS = (1.0, 0.5, 0.25, 0.1, 0.03)
 """How far a refinement moves towards the nearest point of the linearised boundary."""
 
@@ -35,76 +39,54 @@ class UpperEstimate(NamedTuple):
     evaluations: int
 
 
-def _flip_radius(
-    signed_output: Callable[[Array], Array], theta: Array, direction: Array, best: Array
-) -> tuple[Array, Array]:
-    """The smallest flipping radius found on a ray, at most `best`; inf if no probe flips."""
-    unit = direction / jnp.maximum(jnp.linalg.norm(direction), 1e-300)
-    flips = lambda r: signed_output(theta + r * unit) <= 0
-    probes = best * jnp.array([1.0, 0.7, 0.4], theta.dtype)
-    hit = jax.lax.map(flips, probes)
-    high = jnp.where(hit, probes, jnp.inf).min()
+class OnRay(NamedTuple):
+    """What is found on one ray.
 
-    def bisect(high: Array) -> Array:
-        def body(_: Any, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
-            low, high = bounds
-            middle = jnp.where(low < 0.5 * high, jnp.sqrt(low * high), 0.5 * (low + high))
-            flipped = flips(middle)
-            return jnp.where(flipped, low, middle), jnp.where(flipped, middle, high)
-
-        return jax.lax.fori_loop(0, 24, body, (high * 1e-14, high))[1]
-
-    return jax.lax.cond(jnp.isfinite(high), bisect, lambda high: high, high), unit
-
-
-def margin_upper(
-    signed_output: Callable[[Any], Float[Array, ""]],
-    surrogate: Callable[[Any], Float[Array, ""]],
-    params: Any,
-    blocks: Sequence[Any],
-    /,
-    *,
-    starts: Sequence[Any] = (),
-    refinements: int = 8,
-    largest: float = 2.0,
-) -> UpperEstimate:
-    """Search for a small perturbation of the parameters that flips the decision.
-
-    Args:
-        signed_output: (2y - 1) F(x, .) of the true network, positive at `params`.
-        surrogate: the same value with useful derivatives (straight-through).
-        params: theta; use float64.
-        blocks: pytrees of 0/1 arrays like `params`; one ray is tried along the surrogate gradient
-            on each of them, and one along it normalised per leaf.
-        starts: perturbations to try too, such as those found at other depths.
-        refinements: steps along the boundary from the best perturbation.
-        largest: no radius above it is tried.
-
-    Raises:
-        ValueError: if the network is wrong at `params` already (the margin is then 0).
+    Attributes:
+        radius: the smallest flipping radius found; inf if no probe flips.
+        perturbation: of that norm, flat; zero if no probe flips.
+        signed_output: there; at the first probe if none flips.
     """
-    theta, unravel = ravel_pytree(params)
-    flat = lambda tree: ravel_pytree(tree)[0].astype(theta.dtype)
-    true = lambda v: signed_output(unravel(v))
-    slope = jax.grad(lambda v: surrogate(unravel(v)))
-    if not float(true(theta)) > 0:
-        raise ValueError("the network is wrong at these parameters: its all-layer margin is 0")
-    masks = jnp.stack([flat(block) for block in blocks])
-    first = -slope(theta)
-    rays = [*(first * mask for mask in masks), *(flat(start) for start in starts)]
-    shoot = jax.jit(lambda rays: try_rays(true, theta, rays, largest))
-    best, delta, delta_mask = shoot(jnp.stack(rays))
-    owner = jnp.where(delta_mask < len(blocks), delta_mask, 0)
-    mask = masks[owner]
-    if refinements and np.isfinite(best):
-        best, delta = _refine(true, slope, theta, delta, best, mask, refinements)
-    found = bool(np.isfinite(best))
-    return UpperEstimate(
-        radius=float(best),
-        perturbation=unravel(delta if found else jnp.zeros_like(theta)),
-        signed_output=float(true(theta + delta)) if found else float("nan"),
-        evaluations=len(rays) + refinements * len(SHRINKINGS),
+
+    radius: Float[Array, ""]
+    perturbation: Float[Array, "p"]
+    signed_output: Float[Array, ""]
+
+
+def along_ray(
+    signed_output: Callable[[Float[Array, "p"]], Float[Array, ""]],
+    theta: Float[Array, "p"],
+    direction: Float[Array, "p"],
+    best: Float[Array, ""],
+    /,
+) -> OnRay:
+    """Probe a ray at and below the radius `best`, and bisect below the least probe that flips.
+
+    Flipping need not be monotone along the ray, hence several probes. One loop does both, so that
+    the network is compiled once.
+    """
+    unit = direction / jnp.maximum(jnp.linalg.norm(direction), 1e-300)
+    probes = best * jnp.array(PROBES, theta.dtype)
+
+    def step(state: Any) -> Any:
+        k, low, high, value = state
+        middle = jnp.where(low < 0.5 * high, jnp.sqrt(low * high), 0.5 * (low + high))
+        probing = k < len(PROBES)
+        radius = jnp.where(probing, probes[jnp.minimum(k, len(PROBES) - 1)], middle)
+        found = signed_output(theta + radius * unit)
+        flipped = found <= 0
+        first = jnp.where(k == len(PROBES) - 1, jnp.where(flipped, radius, high) * 1e-14, low)
+        low = jnp.where(probing, first, jnp.where(flipped, low, middle))
+        high = jnp.where(flipped, radius, high)
+        return k + 1, low, high, jnp.where(flipped | (k == 0), found, value)
+
+    more = lambda state: (
+        (state[0] < len(PROBES)) | (jnp.isfinite(state[2]) & (state[0] < len(PROBES) + BISECTIONS))
     )
+    zero = jnp.zeros((), theta.dtype)
+    start = (jnp.zeros((), int), zero, zero + jnp.inf, zero)
+    _, _, radius, value = jax.lax.while_loop(more, step, start)
+    return OnRay(radius, jnp.where(jnp.isfinite(radius), radius, 0.0) * unit, value)
 
 
 def try_rays(
@@ -116,19 +98,19 @@ def try_rays(
 ) -> tuple[Float[Array, ""], Float[Array, "p"], Int[Array, ""]]:
     """The smallest flipping radius on any of the rays, its perturbation, and which ray it was.
 
-    The pure part of `margin_upper`, on flat parameters. The radius is inf, the perturbation zero
-    and the index -1 if none flips within `largest`.
+    Pure, on flat parameters. The radius is inf, the perturbation zero and the index -1 if none
+    flips within `largest`.
     """
 
     def visit(carry: Any, ray: Any) -> Any:
         best, delta, which = carry
         index, direction = ray
-        radius, unit = _flip_radius(signed_output, theta, direction, best)
-        better = radius < best
+        found = along_ray(signed_output, theta, direction, best)
+        better = found.radius < best
         choose = lambda new, old: jnp.where(better, new, old)
         return (
-            choose(radius, best),
-            choose(jnp.where(better, radius, 0.0) * unit, delta),
+            choose(found.radius, best),
+            choose(found.perturbation, delta),
             choose(index, which),
         ), None
 
@@ -138,36 +120,106 @@ def try_rays(
     return jnp.where(which >= 0, best, jnp.inf), delta, which
 
 
-def _refine(
-    true: Any, slope: Any, theta: Array, delta: Array, best: Array, mask: Array, steps: int
-) -> tuple[Array, Array]:
-    def step(carry: tuple[Array, Array], eta: Array) -> Any:
-        best, delta = carry
-        g = slope(theta + delta) * mask
-        nearest = g * ((g @ delta) / jnp.maximum(g @ g, 1e-300))
-        radius, unit = _flip_radius(true, theta, (1.0 - eta) * delta + eta * nearest, best)
-        better = radius < best
-        delta = jnp.where(better, jnp.where(better, radius, 0.0) * unit, delta)
-        return (jnp.where(better, radius, best), delta), None
+@partial(jax.jit, static_argnums=0)
+def _shoot(signed_output: Any, params: Any, data: Any, direction: Array, best: Array) -> OnRay:
+    theta, unravel = ravel_pytree(params)
+    return along_ray(lambda v: signed_output(unravel(v), *data), theta, direction, best)
 
-    etas = jnp.tile(jnp.array(SHRINKINGS, theta.dtype), steps)
-    (best, delta), _ = jax.jit(lambda c: jax.lax.scan(step, c, etas))((best, delta))
-    return best, delta
+
+@partial(jax.jit, static_argnums=0)
+def _slope(surrogate: Any, params: Any, data: Any, delta: Array) -> Array:
+    theta, unravel = ravel_pytree(params)
+    return jax.grad(lambda v: surrogate(unravel(v), *data))(theta + delta)
+
+
+def margin_upper(
+    signed_output: Callable[..., Float[Array, ""]],
+    surrogate: Callable[..., Float[Array, ""]],
+    params: Any,
+    blocks: Sequence[Any],
+    /,
+    *,
+    data: tuple = (),
+    starts: Sequence[Any] = (),
+    refinements: int = 8,
+    largest: float = 2.0,
+) -> UpperEstimate:
+    """Search for a small perturbation of the parameters that flips the decision.
+
+    Calls with the same two functions and the same shapes share their compiled programs.
+
+    Args:
+        signed_output: `signed_output(params, *data)` is (2y - 1) F(x, .) of the true network,
+            positive at `params`.
+        surrogate: the same value with useful derivatives (straight-through).
+        params: theta; use float64.
+        blocks: pytrees of 0/1 arrays like `params`; one ray is tried along the surrogate gradient
+            on each of them.
+        data: arrays that both functions take, such as an input and its label.
+        starts: perturbations to try too, such as those found at other depths.
+        refinements: rounds of steps along the boundary from the best perturbation.
+        largest: no radius above it is tried.
+
+    Raises:
+        ValueError: if the network is wrong at `params` already (the margin is then 0).
+    """
+    theta, unravel = ravel_pytree(params)
+    flat = lambda tree: ravel_pytree(tree)[0].astype(theta.dtype)
+    shoot = lambda direction, best: _shoot(
+        signed_output, params, data, direction, jnp.asarray(best, theta.dtype)
+    )
+    still = jnp.zeros_like(theta)
+    if not float(shoot(still, largest).signed_output) > 0:
+        raise ValueError("the network is wrong at these parameters: its all-layer margin is 0")
+    slope = lambda delta: _slope(surrogate, params, data, delta)
+    best = OnRay(jnp.asarray(jnp.inf), still, jnp.asarray(jnp.nan))
+    within, mask = 1.0, 1.0
+    evaluations = 0
+
+    def visit(direction: Array) -> bool:
+        nonlocal best, evaluations
+        evaluations += 1
+        found = shoot(direction, min(float(best.radius), largest))
+        better = float(found.radius) < float(best.radius)
+        best = found if better else best
+        return better
+
+    descent = -slope(still)
+    for block in blocks:
+        within = flat(block)
+        if visit(descent * within):
+            mask = within
+    for start in starts:
+        if visit(flat(start)):
+            mask = flat(blocks[0])
+    if np.isfinite(best.radius):
+        for eta in SHRINKINGS * refinements:
+            normal = slope(best.perturbation) * mask
+            scale = (normal @ best.perturbation) / jnp.maximum(normal @ normal, 1e-300)
+            visit((1.0 - eta) * best.perturbation + eta * scale * normal)
+    return UpperEstimate(
+        radius=float(best.radius),
+        perturbation=unravel(best.perturbation),
+        signed_output=float(best.signed_output),
+        evaluations=evaluations,
+    )
 
 
 def recertify(
-    signed_output: Callable[[Any], Float[Array, ""]], params: Any, perturbation: Any, /
+    signed_output: Callable[..., Float[Array, ""]],
+    params: Any,
+    perturbation: Any,
+    /,
+    *,
+    data: tuple = (),
 ) -> float:
     """The norm at which a perturbation found elsewhere flips this network; inf if it never does.
 
     Only the ray up to twice the perturbation's own norm is looked at.
     """
-    theta, unravel = ravel_pytree(params)
-    delta = ravel_pytree(perturbation)[0].astype(theta.dtype)
-    true = lambda v: signed_output(unravel(v))
+    delta = ravel_pytree(perturbation)[0].astype(ravel_pytree(params)[0].dtype)
     largest = 2.0 * jnp.linalg.norm(delta)
-    radius, _ = jax.jit(lambda: _flip_radius(true, theta, delta, largest))()
-    return float(radius)
+    return float(_shoot(signed_output, params, data, delta, largest).radius)
 
 
 def blocks_by_layer(params: Any, layered: Callable[[tuple], bool], /) -> list:

@@ -63,7 +63,10 @@ def _attentions(layer: Layer) -> list[str]:
 
 
 def layer_equations(layer: Layer, /) -> list[str]:
-    """Each computed coordinate as "target = relu(terms)", and one line for plain copies."""
+    """Each computed coordinate as "target = relu(terms)", and one line for plain copies.
+
+    A group that is copied whole goes by its name.
+    """
     names = layer.layout.names
     copied, computed = [], []
     for i, (row, bias) in enumerate(zip(layer.W1, layer.b1)):
@@ -71,14 +74,18 @@ def layer_equations(layer: Layer, /) -> list[str]:
         if not len(sources) and not bias:
             continue
         if list(sources) == [i] and row[i] == 1.0 and not bias:
-            copied.append(names[i])
+            copied.append(i)
             continue
         terms = " ".join(
             f"{'+' if row[j] > 0 else '-'} {_factor(row[j])}{names[j]}" for j in sources
         )
         constant = f" {'+' if bias > 0 else '-'} {abs(bias):g}" if bias else ""
         computed.append(f"{names[i]} = relu({terms.removeprefix('+ ')}{constant})")
-    return [*computed, f"copies {', '.join(copied)}"] if copied else computed
+    if not copied:
+        return computed
+    whole = {g: set(at) for g, at in layer.layout.groups.items() if set(at) <= set(copied)}
+    apart = [names[i] for i in copied if not any(i in at for at in whole.values())]
+    return [*computed, f"copies {', '.join([*whole, *apart])}"]
 
 
 def _factor(weight: float) -> str:

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
@@ -206,7 +205,8 @@ def run(
         {n: p["dec"][n] if c is None else p["dec"][n][:, c] for n in ("Wv", "bv")}
         for p, c in zip(parts, chosen)
     ]
-    zeros = lambda of: jnp.zeros((of.shape[0], T + 1, of.shape[1]), dtype)
+    # zeros_like keeps the device axes along which weights vary (under shard_map)
+    zeros = lambda of: jnp.zeros_like(of)[:, None, :].repeat(T + 1, axis=1)
     empty = [
         (zeros(p["dec"]["bk"]), zeros(v["bv"])) if s.decoder else ()
         for s, p, v in zip(segments, parts, value_maps)
@@ -259,64 +259,3 @@ def _own_column(table: Float[Array, "T1 D n"], T: int, /) -> Float[Array, "T1 D 
     here = (jnp.eye(T + 1) > 0) & (jnp.arange(T + 1) > 0)[None, :]
     past = jnp.concatenate([table[..., :1], table[..., 2:-1]], axis=-1)
     return jnp.where(here[:, None, :], table[..., -1:], past)
-
-
-class EncoderDecoder(nn.Module):
-    """The Transformer of Section 4 with all attention in every layer.
-
-    Attributes:
-        width: w.
-        depth: D.
-        key_width: of queries and keys.
-        corrected: whether layers end with the two ReLU layers of a correction.
-        attention: hard or soft.
-    """
-
-    width: int
-    depth: int
-    key_width: int
-    corrected: bool = True
-    attention: Attention = HARD
-
-    @nn.compact
-    def __call__(
-        self,
-        tokens: Float[Array, "m na"],
-        present: Bool[Array, "m"],
-        encoder_codes: Float[Array, "m w"],
-        decoder_codes: Float[Array, "T2 w"],
-        inverse_temperature: float | Float[Array, ""] = 1.0,
-    ) -> Float[Array, ""]:
-        """F(x) on one input."""
-        w, k, D = self.width, self.key_width, self.depth
-        shapes = {"Wq": (k, w), "bq": (k,), "Wk": (k, w), "bk": (k,), "K0": (k,)}
-        shapes |= {"Wv": (w, w), "bv": (w,), "V0": (w,)}
-        layer: dict[str, Any] = {"dec": shapes, "enc": shapes, "W1": (w, w), "b1": (w,)}
-        if self.corrected:
-            layer |= {"W2": (2 * w, w), "b2": (2 * w,), "W3": (w, 2 * w), "b3": (w,)}
-        shape = {
-            "embedding": (w, tokens.shape[1]),
-            "start": (w,),
-            "head": (w,),
-            "layers": jax.tree.map(lambda s: (D, *s), layer, is_leaf=lambda s: type(s) is tuple),
-        }
-
-        def initial(key: Array) -> Any:
-            leaves, tree = jax.tree.flatten(shape, is_leaf=lambda s: type(s) is tuple)
-            draws = [
-                jax.random.normal(k, s) / jnp.sqrt(jnp.asarray(s[-1], jnp.float32))
-                for k, s in zip(jax.random.split(key, len(leaves)), leaves)
-            ]
-            return jax.tree.unflatten(tree, draws)
-
-        params = self.param("theta", initial)
-        return run(
-            params,
-            tokens,
-            present,
-            encoder_codes,
-            decoder_codes,
-            segments=(Segment(0, D, True, True),),
-            attention=self.attention,
-            inverse_temperature=inverse_temperature,
-        ).output

@@ -99,7 +99,7 @@ def test_depth_width_and_l1_norm(T):
 
 def test_corrections_make_up_most_of_the_norm():
     # E17, over the nine machines and both adders.
-    for correction, least, most in ((THIRDS, 0.87, 0.93), (DYADIC, 0.83, 0.91)):
+    for correction, least, most in ((THIRDS, 0.865, 0.935), (DYADIC, 0.835, 0.915)):
         for make in LIBRARY.values():
             example = make()
             for adder in ("ripple", "lookahead"):

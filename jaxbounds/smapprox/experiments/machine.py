@@ -14,7 +14,7 @@ from jaxbounds.smapprox.correction import DYADIC, THIRDS
 from jaxbounds.smapprox.machine_formats import load_machine
 from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import TuringMachine, halting_time
-from jaxbounds.smapprox.readout import attended, recovered_tape, side_by_side
+from jaxbounds.smapprox.readout import attended, recovered_tape, show, side_by_side
 
 CORRECTIONS = {"thirds": THIRDS, "dyadic": DYADIC, "none": None}
 
@@ -31,6 +31,7 @@ class Machine:
         correction: "dyadic", "thirds" or "none".
         tape: "two_way" or "one_way".
         limit: how long to wait for the machine to halt.
+        show: print what every layer of the network computes, too.
     """
 
     machine: str = "equal_blocks"
@@ -40,6 +41,7 @@ class Machine:
     correction: str = "dyadic"
     tape: str = "two_way"
     limit: int = 2000
+    show: bool = False
 
 
 def build(config: Machine, /) -> Compiled:
@@ -93,6 +95,8 @@ def run(config: Machine, key: PRNGKeyArray, /) -> xr.Dataset:
     maps = attended(compiled, config.input)
     pair = lambda name: np.stack([getattr(network, name)[0], getattr(truth, name)[0]])
     steps = np.arange(compiled.T + 1)
+    text = [show(compiled, equations=True)] if config.show else []
+    text.append(side_by_side(compiled, config.input, network, 0))
     return xr.Dataset(
         {
             "state": (("source", "step"), pair("states")),
@@ -111,7 +115,7 @@ def run(config: Machine, key: PRNGKeyArray, /) -> xr.Dataset:
             "T": compiled.T,
             "width": compiled.layout.width,
             "depth": compiled.depth,
-            "text": side_by_side(compiled, config.input, network, 0),
+            "text": "\n".join(text),
         },
     )
 

@@ -8,29 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from jaxtyping import PRNGKeyArray
 
 from jaxbounds.results import Claim, Experiment
-from jaxbounds.smapprox import circuits, execute
-from jaxbounds.smapprox.attack import blocks_by_layer, margin_upper, recertify
-from jaxbounds.smapprox.certified import circuit_margin_lower
-from jaxbounds.smapprox.certified_machine import machine_margin_lower
-from jaxbounds.smapprox.compile_machine import compile_machine
-from jaxbounds.smapprox.correction import THIRDS
-from jaxbounds.smapprox.feedforward import (
-    compile_circuit,
-    feedforward,
-    straight_through_feedforward,
-)
+from jaxbounds.smapprox.experiments.margin_curves import KINDS, chain_margins, machine_margins
 from jaxbounds.smapprox.machine_library import LIBRARY
-from jaxbounds.smapprox.machines import simulate
-from jaxbounds.smapprox.transformer import Attention
-from jaxbounds.smapprox.transformer import run as run_network
-
-KINDS = ("uncorrected", "corrected")
 
 
 @dataclass(frozen=True)
@@ -67,8 +51,14 @@ def run(config: Margins, key: PRNGKeyArray, /) -> xr.Dataset:
     """
     del key
     with jax.enable_x64(True):
-        depth_upper, depth_lower = _over_depth(config)
-        time_upper, time_lower = _over_time(config)
+        depth_upper, depth_lower = chain_margins(config.depths, config.refinements)
+        time_upper, time_lower = machine_margins(
+            LIBRARY["equal_blocks"]().machine,
+            config.words,
+            config.times,
+            config.bits,
+            config.refinements,
+        )
     return xr.Dataset(
         {
             "depth_upper": (("correction", "depth"), depth_upper),
@@ -84,93 +74,6 @@ def run(config: Margins, key: PRNGKeyArray, /) -> xr.Dataset:
         },
         attrs={"precision": "float64", "correction": "thirds", "machine": "equal_blocks"},
     )
-
-
-def _over_depth(config: Margins) -> tuple[np.ndarray, np.ndarray]:
-    upper = np.full((2, len(config.depths)), np.inf)
-    lower = np.zeros(len(config.depths))
-    for row, correction in enumerate((None, THIRDS)):
-        networks, found = [], []
-        for column, depth in enumerate(config.depths):
-            chain = circuits.identity_chain(depth)
-            params = jax.tree.map(jnp.asarray, compile_circuit(chain, correction=correction))
-            if correction is not None:
-                x = jnp.asarray(circuits.all_inputs(1), float)
-                states = jax.vmap(feedforward, in_axes=(None, 0))(params, x)[1]
-                lower[column] = circuit_margin_lower(params, np.asarray(states), THIRDS)
-            one = jnp.ones(1)
-            carried = [_at_the_end(delta, params) for delta in found]
-            estimate = margin_upper(
-                lambda p, one=one: feedforward(p, one)[0],
-                lambda p, one=one, c=correction: straight_through_feedforward(
-                    p, one, corrected=c is not None
-                ),
-                params,
-                blocks_by_layer(params, lambda path: path[0].key == "hidden"),
-                starts=carried,
-                refinements=config.refinements,
-            )
-            networks.append(params), found.append(estimate.perturbation)
-            upper[row, column] = estimate.radius
-    return upper, lower
-
-
-def _at_the_end(delta: Any, params: Any) -> Any:
-    """A perturbation of a shallower chain on the last layers of a deeper one.
-
-    The last layers of an identity chain are the same network on the same states at every depth.
-    """
-    zero = jax.tree.map(jnp.zeros_like, params)
-    width = zero["head"]["W"].shape[0]
-    first = jnp.zeros((1, width, width)).at[0, :, :1].set(delta["first"]["W"])
-    W = jnp.concatenate([first, delta["hidden"]["W"]])
-    b = jnp.concatenate([delta["first"]["b"][None], delta["hidden"]["b"]])
-    count = W.shape[0]
-    hidden = {
-        "W": zero["hidden"]["W"].at[-count:].set(W),
-        "b": zero["hidden"]["b"].at[-count:].set(b),
-    }
-    return {"first": zero["first"], "hidden": hidden, "head": delta["head"]}
-
-
-def _over_time(config: Margins) -> tuple[np.ndarray, np.ndarray]:
-    machine = LIBRARY["equal_blocks"]().machine
-    upper = np.full((2, len(config.times)), np.inf)
-    lower = np.zeros(len(config.times))
-    for row, correction in enumerate((None, THIRDS)):
-        outputs, found = [], []
-        for column, (word, T) in enumerate(zip(config.words, config.times)):
-            verdict = simulate(machine, word, T).verdict
-            if verdict == "undecided":
-                raise ValueError(f"the machine has not halted on {word!r} after T = {T}: raise T")
-            compiled = compile_machine(machine, T, correction=correction, bits=config.bits)
-            if correction is not None:
-                lower[column] = machine_margin_lower(compiled)
-            inputs = execute.encode(compiled, [word])
-            args = [inputs.tokens[0], inputs.present[0]]
-            args += [inputs.encoder_codes, inputs.decoder_codes]
-            args = [jnp.asarray(a) for a in args]
-            sign = 1.0 if verdict == "accept" else -1.0
-
-            def output(p: Any, args=args, sign=sign, full=compiled.full, ste: bool = False) -> Any:
-                attention = Attention(straight_through=ste)
-                return sign * run_network(p, *args, segments=full, attention=attention).output
-
-            params = jax.tree.map(jnp.asarray, compiled.params)
-            estimate = margin_upper(
-                output,
-                lambda p, output=output: output(p, ste=True),
-                params,
-                blocks_by_layer(params, lambda path: path[0].key == "layers"),
-                starts=found,
-                refinements=config.refinements,
-            )
-            found.append(estimate.perturbation), outputs.append((output, params))
-            upper[row, column] = estimate.radius
-        for column, (output, params) in enumerate(outputs[:-1]):
-            for delta in found[column + 1 :]:
-                upper[row, column] = min(upper[row, column], recertify(output, params, delta))
-    return upper, lower
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:

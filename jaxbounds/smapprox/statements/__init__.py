@@ -5,8 +5,10 @@ from jaxbounds.smapprox.statements import (
     appendix_c_search,
     appendix_d,
     machine,
+    machine_bounds,
     section2,
-    section3,
+    section3_circuits,
+    section3_rounding,
 )
 from jaxbounds.smapprox.statements.errata import ERRATA
 from jaxbounds.statements import Paper
@@ -18,8 +20,10 @@ PAPER = Paper(
     citation="Wei, Chen, Ma, 2021",
     statements=(
         *section2.STATEMENTS,
-        *section3.STATEMENTS,
+        *section3_circuits.STATEMENTS,
+        *section3_rounding.STATEMENTS,
         *machine.STATEMENTS,
+        *machine_bounds.STATEMENTS,
         *appendix_c.STATEMENTS[:2],
         *appendix_c_search.STATEMENTS,
         *appendix_c.STATEMENTS[2:],

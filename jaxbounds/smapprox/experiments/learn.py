@@ -1,0 +1,176 @@
+"""Learning compiled networks from accept bits (not in the paper).
+
+Two things are learned by gradient descent from n random words and whether they are accepted: the
+next states of a machine's transition table inside the compiled wiring, from random logits; and all
+weights of the network, from noise around the compiled ones. Errors are exact: over all words up to
+the length that is trained on. The samples that are needed are compared with the shape of Lemma 2.4.
+"""
+
+from typing import Any
+
+import jax
+import numpy as np
+import xarray as xr
+from jaxtyping import PRNGKeyArray
+
+from jaxbounds.results import Claim, Experiment
+from jaxbounds.smapprox.certified_machine import machine_margin_lower
+from jaxbounds.smapprox.experiments.learn_runs import (
+    Learn,
+    compiled_for,
+    learned_tables,
+    trained_weights,
+)
+from jaxbounds.smapprox.feedforward import l1_norm, parameter_count
+from jaxbounds.smapprox.sample_complexity import sample_complexity
+
+EPSILON = 0.1
+"""The error at which the calculator's sample sizes are stated."""
+
+
+def run(config: Learn, key: PRNGKeyArray, /) -> xr.Dataset:
+    """Learn tables of every machine and all weights of the first, and evaluate the calculator."""
+    table_key, weight_key = jax.random.split(key)
+    soft = lambda name: learned_tables(
+        config, name, config.samples, table_key, straight_through=False
+    )
+    tables = [soft(name) for name in config.machines]
+    last = config.samples[-1:]
+    through = learned_tables(config, config.machines[0], last, table_key, straight_through=True)
+    weights = trained_weights(config, weight_key, config.radii, corrected=True)
+    bare = trained_weights(config, weight_key, config.bare_radii, corrected=False)
+    calculators = [_calculator(config, name) for name in config.machines]
+    each = ("n", "seed")
+    of_weights = ("weight_n", "seed")
+    return xr.Dataset(
+        {
+            "error": (("machine", *each), np.stack([error for error, _ in tables])),
+            "longer_error": (("machine", *each), np.stack([error for _, error in tables])),
+            "straight_through_error": (("seed",), through[0][0]),
+            "noise_error": (("stage", "radius", *of_weights), weights),
+            "bare_noise_error": (("stage", "bare_radius", *of_weights), bare),
+            "calculator": (("machine",), np.array(calculators)),
+        },
+        coords={
+            "machine": list(config.machines),
+            "n": list(config.samples),
+            "radius": list(config.radii),
+            "bare_radius": list(config.bare_radii),
+            "weight_n": list(config.weight_samples),
+            "stage": ["before", "after"],
+        },
+        attrs={"length": config.length, "longer": config.longer, "epsilon": EPSILON},
+    )
+
+
+def _calculator(config: Learn, name: str) -> float:
+    """The n of Lemma 2.4 for the corrected network, hidden constants set to one."""
+    compiled = compiled_for(config, name, corrected=True)
+    alpha, p = l1_norm(compiled.params), parameter_count(compiled.params)
+    return sample_complexity(alpha, p, machine_margin_lower(compiled), EPSILON)
+
+
+def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+    """What was learned, and what was not."""
+    n = dataset["n"].values.astype(float)
+    mean = dataset["error"].mean("seed")
+    found = [
+        Claim(
+            f"soft tables learn {name} from {n[-1]:.0f} accept bits (mean error < 0.15)",
+            float(mean.sel(machine=name)[-1]) < 0.15,
+            ", ".join(f"n = {m:.0f}: {e:.3f}" for m, e in zip(n, mean.sel(machine=name).values)),
+        )
+        for name in dataset["machine"].values
+    ]
+    overall = mean.mean("machine").values
+    positive = overall > 0
+    if positive.sum() > 1:
+        slope = float(np.polyfit(np.log(n[positive]), np.log(overall[positive]), 1)[0])
+        text = "their error falls at least like Lemma 2.4's n^-1/2 (exponent <= -0.5)"
+        found.append(Claim(text, slope <= -0.5, f"exponent {slope:.2f}"))
+    calculated = dataset["calculator"].values
+    through, soft = float(dataset["straight_through_error"].mean()), float(mean[0, -1])
+    kept = dataset["noise_error"].sel(stage="before").values
+    bare = dataset["bare_noise_error"].sel(stage="before").values
+    pair = lambda name, axis: dataset[name].isel({axis: -1}).mean(("weight_n", "seed")).values
+    broken = {
+        "corrected": pair("noise_error", "radius"),
+        "uncorrected": pair("bare_noise_error", "bare_radius"),
+    }
+    smallest, largest = float(dataset["radius"][0]), float(dataset["bare_radius"][-1])
+    return (
+        *found,
+        Claim(
+            "Lemma 2.4 with constants one asks for over 10^6 times the largest n",
+            bool((calculated > 1e6 * n[-1]).all()),
+            ", ".join(f"{value:.2g}" for value in calculated) + f" at error {EPSILON}",
+        ),
+        Claim(
+            "straight-through tables learn less than soft ones (larger mean error)",
+            through > soft,
+            f"{through:.3f} against {soft:.3f} at n = {n[-1]:.0f}",
+        ),
+        Claim(
+            f"noise of norm {smallest:g} on all corrected weights changes no answer",
+            bool((kept[0] == 0).all()),
+            f"largest error {kept[0].max():.3f}",
+        ),
+        Claim(
+            f"noise of norm {largest:g} on all uncorrected weights does",
+            bool((bare[-1] > 0).any()),
+            f"largest error {bare[-1].max():.3f}",
+        ),
+        Claim(
+            "training all weights does not mend the largest noise (error stays above half)",
+            all(bool(after > before / 2) for before, after in broken.values()),
+            ", ".join(f"{kind} {b:.3f} to {a:.3f}" for kind, (b, a) in broken.items()),
+        ),
+    )
+
+
+def figure(dataset: xr.Dataset, /) -> Any:
+    """Errors of learned tables over n, and of noisy networks over the noise."""
+    from matplotlib.figure import Figure
+
+    picture = Figure(figsize=(9, 3.6), layout="constrained")
+    left, right = picture.subplots(1, 2)
+    n = dataset["n"].values
+    for name, mark in zip(dataset["machine"].values, "os^dv"):
+        error = dataset["error"].sel(machine=name)
+        left.plot(n, error.mean("seed"), f"{mark}-", label=f"{name}: soft table")
+    through = float(dataset["straight_through_error"].mean())
+    left.plot(n[-1:], [through], "x", label=f"{dataset['machine'].values[0]}: straight-through")
+    left.plot(n, 0.5 * (n / n[0]) ** -0.5, "k:", label="$n^{-1/2}$")
+    left.set_xscale("log")
+    left.set_xticks(n, [str(value) for value in n])
+    left.xaxis.minorticks_off()
+    left.set(xlabel="accept bits n", ylabel="error on all words", title="next states learned")
+    for name, axis, kind, mark in (
+        ("noise_error", "radius", "corrected", "s"),
+        ("bare_noise_error", "bare_radius", "uncorrected", "o"),
+    ):
+        mean = dataset[name].mean(("weight_n", "seed"))
+        for stage, line in (("before", "--"), ("after", "-")):
+            values = mean.sel(stage=stage)
+            right.plot(dataset[axis], values, mark + line, label=f"{kind}, {stage} training")
+    right.set_xscale("log")
+    right.set(xlabel="norm of the noise on all weights", title="all weights")
+    for axis in (left, right):
+        axis.set_ylim(-0.03, 1.0)
+        axis.legend(fontsize=8)
+    return picture
+
+
+EXPERIMENT = Experiment(
+    id="smapprox.learn",
+    label="after Section 4 (not in the paper)",
+    title="a transition table, and all weights, learned from accept bits",
+    config=Learn(),
+    presets={
+        "reduced": Learn(),
+        "more": Learn(seeds=16, restarts=12, table_steps=200, weight_steps=400),
+    },
+    run=run,
+    figure=figure,
+    claims=claims,
+)

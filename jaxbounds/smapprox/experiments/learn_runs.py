@@ -1,0 +1,188 @@
+"""What `smapprox.learn` learns: transition tables by soft rows, and all weights from noise."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from jaxbounds.smapprox.compile_machine import Compiled, compile_machine
+from jaxbounds.smapprox.correction import DYADIC
+from jaxbounds.smapprox.learned_table import (
+    Task,
+    outputs,
+    places,
+    read_table,
+    soft_table,
+    task,
+)
+from jaxbounds.smapprox.machine_library import LIBRARY
+from jaxbounds.smapprox.machines import TuringMachine, simulate, words
+from jaxbounds.sweeps import lanes_of, sweep
+from jaxbounds.training import begin, optimizer, train_step
+
+
+@dataclass(frozen=True)
+class Learn:
+    """What to learn, and from how much.
+
+    Attributes:
+        machines: names in the library; writes and moves must not depend on the state.
+        length: words of length 0..length are drawn, uniformly from all of them.
+        longer: learned tables are also tested on all words of lengths above `length` up to this.
+        samples: n, increasing.
+        seeds: independent samples for each n.
+        restarts: random tables for each sample; the one with the least training loss counts.
+        table_steps: Adam steps on a table.
+        table_step_size: of Adam.
+        radii: norms of the noise around the compiled, corrected weights.
+        bare_radii: likewise for the uncorrected network.
+        weight_samples: n for the training of all weights.
+        weight_steps: gradient steps on all weights.
+        weight_step_size: the largest distance that one of them moves, over the noise's norm.
+    """
+
+    machines: tuple[str, ...] = ("parity", "divisible_by_three")
+    length: int = 4
+    longer: int = 7
+    samples: tuple[int, ...] = (4, 8, 16, 32, 64)
+    seeds: int = 4
+    restarts: int = 4
+    table_steps: int = 60
+    table_step_size: float = 0.3
+    radii: tuple[float, ...] = (4.0, 7.0, 10.0)
+    bare_radii: tuple[float, ...] = (0.01, 0.5)
+    weight_samples: tuple[int, ...] = (64,)
+    weight_steps: int = 40
+    weight_step_size: float = 0.005
+
+    def __post_init__(self) -> None:
+        """Refuse unknown machines and sizes with nothing to learn from."""
+        unknown = [name for name in self.machines if name not in LIBRARY]
+        if unknown:
+            raise ValueError(f"unknown machines {unknown}: choose from {', '.join(LIBRARY)}")
+        for name in self.machines:
+            actions: dict[str, set] = {}
+            for (_, a), (_, write, move) in LIBRARY[name]().machine.transitions.items():
+                actions.setdefault(a, set()).add((write, move))
+            if any(len(found) > 1 for found in actions.values()):
+                raise ValueError(f"machine {name}: what it writes or where it moves is not learned")
+        for name in ("samples", "weight_samples", "radii", "bare_radii"):
+            values = list(getattr(self, name))
+            if not values or values != sorted(set(values)) or values[0] <= 0:
+                raise ValueError(f"{name} must be positive and increase, got {values}")
+
+
+def compiled_for(config: Learn, name: str, /, *, corrected: bool) -> Compiled:
+    """The network of a machine of the library, for all words up to the trained length."""
+    example = LIBRARY[name]()
+    correction = DYADIC if corrected else None
+    steps = example.steps(config.length)
+    return compile_machine(example.machine, steps, tape="one_way", correction=correction)
+
+
+def _frequencies(key: PRNGKeyArray, n: Array, most: int, count: int) -> Array:
+    """How often each of `count` words is among the first n of `most` uniform draws, over n."""
+    drawn = jax.random.randint(key, (most,), 0, count)
+    one = (jnp.arange(most) < n).astype(jnp.float32)
+    return jnp.zeros(count).at[drawn].add(one) / n.astype(jnp.float32)
+
+
+def _log_loss(problem: Task, F: Array) -> Array:
+    """-log of the probability of the right answer, which is (1 + y F)/2, kept off zero."""
+    return -jnp.log(0.001 + 0.999 * (1 + problem.labels * F) / 2)
+
+
+def learned_tables(
+    config: Learn,
+    name: str,
+    samples: tuple[int, ...],
+    key: PRNGKeyArray,
+    /,
+    *,
+    straight_through: bool,
+) -> tuple[Float[np.ndarray, "n seed"], Float[np.ndarray, "n seed"]]:
+    """Errors of learned tables on all words up to the trained length, and on longer ones."""
+    compiled = compiled_for(config, name, corrected=False)
+    machine, where = compiled.machine, places(compiled)
+    problem = task(compiled, words(machine, config.length))
+    rule = optimizer("adam", config.table_step_size)
+    lanes, lengths = lanes_of(
+        jax.random.split(key, config.seeds),
+        n=np.array(samples),
+        restart=np.arange(config.restarts),
+    )
+
+    def start(lane: Any) -> Any:
+        own = jax.random.fold_in(lane["key"], lane["restart"])
+        return begin(jax.random.normal(own, (len(where.pairs), len(where.states))), rule)
+
+    def loss(lane: Any, logits: Array) -> Array:
+        params = soft_table(problem.params, where, logits, straight_through=straight_through)
+        frequency = _frequencies(lane["key"], lane["n"], samples[-1], problem.labels.shape[0])
+        return frequency @ _log_loss(problem, outputs(problem, params, compiled.used))
+
+    step = lambda lane, state: train_step(lambda logits: loss(lane, logits), rule, state)
+    measure = lambda lane, state: {"loss": loss(lane, state.params)}
+    steps = config.table_steps
+    swept = sweep(start, step, measure, lanes, steps, every=steps, chunk=steps, group=12)
+    shape = tuple(lengths.values())
+    best = swept.metrics["loss"][:, -1].reshape(shape).argmin(axis=1)
+    logits = swept.state.params.reshape(*shape, len(where.pairs), len(where.states))
+    chosen = np.take_along_axis(logits, best[:, None, :, None, None], axis=1)[:, 0]
+    short = words(machine, config.length)
+    longer = words(machine, config.longer)[len(short) :]
+    error = lambda tested: [
+        [_error(machine, read_table(machine, table), tested) for table in row] for row in chosen
+    ]
+    return np.array(error(short)), np.array(error(longer))
+
+
+def _error(machine: TuringMachine, learned: TuringMachine, tested: list[str]) -> float:
+    """The fraction of words with another verdict, by the step simulator."""
+    verdict = lambda m, word: simulate(m, word, len(word) + 1).verdict
+    wrong = [verdict(machine, word) != verdict(learned, word) for word in tested]
+    return float(np.mean(wrong))
+
+
+def trained_weights(
+    config: Learn, key: PRNGKeyArray, radii: tuple[float, ...], /, *, corrected: bool
+) -> Float[np.ndarray, "stage radius n seed"]:
+    """Errors (stage, radius, n, seed) of networks with noise on all weights, by training."""
+    compiled = compiled_for(config, config.machines[0], corrected=corrected)
+    problem = task(compiled, words(compiled.machine, config.length))
+    theta, unravel = ravel_pytree(problem.params)
+    rule = lambda lane: optax.chain(
+        optax.clip_by_global_norm(1.0), optax.sgd(config.weight_step_size * lane["radius"])
+    )
+    lanes, lengths = lanes_of(
+        jax.random.split(key, config.seeds),
+        radius=np.array(radii, np.float32),
+        n=np.array(config.weight_samples),
+    )
+    F = lambda v: outputs(problem, unravel(v), compiled.full)
+    error = lambda v: (problem.labels * F(v) <= 0).mean(dtype=jnp.float32)
+
+    def start(lane: Any) -> Any:
+        noise = jax.random.normal(lane["key"], theta.shape)
+        moved = theta + lane["radius"] * noise / jnp.linalg.norm(noise)
+        return begin(moved, rule(lane)), error(moved)
+
+    def loss(lane: Any, v: Array) -> Array:
+        frequency = _frequencies(
+            lane["key"], lane["n"], config.weight_samples[-1], problem.labels.shape[0]
+        )
+        return frequency @ jax.nn.softplus(-2 * problem.labels * F(v))
+
+    def step(lane: Any, state: Any) -> Any:
+        return train_step(lambda v: loss(lane, v), rule(lane), state[0]), state[1]
+
+    measure = lambda lane, state: {"before": state[1], "after": error(state[0].params)}
+    steps = config.weight_steps
+    swept = sweep(start, step, measure, lanes, steps, every=steps, chunk=steps, group=8)
+    stages = [swept.metrics[name][:, -1].reshape(*lengths.values()) for name in ("before", "after")]
+    return np.stack(stages)

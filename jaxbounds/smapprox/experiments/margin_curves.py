@@ -1,0 +1,183 @@
+"""Upper estimates and certified lower bounds on margins, over circuit depth and over T.
+
+One network serves all depths, and one all T, so that each attack is compiled once.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxbounds.smapprox import circuits, execute
+from jaxbounds.smapprox.attack import blocks_by_layer, margin_upper, recertify
+from jaxbounds.smapprox.certified import circuit_margin_lower
+from jaxbounds.smapprox.certified_machine import machine_margin_lower
+from jaxbounds.smapprox.compile_machine import compile_machine
+from jaxbounds.smapprox.correction import THIRDS
+from jaxbounds.smapprox.feedforward import (
+    compile_circuit,
+    feedforward,
+    straight_through_feedforward,
+)
+from jaxbounds.smapprox.machines import TuringMachine, halting_time, simulate
+from jaxbounds.smapprox.transformer import Attention, Segment, run
+
+KINDS = {"uncorrected": None, "corrected": THIRDS}
+"""The networks that are compared, and their corrections."""
+
+
+def chain_margins(
+    depths: Sequence[int], refinements: int, /
+) -> tuple[Float[np.ndarray, "2 depths"], Float[np.ndarray, "depths"]]:
+    """Margins of identity chains at input 1: upper estimates of both kinds, certified bounds.
+
+    A shallow chain is the end of the deepest one, on the same states. Its perturbations are those
+    of the deep chain's last layers and head, and hence start the search at all larger depths.
+
+    Args:
+        depths: numbers of gates, increasing.
+        refinements: of each attack.
+    """
+    upper = np.full((2, len(depths)), np.inf)
+    lower = np.zeros(len(depths))
+    deepest = circuits.identity_chain(depths[-1])
+    for row, correction in enumerate(KINDS.values()):
+        params = jax.tree.map(jnp.asarray, compile_circuit(deepest, correction=correction))
+        data = (jnp.ones(1), jnp.asarray(correction is not None))
+        states = np.asarray(jax.jit(feedforward)(params, data[0])[1])
+        per_layer = len(states) // depths[-1]
+        found: list[Any] = []
+        for column, depth in enumerate(depths):
+            layers = per_layer * depth
+            if correction is not None:
+                own = compile_circuit(circuits.identity_chain(depth), correction=correction)
+                lower[column] = circuit_margin_lower(own, states[None, -layers:], correction)
+            estimate = margin_upper(
+                _chain_output,
+                _chain_surrogate,
+                params,
+                _last_layers(params, layers),
+                data=data,
+                starts=found,
+                refinements=refinements,
+            )
+            found.append(estimate.perturbation)
+            upper[row, column] = estimate.radius
+    return upper, lower
+
+
+def _chain_output(params: Any, x: Array, corrected: Array) -> Array:
+    del corrected
+    return feedforward(params, x)[0]
+
+
+def _chain_surrogate(params: Any, x: Array, corrected: Array) -> Array:
+    return straight_through_feedforward(params, x, corrected=corrected)
+
+
+def _last_layers(params: Any, count: int) -> list[Any]:
+    """The blocks of parameters that belong to the head and the last `count` hidden layers."""
+    hidden = params["hidden"]["b"].shape[0]
+    last = (np.arange(hidden) >= hidden + 1 - count).astype(float)
+    whole = float(count == hidden + 1)
+    every = blocks_by_layer(params, lambda path: path[0].key == "hidden")
+    of_layer = lambda block: last.reshape((-1,) + (1,) * (block.ndim - 1)) * block
+    kept = [
+        {
+            "first": jax.tree.map(lambda block: whole * block, blocks["first"]),
+            "hidden": jax.tree.map(of_layer, blocks["hidden"]),
+            "head": blocks["head"],
+        }
+        for blocks in every
+    ]
+    return [blocks for blocks in kept if any(leaf.any() for leaf in jax.tree.leaves(blocks))]
+
+
+def machine_margins(
+    machine: TuringMachine,
+    words: Sequence[str],
+    times: Sequence[int],
+    bits: int,
+    refinements: int,
+    /,
+) -> tuple[Float[np.ndarray, "2 T"], Float[np.ndarray, "T"]]:
+    """Margins of a compiled machine over T: upper estimates of both kinds, certified bounds.
+
+    The weights do not depend on T, so a perturbation found at one T is tried at all others.
+
+    Args:
+        machine: the machine.
+        words: the input at each T.
+        times: T, increasing, at least the halting time on its word.
+        bits: w_pos, the same for all T.
+        refinements: of each attack.
+
+    Raises:
+        ValueError: if the machine has not halted on a word within its T.
+    """
+    upper, lower = np.full((2, len(times)), np.inf), np.zeros(len(times))
+    cases = [
+        _case(machine, word, T, times[-1], max(map(len, words)), bits)
+        for word, T in zip(words, times)
+    ]
+    for row, correction in enumerate(KINDS.values()):
+        compiled = compile_machine(machine, times[-1], correction=correction, bits=bits)
+        params = jax.tree.map(jnp.asarray, compiled.params)
+        output = partial(_output_at, segments=compiled.full, straight_through=False)
+        surrogate = partial(_output_at, segments=compiled.full, straight_through=True)
+        blocks = blocks_by_layer(params, lambda path: path[0].key == "layers")
+        if correction is not None:
+            lower[:] = machine_margin_lower(compiled)
+        found: list[Any] = []
+        for column, data in enumerate(cases):
+            estimate = margin_upper(
+                output,
+                surrogate,
+                params,
+                blocks,
+                data=data,
+                starts=found,
+                refinements=refinements,
+            )
+            found.append(estimate.perturbation)
+            upper[row, column] = estimate.radius
+        for column, data in enumerate(cases):
+            for delta in found[column + 1 :]:
+                other = recertify(output, params, delta, data=data)
+                upper[row, column] = min(upper[row, column], other)
+    return upper, lower
+
+
+def _case(
+    machine: TuringMachine, word: str, T: int, longest_T: int, longest: int, bits: int
+) -> tuple[Array, ...]:
+    """The data of `_output_at`."""
+    halting_time(machine, word, T)
+    sign = 1.0 if simulate(machine, word, T).verdict == "accept" else -1.0
+    compiled = compile_machine(machine, longest_T, correction=None, bits=bits)
+    inputs = execute.encode(compiled, [word], length=longest)
+    arrays = (inputs.tokens[0], inputs.present[0], inputs.encoder_codes, inputs.decoder_codes)
+    return *map(jnp.asarray, arrays), jnp.asarray(T), jnp.asarray(sign)
+
+
+def _output_at(
+    params: Any,
+    tokens: Array,
+    present: Array,
+    encoder_codes: Array,
+    decoder_codes: Array,
+    T: Array,
+    sign: Array,
+    *,
+    segments: tuple[Segment, ...],
+    straight_through: bool,
+) -> Array:
+    """(2y - 1) F after T steps, of a run that may go on for longer."""
+    attention = Attention(straight_through=straight_through)
+    inputs = (tokens, present, encoder_codes, decoder_codes)
+    outputs = run(params, *inputs, segments=segments, attention=attention).outputs
+    return sign * (params["head"] @ outputs[T])

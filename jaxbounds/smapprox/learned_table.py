@@ -1,0 +1,124 @@
+"""Learning a machine's transitions from accept bits, inside the compiled wiring.
+
+Everything of the compiled network is kept but the layer of Lemma C.1 that holds the transition
+table: the next state of each pair (state, symbol) becomes a softmax row. While states are mixed
+the symbols read, written and the moves stay exact if they do not depend on the state, and the
+uncorrected network hands the probabilities of states on exactly: it computes the acceptance
+probability of a probabilistic automaton. (A correction would round them, with zero gradient.)
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from jaxbounds.smapprox import execute
+from jaxbounds.smapprox.compile_machine import Compiled
+from jaxbounds.smapprox.machines import TuringMachine
+from jaxbounds.smapprox.transformer import HARD, Attention, Segment, run
+
+ACT = 1
+"""The index of the layer with the transition table ("C.1 act")."""
+
+
+class Task(NamedTuple):
+    """A compiled network, all words that it may be asked about, and the right answers.
+
+    Attributes:
+        params: float32 weights.
+        tokens: one-hot words.
+        present: which of their symbols are there.
+        encoder_codes: see `execute.Inputs`.
+        decoder_codes: likewise.
+        labels: +1 where the machine accepts, -1 where it rejects.
+    """
+
+    params: Any
+    tokens: Float[Array, "n m na"]
+    present: Bool[Array, "n m"]
+    encoder_codes: Float[Array, "m w"]
+    decoder_codes: Float[Array, "T2 w"]
+    labels: Float[Array, "n"]
+
+
+def task(compiled: Compiled, words: Sequence[str], /) -> Task:
+    """The network on some words, with the simulator's verdicts.
+
+    Raises:
+        ValueError: if the machine does not halt on one of them within T.
+    """
+    labels = execute.simulated(compiled, words).decision
+    if not labels.all():
+        late = [word for word, label in zip(words, labels) if not label]
+        raise ValueError(f"no verdict after T = {compiled.T} steps on {late[:5]}: raise T")
+    cast = lambda a: jnp.asarray(a, bool if a.dtype == bool else jnp.float32)
+    inputs = execute.encode(compiled, words)
+    return Task(*jax.tree.map(cast, (compiled.params, *inputs, labels)))
+
+
+def outputs(
+    problem: Task,
+    params: Any,
+    segments: tuple[Segment, ...],
+    /,
+    *,
+    attention: Attention = HARD,
+) -> Float[Array, "n"]:
+    """F on every word, at other weights."""
+    codes = problem.encoder_codes, problem.decoder_codes
+    one = lambda tokens, present: (
+        run(params, tokens, present, *codes, segments=segments, attention=attention).output
+    )
+    return jax.vmap(one)(problem.tokens, problem.present)
+
+
+class Places(NamedTuple):
+    """Where the learned table sits in W1 of its layer.
+
+    Attributes:
+        pairs: columns: the pairs (state, symbol) of non-terminal states.
+        states: rows: the next states.
+    """
+
+    pairs: tuple[int, ...]
+    states: tuple[int, ...]
+
+
+def places(compiled: Compiled, /) -> Places:
+    """The rows and columns of a machine's table; the compiler's own state is not learned."""
+    layout, machine = compiled.layout, compiled.machine
+    pairs = tuple(layout.pair(z, a) for z, a in machine.transitions)
+    return Places(pairs, tuple(layout.at("st", z) for z in machine.states))
+
+
+def soft_table(
+    params: Any, where: Places, logits: Float[Array, "pairs states"], /, *, straight_through: bool
+) -> Any:
+    """The network's weights with softmax rows as next states.
+
+    With `straight_through` the rows are one-hot at the largest logit and only their derivative is
+    softmax's.
+    """
+    rows = jax.nn.softmax(logits, axis=-1)
+    if straight_through:
+        hard = jax.nn.one_hot(logits.argmax(axis=-1), logits.shape[-1], dtype=rows.dtype)
+        rows = rows + jax.lax.stop_gradient(hard - rows)
+    pairs, states = np.array(where.pairs), np.array(where.states)
+    # all weights vary along the same device axes as the logits (a scan in shard_map asks for it)
+    params = jax.tree.map(lambda leaf: leaf + jnp.zeros_like(logits[0, 0]), params)
+    W1 = params["layers"]["W1"].at[ACT, states[:, None], pairs[None, :]].set(rows.T)
+    return params | {"layers": params["layers"] | {"W1": W1}}
+
+
+def read_table(machine: TuringMachine, logits: Float[np.ndarray, "pairs states"], /) -> Any:
+    """The machine whose next states are the largest logits; it writes and moves as before."""
+    following = [machine.states[i] for i in np.asarray(logits).argmax(axis=-1)]
+    learned = {
+        pair: (after, write, move)
+        for (pair, (_, write, move)), after in zip(machine.transitions.items(), following)
+    }
+    return replace(machine, transitions=learned, name=f"learned {machine.name}")
