@@ -7,7 +7,7 @@ x -> W_QK^T x differs. That isolates what the paper changes.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -15,6 +15,7 @@ import xarray as xr
 from scipy.optimize import brentq
 
 from jaxbounds.seqlength.linear_bounds import (
+    LogCovering,
     at_scale,
     constant_3_6,
     lemma_3_5_leading,
@@ -70,7 +71,7 @@ def theorem_bound(setting: Setting, /) -> float:
     return min(s.trivial, s.heads * one)
 
 
-def _bound(setting: Setting, covering: Any, **sharpenings: Any) -> float:
+def _bound(setting: Setting, covering: LogCovering, **sharpenings: float) -> float:
     s = setting
     return single_layer_bound(
         covering, s.m, s.d, outer=s.outer, B_x=s.B_x, heads=s.heads, **sharpenings
@@ -113,14 +114,22 @@ def parameter_counting_bound(setting: Setting, /) -> float:
     return _bound(s, at_scale(volumetric, s.B_QK * s.B_x, parameters=s.d**2))
 
 
-BOUNDS: dict[str, tuple[Callable[[Setting], float], bool]] = {
-    "theorem_4_1": (theorem_bound, True),
-    "sharpened": (sharpened_bound, True),
-    "lemma_3_6": (same_method_bound, True),
-    "log_length": (log_length_bound, False),
-    "parameter_counting": (parameter_counting_bound, True),
+class Bound(NamedTuple):
+    """A bound on the complexity: whether it is certified, constants explicit, and its name."""
+
+    value: Callable[[Setting], float]
+    certified: bool
+    label: str
+
+
+BOUNDS = {
+    "theorem_4_1": Bound(theorem_bound, True, "Theorem 4.1"),
+    "sharpened": Bound(sharpened_bound, True, "sharpened"),
+    "lemma_3_6": Bound(same_method_bound, True, "Lemma 3.6"),
+    "log_length": Bound(log_length_bound, False, "log(T), leading term"),
+    "parameter_counting": Bound(parameter_counting_bound, True, "parameter counting"),
 }
-"""The bounds compared, and whether each is certified with its constants explicit."""
+"""The bounds compared. All but the first use the same method: chaining and softmax constant 1."""
 
 
 def compare(
@@ -143,7 +152,7 @@ def compare(
         raise ValueError(f"unknown bounds {', '.join(unknown)}; there are: {', '.join(BOUNDS)}")
     whole = over in ("m", "T", "d", "heads")
     settings = [replace(setting, **{over: int(v) if whole else float(v)}) for v in values]
-    table = {name: np.array([BOUNDS[name][0](s) for s in settings]) for name in names}
+    table = {name: np.array([BOUNDS[name].value(s) for s in settings]) for name in names}
     trivial = np.array([s.trivial for s in settings])
     least = np.argmin(np.stack([*table.values()]), axis=0)
     informative = np.min(np.stack([*table.values()]), axis=0) < trivial
@@ -152,26 +161,8 @@ def compare(
         {name: (over, column) for name, column in table.items()}, {over: list(values)}
     )
     for name in names:
-        data[name].attrs["certified"] = int(BOUNDS[name][1])
+        data[name].attrs["certified"] = int(BOUNDS[name].certified)
     return data.assign(trivial=(over, trivial), winner=(over, winner))
-
-
-def figure(data: xr.Dataset, /) -> Any:
-    """The bounds of `compare` on logarithmic axes; dashed where constants are hidden."""
-    import matplotlib.pyplot as plt
-
-    (over,) = data.dims
-    fig, axes = plt.subplots(figsize=(6, 4))
-    for name in data.data_vars:
-        if name not in BOUNDS:
-            continue
-        style = "-" if data[name].attrs["certified"] else "--"
-        axes.plot(data[over], data[name], style, label=name.replace("_", " "))
-    axes.plot(data[over], data["trivial"], ":", color="grey", label="trivial")
-    axes.set(xscale="log", yscale="log", xlabel=over, ylabel="bound on the Rademacher complexity")
-    axes.legend(fontsize="small")
-    fig.tight_layout()
-    return fig
 
 
 def covering_crossover(parameters: int, /) -> float:

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from scipy.special import logsumexp
 
 LARGEST_LIST = 200_000
+LARGEST_BLOCK = 2_000_000
 
 Counts = Float[np.ndarray, "*shape"] | np.float64
 
@@ -39,28 +40,29 @@ def count_signed(n: int, K: int, /) -> int:
     return sum(2**j * math.comb(n, j) * math.comb(K, j) for j in range(min(n, K) + 1))
 
 
-def log_count_signed(n: int, K: float, /) -> float:
-    """The logarithm of `count_signed`, for sizes at which the integer is too long.
-
-    Raises:
-        ValueError: if n < 1 or K < 0.
-    """
-    _check(n, K)
-    j = np.arange(min(n, K))
-    # ln C(N, j + 1) - ln C(N, j) = ln (N - j) - ln (j + 1), for N = n and for N = K.
-    steps = math.log(2.0) + np.log(n - j) + np.log(K - j) - 2.0 * np.log(j + 1.0)
-    return float(logsumexp(np.concatenate([[0.0], np.cumsum(steps)])))
-
-
 def log_counts_signed(n: int, K: Counts, /) -> Counts:
-    """`log_count_signed` for an array of whole numbers K.
+    """The logarithm of `count_signed` for an array of whole numbers K, however large.
 
     Raises:
         ValueError: if n < 1 or some K < 0.
     """
+    _check(n, float(np.min(K)))
     distinct, where = np.unique(K, return_inverse=True)
-    values = np.array([log_count_signed(n, k) for k in distinct])
-    return values[where].reshape(np.shape(K))
+    terms = min(n, int(distinct[-1]))
+    blocks = np.array_split(distinct, 1 + distinct.size * terms // LARGEST_BLOCK)
+    logs = np.concatenate([_log_counts(n, block, terms) for block in blocks])
+    return logs[where].reshape(np.shape(K))
+
+
+def _log_counts(n: int, K: np.ndarray, terms: int) -> np.ndarray:
+    j = np.arange(terms)
+    # ln C(N, j + 1) - ln C(N, j) = ln (N - j) - ln (j + 1), for N = n and for N = K; the sum
+    # ends where K - j = 0.
+    with np.errstate(divide="ignore"):
+        of_K = np.log(np.maximum(K[:, None] - j, 0.0))
+    steps = math.log(2.0) + np.log(n - j) + of_K - 2.0 * np.log(j + 1.0)
+    partial = np.cumsum(steps, axis=1)
+    return logsumexp(np.concatenate([np.zeros((len(K), 1)), partial], axis=1), axis=1)
 
 
 def nonnegative_vectors(n: int, K: int, /) -> Int[np.ndarray, "count n"]:

@@ -71,11 +71,19 @@ class AttentionNetwork:
 
 
 def from_nnx(module: Any, /) -> dict[str, Any]:
-    """The parameters of a `flax.nnx` module as a nested dict of arrays, for `extract_network`."""
+    """The parameters of a `flax.nnx` module as a nested dict of arrays, for `extract_network`.
+
+    Raises:
+        ValueError: if it holds other state than parameters and random streams (running statistics,
+            a cache): it is named.
+    """
     from flax import nnx
 
-    state = nnx.to_pure_dict(nnx.state(module, nnx.Param))
-    return state
+    params, _, rest = nnx.state(module, nnx.Param, nnx.RngState, ...)
+    other = _flatten(nnx.to_pure_dict(rest))
+    if other:
+        raise ValueError(f"this state is not mapped: {', '.join(sorted(other))}")
+    return nnx.to_pure_dict(params)
 
 
 def _flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, np.ndarray]:

@@ -86,11 +86,13 @@ def blocks(
     X: Tokens, layers: LayerWeights, /, *, activation: Activation = jax.nn.relu
 ) -> Float[Array, "steps *batch T d"]:
     """g^(1) = X, ..., g^(L+1); the leaves of `layers` have a leading axis of length L."""
-    states = [X]
-    for i in range(layers["W_c"].shape[0]):
-        layer = {name: leaf[i] for name, leaf in layers.items()}
-        states.append(block(states[-1], layer, activation=activation))
-    return jnp.stack(states)
+
+    def step(g: Tokens, layer: LayerWeights) -> tuple[Tokens, Tokens]:
+        following = block(g, layer, activation=activation)
+        return following, following
+
+    _, later = jax.lax.scan(step, X, dict(layers))
+    return jnp.concatenate([X[None], later])
 
 
 class SingleLayer(nn.Module):

@@ -97,6 +97,20 @@ def divide_scale(
     return Budget(gamma**3 / epsilon**2, scales, weights / jnp.where(gamma > 0, gamma, 1.0))
 
 
+def _layers_after(layers: int) -> Float[Array, "layers"]:
+    """How many layers follow each one."""
+    return jnp.arange(layers - 1, -1, -1).astype(float)
+
+
+def _names(layers: int, heads: int) -> tuple[str, ...]:
+    tags = [
+        f"{i + 1}" if heads == 1 else f"{i + 1}.{h + 1}"
+        for i in range(layers)
+        for h in range(heads)
+    ]
+    return ("w", *(f"{matrix} {tag}" for tag in tags for matrix in ("W_c", "W_v", "W_QK")))
+
+
 def downstream_factors(
     norms: NetworkNorms, layers: int, /, *, softmax_constant: float = 2.0
 ) -> Float[Array, "layers"]:
@@ -109,7 +123,7 @@ def downstream_factors(
         raise ValueError(f"at least one layer is needed, got {layers}")
     one = jnp.asarray(norms.L_sigma, float) * norms.B_c * norms.B_v
     factor = one * (1.0 + 2.0 * softmax_constant * norms.B_QK)
-    return jnp.stack([factor**power for power in reversed(range(layers))])
+    return factor ** _layers_after(layers)
 
 
 def theorem_4_2_printed(
@@ -138,13 +152,11 @@ def terms_derived(norms: NetworkNorms, C_1: ArrayLike, C_Bx: ArrayLike, layers: 
     B_w, B_c, B_v, _, L, _ = (jnp.asarray(v, float) for v in norms)
     alpha = downstream_factors(norms, layers)
     C_1, C_Bx = (jnp.asarray(C, float) for C in (C_1, C_Bx))
-    names, C, beta = ["w"], [C_1], [jnp.ones_like(C_1)]
-    for i in range(layers):
-        names += [f"W_c {i + 1}", f"W_v {i + 1}", f"W_QK {i + 1}"]
-        C += [C_1, C_1, C_Bx if i == 0 else C_1]
-        after = B_w * alpha[i]
-        beta += [after, after * L * B_c, 2.0 * after * L * B_c * B_v]
-    return Terms(tuple(names), jnp.stack(C), jnp.stack(beta))
+    C = jnp.full((layers, 3), C_1).at[0, 2].set(C_Bx)
+    each = jnp.stack([jnp.ones_like(B_w), L * B_c, 2.0 * L * B_c * B_v])
+    beta = B_w * jnp.outer(alpha, each)
+    with_w = lambda first, rest: jnp.concatenate([first[None], rest.ravel()])
+    return Terms(_names(layers, 1), with_w(C_1, C), with_w(jnp.ones_like(B_w), beta))
 
 
 def terms_corrected(
@@ -172,16 +184,17 @@ def terms_corrected(
     C_w, C_c, C_v, C_QK = (jnp.asarray(C, float) for C in constants)
     if layers < 1:
         raise ValueError(f"at least one layer is needed, got {layers}")
-    names, C, beta = ["w"], [C_w], [jnp.ones_like(C_w)]
-    for i in range(layers):
-        after = B_w * passed ** (layers - 1 - i)
-        r = B_x if i == 0 else jnp.ones_like(B_x)
-        for h in range(heads):
-            tag = f"{i + 1}" if heads == 1 else f"{i + 1}.{h + 1}"
-            names += [f"W_c {tag}", f"W_v {tag}", f"W_QK {tag}"]
-            C += [L**2 * C_c, r**2 * C_v, r**2 * C_QK]
-            beta += [after, after * L * B_c, softmax_constant * after * L * B_c * B_v * r**2]
-    return Terms(tuple(names), jnp.stack(C), jnp.stack(beta))
+    r = jnp.ones(layers).at[0].set(B_x)
+    C = jnp.stack([jnp.full(layers, L**2 * C_c), r**2 * C_v, r**2 * C_QK], axis=1)
+    each = jnp.stack(
+        [jnp.ones(layers), jnp.full(layers, L * B_c), softmax_constant * L * B_c * B_v * r**2],
+        axis=1,
+    )
+    beta = B_w * passed ** _layers_after(layers)[:, None] * each
+    with_w = lambda first, rest: jnp.concatenate(
+        [first[None], jnp.repeat(rest[:, None], heads, axis=1).ravel()]
+    )
+    return Terms(_names(layers, heads), with_w(C_w, C), with_w(jnp.ones_like(C_w), beta))
 
 
 def constants_4_2_1(

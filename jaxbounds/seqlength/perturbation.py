@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
@@ -86,14 +87,14 @@ def lemma_e_2(
     *,
     softmax_constant: float = 2.0,
     radius: ArrayLike = 1.0,
-) -> Scalar:
+) -> Float[Array, "*layers"]:
     """The right-hand side of Lemma E.2.
 
     ||dW_c ..|| + L B_c B_v (1 + 2 s r^2 B_QK) ||dg|| + s r^2 L B_c B_v ||dW_QK ..||
     + L B_c ||dW_v ..||
     with s = `softmax_constant` (2 as printed, 1 sharpened) and r = `radius` the largest token norm
     of the inputs. As printed r = 1, which is false for the first block where tokens are longer
-    (erratum E9). Explicit constants.
+    (erratum E9). Explicit constants. Parts and radii may be stacked over layers.
     """
     L, s, r = (jnp.asarray(v, float) for v in (L_sigma, softmax_constant, radius))
     through = L * norms.c * norms.v
@@ -133,37 +134,24 @@ def chain_perturbation(
     QK term of layer 1, r = max_t ||x_t||_2; the sharpened one also the softmax constant 1.
     """
     steps = layers["W_c"].shape[0]
-    exact = blocks(X, layers, activation=activation)
+    exact = blocks(X, layers, activation=activation)[-1]
     states = blocks(X, moved, activation=activation)
-    layer = lambda weights, i: {name: leaf[i] for name, leaf in weights.items()}
-    each = [spectral_norms(layer(layers, i), layer(moved, i)) for i in range(steps)]
-    norms = SpectralNorms(*(jnp.max(jnp.stack(values)) for values in zip(*each)))
+    each = jax.vmap(spectral_norms)(dict(layers), dict(moved))
+    norms = SpectralNorms(*(jnp.max(values) for values in each))
     B_w = jnp.maximum(jnp.linalg.norm(w), jnp.linalg.norm(w_moved))
-    output = jnp.abs(exact[-1][cls] @ w - states[-1][cls] @ w_moved)
+    output = jnp.abs(exact[cls] @ w - states[-1][cls] @ w_moved)
     last = jnp.abs(states[-1][cls] @ (w - w_moved))
-    r = max_row_norm(X)
+    later = jnp.arange(steps - 1, -1, -1).astype(X.dtype)
 
-    # Lemma E.2 with the same input for both versions: only the weights of layer i differ.
-    parts = [
-        block_perturbation(
-            states[i], states[i], layer(layers, i), layer(moved, i), activation=activation
-        )
-        for i in range(steps)
-    ]
+    # Lemma E.2 with the same input for both versions: only the weights of one layer differ.
+    alone = lambda g, a, b: block_perturbation(g, g, a, b, activation=activation)
+    parts = jax.vmap(alone)(states[:-1], dict(layers), dict(moved))
 
-    def total(softmax_constant: float, radius: Scalar) -> Scalar:
+    def total(softmax_constant: float, first_radius: ArrayLike) -> Scalar:
+        radii = jnp.ones(steps, X.dtype).at[0].set(first_radius)
+        here = lemma_e_2(parts, norms, L_sigma, softmax_constant=softmax_constant, radius=radii)
         through = L_sigma * norms.c * norms.v * (1.0 + 2.0 * softmax_constant * norms.QK)
-        sum_ = jnp.zeros_like(last)
-        for i, part in enumerate(parts):
-            here = lemma_e_2(
-                part,
-                norms,
-                L_sigma,
-                softmax_constant=softmax_constant,
-                radius=radius if i == 0 else 1.0,
-            )
-            sum_ += through ** float(steps - 1 - i) * here
-        return last + B_w * sum_
+        return last + B_w * jnp.sum(through**later * here)
 
-    one = jnp.ones_like(r)
-    return ChainPerturbation(output, total(2.0, one), total(2.0, r), total(1.0, r))
+    r = max_row_norm(X)
+    return ChainPerturbation(output, total(2.0, 1.0), total(2.0, r), total(1.0, r))

@@ -107,7 +107,9 @@ def _per_device(function: Callable, mesh: Mesh, group: int) -> Callable:
         parts = jax.lax.map(lambda xs: function(*xs), jax.tree.map(split, trees))
         return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), parts)
 
-    return jax.jit(jax.shard_map(on_device, mesh=mesh, in_specs=spec, out_specs=spec))
+    # Unchecked, so that a step may carry constants (zeros, a counter) through its own loops.
+    sharded = jax.shard_map(on_device, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
+    return jax.jit(sharded)
 
 
 def sweep(

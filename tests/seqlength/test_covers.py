@@ -54,13 +54,14 @@ def test_counts_and_lists_against_brute_force(n, K):
 @pytest.mark.parametrize("n, K", [(3, 5), (32, 64), (512, 4), (7, 400)])
 def test_log_count_against_exact_integers(n, K):
     # Python integers share nothing with the floating-point sum.
-    assert log_counts_signed(n, K) == pytest.approx(math.log(count_signed(n, K)), rel=1e-13)
+    exact = math.log(count_signed(n, K))
+    assert log_counts_signed(n, np.float64(K)) == pytest.approx(exact, rel=1e-13)
 
 
 def test_log_count_of_huge_sparsity_is_parameter_counting():
     n, K = 16, 1e15
     expected = n * math.log(2.0 * K) - math.lgamma(n + 1)
-    assert log_counts_signed(n, K) == pytest.approx(expected, rel=1e-9)
+    assert log_counts_signed(n, np.float64(K)) == pytest.approx(expected, rel=1e-9)
 
 
 def test_sparsification_refuses_weights_outside_the_simplex():
@@ -87,6 +88,13 @@ def test_covers_refuse_matrices_outside_the_ball(cover, norm):
         cover(jnp.array([[1.0, 1.0], [2.0, -2.0]]))
 
 
+def test_log_counts_of_an_array_are_those_of_its_entries_in_any_order():
+    K = np.array([[5.0, 0.0, 300.0], [5.0, 1.0, 40.0]])
+    found = log_counts_signed(6, K)
+    for k, value in zip(K.ravel(), found.ravel()):
+        assert value == pytest.approx(math.log(count_signed(6, int(k))), rel=1e-13)
+
+
 def test_counts_refuse_impossible_sizes():
     with pytest.raises(ValueError, match="n >= 1"):
         count_signed(0, 3)
@@ -102,7 +110,7 @@ def _instances(rng, count, n, dim):
     return vectors, weights, np.linalg.norm(vectors, axis=2).max(axis=1)
 
 
-@pytest.mark.parametrize("n, dim, k", [(2, 1, 1), (4, 3, 2), (3, 4, 4)])
+@pytest.mark.parametrize("n, dim, k", [(2, 1, 1), (4, 3, 3)])
 def test_maurey_corrected_by_enumeration_and_printed_false(n, dim, k):
     vectors, weights, bs = _instances(np.random.default_rng(k), 60, n, dim)
     with jax.enable_x64(True):
@@ -141,7 +149,7 @@ def test_rescaled_and_shrunk_sparsification_meet_their_bounds(k):
             assert bound <= float(sparsify_radius(b, k)) ** 2 + 1e-12
 
 
-@pytest.mark.parametrize("n, K", [(2, 1), (3, 2), (4, 3), (5, 4)])
+@pytest.mark.parametrize("n, K", [(3, 2), (5, 4)])
 def test_l1_ball_cover_radius_is_attained_at_a_vertex(n, K):
     B = 2.0
     cover = covers.l1_ball_cover(n, B, K)

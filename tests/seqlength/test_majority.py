@@ -60,11 +60,9 @@ def test_cls_reduction_is_the_dense_network_with_its_gradient(hidden, key):
         bits = sm.draw_bits(jax.random.key(1), n=9, T=7)
         labels = sm.majority_label(bits, task.relevant)
         net = mm.MajorityTransformer(d_k=4, hidden=hidden)
-        shapes = sm.embed(task, bits).astype(jnp.float32)
-        params = jax.jit(net.init)(jax.random.key(2), shapes)["params"]
-        params = jax.tree.map(
-            lambda leaf: leaf.astype(float) + 0.3 * jax.random.normal(key, leaf.shape), params
-        )
+        shapes = jax.eval_shape(net.init, key, jnp.ones((1, 1, 8), jnp.float32))["params"]
+        rng = np.random.default_rng(0)
+        params = jax.tree.map(lambda s: jnp.asarray(0.3 * rng.normal(size=s.shape)), shapes)
         dense = lambda p: jnp.mean(
             mm.softmax_loss(net.apply({"params": p}, sm.embed(task, bits)), labels)
         )

@@ -1,11 +1,36 @@
-"""How instances are drawn: scales, points of norm balls, and their extreme points."""
+"""How instances are drawn: scales, points of norm balls, and their extreme points.
+
+Extremal instances are built in numpy and given as cases: they need no compiled sampler.
+"""
+
+import math
+from collections.abc import Mapping
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.statements import Budget, Instance, Size
 
-def log_uniform(key: Array, low: float, high: float, /, shape: tuple[int, ...] = ()) -> Array:
+FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
+"""Where draws and extremal instances tell everything."""
+
+SEARCHED = Budget(samples=128, restarts=6, steps=100, batch=64)
+"""Where no extremal instance is known."""
+
+
+def normals(key: Array, shapes: Mapping[str, tuple[int, ...]], /) -> dict[str, Array]:
+    """Normal arrays by name, from a single draw: one random program to compile."""
+    ends = np.cumsum([math.prod(shape) for shape in shapes.values()]).tolist()
+    parts = jnp.split(jax.random.normal(key, (ends[-1],)), ends[:-1])
+    return {name: part.reshape(shape) for part, (name, shape) in zip(parts, shapes.items())}
+
+
+def log_uniform(
+    key: Array, low: ArrayLike, high: ArrayLike, /, shape: tuple[int, ...] = ()
+) -> Array:
     """10 to a uniform power between `low` and `high`."""
     return 10.0 ** jax.random.uniform(key, shape, minval=low, maxval=high)
 
@@ -29,7 +54,11 @@ def l1_vertices(key: Array, shape: tuple[int, ...], /) -> Array:
 
 def l2_sphere(key: Array, shape: tuple[int, ...], /) -> Array:
     """Uniform directions along the last axis."""
-    x = jax.random.normal(key, shape)
+    return unit(jax.random.normal(key, shape))
+
+
+def unit(x: Float[Array, "*batch n"], /) -> Float[Array, "*batch n"]:
+    """Divide by the l_2 norm along the last axis."""
     return x / jnp.linalg.norm(x, axis=-1, keepdims=True)
 
 
@@ -38,6 +67,17 @@ def into_l1_ball(x: Float[Array, "*batch n"], /) -> Float[Array, "*batch n"]:
     return x / jnp.maximum(1.0, jnp.sum(jnp.abs(x), axis=-1, keepdims=True))
 
 
+def terms(key: Array, size: Size, /) -> Instance:
+    """C, beta and scales of n covers (Lemma E.1), each within a factor 10 of 1."""
+    drawn = log_uniform(key, -1.0, 1.0, (3, size["n"]))
+    return {"C": drawn[0], "beta": drawn[1], "scales": drawn[2]}
+
+
+def signed_vertices(n: int, radius: float = 1.0, /) -> np.ndarray:
+    """The 2n vertices of the l_1 ball, as rows."""
+    return radius * np.concatenate([np.eye(n), -np.eye(n)])
+
+
 def stacked(rows: list[dict], /) -> dict:
     """Cases with a leading axis, from a list of instances of one shape."""
-    return jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(x) for x in leaves]), *rows)
+    return jax.tree.map(lambda *leaves: np.stack([np.asarray(x) for x in leaves]), *rows)

@@ -1,114 +1,48 @@
-"""Lemmas 3.2, 3.3, 3.6 and Appendix A: covers of linear maps that are built."""
+"""Lemmas 3.3, 3.6 and Appendix A: covers of linear maps that are built."""
 
 import math
-from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbounds.norms import vector_norm
 from jaxbounds.seqlength import linear_bounds, linear_covers
-from jaxbounds.seqlength.counting import (
-    count_signed,
-)
+from jaxbounds.seqlength.counting import count_signed
 from jaxbounds.seqlength.statements.instances import (
+    FEW,
     l1_sphere,
-    l1_vertices,
     l2_sphere,
+    signed_vertices,
     stacked,
 )
-from jaxbounds.statements import Budget, Form, Sides, Statement
-
-FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
-SUBSETS = tuple(sorted(range(1, 16), key=lambda mask: bin(mask).count("1")))
+from jaxbounds.statements import Form, Sides, Statement
 
 
-def _covering_number(values, epsilon, q):
-    """N of four functions, values (4, points, k), by trying all subsets of centres."""
-    difference = jnp.abs(values[:, None] - values[None])
-    size = jnp.max(difference, -1) if q == math.inf else jnp.sum(difference**q, -1) ** (1.0 / q)
-    near = jnp.max(size, axis=-1) < epsilon
-    sizes = []
-    for mask in SUBSETS:
-        chosen = [j for j in range(4) if mask >> j & 1]
-        whole = jnp.all(jnp.any(near[jnp.array(chosen)], axis=0))
-        sizes.append(jnp.where(whole, float(len(chosen)), 4.0))
-    return jnp.min(jnp.stack(sizes))
+def _slots(size):
+    """K as a shape."""
+    return np.zeros(size["K"], np.int32)
 
 
-def _lemma_3_2(instance):
-    W, x, epsilon = instance["W"], instance["x"], instance["epsilon"]
-    d = W.shape[2]
-    basis = jnp.eye(d, dtype=W.dtype)
-    number = lambda points, q: _covering_number(jnp.einsum("fkd,nd->fnk", W, points), epsilon, q)
-    all_points = jnp.concatenate([basis, x])
-    far = jnp.concatenate([basis, 3.0 * x])
-    many = lambda points: jnp.stack([number(points, q) for q in (1.0, 2.0, 4.0, math.inf)])
-    return Sides(
-        lhs={
-            "printed": number(all_points, 0.5),
-            "corrected": many(all_points),
-            "control": many(far),
-        },
-        rhs={"printed": number(basis, 0.5), "corrected": many(basis), "control": many(basis)},
-    )
+def _columns(key, size):
+    return {"W": l1_sphere(key, (size["d"], size["k"])).T, "slots": _slots(size)}
 
 
-def _lemma_3_2_sample(key, size):
-    a, b, c = jax.random.split(key, 3)
-    W = jnp.concatenate([jnp.zeros((1, size["k"], size["d"])),
-                         jax.random.normal(a, (3, size["k"], size["d"]))])  # fmt: skip
-    epsilon = jax.random.uniform(c, (), minval=0.5, maxval=4.0)
-    return {"W": W, "x": l1_sphere(b, (4, size["d"])), "epsilon": epsilon}
+def _column_vertices(size):
+    """Every column at one and the same vertex of the l_1 ball."""
+    rows = [np.outer(v, np.ones(size["d"])) for v in signed_vertices(size["k"])]
+    return stacked([{"W": W, "slots": _slots(size)} for W in rows])
 
 
-LEMMA_3_2 = Statement(
-    id="seqlength.lemma3.2",
-    label="Lemma 3.2",
-    formula="N(F, eps, N, q) = N(F, eps, {B_x e_1, .., B_x e_d}, q), ||x||_1 <= B_x, N >= d",
-    kind="identity",
-    sample=_lemma_3_2_sample,
-    evaluate=_lemma_3_2,
-    hypotheses=lambda i: {"||x||_1 <= 1": jnp.max(jnp.sum(jnp.abs(i["x"]), 1)) <= 1 + 1e-12},
-    sizes=({"k": 2, "d": 3},),
-    forms=(
-        Form(
-            name="printed",
-            expected="fails",
-            erratum="E13",
-            note="Section 2.4 allows any q > 0; at q = 1/2 the identity's columns have norm 1, but"
-            " its value at (1/2, 1/2) has 2",
-            counterexample={
-                "W": [[[0.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]] * 2,
-                "x": [[0.5, 0.5]],
-                "epsilon": 1.5,
-            },
-        ),
-        Form(name="corrected", note="q = 1, 2, 4, infinity; on the basis and four more points"),
-    ),
-    control="points of norm 3 B_x",
-    budget=Budget(samples=192, restarts=0, steps=0, batch=64),
-    source="Lemma 3.2, Appendix B",
-)
-
-
-def _matrix_sample(draw, key, size, *, by):
-    """A k x d matrix from draws in l_1 balls, by columns, by rows, or as a whole."""
+def _entries(key, size):
     k, d = size["k"], size["d"]
-    if by == "columns":
-        W = draw(key, (d, k)).T
-    elif by == "rows":
-        W = draw(key, (k, d))
-    else:
-        W = draw(key, (k * d,)).reshape(k, d)
-    return {"W": W, "slots": jnp.zeros(size["K"], jnp.int32)}
+    return {"W": l1_sphere(key, (k * d,)).reshape(k, d), "slots": _slots(size)}
 
 
-def _samplers(by):
-    return {
-        "spread": partial(_matrix_sample, l1_sphere, by=by),
-        "vertices": partial(_matrix_sample, l1_vertices, by=by),
-    }
+def _entry_vertices(size):
+    """One entry, +1 or -1."""
+    k, d = size["k"], size["d"]
+    return stacked([{"W": v.reshape(k, d), "slots": _slots(size)} for v in signed_vertices(k * d)])
 
 
 def _lemma_3_3(instance):
@@ -135,10 +69,11 @@ LEMMA_3_3 = Statement(
     formula="for ||W||_{1,inf} <= B_w a product of column covers has"
     " max_i B_x ||(W - What) e_i|| <= eps",
     kind="inequality",
-    sample=_samplers("columns"),
+    sample=_columns,
+    cases=_column_vertices,
     evaluate=_lemma_3_3,
     search="none",
-    sizes=({"k": 3, "d": 2, "K": 2}, {"k": 4, "d": 3, "K": 5}),
+    sizes=({"k": 4, "d": 3, "K": 5},),
     forms=COLUMNS,
     control="nine tenths of the sharpened radius",
     budget=FEW,
@@ -161,10 +96,11 @@ LEMMA_3_6 = Statement(
     formula="for ||W||_{1,1} <= B_w the flattened cover has sup_{||x||_2 <= B_x} ||(W - What) x||"
     " <= eps",
     kind="inequality",
-    sample=_samplers("whole"),
+    sample=_entries,
+    cases=_entry_vertices,
     evaluate=_lemma_3_6,
     search="none",
-    sizes=({"k": 3, "d": 2, "K": 2}, {"k": 3, "d": 4, "K": 5}),
+    sizes=({"k": 3, "d": 4, "K": 5},),
     forms=COLUMNS,
     control="nine tenths of the sharpened radius",
     budget=FEW,
@@ -234,10 +170,10 @@ COVER_SIZES = Statement(
 )
 
 
-def _row_product_sample(draw, key, size):
+def _rows(key, size):
     key_W, key_x = jax.random.split(key)
-    drawn = _matrix_sample(draw, key_W, size, by="rows")
-    return {**drawn, "x": l2_sphere(key_x, (size["d"],))}
+    W, x = l1_sphere(key_W, (size["k"], size["d"])), l2_sphere(key_x, (size["d"],))
+    return {"W": W, "slots": _slots(size), "x": x}
 
 
 def _appendix_a(instance):
@@ -253,10 +189,13 @@ def _appendix_a(instance):
 
 
 def _appendix_a_cases(size):
-    row = jnp.eye(size["d"])[0]
-    shape = (1, size["k"], size["d"])
-    slots = jnp.zeros((1, size["K"]), jnp.int32)
-    return {"W": jnp.broadcast_to(row, shape), "slots": slots, "x": row[None]}
+    """Every row at one and the same vertex v of the l_1 ball, and x = v."""
+    return stacked(
+        [
+            {"W": np.outer(np.ones(size["k"]), v), "slots": _slots(size), "x": v}
+            for v in signed_vertices(size["d"])
+        ]
+    )
 
 
 APPENDIX_A = Statement(
@@ -264,10 +203,7 @@ APPENDIX_A = Statement(
     label="Appendix A",
     formula="a scalar cover at eps for each row gives ||(W - What) x||_q <= k^{1/q} eps",
     kind="inequality",
-    sample={
-        "spread": partial(_row_product_sample, l1_sphere),
-        "vertices": partial(_row_product_sample, l1_vertices),
-    },
+    sample=_rows,
     cases=_appendix_a_cases,
     evaluate=_appendix_a,
     search="none",
@@ -280,7 +216,6 @@ APPENDIX_A = Statement(
 
 
 STATEMENTS = (
-    LEMMA_3_2,
     LEMMA_3_3,
     LEMMA_3_6,
     COVER_SIZES,

@@ -5,20 +5,13 @@ import jax.numpy as jnp
 
 from jaxbounds.norms import vector_norm
 from jaxbounds.seqlength.model import attend_from, block, head, head_at
-from jaxbounds.statements import Budget, Form, Sides, Statement
-
-FEW = Budget(samples=64, restarts=4, steps=120, batch=64)
+from jaxbounds.seqlength.statements.instances import FEW, normals
+from jaxbounds.statements import Form, Sides, Statement
 
 
 def _head_sample(key, size):
-    a, b, c, e = jax.random.split(key, 4)
     T, d, k = size["T"], size["d"], size["k"]
-    return {
-        "X": jax.random.normal(a, (T, d)),
-        "W_QK": jax.random.normal(b, (d, d)),
-        "W_v": jax.random.normal(c, (d, k)),
-        "W_c": jax.random.normal(e, (k, d)),
-    }
+    return normals(key, {"X": (T, d), "W_QK": (d, d), "W_v": (d, k), "W_c": (k, d)})
 
 
 def _cls_row(instance):

@@ -2,7 +2,6 @@
 
 import math
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy import integrate, optimize
@@ -16,38 +15,21 @@ from jaxbounds.seqlength.multi_layer import (
     terms_derived,
     theorem_4_2_printed,
 )
-from jaxbounds.seqlength.statements.instances import log_uniform, stacked
-from jaxbounds.statements import Budget, Form, Sides, Statement
+from jaxbounds.seqlength.statements.instances import FEW, log_uniform, stacked, terms
+from jaxbounds.statements import Form, Sides, Statement
 
-FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
-
-
-def _terms(key, size):
-    a, b, c = jax.random.split(key, 3)
-    n = size["n"]
-    return {
-        "C": log_uniform(a, -1.0, 1.0, (n,)),
-        "beta": log_uniform(b, -1.0, 1.0, (n,)),
-        "scales": log_uniform(c, -1.0, 1.0, (n,)),
-    }
+NAMES = NetworkNorms._fields
 
 
 def _norms_sample(key, size):
-    keys = jax.random.split(key, 6)
-    names = ("B_w", "B_c", "B_v", "B_QK", "L_sigma", "B_x")
-    drawn = {name: log_uniform(k, -0.5, 0.5) for k, name in zip(keys, names)}
-    a, b = jax.random.split(jax.random.fold_in(key, 6))
-    return {
-        **drawn,
-        "C_1": log_uniform(a, -1.0, 1.0),
-        "C_Bx": log_uniform(b, -1.0, 1.0),
-        "layers": jnp.zeros(size["L"], jnp.int32),
-    }
+    drawn = log_uniform(key, -0.5, 0.5, (len(NAMES) + 2,))
+    C_1, C_Bx = drawn[-2] ** 2, drawn[-1] ** 2
+    layers = jnp.zeros(size["L"], jnp.int32)
+    return {**dict(zip(NAMES, drawn)), "C_1": C_1, "C_Bx": C_Bx, "layers": layers}
 
 
 def _read(instance):
-    names = ("B_w", "B_c", "B_v", "B_QK", "L_sigma", "B_x")
-    return NetworkNorms(*(instance[name] for name in names)), instance["layers"].shape[0]
+    return NetworkNorms(*(instance[name] for name in NAMES)), instance["layers"].shape[0]
 
 
 def _theorem_4_2(instance):
@@ -71,7 +53,7 @@ def _theorem_4_2(instance):
     )
 
 
-_ONES = dict.fromkeys(("B_w", "B_c", "B_v", "B_QK", "L_sigma", "B_x", "C_1", "C_Bx"), 1.0)
+_ONES = dict.fromkeys((*NAMES, "C_1", "C_Bx"), 1.0)
 
 THEOREM_4_2 = Statement(
     id="seqlength.thm4.2",
@@ -234,9 +216,9 @@ MANY_HEADS = Statement(
     label="Section 4.3, several heads",
     formula="H times the terms of one layer give H^{1.5} in sqrt((gamma + eta)^3)",
     kind="identity",
-    sample=_terms,
+    sample=terms,
     evaluate=_many_heads,
-    sizes=({"n": 4},),
+    sizes=({"n": 3},),
     forms=(
         Form(
             name="printed",

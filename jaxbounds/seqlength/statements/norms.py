@@ -4,20 +4,16 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbounds.norms import frobenius_norm, induced_norm, spectral_norm, vector_norm
 from jaxbounds.seqlength.norms import column_norm, literal_norm, row_norm
-from jaxbounds.statements import Budget, Form, Sides, Statement
-
-FEW = Budget(samples=64, restarts=4, steps=120, batch=64)
-MANY = Budget(samples=256, restarts=6, steps=120, batch=64)
+from jaxbounds.seqlength.statements.instances import FEW, normals, signed_vertices, stacked
+from jaxbounds.statements import Form, Sides, Statement
 
 
-def _normal(shape):
-    def sample(key, size):
-        return {"W": jax.random.normal(key, tuple(size[name] for name in shape))}
-
-    return sample
+def _matrix(key, size):
+    return {"W": jax.random.normal(key, (size["k"], size["d"]))}
 
 
 def _norm_definition(instance):
@@ -42,7 +38,7 @@ MATRIX_NORM = Statement(
     label="Section 2.1, ||W||_{q,p}",
     formula="||W||_{q,p} = || (||W_{:,1}||_q, .., ||W_{:,d}||_q) ||_p",
     kind="identity",
-    sample=_normal(("k", "d")),
+    sample=_matrix,
     evaluate=_norm_definition,
     sizes=({"k": 2, "d": 3},),
     forms=(
@@ -78,30 +74,38 @@ def _operator_norm(instance):
     )
 
 
+def _operator_cases(size):
+    """Matrices with each vertex of the l_1 ball: one of them attains the norm from l_1."""
+    rng = np.random.default_rng(0)
+    return stacked(
+        [
+            {"W": W, "x": x}
+            for W in rng.normal(size=(8, size["k"], size["d"]))
+            for x in signed_vertices(size["d"])
+        ]
+    )
+
+
 OPERATOR_NORM = Statement(
     id="seqlength.sec2.1-operator",
     label="Section 2.1, ||W||_{q->p}",
     formula="||Wx||_p <= ||W||_{q->p} ||x||_q, closed forms for 1->3, 3->inf, 2->2, inf->1",
     kind="inequality",
-    sample=lambda key, size: {
-        "W": jax.random.normal(key, (size["k"], size["d"])),
-        "x": jax.random.normal(jax.random.fold_in(key, 1), (size["d"],)),
-    },
+    sample=lambda key, size: normals(key, {"W": (size["k"], size["d"]), "x": (size["d"],)}),
+    cases=_operator_cases,
     evaluate=_operator_norm,
-    hypotheses=lambda i: {"x is not zero": jnp.sum(jnp.abs(i["x"])) > 1e-6},
+    search="none",
     sizes=({"k": 3, "d": 2},),
     forms=(Form(name="printed", equality="x the maximiser, as e_i for 1->p"),),
     control="norms divided by 1.5",
-    budget=MANY,
+    budget=FEW,
     source="Section 2.1",
 )
 
 
-def _rank_one(key, size):
-    a, b = jax.random.split(key)
-    return {
-        "W": jax.random.normal(a, (size["k"], 1)) * jax.random.normal(b, (1, size["d"])),
-    }
+def _rank_one(size):
+    rng = np.random.default_rng(0)
+    return {"W": rng.normal(size=(8, size["k"], 1)) * rng.normal(size=(8, 1, size["d"]))}
 
 
 SPECTRAL = Statement(
@@ -109,13 +113,14 @@ SPECTRAL = Statement(
     label="Section 2.1, ||W||_{2->2} <= ||W||_F",
     formula="the largest singular value is at most ||W||_F",
     kind="inequality",
-    sample={"normal": _normal(("k", "d")), "rank one": _rank_one},
+    sample=_matrix,
+    cases=_rank_one,
     evaluate=lambda i: Sides(
         spectral_norm(i["W"]),
         {"printed": frobenius_norm(i["W"]), "control": frobenius_norm(i["W"]) / math.sqrt(2.0)},
     ),
     search="none",
-    sizes=({"k": 3, "d": 4},),
+    sizes=({"k": 2, "d": 3},),
     forms=(Form(name="printed", equality="W of rank one"),),
     control="||W||_F / sqrt 2",
     budget=FEW,
@@ -132,14 +137,21 @@ def _observation(instance):
     return Sides(worst, {"printed": float(d), "control": d - 1.0})
 
 
+def _equal_columns(size):
+    rng = np.random.default_rng(0)
+    columns = rng.normal(size=(8, size["k"], 1))
+    return {"W": columns * np.ones((1, 1, size["d"]))}
+
+
 OBSERVATION = Statement(
     id="seqlength.sec3.4",
     label="Section 3.4, ||W||_{p,1} <= d ||W||_{p,inf}",
     formula="||W||_{p,1} <= d ||W||_{p,infinity}, p = 1, 2, 3",
     kind="inequality",
-    sample=_normal(("k", "d")),
+    sample=_matrix,
+    cases=_equal_columns,
     evaluate=_observation,
-    hypotheses=lambda i: {"W is not zero": jnp.max(jnp.abs(i["W"])) > 1e-6},
+    search="none",
     sizes=({"k": 2, "d": 3},),
     forms=(Form(name="printed", equality="columns of equal norm"),),
     control="d - 1 for d",

@@ -2,17 +2,12 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbounds.norms import vector_norm
 from jaxbounds.seqlength import linear_covers
-from jaxbounds.seqlength.statements.instances import (
-    l1_sphere,
-    l2_sphere,
-    stacked,
-)
+from jaxbounds.seqlength.statements.instances import FEW, l1_sphere, l2_sphere, stacked
 from jaxbounds.statements import Budget, Form, Sides, Statement
-
-FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
 
 
 def _row_sample(key, size):
@@ -22,10 +17,16 @@ def _row_sample(key, size):
     return {"W": W, "x": jnp.exp(jax.random.uniform(c, (), minval=0.0, maxval=2.0))}
 
 
-def _row_project(instance):
-    W = instance["W"]
-    total = jnp.sum(vector_norm(W))
-    return {"W": W / jnp.maximum(total, 1.0), "x": jnp.clip(instance["x"], 1.0, 20.0)}
+def _row_cases(size):
+    """One row alone, random or with entries at multiples of its step."""
+    rng, rows, k, d = np.random.default_rng(0), [], size["k"], size["d"]
+    for _ in range(16):
+        row, x = rng.normal(size=d), np.exp(rng.uniform(0.0, 2.0))
+        corner = np.eye(d)[0]
+        for one in (row / np.linalg.norm(row), corner):
+            rows.append({"W": np.outer(np.eye(k)[0], one), "x": x})
+    rows.append({"W": np.outer(np.eye(k)[0], np.eye(d)[0]), "x": 4.0})
+    return stacked(rows)
 
 
 def _lemma_3_4(instance):
@@ -46,14 +47,14 @@ LEMMA_3_4 = Statement(
     " with integer codes sum |Z| <= 2 x^2",
     kind="inequality",
     sample=_row_sample,
-    project=_row_project,
+    cases=_row_cases,
     hypotheses=lambda i: {
         "sum of row norms <= 1": jnp.sum(vector_norm(i["W"])) <= 1 + 1e-12,
         "x >= 1": i["x"] >= 1,
     },
     evaluate=_lemma_3_4,
     search="none",
-    sizes=({"k": 1, "d": 3}, {"k": 4, "d": 3}),
+    sizes=({"k": 4, "d": 3},),
     forms=(
         Form(name="sharpened S3", note="row steps eta_j = eps' 2^(-l_j/2), sum eta_j^2 <= eps'^2"),
         Form(

@@ -1,33 +1,24 @@
 """Lemma E.1: dividing a scale among several covers."""
 
-import jax
 import jax.numpy as jnp
+import numpy as np
 
-from jaxbounds.seqlength.multi_layer import (
-    covering_constant,
-    divide_scale,
-)
-from jaxbounds.seqlength.statements.instances import log_uniform
-from jaxbounds.statements import Budget, Form, Sides, Statement
-
-FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
-SEARCHED = Budget(samples=128, restarts=4, steps=80, batch=64)
+from jaxbounds.seqlength.multi_layer import covering_constant, divide_scale
+from jaxbounds.seqlength.statements.instances import FEW, stacked, terms
+from jaxbounds.statements import Form, Sides, Statement
 
 
-def _terms(key, size):
-    a, b, c = jax.random.split(key, 3)
-    n = size["n"]
-    return {
-        "C": log_uniform(a, -1.0, 1.0, (n,)),
-        "beta": log_uniform(b, -1.0, 1.0, (n,)),
-        "scales": log_uniform(c, -1.0, 1.0, (n,)),
-    }
-
-
-def _signed_terms(key, size):
-    terms = _terms(key, size)
-    flip = jnp.where(jnp.arange(size["n"]) == 0, -1.0, 1.0)
-    return {**terms, "scales": terms["scales"] * flip}
+def _scale_cases(size):
+    """The minimiser, and one scale negative with eps still positive."""
+    rng, rows, n = np.random.default_rng(0), [], size["n"]
+    for _ in range(16):
+        C, beta = 10.0 ** rng.uniform(-1.0, 1.0, size=(2, n))
+        best = np.cbrt(C / beta)
+        rows.append({"C": C, "beta": beta, "scales": best})
+        rest = beta[1:] @ best[1:]
+        taken = -rng.uniform(0.1, 0.9) * rest / beta[0]
+        rows.append({"C": C, "beta": beta, "scales": np.append(taken, best[1:])})
+    return stacked(rows)
 
 
 def _lemma_e_1(instance):
@@ -46,13 +37,15 @@ LEMMA_E_1 = Statement(
     label="Lemma E.1",
     formula="(sum C_i^{1/3} beta_i^{2/3})^3 / eps^2 <= sum C_i / eps_i^2, eps = sum beta_i eps_i",
     kind="inequality",
-    sample={"positive": _terms, "one negative": _signed_terms},
+    sample=terms,
+    cases=_scale_cases,
     evaluate=_lemma_e_1,
     hypotheses=lambda i: {
         "C, beta > 0": jnp.minimum(jnp.min(i["C"]), jnp.min(i["beta"])) > 1e-3,
         "eps_i is not 0": jnp.min(jnp.abs(i["scales"])) > 1e-3,
         "eps > 0": i["beta"] @ i["scales"] > 1e-3,
     },
+    search="none",
     sizes=({"n": 3},),
     forms=(
         Form(
@@ -70,7 +63,7 @@ LEMMA_E_1 = Statement(
         ),
     ),
     control="1.2 times the minimum",
-    budget=SEARCHED,
+    budget=FEW,
     source="Lemma E.1, from Edelman et al. (2022), Lemma A.8",
 )
 
@@ -93,9 +86,9 @@ MINIMISER = Statement(
     formula="eps_i = (eps / gamma) (C_i / beta_i)^{1/3} has sum beta_i eps_i = eps and"
     " sum C_i / eps_i^2 = gamma^3 / eps^2",
     kind="identity",
-    sample=_terms,
+    sample=terms,
     evaluate=_minimiser,
-    sizes=({"n": 4},),
+    sizes=({"n": 3},),
     forms=(Form(name="printed"),),
     control="beta_i / C_i for C_i / beta_i",
     budget=FEW,

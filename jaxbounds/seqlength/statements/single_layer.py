@@ -21,10 +21,8 @@ from jaxbounds.seqlength.single_layer import (
     theorem_4_1,
     theorem_4_1_printed,
 )
-from jaxbounds.seqlength.statements.instances import l2_sphere, log_uniform, stacked
+from jaxbounds.seqlength.statements.instances import FEW, log_uniform, normals, stacked, unit
 from jaxbounds.statements import Budget, Form, Sides, Statement
-
-FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
 
 
 def _transposed_cases(size):
@@ -72,10 +70,11 @@ TRANSPOSED = Statement(
 
 
 def _theorem_sample(key, size):
-    a, b, c = jax.random.split(key, 3)
+    a, b = jax.random.split(key)
     m, T, d = size["m"], size["T"], size["d"]
-    X = l2_sphere(a, (m, T, d))
-    return {"X": X, "signs": jax.random.rademacher(b, (m,), float), "starts": l2_sphere(c, (d, d))}
+    drawn = normals(a, {"X": (m, T, d), "starts": (d, d)})
+    signs = jax.random.rademacher(b, (m,), float)
+    return {"X": unit(drawn["X"]), "signs": signs, "starts": unit(drawn["starts"])}
 
 
 def _ascent(X, signs, start, direction):
@@ -136,14 +135,9 @@ THEOREM_4_1 = Statement(
 
 
 def _parameters(key, size):
-    a, b, c, e = jax.random.split(key, 4)
-    return {
-        "B": log_uniform(a, -1.0, 1.0),
-        "B_x": log_uniform(b, -0.5, 0.5),
-        "B_QK": log_uniform(c, -1.0, 0.5),
-        "m": log_uniform(e, 4.0, 8.0),
-        "d": 1.0 + jnp.floor(log_uniform(jax.random.fold_in(key, 4), 0.5, 2.5)),
-    }
+    low, high = jnp.array([-1.0, -0.5, -1.0, 4.0, 0.5]), jnp.array([1.0, 0.5, 0.5, 8.0, 2.5])
+    B, B_x, B_QK, m, d = log_uniform(key, low, high, (5,))
+    return {"B": B, "B_x": B_x, "B_QK": B_QK, "m": m, "d": 1.0 + jnp.floor(d)}
 
 
 def _corollary_4_1_1(instance):

@@ -10,7 +10,7 @@ from jaxbounds.seqlength import linear_covers
 from jaxbounds.seqlength.counting import (
     count_nonnegative,
     count_signed,
-    log_count_signed,
+    log_counts_signed,
     nonnegative_vectors,
     signed_vectors,
 )
@@ -21,14 +21,13 @@ from jaxbounds.seqlength.sparsification import (
     sparsify_radius,
 )
 from jaxbounds.seqlength.statements.instances import (
+    FEW,
+    SEARCHED,
     into_l1_ball,
     l1_sphere,
     stacked,
 )
-from jaxbounds.statements import Budget, Form, Sides, Statement
-
-FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
-SEARCHED = Budget(samples=128, restarts=6, steps=100, batch=64)
+from jaxbounds.statements import Form, Sides, Statement
 
 
 def _maurey_sample(key, size):
@@ -172,7 +171,7 @@ def _signed_cases(size):
     for n in range(1, 5):
         for K in range(5):
             count = len(signed_vectors(n, K))
-            logs = math.exp(log_count_signed(n, K))
+            logs = math.exp(log_counts_signed(n, np.float64(K)))
             rows.append(
                 {
                     "count": float(count),

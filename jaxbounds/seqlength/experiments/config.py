@@ -1,0 +1,112 @@
+"""Settings of the sparse majority experiment: reduced, easy, and the published sizes."""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+from jaxbounds.seqlength.majority_model import sigmoid_loss, softmax_loss
+from jaxbounds.seqlength.sparse_majority import Embedding
+
+Loss = Literal["sigmoid", "softmax"]
+Rule = Literal["adam", "momentum"]
+
+LOSSES = {"sigmoid": sigmoid_loss, "softmax": softmax_loss}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseMajority:
+    """One run of the experiment; the defaults are the reduced preset, about a minute on 2 cores.
+
+    Attributes:
+        lengths: the sequence lengths T; each has its own compiled program.
+        seeds: runs at each length, each with its own data.
+        sparsity: |I|.
+        train: training samples.
+        validation: validation samples; also what the paper calls the test set.
+        epochs: at most so many.
+        every: validate after so many epochs.
+        chunk: validations between checkpoints, each of which may end the length.
+        group: runs trained side by side on a device.
+        batch: the batch size; the last batch of an epoch may be smaller.
+        loss: "sigmoid" (the code's mean of two binary cross entropies) or "softmax" (the paper's).
+        rule: "adam", or "momentum": SGD with momentum 0.9 (the code's; the paper names none).
+        rate: the learning rate.
+        decay: its factor per epoch.
+        floor: and its least value.
+        stop: stop a run after the first epoch with training accuracy 1, as the code does and the
+            paper does not say.
+        hidden: the width of the dense layer that the paper does not mention; 0 leaves it out.
+        embedding: how bits become tokens.
+    """
+
+    lengths: tuple[int, ...] = (20, 40, 80, 160)
+    seeds: int = 5
+    sparsity: int = 9
+    train: int = 300
+    validation: int = 2000
+    epochs: int = 600
+    every: int = 10
+    chunk: int = 20
+    group: int = 5
+    batch: int = 128
+    loss: Loss = "sigmoid"
+    rule: Rule = "adam"
+    rate: float = 0.003
+    decay: float = 0.999
+    floor: float = 0.0
+    stop: bool = True
+    hidden: int = 64
+    embedding: Embedding = field(
+        default_factory=lambda: Embedding(symbols="l2", symbol_scale=3.0, position_scale=0.5)
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse settings that no run could have.
+
+        Raises:
+            ValueError: naming what is wrong.
+        """
+        if self.loss not in get_args(Loss) or self.rule not in get_args(Rule):
+            raise ValueError(
+                f"loss must be sigmoid or softmax and rule adam or momentum, got {self.loss!r} and "
+                f"{self.rule!r}"
+            )
+        sizes = ("seeds", "train", "validation", "epochs", "every", "chunk", "group", "batch")
+        small = [name for name in sizes if getattr(self, name) < 1]
+        if small or not self.lengths:
+            raise ValueError(f"these must be positive: {', '.join(small) or 'lengths'}")
+        if list(self.lengths) != sorted(set(self.lengths)):
+            raise ValueError(f"lengths must increase, got {self.lengths}")
+
+
+REDUCED = SparseMajority()
+"""Deviates from the paper: Adam, unit symbols times 3, half the positional code, 600 epochs."""
+
+LENGTHS = replace(REDUCED, lengths=tuple(range(20, 201, 20)))
+"""The paper's ten lengths with the reduced training."""
+
+EASY = replace(REDUCED, sparsity=3, epochs=300, lengths=(20, 80, 160))
+"""Three relevant indices: learned at every length."""
+
+FAITHFUL = SparseMajority(
+    lengths=tuple(range(20, 201, 20)),
+    validation=10_000,
+    epochs=200_000,
+    every=1,
+    chunk=500,
+    rule="momentum",
+    rate=0.01,
+    floor=0.001,
+    embedding=Embedding(),
+)
+"""The paper's numbers, and where it is silent the public code's optimiser, loss and early stop."""
+
+PAPER = replace(FAITHFUL, loss="softmax", stop=False, hidden=0)
+"""The paper's text alone: its loss, all 200000 epochs, attention and one linear map."""
+
+PRESETS = {
+    "reduced": REDUCED,
+    "lengths": LENGTHS,
+    "easy": EASY,
+    "faithful": FAITHFUL,
+    "paper": PAPER,
+}

@@ -1,0 +1,127 @@
+"""Figures 1 to 3: the sparse majority experiment of Section 6 at every length."""
+
+from pathlib import Path
+
+import jax
+import numpy as np
+import xarray as xr
+from jaxtyping import Array
+
+from jaxbounds.results import Experiment
+from jaxbounds.seqlength.certificate import generalization_bound
+from jaxbounds.seqlength.experiments.config import PRESETS, REDUCED, SparseMajority
+from jaxbounds.seqlength.experiments.majority_claims import claims
+from jaxbounds.seqlength.experiments.majority_figure import figure
+from jaxbounds.seqlength.experiments.training import Trained, train_length
+from jaxbounds.seqlength.extract_norms import AttentionNetwork, extract_network
+from jaxbounds.seqlength.network_bound import (
+    TokenNorms,
+    map_norms,
+    norm_product,
+    token_norms,
+    with_readout,
+)
+from jaxbounds.seqlength.sparse_majority import embed
+from jaxbounds.sweeps import Checkpoints
+
+LEARNED = 0.6
+"""A run has learned if its training loss is below this at its best epoch; ln 2 is chance."""
+
+DELTA = 0.05
+"""The failure probability of the diagnostic bounds."""
+
+
+def _network(
+    trained: Trained, seed: int, config: SparseMajority
+) -> tuple[AttentionNetwork, dict[str, float], TokenNorms]:
+    """One run's best network with a scalar output, its norms, and those of its tokens."""
+    pick = lambda tree: jax.tree.map(lambda leaf: leaf[seed], tree)
+    dense = [("hidden", "relu")] if config.hidden else []
+    dense.append(("readout", "identity"))
+    params = pick(trained.runs.best.params)
+    network = extract_network(params, attention="attention", dense=dense, cls=-1)
+    network = with_readout(network, np.array([-1.0, 1.0]))
+    data = pick(trained.data)
+    X = np.asarray(embed(data.task, data.bits), np.float64)
+    return network, map_norms(network, X), token_norms(X, -1)
+
+
+def row(trained: Trained) -> dict[str, np.ndarray]:
+    """What the figures show of the runs of one length, each (seeds,)."""
+    runs, best = trained.runs, trained.runs.best
+    return {
+        "gap": best.validation_loss - best.train_loss,
+        "validation_loss": best.validation_loss,
+        "train_loss": best.train_loss,
+        "accuracy": best.accuracy,
+        "l1": best.l1,
+        "l1_increase": best.l1 - runs.initial_l1,
+        "epoch": best.epoch,
+        "epochs_run": runs.epoch,
+        "train_accuracy": runs.train_accuracy,
+        "diverged": trained.diverged,
+        "learned": best.train_loss < LEARNED,
+    }
+
+
+def run(
+    config: SparseMajority, key: Array, /, *, folder: Path | str | None = None, resume: bool = False
+) -> xr.Dataset:
+    """Train at every length; one value per length and seed of everything the figures show.
+
+    Over (T, seed), at the best epoch: gap (validation minus training loss), validation_loss,
+    train_loss, accuracy, l1, l1_increase (since the start), epoch, and `learned` (training loss
+    below 0.6 there); at the end: epochs_run, train_accuracy (running, of the last epoch) and
+    diverged (an epoch, or -1).
+
+    Over T, for the run with the largest gap: `bound`, on the gap of cross entropy clipped to
+    [0, 1] at the run's own norms and delta = 0.05 (a diagnostic: no union over norms is paid);
+    `bound_fixed`, the same with the norms of the first length; `norm_product`, the factor of the
+    norms around the attention.
+
+    Args:
+        config: the experiment.
+        key: of all draws; a run's depends on its length and number only.
+        folder: where every length keeps its checkpoints.
+        resume: continue what the folder holds, instead of clearing it.
+
+    Raises:
+        ValueError: if a length does not exceed the hidden set, or the folder to resume from is
+            damaged or of another configuration or key.
+    """
+    folder = None if folder is None else Path(folder)
+    if folder is not None and not resume:
+        for old in folder.glob("T*"):
+            Checkpoints(old, "").clear()
+    rows, bounds, first = [], [], None
+    for T in config.lengths:
+        place = None if folder is None else folder / f"T{T}"
+        trained = train_length(config, key, T, folder=place, resume=resume)
+        rows.append(row(trained))
+        worst = int(np.nanargmax(np.abs(rows[-1]["gap"])))
+        network, norms, tokens = _network(trained, worst, config)
+        first = first or (norms, tokens)
+        on_gap = lambda norms, tokens, network=network: generalization_bound(
+            network, norms, tokens, config.train, loss_range=1.0, delta=DELTA
+        )
+        bounds.append((on_gap(norms, tokens), on_gap(*first), norm_product(network, norms)))
+    table = {name: (("T", "seed"), np.stack([r[name] for r in rows])) for name in rows[0]}
+    columns = zip(("bound", "bound_fixed", "norm_product"), np.array(bounds).T)
+    return xr.Dataset(
+        {**table, **{name: ("T", column) for name, column in columns}},
+        coords={"T": list(config.lengths), "seed": list(range(config.seeds))},
+        attrs={"precision": "float32"},
+    )
+
+
+MAJORITY = Experiment(
+    id="seqlength.majority",
+    label="Figures 1 to 3",
+    title="sparse majority: weights, generalisation gap and accuracy against the length",
+    config=REDUCED,
+    presets=PRESETS,
+    run=run,
+    figure=figure,
+    claims=claims,
+    resumable=True,
+)

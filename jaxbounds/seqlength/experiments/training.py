@@ -1,0 +1,230 @@
+"""Training on sparse majority: all runs of one length side by side, resumable.
+
+A step of the sweep is a round: some epochs and a validation. Learning rates and data belong to the
+lane, so that one compiled program serves every run of a length. Training uses the exact CLS
+reduction of `majority_model`.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxbounds.results import fingerprint
+from jaxbounds.seqlength.experiments.config import LOSSES, SparseMajority
+from jaxbounds.seqlength.majority_model import MajorityTransformer, reduced_logits, total_l1
+from jaxbounds.seqlength.sparse_majority import Task, draw_bits, draw_task, majority_label
+from jaxbounds.sweeps import sweep
+from jaxbounds.training import Training, begin, optimizer, train_step
+
+
+class Data(NamedTuple):
+    """The data of one run."""
+
+    task: Task
+    bits: Bool[Array, "n T"]
+    labels: Int[Array, "n"]
+    validation_bits: Bool[Array, "v T"]
+    validation_labels: Int[Array, "v"]
+
+
+class Lane(NamedTuple):
+    """What tells the runs of one length apart: key, start, data, and learning rates."""
+
+    key: Array
+    params: Any
+    data: Data
+    rate: Float[Array, ""]
+    decay: Float[Array, ""]
+    floor: Float[Array, ""]
+
+
+class Best(NamedTuple):
+    """What is kept of the validation with the least loss."""
+
+    validation_loss: Float[Array, ""]
+    train_loss: Float[Array, ""]
+    accuracy: Float[Array, ""]
+    l1: Float[Array, ""]
+    epoch: Int[Array, ""]
+    params: Any
+
+
+class Run(NamedTuple):
+    """The state of one run."""
+
+    training: Training
+    epoch: Int[Array, ""]
+    done: Bool[Array, ""]
+    train_accuracy: Float[Array, ""]
+    validation_loss: Float[Array, ""]
+    initial_l1: Float[Array, ""]
+    best: Best
+
+
+class Trained(NamedTuple):
+    """All runs of one length, stacked, on the host.
+
+    Attributes:
+        runs: the last states.
+        data: what they were trained on.
+        diverged: for each run the epoch of its first validation that is not finite, or -1.
+    """
+
+    runs: Run
+    data: Data
+    diverged: Int[np.ndarray, "seeds"]
+
+
+def draw_data(key: Array, config: SparseMajority, T: int, /) -> Data:
+    """New embeddings, hidden indices and samples."""
+    key_task, key_train, key_validation = jax.random.split(key, 3)
+    task = draw_task(key_task, config.embedding, T=T, sparsity=config.sparsity)
+    bits = draw_bits(key_train, n=config.train, T=T)
+    held_out = draw_bits(key_validation, n=config.validation, T=T)
+    labels = majority_label(bits, task.relevant)
+    return Data(task, bits, labels, held_out, majority_label(held_out, task.relevant))
+
+
+def draw_params(keys: Array, config: SparseMajority, /) -> Any:
+    """Initial parameters of the network, one for each key; no shape knows the length."""
+    net = MajorityTransformer(hidden=config.hidden)
+    one = jnp.zeros((1, 1, config.embedding.d))
+    return jax.vmap(lambda key: net.init(key, one)["params"])(keys)
+
+
+_draw_params = jax.jit(draw_params, static_argnums=1)
+_draw_data = jax.jit(jax.vmap(draw_data, (0, None, None)), static_argnums=(1, 2))
+
+
+def lanes(config: SparseMajority, key: Array, T: int, /) -> Lane:
+    """The runs of one length, stacked.
+
+    The key of a run depends on T and its number only: not on the other lengths, nor on how many
+    runs there are.
+    """
+    keys = jax.random.split(jax.random.fold_in(key, T), config.seeds)
+    split = jax.vmap(lambda key: jax.random.split(key, 3), out_axes=1)
+    key_data, key_start, key_epochs = split(keys)
+    schedule = (jnp.full(config.seeds, x) for x in (config.rate, config.decay, config.floor))
+    params, data = _draw_params(key_start, config), _draw_data(key_data, config, T)
+    return Lane(key_epochs, params, data, *schedule)
+
+
+def start(config: SparseMajority, lane: Lane, /) -> Run:
+    """The state before the first epoch."""
+    training = begin(lane.params, optimizer(config.rule, lane.rate))
+    zero, l1 = jnp.zeros(()), total_l1(lane.params)
+    best = Best(jnp.float32(jnp.inf), zero, zero, l1, jnp.int32(0), lane.params)
+    return Run(training, jnp.int32(0), jnp.bool_(False), zero, zero, l1, best)
+
+
+def epoch(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
+    """One pass over the data in random order; the last batch is averaged over its own size."""
+    data, n, batch = lane.data, config.train, min(config.batch, config.train)
+    count = -(-n // batch)
+    # A key by epoch number: rounds of any length give the same run.
+    order = jax.random.permutation(jax.random.fold_in(lane.key, run.epoch), n)
+    padded = jnp.concatenate([order, jnp.zeros(count * batch - n, order.dtype)])
+    real = (jnp.arange(count * batch) < n).astype(jnp.float32)
+    rate = jnp.maximum(lane.rate * lane.decay ** run.epoch.astype(jnp.float32), lane.floor)
+    # Keras' momentum averages gradients that the learning rate has multiplied already.
+    inside, outside = (rate, 1.0) if config.rule == "momentum" else (1.0, rate)
+    rule = optimizer(config.rule, outside)
+
+    def step(training: Training, part: tuple[Array, Array]) -> tuple[Training, Array]:
+        rows, weight = part
+        logits = lambda params: reduced_logits(params, data.task, data.bits[rows])
+        labels = data.labels[rows]
+
+        def loss(params: Any) -> Array:
+            each = LOSSES[config.loss](logits(params), labels)
+            return inside * jnp.sum(weight * each) / jnp.sum(weight)
+
+        # The compiler merges this forward pass with the one inside the gradient.
+        right = jnp.argmax(logits(training.params), axis=1) == labels
+        return train_step(loss, rule, training), jnp.sum(weight * right.astype(jnp.float32))
+
+    parts = (padded.reshape(count, batch), real.reshape(count, batch))
+    training, right = jax.lax.scan(step, run.training, parts)
+    accuracy = jnp.sum(right) / n
+    last = run.epoch + 1 >= config.epochs
+    return run._replace(
+        training=training,
+        epoch=run.epoch + 1,
+        done=last | (accuracy >= 1.0) if config.stop else last,
+        train_accuracy=accuracy,
+    )
+
+
+def validate(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
+    """Measure the losses, and remember the state if none had a smaller validation loss."""
+    data, params, loss = lane.data, run.training.params, LOSSES[config.loss]
+    logits = reduced_logits(params, data.task, data.validation_bits)
+    held_out = jnp.mean(loss(logits, data.validation_labels))
+    right = jnp.argmax(logits, axis=1) == data.validation_labels
+    fitted = jnp.mean(loss(reduced_logits(params, data.task, data.bits), data.labels))
+    accuracy = jnp.mean(right.astype(jnp.float32))
+    now = Best(held_out, fitted, accuracy, total_l1(params), run.epoch, params)
+    better = held_out < run.best.validation_loss
+    best = jax.tree.map(lambda a, b: jnp.where(better, a, b), now, run.best)
+    return run._replace(validation_loss=held_out, best=best)
+
+
+def round_(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
+    """`config.every` epochs, none after the last one, and a validation."""
+
+    def live(run: Run, _: None) -> tuple[Run, None]:
+        after = epoch(config, lane, run)
+        return jax.tree.map(lambda a, b: jnp.where(run.done, a, b), run, after), None
+
+    run, _ = jax.lax.scan(live, run, length=config.every)
+    return validate(config, lane, run)
+
+
+def train_length(
+    config: SparseMajority,
+    key: Array,
+    T: int,
+    /,
+    *,
+    folder: Path | None = None,
+    resume: bool = False,
+) -> Trained:
+    """Train all runs of one length.
+
+    Args:
+        config: the experiment.
+        key: of all draws.
+        T: the sequence length.
+        folder: of this length's checkpoints; none without it.
+        resume: continue what the folder holds, instead of clearing it.
+
+    Raises:
+        ValueError: if the hidden set does not fit T, the folder to resume from is damaged or of
+            another configuration or key, or the program needs too much memory.
+    """
+    shown = f"validation loss at T = {T}"
+    own = lanes(config, key, T)
+    # Neither the other lengths nor the chunks change what is computed.
+    mark = fingerprint(replace(config, lengths=(T,), chunk=1), key)
+    swept = sweep(
+        lambda lane: start(config, lane),
+        lambda lane, run: round_(config, lane, run),
+        lambda lane, run: {shown: run.validation_loss},
+        own,
+        -(-config.epochs // config.every),
+        chunk=config.chunk,
+        group=config.group,
+        finished=lambda run: run.done,
+        folder=folder,
+        fingerprint=mark,
+        resume=resume,
+        show=shown,
+    )
+    diverged = np.where(swept.diverged < 0, -1, swept.diverged * config.every)
+    return Trained(swept.state, own.data, diverged)

@@ -1,0 +1,180 @@
+"""The complexity of a trained network from its norms: the peeling of Appendix C, layer by layer.
+
+With U the complexity of the worst signed unit of a layer, a dense layer with columns of l_1 norm at
+most B gives
+
+    U' = B L_sigma U (twice that unless sigma is odd) + max|bias| / sqrt m,
+
+and attention with heads h gives U = sum_h B_{V,h} E_h + max|offset| / sqrt m.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxbounds.seqlength.extract_norms import ACTIVATIONS, AttentionNetwork, matrix_norms
+from jaxbounds.seqlength.linear_bounds import (
+    LogCovering,
+    at_scale,
+    lemma_3_4_explicit,
+    lemma_3_6_sharp,
+    volumetric,
+)
+from jaxbounds.seqlength.single_layer import attention_bound, residual_range
+
+
+class TokenNorms(NamedTuple):
+    """The largest norms of the tokens of a sample; l_1 and l_2 also of the CLS token with a 1."""
+
+    l2: float
+    entry: float
+    cls_l1: float
+    cls_l2: float
+
+
+def token_norms(X: Float[np.ndarray, "m T d"], cls: int, /) -> TokenNorms:
+    """Measure the sample's tokens.
+
+    Raises:
+        ValueError: if the sample is empty, not finite, or has no token `cls`.
+    """
+    m, T, _ = X.shape
+    if m < 1 or not -T <= cls < T or not np.isfinite(X).all():
+        raise ValueError(f"a finite sample with m >= 1 and a token {cls} is needed, got {X.shape}")
+    query = np.concatenate([X[:, cls], np.ones((m, 1))], axis=1)
+    return TokenNorms(
+        l2=float(np.linalg.norm(X, axis=2).max()),
+        entry=float(np.abs(X).max()),
+        cls_l1=float(np.abs(query).sum(axis=1).max()),
+        cls_l2=float(np.linalg.norm(query, axis=1).max()),
+    )
+
+
+def with_readout(network: AttentionNetwork, readout: np.ndarray, /) -> AttentionNetwork:
+    """The network whose one output is `readout` . outputs, folded into the last layer.
+
+    Raises:
+        ValueError: if there is no dense layer, or `readout` does not have one entry per output.
+    """
+    if not network.dense:
+        raise ValueError("the network has no dense layer to read out from: name at least one")
+    *earlier, last = network.dense
+    readout = np.asarray(readout, np.float64)
+    if readout.shape != last.bias.shape:
+        raise ValueError(
+            f"readout should have one entry for each of {last.bias.size} outputs, got shape "
+            f"{readout.shape}"
+        )
+    folded = last._replace(
+        kernel=(last.kernel @ readout)[:, None], bias=np.array([last.bias @ readout])
+    )
+    fields = {name: getattr(network, name) for name in ("maps", "values", "offset", "cls")}
+    return AttentionNetwork(dense=(*earlier, folded), **fields)
+
+
+def map_norms(network: AttentionNetwork, X: Float[np.ndarray, "m T d"], /) -> dict[str, float]:
+    """The norms that enter a bound, by name; `X` is read only where the CLS token is constant."""
+    norms: dict[str, float] = {}
+    constant = bool(np.all(X[:, network.cls] == X[:1, network.cls]))
+    query = np.append(X[0, network.cls], 1.0)
+    for h, (W, V) in enumerate(zip(network.maps, network.values)):
+        named = matrix_norms(W)
+        norms[f"map {h} (1,1)"] = named.entries_1
+        norms[f"map {h} rows (2,1)"] = named.rows_2_1
+        norms[f"map {h} Frobenius"] = named.frobenius
+        if constant:
+            norms[f"map {h} of CLS l1"] = float(np.abs(W @ query).sum())
+        norms[f"value {h} columns (1,inf)"] = matrix_norms(V).columns_1_inf
+    norms["offset"] = float(np.abs(network.offset).max())
+    for i, layer in enumerate(network.dense):
+        norms[f"dense {i} columns (1,inf)"] = matrix_norms(layer.kernel).columns_1_inf
+        norms[f"dense {i} bias"] = float(np.abs(layer.bias).max())
+    return norms
+
+
+def _covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms) -> LogCovering:
+    """The least of every cover that applies to the map of head h, at each scale."""
+    e = d + 1
+    options = [
+        at_scale(lemma_3_6_sharp, norms[f"map {h} (1,1)"] * tokens.cls_l2, k=d, d=e),
+        at_scale(lemma_3_4_explicit, norms[f"map {h} rows (2,1)"] * tokens.cls_l1, k=d, d=e),
+        at_scale(volumetric, norms[f"map {h} Frobenius"] * tokens.cls_l2, parameters=d * e),
+    ]
+    if f"map {h} of CLS l1" in norms:
+        # The map of a constant CLS token is one vector: the cover of an l_1 ball in R^d.
+        options.append(at_scale(lemma_3_6_sharp, norms[f"map {h} of CLS l1"], k=d, d=1))
+    return _remembering(lambda epsilon: np.min([option(epsilon) for option in options], axis=0))
+
+
+def _remembering(covering: LogCovering) -> LogCovering:
+    """The same function; Dudley's grids come back for every sample size."""
+    known: dict[bytes, np.ndarray] = {}
+
+    def recall(epsilon: np.ndarray) -> np.ndarray:
+        key = np.asarray(epsilon).tobytes()
+        if key not in known:
+            known[key] = covering(epsilon)
+        return known[key]
+
+    return recall
+
+
+def _contraction(activation: str) -> float:
+    """L_sigma, twice it unless sigma is odd: the price of removing the sign first."""
+    fact = ACTIVATIONS[activation]
+    return fact.lipschitz * (1.0 if fact.odd else 2.0)
+
+
+def map_coverings(
+    network: AttentionNetwork, norms: dict[str, float], tokens: TokenNorms, /
+) -> list[LogCovering]:
+    """For each head the best cover of its attention map that the norms allow, at every scale."""
+    heads, d, _ = network.maps.shape
+    return [_covering(norms, h, d, tokens) for h in range(heads)]
+
+
+def network_rademacher(
+    network: AttentionNetwork,
+    norms: dict[str, float],
+    tokens: TokenNorms,
+    m: int,
+    /,
+    *,
+    coverings: Sequence[LogCovering] = (),
+) -> float:
+    """The chain of this module: a bound on Rad of the worst signed output unit.
+
+    Certified for the class of networks of this shape within `norms`, on samples within `tokens`.
+    `coverings` are `map_coverings(...)`, to share them between sample sizes.
+    """
+    heads, d, _ = network.maps.shape
+    coverings = coverings or map_coverings(network, norms, tokens)
+    U = norms["offset"] / math.sqrt(m)
+    for h in range(heads):
+        reach = norms[f"map {h} Frobenius"] * tokens.cls_l2
+        if f"map {h} of CLS l1" in norms:
+            reach = min(reach, norms[f"map {h} of CLS l1"])
+        E = attention_bound(
+            coverings[h],
+            m,
+            d,
+            B_x=tokens.l2,
+            B_inf=tokens.entry,
+            residual=residual_range(tokens.entry, tokens.l2, reach),
+        )
+        U += norms[f"value {h} columns (1,inf)"] * E
+    for i, layer in enumerate(network.dense):
+        U *= norms[f"dense {i} columns (1,inf)"] * _contraction(layer.activation)
+        U += norms[f"dense {i} bias"] / math.sqrt(m)
+    return U
+
+
+def norm_product(network: AttentionNetwork, norms: dict[str, float], /) -> float:
+    """What multiplies a head's E on the way to the output, summed over heads."""
+    product = sum(norms[f"value {h} columns (1,inf)"] for h in range(len(network.maps)))
+    for i, layer in enumerate(network.dense):
+        product *= norms[f"dense {i} columns (1,inf)"] * _contraction(layer.activation)
+    return product

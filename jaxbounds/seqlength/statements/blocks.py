@@ -1,0 +1,232 @@
+"""Lemmas E.2 and E.3: perturbations of one block and of the readout."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.norms import max_row_norm, project_rows
+from jaxbounds.seqlength.perturbation import block_perturbation, lemma_e_2, spectral_norms
+from jaxbounds.seqlength.statements.instances import (
+    FEW,
+    l2_sphere,
+    log_uniform,
+    normals,
+    stacked,
+    unit,
+)
+from jaxbounds.statements import Budget, Form, Sides, Statement
+
+OPPOSITE = [[4.0, 0.0], [-4.0, 0.0]]
+_KEYS = {"W_v": [[0.25, 0.0], [0.0, 0.25]], "W_c": [[1.0, 0.0], [0.0, 1.0]]}
+LAYER = {"W_QK": [[0.0005, 0.0], [0.0, 0.0]], **_KEYS}
+MOVED = {"W_QK": [[-0.0005, 0.0], [0.0, 0.0]], **_KEYS}
+"""Two opposite tokens of norm 4 and a small step of W_QK along them, values I / 4."""
+
+_ONLY_W_C = "only W_c moves, and the outer projection is inactive"
+
+
+def weights_and_step(key, size):
+    """Weights of one block, each matrix at its own scale, and moved by noise of a random size."""
+    d, k = size["d"], size["k"]
+    entry_key, scale_key = jax.random.split(key)
+    drawn = normals(entry_key, {"W_QK": (2, d, d), "W_v": (2, d, k), "W_c": (2, k, d)})
+    low, high = jnp.array([-1.0, -1.0, -1.0, -3.0]), jnp.array([0.7, 0.7, 0.7, 0.0])
+    *scales, amount = log_uniform(scale_key, low, high, (4,))
+    layer = {name: s / math.sqrt(d) * W[0] for s, (name, W) in zip(scales, drawn.items())}
+    return layer, {name: layer[name] + amount * W[1] for name, W in drawn.items()}
+
+
+def moved_enough(weights, moved):
+    """The difference is far above rounding."""
+    steps = [jnp.max(jnp.abs(weights[name] - moved[name])) for name in weights]
+    return {"weights moved by 1e-5": jnp.max(jnp.stack(steps)) >= 1e-5}
+
+
+def opposite_tokens(size, *, count=24):
+    """Two opposite tokens of norm B_x, values I / B_x, and a small step of W_QK along them."""
+    rng, rows, d, k = np.random.default_rng(0), [], size["d"], size["k"]
+    corner = np.zeros((d, d))
+    corner[0, 0] = 1.0
+    for _ in range(count):
+        B_x, step = 10.0 ** rng.uniform(0.0, 1.0), 10.0 ** rng.uniform(-4.0, -1.5)
+        X = np.zeros((size["T"], d))
+        X[:, 0] = B_x * (-1.0) ** np.arange(size["T"])
+        layer = {"W_QK": step / 2.0 * corner, "W_v": np.eye(d, k) / B_x, "W_c": np.eye(k, d)}
+        rows.append({"layer": layer, "moved": {**layer, "W_QK": -layer["W_QK"]}, "X": X})
+    return rows
+
+
+def _only_W_c(rng, size):
+    """A layer and itself with another W_c, both small enough for the outer projection to rest."""
+    d, k = size["d"], size["k"]
+    layer = {"W_QK": rng.normal(size=(d, d)), "W_v": rng.normal(size=(d, k))}
+    W_c = rng.uniform(-1.0, 1.0, size=(2, k, d)) / (k * math.sqrt(d))
+    return {**layer, "W_c": W_c[0]}, {**layer, "W_c": W_c[1]}
+
+
+def _block_sample(key, size):
+    weight_key, token_key, near_key = jax.random.split(key, 3)
+    layer, moved = weights_and_step(weight_key, size)
+    shape = (size["T"], size["d"])
+    tokens = normals(token_key, {"g": shape, "step": shape})
+    g, near = unit(tokens["g"]), log_uniform(near_key, -3.0, 0.0)
+    ghat = project_rows(g + near * tokens["step"], 1.0)
+    return {"layer": layer, "moved": moved, "g": g, "ghat": ghat}
+
+
+def _block_cases(size):
+    rng, rows = np.random.default_rng(0), []
+    for _ in range(8):
+        layer, moved = _only_W_c(rng, size)
+        g = rng.uniform(-1.0, 1.0, size=(size["T"], size["d"])) / math.sqrt(size["d"])
+        rows.append({"layer": layer, "moved": moved, "g": g, "ghat": g})
+    return stacked(rows)
+
+
+def _lemma_e_2(instance):
+    g, ghat = instance["g"], instance["ghat"]
+    layer, moved = instance["layer"], instance["moved"]
+    parts = block_perturbation(g, ghat, layer, moved, activation=jnp.tanh)
+    norms = spectral_norms(layer, moved)
+    printed = lemma_e_2(parts, norms, 1.0)
+    return Sides(
+        parts.output,
+        {
+            "printed": printed,
+            "sharpened S4": lemma_e_2(parts, norms, 1.0, softmax_constant=1.0),
+            "control": printed / 20.0,
+        },
+        error=1e-13,
+    )
+
+
+LEMMA_E_2 = Statement(
+    id="seqlength.lemma-e.2",
+    label="Lemma E.2, i >= 2",
+    formula="||d g^(i+1)|| <= ||dW_c^T ..|| + L B_c B_v (1 + 4 B_QK) ||d g^(i)||"
+    " + 2 L B_c B_v ||dW_QK^T ..|| + L B_c ||dW_v^T ..||",
+    kind="inequality",
+    sample=_block_sample,
+    cases=_block_cases,
+    hypotheses=lambda i: {
+        "tokens in the unit ball": jnp.maximum(max_row_norm(i["g"]), max_row_norm(i["ghat"]))
+        <= 1 + 1e-12,
+        **moved_enough(i["layer"], i["moved"]),
+    },
+    evaluate=_lemma_e_2,
+    search="none",
+    sizes=({"T": 3, "d": 2, "k": 2},),
+    forms=(
+        Form(
+            name="printed",
+            note="inputs of later blocks are in the unit ball",
+            equality=_ONLY_W_C,
+        ),
+        Form(
+            name="sharpened S4",
+            note="1 + 2 B_QK and coefficient 1, by the softmax constant 1",
+            equality=_ONLY_W_C,
+        ),
+    ),
+    control="a twentieth of it",
+    budget=Budget(samples=256, restarts=0, steps=0, batch=64),
+    source="Lemma E.2, from Edelman et al. (2022), Lemma A.15",
+)
+
+
+def _first_sample(key, size):
+    weight_key, token_key, scale_key = jax.random.split(key, 3)
+    layer, moved = weights_and_step(weight_key, size)
+    X = log_uniform(scale_key, -0.5, 1.0) * l2_sphere(token_key, (size["T"], size["d"]))
+    return {"layer": layer, "moved": moved, "X": X}
+
+
+def _first_cases(size):
+    rng, rows = np.random.default_rng(0), opposite_tokens(size)
+    for _ in range(8):
+        layer, moved = _only_W_c(rng, size)
+        rows.append(
+            {"layer": layer, "moved": moved, "X": 3.0 * rng.normal(size=(size["T"], size["d"]))}
+        )
+    return stacked(rows)
+
+
+def _first_block(instance):
+    X, layer, moved = instance["X"], instance["layer"], instance["moved"]
+    parts = block_perturbation(X, X, layer, moved, activation=jnp.tanh)
+    norms = spectral_norms(layer, moved)
+    corrected = lemma_e_2(parts, norms, 1.0, radius=parts.radius)
+    return Sides(
+        parts.output,
+        {
+            "printed": lemma_e_2(parts, norms, 1.0),
+            "corrected": corrected,
+            "sharpened S4": lemma_e_2(parts, norms, 1.0, softmax_constant=1.0, radius=parts.radius),
+            "control": corrected / 5.0,
+        },
+        error=1e-13,
+    )
+
+
+FIRST_BLOCK = Statement(
+    id="seqlength.lemma-e.2-first",
+    label="Lemma E.2, i = 1",
+    formula="the same for g^(1) = X with tokens of norm up to B_x",
+    kind="inequality",
+    sample=_first_sample,
+    cases=_first_cases,
+    hypotheses=lambda i: moved_enough(i["layer"], i["moved"]),
+    evaluate=_first_block,
+    search="none",
+    sizes=({"T": 2, "d": 2, "k": 2},),
+    forms=(
+        Form(
+            name="printed",
+            expected="fails",
+            erratum="E9",
+            note="dp moves by up to B_x ||dW^T x|| and values have norm B_v B_x",
+            counterexample={"layer": LAYER, "moved": MOVED, "X": OPPOSITE},
+        ),
+        Form(name="corrected", note="B_x^2 on the QK term", equality=_ONLY_W_C),
+        Form(name="sharpened S4", note="and coefficient 1", equality=_ONLY_W_C),
+    ),
+    control="a fifth of the corrected bound",
+    budget=Budget(samples=256, restarts=0, steps=0, batch=64),
+    source="Lemma E.2 at i = 1, used in the proof of Theorem 4.2",
+)
+
+
+def _lemma_e_3(instance):
+    w, what, g, ghat = (instance[name] for name in ("w", "what", "g", "ghat"))
+    first = jnp.linalg.norm(w) * jnp.linalg.norm(g - ghat)
+    second = jnp.abs((w - what) @ ghat)
+    return Sides(jnp.abs(w @ g - what @ ghat), {"printed": first + second, "control": first})
+
+
+def _lemma_e_3_sample(key, size):
+    return normals(key, dict.fromkeys(("w", "what", "g", "ghat"), (size["d"],)))
+
+
+LEMMA_E_3 = Statement(
+    id="seqlength.lemma-e.3",
+    label="Lemma E.3",
+    formula="|w.g - what.ghat| <= ||w|| ||g - ghat|| + |(w - what).ghat|",
+    kind="inequality",
+    sample=_lemma_e_3_sample,
+    evaluate=_lemma_e_3,
+    search="none",
+    sizes=({"d": 2},),
+    forms=(Form(name="printed", equality="w = c (g - ghat), signs agreeing"),),
+    control="without the second term",
+    budget=FEW,
+    source="Lemma E.3, from Edelman et al. (2022), Lemma A.16",
+)
+
+
+STATEMENTS = (
+    LEMMA_E_2,
+    FIRST_BLOCK,
+    LEMMA_E_3,
+)
