@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbounds.falsify.measure import Measured, measure
+from jaxbounds.falsify.measure import Measured, measure, met
 from jaxbounds.statements import Instance, Statement
 
 
@@ -40,6 +40,16 @@ def as_arrays(instance: Any, /) -> Any:
     if isinstance(instance, Mapping):
         return {name: as_arrays(value) for name, value in instance.items()}
     return np.asarray(instance)
+
+
+def excluded(statement: Statement, batch: Instance, measured: Measured, /) -> dict[str, int]:
+    """Why instances of a batch do not count, and how many for each reason."""
+    table = compiled(lambda x: met(statement.hypotheses, x), level=0)(batch)
+    table = {name: np.asarray(ok) for name, ok in table.items()}
+    reasons = {name: int(np.sum(~ok)) for name, ok in table.items()}
+    meets_all = np.all(np.stack(list(table.values())), axis=0)
+    reasons["below the numerical error"] = int(np.sum(meets_all & ~measured.counted[:, -1]))
+    return {name: count for name, count in reasons.items() if count}
 
 
 class Bench:

@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.falsify.bench import Bench, Pool, as_arrays, compiled, take
+from jaxbounds.falsify.bench import Bench, Pool, as_arrays, compiled, excluded, take
 from jaxbounds.falsify.decide import Decision, Verdict, decide
-from jaxbounds.falsify.measure import Measured, excluded, form_names, verification
+from jaxbounds.falsify.measure import Measured, form_names, verification
 from jaxbounds.falsify.search import gradient_search, random_search
 from jaxbounds.falsify.shrink import shrink
 from jaxbounds.falsify.storage import StoredInstance, save_instance

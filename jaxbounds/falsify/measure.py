@@ -178,13 +178,3 @@ def hypothesis_names(statement: Statement, /) -> tuple[str, ...]:
             jax.random.key(0),
         )
     return tuple(traced)
-
-
-def excluded(statement: Statement, batch: Instance, measured: Measured, /) -> dict[str, int]:
-    """Why instances of a batch do not count, and how many for each reason."""
-    table = jax.vmap(lambda x: met(statement.hypotheses, x))(batch)
-    table = {name: np.asarray(ok) for name, ok in table.items()}
-    reasons = {name: int(np.sum(~ok)) for name, ok in table.items()}
-    meets_all = np.all(np.stack(list(table.values())), axis=0)
-    reasons["below the numerical error"] = int(np.sum(meets_all & ~measured.counted[:, -1]))
-    return {name: count for name, count in reasons.items() if count}

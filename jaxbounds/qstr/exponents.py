@@ -51,6 +51,7 @@ def fit_exponent(
     budgets: Float[np.ndarray, "K"],
     /,
     *,
+    groups: Num[np.ndarray, "S"] | None = None,
     resamples: int = 200,
     seed: int = 0,
 ) -> Exponent:
@@ -60,7 +61,8 @@ def fit_exponent(
         lengths: N of each row.
         samples: for each N and seed; inf where a run did not learn within its budget.
         budgets: for each N, the samples after which a run counts as censored.
-        resamples: of the seeds, for the interval.
+        groups: of seeds that share luck and are resampled together; each on its own by default.
+        resamples: of the groups, for the interval.
         seed: of the resampling.
 
     Raises:
@@ -77,9 +79,11 @@ def fit_exponent(
     x = np.broadcast_to(np.log(lengths)[:, None], y.shape)
     fit = lambda columns: _fit(*(v[:, columns].ravel() for v in (x, y, known)))
     rng = np.random.default_rng(seed)
-    seeds = samples.shape[1]
-    chosen = np.sort(rng.integers(0, seeds, (resamples, seeds)), axis=1)
+    seeds = np.arange(samples.shape[1])
+    labels = seeds if groups is None else groups
+    members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    chosen = np.sort(rng.integers(0, len(members), (resamples, len(members))), axis=1)
     distinct, times = np.unique(chosen, axis=0, return_counts=True)
-    draws = np.repeat([fit(columns) for columns in distinct], times)
-    low, high = np.quantile(draws, [0.025, 0.975])
-    return Exponent(fit(np.arange(seeds)), float(low), float(high), int(np.sum(~known)))
+    fits = [fit(np.concatenate([members[g] for g in row])) for row in distinct]
+    low, high = np.quantile(np.repeat(fits, times), [0.025, 0.975])
+    return Exponent(fit(seeds), float(low), float(high), int(np.sum(~known)))

@@ -2,7 +2,8 @@
 
 What the paper's figures call "RNN" is such a GRU of width 500 with a linear readout. Input
 projections of all tokens and both directions are one product outside the recurrence; the two
-directions then run as one batched recurrence whose weight gradient is one product after it.
+directions then run as one batched recurrence. Arrays are features first, batch last, and each gate
+is an array of its own: XLA's CPU products and loops are faster so.
 """
 
 from collections.abc import Callable
@@ -16,132 +17,121 @@ from jaxtyping import Array, Float
 from jaxbounds.qstr.initialisers import uniform_fan_in
 from jaxbounds.qstr.transformer import TorchMLP
 
-Cell = Callable[[Array, Array, Array], Array]
+Parts = tuple[Float[Array, "*s"], ...]
+Cell = Callable[[Parts, Parts, Parts], Parts]
+"""(carry, projected inputs, recurrent products) -> carry, acting on each entry by itself."""
 
 
-def gru_cell(
-    carry: Float[Array, "*s h"],
-    inputs: Float[Array, "*s 3*h"],
-    recurrent: Float[Array, "*s 3*h"],
-    /,
-) -> Float[Array, "*s h"]:
+def gru_cell(carry: Parts, inputs: Parts, recurrent: Parts, /) -> Parts:
     """The new state h' = (1 - z) n + z h with n = tanh(i_n + r h_n); gates in the order r, z, n.
 
     Args:
         carry: the state h.
-        inputs: W_i x + b_i.
-        recurrent: W_h h + b_h.
+        inputs: W_i x + b_i for each gate.
+        recurrent: W_h h + b_h for each gate.
     """
-    input_r, input_z, input_n = jnp.split(inputs, 3, axis=-1)
-    hidden_r, hidden_z, hidden_n = jnp.split(recurrent, 3, axis=-1)
-    reset = jax.nn.sigmoid(input_r + hidden_r)
-    update = jax.nn.sigmoid(input_z + hidden_z)
-    candidate = jnp.tanh(input_n + reset * hidden_n)
-    return (1.0 - update) * candidate + update * carry
+    reset = jax.nn.sigmoid(inputs[0] + recurrent[0])
+    update = jax.nn.sigmoid(inputs[1] + recurrent[1])
+    candidate = jnp.tanh(inputs[2] + reset * recurrent[2])
+    return ((1.0 - update) * candidate + update * carry[0],)
 
 
-def lstm_cell(
-    carry: Float[Array, "*s c"],
-    inputs: Float[Array, "*s 2*c"],
-    recurrent: Float[Array, "*s 2*c"],
-    /,
-) -> Float[Array, "*s c"]:
+def lstm_cell(carry: Parts, inputs: Parts, recurrent: Parts, /) -> Parts:
     """(h, c)' of an LSTM; gates in the order input, forget, cell, output."""
-    gates = jnp.split(inputs + recurrent, 4, axis=-1)
-    write, keep, emit = (jax.nn.sigmoid(gates[k]) for k in (0, 1, 3))
-    memory = keep * jnp.split(carry, 2, axis=-1)[1] + write * jnp.tanh(gates[2])
-    return jnp.concatenate([emit * jnp.tanh(memory), memory], axis=-1)
+    write, keep, new, emit = (a + b for a, b in zip(inputs, recurrent, strict=True))
+    memory = jax.nn.sigmoid(keep) * carry[1] + jax.nn.sigmoid(write) * jnp.tanh(new)
+    return jax.nn.sigmoid(emit) * jnp.tanh(memory), memory
 
 
-def _advance(cell: Cell, carry: Array, inputs: Array, W: Array, b: Array) -> Array:
-    hidden = carry[..., : W.shape[1]]
-    recurrent = jnp.einsum("kbh,khg->kbg", hidden, W)
-    return cell(carry, inputs, recurrent + jnp.broadcast_to(b[:, None, :], recurrent.shape))
+def _scan(cell, start, inputs, W, b):
+    """All carries, and the recurrent products they come from."""
+
+    def step(carry: Parts, now: Parts) -> tuple[Parts, tuple[Parts, Parts]]:
+        product = jnp.einsum("kgh,khb->kgb", W, carry[0])
+        product = product + jnp.broadcast_to(b[:, :, None], product.shape)
+        gates = tuple(jnp.split(product, len(inputs), axis=1))
+        after = cell(carry, now, gates)
+        return after, (after, gates)
+
+    return jax.lax.scan(step, start, inputs)[1]
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
 def recur(
     cell: Cell,
-    unroll: int,
-    start: Float[Array, "k B s"],
-    inputs: Float[Array, "N k B g"],
-    W: Float[Array, "k h g"],
+    start: tuple[Float[Array, "k h B"], ...],
+    inputs: tuple[Float[Array, "N k h B"], ...],
+    W: Float[Array, "k g h"],
     b: Float[Array, "k g"],
-) -> Float[Array, "N k B s"]:
-    """The states after each token of k independent recurrences.
+) -> Float[Array, "N k h B"]:
+    """The hidden states after each token of k independent recurrences.
 
     Args:
-        cell: `cell(carry, inputs, recurrent) -> carry`; the first h entries of a carry are what
-            the recurrent weights read.
-        unroll: tokens per iteration of the compiled loop.
+        cell: from carry, inputs and recurrent products to the next carry, entry by entry; the
+            first part of a carry is the hidden state, which the recurrent weights read.
         start: the first carry.
-        inputs: projected inputs, time first.
-        W: recurrent weights.
+        inputs: projected inputs of each gate, time first.
+        W: recurrent weights, the gates stacked.
         b: recurrent biases.
     """
-
-    def step(carry: Array, now: Array) -> tuple[Array, Array]:
-        after = _advance(cell, carry, now, W, b)
-        return after, after
-
-    return jax.lax.scan(step, start, inputs, unroll=unroll)[1]
+    return _scan(cell, start, inputs, W, b)[0][0]
 
 
-def _recur_forward(cell, unroll, start, inputs, W, b):
-    states = recur(cell, unroll, start, inputs, W, b)
-    return states, (start, inputs, W, b, states)
+def _recur_forward(cell, start, inputs, W, b):
+    carries, products = _scan(cell, start, inputs, W, b)
+    return carries[0], (start, inputs, W, carries, products)
 
 
-def _recur_backward(cell, unroll, saved, cotangent):
-    start, inputs, W, b, states = saved
-    before = jnp.concatenate([start[None], states[:-1]])
-    hidden = before[..., : W.shape[1]]
-    # All recurrent products are known once the states are, so they need no loop.
-    recurrent = jnp.einsum("nkbh,khg->nkbg", hidden, W)
-    recurrent = recurrent + jnp.broadcast_to(b[None, :, None, :], recurrent.shape)
+def _recur_backward(cell, saved, cotangent):
+    start, inputs, W, carries, products = saved
+    before = tuple(jnp.concatenate([s[None], c[:-1]]) for s, c in zip(start, carries))
+    # The cell acts entry by entry, so each part of its output has one slope for each argument:
+    # all of them are known before the loop, which is left with the linear recursion.
+    pull = jax.vjp(cell, before, inputs, products)[1]
+    unit = lambda part: tuple(jnp.full_like(c, i == part) for i, c in enumerate(carries))
+    by_carry, by_input, by_product = zip(*(pull(unit(part)) for part in range(len(start))))
+    by_product = [jnp.stack(slopes, axis=2) for slopes in by_product]
+    across = jnp.swapaxes(W, 1, 2)  # copied once here rather than in each product of the loop
+    weighted = lambda slopes, parts: sum(s * p for s, p in zip(slopes, parts, strict=True))
 
-    def step(after: Array, now: tuple) -> tuple[Array, tuple[Array, Array]]:
-        carry, token, product, outer = now
-        pull = jax.vjp(cell, carry, token, product)[1]
-        d_carry, d_token, d_product = pull(after + outer)
-        d_hidden = jnp.einsum("kbg,khg->kbh", d_product, W)
-        extra = d_carry.shape[-1] - d_hidden.shape[-1]
-        d_hidden = jnp.pad(d_hidden, ((0, 0), (0, 0), (0, extra)))
-        return d_carry + d_hidden, (d_token, d_product)
+    def step(after: Parts, now: tuple) -> tuple[Parts, Parts]:
+        outer, by_carry, by_product = now
+        after = (after[0] + outer, *after[1:])
+        gates = weighted(by_product, [part[:, None] for part in after])
+        gates = gates.reshape(gates.shape[0], -1, gates.shape[-1])
+        direct = [weighted(slopes, after) for slopes in zip(*by_carry)]
+        return (direct[0] + jnp.einsum("khg,kgb->khb", across, gates), *direct[1:]), after
 
-    d_start, (d_inputs, d_products) = jax.lax.scan(
-        step,
-        jnp.zeros_like(start),
-        (before, inputs, recurrent, cotangent),
-        reverse=True,
-        unroll=unroll,
-    )
-    # A scan would add up N outer products of the size of W; this is one product over all tokens.
-    d_W = jnp.einsum("nkbh,nkbg->khg", hidden, d_products)
-    return d_start, d_inputs, d_W, jnp.sum(d_products, axis=(0, 2))
+    zeros = tuple(jnp.zeros_like(part) for part in start)
+    slopes = cotangent, by_carry, by_product
+    d_start, after = jax.lax.scan(step, zeros, slopes, reverse=True)
+    d_inputs = tuple(weighted(slopes, after) for slopes in zip(*by_input))
+    d_products = weighted(by_product, [part[:, :, None] for part in after])
+    # One product over all tokens; a scan would add up N outer products of the size of W.
+    d_W = jnp.einsum("nkgjb,nkhb->kgjh", d_products, before[0]).reshape(W.shape)
+    return d_start, d_inputs, d_W, jnp.sum(d_products, axis=(0, 4)).reshape(W.shape[:2])
 
 
 recur.defvjp(_recur_forward, _recur_backward)
 
 CELLS: dict[str, tuple[Cell, int, int]] = {"gru": (gru_cell, 3, 1), "lstm": (lstm_cell, 4, 2)}
-"""For each cell: the function, its gates, and how many hidden-sized parts its carry has."""
+"""For each cell: the function, its gates, and how many parts its carry has."""
 
 
 class BidirectionalGated(nn.Module):
     """A bidirectional GRU or LSTM with a linear readout, as PyTorch builds and initialises it.
 
-    Two bias vectors per direction, all parameters U(-1/sqrt(h), 1/sqrt(h)). Axis 0 of each
-    recurrent parameter is the direction: forward, then backward.
+    Two bias vectors per direction, all parameters U(-1/sqrt(h), 1/sqrt(h)). Weights are stored
+    (out, in) with their gates stacked, as PyTorch stores them, after an axis for the direction:
+    forward, then backward.
 
     Attributes:
         hidden: h, of each direction.
         cell: "gru" or "lstm".
-        unroll: tokens per iteration of the compiled loop.
     """
 
     hidden: int
     cell: str = "gru"
-    unroll: int = 1
 
     @nn.compact
     def __call__(self, z: Float[Array, "*batch N De"]) -> Float[Array, "*batch N"]:
@@ -156,16 +146,18 @@ class BidirectionalGated(nn.Module):
         *batch, N, De = z.shape
         h, g = self.hidden, gates * self.hidden
         start = uniform_fan_in(h)
-        W_i = self.param("W_input", start, (2, De, g))
-        W_h = self.param("W_hidden", start, (2, h, g))
+        W_i = self.param("W_input", start, (2, g, De))
+        W_h = self.param("W_hidden", start, (2, g, h))
         b_i = self.param("b_input", start, (2, g))
         b_h = self.param("b_hidden", start, (2, g))
-        projected = jnp.einsum("bni,kig->nkbg", z.reshape(-1, N, De), W_i)
-        projected = projected + jnp.broadcast_to(b_i[None, :, None, :], projected.shape)
+        z = z.reshape(-1, N, De)
         # The backward direction reads the reversed prompt, so both advance in one loop.
-        inputs = jnp.stack([projected[:, 0], projected[::-1, 1]], axis=1)
-        first = jnp.zeros((2, inputs.shape[2], parts * h), z.dtype)
-        states = recur(cell, self.unroll, first, inputs, W_h, b_h)[..., :h]
-        features = jnp.concatenate([states[:, 0], states[::-1, 1]], axis=-1)
-        output = TorchMLP((1,), name="readout")(jnp.moveaxis(features, 0, 1))
+        both = jnp.transpose(jnp.stack([z, z[:, ::-1]]), (0, 3, 2, 1))
+        projected = jnp.einsum("kgi,kinb->nkgb", W_i, both)
+        projected = projected + jnp.broadcast_to(b_i[:, :, None], projected.shape)
+        inputs = tuple(jnp.split(projected, gates, axis=2))
+        first = (jnp.zeros((2, h, z.shape[0]), z.dtype),) * parts
+        states = recur(cell, first, inputs, W_h, b_h)
+        features = jnp.concatenate([states[:, 0], states[::-1, 1]], axis=1)
+        output = TorchMLP((1,), name="readout")(jnp.transpose(features, (2, 0, 1)))
         return output.reshape(*batch, N)

@@ -20,6 +20,7 @@ from jaxbounds.qstr.architectures import build
 from jaxbounds.qstr.data import encode, sample_prompts
 from jaxbounds.qstr.encodings import published_encoding_dimension, rademacher_encodings
 from jaxbounds.qstr.links import find_link
+from jaxbounds.training import Training, begin, optimizer, train_step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +40,8 @@ class Protocol:
         test_prompts: size of the test set, drawn once for each seed.
         threshold: the test risk strictly below which a run has learned.
         max_samples: budget; a run that has not learned by then is censored, never dropped.
-        shared_task: one link and one set of encodings for all seeds, as in the public code, or one
-            for each seed, whose spread is larger and more honest.
+        shared_task: one link and one set of encodings for all seeds, as in the public code, rather
+            than one for each seed.
     """
 
     d: int = 10
@@ -82,8 +83,7 @@ class Run(NamedTuple):
     """One seed in the middle of its training."""
 
     key: Array
-    params: Any
-    optimiser: Any
+    training: Training
     task: Task
     test: tuple[Float[Array, "B N De"], Float[Array, "B N"]]
 
@@ -114,7 +114,7 @@ def _examples(key, task: Task, protocol: Protocol, count: int, N: int, *, simple
 
 def optimiser(protocol: Protocol, /) -> optax.GradientTransformation:
     """PyTorch's AdamW: eps 1e-8 outside the root, decay on every parameter, biases included."""
-    return optax.adamw(protocol.learning_rate, weight_decay=protocol.weight_decay)
+    return optimizer("adamw", protocol.learning_rate, weight_decay=protocol.weight_decay)
 
 
 def start(key: Array, shared: Array, name: str, N: int, protocol: Protocol, /) -> Run:
@@ -135,34 +135,39 @@ def start(key: Array, shared: Array, name: str, N: int, protocol: Protocol, /) -
     own = jax.random.fold_in(key, zlib.crc32(name.encode()))
     key_init, key_data = jax.random.split(own)
     params = build(name, N=N, d=protocol.d).init(key_init, test[0][:1])
-    return Run(key_data, params, optimiser(protocol).init(params), task, test)
+    return Run(key_data, begin(params, optimiser(protocol)), task, test)
 
 
 def train_chunk(run: Run, name: str, N: int, protocol: Protocol, /) -> tuple[Run, Array]:
     """`check_every` steps on fresh prompts, then the test risk."""
-    model, update = build(name, N=N, d=protocol.d), optimiser(protocol).update
+    model, rule = build(name, N=N, d=protocol.d), optimiser(protocol)
 
     def loss(params, z, y):
         return jnp.mean((model.apply(params, z) - y) ** 2)
 
-    def step(carry, key):
-        params, state = carry
-        z, y = _examples(key, run.task, protocol, protocol.batch, N, simple=protocol.simple)
-        updates, state = update(jax.grad(loss)(params, z, y), state, params)
-        return (optax.apply_updates(params, updates), state), None
+    def step(training, key):
+        fresh = _examples(key, run.task, protocol, protocol.batch, N, simple=protocol.simple)
+        return train_step(lambda params: loss(params, *fresh), rule, training), None
 
     key, key_steps = jax.random.split(run.key)
     keys = jax.random.split(key_steps, protocol.check_every)
-    (params, state), _ = jax.lax.scan(step, (run.params, run.optimiser), keys)
-    return run._replace(key=key, params=params, optimiser=state), loss(params, *run.test)
+    training = jax.lax.scan(step, run.training, keys)[0]
+    return run._replace(key=key, training=training), loss(training.params, *run.test)
 
 
 @functools.lru_cache(maxsize=64)
 def _compiled(name: str, N: int, protocol: Protocol):
-    """Start and chunk over seeds; cells that differ in threshold or budget share them."""
-    begin = lambda key, shared: start(key, shared, name, N, protocol)
+    first = lambda key, shared: start(key, shared, name, N, protocol)
     advance = lambda run: train_chunk(run, name, N, protocol)
-    return jax.jit(jax.vmap(begin, (0, None))), jax.jit(jax.vmap(advance), donate_argnums=0)
+    return jax.jit(jax.vmap(first, (0, None))), jax.jit(jax.vmap(advance), donate_argnums=0)
+
+
+def side_by_side(name: str, N: int, protocol: Protocol, /):
+    """`start` and `train_chunk` over seeds, compiled; the second consumes the runs it is given.
+
+    Cells that differ in threshold or budget only share them.
+    """
+    return _compiled(name, N, replace(protocol, threshold=0.0, max_samples=1))
 
 
 def samples_to_threshold(
@@ -183,18 +188,15 @@ def samples_to_threshold(
     published_encoding_dimension(N)
     build(name, N=N, d=protocol.d)
     keys, shared = jax.random.split(key, seeds), jax.random.fold_in(key, 0)
-    # Optax raises a float to an integer power, which strict promotion refuses.
-    with jax.numpy_dtype_promotion("standard"):
-        begin, advance = _compiled(name, N, replace(protocol, threshold=0.0, max_samples=1))
-        runs = begin(keys, shared)
-        chunk = protocol.batch * protocol.check_every
-        samples, history, used = np.full(seeds, np.inf), [], 0
-        while used + chunk <= protocol.max_samples and not np.all(np.isfinite(samples)):
-            runs, risk = advance(runs)
-            used += chunk
-            history.append(np.asarray(risk))
-            first = (history[-1] < protocol.threshold) & ~np.isfinite(samples)
-            samples[first] = used
+    first, advance = side_by_side(name, N, protocol)
+    runs = first(keys, shared)
+    chunk = protocol.batch * protocol.check_every
+    samples, history, used = np.full(seeds, np.inf), [], 0
+    while used + chunk <= protocol.max_samples and not np.all(np.isfinite(samples)):
+        runs, risk = advance(runs)
+        used += chunk
+        history.append(np.asarray(risk))
+        samples[(history[-1] < protocol.threshold) & ~np.isfinite(samples)] = used
     if not history:
         raise ValueError(
             f"max_samples={protocol.max_samples} is below one chunk of {chunk}: raise it"

@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 
 from jaxbounds.qstr import exponents, online
-from jaxbounds.qstr.experiments import EXPERIMENTS, figure1, figure2, phase
+from jaxbounds.qstr.experiments import EXPERIMENTS, constructions, figure1, figure2, phase
 
 TOY = online.Protocol(d=2, check_every=5, test_prompts=64, max_samples=960, threshold=0.5)
 
@@ -45,10 +46,11 @@ def test_adamw_is_pytorchs_update(key, x64):
 
 def test_tasks_do_not_depend_on_the_architecture(key):
     shared = jax.random.key(9)
-    begin = lambda name, protocol: online.start(key, shared, name, 4, protocol)
-    with jax.numpy_dtype_promotion("standard"):
-        a, b = begin("transformer", TOY), begin("feedforward", TOY)
-        simple = begin("transformer", replace(TOY, test_on="simple"))
+    begin = lambda name, protocol: jax.jit(
+        lambda: online.start(key, shared, name, 4, protocol)._replace(training=None)
+    )()
+    a, b = begin("transformer", TOY), begin("feedforward", TOY)
+    simple = begin("transformer", replace(TOY, test_on="simple"))
     for one, other in zip(jax.tree.leaves((a.task, a.test)), jax.tree.leaves((b.task, b.test))):
         np.testing.assert_array_equal(one, other)
     wanted = simple.test[0][:, :, 2 + 6 :]
@@ -87,47 +89,75 @@ def test_exponents_recover_a_power_law_and_use_censored_runs():
         exponents.fit_exponent(lengths, np.full((3, 2), np.inf), np.ones(3))
 
 
-def test_figure1_resumes_and_claims_know_censoring(key, tmp_path, monkeypatch):
+def test_figure1_resumes_cell_by_cell_also_on_a_larger_grid(key, tmp_path, monkeypatch):
     config = figure1.Figure1(
-        protocol=replace(TOY, threshold=0.9),
+        protocol=replace(TOY, threshold=0.9, shared_task=True),
         architectures=("transformer",),
         lengths=(2, 4),
         seeds=2,
     )
-    first = figure1.run(config, key, folder=tmp_path)
-    assert first.samples.dims == ("architecture", "N", "seed")
-    (tmp_path / "state.npz").unlink()
-    figure1.run(replace(config, lengths=(2,)), key, folder=tmp_path / "short")
-    with pytest.raises(ValueError, match="belongs to another run"):
-        figure1.run(config, key, folder=tmp_path / "short", resume=True)
     trained = []
 
-    def train(name, N, *others, **named):
+    def train(name, N, protocol, key, *, seeds):
         trained.append(N)
-        if len(trained) == 2:
+        if len(trained) == 4:
             raise KeyboardInterrupt
-        return online.samples_to_threshold(name, N, *others, **named)
+        samples = np.asarray(jax.random.uniform(key, (seeds,)), dtype=np.float64)
+        return online.Cell(samples, samples, 960, samples[None])
 
     monkeypatch.setattr(figure1, "samples_to_threshold", train)
+    whole = figure1.run(config, key)
+    assert whole.samples.dims == ("architecture", "N", "seed")
     with pytest.raises(KeyboardInterrupt):
         figure1.run(config, key, folder=tmp_path)
-    second = figure1.run(config, key, folder=tmp_path, resume=True)
-    assert trained == [2, 4, 4]  # the cell that was finished is not trained again
-    assert first.identical(second)
+    assert whole.identical(figure1.run(config, key, folder=tmp_path, resume=True))
+    assert trained[2:] == [2, 4, 4]  # the cell that was finished is not trained again
+    more = figure1.run(replace(config, draws=2), key, folder=tmp_path, resume=True)
+    assert trained[5:] == [2, 4]
+    assert more.task.values.tolist() == [0, 0, 1, 1]
+    np.testing.assert_array_equal(more.samples[..., :2], whole.samples)
+    with pytest.raises(ValueError, match="belongs to another run"):
+        figure1.run(replace(config, seeds=1), key, folder=tmp_path, resume=True)
+
+
+def cells(samples, *, lengths, tasks, published="", budget=500.0):
+    """A data set of one architecture."""
+    values = np.asarray(samples, float)[None]
+    return xr.Dataset(
+        {
+            "samples": (("architecture", "N", "seed"), values),
+            "budget": (("architecture", "N"), np.full(values.shape[:2], budget)),
+        },
+        coords={
+            "architecture": ["transformer"],
+            "N": lengths,
+            "seed": np.arange(values.shape[2]),
+            "task": ("seed", tasks),
+        },
+        attrs={"published": published},
+    )
 
 
 def test_figure1_claims_know_censoring():
-    full = figure1.xr.Dataset(
-        {
-            "samples": (("architecture", "N", "seed"), [[[100.0, 120.0], [np.inf, 200.0]]]),
-            "budget": (("architecture", "N"), [[500.0, 300.0]]),
-        },
-        coords={"architecture": ["transformer"], "N": [4, 12], "seed": [0, 1]},
-    )
+    full = cells([[100.0, 120.0], [np.inf, 200.0]], lengths=[4, 12], tasks=[0, 1], budget=300.0)
     growth = figure1.claims(full)[0]
     assert growth.number == "ratio 2.27, censored" and growth.reproduced is None
     late = full.assign(samples=full.samples.where(full.samples != 200.0, 2000.0))
     assert figure1.claims(late)[0].reproduced is False
+
+
+def test_published_means_are_decided_over_tasks():
+    """14.7k is published at N = 8: near a spread-out mean, far from a tight one, open on one."""
+    decide = lambda *values: [
+        c.reproduced
+        for c in figure1.claims(
+            cells([values], lengths=[8], tasks=np.arange(len(values)), published="1a")
+        )
+    ]
+    spread = decide(12e3, 13e3, 14e3, 15e3, 16e3)
+    tight = decide(13e3, 13e3, 13.1e3, 13e3, 13e3)
+    alone = decide(14.7e3, 14.7e3)
+    assert (spread, tight, alone) == ([True, True], [True, False], [None, None])
 
 
 def test_figure1_grids_are_checked():
@@ -137,7 +167,7 @@ def test_figure1_grids_are_checked():
         figure1.Figure1(lengths=(4, 2))
     with pytest.raises(ValueError, match="different ones of transformer"):
         figure1.Figure1(architectures=("perceptron",))
-    with pytest.raises(ValueError, match="seeds must be positive"):
+    with pytest.raises(ValueError, match="seeds and draws must be positive"):
         figure1.Figure1(seeds=0)
 
 
@@ -163,14 +193,40 @@ def test_phase_at_toy_size_respects_the_masks_and_claims(key):
     assert [c.reproduced for c in phase.claims(below)] == [False, True]
 
 
-def test_every_experiment_has_a_configuration_and_a_plot(key):
+def test_every_experiment_has_a_configuration_and_a_plot():
     import matplotlib
 
     matplotlib.use("Agg")
-    names = ["qstr.fig1a", "qstr.fig1b", "qstr.fig2", "qstr.phase"]
-    assert [experiment.id for experiment in EXPERIMENTS] == names
+    names = ["fig1a", "fig1b", "fig2", "phase", "constructions"]
+    assert [experiment.id for experiment in EXPERIMENTS] == [f"qstr.{name}" for name in names]
     assert all(experiment.presets["reduced"] == experiment.config for experiment in EXPERIMENTS)
-    config = phase.Phase(sparsities=(2,), heads=(1,), width=2, batch=4, steps=1, restarts=1)
-    figure = phase.figure(phase.run(config, key))
-    assert len(figure.axes) == 2
+    grid = cells([[100.0, np.inf]], lengths=[4], tasks=[0, 1])
+    dims = ("attention", "H", "q")
+    risks = xr.Dataset(
+        {name: (dims, np.full((2, 2, 1), 0.5)) for name in ("risk", "bound")},
+        coords={"attention": ["coupled", "decoupled"], "H": [1, 2], "q": [3]},
+    )
+    for module, dataset, panels in ((phase, risks, 2), (figure1, grid, 1)):
+        figure = module.figure(dataset)
+        assert len(figure.axes) == panels
+        matplotlib.pyplot.close(figure)
+
+
+def test_constructions_at_toy_size_and_a_false_variant(key):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    config = constructions.Constructions(
+        attention_length=8, coherences=(0.5,), logits=(4.0, 16.0), lengths=(8, 32), points=(10,),
+        draws=20, sparsities=(3,), tilts=(1e-2,), prompts=200, code_lengths=(2, 4, 6),
+    )  # fmt: skip
+    got = constructions.run(config, key)
+    want = [True, True, True, True, True, False, False, True]
+    assert [claim.reproduced for claim in constructions.claims(got)] == want
+    figure = constructions.figure(got)
+    assert len(figure.axes) == 6
     matplotlib.pyplot.close(figure)
+    wrong = got.assign(
+        retrieval_error=2 * got.retrieval_bound, recurrent_error=xr.ones_like(got.recurrent_error)
+    )
+    assert [claim.reproduced for claim in constructions.claims(wrong)][:3] == [False, False, False]

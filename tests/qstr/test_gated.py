@@ -62,6 +62,7 @@ def test_hand_written_gradient_matches_that_of_a_plain_loop(cell, sequences, key
     step, gates, parts = CELLS[cell]
     keys = jax.random.split(key, 5)
     draw = lambda k, *shape: 0.7 * jax.random.normal(keys[k], shape)
+    N = 3  # the loop below is compiled token by token
     start, inputs = tuple(draw(0, parts, 2, h, B)), tuple(draw(1, gates, N, 2, h, B))
     W, b, weights = draw(2, 2, gates * h, h), draw(3, 2, gates * h), draw(4, N, 2, h, B)
 

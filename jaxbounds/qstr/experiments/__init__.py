@@ -3,7 +3,7 @@
 The default configurations take minutes on two cores; the "published" presets are for a GPU.
 """
 
-from jaxbounds.qstr.experiments import figure1, figure2, phase
+from jaxbounds.qstr.experiments import constructions, figure1, figure2, phase
 
-EXPERIMENTS = (*figure1.EXPERIMENTS, figure2.EXPERIMENT, phase.EXPERIMENT)
+EXPERIMENTS = (*figure1.EXPERIMENTS, figure2.EXPERIMENT, phase.EXPERIMENT, constructions.EXPERIMENT)
 """What `jaxbounds run` knows of this paper."""

@@ -1,9 +1,9 @@
 """Figure 1: samples until the test risk is low, against the length of the prompt.
 
-Preset `published` is the public code's protocol, its simple-data test set included, except that
-every seed draws its own link and encodings: the public code shares one draw, whose luck moves the
-feedforward mean by 20% (`shared_task=True` does the same). `honest` tests on the training law, and
-`reduced` takes minutes.
+Preset `published` is the public code's protocol: one link and one set of encodings shared by all
+runs, and simple test data. `check` repeats it at two lengths over several draws of that shared
+task, whose luck moves the feedforward mean by 10%; `honest` tests on the training law with a task
+for each run, and `reduced` does so in minutes.
 """
 
 from dataclasses import dataclass, field, replace
@@ -15,24 +15,10 @@ import xarray as xr
 from jaxtyping import Array
 
 from jaxbounds.qstr.architectures import ARCHITECTURES
-from jaxbounds.qstr.exponents import fit_exponent
+from jaxbounds.qstr.experiments.figure1_claims import claims
 from jaxbounds.qstr.online import Protocol, samples_to_threshold
-from jaxbounds.results import Claim, Experiment, fingerprint
+from jaxbounds.results import Experiment, fingerprint
 from jaxbounds.sweeps import Checkpoints
-
-PUBLISHED_1A = {
-    "feedforward": {2: 2.9e3, 4: 9.0e3, 6: 20.4e3, 8: 39.4e3, 10: 65.4e3, 12: 115.6e3},
-    "gru500": {2: 1.0e3, 4: 16.4e3, 6: 33.0e3, 8: 41.0e3, 10: 58.8e3, 12: 73.8e3},
-    "transformer": {2: 3.0e3, 4: 5.85e3, 6: 10.65e3, 8: 14.7e3, 10: 15.95e3, 12: 17.2e3},
-}
-"""Means of five runs, digitised from the published plot (read error about 300 samples)."""
-
-PUBLISHED_1B = {
-    "feedforward": {25: 242e3, 27: 310e3, 29: 440e3, 31: 563e3, 33: 630e3},
-    "gru500": {25: 106e3, 27: 140e3, 29: 148e3, 31: 165e3, 33: 165e3},
-    "transformer": {25: 118e3, 27: 169e3, 29: 128e3, 31: 124e3, 33: 140e3},
-}
-"""Likewise (read error about 2000 samples)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +30,8 @@ class Figure1:
         architectures: names from `jaxbounds.qstr.architectures`.
         lengths: N, increasing.
         longest_gru: leave out gated networks at lengths above this one; 0 leaves out none.
-        seeds: runs of each cell.
+        seeds: runs of each cell, sharing one task if the protocol says so.
+        draws: how often each cell is repeated, with other keys.
     """
 
     protocol: Protocol = field(default_factory=Protocol)
@@ -52,6 +39,7 @@ class Figure1:
     lengths: tuple[int, ...] = (2, 4, 6, 8, 10, 12)
     longest_gru: int = 0
     seeds: int = 5
+    draws: int = 1
 
     def __post_init__(self) -> None:
         """Refuse a grid without cells, unordered lengths and unknown architectures.
@@ -59,8 +47,8 @@ class Figure1:
         Raises:
             ValueError: naming what is wrong.
         """
-        if self.seeds < 1 or not self.architectures or not self.lengths:
-            raise ValueError("seeds must be positive, architectures and lengths not empty")
+        if min(self.seeds, self.draws) < 1 or not self.architectures or not self.lengths:
+            raise ValueError("seeds and draws must be positive, architectures, lengths not empty")
         if list(self.lengths) != sorted(set(self.lengths)):
             raise ValueError(f"lengths must increase, got {self.lengths}")
         strange = [name for name in self.architectures if name not in ARCHITECTURES]
@@ -79,6 +67,9 @@ class Figure1:
 
 _SIMPLE = Protocol(simple=True, threshold=0.02, check_every=100)
 _SMALL_1B = replace(_SIMPLE, d=5, threshold=0.05, check_every=50, test_prompts=500)
+_PUBLISHED_1A = Protocol(test_on="simple", shared_task=True)
+_PUBLISHED_1B = replace(_SIMPLE, shared_task=True)
+_PANELS = {_PUBLISHED_1A: "1a", _PUBLISHED_1B: "1b"}
 
 PRESETS_1A: dict[str, Figure1] = {
     "reduced": Figure1(
@@ -87,15 +78,16 @@ PRESETS_1A: dict[str, Figure1] = {
         lengths=(4, 8, 12),
         longest_gru=8,
     ),
-    "published": Figure1(protocol=Protocol(test_on="simple")),
+    "published": Figure1(protocol=_PUBLISHED_1A),
     "check": Figure1(
-        protocol=Protocol(test_on="simple", test_prompts=2000, max_samples=400_000),
+        protocol=_PUBLISHED_1A,
         architectures=("transformer", "feedforward"),
         lengths=(8, 12),
+        draws=5,
     ),
     "honest": Figure1(),
 }
-"""Figure 1(a): prompts of the training law; "check" is the published one at two lengths."""
+"""Figure 1(a): prompts of the training law."""
 
 PRESETS_1B: dict[str, Figure1] = {
     "reduced": Figure1(
@@ -104,9 +96,28 @@ PRESETS_1B: dict[str, Figure1] = {
         lengths=(8, 16, 24),
         seeds=3,
     ),
-    "published": Figure1(protocol=_SIMPLE, lengths=(25, 27, 29, 31, 33)),
+    "published": Figure1(protocol=replace(_SIMPLE, shared_task=True), lengths=(25, 27, 29, 31, 33)),
 }
 """Figure 1(b): simple prompts."""
+
+
+def _store(folder: Path | str, job: tuple, config: Figure1, key: Array) -> Checkpoints:
+    """The place of one cell; its fingerprint leaves out the rest of the grid."""
+    name, N, draw = job
+    mark = fingerprint((name, N, config.protocol, config.seeds), key)
+    return Checkpoints(Path(folder) / f"{name}-{N}-{draw}", mark)
+
+
+def _cell(name: str, N: int, config: Figure1, key: Array, store: Checkpoints | None) -> dict:
+    """The stored cell, or else the trained and now stored one."""
+    found = None if store is None else store.load()
+    if found is not None:
+        return found[2][0]
+    got = samples_to_threshold(name, N, config.protocol, key, seeds=config.seeds)
+    cell = {"samples": got.samples, "risk": got.risk, "budget": got.budget}
+    if store is not None:
+        store.save(1, [], 0, cell | {"until": 1})
+    return cell
 
 
 def run(
@@ -114,149 +125,51 @@ def run(
 ) -> xr.Dataset:
     """Train every cell.
 
-    The result has `samples` (inf where censored), `risk` and `budget` over (architecture, N, seed);
+    The result has `samples` (inf where censored) and `risk` over (architecture, N, seed), the runs
+    of all draws along the last, with the coordinate `task`, and `budget` over (architecture, N);
     NaN where a cell is not part of the grid.
 
     Args:
         config: the grid.
-        key: of all draws; a cell's depends on N only.
-        folder: where every finished cell is stored.
-        resume: take the finished cells from there, instead of clearing it.
+        key: of all draws; a cell's depends on its draw and N only.
+        folder: where every finished cell is stored, each in a folder of its own: a grid with more
+            architectures, lengths or draws resumes from the cells of the smaller one.
+        resume: take the finished cells from there, instead of clearing them.
 
     Raises:
-        ValueError: if the folder to resume from is damaged or of another configuration or key.
+        ValueError: if a cell to resume from is damaged or of another protocol, seeds or key.
     """
-    shape = (len(config.architectures), len(config.lengths), config.seeds)
+    runs = config.draws * config.seeds
+    shape = (len(config.architectures), len(config.lengths), runs)
     samples, risk = np.full(shape, np.nan), np.full(shape, np.nan)
     budget = np.full(shape[:2], np.nan)
-    store, done = None, []
-    if folder is not None:
-        store = Checkpoints(folder, fingerprint(config, key))
-        if resume:
-            _, _, done = store.load() or (0, [], [])
-        else:
+    jobs = [(name, N, draw) for name, N in config.cells() for draw in range(config.draws)]
+    keys = {job: jax.random.fold_in(jax.random.fold_in(key, job[2]), job[1]) for job in jobs}
+    stores = {} if folder is None else {j: _store(folder, j, config, keys[j]) for j in jobs}
+    if not resume:
+        for store in stores.values():
             store.clear()
-    for i, (name, N) in enumerate(config.cells()):
-        if i < len(done):
-            cell = done[i]
-        else:
-            own = jax.random.fold_in(key, N)
-            got = samples_to_threshold(name, N, config.protocol, own, seeds=config.seeds)
-            cell = {"samples": got.samples, "risk": got.risk, "budget": got.budget}
-            if store is not None:
-                store.save(i + 1, [], i, cell | {"until": i + 1})
+    for name, N, draw in jobs:
+        cell = _cell(name, N, config, keys[name, N, draw], stores.get((name, N, draw)))
         at = config.architectures.index(name), config.lengths.index(N)
-        samples[at], risk[at], budget[at] = cell["samples"], cell["risk"], cell["budget"]
+        part = slice(draw * config.seeds, (draw + 1) * config.seeds)
+        samples[*at, part], risk[*at, part] = cell["samples"], cell["risk"]
+        budget[at] = np.fmax(budget[at], cell["budget"])
+    shared = config.protocol.shared_task
     dims = ("architecture", "N", "seed")
     return xr.Dataset(
         {"samples": (dims, samples), "risk": (dims, risk), "budget": (dims[:2], budget)},
         coords={
             "architecture": list(config.architectures),
             "N": list(config.lengths),
-            "seed": np.arange(config.seeds),
+            "seed": np.arange(runs),
+            "task": ("seed", np.arange(runs) // config.seeds if shared else np.arange(runs)),
         },
         attrs={
             "precision": "float32",
-            "published_test": config.protocol.test_on == "simple" and not config.protocol.simple,
+            "published": _PANELS.get(config.protocol, "") if config.seeds == 5 else "",
         },
     )
-
-
-def means(dataset: xr.Dataset, /) -> xr.DataArray:
-    """Mean samples of each cell; inf where any run is censored."""
-    return dataset.samples.mean("seed")
-
-
-def exponents(dataset: xr.Dataset, /) -> dict:
-    """For each architecture, the exponent of samples in N with its interval."""
-    found = {}
-    for name in dataset.architecture.values.tolist():
-        part = dataset.sel(architecture=name).dropna("N", how="all", subset=["samples"])
-        if part.sizes["N"] >= 2 and np.isfinite(part.samples).any():
-            found[name] = fit_exponent(part.N.values, part.samples.values, part.budget.values)
-    return found
-
-
-def _mean(dataset: xr.Dataset, name: str, N: int) -> tuple[float, bool]:
-    """The mean with censored runs at their budget (a lower bound), and whether any was."""
-    part = dataset.sel(architecture=name, N=N)
-    values = part.samples.values
-    censored = ~np.isfinite(values)
-    return float(np.mean(np.where(censored, part.budget.values, values))), bool(censored.any())
-
-
-def _ratio(
-    dataset: xr.Dataset,
-    over: tuple[str, int],
-    under: tuple[str, int],
-    text: str,
-    limit: float,
-    /,
-    *,
-    below: bool = False,
-) -> Claim:
-    """A ratio of means above (or `below`) a limit; None where censoring leaves it open."""
-    (top, open_top), (low, open_low) = _mean(dataset, *over), _mean(dataset, *under)
-    value = top / low
-    # A censored numerator bounds the ratio from below, a censored denominator from above.
-    could_be_more, could_be_less = open_top, open_low
-    if (value < limit and could_be_more) or (value >= limit and could_be_less):
-        reproduced = None
-    else:
-        reproduced = value < limit if below else value > limit
-    return Claim(text, reproduced, f"ratio {value:.3g}" + ", censored" * (open_top or open_low))
-
-
-def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
-    """The paper's reading of the figure on this dataset, as far as its grid allows."""
-    names = set(dataset.architecture.values.tolist())
-    has = lambda name, N: (
-        name in names
-        and N in dataset.N.values
-        and not np.isnan(dataset.samples.sel(architecture=name, N=N)).any()
-    )
-    rows = (
-        (
-            ("transformer", 12),
-            ("transformer", 4),
-            "Transformer grows by < 3.5 from 4 to 12",
-            3.5,
-            1,
-        ),
-        (("feedforward", 12), ("feedforward", 4), "FFN grows by > 6 from N = 4 to 12", 6.0, 0),
-        (("feedforward", 12), ("transformer", 12), "FFN needs > 4 times the Transformer", 4.0, 0),
-        (("gru128", 8), ("transformer", 8), "GRU needs > 3 times the Transformer, N = 8", 3.0, 0),
-        (("gru500", 12), ("transformer", 12), "GRU needs > 3 times the Transformer", 3.0, 0),
-        (("feedforward", 12), ("gru500", 12), "FFN needs more than the GRU, N = 12", 1.0, 0),
-    )
-    found = [
-        _ratio(dataset, over, under, text, limit, below=bool(below))
-        for over, under, text, limit, below in rows
-        if has(*over) and has(*under)
-    ]
-    slopes = exponents(dataset)
-    wide = next((name for name in slopes if name.startswith("feedforward")), None)
-    if "transformer" in slopes:
-        e = slopes["transformer"]
-        number = f"{e.slope:.2f} in [{e.low:.2f}, {e.high:.2f}]"
-        text = "Transformer: interval of the exponent contains 0"
-        found.append(Claim(text, bool(e.low <= 0 <= e.high), number))
-        if wide:
-            f = slopes[wide]
-            text = "FFN's exponent above the Transformer's, intervals apart"
-            number = f"FFN {f.slope:.2f} in [{f.low:.2f}, {f.high:.2f}], Transformer {number}"
-            found.append(Claim(text, bool(f.low > e.high), number))
-    if dataset.attrs.get("published_test"):
-        for name, row in PUBLISHED_1A.items():
-            for N in (8, 12):
-                if has(name, N):
-                    mean, censored = _mean(dataset, name, N)
-                    off = mean / row[N] - 1
-                    undecided = censored and off < 0.15
-                    text = f"{name}, N = {N}: within 15% of the published mean"
-                    number = f"{off:+.0%}" + ", censored" * censored
-                    found.append(Claim(text, None if undecided else abs(off) < 0.15, number))
-    return tuple(found)
 
 
 def figure(dataset: xr.Dataset, /):
@@ -295,3 +208,4 @@ EXPERIMENTS = tuple(
     )
     for panel, law, presets in (("a", "1STR", PRESETS_1A), ("b", "simple-1STR", PRESETS_1B))
 )
+"""Both panels."""

@@ -72,14 +72,11 @@ def run(config: Figure2, key: Array, /) -> xr.Dataset:
     protocol, N = config.protocol, config.N
     keys, shared = jax.random.split(key, config.seeds), jax.random.fold_in(key, 0)
     chunks = max(1, config.samples // (protocol.batch * protocol.check_every))
-    with jax.numpy_dtype_promotion("standard"):
-        begin = lambda k: online.start(k, shared, "transformer", N, protocol)
-        runs = jax.jit(jax.vmap(begin))(keys)
-        step = lambda r: online.train_chunk(r, "transformer", N, protocol)
-        advance = jax.jit(jax.vmap(step), donate_argnums=0)
-        for _ in range(chunks):
-            runs, risk = advance(runs)
-    matrices = np.asarray(jax.vmap(attention_map)(runs.params))
+    begin, advance = online.side_by_side("transformer", N, protocol)
+    runs = begin(keys, shared)
+    for _ in range(chunks):
+        runs, risk = advance(runs)
+    matrices = np.asarray(jax.vmap(attention_map)(runs.training.params))
     omega = np.asarray(runs.task.omega)
     metrics = [block_metrics(m, w, d=protocol.d) for m, w in zip(matrices, omega)]
     data = {name: ("seed", np.array([m[name] for m in metrics])) for name in metrics[0]}

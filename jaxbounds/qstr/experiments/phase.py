@@ -17,6 +17,7 @@ from jaxtyping import Array
 from jaxbounds.qstr import heads
 from jaxbounds.qstr.data import encode
 from jaxbounds.results import Claim, Experiment
+from jaxbounds.training import begin, train_step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,14 +77,10 @@ def _train(key: Array, mask: dict, q: int, config: Phase) -> Array:
         z = encode(prompts.x, prompts.t, omega)
         return jnp.mean((_predict(params, mask, z) - prompts.y[:, -1]) ** 2)
 
-    def step(carry, key):
-        params, state = carry
-        updates, state = adam.update(jax.grad(risk)(params, key, config.batch), state)
-        return (optax.apply_updates(params, updates), state), None
-
+    step = lambda state, key: (train_step(lambda p: risk(p, key, config.batch), adam, state), None)
     keys = jax.random.split(key_s, config.steps)
-    params = jax.lax.scan(step, (params, adam.init(params)), keys)[0][0]
-    return (0.5 + 1 / N) * risk(params, key_t, config.test_prompts)
+    trained = jax.lax.scan(step, begin(params, adam), keys)[0].params
+    return (0.5 + 1 / N) * risk(trained, key_t, config.test_prompts)
 
 
 def _masks(q: int, config: Phase) -> dict:
@@ -106,9 +103,8 @@ def run(config: Phase, key: Array, /) -> xr.Dataset:
     for k, q in enumerate(config.sparsities):
         keys = jax.random.split(jax.random.fold_in(key, q), (config.restarts, shape[0] * shape[1]))
         train = lambda key, mask, q=q: _train(key, mask, q, config)
-        with jax.numpy_dtype_promotion("standard"):
-            both = jax.jit(jax.vmap(jax.vmap(train), in_axes=(0, None)))
-            found = np.asarray(both(keys, _masks(q, config)))
+        both = jax.jit(jax.vmap(jax.vmap(train), in_axes=(0, None)))
+        found = np.asarray(both(keys, _masks(q, config)))
         risk[:, :, k] = np.min(found, axis=0).reshape(shape[:2])
         for j, H in enumerate(config.heads):
             sizes = {"N": 2 * q + 2, "q": q, "H": H, "exact": True}
