@@ -9,8 +9,10 @@ import jax
 import jaxtyping
 import pytest
 
-# Read when the first backend starts.
+# Read when the first backend starts, which refuses flags that it does not know.
 CHEAP = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+if jax.__version_info__ < (0, 11):
+    CHEAP += " --xla_cpu_use_fusion_emitters=false"
 os.environ["XLA_FLAGS"] = f"{CHEAP} {os.environ.get('XLA_FLAGS', '')}"
 jax.config.update("jax_num_cpu_devices", 4)
 jax.config.update("jax_numpy_dtype_promotion", "strict")

@@ -1,5 +1,7 @@
 """Measuring many instances with few compiled programs, and keeping what was measured."""
 
+import contextlib
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,15 +11,31 @@ import numpy as np
 from jaxbounds.falsify.measure import Measured, measure, met
 from jaxbounds.statements import Instance, Statement
 
+CHEAP = {
+    "xla_backend_optimization_level": 0,
+    "xla_llvm_disable_expensive_passes": True,
+    "xla_cpu_use_fusion_emitters": False,
+}
+"""Compiler options that trade the speed of a program for the time of compiling it."""
 
-def compiled(function: Callable, /, *, level: int = 1) -> Callable:
-    """`jit(vmap(function))` at a low optimisation level of the compiler.
+
+@functools.cache
+def _supported() -> dict[str, Any]:
+    """Those of `CHEAP` that this version of the compiler knows."""
+    known = {}
+    for name, value in CHEAP.items():
+        with contextlib.suppress(jax.errors.JaxRuntimeError):
+            jax.jit(lambda: 0, compiler_options={name: value}).lower().compile()
+            known[name] = value
+    return known
+
+
+def compiled(function: Callable, /) -> Callable:
+    """`jit(vmap(function))`, compiled cheaply.
 
     Statements are many small programs that run for milliseconds: compiling them is what costs.
-    Level 0 is for samplers, whose random bits are slow to optimise and fast to draw.
     """
-    options = {"xla_backend_optimization_level": level}
-    return jax.jit(jax.vmap(function), compiler_options=options)
+    return jax.jit(jax.vmap(function), compiler_options=_supported())
 
 
 def length(batch: Any, /) -> int:
@@ -44,7 +62,7 @@ def as_arrays(instance: Any, /) -> Any:
 
 def excluded(statement: Statement, batch: Instance, measured: Measured, /) -> dict[str, int]:
     """Why instances of a batch do not count, and how many for each reason."""
-    table = compiled(lambda x: met(statement.hypotheses, x), level=0)(batch)
+    table = compiled(lambda x: met(statement.hypotheses, x))(batch)
     table = {name: np.asarray(ok) for name, ok in table.items()}
     reasons = {name: int(np.sum(~ok)) for name, ok in table.items()}
     meets_all = np.all(np.stack(list(table.values())), axis=0)

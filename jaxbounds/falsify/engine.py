@@ -34,7 +34,7 @@ def _key(seed: int, *names: str | int) -> jax.Array:
 @functools.lru_cache(maxsize=256)
 def _compiled(sampler: Sampler, size: tuple[tuple[str, int], ...]) -> Callable:
     """A sampler over many keys; statements that share a sampler share its compiled program."""
-    return compiled(lambda key: sampler(key, dict(size)), level=0)
+    return compiled(lambda key: sampler(key, dict(size)))
 
 
 def _draw(statement: Statement, pool: Pool, bench: Bench, budget: Budget, seed: int) -> dict:

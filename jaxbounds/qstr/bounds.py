@@ -9,6 +9,8 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.norms import frobenius_norm, vector_norm
+
 
 def token_radius(*, n: int, N: int, d: int, C_x: float = 1.0) -> float:
     """The radius r_x = sqrt(3 C_x e d log(nN)). Explicit."""
@@ -34,12 +36,6 @@ def token_tail(r: float, /, *, n: int, N: int, d: int, C_x: float = 1.0) -> floa
     return n * N * math.exp(-(r**2) / (2 * C_x * math.e * d))
 
 
-def mixed_norm(A: Float[Array, "i j"], r: float, s: float, /) -> Float[Array, ""]:
-    """|A|_{r,s}: the s-norm of the r-norms of the columns."""
-    columns = jnp.sum(jnp.abs(A) ** r, axis=0) ** (1.0 / r)
-    return jnp.sum(columns**s) ** (1.0 / s)
-
-
 def attention_lipschitz(
     difference: Float[Array, "De HDe"], z: Float[Array, "N De"], /, *, factor: float = 1.0
 ) -> Float[Array, ""]:
@@ -48,9 +44,8 @@ def attention_lipschitz(
     The paper's factor is 2; 1 is enough, since the softmax's Jacobian diag(p) - p p^T has norm
     4 a (1 - a) <= 1 from l_inf to l_1, a the mass of the coordinates of one sign.
     """
-    radius_square = jnp.max(jnp.sum(z**2, axis=1))
-    moved = jnp.sqrt(jnp.max(jnp.sum((z @ difference) ** 2, axis=1)))
-    return factor * radius_square * moved
+    radius, moved = jnp.max(vector_norm(z)), jnp.max(vector_norm(z @ difference))
+    return factor * radius**2 * moved
 
 
 def softmax_jacobian_norm(p: Float[Array, "N"], direction: Float[Array, "N"], /) -> Array:
@@ -68,9 +63,8 @@ def prediction_bound(
     heads: int,
 ) -> Float[Array, ""]:
     """Lemma 20's |a| (|W|_F sqrt(H) max |z_l| + |b|) >= |yhat_i|. Explicit."""
-    norm = lambda v: jnp.sqrt(jnp.sum(v**2))
-    radius = jnp.sqrt(jnp.max(jnp.sum(z**2, axis=1)))
-    return norm(a) * (norm(W) * math.sqrt(heads) * radius + norm(b))
+    radius = jnp.max(vector_norm(z))
+    return vector_norm(a) * (frobenius_norm(W) * math.sqrt(heads) * radius + vector_norm(b))
 
 
 def query_key_log_covering(eps: float, /, *, r_z: float, radius: float, H: int, De: int) -> float:
@@ -130,9 +124,9 @@ def network_value_bound(
     /,
 ) -> Float[Array, ""]:
     """(C.13): |x_L| <= prod |W_l| |x_0| + sum_l |b_l| prod_{k > l} |W_k|. Explicit."""
-    value = jnp.linalg.norm(start)
+    value = vector_norm(start)
     for W, b in zip(weights, biases, strict=True):
-        value = jnp.linalg.norm(W, ord=2) * value + jnp.linalg.norm(b)
+        value = jnp.linalg.norm(W, ord=2) * value + vector_norm(b)
     return value
 
 

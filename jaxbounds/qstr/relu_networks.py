@@ -51,11 +51,6 @@ def shrink_output(network: Network, threshold: float, /) -> Network:
     return (*network[:-1], both, layer(np.concatenate([eye, -eye], axis=1)))
 
 
-def layer_norms(network: Network, /) -> Float[Array, "L"]:
-    """The operator norm of every layer's weights."""
-    return jnp.stack([jnp.linalg.norm(W, ord=2) for W, _ in network])
-
-
 def square_hinges(radius: float, knots: int, /) -> tuple[np.ndarray, np.ndarray]:
     """(kappa, beta) with sum_k beta_k relu(|v| - kappa_k) interpolating v^2 on [-radius, radius].
 

@@ -20,12 +20,6 @@ def test_radii_and_tail():
         bounds.token_tail(0.99, n=1, N=1, d=1)
 
 
-def test_mixed_norm_by_loops(key, x64):
-    A = np.asarray(jax.random.normal(key, (3, 4)))
-    columns = [np.sum(np.abs(A[:, k]) ** 2) ** 0.5 for k in range(4)]
-    assert bounds.mixed_norm(jnp.asarray(A), 2.0, 1.0) == pytest.approx(sum(columns))
-
-
 def test_attention_moves_less_than_its_weights(key, x64):
     """The real attention of the paper's model, against the bound with factor one."""
 

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.norms import entrywise_norm
 from jaxbounds.qstr import heads, packing
-from jaxbounds.qstr.bounds import mixed_norm
 from jaxbounds.qstr.statements.common import QUICK, stacked
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
@@ -28,10 +28,10 @@ _Q = _P / (_P - 1)
 def _norms(i):
     A, B = i["A"], i["B"]
     return Sides(
-        lhs=mixed_norm(A @ B, _R, _S),
+        lhs=entrywise_norm(A @ B, _R, _S),
         rhs={
-            "printed": mixed_norm(A, _R, _P) * mixed_norm(B, _Q, _S),
-            "control": mixed_norm(A, _R, _P) * mixed_norm(B, _P, _S),
+            "printed": entrywise_norm(A, _R, _P) * entrywise_norm(B, _Q, _S),
+            "control": entrywise_norm(A, _R, _P) * entrywise_norm(B, _P, _S),
         },
     )
 

@@ -1,4 +1,4 @@
-"""What the sections of statements share: budgets, encodings and safe norms."""
+"""What the sections of statements share: budgets and encodings."""
 
 import functools
 
@@ -23,20 +23,6 @@ def encodings(signs: Int[Array, "N de"], /) -> Float[Array, "N de"]:
     """The unit encodings of these signs."""
     de = signs.shape[1]
     return signs.astype(jnp.zeros(()).dtype) / jnp.sqrt(jnp.asarray(float(de)))
-
-
-def length(v: Float[Array, "*s"], /) -> Float[Array, ""]:
-    """The Euclidean norm of all entries, with gradient 0 at 0."""
-    square = jnp.sum(v**2)
-    positive = square > 0
-    return jnp.where(positive, jnp.sqrt(jnp.where(positive, square, 1.0)), 0.0 * square)
-
-
-def row_lengths(v: Float[Array, "*batch k"], /) -> Float[Array, "*batch"]:
-    """The Euclidean norm of every row, with gradient 0 at 0."""
-    square = jnp.sum(v**2, axis=-1)
-    positive = square > 0
-    return jnp.where(positive, jnp.sqrt(jnp.where(positive, square, 1.0)), 0.0 * square)
 
 
 def stacked(*instances: dict) -> dict:

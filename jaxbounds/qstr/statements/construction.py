@@ -6,11 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.norms import vector_norm
 from jaxbounds.qstr import data, relu_networks, rnn_construction
 from jaxbounds.qstr.links import TwoLayer, sphere
 from jaxbounds.qstr.recurrent import exclusive_states
 from jaxbounds.qstr.relu_networks import evaluate
-from jaxbounds.qstr.statements.common import QUICK, length, signs
+from jaxbounds.qstr.statements.common import QUICK, signs
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 
@@ -39,8 +40,10 @@ INNER_PRODUCT = Statement(
     kind="inequality",
     sample=_product_sample,
     evaluate=_inner_product,
-    project=lambda i: {name: v / length(v) for name, v in i.items()},
-    hypotheses=lambda i: {"unit": jnp.abs(length(i["w"]) - 1) + jnp.abs(length(i["v"]) - 1) < 1e-9},
+    project=lambda i: {name: v / vector_norm(v) for name, v in i.items()},
+    hypotheses=lambda i: {
+        "unit": jnp.abs(vector_norm(i["w"]) - 1) + jnp.abs(vector_norm(i["v"]) - 1) < 1e-9
+    },
     forms=(
         Form(
             name="derived",

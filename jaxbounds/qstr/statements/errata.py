@@ -11,8 +11,8 @@ ERRATA = (
         kind="false",
         text="'Transformers learn iff H >= q' needs Proposition 21's block-diagonal W_QK. Without "
         "it two heads are enough at d = 1, and d + 1 heads in R^d, for any q.",
-        consequence="What is necessary is H >= min(q, d) (sharpened Proposition 3), and "
-        "min(q, d + 1) is enough.",
+        consequence="For the quadratic label of Propositions 3 and 21, H >= min(q, d) is necessary "
+        "(sharpened Proposition 3) and min(q, d + 1) is enough.",
         evidence="qstr.thm1.heads",
     ),
     Erratum(

@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.norms import vector_norm
 from jaxbounds.qstr import interpolator
 from jaxbounds.qstr.links import sphere
-from jaxbounds.qstr.statements.common import DRAWS, QUICK, length
+from jaxbounds.qstr.statements.common import DRAWS, QUICK
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 
@@ -104,7 +105,7 @@ def _interpolator_norm(i):
     raw = interpolator.unbalanced(z, y)
     printed = interpolator.balance(raw, interpolator.printed_balance(z, y, eps))
     best = interpolator.balance(raw, interpolator.optimal_balance(raw))
-    scale = length(y) * jnp.sqrt(z.shape[0] + jnp.sum(z**2)) / eps
+    scale = vector_norm(y) * jnp.sqrt(z.shape[0] + jnp.sum(z**2)) / eps
     return Sides(
         lhs={
             "derived": printed.squared_norm(),

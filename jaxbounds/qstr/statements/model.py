@@ -173,10 +173,12 @@ PROPOSITION_3 = Statement(
         Form(
             name="sharpened",
             equality="W_QK in general position",
-            note="(1 + 2/N)(1 - H/q)(1 - H/d). The logits reveal S x R^q, the outputs R^d x A, "
-            "with S the span of the H slopes and A that of the H attention vectors; both contain "
-            "S x A, so (d - H)(q - H) directions stay hidden, and N/2 + 1 positions count. Not "
-            "vacuous for any H < min(q, d).",
+            note="(1 + 2/N)(1 - H/q)(1 - H/d). The logits reveal S x R^q, with S the span of the "
+            "H slopes. Given them, so are the H attention vectors, whose span is A: the outputs "
+            "reveal R^d x A, of which S x A is known already. Of the (x_1; ..; x_q) the component "
+            "in S' x A', the complements, of dimension at least (d - H)(q - H), stays standard "
+            "normal and adds 2 (d - H)(q - H)/(q d) to the label's variance; N/2 + 1 positions "
+            "count. Not vacuous for any H < min(q, d).",
         ),
     ),
     control="the logits reveal nothing: (1 + 2/N)(1 - H/q)",
@@ -222,10 +224,7 @@ PROPOSITION_21 = Statement(
         ),
     ),
     control="the heads reveal nothing: 1 + 2/N",
-    sizes=(
-        {"N": 16, "q": 4, "d": 1, "H": 1, "de": 16},
-        {"N": 16, "q": 4, "d": 1, "H": 3, "de": 16},
-    ),
+    sizes=({"N": 16, "q": 4, "d": 1, "H": 3, "de": 16},),
     search="none",
     budget=Budget(samples=64),
     source="Proposition 21, Appendix A.2",

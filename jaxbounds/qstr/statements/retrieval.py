@@ -5,9 +5,10 @@ import math
 import jax
 import jax.numpy as jnp
 
+from jaxbounds.norms import vector_norm
 from jaxbounds.qstr import data, retrieval
 from jaxbounds.qstr.links import TwoLayer, sphere
-from jaxbounds.qstr.statements.common import QUICK, encodings, row_lengths, signs
+from jaxbounds.qstr.statements.common import QUICK, encodings, signs
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 
@@ -29,12 +30,12 @@ def _tail(i):
     bound = lambda mu: retrieval.retrieval_error_bound(x, omega, alpha, q=q, coherence=mu)
     tail = jnp.exp(alpha * (d / q) * (omega @ omega.T - 1.0))
     gaps = x[:, None, :] - x[None, :, :]
-    each = jnp.sum(tail * row_lengths(gaps), axis=1)
+    each = jnp.sum(tail * vector_norm(gaps), axis=1)
     # retrieve(..) - x_t as an average of differences, so that nothing cancels.
     attended = jax.nn.softmax((alpha * (d / q)) * (omega @ omega.T), axis=-1)
     error = jnp.einsum("ij,ijd->id", attended, -gaps)[t]
-    lengths = row_lengths(error.reshape(N, q * d))
-    row = jnp.max(row_lengths(each[t]))
+    lengths = vector_norm(error.reshape(N, q * d))
+    row = jnp.max(vector_norm(each[t]))
     return Sides(
         lhs=jnp.max(lengths),
         rhs={
@@ -91,7 +92,7 @@ def _accuracy(i):
     (N, d), q = x.shape, t.shape[1]
     network = TwoLayer(i["a"], i["W"], i["b"])
     r_a, r_w = network.radii()
-    r_x = jnp.max(row_lengths(x))
+    r_x = jnp.max(vector_norm(x))
     inside = 2 * r_a * r_w * r_x * N * math.sqrt(q) / math.sqrt(_EPS)
     alpha = 2 * q / d * jnp.log(inside)
     error = lambda a: jnp.max(jnp.abs(network(retrieval.retrieve(x, t, omega, a)) - network(x[t])))

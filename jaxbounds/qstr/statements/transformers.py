@@ -5,13 +5,10 @@ import math
 import jax
 import jax.numpy as jnp
 
+from jaxbounds.norms import frobenius_norm, vector_norm
+from jaxbounds.qstr import bounds
 from jaxbounds.qstr.links import sphere
-from jaxbounds.qstr.statements.common import (
-    DRAWS,
-    QUICK,
-    length,
-    row_lengths,
-)
+from jaxbounds.qstr.statements.common import DRAWS, QUICK
 from jaxbounds.qstr.transformer import attention
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
@@ -26,7 +23,7 @@ def _radius(i):
     nN, d = i["x"].shape
     r = math.sqrt(2 * math.e * d * math.log(nN / _DELTA))
     return Sides(
-        lhs=jnp.max(row_lengths(i["x"])),
+        lhs=jnp.max(vector_norm(i["x"])),
         rhs={"printed": jnp.asarray(r), "control": jnp.asarray(math.sqrt(d))},
     )
 
@@ -56,16 +53,10 @@ def _sphere_sample(key, size):
 
 def _small_radius(i):
     d = i["x"].shape[0]
-    measured = length(i["x"])
     r = 0.99 * math.sqrt(d)
-    far = math.sqrt(2 * math.e * d * math.log(1 / _SMALL)) + math.sqrt(math.e * d)
+    radii = {"printed": r, "corrected": math.sqrt(math.e * d), "control": 0.5 * r}
     return Sides(
-        lhs=measured,
-        rhs={
-            "printed": jnp.asarray(r),
-            "corrected": jnp.asarray(far),
-            "control": jnp.asarray(0.5 * r),
-        },
+        lhs=vector_norm(i["x"]), rhs={name: jnp.asarray(radius) for name, radius in radii.items()}
     )
 
 
@@ -86,7 +77,11 @@ SMALL_RADIUS = Statement(
             note="x uniform on the sphere of radius sqrt(d) meets Assumption 1 with C_x = 1, and "
             "|x| > r surely, while the bound is exp(-0.99^2/(2e)) = 0.835.",
         ),
-        Form(name="corrected", note="r^2 >= C_x e d, so that the moment order is at least 1."),
+        Form(
+            name="corrected",
+            note="r^2 >= C_x e d, so that the moment order is at least 1; here r^2 = C_x e d, "
+            "where the bound is exp(-1/2) = 0.607.",
+        ),
     ),
     control="half the radius",
     sizes=({"d": 3},),
@@ -110,11 +105,11 @@ def _composition(i):
     first = net(i["a"], i["W"], i["b"], i["h"])
     second = net(i["a2"], i["W2"], i["b2"], i["h2"])
     gap = jnp.abs(net(i["a"], i["W"], i["b"], i["h2"]) - second)
-    moved, a = length(i["h"] - i["h2"]), length(i["a"])
+    moved, a = vector_norm(i["h"] - i["h2"]), vector_norm(i["a"])
     return Sides(
         lhs=jnp.abs(first - second),
         rhs={
-            "printed": gap + a * length(i["W"]) * moved,
+            "printed": gap + a * frobenius_norm(i["W"]) * moved,
             "sharpened": gap + a * jnp.linalg.norm(i["W"], ord=2) * moved,
             "control": gap,
         },
@@ -170,18 +165,10 @@ def _attention_lipschitz(i):
     z, W, moved = i["z"], i["W"], i["moved"]
     H, De, _ = W.shape
     change = [attention(z, W[h]) - attention(z, moved[h]) for h in range(H)]
-    lhs = jnp.max(row_lengths(jnp.concatenate(change, axis=1)))
-    # (Theta - Theta')^T z_j stacked over the heads.
-    pushed = jnp.einsum("jd,hde->jhe", z, W - moved).reshape(z.shape[0], H * De)
-    radius, reach = jnp.max(row_lengths(z)), jnp.max(row_lengths(pushed))
-    return Sides(
-        lhs=lhs,
-        rhs={
-            "printed": 2 * radius**2 * reach,
-            "sharpened": radius**2 * reach,
-            "control": 0.1 * radius**2 * reach,
-        },
-    )
+    lhs = jnp.max(vector_norm(jnp.concatenate(change, axis=1)))
+    stacked = jnp.moveaxis(W - moved, 0, 1).reshape(De, H * De)
+    bound = bounds.attention_lipschitz(stacked, z)
+    return Sides(lhs=lhs, rhs={"printed": 2 * bound, "sharpened": bound, "control": 0.1 * bound})
 
 
 ATTENTION_LIPSCHITZ = Statement(
@@ -233,12 +220,12 @@ def _prediction(i):
     z, H = i["z"], i["W_QK"].shape[0]
     f = jnp.concatenate([attention(z, i["W_QK"][h]) for h in range(H)], axis=1)
     hidden = jax.nn.relu(f @ i["W"].T + jnp.broadcast_to(i["b"], (z.shape[0], i["b"].shape[0])))
-    radius, a, b = jnp.max(row_lengths(z)), length(i["a"]), length(i["b"])
-    F, op = length(i["W"]), jnp.linalg.norm(i["W"], ord=2)
+    radius, a, b = jnp.max(vector_norm(z)), vector_norm(i["a"]), vector_norm(i["b"])
+    F, op = frobenius_norm(i["W"]), jnp.linalg.norm(i["W"], ord=2)
     return Sides(
         lhs=jnp.max(jnp.abs(hidden @ i["a"])),
         rhs={
-            "printed": a * (F * math.sqrt(H) * radius + b),
+            "printed": bounds.prediction_bound(i["a"], i["W"], i["b"], z, heads=H),
             "sharpened": a * (op * math.sqrt(H) * radius + b),
             "control": a * (F * radius + b),
         },
