@@ -91,7 +91,7 @@ def test_what_heads_output_is_a_function_of_the_revealed_images(H, key, x64):
         np.testing.assert_allclose(after, before, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize(("q", "N"), [(4, 16), (8, 32)])
+@pytest.mark.parametrize(("q", "N"), [(8, 32)])
 def test_two_heads_beat_the_bound_for_decoupled_ones(q, N, key, x64):
     """The paper's own distribution and a full W_QK, evaluated by the paper's dense attention."""
     omega = greedy_encodings(key, N, 24)

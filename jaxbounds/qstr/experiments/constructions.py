@@ -1,0 +1,284 @@
+"""The explicit weights of the paper, and the two that contradict it, measured and drawn.
+
+Attention that retrieves and its tail bound in the coherence; the recurrent network, exact, biased
+and rectified; the interpolating network; two heads where "H >= q" asks for q; and the random-code
+network that breaks the operator-norm bound of Proposition 8.
+"""
+
+import math
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jaxtyping import Array
+
+from jaxbounds.qstr import data, encodings, heads, interpolator, retrieval, rnn_construction
+from jaxbounds.qstr.code_rnn import code_rnn
+from jaxbounds.qstr.links import sphere
+from jaxbounds.qstr.recurrent import exclusive_sums
+from jaxbounds.qstr.relu_networks import evaluate
+from jaxbounds.qstr.two_heads import two_head_prediction
+from jaxbounds.results import Claim, Experiment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constructions:
+    """Grids of the five panels; all in float64.
+
+    Attributes:
+        attention_length: N of the retrieval.
+        coherences: targets of its encodings.
+        logits: alpha d / q, the largest logit.
+        lengths: N of the recurrent network.
+        eps: error of each of its biased steps.
+        points: n of the interpolator.
+        draws: of its points.
+        sparsities: q of the two heads.
+        tilts: beta of the two heads.
+        prompts: for their risk.
+        code_lengths: N of the random-code network; 2 bits for each token.
+    """
+
+    attention_length: int = 64
+    coherences: tuple[float, ...] = (0.25, 0.5, 0.75)
+    logits: tuple[float, ...] = (4.0, 8.0, 16.0, 24.0, 32.0, 40.0)
+    lengths: tuple[int, ...] = (8, 32, 128, 512)
+    eps: float = 0.01
+    points: tuple[int, ...] = (10, 20, 40, 80, 160)
+    draws: int = 100
+    sparsities: tuple[int, ...] = (3, 4, 8)
+    tilts: tuple[float, ...] = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
+    prompts: int = 4000
+    code_lengths: tuple[int, ...] = (2, 3, 4, 5, 6, 7, 8)
+
+
+def retrieval_errors(config: Constructions, key: Array, /, *, d: int = 10, q: int = 2) -> dict:
+    """Error of (A.2) and its tail bound, over (coherence, logit), and the coherences drawn."""
+    key_w, key_x, key_t = jax.random.split(key, 3)
+    N = config.attention_length
+    x = jax.random.normal(key_x, (N, d))
+    t = data.sample_positions(key_t, (), N, q)
+    alphas = jnp.array(config.logits) * (q / d)
+    error, bound, drawn = [], [], []
+    for target in config.coherences:
+        de = math.ceil(3 / target**2) + 8
+        omega = encodings.greedy_encodings(key_w, N, de, target=target)
+        mu = encodings.coherence(omega)
+        tail = lambda a, w=omega, mu=mu: retrieval.retrieval_error_bound(x, w, a, q=q, coherence=mu)
+        measured = lambda a, w=omega: retrieval.retrieval_error(x, t, w, a)
+        error.append(jax.lax.map(measured, alphas))
+        bound.append(jax.lax.map(tail, alphas))
+        drawn.append(mu)
+    dims = ("target", "logit")
+    return {
+        "retrieval_error": (dims, np.stack(error)),
+        "retrieval_bound": (dims, np.stack(bound)),
+        "coherence": ("target", np.stack(drawn)),
+    }
+
+
+def recurrent_errors(config: Constructions, key: Array, /, *, d: int = 2, q: int = 2) -> dict:
+    """The largest error of a recovered token, over (variant, N)."""
+    found = np.zeros((3, len(config.lengths)))
+    for column, N in enumerate(config.lengths):
+        key_w, key_x, key_t, key_n = jax.random.split(jax.random.fold_in(key, N), 4)
+        de = 8 + math.ceil(4 * math.log2(N))
+        omega = encodings.greedy_encodings(key_w, N, de)
+        x = jnp.clip(jax.random.normal(key_x, (N, d)), -4.0, 4.0)
+        t = data.sample_positions(key_t, (), N, q, simple=True)
+        z = data.encode(x, t, omega, scale=False)
+        sizes = {"q": q, "d": d, "de": de, "radius": 4.0}
+        noise = config.eps * jax.random.uniform(key_n, (q * d,), minval=0.5, maxval=1.0)
+        wrong = {"noise": noise, "eps": config.eps}
+        variants = (
+            rnn_construction.exact_transition(**sizes),
+            _biased(**wrong, rectified=False, sizes=sizes),
+            _biased(**wrong, rectified=True, sizes=sizes),
+        )
+        for row, transition in enumerate(variants):
+            steps = evaluate(transition, z)
+            states = exclusive_sums(steps), exclusive_sums(steps, reverse=True)
+            tokens = rnn_construction.recovered_tokens(*states, steps, q=q)
+            found[row, column] = float(jnp.max(jnp.abs(tokens - x[t])))
+    return {"recurrent_error": (("variant", "N"), found)}
+
+
+def _biased(*, noise: Array, eps: float, rectified: bool, sizes: dict):
+    return rnn_construction.biased_transition(noise, rectified=rectified, eps=eps, **sizes)
+
+
+def interpolator_norms(config: Constructions, key: Array, /, *, d: int = 5) -> dict:
+    """Squared norm over n^3, balanced by the paper's constant and optimally, for every draw."""
+
+    def one(key: Array, n: int) -> Array:
+        key_x, key_y, key_v = jax.random.split(key, 3)
+        z = jnp.sort(jax.random.normal(key_x, (n, d)) @ sphere(key_v, d))
+        y = jax.random.normal(key_y, (n,))
+        raw = interpolator.unbalanced(z, y)
+        eps = jnp.minimum(1.0, jnp.min(jnp.diff(z)))
+        scales = interpolator.printed_balance(z, y, eps), interpolator.optimal_balance(raw)
+        return jnp.stack([interpolator.balance(raw, c).squared_norm() for c in scales]) / n**3
+
+    found = []
+    for n in config.points:
+        keys = jax.random.split(jax.random.fold_in(key, n), config.draws)
+        found.append(jax.jit(jax.vmap(lambda k, n=n: one(k, n)))(keys))
+    norms = np.moveaxis(np.stack(found), 2, 0)
+    return {"interpolator_norm": (("balance", "n", "draw"), norms)}
+
+
+def two_head_risks(config: Constructions, key: Array, /) -> dict:
+    """Squared error over the label's variance, over (q, beta), at a position that counts."""
+    found = np.zeros((len(config.sparsities), len(config.tilts)))
+    for row, q in enumerate(config.sparsities):
+        N = 2 * q + 2
+        prompts = heads.lower_bound_prompts(
+            jax.random.fold_in(key, q), shape=(config.prompts,), N=N, q=q, d=1
+        )
+        omega = jnp.eye(N)
+        direction = jnp.sum(omega[:q], axis=0)
+
+        def risk(beta, prompts=prompts, omega=omega, direction=direction):
+            got = two_head_prediction(prompts, omega, direction, beta=beta, selectivity=60.0)
+            return jnp.mean((got[:, -1] - prompts.y[:, -1]) ** 2) / 2.0
+
+        found[row] = jax.lax.map(risk, jnp.array(config.tilts))
+    return {"two_head_risk": (("q", "tilt"), found)}
+
+
+def code_norms(config: Constructions, key: Array, /) -> dict:
+    """L^2 |U|_op^2 and L^2 |U|_F^2 of the random-code network, and its width, over N."""
+    machines = [code_rnn(jax.random.fold_in(key, N), N) for N in config.code_lengths]
+    column = lambda value: ("code_N", np.array([value(m) for m in machines]))
+    return {
+        "code_operator": column(lambda m: (m.lipschitz * m.operator_norm) ** 2),
+        "code_frobenius": column(lambda m: (m.lipschitz * m.frobenius_norm) ** 2),
+        "code_width": column(lambda m: m.width),
+    }
+
+
+def run(config: Constructions, key: Array, /) -> xr.Dataset:
+    """Measure every construction."""
+    parts = retrieval_errors, recurrent_errors, interpolator_norms, two_head_risks, code_norms
+    with jax.enable_x64(True):
+        keys = jax.random.split(key, len(parts))
+        found = [part(config, k) for part, k in zip(parts, keys, strict=True)]
+    return xr.Dataset(
+        {name: value for part in found for name, value in part.items()},
+        coords={
+            "logit": list(config.logits),
+            "N": list(config.lengths),
+            "variant": ["exact", "biased", "rectified"],
+            "n": list(config.points),
+            "balance": ["printed", "optimal"],
+            "q": list(config.sparsities),
+            "tilt": list(config.tilts),
+            "code_N": list(config.code_lengths),
+        },
+        attrs={"precision": "float64", "eps": config.eps},
+    )
+
+
+def _slope(x: xr.DataArray, y: xr.DataArray) -> float:
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
+
+
+def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+    """What the paper says of each construction."""
+    tail = float((dataset.retrieval_error / dataset.retrieval_bound).max())
+    error = dataset.recurrent_error
+    exact = float(error.sel(variant="exact").max())
+    biased, flat = (_slope(dataset.N, error.sel(variant=v)) for v in ("biased", "rectified"))
+    norm = float(dataset.interpolator_norm.sel(balance="printed").quantile(0.9, "draw").max())
+    excess = dataset.two_head_risk.min("tilt") / (1 - 2 / dataset.q)
+    promised = dataset.code_N / np.log1p(dataset.code_width)
+    printed, repaired = dataset.code_operator / promised, dataset.code_frobenius / dataset.code_N
+    ends = lambda v: f"{float(v[0]):.3g} to {float(v[-1]):.3g}"
+    holds = lambda v: bool(v[-1] > 0.7 * v[0])
+    return (
+        Claim(
+            "(A.2) errs by at most its tail bound at the measured coherence (ratio <= 1)",
+            tail <= 1,
+            f"largest ratio {tail:.2g}",
+        ),
+        Claim("the exact RNN errs by < 1e-12 at every N", exact < 1e-12, f"{exact:.1g}"),
+        Claim("(C.1): biased steps add up, slope in N > 0.9", biased > 0.9, f"{biased:.2f}"),
+        Claim("(C.2): rectified steps do not, slope in N < 0.1", flat < 0.1, f"{flat:.2f}"),
+        Claim(
+            "Lemma 36: the interpolator's squared norm is O(n^3) (90% of draws < 20 n^3)",
+            norm < 20,
+            f"{norm:.3g} n^3",
+        ),
+        Claim(
+            "H = 2 < q heads have risk >= 1 - H/q",
+            bool((excess >= 1).all()),
+            f"risk / (1 - H/q) at most {float(excess.max()):.1g} (two tilted heads)",
+        ),
+        Claim(
+            "L^2 |U|_op^2 keeps up with N / log(1 + dh) (loses < 30% over the range)",
+            holds(printed),
+            f"ratio {ends(printed)} (random code)",
+        ),
+        Claim(
+            "repaired: L^2 |U|_F^2 keeps up with N (loses < 30%)",
+            holds(repaired),
+            f"ratio {ends(repaired)}",
+        ),
+    )
+
+
+def figure(dataset: xr.Dataset, /):
+    """One panel for each construction."""
+    import matplotlib.pyplot as plt
+
+    fig, axes = plt.subplots(2, 3, figsize=(12, 7), layout="constrained")
+    attend, recur, through, two, code, spare = axes.flat
+    spare.axis("off")
+    for k in range(dataset.sizes["target"]):
+        label = f"coherence {float(dataset.coherence[k]):.2f}"
+        (line,) = attend.plot(dataset.logit, dataset.retrieval_error[k], marker="o", label=label)
+        attend.plot(dataset.logit, dataset.retrieval_bound[k], "--", color=line.get_color())
+    attend.set(yscale="log", xlabel="alpha d / q", ylabel="error (dashed: tail bound)")
+    attend.set_title("attention (A.2)")
+    for name in dataset.variant.values.tolist():
+        # An error of exactly 0 is drawn at the bottom.
+        values = np.maximum(dataset.recurrent_error.sel(variant=name), 1e-17)
+        recur.plot(dataset.N, values, marker="o", label=name)
+    recur.set(xscale="log", yscale="log", xlabel="N", ylabel="error of a token")
+    recur.set_title("recurrent network (Proposition 28)")
+    for name in dataset.balance.values.tolist():
+        norms = dataset.interpolator_norm.sel(balance=name)
+        (line,) = through.plot(dataset.n, norms.median("draw"), marker="o", label=name)
+        low, high = norms.quantile(0.1, "draw"), norms.quantile(0.9, "draw")
+        through.fill_between(dataset.n, low, high, color=line.get_color(), alpha=0.2)
+    through.set(xscale="log", yscale="log", xlabel="n", ylabel="squared norm / n^3")
+    through.set_title("interpolator (Lemma 36): median, 10 to 90%")
+    for q in dataset.q.values.tolist():
+        (line,) = two.plot(dataset.tilt, dataset.two_head_risk.sel(q=q), "o-", label=f"q = {q}")
+        two.axhline(1 - 2 / q, linestyle="--", color=line.get_color())
+    two.set(xscale="log", yscale="log", xlabel="tilt beta", ylabel="risk (dashed: 1 - H/q)")
+    two.set_title("two heads (d = 1)")
+    code.plot(dataset.code_N, dataset.code_operator, "o-", label="L^2 |U|_op^2")
+    code.plot(dataset.code_N, dataset.code_frobenius, "o-", label="L^2 |U|_F^2")
+    promised = dataset.code_N / np.log1p(dataset.code_width)
+    code.plot(dataset.code_N, promised, "--", label="N / log(1 + dh)")
+    code.set(yscale="log", xlabel="N")
+    code.set_title("random-code network (Proposition 8)")
+    for axis in (attend, recur, through, two, code):
+        axis.legend(fontsize=8)
+    return fig
+
+
+EXPERIMENT = Experiment(
+    id="qstr.constructions",
+    label="(A.2), Propositions 8, 28, Lemma 36, Theorem 1",
+    title="the explicit weights against what is claimed of them",
+    config=Constructions(),
+    presets={"reduced": Constructions()},
+    run=run,
+    figure=figure,
+    claims=claims,
+)
+"""All constructions in one figure."""
