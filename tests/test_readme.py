@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from jaxbounds.cli import main
+from jaxbounds.results import experiments
 from jaxbounds.statements import load_papers
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
@@ -37,5 +38,19 @@ def test_the_example_statement_is_verified(tmp_path, monkeypatch, capsys):
 
 def test_the_notebook_snippets_run():
     snippets = re.findall(r"```python\n(.*?)```", README.split("## In a notebook")[1], re.DOTALL)
-    assert len(snippets) == 2
-    exec(snippets[1], {})
+    assert len(snippets) == 3
+    for snippet in snippets[1:]:
+        exec(snippet, {})
+
+
+def test_every_experiment_is_in_the_table():
+    rows = re.findall(r"^\| `(\w+\.\w+)` \| .* \| .* \|$", README, re.MULTILINE)
+    assert rows == list(experiments())
+
+
+def test_the_commands_name_experiments_and_presets_that_exist():
+    known = experiments()
+    runs = re.findall(r"jaxbounds run (\w+\.\w+)(?: --preset (\w+))?", README)
+    assert runs
+    for name, preset in runs:
+        assert not preset or preset in known[name].presets

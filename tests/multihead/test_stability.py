@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from jaxbounds.falsify import falsify, measure, verification
-from jaxbounds.multihead.statements import descent, stability
-from jaxbounds.statements import Budget
+from jaxbounds.statements import Budget, load_paper
 
-STATEMENTS = {s.id: s for s in (*descent.STATEMENTS, *stability.STATEMENTS)}
+STATEMENTS = {s.id: s for s in load_paper("multihead").statements}
 BUDGET = Budget(samples=96, restarts=0, steps=0, batch=96)
 
 

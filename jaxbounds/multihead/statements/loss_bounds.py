@@ -83,7 +83,7 @@ def _smoothness_bound(instance: Instance) -> Sides:
             "printed, Lemma 6": beta2(largest, radius, H=heads, **shape),
             "sharpened S6": beta2_sharp(largest, squares, radius, T=T, H=heads),
             "sharpened S6, self-bounded": (sharp_3 / root + sharp_1**2) * loss,
-            "control": sharp_3 / root,
+            "control": (sharp_3 / root + sharp_1**2) * loss**2,
         },
     )
 
@@ -206,7 +206,7 @@ STATEMENTS = (
                 note="l'' <= |l'| <= l gives (beta_3# / sqrt(H) + beta_1#^2) L.",
             ),
         ),
-        "the term in beta_1 is dropped",
+        "L is replaced by L^2 in the self-bounded form",
         "Section 3; restated as Lemma 6 (2), eq. (66)",
     ),
     loss_statement(

@@ -62,7 +62,7 @@ def _second_order(instance: Instance) -> Sides:
     bound = -jnp.min(least) * distance**2 / 2
     return Sides(
         lhs={"printed": gap, "printed, early version": bound, "control": gap},
-        rhs={"printed": bound, "printed, early version": gap, "control": 0.25 * bound},
+        rhs={"printed": bound, "printed, early version": gap, "control": 0.1 * bound},
         error=error,
     )
 
@@ -184,7 +184,7 @@ STATEMENTS = (
                 },
             ),
         ),
-        "a quarter of the bound",
+        "a tenth of the bound",
         "Section 6.1, eq. (14)",
         sample=PAIRS,
         sizes=SEGMENT_SIZES,
