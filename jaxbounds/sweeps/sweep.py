@@ -187,12 +187,13 @@ def sweep(
             done, leaves, kept = stored
             state = _restored(state, leaves, mesh, padded)
 
+    is_over = None if finished is None else jax.jit(jax.vmap(finished))
     chunk = min(-(-chunk // every) * every, steps)
     place = np.arange(padded)
     with _progress(show, steps) as report:
         while done < steps:
-            if finished is not None:
-                over = _to_host(jax.vmap(finished)(state), np.arange(padded))
+            if is_over is not None:
+                over = _to_host(is_over(state), np.arange(padded))
                 if over.all():
                     break
                 order = compaction(over, group, mesh.size)
