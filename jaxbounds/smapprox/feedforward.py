@@ -10,7 +10,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from jaxbounds.smapprox.circuits import Circuit, Gate
 from jaxbounds.smapprox.correction import THIRDS, Correction
@@ -35,7 +35,7 @@ def feedforward(
 
 
 def straight_through_feedforward(
-    params: Params, x: Float[Array, "m"], /, *, corrected: bool
+    params: Params, x: Float[Array, "m"], /, *, corrected: bool | Bool[Array, ""]
 ) -> Float[Array, ""]:
     """F_{w,d}(x, theta) with a useful derivative: that of every ReLU is one.
 
