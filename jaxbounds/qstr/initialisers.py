@@ -1,4 +1,4 @@
-"""PyTorch's default initial laws, part of the published protocol (spec of the experiments)."""
+"""PyTorch's default initial laws, part of the published protocol."""
 
 import math
 
