@@ -8,6 +8,7 @@ from scipy import integrate, optimize
 from scipy.special import gammaln
 
 from jaxbounds.seqlength.dudley import inverse_square
+from jaxbounds.seqlength.linear_bounds import lemma_3_6_sharp
 from jaxbounds.seqlength.multi_layer import (
     NetworkNorms,
     covering_constant,
@@ -83,19 +84,27 @@ THEOREM_4_2 = Statement(
 )
 
 
+def _cover_sizes(x, d, k):
+    """Logarithms of the sizes of the covers that Lemma 3.6 builds for w, W_c, W_v, W_QK."""
+    shapes = ((d, 1), (d, k), (d, k), (d, d))
+    return np.array([float(lemma_3_6_sharp(x, k=a, d=b)) for a, b in shapes])
+
+
 def _per_matrix_cases(size):
-    return stacked([{"d": float(d), "k": float(k)} for d in (2, 4, 16, 64) for k in (1, 4, 64)])
+    grid = [(x, d, k) for x in (1.0, 2.0) for d in (2, 4, 16, 64) for k in (1, 4, 64)]
+    as_row = lambda x, d, k: {"x": x, "d": float(d), "k": float(k), "sizes": _cover_sizes(x, d, k)}
+    return stacked([as_row(*point) for point in grid])
 
 
 def _per_matrix(instance):
     d, k = instance["d"], instance["k"]
     log = lambda n: jnp.log(2.0 * n + 1.0)
-    needed = jnp.stack([log(d), log(d * k), log(d * k), log(d * d)])
     # In units of B^2 with B = 1, in the order w, W_c, W_v, W_QK.
-    worst = lambda used: jnp.max(needed / used)
+    corrected = jnp.stack([log(d), log(d * k), log(d * k), log(d * d)])
     printed = jnp.stack([log(d * k)] * 4)
+    worst = lambda used: jnp.max(instance["sizes"] / (used * instance["x"] ** 2))
     return Sides(
-        lhs={"printed": worst(printed), "corrected": worst(needed), "control": worst(needed)},
+        lhs={"printed": worst(printed), "corrected": worst(corrected), "control": worst(corrected)},
         rhs={"printed": 1.0, "corrected": 1.0, "control": 0.9},
     )
 
@@ -103,7 +112,7 @@ def _per_matrix(instance):
 COROLLARY_4_2_1 = Statement(
     id="seqlength.cor4.2.1",
     label="Corollary 4.2.1",
-    formula="what Lemma 3.6 gives for w, W_c, W_v, W_QK is at most B^2 ln(2dk + 1)",
+    formula="the covers of Lemma 3.6 for w, W_c, W_v, W_QK have ln N <= B^2 x^2 ln(2dk + 1)",
     kind="inequality",
     cases=_per_matrix_cases,
     evaluate=_per_matrix,
@@ -115,9 +124,18 @@ COROLLARY_4_2_1 = Statement(
             expected="fails",
             erratum="E11",
             note="W_QK is d x d: ln(2 d^2 + 1) is larger where k < d",
-            counterexample={"d": 4.0, "k": 1.0},
+            counterexample={
+                "x": 1.0,
+                "d": 4.0,
+                "k": 1.0,
+                "sizes": [math.log(9), math.log(9), math.log(9), math.log(33)],
+            },
         ),
-        Form(name="corrected", note="one C for each shape", equality="by definition"),
+        Form(
+            name="corrected",
+            note="one C for each shape",
+            equality="x = 1, where the cover has the 2n + 1 points 0 and +-B e_i",
+        ),
     ),
     control="nine tenths of the constants",
     budget=FEW,
