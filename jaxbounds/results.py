@@ -78,7 +78,7 @@ def experiments() -> dict[str, Experiment]:
 
 def versions() -> dict[str, str]:
     """The versions of Python and of the packages that decide the numbers."""
-    names = ("jaxbounds", "jax", "jaxlib", "numpy", "scipy")
+    names = ("jaxbounds", "jax", "jaxlib", "flax", "optax", "chex", "numpy", "scipy")
     packages = {name: importlib.metadata.version(name) for name in names}
     return packages | {"python": platform.python_version(), "machine": platform.machine()}
 

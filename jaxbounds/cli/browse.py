@@ -6,13 +6,13 @@ from typing import Annotated
 import tyro
 
 from jaxbounds import report
+from jaxbounds.cli.cache import use_compilation_cache
 from jaxbounds.cli.common import (
     Imports,
     Patterns,
     all_statements,
     console_for_output,
     find_statement,
-    use_compilation_cache,
 )
 from jaxbounds.falsify import load_instance, replay
 from jaxbounds.statements import load_papers, select

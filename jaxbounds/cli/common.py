@@ -1,11 +1,8 @@
 """What the commands share."""
 
-import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
-import jax
 import tyro
 from rich.console import Console
 
@@ -21,15 +18,6 @@ def console_for_output() -> Console:
     """Standard output; 100 columns where it is no terminal."""
     width = None if sys.stdout.isatty() else 100
     return Console(width=width, highlight=False)
-
-
-def use_compilation_cache() -> None:
-    """Keep compiled programs between runs, unless the user's environment already says where."""
-    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-        root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-        jax.config.update("jax_compilation_cache_dir", str(root / "jaxbounds" / "xla"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
 def all_statements(imports: tuple[str, ...], /) -> tuple[Statement, ...]:

@@ -10,7 +10,8 @@ import tyro
 from rich.table import Table
 
 from jaxbounds import plotting
-from jaxbounds.cli.common import console_for_output, use_compilation_cache
+from jaxbounds.cli.cache import use_compilation_cache
+from jaxbounds.cli.common import console_for_output
 from jaxbounds.results import Experiment, experiments, load, provenance, save
 
 

@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from jaxbounds import report
+from jaxbounds.cli.cache import programs_for, use_compilation_cache
 from jaxbounds.cli.common import (
     Imports,
     Patterns,
     console_for_output,
     find_statement,
-    use_compilation_cache,
 )
 from jaxbounds.falsify import Verdict, falsify, load_instance, unmeasured
 from jaxbounds.results import versions
@@ -30,7 +30,8 @@ THOROUGH = 10.0
 def _verify_one(name: str, imports: tuple[str, ...], seed: int, factor: float, out: str):
     statement = find_statement(imports, name)
     try:
-        return falsify(statement, seed=seed, budget=statement.budget.scaled(factor), store=out)
+        budget, programs = statement.budget.scaled(factor), programs_for(statement)
+        return falsify(statement, seed=seed, budget=budget, store=out, programs=programs)
     except Exception as problem:  # one broken statement must not cost the others
         return unmeasured(statement, f"it could not be measured: {origin(problem)}", seed=seed)
 

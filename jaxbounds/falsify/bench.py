@@ -1,41 +1,14 @@
 """Measuring many instances with few compiled programs, and keeping what was measured."""
 
-import contextlib
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import jax
 import numpy as np
 
 from jaxbounds.falsify.measure import Measured, measure, met
+from jaxbounds.falsify.programs import Programs
 from jaxbounds.statements import Instance, Statement
-
-CHEAP = {
-    "xla_backend_optimization_level": 0,
-    "xla_llvm_disable_expensive_passes": True,
-    "xla_cpu_use_fusion_emitters": False,
-}
-"""Compiler options that trade the speed of a program for the time of compiling it."""
-
-
-@functools.cache
-def _supported() -> dict[str, Any]:
-    """Those of `CHEAP` that this version of the compiler knows."""
-    known = {}
-    for name, value in CHEAP.items():
-        with contextlib.suppress(jax.errors.JaxRuntimeError):
-            jax.jit(lambda: 0, compiler_options={name: value}).lower().compile()
-            known[name] = value
-    return known
-
-
-def compiled(function: Callable, /) -> Callable:
-    """`jit(vmap(function))`, compiled cheaply.
-
-    Statements are many small programs that run for milliseconds: compiling them is what costs.
-    """
-    return jax.jit(jax.vmap(function), compiler_options=_supported())
 
 
 def length(batch: Any, /) -> int:
@@ -60,9 +33,12 @@ def as_arrays(instance: Any, /) -> Any:
     return np.asarray(instance)
 
 
-def excluded(statement: Statement, batch: Instance, measured: Measured, /) -> dict[str, int]:
+def excluded(
+    statement: Statement, batch: Instance, measured: Measured, programs: Programs, /
+) -> dict[str, int]:
     """Why instances of a batch do not count, and how many for each reason."""
-    table = compiled(lambda x: met(statement.hypotheses, x))(batch)
+    reasons_of = programs(lambda x: met(statement.hypotheses, x), statement.id, "hypotheses")
+    table = reasons_of(batch)
     table = {name: np.asarray(ok) for name, ok in table.items()}
     reasons = {name: int(np.sum(~ok)) for name, ok in table.items()}
     meets_all = np.all(np.stack(list(table.values())), axis=0)
@@ -77,8 +53,8 @@ class Bench:
     and replay, so that an instance gives the same bits wherever it is measured.
     """
 
-    def __init__(self, statement: Statement, batch: int) -> None:
-        self._run = compiled(measure(statement))
+    def __init__(self, statement: Statement, batch: int, programs: Programs) -> None:
+        self._run = programs(measure(statement), statement.id, "measure")
         self._batch = batch
 
     def __call__(self, batch: Instance) -> Measured:

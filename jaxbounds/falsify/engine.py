@@ -4,16 +4,17 @@ import functools
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.falsify.bench import Bench, Pool, as_arrays, compiled, excluded, take
+from jaxbounds.falsify.bench import Bench, Pool, as_arrays, excluded, take
 from jaxbounds.falsify.decide import Decision, Verdict, decide
 from jaxbounds.falsify.measure import Measured, form_names, verification
+from jaxbounds.falsify.programs import Programs
 from jaxbounds.falsify.search import gradient_search, random_search
 from jaxbounds.falsify.shrink import shrink
 from jaxbounds.falsify.storage import StoredInstance, save_instance
@@ -31,20 +32,37 @@ def _key(seed: int, *names: str | int) -> jax.Array:
     return key
 
 
+UNKEPT = Programs()
+"""One for all who keep nothing: statements share their samplers' programs through it."""
+
+
+@dataclass(frozen=True)
+class _Sampling:
+    """A sampler at a size; statements that share a sampler share what is compiled for the first."""
+
+    programs: Programs
+    sampler: Sampler
+    size: tuple[tuple[str, int], ...]
+    first: tuple[str, ...] = field(compare=False)
+
+
 @functools.lru_cache(maxsize=256)
-def _compiled(sampler: Sampler, size: tuple[tuple[str, int], ...]) -> Callable:
-    """A sampler over many keys; statements that share a sampler share its compiled program."""
-    return compiled(lambda key: sampler(key, dict(size)))
+def _sampler(of: _Sampling) -> Callable:
+    draw = lambda key: of.sampler(key, dict(of.size))
+    return of.programs(draw, *of.first, "sample", of.size)
 
 
-def _draw(statement: Statement, pool: Pool, bench: Bench, budget: Budget, seed: int) -> dict:
+def _draw(
+    statement: Statement, pool: Pool, bench: Bench, budget: Budget, seed: int, programs: Programs
+) -> dict:
     """Fill the pool from the samplers and the cases; count what missed a hypothesis."""
     left_out: dict[str, int] = {}
     for index, size in enumerate(statement.sizes):
         batches: list[tuple[str, Instance]] = []
         for name, sampler in statement.sample.items():
             keys = jax.random.split(_key(seed, statement.id, name, index), budget.samples)
-            batches.append((name, _compiled(sampler, tuple(size.items()))(keys)))
+            sampling = _Sampling(programs, sampler, tuple(size.items()), (statement.id, name))
+            batches.append((name, _sampler(sampling)(keys)))
         if statement.cases is not None:
             batches.append(("cases", as_arrays(dict(statement.cases(size)))))
         for name, batch in batches:
@@ -52,7 +70,7 @@ def _draw(statement: Statement, pool: Pool, bench: Bench, budget: Budget, seed: 
             measured = bench(batch)
             pool.add(name, index, batch, measured)
             if not np.all(measured.counted):
-                for reason, count in excluded(statement, batch, measured).items():
+                for reason, count in excluded(statement, batch, measured, programs).items():
                     left_out[reason] = left_out.get(reason, 0) + count
     return left_out
 
@@ -67,7 +85,9 @@ def _starts(measured: Measured, form: int, restarts: int, rng: np.random.Generat
     return np.concatenate([best, rng.choice(counted, restarts - len(best))])
 
 
-def _searched(statement: Statement, pool: Pool, bench: Bench, budget: Budget, seed: int) -> int:
+def _searched(
+    statement: Statement, pool: Pool, bench: Bench, budget: Budget, seed: int, programs: Programs
+) -> int:
     """Search from the pool for each form (and, less, for the control); count per form."""
     if statement.search == "none" or not budget.restarts or not budget.steps:
         return 0
@@ -90,7 +110,8 @@ def _searched(statement: Statement, pool: Pool, bench: Bench, budget: Budget, se
             sampler = next(iter(statement.sample.values()))
             search = random_search(statement, budget.steps, sampler, size)
         keys = jax.random.split(_key(seed, statement.id, "search", index), len(rows))
-        found = compiled(search)(keys, take(batch, rows), jnp.asarray(targets))
+        run = programs(search, statement.id, statement.search, budget.steps, tuple(size.items()))
+        found = run(keys, take(batch, rows), jnp.asarray(targets))
         found = jax.tree.map(np.asarray, found)
         pool.add("search", index, found, bench(found))
         searches += budget.restarts
@@ -150,6 +171,7 @@ def falsify(
     seed: int = 0,
     budget: Budget | None = None,
     store: str | Path | None = None,
+    programs: Programs = UNKEPT,
 ) -> tuple[Verdict, ...]:
     """Try to falsify a statement; one verdict for each of its forms.
 
@@ -163,13 +185,15 @@ def falsify(
         budget: replaces the statement's own.
         store: folder for `worst/<id>.<form>.npz` (the worst instance) and, where a form fails,
             `counterexamples/<id>.<form>.npz` (a shrunk one). Nothing is written without it.
+        programs: compiles, and may keep what was traced; its folder must belong to this state of
+            the statement's code.
     """
     started = time.perf_counter()
     budget = budget or statement.budget
     with verification():
-        bench, pool = Bench(statement, budget.batch), Pool()
-        left_out = _draw(statement, pool, bench, budget, seed)
-        searches = _searched(statement, pool, bench, budget, seed)
+        bench, pool = Bench(statement, budget.batch, programs), Pool()
+        left_out = _draw(statement, pool, bench, budget, seed, programs)
+        searches = _searched(statement, pool, bench, budget, seed, programs)
         table, sources, sizes = pool.table()
         names = form_names(statement)
         control = decide(statement, None, table, len(names) - 1, sizes)
@@ -305,7 +329,7 @@ def replay(
     except KeyError as problem:
         raise ValueError(f"the stored instance does not fit this version: {problem}") from problem
     with verification():
-        bench = Bench(statement, statement.budget.batch)
+        bench = Bench(statement, statement.budget.batch, UNKEPT)
         try:
             measured = bench.one(stored.instance)
         except (TypeError, KeyError, IndexError, AssertionError, ValueError) as problem:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import export
 from jaxtyping import Array, Bool, Float
 
 from jaxbounds.statements import CONTROL, Hypotheses, Instance, Sides, Statement
@@ -38,6 +39,9 @@ class Measured(NamedTuple):
     lhs: Reals
     rhs: Reals
     trivial: Flags
+
+
+export.register_namedtuple_serialization(Measured, serialized_name="jaxbounds.falsify.Measured")
 
 
 @contextlib.contextmanager

@@ -1,0 +1,104 @@
+"""Compiling the programs of statements cheaply, and keeping what tracing them gave.
+
+Statements are hundreds of small programs that run for milliseconds. Compiled ones are kept by JAX's
+own cache, but finding them there takes the traced program, and tracing is then what costs.
+"""
+
+import contextlib
+import functools
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+from jax import export
+
+CHEAP = {
+    "xla_backend_optimization_level": 0,
+    "xla_llvm_disable_expensive_passes": True,
+    "xla_cpu_use_fusion_emitters": False,
+}
+"""Compiler options that trade the speed of a program for the time of compiling it."""
+
+
+@functools.cache
+def _supported() -> dict[str, Any]:
+    """Those of `CHEAP` that this version of the compiler knows."""
+    known = {}
+    for name, value in CHEAP.items():
+        with contextlib.suppress(jax.errors.JaxRuntimeError):
+            jax.jit(lambda: 0, compiler_options={name: value}).lower().compile()
+            known[name] = value
+    return known
+
+
+def _compiled(function: Callable) -> Callable:
+    return jax.jit(function, compiler_options=_supported())
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()
+
+
+def _read(file: Path) -> bytearray | None:
+    """What was kept in a file; None where there is nothing or where it was damaged."""
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return None
+    check, content = content[:32], content[32:]
+    return bytearray(content) if check == _digest(content) else None
+
+
+def _write(file: Path, content: bytes | bytearray) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, partial = tempfile.mkstemp(dir=file.parent)
+    with os.fdopen(handle, "wb") as out:
+        out.write(_digest(content) + content)
+    os.replace(partial, file)
+
+
+class Programs:
+    """Compiles functions over batches of instances for the CPU; may keep their traces in a folder.
+
+    A trace is found again by the name of the function and the shapes of its arguments alone. So a
+    folder must belong to one state of all code that is traced, and to nothing else.
+    """
+
+    def __init__(self, folder: str | Path | None = None, /) -> None:
+        """Keep traces in `folder`; without one, nothing is kept."""
+        self._folder = None if folder is None else Path(folder)
+
+    def __call__(self, function: Callable, /, *name: object) -> Callable:
+        """`jit(vmap(function))`.
+
+        Args:
+            function: of one instance.
+            name: what tells this function from all others that use the folder, in plain values.
+        """
+        mapped = jax.vmap(function)
+        if self._folder is None:
+            return _compiled(mapped)
+        loaded: dict[str, Callable] = {}
+
+        def run(*arguments: Any) -> Any:
+            signature = repr((name, jax.tree.map(jax.typeof, arguments)))
+            if signature not in loaded:
+                loaded[signature] = _compiled(self._traced(mapped, signature, arguments).call)
+            return loaded[signature](*arguments)
+
+        return run
+
+    def _traced(self, mapped: Callable, signature: str, arguments: tuple) -> export.Exported:
+        assert self._folder is not None
+        file = self._folder / _digest(signature.encode()).hex()
+        kept = _read(file)
+        if kept is None:
+            # The platform is named because a machine with an accelerator would export for that.
+            kept = export.export(jax.jit(mapped), platforms=["cpu"])(*arguments).serialize()
+            with contextlib.suppress(OSError):  # a full or read-only disk costs time, not verdicts
+                _write(file, kept)
+        return export.deserialize(kept)
