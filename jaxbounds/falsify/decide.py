@@ -28,6 +28,7 @@ class Verdict:
             fitted exponent (rate). NaN where nothing counted.
         instances: how many instances counted.
         searches: how many searches were run for this form.
+        checked: the hypotheses by name, evaluated on every instance.
         excluded: instances left out, by reason.
         sources: for each sampler, `cases` and the search: instances and worst ratio.
         quantiles: 0%, 5%, ..., 100% of the ratios of the counted instances.
@@ -55,6 +56,7 @@ class Verdict:
     worst_ratio: float
     instances: int
     searches: int
+    checked: tuple[str, ...] = ()
     excluded: dict[str, int] = field(default_factory=dict)
     sources: dict[str, dict[str, float]] = field(default_factory=dict)
     quantiles: tuple[float, ...] = ()

@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxbounds.falsify.bench import Bench, Pool, as_arrays, excluded, take
 from jaxbounds.falsify.decide import Decision, Verdict, decide
-from jaxbounds.falsify.measure import Measured, form_names, verification
+from jaxbounds.falsify.measure import Measured, form_names, hypothesis_names, verification
 from jaxbounds.falsify.programs import Programs
 from jaxbounds.falsify.search import gradient_search, random_search
 from jaxbounds.falsify.shrink import shrink
@@ -220,6 +220,7 @@ def falsify(
                 worst_ratio=decision.ratio,
                 instances=int(np.sum(counted)),
                 searches=searches,
+                checked=hypothesis_names(statement, form, pool.instance(0)),
                 excluded=left_out,
                 sources=_by_source(table, sources, index),
                 quantiles=_quantiles(table.value[counted & (sources != "search"), index]),

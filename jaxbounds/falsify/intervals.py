@@ -1,7 +1,7 @@
 """Confidence intervals: exact binomial, mean, and exponent of a power law."""
 
 import numpy as np
-from scipy import stats
+from scipy.special import betaincinv, stdtrit
 
 
 def clopper_pearson(failures: int, trials: int, /, *, confidence: float = 0.999):
@@ -13,8 +13,8 @@ def clopper_pearson(failures: int, trials: int, /, *, confidence: float = 0.999)
     if trials < 1 or not 0 <= failures <= trials:
         raise ValueError(f"need 0 <= failures <= trials >= 1, got {failures} of {trials}")
     tail = (1 - confidence) / 2
-    low = stats.beta.ppf(tail, failures, trials - failures + 1) if failures else 0.0
-    high = stats.beta.ppf(1 - tail, failures + 1, trials - failures) if failures < trials else 1.0
+    low = betaincinv(failures, trials - failures + 1, tail) if failures else 0.0
+    high = betaincinv(failures + 1, trials - failures, 1 - tail) if failures < trials else 1.0
     return float(low), float(high)
 
 
@@ -47,6 +47,6 @@ def fitted_exponent(x: np.ndarray, y: np.ndarray, /, *, confidence: float = 0.99
         raise ValueError("an exponent needs positive values: leave out zeros and NaN")
     if np.ptp(np.log(x)) == 0:
         raise ValueError("an exponent needs at least two different x")
-    fit = stats.linregress(np.log(x), np.log(y))
-    half = stats.t.ppf((1 + confidence) / 2, len(x) - 2) * fit.stderr
-    return float(fit.slope), float(fit.slope - half), float(fit.slope + half)
+    (slope, _), covariance = np.polyfit(np.log(x), np.log(y), 1, cov=True)
+    half = stdtrit(len(x) - 2, (1 + confidence) / 2) * np.sqrt(covariance[0, 0])
+    return float(slope), float(slope - half), float(slope + half)

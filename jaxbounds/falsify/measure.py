@@ -10,7 +10,7 @@ import numpy as np
 from jax import export
 from jaxtyping import Array, Bool, Float
 
-from jaxbounds.statements import CONTROL, Hypotheses, Instance, Sides, Statement
+from jaxbounds.statements import CONTROL, Form, Hypotheses, Instance, Sides, Statement
 
 Reals = Float[Array | np.ndarray, "*batch F"]
 Flags = Bool[Array | np.ndarray, "*batch F"]
@@ -171,14 +171,24 @@ def measure(statement: Statement, /) -> Callable[[Instance], Measured]:
     return one
 
 
-def hypothesis_names(statement: Statement, /) -> tuple[str, ...]:
-    """The names that `hypotheses` gives, by tracing it on an instance of the first size."""
-    if statement.hypotheses is None or not statement.sample:
+def hypothesis_names(
+    statement: Statement, form: Form | None = None, instance: Instance | None = None
+) -> tuple[str, ...]:
+    """The names of the hypotheses, by tracing them.
+
+    Args:
+        statement: whose hypotheses.
+        form: its own are added.
+        instance: to trace on; one of the first sampler and size where none is given.
+    """
+    wanted = [h for h in (statement.hypotheses, form and form.hypotheses) if h]
+    if not wanted or (instance is None and not statement.sample):
         return ()
-    sampler = next(iter(statement.sample.values()))
+
+    def named(key: jax.Array) -> dict[str, Array]:
+        sampler = next(iter(statement.sample.values()), None)
+        drawn = instance or sampler(key, dict(statement.sizes[0]))
+        return {name: met for hypotheses in wanted for name, met in hypotheses(drawn).items()}
+
     with verification():
-        traced = jax.eval_shape(
-            lambda key: dict(statement.hypotheses(sampler(key, dict(statement.sizes[0])))),
-            jax.random.key(0),
-        )
-    return tuple(traced)
+        return tuple(jax.eval_shape(named, jax.random.key(0)))

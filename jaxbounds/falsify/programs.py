@@ -39,7 +39,7 @@ def _compiled(function: Callable) -> Callable:
     return jax.jit(function, compiler_options=_supported())
 
 
-def _digest(content: bytes) -> bytes:
+def _digest(content: bytes | bytearray) -> bytes:
     return hashlib.sha256(content).digest()
 
 

@@ -1,10 +1,9 @@
 """The rows of one statement in the page's table, and what they open to."""
 
-import dataclasses
 import math
 from collections.abc import Sequence
 
-from jaxbounds.falsify import Verdict, hypothesis_names
+from jaxbounds.falsify import Verdict
 from jaxbounds.report.formula import typeset
 from jaxbounds.report.histogram import Axis, axis, histogram, sparkline, words
 from jaxbounds.report.instances import ON_AVERAGE, Run, stored_instances
@@ -81,7 +80,13 @@ def _reason(form: Form, verdict: Verdict) -> Html:
     return escaped(verdict.reason)
 
 
-def _form(statement: Statement, form: Form, verdict: Verdict, ax: Axis, run: Run) -> Html:
+def _shared(verdicts: Sequence[Verdict]) -> list[str]:
+    """The hypotheses that every form has."""
+    return [name for name in verdicts[0].checked if all(name in v.checked for v in verdicts)]
+
+
+def _form(statement: Statement, verdict: Verdict, ax: Axis, run: Run, shared: list[str]) -> Html:
+    form = statement.form(verdict.form)
     drawn = [s["instances"] for name, s in verdict.sources.items() if name != "search"]
     worst = None if verdict.kind in ON_AVERAGE else verdict.worst_ratio
     if worst is not None and math.isnan(worst):
@@ -91,11 +96,11 @@ def _form(statement: Statement, form: Form, verdict: Verdict, ax: Axis, run: Run
         histogram(verdict, ax, worst, sum(drawn)),
         element("figcaption", words(verdict, sum(drawn))),
     )
-    requires = ", ".join(_hypotheses(dataclasses.replace(statement, hypotheses=form.hypotheses)))
+    besides = ", ".join(name for name in verdict.checked if name not in shared)
     facts = [
         ("Proof or reason", typeset(form.note) if form.note else None),
         ("Equality", typeset(form.equality) if form.equality not in verdict.reason else None),
-        ("Requires besides", typeset(requires) if form.hypotheses and requires else None),
+        ("Requires besides", typeset(besides) if besides else None),
         ("Verdict", _reason(form, verdict)),
         (_quantity(statement)[0].capitalize(), number(verdict.worst_ratio)),
         ("Instances", _sources(verdict)),
@@ -126,14 +131,7 @@ def _facts(pairs: Sequence[tuple[str, object]]) -> Html:
     return element("dl", *rows)
 
 
-def _hypotheses(statement: Statement) -> tuple[str, ...]:
-    try:
-        return hypothesis_names(statement)
-    except Exception:  # a broken statement has an inconclusive verdict that says why
-        return ()
-
-
-def _about(statement: Statement, verdict: Verdict) -> Html:
+def _about(statement: Statement, verdict: Verdict, shared: list[str]) -> Html:
     control = verdict.control.get("status")
     rejected = (
         f" (measured alike: {control}, {number(verdict.control['worst_ratio'])})" if control else ""
@@ -146,7 +144,7 @@ def _about(statement: Statement, verdict: Verdict) -> Html:
     return _facts(
         [
             ("Assumes", typeset(statement.assumptions)),
-            ("Checked", typeset(", ".join(_hypotheses(statement)))),
+            ("Checked", typeset(", ".join(shared))),
             ("Draws left out", typeset(excluded)),
             ("Source", statement.source),
             ("Instances", f"{', '.join(samplers)} at {sizes}{search}"),
@@ -167,7 +165,7 @@ def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, 
         verdicts: one for each of its forms.
         run: what the page is about.
     """
-    ax = axis(statement, verdicts)
+    ax, shared = axis(statement, verdicts), _shared(verdicts)
     rows = []
     for index, verdict in enumerate(verdicts):
         lead = ()
@@ -202,9 +200,9 @@ def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, 
         element("summary", element("span", typeset(statement.formula), class_="formula")),
         element(
             "div",
-            _about(statement, verdicts[0]),
+            _about(statement, verdicts[0], shared),
             element("p", "Axis: ", _quantity(statement)[1], class_="small"),
-            *(_form(statement, statement.form(v.form), v, ax, run) for v in verdicts),
+            *(_form(statement, v, ax, run, shared) for v in verdicts),
             class_="opened",
         ),
         class_="statement",

@@ -10,7 +10,7 @@ from jaxbounds.statements import Budget, Instance, Statement
 
 SIZES = ({"n": 3, "T": 3, "d": 2},)
 
-RUN_BUDGET = Budget(samples=384, restarts=0, steps=0, batch=128)
+RUN_BUDGET = Budget(samples=256, restarts=0, steps=0, batch=128)
 
 
 def worst_step(lhs, rhs, mask):

@@ -1,0 +1,123 @@
+"""Kept traces: used again, never where they could be stale, and no reason to fail."""
+
+import os
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbounds.cli import cache
+from jaxbounds.falsify import UNKEPT, Programs, falsify, verification
+from jaxbounds.statements import Budget, Form, Sides, Statement, load_paper
+
+BATCH = {"x": np.linspace(0.1, 1.0, 12).reshape(4, 3)}
+
+
+def counting(factor=1.0):
+    """A function of one instance that counts how often it is traced."""
+    traced = []
+
+    def function(instance):
+        traced.append(1)
+        return {"sum": factor * jnp.sum(jnp.sin(instance["x"])), "same": instance["x"]}
+
+    return function, traced
+
+
+def test_a_second_process_would_not_trace(tmp_path):
+    first, traced_first = counting()
+    second, traced_second = counting()
+    with verification():
+        before = Programs(tmp_path)(first, "mine", 1)(BATCH)
+        after = Programs(tmp_path)(second, "mine", 1)(BATCH)
+        plain = Programs()(second, "mine", 1)(BATCH)
+    assert len(traced_first) == 1
+    assert len(traced_second) == 1  # by the plain one alone
+    for name in before:
+        np.testing.assert_array_equal(before[name], after[name])
+        np.testing.assert_array_equal(before[name], plain[name])
+
+
+@pytest.mark.parametrize("change", ["name", "shape", "type"])
+def test_another_name_shape_or_type_is_another_program(tmp_path, change):
+    function, traced = counting()
+    with verification():
+        Programs(tmp_path)(function, "mine")(BATCH)
+        name = "other" if change == "name" else "mine"
+        x = {"name": BATCH["x"], "shape": BATCH["x"][:2], "type": np.float32(BATCH["x"])}[change]
+        result = Programs(tmp_path)(function, name)({"x": x})
+    assert len(traced) == 2
+    assert result["same"].shape == x.shape
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", b"0" * 500])
+def test_a_damaged_file_is_made_again(tmp_path, damage):
+    function, traced = counting()
+    with verification():
+        before = Programs(tmp_path)(function, "mine")(BATCH)
+        (file,) = tmp_path.iterdir()
+        whole = file.read_bytes()
+        file.write_bytes(damage or whole[:-1])
+        after = Programs(tmp_path)(function, "mine")(BATCH)
+        assert len(traced) == 2
+        Programs(tmp_path)(function, "mine")(BATCH)
+    assert len(traced) == 2  # the file is whole again
+    np.testing.assert_array_equal(before["sum"], after["sum"])
+
+
+def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    function, traced = counting()
+    with verification():
+        result = Programs(blocked)(function, "mine")(BATCH)
+    assert len(traced) == 1
+    assert np.all(np.isfinite(result["sum"]))
+
+
+def test_verdicts_do_not_depend_on_what_was_kept(tmp_path):
+    def sample(key, size):
+        return {"x": jax.random.normal(key, (size["d"],))}
+
+    def evaluate(instance):
+        x = instance["x"]
+        bound = jnp.sqrt(len(x)) * jnp.linalg.norm(x)
+        return Sides(lhs=jnp.sum(jnp.abs(x)), rhs={"printed": bound, "control": 0.9 * bound})
+
+    statement = Statement(
+        id="mine.norms", label="Lemma 1", formula="|x|_1 <= sqrt(d) |x|_2", kind="inequality",
+        sample=sample, evaluate=evaluate, sizes=({"d": 3},), control="times 0.9",
+        forms=(Form(name="printed", equality="entries of one size"),),
+        budget=Budget(samples=16, restarts=2, steps=20, batch=16),
+    )  # fmt: skip
+    verdicts = [
+        falsify(statement, programs=programs)[0]
+        for programs in (UNKEPT, Programs(tmp_path), Programs(tmp_path))
+    ]
+    without, cold, warm = ({**v.to_json(), "seconds": 0.0} for v in verdicts)
+    assert cold == warm
+    assert without["status"] == warm["status"] == "holds"
+    assert without["worst_ratio"] == pytest.approx(warm["worst_ratio"], rel=1e-12)
+
+
+def test_only_shipped_statements_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
+    cache._kept.cache_clear()
+    shipped = load_paper("multihead").statements[0]
+    changed = replace(shipped, tolerance=0.5)
+    assert cache.programs_for(changed) is UNKEPT
+    assert cache.programs_for(shipped) is not UNKEPT
+    (folder,) = (tmp_path / "jaxbounds-traces").iterdir()
+    # Another state of the source, the versions or JAX's settings has a folder of its own.
+    monkeypatch.setattr(cache, "versions", lambda: {"jax": "another"})
+    cache._kept.cache_clear()
+    cache.programs_for(shipped)
+    assert len(list((tmp_path / "jaxbounds-traces").iterdir())) == 2
+    # A folder that was not used for long goes.
+    os.utime(folder, (0, 0))
+    cache._kept.cache_clear()
+    cache.programs_for(shipped)
+    assert not folder.exists()
+    cache._kept.cache_clear()
