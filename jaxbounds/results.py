@@ -66,14 +66,29 @@ class Experiment:
     resumable: bool = False
 
 
+def _of(paper: str) -> dict[str, Experiment]:
+    name = f"jaxbounds.{paper}.experiments"
+    if importlib.util.find_spec(name) is None:
+        return {}
+    return {e.id: e for e in importlib.import_module(name).EXPERIMENTS}
+
+
 def experiments() -> dict[str, Experiment]:
     """The experiments of the shipped papers by id: `jaxbounds.<paper>.experiments.EXPERIMENTS`."""
-    found: dict[str, Experiment] = {}
-    for paper in PAPERS:
-        name = f"jaxbounds.{paper}.experiments"
-        if importlib.util.find_spec(name) is not None:
-            found |= {e.id: e for e in importlib.import_module(name).EXPERIMENTS}
-    return found
+    return {name: found for paper in PAPERS for name, found in _of(paper).items()}
+
+
+def find_experiment(name: str, /) -> Experiment:
+    """The experiment of that id; only its own paper is imported.
+
+    Raises:
+        ValueError: if there is none; the message names those that there are.
+    """
+    paper = name.split(".")[0]
+    if paper in PAPERS and name in (known := _of(paper)):
+        return known[name]
+    known = known if paper in PAPERS else experiments()
+    raise ValueError(f"no experiment {name!r}; there are: {', '.join(known) or 'none yet'}")
 
 
 def versions() -> dict[str, str]:

@@ -5,7 +5,8 @@ import sys
 import tyro
 
 from jaxbounds.cli.browse import errata, list_statements, replay_file, show
-from jaxbounds.cli.run import plot, run
+from jaxbounds.cli.plot import plot
+from jaxbounds.cli.run import run
 from jaxbounds.cli.verify import verify
 
 COMMANDS = {

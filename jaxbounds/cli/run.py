@@ -1,4 +1,4 @@
-"""`jaxbounds run` and `jaxbounds plot`: the figures of the papers as experiments."""
+"""`jaxbounds run`: the figures of the papers as experiments."""
 
 import inspect
 from dataclasses import dataclass
@@ -7,12 +7,10 @@ from typing import Annotated, Any
 
 import jax
 import tyro
-from rich.table import Table
 
-from jaxbounds import plotting
 from jaxbounds.cli.cache import use_compilation_cache
-from jaxbounds.cli.common import console_for_output
-from jaxbounds.results import Experiment, experiments, load, provenance, save
+from jaxbounds.cli.plot import show_result
+from jaxbounds.results import Experiment, find_experiment, provenance, save
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,13 +28,6 @@ class Options:
     seed: int = 0
     out: Path | None = None
     resume: bool = False
-
-
-def _find(name: str) -> Experiment:
-    known = experiments()
-    if name not in known:
-        raise ValueError(f"no experiment {name!r}; there are: {', '.join(known) or 'none yet'}")
-    return known[name]
 
 
 def _configuration(experiment: Experiment, preset: str, flags: list[str]) -> Any:
@@ -61,7 +52,7 @@ def run(
         experiment: its id, as "multihead.fig2".
         flags: --preset, --seed, --out, --resume, and fields of the configuration.
     """
-    chosen = _find(experiment)
+    chosen = find_experiment(experiment)
     prog = f"jaxbounds run {experiment}"
     if {"-h", "--help"} & set(flags):
         _configuration(chosen, "default", ["--help"])
@@ -83,42 +74,4 @@ def run(
     dataset = chosen.run(config, key, **more)
     about = provenance(config, key) | {"experiment": experiment}
     save(dataset, folder / "result.nc", **about)
-    return _show(chosen, folder)
-
-
-def plot(folder: Annotated[Path, tyro.conf.Positional], /) -> int:
-    """Draw the figure of a finished run again and print its claims.
-
-    Args:
-        folder: the folder that `jaxbounds run` wrote.
-    """
-    dataset = load(folder / "result.nc")
-    return _show(_find(str(dataset.attrs.get("experiment"))), folder)
-
-
-def _show(experiment: Experiment, folder: Path) -> int:
-    dataset = load(folder / "result.nc")
-    console = console_for_output()
-    table = Table("the paper says", "reproduced", "numbers", box=None, pad_edge=False)
-    words = {True: "yes", False: "NO", None: "open"}
-    for claim in experiment.claims(dataset):
-        table.add_row(claim.text, words[claim.reproduced], claim.number)
-    console.print(f"{experiment.id}  {experiment.label}: {experiment.title}")
-    if "text" in dataset.attrs:
-        console.print(dataset.attrs["text"], markup=False, soft_wrap=True)
-    console.print(table)
-    written = ["result.nc"]
-    try:
-        import matplotlib.pyplot
-    except ModuleNotFoundError:
-        console.print("no figure: install the plots extra (pip install 'jaxbounds[plots]')")
-    else:
-        matplotlib.use("Agg")
-        with plotting.style():
-            figure = experiment.figure(dataset)
-            for name in ("figure.svg", "figure.png"):
-                figure.savefig(folder / name)
-                written.append(name)
-        matplotlib.pyplot.close(figure)
-    console.print(f"written to {folder}: {', '.join(written)}")
-    return 0
+    return show_result(chosen, folder)

@@ -1,6 +1,6 @@
 """The rules by which measurements become a verdict, and the verdict itself."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,6 +90,26 @@ class Verdict:
             return value
 
         return plain(asdict(self) | {"as_expected": self.as_expected})
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any], /) -> "Verdict":
+        """A verdict from what `to_json` gave.
+
+        Raises:
+            ValueError: if a field is missing or unknown.
+        """
+        stored = {name: value for name, value in stored.items() if name != "as_expected"}
+        if set(stored) != {f.name for f in fields(cls)}:
+            raise ValueError("these verdicts are of another version: run verify again")
+        number = lambda value: float("nan") if value is None else float(value)
+        return cls(
+            **stored
+            | {
+                "worst_ratio": number(stored["worst_ratio"]),
+                "quantiles": tuple(map(number, stored["quantiles"])),
+                "checked": tuple(stored["checked"]),
+            }
+        )
 
 
 class Decision(NamedTuple):

@@ -1,6 +1,7 @@
 """What the commands print, and the HTML page that `jaxbounds verify` leaves."""
 
 from jaxbounds.report.page import html_page
+from jaxbounds.report.slack import slack_figure
 from jaxbounds.report.terminal import (
     describe,
     describe_erratum,
@@ -17,6 +18,7 @@ __all__ = [
     "html_page",
     "instance_text",
     "number",
+    "slack_figure",
     "statement_table",
     "summary",
     "verdict_table",

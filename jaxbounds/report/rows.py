@@ -52,7 +52,8 @@ def badge(verdict: Verdict, /) -> Html:
     return joined(status, " ", element("strong", f"expected {verdict.expected}", class_="alarm"))
 
 
-def _quantity(statement: Statement) -> tuple[str, str]:
+def quantity(statement: Statement, /) -> tuple[str, str]:
+    """What the worst ratio of a statement is, and what the axis of its ratios shows."""
     return _WORDS.get(statement.kind, _DIFFERENCE if statement.relation == "=" else _RATIO)
 
 
@@ -102,7 +103,7 @@ def _form(statement: Statement, verdict: Verdict, ax: Axis, run: Run, shared: li
         ("Equality", typeset(form.equality) if form.equality not in verdict.reason else None),
         ("Requires besides", typeset(besides) if besides else None),
         ("Verdict", _reason(form, verdict)),
-        (_quantity(statement)[0].capitalize(), number(verdict.worst_ratio)),
+        (quantity(statement)[0].capitalize(), number(verdict.worst_ratio)),
         ("Instances", _sources(verdict)),
     ]
     return element(
@@ -201,7 +202,7 @@ def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, 
         element(
             "div",
             _about(statement, verdicts[0], shared),
-            element("p", "Axis: ", _quantity(statement)[1], class_="small"),
+            element("p", "Axis: ", quantity(statement)[1], class_="small"),
             *(_form(statement, v, ax, run, shared) for v in verdicts),
             class_="opened",
         ),

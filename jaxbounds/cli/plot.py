@@ -1,0 +1,101 @@
+"""`jaxbounds plot`: figures of finished runs, and of how loose verified statements are."""
+
+import importlib.util
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from jaxbounds import plotting, report
+from jaxbounds.cli.common import Imports, Patterns, all_statements, console_for_output
+from jaxbounds.falsify import Verdict
+from jaxbounds.results import Experiment, find_experiment, load
+from jaxbounds.statements import select
+
+MISSING = "figures need the plots extra (pip install 'jaxbounds[plots]')"
+
+
+def plot(
+    folder: Annotated[Path, tyro.conf.Positional],
+    patterns: Patterns = (),
+    /,
+    *,
+    imports: Imports = (),
+) -> int:
+    """Draw a finished run again, or how loose the forms of verified statements are.
+
+    Args:
+        folder: what `jaxbounds run` or `jaxbounds verify` wrote.
+        patterns: after `verify`: ids of statements as there; all without one.
+        imports: after `verify`: modules or files that hold a PAPER of your own.
+    """
+    if (folder / "verdicts.json").is_file():
+        return _plot_slack(folder, patterns, imports)
+    if patterns or imports:
+        raise ValueError(f"{folder} holds no verdicts: patterns and --import are for those")
+    dataset = load(folder / "result.nc")
+    return show_result(find_experiment(str(dataset.attrs.get("experiment"))), folder)
+
+
+def _plot_slack(folder: Path, patterns: tuple[str, ...], imports: tuple[str, ...]) -> int:
+    if not _can_draw():
+        raise ValueError(MISSING)
+    stored = json.loads((folder / "verdicts.json").read_text(encoding="utf8"))
+    verdicts = [Verdict.from_json(one) for one in stored]
+    judged = {verdict.id for verdict in verdicts}
+    known = [s for s in all_statements(imports) if s.id in judged]
+    console, place = console_for_output(), folder / "slack"
+    place.mkdir(exist_ok=True)
+    chosen = select(known, patterns)
+    for statement in track(chosen, "drawing", console=Console(stderr=True), transient=True):
+        forms = [verdict for verdict in verdicts if verdict.id == statement.id]
+        _draw(partial(report.slack_figure, statement, forms), place / f"{statement.id}.svg")
+    console.print(f"written to {place}: {len(chosen)} figures")
+    unknown = judged - {s.id for s in known}
+    if unknown:
+        console.print(f"not drawn without --import: {', '.join(sorted(unknown))}")
+    return 0
+
+
+def _can_draw() -> bool:
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def _draw(figure: Callable[[], Any], *files: Path) -> None:
+    """Write a figure in the formats of the files' names."""
+    import matplotlib.pyplot
+
+    matplotlib.use("Agg")
+    with plotting.style():
+        drawn = figure()
+        for file in files:
+            drawn.savefig(file)
+    matplotlib.pyplot.close(drawn)
+
+
+def show_result(experiment: Experiment, folder: Path, /) -> int:
+    """Print what a stored result says about the paper's claims, and draw its figure."""
+    dataset = load(folder / "result.nc")
+    console = console_for_output()
+    table = Table("the paper says", "reproduced", "numbers", box=None, pad_edge=False)
+    words = {True: "yes", False: "NO", None: "open"}
+    for claim in experiment.claims(dataset):
+        table.add_row(claim.text, words[claim.reproduced], claim.number)
+    console.print(f"{experiment.id}  {experiment.label}: {experiment.title}")
+    if "text" in dataset.attrs:
+        console.print(dataset.attrs["text"], markup=False, soft_wrap=True)
+    console.print(table)
+    written = ["result.nc"]
+    if _can_draw():
+        written += ["figure.svg", "figure.png"]
+        _draw(lambda: experiment.figure(dataset), *(folder / name for name in written[1:]))
+    else:
+        console.print(f"no figure: {MISSING}")
+    console.print(f"written to {folder}: {', '.join(written)}")
+    return 0

@@ -1,0 +1,77 @@
+"""Slack figures: one for every verified statement, told by curves, axes and words."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jaxbounds.cli import main
+from jaxbounds.falsify import Verdict
+from jaxbounds.plotting import style
+from jaxbounds.report import slack_figure
+from jaxbounds.statements import load_papers
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+OF_KIND = {s.kind: s for paper in load_papers() for s in paper.statements}
+
+
+def verdict(statement, form, **more):
+    about = {"id": statement.id, "paper": statement.paper, "label": statement.label}
+    judged = {"kind": statement.kind, "form": form.name, "expected": form.expected}
+    ratios = {"worst_ratio": 2.0, "quantiles": tuple(np.logspace(-9, 0, 21))}
+    counts = {"status": "holds", "reason": "", "instances": 20, "searches": 0}
+    return Verdict(**about, **judged, **counts, **ratios | more)
+
+
+@pytest.mark.parametrize("kind", sorted(OF_KIND))
+def test_every_kind_has_a_figure_with_named_axes(kind):
+    import matplotlib.pyplot as plt
+
+    statement = OF_KIND[kind]
+    verdicts = [verdict(statement, form) for form in statement.forms]
+    with style():
+        figure = slack_figure(statement, verdicts)
+    (axes,) = figure.axes
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == [f"{form.name}: holds" for form in statement.forms]
+    assert axes.get_xscale() == "log" and axes.get_xlabel() and axes.get_ylabel()
+    limits = [line for line in axes.lines if line.get_color() == "#444444"]
+    assert len(limits) == (0 if kind == "rate" else 1)
+    plt.close(figure)
+
+
+@pytest.mark.parametrize("more", [{"quantiles": ()}, {"worst_ratio": float("nan")}])
+def test_a_form_without_numbers_is_named_all_the_same(more):
+    import matplotlib.pyplot as plt
+
+    statement = OF_KIND["inequality"]
+    figure = slack_figure(statement, [verdict(statement, form, **more) for form in statement.forms])
+    assert len(figure.axes[0].get_legend().get_texts()) == len(statement.forms)
+    plt.close(figure)
+
+
+def test_verdicts_survive_json():
+    statement = OF_KIND["inequality"]
+    for ratio in (1.5, float("inf")):
+        before = verdict(statement, statement.forms[0], worst_ratio=ratio)
+        assert Verdict.from_json(json.loads(json.dumps(before.to_json()))) == before
+    with pytest.raises(ValueError, match="run verify again"):
+        Verdict.from_json({"id": "multihead.cor1.3"})
+
+
+def test_plot_draws_what_verify_left(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    chosen = ["multihead.eq1", "seqlength.lemma3.6"]
+    assert main(["verify", *chosen, "--jobs", "1"]) == 0
+    assert main(["plot", "results/verify", chosen[0]]) == 0
+    assert "1 figures" in capsys.readouterr().out
+    assert main(["plot", "results/verify"]) == 0
+    drawn = sorted(path.name for path in Path("results/verify/slack").iterdir())
+    assert drawn == sorted(f"{name}.svg" for name in chosen)
+    assert "share of the draws below" in Path(f"results/verify/slack/{drawn[0]}").read_text()
+    assert main(["plot", "results/verify", "qstr.thm1"]) == 2
+    assert "no statement matches" in capsys.readouterr().err
