@@ -120,6 +120,30 @@ def test_figure1_resumes_cell_by_cell_also_on_a_larger_grid(key, tmp_path, monke
         figure1.run(replace(config, seeds=1), key, folder=tmp_path, resume=True)
 
 
+def test_figure1_beside_trains_the_same_cells_against_an_honest_test(key, tmp_path, monkeypatch):
+    protocol = replace(TOY, threshold=0.9, test_on="simple", shared_task=True)
+    config = figure1.Figure1(
+        protocol=protocol, architectures=("transformer",), lengths=(2, 4), seeds=2, beside=True
+    )
+    asked = []
+
+    def train(name, N, protocol, key, *, seeds):
+        asked.append((protocol.test_on, N, jax.random.key_data(key).tolist()))
+        samples = np.full(seeds, 900.0 if protocol.test_on == "simple" else 1200.0)
+        return online.Cell(samples, samples, 960, samples[None])
+
+    monkeypatch.setattr(figure1, "samples_to_threshold", train)
+    found = figure1.run(config, key, folder=tmp_path)
+    assert [test for test, *_ in asked] == ["simple", "simple", "same", "same"]
+    assert [rest for _, *rest in asked[:2]] == [rest for _, *rest in asked[2:]]
+    assert found.identical(figure1.run(config, key, folder=tmp_path, resume=True))
+    assert len(asked) == 4
+    alone = figure1.run(replace(config, beside=False), key)
+    assert alone.samples.identical(found.samples) and "samples_honest" not in alone
+    apart = [c for c in figure1.claims(found) if "honest" in c.text]
+    assert [(c.reproduced, c.number) for c in apart] == [(False, "1.2k (+33%)")] * 2
+
+
 def cells(samples, *, lengths, tasks, published="", budget=500.0):
     """A data set of one architecture."""
     values = np.asarray(samples, float)[None]

@@ -2,10 +2,11 @@
 
 Preset `published` is the public code's protocol: one link and one set of encodings shared by all
 runs, and simple test data. `check` repeats it at two lengths over several draws of that shared
-task, whose luck moves the feedforward mean by 10%; `honest` tests on the training law with a task
-for each run, and `reduced` does so in minutes.
+task, whose luck moves the feedforward mean by 10%, and beside it with a test set of the training
+law; `honest` tests on that law with a task for each run, and `reduced` does so in minutes.
 """
 
+import itertools
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import xarray as xr
 from jaxtyping import Array
 
 from jaxbounds.qstr.architectures import ARCHITECTURES
-from jaxbounds.qstr.experiments.figure1_claims import claims
+from jaxbounds.qstr.experiments.figure1_claims import PUBLISHED, claims
 from jaxbounds.qstr.online import Protocol, samples_to_threshold
 from jaxbounds.results import Experiment, fingerprint
 from jaxbounds.sweeps import Checkpoints
@@ -32,6 +33,7 @@ class Figure1:
         longest_gru: leave out gated networks at lengths above this one; 0 leaves out none.
         seeds: runs of each cell, sharing one task if the protocol says so.
         draws: how often each cell is repeated, with other keys.
+        beside: each cell a second time, from the same keys, with a test set of the training law.
     """
 
     protocol: Protocol = field(default_factory=Protocol)
@@ -40,6 +42,7 @@ class Figure1:
     longest_gru: int = 0
     seeds: int = 5
     draws: int = 1
+    beside: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a grid without cells, unordered lengths and unknown architectures.
@@ -64,6 +67,14 @@ class Figure1:
         pairs = [(name, N) for name in self.architectures for N in self.lengths]
         return tuple(pair for pair in pairs if not skip(*pair))
 
+    def protocols(self) -> dict[str, Protocol]:
+        """What is trained, by the ending of its variables' names."""
+        honest = replace(self.protocol, test_on="same", simple=False)
+        return {"": self.protocol} | ({HONEST: honest} if self.beside else {})
+
+
+HONEST = "_honest"
+"""Ending of what was tested on the training law."""
 
 _SIMPLE = Protocol(simple=True, threshold=0.02, check_every=100)
 _SMALL_1B = replace(_SIMPLE, d=5, threshold=0.05, check_every=50, test_prompts=500)
@@ -84,6 +95,7 @@ PRESETS_1A: dict[str, Figure1] = {
         architectures=("transformer", "feedforward"),
         lengths=(8, 12),
         draws=5,
+        beside=True,
     ),
     "honest": Figure1(),
 }
@@ -101,23 +113,44 @@ PRESETS_1B: dict[str, Figure1] = {
 """Figure 1(b): simple prompts."""
 
 
-def _store(folder: Path | str, job: tuple, config: Figure1, key: Array) -> Checkpoints:
-    """The place of one cell; its fingerprint leaves out the rest of the grid."""
-    name, N, draw = job
-    mark = fingerprint((name, N, config.protocol, config.seeds), key)
-    return Checkpoints(Path(folder) / f"{name}-{N}-{draw}", mark)
+def _jobs(config: Figure1, ending: str, key: Array, folder: Path | str | None):
+    """Each (architecture, N, draw) with its key and the place where it is stored, if any."""
+    protocol, seeds = config.protocols()[ending], config.seeds
+    for (name, N), draw in itertools.product(config.cells(), range(config.draws)):
+        own, store = jax.random.fold_in(jax.random.fold_in(key, draw), N), None
+        if folder is not None:  # the fingerprint leaves out the rest of the grid
+            mark = fingerprint((name, N, protocol, seeds), own)
+            store = Checkpoints(Path(folder) / f"{name}-{N}-{draw}{ending}", mark)
+        yield name, N, draw, own, store
 
 
-def _cell(name: str, N: int, config: Figure1, key: Array, store: Checkpoints | None) -> dict:
+def _cell(name: str, N: int, protocol: Protocol, seeds: int, key: Array, store) -> dict:
     """The stored cell, or else the trained and now stored one."""
     found = None if store is None else store.load()
     if found is not None:
         return found[2][0]
-    got = samples_to_threshold(name, N, config.protocol, key, seeds=config.seeds)
+    got = samples_to_threshold(name, N, protocol, key, seeds=seeds)
     cell = {"samples": got.samples, "risk": got.risk, "budget": got.budget}
     if store is not None:
         store.save(1, [], 0, cell | {"until": 1})
     return cell
+
+
+def _grid(config: Figure1, ending: str, key: Array, folder: Path | str | None) -> dict[str, tuple]:
+    """One protocol on every cell, as the variables of the result."""
+    protocol, seeds = config.protocols()[ending], config.seeds
+    shape = (len(config.architectures), len(config.lengths), config.draws * seeds)
+    samples, risk = np.full(shape, np.nan), np.full(shape, np.nan)
+    budget = np.full(shape[:2], np.nan)
+    for name, N, draw, own, store in _jobs(config, ending, key, folder):
+        cell = _cell(name, N, protocol, seeds, own, store)
+        at = config.architectures.index(name), config.lengths.index(N)
+        part = slice(draw * seeds, (draw + 1) * seeds)
+        samples[*at, part], risk[*at, part] = cell["samples"], cell["risk"]
+        budget[at] = np.fmax(budget[at], cell["budget"])
+    dims = ("architecture", "N", "seed")
+    found = {"samples": (dims, samples), "risk": (dims, risk), "budget": (dims[:2], budget)}
+    return {name + ending: variable for name, variable in found.items()}
 
 
 def run(
@@ -127,7 +160,7 @@ def run(
 
     The result has `samples` (inf where censored) and `risk` over (architecture, N, seed), the runs
     of all draws along the last, with the coordinate `task`, and `budget` over (architecture, N);
-    NaN where a cell is not part of the grid.
+    NaN where a cell is not part of the grid. With `beside`, the same again ending in "_honest".
 
     Args:
         config: the grid.
@@ -139,31 +172,21 @@ def run(
     Raises:
         ValueError: if a cell to resume from is damaged or of another protocol, seeds or key.
     """
-    runs = config.draws * config.seeds
-    shape = (len(config.architectures), len(config.lengths), runs)
-    samples, risk = np.full(shape, np.nan), np.full(shape, np.nan)
-    budget = np.full(shape[:2], np.nan)
-    jobs = [(name, N, draw) for name, N in config.cells() for draw in range(config.draws)]
-    keys = {job: jax.random.fold_in(jax.random.fold_in(key, job[2]), job[1]) for job in jobs}
-    stores = {} if folder is None else {j: _store(folder, j, config, keys[j]) for j in jobs}
-    if not resume:
-        for store in stores.values():
-            store.clear()
-    for name, N, draw in jobs:
-        cell = _cell(name, N, config, keys[name, N, draw], stores.get((name, N, draw)))
-        at = config.architectures.index(name), config.lengths.index(N)
-        part = slice(draw * config.seeds, (draw + 1) * config.seeds)
-        samples[*at, part], risk[*at, part] = cell["samples"], cell["risk"]
-        budget[at] = np.fmax(budget[at], cell["budget"])
-    shared = config.protocol.shared_task
-    dims = ("architecture", "N", "seed")
+    for ending in config.protocols():
+        for *_, store in _jobs(config, ending, key, folder):
+            if store is not None and not resume:
+                store.clear()
+    variables: dict[str, tuple] = {}
+    for ending in config.protocols():
+        variables |= _grid(config, ending, key, folder)
+    runs, shared = np.arange(config.draws * config.seeds), config.protocol.shared_task
     return xr.Dataset(
-        {"samples": (dims, samples), "risk": (dims, risk), "budget": (dims[:2], budget)},
+        variables,
         coords={
             "architecture": list(config.architectures),
             "N": list(config.lengths),
-            "seed": np.arange(runs),
-            "task": ("seed", np.arange(runs) // config.seeds if shared else np.arange(runs)),
+            "seed": runs,
+            "task": ("seed", runs // config.seeds if shared else runs),
         },
         attrs={
             "precision": "float32",
@@ -172,20 +195,32 @@ def run(
     )
 
 
+def _curve(axes, dataset: xr.Dataset, name: str, color, ending: str = "") -> None:
+    part = dataset.sel(architecture=name).dropna("N", how="all", subset=["samples" + ending])
+    values, budget = part["samples" + ending].values, part["budget" + ending].values
+    shown = np.where(np.isfinite(values), values, budget[:, None])
+    label, line = (f"{name}, honest test", "--") if ending else (name, "-")
+    axes.plot(part.N, shown.mean(axis=1), line, marker="o", label=label, color=color)
+    place = np.broadcast_to(part.N.values[:, None], values.shape)
+    late = ~np.isfinite(values)
+    axes.scatter(place, shown, s=8, color=color, alpha=0.5)
+    axes.scatter(place[late], shown[late], marker="x", color=color)
+
+
 def figure(dataset: xr.Dataset, /):
     """Samples against N in log-log, means over seeds, crosses at the budget where censored."""
     import matplotlib.pyplot as plt
 
     fig, axes = plt.subplots(figsize=(5, 4), layout="constrained")
-    for name in dataset.architecture.values.tolist():
-        part = dataset.sel(architecture=name).dropna("N", how="all", subset=["samples"])
-        values = part.samples.values
-        shown = np.where(np.isfinite(values), values, part.budget.values[:, None])
-        (line,) = axes.plot(part.N, shown.mean(axis=1), marker="o", label=name)
-        place = np.broadcast_to(part.N.values[:, None], values.shape)
-        axes.scatter(place, shown, s=8, color=line.get_color(), alpha=0.5)
-        late = ~np.isfinite(values)
-        axes.scatter(place[late], shown[late], marker="x", color=line.get_color())
+    published = PUBLISHED.get(dataset.attrs.get("published", ""), {})
+    for index, name in enumerate(dataset.architecture.values.tolist()):
+        color = f"C{index}"
+        _curve(axes, dataset, name, color)
+        if "samples" + HONEST in dataset:
+            _curve(axes, dataset, name, color, HONEST)
+        points = [(N, n) for N, n in published.get(name, {}).items() if N in dataset.N.values]
+        if points:
+            axes.plot(*zip(*points), "s", mfc="none", ms=9, color=color, label=f"{name}, published")
     axes.set(xscale="log", yscale="log", xlabel="N", ylabel="samples to threshold")
     axes.set_xticks(dataset.N.values, [str(N) for N in dataset.N.values])
     axes.xaxis.minorticks_off()

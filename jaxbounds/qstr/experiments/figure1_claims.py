@@ -99,6 +99,21 @@ def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> tu
     )
 
 
+def _honest(dataset: xr.Dataset, name: str, N: int) -> Claim:
+    """Whether the simple test set, on which the public code tests, changes the count."""
+    renamed = {"samples": dataset.samples_honest, "budget": dataset.budget_honest}
+    (simple, early), (honest, late) = (
+        _at_least(data, name, N) for data in (dataset, dataset.assign(renamed))
+    )
+    change = float(honest.mean() / simple.mean()) - 1
+    censored = early or late
+    return Claim(
+        f"{name}, N = {N}: with an honest test set the mean is within 15% of the simple one's",
+        None if censored else abs(change) < 0.15,
+        f"{float(honest.mean()) / 1e3:.1f}k ({change:+.0%})" + ", censored" * censored,
+    )
+
+
 _RATIOS = (
     (("transformer", 12), ("transformer", 4), "Transformer grows little from N = 4 to 12", "< 3.5"),
     (("feedforward", 12), ("feedforward", 4), "FFN grows much from N = 4 to 12", "> 6"),
@@ -135,4 +150,6 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
         for N in row:
             if (name, N) in present:
                 found += _against_published(dataset, panel, name, N)
+    if "samples_honest" in dataset:
+        found += [_honest(dataset, name, N) for name, N in sorted(present)]
     return tuple(found)
