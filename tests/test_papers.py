@@ -43,6 +43,8 @@ def test_statement(statement):
     for verdict in verdicts:
         assert verdict.control["status"] in REJECTED, verdict.control
         assert verdict.as_expected, f"{verdict.form}: {verdict.status}: {verdict.reason}"
+        # A left side that is zero on every draw checks nothing.
+        assert statement.relation == "=" or any(verdict.quantiles) or not verdict.quantiles
     shown = {verdict.form: verdict for verdict in verdicts if statement.id in SHOWN}
     for form, (status, ratio) in SHOWN.get(statement.id, {}).items():
         assert shown[form].status == status
