@@ -1,10 +1,10 @@
 """From a statement to a verdict: sampling, search for the worst instance, decision, replay."""
 
 from jaxbounds.falsify.decide import Verdict
-from jaxbounds.falsify.engine import UNKEPT, falsify, replay, unmeasured
+from jaxbounds.falsify.engine import falsify, replay, unmeasured
 from jaxbounds.falsify.intervals import clopper_pearson, fitted_exponent
 from jaxbounds.falsify.measure import Measured, hypothesis_names, measure, verification
-from jaxbounds.falsify.programs import Programs
+from jaxbounds.falsify.programs import UNKEPT, Programs
 from jaxbounds.falsify.storage import StoredInstance, load_instance, save_instance
 
 __all__ = [

@@ -1,121 +1,24 @@
 """The engine: draw, search, measure, decide, shrink, store."""
 
-import functools
 import time
-import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.falsify.bench import Bench, Pool, as_arrays, excluded, take
+from jaxbounds.falsify.bench import Bench, Pool, as_arrays
 from jaxbounds.falsify.decide import Decision, Verdict, decide
+from jaxbounds.falsify.explore import draw, search
 from jaxbounds.falsify.measure import Measured, form_names, hypothesis_names, verification
-from jaxbounds.falsify.programs import Programs
-from jaxbounds.falsify.search import gradient_search, random_search
+from jaxbounds.falsify.programs import UNKEPT, Programs
 from jaxbounds.falsify.shrink import shrink
 from jaxbounds.falsify.storage import StoredInstance, save_instance
-from jaxbounds.statements import CONTROL, Budget, Form, Instance, Sampler, Statement
+from jaxbounds.statements import Budget, Form, Instance, Statement
 
 REJECTED = ("fails", "inconsistent")
 """The statuses a control must get."""
-
-
-def _key(seed: int, *names: str | int) -> jax.Array:
-    key = jax.random.key(seed)
-    for name in names:
-        data = name if isinstance(name, int) else zlib.crc32(name.encode())
-        key = jax.random.fold_in(key, data)
-    return key
-
-
-UNKEPT = Programs()
-"""One for all who keep nothing: statements share their samplers' programs through it."""
-
-
-@dataclass(frozen=True)
-class _Sampling:
-    """A sampler at a size; statements that share a sampler share what is compiled for the first."""
-
-    programs: Programs
-    sampler: Sampler
-    size: tuple[tuple[str, int], ...]
-    first: tuple[str, ...] = field(compare=False)
-
-
-@functools.lru_cache(maxsize=256)
-def _sampler(of: _Sampling) -> Callable:
-    draw = lambda key: of.sampler(key, dict(of.size))
-    return of.programs(draw, *of.first, "sample", of.size)
-
-
-def _draw(
-    statement: Statement, pool: Pool, bench: Bench, budget: Budget, seed: int, programs: Programs
-) -> dict:
-    """Fill the pool from the samplers and the cases; count what missed a hypothesis."""
-    left_out: dict[str, int] = {}
-    for index, size in enumerate(statement.sizes):
-        batches: list[tuple[str, Instance]] = []
-        for name, sampler in statement.sample.items():
-            keys = jax.random.split(_key(seed, statement.id, name, index), budget.samples)
-            sampling = _Sampling(programs, sampler, tuple(size.items()), (statement.id, name))
-            batches.append((name, _sampler(sampling)(keys)))
-        if statement.cases is not None:
-            batches.append(("cases", as_arrays(dict(statement.cases(size)))))
-        for name, batch in batches:
-            batch = jax.tree.map(np.asarray, batch)
-            measured = bench(batch)
-            pool.add(name, index, batch, measured)
-            if not np.all(measured.counted):
-                for reason, count in excluded(statement, batch, measured, programs).items():
-                    left_out[reason] = left_out.get(reason, 0) + count
-    return left_out
-
-
-def _starts(measured: Measured, form: int, restarts: int, rng: np.random.Generator) -> np.ndarray:
-    """Half of the starting points are the worst instances so far, half are random ones."""
-    counted = np.flatnonzero(measured.counted[:, form] & np.isfinite(measured.value[:, form]))
-    if not len(counted) or not restarts:
-        return np.zeros(0, int)
-    order = counted[np.argsort(-measured.value[counted, form], kind="stable")]
-    best = order[: (restarts + 1) // 2]
-    return np.concatenate([best, rng.choice(counted, restarts - len(best))])
-
-
-def _searched(
-    statement: Statement, pool: Pool, bench: Bench, budget: Budget, seed: int, programs: Programs
-) -> int:
-    """Search from the pool for each form (and, less, for the control); count per form."""
-    if statement.search == "none" or not budget.restarts or not budget.steps:
-        return 0
-    forms = form_names(statement)
-    searches = 0
-    for index, size in enumerate(statement.sizes):
-        batch, measured = pool.of_size(index)
-        rng = np.random.default_rng([seed, index])
-        rows, targets = [], []
-        for column, name in enumerate(forms):
-            restarts = budget.restarts if name != CONTROL else max(1, budget.restarts // 4)
-            chosen = _starts(measured, column, restarts, rng)
-            rows.append(chosen), targets.append(np.full(len(chosen), column))
-        rows, targets = np.concatenate(rows), np.concatenate(targets)
-        if not len(rows):
-            continue
-        if statement.search == "gradient":
-            search = gradient_search(statement, budget.steps)
-        else:
-            sampler = next(iter(statement.sample.values()))
-            search = random_search(statement, budget.steps, sampler, size)
-        keys = jax.random.split(_key(seed, statement.id, "search", index), len(rows))
-        run = programs(search, statement.id, statement.search, budget.steps, tuple(size.items()))
-        found = run(keys, take(batch, rows), jnp.asarray(targets))
-        found = jax.tree.map(np.asarray, found)
-        pool.add("search", index, found, bench(found))
-        searches += budget.restarts
-    return searches
 
 
 def _violation(statement: Statement, measured: Measured, index: int) -> np.ndarray:
@@ -192,8 +95,8 @@ def falsify(
     budget = budget or statement.budget
     with verification():
         bench, pool = Bench(statement, budget.batch, programs), Pool()
-        left_out = _draw(statement, pool, bench, budget, seed, programs)
-        searches = _searched(statement, pool, bench, budget, seed, programs)
+        left_out = draw(statement, pool, bench, budget, seed, programs)
+        searches = search(statement, pool, bench, budget, seed, programs)
         table, sources, sizes = pool.table()
         names = form_names(statement)
         control = decide(statement, None, table, len(names) - 1, sizes)

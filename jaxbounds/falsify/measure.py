@@ -185,10 +185,9 @@ def hypothesis_names(
     if not wanted or (instance is None and not statement.sample):
         return ()
 
-    def named(key: jax.Array) -> dict[str, Array]:
-        sampler = next(iter(statement.sample.values()), None)
-        drawn = instance or sampler(key, dict(statement.sizes[0]))
-        return {name: met for hypotheses in wanted for name, met in hypotheses(drawn).items()}
-
+    named = lambda drawn: {k: met for hypotheses in wanted for k, met in hypotheses(drawn).items()}
     with verification():
-        return tuple(jax.eval_shape(named, jax.random.key(0)))
+        if instance is None:
+            sampler, size = next(iter(statement.sample.values())), dict(statement.sizes[0])
+            instance = jax.eval_shape(lambda key: sampler(key, size), jax.random.key(0))
+        return tuple(jax.eval_shape(named, instance))

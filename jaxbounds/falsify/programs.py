@@ -102,3 +102,7 @@ class Programs:
             with contextlib.suppress(OSError):  # a full or read-only disk costs time, not verdicts
                 _write(file, kept)
         return export.deserialize(kept)
+
+
+UNKEPT = Programs()
+"""One for all who keep nothing: statements share their samplers' programs through it."""
