@@ -94,6 +94,7 @@ def _verdict(index, form, status, ratio, quantiles=(), **options):
         "sources": {"sample": {"instances": 40, "worst_ratio": ratio}},
         "control": {"status": "fails", "worst_ratio": 2.0},
         "tolerance": statement.tolerance,
+        "checked": ("|x| <= 1",),
     }
     return Verdict(**(given | options))
 
