@@ -138,6 +138,19 @@ def start(key: Array, shared: Array, name: str, N: int, protocol: Protocol, /) -
     return Run(key_data, begin(params, optimiser(protocol)), task, test)
 
 
+def _mean_over(error, data, at_once: int = 250) -> Array:
+    """The mean of `error(*data)`, `at_once` examples at a time: less memory, and faster."""
+    count = len(data[0])
+    whole = count // at_once * at_once
+    if whole == 0:
+        return error(*data)
+    parts = tuple(a[:whole].reshape(-1, at_once, *a.shape[1:]) for a in data)
+    mean = jnp.mean(jax.lax.map(lambda part: error(*part), parts))
+    if whole == count:
+        return mean
+    return (whole * mean + (count - whole) * error(*(a[whole:] for a in data))) / count
+
+
 def train_chunk(run: Run, name: str, N: int, protocol: Protocol, /) -> tuple[Run, Array]:
     """`check_every` steps on fresh prompts, then the test risk."""
     model, rule = build(name, N=N, d=protocol.d), optimiser(protocol)
@@ -152,7 +165,9 @@ def train_chunk(run: Run, name: str, N: int, protocol: Protocol, /) -> tuple[Run
     key, key_steps = jax.random.split(run.key)
     keys = jax.random.split(key_steps, protocol.check_every)
     training = jax.lax.scan(step, run.training, keys)[0]
-    return run._replace(key=key, training=training), loss(training.params, *run.test)
+    return run._replace(key=key, training=training), _mean_over(
+        functools.partial(loss, training.params), run.test
+    )
 
 
 @functools.lru_cache(maxsize=64)

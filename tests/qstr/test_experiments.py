@@ -144,6 +144,14 @@ def test_figure1_beside_trains_the_same_cells_against_an_honest_test(key, tmp_pa
     assert [(c.reproduced, c.number) for c in apart] == [(False, "1.2k (+33%)")] * 2
 
 
+@pytest.mark.parametrize("count", [1, 3, 4, 8, 11])
+def test_the_test_risk_is_the_mean_over_all_prompts(count):
+    z, y = np.arange(3.0 * count).reshape(count, 3), np.arange(1.0 * count)
+    error = lambda z, y: jnp.mean((jnp.sum(z, axis=1) - y) ** 2)
+    got = online._mean_over(error, (jnp.asarray(z), jnp.asarray(y)), 4)
+    assert float(got) == pytest.approx(np.mean((z.sum(axis=1) - y) ** 2), rel=1e-6)
+
+
 def cells(samples, *, lengths, tasks, published="", budget=500.0):
     """A data set of one architecture."""
     values = np.asarray(samples, float)[None]
