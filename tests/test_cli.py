@@ -1,9 +1,12 @@
 """The command line as a user meets it: exit statuses, files, messages."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -132,6 +135,34 @@ def test_list_show_errata(claims, capsys):
     for words in ("Inequality 1", "counterexample", "a factor 0.4", "The half is wrong."):
         assert words in printed
     assert main(["list"]) == 0 and main(["errata"]) == 0
+
+
+def test_ctrl_c_keeps_what_was_done_and_stops_the_rest(tmp_path):
+    """In a session of its own, as a terminal does: the signal reaches all processes at once."""
+    command = [sys.executable, "-c", "import sys; from jaxbounds.cli import main; sys.exit(main())"]
+    running = subprocess.Popen(
+        [*command, "verify", "multihead", "--jobs", "2", "--out", "out"],
+        cwd=tmp_path, start_new_session=True, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    stored = tmp_path / "out/worst"
+    while not (stored.is_dir() and any(stored.iterdir())):
+        assert running.poll() is None
+        time.sleep(0.1)
+    time.sleep(2.0)
+    os.killpg(running.pid, signal.SIGINT)
+    printed, errors = running.communicate(timeout=60)
+    assert running.returncode == 1, errors
+    assert "interrupted: " in printed and "Traceback" not in errors
+    assert json.loads((tmp_path / "out/verdicts.json").read_text())
+    for _ in range(100):
+        try:
+            os.killpg(running.pid, 0)
+        except ProcessLookupError:
+            break
+        time.sleep(0.1)
+    else:
+        pytest.fail("processes of the interrupted run are still there after 10 seconds")
 
 
 def test_import_is_light():

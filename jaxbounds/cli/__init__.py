@@ -36,3 +36,6 @@ def main(arguments: list[str] | None = None) -> int:
     except ValueError as problem:
         print(f"jaxbounds: {problem}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("jaxbounds: interrupted (a resumable run goes on with --resume)", file=sys.stderr)
+        return 130

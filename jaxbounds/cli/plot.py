@@ -18,7 +18,7 @@ from jaxbounds.falsify import Verdict
 from jaxbounds.results import Experiment, find_experiment, load
 from jaxbounds.statements import select
 
-MISSING = "figures need the plots extra (pip install 'jaxbounds[plots]')"
+MISSING = "figures need matplotlib: pip install matplotlib"
 
 
 def plot(

@@ -5,6 +5,7 @@ import itertools
 import json
 import multiprocessing
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -50,6 +51,12 @@ def _tasks(statements: Sequence[Statement], at_most: int = 3) -> list[tuple[str,
     return tasks
 
 
+def _start_worker() -> None:
+    """Ctrl-C reaches every process of a terminal; the main one ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    use_compilation_cache()
+
+
 def _in_turn(statements, jobs, *arguments) -> Iterator[tuple[str, tuple[Verdict, ...]]]:
     """Verdicts as they come, from this process or from several."""
     if jobs == 1:
@@ -57,17 +64,20 @@ def _in_turn(statements, jobs, *arguments) -> Iterator[tuple[str, tuple[Verdict,
         for statement in statements:
             yield statement.id, _verify_one(statement.id, *arguments)
         return
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(
-        jobs, mp_context=context, initializer=use_compilation_cache
-    ) as pool:
+    pool = concurrent.futures.ProcessPoolExecutor(
+        jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker
+    )
+    try:
         waiting = [pool.submit(_verify_some, task, *arguments) for task in _tasks(statements)]
-        try:
-            for done in concurrent.futures.as_completed(waiting):
-                yield from done.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        for done in concurrent.futures.as_completed(waiting):
+            yield from done.result()
+        pool.shutdown()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        # What is being computed would run on, and overwrite stored instances.
+        for worker in multiprocessing.active_children():
+            worker.terminate()
+        raise
 
 
 def verify(
@@ -127,7 +137,9 @@ def verify(
     for verdict in verdicts:
         for line in _remarks(verdict, out):
             console.print(line, markup=False)
-    console.print(f"written to {out}: verdicts.json, report.html, run.json, instances")
+    console.print(
+        f"written to {out}: verdicts.json, report.html, run.json, worst/, counterexamples/"
+    )
     if interrupted:
         console.print(f"interrupted: {len(names) - len(done)} statements were not tried")
         return 1

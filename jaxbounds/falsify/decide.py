@@ -218,7 +218,9 @@ def _rate(sense: Sense, m: Measured, index: int) -> Decision:
             f"{problem} ({low} of {int(np.sum(keep))} instances have a side that is not positive)"
         )
         return Decision("inconclusive", float("nan"), reason)
-    agrees = {"at most": low <= 1, "at least": high >= 1, "exactly": low <= 1 <= high}[sense]
+    # An exact power has an interval of no length, which rounding may put beside one.
+    most, least = low <= 1 + 1e-9, high >= 1 - 1e-9
+    agrees = {"at most": most, "at least": least, "exactly": most and least}[sense]
     text = f"exponent {slope:.3f} (99% interval {low:.3f} to {high:.3f}), claimed {sense} 1"
     return Decision("consistent" if agrees else "inconsistent", slope, text)
 

@@ -1,5 +1,6 @@
 """The engine: draw, search, measure, decide, shrink, store."""
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -177,7 +178,7 @@ def _quantiles(values: np.ndarray) -> tuple[float, ...]:
 
 
 def _save(statement, form: str, instance, ratio: float, store, folder: str) -> str:
-    path = Path(store) / folder / f"{statement.id}.{form.replace(' ', '-')}.npz"
+    path = Path(store) / folder / f"{statement.id}.{re.sub(r'[^A-Za-z0-9.]+', '-', form)}.npz"
     save_instance(path, instance, id=statement.id, form=form, ratio=repr(ratio))
     return str(path.relative_to(store))
 
