@@ -87,7 +87,7 @@ def statement_table(statements: Iterable[Statement], /) -> Table:
     for name in ("statement", "label", "kind", "forms"):
         table.add_column(name, overflow="fold")
     for s in statements:
-        forms = ", ".join(
+        forms = "; ".join(
             f.name + ("" if f.expected in ("holds", "consistent") else f" [{f.expected}]")
             for f in s.forms
         )
