@@ -85,10 +85,10 @@ def find_experiment(name: str, /) -> Experiment:
         ValueError: if there is none; the message names those that there are.
     """
     paper = name.split(".")[0]
-    if paper in PAPERS and name in (known := _of(paper)):
-        return known[name]
-    known = known if paper in PAPERS else experiments()
-    raise ValueError(f"no experiment {name!r}; there are: {', '.join(known) or 'none yet'}")
+    known = _of(paper) if paper in PAPERS else experiments()
+    if name not in known:
+        raise ValueError(f"no experiment {name!r}; there are: {', '.join(known) or 'none yet'}")
+    return known[name]
 
 
 def versions() -> dict[str, str]:

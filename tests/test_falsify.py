@@ -173,6 +173,52 @@ def test_expectations_compare_means():
     assert verdict.status == "holds" and verdict.worst_ratio == pytest.approx(1 / 1.2, rel=0.05)
 
 
+@pytest.mark.parametrize(
+    "power, sense, status",
+    [
+        (1.0, "at most", "consistent"),
+        (1.0, "at least", "consistent"),
+        (1.0, "exactly", "consistent"),
+        (1.001, "at most", "inconsistent"),
+        (0.999, "at least", "inconsistent"),
+        (1.001, "exactly", "inconsistent"),
+    ],
+)
+def test_an_exact_power_is_judged_whatever_its_rounding(power, sense, status):
+    def evaluate(instance):
+        n = 1.0 * instance["x"].shape[0]
+        off = 0.5 if sense == "at least" else 2.0
+        return Sides(lhs={"printed": 3 * n**power, "control": 3 * n**off}, rhs=_both(n))
+
+    _both = lambda n: {"printed": n, "control": n}
+    statement = _statement(
+        evaluate,
+        kind="rate",
+        forms=(Form(name="printed", sense=sense, expected=status),),
+        sizes=tuple({"d": d} for d in (3, 7, 20, 50)),
+        search="none",
+    )
+    assert _verdict(statement).status == status
+
+
+def test_files_have_plain_names_of_their_own(tmp_path):
+    form = Form(name="printed, l'(0) <= 1/2")
+    verdict = _verdict(_statement(_named(form.name), forms=(form,)), store=tmp_path)
+    assert verdict.worst_file == "worst/mine.cauchy.printed-l-0-1-2.npz"
+    assert (tmp_path / verdict.worst_file).is_file()
+    with pytest.raises(ValueError, match="differ in their letters and digits"):
+        _statement(forms=(Form(name="printed <"), Form(name="printed >")))
+
+
+def _named(name):
+    def evaluate(instance):
+        x, y = instance["x"], instance["y"]
+        bound = jnp.linalg.norm(x) * jnp.linalg.norm(y)
+        return Sides(lhs=jnp.abs(x @ y), rhs={name: 2 * bound, "control": 0.9 * bound})
+
+    return evaluate
+
+
 def test_rates_are_never_said_to_hold():
     def evaluate(instance):
         x = jnp.exp(instance["z"][0])

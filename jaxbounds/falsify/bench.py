@@ -33,19 +33,6 @@ def as_arrays(instance: Any, /) -> Any:
     return np.asarray(instance)
 
 
-def excluded(
-    statement: Statement, batch: Instance, measured: Measured, programs: Programs, /
-) -> dict[str, int]:
-    """Why instances of a batch do not count, and how many for each reason."""
-    reasons_of = programs(lambda x: met(statement.hypotheses, x), statement.id, "hypotheses")
-    table = reasons_of(batch)
-    table = {name: np.asarray(ok) for name, ok in table.items()}
-    reasons = {name: int(np.sum(~ok)) for name, ok in table.items()}
-    meets_all = np.all(np.stack(list(table.values())), axis=0)
-    reasons["below the numerical error"] = int(np.sum(meets_all & ~measured.counted[:, -1]))
-    return {name: count for name, count in reasons.items() if count}
-
-
 class Bench:
     """Measures instances of one statement, always `budget.batch` at a time.
 
@@ -54,6 +41,7 @@ class Bench:
     """
 
     def __init__(self, statement: Statement, batch: int, programs: Programs) -> None:
+        self.statement, self.programs = statement, programs
         self._run = programs(measure(statement), statement.id, "measure")
         self._batch = batch
 
@@ -70,6 +58,16 @@ class Bench:
         """Measure a single instance."""
         first = jax.tree.map(lambda leaf: np.asarray(leaf)[None], instance)
         return jax.tree.map(lambda column: column[0], self(first))
+
+    def excluded(self, batch: Instance, measured: Measured) -> dict[str, int]:
+        """Why instances of a batch do not count, and how many for each reason."""
+        hypotheses, name = self.statement.hypotheses, (self.statement.id, "hypotheses")
+        table = self.programs(lambda x: met(hypotheses, x), *name)(batch)
+        table = {name: np.asarray(ok) for name, ok in table.items()}
+        reasons = {name: int(np.sum(~ok)) for name, ok in table.items()}
+        meets_all = np.all(np.stack(list(table.values())), axis=0)
+        reasons["below the numerical error"] = int(np.sum(meets_all & ~measured.counted[:, -1]))
+        return {name: count for name, count in reasons.items() if count}
 
 
 class Pool:

@@ -1,6 +1,5 @@
 """The engine: draw, search, measure, decide, shrink, store."""
 
-import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -96,8 +95,8 @@ def falsify(
     budget = budget or statement.budget
     with verification():
         bench, pool = Bench(statement, budget.batch, programs), Pool()
-        left_out = draw(statement, pool, bench, budget, seed, programs)
-        searches = search(statement, pool, bench, budget, seed, programs)
+        left_out = draw(bench, pool, budget, seed)
+        searches = search(bench, pool, budget, seed)
         table, sources, sizes = pool.table()
         names = form_names(statement)
         control = decide(statement, None, table, len(names) - 1, sizes)
@@ -178,7 +177,7 @@ def _quantiles(values: np.ndarray) -> tuple[float, ...]:
 
 
 def _save(statement, form: str, instance, ratio: float, store, folder: str) -> str:
-    path = Path(store) / folder / f"{statement.id}.{re.sub(r'[^A-Za-z0-9.]+', '-', form)}.npz"
+    path = Path(store) / folder / f"{statement.id}.{statement.form(form).file_name}.npz"
     save_instance(path, instance, id=statement.id, form=form, ratio=repr(ratio))
     return str(path.relative_to(store))
 

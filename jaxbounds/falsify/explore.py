@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.falsify.bench import Bench, Pool, as_arrays, excluded, take
+from jaxbounds.falsify.bench import Bench, Pool, as_arrays, take
 from jaxbounds.falsify.measure import Measured, form_names
 from jaxbounds.falsify.programs import Programs
 from jaxbounds.falsify.search import gradient_search, random_search
-from jaxbounds.statements import CONTROL, Budget, Instance, Sampler, Statement
+from jaxbounds.statements import CONTROL, Budget, Instance, Sampler
 
 
 def _key(seed: int, *names: str | int) -> jax.Array:
@@ -40,22 +40,14 @@ def _sampler(of: _Sampling) -> Callable:
     return of.programs(draw, *of.first, "sample", of.size)
 
 
-def draw(
-    statement: Statement,
-    pool: Pool,
-    bench: Bench,
-    budget: Budget,
-    seed: int,
-    programs: Programs,
-    /,
-) -> dict:
+def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, int]:
     """Fill the pool from the samplers and the cases; count what missed a hypothesis."""
-    left_out: dict[str, int] = {}
+    statement, left_out = bench.statement, dict[str, int]()
     for index, size in enumerate(statement.sizes):
         batches: list[tuple[str, Instance]] = []
         for name, sampler in statement.sample.items():
             keys = jax.random.split(_key(seed, statement.id, name, index), budget.samples)
-            sampling = _Sampling(programs, sampler, tuple(size.items()), (statement.id, name))
+            sampling = _Sampling(bench.programs, sampler, tuple(size.items()), (statement.id, name))
             batches.append((name, _sampler(sampling)(keys)))
         if statement.cases is not None:
             batches.append(("cases", as_arrays(dict(statement.cases(size)))))
@@ -64,7 +56,7 @@ def draw(
             measured = bench(batch)
             pool.add(name, index, batch, measured)
             if not np.all(measured.counted):
-                for reason, count in excluded(statement, batch, measured, programs).items():
+                for reason, count in bench.excluded(batch, measured).items():
                     left_out[reason] = left_out.get(reason, 0) + count
     return left_out
 
@@ -79,16 +71,9 @@ def _starts(measured: Measured, form: int, restarts: int, rng: np.random.Generat
     return np.concatenate([best, rng.choice(counted, restarts - len(best))])
 
 
-def search(
-    statement: Statement,
-    pool: Pool,
-    bench: Bench,
-    budget: Budget,
-    seed: int,
-    programs: Programs,
-    /,
-) -> int:
+def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> int:
     """Search from the pool for each form (and, less, for the control); count per form."""
+    statement = bench.statement
     if statement.search == "none" or not budget.restarts or not budget.steps:
         return 0
     forms = form_names(statement)
@@ -110,8 +95,8 @@ def search(
             sampler = next(iter(statement.sample.values()))
             searcher = random_search(statement, budget.steps, sampler, size)
         keys = jax.random.split(_key(seed, statement.id, "search", index), len(rows))
-        run = programs(searcher, statement.id, statement.search, budget.steps, tuple(size.items()))
-        found = run(keys, take(batch, rows), jnp.asarray(targets))
+        name = (statement.id, statement.search, budget.steps, tuple(size.items()))
+        found = bench.programs(searcher, *name)(keys, take(batch, rows), jnp.asarray(targets))
         found = jax.tree.map(np.asarray, found)
         pool.add("search", index, found, bench(found))
         searches += budget.restarts

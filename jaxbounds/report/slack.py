@@ -1,5 +1,6 @@
 """How loose the forms of a statement are: the distribution of their ratios, as a figure."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 
 from jaxbounds.falsify import Verdict
 from jaxbounds.report.histogram import axis
+from jaxbounds.report.instances import ON_AVERAGE
 from jaxbounds.report.rows import quantity
 from jaxbounds.statements import Statement
 
@@ -18,7 +20,8 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 def slack_figure(statement: Statement, verdicts: Sequence[Verdict], /) -> Any:
     """The share of draws below each ratio, a curve for each form; to the left is looser.
 
-    A triangle marks the worst instance (draws, cases and search). Needs matplotlib.
+    A triangle marks the worst instance (draws, cases and search), where a single one decides. Needs
+    matplotlib.
 
     Args:
         statement: the statement.
@@ -35,13 +38,13 @@ def slack_figure(statement: Statement, verdicts: Sequence[Verdict], /) -> Any:
     if ax.limit is not None:
         axes.axvspan(10**ax.limit, right, color="#f3e3dc", zorder=0)
         axes.axvline(10**ax.limit, color="#444444", linewidth=1)
-    for verdict, dashes in zip(verdicts, np.resize(np.arange(len(DASHES)), len(verdicts))):
+    for verdict, dashes in zip(verdicts, itertools.cycle(DASHES)):
         label = f"{verdict.form}: {verdict.status}"
         ratios = np.clip(np.asarray(verdict.quantiles, float), left, right)
         shares = np.linspace(0, 1, len(ratios)) if len(ratios) else []
-        (curve,) = axes.plot(ratios, shares, linestyle=DASHES[dashes], label=label)
-        one_instance = statement.kind not in ("probability", "expectation", "rate")
-        if one_instance and math.isfinite(verdict.worst_ratio) and verdict.worst_ratio > 0:
+        (curve,) = axes.plot(ratios, shares, linestyle=dashes, label=label)
+        one_instance_decides = statement.kind not in ON_AVERAGE
+        if one_instance_decides and math.isfinite(verdict.worst_ratio) and verdict.worst_ratio > 0:
             worst = min(max(verdict.worst_ratio, left), right)
             axes.plot(worst, 1.0, marker="v", markersize=7, color=curve.get_color(), clip_on=False)
     axes.set(

@@ -80,6 +80,11 @@ class Form:
     counterexample: Instance | None = None
     sense: Sense | None = None
 
+    @property
+    def file_name(self) -> str:
+        """The name in the names of files: letters, digits, points and dashes."""
+        return re.sub(r"[^A-Za-z0-9.]+", "-", self.name)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
@@ -230,6 +235,8 @@ def _problems(s: Statement) -> Iterable[str]:
         yield "it has no form"
     if len(set(names)) < len(names) or CONTROL in names:
         yield f"form names must be distinct and none may be {CONTROL!r}, got {names}"
+    if len({form.file_name for form in s.forms}) < len(set(names)):
+        yield f"form names must differ in their letters and digits, for files, got {names}"
     for form in s.forms:
         allowed = ("consistent", "inconsistent") if s.kind == "rate" else ("holds", "fails")
         if form.expected not in (*allowed, "vacuous", "inconclusive"):

@@ -140,6 +140,8 @@ def test_figure1_beside_trains_the_same_cells_against_an_honest_test(key, tmp_pa
     assert len(asked) == 4
     alone = figure1.run(replace(config, beside=False), key)
     assert alone.samples.identical(found.samples) and "samples_honest" not in alone
+    with pytest.raises(ValueError, match="training law already"):
+        replace(config, protocol=replace(protocol, test_on="same"))
     apart = [c for c in figure1.claims(found) if "honest" in c.text]
     assert [(c.reproduced, c.number) for c in apart] == [(False, "1.2k (+33%)")] * 2
 

@@ -54,6 +54,8 @@ class Figure1:
             raise ValueError("seeds and draws must be positive, architectures, lengths not empty")
         if list(self.lengths) != sorted(set(self.lengths)):
             raise ValueError(f"lengths must increase, got {self.lengths}")
+        if self.beside and self.protocol.test_on == "same":
+            raise ValueError("beside: the protocol tests on the training law already")
         strange = [name for name in self.architectures if name not in ARCHITECTURES]
         if strange or len(set(self.architectures)) < len(self.architectures):
             raise ValueError(
@@ -69,7 +71,7 @@ class Figure1:
 
     def protocols(self) -> dict[str, Protocol]:
         """What is trained, by the ending of its variables' names."""
-        honest = replace(self.protocol, test_on="same", simple=False)
+        honest = replace(self.protocol, test_on="same")
         return {"": self.protocol} | ({HONEST: honest} if self.beside else {})
 
 
