@@ -91,34 +91,22 @@ def _recur_forward(cell, start, inputs, W, b):
 def _recur_backward(cell, saved, cotangent):
     start, inputs, W, carries, products = saved
     before = tuple(jnp.concatenate([s[None], c[:-1]]) for s, c in zip(start, carries))
-    # The cell acts entry by entry, so each part of its output has one slope for each argument:
-    # all of them are known before the loop, which is left with the linear recursion.
-    pull = jax.vjp(cell, before, inputs, products)[1]
-    unit = lambda part: tuple(jnp.full_like(c, i == part) for i, c in enumerate(carries))
-    by_carry, by_input, by_product = zip(*(pull(unit(part)) for part in range(len(start))))
-    by_product = [jnp.stack(slopes, axis=2) for slopes in by_product]
     across = jnp.swapaxes(W, 1, 2)  # copied once here rather than in each product of the loop
-    weighted = lambda slopes, parts: sum(s * p for s, p in zip(slopes, parts, strict=True))
 
-    def step(after: Parts, now: tuple) -> tuple[Parts, Parts]:
-        outer, by_carry, by_product = now
-        after = (after[0] + outer, *after[1:])
-        gates = weighted(by_product, [part[:, None] for part in after])
-        gates = gates.reshape(gates.shape[0], -1, gates.shape[-1])
-        direct = [weighted(slopes, after) for slopes in zip(*by_carry)]
-        return (direct[0] + jnp.einsum("khg,kgb->khb", across, gates), *direct[1:]), after
+    def step(after: Parts, now: tuple) -> tuple[Parts, tuple[Parts, Array]]:
+        outer, *primals = now
+        pull = jax.vjp(cell, *primals)[1]
+        direct, d_inputs, d_products = pull((after[0] + outer, *after[1:]))
+        d_products = jnp.concatenate(d_products, axis=1)
+        through = jnp.einsum("khg,kgb->khb", across, d_products)
+        return (direct[0] + through, *direct[1:]), (d_inputs, d_products)
 
     zeros = tuple(jnp.zeros_like(part) for part in start)
-    slopes = cotangent, by_carry, by_product
-    d_start, after = jax.lax.scan(step, zeros, slopes, reverse=True)
-    d_inputs = tuple(weighted(slopes, after) for slopes in zip(*by_input))
-    d_products = weighted(by_product, [part[:, :, None] for part in after])
-    # One product over all tokens; a scan would add up N outer products of the size of W. The bias
-    # is the weight of a constant unit: XLA's own sums are slower on the CPU.
-    hidden = _with_ones(before[0], axis=2)
-    both = jnp.einsum("nkgjb,nkhb->kgjh", d_products, hidden)
-    both = both.reshape(*W.shape[:2], -1)
-    return d_start, d_inputs, both[..., :-1], both[..., -1]
+    slopes = cotangent, before, inputs, products
+    d_start, (d_inputs, d_products) = jax.lax.scan(step, zeros, slopes, reverse=True)
+    # One product over all tokens; a scan would add up N outer products of the size of W.
+    d_W = jnp.einsum("nkgb,nkhb->kgh", d_products, before[0])
+    return d_start, d_inputs, d_W, jnp.sum(d_products, axis=(0, 3))
 
 
 recur.defvjp(_recur_forward, _recur_backward)

@@ -158,13 +158,21 @@ def train_chunk(run: Run, name: str, N: int, protocol: Protocol, /) -> tuple[Run
     def loss(params, z, y):
         return jnp.mean((model.apply(params, z) - y) ** 2)
 
-    def step(training, key):
-        fresh = _examples(key, run.task, protocol, protocol.batch, N, simple=protocol.simple)
-        return train_step(lambda params: loss(params, *fresh), rule, training), None
+    def draw(key):
+        return _examples(key, run.task, protocol, protocol.batch, N, simple=protocol.simple)
+
+    def steps(training, keys):
+        # Drawn for many steps at once, prompts take half the time: larger kernels use all cores.
+        step = lambda training, batch: (
+            train_step(lambda params: loss(params, *batch), rule, training),
+            None,
+        )
+        return jax.lax.scan(step, training, jax.vmap(draw)(keys))
 
     key, key_steps = jax.random.split(run.key)
     keys = jax.random.split(key_steps, protocol.check_every)
-    training = jax.lax.scan(step, run.training, keys)[0]
+    at_once = max(n for n in range(1, 101) if protocol.check_every % n == 0)
+    training = jax.lax.scan(steps, run.training, keys.reshape(-1, at_once))[0]
     return run._replace(key=key, training=training), _mean_over(
         functools.partial(loss, training.params), run.test
     )
