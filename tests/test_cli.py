@@ -126,6 +126,17 @@ def test_a_replay_that_differs_is_status_1(claims, capsys):
     assert "DIFFERENT" in capsys.readouterr().out
 
 
+def test_version_experiments_and_a_closed_pipe(claims, capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("jaxbounds 0.")
+    assert main(["run", "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert "multihead.fig2 " in printed and "qstr.phase " in printed and "--preset" in printed
+    piped = f"set -o pipefail; {sys.executable} -m jaxbounds list | true"
+    done = subprocess.run(["bash", "-c", piped], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr == ""
+
+
 def test_list_show_errata(claims, capsys):
     file = claims()
     assert main(["list", "mine", "--import", file]) == 0

@@ -1,11 +1,13 @@
 """Sweeps give the same bits however they are split, and survive being cut short."""
 
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.sweeps import lanes_of, sweep
+from jaxbounds.sweeps import lanes_of, progress, reporting, sweep
 from jaxbounds.sweeps.compaction import compaction
 
 
@@ -172,3 +174,16 @@ def test_one_program_serves_all_rates():
 
     sweep(_start, step, _measure, _lanes(rates=(0.1, 0.2, 0.3)), 10, chunk=5)
     assert len(count) <= 2
+
+
+def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(capsys, monkeypatch):
+    clock = iter([0.0, 30.0, 61.0, 61.0, 90.0, 130.0, 130.0])
+    monkeypatch.setattr(reporting, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    with progress(3000, "steps") as report:
+        for done in (1000, 2000, 2500, 3000):
+            report(done, f"loss {1 / done:.2g}")
+    lines = ["2,000/3,000 steps  loss 0.0005", "3,000/3,000 steps  loss 0.00033"]
+    assert capsys.readouterr().err.splitlines() == lines
+    with progress(10, "steps", show=False) as report:
+        report(10, "")
+    assert capsys.readouterr().err == ""

@@ -7,10 +7,33 @@ from typing import Annotated, Any
 
 import jax
 import tyro
+from rich import box
+from rich.table import Table
 
 from jaxbounds.cli.cache import use_compilation_cache
+from jaxbounds.cli.common import console_for_output
 from jaxbounds.cli.plot import show_result
-from jaxbounds.results import Experiment, find_experiment, provenance, save
+from jaxbounds.results import Experiment, experiments, find_experiment, provenance, save
+
+USAGE = """usage: jaxbounds run EXPERIMENT [--preset NAME] [--seed INT] [--out FOLDER] [--resume]
+
+Run an experiment: its data, its figure, and what it says about the paper's claims.
+`jaxbounds run EXPERIMENT --help` lists its presets and the fields of its configuration.
+"""
+
+
+def list_experiments() -> int:
+    """Print how `run` is used, and what can be run."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("experiment", no_wrap=True)
+    for name in ("in the paper", "what it does"):
+        table.add_column(name)
+    for experiment in experiments().values():
+        table.add_row(experiment.id, experiment.label, experiment.title)
+    console = console_for_output()
+    console.print(USAGE, markup=False)
+    console.print(table)
+    return 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,13 +53,27 @@ class Options:
     resume: bool = False
 
 
-def _configuration(experiment: Experiment, preset: str, flags: list[str]) -> Any:
+def _configuration(experiment: Experiment, preset: str, flags: list[str], **more: str) -> Any:
     presets = {"default": experiment.config, **experiment.presets}
     if preset not in presets:
         raise ValueError(f"{experiment.id} has no preset {preset!r}: {', '.join(presets)}")
     prog = f"jaxbounds run {experiment.id}"
     default = presets[preset]
-    return tyro.cli(type(default), default=default, args=flags, prog=prog)
+    return tyro.cli(type(default), default=default, args=flags, prog=prog, **more)
+
+
+def _help(experiment: Experiment) -> None:
+    """What can be said of a run: the flags of all experiments, and the fields of this one."""
+    presets = ", ".join(["default", *experiment.presets])
+    general = ["--preset NAME, --seed INT, --out FOLDER", *["--resume"] * experiment.resumable]
+    _configuration(
+        experiment,
+        "default",
+        ["--help"],
+        description=f"{experiment.label}: {experiment.title}.\n\n"
+        f"Besides the fields below: {', '.join(general)}. Presets: {presets}; "
+        "the defaults shown are those of the first.",
+    )
 
 
 def run(
@@ -55,7 +92,7 @@ def run(
     chosen = find_experiment(experiment)
     prog = f"jaxbounds run {experiment}"
     if {"-h", "--help"} & set(flags):
-        _configuration(chosen, "default", ["--help"])
+        _help(chosen)
     options, rest = tyro.cli(Options, args=list(flags), return_unknown_args=True, prog=prog)
     config = _configuration(chosen, options.preset, rest)
     if options.seed < 0:

@@ -1,8 +1,7 @@
-"""Online training as the paper's public code does it: how many samples until the test risk is low.
+"""Online training as the paper's public code does it: AdamW on fresh prompts, one test set.
 
-One cell trains several seeds of one architecture at one length N. Each chunk of `check_every` AdamW
-steps on fresh prompts is one compiled `vmap` of a `scan`; the host looks at the test risks between
-chunks and stops when every seed has crossed the threshold, or at the budget.
+`side_by_side` trains several seeds of one architecture at one length N: each chunk of `check_every`
+steps is one compiled `vmap` of a `scan` that ends with the test risks.
 """
 
 import functools
@@ -12,7 +11,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 from jaxtyping import Array, Float
 
@@ -86,22 +84,6 @@ class Run(NamedTuple):
     training: Training
     task: Task
     test: tuple[Float[Array, "B N De"], Float[Array, "B N"]]
-
-
-class Cell(NamedTuple):
-    """The outcome of a cell, one entry for each seed.
-
-    Attributes:
-        samples: drawn when the test risk was first seen below the threshold; inf where never.
-        risk: the last test risk.
-        budget: samples drawn by the whole cell.
-        history: the test risk at every look, (looks, seeds).
-    """
-
-    samples: Float[np.ndarray, "S"]
-    risk: Float[np.ndarray, "S"]
-    budget: int
-    history: Float[np.ndarray, "looks S"]
 
 
 def _examples(key, task: Task, protocol: Protocol, count: int, N: int, *, simple: bool):
@@ -191,37 +173,3 @@ def side_by_side(name: str, N: int, protocol: Protocol, /):
     Cells that differ in threshold or budget only share them.
     """
     return _compiled(name, N, replace(protocol, threshold=0.0, max_samples=1))
-
-
-def samples_to_threshold(
-    name: str, N: int, protocol: Protocol, key: Array, /, *, seeds: int
-) -> Cell:
-    """Train `seeds` runs side by side until all have learned or the budget is spent.
-
-    Args:
-        name: an architecture (`jaxbounds.qstr.architectures`).
-        N: length of the prompts.
-        protocol: what is trained and how.
-        key: of the cell; seed i uses the i-th split of it, whatever the number of seeds.
-        seeds: how many runs.
-
-    Raises:
-        ValueError: if the architecture or link is unknown, or N < 2.
-    """
-    published_encoding_dimension(N)
-    build(name, N=N, d=protocol.d)
-    keys, shared = jax.random.split(key, seeds), jax.random.fold_in(key, 0)
-    first, advance = side_by_side(name, N, protocol)
-    runs = first(keys, shared)
-    chunk = protocol.batch * protocol.check_every
-    samples, history, used = np.full(seeds, np.inf), [], 0
-    while used + chunk <= protocol.max_samples and not np.all(np.isfinite(samples)):
-        runs, risk = advance(runs)
-        used += chunk
-        history.append(np.asarray(risk))
-        samples[(history[-1] < protocol.threshold) & ~np.isfinite(samples)] = used
-    if not history:
-        raise ValueError(
-            f"max_samples={protocol.max_samples} is below one chunk of {chunk}: raise it"
-        )
-    return Cell(samples, history[-1], used, np.stack(history))

@@ -43,8 +43,9 @@ def grouped(verdicts: Iterable[Verdict], /) -> dict[str, list[Verdict]]:
 def verdict_table(verdicts: Sequence[Verdict], /) -> Table:
     """One row a statement, one line a form; what is not as expected is marked."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_lines=False)
-    for name in ("statement", "kind", "form", "verdict"):
-        table.add_column(name, overflow="fold")
+    table.add_column("statement", no_wrap=True)
+    for name in ("kind", "form", "verdict"):
+        table.add_column(name)
     for name in ("worst ratio", "samples"):
         table.add_column(name, justify="right", no_wrap=True)
     for name, group in grouped(verdicts).items():
@@ -84,8 +85,9 @@ def summary(verdicts: Sequence[Verdict], /) -> str:
 def statement_table(statements: Iterable[Statement], /) -> Table:
     """What there is: id, label, kind, forms and the formula."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("statement", "label", "kind", "forms"):
-        table.add_column(name, overflow="fold")
+    table.add_column("statement", no_wrap=True)
+    for name in ("label", "kind", "forms"):
+        table.add_column(name)
     for s in statements:
         forms = "; ".join(
             f.name + ("" if f.expected in ("holds", "consistent") else f" [{f.expected}]")

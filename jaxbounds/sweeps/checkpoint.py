@@ -5,10 +5,36 @@ import os
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 FORMAT = "jaxbounds-checkpoint-1"
+
+
+def is_key(leaf: Any) -> bool:
+    """Whether it is an array of typed PRNG keys."""
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def leaves_of(state: Any, /) -> list[np.ndarray]:
+    """The leaves of a pytree as they are stored: on the host, keys as their data."""
+    plain = lambda leaf: np.asarray(jax.random.key_data(leaf) if is_key(leaf) else leaf)
+    return [plain(leaf) for leaf in jax.tree.leaves(state)]
+
+
+def with_leaves(like: Any, leaves: Sequence[np.ndarray], /) -> Any:
+    """The pytree that `leaves_of` took apart, of the structure and key types of `like`."""
+    old, structure = jax.tree.flatten(like)
+
+    def one(old, data):
+        if is_key(old):
+            return jax.random.wrap_key_data(jnp.asarray(data), impl=jax.random.key_impl(old))
+        return data
+
+    return jax.tree.unflatten(structure, [one(*pair) for pair in zip(old, leaves, strict=True)])
 
 
 def _digest(arrays: dict[str, np.ndarray]) -> str:

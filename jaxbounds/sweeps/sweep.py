@@ -6,10 +6,9 @@ devices there are, which is what makes a resumed, resharded or extended sweep gi
 (on the same backend).
 """
 
-import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,11 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from jaxbounds.sweeps.checkpoint import Checkpoints
+from jaxbounds.sweeps.checkpoint import Checkpoints, is_key, with_leaves
 from jaxbounds.sweeps.compaction import compaction
+from jaxbounds.sweeps.reporting import progress
 
 Lane = Any
 State = Any
@@ -62,15 +60,11 @@ def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], di
     return lanes | {"key": keys[index[-1]]}, lengths
 
 
-def _is_key(leaf: Any) -> bool:
-    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
 def _to_host(tree: Any, positions: np.ndarray) -> Any:
     """Whole arrays on every process, keys as their data, the lanes at `positions` in that order."""
 
     def one(leaf):
-        leaf = jax.random.key_data(leaf) if _is_key(leaf) else leaf
+        leaf = jax.random.key_data(leaf) if is_key(leaf) else leaf
         if jax.process_count() > 1:
             leaf = multihost_utils.process_allgather(leaf, tiled=True)
         return np.asarray(leaf)[positions]
@@ -89,7 +83,7 @@ def _to_devices(tree: Any, mesh: Mesh, padded: int) -> Any:
     sharding = NamedSharding(mesh, PartitionSpec("lane"))
 
     def one(leaf):
-        impl = jax.random.key_impl(leaf) if _is_key(leaf) else None
+        impl = jax.random.key_impl(leaf) if is_key(leaf) else None
         data = np.asarray(jax.random.key_data(leaf) if impl is not None else leaf)
         data = data[np.minimum(np.arange(padded), len(data) - 1)]
         array = jax.make_array_from_callback(data.shape, sharding, lambda part: data[part])
@@ -185,12 +179,12 @@ def sweep(
         stored = checkpoints.load() if resume else checkpoints.clear()
         if stored is not None:
             done, leaves, kept = stored
-            state = _restored(state, leaves, mesh, padded)
+            state = _to_devices(with_leaves(state, leaves), mesh, padded)
 
     is_over = None if finished is None else jax.jit(jax.vmap(finished))
     chunk = min(-(-chunk // every) * every, steps)
     place = np.arange(padded)
-    with _progress(show, steps) as report:
+    with progress(steps, "steps", show=show is not None) as report:
         while done < steps:
             if is_over is not None:
                 over = _to_host(is_over(state), np.arange(padded))
@@ -208,7 +202,8 @@ def sweep(
                 leaves = jax.tree.leaves(_to_host(state, place[:count]))
                 if jax.process_index() == 0:
                     checkpoints.save(done, leaves, first, recorded)
-            report(done, recorded)
+            if show is not None:
+                report(done, f"mean {show} {np.nanmean(recorded[show][:, -1]):.4g}")
     return _swept(_to_host(state, place[:count]), kept, every)
 
 
@@ -255,44 +250,6 @@ def _compile(function: Callable, arguments: tuple, limit: float) -> Callable:
             f"limit of {limit / 2**30:.2f} GiB: lower group or chunk, or raise memory_limit"
         )
     return program
-
-
-def _restored(state: State, leaves: list[np.ndarray], mesh: Mesh, padded: int) -> State:
-    like, structure = jax.tree.flatten(state)
-
-    def one(old, data):
-        if _is_key(old):
-            return jax.random.wrap_key_data(jnp.asarray(data), impl=jax.random.key_impl(old))
-        return data
-
-    fresh = [one(old, data) for old, data in zip(like, leaves)]
-    return _to_devices(jax.tree.unflatten(structure, fresh), mesh, padded)
-
-
-@contextlib.contextmanager
-def _progress(metric: str | None, steps: int) -> Iterator[Callable]:
-    """Steps done, steps per second, time left and the mean of one metric, on standard error."""
-    if metric is None or jax.process_index() > 0:
-        yield lambda done, recorded: None
-        return
-    columns = (
-        BarColumn(bar_width=30),
-        TextColumn("{task.completed}/{task.total} steps"),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=steps, rate="")
-
-        def report(done: int, recorded: dict) -> None:
-            mean = float(np.nanmean(recorded[metric][:, -1]))
-            speed = progress.tasks[task].speed
-            rate = f"{speed:.0f} steps/s" if speed else ""
-            words = f"mean {metric} {mean:.4g}"
-            progress.update(task, completed=done, description=words, rate=rate)
-
-        yield report
 
 
 def _swept(state: State, records: list[dict], every: int) -> Swept:

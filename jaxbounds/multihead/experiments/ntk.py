@@ -8,6 +8,7 @@ Definition 1 charges for in B_2: compare them at equal `head_norm`.
 """
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import jax
@@ -21,6 +22,7 @@ from jaxbounds.multihead.model import head_norm
 from jaxbounds.multihead.ntk import best_ntk_margin, held_out_margins, ntk_gram
 from jaxbounds.multihead.oracle import gamma_attention, gamma_linear
 from jaxbounds.results import Claim, Experiment
+from jaxbounds.sweeps import progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,23 +94,34 @@ def run(config: NTK, key: jax.Array, /) -> xr.Dataset:
         return _run(config, key)
 
 
+def _one_seed(
+    key: jax.Array, config: NTK, model: SparseContext
+) -> Iterator[tuple[str, list[tuple]]]:
+    """For each start the rows (margin, its upper end, held out share and least, norm) over n."""
+    data_key, test_key, start_key = jax.random.split(key, 3)
+    data = model.sample(data_key, max(config.samples))
+    test = model.sample(test_key, config.held_out)
+    labels, fresh = np.asarray(data["y"]), np.asarray(test["y"])
+    for name, params in _starts(start_key, config, model).items():
+        kernel = np.asarray(ntk_gram(params, data["X"], data["X"]))
+        cross = np.asarray(ntk_gram(params, test["X"], data["X"]))
+        entries = []
+        for n in config.samples:
+            margin = best_ntk_margin(kernel[:n, :n], labels[:n])
+            other = held_out_margins(cross[:, :n], labels[:n], fresh, margin)
+            share, worst = np.mean(other > 0), np.min(other)
+            entries.append((margin.lower, margin.upper, share, worst, float(head_norm(params))))
+        yield name, entries
+
+
 def _run(config: NTK, key: jax.Array) -> xr.Dataset:
     model = _model(config)
-    most = max(config.samples)
     rows: dict[str, list] = {}
-    for seed in range(config.seeds):
-        data_key, test_key, start_key = jax.random.split(jax.random.fold_in(key, seed), 3)
-        data, test = model.sample(data_key, most), model.sample(test_key, config.held_out)
-        labels, fresh = np.asarray(data["y"]), np.asarray(test["y"])
-        for name, params in _starts(start_key, config, model).items():
-            kernel = np.asarray(ntk_gram(params, data["X"], data["X"]))
-            cross = np.asarray(ntk_gram(params, test["X"], data["X"]))
-            for n in config.samples:
-                margin = best_ntk_margin(kernel[:n, :n], labels[:n])
-                other = held_out_margins(cross[:, :n], labels[:n], fresh, margin)
-                share, worst = np.mean(other > 0), np.min(other)
-                entry = margin.lower, margin.upper, share, worst, float(head_norm(params))
-                rows.setdefault(name, []).append(entry)
+    with progress(config.seeds, "seeds") as report:
+        for seed in range(config.seeds):
+            report(seed, "")
+            for name, entries in _one_seed(jax.random.fold_in(key, seed), config, model):
+                rows.setdefault(name, []).extend(entries)
     shape = (len(rows), config.seeds, len(config.samples), 5)
     table = np.asarray(list(rows.values())).reshape(shape)
     names = ("margin", "margin_upper", "held_out_positive", "held_out_least", "head_norm")

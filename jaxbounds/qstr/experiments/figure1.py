@@ -17,7 +17,8 @@ from jaxtyping import Array
 
 from jaxbounds.qstr.architectures import ARCHITECTURES
 from jaxbounds.qstr.experiments.figure1_claims import PUBLISHED, claims
-from jaxbounds.qstr.online import Protocol, samples_to_threshold
+from jaxbounds.qstr.online import Protocol
+from jaxbounds.qstr.threshold import samples_to_threshold
 from jaxbounds.results import Experiment, fingerprint
 from jaxbounds.sweeps import Checkpoints
 
@@ -121,21 +122,9 @@ def _jobs(config: Figure1, ending: str, key: Array, folder: Path | str | None):
     for (name, N), draw in itertools.product(config.cells(), range(config.draws)):
         own, store = jax.random.fold_in(jax.random.fold_in(key, draw), N), None
         if folder is not None:  # the fingerprint leaves out the rest of the grid
-            mark = fingerprint((name, N, protocol, seeds), own)
+            mark = fingerprint(("history", name, N, protocol, seeds), own)
             store = Checkpoints(Path(folder) / f"{name}-{N}-{draw}{ending}", mark)
         yield name, N, draw, own, store
-
-
-def _cell(name: str, N: int, protocol: Protocol, seeds: int, key: Array, store) -> dict:
-    """The stored cell, or else the trained and now stored one."""
-    found = None if store is None else store.load()
-    if found is not None:
-        return found[2][0]
-    got = samples_to_threshold(name, N, protocol, key, seeds=seeds)
-    cell = {"samples": got.samples, "risk": got.risk, "budget": got.budget}
-    if store is not None:
-        store.save(1, [], 0, cell | {"until": 1})
-    return cell
 
 
 def _grid(config: Figure1, ending: str, key: Array, folder: Path | str | None) -> dict[str, tuple]:
@@ -145,11 +134,11 @@ def _grid(config: Figure1, ending: str, key: Array, folder: Path | str | None) -
     samples, risk = np.full(shape, np.nan), np.full(shape, np.nan)
     budget = np.full(shape[:2], np.nan)
     for name, N, draw, own, store in _jobs(config, ending, key, folder):
-        cell = _cell(name, N, protocol, seeds, own, store)
+        cell = samples_to_threshold(name, N, protocol, own, seeds=seeds, store=store)
         at = config.architectures.index(name), config.lengths.index(N)
         part = slice(draw * seeds, (draw + 1) * seeds)
-        samples[*at, part], risk[*at, part] = cell["samples"], cell["risk"]
-        budget[at] = np.fmax(budget[at], cell["budget"])
+        samples[*at, part], risk[*at, part] = cell.samples, cell.risk
+        budget[at] = np.fmax(budget[at], cell.budget)
     dims = ("architecture", "N", "seed")
     found = {"samples": (dims, samples), "risk": (dims, risk), "budget": (dims[:2], budget)}
     return {name + ending: variable for name, variable in found.items()}
@@ -167,9 +156,10 @@ def run(
     Args:
         config: the grid.
         key: of all draws; a cell's depends on its draw and N only.
-        folder: where every finished cell is stored, each in a folder of its own: a grid with more
-            architectures, lengths or draws resumes from the cells of the smaller one.
-        resume: take the finished cells from there, instead of clearing them.
+        folder: where every cell is kept, each in a folder of its own, once a minute and when it is
+            finished: a grid with more architectures, lengths or draws resumes from the cells of the
+            smaller one.
+        resume: continue the cells there, instead of clearing them.
 
     Raises:
         ValueError: if a cell to resume from is damaged or of another protocol, seeds or key.

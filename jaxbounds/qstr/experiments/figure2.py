@@ -15,6 +15,7 @@ from jaxbounds.qstr import online
 from jaxbounds.qstr.encodings import published_encoding_dimension
 from jaxbounds.qstr.transformer import attention_map
 from jaxbounds.results import Claim, Experiment
+from jaxbounds.sweeps import progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +72,14 @@ def run(config: Figure2, key: Array, /) -> xr.Dataset:
     """Train, and return the matrices with their metrics for each seed."""
     protocol, N = config.protocol, config.N
     keys, shared = jax.random.split(key, config.seeds), jax.random.fold_in(key, 0)
-    chunks = max(1, config.samples // (protocol.batch * protocol.check_every))
+    chunk = protocol.batch * protocol.check_every
+    chunks = max(1, config.samples // chunk)
     begin, advance = online.side_by_side("transformer", N, protocol)
     runs = begin(keys, shared)
-    for _ in range(chunks):
-        runs, risk = advance(runs)
+    with progress(chunks * chunk, "samples") as report:
+        for done in range(1, chunks + 1):
+            runs, risk = advance(runs)
+            report(done * chunk, f"test risk {np.max(risk):.3g}")
     matrices = np.asarray(jax.vmap(attention_map)(runs.training.params))
     omega = np.asarray(runs.task.omega)
     metrics = [block_metrics(m, w, d=protocol.d) for m, w in zip(matrices, omega)]

@@ -17,6 +17,7 @@ from jaxtyping import Array
 from jaxbounds.qstr import heads
 from jaxbounds.qstr.data import encode
 from jaxbounds.results import Claim, Experiment
+from jaxbounds.sweeps import progress
 from jaxbounds.training import begin, train_step
 
 
@@ -96,20 +97,30 @@ def _masks(q: int, config: Phase) -> dict:
     }
 
 
+def _column(q: int, config: Phase, key: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Risks and bounds (attention, H) at one sparsity."""
+    shape = 2, len(config.heads)
+    keys = jax.random.split(jax.random.fold_in(key, q), (config.restarts, shape[0] * shape[1]))
+    train = lambda key, mask: _train(key, mask, q, config)
+    both = jax.jit(jax.vmap(jax.vmap(train), in_axes=(0, None)))
+    found = np.asarray(both(keys, _masks(q, config)))
+    risk = found.min(axis=0).reshape(shape)
+    bound = np.zeros(shape)
+    for j, H in enumerate(config.heads):
+        sizes = {"N": 2 * q + 2, "q": q, "H": H, "exact": True}
+        bound[0, j] = max(0.0, heads.sharpened_head_bound(d=1, **sizes).value)
+        bound[1, j] = max(0.0, heads.decoupled_head_bound(**sizes).value)
+    return risk, bound
+
+
 def run(config: Phase, key: Array, /) -> xr.Dataset:
     """Trained risks with both bounds, over (attention, H, q)."""
-    shape = (2, len(config.heads), len(config.sparsities))
-    risk, bound = np.zeros(shape), np.zeros(shape)
-    for k, q in enumerate(config.sparsities):
-        keys = jax.random.split(jax.random.fold_in(key, q), (config.restarts, shape[0] * shape[1]))
-        train = lambda key, mask, q=q: _train(key, mask, q, config)
-        both = jax.jit(jax.vmap(jax.vmap(train), in_axes=(0, None)))
-        found = np.asarray(both(keys, _masks(q, config)))
-        risk[:, :, k] = np.min(found, axis=0).reshape(shape[:2])
-        for j, H in enumerate(config.heads):
-            sizes = {"N": 2 * q + 2, "q": q, "H": H, "exact": True}
-            bound[0, j, k] = max(0.0, heads.sharpened_head_bound(d=1, **sizes).value)
-            bound[1, j, k] = max(0.0, heads.decoupled_head_bound(**sizes).value)
+    columns = []
+    with progress(len(config.sparsities), "sparsities") as report:
+        for done, q in enumerate(config.sparsities):
+            report(done, f"q = {q}")
+            columns.append(_column(q, config, key))
+    risk, bound = (np.stack(part, axis=-1) for part in zip(*columns))
     dims = ("attention", "H", "q")
     return xr.Dataset(
         {"risk": (dims, risk), "bound": (dims, bound)},
