@@ -83,7 +83,7 @@ def show_result(experiment: Experiment, folder: Path, /) -> int:
     """Print what a stored result says about the paper's claims, and draw its figure."""
     dataset = load(folder / "result.nc")
     console = console_for_output()
-    table = Table("the paper says", "reproduced", "numbers", box=None, pad_edge=False)
+    table = Table("claim", "reproduced", "numbers", box=None, pad_edge=False)
     words = {True: "yes", False: "NO", None: "open"}
     for claim in experiment.claims(dataset):
         table.add_row(claim.text, words[claim.reproduced], claim.number)

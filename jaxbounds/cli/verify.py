@@ -134,8 +134,8 @@ def verify(
     _write(out, "report.html", report.html_page(verdicts, papers, run, out, imports))
     console.print(report.verdict_table(verdicts))
     console.print(report.summary(verdicts))
-    for verdict in verdicts:
-        for line in _remarks(verdict, out):
+    for _, group in itertools.groupby(verdicts, lambda v: (v.id, v.reason)):
+        for line in _remarks(list(group), out):
             console.print(line, markup=False)
     console.print(
         f"written to {out}: verdicts.json, report.html, run.json, worst/, counterexamples/"
@@ -146,17 +146,21 @@ def verify(
     return int(not all(v.as_expected for v in verdicts))
 
 
-def _remarks(verdict: Verdict, out: Path) -> Iterator[str]:
-    """What a reader of the table must know besides."""
-    drawn = sum(v["instances"] for k, v in verdict.sources.items() if k != "search")
-    missed = {name: count for name, count in verdict.excluded.items() if count > drawn}
-    for name, count in missed.items():
-        yield f"{verdict.id} ({verdict.form}): {count} draws do not count: {name!r}; {drawn} do"
-    if not verdict.as_expected:
-        yield f"{verdict.id} ({verdict.form}): {verdict.reason}"
+def _remarks(group: Sequence[Verdict], out: Path) -> Iterator[str]:
+    """What a reader of the table must know besides, of forms that share a reason."""
+    for verdict in group:
+        drawn = sum(v["instances"] for k, v in verdict.sources.items() if k != "search")
+        missed = {name: count for name, count in verdict.excluded.items() if count > drawn}
+        for name, count in missed.items():
+            yield f"{verdict.id} ({verdict.form}): {count} draws do not count: {name!r}; {drawn} do"
+    wrong = [verdict for verdict in group if not verdict.as_expected]
+    if wrong:
+        yield f"{wrong[0].id} ({'; '.join(v.form for v in wrong)}): {wrong[0].reason}"
+    for verdict in wrong:
         if verdict.shrunk_file:
             stored = load_instance(out / verdict.shrunk_file)
-            yield f"  ratio {verdict.shrunk_ratio:.6g} at {report.instance_text(stored.instance)}"
+            at = report.instance_text(stored.instance)
+            yield f"  {verdict.form}: ratio {verdict.shrunk_ratio:.6g} at {at}"
             yield "  an erratum? then expected='fails', note='...', counterexample={...}"
 
 

@@ -145,6 +145,11 @@ def measure(statement: Statement, /) -> Callable[[Instance], Measured]:
         sides = statement.evaluate(instance)
         if not isinstance(sides, Sides):
             raise TypeError(f"evaluate of {statement.id} must return Sides, got {type(sides)}")
+        if not isinstance(sides.rhs, Mapping):
+            raise TypeError(
+                f"the rhs of {statement.id} must be a dict with a value for each of "
+                f"{', '.join(form_names(statement))}, got {type(sides.rhs)}"
+            )
         extra = set(sides.rhs) - set(form_names(statement))
         if extra:
             names = ", ".join(sorted(extra))

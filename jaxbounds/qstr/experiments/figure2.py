@@ -115,6 +115,7 @@ def figure(dataset: xr.Dataset, /):
 
     fig, axes = plt.subplots(figsize=(4.5, 4), layout="constrained")
     image = axes.imshow(np.abs(dataset.matrix[0]))
+    axes.grid(False)
     fig.colorbar(image, ax=axes, label="|entry|")
     axes.set(xlabel="key coordinate", ylabel="query coordinate", title="|W_Q^T W_K|")
     return fig

@@ -178,6 +178,8 @@ def figure(dataset: xr.Dataset, /) -> Any:
     places = np.unique(np.linspace(0, len(cells) - 1, 8).round().astype(int))
     tape.set_xticks(places, [str(cells[place]) for place in places])
     tape.set_xlabel(f"cell modulo {dataset.sizes['cell']}", fontsize=8)
+    for axis in axes:
+        axis.grid(False)
     for axis in axes[::columns]:
         axis.set_ylabel("step")
     for axis in axes[layers + 2 :]:
