@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 
 from jaxbounds.multihead.bounds import beta3_sharp
 from jaxbounds.multihead.data import validate_data
-from jaxbounds.multihead.descent import Certificate, descent_certificate
+from jaxbounds.multihead.descent_certificate import Certificate, descent_certificate
 from jaxbounds.multihead.first_phase import balanced_signs, first_step
 from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params

@@ -9,7 +9,6 @@ import pytest
 
 from jaxbounds.multihead.descent import (
     averaged_loss,
-    descent_certificate,
     reach,
     rho_sharp,
     rho_sharp_largest,
@@ -18,6 +17,7 @@ from jaxbounds.multihead.descent import (
     sharp_weight,
     stability_sharp,
 )
+from jaxbounds.multihead.descent_certificate import descent_certificate
 from jaxbounds.multihead.realizable import realizable, realizer
 from jaxbounds.multihead.runs import descend, target_of
 from jaxbounds.multihead.stability import leave_one_out

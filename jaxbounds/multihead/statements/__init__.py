@@ -18,6 +18,7 @@ from jaxbounds.multihead.statements import (
     saturation,
     segments,
     separability,
+    softmax,
     training,
 )
 from jaxbounds.multihead.statements.errata import ERRATA
@@ -30,6 +31,7 @@ PAPER = Paper(
     "April 2024",
     statements=(
         *formulas.STATEMENTS,
+        *softmax.STATEMENTS,
         *readouts.STATEMENTS,
         *proof_steps.STATEMENTS,
         *model_bounds.STATEMENTS,
