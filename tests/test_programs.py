@@ -121,3 +121,24 @@ def test_only_shipped_statements_are_kept(tmp_path, monkeypatch):
     cache.programs_for(shipped)
     assert not folder.exists()
     cache._kept.cache_clear()
+
+
+def test_old_programs_go_unless_the_folder_is_the_users(tmp_path, monkeypatch):
+    shipped = load_paper("multihead").statements[0]
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    place = tmp_path / "jaxbounds" / "xla"
+    place.mkdir(parents=True)
+    old, new = place / "jit_old-0-cache", place / "jit_new-0-cache"
+    for users in (True, False):
+        for file in (old, new):
+            file.write_bytes(b"program")
+        os.utime(old, (0, 0))
+        if users:
+            monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(place))
+        else:
+            monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")
+        cache._kept.cache_clear()
+        cache.programs_for(shipped)
+        assert old.exists() == users and new.exists()
+    cache._kept.cache_clear()

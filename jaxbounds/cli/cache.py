@@ -16,7 +16,7 @@ from jaxbounds.results import versions
 from jaxbounds.statements import Statement
 
 MONTH = 30 * 24 * 3600.0
-"""Seconds without use after which the traces of another version are removed."""
+"""Seconds after which compiled programs, and unused traces of another version, are removed."""
 
 
 def _folder() -> Path:
@@ -44,10 +44,16 @@ def _kept() -> Programs:
     with contextlib.suppress(OSError):  # without a place to keep them, they are made each time
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
-        for other in folder.parent.iterdir():
-            if time.time() - other.stat().st_mtime > MONTH:
-                shutil.rmtree(other, ignore_errors=True)
+        for other in filter(_is_old, folder.parent.iterdir()):
+            shutil.rmtree(other, ignore_errors=True)
+        if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # else the others are not ours
+            for program in filter(_is_old, _folder().glob("*-cache")):
+                program.unlink(missing_ok=True)
     return Programs(folder)
+
+
+def _is_old(file: Path) -> bool:
+    return time.time() - file.stat().st_mtime > MONTH
 
 
 def programs_for(statement: Statement, /) -> Programs:
