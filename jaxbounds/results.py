@@ -9,7 +9,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import jax
 import xarray as xr
 
-from jaxbounds.statements import PAPERS
+from jaxbounds.statements import PAPERS, load_module
 
 FORMAT = "jaxbounds-result-1"
 
@@ -78,14 +78,22 @@ def experiments() -> dict[str, Experiment]:
     return {name: found for paper in PAPERS for name, found in _of(paper).items()}
 
 
-def find_experiment(name: str, /) -> Experiment:
-    """The experiment of that id; only its own paper is imported.
+def find_experiment(name: str, /, *, imports: Iterable[str] = ()) -> Experiment:
+    """The experiment of that id; of the shipped papers only its own is imported.
+
+    Args:
+        name: its id.
+        imports: modules or files of the user's, executed first. Theirs are in their `EXPERIMENTS`;
+            they may also register what experiments can name (an architecture).
 
     Raises:
-        ValueError: if there is none; the message names those that there are.
+        ValueError: if there is none, with the names of those that there are, or a module cannot be
+            loaded.
     """
+    modules = [load_module(where) for where in imports]
+    own = {e.id: e for module in modules for e in getattr(module, "EXPERIMENTS", ())}
     paper = name.split(".")[0]
-    known = _of(paper) if paper in PAPERS else experiments()
+    known = own if name in own else own | (_of(paper) if paper in PAPERS else experiments())
     if name not in known:
         raise ValueError(f"no experiment {name!r}; there are: {', '.join(known) or 'none yet'}")
     return known[name]

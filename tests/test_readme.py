@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 from jaxbounds.cli import main
-from jaxbounds.results import experiments
+from jaxbounds.qstr import architectures
+from jaxbounds.results import experiments, load
 from jaxbounds.statements import load_papers
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
@@ -34,6 +35,25 @@ def test_the_example_statement_is_verified(tmp_path, monkeypatch, capsys):
     Path("mine.py").write_text(example)
     assert main(["verify", "mine", "--import", "mine.py", "--jobs", "1"]) == 0
     assert "2 holds" in capsys.readouterr().out
+
+
+def test_the_example_architecture_enters_figure_1(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    example = re.search(r'```python\n("""network.py""".*?)```', README, re.DOTALL).group(1)
+    Path("network.py").write_text(example)
+    protocol = ["--protocol.d", "2", "--protocol.check-every", "2", "--protocol.test-prompts", "8"]
+    small = ["--lengths", "3", "4", "--seeds", "2", "--protocol.max-samples", "400", *protocol]
+    run = ["run", "qstr.fig1a", "--import", "network.py", "--architectures", "tokenwise", *small]
+    try:
+        assert main([*run, "--out", "out"]) == 0
+    finally:
+        architectures.ARCHITECTURES.pop("tokenwise", None)
+    dataset = load("out/result.nc")
+    assert dataset.architecture.values.tolist() == ["tokenwise"]
+    # A network that sees one token at a time cannot learn what another token says.
+    assert (dataset.budget == 384).all()
+    capsys.readouterr()
 
 
 def test_the_notebook_snippets_run():

@@ -1,5 +1,7 @@
 """`jaxbounds run` and `jaxbounds plot` as a user meets them: files, statuses, messages."""
 
+from pathlib import Path
+
 import jax
 import numpy as np
 import pytest
@@ -93,6 +95,55 @@ def test_every_experiment_is_complete_and_its_flags_parse(capsys):
             main(["run", name, "--help"])
         assert stop.value.code == 0
         assert "--" in capsys.readouterr().out
+
+
+OWN = """
+from dataclasses import dataclass
+import xarray as xr
+from jaxbounds.results import Claim, Experiment
+
+@dataclass(frozen=True)
+class Config:
+    \"\"\"Nothing but a number.
+
+    Attributes:
+        number: of ones.
+    \"\"\"
+
+    number: int = 3
+
+def run(config, key, /):
+    return xr.Dataset({"one": ("i", [1.0] * config.number)})
+
+def claims(dataset, /):
+    return (Claim("they add up to four", bool(dataset.one.sum() == 4), "sum"),)
+
+def figure(dataset, /):
+    import matplotlib.pyplot as plt
+    return plt.figure()
+
+EXPERIMENTS = (
+    Experiment(id="mine.ones", label="Figure 1", title="ones", config=Config(), run=run,
+               figure=figure, claims=claims),
+)
+"""
+
+
+def test_an_experiment_of_the_users_runs_from_its_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("my_ones.py").write_text(OWN)
+    own = ["--import", "my_ones.py"]
+    assert main(["run", "mine.ones", *own, "--number", "4", "--out", "out"]) == 0
+    printed = capsys.readouterr().out
+    assert "they add up to four  yes" in printed
+    assert main(["plot", "out", *own]) == 0
+    assert capsys.readouterr().out == printed
+    assert main(["plot", "out"]) == 2
+    assert "no experiment 'mine.ones'" in capsys.readouterr().err
+    assert main(["run", "mine.twos", *own]) == 2
+    assert "mine.ones" in capsys.readouterr().err
+    assert main(["run", "mine.ones", "--import", "no.py"]) == 2
+    assert "no file no.py" in capsys.readouterr().err
 
 
 def test_data_sets_survive_the_file(key, tmp_path):

@@ -33,14 +33,14 @@ def plot(
     Args:
         folder: what `jaxbounds run` or `jaxbounds verify` wrote.
         patterns: after `verify`: ids of statements as there; all without one.
-        imports: after `verify`: modules or files that hold a PAPER of your own.
+        imports: modules or files that hold a PAPER or EXPERIMENTS of your own.
     """
     if (folder / "verdicts.json").is_file():
         return _plot_slack(folder, patterns, imports)
-    if patterns or imports:
-        raise ValueError(f"{folder} holds no verdicts: patterns and --import are for those")
-    dataset = load(folder / "result.nc")
-    return show_result(find_experiment(str(dataset.attrs.get("experiment"))), folder)
+    if patterns:
+        raise ValueError(f"{folder} holds no verdicts: patterns are for those")
+    name = str(load(folder / "result.nc").attrs.get("experiment"))
+    return show_result(find_experiment(name, imports=imports), folder)
 
 
 def _plot_slack(folder: Path, patterns: tuple[str, ...], imports: tuple[str, ...]) -> int:

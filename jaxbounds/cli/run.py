@@ -11,11 +11,11 @@ from rich import box
 from rich.table import Table
 
 from jaxbounds.cli.cache import use_compilation_cache
-from jaxbounds.cli.common import console_for_output
+from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.plot import show_result
 from jaxbounds.results import Experiment, experiments, find_experiment, provenance, save
 
-USAGE = """usage: jaxbounds run EXPERIMENT [--preset NAME] [--seed INT] [--out FOLDER] [--resume]
+USAGE = """usage: jaxbounds run EXPERIMENT [--preset NAME] [--seed INT] [--out FOLDER] [OPTIONS]
 
 Run an experiment: its data, its figure, and what it says about the paper's claims.
 `jaxbounds run EXPERIMENT --help` lists its presets and the fields of its configuration.
@@ -45,12 +45,15 @@ class Options:
         seed: of all draws.
         out: folder of the results; "results/<experiment>" unless given.
         resume: continue the run that the folder holds, instead of starting again.
+        imports: modules or files of your own that define EXPERIMENTS, or register what experiments
+            can name (an architecture).
     """
 
     preset: str = "default"
     seed: int = 0
     out: Path | None = None
     resume: bool = False
+    imports: Imports = ()
 
 
 def _configuration(experiment: Experiment, preset: str, flags: list[str], **more: str) -> Any:
@@ -65,7 +68,8 @@ def _configuration(experiment: Experiment, preset: str, flags: list[str], **more
 def _help(experiment: Experiment) -> None:
     """What can be said of a run: the flags of all experiments, and the fields of this one."""
     presets = ", ".join(["default", *experiment.presets])
-    general = ["--preset NAME, --seed INT, --out FOLDER", *["--resume"] * experiment.resumable]
+    general = ["--preset NAME", "--seed INT", "--out FOLDER", "--import MODULE"]
+    general += ["--resume"] * experiment.resumable
     _configuration(
         experiment,
         "default",
@@ -87,13 +91,14 @@ def run(
 
     Args:
         experiment: its id, as "multihead.fig2".
-        flags: --preset, --seed, --out, --resume, and fields of the configuration.
+        flags: --preset, --seed, --out, --resume, --import, and fields of the configuration.
     """
-    chosen = find_experiment(experiment)
     prog = f"jaxbounds run {experiment}"
-    if {"-h", "--help"} & set(flags):
+    given = [flag for flag in flags if flag not in ("-h", "--help")]
+    options, rest = tyro.cli(Options, args=given, return_unknown_args=True, prog=prog)
+    chosen = find_experiment(experiment, imports=options.imports)
+    if len(given) < len(flags):
         _help(chosen)
-    options, rest = tyro.cli(Options, args=list(flags), return_unknown_args=True, prog=prog)
     config = _configuration(chosen, options.preset, rest)
     if options.seed < 0:
         raise ValueError(f"--seed cannot be negative, got {options.seed}")

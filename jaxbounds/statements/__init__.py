@@ -1,7 +1,14 @@
 """What papers claim, as data."""
 
 from jaxbounds.statements.paper import Erratum, Paper
-from jaxbounds.statements.registry import PAPERS, load_paper, load_papers, origin, select
+from jaxbounds.statements.registry import (
+    PAPERS,
+    load_module,
+    load_paper,
+    load_papers,
+    origin,
+    select,
+)
 from jaxbounds.statements.statement import (
     CONTROL,
     Budget,
@@ -37,6 +44,7 @@ __all__ = [
     "Size",
     "Statement",
     "Status",
+    "load_module",
     "load_paper",
     "load_papers",
     "origin",

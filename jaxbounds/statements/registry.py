@@ -51,23 +51,34 @@ def _import(where: str) -> ModuleType:
     return module
 
 
-def load_paper(where: str, /) -> Paper:
-    """The `PAPER` of a module.
+def load_module(where: str, /) -> ModuleType:
+    """A module of the user's, executed.
 
     Args:
-        where: a shipped paper ("multihead"), a module name ("mypackage.claims"), a Python file
-            ("claims.py"), or a folder that is a package whose `statements` module has it.
+        where: a module name ("mypackage.claims"), a Python file ("claims.py"), or a folder that is
+            a package, of which the module `statements` is meant where there is one.
 
     Raises:
-        ValueError: if there is no such module, it cannot be executed, or it defines no `PAPER`.
+        ValueError: if there is no such module, or it cannot be executed.
     """
-    name = f"jaxbounds.{where}.statements" if where in PAPERS else where
     try:
-        module = _import(name)
+        return _import(where)
     except ValueError as problem:
         raise ValueError(f"{where}: {problem}") from problem
     except (TypeError, NameError, AttributeError, ImportError, SyntaxError, KeyError) as problem:
         raise ValueError(f"{where} cannot be loaded: {origin(problem)}") from problem
+
+
+def load_paper(where: str, /) -> Paper:
+    """The `PAPER` of a module.
+
+    Args:
+        where: a shipped paper ("multihead"), or a module as `load_module` takes it.
+
+    Raises:
+        ValueError: if there is no such module, it cannot be executed, or it defines no `PAPER`.
+    """
+    module = load_module(f"jaxbounds.{where}.statements" if where in PAPERS else where)
     paper = getattr(module, "PAPER", None)
     if not isinstance(paper, Paper):
         raise ValueError(
