@@ -52,7 +52,7 @@ def test_the_example_architecture_enters_figure_1(tmp_path, monkeypatch, capsys)
     dataset = load("out/result.nc")
     assert dataset.architecture.values.tolist() == ["tokenwise"]
     # A network that sees one token at a time cannot learn what another token says.
-    assert (dataset.budget == 384).all()
+    assert (dataset.seen == 384).all()
     capsys.readouterr()
 
 

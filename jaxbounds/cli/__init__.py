@@ -46,6 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # as in `jaxbounds list | head`; Python must not flush on its way out
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except KeyboardInterrupt:
-        print("jaxbounds: interrupted (a resumable run goes on with --resume)", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        words = f"interrupted; {stop}" if str(stop) else "interrupted"
+        print(f"jaxbounds: {words}", file=sys.stderr)
         return 130

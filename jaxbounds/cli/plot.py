@@ -85,12 +85,13 @@ def show_result(experiment: Experiment, folder: Path, /) -> int:
     console = console_for_output()
     table = Table("claim", "reproduced", "numbers", box=None, pad_edge=False)
     words = {True: "yes", False: "NO", None: "open"}
-    for claim in experiment.claims(dataset):
+    claims = experiment.claims(dataset)
+    for claim in claims:
         table.add_row(claim.text, words[claim.reproduced], claim.number)
     console.print(f"{experiment.id}  {experiment.label}: {experiment.title}")
     if "text" in dataset.attrs:
         console.print(dataset.attrs["text"], markup=False, soft_wrap=True)
-    console.print(table)
+    console.print(table if claims else "no claim of the paper is about a grid like this one")
     written = ["result.nc"]
     if _can_draw():
         written += ["figure.svg", "figure.png"]

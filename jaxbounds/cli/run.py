@@ -80,6 +80,21 @@ def _help(experiment: Experiment) -> None:
     )
 
 
+def _unfinished(folder: Path) -> bool:
+    """Whether checkpoints are there that no result has followed."""
+    states = [file.stat().st_mtime for file in folder.glob("checkpoints/**/state.npz")]
+    result = folder / "result.nc"
+    return bool(states) and not (result.is_file() and result.stat().st_mtime >= max(states))
+
+
+def _refuse_to_lose(folder: Path, resume: bool) -> None:
+    if not resume and _unfinished(folder):
+        raise ValueError(
+            f"{folder} holds a run that was cut: add --resume to continue it, give another --out, "
+            "or remove that folder to start again"
+        )
+
+
 def run(
     experiment: Annotated[str, tyro.conf.Positional],
     flags: Annotated[tuple[str, ...], tyro.conf.Suppress] = (),
@@ -100,8 +115,8 @@ def run(
     if len(given) < len(flags):
         _help(chosen)
     config = _configuration(chosen, options.preset, rest)
-    if options.seed < 0:
-        raise ValueError(f"--seed cannot be negative, got {options.seed}")
+    if not 0 <= options.seed < 2**32:
+        raise ValueError(f"--seed cannot be negative or above 2^32 - 1, got {options.seed}")
     if options.resume and not chosen.resumable:
         raise ValueError(f"{experiment} cannot be resumed: run it without --resume")
     folder = options.out or Path("results") / experiment
@@ -110,10 +125,16 @@ def run(
     more = {}
     if chosen.resumable:
         more = {"folder": folder / "checkpoints", "resume": options.resume}
+        _refuse_to_lose(folder, options.resume)
     unknown = set(more) - set(inspect.signature(chosen.run).parameters)
     if unknown:
         raise TypeError(f"{experiment} is resumable but its run lacks {', '.join(unknown)}")
-    dataset = chosen.run(config, key, **more)
+    try:
+        dataset = chosen.run(config, key, **more)
+    except KeyboardInterrupt:
+        if _unfinished(folder):
+            raise KeyboardInterrupt(f"{folder} can be continued: add --resume") from None
+        raise
     about = provenance(config, key) | {"experiment": experiment}
     save(dataset, folder / "result.nc", **about)
     return show_result(chosen, folder)

@@ -106,8 +106,8 @@ def verify(
     console = console_for_output()
     papers = load_papers(imports)
     chosen = select((s for paper in papers for s in paper.statements), patterns)
-    if jobs < 0 or seed < 0:
-        raise ValueError(f"--jobs and --seed cannot be negative, got {jobs} and {seed}")
+    if jobs < 0 or not 0 <= seed < 2**32:
+        raise ValueError(f"--jobs or --seed cannot be negative or above 2^32 - 1: {jobs}, {seed}")
     jobs = min(jobs or os.cpu_count() or 1, len(chosen))
     names = [s.id for s in chosen]
     done: dict[str, tuple[Verdict, ...]] = {}
@@ -137,8 +137,9 @@ def verify(
     for _, group in itertools.groupby(verdicts, lambda v: (v.id, v.reason)):
         for line in _remarks(list(group), out):
             console.print(line, markup=False)
+    folders = [f"{name}/" for name in ("worst", "counterexamples") if (out / name).is_dir()]
     console.print(
-        f"written to {out}: verdicts.json, report.html, run.json, worst/, counterexamples/"
+        f"written to {out}: {', '.join(['verdicts.json', 'report.html', 'run.json', *folders])}"
     )
     if interrupted:
         console.print(f"interrupted: {len(names) - len(done)} statements were not tried")

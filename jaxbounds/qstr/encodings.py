@@ -56,7 +56,7 @@ def greedy_signs(
         else:
             raise ValueError(
                 f"no {N} hypercube encodings of dimension {de} with coherence <= {target} found: "
-                f"stuck at the {i + 1}-th after {patience} candidates; raise de or the target"
+                f"stuck at number {i + 1} after {patience} candidates; raise de, target or patience"
             )
     return kept.astype(np.int8)
 

@@ -1,7 +1,8 @@
 """How many heads are needed: exact oracle risks behind Propositions 3 and 21.
 
-In both, tokens x_1, .., x_q are normal, tokens from N/2 on vanish, and those positions all regress
-on x_1, .., x_q; whatever H heads attend to, they reveal k linear images of (x_1; ..; x_q).
+In both, the first N/2 - 1 tokens are normal and the other N/2 + 1 vanish, and the positions of the
+latter all regress on x_1, .., x_q (q < N/2); whatever H heads attend to, they reveal k linear
+images of (x_1; ..; x_q).
 """
 
 from typing import NamedTuple
@@ -34,7 +35,7 @@ def _check(N: int, q: int, d: int, H: int) -> None:
 
 
 def _bound(revealed: int, total: int, scale: float, H: int) -> RiskBound:
-    value = scale * (1.0 - revealed / total)
+    value = max(0.0, scale * (1.0 - revealed / total))
     if value > 0:
         return RiskBound(value, False, "")
     words = f"H={H} heads reveal {revealed} >= {total} linear images: nothing is hidden from them"
@@ -86,6 +87,15 @@ def hidden_variance(V: Float[Array, "k n"], /) -> Float[Array, ""]:
     singular = jnp.linalg.svd(V, compute_uv=False)
     cutoff = jnp.finfo(V.dtype).eps * max(V.shape) * singular[0]
     return 2.0 * (V.shape[1] - jnp.sum((singular > cutoff).astype(V.dtype)))
+
+
+def oracle_risk(V: Float[Array, "k n"], /, *, N: int) -> Float[Array, ""]:
+    """The least risk of any predictor that sees V x, x = (x_1; ..; x_q), at the N/2 + 1 positions.
+
+    Their labels are (|x|^2 - n) / sqrt(n) with n = q d, so it is (1/2 + 1/N) Var(|x|^2 given V x) /
+    n. Exact, and attained; for V see `revealed_images`.
+    """
+    return (0.5 + 1.0 / N) * hidden_variance(V) / V.shape[1]
 
 
 def square_norm_variance(

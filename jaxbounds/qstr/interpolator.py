@@ -6,6 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from jaxbounds.qstr.relu_networks import Network, layer
@@ -42,32 +43,44 @@ def balance(network: Interpolator, c: Float[Array, ""], /) -> Interpolator:
     return Interpolator(c * network.a, network.w / c, network.b / c)
 
 
+def _norm(values: Float[Array, "n"]) -> Float[Array, ""]:
+    """|values| for a vector other than zero, however small or large its entries."""
+    largest = jnp.max(jnp.abs(values))
+    return largest * jnp.linalg.norm(values / largest)
+
+
 def optimal_balance(network: Interpolator, /) -> Float[Array, ""]:
     """The c that minimises the squared norm: ((|w|^2 + |b|^2) / |a|^2)^{1/4}."""
     inner = jnp.sum(network.w**2) + jnp.sum(network.b**2)
-    return (inner / jnp.sum(network.a**2)) ** 0.25
+    return jnp.sqrt(jnp.sqrt(inner) / _norm(network.a))
 
 
 def printed_balance(z: Float[Array, "n"], y: Float[Array, "n"], eps, /) -> Float[Array, ""]:
     """The paper's c = ((|z|^2 + n) eps^2 / |y|^2)^{1/4}."""
-    return ((jnp.sum(z**2) + z.shape[0]) * eps**2 / jnp.sum(y**2)) ** 0.25
+    return jnp.sqrt(jnp.sqrt(jnp.sum(z**2) + z.shape[0]) * eps / _norm(y))
 
 
-def interpolate(
-    z: Float[Array, "n"], y: Float[Array, "n"], /, *, optimal: bool = False
-) -> Interpolator:
+def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Interpolator:
     """Lemma 38: a network of width n with value y_i at z_i and squared norm (C.16).
 
-    The points may come in any order. For y = 0 it is the zero network.
+    The points may come in any order. For y = 0 it is the zero network. Values between close points
+    are sums of steep pieces: the rounding error grows like the unit times |y| |z| / gap, so compute
+    in float64 (`jaxbounds.falsify.verification()`) where points are many or close.
 
     Args:
-        z: distinct scalars.
-        y: values.
+        z: n distinct scalars.
+        y: n values.
         optimal: balance the layers optimally rather than by the paper's constant.
 
     Raises:
-        ValueError: if two points coincide, or are so close that the slopes lose all digits.
+        ValueError: if z and y are not finite vectors of one length, two points coincide, or they
+            are so close that the slopes lose all digits.
     """
+    z, y = (jnp.asarray(values, dtype=jnp.result_type(float)) for values in (z, y))
+    if z.ndim != 1 or z.shape != y.shape or not z.size:
+        raise ValueError(f"z and y must be vectors of one length, got {z.shape} and {y.shape}")
+    if not bool(jnp.all(jnp.isfinite(z)) & jnp.all(jnp.isfinite(y))):
+        raise ValueError("z or y holds NaN or infinite entries: remove those points")
     order = np.argsort(np.asarray(z), kind="stable")
     z, y = z[order], y[order]
     gap = float(jnp.min(jnp.diff(z), initial=jnp.inf))
@@ -75,7 +88,7 @@ def interpolate(
     if not gap > 64 * resolution:
         raise ValueError(
             f"two of the {z.shape[0]} points are {gap:.2e} apart, which {z.dtype} does not resolve "
-            f"near {float(jnp.max(jnp.abs(z))):.2e}: merge coinciding points, or use float64"
+            f"near {float(jnp.max(jnp.abs(z))):.2e}: merge coinciding points, or compute in float64"
         )
     if not bool(jnp.any(y != 0)):
         zero = jnp.zeros_like(z)

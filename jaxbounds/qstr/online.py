@@ -5,6 +5,7 @@ steps is one compiled `vmap` of a `scan` that ends with the test risks.
 """
 
 import functools
+import math
 import zlib
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -60,7 +61,8 @@ class Protocol:
         """Refuse a protocol that cannot run.
 
         Raises:
-            ValueError: if `test_on` is unknown or a count is not positive.
+            ValueError: if `test_on` or the link is unknown, a count or the learning rate is not
+                positive, or a number is not finite.
         """
         if self.test_on not in ("same", "simple"):
             raise ValueError(f"test_on must be 'same' or 'simple', got {self.test_on!r}")
@@ -68,6 +70,21 @@ class Protocol:
         wrong = [f"{name}={getattr(self, name)}" for name in counts if getattr(self, name) < 1]
         if wrong:
             raise ValueError(f"counts must be positive, got {', '.join(wrong)}")
+        if not (0 < self.learning_rate < math.inf and 0 <= self.weight_decay < math.inf):
+            rates = f"{self.learning_rate} and {self.weight_decay}"
+            raise ValueError(f"learning_rate > 0 and weight_decay >= 0 are needed, got {rates}")
+        if not math.isfinite(self.threshold):
+            raise ValueError(f"threshold must be a number, got {self.threshold}")
+        find_link(self.link)
+
+
+def encoded_dimension(N: int, protocol: Protocol, /) -> int:
+    """De of prompts of N tokens, with the paper's encodings.
+
+    Raises:
+        ValueError: if N < 2, where there are none.
+    """
+    return protocol.d + (protocol.q + 1) * published_encoding_dimension(N)
 
 
 class Task(NamedTuple):

@@ -12,6 +12,9 @@ from jaxtyping import Array, Float, Int
 
 from jaxbounds.qstr.links import TwoLayer
 
+ROUNDING = 1e-6
+"""Encodings with a coherence this close to 1 coincide, as far as float32 can tell."""
+
 
 def inverse_temperature(
     *,
@@ -28,11 +31,13 @@ def inverse_temperature(
 
     alpha = q / ((1 - mu) d) log(2 r_a r_w r_x N sqrt(q) / sqrt(eps)); the paper has mu = 1/2.
 
+    Never negative: where eps asks for nothing, zero serves.
+
     Raises:
-        ValueError: if the signed coherence mu is not below 1 (two encodings coincide), or eps is
-            not positive.
+        ValueError: if the signed coherence mu is not below 1 by more than rounding (two encodings
+            coincide), or eps is not positive.
     """
-    if not coherence < 1:
+    if not coherence < 1 - ROUNDING:
         raise ValueError(
             f"retrieval needs signed coherence < 1, got {coherence}: two encodings coincide, so "
             "no temperature separates them; draw encodings again or raise their dimension"
@@ -40,7 +45,7 @@ def inverse_temperature(
     if not eps > 0:
         raise ValueError(f"eps must be positive, got {eps}: retrieval is exact only in the limit")
     inside = 2 * r_a * r_w * r_x * N * math.sqrt(q) / math.sqrt(eps)
-    return q / ((1 - coherence) * d) * math.log(inside)
+    return max(0.0, q / ((1 - coherence) * d) * math.log(inside))
 
 
 def retrieval_weights(alpha: float, /, *, q: int, d: int, de: int) -> Float[Array, "q De De"]:
@@ -92,6 +97,12 @@ def retrieval_error(
     return jnp.max(jnp.sqrt(jnp.sum(error**2, axis=(1, 2))))
 
 
+def _below_own(omega: Float[Array, "N de"]) -> Float[Array, "N N"]:
+    """<w_t, w_j> - |w_t|^2: how far each logit is above the wanted one (below, if negative)."""
+    gram = omega @ omega.T
+    return gram - jnp.diagonal(gram)[:, None]
+
+
 def retrieval_error_bound(
     x: Float[Array, "N d"],
     omega: Float[Array, "N de"],
@@ -99,16 +110,32 @@ def retrieval_error_bound(
     /,
     *,
     q: int,
-    coherence: float | Float[Array, ""] = 0.5,
+    coherence: float | Float[Array, ""] | None = None,
 ) -> Float[Array, ""]:
     """2 sqrt(q) r (N - 1) exp(-alpha (1 - mu) d / q), r = max |x_i|: Lemma 11's tail, explicit.
 
-    `omega` only fixes N; the paper's bound is mu = 1/2, and the measured signed coherence is valid
-    for any encodings of unit norm.
+    Args:
+        x: tokens.
+        omega: encodings.
+        alpha: inverse temperature.
+        q: sparsity.
+        coherence: mu, taken on trust for encodings of unit norm that are no more coherent; the
+            paper's is 1/2. Without it 1 - mu is measured, as the least |w_t|^2 - <w_t, w_j>, which
+            is valid for any encodings.
+
+    Raises:
+        ValueError: if there is not one encoding per token.
     """
     N, d = omega.shape[0], x.shape[1]
+    if x.shape[0] != N:
+        raise ValueError(f"{x.shape[0]} tokens need as many encodings, got {N}")
     radius = jnp.sqrt(jnp.max(jnp.sum(x**2, axis=1)))
-    tail = jnp.exp(-alpha * (1.0 - coherence) * (d / q))
+    if coherence is None:
+        below = _below_own(omega)
+        gap = -jnp.max(jnp.where(jnp.eye(N, dtype=bool), jnp.full_like(below, -jnp.inf), below))
+    else:
+        gap = 1.0 - coherence
+    tail = jnp.exp(-alpha * gap * (d / q))
     return 2.0 * math.sqrt(q) * radius * (N - 1) * tail
 
 
@@ -119,13 +146,13 @@ def retrieval_error_bound_by_row(
     alpha: float | Float[Array, ""],
     /,
 ) -> Float[Array, ""]:
-    """The tail summed by row: sum_j e^{alpha (d/q)(<w_t, w_j> - 1)} |x_j - x_t|, jointly.
+    """The tail summed by row: sum_j e^{alpha (d/q)(<w_t, w_j> - |w_t|^2)} |x_j - x_t|, jointly.
 
     It uses every inner product instead of the largest, and distances instead of norms; never more
-    than `retrieval_error_bound` at the encodings' own coherence.
+    than `retrieval_error_bound` without a coherence. Valid for any encodings, up to rounding.
     """
     q, d = t.shape[1], x.shape[1]
     distance = jnp.sqrt(jnp.sum((x[:, None, :] - x[None, :, :]) ** 2, axis=-1))
-    tail = jnp.exp(alpha * (d / q) * (omega @ omega.T - 1.0))
+    tail = jnp.exp(alpha * (d / q) * _below_own(omega))
     each = jnp.sum(tail * distance, axis=1)  # the term j = t has distance 0
     return jnp.max(jnp.sqrt(jnp.sum(each[t] ** 2, axis=1)))

@@ -20,6 +20,7 @@ from jaxbounds.qstr.relu_networks import (
     shrink_output,
     square_hinges,
 )
+from jaxbounds.qstr.retrieval import ROUNDING
 
 
 def _selectors(q: int, d: int, de: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -29,7 +30,7 @@ def _selectors(q: int, d: int, de: int) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def _check(coherence: float, radius: float) -> None:
-    if not 0 <= coherence < 1:
+    if not 0 <= coherence < 1 - ROUNDING:
         raise ValueError(
             f"the gate closes at the coherence mu in [0, 1), got {coherence}: encodings that "
             "coincide cannot be told apart; draw them again"
@@ -186,7 +187,15 @@ def readout(network: TwoLayer, transition: Network, /) -> Network:
 def constructed_rnn(
     transition: Network, network: TwoLayer, z: Float[Array, "*batch N De"], /
 ) -> Float[Array, "*batch N"]:
-    """Predictions of the constructed RNN, with its scan done as two exclusive prefix sums."""
+    """Predictions of the constructed RNN, with its scan done as two exclusive prefix sums.
+
+    Args:
+        transition: from `exact_transition` or another of this module; what it requires of the
+            encodings and of max |x_ik| is taken on trust.
+        network: g as a two-layer network, from a link: `find_link(..).two_layer(parameters)`.
+        z: prompts whose positions share t (`sample_prompts(.., simple=True)`), encoded by
+            `encode(.., scale=False)`.
+    """
     increments = evaluate(transition, z)
     states = [exclusive_sums(increments), exclusive_sums(increments, reverse=True)]
     return evaluate(readout(network, transition), jnp.concatenate([*states, z], axis=-1))[..., 0]

@@ -6,12 +6,15 @@ W has its rows in a subspace of R^{Nd} can do no better than E[y | t, P x], P th
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 
 def span_basis(
-    samples: Float[Array, "n Nd"], /, *, tolerance: float | None = None
+    samples: Float[Array | np.ndarray, "n Nd"], /, *, tolerance: float | None = None
 ) -> Float[Array, "r Nd"]:
     """Orthonormal rows spanning the samples; r is their numerical rank, so it runs outside jit.
 
@@ -23,6 +26,7 @@ def span_basis(
     Raises:
         ValueError: if a sample is not finite.
     """
+    samples = jnp.asarray(samples)  # before its precision is read
     if not bool(jnp.all(jnp.isfinite(samples))):
         raise ValueError("samples hold NaN or infinite entries: remove those prompts")
     singular, rows = jnp.linalg.svd(samples, full_matrices=False)[1:]
@@ -40,7 +44,7 @@ def diagonal_block_mean(basis: Float[Array, "r Nd"], /, *, d: int) -> Float[Arra
     """
     if basis.shape[1] % d:
         raise ValueError(f"rows of length {basis.shape[1]} do not split into tokens of R^{d}")
-    blocks = basis.reshape(basis.shape[0], -1, d)
+    blocks = basis.reshape(basis.shape[0], basis.shape[1] // d, d)
     return jnp.einsum("rka,rkb->ab", blocks, blocks) / blocks.shape[1]
 
 
@@ -68,7 +72,7 @@ class Certificate(NamedTuple):
         average: the least risk averaged over uniform unit directions u: 1 - rank/(N d).
         worst: the least risk at the worst unit u, 1 - lambda_min((1/N) sum_k P_kk) >= average.
         easiest: the least risk at the easiest unit u, 1 - lambda_max(..); may be far below.
-        direction: the least risk at the direction given, NaN where none was.
+        direction: the least risk at the u given, |u|^2 times that of u / |u|; NaN where none was.
         printed: Theorem 6's 1 - n/(N d), with n rather than the rank.
         rank: of the samples.
         vacuous: whether the average is 0.
@@ -85,26 +89,35 @@ class Certificate(NamedTuple):
     reason: str
 
 
-def feedforward_certificate(
-    x: Float[Array, "n N d"], /, u: Float[Array, "d"] | None = None
-) -> Certificate:
+def feedforward_certificate(x: ArrayLike, /, u: ArrayLike | None = None) -> Certificate:
     """Theorem 6 on your own prompts: a floor for networks of Definition 5 trained on them.
 
     It speaks of fresh N(0, I) tokens, and of first layers in the span of the training prompts:
     minimum-norm interpolators and stationary points with l2 regularisation, whatever the width.
-    AdamW's decoupled decay leaves the span, so its solutions are not covered.
+    AdamW's decoupled decay leaves the span, so its solutions are not covered. Ranks are decided in
+    float64, whatever the setting.
 
     Args:
-        x: the training prompts.
-        u: a direction of the link, if one is known.
+        x: the training prompts (n, N, d), of any real type; repeated ones count once.
+        u: a direction of the link in R^d, if one is known.
 
     Raises:
-        ValueError: if a prompt is not finite.
+        ValueError: if an array has another shape, or is not finite.
     """
+    x = np.asarray(x, dtype=np.float64)
+    if x.ndim != 3:
+        raise ValueError(f"prompts must be an array (n, N, d) of tokens, got shape {x.shape}")
     n, N, d = x.shape
-    basis = span_basis(x.reshape(n, N * d))
+    if u is not None:
+        u = np.asarray(u, dtype=np.float64)
+        if u.shape != (d,) or not np.all(np.isfinite(u)):
+            raise ValueError(f"u must be a finite vector of R^{d}, as the tokens, got {u}")
+    with jax.enable_x64(True):
+        basis = span_basis(x.reshape(n, N * d)) if n else jnp.zeros((0, N * d))
+        spectrum = jnp.linalg.eigvalsh(diagonal_block_mean(basis, d=d))
+        direction = float("nan") if u is None else float(direction_risk(basis, jnp.asarray(u)))
+        worst, easiest = max(0.0, float(1 - spectrum[0])), max(0.0, float(1 - spectrum[-1]))
     rank = basis.shape[0]
-    spectrum = jnp.linalg.eigvalsh(diagonal_block_mean(basis, d=d))
     vacuous = rank >= N * d
     reason = (
         f"the {n} prompts span all of R^{N * d}: n >= N d samples hide nothing"
@@ -113,9 +126,9 @@ def feedforward_certificate(
     )
     return Certificate(
         average=max(0.0, 1.0 - rank / (N * d)),
-        worst=float(1.0 - spectrum[0]),
-        easiest=float(1.0 - spectrum[-1]),
-        direction=float("nan") if u is None else float(direction_risk(basis, u)),
+        worst=worst,
+        easiest=easiest,
+        direction=direction,
         printed=max(0.0, 1.0 - n / (N * d)),
         rank=rank,
         vacuous=vacuous,
@@ -124,6 +137,9 @@ def feedforward_certificate(
 
 
 def off_span_fraction(W: Float[Array, "m Nd"], basis: Float[Array, "r Nd"], /) -> Float[Array, ""]:
-    """|W - W P|_F^2 / |W|_F^2: how far a trained first layer is from Theorem 6's hypothesis."""
-    outside = W - (W @ basis.T) @ basis
-    return jnp.sum(outside**2) / jnp.sum(W**2)
+    """|W - W P|_F^2 / |W|_F^2: how far a trained first layer is from Theorem 6's hypothesis.
+
+    Zero for W = 0.
+    """
+    outside, whole = W - (W @ basis.T) @ basis, jnp.sum(W**2)
+    return jnp.sum(outside**2) / jnp.where(whole > 0, whole, jnp.ones_like(whole))

@@ -11,9 +11,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxbounds.qstr.architectures import build
-from jaxbounds.qstr.encodings import published_encoding_dimension
-from jaxbounds.qstr.online import Protocol, side_by_side
+from jaxbounds.qstr.architectures import outline
+from jaxbounds.qstr.online import Protocol, encoded_dimension, side_by_side
 from jaxbounds.sweeps import Checkpoints, leaves_of, progress, with_leaves
 
 SECONDS = 60.0
@@ -26,13 +25,13 @@ class Cell(NamedTuple):
     Attributes:
         samples: drawn when the test risk was first seen below the threshold; inf where never.
         risk: the last test risk.
-        budget: samples drawn by the whole cell.
+        seen: samples drawn by every run of the cell, whose runs stop together.
         history: the test risk at every look, (looks, seeds).
     """
 
     samples: Float[np.ndarray, "S"]
     risk: Float[np.ndarray, "S"]
-    budget: int
+    seen: int
     history: Float[np.ndarray, "looks S"]
 
 
@@ -64,11 +63,10 @@ def samples_to_threshold(
         store: of this cell: where it is kept, and continued from if there is something.
 
     Raises:
-        ValueError: if the architecture or link is unknown, N < 2, the budget is below one chunk,
-            or what is stored is damaged or of another run.
+        ValueError: if the architecture is unknown or none, N < 2, the budget is below one chunk, or
+            what is stored is damaged or of another run.
     """
-    published_encoding_dimension(N)
-    build(name, N=N, d=protocol.d)
+    outline(name, N=N, d=protocol.d, De=encoded_dimension(N, protocol))
     chunk = protocol.batch * protocol.check_every
     most = protocol.max_samples // chunk
     if most == 0:

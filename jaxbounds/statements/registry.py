@@ -64,7 +64,8 @@ def load_module(where: str, /) -> ModuleType:
     try:
         return _import(where)
     except ValueError as problem:
-        raise ValueError(f"{where}: {problem}") from problem
+        named = str(where) in str(problem)
+        raise ValueError(str(problem) if named else f"{where}: {problem}") from problem
     except (TypeError, NameError, AttributeError, ImportError, SyntaxError, KeyError) as problem:
         raise ValueError(f"{where} cannot be loaded: {origin(problem)}") from problem
 

@@ -24,7 +24,7 @@ def test_first_hits_are_the_first_looks_below_the_threshold(key):
         want = (below[0] + 1) * 5 * 64 if len(below) else np.inf
         assert cell.samples[s] == want
     never = samples_to_threshold("transformer", 4, replace(TOY, threshold=0.0), key, seeds=3)
-    assert np.all(np.isinf(never.samples)) and never.budget == 960
+    assert np.all(np.isinf(never.samples)) and never.seen == 960
     # Same key, same draws: more looks only add to the history.
     np.testing.assert_array_equal(never.history[: len(cell.history)], cell.history)
 
@@ -203,7 +203,7 @@ def cells(samples, *, lengths, tasks, published="", budget=500.0):
     return xr.Dataset(
         {
             "samples": (("architecture", "N", "seed"), values),
-            "budget": (("architecture", "N"), np.full(values.shape[:2], budget)),
+            "seen": (("architecture", "N"), np.full(values.shape[:2], budget)),
         },
         coords={
             "architecture": ["transformer"],
@@ -221,6 +221,32 @@ def test_figure1_claims_know_censoring():
     assert growth.number == "ratio 2.27, censored" and growth.reproduced is None
     late = full.assign(samples=full.samples.where(full.samples != 200.0, 2000.0))
     assert figure1.claims(late)[0].reproduced is False
+
+
+def test_figure1_says_which_means_are_lower_bounds():
+    data = cells([[100.0, 120.0], [np.inf, 200.0]], lengths=[4, 12], tasks=[0, 1], budget=300.0)
+    lines = figure1.table(data.assign_attrs(protocol="qSTR")).splitlines()
+    assert lines == [
+        "qSTR",
+        "transformer, N = 4: 110 (100 to 120)",
+        "transformer, N = 12: more than 250 (200 to 300): 1 of 2 not learned",
+    ]
+    assert "triangles" in figure1.figure(data).axes[0].get_title()
+    assert "triangles" not in figure1.figure(data.sel(N=[4])).axes[0].get_title()
+
+
+@pytest.mark.parametrize(
+    "field, words",
+    [
+        ({"learning_rate": -1.0}, "learning_rate > 0"),
+        ({"learning_rate": float("nan")}, "learning_rate > 0"),
+        ({"threshold": float("nan")}, "threshold"),
+        ({"link": "liner"}, "liner"),
+    ],
+)
+def test_protocols_that_mean_nothing_are_refused(field, words):
+    with pytest.raises(ValueError, match=words):
+        replace(TOY, **field)
 
 
 def test_published_means_are_decided_over_tasks():
@@ -242,7 +268,7 @@ def test_figure1_grids_are_checked():
     assert config.cells() == (("transformer", 2), ("transformer", 8), ("gru128", 2))
     with pytest.raises(ValueError, match="lengths must increase"):
         figure1.Figure1(lengths=(4, 2))
-    with pytest.raises(ValueError, match="different ones of transformer"):
+    with pytest.raises(ValueError, match="no architecture 'perceptron'"):
         figure1.Figure1(architectures=("perceptron",))
     with pytest.raises(ValueError, match="seeds and draws must be positive"):
         figure1.Figure1(seeds=0)

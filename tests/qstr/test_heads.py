@@ -39,12 +39,14 @@ def test_bounds_say_when_they_are_vacuous_and_refuse_bad_sizes():
     bound = heads.coupled_head_bound(N=32, q=8, d=8, H=1)
     assert bound.value == pytest.approx(0.75) and not bound.vacuous
     vacuous = heads.coupled_head_bound(N=32, q=8, d=8, H=4)
-    assert vacuous.vacuous and "H=4 heads" in vacuous.reason
+    assert vacuous.vacuous and vacuous.value == 0.0 and "H=4 heads" in vacuous.reason
     sharp = heads.sharpened_head_bound(N=32, q=8, d=8, H=1)
     assert sharp.value == pytest.approx((7 / 8) ** 2)
     assert heads.sharpened_head_bound(N=32, q=8, d=8, H=8).vacuous
     exact = heads.decoupled_head_bound(N=16, q=4, H=1, exact=True)
     assert exact.value == pytest.approx(1.125 * 0.75)
+    one_of_four = heads.oracle_risk(jnp.ones((1, 4)), N=16)
+    assert one_of_four == pytest.approx(exact.value, rel=1e-6)
     with pytest.raises(ValueError, match="q <= N/2 - 1"):
         heads.decoupled_head_bound(N=8, q=4, H=1)
     with pytest.raises(ValueError, match="even"):

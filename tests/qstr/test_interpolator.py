@@ -87,3 +87,27 @@ def test_coinciding_points_are_refused_and_zero_values_cost_nothing(x64):
     assert interpolator.interpolate(jnp.arange(3.0), jnp.zeros(3)).squared_norm() == 0.0
     single = interpolator.interpolate(jnp.array([2.0]), jnp.array([-3.0]))
     assert single(jnp.array(2.0)) == pytest.approx(-3.0)
+
+
+def test_points_are_judged_in_the_precision_that_computes(x64):
+    """At a gap of 1e-7 float32 has no digits left, float64 interpolates."""
+    z, y = np.array([0.0, 1.0, 1.0 + 1e-7, 2.0]), np.array([1.0, 2.0, 3.0, 4.0])
+    np.testing.assert_allclose(interpolator.interpolate(z, y)(jnp.asarray(z)), y, atol=1e-6)
+    with jax.enable_x64(False), pytest.raises(ValueError, match="float32 does not resolve"):
+        interpolator.interpolate(z, y)
+    tiny = 1e-200 * y
+    np.testing.assert_allclose(interpolator.interpolate(z, tiny)(jnp.asarray(z)), tiny, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "z, y, words",
+    [
+        ([0.0, np.nan], [1.0, 2.0], "NaN"),
+        ([0.0, 1.0], [np.nan, 2.0], "NaN"),
+        ([0.0, 1.0], [1.0], "one length"),
+        ([], [], "one length"),
+    ],
+)
+def test_points_that_are_none_are_refused(z, y, words):
+    with pytest.raises(ValueError, match=words):
+        interpolator.interpolate(np.array(z), np.array(y))

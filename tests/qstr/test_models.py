@@ -37,7 +37,7 @@ def test_your_own_architecture_can_be_registered():
             architectures.register(name, lambda N, d: nn.Dense(N))
     finally:
         del architectures.ARCHITECTURES[name]
-    with pytest.raises(ValueError, match="unknown architecture 'mamba'"):
+    with pytest.raises(ValueError, match="no architecture 'mamba'"):
         architectures.build("mamba", N=2, d=1)
 
 
@@ -115,3 +115,48 @@ def test_first_layer_network_sees_tokens_only_through_W(key, x64):
     hidden_direction = jnp.linalg.svd(W, full_matrices=True)[2][-1]
     moved = model.apply(params, x + 10.0 * hidden_direction[None, :], position)
     np.testing.assert_allclose(moved, model.apply(params, x, position), atol=1e-10)
+
+
+class _Odd(nn.Module):
+    """What an architecture must not be."""
+
+    what: str
+
+    @nn.compact
+    def __call__(self, z):
+        if self.what == "dropout":
+            z = nn.Dropout(0.5, deterministic=False)(z)
+        if self.what == "statistics":
+            z = nn.BatchNorm(use_running_average=False)(z)
+        out = nn.Dense(1)(z)
+        return out if self.what == "shape" else out[..., 0]
+
+
+@pytest.mark.parametrize(
+    "factory, words",
+    [
+        (lambda N, d: _Odd("shape"), r"makes \(2, 4, 1\)"),
+        (lambda N, d: _Odd("dropout"), "Rng"),
+        (lambda N, d: _Odd("statistics"), "holds batch_stats"),
+        (lambda N: _Odd(""), "factory of architecture 'odd' fails"),
+        (lambda N, d: "odd", "must give a Flax module"),
+    ],
+)
+def test_what_is_no_architecture_is_said_in_a_line(factory, words, monkeypatch):
+    monkeypatch.setitem(architectures.ARCHITECTURES, "odd", factory)
+    with pytest.raises(ValueError, match=words) as refused:
+        architectures.outline("odd", N=4, d=2, De=14)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_outline_tells_two_networks_of_one_name_apart(monkeypatch):
+    monkeypatch.setitem(
+        architectures.ARCHITECTURES, "mine", lambda N, d: state_space.LinearStateSpace(8)
+    )
+    first = architectures.outline("mine", N=4, d=2, De=14)
+    monkeypatch.setitem(
+        architectures.ARCHITECTURES, "mine", lambda N, d: state_space.LinearStateSpace(9)
+    )
+    assert first != architectures.outline("mine", N=4, d=2, De=14)
+    with pytest.raises(ValueError, match="did you mean transformer"):
+        architectures.build("transfomer", N=4, d=2)

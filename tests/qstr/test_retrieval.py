@@ -54,7 +54,7 @@ def test_error_stays_below_every_tail_on_every_draw(L, omega, key, x64):
             retrieval.retrieval_error(x, t, omega, alpha),
             retrieval.retrieval_error_bound_by_row(x, t, omega, alpha),
             retrieval.retrieval_error_bound(x, omega, alpha, q=q, coherence=mu),
-            retrieval.retrieval_error_bound(x, omega, alpha, q=q),
+            retrieval.retrieval_error_bound(x, omega, alpha, q=q, coherence=0.5),
         )
 
     error, row, ours, paper = jax.vmap(measure)(jax.random.split(key, 200))
@@ -73,7 +73,7 @@ def test_coherent_encodings_need_the_measured_coherence(key, x64):
     t = jnp.arange(12, dtype=jnp.int32)[:, None]
     error = retrieval.retrieval_error(x, t, omega, alpha)
     assert error <= retrieval.retrieval_error_bound(x, omega, alpha, q=1, coherence=mu)
-    assert error > retrieval.retrieval_error_bound(x, omega, alpha, q=1)
+    assert error > retrieval.retrieval_error_bound(x, omega, alpha, q=1, coherence=0.5)
 
 
 @pytest.mark.parametrize("eps", [1e-6])
@@ -96,3 +96,24 @@ def test_coinciding_encodings_and_no_accuracy_are_refused():
         retrieval.inverse_temperature(**sizes, eps=0.1, coherence=1.0)
     with pytest.raises(ValueError, match="eps must be positive"):
         retrieval.inverse_temperature(**sizes, eps=0.0)
+
+
+def test_the_measured_bound_holds_for_encodings_of_any_norm(key, x64):
+    for scale in (0.5, 1.0, 3.0):
+        omega = scale * rademacher_encodings(key, 12, 40).astype(float)
+        key_x, key_t = jax.random.split(key)
+        x = jax.random.normal(key_x, (12, 6))
+        t = jax.random.randint(key_t, (12, 2), 0, 12)
+        error = retrieval.retrieval_error(x, t, omega, 10.0)
+        row = retrieval.retrieval_error_bound_by_row(x, t, omega, 10.0)
+        assert error <= row * (1 + 1e-12) <= retrieval.retrieval_error_bound(x, omega, 10.0, q=2)
+
+
+def test_coinciding_encodings_are_refused_in_float32_too(key):
+    """Their computed coherence may be 1 - 6e-8."""
+    omega = rademacher_encodings(key, 6, 8)
+    mu = float(coherence(omega.at[1].set(omega[0])))
+    asked = {"N": 6, "q": 1, "d": 4, "r_a": 1.0, "r_w": 1.0, "r_x": 1.0}
+    with pytest.raises(ValueError, match="coincide"):
+        retrieval.inverse_temperature(**asked, eps=0.1, coherence=min(mu, 1 - 6e-8))
+    assert retrieval.inverse_temperature(**asked, eps=1e9) == 0.0

@@ -56,6 +56,38 @@ def test_enough_prompts_make_it_vacuous_with_words(key):
         span.diagonal_block_mean(jnp.ones((1, 7)), d=2)
 
 
+def test_ranks_are_those_of_float64_without_x64():
+    """Independent: NumPy's rank. Outside x64 JAX's SVD would be of the prompts in float32."""
+    rng = np.random.default_rng(0)
+    x = np.repeat(rng.standard_normal((20, 4, 10)), 3, axis=0)
+    got = span.feedforward_certificate(x)
+    assert got.rank == np.linalg.matrix_rank(x.reshape(60, 40)) == 20
+    assert got.average == 0.5 and got.worst >= 0.5 and not got.vacuous
+    x = rng.standard_normal((90, 4, 10))
+    x[:, -1] = 0.0
+    assert span.feedforward_certificate(x).rank == 30
+    assert jnp.zeros(()).dtype == jnp.float32
+
+
+def test_odd_prompts_are_answered_or_refused():
+    signs = np.random.default_rng(0).integers(0, 2, (7, 3, 2)) * 2 - 1
+    got = span.feedforward_certificate(signs)
+    assert got.rank == np.linalg.matrix_rank(signs.reshape(7, 6))
+    for nothing in (np.zeros((3, 4, 2)), np.zeros((0, 4, 2))):
+        got = span.feedforward_certificate(nothing)
+        assert (got.rank, got.average, got.worst) == (0, 1.0, 1.0)
+    full = span.feedforward_certificate(np.random.default_rng(1).standard_normal((30, 3, 2)))
+    assert full.worst < 1e-9 and full.easiest == 0.0
+    for x, u, words in (
+        (np.ones((3, 4)), None, r"\(n, N, d\)"),
+        (signs, np.ones(3), "R\\^2"),
+        (signs, np.array([np.nan, 0.0]), "finite"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            span.feedforward_certificate(x, u)
+    assert span.off_span_fraction(jnp.zeros((2, 4)), jnp.eye(4)[:2]) == 0.0
+
+
 def test_ridge_on_span_features_cannot_beat_the_certificate(basis, key, x64):
     """A trained predictor sharing no code: ridge on position-gated projections, fresh risk."""
     key_u, key_a, key_b, key_t, key_s = jax.random.split(key, 5)

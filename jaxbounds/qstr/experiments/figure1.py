@@ -15,9 +15,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.qstr.architectures import ARCHITECTURES
-from jaxbounds.qstr.experiments.figure1_claims import PUBLISHED, claims
-from jaxbounds.qstr.online import Protocol
+from jaxbounds.qstr.architectures import outline, refuse_unknown
+from jaxbounds.qstr.experiments.figure1_claims import HONEST, claims
+from jaxbounds.qstr.experiments.figure1_shown import figure, in_words, table
+from jaxbounds.qstr.online import Protocol, encoded_dimension
 from jaxbounds.qstr.threshold import samples_to_threshold
 from jaxbounds.results import Experiment, fingerprint
 from jaxbounds.sweeps import Checkpoints
@@ -51,18 +52,18 @@ class Figure1:
         Raises:
             ValueError: naming what is wrong.
         """
-        if min(self.seeds, self.draws) < 1 or not self.architectures or not self.lengths:
-            raise ValueError("seeds and draws must be positive, architectures, lengths not empty")
+        if min(self.seeds, self.draws) < 1:
+            raise ValueError(f"seeds and draws must be positive, got {self.seeds}, {self.draws}")
+        if not self.architectures or not self.lengths:
+            empty = "lengths" if self.architectures else "architectures"
+            raise ValueError(f"no {empty} given: name at least one")
         if list(self.lengths) != sorted(set(self.lengths)):
             raise ValueError(f"lengths must increase, got {self.lengths}")
         if self.beside and self.protocol.test_on == "same":
             raise ValueError("beside: the protocol tests on the training law already")
-        strange = [name for name in self.architectures if name not in ARCHITECTURES]
-        if strange or len(set(self.architectures)) < len(self.architectures):
-            raise ValueError(
-                f"architectures must be different ones of {', '.join(ARCHITECTURES)}, "
-                f"got {', '.join(self.architectures)}"
-            )
+        refuse_unknown(*self.architectures)
+        if len(set(self.architectures)) < len(self.architectures):
+            raise ValueError(f"each architecture once, got {', '.join(self.architectures)}")
 
     def cells(self) -> tuple[tuple[str, int], ...]:
         """The (architecture, N) to train, in order."""
@@ -75,9 +76,6 @@ class Figure1:
         honest = replace(self.protocol, test_on="same")
         return {"": self.protocol} | ({HONEST: honest} if self.beside else {})
 
-
-HONEST = "_honest"
-"""Ending of what was tested on the training law."""
 
 _SIMPLE = Protocol(simple=True, threshold=0.02, check_every=100)
 _SMALL_1B = replace(_SIMPLE, d=5, threshold=0.05, check_every=50, test_prompts=500)
@@ -122,7 +120,9 @@ def _jobs(config: Figure1, ending: str, key: Array, folder: Path | str | None):
     for (name, N), draw in itertools.product(config.cells(), range(config.draws)):
         own, store = jax.random.fold_in(jax.random.fold_in(key, draw), N), None
         if folder is not None:  # the fingerprint leaves out the rest of the grid
-            mark = fingerprint(("history", name, N, protocol, seeds), own)
+            # A user's architecture may change under its name.
+            shapes = outline(name, N=N, d=protocol.d, De=encoded_dimension(N, protocol))
+            mark = fingerprint((name, shapes, N, protocol, seeds), own)
             store = Checkpoints(Path(folder) / f"{name}-{N}-{draw}{ending}", mark)
         yield name, N, draw, own, store
 
@@ -132,15 +132,15 @@ def _grid(config: Figure1, ending: str, key: Array, folder: Path | str | None) -
     protocol, seeds = config.protocols()[ending], config.seeds
     shape = (len(config.architectures), len(config.lengths), config.draws * seeds)
     samples, risk = np.full(shape, np.nan), np.full(shape, np.nan)
-    budget = np.full(shape[:2], np.nan)
+    seen = np.full(shape[:2], np.nan)
     for name, N, draw, own, store in _jobs(config, ending, key, folder):
         cell = samples_to_threshold(name, N, protocol, own, seeds=seeds, store=store)
         at = config.architectures.index(name), config.lengths.index(N)
         part = slice(draw * seeds, (draw + 1) * seeds)
         samples[*at, part], risk[*at, part] = cell.samples, cell.risk
-        budget[at] = np.fmax(budget[at], cell.budget)
+        seen[at] = np.fmax(seen[at], cell.seen)
     dims = ("architecture", "N", "seed")
-    found = {"samples": (dims, samples), "risk": (dims, risk), "budget": (dims[:2], budget)}
+    found = {"samples": (dims, samples), "risk": (dims, risk), "seen": (dims[:2], seen)}
     return {name + ending: variable for name, variable in found.items()}
 
 
@@ -150,8 +150,9 @@ def run(
     """Train every cell.
 
     The result has `samples` (inf where censored) and `risk` over (architecture, N, seed), the runs
-    of all draws along the last, with the coordinate `task`, and `budget` over (architecture, N);
-    NaN where a cell is not part of the grid. With `beside`, the same again ending in "_honest".
+    of all draws along the last, with the coordinate `task`, and `seen` over (architecture, N), the
+    samples that the cell's runs saw; NaN where a cell is not part of the grid. With `beside`, the
+    same again ending in "_honest".
 
     Args:
         config: the grid.
@@ -172,7 +173,7 @@ def run(
     for ending in config.protocols():
         variables |= _grid(config, ending, key, folder)
     runs, shared = np.arange(config.draws * config.seeds), config.protocol.shared_task
-    return xr.Dataset(
+    dataset = xr.Dataset(
         variables,
         coords={
             "architecture": list(config.architectures),
@@ -183,42 +184,10 @@ def run(
         attrs={
             "precision": "float32",
             "published": _PANELS.get(config.protocol, "") if config.seeds == 5 else "",
+            "protocol": in_words(config.protocol),
         },
     )
-
-
-def _curve(axes, dataset: xr.Dataset, name: str, color, ending: str = "") -> None:
-    part = dataset.sel(architecture=name).dropna("N", how="all", subset=["samples" + ending])
-    values, budget = part["samples" + ending].values, part["budget" + ending].values
-    shown = np.where(np.isfinite(values), values, budget[:, None])
-    label, line = (f"{name}, honest test", "--") if ending else (name, "-")
-    axes.plot(part.N, shown.mean(axis=1), line, marker="o", label=label, color=color)
-    place = np.broadcast_to(part.N.values[:, None], values.shape)
-    late = ~np.isfinite(values)
-    axes.scatter(place, shown, s=8, color=color, alpha=0.5)
-    axes.scatter(place[late], shown[late], marker="x", color=color)
-
-
-def figure(dataset: xr.Dataset, /):
-    """Samples against N in log-log, means over seeds, crosses at the budget where censored."""
-    import matplotlib.pyplot as plt
-
-    fig, axes = plt.subplots(figsize=(5, 4), layout="constrained")
-    published = PUBLISHED.get(dataset.attrs.get("published", ""), {})
-    for index, name in enumerate(dataset.architecture.values.tolist()):
-        color = f"C{index}"
-        _curve(axes, dataset, name, color)
-        if "samples" + HONEST in dataset:
-            _curve(axes, dataset, name, color, HONEST)
-        points = [(N, n) for N, n in published.get(name, {}).items() if N in dataset.N.values]
-        if points:
-            axes.plot(*zip(*points), "s", mfc="none", ms=9, color=color, label=f"{name}, published")
-    axes.set(xscale="log", yscale="log", xlabel="N", ylabel="samples to threshold")
-    axes.set_xticks(dataset.N.values, [str(N) for N in dataset.N.values])
-    axes.xaxis.minorticks_off()
-    axes.set_title("crosses: not learned within the budget", fontsize=9)
-    axes.legend()
-    return fig
+    return dataset.assign_attrs(text=table(dataset))
 
 
 EXPERIMENTS = tuple(

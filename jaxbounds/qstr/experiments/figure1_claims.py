@@ -39,6 +39,9 @@ OCCLUDED = {
 
 LEAST_TASKS = 3
 
+HONEST = "_honest"
+"""Ending of what was tested on the training law."""
+
 
 def exponents(dataset: xr.Dataset, /) -> dict[str, Exponent]:
     """For each architecture, the exponent of samples in N with its interval.
@@ -51,16 +54,16 @@ def exponents(dataset: xr.Dataset, /) -> dict[str, Exponent]:
     for name in dataset.architecture.values.tolist():
         part = dataset.sel(architecture=name).dropna("N", how="all", subset=["samples"])
         if part.sizes["N"] >= 2 and np.isfinite(part.samples).any():
-            data = part.N.values, part.samples.values, part.budget.values
+            data = part.N.values, part.samples.values, part.seen.values
             found[name] = fit_exponent(*data, groups=part.task.values if several else None)
     return found
 
 
 def _at_least(dataset: xr.Dataset, name: str, N: int) -> tuple[xr.DataArray, bool]:
-    """The samples with censored runs at their budget (a lower bound), and whether any was."""
+    """The samples with censored runs at what they saw (a lower bound), and whether any was."""
     part = dataset.sel(architecture=name, N=N)
     known = np.isfinite(part.samples)
-    return part.samples.where(known, part.budget), not bool(known.all())
+    return part.samples.where(known, part.seen), not bool(known.all())
 
 
 def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str) -> Claim:
@@ -101,7 +104,7 @@ def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> tu
 
 def _honest(dataset: xr.Dataset, name: str, N: int) -> Claim:
     """Whether the simple test set, on which the public code tests, changes the count."""
-    renamed = {"samples": dataset.samples_honest, "budget": dataset.budget_honest}
+    renamed = {"samples": dataset.samples_honest, "seen": dataset.seen_honest}
     (simple, early), (honest, late) = (
         _at_least(data, name, N) for data in (dataset, dataset.assign(renamed))
     )

@@ -108,8 +108,8 @@ def _column(q: int, config: Phase, key: Array) -> tuple[np.ndarray, np.ndarray]:
     bound = np.zeros(shape)
     for j, H in enumerate(config.heads):
         sizes = {"N": 2 * q + 2, "q": q, "H": H, "exact": True}
-        bound[0, j] = max(0.0, heads.sharpened_head_bound(d=1, **sizes).value)
-        bound[1, j] = max(0.0, heads.decoupled_head_bound(**sizes).value)
+        bound[0, j] = heads.sharpened_head_bound(d=1, **sizes).value
+        bound[1, j] = heads.decoupled_head_bound(**sizes).value
     return risk, bound
 
 

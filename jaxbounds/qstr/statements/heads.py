@@ -29,7 +29,7 @@ def _hidden(i, W):
     (N, d), q = i["x"].shape, i["t"].shape[1]
     z = data.encode(i["x"], i["t"], encodings(i["signs"]))
     V = heads.revealed_images(W, z[-1], z[:q], d=d)
-    return heads.hidden_variance(V) / (q * d) * (0.5 + 1 / N), N, d, q
+    return heads.oracle_risk(V, N=N), N, d, q
 
 
 def _proposition_3(i):
@@ -85,7 +85,7 @@ def _proposition_21(i):
     z = data.encode(i["x"], i["t"], encodings(i["signs"]))
     slopes = jnp.einsum("d,hde->he", z[-1], W)
     A = jax.nn.softmax(slopes @ z[:q].T, axis=-1)
-    risk = heads.hidden_variance(A) / q * (0.5 + 1 / N)
+    risk = heads.oracle_risk(A, N=N)
     share = 1 + 2 / N
     return Sides(
         lhs={"printed": 1 - H / q, "sharpened": share * (1 - H / q), "control": share * 1.0},

@@ -1,0 +1,83 @@
+"""Figure 1 drawn, and as a table. Means over runs of which some are censored are lower bounds."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Bool, Float
+
+from jaxbounds.qstr.experiments.figure1_claims import HONEST, PUBLISHED
+from jaxbounds.qstr.online import Protocol
+
+
+def in_words(protocol: Protocol, /) -> str:
+    """What decides the numbers, in one line."""
+    law = "simple-qSTR" if protocol.simple else "qSTR"
+    test = "simple" if protocol.test_on == "simple" else "the same"
+    return (
+        f"{law}, {protocol.link} link, d = {protocol.d}, q = {protocol.q}, batch {protocol.batch}; "
+        f"learned: risk < {protocol.threshold:g} on {test} data, at most {protocol.max_samples:,}"
+    )
+
+
+def _cells(
+    dataset: xr.Dataset, name: str, ending: str
+) -> tuple[np.ndarray, Float[np.ndarray, "N S"], Bool[np.ndarray, "N S"]]:
+    """Lengths, samples with censored runs at what they saw, and which these are."""
+    part = dataset.sel(architecture=name).dropna("N", how="all", subset=["samples" + ending])
+    values, seen = part["samples" + ending].values, part["seen" + ending].values
+    late = ~np.isfinite(values)
+    return part.N.values, np.where(late, seen[:, None], values), late
+
+
+def _curves(dataset: xr.Dataset) -> Iterator[tuple[int, str, str]]:
+    for index, name in enumerate(dataset.architecture.values.tolist()):
+        for ending in ("", HONEST) if "samples" + HONEST in dataset else ("",):
+            yield index, name, ending
+
+
+def table(dataset: xr.Dataset, /) -> str:
+    """The mean, least and largest samples of each cell, a line each."""
+    lines = [dataset.attrs.get("protocol", "")]
+    for _, name, ending in _curves(dataset):
+        test = ", honest test" if ending else ""
+        for N, samples, late in zip(*_cells(dataset, name, ending)):
+            low, high = f"{samples.min():,.0f}", f"{samples.max():,.0f}"
+            words = f"{samples.mean():,.0f} ({low} to {high})"
+            if late.any():
+                words = f"more than {words}: {late.sum()} of {late.size} not learned"
+            lines.append(f"{name}{test}, N = {N}: {words}")
+    return "\n".join(lines)
+
+
+def figure(dataset: xr.Dataset, /):
+    """Samples against N in log-log: means over runs, upward triangles where they are too low."""
+    import matplotlib.pyplot as plt
+
+    fig, axes = plt.subplots(figsize=(5.4, 4.2), layout="constrained")
+    published = PUBLISHED.get(dataset.attrs.get("published", ""), {})
+    censored = False
+    for index, name, ending in _curves(dataset):
+        color, (lengths, shown, late) = f"C{index}", _cells(dataset, name, ending)
+        label, line = (f"{name}, honest test", "--") if ending else (name, "-")
+        means, open_ = shown.mean(axis=1), late.any(axis=1)
+        axes.plot(lengths, means, line, label=label, color=color)
+        axes.plot(lengths[~open_], means[~open_], "o", color=color)
+        axes.plot(lengths[open_], means[open_], "^", color=color, mfc="white", ms=8)
+        # Side by side, so that runs of two architectures at the budget do not hide one another.
+        place = np.broadcast_to(lengths[:, None] * (1 + 0.012 * index), shown.shape)
+        axes.scatter(place[~late], shown[~late], s=8, color=color, alpha=0.5)
+        axes.scatter(place[late], shown[late], marker="x", color=color)
+        censored |= bool(late.any())
+        points = [(N, n) for N, n in published.get(name, {}).items() if N in dataset.N.values]
+        if points and not ending:
+            axes.plot(*zip(*points), "s", mfc="none", ms=9, color=color, label=f"{name}, published")
+    axes.set(xscale="log", yscale="log", xlabel="N", ylabel="samples to threshold")
+    axes.set_xticks(dataset.N.values, [str(N) for N in dataset.N.values])
+    axes.xaxis.minorticks_off()
+    words = dataset.attrs.get("protocol", "").replace("; ", ";\n")
+    if censored:
+        words += "\ncrosses: not learned by then; triangles: means that are lower bounds"
+    axes.set_title(words, fontsize=8)
+    axes.legend()
+    return fig
