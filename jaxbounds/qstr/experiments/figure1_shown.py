@@ -16,7 +16,7 @@ def in_words(protocol: Protocol, /) -> str:
     test = "simple" if protocol.test_on == "simple" else "the same"
     return (
         f"{law}, {protocol.link} link, d = {protocol.d}, q = {protocol.q}, batch {protocol.batch}; "
-        f"learned: risk < {protocol.threshold:g} on {test} data, at most {protocol.max_samples:,}"
+        f"learned: risk < {protocol.threshold:g} on {test} data, in at most {protocol.max_samples:,} samples"
     )
 
 
