@@ -14,9 +14,10 @@ def in_words(protocol: Protocol, /) -> str:
     """What decides the numbers, in one line."""
     law = "simple-qSTR" if protocol.simple else "qSTR"
     test = "simple" if protocol.test_on == "simple" else "the same"
+    goal = f"risk < {protocol.threshold:g} on {test} data"
     return (
         f"{law}, {protocol.link} link, d = {protocol.d}, q = {protocol.q}, batch {protocol.batch}; "
-        f"learned: risk < {protocol.threshold:g} on {test} data, in at most {protocol.max_samples:,} samples"
+        f"learned: {goal}, in at most {protocol.max_samples:,} samples"
     )
 
 
