@@ -105,7 +105,7 @@ def test_greedy_encodings_meet_assumption_3_where_rademacher_ones_do_not(key):
         jax.random.split(key, 500)
     )
     assert jnp.mean(jax.vmap(encodings.satisfies_assumption_3)(draws)) < 0.2
-    with pytest.raises(ValueError, match="raise de or the target"):
+    with pytest.raises(ValueError, match="raise de, target or patience"):
         encodings.greedy_encodings(key, 40, 3, patience=500)
     with pytest.raises(ValueError, match=r"\[0, 1\)"):
         encodings.greedy_encodings(key, 4, 3, target=1.0)
