@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from jaxbounds.qstr.data import Prompts
@@ -82,14 +83,15 @@ def decoupled_head_bound(*, N: int, q: int, H: int, exact: bool = False) -> Risk
     return _bound(H, q, 1.0 + 2.0 / N if exact else 1.0, H)
 
 
-def hidden_variance(V: Float[Array, "k n"], /) -> Float[Array, ""]:
+def hidden_variance(V: Float[Array | np.ndarray, "k n"], /) -> Float[Array, ""]:
     """Var(|x|^2 given V x) = 2 (n - rank V) for x ~ N(0, I_n), from V's singular values."""
+    V = jnp.asarray(V)  # before its precision is read
     singular = jnp.linalg.svd(V, compute_uv=False)
     cutoff = jnp.finfo(V.dtype).eps * max(V.shape) * singular[0]
     return 2.0 * (V.shape[1] - jnp.sum((singular > cutoff).astype(V.dtype)))
 
 
-def oracle_risk(V: Float[Array, "k n"], /, *, N: int) -> Float[Array, ""]:
+def oracle_risk(V: Float[Array | np.ndarray, "k n"], /, *, N: int) -> Float[Array, ""]:
     """The least risk of any predictor that sees V x, x = (x_1; ..; x_q), at the N/2 + 1 positions.
 
     Their labels are (|x|^2 - n) / sqrt(n) with n = q d, so it is (1/2 + 1/N) Var(|x|^2 given V x) /

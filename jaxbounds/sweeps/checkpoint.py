@@ -89,7 +89,8 @@ class Checkpoints:
             )
         if fingerprint != self.fingerprint:
             raise ValueError(
-                f"checkpoint {path} belongs to another run (configuration, key or version differ): "
+                f"checkpoint {path} belongs to another run (its configuration, network, seed or "
+                "version differ): "
                 "choose another folder, or run without resuming"
             )
         return arrays

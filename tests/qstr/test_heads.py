@@ -25,6 +25,11 @@ def test_hidden_variance_is_that_of_the_best_predictor(k, key, x64):
     assert abs(errors.mean() - exact) < 4 * errors.std() / np.sqrt(60_000)
 
 
+def test_repeated_images_in_numpy_count_once_without_x64():
+    V = np.repeat(np.random.default_rng(0).standard_normal((3, 40)), 20, axis=0)
+    assert heads.hidden_variance(V) == 2.0 * (40 - 3)
+
+
 def test_square_norm_variance_by_monte_carlo(key, x64):
     root = jnp.array([[1.0, 0.0], [0.7, 0.5]])
     mean = jnp.array([0.3, -1.0])
