@@ -92,10 +92,11 @@ def hidden_variance(V: Float[Array | np.ndarray, "k n"], /) -> Float[Array, ""]:
 
 
 def oracle_risk(V: Float[Array | np.ndarray, "k n"], /, *, N: int) -> Float[Array, ""]:
-    """The least risk of any predictor that sees V x, x = (x_1; ..; x_q), at the N/2 + 1 positions.
+    """The share of the averaged risk that cannot be avoided knowing V x alone, x = (x_1; ..; x_q).
 
-    Their labels are (|x|^2 - n) / sqrt(n) with n = q d, so it is (1/2 + 1/N) Var(|x|^2 given V x) /
-    n. Exact, and attained; for V see `revealed_images`.
+    The labels at the N/2 + 1 positions that count are (|x|^2 - n) / sqrt(n) with n = q d, so it is
+    (1/2 + 1/N) Var(|x|^2 given V x) / n. Exact: the conditional mean attains it at these positions.
+    For V see `revealed_images`.
     """
     return (0.5 + 1.0 / N) * hidden_variance(V) / V.shape[1]
 

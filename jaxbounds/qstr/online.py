@@ -162,19 +162,17 @@ def train_chunk(run: Run, name: str, N: int, protocol: Protocol, /) -> tuple[Run
 
     def steps(training, keys):
         # Drawn for many steps at once, prompts take half the time: larger kernels use all cores.
-        step = lambda training, batch: (
-            train_step(lambda params: loss(params, *batch), rule, training),
-            None,
-        )
+        def step(training, batch):
+            return train_step(lambda params: loss(params, *batch), rule, training), None
+
         return jax.lax.scan(step, training, jax.vmap(draw)(keys))
 
     key, key_steps = jax.random.split(run.key)
     keys = jax.random.split(key_steps, protocol.check_every)
     at_once = max(n for n in range(1, 101) if protocol.check_every % n == 0)
     training = jax.lax.scan(steps, run.training, keys.reshape(-1, at_once))[0]
-    return run._replace(key=key, training=training), _mean_over(
-        functools.partial(loss, training.params), run.test
-    )
+    risk = _mean_over(functools.partial(loss, training.params), run.test)
+    return run._replace(key=key, training=training), risk
 
 
 @functools.lru_cache(maxsize=64)

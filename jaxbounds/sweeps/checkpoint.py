@@ -80,18 +80,18 @@ class Checkpoints:
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as problem:
             raise ValueError(
                 f"checkpoint {path} is missing or damaged ({type(problem).__name__}): "
-                "remove its folder, or run without resuming"
+                "remove its folder, or choose another"
             ) from problem
         if form != FORMAT or digest != _digest(arrays):
             raise ValueError(
                 f"checkpoint {path} is damaged: its checksum does not match its content; "
-                "remove its folder, or run without resuming"
+                "remove its folder, or choose another"
             )
         if fingerprint != self.fingerprint:
             raise ValueError(
                 f"checkpoint {path} belongs to another run (its configuration, network, seed or "
                 "version differ): "
-                "choose another folder, or run without resuming"
+                "choose another folder, or remove this one"
             )
         return arrays
 
