@@ -26,9 +26,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from rich.console import Console
 
+import jaxbounds as jb
 from jaxbounds import plotting, report
-from jaxbounds.falsify import falsify
-from jaxbounds.statements import Budget, load_papers, select
+from jaxbounds.papers import load_papers
+from jaxbounds.statements import Budget
 
 console = Console(width=100)
 print("jax", jax.__version__, "on", jax.devices())
@@ -51,8 +52,7 @@ for paper in papers:
 # $\beta_3$; a sharper one follows from a bound on third cumulants.
 
 # %%
-statements = [s for paper in papers for s in paper.statements]
-(corollary,) = select(statements, ["multihead.cor1.3"])
+corollary = jb.statement("multihead.cor1.3")
 console.print(report.describe(corollary))
 
 # %% [markdown]
@@ -62,7 +62,7 @@ console.print(report.describe(corollary))
 
 # %%
 budget = Budget(samples=16, restarts=2, steps=30) if FAST else corollary.budget
-verdicts = falsify(corollary, budget=budget)
+verdicts = jb.falsify(corollary, budget=budget)
 console.print(report.verdict_table(verdicts))
 
 # %% [markdown]
@@ -88,11 +88,11 @@ with plotting.style():
 # hand. Equation (24) says that the training loss is at most one.
 
 # %%
-(bounded,) = select(statements, ["multihead.eq24.loss"])
+bounded = jb.statement("multihead.eq24.loss")
 print(bounded.form("printed").note)
-print(dict(bounded.form("printed").counterexample))
+print(bounded.form("printed").counterexample)
 small = Budget(samples=16, restarts=1, steps=20)
-console.print(report.verdict_table(falsify(bounded, budget=small)))
+console.print(report.verdict_table(jb.falsify(bounded, budget=small)))
 
 # %%
 for paper in papers:

@@ -25,16 +25,14 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from rich.console import Console
 
+import jaxbounds as jb
 from jaxbounds import report
-from jaxbounds.curvature import hessian_extremes
-from jaxbounds.falsify import falsify
-from jaxbounds.falsify.measure import verification
 from jaxbounds.multihead.bounds import beta3, beta3_sharp
 from jaxbounds.multihead.calculus import head_gradient, loss_hessian_extremes
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.loss import empirical_risk
 from jaxbounds.multihead.model import head_norm, head_output
-from jaxbounds.statements import Budget, Form, Sides, Statement
+from jaxbounds.statements import Budget
 
 console = Console(width=100)
 
@@ -46,7 +44,7 @@ console = Console(width=100)
 
 # %%
 key = jax.random.key(0)
-with verification():
+with jb.verification():
     u_key, w_key, x_key = jax.random.split(key, 3)
     U = jax.random.normal(u_key, (5, 3))
     W = jax.random.normal(w_key, (3, 3))
@@ -64,7 +62,7 @@ with verification():
 
 # %%
 heads = 4 if FAST else 16
-with verification():
+with jb.verification():
     data = SparseContext(tokens=6, dimension=4, relevant=2, distractors=2).sample(key, 20)
     shape = {"U": (heads, 6, 4), "W": (heads, 4, 4)}
     keys = dict(zip(shape, jax.random.split(key)))
@@ -79,8 +77,8 @@ with verification():
 # For a loss of your own there is Lanczos, with residuals and a `converged` flag:
 
 # %%
-with verification():
-    mine = hessian_extremes(lambda p: empirical_risk(p, data), params)
+with jb.verification():
+    mine = jb.hessian_extremes(lambda p: empirical_risk(p, data), params)
     print(mine.minimum, "+-", mine.residual_minimum, "converged:", bool(mine.converged))
 
 # %% [markdown]
@@ -90,7 +88,7 @@ with verification():
 # factor $2\sqrt d$ and another $7.8 d$ (a bound on third cumulants that is attained).
 
 # %%
-with verification():
+with jb.verification():
     radius = jnp.max(jnp.linalg.norm(data["X"], axis=-1))
     loss, root = empirical_risk(params, data), jnp.sqrt(1.0 * heads)
     largest = jnp.max(jnp.linalg.norm(params["U"].reshape(heads, -1), axis=1))
@@ -115,32 +113,37 @@ def sample(key, size):
     return {"a": a, "b": a + scale * jax.random.normal(second_key, (size["n"],))}
 
 
-def evaluate(instance):
+def l1_change(a, b):
+    """||softmax(a) - softmax(b)||_1, which the conjecture is about."""
+    return jnp.sum(jnp.abs(jax.nn.softmax(a) - jax.nn.softmax(b)))
+
+
+def evaluate(instance, size):
     """Both sides for three constants; the control is a quarter of the true one."""
     a, b = instance["a"], instance["b"]
-    lhs = jnp.sum(jnp.abs(jax.nn.softmax(a) - jax.nn.softmax(b)))
     distance = jnp.max(jnp.abs(a - b))
     rhs = {"printed": 2 * distance, "sharpened": distance, "sharpened, half": distance / 2}
-    return Sides(lhs=lhs, rhs=rhs | {"control": distance / 4}, error=1e-15)
+    return jb.Sides(lhs=l1_change(a, b), rhs=rhs | {"control": distance / 4}, error=1e-15)
 
 
-LIPSCHITZ = Statement(
+LIPSCHITZ = jb.Statement(
     id="mine.softmax",
     label="Conjecture 1",
     formula="||softmax(a) - softmax(b)||_1 <= c ||a - b||_inf",
     kind="inequality",
+    judges=(l1_change,),
     sample=sample,
     evaluate=evaluate,
     sizes=({"n": 2}, {"n": 5}),
     forms=(
-        Form(name="printed"),
-        Form(name="sharpened", equality="a -> b with half of the mass on each side"),
-        Form(name="sharpened, half"),
+        jb.Form(name="printed"),
+        jb.Form(name="sharpened", equality="a -> b with half of the mass on each side"),
+        jb.Form(name="sharpened, half"),
     ),
     control="the constant 1/4",
 )
 budget = Budget(samples=32, restarts=4, steps=60) if FAST else LIPSCHITZ.budget
-verdicts = falsify(LIPSCHITZ, budget=budget)
+verdicts = jb.falsify(LIPSCHITZ, budget=budget)
 console.print(report.verdict_table(verdicts))
 
 # %% [markdown]

@@ -25,14 +25,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 from rich.console import Console
 
+import jaxbounds as jb
 from jaxbounds import plotting, report
-from jaxbounds.falsify import falsify
 from jaxbounds.qstr.data import encode, sample_prompts
 from jaxbounds.qstr.encodings import rademacher_encodings
 from jaxbounds.qstr.experiments.figure1 import Figure1, claims, figure, run
 from jaxbounds.qstr.links import find_link
 from jaxbounds.qstr.online import Protocol
-from jaxbounds.statements import Budget, load_paper, select
+from jaxbounds.statements import Budget
 
 console = Console(width=100)
 
@@ -84,10 +84,10 @@ for claim in claims(dataset):
 # bound and a sharper one, on the exact risk of random and trained heads:
 
 # %%
-(proposition,) = select(load_paper("qstr").statements, ["qstr.prop3"])
+proposition = jb.statement("qstr.prop3")
 budget = Budget(samples=8, restarts=1, steps=10) if FAST else proposition.budget
 console.print(report.describe(proposition))
-console.print(report.verdict_table(falsify(proposition, budget=budget)))
+console.print(report.verdict_table(jb.falsify(proposition, budget=budget)))
 
 # %% [markdown]
 # `jaxbounds run qstr.fig1a --preset published` is the public code's protocol at full size;

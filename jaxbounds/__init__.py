@@ -1,7 +1,86 @@
 """Learning theory on Transformers that runs.
 
-The papers' statements live in `jaxbounds.<paper>.statements`; `jaxbounds.falsify` measures them.
-Importing this package touches no device and changes no setting of JAX.
+`import jaxbounds as jb` gives the names below. Each is imported when it is first asked for: the
+package itself touches no device and changes no setting of JAX. `jb.falsify` is both the function
+and the package of its parts.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jaxbounds.curvature import hessian_extremes
+    from jaxbounds.falsify import load_instance, notices, replay, verification
+    from jaxbounds.falsify.engine import falsify
+    from jaxbounds.multihead.certificate import certify as certify_descent
+    from jaxbounds.papers import find_experiment as experiment
+    from jaxbounds.papers import find_statement as statement
+    from jaxbounds.papers import load_paper
+    from jaxbounds.qstr.span import feedforward_certificate as certify_feedforward
+    from jaxbounds.seqlength.certificate import certify as certify_generalization
+    from jaxbounds.statements import Budget, Counterexample, Erratum, Form, Paper, Sides, Statement
+    from jaxbounds.sweeps import lanes_of, sweep
+
 __version__ = "0.1.0"
+__all__ = [
+    "Budget",
+    "Counterexample",
+    "Erratum",
+    "Form",
+    "Paper",
+    "Sides",
+    "Statement",
+    "certify_descent",
+    "certify_feedforward",
+    "certify_generalization",
+    "experiment",
+    "falsify",
+    "hessian_extremes",
+    "lanes_of",
+    "load_instance",
+    "load_paper",
+    "notices",
+    "replay",
+    "statement",
+    "sweep",
+    "verification",
+]
+
+_WHERE = {
+    "Budget": "statements",
+    "Counterexample": "statements",
+    "Erratum": "statements",
+    "Form": "statements",
+    "Paper": "statements",
+    "Sides": "statements",
+    "Statement": "statements",
+    "certify_descent": "multihead.certificate:certify",
+    "certify_feedforward": "qstr.span:feedforward_certificate",
+    "certify_generalization": "seqlength.certificate:certify",
+    "experiment": "papers:find_experiment",
+    "hessian_extremes": "curvature",
+    "lanes_of": "sweeps",
+    "load_instance": "falsify",
+    "load_paper": "papers",
+    "notices": "falsify",
+    "replay": "falsify",
+    "statement": "papers:find_statement",
+    "sweep": "sweeps",
+    "verification": "falsify",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported on first use."""
+    if name == "falsify":
+        return importlib.import_module("jaxbounds.falsify")
+    if name not in _WHERE:
+        raise AttributeError(f"module 'jaxbounds' has no attribute {name!r}")
+    module, _, own = _WHERE[name].partition(":")
+    found = getattr(importlib.import_module(f"jaxbounds.{module}"), own or name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

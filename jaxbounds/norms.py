@@ -119,17 +119,6 @@ def project_rows(a: Float[Array, "*batch n"], radius: float | Array, /) -> Float
     return a * jnp.where(norm > radius, radius / jnp.where(norm > 0, norm, 1.0), 1.0)
 
 
-def project_frobenius(a: Float[Array, "m n"], radius: float | Array, /) -> Float[Array, "m n"]:
-    """The nearest matrix whose Frobenius norm is at most `radius`."""
-    return project_rows(a.ravel(), radius).reshape(a.shape)
-
-
-def project_spectral(a: Float[Array, "m n"], radius: float | Array, /) -> Float[Array, "m n"]:
-    """The nearest matrix (in Frobenius norm) whose singular values are at most `radius`."""
-    left, values, right = jnp.linalg.svd(a, full_matrices=False)
-    return (left * jnp.minimum(values, radius)[None, :]) @ right
-
-
 def project_l1(x: Float[Array, "*batch n"], radius: float | Array, /) -> Float[Array, "*batch n"]:
     """The nearest array whose last-axis l_1 norms are at most `radius`, by sorting."""
     absolute = jnp.abs(x)

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, without its yellow, which vanishes on white."""
@@ -11,9 +12,10 @@ OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "
 def style() -> Iterator[None]:
     """Matplotlib's settings for the length of a `with` block; nothing global is left changed."""
     import matplotlib
+    from cycler import cycler
 
-    settings = {
-        "axes.prop_cycle": matplotlib.cycler(color=OKABE_ITO),
+    settings: Any = {
+        "axes.prop_cycle": cycler(color=OKABE_ITO),
         "axes.grid": True,
         "axes.axisbelow": True,
         "axes.spines.top": False,

@@ -2,24 +2,22 @@
 
 import dataclasses
 import hashlib
-import importlib
 import importlib.metadata
-import importlib.util
 import json
-import os
 import platform
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
+import numpy as np
 import xarray as xr
 
-from jaxbounds.statements import PAPERS, load_module
+from jaxbounds.files import digest, whole
 
-FORMAT = "jaxbounds-result-1"
+FORMAT, EARLIER = "jaxbounds-result-2", "jaxbounds-result-1"
 
 
 class Claim(NamedTuple):
@@ -66,37 +64,16 @@ class Experiment:
     resumable: bool = False
 
 
-def _of(paper: str) -> dict[str, Experiment]:
-    name = f"jaxbounds.{paper}.experiments"
-    if importlib.util.find_spec(name) is None:
-        return {}
-    return {e.id: e for e in importlib.import_module(name).EXPERIMENTS}
-
-
-def experiments() -> dict[str, Experiment]:
-    """The experiments of the shipped papers by id: `jaxbounds.<paper>.experiments.EXPERIMENTS`."""
-    return {name: found for paper in PAPERS for name, found in _of(paper).items()}
-
-
-def find_experiment(name: str, /, *, imports: Iterable[str] = ()) -> Experiment:
-    """The experiment of that id; of the shipped papers only its own is imported.
-
-    Args:
-        name: its id.
-        imports: modules or files of the user's, executed first. Theirs are in their `EXPERIMENTS`;
-            they may also register what experiments can name (an architecture).
+def refuse_unless_increasing(config: Any, /, *names: str) -> None:
+    """Refuse grids of a configuration that are empty, not positive, or do not increase strictly.
 
     Raises:
-        ValueError: if there is none, with the names of those that there are, or a module cannot be
-            loaded.
+        ValueError: naming the first such field and what it holds.
     """
-    modules = [load_module(where) for where in imports]
-    own = {e.id: e for module in modules for e in getattr(module, "EXPERIMENTS", ())}
-    paper = name.split(".")[0]
-    known = own if name in own else own | (_of(paper) if paper in PAPERS else experiments())
-    if name not in known:
-        raise ValueError(f"no experiment {name!r}; there are: {', '.join(known) or 'none yet'}")
-    return known[name]
+    for name in names:
+        values = list(getattr(config, name))
+        if not values or values != sorted(set(values)) or not values[0] > 0:
+            raise ValueError(f"{name} must be positive and increase, got {values}")
 
 
 def versions() -> dict[str, str]:
@@ -127,41 +104,38 @@ def provenance(config: Any, key: jax.Array, /) -> dict[str, Any]:
         "versions": versions(),
         "device": jax.devices()[0].device_kind,
         "backend": jax.default_backend(),
-        "matmul_precision": str(jax.config.jax_default_matmul_precision or "default"),
+        "matmul_precision": str(jax.config.values["jax_default_matmul_precision"] or "default"),
         "git": _git_state(),
     }
 
 
 def _digest(dataset: xr.Dataset) -> str:
-    """Of all values, independent of the widths that a file format gives numbers."""
-    digest = hashlib.sha256()
-    for name in sorted(map(str, dataset.variables)):
-        values = dataset[name].values
-        wide = {"b": "<i8", "i": "<i8", "u": "<i8", "f": "<f8"}.get(values.dtype.kind)
-        words = lambda values: "\0".join(map(str, values.ravel())).encode()
-        data = values.astype(wide).tobytes() if wide else words(values)
-        digest.update(f"{name}:{values.shape}:".encode() + data)
-    return digest.hexdigest()
+    """Of values, types, dimensions and attributes: everything but the digest itself."""
+    # A file gives strings any width.
+    text = lambda v: np.array(json.dumps(v.astype(str).tolist())) if v.dtype.kind in "OSU" else v
+    arrays = {str(name): text(dataset[name].values) for name in dataset.variables}
+    plain = lambda value: np.asarray(value).tolist()
+    about = [
+        [str(name), list(map(str, dataset[name].dims)), sorted(dataset[name].attrs.items())]
+        for name in sorted(dataset.variables, key=str)
+    ]
+    words = [about, sorted((k, v) for k, v in dataset.attrs.items() if k != "sha256")]
+    return digest(arrays, json.dumps(words, default=plain))
 
 
 def save(dataset: xr.Dataset, path: str | Path, /, **about: Any) -> Path:
-    """Write a data set as netCDF, all or nothing; `about` becomes JSON attributes.
-
-    Booleans are stored as int8 (netCDF has none).
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    plain = dataset.map(lambda v: v.astype("int8") if v.dtype == bool else v, keep_attrs=True)
+    """Write a data set as netCDF-4, all or nothing; `about` becomes JSON attributes."""
+    plain = dataset.copy()
     plain.attrs = {k: json.dumps(v) for k, v in (dict(dataset.attrs) | about).items()}
-    plain.attrs |= {"format": FORMAT, "sha256": _digest(plain)}
-    partial = path.with_name(path.name + ".partial")
-    plain.to_netcdf(partial, engine="scipy")
-    os.replace(partial, path)
-    return path
+    plain.attrs["format"] = FORMAT
+    plain.attrs["sha256"] = _digest(plain)
+    with whole(path) as file:
+        plain.to_netcdf(cast(Any, file), engine="h5netcdf")
+    return Path(path)
 
 
 def load(path: str | Path, /) -> xr.Dataset:
-    """Read what `save` wrote; attributes are decoded.
+    """Read what `save` wrote, now or before 0.2; attributes are decoded.
 
     Raises:
         ValueError: if the file is missing or is no such file.
@@ -170,18 +144,23 @@ def load(path: str | Path, /) -> xr.Dataset:
     if not path.is_file():
         raise ValueError(f"no result {path}: run the experiment first")
     try:
-        with xr.open_dataset(path, engine="scipy") as stored:
+        before = path.read_bytes()[:3] == b"CDF"  # netCDF-3, with a checksum of values alone
+        with xr.open_dataset(path, engine="scipy" if before else "h5netcdf") as stored:
             dataset = stored.load()
-        known = dataset.attrs.pop("format", "") == FORMAT
-        digest = dataset.attrs.pop("sha256", "")
-        dataset.attrs = {name: json.loads(text) for name, text in dataset.attrs.items()}
-    except (OSError, ValueError, TypeError, LookupError) as problem:
+        form, check = dataset.attrs.get("format", ""), dataset.attrs.get("sha256", "")
+        damaged = not before and check != _digest(dataset)
+        dataset.attrs = {
+            name: json.loads(text)
+            for name, text in dataset.attrs.items()
+            if name not in ("format", "sha256")
+        }
+    except Exception as problem:  # the readers raise whatever they stumble over
         raise ValueError(
             f"{path} is no result or is damaged ({type(problem).__name__}): run it again"
         ) from problem
-    if not known:
+    if form != (EARLIER if before else FORMAT):
         raise ValueError(f"{path} was not written by this library: expected {FORMAT}")
-    if digest != _digest(dataset):
+    if damaged:
         raise ValueError(f"{path} is damaged (its checksum does not match): run it again")
     return dataset
 

@@ -16,16 +16,20 @@ from jaxbounds.cli import main
 CLAIMS = """
 import jax
 import jax.numpy as jnp
-from jaxbounds.statements import Budget, Erratum, Form, Paper, Sides, Statement
+from jaxbounds import Counterexample, Erratum, Form, Paper, Sides, Statement
+from jaxbounds.statements import Budget
+
+def product(x, y):
+    return jnp.sqrt(x @ x) * jnp.sqrt(y @ y)
 
 def sample(key, size):
     x, y = jax.random.normal(key, (2, size["d"]))
     return {"x": x, "y": y}
 
-def evaluate(instance):
+def evaluate(instance, size):
     x, y = instance["x"], instance["y"]
-    product = jnp.sqrt(x @ x) * jnp.sqrt(y @ y)
-    rhs = {"printed": 0.5 * product, "corrected": 2 * product, "control": 0.4 * product}
+    bound = product(x, y)
+    rhs = {"printed": 0.5 * bound, "corrected": 2 * bound, "control": 0.4 * bound}
     return Sides(lhs=jnp.abs(x @ y), rhs=rhs)
 
 PAPER = Paper(
@@ -34,10 +38,12 @@ PAPER = Paper(
     statements=(
         Statement(
             id="mine.cauchy", label="Inequality 1", formula="|<x, y>| <= |x| |y| / 2",
-            kind="inequality", sample=sample, evaluate=evaluate, sizes=({"d": 2},),
+            kind="inequality", judges=(product,), sample=sample, evaluate=evaluate,
+            sizes=({"d": 2},),
             forms=(
                 Form(name="printed", expected="EXPECTED", note="aligned vectors", erratum="E1",
-                     counterexample={"x": [1.0, 0.0], "y": [1.0, 0.0]}),
+                     counterexample=Counterexample(instance={"x": [1.0, 0.0], "y": [1.0, 0.0]},
+                                                   size={"d": 2}, ratio=2.0)),
                 Form(name="corrected"),
             ),
             control="a factor 0.4", budget=Budget(samples=32, restarts=2, steps=20),
@@ -84,6 +90,50 @@ def test_verify_then_replay(claims, capsys):
         stored = f"results/verify/{folder}/mine.cauchy.printed.npz"
         assert main(["replay", stored, "--import", file]) == 0
         assert ": same" in capsys.readouterr().out
+
+
+MORE = """
+import dataclasses
+one = PAPER.statements[0]
+other = dataclasses.replace(one, id="mine.cauchy.b", label="B")
+PAPER = dataclasses.replace(PAPER, statements=(other, one))
+"""
+
+
+def test_an_id_is_never_a_pattern(claims, capsys):
+    """`mine.cauchy` begins `mine.cauchy.b`, which is listed before it: each is measured once."""
+    file = Path(claims())
+    file.write_text(file.read_text() + MORE)
+    assert main(["verify", "--import", str(file), "--out", "out", "--jobs", "2", "mine"]) == 0
+    verdicts = json.loads(Path("out/verdicts.json").read_text())
+    assert [v["id"] for v in verdicts] == ["mine.cauchy.b"] * 2 + ["mine.cauchy"] * 2
+    assert [v["label"] for v in verdicts] == ["B"] * 2 + ["Inequality 1"] * 2
+    assert main(["replay", "out/worst/mine.cauchy.printed.npz", "--import", str(file)]) == 0
+    assert "Inequality 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("columns", ["80", "100", "120", ""])
+def test_every_verdict_is_on_the_screen(columns, claims, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    file = Path(claims())
+    long = MORE.replace('label="B"', 'label="Section 2.1, a label that is much longer than any id"')
+    file.write_text(file.read_text() + long)
+    assert main(["verify", "mine", "--import", str(file), "--jobs", "1"]) == 0
+    table = capsys.readouterr().out.split("2 statements")[0]
+    assert max(map(len, table.splitlines())) <= int(columns or 100)
+    words = table.split()
+    assert words.count("fails") == words.count("holds") == 2
+    assert "mine.cauchy.b" in words and words.count("corrected") == 2
+
+
+def test_who_judges_a_function(claims, capsys):
+    file = claims()
+    assert main(["show", "mine.cauchy", "--import", file]) == 0
+    assert f"{Path(file).stem}.product" in capsys.readouterr().out
+    assert main(["list", "--judging", "product", "--import", file]) == 0
+    assert "mine.cauchy" in capsys.readouterr().out
+    assert main(["list", "--judging", "prodct", "--import", file]) == 2
+    assert "did you mean" in capsys.readouterr().err
 
 
 def test_verify_says_what_is_not_as_expected(claims, capsys):

@@ -16,7 +16,7 @@ from jaxbounds.falsify import (
     replay,
     save_instance,
 )
-from jaxbounds.statements import Budget, Form, Sides, Statement
+from jaxbounds.statements import Budget, Counterexample, Form, Sides, Statement
 
 QUICK = Budget(samples=64, restarts=4, steps=80, batch=32)
 
@@ -27,7 +27,7 @@ def _pair(key, size):
 
 
 def _cauchy(factor, control=0.9):
-    def evaluate(instance):
+    def evaluate(instance, size):
         x, y = instance["x"], instance["y"]
         product = jnp.sqrt(x @ x) * jnp.sqrt(y @ y)
         return Sides(
@@ -69,7 +69,9 @@ def test_a_false_inequality_fails_with_a_shrunk_counterexample(tmp_path):
         name="printed",
         expected="fails",
         note="false",
-        counterexample={"x": [1.0, 0], "y": [1.0, 0]},
+        counterexample=Counterexample(
+            instance={"x": [1.0, 0], "y": [1.0, 0]}, size={"d": 2}, ratio=2.0
+        ),
     )
     verdict = _verdict(_statement(_cauchy(0.5), forms=(form,)), store=tmp_path)
     assert verdict.status == "fails" and verdict.as_expected
@@ -93,29 +95,29 @@ def test_nothing_holds_when_the_control_is_not_rejected():
 
 
 def test_nan_never_holds():
-    def evaluate(instance):
-        good = _cauchy(2.0)(instance)
+    def evaluate(instance, size):
+        good = _cauchy(2.0)(instance, size)
         return good._replace(lhs=jnp.where(instance["x"][0] > 0, good.lhs, jnp.nan))
 
     assert _verdict(_statement(evaluate, search="none")).status == "inconclusive"
 
 
 def test_instances_outside_the_hypotheses_never_count():
-    never = lambda instance: {"x is huge": instance["x"][0] > 1e9}
+    never = lambda instance, size: {"x is huge": instance["x"][0] > 1e9}
     verdict = _verdict(_statement(hypotheses=never))
     assert verdict.status == "vacuous" and verdict.excluded == {"x is huge": 128}
-    short = lambda instance: {"|x| <= 1": instance["x"] @ instance["x"] <= 1}
+    short = lambda instance, size: {"|x| <= 1": instance["x"] @ instance["x"] <= 1}
 
-    def evaluate(instance):
+    def evaluate(instance, size):
         return Sides(lhs=instance["x"] @ instance["x"], rhs={"printed": 2.0, "control": 0.5})
 
-    shrink = lambda instance: {**instance, "x": instance["x"] / 1e3}
+    shrink = lambda instance, size: {**instance, "x": instance["x"] / 1e3}
     assert _verdict(_statement(evaluate, hypotheses=short)).worst_ratio <= 0.5
     assert _verdict(_statement(evaluate, hypotheses=short, project=shrink)).status == "holds"
 
 
 def test_a_bound_that_never_beats_the_trivial_one_is_vacuous():
-    def evaluate(instance):
+    def evaluate(instance, size):
         return Sides(
             lhs=jnp.cos(instance["x"][0]), rhs={"printed": 5.0, "control": 0.0}, trivial=1.0
         )
@@ -124,14 +126,14 @@ def test_a_bound_that_never_beats_the_trivial_one_is_vacuous():
 
 
 def test_an_error_bar_across_one_is_inconclusive():
-    def evaluate(instance):
+    def evaluate(instance, size):
         return Sides(lhs=0.9, rhs={"printed": 1.0, "control": 0.5}, error=0.2)
 
     assert _verdict(_statement(evaluate, search="none")).status == "inconclusive"
 
 
 def test_identities_compare_whole_arrays():
-    def evaluate(instance):
+    def evaluate(instance, size):
         x = instance["x"]
         return Sides(lhs=jnp.sin(2 * x), rhs={"printed": 2 * jnp.sin(x) * jnp.cos(x), "control": x})
 
@@ -139,12 +141,16 @@ def test_identities_compare_whole_arrays():
     assert verdict.status == "holds" and verdict.worst_ratio < 1e-14
 
 
-def test_a_stored_counterexample_that_does_not_fail_is_noticed():
+@pytest.mark.parametrize(
+    "y, ratio, said", [([0.0, 1], 2.0, "does not violate"), ([1.0, 0], 2.1, "not 2.1")]
+)
+def test_a_stored_counterexample_that_is_not_as_recorded_is_noticed(y, ratio, said):
     form = Form(
-        name="printed", expected="fails", note="?", counterexample={"x": [1.0, 0], "y": [0.0, 1]}
-    )
+        name="printed", expected="fails", note="?",
+        counterexample=Counterexample(instance={"x": [1.0, 0], "y": y}, size={"d": 2}, ratio=ratio),
+    )  # fmt: skip
     verdict = _verdict(_statement(_cauchy(0.5), forms=(form,)))
-    assert verdict.status == "inconclusive" and "stored counterexample" in verdict.reason
+    assert verdict.status == "inconclusive" and said in verdict.reason
 
 
 def _noise(key, size):
@@ -154,7 +160,7 @@ def _noise(key, size):
 @pytest.mark.parametrize("level, status", [(0.2, "holds"), (0.02, "fails"), (0.13, "inconclusive")])
 def test_probabilities_use_exact_intervals(level, status):
     # P(|z| > 1.5) = 0.1336.
-    def evaluate(instance):
+    def evaluate(instance, size):
         return Sides(lhs=jnp.abs(instance["z"][0]), rhs={"printed": 1.5, "control": 0.1})
 
     statement = _statement(
@@ -164,7 +170,7 @@ def test_probabilities_use_exact_intervals(level, status):
 
 
 def test_expectations_compare_means():
-    def evaluate(instance):
+    def evaluate(instance, size):
         z = instance["z"]
         return Sides(lhs=z @ z, rhs={"printed": 1.2 * len(z), "control": 0.8 * len(z)})
 
@@ -185,7 +191,7 @@ def test_expectations_compare_means():
     ],
 )
 def test_an_exact_power_is_judged_whatever_its_rounding(power, sense, status):
-    def evaluate(instance):
+    def evaluate(instance, size):
         n = 1.0 * instance["x"].shape[0]
         off = 0.5 if sense == "at least" else 2.0
         return Sides(lhs={"printed": 3 * n**power, "control": 3 * n**off}, rhs=_both(n))
@@ -211,7 +217,7 @@ def test_files_have_plain_names_of_their_own(tmp_path):
 
 
 def _named(name):
-    def evaluate(instance):
+    def evaluate(instance, size):
         x, y = instance["x"], instance["y"]
         bound = jnp.linalg.norm(x) * jnp.linalg.norm(y)
         return Sides(lhs=jnp.abs(x @ y), rhs={name: 2 * bound, "control": 0.9 * bound})
@@ -220,7 +226,7 @@ def _named(name):
 
 
 def test_rates_are_never_said_to_hold():
-    def evaluate(instance):
+    def evaluate(instance, size):
         x = jnp.exp(instance["z"][0])
         noise = jnp.exp(0.01 * instance["z"][1])
         return Sides(lhs=noise * x**2, rhs={"printed": x**2.5, "sharpened": x, "control": x**1.5})
@@ -239,7 +245,7 @@ def test_random_search_moves_integers():
     def sample(key, size):
         return {"bits": jax.random.randint(key, (12,), 0, 2), "x": jnp.zeros(1)}
 
-    def evaluate(instance):
+    def evaluate(instance, size):
         ones = jnp.sum(instance["bits"]).astype(float)
         return Sides(lhs=ones, rhs={"printed": 12.5, "control": 11.5})
 
@@ -252,7 +258,7 @@ def test_exhaustive_cases_are_all_measured():
     def cases(size):
         return {"n": np.arange(100)}
 
-    def evaluate(instance):
+    def evaluate(instance, size):
         n = instance["n"].astype(float)
         return Sides(lhs=n * n, rhs={"printed": n**2, "control": n**2 + 1})
 

@@ -7,7 +7,7 @@ import pytest
 
 from jaxbounds.falsify import falsify
 from jaxbounds.falsify.engine import REJECTED
-from jaxbounds.statements import load_papers
+from jaxbounds.papers import load_papers
 
 PAPERS = load_papers()
 STATEMENTS = [statement for paper in PAPERS for statement in paper.statements]

@@ -10,7 +10,8 @@ import pytest
 
 from jaxbounds.cli import cache
 from jaxbounds.falsify import UNKEPT, Programs, falsify, verification
-from jaxbounds.statements import Budget, Form, Sides, Statement, load_paper
+from jaxbounds.papers import load_paper
+from jaxbounds.statements import Budget, Form, Sides, Statement
 
 BATCH = {"x": np.linspace(0.1, 1.0, 12).reshape(4, 3)}
 
@@ -81,7 +82,7 @@ def test_verdicts_do_not_depend_on_what_was_kept(tmp_path):
     def sample(key, size):
         return {"x": jax.random.normal(key, (size["d"],))}
 
-    def evaluate(instance):
+    def evaluate(instance, size):
         x = instance["x"]
         bound = jnp.sqrt(len(x)) * jnp.linalg.norm(x)
         return Sides(lhs=jnp.sum(jnp.abs(x)), rhs={"printed": bound, "control": 0.9 * bound})

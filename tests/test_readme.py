@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 from jaxbounds.cli import main
+from jaxbounds.papers import experiments, load_papers
 from jaxbounds.qstr import architectures
-from jaxbounds.results import experiments, load
-from jaxbounds.statements import load_papers
+from jaxbounds.results import load
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 

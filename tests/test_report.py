@@ -17,10 +17,10 @@ from jaxbounds.falsify import Verdict, save_instance
 from jaxbounds.report import html_page
 from jaxbounds.report.formula import typeset
 from jaxbounds.report.histogram import shares
-from jaxbounds.statements import Erratum, Form, Paper, Sides, Statement
+from jaxbounds.statements import Counterexample, Erratum, Form, Paper, Sides, Statement
 
 HOSTILE = '<script>document.title = "broken"</script> <img src=x onerror=alert(1)> "&amp;'
-COUNTEREXAMPLE = {"x": [1.0, 0.0]}
+COUNTEREXAMPLE = Counterexample(instance={"x": [1.0, 0.0]}, size={"d": 2}, ratio=1.4)
 
 
 def _statement(name, forms, **options):
@@ -29,8 +29,8 @@ def _statement(name, forms, **options):
         label="Lemma 1",
         forms=forms,
         sample=lambda key, size: {"x": jnp.zeros(size["d"])},
-        hypotheses=lambda instance: {"|x| <= 1": instance["x"] @ instance["x"] <= 1},
-        evaluate=lambda instance: Sides(lhs=0.0, rhs={}),
+        hypotheses=lambda instance, size: {"|x| <= 1": instance["x"] @ instance["x"] <= 1},
+        evaluate=lambda instance, size: Sides(lhs=0.0, rhs={}),
         control="half of it",
         sizes=({"d": 2},),
         **({"kind": "inequality", "formula": "||x||_2 <= sqrt(d) ||x||_inf"} | options),

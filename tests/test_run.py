@@ -8,7 +8,8 @@ import pytest
 import xarray as xr
 
 from jaxbounds.cli import main
-from jaxbounds.results import experiments, load, save
+from jaxbounds.papers import experiments
+from jaxbounds.results import load, save
 
 MACHINE = """
 blank: '_'
@@ -163,7 +164,25 @@ def test_a_flipped_byte_is_noticed(tmp_path):
     path = save(xr.Dataset(values, coords=coords), tmp_path / "result.nc", note="a")
     assert load(path).attrs == {"note": "a"}
     content = path.read_bytes()
-    place = content.index(np.ones(3, ">f4").tobytes())
-    path.write_bytes(content[:place] + b"\x3e" + content[place + 1 :])
+    place = content.index(np.ones(3, "<f4").tobytes())
+    path.write_bytes(content[:place] + b"\x01" + content[place + 1 :])
     with pytest.raises(ValueError, match="checksum"):
         load(path)
+    attribute = content.index(b'"a"')  # of the data set, as JSON
+    path.write_bytes(content[:attribute] + b'"b"' + content[attribute + 3 :])
+    with pytest.raises(ValueError, match="checksum"):
+        load(path)
+
+
+def test_every_type_survives_and_files_of_before_are_read(tmp_path):
+    kinds = ("int64", "uint32", "uint64", "float16", "float64", "bool", "complex128", "<U1")
+    values = {kind: ("place", np.arange(3).astype(kind)) for kind in kinds}
+    values["int64"] = ("place", np.arange(3) + 2**40)
+    dataset = xr.Dataset(values, coords={"place": ["a", "b", "c"]})
+    again = load(save(dataset, tmp_path / "new.nc", seed=2**40))
+    assert again.attrs == {"seed": 2**40}
+    xr.testing.assert_identical(again.drop_attrs(), dataset)
+    assert all(again[kind].dtype == dataset[kind].dtype for kind in kinds)
+    old = dataset[["float64"]].assign_attrs(format="jaxbounds-result-1", sha256="", note="[1]")
+    old.to_netcdf(tmp_path / "old.nc", engine="scipy")
+    assert load(tmp_path / "old.nc").attrs == {"note": [1]}

@@ -10,7 +10,7 @@ from jaxbounds.cli import main
 from jaxbounds.falsify import Verdict
 from jaxbounds.plotting import style
 from jaxbounds.report import slack_figure
-from jaxbounds.statements import load_papers
+from jaxbounds.papers import load_papers
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -5,23 +5,15 @@ import textwrap
 
 import pytest
 
-from jaxbounds.statements import (
-    Erratum,
-    Form,
-    Paper,
-    Sides,
-    Statement,
-    load_paper,
-    load_papers,
-    select,
-)
+from jaxbounds.papers import load_paper, load_papers, select
+from jaxbounds.statements import Erratum, Form, Paper, Sides, Statement
 
 GOOD = {
     "id": "mine.one",
     "label": "1",
     "formula": "0 <= 1",
     "kind": "inequality",
-    "evaluate": lambda x: Sides(lhs=0.0, rhs={"printed": 1.0, "control": -1.0}),
+    "evaluate": lambda x, size: Sides(lhs=0.0, rhs={"printed": 1.0, "control": -1.0}),
     "sample": lambda key, size: {},
     "forms": (Form(name="printed"),),
     "control": "0 <= -1",

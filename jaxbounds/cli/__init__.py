@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import sys
+from typing import Any
 
 import tyro
 
@@ -11,7 +12,7 @@ from jaxbounds.cli.plot import plot
 from jaxbounds.cli.run import list_experiments, run
 from jaxbounds.cli.verify import verify
 
-COMMANDS = {
+COMMANDS: dict[str, Any] = {
     "verify": verify,
     "list": list_statements,
     "show": show,

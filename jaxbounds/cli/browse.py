@@ -1,5 +1,6 @@
 """`jaxbounds list`, `show`, `errata` and `replay`."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -10,22 +11,26 @@ from jaxbounds.cli.cache import use_compilation_cache
 from jaxbounds.cli.common import (
     Imports,
     Patterns,
-    all_statements,
     console_for_output,
-    find_statement,
+    statements_of,
 )
 from jaxbounds.falsify import load_instance, replay
-from jaxbounds.statements import load_papers, select
+from jaxbounds.papers import find_statement, load_papers
+from jaxbounds.papers import judging as that_judge
 
 
-def list_statements(patterns: Patterns = (), /, *, imports: Imports = ()) -> int:
+def list_statements(patterns: Patterns = (), /, *, judging: str = "", imports: Imports = ()) -> int:
     """List the statements: id, label in the paper, kind, forms.
 
     Args:
         patterns: ids, the beginning of ids, or shell patterns.
+        judging: a function's full name, or its end: only the statements that judge it.
         imports: modules or files that hold a PAPER of your own.
     """
-    console_for_output().print(report.statement_table(select(all_statements(imports), patterns)))
+    chosen = statements_of(imports, patterns)
+    if judging:
+        chosen = that_judge(chosen, judging)
+    console_for_output().print(report.statement_table(chosen))
     return 0
 
 
@@ -36,7 +41,7 @@ def show(name: Annotated[str, tyro.conf.Positional], /, *, imports: Imports = ()
         name: its id, or a pattern.
         imports: modules or files that hold a PAPER of your own.
     """
-    for statement in select(all_statements(imports), (name,)):
+    for statement in statements_of(imports, (name,)):
         console_for_output().print(report.describe(statement))
     return 0
 
@@ -53,7 +58,7 @@ def errata(
         papers: ids of papers; all of them unless given.
         imports: modules or files that hold a PAPER of your own.
     """
-    known = load_papers(imports)
+    known = load_papers(imports, patterns=papers)
     unknown = set(papers) - {paper.id for paper in known}
     if unknown:
         names = ", ".join(paper.id for paper in known)
@@ -63,9 +68,8 @@ def errata(
             for erratum in paper.errata:
                 console_for_output().print(report.describe_erratum(erratum, paper))
             for label, reason in paper.unchecked.items():
-                console_for_output().print(
-                    f"{paper.id}: not checked: {label}: {reason}", style="dim"
-                )
+                words = f"{paper.id}: not checked: {label}: {reason}"
+                console_for_output().print(words, style="dim", markup=False)
     return 0
 
 
@@ -80,14 +84,13 @@ def replay_file(file: Annotated[Path, tyro.conf.Positional], /, *, imports: Impo
     """
     use_compilation_cache()
     console, stored = console_for_output(), load_instance(file)
-    statement, ratios, before = replay(lambda name: find_statement(imports, name), stored)
-    console.print(f"{statement.id}  {statement.label}: {statement.formula}")
+    statement, ratios, before = replay(lambda name: find_statement(name, imports=imports), stored)
+    console.print(f"{statement.id}  {statement.label}: {statement.formula}", markup=False)
     for name, value in ratios.items():
-        console.print(f"  {name:<24} {value!r}")
+        console.print(f"  {name:<24} {value!r}", markup=False)
     now = ratios[stored.meta["form"]]
     console.print(report.instance_text(stored.instance), markup=False)
-    same = now == before or abs(now - before) <= 1e-12 * abs(before)
-    console.print(
-        f"stored for {stored.meta['form']}: {before!r}: {'same' if same else 'DIFFERENT'}"
-    )
+    same = math.isclose(now, before, rel_tol=1e-12) or (math.isnan(now) and math.isnan(before))
+    words = f"stored for {stored.meta['form']}: {before!r}: {'same' if same else 'DIFFERENT'}"
+    console.print(words, markup=False)
     return int(not same)

@@ -6,12 +6,13 @@ import hashlib
 import os
 import shutil
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import jax
 
-from jaxbounds.cli.common import all_statements
 from jaxbounds.falsify import UNKEPT, Programs
+from jaxbounds.papers import PAPERS, load_paper
 from jaxbounds.results import versions
 from jaxbounds.statements import Statement
 
@@ -32,15 +33,23 @@ def use_compilation_cache() -> None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
+def digest_of(imports: Iterable[str], /) -> str:
+    """Of the package's source, and of the imported files'."""
+    package, state = Path(__file__).parents[1], hashlib.sha256()
+    for file in sorted(package.rglob("*.py")):
+        state.update(file.relative_to(package).as_posix().encode() + file.read_bytes())
+    for path in map(Path, imports):
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path] * path.is_file():
+            state.update(file.read_bytes())
+    return state.hexdigest()
+
+
 @functools.cache
 def _kept() -> Programs:
     """In a folder for exactly this source, these versions and these settings of JAX."""
     settings = {k: v for k, v in jax.config.values.items() if "cache" not in k}
-    state = hashlib.sha256(repr(sorted((versions() | settings).items())).encode())
-    package = Path(__file__).parents[1]
-    for file in sorted(package.rglob("*.py")):
-        state.update(file.relative_to(package).as_posix().encode() + file.read_bytes())
-    folder = _folder() / "jaxbounds-traces" / state.hexdigest()
+    state = repr([digest_of(()), sorted((versions() | settings).items())])
+    folder = _folder() / "jaxbounds-traces" / hashlib.sha256(state.encode()).hexdigest()
     with contextlib.suppress(OSError):  # without a place to keep them, they are made each time
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
@@ -58,5 +67,5 @@ def _is_old(file: Path) -> bool:
 
 def programs_for(statement: Statement, /) -> Programs:
     """Kept ones for a shipped statement; a user's own may have changed and is traced each time."""
-    shipped = any(statement is one for one in all_statements(()))
-    return _kept() if shipped else UNKEPT
+    own = load_paper(statement.paper).statements if statement.paper in PAPERS else ()
+    return _kept() if any(statement is one for one in own) else UNKEPT

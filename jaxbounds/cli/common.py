@@ -1,12 +1,14 @@
 """What the commands share."""
 
+import os
 import sys
 from typing import Annotated
 
 import tyro
 from rich.console import Console
 
-from jaxbounds.statements import Statement, load_papers, select
+from jaxbounds.papers import load_papers, select
+from jaxbounds.statements import Statement
 
 Patterns = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PATTERN")]
 Imports = Annotated[
@@ -15,16 +17,13 @@ Imports = Annotated[
 
 
 def console_for_output() -> Console:
-    """Standard output; 100 columns where it is no terminal."""
-    width = None if sys.stdout.isatty() else 100
-    return Console(width=width, highlight=False)
+    """Standard output; where it is no terminal, COLUMNS wide, or 100."""
+    given = os.environ.get("COLUMNS", "")
+    width = int(given) if given.isdecimal() and int(given) else 100
+    return Console(width=None if sys.stdout.isatty() else width, highlight=False)
 
 
-def all_statements(imports: tuple[str, ...], /) -> tuple[Statement, ...]:
-    """The statements of the shipped papers and of the imported ones."""
-    return tuple(s for paper in load_papers(imports) for s in paper.statements)
-
-
-def find_statement(imports: tuple[str, ...], name: str, /) -> Statement:
-    """The statement of that id."""
-    return select(all_statements(imports), (name,))[0]
+def statements_of(imports: tuple[str, ...], patterns: tuple[str, ...], /) -> tuple[Statement, ...]:
+    """The statements of the shipped papers and of the imported ones, as far as patterns need."""
+    papers = load_papers(imports, patterns=patterns)
+    return select((s for paper in papers for s in paper.statements), patterns)

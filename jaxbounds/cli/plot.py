@@ -13,10 +13,10 @@ from rich.progress import track
 from rich.table import Table
 
 from jaxbounds import plotting, report
-from jaxbounds.cli.common import Imports, Patterns, all_statements, console_for_output
+from jaxbounds.cli.common import Imports, Patterns, console_for_output, statements_of
 from jaxbounds.falsify import Verdict
-from jaxbounds.results import Experiment, find_experiment, load
-from jaxbounds.statements import select
+from jaxbounds.papers import find_experiment, select
+from jaxbounds.results import Experiment, load
 
 MISSING = "figures need matplotlib: pip install matplotlib"
 
@@ -49,7 +49,7 @@ def _plot_slack(folder: Path, patterns: tuple[str, ...], imports: tuple[str, ...
     stored = json.loads((folder / "verdicts.json").read_text(encoding="utf8"))
     verdicts = [Verdict.from_json(one) for one in stored]
     judged = {verdict.id for verdict in verdicts}
-    known = [s for s in all_statements(imports) if s.id in judged]
+    known = [s for s in statements_of(imports, ()) if s.id in judged]
     console, place = console_for_output(), folder / "slack"
     place.mkdir(exist_ok=True)
     chosen = select(known, patterns)

@@ -13,7 +13,8 @@ from rich.table import Table
 from jaxbounds.cli.cache import use_compilation_cache
 from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.plot import show_result
-from jaxbounds.results import Experiment, experiments, find_experiment, provenance, save
+from jaxbounds.papers import experiments, find_experiment
+from jaxbounds.results import Experiment, provenance, save
 
 USAGE = """usage: jaxbounds run EXPERIMENT [--preset NAME] [--seed INT] [--out FOLDER] [OPTIONS]
 
@@ -56,7 +57,7 @@ class Options:
     imports: Imports = ()
 
 
-def _configuration(experiment: Experiment, preset: str, flags: list[str], **more: str) -> Any:
+def _configuration(experiment: Experiment, preset: str, flags: list[str], **more: Any) -> Any:
     presets = {"default": experiment.config, **experiment.presets}
     if preset not in presets:
         raise ValueError(f"{experiment.id} has no preset {preset!r}: {', '.join(presets)}")

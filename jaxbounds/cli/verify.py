@@ -1,83 +1,161 @@
 """`jaxbounds verify`: the statements, one verdict for each form."""
 
-import concurrent.futures
+import functools
 import itertools
-import json
-import multiprocessing
-import os
 import signal
-from collections.abc import Iterator, Sequence
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from jaxbounds import report
-from jaxbounds.cli.cache import programs_for, use_compilation_cache
-from jaxbounds.cli.common import (
-    Imports,
-    Patterns,
-    console_for_output,
-    find_statement,
-)
+from jaxbounds.cli.cache import digest_of, programs_for, use_compilation_cache
+from jaxbounds.cli.common import Imports, Patterns, console_for_output
+from jaxbounds.cli.folder import CannotWrite, Folder
+from jaxbounds.cli.workers import Died, Processes, at_most
 from jaxbounds.falsify import Verdict, falsify, load_instance, unmeasured
+from jaxbounds.files import write_text
+from jaxbounds.papers import find_statement, load_papers, origin, select
 from jaxbounds.results import versions
-from jaxbounds.statements import Statement, load_papers, origin, select
+from jaxbounds.statements import Statement
 
 THOROUGH = 10.0
 """Factor on samples and restarts of `--thorough`."""
 
 
-def _verify_one(name: str, imports: tuple[str, ...], seed: int, factor: float, out: str):
-    statement = find_statement(imports, name)
+class Task(NamedTuple):
+    """Statements that one process judges, and with what; plain values, found again by id."""
+
+    ids: tuple[str, ...]
+    imports: tuple[str, ...]
+    seed: int
+    factor: float
+    store: str
+    verbose: bool
+
+
+def _verify_one(statement: Statement, task: Task) -> tuple[Verdict, ...]:
     try:
-        budget, programs = statement.budget.scaled(factor), programs_for(statement)
-        return falsify(statement, seed=seed, budget=budget, store=out, programs=programs)
+        budget, programs = statement.budget.scaled(task.factor), programs_for(statement)
+        return falsify(
+            statement, seed=task.seed, budget=budget, store=task.store, programs=programs
+        )
     except Exception as problem:  # one broken statement must not cost the others
-        return unmeasured(statement, f"it could not be measured: {origin(problem)}", seed=seed)
+        if task.verbose:
+            traceback.print_exc()
+        return unmeasured(statement, f"it could not be measured: {origin(problem)}", seed=task.seed)
 
 
-def _verify_some(names: tuple[str, ...], *arguments) -> list[tuple[str, tuple[Verdict, ...]]]:
-    return [(name, _verify_one(name, *arguments)) for name in names]
+def _verify_some(task: Task) -> list[tuple[Verdict, ...]]:
+    """In a process of its own, where statements are found again, by their ids."""
+    found = [find_statement(name, imports=task.imports) for name in task.ids]
+    return [_verify_one(statement, task) for statement in found]
 
 
-def _tasks(statements: Sequence[Statement], at_most: int = 3) -> list[tuple[str, ...]]:
+def _groups(statements: Sequence[Statement], most: int = 3) -> list[tuple[Statement, ...]]:
     """Neighbours that share their samplers, together: a process compiles those once."""
-    samplers = lambda s: [id(sampler) for sampler in s.sample.values()]
-    tasks = []
+    samplers = lambda s: [id(sampler) for sampler in s.samplers.values()]
+    groups = []
     for _, group in itertools.groupby(statements, samplers):
-        names = [s.id for s in group]
-        tasks += [tuple(names[i : i + at_most]) for i in range(0, len(names), at_most)]
-    return tasks
+        together = tuple(group)
+        groups += [together[i : i + most] for i in range(0, len(together), most)]
+    return groups
 
 
-def _start_worker() -> None:
-    """Ctrl-C reaches every process of a terminal; the main one ends the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    use_compilation_cache()
-
-
-def _in_turn(statements, jobs, *arguments) -> Iterator[tuple[str, tuple[Verdict, ...]]]:
+def _in_turn(
+    statements: Sequence[Statement], jobs: int, task: Task
+) -> Iterator[tuple[Verdict, ...]]:
     """Verdicts as they come, from this process or from several."""
     if jobs == 1:
         use_compilation_cache()
         for statement in statements:
-            yield statement.id, _verify_one(statement.id, *arguments)
+            yield _verify_one(statement, task)
         return
-    pool = concurrent.futures.ProcessPoolExecutor(
-        jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker
-    )
-    try:
-        waiting = [pool.submit(_verify_some, task, *arguments) for task in _tasks(statements)]
-        for done in concurrent.futures.as_completed(waiting):
-            yield from done.result()
-        pool.shutdown()
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        # What is being computed would run on, and overwrite stored instances.
-        for worker in multiprocessing.active_children():
-            worker.terminate()
-        raise
+    groups = _groups(statements)
+    known = {s.id: s for s in statements}
+    processes: Processes = Processes(_verify_some, jobs, use_compilation_cache)
+    alone: list[Task] = []
+    tasks = [task._replace(ids=tuple(s.id for s in group)) for group in groups]
+    while tasks:
+        for done, judged in processes(tasks):
+            if not isinstance(judged, Died):
+                yield from judged
+            elif len(done.ids) > 1:  # which of them was it?
+                alone += [task._replace(ids=(name,)) for name in done.ids]
+            else:
+                yield unmeasured(known[done.ids[0]], str(judged), seed=task.seed)
+        tasks, alone = alone, []
+
+
+class _Screen:
+    """Rows in the order of the statements as soon as they can be printed; progress beside them."""
+
+    def __init__(self, console: Console, names: Sequence[str]) -> None:
+        self._console, self._names = console, list(names)
+        self._done: dict[str, tuple[Verdict, ...]] = {}
+        self._printed, self._started = 0, time.monotonic()
+        self._rows = report.VerdictRows(console.width)
+        self._live = sys.stderr.isatty()
+        columns = (
+            TextColumn("{task.description:<28.28}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+        )
+        self.bar = Progress(
+            *columns, console=Console(stderr=True), transient=True, disable=not self._live
+        )
+        self._task = self.bar.add_task("starting", total=len(names))
+
+    def judged(self, verdicts: tuple[Verdict, ...], *, before: bool = False) -> None:
+        """Take a statement's verdicts; say at once what is not as recorded."""
+        name = verdicts[0].id
+        self._done[name] = verdicts
+        self.bar.update(self._task, advance=1, description=name)
+        if not before:
+            self._say(name, verdicts)
+        while self._printed < len(self._names) and self._names[self._printed] in self._done:
+            for part in self._rows.of(self._done[self._names[self._printed]]):
+                self._console.print(part)
+            self._printed += 1
+
+    def _say(self, name: str, verdicts: tuple[Verdict, ...]) -> None:
+        wrong = [v for v in verdicts if not v.as_expected]
+        if self._live and not wrong:
+            return
+        done, total = len(self._done), len(self._names)
+        rest = (time.monotonic() - self._started) / done * (total - done)
+        words = "; ".join(f"{v.form}: {v.status}" for v in wrong) or "as recorded"
+        line = f"{done}/{total} {name}: {words} ({rest:.0f} s left)"
+        Console(stderr=True).print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def rest(self) -> None:
+        """After an interruption: the rows that waited for others."""
+        for name in self._names[self._printed :]:
+            for part in self._rows.of(self._done.get(name, ())):
+                self._console.print(part)
+
+
+def _terminated(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+def _folder(out: Path, partial: bool, chosen: Patterns, settings: dict[str, Any]) -> Folder:
+    """Where the results go: some statements never replace those of another run."""
+    folder = Folder(out, settings)
+    if partial and folder.published() is None:
+        words = "-".join(pattern.replace("*", "all").replace("?", "one") for pattern in chosen)
+        folder = Folder(out.with_name(f"{out.name}-{words[:60]}"), settings)
+        print(
+            f"{out} holds another run (version, seed or settings differ): to {folder.path}",
+            file=sys.stderr,
+        )
+    return folder
 
 
 def verify(
@@ -88,12 +166,13 @@ def verify(
     seed: int = 0,
     jobs: int = 0,
     thorough: bool = False,
+    traceback: bool = False,
     imports: Imports = (),
 ) -> int:
     """Check the statements, all or those whose id matches, and print a verdict for each form.
 
-    Exit status 0 when every verdict is as expected, errata included; 1 when one is not; 2 on bad
-    usage.
+    Exit status 0 when every verdict is as recorded, errata included; 1 when one is not, or the run
+    was interrupted; 2 on bad usage; 3 when something could not be measured or written.
 
     Args:
         patterns: ids, the beginning of ids ("multihead"), or shell patterns ("*.cor1.*").
@@ -101,53 +180,100 @@ def verify(
         seed: of all draws.
         jobs: processes; 0 means one for each core.
         thorough: ten times the samples and searches.
+        traceback: where a statement cannot be measured, print where it broke.
         imports: modules or files that hold a PAPER of your own.
     """
     console = console_for_output()
-    papers = load_papers(imports)
+    papers = load_papers(imports, patterns=patterns)
     chosen = select((s for paper in papers for s in paper.statements), patterns)
     if jobs < 0 or not 0 <= seed < 2**32:
         raise ValueError(f"--jobs or --seed cannot be negative or above 2^32 - 1: {jobs}, {seed}")
-    jobs = min(jobs or os.cpu_count() or 1, len(chosen))
-    names = [s.id for s in chosen]
+    settings = versions() | {
+        "source": digest_of(imports),
+        "device": "cpu",
+        "precision": "float64",
+        "seed": seed,
+        "thorough": thorough,
+        "imports": list(imports),
+    }
+    folder = _folder(out, bool(patterns), patterns, settings)
+    try:
+        folder.try_to_write()
+        before = folder.begin()
+        factor = THOROUGH if thorough else 1.0
+        task = Task((), imports, seed, factor, str(folder.working), traceback)
+        judge = functools.partial(_in_turn, jobs=min(at_most(jobs), len(chosen)), task=task)
+        done, interrupted = _judge_all(chosen, judge, folder, before, console)
+        return _conclude(folder, papers, chosen, done, interrupted, imports, bool(patterns))
+    except (CannotWrite, OSError) as problem:
+        print(f"jaxbounds: {problem}", file=sys.stderr)
+        return 3
+
+
+def _judge_all(
+    chosen: Sequence[Statement],
+    judge: Callable[[Sequence[Statement]], Iterator[tuple[Verdict, ...]]],
+    folder: Folder,
+    before: dict[str, tuple[Verdict, ...]],
+    console: Console,
+) -> tuple[dict[str, tuple[Verdict, ...]], bool]:
+    """Judge what was not judged before; whether it was interrupted."""
     done: dict[str, tuple[Verdict, ...]] = {}
-    interrupted = False
-    columns = (
-        TextColumn("{task.description:<28.28}"),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    factor = THOROUGH if thorough else 1.0
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("starting", total=len(names))
-        try:
-            for name, verdicts in _in_turn(chosen, jobs, imports, seed, factor, str(out)):
-                done[name] = verdicts
-                progress.update(task, advance=1, description=name)
-        except KeyboardInterrupt:
-            interrupted = True
-    verdicts = tuple(v for name in names for v in done.get(name, ()))
-    run = versions() | {"device": "cpu", "precision": "float64", "seed": seed, "thorough": thorough}
-    _write(out, "verdicts.json", json.dumps([v.to_json() for v in verdicts], indent=1))
-    _write(out, "run.json", json.dumps(run, indent=1))
-    _write(out, "report.html", report.html_page(verdicts, papers, run, out, imports))
-    console.print(report.verdict_table(verdicts))
+    screen = _Screen(console, [s.id for s in chosen])
+    kept = {s.id for s in chosen} & set(before)
+    if kept:
+        print(f"continued: {len(kept)} statements were judged before", file=sys.stderr)
+    old = signal.signal(signal.SIGTERM, _terminated)
+    try:
+        with screen.bar:
+            for name in kept:
+                done[name] = before[name]
+                screen.judged(before[name], before=True)
+            for verdicts in judge([s for s in chosen if s.id not in kept]):
+                folder.keep(verdicts)
+                done[verdicts[0].id] = verdicts
+                screen.judged(verdicts)
+        return done, False
+    except KeyboardInterrupt:
+        screen.rest()
+        return done, True
+    finally:
+        signal.signal(signal.SIGTERM, old)
+
+
+def _conclude(folder, papers, chosen, done, interrupted, imports, partial) -> int:
+    """Print what was found, then put it in place."""
+    console = console_for_output()
+    verdicts = tuple(v for s in chosen for v in done.get(s.id, ()))
+    console.print(report.paper_table(papers, verdicts))
     console.print(report.summary(verdicts))
     for _, group in itertools.groupby(verdicts, lambda v: (v.id, v.reason)):
-        for line in _remarks(list(group), out):
+        for line in _remarks(list(group), folder):
             console.print(line, markup=False)
-    folders = [f"{name}/" for name in ("worst", "counterexamples") if (out / name).is_dir()]
-    console.print(
-        f"written to {out}: {', '.join(['verdicts.json', 'report.html', 'run.json', *folders])}"
-    )
+    others = folder.published()
+    if partial and others:  # the page shows what is kept, too
+        papers = load_papers(imports, patterns=[v.paper for v in [*verdicts, *others]])
+    if others is None and interrupted:
+        console.print(f"interrupted: {folder.path} keeps its earlier results")
+    else:
+        same = [v for v in others or () if v.id not in done] if partial or interrupted else []
+        order = {s.id: i for i, s in enumerate(s for paper in papers for s in paper.statements)}
+        merged = sorted([*verdicts, *same], key=lambda v: order.get(v.id, len(order)))
+        folder.publish(merged, {"statements": len({v.id for v in merged})})
+        page = report.html_page(merged, papers, folder.settings, folder.path, imports)
+        write_text(folder.path / "report.html", page)
+        console.print(f"written to {folder.path}: verdicts.json, report.html, run.json, instances")
     if interrupted:
-        console.print(f"interrupted: {len(names) - len(done)} statements were not tried")
+        left = len(chosen) - len(done)
+        console.print(f"interrupted: {left} statements were not tried; the same command continues")
         return 1
+    folder.end()
+    if any(v.status == "error" for v in verdicts):
+        return 3
     return int(not all(v.as_expected for v in verdicts))
 
 
-def _remarks(group: Sequence[Verdict], out: Path) -> Iterator[str]:
+def _remarks(group: Sequence[Verdict], folder: Folder) -> Iterator[str]:
     """What a reader of the table must know besides, of forms that share a reason."""
     for verdict in group:
         drawn = sum(v["instances"] for k, v in verdict.sources.items() if k != "search")
@@ -159,14 +285,10 @@ def _remarks(group: Sequence[Verdict], out: Path) -> Iterator[str]:
         yield f"{wrong[0].id} ({'; '.join(v.form for v in wrong)}): {wrong[0].reason}"
     for verdict in wrong:
         if verdict.shrunk_file:
-            stored = load_instance(out / verdict.shrunk_file)
+            stored = load_instance(folder.place_of(verdict.shrunk_file))
             at = report.instance_text(stored.instance)
             yield f"  {verdict.form}: ratio {verdict.shrunk_ratio:.6g} at {at}"
-            yield "  an erratum? then expected='fails', note='...', counterexample={...}"
-
-
-def _write(folder: Path, name: str, text: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / f"{name}.partial"
-    partial.write_text(text + "\n", encoding="utf8")
-    os.replace(partial, folder / name)
+            yield (
+                "  an erratum? then expected='fails', note='...', counterexample=Counterexample("
+                f"instance=..., size={stored.meta['size']}, ratio={stored.meta['ratio']})"
+            )

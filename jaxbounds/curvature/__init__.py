@@ -1,16 +1,51 @@
-"""Curvature one can trust: Hessian-vector products, dense Hessians, extreme eigenvalues."""
+"""Curvature one can trust: eigenpairs, spectra, traces and weak convexity of any network's loss."""
 
+from jaxbounds.curvature.convexity import (
+    Certificate,
+    WeakConvexity,
+    convexity_certificate,
+    weak_convexity,
+)
+from jaxbounds.curvature.extremes import (
+    DENSE_LIMIT,
+    block_extremes,
+    dense_hessian,
+    extremes_memory,
+    hessian_extremes,
+)
 from jaxbounds.curvature.lanczos import Extremes, dense_extremes, lanczos_extremes
-from jaxbounds.curvature.products import dense_hessian, hessian_extremes, hessian_vector_product
+from jaxbounds.curvature.leaves import head_axes, head_shares, shares
+from jaxbounds.curvature.monitor import CurvatureMonitor, minibatch_bias
+from jaxbounds.curvature.products import Composite, ggn_vector_product, hessian_vector_product
+from jaxbounds.curvature.spectrum import Spectrum, spectrum
 from jaxbounds.curvature.structured import CertifiedExtremes, structured_extremes
+from jaxbounds.curvature.trace import Trace, trace
 
 __all__ = [
+    "DENSE_LIMIT",
+    "Certificate",
     "CertifiedExtremes",
+    "Composite",
+    "CurvatureMonitor",
     "Extremes",
+    "Spectrum",
+    "Trace",
+    "WeakConvexity",
+    "block_extremes",
+    "convexity_certificate",
     "dense_extremes",
     "dense_hessian",
+    "extremes_memory",
+    "ggn_vector_product",
+    "head_axes",
+    "head_shares",
     "hessian_extremes",
     "hessian_vector_product",
     "lanczos_extremes",
+    "minibatch_bias",
+    "shares",
+    "spectrum",
     "structured_extremes",
+    "trace",
+    "weak_convexity",
 ]

@@ -1,5 +1,12 @@
-"""From a statement to a verdict: sampling, search for the worst instance, decision, replay."""
+"""From a statement to a verdict: sampling, search for the worst instance, decision, replay.
 
+The package can be called: `jaxbounds.falsify(statement)` is `jaxbounds.falsify.falsify(statement)`.
+"""
+
+import sys
+import types
+
+from jaxbounds.falsify.binding import noticed, notices, planted
 from jaxbounds.falsify.decide import Verdict
 from jaxbounds.falsify.engine import falsify, replay, unmeasured
 from jaxbounds.falsify.intervals import clopper_pearson, fitted_exponent
@@ -19,8 +26,20 @@ __all__ = [
     "hypothesis_names",
     "load_instance",
     "measure",
+    "noticed",
+    "notices",
+    "planted",
     "replay",
     "save_instance",
     "unmeasured",
     "verification",
 ]
+
+
+class _Package(types.ModuleType):
+    """The public face has the function under the name of this package."""
+
+    __call__ = staticmethod(falsify)
+
+
+sys.modules[__name__].__class__ = _Package

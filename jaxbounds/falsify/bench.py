@@ -1,14 +1,14 @@
 """Measuring many instances with few compiled programs, and keeping what was measured."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from jaxbounds.falsify.measure import Measured, measure, met
 from jaxbounds.falsify.programs import Programs
-from jaxbounds.statements import Instance, Statement
+from jaxbounds.statements import Instance, Size, Statement
 
 
 def length(batch: Any, /) -> int:
@@ -36,45 +36,86 @@ def as_arrays(instance: Any, /) -> Any:
 class Bench:
     """Measures instances of one statement, always `budget.batch` at a time.
 
-    One batch size means one compiled program for each shape, shared by sampling, search, shrinking
-    and replay, so that an instance gives the same bits wherever it is measured.
+    One batch size means one compiled program for each size, shared by sampling, search, shrinking
+    and replay, so that an instance gives the same bits wherever it is measured. Statements that
+    are run on the host are measured one instance at a time.
     """
 
     def __init__(self, statement: Statement, batch: int, programs: Programs) -> None:
         self.statement, self.programs = statement, programs
-        self._run = programs(measure(statement), statement.id, "measure")
         self._batch = batch
+        self._runs: dict[tuple[str, Size], Callable] = {}
 
-    def __call__(self, batch: Instance) -> Measured:
-        """Measure instances stacked along a leading axis."""
-        total, size, parts = length(batch), self._batch, []
-        for start in range(0, total, size):
-            index = np.minimum(np.arange(start, start + size), total - 1)
-            part = self._run(take(batch, index))
-            parts.append(take(part, slice(total - start)))
+    def _run(self, function: Callable[[Instance], Any], what: str, size: Size) -> Callable:
+        """The function over a batch: compiled, or on the host."""
+        if (what, size) not in self._runs:
+            name = (self.statement.id, what, tuple(size.items()))
+            run = one_by_one(function) if self.statement.host else self.programs(function, *name)
+            self._runs[what, size] = run
+        return self._runs[what, size]
+
+    def __call__(self, batch: Instance, size: Size) -> Measured:
+        """Measure instances of one size, stacked along a leading axis."""
+        run = self._run(measure(self.statement, size), "measure", size)
+        total, parts = length(batch), []
+        if self.statement.host:
+            return run(batch)
+        for start in range(0, total, self._batch):
+            index = np.minimum(np.arange(start, start + self._batch), total - 1)
+            parts.append(take(run(take(batch, index)), slice(total - start)))
         return Measured(*concatenate(parts))
 
-    def one(self, instance: Instance) -> Measured:
+    def one(self, instance: Instance, size: Size) -> Measured:
         """Measure a single instance."""
         first = jax.tree.map(lambda leaf: np.asarray(leaf)[None], instance)
-        return jax.tree.map(lambda column: column[0], self(first))
+        return jax.tree.map(lambda column: column[0], self(first, size))
 
-    def excluded(self, batch: Instance, measured: Measured) -> dict[str, int]:
+    def excluded(self, batch: Instance, size: Size, measured: Measured) -> dict[str, int]:
         """Why instances of a batch do not count, and how many for each reason."""
-        hypotheses, name = self.statement.hypotheses, (self.statement.id, "hypotheses")
-        table = self.programs(lambda x: met(hypotheses, x), *name)(batch)
-        table = {name: np.asarray(ok) for name, ok in table.items()}
+        hypotheses = self.statement.hypotheses
+        run = self._run(lambda instance: met(hypotheses, instance, size), "hypotheses", size)
+        table = {name: np.asarray(ok) for name, ok in run(batch).items()}
         reasons = {name: int(np.sum(~ok)) for name, ok in table.items()}
         meets_all = np.all(np.stack(list(table.values())), axis=0)
         reasons["below the numerical error"] = int(np.sum(meets_all & ~measured.counted[:, -1]))
         return {name: count for name, count in reasons.items() if count}
 
 
+def one_by_one(function: Callable[[Instance], Any]) -> Callable:
+    """`vmap` by a loop, on concrete arrays."""
+
+    def run(batch: Instance) -> Any:
+        rows = [jax.tree.map(np.asarray, function(take(batch, i))) for i in range(length(batch))]
+        return jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
+
+    return run
+
+
+class Column(NamedTuple):
+    """One form (or the control) on all instances.
+
+    Attributes:
+        measured: what was measured, of shape (instances,).
+        sizes: the index of each instance's size.
+        sources: where each instance is from: a sampler, "cases" or "search".
+    """
+
+    measured: Measured
+    sizes: np.ndarray
+    sources: np.ndarray
+
+    def worst(self, rows: np.ndarray) -> int:
+        """Of these rows the one with the largest value that counts; NaN is worst."""
+        value = self.measured.value[rows]
+        score = np.where(np.isnan(value), np.inf, value)
+        return int(rows[np.argmax(np.where(self.measured.counted[rows], score, -np.inf))])
+
+
 class Pool:
     """All instances drawn so far with their measurements, by size."""
 
     def __init__(self) -> None:
-        self.instances: list[list[Instance]] = []
+        self.instances: list[Instance] = []
         self.measured: list[Measured] = []
         self.sources: list[str] = []
         self.sizes: list[int] = []
@@ -94,17 +135,15 @@ class Pool:
             concatenate([self.measured[i] for i in chosen]),
         )
 
-    def table(self) -> tuple[Measured, np.ndarray, np.ndarray]:
-        """Measurements, source and size index of every instance."""
+    def columns(self) -> list[Column]:
+        """Everything measured, a column for each form and the control."""
         lengths = [len(m.counted) for m in self.measured]
-        return (
-            concatenate(self.measured),
-            np.repeat(self.sources, lengths),
-            np.repeat(self.sizes, lengths),
-        )
+        table = concatenate(self.measured)
+        sources, sizes = np.repeat(self.sources, lengths), np.repeat(self.sizes, lengths)
+        return [Column(table.column(i), sizes, sources) for i in range(table.value.shape[-1])]
 
     def instance(self, index: int) -> Instance:
-        """The instance at a row of `table`.
+        """The instance at a row of a column.
 
         Raises:
             IndexError: if there is no such row.

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbounds.falsify.bench import Column
 from jaxbounds.falsify.intervals import clopper_pearson, fitted_exponent, mean_interval
-from jaxbounds.falsify.measure import Measured
+from jaxbounds.falsify.measure import Measured, Reals
 from jaxbounds.statements import Form, Sense, Statement, Status
 
 
@@ -19,6 +20,7 @@ class Verdict:
         paper: its paper.
         label: its label in print.
         kind: its kind.
+        relation: "<=" or "=": what is compared.
         form: the form judged.
         expected: the status the form is expected to have.
         status: the status it got.
@@ -49,6 +51,7 @@ class Verdict:
     paper: str
     label: str
     kind: str
+    relation: str
     form: str
     expected: Status
     status: Status
@@ -74,7 +77,7 @@ class Verdict:
 
     @property
     def as_expected(self) -> bool:
-        """Whether the status is the expected one."""
+        """Whether the status is the recorded one."""
         return self.status == self.expected
 
     def to_json(self) -> dict[str, Any]:
@@ -125,63 +128,71 @@ NUMERICAL = 1e-3
 """An error bar wider than this is statistical: a known equality case cannot decide it."""
 
 
-def _nan_reason(value: np.ndarray) -> str:
+def edge(statement: Statement, /) -> float:
+    """The value above which an instance violates: 1 + tolerance for `<=`.
+
+    For `=` it is a thousand tolerances; between one and that a difference is neither rounding nor
+    clear.
+    """
+    return 1e3 * statement.tolerance if statement.relation == "=" else 1 + statement.tolerance
+
+
+def violation(statement: Statement, m: Measured, /) -> Reals:
+    """By how much the instances of a column certainly violate; -inf where they do not count."""
+    return np.where(m.counted & np.isfinite(m.low), m.low - edge(statement), -np.inf)
+
+
+def _nan_reason(value: Reals) -> str:
     return f"{int(np.sum(np.isnan(value)))} of {len(value)} instances that count gave NaN"
 
 
-def _worst(values: np.ndarray) -> float:
+def _worst(values: Reals) -> float:
     return float(np.nanmax(values)) if np.any(~np.isnan(values)) else float("nan")
 
 
-def _at_most(statement: Statement, form: Form | None, m: Measured, index: int) -> Decision:
-    keep = m.counted[:, index]
-    value, low, high = (getattr(m, name)[keep, index] for name in ("value", "low", "high"))
-    tolerance, worst = statement.tolerance, _worst(value)
-    if np.any(low > 1 + tolerance):
-        failing = int(np.sum(low > 1 + tolerance))
-        return Decision("fails", worst, f"{failing} of {len(low)} instances violate it")
-    if np.any(np.isnan(value)):
-        return Decision("inconclusive", float("nan"), _nan_reason(value))
-    if np.all(m.trivial[keep, index]):
+def _violated(statement: Statement, m: Measured, words: str) -> Decision | None:
+    failing = int(np.sum(m.low > edge(statement)))
+    if failing:
+        return Decision("fails", _worst(m.value), f"{failing} of {len(m.low)} instances {words}")
+    if np.any(np.isnan(m.value)):
+        return Decision("inconclusive", float("nan"), _nan_reason(m.value))
+    return None
+
+
+def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
+    if decision := _violated(statement, m, "violate it"):
+        return decision
+    tolerance, worst = statement.tolerance, _worst(m.value)
+    if np.all(m.trivial):
         return Decision("vacuous", worst, "it never beats the trivial bound")
-    if np.all(high < 1 - tolerance):
+    if np.all(m.high < 1 - tolerance):
         return Decision("holds", worst, "every ratio stays below one")
-    if np.any((high > 1 + tolerance) & (high - low > NUMERICAL)):
+    if np.any((m.high > 1 + tolerance) & (m.high - m.low > NUMERICAL)):
         return Decision("inconclusive", worst, "the error of some measurement straddles one")
     if form and form.equality:
         return Decision("holds", worst, f"the worst ratio is one, attained at: {form.equality}")
     return Decision("inconclusive", worst, "the ratio reaches one and no equality case is known")
 
 
-def _equal(statement: Statement, m: Measured, index: int) -> Decision:
-    keep = m.counted[:, index]
-    value, low, high = (getattr(m, name)[keep, index] for name in ("value", "low", "high"))
-    tolerance, worst = statement.tolerance, _worst(value)
-    if np.any(low > 1e3 * tolerance):
-        failing = int(np.sum(low > 1e3 * tolerance))
-        return Decision("fails", worst, f"{failing} of {len(low)} instances differ")
-    if np.any(np.isnan(value)):
-        return Decision("inconclusive", float("nan"), _nan_reason(value))
-    if np.all(high <= tolerance):
+def _equal(statement: Statement, m: Measured) -> Decision:
+    if decision := _violated(statement, m, "differ"):
+        return decision
+    worst = _worst(m.value)
+    if np.all(m.high <= statement.tolerance):
         return Decision("holds", worst, "both sides agree to the tolerance")
     return Decision("inconclusive", worst, "the sides differ by more than rounding should allow")
 
 
-def _by_size(m: Measured, index: int, sizes: np.ndarray):
-    keep = m.counted[:, index]
-    for size in np.unique(sizes[keep]):
-        chosen = keep & (sizes == size)
-        yield m.lhs[chosen, index], m.rhs[chosen, index], m.value[chosen, index]
-
-
-def _probability(statement: Statement, m: Measured, index: int, sizes: np.ndarray) -> Decision:
-    if np.any(np.isnan(m.value[m.counted[:, index], index])):
+def _probability(statement: Statement, groups: list[Measured]) -> Decision:
+    if any(np.any(np.isnan(m.value)) for m in groups):
         return Decision("inconclusive", float("nan"), "some draw gave NaN")
-    level, lows, highs, rates = statement.level, [], [], []
-    for _, _, value in _by_size(m, index, sizes):
-        failures, trials = int(np.sum(value > 1 + statement.tolerance)), len(value)
+    level, lows, highs, rates = statement.level or 0.0, [], [], []
+    for m in groups:
+        failures, trials = int(np.sum(m.value > edge(statement))), len(m.value)
         low, high = clopper_pearson(failures, trials)
-        lows.append(low), highs.append(high), rates.append(failures / trials)
+        lows.append(low)
+        highs.append(high)
+        rates.append(failures / trials)
     worst = max(rates) / level
     text = f"failure frequency at most {max(rates):.3g}, level {level:g}, 99.9% exact interval"
     if max(lows) > level:
@@ -191,15 +202,16 @@ def _probability(statement: Statement, m: Measured, index: int, sizes: np.ndarra
     return Decision("inconclusive", worst, f"{text} up to {max(highs):.3g}: {MORE}")
 
 
-def _expectation(m: Measured, index: int, sizes: np.ndarray) -> Decision:
+def _expectation(groups: list[Measured]) -> Decision:
     lows, highs, ratios = [], [], []
-    for lhs, rhs, _ in _by_size(m, index, sizes):
-        if len(lhs) < 2 or np.any(np.isnan(lhs)) or np.any(np.isnan(rhs)):
+    for m in groups:
+        if len(m.lhs) < 2 or np.any(np.isnan(m.lhs)) or np.any(np.isnan(m.rhs)):
             return Decision("inconclusive", float("nan"), "NaN, or fewer than two draws")
-        _, low, high = mean_interval(lhs - rhs)
-        scale = abs(float(np.mean(rhs))) or 1.0
-        lows.append(low / scale), highs.append(high / scale)
-        ratios.append(float(np.mean(lhs)) / scale)
+        _, low, high = mean_interval(m.lhs - m.rhs)
+        scale = abs(float(np.mean(m.rhs))) or 1.0
+        lows.append(low / scale)
+        highs.append(high / scale)
+        ratios.append(float(np.mean(m.lhs)) / scale)
     text = "4-sigma interval of the mean difference"
     if max(lows) > 0:
         return Decision("fails", max(ratios), f"{text} above zero")
@@ -208,15 +220,12 @@ def _expectation(m: Measured, index: int, sizes: np.ndarray) -> Decision:
     return Decision("inconclusive", max(ratios), f"{text} contains zero: {MORE}")
 
 
-def _rate(sense: Sense, m: Measured, index: int) -> Decision:
-    keep = m.counted[:, index]
+def _rate(sense: Sense, m: Measured) -> Decision:
     try:
-        slope, low, high = fitted_exponent(m.rhs[keep, index], m.lhs[keep, index])
+        slope, low, high = fitted_exponent(m.rhs, m.lhs)
     except ValueError as problem:
-        low = int(np.sum(~(m.lhs[keep, index] > 0) | ~(m.rhs[keep, index] > 0)))
-        reason = (
-            f"{problem} ({low} of {int(np.sum(keep))} instances have a side that is not positive)"
-        )
+        wrong = int(np.sum(~(m.lhs > 0) | ~(m.rhs > 0)))
+        reason = f"{problem} ({wrong} of {len(m.lhs)} instances have a side that is not positive)"
         return Decision("inconclusive", float("nan"), reason)
     # An exact power has an interval of no length, which rounding may put beside one.
     most, least = low <= 1 + 1e-9, high >= 1 - 1e-9
@@ -225,26 +234,28 @@ def _rate(sense: Sense, m: Measured, index: int) -> Decision:
     return Decision("consistent" if agrees else "inconsistent", slope, text)
 
 
-def decide(
-    statement: Statement, form: Form | None, m: Measured, index: int, sizes: np.ndarray, /
-) -> Decision:
-    """The status of one column of a table of measurements (`form=None` for the control).
+def decide(statement: Statement, form: Form | None, column: Column, /) -> Decision:
+    """The status of one column of measurements (`form=None` for the control).
+
+    Frequencies and means are taken by size.
 
     Args:
         statement: whose kind and tolerance decide.
         form: the form of that column.
-        m: arrays of shape (instances, forms).
-        index: the column.
-        sizes: for each instance the index of its size; frequencies and means are taken by size.
+        column: all its measurements.
     """
-    if not np.any(m.counted[:, index]):
+    keep = column.measured.counted
+    if not np.any(keep):
         return Decision("vacuous", float("nan"), "no instance met the hypotheses")
-    if statement.kind == "probability":
-        return _probability(statement, m, index, sizes)
-    if statement.kind == "expectation":
-        return _expectation(m, index, sizes)
+    rows = lambda chosen: Measured(*(np.asarray(field)[chosen] for field in column.measured))
+    counted = rows(keep)
+    if statement.kind in ("probability", "expectation"):
+        groups = [rows(keep & (column.sizes == size)) for size in np.unique(column.sizes[keep])]
+        if statement.kind == "expectation":
+            return _expectation(groups)
+        return _probability(statement, groups)
     if statement.kind == "rate":
-        return _rate((form or statement.forms[0]).sense or "at most", m, index)
+        return _rate((form or statement.forms[0]).sense or "at most", counted)
     if statement.relation == "=":
-        return _equal(statement, m, index)
-    return _at_most(statement, form, m, index)
+        return _equal(statement, counted)
+    return _at_most(statement, form, counted)

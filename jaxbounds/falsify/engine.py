@@ -4,67 +4,106 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from jaxbounds.falsify.bench import Bench, Pool, as_arrays
-from jaxbounds.falsify.decide import Decision, Verdict, decide
+from jaxbounds.falsify.bench import Bench, Column, Pool, as_arrays
+from jaxbounds.falsify.decide import Decision, Verdict, decide, violation
 from jaxbounds.falsify.explore import draw, search
-from jaxbounds.falsify.measure import Measured, form_names, hypothesis_names, verification
+from jaxbounds.falsify.measure import Reals, form_names, hypothesis_names, verification
 from jaxbounds.falsify.programs import UNKEPT, Programs
 from jaxbounds.falsify.shrink import shrink
 from jaxbounds.falsify.storage import StoredInstance, save_instance
-from jaxbounds.statements import Budget, Form, Instance, Statement
+from jaxbounds.statements import Budget, Form, Instance, Size, Statement
 
 REJECTED = ("fails", "inconsistent")
 """The statuses a control must get."""
+STORED = 1e-6
+"""Relative: how far a stored counterexample's ratio may be from the one recorded with it."""
 
 
-def _violation(statement: Statement, measured: Measured, index: int) -> np.ndarray:
-    """By how much instances fail, in the last axis' form; -inf where they do not count."""
-    edge = 1e3 * statement.tolerance if statement.relation == "=" else 1 + statement.tolerance
-    low, counted = measured.low[..., index], measured.counted[..., index]
-    return np.where(counted & np.isfinite(low), low - edge, -np.inf)
-
-
-def _worst_row(statement: Statement, table: Measured, index: int, rows: np.ndarray) -> int:
-    value = table.value[rows, index]
-    score = np.where(table.counted[rows, index], np.where(np.isnan(value), np.inf, value), -np.inf)
-    return int(rows[np.argmax(score)])
-
-
-def _found_counterexample(statement, bench, pool, table, sizes, index) -> Instance | None:
-    """The worst failing instance of the smallest size that has one, shrunk."""
-    violation = _violation(statement, table, index)
-    for size in np.unique(sizes):
-        rows = np.flatnonzero((sizes == size) & (violation > 0))
+def _found_counterexample(bench: Bench, pool: Pool, column: Column, index: int):
+    """The worst failing instance of the smallest size that has one, shrunk; and its size."""
+    statement = bench.statement
+    failing = violation(statement, column.measured) > 0
+    for at, size in enumerate(map(Size, statement.sizes)):
+        rows = np.flatnonzero((column.sizes == at) & failing)
         if len(rows):
-            worst = pool.instance(_worst_row(statement, table, index, rows))
 
-            def judge(instances: list[Instance]) -> np.ndarray:
+            def judge(instances: list[Instance], size: Size = size) -> Any:
                 stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *instances)
-                return _violation(statement, bench(stacked), index)
+                return violation(statement, bench(stacked, size).column(index))
 
-            return shrink(worst, judge)
+            return shrink(pool.instance(column.worst(rows)), judge), size
     return None
 
 
-def _with_stored(statement, form: Form, bench, index, decision: Decision):
-    """Take the stored counterexample into account: it must fail, and then the form fails."""
-    if form.counterexample is None:
+def _with_stored(bench: Bench, form: Form, index: int, decision: Decision):
+    """Take the stored counterexample into account: with its ratio it makes the form fail."""
+    stored = form.counterexample
+    if stored is None:
         return decision, None
-    measured = bench.one(as_arrays(dict(form.counterexample)))
-    value = float(measured.value[index])
-    if _violation(statement, measured, index) <= 0:
+    m = bench.one(as_arrays(dict(stored.instance)), Size(stored.size)).column(index)
+    value = float(m.value)
+    without = f"; without it: {decision.status}, {decision.reason}"
+    if violation(bench.statement, m) <= 0:
+        reason = f"the stored counterexample does not violate it (ratio {value:.6g}){without}"
+        return Decision("inconclusive", decision.ratio, reason), value
+    if not np.isclose(value, stored.ratio, rtol=STORED, atol=0.0):
         reason = (
-            f"the stored counterexample does not violate it (ratio {value:.6g}); without it: "
-            f"{decision.status}, {decision.reason}"
+            f"the stored counterexample has ratio {value!r}, not {stored.ratio!r} as recorded: is "
+            f"it, or the formula, what was meant?{without}"
         )
         return Decision("inconclusive", decision.ratio, reason), value
     if decision.status != "fails":
         return Decision("fails", value, "the stored counterexample violates it"), value
     return decision, value
+
+
+class Findings(NamedTuple):
+    """What all instances of a statement say.
+
+    Attributes:
+        bench: measures.
+        pool: the instances.
+        columns: a column for each form, then the control's.
+        decisions: for each form its decision and the ratio of its stored counterexample.
+        control: the decision about the control.
+        left_out: instances that do not count, by reason.
+        searches: how many searches were run for each form.
+    """
+
+    bench: Bench
+    pool: Pool
+    columns: list[Column]
+    decisions: list[tuple[Decision, float | None]]
+    control: Decision
+    left_out: dict[str, int]
+    searches: int
+
+
+def judge(statement: Statement, /, *, budget: Budget, seed: int, programs: Programs) -> Findings:
+    """Draw, search, measure and decide; nothing is shrunk or stored."""
+    with verification():
+        bench, pool = Bench(statement, budget.batch, programs), Pool()
+        left_out = draw(bench, pool, budget, seed)
+        searches = search(bench, pool, budget, seed)
+        columns = pool.columns()
+        control = decide(statement, None, columns[-1])
+        decisions = []
+        for index, (form, column) in enumerate(zip(statement.forms, columns)):
+            decision = decide(statement, form, column)
+            if decision.status == "vacuous" and left_out:
+                missed = ", ".join(f"{count} missed {name!r}" for name, count in left_out.items())
+                decision = decision._replace(reason=f"{decision.reason}: {missed}")
+            decision, stored_ratio = _with_stored(bench, form, index, decision)
+            if decision.status in ("holds", "consistent") and control.status not in REJECTED:
+                reason = f"the control was not rejected ({control.status}: {control.reason})"
+                decision = Decision("inconclusive", decision.ratio, reason)
+            decisions.append((decision, stored_ratio))
+    return Findings(bench, pool, columns, decisions, control, left_out, searches)
 
 
 def falsify(
@@ -93,120 +132,108 @@ def falsify(
     """
     started = time.perf_counter()
     budget = budget or statement.budget
+    found = judge(statement, budget=budget, seed=seed, programs=programs)
     with verification():
-        bench, pool = Bench(statement, budget.batch, programs), Pool()
-        left_out = draw(bench, pool, budget, seed)
-        searches = search(bench, pool, budget, seed)
-        table, sources, sizes = pool.table()
-        names = form_names(statement)
-        control = decide(statement, None, table, len(names) - 1, sizes)
-        verdicts = []
-        for index, form in enumerate(statement.forms):
-            decision = decide(statement, form, table, index, sizes)
-            if decision.status == "vacuous" and left_out:
-                missed = ", ".join(f"{count} missed {name!r}" for name, count in left_out.items())
-                decision = decision._replace(reason=f"{decision.reason}: {missed}")
-            decision, stored_ratio = _with_stored(statement, form, bench, index, decision)
-            if decision.status in ("holds", "consistent") and control.status not in REJECTED:
-                reason = f"the control was not rejected ({control.status}: {control.reason})"
-                decision = Decision("inconclusive", decision.ratio, reason)
-            counted = table.counted[:, index]
-            verdict = Verdict(
-                id=statement.id,
-                paper=statement.paper,
-                label=statement.label,
-                kind=statement.kind,
-                form=form.name,
-                expected=form.expected,
-                status=decision.status,
-                reason=decision.reason,
-                worst_ratio=decision.ratio,
-                instances=int(np.sum(counted)),
-                searches=searches,
-                checked=hypothesis_names(statement, form, pool.instance(0)),
-                excluded=left_out,
-                sources=_by_source(table, sources, index),
-                quantiles=_quantiles(table.value[counted & (sources != "search"), index]),
-                control={"status": control.status, "worst_ratio": control.ratio},
-                counterexample_ratio=stored_ratio,
-                tolerance=statement.tolerance,
-                seed=seed,
-                source=statement.source,
-            )
-            verdict = _with_worst(statement, verdict, pool, bench, table, sizes, index, store)
-            verdicts.append(verdict)
+        verdicts = [_verdict(found, index, seed, store) for index in range(len(statement.forms))]
     seconds = time.perf_counter() - started
     return tuple(replace(verdict, seconds=seconds) for verdict in verdicts)
 
 
-def unmeasured(statement: Statement, reason: str, /, *, seed: int = 0) -> tuple[Verdict, ...]:
-    """Inconclusive verdicts for a statement that could not be measured at all."""
-    return tuple(
-        Verdict(
-            id=statement.id,
-            paper=statement.paper,
-            label=statement.label,
-            kind=statement.kind,
-            form=form.name,
-            expected=form.expected,
-            status="inconclusive",
-            reason=reason,
-            worst_ratio=float("nan"),
-            instances=0,
-            searches=0,
-            tolerance=statement.tolerance,
-            seed=seed,
-            source=statement.source,
-        )
-        for form in statement.forms
+def _verdict(found: Findings, index: int, seed: int, store: str | Path | None) -> Verdict:
+    """One form's verdict, with its worst instance."""
+    statement, column = found.bench.statement, found.columns[index]
+    form, (decision, stored_ratio) = statement.forms[index], found.decisions[index]
+    counted = column.measured.counted
+    drawn = column.measured.value[counted & (column.sources != "search")]
+    verdict = replace(
+        _blank(statement, form, seed),
+        status=decision.status,
+        reason=decision.reason,
+        worst_ratio=decision.ratio,
+        instances=int(np.sum(counted)),
+        searches=found.searches,
+        checked=hypothesis_names(statement, form, found.pool.instance(0)),
+        excluded=found.left_out,
+        sources=_by_source(column),
+        quantiles=_quantiles(drawn),
+        control={"status": found.control.status, "worst_ratio": found.control.ratio},
+        counterexample_ratio=stored_ratio,
+    )
+    return _with_worst(verdict, form, found, index, store)
+
+
+def _blank(statement: Statement, form: Form, seed: int) -> Verdict:
+    """What is known before anything is measured."""
+    return Verdict(
+        id=statement.id,
+        paper=statement.paper,
+        label=statement.label,
+        kind=statement.kind,
+        relation=statement.relation,
+        form=form.name,
+        expected=form.expected,
+        status="inconclusive",
+        reason="",
+        worst_ratio=float("nan"),
+        instances=0,
+        searches=0,
+        tolerance=statement.tolerance,
+        seed=seed,
+        source=statement.source,
     )
 
 
-def _by_source(table: Measured, sources: np.ndarray, index: int) -> dict[str, dict[str, float]]:
+def unmeasured(statement: Statement, reason: str, /, *, seed: int = 0) -> tuple[Verdict, ...]:
+    """Verdicts for a statement that could not be measured at all."""
+    blanks = (_blank(statement, form, seed) for form in statement.forms)
+    return tuple(replace(blank, status="error", reason=reason) for blank in blanks)
+
+
+def _by_source(column: Column) -> dict[str, dict[str, float]]:
     summary = {}
-    for source in dict.fromkeys(sources.tolist()):
-        value = table.value[(sources == source) & table.counted[:, index], index]
+    for source in dict.fromkeys(column.sources.tolist()):
+        value = column.measured.value[(column.sources == source) & column.measured.counted]
         worst = float(np.max(value)) if len(value) else float("nan")
         summary[source] = {"instances": len(value), "worst_ratio": worst}
     return summary
 
 
-def _quantiles(values: np.ndarray) -> tuple[float, ...]:
+def _quantiles(values: Reals) -> tuple[float, ...]:
     finite = values[np.isfinite(values)]
     return tuple(np.quantile(finite, np.linspace(0, 1, 21)).tolist()) if len(finite) else ()
 
 
-def _save(statement, form: str, instance, ratio: float, store, folder: str) -> str:
-    path = Path(store) / folder / f"{statement.id}.{statement.form(form).file_name}.npz"
-    save_instance(path, instance, id=statement.id, form=form, ratio=repr(ratio))
-    return str(path.relative_to(store))
+def _save(bench: Bench, form: Form, instance, size: Size, index: int, store, folder: str):
+    """Store an instance with the ratio that it will be replayed to: (ratio, relative path)."""
+    ratio = float(bench.one(instance, size).value[index])
+    if store is None:
+        return ratio, ""
+    path = Path(store) / folder / f"{bench.statement.id}.{form.file_name}.npz"
+    about = {"id": bench.statement.id, "form": form.name, "ratio": repr(ratio), "size": dict(size)}
+    return ratio, str(save_instance(path, instance, **about).relative_to(store))
 
 
-def _with_worst(statement, verdict: Verdict, pool, bench, table, sizes, index, store) -> Verdict:
+def _with_worst(verdict: Verdict, form: Form, found: Findings, index: int, store) -> Verdict:
     """Add the worst instance (its ratio as it will be replayed) and a shrunk failing one."""
-    ratio_of = lambda instance: float(bench.one(instance).value[index])
-    form = statement.form(verdict.form)
-    if form.counterexample is not None:  # one that a person chose, and that was measured to fail
-        failing = as_arrays(dict(form.counterexample))
-    else:
-        failing = _found_counterexample(statement, bench, pool, table, sizes, index)
-    if np.any(table.counted[:, index]):
-        row = _worst_row(statement, table, index, np.arange(len(sizes)))
-        worst, size = pool.instance(row), dict(statement.sizes[sizes[row]])
+    bench, pool, column = found.bench, found.pool, found.columns[index]
+    statement = bench.statement
+    if np.any(column.measured.counted):
+        row = column.worst(np.arange(len(column.sizes)))
+        size = Size(statement.sizes[column.sizes[row]])
+        ratio, file = _save(bench, form, pool.instance(row), size, index, store, "worst")
         one_instance_decides = statement.kind not in ("probability", "expectation", "rate")
-        ratio = ratio_of(worst)
         if one_instance_decides and not verdict.worst_ratio > ratio:
             verdict = replace(verdict, worst_ratio=ratio)
-        verdict = replace(verdict, size=size)
-        if store is not None:
-            file = _save(statement, form.name, worst, ratio, store, "worst")
-            verdict = replace(verdict, worst_file=file)
-    if verdict.status == "fails" and failing is not None:
-        ratio = ratio_of(failing)
-        verdict = replace(verdict, shrunk_ratio=ratio)
-        if store is not None:
-            file = _save(statement, form.name, failing, ratio, store, "counterexamples")
-            verdict = replace(verdict, shrunk_file=file)
+        verdict = replace(verdict, size=dict(size), worst_file=file)
+    if verdict.status != "fails":
+        return verdict
+    if form.counterexample is not None:  # one that a person chose, and that was measured to fail
+        failing = as_arrays(dict(form.counterexample.instance)), Size(form.counterexample.size)
+    else:
+        failing = _found_counterexample(bench, pool, column, index)
+    if failing is not None:
+        ratio, file = _save(bench, form, *failing, index, store, "counterexamples")
+        verdict = replace(verdict, shrunk_ratio=ratio, shrunk_file=file)
     return verdict
 
 
@@ -224,18 +251,19 @@ def replay(
         for `stored.meta["form"]`.
 
     Raises:
-        ValueError: if the file misses its id, form or ratio, or its arrays do not fit the
+        ValueError: if the file misses its id, form, size or ratio, or its arrays do not fit the
             statement.
     """
     try:
         statement, stored_ratio = find(stored.meta["id"]), float(stored.meta["ratio"])
         statement.form(stored.meta["form"])
-    except KeyError as problem:
+        size = Size(stored.meta["size"])
+    except (KeyError, TypeError) as problem:
         raise ValueError(f"the stored instance does not fit this version: {problem}") from problem
     with verification():
         bench = Bench(statement, statement.budget.batch, UNKEPT)
         try:
-            measured = bench.one(stored.instance)
+            measured = bench.one(stored.instance, size)
         except (TypeError, KeyError, IndexError, AssertionError, ValueError) as problem:
             raise ValueError(
                 f"the stored arrays do not fit statement {statement.id}: {problem}"

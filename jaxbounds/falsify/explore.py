@@ -13,7 +13,7 @@ from jaxbounds.falsify.bench import Bench, Pool, as_arrays, take
 from jaxbounds.falsify.measure import Measured, form_names
 from jaxbounds.falsify.programs import Programs
 from jaxbounds.falsify.search import gradient_search, random_search
-from jaxbounds.statements import CONTROL, Budget, Instance, Sampler
+from jaxbounds.statements import CONTROL, Budget, Instance, Sampler, Size
 
 
 def _key(seed: int, *names: str | int) -> jax.Array:
@@ -30,33 +30,33 @@ class _Sampling:
 
     programs: Programs
     sampler: Sampler
-    size: tuple[tuple[str, int], ...]
+    size: Size
     first: tuple[str, ...] = field(compare=False)
 
 
 @functools.lru_cache(maxsize=256)
 def _sampler(of: _Sampling) -> Callable:
-    draw = lambda key: of.sampler(key, dict(of.size))
-    return of.programs(draw, *of.first, "sample", of.size)
+    draw = lambda key: of.sampler(key, of.size)
+    return of.programs(draw, *of.first, "sample", tuple(of.size.items()))
 
 
 def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, int]:
     """Fill the pool from the samplers and the cases; count what missed a hypothesis."""
     statement, left_out = bench.statement, dict[str, int]()
-    for index, size in enumerate(statement.sizes):
+    for index, size in enumerate(map(Size, statement.sizes)):
         batches: list[tuple[str, Instance]] = []
-        for name, sampler in statement.sample.items():
+        for name, sampler in statement.samplers.items():
             keys = jax.random.split(_key(seed, statement.id, name, index), budget.samples)
-            sampling = _Sampling(bench.programs, sampler, tuple(size.items()), (statement.id, name))
+            sampling = _Sampling(bench.programs, sampler, size, (statement.id, name))
             batches.append((name, _sampler(sampling)(keys)))
         if statement.cases is not None:
             batches.append(("cases", as_arrays(dict(statement.cases(size)))))
         for name, batch in batches:
             batch = jax.tree.map(np.asarray, batch)
-            measured = bench(batch)
+            measured = bench(batch, size)
             pool.add(name, index, batch, measured)
             if not np.all(measured.counted):
-                for reason, count in bench.excluded(batch, measured).items():
+                for reason, count in bench.excluded(batch, size, measured).items():
                     left_out[reason] = left_out.get(reason, 0) + count
     return left_out
 
@@ -78,26 +78,27 @@ def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> int:
         return 0
     forms = form_names(statement)
     searches = 0
-    for index, size in enumerate(statement.sizes):
+    for index, size in enumerate(map(Size, statement.sizes)):
         batch, measured = pool.of_size(index)
         rng = np.random.default_rng([seed, index])
-        rows, targets = [], []
+        chosen_by_form = []
         for column, name in enumerate(forms):
             restarts = budget.restarts if name != CONTROL else max(1, budget.restarts // 4)
             chosen = _starts(measured, column, restarts, rng)
-            rows.append(chosen), targets.append(np.full(len(chosen), column))
-        rows, targets = np.concatenate(rows), np.concatenate(targets)
+            chosen_by_form.append(chosen)
+        rows = np.concatenate(chosen_by_form)
+        targets = np.repeat(np.arange(len(forms)), [len(chosen) for chosen in chosen_by_form])
         if not len(rows):
             continue
         if statement.search == "gradient":
-            searcher = gradient_search(statement, budget.steps)
+            searcher = gradient_search(statement, size, budget.steps)
         else:
-            sampler = next(iter(statement.sample.values()))
-            searcher = random_search(statement, budget.steps, sampler, size)
+            sampler = next(iter(statement.samplers.values()))
+            searcher = random_search(statement, size, budget.steps, sampler)
         keys = jax.random.split(_key(seed, statement.id, "search", index), len(rows))
-        name = (statement.id, statement.search, budget.steps, tuple(size.items()))
-        found = bench.programs(searcher, *name)(keys, take(batch, rows), jnp.asarray(targets))
+        key_of = (statement.id, statement.search, budget.steps, tuple(size.items()))
+        found = bench.programs(searcher, *key_of)(keys, take(batch, rows), jnp.asarray(targets))
         found = jax.tree.map(np.asarray, found)
-        pool.add("search", index, found, bench(found))
+        pool.add("search", index, found, bench(found, size))
         searches += budget.restarts
     return searches

@@ -1,6 +1,7 @@
 """Confidence intervals: exact binomial, mean, and exponent of a power law."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv, stdtrit
 
 
@@ -18,12 +19,13 @@ def clopper_pearson(failures: int, trials: int, /, *, confidence: float = 0.999)
     return float(low), float(high)
 
 
-def mean_interval(values: np.ndarray, /, *, sigmas: float = 4.0):
+def mean_interval(values: ArrayLike, /, *, sigmas: float = 4.0):
     """The mean and its `sigmas`-standard-error interval (central limit theorem, not exact).
 
     Raises:
         ValueError: for fewer than two values.
     """
+    values = np.asarray(values)
     if len(values) < 2:
         raise ValueError(f"need at least 2 values for an interval, got {len(values)}")
     mean = float(np.mean(values))
@@ -31,7 +33,7 @@ def mean_interval(values: np.ndarray, /, *, sigmas: float = 4.0):
     return mean, mean - half, mean + half
 
 
-def fitted_exponent(x: np.ndarray, y: np.ndarray, /, *, confidence: float = 0.99):
+def fitted_exponent(x: ArrayLike, y: ArrayLike, /, *, confidence: float = 0.99):
     """The slope of log y against log x by least squares, with its Student interval.
 
     Returns:

@@ -10,10 +10,10 @@ import numpy as np
 from jax import export
 from jaxtyping import Array, Bool, Float
 
-from jaxbounds.statements import CONTROL, Form, Hypotheses, Instance, Sides, Statement
+from jaxbounds.statements import CONTROL, Form, Hypotheses, Instance, Sides, Size, Statement
 
-Reals = Float[Array | np.ndarray, "*batch F"]
-Flags = Bool[Array | np.ndarray, "*batch F"]
+Reals = Float[Array | np.ndarray, "..."]
+Flags = Bool[Array | np.ndarray, "..."]
 
 
 class Measured(NamedTuple):
@@ -39,6 +39,10 @@ class Measured(NamedTuple):
     lhs: Reals
     rhs: Reals
     trivial: Flags
+
+    def column(self, index: int, /) -> "Measured":
+        """One form alone, without the last axis."""
+        return Measured(*(field[..., index] for field in self))
 
 
 export.register_namedtuple_serialization(Measured, serialized_name="jaxbounds.falsify.Measured")
@@ -116,7 +120,9 @@ def _refuse_low_precision(statement: Statement, instance: Instance) -> None:
             )
 
 
-def met(hypotheses: Hypotheses | None, instance: Instance, /) -> dict[str, Array]:
+def met(
+    hypotheses: Hypotheses | None, instance: Instance, size: Size, /
+) -> dict[str, Bool[Array, ""]]:
     """Each hypothesis by name, as a boolean scalar; plus finiteness of the instance.
 
     Raises:
@@ -126,14 +132,16 @@ def met(hypotheses: Hypotheses | None, instance: Instance, /) -> dict[str, Array
     finite = jnp.bool_(True)
     for leaf in floats:
         finite = finite & jnp.all(jnp.isfinite(leaf))
-    named = hypotheses(instance) if hypotheses else {}
+    named = hypotheses(instance, size) if hypotheses else {}
     if not isinstance(named, Mapping):
         raise TypeError(f"hypotheses must return a dict of booleans by name, got {type(named)}")
     return {"finite": finite} | {name: jnp.all(jnp.asarray(v)) for name, v in named.items()}
 
 
-def measure(statement: Statement, /) -> Callable[[Instance], Measured]:
-    """The pure function from an instance to its `Measured`; `jit` and `vmap` it.
+def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measured]:
+    """The function from an instance of that size to its `Measured`.
+
+    Pure; `jit` and `vmap` it, unless the statement is run on the host.
 
     Raises:
         ValueError: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
@@ -142,32 +150,21 @@ def measure(statement: Statement, /) -> Callable[[Instance], Measured]:
 
     def one(instance: Instance) -> Measured:
         _refuse_low_precision(statement, instance)
-        sides = statement.evaluate(instance)
-        if not isinstance(sides, Sides):
-            raise TypeError(f"evaluate of {statement.id} must return Sides, got {type(sides)}")
-        if not isinstance(sides.rhs, Mapping):
-            raise TypeError(
-                f"the rhs of {statement.id} must be a dict with a value for each of "
-                f"{', '.join(form_names(statement))}, got {type(sides.rhs)}"
-            )
-        extra = set(sides.rhs) - set(form_names(statement))
-        if extra:
-            names = ", ".join(sorted(extra))
-            raise ValueError(f"evaluate of {statement.id} returned rhs for unknown forms: {names}")
+        sides = _checked(statement, statement.evaluate(instance, size))
         as_float = lambda x: jnp.asarray(x, dtype=jnp.zeros(()).dtype)
-        error = as_float(sides.error)
-        common = met(statement.hypotheses, instance)
+        common = met(statement.hypotheses, instance, size)
         columns = []
         for name in form_names(statement):
             lhs = as_float(_pick(sides.lhs, name, "lhs", statement))
             rhs = as_float(_pick(sides.rhs, name, "rhs", statement))
+            error = as_float(_pick(sides.error, name, "error", statement))
             try:
                 compared = compare(lhs, rhs, error, statement.tolerance)
             except ValueError as problem:
                 raise ValueError(f"{statement.id} ({name}): {problem}") from None
             value, low, high, informative, left, right = compared
             own = None if name == CONTROL else statement.form(name).hypotheses
-            required = common | met(own, instance)
+            required = common | met(own, instance, size)
             counted = informative & jnp.all(jnp.stack(list(required.values())))
             beaten = jnp.bool_(False) if sides.trivial is None else right >= sides.trivial
             columns.append((value, low, high, counted, left, right, beaten))
@@ -176,23 +173,40 @@ def measure(statement: Statement, /) -> Callable[[Instance], Measured]:
     return one
 
 
+def _checked(statement: Statement, sides: Sides) -> Sides:
+    if not isinstance(sides, Sides):
+        raise TypeError(f"evaluate of {statement.id} must return Sides, got {type(sides)}")
+    if not isinstance(sides.rhs, Mapping):
+        raise TypeError(
+            f"the rhs of {statement.id} must be a dict with a value for each of "
+            f"{', '.join(form_names(statement))}, got {type(sides.rhs)}"
+        )
+    extra = set(sides.rhs) - set(form_names(statement))
+    if extra:
+        names = ", ".join(sorted(extra))
+        raise ValueError(f"evaluate of {statement.id} returned rhs for unknown forms: {names}")
+    return sides
+
+
 def hypothesis_names(
     statement: Statement, form: Form | None = None, instance: Instance | None = None
 ) -> tuple[str, ...]:
-    """The names of the hypotheses, by tracing them.
+    """The names of the hypotheses, by evaluating them on an instance of the smallest size.
 
     Args:
         statement: whose hypotheses.
         form: its own are added.
-        instance: to trace on; one of the first sampler and size where none is given.
+        instance: to evaluate them on; the first that can be drawn where none is given.
     """
     wanted = [h for h in (statement.hypotheses, form and form.hypotheses) if h]
-    if not wanted or (instance is None and not statement.sample):
+    if not wanted:
         return ()
-
-    named = lambda drawn: {k: met for hypotheses in wanted for k, met in hypotheses(drawn).items()}
+    size = Size(statement.sizes[0])
+    named = lambda drawn: {k: ok for h in wanted for k, ok in h(drawn, size).items()}
     with verification():
-        if instance is None:
-            sampler, size = next(iter(statement.sample.values())), dict(statement.sizes[0])
+        if instance is None and statement.cases is not None:
+            instance = jax.tree.map(lambda leaf: np.asarray(leaf)[0], dict(statement.cases(size)))
+        elif instance is None:
+            sampler = next(iter(statement.samplers.values()))
             instance = jax.eval_shape(lambda key: sampler(key, size), jax.random.key(0))
-        return tuple(jax.eval_shape(named, instance))
+        return tuple(named(instance) if statement.host else jax.eval_shape(named, instance))

@@ -7,14 +7,14 @@ own cache, but finding them there takes the traced program, and tracing is then 
 import contextlib
 import functools
 import hashlib
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jax
 from jax import export
+
+from jaxbounds.files import whole
 
 CHEAP = {
     "xla_backend_optimization_level": 0,
@@ -35,7 +35,8 @@ def _supported() -> dict[str, Any]:
     return known
 
 
-def _compiled(function: Callable) -> Callable:
+def compiled(function: Callable) -> Callable:
+    """`jit` with the compiler told to be quick."""
     return jax.jit(function, compiler_options=_supported())
 
 
@@ -51,14 +52,6 @@ def _read(file: Path) -> bytearray | None:
         return None
     check, content = content[:32], content[32:]
     return bytearray(content) if check == _digest(content) else None
-
-
-def _write(file: Path, content: bytes | bytearray) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, partial = tempfile.mkstemp(dir=file.parent)
-    with os.fdopen(handle, "wb") as out:
-        out.write(_digest(content) + content)
-    os.replace(partial, file)
 
 
 class Programs:
@@ -81,13 +74,13 @@ class Programs:
         """
         mapped = jax.vmap(function)
         if self._folder is None:
-            return _compiled(mapped)
+            return compiled(mapped)
         loaded: dict[str, Callable] = {}
 
         def run(*arguments: Any) -> Any:
             signature = repr((name, jax.tree.map(jax.typeof, arguments)))
             if signature not in loaded:
-                loaded[signature] = _compiled(self._traced(mapped, signature, arguments).call)
+                loaded[signature] = compiled(self._traced(mapped, signature, arguments).call)
             return loaded[signature](*arguments)
 
         return run
@@ -99,8 +92,9 @@ class Programs:
         if kept is None:
             # The platform is named because a machine with an accelerator would export for that.
             kept = export.export(jax.jit(mapped), platforms=["cpu"])(*arguments).serialize()
-            with contextlib.suppress(OSError):  # a full or read-only disk costs time, not verdicts
-                _write(file, kept)
+            # A full or read-only disk costs time, not verdicts.
+            with contextlib.suppress(OSError), whole(file) as out:
+                out.write(_digest(kept) + kept)
         return export.deserialize(kept)
 
 

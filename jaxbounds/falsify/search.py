@@ -22,6 +22,11 @@ LEARNING_RATE = 0.1
 """First step of the ascent, relative to the root mean square of each leaf."""
 
 
+def _projection(statement: Statement, size: Size) -> Callable[[Instance], Instance]:
+    project = statement.project
+    return (lambda instance: instance) if project is None else lambda i: project(i, size)
+
+
 def _is_float(leaf: Any) -> bool:
     return jnp.issubdtype(leaf.dtype, jnp.floating)
 
@@ -39,10 +44,9 @@ def _better(score, counted, best):
     return counted & (score > best)
 
 
-def gradient_search(statement: Statement, steps: int, /) -> Searcher:
+def gradient_search(statement: Statement, size: Size, steps: int, /) -> Searcher:
     """Adam ascent with a cosine schedule, steps relative to the size of each float leaf."""
-    one = measure(statement)
-    project = statement.project or (lambda instance: instance)
+    one, project = measure(statement, size), _projection(statement, size)
     schedule = optax.cosine_decay_schedule(LEARNING_RATE, steps, alpha=0.01)
     adam = optax.scale_by_adam(b1=0.8, b2=0.95)
 
@@ -83,15 +87,14 @@ def gradient_search(statement: Statement, steps: int, /) -> Searcher:
     return search
 
 
-def random_search(statement: Statement, steps: int, sampler: Sampler, size: Size, /) -> Searcher:
+def random_search(statement: Statement, size: Size, steps: int, sampler: Sampler, /) -> Searcher:
     """Hill climbing for discrete or non-smooth statements.
 
     Each move either redraws one leaf from a fresh sample, all of it or a random fifth of its
     entries, or adds to the float leaves a sparse Gaussian of a random size; it is kept if the score
     rises.
     """
-    one = measure(statement)
-    project = statement.project or (lambda instance: instance)
+    one, project = measure(statement, size), _projection(statement, size)
 
     def search(key: jax.Array, start: Instance, form: Int[Array, ""]) -> Instance:
         leaves, structure = jax.tree.flatten(start)

@@ -1,6 +1,7 @@
 """Make a failing instance easier for a person to check, as long as it still fails."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
                     yield replaced(name, leaf)
 
 
-def _complexity(entry: float) -> int:
+def _complexity(entry: Any) -> int:
     """0 for zero, 1 for an integer, then one more for each decimal up to two, else 9."""
     if entry == 0:
         return 0

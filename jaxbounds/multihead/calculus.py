@@ -15,8 +15,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxbounds.curvature import CertifiedExtremes, structured_extremes
+from jaxbounds.multihead.bounds import two_block_norm
 from jaxbounds.multihead.loss import Data, logistic_curvature, logistic_slope, margins
 from jaxbounds.multihead.model import Params
+
+
+def softmax_derivative(weights: Float[Array, " T"], /) -> Float[Array, "T T"]:
+    """phi'(g) = diag(phi) - phi phi^T at the attention weights phi = phi(g), eq. (25)."""
+    return jnp.diag(weights) - jnp.outer(weights, weights)
 
 
 class Cumulants(NamedTuple):
@@ -77,6 +83,20 @@ def head_hessian(
 ) -> Float[Array, "p p"]:
     """Hess Phi as a matrix of size p = T d + d^2: U row-major, then W row-major."""
     return _assemble(*head_hessian_blocks(projection, weights, tokens))
+
+
+def hessian_certificate(
+    projection: Float[Array, "T d"], weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /
+) -> Float[Array, ""]:
+    """A bound on ||Hess Phi|| in T^2 d^2 operations, between it and S5 (sharpening S11).
+
+    ||Hess_UW||^2 <= sum_t ||x_t||^2 ||Cov_t||^2 and ||Hess_WW|| <= sum_t ||x_t||^2 ||K3_t(u_t)||.
+    """
+    moments = cumulants(weights, tokens)
+    squares = jnp.sum(tokens**2, axis=1)
+    spectral = lambda blocks: jnp.max(jnp.abs(jnp.linalg.eigvalsh(blocks)), axis=-1)
+    mixed = jnp.sqrt(jnp.sum(squares * spectral(moments.covariance) ** 2))
+    return two_block_norm(squares @ spectral(third_cumulant(moments, projection)), mixed)
 
 
 def _assemble(

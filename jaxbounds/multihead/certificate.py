@@ -7,6 +7,7 @@ are explicit. Heads are kept in tied groups, so that any certified H can be run.
 """
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -15,12 +16,13 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.multihead.bounds import beta3_sharp
+from jaxbounds.multihead.bounds import beta3, beta3_sharp
 from jaxbounds.multihead.data import validate_data
-from jaxbounds.multihead.descent_certificate import Certificate, descent_certificate
+from jaxbounds.multihead.descent import Setting, distance_bound, loss_bound, rho, root_heads
+from jaxbounds.multihead.descent_certificate import DescentCertificate, descent_certificate
 from jaxbounds.multihead.first_phase import balanced_signs, first_step
 from jaxbounds.multihead.loss import Data
-from jaxbounds.multihead.model import Params
+from jaxbounds.multihead.model import Params, head_norm
 from jaxbounds.multihead.ntk import NTKMargin, best_ntk_margin, ntk_gram, separator
 from jaxbounds.multihead.tied import tied, tied_margins, tied_output, tied_risk
 from jaxbounds.norms import max_row_norm
@@ -60,20 +62,31 @@ def good_initialisation(
         return label * along
 
     labels = data["y"].astype(outputs.dtype)
-    squares = jnp.sum(params["U"] ** 2, (1, 2)) + jnp.sum(params["W"] ** 2, (1, 2))
     return GoodInitialisation(
-        jnp.sqrt(jnp.maximum(jnp.max(squares), 1.0)),
+        jnp.maximum(head_norm(params), 1.0),
         jnp.maximum(jnp.max(jnp.abs(outputs)), 1.0),
         jnp.min(jax.vmap(margin)(data["X"], labels)),
     )
 
 
 def target_scale(good: GoodInitialisation, tolerance: ArrayLike, /) -> ArrayLike:
-    """G = (2 B_Phi + log(1/epsilon)) / gamma: theta(epsilon) = theta_0 + G theta*.
-
-    Proposition 7 prints it as the distance g_0, which is sqrt(2) G since ||theta*|| = sqrt(2).
-    """
+    """G = (2 B_Phi + log(1/epsilon)) / gamma: theta(epsilon) = theta_0 + G theta*."""
     return (2 * good.model_bound - jnp.log(jnp.asarray(tolerance))) / good.margin
+
+
+def realized_distance(
+    good: GoodInitialisation, tolerance: ArrayLike, /, *, corrected: bool = True
+) -> ArrayLike:
+    """g_0(epsilon) = ||theta(epsilon) - theta_0|| = sqrt(2) G, since ||theta*|| = sqrt(2).
+
+    Proposition 7 prints G (erratum E5).
+    """
+    return (math.sqrt(2) if corrected else 1.0) * target_scale(good, tolerance)
+
+
+def realized_size(good: GoodInitialisation, distance: ArrayLike, /) -> ArrayLike:
+    """g(epsilon) = B_2 + g_0(epsilon) >= ||theta(epsilon)||_{2,infinity}, Proposition 7."""
+    return good.head_bound + distance
 
 
 def realizing_heads(
@@ -81,7 +94,7 @@ def realizing_heads(
 ) -> ArrayLike:
     """The H of Proposition 7, eq. (98): its constant 5 survives the missing sqrt(2)."""
     G = target_scale(good, tolerance)
-    shape = 5 * math.sqrt(T * d) * radius**3 * (3 * math.sqrt(d) * radius**2 + 1)
+    shape = 5 / 2 * beta3(1.0, radius, T=T, d=d)
     root = shape * good.head_bound / good.model_bound * G**2 * jnp.maximum(G, 1.0)
     return root**2
 
@@ -90,9 +103,18 @@ def realizing_heads_sharp(
     good: GoodInitialisation, tolerance: ArrayLike, radius: ArrayLike, /, *, T: int
 ) -> ArrayLike:
     """Half ||Hess Phi|| ||theta - theta_0||^2 <= B_Phi with beta_3# on the segment (S6)."""
-    G = target_scale(good, tolerance)
-    size = good.head_bound + math.sqrt(2) * G
-    return (beta3_sharp(size, radius, T=T) * G**2 / good.model_bound) ** 2
+    distance = realized_distance(good, tolerance)
+    size = realized_size(good, distance)
+    return (beta3_sharp(size, radius, T=T) * distance**2 / 2 / good.model_bound) ** 2
+
+
+def realized_step(good: GoodInitialisation, /, *, corrected: bool = True) -> ArrayLike:
+    """g_0(1)^2 / log(1 + e^{B_Phi}) >= eta, the third term of Corollary 5's step size.
+
+    Printed 4 B_Phi^2 / (gamma^2 log(1 + e^{B_Phi})); 8 for 4 with g_0 = sqrt(2) G.
+    """
+    unit = realized_distance(good, 1.0, corrected=corrected)
+    return unit**2 / jnp.log1p(jnp.exp(good.model_bound))
 
 
 def corollary5(
@@ -105,8 +127,11 @@ def corollary5(
     d: int,
     corrected: bool,
     heads: ArrayLike | None = None,
-) -> dict[str, ArrayLike]:
+) -> DescentCertificate:
     """Corollary 5 with g_0 = G as printed, or g_0 = sqrt(2) G (erratum E5).
+
+    It is Corollary 3 at g_0(1/K) and g(1/K), with B_2 times the root of H that (84) asks for. Its
+    bound on the generalization gap is `corollary4_gap(g_0, eta, n)`.
 
     Args:
         good: Definition 1's constants.
@@ -116,32 +141,16 @@ def corollary5(
         d: dimension.
         corrected: whether the missing sqrt(2) is there.
         heads: H; the least certified one unless given.
-
-    Returns:
-        heads, distance (g_0), smoothness (rho), step (the largest), loss (the bound on L(theta_K))
-        and gap_times_n (n times the bound on the expected generalisation gap).
     """
-    root2 = math.sqrt(2) if corrected else 1.0
-    distance = root2 * target_scale(good, 1 / K)
-    reach = 4 * distance + good.head_bound
-    weak = 3 * math.sqrt(d) * radius**2 * reach + 1
-    root = 256 * math.sqrt(T * d) * radius**3 * good.head_bound * weak * distance**2
-    heads = jnp.ceil(root**2) if heads is None else heads
-    inner = 3 * math.sqrt(T) * radius**3 * reach + 2 * math.sqrt(T) * radius
-    alpha = 3 * math.sqrt(d) * radius**2 * inner
-    factor = 2 * math.sqrt(T * d) * radius**3 / jnp.sqrt(heads) + T * radius**2 / 4
-    smoothness = factor * alpha**2
-    first = (root2 * 2 * good.model_bound / good.margin) ** 2
-    by_loss = first / jnp.log1p(jnp.exp(good.model_bound))
-    step = jnp.minimum(jnp.minimum(1 / smoothness, by_loss), 1.0)
-    return {
-        "heads": heads,
-        "distance": distance,
-        "smoothness": smoothness,
-        "step": step,
-        "loss": 2 / K + 5 * distance**2 / (4 * step * K),
-        "gap_times_n": 17 * distance**2 / step,
-    }
+    distance = realized_distance(good, 1 / K, corrected=corrected)
+    size = realized_size(good, distance)
+    s = Setting.bounded(distance=distance, size=size, radius=radius, T=T, d=d, loss_target=1 / K)
+    least = jnp.ceil((good.head_bound * root_heads(s, stability=True)) ** 2)
+    s = s._replace(heads=least if heads is None else heads)
+    by_loss = jnp.minimum(realized_step(good, corrected=corrected), 1.0)
+    step = jnp.minimum(1 / rho(s), by_loss)
+    bounds = loss_bound(s, step, K), distance_bound(s)
+    return DescentCertificate.of(s.heads, size, rho(s), step, *bounds)
 
 
 class Pipeline(NamedTuple):
@@ -161,7 +170,7 @@ class Pipeline(NamedTuple):
     margin: NTKMargin
     good: GoodInitialisation
     distance: float
-    certificates: dict[str, Certificate]
+    certificates: dict[str, DescentCertificate]
     params: Params
     direction: Params
 
@@ -196,19 +205,14 @@ def certify(first: Data, second: Data, K: int, /) -> Pipeline:
         good = good_initialisation(params, copies, second, direction)
         radius = float(jnp.maximum(max_row_norm(tokens.reshape(-1, d)), 1.0))
         start = float(tied_risk(params, copies, second))
-        distance = float(math.sqrt(2) * target_scale(good, 1 / K))
-        found = {}
-        for name, corrected in (("printed", False), ("corrected", True)):
-            c = corollary5(good, radius, K, T=T, d=d, corrected=corrected)
-            far = float(c["distance"])
-            size = float(good.head_bound) + far
-            values = (c["heads"], size, c["smoothness"], c["step"], c["loss"], 4 * far)
-            found[name] = Certificate(*(float(value) for value in values))
+        scale = float(jnp.asarray(target_scale(good, 1 / K)))
+        distance = float(jnp.asarray(realized_distance(good, 1 / K)))
+        found = {
+            name: corollary5(good, radius, K, T=T, d=d, corrected=name == "corrected")
+            for name in ("printed", "corrected")
+        }
         # theta* of two heads is theirs over sqrt(H / 2) in H heads: it spreads.
-        norms = jnp.sqrt(
-            jnp.sum(direction["U"] ** 2, (1, 2)) + jnp.sum(direction["W"] ** 2, (1, 2))
-        )
-        spread = float(jnp.max(norms) * math.sqrt(2) * target_scale(good, 1 / K))
+        spread = math.sqrt(2) * scale * float(head_norm(direction))
         sharper = descent_certificate(
             T=T,
             d=d,
@@ -240,26 +244,30 @@ class Observed(NamedTuple):
     target_margin: float
 
 
+@partial(jax.jit, static_argnums=0)
+def _observed(
+    K: int, params: Params, target: Params, copies: Copies, data: Data, step: Array
+) -> tuple[Array, ...]:
+    loss = lambda p: tied_risk(p, copies, data)
+    rule = tied(optimizer("gd", step), copies)
+    _, history = train(loss, params, rule, K, lambda p: {"loss": loss(p)})
+    losses = history["loss"]
+    least = jnp.min(tied_margins(target, copies, data))
+    return loss(params), losses[-1], jnp.mean(losses), least
+
+
 def observe(pipeline: Pipeline, second: Data, K: int, name: str, /) -> Observed:
-    """Run K steps with the heads and the step size that `pipeline.certificates[name]` certifies."""
+    """Run K steps with the heads and the step size that `pipeline.certificates[name]` certifies.
+
+    An odd number of heads is raised by one: a certificate holds for more heads as well.
+    """
     certificate = pipeline.certificates[name]
     with jax.enable_x64(True):
         tokens = jnp.asarray(np.asarray(second["X"], np.float64))
         data = {"X": tokens, "y": jnp.asarray(np.asarray(second["y"]))}
-        half = math.ceil(certificate.heads / 2)
-        copies = jnp.full(2, float(half))
-
-        @jax.jit
-        def run(params, direction, step):
-            rule = tied(optimizer("gd", step), copies)
-            loss = lambda p: tied_risk(p, copies, data)
-            _, history = train(loss, params, rule, K, lambda p: {"loss": loss(p)})
-            scale = target_scale(pipeline.good, 1 / K)
-            moved = jax.tree.map(
-                lambda p, v: p + scale * v, params, tied_direction(direction, copies)
-            )
-            return loss(params), history["loss"], jnp.min(tied_margins(moved, copies, data))
-
+        copies = jnp.full(2, float(math.ceil(certificate.heads / 2)))
+        scale = target_scale(pipeline.good, 1 / K)
+        share = tied_direction(pipeline.direction, copies)
+        target = jax.tree.map(lambda p, v: p + scale * v, pipeline.params, share)
         step = jnp.asarray(certificate.step_size)
-        start, losses, target = run(pipeline.params, pipeline.direction, step)
-        return Observed(float(start), float(losses[-1]), float(jnp.mean(losses)), float(target))
+        return Observed(*map(float, _observed(K, pipeline.params, target, copies, data, step)))

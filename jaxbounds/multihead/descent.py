@@ -1,24 +1,28 @@
 """How many heads, which step size, what bound: the constants of Section 4 and Appendices B, C.
 
-All constants are explicit. D = ||theta - theta_0||, `size` stands for ||theta||_{2,infinity} (for
-max_h ||U_h||_F in the sharpened forms) and R bounds the token norms. Both constant sets rest on one
-computation. Let kappa bound beta_3 ||theta - theta_k||^2 / sqrt(H), let q = kappa times the
-quasi-convexity factor. Then, if gradient descent descends and q < 2,
+All constants are explicit. Both kinds of constants rest on one computation. Let kappa = 1/2 bound
+beta_3 ||theta - theta_k||^2 / sqrt(H), let q = kappa times the quasi-convexity factor. Then, if
+gradient descent descends and q < 2,
 
     ||theta_k - theta||^2 <= D^2 + (2 + q) eta k L(theta) + q eta L(theta_0) <= (3 + 2 q) D^2,
     (1 - q/2) mean_k L(theta_k) <= (1 + q/2) L(theta) + D^2 / (2 eta K) + q L(theta_0) / (2 K).
 
-The paper has kappa = 1/2 and the factor 4/3, so q = 2/3, and rounds 3 + 2 q = 13/3 up to 9.
+The paper has the factor 4/3, so q = 2/3, and rounds 3 + 2 q = 13/3 up to 9.
 """
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax.typing import ArrayLike
+from jaxtyping import Array
 
 from jaxbounds.multihead.bounds import (
     beta1,
     beta1_sharp,
+    beta2_sharp,
     beta3,
     beta3_sharp,
     convexity_horizon,
@@ -29,6 +33,85 @@ PRINTED_WEIGHT = 2 / 3
 
 TRAINING, STABILITY = 36.0, 256.0
 """The factors of (74), (81) and of (84), (95)."""
+
+
+class Setting(NamedTuple):
+    """What the constants of Section 4 depend on.
+
+    Attributes:
+        distance: D = ||theta - theta_0||.
+        size: ||theta||_{2,infinity}.
+        largest: max_h ||U_h||_F of theta; `size` is always allowed.
+        squares: mean_h ||U_h||_F^2 of theta; `size`^2 is always allowed.
+        radius: R, an upper bound on the token norms.
+        heads: H.
+        loss_target: L(theta).
+        loss_start: L(theta_0).
+        T: tokens.
+        d: dimension.
+    """
+
+    distance: ArrayLike
+    size: ArrayLike
+    largest: ArrayLike
+    squares: ArrayLike
+    radius: ArrayLike
+    heads: ArrayLike
+    loss_target: ArrayLike
+    loss_start: ArrayLike
+    T: int
+    d: int
+
+    @classmethod
+    def bounded(
+        cls,
+        *,
+        distance: ArrayLike,
+        size: ArrayLike,
+        radius: ArrayLike,
+        T: int,
+        d: int,
+        heads: ArrayLike = math.inf,
+        loss_target: ArrayLike = math.nan,
+        loss_start: ArrayLike = math.nan,
+    ) -> "Setting":
+        """For a target of which only ||theta||_{2,infinity} <= size is known."""
+        return cls(distance, size, size, size**2, radius, heads, loss_target, loss_start, T, d)
+
+    def of_size(self, size: ArrayLike, /, **changed: Any) -> "Setting":
+        """The same for another target of which only ||theta||_{2,infinity} <= size is known."""
+        return self._replace(size=size, largest=size, squares=size**2, **changed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constants:
+    """Which constants: the paper's, or sharpened ones (S6, S7, S9, S10).
+
+    Attributes:
+        printed: Theorem 3, Lemma 11 and Theorem 4 as printed.
+        mean_square: beta_1# with the root mean square over heads (S2), not with the largest head.
+        sturm: the factor sec(sqrt(kappa) / 2) = 1.0659 (S8), not 4/3.
+    """
+
+    printed: bool = False
+    mean_square: bool = False
+    sturm: bool = False
+
+    @property
+    def weight(self) -> ArrayLike:
+        """q, 2/3 or .533."""
+        return sharp_weight(0.5) if self.sturm else PRINTED_WEIGHT
+
+    @property
+    def reach(self) -> ArrayLike:
+        """||theta_k - theta|| <= reach D."""
+        return 3.0 if self.printed else reach(self.weight)
+
+
+PRINTED = Constants(printed=True)
+LARGEST_HEAD = Constants()
+MEAN_SQUARE = Constants(mean_square=True)
+SHARPEST = Constants(mean_square=True, sturm=True)
 
 
 def sharp_weight(curvature: ArrayLike, /) -> ArrayLike:
@@ -42,213 +125,148 @@ def reach(weight: ArrayLike, /) -> ArrayLike:
 
 
 def root_heads(
-    distance: ArrayLike,
-    size: ArrayLike,
-    radius: ArrayLike,
-    *,
-    T: int,
-    d: int,
-    factor: float = TRAINING,
+    s: Setting, constants: Constants = PRINTED, /, *, stability: bool = False
 ) -> ArrayLike:
-    """The least sqrt(H) of (74), or of (84) with `factor=STABILITY`."""
-    return factor / 2 * beta3(3 * distance + size, radius, T=T, d=d) * distance**2
+    """The least sqrt(H) of (74), or for `stability` of (84).
 
-
-def root_heads_sharp(
-    distance: ArrayLike,
-    size: ArrayLike,
-    radius: ArrayLike,
-    *,
-    T: int,
-    curvature: ArrayLike = 0.5,
-    weight: ArrayLike | None = None,
-    stability: bool = False,
-) -> ArrayLike:
-    """The least sqrt(H) with beta_3# ||theta - theta_k||^2 <= kappa sqrt(H) for all k (S6, S9).
-
-    Args:
-        distance: D.
-        size: max_h ||U_h||_F of the target.
-        radius: R.
-        T: tokens.
-        curvature: kappa.
-        weight: q; the one of S8 unless given.
-        stability: two runs are compared, which are twice as far apart.
+    Sharpened: with beta_3# ||theta - theta_k||^2 <= sqrt(H) / 2 for all k; for stability two runs
+    are compared, which are twice as far apart.
     """
-    weight = sharp_weight(curvature) if weight is None else weight
-    far = reach(weight) * distance
+    far = constants.reach * s.distance
+    if constants.printed:
+        factor = STABILITY if stability else TRAINING
+        return factor / 2 * beta3(far + s.size, s.radius, T=s.T, d=s.d) * s.distance**2
     apart = 4.0 if stability else 1.0
-    return apart * far**2 / curvature * beta3_sharp(far + size, radius, T=T)
+    return 2 * apart * far**2 * beta3_sharp(far + s.largest, s.radius, T=s.T)
 
 
-def root_heads_spread(threshold, spread: ArrayLike, /) -> ArrayLike:
+def root_heads_spread(threshold: Callable[[ArrayLike], ArrayLike], spread: ArrayLike, /):
     """The least root x with x >= threshold(spread / x), for a threshold affine in its argument.
 
     A target spread evenly over the heads has ||theta||_{2,infinity} = spread / sqrt(H), so that
     (74) holds from x^2 >= a x + b spread on.
     """
-    constant = threshold(0.0)
+    constant = jnp.asarray(threshold(0.0))
     slope = threshold(1.0) - constant
     return (constant + jnp.sqrt(constant**2 + 4 * slope * spread)) / 2
 
 
-def alpha(distance: ArrayLike, size: ArrayLike, radius: ArrayLike, *, T: int, d: int) -> ArrayLike:
-    """3 sqrt(d) R^2 [3 sqrt(T) R^3 (3 D + size) + 2 sqrt(T) R], Theorem 3."""
-    inner = 3 * math.sqrt(T) * radius**3 * (3 * distance + size) + 2 * math.sqrt(T) * radius
-    return 3 * math.sqrt(d) * radius**2 * inner
+def alpha(s: Setting, /) -> ArrayLike:
+    """3 sqrt(d) R^2 [3 sqrt(T) R^3 (3 D + size) + 2 sqrt(T) R], Theorem 3.
 
-
-def rho(
-    distance: ArrayLike, size: ArrayLike, radius: ArrayLike, heads: ArrayLike, *, T: int, d: int
-) -> ArrayLike:
-    """(2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2, Theorem 3."""
-    factor = 2 * math.sqrt(T * d) * radius**3 / jnp.sqrt(heads) + T * radius**2 / 4
-    return factor * alpha(distance, size, radius, T=T, d=d) ** 2
-
-
-def rho_sharp(
-    distance: ArrayLike,
-    size: ArrayLike,
-    squares: ArrayLike,
-    radius: ArrayLike,
-    heads: ArrayLike,
-    *,
-    T: int,
-    far: ArrayLike = 3.0,
-) -> ArrayLike:
-    """A smoothness bound that holds along the run if eta <= 1 / rho# (sharpening S10).
-
-    eta <= 4 / beta_1#^2 moves an iterate by eta ||grad L|| <= 4 / beta_1# <= 4 / (sqrt(T) R), so
-    beta_2# is needed only within B = far D + 4 / (sqrt(T) R) of the target. A single head moves by
-    at most B, the root mean square over heads by at most B / sqrt(H).
-
-    Args:
-        distance: D.
-        size: max_h ||U_h||_F of the target.
-        squares: mean_h ||U_h||_F^2 of the target; size^2 is always allowed.
-        radius: R.
-        heads: H.
-        T: tokens.
-        far: iterates stay within far D of the target.
+    It is the alpha(K) of Corollaries 3 and 5 at D = g_0(1/K) and size = g(1/K).
     """
-    ball, root = far * distance + 4 / (radius * math.sqrt(T)), jnp.sqrt(heads)
-    mean = (jnp.sqrt(squares) + ball / root) ** 2
-    return beta3_sharp(size + ball, radius, T=T) / root + beta1_sharp(mean, radius, T=T) ** 2 / 4
+    inner = 3 * math.sqrt(s.T) * s.radius**3 * (3 * s.distance + s.size)
+    return 3 * math.sqrt(s.d) * s.radius**2 * (inner + 2 * math.sqrt(s.T) * s.radius)
 
 
-def rho_sharp_largest(
-    distance: ArrayLike,
-    size: ArrayLike,
-    radius: ArrayLike,
-    heads: ArrayLike,
-    *,
-    T: int,
-    far: ArrayLike = 3.0,
-) -> ArrayLike:
-    """S10 with the largest head in place of the root mean square: beta_1# = sqrt(T) R (R^2 B + 1).
+def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
+    """A smoothness bound that holds along the run if eta <= 1 / rho.
 
-    This one loses nothing by ||theta||_{2,infinity} but grows with D however many heads there are.
+    Theorem 3 has (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2. Sharpened (S10): eta <=
+    4 / beta_1#^2 moves an iterate by eta ||grad L|| <= 4 / beta_1# <= 4 / (sqrt(T) R), so beta_2#
+    is needed only within B = reach D + 4 / (sqrt(T) R) of the target. A single head moves by at
+    most B, the root mean square over heads by at most B / sqrt(H); the largest head loses nothing
+    by ||theta||_{2,infinity} but grows with D however many heads there are.
     """
-    ball = size + far * distance + 4 / (radius * math.sqrt(T))
-    gradient = math.sqrt(T) * radius * (radius**2 * ball + 1)
-    return beta3_sharp(ball, radius, T=T) / jnp.sqrt(heads) + gradient**2 / 4
+    root = jnp.sqrt(s.heads)
+    if constants.printed:
+        factor = 2 * math.sqrt(s.T * s.d) * s.radius**3 / root + s.T * s.radius**2 / 4
+        return factor * alpha(s) ** 2
+    ball = constants.reach * s.distance + 4 / (s.radius * math.sqrt(s.T))
+    if constants.mean_square:
+        mean = (jnp.sqrt(s.squares) + ball / root) ** 2
+        return beta2_sharp(s.largest + ball, mean, s.radius, T=s.T, H=s.heads)
+    size = s.largest + ball
+    gradient = math.sqrt(s.T) * s.radius * (s.radius**2 * size + 1)
+    return beta3_sharp(size, s.radius, T=s.T) / root + gradient**2 / 4
 
 
-def largest_step(
-    smoothness: ArrayLike,
-    distance: ArrayLike,
-    loss_target: ArrayLike,
-    loss_start: ArrayLike,
-    K: ArrayLike,
-    *,
-    cap: float = math.inf,
-) -> ArrayLike:
-    """1 / rho ^ D^2 / (K L(theta)) ^ D^2 / L(theta_0) ^ cap; Theorem 3 has cap 1."""
-    by_loss = jnp.minimum(distance**2 / (K * loss_target), distance**2 / loss_start)
-    return jnp.minimum(jnp.minimum(1 / smoothness, by_loss), cap)
+def largest_step(s: Setting, K: ArrayLike, constants: Constants = PRINTED, /) -> ArrayLike:
+    """1 / rho ^ D^2 / (K L(theta)) ^ D^2 / L(theta_0), and ^ 1 in Theorem 3."""
+    squared = s.distance**2
+    by_loss = jnp.minimum(squared / (K * s.loss_target), squared / s.loss_start)
+    step = jnp.minimum(1 / rho(s, constants), by_loss)
+    return jnp.minimum(step, 1.0) if constants.printed else step
+
+
+def short_steps(s: Setting, step: ArrayLike, K: ArrayLike, /) -> ArrayLike:
+    """Eq. (73): whether D^2 >= max(eta K L(theta), eta L(theta_0))."""
+    return step * jnp.maximum(K * s.loss_target, s.loss_start) <= s.distance**2
+
+
+def regret(s: Setting, step: ArrayLike, K: ArrayLike, penalties: ArrayLike = 0.0, /) -> ArrayLike:
+    """Lemma 8: L(theta) + D^2 / (2 eta K) + (1/2K) sum_k tau_k ||theta - theta_k||^2."""
+    return s.loss_target + s.distance**2 / (2 * step * K) + penalties / (2 * K)
 
 
 def averaged_loss(
-    loss_target: ArrayLike,
-    loss_start: ArrayLike,
-    distance: ArrayLike,
-    step: ArrayLike,
-    K: ArrayLike,
-    *,
-    weight: ArrayLike = PRINTED_WEIGHT,
+    s: Setting, step: ArrayLike, K: ArrayLike, /, *, weight: ArrayLike = PRINTED_WEIGHT
 ) -> ArrayLike:
     """Lemma 9: 2 L(theta) + 3 D^2 / (4 eta K) + L(theta_0) / (2 K) at the printed q = 2/3."""
     half = weight / 2
-    total = (1 + half) * loss_target + distance**2 / (2 * step * K) + half * loss_start / K
-    return total / (1 - half)
+    return (regret(s, step, K) + half * (s.loss_target + s.loss_start / K)) / (1 - half)
 
 
-def theorem3_loss(
-    loss_target: ArrayLike, distance: ArrayLike, step: ArrayLike, K: ArrayLike
+def loss_bound(
+    s: Setting, step: ArrayLike, K: ArrayLike, constants: Constants = PRINTED, /
 ) -> ArrayLike:
-    """2 L(theta) + 5 D^2 / (4 eta K), eq. (79)."""
-    return 2 * loss_target + 5 * distance**2 / (4 * step * K)
+    """2 L(theta) + 5 D^2 / (4 eta K), eq. (79); sharpened: Lemma 9's bound."""
+    if constants.printed:
+        return 2 * s.loss_target + 5 * s.distance**2 / (4 * step * K)
+    return averaged_loss(s, step, K, weight=constants.weight)
+
+
+def distance_bound(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
+    """||theta_k - theta_0|| <= (1 + reach) D, printed 4 D."""
+    return (1 + constants.reach) * s.distance
+
+
+def ball_constants(s: Setting, constants: Constants = PRINTED, /) -> tuple[Array, Array]:
+    """beta~_1 and beta~_3 / sqrt(H) of (87), (90): on the ball of radius reach D around theta."""
+    far, root = constants.reach * s.distance, jnp.sqrt(s.heads)
+    if constants.printed:
+        size = far + s.size
+        gradient, weak = beta1(size, s.radius, T=s.T), beta3(size, s.radius, T=s.T, d=s.d)
+    else:
+        mean = (jnp.sqrt(s.squares) + far / root) ** 2
+        gradient = beta1_sharp(mean, s.radius, T=s.T)
+        weak = beta3_sharp(far + s.largest, s.radius, T=s.T)
+    return jnp.asarray(gradient), jnp.asarray(weak / root)
 
 
 def stability(
-    loss_target: ArrayLike,
-    distance: ArrayLike,
-    size: ArrayLike,
-    radius: ArrayLike,
-    step: ArrayLike,
-    K: ArrayLike,
-    n: int,
-    *,
-    T: int,
+    s: Setting, step: ArrayLike, K: ArrayLike, n: int, constants: Constants = PRINTED, /
 ) -> ArrayLike:
-    """Lemma 11: (2 eta beta~_1 / n) (2 K L(theta) + 9 D^2 / (4 eta)); beta~_1 is that of (90)."""
-    gradient = beta1(3 * distance + size, radius, T=T)
-    return 2 * step * gradient / n * (2 * K * loss_target + 9 * distance**2 / (4 * step))
+    """Lemma 11: (2 eta beta~_1 / n) (2 K L(theta) + 9 D^2 / (4 eta)).
 
-
-def gradient_sharp(
-    distance: ArrayLike,
-    squares: ArrayLike,
-    radius: ArrayLike,
-    heads: ArrayLike,
-    *,
-    T: int,
-    far: ArrayLike,
-) -> ArrayLike:
-    """beta_1# on the ball of radius far D around the target, a Lipschitz constant of l_i there."""
-    mean = (jnp.sqrt(squares) + far * distance / jnp.sqrt(heads)) ** 2
-    return beta1_sharp(mean, radius, T=T)
-
-
-def stability_sharp(
-    loss_target: ArrayLike,
-    loss_start: ArrayLike,
-    distance: ArrayLike,
-    size: ArrayLike,
-    squares: ArrayLike,
-    radius: ArrayLike,
-    heads: ArrayLike,
-    step: ArrayLike,
-    K: ArrayLike,
-    n: int,
-    *,
-    T: int,
-) -> ArrayLike:
-    """Lemma 11 with S2, S6, S9: exp(sum_k alpha_k) eta beta_1# / n (K averaged_loss + L(theta_0)).
-
+    Sharpened (S2, S6, S9): exp(sum_k alpha_k) eta beta_1# / n (K averaged_loss + L(theta_0)), where
     sum_{k=1}^{K-1} alpha_k <= (8/3) eta beta_3# / sqrt(H) K times `averaged_loss`, at most 1/4 at
     the least certified H, in place of log 2.
     """
-    far = reach(PRINTED_WEIGHT)
-    average = averaged_loss(loss_target, loss_start, distance, step, K)
-    weak = beta3_sharp(far * distance + size, radius, T=T) / jnp.sqrt(heads)
-    gradient = gradient_sharp(distance, squares, radius, heads, T=T, far=far)
+    gradient, weak = ball_constants(s, constants)
+    if constants.printed:
+        return 2 * step * gradient / n * (2 * K * s.loss_target + 9 * s.distance**2 / (4 * step))
+    average = averaged_loss(s, step, K)
     grown = jnp.exp(8 / 3 * step * weak * K * average)
-    return grown * step * gradient / n * (K * average + loss_start)
+    return grown * step * gradient / n * (K * average + s.loss_start)
+
+
+def gap_from_stability(gradient: ArrayLike, stable: ArrayLike, /) -> ArrayLike:
+    """Lemma 3: E[L - L^] <= 2 G E[(1/n) sum_i ||theta_K - theta_K^{-i}||] for G-Lipschitz l_i."""
+    return 2 * gradient * stable
 
 
 def generalization_gap(
-    loss_target: ArrayLike, distance: ArrayLike, step: ArrayLike, K: ArrayLike, n: int
+    s: Setting, step: ArrayLike, K: ArrayLike, n: int, constants: Constants = PRINTED, /
 ) -> ArrayLike:
-    """(4 / n) (2 K L(theta) + 9 D^2 / (4 eta)), eq. (93)."""
-    return 4 / n * (2 * K * loss_target + 9 * distance**2 / (4 * step))
+    """(4 / n) (2 K L(theta) + 9 D^2 / (4 eta)), eq. (93); sharpened: 2 beta_1# `stability`."""
+    if constants.printed:
+        return 4 / n * (2 * K * s.loss_target + 9 * s.distance**2 / (4 * step))
+    gradient, _ = ball_constants(s, constants)
+    return gap_from_stability(gradient, stability(s, step, K, n, constants))
+
+
+def corollary4_gap(distance: ArrayLike, step: ArrayLike, n: ArrayLike, /) -> ArrayLike:
+    """17 g_0(1/K)^2 / (eta n), eq. (96); Corollary 5's bound at g_0 = sqrt(2) G."""
+    return 17 * distance**2 / (step * n)

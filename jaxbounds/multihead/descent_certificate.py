@@ -1,31 +1,22 @@
 """Theorem 3 as a certificate: how many heads, which step size, what loss bound it guarantees."""
 
-import math
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
-from jaxbounds.multihead.descent import (
-    PRINTED_WEIGHT,
-    averaged_loss,
-    largest_step,
-    reach,
-    rho,
-    rho_sharp,
-    rho_sharp_largest,
-    root_heads,
-    root_heads_sharp,
-    root_heads_spread,
-    sharp_weight,
-    theorem3_loss,
-)
+from jaxbounds.multihead import descent
 
-CONSTANTS = ("printed", "sharpened", "sharpened S8")
+CONSTANTS = {
+    "printed": descent.PRINTED,
+    "sharpened": descent.LARGEST_HEAD,
+    "sharpened S8": descent.SHARPEST,
+}
 """The constant sets of `descent_certificate`."""
 
 
-class Certificate(NamedTuple):
+class DescentCertificate(NamedTuple):
     """What gradient descent is guaranteed with one constant set.
 
     Attributes:
@@ -44,6 +35,26 @@ class Certificate(NamedTuple):
     loss_bound: float
     distance_bound: float
 
+    @classmethod
+    def of(cls, *values: ArrayLike) -> "DescentCertificate":
+        """From scalars of any kind, in the order of the fields."""
+        return cls(*(float(jnp.asarray(value)) for value in values))
+
+
+def least_root(
+    s: descent.Setting,
+    constants: descent.Constants,
+    spread: ArrayLike,
+    /,
+    *,
+    stability: bool = False,
+):
+    """The least certified sqrt(H) for a target of size at most `s.size` + spread / sqrt(H)."""
+    threshold = lambda extra: descent.root_heads(
+        s.of_size(s.size + extra), constants, stability=stability
+    )
+    return descent.root_heads_spread(threshold, spread)
+
 
 def descent_certificate(
     *,
@@ -57,7 +68,7 @@ def descent_certificate(
     size: float = 0.0,
     spread: float = 0.0,
     heads: float | None = None,
-) -> dict[str, Certificate]:
+) -> dict[str, DescentCertificate]:
     """Theorem 3 as a certificate, for each constant set of `CONSTANTS`. All constants are explicit.
 
     "printed" is Theorem 3; "sharpened" is S6, S7, S9 and S10 with the factor 4/3; "sharpened S8"
@@ -87,39 +98,19 @@ def descent_certificate(
         raise ValueError(f"Theorem 3 needs positive quantities, got {', '.join(wrong)}")
     if not radius >= 1:
         raise ValueError(f"Assumption 1 needs R >= 1, got {radius:g}: use R = 1, it is a bound")
+    found = {}
     with jax.enable_x64(True):
-        return {
-            name: _certificate(
-                name, T, d, radius, distance, K, loss_target, loss_start, size, spread, heads
+        for name, constants in CONSTANTS.items():
+            s = descent.Setting.bounded(
+                distance=distance, size=size, radius=radius, T=T, d=d,
+                loss_target=loss_target, loss_start=loss_start,
+            )  # fmt: skip
+            least = jnp.ceil(least_root(s, constants, spread) ** 2)
+            enough = least if heads is None else jnp.maximum(least, heads)
+            s = s.of_size(size + spread / jnp.sqrt(enough), heads=enough)
+            step = descent.largest_step(s, K, constants)
+            bounds = descent.loss_bound(s, step, K, constants), descent.distance_bound(s, constants)
+            found[name] = DescentCertificate.of(
+                enough, s.size, descent.rho(s, constants), step, *bounds
             )
-            for name in CONSTANTS
-        }
-
-
-def _certificate(name, T, d, R, D, K, loss_target, loss_start, size, spread, heads) -> Certificate:
-    printed = name == "printed"
-    weight = sharp_weight(0.5) if name == "sharpened S8" else jnp.asarray(PRINTED_WEIGHT)
-    far = 3.0 if printed else reach(weight)
-
-    def threshold(extra):
-        if printed:
-            return root_heads(D, size + extra, R, T=T, d=d)
-        return root_heads_sharp(D, size + extra, R, T=T, weight=weight)
-
-    least = jnp.ceil(root_heads_spread(threshold, jnp.asarray(spread)) ** 2)
-    heads = least if heads is None else jnp.maximum(least, heads)
-    total = size + spread / jnp.sqrt(heads)
-    if printed:
-        smoothness = rho(D, total, R, heads, T=T, d=d)
-    elif name == "sharpened":
-        smoothness = rho_sharp_largest(D, total, R, heads, T=T, far=far)
-    else:
-        smoothness = rho_sharp(D, total, total**2, R, heads, T=T, far=far)
-    cap = 1.0 if printed else math.inf
-    step = largest_step(smoothness, D, loss_target, loss_start, K, cap=cap)
-    if printed:
-        bound = theorem3_loss(loss_target, D, step, K)
-    else:
-        bound = averaged_loss(loss_target, loss_start, D, step, K, weight=weight)
-    values = (heads, total, smoothness, step, bound, (1 + far) * D)
-    return Certificate(*(float(value) for value in values))
+    return found

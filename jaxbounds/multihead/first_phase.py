@@ -2,17 +2,26 @@
 
 All heads get U_h = alpha_h 1_T u1^T with u1 = (1 / 2 n1) sum_i y_i mean_t x_it, and W_h = 0.
 On DM1 the mean of u1 is (zeta / 4) u*: E[y mu_y] = u* / 2.
+
+`dm1` holds the constants of Assumption 3, `size` is P = ||p||, the norm of the deviation, and
+`failure` delta. Scalars may be traced.
 """
 
-import math
-
-import jax
 import jax.numpy as jnp
-from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params
+from jaxbounds.multihead.oracle import Assumption3, Real
+
+
+def equal_rows(
+    row: Float[Array, " d"], step_sizes: Float[Array, " H"], length: int, /
+) -> dict[str, Array]:
+    """U_h = alpha_h 1_T u^T and W_h = 0: the parameters that the first phase can reach."""
+    (d,), heads = row.shape, step_sizes[:, None, None]
+    rows = jnp.broadcast_to(row[None, None, :], (1, length, d))
+    return {"U": heads * rows, "W": jnp.zeros((len(step_sizes), d, d), rows.dtype)}
 
 
 def first_direction(data: Data, /) -> Float[Array, " d"]:
@@ -24,29 +33,20 @@ def first_direction(data: Data, /) -> Float[Array, " d"]:
 
 def first_step(data: Data, step_sizes: Float[Array, " H"], /) -> Params:
     """theta^(1): one step of size alpha_h sqrt(H) from zero on every head, in closed form."""
-    _, length, dimension = data["X"].shape
-    rows = jnp.broadcast_to(first_direction(data)[None, :], (length, dimension))
-    return {
-        "U": step_sizes[:, None, None] * rows[None, :, :],
-        "W": jnp.zeros((step_sizes.shape[0], dimension, dimension), rows.dtype),
-    }
+    return equal_rows(first_direction(data), step_sizes, data["X"].shape[1])
 
 
-def centre(classifier: Float[Array, " d"], sparsity: ArrayLike, /) -> Float[Array, " d"]:
+def centre(classifier: Float[Array, " d"], sparsity: Real, /) -> Float[Array, " d"]:
     """(zeta / 4) u*, the mean of u1; print has zeta / 2."""
     return sparsity / 4 * classifier
 
 
-def deviation(
-    data: Data, classifier: Float[Array, " d"], sparsity: ArrayLike, /
-) -> Float[Array, " d"]:
+def deviation(data: Data, classifier: Float[Array, " d"], sparsity: Real, /) -> Float[Array, " d"]:
     """The deviation p = u1 - (zeta / 4) u*."""
     return first_direction(data) - centre(classifier, sparsity)
 
 
-def deviation_bound(
-    radius: ArrayLike, samples: ArrayLike, failure: ArrayLike, /
-) -> Float[Array, ""]:
+def deviation_bound(radius: Real, samples: Real, failure: Real, /) -> Array:
     """P# with ||p|| <= P# with probability 1 - delta (sharpening S13): explicit, no dimension.
 
     2 p is a mean of n1 independent centred vectors y xbar - E of norm at most R before centring:
@@ -56,27 +56,39 @@ def deviation_bound(
     return radius / 2 * (1 + jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)))) / jnp.sqrt(samples)
 
 
-def model_bound(
-    radius: ArrayLike, signal: ArrayLike, size: ArrayLike, failure: ArrayLike, /, *, T: int
-) -> ArrayLike:
+def hoeffding_tail(mean: Real, heads: Real, /) -> Array:
+    """exp(-H t^2 / 2): at most this is the probability that H signs have a mean of t or more.
+
+    Fact 2 with B = 1; for |mean| it is twice that, which the paper forgets.
+    """
+    return jnp.exp(-heads * jnp.asarray(mean) ** 2 / 2)
+
+
+def sign_sum_bound(failure: Real, /) -> Array:
+    """sqrt(2 log(2 / delta)): |sum_h alpha_h| / sqrt(H) is at most that with probability 1 - delta.
+
+    Lemma 12 prints log(1 / delta); the inequality is two-sided.
+    """
+    return jnp.sqrt(2 * jnp.log(2 / jnp.asarray(failure)))
+
+
+def head_bound(dm1: Assumption3, size: Real, /) -> Real:
+    """B_2 = sqrt(T) (S + P) of Proposition 2, P1."""
+    return jnp.sqrt(1.0 * dm1.T) * (dm1.S + size)
+
+
+def head_bound_sharp(dm1: Assumption3, size: Real, /) -> Real:
+    """sqrt(T) (zeta S / (2 sqrt 2) + P): a head's size at theta^(1) if p is parallel to u*."""
+    return jnp.sqrt(1.0 * dm1.T) * (dm1.zeta * dm1.S / 8**0.5 + size)
+
+
+def model_bound(dm1: Assumption3, size: Real, failure: Real, /) -> Real:
     """T R (S + P) sqrt(2 log(2 / delta)): B_Phi of P2 for every sample at once.
 
     Print has log(1/delta) for one sample and log(n/delta) for n (two-sided, so the 2 is missing);
     but W^(1) = 0 makes every output a multiple of the same sum of signs: no union bound is needed.
-
-    Args:
-        radius: R.
-        signal: S.
-        size: P.
-        failure: delta.
-        T: tokens.
     """
-    return T * radius * (signal + size) * jnp.sqrt(2 * jnp.log(2 / jnp.asarray(failure)))
-
-
-def random_signs(key: jax.Array, heads: int, /) -> Float[Array, " H"]:
-    """Independent alpha_h = +-1."""
-    return jax.random.rademacher(key, (heads,)).astype(jnp.zeros(()).dtype)
+    return dm1.T * dm1.R * (dm1.S + size) * sign_sum_bound(failure)
 
 
 def balanced_signs(heads: int, /) -> Float[Array, " H"]:
@@ -90,27 +102,21 @@ def balanced_signs(heads: int, /) -> Float[Array, " H"]:
     return jnp.tile(jnp.asarray([1.0, -1.0]), heads // 2)
 
 
-def heads_for_margin(
-    radius: ArrayLike,
-    signal: ArrayLike,
-    size: ArrayLike,
-    margin: ArrayLike,
-    failure: float,
-    /,
-    *,
-    T: int,
-    n: int,
-) -> ArrayLike:
-    """The H of Lemma 15 (it prints R^3, Proposition 2 prints R^4): not needed for alpha = +-1.
+def _slope(dm1: Assumption3, size: Real) -> Real:
+    return 2 * dm1.R**3 * dm1.T * (dm1.S + size) + jnp.sqrt(1.0 * dm1.T) * dm1.R
 
-    Args:
-        radius: R.
-        signal: S.
-        size: P.
-        margin: gamma*, which must be positive.
-        failure: delta.
-        T: tokens.
-        n: samples.
+
+def margin_loss(dm1: Assumption3, size: Real, failure: Real, heads: Real, /) -> Real:
+    """2 (2 R^3 T (S + P) + sqrt(T) R) sqrt(2 log(1 / delta) / H): what Lemma 14 takes off gamma*.
+
+    Not needed for alpha = +-1 (S12).
     """
-    slope = 2 * radius**3 * T * (signal + size) + math.sqrt(T) * radius
-    return (4 * slope / margin) ** 2 * 2 * math.log(n / failure)
+    return 2 * _slope(dm1, size) * jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)) / heads)
+
+
+def heads_for_margin(dm1: Assumption3, size: Real, margin: Real, failure: Real, /) -> Real:
+    """The H of Lemma 15, which leaves half of `margin` > 0 at one sample; Proposition 2 has R^4.
+
+    For n samples give delta / n. Not needed for alpha = +-1 (S12).
+    """
+    return (4 * _slope(dm1, size) / margin) ** 2 * 2 * jnp.log(1 / jnp.asarray(failure))

@@ -33,12 +33,12 @@ class NTKMargin(NamedTuple):
         weights: q, shape (n,): non-negative, of sum one; its support are the support vectors.
     """
 
-    lower: float
-    upper: float
-    weights: np.ndarray
+    lower: float | Array
+    upper: float | Array
+    weights: np.ndarray | Array
 
     @property
-    def gap(self) -> float:
+    def gap(self) -> float | Array:
         """The duality gap relative to the upper end."""
         return (self.upper - self.lower) / self.upper if self.upper > 0 else 0.0
 
@@ -146,7 +146,7 @@ def held_out_margins(
     held_out: Array | np.ndarray,
     margin: NTKMargin,
     /,
-) -> np.ndarray:
+) -> Float[Array, " m"]:
     """The margins that theta* has on other samples, from the kernel alone.
 
     Args:
@@ -155,7 +155,8 @@ def held_out_margins(
         held_out: labels of the others.
         margin: from `best_ntk_margin`.
     """
-    pull = margin.weights * np.asarray(labels, dtype=np.float64)
-    along = np.asarray(cross, dtype=np.float64) @ pull
+    kernel: Array = jnp.asarray(cross)
+    as_floats = lambda values: jnp.asarray(values).astype(kernel.dtype)
+    along: Array = kernel @ (as_floats(margin.weights) * as_floats(labels))
     # margin.upper is sqrt(2) times the norm of the combination, and theta* has norm sqrt(2).
-    return np.asarray(held_out, dtype=np.float64) * along * SQUARED_NORM / margin.upper
+    return as_floats(held_out) * along * SQUARED_NORM / margin.upper

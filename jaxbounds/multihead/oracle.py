@@ -1,16 +1,59 @@
-"""The oracle parameters U*, W* of DM1 and the margins that the paper derives from them.
+"""The oracle parameters U*, W* of DM1, their norms and their relevance scores.
 
 Patterns are the rows mu_+, mu_-, nu_1, ..., nu_M: orthogonal, each of norm S. Every function
-returns a value, with explicit constants; scalars may be traced. `sparsity` is zeta.
+returns a value, with explicit constants; scalars may be traced.
 """
 
-import math
+from dataclasses import dataclass
 
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float
 
+from jaxbounds.multihead.data import SparseContext
+
 Patterns = Float[Array, "patterns d"]
+Real = Array | float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumption3:
+    """The constants of DM1 under Assumption 3, in the paper's letters.
+
+    Attributes:
+        S: signal strength.
+        zeta: sparsity.
+        Z_mu: the largest |<z, mu>|.
+        Z_nu: M times the largest |<z, nu>|.
+        Z: the largest ||z||.
+        T: tokens.
+        M: distractors.
+    """
+
+    S: Real
+    zeta: Real
+    Z_mu: Real
+    Z_nu: Real
+    Z: Real
+    T: Real
+    M: Real
+
+    @classmethod
+    def of(cls, model: SparseContext, /) -> "Assumption3":
+        """What a data model guarantees."""
+        Z_mu, Z_nu, Z = model.noise_mu, model.noise_nu, model.noise_norm
+        S, zeta, T, M = model.signal, model.sparsity, model.tokens, model.distractors
+        return cls(S=S, zeta=zeta, Z_mu=Z_mu, Z_nu=Z_nu, Z=Z, T=T, M=M)
+
+    @property
+    def R(self) -> Real:
+        """sqrt(S^2 + Z^2 + 2 Z_nu / M), which bounds every token."""
+        return jnp.sqrt(self.S**2 + self.Z**2 + 2 * self.Z_nu / jnp.maximum(self.M, 1))
+
+    @property
+    def noise(self) -> Real:
+        """Z_mu v Z_nu."""
+        return jnp.maximum(jnp.asarray(self.Z_mu), jnp.asarray(self.Z_nu))
 
 
 def oracle_classifier(patterns: Patterns, /) -> Float[Array, " d"]:
@@ -19,17 +62,29 @@ def oracle_classifier(patterns: Patterns, /) -> Float[Array, " d"]:
 
 
 def oracle_projection(patterns: Patterns, length: int, /) -> Float[Array, "T d"]:
-    """U* = 1_T u*^T, eq. (105); ||U*||_F = S sqrt(2 T)."""
+    """U* = 1_T u*^T, eq. (105)."""
     return jnp.ones((length, 1)) * oracle_classifier(patterns)[None, :]
 
 
 def oracle_weights(patterns: Patterns, /) -> Float[Array, "d d"]:
-    """W* = mu_+ mu_+^T + mu_- mu_-^T + sum_l nu_l (mu_+ + mu_-)^T, eq. (104).
-
-    ||W*||_F = S^2 sqrt(2 (M + 1)) and ||W*|| = S^2 sqrt(2 M + 1).
-    """
+    """W* = mu_+ mu_+^T + mu_- mu_-^T + sum_l nu_l (mu_+ + mu_-)^T, eq. (104)."""
     classes = patterns[:2]
     return classes.T @ classes + jnp.outer(jnp.sum(patterns[2:], 0), jnp.sum(classes, 0))
+
+
+def projection_norm(dm1: Assumption3, /) -> Real:
+    """||U*||_F = S sqrt(2 T), eq. (9); eq. (123) prints S sqrt(T)."""
+    return dm1.S * jnp.sqrt(2.0 * dm1.T)
+
+
+def weights_norm(dm1: Assumption3, /) -> Real:
+    """||W*||_F = S^2 sqrt(2 (M + 1)), eq. (9)."""
+    return dm1.S**2 * jnp.sqrt(2.0 * (dm1.M + 1))
+
+
+def weights_spectral_norm(dm1: Assumption3, /) -> Real:
+    """||W*|| = S^2 sqrt(2 M + 1)."""
+    return dm1.S**2 * jnp.sqrt(2.0 * dm1.M + 1)
 
 
 def oracle_direction(patterns: Patterns, length: int, /) -> dict[str, Array]:
@@ -39,6 +94,15 @@ def oracle_direction(patterns: Patterns, length: int, /) -> dict[str, Array]:
         "U": projection / jnp.linalg.norm(projection),
         "W": weights / jnp.linalg.norm(weights),
     }
+
+
+def separating_direction(
+    patterns: Patterns, step_sizes: Float[Array, " H"], length: int, /
+) -> dict[str, Array]:
+    """theta* of Lemma 13, of norm sqrt(2): head h has U* and sign(alpha_h) W*, over sqrt(H)."""
+    one, heads = oracle_direction(patterns, length), step_sizes[:, None, None]
+    signs = {"U": jnp.ones_like(heads), "W": jnp.sign(heads)}
+    return {name: signs[name] * one[name][None] / len(step_sizes) ** 0.5 for name in signs}
 
 
 def relevance_scores(
@@ -68,94 +132,18 @@ def relevance_formula(
     along_own, along = noise @ own, noise @ patterns[:2].T
     along_nu = jnp.sum(noise @ patterns[2:].T, axis=1)
     both = jnp.sum(along, axis=1)
-    query = relevant[:, None] * jnp.ones_like(relevant)[None, :]
-    token = relevant[None, :] * jnp.ones_like(relevant)[:, None]
-    length = relevant.shape[0]
-    as_rows = lambda column: jnp.broadcast_to(column[:, None], (length, length))
-    from_relevant = jnp.where(token, square**2, square * as_rows(along_own).T)
-    on_relevant = square**2 + square * as_rows(along_own + along_nu)
-    off_relevant = along @ along.T + along_nu[:, None] * both[None, :] + square * as_rows(both).T
+    query, token = relevant[:, None], relevant[None, :]
+    from_relevant = jnp.where(token, square**2, square * along_own[None, :])
+    on_relevant = square**2 + square * (along_own + along_nu)[:, None]
+    off_relevant = along @ along.T + along_nu[:, None] * both[None, :] + square * both[None, :]
     return jnp.where(query, from_relevant, jnp.where(token, on_relevant, off_relevant))
 
 
-def relevant_score(signal: ArrayLike, noise_mu: ArrayLike, noise_nu: ArrayLike, /) -> ArrayLike:
+def relevant_score(dm1: Assumption3, /) -> Real:
     """A = S^4 - S^2 (Z_mu + Z_nu), eq. (129): at most the score of a relevant token."""
-    return signal**4 - signal**2 * (noise_mu + noise_nu)
+    return dm1.S**4 - dm1.S**2 * (dm1.Z_mu + dm1.Z_nu)
 
 
-def irrelevant_score(signal: ArrayLike, noise_mu: ArrayLike, noise_nu: ArrayLike, /) -> ArrayLike:
+def irrelevant_score(dm1: Assumption3, /) -> Real:
     """B = 2 (Z_mu^2 + Z_mu Z_nu + S^2 Z_mu), eq. (129): at least an irrelevant token's score."""
-    return 2 * (noise_mu**2 + noise_mu * noise_nu + signal**2 * noise_mu)
-
-
-def gamma_linear(
-    signal: ArrayLike, sparsity: ArrayLike, noise_mu: ArrayLike, /, *, T: ArrayLike
-) -> ArrayLike:
-    """gamma_lin of eq. (132): the margin of the *oracle* linear classifier, not the largest one."""
-    useful = sparsity - 2 * (1 - sparsity) * noise_mu / signal**2
-    return signal * jnp.sqrt(T / 2) * useful
-
-
-def gamma_attention(
-    signal: ArrayLike, noise_mu: ArrayLike, tolerance: ArrayLike, /, *, T: ArrayLike
-) -> ArrayLike:
-    """gamma_attn(epsilon) of eq. (11); epsilon = 0 gives the limit S sqrt(T / 2)."""
-    useful = signal**2 * (1 - tolerance) - 2 * tolerance * noise_mu
-    return jnp.sqrt(T / 2) / signal * useful
-
-
-def attention_part(
-    signal: ArrayLike, sparsity: ArrayLike, noise: ArrayLike, /, *, T: ArrayLike, M: ArrayLike
-) -> ArrayLike:
-    """The first term of gamma*, eq. (7), with `noise` = Z_mu v Z_nu."""
-    main = sparsity * signal**4 - 7 * noise * signal**2 - 12 * noise**2 - 16 * noise**3 / signal**2
-    return T * (1 - sparsity) * sparsity * main / (4 * jnp.sqrt(2 * (M + 1.0)))
-
-
-def deviation_part(
-    deviation: ArrayLike, signal: ArrayLike, noise_norm: ArrayLike, /, *, T: ArrayLike
-) -> ArrayLike:
-    """P T^{5/2} (S + Z)^3, the second term of gamma*, eq. (7)."""
-    return deviation * T**2.5 * (signal + noise_norm) ** 3
-
-
-def deviation_part_sharp(
-    deviation: ArrayLike, radius: ArrayLike, /, *, T: ArrayLike, M: ArrayLike
-) -> ArrayLike:
-    """P T R^3 ||W*|| / ||W*||_F: since ||X^T phi'(0) X|| <= R^2 (sharpening S13)."""
-    return deviation * T * radius**3 * jnp.sqrt((2 * M + 1.0) / (2 * M + 2.0))
-
-
-def gamma_star(
-    signal: ArrayLike,
-    sparsity: ArrayLike,
-    noise_mu: ArrayLike,
-    noise_nu: ArrayLike,
-    noise_norm: ArrayLike,
-    deviation: ArrayLike,
-    /,
-    *,
-    T: ArrayLike,
-    M: ArrayLike,
-) -> ArrayLike:
-    """gamma* of eqs. (7), (119): S, zeta, Z_mu, Z_nu, Z and P = ||p|| in this order.
-
-    It bounds the NTK margin where alpha = +-1 and U^(1) = alpha 1_T ((zeta / 4) u* + p)^T.
-    """
-    largest = jnp.maximum(jnp.asarray(noise_mu), jnp.asarray(noise_nu))
-    return (
-        attention_part(signal, sparsity, largest, T=T, M=M)
-        - deviation_part(deviation, signal, noise_norm, T=T)
-        + gamma_linear(signal, sparsity, noise_mu, T=T)
-    )
-
-
-def saturation_scale(
-    signal: ArrayLike, sparsity: ArrayLike, tolerance: ArrayLike, /, *, M: int
-) -> ArrayLike:
-    """The least Gamma of Proposition 3: 8 sqrt(2 (M+1)) / (3 S^2) log((1/zeta - 1) / epsilon).
-
-    It is negative where the logarithm is; the proposition needs its positive part.
-    """
-    odds = jnp.log((1 / sparsity - 1) / tolerance)
-    return 8 * math.sqrt(2 * (M + 1)) / (3 * signal**2) * odds
+    return 2 * dm1.Z_mu * (dm1.Z_mu + dm1.Z_nu + dm1.S**2)

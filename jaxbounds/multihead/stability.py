@@ -6,9 +6,11 @@ from jaxtyping import Array, Float
 
 from jaxbounds.multihead.loss import Data, logistic
 from jaxbounds.multihead.model import Params
-from jaxbounds.multihead.runs import Run, data_of, gradient_descent, start_of
+from jaxbounds.multihead.runs import Run, gradient_descent, start_of, training_set
 from jaxbounds.multihead.tied import tied_distance, tied_margins
 from jaxbounds.statements import Instance
+
+Reals = Float[Array, "..."]
 
 
 def sample_losses(params: Params, copies: Float[Array, " G"], data: Data, /) -> Float[Array, " n"]:
@@ -30,13 +32,13 @@ def leave_one_out_risk(
 
 
 @jax.jit
-def leave_one_out(instance: Instance, /) -> Run:
+def leave_one_out(problem: Instance) -> Run:
     """For each i the run of gradient descent without sample i; leading axes (n, STEPS + 1)."""
-    data, copies = data_of(instance), instance["copies"]
+    data, copies = training_set(problem), problem["copies"]
 
-    def without(keep):
+    def without(keep: Float[Array, " n"]) -> Run:
         risk = lambda params: leave_one_out_risk(params, copies, data, keep)
-        return gradient_descent(risk, start_of(instance), copies, instance["step"])
+        return gradient_descent(risk, start_of(problem), copies, problem["step"])
 
     return jax.vmap(without)(kept(data))
 
@@ -55,20 +57,22 @@ def on_average_stability(
     return jnp.mean(deviations(full, without, copies), axis=0)
 
 
-def growth(
-    before: Float[Array, "..."], rate: Float[Array, "..."], added: Float[Array, "..."], /
-) -> Float[Array, "..."]:
+def expansion(step: Reals, weak: Reals, smooth: Reals, loss: Reals, /) -> Reals:
+    """(1 + eta beta_3 L / sqrt(H)) v eta beta_2, of (19) and (20); `weak` is beta_3 / sqrt(H)."""
+    return jnp.maximum(1 + step * weak * loss, step * smooth)
+
+
+def growth_rate(step: Reals, weak: Reals, losses: Reals, /) -> Reals:
+    """The alpha_{k,i} of (22), with L^{-i}(theta_k) + L^{-i}(theta_k^{-i}) for `losses`."""
+    return 4 / 3 * step * weak * losses
+
+
+def growth(before: Reals, rate: Reals, added: Reals, /) -> Reals:
     """One step of (20) and (22): (1 + rate) ||theta_k - theta_k^{-i}|| + added."""
     return (1 + rate) * before + added
 
 
-def misparenthesised_growth(
-    before: Float[Array, "..."],
-    weak: Float[Array, "..."],
-    loss: Float[Array, "..."],
-    added: Float[Array, "..."],
-    /,
-) -> Float[Array, "..."]:
+def misparenthesised_growth(before: Reals, weak: Reals, loss: Reals, added: Reals, /) -> Reals:
     """One step of (21) and (89) as printed: ((1 + weak) loss) ||theta_k - theta_k^{-i}|| + added.
 
     (1 + weak loss) is meant, as in (20) and (22).

@@ -46,12 +46,16 @@ def tied(
     return optax.chain(optax.stateless(lambda slope, _: per_head(slope, copies)), rule)
 
 
+def tied_norm(params: Params, copies: Float[Array, " G"], /) -> Float[Array, ""]:
+    """||theta|| over all H heads, with gradient zero at zero."""
+    square = lambda leaf: jnp.sum(leaf**2, tuple(range(1, leaf.ndim)))
+    total = jnp.sum(copies * sum(square(leaf) for leaf in jax.tree.leaves(params)))
+    return jnp.where(total > 0, jnp.sqrt(jnp.where(total > 0, total, 1.0)), 0.0)
+
+
 def tied_distance(params: Params, other: Params, copies: Float[Array, " G"], /) -> Float[Array, ""]:
     """||theta - theta'|| over all H heads."""
-    square = lambda a, b: jnp.sum((a - b) ** 2, tuple(range(1, a.ndim)))
-    squares = jax.tree.map(square, params, other)
-    total = jnp.sum(copies * sum(jax.tree.leaves(squares)))
-    return jnp.where(total > 0, jnp.sqrt(jnp.where(total > 0, total, 1.0)), 0.0)
+    return tied_norm(jax.tree.map(jnp.subtract, params, other), copies)
 
 
 def untie(params: Params, copies: tuple[int, ...], /) -> Params:

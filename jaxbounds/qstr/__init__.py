@@ -3,7 +3,7 @@
 A. Mousavi-Hosseini, C. Sanford, D. Wu, M. A. Erdogdu: When Do Transformers Outperform Feedforward
 and Recurrent Networks? A Statistical Perspective.
 
-Data and models: `links`, `encodings`, `data`, `transformer`, `feedforward`, `recurrent`, `gated`,
+Data and models: `links`, `encodings`, `data`, `layers`, `transformer`, `recurrent`, `gated`,
 `state_space`, `architectures`. Theory: `retrieval` (A.2), `heads` (Propositions 3 and 21),
 `span` (Theorem 6), `relu_networks` and `rnn_construction` (Appendix C.1), `interpolator`
 (Lemmas 36-38), `rnn_bounds` (Proposition 8, Theorem 9), `bounds` (Appendices A and C.2), `packing`

@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 from flax.errors import FlaxError
 
-from jaxbounds.qstr.feedforward import FeedForward
 from jaxbounds.qstr.gated import BidirectionalGated
+from jaxbounds.qstr.layers import FeedForward
 from jaxbounds.qstr.recurrent import BidirectionalRNN
 from jaxbounds.qstr.state_space import LinearStateSpace
 from jaxbounds.qstr.transformer import PublishedTransformer, SparseTransformer

@@ -5,11 +5,15 @@ as 1 and are good for exponents only.
 """
 
 import math
+from collections.abc import Callable
 
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from jaxbounds.norms import frobenius_norm, vector_norm
+
+Norm = Callable[[Array], Array]
 
 
 def token_radius(*, n: int, N: int, d: int, C_x: float = 1.0) -> float:
@@ -17,19 +21,21 @@ def token_radius(*, n: int, N: int, d: int, C_x: float = 1.0) -> float:
     return math.sqrt(3 * C_x * math.e * d * math.log(n * N))
 
 
-def encoded_radius(r_x: float, /, *, d: int, q: int) -> float:
+def encoded_radius(r_x: ArrayLike, /, *, d: int, q: int) -> Array:
     """The radius r_z = sqrt(r_x^2 + d (1 + 1/q)). Explicit."""
-    return math.sqrt(r_x**2 + d * (1 + 1 / q))
+    return jnp.sqrt(jnp.square(r_x) + d * (1 + 1 / q))
 
 
-def token_tail(r: float, /, *, n: int, N: int, d: int, C_x: float = 1.0) -> float:
+def token_tail(
+    r: float, /, *, n: int, N: int, d: int, C_x: float = 1.0, checked: bool = True
+) -> float:
     """Lemma 12: P(max |x_j| >= r) <= n N exp(-r^2 / (2 C_x e d)). Explicit.
 
     Raises:
         ValueError: if r^2 < C_x e d, where the moment order r^2 / (C_x e d) of the proof is below 1
-            and the bound is false.
+            and the bound is false; unless not `checked`.
     """
-    if r**2 < C_x * math.e * d:
+    if checked and r**2 < C_x * math.e * d:
         raise ValueError(
             f"Lemma 12 needs r^2 >= C_x e d = {C_x * math.e * d:.4g}, got r^2 = {r**2:.4g}"
         )
@@ -48,9 +54,11 @@ def attention_lipschitz(
     return factor * radius**2 * moved
 
 
-def softmax_jacobian_norm(p: Float[Array, "N"], direction: Float[Array, "N"], /) -> Array:
-    """|(diag(p) - p p^T) s|_1 for a sign vector s: at most 1."""
-    return jnp.sum(jnp.abs(p * (direction - jnp.sum(p * direction))))
+def two_layer_lipschitz(
+    a: Float[Array, "m"], W: Float[Array, "m k"], /, *, norm: Norm = frobenius_norm
+) -> Float[Array, ""]:
+    """Lemma 13's L_f = |a| |W|_F of a^T relu(W h + b); `spectral_norm` serves too. Explicit."""
+    return vector_norm(a) * norm(W)
 
 
 def prediction_bound(
@@ -61,10 +69,14 @@ def prediction_bound(
     /,
     *,
     heads: int,
+    norm: Norm = frobenius_norm,
 ) -> Float[Array, ""]:
-    """Lemma 20's |a| (|W|_F sqrt(H) max |z_l| + |b|) >= |yhat_i|. Explicit."""
+    """Lemma 20's |a| (|W|_F sqrt(H) max |z_l| + |b|) >= |yhat_i|. Explicit.
+
+    The paper's norm of W is Frobenius'; `spectral_norm` is enough.
+    """
     radius = jnp.max(vector_norm(z))
-    return vector_norm(a) * (frobenius_norm(W) * math.sqrt(heads) * radius + vector_norm(b))
+    return vector_norm(a) * (norm(W) * math.sqrt(heads) * radius + vector_norm(b))
 
 
 def query_key_log_covering(eps: float, /, *, r_z: float, radius: float, H: int, De: int) -> float:
@@ -131,10 +143,18 @@ def network_value_bound(
 
 
 def recurrent_perturbation_bound(
-    readout_gap: Array, transition_gap: Array, /, *, N: int, lipschitz: float
+    readout_gap: Array,
+    transition_gap: Array,
+    /,
+    *,
+    N: int,
+    lipschitz: ArrayLike,
+    sharp: bool = False,
 ) -> Array:
     """Lemma 29: |F - F'| <= gap of f_y + L_y e N (gap of f-> + gap of f<-). Explicit.
 
-    It holds when the transitions are 1/N-Lipschitz in the state, since (1 + 1/N)^N <= e.
+    It holds when the transitions are 1/N-Lipschitz in the state, since (1 + 1/N)^N <= e. With
+    `sharp` the steps are added up: sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N.
     """
-    return readout_gap + lipschitz * math.e * N * transition_gap
+    growth = (1 + 1 / N) ** N - 1 if sharp else math.e
+    return readout_gap + lipschitz * growth * N * transition_gap

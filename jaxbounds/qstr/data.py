@@ -116,23 +116,6 @@ def encode(
     return jnp.concatenate([x, factor * own, factor * wanted], axis=-1)
 
 
-def averaged_risk(
-    prediction: Float[Array, "*batch N"], y: Float[Array, "*batch N"], /
-) -> Float[Array, ""]:
-    """The empirical risk over all prompts and positions, R-hat_{n,N}."""
-    return jnp.mean((prediction - y) ** 2)
-
-
-def pointwise_risk(
-    key: Array, prediction: Float[Array, "n N"], y: Float[Array, "n N"], /
-) -> Float[Array, ""]:
-    """The empirical risk at one uniformly drawn position of each prompt, R-hat_n."""
-    n, N = y.shape
-    j = jax.random.randint(key, (n, 1), 0, N)
-    at = lambda values: jnp.take_along_axis(values, j, axis=1)
-    return jnp.mean((at(prediction) - at(y)) ** 2)
-
-
 def gaussian_moment_ratio(d: int, r: float, /) -> float:
     """(E|x|^r)^{2/r} / (d r) for x ~ N(0, I_d): Assumption 1 holds with C_x its sup over r >= 1."""
     log_moment = 0.5 * r * math.log(2.0) + gammaln((d + r) / 2) - gammaln(d / 2)

@@ -14,8 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxbounds.qstr.initialisers import uniform_fan_in
-from jaxbounds.qstr.transformer import TorchMLP
+from jaxbounds.qstr.layers import TorchMLP, uniform_fan_in
 
 Parts = tuple[Float[Array, "*s"], ...]
 Cell = Callable[[Parts, Parts, Parts], Parts]

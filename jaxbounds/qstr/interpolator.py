@@ -9,7 +9,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.qstr.relu_networks import Network, layer
+from jaxbounds.norms import vector_norm
+from jaxbounds.qstr.relu_networks import Layer, Network, layer
 
 
 class Interpolator(NamedTuple):
@@ -43,21 +44,28 @@ def balance(network: Interpolator, c: Float[Array, ""], /) -> Interpolator:
     return Interpolator(c * network.a, network.w / c, network.b / c)
 
 
-def _norm(values: Float[Array, "n"]) -> Float[Array, ""]:
-    """|values| for a vector other than zero, however small or large its entries."""
-    largest = jnp.max(jnp.abs(values))
-    return largest * jnp.linalg.norm(values / largest)
-
-
 def optimal_balance(network: Interpolator, /) -> Float[Array, ""]:
     """The c that minimises the squared norm: ((|w|^2 + |b|^2) / |a|^2)^{1/4}."""
     inner = jnp.sum(network.w**2) + jnp.sum(network.b**2)
-    return jnp.sqrt(jnp.sqrt(inner) / _norm(network.a))
+    return jnp.sqrt(jnp.sqrt(inner) / vector_norm(network.a))
 
 
 def printed_balance(z: Float[Array, "n"], y: Float[Array, "n"], eps, /) -> Float[Array, ""]:
     """The paper's c = ((|z|^2 + n) eps^2 / |y|^2)^{1/4}."""
-    return jnp.sqrt(jnp.sqrt(jnp.sum(z**2) + z.shape[0]) * eps / _norm(y))
+    return jnp.sqrt(jnp.sqrt(jnp.sum(z**2) + z.shape[0]) * eps / vector_norm(y))
+
+
+def _refuse(z: Float[Array, "n"], y: Float[Array, "n"]) -> None:
+    """Refuse points that no network passes through, or none in this precision."""
+    if not bool(jnp.all(jnp.isfinite(z)) & jnp.all(jnp.isfinite(y))):
+        raise ValueError("z or y holds NaN or infinite entries: remove those points")
+    gap = float(jnp.min(jnp.diff(jnp.sort(z)), initial=jnp.inf))
+    largest = float(jnp.max(jnp.abs(z)))
+    if not gap > 64 * float(jnp.finfo(z.dtype).eps) * largest:
+        raise ValueError(
+            f"two of the {z.shape[0]} points are {gap:.2e} apart, which {z.dtype} does not resolve "
+            f"near {largest:.2e}: merge coinciding points, or compute in float64"
+        )
 
 
 def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Interpolator:
@@ -65,7 +73,8 @@ def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Inte
 
     The points may come in any order. For y = 0 it is the zero network. Values between close points
     are sums of steep pieces: the rounding error grows like the unit times |y| |z| / gap, so compute
-    in float64 (`jaxbounds.falsify.verification()`) where points are many or close.
+    in float64 (`jaxbounds.falsify.verification()`) where points are many or close. Under a trace
+    the values of the points are taken on trust.
 
     Args:
         z: n distinct scalars.
@@ -79,38 +88,45 @@ def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Inte
     z, y = (jnp.asarray(values, dtype=jnp.result_type(float)) for values in (z, y))
     if z.ndim != 1 or z.shape != y.shape or not z.size:
         raise ValueError(f"z and y must be vectors of one length, got {z.shape} and {y.shape}")
-    if not bool(jnp.all(jnp.isfinite(z)) & jnp.all(jnp.isfinite(y))):
-        raise ValueError("z or y holds NaN or infinite entries: remove those points")
-    order = np.argsort(np.asarray(z), kind="stable")
+    if not any(isinstance(values, jax.core.Tracer) for values in (z, y)):
+        _refuse(z, y)
+    order = jnp.argsort(z)
     z, y = z[order], y[order]
-    gap = float(jnp.min(jnp.diff(z), initial=jnp.inf))
-    resolution = float(jnp.finfo(z.dtype).eps) * float(jnp.max(jnp.abs(z)))
-    if not gap > 64 * resolution:
-        raise ValueError(
-            f"two of the {z.shape[0]} points are {gap:.2e} apart, which {z.dtype} does not resolve "
-            f"near {float(jnp.max(jnp.abs(z))):.2e}: merge coinciding points, or compute in float64"
-        )
-    if not bool(jnp.any(y != 0)):
-        zero = jnp.zeros_like(z)
-        return Interpolator(zero, zero, zero)
     network = unbalanced(z, y)
-    scale = optimal_balance(network) if optimal else printed_balance(z, y, min(1.0, gap))
-    return balance(network, scale)
+    scale = optimal_balance(network) if optimal else printed_balance(z, y, smallest_gap(z))
+    balanced = balance(network, scale)
+    return jax.tree.map(lambda v: jnp.where(jnp.any(y != 0), v, jnp.zeros_like(v)), balanced)
 
 
-def norm_bound(z: Float[Array, "n"], y: Float[Array, "n"], /, *, constant: float = 19.0):
-    """(C.16): constant |y| sqrt(n + |z|^2) / eps, eps = min(1, smallest gap).
+def smallest_gap(z: Float[Array, "n"], /) -> Float[Array, ""]:
+    """The eps of (C.16), min(1, smallest gap)."""
+    return jnp.min(jnp.diff(jnp.sort(z)), initial=1.0)
+
+
+def norm_bound(
+    z: Float[Array, "n"], y: Float[Array, "n"], /, *, constant: float = 19.0
+) -> Float[Array, ""]:
+    """(C.16): constant |y| sqrt(n + |z|^2) / eps, eps = min(1, smallest gap). Explicit.
 
     The constant is at most 19, since |a'|^2 <= 16 |y|^2 / eps^2 and |w'|^2 + |b'|^2 <=
-    3 (n + |z|^2), balanced by the paper's c.
+    3 (n + |z|^2), balanced by the paper's c; 2 sqrt(48) is enough for the optimal balance.
     """
-    eps = jnp.minimum(1.0, jnp.min(jnp.diff(jnp.sort(z)), initial=1.0))
-    return constant * jnp.linalg.norm(y) * jnp.sqrt(z.shape[0] + jnp.sum(z**2)) / eps
+    reach = jnp.sqrt(z.shape[0] + jnp.sum(z**2))
+    return constant * vector_norm(y) * reach / smallest_gap(z)
 
 
 def separation(n: int, /) -> float:
     """Lemma 37: all |v^T (x_i - x_j)| >= sqrt(pi) / (3 n^2) with probability >= 2/3."""
     return math.sqrt(math.pi) / (3 * n**2)
+
+
+def bias_bound(z: Float[Array, "n"], /, *, printed: bool = False) -> Float[Array, ""]:
+    """Lemma 38's bound on |b'|^2: 3 |z|^2 + 2; `printed` is |z|^2 + 1, which is false. Explicit.
+
+    The proof uses z_1 twice: |b'|^2 = (1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2.
+    """
+    square = jnp.sum(z**2)
+    return square + 1 if printed else 3 * square + 2
 
 
 def separated(x: Float[Array, "n d"], v: Float[Array, "d"], /) -> tuple[Array, Array]:
@@ -129,7 +145,7 @@ def embed_in_rnn(network: Interpolator, v: Float[Array, "d"], depth: int, /) -> 
     """
     if depth < 3:
         raise ValueError(f"the embedding needs depth >= 3, got {depth}")
-    first = layer(np.outer(np.asarray(network.w), np.asarray(v)), np.asarray(network.b))
-    second = layer(np.stack([np.asarray(network.a), -np.asarray(network.a)]))
+    first = Layer(jnp.outer(network.w, v), network.b)
+    second = Layer(jnp.stack([network.a, -network.a]), jnp.zeros(2, network.a.dtype))
     middle = tuple(layer(np.eye(2)) for _ in range(depth - 3))
     return (first, second, *middle, layer(np.array([[1.0, -1.0]])))

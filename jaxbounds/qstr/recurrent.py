@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxbounds.qstr.transformer import TorchMLP
+from jaxbounds.qstr.layers import TorchMLP
 
 Transition = Callable[[Array, Array], Array]
 

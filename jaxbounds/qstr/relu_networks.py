@@ -37,7 +37,7 @@ def layer(W: np.ndarray, b: np.ndarray | None = None, /) -> Layer:
     return Layer(np.asarray(W, dtype), np.asarray(b, dtype))
 
 
-def shift_output(network: Network, offset: Float[Array, "o"], /) -> Network:
+def shift_output(network: Network, offset: Float[Weights, "o"], /) -> Network:
     """The network plus a constant."""
     W, b = network[-1]
     return (*network[:-1], Layer(W, b + offset))
@@ -46,9 +46,14 @@ def shift_output(network: Network, offset: Float[Array, "o"], /) -> Network:
 def shrink_output(network: Network, threshold: float, /) -> Network:
     """The network followed by v -> relu(v - e) - relu(-v - e), zero wherever |v| <= e."""
     W, b = network[-1]
-    both = Layer(jnp.concatenate([W, -W]), jnp.concatenate([b, -b]) - threshold)
+    both = Layer(np.concatenate([W, -W]), np.concatenate([b, -b]) - threshold)
     eye = np.eye(W.shape[0])
     return (*network[:-1], both, layer(np.concatenate([eye, -eye], axis=1)))
+
+
+def product_error(radius: float, knots: int, /) -> float:
+    """How much a product from `square_hinges` may err: s^2 / 16, s = radius / knots. Explicit."""
+    return (radius / knots) ** 2 / 16
 
 
 def square_hinges(radius: float, knots: int, /) -> tuple[np.ndarray, np.ndarray]:

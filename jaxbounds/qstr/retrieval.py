@@ -8,8 +8,10 @@ import math
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
+from jaxbounds.norms import vector_norm
 from jaxbounds.qstr.links import TwoLayer
 
 ROUNDING = 1e-6
@@ -21,12 +23,12 @@ def inverse_temperature(
     N: int,
     q: int,
     d: int,
-    r_a: float,
-    r_w: float,
-    r_x: float,
+    r_a: ArrayLike,
+    r_w: ArrayLike,
+    r_x: ArrayLike,
     eps: float,
     coherence: float = 0.5,
-) -> float:
+) -> Array:
     """The alpha of Lemma 11, for which the prediction errs by at most sqrt(eps) through attention.
 
     alpha = q / ((1 - mu) d) log(2 r_a r_w r_x N sqrt(q) / sqrt(eps)); the paper has mu = 1/2.
@@ -45,10 +47,10 @@ def inverse_temperature(
     if not eps > 0:
         raise ValueError(f"eps must be positive, got {eps}: retrieval is exact only in the limit")
     inside = 2 * r_a * r_w * r_x * N * math.sqrt(q) / math.sqrt(eps)
-    return max(0.0, q / ((1 - coherence) * d) * math.log(inside))
+    return jnp.maximum(q / ((1 - coherence) * d) * jnp.log(inside), 0.0)
 
 
-def retrieval_weights(alpha: float, /, *, q: int, d: int, de: int) -> Float[Array, "q De De"]:
+def retrieval_weights(alpha: ArrayLike, /, *, q: int, d: int, de: int) -> Float[Array, "q De De"]:
     """W_QK of the q heads of (A.2): block (query's w_{t_h}, key's w_j) is alpha I."""
     De = d + (q + 1) * de
     eye = alpha * jnp.eye(de)
@@ -60,13 +62,18 @@ def retrieval_weights(alpha: float, /, *, q: int, d: int, de: int) -> Float[Arra
 
 
 def transformer_parameters(
-    network: TwoLayer, alpha: float, /, *, q: int, d: int, de: int
+    network: TwoLayer, alpha: ArrayLike, /, *, q: int, d: int, de: int
 ) -> dict[str, dict[str, Array]]:
     """Parameters of `SparseTransformer(heads=q, width=m_g)` for the construction of Lemma 11."""
     m, De = network.a.shape[0], d + (q + 1) * de
     W = jnp.zeros((m, q, De), network.W.dtype).at[:, :, :d].set(network.W.reshape(m, q, d))
     weights = retrieval_weights(alpha, q=q, d=d, de=de).astype(network.W.dtype)
     return {"params": {"W_QK": weights, "W": W.reshape(m, q * De), "b": network.b, "a": network.a}}
+
+
+def _attend(omega: Float[Array, "N de"], sharpness: ArrayLike) -> Float[Array, "N N"]:
+    """Only the N distinct queries w_1, .., w_N occur, so one softmax serves all positions."""
+    return jax.nn.softmax(sharpness * (omega @ omega.T), axis=-1)
 
 
 def retrieve(
@@ -76,13 +83,9 @@ def retrieve(
     alpha: float | Float[Array, ""],
     /,
 ) -> Float[Array, "N q d"]:
-    """What the q heads retrieve at every position, without forming any De x De matrix.
-
-    Only the N distinct queries w_1, .., w_N occur, so one N x N softmax serves all positions.
-    """
+    """What the q heads retrieve at every position, without forming any De x De matrix."""
     q, d = t.shape[1], x.shape[1]
-    attended = jax.nn.softmax((alpha * (d / q)) * (omega @ omega.T), axis=-1) @ x
-    return attended[t]
+    return (_attend(omega, alpha * (d / q)) @ x)[t]
 
 
 def retrieval_error(
@@ -93,8 +96,11 @@ def retrieval_error(
     /,
 ) -> Float[Array, ""]:
     """The largest, over positions, joint distance of the q retrieved tokens from the wanted."""
-    error = retrieve(x, t, omega, alpha) - x[t]
-    return jnp.max(jnp.sqrt(jnp.sum(error**2, axis=(1, 2))))
+    (N, d), q = x.shape, t.shape[1]
+    # An average of differences, so that nothing cancels.
+    differences = x[None, :, :] - x[:, None, :]
+    each = jnp.einsum("ij,ijd->id", _attend(omega, alpha * (d / q)), differences)
+    return jnp.max(vector_norm(each[t].reshape(N, q * d)))
 
 
 def _below_own(omega: Float[Array, "N de"]) -> Float[Array, "N N"]:
@@ -129,7 +135,8 @@ def retrieval_error_bound(
     N, d = omega.shape[0], x.shape[1]
     if x.shape[0] != N:
         raise ValueError(f"{x.shape[0]} tokens need as many encodings, got {N}")
-    radius = jnp.sqrt(jnp.max(jnp.sum(x**2, axis=1)))
+    radius = jnp.max(vector_norm(x))
+    gap: float | Array
     if coherence is None:
         below = _below_own(omega)
         gap = -jnp.max(jnp.where(jnp.eye(N, dtype=bool), jnp.full_like(below, -jnp.inf), below))
@@ -152,7 +159,7 @@ def retrieval_error_bound_by_row(
     than `retrieval_error_bound` without a coherence. Valid for any encodings, up to rounding.
     """
     q, d = t.shape[1], x.shape[1]
-    distance = jnp.sqrt(jnp.sum((x[:, None, :] - x[None, :, :]) ** 2, axis=-1))
+    distance = vector_norm(x[:, None, :] - x[None, :, :])
     tail = jnp.exp(alpha * (d / q) * _below_own(omega))
     each = jnp.sum(tail * distance, axis=1)  # the term j = t has distance 0
-    return jnp.max(jnp.sqrt(jnp.sum(each[t] ** 2, axis=1)))
+    return jnp.max(vector_norm(each[t]))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.norms import spectral_norm
 from jaxbounds.qstr.relu_networks import Layer
 
 
@@ -54,11 +55,9 @@ def weight_norm_lower_bound(
 def lipschitz_and_norm(
     U: Float[Array, "m dh"], layers: Sequence[Layer], /
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """(L^2 |U|_F^2, |vec Theta|^2) for L the product of the operator norms of W_2, .., W_{L_y}."""
-    lipschitz = jnp.prod(jnp.stack([jnp.linalg.norm(W, ord=2) for W, _ in layers]))
-    square = jnp.sum(U**2)
-    total = square + sum(jnp.sum(W**2) + jnp.sum(b**2) for W, b in layers)
-    return lipschitz**2 * square, total
+    """(L, |vec Theta|^2) for L the product of the operator norms of W_2, .., W_{L_y}."""
+    lipschitz = jnp.prod(jnp.stack([spectral_norm(jnp.asarray(W)) for W, _ in layers]))
+    return lipschitz, jnp.sum(U**2) + sum(jnp.sum(W**2) + jnp.sum(b**2) for W, b in layers)
 
 
 def sample_exponent(*, depth: int, width_exponent: float = 0.0, repaired: bool = True) -> float:

@@ -16,6 +16,7 @@ from jaxbounds.qstr.relu_networks import (
     Network,
     evaluate,
     layer,
+    product_error,
     shift_output,
     shrink_output,
     square_hinges,
@@ -125,8 +126,21 @@ def interpolated_transition(
     return first, second, third, layer(np.concatenate([product, product, -product, -product], 1))
 
 
+def interpolated_error(
+    *, q: int, d: int, de: int, radius: float, knots: int = 32, coherence: float = 0.5
+) -> float:
+    """By how much an entry of `interpolated_transition` may err. Explicit.
+
+    The inner product errs by de times `product_error(2, knots)`, the gate by that over 1 - mu. The
+    gate has to close, so all coherences of the encodings must stay that much below mu; it must not
+    exceed 3/2.
+    """
+    gate = de * product_error(2.0, knots) / (1.0 - coherence)
+    return radius * gate + product_error(radius + 1.5, knots)
+
+
 def biased_transition(
-    noise: Float[Array, "qd"], /, *, rectified: bool, eps: float, **options
+    noise: Float[Array | np.ndarray, "qd"], /, *, rectified: bool, eps: float, **options
 ) -> Network:
     """`exact_transition` plus a constant error in [eps/2, eps], with or without the rectifier.
 
@@ -136,7 +150,8 @@ def biased_transition(
     Raises:
         ValueError: if the noise is outside [eps/2, eps].
     """
-    if not bool(jnp.all((noise >= eps / 2) & (noise <= eps))):
+    noise = np.asarray(noise)
+    if not np.all((noise >= eps / 2) & (noise <= eps)):
         raise ValueError(f"the noise must lie in [eps/2, eps] = [{eps / 2}, {eps}]")
     network = shift_output(exact_transition(**options), noise)
     return shrink_output(network, eps) if rectified else network

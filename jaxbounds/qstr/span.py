@@ -10,30 +10,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 
-def span_basis(
-    samples: Float[Array | np.ndarray, "n Nd"], /, *, tolerance: float | None = None
-) -> Float[Array, "r Nd"]:
-    """Orthonormal rows spanning the samples; r is their numerical rank, so it runs outside jit.
+def span_rows(
+    samples: Float[Array, "n Nd"], /, *, tolerance: float | None = None
+) -> tuple[Float[Array, "k Nd"], Int[Array, ""]]:
+    """Orthonormal rows spanning the samples, with zero rows up to min(n, Nd); and their rank.
 
     Args:
         samples: flattened prompts; duplicates are harmless.
         tolerance: singular values below tolerance times the largest count as zero; by default
             max(n, Nd) times the rounding unit.
-
-    Raises:
-        ValueError: if a sample is not finite.
     """
-    samples = jnp.asarray(samples)  # before its precision is read
-    if not bool(jnp.all(jnp.isfinite(samples))):
-        raise ValueError("samples hold NaN or infinite entries: remove those prompts")
     singular, rows = jnp.linalg.svd(samples, full_matrices=False)[1:]
     if tolerance is None:
         tolerance = max(samples.shape) * float(jnp.finfo(samples.dtype).eps)
-    rank = int(jnp.sum(singular > tolerance * jnp.max(singular, initial=0.0)))
-    return rows[:rank]
+    kept = singular > tolerance * jnp.max(singular, initial=0.0)
+    return rows * kept[:, None].astype(rows.dtype), jnp.sum(kept)
 
 
 def diagonal_block_mean(basis: Float[Array, "r Nd"], /, *, d: int) -> Float[Array, "d d"]:
@@ -53,6 +47,17 @@ def direction_risk(basis: Float[Array, "r Nd"], u: Float[Array, "d"], /) -> Floa
     return u @ u - u @ diagonal_block_mean(basis, d=u.shape[0]) @ u
 
 
+def extreme_risks(
+    basis: Float[Array, "r Nd"], /, *, d: int
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """The least risks at the worst and at the easiest unit direction: 1 - lambda of the mean block.
+
+    The worst is at least 1 - rank/(N d) >= 1 - n/(N d), the average over directions: Theorem 6.
+    """
+    spectrum = jnp.linalg.eigvalsh(diagonal_block_mean(basis, d=d))
+    return 1 - spectrum[0], 1 - spectrum[-1]
+
+
 def best_prediction(
     basis: Float[Array, "r Nd"],
     u: Float[Array, "d"],
@@ -65,7 +70,7 @@ def best_prediction(
     return jnp.einsum("...nd,d->...n", seen, u)
 
 
-class Certificate(NamedTuple):
+class SpanCertificate(NamedTuple):
     """What no predictor f(t, W x) with the rows of W in the samples' span can beat.
 
     Attributes:
@@ -89,7 +94,13 @@ class Certificate(NamedTuple):
     reason: str
 
 
-def feedforward_certificate(x: ArrayLike, /, u: ArrayLike | None = None) -> Certificate:
+@jax.jit
+def _measured(samples: Float[Array, "n Nd"], u: Float[Array, "d"]) -> tuple[Array, ...]:
+    rows, rank = span_rows(samples)
+    return rank, direction_risk(rows, u), *extreme_risks(rows, d=u.shape[0])
+
+
+def feedforward_certificate(x: ArrayLike, /, u: ArrayLike | None = None) -> SpanCertificate:
     """Theorem 6 on your own prompts: a floor for networks of Definition 5 trained on them.
 
     It speaks of fresh N(0, I) tokens, and of first layers in the span of the training prompts:
@@ -112,19 +123,20 @@ def feedforward_certificate(x: ArrayLike, /, u: ArrayLike | None = None) -> Cert
         u = np.asarray(u, dtype=np.float64)
         if u.shape != (d,) or not np.all(np.isfinite(u)):
             raise ValueError(f"u must be a finite vector of R^{d}, as the tokens, got {u}")
+    if not np.all(np.isfinite(x)):
+        raise ValueError("prompts hold NaN or infinite entries: remove those prompts")
+    samples = x.reshape(n, N * d) if n else np.zeros((1, N * d))
     with jax.enable_x64(True):
-        basis = span_basis(x.reshape(n, N * d)) if n else jnp.zeros((0, N * d))
-        spectrum = jnp.linalg.eigvalsh(diagonal_block_mean(basis, d=d))
-        direction = float("nan") if u is None else float(direction_risk(basis, jnp.asarray(u)))
-        worst, easiest = max(0.0, float(1 - spectrum[0])), max(0.0, float(1 - spectrum[-1]))
-    rank = basis.shape[0]
+        found = _measured(jnp.asarray(samples), jnp.asarray(np.zeros(d) if u is None else u))
+    direction = float("nan") if u is None else float(found[1])
+    rank, worst, easiest = int(found[0]), max(0.0, float(found[2])), max(0.0, float(found[3]))
     vacuous = rank >= N * d
     reason = (
         f"the {n} prompts span all of R^{N * d}: n >= N d samples hide nothing"
         if vacuous
         else "covers first layers in the span of the prompts (Definition 5); not AdamW"
     )
-    return Certificate(
+    return SpanCertificate(
         average=max(0.0, 1.0 - rank / (N * d)),
         worst=worst,
         easiest=easiest,

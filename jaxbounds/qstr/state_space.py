@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxbounds.qstr.transformer import TorchMLP
+from jaxbounds.qstr.layers import TorchMLP
 
 
 def diagonal_recurrence(

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxbounds.qstr.initialisers import stacked_xavier, uniform_fan_in
+from jaxbounds.qstr.layers import TorchMLP, dense, uniform, uniform_fan_in
 
 
 def attention(
@@ -72,7 +72,9 @@ class PublishedTransformer(nn.Module):
         De = z.shape[-1]
         if De % self.heads:
             raise ValueError(f"De={De} does not split into {self.heads} heads: choose a divisor")
-        W_in = self.param("in_proj_weight", stacked_xavier(De), (3 * De, De))
+        # Xavier-uniform over the stacked map.
+        xavier = uniform(math.sqrt(6.0 / (4 * De)))
+        W_in = self.param("in_proj_weight", xavier, (3 * De, De))
         b_in = self.param("in_proj_bias", nn.initializers.zeros, (3 * De,))
         W_out = self.param("out_proj_weight", uniform_fan_in(De), (De, De))
         b_out = self.param("out_proj_bias", nn.initializers.zeros, (De,))
@@ -98,35 +100,6 @@ def multi_head_attention(
     logits = jnp.einsum("...ihk,...jhk->...hij", query, key) / math.sqrt(De // heads)
     mixed = jnp.einsum("...hij,...jhk->...ihk", jax.nn.softmax(logits, axis=-1), value)
     return dense(mixed.reshape(z.shape), W_out, b_out)
-
-
-def dense(
-    x: Float[Array, "*batch i"], W: Float[Array, "o i"], b: Float[Array, "o"], /
-) -> Float[Array, "*batch o"]:
-    """The affine map x W^T + b."""
-    out = jnp.einsum("...i,oi->...o", x, W)
-    return out + jnp.broadcast_to(b, out.shape)
-
-
-class TorchMLP(nn.Module):
-    """A ReLU network whose layers start as PyTorch's Linear does.
-
-    Attributes:
-        widths: of the hidden layers and, last, of the output.
-    """
-
-    widths: tuple[int, ...]
-
-    @nn.compact
-    def __call__(self, x: Float[Array, "*batch i"]) -> Float[Array, "*batch o"]:
-        """The network's output."""
-        for layer, width in enumerate(self.widths):
-            start = uniform_fan_in(x.shape[-1])
-            W = self.param(f"W{layer}", start, (width, x.shape[-1]))
-            b = self.param(f"b{layer}", start, (width,))
-            x = dense(x, W, b)
-            x = x if layer == len(self.widths) - 1 else jax.nn.relu(x)
-        return x
 
 
 def attention_map(params, /) -> Float[Array, "De De"]:

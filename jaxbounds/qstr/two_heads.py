@@ -11,10 +11,11 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 from scipy.optimize import linprog
 
-from jaxbounds.qstr.data import Prompts
+from jaxbounds.qstr.data import encode
+from jaxbounds.qstr.transformer import attention
 
 
 def separating_direction(omega: Float[Array, "N de"], q: int, /) -> tuple[Array, float]:
@@ -94,7 +95,8 @@ def decode_sum_of_squares(
 
 
 def two_head_prediction(
-    prompts: Prompts,
+    x: Float[Array, "*batch N d"],
+    t: Int[Array, "*batch N q"],
     omega: Float[Array, "N de"],
     direction: Float[Array, "de"],
     /,
@@ -102,24 +104,18 @@ def two_head_prediction(
     beta: float | Float[Array, ""],
     selectivity: float,
 ) -> Float[Array, "*batch N"]:
-    """Predictions of the two-head Transformer on prompts with d = 1, weights never formed.
+    """Predictions of the two-head Transformer on scalar tokens, by the paper's own attention.
 
     Raises:
         ValueError: if the tokens are not scalars.
     """
-    if prompts.x.shape[-1] != 1:
-        raise ValueError(
-            f"the two-head form is for d = 1, got d={prompts.x.shape[-1]}: use `tilted_heads`"
-        )
-    x = prompts.x[..., 0]
-    agreement = (omega @ omega[0])[prompts.t[..., 0]]
-    select = omega @ direction
-    averages = []
-    for tilt in (beta, -beta):
-        key = tilt * x + selectivity * jnp.broadcast_to(select, x.shape)
-        weights = jax.nn.softmax(agreement[..., :, None] * key[..., None, :], axis=-1)
-        averages.append(jnp.einsum("...ij,...j->...i", weights, x))
-    return decode_sum_of_squares(averages[0], averages[1], q=prompts.t.shape[-1], beta=beta)
+    if x.shape[-1] != 1:
+        raise ValueError(f"the two-head form is for d = 1, got {x.shape[-1]}: use `tilted_heads`")
+    q = t.shape[-1]
+    z = encode(x, t, omega)
+    weights = two_head_weights(omega, direction, q=q, beta=beta, selectivity=selectivity)
+    plus, minus = (attention(z, W)[..., 0] for W in weights)
+    return decode_sum_of_squares(plus, minus, q=q, beta=beta)
 
 
 def tilted_heads(x: Float[Array, "*batch q d"], /, *, beta: float) -> Float[Array, "*batch"]:
@@ -133,3 +129,14 @@ def tilted_heads(x: Float[Array, "*batch q d"], /, *, beta: float) -> Float[Arra
     tilted = jnp.einsum("...qk,...qk->...k", jax.nn.softmax(beta * x, axis=-2), x)
     squares = (tilted - mean) / beta + mean**2
     return math.sqrt(q / d) * jnp.sum(squares - 1.0, axis=-1)
+
+
+def tilt_error_bound(x: Float[Array, "*batch q d"], /, *, beta: float) -> Float[Array, "*batch"]:
+    """By how much `tilted_heads` may err: beta sqrt(q/d) sum_k range_k^3 / (12 sqrt 3). Explicit.
+
+    The change of a tilted mean over beta misses the variance by beta/2 times a third central moment
+    of a tilted law, which is at most range^3 / (6 sqrt 3).
+    """
+    q, d = x.shape[-2:]
+    spread = jnp.max(x, axis=-2) - jnp.min(x, axis=-2)
+    return beta * math.sqrt(q / d) * jnp.sum(spread**3, axis=-1) / (12 * math.sqrt(3.0))

@@ -49,7 +49,8 @@ def _group(text: str, start: int) -> int:
             if depth == 0:
                 return end + 1
         return len(text)
-    return re.compile(r"-?\d+(?:\.\d+)?|-?[A-Za-z]+\d*|.").match(text, start).end()
+    one = re.compile(r"-?\d+(?:\.\d+)?|-?[A-Za-z]+\d*|.").match(text, start)
+    return one.end() if one else start
 
 
 def _word(text: str, match: re.Match) -> Html:
@@ -80,6 +81,7 @@ def typeset(text: str, /) -> Html:
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
+        assert match, "its last alternative is any character"
         kind, token, position = match.lastgroup, match.group(), match.end()
         if kind == "root" and text[_group(text, position) - 1] == ")":
             end = _group(text, position)

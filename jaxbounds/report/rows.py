@@ -18,6 +18,7 @@ MARKS = {
     "inconsistent": "≉",
     "vacuous": "∅",
     "inconclusive": "?",
+    "error": "!",
 }
 """A sign for each status, so that colour is never the only difference."""
 
@@ -49,7 +50,7 @@ def badge(verdict: Verdict, /) -> Html:
     status = element("span", mark, " ", verdict.status, class_=f"badge {verdict.status}")
     if verdict.as_expected:
         return status
-    return joined(status, " ", element("strong", f"expected {verdict.expected}", class_="alarm"))
+    return joined(status, " ", element("strong", f"recorded {verdict.expected}", class_="alarm"))
 
 
 def quantity(statement: Statement, /) -> tuple[str, str]:
@@ -88,7 +89,7 @@ def _shared(verdicts: Sequence[Verdict]) -> list[str]:
 
 def _form(statement: Statement, verdict: Verdict, ax: Axis, run: Run, shared: list[str]) -> Html:
     form = statement.form(verdict.form)
-    drawn = [s["instances"] for name, s in verdict.sources.items() if name != "search"]
+    drawn = [int(s["instances"]) for name, s in verdict.sources.items() if name != "search"]
     worst = None if verdict.kind in ON_AVERAGE else verdict.worst_ratio
     if worst is not None and math.isnan(worst):
         worst = None
@@ -137,8 +138,8 @@ def _about(statement: Statement, verdict: Verdict, shared: list[str]) -> Html:
     rejected = (
         f" (measured alike: {control}, {number(verdict.control['worst_ratio'])})" if control else ""
     )
-    sizes = "; ".join(", ".join(f"{k} = {v}" for k, v in s.items()) for s in statement.sizes)
-    samplers = [*statement.sample, *(["cases"] if statement.cases else [])]
+    sizes = "; ".join(map(repr, statement.sizes))
+    samplers = [*statement.samplers, *(["cases"] if statement.cases else [])]
     search = "" if statement.search == "none" else f"; {statement.search} search"
     excluded = "; ".join(f"{reason}: {count}" for reason, count in verdict.excluded.items())
     level = "" if statement.level is None else f"; level {statement.level:g}"
@@ -169,7 +170,7 @@ def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, 
     ax, shared = axis(statement, verdicts), _shared(verdicts)
     rows = []
     for index, verdict in enumerate(verdicts):
-        lead = ()
+        lead: tuple[Html, ...] = ()
         if index == 0:
             link = element("a", statement.id, href=f"#{statement.id}")
             label = element("span", typeset(statement.label), class_="label")

@@ -21,6 +21,7 @@ MEANING: Mapping[Status, str] = {
     "vacuous": "No instance meets the hypotheses, or the bound never beats the trivial one.",
     "inconclusive": "The numerical or statistical error covers one, an instance gave NaN, or the "
     "false variant was not rejected.",
+    "error": "It could not be measured: its code or its process broke.",
 }
 
 _DRAWINGS = (

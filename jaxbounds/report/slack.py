@@ -41,7 +41,7 @@ def slack_figure(statement: Statement, verdicts: Sequence[Verdict], /) -> Any:
     for verdict, dashes in zip(verdicts, itertools.cycle(DASHES)):
         label = f"{verdict.form}: {verdict.status}"
         ratios = np.clip(np.asarray(verdict.quantiles, float), left, right)
-        shares = np.linspace(0, 1, len(ratios)) if len(ratios) else []
+        shares = np.linspace(0, 1, len(ratios))
         (curve,) = axes.plot(ratios, shares, linestyle=dashes, label=label)
         one_instance_decides = statement.kind not in ON_AVERAGE
         if one_instance_decides and math.isfinite(verdict.worst_ratio) and verdict.worst_ratio > 0:

@@ -1,7 +1,7 @@
 """Tables and descriptions for the terminal."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from rich import box
@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxbounds.falsify import Verdict, hypothesis_names
-from jaxbounds.statements import Erratum, Paper, Statement
+from jaxbounds.statements import Erratum, Paper, Size, Statement
 
 STYLES = {
     "holds": "green",
@@ -18,6 +18,7 @@ STYLES = {
     "inconsistent": "yellow",
     "vacuous": "blue",
     "inconclusive": "magenta",
+    "error": "bold red",
 }
 
 
@@ -40,43 +41,136 @@ def grouped(verdicts: Iterable[Verdict], /) -> dict[str, list[Verdict]]:
     return groups
 
 
-def verdict_table(verdicts: Sequence[Verdict], /) -> Table:
-    """One row a statement, one line a form; what is not as expected is marked."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_lines=False)
-    table.add_column("statement", no_wrap=True)
-    for name in ("kind", "form", "verdict"):
-        table.add_column(name)
-    for name in ("worst ratio", "samples"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for name, group in grouped(verdicts).items():
-        for line, verdict in enumerate(group):
-            first, second = Text(""), Text("")
-            if line == 0:
-                first, second = Text(name), Text(verdict.kind)
-            elif line == 1:
-                first = Text(verdict.label, style="dim")
-            status = Text(verdict.status, style=STYLES[verdict.status])
-            if not verdict.as_expected:
-                status.append(f" (expected {verdict.expected})", style="bold red")
-            table.add_row(
-                first,
-                second,
-                verdict.form,
-                status,
-                number(verdict.worst_ratio),
-                str(verdict.instances),
+def closeness(verdict: Verdict, /) -> str:
+    """The worst ratio in words, by kind: how loose, how exact, which exponent, how often."""
+    ratio = verdict.worst_ratio
+    if math.isnan(ratio):
+        return "-"
+    if verdict.kind == "rate":
+        return f"exponent {ratio:.2f}"
+    if verdict.kind == "probability":
+        return f"{number(ratio)} of the level"
+    if verdict.relation == "=":
+        if verdict.status == "fails" or ratio >= 0.1:
+            return f"off by {ratio:.1%}" if ratio < 10 else f"off x{ratio:.2g}"
+        return "exact" if ratio == 0 else f"{-math.log10(ratio):.0f} digits"
+    if ratio <= 0:
+        return "left side 0" if ratio == 0 else "left side < 0"
+    if abs(ratio - 1) <= 1e-3:
+        return "attained"
+    factor = ratio if ratio > 1 else 1 / ratio
+    words = f"{factor:.3g}" if factor < 1e4 else f"1e{math.log10(factor):.0f}"
+    return f"x{words} {'over' if ratio > 1 else 'loose'}"
+
+
+NARROW = 100
+"""Columns below which the kind and the number of samples are left out."""
+_WIDTHS = {"statement": 29, "kind": 12, "form": 0, "verdict": 12, "how close": 17, "samples": 8}
+
+
+class VerdictRows:
+    """The table of verdicts, a statement at a time: each status whole from 80 columns on.
+
+    The widths are fixed, so that rows can be printed as they are judged.
+
+    Args:
+        width: of the screen, in columns.
+    """
+
+    def __init__(self, width: int = NARROW, /) -> None:
+        names = [n for n in _WIDTHS if width >= NARROW or n not in ("kind", "samples")]
+        self._widths = {name: _WIDTHS[name] for name in names}
+        given = sum(self._widths.values()) + 3 * (len(names) - 1)
+        self._widths["form"] = min(max(width - given, 9), 34)
+        self._begun = False
+
+    def table(self, groups: Iterable[Sequence[Verdict]], *, header: bool = True) -> Table:
+        """One row a statement, one line a form; what is not as recorded is marked."""
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=header)
+        for name, width in self._widths.items():
+            right = name in ("how close", "samples")
+            table.add_column(
+                name,
+                width=width,
+                justify="right" if right else "left",
+                no_wrap=name in ("statement", "kind", "samples"),
+                overflow="ellipsis" if name == "statement" else "fold",
             )
+        for group in groups:
+            for line, verdict in enumerate(group):
+                cells = self._cells(line, verdict)
+                table.add_row(*(cells[name] for name in self._widths))
+        return table
+
+    @staticmethod
+    def _cells(line: int, verdict: Verdict) -> dict[str, Text]:
+        status = Text(verdict.status, style=STYLES[verdict.status])
+        if not verdict.as_expected:
+            status.append(f" (recorded: {verdict.expected})", style="bold red")
+        lead = Text(verdict.id) if line == 0 else Text(verdict.label if line == 1 else "", "dim")
+        return {
+            "statement": lead,
+            "kind": Text(verdict.kind if line == 0 else ""),
+            "form": Text(verdict.form),
+            "verdict": status,
+            "how close": Text(closeness(verdict)),
+            "samples": Text(str(verdict.instances)),
+        }
+
+    def of(self, verdicts: Sequence[Verdict], /) -> Iterator[Table]:
+        """The rows of one statement; before the first ones the names of the columns."""
+        if verdicts:
+            yield self.table([verdicts], header=not self._begun)
+            self._begun = True
+
+
+def verdict_table(verdicts: Sequence[Verdict], /, *, width: int = NARROW) -> Table:
+    """The whole table.
+
+    Args:
+        verdicts: those of a statement follow one another.
+        width: of the screen, in columns.
+    """
+    return VerdictRows(width).table(grouped(verdicts).values())
+
+
+def paper_table(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Table:
+    """A row for each paper: what was found about what it prints, and how loose it is."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("paper")
+    for name in ("statements", "printed", "false", "sharpened", "median looseness", "not checked"):
+        table.add_column(name, justify="right")
+    for paper in papers:
+        own = [v for v in verdicts if v.paper == paper.id]
+        if not own:
+            continue
+        printed = [v for v in own if v.form.startswith("printed")]
+        wrong = {v.id for v in printed if v.status in ("fails", "inconsistent")}
+        loose = [
+            1 / v.worst_ratio
+            for v in printed
+            if v.status == "holds" and v.relation == "<=" and v.worst_ratio > 0
+        ]
+        table.add_row(
+            paper.id,
+            str(len({v.id for v in own})),
+            str(len({v.id for v in printed})),
+            str(len(wrong)),
+            str(len({v.id for v in own if v.form.startswith("sharpened") and v.status == "holds"})),
+            f"x{np.median(loose):.3g}" if loose else "-",
+            str(len(paper.unchecked)),
+        )
     return table
 
 
 def summary(verdicts: Sequence[Verdict], /) -> str:
-    """How many statements and forms, by status, and how many are not as expected."""
+    """How many statements and forms, by status, and how many are not as recorded."""
     counts: dict[str, int] = {}
     for verdict in verdicts:
         counts[verdict.status] = counts.get(verdict.status, 0) + 1
     statuses = ", ".join(f"{count} {status}" for status, count in counts.items())
     unexpected = sum(not verdict.as_expected for verdict in verdicts)
-    ending = "all as expected" if not unexpected else f"{unexpected} NOT as expected"
+    ending = "all as recorded" if not unexpected else f"{unexpected} NOT as recorded"
     count = lambda n, word: f"{n} {word}" + ("" if n == 1 else "s")
     things = f"{count(len(grouped(verdicts)), 'statement')}, {count(len(verdicts), 'form')}"
     return f"{things}: {statuses}; {ending}"
@@ -111,8 +205,9 @@ def describe(statement: Statement, /) -> Text:
     line("assumes", statement.assumptions)
     line("hypotheses", ", ".join(hypothesis_names(statement)))
     line("source", statement.source)
-    line("sizes", "; ".join(", ".join(f"{k}={v}" for k, v in s.items()) for s in statement.sizes))
-    line("samplers", ", ".join([*statement.sample, *(["cases"] if statement.cases else [])]))
+    line("judges", ", ".join(statement.judged))
+    line("sizes", "; ".join(map(repr, statement.sizes)))
+    line("samplers", ", ".join([*statement.samplers, *(["cases"] if statement.cases else [])]))
     line("search", statement.search)
     line("tolerance", f"{statement.tolerance:g} relative")
     if statement.level is not None:
@@ -125,7 +220,9 @@ def describe(statement: Statement, /) -> Text:
             if value:
                 text.append(f"  {name}{' '.join(value.split())}\n")
         if form.counterexample is not None:
-            text.append(f"  counterexample: {instance_text(form.counterexample)}\n")
+            shown = form.counterexample
+            text.append(f"  counterexample at {Size(shown.size)!r}, ratio {number(shown.ratio)}: ")
+            text.append(f"{instance_text(shown.instance)}\n")
     return text
 
 

@@ -6,6 +6,7 @@ Norms of a trained network depend on the data. A certificate therefore rounds ea
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -26,7 +27,7 @@ from jaxbounds.seqlength.network_bound import (
 )
 
 
-class Certificate(NamedTuple):
+class GeneralizationCertificate(NamedTuple):
     """What the bound says about one trained network.
 
     Attributes:
@@ -109,7 +110,7 @@ def certify(
     delta: float = 0.05,
     union: bool = True,
     base: float = 1.0,
-) -> Certificate:
+) -> GeneralizationCertificate:
     """Bound the generalization gap of a trained network on its training inputs `X`.
 
     Args:
@@ -142,20 +143,12 @@ def certify(
             spent /= (j + 1.0) * (j + 2.0)
 
     coverings = map_coverings(network, norms, tokens)
-    at = lambda size: generalization_bound(
-        network,
-        norms,
-        tokens,
-        size,
-        loss_range=loss_range,
-        delta=spent,
-        lipschitz=lipschitz,
-        coverings=coverings,
-    )
+    about = {"loss_range": loss_range, "delta": spent, "lipschitz": lipschitz}
+    at = partial(generalization_bound, network, norms, tokens, coverings=coverings, **about)
     m = X.shape[0]
     bound = at(m)
     rademacher = network_rademacher(network, norms, tokens, m, coverings=coverings)
-    return Certificate(
+    return GeneralizationCertificate(
         gap=min(bound, loss_range),
         bound=bound,
         trivial=loss_range,
@@ -169,7 +162,7 @@ def certify(
     )
 
 
-def certificate_text(certificate: Certificate, /) -> str:
+def certificate_text(certificate: GeneralizationCertificate, /) -> str:
     """A table for people: the bound beside the trivial value, m*, its parts, and the norms."""
     c = certificate
     certified, diagnostic = "certified (norms rounded up, union paid)", "diagnostic, not certified"

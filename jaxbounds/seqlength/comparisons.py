@@ -4,10 +4,9 @@ All share one class, one peeling and one chaining; only the covering number of t
 x -> W_QK^T x differs. That isolates what the paper changes.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -17,7 +16,6 @@ from scipy.optimize import brentq
 from jaxbounds.seqlength.linear_bounds import (
     LogCovering,
     at_scale,
-    constant_3_6,
     lemma_3_5_leading,
     lemma_3_6,
     lemma_3_6_sharp,
@@ -66,7 +64,7 @@ def theorem_bound(setting: Setting, /) -> float:
     """Theorem 4.1 with Lemma 3.6, corrected, c = 12, clipped at the trivial value. Certified."""
     s = setting
     with jax.enable_x64(True):
-        C = constant_3_6(s.B_QK, s.B_x, k=s.d, d=s.d)
+        C = lemma_3_6(s.B_QK * s.B_x, k=s.d, d=s.d)
         one = float(theorem_4_1(s.outer.product, s.B_x, C, s.m, s.d))
     return min(s.trivial, s.heads * one)
 
@@ -151,7 +149,8 @@ def compare(
     if unknown:
         raise ValueError(f"unknown bounds {', '.join(unknown)}; there are: {', '.join(BOUNDS)}")
     whole = over in ("m", "T", "d", "heads")
-    settings = [replace(setting, **{over: int(v) if whole else float(v)}) for v in values]
+    changes: list[dict[str, Any]] = [{over: int(v) if whole else float(v)} for v in values]
+    settings = [replace(setting, **change) for change in changes]
     table = {name: np.array([BOUNDS[name].value(s) for s in settings]) for name in names}
     trivial = np.array([s.trivial for s in settings])
     least = np.argmin(np.stack([*table.values()]), axis=0)
@@ -176,7 +175,7 @@ def covering_crossover(parameters: int, /) -> float:
     if parameters < 1:
         raise ValueError(f"at least one parameter is needed, got {parameters}")
     n = parameters
-    gap = lambda x: x * math.log(2 * n + 1) - n * math.log1p(2.0 * x) / x
+    gap = lambda x: (lemma_3_6(x, k=n, d=1) - volumetric(x, parameters=n)) / x
     return float(brentq(gap, 1e-9, 4.0 * n + 4.0))
 
 

@@ -8,6 +8,7 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Bool, Float, Int
 
 LARGEST_CLASS = 16
@@ -23,21 +24,22 @@ class Staircase(NamedTuple):
     radii: Float[np.ndarray, "steps"]
     counts: Int[np.ndarray, "steps"]
 
+    def log_covering(self, epsilon: ArrayLike, /) -> Float[np.ndarray, "*shape"]:
+        """The logarithm of N(epsilon), for an array of epsilon > 0."""
+        return np.log(self.counts[np.searchsorted(self.radii, epsilon, side="left") - 1])
+
 
 def sup_distances(
-    values: Float[np.ndarray, "functions points k"], q: float, /
+    values: Float[np.ndarray, "functions points k"], q: float, /, *, quasi: bool = False
 ) -> Float[np.ndarray, "functions functions"]:
     """sup_i ||f(x_i) - g(x_i)||_q for all pairs of functions.
 
     Raises:
-        ValueError: if q < 1 (Section 2.4 allows any q > 0, but then it is no norm: erratum E13).
+        ValueError: if q < 1, where l_q is no norm, unless `quasi` asks for 0 < q < 1, which Section
+            2.4 allows (erratum E13).
     """
-    if not q >= 1:
+    if not (q >= 1 or (quasi and q > 0)):
         raise ValueError(f"q must be at least 1 (below it l_q is no norm), got {q}")
-    return _sup_distances(values, q)
-
-
-def _sup_distances(values: np.ndarray, q: float) -> np.ndarray:
     difference = np.abs(values[:, None] - values[None, :])
     if np.isinf(q):
         return difference.max(axis=(-1, -2))

@@ -51,18 +51,33 @@ def inverse_square(A: ArrayLike, m: ArrayLike, B: ArrayLike, /) -> Array:
     return with_offset(0.0, jnp.sqrt(jnp.asarray(A, float) / m), B)
 
 
+def interior_value(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Array:
+    """B a + b + b ln(B (1 - a) / b), the value at delta = b / (1 - a), as Appendix C takes it.
+
+    Where that delta is not in (0, B) it bounds nothing: it can be negative, or the logarithm of a
+    negative number (erratum E5). 0 ln(1/0) is 0.
+    """
+    a, b, B = (jnp.asarray(v, float) for v in (a, b, B))
+    return B * a + b + b * jnp.log(B * (1.0 - a) / jnp.where(b > 0, b, 1.0))
+
+
+def best_delta(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Array:
+    """The delta of `with_offset`: b / (1 - a) if a < 1 and b < B (1 - a), else B."""
+    a, b, B = (jnp.asarray(v, float) for v in (a, b, B))
+    inside = (a < 1) & (b < B * (1.0 - a))
+    return jnp.where(inside, b / jnp.where(inside, 1.0 - a, 1.0), B)
+
+
 def with_offset(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Array:
     """The minimum over 0 < delta <= B of delta + (B - delta) a + b ln(B / delta).
 
-    The minimum is at delta = b / (1 - a) if a < 1 and b < B (1 - a), and then equals
-    B a + b + b ln(B (1 - a) / b); otherwise it is B, at delta = B. Appendix C takes the first value
-    always, and so can return a negative bound (erratum E5).
+    `interior_value` where the minimiser `best_delta` is inside, else B, at delta = B.
     """
     a, b, B = (jnp.asarray(v, float) for v in (a, b, B))
-    inside = (a < 1) & (b < B * (1.0 - a))
-    ratio = jnp.where(inside & (b > 0), B * (1.0 - a) / jnp.where(b > 0, b, 1.0), 1.0)
-    # b ln(1/b) tends to 0 with b.
-    return jnp.where(inside, B * a + b + b * jnp.log(ratio), B)
+    inside = best_delta(a, b, B) < B
+    # Elsewhere the interior value is taken at harmless numbers, for finite gradients.
+    value = interior_value(*(jnp.where(inside, v, 0.5) for v in (a, b, B)))
+    return jnp.where(inside, value, B)
 
 
 def dudley(

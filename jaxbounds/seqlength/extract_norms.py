@@ -98,12 +98,7 @@ def _flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, np.ndarray]
 
 
 def extract_network(
-    params: Mapping[str, Any],
-    /,
-    *,
-    attention: str,
-    dense: Sequence[tuple[str, str]],
-    cls: int = 0,
+    params: Mapping[str, Any], /, *, attention: str, dense: Sequence[tuple[str, str]], cls: int = 0
 ) -> AttentionNetwork:
     """Fold the parameters of attention followed by dense layers into an `AttentionNetwork`.
 
@@ -126,13 +121,12 @@ def extract_network(
             raise ValueError(f"parameter {path} is not finite: no norm bounds it")
     used: set[str] = set()
 
-    def take(path: str, *, optional: bool = False) -> np.ndarray | None:
-        if path not in flat:
-            if optional:
-                return None
+    def take(path: str, absent: tuple[int, ...] | None = None) -> np.ndarray:
+        """The parameter, or zeros of the shape `absent` where that is given and it is missing."""
+        if path not in flat and absent is None:
             raise ValueError(f"no parameter {path}; there are: {', '.join(sorted(flat))}")
         used.add(path)
-        return flat[path]
+        return flat[path] if path in flat else np.zeros(absent or ())
 
     kernels = {name: take(f"{attention}/{name}/kernel") for name in ("query", "key", "value")}
     out = take(f"{attention}/out/kernel")
@@ -143,15 +137,11 @@ def extract_network(
             f"{out.shape}"
         )
     _, heads, d_k = kernels["query"].shape
-    query_bias = take(f"{attention}/query/bias", optional=True)
-    take(f"{attention}/key/bias", optional=True)
-    value_bias = take(f"{attention}/value/bias", optional=True)
-    out_bias = take(f"{attention}/out/bias", optional=True)
-    query_bias = np.zeros((heads, d_k)) if query_bias is None else query_bias
-    value_bias = np.zeros(out.shape[:2]) if value_bias is None else value_bias
+    take(f"{attention}/key/bias", (heads, d_k))
+    query_bias = take(f"{attention}/query/bias", (heads, d_k))
     query = np.concatenate([kernels["query"], query_bias[None]])
-    offset = np.einsum("hk,hko->o", value_bias, out)
-    offset = offset if out_bias is None else offset + out_bias
+    offset = np.einsum("hk,hko->o", take(f"{attention}/value/bias", out.shape[:2]), out)
+    offset = offset + take(f"{attention}/out/bias", out.shape[2:])
 
     layers = []
     width = out.shape[2]
@@ -164,8 +154,7 @@ def extract_network(
         if kernel.ndim != 2 or kernel.shape[0] != width:
             raise ValueError(f"{path}/kernel should take {width} inputs, got shape {kernel.shape}")
         width = kernel.shape[1]
-        bias = take(f"{path}/bias", optional=True)
-        layers.append(Dense(kernel, np.zeros(width) if bias is None else bias, activation))
+        layers.append(Dense(kernel, take(f"{path}/bias", (width,)), activation))
     left = sorted(set(flat) - used)
     if left:
         raise ValueError(

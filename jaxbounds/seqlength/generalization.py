@@ -5,31 +5,21 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 
-def _check(m: int, delta: float) -> None:
+def deviation(c: ArrayLike, m: int, delta: float, /, *, sharp: bool = True) -> Float[Array, "..."]:
+    """3 c sqrt(2 ln(3/delta) / m), or as printed 4 c sqrt(2 ln(4/delta) / m), for |l| <= c.
+
+    McDiarmid's inequality for both signs of the gap and for Rad, which counts twice, at delta/3
+    each.
+
+    Raises:
+        ValueError: if m < 1 or delta is outside (0, 1).
+    """
     if m < 1:
         raise ValueError(f"at least one sample is needed, got m={m}")
     if not 0 < delta < 1:
         raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
-
-
-def deviation_printed(c: ArrayLike, m: int, delta: float, /) -> Float[Array, "..."]:
-    """4 c sqrt(2 ln(4/delta) / m), the printed tail for losses with |l| <= c.
-
-    Raises:
-        ValueError: if m < 1 or delta is outside (0, 1).
-    """
-    _check(m, delta)
-    return 4.0 * jnp.asarray(c, float) * jnp.sqrt(2.0 * jnp.log(4.0 / delta) / m)
-
-
-def deviation_sharp(c: ArrayLike, m: int, delta: float, /) -> Float[Array, "..."]:
-    """3 c sqrt(2 ln(3/delta) / m): McDiarmid for both signs of the gap and for Rad, delta/3 each.
-
-    Raises:
-        ValueError: if m < 1 or delta is outside (0, 1).
-    """
-    _check(m, delta)
-    return 3.0 * jnp.asarray(c, float) * jnp.sqrt(2.0 * jnp.log(3.0 / delta) / m)
+    n = 3.0 if sharp else 4.0
+    return n * jnp.asarray(c, float) * jnp.sqrt(2.0 * jnp.log(n / delta) / m)
 
 
 def generalization_gap(
@@ -50,5 +40,5 @@ def generalization_gap(
     Raises:
         ValueError: if m < 1 or delta is outside (0, 1).
     """
-    tail = deviation_sharp if sharp else deviation_printed
-    return 2.0 * jnp.asarray(lipschitz, float) * jnp.asarray(rademacher, float) + tail(c, m, delta)
+    twice = 2.0 * jnp.asarray(lipschitz, float) * jnp.asarray(rademacher, float)
+    return twice + deviation(c, m, delta, sharp=sharp)

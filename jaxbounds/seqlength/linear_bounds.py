@@ -1,38 +1,52 @@
 """Logarithms of covering numbers of {x -> W x} with W in R^{k x d}, as the paper bounds them.
 
-All are functions of x = B_w B_x / epsilon, evaluated on the host in float64 for arrays of x. Which
-norms B_w and B_x bound is part of each name's docstring. A `LogCovering` turns one of them into a
-function of epsilon, as Dudley's integral wants it.
+All are functions of x = B_w B_x / epsilon, evaluated on the host in float64 for arrays of x; the
+closed forms without a floor also take a traced x. Which norms B_w and B_x bound is part of each
+docstring. Where the size is C / epsilon^2, as Theorem 4.1 and Corollary 4.2.1 want it, C is the
+value at x = B_w B_x. `at_scale` turns a bound into a function of epsilon, as Dudley's integral
+wants it.
 """
 
 import math
 from collections.abc import Callable
+from typing import Any
 
+import jax
 import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from jaxbounds.seqlength.counting import log_counts_signed
 
 Values = Float[np.ndarray, "*shape"] | np.float64
-LogCovering = Callable[[Values], Values]
+LogCovering = Callable[[Any], Any]
 
 
-def _checked(x: ArrayLike, **dimensions: int) -> np.ndarray:
+def _checked(x: ArrayLike, **dimensions: int) -> Any:
     for name, value in dimensions.items():
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
-    x = np.asarray(x, dtype=np.float64)
-    if not (np.isfinite(x).all() and (x >= 0).all()):
+    if isinstance(x, jax.core.Tracer):
+        return x
+    scales = np.asarray(x, dtype=np.float64)
+    if not (np.isfinite(scales).all() and (scales >= 0).all()):
         raise ValueError("x = B_w B_x / epsilon must be finite and not negative: is epsilon 0?")
-    return x
+    return scales
 
 
-def _sparsity(x: np.ndarray) -> np.ndarray:
-    return np.where(x < 1, 0.0, np.floor((np.maximum(x, 1.0) - 1.0) ** 2) + 1.0)
+def sparsity_needed(x: ArrayLike, /) -> Values:
+    """The least whole K with B / (1 + sqrt K) < epsilon, for x = B / epsilon; 0 where x < 1.
+
+    K = floor((x - 1)^2) + 1 <= x^2 for x >= 1, so Lemmas 3.3 and 3.6 need no rounding up.
+
+    Raises:
+        ValueError: if x is negative or not finite.
+    """
+    inside = np.maximum(_checked(x), 1.0)
+    return np.where(np.asarray(x) < 1, 0.0, np.floor((inside - 1.0) ** 2) + 1.0)
 
 
-def lemma_3_3(x: ArrayLike, /, *, k: int, d: int) -> Values:
+def lemma_3_3(x: ArrayLike, /, *, k: int, d: int) -> Values | Array:
     """Lemma 3.3, d x^2 ln(2k + 1): ||W||_{1,infinity} <= B_w (columns), ||x||_1 <= B_x.
 
     Constants explicit.
@@ -43,12 +57,17 @@ def lemma_3_3(x: ArrayLike, /, *, k: int, d: int) -> Values:
     return d * _checked(x, k=k, d=d) ** 2 * math.log(2 * k + 1)
 
 
+def lemma_3_3_ceil(x: ArrayLike, /, *, k: int, d: int) -> Values:
+    """Lemma 3.3 rounded up, d ceil(x^2) ln(2k + 1): what Maurey's own radius B / sqrt K gives."""
+    return d * np.ceil(_checked(x, k=k, d=d) ** 2) * math.log(2 * k + 1)
+
+
 def lemma_3_3_sharp(x: ArrayLike, /, *, k: int, d: int) -> Values:
     """The size of the cover that `linear_covers.columns_cover` builds; never above `lemma_3_3`."""
-    return d * log_counts_signed(k, _sparsity(_checked(x, k=k, d=d)))
+    return d * log_counts_signed(k, sparsity_needed(_checked(x, k=k, d=d)))
 
 
-def lemma_3_4_leading(x: ArrayLike, /, *, k: int, d: int) -> Values:
+def lemma_3_4_leading(x: ArrayLike, /, *, k: int, d: int) -> Values | Array:
     """Lemma 3.4, x^2 ln(dk): the leading term with hidden constant 1: not certified.
 
     True to leading order for ||W^T||_{2,1} <= B_w (rows), ||x||_1 <= B_x; with the printed
@@ -63,15 +82,15 @@ def lemma_3_4_explicit(x: ArrayLike, /, *, k: int, d: int) -> Values:
     For ||W^T||_{2,1} <= B_w (rows), ||x||_1 <= B_x; levels = ceil(log2(2 x^2)) + 1. The cover is
     `linear_covers.cover_by_truncation`.
     """
-    x = _checked(x, k=k, d=d)
-    inside = np.maximum(x, 1.0)
+    inside = np.maximum(_checked(x, k=k, d=d), 1.0)
     levels = np.ceil(np.log2(2.0 * inside**2)) + 1.0
-    return np.where(x < 1, 0.0, np.floor(2.0 * inside**2) * np.log(2.0 * k * d * levels + 1.0))
+    size = np.floor(2.0 * inside**2) * np.log(2.0 * k * d * levels + 1.0)
+    return np.where(np.asarray(x) < 1, 0.0, size)
 
 
 def lemma_3_5_leading(
     x: ArrayLike, /, *, k: int, points: int, hidden_constant: float = 1.0
-) -> Values:
+) -> Values | Array:
     """hidden_constant x^2 ln(k N): ||W^T||_{2,1} <= B_w, ||x||_2 <= B_x, N points (N = m T tokens).
 
     The bound of Edelman et al. that grows with the sequence length. Their constant is not stated in
@@ -80,14 +99,19 @@ def lemma_3_5_leading(
     return hidden_constant * _checked(x, k=k, points=points) ** 2 * math.log(k * points)
 
 
-def lemma_3_6(x: ArrayLike, /, *, k: int, d: int) -> Values:
+def lemma_3_6(x: ArrayLike, /, *, k: int, d: int) -> Values | Array:
     """x^2 ln(2dk + 1): ||W||_{1,1} <= B_w, ||x||_2 <= B_x. Constants explicit."""
     return _checked(x, k=k, d=d) ** 2 * math.log(2 * d * k + 1)
 
 
+def lemma_3_6_ceil(x: ArrayLike, /, *, k: int, d: int) -> Values:
+    """Lemma 3.6 rounded up, ceil(x^2) ln(2dk + 1): what Maurey's own radius B / sqrt K gives."""
+    return np.ceil(_checked(x, k=k, d=d) ** 2) * math.log(2 * d * k + 1)
+
+
 def lemma_3_6_sharp(x: ArrayLike, /, *, k: int, d: int) -> Values:
     """The size of the cover that `linear_covers.entries_cover` builds; never above `lemma_3_6`."""
-    return log_counts_signed(k * d, _sparsity(_checked(x, k=k, d=d)))
+    return log_counts_signed(k * d, sparsity_needed(_checked(x, k=k, d=d)))
 
 
 def volumetric(x: ArrayLike, /, *, parameters: int) -> Values:
@@ -104,7 +128,7 @@ def volumetric_lower_column(x: ArrayLike, /, *, k: int) -> Values:
     return k * np.log(np.maximum(_checked(x, k=k), 1.0))
 
 
-def at_scale(log_size: Callable[..., Values], B: float, /, **dimensions: float) -> LogCovering:
+def at_scale(log_size: Callable[..., Any], B: float, /, **dimensions: float) -> LogCovering:
     """The bound as a function of epsilon: epsilon -> log_size(B / epsilon, **dimensions).
 
     Raises:
@@ -113,18 +137,3 @@ def at_scale(log_size: Callable[..., Values], B: float, /, **dimensions: float) 
     if not 0 <= B < math.inf:
         raise ValueError(f"the scale B_w B_x must be finite and not negative, got {B}")
     return lambda epsilon: log_size(B / np.asarray(epsilon, dtype=np.float64), **dimensions)
-
-
-def constant_3_3(B_w: ArrayLike, B_x: ArrayLike, /, *, k: int, d: int) -> ArrayLike:
-    """C of Lemma 3.3 in the form C / epsilon^2: d B_w^2 B_x^2 ln(2k + 1)."""
-    return d * B_w**2 * B_x**2 * math.log(2 * k + 1)
-
-
-def constant_3_4_leading(B_w: ArrayLike, B_x: ArrayLike, /, *, k: int, d: int) -> ArrayLike:
-    """C of Lemma 3.4 to leading order: B_w^2 B_x^2 ln(dk); not certified."""
-    return B_w**2 * B_x**2 * math.log(d * k)
-
-
-def constant_3_6(B_w: ArrayLike, B_x: ArrayLike, /, *, k: int, d: int) -> ArrayLike:
-    """C of Lemma 3.6: B_w^2 B_x^2 ln(2dk + 1)."""
-    return B_w**2 * B_x**2 * math.log(2 * d * k + 1)

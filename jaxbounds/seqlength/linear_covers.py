@@ -20,19 +20,6 @@ from jaxbounds.seqlength.sparsification import shrinkage, sparsify
 Matrix = Float[Array, "k d"]
 
 
-def sparsity_needed(x: float, /) -> int:
-    """The least K with B / (1 + sqrt K) < epsilon, for x = B / epsilon; 0 where x < 1.
-
-    K = floor((x - 1)^2) + 1 <= x^2 for x >= 1, so Lemmas 3.3 and 3.6 need no rounding up.
-
-    Raises:
-        ValueError: if x is negative or not finite.
-    """
-    if not 0 <= x < math.inf:
-        raise ValueError(f"x = B / epsilon must be finite and not negative, got {x}")
-    return 0 if x < 1 else math.floor((x - 1.0) ** 2) + 1
-
-
 def cover_l1_ball(
     v: Float[Array, "n"], B: float | Float[Array, ""], K: int, /
 ) -> Float[Array, "n"]:

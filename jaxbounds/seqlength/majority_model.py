@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxbounds.seqlength.masking import cross_entropy
 from jaxbounds.seqlength.sparse_majority import Task
 
 Parameters = Mapping[str, Any]
@@ -97,8 +98,7 @@ def reduced_logits(params: Parameters, task: Task, bits: Bool[Array, "n T"], /) 
 
 def softmax_loss(logits: Float[Array, "n 2"], labels: Int[Array, "n"], /) -> Float[Array, "n"]:
     """The paper's loss: cross entropy of softmax."""
-    chosen = jnp.take_along_axis(logits, labels[:, None], axis=1)[:, 0]
-    return jax.nn.logsumexp(logits, axis=1) - chosen
+    return jax.vmap(cross_entropy)(logits, labels)
 
 
 def sigmoid_loss(logits: Float[Array, "n 2"], labels: Int[Array, "n"], /) -> Float[Array, "n"]:
@@ -112,4 +112,4 @@ def sigmoid_loss(logits: Float[Array, "n 2"], labels: Int[Array, "n"], /) -> Flo
 
 def total_l1(params: Parameters, /) -> Float[Array, ""]:
     """The sum of |weight| over all parameters, biases included (Figure 1)."""
-    return sum(jnp.sum(jnp.abs(leaf)) for leaf in jax.tree.leaves(params))
+    return jnp.sum(jnp.stack([jnp.sum(jnp.abs(leaf)) for leaf in jax.tree.leaves(params)]))

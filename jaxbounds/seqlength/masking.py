@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
@@ -25,7 +26,7 @@ def gradient_l1(logits: Float[Array, "K"], label: int | Int[Array, ""], /) -> Sc
     return 2.0 * jnp.exp(jax.nn.logsumexp(others) - jax.nn.logsumexp(logits))
 
 
-def lipschitz_constant(K: int, bound: float = math.inf, /) -> float:
+def lipschitz_constant(K: int, bound: ArrayLike = math.inf, /) -> Array:
     """The l_infinity Lipschitz constant of the cross entropy over logits in [-bound, bound]^K.
 
     2 (1 - 1 / (1 + (K - 1) exp(2 bound))); 2 without a bound.
@@ -33,9 +34,9 @@ def lipschitz_constant(K: int, bound: float = math.inf, /) -> float:
     Raises:
         ValueError: if K < 2 or the bound is negative.
     """
-    if K < 2 or not bound >= 0:
+    if K < 2 or not (isinstance(bound, jax.core.Tracer) or np.all(np.asarray(bound) >= 0)):
         raise ValueError(f"K >= 2 words and a bound >= 0 are needed, got K={K}, bound={bound}")
-    return 2.0 / (1.0 + math.exp(-2.0 * bound) / (K - 1))
+    return 2.0 / (1.0 + jnp.exp(-2.0 * jnp.asarray(bound, float)) / (K - 1))
 
 
 def clipped(loss: Callable[..., Array], c: float, /) -> Callable[..., Array]:

@@ -7,7 +7,6 @@ on T, erratum E12). There is no 1/sqrt(d_k): absorb it in W_QK.
 
 from collections.abc import Callable, Mapping
 
-import chex
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -67,12 +66,7 @@ def head_at(
 
 
 def block(
-    g: Tokens,
-    layer: LayerWeights,
-    /,
-    *,
-    activation: Activation = jax.nn.relu,
-    radius: float = 1.0,
+    g: Tokens, layer: LayerWeights, /, *, activation: Activation = jax.nn.relu, radius: float = 1.0
 ) -> Tokens:
     """g^(i+1) = Pi(sigma(Pi(f(g^(i); W^(i)))) W_c), Pi the projection of rows on the l_2 ball.
 
@@ -95,6 +89,14 @@ def blocks(
     return jnp.concatenate([X[None], later])
 
 
+def _dimension(X: Tokens, cls: int) -> int:
+    """The dimension of a token; refuses a CLS index outside the sequence."""
+    T, d = X.shape[-2:]
+    if not -T <= cls < T:
+        raise ValueError(f"the CLS index {cls} is outside a sequence of length {T}")
+    return d
+
+
 class SingleLayer(nn.Module):
     """w . sum_h Y_h at the CLS index: one layer of H heads (Sections 4.1 and 4.2).
 
@@ -112,23 +114,16 @@ class SingleLayer(nn.Module):
 
     @nn.compact
     def __call__(self, X: Tokens) -> Float[Array, "*batch"]:
-        """The scalar output of each sequence.
-
-        Raises:
-            ValueError: if the CLS index is outside the sequence.
-        """
-        T, d = X.shape[-2:]
-        if not -T <= self.cls < T:
-            raise ValueError(f"the CLS index {self.cls} is outside a sequence of length {T}")
+        """The scalar output of each sequence; the CLS index must be inside it."""
+        d = _dimension(X, self.cls)
         init = nn.initializers.lecun_normal()
         many = nn.initializers.lecun_normal(batch_axis=(0,))
         W_QK = self.param("W_QK", many, (self.heads, d, d))
         W_v = self.param("W_v", many, (self.heads, d, self.hidden))
         W_c = self.param("W_c", many, (self.heads, self.hidden, d))
         w = self.param("w", init, (d, 1))[:, 0]
-        outputs = jax.vmap(
-            lambda *weights: head_at(X, *weights, self.cls, activation=self.activation)
-        )(W_QK, W_v, W_c)
+        one = lambda a, b, c: head_at(X, a, b, c, self.cls, activation=self.activation)
+        outputs = jax.vmap(one)(W_QK, W_v, W_c)
         return jnp.sum(outputs, axis=0) @ w
 
 
@@ -149,19 +144,12 @@ class MultiLayer(nn.Module):
 
     @nn.compact
     def __call__(self, X: Tokens) -> Float[Array, "*batch"]:
-        """The scalar output of each sequence.
-
-        Raises:
-            ValueError: if the CLS index is outside the sequence.
-        """
-        T, d = X.shape[-2:]
-        if not -T <= self.cls < T:
-            raise ValueError(f"the CLS index {self.cls} is outside a sequence of length {T}")
+        """The scalar output of each sequence; the CLS index must be inside it."""
+        d = _dimension(X, self.cls)
         many = nn.initializers.lecun_normal(batch_axis=(0,))
         shapes = {"W_QK": (d, d), "W_v": (d, self.hidden), "W_c": (self.hidden, d)}
         layers = {
             name: self.param(name, many, (self.layers, *shape)) for name, shape in shapes.items()
         }
         w = self.param("w", nn.initializers.lecun_normal(), (d, 1))[:, 0]
-        chex.assert_axis_dimension(w, 0, d)
         return blocks(X, layers, activation=self.activation)[-1][..., self.cls, :] @ w

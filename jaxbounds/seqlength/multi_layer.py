@@ -6,7 +6,7 @@ scales. A bound here is therefore a list of terms (C_i, beta_i). No function kno
 length.
 """
 
-import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from jaxbounds.seqlength.dudley import CERTIFIED, inverse_square
+from jaxbounds.seqlength.linear_bounds import lemma_3_3, lemma_3_4_leading, lemma_3_6
 
 
 class Budget(NamedTuple):
@@ -197,22 +198,22 @@ def terms_corrected(
     return Terms(_names(layers, heads), with_w(C_w, C), with_w(jnp.ones_like(C_w), beta))
 
 
+def _per_matrix(log_size: Callable[..., ArrayLike], B: ArrayLike, d: int, k: int) -> Constants:
+    """C = log_size(B) at the shapes of the maps by w, W_c^T, W_v^T and W_QK."""
+    shapes = ((1, d), (d, k), (k, d), (d, d))
+    return Constants(*(log_size(B, k=outputs, d=inputs) for outputs, inputs in shapes))
+
+
 def constants_4_2_1(
     B: ArrayLike, d: int, k: int, /, *, B_w_1: ArrayLike | None = None
 ) -> Constants:
     """Per-matrix C of Corollary 4.2.1 for unit inputs: all ||.||_{1,1} at most B (Lemma 3.6).
 
     The paper uses ln(2dk + 1) for all; W_QK needs ln(2d^2 + 1), more where k < d (erratum E11).
+    `B_w_1` bounds ||w||_1, where it is not B.
     """
-    B = jnp.asarray(B, float)
-    B_w_1 = B if B_w_1 is None else jnp.asarray(B_w_1, float)
-    rectangular = B**2 * math.log(2 * d * k + 1)
-    return Constants(
-        w=B_w_1**2 * math.log(2 * d + 1),
-        c=rectangular,
-        v=rectangular,
-        QK=B**2 * math.log(2 * d * d + 1),
-    )
+    constants = _per_matrix(lemma_3_6, B, d, k)
+    return constants if B_w_1 is None else constants._replace(w=lemma_3_6(B_w_1, k=1, d=d))
 
 
 def constants_F_0_1(B: ArrayLike, d: int, k: int, /) -> Constants:
@@ -221,13 +222,7 @@ def constants_F_0_1(B: ArrayLike, d: int, k: int, /) -> Constants:
     Only where tokens have l_1 norm at most 1 in every layer, as with a projection on the l_1 ball;
     the paper's projects on the l_2 ball (erratum E11).
     """
-    B = jnp.asarray(B, float)
-    return Constants(
-        w=d * B**2 * math.log(3.0),
-        c=k * B**2 * math.log(2 * d + 1),
-        v=d * B**2 * math.log(2 * k + 1),
-        QK=d * B**2 * math.log(2 * d + 1),
-    )
+    return _per_matrix(lemma_3_3, B, d, k)
 
 
 def constants_F_0_2_leading(B: ArrayLike, d: int, k: int, /) -> Constants:
@@ -235,9 +230,7 @@ def constants_F_0_2_leading(B: ArrayLike, d: int, k: int, /) -> Constants:
 
     Not certified; as in F.0.1 the tokens must have l_1 norm at most 1 in every layer.
     """
-    B = jnp.asarray(B, float)
-    rectangular = B**2 * math.log(d * k)
-    return Constants(B**2 * math.log(d), rectangular, rectangular, B**2 * 2 * math.log(d))
+    return _per_matrix(lemma_3_4_leading, B, d, k)
 
 
 def rademacher_multi_layer(A: ArrayLike, m: ArrayLike, B_w: ArrayLike, /) -> Array:

@@ -10,7 +10,7 @@ and attention with heads h gives U = sum_h B_{V,h} E_h + max|offset| / sqrt m.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -95,8 +95,8 @@ def map_norms(network: AttentionNetwork, X: Float[np.ndarray, "m T d"], /) -> di
     return norms
 
 
-def _covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms) -> LogCovering:
-    """The least of every cover that applies to the map of head h, at each scale."""
+def map_covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms, /) -> LogCovering:
+    """The least of every cover that applies to the map of head h in R^d, at each scale."""
     e = d + 1
     options = [
         at_scale(lemma_3_6_sharp, norms[f"map {h} (1,1)"] * tokens.cls_l2, k=d, d=e),
@@ -111,9 +111,9 @@ def _covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms) -> Lo
 
 def _remembering(covering: LogCovering) -> LogCovering:
     """The same function; Dudley's grids come back for every sample size."""
-    known: dict[bytes, np.ndarray] = {}
+    known: dict[bytes, Any] = {}
 
-    def recall(epsilon: np.ndarray) -> np.ndarray:
+    def recall(epsilon: Any) -> Any:
         key = np.asarray(epsilon).tobytes()
         if key not in known:
             known[key] = covering(epsilon)
@@ -133,7 +133,7 @@ def map_coverings(
 ) -> list[LogCovering]:
     """For each head the best cover of its attention map that the norms allow, at every scale."""
     heads, d, _ = network.maps.shape
-    return [_covering(norms, h, d, tokens) for h in range(heads)]
+    return [map_covering(norms, h, d, tokens) for h in range(heads)]
 
 
 def network_rademacher(

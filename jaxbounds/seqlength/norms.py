@@ -8,10 +8,11 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.norms import dual_exponent, entrywise_norm, project_l1, project_rows, vector_norm
+from jaxbounds.norms import dual_exponent, entrywise_norm, project_l1, vector_norm
 
 Scalar = Float[Array, ""]
 
@@ -39,16 +40,6 @@ def literal_norm(W: Float[Array, "r d"], q: float, /) -> Scalar:
     return entrywise_norm(W, q, float(W.shape[0]))
 
 
-def largest_token_norm(X: Float[Array, "*batch T d"], p: float, /) -> Scalar:
-    """The largest ||x_t||_p over all tokens (rows) of all sequences."""
-    return jnp.max(vector_norm(X, p))
-
-
-def largest_token_entry(X: Float[Array, "*batch T d"], /) -> Scalar:
-    """The largest |X_tj|: B_infinity of the sharpened single-layer bound."""
-    return jnp.max(jnp.abs(X))
-
-
 def require_norm(norm: ArrayLike, radius: ArrayLike, /, *, of: str) -> None:
     """Refuse a norm above the radius (by more than rounding) where the values are known.
 
@@ -59,32 +50,17 @@ def require_norm(norm: ArrayLike, radius: ArrayLike, /, *, of: str) -> None:
     """
     if isinstance(norm, jax.core.Tracer) or isinstance(radius, jax.core.Tracer):
         return
-    if not float(norm) <= float(radius) * (1 + 1e-6):
+    size, most = np.asarray(norm).item(), np.asarray(radius).item()
+    if not size <= most * (1 + 1e-6):
         raise ValueError(
-            f"{of} is {float(norm):.6g}, above the bound {float(radius):.6g}: scale the matrix "
-            "down, or raise the bound"
+            f"{of} is {size:.6g}, above the bound {most:.6g}: scale the matrix down, or raise the "
+            "bound"
         )
-
-
-def project_columns_l1(W: Float[Array, "k d"], radius: float | Scalar, /) -> Float[Array, "k d"]:
-    """The nearest matrix with ||W||_{1,infinity} at most `radius`."""
-    return project_l1(W.T, radius).T
 
 
 def project_entries_l1(W: Float[Array, "k d"], radius: float | Scalar, /) -> Float[Array, "k d"]:
     """The nearest matrix with ||W||_{1,1} at most `radius`."""
     return project_l1(W.ravel(), radius).reshape(W.shape)
-
-
-def project_rows_l2(W: Float[Array, "k d"], radius: float | Scalar, /) -> Float[Array, "k d"]:
-    """The nearest matrix whose rows' l_2 norms sum to at most `radius` (||W^T||_{2,1})."""
-    lengths = vector_norm(W)
-    return project_rows_to(W, project_l1(lengths, radius))
-
-
-def project_rows_to(W: Float[Array, "k d"], lengths: Float[Array, "k"], /) -> Float[Array, "k d"]:
-    """The nearest matrix whose i-th row has l_2 norm at most `lengths[i]`."""
-    return jax.vmap(project_rows)(W, lengths)
 
 
 def _dual_vector(x: Float[Array, "n"], p: float, /) -> Float[Array, "n"]:

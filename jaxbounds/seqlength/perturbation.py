@@ -44,13 +44,7 @@ class BlockPerturbation(NamedTuple):
 
 
 def block_perturbation(
-    g: Tokens,
-    ghat: Tokens,
-    layer: LayerWeights,
-    moved: LayerWeights,
-    /,
-    *,
-    activation: Activation,
+    g: Tokens, ghat: Tokens, layer: LayerWeights, moved: LayerWeights, /, *, activation: Activation
 ) -> BlockPerturbation:
     """Measure every term of Lemma E.2 for one block on the inputs `g` and `ghat`."""
     output = block(g, layer, activation=activation) - block(ghat, moved, activation=activation)
@@ -106,6 +100,17 @@ def lemma_e_2(
     )
 
 
+def lemma_e_3(
+    w: Float[Array, "d"],
+    w_moved: Float[Array, "d"],
+    g: Float[Array, "d"],
+    ghat: Float[Array, "d"],
+    /,
+) -> Scalar:
+    """||w|| ||g - ghat|| + |(w - what) . ghat|, the right-hand side of Lemma E.3."""
+    return jnp.linalg.norm(w) * jnp.linalg.norm(g - ghat) + jnp.abs((w - w_moved) @ ghat)
+
+
 class ChainPerturbation(NamedTuple):
     """Both sides of the chain behind Theorem 4.2 on one input."""
 
@@ -126,12 +131,14 @@ def chain_perturbation(
     *,
     activation: Activation,
     L_sigma: float,
+    radius: ArrayLike | None = None,
 ) -> ChainPerturbation:
     """|g_scalar(X; W, w) - g_scalar(X; What, what)| against the unrolled Lemmas E.2 and E.3.
 
     Spectral norms are the largest over layers and versions, as in Theorem 4.2; the errors of the
     covers are those measured on the hatted network's own states. The corrected form has r^2 on the
-    QK term of layer 1, r = max_t ||x_t||_2; the sharpened one also the softmax constant 1.
+    QK term of layer 1, r = `radius`, or max_t ||x_t||_2 where it is not given; the sharpened one
+    also the softmax constant 1.
     """
     steps = layers["W_c"].shape[0]
     exact = blocks(X, layers, activation=activation)[-1]
@@ -153,5 +160,5 @@ def chain_perturbation(
         through = L_sigma * norms.c * norms.v * (1.0 + 2.0 * softmax_constant * norms.QK)
         return last + B_w * jnp.sum(through**later * here)
 
-    r = max_row_norm(X)
+    r = max_row_norm(X) if radius is None else radius
     return ChainPerturbation(output, total(2.0, 1.0), total(2.0, r), total(1.0, r))

@@ -11,13 +11,15 @@ Appendix C peels w, W_c, sigma and W_v, and is left with E, the complexity of
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from jaxbounds.seqlength.dudley import CERTIFIED, best_certified, with_offset
+from jaxbounds.seqlength.dudley import CERTIFIED, best_certified, interior_value, with_offset
 from jaxbounds.seqlength.linear_bounds import LogCovering
 
 
@@ -58,6 +60,17 @@ class OuterNorms:
         return self.product * (1.0 if self.odd else 2.0)
 
 
+def attention_lipschitz(
+    B_x: ArrayLike, B_inf: ArrayLike | None = None, /, *, softmax_constant: float = 2.0
+) -> Any:
+    """softmax_constant B_inf B_x: |f_W - f_What| is at most this times ||(W - What) x_cls||_2.
+
+    For f_W = e_j^T X^T softmax(X W x_cls) and tokens with ||x||_2 <= B_x and entries at most B_inf.
+    The paper has `softmax_constant` 2 (1 suffices) and B_inf = B_x.
+    """
+    return softmax_constant * (B_x if B_inf is None else B_inf) * B_x
+
+
 def entropy_terms(
     B_x: ArrayLike,
     C: ArrayLike,
@@ -70,16 +83,13 @@ def entropy_terms(
 ) -> tuple[Array, Array, Array]:
     """(a, b, range) of Appendix C's integral, delta + (range - delta) a + b ln(range / delta).
 
-    a = sqrt(ln 2d / m) counts signs and coordinates, b = softmax_constant B_inf B_x sqrt(C / m) the
-    cover of W_QK. The paper has `softmax_constant` 2 (1 suffices) and B_inf = B_x.
+    a = sqrt(ln 2d / m) counts signs and coordinates, b = `attention_lipschitz` sqrt(C / m) the
+    cover of W_QK, and the range is B_inf.
     """
-    B_x, C, m = (jnp.asarray(value, float) for value in (B_x, C, m))
-    B_inf = B_x if B_inf is None else jnp.asarray(B_inf, float)
-    return (
-        jnp.sqrt(jnp.log(2.0 * jnp.asarray(d, float)) / m),
-        softmax_constant * B_inf * B_x * jnp.sqrt(C / m),
-        B_inf,
-    )
+    C, m, d = (jnp.asarray(value, float) for value in (C, m, d))
+    factor = attention_lipschitz(B_x, B_inf, softmax_constant=softmax_constant)
+    largest = jnp.asarray(B_x if B_inf is None else B_inf, float)
+    return jnp.sqrt(jnp.log(2.0 * d) / m), factor * jnp.sqrt(C / m), largest
 
 
 def attention_expectation(
@@ -107,8 +117,7 @@ def attention_expectation_printed(
     Negative, or the logarithm of a negative number, where the minimum over delta is not inside
     (erratum E5).
     """
-    a, b, B = entropy_terms(B_x, C, m, d)
-    return b + B * a + b * jnp.log(B * (1.0 - a) / b)
+    return interior_value(*entropy_terms(B_x, C, m, d))
 
 
 def theorem_4_1_printed(
@@ -144,25 +153,20 @@ def theorem_4_1(
 
 def alpha_4_1_1_printed(B_QK: ArrayLike, d: ArrayLike, /) -> Array:
     """B_QK sqrt(2 ln(2 d^2 + 1)): too small by sqrt 2 (erratum E7)."""
-    return jnp.asarray(B_QK, float) * jnp.sqrt(
-        2.0 * jnp.log(2.0 * jnp.asarray(d, float) ** 2 + 1.0)
-    )
+    B_QK, d = jnp.asarray(B_QK, float), jnp.asarray(d, float)
+    return B_QK * jnp.sqrt(2.0 * jnp.log(2.0 * d**2 + 1.0))
 
 
 def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Array:
     """2 B_QK sqrt(ln(2 d^2 + 1)), for ||W_QK||_{1,1} <= B_QK."""
-    return (
-        2.0 * jnp.asarray(B_QK, float) * jnp.sqrt(jnp.log(2.0 * jnp.asarray(d, float) ** 2 + 1.0))
-    )
+    B_QK, d = jnp.asarray(B_QK, float), jnp.asarray(d, float)
+    return 2.0 * B_QK * jnp.sqrt(jnp.log(2.0 * d**2 + 1.0))
 
 
 def alpha_D_0_1(B_QK: ArrayLike, d: ArrayLike, /) -> Array:
     """2 B_QK sqrt(d ln(2d + 1)), for columns of the map's matrix in l_1 and ||x||_1 <= B_x."""
-    return (
-        2.0
-        * jnp.asarray(B_QK, float)
-        * jnp.sqrt(jnp.asarray(d, float) * jnp.log(2.0 * jnp.asarray(d, float) + 1.0))
-    )
+    B_QK, d = jnp.asarray(B_QK, float), jnp.asarray(d, float)
+    return 2.0 * B_QK * jnp.sqrt(d * jnp.log(2.0 * d + 1.0))
 
 
 def alpha_D_0_2_leading(B_QK: ArrayLike, d: ArrayLike, /) -> Array:
@@ -185,17 +189,18 @@ def corollary(
     B (B_x^3 alpha / sqrt m (1 + ln(r / (B_x^2 alpha))) + B_x sqrt(ln 2d / m)) with r = sqrt m, or
     r = sqrt m - sqrt ln 2d with `exact_argument`, as the proof has it. Not clipped.
     """
-    product, B_x, alpha, m = (jnp.asarray(v, float) for v in (product, B_x, alpha, m))
-    root = jnp.sqrt(m) - (jnp.sqrt(jnp.log(2.0 * jnp.asarray(d, float))) if exact_argument else 0.0)
+    product, B_x, alpha, m, d = (jnp.asarray(v, float) for v in (product, B_x, alpha, m, d))
+    signs = jnp.sqrt(jnp.log(2.0 * d))
+    root = jnp.sqrt(m) - (signs if exact_argument else 0.0)
     first = B_x**3 * alpha / jnp.sqrt(m) * (1.0 + jnp.log(root / (B_x**2 * alpha)))
-    return product * (first + B_x * jnp.sqrt(jnp.log(2.0 * jnp.asarray(d, float)) / m))
+    return product * (first + B_x * signs / jnp.sqrt(m))
 
 
 def attention_log_covering(map_covering: LogCovering, factor: float, d: int, /) -> LogCovering:
     """The function ln 2d + ln N(epsilon / factor): the cover S of Appendix C.
 
     2d counts signs and coordinates. `map_covering` covers x -> W_QK^T x at the CLS tokens in l_2,
-    and |f_W - f_What| is at most `factor` = softmax_constant B_inf B_x times their distance.
+    and |f_W - f_What| is at most `factor` (`attention_lipschitz`) times their distance.
 
     Raises:
         ValueError: if `factor` is not positive.
@@ -230,7 +235,8 @@ def attention_bound(
         raise ValueError(f"token norms must be finite and not negative, got {B_x} and {B_inf}")
     if B_inf == 0 or B_x == 0:
         return 0.0
-    covering = attention_log_covering(map_covering, softmax_constant * B_inf * B_x, d)
+    factor = attention_lipschitz(B_x, B_inf, softmax_constant=softmax_constant)
+    covering = attention_log_covering(map_covering, factor, d)
     best = best_certified(covering, m, B_inf)
     if residual is not None:
         uniform = B_inf * math.sqrt(2.0 * math.log(2 * d) / m)
@@ -238,12 +244,13 @@ def attention_bound(
     return best
 
 
-def residual_range(B_inf: float, B_x: float, B_u: float, /) -> float:
+def residual_range(B_inf: ArrayLike, B_x: ArrayLike, B_u: ArrayLike, /) -> Any:
     """2 B_inf tanh(B_x B_u / 2) >= |f_W - f_0|, where ||W_QK^T x_cls||_2 <= B_u.
 
-    f_0 is uniform attention, W_QK = 0.
+    f_0 is uniform attention, W_QK = 0. A Python float for floats.
     """
-    return 2.0 * B_inf * math.tanh(B_x * B_u / 2.0)
+    half: Any = B_x * B_u / 2.0
+    return 2.0 * B_inf * (jnp.tanh(half) if isinstance(half, jax.Array) else math.tanh(half))
 
 
 def single_layer_bound(

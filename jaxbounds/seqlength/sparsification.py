@@ -12,7 +12,6 @@ from typing import NamedTuple
 import chex
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
@@ -97,30 +96,43 @@ def sparsify(
 
 
 def best_squared_error(
-    vectors: Float[np.ndarray, "n dim"], weights: Float[np.ndarray, "n"], k: int, /
-) -> float:
-    """The least ||f - (1/k) sum k_i V_i||^2 over all k_i >= 0 with sum <= k, by enumeration.
+    vectors: Float[Array, "n dim"],
+    weights: Float[Array, "n"],
+    k: int,
+    /,
+    *,
+    scale: float = 1.0,
+    use_all: bool = False,
+) -> Scalar:
+    """The least ||f - (scale/k) sum k_i V_i||^2 over all k_i >= 0 with sum <= k, by enumeration.
+
+    With `use_all` over sum = k and with gamma for the scale, as in `sparsify`.
 
     Raises:
         ValueError: if there are more than 200000 choices.
     """
-    choices = nonnegative_vectors(len(weights), k)
-    errors = (weights - choices / k) @ vectors
-    return float((errors**2).sum(axis=1).min())
+    choices = nonnegative_vectors(weights.shape[0], k)
+    if use_all:
+        choices = choices[choices.sum(axis=1) == k]
+    factor = scale * jnp.sum(weights) / k if use_all else scale / k
+    points = factor * jnp.asarray(choices, vectors.dtype) @ vectors
+    return jnp.min(jnp.sum(((weights @ vectors)[None] - points) ** 2, axis=1))
 
 
 def maurey_printed(gamma: ArrayLike, b: ArrayLike, f: Float[Array, "dim"], k: int, /) -> Array:
-    """Lemma 3.1 as printed, (gamma^2 b^2 - ||f||^2) / k: false for gamma < 1 (erratum E1)."""
-    return (gamma**2 * b**2 - jnp.sum(f**2)) / k
+    """Lemma 3.1 as printed, (gamma^2 b^2 - ||f||^2) / k: false for gamma < 1 (erratum E1).
+
+    True for (gamma/k) sum k_i V_i with sum k_i = k.
+    """
+    return (jnp.asarray(gamma) ** 2 * jnp.asarray(b) ** 2 - jnp.sum(f**2)) / k
 
 
-def maurey_corrected(gamma: ArrayLike, b: ArrayLike, f: Float[Array, "dim"], k: int, /) -> Array:
-    """(gamma b^2 - ||f||^2) / k, for (1/k) sum k_i V_i with sum k_i <= k."""
-    return (gamma * b**2 - jnp.sum(f**2)) / k
-
-
-def maurey_scaled(
-    gamma: ArrayLike, b: ArrayLike, f: Float[Array, "dim"], k: int, scale: float, /
+def maurey_corrected(
+    gamma: ArrayLike, b: ArrayLike, f: Float[Array, "dim"], k: int, /, *, scale: float = 1.0
 ) -> Array:
-    """s^2 gamma b^2 / k + ||f||^2 ((1 - s)^2 - s^2 / k), for (s/k) sum k_i V_i."""
-    return scale**2 * gamma * b**2 / k + jnp.sum(f**2) * ((1.0 - scale) ** 2 - scale**2 / k)
+    """(gamma b^2 - ||f||^2) / k, for (1/k) sum k_i V_i with sum k_i <= k.
+
+    For (s/k) sum k_i V_i, s = `scale`: s^2 gamma b^2 / k + ||f||^2 ((1 - s)^2 - s^2 / k).
+    """
+    drawn = scale**2 * jnp.asarray(gamma) * jnp.asarray(b) ** 2 / k
+    return drawn + jnp.sum(f**2) * ((1.0 - scale) ** 2 - scale**2 / k)

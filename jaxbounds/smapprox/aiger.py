@@ -28,19 +28,19 @@ def from_aiger(text: str, /) -> Circuit:
         )
     if not n_inputs or not n_outputs:
         raise ValueError(f"needs inputs and outputs, got {n_inputs} and {n_outputs}")
-    body = [[int(part) for part in line.split()] for line in lines[1 : 1 + n_inputs + n_outputs]]
-    ands = [
-        [int(part) for part in line.split()]
-        for line in lines[1 + n_inputs + n_outputs : 1 + n_inputs + n_outputs + n_ands]
-    ]
-    if len(body) + len(ands) != n_inputs + n_outputs + n_ands or any(len(a) != 3 for a in ands):
+    single = n_inputs + n_outputs
+    rows = [line.split() for line in lines[1 : 1 + single + n_ands]]
+    if [len(row) for row in rows] != [1] * single + [3] * n_ands:
         raise ValueError(
             f"expected {n_inputs} inputs, {n_outputs} outputs and {n_ands} AND lines of 3 literals"
         )
-    inputs: list[Hashable] = [row[0] for row in body[:n_inputs]]
-    outputs = [row[0] for row in body[n_inputs:]]
+    literals = [[int(part) for part in row] for row in rows]
+    inputs: list[Hashable] = [row[0] for row in literals[:n_inputs]]
+    outputs, ands = [row[0] for row in literals[n_inputs:single]], literals[single:]
     gates: dict[Hashable, tuple[str, Sequence[Hashable]]] = {}
     for result, left, right in ands:
+        if result in gates or result in inputs or result % 2 or not result:
+            raise ValueError(f"AND {result}: an even literal that nothing else defines is expected")
         gates[result] = ("AND", (left, right))
     for literal in {*outputs, *(part for row in ands for part in row[1:])}:
         if literal % 2:

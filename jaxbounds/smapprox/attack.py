@@ -173,7 +173,7 @@ def margin_upper(
         raise ValueError("the network is wrong at these parameters: its all-layer margin is 0")
     slope = lambda delta: _slope(surrogate, params, data, delta)
     best = OnRay(jnp.asarray(jnp.inf), still, jnp.asarray(jnp.nan))
-    within, mask = 1.0, 1.0
+    within = mask = jnp.ones_like(theta)
     evaluations = 0
 
     def visit(direction: Array) -> bool:

@@ -6,11 +6,12 @@ the bound is maximised over it.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from jaxbounds.smapprox.correction import Correction
 
@@ -76,6 +77,19 @@ def joint_budget(c: NiceConstants, /) -> float:
     in_h = c.sigma_h / (c.kappa_xi * (c.norm + c.sigma_zeta))
     per_unit = math.hypot(c.kappa_theta * c.norm, second)
     return min(c.trust, c.sigma_zeta / c.mu_0, in_h, c.sigma_zeta / per_unit)
+
+
+def layer_norm(delta: Float[Array, "p"], reads: Sequence[int], /) -> Float[Array, ""]:
+    """|tau_i(delta)|: the norm of the parameters that one layer reads (Definition D.5).
+
+    At most |delta|, for every layer at once, also where a parameter feeds many layers (Lemma D.9).
+
+    Raises:
+        ValueError: if the layer reads a parameter twice, where that would be false.
+    """
+    if len(set(reads)) < len(reads):
+        raise ValueError(f"a layer reads each parameter once (Definition D.5), got {list(reads)}")
+    return jnp.sqrt((delta[jnp.array(reads)] ** 2).sum())
 
 
 def best_over_trust(

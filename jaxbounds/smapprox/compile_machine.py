@@ -133,10 +133,8 @@ def compile_machine(
         *find_last_visit(layout),
         *combine(layout, machine.blank),
     )
-    names = ("dec", "enc", "W1", "b1")
     stacked: dict[str, Any] = jax.tree.map(
-        lambda *leaves: np.stack(leaves),
-        *({n: getattr(layer, n) for n in names} for layer in layers),
+        lambda *leaves: np.stack(leaves), *(layer.params for layer in layers)
     )
     if correction is not None:
         rounding = correction.weights(layout.width, layout.live)

@@ -5,8 +5,8 @@ zeta(h) = slope relu(h - low) - slope relu(h - high) = clip(slope (h - low), 0, 
 which returns the intended output whenever every coordinate is off by at most `radius`.
 """
 
-import math
 from dataclasses import dataclass
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -63,14 +63,13 @@ class Correction:
             "b3": np.zeros(width),
         }
 
-    def parameter_lipschitz(self, r: float, /) -> float:
+    def parameter_lipschitz(self, r: float | Array, /) -> Any:
         """kappa_xi of Condition D.3 on the ball of radius r around the correction's parameters.
 
         zeta(h, xi') - zeta(h, xi) = W3 (a' - a) + dW3 a' + db3 with |W3| = slope sqrt 2,
         |a' - a| <= |d(W2, b2)| sqrt(|h|^2 + 1) and |a'| <= sqrt 2 (1 + r) max(|h|, 1).
         """
-        first = math.sqrt(2.0) * self.slope * math.sqrt(2.0)
-        return math.sqrt(first**2 + 2.0 * (1.0 + r) ** 2 + 1.0)
+        return (4.0 * self.slope**2 + 2.0 * (1.0 + r) ** 2 + 1.0) ** 0.5
 
 
 THIRDS = Correction(3.0)

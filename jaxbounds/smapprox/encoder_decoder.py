@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from jaxbounds.smapprox.transformer import HARD, Attention, Segment, run
+from jaxbounds.smapprox.transformer import HARD, Attention, Run, Segment, run
 
 
 class EncoderDecoder(nn.Module):
@@ -27,16 +27,20 @@ class EncoderDecoder(nn.Module):
     corrected: bool = True
     attention: Attention = HARD
 
+    def __call__(self, *inputs: Any) -> Float[Array, ""]:
+        """F(x) on one input, given as to `passes`."""
+        return self.passes(*inputs).output
+
     @nn.compact
-    def __call__(
+    def passes(
         self,
         tokens: Float[Array, "m na"],
         present: Bool[Array, "m"],
         encoder_codes: Float[Array, "m w"],
         decoder_codes: Float[Array, "T2 w"],
         inverse_temperature: float | Float[Array, ""] = 1.0,
-    ) -> Float[Array, ""]:
-        """F(x) on one input."""
+    ) -> Run:
+        """All T + 1 passes over one input (`transformer.run`)."""
         w, k, D = self.width, self.key_width, self.depth
         shapes = {"Wq": (k, w), "bq": (k,), "Wk": (k, w), "bk": (k,), "K0": (k,)}
         shapes |= {"Wv": (w, w), "bv": (w,), "V0": (w,)}
@@ -68,4 +72,4 @@ class EncoderDecoder(nn.Module):
             segments=(Segment(0, D, True, True),),
             attention=self.attention,
             inverse_temperature=inverse_temperature,
-        ).output
+        )

@@ -91,23 +91,11 @@ def _keep_on_tape(machine: TuringMachine, word: Sequence[str], T: int) -> None:
 
 @cache
 def _runner(segments: tuple[Segment, ...], attention: Attention, record: bool) -> Any:
-    def one(params: Any, tokens: Array, present: Array, enc: Array, dec: Array, tau: Array) -> Run:
-        return run(
-            params,
-            tokens,
-            present,
-            enc,
-            dec,
-            segments=segments,
-            attention=attention,
-            inverse_temperature=tau,
-            record=record,
-        )
-
     def batch(
         params: Any, tokens: Array, present: Array, enc: Array, dec: Array, tau: Array
     ) -> Run:
-        each = lambda xs: one(params, *xs, enc, dec, tau)
+        how: Any = {"attention": attention, "inverse_temperature": tau, "record": record}
+        each = lambda word: run(params, word[0], word[1], enc, dec, segments=segments, **how)
         if len(tokens) <= CHUNK:
             return jax.vmap(each)((tokens, present))
         return jax.lax.map(each, (tokens, present), batch_size=CHUNK)

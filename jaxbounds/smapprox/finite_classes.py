@@ -43,8 +43,8 @@ def erm_risk(
 
 
 def empirical_rademacher(
-    losses: Float[Array, "F X"], sample: Int[Array, "n"], /
-) -> Float[Array, ""]:
+    losses: Float[Array, "F X"] | np.ndarray, sample: Int[Array, "n"] | np.ndarray, /
+) -> Float[Array, ""] | float:
     """E_sigma max_f (1/n) sum_i sigma_i loss_f(x_i), exactly, over all 2^n signs.
 
     Raises:
@@ -54,8 +54,7 @@ def empirical_rademacher(
     if n > 16:
         raise ValueError(f"2^{n} signs are too many to enumerate: use a sample of at most 16")
     signs = 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
-    values = losses[:, sample] @ jnp.asarray(signs.T, losses.dtype)
-    return values.max(axis=0).mean() / n
+    return (losses[:, sample] @ signs.T.astype(losses.dtype)).max(axis=0).mean() / n
 
 
 def exact_rademacher(
@@ -79,14 +78,13 @@ def exact_rademacher(
             ways //= math.factorial(c)
         probability = ways * float(np.prod(distribution ** np.array(counts)))
         sample = np.repeat(np.arange(points), counts)
-        total += probability * _rademacher_numpy(losses, sample)
+        total += probability * float(empirical_rademacher(losses, sample))
     return total
 
 
-def _rademacher_numpy(losses: np.ndarray, sample: np.ndarray) -> float:
-    n = len(sample)
-    signs = 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
-    return float((losses[:, sample] @ signs.T).max(axis=0).mean() / n)
+def massart_bound(models: int, n: int, /) -> float:
+    """Rad_{n,P} <= sqrt(2 log |F| / n) for losses in [0, 1] (Massart's lemma)."""
+    return math.sqrt(2.0 * math.log(models) / n)
 
 
 def _compositions(n: int, parts: int) -> list[tuple[int, ...]]:

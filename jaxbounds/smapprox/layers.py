@@ -6,6 +6,7 @@ coordinates are zero beforehand.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -54,6 +55,11 @@ class Layer:
             "V0": np.zeros(w),
         }
         self.dec, self.enc = empty(), empty()
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The weights of the layer, for `transformer.attend` and `transformer.feed_forward`."""
+        return {"dec": self.dec, "enc": self.enc, "W1": self.W1, "b1": self.b1}
 
     def keep(self, *groups: str) -> "Layer":
         """Copy whole groups."""

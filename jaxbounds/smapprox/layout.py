@@ -8,9 +8,9 @@ are binary, most significant bit first.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 FLAGS = ("left", "right", "third")
 """The three coordinates of scr4: the direction bits, later the search's flags."""
@@ -79,6 +79,6 @@ class Layout:
         ]
         return (*result, *(f"pad[{i}]" for i in range(self.padding)))
 
-    def binary(self, position: int, /) -> Float[np.ndarray, "bits"]:
-        """Bin(position mod 2^w_pos), most significant bit first."""
+    def binary(self, position: Any, /) -> Any:
+        """Bin(position mod 2^w_pos), most significant bit first, of an integer: (bits,)."""
         return (position % 2**self.bits >> np.arange(self.bits)[::-1] & 1).astype(np.float64)

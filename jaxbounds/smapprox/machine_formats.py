@@ -1,14 +1,20 @@
 """Machines from text: JSON, the YAML of turingmachine.io, and strings like "1RB1LC_0LA1RZ"."""
 
+import difflib
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from jaxbounds.smapprox.machines import Action, TuringMachine, total
-from jaxbounds.smapprox.small_yaml import parse_yaml
 
 MOVES = {"L": -1, "R": 1, "S": 0}
+ACCEPTING = ("accept", "yes", "halt", "done")
+REJECTING = ("reject", "no", "error")
+"""Terminal states that need no row in the table and may go unnamed."""
 
 
 def load_machine(path: str, /, *, missing: str = "error") -> TuringMachine:
@@ -38,8 +44,8 @@ def from_json(text: str, /, *, name: str = "machine", missing: str = "error") ->
         ValueError: if the text is not JSON or describes no machine.
     """
     try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
+        data = json.loads(text, object_pairs_hook=_mapping)
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"this is not JSON: {error}") from error
     return from_description(data, name=name, missing=missing)
 
@@ -47,10 +53,56 @@ def from_json(text: str, /, *, name: str = "machine", missing: str = "error") ->
 def from_yaml(text: str, /, *, name: str = "machine", missing: str = "error") -> TuringMachine:
     """A machine from turingmachine.io's YAML (see `from_description`).
 
+    Scalars stay strings (a symbol 0 is "0"), an empty value is none, and a key may be a list
+    ([0, 1]).
+
     Raises:
-        ValueError: if the text is outside the subset of YAML read here, or describes no machine.
+        ValueError: with the line, if the text is not YAML, repeats a key or holds anything but
+            mappings, lists and strings; or if it describes no machine.
     """
-    return from_description(parse_yaml(text), name=name, missing=missing)
+    try:
+        data = yaml.load(text, _Loader)
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise ValueError(f"{line}{error.problem}") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(f"this is not YAML: {error}") from error
+    return from_description(data, name=name, missing=missing)
+
+
+_PLAIN = [f"tag:yaml.org,2002:{kind}" for kind in ("map", "seq", "str", "null")]
+
+
+class _Loader(yaml.SafeLoader):
+    """Mappings, lists, strings and empty values, every key once; nothing is guessed a number."""
+
+    yaml_implicit_resolvers = {"": [(_PLAIN[-1], re.compile("^$"))]}  # noqa: RUF012
+    yaml_constructors = {  # noqa: RUF012
+        tag: yaml.SafeLoader.yaml_constructors[tag] for tag in (*_PLAIN, None)
+    }
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        make = lambda part: self.construct_object(part, deep=True)
+        try:
+            return _mapping((make(key), make(value)) for key, value in node.value)
+        except ValueError as error:
+            mark = node.start_mark
+            raise yaml.constructor.ConstructorError(
+                problem=str(error), problem_mark=mark
+            ) from error
+
+
+def _mapping(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """The pairs as a dict, with lists as keys made tuples; a repeated key is refused."""
+    result: dict[Any, Any] = {}
+    for key, value in pairs:
+        key = tuple(key) if isinstance(key, list) else key
+        if not isinstance(key, str | tuple) or not all(isinstance(part, str) for part in key):
+            raise ValueError(f"a key is a name or a list of names, got {key!r}")
+        if key in result:
+            raise ValueError(f"the key {key!r} is given twice")
+        result[key] = value
+    return result
 
 
 def from_description(
@@ -61,7 +113,9 @@ def from_description(
     The table maps a state to its row, a row maps a symbol (or several: "0,1" or "[0, 1]") to
     "L" or "R", or to {"write": symbol, "L": next state}; without "write" the symbol stays, without
     a next state the state stays. States without a row are terminal: they reject if named in
-    "reject" (by default those called reject, no or error), and accept otherwise.
+    "reject" (by default those called reject, no or error), and accept otherwise. A next state must
+    have an entry in the table, empty for a terminal one, or be named in "accept" or "reject", or
+    be called accept, yes, halt, done, reject, no or error; another one is taken for a slip.
 
     Args:
         data: the parsed description.
@@ -82,20 +136,36 @@ def from_description(
         not isinstance(row, dict | None) for row in table.values()
     ):
         raise ValueError("the table of a machine maps each state to a row, and a row maps symbols")
-    blank, start = str(data["blank"]), str(data["start state"])
+    blank, start = _text("blank", data["blank"]), _text("start state", data["start state"])
     given: dict[tuple[str, str], Action] = {}
-    states = [start]
     for state, row in table.items():
-        states.append(str(state))
         for key, action in (row or {}).items():
             for symbol in _symbols(key):
+                if (str(state), symbol) in given:
+                    raise ValueError(f"two transitions are given for ({state}, {symbol})")
                 given[str(state), symbol] = _action(str(state), symbol, action)
-    states = list(dict.fromkeys([*states, *(after for after, _, _ in given.values())]))
-    rows = {str(state) for state, row in table.items() if row}
+    rows = [str(state) for state, row in table.items() if row]
+    listed = [start, *map(str, table)]
+    reject, accept = (
+        _names("reject", data.get("reject", ())),
+        _names("accept", data.get("accept", ())),
+    )
+    states = [*listed, *(after for after, _, _ in given.values()), *accept, *reject]
+    states = list(dict.fromkeys(states))
+    usual = () if "accept" in data else (*ACCEPTING, *REJECTING)
+    for state in states:
+        if state not in (*listed, *accept, *reject, *usual):
+            near = difflib.get_close_matches(state, [*listed, *accept, *reject], 1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            raise ValueError(
+                f"state {state!r} has no row in the table{hint}: give a terminal state an empty "
+                "row, or name it in 'accept'"
+            )
     terminal = [z for z in states if z not in rows]
-    named = lambda key, otherwise: _names(key, data.get(key, otherwise))
-    reject = named("reject", [z for z in terminal if z.lower() in ("reject", "no", "error")])
-    accept = named("accept", [z for z in terminal if z not in reject])
+    if "reject" not in data:
+        reject = [z for z in terminal if z.lower() in REJECTING and z not in accept]
+    if "accept" not in data:
+        accept = [z for z in terminal if z not in reject]
     alphabet = list(
         dict.fromkeys([*(a for _, a in given), *(u for _, u, _ in given.values()), blank])
     )
@@ -104,7 +174,7 @@ def from_description(
         states = list(dict.fromkeys([*states, reject[0]]))
         given = total(given, states, alphabet, terminal=[*accept, *reject], to=reject[0])
     inputs = data.get("input alphabet")
-    inputs = None if inputs is None else _names("input alphabet", inputs)
+    symbols = {} if inputs is None else {"input_alphabet": _names("input alphabet", inputs)}
     return TuringMachine(
         name=name,
         states=states,
@@ -114,14 +184,20 @@ def from_description(
         start=start,
         accept=accept,
         reject=reject,
-        input_alphabet=inputs,
+        **symbols,
     )
 
 
 def _names(key: str, value: Any) -> list[str]:
     if not isinstance(value, list | tuple):
         raise ValueError(f"{key!r} of a machine is a list, got {value!r}")
-    return [str(name) for name in value]
+    return [_text(key, name) for name in value]
+
+
+def _text(what: str, value: Any) -> str:
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        raise ValueError(f"{what!r} of a machine is text, got {value!r}")
+    return str(value)
 
 
 def _symbols(key: Any) -> list[str]:
@@ -142,8 +218,8 @@ def _action(state: str, symbol: str, action: Any) -> Action:
         moves = [key for key in action if key in MOVES]
         if len(moves) == 1 and set(action) <= {"write", moves[0]}:
             after = action[moves[0]]
-            written = str(action.get("write", symbol))
-            return (state if after is None else str(after)), written, MOVES[moves[0]]
+            written = _text("write", action.get("write", symbol))
+            return (state if after is None else _text(moves[0], after)), written, MOVES[moves[0]]
     raise ValueError(
         f"transition ({state}, {symbol}) is {action!r}: expected 'L', 'R' or "
         "{write: symbol, L: next state}"
@@ -171,13 +247,10 @@ def from_compact(text: str, /, *, name: str | None = None) -> TuringMachine:
     table: dict[tuple[str, str], Action] = {}
     for state, block in zip(names, blocks):
         for i, symbol in enumerate(symbols):
-            write, move, after = block[3 * i : 3 * i + 3]
-            if block[3 * i : 3 * i + 3] == "---":
-                write, move, after = symbol, "R", "H"
+            part = block[3 * i : 3 * i + 3]
+            write, move, after = (symbol, "R", "H") if part == "---" else tuple(part)
             if write not in symbols or move not in MOVES or not (after in names or after in "HZ"):
-                raise ValueError(
-                    f"{text!r}: {block[3 * i : 3 * i + 3]!r} is no (symbol, L or R, state)"
-                )
+                raise ValueError(f"{text!r}: {part!r} is no (symbol, L or R, state)")
             table[state, symbol] = (after if after in names else "H", write, MOVES[move])
     return TuringMachine(
         name=name or text,

@@ -7,13 +7,16 @@ states loop and move right, as the paper's machine, which has no "stay", must.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Int
 
 Action = tuple[str, str, int]
 """The next state, the symbol written, and the move: -1 left, +1 right, 0 stay (an extension)."""
+
+
+_ALL_BUT_THE_BLANK: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +42,7 @@ class TuringMachine:
     start: str
     accept: Sequence[str] = ("accept",)
     reject: Sequence[str] = ("reject",)
-    input_alphabet: Sequence[str] | None = None
+    input_alphabet: Sequence[str] = _ALL_BUT_THE_BLANK
     name: str = "machine"
 
     def __post_init__(self) -> None:
@@ -47,13 +50,9 @@ class TuringMachine:
         fill = lambda name, value: object.__setattr__(self, name, value)
         for name in ("states", "alphabet", "accept", "reject"):
             fill(name, tuple(getattr(self, name)))
-        symbols = self.input_alphabet
-        fill(
-            "input_alphabet",
-            tuple(a for a in self.alphabet if a != self.blank)
-            if symbols is None
-            else tuple(symbols),
-        )
+        usual = [a for a in self.alphabet if a != self.blank]
+        given = self.input_alphabet
+        fill("input_alphabet", tuple(usual if given is _ALL_BUT_THE_BLANK else given))
         fill("transitions", MappingProxyType(dict(self.transitions)))
         problems = list(_problems(self))
         if problems:
@@ -121,7 +120,8 @@ def _problems(machine: TuringMachine) -> Iterable[str]:
         yield (
             f"not total, no transition for {', '.join(missing[:6])}"
             + (f" and {len(missing) - 6} more" if len(missing) > 6 else "")
-            + ": add them, or send them to a rejecting state with `total`"
+            + ": add them, or send them to a rejecting state (`total`; `--missing reject` on the "
+            "command line)"
         )
 
 

@@ -12,6 +12,9 @@ from jaxbounds.smapprox.layers import Layer
 from jaxbounds.smapprox.machines import simulate
 from jaxbounds.smapprox.transformer import Attention
 
+TIES_SHOWN = Attention(tie_tolerance=1e-4)
+"""Ties are taken with a tolerance, so that float32 maps look like exact ones."""
+
 
 def show(compiled: Compiled, /, *, equations: bool = False) -> str:
     """The network layer by layer: its name, what it computes, its attention, its rows.
@@ -107,7 +110,7 @@ class Read(NamedTuple):
     step: int
     cell: int
     source: str
-    index: int
+    index: int  # type: ignore[assignment]
     symbol: str
 
 
@@ -128,13 +131,9 @@ class Attended(NamedTuple):
 
 
 def attended(
-    compiled: Compiled, word: Sequence[str], /, *, attention: Attention | None = None
+    compiled: Compiled, word: Sequence[str], /, *, attention: Attention = TIES_SHOWN
 ) -> Attended:
-    """Run one word and recover, from attention alone, where every symbol was read.
-
-    Ties are taken with a tolerance of 1e-4, so that float32 maps look like exact ones.
-    """
-    attention = Attention(tie_tolerance=1e-4) if attention is None else attention
+    """Run one word and recover, from attention alone, where every symbol was read."""
     run = execute(compiled, [word], record=True, attention=attention)
     search = [i for i, layer in enumerate(compiled.layers) if "dec" in layer.attends]
     decoder = run.record.decoder_weights[0][:, search].transpose(1, 0, 2)
@@ -155,17 +154,26 @@ def attended(
         else:
             reads.append(Read(i, cell, "blank", 0, compiled.machine.blank))
     purposes = tuple(compiled.layers[i].purpose for i in search)
-    return Attended(decoder, encoder, purposes, tuple(reads))
+    return Attended(np.asarray(decoder), np.asarray(encoder), purposes, tuple(reads))
 
 
-def recovered_tape(compiled: Compiled, word: Sequence[str], /) -> np.ndarray:
+def recovered_tape(compiled: Compiled, seen: Attended, /) -> np.ndarray:
     """The tape at every step as the network knows it: symbols (T+1, cells), "?" where never read.
 
     Cell l_i is known at step i by what was read there; it keeps that symbol until the next read.
     Columns are the cells modulo 2^w_pos, from 0.
+
+    Raises:
+        ValueError: if the network's head is on no cell of the tape.
     """
-    table = np.full((compiled.T + 1, 2**compiled.layout.bits), "?", dtype="<U8")
-    for read in attended(compiled, word).reads:
+    cells = 2**compiled.layout.bits
+    table = np.full((compiled.T + 1, cells), "?", dtype="<U8")
+    for read in seen.reads:
+        if not 0 <= read.cell < cells:
+            raise ValueError(
+                f"at step {read.step} the network's head is on cell {read.cell}, outside the tape "
+                f"0..{cells - 1}: its states are no longer binary, compile with a correction"
+            )
         table[read.step :, read.cell] = read.symbol
     return table
 

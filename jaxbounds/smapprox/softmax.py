@@ -9,11 +9,11 @@ exactly when the off-mass is below s.
 
 import math
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxbounds.smapprox.correction import Correction
+from jaxbounds.smapprox.straight_through import hard_attention, soft_max
 
 
 def inverse_temperature(T: int, correction: Correction, /) -> float:
@@ -53,6 +53,5 @@ def attention_error(
     /,
 ) -> Float[Array, ""]:
     """The largest coordinate error of softmax against hard-max on given scores and values."""
-    soft = jax.nn.softmax(inverse_temperature * scores) @ values
-    best = (scores == scores.max()).astype(values.dtype)
-    return jnp.abs(soft - (best / best.sum()) @ values).max()
+    soft = soft_max(scores, jnp.ones(scores.shape, bool), inverse_temperature) @ values
+    return jnp.abs(soft - hard_attention(scores, values)).max()

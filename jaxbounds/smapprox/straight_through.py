@@ -29,16 +29,26 @@ def hard_max(
     allowed: Bool[Array, "n"],
     /,
     *,
-    straight_through: bool,
+    straight_through: bool = False,
     tie_tolerance: float = 0.0,
-) -> Float[Array, "n"]:
-    """Equal weights on the maximisers, with softmax's derivative if `straight_through`."""
+) -> tuple[Float[Array, "n"], Float[Array, ""]]:
+    """One for each maximiser, and how many there are: the attention weights are their quotient.
+
+    They come apart because the mean of k equal values is exact only if the sum is divided by k:
+    k (1/k) is not 1 for k = 41, 49, ... With `straight_through` the derivative is softmax's.
+    """
     best = maximisers(scores, allowed, tie_tolerance=tie_tolerance).astype(scores.dtype)
-    weights = best / best.sum()
-    if not straight_through:
-        return jax.lax.stop_gradient(weights)
-    soft = soft_max(scores, allowed, 1.0)
-    return soft + jax.lax.stop_gradient(weights - soft)
+    best, count = jax.lax.stop_gradient((best, best.sum()))
+    if straight_through:
+        soft = soft_max(scores, allowed, 1.0)
+        best = best + count * (soft - jax.lax.stop_gradient(soft))
+    return best, count
+
+
+def hard_attention(scores: Float[Array, "n"], values: Float[Array, "n *d"], /) -> Array:
+    """The mean of the values over the maximisers of the scores (Section 4)."""
+    best, count = hard_max(scores, jnp.ones(scores.shape, bool))
+    return best @ values / count
 
 
 def soft_max(

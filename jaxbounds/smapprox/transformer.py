@@ -68,11 +68,15 @@ class Attention:
             )
 
     def __call__(
-        self, scores: Float[Array, "n"], allowed: Bool[Array, "n"], inverse_temperature: Array, /
-    ) -> Float[Array, "n"]:
-        """The attention weights, zero where not allowed."""
+        self,
+        scores: Float[Array, "n"],
+        allowed: Bool[Array, "n"],
+        inverse_temperature: float | Array,
+        /,
+    ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
+        """Masses, zero where not allowed, and their sum: the weights are the quotient."""
         if self.kind == "soft":
-            return soft_max(scores, allowed, inverse_temperature)
+            return soft_max(scores, allowed, inverse_temperature), jnp.ones((), scores.dtype)
         return hard_max(
             scores,
             allowed,
@@ -114,7 +118,7 @@ class Run(NamedTuple):
 
     output: Float[Array, ""]
     outputs: Float[Array, "T1 w"]
-    record: Record | None
+    record: Any
 
 
 def feed_forward(
@@ -132,31 +136,51 @@ def feed_forward(
     return activation(p["W3"] @ inner + p["b3"]) + (h - frozen)
 
 
-def _attend(
+def keys_and_values(
+    p: Params, h: Float[Array, "w"], /
+) -> tuple[Float[Array, "k"], Float[Array, "v"]]:
+    """W_K h + b_K and W_V h + b_V: what one state is in a memory."""
+    return p["Wk"] @ h + p["bk"], p["Wv"] @ h + p["bv"]
+
+
+def attend(
     p: Params,
     h: Float[Array, "w"],
-    keys: Float[Array, "n k"],
-    values: Float[Array, "n v"],
+    memory: tuple[Float[Array, "n k"], Float[Array, "n v"]],
     allowed: Bool[Array, "n_all"],
-    attention: Attention,
-    inverse_temperature: Array,
+    /,
+    *,
+    attention: Attention = HARD,
+    inverse_temperature: float | Float[Array, ""] = 1.0,
     own: tuple[Float[Array, "k"], Float[Array, "v"]] | None = None,
     targets: tuple[int, ...] | None = None,
 ) -> tuple[Float[Array, "w"], tuple[Float[Array, "n1"], Float[Array, "n1"]]]:
-    """Attention over the null key, the keys, and the current step's own key if there is one."""
+    """Add attention over the null key and a memory to h (Section 4); with the scores and weights.
+
+    Args:
+        p: weights of one attention: Wq, bq, K0, V0.
+        h: the state.
+        memory: keys and values.
+        allowed: which of them count; -inf and zero stand at the others.
+        attention: hard or soft.
+        inverse_temperature: of softmax attention.
+        own: key and value of the current step, after the memory.
+        targets: the coordinates of h that the values are added to; None for all of them.
+    """
+    keys, values = memory
     query = p["Wq"] @ h + p["bq"]
-    scores = [(p["K0"] @ query)[None], keys @ query]
+    each = [(p["K0"] @ query)[None], keys @ query]
     if own is not None:
-        scores.append((own[0] @ query)[None])
-    scores = jnp.concatenate(scores)
+        each.append((own[0] @ query)[None])
+    scores = jnp.concatenate(each)
     allowed = jnp.concatenate([jnp.ones(1, dtype=bool), allowed])
-    weights = attention(scores, allowed, inverse_temperature)
-    mixed = weights[1 : 1 + keys.shape[0]] @ values
+    mass, total = attention(scores, allowed, inverse_temperature)
+    mixed = mass[1 : 1 + keys.shape[0]] @ values
     if own is not None:
-        mixed = mixed + weights[-1] * own[1]
-    h = h + weights[0] * p["V0"]
-    h = h + mixed if targets is None else h.at[jnp.array(targets)].add(mixed)
-    return h, (jnp.where(allowed, scores, -jnp.inf), weights)
+        mixed = mixed + mass[-1] * own[1]
+    h = h + mass[0] * p["V0"] / total
+    h = h + mixed / total if targets is None else h.at[jnp.array(targets)].add(mixed / total)
+    return h, (jnp.where(allowed, scores, -jnp.inf), mass / total)
 
 
 def run(
@@ -192,14 +216,14 @@ def run(
         raise ValueError("record needs the full network: one segment with both attentions")
     T = decoder_codes.shape[0] - 2
     layers, dtype = params["layers"], params["start"].dtype
-    tau = jnp.asarray(inverse_temperature, dtype)
+    how: Any = {
+        "attention": attention,
+        "inverse_temperature": jnp.asarray(inverse_temperature, dtype),
+    }
     encoded = tokens @ params["embedding"].T + encoder_codes
     parts = [jax.tree.map(lambda a, s=s: a[s.start : s.stop], layers) for s in segments]
-    affine = lambda p, x, W, b: jnp.einsum("lij,mj->lmi", p[W], x) + p[b][:, None, :]
-    memory = [
-        (affine(p["enc"], encoded, "Wk", "bk"), affine(p["enc"], encoded, "Wv", "bv"))
-        for p in parts
-    ]
+    of_input = jax.vmap(jax.vmap(keys_and_values, (None, 0)), (0, None))
+    memory = [of_input(p["enc"], encoded) for p in parts]
     chosen = [None if not s.targets else jnp.array(s.targets) for s in segments]
     value_maps = [
         {n: p["dec"][n] if c is None else p["dec"][n][:, c] for n in ("Wv", "bv")}
@@ -220,22 +244,19 @@ def run(
         for segment, *stacked, cache in zip(segments, parts, value_maps, memory, caches):
 
             def layer(h: Array, xs: Any, segment: Segment = segment) -> Any:
-                p, value_map, (enc_keys, enc_values), past = xs
-                key = value = None
-                dec_seen = enc_seen = ()
+                p, value_map, encoder, past = xs
+                own: Any = ()
+                dec_seen: Any = ()
+                enc_seen: Any = ()
                 if segment.decoder:
-                    key = p["dec"]["Wk"] @ h + p["dec"]["bk"]
-                    value = value_map["Wv"] @ h + value_map["bv"]
-                    own = (key, value)
-                    h, dec_seen = _attend(
-                        p["dec"], h, *past, allowed, attention, tau, own, segment.targets
+                    own = keys_and_values({**p["dec"], **value_map}, h)
+                    h, dec_seen = attend(
+                        p["dec"], h, past, allowed, own=own, targets=segment.targets, **how
                     )
                 if segment.encoder:
-                    h, enc_seen = _attend(
-                        p["enc"], h, enc_keys, enc_values, present, attention, tau
-                    )
+                    h, enc_seen = attend(p["enc"], h, encoder, present, **how)
                 h = feed_forward(p, h, straight_through=attention.straight_through)
-                return h, ((key, value), (h, *dec_seen, *enc_seen) if record else None)
+                return h, (own, (h, *dec_seen, *enc_seen) if record else None)
 
             h, (new, trace) = jax.lax.scan(layer, h, (*stacked, cache))
             if segment.decoder:

@@ -1,20 +1,14 @@
 """What papers claim, as data."""
 
 from jaxbounds.statements.paper import Erratum, Paper
-from jaxbounds.statements.registry import (
-    PAPERS,
-    load_module,
-    load_paper,
-    load_papers,
-    origin,
-    select,
-)
 from jaxbounds.statements.statement import (
     CONTROL,
     Budget,
+    Counterexample,
     Form,
     Hypotheses,
     Instance,
+    Judged,
     Kind,
     Relation,
     Sampler,
@@ -24,16 +18,20 @@ from jaxbounds.statements.statement import (
     Size,
     Statement,
     Status,
+    full_name,
+    owner_of,
+    stacked,
 )
 
 __all__ = [
     "CONTROL",
-    "PAPERS",
     "Budget",
+    "Counterexample",
     "Erratum",
     "Form",
     "Hypotheses",
     "Instance",
+    "Judged",
     "Kind",
     "Paper",
     "Relation",
@@ -44,9 +42,7 @@ __all__ = [
     "Size",
     "Statement",
     "Status",
-    "load_module",
-    "load_paper",
-    "load_papers",
-    "origin",
-    "select",
+    "full_name",
+    "owner_of",
+    "stacked",
 ]

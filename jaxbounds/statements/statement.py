@@ -1,34 +1,81 @@
 """One numbered claim as data: its forms, and what one measurement of it returns.
 
-A `Statement` says how to draw instances that meet its hypotheses and how to measure both of its
-sides on one instance; `jaxbounds.falsify` turns that into a `Verdict`. Nothing here computes
-anything: this is the vocabulary, and the check that a statement is well formed.
+A `Statement` says how to draw instances that meet its hypotheses, which public functions it judges,
+and how to measure both of its sides on one instance by calling them; `jaxbounds.falsify` turns that
+into a `Verdict`. Nothing here computes anything: this is the vocabulary, and the check that a
+statement is well formed.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
 
 import jax
+import numpy as np
 from jax.typing import ArrayLike
 
 Kind = Literal[
     "identity", "inequality", "probability", "expectation", "construction", "trajectory", "rate"
 ]
-Status = Literal["holds", "fails", "vacuous", "inconclusive", "consistent", "inconsistent"]
+Status = Literal["holds", "fails", "vacuous", "inconclusive", "consistent", "inconsistent", "error"]
 Relation = Literal["=", "<="]
 Search = Literal["gradient", "random", "none"]
 Sense = Literal["at most", "at least", "exactly"]
 
 Instance = Mapping[str, Any]
-"""A nested dict of arrays that satisfies a statement's hypotheses. Integer and boolean leaves are
-held fixed by the search; float leaves are moved by it."""
-Size = Mapping[str, int]
-"""The static part of an instance: the shapes, by name."""
+"""A nested dict of arrays that satisfies a statement's hypotheses: what a person would be given
+(data, weights, a seed, an index into a named family), never an outcome. Integer and boolean leaves
+are held fixed by the gradient search; float leaves are moved by it."""
+
+
+@jax.tree_util.register_static
+class Size(Mapping[str, int]):
+    """The static part of an instance, by name: shapes and other integers, as Python numbers.
+
+    Hashable, and static wherever JAX traces a function that takes one.
+    """
+
+    def __init__(self, entries: Mapping[str, int]) -> None:
+        self._entries = dict(entries)
+
+    def __getitem__(self, name: str) -> int:
+        """The integer of that name.
+
+        Raises:
+            KeyError: if there is none; the message lists those there are.
+        """
+        try:
+            return self._entries[name]
+        except KeyError:
+            known = ", ".join(self._entries) or "nothing"
+            raise KeyError(f"no size {name!r}: this statement's sizes give {known}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._entries.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and self._entries == dict(other)
+
+    def __repr__(self) -> str:
+        return ", ".join(f"{name}={value}" for name, value in self._entries.items())
+
+
 Sampler = Callable[[jax.Array, Size], Instance]
-Hypotheses = Callable[[Instance], Mapping[str, ArrayLike]]
+Hypotheses = Callable[[Instance, Size], Mapping[str, ArrayLike]]
+Judged = Callable[..., Any]
+"""A public function that a statement calls and whose values its verdict is about."""
+
+_BY_KIND: Any = None
+"""The default of a field that depends on the statement's kind."""
 
 CONTROL = "control"
 """The key under which `Sides.rhs` holds the deliberately false variant."""
@@ -42,14 +89,54 @@ class Sides(NamedTuple):
             forms measure different things. Scalar for `<=`, of any shape for `=`.
         rhs: for each form, and for `"control"`, what the form says about the measured side.
         error: absolute uncertainty of `lhs - rhs` (rounding after cancellation, a Lanczos
-            residual, a Monte Carlo half-width). Sides that are both smaller than it tell nothing.
+            residual, a Monte Carlo half-width), for each form where they differ. Sides that are
+            both smaller than it tell nothing.
         trivial: a bound on `lhs` that needs no theory; a form that never beats it is vacuous.
     """
 
     lhs: ArrayLike | Mapping[str, ArrayLike]
     rhs: Mapping[str, ArrayLike]
-    error: ArrayLike = 0.0
+    error: ArrayLike | Mapping[str, ArrayLike] = 0.0
     trivial: ArrayLike | None = None
+
+    @classmethod
+    def pairs(
+        cls,
+        pairs: Mapping[str, tuple[ArrayLike, ArrayLike]],
+        /,
+        *,
+        error: ArrayLike | Mapping[str, ArrayLike] = 0.0,
+        trivial: ArrayLike | None = None,
+    ) -> "Sides":
+        """Sides of forms that each compare two things of their own: {form: (lhs, rhs)}."""
+        lhs = {name: left for name, (left, _) in pairs.items()}
+        rhs = {name: right for name, (_, right) in pairs.items()}
+        return cls(lhs=lhs, rhs=rhs, error=error, trivial=trivial)
+
+
+def stacked(instances: Iterable[Instance], /) -> dict[str, Any]:
+    """Instances given one by one, as `cases` wants them: leaves with a leading axis."""
+    rows = [jax.tree.map(np.asarray, dict(instance)) for instance in instances]
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counterexample:
+    """An instance, small enough for a person, on which a form fails.
+
+    Attributes:
+        instance: inputs, as nested dicts of numbers, lists or arrays.
+        size: its static part; it need not be among the statement's sizes.
+        ratio: what the form's ratio is there (for `=` the relative difference). Another one means a
+            slip in the instance or in the formula, and the form is then inconclusive.
+        meets: `meets(instance, size) -> {hypothesis: bool}`: everything that the paper assumes
+            anywhere about such an instance, each with its source in print; all must hold.
+    """
+
+    instance: Instance
+    size: Mapping[str, int]
+    ratio: float
+    meets: Callable[[Instance, Size], Mapping[str, ArrayLike]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,23 +148,25 @@ class Form:
         expected: the status that the form should get; "holds" (for rates "consistent") unless
             given. An erratum is a form with `expected="fails"`.
         note: a proof sketch, or the text of the erratum.
+        cites: for printed forms: the display or sentence it comes from.
         equality: the instance at which both sides agree, in words. Only with it may a worst ratio
             within the numerical error of one be called `holds`.
         erratum: the id of the paper's erratum that the form exhibits ("E1").
         hypotheses: what this form requires beyond the statement's own hypotheses.
-        counterexample: an instance, small enough for a person, on which the form fails.
+        counterexample: where it fails, an instance that shows it, with its ratio.
         sense: for rates, and needed there: whether the exponent of lhs against rhs is claimed "at
             most", "at least" or "exactly" one. "lhs = O(rhs)" means at most one where rhs grows and
             at least one where it shrinks.
     """
 
     name: str
-    expected: Status | None = None
+    expected: Status = _BY_KIND
     note: str = ""
+    cites: str = ""
     equality: str = ""
     erratum: str = ""
     hypotheses: Hypotheses | None = None
-    counterexample: Instance | None = None
+    counterexample: Counterexample | None = None
     sense: Sense | None = None
 
     @property
@@ -112,7 +201,7 @@ class Budget:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Statement:
     """One numbered claim of a paper.
 
@@ -120,8 +209,14 @@ class Statement:
         id: "<paper>.<name>", lower case ("multihead.cor1.3").
         label: as printed in the published version ("Corollary 1 (3)").
         formula: one line of plain text.
+        tex: the same in LaTeX, without dollar signs, for pages.
         kind: decides how a verdict is reached (see `jaxbounds.falsify`).
-        evaluate: `evaluate(instance) -> Sides`, pure, `jit`- and `vmap`-able.
+        evaluate: `evaluate(instance, size) -> Sides`, pure, `jit`- and `vmap`-able unless `host`.
+            It computes everything that is compared.
+        judges: the public functions whose values the verdict is about, which `evaluate` calls: if
+            one of them were slightly wrong, some verdict would change.
+        host: `evaluate` compiles a machine, enumerates a class or loops in Python: it gets NumPy
+            arrays and is run as it is, one instance at a time.
         sample: `sample(key, size) -> Instance`, or several of them by name; the verdict reports
             the worst ratio of each. May be empty where `cases` is given.
         cases: `cases(size) -> Instance` with a leading axis: named or exhaustive instances.
@@ -129,10 +224,10 @@ class Statement:
         forms: the right-hand sides to compare.
         control: in words, the deliberately false variant that `evaluate` returns as
             `rhs["control"]`; a statement whose control is not rejected never `holds`.
-        hypotheses: `hypotheses(instance) -> {name: bool}`; an instance that misses one of them
-            never counts.
+        hypotheses: `hypotheses(instance, size) -> {name: bool}`; an instance that misses one of
+            them never counts.
         assumptions: the hypotheses in words.
-        project: `project(instance) -> Instance`, back onto the hypotheses, used by the search.
+        project: `project(instance, size) -> Instance`, back onto the hypotheses; the search uses it.
         search: how instances are searched: "gradient" ascent on log(lhs/rhs), "random" moves, or
             "none". The default is "gradient" for inequalities and "none" for the other kinds.
         relation: "<=" or "="; the default is "=" for identities and constructions.
@@ -147,39 +242,43 @@ class Statement:
     label: str
     formula: str
     kind: Kind
-    evaluate: Callable[[Instance], Sides]
+    evaluate: Callable[[Instance, Size], Sides]
     forms: tuple[Form, ...]
     control: str
-    sizes: tuple[Size, ...]
+    sizes: tuple[Mapping[str, int], ...]
+    judges: tuple[Judged, ...] = ()
+    host: bool = False
     sample: Sampler | Mapping[str, Sampler] = field(default_factory=dict)
     cases: Callable[[Size], Instance] | None = None
     hypotheses: Hypotheses | None = None
     assumptions: str = ""
-    project: Callable[[Instance], Instance] | None = None
-    search: Search | None = None
-    relation: Relation | None = None
-    tolerance: float | None = None
+    project: Callable[[Instance, Size], Instance] | None = None
+    search: Search = _BY_KIND
+    relation: Relation = _BY_KIND
+    tolerance: float = _BY_KIND
     level: float | None = None
-    budget: Budget | None = None
+    budget: Budget = _BY_KIND
     source: str = ""
+    tex: str = ""
 
     def __post_init__(self) -> None:
         """Fill the defaults that depend on the kind, and refuse a statement that is ill formed."""
         fill = lambda name, value: object.__setattr__(self, name, value)
         if callable(self.sample):
             fill("sample", {"sample": self.sample})
-        fill("sample", MappingProxyType(dict(self.sample)))
+        fill("sample", MappingProxyType(self.samplers))
         containers = list(_container_problems(self))
         if containers:
             raise ValueError(f"statement {self.id!r} is ill formed: " + "; ".join(containers))
         usual = "consistent" if self.kind == "rate" else "holds"
         fill("forms", tuple(replace(f, expected=f.expected or usual) for f in self.forms))
-        fill("sizes", tuple(MappingProxyType(dict(size)) for size in self.sizes))
+        fill("sizes", tuple(map(Size, self.sizes)))
         if self.budget is None:
             many = self.kind in ("probability", "expectation")
             fill("budget", Budget(samples=2000) if many else Budget())
         if self.search is None:
-            fill("search", "gradient" if self.kind == "inequality" else "none")
+            searched = self.kind == "inequality" and not self.host
+            fill("search", "gradient" if searched else "none")
         if self.relation is None:
             fill("relation", "=" if self.kind in ("identity", "construction") else "<=")
         if self.tolerance is None:
@@ -192,6 +291,16 @@ class Statement:
     def paper(self) -> str:
         """The part of the id before the first dot."""
         return self.id.split(".", 1)[0]
+
+    @property
+    def samplers(self) -> dict[str, Sampler]:
+        """The samplers by name."""
+        return {"sample": self.sample} if callable(self.sample) else dict(self.sample)
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The full names of the functions that it judges."""
+        return tuple(map(full_name, self.judges))
 
     def form(self, name: str, /) -> Form:
         """The form of that name.
@@ -206,11 +315,37 @@ class Statement:
         raise KeyError(f"{self.id} has no form {name!r}; it has: {names}")
 
 
+def full_name(function: Judged, /) -> str:
+    """Module and name of a function, as one would import it."""
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def owner_of(function: Judged, /) -> tuple[Any, str]:
+    """The module or class that holds a function, and the name it has there.
+
+    Raises:
+        ValueError: if it cannot be found under its own name: a lambda, a nested function, a partial
+            application.
+    """
+    try:
+        owner: Any = sys.modules[function.__module__]
+        *path, name = function.__qualname__.split(".")
+        for part in path:
+            owner = getattr(owner, part)
+        if getattr(owner, name) == function:  # classmethods are made anew at each look
+            return owner, name
+    except (AttributeError, KeyError):
+        pass
+    raise ValueError(f"{function!r} is not found under its own name: judge a module's function")
+
+
 def _container_problems(s: Statement) -> Iterable[str]:
     if isinstance(s.forms, Form) or not all(isinstance(form, Form) for form in s.forms):
         yield "forms must be a tuple of Form; a single one needs a comma: (Form(...),)"
     if isinstance(s.sizes, Mapping) or not all(isinstance(size, Mapping) for size in s.sizes):
         yield "sizes must be a tuple of dicts; a single one needs a comma: ({'d': 2},)"
+    if callable(s.judges) or not all(callable(function) for function in s.judges):
+        yield "judges must be a tuple of functions; a single one needs a comma: (bound,)"
 
 
 def _problems(s: Statement) -> Iterable[str]:
@@ -226,6 +361,13 @@ def _problems(s: Statement) -> Iterable[str]:
         yield "sizes is empty: give at least one, as ({'T': 2, 'd': 2},)"
     if not s.sample and s.cases is None:
         yield "it has neither sample nor cases, so no instance could ever be drawn"
+    if s.host and s.search != "none":
+        yield "a statement that is run on the host cannot be searched: leave search out"
+    for function in s.judges:
+        try:
+            owner_of(function)
+        except ValueError as problem:
+            yield str(problem)
     if not s.control.strip():
         yield "control is empty: say which false variant evaluate returns as rhs['control']"
     if (s.kind == "probability") != (s.level is not None):

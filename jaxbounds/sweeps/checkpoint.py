@@ -1,8 +1,5 @@
 """Checkpoints of a sweep: npz files and a fingerprint; written whole or not at all."""
 
-import hashlib
-import os
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-FORMAT = "jaxbounds-checkpoint-1"
+from jaxbounds.files import load_arrays, save_arrays
+
+FORMAT = "jaxbounds-checkpoint-2"
 
 
 def is_key(leaf: Any) -> bool:
@@ -37,15 +36,6 @@ def with_leaves(like: Any, leaves: Sequence[np.ndarray], /) -> Any:
     return jax.tree.unflatten(structure, [one(*pair) for pair in zip(old, leaves, strict=True)])
 
 
-def _digest(arrays: dict[str, np.ndarray]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name}:{array.dtype.str}:{array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
-
-
 class Checkpoints:
     """The folder of one sweep: `state.npz` (the latest) and `chunk-<first step>.npz` (metrics).
 
@@ -62,36 +52,19 @@ class Checkpoints:
         self.fingerprint = fingerprint
 
     def _write(self, name: str, arrays: dict[str, np.ndarray]) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        partial = self.folder / f"{name}.partial"
-        stamp = np.array([FORMAT, self.fingerprint, _digest(arrays)])
-        with open(partial, "wb") as file:
-            np.savez(file, stamp=stamp, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, self.folder / name)
+        save_arrays(self.folder / name, arrays, form=FORMAT, about=self.fingerprint)
 
     def _read(self, name: str) -> dict[str, np.ndarray]:
         path = self.folder / name
         try:
-            with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-                arrays = {key: file[key] for key in file.files}
-            form, fingerprint, digest = (str(entry) for entry in arrays.pop("stamp"))
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as problem:
-            raise ValueError(
-                f"checkpoint {path} is missing or damaged ({type(problem).__name__}): "
-                "remove its folder, or choose another"
-            ) from problem
-        if form != FORMAT or digest != _digest(arrays):
-            raise ValueError(
-                f"checkpoint {path} is damaged: its checksum does not match its content; "
-                "remove its folder, or choose another"
-            )
+            arrays, fingerprint = load_arrays(path, form=FORMAT)
+        except ValueError as problem:
+            cure = "remove its folder, or choose another"
+            raise ValueError(f"checkpoint {problem}: {cure}") from problem
         if fingerprint != self.fingerprint:
             raise ValueError(
                 f"checkpoint {path} belongs to another run (its configuration, network, seed or "
-                "version differ): "
-                "choose another folder, or remove this one"
+                "version differ): choose another folder, or remove this one"
             )
         return arrays
 

@@ -171,13 +171,15 @@ def sweep(
 
         return _compile(_per_device(many, mesh, group), (lanes, state), memory_limit)
 
-    state, done, kept = begin(lanes), 0, []
+    state, done = begin(lanes), 0
+    kept: list[dict[str, np.ndarray]] = []
     checkpoints = None
     if folder is not None:
         mark = f"{fingerprint}/{count}/{every}/{_signature(start, lanes)}"
         checkpoints = Checkpoints(folder, mark)
-        stored = checkpoints.load() if resume else checkpoints.clear()
-        if stored is not None:
+        if not resume:
+            checkpoints.clear()
+        elif stored := checkpoints.load():
             done, leaves, kept = stored
             state = _to_devices(with_leaves(state, leaves), mesh, padded)
 
@@ -239,7 +241,7 @@ def _recorder(step: Callable, measure: Callable, finished: Callable | None, ever
     return record
 
 
-def _compile(function: Callable, arguments: tuple, limit: float) -> Callable:
+def _compile(function: Any, arguments: tuple, limit: float) -> Callable:
     """Compile ahead and refuse a program that needs more memory than `limit`, before running it."""
     program = function.lower(*arguments).compile()
     need = program.memory_analysis()

@@ -189,6 +189,16 @@ def test_every_figure_is_decided_and_drawn(key, toy):
         matplotlib.pyplot.close(figure)
 
 
+def test_presets_are_named_alike():
+    """The figures' defaults are the published settings; the open question published none."""
+    by_id = {e.id: e for e in EXPERIMENTS}
+    for number in (2, 3, 4, 5):
+        experiment = by_id[f"multihead.fig{number}"]
+        assert experiment.presets["published"] == experiment.config
+        assert experiment.presets["quick"].steps < experiment.config.steps
+    assert by_id["multihead.ntk"].presets["quick"].seeds == 1
+
+
 def test_a_run_that_misses_the_teacher_is_counted():
     last = [[[[0.99], [0.99], [-0.93]]]]
     dims = ("panel", "H", "trial", "step")

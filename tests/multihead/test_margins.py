@@ -1,5 +1,7 @@
 """The first phase, the oracle's margins and the certificate, against plain numpy."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,20 +9,47 @@ import pytest
 
 from jaxbounds.multihead.certificate import certify, observe
 from jaxbounds.multihead.data import SparseContext
-from jaxbounds.multihead.first_phase import balanced_signs, deviation, deviation_bound, first_step
+from jaxbounds.multihead.first_phase import (
+    balanced_signs,
+    deviation,
+    deviation_bound,
+    first_step,
+    head_bound,
+    head_bound_sharp,
+    heads_for_margin,
+    hoeffding_tail,
+    margin_loss,
+    model_bound,
+    sign_sum_bound,
+)
 from jaxbounds.multihead.global_margin import head_margins, search_global_margin
 from jaxbounds.multihead.oracle import (
-    attention_part,
-    gamma_attention,
-    gamma_linear,
-    gamma_star,
+    Assumption3,
+    irrelevant_score,
     oracle_classifier,
     oracle_direction,
     oracle_weights,
     relevance_formula,
+    relevant_score,
+)
+from jaxbounds.multihead.oracle_bounds import (
+    attention_part,
+    deviation_part,
+    deviation_part_sharp,
+    gamma_attention,
+    gamma_linear,
+    gamma_star,
+    lemma_18,
+    lemma_18_sharp,
+    log_target_scale,
+    saturation_scale,
+    saturation_scale_sharp,
+    target_slacks,
+    term_one_bounds,
+    term_two_bound,
 )
 from jaxbounds.multihead.statements.contexts import sequence, unfold
-from jaxbounds.multihead.statements.phase_shared import margin_parts
+from jaxbounds.statements import Size
 
 
 def _context(T, relevant, S, M, per_coordinate, **options):
@@ -96,16 +125,16 @@ def test_the_first_direction_concentrates_at_a_quarter_of_the_sparsity(x64):
         assert float(jnp.linalg.norm(printed)) == pytest.approx(0.2121, abs=0.02)
 
 
-def test_margin_parts_against_differences(key, x64):
-    instance = sequence(key, {"T": 4, "d": 4})
+def test_margins_at_equal_rows_against_differences(key, x64):
+    instance = sequence(key, Size({"T": 4, "d": 4}))
 
     @jax.jit
     def parts(instance):
         c = unfold(instance)
         vector = instance["p"] + c.classifier
-        return margin_parts(c, vector), vector, c.X, c.direction, c.y
+        return c.margins_at(vector), vector, c.X, c.direction, c.y
 
-    (outer, inner), vector, X, direction, y = jax.tree.map(np.asarray, parts(instance))
+    ((outer,), (inner,)), vector, X, direction, y = jax.tree.map(np.asarray, parts(instance))
     rows, U, W = np.tile(vector, (4, 1)), direction["U"], direction["W"]
     h, y = 1e-4, float(y)
     ahead, behind = _output(rows, h * W, X), _output(rows, -h * W, X)
@@ -114,7 +143,7 @@ def test_margin_parts_against_differences(key, x64):
 
 
 def test_relevance_scores_by_loops(key, x64):
-    instance = sequence(key, {"T": 4, "d": 5})
+    instance = sequence(key, Size({"T": 4, "d": 5}))
     c = unfold(instance)
     mu, nu = np.asarray(c.patterns[:2]), np.asarray(c.patterns[2:])
     W = sum(np.outer(m, m) for m in mu) + sum(np.outer(v, mu[0] + mu[1]) for v in nu)
@@ -136,10 +165,53 @@ def test_margins_by_hand(T, relevant, S, M, noise, star, linear):
     main = zeta * S**4 - 7 * Z * S**2 - 12 * Z**2 - 16 * Z**3 / S**2
     by_hand = T * (1 - zeta) * zeta * main / (4 * (2 * (M + 1)) ** 0.5)
     by_hand += S * (T / 2) ** 0.5 * (zeta - 2 * (1 - zeta) * model.noise_mu / S**2)
-    found = gamma_star(S, zeta, model.noise_mu, model.noise_nu, model.noise_norm, 0.0, T=T, M=M)
-    assert float(found) == pytest.approx(by_hand, rel=1e-5)
-    assert float(found) == pytest.approx(star, rel=1e-3)
-    assert float(gamma_linear(S, zeta, model.noise_mu, T=T)) == pytest.approx(linear, rel=1e-3)
+    dm1 = Assumption3.of(model)
+    assert float(gamma_star(dm1, 0.0)) == pytest.approx(by_hand, rel=1e-5)
+    assert float(gamma_star(dm1, 0.0)) == pytest.approx(star, rel=1e-3)
+    assert float(gamma_linear(dm1)) == pytest.approx(linear, rel=1e-3)
+
+
+def test_bounds_by_hand(x64):
+    """Worked out with S = 2, zeta = 1/4, Z_mu = .5, Z_nu = 1, Z = 1, T = 4, M = 2: R^2 = 6."""
+    dm1 = Assumption3(S=2.0, zeta=0.25, Z_mu=0.5, Z_nu=1.0, Z=1.0, T=4, M=2)
+    R = 6**0.5
+    quieter = replace(dm1, Z_mu=0.25, Z_nu=0.1)
+    by_hand = [
+        (dm1.R, R),
+        (dm1.noise, 1.0),
+        (relevant_score(dm1), 16 - 4 * 1.5),
+        (irrelevant_score(dm1), 2 * (0.25 + 0.5 + 2.0)),
+        (gamma_attention(dm1, 0.1), 2**0.5 / 2 * (4 * 0.9 - 0.1)),
+        (attention_part(dm1), 0.75 * (0.25 * 16 - 28 - 12 - 4) / (4 * 6**0.5)),
+        (deviation_part(dm1, 0.5), 0.5 * 32 * 27),
+        # ||W*||^2 / ||W*||_F^2 = (2 M + 1) / (2 M + 2) = 5/6.
+        (deviation_part_sharp(dm1, 0.5), 0.5 * 4 * R**3 * (5 / 6) ** 0.5),
+        (term_one_bounds(dm1)[0], 4 * (16 - 4.5 - 2.625 - 0.84375)),
+        (term_two_bound(dm1, 0.5), 4 * 6**0.5 * 0.5 * 32 * (0.5 + 2.25) * (1 + 6.75)),
+        (lemma_18(3.0, 0.25, 0.1), 2 / 3 * np.log(30)),
+        (lemma_18_sharp(3.0, 0.25, 0.1), np.log(30) / 3),
+        (lemma_18_sharp(3.0, 0.25, 0.1, exact=True), np.log(27) / 3),
+        (lemma_18_sharp(3.0, 0.9, 0.5), 0.0),
+        (saturation_scale(dm1, 0.1), 8 * 6**0.5 / (3 * 4) * np.log(30)),
+        # A - B = S^4 - 4 S^2 - 4 at Z_mu = Z_nu = 1 is negative; at .25 it is 11.75.
+        (saturation_scale_sharp(quieter, 0.1), 4 * 6**0.5 * np.log(30) / 11.75),
+        (head_bound(dm1, 0.5), 2 * 2.5),
+        (head_bound_sharp(dm1, 0.5), 2 * (0.5 / 8**0.5 + 0.5)),
+        (sign_sum_bound(0.1), (2 * np.log(20)) ** 0.5),
+        (model_bound(dm1, 0.5, 0.1), 4 * R * 2.5 * (2 * np.log(20)) ** 0.5),
+        (hoeffding_tail(0.5, 8), np.exp(-1)),
+        (deviation_bound(R, 25, np.exp(-2.0)), R / 2 * 3 / 5),
+        (margin_loss(dm1, 0.5, np.exp(-2.0), 16), 2 * (20 * R**3 + 2 * R) * 0.5),
+        (heads_for_margin(dm1, 0.5, 3.0, np.exp(-2.0)), (4 * (20 * R**3 + 2 * R) / 3) ** 2 * 4),
+        (log_target_scale(2.0, 1.5, np.exp(2.0)), 5 + 1.5),
+    ]
+    for index, (found, value) in enumerate(by_hand):
+        assert float(found) == pytest.approx(value, rel=1e-12), index
+    # log n = e^2, S = e, H = e^4, C = 1, p = 1/4: ||U|| = e and ||W|| = e.
+    slacks = target_slacks(1.0, 4.0, 0.0, 0.25, np.exp(2.0))
+    length = 1 + np.log(2) / 2
+    expected = (1.0, -3 - 3 * length, -1 - 2 * length)
+    np.testing.assert_allclose(np.asarray(slacks), expected, rtol=1e-12)
 
 
 def test_without_noise_the_first_term_is_the_margin(key, x64):
@@ -151,7 +223,8 @@ def test_without_noise_the_first_term_is_the_margin(key, x64):
         W = 1e-4 * np.asarray(direction["W"])
         slope = label * (_output(rows, W, tokens) - _output(rows, -W, tokens)) / 2e-4
         assert slope == pytest.approx(10.3338, rel=1e-5)
-    assert float(attention_part(3.0, 0.5, 0.0, T=10, M=2)) == pytest.approx(10.3338, rel=1e-5)
+    quiet = Assumption3(S=3.0, zeta=0.5, Z_mu=0.0, Z_nu=0.0, Z=0.0, T=10, M=2)
+    assert float(attention_part(quiet)) == pytest.approx(10.3338, rel=1e-5)
 
 
 def test_the_certificate_holds_and_sharpening_pays(x64):
@@ -197,8 +270,9 @@ def test_global_margin_is_feasible_and_reaches_the_saturated_one(key, x64):
         np.testing.assert_allclose(
             head_margins(result.params, data), np.asarray(data["y"]) * outputs
         )
-    assert float(free.value) > 0.97 * float(gamma_attention(1.5, model.noise_mu, 0.0, T=4))
-    assert float(both.value) > float(gamma_linear(1.5, 0.25, model.noise_mu, T=4))
+    dm1 = Assumption3.of(model)
+    assert float(free.value) > 0.97 * float(gamma_attention(dm1, 0.0))
+    assert float(both.value) > float(gamma_linear(dm1))
 
 
 def test_odd_heads_cannot_balance():

@@ -70,16 +70,6 @@ def test_encoding_layout_and_norm(key, x64):
     np.testing.assert_allclose(z[:, d:], np.sqrt(d / q) * plain[:, d:], rtol=1e-12)
 
 
-def test_both_empirical_risks_have_the_same_mean(key, x64):
-    key_y, key_p, key_j = jax.random.split(key, 3)
-    y = jax.random.normal(key_y, (40, N))
-    prediction = jax.random.normal(key_p, (40, N))
-    keys = jax.random.split(key_j, 4000)
-    pointwise = jax.vmap(lambda k: data.pointwise_risk(k, prediction, y))(keys)
-    gap = jnp.mean(pointwise) - data.averaged_risk(prediction, y)
-    assert abs(gap) < 4 * jnp.std(pointwise) / np.sqrt(4000)
-
-
 @pytest.mark.parametrize("r", [1.0, 2.0, 5.5])
 def test_gaussian_moments_match_scipys_chi_law(r):
     """Independent: numerical integration of the chi density by scipy."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxbounds.qstr import heads, two_heads
-from jaxbounds.qstr.data import averaged_risk, encode
+from jaxbounds.qstr.data import encode
 from jaxbounds.qstr.encodings import coherence, greedy_encodings
 from jaxbounds.qstr.transformer import attention
 
@@ -27,7 +27,7 @@ def test_hidden_variance_is_that_of_the_best_predictor(k, key, x64):
 
 def test_repeated_images_in_numpy_count_once_without_x64():
     V = np.repeat(np.random.default_rng(0).standard_normal((3, 40)), 20, axis=0)
-    assert heads.hidden_variance(V) == 2.0 * (40 - 3)
+    assert float(heads.hidden_variance(V)) == pytest.approx(2 * (40 - 3))
 
 
 def test_square_norm_variance_by_monte_carlo(key, x64):
@@ -112,16 +112,21 @@ def test_two_heads_beat_the_bound_for_decoupled_ones(q, N, key, x64):
 
     @jax.jit
     def both(prompts):
-        fast = two_heads.two_head_prediction(prompts, omega, direction, **options)
-        z = encode(prompts.x, prompts.t, omega)
-        W = two_heads.two_head_weights(omega, direction, q=q, **options)
-        plus, minus = (attention(z, W[h])[..., 0] for h in range(2))
-        return fast, two_heads.decode_sum_of_squares(plus, minus, q=q, beta=beta)
+        x = prompts.x[..., 0]
+        agreement = (omega @ omega[0])[prompts.t[..., 0]]
+        averages = []
+        for tilt in (beta, -beta):
+            keys = tilt * x + A * jnp.broadcast_to(omega @ direction, x.shape)
+            weights = jax.nn.softmax(agreement[..., :, None] * keys[..., None, :], axis=-1)
+            averages.append(jnp.einsum("...ij,...j->...i", weights, x))
+        structured = two_heads.decode_sum_of_squares(*averages, q=q, beta=beta)
+        dense = two_heads.two_head_prediction(prompts.x, prompts.t, omega, direction, **options)
+        return structured, dense
 
-    fast, dense = both(prompts)
+    structured, dense = both(prompts)
     late = slice(N // 2 - 1, None)
-    np.testing.assert_allclose(fast[:, late], dense[:, late], rtol=1e-6, atol=1e-8)
-    risk = averaged_risk(dense[:, late], prompts.y[:, late])
+    np.testing.assert_allclose(structured[:, late], dense[:, late], rtol=1e-6, atol=1e-8)
+    risk = jnp.mean((dense[:, late] - prompts.y[:, late]) ** 2)
     assert risk < 1e-6 * heads.decoupled_head_bound(N=N, q=q, H=2).value
 
 
@@ -136,5 +141,18 @@ def test_inseparable_encodings_and_vectors_are_refused(key):
     with pytest.raises(ValueError, match="no direction separates"):
         two_heads.separating_direction(jnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), 2)
     prompts = heads.lower_bound_prompts(key, shape=(), N=8, q=2, d=2)
+    options = {"beta": 0.1, "selectivity": 1.0}
     with pytest.raises(ValueError, match="tilted_heads"):
-        two_heads.two_head_prediction(prompts, jnp.eye(8), jnp.ones(8), beta=0.1, selectivity=1.0)
+        two_heads.two_head_prediction(prompts.x, prompts.t, jnp.eye(8), jnp.ones(8), **options)
+
+
+def test_two_heads_values_by_hand(x64):
+    """Averages 2 +- beta: mean 2 and variance 1."""
+    got = two_heads.decode_sum_of_squares(jnp.array(2.25), jnp.array(1.75), q=4, beta=0.25)
+    assert float(got) == pytest.approx(2 * (1.0 + 4.0 - 1.0))
+    bound = two_heads.tilt_error_bound(jnp.array([[0.0, 0.0], [1.0, 2.0]]), beta=0.1)
+    assert float(bound) == pytest.approx(0.1 * (1 + 8) / (12 * np.sqrt(3)))
+    # Weights e^{+-beta} / (2 cosh beta) on 3 and 1: the tilted mean is 2 + tanh(beta).
+    want = np.sqrt(2) * (np.tanh(0.1) / 0.1 + 4 - 1)
+    x = jnp.array([[1.0], [3.0]])
+    assert float(two_heads.tilted_heads(x, beta=0.1)) == pytest.approx(want)

@@ -49,8 +49,20 @@ def test_alternating_values_nearly_attain_the_constant_16(x64):
 def test_printed_bound_on_the_biases_is_wrong(x64):
     z = jnp.array([-10.0, 0.0])
     b = interpolator.unbalanced(z, jnp.ones(2)).b
-    assert jnp.sum(b**2) == 221.0 > jnp.sum(z**2) + 1
-    assert jnp.sum(b**2) <= 3 * jnp.sum(z**2) + 2
+    assert jnp.sum(b**2) == 221.0  # 11^2 + 10^2, integers
+    assert interpolator.bias_bound(z, printed=True) == 101.0
+    assert interpolator.bias_bound(z) == 302.0
+
+
+def test_bounds_and_balance_by_hand(x64):
+    """|y| = 5, n + |z|^2 = 9.875, smallest gap 1/4."""
+    z, y = jnp.array([1.0, 1.25, 1.75, -0.5]), jnp.array([3.0, 0.0, 4.0, 0.0])
+    assert float(interpolator.smallest_gap(z)) == pytest.approx(0.25)
+    bound = float(interpolator.norm_bound(z, y, constant=2.0))
+    assert bound == pytest.approx(2 * 5 * np.sqrt(9.875) * 4)
+    c = interpolator.printed_balance(z, y, jnp.array(0.25))
+    assert float(c) == pytest.approx((9.875 / 16 / 25) ** 0.25)
+    assert interpolator.separation(3) == pytest.approx(np.sqrt(np.pi) / 27)
 
 
 def test_gaussian_points_separate_often(key, x64):
@@ -84,7 +96,8 @@ def test_rnn_embedding_computes_it_at_the_stated_norm(depth, key, x64):
 def test_coinciding_points_are_refused_and_zero_values_cost_nothing(x64):
     with pytest.raises(ValueError, match="merge coinciding points"):
         interpolator.interpolate(jnp.array([1.0, 2.0, 1.0]), jnp.ones(3))
-    assert interpolator.interpolate(jnp.arange(3.0), jnp.zeros(3)).squared_norm() == 0.0
+    zero = interpolator.interpolate(jnp.arange(3.0), jnp.zeros(3))
+    assert all(np.all(np.asarray(part) == 0) for part in zero)  # set, not computed
     single = interpolator.interpolate(jnp.array([2.0]), jnp.array([-3.0]))
     assert single(jnp.array(2.0)) == pytest.approx(-3.0)
 

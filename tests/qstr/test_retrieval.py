@@ -116,4 +116,25 @@ def test_coinciding_encodings_are_refused_in_float32_too(key):
     asked = {"N": 6, "q": 1, "d": 4, "r_a": 1.0, "r_w": 1.0, "r_x": 1.0}
     with pytest.raises(ValueError, match="coincide"):
         retrieval.inverse_temperature(**asked, eps=0.1, coherence=min(mu, 1 - 6e-8))
-    assert retrieval.inverse_temperature(**asked, eps=1e9) == 0.0
+    assert retrieval.inverse_temperature(**asked, eps=1e9) == 0.0  # set, not computed
+
+
+def test_values_by_hand(x64):
+    """Two tokens 1 and 4 with orthonormal encodings, q = d = 1: weights 3/4 and 1/4."""
+    x, omega, alpha = jnp.array([[1.0], [4.0]]), jnp.eye(2), jnp.log(jnp.array(3.0))
+    t = jnp.array([[0], [1]], dtype=jnp.int32)
+    got = retrieval.retrieve(x, t, omega, alpha)
+    np.testing.assert_allclose(got[:, 0, 0], [1.75, 3.25])
+    assert float(retrieval.retrieval_error(x, t, omega, alpha)) == pytest.approx(0.75)
+    row = retrieval.retrieval_error_bound_by_row(x, t, omega, alpha)
+    assert float(row) == pytest.approx(3 / 3)  # |x_1 - x_0| e^{-log 3}
+    half = retrieval.retrieval_error_bound(x, omega, alpha, q=1, coherence=0.5)
+    assert float(half) == pytest.approx(2 * 4 / np.sqrt(3))
+    measured = retrieval.retrieval_error_bound(x, omega, alpha, q=1)
+    assert float(measured) == pytest.approx(2 * 4 / 3)
+    # Encodings of norm 2: <w_t, w_j> - |w_t|^2 = -4; d/q = 1/2; two slots add up in the square.
+    twice = jnp.array([[0, 0], [1, 1]], dtype=jnp.int32)
+    row = retrieval.retrieval_error_bound_by_row(x, twice, 2 * omega, alpha)
+    assert float(row) == pytest.approx(np.sqrt(2) * 3 / 9)
+    sizes = {"N": 2, "q": 4, "d": 2, "r_a": 1.0, "r_w": 0.5, "r_x": 2.0, "eps": 0.04}
+    assert float(retrieval.inverse_temperature(**sizes)) == pytest.approx(4 * np.log(40))

@@ -83,23 +83,31 @@ def test_weights_cost_at_least_the_am_gm_bound(key, x64):
             layer(np.asarray(jax.random.normal(kk, s)))
             for kk, s in zip(keys[1:], [(5, 5), (4, 5), (1, 4)])
         ]
-        product, total = rnn_bounds.lipschitz_and_norm(U, layers)
-        assert rnn_bounds.weight_norm_lower_bound(product, 4) <= total
-    ones = [layer(np.ones((1, 1)))] * 3
-    product, total = rnn_bounds.lipschitz_and_norm(jnp.ones((1, 1)), ones)
-    assert rnn_bounds.weight_norm_lower_bound(product, 4) == pytest.approx(float(total))
+        L, total = rnn_bounds.lipschitz_and_norm(U, layers)
+        assert rnn_bounds.weight_norm_lower_bound(L**2 * jnp.sum(U**2), 4) <= total
+    layers = [layer(np.diag([2.0, 1.0]), np.array([0.0, 3.0])), layer(np.array([[5.0, 0.0]]))]
+    L, total = rnn_bounds.lipschitz_and_norm(jnp.array([[1.0, 2.0]]), layers)
+    assert float(L) == pytest.approx(10.0)
+    assert float(total) == pytest.approx(5 + 5 + 9 + 25)
+    assert rnn_bounds.weight_norm_lower_bound(64.0, 3) == pytest.approx(12.0)
 
 
-def test_exponents():
+def test_constants_of_proposition_8_and_theorem_9_by_hand():
+    width = rnn_bounds.width_lower_bound(N=10, lipschitz=3.0, operator_norm=2.0)
+    assert width == pytest.approx(10 / math.log(37))
+    printed = rnn_bounds.printed_norm_lower_bound(N=10, lipschitz=2.0, width=4)
+    assert printed == pytest.approx(2.5 / math.log(5))
+    assert rnn_bounds.repaired_norm_lower_bound(N=10, lipschitz=2.0) == 2.5
+    assert rnn_bounds.sudakov_log_packing(3.0, 0.5) == pytest.approx(144 * math.pi * math.log(2))
     assert rnn_bounds.sample_exponent(depth=2) == pytest.approx(1 / 6)
-    printed = rnn_bounds.sample_exponent(depth=2, width_exponent=0.5, repaired=False)
-    assert printed == pytest.approx(1 / 12)
+    exponent = rnn_bounds.sample_exponent(depth=2, width_exponent=0.5, repaired=False)
+    assert exponent == pytest.approx(1 / 12)
     with pytest.raises(ValueError, match="depth >= 2"):
         rnn_bounds.sample_exponent(depth=1)
-    assert rnn_bounds.width_lower_bound(N=10, lipschitz=1.0, operator_norm=1.0) == pytest.approx(
-        10 / math.log(2)
-    )
-    assert (
-        rnn_bounds.printed_norm_lower_bound(N=10, lipschitz=1.0, width=1)
-        < rnn_bounds.repaired_norm_lower_bound(N=10, lipschitz=1.0) * 2
-    )
+
+
+def test_packing_bounds_by_hand():
+    assert packing.volume_upper(3, 0.5) == pytest.approx(3 * math.log(5))
+    assert packing.volume_lower(3, 0.25) == pytest.approx(3 * math.log(4))
+    assert packing.volume_lower(3, 2.0) == 0.0
+    assert packing.maurey_printed(100, math.sqrt(2)) == pytest.approx((1 + math.log(401)) / 2)

@@ -64,6 +64,10 @@ def test_interpolated_transition_works_for_any_unit_encodings(key, x64):
         closed = wanted(np.ones_like(x), t) == 0
         assert np.abs(out[closed]).max() < 1e-15  # zero but for the order of the summation
     assert errors[1] < errors[0] / 8 and errors[1] < 0.2
+    # B de (2/8)^2 / 16 / (1 - mu) + (4/8)^2 / 16.
+    sizes = {"q": 1, "d": 1, "de": 8, "radius": 2.5, "knots": 8}
+    bound = rnn_construction.interpolated_error(**sizes, coherence=0.5)
+    assert bound == pytest.approx(2.5 * 8 / 16 / 16 / 0.5 + 0.25 / 16)
 
 
 def test_square_interpolation_error(x64):
@@ -72,6 +76,7 @@ def test_square_interpolation_error(x64):
     value = np.maximum(np.abs(v)[:, None] - kappa, 0) @ beta
     assert np.all(value - v**2 >= -1e-12)
     assert (value - v**2).max() == pytest.approx(0.5**2 / 4, rel=1e-3)
+    assert relu_networks.product_error(3.0, 6) == 1 / 64
     with pytest.raises(ValueError, match="at least one knot"):
         relu_networks.square_hinges(1.0, 0)
 

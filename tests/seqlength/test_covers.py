@@ -26,7 +26,6 @@ from jaxbounds.seqlength.sparsification import (
     best_squared_error,
     maurey_corrected,
     maurey_printed,
-    maurey_scaled,
     shrinkage,
     sparsify,
     sparsify_radius,
@@ -119,7 +118,7 @@ def test_maurey_corrected_by_enumeration_and_printed_false(n, dim, k):
         broken = 0
         for V, a, b, error in zip(vectors, weights, bs, reached):
             f = jnp.asarray(a @ V)
-            best = best_squared_error(V, a, k)
+            best = float(best_squared_error(jnp.asarray(V), jnp.asarray(a), k))
             assert best <= error + 1e-12
             assert error <= float(maurey_corrected(a.sum(), b, f, k)) + 1e-12
             broken += best > float(maurey_printed(a.sum(), b, f, k)) + 1e-12
@@ -144,7 +143,7 @@ def test_rescaled_and_shrunk_sparsification_meet_their_bounds(k):
     assert (np.asarray(rescaled.squared_error) <= (gamma**2 * bs**2 - size) / k + 1e-12).all()
     with jax.enable_x64(True):
         for V, a, b, error in zip(vectors, weights, bs, np.asarray(shrunk.squared_error)):
-            bound = float(maurey_scaled(a.sum(), b, jnp.asarray(a @ V), k, s))
+            bound = float(maurey_corrected(a.sum(), b, jnp.asarray(a @ V), k, scale=s))
             assert error <= bound + 1e-12
             assert bound <= float(sparsify_radius(b, k)) ** 2 + 1e-12
 
@@ -172,7 +171,7 @@ def test_l1_ball_cover_radius_is_attained_at_a_vertex(n, K):
 @pytest.mark.parametrize("k, d, x", [(2, 2, 1.5), (3, 2, 1.9)])
 def test_whole_covers_of_lemmas_3_3_and_3_6(k, d, x):
     B, rng = 1.0, np.random.default_rng(0)
-    K = covers.sparsity_needed(x)
+    K = int(bounds.sparsity_needed(x))
     columns, entries = covers.columns_cover(k, d, B, K), covers.entries_cover(k, d, B, K)
     assert math.log(len(columns)) == pytest.approx(bounds.lemma_3_3_sharp(x, k=k, d=d), rel=1e-12)
     assert math.log(len(entries)) == pytest.approx(bounds.lemma_3_6_sharp(x, k=k, d=d), rel=1e-12)
@@ -225,7 +224,7 @@ def test_bounds_refuse_bad_scales(x):
     with pytest.raises(ValueError, match="finite and not negative"):
         bounds.lemma_3_6(x, k=2, d=2)
     with pytest.raises(ValueError, match="finite and not negative"):
-        covers.sparsity_needed(x)
+        bounds.sparsity_needed(x)
 
 
 @pytest.mark.parametrize("q", [1.0, 2.0, 4.0, math.inf])

@@ -11,15 +11,28 @@ from scipy import optimize
 
 from jaxbounds.seqlength import dudley, multi_layer, single_layer
 from jaxbounds.seqlength.covering_numbers import covering_staircase, sup_distances
-from jaxbounds.seqlength.linear_bounds import (
-    at_scale,
-    constant_3_3,
-    constant_3_4_leading,
-    constant_3_6,
-    lemma_3_6,
-    lemma_3_6_sharp,
-)
+from jaxbounds.seqlength.linear_bounds import at_scale, lemma_3_6, lemma_3_6_sharp
 from jaxbounds.seqlength.rademacher import empirical_rademacher
+
+
+def test_entropy_integrals_by_hand():
+    # Two functions at distance 1/2, m = 100: 12 (1/2) sqrt(ln 2 / 100) below 4 (1/2).
+    steps = covering_staircase(np.array([[0.0, 0.5], [0.5, 0.0]]))
+    expected = 0.6 * math.sqrt(math.log(2))
+    assert dudley.staircase_dudley(steps, 100, 4.0, near=4.0, far=12.0) == pytest.approx(expected)
+    # ln N = 4 up to 1/4 and 0 beyond: 2 sqrt(4 / m) / 4 for the integral up to B, m = 64.
+    covering = lambda epsilon: np.where(epsilon <= 0.25, 4.0, 0.0)
+    found = dudley.dudley(covering, 64, 1.0, near=1.0, far=1.0, points=4000)
+    assert 0.0625 <= found <= 0.0625 * 1.01
+    # One scale: delta + sqrt(2 ln N / m) is least just above 1/4, where nothing is left.
+    assert 0.25 < dudley.one_scale(covering, 64, 1.0, points=4000) <= 0.2525
+    with jax.enable_x64(True):
+        # b = sqrt(4 / 100) = 1/5 in [0, 1]: 1/5 + ln 5 / 5; with a = 1/2 it is 1/2 less b ln 2.
+        assert float(dudley.inverse_square(4.0, 100, 1.0)) == pytest.approx(0.2 + math.log(5) / 5)
+        offset = float(dudley.with_offset(0.5, 0.2, 1.0))
+        assert offset == pytest.approx(0.7 + 0.2 * math.log(2.5), rel=1e-12)
+        assert float(dudley.best_delta(0.5, 0.2, 1.0)) == pytest.approx(0.4, rel=1e-12)
+        assert float(dudley.best_delta(0.5, 0.6, 1.0)) == 1.0
 
 
 def test_staircase_integral_against_a_fine_grid_and_rad():
@@ -98,6 +111,13 @@ def test_printed_theorem_4_1_can_be_negative_and_the_corrected_is_clipped():
         corrected = float(single_layer.theorem_4_1(1.0, 1.0, 1000.0, 100, 10))
     assert printed == pytest.approx(-5.1676, abs=1e-4)
     assert corrected == 2.0
+
+
+def test_residual_range_and_tails_by_hand():
+    # 2 * 3 tanh(1/2).
+    assert single_layer.residual_range(3.0, 0.5, 2.0) == pytest.approx(2.772703, abs=1e-6)
+    assert single_layer.attention_lipschitz(3.0) == 18.0
+    assert single_layer.attention_lipschitz(3.0, 0.5, softmax_constant=1.0) == 1.5
 
 
 def test_corollary_4_1_1_is_theorem_4_1_only_with_the_corrected_alpha():
@@ -230,20 +250,17 @@ def test_corrected_terms_for_unit_norms_are_the_derived_ones():
         assert float(ratio / multi_layer.covering_constant(one.C, one.beta)) == pytest.approx(27)
 
 
-def test_per_matrix_constants_are_the_lemmas_at_each_shape():
-    d, k, B = 5, 2, 1.5
-    # The maps are W^T x: w is 1 x d, W_c^T is d x k, W_v^T is k x d, W_QK is d x d.
-    shapes = {"w": (1, d), "c": (d, k), "v": (k, d), "QK": (d, d)}
-    with jax.enable_x64(True):
-        entries = multi_layer.constants_4_2_1(B, d, k)
-        columns = multi_layer.constants_F_0_1(B, d, k)
-        rows = multi_layer.constants_F_0_2_leading(B, d, k)
-        for name, (outputs, inputs) in shapes.items():
-            at = {"k": outputs, "d": inputs}
-            assert float(getattr(entries, name)) == pytest.approx(constant_3_6(B, 1.0, **at))
-            assert float(getattr(columns, name)) == pytest.approx(constant_3_3(B, 1.0, **at))
-            leading = constant_3_4_leading(B, 1.0, **at)
-            assert float(getattr(rows, name)) == pytest.approx(leading)
+def test_per_matrix_constants_are_those_of_each_shape():
+    # d = 5, k = 2, B^2 = 2.25; maps W^T x: w is 1 x 5, W_c^T 5 x 2, W_v^T 2 x 5, W_QK 5 x 5.
+    expected = {
+        "constants_4_2_1": [np.log(11), np.log(21), np.log(21), np.log(51)],
+        "constants_F_0_1": [5 * np.log(3), 2 * np.log(11), 5 * np.log(5), 5 * np.log(11)],
+        "constants_F_0_2_leading": [np.log(5), np.log(10), np.log(10), np.log(25)],
+    }
+    for name, values in expected.items():
+        found = getattr(multi_layer, name)(1.5, 5, 2)
+        np.testing.assert_allclose(np.array(found), 2.25 * np.array(values), rtol=1e-12)
+    assert multi_layer.constants_4_2_1(1.5, 5, 2, B_w_1=2.0).w == pytest.approx(4 * np.log(11))
 
 
 def test_multi_layer_rademacher_is_clipped_and_shrinks():

@@ -1,13 +1,17 @@
 """The paper's registry is complete, and its counterexamples spare the forms that hold."""
 
-import jax
 import numpy as np
 import pytest
 
-from jaxbounds.falsify import UNKEPT
-from jaxbounds.falsify.bench import as_arrays
-from jaxbounds.falsify.measure import form_names, measure, verification
+from jaxbounds.falsify import UNKEPT, falsify, planted
+from jaxbounds.falsify.bench import Bench, as_arrays
+from jaxbounds.falsify.decide import edge
+from jaxbounds.falsify.measure import form_names, verification
+from jaxbounds.seqlength.counting import count_nonnegative
+from jaxbounds.seqlength.linear_bounds import lemma_3_3, lemma_3_4_explicit, lemma_3_6_ceil
+from jaxbounds.seqlength.single_layer import residual_range
 from jaxbounds.seqlength.statements import PAPER
+from jaxbounds.statements import Budget, Size
 
 SHOWN = [s for s in PAPER.statements if any(form.counterexample is not None for form in s.forms)]
 
@@ -24,14 +28,39 @@ def test_every_erratum_is_shown_or_explained():
 @pytest.mark.parametrize("statement", SHOWN, ids=lambda s: s.id)
 def test_counterexamples_spare_the_forms_that_hold(statement):
     # That they violate their own form is part of the verdict.
-    edge = 1e3 * statement.tolerance if statement.relation == "=" else 1 + statement.tolerance
     names, holds = form_names(statement), {f.name for f in statement.forms if f.expected == "holds"}
-    stored = [f.counterexample for f in statement.forms if f.counterexample is not None]
     with verification():
-        run = UNKEPT(measure(statement))
-        for instance in stored:
-            one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], as_arrays(dict(instance)))
-            measured = run(one)
+        bench = Bench(statement, 1, UNKEPT)
+        for form in statement.forms:
+            if form.counterexample is None:
+                continue
+            size = Size(form.counterexample.size)
+            measured = bench.one(as_arrays(dict(form.counterexample.instance)), size)
             for i, name in enumerate(names):
-                if name in holds and measured.counted[0, i]:
-                    assert not measured.value[0, i] > edge, name
+                if name in holds and measured.counted[i]:
+                    assert not measured.value[i] > edge(statement), name
+
+
+def test_sizes_of_covers_by_hand():
+    # At x = 2: floor(8) letters among 2 * 3 * 5 entries with signs at 4 levels, or none.
+    assert lemma_3_4_explicit(2.0, k=3, d=5) == pytest.approx(8 * np.log(121), rel=1e-14)
+    np.testing.assert_array_equal(lemma_3_4_explicit(np.array([0.0, 0.99]), k=3, d=5), [0.0, 0.0])
+    assert lemma_3_3(2.0, k=3, d=5) == pytest.approx(20 * np.log(7), rel=1e-14)
+    assert lemma_3_6_ceil(1.5, k=3, d=5) == pytest.approx(3 * np.log(31), rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    "function, factor, name",
+    [
+        (lemma_3_4_explicit, 1 / 8, "lemma3.4-count"),
+        (residual_range, 1 / 4, "appc-cover"),
+        (count_nonnegative, 3, "lemma3.1-count"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_unsound_versions_of_what_people_call_fail(function, factor, name):
+    (statement,) = (s for s in PAPER.statements if s.id == f"seqlength.{name}")
+    few = Budget(samples=8, restarts=0, steps=0, batch=8)
+    with planted(function, factor):
+        verdicts = falsify(statement, budget=few)
+    assert any(v.status == "fails" and v.expected == "holds" for v in verdicts)

@@ -10,15 +10,23 @@ import pytest
 from jaxbounds.smapprox import circuits, execute
 from jaxbounds.smapprox.attack import blocks_by_layer, margin_upper
 from jaxbounds.smapprox.certified import (
+    NiceConstants,
     best_over_trust,
     circuit_constants,
     circuit_margin_lower,
     joint_budget,
+    layer_norm,
     theorem_d6,
     theorem_d6_terms,
     without_halvings,
 )
-from jaxbounds.smapprox.certified_machine import machine_margin_lower, state_norm
+from jaxbounds.smapprox.certified_machine import (
+    LayerNorms,
+    machine_margin_lower,
+    slack,
+    state_error,
+    state_norm,
+)
 from jaxbounds.smapprox.compile_machine import compile_machine
 from jaxbounds.smapprox.correction import DYADIC, THIRDS
 from jaxbounds.smapprox.feedforward import (
@@ -115,6 +123,52 @@ def test_terms_of_theorem_d6(x64, circuit):
         moved = [v + 0.01 * s / norm for v, s in zip((W1, b1, W2, b2), step)]
         change = np.linalg.norm(layer(*moved, h) - layer(W1, b1, W2, b2, h))
         assert change <= constants.kappa_theta * max(np.linalg.norm(h), 1) * 0.01
+
+
+def test_values_of_theorem_d6_by_hand():
+    # lambda = 2, kappa_theta = 3, kappa_xi = 5, mu = 7, mu_0 = 11, sigma_h = 13, sigma_zeta = 1/4.
+    c = NiceConstants(3.0, 5.0, 7.0, 11.0, 13.0, 0.25, 2.0, 0.5)
+    want = {
+        "lambda/mu_0": 2 / 11,
+        "sigma_zeta/mu_0": 1 / 44,
+        "sigma_theta": 1 / 2,
+        "sigma_xi": 1 / 2,
+        "1/(2 kappa_theta)": 1 / 6,
+        "sigma_zeta/(2 kappa_theta lambda)": 1 / 48,
+        "sigma_h/(2 kappa_xi lambda)": 13 / 20,
+        "sigma_zeta/(4 lambda mu kappa_xi)": 1 / 1120,
+        "1/(4 mu kappa_xi)": 1 / 140,
+    }
+    assert theorem_d6_terms(c) == pytest.approx(want, rel=1e-12)
+    # kappa_theta lambda = 6 and mu kappa_xi (lambda + sigma_zeta) = 78.75.
+    assert without_halvings(c) == pytest.approx(0.25 / 84.75, rel=1e-12)
+    assert joint_budget(c) == pytest.approx(0.25 / 6237.5625**0.5, rel=1e-12)
+    assert joint_budget(c._replace(sigma_h=0.01)) == pytest.approx(0.01 / 11.25, rel=1e-12)
+    assert joint_budget(c._replace(mu_0=1e3)) == without_halvings(c._replace(mu_0=1e3)) == 2.5e-4
+
+
+def test_norms_of_shared_parameters(x64):
+    delta = jnp.array([3.0, -4.0, 12.0])
+    assert layer_norm(delta, (0, 1)) == pytest.approx(5.0)
+    assert layer_norm(delta, (2, 1, 0)) == pytest.approx(13.0)
+    with pytest.raises(ValueError, match="each parameter once"):
+        layer_norm(delta, (0, 0))
+
+
+def test_slack_of_one_layer_of_a_machine():
+    # By hand from the docstrings at w_pos = 4 (lambda = sqrt 21), slope 2, radius 1/4, r = 1/1000:
+    # eta = .0155758, K = 12.5527, mu = 2.001 * 2.001, radius - (K r + mu eta) = .175082.
+    assert state_norm(4) == pytest.approx(4.58257569495584)
+    assert state_error(4, 2.0, 0.25, 1e-3) == pytest.approx(0.015575793935007836, rel=1e-12)
+    layer = LayerNorms(2.0, 1.0, 1.0, 2.0, 2.0, 1.0, attends=False)
+    at = lambda layer: slack(layer, 4, 2.0, 0.25, 1e-3)
+    assert at(layer) == pytest.approx(0.1750817723613069, rel=1e-12)
+    assert at(layer._replace(attends=True)) == pytest.approx(0.1750817723613069, rel=1e-12)
+    # Large null keys make the order of the scores bind: the decoder's, then the encoder's.
+    decoder, encoder = layer._replace(decoder_null=30.0), layer._replace(encoder_null=20.0)
+    assert at(decoder._replace(attends=True)) == pytest.approx(-0.34505487150932335, rel=1e-9)
+    assert at(encoder._replace(attends=True)) == pytest.approx(-0.8006761262099384, rel=1e-9)
+    assert at(decoder) == at(encoder) == at(layer)
 
 
 def test_best_over_trust_beats_any_fixed_radius(x64, circuit):

@@ -88,7 +88,9 @@ def test_padding_changes_nothing(key):
     x = jnp.asarray(circuits.all_inputs(4), jnp.float32)
     plain = as_dtype(compile_circuit(circuit, correction=DYADIC), jnp.float32)
     deep = as_dtype(compile_circuit(circuit, correction=DYADIC, width=31, depth=20), jnp.float32)
-    np.testing.assert_array_equal(NETWORK(plain, x)[0], NETWORK(deep, x)[0])
+    want = 2.0 * circuit(circuits.all_inputs(4)) - 1.0
+    for params in (plain, deep):
+        np.testing.assert_allclose(NETWORK(params, x)[0], want, atol=1e-6)
     assert deep["hidden"]["b"].shape == (19, 31)
 
 
@@ -102,7 +104,8 @@ def test_module_and_parameter_count(key):
         correction=None,
         width=7,
     )
-    assert net.apply({"params": as_dtype(compiled, jnp.float32)}, x) == 1.0
+    output = net.apply({"params": as_dtype(compiled, jnp.float32)}, x)
+    assert output == pytest.approx(1.0, abs=1e-6)
 
 
 def test_straight_through_keeps_the_value_and_frees_the_gradient(key, x64):
@@ -145,6 +148,9 @@ def test_aiger_half_adder_and_constants():
         ("aag 1 0 1 0 0\n2 3\n", "latches"),
         ("hello", "aag M I L O A"),
         ("aag 3 2 0 1 1\n2\n4\n6\n6 2\n", "3 literals"),
+        ("aag 3 2 0 1 1\n2\n\n6\n6 2 4\n", "3 literals"),
+        ("aag 3 2 0 1 2\n2\n4\n6\n6 2 4\n6 3 5\n", "AND 6: an even literal that nothing else"),
+        ("aag 3 2 0 1 1\n2\n4\n2\n2 2 4\n", "AND 2: an even literal that nothing else"),
     ):
         with pytest.raises(ValueError, match=message):
             aiger.from_aiger(text)
@@ -199,6 +205,13 @@ def test_rounding_is_a_clipped_line(x64, correction):
     np.testing.assert_allclose(rounded, [1, 0, 0], atol=1e-14)
     with pytest.raises(ValueError, match="exceed 1"):
         Correction(1.0)
+
+
+def test_correction_lipschitz_constants_by_hand():
+    # 4 slope^2 + 2 (1 + r)^2 + 1: 36 + 2 + 1, 36 + 8 + 1, 16 + 2 + 1.
+    assert THIRDS.parameter_lipschitz(0.0) == pytest.approx(39**0.5, rel=1e-12)
+    assert THIRDS.parameter_lipschitz(1.0) == pytest.approx(45**0.5, rel=1e-12)
+    assert DYADIC.parameter_lipschitz(0.0) == pytest.approx(19**0.5, rel=1e-12)
 
 
 def test_correction_lipschitz_constant_bounds_finite_changes(key, x64):

@@ -17,10 +17,12 @@ from jaxbounds.smapprox.compile_machine import (
 from jaxbounds.smapprox.correction import DYADIC, THIRDS
 from jaxbounds.smapprox.encoder_decoder import EncoderDecoder
 from jaxbounds.smapprox.feedforward import l1_norm
+from jaxbounds.smapprox.machine_formats import from_compact
 from jaxbounds.smapprox.machine_library import LIBRARY
-from jaxbounds.smapprox.machines import TuringMachine, simulate, words
+from jaxbounds.smapprox.machines import TuringMachine, halting_time, simulate, words
 from jaxbounds.smapprox.softmax import inverse_temperature
-from jaxbounds.smapprox.transformer import Attention
+from jaxbounds.smapprox.straight_through import hard_attention
+from jaxbounds.smapprox.transformer import Attention, run
 
 PARITY = LIBRARY["parity"]()
 
@@ -41,8 +43,29 @@ def test_every_step_on_all_inputs_up_to_length_four():
     together = compile_together(machines, max(example.steps(4) for example in examples))
     for compiled in together:
         check(compiled, words(compiled.machine, 4), 0.0)
-    runner = execute._runner(together[0].used, Attention(), False)
-    assert runner._cache_size() == 1
+    # Networks of one shape and one list of segments share their compiled run.
+    assert len({compiled.used for compiled in together}) == 1
+    shapes = [jax.tree.map(np.shape, compiled.params) for compiled in together]
+    assert all(shape == shapes[0] for shape in shapes)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_uncorrected_networks_are_exact_on_long_runs(precision):
+    # Up to 120 keys tie; k (1/k) is not 1 for k = 41, 49, ..., so the sum must be divided by k.
+    beaver = from_compact("1RB1LB_1LA0LC_1RZ1LD_1RD0RA")  # halts after 107 steps
+    assert halting_time(beaver, "", 120) == 107
+    machines = [LIBRARY["equal_blocks"]().machine, beaver]
+    together = compile_together(machines, 120, correction=None)
+    for compiled, inputs in zip(together, (["a" * 9 + "b" * 9], ["", "0110"])):
+        check(compiled, inputs, 0.0, precision=precision, length=18)
+
+
+@pytest.mark.parametrize("k", [41, 49, 55, 120])
+def test_the_mean_of_equal_values_is_exact(k):
+    mean = hard_attention(jnp.zeros(k, jnp.float32), jnp.ones(k, jnp.float32))
+    assert mean == 1.0  # integers below 2^24, and k / k
+    uneven = hard_attention(jnp.array([2.0, 1.0, 2.0]), jnp.array([[1.0], [9.0], [4.0]]))
+    assert uneven == pytest.approx(2.5)
 
 
 @pytest.mark.parametrize("name", ["equal_blocks"])
@@ -157,9 +180,9 @@ def test_encoder_codes_from_zero_read_the_wrong_cells():
     want = [simulate(compiled.machine, w, 13).verdict for w in words(compiled.machine, 4)]
     for given, wrong in ((inputs, False), (shifted, True)):
         cast = lambda a: jnp.asarray(a, bool if a.dtype == bool else jnp.float32)
-        output = execute._runner(compiled.used, Attention(), False)(
-            jax.tree.map(cast, compiled.params), *map(cast, given), jnp.float32(1.0)
-        ).output
+        weights, codes = jax.tree.map(cast, compiled.params), [cast(c) for c in given[2:]]
+        F = lambda x, m: run(weights, x, m, *codes, segments=compiled.used).output  # noqa: B023
+        output = jax.jit(jax.vmap(F))(cast(given.tokens), cast(given.present))
         verdicts = np.where(np.asarray(output) > 0, "accept", "reject")
         assert (verdicts != np.array(want)).any() == wrong
 
@@ -214,8 +237,11 @@ def test_attention_maps_tell_where_symbols_came_from():
         assert read.symbol == example.machine.alphabet[trace.symbols[i]]
     np.testing.assert_allclose(seen.decoder.sum(axis=-1), 1.0, atol=1e-6)
     assert len(seen.layers) == compiled.layout.bits + 2
-    tape = readout.recovered_tape(compiled, "aabb")
+    tape = readout.recovered_tape(compiled, seen)
     assert "".join(tape[-1, 1:5]) == "XXYY"
+    astray = seen._replace(reads=(*seen.reads[:-1], seen.reads[-1]._replace(cell=35)))
+    with pytest.raises(ValueError, match="step 13 the network's head is on cell 35, outside"):
+        readout.recovered_tape(compiled, astray)
 
 
 def test_show_prints_every_layer():
@@ -260,13 +286,9 @@ def test_messages():
         execute.execute(compiled, ["0101"])
     inputs = execute.encode(compiled, ["01"])
     with pytest.raises(ValueError, match="record needs"):
-        execute._runner(compiled.used, Attention(), True)(
-            *jax.tree.map(
-                lambda a: jnp.asarray(a, jnp.float32 if a.dtype != bool else bool),
-                (compiled.params, *inputs),
-            ),
-            jnp.float32(1.0),
-        )
+        one = (inputs.tokens[0], inputs.present[0], *inputs[2:])
+        arrays = jax.tree.map(jnp.asarray, (compiled.params, *one))
+        run(*arrays, segments=compiled.used, record=True)
     with pytest.raises(ValueError, match="tie_tolerance"):
         Attention(tie_tolerance=0.5)
     with pytest.raises(ValueError, match="'hard' or 'soft'"):
@@ -284,4 +306,5 @@ def test_module_takes_compiled_weights(key):
     shapes = jax.eval_shape(net.init, key, *one)["params"]["theta"]
     weights = jax.tree.map(lambda w: jnp.asarray(w, jnp.float32), compiled.params)
     assert jax.tree.map(np.shape, shapes) == jax.tree.map(np.shape, weights)
-    assert net.apply({"params": {"theta": weights}}, *one) == -1.0
+    output = net.apply({"params": {"theta": weights}}, *one)
+    assert output == pytest.approx(-1.0, abs=1e-6)

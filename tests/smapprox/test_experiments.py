@@ -6,6 +6,7 @@ import pytest
 
 from jaxbounds.smapprox.experiments import learn, machine, margins
 from jaxbounds.smapprox.machine_formats import from_description
+from jaxbounds.smapprox.machines import simulate
 
 
 def test_machine_beside_the_simulator(key, tmp_path):
@@ -46,14 +47,15 @@ def test_messages(config, message, key):
 def test_a_machine_that_is_not_total(key, tmp_path):
     file = tmp_path / "partial.yaml"
     file.write_text("blank: '_'\nstart state: go\ntable:\n  go:\n    0: {R: yes}\n")
-    with pytest.raises(ValueError, match="not total"):
+    with pytest.raises(ValueError, match=r"not total.*`--missing reject` on the command line"):
         machine.run(machine.Machine(machine=str(file), input="0"), key)
+    compiled = machine.build(machine.Machine(machine=str(file), input="0", missing="reject"))
+    assert simulate(compiled.machine, "", 2).verdict == "reject"
 
 
 @pytest.mark.slow
 def test_margins_of_chains_and_of_one_machine(key):
-    config = margins.Margins(depths=(2, 6), words=("",), times=(1,), bits=3, refinements=0)
-    dataset = margins.run(config, key)
+    dataset = margins.run(margins.EXPERIMENT.presets["quick"], key)
     lower, upper = dataset["depth_lower"].values, dataset["depth_upper"].values
     assert (lower <= upper[1]).all() and np.ptp(lower) < 1e-12
     assert (np.diff(upper[1]) <= 1e-12).all()  # a perturbation at the end is carried over
@@ -86,20 +88,7 @@ def test_margin_claims_tell_decay_from_none():
 
 @pytest.mark.slow
 def test_learning_at_its_smallest(key, tmp_path):
-    config = learn.Learn(
-        machines=("parity",),
-        length=2,
-        longer=3,
-        samples=(2, 7),
-        seeds=2,
-        restarts=2,
-        table_steps=2,
-        radii=(0.1,),
-        bare_radii=(3.0,),
-        weight_samples=(7,),
-        weight_steps=2,
-    )
-    dataset = learn.run(config, key)
+    dataset = learn.run(learn.EXPERIMENT.presets["quick"], key)
     assert dataset["error"].shape == (1, 2, 2) and dataset["noise_error"].shape == (2, 1, 1, 2)
     # A certified network cannot err at such a small noise; the uncorrected one at 3 does.
     assert (dataset["noise_error"] == 0).all()

@@ -69,10 +69,6 @@ def test_adders_on_every_position_and_move(bits, adder, depth):
             assert set(np.unique(through(layers[:i], h))) <= {0.0, 1.0}
 
 
-def parameters(layer):
-    return {"dec": layer.dec, "enc": layer.enc, "W1": layer.W1, "b1": layer.b1}
-
-
 def test_last_visit_by_binary_search(plain_numpy):
     """C.3-C.6 on random walks of 63 steps, against a scan over the past."""
     layout = Layout(("p",), ("0", "1", "_"), 6)

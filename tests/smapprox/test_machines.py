@@ -93,15 +93,51 @@ def test_files(tmp_path):
     [
         ("blank: ' '\ntable:\n  a: {0: R}\n", "keys"),
         ("blank: ' '\nstart state: a\ntable:\n  a:\n    0: {write: 1}\n", "expected 'L'"),
-        ("blank: ' '\nstart state: a\ntable:\n  a:\n    0 R\n", "key: value"),
-        ("blank: ' '\nstart state: a\ntable:\n  a:\n    [0: R\n", "line 5"),
-        ("a: 1\n    b: 2\n", "indentation"),
+        ("blank: ' '\nstart state: a\ntable:\n  a:\n    0 R\n", "each state to a row"),
+        ("blank: ' '\nstart state: a\ntable:\n  a:\n    [0: R\n", "line 6: expected ',' or ']'"),
+        ("a: 1\n    b: 2\n", "line 2: mapping values are not allowed here"),
+        ("a: 1\n--- \nb: 2\n", "another document"),
+        ("- a\n- b\n", "is a mapping with the keys"),
+        ("{}: L\n", "line 1: a key is a name or a list of names"),
+        ("a: !!int 5\n", "line 1: could not determine a constructor"),
+        ("a: &x [*x]\n", "recursive"),
+        ("[" * 3000, "not YAML"),
+        ("blank: ' '\nstart state: a\ntable:\n  a:\n    0: R\n    0: L\n", "'0' is given twice"),
+        ("blank: _\nstart state: a\ntable:\n  a: {0: R}\n  a: {_: R}\n", "'a' is given twice"),
+        ("blank: _\nstart state: a\ntable:\n  a: {[0, 1]: R, 0: L}\n", "two transitions"),
+        ("blank: {}\nstart state: a\ntable: {a: {0: R}}\n", "'blank' of a machine is text"),
         ("blank: ' '\nstart state: a\ntable:\n  a:\n    0: {R: b}\n  b:\n", "not total"),
     ],
 )
 def test_bad_yaml(text, message):
     with pytest.raises(ValueError, match=message):
         formats.from_yaml(text)
+
+
+def test_json_repeats_no_key():
+    with pytest.raises(ValueError, match="'blank' is given twice"):
+        formats.from_json('{"blank": "_", "blank": "0"}')
+    with pytest.raises(ValueError, match="not JSON"):
+        formats.from_json("[" * 100000)
+
+
+GO = "blank: _\nstart state: go\n{}table:\n  go: {{0: R, _: {{R: {}}}}}\n  carry: {{0: L, _: L}}\n"
+
+
+def test_terminal_states_that_nothing_reaches():
+    machine = formats.from_yaml(GO.format("accept: [ok]\nreject: [reject]\n", "ok"))
+    assert machine.accept == ("ok",) and machine.reject == ("reject",)
+    assert "reject" in machine.states
+    usual = formats.from_yaml(GO.format("", "accept"))
+    assert usual.accept == ("accept",) and usual.reject == ()
+
+
+@pytest.mark.parametrize("named", ["", "accept: [ok]\n"])
+def test_misspelt_states_are_refused(named):
+    with pytest.raises(ValueError, match=r"state 'carrry' has no row .*did you mean 'carry'\?"):
+        formats.from_yaml(GO.format(named, "carrry"))
+    with pytest.raises(ValueError, match="state 'end' has no row in the table: give a terminal"):
+        formats.from_yaml(GO.format("", "end"))
 
 
 def test_missing_transitions_may_reject():

@@ -22,6 +22,20 @@ def test_sample_complexity_scales_as_stated():
     assert samples.sample_complexity(30.0, 1000, 0.01, 0.1, log_power=2.0) > n
 
 
+def test_values_by_hand():
+    # 4 log 8 / (1/8)^2 = 532.3; 2 (2 log 10) sqrt(log 8) / 5; 4 log 8 / (1/2)^2 = 33.271.
+    assert samples.log_covering_number(2.0, 8, 0.5, 0.25) == 532.0
+    assert samples.log_covering_number(2.0, 8, 0.5, 0.25, constant=3.0) == 1596.0
+    assert samples.rademacher_bound(2.0, 8, 0.5, 100.0) == pytest.approx(2.6563116902270467)
+    assert samples.sample_complexity(2.0, 8, 0.5, 0.25) == pytest.approx(548.337034670038)
+    with_log = samples.sample_complexity(2.0, 8, 0.5, 0.25, log_power=1.0)
+    assert with_log == pytest.approx(3442.0633532054326)
+    assert samples.vc_sample_complexity(1000, 5, 0.1) == pytest.approx(3453877.639491068)
+    by_norms = samples.norm_product_sample_complexity([2.0, 3.0, 4.0], 0.1)
+    assert by_norms == pytest.approx(2 * math.log(24) + 2 * math.log(10))
+    assert finite.massart_bound(6, 50) == pytest.approx(0.267713345)
+
+
 def test_solving_for_n_inverts_the_rademacher_bound():
     n = samples.solve_sample_complexity(5.0, 1000, 0.1, 0.05)
     assert samples.rademacher_bound(5.0, 1000, 0.1, n) == pytest.approx(0.05, rel=1e-9)

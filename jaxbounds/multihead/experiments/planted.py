@@ -222,7 +222,11 @@ EXPERIMENTS = tuple(
         label=f"Figure {number}",
         title=_TITLES[number],
         config=config,
-        presets={"shared-teacher": replace(config, shared_teacher=True)},
+        presets={
+            "quick": replace(config, heads=(1, 4, 16), trials=2, steps=200, n=200, test=300),
+            "published": config,
+            "shared-teacher": replace(config, shared_teacher=True),
+        },
         run=run,
         figure=figure,
         claims=claims,
@@ -230,4 +234,7 @@ EXPERIMENTS = tuple(
     )
     for number, config in ((4, FIGURE_4), (5, FIGURE_5))
 )
-"""Figures 4 and 5; Figure 5 repeats plain GD, which momentum and Adam are compared with."""
+"""Figures 4 and 5; the defaults are the published settings, as far as they are stated.
+
+Figure 5 repeats plain GD, which momentum and Adam are compared with.
+"""

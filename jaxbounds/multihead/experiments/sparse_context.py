@@ -19,7 +19,8 @@ from jaxbounds.multihead.experiments.curves import Curves, Panel, run_curves
 from jaxbounds.multihead.experiments.drawing import Quantity, draw_curves
 from jaxbounds.multihead.experiments.sparse_context_claims import claims
 from jaxbounds.multihead.experiments.student import attention_mass
-from jaxbounds.multihead.oracle import gamma_attention, gamma_linear, gamma_star
+from jaxbounds.multihead.oracle import Assumption3
+from jaxbounds.multihead.oracle_bounds import gamma_attention, gamma_linear, gamma_star
 from jaxbounds.results import Experiment
 
 
@@ -79,16 +80,15 @@ def draw(config: SparseContextCurves, key: Array, n: int, /) -> dict[str, Array]
 def hypotheses(config: SparseContextCurves, /) -> dict[str, float]:
     """What the theory asks of this data model, with noise cut at three standard deviations."""
     model = config.model()
-    zeta, S, T, Z_mu = model.sparsity, config.signal, config.tokens, model.noise_mu
-    star = gamma_star(S, zeta, Z_mu, model.noise_nu, model.noise_norm, 0.0, T=T, M=2)
-    smooth = beta2(0.0, model.radius, T=T, d=4, H=config.heads[-1])
+    dm1 = Assumption3.of(model)
+    smooth = beta2(0.0, model.radius, T=config.tokens, d=4, H=config.heads[-1])
     return {
-        "Z_mu": Z_mu,
-        "S^2/8": S**2 / 8,
-        "gamma_attn": float(gamma_attention(S, Z_mu, 0.0, T=T)),
-        "gamma_lin": float(gamma_linear(S, zeta, Z_mu, T=T)),
-        "gamma*": float(star),
-        "1/beta2(0)": 1 / float(smooth),
+        "Z_mu": model.noise_mu,
+        "S^2/8": config.signal**2 / 8,
+        "gamma_attn": float(gamma_attention(dm1, 0.0)),
+        "gamma_lin": float(gamma_linear(dm1)),
+        "gamma*": float(gamma_star(dm1, 0.0)),
+        "1/beta2(0)": 1 / float(jnp.asarray(smooth)),
     }
 
 
@@ -159,7 +159,11 @@ EXPERIMENTS = tuple(
         label=f"Figure {number}",
         title=_TITLES[number],
         config=config,
-        presets={"random-positions": replace(config, positions="random")},
+        presets={
+            "quick": replace(config, heads=(1, 16, 64), trials=2, steps=400),
+            "published": config,
+            "random-positions": replace(config, positions="random"),
+        },
         run=run,
         figure=figure,
         claims=claims,
@@ -167,4 +171,4 @@ EXPERIMENTS = tuple(
     )
     for number, config in ((2, FIGURE_2), (3, FIGURE_3))
 )
-"""Figures 2 and 3."""
+"""Figures 2 and 3; the defaults are the published settings, as far as they are stated."""

@@ -5,6 +5,10 @@ CPU; `margins` equals `tied_margins` with one group of H copies. Parameters are 
 with a leading axis of length one.
 """
 
+import functools
+import operator
+from collections.abc import Mapping
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,8 +25,9 @@ def attention_logits(
 ) -> Float[Array, "T T n"]:
     """X_i W X_i^T for all samples: query, key, sample."""
     axes = range(tokens.shape[1])
-    queries = [sum(weights[i, j] * tokens[:, i] for i in axes) for j in axes]
-    return sum(queries[j][:, None] * tokens[None, :, j] for j in axes)
+    add = functools.partial(functools.reduce, operator.add)
+    queries = [add(weights[i, j] * tokens[:, i] for i in axes) for j in axes]
+    return add(queries[j][:, None] * tokens[None, :, j] for j in axes)
 
 
 def _shifted_scores(weights: Array, tokens: Array) -> Float[Array, "T T n"]:
@@ -84,6 +89,6 @@ def measurements(lane: Lane, params: Params, /) -> dict[str, Array]:
     }
 
 
-def last_axis(data: dict[str, Array], /) -> dict[str, Array]:
+def last_axis(data: Mapping[str, Array], /) -> dict[str, Array]:
     """{"X": (n, T, d), "y": (n,)} with samples last and labels as floats."""
     return {"X": jnp.moveaxis(data["X"], 0, -1), "y": data["y"].astype(data["X"].dtype)}

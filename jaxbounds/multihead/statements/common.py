@@ -1,15 +1,41 @@
-"""What the statements of Section 3 and Appendix A share."""
+"""Settings that statements share, as named options: `Statement(id=..., **ON_LOSS)`."""
+
+from collections.abc import Mapping
+from typing import Any
 
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.multihead.instances import LOSS, SINGLE, keep_radius, radius_at_least_one
-from jaxbounds.multihead.model import head_norm
+from jaxbounds.multihead.model import Params
+from jaxbounds.multihead.runs import head_sizes
+from jaxbounds.multihead.statements.instances import LOSS, SINGLE, keep_radius, radius_at_least_one
 from jaxbounds.norms import max_row_norm
-from jaxbounds.statements import Budget, Instance, Statement
+from jaxbounds.statements import Budget, Instance, Sides
 
 ANTIPODAL = "two tokens x = +-R v"
 IDENTICAL = "identical tokens, where every covariance vanishes"
+
+ON_MODEL: dict[str, Any] = {
+    "kind": "inequality",
+    "sample": SINGLE,
+    "sizes": ({"T": 4, "d": 3},),
+    "project": keep_radius,
+    "hypotheses": radius_at_least_one,
+    "assumptions": "R = max_t ||x_t|| >= 1",
+}
+"""A bound on one head and one sequence."""
+
+ON_LOSS: dict[str, Any] = {
+    "kind": "inequality",
+    "sample": LOSS,
+    "sizes": ({"n": 1, "T": 2, "d": 2, "H": 1}, {"n": 4, "T": 3, "d": 2, "H": 4}),
+    "project": keep_radius,
+    "hypotheses": radius_at_least_one,
+    "assumptions": "Assumption 1 with R = max ||x_t|| >= 1; labels in {-1, +1}",
+    "budget": Budget(samples=192, restarts=8, steps=200),
+}
+"""A bound on the training loss."""
 
 
 def token_radius(instance: Instance) -> Float[Array, ""]:
@@ -17,65 +43,16 @@ def token_radius(instance: Instance) -> Float[Array, ""]:
     return max_row_norm(instance["X"].reshape(-1, instance["X"].shape[-1]))
 
 
-def params_of(instance: Instance) -> dict[str, Array]:
-    """The heads of a loss-level instance."""
+def params_of(instance: Instance) -> Params:
+    """The heads of an instance."""
     return {"U": instance["U"], "W": instance["W"]}
 
 
-def data_of(instance: Instance) -> dict[str, Array]:
-    """Its sequences and labels."""
-    return {"X": instance["X"], "y": instance["y"]}
+def sizes_of(params: Params) -> tuple[Float[Array, ""], ...]:
+    """||theta||_{2,inf}, max_h ||U_h||_F and the mean of ||U_h||_F^2."""
+    return head_sizes(params, jnp.ones(params["U"].shape[0]))
 
 
-def shape_of(instance: Instance) -> dict[str, int]:
-    """T and d of a loss-level instance."""
-    return {"T": instance["X"].shape[1], "d": instance["X"].shape[2]}
-
-
-def sizes_of(params, tokens):
-    """R, ||theta||_{2,inf}, max_h ||U_h||_F and the mean of ||U_h||_F^2."""
-    squares = jnp.sum(params["U"] ** 2, axis=(1, 2))
-    largest = jnp.sqrt(jnp.max(squares) + 1e-300)
-    radius = max_row_norm(tokens.reshape(-1, tokens.shape[-1]))
-    return radius, head_norm(params), largest, jnp.mean(squares)
-
-
-def stated(name, label, formula, evaluate, forms, control, source, /, **options) -> Statement:
-    """A statement of this paper from its parts in the order in which they are read."""
-    return Statement(
-        id=f"multihead.{name}",
-        label=label,
-        formula=formula,
-        evaluate=evaluate,
-        forms=forms,
-        control=control,
-        source=source,
-        **options,
-    )
-
-
-def model_statement(name, label, formula, evaluate, forms, control, source, **options) -> Statement:
-    """A bound on one head and one sequence, tried on `SINGLE`."""
-    defaults = {
-        "kind": "inequality",
-        "sample": SINGLE,
-        "sizes": ({"T": 4, "d": 3},),
-        "project": keep_radius,
-        "hypotheses": radius_at_least_one,
-        "assumptions": "R = max_t ||x_t|| >= 1",
-    }
-    return stated(name, label, formula, evaluate, forms, control, source, **defaults | options)
-
-
-def loss_statement(name, label, formula, evaluate, forms, control, source, **options) -> Statement:
-    """A bound on the training loss, tried on `LOSS`."""
-    defaults = {
-        "kind": "inequality",
-        "sample": LOSS,
-        "sizes": ({"n": 1, "T": 2, "d": 2, "H": 1}, {"n": 4, "T": 3, "d": 2, "H": 4}),
-        "project": keep_radius,
-        "hypotheses": radius_at_least_one,
-        "assumptions": "Assumption 1 with R = max ||x_t|| >= 1; labels in {-1, +1}",
-        "budget": Budget(samples=192, restarts=8, steps=200),
-    }
-    return stated(name, label, formula, evaluate, forms, control, source, **defaults | options)
+def tight(lhs: ArrayLike, rhs: Mapping[str, ArrayLike], *, error: ArrayLike = 0.0) -> Sides:
+    """Both sides, with 0.9 times the last of the forms as the control."""
+    return Sides(lhs=lhs, rhs={**rhs, "control": 0.9 * list(rhs.values())[-1]}, error=error)

@@ -1,4 +1,4 @@
-"""Instances of DM1 for the statements of Section 5: one sequence, or n that share S and zeta.
+"""Instances of DM1 for Section 5 and Appendices D, E: one sequence, or n that share S and zeta.
 
 Noise is drawn at independent scales along mu, along nu and outside the patterns' span: uniform, at
 plus and minus the scale, or none. The constants Z_mu, Z_nu and Z of Assumption 3 are the least that
@@ -6,22 +6,31 @@ an instance's noise allows, which is where every bound is strongest. Of d dimens
 distractors, so that one is outside the span.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from jaxbounds.multihead.oracle import oracle_classifier, oracle_direction
+from jaxbounds.multihead.first_phase import equal_rows
+from jaxbounds.multihead.ntk import ntk_margins
+from jaxbounds.multihead.oracle import Assumption3, Real, oracle_classifier, oracle_direction
 from jaxbounds.norms import vector_norm
-from jaxbounds.statements import Instance, Size
+from jaxbounds.statements import Budget, Instance, Size
 
 SIZES = ({"T": 5, "d": 5},)
 DATA_SIZES = ({"n": 3, "T": 4, "d": 4},)
+NOISE_LIMIT = 2**-0.5 - 0.5
+"""S^4 - 4 S^2 Z - 4 Z^2 > 0 means Z < .2071 S^2 (S14); Proposition 3 asks for Z <= S^2 / 8."""
 
 
-class Context(NamedTuple):
-    """What an instance says, in the paper's letters.
+@dataclass(frozen=True, kw_only=True)
+class Context(Assumption3):
+    """What an instance says: the constants of Assumption 3, and the sequences.
 
     Attributes:
         X: tokens, (T, d), or (n, T, d).
@@ -29,14 +38,6 @@ class Context(NamedTuple):
         patterns: mu_+, mu_-, nu_1, ..., nu_M.
         classifier: u*.
         direction: U* and W*, each of norm one.
-        S: signal strength.
-        zeta: sparsity.
-        Z_mu: max |<z, mu>|.
-        Z_nu: M max |<z, nu>|.
-        Z: max ||z||.
-        R: sqrt(S^2 + Z^2 + 2 Z_nu / M).
-        T: tokens.
-        M: distractors.
     """
 
     X: Array
@@ -44,28 +45,34 @@ class Context(NamedTuple):
     patterns: Array
     classifier: Array
     direction: dict[str, Array]
-    S: Array
-    zeta: Array
-    Z_mu: Array
-    Z_nu: Array
-    Z: Array
-    R: Array
     T: int
     M: int
 
     @property
-    def arguments(self) -> tuple[Array, ...]:
-        """S, zeta, Z_mu, Z_nu, Z, as `gamma_star` takes them."""
-        return self.S, self.zeta, self.Z_mu, self.Z_nu, self.Z
+    def data(self) -> dict[str, Array]:
+        """The sequences with a leading axis, and their labels."""
+        return {"X": self.X.reshape(-1, *self.X.shape[-2:]), "y": self.y.reshape(-1)}
+
+    @property
+    def rounding(self) -> Real:
+        """A bound on the rounding of a margin: of the size of the terms that cancel in it."""
+        return 1e-14 * self.T * (self.S + self.Z) ** 6 / self.S**2
+
+    def margins_at(self, row: Array) -> tuple[Array, Array]:
+        """The NTK margins of U* and of W*, for each sequence, where U = 1_T row^T and W = 0."""
+        start = equal_rows(row, jnp.ones(1), self.T)
+        one = jax.tree.map(lambda leaf: leaf[None], self.direction)
+        outer, inner = ({**jax.tree.map(jnp.zeros_like, one), name: one[name]} for name in "UW")
+        return ntk_margins(start, self.data, outer), ntk_margins(start, self.data, inner)
 
 
-def _scales(key, d):
+def _scales(key: Array, d: int) -> Array:
     """One scale for mu_+, mu_-, one for each nu, one for the rest, relative to S."""
     scales = jnp.exp(jax.random.uniform(key, (3,), minval=-6.0, maxval=0.0))
     return jnp.concatenate([scales[:1], scales[:1], jnp.full(d - 3, scales[1]), scales[2:]])
 
 
-def _draw(key: jax.Array, size: Size, shape: tuple[int, ...]) -> Instance:
+def _draw(key: Array, size: Size, shape: tuple[int, ...]) -> dict[str, Array]:
     keys = jax.random.split(key, 10)
     T, d = size["T"], size["d"]
     signal = jnp.exp(jax.random.uniform(keys[0], (), minval=-0.7, maxval=1.6))
@@ -87,20 +94,54 @@ def _draw(key: jax.Array, size: Size, shape: tuple[int, ...]) -> Instance:
     }
 
 
-def sequence(key: jax.Array, size: Size) -> Instance:
+def sequence(key: Array, size: Size) -> Instance:
     """One sequence, and the deviation p of the first phase."""
     return _draw(key, size, ())
 
 
-def sequences(key: jax.Array, size: Size) -> Instance:
+def sequences(key: Array, size: Size) -> Instance:
     """A data set of n sequences, and the deviation p of the first phase."""
     return _draw(key, size, (size["n"],))
 
 
-def keep_context(instance: Instance) -> Instance:
+def by_hand(
+    relevant: Sequence[Any],
+    *,
+    S: float = 1.0,
+    y: int | Sequence[int] = 1,
+    z: Any = 0.0,
+    p: Any = 0.0,
+    **more: Any,
+) -> dict[str, Any]:
+    """An instance with one distractor in d = 4; there is no noise and p = 0 unless given."""
+    shape = np.shape(relevant)
+    along = lambda values, shape: np.broadcast_to(np.asarray(values, float), (*shape, 4))
+    choice = np.zeros(shape, int)
+    found = {"S": S, "y": y, "relevant": relevant, "choice": choice, "z": along(z, shape)}
+    return {**found, "p": along(p, ()), **more}
+
+
+def keep_context(instance: Instance, size: Size) -> Instance:
     """Project an instance of a search: 1/4 <= S <= 8, noise at most 2 S."""
     signal = jnp.clip(instance["S"], 0.25, 8.0)
     return {**instance, "S": signal, "z": jnp.clip(instance["z"], -2 * signal, 2 * signal)}
+
+
+def keep_quiet(instance: Instance, size: Size) -> Instance:
+    """Clip the noise so that Z_mu and Z_nu stay below .207 S^2, and epsilon below one."""
+    instance = keep_context(instance, size)
+    signal, d = instance["S"], instance["z"].shape[-1]
+    bound = 0.999 * NOISE_LIMIT * signal * jnp.where(jnp.arange(d) < 2, 1.0, 1.0 / (d - 3))
+    bound = jnp.where(jnp.arange(d) == d - 1, 2 * signal, bound)[None, :]
+    level = jnp.clip(instance["log_eps"], -8.0, 0.0)
+    return {**instance, "z": jnp.clip(instance["z"], -bound, bound), "log_eps": level}
+
+
+def quiet_sequence(key: Array, size: Size) -> Instance:
+    """A sequence within the limit of `keep_quiet`, and log epsilon."""
+    data_key, level_key = jax.random.split(key)
+    level = jax.random.uniform(level_key, (), minval=-8.0, maxval=-0.05)
+    return keep_quiet({**sequence(data_key, size), "log_eps": level}, size)
 
 
 def unfold(instance: Instance) -> Context:
@@ -113,8 +154,6 @@ def unfold(instance: Instance) -> Context:
     irrelevant = jnp.where(relevant[..., None], 0.0, noise)
     others = patterns[2 + instance["choice"]] + irrelevant
     along = jnp.abs(irrelevant @ patterns.T).reshape(-1, M + 2)
-    noise_nu = M * jnp.max(along[:, 2:])
-    longest = jnp.max(vector_norm(irrelevant))
     return Context(
         X=jnp.where(relevant[..., None], own[..., None, :], others),
         y=instance["y"].astype(noise.dtype),
@@ -124,9 +163,48 @@ def unfold(instance: Instance) -> Context:
         S=signal,
         zeta=jnp.sum(relevant.reshape(-1, T)[0]).astype(noise.dtype) / T,
         Z_mu=jnp.max(along[:, :2]),
-        Z_nu=noise_nu,
-        Z=longest,
-        R=jnp.sqrt(signal**2 + longest**2 + 2 * noise_nu / M),
+        Z_nu=M * jnp.max(along[:, 2:]),
+        Z=jnp.max(vector_norm(irrelevant)),
         T=T,
         M=M,
     )
+
+
+def noise_eighth(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """The condition of Proposition 3."""
+    c = unfold(instance)
+    return {"Z_mu = Z_nu <= S^2 / 8": c.noise <= c.S**2 / 8}
+
+
+def noise_limit(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """The condition of S14."""
+    c = unfold(instance)
+    return {"S^4 - 4 S^2 Z - 4 Z^2 > 0": c.noise < NOISE_LIMIT * c.S**2}
+
+
+ON_SEQUENCE: dict[str, Any] = {
+    "sample": sequence,
+    "sizes": SIZES,
+    "assumptions": "DM1, Assumption 3",
+}
+"""One sequence."""
+SEARCHED: dict[str, Any] = {
+    "kind": "inequality",
+    "project": keep_context,
+    "budget": Budget(samples=128, restarts=4, steps=80),
+}
+"""An inequality, searched from few starting points."""
+SEARCHED_SEQUENCE = ON_SEQUENCE | SEARCHED
+ON_DATA = ON_SEQUENCE | {"sample": sequences, "sizes": DATA_SIZES}
+"""A data set."""
+ON_QUIET: dict[str, Any] = {
+    "kind": "inequality",
+    "sample": quiet_sequence,
+    "sizes": SIZES,
+    "project": keep_quiet,
+    "hypotheses": noise_limit,
+    "assumptions": "DM1, Assumption 3; Z_mu = Z_nu <= S^2 / 8 except where relaxed",
+    "budget": Budget(samples=256, restarts=4, steps=100),
+}
+"""A sequence with little noise, for Appendix E."""
+DRAWS = Budget(samples=256, restarts=0)

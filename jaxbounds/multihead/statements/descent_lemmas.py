@@ -2,29 +2,40 @@
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
-from jaxbounds.multihead.bounds import beta1, beta1_sharp, beta3, beta3_sharp
-from jaxbounds.multihead.descent import PRINTED_WEIGHT, averaged_loss, reach, sharp_weight
+from jaxbounds.multihead.bounds import beta2, beta2_sharp, beta3, beta3_sharp
+from jaxbounds.multihead.descent import (
+    LARGEST_HEAD,
+    MEAN_SQUARE,
+    PRINTED,
+    averaged_loss,
+    regret,
+    sharp_weight,
+    short_steps,
+)
 from jaxbounds.multihead.runs import (
     STEPS,
-    averaged,
-    data_of,
+    Run,
+    average_over,
     descend,
     distances,
+    horizon,
+    largest_until,
     setting,
     sizes_along,
     target_of,
+    training_set,
     within,
 )
-from jaxbounds.multihead.statements.descent_shared import (
+from jaxbounds.multihead.statements.run_instances import (
+    ON_RUNS,
     assumption1,
-    many_heads,
-    many_sharp_heads,
-    run_statement,
+    head_count,
     worst_step,
 )
 from jaxbounds.multihead.tied import tied_risk
-from jaxbounds.statements import Form, Instance, Sides
+from jaxbounds.statements import Form, Hypotheses, Instance, Sides, Size, Statement
 
 GRID = 5
 """Points on a segment where the maximum of the loss is taken: a lower estimate, so that the right
@@ -35,241 +46,268 @@ MEASURABLE = 1e-9
 
 
 @jax.jit
-def _squeezed(instance: Instance):
+def _smooth_steps(instance: Instance) -> tuple[Run, dict[str, Array]]:
     """For k < STEPS whether eta <= 1 / rho_k, printed and sharpened, and the step is measurable."""
-    run, copies = descend(instance), instance["copies"]
-    s, root = setting(instance), jnp.sqrt(jnp.sum(copies))
-    size, largest, squares = sizes_along(run, copies)
-    T = s.shape["T"]
-    printed = beta3(size, s.radius, **s.shape) / root + beta1(size, s.radius, T=T) ** 2 / 4
-    sharp = beta3_sharp(largest, s.radius, T=T) / root
-    sharp = sharp + beta1_sharp(squares, s.radius, T=T) ** 2 / 4
-    visible = instance["step"] / 2 * run.slopes**2 >= MEASURABLE * run.losses
-    allowed = lambda b: (instance["step"] * jnp.maximum(b[:-1], b[1:]) <= 1) & visible[:-1]
-    return run, {"printed": allowed(printed), "sharpened S2, S6": allowed(sharp)}
+    run, s, step = descend(instance), setting(instance), instance["step"]
+    norms, largest, squares = sizes_along(run, instance["copies"])
+    visible = step / 2 * run.slopes**2 >= MEASURABLE * run.losses
+    betas = {
+        "printed": beta2(norms, s.radius, T=s.T, d=s.d, H=s.heads),
+        "sharpened S2, S6": beta2_sharp(largest, squares, s.radius, T=s.T, H=s.heads),
+    }
+    allowed = lambda b: (step * jnp.maximum(b[:-1], b[1:]) <= 1) & visible[:-1]
+    return run, {name: allowed(beta) for name, beta in betas.items()}
 
 
-def _descent_lemma(instance: Instance) -> Sides:
-    run, masks = _squeezed(instance)
-    masks["control"] = masks["sharpened S2, S6"]
+def rounding_of_losses(instance: Instance, run: Run) -> Array:
+    """How far rounding moves L(theta_k) and the step to theta_{k+1}, for every k.
+
+    A margin is a sum over H heads, each in error by eps times its terms, over sqrt(H); the groups
+    may cancel, so that the error is that of sqrt(H) max_h sum_t |u_t| |x_t| and not of the margin.
+    """
+    _, largest, _ = sizes_along(run, instance["copies"])
+    s = setting(instance)
+    margin = jnp.sqrt(s.heads * s.T) * s.radius * (largest + instance["step"] * run.slopes)
+    return 16 * jnp.finfo(margin.dtype).eps * (run.losses + margin)
+
+
+def _descent_lemma(instance: Instance, size: Size) -> Sides:
+    run, masks = _smooth_steps(instance)
     promised = instance["step"] / 2 * run.slopes[:-1] ** 2
     drop = run.losses[:-1] - run.losses[1:]
-    sides = {
-        name: worst_step(promised * (2 if name == "control" else 1), drop, mask)
-        for name, mask in masks.items()
-    }
-    return Sides(
-        lhs={name: pair[0] for name, pair in sides.items()},
-        rhs={name: pair[1] for name, pair in sides.items()},
-        # Rounding of the difference of two losses, at the smallest step that is judged.
-        error=1e-6 * jnp.min(jnp.stack([pair[0] for pair in sides.values()])),
+    error = 2 * rounding_of_losses(instance, run)[:-1]
+    found = {name: worst_step(promised, drop, mask, error) for name, mask in masks.items()}
+    found["control"] = worst_step(2 * promised, drop, masks["sharpened S2, S6"], error)
+    return Sides.pairs(
+        {name: (lhs, rhs) for name, (lhs, rhs, _) in found.items()},
+        error={name: error for name, (_, _, error) in found.items()},
     )
 
 
-def _some_step(name):
-    return lambda instance: {"eta <= 1 / rho_k for some k": jnp.any(_squeezed(instance)[1][name])}
+def _some_step(name: str) -> Hypotheses:
+    return lambda instance, size: {
+        "eta <= 1 / rho_k for some k": jnp.any(_smooth_steps(instance)[1][name])
+    }
+
+
+LEMMA_7 = Statement(
+    id="multihead.lem7",
+    label="Lemma 7",
+    formula="eta <= 1 / rho_k, rho_k = beta_2(theta_k) v beta_2(theta_{k+1}), implies "
+    "L(theta_{k+1}) <= L(theta_k) - (eta / 2) ||grad L(theta_k)||^2",
+    evaluate=_descent_lemma,
+    judges=(beta2, beta2_sharp, descend),
+    forms=(
+        Form(name="printed", hypotheses=_some_step("printed")),
+        Form(
+            name="sharpened S2, S6",
+            hypotheses=_some_step("sharpened S2, S6"),
+            note="The same with beta_2# = beta_3# / sqrt(H) + beta_1#^2 / 4, smaller.",
+        ),
+    ),
+    control="eta in place of eta / 2",
+    source="Appendix B.3, eq. (68); eq. (13) in Section 6.1",
+    **ON_RUNS,
+)
 
 
 @jax.jit
-def descends(instance: Instance) -> dict:
-    """Step-wise descent (68) for k = 0, ..., K - 1, as measured."""
+def descends(instance: Instance, size: Size) -> dict[str, Array]:
+    """Step-wise descent (68) for k = 0, ..., K - 1, as measured; and Assumption 1."""
     run = descend(instance)
     drop = run.losses[:-1] - run.losses[1:] + 1e-14 * run.losses[:-1]
     kept = drop >= instance["step"] / 2 * run.slopes[:-1] ** 2
-    return {"(68)": jnp.all(kept | ~within(instance, last=0)[:-1])}
+    every = jnp.all(kept | ~within(instance, last=0)[:-1])
+    return assumption1(instance, size) | {"(68)": every}
 
 
 @jax.jit
-def _penalties(instance: Instance):
+def _penalties(instance: Instance) -> dict[str, Array]:
     """For each k: (beta_3(theta) v beta_3(theta_k)) ||theta - theta_k||^2 / sqrt(H), both betas."""
-    run, copies, target = descend(instance), instance["copies"], target_of(instance)
-    s = setting(instance)
-    size, largest, _ = sizes_along(run, copies)
-    T, root = s.shape["T"], jnp.sqrt(jnp.sum(copies))
-    scaled = distances(run, target, copies) ** 2 / root
-    printed = beta3(jnp.maximum(size, s.size), s.radius, **s.shape) * scaled
-    return printed, beta3_sharp(jnp.maximum(largest, s.largest), s.radius, T=T) * scaled
+    run, copies, s = descend(instance), instance["copies"], setting(instance)
+    norms, largest, _ = sizes_along(run, copies)
+    scaled = distances(run, target_of(instance), copies) ** 2 / jnp.sqrt(s.heads)
+    return {
+        "printed": scaled * beta3(jnp.maximum(norms, s.size), s.radius, T=s.T, d=s.d),
+        "sharpened S6": scaled * beta3_sharp(jnp.maximum(largest, s.largest), s.radius, T=s.T),
+    }
 
 
-def _segment_maxima(instance: Instance):
+def _segment_maxima(instance: Instance) -> Array:
     """For each k the largest loss on a grid of [theta_k, theta]."""
     run, target = descend(instance), target_of(instance)
-    risk = lambda params: tied_risk(params, instance["copies"], data_of(instance))
+    risk = lambda params: tied_risk(params, instance["copies"], training_set(instance))
 
-    def at(a):
+    def at(a: Array) -> Array:
         mix = lambda leaf, end: (1 - a) * leaf + a * end[None]
         return jax.vmap(risk)(jax.tree.map(mix, run.params, target))
 
     return jnp.max(jax.lax.map(at, jnp.linspace(0.0, 1.0, GRID)), axis=0)
 
 
-def _lemma8(instance: Instance) -> Sides:
-    run, s = descend(instance), setting(instance)
-    K = instance["K"].astype(run.losses.dtype)
+def _average_loss(instance: Instance, size: Size) -> Sides:
+    s, step, K = setting(instance), instance["step"], horizon(instance)
     highest = _segment_maxima(instance)
-    sums = [
-        jnp.sum(jnp.where(within(instance, last=0), penalty * highest, 0.0)) / (2 * K)
-        for penalty in _penalties(instance)
-    ]
-    linear = s.loss_target + s.distance**2 / (2 * instance["step"] * K)
+    sums = {
+        name: K * average_over(penalty * highest, instance, first=0)
+        for name, penalty in _penalties(instance).items()
+    }
+    rhs = {name: regret(s, step, K, total) for name, total in sums.items()}
     return Sides(
-        lhs=averaged(run.losses, instance),
-        rhs={
-            "printed": linear + sums[0],
-            "sharpened S6": linear + sums[1],
-            "control": s.loss_target + sums[1],
-        },
+        lhs=average_over(descend(instance).losses, instance, first=1),
+        rhs=rhs | {"control": s.loss_target + sums["sharpened S6"] / (2 * K)},
     )
 
 
-def _lemma9(instance: Instance) -> Sides:
-    run, s = descend(instance), setting(instance)
-    K = instance["K"].astype(run.losses.dtype)
-    regret = lambda weight: averaged_loss(
-        s.loss_target, s.loss_start, s.distance, instance["step"], K, weight=weight
-    )
-    kappa = jnp.minimum(_largest_penalty(instance)[1], 1.5)
+def around_descent(size: Size) -> Instance:
+    """One step from zero on three equal sequences, one with another label, just within (68).
+
+    And just beyond: with a = eta T ||x||^2 the step is to z = a / 6 on (2 l(z) + l(-z)) / 3, and
+    (68) asks that this is at most log 2 - a / 72: up to a = 4.0760.
+    """
+    n, T, d = size["n"], size["T"], size["d"]
+    twice = lambda leaf: jnp.broadcast_to(leaf, (2, *leaf.shape))
+    zero = {"U": jnp.zeros((2, T, d)), "W": jnp.zeros((2, d, d))}
+    tokens = jnp.broadcast_to(jnp.eye(1, d), (n, T, d))
+    return {
+        "X": twice(tokens),
+        "y": twice(jnp.where(jnp.arange(n) == 0, -1, 1)),
+        "U0": twice(zero["U"]),
+        "W0": twice(zero["W"]),
+        "U": twice(zero["U"] + 0.1 * tokens[:1]),
+        "W": twice(zero["W"]),
+        "copies": twice(jnp.ones(2)),
+        "step": jnp.asarray([4.07, 4.08]) / T,
+        "K": jnp.ones(2, int),
+    }
+
+
+LEMMA_8 = Statement(
+    id="multihead.lem8",
+    label="Lemma 8",
+    formula="(1/K) sum_{k=1}^K L(theta_k) <= L(theta) + ||theta - theta_0||^2 / (2 eta K) "
+    "+ (1/2K) sum_{k=0}^{K-1} tau_k ||theta - theta_k||^2",
+    evaluate=_average_loss,
+    judges=(regret, beta3, beta3_sharp),
+    cases=around_descent,
+    forms=(Form(name="printed"), Form(name="sharpened S6", note="tau_k with beta_3#.")),
+    control="the term ||theta - theta_0||^2 / (2 eta K) is dropped",
+    source="Appendix B.3, eq. (69); eq. (17) in Section 6.1",
+    **ON_RUNS
+    | {
+        "hypotheses": descends,
+        "assumptions": "Assumption 1; step-wise descent (68) for k = 0, ..., K - 1; any theta",
+    },
+)
+
+
+def _largest_penalty(instance: Instance, name: str) -> Array:
+    return largest_until(_penalties(instance)[name], instance, last=0)
+
+
+def _regret(instance: Instance, size: Size) -> Sides:
+    s, step, K = setting(instance), instance["step"], horizon(instance)
+    kappa = jnp.minimum(_largest_penalty(instance, "sharpened S6"), 1.5)
+    printed = averaged_loss(s, step, K)
     return Sides(
-        lhs=averaged(run.losses, instance),
+        lhs=average_over(descend(instance).losses, instance, first=1),
         rhs={
-            "printed": regret(PRINTED_WEIGHT),
-            "sharpened S6": regret(PRINTED_WEIGHT),
-            "sharpened S6, S8": regret(sharp_weight(kappa)),
+            "printed": printed,
+            "sharpened S6": printed,
+            "sharpened S6, S8": averaged_loss(s, step, K, weight=sharp_weight(kappa)),
             "control": 2 * s.loss_target + s.loss_start / (2 * K),
         },
     )
 
 
-def _largest_penalty(instance: Instance):
-    before = within(instance, last=0)
-    return [jnp.max(jnp.where(before, p, 0.0)) for p in _penalties(instance)]
-
-
-def _close(column, limit):
-    return lambda instance: {
-        f"beta_3 ||theta - theta_k||^2 <= {limit:g} sqrt(H)": _largest_penalty(instance)[column]
+def _close(name: str, limit: float) -> Hypotheses:
+    return lambda instance, size: {
+        f"beta_3 ||theta - theta_k||^2 <= {limit:g} sqrt(H)": _largest_penalty(instance, name)
         <= limit
     }
 
 
-@jax.jit
-def _short_steps(instance: Instance) -> dict:
-    """Eq. (73)."""
-    s, step, K = setting(instance), instance["step"], instance["K"]
-    squared = s.distance**2
-    by_target = step * K.astype(squared.dtype) * s.loss_target <= squared
-    return {"(73)": by_target & (step * s.loss_start <= squared)}
+LEMMA_9 = Statement(
+    id="multihead.lem9",
+    label="Lemma 9",
+    formula="(1/K) sum_{k=1}^K L(theta_k) <= 2 L(theta) + 3 ||theta - theta_0||^2 / (4 eta K) "
+    "+ L(theta_0) / (2K)",
+    evaluate=_regret,
+    judges=(averaged_loss, sharp_weight),
+    forms=(
+        Form(name="printed", hypotheses=_close("printed", 0.5)),
+        Form(
+            name="sharpened S6",
+            hypotheses=_close("sharpened S6", 0.5),
+            note="The same with beta_3#.",
+        ),
+        Form(
+            name="sharpened S6, S8",
+            hypotheses=_close("sharpened S6", 1.5),
+            note="With kappa = max_k beta_3# ||theta - theta_k||^2 / sqrt(H) and "
+            "q = kappa sec(sqrt(kappa)/2) < 2 for 2/3: ((1 + q/2) L(theta) + D^2 / (2 eta K) "
+            "+ q L(theta_0) / (2K)) / (1 - q/2), the convex bound as kappa -> 0.",
+        ),
+    ),
+    control="the term in ||theta - theta_0||^2 is dropped",
+    source="Appendix B.3, eq. (71)",
+    **ON_RUNS
+    | {
+        "hypotheses": descends,
+        "assumptions": "as in Lemma 8, and sqrt(H) >= 2 (beta_3(theta) v beta_3(theta_k)) "
+        "||theta - theta_k||^2 for all k < K",
+    },
+)
 
 
-def _lemma10(instance: Instance) -> Sides:
-    run, s, step = descend(instance), setting(instance), instance["step"]
-    away = distances(run, target_of(instance), instance["copies"])
+def _furthest(instance: Instance, size: Size) -> Sides:
+    s, step = setting(instance), instance["step"]
+    away = distances(descend(instance), target_of(instance), instance["copies"])
     time = jnp.arange(STEPS + 1, dtype=away.dtype)
     dropped = jnp.sqrt(8 / 3 * step * time * s.loss_target + 2 / 3 * step * s.loss_start)
-    until = within(instance, last=1)
-    furthest = jnp.max(jnp.where(until, away, 0.0))
-    control = worst_step(away, dropped, until)
-    return Sides(
-        lhs={
-            "printed": furthest,
-            "sharpened S9": furthest,
-            "sharpened S6, S9": furthest,
-            "control": control[0],
-        },
-        rhs={
-            "printed": 3 * s.distance,
-            "sharpened S9": reach(PRINTED_WEIGHT) * s.distance,
-            "sharpened S6, S9": reach(PRINTED_WEIGHT) * s.distance,
-            "control": control[1],
-        },
+    furthest = largest_until(away, instance, last=1)
+    sharp = furthest, LARGEST_HEAD.reach * s.distance
+    return Sides.pairs(
+        {
+            "printed": (furthest, PRINTED.reach * s.distance),
+            "sharpened S9": sharp,
+            "sharpened S6, S9": sharp,
+            "control": worst_step(away, dropped, within(instance, last=1)),
+        }
     )
 
 
-def _with_descent(instance: Instance) -> dict:
-    return assumption1(instance) | descends(instance)
+def _with_short_steps(instance: Instance, size: Size) -> dict[str, Array]:
+    short = short_steps(setting(instance), instance["step"], horizon(instance))
+    return descends(instance, size) | {"(73)": short}
 
 
-def _with_short_steps(instance: Instance) -> dict:
-    return _with_descent(instance) | _short_steps(instance)
-
-
-STATEMENTS = (
-    run_statement(
-        "lem7",
-        "Lemma 7",
-        "eta <= 1 / rho_k, rho_k = beta_2(theta_k) v beta_2(theta_{k+1}), implies "
-        "L(theta_{k+1}) <= L(theta_k) - (eta / 2) ||grad L(theta_k)||^2",
-        _descent_lemma,
-        (
-            Form(name="printed", hypotheses=_some_step("printed")),
-            Form(
-                name="sharpened S2, S6",
-                hypotheses=_some_step("sharpened S2, S6"),
-                note="The same with beta_2# = beta_3# / sqrt(H) + beta_1#^2 / 4, smaller.",
-            ),
+LEMMA_10 = Statement(
+    id="multihead.lem10",
+    label="Lemma 10",
+    formula="||theta_k - theta|| <= 3 ||theta - theta_0|| for k <= K",
+    evaluate=_furthest,
+    judges=(distances,),
+    forms=(
+        Form(name="printed", hypotheses=head_count(PRINTED)),
+        Form(
+            name="sharpened S9",
+            hypotheses=head_count(PRINTED),
+            note="(78) ends with 1 + 8/3 + 2/3 = 13/3 where the paper takes 9.",
         ),
-        "eta in place of eta / 2",
-        "Appendix B.3, eq. (68); eq. (13) in Section 6.1",
-    ),
-    run_statement(
-        "lem8",
-        "Lemma 8",
-        "(1/K) sum_{k=1}^K L(theta_k) <= L(theta) + ||theta - theta_0||^2 / (2 eta K) "
-        "+ (1/2K) sum_{k=0}^{K-1} tau_k ||theta - theta_k||^2",
-        _lemma8,
-        (
-            Form(name="printed"),
-            Form(name="sharpened S6", note="tau_k with beta_3#."),
+        Form(
+            name="sharpened S6, S9",
+            hypotheses=head_count(MEAN_SQUARE),
+            note="With 13/3 and beta_3#, sqrt(H) >= (26/3) beta_3# D^2 suffices.",
         ),
-        "the term ||theta - theta_0||^2 / (2 eta K) is dropped",
-        "Appendix B.3, eq. (69); eq. (17) in Section 6.1",
-        hypotheses=_with_descent,
-        assumptions="Assumption 1; step-wise descent (68) for k = 0, ..., K - 1; any theta",
     ),
-    run_statement(
-        "lem9",
-        "Lemma 9",
-        "(1/K) sum_{k=1}^K L(theta_k) <= 2 L(theta) + 3 ||theta - theta_0||^2 / (4 eta K) "
-        "+ L(theta_0) / (2K)",
-        _lemma9,
-        (
-            Form(name="printed", hypotheses=_close(0, 0.5)),
-            Form(name="sharpened S6", hypotheses=_close(1, 0.5), note="The same with beta_3#."),
-            Form(
-                name="sharpened S6, S8",
-                hypotheses=_close(1, 1.5),
-                note="With kappa = max_k beta_3# ||theta - theta_k||^2 / sqrt(H) and "
-                "q = kappa sec(sqrt(kappa)/2) < 2 for 2/3: ((1 + q/2) L(theta) + D^2 / (2 eta K) "
-                "+ q L(theta_0) / (2K)) / (1 - q/2), the convex bound as kappa -> 0.",
-            ),
-        ),
-        "the term in ||theta - theta_0||^2 is dropped",
-        "Appendix B.3, eq. (71)",
-        hypotheses=_with_descent,
-        assumptions="as in Lemma 8, and sqrt(H) >= 2 (beta_3(theta) v beta_3(theta_k)) "
-        "||theta - theta_k||^2 for all k < K",
-    ),
-    run_statement(
-        "lem10",
-        "Lemma 10",
-        "||theta_k - theta|| <= 3 ||theta - theta_0|| for k <= K",
-        _lemma10,
-        (
-            Form(name="printed", hypotheses=many_heads),
-            Form(
-                name="sharpened S9",
-                hypotheses=many_heads,
-                note="(78) ends with 1 + 8/3 + 2/3 = 13/3 where the paper takes 9.",
-            ),
-            Form(
-                name="sharpened S6, S9",
-                hypotheses=many_sharp_heads(PRINTED_WEIGHT),
-                note="With 13/3 and beta_3#, sqrt(H) >= (26/3) beta_3# D^2 suffices.",
-            ),
-        ),
-        "the first term of (78) is dropped",
-        "Appendix B.3, eq. (75)",
-        hypotheses=_with_short_steps,
-        assumptions="Assumption 1; descent (68) for k = 0, ..., K - 1; (73); (74)",
-    ),
+    control="the first term of (78) is dropped",
+    source="Appendix B.3, eq. (75)",
+    **ON_RUNS
+    | {
+        "hypotheses": _with_short_steps,
+        "assumptions": "Assumption 1; descent (68) for k = 0, ..., K - 1; (73); (74)",
+    },
 )
+
+STATEMENTS = (LEMMA_7, LEMMA_8, LEMMA_9, LEMMA_10)

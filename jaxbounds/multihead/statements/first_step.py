@@ -2,33 +2,41 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from jaxbounds.multihead.first_phase import centre, deviation, deviation_bound, first_step
+from jaxbounds.multihead.first_phase import (
+    centre,
+    deviation,
+    deviation_bound,
+    first_direction,
+    first_step,
+)
 from jaxbounds.multihead.loss import empirical_risk
-from jaxbounds.multihead.statements.contexts import DATA_SIZES, Context, sequences, unfold
-from jaxbounds.multihead.statements.phase_shared import DRAWS, euclidean, phase_statement
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size
+from jaxbounds.multihead.statements.contexts import (
+    DRAWS,
+    ON_DATA,
+    by_hand,
+    sequences,
+    unfold,
+)
+from jaxbounds.norms import vector_norm
+from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 COUNTS = (8, 32, 128, 512)
 """The n1 over which the rate of the first phase is fitted."""
 
 
-def _data(c: Context, instance: Instance):
-    return {"X": c.X, "y": instance["y"]}
-
-
 def _with_steps(key: jax.Array, size: Size) -> Instance:
     data_key, step_key = jax.random.split(key)
     steps = jax.random.uniform(step_key, (2,), minval=-2.0, maxval=2.0)
-    return sequences(data_key, size) | {"alpha": steps}
+    return {**sequences(data_key, size), "alpha": steps}
 
 
-def _first_step(instance: Instance) -> Sides:
-    c = unfold(instance)
-    data, alpha = _data(c, instance), instance["alpha"]
-    closed = first_step(data, alpha)
+def _first_step(instance: Instance, size: Size) -> Sides:
+    c, alpha = unfold(instance), instance["alpha"]
+    closed = first_step(c.data, alpha)
     zero = jax.tree.map(jnp.zeros_like, closed)
-    slope = jax.grad(empirical_risk)(zero, data)
+    slope = jax.grad(empirical_risk)(zero, c.data)
     root = jnp.sqrt(1.0 * alpha.shape[0])
     step = jax.tree.map(lambda g: -alpha[:, None, None] * root * g, slope)
     flat = lambda tree: jnp.concatenate([tree["U"].ravel(), tree["W"].ravel()])
@@ -39,7 +47,7 @@ def _first_step(instance: Instance) -> Sides:
     half = c.zeta / 2 * c.classifier
     row = half + c.zeta / 2 * (jnp.mean(signed, axis=0) - c.classifier) + rest
     shape = closed["U"].shape
-    printed = closed | {"U": alpha[:, None, None] * jnp.broadcast_to(row[None, None, :], shape)}
+    printed = {**closed, "U": alpha[:, None, None] * jnp.broadcast_to(row[None, None, :], shape)}
     return Sides(
         lhs=flat(step),
         rhs={
@@ -51,32 +59,32 @@ def _first_step(instance: Instance) -> Sides:
     )
 
 
-def _two_labels(S, T, alpha):
-    """Two noiseless sequences, one of each label, whose first token is relevant; M = 1."""
-    first = [True] + [False] * (T - 1)
-    return {
-        "S": S,
-        "y": [1, -1],
-        "relevant": [first, first],
-        "choice": [[0] * T] * 2,
-        "z": [[[0.0] * 4] * T] * 2,
-        "p": [0.0] * 4,
-        "alpha": alpha,
-    }
-
-
-def _many(key: jax.Array, size: Size) -> Instance:
-    return sequences(key, size) | {"delta": 0.1 * jnp.ones(())}
-
-
-def _deviation(instance: Instance) -> Sides:
-    c = unfold(instance)
-    samples = instance["y"].shape[0]
-    bound = deviation_bound(c.R, samples, instance["delta"])
-    return Sides(
-        lhs=euclidean(deviation(_data(c, instance), c.classifier, c.zeta)),
-        rhs={"sharpened S13": bound, "control": bound / samples**0.5},
-    )
+LEMMA_16 = Statement(
+    id="multihead.lem16",
+    label="Lemma 16, eq. (120)",
+    formula="after one step from zero W = 0 and every row of U is alpha (zeta/2 u* + p1 + p2)",
+    kind="identity",
+    evaluate=_first_step,
+    judges=(first_step, first_direction),
+    forms=(
+        Form(name="printed", note="With n1 for n, and rows for columns."),
+        Form(
+            name="printed, l'(0) = 1/2",
+            expected="fails",
+            erratum="E16",
+            note="l'(0) = -1/2; descent turns the sign, so (120) is right.",
+            counterexample=Counterexample(
+                instance=by_hand([[True, False]] * 2, y=[1, -1], alpha=[1.0, 1.0]),
+                size={"n": 2, "T": 2, "d": 4},
+                ratio=2.0,
+            ),
+        ),
+        Form(name="derived", note="alpha 1_T ((1 / 2 n1) sum_i y_i mean_t x_it)^T."),
+    ),
+    control="twice the step",
+    source="Appendix D.3; Lemma 2",
+    **ON_DATA | {"sample": _with_steps, "budget": DRAWS},
+)
 
 
 def _growing(key: jax.Array, size: Size) -> Instance:
@@ -86,91 +94,122 @@ def _growing(key: jax.Array, size: Size) -> Instance:
     instance = sequences(data_key, size)
     # Signs as integers: there is nothing in them to search or to shrink.
     signs = jax.random.rademacher(sign_key, instance["z"].shape, dtype=int)
-    return instance | {"count": jnp.asarray(COUNTS)[which], "z": signs}
+    return {**instance, "count": jnp.asarray(COUNTS)[which], "z": signs}
 
 
-def _deviation_rate(instance: Instance) -> Sides:
-    c = unfold(instance | {"z": 0.1 * instance["S"] * instance["z"].astype(float)})
-    total, count = instance["y"].shape[0], instance["count"].astype(c.X.dtype)
-    used = (jnp.arange(total) < instance["count"]).astype(c.X.dtype)
-    weighted = {"X": (used * total / count)[:, None, None] * c.X, "y": instance["y"]}
+def _deviation_rate(instance: Instance, size: Size) -> Sides:
+    c = unfold({**instance, "z": 0.1 * instance["S"] * instance["z"].astype(float)})
+    count = instance["count"].astype(c.X.dtype)
+    used = (jnp.arange(size["n"]) < instance["count"]).astype(c.X.dtype)
+    weighted = {"X": (used * size["n"] / count)[:, None, None] * c.X, "y": instance["y"]}
     p = deviation(weighted, c.classifier, c.zeta)
-    about = centre(c.classifier, c.zeta)
     rate = c.S / jnp.sqrt(count)
     return Sides(
-        lhs={"printed": euclidean(p - about), "corrected": euclidean(p), "control": euclidean(p)},
+        lhs={
+            "printed": vector_norm(p - centre(c.classifier, c.zeta)),
+            "corrected": vector_norm(p),
+            "control": vector_norm(p),
+        },
         rhs={"printed": rate, "corrected": rate, "control": rate**2 / c.S},
     )
 
 
-STATEMENTS = (
-    phase_statement(
-        "lem16",
-        "Lemma 16, eq. (120)",
-        "after one step from zero W = 0 and every row of U is alpha (zeta/2 u* + p1 + p2)",
-        "identity",
-        _first_step,
-        (
-            Form(name="printed", note="With n1 for n, and rows for columns."),
-            Form(
-                name="printed, l'(0) = 1/2",
-                expected="fails",
-                erratum="E16",
-                note="l'(0) = -1/2; descent turns the sign, so (120) is right.",
-                counterexample=_two_labels(1.0, 2, [1.0, 1.0]),
-            ),
-            Form(name="derived", note="alpha 1_T ((1 / 2 n1) sum_i y_i mean_t x_it)^T."),
+LEMMA_2 = Statement(
+    id="multihead.lem2.rate",
+    label="Lemma 2",
+    formula="||U_h^(1) - (zeta alpha / 2) 1_T u*^T||_F = O(1 / sqrt(n1))",
+    kind="rate",
+    evaluate=_deviation_rate,
+    judges=(deviation, centre),
+    forms=(
+        Form(
+            name="printed",
+            expected="inconsistent",
+            erratum="E2",
+            sense="at least",
+            note="E[y mu_y] = u*/2, not u*: the distance tends to zeta S sqrt(2) / 4 per row.",
         ),
-        "twice the step",
-        "Appendix D.3; Lemma 2",
-        sample=_with_steps,
-        sizes=DATA_SIZES,
-        budget=DRAWS,
-    ),
-    phase_statement(
-        "lem2.rate",
-        "Lemma 2",
-        "||U_h^(1) - (zeta alpha / 2) 1_T u*^T||_F = O(1 / sqrt(n1))",
-        "rate",
-        _deviation_rate,
-        (
-            Form(
-                name="printed",
-                expected="inconsistent",
-                erratum="E2",
-                sense="at least",
-                note="E[y mu_y] = u*/2, not u*: the distance tends to zeta S sqrt(2) / 4 per row.",
-            ),
-            Form(
-                name="corrected",
-                sense="at least",
-                note="The centre is (zeta / 4) u*. The distance falls with n1: at least this fast.",
-            ),
+        Form(
+            name="corrected",
+            sense="at least",
+            note="The centre is (zeta / 4) u*. The distance falls with n1: at least this fast.",
         ),
-        "the rate 1 / n1",
-        "Section 5.1, eq. (6); Lemmas 16 and 17",
-        sample=_growing,
-        sizes=({"n": COUNTS[-1], "T": 4, "d": 4},),
-        budget=Budget(samples=96, restarts=0, batch=32),
     ),
-    phase_statement(
-        "lem17",
-        "Lemma 17",
-        "||p|| <= P with probability 1 - delta; in print the constant is unspecified",
-        "probability",
-        _deviation,
-        (
-            Form(
-                name="sharpened S13",
-                note="P# = (R/2)(1 + sqrt(2 log(1/delta))) / sqrt(n1), p about (zeta/4) u*: the "
-                "mean of the norm is at most R / (2 sqrt(n1)), then McDiarmid.",
-            ),
-        ),
-        "1 / n1 in place of 1 / sqrt(n1)",
-        "Appendix D.3, eqs. (6), (121), (122)",
-        sample=_many,
-        sizes=({"n": 32, "T": 4, "d": 4},),
-        level=0.1,
-        budget=Budget(samples=1000, restarts=0),
-    ),
+    control="the rate 1 / n1",
+    source="Section 5.1, eq. (6); Lemmas 16 and 17",
+    **ON_DATA
+    | {
+        "sample": _growing,
+        "sizes": ({"n": COUNTS[-1], "T": 4, "d": 4},),
+        "budget": Budget(samples=96, restarts=0, batch=32),
+    },
 )
+
+
+def _many(key: jax.Array, size: Size) -> Instance:
+    return {**sequences(key, size), "delta": 0.1 * jnp.ones(())}
+
+
+def _deviation(instance: Instance, size: Size) -> Sides:
+    c = unfold(instance)
+    bound = deviation_bound(c.R, size["n"], instance["delta"])
+    return Sides(
+        lhs=vector_norm(deviation(c.data, c.classifier, c.zeta)),
+        rhs={"sharpened S13": bound, "control": bound / size["n"] ** 0.5},
+    )
+
+
+LEMMA_17 = Statement(
+    id="multihead.lem17",
+    label="Lemma 17",
+    formula="||p|| <= P with probability 1 - delta; in print the constant is unspecified",
+    kind="probability",
+    evaluate=_deviation,
+    judges=(deviation, deviation_bound),
+    forms=(
+        Form(
+            name="sharpened S13",
+            note="P# = (R/2)(1 + sqrt(2 log(1/delta))) / sqrt(n1), p about (zeta/4) u*: the "
+            "mean of the norm is at most R / (2 sqrt(n1)), then McDiarmid.",
+        ),
+    ),
+    control="1 / n1 in place of 1 / sqrt(n1)",
+    source="Appendix D.3, eqs. (6), (121), (122)",
+    level=0.1,
+    **ON_DATA
+    | {
+        "sample": _many,
+        "sizes": ({"n": 32, "T": 4, "d": 4},),
+        "budget": Budget(samples=1000, restarts=0),
+    },
+)
+
+
+def _levels(size: Size) -> Instance:
+    table = {"R": [1.0, 2.0, 5.0], "n": [1.0, 30.0, 1000.0], "delta": [0.9, 0.1, 0.01]}
+    return {name: np.asarray(values) for name, values in table.items()}
+
+
+def _mcdiarmid(instance: Instance, size: Size) -> Sides:
+    R, n, delta = instance["R"], instance["n"], instance["delta"]
+    # One sample moves ||p|| by at most R / n, and its mean is at most R / (2 sqrt(n)).
+    beyond = deviation_bound(R, n, delta) - R / (2 * jnp.sqrt(n))
+    tail = jnp.exp(-2 * beyond**2 / (n * (R / n) ** 2))
+    return Sides(lhs=tail, rhs={"sharpened S13": delta, "control": delta**2})
+
+
+LEMMA_17_TAIL = Statement(
+    id="multihead.lem17.tail",
+    label="Lemma 17, the constant",
+    formula="McDiarmid's tail at P# - R / (2 sqrt(n1)) is delta",
+    kind="identity",
+    evaluate=_mcdiarmid,
+    judges=(deviation_bound,),
+    forms=(Form(name="sharpened S13", note="Differences R / n1 in ||p||."),),
+    control="delta^2 for delta",
+    source="Appendix D.3; library: how P# is solved for",
+    cases=_levels,
+    sizes=({"n": 1000},),
+)
+
+STATEMENTS = (LEMMA_16, LEMMA_2, LEMMA_17, LEMMA_17_TAIL)

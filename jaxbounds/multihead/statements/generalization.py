@@ -1,76 +1,75 @@
 """Section 4.2 and Appendix C: Lemmas 3 and 11, Theorem 4, Corollary 4."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
-from jaxbounds.multihead.descent import (
-    PRINTED_WEIGHT,
-    STABILITY,
-    generalization_gap,
-    gradient_sharp,
-    reach,
-    root_heads,
-    stability,
-    stability_sharp,
-)
-from jaxbounds.multihead.realizable import REALIZABLE_RUNS, distance_function, realized
-from jaxbounds.multihead.runs import descend, printed_step, setting, sizes_along
+from jaxbounds.multihead import descent
+from jaxbounds.multihead.runs import Run, descend, horizon, setting, sizes_along
 from jaxbounds.multihead.stability import leave_one_out, on_average_stability
-from jaxbounds.multihead.statements.descent_shared import assumption1, run_statement
-from jaxbounds.multihead.statements.stability_shared import (
+from jaxbounds.multihead.statements.gradient_descent import at_level, corollary_conditions
+from jaxbounds.multihead.statements.run_instances import (
     CONDITIONS,
+    ON_REALIZABLE,
+    ON_RUNS,
     SHARP,
-    printed_conditions,
-    sharp_conditions,
-    uniform_constants,
+    assumption1,
+    certified,
+    realized,
 )
 from jaxbounds.multihead.tied import tied_risk
-from jaxbounds.statements import Budget, Form, Instance, Sides
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+
+ON_POPULATION: dict[str, Any] = ON_REALIZABLE | {
+    "kind": "expectation",
+    "budget": Budget(samples=768, restarts=0, steps=0, batch=128),
+}
+"""On average over training sets."""
 
 
-def _sharp_stability(instance: Instance):
-    s = setting(instance)
-    return stability_sharp(
-        s.loss_target,
-        s.loss_start,
-        s.distance,
-        s.largest,
-        s.squares,
-        s.radius,
-        s.heads,
-        instance["step"],
-        instance["K"].astype(s.heads.dtype),
-        instance["X"].shape[0],
-        T=s.shape["T"],
-    )
-
-
-def _average_stability(instance: Instance):
+def _average_stability(instance: Instance) -> Array:
     full, without = descend(instance), leave_one_out(instance)
     return on_average_stability(full, without, instance["copies"])[instance["K"]]
 
 
-def _lemma11(instance: Instance) -> Sides:
-    s, n = setting(instance), instance["X"].shape[0]
-    step, K = instance["step"], instance["K"].astype(s.heads.dtype)
-    gradient, _ = uniform_constants(instance)[SHARP]
+def _lemma11(instance: Instance, size: Size) -> Sides:
+    s, n, step, K = setting(instance), size["n"], instance["step"], horizon(instance)
+    gradient, _ = descent.ball_constants(s, descent.MEAN_SQUARE)
     return Sides(
         lhs=_average_stability(instance),
         rhs={
-            "printed": stability(
-                s.loss_target, s.distance, s.size, s.radius, step, K, n, **_tokens(s)
-            ),
-            SHARP: _sharp_stability(instance),
+            "printed": descent.stability(s, step, K, n),
+            SHARP: descent.stability(s, step, K, n, descent.MEAN_SQUARE),
             "control": step * gradient / n * s.loss_start,
         },
     )
 
 
-def _tokens(s):
-    return {"T": s.shape["T"]}
+LEMMA_11 = Statement(
+    id="multihead.lem11",
+    label="Lemma 11",
+    formula="(1/n) sum_i ||theta_K - theta_K^{-i}|| <= (2 eta beta~_1 / n) (2 K L(theta) "
+    "+ 9 ||theta - theta_0||^2 / (4 eta))",
+    evaluate=_lemma11,
+    judges=(descent.stability, on_average_stability, leave_one_out),
+    forms=(
+        Form(name="printed", hypotheses=certified(descent.PRINTED, "(84)")),
+        Form(
+            name=SHARP,
+            hypotheses=certified(descent.MEAN_SQUARE, "(84)"),
+            note="Both runs stay within sqrt(13/3) D of theta, so (104/3) beta_3# D^2 <= "
+            "sqrt(H) replaces 128 beta~_3 D^2; exp(sum alpha) <= exp(1/4) replaces 2.",
+        ),
+    ),
+    control="the sum of the losses along the run is replaced by its first term",
+    source="Appendix C, eq. (84)",
+    **ON_RUNS | {"assumptions": CONDITIONS},
+)
 
 
-def _gap(instance: Instance):
+def _gap(instance: Instance) -> Array:
     """Loss on fresh data minus training loss, at theta_K: the generalization gap on average."""
     run, K = descend(instance), instance["K"]
     last = jax.tree.map(lambda leaf: leaf[K], run.params)
@@ -78,158 +77,114 @@ def _gap(instance: Instance):
     return tied_risk(last, instance["copies"], fresh) - run.losses[K]
 
 
-def _lipschitz(s):
-    """beta_1# on the ball that (75) guarantees: every l_i is that Lipschitz there."""
-    far = reach(PRINTED_WEIGHT)
-    return gradient_sharp(s.distance, s.squares, s.radius, s.heads, T=s.shape["T"], far=far)
-
-
-def _lemma3(instance: Instance) -> Sides:
-    s = setting(instance)
-    rhs = 2 * _lipschitz(s) * _average_stability(instance)
+def _lemma3(instance: Instance, size: Size) -> Sides:
+    # Every l_i is beta_1#-Lipschitz on the ball that (75) guarantees.
+    gradient, _ = descent.ball_constants(setting(instance), descent.MEAN_SQUARE)
+    rhs = descent.gap_from_stability(gradient, _average_stability(instance))
     return Sides(lhs=_gap(instance), rhs={"printed": rhs, "control": 0.0 * rhs})
 
 
 @jax.jit
-def _visited(instance: Instance) -> dict:
+def _visited(instance: Instance, size: Size) -> dict[str, Array]:
     """The iterates of all runs are where G is a Lipschitz constant."""
     s, copies = setting(instance), instance["copies"]
-    full, without = descend(instance), leave_one_out(instance)
-    root = lambda run: jnp.max(jnp.sqrt(sizes_along(run, copies)[2]))
-    furthest = jnp.maximum(root(full), jnp.max(jax.vmap(root)(without)))
-    limit = jnp.sqrt(s.squares) + reach(PRINTED_WEIGHT) * s.distance / jnp.sqrt(s.heads)
-    return assumption1(instance) | {"G on the visited region": furthest <= limit}
+
+    def furthest(run: Run) -> Array:
+        return jnp.max(jnp.sqrt(sizes_along(run, copies)[2]))
+
+    all_runs = jnp.max(jax.vmap(furthest)(leave_one_out(instance)))
+    limit = jnp.sqrt(s.squares) + descent.MEAN_SQUARE.reach * s.distance / jnp.sqrt(s.heads)
+    inside = jnp.maximum(furthest(descend(instance)), all_runs) <= limit
+    return assumption1(instance, size) | {"G on the visited region": inside}
 
 
-def _theorem4(instance: Instance) -> Sides:
-    s, n = setting(instance), instance["X"].shape[0]
-    step, K = instance["step"], instance["K"].astype(s.heads.dtype)
-    return Sides(
-        lhs=_gap(instance),
-        rhs={
-            "printed": generalization_gap(s.loss_target, s.distance, step, K, n),
-            SHARP: 2 * _lipschitz(s) * _sharp_stability(instance),
-            "control": 0.0 * step,
-        },
-    )
-
-
-def _corollary4(instance: Instance) -> Sides:
-    s, n = setting(instance), instance["X"].shape[0]
-    step, K = instance["step"], instance["K"].astype(s.heads.dtype)
-    distance = distance_function(instance, 1 / K)
-    wider = s._replace(distance=distance)
-    sharp = stability_sharp(
-        1 / K,
-        s.loss_start,
-        distance,
-        s.largest,
-        s.squares,
-        s.radius,
-        s.heads,
-        step,
-        K,
-        n,
-        T=s.shape["T"],
-    )
-    return Sides(
-        lhs=_gap(instance),
-        rhs={
-            "printed": 17 * distance**2 / (step * n),
-            SHARP: 2 * _lipschitz(wider) * sharp,
-            "control": 0.0 * step,
-        },
-    )
-
-
-@jax.jit
-def _corollary4_conditions(instance: Instance) -> dict:
-    """(95) and the step size of Corollary 4, with g_0(1/K) and g(1/K)."""
-    s = setting(instance)
-    K = instance["K"].astype(s.heads.dtype)
-    distance = distance_function(instance, 1 / K)
-    bounds = s._replace(distance=distance, size=distance / jnp.sqrt(s.heads), loss_target=1 / K)
-    root = root_heads(bounds.distance, bounds.size, s.radius, factor=STABILITY, **s.shape)
-    unit = distance_function(instance, jnp.ones(())) ** 2
-    by_unit = jnp.minimum(unit, unit / s.loss_start)
-    allowed = jnp.minimum(printed_step(bounds, K), by_unit)
-    return {"(95)": s.heads >= root**2, "eta of Corollary 4": instance["step"] <= allowed}
-
-
-_POPULATION = {
-    "kind": "expectation",
-    "sample": REALIZABLE_RUNS,
-    "budget": Budget(samples=768, restarts=0, steps=0, batch=128),
-}
-
-STATEMENTS = (
-    run_statement(
-        "lem11",
-        "Lemma 11",
-        "(1/n) sum_i ||theta_K - theta_K^{-i}|| <= (2 eta beta~_1 / n) (2 K L(theta) "
-        "+ 9 ||theta - theta_0||^2 / (4 eta))",
-        _lemma11,
-        (
-            Form(name="printed", hypotheses=printed_conditions),
-            Form(
-                name=SHARP,
-                hypotheses=sharp_conditions,
-                note="Both runs stay within sqrt(13/3) D of theta, so (104/3) beta_3# D^2 <= "
-                "sqrt(H) replaces 128 beta~_3 D^2; exp(sum alpha) <= exp(1/4) replaces 2.",
-            ),
-        ),
-        "the sum of the losses along the run is replaced by its first term",
-        "Appendix C, eq. (84)",
-        assumptions=CONDITIONS,
-    ),
-    run_statement(
-        "lem3",
-        "Lemma 3",
-        "E[L(theta_K) - L^(theta_K)] <= 2 G E[(1/n) sum_i ||theta_K - theta_K^{-i}||]",
-        _lemma3,
-        (Form(name="printed", note="G = beta_1# on the ball of (75), checked on all runs."),),
-        "no generalization gap",
-        "Section 6.2; Lei and Ying (2020), Theorem 2",
-        hypotheses=_visited,
-        assumptions="every l_i is G-Lipschitz where the runs go; a fresh test set estimates L",
-        **_POPULATION,
-    ),
-    run_statement(
-        "thm4",
-        "Theorem 4",
-        "E[L(theta_K) - L^(theta_K)] <= (4/n) E[2 K L^(theta) + 9 ||theta - theta_0||^2 / (4 eta)]",
-        _theorem4,
-        (
-            Form(name="printed", hypotheses=printed_conditions),
-            Form(
-                name=SHARP,
-                hypotheses=sharp_conditions,
-                note="2 beta_1# times the sharpened Lemma 11.",
-            ),
-        ),
-        "no generalization gap",
-        "Appendix C.1, eq. (93); Theorem 2, eq. (5)",
-        assumptions=CONDITIONS,
-        **_POPULATION,
-    ),
-    run_statement(
-        "cor4",
-        "Corollary 4",
-        "E[L(theta_K) - L^(theta_K)] <= 17 g_0(1/K)^2 / (eta n)",
-        _corollary4,
-        (
-            Form(name="printed", hypotheses=_corollary4_conditions),
-            Form(
-                name=SHARP,
-                hypotheses=sharp_conditions,
-                note="2 beta_1# times the sharpened Lemma 11 with L(theta) = 1/K, D = g_0(1/K).",
-            ),
-        ),
-        "no generalization gap",
-        "Appendix C.2, eq. (96)",
-        hypotheses=lambda instance: assumption1(instance) | realized(instance),
-        assumptions="Assumption 1; Assumption 2 almost surely; (95); eta of Corollary 3. "
-        "Sharpened form: its own H and eta",
-        **_POPULATION,
-    ),
+LEMMA_3 = Statement(
+    id="multihead.lem3",
+    label="Lemma 3",
+    formula="E[L(theta_K) - L^(theta_K)] <= 2 G E[(1/n) sum_i ||theta_K - theta_K^{-i}||]",
+    evaluate=_lemma3,
+    judges=(descent.gap_from_stability, descent.ball_constants, on_average_stability),
+    forms=(Form(name="printed", note="G = beta_1# on the ball of (75), checked on all runs."),),
+    control="no generalization gap",
+    source="Section 6.2; Lei and Ying (2020), Theorem 2",
+    **ON_POPULATION
+    | {
+        "hypotheses": _visited,
+        "assumptions": "every l_i is G-Lipschitz where the runs go; a fresh test set estimates L",
+    },
 )
+
+
+def _theorem4(instance: Instance, size: Size) -> Sides:
+    s, n, step, K = setting(instance), size["n"], instance["step"], horizon(instance)
+    return Sides(
+        lhs=_gap(instance),
+        rhs={
+            "printed": descent.generalization_gap(s, step, K, n),
+            SHARP: descent.generalization_gap(s, step, K, n, descent.MEAN_SQUARE),
+            "control": 0.0 * step,
+        },
+    )
+
+
+THEOREM_4 = Statement(
+    id="multihead.thm4",
+    label="Theorem 4",
+    formula="E[L(theta_K) - L^(theta_K)] <= (4/n) E[2 K L^(theta) "
+    "+ 9 ||theta - theta_0||^2 / (4 eta)]",
+    evaluate=_theorem4,
+    judges=(descent.generalization_gap,),
+    forms=(
+        Form(name="printed", hypotheses=certified(descent.PRINTED, "(84)")),
+        Form(
+            name=SHARP,
+            hypotheses=certified(descent.MEAN_SQUARE, "(84)"),
+            note="2 beta_1# times the sharpened Lemma 11.",
+        ),
+    ),
+    control="no generalization gap",
+    source="Appendix C.1, eq. (93); Theorem 2, eq. (5)",
+    **ON_POPULATION | {"assumptions": CONDITIONS},
+)
+
+
+def _corollary4(instance: Instance, size: Size) -> Sides:
+    measured, s, n = setting(instance), at_level(instance), size["n"]
+    step, K = instance["step"], horizon(instance)
+    # theta(1/K) itself is known here: only D and L(theta) are replaced.
+    wider = measured._replace(distance=s.distance, loss_target=s.loss_target)
+    return Sides(
+        lhs=_gap(instance),
+        rhs={
+            "printed": descent.corollary4_gap(s.distance, step, n),
+            SHARP: descent.generalization_gap(wider, step, K, n, descent.MEAN_SQUARE),
+            "control": 0.0 * step,
+        },
+    )
+
+
+COROLLARY_4 = Statement(
+    id="multihead.cor4",
+    label="Corollary 4",
+    formula="E[L(theta_K) - L^(theta_K)] <= 17 g_0(1/K)^2 / (eta n)",
+    evaluate=_corollary4,
+    judges=(descent.corollary4_gap, descent.generalization_gap),
+    forms=(
+        Form(name="printed", hypotheses=corollary_conditions(4, "(95)")),
+        Form(
+            name=SHARP,
+            hypotheses=certified(descent.MEAN_SQUARE, "(84)"),
+            note="2 beta_1# times the sharpened Lemma 11 with L(theta) = 1/K, D = g_0(1/K).",
+        ),
+    ),
+    control="no generalization gap",
+    source="Appendix C.2, eq. (96)",
+    **ON_POPULATION
+    | {
+        "hypotheses": realized,
+        "assumptions": "Assumption 1; Assumption 2 almost surely; (95); eta of Corollary 3. "
+        "Sharpened form: its own H and eta",
+    },
+)
+
+STATEMENTS = (LEMMA_11, LEMMA_3, THEOREM_4, COROLLARY_4)

@@ -2,169 +2,256 @@
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
-from jaxbounds.multihead.bounds import (
-    C_STAR,
-    beta1,
-    beta1_sharp,
-    beta3,
-    beta3_sharp,
-    summed_scores,
-    two_block_norm,
-)
-from jaxbounds.multihead.calculus import cumulants, head_hessian, third_cumulant
-from jaxbounds.multihead.instances import loss_generic
+from jaxbounds.multihead import bounds
+from jaxbounds.multihead.calculus import head_hessian, hessian_certificate
 from jaxbounds.multihead.model import head_output, model_output
 from jaxbounds.multihead.statements.common import (
     ANTIPODAL,
     IDENTICAL,
-    model_statement,
+    ON_MODEL,
+    params_of,
+    sizes_of,
+    tight,
     token_radius,
 )
-from jaxbounds.norms import frobenius_norm, max_entry, max_row_norm, vector_norm
-from jaxbounds.statements import Form, Instance, Sides
+from jaxbounds.multihead.statements.instances import loss_generic
+from jaxbounds.norms import frobenius_norm, max_entry, max_row_norm
+from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 
-TWO_SIZES = ({"T": 2, "d": 2}, {"T": 4, "d": 3})
+TWO_SIZES = {"sizes": ({"T": 2, "d": 2}, {"T": 4, "d": 3})}
+ONE_SEQUENCE = {"sample": loss_generic, "sizes": ({"n": 1, "T": 2, "d": 2, "H": 4},)}
+NO_U = IDENTICAL + " with U = 0"
+NOTHING = ANTIPODAL + ", U = W = 0"
 
 
-def _symmetric_norm(matrix):
+def _symmetric_norm(matrix: Array) -> Array:
     return jnp.max(jnp.abs(jnp.linalg.eigvalsh(matrix)))
 
 
-def _hessian(instance: Instance):
-    """Hess Phi by automatic differentiation, U then W."""
+def _hessian_norm(instance: Instance) -> Array:
+    """||Hess Phi|| by automatic differentiation, U then W."""
     projection, weights, tokens = instance["U"], instance["W"], instance["X"]
     split = projection.size
 
-    def flat_output(flat):
-        return head_output(
-            flat[:split].reshape(projection.shape), flat[split:].reshape(weights.shape), tokens
-        )
+    def flat_output(flat: Array) -> Array:
+        outer, inner = flat[:split].reshape(projection.shape), flat[split:].reshape(weights.shape)
+        return head_output(outer, inner, tokens)
 
-    return jax.hessian(flat_output)(jnp.concatenate([projection.ravel(), weights.ravel()]))
-
-
-def _gradients(instance: Instance):
-    outer, inner = jax.grad(head_output, argnums=(0, 1))(
-        instance["U"], instance["W"], instance["X"]
-    )
-    return frobenius_norm(outer), frobenius_norm(inner)
+    point = jnp.concatenate([projection.ravel(), weights.ravel()])
+    return _symmetric_norm(jax.hessian(flat_output)(point))
 
 
-def _outer_gradient(instance: Instance) -> Sides:
-    bound = jnp.sqrt(1.0 * instance["X"].shape[0]) * token_radius(instance)
-    return Sides(lhs=_gradients(instance)[0], rhs={"printed": bound, "control": 0.9 * bound})
+def _gradients(instance: Instance) -> tuple[Array, Array, Array]:
+    """||grad_U Phi||_F, ||grad_W Phi||_F and ||grad Phi||."""
+    slope = jax.grad(head_output, argnums=(0, 1))(instance["U"], instance["W"], instance["X"])
+    outer, inner = frobenius_norm(slope[0]), frobenius_norm(slope[1])
+    return outer, inner, jnp.sqrt(outer**2 + inner**2)
 
 
-def _inner_gradient(instance: Instance) -> Sides:
-    bound = token_radius(instance) ** 2 * summed_scores(instance["U"], instance["X"])
-    rhs = {"printed": 2 * bound, "sharpened S1": bound, "control": 0.9 * bound}
-    return Sides(lhs=_gradients(instance)[1], rhs=rhs, error=1e-14 * bound)
+def _by_blocks(note: str) -> tuple[Form, Form]:
+    """The forms of a bound on a gradient: as printed, and with orthogonal blocks."""
+    sharp = Form(name="sharpened S2", equality=NO_U, note=note)
+    return Form(name="printed", equality=NO_U), sharp
 
 
-def _whole_gradient(instance: Instance) -> Sides:
-    radius, T = token_radius(instance), instance["X"].shape[0]
-    inner = radius**2 * summed_scores(instance["U"], instance["X"])
-    outer = jnp.sqrt(1.0 * T) * radius
-    sharp = jnp.sqrt(outer**2 + inner**2)
-    return Sides(
-        lhs=jnp.sqrt(sum(norm**2 for norm in _gradients(instance))),
-        rhs={"printed": 2 * inner + outer, "sharpened S2": sharp, "control": 0.9 * sharp},
-    )
+def _outer_gradient(instance: Instance, size: Size) -> Sides:
+    bound = bounds.outer_gradient_bound(token_radius(instance), T=size["T"])
+    return tight(_gradients(instance)[0], {"printed": bound})
 
 
-def _certificate(instance: Instance):
-    """S11: computable bounds on the two blocks of the Hessian, between it and S5."""
-    moments = cumulants(instance["W"], instance["X"])
-    third = third_cumulant(moments, instance["U"])
-    squares = jnp.sum(instance["X"] ** 2, axis=1)
-    spectral = jax.vmap(_symmetric_norm)
-    mixed = jnp.sqrt(jnp.sum(squares * spectral(moments.covariance) ** 2))
-    return jnp.sum(squares * spectral(third)), mixed
+PROP_5_1 = Statement(
+    id="multihead.prop5.1",
+    label="Proposition 5 (1)",
+    formula="||grad_U Phi||_F <= sqrt(T) ||X||_{2,inf}",
+    evaluate=_outer_gradient,
+    judges=(bounds.outer_gradient_bound,),
+    forms=(Form(name="printed", equality=IDENTICAL),),
+    control="the bound times 0.9",
+    source="Appendix A.1, eq. (37)",
+    **ON_MODEL,
+)
 
 
-def _whole_hessian(instance: Instance) -> Sides:
-    tokens, (T, d) = instance["X"], instance["X"].shape
-    radius, entry = token_radius(instance), max_entry(tokens)
-    scores = summed_scores(instance["U"], tokens)
-    printed = 6 * d * radius**2 * entry**2 * scores + 2 * jnp.sqrt(1.0 * T * d) * radius**2 * entry
-    sharp = two_block_norm(C_STAR * radius**4 * scores, jnp.sqrt(1.0 * T) * radius**3)
-    return Sides(
-        lhs=_symmetric_norm(_hessian(instance)),
-        rhs={
-            "printed": printed,
-            "sharpened S5": sharp,
-            "sharpened S11": two_block_norm(*_certificate(instance)),
-            "control": 0.9 * sharp,
-        },
-        error=1e-13 * sharp,
-    )
+def _inner_gradient(instance: Instance, size: Size) -> Sides:
+    given = token_radius(instance), bounds.summed_scores(instance["U"], instance["X"])
+    printed, sharp = bounds.inner_gradient_bound(*given), bounds.inner_gradient_sharp(*given)
+    rhs = {"printed": printed, "sharpened S1": sharp}
+    return tight(_gradients(instance)[1], rhs, error=1e-14 * sharp)
 
 
-def _resolved(instance: Instance) -> dict:
+PROP_5_2 = Statement(
+    id="multihead.prop5.2",
+    label="Proposition 5 (2)",
+    formula="||grad_W Phi||_F <= 2 ||X||_{2,inf}^2 sum_t ||X u_t||_inf",
+    evaluate=_inner_gradient,
+    judges=(bounds.inner_gradient_bound, bounds.inner_gradient_sharp, bounds.summed_scores),
+    forms=(
+        Form(name="printed"),
+        Form(name="sharpened S1", equality=ANTIPODAL, note="S1 under the sum over t."),
+    ),
+    control="the sharpened bound times 0.9",
+    source="Appendix A.1, eq. (43)",
+    **ON_MODEL,
+)
+
+
+def _whole_gradient(instance: Instance, size: Size) -> Sides:
+    given = token_radius(instance), bounds.summed_scores(instance["U"], instance["X"])
+    printed = bounds.gradient_bound(*given, T=size["T"])
+    sharp = bounds.gradient_sharp(*given, T=size["T"])
+    return tight(_gradients(instance)[2], {"printed": printed, "sharpened S2": sharp})
+
+
+PROP_1_1 = Statement(
+    id="multihead.prop1.1",
+    label="Proposition 1 (1)",
+    formula="||grad Phi|| <= 2 ||X||_{2,inf}^2 sum_t ||X u_t||_inf + sqrt(T) ||X||_{2,inf}",
+    evaluate=_whole_gradient,
+    judges=(bounds.gradient_bound, bounds.gradient_sharp),
+    forms=_by_blocks(
+        "The two blocks of the gradient are orthogonal: sqrt(T R^2 + (R^2 sum_t ||X u_t||_inf)^2)."
+    ),
+    control="the sharpened bound times 0.9",
+    source="Section 3; restated as Proposition 5 (3), eq. (44)",
+    **ON_MODEL,
+)
+
+
+def _whole_hessian(instance: Instance, size: Size) -> Sides:
+    tokens, radius, (T, d) = instance["X"], token_radius(instance), (size["T"], size["d"])
+    scores = bounds.summed_scores(instance["U"], tokens)
+    rhs = {
+        "printed": bounds.hessian_bound(radius, max_entry(tokens), scores, T=T, d=d),
+        "sharpened S11": hessian_certificate(instance["U"], instance["W"], tokens),
+        "sharpened S5": bounds.hessian_sharp(radius, scores, T=T),
+    }
+    return tight(_hessian_norm(instance), rhs, error=1e-13 * rhs["sharpened S5"])
+
+
+def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
     """Where covariances vanish, S11 is rounding noise beside the scale S5 of the Hessian."""
-    scale = token_radius(instance) ** 3
-    return {"S11 above rounding": two_block_norm(*_certificate(instance)) > 1e-8 * scale}
+    bound = hessian_certificate(instance["U"], instance["W"], instance["X"])
+    return {"S11 above rounding": bound > 1e-8 * token_radius(instance) ** 3}
 
 
-def _gradient_by_norm(instance: Instance) -> Sides:
-    radius, T = token_radius(instance), instance["X"].shape[0]
-    size = frobenius_norm(instance["U"])
-    sharp = beta1_sharp(size**2, radius, T=T)
-    return Sides(
-        lhs=jnp.sqrt(sum(norm**2 for norm in _gradients(instance))),
-        rhs={
-            "printed": beta1(size, radius, T=T),
-            "sharpened S2": sharp,
-            "control": 0.9 * sharp,
-        },
-    )
+PROP_1_2 = Statement(
+    id="multihead.prop1.2",
+    label="Proposition 1 (2)",
+    formula="||Hess Phi|| <= 6 d ||X||_{2,inf}^2 ||X||_{1,inf}^2 sum_t ||X u_t||_inf "
+    "+ 2 sqrt(T d) ||X||_{2,inf}^2 ||X||_{1,inf}",
+    evaluate=_whole_hessian,
+    judges=(bounds.hessian_bound, bounds.hessian_sharp, hessian_certificate),
+    forms=(
+        Form(
+            name="printed",
+            erratum="E13",
+            note="True, though the proof bounds a rearranged matrix; implied by S5.",
+        ),
+        Form(
+            name="sharpened S5",
+            equality=NOTHING,
+            note="||Hess_WW|| <= C = c* R^4 sum_t ||X u_t||_inf (S4: S3 applied to "
+            "kappa_3(u_t.x, b_t.x, b_t.x), ||b_t|| <= R ||dW||), ||Hess_UW|| <= B = "
+            "sqrt(T) R^3, Hess_UU = 0; so ||Hess|| <= (C + sqrt(C^2 + 4 B^2)) / 2. No d.",
+        ),
+        Form(
+            name="sharpened S11",
+            hypotheses=_resolved,
+            equality="one-dimensional token spreads, where each block is attained",
+            note="||Hess_UW||^2 <= sum_t ||x_t||^2 ||Cov_t||^2, ||Hess_WW|| <= "
+            "sum_t ||x_t||^2 ||K3_t(u_t)||: computable in T^2 d^2, between Hess and S5.",
+        ),
+    ),
+    control="S5 times 0.9",
+    source="Section 3; restated as Proposition 5 (4), eq. (58)",
+    **ON_MODEL | TWO_SIZES,
+)
 
 
-def _hessian_by_norm(instance: Instance) -> Sides:
-    radius, (T, d) = token_radius(instance), instance["X"].shape
-    size, root = frobenius_norm(instance["U"]), jnp.sqrt(1.0 * instance["X"].shape[0])
-    sharp = two_block_norm(C_STAR * root * radius**5 * size, root * radius**3)
-    return Sides(
-        lhs=_symmetric_norm(_hessian(instance)),
-        rhs={
-            "printed": beta3(size, radius, T=T, d=d),
-            "sharpened S5": sharp,
-            "sharpened S6": beta3_sharp(size, radius, T=T),
-            "control": 0.9 * sharp,
-        },
-        error=1e-13 * sharp,
-    )
+def _gradient_by_norm(instance: Instance, size: Size) -> Sides:
+    radius, norm, T = token_radius(instance), frobenius_norm(instance["U"]), size["T"]
+    printed, sharp = bounds.beta1(norm, radius, T=T), bounds.beta1_sharp(norm**2, radius, T=T)
+    return tight(_gradients(instance)[2], {"printed": printed, "sharpened S2": sharp})
 
 
-def _head_sizes(instance: Instance):
-    squares = jnp.sum(instance["U"] ** 2, axis=(1, 2))
-    return vector_norm(jnp.sqrt(squares + 1e-300), jnp.inf), jnp.mean(squares)
+PROP_5_A1 = Statement(
+    id="multihead.prop5.a1",
+    label="Proposition 5, Assumption 1 (1)",
+    formula="||grad Phi|| <= sqrt(T) R (2 R^2 ||U||_F + 1)",
+    evaluate=_gradient_by_norm,
+    judges=(bounds.beta1, bounds.beta1_sharp),
+    forms=_by_blocks("S2 with sum_t ||X u_t||_inf <= sqrt(T) R ||U||_F."),
+    control="the sharpened bound times 0.9",
+    source="Appendix A.1, eq. (46)",
+    **ON_MODEL,
+)
 
 
-def _many_heads_gradient(instance: Instance) -> Sides:
-    tokens, T = instance["X"][0], instance["X"].shape[1]
-    slopes = jax.grad(model_output)({"U": instance["U"], "W": instance["W"]}, tokens)
-    largest, squares = _head_sizes(instance)
-    radius = max_row_norm(tokens)
-    sharp = beta1_sharp(squares, radius, T=T)
-    return Sides(
-        lhs=jnp.sqrt(jnp.sum(slopes["U"] ** 2) + jnp.sum(slopes["W"] ** 2)),
-        rhs={"printed": beta1(largest, radius, T=T), "sharpened S2": sharp, "control": 0.9 * sharp},
-    )
+def _hessian_by_norm(instance: Instance, size: Size) -> Sides:
+    radius, norm, T = token_radius(instance), frobenius_norm(instance["U"]), size["T"]
+    rhs = {
+        "printed": bounds.beta3(norm, radius, T=T, d=size["d"]),
+        "sharpened S6": bounds.beta3_sharp(norm, radius, T=T),
+        # sum_t ||X u_t||_inf <= sqrt(T) R ||U||_F.
+        "sharpened S5": bounds.hessian_sharp(radius, T**0.5 * radius * norm, T=T),
+    }
+    return tight(_hessian_norm(instance), rhs, error=1e-13 * rhs["sharpened S5"])
 
 
-def _many_heads_hessian(instance: Instance) -> Sides:
-    tokens, heads = instance["X"][0], instance["U"].shape[0]
-    T, d = tokens.shape
+PROP_5_A2 = Statement(
+    id="multihead.prop5.a2",
+    label="Proposition 5, Assumption 1 (2)",
+    formula="||Hess Phi|| <= 2 sqrt(T d) R^3 (3 sqrt(d) R^2 ||U||_F + 1)",
+    evaluate=_hessian_by_norm,
+    judges=(bounds.beta3, bounds.beta3_sharp, bounds.hessian_sharp),
+    forms=(
+        Form(name="printed"),
+        Form(name="sharpened S5", equality=NOTHING, note="S5 by norms."),
+        Form(
+            name="sharpened S6",
+            equality=NOTHING,
+            note="(C + sqrt(C^2 + 4 B^2)) / 2 <= C + B: sqrt(T) R^3 (c* R^2 ||U||_F + 1).",
+        ),
+    ),
+    control="S5 times 0.9",
+    source="Appendix A.1, eq. (60)",
+    **ON_MODEL | TWO_SIZES,
+)
+
+
+def _many_heads_gradient(instance: Instance, size: Size) -> Sides:
+    tokens, params, T = instance["X"][0], params_of(instance), size["T"]
+    slopes = jax.grad(model_output)(params, tokens)
+    (_, largest, squares), radius = sizes_of(params), max_row_norm(tokens)
+    lhs = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in slopes.values()))
+    printed, sharp = bounds.beta1(largest, radius, T=T), bounds.beta1_sharp(squares, radius, T=T)
+    return tight(lhs, {"printed": printed, "sharpened S2": sharp})
+
+
+LEMMA_5_1 = Statement(
+    id="multihead.lemma5.1",
+    label="Lemma 5 (1)",
+    formula="||grad Phi~|| <= sqrt(T) R (2 R^2 max_h ||U_h||_F + 1)",
+    evaluate=_many_heads_gradient,
+    judges=(bounds.beta1, bounds.beta1_sharp),
+    forms=_by_blocks("Gradients of heads are orthogonal: the root mean square over heads."),
+    control="the sharpened bound times 0.9",
+    source="Appendix A.1, Lemma 5, eq. (62)",
+    **ON_MODEL | ONE_SEQUENCE,
+)
+
+
+def _many_heads_hessian(instance: Instance, size: Size) -> Sides:
+    tokens, T, root = instance["X"][0], size["T"], size["H"] ** 0.5
     blocks = jax.vmap(head_hessian, in_axes=(0, 0, None))(instance["U"], instance["W"], tokens)
-    largest, _ = _head_sizes(instance)
-    radius, root = max_row_norm(tokens), jnp.sqrt(1.0 * heads)
-    sharp = beta3_sharp(largest, radius, T=T) / root
+    (_, largest, _), radius = sizes_of(params_of(instance)), max_row_norm(tokens)
+    sharp = bounds.beta3_sharp(largest, radius, T=T) / root
     return Sides(
         lhs=jnp.max(jax.vmap(_symmetric_norm)(blocks)) / root,
         rhs={
-            "printed": beta3(largest, radius, T=T, d=d) / root,
+            "printed": bounds.beta3(largest, radius, T=T, d=size["d"]) / root,
             "sharpened S6": sharp,
             "control": sharp / root,
         },
@@ -172,144 +259,23 @@ def _many_heads_hessian(instance: Instance) -> Sides:
     )
 
 
-STATEMENTS = (
-    model_statement(
-        "prop5.1",
-        "Proposition 5 (1)",
-        "||grad_U Phi||_F <= sqrt(T) ||X||_{2,inf}",
-        _outer_gradient,
-        (Form(name="printed", equality=IDENTICAL),),
-        "the bound times 0.9",
-        "Appendix A.1, eq. (37)",
-    ),
-    model_statement(
-        "prop5.2",
-        "Proposition 5 (2)",
-        "||grad_W Phi||_F <= 2 ||X||_{2,inf}^2 sum_t ||X u_t||_inf",
-        _inner_gradient,
-        (
-            Form(name="printed"),
-            Form(name="sharpened S1", equality=ANTIPODAL, note="S1 under the sum over t."),
+LEMMA_5_2 = Statement(
+    id="multihead.lemma5.2",
+    label="Lemma 5 (2)",
+    formula="||Hess Phi~|| <= 2 sqrt(T d) R^3 (3 sqrt(d) R^2 max_h ||U_h||_F + 1) / sqrt(H)",
+    evaluate=_many_heads_hessian,
+    judges=(bounds.beta3, bounds.beta3_sharp, head_hessian),
+    forms=(
+        Form(name="printed"),
+        Form(
+            name="sharpened S6",
+            equality=NOTHING,
+            note="The Hessian is block-diagonal over heads, so the largest block decides.",
         ),
-        "the sharpened bound times 0.9",
-        "Appendix A.1, eq. (43)",
     ),
-    model_statement(
-        "prop1.1",
-        "Proposition 1 (1)",
-        "||grad Phi|| <= 2 ||X||_{2,inf}^2 sum_t ||X u_t||_inf + sqrt(T) ||X||_{2,inf}",
-        _whole_gradient,
-        (
-            Form(name="printed", equality=IDENTICAL + " with U = 0"),
-            Form(
-                name="sharpened S2",
-                equality=IDENTICAL + " with U = 0",
-                note="The two blocks of the gradient are orthogonal: "
-                "sqrt(T R^2 + (R^2 sum_t ||X u_t||_inf)^2).",
-            ),
-        ),
-        "the sharpened bound times 0.9",
-        "Section 3; restated as Proposition 5 (3), eq. (44)",
-    ),
-    model_statement(
-        "prop1.2",
-        "Proposition 1 (2)",
-        "||Hess Phi|| <= 6 d ||X||_{2,inf}^2 ||X||_{1,inf}^2 sum_t ||X u_t||_inf "
-        "+ 2 sqrt(T d) ||X||_{2,inf}^2 ||X||_{1,inf}",
-        _whole_hessian,
-        (
-            Form(
-                name="printed",
-                erratum="E13",
-                note="True, though the proof bounds a rearranged matrix; implied by S5.",
-            ),
-            Form(
-                name="sharpened S5",
-                equality=ANTIPODAL + ", U = W = 0",
-                note="||Hess_WW|| <= C = c* R^4 sum_t ||X u_t||_inf (S4: S3 applied to "
-                "kappa_3(u_t.x, b_t.x, b_t.x), ||b_t|| <= R ||dW||), ||Hess_UW|| <= B = "
-                "sqrt(T) R^3, Hess_UU = 0; so ||Hess|| <= (C + sqrt(C^2 + 4 B^2)) / 2. No d.",
-            ),
-            Form(
-                name="sharpened S11",
-                hypotheses=_resolved,
-                equality="one-dimensional token spreads, where each block is attained",
-                note="||Hess_UW||^2 <= sum_t ||x_t||^2 ||Cov_t||^2, ||Hess_WW|| <= "
-                "sum_t ||x_t||^2 ||K3_t(u_t)||: computable in T^2 d^2, between Hess and S5.",
-            ),
-        ),
-        "S5 times 0.9",
-        "Section 3; restated as Proposition 5 (4), eq. (58)",
-        sizes=TWO_SIZES,
-    ),
-    model_statement(
-        "prop5.a1",
-        "Proposition 5, Assumption 1 (1)",
-        "||grad Phi|| <= sqrt(T) R (2 R^2 ||U||_F + 1)",
-        _gradient_by_norm,
-        (
-            Form(name="printed", equality=IDENTICAL + " with U = 0"),
-            Form(
-                name="sharpened S2",
-                equality=IDENTICAL + " with U = 0",
-                note="S2 with sum_t ||X u_t||_inf <= sqrt(T) R ||U||_F.",
-            ),
-        ),
-        "the sharpened bound times 0.9",
-        "Appendix A.1, eq. (46)",
-    ),
-    model_statement(
-        "prop5.a2",
-        "Proposition 5, Assumption 1 (2)",
-        "||Hess Phi|| <= 2 sqrt(T d) R^3 (3 sqrt(d) R^2 ||U||_F + 1)",
-        _hessian_by_norm,
-        (
-            Form(name="printed"),
-            Form(name="sharpened S5", equality=ANTIPODAL + ", U = W = 0", note="S5 by norms."),
-            Form(
-                name="sharpened S6",
-                equality=ANTIPODAL + ", U = W = 0",
-                note="(C + sqrt(C^2 + 4 B^2)) / 2 <= C + B: sqrt(T) R^3 (c* R^2 ||U||_F + 1).",
-            ),
-        ),
-        "S5 times 0.9",
-        "Appendix A.1, eq. (60)",
-        sizes=TWO_SIZES,
-    ),
-    model_statement(
-        "lemma5.1",
-        "Lemma 5 (1)",
-        "||grad Phi~|| <= sqrt(T) R (2 R^2 max_h ||U_h||_F + 1)",
-        _many_heads_gradient,
-        (
-            Form(name="printed", equality=IDENTICAL + " with U = 0"),
-            Form(
-                name="sharpened S2",
-                equality=IDENTICAL + " with U = 0",
-                note="Gradients of heads are orthogonal: the root mean square over heads.",
-            ),
-        ),
-        "the sharpened bound times 0.9",
-        "Appendix A.1, Lemma 5, eq. (62)",
-        sample=loss_generic,
-        sizes=({"n": 1, "T": 2, "d": 2, "H": 4},),
-    ),
-    model_statement(
-        "lemma5.2",
-        "Lemma 5 (2)",
-        "||Hess Phi~|| <= 2 sqrt(T d) R^3 (3 sqrt(d) R^2 max_h ||U_h||_F + 1) / sqrt(H)",
-        _many_heads_hessian,
-        (
-            Form(name="printed"),
-            Form(
-                name="sharpened S6",
-                equality=ANTIPODAL + ", U = W = 0",
-                note="The Hessian is block-diagonal over heads, so the largest block decides.",
-            ),
-        ),
-        "S6 divided by sqrt(H) once more",
-        "Appendix A.1, Lemma 5, eq. (63)",
-        sample=loss_generic,
-        sizes=({"n": 1, "T": 2, "d": 2, "H": 4},),
-    ),
+    control="S6 divided by sqrt(H) once more",
+    source="Appendix A.1, Lemma 5, eq. (63)",
+    **ON_MODEL | ONE_SEQUENCE,
 )
+
+STATEMENTS = (PROP_5_1, PROP_5_2, PROP_1_1, PROP_1_2, PROP_5_A1, PROP_5_A2, LEMMA_5_1, LEMMA_5_2)

@@ -1,231 +1,237 @@
 """Appendices D.2, F: the margin of the oracle at zero and at theta^(1), term by term."""
 
-import jax.numpy as jnp
+from dataclasses import replace
 
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from jaxbounds.multihead.ntk import ntk_margins
 from jaxbounds.multihead.oracle import (
-    deviation_part_sharp,
-    gamma_linear,
+    oracle_classifier,
+    oracle_projection,
     oracle_weights,
+    projection_norm,
     relevance_formula,
     relevance_scores,
+    weights_norm,
 )
-from jaxbounds.multihead.statements.contexts import DATA_SIZES, Context, sequences, unfold
-from jaxbounds.multihead.statements.phase_shared import (
+from jaxbounds.multihead.oracle_bounds import (
+    deviation_part,
+    deviation_part_sharp,
+    gamma_linear,
+    term_one_bounds,
+    term_two_bound,
+)
+from jaxbounds.multihead.statements.contexts import (
     DRAWS,
-    euclidean,
-    margin_parts,
-    margin_scale,
-    phase_statement,
+    ON_DATA,
+    ON_SEQUENCE,
+    SEARCHED,
+    SEARCHED_SEQUENCE,
+    Context,
+    unfold,
 )
-from jaxbounds.statements import Form, Instance, Sides
+from jaxbounds.norms import vector_norm
+from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 
 
-def _projection_margin(instance: Instance) -> Sides:
+def _above_linear(c: Context, form: str, margin: Array) -> Sides:
+    """gamma_lin <= margin; the control forgets half of the noise."""
+    bound, wrong = (gamma_linear(replace(c, Z_mu=share * c.Z_mu)) for share in (1, 0.5))
+    pairs = {form: (bound, margin), "control": (wrong, margin)}
+    return Sides.pairs(pairs, error=1e-14 * c.T * (c.S + c.Z))
+
+
+def _projection_margin(instance: Instance, size: Size) -> Sides:
     c = unfold(instance)
     # At W = 0 the gradient in U is the same for every U.
-    outer, _ = margin_parts(c, instance["p"])
-    bound = gamma_linear(c.S, c.zeta, c.Z_mu, T=c.T)
-    wrong = gamma_linear(c.S, c.zeta, c.Z_mu / 2, T=c.T)
-    return Sides(
-        lhs={"printed": bound, "control": wrong},
-        rhs={"printed": outer, "control": outer},
+    return _above_linear(c, "printed", jnp.min(c.margins_at(instance["p"])[0]))
+
+
+EQ_106 = Statement(
+    id="multihead.eq106",
+    label="eq. (106)",
+    formula="y <grad_U Phi(X; U, 0), U*> >= S sqrt(T/2) (zeta - 2 (1 - zeta) Z_mu / S^2)",
+    evaluate=_projection_margin,
+    judges=(gamma_linear, ntk_margins),
+    forms=(
+        Form(name="printed", equality="every irrelevant token at -y Z_mu, +y Z_mu, or no noise"),
+    ),
+    control="half of Z_mu",
+    source="Appendix D.2.3; the first half of Section 5.2",
+    **SEARCHED_SEQUENCE,
+)
+
+
+def _linear_margin(instance: Instance, size: Size) -> Sides:
+    c = unfold(instance)
+    direction = oracle_projection(c.patterns, c.T) / projection_norm(c)
+    return _above_linear(c, "printed", c.y * jnp.sum(direction * c.X))
+
+
+EQ_132 = Statement(
+    id="multihead.eq132",
+    label="eq. (132)",
+    formula="y <U*, X> >= gamma_lin = S sqrt(T/2) (zeta - 2 (1 - zeta) Z_mu / S^2)",
+    evaluate=_linear_margin,
+    judges=(gamma_linear, oracle_projection, oracle_classifier, projection_norm),
+    forms=(
+        Form(
+            name="printed",
+            equality="every irrelevant token at -y Z_mu, +y Z_mu, or no noise",
+            note="The margin of the oracle U*, not the largest of a linear classifier.",
+        ),
+    ),
+    control="half of Z_mu",
+    source="Appendix F",
+    search="none",
+    **SEARCHED_SEQUENCE,
+)
+
+
+def _zero_start(instance: Instance, size: Size) -> Sides:
+    c = unfold(instance)
+    margin = 2**0.5 * jnp.min(c.margins_at(jnp.zeros_like(instance["p"]))[0])
+    bound = 2**0.5 * gamma_linear(c)
+    return Sides.pairs(
+        {"derived": (bound, margin), "control": (2**0.5 * bound, margin)},
         error=1e-14 * c.T * (c.S + c.Z),
     )
 
 
-def _linear_margin(instance: Instance) -> Sides:
+ZERO_START = Statement(
+    id="multihead.sec5.1-zero",
+    label="Section 5.1, theta^(0) = 0",
+    formula="zero is a good initialisation: B_2 = B_Phi = 1 and NTK margin sqrt(2) gamma_lin",
+    evaluate=_zero_start,
+    judges=(gamma_linear, ntk_margins),
+    forms=(
+        Form(
+            name="derived",
+            erratum="E19",
+            equality="as eq. (106)",
+            note="'We cannot directly show that 0 is good', yet (106) holds at U = W = 0: "
+            "theta* = sqrt(2/H) (U*, 0) on every head. It is good where gamma_lin > 0.",
+        ),
+    ),
+    control="2 gamma_lin",
+    source="Section 5.1, first paragraph",
+    search="none",
+    **ON_DATA | SEARCHED,
+)
+
+
+def _scores(instance: Instance, size: Size) -> Sides:
     c = unfold(instance)
-    margin = c.y * jnp.sum(c.direction["U"] * c.X)
-    bound = gamma_linear(c.S, c.zeta, c.Z_mu, T=c.T)
-    wrong = gamma_linear(c.S, c.zeta, c.Z_mu / 2, T=c.T)
-    return Sides(
-        lhs={"printed": bound, "control": wrong},
-        rhs={"printed": margin, "control": margin},
-        error=1e-14 * c.T * (c.S + c.Z),
-    )
-
-
-def _zero_start(instance: Instance) -> Sides:
-    c = unfold(instance)
-    outer, _ = margin_parts(c, 0.0 * instance["p"])
-    margin = 2**0.5 * jnp.min(outer)
-    bound = 2**0.5 * gamma_linear(c.S, c.zeta, c.Z_mu, T=c.T)
-    return Sides(
-        lhs={"derived": bound, "control": 2**0.5 * bound},
-        rhs={"derived": margin, "control": margin},
-        error=1e-14 * c.T * (c.S + c.Z),
-    )
-
-
-def _scores(instance: Instance) -> Sides:
-    c = unfold(instance)
-    weights = oracle_weights(c.patterns)
     formula = relevance_formula(c.patterns, instance["relevant"], instance["z"], c.y)
     return Sides(
-        lhs=relevance_scores(c.X, weights),
+        lhs=relevance_scores(c.X, oracle_weights(c.patterns)),
         rhs={"printed": formula, "control": formula.T},
         error=1e-14 * (c.S + c.Z) ** 4,
     )
 
 
-def _term_one(c: Context):
-    """The two parts of Term I in (107), each with its lower bound (112), (113)."""
+EQ_110 = Statement(
+    id="multihead.eq110",
+    label="eqs. (108), (110)",
+    formula="the relevance scores X W*^T x_t in terms of the noise",
+    kind="identity",
+    evaluate=_scores,
+    judges=(relevance_scores, relevance_formula, oracle_weights),
+    forms=(Form(name="printed"),),
+    control="queries and tokens exchanged",
+    source="Appendix D.2.3; again in Appendix E.1",
+    **ON_SEQUENCE | {"budget": DRAWS},
+)
+
+
+def _term_one(c: Context, which: int) -> Sides:
+    """One of the two parts of Term I in (107) against its lower bound."""
     scores = jnp.sum(relevance_scores(c.X, oracle_weights(c.patterns)), axis=0)
     classes = c.X @ c.classifier
-    first = c.y / c.T * jnp.sum(classes * scores)
-    second = -c.y / c.T**2 * jnp.sum(classes) * jnp.sum(scores)
-    S, z, m, v, _ = c.arguments
-    off = 1 - z
-    first_bound = c.T * (
-        z * S**6
-        - z * off * (m + v) * S**4
-        - 2 * off * (z + 2 * off) * m**2 * S**2
-        - 4 * off**2 * m**2 * (m + v)
+    parts = (
+        c.y / c.T * jnp.sum(classes * scores),
+        -c.y / c.T**2 * jnp.sum(classes) * jnp.sum(scores),
     )
-    second_bound = c.T * (
-        -(z**2) * S**6
-        - z * off * (4 * m + z * v) * S**4
-        - 2 * off**2 * ((2 + z) * m + 2 * z * v) * m * S**2
-        - 4 * off**3 * m**2 * (m + v)
-    )
-    return (first, first_bound), (second, second_bound)
+    bound = term_one_bounds(c)[which]
+    wrong = bound + c.T * c.zeta * (1 - c.zeta) * c.Z_mu * c.S**4
+    pairs = {"printed": (bound, parts[which]), "control": (wrong, parts[which])}
+    return Sides.pairs(pairs, error=1e-14 * c.T * (c.S + c.Z) ** 6)
 
 
-def _term_one_part(which: int):
-    def evaluate(instance: Instance) -> Sides:
-        c = unfold(instance)
-        measured, bound = _term_one(c)[which]
-        wrong = bound + c.T * c.zeta * (1 - c.zeta) * c.Z_mu * c.S**4
-        return Sides(
-            lhs={"printed": bound, "control": wrong},
-            rhs={"printed": measured, "control": measured},
-            error=1e-14 * c.T * (c.S + c.Z) ** 6,
-        )
-
-    return evaluate
+def _first_part(instance: Instance, size: Size) -> Sides:
+    return _term_one(unfold(instance), 0)
 
 
-def _term_two(instance: Instance) -> Sides:
-    c = unfold(instance)
-    p, S, z, weights = instance["p"], c.S, c.zeta, oracle_weights(c.patterns)
+EQ_112 = Statement(
+    id="multihead.eq112",
+    label="eq. (112)",
+    formula="(y/T) sum_t u*^T X^T r_t >= T (zeta S^6 - zeta (1-zeta) (Z_mu + Z_nu) S^4 - ...)",
+    evaluate=_first_part,
+    judges=(term_one_bounds, relevance_scores),
+    forms=(Form(name="printed", equality="no noise"),),
+    control="Z_mu counted once less in the second term",
+    source="Appendix D.2.3",
+    **SEARCHED_SEQUENCE,
+)
+
+
+def _second_part(instance: Instance, size: Size) -> Sides:
+    return _term_one(unfold(instance), 1)
+
+
+EQ_113 = Statement(
+    id="multihead.eq113",
+    label="eq. (113)",
+    formula="-(y/T^2) sum_t u*^T X^T 1 1^T r_t >= -T (zeta^2 S^6 + ...)",
+    evaluate=_second_part,
+    judges=(term_one_bounds, relevance_scores),
+    forms=(Form(name="printed", equality="no noise"),),
+    control="Z_mu counted once less in the second term",
+    source="Appendix D.2.3",
+    **SEARCHED_SEQUENCE,
+)
+
+
+def _term_two(instance: Instance, size: Size) -> Sides:
+    c, p = unfold(instance), instance["p"]
     centred = c.X - jnp.mean(c.X, axis=0)[None, :]
     covariance = c.X.T @ centred / c.T
-    measured = jnp.abs(p @ covariance @ weights.T @ jnp.sum(c.X, axis=0))
-    longest, P = S + (1 - z) * c.Z, euclidean(p)
-    squares = z * S**2 + (1 - z) * (S + c.Z) ** 2
-    shared = (2 * (c.M + 1)) ** 0.5 * S**2 * P * longest * squares
-    norm = (2 * (c.M + 1)) ** 0.5 * S**2
-    sharp = norm * deviation_part_sharp(P, c.R, T=c.T, M=c.M)
+    P, weights = vector_norm(p), oracle_weights(c.patterns)
+    printed = term_two_bound(c, P)
+    sharp = weights_norm(c) * deviation_part_sharp(c, P)
     return Sides(
-        lhs=measured,
+        lhs=jnp.abs(p @ covariance @ weights.T @ jnp.sum(c.X, axis=0)),
         rhs={
-            "printed": shared * c.T**2.5,
-            "sharpened E4": shared * c.T * (c.T - 1) ** 0.5,
+            "printed": printed,
+            "sharpened E4": printed * (c.T - 1) ** 0.5 / c.T**1.5,
             "sharpened S13": sharp,
+            "printed, as in (7)": weights_norm(c) * deviation_part(c, P),
             "control": sharp / c.T**2,
         },
-        error=1e-14 * margin_scale(c) * euclidean(p),
+        error=c.rounding * P,
     )
 
 
-QUIET = "no noise"
-
-STATEMENTS = (
-    phase_statement(
-        "eq106",
-        "eq. (106)",
-        "y <grad_U Phi(X; U, 0), U*> >= S sqrt(T/2) (zeta - 2 (1 - zeta) Z_mu / S^2)",
-        "inequality",
-        _projection_margin,
-        (Form(name="printed", equality="every irrelevant token at -y Z_mu, +y Z_mu, or no noise"),),
-        "half of Z_mu",
-        "Appendix D.2.3; the first half of Section 5.2",
-    ),
-    phase_statement(
-        "eq132",
-        "eq. (132)",
-        "y <U*, X> >= gamma_lin = S sqrt(T/2) (zeta - 2 (1 - zeta) Z_mu / S^2)",
-        "inequality",
-        _linear_margin,
-        (
-            Form(
-                name="printed",
-                equality="every irrelevant token at -y Z_mu, +y Z_mu, or no noise",
-                note="The margin of the oracle U*, not the largest of a linear classifier.",
-            ),
+EQ_114 = Statement(
+    id="multihead.eq114",
+    label="eq. (114)",
+    formula="|<sum_t x_t p^T X^T R_0 X, W*>| <= sqrt(2 (M+1)) S^2 P T^{5/2} "
+    "(zeta S + (1-zeta)(S+Z)) (zeta S^2 + (1-zeta)(S+Z)^2)",
+    evaluate=_term_two,
+    judges=(term_two_bound, deviation_part, deviation_part_sharp, weights_norm),
+    forms=(
+        Form(name="printed"),
+        Form(name="sharpened E4", note="||R_0||_F = sqrt(T-1) / T: T^{3/2} for T^{5/2}."),
+        Form(
+            name="sharpened S13",
+            note="||X^T R_0 X|| <= R^2, ||sum_t x_t|| <= T R and ||W*|| = S^2 sqrt(2 M + 1).",
         ),
-        "half of Z_mu",
-        "Appendix F",
-        search="none",
+        Form(name="printed, as in (7)", note="P T^{5/2} (S + Z)^3, times ||W*||_F."),
     ),
-    phase_statement(
-        "sec5.1-zero",
-        "Section 5.1, theta^(0) = 0",
-        "zero is a good initialisation: B_2 = B_Phi = 1 and NTK margin sqrt(2) gamma_lin",
-        "inequality",
-        _zero_start,
-        (
-            Form(
-                name="derived",
-                erratum="E19",
-                equality="as eq. (106)",
-                note="'We cannot directly show that 0 is good', yet (106) holds at U = W = 0: "
-                "theta* = sqrt(2/H) (U*, 0) on every head. It is good where gamma_lin > 0.",
-            ),
-        ),
-        "2 gamma_lin",
-        "Section 5.1, first paragraph",
-        sample=sequences,
-        sizes=DATA_SIZES,
-        search="none",
-    ),
-    phase_statement(
-        "eq110",
-        "eqs. (108), (110)",
-        "the relevance scores X W*^T x_t in terms of the noise",
-        "identity",
-        _scores,
-        (Form(name="printed"),),
-        "queries and tokens exchanged",
-        "Appendix D.2.3; again in Appendix E.1",
-        budget=DRAWS,
-    ),
-    phase_statement(
-        "eq112",
-        "eq. (112)",
-        "(y/T) sum_t u*^T X^T r_t >= T (zeta S^6 - zeta (1-zeta) (Z_mu + Z_nu) S^4 - ...)",
-        "inequality",
-        _term_one_part(0),
-        (Form(name="printed", equality=QUIET),),
-        "Z_mu counted once less in the second term",
-        "Appendix D.2.3",
-    ),
-    phase_statement(
-        "eq113",
-        "eq. (113)",
-        "-(y/T^2) sum_t u*^T X^T 1 1^T r_t >= -T (zeta^2 S^6 + ...)",
-        "inequality",
-        _term_one_part(1),
-        (Form(name="printed", equality=QUIET),),
-        "Z_mu counted once less in the second term",
-        "Appendix D.2.3",
-    ),
-    phase_statement(
-        "eq114",
-        "eq. (114)",
-        "|<sum_t x_t p^T X^T R_0 X, W*>| <= sqrt(2 (M+1)) S^2 P T^{5/2} "
-        "(zeta S + (1-zeta)(S+Z)) (zeta S^2 + (1-zeta)(S+Z)^2)",
-        "inequality",
-        _term_two,
-        (
-            Form(name="printed"),
-            Form(name="sharpened E4", note="||R_0||_F = sqrt(T-1) / T: T^{3/2} for T^{5/2}."),
-            Form(
-                name="sharpened S13",
-                note="||X^T R_0 X|| <= R^2, ||sum_t x_t|| <= T R and ||W*|| = S^2 sqrt(2 M + 1).",
-            ),
-        ),
-        "the sharpened bound over T^2",
-        "Appendix D.2.3",
-    ),
+    control="the sharpened bound over T^2",
+    source="Appendix D.2.3",
+    **SEARCHED_SEQUENCE,
 )
+
+STATEMENTS = (EQ_106, EQ_132, ZERO_START, EQ_110, EQ_112, EQ_113, EQ_114)

@@ -1,39 +1,37 @@
 """Definition 1, Proposition 7 and Corollary 2 / Corollary 5: from a good start to a guarantee.
 
-Instances are DM1 data, theta^(1) with as many alpha = +1 as -1, and the theta* of Lemma 13 with its
-measured margin. Heads are tied in two groups, so that H can be as large as the conditions ask.
+Instances of Proposition 7 are DM1 data, theta^(1) with as many alpha = +1 as -1, and the theta* of
+Lemma 13 with its measured margin. Heads are tied in two groups, so that H can be as large as the
+conditions ask. Corollary 5 is judged as `certify` gives it to a user, from data alone.
 """
 
-import math
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
 
 from jaxbounds.multihead.certificate import (
     GoodInitialisation,
+    certify,
     corollary5,
     good_initialisation,
+    observe,
+    realized_distance,
     realizing_heads,
     realizing_heads_sharp,
     target_scale,
+    tied_direction,
 )
-from jaxbounds.multihead.descent import (
-    PRINTED_WEIGHT,
-    averaged_loss,
-    largest_step,
-    reach,
-    rho_sharp_largest,
-    root_heads_sharp,
-)
+from jaxbounds.multihead.data import SparseContext
+from jaxbounds.multihead.descent_certificate import descent_certificate
 from jaxbounds.multihead.first_phase import centre
-from jaxbounds.multihead.statements.common import stated
+from jaxbounds.multihead.loss import Data
+from jaxbounds.multihead.model import Params
 from jaxbounds.multihead.statements.contexts import DATA_SIZES, sequences, unfold
-from jaxbounds.multihead.tied import tied, tied_distance, tied_risk
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size
-from jaxbounds.training import optimizer, trajectory
-
-STEPS = 30
-"""K of the runs."""
+from jaxbounds.multihead.tied import tied_distance, tied_risk
+from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _good_start(key: jax.Array, size: Size) -> Instance:
@@ -42,202 +40,223 @@ def _good_start(key: jax.Array, size: Size) -> Instance:
     instance = sequences(data_key, size)
     quiet = {"z": 0.05 * instance["z"], "p": 0.1 * instance["p"]}
     level = jax.random.uniform(level_key, (), minval=-8.0, maxval=0.0)
-    return instance | quiet | {"log_eps": level}
+    return {**instance, **quiet, "log_eps": level}
 
 
-def _setting(instance: Instance):
+class _Start(NamedTuple):
     """Theta^(1), theta* for heads of H / 2 copies each, the data and Definition 1's constants."""
+
+    params: Params
+    direction: Params
+    data: Data
+    good: GoodInitialisation
+    radius: Array
+    level: Array
+
+    def moved(self, heads: Array) -> tuple[Params, Array]:
+        """theta^(1) + G theta* in H heads, and how many heads each group has."""
+        copies = jnp.stack([heads, heads]) / 2
+        G, share = target_scale(self.good, self.level), tied_direction(self.direction, copies)
+        return jax.tree.map(lambda p, v: p + G * v, self.params, share), copies
+
+
+def _unfolded(instance: Instance) -> _Start:
     c = unfold(instance)
     row = centre(c.classifier, c.zeta) + instance["p"]
     rows = jnp.broadcast_to(row[None, :], (c.T, row.shape[0]))
-    zero = jnp.zeros_like(c.direction["W"])
-    start = {"U": jnp.stack([rows, -rows]), "W": jnp.stack([zero, zero])}
     outer, inner = c.direction["U"], c.direction["W"]
+    start = {"U": jnp.stack([rows, -rows]), "W": jnp.zeros((2, *inner.shape))}
+    # theta* of Definition 1 has norm sqrt(2): here in two heads of norm one.
     direction = {"U": jnp.stack([outer, outer]), "W": jnp.stack([inner, -inner])}
+    direction = jax.tree.map(lambda leaf: leaf / 2**0.5, direction)
     data = {"X": c.X, "y": instance["y"]}
-    # The margin does not depend on H: theta* shrinks as the sum of the heads grows.
-    share = jax.tree.map(lambda leaf: leaf / 2**0.5, direction)
-    good = good_initialisation(start, jnp.ones(2), data, share)
-    radius = jnp.maximum(c.R, 1.0)
-    return start, direction, data, good, radius, {"T": c.T, "d": row.shape[0]}
+    good = good_initialisation(start, jnp.ones(2), data, direction)
+    level = jnp.exp(instance["log_eps"])
+    return _Start(start, direction, data, good, jnp.maximum(c.R, 1.0), level)
 
 
-def _at(start, direction, scale, heads):
-    """theta^(1) + scale theta* with theta* = H^{-1/2} concat(theta*_h)."""
-    return jax.tree.map(lambda p, v: p + scale / jnp.sqrt(heads) * v, start, direction)
-
-
-def _even(heads):
+def _even(heads: ArrayLike) -> Array:
     return 2 * jnp.ceil(heads / 2)
 
 
-def _separates(instance: Instance) -> dict:
-    return {"gamma > 0": _setting(instance)[3].margin > 1e-3}
+def _separates(instance: Instance, size: Size) -> dict[str, Array]:
+    return {"gamma > 0": _unfolded(instance).good.margin > 1e-3}
 
 
-def _distance(instance: Instance) -> Sides:
-    start, direction, _, good, radius, shape = _setting(instance)
-    eps = jnp.exp(instance["log_eps"])
-    heads = _even(realizing_heads(good, eps, radius, **shape))
-    G = target_scale(good, eps)
-    copies = jnp.stack([heads, heads]) / 2
-    distance = tied_distance(_at(start, direction, G, heads), start, copies)
-    return Sides(
-        lhs=distance,
-        rhs={"printed": G, "corrected": math.sqrt(2) * G, "control": 1.3 * G},
-        error=1e-9 * G,
-    )
-
-
-def _target_loss(instance: Instance) -> Sides:
-    start, direction, data, good, radius, shape = _setting(instance)
-    eps = jnp.exp(instance["log_eps"])
-    G = target_scale(good, eps)
-
-    def loss(heads):
-        copies = jnp.stack([heads, heads]) / 2
-        return tied_risk(_at(start, direction, G, heads), copies, data)
-
-    printed = loss(_even(realizing_heads(good, eps, radius, **shape)))
-    sharp = loss(_even(realizing_heads_sharp(good, eps, radius, T=shape["T"])))
-    return Sides(
-        lhs={"printed": printed, "sharpened S6": sharp, "control": sharp},
-        rhs={"printed": eps, "sharpened S6": eps, "control": eps**2},
-        # Two sums of sqrt(H) terms that cancel.
-        error=1e-6 * eps,
-    )
-
-
-def _sharp(good: GoodInitialisation, radius, start_loss, T: int):
-    """H, eta and the bound of Theorem 3 with S6, S9, S10 at theta(1/K)."""
-    D = math.sqrt(2) * target_scale(good, 1 / STEPS)
-    size = good.head_bound + D
-    far = reach(PRINTED_WEIGHT)
-    root = root_heads_sharp(D, size, radius, T=T, weight=PRINTED_WEIGHT)
-    heads = _even(root**2)
-    smoothness = rho_sharp_largest(D, size, radius, heads, T=T, far=far)
-    step = largest_step(smoothness, D, 1 / STEPS, start_loss, STEPS)
-    return heads, step, averaged_loss(1 / STEPS, start_loss, D, step, STEPS)
-
-
-def _corollary(instance: Instance) -> Sides:
-    start, _, data, good, radius, shape = _setting(instance)
-    bounds = {}
-    for name, corrected in (("printed", False), ("corrected", True)):
-        least = corollary5(good, radius, STEPS, corrected=corrected, **shape)["heads"]
-        heads = _even(least)
-        c = corollary5(good, radius, STEPS, corrected=corrected, heads=heads, **shape)
-        bounds[name] = heads, c["step"], c["loss"]
-    start_loss = tied_risk(start, jnp.ones(2), data)
-    bounds["sharpened S6, S9, S10"] = _sharp(good, radius, start_loss, shape["T"])
-
-    def last_loss(heads, step):
-        copies = jnp.stack([heads, heads]) / 2
-        loss = lambda params: tied_risk(params, copies, data)
-        run = trajectory(loss, start, tied(optimizer("gd", step), copies), STEPS)
-        return loss(jax.tree.map(lambda leaf: leaf[-1], run))
-
-    columns = jnp.stack([jnp.stack(b) for b in bounds.values()])
-    losses = jax.vmap(last_loss)(columns[:, 0], columns[:, 1])
-    measured = dict(zip(bounds, losses))
-    return Sides(
-        lhs=measured | {"control": measured["sharpened S6, S9, S10"]},
-        rhs=dict(zip(bounds, columns[:, 2])) | {"control": jnp.asarray(2 / STEPS)},
-    )
-
-
-def _statement(name, label, formula, kind, evaluate, forms, control, source, **options):
-    defaults = {
-        "sample": _good_start,
-        "sizes": DATA_SIZES,
-        "hypotheses": _separates,
-        "assumptions": "DM1 at theta^(1) with balanced signs; theta* of Lemma 13, gamma > 0",
-        "relation": "<=",
-        "search": "none",
-        "budget": Budget(samples=256, restarts=0),
-    }
-    return stated(
-        name, label, formula, evaluate, forms, control, source, kind=kind, **defaults | options
-    )
-
-
-_PLAIN = {
-    "S": 1.0,
-    "y": [1],
-    "relevant": [[True, False]],
-    "choice": [[0, 0]],
-    "z": [[[0.0] * 4] * 2],
-    "p": [0.0] * 4,
-    "log_eps": 0.0,
+ON_GOOD_STARTS: dict[str, Any] = {
+    "sample": _good_start,
+    "sizes": DATA_SIZES,
+    "hypotheses": _separates,
+    "assumptions": "DM1 at theta^(1) with balanced signs; theta* of Lemma 13, gamma > 0",
+    "relation": "<=",
+    "search": "none",
+    "budget": Budget(samples=256, restarts=0),
 }
+"""At theta^(1)."""
 
-STATEMENTS = (
-    _statement(
-        "prop7.distance",
-        "Proposition 7, g_0",
-        "||theta(eps) - theta_0|| <= g_0(eps) = (2 B_Phi + log(1/eps)) / gamma",
-        "inequality",
-        _distance,
-        (
-            Form(
-                name="printed",
-                expected="fails",
-                erratum="E5",
-                note="theta(eps) = theta_0 + g_0 theta* with ||theta*|| = sqrt(2): the distance is "
-                "sqrt(2) g_0.",
-                counterexample=_PLAIN,
-            ),
-            Form(name="corrected", equality="always: it is the distance", note="sqrt(2) g_0."),
-        ),
-        "1.3 for sqrt(2)",
-        "Section 4.3; Appendix C.3",
-    ),
-    _statement(
-        "prop7.loss",
-        "Proposition 7, eq. (98)",
-        "sqrt(H) >= 5 sqrt(T d) R^3 (B_2/B_Phi) (3 sqrt(d) R^2 + 1) G^2 (1 v G) "
-        "implies L(theta(eps)) <= eps, G = (2 B_Phi + log(1/eps)) / gamma",
-        "construction",
-        _target_loss,
-        (
-            Form(
-                name="printed",
-                note="At the least H. The constant 5 survives E5: beta_3 on the segment is at most "
-                "2 (1 + sqrt 2) sqrt(T d) R^3 (3 sqrt(d) R^2 + 1) B_2 (1 v G).",
-            ),
-            Form(
-                name="sharpened S6",
-                note="sqrt(H) >= sqrt(T) R^3 (c* R^2 (B_2 + sqrt(2) G) + 1) G^2 / B_Phi.",
-            ),
-        ),
-        "eps^2 for eps",
-        "Section 4.3; Appendix C.3",
-    ),
-    _statement(
-        "cor5",
-        "Corollary 2 / Corollary 5",
-        "L(theta_K) <= 2/K + 5 (2 B_Phi + log K)^2 / (4 gamma^2 eta K)",
-        "trajectory",
-        _corollary,
-        (
-            Form(
-                name="printed",
-                note="At the least H and the largest eta. True here with much room, but its proof "
-                "takes g_0 for sqrt(2) g_0 (E5).",
-            ),
-            Form(
-                name="corrected",
-                note="g_0 = sqrt(2) G: 5/2 for 5/4 and 34 for 17 in terms of G, 8 for 4 in the "
-                "step, (4 sqrt(2) G + B_2) in H.",
-            ),
-            Form(
-                name="sharpened S6, S9, S10",
-                note="Theorem 3 with beta_3#, iterates within sqrt(13/3) D, and a step that costs "
-                "O(T R^6 B^2) in place of O(d T^2 R^12 B^2).",
+
+def _distance(instance: Instance, size: Size) -> Sides:
+    s = _unfolded(instance)
+    heads = _even(realizing_heads(s.good, s.level, s.radius, T=size["T"], d=size["d"]))
+    params, copies = s.moved(heads)
+    printed = realized_distance(s.good, s.level, corrected=False)
+    return Sides(
+        lhs=tied_distance(params, s.params, copies),
+        rhs={
+            "printed": printed,
+            "corrected": realized_distance(s.good, s.level),
+            "control": 1.3 * printed,
+        },
+        error=1e-9 * printed,
+    )
+
+
+PROPOSITION_7_DISTANCE = Statement(
+    id="multihead.prop7.distance",
+    label="Proposition 7, g_0",
+    formula="||theta(eps) - theta_0|| <= g_0(eps) = (2 B_Phi + log(1/eps)) / gamma",
+    kind="inequality",
+    evaluate=_distance,
+    judges=(realized_distance, tied_direction),
+    forms=(
+        Form(
+            name="printed",
+            expected="fails",
+            erratum="E5",
+            note="theta(eps) = theta_0 + g_0 theta* with ||theta*|| = sqrt(2): the distance is "
+            "sqrt(2) g_0.",
+            counterexample=Counterexample(
+                instance={
+                    "S": 1.0,
+                    "y": [1],
+                    "relevant": [[True, False]],
+                    "choice": [[0, 0]],
+                    "z": [[[0.0] * 4] * 2],
+                    "p": [0.0] * 4,
+                    "log_eps": 0.0,
+                },
+                size={"n": 1, "T": 2, "d": 4},
+                ratio=1.414213562373096,
             ),
         ),
-        "2/K alone",
-        "Section 4.3; Appendix C.4, eq. (101)",
-        budget=Budget(samples=64, restarts=0),
+        Form(name="corrected", equality="always: it is the distance", note="sqrt(2) g_0."),
     ),
+    control="1.3 for sqrt(2)",
+    source="Section 4.3; Appendix C.3",
+    **ON_GOOD_STARTS,
 )
+
+
+def _target_loss(instance: Instance, size: Size) -> Sides:
+    s, T, d = _unfolded(instance), size["T"], size["d"]
+    loss = lambda heads: tied_risk(*s.moved(_even(heads)), s.data)
+    printed = loss(realizing_heads(s.good, s.level, s.radius, T=T, d=d))
+    sharp = loss(realizing_heads_sharp(s.good, s.level, s.radius, T=T))
+    return Sides.pairs(
+        {
+            "printed": (printed, s.level),
+            "sharpened S6": (sharp, s.level),
+            "control": (sharp, s.level**2),
+        },
+        # Two sums of sqrt(H) terms that cancel.
+        error=1e-6 * s.level,
+    )
+
+
+PROPOSITION_7_LOSS = Statement(
+    id="multihead.prop7.loss",
+    label="Proposition 7, eq. (98)",
+    formula="sqrt(H) >= 5 sqrt(T d) R^3 (B_2/B_Phi) (3 sqrt(d) R^2 + 1) G^2 (1 v G) "
+    "implies L(theta(eps)) <= eps, G = (2 B_Phi + log(1/eps)) / gamma",
+    kind="construction",
+    evaluate=_target_loss,
+    judges=(target_scale, realizing_heads, realizing_heads_sharp, good_initialisation),
+    forms=(
+        Form(
+            name="printed",
+            note="At the least H. The constant 5 survives E5: beta_3 on the segment is at most "
+            "2 (1 + sqrt 2) sqrt(T d) R^3 (3 sqrt(d) R^2 + 1) B_2 (1 v G).",
+        ),
+        Form(
+            name="sharpened S6",
+            note="sqrt(H) >= sqrt(T) R^3 (c* R^2 (B_2 + sqrt(2) G) + 1) G^2 / B_Phi.",
+        ),
+    ),
+    control="eps^2 for eps",
+    source="Section 4.3; Appendix C.3",
+    **ON_GOOD_STARTS,
+)
+
+
+def _two_phases(key: jax.Array, size: Size) -> Instance:
+    """Samples of the first phase {"X1", "y1"} and of the second {"X", "y"}, from DM1."""
+    T, d = size["T"], size["d"]
+    model = SparseContext(
+        tokens=T, dimension=d, relevant=T // 2, distractors=d - 2, signal=1.2,
+        noise_mu=0.06, noise_nu=0.06,
+    )  # fmt: skip
+    data = model.sample(key, size["n1"] + size["n"])
+    first, second = (lambda leaf: leaf[: size["n1"]]), (lambda leaf: leaf[size["n1"] :])
+    return {"X1": first(data["X"]), "y1": first(data["y"])} | jax.tree.map(second, data)
+
+
+CERTIFICATES = {
+    "printed": "printed",
+    "corrected": "corrected",
+    "sharpened S6, S9, S10": "sharpened",
+    "sharpened S2, S6, S8, S10": "sharpened S8",
+}
+"""The forms of Corollary 5 and the certificates that they judge."""
+
+
+def _certified(instance: Instance, size: Size) -> Sides:
+    X1, y1, X, y = (jnp.asarray(instance[name]) for name in ("X1", "y1", "X", "y"))
+    second, K = {"X": X, "y": y}, size["K"]
+    pipeline = certify({"X": X1, "y": y1}, second, K)
+    last = {form: observe(pipeline, second, K, name) for form, name in CERTIFICATES.items()}
+    sides = {
+        form: (last[form].loss_last, pipeline.certificates[name].loss_bound)
+        for form, name in CERTIFICATES.items()
+    }
+    return Sides.pairs(sides | {"control": (last["sharpened S6, S9, S10"].loss_last, 2 / K)})
+
+
+COROLLARY_5 = Statement(
+    id="multihead.cor5",
+    label="Corollary 2 / Corollary 5",
+    formula="L(theta_K) <= 2/K + 5 (2 B_Phi + log K)^2 / (4 gamma^2 eta K)",
+    kind="trajectory",
+    sample=_two_phases,
+    evaluate=_certified,
+    judges=(certify, corollary5, descent_certificate, observe),
+    host=True,
+    relation="<=",
+    sizes=({"n1": 64, "n": 6, "T": 4, "d": 3, "K": 30},),
+    forms=(
+        Form(
+            name="printed",
+            note="At the least H and the largest eta. True here with much room, but its proof "
+            "takes g_0 for sqrt(2) g_0 (E5).",
+        ),
+        Form(
+            name="corrected",
+            note="g_0 = sqrt(2) G: 5/2 for 5/4 and 34 for 17 in terms of G, 8 for 4 in the "
+            "step, (4 sqrt(2) G + B_2) in H.",
+        ),
+        Form(
+            name="sharpened S6, S9, S10",
+            note="Theorem 3 with beta_3#, iterates within sqrt(13/3) D, and a step that costs "
+            "O(T R^6 B^2) in place of O(d T^2 R^12 B^2).",
+        ),
+        Form(
+            name="sharpened S2, S6, S8, S10",
+            note="With the factor sec(sqrt(1/2)/2) and the root mean square over heads as well.",
+        ),
+    ),
+    control="2/K alone",
+    assumptions="DM1 at theta^(1) with balanced signs; the best theta*, gamma > 0",
+    budget=Budget(samples=8),
+    source="Section 4.3; Appendix C.4, eq. (101)",
+)
+
+STATEMENTS = (PROPOSITION_7_DISTANCE, PROPOSITION_7_LOSS, COROLLARY_5)

@@ -2,88 +2,157 @@
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
-from jaxbounds.multihead.first_phase import centre, heads_for_margin
-from jaxbounds.multihead.model import model_output
-from jaxbounds.multihead.oracle import deviation_part, deviation_part_sharp, gamma_star
-from jaxbounds.multihead.statements.contexts import DATA_SIZES, sequence, sequences, unfold
-from jaxbounds.multihead.statements.phase_shared import (
-    euclidean,
-    margin_parts,
-    margin_scale,
-    phase_statement,
-    repeated_rows,
+from jaxbounds.multihead.first_phase import centre, equal_rows, heads_for_margin, margin_loss
+from jaxbounds.multihead.ntk import ntk_margins
+from jaxbounds.multihead.oracle import Real, oracle_direction, separating_direction
+from jaxbounds.multihead.oracle_bounds import (
+    attention_part,
+    deviation_part,
+    deviation_part_sharp,
+    gamma_star,
 )
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size
+from jaxbounds.multihead.statements.contexts import (
+    ON_DATA,
+    ON_SEQUENCE,
+    SEARCHED,
+    SEARCHED_SEQUENCE,
+    Context,
+    by_hand,
+    sequence,
+    sequences,
+    unfold,
+)
+from jaxbounds.norms import vector_norm
+from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
-def _ntk_margin(instance: Instance) -> Sides:
-    c = unfold(instance)
-    p = instance["p"]
-    outer, inner = margin_parts(c, centre(c.classifier, c.zeta) + p)
-    _, at_half = margin_parts(c, c.zeta / 2 * c.classifier + p)
-    P = euclidean(p)
-    printed = gamma_star(*c.arguments, P, T=c.T, M=c.M)
-    sharper = deviation_part(P, c.S, c.Z, T=c.T) - deviation_part_sharp(P, c.R, T=c.T, M=c.M)
-    return Sides(
-        lhs={
-            "printed": printed,
-            "printed, alpha in [-1, 1], recentred": printed,
-            "corrected": printed,
-            "sharpened S13": printed + sharper,
-            "control": printed + c.T * (1 - c.zeta) * c.S**2 * c.Z_mu,
+def _gamma_star(c: Context, instance: Instance) -> Real:
+    return gamma_star(c, vector_norm(instance["p"]))
+
+
+def _ntk_margin(instance: Instance, size: Size) -> Sides:
+    c, p = unfold(instance), instance["p"]
+    outer, inner = c.margins_at(centre(c.classifier, c.zeta) + p)
+    _, at_half = c.margins_at(c.zeta / 2 * c.classifier + p)
+    printed, P = _gamma_star(c, instance), vector_norm(p)
+    sharper = deviation_part(c, P) - deviation_part_sharp(c, P)
+    wrong = printed + c.T * (1 - c.zeta) * c.S**2 * c.Z_mu
+    margin = lambda inner: jnp.min(outer + inner)
+    return Sides.pairs(
+        {
+            "printed": (printed, margin(at_half / 2)),
+            "printed, alpha in [-1, 1], recentred": (printed, margin(inner / 2)),
+            "corrected": (printed, margin(inner)),
+            "sharpened S13": (printed + sharper, margin(inner)),
+            "control": (wrong, margin(inner)),
         },
-        rhs={
-            "printed": outer + at_half / 2,
-            "printed, alpha in [-1, 1], recentred": outer + inner / 2,
-            "corrected": outer + inner,
-            "sharpened S13": outer + inner,
-            "control": outer + inner,
-        },
-        error=1e-14 * margin_scale(c),
+        error=c.rounding,
     )
 
 
-HEADS = 4
+LEMMA_13 = Statement(
+    id="multihead.lem13",
+    label="Lemma 13, eqs. (7), (119)",
+    formula="E_alpha y <grad Phi(X; theta^(1)), theta*> >= gamma*",
+    evaluate=_ntk_margin,
+    judges=(
+        gamma_star,
+        attention_part,
+        deviation_part,
+        deviation_part_sharp,
+        oracle_direction,
+        centre,
+        ntk_margins,
+    ),
+    forms=(
+        Form(
+            name="printed",
+            equality="no noise and p = 0",
+            note="Read as (116) divides: alpha uniform on [-1, 1], U^(1) = alpha 1_T "
+            "((zeta/2) u* + p)^T. But by E2 this p is at least zeta S sqrt(2) / 4, and then "
+            "gamma* < gamma_lin.",
+        ),
+        Form(
+            name="printed, alpha in [-1, 1], recentred",
+            expected="fails",
+            erratum="E3",
+            note="With the true centre (zeta/4) u* and E|alpha| = 1/2 the first term of gamma* "
+            "is twice too large.",
+            counterexample=Counterexample(
+                instance=by_hand([True, False]), size={"T": 2, "d": 4}, ratio=1.0303030303030303
+            ),
+        ),
+        Form(
+            name="corrected",
+            equality="no noise and p = 0",
+            note="alpha = +-1 and the centre (zeta/4) u*: both factors of two cancel.",
+        ),
+        Form(
+            name="sharpened S13",
+            equality="no noise and p = 0",
+            note="P T R^3 ||W*|| / ||W*||_F for P T^{5/2} (S + Z)^3.",
+        ),
+    ),
+    control="the noise Z_mu counted in the wrong direction",
+    source="Section 5.1, Proposition 2; Appendix D.2.3",
+    **SEARCHED_SEQUENCE | {"budget": Budget(samples=256, restarts=4, steps=80)},
+)
 
 
 def _with_signs(key: jax.Array, size: Size) -> Instance:
     """A quiet sequence: gamma* is positive and its first term dominates."""
     data_key, sign_key = jax.random.split(key)
     instance = sequence(data_key, size)
-    signs = jax.random.rademacher(sign_key, (HEADS,)).astype(float)
+    signs = jax.random.rademacher(sign_key, (size["H"],)).astype(float)
     quiet = {"z": 1e-3 * instance["z"], "p": 1e-4 * instance["p"], "S": 2 + 0 * instance["S"]}
-    return instance | quiet | {"alpha": signs, "delta": 0.1 * jnp.ones(())}
+    return {**instance, **quiet, "alpha": signs, "delta": 0.1 * jnp.ones(())}
 
 
-def _separability(instance: Instance) -> Sides:
-    c = unfold(instance)
-    p, alpha, delta = instance["p"], instance["alpha"], instance["delta"]
-    heads, P = alpha.shape[0], euclidean(instance["p"])
-    row = repeated_rows(centre(c.classifier, c.zeta) + p, c.T)
-    params = {
-        "U": alpha[:, None, None] * row[None],
-        "W": jnp.zeros((heads, *c.direction["W"].shape)),
-    }
-    slope = jax.grad(model_output)(params, c.X)
-
-    def margin(signs):
-        along = jnp.sum(slope["U"] * c.direction["U"][None])
-        along = along + jnp.sum(slope["W"] * signs[:, None, None] * c.direction["W"][None])
-        return c.y * along / heads**0.5
-
-    star = gamma_star(*c.arguments, P, T=c.T, M=c.M)
-    slack = 2 * (2 * c.R**3 * c.T * (c.S + P) + c.T**0.5 * c.R)
-    found = margin(jnp.sign(alpha))
-    return Sides(
-        lhs={
-            "printed": star - slack * jnp.sqrt(2 * jnp.log(1 / delta) / heads),
-            "sharpened S12": star,
-            "control": star,
+def _separability(instance: Instance, size: Size) -> Sides:
+    c, p, alpha = unfold(instance), instance["p"], instance["alpha"]
+    start = equal_rows(centre(c.classifier, c.zeta) + p, alpha, c.T)
+    directions = (separating_direction(c.patterns, signs, c.T) for signs in (alpha, alpha**2))
+    found, unsigned = (jnp.min(ntk_margins(start, c.data, v)) for v in directions)
+    star = _gamma_star(c, instance)
+    loss = margin_loss(c, vector_norm(p), instance["delta"], size["H"])
+    return Sides.pairs(
+        {
+            "printed": (star - loss, found),
+            "sharpened S12": (star, found),
+            "control": (star, unsigned),
         },
-        rhs={"printed": found, "sharpened S12": found, "control": margin(jnp.ones(heads))},
-        error=1e-14 * margin_scale(c),
+        error=c.rounding,
     )
+
+
+LEMMA_14 = Statement(
+    id="multihead.lem14",
+    label="Lemma 14",
+    formula="y <grad Phi, theta*> >= gamma* - 2 (2 R^3 T (S+P) + sqrt(T) R) sqrt(2 log(1/delta)/H) "
+    "with probability 1 - delta",
+    kind="probability",
+    evaluate=_separability,
+    judges=(gamma_star, separating_direction, ntk_margins),
+    forms=(
+        Form(name="printed"),
+        Form(
+            name="sharpened S12",
+            note="alpha = +-1: sign(alpha) grad_W does not depend on alpha, so gamma* is "
+            "reached surely, for every H.",
+        ),
+    ),
+    control="theta* without sign(alpha)",
+    source="Appendix D.2.3",
+    level=0.1,
+    **ON_SEQUENCE
+    | {
+        "sample": _with_signs,
+        "sizes": ({"T": 5, "d": 5, "H": 4},),
+        "budget": Budget(samples=1000, restarts=0),
+    },
+)
 
 
 def _with_groups(key: jax.Array, size: Size) -> Instance:
@@ -91,122 +160,57 @@ def _with_groups(key: jax.Array, size: Size) -> Instance:
     data_key, share_key = jax.random.split(key)
     instance = sequences(data_key, size)
     quiet = {"z": 0.05 * instance["z"], "p": 1e-3 * instance["p"]}
-    return instance | quiet | {"share": jax.random.uniform(share_key)}
+    return {**instance, **quiet, "share": jax.random.uniform(share_key)}
 
 
-def _positive_margin(instance: Instance) -> dict:
-    c = unfold(instance)
-    return {"gamma* > 0": gamma_star(*c.arguments, euclidean(instance["p"]), T=c.T, M=c.M) > 0}
+def _positive_margin(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    return {"gamma* > 0": _gamma_star(unfold(instance), instance) > 0}
 
 
-def _margin_lemma(instance: Instance) -> Sides:
-    c = unfold(instance)
-    p, share = instance["p"], instance["share"]
-    vector = centre(c.classifier, c.zeta) + p
-    P = euclidean(p)
-    star = gamma_star(*c.arguments, P, T=c.T, M=c.M)
-    heads = heads_for_margin(c.R, c.S, P, star, 0.1, T=c.T, n=c.X.shape[0])
-    plus = jnp.round(share * heads)
+def _margin_lemma(instance: Instance, size: Size) -> Sides:
+    c, p, failure = unfold(instance), instance["p"], 0.1 / size["n"]
+    row, P, star = centre(c.classifier, c.zeta) + p, vector_norm(p), _gamma_star(c, instance)
+    heads = heads_for_margin(c, P, star, failure)
+    left = star - margin_loss(c, P, failure, heads)
     # Groups alpha = +1 and alpha = -1; theta* takes sign(alpha) W*.
-    (up, up_inner), (down, down_inner) = margin_parts(c, vector), margin_parts(c, -vector)
-    found = plus * (up + up_inner) + (jnp.ceil(heads) - plus) * (down - down_inner)
-    margin = jnp.min(found) / jnp.ceil(heads)
-    return Sides(
-        lhs={"printed": star / 2, "sharpened S12": star, "control": 1.5 * star},
-        rhs={"printed": margin, "sharpened S12": margin, "control": margin},
-        error=1e-13 * margin_scale(c),
+    (up, up_inner), (down, down_inner) = c.margins_at(row), c.margins_at(-row)
+    total, plus = jnp.ceil(heads), jnp.round(instance["share"] * heads)
+    found = plus * (up + up_inner) + (total - plus) * (down - down_inner)
+    margin = jnp.min(found) / total
+    return Sides.pairs(
+        {
+            "printed": (left, margin),
+            "sharpened S12": (star, margin),
+            "control": (1.5 * star, margin),
+        },
+        error=10 * c.rounding,
     )
 
 
-_HALF_SIGNAL = {
-    "S": 1.0,
-    "y": 1,
-    "relevant": [True, False],
-    "choice": [0, 0],
-    "z": [[0.0] * 4] * 2,
-    "p": [0.0] * 4,
-}
-
-STATEMENTS = (
-    phase_statement(
-        "lem13",
-        "Lemma 13, eqs. (7), (119)",
-        "E_alpha y <grad Phi(X; theta^(1)), theta*> >= gamma*",
-        "inequality",
-        _ntk_margin,
-        (
-            Form(
-                name="printed",
-                equality="no noise and p = 0",
-                note="Read as (116) divides: alpha uniform on [-1, 1], U^(1) = alpha 1_T "
-                "((zeta/2) u* + p)^T. But by E2 this p is at least zeta S sqrt(2) / 4, and then "
-                "gamma* < gamma_lin.",
-            ),
-            Form(
-                name="printed, alpha in [-1, 1], recentred",
-                expected="fails",
-                erratum="E3",
-                note="With the true centre (zeta/4) u* and E|alpha| = 1/2 the first term of gamma* "
-                "is twice too large.",
-                counterexample=_HALF_SIGNAL,
-            ),
-            Form(
-                name="corrected",
-                equality="no noise and p = 0",
-                note="alpha = +-1 and the centre (zeta/4) u*: both factors of two cancel.",
-            ),
-            Form(
-                name="sharpened S13",
-                equality="no noise and p = 0",
-                note="P T R^3 ||W*|| / ||W*||_F for P T^{5/2} (S + Z)^3.",
-            ),
+LEMMA_15 = Statement(
+    id="multihead.lem15",
+    label="Lemma 15",
+    formula="P3 holds with gamma*/2 if sqrt(H) >= 4 (2 R^3 T (S+P) + sqrt(T) R) / gamma* "
+    "sqrt(2 log(n/delta))",
+    evaluate=_margin_lemma,
+    judges=(gamma_star, heads_for_margin, margin_loss, ntk_margins),
+    forms=(
+        Form(
+            name="printed",
+            note="At the least H, where Lemma 14 with delta / n leaves gamma*/2; Proposition 2 "
+            "prints R^4 for R^3.",
         ),
-        "the noise Z_mu counted in the wrong direction",
-        "Section 5.1, Proposition 2; Appendix D.2.3",
-        budget=Budget(samples=256, restarts=4, steps=80),
-    ),
-    phase_statement(
-        "lem14",
-        "Lemma 14",
-        "y <grad Phi, theta*> >= gamma* - 2 (2 R^3 T (S+P) + sqrt(T) R) sqrt(2 log(1/delta)/H) "
-        "with probability 1 - delta",
-        "probability",
-        _separability,
-        (
-            Form(name="printed"),
-            Form(
-                name="sharpened S12",
-                note="alpha = +-1: sign(alpha) grad_W does not depend on alpha, so gamma* is "
-                "reached surely, for every H.",
-            ),
+        Form(
+            name="sharpened S12",
+            equality="no noise and p = 0",
+            note="gamma*, surely and for every H.",
         ),
-        "theta* without sign(alpha)",
-        "Appendix D.2.3",
-        sample=_with_signs,
-        level=0.1,
-        budget=Budget(samples=1000, restarts=0),
     ),
-    phase_statement(
-        "lem15",
-        "Lemma 15",
-        "P3 holds with gamma*/2 if sqrt(H) >= 4 (2 R^3 T (S+P) + sqrt(T) R) / gamma* "
-        "sqrt(2 log(n/delta))",
-        "inequality",
-        _margin_lemma,
-        (
-            Form(name="printed", note="At the least H; Proposition 2 prints R^4 for R^3."),
-            Form(
-                name="sharpened S12",
-                equality="no noise and p = 0",
-                note="gamma*, surely and for every H.",
-            ),
-        ),
-        "3/2 gamma*",
-        "Section 5.1, Proposition 2; Appendix D.2.3",
-        sample=_with_groups,
-        sizes=DATA_SIZES,
-        hypotheses=_positive_margin,
-        assumptions="DM1, Assumption 3; gamma* > 0",
-        search="none",
-    ),
+    control="3/2 gamma*",
+    source="Section 5.1, Proposition 2; Appendix D.2.3",
+    search="none",
+    hypotheses=_positive_margin,
+    **ON_DATA | SEARCHED | {"sample": _with_groups, "assumptions": "DM1, Assumption 3; gamma* > 0"},
 )
+
+STATEMENTS = (LEMMA_13, LEMMA_14, LEMMA_15)

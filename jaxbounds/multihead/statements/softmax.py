@@ -3,122 +3,128 @@
 import jax
 import jax.numpy as jnp
 
-from jaxbounds.statements import Form, Instance, Sides, Statement
+from jaxbounds.multihead.calculus import softmax_derivative
+from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+
+TWO = {"T": 2}
 
 
-def _softmax_derivative(instance: Instance) -> Sides:
+def _softmax_derivative(instance: Instance, size: Size) -> Sides:
     logits = instance["v"]
     weights = jax.nn.softmax(logits)
-    outer = lambda x: x[:, None] * x[None, :]
     return Sides(
         lhs=jax.jacobian(jax.nn.softmax)(logits),
         rhs={
-            "printed": jnp.diag(weights) - outer(weights),
-            "printed, early version": jnp.diag(weights) - outer(logits),
-            "control": jnp.diag(weights) + outer(weights),
+            "printed": softmax_derivative(weights),
+            "printed, early version": jnp.diag(weights) - jnp.outer(logits, logits),
+            "control": jnp.diag(weights) + jnp.outer(weights, weights),
         },
     )
 
 
-def _softmax_at_zero(instance: Instance) -> Sides:
-    logits = instance["v"]
-    T = logits.shape[0]
+EQ_25 = Statement(
+    id="multihead.eq25",
+    label="eq. (25)",
+    formula="phi'(v) = diag(phi(v)) - phi(v) phi(v)^T",
+    kind="identity",
+    sample=lambda key, size: {"v": 2 * jax.random.normal(key, (size["T"],))},
+    evaluate=_softmax_derivative,
+    judges=(softmax_derivative,),
+    sizes=(TWO, {"T": 5}),
+    forms=(
+        Form(name="printed"),
+        Form(
+            name="printed, early version",
+            expected="fails",
+            erratum="E23",
+            note="The early version prints v v^T for phi(v) phi(v)^T.",
+            counterexample=Counterexample(
+                instance={"v": [0.0, 1.0]}, size=TWO, ratio=1.731058578630005
+            ),
+        ),
+    ),
+    control="plus in place of minus",
+    source="Appendix A.1, eq. (25)",
+)
+
+
+def _softmax_at_zero(instance: Instance, size: Size) -> Sides:
+    T = size["T"]
     centring = jnp.eye(T) - jnp.ones((T, T)) / T
     return Sides(
-        lhs=jax.jacobian(jax.nn.softmax)(logits),
+        lhs=softmax_derivative(jax.nn.softmax(instance["v"])),
         rhs={"printed": centring, "corrected": centring / T, "control": jnp.eye(T) / T},
     )
 
 
-def _remainder(instance: Instance) -> Sides:
+AT_ZERO = Statement(
+    id="multihead.sec5.2-phi0",
+    label="Section 5.2, phi'(0)",
+    formula="phi'(0) = (1/T) (I - (1/T) 1 1^T)",
+    kind="identity",
+    cases=lambda size: {"v": jnp.zeros((1, size["T"]))},
+    evaluate=_softmax_at_zero,
+    judges=(softmax_derivative,),
+    sizes=(TWO, {"T": 5}),
+    forms=(
+        Form(
+            name="printed",
+            expected="fails",
+            erratum="E15",
+            note="The factor 1/T in front is missing.",
+            counterexample=Counterexample(instance={"v": [0.0, 0.0]}, size=TWO, ratio=0.5),
+        ),
+        Form(name="corrected"),
+    ),
+    control="without the rank-one term",
+    source="Section 5.2, before eq. (8)",
+)
+
+
+def _remainder(instance: Instance, size: Size) -> Sides:
     logits, step = instance["v"], instance["delta"]
-    softmax, first = jax.jvp(jax.nn.softmax, (logits,), (step,))
+    softmax = jax.nn.softmax(logits)
+    first = softmax_derivative(softmax) @ step
     rest = jnp.linalg.norm(jax.nn.softmax(logits + step) - softmax - first)
-    size = jnp.linalg.norm(step)
-    return Sides(
-        lhs=rest,
-        rhs={"printed": size**3, "corrected": size**2, "control": size**4},
-    )
+    length = jnp.linalg.norm(step)
+    return Sides(lhs=rest, rhs={"printed": length**3, "corrected": length**2, "control": length**4})
 
 
-def _remainder_cases(size) -> Instance:
-    steps = jnp.logspace(-4, -2, 9)
-    direction = jnp.zeros(size["T"]).at[0].set(1.0)
-    logits = jnp.arange(size["T"]).astype(float)
+def _remainder_cases(size: Size) -> Instance:
+    logits = jnp.arange(1.0 * size["T"])
     return {
-        "v": jnp.broadcast_to(logits[None], (9, size["T"])),
-        "delta": steps[:, None] * direction[None, :],
+        "v": jnp.broadcast_to(logits, (9, size["T"])),
+        "delta": jnp.logspace(-4, -2, 9)[:, None] * jnp.eye(1, size["T"]),
     }
 
 
-STATEMENTS = (
-    Statement(
-        id="multihead.eq25",
-        label="eq. (25)",
-        formula="phi'(v) = diag(phi(v)) - phi(v) phi(v)^T",
-        kind="identity",
-        sample=lambda key, size: {"v": 2 * jax.random.normal(key, (size["T"],))},
-        evaluate=_softmax_derivative,
-        sizes=({"T": 2}, {"T": 5}),
-        forms=(
-            Form(name="printed"),
-            Form(
-                name="printed, early version",
-                expected="fails",
-                erratum="E23",
-                note="The early version prints v v^T for phi(v) phi(v)^T.",
-                counterexample={"v": [0.0, 1.0]},
-            ),
+EQ_26 = Statement(
+    id="multihead.eq26",
+    label="eq. (26)",
+    formula="phi(v + delta) = phi(v) + phi'(v) delta + o(||delta||^2)",
+    kind="rate",
+    cases=_remainder_cases,
+    evaluate=_remainder,
+    judges=(softmax_derivative,),
+    sizes=({"T": 3},),
+    forms=(
+        Form(
+            name="printed",
+            expected="inconsistent",
+            sense="at least",
+            erratum="E17",
+            note="phi is analytic, so o(||delta||^2) would be O(||delta||^3): measured against "
+            "||delta||^3 the exponent is 2/3.",
         ),
-        control="plus in place of minus",
-        source="Appendix A.1, eq. (25)",
-    ),
-    Statement(
-        id="multihead.sec5.2-phi0",
-        label="Section 5.2, phi'(0)",
-        formula="phi'(0) = (1/T) (I - (1/T) 1 1^T)",
-        kind="identity",
-        cases=lambda size: {"v": jnp.zeros((1, size["T"]))},
-        evaluate=_softmax_at_zero,
-        sizes=({"T": 2}, {"T": 5}),
-        forms=(
-            Form(
-                name="printed",
-                expected="fails",
-                erratum="E15",
-                note="The factor 1/T in front is missing.",
-                counterexample={"v": [0.0, 0.0]},
-            ),
-            Form(name="corrected"),
+        Form(
+            name="corrected",
+            expected="consistent",
+            sense="at least",
+            note="O(||delta||^2), which is o(||delta||): enough for the gradient formulas.",
         ),
-        control="without the rank-one term",
-        source="Section 5.2, before eq. (8)",
     ),
-    Statement(
-        id="multihead.eq26",
-        label="eq. (26)",
-        formula="phi(v + delta) = phi(v) + phi'(v) delta + o(||delta||^2)",
-        kind="rate",
-        cases=_remainder_cases,
-        evaluate=_remainder,
-        sizes=({"T": 3},),
-        forms=(
-            Form(
-                name="printed",
-                expected="inconsistent",
-                sense="at least",
-                erratum="E17",
-                note="phi is analytic, so o(||delta||^2) would be O(||delta||^3): measured against "
-                "||delta||^3 the exponent is 2/3.",
-            ),
-            Form(
-                name="corrected",
-                expected="consistent",
-                sense="at least",
-                note="O(||delta||^2), which is o(||delta||): enough for the gradient formulas.",
-            ),
-        ),
-        control="a remainder of order ||delta||^4",
-        source="Appendix A.1, eq. (26); also (32), (34)",
-    ),
+    control="a remainder of order ||delta||^4",
+    source="Appendix A.1, eq. (26); also (32), (34)",
 )
+
+STATEMENTS = (EQ_25, AT_ZERO, EQ_26)

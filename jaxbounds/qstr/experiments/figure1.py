@@ -3,7 +3,7 @@
 Preset `published` is the public code's protocol: one link and one set of encodings shared by all
 runs, and simple test data. `check` repeats it at two lengths over several draws of that shared
 task, whose luck moves the feedforward mean by 10%, and beside it with a test set of the training
-law; `honest` tests on that law with a task for each run, and `reduced` does so in minutes.
+law; `honest` tests on that law with a task for each run, and `quick` does so in minutes.
 """
 
 import itertools
@@ -18,8 +18,8 @@ from jaxtyping import Array
 from jaxbounds.qstr.architectures import outline, refuse_unknown
 from jaxbounds.qstr.experiments.figure1_claims import HONEST, claims
 from jaxbounds.qstr.experiments.figure1_shown import figure, in_words, table
-from jaxbounds.qstr.online import Protocol, encoded_dimension
-from jaxbounds.qstr.threshold import samples_to_threshold
+from jaxbounds.qstr.experiments.online import Protocol, encoded_dimension
+from jaxbounds.qstr.experiments.threshold import samples_to_threshold
 from jaxbounds.results import Experiment, fingerprint
 from jaxbounds.sweeps import Checkpoints
 
@@ -84,7 +84,7 @@ _PUBLISHED_1B = replace(_SIMPLE, shared_task=True)
 _PANELS = {_PUBLISHED_1A: "1a", _PUBLISHED_1B: "1b"}
 
 PRESETS_1A: dict[str, Figure1] = {
-    "reduced": Figure1(
+    "quick": Figure1(
         protocol=Protocol(check_every=20, test_prompts=1000, max_samples=400_000),
         architectures=("transformer", "feedforward", "gru128"),
         lengths=(4, 8, 12),
@@ -103,7 +103,7 @@ PRESETS_1A: dict[str, Figure1] = {
 """Figure 1(a): prompts of the training law."""
 
 PRESETS_1B: dict[str, Figure1] = {
-    "reduced": Figure1(
+    "quick": Figure1(
         protocol=replace(_SMALL_1B, max_samples=300_000),
         architectures=("transformer", "feedforward256"),
         lengths=(8, 16, 24),
@@ -195,7 +195,7 @@ EXPERIMENTS = tuple(
         id=f"qstr.fig1{panel}",
         label=f"Figure 1({panel})",
         title=f"samples until the test risk is low, against the length N, {law}",
-        config=presets["reduced"],
+        config=presets["quick"],
         presets=presets,
         run=run,
         figure=figure,

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from scipy.stats import t as student
 
-from jaxbounds.qstr.exponents import Exponent, fit_exponent
+from jaxbounds.qstr.experiments.exponents import Exponent, fit_exponent
 from jaxbounds.results import Claim
 
 PUBLISHED = {

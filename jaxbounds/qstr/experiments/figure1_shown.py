@@ -7,7 +7,7 @@ import xarray as xr
 from jaxtyping import Bool, Float
 
 from jaxbounds.qstr.experiments.figure1_claims import HONEST, PUBLISHED
-from jaxbounds.qstr.online import Protocol
+from jaxbounds.qstr.experiments.online import Protocol
 
 
 def in_words(protocol: Protocol, /) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.qstr import online
 from jaxbounds.qstr.encodings import published_encoding_dimension
+from jaxbounds.qstr.experiments import online
 from jaxbounds.qstr.transformer import attention_map
 from jaxbounds.results import Claim, Experiment
 from jaxbounds.sweeps import progress
@@ -39,7 +39,7 @@ class Figure2:
 
 
 PRESETS: dict[str, Figure2] = {
-    "reduced": Figure2(protocol=online.Protocol(simple=True, test_prompts=1000)),
+    "quick": Figure2(protocol=online.Protocol(simple=True, test_prompts=1000)),
     "published": Figure2(
         protocol=online.Protocol(simple=True, weight_decay=0.2), N=100, samples=1_000_000
     ),
@@ -125,7 +125,7 @@ EXPERIMENT = Experiment(
     id="qstr.fig2",
     label="Figure 2",
     title="where the trained attention matrix puts its weight",
-    config=PRESETS["reduced"],
+    config=PRESETS["quick"],
     presets=PRESETS,
     run=run,
     figure=figure,

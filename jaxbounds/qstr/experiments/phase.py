@@ -6,6 +6,7 @@ of the second half is trained: all of them see the same tokens.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -107,7 +108,7 @@ def _column(q: int, config: Phase, key: Array) -> tuple[np.ndarray, np.ndarray]:
     risk = found.min(axis=0).reshape(shape)
     bound = np.zeros(shape)
     for j, H in enumerate(config.heads):
-        sizes = {"N": 2 * q + 2, "q": q, "H": H, "exact": True}
+        sizes: dict[str, Any] = {"N": 2 * q + 2, "q": q, "H": H, "exact": True}
         bound[0, j] = heads.sharpened_head_bound(d=1, **sizes).value
         bound[1, j] = heads.decoupled_head_bound(**sizes).value
     return risk, bound
@@ -170,7 +171,7 @@ EXPERIMENT = Experiment(
     label="Propositions 3 and 21",
     title="trained risk over heads and sparsity, against the lower bounds",
     config=Phase(),
-    presets={"reduced": Phase()},
+    presets={"quick": Phase()},
     run=run,
     figure=figure,
     claims=claims,

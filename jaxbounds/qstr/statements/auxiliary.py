@@ -1,19 +1,21 @@
 """Appendix D: norms, Gaussian integration and packing numbers."""
 
-import jax
+import functools
+import math
+
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.norms import entrywise_norm
 from jaxbounds.qstr import heads, packing
-from jaxbounds.qstr.statements.common import QUICK, stacked
-from jaxbounds.statements import Budget, Form, Sides, Statement
-
-
-def _matrices(key, size):
-    keys = jax.random.split(key)
-    k = size["k"]
-    return {"A": jax.random.normal(keys[0], (k, k)), "B": jax.random.normal(keys[1], (k, k))}
+from jaxbounds.qstr.statements.common import (
+    CASES_ON_HOST,
+    SEARCHED,
+    gauss_hermite,
+    normals,
+    stacked,
+)
+from jaxbounds.statements import Budget, Counterexample, Form, Sides, Statement
 
 
 def _aligned(size):
@@ -25,7 +27,7 @@ _R, _S, _P = 3.0, 1.5, 4.0
 _Q = _P / (_P - 1)
 
 
-def _norms(i):
+def _norms(i, size):
     A, B = i["A"], i["B"]
     return Sides(
         lhs=entrywise_norm(A @ B, _R, _S),
@@ -40,33 +42,23 @@ NORMS = Statement(
     id="qstr.lem39",
     label="Lemma 39",
     formula="|AB|_{r,s} <= |A|_{r,p} |B|_{q,s}, 1/p + 1/q = 1 (r, s, p = 3, 1.5, 4)",
-    kind="inequality",
-    sample=_matrices,
+    judges=(entrywise_norm,),
+    sample=normals("A: k k", "B: k k"),
     cases=_aligned,
     evaluate=_norms,
     forms=(Form(name="printed", equality="A rank one, B aligned with its column norms"),),
     control="p in place of its conjugate q",
     sizes=({"k": 3},),
-    budget=QUICK,
     source="Lemma 39",
+    **SEARCHED,
 )
 
 
-def _gaussian(key, size):
-    keys = jax.random.split(key)
-    n = size["n"]
-    return {"mean": jax.random.normal(keys[0], (n,)), "root": jax.random.normal(keys[1], (n, n))}
-
-
-def _variance(i):
+def _variance(i, size):
     mean, root = i["mean"], i["root"]
-    n = mean.shape[0]
     # A product rule with 3 nodes per axis is exact up to degree 5 in each variable.
-    points, weights = np.polynomial.hermite_e.hermegauss(3)
-    grid = np.stack(np.meshgrid(*[points] * n, indexing="ij"), -1).reshape(-1, n)
-    mass = np.stack(np.meshgrid(*[weights] * n, indexing="ij"), -1).reshape(-1, n).prod(axis=1)
-    mass = jnp.asarray(mass / mass.sum())
-    x = jnp.asarray(grid) @ root.T
+    grid, mass = (jnp.asarray(v) for v in gauss_hermite(size["n"], nodes=3))
+    x = grid @ root.T
     square = jnp.sum((x + jnp.broadcast_to(mean, x.shape)) ** 2, axis=1)
     average = mass @ square
     covariance = root @ root.T
@@ -84,7 +76,8 @@ VARIANCE = Statement(
     label="Lemma 40",
     formula="Var |x|^2 = 2 tr(S^T S) + 4 mu^T S mu, x ~ N(mu, S)",
     kind="identity",
-    sample=_gaussian,
+    judges=(heads.square_norm_variance,),
+    sample=normals("mean: n", "root: n n"),
     evaluate=_variance,
     forms=(Form(name="printed", note="Against an exact quadrature of degree 5 per variable."),),
     control="the term 4 mu^T S mu dropped",
@@ -94,36 +87,44 @@ VARIANCE = Statement(
 )
 
 
-def _packing(d: int, points: int, above: int, below: int) -> dict:
-    """`points` points of the unit ball of R^d, at least sqrt(above/below) apart; all integers."""
-    return {name: np.int64(v) for name, v in locals().items()}
+SEGMENT, CROSS, GOLAY, MAXIMAL = range(4)
+
+
+@functools.lru_cache
+def _family(family: int, d: int) -> tuple[float, float]:
+    """The log of the number of points of a packing of the unit ball of R^d, and their distance."""
+    if family == MAXIMAL:  # at distance 1/2; only a lower bound on their number is known
+        return packing.volume_lower(d, 0.5), 0.5
+    if family == SEGMENT:
+        points = np.linspace(-1.0, 1.0, 5)[:, None]
+    else:
+        points = packing.golay_points() if family == GOLAY else packing.cross_polytope(d)
+    return math.log(len(points)), packing.smallest_distance(points)
 
 
 def _packing_cases(size):
-    explicit = (
-        (np.linspace(-1, 1, 5)[:, None], 1, 4),
-        (packing.golay_points(), 4, 3),
-        (packing.cross_polytope(3), 2, 1),
-        (packing.cross_polytope(100), 2, 1),
+    known = (
+        (SEGMENT, 1),
+        (GOLAY, 24),
+        (CROSS, 3),
+        (CROSS, 100),
+        *((MAXIMAL, d) for d in (4, 24, 60)),
     )
-    for points, above, below in explicit:
-        if packing.smallest_distance(points) ** 2 < above / below * (1 - 1e-9):
-            raise ValueError(f"{len(points)} points are closer than sqrt({above}/{below})")
-    measured = [_packing(p.shape[1], len(p), above, below) for p, above, below in explicit]
-    # A maximal packing at distance 1/2 covers the ball, hence has at least 2^d points.
-    return stacked(*measured, *[_packing(d, 2**d, 1, 4) for d in (4, 24, 60)])
+    return stacked(*({"family": family, "d": d} for family, d in known))
 
 
-def _packing_bound(i):
-    d, points, above, below = (
-        i[name].astype(jnp.float64) for name in ("d", "points", "above", "below")
-    )
-    eps = jnp.sqrt(above / below)
-    volume = d * jnp.log1p(2 / eps)
-    maurey = (1 + jnp.log1p(2 * d * eps**2)) / eps**2
+def _packing_bound(i, size):
+    d = int(i["d"])
+    points, eps = _family(int(i["family"]), d)
+    volume = packing.volume_upper(d, eps)
     return Sides(
-        lhs=jnp.log(points),
-        rhs={"printed": jnp.minimum(volume, maurey), "corrected": volume, "control": volume / 2},
+        lhs=points,
+        rhs={
+            "printed": min(volume, packing.maurey_printed(d, eps)),
+            "corrected": volume,
+            "corrected (Golay)": volume,
+            "control": volume / 2,
+        },
     )
 
 
@@ -132,6 +133,14 @@ PACKING = Statement(
     label="Lemma 41",
     formula="log P <= min(d log(1 + 2/eps), (1 + log(1 + 2 d eps^2))/eps^2)",
     kind="inequality",
+    judges=(
+        packing.volume_upper,
+        packing.maurey_printed,
+        packing.volume_lower,
+        packing.golay_points,
+        packing.cross_polytope,
+        packing.smallest_distance,
+    ),
     cases=_packing_cases,
     evaluate=_packing_bound,
     forms=(
@@ -139,7 +148,9 @@ PACKING = Statement(
             name="printed",
             expected="fails",
             erratum="E2",
-            counterexample=_packing(100, 200, 2, 1),
+            counterexample=Counterexample(
+                instance={"family": CROSS, "d": 100}, size={}, ratio=1.515111978130672
+            ),
             note="The 200 points +-e_i of R^100 are sqrt(2) apart: log 200 = 5.30 > 3.50. The "
             "second branch is Maurey's covering bound of the l_1 ball.",
         ),
@@ -148,11 +159,16 @@ PACKING = Statement(
             note="The volume branch alone.",
             equality="equally spaced points on a segment",
         ),
+        Form(
+            name="corrected (Golay)",
+            hypotheses=lambda i, size: {"Golay code": i["family"] == GOLAY},
+            note="The volume branch on the code's 4096 words.",
+        ),
     ),
     control="half the volume branch",
-    sizes=({"d": 1},),
-    search="none",
+    sizes=({},),
     source="Lemma 41",
+    **CASES_ON_HOST,
 )
 
 STATEMENTS = (NORMS, VARIANCE, PACKING)

@@ -6,20 +6,16 @@ import numpy as np
 
 from jaxbounds.qstr import span
 from jaxbounds.qstr.links import sphere
-from jaxbounds.qstr.statements.common import QUICK
+from jaxbounds.qstr.statements.common import SEARCHED, normals
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 
-def _projection(x):
-    """V^T (V V^T)^+ V of the flattened prompts, and its rank, without a change of shape."""
-    n = x.shape[0]
-    singular, rows = jnp.linalg.svd(x.reshape(n, -1), full_matrices=False)[1:]
-    kept = (singular > 1e-10 * singular[0]).astype(x.dtype)
-    return rows * kept[:, None], jnp.sum(kept)
+def _span(x):
+    """Rows spanning the flattened prompts, zero where there are none left, and the rank."""
+    return span.span_rows(x.reshape(x.shape[0], -1), tolerance=1e-10)
 
 
-def _generic(key, size):
-    return {"x": jax.random.normal(key, (size["n"], size["N"], size["d"]))}
+_generic = normals("x: n N d")
 
 
 def _duplicates(key, size):
@@ -27,18 +23,16 @@ def _duplicates(key, size):
     return {"x": x.at[-1].set(x[0])}
 
 
-def _theorem_6(i):
-    n, N, d = i["x"].shape
-    basis, rank = _projection(i["x"])
-    spectrum = jnp.linalg.eigvalsh(span.diagonal_block_mean(basis, d=d))
-    worst, easiest = 1 - spectrum[0], 1 - spectrum[-1]
-    return Sides(
-        lhs={
-            "printed": 1 - n / (N * d),
-            "sharpened": 1 - rank / (N * d),
-            "control": 1 - n / (N * d),
+def _theorem_6(i, size):
+    n, N, d = size["n"], size["N"], size["d"]
+    rows, rank = _span(i["x"])
+    worst, easiest = span.extreme_risks(rows, d=d)
+    return Sides.pairs(
+        {
+            "printed": (1 - n / (N * d), worst),
+            "sharpened": (1 - rank / (N * d), worst),
+            "control": (1 - n / (N * d), easiest),
         },
-        rhs={"printed": worst, "sharpened": worst, "control": easiest},
         error=1e-13,
     )
 
@@ -47,7 +41,7 @@ THEOREM_6 = Statement(
     id="qstr.thm6",
     label="Theorem 6",
     formula="sup_u R(u) >= 1 - n/(N d) for first layers in the span of n prompts",
-    kind="inequality",
+    judges=(span.extreme_risks, span.span_rows, span.diagonal_block_mean),
     sample={"generic": _generic, "duplicates": _duplicates},
     evaluate=_theorem_6,
     forms=(
@@ -64,9 +58,9 @@ THEOREM_6 = Statement(
     ),
     control="inf_u in place of sup_u",
     sizes=({"n": 4, "N": 3, "d": 2},),
-    budget=QUICK,
     assumptions="simple-1STR, linear link, N(0, I) tokens; n < N d (else the bound is 0)",
     source="Theorem 6, Appendix B",
+    **SEARCHED,
 )
 
 
@@ -75,18 +69,29 @@ def _risk_sample(key, size):
     return {**_generic(key_x, size), "u": sphere(key_u, size["d"])}
 
 
-def _risk(i):
-    n, N, d = i["x"].shape
-    V, u = i["x"].reshape(n, N * d), i["u"]
-    basis = _projection(i["x"])[0]
+def _risk(i, size):
+    n, N, d = size["n"], size["N"], size["d"]
+    u, V = i["u"], i["x"].reshape(n, N * d)
+    got = span.feedforward_certificate(i["x"], u)
     # Conditional variance by a Schur complement: no orthonormal basis, no projection.
-    placed = jnp.einsum("ij,k->ijk", jnp.eye(N), u).reshape(N, N * d)
+    placed = np.einsum("ij,k->ijk", np.eye(N), u).reshape(N, N * d)
     seen = placed @ V.T
-    explained = jnp.sum(seen * jnp.linalg.solve(V @ V.T, seen.T).T, axis=1)
-    risk = span.direction_risk(basis, u)
-    return Sides(
-        lhs=jnp.mean(u @ u - explained),
-        rhs={"printed": risk, "control": 1 - n / (N * d) + 0 * risk},
+    explained = np.sum(seen * np.linalg.solve(V @ V.T, seen.T).T, axis=1)
+    blocks = (np.linalg.pinv(V) @ V).reshape(N, d, N, d)
+    spectrum = np.linalg.eigvalsh(np.einsum("kakb->ab", blocks) / N)
+    # Predictions are linear in the prompt, so those on the standard basis tell their risk.
+    basis = jnp.eye(N * d).reshape(N * d, N, d)
+    predicted = span.best_prediction(span.span_rows(jnp.asarray(V))[0], jnp.asarray(u), basis)
+    return Sides.pairs(
+        {
+            "printed": (np.mean(u @ u - explained), got.direction),
+            "derived worst": (
+                np.array([1 - spectrum[0], 1 - spectrum[-1], 1 - n / (N * d)]),
+                np.array([got.worst, got.easiest, got.average]),
+            ),
+            "derived attained": (np.sum((placed.T - predicted) ** 2) / N, got.direction),
+            "control": (np.mean(u @ u - explained), 1 - n / (N * d)),
+        }
     )
 
 
@@ -95,13 +100,19 @@ EXACT_RISK = Statement(
     label="Theorem 6 (risk at one direction)",
     formula="min over f of R(u) = |u|^2 - u^T ((1/N) sum_k P_kk) u",
     kind="identity",
+    judges=(span.feedforward_certificate, span.direction_risk, span.best_prediction),
+    host=True,
     sample=_risk_sample,
     evaluate=_risk,
-    forms=(Form(name="printed", note="E[<u, x_k> | P x] = <u, (P x)_k>."),),
+    forms=(
+        Form(name="printed", note="E[<u, x_k> | P x] = <u, (P x)_k>."),
+        Form(name="derived worst", note="Extreme directions and the average, by pseudo-inverse."),
+        Form(name="derived attained", note="By the predictions E[y | t, P x]."),
+    ),
     control="the average 1 - n/(Nd) at every u",
     sizes=({"n": 4, "N": 3, "d": 2},),
     tolerance=1e-8,
-    budget=Budget(samples=64),
+    budget=Budget(samples=8, batch=8),
     source="Appendix B",
 )
 
@@ -109,19 +120,13 @@ _ETA, _DECAY, _STEPS = 0.02, 0.3, 40
 
 
 def _descent_sample(key, size):
-    keys = jax.random.split(key, 4)
-    n, k, m = size["n"], size["k"], size["m"]
-    return {
-        "x": jax.random.normal(keys[0], (n, k)),
-        "y": jax.random.normal(keys[1], (n,)),
-        "W": jax.random.normal(keys[2], (m, k)),
-        "a": jax.random.normal(keys[3], (m,)) / np.sqrt(m),
-    }
+    drawn = normals("x: n k", "y: n", "W: m k", "a: m")(key, size)
+    return {**drawn, "a": drawn["a"] / np.sqrt(size["m"])}
 
 
-def _descent(i):
+def _descent(i, size):
     x, y, a = i["x"], i["y"], i["a"]
-    basis = _projection(x[:, None, :])[0]
+    basis = _span(x)[0]
     outside = lambda W: W - (W @ basis.T) @ basis
     loss = lambda W: jnp.mean((jax.nn.relu(x @ W.T) @ a - y) ** 2)
 
@@ -129,13 +134,19 @@ def _descent(i):
         W, power = carry
         W = W - _ETA * (jax.grad(loss)(W) + _DECAY * W)
         power = power * (1 - _ETA * _DECAY)
-        return (W, power), (outside(W), power)
+        share = span.off_span_fraction(W, basis) * jnp.sum(W**2)
+        return (W, power), (outside(W), share, power)
 
     start = outside(i["W"])
-    measured, power = jax.lax.scan(step, (i["W"], jnp.ones(())), length=_STEPS)[1]
+    first = (i["W"], jnp.ones(()))
+    measured, share, power = jax.lax.scan(step, first, length=_STEPS)[1]
     want = jnp.einsum("t,mk->tmk", power, start)
-    return Sides(
-        lhs=measured, rhs={"printed": want, "control": jnp.broadcast_to(start, want.shape)}
+    return Sides.pairs(
+        {
+            "printed": (measured, want),
+            "derived share": (share, power**2 * jnp.sum(start**2)),
+            "control": (measured, jnp.broadcast_to(start, want.shape)),
+        }
     )
 
 
@@ -145,6 +156,7 @@ OFF_SPAN = Statement(
     formula="W_k outside the span = (1 - eta lambda)^k W_0 outside the span",
     kind="trajectory",
     relation="=",
+    judges=(span.off_span_fraction, span.span_rows),
     sample=_descent_sample,
     evaluate=_descent,
     forms=(
@@ -153,10 +165,11 @@ OFF_SPAN = Statement(
             note="The gradient in W lies in the span of the prompts, so off it gradient descent "
             "with l2 only shrinks, and a stationary point has nothing there.",
         ),
+        Form(name="derived share", note="|W - W P|_F^2 / |W|_F^2, times |W|_F^2."),
     ),
     control="no shrinkage",
     sizes=({"n": 4, "k": 7, "m": 5},),
-    budget=Budget(samples=16),
+    budget=Budget(samples=16, batch=16),
     source="Definition 5; Appendix B",
 )
 

@@ -1,16 +1,17 @@
 """Appendix C.4: small networks through n points, for Theorem 9's memorising RNN."""
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.norms import vector_norm
 from jaxbounds.qstr import interpolator
 from jaxbounds.qstr.links import sphere
-from jaxbounds.qstr.statements.common import DRAWS, QUICK
-from jaxbounds.statements import Budget, Form, Sides, Statement
+from jaxbounds.qstr.relu_networks import evaluate
+from jaxbounds.qstr.statements.common import DRAWS, SEARCHED
+from jaxbounds.statements import Budget, Counterexample, Form, Sides, Statement
 
 
 def _points_sample(key, size):
@@ -24,15 +25,9 @@ def _points_sample(key, size):
     return {"x": x[rows, j], "y": y, "v": sphere(keys[4], d)}
 
 
-def _interpolating_norm(i):
-    z = i["x"] @ i["v"]
-    order = jnp.argsort(z)
-    z, y = z[order], i["y"][order]
-    raw = interpolator.unbalanced(z, y)
-    eps = jnp.minimum(1.0, jnp.min(jnp.diff(z)))
-    norm = interpolator.balance(raw, interpolator.printed_balance(z, y, eps)).squared_norm()
-    n3 = jnp.asarray(float(z.shape[0]) ** 3)
-    return Sides(lhs=norm, rhs={"derived": 20 * n3, "control": 0.01 * n3})
+def _interpolating_norm(i, size):
+    norm = interpolator.interpolate(i["x"] @ i["v"], i["y"]).squared_norm()
+    return Sides(lhs=norm, rhs={"derived": 20.0 * size["n"] ** 3, "control": 0.01 * size["n"] ** 3})
 
 
 INTERPOLATING_NORM = Statement(
@@ -41,6 +36,7 @@ INTERPOLATING_NORM = Statement(
     formula="P(|a|^2 + |W|_F^2 + |b|^2 > 20 n^3) <= 5/6 for the network through n labelled tokens",
     kind="probability",
     level=5 / 6,
+    judges=(interpolator.interpolate,),
     sample=_points_sample,
     evaluate=_interpolating_norm,
     forms=(Form(name="derived", note="The paper's O(n^3) with the constant 20, one random v."),),
@@ -56,14 +52,11 @@ def _separation_sample(key, size):
     return {"x": jax.random.normal(key_x, (size["n"], size["d"])), "v": sphere(key_v, size["d"])}
 
 
-def _separation(i):
-    n = i["x"].shape[0]
+def _separation(i, size):
+    n = size["n"]
     gap, square = interpolator.separated(i["x"], i["v"])
-    one = jnp.ones_like(gap)
     worst = lambda scale: jnp.maximum(scale * interpolator.separation(n) / gap, square / (3 * n))
-    return Sides(
-        lhs={"printed": worst(1.0), "control": worst(50.0)}, rhs={"printed": one, "control": one}
-    )
+    return Sides.pairs({"printed": (worst(1.0), 1.0), "control": (worst(50.0), 1.0)})
 
 
 SEPARATION = Statement(
@@ -72,6 +65,7 @@ SEPARATION = Statement(
     formula="P(some |v^T(x_i - x_j)| < sqrt(pi)/(3n^2) or sum (v^T x)^2 > 3n) <= 2/3",
     kind="probability",
     level=2 / 3,
+    judges=(interpolator.separation, interpolator.separated),
     sample=_separation_sample,
     evaluate=_separation,
     forms=(Form(name="printed", note="1/3 + 1/3 by two union bounds."),),
@@ -96,40 +90,44 @@ def _alternating_case(size):
     return {"z": np.arange(float(n))[None], "y": y[None]}
 
 
-def _line(i):
-    return i["z"], i["y"], jnp.minimum(1.0, jnp.min(jnp.diff(i["z"])))
-
-
-def _interpolator_norm(i):
-    z, y, eps = _line(i)
-    raw = interpolator.unbalanced(z, y)
-    printed = interpolator.balance(raw, interpolator.printed_balance(z, y, eps))
-    best = interpolator.balance(raw, interpolator.optimal_balance(raw))
-    scale = vector_norm(y) * jnp.sqrt(z.shape[0] + jnp.sum(z**2)) / eps
-    return Sides(
-        lhs={
-            "derived": printed.squared_norm(),
-            "sharpened": best.squared_norm(),
-            "control": printed.squared_norm(),
-        },
-        rhs={"derived": 19 * scale, "sharpened": 2 * math.sqrt(48) * scale, "control": scale},
-    )
-
-
-_POSITIVE = {
-    "project": lambda i: {**i, "z": jnp.sort(i["z"])},
-    "hypotheses": lambda i: {
+ON_A_LINE: dict[str, Any] = {
+    "sample": _line_sample,
+    "hypotheses": lambda i, size: {
         "gaps of at least 0.01": jnp.all(jnp.diff(i["z"]) >= 0.01),
         "y != 0": jnp.any(i["y"] != 0),
     },
 }
+SEARCHED_ON_A_LINE: dict[str, Any] = {
+    **ON_A_LINE,
+    **SEARCHED,
+    "project": lambda i, size: {**i, "z": jnp.sort(i["z"])},
+}
+
+
+def _interpolator_norm(i, size):
+    z, y = i["z"], i["y"]
+    norm = lambda optimal: interpolator.interpolate(z, y, optimal=optimal).squared_norm()
+    bound = lambda constant: interpolator.norm_bound(z, y, constant=constant)
+    return Sides.pairs(
+        {
+            "derived": (norm(False), bound(19.0)),
+            "sharpened": (norm(True), bound(2 * math.sqrt(48))),
+            "control": (norm(False), bound(1.0)),
+        }
+    )
+
 
 INTERPOLATOR_NORM = Statement(
     id="qstr.lem38",
     label="Lemma 38 (C.16)",
     formula="|a|^2 + |w|^2 + |b|^2 <= C |y| sqrt(n + |z|^2) / eps",
-    kind="inequality",
-    sample=_line_sample,
+    judges=(
+        interpolator.interpolate,
+        interpolator.norm_bound,
+        interpolator.printed_balance,
+        interpolator.optimal_balance,
+        interpolator.smallest_gap,
+    ),
     cases=_alternating_case,
     evaluate=_interpolator_norm,
     forms=(
@@ -140,21 +138,19 @@ INTERPOLATOR_NORM = Statement(
     ),
     control="C = 1",
     sizes=({"n": 5},),
-    budget=QUICK,
     source="Lemma 38; eps = min(1, smallest gap)",
-    **_POSITIVE,
+    **SEARCHED_ON_A_LINE,
 )
 
 
-def _passes_through(i):
-    z, y, eps = _line(i)
-    raw = interpolator.unbalanced(z, y)
-    balanced = interpolator.balance(raw, interpolator.printed_balance(z, y, eps))
-    scale = jnp.max(jnp.abs(raw.a)) * jnp.max(jnp.abs(raw.b))
+def _passes_through(i, size):
+    z, y = i["z"], i["y"]
+    network = interpolator.interpolate(z, y)
+    scale = jnp.max(jnp.abs(network.a)) * jnp.max(jnp.abs(network.b))
     return Sides(
-        lhs=balanced(z),
+        lhs=network(z),
         rhs={"printed": y, "control": jnp.roll(y, 1)},
-        error=1e-14 * z.shape[0] * scale,
+        error=1e-14 * size["n"] * scale,
     )
 
 
@@ -163,7 +159,7 @@ PASSES_THROUGH = Statement(
     label="Lemma 38 (interpolation)",
     formula="g(z_i) = y_i",
     kind="construction",
-    sample=_line_sample,
+    judges=(interpolator.interpolate, interpolator.unbalanced),
     evaluate=_passes_through,
     forms=(Form(name="printed", note="Slopes between neighbours, one breakpoint each."),),
     control="values one point off",
@@ -171,17 +167,19 @@ PASSES_THROUGH = Statement(
     budget=Budget(samples=64),
     tolerance=1e-9,
     source="Lemma 38",
-    hypotheses=_POSITIVE["hypotheses"],
+    **ON_A_LINE,
 )
 
 
-def _bias(i):
-    z, y, _ = _line(i)
-    square = jnp.sum(interpolator.unbalanced(z, y).b ** 2)
-    total = jnp.sum(z**2)
+def _bias(i, size):
+    z = i["z"]
     return Sides(
-        lhs=square,
-        rhs={"printed": total + 1, "corrected": 3 * total + 2, "control": 0.9 * total},
+        lhs=jnp.sum(interpolator.unbalanced(z, i["y"]).b ** 2),
+        rhs={
+            "printed": interpolator.bias_bound(z, printed=True),
+            "corrected": interpolator.bias_bound(z),
+            "control": 0.9 * jnp.sum(z**2),
+        },
     )
 
 
@@ -189,15 +187,18 @@ BIAS = Statement(
     id="qstr.lem38.bias",
     label="Lemma 38 (biases)",
     formula="|b'|^2 <= |z|^2 + 1",
-    kind="inequality",
-    sample=_line_sample,
+    judges=(interpolator.unbalanced, interpolator.bias_bound),
     evaluate=_bias,
     forms=(
         Form(
             name="printed",
             expected="fails",
             erratum="E10",
-            counterexample={"z": np.array([-10.0, 0.0]), "y": np.array([1.0, 1.0])},
+            counterexample=Counterexample(
+                instance={"z": [-10.0, 0.0], "y": [1.0, 1.0]},
+                size={"n": 2},
+                ratio=2.1881188118811883,
+            ),
             note="z = (-10, 0): b' = (11, 10), |b'|^2 = 221 > 101. z_1 is used twice.",
         ),
         Form(
@@ -208,9 +209,51 @@ BIAS = Statement(
     ),
     control="0.9 |z|^2",
     sizes=({"n": 3},),
-    budget=QUICK,
     source="Lemma 38, proof",
-    **_POSITIVE,
+    **SEARCHED_ON_A_LINE,
 )
 
-STATEMENTS = (INTERPOLATING_NORM, SEPARATION, INTERPOLATOR_NORM, PASSES_THROUGH, BIAS)
+
+def _embedding_sample(key, size):
+    key_x, key_v, key_y = jax.random.split(key, 3)
+    n, d = size["n"], size["d"]
+    x, y = jax.random.normal(key_x, (n, d)), jax.random.normal(key_y, (n,))
+    return {"x": x, "y": y, "v": sphere(key_v, d)}
+
+
+def _embedding(i, size):
+    network = interpolator.interpolate(i["x"] @ i["v"], i["y"])
+    layers = interpolator.embed_in_rnn(network, i["v"], size["depth"])
+    total = sum(jnp.sum(jnp.asarray(entry) ** 2) for entry in jax.tree.leaves(layers))
+    stated = network.squared_norm() + jnp.sum(network.a**2) + 2 * (size["depth"] - 3) + 2
+    value = evaluate(layers, i["x"])[:, 0]
+    return Sides.pairs(
+        {
+            "printed": (value, i["y"]),
+            "derived norm": (total, stated),
+            "control": (total, stated - 2),
+        },
+        error={"printed": 1e-14 * total, "derived norm": 0.0, "control": 0.0},
+    )
+
+
+EMBEDDING = Statement(
+    id="qstr.thm9.embedding",
+    label="Theorem 9 (memorising RNN)",
+    formula="f_y of L_y layers computes the interpolator; norm 2|a|^2 + |w|^2 + |b|^2 + 2 L_y - 4",
+    kind="construction",
+    judges=(interpolator.embed_in_rnn, evaluate),
+    sample=_embedding_sample,
+    evaluate=_embedding,
+    forms=(
+        Form(name="printed", note="Transitions and U are zero."),
+        Form(name="derived norm", note="v -> relu(v) - relu(-v), kept through the middle layers."),
+    ),
+    control="the last layer not counted",
+    sizes=({"n": 5, "d": 3, "depth": 4},),
+    budget=Budget(samples=16, batch=16),
+    tolerance=1e-9,
+    source="Theorem 9, proof in Appendix C.4",
+)
+
+STATEMENTS = (INTERPOLATING_NORM, SEPARATION, INTERPOLATOR_NORM, PASSES_THROUGH, BIAS, EMBEDDING)

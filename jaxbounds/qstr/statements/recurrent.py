@@ -1,17 +1,20 @@
 """Section 5 and Appendix C: recurrent networks, what bounds them from above and below."""
 
+import functools
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.norms import vector_norm
-from jaxbounds.qstr.bounds import network_value_bound
-from jaxbounds.qstr.code_rnn import code_rnn
+from jaxbounds.norms import spectral_norm, vector_norm
+from jaxbounds.qstr import rnn_bounds
+from jaxbounds.qstr.bounds import network_value_bound, recurrent_perturbation_bound
+from jaxbounds.qstr.code_rnn import CodeRNN, code_rnn, encode_tokens, read_token
 from jaxbounds.qstr.recurrent import exclusive_states, project_to_ball
-from jaxbounds.qstr.relu_networks import Layer, evaluate
-from jaxbounds.qstr.statements.common import QUICK, stacked
+from jaxbounds.qstr.relu_networks import Layer, evaluate, layer, shrink_output
+from jaxbounds.qstr.statements.common import CASES_ON_HOST, SEARCHED, normals
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 
@@ -20,7 +23,7 @@ def _pair(key, size):
     return {"a": a, "b": b}
 
 
-def _projection(i):
+def _projection(i, size):
     a, b = i["a"], i["b"]
     gap = vector_norm(a - b)
     moved = vector_norm(project_to_ball(a, 1.5) - project_to_ball(b, 1.5))
@@ -31,28 +34,27 @@ PROJECTION = Statement(
     id="qstr.projection",
     label="Section 5 (projection)",
     formula="|Pi_r h - Pi_r h'| <= |h - h'|",
-    kind="inequality",
+    judges=(project_to_ball,),
     sample=_pair,
     evaluate=_projection,
     forms=(Form(name="printed", equality="both states inside the ball"),),
     control="half the distance",
     sizes=({"dh": 3},),
-    budget=QUICK,
     source="Section 5",
+    **SEARCHED,
 )
 
 
-def _accumulate(i):
+def _accumulate(i, size):
     """Errors of the final state from steps that err by noise in [eps/2, eps], eps = 0.01."""
-    eps, noise, x = 0.01, i["noise"], i["x"]
-    N = noise.shape[0]
+    eps, noise, x, N = 0.01, i["noise"], i["x"], size["N"]
     plain = jnp.abs(jnp.sum(noise))
-    shrink = lambda v: jax.nn.relu(v - eps) - jax.nn.relu(-v - eps)
     step = jnp.where(jnp.arange(N) == N // 2, x, 0.0 * noise) + noise
-    rectified = jnp.abs(jnp.sum(shrink(step)) - x)
+    shrunk = evaluate(shrink_output((layer(np.eye(1)),), eps), step[:, None])
+    rectified = jnp.abs(jnp.sum(shrunk) - x)
     return Sides(
         lhs={"derived C.1": plain, "sharpened C.2": N * rectified, "control": N * plain},
-        rhs={name: jnp.asarray(float(N)) for name in ("derived C.1", "sharpened C.2", "control")},
+        rhs={name: float(N) for name in ("derived C.1", "sharpened C.2", "control")},
     )
 
 
@@ -67,19 +69,18 @@ ACCUMULATION = Statement(
     label="(C.1) and (C.2)",
     formula="steps within eps accumulate to N eps; rectified ones to O(sqrt(q) eps)",
     kind="rate",
+    judges=(shrink_output,),
     sample=_noise_sample,
     evaluate=_accumulate,
     forms=(
         Form(
             name="derived C.1",
             sense="exactly",
-            expected="consistent",
             note="Error linear in N without rectifier.",
         ),
         Form(
             name="sharpened C.2",
             sense="exactly",
-            expected="consistent",
             note="N times the rectified error is linear in N: the error itself is flat.",
         ),
     ),
@@ -90,42 +91,33 @@ ACCUMULATION = Statement(
 )
 
 
-def _perturbation_sample(key, size):
-    keys = jax.random.split(key, 6)
-    N, De, dh = size["N"], size["De"], size["dh"]
-    draw = lambda k, *shape: jax.random.normal(keys[k], shape)
-    return {
-        "z": draw(0, N, De), "A": draw(1, 2, dh, dh), "B": draw(2, 2, dh, De),
-        "A2": draw(3, 2, dh, dh), "B2": draw(4, 2, dh, De), "v": draw(5, 2 * dh),
-    }  # fmt: skip
-
-
 def _contract(A, N):
     """A scaled so that its Frobenius, hence operator, norm is at most 1/N."""
-    return A / (N * jnp.maximum(jnp.sqrt(jnp.sum(A**2, axis=(1, 2), keepdims=True)), 1.0))
+    square = jnp.sum(A**2, axis=(-2, -1), keepdims=True)
+    return A / (N * jnp.maximum(jnp.sqrt(square), 1.0))
 
 
-def _perturbation(i):
-    z, v = i["z"], i["v"]
-    N, dh = z.shape[0], i["A"].shape[1]
-    A, A2 = _contract(i["A"], N), _contract(i["A2"], N)
-    state, gap = [], []
-    for side in range(2):
-        f = lambda h, token, s=side: jnp.tanh(A[s] @ h + i["B"][s] @ token)
-        g = lambda h, token, s=side: jnp.tanh(A2[s] @ h + i["B2"][s] @ token)
-        runs = [exclusive_states(m, z, dh, radius=1.5, reverse=bool(side)) for m in (f, g)]
-        state.append(runs[0] - runs[1])
-        apart = jax.vmap(f)(runs[1], z) - jax.vmap(g)(runs[1], z)
-        gap.append(jnp.max(vector_norm(apart)))
-    moved = jnp.max(jnp.abs(jnp.concatenate(state, axis=1) @ v))
-    L, gaps = vector_norm(v), gap[0] + gap[1]
+def _perturbation(i, size):
+    N, z, v = size["N"], i["z"], i["v"].ravel()
+    # Axes: the two networks, the two directions; the backward one reads the reversed prompt.
+    A = _contract(jnp.stack([i["A"], i["A2"]]), N)
+    B, read = jnp.stack([i["B"], i["B2"]]), jnp.stack([z, z[::-1]])
+    step = lambda A, B, h, token: jnp.tanh(A @ h + B @ token)
+    run = lambda A, B, z: exclusive_states(
+        lambda h, token: step(A, B, h, token), z, size["dh"], radius=1.5
+    )
+    states = jax.vmap(jax.vmap(run), (0, 0, None))(A, B, read)
+    steps = jax.vmap(jax.vmap(step, (None, None, 0, 0)))  # along the second network's states
+    apart = steps(A[0], B[0], states[1], read) - steps(A[1], B[1], states[1], read)
+    gaps = jnp.sum(jnp.max(vector_norm(apart), axis=1))
+    change = states[0] - states[1]
+    moved = jnp.max(jnp.abs(jnp.concatenate([change[0], change[1, ::-1]], axis=1) @ v))
+    L = vector_norm(v)
+    bound = lambda sharp: recurrent_perturbation_bound(
+        jnp.zeros(()), gaps, N=N, lipschitz=L, sharp=sharp
+    )
     return Sides(
-        lhs=moved,
-        rhs={
-            "printed": L * math.e * N * gaps,
-            "sharpened": L * N * ((1 + 1 / N) ** N - 1) * gaps,
-            "control": L * gaps,
-        },
+        lhs=moved, rhs={"printed": bound(False), "sharpened": bound(True), "control": L * gaps}
     )
 
 
@@ -133,8 +125,8 @@ PERTURBATION = Statement(
     id="qstr.lem29",
     label="Lemma 29",
     formula="|F - F'| <= |f_y - f_y'| + L_y e N (|f-> - f->'| + |f<- - f<-'|)",
-    kind="inequality",
-    sample=_perturbation_sample,
+    judges=(recurrent_perturbation_bound, exclusive_states),
+    sample=normals("z: N De", "A: 2 dh dh", "B: 2 dh De", "A2: 2 dh dh", "B2: 2 dh De", "v: 2 dh"),
     evaluate=_perturbation,
     forms=(
         Form(name="printed", note="(1 + 1/N)^N <= e; gaps along the second network's states."),
@@ -145,20 +137,13 @@ PERTURBATION = Statement(
     ),
     control="the factor e N dropped",
     sizes=({"N": 4, "De": 2, "dh": 2},),
-    budget=QUICK,
     assumptions="transitions 1/N-Lipschitz in h; one linear readout f_y = <v, (h->, h<-)>",
     source="Lemma 29",
+    **SEARCHED,
 )
 
 
-def _value_sample(key, size):
-    keys = jax.random.split(key, 5)
-    k = size["k"]
-    draw = lambda j, *shape: jax.random.normal(keys[j], shape)
-    return {"x": draw(0, k), "W": draw(1, 3, k, k), "b": draw(2, 3, k)}
-
-
-def _value(i):
+def _value(i, size):
     x, W, b = i["x"], i["W"], i["b"]
     value = evaluate(tuple(map(Layer, W, b)), x)
     reach, bare = (network_value_bound(list(W), list(bias), x) for bias in (b, 0.0 * b))
@@ -169,48 +154,44 @@ VALUE = Statement(
     id="qstr.lem30.value",
     label="Lemma 30 (C.13)",
     formula="|x_L| <= prod |W_l| |x_0| + sum_l |b_l| prod_{k>l} |W_k|",
-    kind="inequality",
-    sample=_value_sample,
+    judges=(network_value_bound, evaluate),
+    sample=normals("x: k", "W: 3 k k", "b: 3 k"),
     evaluate=_value,
     forms=(Form(name="printed", equality="rank-one layers aligned with one another"),),
     control="biases dropped",
     sizes=({"k": 2},),
-    budget=QUICK,
     source="Lemma 30, (C.13)",
+    **SEARCHED,
 )
 
-
-def _code_cases(size):
-    machines = [code_rnn(jax.random.key(seed), size["N"]) for seed in range(3)]
-    return stacked(
-        *[
-            {
-                "N": np.int32(size["N"]),
-                "width": np.int32(m.width),
-                "norms": np.array([m.lipschitz, m.operator_norm, m.frobenius_norm]),
-            }
-            for m in machines
-        ]
-    )
+BITS = 2
+ON_CODES: dict[str, Any] = {
+    "sizes": ({"N": 2}, {"N": 4}, {"N": 6}, {"N": 8}),
+    "cases": lambda size: {"seed": np.arange(3)},
+    **CASES_ON_HOST,
+}
 
 
-def _norm_growth(i):
-    N, width = i["N"].astype(jnp.float64), i["width"].astype(jnp.float64)
-    L, operator, frobenius = i["norms"]
-    operator, frobenius = (L * operator) ** 2, (L * frobenius) ** 2
-    return Sides(
-        lhs={
-            "printed": operator,
-            "corrected": frobenius,
-            "printed width": width,
-            "control": operator,
-        },
-        rhs={
-            "printed": N / jnp.log1p(width),
-            "corrected": N,
-            "printed width": N / jnp.log1p(operator),
-            "control": N,
-        },
+@functools.lru_cache
+def _machine(seed: int, N: int) -> CodeRNN:
+    return code_rnn(jax.random.key(seed), N, bits=BITS)
+
+
+def _norm_growth(i, size):
+    N = size["N"]
+    m = _machine(int(i["seed"]), N)
+    L, width = m.lipschitz, m.width
+    needed = L**2 * rnn_bounds.repaired_norm_lower_bound(N=N, lipschitz=L)
+    least = rnn_bounds.width_lower_bound(N=N, lipschitz=L, operator_norm=m.operator_norm)
+    claimed = L**2 * rnn_bounds.printed_norm_lower_bound(N=N, lipschitz=L, width=width)
+    operator = (L * m.operator_norm) ** 2
+    return Sides.pairs(
+        {
+            "printed width": (width, least),
+            "printed": (operator, claimed),
+            "corrected": ((L * m.frobenius_norm) ** 2, needed),
+            "control": (operator, needed),
+        }
     )
 
 
@@ -219,13 +200,12 @@ PROPOSITION_8 = Statement(
     label="Propositions 8 and 35",
     formula="dh >= Omega(N/log(1 + L^2|U|_op^2)) and |U|_op^2 >= Omega(N/(L^2 log(1 + dh)))",
     kind="rate",
-    cases=_code_cases,
+    judges=(code_rnn,),
     evaluate=_norm_growth,
     forms=(
         Form(
             name="printed width",
             sense="at least",
-            expected="consistent",
             note="The valid first branch, on the random-code RNN.",
         ),
         Form(
@@ -239,21 +219,73 @@ PROPOSITION_8 = Statement(
         Form(
             name="corrected",
             sense="at least",
-            expected="consistent",
             note="|U|_F^2 >= Omega(N/L^2), no logarithm: Sudakov's inequality for "
             "{(U-> h->, U<- h<-)} in place of Lemma 41's second branch.",
         ),
     ),
     control="L^2 |U|_op^2 claimed to grow like N itself",
-    sizes=({"N": 2}, {"N": 4}, {"N": 6}, {"N": 8}),
     source="Propositions 8 and 35, Lemma 41",
+    **ON_CODES,
 )
 
 
-def _weights_sample(key, size):
-    keys = jax.random.split(key, 2)
-    k = size["k"]
-    return {"U": jax.random.normal(keys[0], (k, k)), "W": jax.random.normal(keys[1], (2, k, k))}
+def _constants(i, size):
+    N = size["N"]
+    m = _machine(int(i["seed"]), N)
+    L, square = m.lipschitz, m.frobenius_norm**2
+    states = BITS * N * math.log(2)  # the logarithm of their number
+    # Sudakov's bound at states a distance spread/L apart, solved for |U|_F^2.
+    spread = float(m.quantiser.levels[-1] - m.quantiser.levels[0])
+    constant = BITS * spread**2 / (4 * math.pi)
+    least = rnn_bounds.width_lower_bound(N=N, lipschitz=L, operator_norm=m.operator_norm)
+    repaired = rnn_bounds.repaired_norm_lower_bound(N=N, lipschitz=L)
+    printed = rnn_bounds.printed_norm_lower_bound(N=N, lipschitz=L, width=m.width)
+    sudakov = lambda norm: rnn_bounds.sudakov_log_packing(norm, m.distance)
+    values = np.random.default_rng(int(i["seed"])).standard_normal(N)
+    state, levels = encode_tokens(m, values), m.quantiser.levels
+    nearest = levels[np.argmin(np.abs(values[-1] - levels))]
+    misread = abs(read_token(m, state, N - 1) - nearest)
+    return Sides.pairs(
+        {
+            "derived reading": (misread + abs(np.linalg.norm(state) - 1), 1e-14),
+            "derived width": (BITS * math.log(2) * least, m.width),
+            "derived Sudakov": (states, sudakov(m.frobenius_norm)),
+            "corrected": (constant * repaired, square),
+            "derived printed with |U|_F": (constant * printed, square),
+            "control": (states, sudakov(m.operator_norm / 2)),
+        }
+    )
+
+
+CONSTANTS = Statement(
+    id="qstr.prop8.constants",
+    label="Propositions 8 and 35 (constants)",
+    formula="|U|_F^2 >= c N/L^2 with c = b spread^2/(4 pi), and dh >= b log(2) N/log(1 + L^2|U|^2)",
+    kind="inequality",
+    judges=(
+        rnn_bounds.width_lower_bound,
+        rnn_bounds.printed_norm_lower_bound,
+        rnn_bounds.repaired_norm_lower_bound,
+        rnn_bounds.sudakov_log_packing,
+        code_rnn,
+        encode_tokens,
+        read_token,
+    ),
+    evaluate=_constants,
+    forms=(
+        Form(
+            name="derived reading",
+            note="A unit state, from which the last token's level is decoded.",
+        ),
+        Form(name="derived width", note="The volume bound on a packing of the 2^{bN} states."),
+        Form(name="derived Sudakov", note="log of the number of states, spread/L apart."),
+        Form(name="corrected", note="The same, solved for |U|_F."),
+        Form(name="derived printed with |U|_F", note="With |U|_F the second branch is true."),
+    ),
+    control="half the operator norm in place of |U|_F",
+    source="library: the constants of Propositions 8 and 35 on the random-code RNN of b bits",
+    **ON_CODES,
+)
 
 
 def _equal_case(size):
@@ -262,18 +294,17 @@ def _equal_case(size):
     return {"U": one[None], "W": np.stack([one, one])[None]}
 
 
-def _am_gm(i):
-    op = lambda W: jnp.linalg.norm(W, ord=2)
-    L = op(i["W"][0]) * op(i["W"][1])
-    total = jnp.sum(i["U"] ** 2) + jnp.sum(i["W"] ** 2)
-    mean = lambda u: 3 * jnp.cbrt(L**2 * u)
-    return Sides(
-        lhs={
-            "printed": mean(op(i["U"]) ** 2),
-            "sharpened": mean(jnp.sum(i["U"] ** 2)),
-            "control": 2 * mean(jnp.sum(i["U"] ** 2)),
-        },
-        rhs={"printed": total, "sharpened": total, "control": total},
+def _am_gm(i, size):
+    U, none = i["U"], jnp.zeros(size["k"])
+    L, total = rnn_bounds.lipschitz_and_norm(U, [Layer(W, none) for W in i["W"]])
+    mean = lambda square: rnn_bounds.weight_norm_lower_bound(L**2 * square, 3)
+    frobenius = mean(jnp.sum(U**2))
+    return Sides.pairs(
+        {
+            "printed": (mean(spectral_norm(U) ** 2), total),
+            "sharpened": (frobenius, total),
+            "control": (2 * frobenius, total),
+        }
     )
 
 
@@ -281,8 +312,8 @@ AM_GM = Statement(
     id="qstr.thm9.amgm",
     label="Theorem 9 (AM-GM step)",
     formula="L_y (L^2 |U|_op^2)^{1/L_y} <= |vec Theta|^2, L_y = 3",
-    kind="inequality",
-    sample=_weights_sample,
+    judges=(rnn_bounds.weight_norm_lower_bound, rnn_bounds.lipschitz_and_norm),
+    sample=normals("U: k k", "W: 2 k k"),
     cases=_equal_case,
     evaluate=_am_gm,
     forms=(
@@ -291,9 +322,10 @@ AM_GM = Statement(
     ),
     control="twice the left side",
     sizes=({"k": 2},),
-    budget=QUICK,
     source="Theorem 9, proof in Appendix C.4",
+    **SEARCHED,
 )
 
-MAIN = (PROJECTION, PROPOSITION_8, AM_GM)
+
+MAIN = (PROJECTION, PROPOSITION_8, CONSTANTS, AM_GM)
 APPENDIX = (ACCUMULATION, PERTURBATION, VALUE)

@@ -1,47 +1,92 @@
 """Lemma 11: the attention that retrieves the relevant tokens."""
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from jaxbounds.norms import vector_norm
+from jaxbounds.norms import entrywise_norm, frobenius_norm, vector_norm
 from jaxbounds.qstr import data, retrieval
+from jaxbounds.qstr.encodings import coherence
 from jaxbounds.qstr.links import TwoLayer, sphere
-from jaxbounds.qstr.statements.common import QUICK, encodings, signs
+from jaxbounds.qstr.statements.common import SEARCHED, encodings, prompt
+from jaxbounds.qstr.transformer import SparseTransformer
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
+_EPS = 1e-2
+ON_NETWORKS: dict[str, Any] = {"sizes": ({"N": 8, "d": 3, "q": 2, "de": 12},)}
 
-def _tail_sample(key, size):
-    key_x, key_t, key_l = jax.random.split(key, 3)
-    N, d, q = size["N"], size["d"], size["q"]
-    return {
-        "x": jax.random.normal(key_x, (N, d)),
-        "t": data.sample_positions(key_t, (), N, q),
-        "signs": jnp.asarray(signs(N, size["de"])),
-        "alpha": jax.random.uniform(key_l, (), minval=4.0, maxval=20.0) * (q / d),
+
+def _network_sample(key, size):
+    keys = jax.random.split(key, 5)
+    m = 3
+    return prompt(keys[:2], size) | {
+        "a": sphere(keys[2], m),
+        "W": jax.random.normal(keys[3], (m, size["q"] * size["d"])),
+        "b": jax.random.normal(keys[4], (m,)),
     }
 
 
-def _tail(i):
+def _accuracy(i, size):
+    x, t, omega, network = i["x"], i["t"], encodings(i["signs"]), TwoLayer(i["a"], i["W"], i["b"])
+    N, q, d, de = (size[name] for name in ("N", "q", "d", "de"))
+    r_a, r_w = network.radii()
+    r_x = jnp.max(vector_norm(x))
+    alpha = retrieval.inverse_temperature(N=N, q=q, d=d, r_a=r_a, r_w=r_w, r_x=r_x, eps=_EPS)
+    parameters = retrieval.transformer_parameters(network, alpha, q=q, d=d, de=de)
+    predicted = SparseTransformer(heads=q, width=3).apply(parameters, data.encode(x, t, omega))
+    retrieved = lambda a: network(retrieval.retrieve(x, t, omega, a))
+    error = lambda values: jnp.max(jnp.abs(values - network(x[t])))
+    root = math.sqrt(_EPS)
+    return Sides.pairs(
+        {
+            "printed": (error(predicted), root),
+            "derived by one softmax": (error(retrieved(alpha)), root),
+            "control": (error(retrieved(alpha / 10)), root),
+        }
+    )
+
+
+ACCURACY = Statement(
+    id="qstr.lem11",
+    label="Lemma 11",
+    formula="alpha = (2q/d) log(2 r_a r_w r_x N sqrt(q/eps)) gives |g - yhat_i| <= sqrt(eps)",
+    judges=(
+        retrieval.inverse_temperature,
+        retrieval.transformer_parameters,
+        SparseTransformer.__call__,
+        retrieval.retrieve,
+    ),
+    sample=_network_sample,
+    evaluate=_accuracy,
+    forms=(
+        Form(name="printed", note="For g of Assumption 2 itself; with its error, 2 sqrt(eps)."),
+        Form(name="derived by one softmax", note="Over the N distinct queries, no W_QK formed."),
+    ),
+    control="alpha / 10",
+    assumptions="g a two-layer network, coherence <= 1/2, eps = 0.01",
+    source="Lemma 11, Appendix A.1",
+    **ON_NETWORKS,
+    **SEARCHED,
+)
+
+
+def _tail_sample(key, size):
+    keys = jax.random.split(key, 3)
+    alpha = jax.random.uniform(keys[2], (), minval=4.0, maxval=20.0) * (size["q"] / size["d"])
+    return prompt(keys[:2], size) | {"alpha": alpha}
+
+
+def _tail(i, size):
     x, t, alpha, omega = i["x"], i["t"], i["alpha"], encodings(i["signs"])
-    (N, d), q = x.shape, t.shape[1]
-    coherence = jnp.max(jnp.where(jnp.eye(N, dtype=bool), -1.0, omega @ omega.T))
-    bound = lambda mu: retrieval.retrieval_error_bound(x, omega, alpha, q=q, coherence=mu)
-    tail = jnp.exp(alpha * (d / q) * (omega @ omega.T - 1.0))
-    gaps = x[:, None, :] - x[None, :, :]
-    each = jnp.sum(tail * vector_norm(gaps), axis=1)
-    # retrieve(..) - x_t as an average of differences, so that nothing cancels.
-    attended = jax.nn.softmax((alpha * (d / q)) * (omega @ omega.T), axis=-1)
-    error = jnp.einsum("ij,ijd->id", attended, -gaps)[t]
-    lengths = vector_norm(error.reshape(N, q * d))
-    row = jnp.max(vector_norm(each[t]))
+    bound = lambda mu: retrieval.retrieval_error_bound(x, omega, alpha, q=size["q"], coherence=mu)
     return Sides(
-        lhs=jnp.max(lengths),
+        lhs=retrieval.retrieval_error(x, t, omega, alpha),
         rhs={
             "printed": bound(0.5),
-            "sharpened coherence": bound(coherence),
-            "sharpened rows": row,
+            "sharpened coherence": bound(coherence(omega)),
+            "sharpened rows": retrieval.retrieval_error_bound_by_row(x, t, omega, alpha),
             "control": bound(0.0),
         },
     )
@@ -51,11 +96,16 @@ RETRIEVAL_TAIL = Statement(
     id="qstr.lem11.tail",
     label="Lemma 11 (softmax tail)",
     formula="|retrieved - wanted| <= 2 sqrt(q) r_x (N - 1) exp(-alpha d / (2q))",
-    kind="inequality",
+    judges=(
+        retrieval.retrieval_error,
+        retrieval.retrieval_error_bound,
+        retrieval.retrieval_error_bound_by_row,
+        coherence,
+    ),
     sample=_tail_sample,
     evaluate=_tail,
-    project=lambda i: {**i, "alpha": jnp.clip(i["alpha"], 0.5, 20.0)},
-    hypotheses=lambda i: {"alpha > 0": i["alpha"] > 0},
+    project=lambda i, size: {**i, "alpha": jnp.clip(i["alpha"], 0.5, 20.0)},
+    hypotheses=lambda i, size: {"alpha > 0": i["alpha"] > 0},
     forms=(
         Form(name="printed", note="Coherence at most 1/2 (Assumption 3)."),
         Form(name="sharpened coherence", note="exp(-alpha (1 - mu) d / q), mu signed, measured."),
@@ -66,69 +116,17 @@ RETRIEVAL_TAIL = Statement(
         ),
     ),
     control="coherence 0 assumed: exp(-alpha d / q)",
-    sizes=({"N": 8, "d": 3, "q": 2, "de": 12},),
-    budget=QUICK,
     source="Lemma 11, proof; (A.2)",
-)
-
-_EPS = 1e-2
-
-
-def _accuracy_sample(key, size):
-    keys = jax.random.split(key, 5)
-    N, d, q, m = size["N"], size["d"], size["q"], 3
-    return {
-        "x": jax.random.normal(keys[0], (N, d)),
-        "t": data.sample_positions(keys[1], (), N, q),
-        "signs": jnp.asarray(signs(N, size["de"])),
-        "a": sphere(keys[2], m),
-        "W": jax.random.normal(keys[3], (m, q * d)),
-        "b": jax.random.normal(keys[4], (m,)),
-    }
-
-
-def _accuracy(i):
-    x, t, omega = i["x"], i["t"], encodings(i["signs"])
-    (N, d), q = x.shape, t.shape[1]
-    network = TwoLayer(i["a"], i["W"], i["b"])
-    r_a, r_w = network.radii()
-    r_x = jnp.max(vector_norm(x))
-    inside = 2 * r_a * r_w * r_x * N * math.sqrt(q) / math.sqrt(_EPS)
-    alpha = 2 * q / d * jnp.log(inside)
-    error = lambda a: jnp.max(jnp.abs(network(retrieval.retrieve(x, t, omega, a)) - network(x[t])))
-    root = jnp.asarray(math.sqrt(_EPS))
-    return Sides(
-        lhs={"printed": error(alpha), "control": error(alpha / 10)},
-        rhs={"printed": root, "control": root},
-    )
-
-
-ACCURACY = Statement(
-    id="qstr.lem11",
-    label="Lemma 11",
-    formula="alpha = (2q/d) log(2 r_a r_w r_x N sqrt(q/eps)) gives |g - yhat_i| <= sqrt(eps)",
-    kind="inequality",
-    sample=_accuracy_sample,
-    evaluate=_accuracy,
-    forms=(
-        Form(name="printed", note="For g of Assumption 2 itself; with its error, 2 sqrt(eps)."),
-    ),
-    control="alpha / 10",
-    sizes=({"N": 8, "d": 3, "q": 2, "de": 12},),
-    budget=QUICK,
-    assumptions="g a two-layer network, coherence <= 1/2, eps = 0.01",
-    source="Lemma 11, Appendix A.1",
+    **ON_NETWORKS,
+    **SEARCHED,
 )
 
 
-def _norms(i):
-    q, d, de = 2, 3, 4
-    W = retrieval.retrieval_weights(1.0, q=q, d=d, de=de) * i["alpha"]
-    got = jnp.stack(
-        [jnp.sum(jnp.sqrt(jnp.sum(W[0] ** 2, axis=0))), jnp.sqrt(jnp.sum(W[0] ** 2)), jnp.sum(W**2)]
-    )
-    a = i["alpha"]
-    want = jnp.stack([de * a, math.sqrt(de) * a, q * de * a**2])
+def _norms(i, size):
+    q, d, de, alpha = size["q"], size["d"], size["de"], i["alpha"]
+    W = retrieval.retrieval_weights(alpha, q=q, d=d, de=de)
+    got = jnp.stack([entrywise_norm(W[0], 2, 1), frobenius_norm(W[0]), jnp.sum(W**2)])
+    want = jnp.stack([de * alpha, math.sqrt(de) * alpha, q * de * alpha**2])
     return Sides(lhs=got, rhs={"printed": want, "control": want / math.sqrt(de)})
 
 
@@ -137,12 +135,13 @@ NORMS = Statement(
     label="Lemma 11 (norms)",
     formula="|W_QK|_{2,1} = de alpha, |W_QK|_F = alpha sqrt(de), sum over heads q de alpha^2",
     kind="construction",
+    judges=(retrieval.retrieval_weights,),
     sample=lambda key, size: {"alpha": jax.random.uniform(key, (), minval=0.1, maxval=9.0)},
     evaluate=_norms,
     forms=(Form(name="printed", note="q blocks alpha I of size de."),),
     control="a factor sqrt(de) dropped",
-    sizes=({"q": 2},),
-    budget=Budget(samples=8),
+    sizes=({"q": 2, "d": 3, "de": 4},),
+    budget=Budget(samples=8, batch=8),
     source="Lemma 11; Theorem 10",
 )
 

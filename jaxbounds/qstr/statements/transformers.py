@@ -1,30 +1,36 @@
-"""Appendix A: radii and Lipschitz bounds of the Transformer."""
+"""Appendix A: radii, Lipschitz bounds and covering numbers of the Transformer."""
 
+import itertools
 import math
 
-import jax
 import jax.numpy as jnp
+import numpy as np
+from scipy.special import gammaincc
 
-from jaxbounds.norms import frobenius_norm, vector_norm
-from jaxbounds.qstr import bounds
-from jaxbounds.qstr.links import sphere
-from jaxbounds.qstr.statements.common import DRAWS, QUICK
-from jaxbounds.qstr.transformer import attention
-from jaxbounds.statements import Budget, Form, Sides, Statement
-
-_DELTA = 0.1
-
-
-def _radius_sample(key, size):
-    return {"x": jax.random.normal(key, (size["nN"], size["d"]))}
+from jaxbounds.norms import spectral_norm, vector_norm
+from jaxbounds.qstr import bounds, rnn_bounds
+from jaxbounds.qstr.links import TwoLayer
+from jaxbounds.qstr.statements.common import CASES_ON_HOST, SEARCHED, normals, stacked
+from jaxbounds.qstr.transformer import SparseTransformer, attention
+from jaxbounds.statements import Counterexample, Form, Sides, Statement
 
 
-def _radius(i):
-    nN, d = i["x"].shape
-    r = math.sqrt(2 * math.e * d * math.log(nN / _DELTA))
-    return Sides(
-        lhs=jnp.max(vector_norm(i["x"])),
-        rhs={"printed": jnp.asarray(r), "control": jnp.asarray(math.sqrt(d))},
+def _radius_cases(size):
+    return {"r": math.sqrt(math.e * size["d"]) * np.linspace(1.01, 4.0, 13)}
+
+
+def _radius(i, size):
+    n, N, d, r = size["n"], size["N"], size["d"], float(i["r"])
+    sizes = dict(size)
+    beyond = gammaincc(d / 2, r**2 / 2)  # P(|x| >= r) for one token, from the chi law
+    exact = -math.expm1(n * N * math.log1p(-beyond))
+    r_x = bounds.token_radius(**sizes)
+    return Sides.pairs(
+        {
+            "printed": (exact, bounds.token_tail(r, **sizes)),
+            "derived r_x": (bounds.token_tail(r_x, **sizes), (n * N) ** -0.5),
+            "control": (exact, bounds.token_tail(r, **sizes, C_x=0.1)),
+        }
     )
 
 
@@ -32,31 +38,33 @@ TOKEN_TAIL = Statement(
     id="qstr.lem12",
     label="Lemma 12",
     formula="P(max |x_j| >= r) <= nN exp(-r^2/(2 C_x e d))",
-    kind="probability",
-    level=_DELTA,
-    sample=_radius_sample,
+    kind="inequality",
+    judges=(bounds.token_tail, bounds.token_radius),
+    cases=_radius_cases,
     evaluate=_radius,
-    forms=(Form(name="printed", note="At the r for which the bound is 1/10; very loose."),),
-    control="r = sqrt(d)",
-    sizes=({"nN": 4, "d": 2}, {"nN": 100, "d": 5}),
-    budget=DRAWS,
-    assumptions="Gaussian tokens, C_x = 1",
+    forms=(
+        Form(name="printed", note="Against the exact probability, from the chi law."),
+        Form(
+            name="derived r_x",
+            equality="always",
+            note="At r_x = sqrt(3 C_x e d log(nN)) the bound is (nN)^{-1/2}.",
+        ),
+    ),
+    control="C_x = 1/10",
+    sizes=({"n": 1, "N": 4, "d": 2}, {"n": 10, "N": 10, "d": 5}),
+    assumptions="independent Gaussian tokens, C_x = 1, r^2 >= C_x e d",
     source="Lemma 12",
+    **CASES_ON_HOST,
 )
 
-_SMALL = math.exp(-(0.99**2) / (2 * math.e))
 
-
-def _sphere_sample(key, size):
-    return {"x": math.sqrt(size["d"]) * sphere(key, size["d"])}
-
-
-def _small_radius(i):
-    d = i["x"].shape[0]
-    r = 0.99 * math.sqrt(d)
-    radii = {"printed": r, "corrected": math.sqrt(math.e * d), "control": 0.5 * r}
+def _small_radius(i, size):
+    d = size["d"]
+    r = math.sqrt(d) * float(i["r"])
+    bound = lambda r: bounds.token_tail(r, n=1, N=1, d=d, checked=False)
+    beyond = float(r <= math.sqrt(d))
     return Sides(
-        lhs=vector_norm(i["x"]), rhs={name: jnp.asarray(radius) for name, radius in radii.items()}
+        lhs=beyond, rhs={"printed": bound(r), "corrected": bound(r), "control": bound(2 * r)}
     )
 
 
@@ -64,93 +72,72 @@ SMALL_RADIUS = Statement(
     id="qstr.lem12.small",
     label="Lemma 12 (any r > 0)",
     formula="P(|x| >= r) <= exp(-r^2/(2 C_x e d)) at r = 0.99 sqrt(C_x d), nN = 1",
-    kind="probability",
-    level=_SMALL,
-    sample=_sphere_sample,
+    kind="inequality",
+    judges=(bounds.token_tail,),
+    cases=lambda size: {"r": np.array([0.99, 1.65, 2.0])},
     evaluate=_small_radius,
-    hypotheses=lambda i: {"|x| = sqrt(d)": jnp.abs(jnp.mean(i["x"] ** 2) - 1) < 1e-9},
     forms=(
         Form(
             name="printed",
             expected="fails",
             erratum="E6",
+            counterexample=Counterexample(
+                instance={"r": 0.99}, size={"d": 3}, ratio=1.197551816758194
+            ),
             note="x uniform on the sphere of radius sqrt(d) meets Assumption 1 with C_x = 1, and "
             "|x| > r surely, while the bound is exp(-0.99^2/(2e)) = 0.835.",
         ),
         Form(
             name="corrected",
-            note="r^2 >= C_x e d, so that the moment order is at least 1; here r^2 = C_x e d, "
-            "where the bound is exp(-1/2) = 0.607.",
+            hypotheses=lambda i, size: {"r^2 >= C_x e d": i["r"] ** 2 >= math.e},
+            note="r^2 >= C_x e d, so that the moment order is at least 1; at r^2 = C_x e d "
+            "the bound is exp(-1/2) = 0.607.",
         ),
     ),
-    control="half the radius",
+    control="the bound at twice the radius",
     sizes=({"d": 3},),
-    budget=Budget(samples=300, restarts=0, batch=300),
+    assumptions="x uniform on the sphere of radius sqrt(d); r in units of sqrt(d)",
     source="Lemma 12; used at nN = 1 in Lemma 34",
+    **CASES_ON_HOST,
 )
 
 
-def _composition_sample(key, size):
-    keys = jax.random.split(key, 8)
-    k, m = size["k"], size["m"]
-    draw = lambda j, *shape: jax.random.normal(keys[j], shape)
-    return {
-        "a": draw(0, m), "W": draw(1, m, k), "b": draw(2, m), "h": draw(3, k),
-        "a2": draw(4, m), "W2": draw(5, m, k), "b2": draw(6, m), "h2": draw(7, k),
-    }  # fmt: skip
-
-
-def _composition(i):
-    net = lambda a, W, b, h: a @ jax.nn.relu(W @ h + b)
-    first = net(i["a"], i["W"], i["b"], i["h"])
-    second = net(i["a2"], i["W2"], i["b2"], i["h2"])
-    gap = jnp.abs(net(i["a"], i["W"], i["b"], i["h2"]) - second)
-    moved, a = vector_norm(i["h"] - i["h2"]), vector_norm(i["a"])
+def _composition(i, size):
+    f, other = TwoLayer(i["a"], i["W"], i["b"]), TwoLayer(i["a2"], i["W2"], i["b2"])
+    h, h2 = i["h"][None, :], i["h2"][None, :]
+    gap, moved = jnp.abs(f(h2) - other(h2)), vector_norm(i["h"] - i["h2"])
     return Sides(
-        lhs=jnp.abs(first - second),
+        lhs=jnp.abs(f(h) - other(h2)),
         rhs={
-            "printed": gap + a * frobenius_norm(i["W"]) * moved,
-            "sharpened": gap + a * jnp.linalg.norm(i["W"], ord=2) * moved,
+            "printed": gap + bounds.two_layer_lipschitz(f.a, f.W) * moved,
+            "sharpened": gap + bounds.two_layer_lipschitz(f.a, f.W, norm=spectral_norm) * moved,
             "control": gap,
         },
     )
 
 
+_ACTIVE = "one active unit along which h - h' lies"
 COMPOSITION = Statement(
     id="qstr.lem13",
     label="Lemma 13 (pointwise)",
     formula="|f(h) - f'(h')| <= |f(h') - f'(h')| + L_f |h - h'|",
-    kind="inequality",
-    sample=_composition_sample,
+    judges=(bounds.two_layer_lipschitz,),
+    sample=normals("a: m", "W: m k", "b: m", "h: k", "a2: m", "W2: m k", "b2: m", "h2: k"),
     evaluate=_composition,
     forms=(
-        Form(
-            name="printed",
-            note="L_f = |a| |W|_F.",
-            equality="one active unit along which h - h' lies",
-        ),
-        Form(
-            name="sharpened",
-            note="L_f = |a| |W|_op.",
-            equality="one active unit along which h - h' lies",
-        ),
+        Form(name="printed", note="L_f = |a| |W|_F.", equality=_ACTIVE),
+        Form(name="sharpened", note="L_f = |a| |W|_op.", equality=_ACTIVE),
     ),
     control="L_f = 0",
     sizes=({"k": 3, "m": 3},),
-    budget=QUICK,
     source="Lemma 13; the covering numbers are sums over it",
+    **SEARCHED,
 )
 
 
 def _lipschitz_sample(key, size):
-    keys = jax.random.split(key, 3)
-    N, De, H = size["N"], size["De"], size["H"]
-    W = jax.random.normal(keys[1], (H, De, De))
-    return {
-        "z": 2.0 * jax.random.normal(keys[0], (N, De)),
-        "W": W,
-        "moved": W + 0.2 * jax.random.normal(keys[2], (H, De, De)),
-    }
+    drawn = normals("z: N De", "W: H De De", "step: H De De")(key, size)
+    return {"z": 2.0 * drawn["z"], "W": drawn["W"], "moved": drawn["W"] + 0.2 * drawn["step"]}
 
 
 def _pair_case(size):
@@ -161,21 +148,22 @@ def _pair_case(size):
     return {"z": z[None], "W": jnp.zeros((1, H, De, De)), "moved": step[None]}
 
 
-def _attention_lipschitz(i):
-    z, W, moved = i["z"], i["W"], i["moved"]
-    H, De, _ = W.shape
-    change = [attention(z, W[h]) - attention(z, moved[h]) for h in range(H)]
-    lhs = jnp.max(vector_norm(jnp.concatenate(change, axis=1)))
-    stacked = jnp.moveaxis(W - moved, 0, 1).reshape(De, H * De)
-    bound = bounds.attention_lipschitz(stacked, z)
-    return Sides(lhs=lhs, rhs={"printed": 2 * bound, "sharpened": bound, "control": 0.1 * bound})
+def _attention_lipschitz(i, size):
+    z, W, moved, De = i["z"], i["W"], i["moved"], size["De"]
+    change = [attention(z, W[h]) - attention(z, moved[h]) for h in range(size["H"])]
+    difference = jnp.moveaxis(W - moved, 0, 1).reshape(De, size["H"] * De)
+    bound = lambda factor: bounds.attention_lipschitz(difference, z, factor=factor)
+    return Sides(
+        lhs=jnp.max(vector_norm(jnp.concatenate(change, axis=1))),
+        rhs={"printed": bound(2.0), "sharpened": bound(1.0), "control": bound(0.1)},
+    )
 
 
 ATTENTION_LIPSCHITZ = Statement(
     id="qstr.lem15",
     label="Lemma 15",
     formula="sup |f(p; Th) - f(p; Th')| <= 2 r_z^2 sup_j |(Th - Th')^T z_j|",
-    kind="inequality",
+    judges=(bounds.attention_lipschitz, attention),
     sample=_lipschitz_sample,
     cases=_pair_case,
     evaluate=_attention_lipschitz,
@@ -190,21 +178,14 @@ ATTENTION_LIPSCHITZ = Statement(
     ),
     control="factor 1/10",
     sizes=({"N": 4, "De": 3, "H": 2},),
-    budget=QUICK,
     source="Lemma 15; [EGKZ22, Corollary A.7]",
+    **SEARCHED,
 )
 
 
 def _prediction_sample(key, size):
-    keys = jax.random.split(key, 5)
-    N, De, H, m = size["N"], size["De"], size["H"], size["m"]
-    return {
-        "z": jax.random.normal(keys[0], (N, De)),
-        "W_QK": jax.random.normal(keys[1], (H, De, De)),
-        "W": jax.random.normal(keys[2], (m, H * De)),
-        "b": jax.random.normal(keys[3], (m,)),
-        "a": jax.random.normal(keys[4], (m,)),
-    }
+    drawn = normals("z: N De", "W_QK: H De De", "W: m H De", "b: m", "a: m")(key, size)
+    return {**drawn, "W": drawn["W"].reshape(size["m"], -1)}
 
 
 def _aligned_case(size):
@@ -216,44 +197,116 @@ def _aligned_case(size):
     return {name: value[None] for name, value in case.items()}
 
 
-def _prediction(i):
-    z, H = i["z"], i["W_QK"].shape[0]
-    f = jnp.concatenate([attention(z, i["W_QK"][h]) for h in range(H)], axis=1)
-    hidden = jax.nn.relu(f @ i["W"].T + jnp.broadcast_to(i["b"], (z.shape[0], i["b"].shape[0])))
-    radius, a, b = jnp.max(vector_norm(z)), vector_norm(i["a"]), vector_norm(i["b"])
-    F, op = frobenius_norm(i["W"]), jnp.linalg.norm(i["W"], ord=2)
+def _prediction(i, size):
+    H, z = size["H"], i["z"]
+    params = {name: i[name] for name in ("W_QK", "W", "b", "a")}
+    predicted = SparseTransformer(heads=H, width=size["m"]).apply({"params": params}, z)
+    bound = lambda **options: bounds.prediction_bound(i["a"], i["W"], i["b"], z, **options)
     return Sides(
-        lhs=jnp.max(jnp.abs(hidden @ i["a"])),
+        lhs=jnp.max(jnp.abs(predicted)),
         rhs={
-            "printed": bounds.prediction_bound(i["a"], i["W"], i["b"], z, heads=H),
-            "sharpened": a * (op * math.sqrt(H) * radius + b),
-            "control": a * (F * radius + b),
+            "printed": bound(heads=H),
+            "sharpened": bound(heads=H, norm=spectral_norm),
+            "control": bound(heads=1),
         },
     )
 
 
+_ALIGNED = "one unit, all tokens equal and aligned with its weights"
 PREDICTION = Statement(
     id="qstr.lem20.value",
     label="Lemma 20 (size of a prediction)",
     formula="|yhat_i| <= |a| (|W|_F sqrt(H) max|z_l| + |b|)",
-    kind="inequality",
+    judges=(bounds.prediction_bound, SparseTransformer.__call__),
     sample=_prediction_sample,
     cases=_aligned_case,
     evaluate=_prediction,
     forms=(
-        Form(name="printed", equality="one unit, all tokens equal and aligned with its weights"),
+        Form(name="printed", equality=_ALIGNED),
         Form(
             name="sharpened",
-            equality="one unit, all tokens equal and aligned with its weights",
+            equality=_ALIGNED,
             note="The operator norm in place of Frobenius'.",
         ),
     ),
     control="sqrt(H) dropped",
     sizes=({"N": 3, "De": 3, "H": 4, "m": 2},),
-    budget=QUICK,
     source="Lemma 20, proof",
+    **SEARCHED,
 )
 
+
+def _assembly_cases(size):
+    grid = itertools.product((1, 3), (2, 4), (5, 50), (2.0, 6.0), (100, 10_000))
+    return stacked(*(dict(zip(("q", "d", "m", "r", "n"), row)) for row in grid))
+
+
+def _assembly(i, size):
+    q, d, m, n = (int(i[name]) for name in ("q", "d", "m", "n"))
+    r, De = float(i["r"]), d + q
+    r_QK, two_layer = q / d, m * q * De  # R = e - 1, eps = 1: a logarithm of one
+    whole = bounds.transformer_log_covering_rate(
+        1.0, m=m, H=q, De=De, R=math.e - 1, r_a=1.0, R_w=1.0, r_z=r, r_QK=r_QK
+    )
+    attended = {"r_z": r, "H": q, "De": De}
+    parts = (
+        bounds.query_key_log_covering_rate(r**-2, radius_21=q * r_QK, **attended),
+        bounds.query_key_log_covering(r**-2, radius=math.sqrt(q) * r_QK, **attended),
+    )
+    interval = {"r_z": r, "radius": float(n), "H": 1, "De": 1}
+    excess = bounds.transformer_excess_rate(n, q=q, d=d, m_g=m, r_a=1.0, r_w=1.0, r_x=r)
+    discretised = 1 / n + math.sqrt(2 * m * math.log1p(r * d * n) / n)
+    exponent = rnn_bounds.sample_exponent(depth=d, width_exponent=0.3, repaired=q == 1)
+    gained = math.log(n) if q == 1 else math.log(n / n**0.3)  # of N / log dh at N = n
+    return Sides.pairs(
+        {
+            "derived Theorem 9": (gained / d, 3 * exponent * math.log(n)),
+            "derived Lemma 16": (
+                math.log(math.ceil(n * r)),
+                bounds.query_key_log_covering(1.0, **interval),
+            ),
+            "derived Proposition 17": (whole, two_layer + min(parts)),
+            "derived Theorem 10": (excess, q * r**2 * math.sqrt(whole / n)),
+            "derived Lemma 32": (bounds.rnn_excess_rate(n, parameters=m, N=d, R=r), discretised),
+            "control": (whole, two_layer),
+        }
+    )
+
+
+ASSEMBLY = Statement(
+    id="qstr.prop17.assembly",
+    label="Lemmas 16 and 32, Proposition 17, Theorems 9 and 10 (how they follow)",
+    formula="Lemma 16 at eps/(L_f r_z^2) gives Proposition 17, and that at eps = 1 Theorem 10",
+    kind="inequality",
+    judges=(
+        bounds.query_key_log_covering,
+        bounds.query_key_log_covering_rate,
+        bounds.transformer_log_covering_rate,
+        bounds.transformer_excess_rate,
+        bounds.rnn_excess_rate,
+        rnn_bounds.sample_exponent,
+    ),
+    cases=_assembly_cases,
+    evaluate=_assembly,
+    forms=(
+        Form(
+            name="derived Theorem 9",
+            equality="always",
+            note="Memorising n^3 = N^{3 c_1} reaches (N / log dh)^{1/L_y}; repaired: N^{1/L_y}.",
+        ),
+        Form(
+            name="derived Lemma 16",
+            note="H = De = 1: the exact covering number of an interval is ceil(R r_z / eps).",
+        ),
+        Form(name="derived Proposition 17", note="By Lemmas 13 and 15, with R_{2,1} = H r_QK."),
+        Form(name="derived Theorem 10", note="H = q, De = d + q, r_QK = q/d; logarithms >= 1."),
+        Form(name="derived Lemma 32", note="Massart's lemma at eps = 1/n, one layer's radius."),
+    ),
+    control="Proposition 17 without its attention part",
+    sizes=({},),
+    source="Lemmas 13, 15, 16, 31, 32, Proposition 17, Theorems 9 and 10",
+    **CASES_ON_HOST,
+)
 
 STATEMENTS = (
     TOKEN_TAIL,
@@ -261,4 +314,5 @@ STATEMENTS = (
     COMPOSITION,
     ATTENTION_LIPSCHITZ,
     PREDICTION,
+    ASSEMBLY,
 )

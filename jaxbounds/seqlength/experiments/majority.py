@@ -1,6 +1,7 @@
 """Figures 1 to 3: the sparse majority experiment of Section 6 at every length."""
 
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -46,7 +47,7 @@ def _network(
     return network, map_norms(network, X), token_norms(X, -1)
 
 
-def row(trained: Trained) -> dict[str, np.ndarray]:
+def row(trained: Trained) -> dict[str, Any]:
     """What the figures show of the runs of one length, each (seeds,)."""
     runs, best = trained.runs, trained.runs.best
     return {

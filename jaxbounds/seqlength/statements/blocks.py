@@ -5,18 +5,13 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from jaxbounds.norms import max_row_norm, project_rows
-from jaxbounds.seqlength.perturbation import block_perturbation, lemma_e_2, spectral_norms
-from jaxbounds.seqlength.statements.instances import (
-    FEW,
-    l2_sphere,
-    log_uniform,
-    normals,
-    stacked,
-    unit,
-)
-from jaxbounds.statements import Budget, Form, Sides, Statement
+from jaxbounds.seqlength import perturbation
+from jaxbounds.seqlength.model import block
+from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 OPPOSITE = [[4.0, 0.0], [-4.0, 0.0]]
 _KEYS = {"W_v": [[0.25, 0.0], [0.0, 0.25]], "W_c": [[1.0, 0.0], [0.0, 1.0]]}
@@ -27,24 +22,24 @@ MOVED = {"W_QK": [[-0.0005, 0.0], [0.0, 0.0]], **_KEYS}
 _ONLY_W_C = "only W_c moves, and the outer projection is inactive"
 
 
-def weights_and_step(key, size):
+def weights_and_step(key: Array, size: Size) -> tuple[Instance, Instance]:
     """Weights of one block, each matrix at its own scale, and moved by noise of a random size."""
     d, k = size["d"], size["k"]
     entry_key, scale_key = jax.random.split(key)
-    drawn = normals(entry_key, {"W_QK": (2, d, d), "W_v": (2, d, k), "W_c": (2, k, d)})
+    drawn = draw.normals(entry_key, {"W_QK": (2, d, d), "W_v": (2, d, k), "W_c": (2, k, d)})
     low, high = jnp.array([-1.0, -1.0, -1.0, -3.0]), jnp.array([0.7, 0.7, 0.7, 0.0])
-    *scales, amount = log_uniform(scale_key, low, high, (4,))
+    *scales, amount = draw.log_uniform(scale_key, low, high, (4,))
     layer = {name: s / math.sqrt(d) * W[0] for s, (name, W) in zip(scales, drawn.items())}
     return layer, {name: layer[name] + amount * W[1] for name, W in drawn.items()}
 
 
-def moved_enough(weights, moved):
+def moved_enough(weights: Instance, moved: Instance) -> dict[str, Array]:
     """The difference is far above rounding."""
     steps = [jnp.max(jnp.abs(weights[name] - moved[name])) for name in weights]
     return {"weights moved by 1e-5": jnp.max(jnp.stack(steps)) >= 1e-5}
 
 
-def opposite_tokens(size, *, count=24):
+def opposite_tokens(size: Size, *, count: int = 24) -> list[dict]:
     """Two opposite tokens of norm B_x, values I / B_x, and a small step of W_QK along them."""
     rng, rows, d, k = np.random.default_rng(0), [], size["d"], size["k"]
     corner = np.zeros((d, d))
@@ -58,7 +53,7 @@ def opposite_tokens(size, *, count=24):
     return rows
 
 
-def _only_W_c(rng, size):
+def _only_W_c(rng: np.random.Generator, size: Size) -> tuple[Instance, Instance]:
     """A layer and itself with another W_c, both small enough for the outer projection to rest."""
     d, k = size["d"], size["k"]
     layer = {"W_QK": rng.normal(size=(d, d)), "W_v": rng.normal(size=(d, k))}
@@ -66,36 +61,42 @@ def _only_W_c(rng, size):
     return {**layer, "W_c": W_c[0]}, {**layer, "W_c": W_c[1]}
 
 
-def _block_sample(key, size):
+def _block_sample(key: Array, size: Size) -> Instance:
     weight_key, token_key, near_key = jax.random.split(key, 3)
     layer, moved = weights_and_step(weight_key, size)
     shape = (size["T"], size["d"])
-    tokens = normals(token_key, {"g": shape, "step": shape})
-    g, near = unit(tokens["g"]), log_uniform(near_key, -3.0, 0.0)
+    tokens = draw.normals(token_key, {"g": shape, "step": shape})
+    g, near = draw.unit(tokens["g"]), draw.log_uniform(near_key, -3.0, 0.0)
     ghat = project_rows(g + near * tokens["step"], 1.0)
     return {"layer": layer, "moved": moved, "g": g, "ghat": ghat}
 
 
-def _block_cases(size):
+def _block_cases(size: Size) -> Instance:
     rng, rows = np.random.default_rng(0), []
     for _ in range(8):
         layer, moved = _only_W_c(rng, size)
         g = rng.uniform(-1.0, 1.0, size=(size["T"], size["d"])) / math.sqrt(size["d"])
         rows.append({"layer": layer, "moved": moved, "g": g, "ghat": g})
-    return stacked(rows)
+    return draw.stacked(rows)
 
 
-def _lemma_e_2(instance):
+def _moved(g: Array, ghat: Array, layer: Instance, moved: Instance) -> Array:
+    """How far the outputs of the two versions are apart."""
+    run = lambda g, weights: block(g, weights, activation=jnp.tanh)
+    return max_row_norm(run(g, layer) - run(ghat, moved))
+
+
+def _lemma_e_2(instance: Instance, size: Size) -> Sides:
     g, ghat = instance["g"], instance["ghat"]
     layer, moved = instance["layer"], instance["moved"]
-    parts = block_perturbation(g, ghat, layer, moved, activation=jnp.tanh)
-    norms = spectral_norms(layer, moved)
-    printed = lemma_e_2(parts, norms, 1.0)
+    parts = perturbation.block_perturbation(g, ghat, layer, moved, activation=jnp.tanh)
+    norms = perturbation.spectral_norms(layer, moved)
+    printed = perturbation.lemma_e_2(parts, norms, 1.0)
     return Sides(
-        parts.output,
+        _moved(g, ghat, layer, moved),
         {
             "printed": printed,
-            "sharpened S4": lemma_e_2(parts, norms, 1.0, softmax_constant=1.0),
+            "sharpened S4": perturbation.lemma_e_2(parts, norms, 1.0, softmax_constant=1.0),
             "control": printed / 20.0,
         },
         error=1e-13,
@@ -107,22 +108,20 @@ LEMMA_E_2 = Statement(
     label="Lemma E.2, i >= 2",
     formula="||d g^(i+1)|| <= ||dW_c^T ..|| + L B_c B_v (1 + 4 B_QK) ||d g^(i)||"
     " + 2 L B_c B_v ||dW_QK^T ..|| + L B_c ||dW_v^T ..||",
-    kind="inequality",
+    **draw.INEQUALITY | {"budget": draw.MANY},
     sample=_block_sample,
     cases=_block_cases,
-    hypotheses=lambda i: {
+    hypotheses=lambda i, size: {
         "tokens in the unit ball": jnp.maximum(max_row_norm(i["g"]), max_row_norm(i["ghat"]))
         <= 1 + 1e-12,
         **moved_enough(i["layer"], i["moved"]),
     },
     evaluate=_lemma_e_2,
-    search="none",
+    judges=(perturbation.lemma_e_2, perturbation.block_perturbation, perturbation.spectral_norms),
     sizes=({"T": 3, "d": 2, "k": 2},),
     forms=(
         Form(
-            name="printed",
-            note="inputs of later blocks are in the unit ball",
-            equality=_ONLY_W_C,
+            name="printed", note="inputs of later blocks are in the unit ball", equality=_ONLY_W_C
         ),
         Form(
             name="sharpened S4",
@@ -131,39 +130,40 @@ LEMMA_E_2 = Statement(
         ),
     ),
     control="a twentieth of it",
-    budget=Budget(samples=256, restarts=0, steps=0, batch=64),
     source="Lemma E.2, from Edelman et al. (2022), Lemma A.15",
 )
 
 
-def _first_sample(key, size):
+def _first_sample(key: Array, size: Size) -> Instance:
     weight_key, token_key, scale_key = jax.random.split(key, 3)
     layer, moved = weights_and_step(weight_key, size)
-    X = log_uniform(scale_key, -0.5, 1.0) * l2_sphere(token_key, (size["T"], size["d"]))
+    X = draw.log_uniform(scale_key, -0.5, 1.0) * draw.l2_sphere(token_key, (size["T"], size["d"]))
     return {"layer": layer, "moved": moved, "X": X}
 
 
-def _first_cases(size):
+def _first_cases(size: Size) -> Instance:
     rng, rows = np.random.default_rng(0), opposite_tokens(size)
     for _ in range(8):
         layer, moved = _only_W_c(rng, size)
         rows.append(
             {"layer": layer, "moved": moved, "X": 3.0 * rng.normal(size=(size["T"], size["d"]))}
         )
-    return stacked(rows)
+    return draw.stacked(rows)
 
 
-def _first_block(instance):
+def _first_block(instance: Instance, size: Size) -> Sides:
     X, layer, moved = instance["X"], instance["layer"], instance["moved"]
-    parts = block_perturbation(X, X, layer, moved, activation=jnp.tanh)
-    norms = spectral_norms(layer, moved)
-    corrected = lemma_e_2(parts, norms, 1.0, radius=parts.radius)
+    parts = perturbation.block_perturbation(X, X, layer, moved, activation=jnp.tanh)
+    norms = perturbation.spectral_norms(layer, moved)
+    corrected = perturbation.lemma_e_2(parts, norms, 1.0, radius=parts.radius)
     return Sides(
-        parts.output,
+        _moved(X, X, layer, moved),
         {
-            "printed": lemma_e_2(parts, norms, 1.0),
+            "printed": perturbation.lemma_e_2(parts, norms, 1.0),
             "corrected": corrected,
-            "sharpened S4": lemma_e_2(parts, norms, 1.0, softmax_constant=1.0, radius=parts.radius),
+            "sharpened S4": perturbation.lemma_e_2(
+                parts, norms, 1.0, softmax_constant=1.0, radius=parts.radius
+            ),
             "control": corrected / 5.0,
         },
         error=1e-13,
@@ -174,12 +174,12 @@ FIRST_BLOCK = Statement(
     id="seqlength.lemma-e.2-first",
     label="Lemma E.2, i = 1",
     formula="the same for g^(1) = X with tokens of norm up to B_x",
-    kind="inequality",
+    **draw.INEQUALITY | {"budget": draw.MANY},
     sample=_first_sample,
     cases=_first_cases,
-    hypotheses=lambda i: moved_enough(i["layer"], i["moved"]),
+    hypotheses=lambda i, size: moved_enough(i["layer"], i["moved"]),
     evaluate=_first_block,
-    search="none",
+    judges=(perturbation.lemma_e_2, perturbation.block_perturbation, perturbation.spectral_norms),
     sizes=({"T": 2, "d": 2, "k": 2},),
     forms=(
         Form(
@@ -187,46 +187,41 @@ FIRST_BLOCK = Statement(
             expected="fails",
             erratum="E9",
             note="dp moves by up to B_x ||dW^T x|| and values have norm B_v B_x",
-            counterexample={"layer": LAYER, "moved": MOVED, "X": OPPOSITE},
+            counterexample=Counterexample(
+                instance={"layer": LAYER, "moved": MOVED, "X": OPPOSITE},
+                size={"T": 2, "d": 2, "k": 2},
+                ratio=7.999658686326246,
+            ),
         ),
         Form(name="corrected", note="B_x^2 on the QK term", equality=_ONLY_W_C),
         Form(name="sharpened S4", note="and coefficient 1", equality=_ONLY_W_C),
     ),
     control="a fifth of the corrected bound",
-    budget=Budget(samples=256, restarts=0, steps=0, batch=64),
     source="Lemma E.2 at i = 1, used in the proof of Theorem 4.2",
 )
 
 
-def _lemma_e_3(instance):
+def _lemma_e_3(instance: Instance, size: Size) -> Sides:
     w, what, g, ghat = (instance[name] for name in ("w", "what", "g", "ghat"))
-    first = jnp.linalg.norm(w) * jnp.linalg.norm(g - ghat)
-    second = jnp.abs((w - what) @ ghat)
-    return Sides(jnp.abs(w @ g - what @ ghat), {"printed": first + second, "control": first})
-
-
-def _lemma_e_3_sample(key, size):
-    return normals(key, dict.fromkeys(("w", "what", "g", "ghat"), (size["d"],)))
+    alone = jnp.linalg.norm(w) * jnp.linalg.norm(g - ghat)
+    bound = perturbation.lemma_e_3(w, what, g, ghat)
+    return Sides(jnp.abs(w @ g - what @ ghat), {"printed": bound, "control": alone})
 
 
 LEMMA_E_3 = Statement(
     id="seqlength.lemma-e.3",
     label="Lemma E.3",
     formula="|w.g - what.ghat| <= ||w|| ||g - ghat|| + |(w - what).ghat|",
-    kind="inequality",
-    sample=_lemma_e_3_sample,
+    **draw.INEQUALITY,
+    sample=lambda key, size: draw.normals(
+        key, dict.fromkeys(("w", "what", "g", "ghat"), (size["d"],))
+    ),
     evaluate=_lemma_e_3,
-    search="none",
+    judges=(perturbation.lemma_e_3,),
     sizes=({"d": 2},),
     forms=(Form(name="printed", equality="w = c (g - ghat), signs agreeing"),),
     control="without the second term",
-    budget=FEW,
     source="Lemma E.3, from Edelman et al. (2022), Lemma A.16",
 )
 
-
-STATEMENTS = (
-    LEMMA_E_2,
-    FIRST_BLOCK,
-    LEMMA_E_3,
-)
+STATEMENTS = (LEMMA_E_2, FIRST_BLOCK, LEMMA_E_3)

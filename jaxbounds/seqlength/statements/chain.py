@@ -1,13 +1,17 @@
 """Appendix E: the unrolled chain of perturbations, and the cover of the whole network."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from jaxbounds.norms import max_row_norm
 from jaxbounds.seqlength.model import blocks
 from jaxbounds.seqlength.multi_layer import Constants, NetworkNorms, terms_corrected, terms_derived
 from jaxbounds.seqlength.perturbation import chain_perturbation, spectral_norms
+from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.seqlength.statements.blocks import (
     LAYER,
     MOVED,
@@ -16,24 +20,20 @@ from jaxbounds.seqlength.statements.blocks import (
     opposite_tokens,
     weights_and_step,
 )
-from jaxbounds.seqlength.statements.instances import log_uniform, normals, stacked, unit
-from jaxbounds.statements import Budget, Form, Sides, Statement
-
-MANY = Budget(samples=256, restarts=0, steps=0, batch=64)
-SIZES = ({"L": 2, "T": 2, "d": 2, "k": 2},)
+from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 
-def _network_sample(key, size):
+def _network_sample(key: Array, size: Size) -> Instance:
     weight_key, token_key, scale_key = jax.random.split(key, 3)
     d, keys = size["d"], jax.random.split(weight_key, size["L"])
     layers, moved = jax.vmap(lambda key: weights_and_step(key, size))(keys)
-    drawn = normals(token_key, {"X": (size["T"], d), "w": (d,), "what": (d,)})
-    drawn = {name: unit(x) for name, x in drawn.items()}
-    X = log_uniform(scale_key, -0.5, 1.0) * drawn["X"]
+    drawn = draw.normals(token_key, {"X": (size["T"], d), "w": (d,), "what": (d,)})
+    drawn = {name: draw.unit(x) for name, x in drawn.items()}
+    X = draw.log_uniform(scale_key, -0.5, 1.0) * drawn["X"]
     return {**drawn, "X": X, "layers": layers, "moved": moved}
 
 
-def _network_cases(size):
+def _network_cases(size: Size) -> Instance:
     """The tokens and the step that break the first block, before layers that do not move."""
     rng, rows, d, k = np.random.default_rng(1), [], size["d"], size["k"]
     w = np.eye(d)[0]
@@ -44,27 +44,47 @@ def _network_cases(size):
         }
         layers, moved = follow(case["layer"]), follow(case["moved"])
         rows.append({"X": case["X"], "layers": layers, "moved": moved, "w": w, "what": w})
-    return stacked(rows)
+    return draw.stacked(rows)
 
 
-def _layers_moved(instance):
-    return moved_enough(instance["layers"], instance["moved"])
-
-
-_ONE_LAYER = {
-    "X": OPPOSITE,
-    "layers": {name: [leaf] for name, leaf in LAYER.items()},
-    "moved": {name: [leaf] for name, leaf in MOVED.items()},
-    "w": [1.0, 0.0],
-    "what": [1.0, 0.0],
+ON_NETWORKS: dict[str, Any] = {
+    **draw.INEQUALITY,
+    "sample": _network_sample,
+    "cases": _network_cases,
+    "hypotheses": lambda i, size: {
+        **moved_enough(i["layers"], i["moved"]),
+        "||w|| <= B_w = 1": jnp.linalg.norm(jnp.stack([i["w"], i["what"]]), axis=1) <= 1 + 1e-12,
+    },
+    "sizes": ({"L": 2, "T": 2, "d": 2, "k": 2},),
+    "budget": draw.MANY,
 }
 
+_ONE_LAYER = Counterexample(
+    instance={
+        "X": OPPOSITE,
+        "layers": {name: [leaf] for name, leaf in LAYER.items()},
+        "moved": {name: [leaf] for name, leaf in MOVED.items()},
+        "w": [1.0, 0.0],
+        "what": [1.0, 0.0],
+    },
+    size={"L": 1, "T": 2, "d": 2, "k": 2},
+    ratio=7.999658686326246,
+)
 
-def _chain(instance):
+
+def _moved(instance: Instance) -> Array:
+    """|g_scalar(X; W, w) - g_scalar(X; What, what)|."""
+    run = lambda weights: blocks(instance["X"], weights, activation=jnp.tanh)[-1][0]
+    exact, moved = run(instance["layers"]), run(instance["moved"])
+    return jnp.abs(exact @ instance["w"] - moved @ instance["what"])
+
+
+def _chain(instance: Instance, size: Size) -> Sides:
     X, layers, moved, w, what = (instance[n] for n in ("X", "layers", "moved", "w", "what"))
-    found = chain_perturbation(X, layers, moved, w, what, 0, activation=jnp.tanh, L_sigma=1.0)
+    about: dict[str, Any] = {"activation": jnp.tanh, "L_sigma": 1.0, "radius": max_row_norm(X)}
+    found = chain_perturbation(X, layers, moved, w, what, 0, **about)
     return Sides(
-        found.output,
+        _moved(instance),
         {
             "printed": found.printed,
             "corrected": found.corrected,
@@ -80,13 +100,9 @@ CHAIN = Statement(
     label="Appendix E, the unrolled chain",
     formula="|g_scalar - ghat_scalar| <= eps_w + B_w sum_i alpha_i (eps_c + L B_c eps_v"
     " + 2 L B_c B_v eps_QK), the eps measured",
-    kind="inequality",
-    sample=_network_sample,
-    cases=_network_cases,
-    hypotheses=_layers_moved,
+    **ON_NETWORKS,
     evaluate=_chain,
-    search="none",
-    sizes=SIZES,
+    judges=(chain_perturbation,),
     forms=(
         Form(
             name="printed",
@@ -99,26 +115,21 @@ CHAIN = Statement(
         Form(name="sharpened S4", note="and the softmax constant 1"),
     ),
     control="a fortieth of the corrected bound",
-    budget=MANY,
-    source="Appendix E",
 )
 
 
-def _cover_of_network(instance):
+def _cover_of_network(instance: Instance, size: Size) -> Sides:
     X, layers, moved, w, what = (instance[n] for n in ("X", "layers", "moved", "w", "what"))
-    L = layers["W_c"].shape[0]
-    run = lambda weights, v: blocks(X, weights, activation=jnp.tanh)[-1][0] @ v
-    output = jnp.abs(run(layers, w) - run(moved, what))
+    L = size["L"]
     B_x = max_row_norm(X)
-    size = lambda stack: jnp.max(jnp.linalg.svd(stack, compute_uv=False), axis=-1)
+    spectral = lambda stack: jnp.max(jnp.linalg.svd(stack, compute_uv=False), axis=-1)
     larger = jax.vmap(spectral_norms)(layers, moved)
-    B_w = jnp.maximum(jnp.linalg.norm(w), jnp.linalg.norm(what))
-    norms = NetworkNorms(B_w, jnp.max(larger.c), jnp.max(larger.v), jnp.max(larger.QK), 1.0, B_x)
-    steps = {name: size(layers[name] - moved[name]) for name in layers}
+    norms = NetworkNorms(1.0, jnp.max(larger.c), jnp.max(larger.v), jnp.max(larger.QK), 1.0, B_x)
+    steps = {name: spectral(layers[name] - moved[name]) for name in layers}
     ones = Constants(1.0, 1.0, 1.0, 1.0)
     within = jnp.ones(L).at[0].set(B_x)
 
-    def total(beta, values):
+    def total(beta: Array, values: Array) -> Array:
         # The covers' resolutions: how far each map moves on its ball of inputs.
         scales = (steps["W_c"], steps["W_v"] * values, steps["W_QK"] * within)
         return beta[0] * jnp.linalg.norm(w - what) + beta[1:] @ jnp.stack(scales, axis=1).ravel()
@@ -126,7 +137,7 @@ def _cover_of_network(instance):
     corrected = total(terms_corrected(norms, ones, L).beta, within)
     sharp = total(terms_corrected(norms, ones, L, softmax_constant=1.0).beta, within)
     return Sides(
-        output,
+        _moved(instance),
         {
             "derived": total(terms_derived(norms, 1.0, 1.0, L).beta, jnp.ones(L)),
             "corrected": corrected,
@@ -141,13 +152,9 @@ COVER = Statement(
     id="seqlength.appe-cover",
     label="Theorem 4.2, the cover",
     formula="covers at scales eps_i of the single matrices cover the network at sum beta_i eps_i",
-    kind="inequality",
-    sample=_network_sample,
-    cases=_network_cases,
-    hypotheses=_layers_moved,
+    **ON_NETWORKS,
     evaluate=_cover_of_network,
-    search="none",
-    sizes=SIZES,
+    judges=(terms_corrected, terms_derived, blocks, spectral_norms),
     forms=(
         Form(
             name="derived",
@@ -160,12 +167,7 @@ COVER = Statement(
         Form(name="sharpened S4", note="and the softmax constant 1"),
     ),
     control="a hundredth of the corrected bound",
-    budget=MANY,
     source="Theorem 4.2 and its proof",
 )
 
-
-STATEMENTS = (
-    CHAIN,
-    COVER,
-)
+STATEMENTS = (CHAIN, COVER)

@@ -1,10 +1,12 @@
-"""How instances are drawn: scales, points of norm balls, and their extreme points.
+"""How instances are drawn, and the settings that many statements share.
 
-Extremal instances are built in numpy and given as cases: they need no compiled sampler.
+Samplers give scales, points of norm balls, and their extreme points. Extremal instances are built
+in numpy and given as cases: they need no compiled sampler.
 """
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +21,17 @@ FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
 
 SEARCHED = Budget(samples=128, restarts=6, steps=100, batch=64)
 """Where no extremal instance is known."""
+
+MANY = Budget(samples=256, restarts=0, steps=0, batch=64)
+"""Where instances vary much and none is searched for."""
+
+INEQUALITY: dict[str, Any] = {"kind": "inequality", "search": "none", "budget": FEW}
+IDENTITY: dict[str, Any] = {"kind": "identity", "budget": FEW}
+FEWER = Budget(samples=16, restarts=0, steps=0)
+"""For what is run on the host, where draws matter little."""
+
+ON_HOST: dict[str, Any] = {"kind": "inequality", "host": True, "budget": FEWER}
+SAME_ON_HOST: dict[str, Any] = {**ON_HOST, "kind": "identity"}
 
 
 def normals(key: Array, shapes: Mapping[str, tuple[int, ...]], /) -> dict[str, Array]:
@@ -67,6 +80,16 @@ def into_l1_ball(x: Float[Array, "*batch n"], /) -> Float[Array, "*batch n"]:
     return x / jnp.maximum(1.0, jnp.sum(jnp.abs(x), axis=-1, keepdims=True))
 
 
+def matrix(key: Array, size: Size, /) -> Instance:
+    """A normal k x d matrix W."""
+    return {"W": jax.random.normal(key, (size["k"], size["d"]))}
+
+
+def functions(key: Array, size: Size, /) -> Instance:
+    """Normal values F of a finite class at m points."""
+    return {"F": jax.random.normal(key, (size["functions"], size["m"]))}
+
+
 def terms(key: Array, size: Size, /) -> Instance:
     """C, beta and scales of n covers (Lemma E.1), each within a factor 10 of 1."""
     drawn = log_uniform(key, -1.0, 1.0, (3, size["n"]))
@@ -81,3 +104,9 @@ def signed_vertices(n: int, radius: float = 1.0, /) -> np.ndarray:
 def stacked(rows: list[dict], /) -> dict:
     """Cases with a leading axis, from a list of instances of one shape."""
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(x) for x in leaves]), *rows)
+
+
+def numbers(instance: Instance, /, *names: str) -> tuple[Any, ...]:
+    """Entries of an instance on the host, scalars as Python numbers."""
+    leaves = (np.asarray(instance[name]) for name in names)
+    return tuple(leaf if leaf.ndim else leaf.item() for leaf in leaves)

@@ -1,28 +1,38 @@
-"""Sections 2.6 and 4.1: the model."""
+"""Sections 2.6, 4.1 and 4.2: the model."""
+
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from jaxbounds.norms import vector_norm
-from jaxbounds.seqlength.model import attend_from, block, head, head_at
-from jaxbounds.seqlength.statements.instances import FEW, normals
-from jaxbounds.statements import Form, Sides, Statement
+from jaxbounds.seqlength.model import (
+    MultiLayer,
+    SingleLayer,
+    attend,
+    attention_scores,
+    block,
+    blocks,
+    head,
+    head_at,
+)
+from jaxbounds.seqlength.statements.instances import IDENTITY, INEQUALITY, normals
+from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 
-def _head_sample(key, size):
+def _head_sample(key: Array, size: Size) -> Instance:
     T, d, k = size["T"], size["d"], size["k"]
     return normals(key, {"X": (T, d), "W_QK": (d, d), "W_v": (d, k), "W_c": (k, d)})
 
 
-def _cls_row(instance):
+def _cls_row(instance: Instance, size: Size) -> Sides:
     X, W_QK, W_v, W_c = (instance[name] for name in ("X", "W_QK", "W_v", "W_c"))
-    row = head(X, W_QK, W_v, W_c)[0]
-    straight = jax.nn.relu(attend_from(X, W_QK.T, 0) @ W_v) @ W_c
     return Sides(
-        row,
+        head(X, W_QK, W_v, W_c)[0],
         {
             "printed": head_at(X, W_QK, W_v, W_c, 0),
-            "printed (4.3)": straight,
+            "printed (4.3)": head_at(X, W_QK.T, W_v, W_c, 0),
             "control": head_at(X, W_QK, W_v, W_c, 1),
         },
     )
@@ -33,9 +43,10 @@ CLS_ROW = Statement(
     label="Section 4.1, Y_[CLS]",
     formula="row [CLS] of sigma(RowSoftmax(X W_QK X^T) X W_v) W_c"
     " = W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_[CLS]))",
-    kind="identity",
+    **IDENTITY,
     sample=_head_sample,
     evaluate=_cls_row,
+    judges=(head, head_at, attend, attention_scores),
     sizes=({"T": 4, "d": 3, "k": 2},),
     forms=(
         Form(name="printed", note="the definition of Y_[CLS], with W_QK^T"),
@@ -44,43 +55,77 @@ CLS_ROW = Statement(
             expected="fails",
             erratum="E17",
             note="display 4.3 and Appendix C have W_QK for W_QK^T",
-            counterexample={
-                "X": [[0.0, 1.0], [1.0, 0.0]],
-                "W_QK": [[0.0, 1.0], [0.0, 0.0]],
-                "W_v": [[1.0], [0.0]],
-                "W_c": [[1.0, 0.0]],
-            },
+            counterexample=Counterexample(
+                instance={
+                    "X": [[0.0, 1.0], [1.0, 0.0]],
+                    "W_QK": [[0.0, 1.0], [0.0, 0.0]],
+                    "W_v": [[1.0], [0.0]],
+                    "W_c": [[1.0, 0.0]],
+                },
+                size={"T": 2, "d": 2, "k": 1},
+                ratio=0.31606027941427883,
+            ),
         ),
     ),
     control="the row of the next token",
-    budget=FEW,
     source="Sections 2.6 and 4.1",
 )
 
 
-def _block_norm(instance):
-    layer = {name: instance[name] for name in ("W_QK", "W_v", "W_c")}
-    longest = jnp.max(vector_norm(block(instance["X"], layer, activation=jnp.tanh)))
-    return Sides(longest, {"printed": 1.0, "control": 0.5})
+def _block_norm(instance: Instance, size: Size) -> Sides:
+    following = block(instance["X"], instance, activation=jnp.tanh)
+    return Sides(jnp.max(vector_norm(following)), {"printed": 1.0, "control": 0.5})
 
 
 BLOCK_NORM = Statement(
     id="seqlength.sec2.6-block",
     label="Section 2.6, the projections",
     formula="every token of g^(i+1), i >= 1, has l_2 norm at most 1",
-    kind="inequality",
+    **INEQUALITY,
     sample=_head_sample,
     evaluate=_block_norm,
-    search="none",
+    judges=(block,),
     sizes=({"T": 4, "d": 3, "k": 2},),
     forms=(Form(name="printed", equality="the projection is active"),),
     control="1/2",
-    budget=FEW,
-    source="Section 2.6",
 )
 
 
-STATEMENTS = (
-    BLOCK_NORM,
-    CLS_ROW,
+def _networks(instance: Instance, size: Size) -> Sides:
+    X, w = instance["X"], instance["w"]
+    layers = {name: instance[name] for name in ("W_QK", "W_v", "W_c")}
+    params = {"params": {**layers, "w": w[:, None]}}
+    many, k = size["layers"], size["k"]
+    heads = jax.vmap(head, (None, 0, 0, 0))(X, *layers.values())
+    g = X
+    for i in range(many):
+        g = block(g, {name: leaf[i] for name, leaf in layers.items()})
+    single: Any = SingleLayer(hidden=k, heads=many, cls=1).apply(params, X)
+    multi: Any = MultiLayer(hidden=k, layers=many, cls=1).apply(params, X)
+    found = jnp.stack([single, multi, blocks(X, layers)[-1][1] @ w])
+    one, all_ = jnp.sum(heads, axis=0) @ w, g @ w
+    expected = jnp.stack([one[1], all_[1], all_[1]])
+    control = jnp.stack([one[0] / many, all_[0], all_[0]])
+    return Sides(found, {"printed": expected, "control": control})
+
+
+def _networks_sample(key: Array, size: Size) -> Instance:
+    n, T, d, k = size["layers"], size["T"], size["d"], size["k"]
+    shapes = {"W_QK": (n, d, d), "W_v": (n, d, k), "W_c": (n, k, d), "X": (T, d), "w": (d,)}
+    return normals(key, shapes)
+
+
+NETWORKS = Statement(
+    id="seqlength.sec4.2-networks",
+    label="Sections 4.2 and 4.3, the scalar outputs",
+    formula="SingleLayer is w.sum_h Y_h and MultiLayer w.g^(L+1), at the [CLS] token",
+    **IDENTITY,
+    sample=_networks_sample,
+    evaluate=_networks,
+    judges=(blocks, block, head),
+    sizes=({"layers": 2, "T": 3, "d": 2, "k": 2},),
+    forms=(Form(name="printed", note="the Flax modules against dense heads and single blocks"),),
+    control="the output at the first token, and the mean over heads",
 )
+
+STATEMENTS = (BLOCK_NORM, CLS_ROW, NETWORKS)

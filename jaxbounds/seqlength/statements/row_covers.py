@@ -1,42 +1,56 @@
-"""Lemmas 3.4 and 3.5: covers for sums of column or row norms."""
+"""Lemmas 3.4 and 3.5, and Section 2.5: covers for row norms, and parameter counting."""
+
+import itertools
+import math
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from jaxbounds.norms import vector_norm
-from jaxbounds.seqlength import linear_covers
-from jaxbounds.seqlength.statements.instances import FEW, l1_sphere, l2_sphere, stacked
-from jaxbounds.statements import Budget, Form, Sides, Statement
+from jaxbounds.seqlength.comparisons import covering_crossover
+from jaxbounds.seqlength.linear_bounds import (
+    lemma_3_4_explicit,
+    lemma_3_4_leading,
+    lemma_3_5_leading,
+    lemma_3_6,
+    volumetric,
+    volumetric_lower_column,
+)
+from jaxbounds.seqlength.linear_covers import cover_by_truncation, error_on_l1_ball
+from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
-def _row_sample(key, size):
+def _row_sample(key: Array, size: Size) -> Instance:
     a, b, c = jax.random.split(key, 3)
-    lengths = jnp.abs(l1_sphere(a, (size["k"],)))
-    W = lengths[:, None] * l2_sphere(b, (size["k"], size["d"]))
+    lengths = jnp.abs(draw.l1_sphere(a, (size["k"],)))
+    W = lengths[:, None] * draw.l2_sphere(b, (size["k"], size["d"]))
     return {"W": W, "x": jnp.exp(jax.random.uniform(c, (), minval=0.0, maxval=2.0))}
 
 
-def _row_cases(size):
+def _row_cases(size: Size) -> Instance:
     """One row alone, random or with entries at multiples of its step."""
     rng, rows, k, d = np.random.default_rng(0), [], size["k"], size["d"]
     for _ in range(16):
         row, x = rng.normal(size=d), np.exp(rng.uniform(0.0, 2.0))
-        corner = np.eye(d)[0]
-        for one in (row / np.linalg.norm(row), corner):
+        for one in (row / np.linalg.norm(row), np.eye(d)[0]):
             rows.append({"W": np.outer(np.eye(k)[0], one), "x": x})
     rows.append({"W": np.outer(np.eye(k)[0], np.eye(d)[0]), "x": 4.0})
-    return stacked(rows)
+    return draw.stacked(rows)
 
 
-def _lemma_3_4(instance):
+def _lemma_3_4(instance: Instance, size: Size) -> Sides:
     W, x = instance["W"], instance["x"]
-    What, code = linear_covers.cover_by_truncation(W, 1.0, 1.0 / x)
-    error = linear_covers.error_on_l1_ball(W, What, 1.0)
-    weight = jnp.sum(jnp.abs(code))
-    return Sides(
-        lhs={"sharpened S3": error, "sharpened S3 code": weight, "control": error},
-        rhs={"sharpened S3": 1.0 / x, "sharpened S3 code": 2.0 * x**2, "control": 0.3 / x},
+    What, code = cover_by_truncation(W, 1.0, 1.0 / x)
+    error = error_on_l1_ball(W, What, 1.0)
+    return Sides.pairs(
+        {
+            "sharpened S3": (error, 1.0 / x),
+            "sharpened S3 code": (jnp.sum(jnp.abs(code)), 2.0 * x**2),
+            "control": (error, 0.3 / x),
+        }
     )
 
 
@@ -45,15 +59,15 @@ LEMMA_3_4 = Statement(
     label="Lemma 3.4, an explicit cover",
     formula="||W^T||_{2,1} <= B_w: truncating rows moves columns by less than eps / B_x,"
     " with integer codes sum |Z| <= 2 x^2",
-    kind="inequality",
+    **draw.INEQUALITY | {"budget": Budget(samples=512, restarts=0, steps=0, batch=128)},
     sample=_row_sample,
     cases=_row_cases,
-    hypotheses=lambda i: {
+    hypotheses=lambda i, size: {
         "sum of row norms <= 1": jnp.sum(vector_norm(i["W"])) <= 1 + 1e-12,
         "x >= 1": i["x"] >= 1,
     },
     evaluate=_lemma_3_4,
-    search="none",
+    judges=(cover_by_truncation, error_on_l1_ball),
     sizes=({"k": 4, "d": 3},),
     forms=(
         Form(name="sharpened S3", note="row steps eta_j = eps' 2^(-l_j/2), sum eta_j^2 <= eps'^2"),
@@ -64,52 +78,71 @@ LEMMA_3_4 = Statement(
         ),
     ),
     control="three tenths of the radius",
-    budget=Budget(samples=512, restarts=0, steps=0, batch=128),
     source="Lemma 3.4, proved without Lemma 3.5",
 )
 
 
-def _row_size_cases(size):
-    rows = [
-        {"x": x, "k": k, "d": d}
-        for x in (2.0, 4.0, 10.0)
-        for k in (1.0, 4.0, 100.0, 1e6)
-        for d in (1.0, 2.0, 64.0)
-    ]
-    return stacked(rows)
-
-
-def _row_sizes(instance):
-    x, k, d = instance["x"], instance["k"], instance["d"]
-    levels = jnp.ceil(jnp.log2(2.0 * x**2)) + 1.0
-    explicit = jnp.floor(2.0 * x**2) * jnp.log(2.0 * k * d * levels + 1.0)
-    packing = k * jnp.log(x)
+def _codes(instance: Instance, size: Size) -> Sides:
+    """A code is floor(2 x^2) letters: an entry, its sign and its row's level, or none."""
+    x, k, d = draw.numbers(instance, "x", "k", "d")
+    length = sum(1 for n in range(1, 1000) if n <= 2.0 * x**2)
+    levels = 1 + sum(1 for level in range(60) if 2**level < 2.0 * x**2)
+    letters = list(itertools.product(range(k), range(d), (1, -1), range(levels)))
+    # Below x = 1 the one matrix 0 is a cover.
+    log_size = lambda letters: length * math.log(letters + 1) if x >= 1 else 0.0
     return Sides(
-        lhs={
-            "printed": packing,
-            "printed, constant 100": packing,
-            "sharpened S3": jnp.log(2.0 * k * d),
-            "control": packing,
-        },
-        rhs={
-            "printed": x**2 * jnp.log(d * k),
-            "printed, constant 100": 100.0 * x**2 * jnp.log(d * k),
-            "sharpened S3": explicit,
-            "control": explicit,
-        },
+        lemma_3_4_explicit(x, k=k, d=d),
+        {"sharpened S3": log_size(len(letters)), "control": 1.0 + log_size(len(letters) // 2)},
     )
 
 
-_TALL = {"x": 2.0, "k": 1e6, "d": 2.0}
+CODES = Statement(
+    id="seqlength.lemma3.4-count",
+    label="Lemma 3.4, the number of codes",
+    formula="ln N = floor(2 x^2) ln(2kd levels + 1), levels = ceil(log2(2 x^2)) + 1; 0 for x < 1",
+    **draw.SAME_ON_HOST,
+    cases=lambda size: draw.stacked(
+        [{"x": x, "k": k, "d": d} for x in (0.5, 1.0, 1.3, 2.0, 5.0) for k, d in ((1, 1), (4, 3))]
+    ),
+    evaluate=_codes,
+    judges=(lemma_3_4_explicit,),
+    sizes=({"k": 4, "d": 3},),
+    forms=(Form(name="sharpened S3", note="letters and levels are listed and counted"),),
+    control="without signs",
+    source="Lemma 3.4, proved without Lemma 3.5",
+)
+
+
+def _row_size_cases(size: Size) -> Instance:
+    scales, outputs, inputs = (0.5, 1.5, 2.0, 4.0, 10.0), (1, 4, 100, 10**6), (1, 2, 64)
+    grid = itertools.product(scales, outputs, inputs)
+    return draw.stacked([{"x": x, "k": k, "d": d} for x, k, d in grid])
+
+
+def _row_sizes(instance: Instance, size: Size) -> Sides:
+    x, k, d = draw.numbers(instance, "x", "k", "d")
+    explicit = lemma_3_4_explicit(x, k=k, d=d)
+    packing, leading = volumetric_lower_column(x, k=k), lemma_3_4_leading(x, k=k, d=d)
+    # Balls of radius eps tell points at distance 2 eps apart.
+    points = math.log(2 * k * d) if x >= 2 else 0.0
+    return Sides.pairs(
+        {
+            "printed": (packing, leading),
+            "printed, constant 100": (packing, 100.0 * leading),
+            "sharpened S3": (points, explicit),
+            "control": (packing, explicit),
+        }
+    )
+
 
 LEMMA_3_4_SIZE = Statement(
     id="seqlength.lemma3.4-size",
     label="Lemma 3.4",
     formula="ln N <~ x^2 ln(dk) for ||W||_{2,1} <= B_w, ||x||_1 <= B_x",
-    kind="inequality",
+    **draw.ON_HOST,
     cases=_row_size_cases,
     evaluate=_row_sizes,
-    search="none",
+    judges=(lemma_3_4_leading, lemma_3_4_explicit, volumetric_lower_column),
     sizes=({"d": 64},),
     forms=(
         Form(
@@ -117,14 +150,18 @@ LEMMA_3_4_SIZE = Statement(
             expected="fails",
             erratum="E3",
             note="with column norms the class contains v e_1^T, |v| <= B_w, and ln N >= k ln x",
-            counterexample={"x": 2.0, "k": 100.0, "d": 2.0},
+            counterexample=Counterexample(
+                instance={"x": 2.0, "k": 100, "d": 2}, size={"d": 64}, ratio=3.2706005161953193
+            ),
         ),
         Form(
             name="printed, constant 100",
             expected="fails",
             erratum="E3",
             note="no constant or logarithm of x, B_w, eps helps: k grows freely",
-            counterexample=_TALL,
+            counterexample=Counterexample(
+                instance={"x": 2.0, "k": 10**6, "d": 2}, size={"d": 64}, ratio=119.43682059565394
+            ),
         ),
         Form(
             name="sharpened S3",
@@ -132,25 +169,24 @@ LEMMA_3_4_SIZE = Statement(
         ),
     ),
     control="the explicit bound with column norms",
-    budget=FEW,
-    source="Lemma 3.4",
 )
+
+
+def _lemma_3_5(instance: Instance, size: Size) -> Sides:
+    x, k, d = draw.numbers(instance, "x", "k", "d")
+    # One point, B_x e_1, already separates the matrices v e_1^T; d stands where k should.
+    printed = lemma_3_5_leading(x, k=d, points=2)
+    return Sides(volumetric_lower_column(x, k=k), {"printed": printed, "control": printed / 2.0})
+
 
 LEMMA_3_5 = Statement(
     id="seqlength.lemma3.5",
     label="Lemma 3.5",
     formula="ln N <~ x^2 ln(dn) for ||W||_{2,1} <= B_w, ||x_i||_2 <= B_x, n points",
-    kind="inequality",
+    **draw.ON_HOST,
     cases=_row_size_cases,
-    evaluate=lambda i: Sides(
-        i["k"] * jnp.log(i["x"]),
-        {
-            # One point, B_x e_1, already separates the matrices v e_1^T.
-            "printed": i["x"] ** 2 * jnp.log(2.0 * i["d"]),
-            "control": i["x"] ** 2 * jnp.log(2.0 * i["d"]) / 2.0,
-        },
-    ),
-    search="none",
+    evaluate=_lemma_3_5,
+    judges=(lemma_3_5_leading, volumetric_lower_column),
     sizes=({"d": 64},),
     forms=(
         Form(
@@ -158,17 +194,51 @@ LEMMA_3_5 = Statement(
             expected="fails",
             erratum="E3",
             note="the same transposition, with n = 2 points; true is ln(kn) with row norms",
-            counterexample={"x": 2.0, "k": 100.0, "d": 2.0},
+            counterexample=Counterexample(
+                instance={"x": 2.0, "k": 100, "d": 2}, size={"d": 64}, ratio=12.5
+            ),
         ),
     ),
     control="half of it",
-    budget=FEW,
     source="Lemma 3.5, from Edelman et al. (2022), Lemma 4.6",
 )
 
 
-STATEMENTS = (
-    LEMMA_3_4,
-    LEMMA_3_4_SIZE,
-    LEMMA_3_5,
+def _parameters(instance: Instance, size: Size) -> Sides:
+    x, p = draw.numbers(instance, "x", "p")
+    counted, cross = volumetric(x, parameters=p), covering_crossover(p)
+    there = lemma_3_6(cross, k=p, d=1) / volumetric(cross, parameters=p)
+    return Sides.pairs(
+        {
+            # An interval of length 2x in units of epsilon, by open intervals of length 2.
+            "derived": (p * math.log(math.floor(x) + 1) if p == 1 else p * math.log(x), counted),
+            "derived crossover": (max(there, 1.0 / there), 1.0),
+            "control": (p * math.log(2.0 * x), counted / 2.0),
+        }
+    )
+
+
+COUNTING = Statement(
+    id="seqlength.sec2.5-counting",
+    label="Section 2.5, parameter counting",
+    formula="p ln x <= ln N <= p ln(1 + 2x); equal to x^2 ln(2p + 1) at the crossover",
+    **draw.ON_HOST,
+    cases=lambda size: {
+        "x": np.array([1.0, 3.0, 10.0, 1e6, 1e6]),
+        "p": np.array([1, 1, 16, 256, 4096]),
+    },
+    evaluate=_parameters,
+    judges=(volumetric, covering_crossover, lemma_3_6),
+    sizes=({"p": 4096},),
+    forms=(
+        Form(name="derived", note="volumes; exact for p = 1"),
+        Form(
+            name="derived crossover",
+            note="from there on counting is smaller than Lemma 3.6",
+            equality="always, to the tolerance of the root",
+        ),
+    ),
+    control="half of it, for 2x",
 )
+
+STATEMENTS = (COUNTING, LEMMA_3_4, CODES, LEMMA_3_4_SIZE, LEMMA_3_5)

@@ -5,74 +5,60 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
-from jaxbounds.seqlength import linear_covers
-from jaxbounds.seqlength.counting import (
-    count_nonnegative,
-    count_signed,
-    log_counts_signed,
-    nonnegative_vectors,
-    signed_vectors,
-)
+from jaxbounds.seqlength import counting
+from jaxbounds.seqlength.linear_covers import l1_ball_cover
 from jaxbounds.seqlength.sparsification import (
+    best_squared_error,
     maurey_corrected,
     maurey_printed,
     shrinkage,
+    sparsify,
     sparsify_radius,
 )
-from jaxbounds.seqlength.statements.instances import (
-    FEW,
-    SEARCHED,
-    into_l1_ball,
-    l1_sphere,
-    stacked,
-)
-from jaxbounds.statements import Form, Sides, Statement
+from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 
-def _maurey_sample(key, size):
+def _maurey_sample(key: Array, size: Size) -> Instance:
     a, b, c = jax.random.split(key, 3)
-    weights = jnp.abs(l1_sphere(a, (size["n"],))) * jax.random.uniform(b, ())
-    vectors = jax.random.normal(c, (size["n"], size["dim"]))
-    return {"vectors": vectors, "weights": weights, "slots": jnp.zeros(size["k"], jnp.int32)}
+    weights = jnp.abs(draw.l1_sphere(a, (size["n"],))) * jax.random.uniform(b, ())
+    return {"vectors": jax.random.normal(c, (size["n"], size["dim"])), "weights": weights}
 
 
-def _maurey_project(instance):
-    weights = into_l1_ball(jnp.maximum(instance["weights"], 0.0))
+def _maurey_project(instance: Instance, size: Size) -> Instance:
     longest = jnp.max(jnp.linalg.norm(instance["vectors"], axis=1))
     return {
-        **instance,
-        "weights": weights,
         "vectors": instance["vectors"] / jnp.maximum(longest, 1e-6),
+        "weights": draw.into_l1_ball(jnp.maximum(instance["weights"], 0.0)),
     }
 
 
-def _maurey(instance):
-    vectors, weights = instance["vectors"], instance["weights"]
-    n, k = weights.shape[0], instance["slots"].shape[0]
+def _simplex(instance: Instance, size: Size) -> dict[str, Array]:
+    return {
+        "weights are not negative": jnp.min(instance["weights"]) >= 0,
+        "gamma <= 1": jnp.sum(instance["weights"]) <= 1 + 1e-15,
+    }
+
+
+def _maurey(instance: Instance, size: Size) -> Sides:
+    vectors, weights, k = instance["vectors"], instance["weights"], size["k"]
     f, gamma = weights @ vectors, jnp.sum(weights)
     b = jnp.max(jnp.linalg.norm(vectors, axis=1))
-    counts = jnp.asarray(nonnegative_vectors(n, k), vectors.dtype)
-    full = counts[np.flatnonzero(nonnegative_vectors(n, k).sum(axis=1) == k)]
     # The best of all choices, by enumeration: what "there exist" means.
-    best = lambda choices, scale: jnp.min(
-        jnp.sum((f[None] - scale / k * choices @ vectors) ** 2, axis=1)
-    )
-    plain, corrected = best(counts, 1.0), maurey_corrected(gamma, b, f, k)
-    return Sides(
-        lhs={
-            "printed": plain,
-            "corrected": plain,
-            "sharpened rescaled": best(full, gamma),
-            "sharpened S1": best(counts, shrinkage(k)),
-            "control": plain,
-        },
-        rhs={
-            "printed": maurey_printed(gamma, b, f, k),
-            "corrected": corrected,
-            "sharpened rescaled": maurey_printed(gamma, b, f, k),
-            "sharpened S1": sparsify_radius(b, k) ** 2,
-            "control": corrected / 2.0,
+    best, s = best_squared_error(vectors, weights, k), shrinkage(k)
+    shrunk = best_squared_error(vectors, weights, k, scale=s)
+    rescaled = best_squared_error(vectors, weights, k, use_all=True)
+    printed, corrected = maurey_printed(gamma, b, f, k), maurey_corrected(gamma, b, f, k)
+    return Sides.pairs(
+        {
+            "printed": (best, printed),
+            "corrected": (best, corrected),
+            "sharpened rescaled": (rescaled, printed),
+            "sharpened S1": (shrunk, sparsify_radius(b, k) ** 2),
+            "sharpened S1 scaled": (shrunk, maurey_corrected(gamma, b, f, k, scale=s)),
+            "control": (best, corrected / 2.0),
         },
         error=1e-15 * b**2,
     )
@@ -86,11 +72,9 @@ MAUREY = Statement(
     kind="inequality",
     sample=_maurey_sample,
     project=_maurey_project,
-    hypotheses=lambda i: {
-        "weights are not negative": jnp.min(i["weights"]) >= 0,
-        "gamma <= 1": jnp.sum(i["weights"]) <= 1 + 1e-15,
-    },
+    hypotheses=_simplex,
     evaluate=_maurey,
+    judges=(best_squared_error, maurey_printed, maurey_corrected, shrinkage, sparsify_radius),
     sizes=({"n": 3, "dim": 2, "k": 2},),
     forms=(
         Form(
@@ -98,7 +82,11 @@ MAUREY = Statement(
             expected="fails",
             erratum="E1",
             note="gamma^2 needs (gamma/k) sum k_i V_i; with (1/k) the variance has gamma",
-            counterexample={"vectors": [[1.0]], "weights": [0.5], "slots": [0]},
+            counterexample=Counterexample(
+                instance={"vectors": [[1.0]], "weights": [0.5]},
+                size={"n": 1, "dim": 1, "k": 1},
+                ratio=2.0,
+            ),
         ),
         Form(
             name="corrected",
@@ -115,28 +103,76 @@ MAUREY = Statement(
             note="(s/k) sum k_i V_i with s = 1/(1 + k^-1/2) gives radius b/(1 + sqrt k) for any f",
             equality="f = V_1, a vertex",
         ),
+        Form(
+            name="sharpened S1 scaled",
+            note="s^2 gamma b^2/k + ||f||^2 ((1-s)^2 - s^2/k), whose second term s removes",
+            equality="f = V_1, a vertex",
+        ),
     ),
     control="half the corrected bound",
-    budget=SEARCHED,
+    budget=draw.SEARCHED,
     source="Lemma 3.1, first used for covers by Zhang (2002)",
 )
 
 
-def _count_cases(size):
-    rows = []
-    for n in range(1, 5):
-        for K in range(1, 5):
-            count = len(nonnegative_vectors(n, K))
-            rows.append({"count": float(count), "n": float(n), "K": float(K)})
-    return stacked(rows)
+def _greedy(instance: Instance, size: Size) -> Sides:
+    vectors, weights, k = instance["vectors"], instance["weights"], size["k"]
+    f, gamma = weights @ vectors, jnp.sum(weights)
+    b = jnp.max(jnp.linalg.norm(vectors, axis=1))
+    chosen = sparsify(vectors, weights, k)
+    combined = chosen.multiplicities.astype(vectors.dtype) @ vectors / k
+    corrected = maurey_corrected(gamma, b, f, k)
+    error = lambda approximation: jnp.sum((f - approximation) ** 2)
+    return Sides.pairs(
+        {
+            "derived": (jnp.maximum(error(combined), chosen.squared_error), corrected),
+            "derived rescaled": (
+                error(sparsify(vectors, weights, k, use_all=True).approximation),
+                maurey_printed(gamma, b, f, k),
+            ),
+            "control": (error(combined), corrected / 4.0),
+        },
+        error=1e-15 * b**2,
+    )
 
 
-def _count(instance):
-    n, K = instance["n"], instance["K"]
-    exact = jnp.exp(jax.lax.lgamma(n + K + 1.0) - jax.lax.lgamma(n + 1.0) - jax.lax.lgamma(K + 1.0))
-    return Sides(
-        instance["count"],
-        {"printed": n**K, "corrected": (n + 1.0) ** K, "sharpened": exact, "control": n**K + 0.5},
+GREEDY = Statement(
+    id="seqlength.lemma3.1-greedy",
+    label="Lemma 3.1, without drawing",
+    formula="choosing each V_i by conditional expectations has at most the mean error",
+    **draw.INEQUALITY,
+    sample=_maurey_sample,
+    hypotheses=_simplex,
+    evaluate=_greedy,
+    judges=(sparsify, maurey_corrected, maurey_printed),
+    sizes=({"n": 3, "dim": 2, "k": 3},),
+    forms=(
+        Form(name="derived", note="(1/k) sum k_i V_i"),
+        Form(name="derived rescaled", note="(gamma/k) sum k_i V_i, sum k_i = k"),
+    ),
+    control="a quarter of it",
+    source="library: how the covers of Section 3 find their members",
+)
+
+
+def _grid(lowest: int) -> Instance:
+    """Every n from 1 to 4 with every K from `lowest` to 4."""
+    n, K = np.meshgrid(np.arange(1, 5), np.arange(lowest, 5), indexing="ij")
+    return {"n": n.ravel(), "K": K.ravel()}
+
+
+def _count(instance: Instance, size: Size) -> Sides:
+    n, K = draw.numbers(instance, "n", "K")
+    listed, exact = counting.nonnegative_vectors(n, K).tolist(), counting.count_nonnegative(n, K)
+    count = len({tuple(k) for k in listed if min(k) >= 0 and sum(k) <= K})
+    return Sides.pairs(
+        {
+            "printed": (count, n**K),
+            "corrected": (count, (n + 1) ** K),
+            # An identity: neither side may be the larger one.
+            "sharpened": (max(count / exact, exact / max(count, 1)), 1.0),
+            "control": (count, n**K + 0.5),
+        }
     )
 
 
@@ -144,10 +180,10 @@ COUNT = Statement(
     id="seqlength.lemma3.1-count",
     label="after Lemma 3.1, the number of (k_1, .., k_d)",
     formula="#{k in Z_{>=0}^d : sum k_i <= K} <= d^K",
-    kind="inequality",
-    cases=_count_cases,
+    **draw.ON_HOST,
+    cases=lambda size: _grid(1),
     evaluate=_count,
-    search="none",
+    judges=(counting.nonnegative_vectors, counting.count_nonnegative),
     sizes=({"largest": 4},),
     forms=(
         Form(
@@ -155,69 +191,58 @@ COUNT = Statement(
             expected="fails",
             erratum="E2",
             note="already two choices for d = K = 1",
-            counterexample={"count": 2.0, "n": 1.0, "K": 1.0},
+            counterexample=Counterexample(
+                instance={"n": 1, "K": 1}, size={"largest": 4}, ratio=2.0
+            ),
         ),
         Form(name="corrected", note="(d + 1)^K", equality="K = 1"),
         Form(name="sharpened", note="C(d + K, K)", equality="always"),
     ),
     control="d^K + 1/2",
-    budget=FEW,
     source="Section 3, after Lemma 3.1",
 )
 
 
-def _signed_cases(size):
-    rows = []
-    for n in range(1, 5):
-        for K in range(5):
-            count = len(signed_vectors(n, K))
-            logs = math.exp(log_counts_signed(n, np.float64(K)))
-            rows.append(
-                {
-                    "count": float(count),
-                    "delannoy": float(count_signed(n, K)),
-                    "logs": logs,
-                    "nonnegative": float(count_nonnegative(n, K)),
-                }
-            )
-    return stacked(rows)
+def _signed_count(instance: Instance, size: Size) -> Sides:
+    n, K = draw.numbers(instance, "n", "K")
+    listed = counting.signed_vectors(n, K).tolist()
+    return Sides(
+        len({tuple(z) for z in listed if sum(map(abs, z)) <= K}),
+        {
+            "sharpened S2": counting.count_signed(n, K),
+            "sharpened S2 logs": math.exp(counting.log_counts_signed(n, np.float64(K))),
+            "control": counting.count_nonnegative(n, K),
+        },
+    )
 
 
 SIGNED_COUNT = Statement(
     id="seqlength.lemma3.3-count",
     label="Lemmas 3.3 and 3.6, the number of signed sparsifications",
     formula="#{z in Z^n : ||z||_1 <= K} = sum_j 2^j C(n,j) C(K,j)",
-    kind="identity",
-    cases=_signed_cases,
-    evaluate=lambda i: Sides(
-        i["count"],
-        {
-            "sharpened S2": i["delannoy"],
-            "sharpened S2 logs": i["logs"],
-            "control": i["nonnegative"],
-        },
-    ),
+    **draw.SAME_ON_HOST,
+    cases=lambda size: _grid(0),
+    evaluate=_signed_count,
+    judges=(counting.count_signed, counting.log_counts_signed, counting.signed_vectors),
     sizes=({"largest": 4},),
     forms=(
         Form(name="sharpened S2", note="choose the support, its signs, and a composition"),
         Form(name="sharpened S2 logs", note="the same in logarithms"),
     ),
     control="without signs",
-    budget=FEW,
     source="not in the paper, which uses (2n + 1)^K",
 )
 
 
-def _radius_cases(size):
-    rng, rows = np.random.default_rng(0), []
-    for n, K in ((2, 1), (2, 3), (3, 2), (4, 2), (4, 4), (5, 3), (6, 2)):
-        cover = linear_covers.l1_ball_cover(n, 1.0, K)
-        points = rng.dirichlet(np.full(n, 0.4), size=1000) * rng.choice([-1, 1], size=(1000, n))
-        faces = np.tril(np.ones((n, n))) / np.arange(1, n + 1)[:, None]
-        points = np.concatenate([points, faces])
-        nearest = np.linalg.norm(points[:, None] - cover[None], axis=2).min(axis=1)
-        rows.append({"measured": float(nearest.max()), "K": float(K)})
-    return stacked(rows)
+def _radius(instance: Instance, size: Size) -> Sides:
+    n, K = draw.numbers(instance, "n", "K")
+    rng, cover = np.random.default_rng([n, K]), l1_ball_cover(n, 1.0, K)
+    points = rng.dirichlet(np.full(n, 0.4), size=1000) * rng.choice([-1, 1], size=(1000, n))
+    faces = np.tril(np.ones((n, n))) / np.arange(1, n + 1)[:, None]
+    points = np.concatenate([points, faces])
+    nearest = np.linalg.norm(points[:, None] - cover[None], axis=2).min(axis=1)
+    radius = sparsify_radius(1.0, K)
+    return Sides(nearest.max(), {"sharpened S1": radius, "control": 1.0 / math.sqrt(K)})
 
 
 RADIUS = Statement(
@@ -225,25 +250,14 @@ RADIUS = Statement(
     label="Lemmas 3.3 and 3.6, the cover of the l_1 ball",
     formula="max over ||v||_1 <= B of the distance to {s B z/K : ||z||_1 <= K} is B / (1 + sqrt K)",
     kind="construction",
-    cases=_radius_cases,
-    evaluate=lambda i: Sides(
-        i["measured"],
-        {
-            "sharpened S1": 1.0 / (1.0 + jnp.sqrt(i["K"])),
-            "control": 1.0 / jnp.sqrt(i["K"]),
-        },
-    ),
+    host=True,
+    cases=lambda size: {"n": np.array([2, 2, 3, 4, 4, 5, 6]), "K": np.array([1, 3, 2, 2, 4, 3, 2])},
+    evaluate=_radius,
+    judges=(l1_ball_cover, sparsify_radius, shrinkage),
     sizes=({"n": 6},),
     forms=(Form(name="sharpened S1", note="attained at the vertex e_1; Maurey's is B / sqrt K"),),
     control="B / sqrt K",
-    budget=FEW,
     source="behind Lemmas 3.3 and 3.6",
 )
 
-
-STATEMENTS = (
-    MAUREY,
-    COUNT,
-    SIGNED_COUNT,
-    RADIUS,
-)
+STATEMENTS = (MAUREY, GREEDY, COUNT, SIGNED_COUNT, RADIUS)

@@ -32,6 +32,8 @@ class Machine:
         tape: "two_way" or "one_way".
         limit: how long to wait for the machine to halt.
         show: print what every layer of the network computes, too.
+        missing: what to do with a machine in a file that is not total: "error", or "reject" to send
+            the missing pairs to a rejecting state.
     """
 
     machine: str = "equal_blocks"
@@ -42,6 +44,7 @@ class Machine:
     tape: str = "two_way"
     limit: int = 2000
     show: bool = False
+    missing: str = "error"
 
 
 def build(config: Machine, /) -> Compiled:
@@ -55,7 +58,7 @@ def build(config: Machine, /) -> Compiled:
         raise ValueError(
             f"correction must be one of {', '.join(CORRECTIONS)}, got {config.correction!r}"
         )
-    machine = _find(config.machine)
+    machine = _find(config.machine, config.missing)
     T = config.T
     if T is not None and T < 1:
         raise ValueError(f"T must be at least 1, got {T}")
@@ -71,11 +74,11 @@ def build(config: Machine, /) -> Compiled:
     )
 
 
-def _find(name: str) -> TuringMachine:
+def _find(name: str, missing: str) -> TuringMachine:
     if name in LIBRARY:
         return LIBRARY[name]().machine
     try:
-        return load_machine(name)
+        return load_machine(name, missing=missing)
     except ValueError as error:
         if str(error).startswith("no file"):
             known = ", ".join(LIBRARY)
@@ -106,7 +109,7 @@ def run(config: Machine, key: PRNGKeyArray, /) -> xr.Dataset:
             "error": ((), float(network.error[0])),
             "past": (("layer", "step", "key"), maps.decoder),
             "input": (("step", "position"), maps.encoder),
-            "tape": (("step", "cell"), recovered_tape(compiled, config.input)),
+            "tape": (("step", "cell"), recovered_tape(compiled, maps)),
         },
         coords={"source": ["network", "machine"], "step": steps, "layer": list(maps.layers)},
         attrs={
@@ -193,8 +196,7 @@ EXPERIMENT = Experiment(
     title="a machine of yours, compiled and run beside the simulator",
     config=Machine(),
     presets={
-        "reduced": Machine(),
-        "printed": Machine(adder="ripple", correction="thirds"),
+        "published": Machine(adder="ripple", correction="thirds"),
     },
     run=run,
     figure=figure,

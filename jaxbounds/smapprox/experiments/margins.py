@@ -160,7 +160,7 @@ EXPERIMENT = Experiment(
     title="all-layer margins with and without corrections, over depth and over T",
     config=Margins(),
     presets={
-        "reduced": Margins(),
+        "quick": Margins(depths=(2, 6), words=("",), times=(1,), bits=3, refinements=0),
         "deep": Margins(depths=(3, 9, 17, 33, 65, 129), refinements=4),
     },
     run=run,

@@ -1,12 +1,24 @@
-"""The statements of the paper, in its order."""
+"""The statements of the paper, in its order.
+
+Section 2.1 and Appendix A: `section2` (finite classes), `section2_margins` (the all-layer margin),
+`sample_sizes` (Lemma 2.4, Corollary A.1, and Theorem 3.1). Section 3 and Appendix B:
+`section3_circuits` (the construction), `section3_rounding` (its margin). Section 4: `machine`
+(Theorem 4.1, step by step), `machine_bounds` (its sizes, margins, softmax). Appendix C:
+`appendix_c` (Lemmas C.1, C.2, C.7, C.8), `appendix_c_search` (Lemma C.3, Claims C.4 to C.6).
+Appendix D: `appendix_d`, then `appendix_d_margin` (from Theorem D.6). What statements share:
+`margin_cases`. Where the text is wrong: `errata`.
+"""
 
 from jaxbounds.smapprox.statements import (
     appendix_c,
     appendix_c_search,
     appendix_d,
+    appendix_d_margin,
     machine,
     machine_bounds,
+    sample_sizes,
     section2,
+    section2_margins,
     section3_circuits,
     section3_rounding,
 )
@@ -20,6 +32,8 @@ PAPER = Paper(
     citation="Wei, Chen, Ma, 2021",
     statements=(
         *section2.STATEMENTS,
+        *section2_margins.STATEMENTS,
+        *sample_sizes.STATEMENTS,
         *section3_circuits.STATEMENTS,
         *section3_rounding.STATEMENTS,
         *machine.STATEMENTS,
@@ -28,6 +42,7 @@ PAPER = Paper(
         *appendix_c_search.STATEMENTS,
         *appendix_c.STATEMENTS[2:],
         *appendix_d.STATEMENTS,
+        *appendix_d_margin.STATEMENTS,
     ),
     errata=ERRATA,
     unchecked={

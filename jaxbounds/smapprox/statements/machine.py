@@ -1,138 +1,249 @@
-"""Theorem 4.1: whole machines as networks, step by step."""
+"""Section 4 and Theorem 4.1: whole machines as networks, step by step."""
 
-import jax.numpy as jnp
+import functools
+import json
+from typing import Any
+
 import numpy as np
 
 from jaxbounds.smapprox import execute
+from jaxbounds.smapprox import machine_formats as formats
 from jaxbounds.smapprox.compile_machine import (
     compile_machine,
     compile_together,
     paper_position_bits,
+    position_bits,
 )
 from jaxbounds.smapprox.correction import DYADIC, THIRDS
 from jaxbounds.smapprox.machine_library import LIBRARY
-from jaxbounds.smapprox.machines import words
-from jaxbounds.statements import Form, Sides, Statement
+from jaxbounds.smapprox.machines import TuringMachine, halting_time, simulate, words
+from jaxbounds.smapprox.readout import attended, recovered_tape
+from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+
+EXAMPLES = tuple(make() for make in LIBRARY.values())
+LENGTH = 4
+"""Machines are run on all words up to this length."""
+BY_MACHINE: dict[str, Any] = {"kind": "construction", "host": True, "source": "Section 4"}
 
 
-def _trace_cases(size):
-    """Every word of at most four symbols on every machine of the library, by both routes."""
-    examples = [make() for make in LIBRARY.values()]
+VERDICTS = {"accept": 1.0, "reject": -1.0, "undecided": 0.0}
+
+
+@functools.cache
+def _traces(bits: int) -> list[tuple[Any, Any]]:
+    """What the network and the simulator do on every word, machine by machine."""
+    T = max(example.steps(LENGTH) for example in EXAMPLES)
     compiled = compile_together(
-        [example.machine for example in examples],
-        max(example.steps(4) for example in examples),
-        adder="ripple" if size["bits"] == 64 else "lookahead",
-        correction=THIRDS if size["bits"] == 64 else DYADIC,
+        [example.machine for example in EXAMPLES],
+        T,
+        adder="ripple" if bits == 64 else "lookahead",
+        correction=THIRDS if bits == 64 else DYADIC,
     )
-    table = lambda d: np.stack([d.states, d.heads, d.symbols], axis=-1)
-    rows = {"network": [], "machine": [], "decision": [], "verdict": [], "error": []}
-    for network in compiled:
-        inputs = words(network.machine, 4)
-        result = execute.execute(network, inputs, precision=f"float{size['bits']}", length=4)
-        found, wanted = execute.decode(network, result), execute.simulated(network, inputs)
-        rows["network"].append(table(found)), rows["machine"].append(table(wanted))
-        rows["decision"].append(found.decision), rows["verdict"].append(wanted.decision)
-        rows["error"].append(found.error)
-    columns = {name: np.concatenate(parts) for name, parts in rows.items()}
-    return columns | {name: columns[name].astype(np.float64) for name in ("decision", "error")}
+    rows = []
+    for network, example in zip(compiled, EXAMPLES):
+        inputs = words(example.machine, LENGTH)
+        result = execute.execute(network, inputs, precision=f"float{bits}", length=LENGTH)
+        traces = [simulate(example.machine, word, T) for word in inputs]
+        rows.append((execute.decode(network, result), traces))
+    return rows
 
 
-def _traces(i):
-    network, machine = (i[name].astype(float).ravel() for name in ("network", "machine"))
-    late = jnp.roll(i["machine"].astype(float), 1, axis=0).ravel()
-    end = lambda decision, error: jnp.stack([decision, error])
+def _every_word(size: Size) -> Instance:
+    count = len(words(EXAMPLES[0].machine, LENGTH))
+    machines = np.repeat(np.arange(len(EXAMPLES)), count)
+    return {"machine": machines, "word": np.tile(np.arange(count), len(EXAMPLES))}
+
+
+def _simulated(i: Instance, size: Size) -> Sides:
+    example, word = EXAMPLES[i["machine"]], i["word"]
+    network, traces = _traces(size["bits"])[i["machine"]]
+    trace = traces[word]
+    cells = 2 ** position_bits(len(trace.states) - 1)
+    accepted = example.accepts(words(example.machine, LENGTH)[word])
+    verdict = VERDICTS[trace.verdict]
+    language = verdict if accepted is None else 2.0 * accepted - 1.0
+    end = network.decision[word]
+    found = np.stack([network.states[word], network.heads[word], network.symbols[word]])
+    wanted = np.stack([trace.states, trace.heads % cells, trace.symbols])
+    tell = lambda steps, *rest: np.append(steps.ravel(), rest)
     return Sides(
-        jnp.append(network, end(i["decision"], i["error"])),
+        tell(found, end, end, network.error[word]),
         {
-            "corrected": jnp.append(machine, end(i["verdict"], jnp.zeros(()))),
-            "control": jnp.append(late, end(i["verdict"], jnp.zeros(()))),
+            "corrected": tell(wanted, verdict, language, 0.0),
+            "control": tell(np.roll(wanted, 1, axis=1), verdict, language, 0.0),
         },
     )
 
 
-def _position_cases(size):
-    T = size["T"]
-    machine = LIBRARY["parity"]().machine
-    inputs = [word for word in words(machine, T) if len(word) == T][:16]
-    columns = {}
-    for name, bits in (("printed", paper_position_bits(T)), ("corrected", None)):
-        compiled = compile_machine(machine, T, tape="one_way", bits=bits)
-        found = execute.decode(compiled, execute.execute(compiled, inputs))
-        columns[name] = found.symbols
-        columns[f"decision {name}"] = np.rint(found.decision).astype(int)
-    wanted = execute.simulated(compiled, inputs)
-    return columns | {"truth": wanted.symbols, "verdict": wanted.decision.astype(int)}
-
-
-def _positions(i):
-    i = {name: value.astype(float) for name, value in i.items()}
-    truth = i["truth"]
-    return Sides(
-        {
-            "printed": i["printed"],
-            "printed decision": i["decision printed"],
-            "corrected": jnp.append(i["corrected"], i["decision corrected"]),
-            "control": i["corrected"],
-        },
-        {
-            "printed": truth,
-            "printed decision": i["verdict"],
-            "corrected": jnp.append(truth, i["verdict"]),
-            "control": jnp.roll(truth, 1),
-        },
-    )
-
-
-STATEMENTS = (
-    Statement(
-        id="smapprox.thm4.1",
-        label="Theorem 4.1, the simulation (Lemmas C.1-C.8 together)",
-        formula="o_i encodes state, head and symbol of step i, for i = 0..T, and F = 2 TM(x) - 1",
-        kind="construction",
-        evaluate=_traces,
-        cases=_trace_cases,
-        sizes=({"bits": 32}, {"bits": 64}),
-        forms=(
-            Form(
-                name="corrected",
-                note="With timestep 0 executed (E4), l_0 = 1 (E5) and two-way positions (E3). In "
-                "float32 with the lookahead adder and dyadic rounding, in float64 with the paper's "
-                "ripple adder and thirds.",
-            ),
+THEOREM_41 = Statement(
+    id="smapprox.thm4.1",
+    label="Theorem 4.1, the simulation (Lemmas C.1-C.8 together)",
+    formula="o_i encodes state, head and symbol of step i, for i = 0..T, and F = 2 TM(x) - 1",
+    evaluate=_simulated,
+    judges=(compile_together, compile_machine, execute.execute, execute.decode, simulate),
+    cases=_every_word,
+    sizes=({"bits": 32}, {"bits": 64}),
+    forms=(
+        Form(
+            name="corrected",
+            note="With timestep 0 executed (E4), l_0 = 1 (E5) and two-way positions (E3). In "
+            "float32 with the lookahead adder and dyadic rounding, in float64 with the paper's "
+            "ripple adder and thirds.",
         ),
-        control="the machine one step late",
-        assumptions="nine machines, all inputs of length at most 4, every step",
-        source="Section 4, Appendix C",
     ),
-    Statement(
-        id="smapprox.thm4.1-positions",
-        label="Appendix C.1, w_pos = ceil(log2 T)",
-        formula="the symbols at steps 0..T are right with w_pos position bits",
-        kind="construction",
-        evaluate=_positions,
-        cases=_position_cases,
-        sizes=({"T": 8},),
-        forms=(
-            Form(
-                name="printed",
-                expected="fails",
-                erratum="E3",
-                note="At T = 4, cell 5 = cell 1 modulo 4: the head reads the first input symbol "
-                "instead of the blank.",
-                counterexample={
-                    "printed": np.array([0, 0, 0, 0, 0]),
-                    "corrected": np.array([0, 0, 0, 0, 2]),
-                    "truth": np.array([0, 0, 0, 0, 2]),
-                    "decision printed": np.array(0),
-                    "decision corrected": np.array(0),
-                    "verdict": np.array(0),
-                },
-            ),
-            Form(name="printed decision", note="z_T does not depend on a_T."),
-            Form(name="corrected", note="w_pos = the bit length of T, on a one-way tape."),
-        ),
-        control="the symbols one step late",
-        assumptions="the parity machine on inputs of length T",
-        source="Appendix C.1",
-    ),
+    control="the machine one step late",
+    assumptions="nine machines, all inputs of length at most 4, every step; their languages",
+    **BY_MACHINE,
 )
+
+
+@functools.cache
+def _positions_table(T: int, bits: int | None) -> tuple[Any, Any, Any]:
+    machine = LIBRARY["parity"]().machine
+    inputs = [word for word in words(machine, T) if len(word) == T - 1]
+    compiled = compile_machine(machine, T, tape="one_way", bits=bits)
+    found = execute.decode(compiled, execute.execute(compiled, inputs))
+    verdicts = execute.decide(compiled, inputs)
+    decided = np.array([VERDICTS[verdict] for verdict in verdicts])
+    return found.symbols, decided, execute.simulated(compiled, inputs)
+
+
+def _positions(i: Instance, size: Size) -> Sides:
+    T, word = size["T"], i["word"]
+    printed, decided, _ = _positions_table(T, paper_position_bits(T))
+    corrected, both, wanted = _positions_table(T, None)
+    truth, verdict = wanted.symbols[word].astype(float), wanted.decision[word]
+    return Sides.pairs(
+        {
+            "printed": (printed[word], truth),
+            "printed decision": (decided[word], verdict),
+            "corrected": (np.append(corrected[word], both[word]), np.append(truth, verdict)),
+            "control": (corrected[word], np.roll(truth, 1)),
+        }
+    )
+
+
+POSITIONS = Statement(
+    id="smapprox.thm4.1-positions",
+    label="Appendix C.1, w_pos = ceil(log2 T)",
+    formula="the symbols at steps 0..T are right with w_pos position bits",
+    evaluate=_positions,
+    judges=(paper_position_bits, compile_machine, execute.execute, execute.decode),
+    cases=lambda size: {"word": np.arange(2 ** (size["T"] - 1))},
+    sizes=({"T": 4},),
+    forms=(
+        Form(
+            name="printed",
+            expected="fails",
+            erratum="E3",
+            note="At T = 4, cell 5 = cell 1 modulo 4: the head reads the first input symbol "
+            "instead of the blank.",
+            counterexample=Counterexample(instance={"word": 0}, size={"T": 4}, ratio=1.0),
+        ),
+        Form(name="printed decision", note="z_T does not depend on a_T."),
+        Form(name="corrected", note="w_pos = the bit length of T, on a one-way tape."),
+    ),
+    control="the symbols one step late",
+    assumptions="the parity machine on inputs of length T - 1",
+    **(BY_MACHINE | {"source": "Appendix C.1"}),
+)
+
+
+def _maps(i: Instance, size: Size) -> Sides:
+    """Cells and symbols read, the tape at the end, and the largest weight of each search."""
+    machine = LIBRARY["equal_blocks"]().machine
+    compiled = compile_machine(machine, size["T"])
+    word = [w for w in words(machine, LENGTH) if len(w) == LENGTH][i["word"]]
+    seen, trace = attended(compiled, word), simulate(machine, word, size["T"])
+    tape, symbol = recovered_tape(compiled, seen)[-1], machine.alphabet.index
+    cells = trace.heads % len(tape)
+    last = dict(zip(cells, trace.symbols))
+    read = [(read.cell, symbol(read.symbol), symbol(tape[read.cell])) for read in seen.reads]
+    want = [(cell, a, last[cell]) for cell, a in zip(cells, trace.symbols)]
+    found, right = np.array(read, float), np.array(want, float)
+    weights, ones = seen.decoder[-1].max(axis=1), np.ones(len(cells))
+    return Sides(
+        np.append(found, weights),
+        {
+            "derived": np.append(right, ones),
+            "control": np.append(np.roll(right, 1, axis=0), ones),
+        },
+    )
+
+
+MAPS = Statement(
+    id="smapprox.claimc.6-maps",
+    label="Claim C.6 and Lemma C.7, read off the attention maps",
+    formula="the weights of the last search layer tell where each symbol comes from",
+    evaluate=_maps,
+    judges=(attended, recovered_tape),
+    cases=lambda size: {"word": np.array([3, 5])},
+    sizes=({"T": 13},),
+    forms=(Form(name="derived", note="The step, input cell or blank of weight one."),),
+    control="one step late",
+    assumptions="the machine for a^n b^n on aabb and abab",
+    **BY_MACHINE,
+)
+
+
+def _description(machine: TuringMachine) -> dict[str, Any]:
+    """The machine as `machine_formats` describes one."""
+    table: dict[str, Any] = {z: {} for z in machine.states}
+    for (z, a), (after, write, move) in machine.transitions.items():
+        table[z][a] = {"write": write, "L" if move < 0 else "R": after}
+    names = {"accept": machine.accept, "reject": machine.reject}
+    given = {"blank": machine.blank, "start state": machine.start, "table": table}
+    return names | given | {"input alphabet": machine.input_alphabet}
+
+
+def _read_back(i: Instance, size: Size) -> Sides:
+    """How many states, heads and symbols differ between the machine and what was read."""
+    example = EXAMPLES[i["machine"]]
+    machine, text = example.machine, json.dumps(_description(example.machine))
+    compact = "1RB1LB_1LA1RH" if machine.name == "busy_beaver" else None
+    readings = [
+        formats.from_json(text),
+        formats.from_yaml(text),
+        formats.from_compact(compact) if compact else machine,
+    ]
+    inputs = words(machine, size["length"])
+    T = example.steps(size["length"])
+
+    def told(m: TuringMachine) -> list[Any]:
+        """At every step of every word, by name."""
+        traces = [simulate(m, word, T) for word in inputs]
+        of = lambda t: zip(
+            [m.states[z] for z in t.states], t.heads, [m.alphabet[a] for a in t.symbols]
+        )
+        return [step for trace in traces for step in of(trace)]
+
+    right = told(machine)
+    differ = lambda other: sum(a != b for a, b in zip(other, right, strict=True))
+    halting = [w for w in inputs if example.accepts(w) is not None]
+    late = [max(halting_time(machine, w, T) - example.steps(len(w)), 0) for w in halting]
+    zero = np.zeros(len(readings) + 1)
+    found = np.array([*(differ(told(m)) for m in readings), max(late)], float)
+    stale = np.append(found[:-1] + differ(right[1:] + right[:1]), 0.0)
+    return Sides.pairs({"derived": (found, zero), "control": (stale, zero)})
+
+
+DESCRIPTIONS = Statement(
+    id="smapprox.sec4-descriptions",
+    label="Section 4, machines as text",
+    formula="a machine written as JSON, YAML or 1RB1LB_1LA1RH and read again runs alike",
+    evaluate=_read_back,
+    judges=(
+        formats.from_json,
+        formats.from_yaml,
+        formats.from_compact,
+        formats.from_description,
+        halting_time,
+    ),
+    cases=lambda size: {"machine": np.arange(len(EXAMPLES))},
+    sizes=({"length": 2},),
+    forms=(Form(name="derived", note="And halts within the steps that the library states."),),
+    control="one step late",
+    **(BY_MACHINE | {"source": "library: its machines and file formats"}),
+)
+
+STATEMENTS = (DESCRIPTIONS, THEOREM_41, POSITIONS, MAPS)

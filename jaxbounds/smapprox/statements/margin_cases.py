@@ -1,11 +1,13 @@
 """Small corrected circuits with certified bounds, and an attack on them."""
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from jaxtyping import Array
 
 from jaxbounds.smapprox import circuits
 from jaxbounds.smapprox.attack import try_rays
@@ -21,52 +23,57 @@ from jaxbounds.smapprox.feedforward import (
     feedforward,
     straight_through_feedforward,
 )
+from jaxbounds.statements import Instance, Size
 
-
-def _mixed() -> circuits.Circuit:
-    with jax.ensure_compile_time_eval():
-        return circuits.random_circuit(jax.random.key(3), 4, 5, 5)
+INPUTS = 4
+"""Bits of the random circuit; the identity chain reads the first of them."""
 
 
 @functools.cache
-def margin_networks() -> dict:
-    """An identity chain and a random circuit as networks of one shape, with certified bounds."""
+def margin_networks() -> Any:
+    """An identity chain and a random circuit as networks of one shape, stacked.
+
+    With their certified bounds by three forms of Theorem D.6, and their truth tables.
+    """
     rows = []
-    for circuit in (circuits.identity_chain(5), _mixed()):
-        params = compile_circuit(circuit, correction=THIRDS, width=10)
-        every = circuits.all_inputs(circuit.inputs)
-        with jax.ensure_compile_time_eval():
-            states = jax.vmap(feedforward, in_axes=(None, 0))(
-                jax.tree.map(jnp.asarray, params), jnp.asarray(every, float)
-            )[1]
-        first = np.zeros((10, 4))
-        first[:, : circuit.inputs] = params["first"]["W"]
-        forms = {"printed": theorem_d6, "halvings": without_halvings, "joint": joint_budget}
-        lower = {
-            name: np.array(circuit_margin_lower(params, np.asarray(states), THIRDS, form=form))
-            for name, form in forms.items()
-        }
-        padded = params | {"first": params["first"] | {"W": first}}
-        rows.append({"params": padded, "lower": lower})
+    with jax.ensure_compile_time_eval():
+        mixed = circuits.random_circuit(jax.random.key(3), INPUTS, 5, 5)
+        for circuit in (circuits.identity_chain(5), mixed):
+            params = compile_circuit(circuit, correction=THIRDS, width=10)
+            every = jnp.asarray(circuits.all_inputs(circuit.inputs), float)
+            run = jax.vmap(feedforward, in_axes=(None, 0))
+            states = np.asarray(run(jax.tree.map(jnp.asarray, params), every)[1])
+            forms = {"printed": theorem_d6, "halvings": without_halvings, "joint": joint_budget}
+            lower = {
+                name: np.array(circuit_margin_lower(params, states, THIRDS, form=form))
+                for name, form in forms.items()
+            }
+            first = np.zeros((10, INPUTS))
+            first[:, : circuit.inputs] = params["first"]["W"]
+            truth = circuit(circuits.all_inputs(INPUTS)[:, : circuit.inputs]).astype(int)
+            padded = params | {"first": params["first"] | {"W": first}}
+            rows.append({"params": padded, "lower": lower, "truth": truth})
     return jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
 
 
-def margin_cases(size) -> dict:
-    """The chain on both inputs and the random circuit on six, with their outputs."""
-    bits = circuits.all_inputs(4)[[0, 8, 0, 3, 6, 9, 12, 15]]
-    value = np.append([0, 1], _mixed()(bits[2:])).astype(int)
-    return {"circuit": np.array([0, 0, 1, 1, 1, 1, 1, 1]), "x": bits.astype(int), "value": value}
+def margin_cases(size: Size) -> Instance:
+    """The chain on both inputs and the random circuit on six."""
+    bits = circuits.all_inputs(size["inputs"])[[0, 8, 0, 3, 6, 9, 12, 15]]
+    return {"circuit": np.array([0, 0, 1, 1, 1, 1, 1, 1]), "x": bits.astype(int)}
 
 
-def case_network(i) -> dict:
-    """Parameters and certified bounds of a case."""
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf)[i["circuit"]], margin_networks())
+def case_network(circuit: Any) -> Any:
+    """Parameters, certified bounds and truth table of one of the circuits."""
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf)[circuit], margin_networks())
 
 
-def attack_radius(i):
-    """An upper estimate of the margin of the corrected circuit with the head z -> 2z - 1."""
-    theta, unravel = ravel_pytree(case_network(i)["params"])
-    sign, x = 2.0 * i["value"].astype(theta.dtype) - 1.0, i["x"].astype(theta.dtype)
+@jax.jit
+def attacked(i: Instance) -> tuple[Array, Array]:
+    """G(x), and an upper estimate of the margin of the corrected circuit with the head 2z - 1."""
+    network = case_network(i["circuit"])
+    value = network["truth"][i["x"] @ 2 ** np.arange(INPUTS)[::-1]]
+    theta, unravel = ravel_pytree(network["params"])
+    sign, x = 2.0 * value.astype(theta.dtype) - 1.0, i["x"].astype(theta.dtype)
     signed = lambda v: sign * feedforward(unravel(v), x)[0]
     surrogate = lambda v: sign * straight_through_feedforward(unravel(v), x, corrected=True)
     gradient = unravel(-jax.grad(surrogate)(theta))
@@ -78,4 +85,4 @@ def attack_radius(i):
         keep = lambda g, kept=kept: jnp.where(kept.reshape((-1,) + (1,) * (g.ndim - 1)), g, 0.0)
         rays.append(zero | {"hidden": jax.tree.map(keep, gradient["hidden"])})
     flat = jnp.stack([ravel_pytree(ray)[0] for ray in rays])
-    return try_rays(signed, theta, flat, 2.0)[0]
+    return value, try_rays(signed, theta, flat, 2.0)[0]

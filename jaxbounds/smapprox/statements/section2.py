@@ -1,15 +1,15 @@
-"""Section 2 and Appendix A: SM-approximation, the all-layer margin, its losses and covers."""
+"""Section 2 and Appendix A: SM-approximation and generalization, on finite classes."""
 
 import functools
+import itertools
 import math
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from jaxbounds.smapprox import finite_classes as finite
-from jaxbounds.smapprox.all_layer_margin import linear_margin, ramp_loss, zero_one_loss
-from jaxbounds.statements import Budget, Form, Sides, Statement
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 POINTS = np.array([0.3, 0.25, 0.2, 0.15, 0.1])
 """The distribution on five points of the finite class."""
@@ -36,236 +36,191 @@ def _rademacher(n: int) -> float:
     return finite.exact_rademacher(LOSSES, POINTS, n)
 
 
-def _sample(key, size):
+def _sample(key: Array, size: Size) -> Instance:
     return {"sample": finite.draw(key, jnp.asarray(POINTS), size["n"])}
 
 
-def _deviation(instance):
-    n = instance["sample"].shape[0]
-    losses, points = jnp.asarray(LOSSES), jnp.asarray(POINTS)
-    population, empirical = losses @ points, losses[:, instance["sample"]].mean(axis=1)
-    term = math.sqrt(math.log(2 / DEVIATION_LEVEL) / n)
-    rademacher = _rademacher(n)
+def _deviation(i: Instance, size: Size) -> Sides:
+    n, losses = size["n"], jnp.asarray(LOSSES)
+    population, empirical = losses @ jnp.asarray(POINTS), losses[:, i["sample"]].mean(axis=1)
     return Sides(
         jnp.abs(population - empirical).max(),
         {
-            "printed": finite.uniform_deviation_bound(rademacher, n, DEVIATION_LEVEL),
-            "sharpened": finite.uniform_deviation_bound_sharpened(rademacher, n, DEVIATION_LEVEL),
-            "control": 0.1 * term,
+            "printed": finite.uniform_deviation_bound(_rademacher(n), n, DEVIATION_LEVEL),
+            "sharpened": finite.uniform_deviation_bound_sharpened(
+                _rademacher(n), n, DEVIATION_LEVEL
+            ),
+            "control": 0.1 * finite.uniform_deviation_bound(0.0, n, DEVIATION_LEVEL),
         },
     )
 
 
-def _minimiser(instance):
-    n = instance["sample"].shape[0]
-    surrogate, points = jnp.asarray(LOSSES), jnp.asarray(POINTS)
-    best = float((LOSSES @ POINTS).min())
-    rademacher = math.sqrt(2 * math.log(len(LOSSES)) / n)
-    evaluation = (surrogate >= 1.0).astype(surrogate.dtype)
-    chosen = finite.empirical_risk_minimiser(surrogate, instance["sample"])
-    risk = finite.erm_risk(surrogate, evaluation, points, instance["sample"])
-    own = surrogate[chosen] @ points
-    epsilon = max(best, rademacher)
-    slack = 2 * math.sqrt(math.log(2 / ERM_LEVEL) / n)
-    return Sides(
-        {"printed": risk, "sharpened": own, "control": own},
+DEVIATION = Statement(
+    id="smapprox.eqa.1",
+    label="(A.1)",
+    formula="sup_F |L(F) - L-hat(F)| <= 2 Rad + sqrt(log(2/delta)/n) with probability 1-delta",
+    kind="probability",
+    evaluate=_deviation,
+    judges=(finite.uniform_deviation_bound, finite.uniform_deviation_bound_sharpened),
+    sample=_sample,
+    sizes=({"n": 6}, {"n": 9}),
+    forms=(
+        Form(name="printed"),
+        Form(name="sharpened", note="McDiarmid's constant: sqrt(log(2/delta)/(2n))."),
+    ),
+    control="no Rademacher term, and a tenth of the other",
+    assumptions="six models on five points, Rademacher complexity by exact enumeration",
+    level=DEVIATION_LEVEL,
+    budget=Budget(samples=1500, restarts=0),
+    source="Appendix A",
+)
+
+
+def _levels(size: Size) -> Instance:
+    draws = np.random.default_rng(0).uniform(0.01, 0.5, (3, 12))
+    return dict(zip(("delta", "rademacher", "best"), draws))
+
+
+def _tails(i: Instance, size: Size) -> Sides:
+    """The tails of McDiarmid's inequality at the deviations that the bounds allow."""
+    n, models = size["n"], size["models"]
+    delta, rademacher, best = (float(i[name]) for name in ("delta", "rademacher", "best"))
+    printed = finite.uniform_deviation_bound(rademacher, n, delta) - 2 * rademacher
+    sharpened = finite.uniform_deviation_bound_sharpened(rademacher, n, delta) - 2 * rademacher
+    erm = (finite.erm_bound(best, rademacher, n, delta) - best - 4 * rademacher) / 2
+    tail = lambda t: 2 * math.exp(-2 * n * t**2)
+    massart = models * math.exp(-n * finite.massart_bound(models, n) ** 2 / 2)
+    return Sides.pairs(
         {
-            "printed": 5 * epsilon + slack,
-            "sharpened": finite.erm_bound(best, rademacher, n, ERM_LEVEL),
-            "control": best * (1 - 1e-6),
+            "printed": (tail(printed), delta**2 / 2),
+            "sharpened": (tail(sharpened), delta),
+            "derived erm": (tail(erm), delta**2 / 2),
+            "derived massart": (massart, 1.0),
+            "control": (tail(printed), delta),
+        }
+    )
+
+
+TAILS = Statement(
+    id="smapprox.eqa.1-tails",
+    label="(A.1) and Proposition 2.3, their constants",
+    formula="2 exp(-2 n t^2) = delta^2 / 2 at t = sqrt(log(2/delta)/n)",
+    kind="identity",
+    evaluate=_tails,
+    judges=(
+        finite.uniform_deviation_bound,
+        finite.uniform_deviation_bound_sharpened,
+        finite.erm_bound,
+        finite.massart_bound,
+    ),
+    host=True,
+    cases=_levels,
+    sizes=({"n": 7, "models": 6},),
+    forms=(
+        Form(name="printed", note="Half the square of the level: what the constant gives away."),
+        Form(name="sharpened", note="McDiarmid's own constant gives the level exactly."),
+        Form(name="derived erm", note="Proposition 2.3 takes the printed deviation twice."),
+        Form(name="derived massart", note="|F| exp(-n t^2 / 2) = 1 at Massart's t."),
+    ),
+    control="the printed constant gives the level exactly",
+    source="Appendix A",
+)
+
+
+def _tables(size: Size) -> Instance:
+    rng, points = np.random.default_rng(0), size["points"]
+    return {
+        "losses": rng.uniform(size=(12, size["models"], points)),
+        "mass": rng.uniform(0.1, 1.0, (12, points)),
+        "sample": rng.integers(0, points, (12, size["n"])),
+    }
+
+
+def _by_enumeration(i: Instance, size: Size) -> Sides:
+    n, losses, sample = size["n"], i["losses"], i["sample"]
+    points = i["mass"] / i["mass"].sum()
+    samples = np.array(list(itertools.product(range(size["points"]), repeat=n)))
+    signs = np.array(list(itertools.product((-1, 1), repeat=n)))
+    largest = np.max([[row[s] @ signs.T / n for s in samples] for row in losses], axis=0)
+    of_sample = dict(zip(map(tuple, samples), largest.mean(axis=1)))
+    expected = sum(points[list(s)].prod() * value for s, value in of_sample.items())
+    risks, means = [row @ points for row in losses], [row[sample].mean() for row in losses]
+    chosen = min(range(len(means)), key=means.__getitem__)
+    found = [
+        finite.classical_error(losses, points),
+        finite.erm_risk(losses, losses, points, sample),
+        finite.empirical_risk_minimiser(losses, sample),
+        finite.empirical_rademacher(losses, sample),
+        finite.exact_rademacher(losses, points, n),
+    ]
+    wanted = [min(risks), risks[chosen], chosen, of_sample[tuple(sample)], expected]
+    return Sides(
+        np.array(found), {"derived": np.array(wanted), "control": np.array([*wanted[:3], 0, 0])}
+    )
+
+
+DEFINITIONS = Statement(
+    id="smapprox.def2.2",
+    label="Definitions 2.1, 2.2 and Rademacher complexity, on finite classes",
+    formula="least risk, empirical minimiser, its risk, Rad-hat and Rad = their sums written out",
+    kind="identity",
+    evaluate=_by_enumeration,
+    judges=(
+        finite.classical_error,
+        finite.empirical_risk_minimiser,
+        finite.erm_risk,
+        finite.empirical_rademacher,
+        finite.exact_rademacher,
+    ),
+    host=True,
+    cases=_tables,
+    sizes=({"models": 4, "points": 3, "n": 3},),
+    forms=(Form(name="derived", note="All samples and all signs, one by one."),),
+    control="no Rademacher complexity",
+    source="Section 2.1",
+)
+
+
+def _minimiser(i: Instance, size: Size) -> Sides:
+    n, surrogate, points = size["n"], jnp.asarray(LOSSES), jnp.asarray(POINTS)
+    best = finite.classical_error(surrogate, points)
+    rademacher = finite.massart_bound(len(LOSSES), n)
+    evaluation = (surrogate >= 1.0).astype(surrogate.dtype)
+    risk = finite.erm_risk(surrogate, evaluation, points, i["sample"])
+    own = finite.erm_risk(surrogate, surrogate, points, i["sample"])
+    epsilon = jnp.maximum(best, rademacher)
+    return Sides.pairs(
+        {
+            "printed": (risk, finite.erm_bound(epsilon, epsilon, n, ERM_LEVEL)),
+            "sharpened": (own, finite.erm_bound(best, rademacher, n, ERM_LEVEL)),
+            "control": (own, best * (1 - 1e-6)),
         },
         trivial=1.0,
     )
 
 
-def _linear(key, size):
-    keys = jax.random.split(key, 4)
-    m = size["m"]
-    return {
-        "w": jax.random.normal(keys[0], (m,)),
-        "b": jax.random.normal(keys[1], ()),
-        "x": jax.random.normal(keys[2], (m,)),
-        "move": jax.random.normal(keys[3], (m + 1,)),
-        "y": jax.random.bernoulli(keys[0]).astype(int),
-        "gamma": jnp.exp(jax.random.normal(keys[1], ())),
-    }
-
-
-def _along_the_margin(key, size):
-    """Both models right, the second moved towards the boundary along the nearest direction."""
-    i = _linear(key, size)
-    output = i["w"] @ i["x"] + i["b"]
-    direction = jnp.append(i["x"], 1.0) * -jnp.sign(output)
-    step = 0.5 * jnp.abs(output) / (direction @ direction)
-    return i | {"move": step * direction, "y": (output > 0).astype(int)}
-
-
-def _margins(i):
-    y = i["y"].astype(i["w"].dtype)
-    here = linear_margin(i["w"], i["b"], i["x"], y)
-    there = linear_margin(i["w"] + i["move"][:-1], i["b"] + i["move"][-1], i["x"], y)
-    distance = jnp.sqrt(i["move"] @ i["move"])
-    return here, there, distance
-
-
-def _surrogate(i):
-    y = i["y"].astype(i["w"].dtype)
-    output = i["w"] @ i["x"] + i["b"]
-    margin, _, _ = _margins(i)
-    unsigned = jnp.abs(output) / jnp.sqrt(i["x"] @ i["x"] + 1)
-    return Sides(
-        zero_one_loss(output, y),
-        {"printed": ramp_loss(margin, i["gamma"]), "control": ramp_loss(unsigned, i["gamma"])},
-    )
-
-
-def _lipschitz(i):
-    here, there, distance = _margins(i)
-    return Sides(jnp.abs(here - there), {"printed": distance, "control": distance / 2}, error=1e-13)
-
-
-def _cover(i):
-    here, there, distance = _margins(i)
-    change = jnp.abs(ramp_loss(here, i["gamma"]) - ramp_loss(there, i["gamma"]))
-    return Sides(
-        change,
-        {"printed": distance / i["gamma"], "control": distance / (2 * i["gamma"])},
-        error=1e-13,
-    )
-
-
-def _tied(key, size):
-    values = jax.random.normal(key, (size["keys"],))
-    return {"values": values + 0.2 * jnp.sign(values)}
-
-
-def _positive_margin(i):
-    """Keys tied at score 0; does some perturbation of the scores by 1e-9 flip the output?"""
-    values = i["values"]
-
-    def output(scores):
-        best = (scores == scores.max()).astype(values.dtype)
-        return best @ values / best.sum()
-
-    output_here = output(jnp.zeros_like(values))
-    label = jnp.where(output_here > 0, 1.0, -1.0)
-    moved = jax.vmap(output)(1e-9 * jnp.eye(values.shape[0], dtype=values.dtype))
-    margin_is_positive = jnp.all(label * moved > 0).astype(values.dtype)
-    one = jnp.ones_like(margin_is_positive)
-    return Sides(margin_is_positive, {"printed": one, "corrected": one, "control": 0 * one})
-
-
-def _same_sign(i):
-    return {"tied values of one sign": jnp.all(i["values"] > 0) | jnp.all(i["values"] < 0)}
-
-
-STATEMENTS = (
-    Statement(
-        id="smapprox.eqa.1",
-        label="(A.1)",
-        formula="sup_F |L(F) - L-hat(F)| <= 2 Rad + sqrt(log(2/delta)/n) with probability 1-delta",
-        kind="probability",
-        evaluate=_deviation,
-        sample=_sample,
-        sizes=({"n": 6}, {"n": 9}),
-        forms=(
-            Form(name="printed"),
-            Form(name="sharpened", note="McDiarmid's constant: sqrt(log(2/delta)/(2n))."),
+MINIMISER = Statement(
+    id="smapprox.prop2.3",
+    label="Proposition 2.3",
+    formula="E l(F-hat) <= 5 epsilon + 2 sqrt(log 200 / n) with probability 0.99",
+    kind="probability",
+    evaluate=_minimiser,
+    judges=(finite.erm_bound, finite.erm_risk, finite.classical_error, finite.massart_bound),
+    sample=_sample,
+    sizes=({"n": 400},),
+    forms=(
+        Form(name="printed", note="The constants are those of the proof."),
+        Form(
+            name="sharpened",
+            note="L-bar(F-hat) <= L-bar(F*) + 4 Rad + 2 sqrt(log 200/n): the proof, before "
+            "both terms are replaced by epsilon.",
         ),
-        control="no Rademacher term, and a tenth of the other",
-        assumptions="six models on five points, Rademacher complexity by exact enumeration",
-        level=DEVIATION_LEVEL,
-        budget=Budget(samples=1500, restarts=0),
-        source="Appendix A",
     ),
-    Statement(
-        id="smapprox.prop2.3",
-        label="Proposition 2.3",
-        formula="E l(F-hat) <= 5 epsilon + 2 sqrt(log 200 / n) with probability 0.99",
-        kind="probability",
-        evaluate=_minimiser,
-        sample=_sample,
-        sizes=({"n": 400},),
-        forms=(
-            Form(name="printed", note="The constants are those of the proof."),
-            Form(
-                name="sharpened",
-                note="L-bar(F-hat) <= L-bar(F*) + 4 Rad + 2 sqrt(log 200/n): the proof, before "
-                "both terms are replaced by epsilon.",
-            ),
-        ),
-        control="the empirical minimiser is the population minimiser",
-        assumptions="a finite class; Rademacher complexity by Massart's bound",
-        level=ERM_LEVEL,
-        budget=Budget(samples=3000, restarts=0),
-        source="Section 2.1, Appendix A",
-    ),
-    Statement(
-        id="smapprox.sec2.1-positive",
-        label='Section 2.1, "strictly positive if and only if F predicts the correct label"',
-        formula="F right at (x, y)  =>  rho(theta, x, y) > 0",
-        kind="identity",
-        evaluate=_positive_margin,
-        sample=_tied,
-        sizes=({"keys": 2}, {"keys": 4}),
-        forms=(
-            Form(
-                name="printed",
-                expected="fails",
-                erratum="E12",
-                note="F is right, yet an arbitrarily small perturbation breaks a tie of hard-max "
-                "attention towards a value of the other sign: rho = 0 as an infimum.",
-                counterexample={"values": np.array([3.0, -1.0])},
-            ),
-            Form(
-                name="corrected",
-                hypotheses=_same_sign,
-                note="Breaking a tie changes no sign if the tied values have one sign; compiled "
-                "networks tie only equal values.",
-            ),
-        ),
-        control="the margin is never positive",
-        source="Section 2.1",
-    ),
-    Statement(
-        id="smapprox.eq2.2",
-        label="(2.2)",
-        formula="l_01(F(x, theta), y) <= l-bar_gamma(theta, x, y)",
-        kind="inequality",
-        evaluate=_surrogate,
-        sample=_linear,
-        sizes=({"m": 2},),
-        search="none",
-        forms=(Form(name="printed", equality="a wrong prediction: both are 1"),),
-        control="the margin without its sign",
-        assumptions="linear models, whose margin is |F| / |(x, 1)|",
-        source="Section 2.1",
-    ),
-    Statement(
-        id="smapprox.lemma2.4-lipschitz",
-        label="Appendix A, proof of Lemma 2.4",
-        formula="|rho(theta) - rho(theta')| <= |theta - theta'|",
-        kind="inequality",
-        evaluate=_lipschitz,
-        sample={"random": _linear, "towards the boundary": _along_the_margin},
-        sizes=({"m": 2},),
-        forms=(Form(name="printed", equality="theta' on the way to the nearest wrong model"),),
-        control="half of the right side",
-        assumptions="linear models, exact margins",
-        source="Appendix A",
-    ),
-    Statement(
-        id="smapprox.lemma2.4-cover",
-        label="Appendix A, proof of Lemma 2.4",
-        formula="a gamma epsilon cover of Theta gives an epsilon cover of the losses: "
-        "|l-bar(theta) - l-bar(theta')| <= |theta - theta'| / gamma",
-        kind="inequality",
-        evaluate=_cover,
-        sample={"random": _linear, "towards the boundary": _along_the_margin},
-        sizes=({"m": 2},),
-        forms=(Form(name="printed", equality="both margins in [0, gamma], theta' as above"),),
-        control="half of the right side",
-        assumptions="linear models, exact margins",
-        source="Appendix A",
-    ),
+    control="the empirical minimiser is the population minimiser",
+    assumptions="a finite class; Rademacher complexity by Massart's bound",
+    level=ERM_LEVEL,
+    budget=Budget(samples=3000, restarts=0),
+    source="Section 2.1, Appendix A",
 )
+
+STATEMENTS = (DEFINITIONS, DEVIATION, TAILS, MINIMISER)

@@ -1,0 +1,126 @@
+"""The folder of `jaxbounds verify`: nothing that was judged is lost, nothing stale stays.
+
+While a run goes on, everything is kept in `unfinished/`: the settings of the run and each
+statement's verdicts, a line each, as soon as they are judged, and the instances. `publish` moves
+that into place. A run that was cut by anything is continued by the next one with the same settings.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jaxbounds.falsify import Verdict
+from jaxbounds.files import write_text
+
+INSTANCES = ("worst", "counterexamples")
+Judged = dict[str, tuple[Verdict, ...]]
+
+
+class CannotWrite(Exception):
+    """A folder that results cannot be written to."""
+
+
+def _read(text: str) -> tuple[Verdict, ...]:
+    return tuple(map(Verdict.from_json, json.loads(text)))
+
+
+def _dump(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
+    return [verdict.to_json() for verdict in verdicts]
+
+
+class Folder:
+    """One folder of verdicts.
+
+    Args:
+        path: where; created when it is tried.
+        settings: what the verdicts depend on; others than these are not mixed with them.
+
+    Raises:
+        ValueError: if the path is an address.
+    """
+
+    def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
+        if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
+            raise ValueError(f"--out must be a folder of this machine, got the address {path}")
+        self.path, self.settings = path, dict(settings)
+        self.working = path / "unfinished"
+        self._journal = self.working / "judged.jsonl"
+
+    def try_to_write(self) -> None:
+        """Write and remove a few kilobytes, so that no run ends at a disk that takes nothing.
+
+        Raises:
+            CannotWrite: if that fails, with what the system says.
+        """
+        probe = self.path / ".probe"
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            probe.write_bytes(b"0" * 65536)
+        except OSError as problem:
+            raise CannotWrite(f"cannot write to {self.path}: {problem.strerror}") from problem
+        finally:
+            with contextlib.suppress(OSError):
+                probe.unlink(missing_ok=True)
+
+    def published(self) -> tuple[Verdict, ...] | None:
+        """The verdicts that are there, if they are of these settings; () if there are none.
+
+        None means that those of another run are there.
+        """
+        if not (self.path / "verdicts.json").is_file():
+            return ()
+        with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
+            stored = json.loads((self.path / "run.json").read_text(encoding="utf8"))
+            if {name: stored.get(name) for name in self.settings} == self.settings:
+                return _read((self.path / "verdicts.json").read_text(encoding="utf8"))
+        return None
+
+    def begin(self) -> Judged:
+        """Start, or continue what was cut: the statements that are judged already."""
+        head, judged = json.dumps(self.settings, sort_keys=True), {}
+        with contextlib.suppress(OSError):
+            first, *lines = self._journal.read_text(encoding="utf8").split("\n")
+            for line in lines if first == head else ():
+                with contextlib.suppress(ValueError, TypeError, AttributeError):  # a torn last line
+                    verdicts = _read(line)
+                    judged[verdicts[0].id] = verdicts
+        if not judged:
+            shutil.rmtree(self.working, ignore_errors=True)
+            write_text(self._journal, head + "\n")
+        return judged
+
+    def keep(self, verdicts: Sequence[Verdict]) -> None:
+        """Keep a statement's verdicts at once."""
+        with open(self._journal, "a", encoding="utf8") as file:
+            # A line of its own, also where the one before was torn.
+            file.write("\n" + json.dumps(_dump(verdicts)) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def publish(self, verdicts: Sequence[Verdict], run: Mapping[str, Any]) -> None:
+        """Put verdicts, their instances and what the run was in place; nothing else stays."""
+        named = {name for v in verdicts for name in (v.worst_file, v.shrunk_file) if name}
+        for kind in INSTANCES:
+            (self.path / kind).mkdir(parents=True, exist_ok=True)
+            for file in (self.working / kind).glob("*.npz"):
+                os.replace(file, self.path / kind / file.name)
+            for file in (self.path / kind).iterdir():
+                if f"{kind}/{file.name}" not in named:
+                    file.unlink()
+        text = json.dumps(_dump(verdicts), indent=1) + "\n"
+        write_text(self.path / "verdicts.json", text)
+        write_text(self.path / "run.json", json.dumps({**run, **self.settings}, indent=1) + "\n")
+
+    def place_of(self, name: str) -> Path:
+        """Where an instance is by now."""
+        working = self.working / name
+        return working if working.is_file() else self.path / name
+
+    def end(self) -> None:
+        """The run is complete: nothing is left to continue."""
+        shutil.rmtree(self.working, ignore_errors=True)

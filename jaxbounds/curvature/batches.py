@@ -1,0 +1,95 @@
+"""Data in batches whose losses are averaged: given as a list, or cut from one set of examples."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+Batch = Any
+
+
+class Group(NamedTuple):
+    """Batches of one shape.
+
+    Attributes:
+        stacked: a batch with one more axis in front.
+        weight: of each batch in the mean.
+    """
+
+    stacked: Any
+    weight: Any
+
+
+def _shapes(batch: Batch) -> Any:
+    return jax.tree.map(lambda leaf: (tuple(jnp.shape(leaf)), jnp.result_type(leaf)), batch)
+
+
+def _listed(batches: list[Batch]) -> tuple[Group, ...]:
+    if not batches:
+        raise ValueError("batches is an empty list: give at least one batch")
+    first = _shapes(batches[0])
+    for i, batch in enumerate(batches[1:], 1):
+        if _shapes(batch) != first:
+            raise ValueError(
+                f"batch {i} is not like batch 0: expected {_shown(batches[0])}, got "
+                f"{_shown(batch)}; give examples in one pytree and batch_size= to cut them"
+            )
+    stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(x) for x in leaves]), *batches)
+    return (Group(stacked, 1 / len(batches)),)
+
+
+def _shown(batch: Batch) -> str:
+    leaves = jax.tree.leaves(batch)
+    few = [f"{jnp.result_type(leaf)}{list(jnp.shape(leaf))}" for leaf in leaves[:4]]
+    return "(" + ", ".join(few) + (", ..." if len(leaves) > 4 else "") + ")"
+
+
+def _cut(examples: Batch, size: int) -> tuple[Group, ...]:
+    leaves = jax.tree.leaves(examples)
+    lengths = {jnp.shape(leaf)[0] if jnp.ndim(leaf) else 0 for leaf in leaves}
+    if len(lengths) != 1 or 0 in lengths or size < 1:
+        raise ValueError(
+            "batch_size cuts a pytree of arrays (n, ...) with one positive n, got "
+            f"{_shown(examples)} and batch_size={size}"
+        )
+    (n,) = lengths
+    whole, rest = divmod(n, size)
+    groups = []
+    if whole:
+        fold = lambda x: jnp.asarray(x)[: whole * size].reshape(whole, size, *jnp.shape(x)[1:])
+        groups.append(Group(jax.tree.map(fold, examples), size / n))
+    if rest:
+        groups.append(
+            Group(jax.tree.map(lambda x: jnp.asarray(x)[None, -rest:], examples), rest / n)
+        )
+    return tuple(groups)
+
+
+def group(batches: Any, batch_size: int | None, /) -> tuple[Group, ...] | None:
+    """The groups of batches that a loss is averaged over; None where it takes no batch.
+
+    Args:
+        batches: None, one batch (any pytree that is no list), or a list of batches of one shape,
+            which count equally.
+        batch_size: cuts one pytree of examples (n, ...) into batches, the last of them shorter and
+            weighted as such: exact for losses that are means over examples.
+
+    Raises:
+        ValueError: if batches differ in shape, or there is nothing to cut.
+    """
+    if batches is None:
+        if batch_size is not None:
+            raise ValueError("batch_size cuts a pytree of examples, and none was given")
+        return None
+    if isinstance(batches, list):
+        if batch_size is not None:
+            raise ValueError("give a list of batches or batch_size with one pytree, not both")
+        return _listed(batches)
+    if batch_size is not None:
+        return _cut(batches, batch_size)
+    return (Group(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], batches), 1.0),)
+
+
+def count(groups: tuple[Group, ...] | None, /) -> int:
+    """How many batches."""
+    return sum(jax.tree.leaves(g.stacked)[0].shape[0] for g in groups) if groups else 1

@@ -1,0 +1,213 @@
+"""How weakly convex a loss is, in units of itself: -lambda_min(Hess L) / L, from below.
+
+A loss is self-bounded weakly convex with kappa, for H heads, where
+lambda_min(Hess L) >= -kappa L / sqrt(H). Lanczos gives Rayleigh quotients, upper estimates of
+lambda_min: each ratio here is a lower estimate, and a violation that was found is one, while none
+found is no proof. The certificate bounds from above.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxbounds.curvature.extremes import extremes_and_loss
+from jaxbounds.curvature.lanczos import Extremes, default_basis, lanczos_extremes
+from jaxbounds.curvature.leaves import Params, head_shares, select
+from jaxbounds.curvature.products import Composite, Loss, Problem
+from jaxbounds.curvature.programs import MEMORY_LIMIT, Call
+
+
+class WeakConvexity(NamedTuple):
+    """What was found at one point: ratios from below, since lambda_min is from above.
+
+    Attributes:
+        loss: L, the mean over the batches.
+        heads: H.
+        minimum: an upper estimate of lambda_min.
+        residual: of its vector: an eigenvalue lies within it.
+        resolved: whether the residual is small (within a tenth) beside `minimum` itself.
+        ratio_at_least: max(0, -minimum) / L, a lower estimate of -lambda_min / L.
+        kappa_at_least: the ratio times sqrt(H): no smaller kappa holds at this point.
+        kappa: the one asked about, or None.
+        violated: whether -minimum > kappa L / sqrt(H) beyond rounding; None if none was asked.
+        verdict: the same in words.
+        direction: the unit vector of `minimum`, a pytree like the parameters.
+        by_head: the part of its square in each head, where `heads` says which axes those are.
+        extremes: all that Lanczos gave, for both ends.
+    """
+
+    loss: Float[Array, ""]
+    heads: int
+    minimum: Float[Array, ""]
+    residual: Float[Array, ""]
+    resolved: bool
+    ratio_at_least: Float[Array, ""]
+    kappa_at_least: Float[Array, ""]
+    kappa: float | None
+    violated: bool | None
+    verdict: str
+    direction: Params
+    by_head: Float[Array, " H"] | None
+    extremes: Extremes
+
+
+def weak_convexity(
+    loss: Loss,
+    params: Params,
+    batches: Any = None,
+    /,
+    *,
+    heads: int | Mapping[str, int] | None = None,
+    kappa: float | None = None,
+    iterations: int = 200,
+    tolerance: float | None = None,
+    **options: Any,
+) -> WeakConvexity:
+    """Lower estimates of -lambda_min / L and of kappa, at one point and on the data given.
+
+    Args:
+        loss: see `hessian_extremes`; positive.
+        params: the point.
+        batches: the data: one batch or a list. A minibatch's ratio is not that of the data, but as
+            a rule several times larger.
+        heads: H, or the axis of the heads for each pattern of a path (`head_axes(params)` finds
+            those of Flax's attention), which also gives `by_head`; 1 unless given.
+        kappa: of the condition that is tested.
+        iterations: products at most.
+        tolerance: of the residuals relative to the spectral scale. Unless given, 8 eps: late in
+            training lambda_min is small beside lambda_max.
+        **options: of `hessian_extremes`.
+
+    Raises:
+        ValueError: as `hessian_extremes`, and if the loss is not positive.
+    """
+    if tolerance is None:
+        tolerance = 8 * float(jnp.finfo(select(params, options.get("filter")).dtype).eps)
+    ends, value = extremes_and_loss(
+        loss, params, batches, iterations=iterations, tolerance=tolerance, **options
+    )
+    if not float(value) > 0:
+        raise ValueError(
+            f"self-bounded weak convexity is about losses above 0, got {float(value)}: subtract "
+            "its infimum"
+        )
+    by_head, H = None, 1
+    if isinstance(heads, Mapping):
+        H = select(params, heads=heads).heads or 1
+        by_head = head_shares(ends.vector_minimum, heads)
+    elif heads is not None:
+        H = int(heads)
+    minimum, low = ends.minimum, float(ends.minimum)
+    ratio = jnp.maximum(-minimum, 0) / value
+    # What rounding in a product of this norm may have added.
+    scale = max(abs(low), abs(float(ends.maximum)))
+    rounding = 32 * float(jnp.finfo(minimum.dtype).eps) * scale
+    violated, verdict = None, "no kappa was asked about"
+    products = int(ends.iterations)
+    if kappa is not None:
+        violated = -low - rounding > kappa * float(value) / H**0.5
+        searched = f"in {products} products" if products else "in the whole spectrum"
+        verdict = "violated" if violated else f"no direction found {searched}"
+    return WeakConvexity(
+        value, H, minimum, ends.residual_minimum,
+        bool(ends.residual_minimum <= 0.1 * abs(low)), ratio, ratio * H**0.5, kappa, violated,
+        verdict, ends.vector_minimum, by_head, ends,
+    )  # fmt: skip
+
+
+class Certificate(NamedTuple):
+    """sum_k |d outer / d z_k| ||Hess z_k||, which lambda_min(Hess L) + it >= 0 for a convex outer.
+
+    Attributes:
+        bound: the sum, from norms that Lanczos gives from below: what rounding and unconverged
+            residuals leave of a bound. Exact where `converged` and the largest values were found.
+        loss: L.
+        ratio: bound / L: self-boundedness with its constant.
+        norms: ||Hess z_k||, shaped like the outputs.
+        slopes: d outer / d z_k, shaped alike.
+        converged: whether every norm's residual is small.
+    """
+
+    bound: Float[Array, ""]
+    loss: Float[Array, ""]
+    ratio: Float[Array, ""]
+    norms: Array
+    slopes: Array
+    converged: bool
+
+
+def _certificate_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple:
+    loss: Any = problem.loss
+    groups = problem.groups
+    batch = () if groups is None else (jax.tree.map(lambda x: x[0], groups[0].stacked),)
+    point, size, dtype = problem.point, problem.selection.size, problem.selection.dtype
+    outputs = lambda x: jnp.asarray(loss.outputs(problem.params(x), *batch))
+    z = outputs(point)
+    value, slopes = jax.value_and_grad(lambda z: loss.outer(z, *batch))(z)
+
+    def norm(k):
+        single = lambda x: outputs(x).ravel()[k]
+        product = lambda v: jax.jvp(jax.grad(single), (point,), (v,))[1]
+        ends = lanczos_extremes(
+            product, size, jax.random.fold_in(dynamic["key"], k),
+            iterations=dynamic["iterations"], basis=static["basis"], dtype=dtype,
+        )  # fmt: skip
+        larger = jnp.maximum(jnp.abs(ends.minimum), jnp.abs(ends.maximum))
+        below = jnp.abs(ends.minimum) > jnp.abs(ends.maximum)
+        return larger, jnp.where(below, ends.converged_minimum, ends.converged_maximum)
+
+    norms, flags = jax.lax.map(norm, jnp.arange(z.size))
+    bound = jnp.sum(jnp.abs(slopes).ravel() * norms.astype(slopes.dtype))
+    return bound, value, norms.reshape(z.shape), slopes, jnp.all(flags)
+
+
+def convexity_certificate(
+    loss: Composite,
+    params: Params,
+    batch: Any = None,
+    /,
+    *,
+    key: jax.Array | None = None,
+    iterations: int = 60,
+    filter: Any = None,
+    memory_limit: float = MEMORY_LIMIT,
+) -> Certificate:
+    """The sum form of self-boundedness for any network: lambda_min(Hess L) >= -bound.
+
+    With L = outer(z), outer convex: Hess L = J^T (Hess outer) J + sum_k (d outer / d z_k) Hess z_k,
+    whose first part has no negative eigenvalue. For the mean of logistic losses the slopes are
+    l'_i / n, and |l'| <= l gives -lambda_min <= L max_i ||Hess f_i||
+    (`jaxbounds.multihead.self_bounded`). Costs `iterations` products with the whole batch for each
+    output: meant for tens of examples.
+
+    Args:
+        loss: `Composite(outputs, outer)`; outer convex, which is not checked.
+        params: the point.
+        batch: one batch.
+        key: starts Lanczos.
+        iterations: for each output.
+        filter: which parameters.
+        memory_limit: in bytes.
+
+    Raises:
+        ValueError: if the loss is no `Composite` or there are several batches.
+    """
+    if isinstance(batch, list):
+        raise ValueError("the certificate is of one batch: give a pytree, not a list")
+    call = Call(
+        _certificate_kernel, loss, params, batch, batch_size=None, filter=filter, of="ggn",
+        what="the certificate of weak convexity",
+    )  # fmt: skip
+    selection = call.selection
+    basis = default_basis(selection.size, 64, selection.dtype)
+    dynamic = {
+        "key": jax.random.key(0) if key is None else key,
+        "iterations": jnp.asarray(iterations, jnp.int32),
+    }
+    found = call({"basis": basis}, dynamic, limit=memory_limit)
+    bound, value, norms, slopes, flags = found
+    return Certificate(bound, value, bound / value, norms, slopes, bool(np.asarray(flags)))

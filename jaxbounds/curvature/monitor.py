@@ -1,0 +1,201 @@
+"""Curvature along a training run: records every so many steps, from one compiled program."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+import xarray as xr
+
+from jaxbounds.curvature.batches import count, group
+from jaxbounds.curvature.extremes import extremes_and_loss
+from jaxbounds.curvature.lanczos import Extremes
+from jaxbounds.curvature.leaves import Filter, Params, head_shares, select
+from jaxbounds.curvature.products import Loss
+
+WHOLE = "all parameters"
+"""The name of the block of all parameters."""
+
+_NUMBERS = ("minimum", "maximum", "residual_minimum", "residual_maximum")
+
+
+class CurvatureMonitor:
+    """Extremes of the Hessian, and the ratio -lambda_min / L, recorded in a training loop.
+
+    ```python
+    monitor = CurvatureMonitor(loss, every=100)
+    for step in range(1000):
+        params, memory = update(params, memory, batch)
+        monitor(step, params, batch)
+    results.save(monitor.dataset(), "curvature.nc")
+    ```
+
+    `loss` is traced in the first call and not again. The extremes of a minibatch are biased: its
+    least eigenvalue is below that of the data (1.4 to 8.5 times in 17 of 18 measured cases), so
+    records say how many batches they are of; give a list of batches, or `data`, to correct that.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        /,
+        *,
+        every: int = 100,
+        blocks: Mapping[str, Filter] | None = None,
+        heads: Mapping[str, int] | None = None,
+        data: Any = None,
+        batch_size: int | None = None,
+        iterations: int = 60,
+        key: jax.Array | None = None,
+        **options: Any,
+    ) -> None:
+        """Nothing is computed yet.
+
+        Args:
+            loss: `loss(params)`, or `loss(params, batch)`.
+            every: steps between records.
+            blocks: further blocks by name, each a filter of `hessian_extremes`.
+            heads: the axis of the heads for each pattern of a path: the block of each head, and
+                the part of each head in the eigenvector of the least eigenvalue.
+            data: what to measure on in place of the loop's batch: all data, as a list of batches or
+                as one pytree with batch_size.
+            batch_size: cuts `data`.
+            iterations: products at most, for each block.
+            key: starts Lanczos, the same at each record.
+            **options: of `hessian_extremes`.
+
+        Raises:
+            ValueError: if `every` is below 1, or a block takes the name of that of all parameters.
+        """
+        if every < 1:
+            raise ValueError(f"every must be at least 1, got {every}")
+        if WHOLE in (blocks or {}):
+            raise ValueError(f"no block may be called {WHOLE!r}: that one is always recorded")
+        self._loss, self._every = loss, every
+        self._blocks: dict[str, Filter | None] = {WHOLE: None} | dict(blocks or {})
+        self._heads, self._data, self._batch_size = heads, data, batch_size
+        self._options = options | {"iterations": iterations, "key": key}
+        self._records: list[dict[str, Any]] = []
+        self._names: tuple[str, ...] = ()
+
+    def __call__(self, step: int, params: Params, batches: Any = None, /) -> bool:
+        """Record if it is time; whether it was.
+
+        Args:
+            step: of the loop; recorded where it is a multiple of `every`.
+            params: the iterate.
+            batches: one batch, or a list of them; not used where the monitor has its own data.
+
+        Raises:
+            ValueError: as `hessian_extremes`; a loss that is not finite is recorded as such.
+        """
+        if step % self._every:
+            return False
+        size = None
+        if self._data is not None:
+            batches, size = self._data, self._batch_size
+        found: dict[str, tuple[Extremes, Any]] = {}
+        measure = lambda **chosen: extremes_and_loss(
+            self._loss, params, batches, batch_size=size, finite=False, **self._options, **chosen
+        )
+        for name, block in self._blocks.items():
+            found[name] = measure(filter=block)
+        if self._heads:
+            for head in range(select(params, heads=self._heads).heads or 0):
+                found[f"head {head}"] = measure(heads=self._heads, head=head)
+        ends, loss = found[WHOLE]
+        names = tuple(found)
+        if self._records and names != self._names:
+            raise ValueError(f"the blocks changed from {self._names} to {names}")
+        self._names = names
+        record: dict[str, Any] = {"step": step, "loss": float(loss)}
+        record["batches"] = count(group(batches, size))
+        for field in (*_NUMBERS, "iterations", "converged_minimum", "converged_maximum"):
+            record[field] = [np.asarray(getattr(e, field)).item() for e, _ in found.values()]
+        if self._heads:
+            record["head_share"] = np.asarray(head_shares(ends.vector_minimum, self._heads))
+        self._records.append(record)
+        return True
+
+    def dataset(self) -> xr.Dataset:
+        """The records as labelled data, for `jaxbounds.results.save`.
+
+        Raises:
+            ValueError: if nothing was recorded.
+        """
+        if not self._records:
+            raise ValueError(f"nothing recorded: call the monitor with step % {self._every} == 0")
+        column = lambda name: np.asarray([record[name] for record in self._records])
+        fields = (*_NUMBERS, "iterations", "converged_minimum", "converged_maximum")
+        variables: dict[str, Any] = {name: (("step", "block"), column(name)) for name in fields}
+        loss = column("loss")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.maximum(-column("minimum"), 0) / loss[:, None]
+        variables |= {
+            "loss": ("step", loss),
+            "batches": ("step", column("batches")),
+            "ratio_at_least": (("step", "block"), ratio),
+        }
+        if self._heads:
+            variables["head_share"] = (("step", "head"), column("head_share"))
+        measured_on = "the monitor's own data" if self._data is not None else "the loop's batches"
+        note = (
+            "minimum is an upper estimate of lambda_min and ratio_at_least a lower one of "
+            "-lambda_min / loss, both of the data measured on. "
+        )
+        if self._data is None and int(column("batches").min()) == 1:
+            note += (
+                "Those are single batches: if they are minibatches, minimum is biased, as a rule "
+                "1.4 to 8.5 times too negative; give the monitor its data to correct that."
+            )
+        return xr.Dataset(
+            variables,
+            coords={"step": column("step"), "block": list(self._names)},
+            attrs={"measured_on": measured_on, "note": note},
+        )
+
+    def plot(self) -> Any:
+        """The loss, both ends of the spectrum and the ratio along the steps, as a figure."""
+        import matplotlib.pyplot as plt
+
+        dataset = self.dataset()
+        figure, axes = plt.subplots(1, 3, figsize=(10, 3), layout="constrained")
+        axes[0].plot(dataset.step, dataset.loss, marker="o", color="black")
+        axes[0].set(xlabel="step", ylabel="loss L", yscale="log")
+        for name in dataset.block.values:
+            part = dataset.sel(block=name)
+            (line,) = axes[1].plot(part.step, part.minimum, marker="o", label=name)
+            axes[1].plot(part.step, part.maximum, "--", color=line.get_color())
+            axes[2].plot(part.step, part.ratio_at_least, marker="o", color=line.get_color())
+        axes[1].set(xlabel="step", ylabel="least and (dashed) greatest", yscale="symlog")
+        axes[2].set(xlabel="step", ylabel=r"$-\lambda_{\min} / L$, at least", yscale="log")
+        if len(dataset.block) <= 8:
+            axes[1].legend()
+        return figure
+
+
+def minibatch_bias(loss: Loss, params: Params, batches: list[Any], /, **options: Any) -> xr.Dataset:
+    """The least eigenvalue of the mean over the first 1, 2, 4, ... batches, and over all.
+
+    Shows how far the value of a minibatch is from that of the data, and how it settles.
+
+    Args:
+        loss: `loss(params, batch)`.
+        params: the point.
+        batches: a list of batches of one shape: all data.
+        **options: of `hessian_extremes`.
+
+    Raises:
+        ValueError: if fewer than two batches are given, and as `hessian_extremes`.
+    """
+    if not isinstance(batches, list) or len(batches) < 2:
+        raise ValueError("give a list of at least two batches")
+    sizes = [2**i for i in range(len(batches).bit_length()) if 2**i < len(batches)]
+    sizes.append(len(batches))
+    found = [extremes_and_loss(loss, params, batches[:size], **options) for size in sizes]
+    variables = {
+        name: ("batches", np.asarray([getattr(ends, name) for ends, _ in found]))
+        for name in _NUMBERS
+    }
+    variables["loss"] = ("batches", np.asarray([value for _, value in found]))
+    return xr.Dataset(variables, coords={"batches": sizes})

@@ -1,0 +1,105 @@
+"""Files that are whole or absent, and that say when they were damaged."""
+
+import contextlib
+import hashlib
+import json
+import os
+import uuid
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+Arrays = Mapping[str, np.ndarray]
+
+
+@contextlib.contextmanager
+def whole(path: str | Path, /) -> Iterator[IO[bytes]]:
+    """A binary file to write to; `path` gets its content when the block ends well, else nothing.
+
+    The content is on the disk before the name is.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name[:80]}.{uuid.uuid4().hex[:8]}")
+    try:
+        with open(partial, "x+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise
+
+
+def write_text(path: str | Path, text: str, /) -> Path:
+    """Write a text file in UTF-8, all or nothing."""
+    with whole(path) as file:
+        file.write(text.encode())
+    return Path(path)
+
+
+def digest(arrays: Arrays, /, *words: str) -> str:
+    """SHA-256 of arrays by name (their types, shapes and values) and of some words."""
+    total = hashlib.sha256(json.dumps(words).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        total.update(f"{name}:{array.dtype.str}:{array.shape}".encode())
+        total.update(array.tobytes())
+    return total.hexdigest()
+
+
+def save_arrays(path: str | Path, arrays: Arrays, /, *, form: str, about: str = "") -> Path:
+    """Write arrays as .npz with a checksum, all or nothing.
+
+    Args:
+        path: where.
+        arrays: by name.
+        form: what kind of file this is, with its version; `load_arrays` asks for it.
+        about: a text that goes with them, under the same checksum.
+
+    Raises:
+        TypeError: if an array holds Python objects.
+    """
+    named: Any = {f"array/{name}": array for name, array in arrays.items()}
+    if any(array.dtype.hasobject for array in named.values()):
+        raise TypeError(f"arrays of Python objects cannot be stored in {path}")
+    with whole(path) as file:
+        np.savez(file, stamp=np.array([form, about, digest(arrays, form, about)]), **named)
+    return Path(path)
+
+
+def load_arrays(
+    path: str | Path, /, *, form: str, limit: int = 2**34
+) -> tuple[dict[str, np.ndarray], str]:
+    """What `save_arrays` wrote: the arrays and the text.
+
+    Args:
+        path: where.
+        form: the kind of file that is expected.
+        limit: bytes that it may unpack to.
+
+    Raises:
+        ValueError: if the file is missing, is of another kind, or its checksum does not match; the
+            message ends before saying what to do.
+    """
+    try:
+        with zipfile.ZipFile(path) as parts:
+            size = sum(part.file_size for part in parts.infolist())
+        if size > limit:
+            raise ValueError(f"{size} bytes unpacked")
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
+            stored = {name: file[name] for name in file.files}
+        found, about, check = (str(entry) for entry in stored.pop("stamp"))
+    except Exception as problem:  # the readers raise whatever they stumble over
+        raise ValueError(f"{path} is missing or damaged ({type(problem).__name__})") from problem
+    arrays = {name.removeprefix("array/"): array for name, array in stored.items()}
+    if found != form:
+        raise ValueError(f"{path} is not of this version: expected {form}, got {found[:40]!r}")
+    if check != digest(arrays, form, about):
+        raise ValueError(f"{path} is damaged: its checksum does not match its content")
+    return arrays, about

@@ -1,0 +1,100 @@
+"""What the paper says about Figure 6, decided on its data: slopes along log2 H, paired by trial."""
+
+import numpy as np
+import xarray as xr
+from scipy import stats
+
+from jaxbounds.multihead.experiments.ordering import combine, decide, shown
+from jaxbounds.results import Claim
+
+TRAIN_DROP, TEST_DROP, ACCURACY_RISE = 0.02, 0.005, 0.005
+"""Least changes from the fewest to the most heads that count."""
+
+
+def _slopes(heads: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """(trials,) least-squares slopes along log2 H of values (H, trial)."""
+    place = np.log2(heads) - np.mean(np.log2(heads))
+    return place @ values / np.sum(place**2)
+
+
+def _interval(change: np.ndarray) -> str:
+    mean = float(np.mean(change))
+    if change.size < 2:
+        return f"{mean:+.3f} (one trial)"
+    half = stats.t.ppf(0.975, change.size - 1) * np.std(change, ddof=1) / np.sqrt(change.size)
+    return f"{mean:+.3f} +- {half:.3f}"
+
+
+def judge(
+    heads: np.ndarray, values: np.ndarray, /, *, rising: bool, least: float
+) -> tuple[bool | None, str]:
+    """Whether a quantity rises (falls) with H, and the numbers.
+
+    True where the 95% interval of the slope along log2 H has the claimed sign and the mean change
+    from the fewest to the most heads is at least `least`; False where the interval has the other
+    sign; None in between.
+
+    Args:
+        heads: (count,) increasing.
+        values: (count, trials).
+        rising: or falling.
+        least: the change that counts, positive.
+    """
+    slopes, change = _slopes(heads, values), values[-1] - values[0]
+    trend = decide(np.zeros_like(slopes), slopes, rising=rising)
+    enough = float(np.mean(change)) * (1 if rising else -1) >= least
+    means = ", ".join(shown(row) for row in values)
+    number = (
+        f"{means}; from H = {heads[0]} to {heads[-1]} {_interval(change)}; slope in log2 H "
+        f"{_interval(slopes)}"
+    )
+    return (None if trend and not enough else trend), number
+
+
+def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+    """More heads "speed up the optimization and generalization": three claims for each arm."""
+    found: list[Claim] = []
+    if dataset.sizes["H"] < 2:
+        return ()
+    for arm in dataset.panel.values.tolist():
+        part = dataset.sel(panel=arm)
+        prefix = f"{arm} ({dataset.attrs['confounds'][arm]}): "
+        found += _of_arm(part, prefix)
+    return tuple(found)
+
+
+def _of_arm(part: xr.Dataset, prefix: str) -> list[Claim]:
+    heads = part.H.values
+    epochs = part.epoch.values
+    wanted = sorted({1.0, 2.0, float(epochs[-1])} & set(np.round(epochs, 9).tolist()))
+    sizes = f"H = {', '.join(map(str, heads.tolist()))}: "
+
+    def at(name: str, epoch: float) -> np.ndarray:
+        index = int(np.argmin(np.abs(epochs - epoch)))
+        return part[name].isel(step=index).transpose("H", "trial").values.astype(float)
+
+    judged = {
+        epoch: judge(heads, at("train_loss", epoch), rising=False, least=TRAIN_DROP)
+        for epoch in wanted
+    }
+    names = ", ".join(f"{epoch:g}" for epoch in wanted)
+    rows = "; ".join(f"epoch {epoch:g}: {number}" for epoch, (_, number) in judged.items())
+    first = Claim(
+        f"{prefix}the train loss falls with H at epochs {names}, by {TRAIN_DROP} or more",
+        combine([decision for decision, _ in judged.values()]),
+        sizes + rows,
+    )
+    speed, number = judge(heads, at("test_loss", wanted[0]), rising=False, least=TEST_DROP)
+    second = Claim(
+        f"{prefix}the test loss at epoch {wanted[0]:g} falls with H, by {TEST_DROP} or more",
+        speed,
+        sizes + number,
+    )
+    best = part.test_accuracy.max("step").transpose("H", "trial").values.astype(float)
+    rises, number = judge(heads, best, rising=True, least=ACCURACY_RISE)
+    third = Claim(
+        f"{prefix}the best test accuracy rises with H, by {ACCURACY_RISE} or more",
+        rises,
+        sizes + number,
+    )
+    return [first, second, third]

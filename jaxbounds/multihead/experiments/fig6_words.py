@@ -1,0 +1,105 @@
+"""What Figure 6 says beside its numbers: what it costs, what was trained, and what confounds it."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from jaxbounds.multihead.roberta import RobertaShape, init_roberta
+
+if TYPE_CHECKING:
+    from jaxbounds.multihead.experiments.fig6 import Figure6
+    from jaxbounds.multihead.experiments.fig6_runs import Prepared
+
+ARMS = {
+    "split": "H heads of width d / H, from scratch",
+    "fixed": "H heads of width {width}, summed and divided by sqrt(H), from scratch",
+    "recut": "pretrained weights, the same matrices read as H heads",
+    "prune": "pretrained weights, H heads kept at random",
+}
+CONFOUNDS = {
+    "split": "from scratch, not the paper's weights",
+    "fixed": "from scratch, not the paper's weights; capacity grows with H",
+    "recut": "only H = {heads} is the pretrained function, every other H starts from a broken one: "
+    "better up to {heads} is expected whatever the theory says",
+    "prune": "more heads are more of the pretrained function and more capacity: better with more "
+    "is expected whatever the theory says",
+}
+SPEEDS = (("10 TFLOP/s", 1e13), ("50 GFLOP/s", 5e10))
+"""What a GPU and a CPU may reach."""
+
+
+def parameter_count(shape: RobertaShape, /) -> int:
+    """All parameters, embeddings included; nothing is allocated."""
+    outline = jax.eval_shape(lambda: init_roberta(shape, jax.random.key(0)))
+    return sum(leaf.size for leaf in jax.tree.leaves(outline))
+
+
+def operations(shape: RobertaShape, sentences: int, length: int, /) -> float:
+    """Multiplications and additions of one forward pass: matrices and attention."""
+    columns = shape.heads * shape.head_width
+    layer = 4 * shape.width * columns + 2 * shape.width * shape.inner
+    attention = 2 * length * columns
+    return 2.0 * sentences * length * shape.layers * (layer + attention)
+
+
+def cost(config: "Figure6", shapes: Mapping[str, RobertaShape], batches: int, /) -> str:
+    """One line: how much is trained, and how long that takes at two speeds."""
+    runs = len(config.arms) * len(config.heads) * config.trials
+    steps = config.epochs * batches
+    total = sum(operations(shape, config.batch, config.length) for shape in shapes.values())
+    total *= 3.0 * steps * len(config.heads) * config.trials
+    largest = max(parameter_count(shape) for shape in shapes.values())
+    times = ", ".join(f"{_duration(total / speed)} at {name}" for name, speed in SPEEDS)
+    # Weights, gradient and AdamW's two moments; the state is held before and after a chunk.
+    at_once = config.trials if set(shapes) <= {"split", "fixed"} else 1
+    memory = 4.0 * largest * (1 + at_once * 6)
+    return (
+        f"{runs} runs of {steps} steps on {largest:,} parameters: {total:.1e} operations "
+        f"({times}), {memory / 2**30:.2g} GiB without activations"
+    )
+
+
+def _duration(seconds: float) -> str:
+    if seconds >= 7200:
+        return f"{seconds / 3600:.0f} h"
+    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"
+
+
+def about(
+    config: "Figure6", data: "Prepared", shapes: Mapping[str, RobertaShape], n: int, words: str, /
+) -> dict[str, Any]:
+    """The attributes of a result: arms, their confounds, and the text that is shown with it."""
+    pretrained = _stored_heads(config)
+    fill = {"width": config.head_width, "heads": pretrained}
+    arms = {arm: ARMS[arm].format(**fill) for arm in config.arms}
+    confounds = {arm: CONFOUNDS[arm].format(**fill) for arm in config.arms}
+    means = {name: float(np.mean(values)) for name, values in data.found.items()}
+    rules = {"majority": "the larger class", "bag_of_words": "naive Bayes on a bag of words"}
+    rules["lexicon"] = "VADER's lexicon"
+    reached = [f"{text} {means[name]:.3f}" for name, text in rules.items() if name in means]
+    source = "a grammar of ours" if config.source == "grammar" else config.data
+    shape = next(iter(shapes.values()))
+    lines = [
+        *(f"arm {arm}: {text} ({confounds[arm]})" for arm, text in arms.items()),
+        f"sentences: {source}; {n} to train on, T = {config.length}, {means['share_cut']:.0%} cut, "
+        f"{data.vocabulary} kinds of tokens; {shape.layers} layers, d = {shape.width}",
+        f"test accuracy without a network: {'; '.join(reached)}",
+    ]
+    return {
+        "arms": arms,
+        "confounds": confounds,
+        "baselines": {name: means[name] for name in rules if name in means},
+        "source": source,
+        "cost": words,
+        "precision": "float32",
+        "matmul_precision_used": config.matmul_precision,
+        "text": "\n".join(lines),
+    }
+
+
+def _stored_heads(config: "Figure6") -> int:
+    from jaxbounds.multihead.roberta_files import read_shape
+
+    return read_shape(config.weights).heads if config.weights else 0

@@ -1,0 +1,243 @@
+"""Is a real network self-bounded weakly convex, and does its constant fall as 1/sqrt(H)?
+
+The paper proves lambda_min(Hess L) >= -kappa L / sqrt(H) for its model. Here -lambda_min / L is
+measured on a pre-LN Transformer (residuals, layer norms, a GELU layer) at initialisation and along
+training, on all parameters and on the attention's alone, in two arms: heads split from the width,
+and heads of a fixed width whose sum is divided by sqrt(H) as in the paper. All ratios are lower
+estimates, since Lanczos gives upper estimates of lambda_min.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from jaxbounds.curvature import weak_convexity
+from jaxbounds.files import load_arrays, save_arrays
+from jaxbounds.multihead.data import SparseContext
+from jaxbounds.multihead.experiments.weakconvexity_network import Arm, Encoder
+from jaxbounds.multihead.loss import logistic
+from jaxbounds.results import Claim, Experiment, fingerprint
+from jaxbounds.sweeps import progress
+from jaxbounds.training import begin, optimizer, train_step
+
+BLOCKS = {"network": None, "attention": "attention"}
+"""What the Hessian is restricted to: all parameters, or those whose path says attention."""
+
+_BAND = (-0.65, -0.35)
+_NAMES = ("ratio", "minimum", "maximum", "residual", "loss")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeakConvexityCurves:
+    """Network, data and training.
+
+    Attributes:
+        heads: H, divisors of the dimension.
+        arms: "split", "fixed".
+        dimension: d.
+        layers: blocks.
+        tokens: T of the data (DM1).
+        distractors: M of the data.
+        n: samples, all of them in each step and in each Hessian.
+        step_size: of Adam.
+        records: steps at which the curvature is measured, rising.
+        iterations: products of Lanczos at most.
+        seeds: repetitions, each with data and a start of its own.
+    """
+
+    heads: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
+    arms: tuple[Arm, ...] = ("split", "fixed")
+    dimension: int = 64
+    layers: int = 1
+    tokens: int = 8
+    distractors: int = 6
+    n: int = 64
+    step_size: float = 1e-3
+    records: tuple[int, ...] = (0, 10, 30, 100, 300, 1000)
+    iterations: int = 100
+    seeds: int = 4
+
+
+def _one_arm(config: WeakConvexityCurves, arm: Arm, heads: int, key: jax.Array) -> np.ndarray:
+    """The numbers of `_NAMES` over (seed, record, block); one compiled program for all seeds."""
+    encoder = Encoder(heads, arm, config.dimension, config.layers)
+    model = SparseContext(
+        tokens=config.tokens,
+        dimension=config.distractors + 2,
+        relevant=max(1, config.tokens // 4),
+        distractors=config.distractors,
+    )
+
+    def loss(params, batch):
+        output = encoder.apply({"params": params}, batch["X"])
+        return jnp.mean(logistic(batch["y"].astype(output.dtype) * output))
+
+    rule = optimizer("adam", config.step_size)
+
+    @jax.jit
+    def advance(state, batch, steps):
+        step = lambda _, state: train_step(lambda p: loss(p, batch), rule, state)
+        return jax.lax.fori_loop(0, steps, step, state)
+
+    table = np.zeros((config.seeds, len(config.records), len(BLOCKS), len(_NAMES)))
+    for seed in range(config.seeds):
+        # Data and seeds are the same for all arms and H.
+        data_key, start_key = jax.random.split(jax.random.fold_in(key, seed))
+        batch = model.sample(data_key, config.n)
+        state, done = begin(encoder.init(start_key, batch["X"])["params"], rule), 0
+        for i, record in enumerate(config.records):
+            state, done = advance(state, batch, record - done), record
+            for j, block in enumerate(BLOCKS.values()):
+                found = weak_convexity(
+                    loss, state.params, batch, heads=heads, filter=block, dense_limit=0,
+                    iterations=config.iterations,
+                )  # fmt: skip
+                numbers = (found.ratio_at_least, found.minimum, found.extremes.maximum)
+                table[seed, i, j] = [*map(float, (*numbers, found.residual, found.loss))]
+    return table
+
+
+def run(
+    config: WeakConvexityCurves,
+    key: jax.Array,
+    /,
+    *,
+    folder: str | Path | None = None,
+    resume: bool = False,
+) -> xr.Dataset:
+    """Ratios over (arm, H, seed, step, block); each arm and H is kept in the folder when done."""
+    if list(config.records) != sorted(set(config.records)) or config.records[0] < 0:
+        raise ValueError(f"records must be rising steps from 0 on, got {config.records}")
+    mark = f"weakconvexity {fingerprint(config, key)}"
+    table = np.zeros(
+        (len(config.arms), len(config.heads), config.seeds, len(config.records), 2, len(_NAMES))
+    )
+    cells = [(a, h) for a in range(len(config.arms)) for h in range(len(config.heads))]
+    with progress(len(cells), "networks") as report:
+        for done, (a, h) in enumerate(cells):
+            arm, heads = config.arms[a], config.heads[h]
+            report(done, f"{arm}, H = {heads}")
+            path = None if folder is None else Path(folder) / f"{arm}-{heads}.npz"
+            if path is not None and resume and path.is_file():
+                table[a, h] = load_arrays(path, form=mark)[0]["table"]
+                continue
+            table[a, h] = _one_arm(config, arm, heads, key)
+            if path is not None:
+                save_arrays(path, {"table": table[a, h]}, form=mark)
+    dims = ("arm", "H", "seed", "step", "block")
+    variables: dict[str, Any] = {n: (dims, table[..., i]) for i, n in enumerate(_NAMES[:-1])}
+    variables["loss"] = (dims[:-1], table[..., 0, -1])
+    coords = {
+        "arm": list(config.arms),
+        "H": list(config.heads),
+        "seed": range(config.seeds),
+        "step": list(config.records),
+        "block": list(BLOCKS),
+    }
+    attrs = {
+        "precision": "float32",
+        "estimate": "ratio: a lower estimate of -lambda_min / L (Lanczos: Rayleigh quotients)",
+    }
+    return xr.Dataset(variables, coords=coords, attrs=attrs)
+
+
+def exponents(dataset: xr.Dataset, arm: str, block: str, /) -> np.ndarray:
+    """For each seed the slope of log ratio against log H at the first record."""
+    ratio = dataset.ratio.sel(arm=arm, block=block).isel(step=0).transpose("seed", "H").values
+    x = np.log(dataset.H.values.astype(float))
+    x = x - x.mean()
+    return np.log(np.maximum(ratio, 1e-30)) @ x / (x @ x)
+
+
+def _exponent_claim(dataset: xr.Dataset, arm: str, inside: bool) -> Claim:
+    verb = "is" if inside else "is not"
+    text = (
+        f"arm {arm!r}: the exponent in H of -lambda_min / L of the attention at initialisation "
+        f"{verb} -1/2 +- .15"
+    )
+    if dataset.H.size < 3:
+        return Claim(text, None, "fewer than three H")
+    words, decided = [], None
+    for block in ("attention", "network"):
+        slopes = exponents(dataset, arm, block)
+        mean, spread = float(slopes.mean()), float(slopes.std(ddof=1)) if len(slopes) > 1 else 0.0
+        words.append(f"{block} {mean:.2f} (standard deviation over seeds {spread:.2f})")
+        if block == "attention":
+            decided = (_BAND[0] <= mean <= _BAND[1]) == inside
+    return Claim(text, decided, "; ".join(words))
+
+
+def _bounded_claim(dataset: xr.Dataset) -> Claim:
+    text = "-lambda_min / L of the network stays within a factor 30 while L falls 100 times"
+    ratio = dataset.ratio.sel(block="network").stack(run=("arm", "H", "seed"))
+    loss = dataset.loss.stack(run=("arm", "H", "seed"))
+    fallen = (loss.isel(step=0) / loss.min("step")).values >= 100
+    if not fallen.any():
+        most = float((loss.isel(step=0) / loss.min("step")).max())
+        return Claim(text, None, f"no loss fell 100 times, at most {most:.3g} times")
+    spread = (ratio.max("step") / np.maximum(ratio.min("step"), 1e-30)).values
+    worst = int(np.argmax(np.where(fallen, spread, 0)))
+    arm, heads, seed = ratio.run.values[worst]
+    within = int((spread[fallen] <= 30).sum())
+    number = (
+        f"{within} of {int(fallen.sum())} runs ({int((~fallen).sum())} fell less); worst factor "
+        f" {spread[worst]:.3g} at {arm}, H = {heads}, seed {seed}; ratios "
+        f"{float(ratio.min()):.3g} to {float(ratio.max()):.3g}"
+    )
+    return Claim(text, bool(within == fallen.sum()), number)
+
+
+def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+    """The exponents in H of both arms, and boundedness along training."""
+    found = [_exponent_claim(dataset, arm, arm == "fixed") for arm in dataset.arm.values.tolist()]
+    return (*found, _bounded_claim(dataset))
+
+
+def figure(dataset: xr.Dataset, /):
+    """The attention's ratio at initialisation against H, and the network's against the loss."""
+    import matplotlib.pyplot as plt
+
+    fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for arm in dataset.arm.values.tolist():
+        part = dataset.ratio.sel(arm=arm, block="attention").isel(step=0)
+        (line,) = axes[0].plot(part.H, part.mean("seed"), marker="o", label=f"heads {arm}")
+        axes[0].plot(part.H, part.transpose("H", "seed"), ".", color=line.get_color(), alpha=0.4)
+        if arm == "fixed":
+            guide = float(part.isel(H=0).mean()) * (part.H / part.H[0]) ** -0.5
+            axes[0].plot(part.H, guide, ":", color="black", label=r"$\propto 1 / \sqrt{H}$")
+        for H in dataset.H.values.tolist():
+            one = dataset.sel(arm=arm, H=H).mean("seed")
+            axes[1].plot(
+                one.loss, one.ratio.sel(block="network"), marker=".", color=line.get_color(),
+                alpha=0.6,
+            )  # fmt: skip
+    axes[0].set(xscale="log", yscale="log", xlabel="heads H", title="attention, at the start")
+    axes[0].set_ylabel(r"$-\lambda_{\min} / L$, at least")
+    axes[0].legend()
+    axes[1].set(xscale="log", yscale="log", xlabel="loss L (falls to the right)")
+    axes[1].set_title("whole network, along training")
+    axes[1].invert_xaxis()
+    return fig
+
+
+EXPERIMENT = Experiment(
+    id="multihead.weakconvexity",
+    label="Corollary 1 (3), on a Transformer",
+    title="Self-bounded weak convexity of a pre-LN Transformer against H and along training",
+    config=WeakConvexityCurves(),
+    presets={
+        "quick": WeakConvexityCurves(
+            heads=(1, 4, 16), dimension=16, n=32, records=(0, 30, 300), iterations=40, seeds=2
+        ),
+        "long": WeakConvexityCurves(records=(0, 10, 30, 100, 300, 1000, 3000, 10000), seeds=8),
+    },
+    run=run,
+    figure=figure,
+    claims=claims,
+    resumable=True,
+)

@@ -1,0 +1,90 @@
+"""A pre-LN Transformer classifier whose heads are split from the width or of a fixed width."""
+
+from typing import Literal, get_args
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+Arm = Literal["split", "fixed"]
+
+
+class HeadSum(nn.Module):
+    """Self-attention as a sum over heads.
+
+    Attributes:
+        heads: H.
+        arm: "split": heads of width d / H, summed (the standard layer: their outputs side by side
+            and projected). "fixed": heads of width `width`, summed and divided by sqrt(H), as in
+            eq. (2) of the paper.
+        width: of each head in the arm "fixed".
+    """
+
+    heads: int
+    arm: Arm
+    width: int = 8
+
+    @nn.compact
+    def __call__(self, x: Float[Array, "*n T d"]) -> Float[Array, "*n T d"]:
+        """The sum of the heads' outputs.
+
+        Raises:
+            ValueError: if the arm is unknown, or H does not divide d in the arm "split".
+        """
+        d = x.shape[-1]
+        if self.arm not in get_args(Arm):
+            raise ValueError(f"arm must be one of {', '.join(get_args(Arm))}, got {self.arm!r}")
+        if self.arm == "split" and d % self.heads:
+            raise ValueError(f"{self.heads} heads do not divide the width {d}")
+        width = self.width if self.arm == "fixed" else d // self.heads
+        inner = nn.initializers.variance_scaling(
+            1.0, "fan_in", "normal", in_axis=0, out_axis=(1, 2)
+        )
+        shape = (d, self.heads, width)
+        query, key, value = (
+            jnp.einsum("...td,dhk->...htk", x, self.param(name, inner, shape))
+            for name in ("query", "key", "value")
+        )
+        # The output has unit variance for unit values: all heads feed it in the arm "split", and
+        # the sum over heads is divided by sqrt(H) in the arm "fixed".
+        fan_in = width if self.arm == "fixed" else d
+        outer = nn.initializers.normal(fan_in**-0.5)
+        out = self.param("out", outer, (self.heads, width, d))
+        scores = jnp.einsum("...htk,...hsk->...hts", query, key) / width**0.5
+        mixed = jnp.einsum("...hts,...hsk->...htk", jax.nn.softmax(scores, axis=-1), value)
+        total = jnp.einsum("...htk,hkd->...td", mixed, out)
+        return total / self.heads**0.5 if self.arm == "fixed" else total
+
+
+class Encoder(nn.Module):
+    """Embedding, pre-LN blocks with residuals and a GELU layer, mean over tokens, one output.
+
+    Attributes:
+        heads: H.
+        arm: see `HeadSum`.
+        dimension: d.
+        layers: blocks.
+        width: of each head in the arm "fixed".
+    """
+
+    heads: int
+    arm: Arm
+    dimension: int = 64
+    layers: int = 1
+    width: int = 8
+
+    @nn.compact
+    def __call__(self, tokens: Float[Array, "*n T c"]) -> Float[Array, "*n"]:
+        """The classifier's output; its sign is the label."""
+        d = self.dimension
+        place = self.param("place", nn.initializers.normal(0.1), (tokens.shape[-2], d))
+        embedded = nn.Dense(d, name="embed")(tokens)
+        x = embedded + jnp.broadcast_to(place, embedded.shape)
+        for i in range(self.layers):
+            normed = nn.LayerNorm(name=f"norm_{i}")(x)
+            x = x + HeadSum(self.heads, self.arm, self.width, name=f"attention_{i}")(normed)
+            hidden = nn.Dense(2 * d, name=f"wide_{i}")(nn.LayerNorm(name=f"norm_wide_{i}")(x))
+            x = x + nn.Dense(d, name=f"narrow_{i}")(nn.gelu(hidden))
+        pooled = jnp.mean(nn.LayerNorm(name="norm_out")(x), axis=-2)
+        return nn.Dense(1, name="readout")(pooled)[..., 0]

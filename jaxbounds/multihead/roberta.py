@@ -1,0 +1,242 @@
+"""RoBERTa for classifying sentences (Liu et al. 2019), with the head count as a number of its own.
+
+The function is that of Hugging Face's `RobertaForSequenceClassification`: positions counted from
+pad + 1, norms after the residual sum, exact GELU, the classifier on the first token. Heads need not
+share out the width: `head_width` and `gain` also give the paper's heads of a fixed width, summed
+and divided by sqrt(H), and what is left after pruning.
+"""
+
+from dataclasses import dataclass, replace
+from math import sqrt
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobertaShape:
+    """The sizes and constants of a network; the defaults are those of `roberta-base`.
+
+    Attributes:
+        vocabulary: kinds of tokens.
+        width: d, of the residual stream.
+        layers: how many.
+        heads: H.
+        head_width: columns of a head; `width / heads` where heads share out the width.
+        inner: width of the feedforward layers.
+        positions: rows of the position table; pad + 1 of them stand before the first token.
+        types: rows of the table of token types, of which the first is used.
+        pad: the token that fills up, which is also where positions are counted from.
+        labels: logits of a sentence.
+        eps: of the norms.
+        gain: the sum over heads is multiplied by it.
+        dropout: on embeddings, attention weights, both branches and the classifier, in training.
+        deviation: of normal initial weights; 0 stands for 1 / sqrt(fan in), a head being the fan
+            in of the attention's output.
+    """
+
+    vocabulary: int = 50265
+    width: int = 768
+    layers: int = 12
+    heads: int = 12
+    head_width: int = 64
+    inner: int = 3072
+    positions: int = 514
+    types: int = 1
+    pad: int = 1
+    labels: int = 2
+    eps: float = 1e-5
+    gain: float = 1.0
+    dropout: float = 0.0
+    deviation: float = 0.02
+
+    def __post_init__(self) -> None:
+        """Refuse what is no network.
+
+        Raises:
+            ValueError: naming the number that is wrong.
+        """
+        sizes = ("vocabulary", "width", "layers", "heads", "head_width", "inner", "types", "labels")
+        small = [f"{name} = {getattr(self, name)}" for name in sizes if getattr(self, name) < 1]
+        if small:
+            raise ValueError(f"a RoBERTa needs positive sizes, got {', '.join(small)}")
+        if not 0 <= self.pad < self.vocabulary or self.length < 1:
+            raise ValueError(
+                f"expected 0 <= pad < vocabulary and more than pad + 1 positions, got pad = "
+                f"{self.pad}, vocabulary = {self.vocabulary}, positions = {self.positions}"
+            )
+        if not 0 <= self.dropout < 1 or self.deviation < 0:
+            raise ValueError(
+                f"expected 0 <= dropout < 1 and deviation >= 0, got {self.dropout} and "
+                f"{self.deviation}"
+            )
+
+    @property
+    def length(self) -> int:
+        """The longest sequence of tokens."""
+        return self.positions - self.pad - 1
+
+
+class _Norm(nn.Module):
+    """Rows (B, T, d) to mean 0 and variance 1, scaled, shifted; unlike flax's, of strict types."""
+
+    eps: float
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        scale = self.param("scale", nn.initializers.ones, x.shape[-1:], x.dtype)
+        bias = self.param("bias", nn.initializers.zeros, x.shape[-1:], x.dtype)
+        centred = x - jnp.mean(x, axis=-1, keepdims=True)
+        variance = jnp.mean(centred**2, axis=-1, keepdims=True)
+        return centred * jax.lax.rsqrt(variance + self.eps) * scale[None, None] + bias[None, None]
+
+
+class _Attention(nn.Module):
+    """All heads: softmax(Q K^T / sqrt(w)) V, summed with `gain`, and the output's bias."""
+
+    shape: RobertaShape
+
+    @nn.compact
+    def __call__(self, x: Array, mask: Array, train: bool) -> Array:
+        shape = self.shape
+        split = lambda rows: rows.reshape(*rows.shape[:-1], shape.heads, shape.head_width)
+        dense = lambda name: split(
+            _dense(shape, shape.heads * shape.head_width, shape.width, name)(x)
+        )
+        query, key, value = dense("query"), dense("key"), dense("value")
+        logits = jnp.einsum("bqhw,bkhw->bhqk", query, key) / sqrt(shape.head_width)
+        # The least finite number, so that a row without any token is uniform and not NaN.
+        logits = jnp.where(mask[:, None, None, :], logits, jnp.finfo(logits.dtype).min)
+        weights = nn.Dropout(shape.dropout)(nn.softmax(logits), deterministic=not train)
+        heads = jnp.einsum("bhqk,bkhw->bqhw", weights, value)
+        joined = shape.gain * heads.reshape(*x.shape[:-1], -1)
+        return _dense(shape, shape.width, shape.head_width, "output")(joined)
+
+
+class _Layer(nn.Module):
+    """Attention and a feedforward network, each followed by the norm of the residual sum."""
+
+    shape: RobertaShape
+
+    @nn.compact
+    def __call__(self, x: Array, mask: Array, train: bool) -> Array:
+        shape = self.shape
+        drop = lambda rows: nn.Dropout(shape.dropout)(rows, deterministic=not train)
+        attended = _Attention(shape, name="attention")(x, mask, train)
+        x = _Norm(shape.eps, name="attention_norm")(x + drop(attended))
+        inner = nn.gelu(_dense(shape, shape.inner, shape.width, "inner")(x), approximate=False)
+        outer = _dense(shape, shape.width, shape.inner, "outer")(inner)
+        return _Norm(shape.eps, name="norm")(x + drop(outer))
+
+
+class Roberta(nn.Module):
+    """Logits of sentences: `Roberta(shape).apply({"params": params}, tokens, mask)`.
+
+    Attributes:
+        shape: sizes and constants.
+    """
+
+    shape: RobertaShape
+
+    @nn.compact
+    def __call__(
+        self, tokens: Int[Array, "B T"], mask: Bool[Array, "B T"], *, train: bool = False
+    ) -> Float[Array, "B L"]:
+        """The logits.
+
+        Args:
+            tokens: ids; the first one of each sentence is what the classifier reads.
+            mask: which of them count; the others change nothing.
+            train: whether there is dropout, drawn from the key named "dropout".
+
+        Raises:
+            ValueError: if the sentences are longer than the table of positions.
+        """
+        shape = self.shape
+        if tokens.shape[1] > shape.length:
+            raise ValueError(
+                f"sentences of at most {shape.length} tokens fit into {shape.positions} positions "
+                f"after {shape.pad}, got {tokens.shape[1]}: cut them"
+            )
+        drop = lambda rows: nn.Dropout(shape.dropout)(rows, deterministic=not train)
+        counts = mask.astype(tokens.dtype)
+        places = jnp.cumsum(counts, axis=1) * counts + shape.pad
+        table = lambda rows, name: nn.Embed(
+            rows, shape.width, embedding_init=nn.initializers.normal(_scale(shape)), name=name
+        )
+        x = table(shape.vocabulary, "tokens")(tokens) + table(shape.positions, "positions")(places)
+        x = x + table(shape.types, "types")(jnp.zeros_like(tokens))
+        x = drop(_Norm(shape.eps, name="norm")(x))
+        for index in range(shape.layers):
+            x = _Layer(shape, name=f"layer{index}")(x, mask, train)
+        first = jnp.tanh(_dense(shape, shape.width, shape.width, "classifier_dense")(drop(x[:, 0])))
+        return _dense(shape, shape.labels, shape.width, "classifier_out")(drop(first))
+
+
+def _scale(shape: RobertaShape) -> float:
+    return shape.deviation or 1 / sqrt(shape.width)
+
+
+def _dense(shape: RobertaShape, out: int, fan: int, name: str) -> nn.Dense:
+    deviation = shape.deviation or 1 / sqrt(fan)
+    return nn.Dense(out, kernel_init=nn.initializers.normal(deviation), name=name)
+
+
+def init_roberta(shape: RobertaShape, key: Array, /) -> dict:
+    """Random parameters in the current default precision."""
+    tokens = jnp.zeros((1, 1), jnp.int32)
+    params = Roberta(shape).init(key, tokens, jnp.ones((1, 1), bool))["params"]
+    return jax.tree.map(lambda leaf: leaf.astype(jnp.zeros(()).dtype), dict(params))
+
+
+def recut_heads(shape: RobertaShape, heads: int, /) -> RobertaShape:
+    """The same matrices read as another number of heads; at `shape.heads` nothing changes.
+
+    The parameters stay as they are: only the network that is applied to them is another.
+
+    Raises:
+        ValueError: if the heads do not divide the columns that all heads have together.
+    """
+    columns = shape.heads * shape.head_width
+    if heads < 1 or columns % heads:
+        raise ValueError(f"{heads} heads do not divide {columns} columns: choose a divisor")
+    return replace(shape, heads=heads, head_width=columns // heads)
+
+
+def prune_heads(shape: RobertaShape, params: dict, keep: np.ndarray, /) -> dict:
+    """The parameters of the heads `keep` alone, for `replace(shape, heads=keep.shape[1])`.
+
+    Args:
+        shape: of the whole network.
+        params: its parameters.
+        keep: (layers, heads kept) indices of heads.
+
+    Raises:
+        ValueError: if `keep` has another number of layers or heads that are not there.
+    """
+    keep = np.asarray(keep)
+    inside = keep.size and keep.min() >= 0 and keep.max() < shape.heads
+    if keep.ndim != 2 or len(keep) != shape.layers or not inside:
+        raise ValueError(
+            f"keep must be ({shape.layers}, heads kept) with indices below {shape.heads}, got "
+            f"shape {keep.shape}"
+        )
+
+    def columns(leaf: Array, rows: np.ndarray) -> Array:
+        parts = leaf.reshape(*leaf.shape[:-1], shape.heads, shape.head_width)[..., rows, :]
+        return parts.reshape(*leaf.shape[:-1], -1)
+
+    pruned = dict(params)
+    for index, rows in enumerate(keep):
+        layer = dict(params[f"layer{index}"])
+        attention = dict(layer["attention"])
+        for name in ("query", "key", "value"):
+            attention[name] = {k: columns(leaf, rows) for k, leaf in attention[name].items()}
+        output = attention["output"]
+        kernel = columns(output["kernel"].T, rows).T
+        layer["attention"] = attention | {"output": dict(output) | {"kernel": kernel}}
+        pruned[f"layer{index}"] = layer
+    return pruned

@@ -1,0 +1,248 @@
+"""RoBERTa from and to a Hugging Face folder: `config.json`, `model.safetensors`."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax.traverse_util import flatten_dict, unflatten_dict
+from jaxtyping import Array
+
+from jaxbounds.files import whole, write_text
+from jaxbounds.multihead.roberta import RobertaShape, init_roberta
+
+NEEDS_SAFETENSORS = "weights need safetensors: pip install 'jaxbounds[sst2]'"
+
+SIZES = {
+    "vocab_size": "vocabulary",
+    "hidden_size": "width",
+    "num_hidden_layers": "layers",
+    "num_attention_heads": "heads",
+    "intermediate_size": "inner",
+    "max_position_embeddings": "positions",
+    "type_vocab_size": "types",
+    "pad_token_id": "pad",
+    "layer_norm_eps": "eps",
+}
+"""Entries of `config.json` and the attributes of `RobertaShape` that they give."""
+
+SETTINGS: dict[str, tuple] = {
+    "hidden_act": ("gelu",),
+    "position_embedding_type": ("absolute", None),
+    "is_decoder": (False, None),
+    "add_cross_attention": (False, None),
+}
+"""What the other entries that decide the function have to say; None stands for absence."""
+
+_PLACES = {
+    "embeddings.word_embeddings": "tokens",
+    "embeddings.position_embeddings": "positions",
+    "embeddings.token_type_embeddings": "types",
+    "embeddings.LayerNorm": "norm",
+    "attention.self.query": "attention/query",
+    "attention.self.key": "attention/key",
+    "attention.self.value": "attention/value",
+    "attention.output.dense": "attention/output",
+    "attention.output.LayerNorm": "attention_norm",
+    "intermediate.dense": "inner",
+    "output.dense": "outer",
+    "output.LayerNorm": "norm",
+    "classifier.dense": "classifier_dense",
+    "classifier.out_proj": "classifier_out",
+}
+_NAMES = {place: name for name, place in _PLACES.items() if not name.startswith("embeddings.")}
+_EMBEDDED = {place: name for name, place in _PLACES.items() if name.startswith("embeddings.")}
+_UNUSED = re.compile(r"(lm_head|pooler)\.|embeddings\.position_ids$")
+HEAD = "classifier"
+
+
+def hugging_face_name(path: tuple[str, ...], /) -> str:
+    """What Hugging Face calls a leaf of the parameters: ("tokens", "embedding") and so on."""
+    *where, kind = path
+    suffix = {"embedding": "weight", "kernel": "weight", "scale": "weight", "bias": "bias"}[kind]
+    if where[0].startswith("layer"):
+        inner = _NAMES["/".join(where[1:])]
+        return f"roberta.encoder.layer.{where[0].removeprefix('layer')}.{inner}.{suffix}"
+    if where[0].startswith(HEAD):
+        return f"{_NAMES[where[0]]}.{suffix}"
+    return f"roberta.{_EMBEDDED[where[0]]}.{suffix}"
+
+
+def read_shape(folder: str | Path, /) -> RobertaShape:
+    """The network that `config.json` describes, with two labels unless it lists others.
+
+    Raises:
+        ValueError: if the file is missing or damaged, is not of a RoBERTa, or lacks an entry.
+    """
+    path = Path(folder) / "config.json"
+    try:
+        stored = json.loads(path.read_text(encoding="utf8"))
+    except (OSError, ValueError) as problem:
+        raise ValueError(
+            f"cannot read {path} ({type(problem).__name__}): expected a Hugging Face folder with "
+            "config.json, model.safetensors and tokenizer.json"
+        ) from problem
+    family = stored.get("model_type") if isinstance(stored, dict) else None
+    if family != "roberta":
+        raise ValueError(f"{path}: expected model_type roberta, got {family!r}: no other is read")
+    missing = [name for name in SIZES if name not in stored]
+    if missing:
+        raise ValueError(f"{path} lacks {', '.join(missing)}: save the folder anew")
+    for name, allowed in SETTINGS.items():
+        if stored.get(name) not in allowed:
+            raise ValueError(f"{path}: expected {name} {allowed[0]}, got {stored.get(name)!r}")
+    sizes: dict[str, Any] = {ours: stored[name] for name, ours in SIZES.items()}
+    if sizes["width"] % sizes["heads"]:
+        raise ValueError(f"{path}: {sizes['heads']} heads do not divide {sizes['width']} columns")
+    labels = stored.get("num_labels") or len(stored.get("id2label") or (0, 1))
+    width = sizes["width"] // sizes["heads"]
+    deviation = float(stored.get("initializer_range", 0.02))
+    return RobertaShape(**sizes, head_width=width, labels=labels, deviation=deviation)
+
+
+def _stored_names(file: Any, path: Path) -> dict[str, str]:
+    """For each name in full the one in the file, whose prefix and norm names may be older ones."""
+    names = {}
+    for name in file.keys():  # noqa: SIM118 (not a mapping)
+        full = name.replace("LayerNorm.gamma", "LayerNorm.weight")
+        full = full.replace("LayerNorm.beta", "LayerNorm.bias")
+        if full.startswith(("embeddings.", "encoder.")):
+            full = f"roberta.{full}"
+        if not _UNUSED.match(full.removeprefix("roberta.")):
+            names[full] = name
+    if not any(name.startswith("roberta.") for name in names):
+        first = ", ".join(sorted(file.keys())[:3])
+        raise ValueError(f"{path} holds no RoBERTa: expected roberta.embeddings..., got {first}")
+    return names
+
+
+def load_roberta(
+    folder: str | Path, key: Array, /, *, labels: int | None = None, memory_limit: float = 8 * 2**30
+) -> tuple[RobertaShape, dict]:
+    """A pretrained network. Where the classifier is missing, it is drawn.
+
+    Args:
+        folder: with `config.json` and `model.safetensors`.
+        key: of the classifier's weights.
+        labels: logits; as the configuration says unless given.
+        memory_limit: bytes that the parameters may take.
+
+    Returns:
+        Its shape, and the parameters in the current default precision.
+
+    Raises:
+        ValueError: if a file is missing or damaged, or a tensor is missing, unknown or of another
+            shape; the message names it.
+        ImportError: without safetensors, saying how to install it.
+    """
+    shape = read_shape(folder)
+    shape = replace(shape, labels=labels or shape.labels)
+    path = Path(folder) / "model.safetensors"
+    try:
+        import safetensors
+    except ImportError as problem:
+        raise ImportError(NEEDS_SAFETENSORS) from problem
+    if not path.is_file():
+        raise ValueError(
+            f"no {path}: one file of safetensors is read, no pickle (pytorch_model.bin) and no "
+            "shards; save the network again with safe_serialization"
+        )
+    expected = flatten_dict(jax.eval_shape(lambda: init_roberta(shape, jax.random.key(0))))
+    bytes_needed = sum(leaf.size * leaf.dtype.itemsize for leaf in expected.values())
+    if bytes_needed > memory_limit:
+        raise ValueError(
+            f"the parameters of {folder} need {bytes_needed / 2**30:.2f} GiB, more than the limit "
+            f"of {memory_limit / 2**30:.2f} GiB: raise memory_limit"
+        )
+    try:
+        with safetensors.safe_open(path, framework="flax") as file:
+            return shape, _assembled(file, path, shape, expected, key)
+    except (safetensors.SafetensorError, OSError) as problem:
+        raise ValueError(f"{path} is damaged ({problem}): fetch it again") from problem
+
+
+def _assembled(
+    file: Any, path: Path, shape: RobertaShape, expected: Mapping, key: Array
+) -> dict[str, Any]:
+    names = _stored_names(file, path)
+    wanted = {hugging_face_name(leaf): leaf for leaf in expected}
+    head = {name for name in wanted if name.startswith(HEAD)}
+    drawn = not head & set(names)
+    absent = sorted(set(wanted) - set(names) - (head if drawn else set()))
+    if absent:
+        raise ValueError(f"{path} lacks {len(absent)} tensors, the first {absent[0]}")
+    unknown = sorted(set(names) - set(wanted))
+    if unknown:
+        raise ValueError(
+            f"{path} has {len(unknown)} tensors that this RoBERTa has not, the first {unknown[0]}: "
+            "is config.json of another network?"
+        )
+    found: dict[tuple[str, ...], Array] = {}
+    for name in sorted(set(wanted) & set(names)):
+        leaf = wanted[name]
+        like, turned = expected[leaf], leaf[-1] == "kernel"
+        should = like.shape[::-1] if turned else like.shape
+        is_shape = tuple(file.get_slice(names[name]).get_shape())
+        if is_shape != should:
+            raise ValueError(f"{path}: tensor {name} has shape {is_shape}, expected {should}")
+        value = jnp.asarray(file.get_tensor(names[name])).astype(like.dtype)
+        found[leaf] = value.T if turned else value
+    if drawn:
+        fresh = jax.jit(lambda: draw_classifier(shape, key))()
+        found |= flatten_dict(fresh)
+    return unflatten_dict(found)
+
+
+def draw_classifier(shape: RobertaShape, key: Array, /) -> dict:
+    """The parameters of a fresh classifier: `classifier_dense` and `classifier_out`."""
+    params = init_roberta(shape, key)
+    return {name: leaf for name, leaf in params.items() if name.startswith(HEAD)}
+
+
+def save_roberta(folder: str | Path, shape: RobertaShape, params: Mapping, /) -> Path:
+    """Write a Hugging Face folder that `load_roberta`, and transformers, read.
+
+    Args:
+        folder: created where it is missing.
+        shape: whose heads share out the width, with gain 1.
+        params: as from `init_roberta`.
+
+    Raises:
+        ValueError: if the heads do not share out the width: no entry of `config.json` says so.
+        ImportError: without safetensors, saying how to install it.
+    """
+    try:
+        from safetensors.numpy import save
+    except ImportError as problem:
+        raise ImportError(NEEDS_SAFETENSORS) from problem
+    if shape.heads * shape.head_width != shape.width or shape.gain != 1:
+        raise ValueError(
+            f"a Hugging Face folder holds heads that share out the width, got {shape.heads} heads "
+            f"of {shape.head_width} in {shape.width} with gain {shape.gain}"
+        )
+    turned = {
+        path: np.asarray(leaf).T if path[-1] == "kernel" else np.asarray(leaf)
+        for path, leaf in flatten_dict(dict(params)).items()
+    }
+    arrays = {hugging_face_name(path): np.ascontiguousarray(a) for path, a in turned.items()}
+    about: dict[str, Any] = {name: getattr(shape, ours) for name, ours in SIZES.items()}
+    about |= {name: values[0] for name, values in SETTINGS.items()}
+    about |= {
+        "architectures": ["RobertaForSequenceClassification"],
+        "model_type": "roberta",
+        "initializer_range": shape.deviation,
+        "id2label": {str(i): f"LABEL_{i}" for i in range(shape.labels)},
+        "label2id": {f"LABEL_{i}": i for i in range(shape.labels)},
+        "bos_token_id": 0,
+        "eos_token_id": 2,
+    }
+    folder = Path(folder)
+    with whole(folder / "model.safetensors") as file:
+        file.write(save(arrays, metadata={"format": "pt"}))
+    write_text(folder / "config.json", json.dumps(about, indent=2) + "\n")
+    return folder

@@ -1,0 +1,293 @@
+"""Section 4.1 and Appendix B: Theorems 1 and 3, Assumption 2, Corollary 3."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from jaxbounds.multihead import descent
+from jaxbounds.multihead.descent_certificate import least_root
+from jaxbounds.multihead.model import head_norm
+from jaxbounds.multihead.realizable import realizer, realizing_distance, realizing_size
+from jaxbounds.multihead.runs import (
+    average_over,
+    descend,
+    distances,
+    horizon,
+    largest_until,
+    setting,
+    start_of,
+    training_set,
+)
+from jaxbounds.multihead.statements.run_instances import (
+    ON_REALIZABLE,
+    ON_RUNS,
+    certified,
+    enough_heads,
+    realized,
+    short_enough,
+)
+from jaxbounds.multihead.tied import tied_distance, tied_risk
+from jaxbounds.statements import Budget, Form, Hypotheses, Instance, Sides, Size, Statement
+
+LARGEST, MEAN = "sharpened S6, S9, S10", "sharpened S2, S6, S8, S10"
+THREE = {"printed": descent.PRINTED, LARGEST: descent.LARGEST_HEAD, MEAN: descent.SHARPEST}
+"""The constants of Theorem 3's forms."""
+
+
+def _theorem3(instance: Instance, size: Size) -> Sides:
+    run, s, step, K = descend(instance), setting(instance), instance["step"], horizon(instance)
+    average = average_over(run.losses, instance, first=1)
+    moved = distances(run, start_of(instance), instance["copies"])
+    furthest = largest_until(moved, instance, last=1)
+    sides = {
+        "printed, last iterate": (run.losses[instance["K"]], average),
+        "control": (average, 2 * s.loss_target),
+    }
+    for name, constants in THREE.items():
+        sides[name] = average, descent.loss_bound(s, step, K, constants)
+        sides[f"{name}, distance"] = furthest, descent.distance_bound(s, constants)
+    return Sides.pairs(sides)
+
+
+def _guaranteed(
+    name: str, constants: descent.Constants, note: str, moved: str
+) -> tuple[Form, Form]:
+    """The forms for the loss and for the distance, with their own head count and step size."""
+    kept = certified(constants)
+    distance = Form(name=f"{name}, distance", hypotheses=kept, note=moved)
+    return Form(name=name, hypotheses=kept, note=note), distance
+
+
+THEOREM_3 = Statement(
+    id="multihead.thm3",
+    label="Theorem 3",
+    formula="L(theta_K) <= (1/K) sum_{k=1}^K L(theta_k) <= 2 L(theta) "
+    "+ 5 ||theta - theta_0||^2 / (4 eta K), ||theta_K - theta_0|| <= 4 ||theta - theta_0||",
+    evaluate=_theorem3,
+    judges=(descent.loss_bound, descent.distance_bound, descent.root_heads, descent.largest_step),
+    forms=(
+        *_guaranteed(
+            "printed",
+            descent.PRINTED,
+            "",
+            "||theta_k - theta_0|| <= 4 ||theta - theta_0|| for all k <= K.",
+        ),
+        Form(
+            name="printed, last iterate",
+            hypotheses=certified(descent.PRINTED),
+            equality="K = 1",
+            note="L(theta_K) <= (1/K) sum_k L(theta_k), the first part of (79).",
+        ),
+        *_guaranteed(
+            LARGEST,
+            descent.LARGEST_HEAD,
+            "sqrt(H) >= (26/3) beta_3#(B) D^2 with B = sqrt(13/3) D + max_h ||U_h||_F, and "
+            "eta <= 1/rho#: a step is at most 4 / (sqrt(T) R), so beta_2# is needed within "
+            "B + 4 / (sqrt(T) R) only. The bound is Lemma 9's.",
+            "3.09 D for 4 D.",
+        ),
+        *_guaranteed(
+            MEAN,
+            descent.SHARPEST,
+            "With q = sec(sqrt(1/2)/2) / 2 for 2/3, and with the root mean square over heads "
+            "in beta_1#, which moves by D / sqrt(H) only: rho# tends to T R^2 / 4 as H grows.",
+            "(1 + sqrt(3 + 2 q)) D = 3.02 D for 4 D.",
+        ),
+    ),
+    control="the term in ||theta - theta_0||^2 is dropped",
+    source="Appendix B.4, eq. (79); Theorem 1, eq. (4)",
+    **ON_RUNS
+    | {"assumptions": "Assumption 1; (74); eta of Theorem 3. Sharpened forms: their own H and eta"},
+)
+
+
+def _assumption2(instance: Instance, size: Size) -> Sides:
+    copies = instance["copies"]
+    heads, data = jnp.sum(copies), training_set(instance)
+
+    def worst(level: Array) -> tuple[Array, Array]:
+        params = realizer(level, copies)
+        away = tied_distance(params, start_of(instance), copies)
+        norm = head_norm(params) / realizing_size(level, heads, instance["slack"])
+        away = away / realizing_distance(level, instance["slack"])
+        return tied_risk(params, copies, data) / level, jnp.maximum(away, norm)
+
+    risks, norms = jax.vmap(worst)(jnp.asarray([2.0, 1.0, 0.1, 1e-3, 1e-6]))
+    return Sides.pairs(
+        {
+            "printed": (jnp.maximum(jnp.max(risks), jnp.max(norms)), 1.0),
+            "control": (jnp.max(norms), 0.5),
+        }
+    )
+
+
+ASSUMPTION_2 = Statement(
+    id="multihead.asn2",
+    label="Assumption 2",
+    formula="for all eps > 0 some theta has L(theta) <= eps, ||theta - theta_0|| <= g_0(eps) and "
+    "||theta||_{2,inf} <= g(eps)",
+    evaluate=_assumption2,
+    judges=(realizer, realizing_distance, realizing_size),
+    forms=(
+        Form(
+            name="printed",
+            equality="||theta(eps) - theta_0|| = g_0(eps), where the instance has no slack",
+            note="DM1 from zero: the class direction, spread over the heads, at the length "
+            "log(1 + 1/eps) / gamma; g_0 is that, g = g_0 / sqrt(H).",
+        ),
+    ),
+    control="g_0 and g halved",
+    source="Section 4.2, Assumption 2",
+    relation="<=",
+    **ON_REALIZABLE
+    | {
+        "kind": "construction",
+        "assumptions": "zero initialisation; the class direction has margin gamma > 0 on every "
+        "sequence; five values of eps",
+    },
+)
+
+
+def at_level(instance: Instance) -> descent.Setting:
+    """The setting of Corollaries 3 and 4: g_0(1/K), g(1/K), 1/K for D, ||theta||, L(theta)."""
+    s, level, slack = setting(instance), 1 / horizon(instance), instance["slack"]
+    distance = realizing_distance(level, slack)
+    size = realizing_size(level, s.heads, slack)
+    return s.of_size(size, distance=distance, loss_target=level)
+
+
+def corollary_conditions(number: int, equation: str) -> Hypotheses:
+    """(81) or (95), and the step size of Corollaries 3 and 4: also g_0(1)^2 ^ g_0(1)^2 / L_0."""
+
+    def hypotheses(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+        s, unit = at_level(instance), realizing_distance(1.0, instance["slack"]) ** 2
+        (short,) = short_enough(s, instance, descent.PRINTED).values()
+        short &= instance["step"] <= jnp.minimum(unit, unit / s.loss_start)
+        return enough_heads(s, descent.PRINTED, equation) | {f"eta of Corollary {number}": short}
+
+    return hypotheses
+
+
+def _sharp_conditions(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    s = at_level(instance)
+    return enough_heads(s, descent.SHARPEST, "(81)") | short_enough(s, instance, descent.SHARPEST)
+
+
+def _corollary3(instance: Instance, size: Size) -> Sides:
+    run, s, step, K = descend(instance), at_level(instance), instance["step"], horizon(instance)
+    loss = run.losses[instance["K"]]
+    moved = distances(run, start_of(instance), instance["copies"])[instance["K"]]
+    return Sides.pairs(
+        {
+            "printed": (loss, descent.loss_bound(s, step, K)),
+            "printed, distance": (moved, descent.distance_bound(s)),
+            MEAN: (loss, descent.loss_bound(s, step, K, descent.SHARPEST)),
+            "control": (loss, 2 / K),
+        }
+    )
+
+
+COROLLARY_3 = Statement(
+    id="multihead.cor3",
+    label="Corollary 3",
+    formula="L(theta_K) <= 2/K + 5 g_0(1/K)^2 / (4 eta K), ||theta_K - theta_0|| <= 4 g_0(1/K)",
+    evaluate=_corollary3,
+    judges=(descent.loss_bound, descent.distance_bound),
+    forms=(
+        Form(
+            name="printed",
+            hypotheses=corollary_conditions(3, "(81)"),
+            note="The proof takes ||theta(eps) - theta_0|| = g_0(eps) (E12); it is checked "
+            "with strict inequality as well.",
+        ),
+        Form(name="printed, distance", hypotheses=corollary_conditions(3, "(81)")),
+        Form(
+            name=MEAN,
+            hypotheses=_sharp_conditions,
+            note="Lemma 9 with q of S8 at L(theta) = 1/K, D = g_0(1/K), and its own H, eta.",
+        ),
+    ),
+    control="the term in g_0(1/K)^2 is dropped",
+    source="Appendix B.5, eqs. (81), (82)",
+    **ON_REALIZABLE
+    | {
+        "hypotheses": realized,
+        "assumptions": "Assumptions 1 and 2; (81); eta of Corollary 3. Sharpened form: its own",
+    },
+)
+
+AS_IT_GROWS: dict[str, Any] = {
+    "kind": "rate",
+    "cases": lambda size: {"D": jnp.asarray([1.0 * size["D"]])},
+    "budget": Budget(samples=1, restarts=0, steps=0, batch=1),
+}
+"""A rate in D or T, at R = 1."""
+
+
+def _head_rate(instance: Instance, size: Size) -> Sides:
+    T, d, D = size["T"], size["d"], instance["D"]
+    s = descent.Setting.bounded(distance=D, size=0.0, radius=1.0, T=T, d=d)
+    # sqrt(H) = d sqrt(T) R^5 (D / sqrt(H)) D^3, with the constant one.
+    printed = d * T**0.5 * D**4
+    return Sides(
+        lhs=least_root(s, descent.PRINTED, D) ** 2, rhs={"printed": printed, "control": D**2}
+    )
+
+
+EQ_3 = Statement(
+    id="multihead.eq3",
+    label="Theorem 1, eq. (3)",
+    formula="the heads needed by (74) are O(those of sqrt(H) >= d sqrt(T) R^5 "
+    "||theta||_{2,inf} D^3)",
+    evaluate=_head_rate,
+    judges=(least_root, descent.root_heads),
+    sizes=tuple({"T": 3, "d": 2, "D": D} for D in (4, 8, 16, 32, 64)),
+    forms=(
+        Form(
+            name="printed",
+            expected="inconsistent",
+            erratum="E11",
+            sense="at most",
+            note="For a target spread over the heads, ||theta||_{2,inf} = D / sqrt(H): (3) "
+            "asks for H >~ D^4, Theorem 3 for H >~ D^6.",
+        ),
+    ),
+    control="H = O(D^2)",
+    source="Section 4.1, eq. (3) against Appendix B.4",
+    assumptions="theta_0 = 0, a target spread evenly over the heads, D -> infinity",
+    **AS_IT_GROWS,
+)
+
+
+def _smoothness_rate(instance: Instance, size: Size) -> Sides:
+    T, d, D = size["T"], size["d"], instance["D"]
+    s = descent.Setting.bounded(distance=D, size=1.0, radius=1.0, T=T, d=d, heads=1e12)
+    return Sides(lhs=descent.rho(s), rhs={"printed": (d * T) ** 1.5 * D**2, "control": T * D**2})
+
+
+THEOREM_1_RHO = Statement(
+    id="multihead.thm1.rho",
+    label="Theorem 1, rho",
+    formula="rho of Theorem 3 is O(d^{3/2} T^{3/2} R^13 ||theta||_{2,inf}^2 D^2)",
+    evaluate=_smoothness_rate,
+    judges=(descent.rho, descent.alpha),
+    sizes=tuple({"T": T, "d": 2, "D": 1} for T in (64, 256, 1024, 4096, 16384)),
+    forms=(
+        Form(
+            name="printed",
+            expected="inconsistent",
+            erratum="E11",
+            sense="at most",
+            note="The term T R^2 / 4 alpha^2 grows as T^2, with no 1 / sqrt(H).",
+        ),
+    ),
+    control="rho = O(T)",
+    source="Section 4.1, Theorem 1, against Appendix B.4",
+    assumptions="d = 2, R = 1, ||theta||_{2,inf} = D = 1, T -> infinity at H = 10^12",
+    **AS_IT_GROWS,
+)
+
+STATEMENTS = (THEOREM_3, ASSUMPTION_2, COROLLARY_3, EQ_3, THEOREM_1_RHO)

@@ -1,0 +1,189 @@
+"""Instances of Sections 2 and 3: generic, extremal, iterates of actual training, and segments.
+
+Samplers take (key, size) with size = {"T", "d"} for one head and one sequence, or
+{"n", "T", "d", "H"} for a data set and H heads.
+"""
+
+import math
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax.scipy.special import ndtr
+from jaxtyping import Array
+
+from jaxbounds.multihead.data import PlantedAttention, SparseContext
+from jaxbounds.multihead.loss import Data, empirical_risk
+from jaxbounds.norms import project_rows, vector_norm
+from jaxbounds.statements import Instance, Sampler, Size
+from jaxbounds.training import trajectory
+
+STEPS = 100
+"""Length of the training runs that statements are checked along."""
+
+TIGHT_LOGIT = math.log((3 + math.sqrt(3)) / (3 - math.sqrt(3)))
+"""log((1 - p) / p) = 1.317 at p = (3 - sqrt 3) / 6, where the third cumulant is extremal (S3)."""
+
+
+def _log_uniform(key: jax.Array, low: float, high: float) -> Array:
+    return jnp.exp(jax.random.uniform(key, (), minval=low, maxval=high))
+
+
+def _tokens(key: jax.Array, shape: tuple[int, ...]) -> Array:
+    """Tokens in a ball of radius R in [1, 3], many of them on its boundary."""
+    direction_key, radius_key = jax.random.split(key)
+    radius = jax.random.uniform(radius_key, (), minval=1.0, maxval=3.0)
+    normal = 2 * jax.random.normal(direction_key, shape)
+    return radius * project_rows(normal, 1.0)
+
+
+def _head(key: jax.Array, T: int, d: int, radius: Array) -> dict[str, Array]:
+    """U and W of one head at independent scales from e^-4 to e^3."""
+    shape = (T + d + 1, d)
+    normal = jax.random.normal(key, shape)
+    scales = jnp.exp(7 * ndtr(normal[-1, :2]) - 4)
+    return {"U": scales[0] * normal[:T], "W": scales[1] * normal[T : T + d] / radius**2}
+
+
+def single_generic(key: jax.Array, size: Size) -> Instance:
+    """One head: scales of U and W vary over e^-4 to e^3, since every bound is worst at its own."""
+    token_key, head_key = jax.random.split(key)
+    T, d = size["T"], size["d"]
+    tokens = _tokens(token_key, (T, d))
+    return {"X": tokens} | _head(head_key, T, d, jnp.max(vector_norm(tokens)))
+
+
+def single_extremal(key: jax.Array, size: Size) -> Instance:
+    """One head at the known equality cases: antipodal, identical, and one-hot attended tokens."""
+    keys = jax.random.split(key, 5)
+    T, d = size["T"], size["d"]
+    direction = jax.random.normal(keys[0], (d,))
+    direction = direction / vector_norm(direction)
+    radius = jax.random.uniform(keys[1], (), minval=1.0, maxval=3.0)
+    signs = jnp.where(jnp.arange(T) % 2 == 0, 1.0, -1.0)
+    antipodal = radius * signs[:, None] * direction[None, :]
+    strength = _log_uniform(keys[2], -4.0, 3.0)
+    outer = direction[:, None] * direction[None, :]
+    generic = single_generic(keys[3], size)
+    kind = jax.random.randint(keys[4], (), 0, 4)
+    tokens = jnp.stack([antipodal, antipodal, jnp.abs(signs)[:, None] * antipodal[:1], antipodal])
+    projection = jnp.stack(
+        [
+            -strength * signs[:, None] * direction[None, :],
+            0.0 * antipodal,
+            generic["U"],
+            -strength * signs[:, None] * direction[None, :],
+        ]
+    )
+    weights = jnp.stack(
+        [TIGHT_LOGIT / (2 * radius**2) * outer, 0.0 * outer, generic["W"], 1e3 * outer]
+    )
+    return {"X": tokens[kind], "U": projection[kind], "W": weights[kind]}
+
+
+def keep_radius(instance: Instance, size: Size) -> Instance:
+    """Project tokens of a search: R = max ||x_t|| stays between 1 and 3."""
+    tokens = project_rows(instance["X"], 3.0)
+    radius = jnp.max(vector_norm(tokens))
+    return {**instance, "X": tokens / jnp.minimum(jnp.maximum(radius, 1e-3), 1.0)}
+
+
+def radius_at_least_one(instance: Instance, size: Size) -> dict[str, jax.Array]:
+    """Assumption 1 with R = max ||x_t||, the least R that the data allow."""
+    return {"R >= 1": jnp.max(vector_norm(instance["X"])) >= 1 - 1e-12}
+
+
+def loss_generic(key: jax.Array, size: Size) -> Instance:
+    """A data set with random labels and heads of very different scales."""
+    data_key, label_key, head_key = jax.random.split(key, 3)
+    n, T, d = size["n"], size["T"], size["d"]
+    tokens = _tokens(data_key, (n, T, d))
+    radius = jnp.max(vector_norm(tokens))
+    heads = jax.vmap(lambda k: _head(k, T, d, radius))(jax.random.split(head_key, size["H"]))
+    return {"X": tokens, "y": jax.random.rademacher(label_key, (n,), dtype=int)} | heads
+
+
+def loss_extremal(key: jax.Array, size: Size) -> Instance:
+    """Every head and every sequence at a single-head equality case; labels as they fall."""
+    head_key, label_key = jax.random.split(key)
+    head = single_extremal(head_key, size)
+    repeat = lambda leaf, times: jnp.broadcast_to(leaf[None], (times, *leaf.shape))
+    return {
+        "X": repeat(head["X"], size["n"]),
+        "y": jax.random.rademacher(label_key, (size["n"],), dtype=int),
+        "U": repeat(head["U"], size["H"]),
+        "W": repeat(head["W"], size["H"]),
+    }
+
+
+def _trained(
+    key: jax.Array, size: Size, data: Data, optimizer: optax.GradientTransformation
+) -> Instance:
+    """An iterate, early or late, of a run from zero or from a random start."""
+    start_key, scale_key, zero_key, time_key = jax.random.split(key, 4)
+    heads, T, d = size["H"], size["T"], size["d"]
+    scale = _log_uniform(scale_key, -3.0, 1.0) * jax.random.bernoulli(zero_key).astype(float)
+    keys = jax.random.split(start_key)
+    start = {
+        "U": scale * jax.random.normal(keys[0], (heads, T, d)),
+        "W": scale * jax.random.normal(keys[1], (heads, d, d)),
+    }
+    run = trajectory(lambda params: empirical_risk(params, data), start, optimizer, STEPS)
+    time = jnp.floor(_log_uniform(time_key, 0.0, math.log(STEPS + 2.0))).astype(int) - 1
+    return {**data, **jax.tree.map(lambda leaf: leaf[jnp.minimum(time, STEPS)], run)}
+
+
+def _dm1(key: jax.Array, size: Size) -> Data:
+    model = SparseContext(
+        tokens=size["T"], dimension=size["d"], relevant=1, distractors=size["d"] - 2
+    )
+    return model.sample(key, size["n"])
+
+
+def _dm2(key: jax.Array, size: Size) -> Data:
+    model = PlantedAttention(tokens=size["T"], dimension=size["d"])
+    teacher_key, data_key = jax.random.split(key)
+    return model.sample(data_key, model.teacher(teacher_key), size["n"])
+
+
+def _training(population: Callable, rule: Callable, low: float, high: float) -> Sampler:
+    """Iterates of `rule` on data of `population`, at learning rates between e^low and e^high."""
+
+    def sample(key: jax.Array, size: Size) -> Instance:
+        data_key, rate_key, run_key = jax.random.split(key, 3)
+        rate = _log_uniform(rate_key, low, high)
+        return _trained(run_key, size, population(data_key, size), rule(rate))
+
+    return sample
+
+
+def paired(
+    sampler: Sampler, finish: Callable[[Instance, Size], Instance] = keep_radius, /
+) -> Sampler:
+    """Turns a sampler of theta_1 into one of segments to theta_2 in a random direction."""
+
+    def sample(key: jax.Array, size: Size) -> Instance:
+        point_key, outer_key, inner_key, scale_key = jax.random.split(key, 4)
+        instance = sampler(point_key, size)
+        scale = _log_uniform(scale_key, -4.0, 1.0)
+        step = {
+            "dU": scale * jax.random.normal(outer_key, instance["U"].shape),
+            "dW": scale * jax.random.normal(inner_key, instance["W"].shape),
+        }
+        return finish({**instance, **step}, size)
+
+    return sample
+
+
+SINGLE = {"generic": single_generic, "extremal": single_extremal}
+LOSS = {
+    "generic": loss_generic,
+    "extremal": loss_extremal,
+    "GD on DM1": _training(_dm1, optax.sgd, -2.0, 2.0),
+    "Adam on DM1": _training(_dm1, optax.adam, -5.0, -1.0),
+    "GD on DM2": _training(_dm2, optax.sgd, -2.0, 2.0),
+    "Adam on DM2": _training(_dm2, optax.adam, -5.0, -1.0),
+}
+STATIC = {name: LOSS[name] for name in ("generic", "extremal")}
+STARTS = {name: LOSS[name] for name in ("generic", "GD on DM1", "Adam on DM2")}

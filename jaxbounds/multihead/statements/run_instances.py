@@ -1,0 +1,243 @@
+"""Problems for gradient descent (Section 4): certified head counts and step sizes, and beyond.
+
+They are those of `jaxbounds.multihead.runs`; for Corollaries 3 and 4 with `slack`, the factor by
+which g_0 exceeds ||theta(eps) - theta_0||, and fresh data. There are two groups of heads, equal
+where the start is zero. Sizes are {"n", "T", "d"}.
+"""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from jaxbounds.multihead import descent
+from jaxbounds.multihead.data import SparseContext
+from jaxbounds.multihead.descent_certificate import least_root
+from jaxbounds.multihead.loss import Data
+from jaxbounds.multihead.model import Params, head_norm
+from jaxbounds.multihead.realizable import REALIZABLE, realizer, realizing_distance, realizing_size
+from jaxbounds.multihead.runs import STEPS, horizon, setting
+from jaxbounds.multihead.statements.common import token_radius
+from jaxbounds.multihead.tied import tied_norm, tied_risk
+from jaxbounds.statements import Budget, Hypotheses, Instance, Size
+
+BELOW = 1 - 1e-12
+"""Steps are this much of the largest that is certified, so that rounding excludes none."""
+
+
+def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
+    """DM1 at a scale from 1 to 1.5 (so R >= 1), one label in ten flipped."""
+    data_key, scale_key, flip_key = jax.random.split(key, 3)
+    model = SparseContext(
+        tokens=size["T"],
+        dimension=size["d"],
+        relevant=1,
+        distractors=size["d"] - 2,
+        signal=1.0,
+        noise_mu=0.2,
+        noise_nu=0.2,
+    )
+    data = model.sample(data_key, size["n"])
+    scale = jax.random.uniform(scale_key, (), minval=1.0, maxval=1.5)
+    flips = jnp.where(jax.random.bernoulli(flip_key, 0.1, data["y"].shape), -1, 1)
+    return {"X": scale * data["X"], "y": data["y"] * flips}
+
+
+def _start_and_direction(key: jax.Array, data: Data) -> tuple[Params, Params, Array]:
+    """Two groups of heads: theta_0, a direction to the target, and whether to move one head only.
+
+    The start is zero, or random with Phi = 0 (the second group has the sign of U reversed). The
+    direction is the class direction in U, steepest descent, or random in (U, W).
+    """
+    keys = jax.random.split(key, 7)
+    T, d = data["X"].shape[1:]
+    outer = jax.random.normal(keys[0], (1, T, d))
+    inner = jax.random.normal(keys[1], (1, d, d))
+    scale = jnp.where(jax.random.bernoulli(keys[2]), 0.0, 0.3)
+    start = {
+        "U": scale * jnp.concatenate([outer, -outer]),
+        "W": scale * jnp.concatenate([inner, inner]),
+    }
+    alone = jax.random.bernoulli(keys[3], 0.25) & (scale == 0)
+    classes = jnp.zeros(d).at[0].set(1.0).at[1].set(-1.0)
+    oracle = {"U": jnp.broadcast_to(classes, (2, T, d)), "W": jnp.zeros((2, d, d))}
+    slope = jax.grad(tied_risk)(start, jnp.ones(2), data)
+    wild = {"U": jax.random.normal(keys[4], (2, T, d)), "W": jax.random.normal(keys[5], (2, d, d))}
+    kind = jax.random.randint(keys[6], (), 0, 3)
+    choose = lambda a, b, c: jnp.stack([a, -b, 0.3 * a + c])[kind]
+    return start, jax.tree.map(choose, oracle, slope, wild), alone
+
+
+def _target(
+    start: Params, direction: Params, copies: Array, alone: Array, distance: Array
+) -> Params:
+    """The point at that distance from theta_0; only the first group moves if `alone`."""
+    mask = jnp.stack([jnp.ones(()), jnp.where(alone, 0.0, 1.0)])[:, None, None]
+    direction = jax.tree.map(lambda leaf: leaf * mask, direction)
+    move = lambda leaf, way: leaf + distance / tied_norm(direction, copies) * way
+    return jax.tree.map(move, start, direction)
+
+
+def _least_roots(s: descent.Setting, spread: ArrayLike, sharpened: descent.Constants) -> Array:
+    """The least certified sqrt(H): printed and sharpened, for training, then for stability."""
+    kinds = [(c, stable) for stable in (False, True) for c in (descent.PRINTED, sharpened)]
+    return jnp.stack([least_root(s, c, spread, stability=stable) for c, stable in kinds])
+
+
+def certified_or_loose(key: jax.Array, size: Size) -> Instance:
+    """H and eta as certified, to within rounding, or not certified at all.
+
+    H is the least that the printed or the sharpened constants allow, for training or for
+    stability, and eta up to the largest that goes with it; or H is log-uniform from 2 to 1e5 and
+    eta from 0.1 to 4 over the smoothness bound at the start.
+    """
+    data_key, start_key, number_key, kind_key = jax.random.split(key, 4)
+    data = _tokens_and_labels(data_key, size)
+    start, direction, alone = _start_and_direction(start_key, data)
+    numbers = jax.random.uniform(number_key, (5,))
+    log_uniform = lambda u, low, high: low * (high / low) ** u
+    K = jnp.clip(jnp.floor(log_uniform(numbers[0], 1.0, STEPS + 1.0)).astype(int), 1, STEPS)
+    # 0, 1: printed, sharpened; 2, 3: the same for stability; 4: loose.
+    kind = jax.random.randint(kind_key, (), 0, 5)
+    distance = log_uniform(numbers[1], jnp.where(kind == 4, 0.05, 0.2), 4.0)
+    largest_head = numbers[2] < 0.5
+    base = head_norm(start)
+    at_start = descent.Setting.bounded(
+        distance=0.0, size=base, radius=token_radius(data), T=size["T"], d=size["d"]
+    )
+    # Groups may differ: half of the heads may carry all of the displacement.
+    spread = jnp.where(alone, 0.0, math.sqrt(2.0) * distance)
+    bounds = at_start.of_size(base + jnp.where(alone, distance, 0.0), distance=distance)
+    roots = jnp.where(
+        largest_head,
+        _least_roots(bounds, spread, descent.LARGEST_HEAD),
+        _least_roots(bounds, spread, descent.SHARPEST),
+    )
+    certified_heads = roots[kind % 4] ** 2
+    heads = jnp.ceil(jnp.where(kind == 4, log_uniform(numbers[3], 2.0, 1e5), certified_heads))
+    # Two equal groups, or a single head and the rest.
+    lonely = jnp.stack([jnp.ones(()), jnp.maximum(heads - 1, 1.0)])
+    copies = jnp.where(alone, lonely, jnp.ceil(heads / 2))
+    target = _target(start, direction, copies, alone, distance)
+    instance = {**data, "U0": start["U"], "W0": start["W"], **target, "copies": copies, "K": K}
+    s, time = setting(instance), horizon(instance)
+    steps = [
+        descent.largest_step(s, time, c)
+        for c in (descent.PRINTED, descent.LARGEST_HEAD, descent.SHARPEST)
+    ]
+    certified = jnp.where(kind % 2 == 0, steps[0], jnp.where(largest_head, steps[1], steps[2]))
+    part = jnp.minimum(0.3 + 1.4 * numbers[4], 1.0)
+    smoothness = descent.rho(at_start._replace(heads=s.heads), descent.MEAN_SQUARE)
+    loose = log_uniform(numbers[4], 0.1, 4.0) / smoothness
+    return {**instance, "step": jnp.where(kind == 4, loose, BELOW * part * certified)}
+
+
+def realizable(key: jax.Array, size: Size) -> Instance:
+    """DM1 from zero initialisation with the target theta(1/K), H and eta of Corollaries 3 and 4.
+
+    H is that of (81) or (95), or of the sharpened constants; g(eps) = g_0(eps) / sqrt(H). There
+    are as many fresh sequences {"X_test", "y_test"} as would make sixteen training sets.
+    """
+    data_key, test_key, number_key, kind_key = jax.random.split(key, 4)
+    data = REALIZABLE.sample(data_key, size["n"])
+    fresh = REALIZABLE.sample(test_key, 16 * size["n"])
+    kind = jax.random.randint(kind_key, (), 0, 4)
+    numbers = jax.random.uniform(number_key, (2,))
+    K = jnp.floor(4.0 * 15.0 ** numbers[0])
+    slack = jnp.maximum(1.0, 0.7 + 0.8 * numbers[1])
+    distance = realizing_distance(1 / K, slack)
+    bounds = descent.Setting.bounded(distance=distance, size=0.0, radius=1.0, T=3, d=2)
+    roots = _least_roots(bounds, math.sqrt(2.0) * distance, descent.MEAN_SQUARE)
+    heads = 2 * jnp.ceil(roots[kind] ** 2 / 2)
+    s = bounds.of_size(realizing_size(1 / K, heads, slack), heads=heads)
+    printed = jnp.minimum(1 / descent.rho(s), 1.0)
+    certified = jnp.where(kind % 2 == 0, printed, 1 / descent.rho(s, descent.MEAN_SQUARE))
+    copies = jnp.stack([heads / 2, heads / 2])
+    return {
+        **data,
+        "X_test": fresh["X"],
+        "y_test": fresh["y"],
+        "U0": jnp.zeros((2, 3, 2)),
+        "W0": jnp.zeros((2, 2, 2)),
+        "copies": copies,
+        "step": BELOW * jnp.minimum(certified, realizing_distance(1.0, slack) ** 2),
+        "K": K.astype(int),
+        "slack": slack,
+        **realizer(1 / K, copies),
+    }
+
+
+def assumption1(instance: Instance, size: Size) -> dict[str, Array]:
+    """Assumption 1 with R = max ||x_t||."""
+    return {"R >= 1": token_radius(instance) >= 1 - 1e-12}
+
+
+def realized(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """Assumption 2 at eps = 1/K: L(theta) <= 1/K, ||theta - theta_0|| <= g_0, ||theta|| <= g."""
+    s, level, slack = setting(instance), 1 / horizon(instance), instance["slack"] * (1 + 1e-12)
+    return {
+        **assumption1(instance, size),
+        "L(theta(1/K)) <= 1/K": s.loss_target <= level,
+        "||theta(1/K) - theta_0|| <= g_0(1/K)": s.distance <= realizing_distance(level, slack),
+        "||theta(1/K)||_{2,inf} <= g(1/K)": s.size <= realizing_size(level, s.heads, slack),
+    }
+
+
+def enough_heads(
+    s: descent.Setting, constants: descent.Constants, equation: str
+) -> dict[str, ArrayLike]:
+    """(74) or (81) for training, (84) or (95) for stability, or the same with beta_3#."""
+    root = descent.root_heads(s, constants, stability=equation in ("(84)", "(95)"))
+    name = equation if constants.printed else f"{equation} with beta_3#"
+    return {name: jnp.asarray(s.heads) >= root**2}
+
+
+def short_enough(
+    s: descent.Setting, instance: Instance, constants: descent.Constants
+) -> dict[str, ArrayLike]:
+    """The step size of Theorem 3, or of S10."""
+    name = "eta of Theorem 3" if constants.printed else "eta <= 1 / rho# and (73)"
+    return {name: instance["step"] <= descent.largest_step(s, horizon(instance), constants)}
+
+
+def certified(constants: descent.Constants, equation: str = "(74)") -> Hypotheses:
+    """The head count and the step size that these constants ask for."""
+
+    def hypotheses(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+        s = setting(instance)
+        heads = enough_heads(s, constants, equation)
+        return heads | short_enough(s, instance, constants)
+
+    return hypotheses
+
+
+def head_count(constants: descent.Constants) -> Hypotheses:
+    """Eq. (74) alone."""
+    return lambda instance, size: enough_heads(setting(instance), constants, "(74)")
+
+
+ON_RUNS: dict[str, Any] = {
+    "kind": "trajectory",
+    "sample": {"gradient descent": certified_or_loose},
+    "sizes": ({"n": 3, "T": 3, "d": 2},),
+    "hypotheses": assumption1,
+    "assumptions": "Assumption 1 with R = max ||x_t||; gradient descent on the logistic loss",
+    "budget": Budget(samples=256, restarts=0, steps=0, batch=128),
+}
+"""Along certified runs."""
+
+ON_REALIZABLE: dict[str, Any] = ON_RUNS | {"sample": {"DM1 from zero": realizable}}
+"""Along certified runs on the population of Assumption 2."""
+
+CONDITIONS = "Assumption 1; (84); eta of Theorem 3. Sharpened form: its own H and eta"
+SHARP = "sharpened S2, S6, S9, S10"
+
+
+def worst_step(lhs: Array, rhs: Array, mask: Array, *others: ArrayLike) -> Any:
+    """Both sides (and the others) at the largest ratio among the entries in the mask."""
+    mask = jnp.broadcast_to(mask, lhs.shape)
+    at = jnp.argmax(jnp.where(mask, lhs / jnp.maximum(rhs, 1e-300), -jnp.inf))
+    return tuple(jnp.ravel(x)[at] for x in (lhs, rhs, *others))

@@ -1,0 +1,189 @@
+"""Sentences with labels, from files, as `{tokens, mask, labels}`.
+
+Read are GLUE's SST-2 (`train.tsv`, `dev.tsv`, or Parquet) and the film-review snippets that the
+source distribution of vaderSentiment 3.3.2 carries (Hutto and Gilbert 2014). No sentence of theirs
+is part of this package.
+"""
+
+import hashlib
+import io
+import tarfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+SNIPPETS_SHA256 = "c8293b0d942e90e223ea2c0955d969040d1a1be514a978b9af0698940bd13350"
+SNIPPETS_NAME = "movieReviewSnippets_GroundTruth.txt"
+SNIPPETS_INNER = "hutto_ICWSM_2014.tar.gz"
+FETCH_SNIPPETS = "pip download --no-deps --no-binary :all: vaderSentiment==3.3.2"
+NEEDS_PARQUET = "Parquet files need pyarrow: pip install 'jaxbounds[sst2]'"
+
+
+class Sentences(NamedTuple):
+    """Texts and what they are.
+
+    Attributes:
+        texts: (n,) as they came.
+        labels: (n,) int32, 1 for praise and 0 for blame.
+    """
+
+    texts: tuple[str, ...]
+    labels: np.ndarray
+
+    def take(self, rows: np.ndarray, /) -> "Sentences":
+        """Those at `rows`, in that order."""
+        return Sentences(tuple(self.texts[i] for i in rows), self.labels[rows])
+
+
+def _checked(path: Path, texts: Sequence, labels: Sequence) -> Sentences:
+    """Refuse nulls, missing labels and labels other than 0 and 1."""
+    where = f"{path} has"
+    if not texts:
+        raise ValueError(f"{where} no sentences: expected at least one")
+    lost = [row for row, text in enumerate(texts) if not isinstance(text, str) or not text.strip()]
+    if lost:
+        raise ValueError(
+            f"{where} {len(lost)} empty or null sentences of {len(texts)}, the first in row "
+            f"{lost[0]}: the file was read or written wrongly, fetch it again"
+        )
+    if all(label in (-1, "-1", None, "") for label in labels):
+        raise ValueError(
+            f"{where} no labels, as GLUE's test split: use the dev (validation) split instead"
+        )
+    odd = [row for row, label in enumerate(labels) if label not in (0, 1, "0", "1")]
+    if odd:
+        raise ValueError(
+            f"{where} {len(odd)} labels that are neither 0 nor 1, the first in row {odd[0]}: "
+            f"{labels[odd[0]]!r}; remove or mend these rows"
+        )
+    return Sentences(tuple(texts), np.asarray([int(label) for label in labels], np.int32))
+
+
+def read_tsv(path: str | Path, /) -> Sentences:
+    """A split of GLUE's SST-2: the header `sentence<tab>label`, quotes being text.
+
+    Raises:
+        ValueError: if it cannot be read, has another header, or a row without a label.
+    """
+    path = Path(path)
+    try:
+        lines = path.read_bytes().decode("utf8").split("\n")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ValueError(f"cannot read {path} as UTF-8 text ({problem}): fetch it again") from None
+    lines = [line.removesuffix("\r") for line in lines]
+    if lines[0] == "index\tsentence":
+        raise ValueError(f"{path} is GLUE's test split, without labels: use dev.tsv instead")
+    if lines[0] != "sentence\tlabel":
+        raise ValueError(f"{path}: expected the header sentence<tab>label, got {lines[0][:60]!r}")
+    rows = [line.split("\t") for line in (lines[1:-1] if lines[-1] == "" else lines[1:])]
+    broken = [number for number, row in enumerate(rows) if len(row) != 2]
+    if broken:
+        raise ValueError(
+            f"{path}: {len(broken)} rows are not a sentence, a tab and a label, the first in line "
+            f"{broken[0] + 2}: {' '.join(rows[broken[0]])[:60]!r}"
+        )
+    return _checked(path, [row[0] for row in rows], [row[1] for row in rows])
+
+
+def read_parquet(path: str | Path, /) -> Sentences:
+    """A split of SST-2 as Parquet, with columns `sentence` and `label`.
+
+    Raises:
+        ValueError: if it cannot be read, lacks a column, or has nulls or missing labels.
+        ImportError: without pyarrow, saying how to install it.
+    """
+    path = Path(path)
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as problem:
+        raise ImportError(NEEDS_PARQUET) from problem
+    try:
+        table = pyarrow.parquet.read_table(path, columns=["sentence", "label"])
+    except (OSError, pyarrow.ArrowException) as problem:
+        words = str(problem).splitlines()[0][:200]
+        raise ValueError(f"cannot read {path} as Parquet ({words}): fetch it again") from problem
+    if table.column_names != ["sentence", "label"]:
+        raise ValueError(
+            f"{path}: expected columns sentence and label, got {', '.join(table.column_names)}"
+        )
+    return _checked(path, table["sentence"].to_pylist(), table["label"].to_pylist())
+
+
+def _member(archive: bytes, name: str) -> bytes:
+    """The content of the one file of that name in a .tar.gz."""
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
+        for entry in tar:
+            if entry.isfile() and Path(entry.name).name == name:
+                file = tar.extractfile(entry)
+                return b"" if file is None else file.read()
+    raise KeyError(name)
+
+
+def read_snippets(path: str | Path, /) -> Sentences:
+    """The 10,568 film-review snippets whose mean rating is not zero; praise is a positive one.
+
+    Args:
+        path: `vaderSentiment-3.3.2.tar.gz` (by `FETCH_SNIPPETS`), or the file of ratings in it.
+
+    Raises:
+        ValueError: if the archive is broken or the content another one.
+    """
+    path = Path(path)
+    cure = f"fetch it again: {FETCH_SNIPPETS}"
+    try:
+        content = path.read_bytes()
+        if path.name != SNIPPETS_NAME:
+            content = _member(_member(content, SNIPPETS_INNER), SNIPPETS_NAME)
+    except KeyError as problem:
+        raise ValueError(f"{path} holds no {problem.args[0]}: {cure}") from None
+    except (OSError, EOFError, tarfile.TarError, zlib.error) as problem:
+        raise ValueError(f"cannot read {path} ({type(problem).__name__}): {cure}") from problem
+    found = hashlib.sha256(content).hexdigest()
+    if found != SNIPPETS_SHA256:
+        raise ValueError(
+            f"{SNIPPETS_NAME} of {path} is another one: expected sha256 {SNIPPETS_SHA256}, got "
+            f"{found}: {cure}"
+        )
+    rows = [line.split("\t") for line in content.decode("utf8").split("\r\n") if line]
+    rated = [(text, float(rating)) for _, rating, text in rows if float(rating) != 0]
+    return _checked(path, [text for text, _ in rated], [int(rating > 0) for _, rating in rated])
+
+
+def read_text(path: str | Path, /) -> dict[str, Sentences]:
+    """Whatever of these kinds is at `path`.
+
+    Returns:
+        {"train", "test"} of a folder of SST-2, the test set being GLUE's dev (validation) split,
+        as its own test split has no labels; {"all"} of a single file.
+
+    Raises:
+        ValueError: if it is none of them, or damaged.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return _read_folder(path)
+    if not path.is_file():
+        raise ValueError(f"no file or folder {path}: give SST-2's folder or {FETCH_SNIPPETS}")
+    if path.suffix == ".parquet":
+        return {"all": read_parquet(path)}
+    if path.suffix == ".tsv":
+        return {"all": read_tsv(path)}
+    return {"all": read_snippets(path)}
+
+
+def _read_folder(path: Path) -> dict[str, Sentences]:
+    if (path / "train.tsv").is_file() and (path / "dev.tsv").is_file():
+        return {"train": read_tsv(path / "train.tsv"), "test": read_tsv(path / "dev.tsv")}
+    for folder in (path, path / "data"):
+        splits = [sorted(folder.glob(f"{name}*.parquet")) for name in ("train", "validation")]
+        if [len(files) for files in splits] == [1, 1]:
+            return {name: read_parquet(files[0]) for name, files in zip(("train", "test"), splits)}
+    names = ", ".join(sorted(entry.name for entry in path.iterdir())[:8]) or "nothing"
+    raise ValueError(
+        f"{path}: expected train.tsv and dev.tsv, or one train*.parquet and one "
+        f"validation*.parquet, found {names}"
+    )

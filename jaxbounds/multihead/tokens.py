@@ -1,0 +1,133 @@
+"""From sentences to tokens: a table of words, a trained byte-pair code, or a given one."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbounds.multihead.text import Sentences
+
+START, PAD, END, UNKNOWN = range(4)
+SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
+NEEDS_TOKENIZERS = "this needs the tokenizers package: pip install 'jaxbounds[sst2]'"
+
+
+class Tokenizer(NamedTuple):
+    """A code of texts.
+
+    Attributes:
+        encode: from texts to the ids of each, without start and end.
+        size: ids are below it.
+    """
+
+    encode: Callable[[Sequence[str]], list[list[int]]]
+    size: int
+
+
+def words_of(text: str, /) -> list[str]:
+    """Lower-case words and single signs of punctuation."""
+    return re.findall(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]|_", text.lower())
+
+
+def word_table(texts: Sequence[str], /, *, size: int = 4096) -> Tokenizer:
+    """The most frequent words, ties in alphabetical order; others are `<unk>`.
+
+    Args:
+        texts: to count in.
+        size: of the table, the four special tokens included.
+    """
+    counts = Counter(word for text in texts for word in words_of(text))
+    ranked = sorted(counts, key=lambda word: (-counts[word], word))[: size - len(SPECIAL)]
+    ids = {word: index + len(SPECIAL) for index, word in enumerate(ranked)}
+    encode = lambda texts: [[ids.get(w, UNKNOWN) for w in words_of(text)] for text in texts]
+    return Tokenizer(encode, len(ids) + len(SPECIAL))
+
+
+def byte_pairs(texts: Sequence[str], /, *, size: int = 4096) -> Tokenizer:
+    """Byte-level byte-pair encoding as RoBERTa's, trained on `texts`.
+
+    Args:
+        texts: to train on.
+        size: of the code, the four special tokens included.
+
+    Raises:
+        ImportError: without tokenizers, saying how to install it.
+    """
+    try:
+        import tokenizers
+    except ImportError as problem:
+        raise ImportError(NEEDS_TOKENIZERS) from problem
+    code = tokenizers.ByteLevelBPETokenizer()
+    code.train_from_iterator(
+        texts, vocab_size=size, min_frequency=2, special_tokens=list(SPECIAL), show_progress=False
+    )
+    return _wrapped(code)
+
+
+def stored_tokenizer(folder: str | Path, /) -> Tokenizer:
+    """The code in `tokenizer.json` of a Hugging Face folder.
+
+    Raises:
+        ValueError: if it is missing, damaged, or not RoBERTa's in its special tokens.
+        ImportError: without tokenizers, saying how to install it.
+    """
+    path = Path(folder) / "tokenizer.json"
+    try:
+        import tokenizers
+    except ImportError as problem:
+        raise ImportError(NEEDS_TOKENIZERS) from problem
+    if not path.is_file():
+        raise ValueError(f"no {path}: fetch it with the weights, or save it with save_pretrained")
+    try:
+        code = tokenizers.Tokenizer.from_file(str(path))
+    except Exception as problem:  # the package raises plain Exception
+        raise ValueError(f"cannot read {path} ({problem}): fetch it again") from problem
+    found = tuple(code.token_to_id(token) for token in SPECIAL[:3])
+    if found != (START, PAD, END):
+        raise ValueError(
+            f"{path}: expected <s>, <pad>, </s> to be {START}, {PAD}, {END} as in RoBERTa, got "
+            f"{', '.join(map(str, found))}"
+        )
+    code.no_padding()
+    code.no_truncation()
+    return _wrapped(code)
+
+
+def _wrapped(code: Any) -> Tokenizer:
+    def encode(texts: Sequence[str]) -> list[list[int]]:
+        return [found.ids for found in code.encode_batch(list(texts), add_special_tokens=False)]
+
+    return Tokenizer(encode, code.get_vocab_size())
+
+
+def to_arrays(
+    sentences: Sentences, tokenizer: Tokenizer, length: int, /
+) -> tuple[dict[str, np.ndarray], float]:
+    """Sentences between `<s>` and `</s>`, cut and padded to one length.
+
+    Args:
+        sentences: texts and labels.
+        tokenizer: the code.
+        length: T, the two special tokens included.
+
+    Returns:
+        {"tokens": (n, T) int32, "mask": (n, T) bool, "labels": (n,) int32} and the share of
+        sentences that were cut.
+
+    Raises:
+        ValueError: if no token fits between the two.
+    """
+    if length < 3:
+        raise ValueError(f"length must be 3 or more (start, a token, end), got {length}")
+    rows = tokenizer.encode(sentences.texts)
+    tokens = np.full((len(rows), length), PAD, np.int32)
+    for place, row in zip(tokens, rows):
+        ids = [START, *row[: length - 2], END]
+        place[: len(ids)] = ids
+    cut = float(np.mean([len(row) > length - 2 for row in rows]))
+    counts = np.minimum([len(row) + 2 for row in rows], length)
+    mask = np.arange(length) < counts[:, None]
+    return {"tokens": tokens, "mask": mask, "labels": sentences.labels.astype(np.int32)}, cut

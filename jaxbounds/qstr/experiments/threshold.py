@@ -1,0 +1,106 @@
+"""How many samples until the test risk is low: the quantity of Figure 1.
+
+The host looks at the test risks of all seeds between chunks, and stops when every one has crossed
+the threshold, or at the budget. All else follows from the risks seen at these looks.
+"""
+
+import time
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxbounds.qstr.architectures import outline
+from jaxbounds.qstr.experiments.online import Protocol, encoded_dimension, side_by_side
+from jaxbounds.sweeps import Checkpoints, leaves_of, progress, with_leaves
+
+SECONDS = 60.0
+"""Between two times that a cell in training is stored."""
+
+
+class Cell(NamedTuple):
+    """The outcome of a cell, one entry for each seed.
+
+    Attributes:
+        samples: drawn when the test risk was first seen below the threshold; inf where never.
+        risk: the last test risk.
+        seen: samples drawn by every run of the cell, whose runs stop together.
+        history: the test risk at every look, (looks, seeds).
+    """
+
+    samples: Float[np.ndarray, "S"]
+    risk: Float[np.ndarray, "S"]
+    seen: int
+    history: Float[np.ndarray, "looks S"]
+
+
+def _cell(history: np.ndarray, protocol: Protocol) -> Cell:
+    used = protocol.batch * protocol.check_every * np.arange(1, len(history) + 1)
+    below = history < protocol.threshold
+    samples = np.where(below.any(axis=0), used[np.argmax(below, axis=0)], np.inf)
+    return Cell(samples, history[-1], int(used[-1]), history)
+
+
+def samples_to_threshold(
+    name: str,
+    N: int,
+    protocol: Protocol,
+    key: Array,
+    /,
+    *,
+    seeds: int,
+    store: Checkpoints | None = None,
+) -> Cell:
+    """Train `seeds` runs side by side until all have learned or the budget is spent.
+
+    Args:
+        name: an architecture (`jaxbounds.qstr.architectures`).
+        N: length of the prompts.
+        protocol: what is trained and how.
+        key: of the cell; seed i uses the i-th split of it, whatever the number of seeds.
+        seeds: how many runs.
+        store: of this cell: where it is kept, and continued from if there is something.
+
+    Raises:
+        ValueError: if the architecture is unknown or none, N < 2, the budget is below one chunk, or
+            what is stored is damaged or of another run.
+    """
+    outline(name, N=N, d=protocol.d, De=encoded_dimension(N, protocol))
+    chunk = protocol.batch * protocol.check_every
+    most = protocol.max_samples // chunk
+    if most == 0:
+        raise ValueError(
+            f"max_samples={protocol.max_samples} is below one chunk of {chunk}: raise it"
+        )
+    looks, leaves, kept = (store and store.load()) or (0, None, [])
+    history = [risk for part in kept for risk in part["risk"]]
+    learned = lambda: np.any(np.asarray(history) < protocol.threshold, axis=0)
+    unfinished = lambda: len(history) < most and not (history and np.all(learned()))
+
+    def keep(store: Checkpoints, state: Any) -> None:
+        nonlocal looks
+        part = {"risk": np.stack(history[looks:]), "until": np.asarray(len(history))}
+        store.save(len(history), leaves_of(state), looks, part)
+        looks = len(history)
+
+    if unfinished():
+        first, advance = side_by_side(name, N, protocol)
+        runs = first(jax.random.split(key, seeds), jax.random.fold_in(key, 0))
+        if leaves is not None:
+            own, training = with_leaves((runs.key, runs.training), leaves)
+            runs = runs._replace(key=own, training=training)
+        last = time.monotonic()
+        with progress(most * chunk, "samples") as report:
+            while unfinished():
+                runs, risk = advance(runs)
+                history.append(np.asarray(risk))
+                spread = f"test risk {np.min(risk):.3g} to {np.max(risk):.3g}"
+                words = f"{name}, N = {N}: {spread}, {np.sum(learned())} of {seeds} learned"
+                report(len(history) * chunk, words)
+                if store is not None and time.monotonic() - last >= SECONDS:
+                    keep(store, (runs.key, runs.training))
+                    last = time.monotonic()
+        if store is not None and len(history) > looks:
+            keep(store, ())
+    return _cell(np.stack(history), protocol)

@@ -1,0 +1,157 @@
+"""The networks of Section 5 and of the public code (Figure 1), against explicit weights."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+from jaxbounds.qstr.architectures import build
+from jaxbounds.qstr.gated import CELLS, BidirectionalGated, recur
+from jaxbounds.qstr.layers import FeedForward
+from jaxbounds.qstr.recurrent import BidirectionalRNN, project_to_ball
+from jaxbounds.qstr.relu_networks import Layer, evaluate
+from jaxbounds.qstr.state_space import LinearStateSpace, diagonal_recurrence
+from jaxbounds.qstr.transformer import PublishedTransformer, SparseTransformer, attention_map
+from jaxbounds.statements import Budget, Form, Sides, Statement
+
+_GATED = {cell: BidirectionalGated(2, cell) for cell in CELLS}
+
+
+def _model(name, size):
+    return _GATED.get(name) or build(name, N=size["N"], d=size["d"])
+
+
+_NAMES = ("transformer", "feedforward256", "rnn", "state_space", *_GATED)
+
+
+def _sample(key, size):
+    """Tokens z and the initial parameters of each network."""
+    key_z, *keys = jax.random.split(key, len(_NAMES) + 1)
+    z = jax.random.normal(key_z, (size["N"], size["De"]))
+    start = lambda name, key: _model(name, size).init(key, z)["params"]
+    return {"z": z} | {name: start(name, own) for name, own in zip(_NAMES, keys, strict=True)}
+
+
+def _mlp(parameters, *features):
+    """A TorchMLP as a network of explicit layers, on features side by side."""
+    names = range(len(parameters) // 2)
+    network = tuple(Layer(parameters[f"W{k}"], parameters[f"b{k}"]) for k in names)
+    return evaluate(network, jnp.concatenate(features, axis=-1))
+
+
+def _both_ways(states, z):
+    """The states beside each token, read forwards and backwards."""
+    return jnp.stack(states("forward", z)), jnp.stack(states("backward", z[::-1])[::-1])
+
+
+def _as_in_section_3(p, z):
+    """The public code's one-head Transformer as the paper's: value and output maps go into W."""
+    De, mlp = z.shape[1], p["mlp"]
+    explicit = {
+        "W_QK": attention_map({"params": p})[None] / math.sqrt(De),
+        "W": mlp["W0"] @ p["out_proj_weight"] @ p["in_proj_weight"][2 * De :],
+        "b": mlp["b0"],
+        "a": mlp["W1"][0],
+    }
+    paper = SparseTransformer(heads=1, width=len(mlp["b0"]))
+    return paper.apply({"params": explicit}, z) + mlp["b1"][0]
+
+
+def _residual(p, z):
+    """Exclusive states, token by token."""
+
+    def states(side, tokens):
+        found = [jnp.zeros(64)]
+        for token in tokens[:-1]:
+            found.append(project_to_ball(found[-1] + _mlp(p[side], found[-1], token), 10.0))
+        return found
+
+    return _mlp(p["readout"], *_both_ways(states, z), z)[:, 0]
+
+
+def _linear(p, z):
+    """h_i = sum_{j <= i} decay^{i-j} input_j."""
+
+    def states(side, tokens):
+        decay, driven = jax.nn.sigmoid(p[f"{side}_decay"]), _mlp(p[side], tokens)
+        return [sum(decay ** (n - k) * driven[k] for k in range(n + 1)) for n in range(len(tokens))]
+
+    return _mlp(p["readout"], *_both_ways(states, z), z)[:, 0]
+
+
+def _gated(name):
+    """One cell after the other."""
+    cell, gates, parts = CELLS[name]
+
+    def run(p, z):
+        def states(side, tokens):
+            weights = ("W_input", "W_hidden", "b_input", "b_hidden")
+            W_i, W_h, b_i, b_h = (p[w][("forward", "backward").index(side)] for w in weights)
+            carry, found = (jnp.zeros(2),) * parts, []
+            for token in tokens:
+                own, past = jnp.split(W_i @ token + b_i, gates), W_h @ carry[0] + b_h
+                carry = cell(carry, tuple(own), tuple(jnp.split(past, gates)))
+                found.append(carry[0])
+            return found
+
+        return _mlp(p["readout"], *_both_ways(states, z))[:, 0]
+
+    return run
+
+
+_PLAIN = {
+    "transformer": _as_in_section_3,
+    "feedforward256": lambda p, z: _mlp(p["mlp"], z.ravel()),
+    "rnn": _residual,
+    "state_space": _linear,
+    **{name: _gated(name) for name in _GATED},
+}
+
+
+def _networks(i, size):
+    z, pairs = i["z"], {}
+    for name, plain in _PLAIN.items():
+        ours = lambda p, name=name: _model(name, size).apply({"params": p}, z)
+        runs = ours, lambda p, plain=plain: plain(p, z)
+        pairs[f"derived {name}"] = tuple(run(i[name]) for run in runs)
+        if name in _GATED:
+            slopes = (jax.grad(lambda p, run=run: jnp.sum(run(p) ** 2))(i[name]) for run in runs)
+            left, right = (ravel_pytree(slope)[0] for slope in slopes)
+            pairs[f"derived {name} gradient"] = left, right
+    one_off = jnp.roll(pairs["derived rnn"][1], 1)
+    return Sides.pairs({**pairs, "control": (pairs["derived rnn"][0], one_off)})
+
+
+NETWORKS = Statement(
+    id="qstr.fig1.networks",
+    label="Section 5 and Figure 1 (networks)",
+    formula="yhat = f_y(h->, h<-, z), h->_{i+1} = Pi_r(h->_i + f->(h->_i, z_i)), and the like",
+    kind="construction",
+    judges=(
+        PublishedTransformer.__call__,
+        attention_map,
+        FeedForward.__call__,
+        BidirectionalRNN.__call__,
+        LinearStateSpace.__call__,
+        diagonal_recurrence,
+        BidirectionalGated.__call__,
+        recur,
+    ),
+    sample=_sample,
+    evaluate=_networks,
+    forms=(
+        Form(name="derived transformer", note="Section 3's, with W_QK = W_Q^T W_K / sqrt(De)."),
+        Form(name="derived feedforward256", note="The flattened prompt through explicit layers."),
+        Form(name="derived rnn", note="Exclusive states, token by token."),
+        Form(name="derived state_space", note="h_i = sum_{j <= i} decay^{i-j} input_j."),
+        *(Form(name=f"derived {name}", note="One cell after the other.") for name in _GATED),
+        *(Form(name=f"derived {name} gradient", note="Against autograd.") for name in _GATED),
+    ),
+    control="predictions one place off",
+    sizes=({"N": 2, "d": 2, "De": 6},),
+    budget=Budget(samples=8, batch=8),
+    source="Section 5 and the public code",
+)
+
+STATEMENTS = (NETWORKS,)

@@ -1,0 +1,210 @@
+"""Lemma 2.4, Corollary A.1 and Theorem 3.1: sample sizes, with the hidden constants set to one."""
+
+import functools
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.smapprox import sample_complexity as samples
+from jaxbounds.smapprox.certified import circuit_margin_lower
+from jaxbounds.smapprox.circuits import Circuit, all_inputs
+from jaxbounds.smapprox.correction import THIRDS
+from jaxbounds.smapprox.feedforward import (
+    compile_circuit,
+    feedforward,
+    l1_norm,
+    parameter_count,
+)
+from jaxbounds.smapprox.statements.section3_circuits import BITS, GATES, LAYERS, sampled_circuits
+from jaxbounds.statements import Form, Instance, Sides, Size, Statement
+
+
+def _scales(size: Size) -> Instance:
+    exponents = np.random.default_rng(0).uniform([-1, -2, -3], [2, 0, 0], (16, 3))
+    return dict(zip(("alpha", "gamma", "epsilon"), np.exp(exponents).T))
+
+
+def _sample_size(i: Instance, size: Size) -> Sides:
+    alpha, gamma, epsilon = (float(i[name]) for name in ("alpha", "gamma", "epsilon"))
+    scale = (alpha, size["p"], gamma)
+    n = samples.sample_complexity(*scale, epsilon)
+    root = samples.solve_sample_complexity(*scale, epsilon)
+    cover = samples.log_covering_number(*scale, epsilon)
+    within = samples.rademacher_bound(*scale, n)
+    return Sides.pairs(
+        {
+            "derived rademacher": (within, epsilon * math.log(n)),
+            "derived cover": (n, cover + 1 + 1 / epsilon**2),
+            "derived root": (samples.rademacher_bound(*scale, root), epsilon),
+            "control": (within, epsilon * math.log(n) / 2),
+        }
+    )
+
+
+LEMMA_24 = Statement(
+    id="smapprox.lemma2.4",
+    label="Lemma 2.4, how its bounds fit together",
+    formula="at n = (alpha^2 log p / gamma^2 + 1) / epsilon^2, Rad <= epsilon log n",
+    kind="inequality",
+    evaluate=_sample_size,
+    judges=(
+        samples.sample_complexity,
+        samples.rademacher_bound,
+        samples.solve_sample_complexity,
+        samples.log_covering_number,
+    ),
+    host=True,
+    cases=_scales,
+    sizes=({"p": 1000},),
+    forms=(
+        Form(name="derived rademacher", note="What O-tilde hides: one logarithm of n."),
+        Form(name="derived cover", note="n <= log N(epsilon) + 1 + 1/epsilon^2: up to the floor."),
+        Form(
+            name="derived root",
+            note="With the logarithm solved for, Rad = epsilon.",
+            equality="always",
+        ),
+    ),
+    control="half of epsilon",
+    source="Section 2.1, Appendix A; constants one",
+)
+
+
+def _margins(size: Size) -> Instance:
+    return {"margins": np.exp(np.random.default_rng(0).normal(size=(16, size["n"])))}
+
+
+def _corollary(i: Instance, size: Size) -> Sides:
+    n, alpha, p, delta = size["n"], 3.0, 50, 0.05
+    bound = samples.margin_generalization_bound(alpha, p, jnp.asarray(i["margins"]), delta=delta)
+    of_all = lambda gamma: samples.rademacher_bound(alpha, p, gamma, n) / math.log(n)
+    xi = math.log(n / delta) / math.sqrt(n)
+    harmonic = float(np.mean(i["margins"] ** -2.0) ** -0.5)
+    return Sides(
+        bound,
+        {"derived": of_all(harmonic) + xi, "control": of_all(float(i["margins"].mean())) + xi},
+    )
+
+
+COROLLARY_A1 = Statement(
+    id="smapprox.cora.1",
+    label="Corollary A.1, its value",
+    formula="alpha sqrt(log p / n) sqrt(mean 1/rho_i^2) + xi = Rad(gamma) / log n + xi",
+    kind="identity",
+    evaluate=_corollary,
+    judges=(samples.margin_generalization_bound, samples.rademacher_bound),
+    host=True,
+    cases=_margins,
+    sizes=({"n": 8},),
+    forms=(Form(name="derived", note="Lemma 2.4 at gamma = (mean 1/rho_i^2)^(-1/2)."),),
+    control="the mean of the margins for gamma",
+    source="Appendix A; constants one",
+)
+
+
+@functools.cache
+def _deep_circuits() -> tuple[Circuit, ...]:
+    """Three of the sampled circuits, with all LAYERS."""
+    return tuple(circuit for circuit in sampled_circuits() if circuit.depth == LAYERS)[:3]
+
+
+@functools.cache
+def _corrected_networks() -> list[tuple[Any, float]]:
+    """Compiled with corrections to one shape, each with its certified margin on all inputs."""
+    networks = [compile_circuit(c, correction=THIRDS, width=2 * GATES) for c in _deep_circuits()]
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(list(map(jnp.asarray, leaves))), *networks)
+    states = jax.vmap(jax.vmap(feedforward, (None, 0)), (0, None))
+    hidden = np.asarray(states(stacked, jnp.asarray(all_inputs(BITS), float))[1])
+    return [(p, circuit_margin_lower(p, h, THIRDS)) for p, h in zip(networks, hidden)]
+
+
+def _theorem(i: Instance, size: Size) -> Sides:
+    circuit = _deep_circuits()[i["circuit"]]
+    params, margin = _corrected_networks()[i["circuit"]]
+    inverse, w, d = size["inverse_epsilon"], len(params["head"]["W"]), 4 * circuit.depth
+    p, alpha = parameter_count(params), l1_norm(params)
+    n = samples.sample_complexity(alpha, p, margin, 1 / inverse)
+    of = lambda constant: (
+        (constant * circuit.size * circuit.width * inverse) ** 2 * math.log(2 * w**2 * d)
+    )
+    return Sides(n, {"derived": of(900), "control": of(90)})
+
+
+def _deep_cases(size: Size) -> Instance:
+    return {"circuit": np.arange(len(_deep_circuits()))}
+
+
+ON_CIRCUITS: dict[str, Any] = {
+    "kind": "inequality",
+    "host": True,
+    "cases": _deep_cases,
+    "sizes": ({"inverse_epsilon": 10},),
+    "assumptions": "three balanced random circuits of 6 inputs, width 10 and depth 8",
+}
+
+THEOREM_31 = Statement(
+    id="smapprox.thm3.1",
+    label="Theorem 3.1",
+    formula="n <= (900 s r)^2 log(2 w^2 d) / epsilon^2 for the corrected network of a circuit",
+    evaluate=_theorem,
+    judges=(
+        samples.sample_complexity,
+        circuit_margin_lower,
+        compile_circuit,
+        l1_norm,
+        parameter_count,
+    ),
+    forms=(
+        Form(
+            name="derived",
+            note="alpha <= 14 s + 3 (Lemma B.1) <= 15 s. In Theorem D.6 |W1| <= 2 sqrt r, lambda "
+            "<= sqrt r, kappa_xi < 6.5, so gamma >= sigma_zeta / (20 r) = 1/(60 r); p <= 2 w^2 d.",
+        ),
+    ),
+    control="90 for 900",
+    source="Section 3; Lemma 2.4 with constants one",
+    **ON_CIRCUITS,
+)
+
+
+def _alternatives(i: Instance, size: Size) -> Sides:
+    circuit, epsilon = _deep_circuits()[i["circuit"]], size["inverse_epsilon"] ** -1.0
+    params = compile_circuit(circuit, correction=None)
+    weights = [params["first"]["W"], *params["hidden"]["W"]]
+    w, depth, p = len(params["head"]["W"]), len(weights), parameter_count(params)
+    norms = [float(np.linalg.norm(weight, 2)) for weight in weights]
+    by_norms = samples.norm_product_sample_complexity(norms, epsilon)
+    growing = sum(any(len(gate.parents) == 2 for gate in layer) for layer in circuit.layers)
+    by_vc = samples.vc_sample_complexity(p, depth, epsilon)
+    return Sides.pairs(
+        {
+            "derived vc": (w**2 * (depth - 1) * depth * math.log(p) / epsilon**2, by_vc),
+            "derived norms": (growing * math.log(2) - 2 * math.log(epsilon), by_norms),
+            "control": (w**2 * (depth - 1) * depth * math.log(p) / epsilon**2, by_vc / 2),
+        }
+    )
+
+
+ALTERNATIVES = Statement(
+    id="smapprox.sec3-alternatives",
+    label="Section 3, other surrogate losses",
+    formula="VC dimension asks for w^2 d^2 samples, norm products for 2^(layers with AND or OR)",
+    evaluate=_alternatives,
+    judges=(samples.vc_sample_complexity, samples.norm_product_sample_complexity),
+    forms=(
+        Form(name="derived vc", note="p >= w^2 (d - 1): polynomial in the width, padding too."),
+        Form(
+            name="derived norms",
+            note="A row of AND or OR has norm sqrt 2 at least, so the squared product of the "
+            "spectral norms doubles in each such layer.",
+        ),
+    ),
+    control="half of the samples that VC dimension asks for",
+    source="Section 3; constants one",
+    **ON_CIRCUITS,
+)
+
+STATEMENTS = (LEMMA_24, COROLLARY_A1, THEOREM_31, ALTERNATIVES)

@@ -1,0 +1,104 @@
+"""The monitor in a training loop: one trace, labelled records that survive a file."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbounds import curvature, results
+
+
+def _loss(params, batch):
+    return jnp.mean((jnp.tanh(batch["x"] @ params["w"]) @ params["v"] - batch["y"]) ** 2)
+
+
+@pytest.fixture
+def start(key):
+    """Parameters and data."""
+    keys = jax.random.split(key, 3)
+    params = {"w": jax.random.normal(keys[0], (4, 5)), "v": jax.random.normal(keys[1], (5,))}
+    x = jax.random.normal(keys[2], (24, 4))
+    return params, {"x": x, "y": x[:, 0]}
+
+
+def test_a_training_loop_is_recorded_with_one_trace(start, tmp_path):
+    params, data = start
+    traces = []
+
+    def loss(params, batch):
+        traces.append(1)
+        return _loss(params, batch)
+
+    heads = {"w": 1, "v": 0}
+    monitor = curvature.CurvatureMonitor(loss, every=2, blocks={"out": "v"}, heads=heads)
+    recorded, counts, points = [], [], []
+    for step in range(6):
+        recorded.append(monitor(step, params, data))
+        counts.append(len(traces))
+        points.append(params)
+        slope = jax.grad(_loss)(params, data)
+        params = jax.tree.map(lambda p, g: p - 0.1 * g, params, slope)
+    assert recorded == [True, False, True, False, True, False]
+    assert counts[0] == counts[-1]
+    dataset = monitor.dataset()
+    assert dataset.step.values.tolist() == [0, 2, 4]
+    names = ["all parameters", "out", *(f"head {h}" for h in range(5))]
+    assert dataset.block.values.tolist() == names
+    for i, step in enumerate((0, 2, 4)):
+        matrix = np.asarray(jax.hessian(lambda v: _unflat(v, data))(_flat(points[step])))
+        whole = dataset.isel(step=i).sel(block="all parameters")
+        values = np.linalg.eigvalsh(matrix)
+        np.testing.assert_allclose([whole.minimum, whole.maximum], values[[0, -1]], rtol=1e-4)
+        ratio = max(0, -values[0]) / float(_loss(points[step], data))
+        assert float(whole.ratio_at_least) == pytest.approx(ratio, rel=1e-4)
+    np.testing.assert_allclose(dataset.head_share.sum("head"), 1, rtol=1e-5)
+    assert "biased" in dataset.attrs["note"]
+    stored = results.load(results.save(dataset, tmp_path / "curvature.nc"))
+    np.testing.assert_array_equal(stored.minimum, dataset.minimum)
+    pytest.importorskip("matplotlib").use("agg")
+    assert len(monitor.plot().axes) == 3
+
+
+def _flat(params):
+    return jnp.concatenate([params["v"], params["w"].ravel()])
+
+
+def _unflat(vector, data):
+    return _loss({"v": vector[:5], "w": vector[5:].reshape(4, 5)}, data)
+
+
+def test_own_data_correct_the_bias_of_a_minibatch(start):
+    params, data = start
+    batch = jax.tree.map(lambda leaf: leaf[:4], data)
+    monitor = curvature.CurvatureMonitor(_loss, every=1, data=data, batch_size=5)
+    monitor(0, params, batch)
+    dataset = monitor.dataset()
+    expected = np.linalg.eigvalsh(jax.hessian(lambda v: _unflat(v, data))(_flat(params)))
+    np.testing.assert_allclose(dataset.minimum.values.ravel(), expected[:1], rtol=1e-4)
+    assert int(dataset.batches[0]) == 5 and "biased" not in dataset.attrs["note"]
+    parts = [jax.tree.map(lambda leaf, i=i: leaf[i : i + 6], data) for i in range(0, 24, 6)]
+    bias = curvature.minibatch_bias(_loss, params, parts)
+    assert bias.batches.values.tolist() == [1, 2, 4]
+    np.testing.assert_allclose(bias.minimum[-1], expected[0], rtol=1e-4)
+
+
+def test_a_diverged_loss_is_recorded_as_such():
+    monitor = curvature.CurvatureMonitor(lambda w: jnp.sum(jnp.log(w)), every=1)
+    monitor(0, -jnp.ones(2))
+    assert np.isnan(monitor.dataset().loss.values).all()
+
+
+def test_bad_use_is_refused(start):
+    with pytest.raises(ValueError, match="at least 1"):
+        curvature.CurvatureMonitor(_loss, every=0)
+    with pytest.raises(ValueError, match="nothing recorded"):
+        curvature.CurvatureMonitor(_loss).dataset()
+    with pytest.raises(ValueError, match="always recorded"):
+        curvature.CurvatureMonitor(_loss, blocks={"all parameters": "w"})
+    params, data = start
+    rng = np.random.default_rng(0)
+    monitor = curvature.CurvatureMonitor(lambda p, b: _loss(p, b) * rng.random(), every=1)
+    with pytest.raises(ValueError, match="another function at each call"):
+        monitor(0, params, data)
+    with pytest.raises(ValueError, match="two batches"):
+        curvature.minibatch_bias(_loss, params, data)

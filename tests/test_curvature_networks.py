@@ -1,0 +1,305 @@
+"""Curvature of pytrees of any kind, on batches, in blocks; spectra, traces, weak convexity.
+
+The oracle is `jax.hessian` of a plain function of one vector, with numpy's eigenvalues.
+"""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from jaxbounds import curvature
+from jaxbounds.curvature.leaves import select
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(12, 6))
+Y = np.sign(X[:, 0])
+W, V = RNG.normal(size=(6, 8)), RNG.normal(size=(8,))
+
+
+def outputs(params, batch):
+    """A two-layer network with eight hidden units, which play the heads."""
+    return jnp.tanh(batch["x"] @ params["w"]) @ params["v"]
+
+
+def outer(z, batch):
+    """The mean logistic loss."""
+    return jnp.mean(jnp.logaddexp(jnp.zeros_like(z), -batch["y"] * z))
+
+
+LOSS = curvature.Composite(outputs, outer)
+
+
+@pytest.fixture
+def network(x64):
+    """Parameters and a batch in float64."""
+    return {"v": jnp.asarray(V), "w": jnp.asarray(W)}, {"x": jnp.asarray(X), "y": jnp.asarray(Y)}
+
+
+def flat_loss(flat):
+    """The same loss of one vector, without the library: v, then w."""
+    z = jnp.tanh(X @ flat[8:].reshape(6, 8)) @ flat[:8]
+    return jnp.mean(jax.nn.softplus(-Y * z))
+
+
+@pytest.fixture(scope="module")
+def truth():
+    """The Hessian as a matrix, v first."""
+    with jax.enable_x64(True):
+        return np.asarray(jax.hessian(flat_loss)(jnp.asarray(np.r_[V, W.ravel()])))
+
+
+def test_products_and_matrix(network, truth, key):
+    params, batch = network
+    np.testing.assert_allclose(curvature.dense_hessian(LOSS, params, batch), truth, atol=1e-12)
+    v = jax.tree.map(lambda leaf: jax.random.normal(key, leaf.shape), params)
+    found = curvature.hessian_vector_product(LOSS, params, batch)(v)
+    expected = truth @ np.r_[v["v"], v["w"].ravel()]
+    np.testing.assert_allclose(np.r_[found["v"], found["w"].ravel()], expected, atol=1e-12)
+
+
+def test_gauss_newton(network):
+    params, batch = network
+    jacobian = jax.jacobian(lambda flat: jnp.tanh(X @ flat[8:].reshape(6, 8)) @ flat[:8])(
+        jnp.asarray(np.r_[V, W.ravel()])
+    )
+    z = np.tanh(X @ W) @ V
+    bend = np.diag(1 / (2 + 2 * np.cosh(z)) / 12)
+    expected = np.asarray(jacobian).T @ bend @ np.asarray(jacobian)
+    found = curvature.dense_hessian(LOSS, params, batch, of="ggn")
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    v = {"v": jnp.ones(8), "w": jnp.zeros((6, 8))}
+    product = curvature.ggn_vector_product(LOSS, params, batch)(v)
+    np.testing.assert_allclose(product["v"], expected[:8, :8].sum(1), atol=1e-12)
+    ends = curvature.hessian_extremes(
+        LOSS, params, batch, of="ggn", dense_limit=0, batch_size=5, basis=56
+    )
+    top = np.linalg.eigvalsh(expected)[[0, -1]]
+    np.testing.assert_allclose([ends.minimum, ends.maximum], top, atol=1e-8)
+    with pytest.raises(ValueError, match="two parts"):
+        curvature.hessian_extremes(lambda p: jnp.sum(p), jnp.ones(3), of="ggn")
+
+
+@pytest.mark.parametrize("how", ["one batch", "list", "cut", "cut unevenly", "dense, cut"])
+def test_batches_are_averaged(how, network, truth):
+    params, batch = network
+    parts = [jax.tree.map(lambda leaf, i=i: leaf[i : i + 4], batch) for i in (0, 4, 8)]
+    data = parts if how == "list" else batch
+    options = {"cut": {"batch_size": 4}, "cut unevenly": {"batch_size": 5}}.get(how, {})
+    if how == "dense, cut":
+        options = {"batch_size": 5, "dense_limit": 100}
+    ends = curvature.hessian_extremes(LOSS, params, data, **({"dense_limit": 0} | options))
+    expected = np.linalg.eigvalsh(truth)[[0, -1]]
+    np.testing.assert_allclose([ends.minimum, ends.maximum], expected, rtol=1e-9)
+    assert ends.converged
+
+
+def test_blocks_by_path_and_by_head(network, truth):
+    params, batch = network
+    found = curvature.block_extremes(
+        LOSS, params, batch, blocks={"v": "v", "w": lambda path: path == "w"},
+        heads={"w": 1, "v": 0}, dense_limit=0,
+    )  # fmt: skip
+    place = np.arange(56)
+    blocks = {"v": place[:8], "w": place[8:]}
+    blocks |= {f"head {h}": np.r_[h, 8 + h + 8 * np.arange(6)] for h in range(8)}
+    assert set(found) == set(blocks)
+    for name, rows in blocks.items():
+        expected = np.linalg.eigvalsh(truth[np.ix_(rows, rows)])[[0, -1]]
+        values = [found[name].minimum, found[name].maximum]
+        np.testing.assert_allclose(values, expected, atol=1e-9)
+    assert found["v"].vector_minimum["w"] is None
+    vector = found["head 3"].vector_minimum
+    assert curvature.head_shares(vector, {"w": 1, "v": 0})[3] == pytest.approx(1)
+
+
+def test_shares_of_a_direction():
+    direction = {"a": {"b": jnp.asarray([3.0, 0.0]), "c": None}, "d": jnp.asarray([[0.0, 4.0]])}
+    assert curvature.shares(direction) == pytest.approx({"d": 16 / 25, "a/b": 9 / 25})
+    assert curvature.shares(direction, depth=1) == pytest.approx({"d": 16 / 25, "a": 9 / 25})
+    found = curvature.head_shares(direction, {"d": 1})
+    np.testing.assert_allclose(found, [0, 16 / 25], rtol=1e-6)
+
+
+def test_only_real_numbers_are_differentiated():
+    params = {"a": jnp.ones(3), "i": jnp.arange(3), "f": jnp.tanh, "n": 2, "k": jax.random.key(0)}
+    ends = curvature.hessian_extremes(lambda p: jnp.sum(p["a"] ** p["n"]), params)
+    assert ends.minimum == pytest.approx(2) and ends.converged
+    assert ends.vector_minimum["i"] is None and ends.vector_minimum["a"].shape == (3,)
+
+
+def test_bfloat16_is_computed_in_float32():
+    params = {"a": jnp.asarray([1.0, 2.0], jnp.bfloat16), "b": jnp.asarray([1.0])}
+    ends = curvature.hessian_extremes(lambda p: jnp.sum(p["a"] ** 3) + jnp.sum(p["b"] ** 2), params)
+    assert ends.minimum.dtype == jnp.float32
+    np.testing.assert_allclose([ends.minimum, ends.maximum], [2, 12], rtol=1e-6)
+
+
+def test_flax_and_equinox():
+    equinox = pytest.importorskip("equinox")
+    x = jnp.asarray(X, jnp.float32)
+    linen = nn.Dense(2)
+    variables = linen.init(jax.random.key(0), x)
+    of_linen = lambda v, x: jnp.mean(linen.apply(v, x) ** 2)
+    # Quadratic: the Hessian is the second moment of (x, 1), once for each output.
+    moments = np.c_[X, np.ones(12)]
+    expected = np.linalg.eigvalsh(moments.T @ moments / 12)[[0, -1]]
+    for module, loss in (
+        (variables, of_linen),
+        (nnx.Linear(6, 2, rngs=nnx.Rngs(0)), lambda m, x: jnp.mean(m(x) ** 2)),
+        (
+            equinox.nn.Linear(6, 2, key=jax.random.key(0)),
+            lambda m, x: jnp.mean(jax.vmap(m)(x) ** 2),
+        ),
+    ):
+        ends = curvature.hessian_extremes(loss, module, x)
+        np.testing.assert_allclose([ends.minimum, ends.maximum], expected, rtol=1e-4)
+    with pytest.raises(ValueError, match="linen module Dense, which holds no parameters"):
+        curvature.hessian_extremes(of_linen, linen, x)
+
+
+def test_nnx_statistics_are_held_fixed_and_filters_take_kinds():
+    class Normed(nnx.Module):
+        def __init__(self, rngs):
+            self.dense = nnx.Linear(6, 2, rngs=rngs)
+            self.norm = nnx.BatchNorm(2, rngs=rngs)
+            self.attention = nnx.MultiHeadAttention(2, 4, rngs=rngs, decode=False)
+
+    module = Normed(nnx.Rngs(0))
+    assert select(module, "dense").size == 14 and select(module, "norm").size == 4
+    assert select(module, nnx.BatchStat).size == 4
+    assert select(module, nnx.Param).size == select(module).size
+    axes = curvature.head_axes(module)
+    assert axes["attention/query/kernel"] == 1 and axes["attention/out/kernel"] == 0
+    assert select(module, heads=axes).heads == 2
+
+
+def test_one_program_for_many_calls(network):
+    params, batch = network
+    calls = []
+
+    def loss(params, batch):
+        calls.append(1)
+        return LOSS(params, batch)
+
+    counts = []
+    for i in range(4):
+        moved = jax.tree.map(lambda leaf, i=i: leaf * (1 + i), params)
+        key = jax.random.key(i)
+        curvature.hessian_extremes(
+            loss, moved, batch, dense_limit=0, key=key, iterations=20 + i, tolerance=10.0**-i
+        )
+        counts.append(len(calls))
+    assert counts[0] == counts[-1] > 0
+
+
+def test_spectrum_against_the_eigenvalues(network, truth, monkeypatch):
+    params, batch = network
+    values = np.linalg.eigvalsh(truth)
+    for stored in (2**28, 0):
+        module = __import__("sys").modules["jaxbounds.curvature.spectrum"]
+        monkeypatch.setattr(module, "STORED_BYTES", stored)
+        found = curvature.spectrum(LOSS, params, batch, probes=40)
+        np.testing.assert_allclose(jnp.sum(found.weights, axis=1), 1, rtol=1e-12)
+        for power in (1, 2, 3):
+            mean, error = found.moment(power)
+            assert abs(mean - np.mean(values**power)) <= 4 * error
+        share, error = found.share_below(-0.05)
+        assert abs(share - np.mean(values < -0.05)) <= 4 * error
+        grid = np.linspace(-2, 2, 4001)
+        assert np.trapezoid(found.density(grid), grid) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["hutchinson", "hutch++"])
+def test_trace_is_unbiased_and_its_error_is_honest(method, network, truth):
+    params, batch = network
+    found = [
+        curvature.trace(LOSS, params, batch, key=jax.random.key(i), products=30, method=method)
+        for i in range(40)
+    ]
+    errors = np.asarray([float(t.estimate) for t in found]) - np.trace(truth)
+    stated = np.asarray([float(t.standard_error) for t in found])
+    assert abs(errors.mean()) <= 4 * errors.std() / 40**0.5
+    assert 0.5 < errors.std() / np.sqrt(np.mean(stated**2)) < 2
+
+
+def test_hutch_plus_plus_pays_on_low_rank():
+    factor = jnp.asarray(RNG.normal(size=(3, 500)), jnp.float32)
+    loss = lambda w: jnp.sum((factor @ w) ** 2) / 2
+    plain, better = (
+        curvature.trace(loss, jnp.ones(500), products=30, method=m) for m in ("hutchinson", "auto")
+    )
+    expected = float(jnp.sum(factor**2))
+    assert better.method == "hutch++" and better.estimate == pytest.approx(expected, rel=1e-4)
+    assert plain.standard_error > 100 * better.standard_error
+
+
+def test_weak_convexity(network, truth):
+    params, batch = network
+    least, loss = np.linalg.eigvalsh(truth)[0], float(flat_loss(jnp.asarray(np.r_[V, W.ravel()])))
+    found = curvature.weak_convexity(LOSS, params, batch, heads={"w": 1, "v": 0}, dense_limit=0)
+    assert found.heads == 8 and found.resolved and found.violated is None
+    assert found.ratio_at_least == pytest.approx(-least / loss, rel=1e-9)
+    assert found.kappa_at_least == pytest.approx(-least / loss * 8**0.5, rel=1e-9)
+    assert jnp.sum(found.by_head) == pytest.approx(1)
+    kappa = -least / loss
+    ask = lambda k: curvature.weak_convexity(LOSS, params, batch, kappa=k, dense_limit=0)
+    assert ask(0.999 * kappa).violated and ask(0.999 * kappa).verdict == "violated"
+    beyond = ask(1.001 * kappa)
+    assert not beyond.violated and "no direction found in" in beyond.verdict
+    assert "products" in beyond.verdict
+    # The direction shows it without the library: numpy's quadratic form.
+    v = np.r_[found.direction["v"], found.direction["w"].ravel()]
+    assert v @ truth @ v == pytest.approx(least, rel=1e-9)
+    with pytest.raises(ValueError, match="above 0"):
+        curvature.weak_convexity(lambda w: -jnp.sum(w**2), jnp.ones(2))
+
+
+def test_certificate(network, truth):
+    params, batch = network
+    found = curvature.convexity_certificate(LOSS, params, batch, iterations=56)
+    single = lambda flat, x: flat[:8] @ jnp.tanh(x @ flat[8:].reshape(6, 8))
+    hessians = [jax.hessian(single)(jnp.asarray(np.r_[V, W.ravel()]), x) for x in jnp.asarray(X)]
+    norms = np.abs(np.linalg.eigvalsh(np.asarray(hessians))).max(axis=1)
+    margin = Y * (np.tanh(X @ W) @ V)
+    np.testing.assert_allclose(found.norms, norms, rtol=1e-9)
+    assert found.bound == pytest.approx(np.mean(norms / (1 + np.exp(margin))), rel=1e-9)
+    assert found.converged and found.bound >= -np.linalg.eigvalsh(truth)[0]
+
+
+@pytest.mark.parametrize(
+    "loss, params, options, message",
+    [
+        (lambda w: w, jnp.ones(3), {}, r"one real number, got float32\[3\]"),
+        (lambda w: jnp.log(-jnp.sum(w)), jnp.ones(3), {}, "the loss is nan"),
+        (lambda w: jnp.sqrt(0 * jnp.sum(w)), jnp.ones(3), {}, "not finite: look for a root"),
+        (lambda w: jnp.sum(w) * RNG.normal(), jnp.ones(3), {}, "another function at each call"),
+        (lambda w: jnp.float32(0), {"i": jnp.arange(3)}, {}, "no leaf of real numbers"),
+        (lambda w: jnp.float32(0), {"w": jnp.ones(2, jnp.complex64)}, {}, "w is complex"),
+        (
+            lambda w: jnp.sum(w["attention"]["kernel"]),
+            {"attention": {"kernel": jnp.ones(3)}},
+            {"filter": "atention"},
+            "no parameter matches 'atention'; nearest: attention",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_a_sentence(loss, params, options, message):
+    with pytest.raises(ValueError, match=message) as refusal:
+        curvature.hessian_extremes(loss, params, **options)
+    assert len(str(refusal.value)) < 250
+
+
+def test_bad_batches_are_refused(network):
+    params, batch = network
+    short = jax.tree.map(lambda leaf: leaf[:3], batch)
+    for data, options, message in (
+        ([batch, short], {}, r"batch 1 is not like batch 0: expected \(float64\[12, 6\]"),
+        ([], {}, "empty list"),
+        (batch, {"batch_size": 0}, "batch_size cuts"),
+        (None, {"batch_size": 2}, "none was given"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            curvature.hessian_extremes(LOSS, params, data, **options)

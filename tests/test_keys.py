@@ -1,0 +1,37 @@
+"""No sampler of any statement uses a key twice, and each uses the one it is given."""
+
+import jax
+import numpy as np
+import pytest
+
+from jaxbounds.falsify import verification
+from jaxbounds.papers import load_papers
+from jaxbounds.statements import Size
+
+SAMPLERS = {
+    (id(sampler), tuple(statement.sizes[0].items())): (statement, name)
+    for paper in load_papers()
+    for statement in paper.statements
+    for name, sampler in statement.samplers.items()
+}
+
+
+@pytest.mark.parametrize(
+    "statement, name", SAMPLERS.values(), ids=[f"{s.id}-{name}" for s, name in SAMPLERS.values()]
+)
+def test_keys_are_used_once(statement, name):
+    sampler, size = statement.samplers[name], Size(statement.sizes[0])
+    draw = jax.jit(lambda key: sampler(key, size))
+    with verification():
+        with jax.debug_key_reuse(True):
+            one = jax.tree.leaves(draw(jax.random.key(0)))
+        other = jax.tree.leaves(draw(jax.random.key(1)))
+    assert any(not np.array_equal(a, b) for a, b in zip(one, other)), "its key is not used"
+
+
+def test_a_key_used_twice_would_be_found():
+    def draw(key):
+        return jax.random.normal(key), jax.random.uniform(key)
+
+    with jax.debug_key_reuse(True), pytest.raises(jax.errors.KeyReuseError):
+        jax.jit(draw)(jax.random.key(0))
