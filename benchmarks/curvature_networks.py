@@ -1,8 +1,9 @@
 """Claim: both ends of a Hessian at equal residual, many times faster than PyTorch's libraries.
 
 The same two-layer network and data at P = 10^4, 10^5, 10^6 for this library, curvlinops (its
-Hessian operator under scipy's ARPACK) and hessian-eigenthings (its Lanczos, once for each end). Those need
-PyTorch: give a Python that has them, if this one has not. CPU and wall seconds; residuals are measured by one more product in each library's own arithmetic (float32).
+Hessian operator under scipy's ARPACK) and hessian-eigenthings (its Lanczos, once for each end).
+Those need PyTorch: give a Python that has them, if this one has not. CPU and wall seconds;
+residuals are measured by one more product in each library's own arithmetic (float32).
 
 Run: python benchmarks/curvature_networks.py [--torch PYTHON] [--sizes 10000 100000]
 """

@@ -1,6 +1,8 @@
 """Kill a sweep at random moments, resume it, and compare with an undisturbed run bit for bit.
 
-python benchmarks/kill_and_resume.py [KILLS]
+python benchmarks/kill_and_resume.py [KILLS [EXPERIMENT [OPTIONS]]]
+
+Without an experiment a short version of Figure 2; "multihead.fig6 --preset quick" is another.
 """
 
 import random
@@ -20,7 +22,8 @@ SWEEP = ("multihead.fig2", "--heads", "1", "16", "--trials", "3", "--steps", "60
 def command(folder: Path, *flags: str) -> list[str]:
     """The sweep as a user would start it."""
     program = "from jaxbounds.cli import main; raise SystemExit(main())"
-    return [sys.executable, "-c", program, "run", *SWEEP, "--out", str(folder), *flags]
+    sweep = sys.argv[2:] or SWEEP
+    return [sys.executable, "-c", program, "run", *sweep, "--out", str(folder), *flags]
 
 
 def killed(folder: Path, after: float, *flags: str) -> bool:

@@ -2,8 +2,8 @@
 
 Run: python benchmarks/roberta_lanes.py
 
-Figure 6's networks (d = 64, T = 32, batches of 32), five seeds, and for contrast Figure 2's (d = 4),
-where the opposite holds: one lane at a time there leaves XLA's loops over tiny matrices scalar.
+Figure 6's networks (d = 64, T = 32, batches of 32), five seeds, and for contrast Figure 2's (d = 4)
+where the opposite holds, as one lane at a time leaves XLA's loops over tiny matrices scalar.
 Ratios of CPU time are given too, as they hardly depend on what else the machine does.
 """
 
@@ -69,7 +69,7 @@ def sparse(steps: int):
     return one
 
 
-def seconds(function, keys, rounds: int = 5) -> tuple[float, float]:
+def seconds(function, keys, rounds: int = 3) -> tuple[float, float]:
     """Median wall and CPU seconds."""
     function(keys).block_until_ready()
     wall, cpu = [], []

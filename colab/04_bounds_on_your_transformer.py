@@ -155,8 +155,12 @@ print(f"measured gap of the clipped loss on 2000 unseen sequences: {gap:.4f}")
 #
 # ## The curvature of its loss
 #
-# Lanczos with residuals, for any loss and any parameters: is the minimum flat? Is the loss convex
-# there?
+# Residuals and flags, for any loss and any parameters: is the minimum flat? Is the loss convex
+# there? Small networks get the whole matrix. Beyond 1000 parameters it is Lanczos, whose `minimum`
+# is an upper estimate of $\lambda_{\min}$: a negative one shows a direction along which the loss is
+# not convex, a positive one proves nothing. $\lambda_{\min}$ is of these data alone; the multi-head
+# paper bounds it by $-\kappa L / \sqrt H$ for its model, and notebook 07 asks for the ratio
+# $-\lambda_{\min} / L$ of any network.
 
 # %%
 with jax.enable_x64(True):
@@ -165,3 +169,4 @@ with jax.enable_x64(True):
     ends = hessian_extremes(lambda p: loss(p, sixty_four), wide)
     print(f"eigenvalues of the loss Hessian: {ends.minimum:.5f} ... {ends.maximum:.5f}")
     print("residuals:", float(ends.residual_minimum), float(ends.residual_maximum))
+    print(f"-lambda_min / L is at least {max(0.0, -ends.minimum / loss(wide, sixty_four)):.3f}")

@@ -137,7 +137,7 @@ def origin(problem: BaseException, /) -> str:
     text = f"{type(problem).__name__}: {lines[0] if lines else ''}"
     if frames:
         text += f" ({Path(frames[-1].filename).name}:{frames[-1].lineno}, in {frames[-1].name})"
-    if "Tracer" in type(problem).__name__:
+    if "Tracer" in type(problem).__name__ or "Concretization" in type(problem).__name__:
         text += "; samplers and evaluate are traced by JAX: use jnp, and jnp.where for if"
     return text
 

@@ -83,6 +83,7 @@ def _verdict(index, form, status, ratio, quantiles=(), **options):
         "paper": statement.paper,
         "label": statement.label,
         "kind": statement.kind,
+        "relation": statement.relation,
         "form": form,
         "expected": statement.form(form).expected,
         "status": status,
@@ -167,8 +168,8 @@ def test_the_page_is_well_formed_and_its_links_lead_somewhere(page):
 def test_the_page_tells_what_it_must(page):
     text = re.sub(r"\s+", " ", read(page.read_text(encoding="utf8")).text)
     for words in (
-        "5 forms: 1 fails, 2 holds, 1 consistent, 1 inconclusive; 1 NOT as expected",
-        "expected holds",
+        "5 forms: 1 fails, 2 holds, 1 consistent, 1 inconclusive; 1 NOT as recorded",
+        "recorded holds",
         "by Cauchy-Schwarz",
         "0.333333, 0]",
         f"jaxbounds replay '{page.parent / 'worst/a.npz'}' --import 'my claims.py'",

@@ -70,7 +70,7 @@ def test_a_damaged_result_is_refused(done, capsys):
     "arguments, message",
     [
         (["smapprox.nothing"], "no experiment 'smapprox.nothing'; there are: "),
-        (["smapprox.machine", "--preset", "huge"], "no preset 'huge': default, reduced, printed"),
+        (["smapprox.machine", "--preset", "huge"], "no preset 'huge': default"),
         (["smapprox.machine", "--resume"], "cannot be resumed"),
         (["smapprox.machine", "--seed", "-1"], "cannot be negative"),
         (["smapprox.machine", "--machine", "FILE", "--input", "01"], "not total"),

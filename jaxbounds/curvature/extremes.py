@@ -224,7 +224,7 @@ def hessian_extremes(
         key: starts Lanczos; `jax.random.key(0)` unless given.
         iterations: products at most (two more measure the residuals); it stops when both ends have
             converged.
-        tolerance: of the residuals, relative to the spectral scale; max(1e-8, eps max(16,
+        tolerance: of the residuals, relative to the spectral scale; max(1e-8, eps max(32,
             sqrt(size))) unless given. 0 does all iterations.
         basis: rows of the Krylov basis, each as long as the parameters; unless given 32, or what
             8 MiB hold. More rows, fewer iterations.

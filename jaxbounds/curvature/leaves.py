@@ -204,7 +204,8 @@ def select(
 
     Args:
         params: any pytree.
-        filter: which inexact leaves; all unless given, of `flax.nnx` variables the `nnx.Param`.
+        filter: which inexact leaves; all unless given. Of `flax.nnx` variables only the `nnx.Param`
+            unless it is a kind of variable itself.
         heads: the axis of the heads for each pattern of a path; the vector is then of one head, and
             leaves that no pattern takes are held fixed.
 
@@ -227,7 +228,10 @@ def select(
     for path, leaf, variable, axis in zip(paths, leaves, variables, axes):
         taken = _is_real(leaf) and (heads is None or axis is not None)
         if taken:
-            taken = usual(variable) if filter is None else matches(filter, path, variable)
+            by_kind = isinstance(filter, type)
+            taken = (by_kind or usual(variable)) and (
+                filter is None or matches(filter, path, variable)
+            )
         chosen.append(_entry(path, leaf, axis) if taken else None)
     if not any(chosen):
         wanted = list(heads or ()) if filter is None else filter

@@ -174,7 +174,7 @@ class CurvatureMonitor:
         return figure
 
 
-def minibatch_bias(loss: Loss, params: Params, batches: list[Any], /, **options: Any) -> xr.Dataset:
+def minibatch_bias(loss: Loss, params: Params, batches: Any, /, **options: Any) -> xr.Dataset:
     """The least eigenvalue of the mean over the first 1, 2, 4, ... batches, and over all.
 
     Shows how far the value of a minibatch is from that of the data, and how it settles.

@@ -64,7 +64,7 @@ class Problem(NamedTuple):
         """The pytree at another point."""
         return self.selection.params(vector, self.own, self.fixed, self.head)
 
-    def value(self) -> Float[Array, ""]:
+    def value(self) -> Array:
         """The mean loss."""
         return self._mean(lambda *batch: self.loss(self.params(self.point), *batch))
 

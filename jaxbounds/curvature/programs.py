@@ -73,7 +73,7 @@ class Program:
         """
         config = jax.config.values
         settings = (
-            jax.config.jax_enable_x64,
+            config.get("jax_enable_x64"),
             str(config.get("jax_default_matmul_precision")),
             str(config.get("jax_numpy_dtype_promotion")),
         )

@@ -24,7 +24,7 @@ REALIZABLE_MARGIN = (2 - 0.4) / math.sqrt(6)
 def realizer(level: ArrayLike, copies: Float[Array, " G"], /) -> Params:
     """theta(eps) of Assumption 2: margin log(1 + 1/eps), so that every loss is at most eps."""
     direction = jnp.stack([jnp.ones(3), -jnp.ones(3)], axis=1) / math.sqrt(6)
-    length = realizing_distance(level) / jnp.sqrt(jnp.sum(copies))
+    length = jnp.log1p(1 / level) / (REALIZABLE_MARGIN * jnp.sqrt(jnp.sum(copies)))
     outer = jnp.broadcast_to(length * direction, (2, 3, 2))
     return {"U": outer, "W": jnp.zeros((2, 2, 2))}
 

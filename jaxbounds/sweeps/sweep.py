@@ -137,8 +137,9 @@ def sweep(
         every: steps between records.
         chunk: steps between looks of the host: checkpoints, progress, stopping. Rounded up to a
             multiple of `every`.
-        group: lanes vmapped together. At least four on a CPU: XLA's code for one lane at a time
-            can be ten times slower.
+        group: lanes vmapped together. On a CPU: four or more where a lane's matrices are tiny, as
+            XLA's code for one lane at a time can be ten times slower; one where the matrices of a
+            lane keep a core busy (`benchmarks/roberta_lanes.py` measures both).
         finished: whether a state needs no more steps; it is then frozen, and the sweep ends when
             all are. Between chunks the unfinished lanes are moved together, and groups whose lanes
             are all finished are measured but not stepped.

@@ -21,14 +21,9 @@ from jaxtyping import Array
 from rich.console import Console
 
 from jaxbounds.multihead.experiments.fig6_claims import claims
+from jaxbounds.multihead.experiments.fig6_data import Prepared, batches_of, prepare
 from jaxbounds.multihead.experiments.fig6_drawing import figure
-from jaxbounds.multihead.experiments.fig6_runs import (
-    Prepared,
-    batches_of,
-    network,
-    prepare,
-    train_arm,
-)
+from jaxbounds.multihead.experiments.fig6_runs import network, train_arm
 from jaxbounds.multihead.experiments.fig6_words import about, cost
 from jaxbounds.multihead.grammar import Grammar
 from jaxbounds.multihead.roberta import RobertaShape

@@ -7,10 +7,11 @@ import jax
 import numpy as np
 
 from jaxbounds.multihead.roberta import RobertaShape, init_roberta
+from jaxbounds.multihead.roberta_files import read_shape
 
 if TYPE_CHECKING:
     from jaxbounds.multihead.experiments.fig6 import Figure6
-    from jaxbounds.multihead.experiments.fig6_runs import Prepared
+    from jaxbounds.multihead.experiments.fig6_data import Prepared
 
 ARMS = {
     "split": "H heads of width d / H, from scratch",
@@ -100,6 +101,4 @@ def about(
 
 
 def _stored_heads(config: "Figure6") -> int:
-    from jaxbounds.multihead.roberta_files import read_shape
-
     return read_shape(config.weights).heads if config.weights else 0

@@ -6,6 +6,7 @@
     Section 4.1, Appendix B   gradient_descent (Theorems 1, 3, Assumption 2, Corollary 3)
     Section 4.2, Appendix C   generalization (Lemmas 3, 11, Theorem 4, Corollary 4)
     Section 4.3, C.3, C.4     realizability (Definition 1, Proposition 7, Corollary 5)
+    Section 5                 data_models (Assumption 3)
     Section 5.1, Appendix D   first_step (Lemmas 2, 16, 17), good_start (Proposition 2, Fact 2),
                               oracle_margins (Lemma 13), separability (Lemmas 14, 15)
     Section 5.2, Appendix E   oracle_scores (eqs. (8), (9), (108)), saturation (Proposition 3)
@@ -21,6 +22,7 @@ settings that statements share.
 
 from jaxbounds.multihead.statements import (
     comparisons,
+    data_models,
     descent_lemmas,
     first_step,
     formulas,
@@ -62,6 +64,7 @@ PAPER = Paper(
         *recursion.STATEMENTS,
         *generalization.STATEMENTS,
         *realizability.STATEMENTS,
+        *data_models.STATEMENTS,
         *first_step.STATEMENTS,
         *good_start.STATEMENTS,
         *oracle_margins.STATEMENTS,

@@ -67,7 +67,13 @@ THEOREM_3 = Statement(
     formula="L(theta_K) <= (1/K) sum_{k=1}^K L(theta_k) <= 2 L(theta) "
     "+ 5 ||theta - theta_0||^2 / (4 eta K), ||theta_K - theta_0|| <= 4 ||theta - theta_0||",
     evaluate=_theorem3,
-    judges=(descent.loss_bound, descent.distance_bound, descent.root_heads, descent.largest_step),
+    judges=(
+        descent.loss_bound,
+        descent.distance_bound,
+        descent.root_heads,
+        descent.rho,
+        descent.alpha,
+    ),
     forms=(
         *_guaranteed(
             "printed",
@@ -104,23 +110,30 @@ THEOREM_3 = Statement(
 )
 
 
+LEVELS = (2.0, 1.0, 0.1, 1e-3, 1e-6)
+"""The values of eps that are tried."""
+
+
 def _assumption2(instance: Instance, size: Size) -> Sides:
     copies = instance["copies"]
     heads, data = jnp.sum(copies), training_set(instance)
 
-    def worst(level: Array) -> tuple[Array, Array]:
+    def worst(level: Array) -> Array:
         params = realizer(level, copies)
         away = tied_distance(params, start_of(instance), copies)
         norm = head_norm(params) / realizing_size(level, heads, instance["slack"])
         away = away / realizing_distance(level, instance["slack"])
-        return tied_risk(params, copies, data) / level, jnp.maximum(away, norm)
+        return jnp.stack([tied_risk(params, copies, data) / level, away, norm])
 
-    risks, norms = jax.vmap(worst)(jnp.asarray([2.0, 1.0, 0.1, 1e-3, 1e-6]))
-    return Sides.pairs(
-        {
-            "printed": (jnp.maximum(jnp.max(risks), jnp.max(norms)), 1.0),
-            "control": (jnp.max(norms), 0.5),
-        }
+    _, away, norm = worsts = jnp.max(jax.vmap(worst)(jnp.asarray(LEVELS)), axis=0)
+    return Sides(
+        lhs={
+            "printed": jnp.max(worsts),
+            "printed, g_0": away,
+            "printed, g": norm,
+            "control": away,
+        },
+        rhs={"printed": 1.0, "printed, g_0": 1.0, "printed, g": 1.0, "control": 0.5},
     )
 
 
@@ -138,6 +151,8 @@ ASSUMPTION_2 = Statement(
             note="DM1 from zero: the class direction, spread over the heads, at the length "
             "log(1 + 1/eps) / gamma; g_0 is that, g = g_0 / sqrt(H).",
         ),
+        Form(name="printed, g_0", equality="as above"),
+        Form(name="printed, g", equality="as above"),
     ),
     control="g_0 and g halved",
     source="Section 4.2, Assumption 2",
@@ -227,6 +242,39 @@ AS_IT_GROWS: dict[str, Any] = {
 """A rate in D or T, at R = 1."""
 
 
+def _least_heads(instance: Instance, size: Size) -> Sides:
+    D, base, spread, R = (instance[name] for name in ("D", "size", "spread", "R"))
+    s = descent.Setting.bounded(distance=D, size=base, radius=R, T=size["T"], d=size["d"])
+    pairs = {}
+    for name, constants in THREE.items():
+        root = least_root(s, constants, spread)
+        pairs[name] = root, descent.root_heads(s.of_size(base + spread / root), constants)
+    root, _ = pairs["printed"]
+    return Sides.pairs(pairs | {"control": (root, descent.root_heads(s.of_size(base)))})
+
+
+def _targets(key: jax.Array, size: Size) -> Instance:
+    """D, R, and a target of size at most size + spread / sqrt(H)."""
+    drawn = jnp.exp(jax.random.uniform(key, (4,), minval=-2.0, maxval=2.0))
+    return {"D": drawn[0], "size": drawn[1], "spread": drawn[2], "R": jnp.maximum(drawn[3], 1.0)}
+
+
+LEAST_HEADS = Statement(
+    id="multihead.eq74.least",
+    label="eq. (74), the least H",
+    formula="the least x with x >= the right side of (74) at ||theta||_{2,inf} = size + spread / x",
+    kind="identity",
+    sample=_targets,
+    evaluate=_least_heads,
+    judges=(least_root, descent.root_heads_spread),
+    sizes=({"T": 3, "d": 2},),
+    forms=tuple(Form(name=name) for name in THREE),
+    control="the target's spread part is left out",
+    budget=Budget(samples=64),
+    source="library: the closed form behind every certified head count, as a fixed point",
+)
+
+
 def _head_rate(instance: Instance, size: Size) -> Sides:
     T, d, D = size["T"], size["d"], instance["D"]
     s = descent.Setting.bounded(distance=D, size=0.0, radius=1.0, T=T, d=d)
@@ -290,4 +338,4 @@ THEOREM_1_RHO = Statement(
     **AS_IT_GROWS,
 )
 
-STATEMENTS = (THEOREM_3, ASSUMPTION_2, COROLLARY_3, EQ_3, THEOREM_1_RHO)
+STATEMENTS = (THEOREM_3, LEAST_HEADS, ASSUMPTION_2, COROLLARY_3, EQ_3, THEOREM_1_RHO)

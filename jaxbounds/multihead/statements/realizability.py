@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.multihead.bounds import beta3, beta3_sharp
 from jaxbounds.multihead.certificate import (
     GoodInitialisation,
     certify,
@@ -19,6 +20,7 @@ from jaxbounds.multihead.certificate import (
     good_initialisation,
     observe,
     realized_distance,
+    realized_size,
     realizing_heads,
     realizing_heads_sharp,
     target_scale,
@@ -170,7 +172,7 @@ PROPOSITION_7_LOSS = Statement(
     "implies L(theta(eps)) <= eps, G = (2 B_Phi + log(1/eps)) / gamma",
     kind="construction",
     evaluate=_target_loss,
-    judges=(target_scale, realizing_heads, realizing_heads_sharp, good_initialisation),
+    judges=(target_scale, good_initialisation, tied_risk),
     forms=(
         Form(
             name="printed",
@@ -185,6 +187,58 @@ PROPOSITION_7_LOSS = Statement(
     control="eps^2 for eps",
     source="Section 4.3; Appendix C.3",
     **ON_GOOD_STARTS,
+)
+
+
+def _remainder(instance: Instance, size: Size) -> Sides:
+    T, d, radius = size["T"], size["d"], instance["R"]
+    good, level = GoodInitialisation(*(instance[name] for name in "Bbg")), instance["eps"]
+    distance = realized_distance(good, level)
+    norm = realized_size(good, distance)
+    half = distance**2 / 2
+    printed = beta3(norm, radius, T=T, d=d) * half
+    sharp = beta3_sharp(norm, radius, T=T) * half
+    least = jnp.sqrt(realizing_heads_sharp(good, level, radius, T=T))
+    return Sides(
+        lhs={
+            "printed": printed / jnp.sqrt(realizing_heads(good, level, radius, T=T, d=d)),
+            "sharpened S6": sharp / least,
+            "control": 2 * sharp / least,
+        },
+        rhs=dict.fromkeys(("printed", "sharpened S6", "control"), good.model_bound),
+    )
+
+
+def _constants(key: jax.Array, size: Size) -> Instance:
+    """B_2, B_Phi, gamma of Definition 1, R and epsilon."""
+    B, b, g, R, eps = jnp.exp(jax.random.uniform(key, (5,), minval=-3.0, maxval=3.0))
+    return _admissible({"B": B, "b": b, "g": g, "R": R, "eps": 1 / eps}, size)
+
+
+def _admissible(instance: Instance, size: Size) -> Instance:
+    bounded = {name: jnp.maximum(instance[name], 1.0) for name in "BbR"}
+    positive = {name: jnp.maximum(instance[name], 1e-3) for name in ("g", "eps")}
+    return {**bounded, **positive, "eps": jnp.minimum(positive["eps"], 1.0)}
+
+
+PROPOSITION_7_REMAINDER = Statement(
+    id="multihead.prop7.remainder",
+    label="Proposition 7, the remainder",
+    formula="(98) implies (beta_3 / sqrt(H)) ||theta(eps) - theta_0||^2 / 2 <= B_Phi",
+    kind="inequality",
+    sample=_constants,
+    project=_admissible,
+    evaluate=_remainder,
+    judges=(realizing_heads, realizing_heads_sharp, realized_size),
+    sizes=({"T": 4, "d": 3},),
+    forms=(
+        Form(name="printed", note="(1 + sqrt 2) 2 = 4.83 is at most 5."),
+        Form(name="sharpened S6", equality="always: it is the least such H"),
+    ),
+    control="a quarter of the heads",
+    assumptions="B_2, B_Phi, R >= 1; epsilon <= 1; ||theta(eps)||_{2,inf} <= B_2 + g_0",
+    budget=Budget(samples=64, restarts=2, steps=60),
+    source="Appendix C.3, the step of the proof that asks for (98)",
 )
 
 
@@ -259,4 +313,9 @@ COROLLARY_5 = Statement(
     source="Section 4.3; Appendix C.4, eq. (101)",
 )
 
-STATEMENTS = (PROPOSITION_7_DISTANCE, PROPOSITION_7_LOSS, COROLLARY_5)
+STATEMENTS = (
+    PROPOSITION_7_DISTANCE,
+    PROPOSITION_7_LOSS,
+    PROPOSITION_7_REMAINDER,
+    COROLLARY_5,
+)

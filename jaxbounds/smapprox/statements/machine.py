@@ -102,8 +102,10 @@ def _positions_table(T: int, bits: int | None) -> tuple[Any, Any, Any]:
     machine = LIBRARY["parity"]().machine
     inputs = [word for word in words(machine, T) if len(word) == T - 1]
     compiled = compile_machine(machine, T, tape="one_way", bits=bits)
-    found = execute.decode(compiled, execute.execute(compiled, inputs))
-    verdicts = execute.decide(compiled, inputs)
+    # with weights given, all attention is run in every layer: the other way to run the network
+    whole: Any = {} if bits is None else {"params": compiled.params}
+    found = execute.decode(compiled, execute.execute(compiled, inputs, **whole))
+    verdicts = execute.decide(compiled, inputs, **whole)
     decided = np.array([VERDICTS[verdict] for verdict in verdicts])
     return found.symbols, decided, execute.simulated(compiled, inputs)
 

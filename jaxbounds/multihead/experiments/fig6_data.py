@@ -1,0 +1,151 @@
+"""The sentences of Figure 6: by trial, coded, in the order of their batches."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Array
+
+from jaxbounds.files import digest
+from jaxbounds.multihead.experiments.fig6_baselines import baselines
+from jaxbounds.multihead.grammar import draw_sentences
+from jaxbounds.multihead.text import FETCH_SNIPPETS, Sentences, read_text
+from jaxbounds.multihead.tokens import (
+    Tokenizer,
+    byte_pairs,
+    stored_tokenizer,
+    to_arrays,
+    word_table,
+)
+
+if TYPE_CHECKING:
+    from jaxbounds.multihead.experiments.fig6 import Figure6
+
+EVALUATED = 128
+"""Sentences that are evaluated at once."""
+
+
+class Prepared(NamedTuple):
+    """The data of all trials.
+
+    Attributes:
+        lanes: what a lane of the sweep holds, stacked over trials.
+        vocabulary: kinds of tokens, the largest of the trials.
+        found: what simple rules reach, and the share of sentences cut, each (trials,).
+        mark: a digest of the data.
+    """
+
+    lanes: dict
+    vocabulary: int
+    found: dict[str, np.ndarray]
+    mark: str
+
+
+def _divided(config: "Figure6", key: Array, stored: dict[str, Sentences]) -> tuple[Sentences, ...]:
+    """Training and test sentences of one trial."""
+    if not stored:
+        both = draw_sentences(config.grammar, key, config.n + config.test)
+        return both.take(np.arange(config.n)), both.take(np.arange(config.n, len(both.texts)))
+    whole, given = stored.get("all"), stored.get("test")
+    rest = stored["train"] if whole is None else whole
+    order = np.asarray(jax.random.permutation(key, len(rest.texts)))
+    test = config.test
+    if whole is not None:
+        if not test:
+            raise ValueError(f"{config.data} is one file: say how many of its rows test (--test)")
+        given, order = rest.take(order[:test]), order[test:]
+    n = config.n or len(order)
+    if given is None or len(order) < n or len(given.texts) < test:
+        have = f"{len(order)} and {0 if given is None else len(given.texts)}"
+        raise ValueError(
+            f"{config.data}: n = {n} training and test = {test} test sentences were asked for, "
+            f"there are {have}: ask for fewer"
+        )
+    return rest.take(order[:n]), given.take(np.arange(test or len(given.texts)))
+
+
+def _tokenizer(config: "Figure6", texts: Sequence[str]) -> Tokenizer:
+    if config.weights:
+        return stored_tokenizer(config.weights)
+    train = word_table if config.code == "words" else byte_pairs
+    return train(texts, size=config.vocabulary)
+
+
+def _orders(config: "Figure6", key: Array, n: int, batches: int) -> np.ndarray:
+    """(steps, batch) rows of the training set; each epoch is a permutation, its rest left out."""
+    rows = [np.asarray(jax.random.permutation(k, n)) for k in jax.random.split(key, config.epochs)]
+    return np.stack(rows)[:, : batches * config.batch].reshape(-1, config.batch).astype(np.int32)
+
+
+def _for_looks(data: dict[str, np.ndarray], count: int) -> dict[str, np.ndarray]:
+    """The first `count` rows in groups of `EVALUATED`, filled up with rows without a label."""
+    fill = -count % EVALUATED
+    rows = np.minimum(np.arange(count + fill), count - 1)
+    labels = np.where(np.arange(count + fill) < count, data["labels"][rows], -1)
+    whole = {name: leaf[rows] for name, leaf in data.items()} | {"labels": labels}
+    return {name: leaf.reshape(-1, EVALUATED, *leaf.shape[1:]) for name, leaf in whole.items()}
+
+
+def batches_of(config: "Figure6", n: int, /) -> int:
+    """Steps of an epoch over n sentences, a multiple of the looks.
+
+    Raises:
+        ValueError: if there are fewer batches than looks.
+    """
+    batches = n // config.batch // config.looks * config.looks
+    if not batches:
+        raise ValueError(
+            f"{n} training sentences make {n // config.batch} batches of {config.batch}, fewer "
+            f"than looks = {config.looks}: take more sentences or fewer looks"
+        )
+    return batches
+
+
+def prepare(config: "Figure6", key: Array, /) -> Prepared:
+    """Read or draw the sentences of every trial, and code them.
+
+    Args:
+        config: the settings.
+        key: of all draws. A trial's data, order and first weights do not depend on H or the arm.
+
+    Raises:
+        ValueError: if no file was given where one is read, or it holds too little.
+    """
+    if config.source == "file" and not config.data:
+        raise ValueError(
+            "this configuration reads sentences: add --data FOLDER (SST-2: train.tsv and dev.tsv, "
+            f"or Parquet) or --data FILE, the archive that this fetches: {FETCH_SNIPPETS}"
+        )
+    stored = read_text(config.data) if config.source == "file" else {}
+    lanes: list[dict] = []
+    found: list[dict[str, float]] = []
+    sizes: list[int] = []
+    for trial_key in jax.random.split(key, config.trials):
+        data_key, start_key, order_key, drop_key = jax.random.split(trial_key, 4)
+        train, test = _divided(config, data_key, stored)
+        tokenizer = _tokenizer(config, train.texts)
+        (rows, cut), (held, _) = (
+            to_arrays(part, tokenizer, config.length) for part in (train, test)
+        )
+        count = len(train.texts)
+        sizes.append(tokenizer.size)
+        batches = batches_of(config, count)
+        found.append(
+            baselines(train, test, lexicon=config.source == "file")
+            | {"share_cut": cut, "tokens_used": float(np.mean(rows["mask"].sum(1)))}
+        )
+        lanes.append(
+            {
+                "start": np.asarray(jax.random.key_data(start_key)),
+                "drop": np.asarray(jax.random.key_data(drop_key)),
+                "data": rows,
+                "order": _orders(config, order_key, count, batches),
+                "train": _for_looks(rows, min(count, len(test.texts))),
+                "test": _for_looks(held, len(test.texts)),
+            }
+        )
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *lanes)
+    flat = {jax.tree_util.keystr(p): v for p, v in jax.tree_util.tree_leaves_with_path(stacked)}
+    measured = {name: np.asarray([each[name] for each in found]) for name in found[0]}
+    return Prepared(stacked, max(sizes), measured, digest(flat))

@@ -1,0 +1,57 @@
+"""Section 5, Assumption 3: the data model DM1 as it is sampled."""
+
+import jax
+import jax.numpy as jnp
+
+from jaxbounds.multihead.data import SparseContext
+from jaxbounds.norms import vector_norm
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+
+
+def _bounded_noise(instance: Instance, size: Size) -> Sides:
+    model = SparseContext(
+        tokens=size["T"],
+        dimension=size["M"] + 2,
+        relevant=size["relevant"],
+        distractors=size["M"],
+        noise_mu=0.3,
+        noise_nu=0.6,
+        noise="extreme",
+    )
+    data, relevant = model.sample_marked(jax.random.wrap_key_data(instance["key"]), size["n"])
+    patterns = model.patterns()
+    nearest = patterns[jnp.argmax(data["X"][..., 2:] @ patterns[2:, 2:].T, axis=-1) + 2]
+    noise = jnp.where(relevant[..., None], 0.0, data["X"] - nearest)
+    longest = jnp.max(vector_norm(data["X"]))
+    return Sides.pairs(
+        {
+            "printed, R": (longest, model.radius),
+            "printed, Z": (jnp.max(vector_norm(noise)), model.noise_norm),
+            "printed, zeta": (jnp.mean(relevant), model.sparsity),
+            "control": (longest, model.signal),
+        }
+    )
+
+
+ASSUMPTION_3 = Statement(
+    id="multihead.asn3",
+    label="Assumption 3",
+    formula="||x_t||^2 <= R^2 = S^2 + Z^2 + 2 Z_nu / M, ||z_t|| <= Z, |R| = zeta T",
+    kind="inequality",
+    sample=lambda key, size: {"key": jax.random.key_data(key)},
+    evaluate=_bounded_noise,
+    judges=(SparseContext.sample_marked,),
+    sizes=({"n": 32, "T": 4, "M": 2, "relevant": 1},),
+    forms=(
+        Form(name="printed, R", equality="noise at its bounds, along the distractor"),
+        Form(name="printed, Z", equality="always: all noise is at its bounds"),
+        Form(name="printed, zeta", equality="always"),
+    ),
+    control="S for R",
+    assumptions="Z is the norm that Z_mu and Z_nu allow in every coordinate",
+    search="none",
+    budget=Budget(samples=8),
+    source="Section 5, DM1 and Assumption 3",
+)
+
+STATEMENTS = (ASSUMPTION_3,)

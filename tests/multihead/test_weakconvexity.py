@@ -1,0 +1,126 @@
+"""The experiment on a network small enough for `jax.hessian`, its claims, and the formulas."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+
+from jaxbounds.multihead.data import SparseContext
+from jaxbounds.multihead.experiments.weakconvexity import (
+    WeakConvexityCurves,
+    claims,
+    exponents,
+    figure,
+    run,
+)
+from jaxbounds.multihead.experiments.weakconvexity_network import Encoder, HeadSum
+from jaxbounds.multihead.self_bounded import loss_weighted_curvature, slope_weighted_curvature
+
+SMALL = WeakConvexityCurves(
+    heads=(2,), arms=("fixed",), dimension=4, tokens=4, distractors=1, n=6, records=(0, 2),
+    iterations=150, seeds=1,
+)  # fmt: skip
+
+
+def _by_hand(x, params, scale):
+    """Attention with loops over heads and queries, in numpy."""
+    total = np.zeros_like(x)
+    for h in range(params["query"].shape[1]):
+        query, key, value = (x @ params[name][:, h] for name in ("query", "key", "value"))
+        for t in range(len(x)):
+            weights = np.exp(query[t] @ key.T / query.shape[1] ** 0.5)
+            total[t] += (weights / weights.sum()) @ value @ params["out"][h]
+    return total * scale
+
+
+@pytest.mark.parametrize("arm, width, scale", [("split", 2, 1), ("fixed", 3, 2**-0.5)])
+def test_attention_against_loops(arm, width, scale, key):
+    x = jax.random.normal(key, (5, 4))
+    layer = HeadSum(2, arm, 3)
+    params = layer.init(jax.random.key(1), x)["params"]
+    assert params["query"].shape == (4, 2, width)
+    expected = _by_hand(np.asarray(x), jax.tree.map(np.asarray, params), scale)
+    np.testing.assert_allclose(layer.apply({"params": params}, x), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_heads_must_divide_the_width(key):
+    with pytest.raises(ValueError, match="3 heads do not divide the width 4"):
+        HeadSum(3, "split").init(key, jnp.ones((5, 4)))
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """A run and where it was kept."""
+    folder = tmp_path_factory.mktemp("run")
+    return run(SMALL, jax.random.key(0), folder=folder), folder
+
+
+def test_ratios_are_those_of_the_dense_hessian(measured, key):
+    dataset, _ = measured
+    data_key, start_key = jax.random.split(jax.random.fold_in(key, 0))
+    model = SparseContext(tokens=4, dimension=3, relevant=1, distractors=1)
+    batch = model.sample(data_key, 6)
+    encoder = Encoder(2, "fixed", 4, 1)
+    params = encoder.init(start_key, batch["X"])["params"]
+    labels = batch["y"].astype(jnp.float32)
+    value = lambda p: jnp.mean(jax.nn.softplus(-labels * encoder.apply({"params": p}, batch["X"])))
+    attention = {"attention_0": params["attention_0"]}
+    for block, part in (("attention", attention), ("network", params)):
+        flat, unravel = ravel_pytree(part)
+        of = lambda v, unravel=unravel: value({**params, **unravel(v)})
+        least = np.linalg.eigvalsh(jax.jit(jax.hessian(of))(flat))[0]
+        found = dataset.sel(H=2, arm="fixed", step=0, seed=0, block=block)
+        assert float(found.minimum) == pytest.approx(least, rel=1e-3)
+        assert float(found.ratio) == pytest.approx(-least / float(value(params)), rel=1e-3)
+
+
+def test_a_resumed_run_reads_what_is_there(measured, monkeypatch):
+    dataset, folder = measured
+    from jaxbounds.multihead.experiments import weakconvexity
+
+    monkeypatch.setattr(weakconvexity, "_one_arm", lambda *_: pytest.fail("computed again"))
+    again = run(SMALL, jax.random.key(0), folder=folder, resume=True)
+    np.testing.assert_array_equal(again.ratio, dataset.ratio)
+    with pytest.raises(ValueError, match="not of this version"):
+        run(SMALL, jax.random.key(1), folder=folder, resume=True)
+    with pytest.raises(ValueError, match="rising steps"):
+        run(WeakConvexityCurves(records=(3, 1)), jax.random.key(0))
+
+
+def _planted(measured, exponent, losses, ratios):
+    """A data set with the law and the course given, over four H and two arms."""
+    dataset = (
+        measured[0]
+        .isel(H=[0] * 4, arm=[0] * 2)
+        .assign_coords(H=[1, 4, 16, 64], arm=["split", "fixed"])
+    )
+    law = dataset.H.astype(float) ** exponent
+    shape = dict(zip(dataset.ratio.dims, dataset.ratio.shape))
+    ratio = (law * 0.5).expand_dims({k: v for k, v in shape.items() if k != "H"})
+    course = np.asarray(ratios)
+    ratio = ratio.transpose(*dataset.ratio.dims) * course[None, None, None, :, None]
+    loss = dataset.loss * 0 + np.asarray(losses)[None, None, None, :]
+    return dataset.assign(ratio=(dataset.ratio.dims, ratio.values), loss=loss)
+
+
+def test_claims_decide(measured):
+    planted = _planted(measured, -0.5, [0.7, 0.001], [1, 20])
+    np.testing.assert_allclose(exponents(planted, "fixed", "attention"), -0.5, atol=1e-12)
+    # The law holds in both arms, which the claim on "split" denies.
+    assert [claim.reproduced for claim in claims(planted)] == [False, True, True]
+    flat = _planted(measured, 0.0, [0.7, 0.001], [1, 40])
+    assert [claim.reproduced for claim in claims(flat)] == [True, False, False]
+    short = _planted(measured, 0.0, [0.7, 0.1], [1, 40])
+    assert claims(short)[2].reproduced is None
+    assert claims(measured[0])[0].reproduced is None  # one H makes no exponent
+    pytest.importorskip("matplotlib").use("agg")
+    assert len(figure(planted).axes) == 2
+
+
+def test_formulas(x64):
+    margins, norms = jnp.asarray([0.0, 2.0]), jnp.asarray([3.0, 1.0])
+    expected = (3 / 2 + 1 / (1 + np.exp(2))) / 2
+    assert slope_weighted_curvature(margins, norms) == pytest.approx(expected, rel=1e-14)
+    expected = 3 * (np.log(2) + np.log1p(np.exp(-2))) / 2
+    assert loss_weighted_curvature(margins, norms) == pytest.approx(expected, rel=1e-14)
