@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from timing import medians
 
-from jaxbounds.qstr import online
+from jaxbounds.qstr.experiments import online
 
 try:
     import torch

@@ -88,7 +88,7 @@ for name, one, steps in (
     ("d = 64, H = 1, 112 tokens", roberta(1, 112, 10), 10),
     ("d = 64, H = 16, 112 tokens", roberta(16, 112, 10), 10),
     ("d = 64, H = 4, 4096 tokens", roberta(4, 4096, 10), 10),
-    ("Figure 2: d = 4", sparse(200), 200),
+    ("Figure 2: d = 4", sparse(100), 100),
 ):
     single = jax.jit(lambda keys, one=one: jax.lax.map(jax.vmap(one), keys.reshape(SEEDS, 1)))
     together = jax.jit(jax.vmap(one))

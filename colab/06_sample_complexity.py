@@ -30,8 +30,8 @@ from jaxbounds import plotting, report
 from jaxbounds.qstr.data import encode, sample_prompts
 from jaxbounds.qstr.encodings import rademacher_encodings
 from jaxbounds.qstr.experiments.figure1 import Figure1, claims, figure, run
+from jaxbounds.qstr.experiments.online import Protocol
 from jaxbounds.qstr.links import find_link
-from jaxbounds.qstr.online import Protocol
 from jaxbounds.statements import Budget
 
 console = Console(width=100)

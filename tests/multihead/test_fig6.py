@@ -13,7 +13,7 @@ import xarray as xr
 
 from jaxbounds.multihead.experiments import fig6, fig6_claims, fig6_data, fig6_runs, fig6_words
 from jaxbounds.multihead.grammar import Grammar, draw_sentences
-from jaxbounds.multihead.roberta import Roberta, RobertaShape, init_roberta
+from jaxbounds.multihead.roberta import Roberta, RobertaShape, init_roberta, recut_heads
 from jaxbounds.multihead.roberta_files import load_roberta
 from jaxbounds.multihead.text import read_text
 from jaxbounds.multihead.tokens import stored_tokenizer, to_arrays
@@ -190,22 +190,23 @@ def tuned(sst2, tmp_path_factory):
 
 
 def test_pretrained_arms_start_from_the_stored_weights(tuned, tmp_path):
-    """A step size of 1e-12 leaves the weights: at H = 4 both arms are the stored network."""
+    """A step size of 1e-12 leaves the weights: the loss is that of the stored network, re-cut."""
     key = jax.random.key(1)
-    dataset = fig6.run(replace(tuned, heads=(4,), dropout=0.0), key, folder=tmp_path)
+    config = replace(tuned, arms=("recut",), heads=(2,), dropout=0.0)
+    dataset = fig6.run(config, key, folder=tmp_path)
     start_key = jax.random.split(jax.random.split(key, 1)[0], 4)[1]
     shape, params = load_roberta(tuned.weights, start_key, labels=2)
     held = read_text(tuned.data)["test"]
     arrays, _ = to_arrays(held, stored_tokenizer(tuned.weights), tuned.length)
-    logits = jax.jit(Roberta(shape).apply)(
+    logits = jax.jit(Roberta(recut_heads(shape, 2)).apply)(
         {"params": params}, jnp.asarray(arrays["tokens"]), jnp.asarray(arrays["mask"])
     )
     logs = np.asarray(jax.nn.log_softmax(logits))
     expected = -np.mean(logs[np.arange(20), held.labels])
-    np.testing.assert_allclose(dataset.test_loss.values.ravel(), [expected] * 2, rtol=1e-5)
+    np.testing.assert_allclose(dataset.test_loss.values.ravel(), [expected], rtol=1e-5)
     assert "only H = 4 is the pretrained function" in dataset.attrs["confounds"]["recut"]
-    assert "capacity" in dataset.attrs["text"] and str(tuned.data) in dataset.attrs["text"]
-    assert (tmp_path / "prune" / "H4" / "trial0" / "state.npz").is_file()
+    assert "only H = 4" in dataset.attrs["text"] and tuned.data in dataset.attrs["text"]
+    assert (tmp_path / "recut" / "H2" / "trial0" / "state.npz").is_file()
 
 
 def test_dropout_is_drawn_from_a_key_of_the_step(tuned):

@@ -83,7 +83,7 @@ def _theorem_sample(key: Array, size: Size) -> Instance:
 
 def _theorem_4_1(instance: Instance, size: Size) -> Sides:
     m, d, key = size["m"], size["d"], jax.random.wrap_key_data(instance["seed"])
-    found = attention_rademacher_lower(key, instance["X"], 1.0, draws=2, restarts=1, steps=24)
+    found = attention_rademacher_lower(key, instance["X"], 1.0, draws=2, restarts=1, steps=12)
     # Unit norms: B_w = B_Wc = B_Wv = L = B_x = ||W_QK||_{1,1} = 1, and E is half the bound.
     half = theorem_4_1(1.0, 1.0, lemma_3_6(1.0, k=d, d=d), m, d) / 2.0
     sharp = attention_bound(at_scale(lemma_3_6_sharp, 1.0, k=d, d=d), m, d, B_x=1.0)
@@ -107,11 +107,8 @@ THEOREM_4_1 = Statement(
     kind="expectation",
     sample=_theorem_sample,
     evaluate=_theorem_4_1,
-    judges=(
-        *(theorem_4_1, attention_bound, at_scale, lemma_3_6, lemma_3_6_sharp),
-        *(attention_rademacher_lower, project_entries_l1),
-    ),
-    sizes=({"m": 1024, "T": 2, "d": 2}, {"m": 1024, "T": 16, "d": 2}),
+    judges=(theorem_4_1, attention_rademacher_lower, project_entries_l1),
+    sizes=({"m": 1024, "T": 2, "d": 2}, {"m": 1024, "T": 8, "d": 2}),
     forms=(
         Form(name="corrected", note="c = 12, clipped; the left side is a lower estimate by ascent"),
         Form(name="corrected chaining", note="the same cover with two-term chaining"),
@@ -274,7 +271,7 @@ CONSTANT_TOKENS = Statement(
     judges=(
         *(comparisons.theorem_bound, comparisons.same_method_bound, comparisons.sharpened_bound),
         *(comparisons.parameter_counting_bound, comparisons.log_length_bound),
-        *(single_layer_bound, attention_bound),
+        *(single_layer_bound, attention_bound, at_scale),
     ),
     sizes=({"d": 2},),
     forms=(
