@@ -66,6 +66,8 @@ class Encoder(nn.Module):
         dimension: d.
         layers: blocks.
         width: of each head in the arm "fixed".
+        nonlinear: whether GELU layers and a last norm follow the attention; without them, and with
+            one block, the output is linear in the heads, as in the paper's model.
     """
 
     heads: int
@@ -73,6 +75,7 @@ class Encoder(nn.Module):
     dimension: int = 64
     layers: int = 1
     width: int = 8
+    nonlinear: bool = True
 
     @nn.compact
     def __call__(self, tokens: Float[Array, "*n T c"]) -> Float[Array, "*n"]:
@@ -84,7 +87,9 @@ class Encoder(nn.Module):
         for i in range(self.layers):
             normed = nn.LayerNorm(name=f"norm_{i}")(x)
             x = x + HeadSum(self.heads, self.arm, self.width, name=f"attention_{i}")(normed)
-            hidden = nn.Dense(2 * d, name=f"wide_{i}")(nn.LayerNorm(name=f"norm_wide_{i}")(x))
-            x = x + nn.Dense(d, name=f"narrow_{i}")(nn.gelu(hidden))
-        pooled = jnp.mean(nn.LayerNorm(name="norm_out")(x), axis=-2)
-        return nn.Dense(1, name="readout")(pooled)[..., 0]
+            if self.nonlinear:
+                hidden = nn.Dense(2 * d, name=f"wide_{i}")(nn.LayerNorm(name=f"norm_wide_{i}")(x))
+                x = x + nn.Dense(d, name=f"narrow_{i}")(nn.gelu(hidden))
+        if self.nonlinear:
+            x = nn.LayerNorm(name="norm_out")(x)
+        return nn.Dense(1, name="readout")(jnp.mean(x, axis=-2))[..., 0]
