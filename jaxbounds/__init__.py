@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jaxbounds.statements import Budget, Counterexample, Erratum, Form, Paper, Sides, Statement
     from jaxbounds.sweeps import lanes_of, sweep
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Budget",
     "Counterexample",

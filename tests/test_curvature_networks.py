@@ -269,13 +269,21 @@ def test_certificate(network, truth):
     assert found.converged and found.bound >= -np.linalg.eigvalsh(truth)[0]
 
 
+def _drawn(w):
+    """Draws while it runs, not while it is traced."""
+    shape = jax.ShapeDtypeStruct((), jnp.float32)
+    return jnp.sum(w) * jax.pure_callback(lambda: np.float32(RNG.random()), shape)
+
+
 @pytest.mark.parametrize(
     "loss, params, options, message",
     [
         (lambda w: w, jnp.ones(3), {}, r"one real number, got float32\[3\]"),
+        (lambda w: (jnp.sum(w), w), jnp.ones(3), {}, "got a tuple: return it alone"),
         (lambda w: jnp.log(-jnp.sum(w)), jnp.ones(3), {}, "the loss is nan"),
         (lambda w: jnp.sqrt(0 * jnp.sum(w)), jnp.ones(3), {}, "not finite: look for a root"),
         (lambda w: jnp.sum(w) * RNG.normal(), jnp.ones(3), {}, "another function at each call"),
+        (_drawn, jnp.ones(3), {}, "another function at each call"),
         (lambda w: jnp.float32(0), {"i": jnp.arange(3)}, {}, "no leaf of real numbers"),
         (lambda w: jnp.float32(0), {"w": jnp.ones(2, jnp.complex64)}, {}, "w is complex"),
         (

@@ -1,7 +1,7 @@
 """Curvature one can trust: eigenpairs, spectra, traces and weak convexity of any network's loss."""
 
 from jaxbounds.curvature.convexity import (
-    Certificate,
+    ConvexityCertificate,
     WeakConvexity,
     convexity_certificate,
     weak_convexity,
@@ -23,7 +23,7 @@ from jaxbounds.curvature.trace import Trace, trace
 
 __all__ = [
     "DENSE_LIMIT",
-    "Certificate",
+    "ConvexityCertificate",
     "CertifiedExtremes",
     "Composite",
     "CurvatureMonitor",

@@ -119,7 +119,7 @@ def weak_convexity(
     )  # fmt: skip
 
 
-class Certificate(NamedTuple):
+class ConvexityCertificate(NamedTuple):
     """sum_k |d outer / d z_k| ||Hess z_k||, which lambda_min(Hess L) + it >= 0 for a convex outer.
 
     Attributes:
@@ -175,7 +175,7 @@ def convexity_certificate(
     iterations: int = 60,
     filter: Any = None,
     memory_limit: float = MEMORY_LIMIT,
-) -> Certificate:
+) -> ConvexityCertificate:
     """The sum form of self-boundedness for any network: lambda_min(Hess L) >= -bound.
 
     With L = outer(z), outer convex: Hess L = J^T (Hess outer) J + sum_k (d outer / d z_k) Hess z_k,
@@ -210,4 +210,4 @@ def convexity_certificate(
     }
     found = call({"basis": basis}, dynamic, limit=memory_limit)
     bound, value, norms, slopes, flags = found
-    return Certificate(bound, value, bound / value, norms, slopes, bool(np.asarray(flags)))
+    return ConvexityCertificate(bound, value, bound / value, norms, slopes, bool(np.asarray(flags)))

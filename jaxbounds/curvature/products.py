@@ -34,6 +34,18 @@ class Composite:
         return self.outer(self.outputs(params, *batch), *batch)
 
 
+def _real(loss: Any) -> Array:
+    if isinstance(loss, tuple | list | dict):
+        raise ValueError(
+            f"the loss must be one real number, got a {type(loss).__name__}: return it alone, "
+            "without what else was computed"
+        )
+    loss = jnp.asarray(loss)
+    if loss.shape != () or not jnp.issubdtype(loss.dtype, jnp.floating):
+        raise ValueError(f"the loss must be one real number, got {loss.dtype}{list(loss.shape)}")
+    return loss
+
+
 class Problem(NamedTuple):
     """A loss at a point: what the kernels of this package work on, inside of a trace.
 
@@ -66,7 +78,7 @@ class Problem(NamedTuple):
 
     def value(self) -> Array:
         """The mean loss."""
-        return self._mean(lambda *batch: self.loss(self.params(self.point), *batch))
+        return self._mean(lambda *batch: _real(self.loss(self.params(self.point), *batch)))
 
     def operator(self) -> Callable[[Float[Array, " n"]], Float[Array, " n"]]:
         """The map v -> A v.

@@ -105,15 +105,15 @@ class Program:
         same = len(constants[0]) == len(constants[1]) and all(
             np.array_equal(a, b, equal_nan=a.dtype.kind in "fc") for a, b in zip(*constants)
         )
+        if "callback" in texts[0]:
+            values = [np.asarray(self._loss(*arguments)) for _ in range(2)]
+            same = same and np.array_equal(*values, equal_nan=True)
         if texts[0] != texts[1] or not same:
             raise ValueError(
                 "the loss is another function at each call (does it draw random numbers or change "
                 "state in Python?): curvature needs a fixed loss; pass keys in the batch, or "
                 "switch dropout off"
             )
-        (out,) = traced.out_avals
-        if out.shape != () or not jnp.issubdtype(out.dtype, jnp.floating):
-            raise ValueError(f"the loss must be one real number, got {out.dtype}{list(out.shape)}")
 
 
 _program = functools.lru_cache(maxsize=64)(Program)

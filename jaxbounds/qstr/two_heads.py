@@ -11,6 +11,7 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 from scipy.optimize import linprog
 
@@ -118,7 +119,7 @@ def two_head_prediction(
     return decode_sum_of_squares(plus, minus, q=q, beta=beta)
 
 
-def tilted_heads(x: Float[Array, "*batch q d"], /, *, beta: float) -> Float[Array, "*batch"]:
+def tilted_heads(x: Float[Array, "*batch q d"], /, *, beta: ArrayLike) -> Float[Array, "*batch"]:
     """(q d)^{-1/2} sum (|x_j|^2 - d) from d + 1 heads whose position logits are ideal.
 
     Head 0 averages the q tokens; head k tilts by beta along coordinate k, so that the change of
@@ -131,7 +132,9 @@ def tilted_heads(x: Float[Array, "*batch q d"], /, *, beta: float) -> Float[Arra
     return math.sqrt(q / d) * jnp.sum(squares - 1.0, axis=-1)
 
 
-def tilt_error_bound(x: Float[Array, "*batch q d"], /, *, beta: float) -> Float[Array, "*batch"]:
+def tilt_error_bound(
+    x: Float[Array, "*batch q d"], /, *, beta: ArrayLike
+) -> Float[Array, "*batch"]:
     """By how much `tilted_heads` may err: beta sqrt(q/d) sum_k range_k^3 / (12 sqrt 3). Explicit.
 
     The change of a tilted mean over beta misses the variance by beta/2 times a third central moment

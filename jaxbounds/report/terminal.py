@@ -63,9 +63,11 @@ def closeness(verdict: Verdict, /) -> str:
     return f"x{words} {'over' if ratio > 1 else 'loose'}"
 
 
-NARROW = 100
-"""Columns below which the kind and the number of samples are left out."""
-_WIDTHS = {"statement": 29, "kind": 12, "form": 0, "verdict": 12, "how close": 17, "samples": 8}
+USUAL = 100
+"""Columns where nothing is known of the screen."""
+_WIDTHS = {"statement": 29, "kind": 12, "form": 0, "verdict": 12, "how close": 16, "samples": 8}
+_FROM = {"samples": 100, "kind": 120}
+"""Columns of the screen from which these are shown."""
 
 
 class VerdictRows:
@@ -77,8 +79,8 @@ class VerdictRows:
         width: of the screen, in columns.
     """
 
-    def __init__(self, width: int = NARROW, /) -> None:
-        names = [n for n in _WIDTHS if width >= NARROW or n not in ("kind", "samples")]
+    def __init__(self, width: int = USUAL, /) -> None:
+        names = [name for name in _WIDTHS if width >= _FROM.get(name, 0)]
         self._widths = {name: _WIDTHS[name] for name in names}
         given = sum(self._widths.values()) + 3 * (len(names) - 1)
         self._widths["form"] = min(max(width - given, 9), 34)
@@ -124,7 +126,7 @@ class VerdictRows:
             self._begun = True
 
 
-def verdict_table(verdicts: Sequence[Verdict], /, *, width: int = NARROW) -> Table:
+def verdict_table(verdicts: Sequence[Verdict], /, *, width: int = USUAL) -> Table:
     """The whole table.
 
     Args:

@@ -1,5 +1,6 @@
 """The Transformer of Section 4 as a Flax module, with all attention in every layer."""
 
+import math
 from typing import Any
 
 import flax.linen as nn
@@ -57,7 +58,7 @@ class EncoderDecoder(nn.Module):
         def initial(key: Array) -> Any:
             leaves, tree = jax.tree.flatten(shape, is_leaf=lambda s: type(s) is tuple)
             draws = [
-                jax.random.normal(k, s) / jnp.sqrt(jnp.asarray(s[-1], jnp.float32))
+                jax.random.normal(k, s) / math.sqrt(s[-1])
                 for k, s in zip(jax.random.split(key, len(leaves)), leaves)
             ]
             return jax.tree.unflatten(tree, draws)

@@ -1,6 +1,12 @@
 """The paper's figures as sweeps: each module has a frozen config, `run`, `figure` and `claims`."""
 
-from jaxbounds.multihead.experiments import ntk, planted, sparse_context
+from jaxbounds.multihead.experiments import fig6, ntk, planted, sparse_context, weakconvexity
 
-EXPERIMENTS = (*sparse_context.EXPERIMENTS, *planted.EXPERIMENTS, ntk.EXPERIMENT)
+EXPERIMENTS = (
+    *sparse_context.EXPERIMENTS,
+    *planted.EXPERIMENTS,
+    fig6.EXPERIMENT,
+    ntk.EXPERIMENT,
+    weakconvexity.EXPERIMENT,
+)
 """What `jaxbounds run` knows of this paper."""

@@ -119,7 +119,8 @@ def run(
     """Ratios over (arm, H, seed, step, block); each arm and H is kept in the folder when done.
 
     Raises:
-        ValueError: if the records do not rise from 0 on, or a kept file is damaged or of another run.
+        ValueError: if the records do not rise from 0 on, or a kept file is damaged or of another
+            run.
     """
     if list(config.records) != sorted(set(config.records)) or config.records[0] < 0:
         raise ValueError(f"records must be rising steps from 0 on, got {config.records}")

@@ -42,6 +42,7 @@ from jaxbounds.multihead.statements import (
     segments,
     separability,
     softmax,
+    weak_convexity,
 )
 from jaxbounds.multihead.statements.errata import ERRATA
 from jaxbounds.statements import Paper
@@ -73,6 +74,7 @@ PAPER = Paper(
         *saturation.STATEMENTS,
         *comparisons.STATEMENTS,
         *kernel_margins.STATEMENTS,
+        *weak_convexity.STATEMENTS,
     ),
     errata=ERRATA,
     unchecked={
@@ -80,6 +82,5 @@ PAPER = Paper(
         "hidden in >~; their versions with constants in Appendices B to D are checked",
         "Corollary 5, generalization": "its bound is `corollary4_gap(g_0, eta, n)`; no Monte "
         "Carlo run was made at the head counts it certifies; Corollary 4 implies it and is checked",
-        "Figure 6": "SST-2 needs pretrained RoBERTa weights",
     },
 )

@@ -101,7 +101,7 @@ def _best_margin(instance: Instance, size: Size) -> Sides:
     again = certify(points @ points.T, margin.weights)
     exact = 2**0.5 * _least_norm(points)
     found = np.asarray([margin.lower, margin.upper, again.lower, again.upper])
-    wrong = np.full(4, 2**0.5 * np.min(vector_norm(points)))
+    wrong = np.full(4, 2**0.5 * np.min(np.linalg.norm(points, axis=1)))
     return Sides(lhs=found, rhs={"derived": np.full(4, exact), "control": wrong})
 
 

@@ -62,9 +62,14 @@ def _small_radius(i, size):
     d = size["d"]
     r = math.sqrt(d) * float(i["r"])
     bound = lambda r: bounds.token_tail(r, n=1, N=1, d=d, checked=False)
-    beyond = float(r <= math.sqrt(d))
-    return Sides(
-        lhs=beyond, rhs={"printed": bound(r), "corrected": bound(r), "control": bound(2 * r)}
+    on_sphere = float(r <= math.sqrt(d))
+    rare = math.exp(-(r**2) / (2 * math.e * d))  # a token of norm r with that probability, else 0
+    return Sides.pairs(
+        {
+            "printed": (on_sphere, bound(r)),
+            "corrected": (rare, bound(r)),
+            "control": (on_sphere, bound(2 * r)),
+        }
     )
 
 
@@ -90,6 +95,7 @@ SMALL_RADIUS = Statement(
         Form(
             name="corrected",
             hypotheses=lambda i, size: {"r^2 >= C_x e d": i["r"] ** 2 >= math.e},
+            equality="a token of norm r with that probability, which Assumption 1 just allows",
             note="r^2 >= C_x e d, so that the moment order is at least 1; at r^2 = C_x e d "
             "the bound is exp(-1/2) = 0.607.",
         ),

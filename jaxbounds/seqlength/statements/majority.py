@@ -37,7 +37,7 @@ DENSE = (("hidden", "relu"), ("readout", "identity"))
 def _network(instance: Instance, size: Size) -> Sides:
     (seed,), T = numbers(instance, "seed"), size["T"]
     net = MajorityTransformer(d_k=3, hidden=4)
-    tokens = jax.ShapeDtypeStruct((5, T + 1, size["d"]), float)
+    tokens = jax.ShapeDtypeStruct((5, T + 1, size["d"]), jnp.float32)
     shapes = jax.eval_shape(net.init, jax.random.key(0), tokens)["params"]
     rng = np.random.default_rng(seed)
     params = jax.tree.map(lambda s: 0.3 * rng.normal(size=s.shape), shapes)

@@ -130,7 +130,7 @@ def _greedy(instance: Instance, size: Size) -> Sides:
                 error(sparsify(vectors, weights, k, use_all=True).approximation),
                 maurey_printed(gamma, b, f, k),
             ),
-            "control": (error(combined), corrected / 4.0),
+            "control": (error(combined), corrected / 40.0),
         },
         error=1e-15 * b**2,
     )
@@ -150,7 +150,7 @@ GREEDY = Statement(
         Form(name="derived", note="(1/k) sum k_i V_i"),
         Form(name="derived rescaled", note="(gamma/k) sum k_i V_i, sum k_i = k"),
     ),
-    control="a quarter of it",
+    control="a fortieth of it",
     source="library: how the covers of Section 3 find their members",
 )
 

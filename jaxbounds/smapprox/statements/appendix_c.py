@@ -37,7 +37,7 @@ def _state(layout: Layout, **groups: Any) -> np.ndarray:
 
 def _through(layers: Iterable[Layer], h: Any) -> np.ndarray:
     for layer in layers:
-        h = np.asarray(feed_forward(layer.params, h))
+        h = np.asarray(feed_forward(layer.params, jnp.asarray(h)))
     return h
 
 
@@ -164,9 +164,11 @@ def _c7(i: Instance, size: Size) -> Sides:
 
     halved = 1.0 - 0.5 * (np.arange(len(p["bq"])) < bits)
     unsigned = {"Wq": halved[:, None] * p["Wq"], "bq": jnp.where(halved < 1, 0.0, p["bq"])}
-    inside = (i["cell"] >= 1) & (i["cell"] <= i["m"])
-    want = jnp.append((letters * (cells == i["cell"])[:, None]).sum(axis=0) * inside, 1.0 * inside)
-    upper_only = want.at[-1].set(i["cell"] <= i["m"])
+    flag = lambda holds: jnp.where(holds, 1.0, 0.0)
+    below, here = flag(i["cell"] <= i["m"]), flag(cells == i["cell"])
+    inside = flag(i["cell"] >= 1) * below
+    want = jnp.append((letters * here[:, None]).sum(axis=0) * inside, inside)
+    upper_only = want.at[-1].set(below)
     found = look(p)
     return Sides.pairs(
         {

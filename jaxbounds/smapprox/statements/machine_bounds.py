@@ -186,8 +186,9 @@ def _random_scores(key: Array, size: Size) -> Instance:
     }
 
 
-def _no_match(key: Array, size: Size) -> Instance:
-    return {"extra": jnp.zeros(size["T"], int), "values": jnp.ones(size["T"], int)}
+def _no_match(size: Size) -> Instance:
+    """No match, all keys one below."""
+    return {"extra": np.zeros((1, size["T"]), int), "values": np.ones((1, size["T"]), int)}
 
 
 def _softmax(i: Instance, size: Size) -> Sides:
@@ -236,7 +237,8 @@ SOFTMAX = Statement(
         soft_max,
         hard_attention,
     ),
-    sample={"random scores": _random_scores, "no match, all keys one below": _no_match},
+    sample={"random scores": _random_scores},
+    cases=_no_match,
     sizes=({"T": 5}, {"T": 40}),
     search="none",
     forms=(

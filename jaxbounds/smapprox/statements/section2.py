@@ -146,10 +146,11 @@ def _by_enumeration(i: Instance, size: Size) -> Sides:
     expected = sum(points[list(s)].prod() * value for s, value in of_sample.items())
     risks, means = [row @ points for row in losses], [row[sample].mean() for row in losses]
     chosen = min(range(len(means)), key=means.__getitem__)
+    table, law, drawn = jnp.asarray(losses), jnp.asarray(points), jnp.asarray(sample)
     found = [
-        finite.classical_error(losses, points),
-        finite.erm_risk(losses, losses, points, sample),
-        finite.empirical_risk_minimiser(losses, sample),
+        finite.classical_error(table, law),
+        finite.erm_risk(table, table, law, drawn),
+        finite.empirical_risk_minimiser(table, drawn),
         finite.empirical_rademacher(losses, sample),
         finite.exact_rademacher(losses, points, n),
     ]

@@ -24,13 +24,14 @@ IN_SECTION: dict[str, Any] = {"source": "Section 3.1"}
 
 def _lemma33(i: Instance, size: Size) -> Sides:
     value, upper = attacked(i)
+    value = jnp.asarray(value, float)
     lower = case_network(i["circuit"])["lower"]["joint"]
     last = jnp.zeros(1).at[0].set(value)
     return Sides.pairs(
         {
             "printed": (lower, jnp.where(value == 1, upper, 0.0)),
             "corrected": (lower, upper),
-            "derived head": (upper, head_margin(last, value.astype(float)) * (1 + 1e-4)),
+            "derived head": (upper, head_margin(last, value) * (1 + 1e-4)),
             "control": (lower, upper / 300),
         }
     )
