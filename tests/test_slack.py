@@ -20,7 +20,8 @@ OF_KIND = {s.kind: s for paper in load_papers() for s in paper.statements}
 
 def verdict(statement, form, **more):
     about = {"id": statement.id, "paper": statement.paper, "label": statement.label}
-    judged = {"kind": statement.kind, "form": form.name, "expected": form.expected}
+    judged = {"kind": statement.kind, "relation": statement.relation}
+    judged |= {"form": form.name, "expected": form.expected}
     ratios = {"worst_ratio": 2.0, "quantiles": tuple(np.logspace(-9, 0, 21))}
     counts = {"status": "holds", "reason": "", "instances": 20, "searches": 0}
     return Verdict(**about, **judged, **counts, **ratios | more)
