@@ -8,9 +8,9 @@ import pytest
 
 from jaxbounds.cli import main
 from jaxbounds.falsify import Verdict
+from jaxbounds.papers import load_papers
 from jaxbounds.plotting import style
 from jaxbounds.report import slack_figure
-from jaxbounds.papers import load_papers
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

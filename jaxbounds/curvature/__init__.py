@@ -23,9 +23,9 @@ from jaxbounds.curvature.trace import Trace, trace
 
 __all__ = [
     "DENSE_LIMIT",
-    "ConvexityCertificate",
     "CertifiedExtremes",
     "Composite",
+    "ConvexityCertificate",
     "CurvatureMonitor",
     "Extremes",
     "Spectrum",

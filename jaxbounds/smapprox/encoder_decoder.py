@@ -5,7 +5,6 @@ from typing import Any
 
 import flax.linen as nn
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from jaxbounds.smapprox.transformer import HARD, Attention, Run, Segment, run

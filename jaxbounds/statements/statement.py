@@ -227,7 +227,7 @@ class Statement:
         hypotheses: `hypotheses(instance, size) -> {name: bool}`; an instance that misses one of
             them never counts.
         assumptions: the hypotheses in words.
-        project: `project(instance, size) -> Instance`, back onto the hypotheses; the search uses it.
+        project: `project(instance, size) -> Instance`, back onto the hypotheses, for the search.
         search: how instances are searched: "gradient" ascent on log(lhs/rhs), "random" moves, or
             "none". The default is "gradient" for inequalities and "none" for the other kinds.
         relation: "<=" or "="; the default is "=" for identities and constructions.

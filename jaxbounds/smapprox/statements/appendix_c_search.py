@@ -85,7 +85,9 @@ def _c3(i: Instance, size: Size) -> Sides:
     flag = states[-1][layout.at("scr4", "left")]
     maximisers = (scores[-1] == scores[-1].max()).sum().astype(float)
     place = scores[-1].argmax().astype(float)
-    tell = lambda s: jnp.concatenate([s, jnp.stack([jnp.where(last > 0, 1.0, 0.0), jnp.ones(()), last])])
+    tell = lambda s: jnp.concatenate(
+        [s, jnp.stack([jnp.where(last > 0, 1.0, 0.0), jnp.ones(()), last])]
+    )
     found = states[-1][np.array(layout.groups["scr1"])]
     return Sides(
         jnp.concatenate([found, jnp.stack([flag, maximisers, place])]),
