@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jaxbounds.curvature import hessian_extremes
+    from jaxbounds.curvature import CurvatureMonitor, hessian_extremes, weak_convexity
     from jaxbounds.falsify import load_instance, notices, replay, verification
     from jaxbounds.falsify.engine import falsify
     from jaxbounds.multihead.certificate import certify as certify_descent
@@ -25,6 +25,7 @@ __version__ = "0.2.0"
 __all__ = [
     "Budget",
     "Counterexample",
+    "CurvatureMonitor",
     "Erratum",
     "Form",
     "Paper",
@@ -44,11 +45,13 @@ __all__ = [
     "statement",
     "sweep",
     "verification",
+    "weak_convexity",
 ]
 
 _WHERE = {
     "Budget": "statements",
     "Counterexample": "statements",
+    "CurvatureMonitor": "curvature",
     "Erratum": "statements",
     "Form": "statements",
     "Paper": "statements",
@@ -67,6 +70,7 @@ _WHERE = {
     "statement": "papers:find_statement",
     "sweep": "sweeps",
     "verification": "falsify",
+    "weak_convexity": "curvature",
 }
 
 
