@@ -118,7 +118,8 @@ with plotting.style():
 # A curve that stays level while the loss falls by decades is what self-bounded weak convexity
 # predicts. A bound of this form, with *some* constant, holds for every network with the logistic
 # loss, since $|\ell'| \le \ell$: $-\lambda_{\min} \le \frac1n \sum_i |\ell'_i|\,\|\nabla^2 f_i\|
-# \le L \max_i \|\nabla^2 f_i\|$. That is the certificate, from above:
+# \le L \max_i \|\nabla^2 f_i\|$. The norms below are
+# found by Lanczos, from below: the number is an estimate of that bound, not a proof.
 
 # %%
 whole = curvature.Composite(
