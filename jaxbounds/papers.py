@@ -201,8 +201,9 @@ def judging(statements: Iterable[Statement], name: str, /) -> tuple[Statement, .
     meant = lambda judged: judged == name or judged.endswith(f".{name}")
     found = tuple(s for s in statements if any(map(meant, s.judged)))
     if not found:
-        known = sorted({judged for s in statements for judged in s.judged})
-        near = difflib.get_close_matches(name, known, 3, 0.4)
+        by_end = {judged.rsplit(".", 1)[-1]: judged for s in statements for judged in s.judged}
+        near = difflib.get_close_matches(name.rsplit(".", 1)[-1], sorted(by_end), 3)
+        near = [by_end[end] for end in near]
         hint = f"did you mean {', '.join(near)}?" if near else "see `jaxbounds show ID`"
         raise ValueError(f"no statement judges {name!r}; {hint}")
     return found

@@ -170,7 +170,7 @@ def test_every_figure_is_decided_and_drawn(key, toy):
 
     matplotlib.use("Agg")
     figures = {e.id: e for e in EXPERIMENTS if ".fig" in e.id}
-    assert list(figures) == [f"multihead.fig{number}" for number in (2, 3, 4, 5)]
+    assert list(figures) == [f"multihead.fig{number}" for number in (2, 3, 4, 5, 6)]
     small = planted.PlantedCurves(
         panels=(ROOT,), heads=(1, 4), trials=2, steps=2, every=1, opening=0, n=8, test=4
     )
