@@ -15,6 +15,7 @@ if jax.__version_info__ < (0, 11):
     CHEAP += " --xla_cpu_use_fusion_emitters=false"
 os.environ["XLA_FLAGS"] = f"{CHEAP} {os.environ.get('XLA_FLAGS', '')}"
 jax.config.update("jax_num_cpu_devices", 4)
+jax.config.update("jax_cpu_enable_async_dispatch", False)  # as the commands do, for their reason
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 

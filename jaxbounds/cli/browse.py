@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 
 from jaxbounds import report
-from jaxbounds.cli.cache import use_compilation_cache
+from jaxbounds.cli.cache import prepare_jax
 from jaxbounds.cli.common import (
     Imports,
     Patterns,
@@ -82,7 +82,7 @@ def replay_file(file: Annotated[Path, tyro.conf.Positional], /, *, imports: Impo
         file: a .npz file from worst/ or counterexamples/.
         imports: modules or files that hold a PAPER of your own.
     """
-    use_compilation_cache()
+    prepare_jax()
     console, stored = console_for_output(), load_instance(file)
     statement, ratios, before = replay(lambda name: find_statement(name, imports=imports), stored)
     console.print(f"{statement.id}  {statement.label}: {statement.formula}", markup=False)

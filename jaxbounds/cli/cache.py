@@ -1,4 +1,4 @@
-"""What the commands keep between runs: compiled programs, and the traces of shipped statements."""
+"""How the commands use JAX, and what they keep: compiled programs, traces of shipped statements."""
 
 import contextlib
 import functools
@@ -26,8 +26,13 @@ def _folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "jaxbounds" / "xla"
 
 
-def use_compilation_cache() -> None:
-    """Keep compiled programs between runs, where the user's environment says if it does."""
+def prepare_jax() -> None:
+    """Settings of JAX for commands: compiled programs are kept between runs, nothing hangs.
+
+    A program with two eigenvalue problems, each a batch, sometimes waits for ever where the CPU
+    runs it beside the thread that asked for it (jaxlib 0.10.2, two cores).
+    """
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
     jax.config.update("jax_compilation_cache_dir", str(_folder()))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

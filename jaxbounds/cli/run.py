@@ -10,7 +10,7 @@ import tyro
 from rich import box
 from rich.table import Table
 
-from jaxbounds.cli.cache import use_compilation_cache
+from jaxbounds.cli.cache import prepare_jax
 from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.plot import show_result
 from jaxbounds.papers import experiments, find_experiment
@@ -121,7 +121,7 @@ def run(
     if options.resume and not chosen.resumable:
         raise ValueError(f"{experiment} cannot be resumed: run it without --resume")
     folder = options.out or Path("results") / experiment
-    use_compilation_cache()
+    prepare_jax()
     key = jax.random.key(options.seed)
     more = {}
     if chosen.resumable:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from jaxbounds import report
-from jaxbounds.cli.cache import digest_of, programs_for, use_compilation_cache
+from jaxbounds.cli.cache import digest_of, prepare_jax, programs_for
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
 from jaxbounds.cli.folder import CannotWrite, Folder
 from jaxbounds.cli.workers import Died, Processes, at_most
@@ -72,13 +72,13 @@ def _in_turn(
 ) -> Iterator[tuple[Verdict, ...]]:
     """Verdicts as they come, from this process or from several."""
     if jobs == 1:
-        use_compilation_cache()
+        prepare_jax()
         for statement in statements:
             yield _verify_one(statement, task)
         return
     groups = _groups(statements)
     known = {s.id: s for s in statements}
-    processes: Processes = Processes(_verify_some, jobs, use_compilation_cache)
+    processes: Processes = Processes(_verify_some, jobs, prepare_jax)
     alone: list[Task] = []
     tasks = [task._replace(ids=tuple(s.id for s in group)) for group in groups]
     while tasks:

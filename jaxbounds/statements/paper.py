@@ -6,26 +6,53 @@ from typing import Literal, get_args
 
 from jaxbounds.statements.statement import Statement
 
+Weight = Literal["false", "gap", "reading", "typo", "undecidable"]
+"""How heavy an erratum is, the heaviest first: false as printed, under all hypotheses that the
+paper makes anywhere and on no charitable reading; a step of a proof that does not follow while the
+statement may stand; false on one reading and true on another; a slip of the pen; resting on a glyph
+of the text at hand. What is none of these is a remark."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Erratum:
-    """A place where the paper's text is wrong, inconsistent, or does not say what it needs.
+    """What a paper says and is not so.
 
     Attributes:
         id: "E1", unique within the paper.
-        where: the place in the paper.
-        kind: "false", "proof", "inconsistent", "typo", "underspecified" or "not reproduced".
+        where: the sentence or display that is wrong: where it stands, not the theorem near it.
+        kind: its weight.
+        quote: the words or the formula, as the text has them.
         text: what is wrong and what is right.
+        readings: for kind "reading": the reading that is false, then the one that is true.
         consequence: what it changes downstream.
+        main: what becomes of the paper's main theorems: "survive", or "changed to ...".
         evidence: the id of the statement whose failing form shows it, or how it was found.
     """
 
     id: str
     where: str
-    kind: Literal["false", "proof", "inconsistent", "typo", "underspecified", "not reproduced"]
+    kind: Weight
+    quote: str = ""  # TRANSITION: required
     text: str
+    readings: tuple[str, ...] = ()
     consequence: str
+    main: str = "survive"  # TRANSITION: required
     evidence: str
+
+    def __post_init__(self) -> None:
+        """Refuse a weight that is none, words that are not quoted, and readings that do not fit."""
+        if not self.quote:  # TRANSITION: goes
+            return
+        if self.kind not in get_args(Weight):
+            raise ValueError(
+                f"erratum {self.id}: kind must be one of {', '.join(get_args(Weight))}"
+            )
+        if not self.quote.strip():
+            raise ValueError(f"erratum {self.id} quotes nothing: give the paper's own words")
+        if not self.main.startswith(("survive", "changed to ")):
+            raise ValueError(f"erratum {self.id}: main must be 'survive...' or 'changed to ...'")
+        if (self.kind == "reading") != (len(self.readings) == 2):
+            raise ValueError(f"erratum {self.id}: two readings are needed for kind 'reading' alone")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +65,10 @@ class Paper:
         citation: authors and venue.
         statements: in the paper's order.
         errata: what is wrong in it.
+        survives: one paragraph: what of the paper stands, whatever the errata say.
+        remarks: what is no erratum and yet worth knowing, by its place.
+        items: every numbered item and display: the statements, errata or functions about it, or why
+            there is none.
         unchecked: what is not checked, by its label in print, each with the reason.
     """
 
@@ -46,16 +77,17 @@ class Paper:
     citation: str = ""
     statements: tuple[Statement, ...]
     errata: tuple[Erratum, ...] = ()
+    survives: str = ""
+    remarks: Mapping[str, str] = field(default_factory=dict)
+    items: Mapping[str, str] = field(default_factory=dict)
     unchecked: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse statements of another paper, repeated ids and errata that nothing explains."""
         if isinstance(self.statements, Statement):
             raise ValueError("statements must be a tuple; a single one needs a comma: (STATEMENT,)")
-        kinds = get_args(Erratum.__annotations__["kind"])
-        for erratum in self.errata:
-            if erratum.kind not in kinds:
-                raise ValueError(f"erratum {erratum.id}: kind must be one of {', '.join(kinds)}")
+        if self.errata and self.remarks and not self.survives.strip():
+            raise ValueError(f"paper {self.id!r} has errata: say in `survives` what stands")
         ids = [s.id for s in self.statements]
         repeated = sorted({i for i in ids if ids.count(i) > 1})
         if repeated:
