@@ -11,6 +11,7 @@ import pytest
 
 # Read when the first backend starts, which refuses flags that it does not know.
 CHEAP = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+CHEAP += " --xla_cpu_parallel_codegen_split_count=1 --xla_cpu_prefer_vector_width=128"
 if jax.__version_info__ < (0, 11):
     CHEAP += " --xla_cpu_use_fusion_emitters=false"
 os.environ["XLA_FLAGS"] = f"{CHEAP} {os.environ.get('XLA_FLAGS', '')}"

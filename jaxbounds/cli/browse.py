@@ -52,7 +52,7 @@ def errata(
     *,
     imports: Imports = (),
 ) -> int:
-    """List the errata of the papers, with evidence and consequence.
+    """List the errata of the papers by weight, after what survives them; then remarks.
 
     Args:
         papers: ids of papers; all of them unless given.
@@ -65,8 +65,12 @@ def errata(
         raise ValueError(f"no paper {', '.join(sorted(unknown))}; there are: {names}")
     for paper in known:
         if not papers or paper.id in papers:
-            for erratum in paper.errata:
+            if paper.survives:
+                console_for_output().print(f"{paper.title}: {paper.survives}\n", markup=False)
+            for erratum in paper.by_weight:
                 console_for_output().print(report.describe_erratum(erratum, paper))
+            for place, remark in paper.remarks.items():
+                console_for_output().print(f"{paper.id}: remark: {place}: {remark}", markup=False)
             for label, reason in paper.unchecked.items():
                 words = f"{paper.id}: not checked: {label}: {reason}"
                 console_for_output().print(words, style="dim", markup=False)

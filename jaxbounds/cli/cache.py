@@ -29,8 +29,8 @@ def _folder() -> Path:
 def prepare_jax() -> None:
     """Settings of JAX for commands: compiled programs are kept between runs, nothing hangs.
 
-    A program with two eigenvalue problems, each a batch, sometimes waits for ever where the CPU
-    runs it beside the thread that asked for it (jaxlib 0.10.2, two cores).
+    A program with two batches of eigenvalue problems sometimes waits for itself for ever, and more
+    often where the CPU runs it beside the thread that asked for it (jaxlib 0.10.2, two cores).
     """
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     jax.config.update("jax_compilation_cache_dir", str(_folder()))

@@ -37,6 +37,7 @@ class Task(NamedTuple):
     factor: float
     store: str
     verbose: bool
+    again: bool = False
 
 
 def _verify_one(statement: Statement, task: Task) -> tuple[Verdict, ...]:
@@ -85,8 +86,8 @@ def _in_turn(
         for done, judged in processes(tasks):
             if not isinstance(judged, Died):
                 yield from judged
-            elif len(done.ids) > 1:  # which of them was it?
-                alone += [task._replace(ids=(name,)) for name in done.ids]
+            elif not done.again:  # which of them was it? and was it an accident?
+                alone += [task._replace(ids=(name,), again=True) for name in done.ids]
             else:
                 yield unmeasured(known[done.ids[0]], str(judged), seed=task.seed)
         tasks, alone = alone, []

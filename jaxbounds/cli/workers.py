@@ -15,6 +15,9 @@ Result = TypeVar("Result")
 
 WATCH = 0.5
 """Seconds between a worker's looks at whether its parent still lives."""
+STALLED = 120
+"""Looks in a row at a piece in work that used no processor time: a program that waits for itself
+(seen of two batches of eigenvalue problems in one, jaxlib 0.10.2)."""
 MEMORY = 2**30
 """Bytes that a process may need: more processes than fit are not started."""
 
@@ -29,10 +32,25 @@ def at_most(wanted: int, /) -> int:
     return min(wanted or bound, bound)
 
 
+_at_work = threading.Event()
+
+
 def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
+    still, before = 0, 0.0
+    while os.getppid() == parent and still < STALLED:
         time.sleep(WATCH)
+        used = time.process_time()
+        idle = used - before < 0.01 * WATCH
+        still, before = still + 1 if _at_work.is_set() and idle else 0, used
     os._exit(1)
+
+
+def _watched(work: Callable[[Piece], Result], piece: Piece) -> Result:
+    _at_work.set()
+    try:
+        return work(piece)
+    finally:
+        _at_work.clear()
 
 
 def _start(parent: int, initialise: Callable[[], None]) -> None:
@@ -43,7 +61,7 @@ def _start(parent: int, initialise: Callable[[], None]) -> None:
 
 
 class Died(Exception):
-    """The process that worked on a piece was ended from outside."""
+    """The process that worked on a piece was ended from outside, or waited for nothing."""
 
 
 class Processes(Generic[Piece, Result]):
@@ -76,7 +94,7 @@ class Processes(Generic[Piece, Result]):
         def give(lane: concurrent.futures.ProcessPoolExecutor) -> None:
             if waiting:
                 piece = waiting.popleft()
-                running[lane.submit(self._work, piece)] = lane, piece
+                running[lane.submit(_watched, self._work, piece)] = lane, piece
             else:
                 lane.shutdown()
 
@@ -93,7 +111,7 @@ class Processes(Generic[Piece, Result]):
                     try:
                         result = future.result()
                     except concurrent.futures.process.BrokenProcessPool:
-                        result = Died("its process was ended from outside (out of memory?)")
+                        result = Died("its process ended (no memory?) or stood still")
                         lane.shutdown(wait=False)
                         lane = self._lane()
                     give(lane)

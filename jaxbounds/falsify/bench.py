@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.falsify.measure import Measured, measure, met
@@ -73,7 +74,8 @@ class Bench:
     def excluded(self, batch: Instance, size: Size, measured: Measured) -> dict[str, int]:
         """Why instances of a batch do not count, and how many for each reason."""
         hypotheses = self.statement.hypotheses
-        run = self._run(lambda instance: met(hypotheses, instance, size), "hypotheses", size)
+        xp = np if self.statement.host else jnp
+        run = self._run(lambda instance: met(hypotheses, instance, size, xp), "hypotheses", size)
         table = {name: np.asarray(ok) for name, ok in run(batch).items()}
         reasons = {name: int(np.sum(~ok)) for name, ok in table.items()}
         meets_all = np.all(np.stack(list(table.values())), axis=0)

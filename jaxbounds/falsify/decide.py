@@ -29,7 +29,18 @@ class Verdict:
             failure frequency over level (probability), mean over mean (expectation), or the
             fitted exponent (rate). NaN where nothing counted.
         instances: how many instances counted.
+        evidence: what stands behind it: "sampled", "searched", "enumerated", "attained", or
+            "violated"; see `jaxbounds.falsify.evidence`.
         searches: how many searches were run for this form.
+        accepted: how many of their steps led to a worse instance.
+        distinct: how many different instances counted.
+        by_size: the worst ratio at each size.
+        near: whether the near-control was rejected: the same form with a right side 1% smaller, or
+            with one side of an identity moved by a millionth.
+        sensitivity: for `<=` that holds by how much, relatively, the right side could shrink before
+            anything would have been noticed.
+        horizon: for trajectories the number of steps that were followed.
+        enumerates: of what the instances are all, where they are.
         checked: the hypotheses by name, evaluated on every instance.
         excluded: instances left out, by reason.
         sources: for each sampler, `cases` and the search: instances and worst ratio.
@@ -59,6 +70,14 @@ class Verdict:
     worst_ratio: float
     instances: int
     searches: int
+    evidence: str = ""
+    accepted: int = 0
+    distinct: int = 0
+    by_size: dict[str, float] = field(default_factory=dict)
+    near: bool = False
+    sensitivity: float | None = None
+    horizon: int | None = None
+    enumerates: str = ""
     checked: tuple[str, ...] = ()
     excluded: dict[str, int] = field(default_factory=dict)
     sources: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -123,6 +142,8 @@ class Decision(NamedTuple):
     reason: str
 
 
+ON_AVERAGE = ("probability", "expectation", "rate")
+"""Kinds of which no single instance decides."""
 MORE = "draw more (--thorough, or budget=Budget(samples=...))"
 NUMERICAL = 1e-3
 """An error bar wider than this is statistical: a known equality case cannot decide it."""
@@ -251,9 +272,11 @@ def decide(statement: Statement, form: Form | None, column: Column, /) -> Decisi
     counted = rows(keep)
     if statement.kind in ("probability", "expectation"):
         groups = [rows(keep & (column.sizes == size)) for size in np.unique(column.sizes[keep])]
-        if statement.kind == "expectation":
-            return _expectation(groups)
-        return _probability(statement, groups)
+        mean = statement.kind == "expectation"
+        decision = _expectation(groups) if mean else _probability(statement, groups)
+        if decision.status == "holds" and np.all(counted.trivial):
+            return decision._replace(status="vacuous", reason="it never beats the trivial bound")
+        return decision
     if statement.kind == "rate":
         return _rate((form or statement.forms[0]).sense or "at most", counted)
     if statement.relation == "=":

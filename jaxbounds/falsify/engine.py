@@ -10,8 +10,15 @@ import jax
 import numpy as np
 
 from jaxbounds.falsify.bench import Bench, Column, Pool, as_arrays
-from jaxbounds.falsify.decide import Decision, Verdict, decide, violation
-from jaxbounds.falsify.explore import draw, search
+from jaxbounds.falsify.decide import ON_AVERAGE, Decision, Verdict, decide, violation
+from jaxbounds.falsify.evidence import (
+    ailments,
+    by_size,
+    distinct_counted,
+    evidence,
+    near_control,
+)
+from jaxbounds.falsify.explore import Searched, draw, search
 from jaxbounds.falsify.measure import Reals, form_names, hypothesis_names, verification
 from jaxbounds.falsify.programs import UNKEPT, Programs
 from jaxbounds.falsify.shrink import shrink
@@ -72,7 +79,8 @@ class Findings(NamedTuple):
         decisions: for each form its decision and the ratio of its stored counterexample.
         control: the decision about the control.
         left_out: instances that do not count, by reason.
-        searches: how many searches were run for each form.
+        searched: what the searches came to.
+        near: for each form whether its near-control was rejected.
     """
 
     bench: Bench
@@ -81,7 +89,8 @@ class Findings(NamedTuple):
     decisions: list[tuple[Decision, float | None]]
     control: Decision
     left_out: dict[str, int]
-    searches: int
+    searched: Searched
+    near: list[bool]
 
 
 def judge(statement: Statement, /, *, budget: Budget, seed: int, programs: Programs) -> Findings:
@@ -89,9 +98,11 @@ def judge(statement: Statement, /, *, budget: Budget, seed: int, programs: Progr
     with verification():
         bench, pool = Bench(statement, budget.batch, programs), Pool()
         left_out = draw(bench, pool, budget, seed)
-        searches = search(bench, pool, budget, seed)
+        searched = search(bench, pool, budget, seed)
         columns = pool.columns()
         control = decide(statement, None, columns[-1])
+        ill = "; ".join(ailments(statement, pool, columns, searched))
+        near = [near_control(statement, column) for column in columns[:-1]]
         decisions = []
         for index, (form, column) in enumerate(zip(statement.forms, columns)):
             decision = decide(statement, form, column)
@@ -102,8 +113,13 @@ def judge(statement: Statement, /, *, budget: Budget, seed: int, programs: Progr
             if decision.status in ("holds", "consistent") and control.status not in REJECTED:
                 reason = f"the control was not rejected ({control.status}: {control.reason})"
                 decision = Decision("inconclusive", decision.ratio, reason)
+            if decision.status in ("holds", "consistent"):
+                sharp = form.equality and statement.kind not in ON_AVERAGE
+                missed = f"the equality case was not found: {form.equality}"
+                if reason := ill or (missed if sharp and not near[index] else ""):
+                    decision = Decision("inconclusive", decision.ratio, reason)
             decisions.append((decision, stored_ratio))
-    return Findings(bench, pool, columns, decisions, control, left_out, searches)
+    return Findings(bench, pool, columns, decisions, control, left_out, searched, near)
 
 
 def falsify(
@@ -151,7 +167,14 @@ def _verdict(found: Findings, index: int, seed: int, store: str | Path | None) -
         reason=decision.reason,
         worst_ratio=decision.ratio,
         instances=int(np.sum(counted)),
-        searches=found.searches,
+        searches=found.searched.runs,
+        evidence=evidence(
+            statement, form, decision, found.near[index], found.searched.accepted[index]
+        ),
+        accepted=int(found.searched.accepted[index]),
+        distinct=distinct_counted(found.pool, column),
+        by_size=by_size(statement, column),
+        near=found.near[index],
         checked=hypothesis_names(statement, form, found.pool.instance(0)),
         excluded=found.left_out,
         sources=_by_source(column),
@@ -159,7 +182,10 @@ def _verdict(found: Findings, index: int, seed: int, store: str | Path | None) -
         control={"status": found.control.status, "worst_ratio": found.control.ratio},
         counterexample_ratio=stored_ratio,
     )
-    return _with_worst(verdict, form, found, index, store)
+    verdict = _with_worst(verdict, form, found, index, store)
+    if verdict.status == "holds" and statement.relation == "<=":
+        verdict = replace(verdict, sensitivity=max(0.0, 1 - verdict.worst_ratio))
+    return verdict
 
 
 def _blank(statement: Statement, form: Form, seed: int) -> Verdict:
@@ -179,6 +205,8 @@ def _blank(statement: Statement, form: Form, seed: int) -> Verdict:
         searches=0,
         tolerance=statement.tolerance,
         seed=seed,
+        horizon=max(s[statement.horizon] for s in statement.sizes) if statement.horizon else None,
+        enumerates=statement.enumerates,
         source=statement.source,
     )
 
@@ -221,8 +249,7 @@ def _with_worst(verdict: Verdict, form: Form, found: Findings, index: int, store
         row = column.worst(np.arange(len(column.sizes)))
         size = Size(statement.sizes[column.sizes[row]])
         ratio, file = _save(bench, form, pool.instance(row), size, index, store, "worst")
-        one_instance_decides = statement.kind not in ("probability", "expectation", "rate")
-        if one_instance_decides and not verdict.worst_ratio > ratio:
+        if statement.kind not in ON_AVERAGE and not verdict.worst_ratio > ratio:
             verdict = replace(verdict, worst_ratio=ratio)
         verdict = replace(verdict, size=dict(size), worst_file=file)
     if verdict.status != "fails":

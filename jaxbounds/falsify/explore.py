@@ -4,6 +4,7 @@ import functools
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -71,13 +72,27 @@ def _starts(measured: Measured, form: int, restarts: int, rng: np.random.Generat
     return np.concatenate([best, rng.choice(counted, restarts - len(best))])
 
 
-def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> int:
-    """Search from the pool for each form (and, less, for the control); count per form."""
+class Searched(NamedTuple):
+    """What all searches of a statement came to.
+
+    Attributes:
+        runs: how many were run for each form.
+        accepted: steps, for each form and the control, that led to a worse instance.
+        met: steps that met the hypotheses, of all forms.
+    """
+
+    runs: int
+    accepted: np.ndarray
+    met: int
+
+
+def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
+    """Search from the pool for each form and, less, for the control."""
     statement = bench.statement
-    if statement.search == "none" or not budget.restarts or not budget.steps:
-        return 0
     forms = form_names(statement)
-    searches = 0
+    runs, accepted, met = 0, np.zeros(len(forms), int), 0
+    if statement.search == "none" or not budget.restarts or not budget.steps:
+        return Searched(runs, accepted, met)
     for index, size in enumerate(map(Size, statement.sizes)):
         batch, measured = pool.of_size(index)
         rng = np.random.default_rng([seed, index])
@@ -99,6 +114,7 @@ def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> int:
         key_of = (statement.id, statement.search, budget.steps, tuple(size.items()))
         found = bench.programs(searcher, *key_of)(keys, take(batch, rows), jnp.asarray(targets))
         found = jax.tree.map(np.asarray, found)
-        pool.add("search", index, found, bench(found, size))
-        searches += budget.restarts
-    return searches
+        pool.add("search", index, found.best, bench(found.best, size))
+        np.add.at(accepted, targets, found.accepted)
+        runs, met = runs + budget.restarts, met + int(np.sum(found.met))
+    return Searched(runs, accepted, met)

@@ -12,6 +12,9 @@ from jaxtyping import Array, Bool, Float
 
 from jaxbounds.statements import CONTROL, Form, Hypotheses, Instance, Sides, Size, Statement
 
+Xp = Any
+"""The array module of a comparison: `jax.numpy` where it is traced, NumPy on the host, where a
+`jax.numpy` operation on a few numbers takes a hundred times as long."""
 Reals = Float[Array | np.ndarray, "..."]
 Flags = Bool[Array | np.ndarray, "..."]
 
@@ -64,16 +67,16 @@ def form_names(statement: Statement, /) -> tuple[str, ...]:
     return (*(form.name for form in statement.forms), CONTROL)
 
 
-def ratio(lhs: Float[Array, ""], rhs: Float[Array, ""], /) -> Float[Array, ""]:
+def ratio(lhs: Reals, rhs: Reals, xp: Xp = jnp, /) -> Reals:
     """A number that is at most one exactly where lhs <= rhs: lhs/rhs for positive rhs.
 
     For rhs <= 0 it is 1 + (lhs - rhs) / (|lhs| + |rhs|), and 0 <= 0 gives zero.
     """
     positive = rhs > 0
-    spread = jnp.abs(lhs) + jnp.abs(rhs)
-    quotient = lhs / jnp.where(positive, rhs, 1.0)
-    shifted = 1.0 + (lhs - rhs) / jnp.where(spread > 0, spread, 1.0)
-    return jnp.where(positive, quotient, jnp.where(spread > 0, shifted, 0.0 * spread))
+    spread = xp.abs(lhs) + xp.abs(rhs)
+    quotient = lhs / xp.where(positive, rhs, 1.0)
+    shifted = 1.0 + (lhs - rhs) / xp.where(spread > 0, spread, 1.0)
+    return xp.where(positive, quotient, xp.where(spread > 0, shifted, 0.0 * spread))
 
 
 def _pick(side: Any, name: str, which: str, statement: Statement) -> Any:
@@ -87,30 +90,30 @@ def _pick(side: Any, name: str, which: str, statement: Statement) -> Any:
     return side[name]
 
 
-def _inequality(lhs, rhs, error, tolerance):
+def _inequality(lhs, rhs, error, tolerance, xp):
     if lhs.shape or rhs.shape:
         raise ValueError(f"both sides of a <= must be scalars, got {lhs.shape} and {rhs.shape}")
-    informative = ~((error > 0) & (error >= jnp.maximum(jnp.abs(lhs), jnp.abs(rhs))))
-    low, high = ratio(lhs - error, rhs), ratio(lhs + error, rhs)
-    return ratio(lhs, rhs), low, high, informative, lhs, rhs
+    informative = ~((error > 0) & (error >= xp.maximum(xp.abs(lhs), xp.abs(rhs))))
+    low, high = ratio(lhs - error, rhs, xp), ratio(lhs + error, rhs, xp)
+    return ratio(lhs, rhs, xp), low, high, informative, lhs, rhs
 
 
-def _identity(lhs, rhs, error, tolerance):
+def _identity(lhs, rhs, error, tolerance, xp):
     if lhs.shape != rhs.shape:
         raise ValueError(f"both sides of a = must have one shape, got {lhs.shape} and {rhs.shape}")
-    both = jnp.stack([lhs.ravel(), rhs.ravel()])
-    largest = jnp.max(jnp.abs(both), initial=0.0)
-    difference = jnp.max(jnp.abs(both[0] - both[1]), initial=0.0)
-    relative = lambda amount: amount / jnp.where(largest > 0, largest, 1.0)
-    low = relative(jnp.maximum(difference - error, 0.0))
-    nothing = jnp.full((), jnp.nan)
+    both = xp.stack([lhs.ravel(), rhs.ravel()])
+    largest = xp.max(xp.abs(both), initial=0.0)
+    difference = xp.max(xp.abs(both[0] - both[1]), initial=0.0)
+    relative = lambda amount: amount / xp.where(largest > 0, largest, 1.0)
+    low = relative(xp.maximum(difference - error, 0.0))
+    nothing = xp.full((), xp.nan)
     # With an error above the tolerance the instance could decide nothing.
     informative = ~(error > tolerance / 2 * largest)
     return relative(difference), low, relative(difference + error), informative, nothing, nothing
 
 
 def _refuse_low_precision(statement: Statement, instance: Instance) -> None:
-    wanted = jnp.zeros(()).dtype
+    wanted = jax.dtypes.canonicalize_dtype(float)
     for path, leaf in jax.tree_util.tree_leaves_with_path(instance):
         if jnp.issubdtype(leaf.dtype, jnp.floating) and leaf.dtype != wanted:
             where = jax.tree_util.keystr(path)
@@ -121,21 +124,21 @@ def _refuse_low_precision(statement: Statement, instance: Instance) -> None:
 
 
 def met(
-    hypotheses: Hypotheses | None, instance: Instance, size: Size, /
-) -> dict[str, Bool[Array, ""]]:
+    hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp = jnp, /
+) -> dict[str, Flags]:
     """Each hypothesis by name, as a boolean scalar; plus finiteness of the instance.
 
     Raises:
         TypeError: at trace time, if `hypotheses` returns no dict.
     """
     floats = [x for x in jax.tree.leaves(instance) if jnp.issubdtype(x.dtype, jnp.floating)]
-    finite = jnp.bool_(True)
+    finite = xp.bool_(True)
     for leaf in floats:
-        finite = finite & jnp.all(jnp.isfinite(leaf))
+        finite = finite & xp.all(xp.isfinite(leaf))
     named = hypotheses(instance, size) if hypotheses else {}
     if not isinstance(named, Mapping):
         raise TypeError(f"hypotheses must return a dict of booleans by name, got {type(named)}")
-    return {"finite": finite} | {name: jnp.all(jnp.asarray(v)) for name, v in named.items()}
+    return {"finite": finite} | {name: xp.all(xp.asarray(v)) for name, v in named.items()}
 
 
 def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measured]:
@@ -146,29 +149,31 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
     Raises:
         ValueError: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
     """
+    xp = np if statement.host else jnp
     compare = _identity if statement.relation == "=" else _inequality
 
     def one(instance: Instance) -> Measured:
         _refuse_low_precision(statement, instance)
         sides = _checked(statement, statement.evaluate(instance, size))
-        as_float = lambda x: jnp.asarray(x, dtype=jnp.zeros(()).dtype)
-        common = met(statement.hypotheses, instance, size)
+        as_float = lambda x: xp.asarray(x, dtype=jax.dtypes.canonicalize_dtype(float))
+        common = met(statement.hypotheses, instance, size, xp)
         columns = []
         for name in form_names(statement):
             lhs = as_float(_pick(sides.lhs, name, "lhs", statement))
             rhs = as_float(_pick(sides.rhs, name, "rhs", statement))
             error = as_float(_pick(sides.error, name, "error", statement))
             try:
-                compared = compare(lhs, rhs, error, statement.tolerance)
+                with np.errstate(all="ignore"):  # infinities are compared like other numbers
+                    compared = compare(lhs, rhs, error, statement.tolerance, xp)
             except ValueError as problem:
                 raise ValueError(f"{statement.id} ({name}): {problem}") from None
             value, low, high, informative, left, right = compared
             own = None if name == CONTROL else statement.form(name).hypotheses
-            required = common | met(own, instance, size)
-            counted = informative & jnp.all(jnp.stack(list(required.values())))
-            beaten = jnp.bool_(False) if sides.trivial is None else right >= sides.trivial
+            required = common | met(own, instance, size, xp)
+            counted = informative & xp.all(xp.stack(list(required.values())))
+            beaten = xp.bool_(False) if sides.trivial is None else right >= sides.trivial
             columns.append((value, low, high, counted, left, right, beaten))
-        return Measured(*(jnp.stack(column) for column in zip(*columns)))
+        return Measured(*(xp.stack(column) for column in zip(*columns)))
 
     return one
 

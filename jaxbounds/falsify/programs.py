@@ -20,6 +20,8 @@ CHEAP = {
     "xla_backend_optimization_level": 0,
     "xla_llvm_disable_expensive_passes": True,
     "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": 1,
+    "xla_cpu_prefer_vector_width": 128,
 }
 """Compiler options that trade the speed of a program for the time of compiling it."""
 

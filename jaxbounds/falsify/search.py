@@ -6,17 +6,34 @@ find is a lower estimate of the supremum.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
+from jax import export
 from jaxtyping import Array, Float, Int
 
 from jaxbounds.falsify.measure import measure
 from jaxbounds.statements import Instance, Sampler, Size, Statement
 
-Searcher = Callable[[jax.Array, Instance, Int[Array, ""]], Instance]
+
+class Found(NamedTuple):
+    """What a search from one starting point came to.
+
+    Attributes:
+        best: the best instance that counted; the starting point where none did.
+        accepted: how many steps led to a better one.
+        met: how many steps met the hypotheses.
+    """
+
+    best: Instance
+    accepted: Int[Array, "..."]
+    met: Int[Array, "..."]
+
+
+export.register_namedtuple_serialization(Found, serialized_name="jaxbounds.falsify.Found")
+Searcher = Callable[[jax.Array, Instance, Int[Array, ""]], Found]
 
 LEARNING_RATE = 0.1
 """First step of the ascent, relative to the root mean square of each leaf."""
@@ -50,7 +67,7 @@ def gradient_search(statement: Statement, size: Size, steps: int, /) -> Searcher
     schedule = optax.cosine_decay_schedule(LEARNING_RATE, steps, alpha=0.01)
     adam = optax.scale_by_adam(b1=0.8, b2=0.95)
 
-    def search(key: jax.Array, start: Instance, form: Int[Array, ""]) -> Instance:
+    def search(key: jax.Array, start: Instance, form: Int[Array, ""]) -> Found:
         leaves, structure = jax.tree.flatten(start)
         moving = [i for i, leaf in enumerate(leaves) if _is_float(leaf) and leaf.size]
 
@@ -77,12 +94,13 @@ def gradient_search(statement: Statement, size: Size, steps: int, /) -> Searcher
                 rate = schedule(count)
             moved = jax.tree.map(lambda x, d: x + rate * _scale(x) * d, floats, direction)
             projected = jax.tree.leaves(project(rebuild(moved)))
-            return ([projected[i] for i in moving], state, best, best_score), None
+            return ([projected[i] for i in moving], state, best, best_score), (improved, counted)
 
         floats = [leaves[i] for i in moving]
         carry = (floats, adam.init(floats), floats, jnp.full((), -jnp.inf))
-        (_, _, best, _), _ = jax.lax.scan(step, carry, jnp.arange(steps))
-        return rebuild(best)
+        (_, _, best, _), (improved, counted) = jax.lax.scan(step, carry, jnp.arange(steps))
+        # The first step is at the starting point.
+        return Found(rebuild(best), jnp.sum(improved[1:]), jnp.sum(counted[1:]))
 
     return search
 
@@ -96,7 +114,7 @@ def random_search(statement: Statement, size: Size, steps: int, sampler: Sampler
     """
     one, project = measure(statement, size), _projection(statement, size)
 
-    def search(key: jax.Array, start: Instance, form: Int[Array, ""]) -> Instance:
+    def search(key: jax.Array, start: Instance, form: Int[Array, ""]) -> Found:
         leaves, structure = jax.tree.flatten(start)
 
         def evaluate(values):
@@ -124,11 +142,11 @@ def random_search(statement: Statement, size: Size, steps: int, sampler: Sampler
             score, counted = evaluate(moved)
             improved = _better(score, counted, best_score)
             best = [jnp.where(improved, new, old) for new, old in zip(moved, best)]
-            return (best, jnp.where(improved, score, best_score)), None
+            return (best, jnp.where(improved, score, best_score)), (improved, counted)
 
         score, counted = evaluate(leaves)
         first = jnp.where(counted, score, -jnp.inf)
-        (best, _), _ = jax.lax.scan(step, (leaves, first), jax.random.split(key, steps))
-        return jax.tree.unflatten(structure, best)
+        (best, _), taken = jax.lax.scan(step, (leaves, first), jax.random.split(key, steps))
+        return Found(jax.tree.unflatten(structure, best), *map(jnp.sum, taken))
 
     return search

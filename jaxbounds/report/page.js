@@ -6,7 +6,7 @@
   const shown = document.getElementById("shown");
   const openAll = document.getElementById("open-all");
   const names = ["q", "paper", "kind", "form", "verdict"];
-  const order = ["inconsistent", "fails", "inconclusive", "vacuous", "consistent", "holds"];
+  const order = ["error", "inconsistent", "fails", "inconclusive", "vacuous", "consistent", "holds"];
   const bodies = all("tbody", table).map((body, index) => ({
     body,
     index,
@@ -49,8 +49,6 @@
     name: ({ body }) => [body.id],
     kind: ({ body }) => [body.dataset.kind],
     verdict: ({ matching }) => matching.map(({ dataset }) => order.indexOf(dataset.verdict)),
-    ratio: ({ matching }) =>
-      matching.filter(({ dataset }) => dataset.ratio).map(({ dataset }) => Number(dataset.ratio)),
     samples: ({ matching }) => matching.map(({ dataset }) => Number(dataset.samples)),
   };
 
@@ -176,6 +174,9 @@
     current = themes[(themes.indexOf(current) + 1) % themes.length];
     stored?.setItem("theme", current);
     dress(current);
+  });
+
+  dress(current);
   });
 
   let closed = [];

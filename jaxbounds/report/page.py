@@ -8,8 +8,13 @@ from jaxbounds.falsify import Verdict
 from jaxbounds.report.instances import Run
 from jaxbounds.report.markup import Html, element, joined
 from jaxbounds.report.rows import MARKS, statement_rows
-from jaxbounds.report.sections import errata_section, reading_section, unchecked_section
-from jaxbounds.report.terminal import grouped, summary
+from jaxbounds.report.sections import (
+    errata_section,
+    reading_section,
+    remarks_section,
+    unchecked_section,
+)
+from jaxbounds.report.terminal import PAPER_COLUMNS, grouped, paper_rows, summary
 from jaxbounds.statements import Paper, Statement
 
 # Nothing may be loaded from anywhere, whatever a statement's text contains.
@@ -19,13 +24,14 @@ _COLUMNS = (
     ("Kind", "kind"),
     ("Form", ""),
     ("Verdict", "verdict"),
-    ("Worst ratio", "ratio"),
+    ("How close", ""),
     ("Draws", ""),
     ("Samples", "samples"),
 )
 _NAMES = (
     ("statements", "Statements"),
     ("errata", "Errata"),
+    ("remarks", "Remarks"),
     ("unchecked", "Not checked"),
     ("reading", "How to read it"),
 )
@@ -81,6 +87,25 @@ def _table(statements: Mapping[str, Statement], verdicts: Sequence[Verdict], run
     return element("table", caption, element("thead", element("tr", *head)), *bodies, id="verdicts")
 
 
+def _papers(papers: Sequence[Paper], verdicts: Sequence[Verdict]) -> Html:
+    head = (element("th", name, scope="col") for name in PAPER_COLUMNS)
+    rows = (
+        element(
+            "tr",
+            element("th", row[0], scope="row"),
+            *(element("td", cell) for cell in row[1:]),
+        )
+        for row in paper_rows(papers, verdicts)
+    )
+    return element(
+        "table",
+        element("caption", "What was found about what the papers print."),
+        element("thead", element("tr", *head)),
+        element("tbody", *rows),
+        id="papers",
+    )
+
+
 def _navigation(sections: Mapping[str, Html | None]) -> Html:
     links = (element("a", name, href=f"#{key}") for key, name in _NAMES if sections.get(key))
     theme = element("button", "Theme: auto", type="button", id="theme", hidden=True)
@@ -114,8 +139,11 @@ def html_page(
     run = Run(out, tuple(imports), errata)
     table = _table(statements, verdicts, run)
     sections = {
-        "statements": element("section", _controls(verdicts), table, id="statements"),
+        "statements": element(
+            "section", element("h2", "Statements"), _controls(verdicts), table, id="statements"
+        ),
         "errata": errata_section(chosen, verdicts),
+        "remarks": remarks_section(chosen),
         "unchecked": unchecked_section(chosen),
         "reading": reading_section(provenance),
     }
@@ -129,10 +157,12 @@ def html_page(
     )
     titles = joined(*(element("cite", p.title) for p in chosen), separator="; ")
     body = joined(
+        element("a", "Skip to the statements", href="#statements", class_="skip"),
         element(
             "header",
             element("h1", "Verdicts"),
             element("p", summary(verdicts), ".", class_="summary"),
+            _papers(chosen, verdicts) if chosen else None,
             element("p", titles, class_="small") if chosen else None,
             _navigation(sections),
         ),

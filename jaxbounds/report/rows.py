@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 
 from jaxbounds.falsify import Verdict
-from jaxbounds.report.formula import typeset
+from jaxbounds.report.formula import formula
 from jaxbounds.report.histogram import Axis, axis, histogram, sparkline, words
 from jaxbounds.report.instances import ON_AVERAGE, Run, stored_instances
-from jaxbounds.report.markup import Html, element, escaped, joined
-from jaxbounds.report.terminal import number
-from jaxbounds.statements import Form, Statement
+from jaxbounds.report.markup import Html, element, joined
+from jaxbounds.report.terminal import closeness, number
+from jaxbounds.statements import Statement
 
 MARKS = {
     "holds": "✓",
@@ -75,13 +75,6 @@ def _sources(verdict: Verdict) -> str:
     return "; ".join(parts)
 
 
-def _reason(form: Form, verdict: Verdict) -> Html:
-    """The reason; only the equality case in it is a formula."""
-    if form.equality and verdict.reason.endswith(form.equality):
-        return joined(verdict.reason.removesuffix(form.equality), typeset(form.equality))
-    return escaped(verdict.reason)
-
-
 def _shared(verdicts: Sequence[Verdict]) -> list[str]:
     """The hypotheses that every form has."""
     return [name for name in verdicts[0].checked if all(name in v.checked for v in verdicts)]
@@ -100,10 +93,11 @@ def _form(statement: Statement, verdict: Verdict, ax: Axis, run: Run, shared: li
     )
     besides = ", ".join(name for name in verdict.checked if name not in shared)
     facts = [
-        ("Proof or reason", typeset(form.note) if form.note else None),
-        ("Equality", typeset(form.equality) if form.equality not in verdict.reason else None),
-        ("Requires besides", typeset(besides) if besides else None),
-        ("Verdict", _reason(form, verdict)),
+        ("Printed in", form.cites),
+        ("Proof or reason", form.note),
+        ("Equality", form.equality if form.equality not in verdict.reason else None),
+        ("Requires besides", besides),
+        ("Verdict", verdict.reason),
         (quantity(statement)[0].capitalize(), number(verdict.worst_ratio)),
         ("Instances", _sources(verdict)),
     ]
@@ -145,16 +139,17 @@ def _about(statement: Statement, verdict: Verdict, shared: list[str]) -> Html:
     level = "" if statement.level is None else f"; level {statement.level:g}"
     return _facts(
         [
-            ("Assumes", typeset(statement.assumptions)),
-            ("Checked", typeset(", ".join(shared))),
-            ("Draws left out", typeset(excluded)),
+            ("As text", element("code", statement.formula) if statement.tex else None),
+            ("Assumes", statement.assumptions),
+            ("Checked", ", ".join(shared)),
+            ("Draws left out", excluded),
             ("Source", statement.source),
             ("Instances", f"{', '.join(samplers)} at {sizes}{search}"),
             (
                 "Arithmetic",
                 f"{verdict.precision}, tolerance {statement.tolerance:g} relative{level}",
             ),
-            ("False control", joined(typeset(statement.control), rejected)),
+            ("False control", statement.control + rejected),
         ]
     )
 
@@ -173,33 +168,31 @@ def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, 
         lead: tuple[Html, ...] = ()
         if index == 0:
             link = element("a", statement.id, href=f"#{statement.id}")
-            label = element("span", typeset(statement.label), class_="label")
+            label = element("span", statement.label, class_="label")
             span = len(verdicts) if len(verdicts) > 1 else None
             lead = (
                 element("th", link, " ", label, scope="rowgroup", rowspan=span, class_="name"),
                 element("td", statement.kind, rowspan=span, class_="kind"),
             )
-        finite = math.isfinite(verdict.worst_ratio)
         rows.append(
             element(
                 "tr",
                 *lead,
                 element("th", verdict.form, scope="row", class_="form-name"),
                 element("td", badge(verdict), class_="status"),
-                element("td", number(verdict.worst_ratio), class_="ratio"),
+                element("td", closeness(verdict), class_="ratio"),
                 element("td", sparkline(statement, verdict), class_="spread"),
                 element("td", verdict.instances, class_="count"),
                 class_="judged",
                 data_verdict=verdict.status,
                 data_expected=None if verdict.as_expected else "no",
                 data_form=verdict.form.split()[0].rstrip(","),
-                data_ratio=repr(float(verdict.worst_ratio)) if finite else None,
                 data_samples=verdict.instances,
             )
         )
     opened = element(
         "details",
-        element("summary", element("span", typeset(statement.formula), class_="formula")),
+        element("summary", element("span", formula(statement), class_="formula")),
         element(
             "div",
             _about(statement, verdicts[0], shared),

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 
 from jaxbounds.falsify import Verdict
-from jaxbounds.report.formula import typeset
 from jaxbounds.report.markup import Html, element, escaped, joined
 from jaxbounds.report.rows import MARKS, badge
 from jaxbounds.report.terminal import number
@@ -73,8 +72,14 @@ def _erratum(paper: Paper, erratum: Erratum, verdicts: Sequence[Verdict]) -> Htm
             " ",
             element("span", erratum.kind, class_="tag"),
         ),
-        element("p", typeset(erratum.text)),
-        element("p", element("b", "Consequence. "), typeset(erratum.consequence)),
+        element("blockquote", erratum.quote),
+        element("p", erratum.text),
+        *(
+            element("p", element("b", f"{word}: "), reading)
+            for word, reading in zip(("False if read so", "True if read so"), erratum.readings)
+        ),
+        element("p", element("b", "Consequence. "), erratum.consequence),
+        element("p", element("b", "Main theorems: "), erratum.main),
         element("p", "Evidence: ", _linked(erratum.evidence, known), class_="small"),
         _shown(paper, erratum, verdicts),
         id=f"erratum.{paper.id}.{erratum.id}",
@@ -88,7 +93,8 @@ def errata_section(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> H
         element(
             "div",
             element("h3", paper.title, element("small", paper.citation)),
-            *(_erratum(paper, erratum, verdicts) for erratum in paper.errata),
+            element("p", paper.survives) if paper.survives else None,
+            *(_erratum(paper, erratum, verdicts) for erratum in paper.by_weight),
             data_paper=paper.id,
         )
         for paper in papers
@@ -97,26 +103,34 @@ def errata_section(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> H
     return element("section", element("h2", "Errata"), *parts, id="errata") if parts else None
 
 
-def unchecked_section(papers: Sequence[Paper], /) -> Html | None:
-    """What the library does not check, with the reasons."""
+def _by_place(title: str, name: str, entries: Mapping[str, Mapping[str, str]]) -> Html | None:
+    """For each paper, by its title, what is said about each place in it."""
     parts = [
         element(
             "div",
-            element("h3", paper.title),
+            element("h3", paper),
             element(
                 "dl",
                 *(
-                    element("div", element("dt", label), element("dd", typeset(reason)))
-                    for label, reason in paper.unchecked.items()
+                    element("div", element("dt", place), element("dd", text))
+                    for place, text in about.items()
                 ),
             ),
-            data_paper=paper.id,
         )
-        for paper in papers
-        if paper.unchecked
+        for paper, about in entries.items()
+        if about
     ]
-    heading = element("h2", "Not checked")
-    return element("section", heading, *parts, id="unchecked") if parts else None
+    return element("section", element("h2", title), *parts, id=name) if parts else None
+
+
+def remarks_section(papers: Sequence[Paper], /) -> Html | None:
+    """What is worth knowing about the papers and is no erratum."""
+    return _by_place("Remarks", "remarks", {paper.title: paper.remarks for paper in papers})
+
+
+def unchecked_section(papers: Sequence[Paper], /) -> Html | None:
+    """What the library does not check, with the reasons."""
+    return _by_place("Not checked", "unchecked", {p.title: p.unchecked for p in papers})
 
 
 def reading_section(provenance: Mapping[str, object], /) -> Html:

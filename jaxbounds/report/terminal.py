@@ -136,12 +136,14 @@ def verdict_table(verdicts: Sequence[Verdict], /, *, width: int = USUAL) -> Tabl
     return VerdictRows(width).table(grouped(verdicts).values())
 
 
-def paper_table(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Table:
-    """A row for each paper: what was found about what it prints, and how loose it is."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("paper")
-    for name in ("statements", "printed", "false", "sharpened", "median looseness", "not checked"):
-        table.add_column(name, justify="right")
+PAPER_COLUMNS = (
+    "paper", "statements", "printed", "false", "sharpened", "median looseness", "not checked",
+)  # fmt: skip
+"""What is said of each paper; "false" counts statements of which a printed form fails."""
+
+
+def paper_rows(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Iterator[list[str]]:
+    """For each paper what was found about what it prints, and how loose it is."""
     for paper in papers:
         own = [v for v in verdicts if v.paper == paper.id]
         if not own:
@@ -153,15 +155,19 @@ def paper_table(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Tabl
             for v in printed
             if v.status == "holds" and v.relation == "<=" and v.worst_ratio > 0
         ]
-        table.add_row(
-            paper.id,
-            str(len({v.id for v in own})),
-            str(len({v.id for v in printed})),
-            str(len(wrong)),
-            str(len({v.id for v in own if v.form.startswith("sharpened") and v.status == "holds"})),
-            f"x{np.median(loose):.3g}" if loose else "-",
-            str(len(paper.unchecked)),
-        )
+        sharper = {v.id for v in own if v.form.startswith("sharpened") and v.status == "holds"}
+        counts = (len({v.id for v in own}), len({v.id for v in printed}), len(wrong), len(sharper))
+        median = f"x{np.median(loose):.3g}" if loose else "-"
+        yield [paper.id, *map(str, counts), median, str(len(paper.unchecked))]
+
+
+def paper_table(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Table:
+    """`paper_rows` for the terminal."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in PAPER_COLUMNS:
+        table.add_column(name, justify="left" if name == "paper" else "right")
+    for row in paper_rows(papers, verdicts):
+        table.add_row(*row)
     return table
 
 
@@ -179,7 +185,7 @@ def summary(verdicts: Sequence[Verdict], /) -> str:
 
 
 def statement_table(statements: Iterable[Statement], /) -> Table:
-    """What there is: id, label, kind, forms and the formula."""
+    """What there is: id, label, kind and forms."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("statement", no_wrap=True)
     for name in ("label", "kind", "forms"):
@@ -242,11 +248,19 @@ def instance_text(instance: object, /) -> str:
 
 
 def describe_erratum(erratum: Erratum, paper: Paper, /) -> Text:
-    """An erratum with its evidence and consequence."""
+    """An erratum: what it quotes, what is wrong, what follows, and its evidence."""
     text = Text()
     text.append(f"{paper.id} {erratum.id}", style="bold cyan")
     text.append(f"  {erratum.where}  [{erratum.kind}]\n")
-    for name, value in (("", erratum.text), ("so: ", erratum.consequence)):
+    readings = zip(("false if read so: ", "true if read so: "), erratum.readings)
+    parts = [
+        ("the paper: ", erratum.quote),
+        ("", erratum.text),
+        *readings,
+        ("so: ", erratum.consequence),
+        ("main theorems: ", erratum.main),
+    ]
+    for name, value in parts:
         if value:
             text.append(f"  {name}{' '.join(value.split())}\n")
     text.append(f"  evidence: {erratum.evidence}\n", style="dim")

@@ -100,3 +100,10 @@ class Paper:
             for form in s.forms:
                 if form.erratum and form.erratum not in known:
                     raise ValueError(f"{s.id} ({form.name}) cites unknown erratum {form.erratum}")
+
+    @property
+    def by_weight(self) -> tuple[Erratum, ...]:
+        """The errata, the heaviest first; of one weight as they stand."""
+        weights = get_args(Weight)
+        known = lambda e: weights.index(e.kind) if e.kind in weights else len(weights)  # TRANSITION
+        return tuple(sorted(self.errata, key=known))

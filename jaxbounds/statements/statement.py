@@ -236,6 +236,8 @@ class Statement:
         budget: how hard to try; `Budget()`, with 2000 samples for probabilities and expectations,
             unless given.
         source: where in the paper; appendix numbers that restate it.
+        horizon: for trajectories: the entry of the sizes that counts the steps.
+        enumerates: where the cases are all there are: of what ("all words of length up to 6").
     """
 
     id: str
@@ -260,6 +262,8 @@ class Statement:
     budget: Budget = _BY_KIND
     source: str = ""
     tex: str = ""
+    horizon: str = ""
+    enumerates: str = ""
 
     def __post_init__(self) -> None:
         """Fill the defaults that depend on the kind, and refuse a statement that is ill formed."""
@@ -361,6 +365,10 @@ def _problems(s: Statement) -> Iterable[str]:
         yield "sizes is empty: give at least one, as ({'T': 2, 'd': 2},)"
     if not s.sample and s.cases is None:
         yield "it has neither sample nor cases, so no instance could ever be drawn"
+    if s.horizon and any(s.horizon not in size for size in s.sizes):
+        yield f"horizon names {s.horizon!r}, which is not in every size"
+    if s.enumerates and (s.cases is None or s.sample):
+        yield "enumerates says that the cases are all there are: give cases, and no sample"
     if s.host and s.search != "none":
         yield "a statement that is run on the host cannot be searched: leave search out"
     for function in s.judges:

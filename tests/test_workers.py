@@ -1,0 +1,80 @@
+"""Processes that end too late or not at all: each costs its own piece only."""
+
+import json
+import os
+import textwrap
+import time
+
+import pytest
+
+from jaxbounds.cli import main, workers
+
+CLAIMS = """
+import os, signal
+import jax, numpy as np
+from jaxbounds import Form, Paper, Sides, Statement
+
+def half(x):
+    return x / 2
+
+def evaluate(instance, size):
+    return Sides(lhs=half(instance["x"]), rhs={"printed": instance["x"], "control": 0.0})
+
+def broken(instance, size):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def statement(name, evaluate):
+    return Statement(id=f"mine.{name}", label=name, formula="x/2 <= x", kind="inequality",
+                     evaluate=evaluate, forms=(Form(name="printed"),), control="nothing",
+                     sizes=({"n": 1},), judges=(half,), host=True,
+                     cases=lambda size: {"x": np.arange(1.0, 4.0)})
+
+PAPER = Paper(id="mine", title="My notes",
+              statements=(statement("good", evaluate), statement("broken", broken),
+                          statement("better", evaluate)))
+"""
+
+
+def test_a_process_that_is_killed_costs_its_own_statement(tmp_path, capsys):
+    """Whatever was given to the same process is judged again, alone."""
+    file = tmp_path / "killed_claims.py"
+    file.write_text(textwrap.dedent(CLAIMS))
+    folder = tmp_path / "out"
+    options = ["--import", str(file), "--jobs", "2", "--out", str(folder)]
+    assert main(["verify", "mine", *options]) == 3
+    found = {v["id"]: v for v in json.loads((folder / "verdicts.json").read_text())}
+    statuses = {name: verdict["status"] for name, verdict in found.items()}
+    assert statuses == {"mine.good": "holds", "mine.broken": "error", "mine.better": "holds"}
+    assert "its process ended" in found["mine.broken"]["reason"]
+    capsys.readouterr()
+
+
+class _Ended(Exception):
+    pass
+
+
+@pytest.fixture
+def watcher(monkeypatch):
+    """The thread that watches a process, made fast, called here; ending raises instead."""
+
+    def end(status):
+        raise _Ended
+
+    monkeypatch.setattr(workers, "WATCH", 0.02)
+    monkeypatch.setattr(workers, "STALLED", 5)
+    monkeypatch.setattr(workers.os, "_exit", end)
+    yield lambda parent: workers._end_with(parent)
+    workers._at_work.clear()
+
+
+def test_a_piece_that_stands_still_is_given_up(watcher):
+    workers._at_work.set()
+    started = time.monotonic()
+    with pytest.raises(_Ended):
+        watcher(os.getppid())
+    assert time.monotonic() - started >= 5 * 0.02
+
+
+def test_no_process_outlives_its_parent(watcher):
+    with pytest.raises(_Ended):
+        watcher(os.getppid() + 1)
