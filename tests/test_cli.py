@@ -50,8 +50,10 @@ PAPER = Paper(
             control="a factor 0.4", budget=Budget(samples=32, restarts=2, steps=20),
         ),
     ),
-    errata=(Erratum(id="E1", where="Inequality 1", kind="false", text="The half is wrong.",
-                    consequence="none", evidence="mine.cauchy"),),
+    errata=(Erratum(id="E1", where="Inequality 1", kind="false", quote="|x| |y| / 2",
+                    text="The half is wrong.", consequence="none", main="survive",
+                    evidence="mine.cauchy"),),
+    survives="Everything but the half.",
 )
 """
 

@@ -43,18 +43,37 @@ def test_ill_formed_statements(change, message, unannotated):
         Statement(**(GOOD | change))
 
 
-def test_papers_refuse_strangers_and_repetitions():
+def test_papers_refuse_strangers_and_repetitions(unannotated):
     statement = Statement(**GOOD)
     with pytest.raises(ValueError, match="more than one statement"):
         Paper(id="mine", title="", statements=(statement, statement))
     with pytest.raises(ValueError, match="must start with it"):
         Paper(id="yours", title="", statements=(statement,))
     form = Form(name="printed", erratum="E1")
-    erratum = Erratum(id="E1", where="", kind="typo", text="", consequence="", evidence="")
+    given = {
+        "id": "E1", "where": "eq. (1)", "kind": "typo", "quote": "a = a", "text": "a = b is meant",
+        "consequence": "none", "main": "survive", "evidence": "by reading",
+    }  # fmt: skip
+    erratum = Erratum(**given)
+    for wrong, message in (
+        ({"kind": "proof"}, "kind must be one of false, gap, reading, typo, undecidable"),
+        ({"quote": " "}, "quotes nothing"),
+        ({"main": "stand"}, "main must be 'survive"),
+        ({"kind": "reading"}, "two readings"),
+        ({"readings": ("so", "or so")}, "two readings"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Erratum(**(given | wrong))
     cited = dataclasses.replace(statement, forms=(form,))
     with pytest.raises(ValueError, match="unknown erratum"):
         Paper(id="mine", title="", statements=(cited,))
-    assert Paper(id="mine", title="", statements=(cited,), errata=(erratum,)).errata
+    with pytest.raises(ValueError, match="say in `survives` what stands"):
+        Paper(id="mine", title="", statements=(cited,), errata=(erratum,))
+    heavy = Erratum(**(given | {"id": "E2", "kind": "false"}))
+    paper = Paper(
+        id="mine", title="", statements=(cited,), errata=(erratum, heavy), survives="The rest."
+    )
+    assert [e.id for e in paper.by_weight] == ["E2", "E1"]
 
 
 def test_select_by_id_prefix_and_pattern():

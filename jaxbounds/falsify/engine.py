@@ -161,6 +161,7 @@ def _verdict(found: Findings, index: int, seed: int, store: str | Path | None) -
     form, (decision, stored_ratio) = statement.forms[index], found.decisions[index]
     counted = column.measured.counted
     drawn = column.measured.value[counted & (column.sources != "search")]
+    accepted = int(found.searched.accepted[index])
     verdict = replace(
         _blank(statement, form, seed),
         status=decision.status,
@@ -168,10 +169,8 @@ def _verdict(found: Findings, index: int, seed: int, store: str | Path | None) -
         worst_ratio=decision.ratio,
         instances=int(np.sum(counted)),
         searches=found.searched.runs,
-        evidence=evidence(
-            statement, form, decision, found.near[index], found.searched.accepted[index]
-        ),
-        accepted=int(found.searched.accepted[index]),
+        evidence=evidence(statement, form, decision, found.near[index], accepted),
+        accepted=accepted,
         distinct=distinct_counted(found.pool, column),
         by_size=by_size(statement, column),
         near=found.near[index],

@@ -13,7 +13,7 @@ import numpy as np
 from jaxbounds.falsify.bench import Bench, Pool, as_arrays, take
 from jaxbounds.falsify.measure import Measured, form_names
 from jaxbounds.falsify.programs import Programs
-from jaxbounds.falsify.search import gradient_search, random_search
+from jaxbounds.falsify.search import Found, gradient_search, host_search, random_search
 from jaxbounds.statements import CONTROL, Budget, Instance, Sampler, Size
 
 
@@ -105,16 +105,25 @@ def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
         targets = np.repeat(np.arange(len(forms)), [len(chosen) for chosen in chosen_by_form])
         if not len(rows):
             continue
-        if statement.search == "gradient":
-            searcher = gradient_search(statement, size, budget.steps)
-        else:
-            sampler = next(iter(statement.samplers.values()))
-            searcher = random_search(statement, size, budget.steps, sampler)
-        keys = jax.random.split(_key(seed, statement.id, "search", index), len(rows))
-        key_of = (statement.id, statement.search, budget.steps, tuple(size.items()))
-        found = bench.programs(searcher, *key_of)(keys, take(batch, rows), jnp.asarray(targets))
-        found = jax.tree.map(np.asarray, found)
+        found = _climb(bench, budget.steps, (seed, index), size, batch, rows, targets)
         pool.add("search", index, found.best, bench(found.best, size))
         np.add.at(accepted, targets, found.accepted)
         runs, met = runs + budget.restarts, met + int(np.sum(found.met))
     return Searched(runs, accepted, met)
+
+
+def _climb(bench, steps, place, size, batch, rows, targets) -> Found:
+    """Search from these rows of a batch, each for its form."""
+    statement, (seed, index) = bench.statement, place
+    if statement.host:
+        climb, rng = host_search(statement, size, steps), np.random.default_rng([seed, index, 1])
+        every = [climb(rng, take(batch, row), int(form), batch) for row, form in zip(rows, targets)]
+        return jax.tree.map(lambda *leaves: np.stack(leaves), *every)
+    if statement.search == "gradient":
+        searcher = gradient_search(statement, size, steps)
+    else:
+        searcher = random_search(statement, size, steps, next(iter(statement.samplers.values())))
+    keys = jax.random.split(_key(seed, statement.id, "search", index), len(rows))
+    key_of = (statement.id, statement.search, steps, tuple(size.items()))
+    found = bench.programs(searcher, *key_of)(keys, take(batch, rows), jnp.asarray(targets))
+    return jax.tree.map(np.asarray, found)

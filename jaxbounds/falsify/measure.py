@@ -15,8 +15,8 @@ from jaxbounds.statements import CONTROL, Form, Hypotheses, Instance, Sides, Siz
 Xp = Any
 """The array module of a comparison: `jax.numpy` where it is traced, NumPy on the host, where a
 `jax.numpy` operation on a few numbers takes a hundred times as long."""
-Reals = Float[Array | np.ndarray, "..."]
-Flags = Bool[Array | np.ndarray, "..."]
+Reals = Float[Array | np.ndarray, "..."] | np.floating
+Flags = Bool[Array | np.ndarray, "..."] | np.bool_
 
 
 class Measured(NamedTuple):

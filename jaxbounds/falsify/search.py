@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import export
 from jaxtyping import Array, Float, Int
@@ -148,5 +149,46 @@ def random_search(statement: Statement, size: Size, steps: int, sampler: Sampler
         first = jnp.where(counted, score, -jnp.inf)
         (best, _), taken = jax.lax.scan(step, (leaves, first), jax.random.split(key, steps))
         return Found(jax.tree.unflatten(structure, best), *map(jnp.sum, taken))
+
+    return search
+
+
+def host_search(statement: Statement, size: Size, steps: int, /) -> Callable[..., Found]:
+    """Hill climbing for statements that are run on the host.
+
+    A move takes one leaf (about one entry, a fifth of them, or all) from another drawn instance, or
+    adds a Gaussian of a random size to so many of its floats; it is kept if the score rises.
+    """
+    one, project = measure(statement, size), _projection(statement, size)
+
+    def evaluate(leaves: list[np.ndarray], structure: Any, form: int) -> tuple[float, bool, Any]:
+        instance = project(jax.tree.unflatten(structure, leaves))
+        measured = one(instance)
+        ratio = float(measured.value[form])
+        score = np.log(ratio) if ratio > 1e-300 else ratio - 1e3
+        return score, bool(measured.counted[form]), instance
+
+    def search(rng: np.random.Generator, start: Instance, form: int, donors: Instance) -> Found:
+        leaves, structure = jax.tree.flatten(start)
+        given = [np.asarray(leaf) for leaf in jax.tree.leaves(donors)]
+        score, counted, best = evaluate(leaves, structure, form)
+        best_score, accepted, met = score if counted else -np.inf, 0, 0
+        for _ in range(steps):
+            moved = [np.array(leaf) for leaf in jax.tree.leaves(best)]
+            which = rng.integers(len(moved))
+            leaf = moved[which]
+            share = rng.choice([1 / max(leaf.size, 1), 0.2, 1.0])
+            mask = rng.random(leaf.shape) < share
+            if np.issubdtype(leaf.dtype, np.floating) and rng.random() < 0.5:
+                scale = max(float(np.sqrt(np.mean(leaf**2))), 1e-3) * 10.0 ** rng.uniform(-4, 0.5)
+                moved[which] = np.where(mask, leaf + scale * rng.normal(size=leaf.shape), leaf)
+            else:
+                donor = given[which][rng.integers(len(given[which]))]
+                moved[which] = np.where(mask, donor, leaf).astype(leaf.dtype)
+            score, counted, instance = evaluate(moved, structure, form)
+            met += counted
+            if counted and score > best_score:
+                best, best_score, accepted = instance, score, accepted + 1
+        return Found(best, np.asarray(accepted), np.asarray(met))
 
     return search

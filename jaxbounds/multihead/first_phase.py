@@ -37,8 +37,13 @@ def first_step(data: Data, step_sizes: Float[Array, " H"], /) -> Params:
 
 
 def centre(classifier: Float[Array, " d"], sparsity: Real, /) -> Float[Array, " d"]:
-    """(zeta / 4) u*, the mean of u1; print has zeta / 2."""
+    """(zeta / 4) u*, the mean of u1; print has zeta / 2 (`printed_centre`)."""
     return sparsity / 4 * classifier
+
+
+def printed_centre(classifier: Float[Array, " d"], sparsity: Real, /) -> Float[Array, " d"]:
+    """(zeta / 2) u*, the centre of Lemma 2 and eq. (102); the mean is half of it (E2)."""
+    return sparsity / 2 * classifier
 
 
 def deviation(data: Data, classifier: Float[Array, " d"], sparsity: Real, /) -> Float[Array, " d"]:

@@ -127,13 +127,15 @@ class TargetSlacks(NamedTuple):
 
     Attributes:
         saturates: S^2 H^{-p} C, at least one where the heads saturate.
-        heads: sqrt(H) / (S^5 ||theta||^3), eq. (12).
-        heads_sharp: sqrt(H) / (S^3 ||theta||^2), which only the tight mixed block asks for (S5).
+        heads: H^c / (S^5 ||theta||^3), eq. (12) at c = 1/2.
+        heads_sharp: H^c / (S^3 ||theta||^2), which only the tight mixed block asks for (S5).
+        heads_product: H^c / (S^5 ||theta||_{2,inf} ||theta||^3), eq. (3) at c = 1/2.
     """
 
     saturates: Real
     heads: Real
     heads_sharp: Real
+    heads_product: Real
 
 
 def target_slacks(
@@ -143,8 +145,10 @@ def target_slacks(
     power: Real,
     log_n: Real,
     /,
+    *,
+    scaling: Real = 0.5,
 ) -> TargetSlacks:
-    """U_h = log(n) / (S sqrt(H)) U_opt and W_h = C H^{-p} W_opt as a target of Theorem 1.
+    """U_h = log(n) H^{c-1} / S U_opt and W_h = C H^{-p} W_opt as a target of Theorem 1.
 
     Args:
         log_signal: log S.
@@ -152,13 +156,17 @@ def target_slacks(
         log_scale: log C.
         power: p.
         log_n: log n.
+        scaling: c of the normalization H^{-c} of the model; the paper's is 1/2.
     """
-    outer, inner = jnp.log(log_n) - log_signal, log_scale + (0.5 - power) * log_heads
+    outer = jnp.log(log_n) - log_signal + (scaling - 0.5) * log_heads
+    inner = log_scale + (0.5 - power) * log_heads
     length = jnp.logaddexp(2 * outer, 2 * inner) / 2
+    heads = scaling * log_heads - 5 * log_signal - 3 * length
     return TargetSlacks(
         2 * log_signal + log_scale - power * log_heads,
-        log_heads / 2 - 5 * log_signal - 3 * length,
-        log_heads / 2 - 3 * log_signal - 2 * length,
+        heads,
+        scaling * log_heads - 3 * log_signal - 2 * length,
+        heads - (length - log_heads / 2),  # heads are equal: ||theta|| = sqrt(H) ||theta_h||
     )
 
 

@@ -7,7 +7,7 @@ Data and models: `links`, `encodings`, `data`, `layers`, `transformer`, `recurre
 `state_space`, `architectures`. Theory: `retrieval` (A.2), `heads` (Propositions 3 and 21),
 `span` (Theorem 6), `relu_networks` and `rnn_construction` (Appendix C.1), `interpolator`
 (Lemmas 36-38), `rnn_bounds` (Proposition 8, Theorem 9), `bounds` (Appendices A and C.2), `packing`
-(Lemma 41), and two counterexamples: `two_heads`, `code_rnn`.
+(Lemma 41), and what contradicts a reading of it: `few_heads`, `two_heads`, `code_rnn`.
 
 Indices are 0-based: the paper's "i >= N/2" reads "i >= N/2 - 1" here.
 """

@@ -5,13 +5,13 @@ as 1 and are good for exponents only.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.norms import frobenius_norm, vector_norm
+from jaxbounds.norms import frobenius_norm, spectral_norm, vector_norm
 
 Norm = Callable[[Array], Array]
 
@@ -32,14 +32,26 @@ def token_tail(
     """Lemma 12: P(max |x_j| >= r) <= n N exp(-r^2 / (2 C_x e d)). Explicit.
 
     Raises:
-        ValueError: if r^2 < C_x e d, where the moment order r^2 / (C_x e d) of the proof is below 1
-            and the bound is false; unless not `checked`.
+        ValueError: if nN = 1 and r^2 < C_x e d, where the moment order r^2 / (C_x e d) of the proof
+            is below 1 and the bound is false, unless not `checked`. For nN >= 2 the bound exceeds 1
+            there.
     """
-    if checked and r**2 < C_x * math.e * d:
+    if checked and n * N == 1 and r**2 < C_x * math.e * d:
         raise ValueError(
-            f"Lemma 12 needs r^2 >= C_x e d = {C_x * math.e * d:.4g}, got r^2 = {r**2:.4g}"
+            "Lemma 12 at nN = 1 needs r^2 >= C_x e d = "
+            f"{C_x * math.e * d:.4g}, got r^2 = {r**2:.4g}"
         )
     return n * N * math.exp(-(r**2) / (2 * C_x * math.e * d))
+
+
+def largest_tail(r: float, /, *, d: int, C_x: float = 1.0) -> float:
+    """The largest P(|x| >= r) that Assumption 1 allows, attained by |x| in {0, r}. Explicit.
+
+    P r^p <= E|x|^p <= (C_x d p)^{p/2} for all p >= 1; the least such bound is at the moment order
+    p = max(1, r^2 / (C_x e d)), where it is exp(-r^2 / (2 C_x e d)) if the order exceeds 1.
+    """
+    order = max(1.0, r**2 / (C_x * math.e * d))
+    return min(1.0, (C_x * d * order / r**2) ** (order / 2))
 
 
 def attention_lipschitz(
@@ -140,6 +152,44 @@ def network_value_bound(
     for W, b in zip(weights, biases, strict=True):
         value = jnp.linalg.norm(W, ord=2) * value + vector_norm(b)
     return value
+
+
+def network_perturbation_bound(
+    first: Sequence[tuple[ArrayLike, ArrayLike]],
+    second: Sequence[tuple[ArrayLike, ArrayLike]],
+    x: Float[Array, "i"],
+    /,
+) -> Float[Array, ""]:
+    """Lemma 30's steps: how far two ReLU networks' outputs may be apart at x. Explicit.
+
+    |x_l - x~_l| <= |W_l|_op |x_{l-1} - x~_{l-1}| + |W_l - W~_l|_F |x~_{l-1}| + |b_l - b~_l|, with
+    (C.13) for |x~_{l-1}|.
+
+    Args:
+        first: (W, b) of the layers.
+        second: those of the other network.
+        x: the common input.
+    """
+    apart, reach = jnp.zeros(()), vector_norm(x)
+    for (W, b), (W2, b2) in zip(first, second, strict=True):
+        W, W2, b, b2 = (jnp.asarray(v) for v in (W, W2, b, b2))
+        moved = frobenius_norm(W - W2) * reach + vector_norm(b - b2)
+        apart = spectral_norm(W) * apart + moved
+        reach = spectral_norm(W2) * reach + vector_norm(b2)
+    return apart
+
+
+def polynomial_perturbation_bound(*, depth: int, R: ArrayLike, r: ArrayLike) -> Array:
+    """Lemma 30's poly(R): |f - f~| <= this times |vec Theta - vec Theta~|, on |x| <= r. Explicit.
+
+    For |W_l|_F, |b_l| <= R: |x_l| <= R^l r + sum_{k <= l} R^k =: M_l (C.14), each layer's error is
+    multiplied by at most R^{L - l} on its way out, and its own is at most sqrt(M_{l-1}^2 + 1) times
+    its parameters' distance; Cauchy-Schwarz over the layers.
+    """
+    R = jnp.asarray(R)
+    reach = [R**k * r + sum(R**j for j in range(1, k + 1)) for k in range(depth)]
+    own = jnp.stack([R ** (depth - 1 - k) * jnp.sqrt(m**2 + 1) for k, m in enumerate(reach)])
+    return vector_norm(own)
 
 
 def recurrent_perturbation_bound(

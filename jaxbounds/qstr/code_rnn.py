@@ -73,7 +73,15 @@ def _words(generator: np.ndarray) -> np.ndarray:
     return words
 
 
-def code_rnn(key: jax.Array, N: int, /, *, bits: int = 2) -> CodeRNN:
+def _least_weight(generator: np.ndarray) -> int:
+    """The least Hamming weight of a nonzero word, words packed eight bits to a byte."""
+    words = np.zeros((1, generator.shape[1] // 8), dtype=np.uint8)
+    for row in np.packbits(generator, axis=1):
+        words = np.concatenate([words, words ^ row[None, :]])
+    return int(np.bitwise_count(words)[1:].sum(axis=1, dtype=np.int64).min())
+
+
+def code_rnn(key: jax.Array, N: int, /, *, bits: int = 3) -> CodeRNN:
     """Draw a code for N tokens and measure it by enumerating all of its words.
 
     Raises:
@@ -86,9 +94,8 @@ def code_rnn(key: jax.Array, N: int, /, *, bits: int = 2) -> CodeRNN:
     quantiser = lloyd_max(bits)
     length = 8 * bits * N
     generator = np.asarray(jax.random.bernoulli(key, 0.5, (bits * N, length)), dtype=np.uint8)
-    weights = _words(generator)[1:].sum(axis=1, dtype=np.int64)
     # Words are +-1 / sqrt(D): two of them at Hamming distance w are 2 sqrt(w / D) apart.
-    distance = 2.0 * math.sqrt(int(weights.min()) / length)
+    distance = 2.0 * math.sqrt(_least_weight(generator) / length)
     if distance == 0.0:
         raise ValueError("two messages share a codeword: draw the code with another key")
     spread = float(quantiser.levels[-1] - quantiser.levels[0])
@@ -126,3 +133,14 @@ def read_token(rnn: CodeRNN, state: Float[np.ndarray, "D"], k: int, /) -> float:
     words = 1.0 - 2.0 * _words(rnn.generator).astype(np.float64)
     nearest = int(np.argmax(words @ state))
     return float(rnn.quantiser.levels[(nearest >> (bits * k)) & (2**bits - 1)])
+
+
+def number_rnn_lipschitz(N: int, /, *, bits: int = 3) -> float:
+    """L of the readout that stores all b N bits in one number of [-1, 1]: dh = 1, U = [1 1].
+
+    Two states are at least 2 / (2^{bN} - 1) apart; McShane's formula extends the readout. It is as
+    narrow as Proposition 8's first branch allows, up to a constant: log(1 + L^2 |U|^2) is 2 b N
+    log 2 and a constant.
+    """
+    levels = lloyd_max(bits).levels
+    return float(levels[-1] - levels[0]) * (2.0 ** (bits * N) - 1.0) / 2.0

@@ -90,6 +90,18 @@ def sample_prompts(
     return Prompts(x, t, link.apply(parameters, relevant_tokens(x, t)))
 
 
+def averaged_risk(predicted: Float[Array, "n N"], y: Float[Array, "n N"], /) -> Float[Array, ""]:
+    """(2.2): the squared error averaged over n prompts and all of their positions."""
+    return jnp.mean((predicted - y) ** 2)
+
+
+def pointwise_risk(
+    predicted: Float[Array, "n N"], y: Float[Array, "n N"], positions: Int[Array, "n"], /
+) -> Float[Array, ""]:
+    """(2.3): the squared error averaged over n prompts, at one position of each."""
+    return jnp.mean(jnp.take_along_axis((predicted - y) ** 2, positions[:, None], axis=1))
+
+
 def encode(
     x: Float[Array, "*batch N d"],
     t: Int[Array, "*batch N q"],

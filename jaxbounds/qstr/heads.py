@@ -61,7 +61,7 @@ def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False)
     The logits reveal S x R^q and the outputs R^d x A, with S spanned by the H slopes in token
     space and A by the H attention vectors. These overlap in S x A, which the paper counts twice:
     what stays hidden is the product of the complements, of dimension (d - H)(q - H). So H >=
-    min(q, d) heads are necessary, where q (Lemma 11) or d + 1 (`two_heads`) suffice.
+    min(q, d) heads are necessary, and enough: q by Lemma 11, d by `jaxbounds.qstr.few_heads`.
 
     Raises:
         ValueError: if N is odd, q > N/2 - 1, or a size is not positive.
@@ -74,7 +74,7 @@ def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False)
 def decoupled_head_bound(*, N: int, q: int, H: int, exact: bool = False) -> RiskBound:
     """Proposition 21 (d = 1, W_QK block-diagonal in data and position): risk >= 1 - H/q.
 
-    Without the block structure it is false: see `jaxbounds.qstr.two_heads`.
+    Without the block structure it is false: see `jaxbounds.qstr.few_heads`.
 
     Raises:
         ValueError: if N is odd, q > N/2 - 1, or a size is not positive.

@@ -25,12 +25,6 @@ def volume_lower(d: int, eps: float, /) -> float:
     return max(0.0, d * math.log(1.0 / eps))
 
 
-def cross_polytope(d: int, /) -> Float[np.ndarray, "k d"]:
-    """The 2d points +-e_i, pairwise at distance at least sqrt(2)."""
-    eye = np.eye(d)
-    return np.concatenate([eye, -eye])
-
-
 def golay_points() -> Float[np.ndarray, "4096 24"]:
     """The extended Golay code's 4096 words as unit vectors of R^24, at distance >= sqrt(4/3)."""
     polynomial = 0b101011100011  # generates the [23, 12, 7] cyclic code
@@ -42,6 +36,23 @@ def golay_points() -> Float[np.ndarray, "4096 24"]:
     messages = (np.arange(4096)[:, None] >> np.arange(12)[None, :]) & 1
     words = (messages @ np.array(rows)) % 2
     return (1.0 - 2.0 * words) / math.sqrt(24)
+
+
+def covering_number(distances: Float[np.ndarray, "n n"], eps: float, /) -> int:
+    """The least number of balls of radius eps, centred in a finite set, that cover it: exactly.
+
+    Raises:
+        ValueError: if there are more than 16 points, whose subsets are too many.
+    """
+    n = len(distances)
+    if n > 16:
+        raise ValueError(f"{n} points have too many subsets: give at most 16")
+    balls = (distances <= eps) @ (1 << np.arange(n))
+    covered = np.zeros(1, dtype=np.int64)
+    for ball in balls:  # unions over all subsets, in the order of their binary names
+        covered = np.concatenate([covered, covered | int(ball)])
+    full = np.flatnonzero(covered == 2**n - 1)
+    return int(np.bitwise_count(full).min())
 
 
 def smallest_distance(points: Float[np.ndarray, "M d"], /) -> float:

@@ -31,7 +31,8 @@ def repaired_norm_lower_bound(*, N: int, lipschitz: float) -> float:
     """N / L^2: |U|_F^2 is at least a constant times this, with no logarithm.
 
     {(U-> h->, U<- h<-)} has Gaussian width at most sqrt(2) r_h |U|_F; Sudakov's inequality then
-    bounds its packing number, which the proof of Proposition 35 shows to be exp(c N).
+    bounds its packing number, which the proof of Proposition 35 shows to be exp(c N). It does not
+    ask how large dh is, so that Theorem 9's d_h <= exp(N^c) is superfluous.
     """
     return N / lipschitz**2
 

@@ -1,17 +1,15 @@
-"""Two heads are enough: the counterexample to "the Transformer learns iff H >= q".
+"""Two heads with a polynomial readout for the quadratic label at d = 1, any q.
 
 Outside Proposition 21's block-diagonal class, logits may mix token and position. Softmax averages
 over the q relevant tokens, tilted by +beta x and by -beta x, give their mean (half the sum) and
-variance (the difference over 2 beta) up to O(beta^2), hence sum x^2, for any q. In R^d, H = d + 1
-heads do: one untilted, one tilted along each coordinate.
+variance (the difference over 2 beta) up to O(beta^2), hence sum x^2. `jaxbounds.qstr.few_heads`
+needs fewer heads, for any link, with a readout that takes logarithms.
 """
 
 import math
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 from scipy.optimize import linprog
 
@@ -111,35 +109,9 @@ def two_head_prediction(
         ValueError: if the tokens are not scalars.
     """
     if x.shape[-1] != 1:
-        raise ValueError(f"the two-head form is for d = 1, got {x.shape[-1]}: use `tilted_heads`")
+        raise ValueError(f"the two-head form is for d = 1, got {x.shape[-1]}: use `few_heads`")
     q = t.shape[-1]
     z = encode(x, t, omega)
     weights = two_head_weights(omega, direction, q=q, beta=beta, selectivity=selectivity)
     plus, minus = (attention(z, W)[..., 0] for W in weights)
     return decode_sum_of_squares(plus, minus, q=q, beta=beta)
-
-
-def tilted_heads(x: Float[Array, "*batch q d"], /, *, beta: ArrayLike) -> Float[Array, "*batch"]:
-    """(q d)^{-1/2} sum (|x_j|^2 - d) from d + 1 heads whose position logits are ideal.
-
-    Head 0 averages the q tokens; head k tilts by beta along coordinate k, so that the change of
-    its k-th output over beta is the variance of that coordinate up to O(beta).
-    """
-    q, d = x.shape[-2:]
-    mean = jnp.mean(x, axis=-2)
-    tilted = jnp.einsum("...qk,...qk->...k", jax.nn.softmax(beta * x, axis=-2), x)
-    squares = (tilted - mean) / beta + mean**2
-    return math.sqrt(q / d) * jnp.sum(squares - 1.0, axis=-1)
-
-
-def tilt_error_bound(
-    x: Float[Array, "*batch q d"], /, *, beta: ArrayLike
-) -> Float[Array, "*batch"]:
-    """By how much `tilted_heads` may err: beta sqrt(q/d) sum_k range_k^3 / (12 sqrt 3). Explicit.
-
-    The change of a tilted mean over beta misses the variance by beta/2 times a third central moment
-    of a tilted law, which is at most range^3 / (6 sqrt 3).
-    """
-    q, d = x.shape[-2:]
-    spread = jnp.max(x, axis=-2) - jnp.min(x, axis=-2)
-    return beta * math.sqrt(q / d) * jnp.sum(spread**3, axis=-1) / (12 * math.sqrt(3.0))

@@ -25,6 +25,7 @@ _COLUMNS = (
     ("Form", ""),
     ("Verdict", "verdict"),
     ("How close", ""),
+    ("Evidence", ""),
     ("Draws", ""),
     ("Samples", "samples"),
 )

@@ -75,6 +75,21 @@ def _sources(verdict: Verdict) -> str:
     return "; ".join(parts)
 
 
+def _evidence(verdict: Verdict) -> str:
+    """How strong it is, and by how much a wrong form would have to be wrong to be noticed."""
+    parts = [verdict.evidence or "none", f"{verdict.distinct} different instances"]
+    if verdict.searches:
+        parts.append(f"{verdict.accepted} steps of the search led to a worse one")
+    if verdict.enumerates:
+        parts.append(f"these are {verdict.enumerates}")
+    if verdict.horizon is not None:
+        parts.append(f"{verdict.horizon} steps were followed")
+    if verdict.sensitivity is not None:
+        parts.append(f"the right side could shrink by {verdict.sensitivity:.2g} unnoticed")
+    near = "rejected" if verdict.near else "not rejected"
+    return "; ".join([*parts, f"near-control {near}"])
+
+
 def _shared(verdicts: Sequence[Verdict]) -> list[str]:
     """The hypotheses that every form has."""
     return [name for name in verdicts[0].checked if all(name in v.checked for v in verdicts)]
@@ -100,6 +115,8 @@ def _form(statement: Statement, verdict: Verdict, ax: Axis, run: Run, shared: li
         ("Verdict", verdict.reason),
         (quantity(statement)[0].capitalize(), number(verdict.worst_ratio)),
         ("Instances", _sources(verdict)),
+        ("Evidence", _evidence(verdict)),
+        ("By size", "; ".join(f"{size}: {number(v)}" for size, v in verdict.by_size.items())),
     ]
     return element(
         "section",
@@ -181,6 +198,7 @@ def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, 
                 element("th", verdict.form, scope="row", class_="form-name"),
                 element("td", badge(verdict), class_="status"),
                 element("td", closeness(verdict), class_="ratio"),
+                element("td", verdict.evidence, class_="evidence"),
                 element("td", sparkline(statement, verdict), class_="spread"),
                 element("td", verdict.instances, class_="count"),
                 class_="judged",
@@ -205,7 +223,7 @@ def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, 
     return element(
         "tbody",
         *rows,
-        element("tr", element("td", opened, colspan="7"), class_="more"),
+        element("tr", element("td", opened, colspan="8"), class_="more"),
         id=statement.id,
         data_paper=statement.paper,
         data_kind=statement.kind,

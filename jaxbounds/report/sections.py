@@ -23,6 +23,14 @@ MEANING: Mapping[Status, str] = {
     "error": "It could not be measured: its code or its process broke.",
 }
 
+EVIDENCE = {
+    "sampled": "draws only, and named cases.",
+    "searched": "draws, and a search from the worst of them that found worse ones.",
+    "enumerated": "all instances there are, of what is said.",
+    "attained": "an equality case was reached: a right side 1% smaller is rejected.",
+    "violated": "an instance violates it, in float64.",
+}
+
 _DRAWINGS = (
     "Each drawing shows where the ratios of the draws lie on a logarithmic axis, from their 5% "
     "quantiles; the line is what may not be passed, the triangle the worst ratio found, by draws "
@@ -151,11 +159,17 @@ def reading_section(provenance: Mapping[str, object], /) -> Html:
         )
         for status, meaning in MEANING.items()
     )
+    evidence = (
+        element("div", element("dt", name), element("dd", meaning))
+        for name, meaning in EVIDENCE.items()
+    )
     made = ", ".join(f"{name} {value}" for name, value in provenance.items())
     return element(
         "section",
         element("h2", "How to read it"),
         element("dl", *meanings),
+        element("h3", "Evidence, from weak to strong"),
+        element("dl", *evidence),
         element("p", _DRAWINGS),
         element("p", f"Made with {made}.", class_="small"),
         id="reading",

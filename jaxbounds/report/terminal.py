@@ -65,8 +65,11 @@ def closeness(verdict: Verdict, /) -> str:
 
 USUAL = 100
 """Columns where nothing is known of the screen."""
-_WIDTHS = {"statement": 29, "kind": 12, "form": 0, "verdict": 12, "how close": 16, "samples": 8}
-_FROM = {"samples": 100, "kind": 120}
+_WIDTHS = {
+    "statement": 29, "kind": 12, "form": 0, "verdict": 12, "how close": 16, "evidence": 10,
+    "samples": 8,
+}  # fmt: skip
+_FROM = {"evidence": 100, "samples": 112, "kind": 124}
 """Columns of the screen from which these are shown."""
 
 
@@ -116,6 +119,7 @@ class VerdictRows:
             "form": Text(verdict.form),
             "verdict": status,
             "how close": Text(closeness(verdict)),
+            "evidence": Text(verdict.evidence),
             "samples": Text(str(verdict.instances)),
         }
 

@@ -128,6 +128,17 @@ def volumetric_lower_column(x: ArrayLike, /, *, k: int) -> Values:
     return k * np.log(np.maximum(_checked(x, k=k), 1.0))
 
 
+def volumetric_lower_cube(x: ArrayLike, /, *, k: int) -> Values:
+    """Ln of the volume of the cube [-x, x]^k over that of the l_2 unit ball, in R^k; not below 0.
+
+    At least so large is a cover of maps whose images of one input fill the cube [-B, B]^k,
+    x = B / epsilon: as where *rows* of W have l_1 norm at most B and the input is e_1, or where
+    W is one row of entries at most B and the inputs are the l_2 unit ball of R^k.
+    """
+    ball = k / 2.0 * math.log(math.pi) - math.lgamma(k / 2.0 + 1.0)
+    return np.maximum(k * np.log(2.0 * np.maximum(_checked(x, k=k), 1e-300)) - ball, 0.0)
+
+
 def at_scale(log_size: Callable[..., Any], B: float, /, **dimensions: float) -> LogCovering:
     """The bound as a function of epsilon: epsilon -> log_size(B / epsilon, **dimensions).
 

@@ -220,7 +220,7 @@ def constants_F_0_1(B: ArrayLike, d: int, k: int, /) -> Constants:
     """Per-matrix C of Corollary F.0.1: maps with ||.||_{1,infinity} at most B (Lemma 3.3).
 
     Only where tokens have l_1 norm at most 1 in every layer, as with a projection on the l_1 ball;
-    the paper's projects on the l_2 ball (erratum E11).
+    with the l_2 ball of Theorem 4.2 it is too small (erratum E18).
     """
     return _per_matrix(lemma_3_3, B, d, k)
 

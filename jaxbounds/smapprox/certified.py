@@ -60,6 +60,36 @@ def theorem_d6_terms(c: NiceConstants, /) -> dict[str, float]:
     }
 
 
+class Radii(NamedTuple):
+    """How far each part of the parameters may move, whatever the number of layers.
+
+    Attributes:
+        first: theta_0, by (D.6).
+        layer: each theta_i, i >= 1, by (D.7).
+        correction: each xi_i, by (D.8).
+    """
+
+    first: float
+    layer: float
+    correction: float
+
+
+def perturbation_radii(c: NiceConstants, /) -> Radii:
+    """The right sides of (D.6), (D.7) and (D.8); the least of them is the bound of Theorem D.6."""
+    t = theorem_d6_terms(c)
+    part = lambda *names: min(t[name] for name in names)
+    return Radii(
+        first=part("lambda/mu_0", "sigma_zeta/mu_0"),
+        layer=part("sigma_theta", "1/(2 kappa_theta)", "sigma_zeta/(2 kappa_theta lambda)"),
+        correction=part(
+            "sigma_xi",
+            "sigma_h/(2 kappa_xi lambda)",
+            "sigma_zeta/(4 lambda mu kappa_xi)",
+            "1/(4 mu kappa_xi)",
+        ),
+    )
+
+
 def without_halvings(c: NiceConstants, /) -> float:
     """The same proof without its halvings.
 

@@ -51,6 +51,22 @@ def sample_complexity(
     return constant * (core + 1.0) * hidden / epsilon**2
 
 
+def unseen_difference(difference: float, n: float, /) -> float:
+    """(1 - difference)^n / 2: how often, at least, some target is missed by n samples.
+
+    Two targets differ on points of mass `difference`, and no model is good enough for both. Until a
+    sample falls on such a point the labelled data are the same, hence so is what any rule makes of
+    them; for one of the two it is wrong at least half of those times. (Definition 2.2 lets the
+    surrogate loss be any, so no argument about one of them refutes it.)
+
+    Raises:
+        ValueError: if the mass is not in [0, 1].
+    """
+    if not 0 <= difference <= 1:
+        raise ValueError(f"the mass on which two targets differ is in [0, 1], got {difference}")
+    return 0.5 * (1.0 - difference) ** n
+
+
 def solve_sample_complexity(
     alpha: float, p: int, gamma: float, epsilon: float, /, *, constant: float = 1.0
 ) -> float:

@@ -32,17 +32,15 @@ class Erratum:
     id: str
     where: str
     kind: Weight
-    quote: str = ""  # TRANSITION: required
+    quote: str
     text: str
     readings: tuple[str, ...] = ()
     consequence: str
-    main: str = "survive"  # TRANSITION: required
+    main: str
     evidence: str
 
     def __post_init__(self) -> None:
         """Refuse a weight that is none, words that are not quoted, and readings that do not fit."""
-        if not self.quote:  # TRANSITION: goes
-            return
         if self.kind not in get_args(Weight):
             raise ValueError(
                 f"erratum {self.id}: kind must be one of {', '.join(get_args(Weight))}"
@@ -86,7 +84,7 @@ class Paper:
         """Refuse statements of another paper, repeated ids and errata that nothing explains."""
         if isinstance(self.statements, Statement):
             raise ValueError("statements must be a tuple; a single one needs a comma: (STATEMENT,)")
-        if self.errata and self.remarks and not self.survives.strip():
+        if self.errata and not self.survives.strip():
             raise ValueError(f"paper {self.id!r} has errata: say in `survives` what stands")
         ids = [s.id for s in self.statements]
         repeated = sorted({i for i in ids if ids.count(i) > 1})
@@ -105,5 +103,4 @@ class Paper:
     def by_weight(self) -> tuple[Erratum, ...]:
         """The errata, the heaviest first; of one weight as they stand."""
         weights = get_args(Weight)
-        known = lambda e: weights.index(e.kind) if e.kind in weights else len(weights)  # TRANSITION
-        return tuple(sorted(self.errata, key=known))
+        return tuple(sorted(self.errata, key=lambda erratum: weights.index(erratum.kind)))

@@ -369,8 +369,10 @@ def _problems(s: Statement) -> Iterable[str]:
         yield f"horizon names {s.horizon!r}, which is not in every size"
     if s.enumerates and (s.cases is None or s.sample):
         yield "enumerates says that the cases are all there are: give cases, and no sample"
-    if s.host and s.search != "none":
-        yield "a statement that is run on the host cannot be searched: leave search out"
+    if s.host and s.search == "gradient":
+        yield "a statement that is run on the host has no gradient: search='random'"
+    if s.search == "random" and not s.host and not s.sample:
+        yield "search='random' draws its moves from `sample`: give one"
     for function in s.judges:
         try:
             owner_of(function)

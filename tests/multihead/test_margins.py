@@ -210,7 +210,8 @@ def test_bounds_by_hand(x64):
     # log n = e^2, S = e, H = e^4, C = 1, p = 1/4: ||U|| = e and ||W|| = e.
     slacks = target_slacks(1.0, 4.0, 0.0, 0.25, np.exp(2.0))
     length = 1 + np.log(2) / 2
-    expected = (1.0, -3 - 3 * length, -1 - 2 * length)
+    # Heads are equal: log ||theta||_{2,inf} = length - 2.
+    expected = (1.0, -3 - 3 * length, -1 - 2 * length, -1 - 4 * length)
     np.testing.assert_allclose(np.asarray(slacks), expected, rtol=1e-12)
 
 

@@ -19,8 +19,34 @@ def test_radii_and_tail():
     assert bounds.token_tail(r_x, n=10, N=10, d=4) == pytest.approx(100**-0.5)
     with pytest.raises(ValueError, match=r"r\^2 >= C_x e d"):
         bounds.token_tail(0.99, n=1, N=1, d=1)
+    assert bounds.token_tail(0.99, n=1, N=2, d=1) > 1  # true, and says nothing
     unchecked = bounds.token_tail(1.0, n=2, N=3, d=1, checked=False)
     assert unchecked == pytest.approx(6 * 0.831986, rel=1e-6)  # exp(-1/(2e)) = 0.831986
+
+
+@pytest.mark.parametrize("r", [0.5, 1.2, 2.0, 4.0])
+def test_the_largest_tail_is_what_the_moments_allow(r):
+    """Independent: a grid of moment orders, then the moments of the two-point law."""
+    d, orders = 3, np.linspace(1.0, 11.0, 20_001)
+    best = np.exp(np.min(orders * (0.5 * np.log(orders) - np.log(r))))
+    got = bounds.largest_tail(r * math.sqrt(d), d=d)
+    assert got == pytest.approx(min(1.0, float(best)), rel=1e-6)
+    for p in (1.0, 1.7, 3.0, 10.0, 100.0):  # E|x|^p = got r^p for |x| in {0, r}
+        assert math.log(got) / p + math.log(r * math.sqrt(d)) <= 0.5 * math.log(d * p) + 1e-12
+    if r**2 >= math.e:
+        assert got == pytest.approx(bounds.token_tail(r * math.sqrt(d), n=1, N=1, d=d))
+
+
+def test_networks_apart_by_hand():
+    """x = 1, layers 2 x + 1 and 3 h + 0, against 2 x + 0 and 3.5 h + 0: 9 and 7."""
+    layers = lambda *pairs: [(np.array([[w]]), np.array([b])) for w, b in pairs]
+    first, second = layers((2.0, 1.0), (3.0, 0.0)), layers((2.0, 0.0), (3.5, 0.0))
+    moved = bounds.network_perturbation_bound(first, second, jnp.array([1.0]))
+    assert float(moved) == pytest.approx(3 * 1 + 0.5 * 2)
+    poly = bounds.polynomial_perturbation_bound(depth=2, R=3.0, r=1.0)
+    # M_0 = 1, M_1 = 3 + 3: sqrt((3 sqrt 2)^2 + (sqrt 37)^2).
+    assert float(poly) == pytest.approx(math.sqrt(18 + 37))
+    assert abs(9 - 7) <= float(poly) * math.sqrt(1 + 0.25)
 
 
 def test_attention_moves_less_than_its_weights(key, x64):

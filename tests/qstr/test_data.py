@@ -111,3 +111,22 @@ def test_published_dimension_is_floor_of_five_log_N():
     ]
     with pytest.raises(ValueError, match="N >= 2"):
         encodings.published_encoding_dimension(1)
+
+
+def test_empirical_risks_by_hand():
+    predicted, y = jnp.array([[1.0, 2.0], [0.0, 4.0]]), jnp.array([[0.0, 2.0], [3.0, 0.0]])
+    assert float(data.averaged_risk(predicted, y)) == pytest.approx((1 + 0 + 9 + 16) / 4)
+    positions = jnp.array([0, 1])
+    assert float(data.pointwise_risk(predicted, y, positions)) == pytest.approx((1 + 16) / 2)
+
+
+def test_published_encodings_and_assumption_3():
+    """The numbers of the remark, by NumPy alone; exact at N = 2, where de = 3: 6/8 and 1/8."""
+    rng = np.random.default_rng(1)
+    for N, meet, coincide in ((2, 0.75, 0.125), (4, 0.21, 0.09), (8, 0.03, 0.03), (12, 0.07, 0.02)):
+        de = encodings.published_encoding_dimension(N)
+        s = 2.0 * rng.integers(0, 2, size=(8000, N, de)) - 1
+        upper = np.triu_indices(N, 1)
+        inner = (s @ s.swapaxes(1, 2))[:, upper[0], upper[1]]
+        assert np.mean(np.all(np.abs(inner) <= de / 2, axis=1)) == pytest.approx(meet, abs=0.02)
+        assert np.mean(np.any(inner == de, axis=1)) == pytest.approx(coincide, abs=0.015)

@@ -330,7 +330,7 @@ def test_constructions_at_toy_size_and_a_false_variant(key):
     matplotlib.use("Agg")
     config = constructions.Constructions(
         attention_length=8, coherences=(0.5,), logits=(4.0, 16.0), lengths=(8, 32), points=(10,),
-        draws=20, sparsities=(3,), tilts=(1e-2,), prompts=200, code_lengths=(2, 4, 6),
+        draws=20, sparsities=(3,), tilts=(1e-2,), prompts=200, code_lengths=(2, 4, 5),
     )  # fmt: skip
     got = constructions.run(config, key)
     want = [True, True, True, True, True, False, False, True]

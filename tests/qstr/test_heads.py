@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.qstr import heads, two_heads
+from jaxbounds.qstr import few_heads, heads, two_heads
 from jaxbounds.qstr.data import encode
 from jaxbounds.qstr.encodings import coherence, greedy_encodings
 from jaxbounds.qstr.transformer import attention
@@ -130,11 +130,60 @@ def test_two_heads_beat_the_bound_for_decoupled_ones(q, N, key, x64):
     assert risk < 1e-6 * heads.decoupled_head_bound(N=N, q=q, H=2).value
 
 
-def test_d_plus_one_heads_do_in_general_dimension(key, x64):
-    x = jax.random.normal(key, (4000, 8, 3))
-    want = (jnp.sum(x**2, axis=(1, 2)) - 24) / np.sqrt(24)
-    errors = [jnp.mean((two_heads.tilted_heads(x, beta=b) - want) ** 2) for b in (1e-2, 1e-4)]
-    assert errors[0] < 1e-2 and errors[1] < 1e-6
+def _tokens_by_numpy(x, omega, direction, q, beta, selectivity):
+    """Independent: loops over heads and keys, weights and logarithms written out, no JAX."""
+    d, N = x.shape[1], len(x)
+    scale = np.sqrt(d / q)
+    found = np.zeros((q, d))
+    for k in range(d):
+        logits = np.array([selectivity * omega[j] @ direction + beta * x[j, k] for j in range(N)])
+        weights = np.exp(logits - logits.max())
+        weights /= weights.sum()
+        mean, seen = weights @ x[:, k], weights @ (scale * omega)
+        alpha = np.linalg.lstsq(omega[:q].T, seen / scale, rcond=None)[0]
+        level = np.log(alpha) / beta
+        found[:, k] = mean + level - alpha @ level
+    return found
+
+
+@pytest.mark.parametrize(("N", "de", "q", "d"), [(8, 12, 3, 1), (8, 12, 3, 2), (32, 24, 8, 3)])
+def test_d_heads_show_every_token(N, de, q, d, key, x64):
+    """Any link is learned by d < q heads: E1. Against a computation that shares no code."""
+    omega = greedy_encodings(key, N, de)
+    direction, margin = few_heads.least_direction(omega, q)
+    if margin < 0.1:
+        direction, margin = two_heads.separating_direction(omega, q)
+    np.testing.assert_allclose(omega[:q] @ direction, 1.0, atol=1e-9)
+    prompts = heads.lower_bound_prompts(key, shape=(4,), N=N, q=q, d=d)
+    tilt = {"beta": 0.5, "selectivity": 45.0 / float(margin)}
+    for x, t in zip(prompts.x, prompts.t):
+        got = few_heads.revealed_tokens(x, t, omega, direction, **tilt)
+        np.testing.assert_allclose(got, x[:q], atol=1e-9)
+        plain = _tokens_by_numpy(np.asarray(x), np.asarray(omega), np.asarray(direction), q, **tilt)
+        np.testing.assert_allclose(got, plain, atol=1e-9)
+    # Off the block diagonal: the query's position meets the key's token.
+    W = few_heads.revealing_weights(omega, direction, q=q, d=d, **tilt)
+    assert W.shape == (d, d + (q + 1) * de, d + (q + 1) * de) and jnp.any(W[:, d:, :d] != 0)
+
+
+def test_fewer_than_min_q_d_heads_never_do():
+    """The other half of the count, by hand: what H heads leave hidden is (d - H)(q - H) > 0."""
+    for q, d in ((3, 2), (2, 3), (4, 4)):
+        for H in range(1, min(q, d)):
+            bound = heads.sharpened_head_bound(N=2 * q + 2, q=q, d=d, H=H).value
+            assert bound == pytest.approx((d - H) * (q - H) / (q * d)) and bound > 0
+        assert heads.sharpened_head_bound(N=2 * q + 2, q=q, d=d, H=min(q, d)).vacuous
+
+
+def test_one_head_averages(x64):
+    """Independent: softmax by hand on three orthonormal encodings, t = (1, 3)."""
+    x, t = jnp.array([[1.0], [5.0], [3.0]]), jnp.array([[0, 2]] * 3)
+    z = encode(x, t, jnp.eye(3))
+    got = attention(z, few_heads.averaging_weights(4.0, q=2, d=1, de=3))[:, 0]
+    e = np.exp(2.0)  # alpha d / q = 2
+    np.testing.assert_allclose(got, (4 * e + 5) / (2 * e + 1))
+    bound = few_heads.averaging_error_bound(x, 4.0, q=2)
+    assert float(bound) == pytest.approx(2 * 5 * 0.5 / e)
 
 
 def test_inseparable_encodings_and_vectors_are_refused(key):
@@ -142,7 +191,7 @@ def test_inseparable_encodings_and_vectors_are_refused(key):
         two_heads.separating_direction(jnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), 2)
     prompts = heads.lower_bound_prompts(key, shape=(), N=8, q=2, d=2)
     options = {"beta": 0.1, "selectivity": 1.0}
-    with pytest.raises(ValueError, match="tilted_heads"):
+    with pytest.raises(ValueError, match="few_heads"):
         two_heads.two_head_prediction(prompts.x, prompts.t, jnp.eye(8), jnp.ones(8), **options)
 
 
@@ -150,9 +199,3 @@ def test_two_heads_values_by_hand(x64):
     """Averages 2 +- beta: mean 2 and variance 1."""
     got = two_heads.decode_sum_of_squares(jnp.array(2.25), jnp.array(1.75), q=4, beta=0.25)
     assert float(got) == pytest.approx(2 * (1.0 + 4.0 - 1.0))
-    bound = two_heads.tilt_error_bound(jnp.array([[0.0, 0.0], [1.0, 2.0]]), beta=0.1)
-    assert float(bound) == pytest.approx(0.1 * (1 + 8) / (12 * np.sqrt(3)))
-    # Weights e^{+-beta} / (2 cosh beta) on 3 and 1: the tilted mean is 2 + tanh(beta).
-    want = np.sqrt(2) * (np.tanh(0.1) / 0.1 + 4 - 1)
-    x = jnp.array([[1.0], [3.0]])
-    assert float(two_heads.tilted_heads(x, beta=0.1)) == pytest.approx(want)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import gammaln
 
 from jaxbounds.qstr import code_rnn, packing, rnn_bounds
 from jaxbounds.qstr.relu_networks import layer
@@ -52,6 +53,78 @@ def test_operator_norm_bound_diverges_from_what_the_code_needs():
         code_rnn.code_rnn(jax.random.key(0), 1)
 
 
+def test_codes_of_more_bits_meet_any_risk_and_stay_bounded():
+    """Independent: every word as a Python integer, its risk by a quadrature of the normal law."""
+    for bits, limit in ((3, 0.035), (4, 0.0096)):
+        products = []
+        for N in (2, 3, 4):
+            rnn = code_rnn.code_rnn(jax.random.key(1), N, bits=bits)
+            rows = [int("".join(map(str, row)), 2) for row in rnn.generator]
+            words = [0]
+            for row in rows:
+                words += [word ^ row for word in words]
+            least = min(word.bit_count() for word in words[1:])
+            assert rnn.distance == pytest.approx(2 * math.sqrt(least / (8 * bits * N)))
+            products.append((rnn.lipschitz * rnn.operator_norm) ** 2)
+        levels = rnn.quantiser.levels
+        v = np.linspace(-9, 9, 200_001)
+        square = np.min((v[:, None] - levels[None, :]) ** 2, axis=1)
+        risk = np.sum(square * np.exp(-(v**2) / 2)) * (v[1] - v[0]) / math.sqrt(2 * math.pi)
+        assert risk == pytest.approx(rnn.quantiser.error, rel=1e-4) and risk < limit
+        assert max(products) < (45 if bits == 3 else 80)
+
+
+def test_all_bits_in_one_number():
+    """Independent: the states of two tokens listed, one number each."""
+    levels = code_rnn.lloyd_max(2).levels
+    states = np.linspace(-1, 1, 4**2)
+    values = np.array(list(itertools.product(levels, repeat=2)))
+    slopes = np.abs(np.diff(values, axis=0)).max(axis=1) / np.diff(states)
+    L = code_rnn.number_rnn_lipschitz(2, bits=2)
+    assert slopes.max() <= L * (1 + 1e-12)
+    assert pytest.approx((levels[-1] - levels[0]) * 15 / 2) == L
+
+
+def test_states_have_a_width_without_the_number_of_units(key):
+    """Why Theorem 9 needs no bound on dh: the Gaussian width, by Monte Carlo, no Sudakov."""
+    rng = np.random.default_rng(0)
+    for dh in (2, 50, 400):
+        U, V = rng.standard_normal((2, dh, dh)) * np.exp(rng.standard_normal(dh))
+        g = rng.standard_normal((2, 400, dh))
+        # sup over unit h, h' of <g, U h> + <g', V h'>
+        width = np.mean(np.linalg.norm(g[0] @ U, axis=1) + np.linalg.norm(g[1] @ V, axis=1))
+        assert width <= 1.02 * math.sqrt(2 * (np.sum(U**2) + np.sum(V**2)))
+    assert rnn_bounds.sample_exponent(depth=3) == pytest.approx(1 / 9)
+
+
+def test_the_second_branch_fails_as_an_order_of_growth():
+    """Independent: volumes by log-gamma. A maximal packing's balls of radius 1/2 cover the ball."""
+    quotients = []
+    for d in (60, 240, 960, 3840):
+        unit = d / 2 * math.log(math.pi) - gammaln(d / 2 + 1)
+        points = unit - (unit + d * math.log(0.5))
+        assert points == pytest.approx(packing.volume_lower(d, 0.5))
+        quotients.append(points / packing.maurey_printed(d, 0.5))
+    assert quotients[0] == pytest.approx(2.3448889743935233)
+    assert all(b > 3 * a for a, b in itertools.pairwise(quotients))
+
+
+def test_covering_numbers_by_trying_all_subsets():
+    rng = np.random.default_rng(3)
+    points = rng.standard_normal((7, 2))
+    distances = np.linalg.norm(points[:, None] - points[None, :], axis=-1)
+    for eps in (0.0, 0.5, 1.0, 2.0, 9.0):
+        want = next(
+            k
+            for k in range(1, 8)
+            for centres in itertools.combinations(range(7), k)
+            if (distances[:, centres] <= eps).any(axis=1).all()
+        )
+        assert packing.covering_number(distances, eps) == want
+    with pytest.raises(ValueError, match="at most 16"):
+        packing.covering_number(np.zeros((17, 17)), 1.0)
+
+
 def test_packing_branches():
     points = packing.golay_points()
     assert points.shape == (4096, 24)
@@ -60,7 +133,7 @@ def test_packing_branches():
     log_size = math.log(4096)
     assert log_size > packing.maurey_printed(24, distance)
     assert log_size <= packing.volume_upper(24, distance)
-    cross = packing.cross_polytope(100)
+    cross = np.concatenate([np.eye(100), -np.eye(100)])
     assert packing.smallest_distance(cross) == pytest.approx(math.sqrt(2))
     assert math.log(200) > packing.maurey_printed(100, math.sqrt(2))
     assert packing.volume_lower(1000, 0.5) > packing.maurey_printed(1000, 0.5)

@@ -121,7 +121,7 @@ def test_depth_width_and_l1_norm(T):
 
 
 def test_corrections_make_up_most_of_the_norm():
-    # E17, over the nine machines and both adders.
+    # A remark of the paper's page, over the nine machines and both adders.
     for correction, least, most in ((THIRDS, 0.865, 0.935), (DYADIC, 0.835, 0.915)):
         for make in LIBRARY.values():
             example = make()

@@ -5,7 +5,8 @@
                               1, 5, Lemma 5), loss_bounds (eq. (24), Corollary 1)
     Section 4.1, Appendix B   gradient_descent (Theorems 1, 3, Assumption 2, Corollary 3)
     Section 4.2, Appendix C   generalization (Lemmas 3, 11, Theorem 4, Corollary 4)
-    Section 4.3, C.3, C.4     realizability (Definition 1, Proposition 7, Corollary 5)
+    Section 4.3, C.3, C.4     nearest_target, realizability (Definition 1, Proposition 7,
+                              Corollary 5)
     Section 5                 data_models (Assumption 3)
     Section 5.1, Appendix D   first_step (Lemmas 2, 16, 17), good_start (Proposition 2, Fact 2),
                               oracle_margins (Lemma 13), separability (Lemmas 14, 15)
@@ -14,10 +15,12 @@
     Section 6.1, Appendix B   segments (eqs. (14)-(16), Proposition 4), descent_lemmas (7 to 10)
     Section 6.2, Appendix C   recursion (eqs. (19)-(22))
     Section 7                 kernel_margins (the best NTK margin)
+    Sections 4.1, 5.1, 7      orders (what the main text claims in place of constants)
 
-What is wrong in the paper is in `errata`. Instances are drawn in `instances` (heads, data sets,
-segments), `run_instances` (problems for gradient descent) and `contexts` (DM1); `common` holds
-settings that statements share.
+What is wrong in the paper is in `errata` (slips of the pen in `slips`), what else is worth knowing
+in `remarks`; `items` goes through everything that has a number. Instances are drawn in `instances`
+(heads, data sets, segments), `run_instances` (problems for gradient descent) and `contexts` (DM1);
+`common` holds settings that statements share.
 """
 
 from jaxbounds.multihead.statements import (
@@ -32,8 +35,10 @@ from jaxbounds.multihead.statements import (
     kernel_margins,
     loss_bounds,
     model_bounds,
+    nearest_target,
     oracle_margins,
     oracle_scores,
+    orders,
     proof_steps,
     readouts,
     realizability,
@@ -45,6 +50,8 @@ from jaxbounds.multihead.statements import (
     weak_convexity,
 )
 from jaxbounds.multihead.statements.errata import ERRATA
+from jaxbounds.multihead.statements.items import ITEMS
+from jaxbounds.multihead.statements.remarks import REMARKS, SURVIVES
 from jaxbounds.statements import Paper
 
 PAPER = Paper(
@@ -64,6 +71,7 @@ PAPER = Paper(
         *gradient_descent.STATEMENTS,
         *recursion.STATEMENTS,
         *generalization.STATEMENTS,
+        *nearest_target.STATEMENTS,
         *realizability.STATEMENTS,
         *data_models.STATEMENTS,
         *first_step.STATEMENTS,
@@ -73,14 +81,21 @@ PAPER = Paper(
         *oracle_scores.STATEMENTS,
         *saturation.STATEMENTS,
         *comparisons.STATEMENTS,
+        *orders.STATEMENTS,
         *kernel_margins.STATEMENTS,
         *weak_convexity.STATEMENTS,
     ),
     errata=ERRATA,
+    survives=SURVIVES,
+    remarks=REMARKS,
+    items=ITEMS,
     unchecked={
-        "Theorems 1, 2, Corollaries 2, 3, Proposition 2, Lemma 2 of the main text": "constants are "
-        "hidden in >~; their versions with constants in Appendices B to D are checked",
-        "Corollary 5, generalization": "its bound is `corollary4_gap(g_0, eta, n)`; no Monte "
-        "Carlo run was made at the head counts it certifies; Corollary 4 implies it and is checked",
+        "Theorems 1 and 2, Corollary 2 of the main text": "constants are hidden in >~; Theorems 3 "
+        "and 4 and Corollary 5, which state them, are checked, and so are the orders of (3), of "
+        "rho and of Section 7",
+        "Lemma 2, eq. (6)": "the constant C is not given; the rate, P# and Lemma 16 are checked",
+        "Corollary 5, generalization": "its bound is `corollary4_gap(g_0, eta, n)`; no Monte Carlo "
+        "run was made at the head counts it certifies. Corollary 4 is checked, and implies it at "
+        "g_0 = sqrt(2) G, not at the printed G (E5)",
     },
 )

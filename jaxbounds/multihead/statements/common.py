@@ -9,9 +9,16 @@ from jaxtyping import Array, Float
 
 from jaxbounds.multihead.model import Params
 from jaxbounds.multihead.runs import head_sizes
-from jaxbounds.multihead.statements.instances import LOSS, SINGLE, keep_radius, radius_at_least_one
+from jaxbounds.multihead.statements.instances import (
+    LOSS,
+    SINGLE,
+    keep_bounded,
+    keep_radius,
+    radius_at_least_one,
+    rescaled,
+)
 from jaxbounds.norms import max_row_norm
-from jaxbounds.statements import Budget, Instance, Sides
+from jaxbounds.statements import Budget, Instance, Sides, Size
 
 ANTIPODAL = "two tokens x = +-R v"
 IDENTICAL = "identical tokens, where every covariance vanishes"
@@ -25,6 +32,14 @@ ON_MODEL: dict[str, Any] = {
     "assumptions": "R = max_t ||x_t|| >= 1",
 }
 """A bound on one head and one sequence."""
+
+ON_TOKENS: dict[str, Any] = ON_MODEL | {
+    "sample": {name: rescaled(sampler) for name, sampler in SINGLE.items()},
+    "project": keep_bounded,
+    "hypotheses": None,
+    "assumptions": "none: any tokens, of any norm",
+}
+"""A bound on one head and one sequence that needs no Assumption 1."""
 
 ON_LOSS: dict[str, Any] = {
     "kind": "inequality",
@@ -51,6 +66,21 @@ def params_of(instance: Instance) -> Params:
 def sizes_of(params: Params) -> tuple[Float[Array, ""], ...]:
     """||theta||_{2,inf}, max_h ||U_h||_F and the mean of ||U_h||_F^2."""
     return head_sizes(params, jnp.ones(params["U"].shape[0]))
+
+
+def on_data(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """Assumption 1 for stored sequences, with R = max(1, max ||x_t||) or more."""
+    found = {"||x_t|| <= R, R >= 1 (Assumption 1, Section 3)": jnp.isfinite(token_radius(instance))}
+    if "y" in instance:
+        labels = jnp.abs(jnp.asarray(instance["y"]))
+        found["y in {-1, +1} (Assumption 1, Section 3)"] = jnp.all(labels == 1)
+    return found
+
+
+def unrestricted(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """For claims about any numbers: nothing is assumed but that they are finite."""
+    finite = [jnp.all(jnp.isfinite(jnp.asarray(leaf, float))) for leaf in instance.values()]
+    return {"no hypothesis: any finite numbers": jnp.all(jnp.stack(finite))}
 
 
 def tight(lhs: ArrayLike, rhs: Mapping[str, ArrayLike], *, error: ArrayLike = 0.0) -> Sides:

@@ -1,4 +1,7 @@
-"""Section 5.3: the order of the margins, and that no scaling of the oracle satisfies Theorem 1."""
+"""Section 5.3: the order of the margins, and which head counts a scaling of the oracle satisfies.
+
+None satisfies eq. (12), nor Theorem 3; the condition (3) of Theorem 1 some do (E27).
+"""
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +13,7 @@ from jaxbounds.multihead.oracle_bounds import (
     gamma_linear,
     gamma_star,
     log_target_scale,
+    saturation_scale,
     target_slacks,
 )
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
@@ -51,20 +55,38 @@ def _ordering(instance: Instance, size: Size) -> Sides:
     )
 
 
+def _regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """What Sections 5.1 and 5.3 assume where they compare the margins."""
+    S, noise = jnp.exp(instance["log_S"]), instance["noise"]
+    count = instance["zeta"] * instance["T"]
+    return {
+        "zeta in (0, 1), zeta T integer (Assumption 3)": (instance["zeta"] < 1)
+        & (jnp.abs(count - jnp.round(count)) < 1e-9)
+        & (count >= 1),
+        "Z_mu = Z_nu <= S^2 / 8 (Proposition 3)": noise <= 0.125,
+        "T v M = O(1) (Section 5.1, below (7))": (instance["T"] <= 10) & (instance["M"] <= 2),
+        "Z_mu v Z_nu = O(S) (Section 5.1, below (7))": noise * S**2 <= S,
+    }
+
+
 ORDER = Statement(
     id="multihead.sec5.3-order",
     label="Sections 5.3 and 7, order of the margins",
     formula="gamma_attn >= gamma* >= gamma_lin",
+    tex=r"\gamma_{\mathrm{attn}} \ge \gamma_\star \ge \gamma_{\mathrm{lin}}",
     kind="inequality",
     evaluate=_ordering,
     judges=(gamma_star, gamma_linear, gamma_attention),
     forms=(
         Form(
             name="printed",
+            cites="Section 5.3, 'In particular, gamma_attn >= gamma* >= gamma_lin'; Section 7",
             expected="fails",
             erratum="E18",
             note="gamma* is not normalised by the size of theta^(1): it grows as S^4 and "
-            "passes gamma_attn. T = 10, zeta = 1/2, S = 10, M = 2, no noise: 1287 > 22.4.",
+            "passes gamma_attn. T = 10, zeta = 1/2, S = 10, M = 2, no noise: 1287 > 22.4 at "
+            "P = 0, which n1 -> infinity allows by (6). If P is what the printed centre forces "
+            "(E2), the other half of the chain fails instead.",
             counterexample=Counterexample(
                 instance={
                     "log_S": 2.302585092994046,
@@ -75,25 +97,21 @@ ORDER = Statement(
                 },
                 size={"C": 1},
                 ratio=57.554433073454845,
+                meets=_regime,
             ),
         ),
         Form(
             name="printed, gamma* >= gamma_lin",
+            cites="Section 5.3, 'In particular, gamma_attn >= gamma* >= gamma_lin'; Section 7",
             expected="fails",
             erratum="E18",
-            note="Fails at moderate noise, even at P = 0: the paper's own T = 10, zeta = .1, "
-            "S = 2, M = 2 with Z_mu = Z_nu = .6, three standard deviations, gives "
-            "gamma* = -2.6 < gamma_lin = -.76.",
+            note="Fails at moderate noise, even at P = 0: S = 1, zeta = 1/2, T = 10, M = 2, "
+            "Z_mu = Z_nu = .1 give gamma* = .809 < gamma_lin = .894.",
             counterexample=Counterexample(
-                instance={
-                    "log_S": 0.6931471805599453,
-                    "zeta": 0.1,
-                    "noise": 0.15,
-                    "T": 10.0,
-                    "M": 2.0,
-                },
+                instance={"log_S": 0.0, "zeta": 0.5, "noise": 0.1, "T": 10.0, "M": 2.0},
                 size={"C": 1},
-                ratio=1.5518527006847753,
+                ratio=1.1060129414630961,
+                meets=_regime,
             ),
         ),
         Form(name="derived", note="gamma_lin <= gamma_attn(0) always."),
@@ -114,48 +132,112 @@ ORDER = Statement(
 
 
 def _candidates(key: jax.Array, size: Size) -> Instance:
-    values = jax.random.uniform(key, (5,))
+    values = jax.random.uniform(key, (6,))
     return {
         "log_S": 12 * values[0],
         "log_H": 40 * values[1],
         "log_C": 40 * values[2] - 20,
         "p": 4 * values[3] + 1e-3,
         "log_n": 1.1 + 15 * values[4],
+        "c": 3 * values[5] + 1e-3,
     }
 
 
 def _more_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     positive = (instance["log_H"] >= 0) & (instance["p"] > 0) & (instance["log_S"] >= 0)
-    return {"n >= 3": instance["log_n"] >= 1.0986, "H >= 1, p > 0, S >= 1": positive}
+    return {
+        "n >= 3": instance["log_n"] >= 1.0986,
+        "H >= 1, p > 0, c > 0, S >= 1": positive & (instance["c"] > 0),
+    }
+
+
+def _slacks(instance: Instance, **scaling: ArrayLike):
+    names = ("log_S", "log_H", "log_C", "p", "log_n")
+    return target_slacks(*(instance[name] for name in names), **scaling)
 
 
 def _no_target(instance: Instance, size: Size) -> Sides:
-    log_S = instance["log_S"]
-    names = ("log_H", "log_C", "p", "log_n")
-    slacks = target_slacks(log_S, *(instance[name] for name in names))
-    least = lambda slack: jnp.exp(jnp.minimum(slacks.saturates, slack) / 8)
-    return Sides(
-        lhs={
-            "printed": least(slacks.heads),
-            "sharpened S5": least(slacks.heads_sharp),
-            "control": least(slacks.heads_sharp + 4 * log_S),
-        },
-        rhs={"printed": 1.0, "sharpened S5": 1.0, "control": 1.0},
-    )
+    s, scaled = _slacks(instance), _slacks(instance, scaling=instance["c"])
+    pairs = {
+        "printed": (s.saturates, s.heads),
+        "printed, any c": (scaled.saturates, scaled.heads),
+        "printed, as per (3)": (s.saturates, s.heads_product),
+        "sharpened S5": (s.saturates, s.heads_sharp),
+        "control": (s.saturates, s.heads_sharp + 4 * instance["log_S"]),
+    }
+    lhs = {name: jnp.exp(jnp.minimum(*both) / 8) for name, both in pairs.items()}
+    return Sides(lhs=lhs, rhs=dict.fromkeys(lhs, 1.0))
+
+
+def _large_target(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """Section 5.3's target on noise-free DM1 with T = 10, zeta = 1/10, M = 2, d = 4, epsilon = 1/n.
+
+    With every constant of Proposition 3 and the factor d sqrt(T) R^5 of (3).
+    """
+    S, log_n = jnp.exp(instance["log_S"]), instance["log_n"]
+    dm1 = Assumption3(S=S, zeta=0.1, Z_mu=0.0, Z_nu=0.0, Z=0.0, T=10.0, M=2.0)
+    inner = jnp.exp(instance["log_C"] - instance["p"] * instance["log_H"])
+    gamma, tolerance = gamma_attention(dm1, jnp.exp(-log_n)), jnp.exp(-log_n)
+    outer = log_n / gamma * jnp.exp(-instance["log_H"] / 2)
+    head = jnp.sqrt(outer**2 + inner**2)
+    root = jnp.exp(instance["log_H"] / 2)
+    return {
+        "S >= 1, so that R = S >= 1 (Assumptions 1 and 3)": S >= 1,
+        "Z_mu = Z_nu <= S^2 / 8 (Proposition 3)": dm1.noise <= S**2 / 8,
+        "C > 0, p > 0, n > 1 (Section 5.3)": (instance["p"] > 0) & (log_n > 0),
+        "||W_h|| >= Gamma_eps (Proposition 3; Section 5.3)": inner
+        >= saturation_scale(dm1, tolerance),
+        "margin log(n), so low empirical loss (Section 5.3)": root * outer * gamma
+        >= log_n * (1 - 1e-9),
+        "(3) with constant 1000 (Theorem 1)": root
+        >= 1000 * 4 * 10**0.5 * S**5 * head * (root * head) ** 3,
+    }
 
 
 TARGET = Statement(
     id="multihead.sec5.3-target",
     label="Section 5.3, eq. (12)",
     formula="no (p, C) has S^2 >= H^p / C and sqrt(H) >= S^5 ||theta||^3",
+    tex=r"\nexists \, (p, C): \quad S^2 \ge \frac{H^p}{C}, \quad H^{1/2} \ge S^5 "
+    r"\|\tilde\theta\|^3",
     kind="inequality",
     evaluate=_no_target,
     judges=(target_slacks,),
     forms=(
         Form(
             name="printed",
-            note="Constants one. S^2 >= H^p / C makes ||W|| >= sqrt(H) / S^2, so (12) forces "
+            cites="Section 5.3, below eq. (12): 'no possible choices for p and C'",
+            note="As per (12). S^2 >= H^p / C makes ||W|| >= sqrt(H) / S^2, so (12) forces "
             "S >= H; then ||U|| = log(n) / S needs sqrt(H) >= S^2 log(n)^3. Both cases.",
+        ),
+        Form(
+            name="printed, any c",
+            cites="Section 5.3: 'no such value of c exists', H^c >~ S^5 ||theta||^3",
+            note="With U_h = log(n) H^{c-1} / gamma_attn U_opt, which keeps the margin log n: "
+            "H^{3/2 - c} <= S and S^2 log(n)^3 <= H^{3/2 - 2c} contradict.",
+        ),
+        Form(
+            name="printed, as per (3)",
+            cites="Section 5.3: 'does not yield a target parameter that simultaneously achieves "
+            "low empirical loss and allows choosing H large enough as per (3)'",
+            expected="fails",
+            erratum="E27",
+            note="(12) drops ||theta||_{2,inf} from (3); here it is of order log(n) / S^2. At "
+            "H = S^2 and ||W_h|| of order 1/S^2 the right side of (3) is of order log(n)^4, the "
+            "left side is S: the ratio grows without bound.",
+            counterexample=Counterexample(
+                instance={
+                    "log_S": 32.23619130191664,  # S = 1e14, H = S^2, n = 100, p = 1
+                    "log_H": 64.47238260383328,
+                    "log_C": 4.0,
+                    "p": 1.0,
+                    "log_n": 4.605170185988092,
+                    "c": 0.5,
+                },
+                size={"C": 1},
+                ratio=1.6487212707001282,
+                meets=_large_target,
+            ),
         ),
         Form(
             name="sharpened S5",
@@ -193,15 +275,18 @@ EXPONENT = Statement(
     id="multihead.sec5.3-exponent",
     label="Section 5.3, below eq. (12)",
     formula="H^{1/2} >= log(n)^5 C^{-2} H^{2p-1} iff C >= log(n)^{5/2} H^{p-1/4}",
+    tex=r"H^{1/2} \ge \frac{\ln^5(n)}{C^2} H^{2 p - 1} \iff H^{p - 1/4} \le "
+    r"\frac{C}{\ln^{5/2}(n)}",
     kind="identity",
     evaluate=_exponent,
     judges=(log_target_scale,),
     forms=(
         Form(
             name="printed",
+            cites="Section 5.3, the display below 'we get the following conditions on H'",
             expected="fails",
             erratum="E10",
-            note="The exponent is p - 3/4; the contradiction survives.",
+            note="The exponent is p - 3/4; the contradiction with (12) survives.",
             counterexample=Counterexample(
                 instance={
                     "log_S": 0.0,
@@ -209,9 +294,11 @@ EXPONENT = Statement(
                     "log_C": 0.0,
                     "p": 1.0,
                     "log_n": 2.718281828459045,
+                    "c": 0.5,
                 },
                 size={"C": 1},
                 ratio=0.15384615384615385,
+                meets=_more_samples,
             ),
         ),
         Form(name="corrected"),

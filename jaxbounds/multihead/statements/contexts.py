@@ -170,6 +170,31 @@ def unfold(instance: Instance) -> Context:
     )
 
 
+def assumption_3(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """What Section 5 assumes of an instance of DM1; orthogonal patterns of norm S come with it."""
+    c = unfold(instance)
+    counts = jnp.sum(instance["relevant"].reshape(-1, c.T), axis=1)
+    longest = jnp.max(vector_norm(c.X.reshape(-1, c.X.shape[-1])))
+    return {
+        "y in {-1, +1} (Assumption 1, Section 3)": jnp.all(jnp.abs(c.y) == 1),
+        "R >= 1 (Assumption 1, Section 3)": c.R >= 1,
+        "||x_t|| <= R (Assumptions 1 and 3)": longest <= c.R * (1 + 1e-12),
+        "zeta in (0, 1) (Assumption 3, Section 5)": (c.zeta > 0) & (c.zeta < 1),
+        "|R| = zeta T in every sequence (Assumption 3, Section 5)": jnp.all(counts == counts[0]),
+    }
+
+
+def quiet_context(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """Assumption 3 and the hypotheses of Proposition 3."""
+    c = unfold(instance)
+    return {
+        **assumption_3(instance, size),
+        "Z_mu = Z_nu <= S^2 / 8 for the larger of both (Proposition 3, Section 5.3)": c.noise
+        <= c.S**2 / 8,
+        "eps > 0 (Proposition 3, Section 5.3)": jnp.isfinite(instance["log_eps"]),
+    }
+
+
 def noise_eighth(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """The condition of Proposition 3."""
     c = unfold(instance)

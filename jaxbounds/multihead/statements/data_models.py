@@ -37,15 +37,25 @@ ASSUMPTION_3 = Statement(
     id="multihead.asn3",
     label="Assumption 3",
     formula="||x_t||^2 <= R^2 = S^2 + Z^2 + 2 Z_nu / M, ||z_t|| <= Z, |R| = zeta T",
+    tex=r"\|x_t\| \le R = \sqrt{S^2 + Z^2 + 2 Z_\nu / M}, \quad \|z_t\| \le Z, \quad "
+    r"|\mathcal{R}| = \zeta T",
     kind="inequality",
     sample=lambda key, size: {"key": jax.random.key_data(key)},
     evaluate=_bounded_noise,
     judges=(SparseContext.sample_marked,),
     sizes=({"n": 32, "T": 4, "M": 2, "relevant": 1},),
     forms=(
-        Form(name="printed, R", equality="noise at its bounds, along the distractor"),
-        Form(name="printed, Z", equality="always: all noise is at its bounds"),
-        Form(name="printed, zeta", equality="always"),
+        Form(
+            name="printed, R",
+            cites="Assumption 3, Section 5",
+            equality="noise at its bounds, along the distractor",
+        ),
+        Form(
+            name="printed, Z",
+            cites="Assumption 3, Section 5",
+            equality="always: all noise is at its bounds",
+        ),
+        Form(name="printed, zeta", cites="Assumption 3, Section 5", equality="always"),
     ),
     control="S for R",
     assumptions="Z is the norm that Z_mu and Z_nu allow in every coordinate",

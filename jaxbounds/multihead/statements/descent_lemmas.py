@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from jaxbounds.multihead.bounds import beta2, beta2_sharp, beta3, beta3_sharp
@@ -95,10 +96,17 @@ LEMMA_7 = Statement(
     label="Lemma 7",
     formula="eta <= 1 / rho_k, rho_k = beta_2(theta_k) v beta_2(theta_{k+1}), implies "
     "L(theta_{k+1}) <= L(theta_k) - (eta / 2) ||grad L(theta_k)||^2",
+    tex=r"\eta \le \frac{1}{\rho_k}, \; \rho_k = \max(\beta_2(\theta_k), "
+    r"\beta_2(\theta_{k+1})) \implies \hat L(\theta_{k+1}) \le \hat L(\theta_k) - "
+    r"\frac{\eta}{2} \|\nabla \hat L(\theta_k)\|^2",
     evaluate=_descent_lemma,
     judges=(beta2, beta2_sharp, descend),
     forms=(
-        Form(name="printed", hypotheses=_some_step("printed")),
+        Form(
+            name="printed",
+            cites="Lemma 7, eq. (68), Appendix B.3; eq. (13)",
+            hypotheses=_some_step("printed"),
+        ),
         Form(
             name="sharpened S2, S6",
             hypotheses=_some_step("sharpened S2, S6"),
@@ -145,6 +153,16 @@ def _segment_maxima(instance: Instance) -> Array:
     return jnp.max(jax.lax.map(at, jnp.linspace(0.0, 1.0, GRID)), axis=0)
 
 
+def _one_step(instance: Instance, penalty: Array) -> tuple[Array, Array]:
+    """Eq. (70) at its worst k < K; what is added on the right is the least of the left."""
+    run, s, step = descend(instance), setting(instance), instance["step"]
+    away = distances(run, target_of(instance), instance["copies"]) ** 2
+    gone = (away[1:] - away[:-1]) / (2 * step)
+    lhs = run.losses[1:] + jnp.maximum(gone, 0.0)
+    rhs = s.loss_target + jnp.maximum(-gone, 0.0) + penalty[:-1] / 2
+    return worst_step(lhs, rhs, within(instance, last=0)[:-1])
+
+
 def _average_loss(instance: Instance, size: Size) -> Sides:
     s, step, K = setting(instance), instance["step"], horizon(instance)
     highest = _segment_maxima(instance)
@@ -153,10 +171,13 @@ def _average_loss(instance: Instance, size: Size) -> Sides:
         for name, penalty in _penalties(instance).items()
     }
     rhs = {name: regret(s, step, K, total) for name, total in sums.items()}
-    return Sides(
-        lhs=average_over(descend(instance).losses, instance, first=1),
-        rhs=rhs | {"control": s.loss_target + sums["sharpened S6"] / (2 * K)},
-    )
+    rhs["control"] = s.loss_target + sums["sharpened S6"] / (2 * K)
+    average = average_over(descend(instance).losses, instance, first=1)
+    pairs = {name: (average, bound) for name, bound in rhs.items()}
+    ends = 4 / 3 * (descend(instance).losses + s.loss_target)
+    pairs["printed, (77)"] = worst_step(highest, ends, within(instance, last=0))
+    pairs["printed, (70)"] = _one_step(instance, _penalties(instance)["printed"] * highest)
+    return Sides.pairs(pairs)
 
 
 def around_descent(size: Size) -> Instance:
@@ -182,15 +203,43 @@ def around_descent(size: Size) -> Instance:
     }
 
 
+def _with_short_steps(instance: Instance, size: Size) -> dict[str, Array]:
+    short = short_steps(setting(instance), instance["step"], horizon(instance))
+    return descends(instance, size) | {"(73)": short}
+
+
+def _near(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """What (77) has: Lemma 10's hypotheses, (73) and (74)."""
+    return _with_short_steps(instance, size) | head_count(PRINTED)(instance, size)
+
+
 LEMMA_8 = Statement(
     id="multihead.lem8",
     label="Lemma 8",
     formula="(1/K) sum_{k=1}^K L(theta_k) <= L(theta) + ||theta - theta_0||^2 / (2 eta K) "
     "+ (1/2K) sum_{k=0}^{K-1} tau_k ||theta - theta_k||^2",
+    tex=r"\frac{1}{K} \sum_{k=1}^{K} \hat L(\theta_k) \le \hat L(\theta) + \frac{\|\theta - "
+    r"\theta_0\|^2}{2 \eta K} + \frac{1}{2 K} \sum_{k=0}^{K-1} \tau_k \|\theta - "
+    r"\theta_k\|^2",
     evaluate=_average_loss,
     judges=(regret, beta3, beta3_sharp),
     cases=around_descent,
-    forms=(Form(name="printed"), Form(name="sharpened S6", note="tau_k with beta_3#.")),
+    forms=(
+        Form(name="printed", cites="Lemma 8, eq. (69), Appendix B.3; eq. (17)"),
+        Form(
+            name="printed, (70)",
+            cites="eq. (70), Appendix B.3; again (76)",
+            note="For every k < K: L(theta_{k+1}) <= L(theta) + (||theta - theta_k||^2 - "
+            "||theta - theta_{k+1}||^2) / (2 eta) + (tau_k / 2) ||theta - theta_k||^2.",
+        ),
+        Form(
+            name="printed, (77)",
+            cites="eq. (77), Appendix B.3",
+            hypotheses=_near,
+            note="max over [theta_k, theta] of L <= (4/3) (L(theta_k) + L(theta)), k < K.",
+        ),
+        Form(name="sharpened S6", note="tau_k with beta_3#."),
+    ),
     control="the term ||theta - theta_0||^2 / (2 eta K) is dropped",
     source="Appendix B.3, eq. (69); eq. (17) in Section 6.1",
     **ON_RUNS
@@ -232,10 +281,16 @@ LEMMA_9 = Statement(
     label="Lemma 9",
     formula="(1/K) sum_{k=1}^K L(theta_k) <= 2 L(theta) + 3 ||theta - theta_0||^2 / (4 eta K) "
     "+ L(theta_0) / (2K)",
+    tex=r"\frac{1}{K} \sum_{k=1}^{K} \hat L(\theta_k) \le 2 \hat L(\theta) + \frac{3 "
+    r"\|\theta - \theta_0\|^2}{4 \eta K} + \frac{\hat L(\theta_0)}{2 K}",
     evaluate=_regret,
     judges=(averaged_loss, sharp_weight),
     forms=(
-        Form(name="printed", hypotheses=_close("printed", 0.5)),
+        Form(
+            name="printed",
+            cites="Lemma 9, eq. (71), Appendix B.3",
+            hypotheses=_close("printed", 0.5),
+        ),
         Form(
             name="sharpened S6",
             hypotheses=_close("sharpened S6", 0.5),
@@ -267,9 +322,14 @@ def _furthest(instance: Instance, size: Size) -> Sides:
     dropped = jnp.sqrt(8 / 3 * step * time * s.loss_target + 2 / 3 * step * s.loss_start)
     furthest = largest_until(away, instance, last=1)
     sharp = furthest, LARGEST_HEAD.reach * s.distance
+    norms, _, _ = sizes_along(descend(instance), instance["copies"])
+    far = PRINTED.reach * s.distance + s.size
+    betas = beta2(norms, s.radius, T=s.T, d=s.d, H=s.heads)
+    smoothest = largest_until(betas, instance, last=1)
     return Sides.pairs(
         {
             "printed": (furthest, PRINTED.reach * s.distance),
+            "printed, (88)": (smoothest, beta2(far, s.radius, T=s.T, d=s.d, H=s.heads)),
             "sharpened S9": sharp,
             "sharpened S6, S9": sharp,
             "control": worst_step(away, dropped, within(instance, last=1)),
@@ -277,19 +337,26 @@ def _furthest(instance: Instance, size: Size) -> Sides:
     )
 
 
-def _with_short_steps(instance: Instance, size: Size) -> dict[str, Array]:
-    short = short_steps(setting(instance), instance["step"], horizon(instance))
-    return descends(instance, size) | {"(73)": short}
-
-
 LEMMA_10 = Statement(
     id="multihead.lem10",
     label="Lemma 10",
     formula="||theta_k - theta|| <= 3 ||theta - theta_0|| for k <= K",
+    tex=r"\|\theta_k - \theta\| \le 3 \|\theta - \theta_0\|, \quad k \le K",
     evaluate=_furthest,
-    judges=(distances,),
+    judges=(distances, beta2),
     forms=(
-        Form(name="printed", hypotheses=head_count(PRINTED)),
+        Form(
+            name="printed",
+            cites="Lemma 10, eq. (75), Appendix B.3",
+            hypotheses=head_count(PRINTED),
+        ),
+        Form(
+            name="printed, (88)",
+            cites="eq. (88), Appendix C; (87) and (90) alike",
+            hypotheses=head_count(PRINTED),
+            note="beta_2(theta_k) <= beta~_2, which has 3 D + ||theta||_{2,inf} for "
+            "||theta_k||_{2,inf}.",
+        ),
         Form(
             name="sharpened S9",
             hypotheses=head_count(PRINTED),

@@ -10,11 +10,13 @@ from jaxbounds.multihead.first_phase import (
     deviation_bound,
     first_direction,
     first_step,
+    printed_centre,
 )
 from jaxbounds.multihead.loss import empirical_risk
 from jaxbounds.multihead.statements.contexts import (
     DRAWS,
     ON_DATA,
+    assumption_3,
     by_hand,
     sequences,
     unfold,
@@ -44,7 +46,7 @@ def _first_step(instance: Instance, size: Size) -> Sides:
     signed = c.y[:, None] * jnp.where(c.y[:, None] > 0, c.patterns[0], c.patterns[1])
     others = jnp.where(instance["relevant"][..., None], 0.0, c.X)
     rest = jnp.mean(c.y[:, None] * jnp.sum(others, axis=1), axis=0) / (2 * c.T)
-    half = c.zeta / 2 * c.classifier
+    half = printed_centre(c.classifier, c.zeta)
     row = half + c.zeta / 2 * (jnp.mean(signed, axis=0) - c.classifier) + rest
     shape = closed["U"].shape
     printed = {**closed, "U": alpha[:, None, None] * jnp.broadcast_to(row[None, None, :], shape)}
@@ -63,13 +65,20 @@ LEMMA_16 = Statement(
     id="multihead.lem16",
     label="Lemma 16, eq. (120)",
     formula="after one step from zero W = 0 and every row of U is alpha (zeta/2 u* + p1 + p2)",
+    tex=r"W_h^{(1)} = 0, \quad U_h^{(1)} = \alpha_h 1_T \left( \frac{\zeta}{2} u_\star + p_1 "
+    r"+ p_2 \right)^\top",
     kind="identity",
     evaluate=_first_step,
     judges=(first_step, first_direction),
     forms=(
-        Form(name="printed", note="With n1 for n, and rows for columns."),
+        Form(
+            name="printed",
+            cites="Lemma 16, eq. (120), Appendix D.3",
+            note="With n1 for n, and rows for columns.",
+        ),
         Form(
             name="printed, l'(0) = 1/2",
+            cites="Lemma 16, eq. (120), Appendix D.3",
             expected="fails",
             erratum="E16",
             note="l'(0) = -1/2; descent turns the sign, so (120) is right.",
@@ -77,6 +86,7 @@ LEMMA_16 = Statement(
                 instance=by_hand([[True, False]] * 2, y=[1, -1], alpha=[1.0, 1.0]),
                 size={"n": 2, "T": 2, "d": 4},
                 ratio=2.0,
+                meets=assumption_3,
             ),
         ),
         Form(name="derived", note="alpha 1_T ((1 / 2 n1) sum_i y_i mean_t x_it)^T."),
@@ -106,7 +116,9 @@ def _deviation_rate(instance: Instance, size: Size) -> Sides:
     rate = c.S / jnp.sqrt(count)
     return Sides(
         lhs={
-            "printed": vector_norm(p - centre(c.classifier, c.zeta)),
+            "printed": vector_norm(
+                first_direction(weighted) - printed_centre(c.classifier, c.zeta)
+            ),
             "corrected": vector_norm(p),
             "control": vector_norm(p),
         },
@@ -118,12 +130,15 @@ LEMMA_2 = Statement(
     id="multihead.lem2.rate",
     label="Lemma 2",
     formula="||U_h^(1) - (zeta alpha / 2) 1_T u*^T||_F = O(1 / sqrt(n1))",
+    tex=r"\left\| U_h^{(1)} - \frac{\zeta \alpha_h}{2} 1_T u_\star^\top \right\|_F = O\left( "
+    r"\frac{1}{\sqrt{n_1}} \right)",
     kind="rate",
     evaluate=_deviation_rate,
-    judges=(deviation, centre),
+    judges=(deviation, centre, printed_centre),
     forms=(
         Form(
             name="printed",
+            cites="Section 5.1, above Lemma 2",
             expected="inconsistent",
             erratum="E2",
             sense="at least",
@@ -163,6 +178,8 @@ LEMMA_17 = Statement(
     id="multihead.lem17",
     label="Lemma 17",
     formula="||p|| <= P with probability 1 - delta; in print the constant is unspecified",
+    tex=r"\mathbb{P}\left( \|p\| \le P \right) \ge 1 - \delta, \quad P = C (2 S + Z) \left( "
+    r"\sqrt{\frac{d}{n_1}} + \sqrt{\frac{\ln(1/\delta)}{n_1}} \right)",
     kind="probability",
     evaluate=_deviation,
     judges=(deviation, deviation_bound),
@@ -202,6 +219,8 @@ LEMMA_17_TAIL = Statement(
     id="multihead.lem17.tail",
     label="Lemma 17, the constant",
     formula="McDiarmid's tail at P# - R / (2 sqrt(n1)) is delta",
+    tex=r"\exp\left( -\frac{2 \left( P^\# - R / (2 \sqrt{n_1}) \right)^2}{n_1 (R / n_1)^2} "
+    r"\right) = \delta",
     kind="identity",
     evaluate=_mcdiarmid,
     judges=(deviation_bound,),

@@ -64,11 +64,14 @@ EQ_1 = Statement(
     id="multihead.eq1",
     label="eq. (1)",
     formula="Phi(X; W, U) = <U, phi(X W X^T) X> = sum_t u_t . grad K(W^T x_t)",
+    tex=r"\Phi(X; W, U) = \langle U, \varphi(X W X^\top) X \rangle = \sum_{t} u_t^\top "
+    r"\nabla K(W^\top x_t), \quad K(a) = \ln \sum_{s} e^{x_s^\top a}",
     evaluate=_single_head,
     judges=(head_output, attention_scores),
     forms=(
         Form(
             name="printed",
+            cites="eq. (1), Section 2",
             note="K(a) = log sum_s exp(x_s . a); its gradient at a_t is row t of phi(.) X. "
             "Measured as the matrix formula against autograd of K.",
         ),
@@ -106,12 +109,18 @@ QUERY_KEY = Statement(
     id="multihead.sec2-qk",
     label="Section 2, W = W_Q W_K^T",
     formula="phi(X W_Q (X W_K)^T) = phi(X W X^T) for W = W_Q W_K^T",
+    tex=r"\varphi(X W_Q W_K^\top X^\top) = \varphi(X W X^\top), \quad W = W_Q W_K^\top",
     kind="identity",
     sample=_queries_and_keys,
     evaluate=_query_key,
     judges=(combine_query_key,),
     sizes=({"T": 3, "d": 3, "k": 2},),
-    forms=(Form(name="printed"),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Section 2, above eq. (1) and above eq. (2)",
+        ),
+    ),
     control="queries and keys are exchanged",
     budget=Budget(samples=64),
     source="Section 2, above eq. (1)",
@@ -140,13 +149,19 @@ EQ_2 = Statement(
     id="multihead.eq2",
     label="eq. (2)",
     formula="Phi~(X; theta) = H^(-1/2) sum_h <U_h, phi(X W_h X^T) X>",
+    tex=r"\tilde\Phi(X; \tilde\theta) = \frac{1}{\sqrt{H}} \sum_{h} \langle U_h, \varphi(X "
+    r"W_h X^\top) X \rangle",
     kind="identity",
     sample=loss_generic,
     evaluate=_many_heads,
     judges=(MultiHeadAttention.__call__, model_output, tied_output, untie),
     sizes=({"n": 1, "T": 4, "d": 3, "H": 3},),
     forms=(
-        Form(name="printed", note="The Flax module against a loop over heads."),
+        Form(
+            name="printed",
+            cites="eq. (2), Section 2; eq. (61)",
+            note="The Flax module against a loop over heads.",
+        ),
         Form(name="derived, equal heads", note="The last head counted twice, in H + 1 heads."),
         Form(name="derived, written out", note="The last head written out twice."),
     ),
@@ -173,9 +188,15 @@ LEMMA_1_U = Statement(
     id="multihead.lemma1.1-u",
     label="Lemma 1 (1)",
     formula="grad_U Phi = phi(X W X^T) X",
+    tex=r"\nabla_U \Phi = \varphi(X W X^\top) X",
     evaluate=_gradient(0),
     judges=(head_gradient,),
-    forms=(Form(name="printed"),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma 1, Section 3; Lemma 4 (1), Appendix A.1",
+        ),
+    ),
     control="W is transposed",
     source="Section 3, Lemma 1, first item, first half; Lemma 4 (1), Appendix A.1",
     **ON_HEAD,
@@ -184,10 +205,15 @@ LEMMA_1_W = Statement(
     id="multihead.lemma1.1-w",
     label="Lemma 1 (1)",
     formula="grad_W Phi = sum_t x_t u_t^T X^T phi'(X W^T x_t) X",
+    tex=r"\nabla_W \Phi = \sum_{t} x_t u_t^\top X^\top \varphi'(X W^\top x_t) X",
     evaluate=_gradient(1),
     judges=(head_gradient,),
     forms=(
-        Form(name="printed", note="X^T phi'(g_t) X is the covariance of the tokens under g_t."),
+        Form(
+            name="printed",
+            cites="Lemma 1, Section 3; Lemma 4 (2), Appendix A.1",
+            note="X^T phi'(g_t) X is the covariance of the tokens under g_t.",
+        ),
     ),
     control="W is transposed",
     source="Section 3, Lemma 1, first item, second half; Lemma 4 (2), Appendix A.1",
@@ -212,9 +238,16 @@ LEMMA_1_UW = Statement(
     id="multihead.lemma1.2-uw",
     label="Lemma 1 (2)",
     formula="grad_W <a, grad_U Phi b> = sum_t x_t a_t b^T X^T phi'(g_t) X",
+    tex=r"\nabla_W \langle a, \nabla_U \Phi \, b \rangle = \sum_{t} x_t a_t b^\top X^\top "
+    r"\varphi'(X W^\top x_t) X",
     evaluate=_mixed_derivative,
     judges=(head_hessian_blocks,),
-    forms=(Form(name="printed"),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma 1, Section 3; eq. (30), Appendix A.1",
+        ),
+    ),
     control="the result is transposed",
     source="Section 3, Lemma 1, second item, first half; Lemma 4 (3), eq. (30)",
     **ON_HEAD | {"sample": _with_vectors},
@@ -250,11 +283,14 @@ LEMMA_1_WW = Statement(
     id="multihead.lemma1.2-ww",
     label="Lemma 1 (2)",
     formula="grad_W <c, grad_W Phi b> = sum_t (c.x_t) x_t d_t^T phi'(g_t) X",
+    tex=r"\nabla_W \langle c, \nabla_W \Phi \, b \rangle = \sum_{t} (c^\top x_t) x_t "
+    r"d_t^\top \varphi'(X W^\top x_t) X",
     evaluate=_second_derivative,
     judges=(head_hessian_blocks,),
     forms=(
         Form(
             name="printed",
+            cites="Lemma 1, Section 3; eq. (36), Appendix A.1",
             note="d_t = diag(Xb) X u_t - X u_t (b^T X^T phi) - X b (u_t^T X^T phi); the sum is "
             "the third central moment kappa_3(u_t.x, b.x, x) under the attention of x_t.",
         ),
@@ -290,6 +326,8 @@ EQ_65 = Statement(
     id="multihead.eq65",
     label="eq. (65)",
     formula="Hess L = (1/n) sum_i [l''_i grad Phi_i grad Phi_i^T + l'_i y_i Hess Phi_i]",
+    tex=r"\nabla^2 \hat L = \frac{1}{n} \sum_{i} \left[ \ell''_i \nabla \tilde\Phi_i \nabla "
+    r"\tilde\Phi_i^\top + \ell'_i y_i \nabla^2 \tilde\Phi_i \right]",
     kind="identity",
     sample={name: LOSS[name] for name in ("generic", "GD on DM1")},
     evaluate=_loss_hessian,
@@ -298,6 +336,7 @@ EQ_65 = Statement(
     forms=(
         Form(
             name="printed",
+            cites="eq. (65), Appendix A.2",
             note="Block-diagonal over heads plus rank n; blocks in closed form against "
             "jax.hessian of the loss.",
         ),

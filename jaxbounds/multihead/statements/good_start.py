@@ -1,21 +1,25 @@
 """Proposition 2, Lemma 12 and Fact 2: theta^(1) has small heads and small outputs (P1, P2)."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from jaxbounds.multihead.first_phase import (
     balanced_signs,
     centre,
     equal_rows,
+    first_direction,
     head_bound,
     head_bound_sharp,
     hoeffding_tail,
     model_bound,
+    printed_centre,
     sign_sum_bound,
 )
 from jaxbounds.multihead.model import head_norm, model_output
@@ -24,6 +28,7 @@ from jaxbounds.multihead.statements.contexts import (
     ON_DATA,
     ON_SEQUENCE,
     SEARCHED_SEQUENCE,
+    assumption_3,
     by_hand,
     sequence,
     sequences,
@@ -53,6 +58,15 @@ def _sign_sum_law(heads: Array) -> tuple[Array, Array]:
     return jnp.abs(2 * k - heads), probability
 
 
+def _interval_sum_tail(heads: Array, least: Array) -> Array:
+    """P(|sum_h alpha_h| > least) for alpha_h uniform on [-1, 1]: the law of Irwin and Hall."""
+    k = jnp.arange(MOST_HEADS + 1).astype(float)
+    left = jnp.maximum((heads - least) / 2 - k, 0.0)
+    logs = gammaln(k + 1.0) + gammaln(jnp.maximum(heads - k, 0.0) + 1.0)
+    terms = (-1.0) ** k * left**heads * jnp.exp(-logs)
+    return jnp.clip(2 * jnp.sum(jnp.where(k <= heads, terms, 0.0)), 0.0, 1.0)
+
+
 def _hoeffding_cases(size: Size) -> Instance:
     heads, plus = zip(*[(H, k) for H in range(1, size["H"] + 1) for k in range(H // 2 + 1, H + 1)])
     return {"H": np.asarray(heads), "plus": np.asarray(plus)}
@@ -75,21 +89,36 @@ def _hoeffding(instance: Instance, size: Size) -> Sides:
     )
 
 
+def _bounded(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """Fact 2 on IID signs: |X| <= B = 1, mu = 0, delta in (0, 1) as hoeffding_tail gives it."""
+    share = (2 * instance["plus"] - instance["H"]) / instance["H"]
+    return {
+        "|X_h| <= B = 1 and E[X] = 0 (Fact 2, Appendix D.1)": jnp.ones((), bool),
+        "delta in (0, 1) (Fact 2, Appendix D.1)": (share > 0) & (share <= 1),
+    }
+
+
 FACT_2 = Statement(
     id="multihead.fact2",
     label="Fact 2",
     formula="|mean_h X_h - mu| <= 2 B sqrt(log(1/delta) / (2 H)) with probability 1 - delta",
+    tex=r"\mathbb{P}\left( \left| \frac{1}{H} \sum_{h} X_h - \mu \right| \le 2 B "
+    r"\sqrt{\frac{\ln(1/\delta)}{2 H}} \right) \ge 1 - \delta",
     kind="inequality",
     evaluate=_hoeffding,
     judges=(hoeffding_tail,),
     forms=(
         Form(
             name="printed",
+            cites="Fact 2, Appendix D.1",
             expected="fails",
             erratum="E9",
             note="Two-sided, so log(2/delta). Three signs, t just below 1: 1/4 > .2232.",
             counterexample=Counterexample(
-                instance={"H": 3, "plus": 3}, size={"H": MOST_HEADS}, ratio=1.1204222642232498
+                instance={"H": 3, "plus": 3},
+                size={"H": MOST_HEADS},
+                ratio=1.1204222642232498,
+                meets=_bounded,
             ),
         ),
         Form(name="corrected", note="Hoeffding with log(2/delta)."),
@@ -109,10 +138,13 @@ def _head_size(instance: Instance, size: Size) -> Sides:
     found = lambda row: head_norm(equal_rows(row + p, jnp.ones(1), c.T))
     at_centre, P = found(centre(c.classifier, c.zeta)), vector_norm(p)
     printed, sharp = head_bound(c, P), head_bound_sharp(c, P)
+    # The printed centre is twice the true one.
+    within = head_bound_sharp(replace(c, zeta=2 * c.zeta), P)
     wrong = jnp.maximum(head_bound_sharp(c, 0.0), c.T**0.5 * P)
     return Sides.pairs(
         {
-            "printed": (found(c.zeta / 2 * c.classifier), printed),
+            "printed": (found(printed_centre(c.classifier, c.zeta)), printed),
+            "printed, D.2.1": (found(printed_centre(c.classifier, c.zeta)), within),
             "corrected": (at_centre, printed),
             "sharpened": (at_centre, sharp),
             "control": (at_centre, wrong),
@@ -124,10 +156,17 @@ PROPOSITION_2_P1 = Statement(
     id="multihead.prop2.p1",
     label="Proposition 2, P1",
     formula="||theta_h^(1)|| <= B_2 = sqrt(T) (S + P)",
+    tex=r"\|\theta_h^{(1)}\| \le B_2 = \sqrt{T} (S + P)",
     evaluate=_head_size,
     judges=(head_bound, head_bound_sharp, equal_rows),
     forms=(
-        Form(name="printed", note="About (zeta / 2) u*, as printed."),
+        Form(name="printed", cites="Proposition 2, P1, Section 5.1", note="About (zeta / 2) u*."),
+        Form(
+            name="printed, D.2.1",
+            cites="the display of Appendix D.2.1",
+            equality="p parallel to u*",
+            note="sqrt(T) (zeta S / sqrt(2) + P): with sqrt(2) S for ||u*||.",
+        ),
         Form(name="corrected", note="About (zeta / 4) u*."),
         Form(
             name="sharpened",
@@ -159,26 +198,50 @@ def _with_heads(sampler: Sampler) -> Sampler:
 
 def _model_size(instance: Instance, size: Size) -> Sides:
     c, heads, delta = unfold(instance), instance["H"].astype(float), instance["delta"]
-    # |<U, phi(0) X>| for alpha = 1: Phi is this times the sum of the signs over sqrt(H).
-    row = centre(c.classifier, c.zeta) + instance["p"]
-    largest, P = jnp.max(jnp.abs(jnp.sum(c.X, axis=-2) @ row)), vector_norm(instance["p"])
+    P = vector_norm(instance["p"])
     sums, probability = _sign_sum_law(heads)
 
-    def exceeds(threshold: Real) -> Array:
-        return jnp.sum(jnp.where(largest * sums / jnp.sqrt(heads) > threshold, probability, 0.0))
+    def largest(start: Array) -> Array:
+        """|<U, phi(0) X>| for alpha = 1: Phi is this times the sum of the alpha_h over sqrt(H)."""
+        return jnp.max(jnp.abs(jnp.sum(c.X, axis=-2) @ (start + instance["p"])))
+
+    at_half, at_true = (largest(f(c.classifier, c.zeta)) for f in (printed_centre, centre))
+
+    def exceeds(most: Array, threshold: Real) -> Array:
+        return jnp.sum(jnp.where(most * sums / jnp.sqrt(heads) > threshold, probability, 0.0))
 
     bound = lambda failure: model_bound(c, P, failure)
     # log(n / delta) = log(2 / (2 delta / n)), with n = 1 for one sequence.
-    printed, sharp = bound(2 * delta / size.get("n", 1)), largest * sign_sum_bound(delta)
+    printed, sharp = bound(2 * delta / size.get("n", 1)), at_true * sign_sum_bound(delta)
+    beyond = printed * jnp.sqrt(heads) / jnp.maximum(at_half, 1e-300)
     return Sides.pairs(
         {
-            "printed": (exceeds(printed), delta),
-            "corrected": (exceeds(bound(delta)), delta),
-            "sharpened": (exceeds(sharp), delta),
+            "printed": (exceeds(at_half, printed), delta),
+            "printed, alpha in [-1, 1]": (_interval_sum_tail(heads, beyond), delta),
+            "corrected": (exceeds(at_true, bound(delta)), delta),
+            "sharpened": (exceeds(at_true, sharp), delta),
             "derived": (sharp, bound(delta)),
-            "control": (exceeds(largest * sign_sum_bound(2 * delta) / 2), delta),
+            "control": (exceeds(at_true, at_true * sign_sum_bound(2 * delta) / 2), delta),
         }
     )
+
+
+def _from_two_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """Assumption 3, and p as the first phase leaves it from one sample of each label."""
+    c = unfold(instance)
+    pairs = jnp.asarray([[0, 2], [1, 2]])
+    first = {"X": c.patterns[pairs], "y": jnp.asarray([1, -1])}
+    row = printed_centre(c.classifier, c.zeta) + instance["p"]
+    return {
+        **assumption_3(instance, size),
+        "u1 = (zeta/2) u* + p of a first phase with n1 = 2 (Section 5.1, eq. (102))": jnp.max(
+            jnp.abs(first_direction(first) - row)
+        )
+        < 1e-12,
+        "||p|| <= P, here P = ||p|| (Lemma 2, Section 5.1)": jnp.ones((), bool),
+        "delta in (0, 1) (Lemma 12, Appendix D.2.2)": (instance["delta"] > 0)
+        & (instance["delta"] < 1),
+    }
 
 
 _ORDERED = Form(
@@ -187,35 +250,46 @@ _ORDERED = Form(
 ON_SIGNS: dict[str, Any] = {
     "kind": "inequality",
     "evaluate": _model_size,
-    "judges": (model_bound, sign_sum_bound, centre),
+    "judges": (model_bound, sign_sum_bound, centre, printed_centre),
     "control": "half the sharpened bound with log(1/delta)",
     "search": "none",
     "budget": Budget(samples=512, restarts=0),
+    "assumptions": "DM1, Assumption 3; H <= 12; alpha = +-1 except where said",
 }
 
 LEMMA_12 = Statement(
     id="multihead.lem12",
     label="Lemma 12",
     formula="|Phi(X; theta^(1))| <= T R (S + P) sqrt(2 log(1/delta)) with probability 1 - delta",
+    tex=r"\mathbb{P}\left( |\tilde\Phi(X; \tilde\theta^{(1)})| \le T R (S + P) \sqrt{2 "
+    r"\ln(1/\delta)} \right) \ge 1 - \delta",
     forms=(
         Form(
             name="printed",
+            cites="Lemma 12, Appendix D.2.2",
             expected="fails",
             erratum="E9",
-            note="Inherits Fact 2. One head, T = 2, S = 1, p = (10, 0, 10, 0): surely "
-            "|Phi| = 20.1 > 15.1 * sqrt(2) * .57 at delta = .85.",
+            note="Signs inherit Fact 2, for delta close to one only. One head, T = 2, S = 1 and a "
+            "first phase of one sample of each label, which gives U^(1) = alpha 1_T (u*/8)^T: "
+            "surely |Phi| = 1/8 > 2.354 * .0316 at delta = .9995, and beyond delta = .9986.",
             counterexample=Counterexample(
-                instance=by_hand([True, False], p=[10.0, 0.0, 10.0, 0.0], H=1, delta=0.85),
+                instance=by_hand([True, False], p=[-0.125, 0.125, 0.0, 0.0], H=1, delta=0.9995),
                 size={"T": 2, "d": 4},
-                ratio=1.1764705882352942,
+                ratio=1.0005002501250626,
+                meets=_from_two_samples,
             ),
         ),
-        Form(name="corrected", note="log(2/delta)."),
+        Form(
+            name="printed, alpha in [-1, 1]",
+            cites="Lemma 12, Appendix D.2.2",
+            note="The other reading of Unif(+-1), whose variance is 1/3: the exact law, H <= 12.",
+        ),
+        Form(name="corrected", note="log(2/delta), about (zeta/4) u*."),
         Form(name="sharpened", note="<(zeta/4) u* + p, sum_t x_t> for T R (S + P)."),
         _ORDERED,
     ),
     source="Appendix D.2.2; the exact law of the signs' sum, H <= 12",
-    **ON_SEQUENCE | ON_SIGNS | {"sample": _with_heads(sequence)},
+    **ON_SEQUENCE | {"sample": _with_heads(sequence)} | ON_SIGNS,
 )
 
 PROPOSITION_2_P2 = Statement(
@@ -223,18 +297,29 @@ PROPOSITION_2_P2 = Statement(
     label="Proposition 2, P2",
     formula="|Phi(X_i; theta^(1))| <= T R (S + P) sqrt(2 log(n/delta)) for all i <= n "
     "with probability 1 - delta",
+    tex=r"\mathbb{P}\left( \max_{i} |\tilde\Phi(X_i; \tilde\theta^{(1)})| \le T R (S + P) "
+    r"\sqrt{2 \ln(n/\delta)} \right) \ge 1 - \delta",
     forms=(
-        Form(name="printed", note="True for n >= 2 although Lemma 12 is not, since n >= 2."),
+        Form(
+            name="printed",
+            cites="Proposition 2, P2, Section 5.1",
+            note="About (zeta/2) u*, signs. True for n >= 2 although Lemma 12 is not.",
+        ),
+        Form(
+            name="printed, alpha in [-1, 1]",
+            cites="Proposition 2, P2, Section 5.1",
+            note="About (zeta/2) u*, alpha uniform on the interval.",
+        ),
         Form(
             name="corrected",
-            note="log(2/delta) for every n: W^(1) = 0 makes each output a multiple of the same "
-            "sum of signs, so no union bound is needed.",
+            note="log(2/delta) for every n, about (zeta/4) u*: W^(1) = 0 makes each output a "
+            "multiple of the same sum of signs, so no union bound is needed.",
         ),
         Form(name="sharpened", note="max_i |<(zeta/4) u* + p, sum_t x_it>| for T R (S + P)."),
         _ORDERED,
     ),
     source="Section 5.1; Lemma 12; the exact law of the signs' sum, H <= 12",
-    **ON_DATA | ON_SIGNS | {"sample": _with_heads(sequences)},
+    **ON_DATA | {"sample": _with_heads(sequences)} | ON_SIGNS,
 )
 
 
@@ -258,6 +343,7 @@ BALANCED = Statement(
     id="multihead.prop2.balanced",
     label="Proposition 2, P2 with balanced signs",
     formula="Phi(X; theta^(1)) = 0 if as many alpha_h are +1 as -1",
+    tex=r"\sum_{h} \alpha_h = 0 \implies \tilde\Phi(X; \tilde\theta^{(1)}) = 0",
     kind="identity",
     evaluate=_balanced,
     judges=(balanced_signs, equal_rows),

@@ -1,7 +1,5 @@
 """Section 4.1 and Appendix B: Theorems 1 and 3, Assumption 2, Corollary 3."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -44,6 +42,7 @@ def _theorem3(instance: Instance, size: Size) -> Sides:
     furthest = largest_until(moved, instance, last=1)
     sides = {
         "printed, last iterate": (run.losses[instance["K"]], average),
+        "printed, (80)": (average, descent.averaged_loss(s, step, K)),
         "control": (average, 2 * s.loss_target),
     }
     for name, constants in THREE.items():
@@ -57,8 +56,9 @@ def _guaranteed(
 ) -> tuple[Form, Form]:
     """The forms for the loss and for the distance, with their own head count and step size."""
     kept = certified(constants)
-    distance = Form(name=f"{name}, distance", hypotheses=kept, note=moved)
-    return Form(name=name, hypotheses=kept, note=note), distance
+    cites = "Theorem 3, eq. (79), Appendix B.4" if constants.printed else ""
+    distance = Form(name=f"{name}, distance", cites=cites, hypotheses=kept, note=moved)
+    return Form(name=name, cites=cites, hypotheses=kept, note=note), distance
 
 
 THEOREM_3 = Statement(
@@ -66,10 +66,14 @@ THEOREM_3 = Statement(
     label="Theorem 3",
     formula="L(theta_K) <= (1/K) sum_{k=1}^K L(theta_k) <= 2 L(theta) "
     "+ 5 ||theta - theta_0||^2 / (4 eta K), ||theta_K - theta_0|| <= 4 ||theta - theta_0||",
+    tex=r"\hat L(\theta_K) \le \frac{1}{K} \sum_{k=1}^{K} \hat L(\theta_k) \le 2 \hat "
+    r"L(\theta) + \frac{5 \|\theta - \theta_0\|^2}{4 \eta K}, \quad \|\theta_K - "
+    r"\theta_0\| \le 4 \|\theta - \theta_0\|",
     evaluate=_theorem3,
     judges=(
         descent.loss_bound,
         descent.distance_bound,
+        descent.averaged_loss,
         descent.root_heads,
         descent.rho,
         descent.alpha,
@@ -83,9 +87,16 @@ THEOREM_3 = Statement(
         ),
         Form(
             name="printed, last iterate",
+            cites="Theorem 3, eq. (79), Appendix B.4",
             hypotheses=certified(descent.PRINTED),
             equality="K = 1",
             note="L(theta_K) <= (1/K) sum_k L(theta_k), the first part of (79).",
+        ),
+        Form(
+            name="printed, (80)",
+            cites="eq. (80), Appendix B.4",
+            hypotheses=certified(descent.PRINTED),
+            note="2 L(theta) + 3 D^2 / (4 eta K) + L(theta_0) / (2 K).",
         ),
         *_guaranteed(
             LARGEST,
@@ -142,17 +153,21 @@ ASSUMPTION_2 = Statement(
     label="Assumption 2",
     formula="for all eps > 0 some theta has L(theta) <= eps, ||theta - theta_0|| <= g_0(eps) and "
     "||theta||_{2,inf} <= g(eps)",
+    tex=r"\forall \epsilon > 0 \; \exists \theta(\epsilon): \quad \hat L(\theta(\epsilon)) "
+    r"\le \epsilon, \quad \|\theta(\epsilon) - \theta_0\| \le g_0(\epsilon), \quad "
+    r"\|\theta(\epsilon)\|_{2,\infty} \le g(\epsilon)",
     evaluate=_assumption2,
     judges=(realizer, realizing_distance, realizing_size),
     forms=(
         Form(
             name="printed",
+            cites="Assumption 2, Section 4.2",
             equality="||theta(eps) - theta_0|| = g_0(eps), where the instance has no slack",
             note="DM1 from zero: the class direction, spread over the heads, at the length "
             "log(1 + 1/eps) / gamma; g_0 is that, g = g_0 / sqrt(H).",
         ),
-        Form(name="printed, g_0", equality="as above"),
-        Form(name="printed, g", equality="as above"),
+        Form(name="printed, g_0", cites="Assumption 2, Section 4.2", equality="as above"),
+        Form(name="printed, g", cites="Assumption 2, Section 4.2", equality="as above"),
     ),
     control="g_0 and g halved",
     source="Section 4.2, Assumption 2",
@@ -209,16 +224,23 @@ COROLLARY_3 = Statement(
     id="multihead.cor3",
     label="Corollary 3",
     formula="L(theta_K) <= 2/K + 5 g_0(1/K)^2 / (4 eta K), ||theta_K - theta_0|| <= 4 g_0(1/K)",
+    tex=r"\hat L(\theta_K) \le \frac{2}{K} + \frac{5 g_0(1/K)^2}{4 \eta K}, \quad \|\theta_K "
+    r"- \theta_0\| \le 4 g_0(1/K)",
     evaluate=_corollary3,
     judges=(descent.loss_bound, descent.distance_bound),
     forms=(
         Form(
             name="printed",
+            cites="Corollary 3, eq. (82), Appendix B.5",
             hypotheses=corollary_conditions(3, "(81)"),
             note="The proof takes ||theta(eps) - theta_0|| = g_0(eps) (E12); it is checked "
             "with strict inequality as well.",
         ),
-        Form(name="printed, distance", hypotheses=corollary_conditions(3, "(81)")),
+        Form(
+            name="printed, distance",
+            cites="Corollary 3, eq. (82), Appendix B.5",
+            hypotheses=corollary_conditions(3, "(81)"),
+        ),
         Form(
             name=MEAN,
             hypotheses=_sharp_conditions,
@@ -233,13 +255,6 @@ COROLLARY_3 = Statement(
         "assumptions": "Assumptions 1 and 2; (81); eta of Corollary 3. Sharpened form: its own",
     },
 )
-
-AS_IT_GROWS: dict[str, Any] = {
-    "kind": "rate",
-    "cases": lambda size: {"D": jnp.asarray([1.0 * size["D"]])},
-    "budget": Budget(samples=1, restarts=0, steps=0, batch=1),
-}
-"""A rate in D or T, at R = 1."""
 
 
 def _least_heads(instance: Instance, size: Size) -> Sides:
@@ -263,79 +278,22 @@ LEAST_HEADS = Statement(
     id="multihead.eq74.least",
     label="eq. (74), the least H",
     formula="the least x with x >= the right side of (74) at ||theta||_{2,inf} = size + spread / x",
+    tex=r"\min \left\{ x : x \ge 36 \sqrt{T d} R^3 \left( 3 \sqrt{d} R^2 \left( 3 D + s + "
+    r"\frac{r}{x} \right) + 1 \right) D^2 \right\}, \quad \|\theta\|_{2,\infty} = s + "
+    r"\frac{r}{x}, \; x = \sqrt{H}",
     kind="identity",
     sample=_targets,
     evaluate=_least_heads,
     judges=(least_root, descent.root_heads_spread),
     sizes=({"T": 3, "d": 2},),
-    forms=tuple(Form(name=name) for name in THREE),
+    forms=tuple(
+        Form(name=name, cites="eq. (74), Appendix B.3" if c.printed else "")
+        for name, c in THREE.items()
+    ),
     control="the target's spread part is left out",
     budget=Budget(samples=64),
     source="library: the closed form behind every certified head count, as a fixed point",
 )
 
 
-def _head_rate(instance: Instance, size: Size) -> Sides:
-    T, d, D = size["T"], size["d"], instance["D"]
-    s = descent.Setting.bounded(distance=D, size=0.0, radius=1.0, T=T, d=d)
-    # sqrt(H) = d sqrt(T) R^5 (D / sqrt(H)) D^3, with the constant one.
-    printed = d * T**0.5 * D**4
-    return Sides(
-        lhs=least_root(s, descent.PRINTED, D) ** 2, rhs={"printed": printed, "control": D**2}
-    )
-
-
-EQ_3 = Statement(
-    id="multihead.eq3",
-    label="Theorem 1, eq. (3)",
-    formula="the heads needed by (74) are O(those of sqrt(H) >= d sqrt(T) R^5 "
-    "||theta||_{2,inf} D^3)",
-    evaluate=_head_rate,
-    judges=(least_root, descent.root_heads),
-    sizes=tuple({"T": 3, "d": 2, "D": D} for D in (4, 8, 16, 32, 64)),
-    forms=(
-        Form(
-            name="printed",
-            expected="inconsistent",
-            erratum="E11",
-            sense="at most",
-            note="For a target spread over the heads, ||theta||_{2,inf} = D / sqrt(H): (3) "
-            "asks for H >~ D^4, Theorem 3 for H >~ D^6.",
-        ),
-    ),
-    control="H = O(D^2)",
-    source="Section 4.1, eq. (3) against Appendix B.4",
-    assumptions="theta_0 = 0, a target spread evenly over the heads, D -> infinity",
-    **AS_IT_GROWS,
-)
-
-
-def _smoothness_rate(instance: Instance, size: Size) -> Sides:
-    T, d, D = size["T"], size["d"], instance["D"]
-    s = descent.Setting.bounded(distance=D, size=1.0, radius=1.0, T=T, d=d, heads=1e12)
-    return Sides(lhs=descent.rho(s), rhs={"printed": (d * T) ** 1.5 * D**2, "control": T * D**2})
-
-
-THEOREM_1_RHO = Statement(
-    id="multihead.thm1.rho",
-    label="Theorem 1, rho",
-    formula="rho of Theorem 3 is O(d^{3/2} T^{3/2} R^13 ||theta||_{2,inf}^2 D^2)",
-    evaluate=_smoothness_rate,
-    judges=(descent.rho, descent.alpha),
-    sizes=tuple({"T": T, "d": 2, "D": 1} for T in (64, 256, 1024, 4096, 16384)),
-    forms=(
-        Form(
-            name="printed",
-            expected="inconsistent",
-            erratum="E11",
-            sense="at most",
-            note="The term T R^2 / 4 alpha^2 grows as T^2, with no 1 / sqrt(H).",
-        ),
-    ),
-    control="rho = O(T)",
-    source="Section 4.1, Theorem 1, against Appendix B.4",
-    assumptions="d = 2, R = 1, ||theta||_{2,inf} = D = 1, T -> infinity at H = 10^12",
-    **AS_IT_GROWS,
-)
-
-STATEMENTS = (THEOREM_3, LEAST_HEADS, ASSUMPTION_2, COROLLARY_3, EQ_3, THEOREM_1_RHO)
+STATEMENTS = (THEOREM_3, LEAST_HEADS, ASSUMPTION_2, COROLLARY_3)

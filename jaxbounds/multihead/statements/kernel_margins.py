@@ -58,6 +58,9 @@ KERNEL = Statement(
     label="Definition 1 (P3), the kernel",
     formula="<grad Phi(X_i), grad Phi(X_j)>, theta* = sqrt(2) sum_i q_i y_i grad Phi(X_i) / ||.|| "
     "and its margins",
+    tex=r"\theta_\star = \sqrt{2} \frac{\sum_{i} q_i y_i \nabla \tilde\Phi(X_i)}{\left\| "
+    r"\sum_{i} q_i y_i \nabla \tilde\Phi(X_i) \right\|}, \quad \mathcal{K}_{ij} = "
+    r"\langle \nabla \tilde\Phi(X_i), \nabla \tilde\Phi(X_j) \rangle",
     kind="identity",
     evaluate=_kernel,
     judges=(ntk_gram, ntk_margins, sample_gradients, separator, held_out_margins),
@@ -110,6 +113,9 @@ BEST_MARGIN = Statement(
     label="Definition 1 (P3), the best margin",
     formula="max over ||v|| = sqrt(2) of min_i y_i <grad Phi(X_i), v> = sqrt(2) min over the "
     "simplex of ||sum_i q_i y_i grad Phi(X_i)||",
+    tex=r"\max_{\|v\| = \sqrt{2}} \min_{i} y_i \langle \nabla \tilde\Phi(X_i), v \rangle = "
+    r"\sqrt{2} \min_{q \ge 0, \, \sum q_i = 1} \left\| \sum_{i} q_i y_i \nabla "
+    r"\tilde\Phi(X_i) \right\|",
     kind="identity",
     host=True,
     evaluate=_best_margin,
@@ -153,6 +159,8 @@ GLOBAL_MARGIN = Statement(
     id="multihead.sec7.global",
     label="Section 7, the global margin",
     formula="with ||U|| = 1 and any W the best margin of X, -X is sqrt(T) max_t ||x_t||, T = 2",
+    tex=r"\sup_{\|U\|_F = 1, \, W} \min\{ \Phi(X), -\Phi(-X) \} = \sqrt{T} \max_{t} \|x_t\|, "
+    r"\quad T = 2",
     kind="inequality",
     evaluate=_global_margin,
     judges=(search_global_margin, head_margins, feasible),

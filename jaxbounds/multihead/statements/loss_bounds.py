@@ -16,7 +16,13 @@ from jaxbounds.multihead.loss import (
     margins,
 )
 from jaxbounds.multihead.runs import training_set
-from jaxbounds.multihead.statements.common import ON_LOSS, params_of, sizes_of, token_radius
+from jaxbounds.multihead.statements.common import (
+    ON_LOSS,
+    on_data,
+    params_of,
+    sizes_of,
+    token_radius,
+)
 from jaxbounds.multihead.statements.instances import STATIC
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
@@ -29,8 +35,12 @@ ON_MARGINS: dict[str, Any] = ON_LOSS | {
 
 
 BY_SIZE = (
-    Form(name="printed"),
-    Form(name="printed, Lemma 6", note="max_h ||U_h||_F for ||theta||_{2,inf}."),
+    Form(name="printed", cites="Corollary 1, Section 3"),
+    Form(
+        name="printed, Lemma 6",
+        cites="Lemma 6, Appendix A.2; the second footnote of Section 3",
+        note="max_h ||U_h||_F for ||theta||_{2,inf}.",
+    ),
 )
 """The forms of Corollary 1 and of Lemma 6."""
 
@@ -51,10 +61,17 @@ EQ_24_SLOPE = Statement(
     id="multihead.eq24.slope",
     label="eq. (24), first part",
     formula="L' := mean |l'(y Phi)| <= L",
+    tex=r"\hat L'(\theta) = \frac{1}{n} \sum_{i} |\ell'(y_i \Phi(X_i, \theta))| \le \hat "
+    r"L(\theta)",
     evaluate=_slope_bound,
     judges=(logistic_slope, logistic),
     forms=(
-        Form(name="printed", equality="the limit of large margins", note="log(1+x) >= x/(1+x)."),
+        Form(
+            name="printed",
+            cites="eq. (24), Appendix A",
+            equality="the limit of large margins",
+            note="log(1+x) >= x/(1+x).",
+        ),
     ),
     control="L is replaced by L^2",
     source="Appendix A, eq. (24)",
@@ -77,11 +94,13 @@ EQ_24_LOSS = Statement(
     id="multihead.eq24.loss",
     label="eq. (24), second part",
     formula="L' <= L <= 1",
+    tex=r"\hat L'(\theta) \le \hat L(\theta) \le 1",
     evaluate=_loss_bound,
     judges=(logistic, logistic_slope, margins),
     forms=(
         Form(
             name="printed",
+            cites="eq. (24), Appendix A",
             expected="fails",
             erratum="E1",
             note="L is unbounded: three equal tokens, rows of U equal to (10, 0), y = -1.",
@@ -94,6 +113,7 @@ EQ_24_LOSS = Statement(
                 },
                 size={"n": 1, "T": 3, "d": 2, "H": 1},
                 ratio=30.000000000000092,
+                meets=on_data,
             ),
         ),
         Form(
@@ -120,10 +140,12 @@ EQ_24_CURVATURE = Statement(
     id="multihead.eq24.curvature",
     label="eq. (24), third part",
     formula="L'' := mean |l''(y Phi)| <= 1/4",
+    tex=r"\hat L''(\theta) = \frac{1}{n} \sum_{i} |\ell''(y_i \Phi(X_i, \theta))| \le "
+    r"\frac{1}{4}",
     evaluate=_curvature_bound,
     judges=(logistic_curvature,),
     forms=(
-        Form(name="printed", equality="Phi = 0"),
+        Form(name="printed", cites="eq. (24), Appendix A", equality="Phi = 0"),
         Form(
             name="sharpened",
             equality="Phi = 0, and the limit of large margins",
@@ -156,6 +178,8 @@ COROLLARY_1_1 = Statement(
     id="multihead.cor1.1",
     label="Corollary 1 (1)",
     formula="||grad L|| <= beta_1 L, beta_1 = sqrt(T) R (2 R^2 ||theta||_{2,inf} + 1)",
+    tex=r"\|\nabla \hat L(\theta)\| \le \beta_1(\theta) \hat L(\theta), \quad \beta_1 = "
+    r"\sqrt{T} R (2 R^2 \|\theta\|_{2,\infty} + 1)",
     evaluate=_gradient_bound,
     judges=(bounds.beta1, bounds.beta1_sharp, empirical_risk),
     forms=(
@@ -194,6 +218,8 @@ COROLLARY_1_2 = Statement(
     id="multihead.cor1.2",
     label="Corollary 1 (2)",
     formula="||Hess L|| <= beta_2 = beta_3 / sqrt(H) + beta_1^2 / 4",
+    tex=r"\|\nabla^2 \hat L(\theta)\| \le \beta_2(\theta) = \frac{\beta_3(\theta)}{\sqrt{H}} "
+    r"+ \frac{\beta_1(\theta)^2}{4}",
     evaluate=_smoothness_bound,
     judges=(bounds.beta2, bounds.beta2_sharp, bounds.self_bounded_smoothness),
     forms=(
@@ -235,6 +261,9 @@ COROLLARY_1_3 = Statement(
     label="Corollary 1 (3)",
     formula="lambda_min(Hess L) >= -beta_3 L / sqrt(H), "
     "beta_3 = 2 sqrt(T d) R^3 (3 sqrt(d) R^2 ||theta||_{2,inf} + 1)",
+    tex=r"\lambda_{\min}(\nabla^2 \hat L(\theta)) \ge -\frac{\beta_3(\theta)}{\sqrt{H}} \hat "
+    r"L(\theta), \quad \beta_3 = 2 \sqrt{T d} R^3 (3 \sqrt{d} R^2 \|\theta\|_{2,\infty} "
+    r"+ 1)",
     evaluate=_weak_convexity,
     judges=(bounds.beta3, bounds.beta3_sharp),
     forms=(

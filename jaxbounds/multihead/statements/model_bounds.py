@@ -11,6 +11,7 @@ from jaxbounds.multihead.statements.common import (
     ANTIPODAL,
     IDENTICAL,
     ON_MODEL,
+    ON_TOKENS,
     params_of,
     sizes_of,
     tight,
@@ -50,10 +51,10 @@ def _gradients(instance: Instance) -> tuple[Array, Array, Array]:
     return outer, inner, jnp.sqrt(outer**2 + inner**2)
 
 
-def _by_blocks(note: str) -> tuple[Form, Form]:
+def _by_blocks(cites: str, note: str) -> tuple[Form, Form]:
     """The forms of a bound on a gradient: as printed, and with orthogonal blocks."""
     sharp = Form(name="sharpened S2", equality=NO_U, note=note)
-    return Form(name="printed", equality=NO_U), sharp
+    return Form(name="printed", cites=cites, equality=NO_U), sharp
 
 
 def _outer_gradient(instance: Instance, size: Size) -> Sides:
@@ -65,12 +66,13 @@ PROP_5_1 = Statement(
     id="multihead.prop5.1",
     label="Proposition 5 (1)",
     formula="||grad_U Phi||_F <= sqrt(T) ||X||_{2,inf}",
+    tex=r"\|\nabla_U \Phi\|_F \le \sqrt{T} \|X\|_{2,\infty}",
     evaluate=_outer_gradient,
     judges=(bounds.outer_gradient_bound,),
-    forms=(Form(name="printed", equality=IDENTICAL),),
+    forms=(Form(name="printed", cites="eq. (37), Appendix A.1", equality=IDENTICAL),),
     control="the bound times 0.9",
     source="Appendix A.1, eq. (37)",
-    **ON_MODEL,
+    **ON_TOKENS,
 )
 
 
@@ -85,15 +87,16 @@ PROP_5_2 = Statement(
     id="multihead.prop5.2",
     label="Proposition 5 (2)",
     formula="||grad_W Phi||_F <= 2 ||X||_{2,inf}^2 sum_t ||X u_t||_inf",
+    tex=r"\|\nabla_W \Phi\|_F \le 2 \|X\|_{2,\infty}^2 \sum_{t} \|X u_t\|_\infty",
     evaluate=_inner_gradient,
     judges=(bounds.inner_gradient_bound, bounds.inner_gradient_sharp, bounds.summed_scores),
     forms=(
-        Form(name="printed"),
+        Form(name="printed", cites="Proposition 5 (2), eq. (43), Appendix A.1"),
         Form(name="sharpened S1", equality=ANTIPODAL, note="S1 under the sum over t."),
     ),
     control="the sharpened bound times 0.9",
     source="Appendix A.1, eq. (43)",
-    **ON_MODEL,
+    **ON_TOKENS,
 )
 
 
@@ -108,14 +111,17 @@ PROP_1_1 = Statement(
     id="multihead.prop1.1",
     label="Proposition 1 (1)",
     formula="||grad Phi|| <= 2 ||X||_{2,inf}^2 sum_t ||X u_t||_inf + sqrt(T) ||X||_{2,inf}",
+    tex=r"\|\nabla_\theta \Phi\| \le 2 \|X\|_{2,\infty}^2 \sum_{t} \|X u_t\|_\infty + "
+    r"\sqrt{T} \|X\|_{2,\infty}",
     evaluate=_whole_gradient,
     judges=(bounds.gradient_bound, bounds.gradient_sharp),
     forms=_by_blocks(
-        "The two blocks of the gradient are orthogonal: sqrt(T R^2 + (R^2 sum_t ||X u_t||_inf)^2)."
+        "Proposition 1 (1), Section 3; eq. (44), Appendix A.1",
+        "The two blocks of the gradient are orthogonal: sqrt(T R^2 + (R^2 sum_t ||X u_t||_inf)^2).",
     ),
     control="the sharpened bound times 0.9",
     source="Section 3; restated as Proposition 5 (3), eq. (44)",
-    **ON_MODEL,
+    **ON_TOKENS,
 )
 
 
@@ -141,11 +147,14 @@ PROP_1_2 = Statement(
     label="Proposition 1 (2)",
     formula="||Hess Phi|| <= 6 d ||X||_{2,inf}^2 ||X||_{1,inf}^2 sum_t ||X u_t||_inf "
     "+ 2 sqrt(T d) ||X||_{2,inf}^2 ||X||_{1,inf}",
+    tex=r"\|\nabla^2_\theta \Phi\| \le 6 d \|X\|_{2,\infty}^2 \|X\|_{1,\infty}^2 \sum_{t} "
+    r"\|X u_t\|_\infty + 2 \sqrt{T d} \|X\|_{2,\infty}^2 \|X\|_{1,\infty}",
     evaluate=_whole_hessian,
     judges=(bounds.hessian_bound, bounds.hessian_sharp, hessian_certificate),
     forms=(
         Form(
             name="printed",
+            cites="Proposition 1 (2), Section 3; eq. (58), Appendix A.1",
             erratum="E13",
             note="True, though the proof bounds a rearranged matrix; implied by S5.",
         ),
@@ -166,23 +175,39 @@ PROP_1_2 = Statement(
     ),
     control="S5 times 0.9",
     source="Section 3; restated as Proposition 5 (4), eq. (58)",
-    **ON_MODEL | TWO_SIZES,
+    **ON_TOKENS | TWO_SIZES,
 )
 
 
 def _gradient_by_norm(instance: Instance, size: Size) -> Sides:
     radius, norm, T = token_radius(instance), frobenius_norm(instance["U"]), size["T"]
     printed, sharp = bounds.beta1(norm, radius, T=T), bounds.beta1_sharp(norm**2, radius, T=T)
-    return tight(_gradients(instance)[2], {"printed": printed, "sharpened S2": sharp})
+    at_scores = bounds.gradient_bound(
+        radius, bounds.summed_scores(instance["U"], instance["X"]), T=T
+    )
+    rhs = {"printed, (45)": at_scores, "printed": printed, "sharpened S2": sharp}
+    return tight(_gradients(instance)[2], rhs)
 
 
 PROP_5_A1 = Statement(
     id="multihead.prop5.a1",
     label="Proposition 5, Assumption 1 (1)",
     formula="||grad Phi|| <= sqrt(T) R (2 R^2 ||U||_F + 1)",
+    tex=r"\|\nabla_\theta \Phi\| \le \sqrt{T} R (2 R^2 \|U\|_F + 1)",
     evaluate=_gradient_by_norm,
-    judges=(bounds.beta1, bounds.beta1_sharp),
-    forms=_by_blocks("S2 with sum_t ||X u_t||_inf <= sqrt(T) R ||U||_F."),
+    judges=(bounds.beta1, bounds.beta1_sharp, bounds.gradient_bound),
+    forms=(
+        *_by_blocks(
+            "Proposition 5, under Assumption 1 (1); eq. (46), Appendix A.1",
+            "S2 with sum_t ||X u_t||_inf <= sqrt(T) R ||U||_F.",
+        ),
+        Form(
+            name="printed, (45)",
+            cites="eq. (45), Appendix A.1",
+            equality=NO_U,
+            note="2 R^2 sum_t ||X u_t||_inf + sqrt(T) R.",
+        ),
+    ),
     control="the sharpened bound times 0.9",
     source="Appendix A.1, eq. (46)",
     **ON_MODEL,
@@ -191,8 +216,10 @@ PROP_5_A1 = Statement(
 
 def _hessian_by_norm(instance: Instance, size: Size) -> Sides:
     radius, norm, T = token_radius(instance), frobenius_norm(instance["U"]), size["T"]
+    scores = bounds.summed_scores(instance["U"], instance["X"])
     rhs = {
         "printed": bounds.beta3(norm, radius, T=T, d=size["d"]),
+        "printed, (59)": bounds.hessian_bound(radius, radius, scores, T=T, d=size["d"]),
         "sharpened S6": bounds.beta3_sharp(norm, radius, T=T),
         # sum_t ||X u_t||_inf <= sqrt(T) R ||U||_F.
         "sharpened S5": bounds.hessian_sharp(radius, T**0.5 * radius * norm, T=T),
@@ -204,10 +231,19 @@ PROP_5_A2 = Statement(
     id="multihead.prop5.a2",
     label="Proposition 5, Assumption 1 (2)",
     formula="||Hess Phi|| <= 2 sqrt(T d) R^3 (3 sqrt(d) R^2 ||U||_F + 1)",
+    tex=r"\|\nabla^2_\theta \Phi\| \le 2 \sqrt{T d} R^3 (3 \sqrt{d} R^2 \|U\|_F + 1)",
     evaluate=_hessian_by_norm,
-    judges=(bounds.beta3, bounds.beta3_sharp, bounds.hessian_sharp),
+    judges=(bounds.beta3, bounds.beta3_sharp, bounds.hessian_sharp, bounds.hessian_bound),
     forms=(
-        Form(name="printed"),
+        Form(
+            name="printed",
+            cites="Proposition 5, under Assumption 1 (2); eq. (60), Appendix A.1",
+        ),
+        Form(
+            name="printed, (59)",
+            cites="eq. (59), Appendix A.1",
+            note="6 d R^4 sum_t ||X u_t||_inf + 2 sqrt(T d) R^3.",
+        ),
         Form(name="sharpened S5", equality=NOTHING, note="S5 by norms."),
         Form(
             name="sharpened S6",
@@ -234,9 +270,13 @@ LEMMA_5_1 = Statement(
     id="multihead.lemma5.1",
     label="Lemma 5 (1)",
     formula="||grad Phi~|| <= sqrt(T) R (2 R^2 max_h ||U_h||_F + 1)",
+    tex=r"\|\nabla \tilde\Phi\| \le \sqrt{T} R \left( 2 R^2 \max_{h} \|U_h\|_F + 1 \right)",
     evaluate=_many_heads_gradient,
     judges=(bounds.beta1, bounds.beta1_sharp),
-    forms=_by_blocks("Gradients of heads are orthogonal: the root mean square over heads."),
+    forms=_by_blocks(
+        "Lemma 5 (1), eq. (62), Appendix A.1",
+        "Gradients of heads are orthogonal: the root mean square over heads.",
+    ),
     control="the sharpened bound times 0.9",
     source="Appendix A.1, Lemma 5, eq. (62)",
     **ON_MODEL | ONE_SEQUENCE,
@@ -263,10 +303,12 @@ LEMMA_5_2 = Statement(
     id="multihead.lemma5.2",
     label="Lemma 5 (2)",
     formula="||Hess Phi~|| <= 2 sqrt(T d) R^3 (3 sqrt(d) R^2 max_h ||U_h||_F + 1) / sqrt(H)",
+    tex=r"\|\nabla^2 \tilde\Phi\| \le \frac{2 \sqrt{T d} R^3}{\sqrt{H}} \left( 3 \sqrt{d} "
+    r"R^2 \max_{h} \|U_h\|_F + 1 \right)",
     evaluate=_many_heads_hessian,
     judges=(bounds.beta3, bounds.beta3_sharp, head_hessian),
     forms=(
-        Form(name="printed"),
+        Form(name="printed", cites="Lemma 5 (2), eq. (63), Appendix A.1"),
         Form(
             name="sharpened S6",
             equality=NOTHING,

@@ -52,10 +52,16 @@ EQ_106 = Statement(
     id="multihead.eq106",
     label="eq. (106)",
     formula="y <grad_U Phi(X; U, 0), U*> >= S sqrt(T/2) (zeta - 2 (1 - zeta) Z_mu / S^2)",
+    tex=r"y \langle \nabla_U \Phi(X; \theta^{(1)}), \bar U_\star \rangle \ge \frac{S "
+    r"\sqrt{T}}{\sqrt{2}} \left( \zeta - 2 (1 - \zeta) \frac{Z_\mu}{S^2} \right)",
     evaluate=_projection_margin,
     judges=(gamma_linear, ntk_margins),
     forms=(
-        Form(name="printed", equality="every irrelevant token at -y Z_mu, +y Z_mu, or no noise"),
+        Form(
+            name="printed",
+            cites="eq. (106), Appendix D.2.3",
+            equality="every irrelevant token at -y Z_mu, +y Z_mu, or no noise",
+        ),
     ),
     control="half of Z_mu",
     source="Appendix D.2.3; the first half of Section 5.2",
@@ -73,11 +79,14 @@ EQ_132 = Statement(
     id="multihead.eq132",
     label="eq. (132)",
     formula="y <U*, X> >= gamma_lin = S sqrt(T/2) (zeta - 2 (1 - zeta) Z_mu / S^2)",
+    tex=r"y \langle \bar U_\star, X \rangle \ge \gamma_{\mathrm{lin}} = \frac{S "
+    r"\sqrt{T}}{\sqrt{2}} \left( \zeta - 2 (1 - \zeta) \frac{Z_\mu}{S^2} \right)",
     evaluate=_linear_margin,
     judges=(gamma_linear, oracle_projection, oracle_classifier, projection_norm),
     forms=(
         Form(
             name="printed",
+            cites="eq. (132), Appendix F",
             equality="every irrelevant token at -y Z_mu, +y Z_mu, or no noise",
             note="The margin of the oracle U*, not the largest of a linear classifier.",
         ),
@@ -103,12 +112,13 @@ ZERO_START = Statement(
     id="multihead.sec5.1-zero",
     label="Section 5.1, theta^(0) = 0",
     formula="zero is a good initialisation: B_2 = B_Phi = 1 and NTK margin sqrt(2) gamma_lin",
+    tex=r"\tilde\theta^{(0)} = 0: \quad B_2 = B_\Phi = 1, \quad \gamma = \sqrt{2} \, "
+    r"\gamma_{\mathrm{lin}}",
     evaluate=_zero_start,
     judges=(gamma_linear, ntk_margins),
     forms=(
         Form(
             name="derived",
-            erratum="E19",
             equality="as eq. (106)",
             note="'We cannot directly show that 0 is good', yet (106) holds at U = W = 0: "
             "theta* = sqrt(2/H) (U*, 0) on every head. It is good where gamma_lin > 0.",
@@ -135,10 +145,18 @@ EQ_110 = Statement(
     id="multihead.eq110",
     label="eqs. (108), (110)",
     formula="the relevance scores X W*^T x_t in terms of the noise",
+    tex=r"[r_t]_{t'} = S^4 \; (t, t' \in \mathcal{R}), \quad S^2 \mu_y^\top z_{t'} \; (t \in "
+    r"\mathcal{R}, t' \in \mathcal{R}^c), \quad S^4 + S^2 \mu_y^\top z_t + S^2 "
+    r"\sum_{\ell} \nu_\ell^\top z_t \; (t \in \mathcal{R}^c, t' \in \mathcal{R})",
     kind="identity",
     evaluate=_scores,
     judges=(relevance_scores, relevance_formula, oracle_weights),
-    forms=(Form(name="printed"),),
+    forms=(
+        Form(
+            name="printed",
+            cites="eqs. (108), (110), Appendix D.2.3",
+        ),
+    ),
     control="queries and tokens exchanged",
     source="Appendix D.2.3; again in Appendix E.1",
     **ON_SEQUENCE | {"budget": DRAWS},
@@ -167,9 +185,12 @@ EQ_112 = Statement(
     id="multihead.eq112",
     label="eq. (112)",
     formula="(y/T) sum_t u*^T X^T r_t >= T (zeta S^6 - zeta (1-zeta) (Z_mu + Z_nu) S^4 - ...)",
+    tex=r"\frac{y}{T} \sum_{t} u_\star^\top X^\top r_t \ge T \left[ \zeta S^6 - \zeta (1 - "
+    r"\zeta) (Z_\mu + Z_\nu) S^4 - 2 (1 - \zeta) (\zeta + 2 (1 - \zeta)) Z_\mu^2 S^2 - 4 "
+    r"(1 - \zeta)^2 Z_\mu^2 (Z_\mu + Z_\nu) \right]",
     evaluate=_first_part,
     judges=(term_one_bounds, relevance_scores),
-    forms=(Form(name="printed", equality="no noise"),),
+    forms=(Form(name="printed", cites="eq. (112), Appendix D.2.3", equality="no noise"),),
     control="Z_mu counted once less in the second term",
     source="Appendix D.2.3",
     **SEARCHED_SEQUENCE,
@@ -184,9 +205,12 @@ EQ_113 = Statement(
     id="multihead.eq113",
     label="eq. (113)",
     formula="-(y/T^2) sum_t u*^T X^T 1 1^T r_t >= -T (zeta^2 S^6 + ...)",
+    tex=r"-\frac{y}{T^2} \sum_{t} u_\star^\top X^\top 1 1^\top r_t \ge T \left[ -\zeta^2 S^6 "
+    r"- \zeta (1 - \zeta) (4 Z_\mu + \zeta Z_\nu) S^4 - 2 (1 - \zeta)^2 ((2 + \zeta) "
+    r"Z_\mu + 2 \zeta Z_\nu) Z_\mu S^2 - 4 (1 - \zeta)^3 Z_\mu^2 (Z_\mu + Z_\nu) \right]",
     evaluate=_second_part,
     judges=(term_one_bounds, relevance_scores),
-    forms=(Form(name="printed", equality="no noise"),),
+    forms=(Form(name="printed", cites="eq. (113), Appendix D.2.3", equality="no noise"),),
     control="Z_mu counted once less in the second term",
     source="Appendix D.2.3",
     **SEARCHED_SEQUENCE,
@@ -204,7 +228,7 @@ def _term_two(instance: Instance, size: Size) -> Sides:
         lhs=jnp.abs(p @ covariance @ weights.T @ jnp.sum(c.X, axis=0)),
         rhs={
             "printed": printed,
-            "sharpened E4": printed * (c.T - 1) ** 0.5 / c.T**1.5,
+            "sharpened, ||R_0||": printed * (c.T - 1) ** 0.5 / c.T**1.5,
             "sharpened S13": sharp,
             "printed, as in (7)": weights_norm(c) * deviation_part(c, P),
             "control": sharp / c.T**2,
@@ -218,16 +242,26 @@ EQ_114 = Statement(
     label="eq. (114)",
     formula="|<sum_t x_t p^T X^T R_0 X, W*>| <= sqrt(2 (M+1)) S^2 P T^{5/2} "
     "(zeta S + (1-zeta)(S+Z)) (zeta S^2 + (1-zeta)(S+Z)^2)",
+    tex=r"\left| \left\langle \sum_{t} x_t p^\top X^\top R_0 X, W_\star \right\rangle "
+    r"\right| \le \sqrt{2 (M + 1)} S^2 P T^{5/2} (\zeta S + (1 - \zeta) (S + Z)) (\zeta "
+    r"S^2 + (1 - \zeta) (S + Z)^2)",
     evaluate=_term_two,
     judges=(term_two_bound, deviation_part, deviation_part_sharp, weights_norm),
     forms=(
-        Form(name="printed"),
-        Form(name="sharpened E4", note="||R_0||_F = sqrt(T-1) / T: T^{3/2} for T^{5/2}."),
+        Form(
+            name="printed",
+            cites="eq. (114), Appendix D.2.3; eq. (7)",
+        ),
+        Form(name="sharpened, ||R_0||", note="||R_0||_F = sqrt(T-1) / T: T^{3/2} for T^{5/2}."),
         Form(
             name="sharpened S13",
             note="||X^T R_0 X|| <= R^2, ||sum_t x_t|| <= T R and ||W*|| = S^2 sqrt(2 M + 1).",
         ),
-        Form(name="printed, as in (7)", note="P T^{5/2} (S + Z)^3, times ||W*||_F."),
+        Form(
+            name="printed, as in (7)",
+            cites="eq. (7), Section 5.1; eq. (116)",
+            note="P T^{5/2} (S + Z)^3, times ||W*||_F.",
+        ),
     ),
     control="the sharpened bound over T^2",
     source="Appendix D.2.3",

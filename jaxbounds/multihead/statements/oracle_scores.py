@@ -5,6 +5,7 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxbounds.multihead.oracle import (
     Assumption3,
@@ -21,9 +22,10 @@ from jaxbounds.multihead.oracle import (
 )
 from jaxbounds.multihead.oracle_bounds import deviation_part_sharp
 from jaxbounds.multihead.statements.contexts import (
-    ON_QUIET,
+    SEARCHED_SEQUENCE,
     by_hand,
     noise_eighth,
+    quiet_context,
     unfold,
 )
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
@@ -52,17 +54,26 @@ EQ_129 = Statement(
     id="multihead.eq129",
     label="eq. (129)",
     formula="scores under W* are at least A on R and at most B off R; Z <= S^2/8 gives A > 2 B",
+    tex=r"[r_t]_{t'} \ge A = S^4 - S^2 (Z_\mu + Z_\nu) \; (t' \in \mathcal{R}), \quad "
+    r"[r_t]_{t'} \le B = 2 (Z_\mu^2 + Z_\mu Z_\nu + S^2 Z_\mu) \; (t' \in \mathcal{R}^c)",
     evaluate=_score_bounds,
     judges=(relevant_score, irrelevant_score, relevance_scores),
     forms=(
-        Form(name="printed", equality="no noise, or each at its bound", note="r >= A on R."),
+        Form(
+            name="printed",
+            cites="eqs. (127), (128), (129), Appendix E.1",
+            equality="no noise, or each at its bound",
+            note="r >= A on R.",
+        ),
         Form(
             name="printed, irrelevant tokens",
+            cites="eqs. (127), (128), (129), Appendix E.1",
             equality="every irrelevant token at its bound",
             note="r <= B off R.",
         ),
         Form(
             name="printed, 2 B <= 1.25 S^4 / 4",
+            cites="the display below eq. (129), Appendix E.1",
             expected="fails",
             erratum="E20",
             hypotheses=noise_eighth,
@@ -71,6 +82,7 @@ EQ_129 = Statement(
                 instance=by_hand([True, False], z=[[0.0] * 4, [0.125, 0, 0, 0]], log_eps=-2.0),
                 size={"T": 2, "d": 4},
                 ratio=2.0,
+                meets=quiet_context,
             ),
         ),
         Form(name="corrected, 2 B <= A", hypotheses=noise_eighth),
@@ -78,7 +90,8 @@ EQ_129 = Statement(
     control="A + S^2 Z_mu for A",
     source="Appendix E.1, eqs. (127), (128), (129)",
     search="none",
-    **ON_QUIET,
+    **SEARCHED_SEQUENCE
+    | {"assumptions": "DM1, Assumption 3; Z_mu = Z_nu <= S^2 / 8 for A > 2 B alone"},
 )
 
 
@@ -108,16 +121,19 @@ EQ_8 = Statement(
     id="multihead.eq8",
     label="eq. (8)",
     formula="the gap between relevant and irrelevant scores under W* grows with S",
+    tex=r"\min_{t' \in \mathcal{R}} [r_t]_{t'} - \max_{t' \in \mathcal{R}^c} [r_t]_{t'} = "
+    r"O(S^2)",
     kind="rate",
     evaluate=_score_gap,
     judges=(relevance_scores, oracle_weights, oracle_direction),
     forms=(
         Form(
             name="printed",
+            cites="Section 5.3: 'Eq. (8) that it ensures a gap of O(S^2)'",
             expected="inconsistent",
             erratum="E7",
             sense="at most",
-            note="Prints a gap of O(S^2): that is W_opt's; W* has S^4.",
+            note="Prints a gap of O(S^2) for W*: that is W_opt's; W* has S^4.",
         ),
         Form(name="corrected", sense="at most"),
         Form(name="derived, W_opt", sense="at most"),
@@ -163,10 +179,21 @@ def _normalised(instance: Instance, size: Size) -> Sides:
     )
 
 
+def _orthogonal(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    gram = instance["patterns"] @ instance["patterns"].T
+    expected = instance["S"] ** 2 * jnp.eye(gram.shape[0])
+    return {
+        "orthogonal patterns of norm S (Assumption 3, Section 5)": jnp.max(jnp.abs(gram - expected))
+        < 1e-12
+    }
+
+
 EQ_9 = Statement(
     id="multihead.eq9",
     label="eqs. (9), (123), (124)",
     formula="||U_opt|| = ||W_opt|| = 1, ||theta_opt||^2 = 2; ||W*|| = S^2 sqrt(2 M + 1)",
+    tex=r"\|U_{\mathrm{opt}}\|_F = \|W_{\mathrm{opt}}\|_F = 1, \quad "
+    r"\|\theta_{\mathrm{opt}}\|_F = \sqrt{2}, \quad \|W_\star\| = S^2 \sqrt{2 M + 1}",
     kind="identity",
     evaluate=_normalised,
     judges=(
@@ -180,9 +207,10 @@ EQ_9 = Statement(
         deviation_part_sharp,
     ),
     forms=(
-        Form(name="printed", note="Eq. (9), which (11)'s proof uses."),
+        Form(name="printed", cites="eq. (9), Section 5.3", note="What (11)'s proof uses."),
         Form(
             name="printed, eq. (123)",
+            cites="eq. (123), Appendix E",
             expected="fails",
             erratum="E6",
             note="U* / (S sqrt(T)) has norm sqrt(2), theta_opt sqrt(3); and 1_d is 1_T.",
@@ -190,6 +218,7 @@ EQ_9 = Statement(
                 instance={"S": 1.0, "patterns": [[1.0, 0.0], [0.0, 1.0]]},
                 size={"T": 5, "d": 2},
                 ratio=0.33333333333333315,
+                meets=_orthogonal,
             ),
         ),
     ),

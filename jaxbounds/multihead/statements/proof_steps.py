@@ -6,7 +6,14 @@ from jaxtyping import Array
 
 from jaxbounds.multihead import bounds
 from jaxbounds.multihead.calculus import head_hessian_blocks, softmax_derivative
-from jaxbounds.multihead.statements.common import ANTIPODAL, ON_MODEL, tight, token_radius
+from jaxbounds.multihead.statements.common import (
+    ANTIPODAL,
+    ON_MODEL,
+    ON_TOKENS,
+    on_data,
+    tight,
+    token_radius,
+)
 from jaxbounds.norms import spectral_norm, vector_norm
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
@@ -28,6 +35,7 @@ EQ_42 = Statement(
     id="multihead.eq42",
     label="eq. (42)",
     formula="||X^T phi'(g) X u|| <= 2 ||X u||_inf ||X||_{2,inf}",
+    tex=r"\|X^\top \varphi'(g) X u\| \le 2 \|X u\|_\infty \|X\|_{2,\infty}",
     evaluate=_covariance,
     judges=(
         bounds.covariance_bound,
@@ -36,7 +44,11 @@ EQ_42 = Statement(
         softmax_derivative,
     ),
     forms=(
-        Form(name="printed", note="The triangle inequality over two terms costs the 2."),
+        Form(
+            name="printed",
+            cites="eq. (42), Appendix A.1",
+            note="The triangle inequality over two terms costs the 2.",
+        ),
         Form(
             name="sharpened S1",
             equality=ANTIPODAL,
@@ -51,7 +63,7 @@ EQ_42 = Statement(
     ),
     control="the sharpened bound times 0.9",
     source="Appendix A.1, eq. (42)",
-    **ON_MODEL,
+    **ON_TOKENS,
 )
 
 
@@ -81,6 +93,8 @@ KAPPA_3 = Statement(
     id="multihead.kappa3",
     label="Sharpening S3",
     formula="|kappa_3(A, B, B)| <= c* max|A| max|B|^2, c* = 4 / (3 sqrt(3))",
+    tex=r"|\kappa_3(A, B, B)| \le c_* \max |A| \, \max |B|^2, \quad c_* = \frac{4}{3 "
+    r"\sqrt{3}}",
     kind="inequality",
     sample=_law,
     sizes=({"S": 2}, {"S": 4}),
@@ -123,11 +137,14 @@ EQ_51 = Statement(
     id="multihead.eq51",
     label="eq. (51)",
     formula="||Hess_WW Phi|| <= ||(51)||, the matrix that the proof of Proposition 1 bounds",
+    tex=r"\|\nabla^2_W \Phi\| \le \|M\|, \quad M_{(i,k),(j,l)} = \frac{\partial^2 "
+    r"\Phi}{\partial W_{ij} \partial W_{kl}}",
     evaluate=_realigned,
     judges=(bounds.inner_hessian_sharp, head_hessian_blocks),
     forms=(
         Form(
             name="printed",
+            cites="eqs. (49), (51), (52), Appendix A.1",
             expected="fails",
             erratum="E13",
             note="(51) puts d^2 Phi / dW_ij dW_kl at row (i, k), column (j, l): a realignment "
@@ -140,6 +157,7 @@ EQ_51 = Statement(
                 },
                 size={"T": 3, "d": 2},
                 ratio=1.1060115924607041,
+                meets=on_data,
             ),
         ),
         Form(name="corrected", note="S4: c* R^4 sum_t ||X u_t||_inf.", equality="S4's instance"),

@@ -6,7 +6,13 @@ import jax
 
 from jaxbounds.multihead.bounds import outer_gradient_bound
 from jaxbounds.multihead.model import Readout, expand_readout, head_output
-from jaxbounds.multihead.statements.common import IDENTICAL, ON_MODEL, tight, token_radius
+from jaxbounds.multihead.statements.common import (
+    IDENTICAL,
+    ON_MODEL,
+    on_data,
+    tight,
+    token_radius,
+)
 from jaxbounds.norms import vector_norm
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
@@ -28,19 +34,22 @@ POOLING = Statement(
     id="multihead.footnote1.pooling",
     label="footnote * (ii)",
     formula="pooling U = 1_T u^T: ||grad_u Phi|| <= sqrt(T) R",
+    tex=r"U = 1_T u^\top: \quad \|\nabla_u \Phi\| \le \sqrt{T} R",
     evaluate=_pooled("pooling", "corrected"),
     judges=(outer_gradient_bound, expand_readout),
     forms=(
         Form(
             name="printed",
+            cites="Section 2, footnote to eq. (1): 'our results also apply to (ii) Pooling'",
             expected="fails",
             erratum="E14",
-            note="'Our results also apply': with a trainable u the gradient sums over tokens. "
-            "T identical tokens of norm R give T R.",
+            note="If they apply with the same constants: with a trainable u the gradient sums "
+            "over tokens. T identical tokens of norm R give T R.",
             counterexample=Counterexample(
                 instance={"X": [[1.0, 0.0]] * 2, "U": [[0.0, 0.0]] * 2, "W": [[0.0, 0.0]] * 2},
                 size={"T": 2, "d": 2},
                 ratio=1.414213562373095,
+                meets=on_data,
             ),
         ),
         Form(name="corrected", note="T R.", equality=IDENTICAL),
@@ -53,10 +62,14 @@ LAST = Statement(
     id="multihead.footnote1.last",
     label="footnote * (iii)",
     formula="last token U = e_T u^T: ||grad_u Phi|| <= sqrt(T) R",
+    tex=r"U = e_T u^\top: \quad \|\nabla_u \Phi\| \le \sqrt{T} R",
     evaluate=_pooled("last", "sharpened"),
     judges=(outer_gradient_bound, expand_readout),
     forms=(
-        Form(name="printed"),
+        Form(
+            name="printed",
+            cites="Section 2, footnote to eq. (1): '(iii) Last-token output'",
+        ),
         Form(name="sharpened", note="R: T becomes 1 everywhere.", equality=IDENTICAL),
     ),
     control="the sharpened bound times 0.9",

@@ -1,8 +1,8 @@
 """Definition 1, Proposition 7 and Corollary 2 / Corollary 5: from a good start to a guarantee.
 
-Instances of Proposition 7 are DM1 data, theta^(1) with as many alpha = +1 as -1, and the theta* of
-Lemma 13 with its measured margin. Heads are tied in two groups, so that H can be as large as the
-conditions ask. Corollary 5 is judged as `certify` gives it to a user, from data alone.
+Instances of Proposition 7 are DM1 data, theta^(1) with b sqrt(H) more alpha = +1 than -1, and the
+theta* of Lemma 13 with its measured margin. Heads are tied in two groups, so that H can be as large
+as the conditions ask. Corollary 5 is judged as `certify` gives it to a user, from data alone.
 """
 
 from typing import Any, NamedTuple
@@ -31,22 +31,33 @@ from jaxbounds.multihead.descent_certificate import descent_certificate
 from jaxbounds.multihead.first_phase import centre
 from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params
-from jaxbounds.multihead.statements.contexts import DATA_SIZES, sequences, unfold
-from jaxbounds.multihead.tied import tied_distance, tied_risk
+from jaxbounds.multihead.statements.contexts import (
+    DATA_SIZES,
+    assumption_3,
+    by_hand,
+    sequences,
+    unfold,
+)
+from jaxbounds.multihead.tied import tied_distance, tied_norm, tied_risk
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _good_start(key: jax.Array, size: Size) -> Instance:
     """Quiet data (so that theta* separates it) and a tolerance epsilon."""
-    data_key, level_key = jax.random.split(key)
+    data_key, level_key, excess_key, even_key = jax.random.split(key, 4)
     instance = sequences(data_key, size)
     quiet = {"z": 0.05 * instance["z"], "p": 0.1 * instance["p"]}
     level = jax.random.uniform(level_key, (), minval=-8.0, maxval=0.0)
-    return {**instance, **quiet, "log_eps": level}
+    excess = 3 * jax.random.normal(excess_key) * jax.random.bernoulli(even_key).astype(float)
+    return {**instance, **quiet, "log_eps": level, "excess": excess}
 
 
 class _Start(NamedTuple):
-    """Theta^(1), theta* for heads of H / 2 copies each, the data and Definition 1's constants."""
+    """Theta^(1) and theta* for one head of each sign, the data and Definition 1's constants.
+
+    `excess` is b: of H heads (H + b sqrt(H)) / 2 have alpha = +1, so that Phi(theta^(1)) is of
+    order b however many heads there are.
+    """
 
     params: Params
     direction: Params
@@ -54,12 +65,19 @@ class _Start(NamedTuple):
     good: GoodInitialisation
     radius: Array
     level: Array
+    excess: Array
 
     def moved(self, heads: Array) -> tuple[Params, Array]:
         """theta^(1) + G theta* in H heads, and how many heads each group has."""
-        copies = jnp.stack([heads, heads]) / 2
-        G, share = target_scale(self.good, self.level), tied_direction(self.direction, copies)
+        G, (share, copies) = target_scale(self.good, self.level), _shared(self, heads)
         return jax.tree.map(lambda p, v: p + G * v, self.params, share), copies
+
+
+def _shared(start: _Start, heads: ArrayLike) -> tuple[Params, Array]:
+    """One head's part of theta* in H heads, 1/sqrt(H) of its own, and the number of each sign."""
+    even = jnp.full(2, heads / 2)
+    more = start.excess * jnp.sqrt(heads) / 2 * jnp.asarray([1.0, -1.0])
+    return tied_direction(start.direction, even), even + more
 
 
 def _unfolded(instance: Instance) -> _Start:
@@ -72,9 +90,12 @@ def _unfolded(instance: Instance) -> _Start:
     direction = {"U": jnp.stack([outer, outer]), "W": jnp.stack([inner, -inner])}
     direction = jax.tree.map(lambda leaf: leaf / 2**0.5, direction)
     data = {"X": c.X, "y": instance["y"]}
-    good = good_initialisation(start, jnp.ones(2), data, direction)
-    level = jnp.exp(instance["log_eps"])
-    return _Start(start, direction, data, good, jnp.maximum(c.R, 1.0), level)
+    level, none = jnp.exp(instance["log_eps"]), GoodInitialisation(*jnp.ones(3))
+    radius = jnp.maximum(c.R, 1.0)
+    found = _Start(start, direction, data, none, radius, level, instance["excess"])
+    # B_2, B_Phi and gamma do not depend on H: any large one will do.
+    share, copies = _shared(found, 1e4)
+    return found._replace(good=good_initialisation(start, copies, data, share))
 
 
 def _even(heads: ArrayLike) -> Array:
@@ -89,7 +110,8 @@ ON_GOOD_STARTS: dict[str, Any] = {
     "sample": _good_start,
     "sizes": DATA_SIZES,
     "hypotheses": _separates,
-    "assumptions": "DM1 at theta^(1) with balanced signs; theta* of Lemma 13, gamma > 0",
+    "assumptions": "Definition 1 on DM1 at theta^(1), with b sqrt(H) more signs +1 than -1 "
+    "(half of the draws have b = 0); theta* of Lemma 13, gamma > 0; R >= 1",
     "relation": "<=",
     "search": "none",
     "budget": Budget(samples=256, restarts=0),
@@ -113,32 +135,44 @@ def _distance(instance: Instance, size: Size) -> Sides:
     )
 
 
+def _good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """Definition 1 and the other hypotheses of Proposition 7, at the proof's theta*."""
+    s = _unfolded(instance)
+    share, copies = _shared(s, 1e4)
+    return {
+        **assumption_3(instance, size),
+        "P1: ||theta_h|| <= B_2, B_2 >= 1 (Definition 1, Section 4.3)": s.good.head_bound >= 1,
+        "P2: |Phi(X_i; theta_0)| <= B_Phi, B_Phi >= 1 (Definition 1)": s.good.model_bound >= 1,
+        "P3: ||theta*|| = sqrt(2) (Definition 1)": jnp.abs(tied_norm(share, copies) - 2**0.5)
+        < 1e-9,
+        "P3: gamma > 0 (Definition 1)": s.good.margin > 0,
+        "0 < eps <= 1 (Proposition 7)": (s.level > 0) & (s.level <= 1),
+    }
+
+
 PROPOSITION_7_DISTANCE = Statement(
     id="multihead.prop7.distance",
-    label="Proposition 7, g_0",
+    label="Proposition 7, g_0 in its proof",
     formula="||theta(eps) - theta_0|| <= g_0(eps) = (2 B_Phi + log(1/eps)) / gamma",
+    tex=r"\|\theta(\epsilon) - \theta_0\| \le g_0(\epsilon) = \frac{2 B_\Phi + "
+    r"\ln(1/\epsilon)}{\gamma}, \quad \theta(\epsilon) = \theta_0 + \frac{2 B_\Phi + "
+    r"\ln(1/\epsilon)}{\gamma} \theta_\star",
     kind="inequality",
     evaluate=_distance,
     judges=(realized_distance, tied_direction),
     forms=(
         Form(
             name="printed",
+            cites="Appendix C.3, end of the proof: 'note by definition of theta(eps) that g_0 ='",
             expected="fails",
             erratum="E5",
             note="theta(eps) = theta_0 + g_0 theta* with ||theta*|| = sqrt(2): the distance is "
             "sqrt(2) g_0.",
             counterexample=Counterexample(
-                instance={
-                    "S": 1.0,
-                    "y": [1],
-                    "relevant": [[True, False]],
-                    "choice": [[0, 0]],
-                    "z": [[[0.0] * 4] * 2],
-                    "p": [0.0] * 4,
-                    "log_eps": 0.0,
-                },
+                instance=by_hand([[True, False]], y=[1], log_eps=0.0, excess=0.0),
                 size={"n": 1, "T": 2, "d": 4},
                 ratio=1.414213562373096,
+                meets=_good,
             ),
         ),
         Form(name="corrected", equality="always: it is the distance", note="sqrt(2) g_0."),
@@ -170,12 +204,16 @@ PROPOSITION_7_LOSS = Statement(
     label="Proposition 7, eq. (98)",
     formula="sqrt(H) >= 5 sqrt(T d) R^3 (B_2/B_Phi) (3 sqrt(d) R^2 + 1) G^2 (1 v G) "
     "implies L(theta(eps)) <= eps, G = (2 B_Phi + log(1/eps)) / gamma",
+    tex=r"\sqrt{H} \ge 5 \sqrt{T d} R^3 \frac{B_2}{B_\Phi} (3 \sqrt{d} R^2 + 1) G^2 \max(1, "
+    r"G) \implies \hat L(\theta(\epsilon)) \le \epsilon, \quad G = \frac{2 B_\Phi + "
+    r"\ln(1/\epsilon)}{\gamma}",
     kind="construction",
     evaluate=_target_loss,
     judges=(target_scale, good_initialisation, tied_risk),
     forms=(
         Form(
             name="printed",
+            cites="Proposition 7, eq. (98), Appendix C.3",
             note="At the least H. The constant 5 survives E5: beta_3 on the segment is at most "
             "2 (1 + sqrt 2) sqrt(T d) R^3 (3 sqrt(d) R^2 + 1) B_2 (1 v G).",
         ),
@@ -225,6 +263,8 @@ PROPOSITION_7_REMAINDER = Statement(
     id="multihead.prop7.remainder",
     label="Proposition 7, the remainder",
     formula="(98) implies (beta_3 / sqrt(H)) ||theta(eps) - theta_0||^2 / 2 <= B_Phi",
+    tex=r"\frac{1}{2} \frac{\beta_3(\theta')}{\sqrt{H}} \|\theta(\epsilon) - \theta_0\|^2 "
+    r"\le B_\Phi, \quad \theta' \in [\theta_0, \theta(\epsilon)]",
     kind="inequality",
     sample=_constants,
     project=_admissible,
@@ -232,7 +272,11 @@ PROPOSITION_7_REMAINDER = Statement(
     judges=(realizing_heads, realizing_heads_sharp, realized_size),
     sizes=({"T": 4, "d": 3},),
     forms=(
-        Form(name="printed", note="(1 + sqrt 2) 2 = 4.83 is at most 5."),
+        Form(
+            name="printed",
+            cites="eq. (98) and the display above 'Plugging in this bound', Appendix C.3",
+            note="(1 + sqrt 2) 2 = 4.83 is at most 5.",
+        ),
         Form(name="sharpened S6", equality="always: it is the least such H"),
     ),
     control="a quarter of the heads",
@@ -279,18 +323,21 @@ COROLLARY_5 = Statement(
     id="multihead.cor5",
     label="Corollary 2 / Corollary 5",
     formula="L(theta_K) <= 2/K + 5 (2 B_Phi + log K)^2 / (4 gamma^2 eta K)",
+    tex=r"\hat L(\theta_K) \le \frac{2}{K} + \frac{5 (2 B_\Phi + \ln K)^2}{4 \gamma^2 \eta "
+    r"K}",
     kind="trajectory",
     sample=_two_phases,
     evaluate=_certified,
     judges=(certify, corollary5, descent_certificate, observe),
     host=True,
     relation="<=",
-    sizes=({"n1": 64, "n": 6, "T": 4, "d": 3, "K": 30},),
+    sizes=tuple({"n1": 64, "n": 6, "T": 4, "d": 3, "K": K} for K in (3, 30)),
     forms=(
         Form(
             name="printed",
-            note="At the least H and the largest eta. True here with much room, but its proof "
-            "takes g_0 for sqrt(2) g_0 (E5).",
+            cites="Corollary 5, eq. (101), Appendix C.4",
+            note="At the least H and the largest eta. True here with much room; unproved as "
+            "printed, since its proof takes G for g_0 = sqrt(2) G (E5).",
         ),
         Form(
             name="corrected",
@@ -308,8 +355,9 @@ COROLLARY_5 = Statement(
         ),
     ),
     control="2/K alone",
-    assumptions="DM1 at theta^(1) with balanced signs; the best theta*, gamma > 0",
-    budget=Budget(samples=8),
+    assumptions="DM1 at theta^(1) with balanced signs, so B_Phi = 1; the best theta*, gamma > 0; "
+    "K = 3 and 30; the generalization gap is not measured",
+    budget=Budget(samples=4),
     source="Section 4.3; Appendix C.4, eq. (101)",
 )
 

@@ -22,7 +22,7 @@ from jaxbounds.multihead.runs import (
     training_set,
     within,
 )
-from jaxbounds.multihead.statements.common import params_of, token_radius
+from jaxbounds.multihead.statements.common import on_data, params_of, token_radius
 from jaxbounds.multihead.statements.instances import keep_radius
 from jaxbounds.multihead.statements.run_instances import (
     CONDITIONS,
@@ -90,6 +90,10 @@ EQ_19 = Statement(
     label="eq. (19)",
     formula="||(theta - eta grad L(theta)) - (theta' - eta grad L(theta'))|| <= max over "
     "[theta, theta'] of (1 + eta beta_3 L / sqrt(H)) v eta beta_2, times ||theta - theta'||",
+    tex=r"\|(\theta - \eta \nabla \hat L(\theta)) - (\theta' - \eta \nabla \hat "
+    r"L(\theta'))\| \le \max_{\alpha} \max\left( 1 + \frac{\eta "
+    r"\beta_3(\theta_\alpha)}{\sqrt{H}} \hat L(\theta_\alpha), \, \eta "
+    r"\beta_2(\theta_\alpha) \right) \|\theta - \theta'\|",
     kind="inequality",
     sample={"generic": PAIRS["generic"]},
     project=keep_radius,
@@ -98,7 +102,11 @@ EQ_19 = Statement(
     sizes=({"n": 4, "T": 3, "d": 2, "H": 2},),
     hypotheses=ON_RUNS["hypotheses"],
     forms=(
-        Form(name="printed", equality="the limit of large margins"),
+        Form(
+            name="printed",
+            cites="eq. (19), Section 6.2; eq. (85), Appendix C",
+            equality="the limit of large margins",
+        ),
         Form(
             name=SHARP_BETAS,
             equality="the limit of large margins",
@@ -195,10 +203,18 @@ EQ_20 = Statement(
     formula="||theta_{k+1} - theta_{k+1}^{-i}|| <= max over [theta_k, theta_k^{-i}] of "
     "((1 + eta beta_3 L^{-i} / sqrt(H)) v eta beta_2) ||theta_k - theta_k^{-i}|| "
     "+ eta beta_1(theta_k) l_i(theta_k) / n",
+    tex=r"\|\theta_{k+1} - \theta_{k+1}^{\neg i}\| \le \max_{\alpha} \max\left( 1 + "
+    r"\frac{\eta \beta_3(\theta_{k \alpha}^{\neg i})}{\sqrt{H}} \hat L^{\neg "
+    r"i}(\theta_{k \alpha}^{\neg i}), \, \eta \beta_2(\theta_{k \alpha}^{\neg i}) "
+    r"\right) \|\theta_k - \theta_k^{\neg i}\| + \frac{\eta \beta_1(\theta_k)}{n} "
+    r"\ell_i(\theta_k)",
     evaluate=_recursion,
     judges=(stability.expansion, stability.growth, stability.deviations, stability.sample_losses),
     forms=(
-        Form(name="printed"),
+        Form(
+            name="printed",
+            cites="eq. (20), Section 6.2; eq. (86), Appendix C",
+        ),
         Form(name=SHARP_BETAS, note="The same with beta_1#, beta_2#, beta_3#."),
     ),
     control="the term in l_i is dropped",
@@ -222,6 +238,14 @@ def _loss_recursion(instance: Instance, size: Size) -> Sides:
     return _judge(instance, c, rhs)
 
 
+def _certified(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """Assumption 1 and what Theorem 4 and Lemma 11 ask of H and eta, from which (21) is derived."""
+    asked = certified(PRINTED, "(84)")(instance, size)
+    return on_data(instance, size) | {
+        f"{name} (Lemma 11, Appendix C; Theorem 1)": value for name, value in asked.items()
+    }
+
+
 def _scalar(ratio: float) -> Counterexample:
     """Scalar logistic regression: every head is one number; two equal samples, ten steps."""
     instance = {
@@ -235,7 +259,8 @@ def _scalar(ratio: float) -> Counterexample:
         "step": 0.001,
         "K": 10,
     }
-    return Counterexample(instance=instance, size={"n": 2, "T": 1, "d": 1}, ratio=ratio)
+    size = {"n": 2, "T": 1, "d": 1}
+    return Counterexample(instance=instance, size=size, ratio=ratio, meets=_certified)
 
 
 EQ_21 = Statement(
@@ -243,6 +268,10 @@ EQ_21 = Statement(
     label="eq. (21)",
     formula="||theta_{k+1} - theta_{k+1}^{-i}|| <= ((1 + eta beta~_3 / sqrt(H)) max L^{-i}) "
     "||theta_k - theta_k^{-i}|| + eta beta_1(theta_k) l_i(theta_k) / n",
+    tex=r"\|\theta_{k+1} - \theta_{k+1}^{\neg i}\| \le \left( \left( 1 + \frac{\eta "
+    r"\tilde\beta_3(\theta)}{\sqrt{H}} \right) \max_{\alpha} \hat L^{\neg i}(\theta_{k "
+    r"\alpha}^{\neg i}) \right) \|\theta_k - \theta_k^{\neg i}\| + \frac{\eta "
+    r"\beta_1(\theta_k)}{n} \ell_i(\theta_k)",
     evaluate=_loss_recursion,
     judges=(
         stability.misparenthesised_growth,
@@ -253,6 +282,7 @@ EQ_21 = Statement(
     forms=(
         Form(
             name="printed",
+            cites="eq. (21), Section 6.2; the display above eq. (89), Appendix C",
             expected="fails",
             erratum="E8",
             hypotheses=certified(PRINTED, "(84)"),
@@ -262,6 +292,7 @@ EQ_21 = Statement(
         ),
         Form(
             name="printed, (89)",
+            cites="eq. (89), Appendix C",
             expected="fails",
             erratum="E8",
             hypotheses=certified(PRINTED, "(84)"),
@@ -302,10 +333,14 @@ EQ_22 = Statement(
     formula="||theta_{k+1} - theta_{k+1}^{-i}|| <= (1 + alpha_{k,i}) ||theta_k - theta_k^{-i}|| "
     "+ eta beta~_1 l_i(theta_k) / n, alpha_{k,i} = 4 eta beta~_3 / (3 sqrt(H)) "
     "(L^{-i}(theta_k) + L^{-i}(theta_k^{-i}))",
+    tex=r"\|\theta_{k+1} - \theta_{k+1}^{\neg i}\| \le (1 + \alpha_{k,i}) \|\theta_k - "
+    r"\theta_k^{\neg i}\| + \frac{\eta \tilde\beta_1(\theta)}{n} \ell_i(\theta_k), \quad "
+    r"\alpha_{k,i} = \frac{4 \eta \tilde\beta_3(\theta)}{3 \sqrt{H}} \left( \hat L^{\neg "
+    r"i}(\theta_k) + \hat L^{\neg i}(\theta_k^{\neg i}) \right)",
     evaluate=_final_recursion,
     judges=(stability.growth, stability.growth_rate, ball_constants),
     forms=(
-        Form(name="printed", hypotheses=certified(PRINTED, "(84)")),
+        Form(name="printed", cites="eq. (22), Section 6.2", hypotheses=certified(PRINTED, "(84)")),
         Form(
             name=SHARP,
             hypotheses=certified(MEAN_SQUARE, "(84)"),

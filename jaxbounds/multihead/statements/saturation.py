@@ -21,6 +21,7 @@ from jaxbounds.multihead.statements.contexts import (
     Context,
     by_hand,
     noise_eighth,
+    quiet_context,
     unfold,
 )
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
@@ -85,29 +86,47 @@ def _saturation(instance: Instance, size: Size) -> Sides:
     return Sides(lhs=lhs, rhs=dict.fromkeys(scales, eps), trivial=1.0)
 
 
+def _lemma_18(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    top, A, B = _extremes(instance)
+    share, eps = instance["L"] / size["T"], jnp.exp(instance["log_eps"])
+    least = lemma_18(A, share, eps)
+    scores = jnp.where(top, instance["r"], jnp.inf)
+    return {
+        "r_1 >= ... >= r_L >= A (Lemma 18, Appendix E)": jnp.all(scores >= A),
+        "B >= max r_i over i > L (Lemma 18)": B < A,
+        "A > 2 B (Lemma 18)": A > 2 * B,
+        "L in [T], eps > 0 (Lemma 18)": (share > 0) & (share <= 1) & (eps > 0),
+        "Gamma >= (2/A) log((T/L - 1)/eps) (Lemma 18)": least + instance["extra"] >= least,
+    }
+
+
 LEMMA_18 = Statement(
     id="multihead.lem18",
     label="Lemma 18",
     formula="Gamma >= (2/A) log((T/L - 1) / eps) implies mass at most eps off the top L tokens",
+    tex=r"\Gamma \ge \frac{2}{A} \ln\left( \frac{T/L - 1}{\epsilon} \right) \implies \sum_{i "
+    r"> L} \varphi_i(\Gamma r) \le \epsilon",
     kind="inequality",
     evaluate=_saturation,
     judges=(lemma_18, lemma_18_sharp),
     forms=(
         Form(
             name="printed",
+            cites="Lemma 18, eq. (125), Appendix E",
             expected="fails",
             erratum="E25",
-            note="Needs A > 0 and Gamma >= 0. A = -1, B = -2, T = 4, L = 2, Gamma = 0 meets "
-            "2/A log(1/eps) = -4.6 and leaves mass 1/2 > eps = .1.",
+            note="Needs A > 0. A = -1, B = -2, T = 4, L = 2 and eps = .1 ask for Gamma >= -4.6; "
+            "Gamma = 1 leaves mass .269.",
             counterexample=Counterexample(
                 instance={
                     "r": [-1.0, -1.0, -2.0, -2.0],
                     "L": 2,
                     "log_eps": -2.302585092994046,
-                    "extra": 4.605170185988092,
+                    "extra": 5.605170185988092,
                 },
                 size={"T": 4},
-                ratio=5.000000000000001,
+                ratio=2.6894142136999512,
+                meets=_lemma_18,
             ),
         ),
         Form(name="corrected", hypotheses=_positive, note="A > 0 and Gamma >= 0."),
@@ -138,7 +157,7 @@ def _scales(c: Context, eps: Array) -> dict[str, Real]:
     eighth = replace(c, Z_mu=c.S**2 / 8, Z_nu=c.S**2 / 8)
     return {
         "printed": printed,
-        "corrected": jnp.maximum(printed, 0.0),
+        "printed, Gamma >= 0": jnp.maximum(printed, 0.0),
         "sharpened S14": saturation_scale_sharp(eighth, eps),
         "sharpened S14, relaxed": relaxed,
         "control": relaxed / 2,
@@ -164,6 +183,9 @@ PROPOSITION_3_MASS = Statement(
     label="Proposition 3 (10)",
     formula="Gamma >= 8 sqrt(2 (M+1)) / (3 S^2) log((1/zeta - 1)/eps) "
     "leaves mass at most eps off R",
+    tex=r"\Gamma \ge \frac{8 \sqrt{2 (M + 1)}}{3 S^2} \ln\left( \frac{\zeta^{-1} - "
+    r"1}{\epsilon} \right) \implies \sum_{t' \in \mathcal{R}^c} \varphi_{t'}(x_t^\top "
+    r"\Gamma W_{\mathrm{opt}} X^\top) \le \epsilon",
     evaluate=_off_mass,
     judges=(
         saturation_scale,
@@ -177,16 +199,25 @@ PROPOSITION_3_MASS = Statement(
     forms=(
         Form(
             name="printed",
+            cites="Proposition 3, eq. (10), Section 5.3",
             expected="fails",
-            erratum="E25",
+            erratum="E29",
             hypotheses=noise_eighth,
-            note="Inherits Lemma 18: four of five tokens relevant and eps = 1/2 allow "
+            note="With Gamma any number: four of five tokens relevant and eps = 1/2 allow "
             "Gamma < 0. " + _LOG_PLUS,
             counterexample=Counterexample(
-                instance=_NEGATIVE_SCALE, size={"T": 5, "d": 4}, ratio=1.2270235808713812
+                instance=_NEGATIVE_SCALE,
+                size={"T": 5, "d": 4},
+                ratio=1.2270235808713812,
+                meets=quiet_context,
             ),
         ),
-        Form(name="corrected", hypotheses=noise_eighth, note=_LOG_PLUS),
+        Form(
+            name="printed, Gamma >= 0",
+            cites="Proposition 3, eq. (10), Section 5.3",
+            hypotheses=noise_eighth,
+            note=_LOG_PLUS,
+        ),
         Form(
             name="sharpened S14",
             hypotheses=noise_eighth,
@@ -210,7 +241,7 @@ def _saturated_margin(instance: Instance, size: Size) -> Sides:
     pairs = {name: (bound, margin(scale)) for name, scale in _scales(c, eps).items()}
     # Section 7 prints an equality: its other half is that the margin is at most this.
     restated = c.S * (c.T / 2) ** 0.5 * (1 - eps - 2 * eps * c.Z_mu / c.S)
-    pairs["printed, Section 7"] = (pairs["corrected"][1], restated)
+    pairs["printed, Section 7"] = (pairs["printed, Gamma >= 0"][1], restated)
     return Sides.pairs(pairs, error=1e-13 * c.T**0.5 * (c.S + c.Z))
 
 
@@ -219,21 +250,29 @@ PROPOSITION_3_MARGIN = Statement(
     label="Proposition 3 (11)",
     formula="y Phi(X; U_opt, Gamma W_opt) >= gamma_attn(eps) "
     "= sqrt(T/2) (S^2 (1 - eps) - 2 eps Z_mu) / S",
+    tex=r"y \Phi(X; U_{\mathrm{opt}}, \Gamma W_{\mathrm{opt}}) \ge "
+    r"\gamma_{\mathrm{attn}}(\epsilon) = \frac{\sqrt{T}}{\sqrt{2} S} \left( S^2 (1 - "
+    r"\epsilon) - 2 \epsilon Z_\mu \right)",
     evaluate=_saturated_margin,
     judges=(gamma_attention, saturation_scale, saturation_scale_sharp, oracle_direction),
     forms=(
         Form(
             name="printed",
+            cites="Proposition 3, eq. (11), Section 5.3",
             expected="fails",
-            erratum="E25",
+            erratum="E29",
             hypotheses=noise_eighth,
             note="As (10), where Gamma < 0 is allowed.",
             counterexample=Counterexample(
-                instance=_NEGATIVE_SCALE, size={"T": 5, "d": 4}, ratio=1.2937005259840997
+                instance=_NEGATIVE_SCALE,
+                size={"T": 5, "d": 4},
+                ratio=1.2937005259840997,
+                meets=quiet_context,
             ),
         ),
         Form(
             name="printed, Section 7",
+            cites="Section 7, the sentence that restates Proposition 3",
             expected="fails",
             erratum="E7",
             hypotheses=noise_eighth,
@@ -243,9 +282,15 @@ PROPOSITION_3_MARGIN = Statement(
                 instance=by_hand([True, False], log_eps=-2.0),
                 size={"T": 2, "d": 4},
                 ratio=1.1509608612666133,
+                meets=quiet_context,
             ),
         ),
-        Form(name="corrected", hypotheses=noise_eighth, note=_LOG_PLUS),
+        Form(
+            name="printed, Gamma >= 0",
+            cites="Proposition 3, eq. (11), Section 5.3",
+            hypotheses=noise_eighth,
+            note=_LOG_PLUS,
+        ),
         Form(name="sharpened S14", hypotheses=noise_eighth, note="16/7 for 8/3 in Gamma."),
         Form(name="sharpened S14, relaxed", note="Needs only Z < .207 S^2."),
     ),

@@ -11,7 +11,13 @@ from jaxbounds.multihead.calculus import loss_hessian
 from jaxbounds.multihead.loss import Data, empirical_risk
 from jaxbounds.multihead.model import Params
 from jaxbounds.multihead.runs import training_set
-from jaxbounds.multihead.statements.common import ON_LOSS, params_of, sizes_of, token_radius
+from jaxbounds.multihead.statements.common import (
+    ON_LOSS,
+    on_data,
+    params_of,
+    sizes_of,
+    token_radius,
+)
 from jaxbounds.multihead.statements.instances import (
     STARTS,
     keep_radius,
@@ -104,12 +110,16 @@ EQ_14 = Statement(
     label="eq. (14)",
     formula="L(theta) >= L(theta_k) + <grad L(theta_k), theta - theta_k> "
     "+ (1/2) min lambda_min ||theta - theta_k||^2",
+    tex=r"\hat L(\theta) \ge \hat L(\theta_k) + \langle \nabla \hat L(\theta_k), \theta - "
+    r"\theta_k \rangle + \frac{1}{2} \min_{\alpha} \lambda_{\min}(\nabla^2 \hat "
+    r"L(\theta_{k \alpha})) \|\theta - \theta_k\|^2",
     evaluate=_second_order,
     judges=(empirical_risk, loss_hessian),
     forms=(
-        Form(name="printed", equality="theta = theta_k"),
+        Form(name="printed", cites="eq. (14), Section 6.1", equality="theta = theta_k"),
         Form(
             name="printed, early version",
+            cites="eq. (14), Section 6.1 of the early version",
             expected="fails",
             erratum="E23",
             note="The early version prints <= for >=.",
@@ -124,6 +134,7 @@ EQ_14 = Statement(
                 },
                 size={"n": 1, "T": 2, "d": 2, "H": 1},
                 ratio=2.0,
+                meets=on_data,
             ),
         ),
     ),
@@ -153,10 +164,17 @@ EQ_15 = Statement(
     label="eq. (15)",
     formula="min over [theta_1, theta_2] of lambda_min >= -(beta_3(theta_1) v beta_3(theta_2)) "
     "/ sqrt(H) max L",
+    tex=r"\min_{\theta \in [\theta_1, \theta_2]} \lambda_{\min}(\nabla^2 \hat L(\theta)) \ge "
+    r"-\frac{\max(\beta_3(\theta_1), \beta_3(\theta_2))}{\sqrt{H}} \max_{\theta \in "
+    r"[\theta_1, \theta_2]} \hat L(\theta)",
     evaluate=_segment_convexity,
     judges=(beta3, beta3_sharp),
     forms=(
-        Form(name="printed", note="beta_3 is largest at an end: a norm is convex."),
+        Form(
+            name="printed",
+            cites="eq. (15), Section 6.1",
+            note="beta_3 is largest at an end: a norm is convex.",
+        ),
         Form(name="sharpened S6"),
     ),
     control="L is replaced by L^2",
@@ -186,9 +204,15 @@ EQ_16 = Statement(
     label="eq. (16)",
     formula="L(theta) >= L(theta_k) + <grad L(theta_k), theta - theta_k> "
     "- (1/2) (beta_3 v beta_3) / sqrt(H) max L ||theta - theta_k||^2",
+    tex=r"\hat L(\theta) \ge \hat L(\theta_k) + \langle \nabla \hat L(\theta_k), \theta - "
+    r"\theta_k \rangle - \frac{\max(\beta_3(\theta), \beta_3(\theta_k))}{2 \sqrt{H}} "
+    r"\max_{\alpha} \hat L(\theta_{k \alpha}) \|\theta - \theta_k\|^2",
     evaluate=_first_order,
     judges=(beta3, beta3_sharp),
-    forms=(Form(name="printed"), Form(name="sharpened S6")),
+    forms=(
+        Form(name="printed", cites="eq. (16), Section 6.1"),
+        Form(name="sharpened S6"),
+    ),
     control="plus in place of minus",
     source="Section 6.1, eq. (16)",
     **ON_SEGMENTS,
@@ -238,11 +262,14 @@ PROPOSITION_4 = Statement(
     label="Proposition 4",
     formula="2 (beta_3 v beta_3) ||theta_1 - theta_2||^2 <= sqrt(H) implies "
     "max over [theta_1, theta_2] of L <= (4/3) max(L(theta_1), L(theta_2))",
+    tex=r"2 \max(\beta_3(\theta_1), \beta_3(\theta_2)) \|\theta_1 - \theta_2\|^2 \le "
+    r"\sqrt{H} \implies \max_{\theta \in [\theta_1, \theta_2]} \hat L(\theta) \le "
+    r"\frac{4}{3} \max(\hat L(\theta_1), \hat L(\theta_2))",
     evaluate=_quasi_convexity,
     judges=(convexity_horizon, beta3, beta3_sharp),
     cases=_too_long,
     forms=(
-        Form(name="printed"),
+        Form(name="printed", cites="Proposition 4, Section 6.1; Proposition 6, Appendix B.2"),
         Form(
             name="sharpened S8",
             equality="the maximum at an end, as theta_1 -> theta_2",

@@ -3,8 +3,15 @@
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
+from jaxtyping import Array
 
-from jaxbounds.multihead.first_phase import centre, equal_rows, heads_for_margin, margin_loss
+from jaxbounds.multihead.first_phase import (
+    centre,
+    equal_rows,
+    heads_for_margin,
+    margin_loss,
+    printed_centre,
+)
 from jaxbounds.multihead.ntk import ntk_margins
 from jaxbounds.multihead.oracle import Real, oracle_direction, separating_direction
 from jaxbounds.multihead.oracle_bounds import (
@@ -19,6 +26,7 @@ from jaxbounds.multihead.statements.contexts import (
     SEARCHED,
     SEARCHED_SEQUENCE,
     Context,
+    assumption_3,
     by_hand,
     sequence,
     sequences,
@@ -35,15 +43,19 @@ def _gamma_star(c: Context, instance: Instance) -> Real:
 def _ntk_margin(instance: Instance, size: Size) -> Sides:
     c, p = unfold(instance), instance["p"]
     outer, inner = c.margins_at(centre(c.classifier, c.zeta) + p)
-    _, at_half = c.margins_at(c.zeta / 2 * c.classifier + p)
+    _, at_half = c.margins_at(printed_centre(c.classifier, c.zeta) + p)
     printed, P = _gamma_star(c, instance), vector_norm(p)
     sharper = deviation_part(c, P) - deviation_part_sharp(c, P)
     wrong = printed + c.T * (1 - c.zeta) * c.S**2 * c.Z_mu
     margin = lambda inner: jnp.min(outer + inner)
+    # At H = 1 and delta = e^{-1/2} Lemma 14's loss is the bound of (118) itself.
+    largest = margin_loss(c, P, jnp.exp(-0.5), 1)
     return Sides.pairs(
         {
             "printed": (printed, margin(at_half / 2)),
-            "printed, alpha in [-1, 1], recentred": (printed, margin(inner / 2)),
+            "printed, alpha = +-1": (printed, margin(at_half)),
+            "printed, (118)": (jnp.max(jnp.abs(outer) + jnp.abs(at_half)), largest),
+            "derived, alpha in [-1, 1], recentred": (printed, margin(inner / 2)),
             "corrected": (printed, margin(inner)),
             "sharpened S13": (printed + sharper, margin(inner)),
             "control": (wrong, margin(inner)),
@@ -56,6 +68,11 @@ LEMMA_13 = Statement(
     id="multihead.lem13",
     label="Lemma 13, eqs. (7), (119)",
     formula="E_alpha y <grad Phi(X; theta^(1)), theta*> >= gamma*",
+    tex=r"\mathbb{E}_\alpha \, y \langle \nabla \Phi(X; \theta^{(1)}), \theta_\star \rangle "
+    r"\ge \gamma_\star = \frac{T (1 - \zeta) \zeta}{4 \sqrt{2 (M + 1)}} \left( \zeta S^4 "
+    r"- 7 \bar Z S^2 - 12 \bar Z^2 - \frac{16 \bar Z^3}{S^2} \right) - P T^{5/2} (S + "
+    r"Z)^3 + \frac{S \sqrt{T}}{\sqrt{2}} \left( \zeta - 2 (1 - \zeta) \frac{Z_\mu}{S^2} "
+    r"\right)",
     evaluate=_ntk_margin,
     judges=(
         gamma_star,
@@ -64,24 +81,41 @@ LEMMA_13 = Statement(
         deviation_part_sharp,
         oracle_direction,
         centre,
+        printed_centre,
+        margin_loss,
         ntk_margins,
     ),
     forms=(
         Form(
             name="printed",
+            cites="Lemma 13, eqs. (102), (116), (119), Appendix D.2.3",
             equality="no noise and p = 0",
             note="Read as (116) divides: alpha uniform on [-1, 1], U^(1) = alpha 1_T "
             "((zeta/2) u* + p)^T. But by E2 this p is at least zeta S sqrt(2) / 4, and then "
             "gamma* < gamma_lin.",
         ),
         Form(
-            name="printed, alpha in [-1, 1], recentred",
+            name="printed, alpha = +-1",
+            cites="Lemma 13, eqs. (102), (119), Appendix D.2.3",
+            note="The most literal reading: signs, about (zeta/2) u*. The first term of gamma* is "
+            "then half of what it could be.",
+        ),
+        Form(
+            name="printed, (118)",
+            cites="eq. (118), Appendix D.2.3",
+            note="|y <grad Phi, theta*>| <= 2 (2 R^3 T (S + P) + sqrt(T) R), for |alpha| <= 1.",
+        ),
+        Form(
+            name="derived, alpha in [-1, 1], recentred",
             expected="fails",
             erratum="E3",
             note="With the true centre (zeta/4) u* and E|alpha| = 1/2 the first term of gamma* "
             "is twice too large.",
             counterexample=Counterexample(
-                instance=by_hand([True, False]), size={"T": 2, "d": 4}, ratio=1.0303030303030303
+                instance=by_hand([True, False]),
+                size={"T": 2, "d": 4},
+                ratio=1.0303030303030303,
+                meets=assumption_3,
             ),
         ),
         Form(
@@ -101,27 +135,34 @@ LEMMA_13 = Statement(
 )
 
 
-def _with_signs(key: jax.Array, size: Size) -> Instance:
-    """A quiet sequence: gamma* is positive and its first term dominates."""
-    data_key, sign_key = jax.random.split(key)
+def _with_steps(key: jax.Array, size: Size) -> Instance:
+    """A quiet sequence, so that gamma* is positive, and alpha uniform on [-1, 1]."""
+    data_key, step_key = jax.random.split(key)
     instance = sequence(data_key, size)
-    signs = jax.random.rademacher(sign_key, (size["H"],)).astype(float)
+    steps = jax.random.uniform(step_key, (size["H"],), minval=-1.0)
     quiet = {"z": 1e-3 * instance["z"], "p": 1e-4 * instance["p"], "S": 2 + 0 * instance["S"]}
-    return {**instance, **quiet, "alpha": signs, "delta": 0.1 * jnp.ones(())}
+    return {**instance, **quiet, "alpha": steps, "delta": 0.1 * jnp.ones(())}
 
 
 def _separability(instance: Instance, size: Size) -> Sides:
     c, p, alpha = unfold(instance), instance["p"], instance["alpha"]
-    start = equal_rows(centre(c.classifier, c.zeta) + p, alpha, c.T)
-    directions = (separating_direction(c.patterns, signs, c.T) for signs in (alpha, alpha**2))
-    found, unsigned = (jnp.min(ntk_margins(start, c.data, v)) for v in directions)
+    signs = jnp.sign(alpha)
+    directions = [separating_direction(c.patterns, s, c.T) for s in (signs, signs**2)]
+
+    def margin(row: Array, steps: Array, which: int) -> Array:
+        start = equal_rows(row + p, steps, c.T)
+        return jnp.min(ntk_margins(start, c.data, directions[which]))
+
+    true, half = centre(c.classifier, c.zeta), printed_centre(c.classifier, c.zeta)
     star = _gamma_star(c, instance)
-    loss = margin_loss(c, vector_norm(p), instance["delta"], size["H"])
+    left = star - margin_loss(c, vector_norm(p), instance["delta"], size["H"])
     return Sides.pairs(
         {
-            "printed": (star - loss, found),
-            "sharpened S12": (star, found),
-            "control": (star, unsigned),
+            "printed": (left, margin(half, alpha, 0)),
+            "printed, alpha = +-1": (left, margin(half, signs, 0)),
+            "corrected": (left, margin(true, signs, 0)),
+            "sharpened S12": (star, margin(true, signs, 0)),
+            "control": (star, margin(true, signs, 1)),
         },
         error=c.rounding,
     )
@@ -132,11 +173,24 @@ LEMMA_14 = Statement(
     label="Lemma 14",
     formula="y <grad Phi, theta*> >= gamma* - 2 (2 R^3 T (S+P) + sqrt(T) R) sqrt(2 log(1/delta)/H) "
     "with probability 1 - delta",
+    tex=r"\mathbb{P}\left( y \langle \nabla \tilde\Phi(X; \tilde\theta^{(1)}), "
+    r"\tilde\theta_\star \rangle \ge \gamma_\star - 2 \left( 2 R^3 T (S + P) + \sqrt{T} "
+    r"R \right) \sqrt{\frac{2 \ln(1/\delta)}{H}} \right) \ge 1 - \delta",
     kind="probability",
     evaluate=_separability,
     judges=(gamma_star, separating_direction, ntk_margins),
     forms=(
-        Form(name="printed"),
+        Form(
+            name="printed",
+            cites="Lemma 14, Appendix D.2.3",
+            note="alpha uniform on [-1, 1], about (zeta/2) u*: the margin varies with alpha.",
+        ),
+        Form(
+            name="printed, alpha = +-1",
+            cites="Lemma 14, Appendix D.2.3",
+            note="Signs, about (zeta/2) u*: the margin does not depend on alpha.",
+        ),
+        Form(name="corrected", note="Signs, about the true centre (zeta/4) u*."),
         Form(
             name="sharpened S12",
             note="alpha = +-1: sign(alpha) grad_W does not depend on alpha, so gamma* is "
@@ -148,9 +202,11 @@ LEMMA_14 = Statement(
     level=0.1,
     **ON_SEQUENCE
     | {
-        "sample": _with_signs,
-        "sizes": ({"T": 5, "d": 5, "H": 4},),
-        "budget": Budget(samples=1000, restarts=0),
+        "sample": _with_steps,
+        "sizes": ({"T": 5, "d": 5, "H": 4}, {"T": 5, "d": 5, "H": 32}),
+        "budget": Budget(samples=500, restarts=0),
+        "assumptions": "DM1, Assumption 3; Lemma 14's loss is far larger than the deviations of "
+        "the margin, so that the printed forms have much room",
     },
 )
 
@@ -169,19 +225,30 @@ def _positive_margin(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 def _margin_lemma(instance: Instance, size: Size) -> Sides:
     c, p, failure = unfold(instance), instance["p"], 0.1 / size["n"]
-    row, P, star = centre(c.classifier, c.zeta) + p, vector_norm(p), _gamma_star(c, instance)
+    P, star = vector_norm(p), _gamma_star(c, instance)
     heads = heads_for_margin(c, P, star, failure)
     left = star - margin_loss(c, P, failure, heads)
-    # Groups alpha = +1 and alpha = -1; theta* takes sign(alpha) W*.
-    (up, up_inner), (down, down_inner) = c.margins_at(row), c.margins_at(-row)
-    total, plus = jnp.ceil(heads), jnp.round(instance["share"] * heads)
-    found = plus * (up + up_inner) + (total - plus) * (down - down_inner)
-    margin = jnp.min(found) / total
+
+    def signed(row: Array) -> Array:
+        """Groups alpha = +1 and alpha = -1; theta* takes sign(alpha) W*."""
+        (up, up_inner), (down, down_inner) = c.margins_at(row), c.margins_at(-row)
+        total, plus = jnp.ceil(heads), jnp.round(instance["share"] * heads)
+        found = plus * (up + up_inner) + (total - plus) * (down - down_inner)
+        return jnp.min(found) / total
+
+    # On [-1, 1] the mean of |alpha| is 1/2 up to this with probability 1 - 2 delta / n >= 1 - delta
+    # (Hoeffding, one-sided twice); all samples share it.
+    outer, inner = c.margins_at(printed_centre(c.classifier, c.zeta) + p)
+    spread = jnp.sqrt(jnp.log(1 / failure) / (2 * heads))
+    at_ends = jnp.minimum(outer + (0.5 - spread) * inner, outer + (0.5 + spread) * inner)
+    recentred = signed(centre(c.classifier, c.zeta) + p)
     return Sides.pairs(
         {
-            "printed": (left, margin),
-            "sharpened S12": (star, margin),
-            "control": (1.5 * star, margin),
+            "printed": (star / 2, jnp.min(at_ends)),
+            "printed, alpha = +-1": (left, signed(printed_centre(c.classifier, c.zeta) + p)),
+            "corrected": (left, recentred),
+            "sharpened S12": (star, recentred),
+            "control": (1.5 * star, recentred),
         },
         error=10 * c.rounding,
     )
@@ -192,13 +259,27 @@ LEMMA_15 = Statement(
     label="Lemma 15",
     formula="P3 holds with gamma*/2 if sqrt(H) >= 4 (2 R^3 T (S+P) + sqrt(T) R) / gamma* "
     "sqrt(2 log(n/delta))",
+    tex=r"\sqrt{H} \ge 4 \frac{2 R^3 T (S + P) + \sqrt{T} R}{\gamma_\star} \sqrt{2 "
+    r"\ln(n/\delta)} \implies \mathbb{P}\left( \min_{i} y_i \langle \nabla "
+    r"\tilde\Phi(X_i; \tilde\theta^{(1)}), \tilde\theta_\star \rangle \ge "
+    r"\frac{\gamma_\star}{2} \right) \ge 1 - \delta",
     evaluate=_margin_lemma,
     judges=(gamma_star, heads_for_margin, margin_loss, ntk_margins),
     forms=(
         Form(
             name="printed",
-            note="At the least H, where Lemma 14 with delta / n leaves gamma*/2; Proposition 2 "
-            "prints R^4 for R^3.",
+            cites="Lemma 15, Appendix D.2.3; Proposition 2, P3, with R^4 for R^3",
+            note="At the least H, for alpha on [-1, 1] and every mean of |alpha| that has "
+            "probability 1 - delta, about (zeta/2) u*.",
+        ),
+        Form(
+            name="printed, alpha = +-1",
+            cites="Lemma 15, Appendix D.2.3",
+            note="Signs, about (zeta/2) u*: surely.",
+        ),
+        Form(
+            name="corrected",
+            note="Signs, about (zeta/4) u*, where Lemma 14 with delta / n leaves gamma*/2.",
         ),
         Form(
             name="sharpened S12",
@@ -210,7 +291,13 @@ LEMMA_15 = Statement(
     source="Section 5.1, Proposition 2; Appendix D.2.3",
     search="none",
     hypotheses=_positive_margin,
-    **ON_DATA | SEARCHED | {"sample": _with_groups, "assumptions": "DM1, Assumption 3; gamma* > 0"},
+    **ON_DATA
+    | SEARCHED
+    | {
+        "sample": _with_groups,
+        "assumptions": "DM1, Assumption 3; gamma* > 0, without which its condition on H is void; "
+        "delta = 1/10",
+    },
 )
 
 STATEMENTS = (LEMMA_13, LEMMA_14, LEMMA_15)

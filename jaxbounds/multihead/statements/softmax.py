@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbounds.multihead.calculus import softmax_derivative
+from jaxbounds.multihead.statements.common import unrestricted
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 TWO = {"T": 2}
@@ -26,20 +27,25 @@ EQ_25 = Statement(
     id="multihead.eq25",
     label="eq. (25)",
     formula="phi'(v) = diag(phi(v)) - phi(v) phi(v)^T",
+    tex=r"\varphi'(v) = \mathrm{diag}(\varphi(v)) - \varphi(v) \varphi(v)^\top",
     kind="identity",
     sample=lambda key, size: {"v": 2 * jax.random.normal(key, (size["T"],))},
     evaluate=_softmax_derivative,
     judges=(softmax_derivative,),
     sizes=(TWO, {"T": 5}),
     forms=(
-        Form(name="printed"),
+        Form(name="printed", cites="eq. (25), Appendix A.1; Notation, Section 2"),
         Form(
             name="printed, early version",
+            cites="Notation, Section 2 of the early version",
             expected="fails",
             erratum="E23",
             note="The early version prints v v^T for phi(v) phi(v)^T.",
             counterexample=Counterexample(
-                instance={"v": [0.0, 1.0]}, size=TWO, ratio=1.731058578630005
+                instance={"v": [0.0, 1.0]},
+                size=TWO,
+                ratio=1.731058578630005,
+                meets=unrestricted,
             ),
         ),
     ),
@@ -61,6 +67,7 @@ AT_ZERO = Statement(
     id="multihead.sec5.2-phi0",
     label="Section 5.2, phi'(0)",
     formula="phi'(0) = (1/T) (I - (1/T) 1 1^T)",
+    tex=r"\varphi'(0) = \frac{1}{T} \left( I - \frac{1}{T} 1 1^\top \right)",
     kind="identity",
     cases=lambda size: {"v": jnp.zeros((1, size["T"]))},
     evaluate=_softmax_at_zero,
@@ -69,10 +76,13 @@ AT_ZERO = Statement(
     forms=(
         Form(
             name="printed",
+            cites="Section 5.2: 'Note that phi'(0) ='",
             expected="fails",
             erratum="E15",
             note="The factor 1/T in front is missing.",
-            counterexample=Counterexample(instance={"v": [0.0, 0.0]}, size=TWO, ratio=0.5),
+            counterexample=Counterexample(
+                instance={"v": [0.0, 0.0]}, size=TWO, ratio=0.5, meets=unrestricted
+            ),
         ),
         Form(name="corrected"),
     ),
@@ -102,6 +112,7 @@ EQ_26 = Statement(
     id="multihead.eq26",
     label="eq. (26)",
     formula="phi(v + delta) = phi(v) + phi'(v) delta + o(||delta||^2)",
+    tex=r"\varphi(v + \delta) = \varphi(v) + \varphi'(v) \delta + o(\|\delta\|^2)",
     kind="rate",
     cases=_remainder_cases,
     evaluate=_remainder,
@@ -110,6 +121,7 @@ EQ_26 = Statement(
     forms=(
         Form(
             name="printed",
+            cites="eq. (26), Appendix A.1; again (32), (34)",
             expected="inconsistent",
             sense="at least",
             erratum="E17",

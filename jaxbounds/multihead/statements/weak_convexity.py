@@ -6,10 +6,13 @@ Checked on the paper's heads and on a two-layer network, whose Hessians are form
 import jax
 import jax.numpy as jnp
 
+from jaxbounds.multihead.bounds import beta1, beta3
 from jaxbounds.multihead.calculus import head_hessian, loss_hessian
 from jaxbounds.multihead.loss import empirical_risk, logistic, margins
+from jaxbounds.multihead.model import head_norm
 from jaxbounds.multihead.self_bounded import loss_weighted_curvature, slope_weighted_curvature
-from jaxbounds.multihead.statements.common import ON_LOSS
+from jaxbounds.multihead.statements.common import ON_LOSS, params_of, token_radius
+from jaxbounds.multihead.statements.instances import STATIC
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 _DERIVED = (
@@ -72,6 +75,33 @@ def _weights_and_data(key: jax.Array, size: Size) -> Instance:
     }
 
 
+def _other_loss(instance: Instance, size: Size) -> Sides:
+    """sqrt(1 + z^2) - z: convex, smooth, Lipschitz, |l'| <= l, not the logistic one."""
+    shapes = instance["U"].shape, instance["W"].shape
+    split, data = instance["U"].size, {"X": instance["X"], "y": instance["y"]}
+
+    def risk(flat):
+        params = {"U": flat[:split].reshape(shapes[0]), "W": flat[split:].reshape(shapes[1])}
+        margin = margins(params, data)
+        # Without cancellation for large margins.
+        root = jnp.sqrt(1 + margin**2)
+        return jnp.mean(jnp.where(margin > 0, 1 / (root + jnp.abs(margin)), root - margin))
+
+    point = jnp.concatenate([instance["U"].ravel(), instance["W"].ravel()])
+    values, loss = jnp.linalg.eigvalsh(jax.hessian(risk)(point)), risk(point)
+    norm, radius, T = head_norm(params_of(instance)), token_radius(instance), size["T"]
+    weak = beta3(norm, radius, T=T, d=size["d"]) / size["H"] ** 0.5
+    slope = jnp.linalg.norm(jax.grad(risk)(point))
+    return Sides.pairs(
+        {
+            "printed": (slope, beta1(norm, radius, T=T) * loss),
+            "printed, curvature": (-values[0], weak * loss),
+            "control": (slope, 0.1 * radius * loss / T),
+        },
+        error=1e-13 * jnp.max(jnp.abs(values)),
+    )
+
+
 _FORMS = (
     Form(
         name="derived",
@@ -87,20 +117,61 @@ _FORMS = (
 
 STATEMENTS = (
     Statement(
+        id="multihead.footnote2",
+        label="footnote to Section 2",
+        formula="||grad L|| <= beta_1 L and lambda_min(Hess L) >= -beta_3 L / sqrt(H) for another "
+        "self-bounded loss",
+        tex=r"|\ell'| \le \ell: \quad \|\nabla \hat L\| \le \beta_1 \hat L, \quad "
+        r"\lambda_{\min}(\nabla^2 \hat L) \ge -\frac{\beta_3}{\sqrt{H}} \hat L",
+        evaluate=_other_loss,
+        forms=(
+            Form(
+                name="printed",
+                cites="Section 2: 'Our analysis extends to any convex, smooth, Lipschitz and "
+                "self-bounded loss'",
+                note="With l(z) = sqrt(1 + z^2) - z, whose constant of self-boundedness is 1.",
+            ),
+            Form(
+                name="printed, curvature",
+                cites="Section 2, the same; Corollary 1 (3), Section 3",
+            ),
+        ),
+        control="0.1 R L / T",
+        judges=(beta1, beta3),
+        source="Section 2, footnote on self-bounded losses",
+        search="none",
+        **ON_LOSS
+        | {
+            "sample": STATIC,
+            "sizes": ({"n": 2, "T": 2, "d": 2, "H": 2},),
+            "assumptions": "Assumption 1; one loss other than the logistic, of Corollary 1 alone",
+            "budget": Budget(samples=96, restarts=0),
+        },
+    ),
+    Statement(
         id="multihead.selfbounded.model",
         label="Corollary 1 (3), what every network has",
         formula="-lambda_min(Hess L) <= (1/n) sum |l'_i| ||Hess f_i|| <= L max_i ||Hess f_i||",
+        tex=r"-\lambda_{\min}(\nabla^2 \hat L) \le \frac{1}{n} \sum_{i} |\ell'_i| \|\nabla^2 "
+        r"f_i\| \le \hat L \max_{i} \|\nabla^2 f_i\|",
         evaluate=_of_the_model,
         forms=_FORMS,
         control="the sum is multiplied by L",
         judges=(slope_weighted_curvature, loss_weighted_curvature),
         source="ours; Section 3 has it for its model",
-        **ON_LOSS,
+        **ON_LOSS
+        | {
+            "sample": STATIC,
+            "sizes": ({"n": 1, "T": 2, "d": 2, "H": 1}, {"n": 2, "T": 2, "d": 2, "H": 2}),
+            "budget": Budget(samples=128, restarts=0),
+        },
     ),
     Statement(
         id="multihead.selfbounded.network",
         label="Corollary 1 (3), on a two-layer network",
         formula="-lambda_min(Hess L) <= (1/n) sum |l'_i| ||Hess f_i|| <= L max_i ||Hess f_i||",
+        tex=r"-\lambda_{\min}(\nabla^2 \hat L) \le \frac{1}{n} \sum_{i} |\ell'_i| \|\nabla^2 "
+        r"f_i\| \le \hat L \max_{i} \|\nabla^2 f_i\|",
         kind="inequality",
         evaluate=_of_a_network,
         sample=_weights_and_data,

@@ -1,8 +1,8 @@
 """The explicit weights of the paper, and the two that contradict it, measured and drawn.
 
 Attention that retrieves and its tail bound in the coherence; the recurrent network, exact, biased
-and rectified; the interpolating network; two heads where "H >= q" asks for q; and the random-code
-network that breaks the operator-norm bound of Proposition 8.
+and rectified; the interpolating network; two heads where "H >= q", read for every d, asks for q;
+and the random-code network that breaks the operator-norm bound of Proposition 8.
 """
 
 import math
@@ -39,7 +39,7 @@ class Constructions:
         sparsities: q of the two heads.
         tilts: beta of the two heads.
         prompts: for their risk.
-        code_lengths: N of the random-code network; 2 bits for each token.
+        code_lengths: N of the random-code network; 3 bits for each token.
     """
 
     attention_length: int = 64
@@ -52,7 +52,7 @@ class Constructions:
     sparsities: tuple[int, ...] = (3, 4, 8)
     tilts: tuple[float, ...] = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
     prompts: int = 4000
-    code_lengths: tuple[int, ...] = (2, 3, 4, 5, 6, 7, 8)
+    code_lengths: tuple[int, ...] = (2, 3, 4, 5, 6)
 
 
 def retrieval_errors(config: Constructions, key: Array, /, *, d: int = 10, q: int = 2) -> dict:

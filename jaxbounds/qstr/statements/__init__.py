@@ -2,31 +2,40 @@
 
 Sections and appendices, and where they are:
 
-* 2, 3 (data, assumptions, encodings): `model`
-* 3.1, A.2 (Theorem 1, Propositions 3 and 21): `heads`
+* 2, 3 (data, risks, assumptions, encodings): `model`
+* 3.1, A.2 (Propositions 3 and 21): `heads`; Theorem 1's head count: `few_heads`
 * 4, B (Definition 5, Theorem 6): `feedforward`
-* 5, C.2, C.4 (Proposition 8, Theorem 9, Lemmas 29 and 30, (C.1), (C.2)): `recurrent`
+* 5, C.2 (projection, Lemmas 29 and 30, (C.1), (C.2)): `recurrent`
+* 5.2, C.3 (Propositions 8 and 35): `recurrent_norms`; C.4 (Theorem 9): `memorising`
 * 6 and the public code (Figure 1): `networks`
-* A.1 (Lemma 11): `retrieval`; the rest of A (Lemmas 12 to 20, Theorem 10): `transformers`
-* C.1 (Lemma 22, Propositions 26 and 28): `construction`
+* A.1 (Lemma 11): `retrieval`; (Lemma 12): `tails`; (Lemmas 13, 15): `covers`; the rest (Lemmas 15
+  to 20, Proposition 17, Theorem 10): `transformers`
+* C.1 (Lemma 22, Proposition 26): `construction`; (Corollary 27, Proposition 28): `simple`
 * C.4 (Lemmas 36 to 38): `interpolation`
 * D (Lemmas 39 to 41): `auxiliary`
-* what is wrong or not checked: `errata`
+* what is wrong or not checked: `errata`; every numbered item and display: `items`
 """
 
 from jaxbounds.qstr.statements import (
     auxiliary,
     construction,
+    covers,
     feedforward,
+    few_heads,
     heads,
     interpolation,
+    memorising,
     model,
     networks,
     recurrent,
+    recurrent_norms,
     retrieval,
+    simple,
+    tails,
     transformers,
 )
-from jaxbounds.qstr.statements.errata import ERRATA, UNCHECKED
+from jaxbounds.qstr.statements.errata import ERRATA, REMARKS, SURVIVES, UNCHECKED
+from jaxbounds.qstr.statements.items import ITEMS
 from jaxbounds.statements import Paper
 
 PAPER = Paper(
@@ -36,18 +45,28 @@ PAPER = Paper(
     "and Recurrent Networks? A Statistical Perspective",
     statements=(
         *model.STATEMENTS,
+        *few_heads.STATEMENTS,
         *heads.STATEMENTS,
+        *few_heads.REMARKS,
         *feedforward.STATEMENTS,
         *recurrent.MAIN,
+        *recurrent_norms.STATEMENTS,
+        *memorising.STATEMENTS,
         *networks.STATEMENTS,
         *retrieval.STATEMENTS,
+        *tails.STATEMENTS,
+        *covers.STATEMENTS,
         *transformers.STATEMENTS,
         *heads.APPENDIX,
         *construction.STATEMENTS,
+        *simple.STATEMENTS,
         *recurrent.APPENDIX,
         *interpolation.STATEMENTS,
         *auxiliary.STATEMENTS,
     ),
     errata=ERRATA,
+    survives=SURVIVES,
+    remarks=REMARKS,
+    items=ITEMS,
     unchecked=UNCHECKED,
 )

@@ -6,7 +6,7 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.norms import entrywise_norm
+from jaxbounds.norms import dual_exponent, entrywise_norm
 from jaxbounds.qstr import heads, packing
 from jaxbounds.qstr.statements.common import (
     CASES_ON_HOST,
@@ -23,34 +23,51 @@ def _aligned(size):
     return {"A": one[None], "B": one[None]}
 
 
-_R, _S, _P = 3.0, 1.5, 4.0
-_Q = _P / (_P - 1)
+_EXPONENTS = {
+    "printed": (3.0, 1.5, 4.0),
+    "printed (2, 2; inf, 1)": (2.0, 2.0, math.inf),
+    "printed (1, inf; 1, inf)": (1.0, math.inf, 1.0),
+}
+"""(r, s, p) of Lemma 39; the second is how Lemma 15 uses it: p infinite, q = 1."""
 
 
 def _norms(i, size):
     A, B = i["A"], i["B"]
-    return Sides(
-        lhs=entrywise_norm(A @ B, _R, _S),
-        rhs={
-            "printed": entrywise_norm(A, _R, _P) * entrywise_norm(B, _Q, _S),
-            "control": entrywise_norm(A, _R, _P) * entrywise_norm(B, _P, _S),
-        },
-    )
+    pairs = {
+        name: (
+            entrywise_norm(A @ B, r, s),
+            entrywise_norm(A, r, p) * entrywise_norm(B, dual_exponent(p), s),
+        )
+        for name, (r, s, p) in _EXPONENTS.items()
+    }
+    r, s, p = _EXPONENTS["printed"]
+    false = entrywise_norm(A, r, p) * entrywise_norm(B, p, s)
+    return Sides.pairs({**pairs, "control": (pairs["printed"][0], false)})
 
 
+_ALIGNED = "A of rank one with equal columns, B constant"
 NORMS = Statement(
     id="qstr.lem39",
     label="Lemma 39",
-    formula="|AB|_{r,s} <= |A|_{r,p} |B|_{q,s}, 1/p + 1/q = 1 (r, s, p = 3, 1.5, 4)",
+    formula="|AB|_{r,s} <= |A|_{r,p} |B|_{q,s}, 1/p + 1/q = 1",
+    tex=r"\|A B\|_{r,s} \le \|A\|_{r,p} \|B\|_{q,s}, \quad \frac{1}{p} + \frac{1}{q} = 1",
     judges=(entrywise_norm,),
     sample=normals("A: k k", "B: k k"),
     cases=_aligned,
     evaluate=_norms,
-    forms=(Form(name="printed", equality="A rank one, B aligned with its column norms"),),
+    forms=tuple(
+        Form(
+            name=name,
+            cites="Lemma 39, Appendix D",
+            equality=_ALIGNED,
+            note=f"r, s, p = {', '.join(f'{v:g}' for v in triple)}.",
+        )
+        for name, triple in _EXPONENTS.items()
+    ),
     control="p in place of its conjugate q",
     sizes=({"k": 3},),
-    source="Lemma 39",
-    **SEARCHED,
+    source="Lemma 39; Lemma 15 uses p infinite, q = 1",
+    **{**SEARCHED, "budget": Budget(samples=128, restarts=3, steps=40, batch=128)},
 )
 
 
@@ -75,11 +92,19 @@ VARIANCE = Statement(
     id="qstr.lem40",
     label="Lemma 40",
     formula="Var |x|^2 = 2 tr(S^T S) + 4 mu^T S mu, x ~ N(mu, S)",
+    tex=r"\mathrm{Var}(\|x\|_2^2) = 2 \mathrm{tr}(\Sigma^\top \Sigma) + 4 \mu^\top \Sigma \mu, "
+    r"\quad x \sim \mathcal{N}(\mu, \Sigma)",
     kind="identity",
     judges=(heads.square_norm_variance,),
     sample=normals("mean: n", "root: n n"),
     evaluate=_variance,
-    forms=(Form(name="printed", note="Against an exact quadrature of degree 5 per variable."),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma 40, Appendix D",
+            note="Against an exact quadrature of degree 5 per variable.",
+        ),
+    ),
     control="the term 4 mu^T S mu dropped",
     sizes=({"n": 3},),
     budget=Budget(samples=64),
@@ -87,7 +112,7 @@ VARIANCE = Statement(
 )
 
 
-SEGMENT, CROSS, GOLAY, MAXIMAL = range(4)
+SEGMENT, GOLAY, MAXIMAL = range(3)
 
 
 @functools.lru_cache
@@ -95,10 +120,8 @@ def _family(family: int, d: int) -> tuple[float, float]:
     """The log of the number of points of a packing of the unit ball of R^d, and their distance."""
     if family == MAXIMAL:  # at distance 1/2; only a lower bound on their number is known
         return packing.volume_lower(d, 0.5), 0.5
-    if family == SEGMENT:
-        points = np.linspace(-1.0, 1.0, 5)[:, None]
-    else:
-        points = packing.golay_points() if family == GOLAY else packing.cross_polytope(d)
+    segment = np.linspace(-1.0, 1.0, 5)[:, None]
+    points = segment if family == SEGMENT else packing.golay_points()
     return math.log(len(points)), packing.smallest_distance(points)
 
 
@@ -106,9 +129,7 @@ def _packing_cases(size):
     known = (
         (SEGMENT, 1),
         (GOLAY, 24),
-        (CROSS, 3),
-        (CROSS, 100),
-        *((MAXIMAL, d) for d in (4, 24, 60)),
+        *((MAXIMAL, d) for d in (4, 24, 60, 240)),
     )
     return stacked(*({"family": family, "d": d} for family, d in known))
 
@@ -128,17 +149,30 @@ def _packing_bound(i, size):
     )
 
 
+def _meets_lemma_41(i, size):
+    d = int(i["d"])
+    log_points, eps = _family(int(i["family"]), d)
+    return {
+        "points of the unit ball of the 2-norm (Lemma 41; used so in Appendix C.3)": d >= 1,
+        "at pairwise distance eps in (0, 2] (Lemma 41: an eps-packing)": 0 < eps <= 2,
+        "as many as a maximal packing has at least: its balls of radius eps cover the ball": (
+            log_points <= d * math.log(1 / eps) + 1e-12
+        ),
+    }
+
+
 PACKING = Statement(
     id="qstr.lem41",
     label="Lemma 41",
     formula="log P <= min(d log(1 + 2/eps), (1 + log(1 + 2 d eps^2))/eps^2)",
+    tex=r"\log P \le \left\{ d \log\left(1 + \frac{2}{\epsilon}\right) \right\} \wedge \left\{ "
+    r"\frac{1}{\epsilon^2} \left(1 + \log(1 + 2 d \epsilon^2)\right) \right\}",
     kind="inequality",
     judges=(
         packing.volume_upper,
         packing.maurey_printed,
         packing.volume_lower,
         packing.golay_points,
-        packing.cross_polytope,
         packing.smallest_distance,
     ),
     cases=_packing_cases,
@@ -148,11 +182,16 @@ PACKING = Statement(
             name="printed",
             expected="fails",
             erratum="E2",
+            cites="Lemma 41, Appendix D",
             counterexample=Counterexample(
-                instance={"family": CROSS, "d": 100}, size={}, ratio=1.515111978130672
+                instance={"family": MAXIMAL, "d": 60},
+                size={},
+                ratio=2.3448889743935233,
+                meets=_meets_lemma_41,
             ),
-            note="The 200 points +-e_i of R^100 are sqrt(2) apart: log 200 = 5.30 > 3.50. The "
-            "second branch is Maurey's covering bound of the l_1 ball.",
+            note="A maximal 1/2-packing of the unit ball of R^d has at least 2^d points: d log 2 = "
+            "41.6 > 17.7 at d = 60, and the quotient grows like d / log d, so no constant helps. "
+            "The second branch is Maurey's covering bound of the l_1 ball.",
         ),
         Form(
             name="corrected",

@@ -8,14 +8,13 @@ import numpy as np
 
 from jaxbounds.norms import vector_norm
 from jaxbounds.qstr import data, relu_networks, rnn_construction
-from jaxbounds.qstr.links import TwoLayer, sphere
-from jaxbounds.qstr.recurrent import exclusive_states, exclusive_sums
+from jaxbounds.qstr.links import sphere
 from jaxbounds.qstr.relu_networks import evaluate
 from jaxbounds.qstr.statements.common import SEARCHED, encodings, prompt
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 _KNOTS = 8
-_RADIUS = 4.0
+RADIUS = 4.0
 
 
 def _product_sample(key, size):
@@ -36,6 +35,8 @@ INNER_PRODUCT = Statement(
     id="qstr.lem22",
     label="Lemma 22 (piecewise-linear)",
     formula="|net(w, v) - <w, v>| <= de s^2/16, s the spacing of the knots",
+    tex=r"\left| \langle \omega_1, \omega_2 \rangle - a^\top \sigma(W (\omega_1; \omega_2) + b) "
+    r"\right| \le \frac{d_e s^2}{16}",
     judges=(relu_networks.square_hinges, relu_networks.product_error),
     sample=_product_sample,
     evaluate=_inner_product,
@@ -46,7 +47,6 @@ INNER_PRODUCT = Statement(
     forms=(
         Form(
             name="derived",
-            equality="every w_k + v_k at a knot and w_k - v_k halfway between two, or the reverse",
             note="An explicit network in place of Lemma 42's; each square errs by at most s^2/4, "
             "above only.",
         ),
@@ -60,23 +60,23 @@ INNER_PRODUCT = Statement(
 
 def _prompt_sample(key, size):
     drawn = prompt(jax.random.split(key), size, simple=bool(size["simple"]))
-    return {**drawn, "x": jnp.clip(drawn["x"], -_RADIUS, _RADIUS)}
+    return {**drawn, "x": jnp.clip(drawn["x"], -RADIUS, RADIUS)}
 
 
-_SIZES = {"N": 6, "d": 2, "q": 2, "de": 12}
+SIZES = {"N": 6, "d": 2, "q": 2, "de": 12}
 ON_SIMPLE: dict[str, Any] = {
     "kind": "construction",
     "sample": _prompt_sample,
-    "sizes": ({**_SIZES, "simple": 1},),
+    "sizes": ({**SIZES, "simple": 1},),
     "budget": Budget(samples=64),
 }
-ON_GENERAL: dict[str, Any] = {**ON_SIMPLE, "sizes": ({**_SIZES, "simple": 0},)}
+ON_GENERAL: dict[str, Any] = {**ON_SIMPLE, "sizes": ({**SIZES, "simple": 0},)}
 
 
-def _tokens(i, size):
+def tokens_of(i, size):
     """Encoded tokens without the factor sqrt(d/q), and what a transition needs to know."""
     z = data.encode(i["x"], i["t"], encodings(i["signs"]), scale=False)
-    return z, {"q": size["q"], "d": size["d"], "de": size["de"], "radius": _RADIUS}
+    return z, {"q": size["q"], "d": size["d"], "de": size["de"], "radius": RADIUS}
 
 
 def _gated(i, size):
@@ -89,7 +89,7 @@ def _gated(i, size):
 
 
 def _gate(i, size):
-    z, sizes = _tokens(i, size)
+    z, sizes = tokens_of(i, size)
     own, want = _gated(i, size)
     eps = 0.01
     noise = eps * np.linspace(0.5, 1.0, own.shape[1])
@@ -111,6 +111,7 @@ GATE = Statement(
     id="qstr.prop26",
     label="Proposition 26",
     formula="f(z_i)(l) = x_i if t_il = i, else 0",
+    tex=r"f_h^\to(h, z_i; \Theta_h^\to)_l = x_i \mathbf{1}[t_l = i]",
     judges=(
         rnn_construction.exact_transition,
         rnn_construction.biased_transition,
@@ -133,7 +134,7 @@ GATE = Statement(
 
 
 def _interpolated(i, size):
-    z, sizes = _tokens(i, size)
+    z, sizes = tokens_of(i, size)
     knots, mu = 16, 0.5 + size["de"] * relu_networks.product_error(2.0, 16)
     network = rnn_construction.interpolated_transition(**sizes, knots=knots, coherence=mu)
     error = jnp.max(jnp.abs(evaluate(network, z) - _gated(i, size)[1]))
@@ -145,6 +146,8 @@ INTERPOLATED = Statement(
     id="qstr.prop26.interpolated",
     label="Proposition 26 (any unit encodings)",
     formula="|f(z_i)(l) - x_i 1{t_il = i}| <= B de s^2/(16 (1 - mu)) + s'^2/16",
+    tex=r"\left\| f_h^\to(h, z_i)_l - x_i \mathbf{1}[t_l = i] \right\|_\infty \le "
+    r"\frac{B d_e s^2}{16 (1 - \mu)} + \frac{s'^2}{16}",
     judges=(rnn_construction.interpolated_transition, rnn_construction.interpolated_error),
     evaluate=_interpolated,
     forms=(
@@ -160,83 +163,4 @@ INTERPOLATED = Statement(
 )
 
 
-def _states(i, size):
-    z, sizes = _tokens(i, size)
-    network = rnn_construction.exact_transition(**sizes)
-    N, q, d = size["N"], size["q"], size["d"]
-    run = lambda reverse: exclusive_states(
-        lambda h, token: evaluate(network, token), z, q * d, radius=50.0, reverse=reverse
-    ).reshape(N, q, d)
-    t, place = i["t"], jnp.arange(N, dtype=i["t"].dtype)[:, None]
-    token = i["x"][t]
-    only = lambda kept: jnp.where(jnp.broadcast_to(kept[:, :, None], token.shape), token, 0 * token)
-    got = jnp.stack([run(False), run(True)])
-    return Sides(
-        lhs=got,
-        rhs={
-            "corrected": jnp.stack([only(t < place), only(t > place)]),
-            "control": jnp.stack([only(t <= place), only(t >= place)]),
-        },
-    )
-
-
-STATES = Statement(
-    id="qstr.cor27",
-    label="Corollary 27",
-    formula="h->_i(l) = x_{t_l} if t_l < i, 0 if t_l >= i; the mirror image for h<-",
-    judges=(rnn_construction.exact_transition, exclusive_states),
-    evaluate=_states,
-    forms=(
-        Form(
-            name="corrected",
-            erratum="E7",
-            note="The first case must read t_l >= i: with > the case t_l = i has no value.",
-        ),
-    ),
-    control="states that include token i",
-    source="Corollary 27",
-    **ON_SIMPLE,
-)
-
-
-def _rnn(i, size):
-    z, sizes = _tokens(i, size)
-    q, d, t = size["q"], size["d"], i["t"]
-    a, W = np.linspace(-1.0, 1.0, 4), np.cos(np.arange(4 * q * d)).reshape(4, q * d)
-    g = TwoLayer(jnp.asarray(a), jnp.asarray(W), jnp.asarray(0.3 * a))
-    transition = rnn_construction.exact_transition(**sizes)
-    steps = evaluate(transition, z)
-    tokens = rnn_construction.recovered_tokens(
-        exclusive_sums(steps), exclusive_sums(steps, reverse=True), steps, q=q
-    )
-    got = rnn_construction.constructed_rnn(transition, g, z)
-    return Sides.pairs(
-        {
-            "sharpened": (got, g(i["x"][t])),
-            "derived tokens": (tokens, i["x"][t]),
-            "control": (got, g(jnp.roll(i["x"], 1, axis=0)[t])),
-        }
-    )
-
-
-RNN = Statement(
-    id="qstr.prop28",
-    label="Proposition 28",
-    formula="the constructed RNN computes g on simple-qSTR at every position",
-    judges=(
-        rnn_construction.constructed_rnn,
-        rnn_construction.readout,
-        rnn_construction.recovered_tokens,
-        exclusive_sums,
-    ),
-    evaluate=_rnn,
-    forms=(
-        Form(name="sharpened", note="Exactly, for g of Assumption 2, transitions and f_y ReLU."),
-        Form(name="derived tokens", note="h-> + h<- + f(z_i) is every relevant token."),
-    ),
-    control="tokens one place off",
-    source="Proposition 28",
-    **ON_SIMPLE,
-)
-
-STATEMENTS = (INNER_PRODUCT, GATE, INTERPOLATED, STATES, RNN)
+STATEMENTS = (INNER_PRODUCT, GATE, INTERPOLATED)

@@ -41,12 +41,15 @@ THEOREM_6 = Statement(
     id="qstr.thm6",
     label="Theorem 6",
     formula="sup_u R(u) >= 1 - n/(N d) for first layers in the span of n prompts",
+    tex=r"\inf_{A \in \mathcal{A}} \sup_{u \in \mathbb{S}^{d-1}} R^{\mathrm{FFN}}(f_{A(S_n)}, "
+    r"W_{A(S_n)}) \ge 1 - \frac{n}{N d}",
     judges=(span.extreme_risks, span.span_rows, span.diagonal_block_mean),
     sample={"generic": _generic, "duplicates": _duplicates},
     evaluate=_theorem_6,
     forms=(
         Form(
             name="printed",
+            cites="Theorem 6, Section 4",
             equality="(1/N) sum_k P_kk a multiple of the identity",
             note="R(u) = 1 - u^T ((1/N) sum_k P_kk) u exactly; its mean over u is 1 - rank/(Nd).",
         ),
@@ -57,10 +60,10 @@ THEOREM_6 = Statement(
         ),
     ),
     control="inf_u in place of sup_u",
-    sizes=({"n": 4, "N": 3, "d": 2},),
+    sizes=({"n": 4, "N": 3, "d": 2}, {"n": 2, "N": 2, "d": 3}, {"n": 5, "N": 6, "d": 1}),
     assumptions="simple-1STR, linear link, N(0, I) tokens; n < N d (else the bound is 0)",
     source="Theorem 6, Appendix B",
-    **SEARCHED,
+    **{**SEARCHED, "budget": Budget(samples=128, restarts=2, steps=40, batch=128)},
 )
 
 
@@ -99,13 +102,18 @@ EXACT_RISK = Statement(
     id="qstr.thm6.risk",
     label="Theorem 6 (risk at one direction)",
     formula="min over f of R(u) = |u|^2 - u^T ((1/N) sum_k P_kk) u",
+    tex=r"\mathrm{Var}(\langle P_{t_1} u, x \rangle \mid u, t_1, V x) = 1 - \|V P_{t_1} u\|_2^2",
     kind="identity",
     judges=(span.feedforward_certificate, span.direction_risk, span.best_prediction),
     host=True,
     sample=_risk_sample,
     evaluate=_risk,
     forms=(
-        Form(name="printed", note="E[<u, x_k> | P x] = <u, (P x)_k>."),
+        Form(
+            name="printed",
+            cites="Theorem 6, proof: Var(<P_{t_1} u, x> | u, t_1, V x) = 1 - |V P_{t_1} u|^2",
+            note="E[<u, x_k> | P x] = <u, (P x)_k>.",
+        ),
         Form(name="derived worst", note="Extreme directions and the average, by pseudo-inverse."),
         Form(name="derived attained", note="By the predictions E[y | t, P x]."),
     ),
@@ -143,7 +151,7 @@ def _descent(i, size):
     want = jnp.einsum("t,mk->tmk", power, start)
     return Sides.pairs(
         {
-            "printed": (measured, want),
+            "derived": (measured, want),
             "derived share": (share, power**2 * jnp.sum(start**2)),
             "control": (measured, jnp.broadcast_to(start, want.shape)),
         }
@@ -152,8 +160,9 @@ def _descent(i, size):
 
 OFF_SPAN = Statement(
     id="qstr.def5.span",
-    label="Definition 5 (stationary points)",
+    label="Definition 5 (descent towards A_SP)",
     formula="W_k outside the span = (1 - eta lambda)^k W_0 outside the span",
+    tex=r"W_k (I - P) = (1 - \eta \lambda)^k W_0 (I - P)",
     kind="trajectory",
     relation="=",
     judges=(span.off_span_fraction, span.span_rows),
@@ -161,7 +170,7 @@ OFF_SPAN = Statement(
     evaluate=_descent,
     forms=(
         Form(
-            name="printed",
+            name="derived",
             note="The gradient in W lies in the span of the prompts, so off it gradient descent "
             "with l2 only shrinks, and a stationary point has nothing there.",
         ),
@@ -173,4 +182,60 @@ OFF_SPAN = Statement(
     source="Definition 5; Appendix B",
 )
 
-STATEMENTS = (OFF_SPAN, THEOREM_6, EXACT_RISK)
+
+def _algorithms(i, size):
+    """A loss that is not the square, and a readout that sees the positions t and is deep."""
+    n, N, d, m = (size[name] for name in ("n", "N", "d", "m"))
+    x, y, W = i["x"].reshape(n, N * d), i["y"], i["W"]
+    t = jnp.arange(n) % m  # the positions of the n prompts
+    basis = _span(i["x"])[0]
+    inside = (W @ basis.T) @ basis
+
+    def loss(W):
+        hidden = jnp.tanh(x @ W.T + i["c"][t][:, None])
+        out = jax.nn.relu(hidden @ i["A"].T) @ i["B"].T
+        return jnp.mean(jnp.logaddexp(0.0, out - y[:, None]))
+
+    gradient = jax.grad(loss)(W)
+    share = span.off_span_fraction(gradient, basis)
+    square = lambda V: jnp.sum(V**2)
+    return Sides.pairs(
+        {
+            "printed A_SP": (1 + share, 1.0),
+            "printed A_ERM": (loss(W), loss(inside)),
+            "derived shorter": (square(W), square(inside) + square(W - inside)),
+            "control": (loss(W), loss(2 * inside)),
+        },
+    )
+
+
+ALGORITHMS = Statement(
+    id="qstr.def5",
+    label="Definition 5 (A_SP and A_ERM)",
+    formula="the gradient in W lies in the span of the prompts; the loss at W is that at W P",
+    tex=r"\nabla_{w_k} \mathcal{L}^{\mathrm{FFN}}(f, W) \in \mathrm{span}(x^{(1)}, \ldots, "
+    r"x^{(n)}), \quad \mathcal{L}^{\mathrm{FFN}}(f, W) = \mathcal{L}^{\mathrm{FFN}}(f, W P)",
+    kind="identity",
+    judges=(span.span_rows, span.off_span_fraction),
+    sample=normals("x: n N d", "y: n", "W: m k", "A: m m", "B: N m", "c: m"),
+    evaluate=_algorithms,
+    forms=(
+        Form(
+            name="printed A_SP",
+            cites="Appendix B: nabla_{w_k} L^FFN(f, W) in span(x^(1), .., x^(n))",
+            note="So W = -gradient / lambda lies there too.",
+        ),
+        Form(
+            name="printed A_ERM",
+            cites="Appendix B: 'L^FFN only depends on w_k through its projection on span(..)'",
+        ),
+        Form(name="derived shorter", note="So a minimum-norm W has nothing outside the span."),
+    ),
+    control="the loss at 2 W P",
+    sizes=({"n": 3, "N": 3, "d": 2, "m": 4, "k": 6},),
+    budget=Budget(samples=16, batch=16),
+    assumptions="one smooth loss, one readout of two further layers that sees t_1",
+    source="Definition 5, Appendix B",
+)
+
+STATEMENTS = (ALGORITHMS, OFF_SPAN, THEOREM_6, EXACT_RISK)

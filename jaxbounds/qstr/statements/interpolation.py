@@ -9,7 +9,6 @@ import numpy as np
 
 from jaxbounds.qstr import interpolator
 from jaxbounds.qstr.links import sphere
-from jaxbounds.qstr.relu_networks import evaluate
 from jaxbounds.qstr.statements.common import DRAWS, SEARCHED
 from jaxbounds.statements import Budget, Counterexample, Form, Sides, Statement
 
@@ -34,6 +33,7 @@ INTERPOLATING_NORM = Statement(
     id="qstr.lem36",
     label="Lemma 36",
     formula="P(|a|^2 + |W|_F^2 + |b|^2 > 20 n^3) <= 5/6 for the network through n labelled tokens",
+    tex=r"\mathbb{P}\left(\|a\|_2^2 + \|W\|_F^2 + \|b\|_2^2 > 20\, n^3\right) \le \frac{5}{6}",
     kind="probability",
     level=5 / 6,
     judges=(interpolator.interpolate,),
@@ -63,12 +63,21 @@ SEPARATION = Statement(
     id="qstr.lem37",
     label="Lemma 37",
     formula="P(some |v^T(x_i - x_j)| < sqrt(pi)/(3n^2) or sum (v^T x)^2 > 3n) <= 2/3",
+    tex=r"\mathbb{P}\left(\min_{i \ne j} |v^\top x^{(i)} - v^\top x^{(j)}| < "
+    r"\frac{\sqrt{\pi}}{3 n^2} \; \text{or} \; \sum_{i=1}^n (v^\top x^{(i)})^2 > 3 n\right) \le "
+    r"\frac{2}{3}",
     kind="probability",
     level=2 / 3,
     judges=(interpolator.separation, interpolator.separated),
     sample=_separation_sample,
     evaluate=_separation,
-    forms=(Form(name="printed", note="1/3 + 1/3 by two union bounds."),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma 37, with the constants of its proof",
+            note="1/3 + 1/3 by a union bound and Markov's inequality.",
+        ),
+    ),
     control="fifty times the separation",
     sizes=({"n": 6, "d": 2}, {"n": 40, "d": 5}),
     budget=DRAWS,
@@ -121,6 +130,8 @@ INTERPOLATOR_NORM = Statement(
     id="qstr.lem38",
     label="Lemma 38 (C.16)",
     formula="|a|^2 + |w|^2 + |b|^2 <= C |y| sqrt(n + |z|^2) / eps",
+    tex=r"\|a\|_2^2 + \|w\|_2^2 + \|b\|_2^2 \le C\, \frac{\|y\|_2 \sqrt{n + \|z\|_2^2}}"
+    r"{\varepsilon}",
     judges=(
         interpolator.interpolate,
         interpolator.norm_bound,
@@ -158,10 +169,17 @@ PASSES_THROUGH = Statement(
     id="qstr.lem38.values",
     label="Lemma 38 (interpolation)",
     formula="g(z_i) = y_i",
+    tex=r"g(z^{(i)}) = y^{(i)}, \quad i \in [n]",
     kind="construction",
     judges=(interpolator.interpolate, interpolator.unbalanced),
     evaluate=_passes_through,
-    forms=(Form(name="printed", note="Slopes between neighbours, one breakpoint each."),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma 38, Appendix C.4, and the network of its proof",
+            note="Slopes between neighbours, one breakpoint each.",
+        ),
+    ),
     control="values one point off",
     sizes=({"n": 5},),
     budget=Budget(samples=64),
@@ -176,7 +194,7 @@ def _bias(i, size):
     return Sides(
         lhs=jnp.sum(interpolator.unbalanced(z, i["y"]).b ** 2),
         rhs={
-            "printed": interpolator.bias_bound(z, printed=True),
+            "derived as read": interpolator.bias_bound(z, printed=True),
             "corrected": interpolator.bias_bound(z),
             "control": 0.9 * jnp.sum(z**2),
         },
@@ -186,20 +204,32 @@ def _bias(i, size):
 BIAS = Statement(
     id="qstr.lem38.bias",
     label="Lemma 38 (biases)",
-    formula="|b'|^2 <= |z|^2 + 1",
+    formula="|b'|^2 <= |z|^2 + 1, as the text at hand reads",
+    tex=r"\|b'\|_2^2 \le \|z\|_2^2 + 1",
     judges=(interpolator.unbalanced, interpolator.bias_bound),
     evaluate=_bias,
     forms=(
         Form(
-            name="printed",
+            name="derived as read",
             expected="fails",
             erratum="E10",
             counterexample=Counterexample(
                 instance={"z": [-10.0, 0.0], "y": [1.0, 1.0]},
                 size={"n": 2},
                 ratio=2.1881188118811883,
+                meets=lambda i, size: {
+                    "points increasing ('without loss of generality', Lemma 38, proof)": jnp.all(
+                        jnp.diff(jnp.asarray(i["z"])) > 0
+                    ),
+                    "eps < 1 and |z_i - z_j| > eps (Lemma 38)": interpolator.smallest_gap(
+                        jnp.asarray(i["z"])
+                    )
+                    >= 1.0,
+                    "y in R^n (Lemma 38)": jnp.all(jnp.isfinite(jnp.asarray(i["y"]))),
+                },
             ),
-            note="z = (-10, 0): b' = (11, 10), |b'|^2 = 221 > 101. z_1 is used twice.",
+            note="z = (-10, 0): b' = (11, 10), |b'|^2 = 221 > 101, since z_1 is used twice. "
+            "Whether the paper prints <= or an inequality up to a constant rests on a glyph.",
         ),
         Form(
             name="corrected",
@@ -214,46 +244,4 @@ BIAS = Statement(
 )
 
 
-def _embedding_sample(key, size):
-    key_x, key_v, key_y = jax.random.split(key, 3)
-    n, d = size["n"], size["d"]
-    x, y = jax.random.normal(key_x, (n, d)), jax.random.normal(key_y, (n,))
-    return {"x": x, "y": y, "v": sphere(key_v, d)}
-
-
-def _embedding(i, size):
-    network = interpolator.interpolate(i["x"] @ i["v"], i["y"])
-    layers = interpolator.embed_in_rnn(network, i["v"], size["depth"])
-    total = sum(jnp.sum(jnp.asarray(entry) ** 2) for entry in jax.tree.leaves(layers))
-    stated = network.squared_norm() + jnp.sum(network.a**2) + 2 * (size["depth"] - 3) + 2
-    value = evaluate(layers, i["x"])[:, 0]
-    return Sides.pairs(
-        {
-            "printed": (value, i["y"]),
-            "derived norm": (total, stated),
-            "control": (total, stated - 2),
-        },
-        error={"printed": 1e-14 * total, "derived norm": 0.0, "control": 0.0},
-    )
-
-
-EMBEDDING = Statement(
-    id="qstr.thm9.embedding",
-    label="Theorem 9 (memorising RNN)",
-    formula="f_y of L_y layers computes the interpolator; norm 2|a|^2 + |w|^2 + |b|^2 + 2 L_y - 4",
-    kind="construction",
-    judges=(interpolator.embed_in_rnn, evaluate),
-    sample=_embedding_sample,
-    evaluate=_embedding,
-    forms=(
-        Form(name="printed", note="Transitions and U are zero."),
-        Form(name="derived norm", note="v -> relu(v) - relu(-v), kept through the middle layers."),
-    ),
-    control="the last layer not counted",
-    sizes=({"n": 5, "d": 3, "depth": 4},),
-    budget=Budget(samples=16, batch=16),
-    tolerance=1e-9,
-    source="Theorem 9, proof in Appendix C.4",
-)
-
-STATEMENTS = (INTERPOLATING_NORM, SEPARATION, INTERPOLATOR_NORM, PASSES_THROUGH, BIAS, EMBEDDING)
+STATEMENTS = (INTERPOLATING_NORM, SEPARATION, INTERPOLATOR_NORM, PASSES_THROUGH, BIAS)

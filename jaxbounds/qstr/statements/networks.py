@@ -132,6 +132,8 @@ NETWORKS = Statement(
     id="qstr.fig1.networks",
     label="Section 5 and Figure 1 (networks)",
     formula="yhat = f_y(h->, h<-, z), h->_{i+1} = Pi_r(h->_i + f->(h->_i, z_i)), and the like",
+    tex=r"\hat y_i = f_y(h_i^\to, h_i^\leftarrow, z_i; \Theta_y), \quad h_{i+1}^\to = "
+    r"\Pi_{r_h}(h_i^\to + f_h^\to(h_i^\to, z_i; \Theta_h^\to))",
     kind="construction",
     judges=(
         PublishedTransformer.__call__,

@@ -16,6 +16,7 @@ from jaxbounds.statements import Budget, Form, Sides, Statement
 
 _EPS = 1e-2
 ON_NETWORKS: dict[str, Any] = {"sizes": ({"N": 8, "d": 3, "q": 2, "de": 12},)}
+ON_SPARSITIES: dict[str, Any] = {"sizes": tuple({"N": 8, "d": 2, "q": q, "de": 12} for q in (1, 3))}
 
 
 def _network_sample(key, size):
@@ -37,13 +38,14 @@ def _accuracy(i, size):
     parameters = retrieval.transformer_parameters(network, alpha, q=q, d=d, de=de)
     predicted = SparseTransformer(heads=q, width=3).apply(parameters, data.encode(x, t, omega))
     retrieved = lambda a: network(retrieval.retrieve(x, t, omega, a))
-    error = lambda values: jnp.max(jnp.abs(values - network(x[t])))
     root = math.sqrt(_EPS)
+    # Any g of Assumption 2 is within sqrt(eps) of the network, and may be that far on any side.
+    error = lambda values: root + jnp.max(jnp.abs(values - network(x[t])))
     return Sides.pairs(
         {
-            "printed": (error(predicted), root),
-            "derived by one softmax": (error(retrieved(alpha)), root),
-            "control": (error(retrieved(alpha / 10)), root),
+            "printed": (error(predicted), 2 * root),
+            "derived by one softmax": (error(retrieved(alpha)), 2 * root),
+            "control": (error(retrieved(alpha / 10)), 2 * root),
         }
     )
 
@@ -51,7 +53,10 @@ def _accuracy(i, size):
 ACCURACY = Statement(
     id="qstr.lem11",
     label="Lemma 11",
-    formula="alpha = (2q/d) log(2 r_a r_w r_x N sqrt(q/eps)) gives |g - yhat_i| <= sqrt(eps)",
+    formula="sup |g(x_{t_i}) - yhat_i| <= 2 sqrt(eps), "
+    "alpha = (2q/d) log(2 r_a r_w r_x N sqrt(q/eps))",
+    tex=r"\sup_{\|x_j\|_2 \le r_x, \forall j \in [N]} \left| g(x_{t_{i1}}, \ldots, x_{t_{iq}}) - "
+    r"\hat y_{\mathrm{TR}}(p; \Theta_{\mathrm{TR}})_i \right| \le 2 \sqrt{\epsilon_{\mathrm{2NN}}}",
     judges=(
         retrieval.inverse_temperature,
         retrieval.transformer_parameters,
@@ -61,14 +66,18 @@ ACCURACY = Statement(
     sample=_network_sample,
     evaluate=_accuracy,
     forms=(
-        Form(name="printed", note="For g of Assumption 2 itself; with its error, 2 sqrt(eps)."),
+        Form(
+            name="printed",
+            cites="Lemma 11, Appendix A.1",
+            note="For the worst g within sqrt(eps_2NN) of the network of Assumption 2.",
+        ),
         Form(name="derived by one softmax", note="Over the N distinct queries, no W_QK formed."),
     ),
     control="alpha / 10",
-    assumptions="g a two-layer network, coherence <= 1/2, eps = 0.01",
+    assumptions="r_x the largest |x_j| rather than sqrt(3 C_x e d log(nN)); eps_2NN = 0.01",
     source="Lemma 11, Appendix A.1",
-    **ON_NETWORKS,
-    **SEARCHED,
+    **ON_SPARSITIES,
+    **{**SEARCHED, "budget": Budget(samples=128, restarts=2, steps=30, batch=128)},
 )
 
 
@@ -96,6 +105,8 @@ RETRIEVAL_TAIL = Statement(
     id="qstr.lem11.tail",
     label="Lemma 11 (softmax tail)",
     formula="|retrieved - wanted| <= 2 sqrt(q) r_x (N - 1) exp(-alpha d / (2q))",
+    tex=r"\sqrt{\sum_{h=1}^q \left\| A f_{\mathrm{Attn}}(p; W_{\mathrm{QK}}^{(h)})_i - A z_{t_{ih}}"
+    r" \right\|_2^2} \le 2 \sqrt{q}\, r_x (N - 1) e^{-\alpha d / (2 q)}",
     judges=(
         retrieval.retrieval_error,
         retrieval.retrieval_error_bound,
@@ -107,7 +118,12 @@ RETRIEVAL_TAIL = Statement(
     project=lambda i, size: {**i, "alpha": jnp.clip(i["alpha"], 0.5, 20.0)},
     hypotheses=lambda i, size: {"alpha > 0": i["alpha"] > 0},
     forms=(
-        Form(name="printed", note="Coherence at most 1/2 (Assumption 3)."),
+        Form(
+            name="printed",
+            cites="Lemma 11, proof: e_2Attn <= 2 r_a r_w r_x N sqrt(q) exp(-alpha d/(2q))",
+            note="Coherence at most 1/2 (Assumption 3); the readout's slope r_a r_w apart, and "
+            "N - 1 for N.",
+        ),
         Form(name="sharpened coherence", note="exp(-alpha (1 - mu) d / q), mu signed, measured."),
         Form(
             name="sharpened rows",
@@ -123,24 +139,60 @@ RETRIEVAL_TAIL = Statement(
 
 
 def _norms(i, size):
-    q, d, de, alpha = size["q"], size["d"], size["de"], i["alpha"]
-    W = retrieval.retrieval_weights(alpha, q=q, d=d, de=de)
-    got = jnp.stack([entrywise_norm(W[0], 2, 1), frobenius_norm(W[0]), jnp.sum(W**2)])
-    want = jnp.stack([de * alpha, math.sqrt(de) * alpha, q * de * alpha**2])
-    return Sides(lhs=got, rhs={"printed": want, "control": want / math.sqrt(de)})
+    q, d, de, N, r_x = size["q"], size["d"], size["de"], size["N"], i["r_x"]
+    network = TwoLayer(i["a"], i["W"], i["b"])
+    r_a, r_w = network.radii()
+    alpha = retrieval.inverse_temperature(N=N, q=q, d=d, r_a=r_a, r_w=r_w, r_x=r_x, eps=_EPS)
+    p = retrieval.transformer_parameters(network, alpha, q=q, d=d, de=de)["params"]
+    columns = jnp.stack([entrywise_norm(head.T, 2, 1) for head in p["W_QK"]])
+    inside = 2 * r_a * r_w * r_x * N * math.sqrt(q / _EPS)
+    limit = (2 * q * de / d) * jnp.log(inside)
+    root = math.sqrt(size["m"])
+    inner = jnp.sqrt(frobenius_norm(p["W"]) ** 2 + jnp.sum(p["b"] ** 2))
+    got = jnp.append(columns, jnp.stack([vector_norm(p["a"]), inner]))
+    want = jnp.append(jnp.full(q, limit), jnp.stack([r_a / root, root * r_w]))
+    ratio = lambda scale: jnp.max(got / (scale * want))
+    F = jnp.stack([frobenius_norm(head) for head in p["W_QK"]]) / (math.sqrt(de) * alpha)
+    return Sides.pairs(
+        {
+            "printed": (ratio(1.0), 1.0),
+            "derived Frobenius": (jnp.max(F), 1.0),
+            "control": (ratio(1 / math.sqrt(de)), 1.0),
+        }
+    )
 
 
 NORMS = Statement(
     id="qstr.lem11.norms",
     label="Lemma 11 (norms)",
-    formula="|W_QK|_{2,1} = de alpha, |W_QK|_F = alpha sqrt(de), sum over heads q de alpha^2",
-    kind="construction",
-    judges=(retrieval.retrieval_weights,),
-    sample=lambda key, size: {"alpha": jax.random.uniform(key, (), minval=0.1, maxval=9.0)},
+    formula="|a| <= r_a/sqrt(m), |(W, b)|_F <= sqrt(m) r_w, "
+    "|W_QK^T|_{2,1} <= (2 q de/d) log(2 r_a r_w r_x N sqrt(q/eps))",
+    tex=r"\|a_{\mathrm{2NN}}\|_2 \le \frac{r_a}{\sqrt{m}}, \; \|(W_{\mathrm{2NN}}, "
+    r"b_{\mathrm{2NN}})\|_F \le \sqrt{m}\, r_w, \; \|W_{\mathrm{QK}}^{(h) \top}\|_{2,1} \le "
+    r"\frac{2 q d_e}{d} \log\left(\frac{2 r_a r_w r_x N \sqrt{q}}{\sqrt{\epsilon_{\mathrm{2NN}}}}"
+    r"\right)",
+    kind="inequality",
+    judges=(
+        retrieval.transformer_parameters,
+        retrieval.retrieval_weights,
+        retrieval.inverse_temperature,
+    ),
+    sample=lambda key, size: {
+        **{name: v for name, v in _network_sample(key, size).items() if name in ("a", "W", "b")},
+        "r_x": jax.random.uniform(key, (), minval=1.0, maxval=9.0),
+    },
     evaluate=_norms,
-    forms=(Form(name="printed", note="q blocks alpha I of size de."),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma 11, second display",
+            equality="always: q blocks alpha I of size de, weights as in Assumption 2",
+        ),
+        Form(name="derived Frobenius", equality="always", note="|W_QK|_F = alpha sqrt(de)."),
+    ),
     control="a factor sqrt(de) dropped",
-    sizes=({"q": 2, "d": 3, "de": 4},),
+    sizes=({"N": 8, "d": 3, "q": 2, "de": 12, "m": 3},),
+    search="none",
     budget=Budget(samples=8, batch=8),
     source="Lemma 11; Theorem 10",
 )

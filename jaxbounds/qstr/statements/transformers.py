@@ -1,144 +1,15 @@
-"""Appendix A: radii, Lipschitz bounds and covering numbers of the Transformer."""
+"""Appendix A.1: Lipschitz bounds and covering numbers of the Transformer."""
 
 import itertools
 import math
 
 import jax.numpy as jnp
-import numpy as np
-from scipy.special import gammaincc
 
 from jaxbounds.norms import spectral_norm, vector_norm
 from jaxbounds.qstr import bounds, rnn_bounds
-from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.statements.common import CASES_ON_HOST, SEARCHED, normals, stacked
 from jaxbounds.qstr.transformer import SparseTransformer, attention
-from jaxbounds.statements import Counterexample, Form, Sides, Statement
-
-
-def _radius_cases(size):
-    return {"r": math.sqrt(math.e * size["d"]) * np.linspace(1.01, 4.0, 13)}
-
-
-def _radius(i, size):
-    n, N, d, r = size["n"], size["N"], size["d"], float(i["r"])
-    sizes = dict(size)
-    beyond = gammaincc(d / 2, r**2 / 2)  # P(|x| >= r) for one token, from the chi law
-    exact = -math.expm1(n * N * math.log1p(-beyond))
-    r_x = bounds.token_radius(**sizes)
-    return Sides.pairs(
-        {
-            "printed": (exact, bounds.token_tail(r, **sizes)),
-            "derived r_x": (bounds.token_tail(r_x, **sizes), (n * N) ** -0.5),
-            "control": (exact, bounds.token_tail(r, **sizes, C_x=0.1)),
-        }
-    )
-
-
-TOKEN_TAIL = Statement(
-    id="qstr.lem12",
-    label="Lemma 12",
-    formula="P(max |x_j| >= r) <= nN exp(-r^2/(2 C_x e d))",
-    kind="inequality",
-    judges=(bounds.token_tail, bounds.token_radius),
-    cases=_radius_cases,
-    evaluate=_radius,
-    forms=(
-        Form(name="printed", note="Against the exact probability, from the chi law."),
-        Form(
-            name="derived r_x",
-            equality="always",
-            note="At r_x = sqrt(3 C_x e d log(nN)) the bound is (nN)^{-1/2}.",
-        ),
-    ),
-    control="C_x = 1/10",
-    sizes=({"n": 1, "N": 4, "d": 2}, {"n": 10, "N": 10, "d": 5}),
-    assumptions="independent Gaussian tokens, C_x = 1, r^2 >= C_x e d",
-    source="Lemma 12",
-    **CASES_ON_HOST,
-)
-
-
-def _small_radius(i, size):
-    d = size["d"]
-    r = math.sqrt(d) * float(i["r"])
-    bound = lambda r: bounds.token_tail(r, n=1, N=1, d=d, checked=False)
-    on_sphere = float(r <= math.sqrt(d))
-    rare = math.exp(-(r**2) / (2 * math.e * d))  # a token of norm r with that probability, else 0
-    return Sides.pairs(
-        {
-            "printed": (on_sphere, bound(r)),
-            "corrected": (rare, bound(r)),
-            "control": (on_sphere, bound(2 * r)),
-        }
-    )
-
-
-SMALL_RADIUS = Statement(
-    id="qstr.lem12.small",
-    label="Lemma 12 (any r > 0)",
-    formula="P(|x| >= r) <= exp(-r^2/(2 C_x e d)) at r = 0.99 sqrt(C_x d), nN = 1",
-    kind="inequality",
-    judges=(bounds.token_tail,),
-    cases=lambda size: {"r": np.array([0.99, 1.65, 2.0])},
-    evaluate=_small_radius,
-    forms=(
-        Form(
-            name="printed",
-            expected="fails",
-            erratum="E6",
-            counterexample=Counterexample(
-                instance={"r": 0.99}, size={"d": 3}, ratio=1.197551816758194
-            ),
-            note="x uniform on the sphere of radius sqrt(d) meets Assumption 1 with C_x = 1, and "
-            "|x| > r surely, while the bound is exp(-0.99^2/(2e)) = 0.835.",
-        ),
-        Form(
-            name="corrected",
-            hypotheses=lambda i, size: {"r^2 >= C_x e d": i["r"] ** 2 >= math.e},
-            equality="a token of norm r with that probability, which Assumption 1 just allows",
-            note="r^2 >= C_x e d, so that the moment order is at least 1; at r^2 = C_x e d "
-            "the bound is exp(-1/2) = 0.607.",
-        ),
-    ),
-    control="the bound at twice the radius",
-    sizes=({"d": 3},),
-    assumptions="x uniform on the sphere of radius sqrt(d); r in units of sqrt(d)",
-    source="Lemma 12; used at nN = 1 in Lemma 34",
-    **CASES_ON_HOST,
-)
-
-
-def _composition(i, size):
-    f, other = TwoLayer(i["a"], i["W"], i["b"]), TwoLayer(i["a2"], i["W2"], i["b2"])
-    h, h2 = i["h"][None, :], i["h2"][None, :]
-    gap, moved = jnp.abs(f(h2) - other(h2)), vector_norm(i["h"] - i["h2"])
-    return Sides(
-        lhs=jnp.abs(f(h) - other(h2)),
-        rhs={
-            "printed": gap + bounds.two_layer_lipschitz(f.a, f.W) * moved,
-            "sharpened": gap + bounds.two_layer_lipschitz(f.a, f.W, norm=spectral_norm) * moved,
-            "control": gap,
-        },
-    )
-
-
-_ACTIVE = "one active unit along which h - h' lies"
-COMPOSITION = Statement(
-    id="qstr.lem13",
-    label="Lemma 13 (pointwise)",
-    formula="|f(h) - f'(h')| <= |f(h') - f'(h')| + L_f |h - h'|",
-    judges=(bounds.two_layer_lipschitz,),
-    sample=normals("a: m", "W: m k", "b: m", "h: k", "a2: m", "W2: m k", "b2: m", "h2: k"),
-    evaluate=_composition,
-    forms=(
-        Form(name="printed", note="L_f = |a| |W|_F.", equality=_ACTIVE),
-        Form(name="sharpened", note="L_f = |a| |W|_op.", equality=_ACTIVE),
-    ),
-    control="L_f = 0",
-    sizes=({"k": 3, "m": 3},),
-    source="Lemma 13; the covering numbers are sums over it",
-    **SEARCHED,
-)
+from jaxbounds.statements import Form, Sides, Statement
 
 
 def _lipschitz_sample(key, size):
@@ -167,14 +38,22 @@ def _attention_lipschitz(i, size):
 
 ATTENTION_LIPSCHITZ = Statement(
     id="qstr.lem15",
-    label="Lemma 15",
+    label="Lemma 15 (proof)",
     formula="sup |f(p; Th) - f(p; Th')| <= 2 r_z^2 sup_j |(Th - Th')^T z_j|",
+    tex=r"\sup_{p, j \in S_n} \left\| f_{\mathrm{Attn}}^{(H)}(p; \Theta_{\mathrm{QK}})_j - "
+    r"f_{\mathrm{Attn}}^{(H)}(p; \hat\Theta_{\mathrm{QK}})_j \right\|_2 \le 2 r_z^2 "
+    r"\sup_{p, j \in S_n} \left\| \Theta_{\mathrm{QK}}^\top z_j - "
+    r"\hat\Theta_{\mathrm{QK}}^\top z_j \right\|_2",
     judges=(bounds.attention_lipschitz, attention),
     sample=_lipschitz_sample,
     cases=_pair_case,
     evaluate=_attention_lipschitz,
     forms=(
-        Form(name="printed", note="|softmax(u) - softmax(v)|_1 <= 2 |u - v|_inf."),
+        Form(
+            name="printed",
+            cites="Lemma 15, proof, last display",
+            note="|softmax(u) - softmax(v)|_1 <= 2 |u - v|_inf.",
+        ),
         Form(
             name="sharpened",
             equality="infinitesimally close weights, two opposite tokens sharing the attention",
@@ -223,12 +102,18 @@ PREDICTION = Statement(
     id="qstr.lem20.value",
     label="Lemma 20 (size of a prediction)",
     formula="|yhat_i| <= |a| (|W|_F sqrt(H) max|z_l| + |b|)",
+    tex=r"|\hat y_{\mathrm{TR}}(p; \Theta)_i| \le \|a_{\mathrm{2NN}}\|_2 \left( \sqrt{H} "
+    r"\|W_{\mathrm{2NN}}\|_F \max_l \|z_l\|_2 + \|b_{\mathrm{2NN}}\|_2 \right)",
     judges=(bounds.prediction_bound, SparseTransformer.__call__),
     sample=_prediction_sample,
     cases=_aligned_case,
     evaluate=_prediction,
     forms=(
-        Form(name="printed", equality=_ALIGNED),
+        Form(
+            name="printed",
+            cites="Lemma 20, proof: the bound of |yhat_TR(p; Theta)_j|",
+            equality=_ALIGNED,
+        ),
         Form(
             name="sharpened",
             equality=_ALIGNED,
@@ -283,6 +168,10 @@ ASSEMBLY = Statement(
     id="qstr.prop17.assembly",
     label="Lemmas 16 and 32, Proposition 17, Theorems 9 and 10 (how they follow)",
     formula="Lemma 16 at eps/(L_f r_z^2) gives Proposition 17, and that at eps = 1 Theorem 10",
+    tex=r"\log \mathcal{C}(\mathcal{F}_{\mathrm{TR}}, \epsilon) \lesssim m H D_e "
+    r"\log(1 + R / \epsilon) + \min\left(\frac{r_z^6 r_{m,a}^2 R_{m,w}^2 H^2 "
+    r"r_{\mathrm{QK}}^2 \log(H D_e^2)}{\epsilon^2}, H D_e^2 \log\left(1 + \frac{\sqrt{H} "
+    r"r_{\mathrm{QK}} r_z^3 r_{m,a} R_{m,w}}{\epsilon}\right)\right)",
     kind="inequality",
     judges=(
         bounds.query_key_log_covering,
@@ -315,9 +204,6 @@ ASSEMBLY = Statement(
 )
 
 STATEMENTS = (
-    TOKEN_TAIL,
-    SMALL_RADIUS,
-    COMPOSITION,
     ATTENTION_LIPSCHITZ,
     PREDICTION,
     ASSEMBLY,

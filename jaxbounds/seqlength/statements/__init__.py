@@ -1,12 +1,14 @@
 """The paper's statements in its order, with errata and what is not checked.
 
-Sections 2.1, 3.4: `norms`. 2.2 to 2.4, and complexities in Appendix C: `complexities`.
-2.6, 4.1: `model`. 3.1 (Lemma 3.1): `sparsification`. 3.2, 3.3 (Lemmas 3.2, 3.3, 3.6), Appendix A:
-`linear_covers`. Lemmas 3.4, 3.5, and 2.5: `row_covers`. 4.1 (Theorem 4.1), 4.2, Appendix D:
-`single_layer`. 4.3 (Theorem 4.2), Lemma E.1, Appendix F: `multi_layer`. 5, Appendix G: `masking`.
-Appendix C: `peeling`, then `attention_cover` (Lemma C.1, Dudley's integral). Appendix E: `blocks`
-(Lemmas E.2, E.3), then `chain`. 6: `majority`. Trained networks: `certificates`. What statements
-share: `instances`. Where the text is wrong: `errata`.
+Sections 2.1, 3.4: `norms`. 2.2, 2.3: `gap`; 2.3, 2.4, and complexities in Appendix C:
+`complexities`. 2.6, 4.1: `model`. 3.1 (Lemma 3.1): `sparsification`. 3.2, 3.3 (Lemmas 3.2, 3.3,
+3.6): `linear_covers`; their sizes, Appendix A: `cover_sizes`. Lemmas 3.4, 3.5, and 2.5:
+`row_covers`. 4.1 (Theorem 4.1), 4.2: `single_layer`; Corollary 4.1.1, Appendix D: `corollaries`.
+4.3 (Theorem 4.2), Appendix F: `multi_layer`; what refutes the printed numbers: `packings`; columns
+or rows in Appendices D and F: `orientation`; Lemma E.1: `scales`. 5, Appendix G: `masking`.
+Appendix C: `peeling`, then `attention_cover` (Lemma C.1) and `entropy_integral`. Appendix E:
+`blocks` (Lemmas E.2, E.3), then `chain`. 6: `majority`. Trained networks: `certificates`. What
+statements share: `instances`. Where the text is wrong: `errata`. Every numbered item: `items`.
 """
 
 from jaxbounds.seqlength.statements import (
@@ -15,18 +17,26 @@ from jaxbounds.seqlength.statements import (
     certificates,
     chain,
     complexities,
+    corollaries,
+    cover_sizes,
+    entropy_integral,
+    gap,
     linear_covers,
     majority,
     masking,
     model,
     multi_layer,
     norms,
+    orientation,
+    packings,
     peeling,
     row_covers,
+    scales,
     single_layer,
     sparsification,
 )
-from jaxbounds.seqlength.statements.errata import ERRATA, UNCHECKED
+from jaxbounds.seqlength.statements.errata import ERRATA, REMARKS, SURVIVES, UNCHECKED
+from jaxbounds.seqlength.statements.items import ITEMS
 from jaxbounds.statements import Paper
 
 PAPER = Paper(
@@ -35,21 +45,31 @@ PAPER = Paper(
     citation="J. Trauger, A. Tewari, AISTATS 2024",
     statements=(
         *norms.STATEMENTS,
+        *gap.STATEMENTS,
         *complexities.STATEMENTS,
         *model.STATEMENTS,
         *sparsification.STATEMENTS,
         *linear_covers.STATEMENTS,
+        *cover_sizes.STATEMENTS,
         *row_covers.STATEMENTS,
         *single_layer.STATEMENTS,
+        *corollaries.STATEMENTS,
         *multi_layer.STATEMENTS,
+        *packings.STATEMENTS,
+        *orientation.STATEMENTS,
+        *scales.STATEMENTS,
         *masking.STATEMENTS,
         *peeling.STATEMENTS,
         *attention_cover.STATEMENTS,
+        *entropy_integral.STATEMENTS,
         *blocks.STATEMENTS,
         *chain.STATEMENTS,
         *majority.STATEMENTS,
         *certificates.STATEMENTS,
     ),
     errata=ERRATA,
+    survives=SURVIVES,
+    remarks=REMARKS,
+    items=ITEMS,
     unchecked=UNCHECKED,
 )

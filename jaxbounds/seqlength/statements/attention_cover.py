@@ -1,27 +1,19 @@
-"""Appendix C: Lemma C.1, the cover of the attention class, and its entropy integral."""
-
-import math
+"""Appendix C: Lemma C.1 and the cover of the attention class."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
-from scipy import integrate, optimize
 
 from jaxbounds.norms import vector_norm
-from jaxbounds.seqlength.dudley import best_delta, interior_value, with_offset
-from jaxbounds.seqlength.linear_bounds import at_scale, lemma_3_6
 from jaxbounds.seqlength.model import attend_from
 from jaxbounds.seqlength.perturbation import softmax_distance
 from jaxbounds.seqlength.single_layer import (
-    attention_expectation,
     attention_lipschitz,
-    attention_log_covering,
-    entropy_terms,
     residual_range,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 
 
 def _softmax_sample(key: Array, size: Size) -> Instance:
@@ -49,12 +41,15 @@ def _softmax(instance: Instance, size: Size) -> Sides:
             "control": largest / 2.0,
         },
         error=4e-15,
+        trivial=2.0,
     )
 
 
 LEMMA_C_1 = Statement(
     id="seqlength.lemma-c.1",
     label="Lemma C.1",
+    tex=r"\| \mathrm{softmax}(\theta_1) - \mathrm{softmax}(\theta_2) \|_1 \le 2 \|\theta_1 - "
+    r"\theta_2\|_\infty",
     formula="||softmax(theta_1) - softmax(theta_2)||_1 <= 2 ||theta_1 - theta_2||_infinity",
     **draw.INEQUALITY,
     sample=_softmax_sample,
@@ -63,7 +58,11 @@ LEMMA_C_1 = Statement(
     judges=(softmax_distance,),
     sizes=({"p": 6},),
     forms=(
-        Form(name="printed", note="attributed to Edelman et al. (2022), Corollary A.7"),
+        Form(
+            name="printed",
+            cites="Lemma C.1, its display",
+            note="attributed to Edelman et al. (2022), Corollary A.7",
+        ),
         Form(
             name="sharpened S4",
             note="the Jacobian's norm from l_inf to l_1 is 1 - min_s (p.s)^2 <= 1",
@@ -120,13 +119,16 @@ def _attention_step(instance: Instance, size: Size) -> Sides:
             "control": (jump, sharp / 2.0),
         },
         error=1e-14 * B_inf,
+        trivial=2.0 * B_inf,
     )
 
 
 ATTENTION_STEP = Statement(
     id="seqlength.appc-cover",
     label="Appendix C, the cover of the attention class",
-    formula="|e_j^T X^T (softmax(X W x) - softmax(X What x))| <= 2 B_x^2 ||(W - What) x||_2",
+    tex=r"\left| e_j^\top X^\top \left( \mathrm{softmax}(X W x) - \mathrm{softmax}(X \hat{W} "
+    r"x) \right) \right| \le 2 B_x^2 \left\| (W - \hat{W}) x \right\|_2",
+    formula="|e_j^T X^T (softmax(X W x) - softmax(X W_hat x))| <= 2 B_x^2 ||(W - W_hat) x||_2",
     **draw.INEQUALITY,
     sample=_attention_sample,
     cases=_two_tokens,
@@ -135,7 +137,10 @@ ATTENTION_STEP = Statement(
     hypotheses=lambda i, size: {"the scores move by 1e-3": _scores_step(i) >= 1e-3},
     sizes=({"T": 4, "d": 2},),
     forms=(
-        Form(name="printed"),
+        Form(
+            name="printed",
+            cites="Appendix C, the chain of norms before 'the log covering number of S'",
+        ),
         Form(
             name="sharpened S5",
             note="max |X_tj| B_x, and softmax constant 1; approached by X = (v, -v), small W",
@@ -149,123 +154,7 @@ ATTENTION_STEP = Statement(
     source="Appendix C, before 'Therefore, we can see the log covering number of S'",
 )
 
-
-def _optimum(instance: Instance, size: Size) -> Sides:
-    a, b, B = draw.numbers(instance, "a", "b", "B")
-    objective = lambda x: x + (B - x) * a + b * math.log(B / x)
-    inner = optimize.minimize_scalar(
-        objective, bounds=(1e-9, B), method="bounded", options={"xatol": 1e-12}
-    )
-    least = min(inner.fun, B)
-    return Sides(
-        least,
-        {
-            "printed": interior_value(a, b, B),
-            "corrected": with_offset(a, b, B),
-            "corrected delta": objective(float(best_delta(a, b, B))),
-            "control": with_offset(a, 2 * b, B),
-        },
-    )
-
-
-def _optimum_cases(size: Size) -> Instance:
-    rng = np.random.default_rng(0)
-    one = lambda: (rng.uniform(0, 1.3), np.exp(rng.uniform(-4, 1)), np.exp(rng.uniform(-1, 1)))
-    return dict(zip(("a", "b", "B"), np.array([one() for _ in range(24)]).T))
-
-
-OPTIMUM = Statement(
-    id="seqlength.appc-optimum",
-    label="Appendix C, the minimum over delta",
-    formula="min_delta delta + (B-delta) a + b ln(B/delta) = b + B a + b ln(B (1-a)/b),"
-    " a = sqrt(ln 2d / m), b = 2 B_x^2 sqrt(C / m), B = B_x",
-    **draw.SAME_ON_HOST,
-    cases=_optimum_cases,
-    evaluate=_optimum,
-    judges=(with_offset, interior_value, best_delta),
-    tolerance=1e-9,
-    sizes=({"draws": 24},),
-    forms=(
-        Form(
-            name="printed",
-            expected="fails",
-            erratum="E5",
-            note="needs b < B (1 - a); here C = 1000, m = 100, d = 10, B_x = 1 give -6.4",
-            hypotheses=lambda i, size: {"a < 1, to have a logarithm": i["a"] < 1},
-            counterexample=Counterexample(
-                instance={"a": 0.17308, "b": 6.3246, "B": 1.0},
-                size={"draws": 24},
-                ratio=1.1569937214054875,
-            ),
-        ),
-        Form(name="corrected", note="otherwise delta = B_x and the minimum is B_x"),
-        Form(name="corrected delta", note="attained at delta = b / (1 - a), or B_x"),
-    ),
-    control="b doubled",
-    source="Appendix C; behind Theorem 4.1",
+STATEMENTS = (
+    LEMMA_C_1,
+    ATTENTION_STEP,
 )
-
-
-def _integral(instance: Instance, size: Size) -> Sides:
-    m, d, B_x, C = draw.numbers(instance, "m", "d", "B_x", "C")
-    factor, one = attention_lipschitz(B_x), float(lemma_3_6(1.0, k=1, d=1))
-
-    def least(C: float, shortest: float) -> float:
-        # A map of one entry, at the scale where Lemma 3.6 has C / eps^2.
-        map_covering = at_scale(lemma_3_6, math.sqrt(C / one), k=1, d=1)
-        covering = attention_log_covering(map_covering, factor, int(d))
-        height = lambda e: math.sqrt(float(covering(e)) / m)
-        area = lambda x: x + integrate.quad(height, x, B_x, epsabs=1e-13, limit=200)[0]
-        bounds = (shortest * B_x, B_x)
-        inner = optimize.minimize_scalar(area, bounds=bounds, method="bounded")
-        return min(inner.fun, area(bounds[0]), B_x)
-
-    a, b, B = entropy_terms(B_x, C, m, d)
-    alone = least(0.0, 0.0) / attention_expectation(B_x, 0.0, m, d)
-    both = least(C, 1e-6)
-    return Sides.pairs(
-        {
-            "printed": (both, attention_expectation(B_x, C, m, d)),
-            "printed, C = 0": (jnp.maximum(alone, 1.0 / alone), 1.0),
-            "control": (both, with_offset(a / 4.0, b / 4.0, B)),
-        }
-    )
-
-
-def _integral_cases(size: Size) -> Instance:
-    rng = np.random.default_rng(1)
-    one = lambda: (
-        float(10 ** rng.uniform(2, 7)),
-        float(rng.integers(1, 200)),
-        float(np.exp(rng.uniform(-1, 1))),
-        float(np.exp(rng.uniform(0, 5))),
-    )
-    return dict(zip(("m", "d", "B_x", "C"), np.array([one() for _ in range(16)]).T))
-
-
-INTEGRAL = Statement(
-    id="seqlength.appc-dudley",
-    label="Appendix C, splitting Dudley's integral",
-    formula="min_delta delta + int_delta^{B_x} sqrt((ln 2d + 4 B_x^4 C/eps^2)/m) d eps"
-    " <= the closed form",
-    **draw.ON_HOST,
-    cases=_integral_cases,
-    evaluate=_integral,
-    judges=(attention_expectation, attention_log_covering, attention_lipschitz, entropy_terms),
-    sizes=({"draws": 16},),
-    forms=(
-        Form(
-            name="printed",
-            note="with 1/m on both terms (E6) and clipped (E5)",
-            equality="delta = B_x, both sides B_x",
-        ),
-        Form(
-            name="printed, C = 0",
-            note="delta = 0 and B_x sqrt(ln 2d / m): neither side is larger",
-            equality="always",
-        ),
-    ),
-    control="a quarter of a and b",
-)
-
-STATEMENTS = (LEMMA_C_1, ATTENTION_STEP, OPTIMUM, INTEGRAL)

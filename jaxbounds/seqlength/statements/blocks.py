@@ -1,6 +1,7 @@
 """Lemmas E.2 and E.3: perturbations of one block and of the readout."""
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +10,7 @@ from jaxtyping import Array
 
 from jaxbounds.norms import max_row_norm, project_rows
 from jaxbounds.seqlength import perturbation
-from jaxbounds.seqlength.model import block
+from jaxbounds.seqlength.model import Activation, block
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
@@ -20,6 +21,28 @@ MOVED = {"W_QK": [[-0.0005, 0.0], [0.0, 0.0]], **_KEYS}
 """Two opposite tokens of norm 4 and a small step of W_QK along them, values I / 4."""
 
 _ONLY_W_C = "only W_c moves, and the outer projection is inactive"
+
+
+def meets_appendix_e(instance: Instance, size: Size) -> dict[str, Any]:
+    """What Theorem 4.2 and Appendix E assume of the stored step: B_x = 4, w = e_1, tanh."""
+    named = {"layer": instance.get("layer", instance.get("layers")), "moved": instance["moved"]}
+    bounds = {"W_QK": 0.0005, "W_v": 0.25, "W_c": 1.0}
+    norm = lambda W: np.linalg.norm(np.asarray(W), ord=2, axis=(-2, -1)).max()
+    met: dict[str, Any] = {
+        f"||{name}||_2 of both <= {bound} (Theorem 4.2)": max(
+            norm(weights[name]) for weights in named.values()
+        )
+        <= bound
+        for name, bound in bounds.items()
+    }
+    met["||x||_2 <= B_x = 4 (Theorem 4.2)"] = np.linalg.norm(instance["X"], axis=1).max() <= 4
+    w = np.asarray(instance.get("w", [1.0]))
+    met["||w|| <= B_w = 1 (Theorem 4.2)"] = np.linalg.norm(w) <= 1
+    z = np.linspace(-3.0, 3.0, 61)
+    met["sigma(0) = 0, L_sigma = 1 (Section 2.6)"] = np.tanh(0.0) == 0 and bool(
+        np.all(np.diff(np.tanh(z)) <= np.diff(z))
+    )
+    return met
 
 
 def weights_and_step(key: Array, size: Size) -> tuple[Instance, Instance]:
@@ -62,13 +85,14 @@ def _only_W_c(rng: np.random.Generator, size: Size) -> tuple[Instance, Instance]
 
 
 def _block_sample(key: Array, size: Size) -> Instance:
-    weight_key, token_key, near_key = jax.random.split(key, 3)
+    weight_key, token_key, near_key, slope_key = jax.random.split(key, 4)
     layer, moved = weights_and_step(weight_key, size)
     shape = (size["T"], size["d"])
     tokens = draw.normals(token_key, {"g": shape, "step": shape})
     g, near = draw.unit(tokens["g"]), draw.log_uniform(near_key, -3.0, 0.0)
     ghat = project_rows(g + near * tokens["step"], 1.0)
-    return {"layer": layer, "moved": moved, "g": g, "ghat": ghat}
+    slopes = jax.random.exponential(slope_key, (3,))
+    return {"layer": layer, "moved": moved, "g": g, "ghat": ghat, "slopes": slopes}
 
 
 def _block_cases(size: Size) -> Instance:
@@ -76,36 +100,46 @@ def _block_cases(size: Size) -> Instance:
     for _ in range(8):
         layer, moved = _only_W_c(rng, size)
         g = rng.uniform(-1.0, 1.0, size=(size["T"], size["d"])) / math.sqrt(size["d"])
-        rows.append({"layer": layer, "moved": moved, "g": g, "ghat": g})
+        slopes = 0.5 * rng.dirichlet(np.ones(3))
+        rows.append({"layer": layer, "moved": moved, "g": g, "ghat": g, "slopes": slopes})
     return draw.stacked(rows)
 
 
-def _moved(g: Array, ghat: Array, layer: Instance, moved: Instance) -> Array:
+def _moved(
+    g: Array, ghat: Array, layer: Instance, moved: Instance, activation: Activation = jnp.tanh
+) -> Array:
     """How far the outputs of the two versions are apart."""
-    run = lambda g, weights: block(g, weights, activation=jnp.tanh)
+    run = lambda g, weights: block(g, weights, activation=activation)
     return max_row_norm(run(g, layer) - run(ghat, moved))
 
 
 def _lemma_e_2(instance: Instance, size: Size) -> Sides:
     g, ghat = instance["g"], instance["ghat"]
     layer, moved = instance["layer"], instance["moved"]
-    parts = perturbation.block_perturbation(g, ghat, layer, moved, activation=jnp.tanh)
+    sigma, L_sigma = draw.activation(instance["slopes"]), jnp.sum(instance["slopes"])
+    parts = perturbation.block_perturbation(g, ghat, layer, moved, activation=sigma)
     norms = perturbation.spectral_norms(layer, moved)
-    printed = perturbation.lemma_e_2(parts, norms, 1.0)
+    printed = perturbation.lemma_e_2(parts, norms, L_sigma)
     return Sides(
-        _moved(g, ghat, layer, moved),
+        _moved(g, ghat, layer, moved, sigma),
         {
             "printed": printed,
-            "sharpened S4": perturbation.lemma_e_2(parts, norms, 1.0, softmax_constant=1.0),
+            "sharpened S4": perturbation.lemma_e_2(parts, norms, L_sigma, softmax_constant=1.0),
             "control": printed / 20.0,
         },
         error=1e-13,
+        trivial=2.0,
     )
 
 
 LEMMA_E_2 = Statement(
     id="seqlength.lemma-e.2",
     label="Lemma E.2, i >= 2",
+    tex=r"\|\Delta g^{(i+1)\top}\|_{2,\infty} \le \|\Delta W_c^{(i)\top} "
+    r"\sigma(\cdot)^\top\|_{2,\infty} + L_\sigma B_{c2} B_{v2} (1 + 4 B_{QK2}) \|\Delta "
+    r"g^{(i)\top}\|_{2,\infty} + 2 L_\sigma B_{c2} B_{v2} \|\Delta W_{QK}^{(i)\top} "
+    r"\hat{g}^{(i)\top}\|_{2,\infty} + L_\sigma B_{c2} \|\Delta W_v^{(i)\top} "
+    r"\hat{g}^{(i)\top}\|_{2,\infty}",
     formula="||d g^(i+1)|| <= ||dW_c^T ..|| + L B_c B_v (1 + 4 B_QK) ||d g^(i)||"
     " + 2 L B_c B_v ||dW_QK^T ..|| + L B_c ||dW_v^T ..||",
     **draw.INEQUALITY | {"budget": draw.MANY},
@@ -121,7 +155,11 @@ LEMMA_E_2 = Statement(
     sizes=({"T": 3, "d": 2, "k": 2},),
     forms=(
         Form(
-            name="printed", note="inputs of later blocks are in the unit ball", equality=_ONLY_W_C
+            name="printed",
+            cites="Lemma E.2, its display",
+            note="inputs of later blocks are in the unit ball; sigma(z) = a z + b tanh(z) + c"
+            " relu(z), L_sigma = a + b + c",
+            equality=_ONLY_W_C,
         ),
         Form(
             name="sharpened S4",
@@ -167,12 +205,17 @@ def _first_block(instance: Instance, size: Size) -> Sides:
             "control": corrected / 5.0,
         },
         error=1e-13,
+        trivial=2.0,
     )
 
 
 FIRST_BLOCK = Statement(
     id="seqlength.lemma-e.2-first",
     label="Lemma E.2, i = 1",
+    tex=r"\|\Delta g^{(2)\top}\|_{2,\infty} \le \|\Delta W_c^{(1)\top} "
+    r"\sigma(\cdot)^\top\|_{2,\infty} + 2 L_\sigma B_{c2} B_{v2} \|\Delta "
+    r"W_{QK}^{(1)\top} X^\top\|_{2,\infty} + L_\sigma B_{c2} \|\Delta W_v^{(1)\top} "
+    r"X^\top\|_{2,\infty}, \quad \|x_t\|_2 \le B_x",
     formula="the same for g^(1) = X with tokens of norm up to B_x",
     **draw.INEQUALITY | {"budget": draw.MANY},
     sample=_first_sample,
@@ -184,6 +227,7 @@ FIRST_BLOCK = Statement(
     forms=(
         Form(
             name="printed",
+            cites="Lemma E.2, its display, at i = 1",
             expected="fails",
             erratum="E9",
             note="dp moves by up to B_x ||dW^T x|| and values have norm B_v B_x",
@@ -191,6 +235,7 @@ FIRST_BLOCK = Statement(
                 instance={"layer": LAYER, "moved": MOVED, "X": OPPOSITE},
                 size={"T": 2, "d": 2, "k": 2},
                 ratio=7.999658686326246,
+                meets=meets_appendix_e,
             ),
         ),
         Form(name="corrected", note="B_x^2 on the QK term", equality=_ONLY_W_C),
@@ -208,18 +253,33 @@ def _lemma_e_3(instance: Instance, size: Size) -> Sides:
     return Sides(jnp.abs(w @ g - what @ ghat), {"printed": bound, "control": alone})
 
 
+def _along(size: Size) -> Instance:
+    """W along g - ghat and w - what along ghat: both terms are positive."""
+    g, ghat = np.random.default_rng(0).normal(size=(2, 8, size["d"]))
+    return {"w": g - ghat, "what": g - 1.5 * ghat, "g": g, "ghat": ghat}
+
+
 LEMMA_E_3 = Statement(
     id="seqlength.lemma-e.3",
     label="Lemma E.3",
+    tex=r"|w^\top g - \hat{w}^\top \hat{g}| \le \|w\| \|g - \hat{g}\| + |(w - \hat{w})^\top "
+    r"\hat{g}|",
     formula="|w.g - what.ghat| <= ||w|| ||g - ghat|| + |(w - what).ghat|",
     **draw.INEQUALITY,
     sample=lambda key, size: draw.normals(
         key, dict.fromkeys(("w", "what", "g", "ghat"), (size["d"],))
     ),
+    cases=_along,
     evaluate=_lemma_e_3,
     judges=(perturbation.lemma_e_3,),
     sizes=({"d": 2},),
-    forms=(Form(name="printed", equality="w = c (g - ghat), signs agreeing"),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma E.3, its display",
+            equality="w = c (g - ghat), signs agreeing",
+        ),
+    ),
     control="without the second term",
     source="Lemma E.3, from Edelman et al. (2022), Lemma A.16",
 )

@@ -62,6 +62,8 @@ def _norms_by_hand(instance: Instance, size: Size) -> Sides:
 NORMS = Statement(
     id="seqlength.certificate-norms",
     label="the norms of a network",
+    tex=r"\|W_{QK}\|_{q,p}, \ \|W_v\|_{q,p}, \ \|W\|_{q,p} \ \text{of dense layers}, \ \max_t "
+    r"\|x_t\|",
     formula="of W_QK, of its image of a constant [CLS] token, W_v, dense layers, biases, tokens",
     **SAME_ON_HOST,
     cases=lambda size: {"scale": np.array([0.3, 1.7])},
@@ -94,6 +96,8 @@ def _network_bound(instance: Instance, size: Size) -> Sides:
 NETWORK = Statement(
     id="seqlength.certificate-complexity",
     label="the complexity of a network's class",
+    tex=r"\frac{1}{m} \mathbb{E} \max_{f} \sum_{i=1}^m \sigma_i f(x_i) \le \text{the peeled "
+    r"bound}",
     formula="E max over 16 networks of sum sigma_i f(x_i) / m <= the peeling, layer by layer",
     **ON_HOST,
     cases=lambda size: {"scale": np.array([0.1, 1.0, 2.0]), "m": np.array([64, 4096, 1024])},
@@ -146,6 +150,8 @@ def _certificate(instance: Instance, size: Size) -> Sides:
 CERTIFICATE = Statement(
     id="seqlength.certificate",
     label="the certificate of a trained network",
+    tex=r"|L_D - L_S| \le 2 \, \mathrm{Rad}_m + 3 c \sqrt{\frac{2 \ln(3 / \delta')}{m}}, "
+    r"\quad \delta' = \frac{\delta}{\prod (j + 1)(j + 2)}",
     formula="|L_D - L_S| <= 2 Rad + the tail at delta / prod (j + 1)(j + 2), norms up to 2^j",
     **ON_HOST,
     cases=lambda size: {"scale": np.array([0.5]), "m": np.array([50])},

@@ -16,6 +16,7 @@ from jaxbounds.seqlength.statements.blocks import (
     LAYER,
     MOVED,
     OPPOSITE,
+    meets_appendix_e,
     moved_enough,
     opposite_tokens,
     weights_and_step,
@@ -69,6 +70,7 @@ _ONE_LAYER = Counterexample(
     },
     size={"L": 1, "T": 2, "d": 2, "k": 2},
     ratio=7.999658686326246,
+    meets=meets_appendix_e,
 )
 
 
@@ -92,12 +94,16 @@ def _chain(instance: Instance, size: Size) -> Sides:
             "control": found.corrected / 40.0,
         },
         error=1e-13,
+        trivial=2.0,
     )
 
 
 CHAIN = Statement(
     id="seqlength.appe-chain",
     label="Appendix E, the unrolled chain",
+    tex=r"|g_{scalar} - \hat{g}_{scalar}| \le \epsilon_w + B_w \sum_{i=1}^L \alpha_i \left( "
+    r"\epsilon_c^{(i)} + L_\sigma B_{c2} \epsilon_v^{(i)} + 2 L_\sigma B_{c2} B_{v2} "
+    r"\epsilon_{QK}^{(i)} \right)",
     formula="|g_scalar - ghat_scalar| <= eps_w + B_w sum_i alpha_i (eps_c + L B_c eps_v"
     " + 2 L B_c B_v eps_QK), the eps measured",
     **ON_NETWORKS,
@@ -106,6 +112,7 @@ CHAIN = Statement(
     forms=(
         Form(
             name="printed",
+            cites="Appendix E, the last display",
             expected="fails",
             erratum="E9",
             note="one layer, two opposite tokens of norm 4",
@@ -145,12 +152,14 @@ def _cover_of_network(instance: Instance, size: Size) -> Sides:
             "control": corrected / 100.0,
         },
         error=1e-13,
+        trivial=2.0,
     )
 
 
 COVER = Statement(
     id="seqlength.appe-cover",
     label="Theorem 4.2, the cover",
+    tex=r"|g_{scalar} - \hat{g}_{scalar}| \le \sum_i \beta_i \epsilon_i",
     formula="covers at scales eps_i of the single matrices cover the network at sum beta_i eps_i",
     **ON_NETWORKS,
     evaluate=_cover_of_network,

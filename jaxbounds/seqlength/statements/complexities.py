@@ -1,6 +1,4 @@
-"""Sections 2.2 to 2.4: generalization, Rademacher complexities, Dudley's integral."""
-
-import math
+"""Sections 2.3 and 2.4: Rademacher complexities, Dudley's integral."""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +7,6 @@ from jaxtyping import Array
 
 from jaxbounds.seqlength.covering_numbers import covering_staircase, smallest_cover, sup_distances
 from jaxbounds.seqlength.dudley import best_certified, chaining, dudley, one_scale, staircase_dudley
-from jaxbounds.seqlength.generalization import deviation, generalization_gap
 from jaxbounds.seqlength.rademacher import (
     empirical_rademacher,
     linear_support,
@@ -20,7 +17,7 @@ from jaxbounds.seqlength.rademacher import (
     with_negation,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 
 
 def _points(key: Array, size: Size) -> Instance:
@@ -31,19 +28,21 @@ def _linear_rad(instance: Instance, size: Size) -> Sides:
     X, m = instance["X"], size["m"]
     vertices = empirical_rademacher(with_negation(X.T))
     exact = support_rademacher(linear_support(X, 1.0), m, X.dtype)
-    return Sides(exact, {"printed": vertices, "control": m * vertices})
+    return Sides(exact, {"derived": vertices, "control": m * vertices})
 
 
 RADEMACHER = Statement(
     id="seqlength.sec2.3-linear",
     label="Section 2.3, Rademacher complexity of an l_1 ball",
+    tex=r"\frac{1}{m} \mathbb{E}_\sigma \sup_{\|w\|_1 \le 1} \sum_{i=1}^m \sigma_i w^\top x_i "
+    r"= \frac{1}{m} \mathbb{E}_\sigma \left\| \sum_{i=1}^m \sigma_i x_i \right\|_\infty",
     formula="Rad {w.x : ||w||_1 <= 1} = (1/m) E ||sum sigma_i x_i||_infinity = Rad of its vertices",
     **draw.IDENTITY,
     sample=_points,
     evaluate=_linear_rad,
     judges=(linear_support, with_negation),
     sizes=({"m": 6, "d": 3},),
-    forms=(Form(name="printed", note="a linear function is largest at a vertex"),),
+    forms=(Form(name="derived", note="a linear function is largest at a vertex"),),
     control="without the factor 1/m",
     source="Section 2.3; used in Appendix C",
 )
@@ -66,6 +65,8 @@ def _monte_carlo(instance: Instance, size: Size) -> Sides:
 MONTE_CARLO = Statement(
     id="seqlength.sec2.3-monte-carlo",
     label="Section 2.3, Rademacher complexity by drawing signs",
+    tex=r"\left| \frac{1}{400} \sum_{j=1}^{400} \sup_{h} \frac{1}{m} \sum_{i=1}^m "
+    r"\sigma_i^{(j)} h(x_i) - \mathrm{Rad}_m(\mathcal{H}, S) \right| \le 6 \, s",
     formula="the mean over 400 sign vectors is within 6 of its standard errors of Rad",
     **draw.INEQUALITY,
     sample=lambda key, size: {**_points(key, size), "seed": jax.random.key_data(key)},
@@ -88,6 +89,8 @@ def _massart(instance: Instance, size: Size) -> Sides:
 MASSART = Statement(
     id="seqlength.appc-massart",
     label="Appendix C, the term sqrt(ln 2d / m)",
+    tex=r"\frac{1}{m} \mathbb{E}_\sigma \left\| \sum_{i=1}^m \sigma_i x_i \right\|_\infty \le "
+    r"\max_j \|X_{:,j}\|_2 \frac{\sqrt{2 \ln(2d)}}{m}",
     formula="(1/m) E ||sum sigma_i x_i||_inf <= max_j ||X_{:,j}||_2 sqrt(2 ln 2d) / m",
     kind="inequality",
     sample=_points,
@@ -123,14 +126,22 @@ def _negation(instance: Instance, size: Size) -> Sides:
 NEGATION = Statement(
     id="seqlength.appc-negation",
     label="Appendix C, Rad(F u -F) <= 2 Rad(F)",
-    formula="Rad(F u -F) <= 2 Rad(F) where 0 is in F",
+    tex=r"\mathrm{Rad}_m(\mathcal{F} \cup -\mathcal{F}, S) \le 2 \, "
+    r"\mathrm{Rad}_m(\mathcal{F}, S), \quad 0 \in \mathcal{F}",
+    formula="Rad(F with -F) <= 2 Rad(F) where 0 is in F",
     **draw.INEQUALITY,
     sample=_finite_class,
     cases=_one_function,
     evaluate=_negation,
     judges=(with_negation, empirical_rademacher),
     sizes=({"functions": 3, "m": 5},),
-    forms=(Form(name="printed", equality="F = {0, f}"),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Appendix C, Rad_m(F u -F, S) <= 2 Rad_m(F, S)",
+            equality="F = {0, f}",
+        ),
+    ),
     control="without the factor 2",
 )
 
@@ -147,6 +158,8 @@ def _contraction(instance: Instance, size: Size) -> Sides:
 CONTRACTION = Statement(
     id="seqlength.appc-contraction",
     label="Appendix C, contraction",
+    tex=r"\mathrm{Rad}_m(\sigma \circ \mathcal{F}, S) \le L_\sigma "
+    r"\mathrm{Rad}_m(\mathcal{F}, S)",
     formula="Rad(sigma o F) <= L_sigma Rad(F), sigma = relu, tanh",
     **draw.INEQUALITY,
     sample=_finite_class,
@@ -154,7 +167,13 @@ CONTRACTION = Statement(
     evaluate=_contraction,
     judges=(empirical_rademacher,),
     sizes=({"functions": 3, "m": 5},),
-    forms=(Form(name="printed", equality="sigma linear on the values of F"),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Appendix C, 'the contraction inequality Ledoux and Talagrand (1991)'",
+            equality="sigma linear on the values of F",
+        ),
+    ),
     control="L = 1 for sigma(z) = 2z",
     source="Appendix C, from Ledoux and Talagrand",
 )
@@ -191,6 +210,9 @@ def _dudley_cases(size: Size) -> Instance:
 DUDLEY = Statement(
     id="seqlength.sec2.4-dudley",
     label="Section 2.4, Dudley's integral",
+    tex=r"\mathrm{Rad}_m(\mathcal{F}, S) \le c \inf_{\delta \ge 0} \left( \delta + "
+    r"\int_\delta^B \sqrt{\frac{\ln \mathcal{N}_\infty(\mathcal{F}, \epsilon, m)}{m}} \, "
+    r"d\epsilon \right)",
     formula="Rad <= c inf_delta (delta + int_delta^B sqrt(ln N(eps) / m) d eps), exact N(eps)",
     **draw.ON_HOST,
     cases=_dudley_cases,
@@ -201,7 +223,11 @@ DUDLEY = Statement(
     ),
     sizes=({"functions": 8},),
     forms=(
-        Form(name="printed", note="the paper leaves c open; c = 12"),
+        Form(
+            name="printed",
+            cites="Section 2.4, the last display",
+            note="the paper leaves c open; c = 12",
+        ),
         Form(name="sharpened", note="4 delta + 12 times the integral"),
         Form(name="sharpened grid", note="its upper sum on a geometric grid, clipped at B"),
         Form(name="sharpened S6 chaining", note="two-term chaining"),
@@ -212,95 +238,11 @@ DUDLEY = Statement(
 )
 
 
-THRESHOLDS, DELTA = 16, 0.05
-
-
-def _gap_sample(key: Array, size: Size) -> Instance:
-    x_key, flip_key, sign_key = jax.random.split(key, 3)
-    m = size["m"]
-    return {
-        "x": jax.random.uniform(x_key, (m,)),
-        "flip": jax.random.bernoulli(flip_key, 0.2, (m,)),
-        "seed": jax.random.key_data(sign_key),
-    }
-
-
-def _gap(instance: Instance, size: Size) -> Sides:
-    x, m, key = instance["x"], size["m"], jax.random.wrap_key_data(instance["seed"])
-    grid = (jnp.arange(THRESHOLDS).astype(x.dtype) + 0.5) / THRESHOLDS
-    truth = (x > 0.5) ^ instance["flip"]
-    loss = ((x[None] > grid[:, None]) != truth[None]).astype(x.dtype)
-    # A threshold t errs where x lies between t and 1/2, unless the label was flipped.
-    population = 0.2 + 0.6 * jnp.abs(grid - 0.5)
-    rad = rademacher_monte_carlo(key, lambda signs: jnp.max(loss @ signs), m, draws=64).mean
-    bound = lambda sharp: generalization_gap(rad, c=1.0, m=m, delta=DELTA, sharp=sharp)
-    return Sides(
-        jnp.max(jnp.abs(population - jnp.mean(loss, axis=1))),
-        {
-            "printed": bound(False),
-            "sharpened S10": bound(True),
-            "control": deviation(1.0, m, DELTA) / 20.0,
-        },
-        trivial=1.0,
-    )
-
-
-GENERALIZATION = Statement(
-    id="seqlength.sec2.3-gap",
-    label="Section 2.3, generalization from Rademacher complexity",
-    formula="|L_D - L_S| <= 2 Rad(l o H, S) + 4 c sqrt(2 ln(4/delta) / m), all h, w.p. 1 - delta",
-    kind="probability",
-    level=DELTA,
-    sample=_gap_sample,
-    evaluate=_gap,
-    judges=(generalization_gap,),
-    sizes=({"m": 400},),
-    forms=(
-        Form(
-            name="printed", note="m is printed where the sample size is n; Rad from 64 sign draws"
-        ),
-        Form(name="sharpened S10", note="3 c sqrt(2 ln(3/delta)/m): McDiarmid thrice at delta/3"),
-    ),
-    control="a twentieth of the tail and no complexity",
-    budget=Budget(samples=400, restarts=0, steps=0, batch=100),
-)
-
-
-def _tail(instance: Instance, size: Size) -> Sides:
-    """A mean of m terms in [-c, c] exceeds its mean by t with probability exp(-m t^2 / (2 c^2))."""
-    c, m, delta, rad, lipschitz = draw.numbers(instance, "c", "m", "delta", "rad", "lipschitz")
-    given = {"c": c, "m": m, "delta": delta, "lipschitz": lipschitz}
-    fails = lambda t: math.exp(-m * t**2 / (2.0 * c**2))
-    spent = {}
-    for form, parts, sharp in (("printed", 4, False), ("sharpened S10", 3, True)):
-        tail = float(generalization_gap(rad, **given, sharp=sharp)) - 2.0 * lipschitz * rad
-        spent[form] = (parts * fails(tail / parts), delta)
-    return Sides.pairs({**spent, "control": (spent["printed"][0], delta / 2.0)})
-
-
-TAIL = Statement(
-    id="seqlength.sec2.3-tail",
-    label="Section 2.3, the tail",
-    formula="McDiarmid at a quarter of the printed tail has probability delta / 4",
-    **draw.SAME_ON_HOST,
-    cases=lambda size: {
-        "c": np.array([1.0, 0.5, 3.0]),
-        "m": np.array([100, 7, 10_000]),
-        "delta": np.array([0.05, 0.5, 1e-4]),
-        "rad": np.array([0.1, 0.0, 2.0]),
-        "lipschitz": np.array([1.0, 1.0, 0.5]),
-    },
-    evaluate=_tail,
-    judges=(deviation, generalization_gap),
-    sizes=({"cases": 3},),
-    forms=(
-        Form(name="printed", note="four events; 4 c sqrt(2 ln(4/delta) / m)"),
-        Form(name="sharpened S10", note="the gap's two signs, and Rad, which counts twice"),
-    ),
-    control="half of delta",
-)
-
 STATEMENTS = (
-    *(RADEMACHER, MONTE_CARLO, GENERALIZATION, TAIL, DUDLEY),
-    *(NEGATION, CONTRACTION, MASSART),
+    RADEMACHER,
+    MONTE_CARLO,
+    DUDLEY,
+    NEGATION,
+    CONTRACTION,
+    MASSART,
 )

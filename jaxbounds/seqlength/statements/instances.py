@@ -5,7 +5,7 @@ in numpy and given as cases: they need no compiled sampler.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -99,6 +99,11 @@ def terms(key: Array, size: Size, /) -> Instance:
 def signed_vertices(n: int, radius: float = 1.0, /) -> np.ndarray:
     """The 2n vertices of the l_1 ball, as rows."""
     return radius * np.concatenate([np.eye(n), -np.eye(n)])
+
+
+def activation(slopes: Float[Array, "3"], /) -> Callable[[Array], Array]:
+    """sigma(z) = a z + b tanh(z) + c relu(z), a, b, c >= 0: sigma(0) = 0, L_sigma = a + b + c."""
+    return lambda z: slopes[0] * z + slopes[1] * jnp.tanh(z) + slopes[2] * jax.nn.relu(z)
 
 
 def stacked(rows: list[dict], /) -> dict:

@@ -22,13 +22,20 @@ def _gradient(instance: Instance, size: Size) -> Sides:
 GRADIENT = Statement(
     id="seqlength.appendix-g",
     label="Appendix G, the gradient",
+    tex=r"\|\nabla_x L(x, y)\|_1 = 2 \left( 1 - \mathrm{softmax}(x)_i \right), \quad y = e_i",
     formula="||grad_x CE(x, i)||_1 = 2 (1 - softmax(x)_i)",
     **IDENTITY,
     sample=lambda key, size: {"x": 2.0 * jax.random.normal(key, (size["K"],))},
     evaluate=_gradient,
     judges=(masking.gradient_l1, masking.cross_entropy),
     sizes=({"K": 4},),
-    forms=(Form(name="printed", note="the two displays of Appendix G, added; autograd agrees"),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Appendix G, the two partial derivatives",
+            note="the two displays of Appendix G, added; autograd agrees",
+        ),
+    ),
     control="2 softmax(x)_i",
 )
 
@@ -65,6 +72,7 @@ def _lipschitz(instance: Instance, size: Size) -> Sides:
 LIPSCHITZ = Statement(
     id="seqlength.sec5-lipschitz",
     label="Section 5, the loss is 2-Lipschitz in l_infinity",
+    tex=r"|\ell_i(y, x) - \ell_i(y, x')| \le 2 \|x - x'\|_\infty",
     formula="|CE(x, i) - CE(y, i)| <= 2 ||x - y||_infinity",
     **INEQUALITY,
     sample=_logits,
@@ -73,7 +81,11 @@ LIPSCHITZ = Statement(
     judges=(masking.lipschitz_constant, masking.cross_entropy),
     sizes=({"K": 3},),
     forms=(
-        Form(name="printed", note="the supremum is 2, at extreme logits"),
+        Form(
+            name="printed",
+            cites="Appendix G, the first display; Theorem 5.1, proof",
+            note="the supremum is 2, at extreme logits",
+        ),
         Form(
             name="sharpened S11",
             note="2 (1 - 1/(1 + (K-1) e^{2M})) for logits within M; approached at a corner",
@@ -118,18 +130,24 @@ def _theorem_5_1(instance: Instance, size: Size) -> Sides:
 THEOREM_5_1 = Statement(
     id="seqlength.thm5.1",
     label="Theorem 5.1",
+    tex=r"\mathbb{E} \sup_{W, Y} \sum_{i=1}^m \epsilon_i \ell_i\left( W (Y_L^{(i)})_\tau "
+    r"\right) \le \tilde{O}(\sqrt{K}) \max_s \mathbb{E} \sup_{W_s, Y} \sum_{i=1}^m "
+    r"\epsilon_i W_s (Y_L^{(i)})_\tau",
     formula="E sup sum eps_i CE(W Y^(i)) <= O~(sqrt K) max_s E sup sum eps_i W_s Y^(i)",
     **INEQUALITY,
     sample=_words_sample,
     evaluate=_theorem_5_1,
     judges=(masking.theorem_5_1_leading, masking.cross_entropy),
     hypotheses=_varied,
+    assumptions="finite classes of rows W_s, equal for all s, and given outputs Y; without the"
+    " logarithms of m in O~(.), which would only weaken it; the contraction of Foster and Rakhlin"
+    " is for complexities that are worst over samples",
     sizes=({"K": 3, "words": 4, "d": 2, "m": 6},),
     forms=(
         Form(
             name="printed",
-            note="the leading term 2 sqrt K max_s Rad, hidden constant 1, on finite classes of"
-            " rows; the contraction of Foster and Rakhlin needs worst-case complexities",
+            cites="Theorem 5.1, proof, the display",
+            note="the leading term 2 sqrt K max_s Rad with hidden constant 1",
         ),
     ),
     control="half of Rad, without sqrt K",
@@ -156,6 +174,8 @@ def _binary(instance: Instance, size: Size) -> Sides:
 BINARY = Statement(
     id="seqlength.thm5.1-binary",
     label="Theorem 5.1 for two words",
+    tex=r"\mathrm{Rad}_m(\ell \circ \mathcal{H}, S) \le \mathrm{Rad}_m\left( \{ x \mapsto "
+    r"(w_1 - w_0)^\top Y(x) \}, S \right), \quad K = 2",
     formula="K = 2: Rad(loss) <= Rad{x -> (w_1 - w_0).Y(x)}",
     **INEQUALITY,
     sample=_words_sample,
@@ -184,13 +204,22 @@ def _clipping(instance: Instance, size: Size) -> Sides:
 CLIPPING = Statement(
     id="seqlength.sec5-clipping",
     label="Section 5, clipped cross entropy",
+    tex=r"\mathrm{Rad}_m(\min(\ell, c) \circ \mathcal{H}, S) \le \mathrm{Rad}_m(\ell \circ "
+    r"\mathcal{H}, S)",
     formula="Rad(min(loss, c)) <= Rad(loss)",
     **INEQUALITY,
     sample=lambda key, size: {"F": jax.random.normal(key, (size["functions"], size["m"])) - 0.5},
     evaluate=_clipping,
     judges=(masking.clipped,),
     sizes=({"functions": 4, "m": 6},),
-    forms=(Form(name="printed", note="clipping is 1-Lipschitz", equality="no loss above c"),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Section 5, the last paragraph",
+            note="clipping is 1-Lipschitz",
+            equality="no loss above c",
+        ),
+    ),
     control="a quarter of it",
     source="Section 5, after Theorem 5.1",
 )

@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from jaxbounds.norms import vector_norm
@@ -38,9 +39,21 @@ def _cls_row(instance: Instance, size: Size) -> Sides:
     )
 
 
+def _shapes(instance: Instance, size: Size) -> dict[str, Any]:
+    d, k = size["d"], size["k"]
+    shapes = {"W_QK": (d, d), "W_v": (d, k), "W_c": (k, d), "X": (size["T"], d)}
+    return {
+        f"{name} in R^{shape} (Section 2.6)": np.shape(instance[name]) == shape
+        for name, shape in shapes.items()
+    }
+
+
 CLS_ROW = Statement(
     id="seqlength.sec4.1-cls",
     label="Section 4.1, Y_[CLS]",
+    tex=r"\left( \sigma\left( \mathrm{RowSoftmax}(X W_{QK} X^\top) X W_v \right) W_c "
+    r"\right)_{[CLS]} = W_c^\top \sigma\left( W_v^\top X^\top \mathrm{softmax}(X "
+    r"W_{QK}^\top x_{[CLS]}) \right)",
     formula="row [CLS] of sigma(RowSoftmax(X W_QK X^T) X W_v) W_c"
     " = W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_[CLS]))",
     **IDENTITY,
@@ -49,9 +62,14 @@ CLS_ROW = Statement(
     judges=(head, head_at, attend, attention_scores),
     sizes=({"T": 4, "d": 3, "k": 2},),
     forms=(
-        Form(name="printed", note="the definition of Y_[CLS], with W_QK^T"),
+        Form(
+            name="printed",
+            cites="Section 4.1, the display of Y_[CLS], and Section 2.6, the head",
+            note="the definition of Y_[CLS], with W_QK^T",
+        ),
         Form(
             name="printed (4.3)",
+            cites="Section 4.1, display 4.3",
             expected="fails",
             erratum="E17",
             note="display 4.3 and Appendix C have W_QK for W_QK^T",
@@ -64,6 +82,7 @@ CLS_ROW = Statement(
                 },
                 size={"T": 2, "d": 2, "k": 1},
                 ratio=0.31606027941427883,
+                meets=_shapes,
             ),
         ),
     ),
@@ -80,13 +99,20 @@ def _block_norm(instance: Instance, size: Size) -> Sides:
 BLOCK_NORM = Statement(
     id="seqlength.sec2.6-block",
     label="Section 2.6, the projections",
+    tex=r"\max_t \left\| g_{block}^{(i+1)}(X)_t \right\|_2 \le 1, \quad i \ge 1",
     formula="every token of g^(i+1), i >= 1, has l_2 norm at most 1",
     **INEQUALITY,
     sample=_head_sample,
     evaluate=_block_norm,
     judges=(block,),
     sizes=({"T": 4, "d": 3, "k": 2},),
-    forms=(Form(name="printed", equality="the projection is active"),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Section 2.6, 'Pi_norm projects each row onto the unit ball'",
+            equality="the projection is active",
+        ),
+    ),
     control="1/2",
 )
 
@@ -118,13 +144,21 @@ def _networks_sample(key: Array, size: Size) -> Instance:
 NETWORKS = Statement(
     id="seqlength.sec4.2-networks",
     label="Sections 4.2 and 4.3, the scalar outputs",
+    tex=r"w^\top \sum_{h=1}^H Y_h(X)_{[CLS]}, \quad g_{scalar}(X) = w^\top "
+    r"g_{block}^{(L+1)}(X)_{[CLS]}",
     formula="SingleLayer is w.sum_h Y_h and MultiLayer w.g^(L+1), at the [CLS] token",
     **IDENTITY,
     sample=_networks_sample,
     evaluate=_networks,
     judges=(blocks, block, head),
     sizes=({"layers": 2, "T": 3, "d": 2, "k": 2},),
-    forms=(Form(name="printed", note="the Flax modules against dense heads and single blocks"),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Section 2.6, the displays of several heads and of g^(i+1); Section 4.2",
+            note="the Flax modules against dense heads and single blocks",
+        ),
+    ),
     control="the output at the first token, and the mean over heads",
 )
 

@@ -1,12 +1,12 @@
-"""Section 4.3, Appendices E and F: Lemma E.1, Theorem 4.2 and its corollaries."""
+"""Section 4.3, Appendix F: Theorem 4.2 and its corollaries."""
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 from scipy import integrate, optimize
-from scipy.special import gammaln
 
 from jaxbounds.seqlength.dudley import CERTIFIED, inverse_square
 from jaxbounds.seqlength.linear_bounds import (
@@ -22,7 +22,6 @@ from jaxbounds.seqlength.multi_layer import (
     constants_F_0_1,
     constants_F_0_2_leading,
     covering_constant,
-    divide_scale,
     downstream_factors,
     rademacher_multi_layer,
     terms_corrected,
@@ -31,95 +30,6 @@ from jaxbounds.seqlength.multi_layer import (
 )
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
-
-
-def _scale_cases(size: Size) -> Instance:
-    """The minimiser, and one scale negative with eps still positive."""
-    rng, rows, n = np.random.default_rng(0), [], size["n"]
-    for _ in range(16):
-        C, beta = 10.0 ** rng.uniform(-1.0, 1.0, size=(2, n))
-        best = np.cbrt(C / beta)
-        rows.append({"C": C, "beta": beta, "scales": best})
-        rest = beta[1:] @ best[1:]
-        taken = -rng.uniform(0.1, 0.9) * rest / beta[0]
-        rows.append({"C": C, "beta": beta, "scales": np.append(taken, best[1:])})
-    return draw.stacked(rows)
-
-
-def _lemma_e_1(instance: Instance, size: Size) -> Sides:
-    C, beta, scales = instance["C"], instance["beta"], instance["scales"]
-    least = covering_constant(C, beta) / (beta @ scales) ** 2
-    reached = jnp.sum(C / scales**2)
-    pair = (least, reached)
-    return Sides.pairs({"printed": pair, "corrected": pair, "control": (1.2 * least, reached)})
-
-
-LEMMA_E_1 = Statement(
-    id="seqlength.lemma-e.1",
-    label="Lemma E.1",
-    formula="(sum C_i^{1/3} beta_i^{2/3})^3 / eps^2 <= sum C_i / eps_i^2, eps = sum beta_i eps_i",
-    **draw.INEQUALITY,
-    sample=draw.terms,
-    cases=_scale_cases,
-    evaluate=_lemma_e_1,
-    judges=(covering_constant,),
-    hypotheses=lambda i, size: {
-        "C, beta > 0": jnp.minimum(jnp.min(i["C"]), jnp.min(i["beta"])) > 1e-3,
-        "eps_i is not 0": jnp.min(jnp.abs(i["scales"])) > 1e-3,
-        "eps > 0": i["beta"] @ i["scales"] > 1e-3,
-    },
-    sizes=({"n": 3},),
-    forms=(
-        Form(
-            name="printed",
-            expected="fails",
-            erratum="E8",
-            note="eps_i > 0 is missing: eps = 1 = 100 - 99 costs 2e-4",
-            counterexample=Counterexample(
-                instance={"C": [1.0, 1.0], "beta": [1.0, 1.0], "scales": [100.0, -99.0]},
-                size={"n": 2},
-                ratio=39598.000101005004,
-            ),
-        ),
-        Form(
-            name="corrected",
-            note="eps_i > 0; Hoelder's inequality",
-            hypotheses=lambda i, size: {"eps_i > 0": jnp.min(i["scales"]) > 0},
-            equality="eps_i = (eps / gamma) (C_i / beta_i)^{1/3}",
-        ),
-    ),
-    control="1.2 times the minimum",
-    source="Lemma E.1, from Edelman et al. (2022), Lemma A.8",
-)
-
-
-def _minimiser(instance: Instance, size: Size) -> Sides:
-    C, beta = instance["C"], instance["beta"]
-    budget = divide_scale(C, beta, 0.5)
-    least = jnp.sum(jnp.cbrt(C * beta**2)) ** 3 / 0.25
-    value = lambda scales: [beta @ scales, jnp.sum(C / scales**2)]
-    # What divide_scale says of itself: the log size and each term's share of epsilon.
-    found = jnp.stack([*value(budget.scales), budget.log_covering, jnp.sum(budget.shares)])
-    swapped = jnp.cbrt(beta / C)
-    wrong = value(0.5 * swapped / (beta @ swapped))
-    expected = jnp.stack([jnp.asarray(0.5), least, least, jnp.asarray(1.0)])
-    control = jnp.stack([*wrong, least, jnp.asarray(1.0)])
-    return Sides.pairs({"printed": (found, expected), "control": (control, expected)})
-
-
-MINIMISER = Statement(
-    id="seqlength.lemma-e.1-minimiser",
-    label="Lemma E.1, the minimiser",
-    formula="eps_i = (eps / gamma) (C_i / beta_i)^{1/3} has sum beta_i eps_i = eps and"
-    " sum C_i / eps_i^2 = gamma^3 / eps^2",
-    **draw.IDENTITY,
-    sample=draw.terms,
-    evaluate=_minimiser,
-    judges=(divide_scale,),
-    sizes=({"n": 3},),
-    forms=(Form(name="printed"),),
-    control="beta_i / C_i for C_i / beta_i",
-)
 
 NAMES = NetworkNorms._fields
 
@@ -151,9 +61,20 @@ def _theorem_4_2(instance: Instance, size: Size) -> Sides:
     )
 
 
+def _theorem_4_2_meets(instance: Instance, size: Size) -> dict[str, Any]:
+    return {
+        "norm bounds are not negative (Theorem 4.2)": min(instance[n] for n in NAMES) >= 0,
+        "C_1, C_Bx >= 0 (Theorem 4.2)": min(instance["C_1"], instance["C_Bx"]) >= 0,
+        "L >= 1 (Section 2.6)": size["L"] >= 1,
+    }
+
+
 THEOREM_4_2 = Statement(
     id="seqlength.thm4.2",
     label="Theorem 4.2",
+    tex=r"\epsilon^2 \ln \mathcal{N} = (\gamma + \eta)^3, \quad \gamma = C_{B_x}^{1/3} (2 "
+    r"L_\sigma B_{c2} B_{v2} \alpha_1 B_w)^{2/3} + C_1^{1/3} \left( 1 + (B_w L_\sigma "
+    r"B_{v2})^{2/3} \right), \quad \eta = C_1^{1/3} B_w^{2/3} \sum_{i=2}^L \tau_i",
     formula="eps^2 ln N = (gamma + eta)^3 by Lemma E.1 from the proof's last display",
     **draw.IDENTITY,
     sample=_norms_sample,
@@ -163,6 +84,7 @@ THEOREM_4_2 = Statement(
     forms=(
         Form(
             name="printed",
+            cites="Theorem 4.2, its two displays",
             expected="fails",
             erratum="E10",
             note="one layer, everything 1: 46.2 printed, 96.5 from the proof",
@@ -170,6 +92,7 @@ THEOREM_4_2 = Statement(
                 instance=dict.fromkeys((*NAMES, "C_1", "C_Bx"), 1.0),
                 size={"L": 1},
                 ratio=0.5217668644740577,
+                meets=_theorem_4_2_meets,
             ),
         ),
         Form(
@@ -193,16 +116,25 @@ def _per_matrix(instance: Instance, size: Size) -> Sides:
     worst = np.max(built / own)
     return Sides.pairs(
         {
-            "printed": (np.max(built / lemma_3_6(x, k=k, d=d)), 1.0),
+            "derived": (np.max(built / lemma_3_6(x, k=k, d=d)), 1.0),
             "corrected": (worst, 1.0),
             "control": (worst, 0.9),
         }
     )
 
 
+def _shapes_4_2_1(instance: Instance, size: Size) -> dict[str, Any]:
+    return {
+        "d, k >= 1 (Section 2.6)": min(instance["d"], instance["k"]) >= 1,
+        "x = B B_x / eps > 0 (Lemma 3.6)": instance["x"] > 0,
+    }
+
+
 COROLLARY_4_2_1 = Statement(
     id="seqlength.cor4.2.1",
     label="Corollary 4.2.1",
+    tex=r"\ln \mathcal{N} \le \frac{B^2 B_x^2}{\epsilon^2} \ln(2dk + 1) \quad \text{for } w, "
+    r"W_c, W_v, W_{QK}",
     formula="the covers of Lemma 3.6 for w, W_c, W_v, W_QK have ln N <= B^2 x^2 ln(2dk + 1)",
     **draw.ON_HOST,
     cases=lambda size: draw.stacked(
@@ -213,12 +145,16 @@ COROLLARY_4_2_1 = Statement(
     sizes=({"d": 64},),
     forms=(
         Form(
-            name="printed",
+            name="derived",
             expected="fails",
             erratum="E11",
-            note="W_QK is d x d: ln(2 d^2 + 1) is larger where k < d",
+            note="the cover that Lemma 3.6 builds for W_QK, d x d, is larger than the printed"
+            " C = x^2 ln(2dk + 1) where k < d: unsupported, not refuted",
             counterexample=Counterexample(
-                instance={"x": 1.0, "d": 4, "k": 1}, size={"d": 64}, ratio=1.5913291693220688
+                instance={"x": 1.0, "d": 4, "k": 1},
+                size={"d": 64},
+                ratio=1.5913291693220688,
+                meets=_shapes_4_2_1,
             ),
         ),
         Form(
@@ -239,8 +175,8 @@ def _shapes(instance: Instance, size: Size) -> Sides:
     columns = np.array([B**2 * b * math.log(2 * a + 1) for a, b in shapes])
     return Sides.pairs(
         {
-            "printed (F.0.1)": (np.array(constants_F_0_1(B, d, k), float), columns),
-            "printed (F.0.2)": (
+            "corrected (F.0.1)": (np.array(constants_F_0_1(B, d, k), float), columns),
+            "corrected (F.0.2)": (
                 np.array(constants_F_0_2_leading(B, d, k), float),
                 np.array([B**2 * math.log(a * b) for a, b in shapes]),
             ),
@@ -252,51 +188,16 @@ def _shapes(instance: Instance, size: Size) -> Sides:
 SHAPES = Statement(
     id="seqlength.cor-f.0-shapes",
     label="Corollaries F.0.1 and F.0.2, one C for each matrix",
+    tex=r"C = b \, B^2 \ln(2a + 1), \quad C = B^2 \ln(ab) \quad \text{for maps from } "
+    r"\mathbb{R}^b \text{ to } \mathbb{R}^a",
     formula="C = b B^2 ln(2a + 1) and B^2 ln(ab) for maps from R^b to R^a",
     **draw.SAME_ON_HOST,
     cases=lambda size: {"B": np.array([1.5, 1.0]), "d": np.array([5, 2]), "k": np.array([2, 7])},
     evaluate=_shapes,
     judges=(constants_F_0_1, constants_F_0_2_leading, lemma_3_3, lemma_3_4_leading),
     sizes=({"cases": 2},),
-    forms=(Form(name="printed (F.0.1)"), Form(name="printed (F.0.2)", note="leading term")),
+    forms=(Form(name="corrected (F.0.1)"), Form(name="corrected (F.0.2)", note="leading term")),
     control="in reverse order",
-)
-
-
-def _cube(instance: Instance, size: Size) -> Sides:
-    (d,), eps = draw.numbers(instance, "d"), math.sqrt(instance["d"]) / 4.0
-    # Volume of the cube [-1, 1]^d over that of a ball of radius eps.
-    ball = d / 2 * math.log(math.pi) - gammaln(d / 2 + 1) + d * math.log(eps)
-    printed = constants_F_0_1(1.0, d, 1).v / eps**2
-    return Sides(
-        d * math.log(2.0) - ball,
-        {"printed": printed, "corrected": d * printed, "control": printed / 2.0},
-    )
-
-
-COROLLARY_F_0_1 = Statement(
-    id="seqlength.cor-f.0.1",
-    label="Corollary F.0.1",
-    formula="ln N <= d x^2 ln(2k + 1) for ||W||_{1,inf} <= B_w and tokens in the l_2 ball",
-    **draw.ON_HOST,
-    cases=lambda size: {"d": np.array([8, 32, 64, 256])},
-    evaluate=_cube,
-    judges=(constants_F_0_1,),
-    sizes=({"largest": 256},),
-    forms=(
-        Form(
-            name="printed",
-            expected="fails",
-            erratum="E11",
-            note="the projection is on the l_2 ball: k = 1, eps = sqrt(d) B_w / 4, by volume",
-            counterexample=Counterexample(
-                instance={"d": 256}, size={"largest": 256}, ratio=9.809783251889826
-            ),
-        ),
-        Form(name="corrected", note="||x||_1 <= sqrt d ||x||_2: C times d"),
-    ),
-    control="half of it",
-    source="Corollaries F.0.1 and F.0.2",
 )
 
 
@@ -326,6 +227,8 @@ def _rademacher_cases(size: Size) -> Instance:
 RADEMACHER = Statement(
     id="seqlength.sec4.3-dudley",
     label="Section 4.3, Dudley after Theorem 4.2",
+    tex=r"\min_\delta \left( \delta + \int_\delta^B \frac{1}{\epsilon} \sqrt{\frac{A}{m}} \, "
+    r"d\epsilon \right) = b + b \ln \frac{B}{b}, \quad b = \sqrt{\frac{A}{m}} \le B",
     formula="min_delta delta + int_delta^B sqrt(A/m) / eps d eps = b + b ln(B/b), b = sqrt(A/m)",
     **draw.SAME_ON_HOST,
     cases=_rademacher_cases,
@@ -357,21 +260,29 @@ def _many_heads(instance: Instance, size: Size) -> Sides:
 MANY_HEADS = Statement(
     id="seqlength.sec4.3-heads",
     label="Section 4.3, several heads",
+    tex=r"\sqrt{(\gamma_H)^3} = H^{3/2} \sqrt{(\gamma_1)^3}",
     formula="H times the terms of one layer give H^{1.5} in sqrt((gamma + eta)^3)",
     **draw.IDENTITY,
     sample=draw.terms,
     evaluate=_many_heads,
     judges=(terms_corrected, covering_constant),
     sizes=({"n": 3},),
+    assumptions="one layer, which the sentence compares with Section 4.1",
     forms=(
         Form(
-            name="printed", note="for the last layer; in earlier ones alpha_i gains another H^{L-i}"
+            name="printed",
+            cites="Section 4.3, the last sentence, 'a dependence of H^{1.5}'",
+            note="the perturbed layer's terms, that of w apart; in earlier layers of several"
+            " alpha_i gains another H^{L-i}",
         ),
     ),
     control="H",
 )
 
 STATEMENTS = (
-    *(THEOREM_4_2, COROLLARY_4_2_1, RADEMACHER, MANY_HEADS, COROLLARY_F_0_1, SHAPES),
-    *(LEMMA_E_1, MINIMISER),
+    THEOREM_4_2,
+    COROLLARY_4_2_1,
+    RADEMACHER,
+    MANY_HEADS,
+    SHAPES,
 )

@@ -1,6 +1,7 @@
 """Sections 2.1 and 3.4: matrix norms."""
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +9,7 @@ import numpy as np
 from jaxtyping import Array
 
 from jaxbounds.norms import frobenius_norm, induced_norm, spectral_norm, vector_norm
+from jaxbounds.seqlength.linear_bounds import lemma_3_3, lemma_3_4_leading, lemma_3_6
 from jaxbounds.seqlength.norms import column_norm, literal_norm, operator_norm_lower, row_norm
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
@@ -30,9 +32,15 @@ def _norm_definition(instance: Instance, size: Size) -> Sides:
     )
 
 
+def _any_matrix(instance: Instance, size: Size) -> dict[str, Any]:
+    W = np.asarray(instance["W"])
+    return {"W is a real r x d matrix, q and p in N (Section 2.1)": W.ndim == 2 and W.size > 0}
+
+
 MATRIX_NORM = Statement(
     id="seqlength.sec2.1-norm",
     label="Section 2.1, ||W||_{q,p}",
+    tex=r"\|W\|_{q,p} = \left\| \left( \|W_{:,1}\|_q, \ldots, \|W_{:,d}\|_q \right) \right\|_p",
     formula="||W||_{q,p} = || (||W_{:,1}||_q, .., ||W_{:,d}||_q) ||_p",
     **draw.IDENTITY,
     sample=draw.matrix,
@@ -42,6 +50,7 @@ MATRIX_NORM = Statement(
     forms=(
         Form(
             name="printed",
+            cites="Section 2.1, the definition of ||W||_{q,p}",
             expected="fails",
             erratum="E14",
             note="the outer norm is printed as l_r, r the number of rows",
@@ -49,6 +58,7 @@ MATRIX_NORM = Statement(
                 instance={"W": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]},
                 size={"k": 2, "d": 3},
                 ratio=0.40714763819101274,
+                meets=_any_matrix,
             ),
         ),
         Form(name="corrected", note="the outer norm is l_p"),
@@ -88,7 +98,9 @@ def _operator_cases(size: Size) -> Instance:
 OPERATOR_NORM = Statement(
     id="seqlength.sec2.1-operator",
     label="Section 2.1, ||W||_{q->p}",
-    formula="||Wx||_p <= ||W||_{q->p} ||x||_q, closed forms for 1->3, 3->inf, 2->2, inf->1",
+    tex=r"\|W x\|_p \le \|W\|_{q \to p} \|x\|_q",
+    formula="||Wx||_p <= ||W||_{q->p} ||x||_q, closed forms for l_1 to l_3, l_3 to"
+    " l_inf, l_2, l_inf to l_1",
     **draw.INEQUALITY,
     sample=lambda key, size: draw.normals(key, {"W": (size["k"], size["d"]), "x": (size["d"],)}),
     cases=_operator_cases,
@@ -96,7 +108,11 @@ OPERATOR_NORM = Statement(
     judges=(induced_norm, operator_norm_lower),
     sizes=({"k": 3, "d": 2},),
     forms=(
-        Form(name="printed", equality="x the maximiser, as e_i for 1->p"),
+        Form(
+            name="printed",
+            cites="Section 2.1, the definition of ||W||_{q->p}",
+            equality="x the maximiser, as e_i for 1->p",
+        ),
         Form(
             name="derived search",
             note="Boyd's power iteration, for pairs without a closed form, here for 4->inf",
@@ -122,6 +138,7 @@ def _rank_one(size: Size) -> Instance:
 SPECTRAL = Statement(
     id="seqlength.sec2.1-frobenius",
     label="Section 2.1, ||W||_{2->2} <= ||W||_F",
+    tex=r"\|W\|_{2 \to 2} \le \|W\|_F",
     formula="the largest singular value is at most ||W||_F",
     **draw.INEQUALITY,
     sample=draw.matrix,
@@ -129,7 +146,13 @@ SPECTRAL = Statement(
     evaluate=_spectral,
     judges=(spectral_norm, frobenius_norm),
     sizes=({"k": 2, "d": 3},),
-    forms=(Form(name="printed", equality="W of rank one"),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Section 2.1, 'we have ||W||_{2->2} <= ||W||_F for any matrix W'",
+            equality="W of rank one",
+        ),
+    ),
     control="||W||_F / sqrt 2",
 )
 
@@ -148,6 +171,7 @@ def _equal_columns(size: Size) -> Instance:
 OBSERVATION = Statement(
     id="seqlength.sec3.4",
     label="Section 3.4, ||W||_{p,1} <= d ||W||_{p,inf}",
+    tex=r"\|W\|_{p,1} \le d \, \|W\|_{p,\infty}",
     formula="||W||_{p,1} <= d ||W||_{p,infinity}, p = 1, 2, 3",
     **draw.INEQUALITY,
     sample=draw.matrix,
@@ -155,9 +179,52 @@ OBSERVATION = Statement(
     evaluate=_observation,
     judges=(column_norm,),
     sizes=({"k": 2, "d": 3},),
-    forms=(Form(name="printed", equality="columns of equal norm"),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Section 3.4, 'for any matrix W, ||W||_{p,1} <= d ||W||_{p,inf}'",
+            equality="columns of equal norm",
+        ),
+    ),
     control="d - 1 for d",
 )
 
 
-STATEMENTS = (MATRIX_NORM, OPERATOR_NORM, SPECTRAL, OBSERVATION)
+def _converted(instance: Instance, size: Size) -> Sides:
+    x, k, d = draw.numbers(instance, "x", "k", "d")
+    direct = lemma_3_3(x, k=k, d=d)
+    return Sides.pairs(
+        {
+            "printed (Lemma 3.4)": (direct, lemma_3_4_leading(d * x, k=k, d=d)),
+            "printed (Lemma 3.6)": (direct, lemma_3_6(d * x, k=k, d=d)),
+            "control": (direct, lemma_3_6(d * x, k=k, d=d) / d**2),
+        }
+    )
+
+
+CONVERTED = Statement(
+    id="seqlength.sec3.4-converted",
+    label="Section 3.4, the lemmas converted",
+    tex=r"d \, x^2 \ln(2k + 1) \le (d x)^2 \ln(2dk + 1), \quad d \, x^2 \ln(2k + 1) \le (d "
+    r"x)^2 \ln(dk), \quad x = \frac{B_w B_x}{\epsilon}",
+    formula="d x^2 ln(2k + 1) <= (d x)^2 ln(2dk + 1), (d x)^2 ln(dk) for ||W||_{p,1} <= d B_w",
+    **draw.ON_HOST,
+    cases=lambda size: draw.stacked(
+        [{"x": 2.0, "k": k, "d": d} for k in (1, 4, 1000) for d in (2, 3, 50)]
+    ),
+    evaluate=_converted,
+    judges=(lemma_3_3, lemma_3_4_leading, lemma_3_6),
+    assumptions="d >= 2; the bounds as numbers: their inputs are in different balls",
+    sizes=({"largest": 1000},),
+    forms=(
+        Form(
+            name="printed (Lemma 3.4)",
+            cites="Section 3.4, 'we would have a d^2 B_w^2 term'",
+            note="leading term",
+        ),
+        Form(name="printed (Lemma 3.6)", cites="Section 3.4, 'we would have a d^2 B_w^2 term'"),
+    ),
+    control="without the factor d^2",
+)
+
+STATEMENTS = (MATRIX_NORM, OPERATOR_NORM, SPECTRAL, OBSERVATION, CONVERTED)

@@ -1,14 +1,22 @@
 """Appendix C: removing w, W_c, the sign, the activation and W_v."""
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from jaxbounds.seqlength.norms import column_norm, row_norm
 from jaxbounds.seqlength.rademacher import empirical_rademacher, linear_support, with_negation
-from jaxbounds.seqlength.statements.instances import INEQUALITY, functions, l1_vertices, normals
+from jaxbounds.seqlength.statements.instances import (
+    INEQUALITY,
+    activation,
+    functions,
+    l1_vertices,
+    normals,
+)
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 
@@ -25,9 +33,14 @@ def _holder_sample(key: Array, size: Size) -> Instance:
     return {"v": 3.0 * l1_vertices(a, (size["d"],)), "u": u}
 
 
+def _holder_meets(instance: Instance, size: Size) -> dict[str, Any]:
+    return {"||v||_1 <= B_v, its own (Appendix C)": np.abs(instance["v"]).sum() < math.inf}
+
+
 HOLDER = Statement(
     id="seqlength.appc-holder",
     label="Appendix C, the first display",
+    tex=r"v^\top u \le B_v \max_j |u_j| = \max_{j, s} s \, e_j^\top u, \quad \|v\|_1 \le B_v",
     formula="v.u <= B_v max_j |u_j| = max_{j,s} s u_j, ||v||_1 <= B_v",
     **INEQUALITY,
     sample=_holder_sample,
@@ -37,11 +50,15 @@ HOLDER = Statement(
     forms=(
         Form(
             name="printed",
+            cites="Appendix C, the first display, its second expression",
             expected="fails",
             erratum="E16",
             note="the second expression drops B_v",
             counterexample=Counterexample(
-                instance={"v": [2.0], "u": [1.0]}, size={"d": 1}, ratio=2.0
+                instance={"v": [2.0], "u": [1.0]},
+                size={"d": 1},
+                ratio=2.0,
+                meets=_holder_meets,
             ),
         ),
         Form(name="corrected", equality="v = B_v s e_j at the largest |u_j|"),
@@ -68,12 +85,39 @@ def _peeling_sample(key: Array, size: Size) -> Instance:
     return {"w": l1_vertices(a, (d,)), **normals(b, {"W_c": (k, d), "W_v": (d, k)}), "z": z}
 
 
+def _aligned(size: Size) -> Instance:
+    """Everything positive: nothing cancels."""
+    rng, d, k = np.random.default_rng(0), size["d"], size["k"]
+    W_c, W_v = rng.uniform(0.1, 1.0, (4, k, d)), rng.uniform(0.1, 1.0, (4, d, k))
+    # Columns of one l_1 norm, so that the largest is every one.
+    W_c, W_v = (W / W.sum(axis=1, keepdims=True) for W in (W_c, W_v))
+    w, z = np.zeros((4, d)), np.ones((4, d))
+    w[:, 0] = 1.0
+    return {"w": w, "W_c": W_c, "W_v": W_v, "z": z}
+
+
+def _peeling_meets(instance: Instance, size: Size) -> dict[str, Any]:
+    """The printed norms of the stored matrices, with z = X^T softmax(..) of one token z."""
+    w, W_c, W_v = (np.asarray(instance[name]) for name in ("w", "W_c", "W_v"))
+    rows = lambda W: np.abs(W).sum(axis=1).max()
+    return {
+        "||w||_1 <= B_w = 1 (Section 4.1)": np.abs(w).sum() <= 1,
+        "||W_c^T||_{1,inf} <= B_Wc = 1 (Section 4.1)": rows(W_c) <= 1,
+        "||W_v^T||_{1,inf} <= B_Wv = 1 (Section 4.1)": rows(W_v) <= 1,
+        "||x||_2 <= B_x = sqrt 2 (Theorem 4.1)": np.linalg.norm(instance["z"]) <= math.sqrt(2.0),
+        "W_c in R^{k x d}, W_v in R^{d x k} (Section 4.1)": W_c.shape == W_v.shape[::-1],
+    }
+
+
 PEELING = Statement(
     id="seqlength.appc-peeling",
     label="Appendix C, removing w, W_c and W_v",
+    tex=r"|w^\top W_c^\top W_v^\top z| \le \|w\|_1 \|W_c^\top\|_{1,\infty} "
+    r"\|W_v^\top\|_{1,\infty} \max_j |z_j|",
     formula="|w.W_c^T W_v^T z| <= ||w||_1 ||W_c^T||_{1,inf} ||W_v^T||_{1,inf} max_j |z_j|",
     **INEQUALITY,
     sample=_peeling_sample,
+    cases=_aligned,
     evaluate=_peeling,
     judges=(column_norm, row_norm),
     hypotheses=lambda i, size: {
@@ -84,6 +128,7 @@ PEELING = Statement(
     forms=(
         Form(
             name="printed",
+            cites="Section 4.1, the norms, in Appendix C's displays for w, W_c and W_v",
             expected="fails",
             erratum="E4",
             note="the first display is applied to e_j^T W_c^T, a column of W_c",
@@ -96,6 +141,7 @@ PEELING = Statement(
                 },
                 size={"d": 2, "k": 2},
                 ratio=2.0,
+                meets=_peeling_meets,
             ),
         ),
         Form(name="corrected", note="columns of W_c and of W_v", equality="nonnegative columns"),
@@ -105,26 +151,42 @@ PEELING = Statement(
 
 
 def _sign_removal(instance: Instance, size: Size) -> Sides:
-    F = jnp.concatenate([jnp.zeros((1, size["m"])), with_negation(instance["F"])])
-    plain = empirical_rademacher(F)
-    two = empirical_rademacher(with_negation(jax.nn.relu(F)))
-    odd = empirical_rademacher(with_negation(jnp.tanh(F)))
+    F, slopes = jnp.concatenate([jnp.zeros((1, size["m"])), instance["F"]]), instance["slopes"]
+    plain, L_sigma = empirical_rademacher(F), jnp.sum(slopes)
+    two = empirical_rademacher(with_negation(activation(slopes)(F)))
+    symmetric = with_negation(F)
+    odd = empirical_rademacher(with_negation(jnp.tanh(symmetric)))
     return Sides.pairs(
-        {"printed": (two, 2.0 * plain), "sharpened": (odd, plain), "control": (two, plain / 2.0)}
+        {
+            "printed": (two, 2.0 * L_sigma * plain),
+            "sharpened": (odd, empirical_rademacher(symmetric)),
+            "control": (two, L_sigma * plain / 2.0),
+        }
     )
+
+
+def _sign_sample(key: Array, size: Size) -> Instance:
+    a, b = jax.random.split(key)
+    return {**functions(a, size), "slopes": jax.random.exponential(b, (3,))}
 
 
 SIGN = Statement(
     id="seqlength.appc-sign",
     label="Appendix C, removing s and sigma",
+    tex=r"\mathbb{E} \sup_{s, f} \sum_{i=1}^m s \, \epsilon_i \sigma(f(x_i)) \le 2 L_\sigma "
+    r"\mathbb{E} \sup_f \sum_{i=1}^m \epsilon_i f(x_i), \quad s \in \{-1, 1\}",
     formula="E sup_{s,f} s sum sigma_i sigma(f(x_i)) <= 2 L_sigma E sup_f sum sigma_i f(x_i)",
     **INEQUALITY,
-    sample=functions,
+    sample=_sign_sample,
     evaluate=_sign_removal,
     judges=(with_negation, empirical_rademacher),
     sizes=({"functions": 2, "m": 6},),
     forms=(
-        Form(name="printed", note="sigma = relu, F symmetric with 0"),
+        Form(
+            name="printed",
+            cites="Appendix C, the display with 2 B_w B_Wc L_sigma",
+            note="0 in F, sigma(z) = a z + b tanh(z) + c relu(z)",
+        ),
         Form(name="sharpened", note="no factor 2 for odd sigma, as tanh: -sigma(f) = sigma(-f)"),
     ),
     control="half the complexity of F",

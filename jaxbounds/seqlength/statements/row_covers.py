@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +38,10 @@ def _row_cases(size: Size) -> Instance:
         row, x = rng.normal(size=d), np.exp(rng.uniform(0.0, 2.0))
         for one in (row / np.linalg.norm(row), np.eye(d)[0]):
             rows.append({"W": np.outer(np.eye(k)[0], one), "x": x})
-    rows.append({"W": np.outer(np.eye(k)[0], np.eye(d)[0]), "x": 4.0})
+    # Two rows just below half of B, of level 2, each entry at its step B / (2 x).
+    x = math.sqrt(d) * (1.0 + 1e-7)
+    step = np.full((k, d), (0.5 + 1e-9) / x) * (np.arange(k) < 2)[:, None]
+    rows.append({"W": step, "x": x})
     return draw.stacked(rows)
 
 
@@ -57,6 +61,8 @@ def _lemma_3_4(instance: Instance, size: Size) -> Sides:
 LEMMA_3_4 = Statement(
     id="seqlength.lemma3.4",
     label="Lemma 3.4, an explicit cover",
+    tex=r"\max_i B_x \left\| (W - \hat{W}) e_i \right\|_2 \le \epsilon, \quad \sum_{j,i} "
+    r"|Z_{ji}| \le 2 x^2, \quad \|W^\top\|_{2,1} \le B_w",
     formula="||W^T||_{2,1} <= B_w: truncating rows moves columns by less than eps / B_x,"
     " with integer codes sum |Z| <= 2 x^2",
     **draw.INEQUALITY | {"budget": Budget(samples=512, restarts=0, steps=0, batch=128)},
@@ -74,7 +80,7 @@ LEMMA_3_4 = Statement(
         Form(
             name="sharpened S3 code",
             note="so ln N <= floor(2x^2) ln(2kd levels + 1)",
-            equality="one row with entries at multiples of its step",
+            equality="two rows just below B / 2 with entries at their steps",
         ),
     ),
     control="three tenths of the radius",
@@ -99,6 +105,8 @@ def _codes(instance: Instance, size: Size) -> Sides:
 CODES = Statement(
     id="seqlength.lemma3.4-count",
     label="Lemma 3.4, the number of codes",
+    tex=r"\ln \mathcal{N} = \lfloor 2 x^2 \rfloor \ln\left( 2 k d \left( \lceil \log_2(2 x^2) "
+    r"\rceil + 1 \right) + 1 \right)",
     formula="ln N = floor(2 x^2) ln(2kd levels + 1), levels = ceil(log2(2 x^2)) + 1; 0 for x < 1",
     **draw.SAME_ON_HOST,
     cases=lambda size: draw.stacked(
@@ -135,9 +143,25 @@ def _row_sizes(instance: Instance, size: Size) -> Sides:
     )
 
 
+def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
+    """The packing: matrices v e_1^T, v in the l_2 ball of R^k, on inputs with e_1 among them."""
+    k, d = int(instance["k"]), int(instance["d"])
+    v = np.ones(k) / math.sqrt(k)
+    columns = np.array([np.linalg.norm(v), *[0.0] * (d - 1)])
+    return {
+        "||W||_{2,1} <= B_w = 1 (Lemma 3.4; columns: Section 2.1)": columns.sum() <= 1 + 1e-12,
+        "||x||_1, ||x||_2 <= B_x = 1 on the inputs e_1, .., e_d": np.abs(np.eye(d)).sum(1).max()
+        <= 1,
+        "k, d >= 1, n >= 1 points": min(k, d) >= 1,
+        "eps = 1 / x > 0": instance["x"] > 0,
+    }
+
+
 LEMMA_3_4_SIZE = Statement(
     id="seqlength.lemma3.4-size",
     label="Lemma 3.4",
+    tex=r"\ln \mathcal{N}_\infty(\mathcal{F}, \epsilon, N, \|\cdot\|_2) \lesssim \frac{B_w^2 "
+    r"B_x^2}{\epsilon^2} \ln(dk), \quad \|W\|_{2,1} \le B_w, \ \|x\|_1 \le B_x",
     formula="ln N <~ x^2 ln(dk) for ||W||_{2,1} <= B_w, ||x||_1 <= B_x",
     **draw.ON_HOST,
     cases=_row_size_cases,
@@ -147,20 +171,28 @@ LEMMA_3_4_SIZE = Statement(
     forms=(
         Form(
             name="printed",
+            cites="Lemma 3.4, its display",
             expected="fails",
             erratum="E3",
             note="with column norms the class contains v e_1^T, |v| <= B_w, and ln N >= k ln x",
             counterexample=Counterexample(
-                instance={"x": 2.0, "k": 100, "d": 2}, size={"d": 64}, ratio=3.2706005161953193
+                instance={"x": 2.0, "k": 100, "d": 2},
+                size={"d": 64},
+                ratio=3.2706005161953193,
+                meets=_in_the_class,
             ),
         ),
         Form(
             name="printed, constant 100",
+            cites="Lemma 3.4, its display, and 'hides logarithmic dependencies'",
             expected="fails",
             erratum="E3",
             note="no constant or logarithm of x, B_w, eps helps: k grows freely",
             counterexample=Counterexample(
-                instance={"x": 2.0, "k": 10**6, "d": 2}, size={"d": 64}, ratio=119.43682059565394
+                instance={"x": 2.0, "k": 10**6, "d": 2},
+                size={"d": 64},
+                ratio=119.43682059565394,
+                meets=_in_the_class,
             ),
         ),
         Form(
@@ -182,6 +214,9 @@ def _lemma_3_5(instance: Instance, size: Size) -> Sides:
 LEMMA_3_5 = Statement(
     id="seqlength.lemma3.5",
     label="Lemma 3.5",
+    tex=r"\ln \mathcal{N}_\infty(\mathcal{F}, \epsilon, \{x_i\}_{i=1}^n, \|\cdot\|_2) "
+    r"\lesssim \frac{B_w^2 B_x^2}{\epsilon^2} \ln(dn), \quad \|W\|_{2,1} \le B_w, \ "
+    r"\|x_i\|_2 \le B_x",
     formula="ln N <~ x^2 ln(dn) for ||W||_{2,1} <= B_w, ||x_i||_2 <= B_x, n points",
     **draw.ON_HOST,
     cases=_row_size_cases,
@@ -191,11 +226,15 @@ LEMMA_3_5 = Statement(
     forms=(
         Form(
             name="printed",
+            cites="Lemma 3.5, its display",
             expected="fails",
             erratum="E3",
             note="the same transposition, with n = 2 points; true is ln(kn) with row norms",
             counterexample=Counterexample(
-                instance={"x": 2.0, "k": 100, "d": 2}, size={"d": 64}, ratio=12.5
+                instance={"x": 2.0, "k": 100, "d": 2},
+                size={"d": 64},
+                ratio=12.5,
+                meets=_in_the_class,
             ),
         ),
     ),
@@ -221,6 +260,7 @@ def _parameters(instance: Instance, size: Size) -> Sides:
 COUNTING = Statement(
     id="seqlength.sec2.5-counting",
     label="Section 2.5, parameter counting",
+    tex=r"p \ln x \le \ln \mathcal{N} \le p \ln(1 + 2x)",
     formula="p ln x <= ln N <= p ln(1 + 2x); equal to x^2 ln(2p + 1) at the crossover",
     **draw.ON_HOST,
     cases=lambda size: {

@@ -1,6 +1,7 @@
 """Lemma 3.1: Maurey's sparsification, its counts, and the cover of the l_1 ball."""
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +19,7 @@ from jaxbounds.seqlength.sparsification import (
     sparsify_radius,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _maurey_sample(key: Array, size: Size) -> Instance:
@@ -35,10 +36,29 @@ def _maurey_project(instance: Instance, size: Size) -> Instance:
     }
 
 
+def _maurey_cases(size: Size) -> Instance:
+    """One vector with gamma = 1/2; V and -V with weights 1/2; a vertex."""
+    V, rest = np.eye(1, size["dim"]), np.zeros((size["n"] - 2, size["dim"]))
+    vectors = np.concatenate([V, -V, rest])
+    weights = np.zeros((3, size["n"]))
+    weights[:, :2] = [[0.5, 0.0], [0.5, 0.5], [1.0, 0.0]]
+    return {"vectors": np.stack([vectors] * 3), "weights": weights}
+
+
 def _simplex(instance: Instance, size: Size) -> dict[str, Array]:
     return {
         "weights are not negative": jnp.min(instance["weights"]) >= 0,
         "gamma <= 1": jnp.sum(instance["weights"]) <= 1 + 1e-15,
+    }
+
+
+def _lemma_3_1(instance: Instance, size: Size) -> dict[str, Any]:
+    weights = np.asarray(instance["weights"])
+    return {
+        "alpha_i >= 0 (Lemma 3.1)": weights.min() >= 0,
+        "gamma = ||alpha||_1 <= 1 (Lemma 3.1)": weights.sum() <= 1,
+        "||V_i|| <= b, the largest of them (Lemma 3.1)": np.isfinite(instance["vectors"]).all(),
+        "k in N (Lemma 3.1)": size["k"] >= 1,
     }
 
 
@@ -67,18 +87,23 @@ def _maurey(instance: Instance, size: Size) -> Sides:
 MAUREY = Statement(
     id="seqlength.lemma3.1",
     label="Lemma 3.1 (Maurey)",
+    tex=r"\exists k_i \in \mathbb{Z}_{\ge 0}, \ \sum_i k_i \le k : \quad \left\| f - "
+    r"\frac{1}{k} \sum_i k_i V_i \right\|^2 \le \frac{\gamma^2 b^2 - \|f\|^2}{k}",
     formula="exists k_i >= 0, sum k_i <= k: ||f - (1/k) sum k_i V_i||^2"
     " <= (gamma^2 b^2 - ||f||^2) / k",
     kind="inequality",
     sample=_maurey_sample,
+    cases=_maurey_cases,
     project=_maurey_project,
     hypotheses=_simplex,
     evaluate=_maurey,
     judges=(best_squared_error, maurey_printed, maurey_corrected, shrinkage, sparsify_radius),
-    sizes=({"n": 3, "dim": 2, "k": 2},),
+    sizes=({"n": 3, "dim": 2, "k": 1},),
+    assumptions="k = 1, where equality is; larger k: seqlength.lemma3.1-greedy",
     forms=(
         Form(
             name="printed",
+            cites="Lemma 3.1, its display",
             expected="fails",
             erratum="E1",
             note="gamma^2 needs (gamma/k) sum k_i V_i; with (1/k) the variance has gamma",
@@ -86,6 +111,7 @@ MAUREY = Statement(
                 instance={"vectors": [[1.0]], "weights": [0.5]},
                 size={"n": 1, "dim": 1, "k": 1},
                 ratio=2.0,
+                meets=_lemma_3_1,
             ),
         ),
         Form(
@@ -110,7 +136,7 @@ MAUREY = Statement(
         ),
     ),
     control="half the corrected bound",
-    budget=draw.SEARCHED,
+    budget=Budget(samples=64, restarts=4, steps=60, batch=64),
     source="Lemma 3.1, first used for covers by Zhang (2002)",
 )
 
@@ -139,6 +165,7 @@ def _greedy(instance: Instance, size: Size) -> Sides:
 GREEDY = Statement(
     id="seqlength.lemma3.1-greedy",
     label="Lemma 3.1, without drawing",
+    tex=r"\left\| f - \frac{1}{k} \sum_i k_i V_i \right\|^2 \le \frac{\gamma b^2 - \|f\|^2}{k}",
     formula="choosing each V_i by conditional expectations has at most the mean error",
     **draw.INEQUALITY,
     sample=_maurey_sample,
@@ -176,9 +203,15 @@ def _count(instance: Instance, size: Size) -> Sides:
     )
 
 
+def _naturals(instance: Instance, size: Size) -> dict[str, Any]:
+    return {"d, k in N (Lemma 3.1)": min(instance["n"], instance["K"]) >= 1}
+
+
 COUNT = Statement(
     id="seqlength.lemma3.1-count",
     label="after Lemma 3.1, the number of (k_1, .., k_d)",
+    tex=r"\left| \left\{ (k_1, \ldots, k_d) \in \mathbb{Z}_{\ge 0}^d : \sum_i k_i \le k "
+    r"\right\} \right| \le d^k",
     formula="#{k in Z_{>=0}^d : sum k_i <= K} <= d^K",
     **draw.ON_HOST,
     cases=lambda size: _grid(1),
@@ -188,11 +221,15 @@ COUNT = Statement(
     forms=(
         Form(
             name="printed",
+            cites="Section 3, the sentence after Lemma 3.1",
             expected="fails",
             erratum="E2",
-            note="already two choices for d = K = 1",
+            note="already two choices for d = K = 1; d^K is right for sum k_i = K",
             counterexample=Counterexample(
-                instance={"n": 1, "K": 1}, size={"largest": 4}, ratio=2.0
+                instance={"n": 1, "K": 1},
+                size={"largest": 4},
+                ratio=2.0,
+                meets=_naturals,
             ),
         ),
         Form(name="corrected", note="(d + 1)^K", equality="K = 1"),
@@ -219,6 +256,8 @@ def _signed_count(instance: Instance, size: Size) -> Sides:
 SIGNED_COUNT = Statement(
     id="seqlength.lemma3.3-count",
     label="Lemmas 3.3 and 3.6, the number of signed sparsifications",
+    tex=r"\left| \left\{ z \in \mathbb{Z}^n : \|z\|_1 \le K \right\} \right| = \sum_j 2^j "
+    r"\binom{n}{j} \binom{K}{j}",
     formula="#{z in Z^n : ||z||_1 <= K} = sum_j 2^j C(n,j) C(K,j)",
     **draw.SAME_ON_HOST,
     cases=lambda size: _grid(0),
@@ -248,6 +287,8 @@ def _radius(instance: Instance, size: Size) -> Sides:
 RADIUS = Statement(
     id="seqlength.lemma3.3-radius",
     label="Lemmas 3.3 and 3.6, the cover of the l_1 ball",
+    tex=r"\max_{\|v\|_1 \le B} \ \min_{\|z\|_1 \le K} \left\| v - \frac{s B}{K} z \right\|_2 "
+    r"= \frac{B}{1 + \sqrt{K}}, \quad s = \frac{1}{1 + K^{-1/2}}",
     formula="max over ||v||_1 <= B of the distance to {s B z/K : ||z||_1 <= K} is B / (1 + sqrt K)",
     kind="construction",
     host=True,

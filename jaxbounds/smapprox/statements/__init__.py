@@ -1,28 +1,41 @@
 """The statements of the paper, in its order.
 
 Section 2.1 and Appendix A: `section2` (finite classes), `section2_margins` (the all-layer margin),
-`sample_sizes` (Lemma 2.4, Corollary A.1, and Theorem 3.1). Section 3 and Appendix B:
-`section3_circuits` (the construction), `section3_rounding` (its margin). Section 4: `machine`
-(Theorem 4.1, step by step), `machine_bounds` (its sizes, margins, softmax). Appendix C:
-`appendix_c` (Lemmas C.1, C.2, C.7, C.8), `appendix_c_search` (Lemma C.3, Claims C.4 to C.6).
-Appendix D: `appendix_d`, then `appendix_d_margin` (from Theorem D.6). What statements share:
-`margin_cases`. Where the text is wrong: `errata`.
+`section2_epsilon` (what Lemma 2.4 concludes), `sample_sizes` (Lemma 2.4, Corollary A.1, Theorem
+3.1). Section 3 and Appendix B: `section3_circuits` (the construction), `appendix_b` (its gates and
+norms), `section3_margins` (Lemma 3.3), `section3_rounding` (Claim 3.5). Section 4: `machine`
+(Theorem 4.1, step by step), `machine_bounds` (its sizes), `machine_margins` (its margin, softmax).
+Appendix C: `appendix_c` (Lemmas C.1, C.2, C.7, C.8), `appendix_c_search` (Lemma C.3, Claims C.4 to
+C.6), `appendix_c_scores` (their scores), `appendix_c_norms` (all norms). Appendix D: `appendix_d`,
+`appendix_d_margin` (Theorem D.6), `appendix_d_lemmas` (D.7, D.8), `appendix_d_sharing` (D.9). What
+statements share: `margin_cases`. Where the text is wrong: `errata`; what is no erratum: `remarks`;
+where each item of it is taken up: `items`.
 """
 
 from jaxbounds.smapprox.statements import (
+    appendix_b,
     appendix_c,
+    appendix_c_norms,
+    appendix_c_scores,
     appendix_c_search,
     appendix_d,
+    appendix_d_lemmas,
     appendix_d_margin,
+    appendix_d_sharing,
     machine,
     machine_bounds,
+    machine_margins,
     sample_sizes,
     section2,
+    section2_epsilon,
     section2_margins,
     section3_circuits,
+    section3_margins,
     section3_rounding,
 )
 from jaxbounds.smapprox.statements.errata import ERRATA
+from jaxbounds.smapprox.statements.items import ITEMS
+from jaxbounds.smapprox.statements.remarks import REMARKS, SURVIVES
 from jaxbounds.statements import Paper
 
 PAPER = Paper(
@@ -33,22 +46,32 @@ PAPER = Paper(
     statements=(
         *section2.STATEMENTS,
         *section2_margins.STATEMENTS,
+        *section2_epsilon.STATEMENTS,
         *sample_sizes.STATEMENTS,
         *section3_circuits.STATEMENTS,
+        *appendix_b.STATEMENTS,
+        *section3_margins.STATEMENTS,
         *section3_rounding.STATEMENTS,
         *machine.STATEMENTS,
         *machine_bounds.STATEMENTS,
+        *machine_margins.STATEMENTS,
         *appendix_c.STATEMENTS[:2],
         *appendix_c_search.STATEMENTS,
+        *appendix_c_scores.STATEMENTS,
         *appendix_c.STATEMENTS[2:],
+        *appendix_c_norms.STATEMENTS,
         *appendix_d.STATEMENTS,
         *appendix_d_margin.STATEMENTS,
+        *appendix_d_lemmas.STATEMENTS,
+        *appendix_d_sharing.STATEMENTS,
     ),
     errata=ERRATA,
+    survives=SURVIVES,
+    remarks=REMARKS,
+    items=ITEMS,
     unchecked={
-        "Definitions 2.1, 2.2": "definitions; computed on finite classes by `finite_classes`",
         "Lemma 2.4, sample complexity": "absolute constants and logarithms are hidden; "
-        "`sample_complexity` takes them as arguments",
+        "`sample_complexity` takes them as arguments (that no constants will do: E19)",
         "Corollary A.1": "absolute constants are hidden; `margin_generalization_bound` takes them "
         "as arguments and needs certified margins",
         "Theorem 3.1, Theorem 4.1, sample sizes": "follow from Lemma 2.4, whose constants are "

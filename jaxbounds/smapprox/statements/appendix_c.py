@@ -21,7 +21,7 @@ from jaxbounds.smapprox.layers import (
 from jaxbounds.smapprox.layout import Layout
 from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.transformer import attend, feed_forward, keys_and_values
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 
 SYMBOLS = ("0", "1", "_")
 IN_C2: dict[str, Any] = {"kind": "construction", "source": "Appendix C.2"}
@@ -79,14 +79,20 @@ LEMMA_C1 = Statement(
     id="smapprox.lemmac.1",
     label="Lemma C.1",
     formula="two ReLU layers map (z, a) to the next state, written symbol and move",
+    tex=r"f(h, \theta)^{\mathrm{st}} = \mathbf{1}(z_i), \; f(h, \theta)^{\mathrm{sym}_2} = "
+    r"\mathbf{1}(u_i), \; f(h, \theta)^{\mathrm{pos}_1} = \mathrm{Bin}(i), \; "
+    r"f(h, \theta)^{\mathrm{pos}_2} = \mathrm{Bin}(l_{i-1})",
     evaluate=_c1,
     judges=(transition, feed_forward),
     host=True,
     cases=_pairs,
+    enumerates="all pairs of a state and a symbol",
     sizes=({"bits": 4},),
-    forms=(Form(name="printed"),),
+    forms=(
+        Form(name="printed", cites="(C.4) and the sentence after it: all other coordinates are 0"),
+    ),
     control="left and right exchanged",
-    assumptions="the machine for a^n b^n, all pairs of state and symbol",
+    assumptions="the machine for a^n b^n, all pairs of state and symbol; norm: smapprox.appc-norms",
     **IN_C2,
 )
 
@@ -119,13 +125,19 @@ LEMMA_C2 = Statement(
     id="smapprox.lemmac.2",
     label="Lemma C.2",
     formula="O(w_pos) ReLU layers map Bin(l) to Bin(l - 1) or Bin(l + 1)",
+    tex=r"f(h, \theta)^{\mathrm{pos}_3} = \mathrm{Bin}(l_i), \quad l_i = l_{i-1} - v_1 + v_2",
     evaluate=_c2,
     judges=(ripple_adder, lookahead_adder, feed_forward),
     host=True,
     cases=lambda size: _every(head=range(2 ** size["bits"]), move=(-1, 1)),
+    enumerates="all positions of five bits, both moves",
     sizes=({"bits": 5},),
     forms=(
-        Form(name="printed", note="The ripple adder, 2 w_pos + 1 layers."),
+        Form(
+            name="printed",
+            cites="(C.5) and the sentence after it",
+            note="The ripple adder, 2 w_pos + 1 layers.",
+        ),
         Form(
             name="derived lookahead",
             note="Three layers: the carry into bit t is relu(right + lower bits - t), the "
@@ -133,7 +145,7 @@ LEMMA_C2 = Statement(
         ),
     ),
     control="the head does not move",
-    assumptions="all positions of five bits, both moves",
+    assumptions="all positions of five bits, both moves; norm: smapprox.appc-norms",
     **IN_C2,
 )
 
@@ -148,47 +160,43 @@ def _look_ups(size: Size) -> Instance:
 
 
 def _c7(i: Instance, size: Size) -> Sides:
-    layout, bits = Layout(("p",), SYMBOLS, size["bits"]), size["bits"]
+    """The state of (C.6) through the encoder attention, all coordinates of (C.15)."""
+    layout = Layout(("p", "q"), SYMBOLS, size["bits"])
     p = jax.tree.map(jnp.asarray, find_last_visit(layout)[-1].enc)
     place = lambda name: np.array(layout.groups[name])
-    cells = jnp.arange(1, LONGEST + 1)
+    cells, cell = jnp.arange(1, LONGEST + 1), i["cell"]
+    visited = (i["m"] % 2).astype(float)
     letters = jax.nn.one_hot(i["word"], len(SYMBOLS))
     encoded = jnp.zeros((LONGEST, layout.width)).at[:, place("sym1")].set(letters)
     encoded = encoded.at[:, place("pos1")].set(jax.vmap(layout.binary)(cells))
     memory = jax.vmap(keys_and_values, (None, 0))(p, encoded)
-    h = jnp.zeros(layout.width).at[place("pos3")].set(layout.binary(i["cell"]))
-
-    def look(p: Any) -> Any:
-        out, _ = attend(p, h, memory, cells <= i["m"])
-        return jnp.append(out[place("scr2")], out[layout.at("scr4", "right")])
-
-    halved = 1.0 - 0.5 * (np.arange(len(p["bq"])) < bits)
-    unsigned = {"Wq": halved[:, None] * p["Wq"], "bq": jnp.where(halved < 1, 0.0, p["bq"])}
+    h = jnp.zeros(layout.width).at[layout.at("st", "q")].set(1.0)
+    for name, position in (("pos1", 3 * cell + 1), ("pos2", cell + 1), ("pos3", cell)):
+        h = h.at[place(name)].set(layout.binary(position))
+    h = h.at[layout.at("sym2", "1")].set(1.0).at[layout.at("scr1", "0")].set(visited)
+    h = h.at[layout.at("scr4", "left")].set(visited)
     flag = lambda holds: jnp.where(holds, 1.0, 0.0)
-    below, here = flag(i["cell"] <= i["m"]), flag(cells == i["cell"])
-    inside = flag(i["cell"] >= 1) * below
-    want = jnp.append((letters * here[:, None]).sum(axis=0) * inside, inside)
-    upper_only = want.at[-1].set(below)
-    found = look(p)
+    here, inside = flag(cells == cell), flag((cell >= 1) & (cell <= i["m"]))
+    symbol = (letters * here[:, None]).sum(axis=0) * inside
+    second = layout.at("scr4", "right")
+    tell = lambda holds: h.at[place("scr2")].set(symbol).at[second].set(holds)
+    found, _ = attend(p, h, memory, cells <= i["m"])
     return Sides.pairs(
         {
-            "printed": (look(p | unsigned), want),
-            "printed flag": (found, upper_only),
-            "corrected": (found, want),
-            "control": (found, 1 - want),
+            "printed": (found, tell(flag(cell <= i["m"]))),
+            "derived": (found, tell(inside)),
+            "control": (found, tell(1 - inside)),
         }
     )
-
-
-def _at_cell(cell: int) -> Counterexample:
-    instance = {"word": [1, 0, 0, 0, 0], "cell": cell, "m": 1}
-    return Counterexample(instance=instance, size={"bits": 4}, ratio=1.0)
 
 
 LEMMA_C7 = Statement(
     id="smapprox.lemmac.7",
     label="Lemma C.7",
-    formula="encoder attention gives x_l and 1(1 <= l <= m)",
+    formula="encoder attention gives x_l and 1(l <= m), and leaves all else as it is",
+    tex=r"f(h, (e_1, \ldots, e_m), \theta)^{\mathrm{scr}_2} = \mathbf{1}(x_{l_i}) \text{ if } "
+    r"l_i \le m, \; 0 \text{ otherwise}, \quad "
+    r"f(h, (e_1, \ldots, e_m), \theta)^{\mathrm{scr}_4}_2 = \mathbb{1}(l_i \le m)",
     evaluate=_c7,
     judges=(find_last_visit, attend, keys_and_values, Layout.binary),
     cases=_look_ups,
@@ -196,22 +204,18 @@ LEMMA_C7 = Statement(
     forms=(
         Form(
             name="printed",
-            expected="fails",
-            erratum="E9",
-            note="With Q = Bin(l) for 2 Bin(l) - 1 the null key wins at l = 1, m = 1.",
-            counterexample=_at_cell(1),
+            cites="(C.15), all nine lines and the sentence after them; Q and K as in the first "
+            "display of its proof",
+            hypotheses=lambda i, size: {"1 <= l: the tape starts at cell 1": i["cell"] >= 1},
         ),
         Form(
-            name="printed flag",
-            expected="fails",
-            erratum="E9",
-            note="1(l <= m) is 1 at l = 0, where there is no input.",
-            counterexample=_at_cell(0),
+            name="derived",
+            note="Of cell 0, which a two-way tape has, the null key says the same as of cells "
+            "beyond the input.",
         ),
-        Form(name="corrected"),
     ),
-    control="the complement",
-    assumptions="four-bit cells, inputs of length 0 to 5",
+    control="the complement of the flag",
+    assumptions="four-bit cells, inputs of length 0 to 5; norm: smapprox.appc-norms",
     **IN_C2,
 )
 
@@ -247,16 +251,19 @@ LEMMA_C8 = Statement(
     id="smapprox.lemmac.8",
     label="Lemma C.8",
     formula="sym1 = the visited, else the input, else the blank symbol; all else cleared",
+    tex=r"f(h, \theta)^{\mathrm{st}} = \mathbf{1}(z_i), \quad f(h, \theta)^{\mathrm{sym}_1} = "
+    r"\mathbf{1}(a_i), \quad f(h, \theta)^{\mathrm{pos}_2} = \mathrm{Bin}(l_i)",
     evaluate=_c8,
     judges=(combine, feed_forward),
     host=True,
     cases=lambda size: _every(
         visited=(0, 1), inside=(0, 1), written=range(len(SYMBOLS)), input=range(len(SYMBOLS))
     ),
+    enumerates="all flags and symbols",
     sizes=({"bits": 3},),
-    forms=(Form(name="printed"),),
+    forms=(Form(name="printed", cites="(C.16) and the sentence after it"),),
     control="the input before the last visit",
-    assumptions="all flags and symbols",
+    assumptions="all flags and symbols; norm: smapprox.appc-norms",
     **IN_C2,
 )
 

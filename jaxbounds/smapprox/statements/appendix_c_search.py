@@ -1,8 +1,7 @@
 """Lemma C.3 and Claims C.4-C.6: the binary search for the last visit of a cell."""
 
 import functools
-import itertools
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +11,7 @@ from jaxtyping import Array
 from jaxbounds.smapprox.layers import Layer, find_last_visit
 from jaxbounds.smapprox.layout import Layout
 from jaxbounds.smapprox.transformer import attend, feed_forward, keys_and_values
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 SYMBOLS = ("0", "1", "_")
 WALK = 31
@@ -21,7 +20,7 @@ WALK = 31
 
 @functools.cache
 def _search() -> tuple[Layout, list[Layer]]:
-    layout = Layout(("p",), SYMBOLS, WALK.bit_length())
+    layout = Layout(("p", "q"), SYMBOLS, WALK.bit_length())
     return layout, find_last_visit(layout)
 
 
@@ -45,26 +44,55 @@ def _last_visit(i: Instance) -> tuple[Array, Array]:
     return last.astype(float), jnp.where(last > 0, written, 0.0)
 
 
-def _searched(i: Instance) -> tuple[Layout, Array, list[Array]]:
-    """Run Lemma C.3's layers on one step of a walk: scores of each layer, and the states."""
+class Search(NamedTuple):
+    """One step of a walk through the layers of Lemma C.3.
+
+    Attributes:
+        layout: where the groups are.
+        start: the state before, in the form (C.5).
+        scores: of every layer.
+        attended: the states after each attention.
+        states: the states after each layer.
+    """
+
+    layout: Layout
+    start: Array
+    scores: Array
+    attended: list[Array]
+    states: list[Array]
+
+
+def searched(i: Instance) -> Search:
+    """Run Lemma C.3's layers on one step of a walk."""
     layout, layers = _search()
     place = lambda name: np.array(layout.groups[name])
     binary = jax.vmap(layout.binary)
     steps = jnp.arange(1, WALK + 1)
     past = jnp.zeros((WALK, layout.width))
-    past = past.at[:, place("pos1")].set(binary(steps))
-    past = past.at[:, place("pos2")].set(binary(i["heads"][:-1]))
+    positions = {"pos1": steps, "pos2": i["heads"][:-1], "pos3": i["heads"][1:]}
+    for name, values in positions.items():
+        past = past.at[:, place(name)].set(binary(values))
     past = past.at[:, place("sym2")].set(jax.nn.one_hot(i["written"], len(SYMBOLS)))
-    h = past[i["step"] - 1].at[place("pos3")].set(layout.binary(i["heads"][i["step"]]))
-    all_scores, states = [], []
+    past = past.at[:, place("st")].set(jax.nn.one_hot(i["heads"][1:] % 2, 2))
+    h = start = past[i["step"] - 1]
+    scores, attended, states = [], [], []
     for layer in layers:
         p = jax.tree.map(jnp.asarray, layer.params)
         memory = jax.vmap(keys_and_values, (None, 0))(p["dec"], past)
-        h, (scores, _) = attend(p["dec"], h, memory, steps <= i["step"])
-        states.append(h)
+        h, (found, _) = attend(p["dec"], h, memory, steps <= i["step"])
+        attended.append(h)
         h = feed_forward(p, h)
-        all_scores.append(scores)
-    return layout, jnp.stack(all_scores), states
+        scores.append(found)
+        states.append(h)
+    return Search(layout, start, jnp.stack(scores), attended, states)
+
+
+def _with(run: Search, **groups: Any) -> Array:
+    """The state (C.5) with some groups set: all other coordinates match it."""
+    h = run.start
+    for name, values in groups.items():
+        h = h.at[np.array(run.layout.groups[name])].set(values)
+    return h
 
 
 SEARCH: dict[str, Any] = {
@@ -78,150 +106,107 @@ SEARCH: dict[str, Any] = {
 }
 
 
+def _flags(last: Array, third: Any = 0.0) -> Array:
+    return jnp.stack([(last > 0).astype(float), jnp.zeros(()), jnp.asarray(third, float)])
+
+
 def _c3(i: Instance, size: Size) -> Sides:
-    """The symbol and the flag of Lemma C.3; Claim C.6 adds that the maximiser is unique."""
-    layout, scores, states = _searched(i)
+    """All of (C.6); Claim C.6 adds that the maximiser is unique."""
+    run = searched(i)
     last, symbol = _last_visit(i)
-    flag = states[-1][layout.at("scr4", "left")]
-    maximisers = (scores[-1] == scores[-1].max()).sum().astype(float)
-    place = scores[-1].argmax().astype(float)
-    tell = lambda s: jnp.concatenate(
-        [s, jnp.stack([jnp.where(last > 0, 1.0, 0.0), jnp.ones(()), last])]
-    )
-    found = states[-1][np.array(layout.groups["scr1"])]
-    return Sides(
-        jnp.concatenate([found, jnp.stack([flag, maximisers, place])]),
-        {"printed": tell(symbol), "control": tell(jnp.roll(symbol, 1))},
+    top = run.scores[-1]
+    unique = jnp.stack([(top == top.max()).sum().astype(float), top.argmax().astype(float)])
+    tell = lambda s: _with(run, scr1=s, scr4=_flags(last))
+    attended = jnp.stack([jnp.ones(()), last])
+    return Sides.pairs(
+        {
+            "printed": (run.states[-1], tell(symbol)),
+            "printed C.6": (jnp.append(run.states[-1], unique), jnp.append(tell(symbol), attended)),
+            "control": (run.states[-1], tell(jnp.roll(symbol, 1))),
+        }
     )
 
 
 LEMMA_C3 = Statement(
     id="smapprox.lemmac.3",
     label="Lemma C.3, Claim C.6",
-    formula="scr1 = symbol written at the last visit i', by a unique maximiser at i'",
+    formula="scr1 = symbol written at the last visit i', by a unique maximiser at i'; all else "
+    "as before",
+    tex=r"i' = \max\{1 \le t \le i : l_{t-1} = l_i\}, \quad f(h_i, H_i, \theta)^{\mathrm{scr}_1} = "
+    r"\mathbf{1}(u_{i'}), \quad f(h_i, H_i, \theta)^{\mathrm{scr}_4}_1 = \mathbb{1}(i' > 0)",
     evaluate=_c3,
-    forms=(Form(name="printed", note="With i' = 0, the null key, where there was no visit."),),
+    forms=(
+        Form(
+            name="printed",
+            cites="(C.6), all seven lines and the sentence after them",
+            note="With i' = 0, the null key, where there was no visit.",
+        ),
+        Form(
+            name="printed C.6",
+            cites="Claim C.6; its proof: the attention attends exactly to i'",
+        ),
+    ),
     control="another symbol",
     **SEARCH,
 )
 
 
 def _c4(i: Instance, size: Size) -> Sides:
-    layout, _, states = _searched(i)
-    visited = (_last_visit(i)[0] > 0).astype(float)
-    flag = states[0][layout.at("scr4", "left")]
-    return Sides(flag, {"printed": visited, "control": 1 - visited})
+    run = searched(i)
+    last, _ = _last_visit(i)
+    right = _with(run, scr4=_flags(last))
+    return Sides(
+        run.attended[0],
+        {"printed": right, "control": _with(run, scr4=_flags(1 - jnp.minimum(last, 1.0)))},
+    )
 
 
 CLAIM_C4 = Statement(
     id="smapprox.claimc.4",
     label="Claim C.4",
-    formula="scr4_1 = 1(i' > 0)",
+    formula="scr4_1 = 1(i' > 0), scr1 = scr3 = 0, all else as before",
+    tex=r"f^{(0)}(h_i, H_i, \theta)^{\mathrm{scr}_4}_1 = \mathbb{1}(i' > 0)",
     evaluate=_c4,
-    forms=(Form(name="printed"),),
+    forms=(Form(name="printed", cites="(C.8), all three lines"),),
     control="the flag negated",
     **SEARCH,
 )
 
 
 def _c5(i: Instance, size: Size) -> Sides:
-    layout, _, states = _searched(i)
-    found = states[-1][np.array(layout.groups["scr3"])]
-    last, _ = _last_visit(i)
-    value = found @ 2.0 ** np.arange(layout.bits)[::-1]
-    return Sides(value, {"printed": last, "control": jnp.abs(last - 1)})
+    """(C.10), (C.11) and (C.14) for every j."""
+    run = searched(i)
+    bits, (last, _) = run.layout.bits, _last_visit(i)
+    code = run.layout.binary(last.astype(int))
+    prefix = lambda j, code: code * (np.arange(bits) < j).astype(float)
+    told = lambda code: jnp.stack(
+        [_with(run, scr3=prefix(j, code), scr4=_flags(last)) for j in range(bits + 1)]
+    )
+    third = [_with(run, scr3=prefix(j, code), scr4=_flags(last, code[j])) for j in range(bits)]
+    found = jnp.stack(run.states[: bits + 1])
+    return Sides.pairs(
+        {
+            "printed": (found, told(code)),
+            "printed (C.14)": (jnp.stack(run.attended[1 : bits + 1]), jnp.stack(third)),
+            "control": (found, told(run.layout.binary(jnp.abs(last.astype(int) - 1)))),
+        }
+    )
 
 
 CLAIM_C5 = Statement(
     id="smapprox.claimc.5",
     label="Claim C.5",
-    formula="the binary search finds Bin(i')",
+    formula="after j layers scr3 = Bin_j(i'), for every j; all else as before",
+    tex=r"f^{(j+1)}(h_i^{(j)}, H_i^{(j)}, \theta)^{\mathrm{scr}_3} = \mathrm{Bin}_{j+1}(i') \quad "
+    r"(0 \le j < w_{\mathrm{pos}})",
     evaluate=_c5,
-    forms=(Form(name="printed"),),
+    forms=(
+        Form(name="printed", cites="(C.10) and (C.11), all lines and coordinates, every j"),
+        Form(name="printed (C.14)", cites="(C.14): the bit in scr4_3 after the attention, every j"),
+    ),
     control="off by one",
     **SEARCH,
 )
 
 
-def _bit(i: Instance, t: str, size: Size) -> Array:
-    """Bit j + 1 of Bin(t)."""
-    return Layout((), (), size["bits"]).binary(i[t])[i["j"]]
-
-
-def _case2_cases(size: Size) -> Instance:
-    """All (i', j, t) with t <= i' and bit j+1 of i' zero."""
-    bits, positions = size["bits"], range(1, 2 ** size["bits"])
-    rows = [
-        (last, j, t)
-        for last, j, t in itertools.product(positions, range(bits), positions)
-        if t <= last and not last >> (bits - 1 - j) & 1
-    ]
-    return dict(zip(("last", "j", "t"), np.array(rows).T))
-
-
-def _case2(i: Instance, size: Size) -> Sides:
-    bit = _bit(i, "t", size)
-    return Sides(bit, {"printed": 0.0, "corrected": 0.0, "control": 1 - bit})
-
-
-def _in_case2(i: Instance, size: Size) -> dict[str, Any]:
-    return {"t <= i'": i["t"] <= i["last"], "bit j+1 of i' zero": _bit(i, "last", size) == 0}
-
-
-def _same_prefix(i: Instance, size: Size) -> dict[str, Any]:
-    shift = size["bits"] - i["j"]
-    return {"the same j-bit prefix": i["last"] >> shift == i["t"] >> shift}
-
-
-CASE_2 = Statement(
-    id="smapprox.claimc.5-case2",
-    label="Claim C.5, Case 2",
-    formula="t <= i' and bit j+1 of i' zero  =>  bit j+1 of t zero",
-    kind="construction",
-    evaluate=_case2,
-    judges=(Layout.binary,),
-    cases=_case2_cases,
-    sizes=({"bits": 3}, {"bits": 4}),
-    hypotheses=_in_case2,
-    forms=(
-        Form(
-            name="printed",
-            expected="fails",
-            erratum="E9",
-            note="i' = 4 = 100, t = 3 = 011: bit 2 of i' is 0, that of t is 1.",
-            counterexample=Counterexample(
-                instance={"last": 4, "j": 1, "t": 3}, size={"bits": 3}, ratio=1.0
-            ),
-        ),
-        Form(
-            name="corrected",
-            hypotheses=_same_prefix,
-            note="With different prefixes the position part of the score loses 2.",
-        ),
-    ),
-    control="the bit is one",
-    source="Appendix C.2",
-)
-
-
-def _gaps(i: Instance, size: Size) -> Sides:
-    """The least distance between different scores, over the layers of the search."""
-    _, scores, _ = _searched(i)
-    ordered = jnp.sort(scores, axis=1)
-    steps = jnp.diff(ordered, axis=1)
-    distinct = jnp.isfinite(ordered[:, :-1]) & (steps > 0)
-    least = jnp.where(distinct, steps, jnp.inf).min()
-    return Sides(jnp.ones(()), {"printed": least, "control": least - 0.5})
-
-
-GAPS = Statement(
-    id="smapprox.claimc.4-gap",
-    label="Claims C.4-C.6, score levels",
-    formula="1 <= the distance between different scores, in every layer of the search",
-    evaluate=_gaps,
-    forms=(Form(name="printed", equality="the null key against the best key"),),
-    control="the distance less one half",
-    **(SEARCH | {"kind": "inequality", "search": "none"}),
-)
-
-STATEMENTS = (LEMMA_C3, CLAIM_C4, CLAIM_C5, CASE_2, GAPS)
+STATEMENTS = (LEMMA_C3, CLAIM_C4, CLAIM_C5)

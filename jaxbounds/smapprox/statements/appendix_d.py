@@ -1,14 +1,19 @@
 """Appendix D: correction functions (D.1) and the conditions on layers (D.2, D.3)."""
 
+import functools
+import math
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
 from jaxbounds.smapprox.correction import THIRDS, Correction
-from jaxbounds.smapprox.straight_through import hard_attention
+from jaxbounds.smapprox.layers import find_last_visit
+from jaxbounds.smapprox.layout import Layout
+from jaxbounds.smapprox.transformer import attend, keys_and_values
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 IN_D: dict[str, Any] = {"kind": "inequality", "source": "Appendix D"}
@@ -39,12 +44,20 @@ DEFINITION_D1 = Statement(
     id="smapprox.defd.1",
     label="Definition D.1 for rounding",
     formula="zeta(h + e) = h for h in {0,1}^w and |e_j| <= 1/3",
+    tex=r"\zeta_i(\hat h, \xi_i) = h_i(x, \theta) \quad \text{if } "
+    r"\|\hat h - h_i(x, \theta)\|_2 \le \sigma_\zeta = \frac{1}{3}",
     kind="identity",
     evaluate=_restored,
     judges=(Correction.__call__,),
     sample={"box": _noise, "corners": _corners},
     sizes=({"w": 6},),
-    forms=(Form(name="printed", note="sigma_zeta = 1/3 in every coordinate."),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Definition D.1 with the radius of Section 3.1: |h' - h|_2 <= 1/3",
+            note="1/3 in every coordinate, which is more.",
+        ),
+    ),
     control="errors 1.5 times as large",
     tolerance=1e-11,
     source="Appendix D",
@@ -80,6 +93,8 @@ ROUNDING_LIPSCHITZ = Statement(
     id="smapprox.condd.3-rounding",
     label="Condition D.3, kappa_xi of rounding",
     formula="|zeta(h, xi') - zeta(h, xi)| <= kappa_xi max(|h|, 1) |xi' - xi|",
+    tex=r"\|\zeta_i(h, \xi_i) - \zeta_i(h, \hat\xi)\|_2 \le \kappa_\xi \max\{\|h\|_2, 1\} "
+    r"\|\xi_i - \hat\xi\|_2",
     evaluate=_rounding_lipschitz,
     judges=(Correction.parameter_lipschitz, Correction.weights),
     sample=_moved_rounding,
@@ -91,73 +106,140 @@ ROUNDING_LIPSCHITZ = Statement(
 )
 
 
-def _tie(key: Array, size: Size) -> Instance:
-    keys = jax.random.split(key, 3)
-    return {
-        "b": jax.random.normal(keys[0], (size["keys"],)),
-        "change": jax.random.uniform(keys[1], (2,), minval=-0.3, maxval=0.3),
-        "epsilon": jnp.exp(jax.random.uniform(keys[2], (1,), minval=-20.0, maxval=-4.0)),
-    }
+HEADS = np.array([2, 3, 2, 3, 2])
+"""l_0 .. l_4: at step 4 the head is on cell 2 again, which steps 1 and 3 wrote."""
+
+
+@functools.cache
+def _claim_c4() -> tuple[Layout, Any]:
+    """The attention of Claim C.4, and H_4 in the form (C.5)."""
+    layout = Layout(("p", "q"), ("0", "1", "_"), 3)
+    H = np.zeros((4, layout.width))
+    for t in range(1, 5):
+        for name, position in (("pos1", t), ("pos2", HEADS[t - 1]), ("pos3", HEADS[t])):
+            H[t - 1, list(layout.groups[name])] = layout.binary(position)
+        H[t - 1, [layout.at("st", "p"), layout.at("sym2", "0")]] = 1.0
+    return layout, (find_last_visit(layout)[0].dec, H)
+
+
+def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
+    """The layer with one key and one value weight off, and h_1 moved; its scores and weights.
+
+    Both weights read the bit of pos1 that tells step 3 from step 1.
+    """
+    layout, (weights, H) = _claim_c4()
+    bit = layout.low_bit("pos1", 1)
+    p = jax.tree.map(jnp.asarray, weights)
+    p["Wk"] = p["Wk"].at[0, bit].add(key)
+    p["Wv"] = p["Wv"].at[layout.at("scr4", "left"), bit].add(value)
+    near = jnp.asarray(H).at[0, layout.at("pos2", 0)].add(move)
+    memory = jax.vmap(keys_and_values, (None, 0))(p, near)
+    out, (scores, kept) = attend(p, near[3], memory, jnp.ones(4, bool))
+    return out, scores, kept
+
+
+def _small(key: Array, size: Size) -> Instance:
+    value, epsilon = jax.random.split(key)
+    draw = lambda key, low, high: jnp.exp(jax.random.uniform(key, (), minval=low, maxval=high))
+    return {"value": draw(value, -9.0, -5.0), "epsilon": draw(epsilon, -27.0, -23.0)}
 
 
 def _tied_layer(i: Instance, size: Size) -> Sides:
-    """Keys g_t = (1, b_t) tie; their values g_t[0] agree. The layer is h + mean of the values.
-
-    At theta-hat the value map is (1, e) and, for the corrected form, the key map (1, f): the
-    tied keys then differ.
-    """
-    e, f = i["change"][0], i["change"][1]
-    eps = i["epsilon"][0]
-    base = jnp.stack([jnp.ones(size["keys"]), i["b"]], axis=1)
-    near = base.at[0, 0].add(eps)
-    layer = lambda g, value, key: hard_attention(g[:, 0] + key * g[:, 1], g[:, 0] + value * g[:, 1])
-    largest = jnp.maximum(jnp.sqrt((base**2).sum(axis=1)).max(), 1.0)
-    mu = 2.0
-    jump = jnp.abs(layer(base, e, 0.0) - layer(near, e, 0.0))
-    from_base = jnp.abs(layer(near, e, f) - layer(base, 0.0, 0.0))
-    bound = jnp.sqrt(e * e + f * f) * (largest + eps) + mu * eps
+    layout, (_, H) = _claim_c4()
+    length = lambda v: jnp.sqrt(jnp.maximum(v @ v, 1e-300))
+    e, eps = i["value"], i["epsilon"]
+    base, _, kept = _attention(0.0, 0.0, 0.0)
+    _, _, moved = _attention(eps, 0.0, 0.0)
+    changed = ((kept > 0) != (moved > 0)).sum().astype(float)
+    jump = length(_attention(0.0, e, eps)[0] - _attention(0.0, e, 0.0)[0])
+    from_base = length(_attention(eps, e, eps)[0] - base)
+    largest = float(np.linalg.norm(H, axis=1).max())
+    off = jnp.sqrt(e * e + eps * eps)
+    bound = math.sqrt(2) * off * (largest + eps) + eps
+    mu = float(len(layout.states) * len(layout.symbols) * layout.bits) ** 3
     return Sides.pairs(
         {
-            "printed": (jump, mu * eps),
+            "printed": (1 + changed, jnp.ones(())),
+            "printed condition": (jump, mu * eps),
             "corrected": (from_base, bound),
             "control": (from_base, mu * eps),
         },
-        error=1e-12,
+        error=1e-14,
     )
+
+
+def _valid(i: Instance, size: Size) -> dict[str, Any]:
+    layout, (weights, H) = _claim_c4()
+    coded = lambda name, t: H[t - 1, list(layout.groups[name])]
+    right = [
+        (coded("pos1", t) == layout.binary(t)).all()
+        and (coded("pos2", t) == layout.binary(HEADS[t - 1])).all()
+        for t in range(1, 5)
+    ]
+    _, scores, kept = _attention(0.0, 0.0, 0.0)
+    rest = jnp.where(kept > 0, -jnp.inf, scores)
+    least = 1.0 / (len(layout.states) * len(layout.symbols) * layout.bits) ** 2
+    return {
+        "h_t has Bin(t) and Bin(l_{t-1}), as (C.7) asks (Claim C.4)": all(right),
+        "the head moves by one cell (Section 4)": set(np.abs(np.diff(HEADS))) == {1},
+        "largest score greater than the second largest by 1 (proof of Theorem 4.1)": scores.max()
+        - rest.max()
+        >= 1,
+        "tied positions have the same values (proof of Theorem 4.1)": not weights["Wv"].any(),
+        "parameters and inputs perturbed by less than 1/poly (proof of Theorem 4.1)": (
+            (i["epsilon"] < least) & (i["value"] < least)
+        ),
+    }
+
+
+def _stored(ratio: float) -> Counterexample:
+    instance = {"value": 1e-3, "epsilon": 1e-11}
+    return Counterexample(instance=instance, size={"keys": 4}, ratio=ratio, meets=_valid)
 
 
 TIES = Statement(
     id="smapprox.condd.3-ties",
-    label="Definition D.2 and Condition D.3 for hard-max attention",
-    formula="|f(H, theta-hat) - f(H-hat, theta-hat)| <= mu |H - H-hat|",
+    label='Proof of Theorem 4.1, "the positions attended to by the layer will not change"',
+    formula="the positions attended to at (theta-hat, H-hat) are those at (theta, H); "
+    "|f(H, theta-hat) - f(H-hat, theta-hat)| <= mu |H - H-hat|",
+    tex=r"\mathcal{J}(\hat H, \hat\theta) = \mathcal{J}(H, \theta), \quad "
+    r"\|f(H, \hat\theta) - f(\hat H, \hat\theta)\|_2 \le \mu \max_j \|h_j - \hat h_j\|_2",
     evaluate=_tied_layer,
-    judges=(hard_attention,),
-    sample=_tie,
-    sizes=({"keys": 2},),
+    judges=(find_last_visit, attend, keys_and_values),
+    sample=_small,
+    sizes=({"keys": 4},),
     search="none",
     forms=(
         Form(
             name="printed",
+            cites='Appendix C.2, proof of Theorem 4.1: "the positions attended to by the layer '
+            'will not change unless we perturb the parameters and inputs by" 1/poly',
             expected="fails",
             erratum="E11",
-            note="At theta-hat the tied keys have values 1 and 1.1; moving H by any epsilon "
-            "picks one of them: a jump of 0.05.",
-            counterexample=Counterexample(
-                instance={"b": [0.0, 1.0], "change": [0.1, 0.0], "epsilon": [1e-6]},
-                size={"keys": 2},
-                ratio=24999.500000000065,
-            ),
+            note="The head is on cell 2 after steps 0, 2 and 4: keys 1 and 3 tie. Any change of a "
+            "key weight on pos1 breaks the tie.",
+            counterexample=_stored(2.0),
+        ),
+        Form(
+            name="printed condition",
+            cites='Appendix C.2, proof of Theorem 4.1: "Condition D.3 with Lipschitz constants '
+            'poly ... holds"',
+            expected="fails",
+            erratum="E11",
+            note="At theta-hat the tied keys have values 1 and 1 + e; moving H by any epsilon "
+            "picks one of them: a jump of e/2, beyond every mu. Here mu = (|Z||A| w_pos)^3.",
+            counterexample=_stored(8573.388203017831),
         ),
         Form(
             name="corrected",
             note="|f(H-hat, theta-hat) - f(H, theta)| <= kappa |theta-hat - theta| max(|H|, 1) "
-            "+ mu |H - H-hat|: whichever tied key wins, its value was the same at the base "
-            "point. Lemma D.8 uses nothing more.",
+            "+ mu |H - H-hat| with kappa = sqrt 2, mu = 1: whichever tied key wins, its value was "
+            "the same at the base point. Lemma D.8 uses nothing more.",
         ),
     ),
     control="the corrected form without its first term",
-    assumptions="two tied keys with equal values at the base point",
-    **IN_D,
+    assumptions="the attention of Claim C.4 on a walk that comes back twice",
+    **(IN_D | {"source": "Appendix C.2; Definition D.2, Condition D.3"}),
 )
 
 STATEMENTS = (DEFINITION_D1, ROUNDING_LIPSCHITZ, TIES)

@@ -79,9 +79,13 @@ THEOREM_41 = Statement(
     id="smapprox.thm4.1",
     label="Theorem 4.1, the simulation (Lemmas C.1-C.8 together)",
     formula="o_i encodes state, head and symbol of step i, for i = 0..T, and F = 2 TM(x) - 1",
+    tex=r"o_i^{\mathrm{st}} = \mathbf{1}(z_i(x)), \; o_i^{\mathrm{sym}_1} = \mathbf{1}(a_i(x)), \; "
+    r"o_i^{\mathrm{pos}_2} = \mathrm{Bin}(l_i(x)) \; (0 \le i \le T), \quad "
+    r"\theta_{\mathrm{cls}}^\top o_T = 2 \, \mathrm{TM}(x) - 1",
     evaluate=_simulated,
     judges=(compile_together, compile_machine, execute.execute, execute.decode, simulate),
     cases=_every_word,
+    enumerates="all words of length at most 4, on each of nine machines",
     sizes=({"bits": 32}, {"bits": 64}),
     forms=(
         Form(
@@ -125,10 +129,29 @@ def _positions(i: Instance, size: Size) -> Sides:
     )
 
 
+def _in_class(i: Instance, size: Size) -> dict[str, Any]:
+    machine, T = LIBRARY["parity"]().machine, size["T"]
+    inputs = [word for word in words(machine, T) if len(word) == T - 1]
+    heads = simulate(machine, inputs[int(i["word"])], T).heads
+    return {
+        "terminates within T steps on every input of the class (4.1)": all(
+            halting_time(machine, word, T) <= T for word in inputs
+        ),
+        "inputs have at most T symbols (Section 4)": T - 1 <= T,
+        "the input is at the left-most positions, the head never left of them (Section 4)": (
+            heads.min() >= 1
+        ),
+        "moves are -1 or +1 (Section 4)": set(np.diff(heads)) <= {-1, 1},
+        "one fixed initial state (Appendix C.1)": machine.start in machine.states,
+    }
+
+
 POSITIONS = Statement(
     id="smapprox.thm4.1-positions",
     label="Appendix C.1, w_pos = ceil(log2 T)",
     formula="the symbols at steps 0..T are right with w_pos position bits",
+    tex=r"w_{\mathrm{pos}} = \lceil \log_2 T \rceil \Rightarrow o_i^{\mathrm{sym}_1} = "
+    r"\mathbf{1}(a_i(x)) \quad (0 \le i \le T)",
     evaluate=_positions,
     judges=(paper_position_bits, compile_machine, execute.execute, execute.decode),
     cases=lambda size: {"word": np.arange(2 ** (size["T"] - 1))},
@@ -136,13 +159,20 @@ POSITIONS = Statement(
     forms=(
         Form(
             name="printed",
+            cites="Appendix C.1: w_pos = ceil(log2 T), with (C.2) for each i",
             expected="fails",
             erratum="E3",
             note="At T = 4, cell 5 = cell 1 modulo 4: the head reads the first input symbol "
             "instead of the blank.",
-            counterexample=Counterexample(instance={"word": 0}, size={"T": 4}, ratio=1.0),
+            counterexample=Counterexample(
+                instance={"word": 0}, size={"T": 4}, ratio=1.0, meets=_in_class
+            ),
         ),
-        Form(name="printed decision", note="z_T does not depend on a_T."),
+        Form(
+            name="printed decision",
+            cites="Appendix C.2, proof of Theorem 4.1: F(x) = 2 G(x) - 1",
+            note="z_T does not depend on a_T: the theorem is not touched.",
+        ),
         Form(name="corrected", note="w_pos = the bit length of T, on a one-way tape."),
     ),
     control="the symbols one step late",
@@ -177,6 +207,8 @@ MAPS = Statement(
     id="smapprox.claimc.6-maps",
     label="Claim C.6 and Lemma C.7, read off the attention maps",
     formula="the weights of the last search layer tell where each symbol comes from",
+    tex=r"\mathcal{J} = \{i'\} \text{ if } i' > 0, \quad "
+    r"a_i \in \{u_{i'}, x_{l_i}, \varnothing\}",
     evaluate=_maps,
     judges=(attended, recovered_tape),
     cases=lambda size: {"word": np.array([3, 5])},
@@ -233,6 +265,7 @@ DESCRIPTIONS = Statement(
     id="smapprox.sec4-descriptions",
     label="Section 4, machines as text",
     formula="a machine written as JSON, YAML or 1RB1LB_1LA1RH and read again runs alike",
+    tex=r"\mathrm{TM}_{\text{read back}}(x) = \mathrm{TM}(x), \text{ step by step}",
     evaluate=_read_back,
     judges=(
         formats.from_json,

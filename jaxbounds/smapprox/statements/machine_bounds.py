@@ -1,25 +1,23 @@
-"""Theorem 4.1: the size of compiled machines, their margins, and softmax attention."""
+"""Theorem 4.1: the size of compiled machines, and of their states."""
 
 import functools
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
-from jaxtyping import Array
 
-from jaxbounds.smapprox import execute, softmax
-from jaxbounds.smapprox.certified_machine import machine_margin_lower, state_norm
-from jaxbounds.smapprox.compile_machine import compile_machine, position_bits
-from jaxbounds.smapprox.correction import DYADIC, THIRDS
-from jaxbounds.smapprox.encoder_decoder import EncoderDecoder
+from jaxbounds.smapprox import execute
+from jaxbounds.smapprox.certified_machine import state_norm
+from jaxbounds.smapprox.compile_machine import (
+    compile_machine,
+    paper_position_bits,
+    position_bits,
+)
+from jaxbounds.smapprox.correction import THIRDS
 from jaxbounds.smapprox.feedforward import l1_norm
 from jaxbounds.smapprox.machine_library import LIBRARY
+from jaxbounds.smapprox.machines import halting_time, simulate
 from jaxbounds.smapprox.readout import TIES_SHOWN
-from jaxbounds.smapprox.straight_through import hard_attention, soft_max
-from jaxbounds.smapprox.transformer import run
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _growing(size: Size) -> Instance:
@@ -34,7 +32,7 @@ def _size(i: Instance, size: Size) -> Sides:
     return Sides.pairs(
         {
             "printed depth": (compiled.depth, log_T),
-            "printed norm": (l1_norm(compiled.params), wp * (pairs + wp)),
+            "derived norm": (l1_norm(compiled.params), wp * (pairs + wp)),
             "control": (2.0**log_T, log_T),
         }
     )
@@ -44,6 +42,7 @@ SIZE = Statement(
     id="smapprox.thm4.1-size",
     label="Theorem 4.1, d ~ log T, alpha = poly(k, |A|, log T)",
     formula="depth and l1 norm grow at most as log T and w_pos (k|A| + w_pos)",
+    tex=r"d \asymp \log T, \quad \alpha = O(w_{\mathrm{pos}} (k |\mathcal{A}| + w_{\mathrm{pos}}))",
     kind="rate",
     evaluate=_size,
     judges=(compile_machine, l1_norm),
@@ -51,214 +50,145 @@ SIZE = Statement(
     cases=_growing,
     sizes=({"log_T": 20},),
     forms=(
-        Form(name="printed depth", sense="at most", note="D = 3 w_pos + 8."),
-        Form(name="printed norm", sense="at most", note="Corrections included: 9 w D of it."),
+        Form(
+            name="printed depth",
+            cites="Theorem 4.1: d ~ log T",
+            sense="at most",
+            note="D = 3 w_pos + 8.",
+        ),
+        Form(name="derived norm", sense="at most", note="Corrections included: 9 w D of it."),
     ),
     control="unary positions: T against log T",
-    assumptions="the palindrome machine, T from 7 to 2^20 - 1",
+    assumptions="the palindrome machine, T from 7 to 2^20 - 1; k and |A| vary in "
+    "smapprox.thm4.1-width",
     source="Section 4",
 )
 
 
 def _width(i: Instance, size: Size) -> Sides:
     machine = [*LIBRARY.values()][i["machine"]]().machine
-    layout = compile_machine(machine, size["T"]).layout
+    compiled = compile_machine(machine, size["T"])
+    layout = compiled.layout
     order = len(layout.states) * len(layout.symbols) + layout.bits
-    return Sides(layout.width, {"derived": 4 * order, "control": order})
+    return Sides.pairs(
+        {
+            "printed": (layout.width, 4 * order),
+            "printed norm": (l1_norm(compiled.params), 60 * (layout.bits + 10) * order),
+            "control": (layout.width, order),
+        }
+    )
 
 
 WIDTH = Statement(
     id="smapprox.thm4.1-width",
-    label="Theorem 4.1, w ~ k|A| + log T",
-    formula="w <= 4 (k|A| + w_pos)",
+    label="Theorem 4.1, w ~ k|A| + log T, alpha = poly(k, |A|, log T)",
+    formula="w <= 4 (k|A| + w_pos), alpha <= 60 (w_pos + 10) (k|A| + w_pos)",
+    tex=r"w \le 4 (k |\mathcal{A}| + w_{\mathrm{pos}}), \quad "
+    r"\|\theta\|_1 \le 60 (w_{\mathrm{pos}} + 10) (k |\mathcal{A}| + w_{\mathrm{pos}})",
     kind="inequality",
     evaluate=_width,
-    judges=(compile_machine, position_bits),
+    judges=(compile_machine, position_bits, l1_norm),
     host=True,
     cases=lambda size: {"machine": np.arange(len(LIBRARY))},
     sizes=({"T": 1}, {"T": 7}, {"T": 100}),
     forms=(
         Form(
-            name="derived",
+            name="printed",
+            cites="Theorem 4.1: w >~ k|A| + log T suffices",
             note="w = k|A| + k + 4|A| + 4 w_pos + 3, with k >= 3 and |A| >= 2 counting the "
             "state of timestep 0.",
         ),
+        Form(
+            name="printed norm",
+            cites="Theorem 4.1: alpha = poly(k, |A|, log T)",
+            note="Depth w_pos + 10, and in each layer 7 w for the correction and at most 8 w else.",
+        ),
     ),
     control="without the 4",
-    assumptions="the nine machines, T = 1, 7, 100",
+    assumptions="the nine machines (k from 4 to 10, |A| from 3 to 5), T = 1, 7, 100",
     source="Section 4",
 )
 
-WORDS = ("aabb", "abab", "aaaa")
+WORDS = ("1" * 30, "10" * 15, "1" * 15)
+
+
+@functools.cache
+def _recorded(T: int) -> tuple[Any, Any]:
+    """The parity machine with the paper's w_pos, on a one-way tape, and its states on the words."""
+    machine = LIBRARY["parity"]().machine
+    compiled = compile_machine(machine, T, tape="one_way", bits=paper_position_bits(T))
+    run = execute.execute(compiled, list(WORDS), record=True, attention=TIES_SHOWN)
+    return compiled, run.record.hidden.astype(float)
+
+
+def _prescribed(compiled: Any) -> list[int]:
+    """The layers whose states the paper prints: those of Claims C.4 and C.5, by (C.8), (C.11)."""
+    return [k for k, layer in enumerate(compiled.layers) if layer.name.startswith(("C.4", "C.5"))]
 
 
 def _norm(i: Instance, size: Size) -> Sides:
-    compiled = compile_machine(LIBRARY["equal_blocks"]().machine, size["T"])
-    result = execute.execute(compiled, [WORDS[i["word"]]], record=True, attention=TIES_SHOWN)
-    largest = np.linalg.norm(result.record.hidden.astype(float), axis=-1).max()
+    compiled, hidden = _recorded(size["T"])
+    own, machine = hidden[i["word"]], compiled.machine
+    nonzero = (own > 0.5).sum(axis=-1)
+    count = nonzero[:, _prescribed(compiled)].max()
     bits = compiled.layout.bits
-    return Sides(largest, {"derived": state_norm(bits), "control": bits**0.5}, error=1e-6)
+    return Sides.pairs(
+        {
+            "printed": (count, len(machine.states) + len(machine.alphabet) + bits),
+            "derived": (np.linalg.norm(own, axis=-1).max(), state_norm(bits)),
+            "derived count": (nonzero.max(), 4 * bits + 5),
+            "control": (np.linalg.norm(own, axis=-1).max(), bits**0.5),
+        },
+        error=1e-6,
+    )
+
+
+def _parity_in_class(i: Instance, size: Size) -> dict[str, Any]:
+    machine, T = LIBRARY["parity"]().machine, size["T"]
+    word = WORDS[int(i["word"])]
+    return {
+        "terminates within T steps (4.1)": halting_time(machine, word, T) <= T,
+        "inputs have at most T symbols (Section 4)": len(word) <= T,
+        "w_pos = ceil(log2 T) (Appendix C.1)": _recorded(T)[0].layout.bits
+        == paper_position_bits(T),
+        "the head never leaves the one-way tape (Section 4)": simulate(machine, word, T).heads.min()
+        >= 1,
+    }
 
 
 NORMS = Statement(
     id="smapprox.thm4.1-norms",
     label="Condition D.4 for Theorem 4.1",
-    formula="|h| <= sqrt(4 w_pos + 5) for every state of the network",
+    formula="every state of the network has at most |Z| + |A| + log T entries that are not 0",
+    tex=r"\|h\|_0 \le |\mathcal{Z}| + |\mathcal{A}| + \log T, \quad "
+    r"\|h\|_2 \le \lambda = \sqrt{4 w_{\mathrm{pos}} + 5}",
     kind="inequality",
     evaluate=_norm,
     judges=(state_norm, execute.execute),
     host=True,
     cases=lambda size: {"word": np.arange(len(WORDS))},
-    sizes=({"T": 13},),
-    forms=(Form(name="derived", note="Each one-hot group holds one 1, each position w_pos."),),
+    sizes=({"T": 31},),
+    forms=(
+        Form(
+            name="printed",
+            cites='Appendix C.2, proof of Theorem 4.1: "sparse binary vectors with at most '
+            '|Z| + |A| + log T nonzero entries"',
+            expected="fails",
+            erratum="E20",
+            note="pos1, pos2, pos3 and scr3 each hold w_pos bits, by (C.11): 15 entries against "
+            "4 + 3 + 5 on the parity machine at T = 31, of which 4, 4 and 5 are Bin(30), Bin(30) "
+            "and Bin(31).",
+            counterexample=Counterexample(
+                instance={"word": 0}, size={"T": 31}, ratio=1.25, meets=_parity_in_class
+            ),
+        ),
+        Form(name="derived", note="Each one-hot group holds one 1, each position w_pos."),
+        Form(name="derived count", note="4 w_pos + 5, of the order of log T: lambda is as said."),
+    ),
     control="sqrt(w_pos)",
-    assumptions=f"the machine for a^n b^n on {', '.join(WORDS)}",
-    source="Appendix D",
+    assumptions="the parity machine on three words of up to 30 symbols",
+    source="Appendices C.2 and D",
 )
 
 
-@functools.cache
-def _parity_network(T: int) -> tuple[Any, Any, float]:
-    compiled = compile_machine(LIBRARY["parity"]().machine, T, correction=THIRDS)
-    return compiled, execute.encode(compiled, ["101"]), machine_margin_lower(compiled)
-
-
-def _directions(key: Array, size: Size) -> Instance:
-    return {"seed": jax.random.randint(key, (), 0, 2**30), "biases": jnp.zeros((), int)}
-
-
-def _bias_directions(key: Array, size: Size) -> Instance:
-    return {**_directions(key, size), "biases": jnp.ones((), int)}
-
-
-def _restored(i: Instance, size: Size) -> Sides:
-    """Perturb all weights by the certified radius; how far are the outputs from the exact ones?"""
-    compiled, inputs, radius = _parity_network(size["T"])
-    cast = lambda a: jnp.asarray(a, bool if a.dtype == bool else float)
-    exact = jax.tree.map(cast, compiled.params)
-    theta, unravel = ravel_pytree(exact)
-    noise = jax.random.normal(jax.random.key(i["seed"]), theta.shape)
-    zero = jax.tree.map(jnp.zeros_like, exact)
-    marked = zero["layers"] | {name: 1 + zero["layers"][name] for name in ("b1", "b3")}
-    biases, _ = ravel_pytree(zero | {"layers": marked})
-    noise = jnp.where(i["biases"] == 1, noise * biases, noise)
-    unit = noise / jnp.sqrt(noise @ noise)
-    one = (cast(inputs.tokens[0]), cast(inputs.present[0]))
-    codes = (cast(inputs.encoder_codes), cast(inputs.decoder_codes))
-    net = EncoderDecoder(compiled.layout.width, compiled.depth, 2 * compiled.layout.bits + 1)
-    theta_at = lambda r: {"params": {"theta": unravel(theta + r * unit)}}
-    passes: Any = lambda r: net.apply(theta_at(r), *one, *codes, method="passes")
-    outputs = lambda r: passes(r).outputs
-    still, moved, far = jax.lax.map(outputs, radius * jnp.array([0.0, 1.0, 20000.0]))
-    off = lambda o: jnp.abs(o - still).max()
-    pairs = {"corrected": (off(moved), THIRDS.radius), "control": (off(far), THIRDS.radius)}
-    return Sides.pairs(pairs)
-
-
-MARGIN = Statement(
-    id="smapprox.thm4.1-margin",
-    label="Theorem 4.1, the margin",
-    formula="|delta| at the certified radius moves no output coordinate by more than 1/3",
-    kind="inequality",
-    evaluate=_restored,
-    judges=(machine_margin_lower, EncoderDecoder.passes, run),
-    sample={"all weights": _directions, "biases only": _bias_directions},
-    sizes=({"T": 5},),
-    search="none",
-    forms=(
-        Form(
-            name="corrected",
-            note="The base-point version of Condition D.3 (E11), with measured norms.",
-        ),
-    ),
-    control="20000 times the radius",
-    assumptions="parity on 101, T = 5, random directions in all weights and in biases",
-    budget=Budget(samples=12, restarts=0, batch=4),
-    source="Section 4, Appendix D",
-)
-
-
-def _random_scores(key: Array, size: Size) -> Instance:
-    extra, values = jax.random.split(key)
-    return {
-        "extra": jax.random.randint(extra, (size["T"],), 0, 3),
-        "values": jax.random.randint(values, (size["T"],), 0, 2),
-    }
-
-
-def _no_match(size: Size) -> Instance:
-    """No match, all keys one below."""
-    return {"extra": np.zeros((1, size["T"]), int), "values": np.ones((1, size["T"]), int)}
-
-
-def _softmax(i: Instance, size: Size) -> Sides:
-    """The null key scores 0 and holds 0; the others score -1 - extra."""
-    T, gaps = size["T"], 1.0 + i["extra"].astype(float)
-    cold, dyadic = softmax.inverse_temperature(T, THIRDS), softmax.inverse_temperature(T, DYADIC)
-    warm = softmax.least_inverse_temperature(T, THIRDS)
-    matched = jnp.concatenate([jnp.ones(1), gaps + 1])
-    scores, values = jnp.append(0.0, -gaps), jnp.append(0.0, i["values"].astype(float))
-    return Sides.pairs(
-        {
-            "derived thirds": (softmax.off_mass(gaps, cold), THIRDS.radius),
-            "derived dyadic": (softmax.off_mass(gaps, dyadic), DYADIC.radius),
-            "derived least": (softmax.off_mass(gaps, warm), THIRDS.radius),
-            "derived no match": (
-                softmax.off_mass(gaps, warm),
-                softmax.off_mass_bound(T, warm, match=False),
-            ),
-            "derived match": (
-                softmax.off_mass(matched, warm),
-                softmax.off_mass_bound(T, warm, match=True),
-            ),
-            "derived values": (
-                softmax.attention_error(scores, values[:, None], warm),
-                softmax.off_mass(gaps, warm),
-            ),
-            "control": (softmax.off_mass(gaps, 0.9 * cold), THIRDS.radius),
-        }
-    )
-
-
-ALL_ONE_BELOW = "no match, all keys one below, with values one"
-
-SOFTMAX = Statement(
-    id="smapprox.thm4.1-softmax",
-    label="Theorem 4.1 with softmax attention (not in the paper)",
-    formula="inverse temperature ln(2T+2) keeps the softmax mass off the best key below 1/3",
-    kind="inequality",
-    evaluate=_softmax,
-    judges=(
-        softmax.inverse_temperature,
-        softmax.least_inverse_temperature,
-        softmax.off_mass,
-        softmax.off_mass_bound,
-        softmax.attention_error,
-        soft_max,
-        hard_attention,
-    ),
-    sample={"random scores": _random_scores},
-    cases=_no_match,
-    sizes=({"T": 5}, {"T": 40}),
-    search="none",
-    forms=(
-        Form(name="derived thirds", note="T e^-b/(1 + T e^-b) with e^b = 2(T + 1)."),
-        Form(name="derived dyadic", note="e^b = 3(T + 1) for radius 1/4."),
-        Form(name="derived least", note="e^b = 2T is the least.", equality=ALL_ONE_BELOW),
-        Form(name="derived no match", note="T e^-b/(1 + T e^-b).", equality=ALL_ONE_BELOW),
-        Form(
-            name="derived match",
-            note="e^-b + T e^-2b for its unit.",
-            equality="the null key one below, all others two",
-        ),
-        Form(
-            name="derived values",
-            note="Values in {0, 1} err by the mass off the best key at most.",
-            equality=ALL_ONE_BELOW,
-        ),
-    ),
-    control="nine tenths of the inverse temperature",
-    source="after Section 4",
-)
-
-STATEMENTS = (SIZE, WIDTH, NORMS, MARGIN, SOFTMAX)
+STATEMENTS = (SIZE, WIDTH, NORMS)

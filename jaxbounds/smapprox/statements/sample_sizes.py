@@ -48,6 +48,8 @@ LEMMA_24 = Statement(
     id="smapprox.lemma2.4",
     label="Lemma 2.4, how its bounds fit together",
     formula="at n = (alpha^2 log p / gamma^2 + 1) / epsilon^2, Rad <= epsilon log n",
+    tex=r"n = \frac{1}{\epsilon^2} \left(\frac{\alpha^2 \log p}{\gamma^2} + 1\right) "
+    r"\Rightarrow \frac{\alpha \log n \sqrt{\log p}}{\gamma \sqrt{n}} \le \epsilon \log n",
     kind="inequality",
     evaluate=_sample_size,
     judges=(
@@ -93,6 +95,10 @@ COROLLARY_A1 = Statement(
     id="smapprox.cora.1",
     label="Corollary A.1, its value",
     formula="alpha sqrt(log p / n) sqrt(mean 1/rho_i^2) + xi = Rad(gamma) / log n + xi",
+    tex=r"\frac{\alpha \sqrt{\log p}}{\sqrt{n}} \sqrt{\frac{1}{n} \sum_{i=1}^{n} "
+    r"\frac{1}{\rho(\theta, x_i, y_i)^2}} + \xi = \frac{\alpha \sqrt{\log p}}{\gamma \sqrt{n}} + "
+    r"\xi, \quad \frac{1}{\gamma^2} = \frac{1}{n} \sum_{i=1}^{n} "
+    r"\frac{1}{\rho(\theta, x_i, y_i)^2}",
     kind="identity",
     evaluate=_corollary,
     judges=(samples.margin_generalization_bound, samples.rademacher_bound),
@@ -149,6 +155,8 @@ THEOREM_31 = Statement(
     id="smapprox.thm3.1",
     label="Theorem 3.1",
     formula="n <= (900 s r)^2 log(2 w^2 d) / epsilon^2 for the corrected network of a circuit",
+    tex=r"\frac{1}{\epsilon^2} \left(\frac{\alpha^2 \log p}{\gamma^2} + 1\right) \le "
+    r"\frac{(900 s r)^2 \log(2 w^2 d)}{\epsilon^2}",
     evaluate=_theorem,
     judges=(
         samples.sample_complexity,
@@ -192,6 +200,8 @@ ALTERNATIVES = Statement(
     id="smapprox.sec3-alternatives",
     label="Section 3, other surrogate losses",
     formula="VC dimension asks for w^2 d^2 samples, norm products for 2^(layers with AND or OR)",
+    tex=r"w^2 (d - 1) d \log p \le p d \log p, \quad 2^{\#\text{layers with AND or OR}} \le "
+    r"\prod_{i} \|W_i\|_{\mathrm{op}}^2",
     evaluate=_alternatives,
     judges=(samples.vc_sample_complexity, samples.norm_product_sample_complexity),
     forms=(

@@ -59,13 +59,15 @@ DEVIATION = Statement(
     id="smapprox.eqa.1",
     label="(A.1)",
     formula="sup_F |L(F) - L-hat(F)| <= 2 Rad + sqrt(log(2/delta)/n) with probability 1-delta",
+    tex=r"\sup_{F \in \mathcal{F}} |L(F) - \hat L(F)| \le 2 \mathrm{Rad}_{n,P}(\mathcal{L}_G) + "
+    r"\sqrt{\frac{\log(2/\delta)}{n}} \quad \text{with probability } 1 - \delta",
     kind="probability",
     evaluate=_deviation,
     judges=(finite.uniform_deviation_bound, finite.uniform_deviation_bound_sharpened),
     sample=_sample,
     sizes=({"n": 6}, {"n": 9}),
     forms=(
-        Form(name="printed"),
+        Form(name="printed", cites="(A.1), first line"),
         Form(name="sharpened", note="McDiarmid's constant: sqrt(log(2/delta)/(2n))."),
     ),
     control="no Rademacher term, and a tenth of the other",
@@ -92,7 +94,7 @@ def _tails(i: Instance, size: Size) -> Sides:
     massart = models * math.exp(-n * finite.massart_bound(models, n) ** 2 / 2)
     return Sides.pairs(
         {
-            "printed": (tail(printed), delta**2 / 2),
+            "derived": (tail(printed), delta**2 / 2),
             "sharpened": (tail(sharpened), delta),
             "derived erm": (tail(erm), delta**2 / 2),
             "derived massart": (massart, 1.0),
@@ -105,6 +107,8 @@ TAILS = Statement(
     id="smapprox.eqa.1-tails",
     label="(A.1) and Proposition 2.3, their constants",
     formula="2 exp(-2 n t^2) = delta^2 / 2 at t = sqrt(log(2/delta)/n)",
+    tex=r"2 \exp(-2 n t^2) = \frac{\delta^2}{2} \quad \text{at } "
+    r"t = \sqrt{\frac{\log(2/\delta)}{n}}",
     kind="identity",
     evaluate=_tails,
     judges=(
@@ -117,7 +121,7 @@ TAILS = Statement(
     cases=_levels,
     sizes=({"n": 7, "models": 6},),
     forms=(
-        Form(name="printed", note="Half the square of the level: what the constant gives away."),
+        Form(name="derived", note="Half the square of the level: what (A.1) gives away."),
         Form(name="sharpened", note="McDiarmid's own constant gives the level exactly."),
         Form(name="derived erm", note="Proposition 2.3 takes the printed deviation twice."),
         Form(name="derived massart", note="|F| exp(-n t^2 / 2) = 1 at Massart's t."),
@@ -164,6 +168,9 @@ DEFINITIONS = Statement(
     id="smapprox.def2.2",
     label="Definitions 2.1, 2.2 and Rademacher complexity, on finite classes",
     formula="least risk, empirical minimiser, its risk, Rad-hat and Rad = their sums written out",
+    tex=r"\mathrm{Rad}_{n,P}(\mathcal{F}) = \mathbb{E}_{(x_i)} \mathbb{E}_{\xi} \left[\sup_{F \in "
+    r"\mathcal{F}} \frac{1}{n} \sum_{i=1}^{n} \xi_i F(x_i)\right], \quad \hat F = "
+    r"\mathrm{argmin}_{F \in \mathcal{F}} \frac{1}{n} \sum_{i=1}^{n} \bar\ell(F, x_i, G(x_i))",
     kind="identity",
     evaluate=_by_enumeration,
     judges=(
@@ -204,13 +211,19 @@ MINIMISER = Statement(
     id="smapprox.prop2.3",
     label="Proposition 2.3",
     formula="E l(F-hat) <= 5 epsilon + 2 sqrt(log 200 / n) with probability 0.99",
+    tex=r"\mathbb{E}_{x \sim P}[\ell(\hat F(x), G(x))] \le 5 \epsilon + "
+    r"2 \sqrt{\frac{\log 200}{n}} \quad \text{with probability } 0.99",
     kind="probability",
     evaluate=_minimiser,
     judges=(finite.erm_bound, finite.erm_risk, finite.classical_error, finite.massart_bound),
     sample=_sample,
     sizes=({"n": 400},),
     forms=(
-        Form(name="printed", note="The constants are those of the proof."),
+        Form(
+            name="printed",
+            cites="Proposition 2.3, with the constants of its proof (Appendix A, after (A.1))",
+            note="epsilon is the larger of Rad and the least surrogate risk.",
+        ),
         Form(
             name="sharpened",
             note="L-bar(F-hat) <= L-bar(F*) + 4 Rad + 2 sqrt(log 200/n): the proof, before "

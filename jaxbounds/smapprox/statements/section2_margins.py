@@ -6,32 +6,21 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from jaxbounds.smapprox.all_layer_margin import linear_margin, ramp_loss, zero_one_loss
+from jaxbounds.smapprox.all_layer_margin import (
+    balls_margin,
+    linear_margin,
+    ramp_loss,
+    zero_one_loss,
+)
 from jaxbounds.smapprox.attack import blocks_by_layer, margin_upper, recertify
 from jaxbounds.smapprox.straight_through import hard_attention
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _linear(key: Array, size: Size) -> Instance:
-    keys = jax.random.split(key, 6)
-    m = size["m"]
-    return {
-        "w": jax.random.normal(keys[0], (m,)),
-        "b": jax.random.normal(keys[1], ()),
-        "x": jax.random.normal(keys[2], (m,)),
-        "move": jax.random.normal(keys[3], (m + 1,)),
-        "y": jax.random.bernoulli(keys[4]).astype(int),
-        "gamma": jnp.exp(jax.random.normal(keys[5], ())),
-    }
-
-
-def _along_the_margin(key: Array, size: Size) -> Instance:
-    """Both models right, the second moved towards the boundary along the nearest direction."""
-    i = _linear(key, size)
-    output = i["w"] @ i["x"] + i["b"]
-    direction = jnp.append(i["x"], 1.0) * -jnp.sign(output)
-    step = 0.5 * jnp.abs(output) / (direction @ direction)
-    return {**i, "move": step * direction, "y": (output > 0).astype(int)}
+    w, b, x = jax.random.split(key, 3)
+    normal = jax.random.normal
+    return {"w": normal(w, (size["m"],)), "b": normal(b, ()), "x": normal(x, (size["m"],))}
 
 
 def _signed(params: Any, x: Array, sign: Array) -> Array:
@@ -50,7 +39,7 @@ def _least(i: Instance, size: Size) -> Sides:
     exact = linear_margin(*inputs, jnp.where(output > 0, 1.0, 0.0))
     return Sides.pairs(
         {
-            "printed": (exact, found.radius),
+            "derived": (exact, found.radius),
             "derived search": (found.radius, exact * (1 + 1e-4)),
             "derived again": (again, exact * (1 + 1e-4)),
             "control": (jnp.abs(output), found.radius),
@@ -62,6 +51,8 @@ LEAST = Statement(
     id="smapprox.eq2.1",
     label="(2.1) for linear models",
     formula="rho = |F| / |(x, 1)| <= |delta| for every delta that flips the prediction",
+    tex=r"\rho_F(\theta, x, y) = \frac{|F(x, \theta)|}{\|(x, 1)\|_2} \le \|\delta\|_2 "
+    r"\quad \text{if } (y - 0.5) F(x, \theta + \delta) \le 0",
     kind="inequality",
     evaluate=_least,
     judges=(linear_margin, margin_upper, recertify),
@@ -69,7 +60,11 @@ LEAST = Statement(
     sample=_linear,
     sizes=({"m": 2},),
     forms=(
-        Form(name="printed", equality="the attack reaches the nearest wrong model"),
+        Form(
+            name="derived",
+            note="(2.1) in closed form: no perturbation that flips the prediction is shorter.",
+            equality="the attack reaches the nearest wrong model",
+        ),
         Form(name="derived search", note="What the attack finds is the margin, within 1e-4."),
         Form(
             name="derived again", note="So is what is found again on the ray of its perturbation."
@@ -81,42 +76,82 @@ LEAST = Statement(
 )
 
 
+def _balls(key: Array, size: Size) -> Instance:
+    """Balls of wrong parameters, and two parameters outside or inside them."""
+    keys = jax.random.split(key, 6)
+    p, k = size["p"], size["k"]
+    return {
+        "theta": jax.random.normal(keys[0], (p,)),
+        "centres": 2 * jax.random.normal(keys[1], (k, p)),
+        "log_radii": 0.5 * jax.random.normal(keys[2], (k,)) - 1.0,
+        "move": jax.random.normal(keys[3], (p,)),
+        "y": jax.random.bernoulli(keys[4]).astype(int),
+        "log_gamma": jax.random.normal(keys[5], ()),
+    }
+
+
+def _towards_a_ball(key: Array, size: Size) -> Instance:
+    """Both models right, the second half way to the nearest wrong one, gamma above both margins."""
+    i = _balls(key, size)
+    away = i["theta"][None] - i["centres"]
+    length = jnp.sqrt((away**2).sum(axis=1))
+    inside = jnp.min(jnp.log(length)) - 0.1
+    i = {**i, "log_radii": jnp.minimum(i["log_radii"], inside)}
+    gaps = length - jnp.exp(i["log_radii"])
+    nearest = gaps.argmin()
+    step = -0.5 * gaps[nearest] / length[nearest] * away[nearest]
+    return {**i, "move": step, "log_gamma": jnp.log(gaps[nearest]) + jnp.abs(i["log_gamma"])}
+
+
 def _margins(i: Instance) -> tuple[Array, Array, Array]:
-    y = i["y"].astype(i["w"].dtype)
-    here = linear_margin(i["w"], i["b"], i["x"], y)
-    there = linear_margin(i["w"] + i["move"][:-1], i["b"] + i["move"][-1], i["x"], y)
+    radii = jnp.exp(i["log_radii"])
+    here = balls_margin(i["theta"], i["centres"], radii)
+    there = balls_margin(i["theta"] + i["move"], i["centres"], radii)
     return here, there, jnp.sqrt(i["move"] @ i["move"])
 
 
 def _surrogate(i: Instance, size: Size) -> Sides:
-    output = i["w"] @ i["x"] + i["b"]
+    away = jnp.sqrt(((i["theta"][None] - i["centres"]) ** 2).sum(axis=1))
+    y = i["y"].astype(away.dtype)
+    output = (2 * y - 1) * (away - jnp.exp(i["log_radii"])).min()
     margin, _, _ = _margins(i)
-    unsigned = jnp.abs(output) / jnp.sqrt(i["x"] @ i["x"] + 1)
+    wrong = zero_one_loss(output, y)
     return Sides(
-        zero_one_loss(output, i["y"].astype(output.dtype)),
-        {"printed": ramp_loss(margin, i["gamma"]), "control": ramp_loss(unsigned, i["gamma"])},
+        wrong,
+        {
+            "printed": ramp_loss(margin, jnp.exp(i["log_gamma"])),
+            "control": ramp_loss(margin + 1, jnp.exp(i["log_gamma"])),
+        },
     )
 
 
-LINEAR: dict[str, Any] = {
+ON_BALLS: dict[str, Any] = {
     "kind": "inequality",
-    "sizes": ({"m": 2},),
-    "assumptions": "linear models, whose margin is |F| / |(x, 1)|",
+    "sizes": ({"p": 2, "k": 1}, {"p": 3, "k": 4}),
+    "assumptions": "the wrong parameters are a union of balls, of which every closed set is a "
+    "limit; the margin is then known in closed form",
+    "sample": {"random": _balls, "towards the boundary": _towards_a_ball},
 }
-"""Settings of the statements on linear models."""
+"""Settings of the statements about any parameterised F, by the set of its wrong parameters."""
 
 SURROGATE = Statement(
     id="smapprox.eq2.2",
     label="(2.2)",
     formula="l_01(F(x, theta), y) <= l-bar_gamma(theta, x, y)",
+    tex=r"\ell_{\text{0-1}}(F(x, \theta), y) \le \bar\ell_\gamma(\theta, x, y)",
     evaluate=_surrogate,
     judges=(zero_one_loss, ramp_loss),
-    sample=_linear,
     search="none",
-    forms=(Form(name="printed", equality="a wrong prediction: both are 1"),),
-    control="the margin without its sign",
+    forms=(
+        Form(
+            name="printed",
+            cites="Section 2.1, the sentence after (2.2)",
+            equality="a wrong prediction: both are 1",
+        ),
+    ),
+    control="the margin plus one",
     source="Section 2.1",
-    **LINEAR,
+    **ON_BALLS,
 )
 
 
@@ -127,14 +162,15 @@ def _lipschitz(i: Instance, size: Size) -> Sides:
 
 def _cover(i: Instance, size: Size) -> Sides:
     here, there, distance = _margins(i)
-    change = jnp.abs(ramp_loss(here, i["gamma"]) - ramp_loss(there, i["gamma"]))
-    bound = distance / i["gamma"]
-    return Sides(change, {"printed": bound, "control": bound / 2}, error=1e-13)
+    change = jnp.abs(
+        ramp_loss(here, jnp.exp(i["log_gamma"])) - ramp_loss(there, jnp.exp(i["log_gamma"]))
+    )
+    bound = distance / jnp.exp(i["log_gamma"])
+    return Sides(change, {"printed": bound, "control": bound / 2}, error=1e-13, trivial=1.0)
 
 
-IN_LEMMA_24: dict[str, Any] = LINEAR | {
+IN_LEMMA_24: dict[str, Any] = ON_BALLS | {
     "label": "Appendix A, proof of Lemma 2.4",
-    "sample": {"random": _linear, "towards the boundary": _along_the_margin},
     "control": "half of the right side",
     "source": "Appendix A",
 }
@@ -142,9 +178,16 @@ IN_LEMMA_24: dict[str, Any] = LINEAR | {
 LIPSCHITZ = Statement(
     id="smapprox.lemma2.4-lipschitz",
     formula="|rho(theta) - rho(theta')| <= |theta - theta'|",
+    tex=r"|\rho(\theta, x, y) - \rho(\theta', x, y)| \le \|\theta - \theta'\|_2",
     evaluate=_lipschitz,
-    judges=(linear_margin,),
-    forms=(Form(name="printed", equality="theta' on the way to the nearest wrong model"),),
+    judges=(balls_margin,),
+    forms=(
+        Form(
+            name="printed",
+            cites="Appendix A, the second paragraph of the proof of Lemma 2.4",
+            equality="theta' on the way to the nearest wrong model",
+        ),
+    ),
     **IN_LEMMA_24,
 )
 
@@ -152,9 +195,17 @@ COVER = Statement(
     id="smapprox.lemma2.4-cover",
     formula="a gamma epsilon cover of Theta gives an epsilon cover of the losses: "
     "|l-bar(theta) - l-bar(theta')| <= |theta - theta'| / gamma",
+    tex=r"|\bar\ell_\gamma(\theta, x, y) - \bar\ell_\gamma(\theta', x, y)| \le "
+    r"\|\theta - \theta'\|_2 / \gamma",
     evaluate=_cover,
-    judges=(linear_margin, ramp_loss),
-    forms=(Form(name="printed", equality="both margins in [0, gamma], theta' as above"),),
+    judges=(balls_margin, ramp_loss),
+    forms=(
+        Form(
+            name="printed",
+            cites="Appendix A, log N(eps, L_G) <= log N(gamma eps, Theta), by its argument",
+            equality="both margins in [0, gamma], theta' as above",
+        ),
+    ),
     **IN_LEMMA_24,
 )
 
@@ -178,10 +229,21 @@ def _same_sign(i: Instance, size: Size) -> dict[str, Any]:
     return {"tied values of one sign": jnp.all(i["values"] > 0) | jnp.all(i["values"] < 0)}
 
 
+def _predicts(i: Instance, size: Size) -> dict[str, Any]:
+    """The scores are parameters of F, a layer of hard-max attention as in Section 4."""
+    values = jnp.asarray(i["values"])
+    output = hard_attention(jnp.zeros_like(values), values)
+    return {
+        "F predicts the label, the sign of F (Section 2.1)": output != 0,
+        "F is real-valued with parameters in R^p (Section 2.1)": jnp.isfinite(output),
+    }
+
+
 POSITIVE = Statement(
     id="smapprox.sec2.1-positive",
     label='Section 2.1, "strictly positive if and only if F predicts the correct label"',
-    formula="F right at (x, y)  =>  rho(theta, x, y) > 0",
+    formula="F right at (x, y)  <=>  rho(theta, x, y) > 0",
+    tex=r"\rho_F(\theta, x, y) > 0 \Leftrightarrow (y - 0.5) F(x, \theta) > 0",
     kind="identity",
     evaluate=_positive_margin,
     judges=(hard_attention,),
@@ -190,12 +252,14 @@ POSITIVE = Statement(
     forms=(
         Form(
             name="printed",
+            cites='Section 2.1, before (2.2): "strictly positive if and only if F(x, theta) '
+            'predicts the correct label"',
             expected="fails",
             erratum="E12",
             note="F is right, yet an arbitrarily small perturbation breaks a tie of hard-max "
             "attention towards a value of the other sign: rho = 0 as an infimum.",
             counterexample=Counterexample(
-                instance={"values": [3.0, -1.0]}, size={"keys": 2}, ratio=1.0
+                instance={"values": [3.0, -1.0]}, size={"keys": 2}, ratio=1.0, meets=_predicts
             ),
         ),
         Form(

@@ -1,4 +1,4 @@
-"""Lemmas 3.2 and B.1: Boolean circuits as networks, gate by gate, and their norms."""
+"""Section 3: Boolean circuits as networks, gate by gate (Lemma 3.2)."""
 
 import functools
 from typing import Any
@@ -6,20 +6,17 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from jaxbounds.smapprox import circuits
 from jaxbounds.smapprox.aiger import from_aiger
-from jaxbounds.smapprox.circuits import Circuit, Gate
+from jaxbounds.smapprox.circuits import Circuit
 from jaxbounds.smapprox.correction import THIRDS
 from jaxbounds.smapprox.feedforward import (
     FeedforwardNet,
     compile_circuit,
     feedforward,
-    gate_rows,
-    l1_norm,
 )
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 CIRCUITS, LAYERS, GATES, BITS = 40, 8, 10, 6
 """Circuits checked on all inputs, and at most how many layers, gates in a layer and inputs."""
@@ -36,10 +33,10 @@ def sampled_circuits() -> tuple[Circuit, ...]:
 
 
 def _gate_table(circuit: Circuit, x: np.ndarray) -> np.ndarray:
-    """Gate values in a fixed table; the output is handed on by identity gates, as when padding."""
+    """Gate values, then the zeros of the padding; identity gates hand the output on."""
     values = circuit.gate_values(x)
     values += [values[-1]] * (LAYERS - len(values))
-    table = np.zeros((LAYERS, len(x), GATES))
+    table = np.zeros((LAYERS, len(x), 2 * GATES))
     for i, gates in enumerate(values):
         table[i, :, : gates.shape[1]] = gates
     return table
@@ -68,7 +65,8 @@ def _all_gates(corrected: int) -> Any:
     return jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
 
 
-def _all_circuits(size: Size) -> Instance:
+def all_circuits(size: Size) -> Instance:
+    """Each of them, by its index."""
     return {"circuit": np.arange(CIRCUITS)}
 
 
@@ -80,7 +78,7 @@ def _simulated_gates(i: Instance, size: Size) -> Sides:
     net = FeedforwardNet(width=states.shape[2], depth=states.shape[1])
     output: Any = jax.vmap(lambda bits: net.apply({"params": own["params"]}, bits))(x)
     per_layer = states.shape[1] // LAYERS
-    hidden = states[:, per_layer - 1 :: per_layer, :GATES].transpose(1, 0, 2)
+    hidden = states[:, per_layer - 1 :: per_layer].transpose(1, 0, 2)
     both = lambda gates: jnp.append(gates.ravel(), gates[-1, :, 0])
     measured = jnp.append(hidden.ravel(), (output + 1) / 2)
     return Sides(measured, {"printed": both(own["gates"]), "control": both(own["misread"])})
@@ -90,135 +88,25 @@ LEMMA_32 = Statement(
     id="smapprox.lemma3.2",
     label="Lemmas 3.2 and B.1",
     formula="two ReLU layers for each circuit layer compute all its gates, on all inputs",
+    tex=r"f_i \circ \cdots \circ f_1(x) = g_i \circ \cdots \circ g_1(x) \quad "
+    r"(i = 1, \ldots, q - 1, \; x \in \{0, 1\}^m)",
     kind="construction",
     evaluate=_simulated_gates,
     judges=(compile_circuit, feedforward, FeedforwardNet.__call__),
-    cases=_all_circuits,
+    cases=all_circuits,
     sizes=({"corrected": 0}, {"corrected": 1}),
-    forms=(Form(name="printed"),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma 3.2; Lemma B.1: f(h~, theta) = G_i~(h), padding included",
+        ),
+    ),
     control="the output gate swapped for another one",
-    assumptions="40 balanced random circuits (6 inputs, width 10, depth 1 to 8), every gate on "
-    "all 64 inputs, with and without corrections, padded in width and depth",
+    assumptions="40 balanced random circuits (6 inputs, width 10, depth 1 to 8), every coordinate "
+    "on all 64 inputs, with and without corrections, padded in width and depth",
     tolerance=1e-12,
     budget=Budget(batch=10),
     source="Section 3.1, Appendix B",
-)
-
-ON_PAIRS: dict[str, Any] = {
-    "kind": "construction",
-    "host": True,
-    "cases": lambda size: {"x": circuits.all_inputs(size["inputs"]).astype(int)},
-    "sizes": ({"inputs": 2},),
-    "source": "Appendix B",
-}
-"""Settings of the statements about single gates, on all pairs of bits."""
-
-
-@jax.jit
-def _states(params: Any, x: Array) -> Array:
-    return feedforward(params, x)[1]
-
-
-def _computed(x: np.ndarray, *gates: Gate, misplaced: bool = False) -> np.ndarray:
-    """The gates of one layer by the compiled network; or with the parents' columns exchanged."""
-    params = compile_circuit(Circuit(len(x), (gates,)), correction=None)
-    if misplaced:
-        params["first"]["W"] = params["first"]["W"][:, ::-1]
-    return np.asarray(_states(params, jnp.asarray(x, float)))[-1, : len(gates)]
-
-
-def _not(i: Instance, size: Size) -> Sides:
-    """Gate 0 is the negation of parent 1."""
-    gate, right = Gate("NOT", (1,)), 1.0 - i["x"][1:]
-    return Sides.pairs(
-        {
-            "printed": (_computed(i["x"], gate, misplaced=True), right),
-            "corrected": (_computed(i["x"], gate), right),
-            "control": (_computed(i["x"], gate._replace(op="ID")), right),
-        }
-    )
-
-
-NOT = Statement(
-    id="smapprox.lemmab.1-not",
-    label="Lemma B.1, the NOT gate",
-    formula="NOT(h_j) = relu(1 - h_j), with the -1 in the parent's column j",
-    evaluate=_not,
-    judges=(compile_circuit, gate_rows),
-    forms=(
-        Form(
-            name="printed",
-            expected="fails",
-            erratum="E7",
-            note="-1 on the diagonal of W1 reads the gate's own index, not its parent.",
-            counterexample=Counterexample(instance={"x": [0, 1]}, size={"inputs": 2}, ratio=1.0),
-        ),
-        Form(name="corrected"),
-    ),
-    control="ID instead of NOT",
-    **ON_PAIRS,
-)
-
-
-def _and_or(i: Instance, size: Size) -> Sides:
-    gates = _computed(i["x"], Gate("AND", (0, 1)), Gate("OR", (0, 1)))
-    logic = np.array([i["x"].min(), i["x"].max()])
-    return Sides(gates, {"printed": logic, "control": logic[::-1]})
-
-
-AND_OR = Statement(
-    id="smapprox.propb.2",
-    label="Proposition B.2",
-    formula="AND = relu(x1 + x2 - 1), OR = 1 - relu(1 - x1 - x2)",
-    evaluate=_and_or,
-    judges=(compile_circuit, gate_rows),
-    forms=(Form(name="printed"),),
-    control="AND and OR exchanged",
-    **ON_PAIRS,
-)
-
-
-def _norm(i: Instance, size: Size) -> Sides:
-    """The index CIRCUITS stands for a single OR gate."""
-    single = Circuit(2, ((Gate("OR", (0, 1)),),))
-    circuit = (*sampled_circuits(), single)[i["circuit"]]
-    content = l1_norm(compile_circuit(circuit, correction=None)) - 3
-    rounded, s = l1_norm(compile_circuit(circuit)), circuit.size
-    return Sides.pairs(
-        {
-            "printed": (content, s),
-            "corrected": (content, 5 * s),
-            "corrected with rounding": (rounded, 14 * s + 3),
-            "control": (content, 0.5 * s),
-        }
-    )
-
-
-NORM = Statement(
-    id="smapprox.lemmab.1-norm",
-    label="Theorem 3.1, alpha ~ s (Appendix B)",
-    formula="|theta|_1 of the uncorrected network <= s",
-    kind="inequality",
-    evaluate=_norm,
-    judges=(compile_circuit, l1_norm),
-    host=True,
-    cases=_all_circuits,
-    sizes=({"inputs": BITS},),
-    forms=(
-        Form(
-            name="printed",
-            expected="fails",
-            erratum="E7",
-            note="An OR gate alone has norm 5 and size 3.",
-            counterexample=Counterexample(
-                instance={"circuit": CIRCUITS}, size={"inputs": 2}, ratio=1.6666666666666667
-            ),
-        ),
-        Form(name="corrected", note="At most 5 for each gate: O(s), as Lemma B.1 states."),
-        Form(name="corrected with rounding", note="9 more for each gate, and 3 for the head."),
-    ),
-    control="half of s",
-    source="Appendix B",
 )
 
 
@@ -249,6 +137,7 @@ LAYERED = Statement(
     id="smapprox.sec3-layered",
     label="Section 3, layered circuits",
     formula="identity gates make any acyclic circuit layered, and change no output",
+    tex=r"G_{\text{layered}}(x) = G(x) \quad (x \in \{0, 1\}^m)",
     kind="construction",
     evaluate=_layered,
     judges=(circuits.layered, from_aiger, circuits.from_json, circuits.parity_circuit),
@@ -260,4 +149,4 @@ LAYERED = Statement(
     source="Section 3",
 )
 
-STATEMENTS = (LEMMA_32, NOT, NORM, AND_OR, LAYERED)
+STATEMENTS = (LEMMA_32, LAYERED)

@@ -1,4 +1,4 @@
-"""Section 3.1: the margin of compiled circuits, and rounding that keeps it."""
+"""Section 3.1: rounding, and the chain that it protects (Proposition 3.4, Claim 3.5)."""
 
 import math
 from typing import Any
@@ -7,70 +7,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from jaxbounds.smapprox.all_layer_margin import head_margin, naive_chain_margin
-from jaxbounds.smapprox.attack import try_rays
-from jaxbounds.smapprox.certified import circuit_margin_lower, joint_budget
+from jaxbounds.smapprox.all_layer_margin import naive_chain_margin
 from jaxbounds.smapprox.correction import DYADIC, THIRDS, Correction
-from jaxbounds.smapprox.statements.margin_cases import (
-    INPUTS,
-    attacked,
-    case_network,
-    margin_cases,
-)
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 
 IN_SECTION: dict[str, Any] = {"source": "Section 3.1"}
-
-
-def _lemma33(i: Instance, size: Size) -> Sides:
-    value, upper = attacked(i)
-    value = jnp.asarray(value, float)
-    lower = case_network(i["circuit"])["lower"]["joint"]
-    last = jnp.zeros(1).at[0].set(value)
-    return Sides.pairs(
-        {
-            "printed": (lower, jnp.where(value == 1, upper, 0.0)),
-            "corrected": (lower, upper),
-            "derived head": (upper, head_margin(last, value) * (1 + 1e-4)),
-            "control": (lower, upper / 300),
-        }
-    )
-
-
-LEMMA_33 = Statement(
-    id="smapprox.lemma3.3",
-    label="Lemma 3.3",
-    formula="certified lower bound <= rho(theta, x, G(x)) for every x",
-    kind="inequality",
-    evaluate=_lemma33,
-    judges=(circuit_margin_lower, joint_budget, try_rays, head_margin),
-    cases=margin_cases,
-    host=True,
-    sizes=({"inputs": INPUTS},),
-    forms=(
-        Form(
-            name="printed",
-            expected="fails",
-            erratum="E2",
-            note="With F = G in {0, 1} and G(x) = 0, (y - 0.5) F = 0 <= 0: the margin is 0.",
-            counterexample=Counterexample(
-                instance={"circuit": 0, "x": [0, 0, 0, 0]}, size={"inputs": INPUTS}, ratio=2.0
-            ),
-        ),
-        Form(
-            name="corrected",
-            note="With the last layer z -> 2z - 1 (which the proof of Theorem 3.1 adds), "
-            "Theorem D.6 applies; the right side is an attack, an upper estimate of rho.",
-        ),
-        Form(
-            name="derived head",
-            note="rho <= 1/sqrt 2 where G(x) = 1, and 1 where it is 0: the head alone is flipped.",
-        ),
-    ),
-    control="the attack's radius divided by 300",
-    assumptions="an identity chain and a random circuit; upper estimates by attack",
-    **IN_SECTION,
-)
 
 
 def _reals(key: Array, size: Size) -> Instance:
@@ -99,13 +40,14 @@ ROUNDING = Statement(
     id="smapprox.prop3.4",
     label="Proposition 3.4",
     formula="round(z) = 3 relu(z - 1/3) - 3 relu(z - 2/3)",
+    tex=r"\mathrm{round}(z) = 3 \phi(z - 1/3) - 3 \phi(z - 2/3)",
     kind="identity",
     evaluate=_round,
     judges=(Correction.__call__, Correction.weights),
     sample=_reals,
     sizes=({"points": 64},),
     forms=(
-        Form(name="printed", note="Reading 3x - 1 as 3z - 1 (E14)."),
+        Form(name="printed", cites="Proposition 3.4", note="Reading 3x - 1 as 3z - 1 (E14)."),
         Form(name="derived layers", note="The same by its two ReLU layers."),
         Form(name="derived dyadic", note="Slope 2, thresholds 1/4 and 3/4."),
     ),
@@ -139,13 +81,19 @@ NAIVE_CHAIN = Statement(
     id="smapprox.claim3.5-naive",
     label="Section 3.1, the example before Proposition 3.4",
     formula="rho(f, (1,..,1), 1, 1) <= 1/sqrt(d) for f(x) = w_d ... w_1 x - 0.5",
+    tex=r"\rho_f((1, \ldots, 1), 1, 1) \lesssim \frac{1}{\sqrt{d}}, \quad "
+    r"f(x, (W_1, \ldots, W_d)) = \left(\prod_{i=1}^{d} W_i\right) x - 0.5",
     kind="inequality",
     evaluate=_chain,
     judges=(naive_chain_margin,),
     sample=_factors,
     sizes=({"d": 2}, {"d": 5}, {"d": 16}),
     forms=(
-        Form(name="printed", note="The hidden constant is at most 1."),
+        Form(
+            name="printed",
+            cites="Section 3.1, the example before Proposition 3.4",
+            note="The hidden constant is at most 1.",
+        ),
         Form(name="sharpened", note="1 - 2^(-1/d) <= ln 2 / d."),
         Form(
             name="derived",
@@ -182,16 +130,24 @@ def _rounded_chain(i: Instance, size: Size) -> Sides:
 ROUNDED_CHAIN = Statement(
     id="smapprox.claim3.5",
     label="Claim 3.5",
-    formula="|delta_i| <= 1/3 for all i leaves the rounded chain's output at 1/2",
+    formula="|delta_i| <= 1/3 for all i leaves the rounded chain's output at 1/2; so rho >= 1/3",
+    tex=r"\max_i |\delta_i| \le \frac{1}{3} \Rightarrow "
+    r"\tilde f(1, (1 + \delta_1, \ldots, 1 + \delta_d)) = f(1, (1, \ldots, 1)) = \frac{1}{2}",
     kind="identity",
     evaluate=_rounded_chain,
     judges=(Correction.__call__,),
     sample={"box": _box, "corners": _corner},
     sizes=({"d": 3}, {"d": 8}),
-    forms=(Form(name="printed", note="Hence rho >= 1/3; 'delta_i <= 1/3' is |delta_i| (E14)."),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Claim 3.5 and the sentence after it",
+            note="Hence rho >= 1/3; 'delta_i <= 1/3' is |delta_i| (E14).",
+        ),
+    ),
     control="perturbations 2.2 times as large",
     tolerance=1e-11,
     **IN_SECTION,
 )
 
-STATEMENTS = (LEMMA_33, ROUNDING, NAIVE_CHAIN, ROUNDED_CHAIN)
+STATEMENTS = (ROUNDING, NAIVE_CHAIN, ROUNDED_CHAIN)
