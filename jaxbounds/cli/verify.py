@@ -231,8 +231,8 @@ def _judge_all(
                 done[name] = before[name]
                 screen.judged(before[name], before=True)
             for verdicts in judge([s for s in chosen if s.id not in kept]):
+                done[verdicts[0].id] = verdicts  # first: an interruption may come in between
                 folder.keep(verdicts)
-                done[verdicts[0].id] = verdicts
                 screen.judged(verdicts)
         return done, False
     except KeyboardInterrupt:
