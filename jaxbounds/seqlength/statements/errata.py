@@ -55,7 +55,7 @@ ERRATA = (
         " (B_w alpha_1)^{2/3} of eps_c^(1) and (B_w alpha_1 L B_c2)^{2/3} of eps_v^(1): the first"
         " of these two is missing, the second lacks alpha_1 and has B_v2 for B_c2, as tau_i has."
         " Four one-layer networks of the class are 1 apart, so ln N(1/2) >= 1.386 where the"
-        " theorem has 0.117 (the proof's list: 13.9). Also the covers of W_c must be for inputs of"
+        " theorem has 0.117 (the proof's list: 15.6). Also the covers of W_c must be for inputs of"
         " norm L_sigma and of the first W_v for B_x.",
         consequence="The printed number is neither above nor below the proof's (46.2 against 96.5"
         " for all ones, 74.2 against 65.6 elsewhere).",

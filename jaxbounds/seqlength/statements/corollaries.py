@@ -1,0 +1,137 @@
+"""Corollaries 4.1.1, D.0.1 and D.0.2: Theorem 4.1 with the covers of Section 3."""
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from jaxbounds.seqlength.linear_bounds import (
+    lemma_3_3,
+    lemma_3_4_leading,
+    lemma_3_6,
+)
+from jaxbounds.seqlength.single_layer import (
+    alpha_4_1_1,
+    alpha_4_1_1_printed,
+    alpha_D_0_1,
+    alpha_D_0_2_leading,
+    attention_expectation_printed,
+    corollary,
+    entropy_terms,
+    theorem_4_1_printed,
+)
+from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.statements import Form, Instance, Sides, Size, Statement
+
+
+def _parameters(key: Array, size: Size) -> Instance:
+    low, high = jnp.array([-1.0, -0.5, -1.0, 4.0, 0.5]), jnp.array([1.0, 0.5, 0.5, 8.0, 2.5])
+    B, B_x, B_QK, m, d = draw.log_uniform(key, low, high, (5,))
+    return {"B": B, "B_x": B_x, "B_QK": B_QK, "m": m, "d": 1.0 + jnp.floor(d)}
+
+
+def _corollary_4_1_1(instance: Instance, size: Size) -> Sides:
+    B, B_x, B_QK, m, d = draw.numbers(instance, "B", "B_x", "B_QK", "m", "d")
+    form = lambda alpha: float(corollary(B, B_x, alpha, m, d, exact_argument=False))
+    theorem = float(theorem_4_1_printed(B, B_x, _C(instance), m, d))
+    exact = form(alpha_4_1_1(B_QK, d)) / theorem
+    printed = form(alpha_4_1_1_printed(B_QK, d))
+    return Sides.pairs(
+        {
+            "printed": (theorem, math.sqrt(2.0) * printed),
+            "corrected": (max(exact, 1.0 / exact), 1.0),
+            "control": (theorem, 0.5 * printed),
+        }
+    )
+
+
+def _C(instance: Instance) -> float:
+    B_x, B_QK, d = draw.numbers(instance, "B_x", "B_QK", "d")
+    return float(lemma_3_6(B_QK * B_x, k=int(d), d=int(d)))
+
+
+def _informative(instance: Instance, size: Size) -> dict[str, Any]:
+    B_x, m, d = draw.numbers(instance, "B_x", "m", "d")
+    a, b, B = (float(v) for v in entropy_terms(B_x, _C(instance), m, d))
+    return {
+        "m > d and m > ln(2d)": m > max(d, math.log(2.0 * d)),
+        "informative (E5)": b < B - a * B,
+    }
+
+
+COROLLARY_4_1_1 = Statement(
+    id="seqlength.cor4.1.1",
+    label="Corollary 4.1.1",
+    tex=r"O\left( B \left( \frac{B_x^3 \alpha}{\sqrt{m}} \left( 1 + \ln \frac{\sqrt{m}}{B_x^2 "
+    r"\alpha} \right) + B_x \sqrt{\frac{\ln(2d)}{m}} \right) \right), \quad \alpha = "
+    r"B_{W_{QK}} \sqrt{2 \ln(2 d^2 + 1)}",
+    formula="Theorem 4.1 at C = B_x^2 B_QK^2 ln(2 d^2 + 1) is O(the same with alpha / (2 B_x)"
+    " for sqrt C), alpha = B_QK sqrt(2 ln(2 d^2 + 1))",
+    **draw.ON_HOST,
+    sample=_parameters,
+    evaluate=_corollary_4_1_1,
+    judges=(theorem_4_1_printed, corollary, alpha_4_1_1, alpha_4_1_1_printed, lemma_3_6),
+    hypotheses=_informative,
+    sizes=({"parameters": 5},),
+    forms=(
+        Form(
+            name="printed",
+            cites="Corollary 4.1.1, alpha and the last display",
+            erratum="E7",
+            note="alpha is too small by sqrt 2 and O(.) hides it: sqrt 2 times the display is more"
+            " than Theorem 4.1 by sqrt 2 b ln(sqrt 2)",
+        ),
+        Form(name="corrected", note="alpha = 2 B_QK sqrt(ln(2 d^2 + 1))", equality="always"),
+    ),
+    control="half of the display",
+)
+
+
+def _corollaries_d(instance: Instance, size: Size) -> Sides:
+    B, B_x, B_QK, m, d = draw.numbers(instance, "B", "B_x", "B_QK", "m", "d")
+    square, x = {"k": int(d), "d": int(d)}, B_QK * B_x
+    proof = lambda C: B * attention_expectation_printed(B_x, C, m, d)
+    form = lambda alpha: corollary(B, B_x, alpha, m, d, exact_argument=True)
+    columns, rows = proof(lemma_3_3(x, **square)), proof(lemma_3_4_leading(x, **square))
+    return Sides.pairs(
+        {
+            "printed (D.0.1)": (columns, form(alpha_D_0_1(B_QK, d))),
+            "printed (D.0.2)": (rows, form(alpha_D_0_2_leading(B_QK, d))),
+            "control": (columns, form(alpha_D_0_2_leading(B_QK, d))),
+        }
+    )
+
+
+COROLLARIES_D = Statement(
+    id="seqlength.cor-d.0",
+    label="Corollaries D.0.1 and D.0.2",
+    tex=r"B \left( \frac{B_x^3 \alpha}{\sqrt{m}} \left( 1 + \ln \frac{\sqrt{m} - "
+    r"\sqrt{\ln(2d)}}{B_x^2 \alpha} \right) + B_x \sqrt{\frac{\ln(2d)}{m}} \right), \quad "
+    r"\alpha = 2 B_{W_{QK}} \sqrt{d \ln(2d + 1)}, \ 2 B_{W_{QK}} \sqrt{2 \ln d}",
+    formula="Appendix C's last display at alpha = 2 B_QK sqrt(d ln(2d+1)), 2 B_QK sqrt(2 ln d)",
+    **draw.SAME_ON_HOST,
+    sample=_parameters,
+    evaluate=_corollaries_d,
+    judges=(
+        *(attention_expectation_printed, corollary, alpha_D_0_1, alpha_D_0_2_leading),
+        *(lemma_3_3, lemma_3_4_leading),
+    ),
+    sizes=({"parameters": 5},),
+    forms=(
+        Form(
+            name="printed (D.0.1)",
+            cites="Corollary D.0.1, alpha and the last display",
+            note="with the proof's sqrt m - sqrt(ln 2d); which norm makes it so: see"
+            " seqlength.cor-d.0-orientation",
+        ),
+        Form(
+            name="printed (D.0.2)",
+            cites="Corollary D.0.2, alpha and the last display",
+            note="leading term",
+        ),
+    ),
+    control="D.0.1 with the alpha of D.0.2",
+)
+
+STATEMENTS = (COROLLARY_4_1_1, COROLLARIES_D)

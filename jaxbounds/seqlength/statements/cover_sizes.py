@@ -1,0 +1,210 @@
+"""Lemmas 3.3 and 3.6, Appendix A: how many members covers have, and covers as lists."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from jaxbounds.norms import vector_norm
+from jaxbounds.seqlength import linear_bounds, linear_covers
+from jaxbounds.seqlength.counting import count_signed
+from jaxbounds.seqlength.sparsification import sparsify_radius
+from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.statements import Form, Instance, Sides, Size, Statement
+
+
+def _sizes_of_covers(instance: Instance, size: Size) -> Sides:
+    x, k, d = draw.numbers(instance, "x", "k", "d")
+    K, at = int(linear_bounds.sparsity_needed(x)), {"k": k, "d": d}
+    columns = float(linear_bounds.lemma_3_3_sharp(x, **at))
+    entries = float(linear_bounds.lemma_3_6_sharp(x, **at))
+    # The covers are counted, where they are small enough to be listed.
+    off = [1.0]
+    if count_signed(k * d, K) <= 20_000:
+        off.append(len(linear_covers.entries_cover(k, d, 1.0, K)) / math.exp(entries))
+    if count_signed(k, K) ** d <= 20_000:
+        off.append(len(linear_covers.columns_cover(k, d, 1.0, K)) / math.exp(columns))
+    # Appendix A: the product of a cover for each of the k rows, in R^d.
+    rows = k * math.log(count_signed(d, K))
+    listed = rows
+    if count_signed(d, K) ** k <= 20_000:
+        listed = math.log(len(linear_covers.columns_cover(d, k, 1.0, K)))
+    printed = linear_bounds.lemma_3_3(x, **at), linear_bounds.lemma_3_6(x, **at)
+    whole = linear_bounds.lemma_3_3_ceil(x, **at), linear_bounds.lemma_3_6_ceil(x, **at)
+    by_maurey = [math.log(count_signed(n, math.ceil(x**2))) for n in (k, k * d)]
+    return Sides.pairs(
+        {
+            "printed (Lemma 3.3)": (columns, printed[0]),
+            "printed (Lemma 3.6)": (entries, printed[1]),
+            "printed (Appendix A)": (listed, rows),
+            "sharpened S2": (max(*off, *(1.0 / ratio for ratio in off)), 1.0),
+            "derived (Lemma 3.3)": (d * by_maurey[0], whole[0]),
+            "derived (Lemma 3.6)": (by_maurey[1], whole[1]),
+            "control": (columns, printed[0] / d / 2.0),
+        }
+    )
+
+
+def _size_cases(size: Size) -> Instance:
+    shapes = ((1, 1), (2, 3), (5, 2), (16, 16))
+    scales = (0.5, 1.0, 1.4, 2.0, 2.5, 4.0, 9.0)
+    return draw.stacked([{"x": x, "k": k, "d": d} for k, d in shapes for x in scales])
+
+
+COVER_SIZES = Statement(
+    id="seqlength.lemma3.6-size",
+    label="Lemmas 3.3 and 3.6, the sizes",
+    tex=r"\ln \mathcal{N} \le d \, x^2 \ln(2k + 1), \quad \ln \mathcal{N} \le x^2 \ln(2dk + "
+    r"1), \quad x = \frac{B_w B_x}{\epsilon}",
+    formula="ln N <= d x^2 ln(2k + 1) and ln N <= x^2 ln(2dk + 1), x = B_w B_x / eps",
+    **draw.ON_HOST,
+    cases=_size_cases,
+    evaluate=_sizes_of_covers,
+    judges=(
+        *(linear_bounds.lemma_3_3, linear_bounds.lemma_3_3_ceil, linear_bounds.lemma_3_3_sharp),
+        *(linear_bounds.lemma_3_6, linear_bounds.lemma_3_6_ceil, linear_bounds.lemma_3_6_sharp),
+        linear_bounds.sparsity_needed,
+    ),
+    sizes=({"k": 16, "d": 16},),
+    forms=(
+        Form(
+            name="printed (Lemma 3.3)",
+            cites="Lemma 3.3, its display",
+            equality="x = 1, where K = 1",
+        ),
+        Form(
+            name="printed (Lemma 3.6)",
+            cites="Lemma 3.6, its display",
+            equality="x = 1, where K = 1",
+        ),
+        Form(
+            name="printed (Appendix A)",
+            cites="Appendix A, the last display",
+            note="k C, by listing the product where it is small",
+            equality="always",
+        ),
+        Form(name="sharpened S2", note="as many as are listed", equality="always"),
+        Form(
+            name="derived (Lemma 3.3)",
+            note="ceil(x^2) for x^2: the sparsity that Maurey's own radius needs",
+            equality="x = 1, where K = 1",
+        ),
+        Form(name="derived (Lemma 3.6)", note="the same", equality="x = 1, where K = 1"),
+    ),
+    control="half of it and without the factor d",
+    source="Lemmas 3.3 and 3.6",
+)
+
+
+def _whole_covers(instance: Instance, size: Size) -> Sides:
+    """The distance of random W to the listed covers, and the lists' logarithms."""
+    x, seed = draw.numbers(instance, "x", "seed")
+    rng, k, d = np.random.default_rng(seed), size["k"], size["d"]
+    K, W = int(linear_bounds.sparsity_needed(x)), rng.normal(size=(k, d))
+    columns, entries = (
+        linear_covers.columns_cover(k, d, 1.0, K),
+        linear_covers.entries_cover(k, d, 1.0, K),
+    )
+    per_column = np.linalg.norm(W / np.abs(W).sum(axis=0) - columns, axis=1).max(axis=1).min()
+    flat = np.linalg.norm(W / np.abs(W).sum() - entries, ord=2, axis=(1, 2)).min()
+    return Sides.pairs(
+        {
+            "derived (Lemma 3.3)": (per_column, 1.0 / x),
+            "derived (Lemma 3.6)": (flat, 1.0 / x),
+            "control": (per_column, 0.2 / x),
+        }
+    )
+
+
+WHOLE_COVERS = Statement(
+    id="seqlength.lemma3.6-lists",
+    label="Lemmas 3.3 and 3.6, the covers as lists",
+    tex=r"\min_{\hat{W}} \sup_x \left\| (W - \hat{W}) x \right\|_2 \le \epsilon, \quad K = "
+    r"\lfloor (x - 1)^2 \rfloor + 1, \quad x = \frac{B_w B_x}{\epsilon}",
+    formula="some member of the list is within eps of W, K = floor((x - 1)^2) + 1, x = B_w B_x/eps",
+    **draw.ON_HOST,
+    cases=lambda size: {"x": np.repeat([1.5, 1.9], 8), "seed": np.arange(16)},
+    evaluate=_whole_covers,
+    judges=(linear_covers.columns_cover, linear_covers.entries_cover),
+    sizes=({"k": 2, "d": 2},),
+    forms=(Form(name="derived (Lemma 3.3)"), Form(name="derived (Lemma 3.6)")),
+    control="a fifth of the radius",
+)
+
+
+def _rows(key: Array, size: Size) -> Instance:
+    key_W, key_x, key_moved = jax.random.split(key, 3)
+    return {
+        "W": draw.l1_sphere(key_W, (size["k"], size["d"])),
+        "moved": jax.random.normal(key_moved, (size["k"], size["d"])),
+        "x": draw.l2_sphere(key_x, (size["d"],)),
+    }
+
+
+def _appendix_a(instance: Instance, size: Size) -> Sides:
+    W, x, k = instance["W"], instance["x"], size["k"]
+    moved = (W - linear_covers.cover_each_row(W, 1.0, size["K"])) @ x
+    epsilon = sparsify_radius(1.0, size["K"])
+    lengths = [(vector_norm(moved, q), k ** (1.0 / q) * epsilon) for q in (1.0, 2.0, math.inf)]
+    worst = jnp.max(jnp.stack([length / bound for length, bound in lengths]))
+    # Whatever covered the rows: outputs that moved by at most epsilon, any q > 0.
+    steps = jnp.abs((W - instance["moved"]) @ x)
+    largest = jnp.max(steps)
+    powers = [(jnp.sum(steps**q), k * largest**q) for q in (0.5, 1.0, 2.0, 4.0)]
+    any_cover = jnp.max(jnp.stack([length / bound for length, bound in powers]))
+    return Sides.pairs(
+        {
+            "printed": (any_cover, 1.0),
+            "derived": (worst, 1.0),
+            "control": (lengths[0][0], epsilon),
+        }
+    )
+
+
+def _row_vertices(size: Size) -> Instance:
+    """Every row at one and the same vertex v of the l_1 ball, and x = v."""
+    vertices = draw.signed_vertices(size["d"])
+    ones = np.ones(size["k"])
+    return draw.stacked(
+        [{"W": np.outer(ones, v), "moved": 0.0 * np.outer(ones, v), "x": v} for v in vertices]
+    )
+
+
+APPENDIX_A = Statement(
+    id="seqlength.appendix-a",
+    label="Appendix A",
+    tex=r"\left\| (W - \hat{W}) x_t \right\|_q^q \le k \epsilon^q, \quad \ln "
+    r"\mathcal{N}_\infty\left( \mathcal{F}, k^{1/q} \epsilon, N, \|\cdot\|_q \right) \le "
+    r"k C",
+    formula="a scalar cover of log size C at eps for each row gives ||(W - W_hat) x||_q <= k^{1/q}"
+    " eps with log size kC",
+    **draw.INEQUALITY,
+    sample=_rows,
+    cases=_row_vertices,
+    evaluate=_appendix_a,
+    judges=(linear_covers.cover_each_row, sparsify_radius),
+    sizes=({"k": 3, "d": 2, "K": 2},),
+    forms=(
+        Form(
+            name="printed",
+            cites="Appendix A, the display before the last",
+            note="any cover of the rows, any r, s and q > 0",
+            equality="all outputs moved alike",
+        ),
+        Form(
+            name="derived",
+            note="with Lemma 3.1's cover, r = 1, s = 2",
+            equality="all rows at the same vertex e_1, x = e_1",
+        ),
+    ),
+    control="without k^{1/q}",
+    source="Appendix A (|.|^q is meant for (.)^q)",
+)
+
+STATEMENTS = (
+    COVER_SIZES,
+    WHOLE_COVERS,
+    APPENDIX_A,
+)

@@ -1,0 +1,203 @@
+"""Appendix C: the size of the cover S, its entropy integral, and the minimum over delta."""
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from scipy import integrate, optimize
+
+from jaxbounds.seqlength.dudley import best_delta, interior_value, with_offset
+from jaxbounds.seqlength.linear_bounds import at_scale, lemma_3_6
+from jaxbounds.seqlength.single_layer import (
+    attention_expectation,
+    attention_lipschitz,
+    attention_log_covering,
+    entropy_terms,
+)
+from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+
+
+def _cover_size(instance: Instance, size: Size) -> Sides:
+    B_x, B_QK, d, epsilon = draw.numbers(instance, "B_x", "B_QK", "d", "epsilon")
+    C = float(lemma_3_6(B_QK * B_x, k=d, d=d))
+    covering = at_scale(lemma_3_6, B_QK * B_x, k=d, d=d)
+    found = float(attention_log_covering(covering, attention_lipschitz(B_x), d)(epsilon))
+    size_of = lambda power: math.log(2 * d) + 4.0 * B_x**power * C / epsilon**2
+    return Sides(found, {"printed": size_of(4), "control": size_of(4) - math.log(2.0)})
+
+
+COVER_SIZE = Statement(
+    id="seqlength.appc-cover-size",
+    label="Appendix C, the size of the cover S",
+    tex=r"\ln |\mathcal{S}| = \ln(2d) + \frac{4 B_x^4 C}{\epsilon^2}",
+    formula="ln |S| = ln(2d) + 4 B_x^4 C / eps^2, for ln N = C / eps^2 of x -> W_QK x",
+    **draw.SAME_ON_HOST,
+    cases=lambda size: draw.stacked(
+        [
+            {"B_x": B_x, "B_QK": B_QK, "d": d, "epsilon": 0.3}
+            for B_x, B_QK, d in ((1.0, 1.0, 2), (3.0, 0.5, 7), (0.2, 4.0, 64))
+        ]
+    ),
+    evaluate=_cover_size,
+    judges=(attention_log_covering, attention_lipschitz),
+    sizes=({"cases": 3},),
+    forms=(
+        Form(
+            name="printed",
+            cites="Appendix C, 'the log covering number of S is ln(2d) + 4 B_x^4 C / eps^2'",
+            note="2d signed coordinates times the cover at eps / (2 B_x^2)",
+        ),
+    ),
+    control="without the signs",
+)
+
+
+def _optimum(instance: Instance, size: Size) -> Sides:
+    given = draw.numbers(instance, "B_x", "C", "m", "d")
+    a, b, B = (float(v) for v in entropy_terms(*given))
+    objective = lambda x: x + (B - x) * a + b * math.log(B / x)
+    inner = optimize.minimize_scalar(
+        objective, bounds=(1e-9, B), method="bounded", options={"xatol": 1e-12}
+    )
+    least = min(inner.fun, B)
+    return Sides(
+        least,
+        {
+            "printed": interior_value(a, b, B),
+            "corrected": with_offset(a, b, B),
+            "corrected delta": objective(float(best_delta(a, b, B))),
+            "control": with_offset(a, 2 * b, B),
+        },
+    )
+
+
+def _optimum_cases(size: Size) -> Instance:
+    rng = np.random.default_rng(0)
+    rows = []
+    for _ in range(24):
+        d = int(rng.integers(1, 200))
+        m = d + 3.0 + 10.0 ** rng.uniform(0.0, 5.0)
+        B_x, C = np.exp(rng.uniform(-1.0, 1.0)), np.exp(rng.uniform(-2.0, 6.0))
+        rows.append({"B_x": B_x, "C": C, "m": m, "d": float(d)})
+    return draw.stacked(rows)
+
+
+def _theorem_4_1_hypotheses(instance: Instance, size: Size) -> dict[str, Any]:
+    m, d = instance["m"], instance["d"]
+    return {
+        "m > d (Theorem 4.1)": m > d,
+        "m > ln(2d) (Theorem 4.1)": m > np.log(2.0 * d),
+        "B_x, C > 0 (Theorem 4.1)": min(instance["B_x"], instance["C"]) > 0,
+    }
+
+
+OPTIMUM = Statement(
+    id="seqlength.appc-optimum",
+    label="Appendix C, the minimum over delta",
+    tex=r"\inf_\delta \left( \delta + (B_x - \delta) \sqrt{\frac{\ln(2d)}{m}} + \frac{2 B_x^2 "
+    r"\sqrt{C}}{\sqrt{m}} \ln \frac{B_x}{\delta} \right) = \frac{2 B_x^2 "
+    r"\sqrt{C}}{\sqrt{m}} + B_x \sqrt{\frac{\ln(2d)}{m}} + \frac{2 B_x^2 "
+    r"\sqrt{C}}{\sqrt{m}} \ln \frac{\sqrt{m} - \sqrt{\ln(2d)}}{2 B_x \sqrt{C}}",
+    formula="min_delta delta + (B-delta) a + b ln(B/delta) = b + B a + b ln(B (1-a)/b),"
+    " a = sqrt(ln 2d / m), b = 2 B_x^2 sqrt(C / m), B = B_x",
+    **draw.SAME_ON_HOST,
+    cases=_optimum_cases,
+    evaluate=_optimum,
+    hypotheses=_theorem_4_1_hypotheses,
+    judges=(with_offset, interior_value, best_delta, entropy_terms),
+    tolerance=1e-9,
+    sizes=({"draws": 24},),
+    forms=(
+        Form(
+            name="printed",
+            cites="Appendix C, the display of delta and the last display",
+            expected="fails",
+            erratum="E5",
+            note="needs b < B (1 - a); here C = 1000, m = 100, d = 10, B_x = 1 give -6.4",
+            counterexample=Counterexample(
+                instance={"B_x": 1.0, "C": 1000.0, "m": 100.0, "d": 10.0},
+                size={"draws": 24},
+                ratio=1.1569956606325502,
+                meets=_theorem_4_1_hypotheses,
+            ),
+        ),
+        Form(name="corrected", note="otherwise delta = B_x and the minimum is B_x"),
+        Form(name="corrected delta", note="attained at delta = b / (1 - a), or B_x"),
+    ),
+    control="b doubled",
+    source="Appendix C; behind Theorem 4.1",
+)
+
+
+def _integral(instance: Instance, size: Size) -> Sides:
+    m, d, B_x, C = draw.numbers(instance, "m", "d", "B_x", "C")
+    factor, one = attention_lipschitz(B_x), float(lemma_3_6(1.0, k=1, d=1))
+
+    def least(C: float, shortest: float) -> float:
+        # A map of one entry, at the scale where Lemma 3.6 has C / eps^2.
+        map_covering = at_scale(lemma_3_6, math.sqrt(C / one), k=1, d=1)
+        covering = attention_log_covering(map_covering, factor, int(d))
+        height = lambda e: math.sqrt(float(covering(e)) / m)
+        area = lambda x: x + integrate.quad(height, x, B_x, epsabs=1e-13, limit=200)[0]
+        bounds = (shortest * B_x, B_x)
+        inner = optimize.minimize_scalar(area, bounds=bounds, method="bounded")
+        return min(inner.fun, area(bounds[0]), B_x)
+
+    a, b, B = entropy_terms(B_x, C, m, d)
+    alone = least(0.0, 0.0) / attention_expectation(B_x, 0.0, m, d)
+    both = least(C, 1e-6)
+    return Sides.pairs(
+        {
+            "corrected": (both, attention_expectation(B_x, C, m, d)),
+            "corrected, C = 0": (jnp.maximum(alone, 1.0 / alone), 1.0),
+            "control": (both, with_offset(a / 4.0, b / 4.0, B)),
+        }
+    )
+
+
+def _integral_cases(size: Size) -> Instance:
+    rng = np.random.default_rng(1)
+    one = lambda: (
+        float(10 ** rng.uniform(2, 7)),
+        float(rng.integers(1, 200)),
+        float(np.exp(rng.uniform(-1, 1))),
+        float(np.exp(rng.uniform(0, 5))),
+    )
+    return dict(zip(("m", "d", "B_x", "C"), np.array([one() for _ in range(16)]).T))
+
+
+INTEGRAL = Statement(
+    id="seqlength.appc-dudley",
+    label="Appendix C, splitting Dudley's integral",
+    tex=r"\inf_\delta \left( \delta + \int_\delta^{B_x} \sqrt{\frac{\ln(2d)}{m} + \frac{4 "
+    r"B_x^4 C}{m \epsilon^2}} \, d\epsilon \right) \le b + B_x a + b \ln \frac{B_x (1 - "
+    r"a)}{b}, \quad a = \sqrt{\frac{\ln(2d)}{m}}, \ b = \frac{2 B_x^2 \sqrt{C}}{\sqrt{m}}",
+    formula="min_delta delta + int_delta^{B_x} sqrt((ln 2d + 4 B_x^4 C/eps^2)/m) d eps"
+    " <= the closed form",
+    **draw.ON_HOST,
+    cases=_integral_cases,
+    evaluate=_integral,
+    judges=(attention_expectation, attention_log_covering, attention_lipschitz, entropy_terms),
+    sizes=({"draws": 16},),
+    forms=(
+        Form(
+            name="corrected",
+            note="with 1/m on both terms (E6) and clipped (E5)",
+            equality="delta = B_x, both sides B_x",
+        ),
+        Form(
+            name="corrected, C = 0",
+            note="delta = 0 and B_x sqrt(ln 2d / m): neither side is larger",
+            equality="always",
+        ),
+    ),
+    control="a quarter of a and b",
+)
+
+STATEMENTS = (
+    COVER_SIZE,
+    OPTIMUM,
+    INTEGRAL,
+)

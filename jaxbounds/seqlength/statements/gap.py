@@ -1,0 +1,119 @@
+"""Sections 2.2 and 2.3: from Rademacher complexities to the generalization gap."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from jaxbounds.seqlength.generalization import deviation, generalization_gap
+from jaxbounds.seqlength.rademacher import (
+    rademacher_monte_carlo,
+)
+from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+
+THRESHOLDS, DELTA = 16, 0.05
+
+
+def _gap_sample(key: Array, size: Size) -> Instance:
+    x_key, flip_key, sign_key = jax.random.split(key, 3)
+    m = size["m"]
+    return {
+        "x": jax.random.uniform(x_key, (m,)),
+        "flip": jax.random.bernoulli(flip_key, 0.2, (m,)),
+        "seed": jax.random.key_data(sign_key),
+    }
+
+
+def _gap(instance: Instance, size: Size) -> Sides:
+    x, m, key = instance["x"], size["m"], jax.random.wrap_key_data(instance["seed"])
+    grid = (jnp.arange(THRESHOLDS).astype(x.dtype) + 0.5) / THRESHOLDS
+    truth = (x > 0.5) ^ instance["flip"]
+    loss = ((x[None] > grid[:, None]) != truth[None]).astype(x.dtype)
+    # A threshold t errs where x lies between t and 1/2, unless the label was flipped.
+    population = 0.2 + 0.6 * jnp.abs(grid - 0.5)
+    rad = rademacher_monte_carlo(key, lambda signs: jnp.max(loss @ signs), m, draws=64).mean
+    bound = lambda sharp: generalization_gap(rad, c=1.0, m=m, delta=DELTA, sharp=sharp)
+    return Sides(
+        jnp.max(jnp.abs(population - jnp.mean(loss, axis=1))),
+        {
+            "printed": bound(False),
+            "sharpened S10": bound(True),
+            "control": deviation(1.0, m, DELTA) / 20.0,
+        },
+        trivial=1.0,
+    )
+
+
+GENERALIZATION = Statement(
+    id="seqlength.sec2.3-gap",
+    label="Section 2.3, generalization from Rademacher complexity",
+    tex=r"\left| \mathbb{E} \, \ell(h(x), y) - \frac{1}{m} \sum_{i=1}^m \ell(h(x_i), y_i) "
+    r"\right| \le 2 \, \mathrm{Rad}_m(\ell \circ \mathcal{H}, S) + 4 c \sqrt{\frac{2 "
+    r"\ln(4 / \delta)}{m}}",
+    formula="|L_D - L_S| <= 2 Rad(l o H, S) + 4 c sqrt(2 ln(4/delta) / m), all h, w.p. 1 - delta",
+    kind="probability",
+    level=DELTA,
+    sample=_gap_sample,
+    evaluate=_gap,
+    judges=(generalization_gap,),
+    sizes=({"m": 400},),
+    forms=(
+        Form(
+            name="printed",
+            cites="Section 2.3, the last display",
+            note="m is printed where the sample size is n; Rad from 64 sign draws",
+        ),
+        Form(name="sharpened S10", note="3 c sqrt(2 ln(3/delta)/m): McDiarmid thrice at delta/3"),
+    ),
+    control="a twentieth of the tail and no complexity",
+    budget=Budget(samples=200, restarts=0, steps=0, batch=100),
+)
+
+
+def _tail(instance: Instance, size: Size) -> Sides:
+    """A mean of m terms in [-c, c] exceeds its mean by t with probability exp(-m t^2 / (2 c^2))."""
+    c, m, delta, rad, lipschitz = draw.numbers(instance, "c", "m", "delta", "rad", "lipschitz")
+    given = {"c": c, "m": m, "delta": delta, "lipschitz": lipschitz}
+    fails = lambda t: math.exp(-m * t**2 / (2.0 * c**2))
+    spent = {}
+    for form, parts, sharp in (("printed", 4, False), ("sharpened S10", 3, True)):
+        tail = float(generalization_gap(rad, **given, sharp=sharp)) - 2.0 * lipschitz * rad
+        spent[form] = (parts * fails(tail / parts), delta)
+    return Sides.pairs({**spent, "control": (spent["printed"][0], delta / 2.0)})
+
+
+TAIL = Statement(
+    id="seqlength.sec2.3-tail",
+    label="Section 2.3, the tail",
+    tex=r"\exp\left( - \frac{m t^2}{2 c^2} \right) \le \frac{\delta}{4}, \quad t = c "
+    r"\sqrt{\frac{2 \ln(4 / \delta)}{m}}",
+    formula="McDiarmid at a quarter of the printed tail has probability delta / 4",
+    **draw.SAME_ON_HOST,
+    cases=lambda size: {
+        "c": np.array([1.0, 0.5, 3.0]),
+        "m": np.array([100, 7, 10_000]),
+        "delta": np.array([0.05, 0.5, 1e-4]),
+        "rad": np.array([0.1, 0.0, 2.0]),
+        "lipschitz": np.array([1.0, 1.0, 0.5]),
+    },
+    evaluate=_tail,
+    judges=(deviation, generalization_gap),
+    sizes=({"cases": 3},),
+    forms=(
+        Form(
+            name="printed",
+            cites="Section 2.3, the last display, its second term",
+            note="four events; 4 c sqrt(2 ln(4/delta) / m)",
+        ),
+        Form(name="sharpened S10", note="the gap's two signs, and Rad, which counts twice"),
+    ),
+    control="half of delta",
+)
+
+STATEMENTS = (
+    GENERALIZATION,
+    TAIL,
+)

@@ -1,0 +1,191 @@
+"""Corollaries D.0.1, D.0.2 and F.0.1: which matrix is bounded, by columns, on which inputs."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from jaxbounds.seqlength.linear_bounds import (
+    lemma_3_3,
+    lemma_3_4_leading,
+    volumetric_lower_column,
+    volumetric_lower_cube,
+)
+from jaxbounds.seqlength.multi_layer import (
+    constants_F_0_1,
+)
+from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+
+
+def _orientation(instance: Instance, size: Size) -> Sides:
+    """Balls of each printed norm contain, at one input e_1, a cube or a ball of images."""
+    (d,) = draw.numbers(instance, "d")
+    n = int(d)
+    # Columns with ||.||_1 <= 1: the images W^T e_1 fill the cube [-1, 1]^d.
+    eps = math.sqrt(d) / 4.0
+    cube = volumetric_lower_cube(1.0 / eps, k=n)
+    # Columns with ||.||_2 summing to 1: the images W e_1 fill the unit ball; those of W^T, summed
+    # over rows, are +-e_i at most.
+    ball = volumetric_lower_column(2.0, k=n)
+    at = {"k": n, "d": n}
+    return Sides.pairs(
+        {
+            "printed (D.0.1), W_QK^T x": (cube, lemma_3_3(1.0 / eps, **at)),
+            "printed (D.0.1), W_QK x": (math.log(2 * n), lemma_3_3(2.0, **at)),
+            "printed (D.0.2), W_QK^T x": (math.log(2 * n), lemma_3_4_leading(2.0, **at)),
+            "printed (D.0.2), W_QK x": (ball, lemma_3_4_leading(2.0, **at)),
+            "control": (cube, math.log(2 * n)),
+        }
+    )
+
+
+def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
+    """The matrices that the packings are made of, at corners, in the printed column norms."""
+    d = int(instance["d"])
+    row, column = np.ones((1, d)), np.ones((d, 1)) / math.sqrt(d)  # of e_1 s^T, of v e_1^T
+    return {
+        "||W_QK||_{1,inf} <= 1 (Corollary D.0.1; norm: Section 2.1)": np.abs(row).sum(axis=0).max()
+        <= 1,
+        "||W_QK||_{2,1} <= 1 (Corollary D.0.2; norm: Section 2.1)": np.linalg.norm(
+            column, axis=0
+        ).sum()
+        <= 1 + 1e-12,
+        "||x||_1 <= B_x = 1 at the input e_1 (both)": np.abs(np.eye(d)[0]).sum() <= 1,
+    }
+
+
+ORIENTATION = Statement(
+    id="seqlength.cor-d.0-orientation",
+    label="Corollaries D.0.1 and D.0.2, the orientation",
+    tex=r"\ln \mathcal{N} \le d \, x^2 \ln(2d + 1) \ \text{for } \|W_{QK}\|_{1,\infty} \le "
+    r"B_{W_{QK}}, \quad \ln \mathcal{N} \lesssim x^2 \ln(d^2) \ \text{for } "
+    r"\|W_{QK}\|_{2,1} \le B_{W_{QK}}",
+    formula="ln N <= d x^2 ln(2d + 1), and <~ x^2 ln(d^2), for the maps W_QK^T x and W_QK x, x ="
+    " B_QK B_x / eps, packings below",
+    **draw.ON_HOST,
+    cases=lambda size: {"d": np.array([256, 1024])},
+    evaluate=_orientation,
+    judges=(lemma_3_3, lemma_3_4_leading, volumetric_lower_column, volumetric_lower_cube),
+    sizes=({"largest": 1024},),
+    assumptions="the packings are single cubes, balls and sets of points: a form that holds is only"
+    " not refuted by them; it is Lemma 3.3 or 3.4 in its right orientation",
+    forms=(
+        Form(
+            name="printed (D.0.1), W_QK^T x",
+            cites="Corollary D.0.1 with Lemma 3.3; Section 4.1, Y_[CLS]",
+            expected="fails",
+            erratum="E3",
+            note="the map of Y_[CLS]; ||W_QK||_{1,inf} are columns of W_QK, rows of the map",
+            counterexample=Counterexample(
+                instance={"d": 256},
+                size={"largest": 1024},
+                ratio=1.7270307750957843,
+                meets=_in_the_class,
+            ),
+        ),
+        Form(
+            name="printed (D.0.1), W_QK x",
+            cites="Corollary D.0.1 with Lemma 3.3; display 4.3",
+            note="the map of display 4.3: Lemma 3.3",
+        ),
+        Form(
+            name="printed (D.0.2), W_QK^T x",
+            cites="Corollary D.0.2 with Lemma 3.4; Section 4.1, Y_[CLS]",
+            note="the map of Y_[CLS]: Lemma 3.4 for rows",
+        ),
+        Form(
+            name="printed (D.0.2), W_QK x",
+            cites="Corollary D.0.2 with Lemma 3.4; display 4.3",
+            expected="fails",
+            erratum="E3",
+            note="the map of display 4.3: Lemma 3.4 for columns",
+            counterexample=Counterexample(
+                instance={"d": 1024},
+                size={"largest": 1024},
+                ratio=12.799999999999999,
+                meets=_in_the_class,
+            ),
+        ),
+    ),
+    control="ln(2d) for the cube",
+)
+
+
+def _cube(instance: Instance, size: Size) -> Sides:
+    (n,) = draw.numbers(instance, "n")
+    x = 4.0 / math.sqrt(n)  # eps = sqrt(n) / 4
+    cube = volumetric_lower_cube(x, k=n)
+    on_l2_ball = constants_F_0_1(x, n, 1).QK
+    return Sides.pairs(
+        {
+            "printed": (cube, on_l2_ball),
+            "printed, W_v^T x": (cube, lemma_3_3(x, k=n, d=1)),
+            "corrected": (cube, n * on_l2_ball),
+            "control": (cube, on_l2_ball / 2.0),
+        }
+    )
+
+
+def _meets_F_0_1(instance: Instance, size: Size) -> dict[str, Any]:
+    # Corners of the cubes: e_1 u^T in R^{d x d} with d = n, and one row in R^{1 x n}, d = 1, k = n.
+    n = int(instance["n"])
+    W_QK, W_v = np.zeros((n, n)), np.ones((1, n))
+    W_QK[0] = 1.0
+    return {
+        "||W_QK||_{1,inf} <= B = 1 (Lemma 3.3)": np.abs(W_QK).sum(axis=0).max() <= 1,
+        "||W_v||_{1,inf} <= B = 1 (Lemma 3.3)": np.abs(W_v).sum(axis=0).max() <= 1,
+        "the inputs e_i, and 1 in R^1, have norm 1 (Theorem 4.2, L >= 2)": bool(
+            np.linalg.norm(np.eye(n), axis=1).max() <= 1
+        ),
+        "eps > 0": n > 0,
+    }
+
+
+COROLLARY_F_0_1 = Statement(
+    id="seqlength.cor-f.0.1",
+    label="Corollary F.0.1",
+    tex=r"\ln \mathcal{N} \le \frac{d B^2 \ln(2k + 1)}{\epsilon^2}, \quad \|W\|_{1,\infty} "
+    r"\le B, \ \|x\|_2 \le 1",
+    formula="ln N <= d x^2 ln(2k + 1) for ||W||_{1,inf} <= B, tokens in the l_2 ball, and the maps"
+    " W_QK x, W_v^T x of Appendix E; x = B / eps = 4 / sqrt n",
+    **draw.ON_HOST,
+    cases=lambda size: {"n": np.array([8, 32, 64, 256])},
+    evaluate=_cube,
+    judges=(constants_F_0_1, lemma_3_3, volumetric_lower_cube),
+    sizes=({"largest": 256},),
+    forms=(
+        Form(
+            name="printed",
+            cites="Corollary F.0.1 by Lemma 3.3; Theorem 4.2, ||x||_2 <= 1; Section 2.6, Pi_norm",
+            expected="fails",
+            erratum="E18",
+            note="tokens in the l_2 ball: W_QK = e_1 u^T, |u_i| <= 1, by volume, even with"
+            " ln(2d + 1) for this d x d matrix",
+            counterexample=Counterexample(
+                instance={"n": 256},
+                size={"largest": 256},
+                ratio=1.7270307750957843,
+                meets=_meets_F_0_1,
+            ),
+        ),
+        Form(
+            name="printed, W_v^T x",
+            cites="Corollary F.0.1 by Lemma 3.3; Appendix E, the cover of W_v^T x",
+            expected="fails",
+            erratum="E3",
+            note="columns of W_v are rows of the map: d = 1, k = n, 68.9 against 0.85 at n = 100",
+            counterexample=Counterexample(
+                instance={"n": 100},
+                size={"largest": 256},
+                ratio=81.23108929577391,
+                meets=_meets_F_0_1,
+            ),
+        ),
+        Form(name="corrected", note="||x||_1 <= sqrt d ||x||_2: C times d"),
+    ),
+    control="half of it",
+    source="Corollaries F.0.1 and F.0.2",
+)
+
+STATEMENTS = (ORIENTATION, COROLLARY_F_0_1)

@@ -1,0 +1,246 @@
+"""Section 4.3 and Appendix F refuted as numbers: networks that are too far apart to be covered.
+
+Where functions are pairwise at least 2 eps apart on some inputs, each member of a cover is within
+eps of at most one of them (covers are strict, Section 2.4), so there are as many members.
+"""
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.seqlength.linear_bounds import lemma_3_6
+from jaxbounds.seqlength.model import block
+from jaxbounds.seqlength.multi_layer import (
+    NetworkNorms,
+    constants_4_2_1,
+    covering_constant,
+    terms_corrected,
+    terms_derived,
+    theorem_4_2_printed,
+)
+from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+
+
+def _linear(z: Any) -> Any:
+    """sigma(z) = z: sigma(0) = 0 and L_sigma = 1."""
+    return z
+
+
+def _outputs(X: Any, layer: dict[str, Any], w: Any) -> np.ndarray:
+    """w.g^(2)(X) at the [CLS] token 0, for sequences X and one layer."""
+    weights = {name: jnp.asarray(W) for name, W in layer.items()}
+    return np.asarray(block(jnp.asarray(X), weights, activation=_linear))[:, 0] @ w
+
+
+def _few(instance: Instance) -> tuple[np.ndarray, list[dict[str, Any]], np.ndarray]:
+    """Two sequences (0, B_x e_i), four networks W_c = +-c e_j e_1^T, and w, in R^2."""
+    B_x, c = draw.numbers(instance, "B_x", "c")
+    X = np.stack([np.zeros((2, 2)), B_x * np.eye(2)], axis=1)
+    # W_QK = 0 halves the token; W_v brings it to norm 1, and w brings c e_1 to 1.
+    fixed = {"W_QK": np.zeros((2, 2)), "W_v": 2.0 / B_x * np.eye(2)}
+    four = [s * c * np.outer(np.eye(2)[j], np.eye(2)[0]) for j in (0, 1) for s in (1.0, -1.0)]
+    return X, [{**fixed, "W_c": W_c} for W_c in four], np.array([1.0 / c, 0.0])
+
+
+def _few_norms(instance: Instance) -> NetworkNorms:
+    B_x, c = draw.numbers(instance, "B_x", "c")
+    return NetworkNorms(B_w=1.0 / c, B_c=c, B_v=2.0 / B_x, B_QK=0.0, L_sigma=1.0, B_x=B_x)
+
+
+def _theorem_4_2(instance: Instance, size: Size) -> Sides:
+    (B_x, c, eps), L = draw.numbers(instance, "B_x", "c", "epsilon"), 1
+    X, networks, w = _few(instance)
+    values = np.stack([_outputs(X, layer, w) for layer in networks])
+    apart = np.abs(values[:, None] - values[None]).max(axis=2)[np.triu_indices(4, 1)].min()
+    packing = math.log(4.0) if apart >= 2.0 * eps else 0.0
+    norms = _few_norms(instance)
+    # Lemma 3.6 for the one matrix that varies; the others are single points.
+    C_1, C_Bx = (float(lemma_3_6(c * x, k=2, d=2)) for x in (1.0, B_x))
+    listed = terms_derived(norms, C_1, C_Bx, L)
+    derived = float(covering_constant(listed.C, listed.beta)) / eps**2
+    printed = float(theorem_4_2_printed(norms, C_1, C_Bx, L)) / eps**2
+    return Sides(packing, {"printed": printed, "derived": derived, "control": printed / 2.0})
+
+
+def _meets_4_2(instance: Instance, size: Size) -> dict[str, Any]:
+    X, networks, w = _few(instance)
+    norms, B_x = _few_norms(instance), float(instance["B_x"])
+    largest = lambda name: max(np.linalg.norm(n[name], ord=2) for n in networks)
+    slack = 1.0 + 1e-12
+    return {
+        "||x||_2 <= B_x (Theorem 4.2)": np.linalg.norm(X, axis=2).max() <= B_x * slack,
+        "||W_c^T||_2 <= B_c2 (Theorem 4.2)": largest("W_c") <= norms.B_c * slack,
+        "||W_v^T||_2 <= B_v2 (Theorem 4.2)": largest("W_v") <= norms.B_v * slack,
+        "||W_QK||_2 <= B_QK2 (Theorem 4.2)": largest("W_QK") <= norms.B_QK,
+        "||w|| <= B_w (Theorem 4.2)": np.linalg.norm(w) <= norms.B_w * slack,
+        "||W_c||_{1,1} <= c, of which C_1 and C_Bx are (Lemma 3.6)": max(
+            np.abs(n["W_c"]).sum() for n in networks
+        )
+        <= norms.B_c * slack,
+        "a constant [CLS] token (Section 2.6)": np.ptp(X[:, 0], axis=0).max() == 0,
+        "sigma(0) = 0, 1-Lipschitz (Section 2.6)": _linear(0.0) == 0 and _linear(1.0) <= 1,
+        "eps > 0": instance["epsilon"] > 0,
+    }
+
+
+FOUR = {"B_x": 100.0, "c": 0.01, "epsilon": 0.5}
+
+THEOREM_4_2 = Statement(
+    id="seqlength.thm4.2-packing",
+    label="Theorem 4.2, as a number",
+    tex=r"\ln 4 \le \ln \mathcal{N}_\infty\left( g_{scalar}^{L+1}, \frac{1}{2} \right) \le 4 "
+    r"(\gamma + \eta)^3, \quad L = 1",
+    formula="ln 4 <= ln N(1/2) <= 4 (gamma + eta)^3 for L = 1 and four networks that are 1 apart",
+    **draw.ON_HOST,
+    cases=lambda size: draw.stacked([FOUR, FOUR | {"B_x": 1000.0}]),
+    evaluate=_theorem_4_2,
+    judges=(theorem_4_2_printed, terms_derived, covering_constant, lemma_3_6, block),
+    sizes=({"L": 1},),
+    assumptions="d = k = 2, T = 2, one constant [CLS] token, sigma linear; C_1 and C_Bx of"
+    " Lemma 3.6 for ||W_c||_{1,1} <= c, the other matrices fixed",
+    forms=(
+        Form(
+            name="printed",
+            cites="Theorem 4.2, its two displays",
+            expected="fails",
+            erratum="E10",
+            note="gamma lacks the term (B_w alpha_1)^{2/3} of W_c^(1), which alone matters here",
+            counterexample=Counterexample(
+                instance=FOUR, size={"L": 1}, ratio=11.84026473597147, meets=_meets_4_2
+            ),
+        ),
+        Form(name="derived", note="the proof's own list"),
+    ),
+    control="half of the printed number",
+    source="Theorem 4.2",
+)
+
+
+def _many(instance: Instance, sign: float) -> tuple[np.ndarray, dict[str, Any], np.ndarray]:
+    """One input and one network of the packing, in the coordinates 0, 1 and i of R^d.
+
+    Row 0 of W_QK is s / (d - 2) on the coordinates from 2 on, s in {-1, 1}^(d-2): the [CLS] token
+    B_x e_0 tells the tokens +-B_x (e_1 + e_i) / sqrt 2 apart by s_i. All other entries of W_QK,
+    and of the tokens, are 0: other coordinates play no part.
+    """
+    d, B_x = draw.numbers(instance, "d", "B_x")
+    W_QK, e = np.zeros((3, 3)), np.eye(3)
+    W_QK[0, 2] = sign / (d - 2)
+    pair = B_x * (e[1] + e[2]) / math.sqrt(2.0)
+    layer = {"W_QK": W_QK, "W_v": e[:, 1:2] / B_x, "W_c": e[1:2]}
+    return np.stack([B_x * e[0], pair, -pair])[None], layer, e[1]
+
+
+def _corollary_4_2_1(instance: Instance, size: Size) -> Sides:
+    d, B_x, eps = draw.numbers(instance, "d", "B_x", "epsilon")
+    d, ends = int(d), [_outputs(*_many(instance, sign))[0] for sign in (1.0, -1.0)]
+    packing = (d - 2) * math.log(2.0) if abs(ends[0] - ends[1]) >= 2.0 * eps else 0.0
+    norms = NetworkNorms(B_w=1.0, B_c=1.0, B_v=1.0 / B_x, B_QK=1.0, L_sigma=1.0, B_x=B_x)
+
+    def number(k: int) -> float:
+        C_1, C_Bx = (float(lemma_3_6(x, k=k, d=d)) for x in (1.0, B_x))
+        return float(theorem_4_2_printed(norms, C_1, C_Bx, 1)) / eps**2
+
+    listed = terms_corrected(norms, constants_4_2_1(1.0, d, 1), 1)
+    corrected = float(covering_constant(listed.C, listed.beta)) / eps**2
+    return Sides(
+        packing,
+        {
+            "printed": number(1),
+            "printed, constant 100": 100.0 * number(1),
+            "derived": number(d),
+            "corrected": corrected,
+            "control": number(1) / 2.0,
+        },
+    )
+
+
+def _meets_4_2_1(instance: Instance, size: Size) -> dict[str, Any]:
+    d, B_x = draw.numbers(instance, "d", "B_x")
+    X, layer, w = _many(instance, 1.0)
+    rows = np.abs(layer["W_QK"]).sum() * (d - 2)  # d - 2 entries of that size
+    one = 1.0 + 1e-12
+    sums = {name: np.abs(W).sum() for name, W in (*layer.items(), ("w", w)) if name != "W_QK"}
+    return {
+        "||W||_{1,1} <= B = 1 for w, W_c, W_v, W_QK (Lemma 3.6)": max(rows, *sums.values()) <= one,
+        "||W_v^T||_2 <= B_v2 = 1 / B_x (Theorem 4.2)": np.linalg.norm(layer["W_v"]) <= one / B_x,
+        "||W_c^T||_2 <= B_c2 = 1, ||w|| <= B_w = 1 (Theorem 4.2)": max(
+            np.linalg.norm(layer["W_c"]), np.linalg.norm(w)
+        )
+        <= one,
+        "||W_QK||_2 <= B_QK2 = 1 (Theorem 4.2)": np.abs(layer["W_QK"]).sum() * math.sqrt(d - 2)
+        <= one,
+        "||x||_2 <= B_x (Corollary 4.2.1)": np.linalg.norm(X, axis=2).max() <= B_x * one,
+        "N >= d points: 3 (d - 2) tokens (Lemma 3.6)": 3 * (d - 2) >= d,
+        "a constant [CLS] token (Section 2.6)": X[0, 0, 0] == B_x,
+        "sigma(0) = 0, 1-Lipschitz (Section 2.6)": _linear(0.0) == 0 and _linear(1.0) <= 1,
+        "eps > 0": instance["epsilon"] > 0,
+    }
+
+
+SIGNS = {"d": 600, "B_x": 1e4, "epsilon": 0.7}
+COROLLARY_4_2_1 = Statement(
+    id="seqlength.cor4.2.1-packing",
+    label="Corollary 4.2.1, as a number",
+    tex=r"(d - 2) \ln 2 \le \ln \mathcal{N}_\infty\left( g_{scalar}^{L+1}, \epsilon \right) "
+    r"\le \frac{(\gamma + \eta)^3}{\epsilon^2}, \quad L = 1, \ k = 1, \ B = 1",
+    formula="(d - 2) ln 2 <= ln N(eps) <= (gamma + eta)^3 / eps^2 for L = 1, k = 1, B = 1",
+    **draw.ON_HOST,
+    cases=lambda size: draw.stacked([SIGNS, SIGNS | {"d": 800}, SIGNS | {"d": 10**6}]),
+    evaluate=_corollary_4_2_1,
+    judges=(
+        *(theorem_4_2_printed, terms_corrected, constants_4_2_1, covering_constant),
+        *(lemma_3_6, block),
+    ),
+    sizes=({"L": 1},),
+    assumptions="T = 3, one constant [CLS] token, sigma linear; 2^(d-2) networks that differ in"
+    " W_QK, told apart by d - 2 inputs, of which one is computed: the others are permutations",
+    forms=(
+        Form(
+            name="printed",
+            cites="Corollary 4.2.1, its two displays",
+            expected="fails",
+            erratum="E9",
+            note="networks sqrt 2 apart; the first layer's W_QK needs B_x^2 more",
+            counterexample=Counterexample(
+                instance=SIGNS, size={"L": 1}, ratio=1.6494725759262308, meets=_meets_4_2_1
+            ),
+        ),
+        Form(
+            name="printed, constant 100",
+            cites="Corollary 4.2.1, its two displays, with a constant",
+            expected="fails",
+            erratum="E9",
+            note="no constant helps: d against ln d",
+            counterexample=Counterexample(
+                instance=SIGNS | {"d": 10**6},
+                size={"L": 1},
+                ratio=13.480864962301792,
+                meets=_meets_4_2_1,
+            ),
+        ),
+        Form(
+            name="derived",
+            expected="fails",
+            erratum="E9",
+            note="nor does ln(2 d^2 + 1) for every matrix (E11)",
+            counterexample=Counterexample(
+                instance=SIGNS | {"d": 800},
+                size={"L": 1},
+                ratio=1.1099162367733775,
+                meets=_meets_4_2_1,
+            ),
+        ),
+        Form(name="corrected", note="B_x^2 on the first W_QK, one C per matrix"),
+    ),
+    control="half of the printed number",
+    source="Corollary 4.2.1",
+)
+
+STATEMENTS = (
+    THEOREM_4_2,
+    COROLLARY_4_2_1,
+)

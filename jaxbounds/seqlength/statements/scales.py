@@ -1,0 +1,124 @@
+"""Lemma E.1: how a resolution is divided among covers."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.seqlength.multi_layer import (
+    covering_constant,
+    divide_scale,
+)
+from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+
+
+def _scale_cases(size: Size) -> Instance:
+    """The minimiser, and one scale negative with eps still positive."""
+    rng, rows, n = np.random.default_rng(0), [], size["n"]
+    for _ in range(16):
+        C, beta = 10.0 ** rng.uniform(-1.0, 1.0, size=(2, n))
+        best = np.cbrt(C / beta)
+        rows.append({"C": C, "beta": beta, "scales": best})
+        rest = beta[1:] @ best[1:]
+        taken = -rng.uniform(0.1, 0.9) * rest / beta[0]
+        rows.append({"C": C, "beta": beta, "scales": np.append(taken, best[1:])})
+    return draw.stacked(rows)
+
+
+def _lemma_e_1(instance: Instance, size: Size) -> Sides:
+    C, beta, scales = instance["C"], instance["beta"], instance["scales"]
+    least = covering_constant(C, beta) / (beta @ scales) ** 2
+    reached = jnp.sum(C / scales**2)
+    pair = (least, reached)
+    return Sides.pairs({"printed": pair, "corrected": pair, "control": (1.2 * least, reached)})
+
+
+def _lemma_e_1_meets(instance: Instance, size: Size) -> dict[str, Any]:
+    eps = np.dot(instance["beta"], instance["scales"])
+    return {
+        "C_i >= 0 (Lemma E.1)": np.min(instance["C"]) >= 0,
+        "beta_i >= 0 (Lemma E.1)": np.min(instance["beta"]) >= 0,
+        "eps = sum beta_i eps_i >= 0 (Lemma E.1)": eps >= 0,
+    }
+
+
+LEMMA_E_1 = Statement(
+    id="seqlength.lemma-e.1",
+    label="Lemma E.1",
+    tex=r"\min_{\sum_i \beta_i \epsilon_i = \epsilon} \sum_{i=1}^n \frac{C_i}{\epsilon_i^2} = "
+    r"\frac{\gamma^3}{\epsilon^2}, \quad \gamma = \sum_{i=1}^n C_i^{1/3} \beta_i^{2/3}",
+    formula="(sum C_i^{1/3} beta_i^{2/3})^3 / eps^2 <= sum C_i / eps_i^2, eps = sum beta_i eps_i",
+    **draw.INEQUALITY,
+    sample=draw.terms,
+    cases=_scale_cases,
+    evaluate=_lemma_e_1,
+    judges=(covering_constant,),
+    hypotheses=lambda i, size: {
+        "C, beta > 0": jnp.minimum(jnp.min(i["C"]), jnp.min(i["beta"])) > 1e-3,
+        "eps_i is not 0": jnp.min(jnp.abs(i["scales"])) > 1e-3,
+        "eps > 0": i["beta"] @ i["scales"] > 1e-3,
+    },
+    sizes=({"n": 3},),
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma E.1, the first four displays",
+            expected="fails",
+            erratum="E8",
+            note="eps_i > 0 is missing: eps = 1 = 100 - 99 costs 2e-4; C_i = 0 or beta_i = 0, which"
+            " are allowed, have no such minimiser either",
+            counterexample=Counterexample(
+                instance={"C": [1.0, 1.0], "beta": [1.0, 1.0], "scales": [100.0, -99.0]},
+                size={"n": 2},
+                ratio=39598.000101005004,
+                meets=_lemma_e_1_meets,
+            ),
+        ),
+        Form(
+            name="corrected",
+            note="eps_i > 0; Hoelder's inequality",
+            hypotheses=lambda i, size: {"eps_i > 0": jnp.min(i["scales"]) > 0},
+            equality="eps_i = (eps / gamma) (C_i / beta_i)^{1/3}",
+        ),
+    ),
+    control="1.2 times the minimum",
+    source="Lemma E.1, from Edelman et al. (2022), Lemma A.8",
+)
+
+
+def _minimiser(instance: Instance, size: Size) -> Sides:
+    C, beta = instance["C"], instance["beta"]
+    budget = divide_scale(C, beta, 0.5)
+    least = jnp.sum(jnp.cbrt(C * beta**2)) ** 3 / 0.25
+    value = lambda scales: [beta @ scales, jnp.sum(C / scales**2)]
+    # What divide_scale says of itself: the log size and each term's share of epsilon.
+    found = jnp.stack([*value(budget.scales), budget.log_covering, jnp.sum(budget.shares)])
+    swapped = jnp.cbrt(beta / C)
+    wrong = value(0.5 * swapped / (beta @ swapped))
+    expected = jnp.stack([jnp.asarray(0.5), least, least, jnp.asarray(1.0)])
+    control = jnp.stack([*wrong, least, jnp.asarray(1.0)])
+    return Sides.pairs({"printed": (found, expected), "control": (control, expected)})
+
+
+MINIMISER = Statement(
+    id="seqlength.lemma-e.1-minimiser",
+    label="Lemma E.1, the minimiser",
+    tex=r"\epsilon_i = \frac{\epsilon}{\gamma} \left( \frac{C_i}{\beta_i} \right)^{1/3}: "
+    r"\quad \sum_i \beta_i \epsilon_i = \epsilon, \quad \sum_i \frac{C_i}{\epsilon_i^2} = "
+    r"\frac{\gamma^3}{\epsilon^2}",
+    formula="eps_i = (eps / gamma) (C_i / beta_i)^{1/3} has sum beta_i eps_i = eps and"
+    " sum C_i / eps_i^2 = gamma^3 / eps^2",
+    **draw.IDENTITY,
+    sample=draw.terms,
+    evaluate=_minimiser,
+    judges=(divide_scale,),
+    sizes=({"n": 3},),
+    forms=(Form(name="printed", cites="Lemma E.1, the last display"),),
+    control="beta_i / C_i for C_i / beta_i",
+)
+
+STATEMENTS = (
+    LEMMA_E_1,
+    MINIMISER,
+)
