@@ -48,7 +48,8 @@ ERRATA = (
         where="Proposition 35, proof: the errors z^(i) (Appendix C.3)",
         kind="gap",
         quote="Note that (z^(i)) are i.i.d. since h_j^(i) and g^(i) do not depend on x_j.",
-        text="z^(i) compares Phi(h_j^(i)) with g^(i), and Phi reads the token x_j, which all the "
+        text="(The last symbol is half legible; nothing rests on it.) z^(i) compares "
+        "Phi(h_j^(i)) with g^(i), and Phi reads the token x_j, which all the "
         "prompts share: the z^(i) are i.i.d. only given x_j. Also the states (h->, h<-) live in "
         "R^{2 dh}.",
         consequence="Condition on an x_j whose risk is at most the average; constants stay.",

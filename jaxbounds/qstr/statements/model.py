@@ -146,7 +146,7 @@ def _risks(i, size):
     risk = lambda predicted, j: data.pointwise_risk(predicted, i["y"], j)
     values = jax.vmap(risk, (None, 0))(i["predicted"], choices)
     whole = data.averaged_risk(i["predicted"], i["y"])
-    return Sides.pairs({"printed": (jnp.mean(values), whole), "control": (jnp.max(values), whole)})
+    return Sides.pairs({"derived": (jnp.mean(values), whole), "control": (jnp.max(values), whole)})
 
 
 RISKS = Statement(
@@ -161,9 +161,8 @@ RISKS = Statement(
     evaluate=_risks,
     forms=(
         Form(
-            name="printed",
-            cites="(2.2) and (2.3), with j uniform on [N]",
-            note="So both have the mean (2.1).",
+            name="derived",
+            note="For j uniform on [N], as (2.3) has it; so both have the mean (2.1).",
         ),
     ),
     control="the largest value in place of the mean",

@@ -1,0 +1,118 @@
+"""min(q, d) heads are enough: d heads whose outputs show all q tokens they average.
+
+Outside Proposition 21's block-diagonal class, logits may mix token and position. A head that
+attends to the q relevant tokens alone, its logits tilted by beta x_jk, outputs sum_j alpha_j x_j
+and, in the columns of the keys' own encodings, sum_j alpha_j w_j. Independent encodings give back
+alpha; log alpha is beta x_jk up to a constant, and the average fixes that: one head shows the k-th
+coordinate of every token, d heads show all, for any q and any link. With the q heads of Lemma 11
+and the lower bound `jaxbounds.qstr.heads.sharpened_head_bound`, the count is exactly min(q, d).
+
+This is for positions that share a fixed t with distinct entries, as in the proofs of Propositions
+3 and 21; the q encodings must be independent (q <= de) and separable from the rest. The readout is
+no two-layer network; those of growing width come as near to it in mean square as one likes.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from jaxbounds.qstr.data import encode
+from jaxbounds.qstr.transformer import attention
+
+
+def least_direction(
+    omega: Float[Array, "N de"], q: int, /
+) -> tuple[Float[Array, "de"], Float[Array, ""]]:
+    """The shortest v with <v, w_j> = 1 for j < q, and the margin 1 - max_{j >= q} <v, w_j>.
+
+    Where the margin is positive, v separates the first q encodings from the rest; where not,
+    `jaxbounds.qstr.two_heads.separating_direction` may still find one that does.
+    """
+    v = jnp.sum(jnp.linalg.pinv(omega[:q]), axis=1)
+    return v, 1.0 - jnp.max(omega[q:] @ v)
+
+
+def revealing_weights(
+    omega: Float[Array, "N de"],
+    direction: Float[Array, "de"],
+    /,
+    *,
+    q: int,
+    d: int,
+    beta: float | Float[Array, ""],
+    selectivity: float | Float[Array, ""],
+) -> Float[Array, "d De De"]:
+    """Full W_QK of the d heads, for positions whose t begins with the first token.
+
+    Head k gives the key j the logit selectivity <direction, w_j> + beta x_jk, read off the rows of
+    the query's w_{t_1}: nothing there is block-diagonal.
+    """
+    de, scale = omega.shape[1], jnp.sqrt(jnp.asarray(d / q, omega.dtype))
+    De = d + (q + 1) * de
+    rows = slice(d + de, d + 2 * de)
+    select = (selectivity / scale**2) * jnp.outer(omega[0], direction)
+    shared = jnp.zeros((De, De), omega.dtype).at[rows, d : d + de].set(select)
+    return jnp.stack([shared.at[rows, k].set((beta / scale) * omega[0]) for k in range(d)])
+
+
+def decode_tokens(
+    attended: Float[Array, "d De"],
+    omega: Float[Array, "N de"],
+    /,
+    *,
+    q: int,
+    beta: float | Float[Array, ""],
+) -> Float[Array, "q d"]:
+    """The tokens x_1, .., x_q from what the d heads output at one position.
+
+    alpha from the own-encoding columns, by least squares; x_jk = m_k + l_j - sum_i alpha_i l_i with
+    l = log(alpha) / beta and m_k the k-th column of head k's output.
+    """
+    d, de = attended.shape[0], omega.shape[1]
+    scale = jnp.sqrt(jnp.asarray(d / q, omega.dtype))
+    alpha = (attended[:, d : d + de] / scale) @ jnp.linalg.pinv(omega[:q])
+    level = jnp.log(alpha) / beta
+    mean = jnp.diagonal(attended[:, :d])
+    return (level + (mean - jnp.sum(alpha * level, axis=1))[:, None]).T
+
+
+def revealed_tokens(
+    x: Float[Array, "N d"],
+    t: Int[Array, "N q"],
+    omega: Float[Array, "N de"],
+    direction: Float[Array, "de"],
+    /,
+    *,
+    beta: float | Float[Array, ""],
+    selectivity: float | Float[Array, ""],
+) -> Float[Array, "q d"]:
+    """The tokens decoded at the last position, from the paper's own attention on one prompt."""
+    d, q = x.shape[1], t.shape[1]
+    z = encode(x, t, omega)
+    weights = revealing_weights(omega, direction, q=q, d=d, beta=beta, selectivity=selectivity)
+    attended = jnp.stack([attention(z, W)[-1] for W in weights])
+    return decode_tokens(attended, omega, q=q, beta=beta)
+
+
+def averaging_weights(
+    alpha: float | Float[Array, ""], /, *, q: int, d: int, de: int
+) -> Float[Array, "De De"]:
+    """W_QK of one head that averages the q relevant tokens (the remark after Proposition 3).
+
+    Its logits are alpha (d/q) sum_l <w_{t_l}, w_j>, equal on the relevant tokens where encodings
+    are orthonormal and t has distinct entries.
+    """
+    De = d + (q + 1) * de
+    blocks = jnp.tile(alpha * jnp.eye(de), (q, 1))
+    return jnp.zeros((De, De)).at[d + de :, d : d + de].set(blocks)
+
+
+def averaging_error_bound(
+    x: Float[Array, "N d"], alpha: float | Float[Array, ""], /, *, q: int
+) -> Float[Array, ""]:
+    """2 max|x_j| (N - q)/q exp(-alpha d/q) >= |attended - mean of the relevant tokens|. Explicit.
+
+    The tokens that are not relevant hold at most (N - q) exp(-alpha d/q) / q of the attention.
+    """
+    N, d = x.shape
+    radius = jnp.max(jnp.sqrt(jnp.sum(x**2, axis=1)))
+    return 2.0 * radius * ((N - q) / q) * jnp.exp(-alpha * (d / q))

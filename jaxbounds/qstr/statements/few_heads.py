@@ -1,0 +1,251 @@
+"""Theorem 1's head count: what fewer than q heads can do."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.norms import vector_norm
+from jaxbounds.qstr import data, few_heads, heads, two_heads
+from jaxbounds.qstr import encodings as encodings_module
+from jaxbounds.qstr.statements.common import CASES_ON_HOST, encodings, gauss_hermite, signs
+from jaxbounds.qstr.transformer import attention
+from jaxbounds.statements import Budget, Counterexample, Form, Sides, Statement
+
+
+def _late_prompts(size):
+    """Gauss-Hermite nodes and weights for the q tokens in R^d, in prompts of Proposition 3."""
+    N, q, d = size["N"], size["q"], size["d"]
+    grid, mass = gauss_hermite(q * d, nodes=8 if q * d <= 3 else 3)
+    x = jnp.zeros((len(grid), N, d)).at[:, :q].set(grid.reshape(-1, q, d))
+    t = jnp.broadcast_to(jnp.arange(q, dtype=jnp.int32), (N, q))
+    return x, t, jnp.asarray(mass)
+
+
+def _enough_heads(i, size):
+    N, q, d = size["N"], size["q"], size["d"]
+    omega = encodings(i["signs"])
+    direction, margin = few_heads.least_direction(omega, q)
+    x, t, mass = _late_prompts(size)
+    tilt = {"beta": i["beta"], "selectivity": i["selectivity"] / margin}
+    read = lambda x: few_heads.revealed_tokens(x, t, omega, direction, **tilt)
+    tokens = jax.vmap(read)(x)
+    label = lambda x: (jnp.sum(x**2, axis=(1, 2)) - q * d) / math.sqrt(q * d)
+    missed = mass * (label(tokens) - label(x[:, :q])) ** 2
+    risk = (1 + 2 / N) / 2 * jnp.sum(missed)
+    error = jnp.max(jnp.abs(tokens - x[:, :q]))
+    bound = heads.decoupled_head_bound(N=N, q=q, H=d).value
+    return Sides.pairs(
+        {
+            "derived q > d": (bound, risk),
+            "derived every token": (error, 1e-9),
+            "control": (1.0, risk),
+        }
+    )
+
+
+def _meets_theorem_1(i, size):
+    N, q, d, de = (size[name] for name in ("N", "q", "d", "de"))
+    omega = encodings(jnp.asarray(i["signs"]))
+    moments = [data.gaussian_moment_ratio(d, r) for r in (1.0, 1.5, 2.0, 4.0, 16.0, 64.0)]
+    return {
+        "q < N (Section 2)": q < N,
+        "y_i = g(x_t) with t_i in [N]^q (Definition 2), the label and law of Proposition 3": (
+            q <= N // 2 - 1 and N % 2 == 0
+        ),
+        "E|x|^r as in Assumption 1, C_x = 1; y a quadratic form in normals, s = 2, C_y = 2": (
+            max(moments) <= 1
+        ),
+        "|<w_i, w_j>| <= 1/2, |w_i| = 1 (Assumption 3)": encodings_module.satisfies_assumption_3(
+            omega
+        ),
+        "d_e = Theta(log N), vertices of the hypercube (after Assumption 3)": de <= 6 * math.log(N),
+        "fewer heads than q (Theorem 1): H = d": d < q,
+        "any W_QK (Section 3.1)": i["beta"] != 0,
+    }
+
+
+ENOUGH_HEADS = Statement(
+    id="qstr.thm1.heads",
+    label="Theorem 1 (heads)",
+    formula="H = d < q heads have risk >= 1 - H/q for some law of t (any W_QK)",
+    tex=r"\inf_{\Theta : H = d < q} R^{\mathrm{TR}}(\Theta) \ge 1 - \frac{H}{q}",
+    kind="inequality",
+    judges=(
+        heads.decoupled_head_bound,
+        few_heads.revealing_weights,
+        few_heads.revealed_tokens,
+        few_heads.decode_tokens,
+        attention,
+    ),
+    cases=lambda size: {
+        "beta": np.array([0.3, 1.0]),
+        "selectivity": np.full(2, 45.0),
+        "signs": np.stack([signs(size["N"], size["de"])] * 2),
+    },
+    evaluate=_enough_heads,
+    hypotheses=lambda i, size: {
+        "encodings separable": few_heads.least_direction(encodings(i["signs"]), size["q"])[1] > 0
+    },
+    forms=(
+        Form(
+            name="derived q > d",
+            expected="fails",
+            erratum="E1",
+            counterexample=Counterexample(
+                instance={"beta": 0.5, "selectivity": 6.0, "signs": signs(8, 12).tolist()},
+                size={"N": 8, "q": 3, "d": 2, "de": 12},
+                ratio=9338.01926844341,
+                meets=_meets_theorem_1,
+            ),
+            note="'Cannot learn qSTR when H < q', read for every q and d, by the bound that "
+            "Proposition 21 has for H < q under its restriction of W_QK. d heads with a full W_QK "
+            "show all q tokens, so their risk is rounding. Expectation by Gauss-Hermite quadrature "
+            "over the q tokens, the paper's own softmax attention. For d >= q the reading is true: "
+            "qstr.prop3 (sharpened) is positive for H < min(q, d).",
+        ),
+        Form(
+            name="derived every token",
+            note="Each coordinate of each of the q tokens is decoded: d heads learn any link, not "
+            "only Proposition 3's.",
+        ),
+    ),
+    control="risk at least 1",
+    sizes=({"N": 8, "q": 3, "d": 1, "de": 12}, {"N": 8, "q": 3, "d": 2, "de": 12}),
+    search="none",
+    budget=Budget(batch=2),
+    assumptions="positions that share one fixed t with distinct entries, as in the proofs of "
+    "Propositions 3 and 21; the q encodings independent (q <= de) and separable from the rest; the "
+    "decoding in place of the two-layer network that approximates it",
+    source="Abstract, Theorem 1 (informal); Section 3.1, Appendix A.2",
+)
+
+
+def _direction(i, size):
+    q, omega = int(i["q"]), encodings(jnp.asarray(signs(size["N"], size["de"])))
+    found = {
+        "derived": two_heads.separating_direction(omega, q),
+        "derived shortest": few_heads.least_direction(omega, q),
+    }
+    pairs = {}
+    for name, (v, margin) in found.items():
+        along = np.asarray(omega @ v)
+        got = np.append(along[:q], along[q:].max())
+        pairs[name] = got, np.append(np.ones(q), 1 - margin)
+    return Sides.pairs({**pairs, "control": (pairs["derived"][0], np.ones(q + 1))})
+
+
+DIRECTION = Statement(
+    id="qstr.thm1.direction",
+    label="Theorem 1 (the direction that selects)",
+    formula="<v, w_j> = 1 for j <= q, at most 1 - margin beyond",
+    tex=r"\langle v, \omega_j \rangle = 1 \; (j \le q), \quad "
+    r"\max_{j > q} \langle v, \omega_j \rangle = 1 - \text{margin}",
+    kind="construction",
+    judges=(two_heads.separating_direction, few_heads.least_direction),
+    cases=lambda size: {"q": np.array([1, 2, 3])},
+    evaluate=_direction,
+    forms=(
+        Form(name="derived", note="A linear program, whose margin is attained."),
+        Form(name="derived shortest", note="The shortest such v, by a pseudo-inverse."),
+    ),
+    control="margin zero",
+    sizes=({"N": 8, "de": 12},),
+    tolerance=1e-8,
+    source="library: E1 with coherent encodings",
+    **CASES_ON_HOST,
+)
+
+
+def _two_heads(i, size):
+    N, q = size["N"], size["q"]
+    x, t, mass = _late_prompts({**size, "d": 1})
+    omega = jnp.eye(N)
+    select = jnp.sum(omega[:q], axis=0)
+    every = jnp.broadcast_to(t, (len(x), N, q))
+    tilt = {"beta": i["beta"], "selectivity": 60.0}
+    got = two_heads.two_head_prediction(x, every, omega, select, **tilt)[:, -1]
+    y = (jnp.sum(x[:, :, 0] ** 2, axis=1) - q) / math.sqrt(q)
+    risk = jnp.sum(mass * (got - y) ** 2)
+    # Tilted means' third derivatives are fourth cumulants: at most 2 range^4 in absolute value.
+    spread = jnp.max(x[:, :q, 0], axis=1) - jnp.min(x[:, :q, 0], axis=1)
+    bound = jnp.sum(mass * (math.sqrt(q) * i["beta"] ** 2 * spread**4 / 3) ** 2)
+    return Sides(lhs=risk, rhs={"derived": bound, "control": 1e-6 * bound}, error=1e-18)
+
+
+TWO_HEADS = Statement(
+    id="qstr.thm1.two",
+    label="Theorem 1 (two heads, polynomial readout)",
+    formula="two heads tilted by +-beta x have risk <= E (sqrt(q) beta^2 range^4 / 3)^2, d = 1",
+    tex=r"\mathbb{E}(\hat y - y)^2 \le "
+    r"\mathbb{E}\left(\frac{\sqrt{q}\, \beta^2 (\max_j x_j - \min_j x_j)^4}{3}\right)^2",
+    kind="inequality",
+    judges=(
+        two_heads.two_head_prediction,
+        two_heads.two_head_weights,
+        two_heads.decode_sum_of_squares,
+    ),
+    cases=lambda size: {"beta": np.array([0.1, 0.03, 0.01])},
+    evaluate=_two_heads,
+    forms=(
+        Form(
+            name="derived",
+            note="Half the change of the tilted mean over beta is the variance up to beta^2/6 "
+            "times a fourth cumulant, half the sum the mean up to beta^2/2 times a third.",
+        ),
+    ),
+    control="a millionth of the bound",
+    sizes=({"N": 8, "q": 3},),
+    search="none",
+    budget=Budget(batch=3),
+    source="library: a readout without logarithms for E1",
+)
+
+
+def _averaging_sample(key, size):
+    N, q = size["N"], size["q"]
+    key_x, key_t, key_a = jax.random.split(key, 3)
+    return {
+        "x": jax.random.normal(key_x, (N, size["d"])),
+        "t": data.sample_positions(key_t, (), N, q, distinct=True),
+        "alpha": jax.random.uniform(key_a, (), minval=1.0, maxval=9.0),
+    }
+
+
+def _averaging(i, size):
+    x, t, alpha, N, q, d = i["x"], i["t"], i["alpha"], size["N"], size["q"], size["d"]
+    z = data.encode(x, t, jnp.eye(N))
+    W = few_heads.averaging_weights(alpha, q=q, d=d, de=N)
+    gap = attention(z, W)[:, :d] - jnp.mean(x[t], axis=1)
+    bound = few_heads.averaging_error_bound(x, alpha, q=q)
+    error = jnp.max(vector_norm(gap))
+    return Sides(lhs=error, rhs={"derived": bound, "control": bound * jnp.exp(-alpha * d / q)})
+
+
+AVERAGING = Statement(
+    id="qstr.prop3.averaging",
+    label="Remark after Proposition 3 (averaging)",
+    formula="one head averages the q tokens within 2 max|x| (N - q)/q exp(-alpha d/q)",
+    tex=r"\left\| f_{\mathrm{Attn}}(p; W)_i - \frac{1}{q} \sum_{l=1}^q x_{t_{il}} \right\|_2 \le "
+    r"2 \max_j \|x_j\|_2 \frac{N - q}{q} e^{-\alpha d / q}",
+    kind="inequality",
+    judges=(few_heads.averaging_weights, few_heads.averaging_error_bound, attention),
+    sample=_averaging_sample,
+    evaluate=_averaging,
+    forms=(
+        Form(
+            name="derived",
+            note="Why the bounds of Propositions 3 and 21 need a link that is not linear.",
+        ),
+    ),
+    control="the exponent doubled",
+    sizes=({"N": 6, "q": 3, "d": 2},),
+    search="none",
+    budget=Budget(samples=64),
+    assumptions="orthonormal encodings, the q positions distinct",
+    source="Remark after Proposition 3, Section 3.1",
+)
+
+STATEMENTS = (ENOUGH_HEADS, DIRECTION, TWO_HEADS)
+REMARKS = (AVERAGING,)

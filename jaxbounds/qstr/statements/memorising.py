@@ -1,0 +1,108 @@
+"""Theorem 9: the network that memorises, and what it costs to generalise instead."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.norms import spectral_norm
+from jaxbounds.qstr import interpolator, rnn_bounds
+from jaxbounds.qstr.links import sphere
+from jaxbounds.qstr.relu_networks import Layer, evaluate
+from jaxbounds.qstr.statements.common import SEARCHED, normals
+from jaxbounds.statements import Budget, Form, Sides, Statement
+
+
+def _equal_case(size):
+    one = np.zeros((size["k"], size["k"]))
+    one[0, 0] = 1.7
+    return {"U": one[None], "W": np.stack([one, one])[None]}
+
+
+def _am_gm(i, size):
+    U, none = i["U"], jnp.zeros(size["k"])
+    L, total = rnn_bounds.lipschitz_and_norm(U, [Layer(W, none) for W in i["W"]])
+    mean = lambda square: rnn_bounds.weight_norm_lower_bound(L**2 * square, 3)
+    frobenius = mean(jnp.sum(U**2))
+    return Sides.pairs(
+        {
+            "printed": (mean(spectral_norm(U) ** 2), total),
+            "sharpened": (frobenius, total),
+            "control": (2 * frobenius, total),
+        }
+    )
+
+
+AM_GM = Statement(
+    id="qstr.thm9.amgm",
+    label="Theorem 9 (AM-GM step)",
+    formula="L_y (L^2 |U|_op^2)^{1/L_y} <= |vec Theta|^2, L_y = 3",
+    tex=r"(\mathfrak{L}^2 \|U\|_{\mathrm{op}}^2)^{1 / L_y} \le \frac{1}{L_y} "
+    r"\|\mathrm{vec}(\Theta_{\mathrm{RNN}})\|_2^2",
+    judges=(rnn_bounds.weight_norm_lower_bound, rnn_bounds.lipschitz_and_norm),
+    sample=normals("U: k k", "W: 2 k k"),
+    cases=_equal_case,
+    evaluate=_am_gm,
+    forms=(
+        Form(
+            name="printed",
+            cites="Theorem 9, proof: 'Using the AM-GM inequality'",
+            equality="equal rank-one layers",
+        ),
+        Form(name="sharpened", equality="equal rank-one layers", note="|U|_F in place of |U|_op."),
+    ),
+    control="twice the left side",
+    sizes=({"k": 2},),
+    source="Theorem 9, proof in Appendix C.4",
+    **SEARCHED,
+)
+
+
+def _embedding_sample(key, size):
+    key_x, key_v, key_y = jax.random.split(key, 3)
+    n, d = size["n"], size["d"]
+    x, y = jax.random.normal(key_x, (n, d)), jax.random.normal(key_y, (n,))
+    return {"x": x, "y": y, "v": sphere(key_v, d)}
+
+
+def _embedding(i, size):
+    network = interpolator.interpolate(i["x"] @ i["v"], i["y"])
+    layers = interpolator.embed_in_rnn(network, i["v"], size["depth"])
+    total = sum(jnp.sum(jnp.asarray(entry) ** 2) for entry in jax.tree.leaves(layers))
+    stated = network.squared_norm() + jnp.sum(network.a**2) + 2 * (size["depth"] - 3) + 2
+    value = evaluate(layers, i["x"])[:, 0]
+    return Sides.pairs(
+        {
+            "printed": (value, i["y"]),
+            "derived norm": (total, stated),
+            "control": (total, stated - 2),
+        },
+        error={"printed": 1e-14 * total, "derived norm": 0.0, "control": 0.0},
+    )
+
+
+EMBEDDING = Statement(
+    id="qstr.thm9.embedding",
+    label="Theorem 9 (memorising RNN)",
+    formula="f_y of L_y layers computes the interpolator; norm 2|a|^2 + |w|^2 + |b|^2 + 2 L_y - 4",
+    tex=r"f_y(U^\to h^\to, U^\leftarrow h^\leftarrow, z_j; \Theta_y) = y^{(i)}, \quad "
+    r"\|\mathrm{vec}(\Theta)\|_2^2 = 2 \|a\|_2^2 + \|w\|_2^2 + \|b\|_2^2 + 2 L_y - 4",
+    kind="construction",
+    judges=(interpolator.embed_in_rnn, evaluate),
+    sample=_embedding_sample,
+    evaluate=_embedding,
+    forms=(
+        Form(
+            name="printed",
+            cites="Theorem 9, proof, case d_h >= n",
+            note="Transitions and U are zero.",
+        ),
+        Form(name="derived norm", note="v -> relu(v) - relu(-v), kept through the middle layers."),
+    ),
+    control="the last layer not counted",
+    sizes=({"n": 5, "d": 3, "depth": 4},),
+    budget=Budget(samples=16, batch=16),
+    tolerance=1e-9,
+    source="Theorem 9, proof in Appendix C.4",
+)
+
+STATEMENTS = (AM_GM, EMBEDDING)

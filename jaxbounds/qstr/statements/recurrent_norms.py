@@ -1,0 +1,181 @@
+"""Propositions 8 and 35, Theorem 9: how large a recurrent network must be."""
+
+import functools
+import math
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.qstr import rnn_bounds
+from jaxbounds.qstr.code_rnn import (
+    CodeRNN,
+    code_rnn,
+    encode_tokens,
+    number_rnn_lipschitz,
+    read_token,
+)
+from jaxbounds.qstr.statements.common import CASES_ON_HOST
+from jaxbounds.statements import Form, Sides, Statement
+
+BITS = 3
+ON_CODES: dict[str, Any] = {
+    "sizes": tuple({"N": N} for N in (2, 3, 4, 5)),
+    "cases": lambda size: {"seed": np.arange(4)},
+    **CASES_ON_HOST,
+}
+
+
+@functools.lru_cache
+def _machine(seed: int, N: int, bits: int = BITS) -> CodeRNN:
+    return code_rnn(jax.random.key(seed), N, bits=bits)
+
+
+def _norm_growth(i, size):
+    N, seed = size["N"], int(i["seed"])
+    m, finer = _machine(seed, N), _machine(seed, N, 4)
+    L = m.lipschitz
+    needed = L**2 * rnn_bounds.repaired_norm_lower_bound(N=N, lipschitz=L)
+    least = rnn_bounds.width_lower_bound(N=N, lipschitz=L, operator_norm=m.operator_norm)
+    operator = lambda m: (m.lipschitz * m.operator_norm) ** 2
+    claimed = lambda m: (
+        m.lipschitz**2
+        * rnn_bounds.printed_norm_lower_bound(N=N, lipschitz=m.lipschitz, width=m.width)
+    )
+    return Sides.pairs(
+        {
+            "printed width": (m.width, least),
+            "printed": (operator(m), claimed(m)),
+            "printed (4 bits)": (operator(finer), claimed(finer)),
+            "corrected": ((L * m.frobenius_norm) ** 2, needed),
+            "control": (operator(m), needed),
+        }
+    )
+
+
+_PROPOSITIONS_8_35 = "Proposition 8, Section 5.2; Proposition 35, Appendix C.3"
+PROPOSITION_8 = Statement(
+    id="qstr.prop8",
+    label="Propositions 8 and 35",
+    formula="dh >= Omega(N/log(1 + L^2|U|_op^2)) and |U|_op^2 >= Omega(N/(L^2 log(1 + dh)))",
+    tex=r"d_h \ge \Omega\left(\frac{N}{\log(1 + \mathfrak{L}^2 \|U\|_{\mathrm{op}}^2)}\right) "
+    r"\quad \text{and} \quad \|U\|_{\mathrm{op}}^2 \ge \Omega\left(\frac{N}{\mathfrak{L}^2 "
+    r"\log(1 + d_h)}\right)",
+    kind="rate",
+    judges=(code_rnn,),
+    evaluate=_norm_growth,
+    forms=(
+        Form(
+            name="printed width",
+            sense="at least",
+            cites=_PROPOSITIONS_8_35,
+            note="The first bound, on the random-code RNN.",
+        ),
+        Form(
+            name="printed",
+            sense="at least",
+            cites=f"{_PROPOSITIONS_8_35}: 'lower bounds on d_h and |U|_op'",
+            expected="inconsistent",
+            erratum="E14",
+            note="The random-code RNN of 3 bits (mse 0.0345 per token at every N) has L^2 |U|_op^2 "
+            "bounded, while N/log(1 + dh) diverges.",
+        ),
+        Form(
+            name="printed (4 bits)",
+            sense="at least",
+            cites=_PROPOSITIONS_8_35,
+            expected="inconsistent",
+            erratum="E14",
+            note="The same with 4 bits (mse 0.0095): more bits meet any c, and L^2 |U|_op^2 stays "
+            "bounded in N.",
+        ),
+        Form(
+            name="corrected",
+            sense="at least",
+            note="|U|_F^2 >= Omega(N/L^2), no logarithm: Sudakov's inequality for "
+            "{(U-> h->, U<- h<-)} in place of Lemma 41's second branch.",
+        ),
+    ),
+    control="L^2 |U|_op^2 claimed to grow like N itself",
+    assumptions="d = 1; both directions store their tokens, r_h = 1, and x_i is read directly; the "
+    "risk is the mean squared error of the levels, see qstr.prop8.constants",
+    source="Propositions 8 and 35, Lemma 41",
+    **ON_CODES,
+)
+
+
+def _constants(i, size):
+    N = size["N"]
+    m = _machine(int(i["seed"]), N)
+    L, square = m.lipschitz, m.frobenius_norm**2
+    states = BITS * N * math.log(2)  # the logarithm of their number
+    # Sudakov's bound at states a distance spread/L apart, solved for |U|_F^2.
+    spread = float(m.quantiser.levels[-1] - m.quantiser.levels[0])
+    constant = BITS * spread**2 / (4 * math.pi)
+    limit = lambda L, norm: rnn_bounds.width_lower_bound(N=N, lipschitz=L, operator_norm=norm)
+    repaired = rnn_bounds.repaired_norm_lower_bound(N=N, lipschitz=L)
+    printed = rnn_bounds.printed_norm_lower_bound(N=N, lipschitz=L, width=m.width)
+    sudakov = lambda norm: rnn_bounds.sudakov_log_packing(norm, m.distance)
+    values = np.random.default_rng(int(i["seed"])).standard_normal(N)
+    state, levels = encode_tokens(m, values), m.quantiser.levels
+    nearest = levels[np.argmin(np.abs(values[-1] - levels))]
+    misread = abs(read_token(m, state, N - 1) - nearest)
+    narrow = number_rnn_lipschitz(N, bits=BITS)
+    return Sides.pairs(
+        {
+            "derived reading": (misread + abs(np.linalg.norm(state) - 1), 1e-14),
+            "derived risk": (m.quantiser.error, math.pi * math.sqrt(3) / 2 * 4.0**-BITS),
+            "derived width": (BITS * math.log(2) * limit(L, m.operator_norm), m.width),
+            "derived width of one number": (BITS * math.log(2) * limit(narrow, math.sqrt(2)), 1.0),
+            "derived Sudakov": (states, sudakov(m.frobenius_norm)),
+            "corrected": (constant * repaired, square),
+            "derived printed with |U|_F": (constant * printed, square),
+            "control": (states, sudakov(m.operator_norm / 2)),
+        }
+    )
+
+
+CONSTANTS = Statement(
+    id="qstr.prop8.constants",
+    label="Propositions 8 and 35 (constants)",
+    formula="|U|_F^2 >= c N/L^2 with c = b spread^2/(4 pi), and dh >= b log(2) N/log(1 + L^2|U|^2)",
+    tex=r"\|U\|_F^2 \ge \frac{b\, (\text{spread})^2}{4 \pi} \frac{N}{\mathfrak{L}^2}, \quad d_h "
+    r"\ge \frac{b \log(2)\, N}{\log(1 + \mathfrak{L}^2 \|U\|_{\mathrm{op}}^2)}",
+    kind="inequality",
+    judges=(
+        rnn_bounds.width_lower_bound,
+        rnn_bounds.printed_norm_lower_bound,
+        rnn_bounds.repaired_norm_lower_bound,
+        rnn_bounds.sudakov_log_packing,
+        code_rnn,
+        encode_tokens,
+        read_token,
+        number_rnn_lipschitz,
+    ),
+    evaluate=_constants,
+    forms=(
+        Form(
+            name="derived reading",
+            note="A unit state, from which the last token's level is decoded.",
+        ),
+        Form(
+            name="derived risk",
+            note="Panter and Dite's pi sqrt(3)/2 4^{-b}: more bits meet Proposition 8's risk <= c.",
+        ),
+        Form(name="derived width", note="The volume bound on a packing of the 2^{bN} states."),
+        Form(
+            name="derived width of one number",
+            note="All bits in one number: dh = 1 at L = 2^{bN} spread / 2 shows that the first "
+            "bound is attained up to a factor near 2.",
+        ),
+        Form(name="derived Sudakov", note="log of the number of states, spread/L apart."),
+        Form(name="corrected", note="The same, solved for |U|_F."),
+        Form(name="derived printed with |U|_F", note="With |U|_F the second bound is true."),
+    ),
+    control="half the operator norm in place of |U|_F",
+    source="library: the constants of Propositions 8 and 35 on the random-code RNN of b bits",
+    **{**ON_CODES, "sizes": ON_CODES["sizes"][:3]},
+)
+
+
+STATEMENTS = (PROPOSITION_8, CONSTANTS)

@@ -1,0 +1,191 @@
+"""Appendix C.1: what the constructed RNN's states hold and predict, and its norms."""
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.norms import vector_norm
+from jaxbounds.qstr import relu_networks, rnn_construction
+from jaxbounds.qstr.links import TwoLayer
+from jaxbounds.qstr.recurrent import exclusive_states, exclusive_sums
+from jaxbounds.qstr.relu_networks import evaluate
+from jaxbounds.qstr.statements.construction import ON_SIMPLE, RADIUS, SIZES, tokens_of
+from jaxbounds.statements import Budget, Form, Sides, Statement
+
+_KNOTS_26, _MU = 16, 0.5 + SIZES["de"] * relu_networks.product_error(2.0, 16)
+"""Of Proposition 26's network with eps > 0; its gate leaves room for the inner product's error."""
+
+
+def _states(i, size):
+    z, sizes = tokens_of(i, size)
+    N, q, d = size["N"], size["q"], size["d"]
+    interpolated = {"knots": _KNOTS_26, "coherence": _MU}
+    eps = rnn_construction.interpolated_error(**sizes, **interpolated)
+    # r_x over coordinates, so that |x_j| <= sqrt(d) B.
+    radius = math.sqrt(q) * (math.sqrt(d) * RADIUS + math.sqrt(d) * eps)
+    networks = {
+        "printed": rnn_construction.interpolated_transition(**sizes, **interpolated),
+        "sharpened": rnn_construction.exact_transition(**sizes),
+    }
+    t, place = i["t"], jnp.arange(N, dtype=i["t"].dtype)[:, None]
+    token = i["x"][t]
+    only = lambda kept: jnp.where(kept[:, :, None], token, jnp.zeros_like(token))
+    want = jnp.stack([only(t < place), only(t > place)])
+    late = jnp.stack([only(t <= place), only(t >= place)])
+    lhs = {}
+    for name, network in networks.items():
+        step = lambda h, token, network=network: evaluate(network, token)
+        states = jnp.stack(
+            [
+                exclusive_states(step, z, q * d, radius=radius, reverse=way).reshape(N, q, d)
+                for way in (False, True)
+            ]
+        )
+        # Where the token is not yet read the state must be 0, not just small.
+        weight = jnp.where(jnp.stack([t < place, t > place])[..., None], 1.0, 1e12)
+        lhs[name] = jnp.max(weight * jnp.abs(states - want))
+        lhs["control"] = jnp.max(jnp.abs(states - late))
+    rhs = {"printed": eps, "sharpened": 1e-12, "control": eps}
+    return Sides(lhs=lhs, rhs=rhs)
+
+
+STATES = Statement(
+    id="qstr.cor27",
+    label="Corollary 27",
+    formula="h->_i(l) = 0 if t_l >= i, |h->_i(l) - x_{t_l}| <= eps if t_l < i; the mirror image",
+    tex=r"h_i^\to(l) = 0_d \; \text{if } t_l \ge i, \quad \|h_i^\to(l) - x_{t_l}\|_\infty \le "
+    r"\varepsilon \; \text{if } t_l < i",
+    judges=(
+        rnn_construction.interpolated_transition,
+        rnn_construction.interpolated_error,
+        rnn_construction.exact_transition,
+        exclusive_states,
+    ),
+    evaluate=_states,
+    forms=(
+        Form(
+            name="printed",
+            cites="Corollary 27, Appendix C.1",
+            note="With r_h = sqrt(q) (r_x + sqrt(d) eps) as printed, both directions; an explicit "
+            "network of Proposition 26.",
+        ),
+        Form(name="sharpened", note="Up to rounding, for hypercube encodings."),
+    ),
+    control="states that include token i",
+    source="Corollary 27",
+    **{**ON_SIMPLE, "kind": "inequality", "search": "none"},
+)
+
+
+_HIGHEST = 16
+
+
+def _network_norms(i, size):
+    knots, q, d, de = size["knots"], size["q"], size["d"], size["de"]
+    sizes = {"q": q, "d": d, "de": de, "radius": RADIUS, "knots": knots, "coherence": 0.75}
+    network = rnn_construction.interpolated_transition(**sizes)
+    eps = rnn_construction.interpolated_error(**sizes)
+    largest = max(float(np.linalg.norm(W)) for W, _ in network)
+    biases = max(float(np.linalg.norm(b)) for _, b in network)
+    width = float(max(len(b) for _, b in network))
+    names = ("printed |W|_F", "printed |b|", "printed width")
+    lhs = dict(zip(names, (largest, biases, width), strict=True)) | {"control": width}
+    return Sides(lhs=lhs, rhs={**dict.fromkeys(names, 1 / eps), "control": eps**-0.25})
+
+
+NORMS = Statement(
+    id="qstr.prop26.norms",
+    label="Proposition 26 and (C.12) (norms)",
+    formula="|W_i|_F, |b_i|, m_i <= poly(r_x, De, 1/eps): at most 1/eps",
+    tex=r"\|W_i\|_F,\; \|b_i\|_2,\; m_i \le \mathrm{poly}(r_x, D_e, \varepsilon^{-1})",
+    kind="rate",
+    judges=(rnn_construction.interpolated_transition, rnn_construction.interpolated_error),
+    cases=lambda size: {"zero": np.zeros(1)},
+    evaluate=_network_norms,
+    forms=tuple(
+        Form(
+            name=f"printed {what}",
+            sense="at most",
+            cites="Proposition 26, Appendix C.1",
+            note="Degree 1/2 in 1/eps: piecewise-linear squares in place of Lemma 42's networks.",
+        )
+        for what in ("|W|_F", "|b|", "width")
+    ),
+    control="the width at most eps^{-1/4}",
+    sizes=tuple({"knots": k, "q": 2, "d": 2, "de": 12} for k in (16, 32, 64, 128)),
+    assumptions="the degree in 1/eps alone, at fixed r_x and De; nothing depends on N but De",
+    source="Proposition 26, (C.12)",
+    host=True,
+    budget=Budget(samples=1),
+)
+
+
+_EPS_2NN = 0.01
+
+
+def _rnn(i, size):
+    z, sizes = tokens_of(i, size)
+    q, d, t = size["q"], size["d"], i["t"]
+    a, W = np.linspace(-1.0, 1.0, 4), np.cos(np.arange(4 * q * d)).reshape(4, q * d)
+    g = TwoLayer(jnp.asarray(a), jnp.asarray(W), jnp.asarray(0.3 * a))
+    transition = rnn_construction.exact_transition(**sizes)
+    steps = evaluate(transition, z)
+    forward, backward = exclusive_sums(steps), exclusive_sums(steps, reverse=True)
+    tokens = rnn_construction.recovered_tokens(forward, backward, steps, q=q)
+    got = rnn_construction.constructed_rnn(transition, g, z)
+    root = math.sqrt(_EPS_2NN)
+    # Any g of Assumption 2 is within the root of the network, and may be that far on any side.
+    missed = jnp.max(jnp.abs(got - g(i["x"][t])))
+    shifted = jnp.max(jnp.abs(got - g(jnp.roll(i["x"], 1, axis=0)[t])))
+    r_a, r_w = g.radii()
+    radius = math.sqrt(q * d) * RADIUS + root / (r_a * r_w)
+    states = jnp.max(vector_norm(jnp.concatenate([forward, backward])))
+    return Sides.pairs(
+        {
+            "printed": ((root + missed) ** 2, 4 * _EPS_2NN),
+            "printed r_h": (states, radius),
+            "sharpened": (missed, 1e-11),
+            "derived tokens": (jnp.max(jnp.abs(tokens - i["x"][t])), 1e-12),
+            "control": ((root + shifted) ** 2, 4 * _EPS_2NN),
+        }
+    )
+
+
+RNN = Statement(
+    id="qstr.prop28",
+    label="Proposition 28 (C.11)",
+    formula="sup_i |g(x_t) - yhat_i|^2 <= 4 eps_2NN on simple-qSTR, r_h >= sqrt(q) r_x + ..",
+    tex=r"\sup_{i \in [N]} \left| g(x_{t_1}, \ldots, x_{t_q}) - \hat y(p; \Theta_{\mathrm{RNN}})_i "
+    r"\right|^2 \le 4 \epsilon_{\mathrm{2NN}}",
+    judges=(
+        rnn_construction.constructed_rnn,
+        rnn_construction.readout,
+        rnn_construction.recovered_tokens,
+        exclusive_sums,
+    ),
+    evaluate=_rnn,
+    forms=(
+        Form(
+            name="printed",
+            cites="(C.11), Proposition 28",
+            note="For the worst g within sqrt(eps_2NN) of the network of Assumption 2.",
+        ),
+        Form(
+            name="printed r_h",
+            cites="Proposition 28: r_h >= sqrt(q) r_x + sqrt(eps_2NN)/(r_a r_w)",
+            note="States never leave that ball, so the projection is the identity.",
+        ),
+        Form(
+            name="sharpened",
+            note="Up to rounding, for g a two-layer network, transitions and f_y ReLU.",
+        ),
+        Form(name="derived tokens", note="h-> + h<- + f(z_i) is every relevant token."),
+    ),
+    control="tokens one place off",
+    assumptions="hypercube encodings of coherence <= 1/2; eps_2NN = 0.01; norms: qstr.prop26.norms",
+    source="Proposition 28",
+    **{**ON_SIMPLE, "kind": "inequality", "search": "none"},
+)
+
+STATEMENTS = (STATES, NORMS, RNN)

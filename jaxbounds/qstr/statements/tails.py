@@ -1,0 +1,158 @@
+"""Lemma 12: how long tokens are."""
+
+import math
+
+import numpy as np
+from scipy.special import gammaincc
+
+from jaxbounds.qstr import bounds
+from jaxbounds.qstr.statements.common import CASES_ON_HOST
+from jaxbounds.statements import Counterexample, Form, Sides, Statement
+
+
+def _radius_cases(size):
+    law, r = np.meshgrid([EXCLUSIVE, INDEPENDENT, GAUSSIAN], np.linspace(1.01, 4.0, 9))
+    radius = math.sqrt(math.e * size["d"]) * r.ravel()
+    return {"law": law.ravel(), "r": radius}
+
+
+EXCLUSIVE, INDEPENDENT, GAUSSIAN = range(3)
+"""Laws of the nN tokens: |x| in {0, r}, at most one of them not 0; |x| in {0, r}, independent;
+independent normal."""
+
+
+def _radius(i, size):
+    n, N, d, r = size["n"], size["N"], size["d"], float(i["r"])
+    sizes, law = dict(size), int(i["law"])
+    # For one token: the rarest event that Assumption 1 allows, or the chi law.
+    beyond = gammaincc(d / 2, r**2 / 2) if law == GAUSSIAN else bounds.largest_tail(r, d=d)
+    if law == EXCLUSIVE:
+        exact = min(1.0, n * N * beyond)
+    else:
+        exact = -math.expm1(n * N * math.log1p(-beyond))
+    r_x = bounds.token_radius(**sizes)
+    return Sides(
+        lhs={
+            "printed": exact,
+            "printed r_x": min(1.0, n * N * bounds.largest_tail(r_x, d=d)),
+            "control": exact,
+        },
+        rhs={
+            "printed": bounds.token_tail(r, **sizes),
+            "printed r_x": (n * N) ** -0.5,
+            "control": bounds.token_tail(r, **sizes, C_x=0.1),
+        },
+    )
+
+
+TOKEN_TAIL = Statement(
+    id="qstr.lem12",
+    label="Lemma 12",
+    formula="P(max |x_j| >= r) <= nN exp(-r^2/(2 C_x e d))",
+    tex=r"\mathbb{P}\left(\max_{i \in [n], j \in [N]} \|x_j^{(i)}\|_2 \ge r_x\right) \le "
+    r"n N e^{-r_x^2 / (2 C_x e d)}",
+    kind="inequality",
+    judges=(bounds.token_tail, bounds.token_radius, bounds.largest_tail),
+    cases=_radius_cases,
+    evaluate=_radius,
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma 12, first display",
+            equality="|x| in {0, r} with the largest probability that Assumption 1 allows, at most "
+            "one of the nN tokens not 0 (the prompts may be dependent)",
+            note="Against exact probabilities; dependent tokens attain it where it is below 1.",
+        ),
+        Form(
+            name="printed r_x",
+            cites="Lemma 12, second display",
+            equality="the same law",
+            note="At r_x = sqrt(3 C_x e d log(nN)) the bound is (nN)^{-1/2}.",
+        ),
+    ),
+    control="C_x = 1/10",
+    sizes=({"n": 1, "N": 4, "d": 2}, {"n": 10, "N": 10, "d": 5}),
+    assumptions="C_x = 1; r^2 >= C_x e d, below which the bound exceeds 1 for nN >= 2",
+    source="Lemma 12",
+    **CASES_ON_HOST,
+)
+
+
+def _small_radius(i, size):
+    n, N, d = size["n"], size["N"], size["d"]
+    r = math.sqrt(d) * float(i["r"])
+    bound = lambda r: bounds.token_tail(r, n=n, N=N, d=d, checked=False)
+    exact = min(1.0, n * N * bounds.largest_tail(r, d=d))
+    return Sides.pairs(
+        {
+            "printed": (exact, bound(r)),
+            "corrected": (exact, bound(r)),
+            "control": (exact, bound(2 * r)),
+        }
+    )
+
+
+def _meets_lemma_12(i, size):
+    """X uniform on the sphere of radius sqrt(d), n = N = 1, y = <u, x>."""
+    d = size["d"]
+    orders = np.array([1.0, 1.5, 2.0, 4.0, 16.0, 256.0])
+    # |x| = sqrt(d) surely, and |<u, x>| never exceeds it.
+    return {
+        "(E|x|^r)^(1/r) <= sqrt(C_x d r) for r >= 1, C_x = 1 (Assumption 1)": (
+            np.all(math.sqrt(d) <= np.sqrt(d * orders))
+        ),
+        "(E|y|^r)^(1/r) <= sqrt(C_y r^s) for r >= 1, C_y = d, s = 1 (Assumption 1)": (
+            np.all(math.sqrt(d) <= np.sqrt(d * orders))
+        ),
+        "any r_x > 0 (Lemma 12)": i["r"] > 0,
+        "n, N >= 1; n = N = 1 is a case that the proof of Lemma 34 uses": (
+            size["n"] >= 1 and size["N"] >= 1
+        ),
+    }
+
+
+SMALL_RADIUS = Statement(
+    id="qstr.lem12.small",
+    label="Lemma 12 (any r > 0)",
+    formula="P(max |x_j| >= r) <= nN exp(-r^2/(2 C_x e d)) for every r > 0, nN = 1 too",
+    tex=r"\mathbb{P}\left(\max_{i \in [n], j \in [N]} \|x_j^{(i)}\|_2 \ge r_x\right) \le "
+    r"n N e^{-r_x^2 / (2 C_x e d)} \quad (r_x > 0)",
+    kind="inequality",
+    judges=(bounds.token_tail, bounds.largest_tail),
+    cases=lambda size: {"r": np.array([0.3, 0.99, 1.65, 2.0, 3.0])},
+    evaluate=_small_radius,
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma 12: 'for any r_x > 0 we have'",
+            expected="fails",
+            erratum="E6",
+            counterexample=Counterexample(
+                instance={"r": 0.99},
+                size={"n": 1, "N": 1, "d": 3},
+                ratio=1.197551816758194,
+                meets=_meets_lemma_12,
+            ),
+            note="At nN = 1: x uniform on the sphere of radius sqrt(d) meets Assumption 1 with "
+            "C_x = 1, and |x| > r surely, while the bound is exp(-0.99^2/(2e)) = 0.835.",
+        ),
+        Form(
+            name="corrected",
+            hypotheses=lambda i, size: {
+                "nN >= 2 or r^2 >= C_x e d": (size["n"] * size["N"] >= 2 or i["r"] ** 2 >= math.e)
+            },
+            equality="|x| in {0, r} with the largest probability that Assumption 1 allows, one "
+            "token",
+            note="nN >= 2, where the bound exceeds 2 exp(-1/2) > 1 below the threshold, or r^2 >= "
+            "C_x e d, so that the moment order is at least 1.",
+        ),
+    ),
+    control="the bound at twice the radius",
+    sizes=({"n": 1, "N": 1, "d": 3}, {"n": 1, "N": 2, "d": 3}),
+    assumptions="the law of one token with the largest tail at r; r in units of sqrt(d), C_x = 1",
+    source="Lemma 12; used at nN = 1 in Lemma 34",
+    **CASES_ON_HOST,
+)
+
+
+STATEMENTS = (TOKEN_TAIL, SMALL_RADIUS)
