@@ -35,8 +35,8 @@ def _least(i: Instance, size: Size) -> Sides:
     search: Any = {"data": data, "refinements": 1, "largest": 20.0}
     found = margin_upper(_signed, _signed, params, blocks, **search)
     again = recertify(_signed, params, found.perturbation, data=data)
-    inputs = (jnp.asarray(i[name]) for name in ("w", "b", "x"))
-    exact = linear_margin(*inputs, jnp.where(output > 0, 1.0, 0.0))
+    w, b, x = (jnp.asarray(i[name]) for name in ("w", "b", "x"))
+    exact = linear_margin(w, b, x, jnp.where(output > 0, 1.0, 0.0))
     return Sides.pairs(
         {
             "derived": (exact, found.radius),

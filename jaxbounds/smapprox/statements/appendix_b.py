@@ -1,0 +1,198 @@
+"""Appendix B: single gates (Lemma B.1, Proposition B.2) and the norms of circuits."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from jaxbounds.smapprox import circuits
+from jaxbounds.smapprox.circuits import Circuit, Gate
+from jaxbounds.smapprox.feedforward import (
+    compile_circuit,
+    feedforward,
+    gate_rows,
+    l1_norm,
+)
+from jaxbounds.smapprox.statements.section3_circuits import (
+    BITS,
+    CIRCUITS,
+    all_circuits,
+    sampled_circuits,
+)
+from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+
+ON_PAIRS: dict[str, Any] = {
+    "kind": "construction",
+    "host": True,
+    "cases": lambda size: {"x": circuits.all_inputs(size["inputs"]).astype(int)},
+    "sizes": ({"inputs": 2},),
+    "source": "Appendix B",
+    "enumerates": "all pairs of bits",
+}
+"""Settings of the statements about single gates, on all pairs of bits."""
+
+
+@jax.jit
+def _states(params: Any, x: Array) -> Array:
+    return feedforward(params, x)[1]
+
+
+def _computed(x: np.ndarray, *gates: Gate, misplaced: bool = False) -> np.ndarray:
+    """The gates of one layer by the compiled network; or with the parents' columns exchanged."""
+    params = compile_circuit(Circuit(len(x), (gates,)), correction=None)
+    if misplaced:
+        params["first"]["W"] = params["first"]["W"][:, ::-1]
+    return np.asarray(_states(params, jnp.asarray(x, float)))[-1, : len(gates)]
+
+
+def _not(i: Instance, size: Size) -> Sides:
+    """Gate 0 negates parent 0, on its own coordinate, or parent 1."""
+    negate = lambda parent: (Gate("NOT", (parent,)), 1.0 - i["x"][parent : parent + 1])
+    (own, right), (other, elsewhere) = negate(0), negate(1)
+    return Sides.pairs(
+        {
+            "printed": (_computed(i["x"], own), right),
+            "printed diagonal": (_computed(i["x"], other, misplaced=True), elsewhere),
+            "corrected": (_computed(i["x"], other), elsewhere),
+            "control": (_computed(i["x"], other._replace(op="ID")), elsewhere),
+        }
+    )
+
+
+def _bits(i: Instance, size: Size) -> dict[str, Any]:
+    return {
+        "h in {0, 1}^r (Lemma B.1)": np.isin(i["x"], (0, 1)).all(),
+        "NOT has one parent, in the layer below (Section 3)": size["inputs"] >= 2,
+    }
+
+
+NOT = Statement(
+    id="smapprox.lemmab.1-not",
+    label="Lemma B.1, the NOT gate",
+    formula="NOT(h_j) = relu(1 - h_j), with the -1 in the parent's column j",
+    tex=r"\mathrm{NOT}(h_j) = \phi(1 - h_j)",
+    evaluate=_not,
+    judges=(compile_circuit, gate_rows),
+    forms=(
+        Form(
+            name="printed",
+            cites="Appendix B, proof of Lemma B.1",
+            note="The input of the gate stands on its own coordinate j.",
+        ),
+        Form(
+            name="printed diagonal",
+            cites='Appendix B, proof of Lemma B.1: "-1 on the diagonal and 0 everywhere else"',
+            expected="fails",
+            erratum="E24",
+            note="For a gate on another coordinate than its parent, -1 on the diagonal of W1 "
+            "reads the gate's own index.",
+            counterexample=Counterexample(
+                instance={"x": [0, 1]}, size={"inputs": 2}, ratio=1.0, meets=_bits
+            ),
+        ),
+        Form(name="corrected", note="The -1 in the parent's column."),
+    ),
+    control="ID instead of NOT",
+    **ON_PAIRS,
+)
+
+
+def _and_or(i: Instance, size: Size) -> Sides:
+    gates = _computed(i["x"], Gate("AND", (0, 1)), Gate("OR", (0, 1)))
+    logic = np.array([i["x"].min(), i["x"].max()])
+    return Sides(gates, {"printed": logic, "control": logic[::-1]})
+
+
+AND_OR = Statement(
+    id="smapprox.propb.2",
+    label="Proposition B.2",
+    formula="AND = relu(x1 + x2 - 1), OR = 1 - relu(1 - x1 - x2)",
+    tex=r"F_{\mathrm{AND}}(x) = \phi(x_1 + x_2 - 1), \quad "
+    r"F_{\mathrm{OR}}(x) = 1 - \phi(1 - x_1 - x_2)",
+    evaluate=_and_or,
+    judges=(compile_circuit, gate_rows),
+    forms=(Form(name="printed", cites="Proposition B.2"),),
+    control="AND and OR exchanged",
+    **ON_PAIRS,
+)
+
+
+def _circuit(index: Any) -> Circuit:
+    """One of the sampled circuits; the index CIRCUITS stands for a single OR gate."""
+    return (*sampled_circuits(), Circuit(2, ((Gate("OR", (0, 1)),),)))[index]
+
+
+def _norm(i: Instance, size: Size) -> Sides:
+    circuit = _circuit(i["circuit"])
+    params, s = compile_circuit(circuit, correction=None), circuit.size
+    content, rounded = l1_norm(params) - 3, l1_norm(compile_circuit(circuit))
+    each = [l1_norm(params["first"]), *(l1_norm(dict(zip("Wb", p))) for p in _hidden(params))]
+    layers = [each[2 * k] + each[2 * k + 1] for k in range(circuit.depth)]
+    return Sides.pairs(
+        {
+            "printed": (content, s),
+            "printed layer": (max(n / len(g) for n, g in zip(layers, circuit.layers)), 5.0),
+            "derived": (content, 5 * s),
+            "derived rounding": (rounded, 14 * s + 3),
+            "control": (content, 0.5 * s),
+        }
+    )
+
+
+def _hidden(params: Any) -> Any:
+    return zip(params["hidden"]["W"], params["hidden"]["b"])
+
+
+def _as_in_section_3(i: Instance, size: Size) -> dict[str, Any]:
+    circuit = _circuit(int(i["circuit"]))
+    known = all(gate.op in circuits.ARITY for layer in circuit.layers for gate in layer)
+    return {
+        "gates AND, OR, NOT, ID of 2, 2, 1, 1 parents (Section 3)": known,
+        "layered: parents in the layer below (Section 3)": circuit.depth >= 1,
+        "s counts all gates, the input gates included (Section 3)": circuit.size
+        == circuit.inputs + sum(map(len, circuit.layers)),
+    }
+
+
+NORM = Statement(
+    id="smapprox.lemmab.1-norm",
+    label="Lemma B.1 and the proof of Theorem 3.1, norms",
+    formula="|theta|_1 of the uncorrected network <= s, of each layer = O(r_i)",
+    tex=r"\|\theta\|_1 \le s, \quad \|\theta_i\|_1 = O(r_i)",
+    kind="inequality",
+    evaluate=_norm,
+    judges=(compile_circuit, l1_norm),
+    host=True,
+    cases=all_circuits,
+    sizes=({"inputs": BITS},),
+    forms=(
+        Form(
+            name="printed",
+            cites='Appendix B, proof of Theorem 3.1: "The total norm of the parameters so far is '
+            'at most s"',
+            expected="fails",
+            erratum="E7",
+            note="An OR gate alone has norm 5 and size 3.",
+            counterexample=Counterexample(
+                instance={"circuit": CIRCUITS},
+                size={"inputs": 2},
+                ratio=1.6666666666666667,
+                meets=_as_in_section_3,
+            ),
+        ),
+        Form(
+            name="printed layer",
+            cites="Lemma B.1: |theta|_1 = O(r_i)",
+            note="The constant is 5: an OR gate has two weights, one in W2, and two biases.",
+            equality="a layer of OR gates",
+        ),
+        Form(name="derived", note="At most 5 for each gate: O(s), as Lemma B.1 states."),
+        Form(name="derived rounding", note="9 more for each gate, and 3 for the head."),
+    ),
+    control="half of s",
+    source="Appendix B",
+)
+
+STATEMENTS = (NOT, NORM, AND_OR)

@@ -1,0 +1,122 @@
+"""Claims C.4 to C.6: the scores of the binary search, and Case 2 of Claim C.5."""
+
+import itertools
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.smapprox.layout import Layout
+from jaxbounds.smapprox.statements.appendix_c_search import SEARCH, searched
+from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+
+
+def _bit(i: Instance, t: str, size: Size) -> Any:
+    """Bit j + 1 of Bin(t)."""
+    return Layout((), (), size["bits"]).binary(i[t])[i["j"]]
+
+
+def _case2_cases(size: Size) -> Instance:
+    """All (i', j, t) with t <= i' and bit j+1 of i' zero."""
+    bits, positions = size["bits"], range(1, 2 ** size["bits"])
+    rows = [
+        (last, j, t)
+        for last, j, t in itertools.product(positions, range(bits), positions)
+        if t <= last and not last >> (bits - 1 - j) & 1
+    ]
+    return dict(zip(("last", "j", "t"), np.array(rows).T))
+
+
+def _case2(i: Instance, size: Size) -> Sides:
+    bit = _bit(i, "t", size)
+    return Sides(bit, {"printed": 0.0, "corrected": 0.0, "control": 1 - bit})
+
+
+def _in_case2(i: Instance, size: Size) -> dict[str, Any]:
+    return {"t <= i'": i["t"] <= i["last"], "bit j+1 of i' zero": _bit(i, "last", size) == 0}
+
+
+def _same_prefix(i: Instance, size: Size) -> dict[str, Any]:
+    shift = size["bits"] - i["j"]
+    return {"the same j-bit prefix": i["last"] >> shift == i["t"] >> shift}
+
+
+def _claim_c5(i: Instance, size: Size) -> dict[str, Any]:
+    """Any i' >= 1 is the last visit of some walk: of one that turns back at once, at i = i' + 1."""
+    bits = size["bits"]
+    return {
+        "i' > 0 (Case 2)": i["last"] > 0,
+        "0 <= j <= w_pos - 1 (Claim C.5)": (i["j"] >= 0) & (i["j"] < bits),
+        "1 <= t <= i' (Case 2)": (i["t"] >= 1) & (i["t"] <= i["last"]),
+        "i' and t fit into w_pos bits (Appendix C.1)": i["last"] < 2**bits,
+        "bit j+1 of i' is 0 (Case 2)": _bit(i, "last", size) == 0,
+    }
+
+
+CASE_2 = Statement(
+    id="smapprox.claimc.5-case2",
+    label="Claim C.5, Case 2",
+    formula="t <= i' and bit j+1 of i' zero  =>  bit j+1 of t zero",
+    tex=r"t \le i', \; \mathrm{Bin}(i')_{j+1} = 0 \Rightarrow \mathrm{Bin}(t)_{j+1} = 0",
+    kind="construction",
+    evaluate=_case2,
+    judges=(Layout.binary,),
+    cases=_case2_cases,
+    enumerates="all i', j and t of three and four bits",
+    sizes=({"bits": 3}, {"bits": 4}),
+    hypotheses=_in_case2,
+    forms=(
+        Form(
+            name="printed",
+            cites="Appendix C.2, proof of Claim C.5, Case 2: \"if t <= i', t must have (j+1)-th "
+            'bit 0"',
+            expected="fails",
+            erratum="E9",
+            note="i' = 4 = 100, t = 3 = 011: bit 2 of i' is 0, that of t is 1.",
+            counterexample=Counterexample(
+                instance={"last": 4, "j": 1, "t": 3},
+                size={"bits": 3},
+                ratio=1.0,
+                meets=_claim_c5,
+            ),
+        ),
+        Form(
+            name="corrected",
+            hypotheses=_same_prefix,
+            note="With different prefixes the position part of the score loses 2.",
+        ),
+    ),
+    control="the bit is one",
+    source="Appendix C.2",
+)
+
+
+def _gaps(i: Instance, size: Size) -> Sides:
+    """The least distance between different scores, over the layers of the search."""
+    ordered = jnp.sort(searched(i).scores, axis=1)
+    steps = jnp.diff(ordered, axis=1)
+    distinct = jnp.isfinite(ordered[:, :-1]) & (steps > 0)
+    least = jnp.where(distinct, steps, jnp.inf).min()
+    return Sides(jnp.ones(()), {"printed": least, "control": least - 0.5})
+
+
+GAPS = Statement(
+    id="smapprox.claimc.4-gap",
+    label="Claims C.4-C.6, score levels",
+    formula="1 <= the distance between different scores, in every layer of the search",
+    tex=r"\tau_s \ne \tau_t \Rightarrow |\tau_s - \tau_t| \ge 1",
+    evaluate=_gaps,
+    forms=(
+        Form(
+            name="printed",
+            cites='Appendix C.2, proof of Theorem 4.1: "the largest attention score is always '
+            'greater than the second largest by a margin of 1"',
+            note="Ties apart, which the next sentence there admits.",
+            equality="the null key against the best key",
+        ),
+    ),
+    control="the distance less one half",
+    **(SEARCH | {"kind": "inequality", "search": "none"}),
+)
+
+STATEMENTS = (CASE_2, GAPS)

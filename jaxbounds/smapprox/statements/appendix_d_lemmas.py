@@ -1,0 +1,227 @@
+"""Lemmas D.7 and D.8: parameters moved as far as (D.6) to (D.8) allow are corrected."""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array
+
+from jaxbounds.smapprox.certified import (
+    Radii,
+    circuit_constants,
+    joint_budget,
+    perturbation_radii,
+    without_halvings,
+)
+from jaxbounds.smapprox.circuits import all_inputs
+from jaxbounds.smapprox.correction import THIRDS, Correction
+from jaxbounds.smapprox.feedforward import feedforward
+from jaxbounds.smapprox.statements.appendix_d import IN_D
+from jaxbounds.smapprox.statements.margin_cases import (
+    INPUTS,
+    case_network,
+)
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+
+
+def _mixed() -> tuple[Any, Any]:
+    network = case_network(1)
+    return network["params"], network["lower"]
+
+
+def _direction(key: Array, size: Size) -> Instance:
+    bits, normal = jax.random.split(key)
+    theta, _ = ravel_pytree(_mixed()[0])
+    return {
+        "x": jax.random.bernoulli(bits, shape=(size["inputs"],)).astype(int),
+        "direction": jax.random.normal(normal, theta.shape),
+    }
+
+
+def _in_corrections(key: Array, size: Size) -> Instance:
+    """Only the corrections' own parameters move, the most sensitive ones."""
+    params, _ = _mixed()
+    place = jnp.arange(1, params["hidden"]["b"].shape[0] + 1) % 4
+    inside = ((place == 2) | (place == 3)).astype(params["hidden"]["b"].dtype)
+    mask = jax.tree.map(jnp.zeros_like, params)
+    mask["hidden"] = jax.tree.map(
+        lambda leaf: leaf + inside.reshape((-1,) + (1,) * (leaf.ndim - 1)), mask["hidden"]
+    )
+    sample = _direction(key, size)
+    return {**sample, "direction": sample["direction"] * ravel_pytree(mask)[0]}
+
+
+def _unit_direction(i: Instance, size: Size) -> Instance:
+    v = i["direction"]
+    return {**i, "direction": v / jnp.maximum(jnp.sqrt(v @ v), 1e-12)}
+
+
+TRUST = {"theta_0": 0.12, "the others": 0.05}
+"""The radii of the balls on which the constants of Lemmas D.7 and D.8 are measured."""
+
+
+@functools.cache
+def _radii() -> tuple[Radii, float]:
+    """The right sides of (D.6) to (D.8) for the random circuit, and min(lambda, sigma_zeta)."""
+    with jax.ensure_compile_time_eval():
+        params = jax.tree.map(np.asarray, _mixed()[0])
+        every = jnp.asarray(all_inputs(INPUTS), float)
+        states = jax.vmap(feedforward, (None, 0))(jax.tree.map(jnp.asarray, params), every)[1]
+    at = circuit_constants(params, np.asarray(states), THIRDS)
+    first, constants = at(TRUST["theta_0"]), at(TRUST["the others"])
+    radii = perturbation_radii(constants)._replace(first=perturbation_radii(first).first)
+    if radii.first > first.trust or max(radii[1:]) > constants.trust:
+        raise AssertionError(f"constants were measured within {TRUST} only, not {radii}")
+    return radii, min(constants.norm, constants.sigma_zeta)
+
+
+def _scaled(direction: Any, factor: float, later: float) -> Any:
+    """The direction with every part as long as (D.6), (D.7) or (D.8) allows, times a factor.
+
+    Hidden layers 4i and 4i + 1 belong to theta_i, 4i + 2 and 4i + 3 to xi_i, the head to theta_d;
+    all but theta_0 are multiplied by `later` too.
+    """
+    radii, _ = _radii()
+    first, hidden, head = direction["first"], direction["hidden"], direction["head"]
+    each = (hidden["W"] ** 2).sum(axis=(1, 2)) + (hidden["b"] ** 2).sum(axis=1)
+    each = jnp.append((first["W"] ** 2).sum() + (first["b"] ** 2).sum(), each)
+    norms = jnp.sqrt(each.reshape(-1, 2).sum(axis=1))
+    parts = len(norms)
+    each_part = [radii.first, *([radii.correction, radii.layer] * parts)[: parts - 1]]
+    allowed = jnp.array(each_part) * jnp.append(1.0, jnp.full(parts - 1, later))
+    scale = jnp.repeat(factor * allowed / jnp.maximum(norms, 1e-12), 2)
+    last = jnp.sqrt((head["W"] ** 2).sum() + head["b"] ** 2)
+    times = lambda tree, c: jax.tree.map(
+        lambda leaf: leaf * jnp.reshape(c, jnp.shape(c) + (1,) * (leaf.ndim - jnp.ndim(c))), tree
+    )
+    return {
+        "first": times(first, scale[0]),
+        "hidden": times(hidden, scale[1:]),
+        "head": times(head, later * factor * radii.layer / jnp.maximum(last, 1e-12)),
+    }
+
+
+def _run(i: Instance, factor: float, later: float = 1.0) -> tuple[Array, Array]:
+    """g_0 .. g_{d-1} of the perturbed network, and F."""
+    theta, unravel = ravel_pytree(_mixed()[0])
+    moved = _scaled(unravel(i["direction"]), factor, later)
+    params = jax.tree.map(jnp.add, unravel(theta), moved)
+    output, states = feedforward(params, i["x"].astype(theta.dtype))
+    return states[1::4], output
+
+
+def _off(i: Instance, factor: float, later: float = 1.0) -> Array:
+    """|g_i - h_i| at every layer, and |F-hat - F|."""
+    (g, F), (h, exact) = _run(i, factor, later), _run(i, 0.0)
+    off = ((g - h) ** 2).sum(axis=1)
+    return jnp.sqrt(jnp.maximum(jnp.append(off, (F - exact) ** 2), 1e-300))
+
+
+def _d7(i: Instance, size: Size) -> Sides:
+    allowed = _radii()[1]
+    g, h = _run(i, 1.0, later=0.0)[0][0], _run(i, 0.0)[0][0]
+    restored = jnp.abs(THIRDS(g) - h).max()
+    return Sides.pairs(
+        {
+            "printed": (_off(i, 1.0)[0], allowed),
+            "printed restored": (1 + restored, jnp.ones(())),
+            "control": (_off(i, 20.0)[0], allowed),
+        },
+        error=1e-12,
+    )
+
+
+def _d8(i: Instance, size: Size) -> Sides:
+    allowed = _radii()[1]
+    g, h = _run(i, 1.0)[0], _run(i, 0.0)[0]
+    restored = jnp.abs(THIRDS(g[1:]) - h[1:]).max()
+    _, lower = _mixed()
+    whole = ravel_pytree(_mixed()[0])[1](i["direction"])
+    length = jnp.sqrt(sum((leaf**2).sum() for leaf in jax.tree.leaves(whole)))
+
+    def total(radius: Array) -> Array:
+        theta, unravel = ravel_pytree(_mixed()[0])
+        moved = unravel(theta + radius * i["direction"] / length)
+        states = feedforward(moved, i["x"].astype(theta.dtype))[1][1::4]
+        return jnp.sqrt(jnp.maximum(((states - h) ** 2).sum(axis=1).max(), 1e-300))
+
+    return Sides.pairs(
+        {
+            "printed": (_off(i, 1.0)[1:].max(), allowed),
+            "printed restored": (1 + restored, jnp.ones(())),
+            "sharpened": (total(lower["halvings"]), THIRDS.radius),
+            "sharpened joint": (total(lower["joint"]), THIRDS.radius),
+            "control": (_off(i, 20.0)[1:].max(), allowed),
+        },
+        error=1e-12,
+    )
+
+
+SEARCHED: dict[str, Any] = IN_D | {
+    "sample": {"all weights": _direction, "corrections only": _in_corrections},
+    "project": _unit_direction,
+    "sizes": ({"inputs": INPUTS},),
+    "control": "20 times the radii",
+    "assumptions": "a random circuit; every part of the parameters moved as far as allowed, in "
+    "directions that are searched",
+    "budget": Budget(samples=96, restarts=4, steps=40, batch=64),
+}
+
+LEMMA_D7 = Statement(
+    id="smapprox.lemmad.7",
+    label="Lemma D.7",
+    formula="|g_0 - h_0| <= min(lambda, sigma_zeta) and h~_0 = h_0 whenever (D.6) holds",
+    tex=r"\tilde h_0(x, \hat\theta, \xi) = h_0(x, \theta), \quad "
+    r"\|g_0(x, \hat\theta, \hat\xi) - h_0(x, \theta)\|_2 \le \min\{\lambda, \sigma_\zeta\}",
+    evaluate=_d7,
+    judges=(perturbation_radii, feedforward, Correction.__call__),
+    forms=(
+        Form(name="printed", cites="Lemma D.7, second display, at the radius of (D.6)"),
+        Form(
+            name="printed restored",
+            cites="Lemma D.7, first display, at the radius of (D.6)",
+            equality="always: 1 + |h~_0 - h_0| = 1",
+        ),
+    ),
+    **SEARCHED,
+)
+
+LEMMA_D8 = Statement(
+    id="smapprox.lemmad.8",
+    label="Lemma D.8",
+    formula="|g_i - h_i| <= min(lambda, sigma_zeta) and h~_i = h_i for i >= 1, |F-hat - F| <= "
+    "sigma_zeta, whenever (D.6) to (D.8) hold",
+    tex=r"\|g_i(x, \hat\theta, \hat\xi) - h_i(x, \theta)\|_2 \le \min\{\lambda, \sigma_\zeta\}, "
+    r"\quad \tilde h_i(x, \hat\theta, \hat\xi_{i-1}) = h_i(x, \theta) \quad (1 \le i)",
+    evaluate=_d8,
+    judges=(
+        perturbation_radii,
+        circuit_constants,
+        without_halvings,
+        joint_budget,
+        feedforward,
+        Correction.__call__,
+    ),
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma D.8, second display; proof of Theorem D.6 for F",
+            note="Each theta_i and xi_i by itself as far as (D.6), (D.7), (D.8) allow: the number "
+            "of layers does not enter.",
+        ),
+        Form(
+            name="printed restored",
+            cites="Lemma D.8, third display",
+            equality="always: 1 + |h~_i - h_i| = 1",
+        ),
+        Form(name="sharpened", note="|delta| at the bound without halvings."),
+        Form(name="sharpened joint", note="|delta| at the joint bound."),
+    ),
+    **SEARCHED,
+)
+
+
+STATEMENTS = (LEMMA_D7, LEMMA_D8)

@@ -1,0 +1,101 @@
+"""Lemma D.9: from bounds for each layer to the margin, with shared weights too."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from jaxbounds.smapprox.certified import (
+    layer_norm,
+)
+from jaxbounds.smapprox.statements.appendix_d import IN_D
+from jaxbounds.statements import Form, Instance, Sides, Size, Statement
+
+READS = {
+    "printed": ((0, 1), (2, 3), (4, 5)),
+    "printed shared": ((0, 1, 2), (2, 3, 0), (4, 5)),
+    "control": ((0, 1, 2), (2, 3, 0), (4, 4, 5)),
+}
+"""Which parameters each layer reads: each its own, some shared, and one read twice by a layer."""
+
+
+def _coefficients(key: Array, size: Size) -> Instance:
+    values, shares, moves = jax.random.split(key, 3)
+    return {
+        "c": jax.random.normal(values, (3, 3)),
+        "a": jnp.exp(jax.random.normal(shares, (3,))),
+        "delta": jax.random.normal(moves, (size["p"],)),
+    }
+
+
+def _alike(key: Array, size: Size) -> Instance:
+    """Two layers that read the same parameters, the same way, with equal bounds."""
+    i = _coefficients(key, size)
+    c = jnp.array([[1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1e-9, 1e-9, 1e-9]])
+    return {**i, "c": c, "a": jnp.ones(3)}
+
+
+def _one_layer(key: Array, size: Size) -> Instance:
+    """Only the last layer matters, by its first two parameters alike."""
+    i = _coefficients(key, size)
+    return {**i, "c": jnp.full((3, 3), 1e-9).at[2, :2].set(1.0), "a": jnp.ones(3)}
+
+
+def _sharing(i: Instance, size: Size) -> Sides:
+    """F = 1 - sum_i <c_i, tau_i(delta)>, with the c_i scaled to sum_i a_i |c_i| = 1.
+
+    Then |F-hat - F| < 1 whenever all |delta_i| < a_i, and rho = 1 / |sum_i tau_i^T c_i|.
+    """
+    a = jnp.abs(i["a"]) + 1e-9
+
+    def margin(reads: Any) -> Array:
+        rows = [i["c"][k, : len(read)] for k, read in enumerate(reads)]
+        lengths = jnp.stack([jnp.sqrt(jnp.maximum(row @ row, 1e-300)) for row in rows])
+        whole = a @ lengths
+        slope = jnp.zeros(size["p"])
+        for row, read in zip(rows, reads):
+            slope = slope.at[jnp.array(read)].add(row / whole)
+        return 1 / jnp.sqrt(jnp.maximum(slope @ slope, 1e-300))
+
+    norms = [layer_norm(i["delta"], read) for read in READS["printed shared"]]
+    pairs = {name: (a.min(), margin(reads)) for name, reads in READS.items()}
+    pairs["derived"] = (jnp.stack(norms).max(), jnp.sqrt(i["delta"] @ i["delta"]))
+    return Sides.pairs(pairs, error=1e-13)
+
+
+LEMMA_D9 = Statement(
+    id="smapprox.lemmad.9",
+    label="Lemma D.9, Definition D.5",
+    formula="rho >= min_i a_i if |F-hat - F| < 1 whenever |theta-hat_i - theta_i| <= a_i, with "
+    "and without shared weights",
+    tex=r"\rho_F((\theta, \xi), x, \mathbb{1}(F \ge 0)) \ge \min\{a_0, \ldots, a_d, b_0, \ldots, "
+    r"b_{d-1}\}",
+    evaluate=_sharing,
+    judges=(layer_norm,),
+    sample={"random": _coefficients, "alike": _alike, "one layer": _one_layer},
+    sizes=({"p": 6},),
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma D.9, its display",
+            note="F linear in the parameters, so that rho is known.",
+        ),
+        Form(
+            name="printed shared",
+            cites="Lemma D.9, last sentence, with (D.4)",
+            note="Distinct indices inside a layer; the same parameter may feed many layers.",
+            equality="two layers that read the same parameters alike",
+        ),
+        Form(
+            name="derived",
+            note="|tau_i(delta)| <= |delta| for every layer i: why it holds.",
+            equality="delta in the parameters of one layer",
+        ),
+    ),
+    control="a parameter read twice by one layer",
+    assumptions="three layers, F linear in the parameters",
+    **IN_D,
+)
+
+STATEMENTS = (LEMMA_D9,)

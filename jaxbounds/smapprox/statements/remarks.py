@@ -1,0 +1,29 @@
+"""What of the paper stands, and what is no erratum and yet worth knowing, by its place."""
+
+SURVIVES = (
+    "Both main theorems survive. Theorem 3.1 stands with every step of its proof, once its "
+    "networks end with the layer 2z - 1 that the proof itself adds. Theorem 4.1 stands: the one "
+    "sentence of its proof that is false (hard-max layers with ties do change what they attend to) "
+    "is needed only at the unperturbed parameters, where it holds, and Lemma D.8 uses no more. "
+    "Lemma 2.4 needs O(epsilon) for one of its two epsilons; both theorems use it with margins "
+    "that hold on every input, where the two do not meet. What else is wrong are constants, one "
+    "size of a scratch space, the position bits at powers of two, and slips of the pen."
+)
+
+REMARKS = {
+    "Lemma 2.4, covering number": "With the floor, O(floor(alpha^2 log p / (gamma eps)^2)) is 0 "
+    "for p = 2 at some gamma eps below alpha, where one ball does not cover: it needs log p >= 1, "
+    "p >= 3.",
+    "Section 3.1, after Claim 3.5": "The claim leaves the parameters of round out, as it says. "
+    "With them, corrections do not enlarge the margin of shallow networks: the gain is in depth "
+    "and T.",
+    "Section 3.1, the example": "The loss without corrections is 1/sqrt(d) in the example. For "
+    "compiled machines it is exponential in T, as every step multiplies an error by about 2 or "
+    "more: corrections are essential for Theorem 4.1, not a refinement.",
+    "Appendices B and C.2, norms of the corrections": "O(s) and poly(k, |A|, log T) are right. 9 "
+    "for each coordinate of each layer, they make up 87 to 93 percent of |theta|_1 of the compiled "
+    "machines, and so govern the sample sizes of Lemma 2.4; slope 2 instead of 3 needs 7.",
+    "Lemma D.9": "Right as it stands, also for parameters shared by many layers, since its "
+    "hypothesis is for each layer; it would be false with duplicates inside a layer, which "
+    "Definition D.5 excludes.",
+}

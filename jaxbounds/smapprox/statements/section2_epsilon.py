@@ -1,0 +1,134 @@
+"""Lemma 2.4: what it concludes from (2.3), and why one epsilon cannot serve for both."""
+
+import itertools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.smapprox import finite_classes as finite
+from jaxbounds.smapprox import sample_complexity as samples
+from jaxbounds.smapprox.all_layer_margin import ramp_loss
+from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+
+THETA = np.array([[1.0, 0.0], [-1.0, 0.0]])
+"""All parameters; F(x, theta) = theta_1."""
+TARGETS = np.array([[1, 1, 0], [1, 0, 0]])
+"""G_1 and G_2 on three points, of mass 1/2 - eta, 2 eta and 1/2 - eta."""
+
+
+def _law(eta: float) -> np.ndarray:
+    return np.array([0.5 - eta, 2 * eta, 0.5 - eta])
+
+
+def _losses(target: np.ndarray) -> np.ndarray:
+    """l-bar_gamma at gamma = 1 of every theta: the margin (2.1) of a right prediction is |theta_1|.
+
+    Of a wrong one it is 0, so the loss is 0 or 1.
+    """
+    right = (target - 0.5) * THETA[:, :1] > 0
+    margins = np.where(right, np.abs(THETA[:, :1]), 0.0)
+    return np.asarray(ramp_loss(jnp.asarray(margins), 1.0))
+
+
+def _missed(eta: float, n: int) -> float:
+    """How often the empirical minimiser exceeds 1/2 - eta, on average over the two targets."""
+    every = np.array(list(itertools.product(range(3), repeat=n)))
+    points, total = _law(eta), 0.0
+    choose = jax.vmap(finite.empirical_risk_minimiser, (None, 0))
+    for target in TARGETS:
+        losses = _losses(target)
+        chosen = np.asarray(choose(jnp.asarray(losses), jnp.asarray(every)))
+        missed = losses[chosen] @ points > 0.5
+        total += points[every].prod(axis=1) @ missed
+    return float(total) / 2
+
+
+def _one_epsilon(i: Instance, size: Size) -> Sides:
+    """The n of Lemma 2.4 at epsilon = 1/2 - eta, with a hidden constant and a power of the log."""
+    eta, n = float(i["eta"]), size["n"]
+    hidden: Any = {"constant": float(i["constant"]), "log_power": float(i["log_power"])}
+    stated = samples.sample_complexity(1.0, 2, 1.0, 0.5 - eta, **hidden)
+    few = samples.unseen_difference(2 * eta, n)
+    return Sides.pairs(
+        {
+            "printed": (samples.unseen_difference(2 * eta, stated), 0.01),
+            "derived": (few, _missed(eta, n)),
+            "control": (2 * few, _missed(eta, n)),
+        },
+        error=1e-14,
+    )
+
+
+def _as_in_lemma_24(i: Instance, size: Size) -> dict[str, Any]:
+    eta, points = float(i["eta"]), _law(float(i["eta"]))
+    risks = np.array([_losses(target) @ points for target in TARGETS])
+    return {
+        "P is a distribution (Section 1.2)": points.min() >= 0 and abs(points.sum() - 1) < 1e-15,
+        "G(x) in {0, 1} (Section 2.1)": set(TARGETS.ravel()) == {0, 1},
+        "|theta|_1 <= alpha = 1 on Theta = {(1, 0), (-1, 0)} (Lemma 2.4)": (
+            np.abs(THETA).sum(axis=1).max() <= 1
+        ),
+        "(2.3) for every G, with gamma = 1 and epsilon = 1/2 - eta (Lemma 2.4)": (
+            risks.min(axis=1).max() <= 0.5 - eta + 1e-15
+        ),
+        "epsilon >= 0 (Lemma 2.4)": eta <= 0.5,
+    }
+
+
+ONE_EPSILON = Statement(
+    id="smapprox.lemma2.4-epsilon",
+    label="Lemma 2.4, one epsilon for the margin and for the risk",
+    formula="(2.3) with epsilon  =>  risk <= epsilon with probability 0.99 at "
+    "n = C polylog (alpha^2 log p / gamma^2 + 1) / epsilon^2",
+    tex=r"\Pr[\mathbb{E}_{x \sim P}[\ell_{\text{0-1}}(\hat F(x), G(x))] > \epsilon] \le 0.01 \quad "
+    r"\text{at } n = \tilde O\left(\frac{1}{\epsilon^2} \left(\frac{\alpha^2 \log p}{\gamma^2} "
+    r"+ 1\right)\right)",
+    kind="inequality",
+    evaluate=_one_epsilon,
+    judges=(
+        samples.unseen_difference,
+        samples.sample_complexity,
+        finite.empirical_risk_minimiser,
+        ramp_loss,
+    ),
+    host=True,
+    cases=lambda size: {
+        "eta": np.array([0.2, 0.05, 1e-3, 1e-6, 1e-10]),
+        "constant": np.array([1.0, 1.0, 10.0, 1e3, 1e6]),
+        "log_power": np.array([0.0, 1.0, 2.0, 2.0, 3.0]),
+    },
+    sizes=({"n": 4},),
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma 2.4, last sentence",
+            expected="fails",
+            erratum="E19",
+            note="F(x, theta) = theta_1 with theta_1 = 1 or -1, and two targets that are 1 with "
+            "probability 1/2 + eta and 1/2 - eta and differ on mass 2 eta. (2.3) holds with "
+            "epsilon = 1/2 - eta; as eta -> 0 the n of the lemma stays bounded, whatever its "
+            "constant and logarithms, while any rule needs about 1/eta samples to see the "
+            "difference, and misses one of the targets nearly half of the time.",
+            counterexample=Counterexample(
+                instance={"eta": 1e-6, "constant": 1000.0, "log_power": 0.0},
+                size={"n": 4},
+                ratio=49.32730394313193,
+                meets=_as_in_lemma_24,
+            ),
+        ),
+        Form(
+            name="derived",
+            note="(1 - 2 eta)^n / 2 <= how often the minimiser of l-bar_gamma misses a target, on "
+            "average over the two: by enumeration of all samples of size 4.",
+            equality="eta = 0, where no sample tells the targets apart",
+        ),
+    ),
+    control="twice the left side",
+    assumptions="a class of two models, two targets, three points; the left side of the printed "
+    "form is what every surrogate loss must at least concede",
+    source="Section 2.1",
+)
+
+STATEMENTS = (ONE_EPSILON,)

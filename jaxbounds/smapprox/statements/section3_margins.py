@@ -1,0 +1,155 @@
+"""Lemma 3.3: the margin of compiled, corrected circuits, and how it falls with their size."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from jaxbounds.smapprox.all_layer_margin import head_margin, zero_one_loss
+from jaxbounds.smapprox.attack import try_rays
+from jaxbounds.smapprox.certified import circuit_margin_lower, joint_budget
+from jaxbounds.smapprox.circuits import all_inputs, random_circuit
+from jaxbounds.smapprox.correction import THIRDS
+from jaxbounds.smapprox.feedforward import compile_circuit, feedforward
+from jaxbounds.smapprox.statements.margin_cases import (
+    INPUTS,
+    attacked,
+    case_network,
+    margin_cases,
+)
+from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+
+IN_SECTION: dict[str, Any] = {"source": "Section 3.1"}
+
+
+def _without_head(i: Instance) -> tuple[Array, Array]:
+    """The lemma's own F' = f_{q-1} o zeta_{q-2} o ... o f_1, and a bound on its margin from above.
+
+    Where F' errs the margin is 0; elsewhere setting the output's last row and bias to zero gives
+    F' = 0, an error.
+    """
+    params = case_network(i["circuit"])["params"]
+    output = feedforward(params, jnp.asarray(i["x"], float))[1][-3, 0]
+    row, bias = params["hidden"]["W"][-3, 0], params["hidden"]["b"][-3, 0]
+    return output, jnp.sqrt(row @ row + bias**2)
+
+
+def _lemma33(i: Instance, size: Size) -> Sides:
+    value, upper = attacked(i)
+    value = jnp.asarray(value, float)
+    lower = case_network(i["circuit"])["lower"]["joint"]
+    output, reach = _without_head(i)
+    last = jnp.zeros(1).at[0].set(value)
+    return Sides.pairs(
+        {
+            "printed": (lower, jnp.where(zero_one_loss(output, value) == 1, 0.0, reach)),
+            "corrected": (lower, upper),
+            "derived head": (upper, head_margin(last, value) * (1 + 1e-4)),
+            "control": (lower, upper / 300),
+        }
+    )
+
+
+def _simulates(i: Instance, size: Size) -> dict[str, Any]:
+    value = jnp.asarray(attacked(i)[0], float)
+    output, _ = _without_head(i)
+    return {
+        "x in {0, 1}^m (Lemma 3.3)": jnp.isin(i["x"], jnp.array([0, 1])).all(),
+        "F' computes G, as the F of Lemma 3.2 does (Lemma 3.3)": jnp.abs(output - value) < 1e-9,
+        "y = G(x) in {0, 1} (Section 2.1)": (value == 0) | (value == 1),
+        "f_i and zeta_i are two ReLU layers each (Lemma 3.3)": len(
+            case_network(i["circuit"])["params"]["hidden"]["b"]
+        )
+        + 1
+        == 4 * 5,
+    }
+
+
+LEMMA_33 = Statement(
+    id="smapprox.lemma3.3",
+    label="Lemma 3.3",
+    formula="rho(theta, x, G(x)) >= a certified lower bound > 0 for every x",
+    tex=r"\rho_{F'}(\theta', x, G(x)) \ge \frac{1}{\mathrm{poly}(s)} \quad (x \in \{0, 1\}^m)",
+    kind="inequality",
+    evaluate=_lemma33,
+    judges=(circuit_margin_lower, joint_budget, try_rays, head_margin, zero_one_loss),
+    cases=margin_cases,
+    host=True,
+    sizes=({"inputs": INPUTS},),
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma 3.3",
+            expected="fails",
+            erratum="E2",
+            note="F' = f_{q-1} o ... o f_1 equals G in {0, 1}. With G(x) = 0, (y - 0.5) F' = 0 "
+            "<= 0: the margin is 0, below any 1/poly(s).",
+            counterexample=Counterexample(
+                instance={"circuit": 0, "x": [0, 0, 0, 0]},
+                size={"inputs": INPUTS},
+                ratio=2.0,
+                meets=_simulates,
+            ),
+        ),
+        Form(
+            name="corrected",
+            note="With the last layer z -> 2z - 1 (which the proof of Theorem 3.1 adds), "
+            "Theorem D.6 applies; the right side is an attack, an upper estimate of rho.",
+        ),
+        Form(
+            name="derived head",
+            note="rho <= 1/sqrt 2 where G(x) = 1, and 1 where it is 0: the head alone is flipped.",
+        ),
+    ),
+    control="the attack's radius divided by 300",
+    assumptions="an identity chain and a random circuit; upper estimates by attack; how the bound "
+    "falls with s: smapprox.lemma3.3-rate",
+    **IN_SECTION,
+)
+
+
+def _growing(size: Size) -> Instance:
+    """Random circuits of growing depth, then of growing width; at depth 4 and width 8 both meet."""
+    return {"depth": np.array([2, 4, 8, 16, 4, 4, 4]), "width": np.array([8, 8, 8, 8, 4, 16, 32])}
+
+
+def _margin_rate(i: Instance, size: Size) -> Sides:
+    key, inputs = jax.random.key(7), size["inputs"]
+    circuit = random_circuit(key, inputs, int(i["width"]), int(i["depth"]), balance=0.0)
+    params = compile_circuit(circuit)
+    states = jax.vmap(feedforward, (None, 0))(
+        jax.tree.map(jnp.asarray, params), jnp.asarray(all_inputs(inputs), float)
+    )[1]
+    inverse = 1 / circuit_margin_lower(params, np.asarray(states), THIRDS)
+    s, r = circuit.size, circuit.width
+    return Sides.pairs({"printed": (inverse, s), "derived": (inverse, r), "control": (s**2.0, s)})
+
+
+LEMMA_33_RATE = Statement(
+    id="smapprox.lemma3.3-rate",
+    label="Lemma 3.3 and Theorem 3.1, 1/poly(s) and 1/poly(r, q)",
+    formula="1/rho grows at most as s; the certified 1/rho at most as the width r",
+    tex=r"\rho \ge \frac{c}{s}, \quad \rho \ge \frac{c}{r}",
+    kind="rate",
+    evaluate=_margin_rate,
+    judges=(circuit_margin_lower, compile_circuit),
+    host=True,
+    cases=_growing,
+    sizes=({"inputs": 4},),
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma 3.3: 1/poly(s); proof of Theorem 3.1: 1/poly(r, q)",
+            sense="at most",
+            note="With the degree one.",
+        ),
+        Form(name="derived", sense="at most", note="The depth does not enter."),
+    ),
+    control="s^2 against s",
+    assumptions="random circuits of depth 2 to 16 and width 4 to 32, with the head 2z - 1",
+    **IN_SECTION,
+)
+
+STATEMENTS = (LEMMA_33, LEMMA_33_RATE)
