@@ -12,10 +12,11 @@ def _bounded_noise(instance: Instance, size: Size) -> Sides:
     model = SparseContext(
         tokens=size["T"],
         dimension=size["M"] + 2,
-        relevant=size["relevant"],
+        relevant=int(instance["relevant"]),
         distractors=size["M"],
-        noise_mu=0.3,
-        noise_nu=0.6,
+        signal=float(instance["signal"]),
+        noise_mu=float(instance["noise"][0]),
+        noise_nu=float(instance["noise"][1]),
         noise="extreme",
     )
     data, relevant = model.sample_marked(jax.random.wrap_key_data(instance["key"]), size["n"])
@@ -33,6 +34,18 @@ def _bounded_noise(instance: Instance, size: Size) -> Sides:
     )
 
 
+def _populations(key: jax.Array, size: Size) -> Instance:
+    """The seed of the data, |R|, S, and Z_mu, Z_nu."""
+    data_key, count_key, scale_key = jax.random.split(key, 3)
+    scales = jax.random.uniform(scale_key, (3,), minval=0.1, maxval=1.0)
+    return {
+        "key": jax.random.key_data(data_key),
+        "relevant": jax.random.randint(count_key, (), 1, size["T"]),
+        "signal": 1 + scales[0],
+        "noise": scales[1:],
+    }
+
+
 ASSUMPTION_3 = Statement(
     id="multihead.asn3",
     label="Assumption 3",
@@ -40,10 +53,11 @@ ASSUMPTION_3 = Statement(
     tex=r"\|x_t\| \le R = \sqrt{S^2 + Z^2 + 2 Z_\nu / M}, \quad \|z_t\| \le Z, \quad "
     r"|\mathcal{R}| = \zeta T",
     kind="inequality",
-    sample=lambda key, size: {"key": jax.random.key_data(key)},
+    host=True,
+    sample=_populations,
     evaluate=_bounded_noise,
     judges=(SparseContext.sample_marked,),
-    sizes=({"n": 32, "T": 4, "M": 2, "relevant": 1},),
+    sizes=({"n": 32, "T": 4, "M": 2},),
     forms=(
         Form(
             name="printed, R",
@@ -60,7 +74,7 @@ ASSUMPTION_3 = Statement(
     control="S for R",
     assumptions="Z is the norm that Z_mu and Z_nu allow in every coordinate",
     search="none",
-    budget=Budget(samples=8),
+    budget=Budget(samples=4),
     source="Section 5, DM1 and Assumption 3",
 )
 

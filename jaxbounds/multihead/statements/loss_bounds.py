@@ -186,7 +186,6 @@ COROLLARY_1_1 = Statement(
         *BY_SIZE,
         Form(
             name="sharpened S2",
-            equality="the limit of large margins at equality of the model's gradient",
             note="sqrt(T) R sqrt(1 + R^4 mean_h ||U_h||_F^2).",
         ),
     ),
@@ -270,7 +269,6 @@ COROLLARY_1_3 = Statement(
         *BY_SIZE,
         Form(
             name="sharpened S6",
-            equality="the limit of large margins at equality of the model's Hessian",
             note="sqrt(T) R^3 (c* R^2 max_h ||U_h||_F + 1): smaller by 2 sqrt(d) and 7.8 d.",
         ),
     ),

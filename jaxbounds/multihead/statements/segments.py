@@ -116,7 +116,7 @@ EQ_14 = Statement(
     evaluate=_second_order,
     judges=(empirical_risk, loss_hessian),
     forms=(
-        Form(name="printed", cites="eq. (14), Section 6.1", equality="theta = theta_k"),
+        Form(name="printed", cites="eq. (14), Section 6.1"),
         Form(
             name="printed, early version",
             cites="eq. (14), Section 6.1 of the early version",

@@ -1,0 +1,302 @@
+"""How many small mistakes in the papers' mathematics the verdicts notice.
+
+One mistake at a time is planted in a function of a paper's room (its code is exchanged in place, so
+that everybody who holds the function has the wrong one), and the statements that run the line are
+judged again. A mistake is noticed if a verdict is not as recorded, if an evaluation breaks, or if a
+worst ratio moves: by more than 3% where a search found it, by more than a millionth elsewhere.
+
+    python benchmarks/mutants.py --paper qstr --count 60 --seed 1 --out mutants.jsonl
+
+What was done is kept line by line in `--out`; the same command goes on from there. Survivors are
+printed with their lines; whether one is equivalent to the right formula, changes an error bar only,
+or is a hole, a person has to say.
+"""
+
+import ast
+import collections
+import contextlib
+import copy
+import functools
+import importlib
+import inspect
+import json
+import pkgutil
+import random
+import sys
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import tyro
+
+from jaxbounds.falsify import UNKEPT
+from jaxbounds.falsify.engine import judge
+from jaxbounds.papers import PAPERS, load_paper
+from jaxbounds.statements import Statement
+
+SWAPPED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
+COMPARED = {ast.LtE: ast.Lt, ast.Lt: ast.LtE, ast.GtE: ast.Gt, ast.Gt: ast.GtE}
+RENAMED = {
+    "min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "sum": "mean",
+    "mean": "sum",
+}  # fmt: skip
+DROPPED = ("sqrt", "log", "log1p", "log2", "exp", "abs")
+LEFT_OUT = ("experiments", "errata", "items", "__init__")
+"""Modules without mathematics that a verdict is about."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One mistake: which node of which function becomes what."""
+
+    module: str
+    function: str
+    line: int
+    kind: str
+    which: int
+    text: str
+
+
+def _name_of(call: ast.Call) -> str:
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+def _wrong(node: ast.AST) -> Iterator[tuple[str, Callable[[ast.AST], ast.AST]]]:
+    """The mistakes one could make at a node: (kind, what makes the node wrong)."""
+    number = lambda n: isinstance(n, ast.Constant) and type(n.value) in (int, float)
+    if isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.Pow) and number(node.right):
+            for by in (1, -1):
+                yield "exponent +-1", lambda n, by=by: _put(n.right, "value", n.right.value + by, n)
+        if type(node.op) in SWAPPED:
+            kind = "sign" if isinstance(node.op, ast.Add | ast.Sub) else "* and /"
+            yield kind, lambda n: _put(n, "op", SWAPPED[type(n.op)](), n)
+            drop = "term dropped" if isinstance(node.op, ast.Add | ast.Sub) else "factor dropped"
+            yield drop, lambda n: n.left
+    if isinstance(node, ast.Constant) and type(node.value) is float and node.value != 0:
+        for factor in (1.1, 0.9):
+            yield "constant +-10%", lambda n, by=factor: _put(n, "value", n.value * by, n)
+    if isinstance(node, ast.Call):
+        name = _name_of(node)
+        if name in RENAMED and node.args:
+            kind = "sum and mean" if "m" in name and name in ("sum", "mean") else "min and max"
+            where = "attr" if isinstance(node.func, ast.Attribute) else "id"
+            yield kind, lambda n: _put(n.func, where, RENAMED[_name_of(n)], n)
+        if name in DROPPED and len(node.args) == 1:
+            yield "sqrt, log, abs dropped", lambda n: n.args[0]
+        for index, keyword in enumerate(node.keywords):
+            if keyword.arg == "axis" and number(keyword.value):
+                other = {0: 1, 1: 0}.get(keyword.value.value, keyword.value.value - 1)
+                yield (
+                    "axis",
+                    lambda n, i=index, to=other: _put(n.keywords[i], "value", ast.Constant(to), n),
+                )
+    if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
+        yield "transpose dropped", lambda n: n.value
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARED:
+        yield "<= and <", lambda n: _put(n, "ops", [COMPARED[type(n.ops[0])](), *n.ops[1:]], n)
+
+
+def _put(holder: Any, field: str, value: Any, whole: ast.AST) -> ast.AST:
+    setattr(holder, field, value)
+    return whole
+
+
+class _At(ast.NodeTransformer):
+    """Exchanges the node with a number, in the order of `ast.walk`."""
+
+    def __init__(self, target: ast.AST, by: ast.AST) -> None:
+        self._target, self._by = target, by
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self._by if node is self._target else self.generic_visit(node)
+
+
+def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, node
+        elif isinstance(node, ast.ClassDef):
+            for inner in node.body:
+                if isinstance(inner, ast.FunctionDef):
+                    yield f"{node.name}.{inner.name}", inner
+
+
+def _mistakes(function: ast.FunctionDef) -> Iterator[tuple[int, ast.AST, str, Callable]]:
+    nodes = (node for statement in function.body for node in ast.walk(statement))
+    found = ((node, kind, make) for node in nodes for kind, make in _wrong(node))
+    for which, (node, kind, make) in enumerate(found):
+        yield which, node, kind, make
+
+
+def mutants(paper: str) -> list[Mutant]:
+    """All mistakes that could be planted in a paper's room."""
+    found = []
+    for module in _modules(paper):
+        source = inspect.getsource(module)
+        lines = source.splitlines()
+        for name, function in _functions(ast.parse(source)):
+            for which, node, kind, _ in _mistakes(function):
+                text = lines[node.lineno - 1].strip()
+                found.append(Mutant(module.__name__, name, node.lineno, kind, which, text))
+    return found
+
+
+def _modules(paper: str) -> Iterator[types.ModuleType]:
+    root = importlib.import_module(f"jaxbounds.{paper}")
+    for info in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
+        if not set(info.name.split(".")) & set(LEFT_OUT):
+            yield importlib.import_module(info.name)
+
+
+def _plain(module: types.ModuleType, name: str) -> types.FunctionType:
+    """The function that a name stands for, without what decorates it."""
+    owner: Any = module
+    for part in name.split("."):
+        owner = vars(owner)[part]
+    owner = getattr(owner, "__func__", getattr(owner, "fget", owner))
+    return inspect.unwrap(owner)
+
+
+def _code(tree: ast.Module, file: str, name: str) -> types.CodeType:
+    code = compile(ast.fix_missing_locations(tree), file, "exec")
+    for part in name.split("."):
+        code = next(c for c in code.co_consts if getattr(c, "co_name", None) == part)
+    return code
+
+
+@contextlib.contextmanager
+def planted(mutant: Mutant) -> Iterator[None]:
+    """For the length of a `with` block the function is wrong."""
+    module = sys.modules[mutant.module]
+    tree = ast.parse(inspect.getsource(module))
+    function = dict(_functions(tree))[mutant.function]
+    _, node, _, make = next(m for m in _mistakes(function) if m[0] == mutant.which)
+    _At(node, make(copy.deepcopy(node))).visit(function)
+    plain = _plain(module, mutant.function)
+    kept = plain.__code__
+    plain.__code__ = _code(tree, str(module.__file__), mutant.function)
+    try:
+        _forget()
+        yield
+    finally:
+        plain.__code__ = kept
+        _forget()
+
+
+def _forget() -> None:
+    """Drop everything that was traced or remembered with other code."""
+    jax.clear_caches()
+    for name, module in list(sys.modules.items()):
+        if name.startswith("jaxbounds"):
+            for held in list(vars(module).values()):
+                if isinstance(held, functools._lru_cache_wrapper):
+                    held.cache_clear()
+
+
+def _measured(statement: Statement) -> list[tuple[str, float, bool]]:
+    """Status, worst ratio, and whether a search moved it, for each form."""
+    found = judge(statement, budget=statement.budget.scaled(0.25), seed=0, programs=UNKEPT)
+    searched = found.searched.accepted > 0
+    return [
+        (d.status, d.ratio, bool(s)) for (d, _), s in zip(found.decisions, searched, strict=False)
+    ]
+
+
+def _notices(statement: Statement, before: list[tuple[str, float, bool]]) -> bool:
+    try:
+        after = _measured(statement)
+    except Exception:
+        return True
+    for (status, ratio, searched), (other, now, _) in zip(before, after, strict=True):
+        exact = statement.relation == "=" and status == "holds"
+        allowed = (0.03 if searched else 1e-6) * abs(ratio)
+        if status != other or not (exact or abs(now - ratio) <= allowed or ratio != ratio):
+            return True
+    return False
+
+
+def _lines_of(statement: Statement, root: str) -> set[tuple[str, int]]:
+    """The lines of the room that judging it runs."""
+    seen: set[tuple[str, int]] = set()
+
+    def line(frame: Any, event: str, _: Any) -> Any:
+        seen.add((frame.f_code.co_filename, frame.f_lineno))
+        return line
+
+    sys.settrace(lambda frame, *_: line if frame.f_code.co_filename.startswith(root) else None)
+    try:
+        tiny = statement.budget.scaled(0.02)
+        judge(statement, budget=tiny, seed=0, programs=UNKEPT)
+    finally:
+        sys.settrace(None)
+    return seen
+
+
+def main(
+    paper: str = "qstr", count: int = 60, seed: int = 0, out: Path = Path("mutants.jsonl"),
+    most: int = 6,
+) -> None:  # fmt: skip
+    """Plant `count` mistakes, drawn with `seed`; judge at most `most` statements for each."""
+    if paper not in PAPERS:
+        raise SystemExit(f"no paper {paper!r}; there are: {', '.join(PAPERS)}")
+    statements = load_paper(paper).statements
+    root = str(Path(__file__).parents[1] / "jaxbounds" / paper)
+    lines: dict[str, set] = {}
+    before: dict[str, list] = {}
+    for statement in statements:
+        _forget()
+        lines[statement.id] = _lines_of(statement, root)
+        print(f"\r{len(lines)} of {len(statements)} statements traced", end="", file=sys.stderr)
+    everything = mutants(paper)
+    run = set().union(*lines.values())
+    file_of = lambda m: str(sys.modules[m.module].__file__)
+    reached = [m for m in everything if (file_of(m), m.line) in run]
+    print(f"\n{len(everything)} mistakes, {len(reached)} on lines that verdicts run")
+    drawn = random.Random(seed).sample(everything, min(count, len(everything)))
+    done = {}
+    if out.is_file():
+        done = {tuple(r["mutant"].values()): r for r in map(json.loads, out.open())}
+    for mutant in drawn:
+        if tuple(asdict(mutant).values()) in done:
+            continue
+        killer = ""
+        at = (file_of(mutant), mutant.line)
+        guards = sorted(
+            (s for s in statements if at in lines[s.id]), key=lambda s: len(lines[s.id])
+        )
+        for statement in guards[:most]:
+            if statement.id not in before:
+                _forget()
+                before[statement.id] = _measured(statement)
+            with planted(mutant):
+                if _notices(statement, before[statement.id]):
+                    killer = statement.id
+                    break
+        record = {"mutant": asdict(mutant), "killer": killer, "guards": len(guards)}
+        done[tuple(asdict(mutant).values())] = record
+        with out.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+    _report([done[tuple(asdict(m).values())] for m in drawn])
+
+
+def _report(records: list[dict]) -> None:
+    by_kind: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
+    for record in records:
+        by_kind[record["mutant"]["kind"]]["killed" if record["killer"] else "survived"] += 1
+    for kind, counts in sorted(by_kind.items()):
+        print(f"{kind:24} killed {counts['killed']:3}, survived {counts['survived']:3}")
+    killed = sum(bool(record["killer"]) for record in records)
+    print(f"all: {killed} of {len(records)} killed by verdicts")
+    for record in records:
+        if not record["killer"]:
+            m = record["mutant"]
+            where = f"{m['module']}:{m['line']} ({m['function']})"
+            print(f"survived: {m['kind']}, {where}, {record['guards']} statements: {m['text']}")
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

@@ -1,0 +1,112 @@
+"""Proposition 7 itself: how near to a good start is a theta of small loss?
+
+With one sequence of one token the model is linear in U, so that the least loss within a distance is
+known, and the existence that the proposition claims can be judged, not its proof's theta alone.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from jaxbounds.multihead.certificate import (
+    GoodInitialisation,
+    realized_distance,
+    realizing_heads,
+)
+from jaxbounds.multihead.tied import tied_risk
+from jaxbounds.norms import vector_norm
+from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
+
+
+def _one_token(key: jax.Array, size: Size) -> Instance:
+    """One sample of one token x, Phi(theta_0) = -offset, a margin below the best, and epsilon."""
+    token_key, number_key = jax.random.split(key)
+    numbers = jax.random.uniform(number_key, (4,))
+    x = jax.random.normal(token_key, (size["d"],))
+    return {
+        "x": (1 + 2 * numbers[0]) * x / vector_norm(x),
+        "offset": 5 * jnp.maximum(numbers[1] - 0.5, 0.0),
+        "part": jnp.minimum(0.2 + 1.3 * numbers[2], 1.0),
+        "log_eps": -8 * numbers[3],
+    }
+
+
+def _nearest(instance: Instance, size: Size) -> Sides:
+    """The least loss within a distance of theta_0: with one token the model is linear in U."""
+    x, offset, d = instance["x"], instance["offset"], size["d"]
+    radius, level = vector_norm(x), jnp.exp(instance["log_eps"])
+    gamma = instance["part"] * 2**0.5 * radius
+    good = GoodInitialisation(jnp.maximum(offset / radius, 1.0), jnp.maximum(offset, 1.0), gamma)
+    heads = jnp.ceil(realizing_heads(good, level, radius, T=1, d=d))
+    unit, data = x[None, None, :] / radius, {"X": x[None, None, :], "y": jnp.ones(1)}
+
+    def least(distance: ArrayLike) -> Array:
+        length = (distance - offset / radius) / jnp.sqrt(heads)
+        params = {"U": length * unit, "W": jnp.zeros((1, d, d))}
+        return tied_risk(params, jnp.reshape(heads, (1,)), data)
+
+    within = {
+        "printed": realized_distance(good, level, corrected=False),
+        "corrected": realized_distance(good, level),
+    }
+    lhs = {name: least(distance) for name, distance in within.items()}
+    return Sides(
+        lhs={**lhs, "control": least(0.9 * within["printed"])},
+        rhs=dict.fromkeys((*within, "control"), level),
+        error=1e-9 * level,
+    )
+
+
+def _one_token_good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    radius = vector_norm(instance["x"])
+    return {
+        "R = ||x|| >= 1, y = 1 (Assumption 1, Section 3)": radius >= 1 - 1e-12,
+        "P1 with B_2 >= 1, P2 with B_Phi >= 1 (Definition 1, Section 4.3)": instance["offset"] >= 0,
+        "P3: 0 < gamma <= sqrt(2) ||x||, which theta* along x has (Definition 1)": (
+            instance["part"] > 0
+        )
+        & (instance["part"] <= 1),
+        "0 < eps <= 1 (Proposition 7)": instance["log_eps"] <= 0,
+    }
+
+
+PROPOSITION_7 = Statement(
+    id="multihead.prop7.exists",
+    label="Proposition 7",
+    formula="good theta_0 and (98) imply L(theta) <= eps for some theta with "
+    "||theta - theta_0|| <= g_0(eps) = (2 B_Phi + log(1/eps)) / gamma",
+    tex=r"\exists \theta: \quad \|\theta - \theta_0\| \le g_0(\epsilon) = \frac{2 B_\Phi + "
+    r"\ln(1/\epsilon)}{\gamma}, \quad \hat L(\theta) \le \epsilon",
+    kind="inequality",
+    sample=_one_token,
+    evaluate=_nearest,
+    judges=(realized_distance, tied_risk),
+    sizes=({"d": 1}, {"d": 3}),
+    hypotheses=_one_token_good,
+    forms=(
+        Form(
+            name="printed",
+            cites="Proposition 7, Appendix C.3",
+            expected="fails",
+            erratum="E5",
+            note="x = 1, theta_0 = 0, gamma = sqrt(2), B_Phi = 1, eps = e^-7: within g_0 = 6.364 "
+            "the margin is at most 6.364 by Cauchy-Schwarz, for every H, and the loss .00172.",
+            counterexample=Counterexample(
+                instance={"x": [1.0], "offset": 0.0, "part": 1.0, "log_eps": -7.0},
+                size={"d": 1},
+                ratio=1.8873586685306487,
+                meets=_one_token_good,
+            ),
+        ),
+        Form(name="corrected", note="g_0 = sqrt(2) G."),
+    ),
+    control="within 0.9 g_0",
+    assumptions="n = T = 1, where attention is the identity and the nearest theta is known; any "
+    "gamma up to the best, any Phi(theta_0) <= 0; (98)",
+    search="none",
+    budget=Budget(samples=128, restarts=0),
+    source="Appendix C.3",
+)
+
+STATEMENTS = (PROPOSITION_7,)

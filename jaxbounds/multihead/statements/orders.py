@@ -1,0 +1,159 @@
+"""The orders that the main text claims, against the constants of the appendices: rates."""
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from jaxbounds.multihead import descent
+from jaxbounds.multihead.certificate import GoodInitialisation, corollary5
+from jaxbounds.multihead.descent_certificate import least_root
+from jaxbounds.multihead.oracle import Assumption3
+from jaxbounds.multihead.oracle_bounds import gamma_linear, gamma_star
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+
+AS_IT_GROWS: dict[str, Any] = {
+    "kind": "rate",
+    "cases": lambda size: {"D": jnp.asarray([1.0 * size["D"]])},
+    "budget": Budget(samples=1, restarts=0, steps=0, batch=1),
+}
+"""A rate in D or T, at R = 1."""
+
+
+def _head_rate(instance: Instance, size: Size) -> Sides:
+    T, d, D = size["T"], size["d"], instance["D"]
+    s = descent.Setting.bounded(distance=D, size=0.0, radius=1.0, T=T, d=d)
+    # sqrt(H) = d sqrt(T) R^5 (D / sqrt(H)) D^3, with the constant one.
+    printed = d * T**0.5 * D**4
+    return Sides(
+        lhs=least_root(s, descent.PRINTED, D) ** 2, rhs={"printed": printed, "control": D**2}
+    )
+
+
+EQ_3 = Statement(
+    id="multihead.eq3",
+    label="Theorem 1, eq. (3)",
+    formula="the heads needed by (74) are O(those of sqrt(H) >= d sqrt(T) R^5 "
+    "||theta||_{2,inf} D^3)",
+    tex=r"H_{(74)} = O(H), \quad \sqrt{H} = d T^{1/2} R^5 \|\theta\|_{2,\infty} \|\theta - "
+    r"\theta_0\|^3",
+    evaluate=_head_rate,
+    judges=(least_root, descent.root_heads),
+    sizes=tuple({"T": 3, "d": 2, "D": D} for D in (4, 8, 16, 32, 64)),
+    forms=(
+        Form(
+            name="printed",
+            cites="Theorem 1, eq. (3), Section 4.1",
+            expected="inconsistent",
+            erratum="E11",
+            sense="at most",
+            note="For a target spread over the heads, ||theta||_{2,inf} = D / sqrt(H): (3) "
+            "asks for H >~ D^4, Theorem 3 for H >~ D^6.",
+        ),
+    ),
+    control="H = O(D^2)",
+    source="Section 4.1, eq. (3) against Appendix B.4",
+    assumptions="theta_0 = 0, a target spread evenly over the heads, D -> infinity",
+    **AS_IT_GROWS,
+)
+
+
+def _smoothness_rate(instance: Instance, size: Size) -> Sides:
+    T, d, D = size["T"], size["d"], instance["D"]
+    s = descent.Setting.bounded(distance=D, size=1.0, radius=1.0, T=T, d=d, heads=1e12)
+    return Sides(lhs=descent.rho(s), rhs={"printed": (d * T) ** 1.5 * D**2, "control": T * D**2})
+
+
+THEOREM_1_RHO = Statement(
+    id="multihead.thm1.rho",
+    label="Theorem 1, rho",
+    formula="rho of Theorem 3 is O(d^{3/2} T^{3/2} R^13 ||theta||_{2,inf}^2 D^2)",
+    tex=r"\rho(\theta) = O\left( d^{3/2} T^{3/2} R^{13} \|\theta\|_{2,\infty}^2 \|\theta - "
+    r"\theta_0\|^2 \right)",
+    evaluate=_smoothness_rate,
+    judges=(descent.rho, descent.alpha),
+    sizes=tuple({"T": T, "d": 2, "D": 1} for T in (64, 256, 1024, 4096, 16384)),
+    forms=(
+        Form(
+            name="printed",
+            cites="Theorem 1, Section 4.1",
+            expected="inconsistent",
+            erratum="E11",
+            sense="at most",
+            note="The term T R^2 / 4 alpha^2 grows as T^2, with no 1 / sqrt(H).",
+        ),
+    ),
+    control="rho = O(T)",
+    source="Section 4.1, Theorem 1, against Appendix B.4",
+    assumptions="d = 2, R = 1, ||theta||_{2,inf} = D = 1, T -> infinity at H = 10^12",
+    **AS_IT_GROWS,
+)
+
+
+def _gain(instance: Instance, size: Size) -> Sides:
+    """In the regime of Section 5.1: P = 1, Z = Z_mu = Z_nu = S, T = 4, M = 2, zeta = 1/2."""
+    S = instance["S"]
+    dm1 = Assumption3(S=S, zeta=0.5, Z_mu=S, Z_nu=S, Z=S, T=4.0, M=2.0)
+    gain = gamma_star(dm1, 1.0) - gamma_linear(dm1)
+    rate = dm1.zeta**2 * (1 - dm1.zeta) * S**4
+    return Sides(lhs=gain, rhs={"printed": rate, "control": rate * S})
+
+
+GAIN = Statement(
+    id="multihead.sec5.1-gain",
+    label="Section 5.1, gamma* against gamma_lin",
+    formula="gamma* = gamma_lin + Omega(zeta^2 (1 - zeta) S^4) if T, M, P = O(1), Z, Z_mu, Z_nu "
+    "= O(S)",
+    tex=r"\gamma_\star = \gamma_{\mathrm{lin}} + \Omega(\zeta^2 (1 - \zeta) S^4), \quad P = "
+    r"O(1)",
+    kind="rate",
+    evaluate=_gain,
+    judges=(gamma_star, gamma_linear),
+    forms=(
+        Form(
+            name="printed",
+            cites="Section 5.1, below eq. (7): 'it holds gamma* = gamma_lin + Omega(...)'",
+            sense="at least",
+            note="P = O(1) needs the true centre (zeta/4) u* and n1 >~ S^2 d: about the printed "
+            "one P is at least zeta S sqrt(2) / 4 (E2), and gamma* < gamma_lin.",
+        ),
+    ),
+    control="Omega(S^5)",
+    source="Section 5.1, below Proposition 2",
+    cases=lambda size: {"S": jnp.logspace(5, 8, 7)},
+    sizes=({"C": 1},),
+    assumptions="zeta = 1/2, T = 4, M = 2, P = 1, Z = Z_mu = Z_nu = S -> infinity",
+)
+
+
+def _certified_heads(instance: Instance, size: Size) -> Sides:
+    """The H of Corollary 5 at K = 10, B_2 = B_Phi = 1, where T = d, R = sqrt(d), gamma = 1 / d."""
+    d, gamma, R = size["d"], 1 / jnp.asarray(instance["D"]), jnp.sqrt(1.0 * size["d"])
+    good = GoodInitialisation(jnp.ones(()), jnp.ones(()), gamma)
+    found = corollary5(good, R, 10, T=d, d=d, corrected=False)
+    printed = instance["D"] ** 3 * R**10 / gamma**6
+    return Sides(lhs=found.heads, rhs={"printed": printed, "control": printed**0.9})
+
+
+HEADS = Statement(
+    id="multihead.sec7-heads",
+    label="Section 7, the number of heads",
+    formula="Corollary 5 needs H = O(d^2 T R^10 polylog(n) / gamma^6)",
+    tex=r"H = O\left( \frac{d^2 T R^{10} \, \mathrm{polylog}(n)}{\gamma^6} \right)",
+    host=True,
+    evaluate=_certified_heads,
+    judges=(corollary5, descent.root_heads),
+    sizes=tuple({"d": d, "D": d} for d in (16, 64, 256, 1024, 4096)),
+    forms=(
+        Form(
+            name="printed",
+            cites="Section 7: 'O(d^2 T R^10 polylog(n) / gamma^6) number of heads'",
+            sense="at most",
+        ),
+    ),
+    control="its power 0.9",
+    source="Section 7, first paragraph; Corollary 2, which has B_2^2 and g_0^3",
+    assumptions="B_2 = B_Phi = 1, K = 10; T = d, R = sqrt(d), gamma = 1 / d, d -> infinity",
+    **AS_IT_GROWS,
+)
+
+STATEMENTS = (EQ_3, THEOREM_1_RHO, GAIN, HEADS)
