@@ -1,5 +1,6 @@
 """Every statement of every paper: its verdicts are as expected and its control is rejected."""
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -19,7 +20,7 @@ def _readme_table():
     """{id: {form: (verdict, how close)}} of the table at the top of the README."""
     found = {}
     for line in README.split("```")[1].splitlines():
-        if not (row := re.match(r"(.{32})(.{24,26}?) +(holds|fails) +(\S.*?) +\d+$", line)):
+        if not (row := re.match(r"(.{32})(.{20,24}?) +(holds|fails) +(\S.*?) +[a-z]+$", line)):
             continue
         if name := re.match(r"multihead\.\S+", row[1]):
             rows = found.setdefault(name[0], {})
@@ -35,16 +36,38 @@ def _number(words):
 SHOWN = _readme_table()
 
 
-def _budget(statement):
-    """A quarter of the search, except for what the README shows and for what needs statistics."""
-    if statement.id in SHOWN or statement.kind in ("probability", "expectation", "rate"):
-        return statement.budget
-    return statement.budget.scaled(0.25)
+def _budgets(statement):
+    """What to try a statement with, cheapest first: compiling the searches takes most of the time.
+
+    What the README shows and what needs statistics is tried as `verify` does.
+    """
+    if statement.id not in SHOWN and statement.kind not in ("probability", "expectation", "rate"):
+        quarter = statement.budget.scaled(0.25)
+        yield dataclasses.replace(quarter, restarts=0)
+        yield quarter
+    yield statement.budget
+
+
+def _judged(statement):
+    """Verdicts that are as recorded, if some budget gives them; else those of the last."""
+    for budget in _budgets(statement):
+        verdicts = falsify(statement, budget=budget)
+        if all(verdict.as_expected for verdict in verdicts):
+            break
+    return verdicts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda s: s.id)
+def test_statement_in_full(statement):
+    """With all draws and searches, another seed than `verify` has."""
+    for verdict in falsify(statement, seed=1):
+        assert verdict.as_expected, f"{verdict.form}: {verdict.status}: {verdict.reason}"
 
 
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda s: s.id)
 def test_statement(statement):
-    verdicts = falsify(statement, budget=_budget(statement))
+    verdicts = _judged(statement)
     for verdict in verdicts:
         assert verdict.control["status"] in REJECTED, verdict.control
         assert verdict.as_expected, f"{verdict.form}: {verdict.status}: {verdict.reason}"

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from jaxbounds import report
+from jaxbounds.cli import recorded
 from jaxbounds.cli.cache import digest_of, prepare_jax, programs_for
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
 from jaxbounds.cli.folder import CannotWrite, Folder
@@ -168,6 +169,7 @@ def verify(
     jobs: int = 0,
     thorough: bool = False,
     traceback: bool = False,
+    record: bool = False,
     imports: Imports = (),
 ) -> int:
     """Check the statements, all or those whose id matches, and print a verdict for each form.
@@ -182,9 +184,12 @@ def verify(
         jobs: processes; 0 means one for each core.
         thorough: ten times the samples and searches.
         traceback: where a statement cannot be measured, print where it broke.
+        record: keep the worst ratios of the shipped statements as those to compare with.
         imports: modules or files that hold a PAPER of your own.
     """
     console = console_for_output()
+    if record and (patterns or seed or thorough):
+        raise ValueError("--record keeps a whole run with seed 0: leave the other options out")
     papers = load_papers(imports, patterns=patterns)
     chosen = select((s for paper in papers for s in paper.statements), patterns)
     if jobs < 0 or not 0 <= seed < 2**32:
@@ -205,6 +210,8 @@ def verify(
         task = Task((), imports, seed, factor, str(folder.working), traceback)
         judge = functools.partial(_in_turn, jobs=min(at_most(jobs), len(chosen)), task=task)
         done, interrupted = _judge_all(chosen, judge, folder, before, console)
+        if record and not interrupted:
+            recorded.record([v for s in chosen for v in done[s.id]])
         return _conclude(folder, papers, chosen, done, interrupted, imports, bool(patterns))
     except (CannotWrite, OSError) as problem:
         print(f"jaxbounds: {problem}", file=sys.stderr)
@@ -251,6 +258,9 @@ def _conclude(folder, papers, chosen, done, interrupted, imports, partial) -> in
     for _, group in itertools.groupby(verdicts, lambda v: (v.id, v.reason)):
         for line in _remarks(list(group), folder):
             console.print(line, markup=False)
+    usual = not folder.settings["seed"] and not folder.settings["thorough"]
+    for line in recorded.moved(verdicts) if usual else ():
+        console.print(line, markup=False)
     others = folder.published()
     if partial and others:  # the page shows what is kept, too
         papers = load_papers(imports, patterns=[v.paper for v in [*verdicts, *others]])

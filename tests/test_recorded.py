@@ -1,0 +1,59 @@
+"""Worst ratios that move are said, and the file of recorded ones is whole."""
+
+import dataclasses
+import json
+
+import pytest
+
+from jaxbounds.cli import main, recorded
+from jaxbounds.falsify import Verdict
+from jaxbounds.papers import load_papers
+
+VERDICT = Verdict(
+    id="qstr.lem12", paper="qstr", label="Lemma 12", kind="inequality", relation="<=",
+    form="printed", expected="holds", status="holds", reason="", worst_ratio=0.5, instances=1,
+    searches=0,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({}, False),
+        ({"worst_ratio": 0.5 * (1 + 1e-8)}, False),
+        ({"worst_ratio": 0.51}, True),
+        ({"worst_ratio": 0.51, "accepted": 3}, False),
+        ({"worst_ratio": 0.53, "accepted": 3}, True),
+        ({"worst_ratio": 0.51, "paper": "mine"}, False),
+        ({"worst_ratio": 0.51, "relation": "="}, False),
+        ({"worst_ratio": float("nan")}, False),
+        ({"form": "sharpened"}, True),
+    ],
+)
+def test_what_moved_is_said(change, said):
+    verdict = dataclasses.replace(VERDICT, **change)
+    lines = list(recorded.moved([verdict], {"qstr.lem12": {"printed": 0.5}}))
+    assert bool(lines) == said
+    if change == {"worst_ratio": 0.51}:
+        assert lines == ["qstr.lem12 (printed): ratio 0.51, recorded 0.5"]
+
+
+def test_the_file_is_about_the_shipped_statements():
+    ratios = json.loads(recorded.FILE.read_text(encoding="utf8"))
+    forms = {s.id: {f.name for f in s.forms} for p in load_papers() for s in p.statements}
+    assert set(ratios) <= set(forms)
+    assert all(set(known) <= forms[name] for name, known in ratios.items())
+    # Identities that hold are compared with their tolerance, and have none.
+    unrecorded = [
+        f"{s.id} ({f.name})"
+        for p in load_papers()
+        for s in p.statements
+        for f in s.forms
+        if f.expected == "fails" and f.name not in ratios.get(s.id, {})
+    ]
+    assert unrecorded == []
+
+
+def test_a_part_is_not_recorded(capsys):
+    assert main(["verify", "qstr.lem12", "--record"]) == 2
+    assert "keeps a whole run" in capsys.readouterr().err
