@@ -207,7 +207,7 @@ def test_ctrl_c_keeps_what_was_done_and_stops_the_rest(tmp_path):
     """In a session of its own, as a terminal does: the signal reaches all processes at once."""
     command = [sys.executable, "-c", "import sys; from jaxbounds.cli import main; sys.exit(main())"]
     running = subprocess.Popen(
-        [*command, "verify", "multihead", "--jobs", "2", "--out", "out"],
+        [*command, "verify", "qstr", "--jobs", "2", "--out", "out"],
         cwd=tmp_path, start_new_session=True, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip

@@ -1,7 +1,6 @@
-"""No sampler of any statement uses a key twice, and each uses the one it is given."""
+"""No sampler of any statement uses a key twice; that it uses its key at all, every verdict checks."""
 
 import jax
-import numpy as np
 import pytest
 
 from jaxbounds.falsify import verification
@@ -22,12 +21,8 @@ SAMPLERS = {
 def test_keys_are_used_once(statement, name):
     sampler, size = statement.samplers[name], Size(statement.sizes[0])
     draw = jax.jit(lambda key: sampler(key, size))
-    with verification():
-        with jax.debug_key_reuse(True):
-            one = jax.tree.leaves(draw(jax.random.key(0)))
-        others = [jax.tree.leaves(draw(jax.random.key(seed))) for seed in range(1, 5)]
-    differ = lambda other: any(not np.array_equal(a, b) for a, b in zip(one, other))
-    assert any(map(differ, others)), "its key is not used"
+    with verification(), jax.debug_key_reuse(True):
+        draw.lower(jax.random.key(0))
 
 
 def test_a_key_used_twice_would_be_found():
@@ -35,4 +30,4 @@ def test_a_key_used_twice_would_be_found():
         return jax.random.normal(key), jax.random.uniform(key)
 
     with jax.debug_key_reuse(True), pytest.raises(jax.errors.KeyReuseError):
-        jax.jit(draw)(jax.random.key(0))
+        jax.jit(draw).lower(jax.random.key(0))
