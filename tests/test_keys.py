@@ -1,4 +1,4 @@
-"""No sampler of any statement uses a key twice; that it uses its key at all, every verdict checks."""
+"""No sampler uses a key twice; that it uses its key at all, every verdict checks."""
 
 import jax
 import pytest

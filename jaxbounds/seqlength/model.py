@@ -2,7 +2,7 @@
 
 Weights are named and shaped as in Section 4.1: W_c in R^{k x d}, W_v in R^{d x k}, W_QK in
 R^{d x d} (the merged W_Q W_K^T; the printed W_Q, W_K in R^{d x T} would let the parameters depend
-on T, erratum E12). There is no 1/sqrt(d_k): absorb it in W_QK.
+on T). There is no 1/sqrt(d_k): absorb it in W_QK.
 """
 
 from collections.abc import Callable, Mapping

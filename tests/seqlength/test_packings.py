@@ -107,14 +107,41 @@ def test_volume_of_a_cube_and_what_it_refutes():
     cube = float(volumetric_lower_cube(0.4, k=100))
     printed = 0.4**2 * math.log(201)
     assert cube == pytest.approx(68.9, abs=0.05) and printed == pytest.approx(0.85, abs=0.005)
-    assert _stored("cor-f.0.1", "printed, W_v^T x").ratio == pytest.approx(cube / printed)
+    assert _stored("cor-f.0.1", "derived, W_v^T x").ratio == pytest.approx(cube / printed)
     # d = 256, x = 1/4: d x^2 ln(2d + 1) = 16 ln 513, for D.0.1 and F.0.1 alike.
     ratio = float(volumetric_lower_cube(0.25, k=256)) / (16 * math.log(513))
-    assert _stored("cor-f.0.1", "printed").ratio == pytest.approx(ratio)
-    assert _stored("cor-d.0-orientation", "printed (D.0.1), W_QK^T x").ratio == pytest.approx(ratio)
+    assert _stored("cor-f.0.1", "derived").ratio == pytest.approx(ratio)
+    assert _stored("cor-d.0-orientation", "derived (D.0.1), W_QK^T x").ratio == pytest.approx(ratio)
     # D.0.2 for the map W_QK x: k ln 2 points of a ball against 4 ln(d^2).
     ratio = 1024 * math.log(2) / (4 * math.log(1024**2))
-    assert _stored("cor-d.0-orientation", "printed (D.0.2), W_QK x").ratio == pytest.approx(ratio)
+    assert _stored("cor-d.0-orientation", "derived (D.0.2), W_QK x").ratio == pytest.approx(ratio)
+    ratio = 10**6 * math.log(2) / (400 * math.log(10**12))
+    form = "derived (D.0.2), W_QK x, constant 100"
+    assert _stored("cor-d.0-orientation", form).ratio == pytest.approx(ratio)
+    # Lemma 3.5 at d = 2 and n = 3 points: k ln 2 points of a ball against 4 ln(dn).
+    for k, constant, form in ((100, 1, "printed"), (10**6, 100, "printed, constant 100")):
+        ratio = k * math.log(2) / (constant * 4 * math.log(6))
+        assert _stored("lemma3.5", form).ratio == pytest.approx(ratio)
+
+
+def test_lemma_3_5_needs_the_number_of_outputs_over_rows_too():
+    # Matrices +-e_j e_1^T: one row, of norm 1; their images of e_1 are more than 1 apart.
+    d, k = 2, 8
+    matrices = [s * np.outer(np.eye(k)[j], np.eye(d)[0]) for s in (1, -1) for j in range(k)]
+    assert all(np.linalg.norm(W, axis=1).sum() == 1 for W in matrices)
+    images = [W @ np.eye(d)[0] for W in matrices]
+    apart = [np.linalg.norm(a - b) for a, b in itertools.combinations(images, 2)]
+    assert min(apart) == pytest.approx(math.sqrt(2)) and len(images) == 2 * k
+
+
+def test_the_l2_ball_tells_the_corners_of_the_cube_apart():
+    # Rows u, u' of e_1 u^T: the inputs e_i see max |u_i - u'_i|, the unit ball ||u - u'||_2.
+    n = 256
+    u = np.ones(n)
+    x = u / np.linalg.norm(u)
+    assert (2 * u) @ x == pytest.approx(2 * math.sqrt(n)) and np.max(2 * u @ np.eye(n)) == 2
+    # With the inputs e_i alone the whole cube lies in one ball of radius sqrt(n) / 4.
+    assert np.max(np.abs(u)) < math.sqrt(n) / 4 < math.sqrt(n)
 
 
 def test_nine_matrices_cover_where_one_C_for_all_is_too_small():

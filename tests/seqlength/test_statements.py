@@ -21,7 +21,7 @@ SHOWN = [s for s in PAPER.statements if any(form.counterexample is not None for 
 
 def test_errata_stand_by_weight_and_none_is_without_evidence():
     shown = {form.erratum for s in PAPER.statements for form in s.forms if form.erratum}
-    assert {e.id for e in PAPER.errata} == {f"E{i}" for i in range(1, 20)}
+    assert {e.id for e in PAPER.errata} == {f"E{i}" for i in range(1, 20) if i != 12}
     weights = [get_args(Weight).index(e.kind) for e in PAPER.errata]
     assert weights == sorted(weights)
     ids = {s.id for s in PAPER.statements}

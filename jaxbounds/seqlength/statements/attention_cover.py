@@ -13,7 +13,7 @@ from jaxbounds.seqlength.single_layer import (
     residual_range,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.statements import Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
 def _softmax_sample(key: Array, size: Size) -> Instance:
@@ -51,9 +51,16 @@ LEMMA_C_1 = Statement(
     tex=r"\| \mathrm{softmax}(\theta_1) - \mathrm{softmax}(\theta_2) \|_1 \le 2 \|\theta_1 - "
     r"\theta_2\|_\infty",
     formula="||softmax(theta_1) - softmax(theta_2)||_1 <= 2 ||theta_1 - theta_2||_infinity",
-    **draw.INEQUALITY,
+    **draw.CLIMBED,
     sample=_softmax_sample,
     cases=_two_blocks,
+    project=lambda i, size: {
+        **i,
+        "step": i["step"] * jnp.maximum(1.0, 1e-2 / jnp.max(jnp.abs(i["step"]))),
+    },
+    hypotheses=lambda i, size: {
+        "theta moves by 1e-2": jnp.max(jnp.abs(i["step"])) >= 0.999e-2,
+    },
     evaluate=_softmax,
     judges=(softmax_distance,),
     sizes=({"p": 6},),
@@ -129,13 +136,16 @@ ATTENTION_STEP = Statement(
     tex=r"\left| e_j^\top X^\top \left( \mathrm{softmax}(X W x) - \mathrm{softmax}(X \hat{W} "
     r"x) \right) \right| \le 2 B_x^2 \left\| (W - \hat{W}) x \right\|_2",
     formula="|e_j^T X^T (softmax(X W x) - softmax(X W_hat x))| <= 2 B_x^2 ||(W - W_hat) x||_2",
-    **draw.INEQUALITY,
+    **draw.CLIMBED | {"budget": Budget(samples=64, restarts=4, steps=30, batch=64)},
     sample=_attention_sample,
     cases=_two_tokens,
+    project=lambda i, size: {**i, "step": i["step"] * jnp.maximum(1.0, 2e-3 / _scores_step(i))},
     evaluate=_attention_step,
     judges=(attention_lipschitz, residual_range, attend_from),
     hypotheses=lambda i, size: {"the scores move by 1e-3": _scores_step(i) >= 1e-3},
     sizes=({"T": 4, "d": 2},),
+    assumptions="only coordinates are measured, which the chain begins with, not the l_2 norm of"
+    " the vector, which it goes on with",
     forms=(
         Form(
             name="printed",

@@ -1,5 +1,6 @@
 """Appendix E: the unrolled chain of perturbations, and the cover of the whole network."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -34,10 +35,26 @@ def _network_sample(key: Array, size: Size) -> Instance:
     return {**drawn, "X": X, "layers": layers, "moved": moved}
 
 
+def _one_moves(size: Size) -> Iterator[dict]:
+    """Equal tokens along e_1, kept there by every map, and w or the last W_c moves."""
+    L, d, k = size["L"], size["d"], size["k"]
+    e_1, stack = np.eye(d)[0], lambda W: np.stack([W] * L)
+    for scale in (0.5, 2.0, 4.0, 8.0):
+        X = scale * np.outer(np.ones(size["T"]), e_1)
+        # Large W_c: outputs are projected to e_1; small ones: they are not.
+        for W_c, factor in ((10.0, 1.0), (0.5, scale / 10.0)):
+            layers = {"W_QK": np.zeros((L, d, d)), "W_v": stack(np.eye(d, k))}
+            layers["W_c"] = stack(W_c * np.eye(k, d))
+            moved = {**layers, "W_c": layers["W_c"].copy()}
+            moved["W_c"][-1] *= factor
+            what = e_1 if factor != 1.0 else -scale / 10.0 * e_1
+            yield {"X": X, "layers": layers, "moved": moved, "w": e_1, "what": what}
+
+
 def _network_cases(size: Size) -> Instance:
-    """The tokens and the step that break the first block, before layers that do not move."""
-    rng, rows, d, k = np.random.default_rng(1), [], size["d"], size["k"]
-    w = np.eye(d)[0]
+    """The step that breaks the first block, before layers that do not move; one move alone."""
+    rng, d, k = np.random.default_rng(1), size["d"], size["k"]
+    w, rows = np.eye(d)[0], list(_one_moves(size))
     for case in opposite_tokens(size):
         rest = {"W_QK": rng.normal(size=(d, d)), "W_v": np.eye(d, k), "W_c": np.eye(k, d)}
         follow = lambda first, rest=rest: {
@@ -53,7 +70,7 @@ ON_NETWORKS: dict[str, Any] = {
     "sample": _network_sample,
     "cases": _network_cases,
     "hypotheses": lambda i, size: {
-        **moved_enough(i["layers"], i["moved"]),
+        **moved_enough({**i["layers"], "w": i["w"]}, {**i["moved"], "w": i["what"]}),
         "||w|| <= B_w = 1": jnp.linalg.norm(jnp.stack([i["w"], i["what"]]), axis=1) <= 1 + 1e-12,
     },
     "sizes": ({"L": 2, "T": 2, "d": 2, "k": 2},),
@@ -118,8 +135,16 @@ CHAIN = Statement(
             note="one layer, two opposite tokens of norm 4",
             counterexample=_ONE_LAYER,
         ),
-        Form(name="corrected", note="B_x^2 on the QK term of layer 1"),
-        Form(name="sharpened S4", note="and the softmax constant 1"),
+        Form(
+            name="corrected",
+            note="B_x^2 on the QK term of layer 1",
+            equality="only w moves, or the last W_c, along the output",
+        ),
+        Form(
+            name="sharpened S4",
+            note="and the softmax constant 1",
+            equality="only w moves, or the last W_c, along the output",
+        ),
     ),
     control="a fortieth of the corrected bound",
 )
@@ -172,8 +197,16 @@ COVER = Statement(
             note="the proof's list: no B_x^2 on the first QK, the first W_v covered at norm 1",
             counterexample=_ONE_LAYER,
         ),
-        Form(name="corrected", note="inputs of norm B_x in layer 1, L_sigma before W_c"),
-        Form(name="sharpened S4", note="and the softmax constant 1"),
+        Form(
+            name="corrected",
+            note="inputs of norm B_x in layer 1, L_sigma before W_c",
+            equality="only w moves, along an output of norm 1",
+        ),
+        Form(
+            name="sharpened S4",
+            note="and the softmax constant 1",
+            equality="only w moves, along an output of norm 1",
+        ),
     ),
     control="a hundredth of the corrected bound",
     source="Theorem 4.2 and its proof",

@@ -1,5 +1,7 @@
 """Sections 2.3 and 2.4: Rademacher complexities, Dudley's integral."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +19,7 @@ from jaxbounds.seqlength.rademacher import (
     with_negation,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.statements import Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
 def _points(key: Array, size: Size) -> Instance:
@@ -56,8 +58,8 @@ def _monte_carlo(instance: Instance, size: Size) -> Sides:
     off = jnp.abs(found.mean - exact)
     return Sides.pairs(
         {
-            "derived": (off, 6.0 * found.standard_error),
-            "control": (jnp.abs(m * found.mean - exact), 6.0 * found.standard_error),
+            "derived": (off, 2.75 * found.standard_error),
+            "control": (jnp.abs(m * found.mean - exact), 2.75 * found.standard_error),
         }
     )
 
@@ -66,9 +68,11 @@ MONTE_CARLO = Statement(
     id="seqlength.sec2.3-monte-carlo",
     label="Section 2.3, Rademacher complexity by drawing signs",
     tex=r"\left| \frac{1}{400} \sum_{j=1}^{400} \sup_{h} \frac{1}{m} \sum_{i=1}^m "
-    r"\sigma_i^{(j)} h(x_i) - \mathrm{Rad}_m(\mathcal{H}, S) \right| \le 6 \, s",
-    formula="the mean over 400 sign vectors is within 6 of its standard errors of Rad",
-    **draw.INEQUALITY,
+    r"\sigma_i^{(j)} h(x_i) - \mathrm{Rad}_m(\mathcal{H}, S) \right| \le 2.75 \, s",
+    formula="the mean over 400 sign vectors is within 2.75 of its standard errors of Rad, w.p. 95%",
+    kind="probability",
+    level=0.05,
+    budget=Budget(samples=512, restarts=0, steps=0, batch=128),
     sample=lambda key, size: {**_points(key, size), "seed": jax.random.key_data(key)},
     evaluate=_monte_carlo,
     judges=(rademacher_monte_carlo, support_rademacher, sign_vectors),
@@ -167,6 +171,7 @@ CONTRACTION = Statement(
     evaluate=_contraction,
     judges=(empirical_rademacher,),
     sizes=({"functions": 3, "m": 5},),
+    assumptions="L_sigma = 1",
     forms=(
         Form(
             name="printed",
@@ -177,6 +182,9 @@ CONTRACTION = Statement(
     control="L = 1 for sigma(z) = 2z",
     source="Appendix C, from Ledoux and Talagrand",
 )
+
+
+ALL_SIGNS = "all functions with values -B and B: both sides are B"
 
 
 def _dudley(instance: Instance, size: Size) -> Sides:
@@ -199,11 +207,14 @@ def _dudley(instance: Instance, size: Size) -> Sides:
 
 
 def _dudley_cases(size: Size) -> Instance:
-    rng, rows = np.random.default_rng(0), []
-    for _ in range(24):
-        values = rng.normal(size=(8, 8)) * np.exp(rng.normal(size=(8, 1)))
+    """Random functions beside 0; at three points also all functions with values -1 and 1."""
+    rng, rows, m = np.random.default_rng(0), [], size["m"]
+    for _ in range(12):
+        values = rng.normal(size=(8, m)) * np.exp(rng.normal(size=(8, 1)))
         values[0] = 0.0
         rows.append({"F": values})
+    if 2**m == size["functions"]:
+        rows.append({"F": np.array(list(itertools.product((-1.0, 1.0), repeat=m)))})
     return draw.stacked(rows)
 
 
@@ -214,25 +225,38 @@ DUDLEY = Statement(
     r"\int_\delta^B \sqrt{\frac{\ln \mathcal{N}_\infty(\mathcal{F}, \epsilon, m)}{m}} \, "
     r"d\epsilon \right)",
     formula="Rad <= c inf_delta (delta + int_delta^B sqrt(ln N(eps) / m) d eps), exact N(eps)",
-    **draw.ON_HOST,
+    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=2, steps=3)},
     cases=_dudley_cases,
     evaluate=_dudley,
     judges=(
         *(staircase_dudley, covering_staircase, sup_distances, smallest_cover),
         *(dudley, chaining, one_scale, best_certified, empirical_rademacher),
     ),
-    sizes=({"functions": 8},),
+    sizes=({"functions": 8, "m": 3}, {"functions": 8, "m": 8}),
     forms=(
         Form(
             name="printed",
-            cites="Section 2.4, the last display",
+            cites="Section 2.4, the last display, with 'the infinity in the integral limit can"
+            " become the upper bound of the function class' for B",
             note="the paper leaves c open; c = 12",
         ),
         Form(name="sharpened", note="4 delta + 12 times the integral"),
-        Form(name="sharpened grid", note="its upper sum on a geometric grid, clipped at B"),
-        Form(name="sharpened S6 chaining", note="two-term chaining"),
-        Form(name="sharpened S6 one scale", note="one cover and Massart's lemma"),
-        Form(name="sharpened S6", note="the least of the three and B"),
+        Form(
+            name="sharpened grid",
+            note="its upper sum on a geometric grid, clipped at B",
+            equality=ALL_SIGNS,
+        ),
+        Form(name="sharpened S6 chaining", note="two-term chaining", equality=ALL_SIGNS),
+        Form(
+            name="sharpened S6 one scale",
+            note="one cover and Massart's lemma",
+            equality=ALL_SIGNS,
+        ),
+        Form(
+            name="sharpened S6",
+            note="the least of the three and B",
+            equality=ALL_SIGNS,
+        ),
     ),
     control="c = 0.12",
 )

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from jaxbounds.seqlength.linear_bounds import (
@@ -22,13 +23,18 @@ from jaxbounds.seqlength.single_layer import (
     theorem_4_1_printed,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.statements import Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
 def _parameters(key: Array, size: Size) -> Instance:
     low, high = jnp.array([-1.0, -0.5, -1.0, 4.0, 0.5]), jnp.array([1.0, 0.5, 0.5, 8.0, 2.5])
     B, B_x, B_QK, m, d = draw.log_uniform(key, low, high, (5,))
     return {"B": B, "B_x": B_x, "B_QK": B_QK, "m": m, "d": 1.0 + jnp.floor(d)}
+
+
+def _whole_dimension(instance: Instance, size: Size) -> Instance:
+    within = draw.positive("B", "B_x", "B_QK", "m")(instance, size)
+    return {**within, "d": np.maximum(np.floor(instance["d"]), 1.0)}
 
 
 def _corollary_4_1_1(instance: Instance, size: Size) -> Sides:
@@ -68,8 +74,9 @@ COROLLARY_4_1_1 = Statement(
     r"B_{W_{QK}} \sqrt{2 \ln(2 d^2 + 1)}",
     formula="Theorem 4.1 at C = B_x^2 B_QK^2 ln(2 d^2 + 1) is O(the same with alpha / (2 B_x)"
     " for sqrt C), alpha = B_QK sqrt(2 ln(2 d^2 + 1))",
-    **draw.ON_HOST,
+    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=16, restarts=2, steps=6)},
     sample=_parameters,
+    project=_whole_dimension,
     evaluate=_corollary_4_1_1,
     judges=(theorem_4_1_printed, corollary, alpha_4_1_1, alpha_4_1_1_printed, lemma_3_6),
     hypotheses=_informative,
@@ -80,7 +87,7 @@ COROLLARY_4_1_1 = Statement(
             cites="Corollary 4.1.1, alpha and the last display",
             erratum="E7",
             note="alpha is too small by sqrt 2 and O(.) hides it: sqrt 2 times the display is more"
-            " than Theorem 4.1 by sqrt 2 b ln(sqrt 2)",
+            " than Theorem 4.1 by at least b ln(sqrt 2), b = 2 B_x^2 sqrt(C / m)",
         ),
         Form(name="corrected", note="alpha = 2 B_QK sqrt(ln(2 d^2 + 1))", equality="always"),
     ),
@@ -118,6 +125,7 @@ COROLLARIES_D = Statement(
         *(lemma_3_3, lemma_3_4_leading),
     ),
     sizes=({"parameters": 5},),
+    assumptions="what stands inside O(.) in D.0.1 and inside O^(.) in D.0.2, with constant 1",
     forms=(
         Form(
             name="printed (D.0.1)",

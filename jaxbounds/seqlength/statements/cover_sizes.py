@@ -82,7 +82,8 @@ COVER_SIZES = Statement(
         Form(
             name="printed (Appendix A)",
             cites="Appendix A, the last display",
-            note="k C, by listing the product where it is small",
+            note="k C for l_1 rows with Lemma 3.1's cover only, by listing the product where it is"
+            " small",
             equality="always",
         ),
         Form(name="sharpened S2", note="as many as are listed", equality="always"),
@@ -99,10 +100,9 @@ COVER_SIZES = Statement(
 
 
 def _whole_covers(instance: Instance, size: Size) -> Sides:
-    """The distance of random W to the listed covers, and the lists' logarithms."""
-    x, seed = draw.numbers(instance, "x", "seed")
-    rng, k, d = np.random.default_rng(seed), size["k"], size["d"]
-    K, W = int(linear_bounds.sparsity_needed(x)), rng.normal(size=(k, d))
+    """The distance of W, brought to the sphere, to the listed covers."""
+    (x, W), k, d = draw.numbers(instance, "x", "W"), size["k"], size["d"]
+    K = int(linear_bounds.sparsity_needed(x))
     columns, entries = (
         linear_covers.columns_cover(k, d, 1.0, K),
         linear_covers.entries_cover(k, d, 1.0, K),
@@ -124,8 +124,15 @@ WHOLE_COVERS = Statement(
     tex=r"\min_{\hat{W}} \sup_x \left\| (W - \hat{W}) x \right\|_2 \le \epsilon, \quad K = "
     r"\lfloor (x - 1)^2 \rfloor + 1, \quad x = \frac{B_w B_x}{\epsilon}",
     formula="some member of the list is within eps of W, K = floor((x - 1)^2) + 1, x = B_w B_x/eps",
-    **draw.ON_HOST,
-    cases=lambda size: {"x": np.repeat([1.5, 1.9], 8), "seed": np.arange(16)},
+    **draw.ON_HOST_WANDERED,
+    cases=lambda size: {
+        "x": np.repeat([1.5, 1.9], 8),
+        "W": np.random.default_rng(0).normal(size=(16, size["k"], size["d"])),
+    },
+    project=lambda i, size: {**i, "x": np.clip(i["x"], 1.0, 2.4)},
+    hypotheses=lambda i, size: {
+        "no column is zero": np.abs(i["W"]).sum(axis=0).min() > 1e-6,
+    },
     evaluate=_whole_covers,
     judges=(linear_covers.columns_cover, linear_covers.entries_cover),
     sizes=({"k": 2, "d": 2},),

@@ -37,12 +37,14 @@ COVER_SIZE = Statement(
     cases=lambda size: draw.stacked(
         [
             {"B_x": B_x, "B_QK": B_QK, "d": d, "epsilon": 0.3}
-            for B_x, B_QK, d in ((1.0, 1.0, 2), (3.0, 0.5, 7), (0.2, 4.0, 64))
+            for B_x, B_QK in ((1.0, 1.0), (3.0, 0.5), (0.2, 4.0), (1.5, 2.0))
+            for d in (2, 7, 64)
         ]
     ),
     evaluate=_cover_size,
     judges=(attention_log_covering, attention_lipschitz),
-    sizes=({"cases": 3},),
+    sizes=({"cases": 12},),
+    assumptions="C of Lemma 3.6 only",
     forms=(
         Form(
             name="printed",
@@ -115,7 +117,8 @@ OPTIMUM = Statement(
             cites="Appendix C, the display of delta and the last display",
             expected="fails",
             erratum="E5",
-            note="needs b < B (1 - a); here C = 1000, m = 100, d = 10, B_x = 1 give -6.4",
+            note="needs b < B (1 - a); here C = 1000, m = 100, d = 10, B_x = 1 give -6.4"
+            " (Theorem 4.1's display: -5.17)",
             counterexample=Counterexample(
                 instance={"B_x": 1.0, "C": 1000.0, "m": 100.0, "d": 10.0},
                 size={"draws": 24},

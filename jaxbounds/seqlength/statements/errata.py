@@ -10,21 +10,22 @@ _COLUMNS = (
     " and the independence of T survive"
 )
 _POWER = (
-    "changed to B_x^6 in place of B_x^2 under the cube, by the factor B_x^2 on the perturbation of"
-    " W_QK^(1); the independence of T survives"
+    "changed to B_x^6 in place of B_x^2 in (gamma + eta)^3, by the factor B_x^2 on the perturbation"
+    " of W_QK^(1); the independence of T survives"
 )
 
 ERRATA = (
     Erratum(
         id="E4",
-        where="Section 4.1, the norms of Theorem 4.1",
+        where="Theorem 4.1, and Appendix C, 'Thus we can use the inequality again'",
         kind="false",
         quote=r"$\|W_c^{\top}\|_{1,\infty} \leq B_{W_c}$, and"
         r" $\|W_v^{\top}\|_{1,\infty} \leq B_{W_v}$",
         text="The proof bounds e_j^T W_c^T u, a *column* of W_c, by its l_1 norm, so it needs"
         " ||W_c||_{1,inf} and ||W_v||_{1,inf}; ||.||_{q,p} is over columns (Section 2.1, and the"
-        " proof of Lemma 3.3). With the printed norms the complexity grows with d like sqrt(d / m)"
-        " where the bound has sqrt(ln(d) / m).",
+        " proof of Lemma 3.3). Appendix C itself uses columns: ||Pv|| <= ||P||_{2,inf} ||v||_1 and"
+        " ||X||_{2->inf} = ||X^T||_{2,inf}. With the printed norms the complexity grows with d like"
+        " sqrt(d / m) where the bound has sqrt(ln(d) / m).",
         consequence="Too small by sqrt(d / ln d) in Theorem 4.1 and its three corollaries.",
         main=_COLUMNS,
         evidence="seqlength.appc-peeling, seqlength.thm4.1-norms",
@@ -36,8 +37,8 @@ ERRATA = (
         quote=r"2L_{\sigma} B_{c2} B_{v2} \left\| (W_{QK}^{(i)} - \hat{W}_{QK}^{(i)})^{\top}"
         r" g_{block}^{(i)}(X;\hat{W}^{1:i})^{\top} \right\|_{2,\infty}",
         text="g^(1) = X is not projected: keys and values have norm up to B_x, which puts B_x^2 on"
-        " this term at i = 1. For two opposite tokens of norm B_x the left side exceeds the right"
-        " by B_x^2 / 2. Corollary 4.2.1 is false as a number for it: 2^(d-2) networks with"
+        " this term at i = 1. For two opposite tokens of norm B_x the left side is B_x^2 / 2"
+        " times the right. Corollary 4.2.1 is false as a number for it: 2^(d-2) networks with"
         " ||.||_{1,1} <= 1 are sqrt 2 apart, ln N >= 414.5 for d = 600, eps = 0.7, where it has"
         " 251.3, and the quotient grows like d / ln d.",
         consequence="Section 4.3's remark that one layer 'trades the cross product terms in the"
@@ -57,9 +58,11 @@ ERRATA = (
         " Four one-layer networks of the class are 1 apart, so ln N(1/2) >= 1.386 where the"
         " theorem has 0.117 (the proof's list: 15.6). Also the covers of W_c must be for inputs of"
         " norm L_sigma and of the first W_v for B_x.",
-        consequence="The printed number is neither above nor below the proof's (46.2 against 96.5"
-        " for all ones, 74.2 against 65.6 elsewhere).",
-        main="changed to the proof's own list of terms, with E9's factor",
+        consequence="The printed number is neither above nor below the proof's: 46.2 against 96.5"
+        " for all ones, 74.2 against 65.6 (L = 2, B_w = B_v = 1, B_c = L_sigma = 1/2, B_QK = .1,"
+        " C = 1).",
+        main="changed to the proof's own list of terms, with E9's factor and covers of W_c for"
+        " inputs of norm L_sigma and of W_v^(1) for B_x",
         evidence="seqlength.thm4.2-packing, seqlength.thm4.2, seqlength.appe-cover",
     ),
     Erratum(
@@ -94,13 +97,18 @@ ERRATA = (
         quote=r"\mathcal{W} = \{W \in \mathbb{R}^{k \times d} \mid \|W\|_{2,1} \leq B_w\}",
         text="||.||_{q,p} is over columns in Section 2.1, and so Lemma 3.3 is proved. But then the"
         " class of Lemmas 3.4 and 3.5 contains all v e_1^T, whose covers have log size at least"
-        " k ln(B_w B_x / eps). Over rows they hold (with ln(kn) for ln(dn) in Lemma 3.5), and"
-        " Lemma 3.3 does not. In the corollaries the map is W_QK^T x under the definition of"
-        " Y_[CLS], and W_QK x in display 4.3: under the first the covering number in D.0.2 is"
-        " right and that in D.0.1 is not, under the second the reverse; F.0.1 and F.0.2 alike.",
+        " k ln(B_w B_x / eps). Over rows Lemma 3.4 holds to leading order, Lemma 3.3 does not, and"
+        " Lemma 3.5 holds with ln(kn) for ln(dn): the 2k matrices +-B_w e_j e_1^T are at least"
+        " B_w B_x apart at one input, so ln N >= ln(2k) at eps = B_w B_x / 2, against 4 ln(dn), and"
+        " k is one of the letters that <~ does not hide. With ln(dn) at n = d, Lemma 3.5 would give"
+        " ln(d^2), not the ln(dk) of Lemma 3.4, so k is meant. In the corollaries the map is"
+        " W_QK^T x under the definition of Y_[CLS], and W_QK x in the display of the Rademacher"
+        " complexity: under the first the covering number of Lemma 3.4 behind D.0.2 is right and"
+        " that of Lemma 3.3 behind D.0.1 is not, under the second the reverse; F.0.1 and F.0.2"
+        " alike.",
         readings=(
             "columns, as Section 2.1 says: Lemmas 3.4 and 3.5 are false",
-            "rows in Lemmas 3.4 and 3.5: true to leading order",
+            "rows: Lemma 3.4 is true to leading order, Lemma 3.5 with ln(kn) for ln(dn)",
         ),
         consequence="In each orientation of the map one corollary of each pair must bound the"
         " norm of the transposed matrix.",
@@ -115,7 +123,8 @@ ERRATA = (
         r" $W_c^{(i)}, W_v^{(i)}, W_{QK}^{(i)}, w$",
         text="Lemmas 3.3 and 3.4 are for inputs with ||x||_1 <= B_x. Section 2.6 does not name the"
         " norm of the ball on which Pi_norm projects; Theorem 4.2 has ||x||_2 <= 1, and with the"
-        " l_2 ball tokens of later layers have l_1 norm up to sqrt d, where Lemma 3.3 is false.",
+        " l_2 ball tokens of later layers have l_1 norm up to sqrt d, where Lemma 3.3 is false."
+        " Shown for F.0.1 only; F.0.2 has the same inputs.",
         readings=(
             "Pi_norm projects on the l_2 ball, as Theorem 4.2 wants: d is missing under the cube",
             "Pi_norm projects on the l_1 ball: the inputs are as Lemmas 3.3 and 3.4 want them",
@@ -132,8 +141,9 @@ ERRATA = (
         r" \frac{\frac{2B_x^2\sqrt{C}}{\sqrt{m}}}{1 - \sqrt{\frac{\ln(2d)}{m}}}"
         r" = \frac{2B_x^2\sqrt{C}}{\sqrt{m} - \sqrt{\ln(2d)}}$$",
         text="This delta is at most B_x only if 2 B_x sqrt C <= sqrt m - sqrt(ln 2d). Otherwise the"
-        " formula is not a bound and may be negative (-5.17 for unit norms, C = 1000, m = 100,"
-        " d = 10); then delta = B_x and the bound is B_x. m > d is not needed.",
+        " formula is not a bound and may be negative (for unit norms, C = 1000, m = 100, d = 10"
+        " Theorem 4.1's display gives -5.17, Appendix C's last one -6.4); then delta = B_x and the"
+        " bound is B_x. m > d is not needed.",
         readings=(
             "for every m > d with m > ln(2d), as the theorem says",
             "as m grows with everything else fixed",
@@ -174,26 +184,28 @@ ERRATA = (
         kind="typo",
         quote=r"$B = B_w B_{W_c} L_\sigma B_{W_c}$ and let"
         r" $\alpha = B_{W_{QK}} \sqrt{2\log(2d^2 + 1)}$",
-        text="The last factor of B is B_Wv, and Theorem 4.1 gives"
-        " alpha = 2 B_QK sqrt(ln(2 d^2 + 1)). As the O(.) that it is, the display is true with the"
-        " printed alpha: sqrt 2 times it is above Theorem 4.1's wherever both are informative.",
+        text="The last factor of B is B_Wv, as in D.0.1 (the second B_Wc rests on one glyph of the"
+        " text at hand), and Theorem 4.1 gives alpha = 2 B_QK sqrt(ln(2 d^2 + 1)). As the O(.) that"
+        " it is, the display is true with the printed alpha: sqrt 2 times it is above"
+        " Theorem 4.1's wherever both are informative.",
         consequence="A constant inside O(.).",
         main="survive",
         evidence="seqlength.cor4.1.1",
     ),
     Erratum(
         id="E17",
-        where="display 4.3 and Appendix C",
+        where="Section 4.1, the display of the Rademacher complexity, and Appendix C",
         kind="typo",
         quote=r"\operatorname{softmax}\left(X_{(i)}W_{QK}x_{[CLS]}\right)",
-        text="softmax(X W_QK^T x_[CLS]) by the definition of Y_[CLS], two lines above.",
+        text="softmax(X W_QK^T x_[CLS]) by the definition of Y_[CLS], in the display before.",
         consequence="Which of ||W_QK|| and ||W_QK^T|| must be bounded (E3), but for ||.||_{1,1}.",
         main="survive",
         evidence="seqlength.sec4.1-cls",
     ),
     Erratum(
         id="E19",
-        where="display 4.3, Section 4.2, Theorem 5.1 and Appendix C up to Dudley's integral",
+        where="Section 4.1, the display of the Rademacher complexity; Section 4.2, Theorem 5.1 and"
+        " Appendix C up to Dudley's integral",
         kind="typo",
         quote=r"\mathbb{E}\left[\sup_{w,W_{c},W_{v},W_{QK}}\sum_{i=1}^{m}\epsilon_{i}w^{\top}"
         r"W_{c}^{\top}\sigma\left(W_{v}^{\top}X_{(i)}^{\top}",
@@ -205,44 +217,38 @@ ERRATA = (
     ),
     Erratum(
         id="E6",
-        where="Appendix C, the displays with Dudley's integral",
+        where="Appendix C, the display with Dudley's integral",
         kind="typo",
         quote=r"\delta + \int_{\delta}^{B_x} \sqrt{\frac{\ln(2d)}{m} + \frac{4B_x^4 C}{\epsilon^2}}"
         r" d\epsilon",
-        text="Two displays lack 1/m on the term 4 B_x^4 C / eps^2; the third restores it.",
+        text="Two lines of the display lack 1/m on the term 4 B_x^4 C / eps^2; the third restores"
+        " it.",
         consequence="None.",
         main="survive",
         evidence="seqlength.appc-dudley checks the final display against the right integral",
-    ),
-    Erratum(
-        id="E12",
-        where="Section 2.6",
-        kind="typo",
-        quote=r"$W_Q, W_K \in \mathbb{R}^{d \times T}$ be trainable weight matrices",
-        text="With d x T the parameters and the rank of W_QK depend on T; R^{d x d_k} is meant.",
-        consequence="None: only W_QK in R^{d x d} is used.",
-        main="survive",
-        evidence="by reading: 'the total dimensionality (..) is independent of T', says the text",
     ),
     Erratum(
         id="E15",
         where="Section 2.5",
         kind="typo",
         quote=r"$O(\sqrt{dk \log(B_x B_w)})/n)$ .. $O(\sqrt{B_x B_w \log(dk)})/n)$",
-        text="sqrt(dk ln(..) / n) and B_x B_w sqrt(ln(dk) / n) are meant: n under the root, the"
-        " norms outside.",
+        text="sqrt(dk ln(..) / n) and B_x B_w sqrt(ln(dk) / n) are meant. That the norms are"
+        " inside the root is in the text; whether n is outside it rests on one brace of the text at"
+        " hand, whose parentheses do not balance.",
         consequence="None.",
         main="survive",
         evidence="by reading; seqlength.sec2.5-counting has both covers",
     ),
     Erratum(
         id="E16",
-        where="Sections 2.3 and 5, Appendices A, C, E and G",
+        where="Sections 2.1, 2.3 and 5, Appendices A, C, E and G",
         kind="typo",
         quote=r"v' u \le B_v \max_{j \in [d]} |e_j u| = \max_{j \in [d], s \in \{-1,1\}} se_j u",
         text="The second expression lacks B_v. Also: m for the sample size n in Section 2.3; the"
         " sum to k for K in Section 5; softmax(x) for softmax(yhat) in Appendix G; (.)^q for |.|^q"
-        " in Appendix A; two covers are mislabelled in Appendix E.",
+        " in Appendix A; two covers are mislabelled in Appendix E; ||W||_F is the root of the sum"
+        " of squares, not of the 'squared sum', of the singular values in Section 2.1; e_i^T W_c^T"
+        " for e_j^T W_c^T in Appendix C.",
         consequence="None.",
         main="survive",
         evidence="by reading; the first one: seqlength.appc-holder",
@@ -276,16 +282,26 @@ SURVIVES = (
     "Independence of the sequence length survives everything, and so do Lemmas 3.2 (q >= 1), 3.3"
     " and 3.6. Theorem 4.1 holds for column norms of W_c and W_v (with the printed norms it is"
     " false by sqrt(d / ln d)) once it is clipped at the trivial value. Lemmas 3.4 and 3.5 hold for"
-    " row norms. Theorem 4.2 and Corollary 4.2.1 are false as numbers: with the proof's own list of"
-    " terms, one C per matrix and B_x^6 for B_x^2 they are theorems. Theorem 5.1, the linear"
-    " dependence on the number of heads and the experiment's set-up are untouched."
+    " row norms, 3.5 with ln(kn) for ln(dn). Corollary 4.1.1 holds with Theorem 4.1; of D.0.1 and"
+    " D.0.2, and of F.0.1 and F.0.2, one of each pair needs the norm of the transpose (E3), F.0.1"
+    " and F.0.2 also tokens in the l_1 ball (E18). Theorem 4.2 and Corollary 4.2.1 are false as"
+    " numbers: with the proof's own list of terms, one C per matrix, B_x^6 for B_x^2, and covers of"
+    " W_c for inputs of norm L_sigma and of W_v^(1) for B_x they are theorems. Theorem 5.1 stands"
+    " with the corrected Theorems 4.1 and 4.2; the linear dependence on the number of heads and the"
+    " experiment's set-up are untouched."
 )
 
 REMARKS = {
     "Section 2.4": "With delta = 0 Dudley's integral diverges for ln N ~ 1 / eps^2; the infimum"
     " over delta > 0 is used. The constant c is open; 12 is a theorem.",
     "Section 2.6": "'projects each row onto the unit ball' does not name the norm; l_2 follows from"
-    " Theorem 4.2's ||x||_2 <= 1. W^{1:i} = {W^1, .., W^(i-1)} fits g^(1)(X; W^{1:1}) = X.",
+    " Theorem 4.2's ||x||_2 <= 1. W^{1:i} = {W^1, .., W^(i-1)} fits g^(1)(X; W^{1:1}) = X. W_Q and"
+    " W_K are d x T in the text at hand, by one glyph, so that their size grows with T; the"
+    " sentence on the total dimensionality is about W_QK, W_c and W_v, and only W_QK in"
+    " R^{d x d} is used.",
+    "Lemmas 3.3 and 3.6, proofs": "Maurey's K is a whole number: the proofs' covers have log size"
+    " ceil(x^2) ln(2k + 1) for each column, and ceil(x^2) ln(2dk + 1), x = B_w B_x / eps, where x^2"
+    " is printed. The lemmas stand: with the sharper radius of S1 some K <= x^2 is enough.",
     "Section 3.4": "All three pairs of norms are compared on one matrix; the inputs of Lemmas 3.3"
     " and 3.4 are in the l_1 ball, those of Lemma 3.6 in the l_2 ball, so the bounds are not"
     " comparable by their symbols alone.",

@@ -22,15 +22,34 @@ FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
 SEARCHED = Budget(samples=128, restarts=6, steps=100, batch=64)
 """Where no extremal instance is known."""
 
-MANY = Budget(samples=256, restarts=0, steps=0, batch=64)
+MANY = Budget(samples=128, restarts=0, steps=0, batch=64)
 """Where instances vary much and none is searched for."""
 
 INEQUALITY: dict[str, Any] = {"kind": "inequality", "search": "none", "budget": FEW}
 IDENTITY: dict[str, Any] = {"kind": "identity", "budget": FEW}
+CLIMBED: dict[str, Any] = {
+    "kind": "inequality",
+    "search": "gradient",
+    "budget": Budget(samples=64, restarts=2, steps=30, batch=64),
+}
+"""Where a few short searches are added to draws and extremal instances."""
+
+WANDERED: dict[str, Any] = {
+    **CLIMBED,
+    "search": "random",
+    "budget": Budget(samples=64, restarts=4, steps=30, batch=64),
+}
+"""The same where a greedy choice or truncation makes the sides piecewise constant."""
+
 FEWER = Budget(samples=16, restarts=0, steps=0)
 """For what is run on the host, where draws matter little."""
 
 ON_HOST: dict[str, Any] = {"kind": "inequality", "host": True, "budget": FEWER}
+ON_HOST_WANDERED: dict[str, Any] = {
+    **ON_HOST,
+    "search": "random",
+    "budget": Budget(samples=16, restarts=2, steps=20),
+}
 SAME_ON_HOST: dict[str, Any] = {**ON_HOST, "kind": "identity"}
 
 
@@ -109,6 +128,14 @@ def activation(slopes: Float[Array, "3"], /) -> Callable[[Array], Array]:
 def stacked(rows: list[dict], /) -> dict:
     """Cases with a leading axis, from a list of instances of one shape."""
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(x) for x in leaves]), *rows)
+
+
+def positive(*names: str) -> Callable[[Instance, Size], Instance]:
+    """For searches on the host: the magnitudes of these numbers, and 1e-6 for less."""
+    return lambda instance, size: {
+        **instance,
+        **{name: np.maximum(np.abs(instance[name]), 1e-6) for name in names},
+    }
 
 
 def numbers(instance: Instance, /, *names: str) -> tuple[Any, ...]:

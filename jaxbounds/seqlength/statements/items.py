@@ -14,7 +14,8 @@ _SECTION_2 = {
     "Section 2.6, several heads": "code: jaxbounds.seqlength.model.SingleLayer",
     "Section 2.6, f and g^1": "code: jaxbounds.seqlength.model.attend",
     "Section 2.6, g^(i+1)": "seqlength.sec2.6-block, seqlength.sec4.2-networks",
-    "Section 2.6, W_Q and W_K": "E12",
+    "Section 2.6, W_Q and W_K": "none: shapes of W_Q, W_K, which only enter as W_QK in R^{d x d};"
+    " d x T is in the remarks",
 }
 _SECTION_3 = {
     "Lemma 3.1": "seqlength.lemma3.1, seqlength.lemma3.1-greedy, E1",
@@ -35,7 +36,7 @@ _SECTION_3 = {
 _SECTION_4 = {
     "Section 4.1, the norms": "E4, seqlength.appc-peeling",
     "Section 4.1, Y_[CLS]": "seqlength.sec4.1-cls",
-    "display 4.3": "seqlength.sec4.1-cls, E17, E19",
+    "Section 4.1, the display of the Rademacher complexity": "seqlength.sec4.1-cls, E17, E19",
     "Theorem 4.1": "seqlength.thm4.1-class, seqlength.thm4.1, seqlength.thm4.1-norms, E4, E5",
     "Corollary 4.1.1": "seqlength.cor4.1.1, E7",
     "Section 4.1, no dependence on k": "code: jaxbounds.seqlength.single_layer.theorem_4_1",

@@ -68,6 +68,7 @@ LEMMA_3_2 = Statement(
     judges=(covering_number, sup_distances),
     hypotheses=lambda i, size: {"||x||_1 <= 1": jnp.max(jnp.sum(jnp.abs(i["x"]), 1)) <= 1 + 1e-12},
     sizes=({"k": 2, "d": 3},),
+    assumptions="B_x = 1",
     forms=(
         Form(
             name="printed",
@@ -136,7 +137,11 @@ LEMMA_3_3 = Statement(
     r"\|W\|_{1,\infty} \le B_w",
     formula="for ||W||_{1,inf} <= B_w a product of column covers has"
     " max_i B_x ||(W - W_hat) e_i|| <= eps",
-    **draw.INEQUALITY,
+    **draw.WANDERED,
+    hypotheses=lambda i, size: {
+        "||W||_{1,inf} <= 1": jnp.max(jnp.sum(jnp.abs(i["W"]), axis=0)) <= 1 + 1e-12
+    },
+    project=lambda i, size: {"W": draw.into_l1_ball(i["W"].T).T},
     **COVERED,
     sample=_columns,
     cases=_column_vertices,
@@ -169,7 +174,9 @@ LEMMA_3_6 = Statement(
     r"\|W\|_{1,1} \le B_w",
     formula="for ||W||_{1,1} <= B_w the flattened cover has sup_{||x||_2 <= B_x} ||(W - W_hat) x||"
     " <= eps",
-    **draw.INEQUALITY,
+    **draw.WANDERED,
+    hypotheses=lambda i, size: {"||W||_{1,1} <= 1": jnp.sum(jnp.abs(i["W"])) <= 1 + 1e-12},
+    project=lambda i, size: {"W": draw.into_l1_ball(i["W"].ravel()).reshape(i["W"].shape)},
     **COVERED,
     sample=_entries,
     cases=_entry_vertices,

@@ -34,23 +34,30 @@ from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 DENSE = (("hidden", "relu"), ("readout", "identity"))
 
 
+NET = MajorityTransformer(d_k=3, hidden=4)
+
+
+@functools.partial(jax.jit, static_argnums=(2, 3))
+def _outputs(params: Any, seed: Array, T: int, d: int) -> tuple[Any, ...]:
+    """Sequences, and what the dense and the reduced network make of them."""
+    key_task, key_bits = jax.random.split(jax.random.key(seed))
+    task = draw_task(key_task, Embedding(d=d), T=T, sparsity=3)
+    bits = draw_bits(key_bits, n=5, T=T)
+    X = embed(task, bits)
+    return X, NET.apply({"params": params}, X), reduced_logits(params, task, bits)
+
+
+@functools.cache
+def _shapes(T: int, d: int) -> Any:
+    tokens = jax.ShapeDtypeStruct((5, T + 1, d), jnp.float32)
+    return jax.eval_shape(NET.init, jax.random.key(0), tokens)["params"]
+
+
 def _network(instance: Instance, size: Size) -> Sides:
-    (seed,), T = numbers(instance, "seed"), size["T"]
-    net = MajorityTransformer(d_k=3, hidden=4)
-    tokens = jax.ShapeDtypeStruct((5, T + 1, size["d"]), jnp.float32)
-    shapes = jax.eval_shape(net.init, jax.random.key(0), tokens)["params"]
+    (seed,), T, d = numbers(instance, "seed"), size["T"], size["d"]
     rng = np.random.default_rng(seed)
-    params = jax.tree.map(lambda s: 0.3 * rng.normal(size=s.shape), shapes)
-
-    @jax.jit
-    def outputs(params: Any, seed: Array) -> tuple[Any, ...]:
-        key_task, key_bits = jax.random.split(jax.random.key(seed))
-        task = draw_task(key_task, Embedding(d=size["d"]), T=T, sparsity=3)
-        bits = draw_bits(key_bits, n=5, T=T)
-        X = embed(task, bits)
-        return X, net.apply({"params": params}, X), reduced_logits(params, task, bits)
-
-    X, whole, short = outputs(params, seed)
+    params = jax.tree.map(lambda s: 0.3 * rng.normal(size=s.shape), _shapes(T, d))
+    X, whole, short = _outputs(params, seed, T, d)
     folded = extract_network(params, attention="attention", dense=DENSE, cls=-1)(np.asarray(X))
     return Sides(whole, {"derived": short, "derived folded": folded, "control": -whole})
 
@@ -62,7 +69,7 @@ NETWORK = Statement(
     r"= \text{the } [CLS] \text{ row of the dense network}",
     formula="multi-head attention with biases, ReLU, dense = its [CLS] row alone = its folded form",
     **SAME_ON_HOST,
-    cases=lambda size: {"seed": np.arange(2)},
+    cases=lambda size: {"seed": np.arange(10)},
     evaluate=_network,
     judges=(reduced_logits, extract_network, embed),
     sizes=({"T": 5, "d": 6},),
@@ -118,7 +125,7 @@ TASK = Statement(
     tex=r"y = \mathbb{1}\left\{ \sum_{i \in I} S_i > \frac{|I|}{2} \right\}",
     formula="label 1 where most bits at I are 1; orthogonal symbols; sine code; the two losses",
     **SAME_ON_HOST,
-    cases=lambda size: {"seed": np.arange(2)},
+    cases=lambda size: {"seed": np.arange(10)},
     evaluate=_task,
     judges=(
         *(majority_label, draw_symbols, positional_code),
@@ -157,7 +164,7 @@ TREND = Statement(
     tex=r"\hat{b} = \frac{\sum_T (T - \bar{T}) v_T}{\sum_T (T - \bar{T})^2}",
     formula="least squares of the mean or maximum over runs, and the permutation p-value",
     **SAME_ON_HOST,
-    cases=lambda size: {"step": np.array([0.25, -1.0])},
+    cases=lambda size: {"step": np.array([0.25, -1.0, 1.0, 3.0, -0.1, 7.0, 0.5, -2.0, 1e-3, 40.0])},
     evaluate=_trend,
     judges=(trend,),
     sizes=({"runs": 2},),

@@ -33,7 +33,7 @@ def _cls_row(instance: Instance, size: Size) -> Sides:
         head(X, W_QK, W_v, W_c)[0],
         {
             "printed": head_at(X, W_QK, W_v, W_c, 0),
-            "printed (4.3)": head_at(X, W_QK.T, W_v, W_c, 0),
+            "printed (complexity)": head_at(X, W_QK.T, W_v, W_c, 0),
             "control": head_at(X, W_QK, W_v, W_c, 1),
         },
     )
@@ -68,11 +68,11 @@ CLS_ROW = Statement(
             note="the definition of Y_[CLS], with W_QK^T",
         ),
         Form(
-            name="printed (4.3)",
-            cites="Section 4.1, display 4.3",
+            name="printed (complexity)",
+            cites="Section 4.1, the display of the Rademacher complexity",
             expected="fails",
             erratum="E17",
-            note="display 4.3 and Appendix C have W_QK for W_QK^T",
+            note="that display and Appendix C have W_QK for W_QK^T",
             counterexample=Counterexample(
                 instance={
                     "X": [[0.0, 1.0], [1.0, 0.0]],

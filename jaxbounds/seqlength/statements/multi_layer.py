@@ -74,7 +74,9 @@ THEOREM_4_2 = Statement(
     label="Theorem 4.2",
     tex=r"\epsilon^2 \ln \mathcal{N} = (\gamma + \eta)^3, \quad \gamma = C_{B_x}^{1/3} (2 "
     r"L_\sigma B_{c2} B_{v2} \alpha_1 B_w)^{2/3} + C_1^{1/3} \left( 1 + (B_w L_\sigma "
-    r"B_{v2})^{2/3} \right), \quad \eta = C_1^{1/3} B_w^{2/3} \sum_{i=2}^L \tau_i",
+    r"B_{v2})^{2/3} \right), \quad \eta = C_1^{1/3} B_w^{2/3} \sum_{i=2}^L \tau_i, "
+    r"\quad \tau_i = \alpha_i^{2/3} + (2 \alpha_i L_\sigma B_{c2} B_{v2})^{2/3} + (\alpha_i "
+    r"L_\sigma B_{v2})^{2/3}",
     formula="eps^2 ln N = (gamma + eta)^3 by Lemma E.1 from the proof's last display",
     **draw.IDENTITY,
     sample=_norms_sample,
@@ -135,7 +137,8 @@ COROLLARY_4_2_1 = Statement(
     label="Corollary 4.2.1",
     tex=r"\ln \mathcal{N} \le \frac{B^2 B_x^2}{\epsilon^2} \ln(2dk + 1) \quad \text{for } w, "
     r"W_c, W_v, W_{QK}",
-    formula="the covers of Lemma 3.6 for w, W_c, W_v, W_QK have ln N <= B^2 x^2 ln(2dk + 1)",
+    formula="the covers of Lemma 3.6 for w, W_c, W_v, W_QK have ln N <= x^2 ln(2dk + 1),"
+    " x = B B_x / eps",
     **draw.ON_HOST,
     cases=lambda size: draw.stacked(
         [{"x": x, "d": d, "k": k} for x in (1.0, 2.0) for d in (2, 4, 16, 64) for k in (1, 4, 64)]
@@ -192,10 +195,14 @@ SHAPES = Statement(
     r"\mathbb{R}^b \text{ to } \mathbb{R}^a",
     formula="C = b B^2 ln(2a + 1) and B^2 ln(ab) for maps from R^b to R^a",
     **draw.SAME_ON_HOST,
-    cases=lambda size: {"B": np.array([1.5, 1.0]), "d": np.array([5, 2]), "k": np.array([2, 7])},
+    cases=lambda size: {
+        "B": np.tile([1.5, 1.0, 0.2], 4),
+        "d": np.tile([5, 2, 1, 64], 3),
+        "k": np.array([2, 7, 3, 1, 4, 4, 9, 64, 1, 2, 5, 300]),
+    },
     evaluate=_shapes,
     judges=(constants_F_0_1, constants_F_0_2_leading, lemma_3_3, lemma_3_4_leading),
-    sizes=({"cases": 2},),
+    sizes=({"cases": 12},),
     forms=(Form(name="corrected (F.0.1)"), Form(name="corrected (F.0.2)", note="leading term")),
     control="in reverse order",
 )
@@ -260,14 +267,15 @@ def _many_heads(instance: Instance, size: Size) -> Sides:
 MANY_HEADS = Statement(
     id="seqlength.sec4.3-heads",
     label="Section 4.3, several heads",
-    tex=r"\sqrt{(\gamma_H)^3} = H^{3/2} \sqrt{(\gamma_1)^3}",
+    tex=r"\sqrt{(\gamma_H)^3} = H^{3/2} \sqrt{(\gamma_1)^3}, \quad L = 1, \ B_x = 1, \ C_w = 0",
     formula="H times the terms of one layer give H^{1.5} in sqrt((gamma + eta)^3)",
     **draw.IDENTITY,
     sample=draw.terms,
     evaluate=_many_heads,
     judges=(terms_corrected, covering_constant),
     sizes=({"n": 3},),
-    assumptions="one layer, which the sentence compares with Section 4.1",
+    assumptions="one layer, which the sentence compares with Section 4.1; the term of w left out,"
+    " B_x = 1",
     forms=(
         Form(
             name="printed",

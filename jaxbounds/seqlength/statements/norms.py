@@ -12,7 +12,7 @@ from jaxbounds.norms import frobenius_norm, induced_norm, spectral_norm, vector_
 from jaxbounds.seqlength.linear_bounds import lemma_3_3, lemma_3_4_leading, lemma_3_6
 from jaxbounds.seqlength.norms import column_norm, literal_norm, operator_norm_lower, row_norm
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _norm_definition(instance: Instance, size: Size) -> Sides:
@@ -40,8 +40,8 @@ def _any_matrix(instance: Instance, size: Size) -> dict[str, Any]:
 MATRIX_NORM = Statement(
     id="seqlength.sec2.1-norm",
     label="Section 2.1, ||W||_{q,p}",
-    tex=r"\|W\|_{q,p} = \left\| \left( \|W_{:,1}\|_q, \ldots, \|W_{:,d}\|_q \right) \right\|_p",
-    formula="||W||_{q,p} = || (||W_{:,1}||_q, .., ||W_{:,d}||_q) ||_p",
+    tex=r"\|W\|_{q,p} = \left\| \left( \|W_{:,1}\|_q, \ldots, \|W_{:,d}\|_q \right) \right\|_r",
+    formula="||W||_{q,p} = || (||W_{:,1}||_q, .., ||W_{:,d}||_q) ||_r; l_p is meant",
     **draw.IDENTITY,
     sample=draw.matrix,
     evaluate=_norm_definition,
@@ -107,6 +107,8 @@ OPERATOR_NORM = Statement(
     evaluate=_operator_norm,
     judges=(induced_norm, operator_norm_lower),
     sizes=({"k": 3, "d": 2},),
+    assumptions="the definition is a supremum, of which <= is checked; attainment only for l_1 to"
+    " l_3",
     forms=(
         Form(
             name="printed",
@@ -208,10 +210,16 @@ CONVERTED = Statement(
     tex=r"d \, x^2 \ln(2k + 1) \le (d x)^2 \ln(2dk + 1), \quad d \, x^2 \ln(2k + 1) \le (d "
     r"x)^2 \ln(dk), \quad x = \frac{B_w B_x}{\epsilon}",
     formula="d x^2 ln(2k + 1) <= (d x)^2 ln(2dk + 1), (d x)^2 ln(dk) for ||W||_{p,1} <= d B_w",
-    **draw.ON_HOST,
+    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=4, steps=20)},
     cases=lambda size: draw.stacked(
-        [{"x": 2.0, "k": k, "d": d} for k in (1, 4, 1000) for d in (2, 3, 50)]
+        [
+            {"x": x, "k": k, "d": d}
+            for x in (0.5, 2.0, 10.0)
+            for k in (1, 4, 1000)
+            for d in (2, 3, 50)
+        ]
     ),
+    project=draw.positive("x"),
     evaluate=_converted,
     judges=(lemma_3_3, lemma_3_4_leading, lemma_3_6),
     assumptions="d >= 2; the bounds as numbers: their inputs are in different balls",
@@ -219,10 +227,15 @@ CONVERTED = Statement(
     forms=(
         Form(
             name="printed (Lemma 3.4)",
-            cites="Section 3.4, 'we would have a d^2 B_w^2 term'",
+            cites="Section 3.4, 'we would have a d^2 B_w^2 term' and 'lemma 3.3 is a stronger bound"
+            " than it lets on'",
             note="leading term",
         ),
-        Form(name="printed (Lemma 3.6)", cites="Section 3.4, 'we would have a d^2 B_w^2 term'"),
+        Form(
+            name="printed (Lemma 3.6)",
+            cites="Section 3.4, 'we would have a d^2 B_w^2 term' and 'lemma 3.3 is a stronger bound"
+            " than it lets on'",
+        ),
     ),
     control="without the factor d^2",
 )

@@ -31,11 +31,12 @@ def _orientation(instance: Instance, size: Size) -> Sides:
     at = {"k": n, "d": n}
     return Sides.pairs(
         {
-            "printed (D.0.1), W_QK^T x": (cube, lemma_3_3(1.0 / eps, **at)),
-            "printed (D.0.1), W_QK x": (math.log(2 * n), lemma_3_3(2.0, **at)),
-            "printed (D.0.2), W_QK^T x": (math.log(2 * n), lemma_3_4_leading(2.0, **at)),
-            "printed (D.0.2), W_QK x": (ball, lemma_3_4_leading(2.0, **at)),
-            "control": (cube, math.log(2 * n)),
+            "derived (D.0.1), W_QK^T x": (cube, lemma_3_3(1.0 / eps, **at)),
+            "derived (D.0.1), W_QK x": (math.log(2 * n), lemma_3_3(2.0, **at)),
+            "derived (D.0.2), W_QK^T x": (math.log(2 * n), lemma_3_4_leading(2.0, **at)),
+            "derived (D.0.2), W_QK x": (ball, lemma_3_4_leading(2.0, **at)),
+            "derived (D.0.2), W_QK x, constant 100": (ball, 100.0 * lemma_3_4_leading(2.0, **at)),
+            "control": (math.log(2 * n), lemma_3_4_leading(2.0, **at) / 5.0),
         }
     )
 
@@ -43,6 +44,8 @@ def _orientation(instance: Instance, size: Size) -> Sides:
 def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
     """The matrices that the packings are made of, at corners, in the printed column norms."""
     d = int(instance["d"])
+    points, e_1 = d + 1, np.zeros(d)  # e_1, .., e_d and 0
+    e_1[0] = 1.0
     row, column = np.ones((1, d)), np.ones((d, 1)) / math.sqrt(d)  # of e_1 s^T, of v e_1^T
     return {
         "||W_QK||_{1,inf} <= 1 (Corollary D.0.1; norm: Section 2.1)": np.abs(row).sum(axis=0).max()
@@ -51,7 +54,9 @@ def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
             column, axis=0
         ).sum()
         <= 1 + 1e-12,
-        "||x||_1 <= B_x = 1 at the input e_1 (both)": np.abs(np.eye(d)[0]).sum() <= 1,
+        "||x||_1 <= B_x = 1 at the inputs e_1, .., e_d, 0 (both)": np.abs(e_1).sum() <= 1,
+        "N = d + 1 points: N >= d (Lemma 3.3), N > d (Lemma 3.4)": points > d,
+        "m = d + 1 points: m > d and m > ln(2d) (Theorem 4.1)": points > max(d, math.log(2 * d)),
     }
 
 
@@ -63,16 +68,17 @@ ORIENTATION = Statement(
     r"\|W_{QK}\|_{2,1} \le B_{W_{QK}}",
     formula="ln N <= d x^2 ln(2d + 1), and <~ x^2 ln(d^2), for the maps W_QK^T x and W_QK x, x ="
     " B_QK B_x / eps, packings below",
-    **draw.ON_HOST,
-    cases=lambda size: {"d": np.array([256, 1024])},
+    **draw.ON_HOST_WANDERED,
+    cases=lambda size: {"d": np.array([2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 1024])},
     evaluate=_orientation,
     judges=(lemma_3_3, lemma_3_4_leading, volumetric_lower_column, volumetric_lower_cube),
     sizes=({"largest": 1024},),
     assumptions="the packings are single cubes, balls and sets of points: a form that holds is only"
-    " not refuted by them; it is Lemma 3.3 or 3.4 in its right orientation",
+    " not refuted by them; it is Lemma 3.3 or 3.4 in its right orientation; the corollaries print"
+    " no covering number, it is that of the lemma they are from; ||x||_2 < B_x in the limit",
     forms=(
         Form(
-            name="printed (D.0.1), W_QK^T x",
+            name="derived (D.0.1), W_QK^T x",
             cites="Corollary D.0.1 with Lemma 3.3; Section 4.1, Y_[CLS]",
             expected="fails",
             erratum="E3",
@@ -85,21 +91,23 @@ ORIENTATION = Statement(
             ),
         ),
         Form(
-            name="printed (D.0.1), W_QK x",
-            cites="Corollary D.0.1 with Lemma 3.3; display 4.3",
-            note="the map of display 4.3: Lemma 3.3",
+            name="derived (D.0.1), W_QK x",
+            cites="Corollary D.0.1 with Lemma 3.3; Section 4.1, the display of the Rademacher"
+            " complexity",
+            note="the map of the display of the Rademacher complexity: Lemma 3.3",
         ),
         Form(
-            name="printed (D.0.2), W_QK^T x",
+            name="derived (D.0.2), W_QK^T x",
             cites="Corollary D.0.2 with Lemma 3.4; Section 4.1, Y_[CLS]",
             note="the map of Y_[CLS]: Lemma 3.4 for rows",
         ),
         Form(
-            name="printed (D.0.2), W_QK x",
-            cites="Corollary D.0.2 with Lemma 3.4; display 4.3",
+            name="derived (D.0.2), W_QK x",
+            cites="Corollary D.0.2 with Lemma 3.4; Section 4.1, the display of the Rademacher"
+            " complexity",
             expected="fails",
             erratum="E3",
-            note="the map of display 4.3: Lemma 3.4 for columns",
+            note="the map of the display of the Rademacher complexity: Lemma 3.4 for columns",
             counterexample=Counterexample(
                 instance={"d": 1024},
                 size={"largest": 1024},
@@ -107,8 +115,22 @@ ORIENTATION = Statement(
                 meets=_in_the_class,
             ),
         ),
+        Form(
+            name="derived (D.0.2), W_QK x, constant 100",
+            cites="Corollary D.0.2 with Lemma 3.4, and 'hides logarithmic dependencies'; Section"
+            " 4.1, the display of the Rademacher complexity",
+            expected="fails",
+            erratum="E3",
+            note="no constant helps: d against ln d",
+            counterexample=Counterexample(
+                instance={"d": 10**6},
+                size={"largest": 10**6},
+                ratio=62.714582429996085,
+                meets=_in_the_class,
+            ),
+        ),
     ),
-    control="ln(2d) for the cube",
+    control="a fifth of D.0.2's for 2d points",
 )
 
 
@@ -119,8 +141,8 @@ def _cube(instance: Instance, size: Size) -> Sides:
     on_l2_ball = constants_F_0_1(x, n, 1).QK
     return Sides.pairs(
         {
-            "printed": (cube, on_l2_ball),
-            "printed, W_v^T x": (cube, lemma_3_3(x, k=n, d=1)),
+            "derived": (cube, on_l2_ball),
+            "derived, W_v^T x": (cube, lemma_3_3(x, k=n, d=1)),
             "corrected": (cube, n * on_l2_ball),
             "control": (cube, on_l2_ball / 2.0),
         }
@@ -130,14 +152,18 @@ def _cube(instance: Instance, size: Size) -> Sides:
 def _meets_F_0_1(instance: Instance, size: Size) -> dict[str, Any]:
     # Corners of the cubes: e_1 u^T in R^{d x d} with d = n, and one row in R^{1 x n}, d = 1, k = n.
     n = int(instance["n"])
-    W_QK, W_v = np.zeros((n, n)), np.ones((1, n))
-    W_QK[0] = 1.0
+    W_QK, W_v, u = np.zeros((n, n)), np.ones((1, n)), np.ones(n)
+    W_QK[0] = u
+    inputs = np.concatenate([np.eye(n), [u / np.linalg.norm(u)]])
+    one = 1.0 + 1e-12
     return {
         "||W_QK||_{1,inf} <= B = 1 (Lemma 3.3)": np.abs(W_QK).sum(axis=0).max() <= 1,
         "||W_v||_{1,inf} <= B = 1 (Lemma 3.3)": np.abs(W_v).sum(axis=0).max() <= 1,
-        "the inputs e_i, and 1 in R^1, have norm 1 (Theorem 4.2, L >= 2)": bool(
-            np.linalg.norm(np.eye(n), axis=1).max() <= 1
-        ),
+        "the inputs, points of the l_2 unit ball of R^n (all of them), and 1 in R^1, have norm"
+        " <= 1 (Theorem 4.2, L >= 2)": bool(np.linalg.norm(inputs, axis=1).max() <= one),
+        "||W_QK||_2 <= B_QK2 = sqrt n (Theorem 4.2)": np.linalg.norm(W_QK) <= math.sqrt(n) * one,
+        "||W_v^T||_2 <= B_v2 = sqrt n (Theorem 4.2)": np.linalg.norm(W_v) <= math.sqrt(n) * one,
+        "N >= d: the ball has n + 1 points and more, R^1 has 1 (Lemma 3.3)": len(inputs) >= n,
         "eps > 0": n > 0,
     }
 
@@ -149,19 +175,21 @@ COROLLARY_F_0_1 = Statement(
     r"\le B, \ \|x\|_2 \le 1",
     formula="ln N <= d x^2 ln(2k + 1) for ||W||_{1,inf} <= B, tokens in the l_2 ball, and the maps"
     " W_QK x, W_v^T x of Appendix E; x = B / eps = 4 / sqrt n",
-    **draw.ON_HOST,
-    cases=lambda size: {"n": np.array([8, 32, 64, 256])},
+    **draw.ON_HOST_WANDERED,
+    cases=lambda size: {"n": np.array([1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 100, 256])},
     evaluate=_cube,
     judges=(constants_F_0_1, lemma_3_3, volumetric_lower_cube),
     sizes=({"largest": 256},),
+    assumptions="one matrix's C, where the corollary prints the network's (gamma + eta)^3; the"
+    " inputs are the whole l_2 unit ball, of which fine enough nets of N points do as well",
     forms=(
         Form(
-            name="printed",
+            name="derived",
             cites="Corollary F.0.1 by Lemma 3.3; Theorem 4.2, ||x||_2 <= 1; Section 2.6, Pi_norm",
             expected="fails",
             erratum="E18",
-            note="tokens in the l_2 ball: W_QK = e_1 u^T, |u_i| <= 1, by volume, even with"
-            " ln(2d + 1) for this d x d matrix",
+            note="tokens in the l_2 ball: W_QK = e_1 u^T, |u_i| <= 1, by volume; C of this one"
+            " matrix, with ln(2d + 1) where the corollary prints ln(2k + 1)",
             counterexample=Counterexample(
                 instance={"n": 256},
                 size={"largest": 256},
@@ -170,11 +198,12 @@ COROLLARY_F_0_1 = Statement(
             ),
         ),
         Form(
-            name="printed, W_v^T x",
+            name="derived, W_v^T x",
             cites="Corollary F.0.1 by Lemma 3.3; Appendix E, the cover of W_v^T x",
             expected="fails",
             erratum="E3",
-            note="columns of W_v are rows of the map: d = 1, k = n, 68.9 against 0.85 at n = 100",
+            note="C of this one matrix: columns of W_v are rows of the map, d = 1, k = n, 68.9"
+            " against 0.85 at n = 100",
             counterexample=Counterexample(
                 instance={"n": 100},
                 size={"largest": 256},

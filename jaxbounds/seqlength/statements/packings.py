@@ -5,9 +5,10 @@ eps of at most one of them (covers are strict, Section 2.4), so there are as man
 """
 
 import math
+from functools import partial
 from typing import Any
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 
 from jaxbounds.seqlength.linear_bounds import lemma_3_6
@@ -21,7 +22,7 @@ from jaxbounds.seqlength.multi_layer import (
     theorem_4_2_printed,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _linear(z: Any) -> Any:
@@ -29,10 +30,12 @@ def _linear(z: Any) -> Any:
     return z
 
 
+_block = jax.jit(partial(block, activation=_linear))
+
+
 def _outputs(X: Any, layer: dict[str, Any], w: Any) -> np.ndarray:
     """w.g^(2)(X) at the [CLS] token 0, for sequences X and one layer."""
-    weights = {name: jnp.asarray(W) for name, W in layer.items()}
-    return np.asarray(block(jnp.asarray(X), weights, activation=_linear))[:, 0] @ w
+    return np.asarray(_block(np.asarray(X), layer))[:, 0] @ w
 
 
 def _few(instance: Instance) -> tuple[np.ndarray, list[dict[str, Any]], np.ndarray]:
@@ -62,7 +65,7 @@ def _theorem_4_2(instance: Instance, size: Size) -> Sides:
     listed = terms_derived(norms, C_1, C_Bx, L)
     derived = float(covering_constant(listed.C, listed.beta)) / eps**2
     printed = float(theorem_4_2_printed(norms, C_1, C_Bx, L)) / eps**2
-    return Sides(packing, {"printed": printed, "derived": derived, "control": printed / 2.0})
+    return Sides(packing, {"printed": printed, "derived": derived, "control": derived / 15.0})
 
 
 def _meets_4_2(instance: Instance, size: Size) -> dict[str, Any]:
@@ -72,6 +75,11 @@ def _meets_4_2(instance: Instance, size: Size) -> dict[str, Any]:
     slack = 1.0 + 1e-12
     return {
         "||x||_2 <= B_x (Theorem 4.2)": np.linalg.norm(X, axis=2).max() <= B_x * slack,
+        "w, W_v, W_QK are the same in all networks: log covering number 0 <= C_1 / eps^2"
+        " (Theorem 4.2)": all(
+            np.array_equal(n[name], networks[0][name]) for n in networks for name in ("W_v", "W_QK")
+        ),
+        "N >= d points: 4 tokens, d = 2 (Lemma 3.6)": X.shape[0] * X.shape[1] >= X.shape[2],
         "||W_c^T||_2 <= B_c2 (Theorem 4.2)": largest("W_c") <= norms.B_c * slack,
         "||W_v^T||_2 <= B_v2 (Theorem 4.2)": largest("W_v") <= norms.B_v * slack,
         "||W_QK||_2 <= B_QK2 (Theorem 4.2)": largest("W_QK") <= norms.B_QK,
@@ -94,8 +102,15 @@ THEOREM_4_2 = Statement(
     tex=r"\ln 4 \le \ln \mathcal{N}_\infty\left( g_{scalar}^{L+1}, \frac{1}{2} \right) \le 4 "
     r"(\gamma + \eta)^3, \quad L = 1",
     formula="ln 4 <= ln N(1/2) <= 4 (gamma + eta)^3 for L = 1 and four networks that are 1 apart",
-    **draw.ON_HOST,
-    cases=lambda size: draw.stacked([FOUR, FOUR | {"B_x": 1000.0}]),
+    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=4, steps=5)},
+    cases=lambda size: draw.stacked(
+        [
+            FOUR | {"B_x": B_x, "c": c}
+            for B_x in (1.0, 10.0, 100.0, 1000.0)
+            for c in (0.01, 0.1, 1.0)
+        ]
+    ),
+    project=draw.positive("B_x", "c", "epsilon"),
     evaluate=_theorem_4_2,
     judges=(theorem_4_2_printed, terms_derived, covering_constant, lemma_3_6, block),
     sizes=({"L": 1},),
@@ -114,7 +129,7 @@ THEOREM_4_2 = Statement(
         ),
         Form(name="derived", note="the proof's own list"),
     ),
-    control="half of the printed number",
+    control="a fifteenth of the proof's number",
     source="Theorem 4.2",
 )
 
@@ -188,8 +203,16 @@ COROLLARY_4_2_1 = Statement(
     tex=r"(d - 2) \ln 2 \le \ln \mathcal{N}_\infty\left( g_{scalar}^{L+1}, \epsilon \right) "
     r"\le \frac{(\gamma + \eta)^3}{\epsilon^2}, \quad L = 1, \ k = 1, \ B = 1",
     formula="(d - 2) ln 2 <= ln N(eps) <= (gamma + eta)^3 / eps^2 for L = 1, k = 1, B = 1",
-    **draw.ON_HOST,
-    cases=lambda size: draw.stacked([SIGNS, SIGNS | {"d": 800}, SIGNS | {"d": 10**6}]),
+    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=2, steps=5)},
+    cases=lambda size: draw.stacked(
+        [SIGNS, SIGNS | {"d": 800}, SIGNS | {"d": 10**6}]
+        + [
+            {"d": d, "B_x": B_x, "epsilon": epsilon}
+            for d in (3, 10, 100)
+            for B_x, epsilon in ((2.0, 0.1), (30.0, 0.5), (1e3, 0.6))
+        ]
+    ),
+    project=draw.positive("B_x", "epsilon"),
     evaluate=_corollary_4_2_1,
     judges=(
         *(theorem_4_2_printed, terms_corrected, constants_4_2_1, covering_constant),

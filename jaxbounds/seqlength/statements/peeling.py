@@ -67,14 +67,19 @@ HOLDER = Statement(
 )
 
 
+def _linear(z: Array | float) -> Array | float:
+    """sigma(z) = z: sigma(0) = 0 and L_sigma = 1."""
+    return z
+
+
 def _peeling(instance: Instance, size: Size) -> Sides:
     w, W_c, W_v, z = (instance[name] for name in ("w", "W_c", "W_v", "z"))
     outer = jnp.sum(jnp.abs(w)) * jnp.max(jnp.abs(z))
     bound = lambda norm: outer * norm(W_c, 1, math.inf) * norm(W_v, 1, math.inf)
     right = bound(column_norm)
     return Sides(
-        jnp.abs(w @ (W_c.T @ (W_v.T @ z))),
-        {"printed": bound(row_norm), "corrected": right, "control": right / 2.0},
+        jnp.abs(w @ (W_c.T @ _linear(W_v.T @ z))),
+        {"derived": bound(row_norm), "corrected": right, "control": right / 2.0},
     )
 
 
@@ -105,6 +110,8 @@ def _peeling_meets(instance: Instance, size: Size) -> dict[str, Any]:
         "||W_c^T||_{1,inf} <= B_Wc = 1 (Section 4.1)": rows(W_c) <= 1,
         "||W_v^T||_{1,inf} <= B_Wv = 1 (Section 4.1)": rows(W_v) <= 1,
         "||x||_2 <= B_x = sqrt 2 (Theorem 4.1)": np.linalg.norm(instance["z"]) <= math.sqrt(2.0),
+        "sigma(z) = z: sigma(0) = 0, L_sigma = 1 (Section 2.6)": _linear(0.0) == 0
+        and _linear(1.0) == 1,
         "W_c in R^{k x d}, W_v in R^{d x k} (Section 4.1)": W_c.shape == W_v.shape[::-1],
     }
 
@@ -127,7 +134,7 @@ PEELING = Statement(
     sizes=({"d": 2, "k": 2},),
     forms=(
         Form(
-            name="printed",
+            name="derived",
             cites="Section 4.1, the norms, in Appendix C's displays for w, W_c and W_v",
             expected="fails",
             erratum="E4",
@@ -154,12 +161,12 @@ def _sign_removal(instance: Instance, size: Size) -> Sides:
     F, slopes = jnp.concatenate([jnp.zeros((1, size["m"])), instance["F"]]), instance["slopes"]
     plain, L_sigma = empirical_rademacher(F), jnp.sum(slopes)
     two = empirical_rademacher(with_negation(activation(slopes)(F)))
-    symmetric = with_negation(F)
-    odd = empirical_rademacher(with_negation(jnp.tanh(symmetric)))
+    symmetric, odd_slopes = with_negation(F), slopes.at[2].set(0.0)
+    odd = empirical_rademacher(with_negation(activation(odd_slopes)(symmetric)))
     return Sides.pairs(
         {
             "printed": (two, 2.0 * L_sigma * plain),
-            "sharpened": (odd, empirical_rademacher(symmetric)),
+            "sharpened": (odd, jnp.sum(odd_slopes) * empirical_rademacher(symmetric)),
             "control": (two, L_sigma * plain / 2.0),
         }
     )
@@ -170,6 +177,13 @@ def _sign_sample(key: Array, size: Size) -> Instance:
     return {**functions(a, size), "slopes": jax.random.exponential(b, (3,))}
 
 
+def _one_linear(size: Size) -> Instance:
+    """One function beside 0, and sigma the identity, odd and linear."""
+    F = np.zeros((8, size["functions"], size["m"]))
+    F[:, 0] = np.random.default_rng(0).normal(size=(8, size["m"]))
+    return {"F": F, "slopes": np.tile([1.0, 0.0, 0.0], (8, 1))}
+
+
 SIGN = Statement(
     id="seqlength.appc-sign",
     label="Appendix C, removing s and sigma",
@@ -178,6 +192,7 @@ SIGN = Statement(
     formula="E sup_{s,f} s sum sigma_i sigma(f(x_i)) <= 2 L_sigma E sup_f sum sigma_i f(x_i)",
     **INEQUALITY,
     sample=_sign_sample,
+    cases=_one_linear,
     evaluate=_sign_removal,
     judges=(with_negation, empirical_rademacher),
     sizes=({"functions": 2, "m": 6},),
@@ -186,8 +201,13 @@ SIGN = Statement(
             name="printed",
             cites="Appendix C, the display with 2 B_w B_Wc L_sigma",
             note="0 in F, sigma(z) = a z + b tanh(z) + c relu(z)",
+            equality="sigma linear, F = {0, f}",
         ),
-        Form(name="sharpened", note="no factor 2 for odd sigma, as tanh: -sigma(f) = sigma(-f)"),
+        Form(
+            name="sharpened",
+            note="no factor 2 for odd sigma, as a z + b tanh(z): -sigma(f) = sigma(-f)",
+            equality="sigma linear",
+        ),
     ),
     control="half the complexity of F",
 )

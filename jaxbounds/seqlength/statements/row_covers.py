@@ -45,6 +45,11 @@ def _row_cases(size: Size) -> Instance:
     return draw.stacked(rows)
 
 
+def _row_project(instance: Instance, size: Size) -> Instance:
+    W = instance["W"]
+    return {"W": W / jnp.maximum(jnp.sum(vector_norm(W)), 1.0), "x": jnp.maximum(instance["x"], 1)}
+
+
 def _lemma_3_4(instance: Instance, size: Size) -> Sides:
     W, x = instance["W"], instance["x"]
     What, code = cover_by_truncation(W, 1.0, 1.0 / x)
@@ -65,9 +70,10 @@ LEMMA_3_4 = Statement(
     r"|Z_{ji}| \le 2 x^2, \quad \|W^\top\|_{2,1} \le B_w",
     formula="||W^T||_{2,1} <= B_w: truncating rows moves columns by less than eps / B_x,"
     " with integer codes sum |Z| <= 2 x^2",
-    **draw.INEQUALITY | {"budget": Budget(samples=512, restarts=0, steps=0, batch=128)},
+    **draw.WANDERED | {"budget": Budget(samples=256, restarts=2, steps=30, batch=128)},
     sample=_row_sample,
     cases=_row_cases,
+    project=_row_project,
     hypotheses=lambda i, size: {
         "sum of row norms <= 1": jnp.sum(vector_norm(i["W"])) <= 1 + 1e-12,
         "x >= 1": i["x"] >= 1,
@@ -138,7 +144,7 @@ def _row_sizes(instance: Instance, size: Size) -> Sides:
             "printed": (packing, leading),
             "printed, constant 100": (packing, 100.0 * leading),
             "sharpened S3": (points, explicit),
-            "control": (packing, explicit),
+            "control": (points, explicit / 10.0),
         }
     )
 
@@ -148,11 +154,13 @@ def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
     k, d = int(instance["k"]), int(instance["d"])
     v = np.ones(k) / math.sqrt(k)
     columns = np.array([np.linalg.norm(v), *[0.0] * (d - 1)])
+    inputs = np.concatenate([np.eye(d), np.zeros((1, d))])
     return {
         "||W||_{2,1} <= B_w = 1 (Lemma 3.4; columns: Section 2.1)": columns.sum() <= 1 + 1e-12,
-        "||x||_1, ||x||_2 <= B_x = 1 on the inputs e_1, .., e_d": np.abs(np.eye(d)).sum(1).max()
+        "||x||_1, ||x||_2 <= B_x = 1 on the inputs e_1, .., e_d, 0": np.abs(inputs).sum(1).max()
         <= 1,
-        "k, d >= 1, n >= 1 points": min(k, d) >= 1,
+        "N > d points (Lemma 3.4)": len(inputs) > d,
+        "k, d >= 1": min(k, d) >= 1,
         "eps = 1 / x > 0": instance["x"] > 0,
     }
 
@@ -163,9 +171,10 @@ LEMMA_3_4_SIZE = Statement(
     tex=r"\ln \mathcal{N}_\infty(\mathcal{F}, \epsilon, N, \|\cdot\|_2) \lesssim \frac{B_w^2 "
     r"B_x^2}{\epsilon^2} \ln(dk), \quad \|W\|_{2,1} \le B_w, \ \|x\|_1 \le B_x",
     formula="ln N <~ x^2 ln(dk) for ||W||_{2,1} <= B_w, ||x||_1 <= B_x",
-    **draw.ON_HOST,
+    **draw.ON_HOST_WANDERED,
     cases=_row_size_cases,
     evaluate=_row_sizes,
+    project=draw.positive("x"),
     judges=(lemma_3_4_leading, lemma_3_4_explicit, volumetric_lower_column),
     sizes=({"d": 64},),
     forms=(
@@ -200,15 +209,23 @@ LEMMA_3_4_SIZE = Statement(
             note="row norms; against the 2kd points +-B_w e_j e_i^T, pairwise B_w B_x apart",
         ),
     ),
-    control="the explicit bound with column norms",
+    control="a tenth of the explicit bound",
 )
 
 
 def _lemma_3_5(instance: Instance, size: Size) -> Sides:
     x, k, d = draw.numbers(instance, "x", "k", "d")
-    # One point, B_x e_1, already separates the matrices v e_1^T; d stands where k should.
-    printed = lemma_3_5_leading(x, k=d, points=2)
-    return Sides(volumetric_lower_column(x, k=k), {"printed": printed, "control": printed / 2.0})
+    # One of the points e_1, .., e_d, 0 already separates the matrices v e_1^T; d stands where k
+    # should.
+    printed = lemma_3_5_leading(x, k=d, points=d + 1)
+    return Sides(
+        volumetric_lower_column(x, k=k),
+        {
+            "printed": printed,
+            "printed, constant 100": 100.0 * printed,
+            "control": printed / 2.0,
+        },
+    )
 
 
 LEMMA_3_5 = Statement(
@@ -229,11 +246,24 @@ LEMMA_3_5 = Statement(
             cites="Lemma 3.5, its display",
             expected="fails",
             erratum="E3",
-            note="the same transposition, with n = 2 points; true is ln(kn) with row norms",
+            note="the same transposition, with n = d + 1 points; true is ln(kn) with row norms",
             counterexample=Counterexample(
                 instance={"x": 2.0, "k": 100, "d": 2},
                 size={"d": 64},
-                ratio=12.5,
+                ratio=9.67132018086354,
+                meets=_in_the_class,
+            ),
+        ),
+        Form(
+            name="printed, constant 100",
+            cites="Lemma 3.5, its display, and 'hides logarithmic dependencies' (Lemma 3.4)",
+            expected="fails",
+            erratum="E3",
+            note="no constant or logarithm of x, B_w, eps helps: k grows freely",
+            counterexample=Counterexample(
+                instance={"x": 2.0, "k": 10**6, "d": 2},
+                size={"d": 64},
+                ratio=967.1320180863539,
                 meets=_in_the_class,
             ),
         ),
@@ -262,11 +292,13 @@ COUNTING = Statement(
     label="Section 2.5, parameter counting",
     tex=r"p \ln x \le \ln \mathcal{N} \le p \ln(1 + 2x)",
     formula="p ln x <= ln N <= p ln(1 + 2x); equal to x^2 ln(2p + 1) at the crossover",
-    **draw.ON_HOST,
+    **draw.ON_HOST_WANDERED,
     cases=lambda size: {
-        "x": np.array([1.0, 3.0, 10.0, 1e6, 1e6]),
-        "p": np.array([1, 1, 16, 256, 4096]),
+        "x": np.array([1.0, 3.0, 1.0, 1.9, 10.0, 100.0, 7.0, 1e3, 1e4, 1e6, 1e6, 2.0]),
+        "p": np.array([1, 1, 2, 1, 16, 1, 3, 64, 1, 256, 4096, 1000]),
     },
+    project=lambda i, size: {**i, "x": np.clip(i["x"], 1.0, 1e6)},
+    hypotheses=lambda i, size: {"x >= 1": i["x"] >= 1},
     evaluate=_parameters,
     judges=(volumetric, covering_crossover, lemma_3_6),
     sizes=({"p": 4096},),

@@ -31,7 +31,8 @@ def _lemma_e_1(instance: Instance, size: Size) -> Sides:
     least = covering_constant(C, beta) / (beta @ scales) ** 2
     reached = jnp.sum(C / scales**2)
     pair = (least, reached)
-    return Sides.pairs({"printed": pair, "corrected": pair, "control": (1.2 * least, reached)})
+    wrong = jnp.where(jnp.min(scales) > 0, 1.2 * least, 0.0)
+    return Sides.pairs({"printed": pair, "corrected": pair, "control": (wrong, reached)})
 
 
 def _lemma_e_1_meets(instance: Instance, size: Size) -> dict[str, Any]:
@@ -82,7 +83,7 @@ LEMMA_E_1 = Statement(
             equality="eps_i = (eps / gamma) (C_i / beta_i)^{1/3}",
         ),
     ),
-    control="1.2 times the minimum",
+    control="1.2 times the minimum, eps_i > 0",
     source="Lemma E.1, from Edelman et al. (2022), Lemma A.8",
 )
 
@@ -114,6 +115,7 @@ MINIMISER = Statement(
     evaluate=_minimiser,
     judges=(divide_scale,),
     sizes=({"n": 3},),
+    assumptions="C_i, beta_i > 0 (E8)",
     forms=(Form(name="printed", cites="Lemma E.1, the last display"),),
     control="beta_i / C_i for C_i / beta_i",
 )
