@@ -82,6 +82,9 @@ def test_covering_numbers_and_rates_by_hand():
     assert volume == pytest.approx(288 * math.sqrt((36 + 40) / 100))
     maurey = bounds.transformer_excess_rate(100, r_x=0.5, **sizes)
     assert maurey == pytest.approx(18 * math.sqrt((36 + 36 * 0.5**6) / 100))
+    # C_1 = 3 * 1 * 4; m_g q (d + q) = 2 * 3 * 4; r_x^6 q^4/d^2 = 64 * 81 > q(q^2 + d^2) = 3 * 10.
+    three = bounds.transformer_excess_rate(54, q=3, d=1, m_g=2, r_a=1.0, r_w=1.0, r_x=2.0)
+    assert three == pytest.approx(12.0)  # 12 sqrt((24 + 30) / 54)
     rate = bounds.rnn_excess_rate(100, parameters=4, N=3, R=2.0, tau=5.0)
     assert rate == pytest.approx(5 * math.sqrt(4 * math.log(2 * 3 * 100 * 5) / 100))
 

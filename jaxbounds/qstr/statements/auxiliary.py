@@ -9,8 +9,8 @@ import numpy as np
 from jaxbounds.norms import dual_exponent, entrywise_norm
 from jaxbounds.qstr import heads, packing
 from jaxbounds.qstr.statements.common import (
-    CASES_ON_HOST,
     SEARCHED,
+    SEARCHED_ON_HOST,
     gauss_hermite,
     normals,
     stacked,
@@ -113,6 +113,8 @@ VARIANCE = Statement(
 
 
 SEGMENT, GOLAY, MAXIMAL = range(3)
+SHORTEST = 14
+"""Of the shortened Golay codes: four words."""
 
 
 @functools.lru_cache
@@ -120,23 +122,27 @@ def _family(family: int, d: int) -> tuple[float, float]:
     """The log of the number of points of a packing of the unit ball of R^d, and their distance."""
     if family == MAXIMAL:  # at distance 1/2; only a lower bound on their number is known
         return packing.volume_lower(d, 0.5), 0.5
-    segment = np.linspace(-1.0, 1.0, 5)[:, None]
-    points = segment if family == SEGMENT else packing.golay_points()
+    if family == SEGMENT:
+        points = np.linspace(-1.0, 1.0, 5)[:, None]
+    else:  # the code's words that begin with 24 - d zeros, without these
+        words, fewer = packing.golay_points(), max(0, 24 - d)
+        words = words[np.all(words[:, :fewer] > 0, axis=1), fewer:]
+        points = words / np.linalg.norm(words[0])
     return math.log(len(points)), packing.smallest_distance(points)
 
 
 def _packing_cases(size):
     known = (
         (SEGMENT, 1),
-        (GOLAY, 24),
+        *((GOLAY, d) for d in range(24, SHORTEST - 1, -1)),
         *((MAXIMAL, d) for d in (4, 24, 60, 240)),
     )
     return stacked(*({"family": family, "d": d} for family, d in known))
 
 
 def _packing_bound(i, size):
-    d = int(i["d"])
-    points, eps = _family(int(i["family"]), d)
+    d, family = int(i["d"]), int(i["family"])
+    points, eps = _family(family, max(d, SHORTEST) if family == GOLAY else d)
     volume = packing.volume_upper(d, eps)
     return Sides(
         lhs=points,
@@ -177,6 +183,9 @@ PACKING = Statement(
     ),
     cases=_packing_cases,
     evaluate=_packing_bound,
+    hypotheses=lambda i, size: {
+        "the family fits into R^d": i["family"] != GOLAY or i["d"] >= SHORTEST
+    },
     forms=(
         Form(
             name="printed",
@@ -201,13 +210,13 @@ PACKING = Statement(
         Form(
             name="corrected (Golay)",
             hypotheses=lambda i, size: {"Golay code": i["family"] == GOLAY},
-            note="The volume branch on the code's 4096 words.",
+            note="The volume branch on the code's 4096 words, and on the shortened codes.",
         ),
     ),
     control="half the volume branch",
     sizes=({},),
     source="Lemma 41",
-    **CASES_ON_HOST,
+    **{**SEARCHED_ON_HOST, "budget": Budget(samples=8, restarts=4, steps=20)},
 )
 
 STATEMENTS = (NORMS, VARIANCE, PACKING)

@@ -18,6 +18,11 @@ SEARCHED: dict[str, Any] = {
     "budget": Budget(samples=128, restarts=4, steps=80, batch=128),
 }
 CASES_ON_HOST: dict[str, Any] = {"host": True, "search": "none", "budget": Budget(samples=8)}
+SEARCHED_ON_HOST: dict[str, Any] = {
+    "host": True,
+    "search": "random",
+    "budget": Budget(samples=8, restarts=4, steps=30),
+}
 DRAWS = Budget(samples=2000, restarts=0, steps=0, batch=500)
 
 

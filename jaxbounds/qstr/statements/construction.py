@@ -63,6 +63,16 @@ def _prompt_sample(key, size):
     return {**drawn, "x": jnp.clip(drawn["x"], -RADIUS, RADIUS)}
 
 
+def _prompt_project(i, size):
+    t = jnp.broadcast_to(i["t"][:1], i["t"].shape) if size["simple"] else i["t"]
+    return {**i, "x": jnp.clip(i["x"], -RADIUS, RADIUS), "t": t}
+
+
+def _within(i, size):
+    shared = jnp.all(i["t"] == i["t"][:1]) if size["simple"] else True
+    return {"|x| <= B": jnp.max(jnp.abs(i["x"])) <= RADIUS, "one t": jnp.asarray(shared)}
+
+
 SIZES = {"N": 6, "d": 2, "q": 2, "de": 12}
 ON_SIMPLE: dict[str, Any] = {
     "kind": "construction",
@@ -71,6 +81,13 @@ ON_SIMPLE: dict[str, Any] = {
     "budget": Budget(samples=64),
 }
 ON_GENERAL: dict[str, Any] = {**ON_SIMPLE, "sizes": ({**SIZES, "simple": 0},)}
+SEARCHED_PROMPTS: dict[str, Any] = {
+    "kind": "inequality",
+    "search": "random",
+    "project": _prompt_project,
+    "hypotheses": _within,
+    "budget": Budget(samples=64, restarts=2, steps=40),
+}
 
 
 def tokens_of(i, size):
@@ -159,7 +176,7 @@ INTERPOLATED = Statement(
     ),
     control="the bound / 50",
     source="library: an explicit network in place of Lemma 42's in Proposition 26",
-    **{**ON_GENERAL, "kind": "inequality", "search": "none"},
+    **{**ON_GENERAL, **SEARCHED_PROMPTS},
 )
 
 

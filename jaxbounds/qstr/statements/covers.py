@@ -7,7 +7,7 @@ import numpy as np
 from jaxbounds.norms import spectral_norm, vector_norm
 from jaxbounds.qstr import bounds, packing
 from jaxbounds.qstr.links import TwoLayer
-from jaxbounds.qstr.statements.common import CASES_ON_HOST, SEARCHED, normals
+from jaxbounds.qstr.statements.common import CASES_ON_HOST, SEARCHED, normals, stacked
 from jaxbounds.qstr.transformer import attention
 from jaxbounds.statements import Budget, Form, Sides, Size, Statement
 
@@ -21,7 +21,7 @@ def _composition(i, size):
         rhs={
             "derived": gap + bounds.two_layer_lipschitz(f.a, f.W) * moved,
             "sharpened": gap + bounds.two_layer_lipschitz(f.a, f.W, norm=spectral_norm) * moved,
-            "control": gap,
+            "control": gap + bounds.two_layer_lipschitz(f.a, f.W) * moved / 2,
         },
     )
 
@@ -39,18 +39,28 @@ COMPOSITION = Statement(
         Form(name="derived", note="L_f = |a| |W|_F.", equality=_ACTIVE),
         Form(name="sharpened", note="L_f = |a| |W|_op.", equality=_ACTIVE),
     ),
-    control="L_f = 0",
+    control="half of L_f",
     sizes=({"k": 3, "m": 3},),
     source="Lemma 13, proof; Proposition 17 for L_f",
     **{**SEARCHED, "budget": Budget(samples=128, restarts=2, steps=60, batch=128)},
 )
 
 _MEMBERS = 4
+_TWICE = "radius 0: a cover counts the different members (each is there twice)"
 
 
 def _classes_sample(key, size):
     drawn = normals("z: N De", "W: n H De De", "a: n m", "U: n m k", "b: n m")
     return drawn(key, Size({**size, "n": _MEMBERS, "k": size["H"] * size["De"]}))
+
+
+def _pairs_case(size):
+    """Two different networks and attentions, each twice: at radius 0 every cover counts them."""
+    n, N, De, H, m = _MEMBERS, size["N"], size["De"], size["H"], size["m"]
+    rng = np.random.default_rng(5)
+    twice = lambda *shape: np.repeat(rng.normal(size=(n // 2, *shape)), 2, axis=0)
+    case = {"z": rng.normal(size=(N, De)), "W": twice(H, De, De)}
+    return stacked({**case, "a": twice(m), "U": twice(m, H * De), "b": twice(m)})
 
 
 def _covers(i, size):
@@ -65,7 +75,10 @@ def _covers(i, size):
     d_attn, d_tr = apart(attended), apart(values.reshape(n * n, N, 1))
     d_qk = apart(np.einsum("nhde,jd->njhe", W, z).reshape(n, N, -1))
     d_nn = np.max(np.abs(values[:, :, None] - values[:, None, :]), axis=(0, 3))
-    lipschitz = max(float(bounds.two_layer_lipschitz(i["a"][f], U[f])) for f in range(n))
+    lipschitz = max(
+        float(bounds.two_layer_lipschitz(jnp.asarray(i["a"][f]), jnp.asarray(U[f])))
+        for f in range(n)
+    )
     cover = packing.covering_number
     some = lambda v: np.quantile(v[np.triu_indices(n, 1)], [0.0, 0.3]) * (1 + 1e-9)
     found = {name: [] for name in ("printed", "printed Lemma 15", "sharpened Lemma 15", "control")}
@@ -94,12 +107,14 @@ COVERS = Statement(
     kind="inequality",
     judges=(packing.covering_number, bounds.two_layer_lipschitz, attention),
     sample=_classes_sample,
+    cases=_pairs_case,
     evaluate=_covers,
     forms=(
-        Form(name="printed", cites="Lemma 13, Appendix A.1"),
-        Form(name="printed Lemma 15", cites="Lemma 15, Appendix A.1"),
+        Form(name="printed", cites="Lemma 13, Appendix A.1", equality=_TWICE),
+        Form(name="printed Lemma 15", cites="Lemma 15, Appendix A.1", equality=_TWICE),
         Form(
             name="sharpened Lemma 15",
+            equality=_TWICE,
             note="e/r_z^2 in place of e/(2 r_z^2), see qstr.lem15.",
         ),
     ),
@@ -109,7 +124,7 @@ COVERS = Statement(
     "by trying all; the networks' distance over the attended tokens instead of the whole ball, "
     "which is harder; numbers compared, not their logarithms",
     source="Lemmas 13 and 15",
-    **CASES_ON_HOST,
+    **{**CASES_ON_HOST, "budget": Budget(samples=10)},
 )
 
 

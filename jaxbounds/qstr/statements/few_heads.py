@@ -1,5 +1,6 @@
 """Theorem 1's head count: what fewer than q heads can do."""
 
+import itertools
 import math
 
 import jax
@@ -9,7 +10,14 @@ import numpy as np
 from jaxbounds.norms import vector_norm
 from jaxbounds.qstr import data, few_heads, heads, two_heads
 from jaxbounds.qstr import encodings as encodings_module
-from jaxbounds.qstr.statements.common import CASES_ON_HOST, encodings, gauss_hermite, signs
+from jaxbounds.qstr.encodings import greedy_signs
+from jaxbounds.qstr.statements.common import (
+    CASES_ON_HOST,
+    encodings,
+    gauss_hermite,
+    signs,
+    stacked,
+)
 from jaxbounds.qstr.transformer import attention
 from jaxbounds.statements import Budget, Counterexample, Form, Sides, Statement
 
@@ -21,6 +29,15 @@ def _late_prompts(size):
     x = jnp.zeros((len(grid), N, d)).at[:, :q].set(grid.reshape(-1, q, d))
     t = jnp.broadcast_to(jnp.arange(q, dtype=jnp.int32), (N, q))
     return x, t, jnp.asarray(mass)
+
+
+def _tilts(key, size):
+    beta, selectivity = jax.random.uniform(key, (2,))
+    return {
+        "beta": 0.3 + 0.7 * beta,
+        "selectivity": 44.0 + 2.0 * selectivity,
+        "signs": jnp.asarray(signs(size["N"], size["de"])),
+    }
 
 
 def _enough_heads(i, size):
@@ -40,7 +57,7 @@ def _enough_heads(i, size):
         {
             "derived q > d": (bound, risk),
             "derived every token": (error, 1e-9),
-            "control": (1.0, risk),
+            "control": (error, 3e-13),
         }
     )
 
@@ -79,12 +96,13 @@ ENOUGH_HEADS = Statement(
         few_heads.decode_tokens,
         attention,
     ),
-    cases=lambda size: {
-        "beta": np.array([0.3, 1.0]),
-        "selectivity": np.full(2, 45.0),
-        "signs": np.stack([signs(size["N"], size["de"])] * 2),
-    },
+    sample=_tilts,
     evaluate=_enough_heads,
+    project=lambda i, size: {
+        **i,
+        "beta": jnp.clip(i["beta"], 0.3, 1.0),
+        "selectivity": jnp.clip(i["selectivity"], 44.0, 46.0),
+    },
     hypotheses=lambda i, size: {
         "encodings separable": few_heads.least_direction(encodings(i["signs"]), size["q"])[1] > 0
     },
@@ -111,10 +129,10 @@ ENOUGH_HEADS = Statement(
             "only Proposition 3's.",
         ),
     ),
-    control="risk at least 1",
+    control="each token up to 3e-13",
     sizes=({"N": 8, "q": 3, "d": 1, "de": 12}, {"N": 8, "q": 3, "d": 2, "de": 12}),
-    search="none",
-    budget=Budget(batch=2),
+    search="random",
+    budget=Budget(samples=6, restarts=2, steps=6, batch=6),
     assumptions="positions that share one fixed t with distinct entries, as in the proofs of "
     "Propositions 3 and 21; the q encodings independent (q <= de) and separable from the rest; the "
     "decoding in place of the two-layer network that approximates it",
@@ -122,8 +140,14 @@ ENOUGH_HEADS = Statement(
 )
 
 
+def _drawn_signs(size):
+    drawn = [greedy_signs(np.random.default_rng(k), size["N"], size["de"]) for k in range(4)]
+    pairs = itertools.product((1, 2, 3), drawn)
+    return stacked(*({"q": q, "signs": own} for q, own in pairs))
+
+
 def _direction(i, size):
-    q, omega = int(i["q"]), encodings(jnp.asarray(signs(size["N"], size["de"])))
+    q, omega = int(i["q"]), encodings(jnp.asarray(i["signs"]))
     found = {
         "derived": two_heads.separating_direction(omega, q),
         "derived shortest": few_heads.least_direction(omega, q),
@@ -144,7 +168,7 @@ DIRECTION = Statement(
     r"\max_{j > q} \langle v, \omega_j \rangle = 1 - \text{margin}",
     kind="construction",
     judges=(two_heads.separating_direction, few_heads.least_direction),
-    cases=lambda size: {"q": np.array([1, 2, 3])},
+    cases=_drawn_signs,
     evaluate=_direction,
     forms=(
         Form(name="derived", note="A linear program, whose margin is attained."),
@@ -171,7 +195,7 @@ def _two_heads(i, size):
     # Tilted means' third derivatives are fourth cumulants: at most 2 range^4 in absolute value.
     spread = jnp.max(x[:, :q, 0], axis=1) - jnp.min(x[:, :q, 0], axis=1)
     bound = jnp.sum(mass * (math.sqrt(q) * i["beta"] ** 2 * spread**4 / 3) ** 2)
-    return Sides(lhs=risk, rhs={"derived": bound, "control": 1e-6 * bound}, error=1e-18)
+    return Sides(lhs=risk, rhs={"derived": bound, "control": bound / 2000}, error=1e-18)
 
 
 TWO_HEADS = Statement(
@@ -186,8 +210,10 @@ TWO_HEADS = Statement(
         two_heads.two_head_weights,
         two_heads.decode_sum_of_squares,
     ),
-    cases=lambda size: {"beta": np.array([0.1, 0.03, 0.01])},
+    cases=lambda size: {"beta": np.geomspace(0.01, 0.5, 10)},
     evaluate=_two_heads,
+    project=lambda i, size: {"beta": jnp.clip(i["beta"], 0.01, 0.5)},
+    hypotheses=lambda i, size: {"beta > 0": i["beta"] > 0},
     forms=(
         Form(
             name="derived",
@@ -195,10 +221,9 @@ TWO_HEADS = Statement(
             "times a fourth cumulant, half the sum the mean up to beta^2/2 times a third.",
         ),
     ),
-    control="a millionth of the bound",
+    control="the bound / 2000",
     sizes=({"N": 8, "q": 3},),
-    search="none",
-    budget=Budget(batch=3),
+    budget=Budget(restarts=2, steps=10, batch=10),
     source="library: a readout without logarithms for E1",
 )
 
@@ -220,7 +245,8 @@ def _averaging(i, size):
     gap = attention(z, W)[:, :d] - jnp.mean(x[t], axis=1)
     bound = few_heads.averaging_error_bound(x, alpha, q=q)
     error = jnp.max(vector_norm(gap))
-    return Sides(lhs=error, rhs={"derived": bound, "control": bound * jnp.exp(-alpha * d / q)})
+    shorter = jnp.exp(-alpha * (d / (q - 1) - d / q))
+    return Sides(lhs=error, rhs={"derived": bound, "control": bound * shorter})
 
 
 AVERAGING = Statement(
@@ -239,10 +265,11 @@ AVERAGING = Statement(
             note="Why the bounds of Propositions 3 and 21 need a link that is not linear.",
         ),
     ),
-    control="the exponent doubled",
+    control="q - 1 in place of q in the exponent",
+    project=lambda i, size: {**i, "alpha": jnp.clip(i["alpha"], 0.5, 9.0)},
+    hypotheses=lambda i, size: {"alpha > 0": i["alpha"] > 0},
     sizes=({"N": 6, "q": 3, "d": 2},),
-    search="none",
-    budget=Budget(samples=64),
+    budget=Budget(samples=64, restarts=2, steps=30),
     assumptions="orthonormal encodings, the q positions distinct",
     source="Remark after Proposition 3, Section 3.1",
 )

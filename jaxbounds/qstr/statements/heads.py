@@ -12,8 +12,9 @@ from jaxbounds.statements import Budget, Form, Sides, Statement
 
 RANDOM_WEIGHTS: dict[str, Any] = {
     "kind": "inequality",
-    "search": "none",
-    "budget": Budget(samples=64),
+    "search": "random",
+    "host": True,
+    "budget": Budget(samples=24, restarts=4, steps=8),
     "assumptions": "tokens before N/2 normal, the others 0, t = (1, .., q) from N/2 on; the risk "
     "of the best readout of what the heads reveal, exactly, for W_QK drawn",
 }
@@ -21,20 +22,41 @@ RANDOM_WEIGHTS: dict[str, Any] = {
 
 def _heads_sample(key, size):
     N, q, d, H, de = (size[name] for name in ("N", "q", "d", "H", "de"))
-    key_w, key_x = jax.random.split(key)
+    key_w, key_x, key_h = jax.random.split(key, 3)
     De = d + (q + 1) * de
     prompts = heads.lower_bound_prompts(key_x, shape=(), N=N, q=q, d=d)
     scale = 0.3 / np.sqrt(d)  # keeps every attention weight well above rounding
+    W = scale * jax.random.normal(key_w, (H, De, De))
+    different = jax.random.randint(key_h, (), 1, H + 1)  # the others are the last of these again
     return {
-        "W": scale * jax.random.normal(key_w, (H, De, De)),
+        "W": W[jnp.minimum(jnp.arange(H), different - 1)],
         "x": prompts.x,
         "t": prompts.t,
         "signs": jnp.asarray(signs(N, de)),
     }
 
 
+def _blind_heads(key, size):
+    """Equal heads whose logits do not see the tokens."""
+    drawn = _heads_sample(key, size)
+    W = jnp.broadcast_to(drawn["W"][:1], drawn["W"].shape)
+    return {**drawn, "W": W.at[:, :, : size["d"]].set(0.0)}
+
+
+def _project(i, size):
+    varies = jnp.arange(size["N"]) < size["N"] // 2 - 1
+    x = jnp.where(jnp.broadcast_to(varies[:, None], i["x"].shape), i["x"], jnp.zeros_like(i["x"]))
+    return {**i, "x": x}
+
+
+DRAWN: dict[str, Any] = {
+    "sample": {"heads": _heads_sample, "blind": _blind_heads},
+    "project": _project,
+}
+
+
 def _proposition_3(i, size):
-    q, d = size["q"], size["d"]
+    q, d, i = size["q"], size["d"], jax.tree.map(jnp.asarray, dict(i))
     z = data.encode(i["x"], i["t"], encodings(i["signs"]))
     V = heads.revealed_images(i["W"], z[-1], z[:q], d=d)
     risk = heads.oracle_risk(V, N=size["N"])
@@ -61,7 +83,6 @@ PROPOSITION_3 = Statement(
         heads.oracle_risk,
         heads.hidden_variance,
     ),
-    sample=_heads_sample,
     evaluate=_proposition_3,
     forms=(
         Form(
@@ -86,12 +107,13 @@ PROPOSITION_3 = Statement(
         {"N": 16, "q": 4, "d": 6, "H": 2, "de": 16},
     ),
     source="Proposition 3, Appendix A.2",
+    **DRAWN,
     **RANDOM_WEIGHTS,
 )
 
 
 def _proposition_21(i, size):
-    d, N = size["d"], size["N"]
+    d, N, i = size["d"], size["N"], jax.tree.map(jnp.asarray, dict(i))
     W = i["W"].at[:, :d, d:].set(0.0).at[:, d:, :d].set(0.0)
     z = data.encode(i["x"], i["t"], encodings(i["signs"]))
     slopes = jnp.einsum("d,hde->he", z[-1], W)
@@ -115,7 +137,6 @@ PROPOSITION_21 = Statement(
     r"\right] "
     r"\ge 1 - \frac{H}{q}",
     judges=(heads.decoupled_head_bound, heads.oracle_risk),
-    sample=_heads_sample,
     evaluate=_proposition_21,
     forms=(
         Form(
@@ -135,6 +156,7 @@ PROPOSITION_21 = Statement(
         {"N": 16, "q": 4, "d": 1, "H": 3, "de": 16},
     ),
     source="Proposition 21, Appendix A.2",
+    **DRAWN,
     **RANDOM_WEIGHTS,
 )
 

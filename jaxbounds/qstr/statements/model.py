@@ -5,6 +5,7 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbounds.norms import vector_norm
 from jaxbounds.qstr import bounds, data, encodings, heads
@@ -131,10 +132,17 @@ ASSUMPTION_1 = Statement(
     judges=(data.gaussian_moment_ratio,),
     cases=_moment_cases,
     evaluate=_moments,
-    forms=(Form(name="derived C_x = 1", note="Moments of the chi law in closed form."),),
+    forms=(
+        Form(
+            name="derived C_x = 1",
+            note="Moments of the chi law in closed form; one is the limit d -> inf at r = 1.",
+        ),
+    ),
+    hypotheses=lambda i, size: {"r >= 1": i["r"] >= 1},
     control="C_x = 1/2",
     sizes=({},),
-    **common.CASES_ON_HOST,
+    project=lambda i, size: {**i, "r": np.clip(i["r"], 1.0, 1e4)},
+    **common.SEARCHED_ON_HOST,
     source="Assumption 1; the constant C_x is the paper's",
 )
 
@@ -191,9 +199,9 @@ def _coherence(i, size):
 ASSUMPTION_3 = Statement(
     id="qstr.asm3",
     label="Assumption 3 for Rademacher encodings",
-    formula="P(max_{i != j} |<w_i, w_j>| > 1/2) <= 1/5 for Rademacher w in R^de, de = 24 log N",
+    formula="P(max_{i != j} |<w_i, w_j>| > 1/2) <= 1/5 for Rademacher w in R^de, de = 16 log N",
     tex=r"\mathbb{P}\left(\max_{i \ne j} |\langle \omega_i, \omega_j \rangle| > \frac{1}{2}\right) "
-    r"\le \frac{1}{5}, \quad d_e = 24 \log N",
+    r"\le \frac{1}{5}, \quad d_e = 16 \log N",
     kind="probability",
     level=0.2,
     judges=(encodings.satisfies_assumption_3, encodings.coherence),
@@ -202,12 +210,12 @@ ASSUMPTION_3 = Statement(
     forms=(
         Form(
             name="derived",
-            note="'d_e = Theta(log N)' with the constant 24: by the union bound at most "
-            "N (N - 1) exp(-de/8) < 1/N.",
+            note="'d_e = Theta(log N)' with the constant 16, at which about one draw in 20 fails. "
+            "The union bound N (N - 1) exp(-de/8) is below 1/N from 24 log N on.",
         ),
     ),
-    control="coherence 1/4 at de = 24 log N",
-    sizes=({"N": 12, "wide": 60}, {"N": 33, "wide": 84}),
+    control="coherence 1/4 at de = 16 log N",
+    sizes=({"N": 12, "wide": 40}, {"N": 33, "wide": 56}),
     budget=Budget(samples=600, batch=300),
     source="Assumption 3 and the sentence after it",
 )

@@ -157,7 +157,7 @@ NETWORKS = Statement(
     ),
     control="predictions one place off",
     sizes=({"N": 2, "d": 2, "De": 6},),
-    budget=Budget(samples=8, batch=8),
+    budget=Budget(samples=12, batch=12),
     source="Section 5 and the public code",
 )
 

@@ -1,6 +1,7 @@
 """Propositions 8 and 35, Theorem 9: how large a recurrent network must be."""
 
 import functools
+import itertools
 import math
 from typing import Any
 
@@ -15,8 +16,8 @@ from jaxbounds.qstr.code_rnn import (
     number_rnn_lipschitz,
     read_token,
 )
-from jaxbounds.qstr.statements.common import CASES_ON_HOST
-from jaxbounds.statements import Form, Sides, Statement
+from jaxbounds.qstr.statements.common import CASES_ON_HOST, SEARCHED_ON_HOST, stacked
+from jaxbounds.statements import Budget, Form, Sides, Statement
 
 BITS = 3
 ON_CODES: dict[str, Any] = {
@@ -104,29 +105,35 @@ PROPOSITION_8 = Statement(
 )
 
 
+def _coded_tokens(size):
+    rng = np.random.default_rng(3)
+    pairs = itertools.product(range(4), (1, 2, BITS))
+    tokens = lambda: rng.standard_normal(size["N"])
+    return stacked(*({"seed": k, "bits": bits, "x": tokens()} for k, bits in pairs))
+
+
 def _constants(i, size):
-    N = size["N"]
-    m = _machine(int(i["seed"]), N)
+    N, bits, values = size["N"], int(i["bits"]), np.asarray(i["x"])
+    m = _machine(int(i["seed"]), N, bits)
     L, square = m.lipschitz, m.frobenius_norm**2
-    states = BITS * N * math.log(2)  # the logarithm of their number
+    states = bits * N * math.log(2)  # the logarithm of their number
     # Sudakov's bound at states a distance spread/L apart, solved for |U|_F^2.
     spread = float(m.quantiser.levels[-1] - m.quantiser.levels[0])
-    constant = BITS * spread**2 / (4 * math.pi)
+    constant = bits * spread**2 / (4 * math.pi)
     limit = lambda L, norm: rnn_bounds.width_lower_bound(N=N, lipschitz=L, operator_norm=norm)
     repaired = rnn_bounds.repaired_norm_lower_bound(N=N, lipschitz=L)
     printed = rnn_bounds.printed_norm_lower_bound(N=N, lipschitz=L, width=m.width)
     sudakov = lambda norm: rnn_bounds.sudakov_log_packing(norm, m.distance)
-    values = np.random.default_rng(int(i["seed"])).standard_normal(N)
     state, levels = encode_tokens(m, values), m.quantiser.levels
     nearest = levels[np.argmin(np.abs(values[-1] - levels))]
     misread = abs(read_token(m, state, N - 1) - nearest)
-    narrow = number_rnn_lipschitz(N, bits=BITS)
+    narrow = number_rnn_lipschitz(N, bits=bits)
     return Sides.pairs(
         {
             "derived reading": (misread + abs(np.linalg.norm(state) - 1), 1e-14),
-            "derived risk": (m.quantiser.error, math.pi * math.sqrt(3) / 2 * 4.0**-BITS),
-            "derived width": (BITS * math.log(2) * limit(L, m.operator_norm), m.width),
-            "derived width of one number": (BITS * math.log(2) * limit(narrow, math.sqrt(2)), 1.0),
+            "derived risk": (m.quantiser.error, math.pi * math.sqrt(3) / 2 * 4.0**-bits),
+            "derived width": (bits * math.log(2) * limit(L, m.operator_norm), m.width),
+            "derived width of one number": (bits * math.log(2) * limit(narrow, math.sqrt(2)), 1.0),
             "derived Sudakov": (states, sudakov(m.frobenius_norm)),
             "corrected": (constant * repaired, square),
             "derived printed with |U|_F": (constant * printed, square),
@@ -152,6 +159,8 @@ CONSTANTS = Statement(
         read_token,
         number_rnn_lipschitz,
     ),
+    sizes=ON_CODES["sizes"][:3],
+    cases=_coded_tokens,
     evaluate=_constants,
     forms=(
         Form(
@@ -174,7 +183,7 @@ CONSTANTS = Statement(
     ),
     control="half the operator norm in place of |U|_F",
     source="library: the constants of Propositions 8 and 35 on the random-code RNN of b bits",
-    **{**ON_CODES, "sizes": ON_CODES["sizes"][:3]},
+    **{**SEARCHED_ON_HOST, "budget": Budget(samples=8, restarts=4, steps=8)},
 )
 
 

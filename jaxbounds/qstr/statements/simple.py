@@ -10,7 +10,13 @@ from jaxbounds.qstr import relu_networks, rnn_construction
 from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.recurrent import exclusive_states, exclusive_sums
 from jaxbounds.qstr.relu_networks import evaluate
-from jaxbounds.qstr.statements.construction import ON_SIMPLE, RADIUS, SIZES, tokens_of
+from jaxbounds.qstr.statements.construction import (
+    ON_SIMPLE,
+    RADIUS,
+    SEARCHED_PROMPTS,
+    SIZES,
+    tokens_of,
+)
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 _KNOTS_26, _MU = 16, 0.5 + SIZES["de"] * relu_networks.product_error(2.0, 16)
@@ -74,7 +80,7 @@ STATES = Statement(
     ),
     control="states that include token i",
     source="Corollary 27",
-    **{**ON_SIMPLE, "kind": "inequality", "search": "none"},
+    **{**ON_SIMPLE, **SEARCHED_PROMPTS},
 )
 
 
@@ -147,7 +153,7 @@ def _rnn(i, size):
             "printed r_h": (states, radius),
             "sharpened": (missed, 1e-11),
             "derived tokens": (jnp.max(jnp.abs(tokens - i["x"][t])), 1e-12),
-            "control": ((root + shifted) ** 2, 4 * _EPS_2NN),
+            "control": (root + shifted, 2 * root),
         }
     )
 
@@ -185,7 +191,7 @@ RNN = Statement(
     control="tokens one place off",
     assumptions="hypercube encodings of coherence <= 1/2; eps_2NN = 0.01; norms: qstr.prop26.norms",
     source="Proposition 28",
-    **{**ON_SIMPLE, "kind": "inequality", "search": "none"},
+    **{**ON_SIMPLE, **SEARCHED_PROMPTS},
 )
 
 STATEMENTS = (STATES, NORMS, RNN)

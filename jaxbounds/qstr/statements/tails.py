@@ -40,7 +40,7 @@ def _radius(i, size):
         rhs={
             "printed": bounds.token_tail(r, **sizes),
             "printed r_x": (n * N) ** -0.5,
-            "control": bounds.token_tail(r, **sizes, C_x=0.1),
+            "control": bounds.token_tail(r, **sizes, C_x=0.8),
         },
     )
 
@@ -70,7 +70,7 @@ TOKEN_TAIL = Statement(
             note="At r_x = sqrt(3 C_x e d log(nN)) the bound is (nN)^{-1/2}.",
         ),
     ),
-    control="C_x = 1/10",
+    control="C_x = 4/5",
     sizes=({"n": 1, "N": 4, "d": 2}, {"n": 10, "N": 10, "d": 5}),
     assumptions="C_x = 1; r^2 >= C_x e d, below which the bound exceeds 1 for nN >= 2",
     source="Lemma 12",
@@ -87,7 +87,7 @@ def _small_radius(i, size):
         {
             "printed": (exact, bound(r)),
             "corrected": (exact, bound(r)),
-            "control": (exact, bound(2 * r)),
+            "control": (exact, bound(1.25 * r)),
         }
     )
 
@@ -119,7 +119,7 @@ SMALL_RADIUS = Statement(
     r"n N e^{-r_x^2 / (2 C_x e d)} \quad (r_x > 0)",
     kind="inequality",
     judges=(bounds.token_tail, bounds.largest_tail),
-    cases=lambda size: {"r": np.array([0.3, 0.99, 1.65, 2.0, 3.0])},
+    cases=lambda size: {"r": np.array([0.3, 0.99, 1.65, 2.0, 2.25, 2.5, 3.0])},
     evaluate=_small_radius,
     forms=(
         Form(
@@ -147,7 +147,7 @@ SMALL_RADIUS = Statement(
             "C_x e d, so that the moment order is at least 1.",
         ),
     ),
-    control="the bound at twice the radius",
+    control="the bound at 5/4 of the radius",
     sizes=({"n": 1, "N": 1, "d": 3}, {"n": 1, "N": 2, "d": 3}),
     assumptions="the law of one token with the largest tail at r; r in units of sqrt(d), C_x = 1",
     source="Lemma 12; used at nN = 1 in Lemma 34",

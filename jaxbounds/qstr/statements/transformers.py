@@ -4,10 +4,11 @@ import itertools
 import math
 
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbounds.norms import spectral_norm, vector_norm
 from jaxbounds.qstr import bounds, rnn_bounds
-from jaxbounds.qstr.statements.common import CASES_ON_HOST, SEARCHED, normals, stacked
+from jaxbounds.qstr.statements.common import SEARCHED, SEARCHED_ON_HOST, normals, stacked
 from jaxbounds.qstr.transformer import SparseTransformer, attention
 from jaxbounds.statements import Form, Sides, Statement
 
@@ -183,6 +184,8 @@ ASSEMBLY = Statement(
     ),
     cases=_assembly_cases,
     evaluate=_assembly,
+    project=lambda i, size: {**i, "r": np.clip(i["r"], 2.0, 10.0)},
+    hypotheses=lambda i, size: {"r >= 2 (logarithms at least 1)": i["r"] >= 2},
     forms=(
         Form(
             name="derived Theorem 9",
@@ -200,7 +203,7 @@ ASSEMBLY = Statement(
     control="Proposition 17 without its attention part",
     sizes=({},),
     source="Lemmas 13, 15, 16, 31, 32, Proposition 17, Theorems 9 and 10",
-    **CASES_ON_HOST,
+    **SEARCHED_ON_HOST,
 )
 
 STATEMENTS = (
