@@ -175,6 +175,14 @@ class Pipeline(NamedTuple):
     direction: Params
 
 
+@jax.jit
+def _started(first: Data, second: Data) -> tuple[Params, Array, Array]:
+    """Theta^(1) in one head of each sign, the loss there, and R of the second phase."""
+    params, tokens = first_step(first, balanced_signs(2)), second["X"]
+    radius = jnp.maximum(max_row_norm(tokens.reshape(-1, tokens.shape[-1])), 1.0)
+    return params, tied_risk(params, jnp.ones(2), second), radius
+
+
 def certify(first: Data, second: Data, K: int, /) -> Pipeline:
     """The certificate for K steps on `second` from theta^(1), the step on `first`.
 
@@ -194,7 +202,7 @@ def certify(first: Data, second: Data, K: int, /) -> Pipeline:
         first, second = jax.tree.map(jnp.asarray, (wide(first), wide(second)))
         tokens, labels = second["X"], second["y"]
         _, T, d = tokens.shape
-        params, copies = first_step(first, balanced_signs(2)), jnp.ones(2)
+        params, start, radius = _started(first, second)
         margin = best_ntk_margin(ntk_gram(params, tokens, tokens), labels)
         if not margin.lower > 0:
             raise ValueError(
@@ -202,9 +210,8 @@ def certify(first: Data, second: Data, K: int, /) -> Pipeline:
                 "P3 fails on these samples; use fewer, or a larger first phase"
             )
         direction = separator(params, second, margin)
-        good = good_initialisation(params, copies, second, direction)
-        radius = float(jnp.maximum(max_row_norm(tokens.reshape(-1, d)), 1.0))
-        start = float(tied_risk(params, copies, second))
+        good = good_initialisation(params, jnp.ones(2), second, direction)
+        start, radius = float(start), float(radius)
         scale = float(jnp.asarray(target_scale(good, 1 / K)))
         distance = float(jnp.asarray(realized_distance(good, 1 / K)))
         found = {
@@ -246,8 +253,11 @@ class Observed(NamedTuple):
 
 @partial(jax.jit, static_argnums=0)
 def _observed(
-    K: int, params: Params, target: Params, copies: Copies, data: Data, step: Array
+    K: int, pipeline: tuple, copies: Copies, data: Data, step: Array
 ) -> tuple[Array, ...]:
+    params, direction, good = pipeline
+    scale, share = target_scale(good, 1 / K), tied_direction(direction, copies)
+    target = jax.tree.map(lambda p, v: p + scale * v, params, share)
     loss = lambda p: tied_risk(p, copies, data)
     rule = tied(optimizer("gd", step), copies)
     _, history = train(loss, params, rule, K, lambda p: {"loss": loss(p)})
@@ -266,8 +276,5 @@ def observe(pipeline: Pipeline, second: Data, K: int, name: str, /) -> Observed:
         tokens = jnp.asarray(np.asarray(second["X"], np.float64))
         data = {"X": tokens, "y": jnp.asarray(np.asarray(second["y"]))}
         copies = jnp.full(2, float(math.ceil(certificate.heads / 2)))
-        scale = target_scale(pipeline.good, 1 / K)
-        share = tied_direction(pipeline.direction, copies)
-        target = jax.tree.map(lambda p, v: p + scale * v, pipeline.params, share)
-        step = jnp.asarray(certificate.step_size)
-        return Observed(*map(float, _observed(K, pipeline.params, target, copies, data, step)))
+        given, step = (pipeline.params, pipeline.direction, pipeline.good), certificate.step_size
+        return Observed(*map(float, _observed(K, given, copies, data, jnp.asarray(step))))

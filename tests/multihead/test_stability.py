@@ -3,12 +3,14 @@
 import math
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxbounds.falsify import falsify, measure, verification
 from jaxbounds.multihead.runs import descend
 from jaxbounds.multihead.statements.descent_lemmas import rounding_of_losses
+from jaxbounds.multihead.statements.segments import close_enough
 from jaxbounds.papers import load_paper
 from jaxbounds.statements import Budget, Size
 
@@ -31,6 +33,20 @@ def test_a_case_just_outside_of_the_hypotheses_does_not_count(name, hypothesis):
     # All draws meet them; of the cases exactly one does not (see `around_descent`, `_too_long`).
     for verdict in falsify(STATEMENTS[name], budget=BUDGET):
         assert verdict.excluded == {hypothesis: 1}
+
+
+@pytest.mark.parametrize("length, near", [(0.349, True), (0.35, False)])
+def test_eq18_ends_where_the_cubic_says(length, near):
+    # T = d = H = R = 1, theta_1 = 0 and theta_2 = (length, 0): beta_3 = 2 (3 length + 1), and
+    # eq. (18) asks for 2 beta_3 length^2 <= 1, that is 12 l^3 + 4 l^2 <= 1: .9973 and 1.0045.
+    assert (12 * length**3 + 4 * length**2 <= 1) is near
+    one = np.ones((1, 1, 1))
+    instance = {"X": one, "y": np.ones(1, int), "U": 0 * one, "W": 0 * one}
+    step = {"dU": length * one, "dW": 0 * one}
+    with verification():
+        given = jax.tree.map(jnp.asarray, {**instance, **step})
+        found = close_enough(given, Size({"n": 1, "T": 1, "d": 1, "H": 1}))
+    assert bool(found["eq. (18)"]) is near and bool(found["R >= 1"])
 
 
 def test_descent_ends_where_the_scalar_computation_says():

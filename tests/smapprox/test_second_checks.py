@@ -80,7 +80,14 @@ def test_the_stored_counterexample_of_lemma_24_by_hand():
 def test_a_key_that_moves_by_any_amount_changes_what_claim_c4_attends_to(plain_numpy):
     layout = Layout(("p",), ("0", "_"), 3)
     p = find_last_visit(layout)[0].dec
-    heads, H = [2, 3, 2, 3, 2], []
+    # a machine that goes so, run by hand: 1 on the cell read halts it, at step 5
+    S = {("a", "_"): "b0+", ("b", "_"): "a0-", ("a", "0"): "b1+", ("b", "0"): "a1-"}
+    state, tape, heads, H = "a", {}, [1], []
+    while (state, tape.get(heads[-1], "_")) in S:
+        after, written, move = S[state, tape.get(heads[-1], "_")]
+        tape[heads[-1]], state = written, after
+        heads.append(heads[-1] + (1 if move == "+" else -1))
+    assert heads == [1, 2, 1, 2, 1] and tape == {1: "1", 2: "1"}
     for t in range(1, 5):
         h = np.zeros(layout.width)
         for name, value in (("pos1", t), ("pos2", heads[t - 1]), ("pos3", heads[t])):

@@ -48,7 +48,7 @@ ON_LOSS: dict[str, Any] = {
     "project": keep_radius,
     "hypotheses": radius_at_least_one,
     "assumptions": "Assumption 1 with R = max ||x_t|| >= 1; labels in {-1, +1}",
-    "budget": Budget(samples=192, restarts=8, steps=200),
+    "budget": Budget(samples=128, restarts=6, steps=120),
 }
 """A bound on the training loss."""
 

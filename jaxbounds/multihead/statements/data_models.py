@@ -74,7 +74,7 @@ ASSUMPTION_3 = Statement(
     control="S for R",
     assumptions="Z is the norm that Z_mu and Z_nu allow in every coordinate",
     search="none",
-    budget=Budget(samples=4),
+    budget=Budget(samples=10),
     source="Section 5, DM1 and Assumption 3",
 )
 

@@ -16,7 +16,6 @@ from jaxbounds.multihead.descent import (
     short_steps,
 )
 from jaxbounds.multihead.runs import (
-    STEPS,
     Run,
     average_over,
     descend,
@@ -316,10 +315,8 @@ LEMMA_9 = Statement(
 
 
 def _furthest(instance: Instance, size: Size) -> Sides:
-    s, step = setting(instance), instance["step"]
+    s = setting(instance)
     away = distances(descend(instance), target_of(instance), instance["copies"])
-    time = jnp.arange(STEPS + 1, dtype=away.dtype)
-    dropped = jnp.sqrt(8 / 3 * step * time * s.loss_target + 2 / 3 * step * s.loss_start)
     furthest = largest_until(away, instance, last=1)
     sharp = furthest, LARGEST_HEAD.reach * s.distance
     norms, _, _ = sizes_along(descend(instance), instance["copies"])
@@ -332,7 +329,7 @@ def _furthest(instance: Instance, size: Size) -> Sides:
             "printed, (88)": (smoothest, beta2(far, s.radius, T=s.T, d=s.d, H=s.heads)),
             "sharpened S9": sharp,
             "sharpened S6, S9": sharp,
-            "control": worst_step(away, dropped, within(instance, last=1)),
+            "control": (furthest, s.distance),
         }
     )
 
@@ -368,7 +365,7 @@ LEMMA_10 = Statement(
             note="With 13/3 and beta_3#, sqrt(H) >= (26/3) beta_3# D^2 suffices.",
         ),
     ),
-    control="the first term of (78) is dropped",
+    control="the distance from theta never grows",
     source="Appendix B.3, eq. (75)",
     **ON_RUNS
     | {

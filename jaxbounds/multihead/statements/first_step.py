@@ -204,7 +204,8 @@ LEMMA_17 = Statement(
 
 def _levels(size: Size) -> Instance:
     table = {"R": [1.0, 2.0, 5.0], "n": [1.0, 30.0, 1000.0], "delta": [0.9, 0.1, 0.01]}
-    return {name: np.asarray(values) for name, values in table.items()}
+    grid = np.meshgrid(*table.values())
+    return {name: values.ravel() for name, values in zip(table, grid)}
 
 
 def _mcdiarmid(instance: Instance, size: Size) -> Sides:

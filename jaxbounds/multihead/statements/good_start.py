@@ -30,6 +30,7 @@ from jaxbounds.multihead.statements.contexts import (
     SEARCHED_SEQUENCE,
     assumption_3,
     by_hand,
+    keep_context,
     sequence,
     sequences,
     unfold,
@@ -126,6 +127,7 @@ FACT_2 = Statement(
     ),
     control="delta^2 for delta",
     source="Appendix D.1; exact binomial tails of Rademacher means, H <= 12",
+    enumerates="every positive mean of H signs, for every H up to 12",
     cases=_hoeffding_cases,
     sizes=({"H": MOST_HEADS},),
     search="none",
@@ -176,8 +178,7 @@ PROPOSITION_2_P1 = Statement(
     ),
     control="the larger of both terms in place of their sum",
     source="Section 5.1; Appendix D.2.1",
-    search="none",
-    **SEARCHED_SEQUENCE,
+    **SEARCHED_SEQUENCE | {"budget": Budget(samples=128, restarts=2, steps=40)},
 )
 
 
@@ -194,6 +195,19 @@ def _with_heads(sampler: Sampler) -> Sampler:
         }
 
     return sample
+
+
+def _one_share(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """What a search may break: as many relevant tokens in every sequence, some and not all."""
+    counts = jnp.sum(instance["relevant"].reshape(-1, size["T"]), axis=1)
+    proper = (counts[0] > 0) & (counts[0] < size["T"])
+    return {"|R| = zeta T in every sequence, 0 < zeta < 1": proper & jnp.all(counts == counts[0])}
+
+
+def _keep_level(instance: Instance, size: Size) -> Instance:
+    """Project an instance of a search: as `keep_context`, and delta in (0, 1)."""
+    delta = jnp.clip(instance["delta"], 1e-3, 1 - 1e-6)
+    return {**keep_context(instance, size), "delta": delta}
 
 
 def _model_size(instance: Instance, size: Size) -> Sides:
@@ -221,7 +235,7 @@ def _model_size(instance: Instance, size: Size) -> Sides:
             "corrected": (exceeds(at_true, bound(delta)), delta),
             "sharpened": (exceeds(at_true, sharp), delta),
             "derived": (sharp, bound(delta)),
-            "control": (exceeds(at_true, at_true * sign_sum_bound(2 * delta) / 2), delta),
+            "control": (exceeds(at_true, 0.7 * sharp), delta),
         }
     )
 
@@ -251,9 +265,11 @@ ON_SIGNS: dict[str, Any] = {
     "kind": "inequality",
     "evaluate": _model_size,
     "judges": (model_bound, sign_sum_bound, centre, printed_centre),
-    "control": "half the sharpened bound with log(1/delta)",
-    "search": "none",
-    "budget": Budget(samples=512, restarts=0),
+    "control": "0.7 of the sharpened bound",
+    "search": "random",
+    "hypotheses": _one_share,
+    "project": _keep_level,
+    "budget": Budget(samples=512, restarts=3, steps=200),
     "assumptions": "DM1, Assumption 3; H <= 12; alpha = +-1 except where said",
 }
 

@@ -197,8 +197,6 @@ LOSS = {
     "generic": loss_generic,
     "extremal": loss_extremal,
     "GD on DM1": _training(_dm1, optax.sgd, -2.0, 2.0),
-    "Adam on DM1": _training(_dm1, optax.adam, -5.0, -1.0),
-    "GD on DM2": _training(_dm2, optax.sgd, -2.0, 2.0),
     "Adam on DM2": _training(_dm2, optax.adam, -5.0, -1.0),
 }
 STATIC = {name: LOSS[name] for name in ("generic", "extremal")}

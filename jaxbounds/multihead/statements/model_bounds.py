@@ -19,7 +19,7 @@ from jaxbounds.multihead.statements.common import (
 )
 from jaxbounds.multihead.statements.instances import loss_generic
 from jaxbounds.norms import frobenius_norm, max_entry, max_row_norm
-from jaxbounds.statements import Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 TWO_SIZES = {"sizes": ({"T": 2, "d": 2}, {"T": 4, "d": 3})}
 ONE_SEQUENCE = {"sample": loss_generic, "sizes": ({"n": 1, "T": 2, "d": 2, "H": 4},)}
@@ -175,7 +175,7 @@ PROP_1_2 = Statement(
     ),
     control="S5 times 0.9",
     source="Section 3; restated as Proposition 5 (4), eq. (58)",
-    **ON_TOKENS | TWO_SIZES,
+    **ON_TOKENS | TWO_SIZES | {"budget": Budget(samples=128, restarts=6, steps=120)},
 )
 
 

@@ -58,6 +58,17 @@ def _nearest(instance: Instance, size: Size) -> Sides:
     )
 
 
+def _keep_good(instance: Instance, size: Size) -> Instance:
+    """Project an instance of a search back onto `_one_token_good`, 1 <= ||x|| <= 3."""
+    length = jnp.maximum(vector_norm(instance["x"]), 1e-3)
+    return {
+        "x": instance["x"] * jnp.clip(length, 1 + 1e-9, 3.0) / length,
+        "offset": jnp.clip(instance["offset"], 0.0, 3.0),
+        "part": jnp.clip(instance["part"], 0.1, 1.0),
+        "log_eps": jnp.clip(instance["log_eps"], -8.0, 0.0),
+    }
+
+
 def _one_token_good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     radius = vector_norm(instance["x"])
     return {
@@ -104,8 +115,8 @@ PROPOSITION_7 = Statement(
     control="within 0.9 g_0",
     assumptions="n = T = 1, where attention is the identity and the nearest theta is known; any "
     "gamma up to the best, any Phi(theta_0) <= 0; (98)",
-    search="none",
-    budget=Budget(samples=128, restarts=0),
+    project=_keep_good,
+    budget=Budget(samples=128, restarts=2, steps=40),
     source="Appendix C.3",
 )
 

@@ -89,8 +89,8 @@ EQ_129 = Statement(
     ),
     control="A + S^2 Z_mu for A",
     source="Appendix E.1, eqs. (127), (128), (129)",
-    search="none",
     **SEARCHED_SEQUENCE
+    | {"budget": Budget(samples=128, restarts=2, steps=40)}
     | {"assumptions": "DM1, Assumption 3; Z_mu = Z_nu <= S^2 / 8 for A > 2 B alone"},
 )
 

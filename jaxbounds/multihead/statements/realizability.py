@@ -35,6 +35,7 @@ from jaxbounds.multihead.statements.contexts import (
     DATA_SIZES,
     assumption_3,
     by_hand,
+    keep_context,
     sequences,
     unfold,
 )
@@ -104,6 +105,12 @@ def _even(heads: ArrayLike) -> Array:
 
 def _separates(instance: Instance, size: Size) -> dict[str, Array]:
     return {"gamma > 0": _unfolded(instance).good.margin > 1e-3}
+
+
+def _keep_level(instance: Instance, size: Size) -> Instance:
+    """Project an instance of a search: as `keep_context`, epsilon at most one, |b| at most nine."""
+    level, excess = jnp.clip(instance["log_eps"], -8.0, 0.0), jnp.clip(instance["excess"], -9, 9)
+    return {**keep_context(instance, size), "log_eps": level, "excess": excess}
 
 
 ON_GOOD_STARTS: dict[str, Any] = {
@@ -192,7 +199,7 @@ def _target_loss(instance: Instance, size: Size) -> Sides:
         {
             "printed": (printed, s.level),
             "sharpened S6": (sharp, s.level),
-            "control": (sharp, s.level**2),
+            "control": (sharp, s.level / 50),
         },
         # Two sums of sqrt(H) terms that cancel.
         error=1e-6 * s.level,
@@ -222,9 +229,14 @@ PROPOSITION_7_LOSS = Statement(
             note="sqrt(H) >= sqrt(T) R^3 (c* R^2 (B_2 + sqrt(2) G) + 1) G^2 / B_Phi.",
         ),
     ),
-    control="eps^2 for eps",
+    control="eps / 50 for eps",
     source="Section 4.3; Appendix C.3",
-    **ON_GOOD_STARTS,
+    **ON_GOOD_STARTS
+    | {
+        "search": "gradient",
+        "project": _keep_level,
+        "budget": Budget(samples=256, restarts=2, steps=30),
+    },
 )
 
 
@@ -331,6 +343,7 @@ COROLLARY_5 = Statement(
     judges=(certify, corollary5, descent_certificate, observe),
     host=True,
     relation="<=",
+    horizon="K",
     sizes=tuple({"n1": 64, "n": 6, "T": 4, "d": 3, "K": K} for K in (3, 30)),
     forms=(
         Form(
@@ -357,7 +370,7 @@ COROLLARY_5 = Statement(
     control="2/K alone",
     assumptions="DM1 at theta^(1) with balanced signs, so B_Phi = 1; the best theta*, gamma > 0; "
     "K = 3 and 30; the generalization gap is not measured",
-    budget=Budget(samples=4),
+    budget=Budget(samples=5),
     source="Section 4.3; Appendix C.4, eq. (101)",
 )
 

@@ -222,7 +222,8 @@ def head_count(constants: descent.Constants) -> Hypotheses:
 ON_RUNS: dict[str, Any] = {
     "kind": "trajectory",
     "sample": {"gradient descent": certified_or_loose},
-    "sizes": ({"n": 3, "T": 3, "d": 2},),
+    "sizes": ({"n": 3, "T": 3, "d": 2, "steps": STEPS},),
+    "horizon": "steps",
     "hypotheses": assumption1,
     "assumptions": "Assumption 1 with R = max ||x_t||; gradient descent on the logistic loss",
     "budget": Budget(samples=256, restarts=0, steps=0, batch=128),

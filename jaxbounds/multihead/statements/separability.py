@@ -28,6 +28,7 @@ from jaxbounds.multihead.statements.contexts import (
     Context,
     assumption_3,
     by_hand,
+    keep_context,
     sequence,
     sequences,
     unfold,
@@ -46,7 +47,7 @@ def _ntk_margin(instance: Instance, size: Size) -> Sides:
     _, at_half = c.margins_at(printed_centre(c.classifier, c.zeta) + p)
     printed, P = _gamma_star(c, instance), vector_norm(p)
     sharper = deviation_part(c, P) - deviation_part_sharp(c, P)
-    wrong = printed + c.T * (1 - c.zeta) * c.S**2 * c.Z_mu
+    wrong = printed + attention_part(c) * (((2 * c.M + 2) / (2 * c.M + 1)) ** 0.5 - 1)
     margin = lambda inner: jnp.min(outer + inner)
     # At H = 1 and delta = e^{-1/2} Lemma 14's loss is the bound of (118) itself.
     largest = margin_loss(c, P, jnp.exp(-0.5), 1)
@@ -129,7 +130,7 @@ LEMMA_13 = Statement(
             note="P T R^3 ||W*|| / ||W*||_F for P T^{5/2} (S + Z)^3.",
         ),
     ),
-    control="the noise Z_mu counted in the wrong direction",
+    control="||W*|| for its bound S^2 sqrt(2 (M+1)) in the first term",
     source="Section 5.1, Proposition 2; Appendix D.2.3",
     **SEARCHED_SEQUENCE | {"budget": Budget(samples=256, restarts=4, steps=80)},
 )
@@ -219,6 +220,10 @@ def _with_groups(key: jax.Array, size: Size) -> Instance:
     return {**instance, **quiet, "share": jax.random.uniform(share_key)}
 
 
+def _keep_share(instance: Instance, size: Size) -> Instance:
+    return {**keep_context(instance, size), "share": jnp.clip(instance["share"], 0.0, 1.0)}
+
+
 def _positive_margin(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     return {"gamma* > 0": _gamma_star(unfold(instance), instance) > 0}
 
@@ -289,12 +294,13 @@ LEMMA_15 = Statement(
     ),
     control="3/2 gamma*",
     source="Section 5.1, Proposition 2; Appendix D.2.3",
-    search="none",
     hypotheses=_positive_margin,
     **ON_DATA
     | SEARCHED
     | {
         "sample": _with_groups,
+        "project": _keep_share,
+        "budget": Budget(samples=128, restarts=2, steps=40),
         "assumptions": "DM1, Assumption 3; gamma* > 0, without which its condition on H is void; "
         "delta = 1/10",
     },

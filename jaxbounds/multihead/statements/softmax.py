@@ -72,7 +72,7 @@ AT_ZERO = Statement(
     cases=lambda size: {"v": jnp.zeros((1, size["T"]))},
     evaluate=_softmax_at_zero,
     judges=(softmax_derivative,),
-    sizes=(TWO, {"T": 5}),
+    sizes=tuple({"T": T} for T in range(2, 12)),
     forms=(
         Form(
             name="printed",
@@ -103,8 +103,8 @@ def _remainder(instance: Instance, size: Size) -> Sides:
 def _remainder_cases(size: Size) -> Instance:
     logits = jnp.arange(1.0 * size["T"])
     return {
-        "v": jnp.broadcast_to(logits, (9, size["T"])),
-        "delta": jnp.logspace(-4, -2, 9)[:, None] * jnp.eye(1, size["T"]),
+        "v": jnp.broadcast_to(logits, (17, size["T"])),
+        "delta": jnp.logspace(-4, -2, 17)[:, None] * jnp.eye(1, size["T"]),
     }
 
 

@@ -15,13 +15,8 @@ from jaxbounds.smapprox.feedforward import (
     gate_rows,
     l1_norm,
 )
-from jaxbounds.smapprox.statements.section3_circuits import (
-    BITS,
-    CIRCUITS,
-    all_circuits,
-    sampled_circuits,
-)
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.smapprox.statements.section3_circuits import circuit_of, gate_arrays
+from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 ON_PAIRS: dict[str, Any] = {
     "kind": "construction",
@@ -47,10 +42,13 @@ def _computed(x: np.ndarray, *gates: Gate, misplaced: bool = False) -> np.ndarra
     return np.asarray(_states(params, jnp.asarray(x, float)))[-1, : len(gates)]
 
 
+OWN, OTHER = Gate("NOT", (0,)), Gate("NOT", (1,))
+"""Gate 0 negates parent 0, on its own coordinate, or parent 1."""
+
+
 def _not(i: Instance, size: Size) -> Sides:
-    """Gate 0 negates parent 0, on its own coordinate, or parent 1."""
-    negate = lambda parent: (Gate("NOT", (parent,)), 1.0 - i["x"][parent : parent + 1])
-    (own, right), (other, elsewhere) = negate(0), negate(1)
+    negate = lambda gate: (gate, 1.0 - i["x"][list(gate.parents)])
+    (own, right), (other, elsewhere) = negate(OWN), negate(OTHER)
     return Sides.pairs(
         {
             "printed": (_computed(i["x"], own), right),
@@ -64,7 +62,8 @@ def _not(i: Instance, size: Size) -> Sides:
 def _bits(i: Instance, size: Size) -> dict[str, Any]:
     return {
         "h in {0, 1}^r (Lemma B.1)": np.isin(i["x"], (0, 1)).all(),
-        "NOT has one parent, in the layer below (Section 3)": size["inputs"] >= 2,
+        "NOT has one parent, in the layer below (Section 3)": len(OTHER.parents) == 1
+        and OTHER.parents[0] < size["inputs"],
     }
 
 
@@ -119,13 +118,8 @@ AND_OR = Statement(
 )
 
 
-def _circuit(index: Any) -> Circuit:
-    """One of the sampled circuits; the index CIRCUITS stands for a single OR gate."""
-    return (*sampled_circuits(), Circuit(2, ((Gate("OR", (0, 1)),),)))[index]
-
-
 def _norm(i: Instance, size: Size) -> Sides:
-    circuit = _circuit(i["circuit"])
+    circuit = circuit_of(i, size)
     params, s = compile_circuit(circuit, correction=None), circuit.size
     content, rounded = l1_norm(params) - 3, l1_norm(compile_circuit(circuit))
     each = [l1_norm(params["first"]), *(l1_norm(dict(zip("Wb", p))) for p in _hidden(params))]
@@ -146,7 +140,7 @@ def _hidden(params: Any) -> Any:
 
 
 def _as_in_section_3(i: Instance, size: Size) -> dict[str, Any]:
-    circuit = _circuit(int(i["circuit"]))
+    circuit = circuit_of(i, size)
     known = all(gate.op in circuits.ARITY for layer in circuit.layers for gate in layer)
     return {
         "gates AND, OR, NOT, ID of 2, 2, 1, 1 parents (Section 3)": known,
@@ -165,8 +159,10 @@ NORM = Statement(
     evaluate=_norm,
     judges=(compile_circuit, l1_norm),
     host=True,
-    cases=all_circuits,
-    sizes=({"inputs": BITS},),
+    cases=gate_arrays,
+    search="random",
+    budget=Budget(restarts=2, steps=20),
+    sizes=({"circuits": 40, "inputs": 6, "layers": 8, "gates": 10},),
     forms=(
         Form(
             name="printed",
@@ -176,7 +172,7 @@ NORM = Statement(
             erratum="E7",
             note="An OR gate alone has norm 5 and size 3.",
             counterexample=Counterexample(
-                instance={"circuit": CIRCUITS},
+                instance={"operation": [[1]], "left": [[0]], "right": [[1]]},
                 size={"inputs": 2},
                 ratio=1.6666666666666667,
                 meets=_as_in_section_3,

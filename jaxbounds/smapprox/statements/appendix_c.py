@@ -233,8 +233,9 @@ def _c8(i: Instance, size: Size) -> Sides:
     h = _state(
         layout,
         st=[0, 1],
-        sym2=one_hot[a],
+        sym2=one_hot[i["last"]],
         pos1=layout.binary(5),
+        pos2=layout.binary(4),
         pos3=layout.binary(3),
         scr1=visited * one_hot[a],
         scr2=inside * one_hot[b],
@@ -257,9 +258,11 @@ LEMMA_C8 = Statement(
     judges=(combine, feed_forward),
     host=True,
     cases=lambda size: _every(
-        visited=(0, 1), inside=(0, 1), written=range(len(SYMBOLS)), input=range(len(SYMBOLS))
+        visited=(0, 1),
+        inside=(0, 1),
+        **dict.fromkeys(("written", "input", "last"), range(len(SYMBOLS))),
     ),
-    enumerates="all flags and symbols",
+    enumerates="all flags and symbols, that of step i included",
     sizes=({"bits": 3},),
     forms=(Form(name="printed", cites="(C.16) and the sentence after it"),),
     control="the input before the last visit",

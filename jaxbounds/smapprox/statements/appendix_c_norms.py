@@ -9,7 +9,7 @@ from jaxbounds.smapprox.feedforward import l1_norm
 from jaxbounds.smapprox.layers import combine, find_last_visit, ripple_adder, transition
 from jaxbounds.smapprox.layout import Layout
 from jaxbounds.smapprox.machines import TuringMachine, total
-from jaxbounds.statements import Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
 def _machine(states: int, symbols: int) -> TuringMachine:
@@ -28,8 +28,9 @@ def _machine(states: int, symbols: int) -> TuringMachine:
 
 
 def _sizes(size: Size) -> Instance:
-    """Each of |Z|, |A| and w_pos grows alone, then all of them."""
-    rows = [(3, 2, 3), (12, 2, 3), (3, 9, 3), (3, 2, 20), (8, 6, 8)]
+    """Each of |Z|, |A| and w_pos grows alone, and together."""
+    rows = [(3, 2, 3), (12, 2, 3), (3, 9, 3), (3, 2, 20), (8, 6, 8), (3, 2, 2)]
+    rows += [(5, 3, 4), (4, 6, 5), (10, 4, 6), (3, 12, 2), (20, 2, 2), (6, 2, 12)]
     return dict(zip(("states", "symbols", "bits"), np.array(rows).T))
 
 
@@ -82,7 +83,9 @@ NORMS = Statement(
     judges=(transition, ripple_adder, find_last_visit, combine, l1_norm),
     host=True,
     cases=_sizes,
-    sizes=({"machines": 5},),
+    search="random",
+    budget=Budget(restarts=2, steps=10),
+    sizes=({"machines": 12},),
     forms=tuple(
         Form(
             name=f"printed {item}",
@@ -93,7 +96,7 @@ NORMS = Statement(
         for item, order in ORDERS.items()
     ),
     control="the adder without the factor w_pos",
-    assumptions="|Z| to 13, |A| to 9, w_pos to 20, each alone and together; identity maps of the "
+    assumptions="|Z| to 21, |A| to 12, w_pos to 20, each alone and together; identity maps of the "
     "unused modules and corrections apart",
     source="Appendix C.2",
 )

@@ -116,7 +116,15 @@ GAPS = Statement(
         ),
     ),
     control="the distance less one half",
-    **(SEARCH | {"kind": "inequality", "search": "none"}),
+    **(
+        SEARCH
+        | {
+            "kind": "inequality",
+            "search": "none",
+            "assumptions": f"{SEARCH['assumptions']}; decoder self-attention only: the encoder's "
+            "scores are those of Claim C.4 with pos1 for pos2",
+        }
+    ),
 )
 
 STATEMENTS = (CASE_2, GAPS)

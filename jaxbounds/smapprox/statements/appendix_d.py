@@ -13,8 +13,9 @@ from jaxtyping import Array
 from jaxbounds.smapprox.correction import THIRDS, Correction
 from jaxbounds.smapprox.layers import find_last_visit
 from jaxbounds.smapprox.layout import Layout
+from jaxbounds.smapprox.machines import TuringMachine, halting_time, simulate
 from jaxbounds.smapprox.transformer import attend, keys_and_values
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 IN_D: dict[str, Any] = {"kind": "inequality", "source": "Appendix D"}
 
@@ -99,26 +100,50 @@ ROUNDING_LIPSCHITZ = Statement(
     judges=(Correction.parameter_lipschitz, Correction.weights),
     sample=_moved_rounding,
     sizes=({"w": 3},),
-    search="none",
+    budget=Budget(restarts=3, steps=40),
     forms=(Form(name="derived", note="kappa_xi^2 = 4 slope^2 + 2 (1 + r)^2 + 1, r = |xi' - xi|."),),
     control="kappa_xi = 3/2",
     **IN_D,
 )
 
 
-HEADS = np.array([2, 3, 2, 3, 2])
-"""l_0 .. l_4: at step 4 the head is on cell 2 again, which steps 1 and 3 wrote."""
+MACHINE = TuringMachine(
+    states=("a", "b", "accept"),
+    alphabet=("0", "1", "_"),
+    blank="_",
+    transitions={
+        ("a", "_"): ("b", "0", 1),
+        ("b", "_"): ("a", "0", -1),
+        ("a", "0"): ("b", "1", 1),
+        ("b", "0"): ("a", "1", -1),
+        ("a", "1"): ("accept", "1", 1),
+        ("b", "1"): ("accept", "1", 1),
+    },
+    start="a",
+    reject=(),
+)
+"""Goes to and fro between cells 1 and 2 of the empty tape, and halts at step 5."""
+
+LONGEST = 7
+"""T, its computation time; w_pos = 3."""
+
+HEADS = np.array([1, 2, 1, 2, 1])
+"""l_0 .. l_4: at step 4 the head is on cell 1 again, which steps 1 and 3 wrote."""
+
+STEPS = (("b", "0"), ("a", "0"), ("b", "1"), ("a", "1"))
+"""z_t and u_t, t = 1 .. 4."""
 
 
 @functools.cache
 def _claim_c4() -> tuple[Layout, Any]:
     """The attention of Claim C.4, and H_4 in the form (C.5)."""
-    layout = Layout(("p", "q"), ("0", "1", "_"), 3)
+    layout = Layout(MACHINE.states, MACHINE.alphabet, 3)
     H = np.zeros((4, layout.width))
     for t in range(1, 5):
         for name, position in (("pos1", t), ("pos2", HEADS[t - 1]), ("pos3", HEADS[t])):
             H[t - 1, list(layout.groups[name])] = layout.binary(position)
-        H[t - 1, [layout.at("st", "p"), layout.at("sym2", "0")]] = 1.0
+        state, written = STEPS[t - 1]
+        H[t - 1, [layout.at("st", state), layout.at("sym2", written)]] = 1.0
     return layout, (find_last_visit(layout)[0].dec, H)
 
 
@@ -176,12 +201,28 @@ def _valid(i: Instance, size: Size) -> dict[str, Any]:
         and (coded("pos2", t) == layout.binary(HEADS[t - 1])).all()
         for t in range(1, 5)
     ]
+    run, names = simulate(MACHINE, "", 4), (MACHINE.states, MACHINE.alphabet)
+    by_machine = [
+        (coded("st", t) == np.eye(len(names[0]))[run.states[t]]).all()
+        and (coded("sym2", t) == np.eye(len(names[1]))[run.written[t - 1]]).all()
+        for t in range(1, 5)
+    ]
     _, scores, kept = _attention(0.0, 0.0, 0.0)
     rest = jnp.where(kept > 0, -jnp.inf, scores)
     least = 1.0 / (len(layout.states) * len(layout.symbols) * layout.bits) ** 2
     return {
         "h_t has Bin(t) and Bin(l_{t-1}), as (C.7) asks (Claim C.4)": all(right),
-        "the head moves by one cell (Section 4)": set(np.abs(np.diff(HEADS))) == {1},
+        "H is that of a machine of the class: S is a function (Section 4)": all(by_machine)
+        and (run.heads == HEADS).all(),
+        "S moves by -1 or +1 (Section 4)": {move for _, _, move in MACHINE.transitions.values()}
+        == {-1, 1},
+        "l_0 = 1, the head never left of cell 1 (Section 4; E5)": HEADS[0] == 1
+        and HEADS.min() >= 1,
+        "halts within T, w_pos = ceil(log_2 T) (Theorem 4.1, Appendix C.1)": halting_time(
+            MACHINE, "", LONGEST
+        )
+        <= LONGEST
+        and math.ceil(math.log2(LONGEST)) == layout.bits,
         "largest score greater than the second largest by 1 (proof of Theorem 4.1)": scores.max()
         - rest.max()
         >= 1,
@@ -216,8 +257,8 @@ TIES = Statement(
             'will not change unless we perturb the parameters and inputs by" 1/poly',
             expected="fails",
             erratum="E11",
-            note="The head is on cell 2 after steps 0, 2 and 4: keys 1 and 3 tie. Any change of a "
-            "key weight on pos1 breaks the tie.",
+            note="The head is on cell 1 after steps 0, 2 and 4: keys 1 and 3 tie. A change of the "
+            "key weight on the second bit of pos1, however small, breaks the tie.",
             counterexample=_stored(2.0),
         ),
         Form(
@@ -228,7 +269,7 @@ TIES = Statement(
             erratum="E11",
             note="At theta-hat the tied keys have values 1 and 1 + e; moving H by any epsilon "
             "picks one of them: a jump of e/2, beyond every mu. Here mu = (|Z||A| w_pos)^3.",
-            counterexample=_stored(8573.388203017831),
+            counterexample=_stored(2540.2631712642633),
         ),
         Form(
             name="corrected",

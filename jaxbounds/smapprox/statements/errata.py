@@ -12,9 +12,9 @@ ERRATA = (
         quote="the positions attended to by the layer will not change unless we perturb the "
         "parameters and inputs by Omega(poly^-1(|Z|, |A|, log T))",
         text="Ties occur whenever the head comes back to a cell that it left twice before (Claims "
-        "C.4 and C.5), and any change of a key weight, however small, breaks them. At perturbed "
-        "weights the tied keys then have different values, and moving h by any amount jumps "
-        "between them: the second line of Definition D.2, hence Condition D.3, holds with no "
+        "C.4 and C.5), and a change of a key weight on pos1, however small, breaks them. At "
+        "perturbed weights the tied keys then have different values, and moving h by any amount "
+        "jumps between them: the second line of Definition D.2, hence Condition D.3, holds with no "
         "constants. True, and enough: the set attended to stays within the tied ones, whose values "
         "agree at the unperturbed point, so |f(H', theta') - f(H, theta)| <= kappa |theta' - "
         "theta| max(|H|, 1) + mu |H' - H|. Lemma D.8 uses nothing more.",
@@ -43,7 +43,7 @@ ERRATA = (
     ),
     Erratum(
         id="E2",
-        where="Lemma 3.3, its display",
+        where="Lemma 3.3, its claim",
         kind="false",
         quote="the composition F'(., theta') := f_{q-1} o zeta_{q-2} o f_{q-2} o ... o zeta_1 o "
         "f_1 has large all-layer margin: rho_F'(theta', x, G(x)) >= 1/poly(s) for all x in {0, "
@@ -86,7 +86,9 @@ ERRATA = (
         quote="we choose the dimension w = w_TM := |Z| + 2|A| + 3 w_pos + w_scr for storing all "
         "the hidden representations of the model, where w_scr = O(w_pos + |A| + |Z|)",
         text="Lemma C.1 maps to R^(|Z||A| + w_TM), a hidden representation that does not fit once "
-        "|Z||A| exceeds the order of |Z| + |A| + w_pos.",
+        "|Z||A| exceeds the order of |Z| + |A| + w_pos. The two ReLU layers are two transformer "
+        "layers (C.2, before Lemma C.1), and hidden layers have width w (Section 4.1), so the "
+        "vector between them is a state of the model.",
         consequence="None: Theorem 4.1 asks for w of the order of k|A| + log T, which is right.",
         main="survive",
         evidence="by counting coordinates; smapprox.thm4.1-width builds the network",
@@ -230,13 +232,16 @@ ERRATA = (
     ),
     Erratum(
         id="E13",
-        where="Appendix D, (D.1), (D.8), Definition D.1, Condition D.3, the proof of Lemma D.8",
+        where="Appendix D, (D.1), (D.8), Definition D.1, Condition D.3, the proofs of Theorem D.6 "
+        "and Lemma D.8",
         kind="typo",
         quote="h~_i(x, theta, xi) = zeta_i(g_{i-1}(x, theta, xi), xi_i)",
         text="(D.1): zeta_i(g_i), as in the proof of Lemma D.7, and f_i takes no xi_i. Definition "
         "D.1: h^ is in R^w. (D.8) bounds ||xi^_i - xi_i||. Condition D.3 lacks sigma_xi in its "
         "list. In the proof of Lemma D.8 the term added and subtracted has xi^_0, ..., xi^_{i-2}, "
-        "as in E_1 and E_2, not xi_0, ..., xi_{i-1}.",
+        "as in E_1 and E_2, not xi_0, ..., xi_{i-1}; |||H - H'||| is at most the maximum, not "
+        "equal to it. Before (D.2): v_j is in R^w, not h_j. Before (D.6): xi^_i ends with "
+        "xi_{d-1}, as xi does, not xi_d.",
         consequence="None.",
         main="survive",
         evidence="by reading; smapprox.lemmad.7 and smapprox.lemmad.8 run the corrected ones",
@@ -254,13 +259,15 @@ ERRATA = (
     Erratum(
         id="E22",
         where="Appendix C, proofs of Lemmas C.1, C.3 and C.7, Claim C.5 and Theorem 4.1; (C.1); "
-        "Appendix B, proof of Theorem 3.1",
+        "Appendix B, proof of Theorem 3.1; Appendix A, proof of Lemma 2.4 and (A.2)",
         kind="typo",
         quote="if h is in the form provided in (C.6), then Q(h)_{1:w_pos} = Bin(l_i(x))",
         text="Lemma C.7: Q and K are 2 Bin - 1, as its first display has them. Claim C.5: with i' "
         "= 0 the query holds -1s, not 0s. (C.1): 1(x) is 1(x_i). Lemma C.3 is finished by Claim "
         'C.6, not C.5. Lemma C.1: "adding alpha_1" is adding b_1. Theorem 4.1: theta_cls . o_T is '
-        "2 TM(x) - 1, not TM(x). Theorem 3.1: Lemma B.1 is applied q - 1 times, not q.",
+        "2 TM(x) - 1, not TM(x). Theorem 3.1: Lemma B.1 is applied q - 1 times, not q. Lemma 2.4: "
+        "L_G is that of Proposition 2.3, not of Definition 2.2. (A.2): the pairs (x, y) are drawn "
+        "from Q, not x.",
         consequence="None.",
         main="survive",
         evidence="by reading; smapprox.lemmac.7 and smapprox.claimc.5 run the right ones",

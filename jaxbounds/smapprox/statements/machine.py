@@ -155,6 +155,7 @@ POSITIONS = Statement(
     evaluate=_positions,
     judges=(paper_position_bits, compile_machine, execute.execute, execute.decode),
     cases=lambda size: {"word": np.arange(2 ** (size["T"] - 1))},
+    enumerates="all words of length 3",
     sizes=({"T": 4},),
     forms=(
         Form(
@@ -211,11 +212,12 @@ MAPS = Statement(
     r"a_i \in \{u_{i'}, x_{l_i}, \varnothing\}",
     evaluate=_maps,
     judges=(attended, recovered_tape),
-    cases=lambda size: {"word": np.array([3, 5])},
+    cases=lambda size: {"word": np.arange(2**LENGTH)},
+    enumerates="all words of length 4",
     sizes=({"T": 13},),
     forms=(Form(name="derived", note="The step, input cell or blank of weight one."),),
     control="one step late",
-    assumptions="the machine for a^n b^n on aabb and abab",
+    assumptions="the machine for a^n b^n on every word",
     **BY_MACHINE,
 )
 
@@ -275,6 +277,7 @@ DESCRIPTIONS = Statement(
         halting_time,
     ),
     cases=lambda size: {"machine": np.arange(len(EXAMPLES))},
+    enumerates="the nine machines of the library, each on all words of length at most 2",
     sizes=({"length": 2},),
     forms=(Form(name="derived", note="And halts within the steps that the library states."),),
     control="one step late",

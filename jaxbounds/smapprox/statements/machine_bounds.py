@@ -1,6 +1,7 @@
 """Theorem 4.1: the size of compiled machines, and of their states."""
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,11 @@ from jaxbounds.smapprox.feedforward import l1_norm
 from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import halting_time, simulate
 from jaxbounds.smapprox.readout import TIES_SHOWN
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _growing(size: Size) -> Instance:
-    return {"log_T": np.array([k for k in (3, 5, 8, 12, 16, 20) if k <= size["log_T"]])}
+    return {"log_T": np.array([k for k in (*range(3, 11), 12, 16, 20) if k <= size["log_T"]])}
 
 
 def _size(i: Instance, size: Size) -> Sides:
@@ -65,9 +66,19 @@ SIZE = Statement(
 )
 
 
+def _times(size: Size) -> Instance:
+    """Every machine at times drawn between 1 and a million."""
+    times = np.exp(np.random.default_rng(0).uniform(0, math.log(1e6), size["times"] - 1))
+    machines = np.arange(len(LIBRARY))
+    return {
+        "machine": np.tile(machines, size["times"]),
+        "T": np.repeat(np.append(1, times.astype(int)), len(machines)),
+    }
+
+
 def _width(i: Instance, size: Size) -> Sides:
     machine = [*LIBRARY.values()][i["machine"]]().machine
-    compiled = compile_machine(machine, size["T"])
+    compiled = compile_machine(machine, int(i["T"]))
     layout = compiled.layout
     order = len(layout.states) * len(layout.symbols) + layout.bits
     return Sides.pairs(
@@ -81,16 +92,19 @@ def _width(i: Instance, size: Size) -> Sides:
 
 WIDTH = Statement(
     id="smapprox.thm4.1-width",
-    label="Theorem 4.1, w ~ k|A| + log T, alpha = poly(k, |A|, log T)",
+    label="Theorem 4.1, w >~ k|A| + log T, alpha = poly(k, |A|, log T)",
     formula="w <= 4 (k|A| + w_pos), alpha <= 60 (w_pos + 10) (k|A| + w_pos)",
-    tex=r"w \le 4 (k |\mathcal{A}| + w_{\mathrm{pos}}), \quad "
+    tex=r"w \gtrsim k |\mathcal{A}| + \log T: \quad "
+    r"w \le 4 (k |\mathcal{A}| + w_{\mathrm{pos}}), \quad "
     r"\|\theta\|_1 \le 60 (w_{\mathrm{pos}} + 10) (k |\mathcal{A}| + w_{\mathrm{pos}})",
     kind="inequality",
     evaluate=_width,
     judges=(compile_machine, position_bits, l1_norm),
     host=True,
-    cases=lambda size: {"machine": np.arange(len(LIBRARY))},
-    sizes=({"T": 1}, {"T": 7}, {"T": 100}),
+    cases=_times,
+    search="random",
+    budget=Budget(restarts=2, steps=10),
+    sizes=({"times": 3},),
     forms=(
         Form(
             name="printed",
@@ -105,7 +119,7 @@ WIDTH = Statement(
         ),
     ),
     control="without the 4",
-    assumptions="the nine machines (k from 4 to 10, |A| from 3 to 5), T = 1, 7, 100",
+    assumptions="the nine machines (k from 4 to 10, |A| from 3 to 5), T up to a million",
     source="Section 4",
 )
 

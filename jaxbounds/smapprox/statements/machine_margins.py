@@ -221,7 +221,8 @@ SOFTMAX = Statement(
     sample={"random scores": _random_scores},
     cases=_no_match,
     sizes=({"T": 5}, {"T": 40}),
-    search="none",
+    search="random",
+    budget=Budget(restarts=2, steps=30),
     forms=(
         Form(name="derived thirds", note="T e^-b/(1 + T e^-b) with e^b = 2(T + 1)."),
         Form(name="derived dyadic", note="e^b = 3(T + 1) for radius 1/4."),

@@ -57,9 +57,14 @@ def margin_networks() -> Any:
 
 
 def margin_cases(size: Size) -> Instance:
-    """The chain on both inputs and the random circuit on six."""
-    bits = circuits.all_inputs(size["inputs"])[[0, 8, 0, 3, 6, 9, 12, 15]]
-    return {"circuit": np.array([0, 0, 1, 1, 1, 1, 1, 1]), "x": bits.astype(int)}
+    """The chain on both inputs and the random circuit on all."""
+    every = circuits.all_inputs(size["inputs"])
+    bits = np.concatenate([every[[0, len(every) // 2]], every])
+    return {"circuit": np.repeat([0, 1], [2, len(every)]), "x": bits.astype(int)}
+
+
+ALL_INPUTS = "both inputs of an identity chain, all sixteen of a random circuit of four bits"
+"""Of what they are all."""
 
 
 def case_network(circuit: Any) -> Any:

@@ -1,10 +1,12 @@
 """What of the paper stands, and what is no erratum and yet worth knowing, by its place."""
 
 SURVIVES = (
-    "Both main theorems survive. Theorem 3.1 stands with every step of its proof, once its "
-    "networks end with the layer 2z - 1 that the proof itself adds. Theorem 4.1 stands: the one "
-    "sentence of its proof that is false (hard-max layers with ties do change what they attend to) "
-    "is needed only at the unperturbed parameters, where it holds, and Lemma D.8 uses no more. "
+    "Both main theorems survive. Theorem 3.1 stands by its proof, whose networks end with the "
+    "layer 2z - 1; its 'at most s' is O(s), and it uses Lemma 2.4 with epsilon = 0 in (2.3). "
+    "Theorem 4.1 stands: the sentence of its proof on what attention attends to is false where "
+    "keys tie, but it serves Condition D.3 only. Lemma D.8 needs of that condition no more than "
+    "its version at the unperturbed parameters, and that one holds: the set attended to stays "
+    "within the tied positions, whose values agree there. "
     "Lemma 2.4 needs O(epsilon) for one of its two epsilons; both theorems use it with margins "
     "that hold on every input, where the two do not meet. What else is wrong are constants, one "
     "size of a scratch space, the position bits at powers of two, and slips of the pen."

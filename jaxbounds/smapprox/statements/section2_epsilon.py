@@ -95,9 +95,9 @@ ONE_EPSILON = Statement(
     ),
     host=True,
     cases=lambda size: {
-        "eta": np.array([0.2, 0.05, 1e-3, 1e-6, 1e-10]),
-        "constant": np.array([1.0, 1.0, 10.0, 1e3, 1e6]),
-        "log_power": np.array([0.0, 1.0, 2.0, 2.0, 3.0]),
+        "eta": np.array([0.45, 0.4, 0.3, 0.2, 0.1, 0.05, 0.01, 1e-3, 1e-6, 1e-10, 0.0]),
+        "constant": np.array([1.0] * 7 + [10.0, 1e3, 1e6, 1e6]),
+        "log_power": np.array([0.0] * 5 + [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]),
     },
     sizes=({"n": 4},),
     forms=(

@@ -65,13 +65,19 @@ LEAST = Statement(
             note="(2.1) in closed form: no perturbation that flips the prediction is shorter.",
             equality="the attack reaches the nearest wrong model",
         ),
-        Form(name="derived search", note="What the attack finds is the margin, within 1e-4."),
         Form(
-            name="derived again", note="So is what is found again on the ray of its perturbation."
+            name="derived search",
+            note="What the attack finds is the margin, within 1e-4.",
+            equality="every model, up to the 1e-4",
+        ),
+        Form(
+            name="derived again",
+            note="So is what is found again on the ray of its perturbation.",
+            equality="every model, up to the 1e-4",
         ),
     ),
     control="|F|, without the norm of the gradient",
-    budget=Budget(samples=6, restarts=0),
+    budget=Budget(samples=12, restarts=0),
     source="Section 2.1",
 )
 
@@ -145,7 +151,7 @@ SURROGATE = Statement(
     forms=(
         Form(
             name="printed",
-            cites="Section 2.1, the sentence after (2.2)",
+            cites="Section 2.1, the second sentence after (2.2)",
             equality="a wrong prediction: both are 1",
         ),
     ),
@@ -184,7 +190,7 @@ LIPSCHITZ = Statement(
     forms=(
         Form(
             name="printed",
-            cites="Appendix A, the second paragraph of the proof of Lemma 2.4",
+            cites="Appendix A, the third paragraph of the proof of Lemma 2.4",
             equality="theta' on the way to the nearest wrong model",
         ),
     ),

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxbounds.smapprox import circuits
 from jaxbounds.smapprox.aiger import from_aiger
-from jaxbounds.smapprox.circuits import Circuit
+from jaxbounds.smapprox.circuits import Circuit, Gate
 from jaxbounds.smapprox.correction import THIRDS
 from jaxbounds.smapprox.feedforward import (
     FeedforwardNet,
@@ -30,6 +30,30 @@ def sampled_circuits() -> tuple[Circuit, ...]:
         return tuple(
             circuits.random_circuit(key, BITS, GATES, 1 + i % LAYERS) for i, key in enumerate(keys)
         )
+
+
+OPERATIONS = tuple(circuits.ARITY)
+
+
+def gate_arrays(size: Size) -> Instance:
+    """Random circuits: the operation of each gate, by number, and both of its parents."""
+    shape = (size["circuits"], size["layers"], size["gates"])
+    rng = np.random.default_rng(0)
+    operations = {"operation": rng.integers(0, len(OPERATIONS), shape)}
+    return operations | {side: rng.integers(0, 60, shape) for side in ("left", "right")}
+
+
+def circuit_of(i: Instance, size: Size) -> Circuit:
+    """The circuit that these arrays describe; parents modulo the width of the layer below."""
+    layers, below = [], size["inputs"]
+    for row in zip(*(np.asarray(i[name]) for name in ("operation", "left", "right"))):
+        gates = []
+        for operation, *parents in zip(*(part.tolist() for part in row)):
+            op = OPERATIONS[operation]
+            gates.append(Gate(op, tuple(p % below for p in parents[: circuits.ARITY[op]])))
+        layers.append(tuple(gates))
+        below = len(gates)
+    return Circuit(size["inputs"], tuple(layers))
 
 
 def _gate_table(circuit: Circuit, x: np.ndarray) -> np.ndarray:
@@ -103,7 +127,8 @@ LEMMA_32 = Statement(
     ),
     control="the output gate swapped for another one",
     assumptions="40 balanced random circuits (6 inputs, width 10, depth 1 to 8), every coordinate "
-    "on all 64 inputs, with and without corrections, padded in width and depth",
+    "on all 64 inputs, with and without corrections, padded in width and depth; Lemma B.1 for the "
+    "h that occur (all h in the first layer only)",
     tolerance=1e-12,
     budget=Budget(batch=10),
     source="Section 3.1, Appendix B",

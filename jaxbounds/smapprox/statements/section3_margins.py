@@ -10,10 +10,17 @@ from jaxtyping import Array
 from jaxbounds.smapprox.all_layer_margin import head_margin, zero_one_loss
 from jaxbounds.smapprox.attack import try_rays
 from jaxbounds.smapprox.certified import circuit_margin_lower, joint_budget
-from jaxbounds.smapprox.circuits import all_inputs, random_circuit
+from jaxbounds.smapprox.circuits import (
+    ARITY,
+    Circuit,
+    all_inputs,
+    identity_chain,
+    random_circuit,
+)
 from jaxbounds.smapprox.correction import THIRDS
-from jaxbounds.smapprox.feedforward import compile_circuit, feedforward
+from jaxbounds.smapprox.feedforward import compile_circuit, feedforward, l1_norm
 from jaxbounds.smapprox.statements.margin_cases import (
+    ALL_INPUTS,
     INPUTS,
     attacked,
     case_network,
@@ -47,7 +54,7 @@ def _lemma33(i: Instance, size: Size) -> Sides:
             "printed": (lower, jnp.where(zero_one_loss(output, value) == 1, 0.0, reach)),
             "corrected": (lower, upper),
             "derived head": (upper, head_margin(last, value) * (1 + 1e-4)),
-            "control": (lower, upper / 300),
+            "control": (lower, upper / 10),
         }
     )
 
@@ -55,7 +62,20 @@ def _lemma33(i: Instance, size: Size) -> Sides:
 def _simulates(i: Instance, size: Size) -> dict[str, Any]:
     value = jnp.asarray(attacked(i)[0], float)
     output, _ = _without_head(i)
+    params = case_network(i["circuit"])["params"]
+    circuit = Circuit(INPUTS, identity_chain(5).layers)
+    below = [circuit.inputs, *map(len, circuit.layers)]
+    gates = [(gate, n) for n, layer in zip(below, circuit.layers) for gate in layer]
     return {
+        "layered circuit of the allowed gates (Section 3)": all(
+            len(gate.parents) == ARITY[gate.op] and max(gate.parents) < n for gate, n in gates
+        )
+        and bool(circuit(np.asarray(i["x"], bool)[None])[0]) == bool(value),
+        "w >= r, |theta|_1 <= 15 s, d = 4 (q - 1) (Theorem 3.1)": (
+            params["hidden"]["b"].shape[1] >= circuit.width
+        )
+        and l1_norm(params) <= 15 * circuit.size
+        and len(params["hidden"]["b"]) + 1 == 4 * circuit.depth,
         "x in {0, 1}^m (Lemma 3.3)": jnp.isin(i["x"], jnp.array([0, 1])).all(),
         "F' computes G, as the F of Lemma 3.2 does (Lemma 3.3)": jnp.abs(output - value) < 1e-9,
         "y = G(x) in {0, 1} (Section 2.1)": (value == 0) | (value == 1),
@@ -76,6 +96,7 @@ LEMMA_33 = Statement(
     evaluate=_lemma33,
     judges=(circuit_margin_lower, joint_budget, try_rays, head_margin, zero_one_loss),
     cases=margin_cases,
+    enumerates=ALL_INPUTS,
     host=True,
     sizes=({"inputs": INPUTS},),
     forms=(
@@ -103,7 +124,7 @@ LEMMA_33 = Statement(
             note="rho <= 1/sqrt 2 where G(x) = 1, and 1 where it is 0: the head alone is flipped.",
         ),
     ),
-    control="the attack's radius divided by 300",
+    control="the attack's radius divided by 10",
     assumptions="an identity chain and a random circuit; upper estimates by attack; how the bound "
     "falls with s: smapprox.lemma3.3-rate",
     **IN_SECTION,
@@ -112,7 +133,10 @@ LEMMA_33 = Statement(
 
 def _growing(size: Size) -> Instance:
     """Random circuits of growing depth, then of growing width; at depth 4 and width 8 both meet."""
-    return {"depth": np.array([2, 4, 8, 16, 4, 4, 4]), "width": np.array([8, 8, 8, 8, 4, 16, 32])}
+    return {
+        "depth": np.array([2, 3, 4, 6, 8, 16, 4, 4, 4, 4]),
+        "width": np.array([8] * 6 + [4, 12, 16, 32]),
+    }
 
 
 def _margin_rate(i: Instance, size: Size) -> Sides:
@@ -141,11 +165,15 @@ LEMMA_33_RATE = Statement(
     forms=(
         Form(
             name="printed",
-            cites="Lemma 3.3: 1/poly(s); proof of Theorem 3.1: 1/poly(r, q)",
+            cites="Lemma 3.3: 1/poly(s)",
             sense="at most",
             note="With the degree one.",
         ),
-        Form(name="derived", sense="at most", note="The depth does not enter."),
+        Form(
+            name="derived",
+            sense="at most",
+            note="The depth does not enter: 1/poly(r, q), as the proof of Theorem 3.1 says.",
+        ),
     ),
     control="s^2 against s",
     assumptions="random circuits of depth 2 to 16 and width 4 to 32, with the head 2z - 1",

@@ -9,7 +9,7 @@ from jaxtyping import Array
 
 from jaxbounds.smapprox.all_layer_margin import naive_chain_margin
 from jaxbounds.smapprox.correction import DYADIC, THIRDS, Correction
-from jaxbounds.statements import Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 IN_SECTION: dict[str, Any] = {"source": "Section 3.1"}
 
@@ -58,7 +58,16 @@ ROUNDING = Statement(
 
 
 def _factors(key: Array, size: Size) -> Instance:
-    return {"log_factors": 0.3 * jax.random.normal(key, (size["d"],))}
+    factors, depth = jax.random.split(key)
+    return {
+        "log_factors": 0.3 * jax.random.normal(factors, (size["d"],)),
+        "log_depth": jax.random.uniform(depth, maxval=4.0),
+    }
+
+
+def _within(i: Instance, size: Size) -> Instance:
+    """Depths from 1 to a million."""
+    return {**i, "log_depth": jnp.clip(i["log_depth"], 0.0, math.log(1e6))}
 
 
 def _chain(i: Instance, size: Size) -> Sides:
@@ -66,14 +75,16 @@ def _chain(i: Instance, size: Size) -> Sides:
     u, d = i["log_factors"], size["d"]
     delta = jnp.expm1(u - u.mean() - math.log(2) / d)
     root = math.sqrt(d)
-    return Sides(
-        naive_chain_margin(d),
+    any_depth = jnp.exp(i["log_depth"])
+    margin, any_root = naive_chain_margin(any_depth), jnp.sqrt(any_depth)
+    return Sides.pairs(
         {
-            "printed": 1 / root,
-            "sharpened": math.log(2) / root,
-            "derived": jnp.sqrt(delta @ delta),
-            "control": 0.4 / root,
+            "printed": (margin, 1 / any_root),
+            "sharpened": (margin, math.log(2) / any_root),
+            "derived": (naive_chain_margin(d), jnp.sqrt(delta @ delta)),
+            "control": (naive_chain_margin(d), 0.4 / root),
         },
+        error=1e-15,
     )
 
 
@@ -87,14 +98,16 @@ NAIVE_CHAIN = Statement(
     evaluate=_chain,
     judges=(naive_chain_margin,),
     sample=_factors,
+    project=_within,
     sizes=({"d": 2}, {"d": 5}, {"d": 16}),
+    budget=Budget(restarts=4, steps=60),
     forms=(
         Form(
             name="printed",
             cites="Section 3.1, the example before Proposition 3.4",
-            note="The hidden constant is at most 1.",
+            note="The hidden constant is at most 1; ln 2 in the limit of large d.",
         ),
-        Form(name="sharpened", note="1 - 2^(-1/d) <= ln 2 / d."),
+        Form(name="sharpened", note="1 - 2^(-1/d) <= ln 2 / d; equal in the limit of large d."),
         Form(
             name="derived",
             note="rho = sqrt(d) (1 - 2^(-1/d)) <= |delta| for every delta on the boundary: by "
