@@ -106,8 +106,8 @@ class Program:
             np.array_equal(a, b, equal_nan=a.dtype.kind in "fc") for a, b in zip(*constants)
         )
         if "callback" in texts[0]:
-            values = [np.asarray(self._loss(*arguments)) for _ in range(2)]
-            same = same and np.array_equal(*values, equal_nan=True)
+            one, two = (np.asarray(self._loss(*arguments)) for _ in range(2))
+            same = same and np.array_equal(one, two, equal_nan=True)
         if texts[0] != texts[1] or not same:
             raise ValueError(
                 "the loss is another function at each call (does it draw random numbers or change "

@@ -285,7 +285,7 @@ def _judgement(statement: Statement, parts: list, stored: list, sizes: np.ndarra
     if any(part is None for part in parts):
         return None
     table = Measured(*concatenate(parts))
-    judged = []
+    judged: list[tuple[str, float]] = []
     for index, form in enumerate(statement.forms):
         column = Column(table.column(index), sizes, np.repeat("", len(sizes)))
         decision = decide(statement, form, column)

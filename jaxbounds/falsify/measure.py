@@ -15,8 +15,8 @@ from jaxbounds.statements import CONTROL, Form, Hypotheses, Instance, Sides, Siz
 Xp = Any
 """The array module of a comparison: `jax.numpy` where it is traced, NumPy on the host, where a
 `jax.numpy` operation on a few numbers takes a hundred times as long."""
-Reals = Float[Array | np.ndarray, "..."] | np.floating
-Flags = Bool[Array | np.ndarray, "..."] | np.bool_
+Reals = Float[Array | np.ndarray, "..."]
+Flags = Bool[Array | np.ndarray, "..."]
 
 
 class Measured(NamedTuple):
@@ -138,7 +138,8 @@ def met(
     named = hypotheses(instance, size) if hypotheses else {}
     if not isinstance(named, Mapping):
         raise TypeError(f"hypotheses must return a dict of booleans by name, got {type(named)}")
-    return {"finite": finite} | {name: xp.all(xp.asarray(v)) for name, v in named.items()}
+    every = lambda flags: xp.asarray(xp.all(xp.asarray(flags)))  # NumPy's `all` gives no array
+    return {"finite": every(finite)} | {name: every(flags) for name, flags in named.items()}
 
 
 def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measured]:

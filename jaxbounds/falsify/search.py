@@ -29,8 +29,8 @@ class Found(NamedTuple):
     """
 
     best: Instance
-    accepted: Int[Array, "..."]
-    met: Int[Array, "..."]
+    accepted: Int[Array | np.ndarray, "..."]
+    met: Int[Array | np.ndarray, "..."]
 
 
 export.register_namedtuple_serialization(Found, serialized_name="jaxbounds.falsify.Found")

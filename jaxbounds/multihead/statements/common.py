@@ -70,7 +70,8 @@ def sizes_of(params: Params) -> tuple[Float[Array, ""], ...]:
 
 def on_data(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """Assumption 1 for stored sequences, with R = max(1, max ||x_t||) or more."""
-    found = {"||x_t|| <= R, R >= 1 (Assumption 1, Section 3)": jnp.isfinite(token_radius(instance))}
+    bounded = jnp.isfinite(token_radius(instance))
+    found: dict[str, ArrayLike] = {"||x_t|| <= R, R >= 1 (Assumption 1, Section 3)": bounded}
     if "y" in instance:
         labels = jnp.abs(jnp.asarray(instance["y"]))
         found["y in {-1, +1} (Assumption 1, Section 3)"] = jnp.all(labels == 1)

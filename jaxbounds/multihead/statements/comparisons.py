@@ -3,6 +3,8 @@
 None satisfies eq. (12), nor Theorem 3; the condition (3) of Theorem 1 some do (E27).
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -151,7 +153,7 @@ def _more_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     }
 
 
-def _slacks(instance: Instance, **scaling: ArrayLike):
+def _slacks(instance: Instance, **scaling: Any):
     names = ("log_S", "log_H", "log_C", "p", "log_n")
     return target_slacks(*(instance[name] for name in names), **scaling)
 

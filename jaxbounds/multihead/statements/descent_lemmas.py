@@ -159,7 +159,7 @@ def _one_step(instance: Instance, penalty: Array) -> tuple[Array, Array]:
     gone = (away[1:] - away[:-1]) / (2 * step)
     lhs = run.losses[1:] + jnp.maximum(gone, 0.0)
     rhs = s.loss_target + jnp.maximum(-gone, 0.0) + penalty[:-1] / 2
-    return worst_step(lhs, rhs, within(instance, last=0)[:-1])
+    return worst_step(lhs, jnp.asarray(rhs), within(instance, last=0)[:-1])
 
 
 def _average_loss(instance: Instance, size: Size) -> Sides:
@@ -209,7 +209,7 @@ def _with_short_steps(instance: Instance, size: Size) -> dict[str, Array]:
 
 def _near(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """What (77) has: Lemma 10's hypotheses, (73) and (74)."""
-    return _with_short_steps(instance, size) | head_count(PRINTED)(instance, size)
+    return {**_with_short_steps(instance, size), **head_count(PRINTED)(instance, size)}
 
 
 LEMMA_8 = Statement(
@@ -322,7 +322,7 @@ def _furthest(instance: Instance, size: Size) -> Sides:
     norms, _, _ = sizes_along(descend(instance), instance["copies"])
     far = PRINTED.reach * s.distance + s.size
     betas = beta2(norms, s.radius, T=s.T, d=s.d, H=s.heads)
-    smoothest = largest_until(betas, instance, last=1)
+    smoothest = largest_until(jnp.asarray(betas), instance, last=1)
     return Sides.pairs(
         {
             "printed": (furthest, PRINTED.reach * s.distance),

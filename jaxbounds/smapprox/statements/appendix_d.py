@@ -137,7 +137,7 @@ STEPS = (("b", "0"), ("a", "0"), ("b", "1"), ("a", "1"))
 @functools.cache
 def _claim_c4() -> tuple[Layout, Any]:
     """The attention of Claim C.4, and H_4 in the form (C.5)."""
-    layout = Layout(MACHINE.states, MACHINE.alphabet, 3)
+    layout = Layout(tuple(MACHINE.states), tuple(MACHINE.alphabet), 3)
     H = np.zeros((4, layout.width))
     for t in range(1, 5):
         for name, position in (("pos1", t), ("pos2", HEADS[t - 1]), ("pos3", HEADS[t])):
