@@ -25,7 +25,8 @@ ERRATA = (
         " ||W_c||_{1,inf} and ||W_v||_{1,inf}; ||.||_{q,p} is over columns (Section 2.1, and the"
         " proof of Lemma 3.3). Appendix C itself uses columns: ||Pv|| <= ||P||_{2,inf} ||v||_1 and"
         " ||X||_{2->inf} = ||X^T||_{2,inf}. With the printed norms the complexity grows with d like"
-        " sqrt(d / m) where the bound has sqrt(ln(d) / m).",
+        " sqrt(d / m) where the bound has sqrt(ln(d) / m). Over rows the printed norms would be"
+        " right, but the paper says and uses columns here; compare E3.",
         consequence="Too small by sqrt(d / ln d) in Theorem 4.1 and its three corollaries.",
         main=_COLUMNS,
         evidence="seqlength.appc-peeling, seqlength.thm4.1-norms",
@@ -87,7 +88,7 @@ ERRATA = (
         " where k < d. The printed C is unsupported there, not refuted: at d = 4, k = 1, x = 1 nine"
         " matrices do cover.",
         consequence="A logarithm: use one C per matrix (`constants_4_2_1`).",
-        main="survive with ln(2 d^2 + 1)",
+        main="changed to ln(2 d^2 + 1) for W_QK; else as E9 and E10",
         evidence="seqlength.cor4.2.1",
     ),
     Erratum(
@@ -113,7 +114,8 @@ ERRATA = (
         consequence="In each orientation of the map one corollary of each pair must bound the"
         " norm of the transposed matrix.",
         main="survive; of each pair of corollaries one with the norm of the transpose",
-        evidence="seqlength.lemma3.4-size, seqlength.lemma3.5, seqlength.cor-d.0-orientation",
+        evidence="seqlength.lemma3.4-size, seqlength.lemma3.5, seqlength.cor-d.0-orientation, "
+        "seqlength.cor-f.0.1 (F.0.1 only)",
     ),
     Erratum(
         id="E18",
@@ -130,7 +132,7 @@ ERRATA = (
             "Pi_norm projects on the l_1 ball: the inputs are as Lemmas 3.3 and 3.4 want them",
         ),
         consequence="Project on the l_1 ball, or multiply C by d.",
-        main="survive",
+        main="changed to C times d in F.0.1 and F.0.2 on the first reading; survive on the second",
         evidence="seqlength.cor-f.0.1",
     ),
     Erratum(
@@ -141,12 +143,13 @@ ERRATA = (
         r" \frac{\frac{2B_x^2\sqrt{C}}{\sqrt{m}}}{1 - \sqrt{\frac{\ln(2d)}{m}}}"
         r" = \frac{2B_x^2\sqrt{C}}{\sqrt{m} - \sqrt{\ln(2d)}}$$",
         text="This delta is at most B_x only if 2 B_x sqrt C <= sqrt m - sqrt(ln 2d). Otherwise the"
-        " formula is not a bound and may be negative (for unit norms, C = 1000, m = 100, d = 10"
-        " Theorem 4.1's display gives -5.17, Appendix C's last one -6.4); then delta = B_x and the"
+        " formula is not a bound (beyond B_x the integral runs backwards, and the second line of the"
+        " display is no longer above its first) and may be negative (for unit norms, C = 1000,"
+        " m = 100, d = 10 Theorem 4.1's display gives -5.17, Appendix C's last one -6.4); then delta = B_x and the"
         " bound is B_x. m > d is not needed.",
         readings=(
-            "for every m > d with m > ln(2d), as the theorem says",
-            "as m grows with everything else fixed",
+            "for every m > d with m > ln(2d), as the theorem says, with delta in [0, B_x]",
+            "as m grows with everything else fixed; over all delta >= 0 both formulas are right",
         ),
         consequence="For given m the bound must be clipped at the trivial value.",
         main="survive, clipped at the trivial value",

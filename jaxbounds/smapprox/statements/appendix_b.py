@@ -166,8 +166,8 @@ NORM = Statement(
     forms=(
         Form(
             name="printed",
-            cites='Appendix B, proof of Theorem 3.1: "The total norm of the parameters so far is '
-            'at most s"',
+            cites='Appendix B, proof of Theorem 3.1: "The total ||.||_1-norm of the parameters so '
+            'far is at most s"',
             expected="fails",
             erratum="E7",
             note="An OR gate alone has norm 5 and size 3.",

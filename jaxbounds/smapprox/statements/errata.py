@@ -48,8 +48,9 @@ ERRATA = (
         quote="the composition F'(., theta') := f_{q-1} o zeta_{q-2} o f_{q-2} o ... o zeta_1 o "
         "f_1 has large all-layer margin: rho_F'(theta', x, G(x)) >= 1/poly(s) for all x in {0, "
         "1}^m",
-        text="This F' equals G, with values in {0, 1}. Where G(x) = 0, F' = 0 and (y - 0.5) F' <= "
-        "0, so rho = 0. The last layer z -> 2z - 1 is needed, which the proof of Theorem 3.1 adds "
+        text="f_{q-1} ends with a ReLU (Lemmas 3.2, B.1), so F' >= 0 whatever the corrections are: "
+        "where G(x) = 0, (y - 0.5) F' <= 0 and rho = 0. The last layer z -> "
+        "2z - 1 is needed, which the proof of Theorem 3.1 adds "
         'as one of its "minor modifications".',
         consequence="Lemma 3.3 holds with that layer.",
         main="survive",

@@ -8,8 +8,11 @@ SURVIVES = (
     "its version at the unperturbed parameters, and that one holds: the set attended to stays "
     "within the tied positions, whose values agree there. "
     "Lemma 2.4 needs O(epsilon) for one of its two epsilons; both theorems use it with margins "
-    "that hold on every input, where the two do not meet. What else is wrong are constants, one "
-    "size of a scratch space, the position bits at powers of two, and slips of the pen."
+    "that hold on every input, where the two do not meet. What else is wrong or missing are "
+    "constants, one size of a scratch space, the position bits at powers of two, a start for "
+    "timestep 0 and for the head, corrections for the outputs of the encoder (E counts among the "
+    "parameters of the layers instead), the margin of a network that ties unequal values, one step "
+    "in Case 2 of Claim C.5, and slips of the pen."
 )
 
 REMARKS = {

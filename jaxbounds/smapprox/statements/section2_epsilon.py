@@ -73,7 +73,7 @@ def _as_in_lemma_24(i: Instance, size: Size) -> dict[str, Any]:
         "(2.3) for every G, with gamma = 1 and epsilon = 1/2 - eta (Lemma 2.4)": (
             risks.min(axis=1).max() <= 0.5 - eta + 1e-15
         ),
-        "epsilon >= 0 (Lemma 2.4)": eta <= 0.5,
+        "epsilon >= 0 (Lemma 2.4), and eta > 0: a risk of 1/2 + eta exceeds it": 0 < eta <= 0.5,
     }
 
 
@@ -95,7 +95,7 @@ ONE_EPSILON = Statement(
     ),
     host=True,
     cases=lambda size: {
-        "eta": np.array([0.45, 0.4, 0.3, 0.2, 0.1, 0.05, 0.01, 1e-3, 1e-6, 1e-10, 0.0]),
+        "eta": np.array([0.45, 0.4, 0.3, 0.2, 0.1, 0.05, 0.01, 1e-3, 1e-6, 1e-10, 1e-12]),
         "constant": np.array([1.0] * 7 + [10.0, 1e3, 1e6, 1e6]),
         "log_power": np.array([0.0] * 5 + [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]),
     },
@@ -122,7 +122,7 @@ ONE_EPSILON = Statement(
             name="derived",
             note="(1 - 2 eta)^n / 2 <= how often the minimiser of l-bar_gamma misses a target, on "
             "average over the two: by enumeration of all samples of size 4.",
-            equality="eta = 0, where no sample tells the targets apart",
+            equality="the limit eta -> 0, where no sample tells the targets apart; 1e-12 here",
         ),
     ),
     control="twice the left side",
