@@ -162,8 +162,8 @@ def network_perturbation_bound(
 ) -> Float[Array, ""]:
     """Lemma 30's steps: how far two ReLU networks' outputs may be apart at x. Explicit.
 
-    |x_l - x~_l| <= |W_l|_op |x_{l-1} - x~_{l-1}| + |W_l - W~_l|_F |x~_{l-1}| + |b_l - b~_l|, with
-    (C.13) for |x~_{l-1}|.
+    |x_l - x~_l| <= |W_l|_op |x_{l-1} - x~_{l-1}| + |W_l - W~_l|_op |x~_{l-1}| + |b_l - b~_l|, with
+    (C.13) for |x~_{l-1}|; operator norms, as printed after (C.14).
 
     Args:
         first: (W, b) of the layers.
@@ -173,7 +173,7 @@ def network_perturbation_bound(
     apart, reach = jnp.zeros(()), vector_norm(x)
     for (W, b), (W2, b2) in zip(first, second, strict=True):
         W, W2, b, b2 = (jnp.asarray(v) for v in (W, W2, b, b2))
-        moved = frobenius_norm(W - W2) * reach + vector_norm(b - b2)
+        moved = spectral_norm(W - W2) * reach + vector_norm(b - b2)
         apart = spectral_norm(W) * apart + moved
         reach = spectral_norm(W2) * reach + vector_norm(b2)
     return apart

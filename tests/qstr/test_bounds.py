@@ -49,6 +49,26 @@ def test_networks_apart_by_hand():
     assert abs(9 - 7) <= float(poly) * math.sqrt(1 + 0.25)
 
 
+def test_the_printed_step_has_the_operator_norm():
+    """By hand: one layer, I against 0 at |x| = 1: moved by 1, which Frobenius would call sqrt 2."""
+    first, second = [(np.eye(2), np.zeros(2))], [(np.zeros((2, 2)), np.zeros(2))]
+    moved = bounds.network_perturbation_bound(first, second, jnp.array([1.0, 0.0]))
+    assert float(moved) == pytest.approx(1.0)
+
+
+def test_maureys_branch_is_below_the_volume_of_the_ball():
+    """E9: volumes by log-gamma; a net of fineness 1/2 leaves 7/8 of each distance."""
+    log_volume = lambda d, r: d / 2 * math.log(math.pi) + d * math.log(r) - math.lgamma(d / 2 + 1)
+    quotients = []
+    for De in (100, 200, 400):
+        needed = log_volume(De, 1.0) - log_volume(De, 0.5 / (1 - 0.5**2 / 2))
+        assert 0.55 * De < needed < 0.56 * De
+        claimed = bounds.query_key_log_covering_rate(0.5, r_z=1.0, radius_21=1.0, H=1, De=De)
+        quotients.append(needed / claimed)
+    assert quotients[0] == pytest.approx(55.96 / 39.61, rel=1e-3)
+    assert quotients[0] < quotients[1] / 1.7 < quotients[2] / 3
+
+
 def test_attention_moves_less_than_its_weights(key, x64):
     """The real attention of the paper's model, against the bound with factor one."""
 

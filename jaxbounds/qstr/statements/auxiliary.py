@@ -66,6 +66,7 @@ NORMS = Statement(
     ),
     control="p in place of its conjugate q",
     sizes=({"k": 3},),
+    assumptions="three triples (r, s, p), square matrices, k = 3",
     source="Lemma 39; Lemma 15 uses p infinite, q = 1",
     **{**SEARCHED, "budget": Budget(samples=128, restarts=3, steps=40, batch=128)},
 )
@@ -157,12 +158,12 @@ def _packing_bound(i, size):
 
 def _meets_lemma_41(i, size):
     d = int(i["d"])
-    log_points, eps = _family(int(i["family"]), d)
+    eps = _family(int(i["family"]), d)[1]
     return {
         "points of the unit ball of the 2-norm (Lemma 41; used so in Appendix C.3)": d >= 1,
         "at pairwise distance eps in (0, 2] (Lemma 41: an eps-packing)": 0 < eps <= 2,
-        "as many as a maximal packing has at least: its balls of radius eps cover the ball": (
-            log_points <= d * math.log(1 / eps) + 1e-12
+        "so many points exist by the volume bound, for a maximal packing and eps < 1": (
+            int(i["family"]) == MAXIMAL and eps < 1
         ),
     }
 

@@ -103,7 +103,10 @@ COVERS = Statement(
     r"\epsilon_{\mathrm{2NN}} + L_f \epsilon_{\mathrm{Attn}}) \le "
     r"\log \mathcal{C}(\mathcal{F}_{\mathrm{2NN}}, d_\infty^{\mathrm{2NN}}, "
     r"\epsilon_{\mathrm{2NN}}) + \log \mathcal{C}(\mathcal{F}_{\mathrm{Attn}}, "
-    r"d_\infty^{\mathrm{Attn}}, \epsilon_{\mathrm{Attn}})",
+    r"d_\infty^{\mathrm{Attn}}, \epsilon_{\mathrm{Attn}}), \quad "
+    r"\log \mathcal{C}(\mathcal{F}_{\mathrm{Attn}}, d_\infty^{\mathrm{Attn}}, \epsilon) \le "
+    r"\log \mathcal{C}\left(\Theta_{\mathrm{QK}}, d_\infty^{\Theta_{\mathrm{QK}}}, "
+    r"\frac{\epsilon}{2 r_z^2}\right)",
     kind="inequality",
     judges=(packing.covering_number, bounds.two_layer_lipschitz, attention),
     sample=_classes_sample,

@@ -88,7 +88,8 @@ PROPOSITION_3 = Statement(
         Form(
             name="printed",
             cites="Proposition 3, Section 3.1",
-            note="H (q + d) linear images of (x_1; ..; x_q) are revealed.",
+            note="H (q + d) linear images of (x_1; ..; x_q) are revealed. The denominator is "
+            "illegible in the text at hand; the proof gives the stronger version used here.",
         ),
         Form(
             name="sharpened",

@@ -52,6 +52,7 @@ AM_GM = Statement(
     ),
     control="twice the left side",
     sizes=({"k": 2},),
+    assumptions="L_y = 3; biases and W_y left out, which only add to |vec|^2",
     source="Theorem 9, proof in Appendix C.4",
     **SEARCHED,
 )
@@ -84,7 +85,8 @@ EMBEDDING = Statement(
     id="qstr.thm9.embedding",
     label="Theorem 9 (memorising RNN)",
     formula="f_y of L_y layers computes the interpolator; norm 2|a|^2 + |w|^2 + |b|^2 + 2 L_y - 4",
-    tex=r"f_y(U^\to h^\to, U^\leftarrow h^\leftarrow, z_j; \Theta_y) = y^{(i)}, \quad "
+    tex=r"f_y(U^\to h^\to, U^\leftarrow h^\leftarrow, z^{(i)}_{j^{(i)}}; \Theta_y) = "
+    r"y^{(i)}_{j^{(i)}}, \quad "
     r"\|\mathrm{vec}(\Theta)\|_2^2 = 2 \|a\|_2^2 + \|w\|_2^2 + \|b\|_2^2 + 2 L_y - 4",
     kind="construction",
     judges=(interpolator.embed_in_rnn, evaluate),
@@ -102,6 +104,7 @@ EMBEDDING = Statement(
     sizes=({"n": 5, "d": 3, "depth": 4},),
     budget=Budget(samples=16, batch=16),
     tolerance=1e-9,
+    assumptions="L_y = 4; the printed weights need L_y >= 3",
     source="Theorem 9, proof in Appendix C.4",
 )
 

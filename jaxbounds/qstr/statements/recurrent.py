@@ -145,7 +145,7 @@ _AGREE = "transitions that agree along the prompt"
 PERTURBATION = Statement(
     id="qstr.lem29",
     label="Lemma 29 (proof)",
-    formula="|F - F'| <= |f_y - f_y'| + L_y e N (|f-> - f->'| + |f<- - f<-'|)",
+    formula="|F - F'| <= |f_y - f_y'| + C_N^y e N (|f-> - f->'| + |f<- - f<-'|)",
     tex=r"\sup_{p, j} |F - \hat F| \le d_\infty(f_y, \hat f_y) + e\, C_N^y N \left\{ "
     r"d_\infty(f_h^\to, \hat f_h^\to) + d_\infty(f_h^\leftarrow, \hat f_h^\leftarrow) \right\}",
     judges=(recurrent_perturbation_bound, exclusive_states),
@@ -202,7 +202,7 @@ VALUE = Statement(
     forms=(
         Form(
             name="printed",
-            cites="(C.13), Appendix C.2",
+            cites="the display after (C.13), before (C.14), Appendix C.2",
             equality="rank-one layers aligned with one another",
         ),
     ),

@@ -98,8 +98,10 @@ PROPOSITION_8 = Statement(
         ),
     ),
     control="L^2 |U|_op^2 claimed to grow like N itself",
-    assumptions="d = 1; both directions store their tokens, r_h = 1, and x_i is read directly; the "
-    "risk is the mean squared error of the levels, see qstr.prop8.constants",
+    assumptions="Section 5.2's: |proj h| <= r_h = 1, f_y L/r_h-Lipschitz on the pair (U-> h->, U<- "
+    "h<-), t_i uniform and independent, x normal, (1/N) E|y - yhat|^2 <= c: the printed risk is at "
+    "most the quantiser's mse, since x_i is read directly. d = 1; both directions store their "
+    "tokens; the risk is the mean squared error of the levels, see qstr.prop8.constants",
     source="Propositions 8 and 35, Lemma 41",
     **ON_CODES,
 )

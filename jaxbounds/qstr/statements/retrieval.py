@@ -93,7 +93,8 @@ def _tail(i, size):
     return Sides(
         lhs=retrieval.retrieval_error(x, t, omega, alpha),
         rhs={
-            "printed": bound(0.5),
+            "printed": bound(0.5) * (size["N"] / (size["N"] - 1)),
+            "sharpened N - 1": bound(0.5),
             "sharpened coherence": bound(coherence(omega)),
             "sharpened rows": retrieval.retrieval_error_bound_by_row(x, t, omega, alpha),
             "control": bound(coherence(omega) / 2),
@@ -104,9 +105,9 @@ def _tail(i, size):
 RETRIEVAL_TAIL = Statement(
     id="qstr.lem11.tail",
     label="Lemma 11 (softmax tail)",
-    formula="|retrieved - wanted| <= 2 sqrt(q) r_x (N - 1) exp(-alpha d / (2q))",
+    formula="|retrieved - wanted| <= 2 sqrt(q) r_x N exp(-alpha d / (2q))",
     tex=r"\sqrt{\sum_{h=1}^q \left\| A f_{\mathrm{Attn}}(p; W_{\mathrm{QK}}^{(h)})_i - A z_{t_{ih}}"
-    r" \right\|_2^2} \le 2 \sqrt{q}\, r_x (N - 1) e^{-\alpha d / (2 q)}",
+    r" \right\|_2^2} \le 2 \sqrt{q}\, r_x N e^{-\alpha d / (2 q)}",
     judges=(
         retrieval.retrieval_error,
         retrieval.retrieval_error_bound,
@@ -120,10 +121,10 @@ RETRIEVAL_TAIL = Statement(
     forms=(
         Form(
             name="printed",
-            cites="Lemma 11, proof: e_2Attn <= 2 r_a r_w r_x N sqrt(q) exp(-alpha d/(2q))",
-            note="Coherence at most 1/2 (Assumption 3); the readout's slope r_a r_w apart, and "
-            "N - 1 for N.",
+            cites="Lemma 11, proof: eps_Attn <= 2 r_a r_w r_x N sqrt(q) exp(-alpha d/(2q))",
+            note="Coherence at most 1/2 (Assumption 3); the readout's slope r_a r_w apart.",
         ),
+        Form(name="sharpened N - 1", note="The wanted token itself is not in error."),
         Form(name="sharpened coherence", note="exp(-alpha (1 - mu) d / q), mu signed, measured."),
         Form(
             name="sharpened rows",

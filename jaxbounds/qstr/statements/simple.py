@@ -102,7 +102,7 @@ def _network_norms(i, size):
 
 NORMS = Statement(
     id="qstr.prop26.norms",
-    label="Proposition 26 and (C.12) (norms)",
+    label="Proposition 26 (norms)",
     formula="|W_i|_F, |b_i|, m_i <= poly(r_x, De, 1/eps): at most 1/eps",
     tex=r"\|W_i\|_F,\; \|b_i\|_2,\; m_i \le \mathrm{poly}(r_x, D_e, \varepsilon^{-1})",
     kind="rate",

@@ -93,7 +93,10 @@ def _small_radius(i, size):
 
 
 def _meets_lemma_12(i, size):
-    """X uniform on the sphere of radius sqrt(d), n = N = 1, y = <u, x>."""
+    """X uniform on the sphere of radius sqrt(d), n = N = 1, y = <u, x>.
+
+    The hypothesis q < N (Section 2) is the one that only the proof of Lemma 34 drops.
+    """
     d = size["d"]
     orders = np.array([1.0, 1.5, 2.0, 4.0, 16.0, 256.0])
     # |x| = sqrt(d) surely, and |<u, x>| never exceeds it.
@@ -105,8 +108,8 @@ def _meets_lemma_12(i, size):
             np.all(math.sqrt(d) <= np.sqrt(d * orders))
         ),
         "any r_x > 0 (Lemma 12)": i["r"] > 0,
-        "n, N >= 1; n = N = 1 is a case that the proof of Lemma 34 uses": (
-            size["n"] >= 1 and size["N"] >= 1
+        "q < N (Section 2) dropped as in the proof of Lemma 34, 'with n = N = 1'": (
+            size["n"] == size["N"] == 1
         ),
     }
 
@@ -114,7 +117,7 @@ def _meets_lemma_12(i, size):
 SMALL_RADIUS = Statement(
     id="qstr.lem12.small",
     label="Lemma 12 (any r > 0)",
-    formula="P(max |x_j| >= r) <= nN exp(-r^2/(2 C_x e d)) for every r > 0, nN = 1 too",
+    formula="P(max |x_j| >= r) <= nN exp(-r^2/(2 C_x e d)) for every r > 0, n = N = 1 too",
     tex=r"\mathbb{P}\left(\max_{i \in [n], j \in [N]} \|x_j^{(i)}\|_2 \ge r_x\right) \le "
     r"n N e^{-r_x^2 / (2 C_x e d)} \quad (r_x > 0)",
     kind="inequality",
@@ -134,7 +137,8 @@ SMALL_RADIUS = Statement(
                 meets=_meets_lemma_12,
             ),
             note="At nN = 1: x uniform on the sphere of radius sqrt(d) meets Assumption 1 with "
-            "C_x = 1, and |x| > r surely, while the bound is exp(-0.99^2/(2e)) = 0.835.",
+            "C_x = 1, and |x| > r surely, while the bound is exp(-0.99^2/(2e)) = 0.835. Against "
+            "q < N (Section 2), a hypothesis that only the proof of Lemma 34 drops.",
         ),
         Form(
             name="corrected",

@@ -169,7 +169,7 @@ ASSEMBLY = Statement(
     id="qstr.prop17.assembly",
     label="Lemmas 16 and 32, Proposition 17, Theorems 9 and 10 (how they follow)",
     formula="Lemma 16 at eps/(L_f r_z^2) gives Proposition 17, and that at eps = 1 Theorem 10",
-    tex=r"\log \mathcal{C}(\mathcal{F}_{\mathrm{TR}}, \epsilon) \lesssim m H D_e "
+    tex=r"\log \mathcal{C}(\mathcal{F}_{\mathrm{TR}}, \epsilon) \lesssim m_g H D_e "
     r"\log(1 + R / \epsilon) + \min\left(\frac{r_z^6 r_{m,a}^2 R_{m,w}^2 H^2 "
     r"r_{\mathrm{QK}}^2 \log(H D_e^2)}{\epsilon^2}, H D_e^2 \log\left(1 + \frac{\sqrt{H} "
     r"r_{\mathrm{QK}} r_z^3 r_{m,a} R_{m,w}}{\epsilon}\right)\right)",

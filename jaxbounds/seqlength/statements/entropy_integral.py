@@ -98,8 +98,8 @@ def _theorem_4_1_hypotheses(instance: Instance, size: Size) -> dict[str, Any]:
 OPTIMUM = Statement(
     id="seqlength.appc-optimum",
     label="Appendix C, the minimum over delta",
-    tex=r"\inf_{0 < \delta \le B_x} \left( \delta + (B_x - \delta) "
-    r"\sqrt{\frac{\ln(2d)}{m}} + \frac{2 B_x^2 \sqrt{C}}{\sqrt{m}} \ln \frac{B_x}{\delta} \right) = \frac{2 B_x^2 "
+    tex=r"\inf_{0 < \delta \le B_x} \left( \delta + (B_x - \delta) \sqrt{\frac{\ln(2d)}{m}} + "
+    r"\frac{2 B_x^2 \sqrt{C}}{\sqrt{m}} \ln \frac{B_x}{\delta} \right) = \frac{2 B_x^2 "
     r"\sqrt{C}}{\sqrt{m}} + B_x \sqrt{\frac{\ln(2d)}{m}} + \frac{2 B_x^2 "
     r"\sqrt{C}}{\sqrt{m}} \ln \frac{\sqrt{m} - \sqrt{\ln(2d)}}{2 B_x \sqrt{C}}",
     formula="min over 0 < delta <= B of delta + (B-delta) a + b ln(B/delta) = b + B a +"
@@ -117,9 +117,9 @@ OPTIMUM = Statement(
             cites="Appendix C, the display of delta and the last display",
             expected="fails",
             erratum="E5",
-            note="read over delta <= B_x, the range of the integral (over all delta it is an identity,"
-            " but no bound); needs b < B (1 - a); here C = 1000, m = 100, d = 10, B_x = 1 give -6.4"
-            " (Theorem 4.1's display: -5.17)",
+            note="read over delta <= B_x, the range of the integral (over all delta it is an"
+            " identity, but no bound); needs b < B (1 - a); here C = 1000, m = 100, d = 10, B_x = 1"
+            " give -6.4 (Theorem 4.1's display: -5.17)",
             counterexample=Counterexample(
                 instance={"B_x": 1.0, "C": 1000.0, "m": 100.0, "d": 10.0},
                 size={"draws": 24},

@@ -143,10 +143,10 @@ ERRATA = (
         r" \frac{\frac{2B_x^2\sqrt{C}}{\sqrt{m}}}{1 - \sqrt{\frac{\ln(2d)}{m}}}"
         r" = \frac{2B_x^2\sqrt{C}}{\sqrt{m} - \sqrt{\ln(2d)}}$$",
         text="This delta is at most B_x only if 2 B_x sqrt C <= sqrt m - sqrt(ln 2d). Otherwise the"
-        " formula is not a bound (beyond B_x the integral runs backwards, and the second line of the"
-        " display is no longer above its first) and may be negative (for unit norms, C = 1000,"
-        " m = 100, d = 10 Theorem 4.1's display gives -5.17, Appendix C's last one -6.4); then delta = B_x and the"
-        " bound is B_x. m > d is not needed.",
+        " formula is not a bound (beyond B_x the integral runs backwards, and the second line of"
+        " the display is no longer above its first) and may be negative (for unit norms, C = 1000,"
+        " m = 100, d = 10 Theorem 4.1's display gives -5.17, Appendix C's last one -6.4); then"
+        " delta = B_x and the bound is B_x. m > d is not needed.",
         readings=(
             "for every m > d with m > ln(2d), as the theorem says, with delta in [0, B_x]",
             "as m grows with everything else fixed; over all delta >= 0 both formulas are right",
