@@ -15,7 +15,7 @@ from jaxbounds.smapprox.feedforward import (
     gate_rows,
     l1_norm,
 )
-from jaxbounds.smapprox.statements.section3_circuits import circuit_of, gate_arrays
+from jaxbounds.smapprox.statements.section3_circuits import OPERATIONS, circuit_of, gate_arrays
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 ON_PAIRS: dict[str, Any] = {
@@ -118,6 +118,13 @@ AND_OR = Statement(
 )
 
 
+def _with_an_or_layer(size: Size) -> Instance:
+    """Random circuits, the first of which begins with a layer of OR gates."""
+    gates = gate_arrays(size)
+    gates["operation"][0, 0] = OPERATIONS.index("OR")
+    return gates
+
+
 def _norm(i: Instance, size: Size) -> Sides:
     circuit = circuit_of(i, size)
     params, s = compile_circuit(circuit, correction=None), circuit.size
@@ -159,7 +166,7 @@ NORM = Statement(
     evaluate=_norm,
     judges=(compile_circuit, l1_norm),
     host=True,
-    cases=gate_arrays,
+    cases=_with_an_or_layer,
     search="random",
     budget=Budget(restarts=2, steps=20),
     sizes=({"circuits": 40, "inputs": 6, "layers": 8, "gates": 10},),
