@@ -27,9 +27,10 @@ def _scales(size: Size) -> Instance:
 
 
 def _positive(i: Instance, size: Size) -> Instance:
-    """Back onto alpha, gamma > 0 and 0 < epsilon <= 1."""
-    positive = {name: np.maximum(np.abs(value), 1e-6) for name, value in i.items()}
-    return {**positive, "epsilon": np.minimum(positive["epsilon"], 1.0)}
+    """Back into the ranges of the cases: in the limit of large alpha / gamma the sides meet."""
+    low, high = np.exp([-1.0, -2.0, -3.0]), np.exp([2.0, 0.0, 0.0])
+    names = ("alpha", "gamma", "epsilon")
+    return {name: np.clip(np.abs(i[name]), *ends) for name, *ends in zip(names, low, high)}
 
 
 def _sample_size(i: Instance, size: Size) -> Sides:
