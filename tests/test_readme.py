@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 from jaxbounds.cli import main
 from jaxbounds.papers import experiments, load_papers
@@ -12,12 +13,17 @@ README = (Path(__file__).parent.parent / "README.md").read_text()
 
 
 def test_the_table_of_papers_counts_right():
-    rows = re.findall(r"^\| `(\w+)` \| .* \| (\d+) \| (\d+) \|$", README, re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| [A-Z].* \| (\d+) \| (\d+) \|$", README, re.MULTILINE)
     counted = [
         (p.id, str(len(p.statements)), str(sum(len(s.forms) for s in p.statements)))
         for p in load_papers()
     ]
     assert rows == counted
+    kinds = get_args(Weight)
+    columns = r"\| (\d+) " * len(kinds)
+    errata = re.findall(r"^\| `(\w+)` " + columns + r"\|$", README, re.MULTILINE)
+    by_kind = lambda paper, kind: str(sum(e.kind == kind for e in paper.errata))
+    assert errata == [(p.id, *(by_kind(p, kind) for kind in kinds)) for p in load_papers()]
 
 
 def test_the_two_commands_are_one_line_each():

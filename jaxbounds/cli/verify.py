@@ -273,7 +273,9 @@ def _conclude(folder, papers, chosen, done, interrupted, imports, partial) -> in
         folder.publish(merged, {"statements": len({v.id for v in merged})})
         page = report.html_page(merged, papers, folder.settings, folder.path, imports)
         write_text(folder.path / "report.html", page)
-        console.print(f"written to {folder.path}: verdicts.json, report.html, run.json, instances")
+        console.print(
+            f"written to {folder.path}: verdicts.json, report.html, run.json, worst, counterexamples"
+        )
     if interrupted:
         left = len(chosen) - len(done)
         console.print(f"interrupted: {left} statements were not tried; the same command continues")

@@ -67,7 +67,7 @@ def form_names(statement: Statement, /) -> tuple[str, ...]:
     return (*(form.name for form in statement.forms), CONTROL)
 
 
-def ratio(lhs: Reals, rhs: Reals, xp: Xp = jnp, /) -> Reals:
+def ratio(lhs: Any, rhs: Any, xp: Xp = jnp, /) -> Any:
     """A number that is at most one exactly where lhs <= rhs: lhs/rhs for positive rhs.
 
     For rhs <= 0 it is 1 + (lhs - rhs) / (|lhs| + |rhs|), and 0 <= 0 gives zero.

@@ -54,6 +54,8 @@ def closeness(verdict: Verdict, /) -> str:
         if verdict.status == "fails" or ratio >= 0.1:
             return f"off by {ratio:.1%}" if ratio < 10 else f"off x{ratio:.2g}"
         return "exact" if ratio == 0 else f"{-math.log10(ratio):.0f} digits"
+    if math.isinf(ratio):
+        return "unbounded"
     if ratio <= 0:
         return "left side 0" if ratio == 0 else "left side < 0"
     if abs(ratio - 1) <= 1e-3:

@@ -33,7 +33,7 @@ ERRATA = (
     ),
     Erratum(
         id="E9",
-        where="Lemma 16, first branch (Appendix A.1), and Proposition 17 with it",
+        where="Lemma 16, first branch (Appendix A.1)",
         kind="false",
         quote="log C(Theta_QK, d_infty, eps) <~ min(r_z^2 R_{2,1}^2 log(2 H De^2)/eps^2, "
         "H De^2 log(1 + R_F r_z/eps))",
@@ -44,7 +44,10 @@ ERRATA = (
         "least (7/8) r_z |u - u'|, so a ball of radius eps = r_z R/2 covers at most (4/7)^De of "
         "the volume, and log C >= De log(7/4) >= .55 De against 4 log(2 De^2): 55.9 against 39.6 "
         "at De = 100, growing like De/log De. The paper's <~ hides absolute constants only.",
-        consequence="With the factor log(nN) it holds; absorbed by the O~ of Theorems 4 and 10.",
+        consequence="Proposition 17's second term inherits the missing factor (the example alone does "
+        "not refute Proposition 17, whose first term m_g H De log(1 + R/eps) covers .55 De unless R "
+        "is far below eps). With the factor log(nN) it holds; absorbed by the O~ of Theorems 4 and "
+        "10.",
         main="survive",
         evidence="derived here; the numbers are counted in tests/qstr/test_bounds.py",
     ),
@@ -95,8 +98,10 @@ ERRATA = (
         "small risk, while N/log(1 + dh) diverges. Section 5.2 prints a norm of U whose index the "
         "text at hand does not decide.",
         readings=(
-            "with the operator norm, as Appendix C.3 and the proof of Theorem 9 have it",
-            "with Frobenius' norm: |U|_F^2 >= Omega(N/L^2), without the logarithm (Sudakov)",
+            "with the operator norm, as the proofs in Appendix C.3 and of Theorem 9 have it: false, as "
+            "an order of growth",
+            "with Frobenius' norm: true, and |U|_F^2 >= Omega(N/L^2) even without the logarithm "
+            "(Sudakov)",
         ),
         consequence="Theorem 9's step from |U|_op to |vec Theta| works with |U|_F, and better.",
         main="survive: Theorem 9 with |U|_F, and with c_1 up to 1/(3 L_y) (and c_1 < 1 - c)",
