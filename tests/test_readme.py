@@ -8,6 +8,7 @@ from jaxbounds.cli import main
 from jaxbounds.papers import experiments, load_papers
 from jaxbounds.qstr import architectures
 from jaxbounds.results import load
+from jaxbounds.statements.paper import Weight
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 

@@ -165,8 +165,8 @@ def violation(statement: Statement, m: Measured, /) -> Reals:
 
 def _nan_reason(value: Reals) -> str:
     return (
-        f"{int(np.sum(np.isnan(value)))} of {len(value)} instances that count gave NaN (a search moves "
-        "floats without bound: say in `hypotheses` where they may be, and give `project`)"
+        f"{int(np.sum(np.isnan(value)))} of {len(value)} instances that count gave NaN (a search "
+        "moves floats without bound: say in `hypotheses` where they may be, and give `project`)"
     )
 
 
