@@ -274,7 +274,8 @@ def _conclude(folder, papers, chosen, done, interrupted, imports, partial) -> in
         page = report.html_page(merged, papers, folder.settings, folder.path, imports)
         write_text(folder.path / "report.html", page)
         console.print(
-            f"written to {folder.path}: verdicts.json, report.html, run.json, worst, counterexamples"
+            f"written to {folder.path}: verdicts.json, report.html, run.json, worst/, "
+            "counterexamples/"
         )
     if interrupted:
         left = len(chosen) - len(done)

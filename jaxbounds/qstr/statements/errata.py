@@ -46,8 +46,8 @@ ERRATA = (
         "at De = 100, growing like De/log De. The paper's <~ hides absolute constants only.",
         consequence="Proposition 17's second term inherits the missing factor (the example alone "
         "does not refute Proposition 17, whose first term m_g H De log(1 + R/eps) covers .55 De "
-        "unless R is far below eps). With the factor log(nN) it holds; absorbed by the O~ of Theorems 4 and "
-        "10.",
+        "unless R is far below eps). With the factor log(nN) it holds; absorbed by the O~ of "
+        "Theorems 4 and 10.",
         main="survive",
         evidence="derived here; the numbers are counted in tests/qstr/test_bounds.py",
     ),
@@ -98,8 +98,8 @@ ERRATA = (
         "small risk, while N/log(1 + dh) diverges. Section 5.2 prints a norm of U whose index the "
         "text at hand does not decide.",
         readings=(
-            "with the operator norm, as the proofs in Appendix C.3 and of Theorem 9 have it: false, "
-            "as an order of growth",
+            "with the operator norm, as the proofs in Appendix C.3 and of Theorem 9 have it: "
+            "false, as an order of growth",
             "with Frobenius' norm: true, and |U|_F^2 >= Omega(N/L^2) even without the logarithm "
             "(Sudakov)",
         ),
