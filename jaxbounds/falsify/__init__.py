@@ -7,7 +7,7 @@ import sys
 import types
 
 from jaxbounds.falsify.binding import noticed, notices, planted
-from jaxbounds.falsify.decide import Verdict
+from jaxbounds.falsify.decide import ON_AVERAGE, Verdict
 from jaxbounds.falsify.engine import falsify, replay, unmeasured
 from jaxbounds.falsify.intervals import clopper_pearson, fitted_exponent
 from jaxbounds.falsify.measure import Measured, hypothesis_names, measure, verification
@@ -15,6 +15,7 @@ from jaxbounds.falsify.programs import UNKEPT, Programs
 from jaxbounds.falsify.storage import StoredInstance, load_instance, save_instance
 
 __all__ = [
+    "ON_AVERAGE",
     "UNKEPT",
     "Measured",
     "Programs",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbounds.falsify import Verdict, load_instance
+from jaxbounds.falsify import ON_AVERAGE, Verdict, load_instance
 from jaxbounds.falsify.storage import flatten
 from jaxbounds.report.markup import Html, element, joined
 from jaxbounds.report.terminal import number
@@ -16,8 +16,6 @@ from jaxbounds.statements import Instance
 
 _ENTRIES = 96
 """Larger arrays are shown in part."""
-ON_AVERAGE = ("probability", "expectation", "rate")
-"""The kinds that no single instance decides."""
 
 
 class Run(NamedTuple):

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Sequence
 
-from jaxbounds.falsify import Verdict
+from jaxbounds.falsify import ON_AVERAGE, Verdict
 from jaxbounds.report.formula import formula
 from jaxbounds.report.histogram import Axis, axis, histogram, sparkline, words
-from jaxbounds.report.instances import ON_AVERAGE, Run, stored_instances
+from jaxbounds.report.instances import Run, stored_instances
 from jaxbounds.report.markup import Html, element, joined
 from jaxbounds.report.terminal import closeness, number
 from jaxbounds.statements import Statement

@@ -1,27 +1,11 @@
 """What papers claim, as data."""
 
+from jaxbounds.statements.form import Counterexample, Form, Sense, Status
+from jaxbounds.statements.instance import Hypotheses, Instance, Sampler, Size, stacked
+from jaxbounds.statements.judged import Judged, full_name, owner_of
 from jaxbounds.statements.paper import Erratum, Paper
-from jaxbounds.statements.statement import (
-    CONTROL,
-    Budget,
-    Counterexample,
-    Form,
-    Hypotheses,
-    Instance,
-    Judged,
-    Kind,
-    Relation,
-    Sampler,
-    Search,
-    Sense,
-    Sides,
-    Size,
-    Statement,
-    Status,
-    full_name,
-    owner_of,
-    stacked,
-)
+from jaxbounds.statements.sides import CONTROL, Sides
+from jaxbounds.statements.statement import Budget, Kind, Relation, Search, Statement
 
 __all__ = [
     "CONTROL",

@@ -1,178 +1,29 @@
-"""One numbered claim as data: its forms, and what one measurement of it returns.
+"""One numbered claim as data, and the check that it is well formed.
 
-A `Statement` says how to draw instances that meet its hypotheses, which public functions it judges,
-and how to measure both of its sides on one instance by calling them; `jaxbounds.falsify` turns that
-into a `Verdict`. Nothing here computes anything: this is the vocabulary, and the check that a
-statement is well formed.
+A statement says how to draw instances that meet its hypotheses, which public functions it judges,
+and how to measure both of its sides by calling them; `jaxbounds.falsify` turns that into a
+`Verdict`. Nothing here computes anything.
 """
 
 import re
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
-import jax
-import numpy as np
-from jax.typing import ArrayLike
+from jaxbounds.statements.form import Form
+from jaxbounds.statements.instance import Hypotheses, Instance, Sampler, Size
+from jaxbounds.statements.judged import Judged, full_name, owner_of
+from jaxbounds.statements.sides import CONTROL, Sides
 
 Kind = Literal[
     "identity", "inequality", "probability", "expectation", "construction", "trajectory", "rate"
 ]
-Status = Literal["holds", "fails", "vacuous", "inconclusive", "consistent", "inconsistent", "error"]
 Relation = Literal["=", "<="]
 Search = Literal["gradient", "random", "none"]
-Sense = Literal["at most", "at least", "exactly"]
-
-Instance = Mapping[str, Any]
-"""A nested dict of arrays that satisfies a statement's hypotheses: what a person would be given
-(data, weights, a seed, an index into a named family), never an outcome. Integer and boolean leaves
-are held fixed by the gradient search; float leaves are moved by it."""
-
-
-@jax.tree_util.register_static
-class Size(Mapping[str, int]):
-    """The static part of an instance, by name: shapes and other integers, as Python numbers.
-
-    Hashable, and static wherever JAX traces a function that takes one.
-    """
-
-    def __init__(self, entries: Mapping[str, int]) -> None:
-        self._entries = dict(entries)
-
-    def __getitem__(self, name: str) -> int:
-        """The integer of that name.
-
-        Raises:
-            KeyError: if there is none; the message lists those there are.
-        """
-        try:
-            return self._entries[name]
-        except KeyError:
-            known = ", ".join(self._entries) or "nothing"
-            raise KeyError(f"no size {name!r}: this statement's sizes give {known}") from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._entries.items()))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mapping) and self._entries == dict(other)
-
-    def __repr__(self) -> str:
-        return ", ".join(f"{name}={value}" for name, value in self._entries.items())
-
-
-Sampler = Callable[[jax.Array, Size], Instance]
-Hypotheses = Callable[[Instance, Size], Mapping[str, ArrayLike]]
-Judged = Callable[..., Any]
-"""A public function that a statement calls and whose values its verdict is about."""
 
 _BY_KIND: Any = None
 """The default of a field that depends on the statement's kind."""
-
-CONTROL = "control"
-"""The key under which `Sides.rhs` holds the deliberately false variant."""
-
-
-class Sides(NamedTuple):
-    """Both sides of a statement on one instance.
-
-    Attributes:
-        lhs: the measured side; a mapping from form names (and `"control"`) to values where the
-            forms measure different things. Scalar for `<=`, of any shape for `=`.
-        rhs: for each form, and for `"control"`, what the form says about the measured side.
-        error: absolute uncertainty of `lhs - rhs` (rounding after cancellation, a Lanczos
-            residual, a Monte Carlo half-width), for each form where they differ. Sides that are
-            both smaller than it tell nothing.
-        trivial: a bound on `lhs` that needs no theory; a form that never beats it is vacuous.
-    """
-
-    lhs: ArrayLike | Mapping[str, ArrayLike]
-    rhs: Mapping[str, ArrayLike]
-    error: ArrayLike | Mapping[str, ArrayLike] = 0.0
-    trivial: ArrayLike | None = None
-
-    @classmethod
-    def pairs(
-        cls,
-        pairs: Mapping[str, tuple[ArrayLike, ArrayLike]],
-        /,
-        *,
-        error: ArrayLike | Mapping[str, ArrayLike] = 0.0,
-        trivial: ArrayLike | None = None,
-    ) -> "Sides":
-        """Sides of forms that each compare two things of their own: {form: (lhs, rhs)}."""
-        lhs = {name: left for name, (left, _) in pairs.items()}
-        rhs = {name: right for name, (_, right) in pairs.items()}
-        return cls(lhs=lhs, rhs=rhs, error=error, trivial=trivial)
-
-
-def stacked(instances: Iterable[Instance], /) -> dict[str, Any]:
-    """Instances given one by one, as `cases` wants them: leaves with a leading axis."""
-    rows = [jax.tree.map(np.asarray, dict(instance)) for instance in instances]
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Counterexample:
-    """An instance, small enough for a person, on which a form fails.
-
-    Attributes:
-        instance: inputs, as nested dicts of numbers, lists or arrays.
-        size: its static part; it need not be among the statement's sizes.
-        ratio: what the form's ratio is there (for `=` the relative difference). Another one means a
-            slip in the instance or in the formula, and the form is then inconclusive.
-        meets: `meets(instance, size) -> {hypothesis: bool}`: everything that the paper assumes
-            anywhere about such an instance, each with its source in print; all must hold.
-    """
-
-    instance: Instance
-    size: Mapping[str, int]
-    ratio: float
-    meets: Callable[[Instance, Size], Mapping[str, ArrayLike]] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Form:
-    """One right-hand side: as printed, corrected, or sharpened.
-
-    Attributes:
-        name: "printed", "corrected" or "sharpened", optionally followed by a tag ("sharpened S5").
-        expected: the status that the form should get; "holds" (for rates "consistent") unless
-            given. An erratum is a form with `expected="fails"`.
-        note: a proof sketch, or the text of the erratum.
-        cites: for printed forms: the display or sentence it comes from.
-        equality: the instance at which both sides agree, in words. Only with it may a worst ratio
-            within the numerical error of one be called `holds`.
-        erratum: the id of the paper's erratum that the form exhibits ("E1").
-        hypotheses: what this form requires beyond the statement's own hypotheses.
-        counterexample: where it fails, an instance that shows it, with its ratio.
-        sense: for rates, and needed there: whether the exponent of lhs against rhs is claimed "at
-            most", "at least" or "exactly" one. "lhs = O(rhs)" means at most one where rhs grows and
-            at least one where it shrinks.
-    """
-
-    name: str
-    expected: Status = _BY_KIND
-    note: str = ""
-    cites: str = ""
-    equality: str = ""
-    erratum: str = ""
-    hypotheses: Hypotheses | None = None
-    counterexample: Counterexample | None = None
-    sense: Sense | None = None
-
-    @property
-    def file_name(self) -> str:
-        """The name in the names of files: letters, digits, points and dashes."""
-        return re.sub(r"[^A-Za-z0-9.]+", "-", self.name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,30 +168,6 @@ class Statement:
                 return form
         names = ", ".join(form.name for form in self.forms)
         raise KeyError(f"{self.id} has no form {name!r}; it has: {names}")
-
-
-def full_name(function: Judged, /) -> str:
-    """Module and name of a function, as one would import it."""
-    return f"{function.__module__}.{function.__qualname__}"
-
-
-def owner_of(function: Judged, /) -> tuple[Any, str]:
-    """The module or class that holds a function, and the name it has there.
-
-    Raises:
-        ValueError: if it cannot be found under its own name: a lambda, a nested function, a partial
-            application.
-    """
-    try:
-        owner: Any = sys.modules[function.__module__]
-        *path, name = function.__qualname__.split(".")
-        for part in path:
-            owner = getattr(owner, part)
-        if getattr(owner, name) == function:  # classmethods are made anew at each look
-            return owner, name
-    except (AttributeError, KeyError):
-        pass
-    raise ValueError(f"{function!r} is not found under its own name: judge a module's function")
 
 
 def _container_problems(s: Statement) -> Iterable[str]:

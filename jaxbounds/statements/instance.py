@@ -1,0 +1,61 @@
+"""Instances: what a claim is measured on, their static part, and what makes and limits them."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+from jax.typing import ArrayLike
+
+Instance = Mapping[str, Any]
+"""A nested dict of arrays that satisfies a statement's hypotheses: what a person would be given
+(data, weights, a seed, an index into a named family), never an outcome. Integer and boolean leaves
+are held fixed by the gradient search; float leaves are moved by it."""
+
+
+@jax.tree_util.register_static
+class Size(Mapping[str, int]):
+    """The static part of an instance, by name: shapes and other integers, as Python numbers.
+
+    Hashable, and static wherever JAX traces a function that takes one.
+    """
+
+    def __init__(self, entries: Mapping[str, int]) -> None:
+        self._entries = dict(entries)
+
+    def __getitem__(self, name: str) -> int:
+        """The integer of that name.
+
+        Raises:
+            KeyError: if there is none; the message lists those there are.
+        """
+        try:
+            return self._entries[name]
+        except KeyError:
+            known = ", ".join(self._entries) or "nothing"
+            raise KeyError(f"no size {name!r}: this statement's sizes give {known}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._entries.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and self._entries == dict(other)
+
+    def __repr__(self) -> str:
+        return ", ".join(f"{name}={value}" for name, value in self._entries.items())
+
+
+Sampler = Callable[[jax.Array, Size], Instance]
+Hypotheses = Callable[[Instance, Size], Mapping[str, ArrayLike]]
+
+
+def stacked(instances: Iterable[Instance], /) -> dict[str, Any]:
+    """Instances given one by one, as `cases` wants them: leaves with a leading axis."""
+    rows = [jax.tree.map(np.asarray, dict(instance)) for instance in instances]
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
