@@ -33,7 +33,7 @@ import jax
 import tyro
 
 from jaxbounds.falsify import UNKEPT
-from jaxbounds.falsify.engine import judge
+from jaxbounds.falsify.judging import judge
 from jaxbounds.papers import PAPERS, load_paper
 from jaxbounds.statements import Statement
 

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.falsify import falsify
+from jaxbounds.falsify import Examples, falsify
+from jaxbounds.falsify.outside import never_missed
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 QUICK = Budget(samples=64, restarts=4, steps=80, batch=32)
@@ -166,3 +167,68 @@ def test_a_search_on_the_host_reaches_an_attained_maximum():
     keep = lambda instance, size: {k: np.sign(v) for k, v in instance.items()}
     found = _verdict(budget=budget, search="random", project=keep, **options)
     assert (found.evidence, found.worst_ratio) == ("attained", 1.0) and found.accepted > 0
+
+
+def _plateau(top):
+    """Almost every draw is far below one; at the corner (1, 1) the left side is `top`."""
+
+    def evaluate(instance, size):
+        x = instance["x"]
+        peak = jnp.where(jnp.all(x >= 0.999), top, 0.0)
+        return Sides(lhs=0.1 * jnp.max(x) + peak, rhs={"printed": 1.0, "control": 1e-3})
+
+    corner = lambda size: {"x": np.ones((1, 2))}
+    options = {
+        "id": "mine.plateau",
+        "sample": lambda key, size: {"x": 0.9 * jax.random.uniform(key, (2,))},
+        "evaluate": evaluate,
+        "forms": (Form(name="printed"),),
+        "search": "none",
+    }
+    return options, corner
+
+
+def _tried(statement, folder, every=False):
+    return falsify(statement, examples=Examples(folder, every))[0]
+
+
+def _plain(options, **more):
+    base = {"label": "1", "formula": "f <= 1", "kind": "inequality", "control": "1e-3"}
+    return Statement(**(base | {"sizes": ({"d": 2},), "budget": QUICK} | options | more))
+
+
+def test_a_violation_is_found_again_and_others_on_request(tmp_path):
+    """What a run found once is tried first by those after it, for as long as it fits."""
+    options, corner = _plateau(2.0)
+    alone = _tried(_plain(options), tmp_path / "empty")
+    assert alone.status == "holds"
+    assert _tried(_plain(options, cases=corner), tmp_path).status == "fails"
+    again = _tried(_plain(options), tmp_path)
+    assert again.status == "fails" and again.sources["earlier"]["worst_ratio"] == pytest.approx(2.1)
+
+    mended, _ = _plateau(0.5)  # the same instance, and a formula that holds there
+    passed = _tried(_plain(mended), tmp_path)
+    assert passed.status == "holds" and passed.worst_ratio == pytest.approx(0.6)
+    # That was kept in its place, violates nothing, and so is taken on request only.
+    assert "earlier" not in _tried(_plain(mended), tmp_path).sources
+    assert _tried(_plain(mended), tmp_path, every=True).worst_ratio == pytest.approx(0.6)
+
+
+def test_an_example_that_is_damaged_or_of_another_shape_is_passed_over(tmp_path):
+    options, corner = _plateau(2.0)
+    _tried(_plain(options, cases=corner), tmp_path)
+    wider = {"sample": lambda key, size: {"x": 0.9 * jax.random.uniform(key, (3,))}}
+    assert _tried(_plain(options | wider), tmp_path, every=True).status == "holds"
+    for file in tmp_path.iterdir():
+        file.write_bytes(b"no archive")
+    assert _tried(_plain(options), tmp_path, every=True).status == "holds"
+
+
+def test_a_hypothesis_that_nothing_misses_is_named():
+    within = lambda i, size: {
+        "|x| <= 3": jnp.max(jnp.abs(i["x"])) <= 3.0,
+        "y = y": i["y"] == i["y"],
+    }
+    sample = lambda key, size: {"x": jax.random.uniform(key, (2,)), "y": jnp.ones(2)}
+    options, _ = _plateau(0.0)
+    assert never_missed(_plain(options, sample=sample, hypotheses=within)) == ("y = y",)

@@ -207,6 +207,21 @@ def test_an_exact_power_is_judged_whatever_its_rounding(power, sense, status):
     assert _verdict(statement).status == status
 
 
+@pytest.mark.parametrize("power, status", [(0.5, "consistent"), (-3.97, "inconclusive")])
+def test_an_exponent_far_below_a_claim_at_most_is_noticed(power, status):
+    def evaluate(instance, size):
+        n = 1.0 * instance["x"].shape[0]
+        return Sides(lhs={"printed": n**power, "control": n**2}, rhs={"printed": n, "control": n})
+
+    form = Form(name="printed", sense="at most", exponent=(0.4, 0.6))
+    sizes = tuple({"d": d} for d in (3, 7, 20, 50))
+    options = {"kind": "rate", "sizes": sizes, "search": "none"}
+    verdict = _verdict(_statement(evaluate, forms=(form,), **options))
+    assert verdict.status == status and verdict.worst_ratio == pytest.approx(power)
+    with pytest.raises(ValueError, match="exponent is a band"):
+        _statement(forms=(Form(name="printed", exponent=(0.0, 1.0)),))
+
+
 def test_files_have_plain_names_of_their_own(tmp_path):
     form = Form(name="printed, l'(0) <= 1/2")
     verdict = _verdict(_statement(_named(form.name), forms=(form,)), store=tmp_path)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from jaxbounds.falsify import falsify
-from jaxbounds.falsify.engine import REJECTED
+from jaxbounds.falsify.judging import REJECTED
+from jaxbounds.falsify.outside import never_missed
 from jaxbounds.papers import load_papers
 from jaxbounds.report import closeness
 
@@ -63,6 +64,19 @@ def test_statement_in_full(statement):
     """With all draws and searches, another seed than `verify` has."""
     for verdict in falsify(statement, seed=1):
         assert verdict.as_expected, f"{verdict.form}: {verdict.status}: {verdict.reason}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda s: s.id)
+def test_every_hypothesis_excludes_something(statement):
+    """Some instance beside a drawn one, one leaf moved, misses each of them."""
+    assert not never_missed(statement)
+
+
+def test_rates_say_which_exponent_is_expected():
+    """A claim "at most" is met by every formula that is too small by a power."""
+    rates = [(s.id, f) for s in STATEMENTS if s.kind == "rate" for f in s.forms]
+    assert rates and all(form.exponent for _, form in rates)
 
 
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda s: s.id)

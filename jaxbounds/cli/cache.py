@@ -11,13 +11,18 @@ from pathlib import Path
 
 import jax
 
-from jaxbounds.falsify import UNKEPT, Programs
+from jaxbounds.falsify import UNKEPT, Examples, Programs
 from jaxbounds.papers import PAPERS, load_paper
 from jaxbounds.results import versions
 from jaxbounds.statements import Statement
 
 MONTH = 30 * 24 * 3600.0
 """Seconds after which compiled programs, and unused traces of another version, are removed."""
+
+
+def examples(every: bool, /) -> Examples:
+    """The worst instances that earlier runs found; all of them, or those that violated."""
+    return Examples(_folder() / "jaxbounds-examples", every)
 
 
 def _folder() -> Path:

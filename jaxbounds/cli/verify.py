@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from jaxbounds import report
 from jaxbounds.cli import recorded
-from jaxbounds.cli.cache import digest_of, prepare_jax, programs_for
+from jaxbounds.cli.cache import digest_of, examples, prepare_jax, programs_for
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
 from jaxbounds.cli.folder import CannotWrite, Folder
 from jaxbounds.cli.workers import Died, Processes, at_most
@@ -38,6 +38,7 @@ class Task(NamedTuple):
     factor: float
     store: str
     verbose: bool
+    every_example: bool = False
     again: bool = False
 
 
@@ -45,7 +46,12 @@ def _verify_one(statement: Statement, task: Task) -> tuple[Verdict, ...]:
     try:
         budget, programs = statement.budget.scaled(task.factor), programs_for(statement)
         return falsify(
-            statement, seed=task.seed, budget=budget, store=task.store, programs=programs
+            statement,
+            seed=task.seed,
+            budget=budget,
+            store=task.store,
+            programs=programs,
+            examples=examples(task.every_example),
         )
     except Exception as problem:  # one broken statement must not cost the others
         if task.verbose:
@@ -182,7 +188,8 @@ def verify(
         out: folder for verdicts.json, report.html, worst instances and counterexamples.
         seed: of all draws.
         jobs: processes; 0 means one for each core.
-        thorough: ten times the samples and searches.
+        thorough: ten times the samples and searches, which also start from the worst instances
+            that earlier runs found.
         traceback: where a statement cannot be measured, print where it broke.
         record: keep the worst ratios of the shipped statements as those to compare with.
         imports: modules or files that hold a PAPER of your own.
@@ -207,7 +214,7 @@ def verify(
         folder.try_to_write()
         before = folder.begin()
         factor = THOROUGH if thorough else 1.0
-        task = Task((), imports, seed, factor, str(folder.working), traceback)
+        task = Task((), imports, seed, factor, str(folder.working), traceback, thorough)
         judge = functools.partial(_in_turn, jobs=min(at_most(jobs), len(chosen)), task=task)
         done, interrupted = _judge_all(chosen, judge, folder, before, console)
         if record and not interrupted:

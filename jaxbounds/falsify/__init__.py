@@ -7,16 +7,19 @@ import sys
 import types
 
 from jaxbounds.falsify.binding import noticed, notices, planted
-from jaxbounds.falsify.decide import ON_AVERAGE, Verdict
+from jaxbounds.falsify.decide import ON_AVERAGE
 from jaxbounds.falsify.engine import falsify, replay, unmeasured
+from jaxbounds.falsify.examples import Examples
 from jaxbounds.falsify.intervals import clopper_pearson, fitted_exponent
 from jaxbounds.falsify.measure import Measured, hypothesis_names, measure, verification
 from jaxbounds.falsify.programs import UNKEPT, Programs
 from jaxbounds.falsify.storage import StoredInstance, load_instance, save_instance
+from jaxbounds.falsify.verdict import Verdict
 
 __all__ = [
     "ON_AVERAGE",
     "UNKEPT",
+    "Examples",
     "Measured",
     "Programs",
     "StoredInstance",

@@ -1,34 +1,28 @@
-"""The engine: draw, search, measure, decide, shrink, store."""
+"""The engine: judge, shrink, store, and replay."""
 
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
 from jaxbounds.falsify.bench import Bench, Column, Pool, as_arrays
-from jaxbounds.falsify.decide import ON_AVERAGE, Decision, Verdict, decide, violation
-from jaxbounds.falsify.evidence import (
-    ailments,
-    by_size,
-    distinct_counted,
-    evidence,
-    near_control,
-)
-from jaxbounds.falsify.explore import Searched, draw, search
+from jaxbounds.falsify.decide import ON_AVERAGE, violation
+from jaxbounds.falsify.evidence import by_size, distinct_counted, evidence
+from jaxbounds.falsify.examples import NONE, Examples, remember
+from jaxbounds.falsify.judging import Findings, judge
 from jaxbounds.falsify.measure import Reals, form_names, hypothesis_names, verification
 from jaxbounds.falsify.programs import UNKEPT, Programs
 from jaxbounds.falsify.shrink import shrink
 from jaxbounds.falsify.storage import StoredInstance, save_instance
+from jaxbounds.falsify.verdict import Verdict
 from jaxbounds.statements import Budget, Form, Instance, Size, Statement
 
-REJECTED = ("fails", "inconsistent")
-"""The statuses a control must get."""
-STORED = 1e-6
-"""Relative: how far a stored counterexample's ratio may be from the one recorded with it."""
+Places = tuple[str | Path | None, Examples]
+"""Where to write worst instances and counterexamples, and the examples of earlier runs."""
 
 
 def _found_counterexample(bench: Bench, pool: Pool, column: Column, index: int):
@@ -47,81 +41,6 @@ def _found_counterexample(bench: Bench, pool: Pool, column: Column, index: int):
     return None
 
 
-def _with_stored(bench: Bench, form: Form, index: int, decision: Decision):
-    """Take the stored counterexample into account: with its ratio it makes the form fail."""
-    stored = form.counterexample
-    if stored is None:
-        return decision, None
-    m = bench.one(as_arrays(dict(stored.instance)), Size(stored.size)).column(index)
-    value = float(m.value)
-    without = f"; without it: {decision.status}, {decision.reason}"
-    if violation(bench.statement, m) <= 0:
-        reason = f"the stored counterexample does not violate it (ratio {value:.6g}){without}"
-        return Decision("inconclusive", decision.ratio, reason), value
-    if not np.isclose(value, stored.ratio, rtol=STORED, atol=0.0):
-        reason = (
-            f"the stored counterexample has ratio {value!r}, not {stored.ratio!r} as recorded: is "
-            f"it, or the formula, what was meant?{without}"
-        )
-        return Decision("inconclusive", decision.ratio, reason), value
-    if decision.status != "fails":
-        return Decision("fails", value, "the stored counterexample violates it"), value
-    return decision, value
-
-
-class Findings(NamedTuple):
-    """What all instances of a statement say.
-
-    Attributes:
-        bench: measures.
-        pool: the instances.
-        columns: a column for each form, then the control's.
-        decisions: for each form its decision and the ratio of its stored counterexample.
-        control: the decision about the control.
-        left_out: instances that do not count, by reason.
-        searched: what the searches came to.
-        near: for each form whether its near-control was rejected.
-    """
-
-    bench: Bench
-    pool: Pool
-    columns: list[Column]
-    decisions: list[tuple[Decision, float | None]]
-    control: Decision
-    left_out: dict[str, int]
-    searched: Searched
-    near: list[bool]
-
-
-def judge(statement: Statement, /, *, budget: Budget, seed: int, programs: Programs) -> Findings:
-    """Draw, search, measure and decide; nothing is shrunk or stored."""
-    with verification():
-        bench, pool = Bench(statement, budget.batch, programs), Pool()
-        left_out = draw(bench, pool, budget, seed)
-        searched = search(bench, pool, budget, seed)
-        columns = pool.columns()
-        control = decide(statement, None, columns[-1])
-        ill = "; ".join(ailments(statement, pool, columns, searched))
-        near = [near_control(statement, column) for column in columns[:-1]]
-        decisions = []
-        for index, (form, column) in enumerate(zip(statement.forms, columns)):
-            decision = decide(statement, form, column)
-            if decision.status == "vacuous" and left_out:
-                missed = ", ".join(f"{count} missed {name!r}" for name, count in left_out.items())
-                decision = decision._replace(reason=f"{decision.reason}: {missed}")
-            decision, stored_ratio = _with_stored(bench, form, index, decision)
-            if decision.status in ("holds", "consistent") and control.status not in REJECTED:
-                reason = f"the control was not rejected ({control.status}: {control.reason})"
-                decision = Decision("inconclusive", decision.ratio, reason)
-            if decision.status in ("holds", "consistent"):
-                sharp = form.equality and statement.kind not in ON_AVERAGE
-                missed = f"the equality case was not found: {form.equality}"
-                if reason := ill or (missed if sharp and not near[index] else ""):
-                    decision = Decision("inconclusive", decision.ratio, reason)
-            decisions.append((decision, stored_ratio))
-    return Findings(bench, pool, columns, decisions, control, left_out, searched, near)
-
-
 def falsify(
     statement: Statement,
     /,
@@ -130,11 +49,12 @@ def falsify(
     budget: Budget | None = None,
     store: str | Path | None = None,
     programs: Programs = UNKEPT,
+    examples: Examples = NONE,
 ) -> tuple[Verdict, ...]:
     """Try to falsify a statement; one verdict for each of its forms.
 
     Runs in float64 on the CPU whatever the surrounding settings. The same seed, budget and
-    software give the same verdicts.
+    software give the same verdicts, unless an earlier run kept a violation among the examples.
 
     Args:
         statement: what to try.
@@ -145,17 +65,19 @@ def falsify(
             `counterexamples/<id>.<form>.npz` (a shrunk one). Nothing is written without it.
         programs: compiles, and may keep what was traced; its folder must belong to this state of
             the statement's code.
+        examples: where the worst instances of earlier runs are, and are kept.
     """
     started = time.perf_counter()
     budget = budget or statement.budget
-    found = judge(statement, budget=budget, seed=seed, programs=programs)
+    found = judge(statement, budget=budget, seed=seed, programs=programs, examples=examples)
     with verification():
-        verdicts = [_verdict(found, index, seed, store) for index in range(len(statement.forms))]
+        places = store, examples
+        verdicts = [_verdict(found, index, seed, places) for index in range(len(statement.forms))]
     seconds = time.perf_counter() - started
     return tuple(replace(verdict, seconds=seconds) for verdict in verdicts)
 
 
-def _verdict(found: Findings, index: int, seed: int, store: str | Path | None) -> Verdict:
+def _verdict(found: Findings, index: int, seed: int, places: Places) -> Verdict:
     """One form's verdict, with its worst instance."""
     statement, column = found.bench.statement, found.columns[index]
     form, (decision, stored_ratio) = statement.forms[index], found.decisions[index]
@@ -181,7 +103,7 @@ def _verdict(found: Findings, index: int, seed: int, store: str | Path | None) -
         control={"status": found.control.status, "worst_ratio": found.control.ratio},
         counterexample_ratio=stored_ratio,
     )
-    verdict = _with_worst(verdict, form, found, index, store)
+    verdict = _with_worst(verdict, form, found, index, places)
     if verdict.status == "holds" and statement.relation == "<=":
         verdict = replace(verdict, sensitivity=max(0.0, 1 - verdict.worst_ratio))
     return verdict
@@ -240,14 +162,19 @@ def _save(bench: Bench, form: Form, instance, size: Size, index: int, store, fol
     return ratio, str(save_instance(path, instance, **about).relative_to(store))
 
 
-def _with_worst(verdict: Verdict, form: Form, found: Findings, index: int, store) -> Verdict:
+def _with_worst(
+    verdict: Verdict, form: Form, found: Findings, index: int, places: Places
+) -> Verdict:
     """Add the worst instance (its ratio as it will be replayed) and a shrunk failing one."""
+    store, examples = places
     bench, pool, column = found.bench, found.pool, found.columns[index]
     statement = bench.statement
     if np.any(column.measured.counted):
         row = column.worst(np.arange(len(column.sizes)))
         size = Size(statement.sizes[column.sizes[row]])
-        ratio, file = _save(bench, form, pool.instance(row), size, index, store, "worst")
+        instance = pool.instance(row)
+        ratio, file = _save(bench, form, instance, size, index, store, "worst")
+        remember(bench, form, index, (instance, size, ratio), examples)
         if statement.kind not in ON_AVERAGE and not verdict.worst_ratio > ratio:
             verdict = replace(verdict, worst_ratio=ratio)
         verdict = replace(verdict, size=dict(size), worst_file=file)

@@ -53,6 +53,9 @@ class Form:
         sense: for rates, and needed there: whether the exponent of lhs against rhs is claimed "at
             most", "at least" or "exactly" one. "lhs = O(rhs)" means at most one where rhs grows and
             at least one where it shrinks.
+        exponent: for rates: the least and the largest exponent that may be fitted. A claim "at
+            most" is also met by a formula that is wrong by a power; outside the band the form is
+            inconclusive.
     """
 
     name: str
@@ -64,6 +67,7 @@ class Form:
     hypotheses: Hypotheses | None = None
     counterexample: Counterexample | None = None
     sense: Sense | None = None
+    exponent: tuple[float, float] | None = None
 
     @property
     def file_name(self) -> str:

@@ -224,6 +224,8 @@ def _problems(s: Statement) -> Iterable[str]:
             yield f"form {form.name!r} must start with printed, derived, corrected or sharpened"
         if (s.kind == "rate") != (form.sense is not None):
             yield f"form {form.name!r}: sense is needed for kind 'rate' and only for it"
+        if form.exponent and (s.kind != "rate" or not form.exponent[0] < form.exponent[1]):
+            yield f"form {form.name!r}: exponent is a band (low, high), for kind 'rate' only"
         if form.expected == "fails" and not (form.note or form.erratum):
             yield f"form {form.name!r} is expected to fail but no note says why"
         exact = s.kind in ("identity", "inequality", "construction")

@@ -1,0 +1,103 @@
+"""Judging a statement: draw, search, measure, decide; nothing is shrunk or stored."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbounds.falsify.bench import Bench, Column, Pool, as_arrays
+from jaxbounds.falsify.decide import ON_AVERAGE, Decision, decide, violation
+from jaxbounds.falsify.evidence import ailments, near_control
+from jaxbounds.falsify.examples import NONE, Examples, recall
+from jaxbounds.falsify.explore import Searched, draw, search
+from jaxbounds.falsify.measure import verification
+from jaxbounds.falsify.programs import Programs
+from jaxbounds.statements import Budget, Form, Size, Statement
+
+REJECTED = ("fails", "inconsistent")
+"""The statuses a control must get."""
+STORED = 1e-6
+"""Relative: how far a stored counterexample's ratio may be from the one recorded with it."""
+
+
+def _with_stored(bench: Bench, form: Form, index: int, decision: Decision):
+    """Take the stored counterexample into account: with its ratio it makes the form fail."""
+    stored = form.counterexample
+    if stored is None:
+        return decision, None
+    m = bench.one(as_arrays(dict(stored.instance)), Size(stored.size)).column(index)
+    value = float(m.value)
+    without = f"; without it: {decision.status}, {decision.reason}"
+    if violation(bench.statement, m) <= 0:
+        reason = f"the stored counterexample does not violate it (ratio {value:.6g}){without}"
+        return Decision("inconclusive", decision.ratio, reason), value
+    if not np.isclose(value, stored.ratio, rtol=STORED, atol=0.0):
+        reason = (
+            f"the stored counterexample has ratio {value!r}, not {stored.ratio!r} as recorded: is "
+            f"it, or the formula, what was meant?{without}"
+        )
+        return Decision("inconclusive", decision.ratio, reason), value
+    if decision.status != "fails":
+        return Decision("fails", value, "the stored counterexample violates it"), value
+    return decision, value
+
+
+class Findings(NamedTuple):
+    """What all instances of a statement say.
+
+    Attributes:
+        bench: measures.
+        pool: the instances.
+        columns: a column for each form, then the control's.
+        decisions: for each form its decision and the ratio of its stored counterexample.
+        control: the decision about the control.
+        left_out: instances that do not count, by reason.
+        searched: what the searches came to.
+        near: for each form whether its near-control was rejected.
+    """
+
+    bench: Bench
+    pool: Pool
+    columns: list[Column]
+    decisions: list[tuple[Decision, float | None]]
+    control: Decision
+    left_out: dict[str, int]
+    searched: Searched
+    near: list[bool]
+
+
+def judge(
+    statement: Statement,
+    /,
+    *,
+    budget: Budget,
+    seed: int,
+    programs: Programs,
+    examples: Examples = NONE,
+) -> Findings:
+    """Draw, search, measure and decide; nothing is shrunk or stored."""
+    with verification():
+        bench, pool = Bench(statement, budget.batch, programs), Pool()
+        left_out = draw(bench, pool, budget, seed)
+        recall(bench, pool, examples)
+        searched = search(bench, pool, budget, seed)
+        columns = pool.columns()
+        control = decide(statement, None, columns[-1])
+        ill = "; ".join(ailments(statement, pool, columns, searched))
+        near = [near_control(statement, column) for column in columns[:-1]]
+        decisions = []
+        for index, (form, column) in enumerate(zip(statement.forms, columns)):
+            decision = decide(statement, form, column)
+            if decision.status == "vacuous" and left_out:
+                missed = ", ".join(f"{count} missed {name!r}" for name, count in left_out.items())
+                decision = decision._replace(reason=f"{decision.reason}: {missed}")
+            decision, stored_ratio = _with_stored(bench, form, index, decision)
+            if decision.status in ("holds", "consistent") and control.status not in REJECTED:
+                reason = f"the control was not rejected ({control.status}: {control.reason})"
+                decision = Decision("inconclusive", decision.ratio, reason)
+            if decision.status in ("holds", "consistent"):
+                sharp = form.equality and statement.kind not in ON_AVERAGE
+                missed = f"the equality case was not found: {form.equality}"
+                if reason := ill or (missed if sharp and not near[index] else ""):
+                    decision = Decision("inconclusive", decision.ratio, reason)
+            decisions.append((decision, stored_ratio))
+    return Findings(bench, pool, columns, decisions, control, left_out, searched, near)
