@@ -42,6 +42,11 @@ def test_the_example_statement_is_verified(tmp_path, monkeypatch, capsys):
     Path("mine.py").write_text(example)
     assert main(["verify", "mine", "--import", "mine.py", "--jobs", "1"]) == 0
     assert "2 holds" in capsys.readouterr().out
+    erratum = re.search(r"```python\n(def evaluate_half.*?)```", README, re.DOTALL).group(1)
+    Path("both.py").write_text(f"{example}\n\n{erratum}")
+    assert main(["verify", "mine.half", "--import", "both.py", "--jobs", "1"]) == 0
+    assert main(["errata", "mine", "--import", "both.py"]) == 0
+    assert "All but Inequality 2." in capsys.readouterr().out
 
 
 def test_the_example_architecture_enters_figure_1(tmp_path, monkeypatch, capsys):

@@ -4,20 +4,19 @@ import functools
 import itertools
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from jaxbounds import report
 from jaxbounds.cli import recorded
 from jaxbounds.cli.cache import digest_of, examples, prepare_jax, programs_for
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
 from jaxbounds.cli.folder import CannotWrite, Folder
+from jaxbounds.cli.screen import Screen
 from jaxbounds.cli.workers import Died, Processes, at_most
 from jaxbounds.falsify import Verdict, falsify, load_instance, unmeasured
 from jaxbounds.files import write_text
@@ -98,55 +97,6 @@ def _in_turn(
             else:
                 yield unmeasured(known[done.ids[0]], str(judged), seed=task.seed)
         tasks, alone = alone, []
-
-
-class _Screen:
-    """Rows in the order of the statements as soon as they can be printed; progress beside them."""
-
-    def __init__(self, console: Console, names: Sequence[str]) -> None:
-        self._console, self._names = console, list(names)
-        self._done: dict[str, tuple[Verdict, ...]] = {}
-        self._printed, self._started = 0, time.monotonic()
-        self._rows = report.VerdictRows(console.width)
-        self._live = sys.stderr.isatty()
-        columns = (
-            TextColumn("{task.description:<28.28}"),
-            BarColumn(bar_width=30),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-        )
-        self.bar = Progress(
-            *columns, console=Console(stderr=True), transient=True, disable=not self._live
-        )
-        self._task = self.bar.add_task("starting", total=len(names))
-
-    def judged(self, verdicts: tuple[Verdict, ...], *, before: bool = False) -> None:
-        """Take a statement's verdicts; say at once what is not as recorded."""
-        name = verdicts[0].id
-        self._done[name] = verdicts
-        self.bar.update(self._task, advance=1, description=name)
-        if not before:
-            self._say(name, verdicts)
-        while self._printed < len(self._names) and self._names[self._printed] in self._done:
-            for part in self._rows.of(self._done[self._names[self._printed]]):
-                self._console.print(part)
-            self._printed += 1
-
-    def _say(self, name: str, verdicts: tuple[Verdict, ...]) -> None:
-        wrong = [v for v in verdicts if not v.as_expected]
-        if self._live and not wrong:
-            return
-        done, total = len(self._done), len(self._names)
-        rest = (time.monotonic() - self._started) / done * (total - done)
-        words = "; ".join(f"{v.form}: {v.status}" for v in wrong) or "as recorded"
-        line = f"{done}/{total} {name}: {words} ({rest:.0f} s left)"
-        Console(stderr=True).print(line, markup=False, highlight=False, soft_wrap=True)
-
-    def rest(self) -> None:
-        """After an interruption: the rows that waited for others."""
-        for name in self._names[self._printed :]:
-            for part in self._rows.of(self._done.get(name, ())):
-                self._console.print(part)
 
 
 def _terminated(number: int, frame: Any) -> None:
@@ -234,7 +184,7 @@ def _judge_all(
 ) -> tuple[dict[str, tuple[Verdict, ...]], bool]:
     """Judge what was not judged before; whether it was interrupted."""
     done: dict[str, tuple[Verdict, ...]] = {}
-    screen = _Screen(console, [s.id for s in chosen])
+    screen = Screen(console, [s.id for s in chosen])
     kept = {s.id for s in chosen} & set(before)
     if kept:
         print(f"continued: {len(kept)} statements were judged before", file=sys.stderr)
@@ -262,8 +212,9 @@ def _conclude(folder, papers, chosen, done, interrupted, imports, partial) -> in
     verdicts = tuple(v for s in chosen for v in done.get(s.id, ()))
     console.print(report.paper_table(papers, verdicts))
     console.print(report.summary(verdicts))
-    for _, group in itertools.groupby(verdicts, lambda v: (v.id, v.reason)):
-        for line in _remarks(list(group), folder):
+    judged = {s.id: s.judged for s in chosen}
+    for (name, _), group in itertools.groupby(verdicts, lambda v: (v.id, v.reason)):
+        for line in _remarks(list(group), folder, judged[name]):
             console.print(line, markup=False)
     usual = not folder.settings["seed"] and not folder.settings["thorough"]
     for line in recorded.moved(verdicts) if usual else ():
@@ -294,7 +245,7 @@ def _conclude(folder, papers, chosen, done, interrupted, imports, partial) -> in
     return int(not all(v.as_expected for v in verdicts))
 
 
-def _remarks(group: Sequence[Verdict], folder: Folder) -> Iterator[str]:
+def _remarks(group: Sequence[Verdict], folder: Folder, judged: Sequence[str]) -> Iterator[str]:
     """What a reader of the table must know besides, of forms that share a reason."""
     for verdict in group:
         drawn = sum(v["instances"] for k, v in verdict.sources.items() if k != "search")
@@ -309,7 +260,9 @@ def _remarks(group: Sequence[Verdict], folder: Folder) -> Iterator[str]:
             stored = load_instance(folder.place_of(verdict.shrunk_file))
             at = report.instance_text(stored.instance)
             yield f"  {verdict.form}: ratio {verdict.shrunk_ratio:.6g} at {at}"
+            code = f" ({', '.join(judged)})" if judged else ""
             yield (
-                "  an erratum? then expected='fails', note='...', counterexample=Counterexample("
-                f"instance=..., size={stored.meta['size']}, ratio={stored.meta['ratio']})"
+                f"  is the code{code} wrong, or the claim? for an erratum: expected='fails', "
+                "note='...', counterexample=Counterexample(instance=..., "
+                f"size={stored.meta['size']}, ratio={stored.meta['ratio']})"
             )
