@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
-from jaxbounds.results import Experiment
+from jaxbounds.experiment import Experiment
 from jaxbounds.statements import Paper, Statement
 
 PAPERS = ("multihead", "seqlength", "smapprox", "qstr")
@@ -231,6 +231,33 @@ def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tup
                 hint += " (statements of your own need --import FILE)"
             raise ValueError(f"no statement matches {pattern!r}; {hint}")
     return tuple(s for s in statements if any(matches(s, p) for p in patterns))
+
+
+def named_in_print(name: str, /) -> tuple[str, ...]:
+    """The ids of the statements about an item as a shipped paper numbers it; else the name itself.
+
+    Args:
+        name: "seqlength Theorem 4.1", or "Theorem 4.1" for all papers that have one.
+
+    Raises:
+        ValueError: if no statement is about that item; the message says what is.
+    """
+    first, _, rest = name.partition(" ")
+    item, where = (rest, (first,)) if first in PAPERS else (name, PAPERS)
+    if " " not in name.strip():
+        return (name,)
+    about = {paper: load_paper(paper).items for paper in where}
+    texts = [items[item] for items in about.values() if item in items]
+    ids = (part.strip() for text in texts for part in text.split(","))
+    found = tuple(i for i in ids if i.split(".")[0] in PAPERS)
+    if texts and not found:
+        raise ValueError(f"no statement is about {name!r}; {'; '.join(texts)}")
+    if not texts:
+        known = {label: None for items in about.values() for label in items}
+        near = difflib.get_close_matches(item, known, 3, 0.6)
+        hint = f"did you mean {', '.join(near)}?" if near else "see `jaxbounds list`"
+        raise ValueError(f"no paper numbers {item!r}; {hint}")
+    return found
 
 
 def _experiments_of(paper: str) -> dict[str, Experiment]:

@@ -1,5 +1,6 @@
 """The command line as a user meets it: exit statuses, files, messages."""
 
+import inspect
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from jaxbounds.cli import main
+from jaxbounds.multihead.bounds import beta3
 
 CLAIMS = """
 import jax
@@ -315,3 +317,21 @@ assert not xla_bridge._backends, "a device was touched"
 assert jax.config.values == before, "a setting was changed"
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_item_of_a_paper_is_found_by_its_name_in_print(capsys):
+    assert main(["show", "multihead Corollary 1"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"multihead.cor1.{part}  Corollary 1 ({part})" in out for part in (1, 2, 3))
+    assert main(["show", "Theorem 41"]) == 2
+    assert "did you mean Theorem 4.1" in capsys.readouterr().err
+
+
+def test_the_code_behind_a_statement_in_one_text(capsys):
+    """All that one has to read, each piece with its place, and nothing of another room."""
+    assert main(["show", "multihead.cor1.3", "--code"]) == 0
+    out = capsys.readouterr().out
+    line = inspect.getsourcelines(beta3)[1]
+    assert f"\njaxbounds/multihead/bounds.py:{line}\n" in out
+    assert 'id="multihead.cor1.3",' in out and "def loss_hessian(" in out
+    assert "sqrt(T) R^3 (c* R^2 size + 1)" in out

@@ -54,6 +54,17 @@ def test_the_file_is_about_the_shipped_statements():
     assert unrecorded == []
 
 
-def test_a_part_is_not_recorded(capsys):
-    assert main(["verify", "qstr.lem12", "--record"]) == 2
-    assert "keeps a whole run" in capsys.readouterr().err
+def test_a_part_replaces_its_own_ratios(tmp_path, monkeypatch):
+    monkeypatch.setattr(recorded, "FILE", tmp_path / "recorded.json")
+    other = dataclasses.replace(VERDICT, id="qstr.lem13", worst_ratio=0.25)
+    recorded.record([VERDICT, other], others=False)
+    recorded.record([dataclasses.replace(VERDICT, form="sharpened")], others=True)
+    now = json.loads(recorded.FILE.read_text(encoding="utf8"))
+    assert now == {"qstr.lem12": {"sharpened": 0.5}, "qstr.lem13": {"printed": 0.25}}
+    recorded.record([dataclasses.replace(VERDICT, worst_ratio=float("nan"))], others=True)
+    assert list(json.loads(recorded.FILE.read_text(encoding="utf8"))) == ["qstr.lem13"]
+
+
+def test_only_what_seed_0_gives_is_recorded(capsys):
+    assert main(["verify", "qstr.lem12", "--record", "--seed", "1"]) == 2
+    assert "keeps what seed 0 gives" in capsys.readouterr().err

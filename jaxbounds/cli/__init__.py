@@ -1,26 +1,38 @@
 """The command line."""
 
+import importlib
 import importlib.metadata
 import os
 import sys
-from typing import Any
+from collections.abc import Callable
 
 import tyro
 
-from jaxbounds.cli.browse import errata, list_statements, replay_file, show
-from jaxbounds.cli.plot import plot
-from jaxbounds.cli.run import list_experiments, run
-from jaxbounds.cli.verify import verify
-
-COMMANDS: dict[str, Any] = {
-    "verify": verify,
-    "list": list_statements,
-    "show": show,
-    "errata": errata,
-    "replay": replay_file,
-    "run": run,
-    "plot": plot,
+COMMANDS = {
+    "verify": ("verify", "verify", "Check statements; print a verdict for each form."),
+    "list": ("browse", "list_statements", "List the statements."),
+    "show": ("browse", "show", "Show one statement: claim, hypotheses, forms, source."),
+    "errata": ("browse", "errata", "List the errata of the papers by weight."),
+    "replay": ("browse", "replay_file", "Measure a stored instance again."),
+    "run": ("run", "run", "Run an experiment: a figure or table of a paper."),
+    "plot": ("plot", "plot", "Draw what a run left, and its claims."),
 }
+"""For each command its module, its function, and what it does; a module is imported when needed."""
+
+
+def _command(name: str) -> Callable[..., int]:
+    module, function, _ = COMMANDS[name]
+    return getattr(importlib.import_module(f"jaxbounds.cli.{module}"), function)
+
+
+def _described(text: str) -> Callable[[], int]:
+    """For the list of commands, which needs none of them."""
+
+    def command() -> int:
+        return 0
+
+    command.__doc__ = text
+    return command
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -31,12 +43,15 @@ def main(arguments: list[str] | None = None) -> int:
             print(" ".join(f"{n} {importlib.metadata.version(n)}" for n in ("jaxbounds", "jax")))
             return 0
         if arguments in (["run"], ["run", "-h"], ["run", "--help"]):
-            return list_experiments()
+            return importlib.import_module("jaxbounds.cli.run").list_experiments()
         # The flags after the name of an experiment are the fields of its configuration.
         if arguments[:1] == ["run"] and len(arguments) > 1 and not arguments[1].startswith("-"):
-            return run(arguments[1], tuple(arguments[2:]))
+            return _command("run")(arguments[1], tuple(arguments[2:]))
+        if arguments[:1] and arguments[0] in COMMANDS:
+            name = arguments[0]
+            return tyro.cli(_command(name), prog=f"jaxbounds {name}", args=arguments[1:])
         return tyro.extras.subcommand_cli_from_dict(
-            COMMANDS,
+            {name: _described(text) for name, (_, _, text) in COMMANDS.items()},
             prog="jaxbounds",
             description="Learning theory on Transformers that runs. --version prints the version.",
             args=arguments,

@@ -15,7 +15,7 @@ from jaxbounds.cli.common import (
     statements_of,
 )
 from jaxbounds.falsify import load_instance, replay
-from jaxbounds.papers import find_statement, load_papers
+from jaxbounds.papers import find_statement, load_papers, named_in_print
 from jaxbounds.papers import judging as that_judge
 
 
@@ -34,15 +34,24 @@ def list_statements(patterns: Patterns = (), /, *, judging: str = "", imports: I
     return 0
 
 
-def show(name: Annotated[str, tyro.conf.Positional], /, *, imports: Imports = ()) -> int:
+def show(
+    name: Annotated[str, tyro.conf.Positional],
+    /,
+    *,
+    code: bool = False,
+    imports: Imports = (),
+) -> int:
     """Show one statement: claim, hypotheses, forms with their proofs or errata, source.
 
     Args:
-        name: its id, or a pattern.
+        name: its id or a pattern, or an item as the papers number it ("seqlength Theorem 4.1").
+        code: print the code behind it, too: the declaration, and what is run to judge it.
         imports: modules or files that hold a PAPER of your own.
     """
-    for statement in statements_of(imports, (name,)):
+    for statement in statements_of(imports, named_in_print(name)):
         console_for_output().print(report.describe(statement))
+        if code:
+            console_for_output().print(report.source(statement), soft_wrap=True)
     return 0
 
 

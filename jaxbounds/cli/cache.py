@@ -13,7 +13,7 @@ import jax
 
 from jaxbounds.falsify import UNKEPT, Examples, Programs
 from jaxbounds.papers import PAPERS, load_paper
-from jaxbounds.results import versions
+from jaxbounds.provenance import versions
 from jaxbounds.statements import Statement
 
 MONTH = 30 * 24 * 3600.0

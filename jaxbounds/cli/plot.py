@@ -14,9 +14,10 @@ from rich.table import Table
 
 from jaxbounds import plotting, report
 from jaxbounds.cli.common import Imports, Patterns, console_for_output, statements_of
+from jaxbounds.experiment import Experiment
 from jaxbounds.falsify import Verdict
 from jaxbounds.papers import find_experiment, select
-from jaxbounds.results import Experiment, load
+from jaxbounds.results import load
 
 MISSING = "figures need matplotlib: pip install matplotlib"
 

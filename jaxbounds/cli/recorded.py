@@ -2,7 +2,8 @@
 
 A verdict may stay as it was while its ratio moves: a formula that changed, or a sampler. The file
 beside this module holds the ratios of a whole `jaxbounds verify` (seed 0); `jaxbounds verify
---record` writes it anew, and a person reads the difference.
+--record` writes it anew (`verify ID --record` those of a statement), and a person reads the
+difference.
 """
 
 import json
@@ -26,11 +27,24 @@ def _kept(verdict: Verdict) -> bool:
     return verdict.paper in PAPERS and not exact and math.isfinite(verdict.worst_ratio)
 
 
-def record(verdicts: Sequence[Verdict], /) -> None:
-    """Write the ratios of these verdicts, in place of all that were there."""
-    ratios: dict[str, dict[str, float]] = {}
+def _read() -> dict[str, dict[str, float]]:
+    return json.loads(FILE.read_text(encoding="utf8")) if FILE.is_file() else {}
+
+
+def record(verdicts: Sequence[Verdict], /, *, others: bool) -> None:
+    """Write the ratios of these verdicts, in place of those that were there.
+
+    Args:
+        verdicts: all forms of some statements.
+        others: keep what is recorded of other statements.
+    """
+    now: dict[str, dict[str, float]] = {}
     for verdict in filter(_kept, verdicts):
-        ratios.setdefault(verdict.id, {})[verdict.form] = float(f"{verdict.worst_ratio:.8g}")
+        now.setdefault(verdict.id, {})[verdict.form] = float(f"{verdict.worst_ratio:.8g}")
+    judged = {verdict.id for verdict in verdicts}
+    before = _read() if others else {}
+    kept = {name: forms for name, forms in before.items() if name not in judged or name in now}
+    ratios = {name: now.get(name, forms) for name, forms in (kept | now).items()}
     write_text(FILE, json.dumps(ratios, indent=1) + "\n")
 
 
@@ -44,7 +58,7 @@ def moved(
         recorded: ratios by statement and form; those of the file unless given.
     """
     if recorded is None:
-        recorded = json.loads(FILE.read_text(encoding="utf8")) if FILE.is_file() else {}
+        recorded = _read()
     for verdict in filter(_kept, verdicts):
         before, now = recorded.get(verdict.id, {}).get(verdict.form), verdict.worst_ratio
         allowed = SEARCHED if verdict.accepted else EXACT

@@ -13,8 +13,10 @@ from rich.table import Table
 from jaxbounds.cli.cache import prepare_jax
 from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.plot import show_result
+from jaxbounds.experiment import Experiment
 from jaxbounds.papers import experiments, find_experiment
-from jaxbounds.results import Experiment, provenance, save
+from jaxbounds.provenance import provenance
+from jaxbounds.results import save
 
 USAGE = """usage: jaxbounds run EXPERIMENT [--preset NAME] [--seed INT] [--out FOLDER] [OPTIONS]
 

@@ -21,7 +21,7 @@ from jaxbounds.cli.workers import Died, Processes, at_most
 from jaxbounds.falsify import Verdict, falsify, load_instance, unmeasured
 from jaxbounds.files import write_text
 from jaxbounds.papers import find_statement, load_papers, origin, select
-from jaxbounds.results import versions
+from jaxbounds.provenance import versions
 from jaxbounds.statements import Statement
 
 THOROUGH = 10.0
@@ -145,8 +145,8 @@ def verify(
         imports: modules or files that hold a PAPER of your own.
     """
     console = console_for_output()
-    if record and (patterns or seed or thorough):
-        raise ValueError("--record keeps a whole run with seed 0: leave the other options out")
+    if record and (seed or thorough):
+        raise ValueError("--record keeps what seed 0 gives: leave --seed and --thorough out")
     papers = load_papers(imports, patterns=patterns)
     chosen = select((s for paper in papers for s in paper.statements), patterns)
     if jobs < 0 or not 0 <= seed < 2**32:
@@ -168,7 +168,7 @@ def verify(
         judge = functools.partial(_in_turn, jobs=min(at_most(jobs), len(chosen)), task=task)
         done, interrupted = _judge_all(chosen, judge, folder, before, console)
         if record and not interrupted:
-            recorded.record([v for s in chosen for v in done[s.id]])
+            recorded.record([v for s in chosen for v in done[s.id]], others=bool(patterns))
         return _conclude(folder, papers, chosen, done, interrupted, imports, bool(patterns))
     except (CannotWrite, OSError) as problem:
         print(f"jaxbounds: {problem}", file=sys.stderr)

@@ -1,17 +1,19 @@
 """Curvature along a training run: records every so many steps, from one compiled program."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
-import xarray as xr
 
 from jaxbounds.curvature.batches import count, group
 from jaxbounds.curvature.extremes import extremes_and_loss
 from jaxbounds.curvature.lanczos import Extremes
 from jaxbounds.curvature.leaves import Filter, Params, head_shares, select
 from jaxbounds.curvature.products import Loss
+
+if TYPE_CHECKING:  # slow to import, and needed for results only
+    import xarray
 
 WHOLE = "all parameters"
 """The name of the block of all parameters."""
@@ -117,7 +119,7 @@ class CurvatureMonitor:
         self._records.append(record)
         return True
 
-    def dataset(self) -> xr.Dataset:
+    def dataset(self) -> "xarray.Dataset":
         """The records as labelled data, for `jaxbounds.results.save`.
 
         Raises:
@@ -148,7 +150,9 @@ class CurvatureMonitor:
                 "Those are single batches: if they are minibatches, minimum is biased, as a rule "
                 "1.4 to 8.5 times too negative; give the monitor its data to correct that."
             )
-        return xr.Dataset(
+        import xarray
+
+        return xarray.Dataset(
             variables,
             coords={"step": column("step"), "block": list(self._names)},
             attrs={"measured_on": measured_on, "note": note},
@@ -174,7 +178,7 @@ class CurvatureMonitor:
         return figure
 
 
-def minibatch_bias(loss: Loss, params: Params, batches: Any, /, **options: Any) -> xr.Dataset:
+def minibatch_bias(loss: Loss, params: Params, batches: Any, /, **options: Any) -> "xarray.Dataset":
     """The least eigenvalue of the mean over the first 1, 2, 4, ... batches, and over all.
 
     Shows how far the value of a minibatch is from that of the data, and how it settles.
@@ -198,4 +202,6 @@ def minibatch_bias(loss: Loss, params: Params, batches: Any, /, **options: Any) 
         for name in _NUMBERS
     }
     variables["loss"] = ("batches", np.asarray([value for _, value in found]))
-    return xr.Dataset(variables, coords={"batches": sizes})
+    import xarray
+
+    return xarray.Dataset(variables, coords={"batches": sizes})

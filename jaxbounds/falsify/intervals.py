@@ -1,8 +1,8 @@
 """Confidence intervals: exact binomial, mean, and exponent of a power law."""
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv, stdtrit
 
 
 def clopper_pearson(failures: int, trials: int, /, *, confidence: float = 0.999):
@@ -14,8 +14,12 @@ def clopper_pearson(failures: int, trials: int, /, *, confidence: float = 0.999)
     if trials < 1 or not 0 <= failures <= trials:
         raise ValueError(f"need 0 <= failures <= trials >= 1, got {failures} of {trials}")
     tail = (1 - confidence) / 2
-    low = betaincinv(failures, trials - failures + 1, tail) if failures else 0.0
-    high = betaincinv(failures + 1, trials - failures, 1 - tail) if failures < trials else 1.0
+    low = scipy.special.betaincinv(failures, trials - failures + 1, tail) if failures else 0.0
+    high = (
+        scipy.special.betaincinv(failures + 1, trials - failures, 1 - tail)
+        if failures < trials
+        else 1.0
+    )
     return float(low), float(high)
 
 
@@ -50,5 +54,5 @@ def fitted_exponent(x: ArrayLike, y: ArrayLike, /, *, confidence: float = 0.99):
     if np.ptp(np.log(x)) == 0:
         raise ValueError("an exponent needs at least two different x")
     (slope, _), covariance = np.polyfit(np.log(x), np.log(y), 1, cov=True)
-    half = stdtrit(len(x) - 2, (1 + confidence) / 2) * np.sqrt(covariance[0, 0])
+    half = scipy.special.stdtrit(len(x) - 2, (1 + confidence) / 2) * np.sqrt(covariance[0, 0])
     return float(slope), float(slope - half), float(slope + half)

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax import export
 from jaxtyping import Array, Float, Int
 
@@ -64,6 +63,8 @@ def _better(score, counted, best):
 
 def gradient_search(statement: Statement, size: Size, steps: int, /) -> Searcher:
     """Adam ascent with a cosine schedule, steps relative to the size of each float leaf."""
+    import optax  # slow to import, and most commands search nothing
+
     one, project = measure(statement, size), _projection(statement, size)
     schedule = optax.cosine_decay_schedule(LEARNING_RATE, steps, alpha=0.01)
     adam = optax.scale_by_adam(b1=0.8, b2=0.95)

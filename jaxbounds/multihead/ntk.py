@@ -13,8 +13,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jaxtyping import Array, Float
-from scipy.optimize import nnls
 
 from jaxbounds.multihead.calculus import head_gradient
 from jaxbounds.multihead.loss import Data
@@ -115,7 +115,7 @@ def best_ntk_margin(gram: Float[Array | np.ndarray, "n n"], labels: Array | np.n
     scale = np.sqrt(max(float(np.mean(signed)), 1e-12 * float(values[-1])))
     problem = np.vstack([factor / scale, np.ones(len(y))])
     target = np.concatenate([np.zeros(len(factor)), [1.0]])
-    weights, _ = nnls(problem, target, maxiter=50 * len(y))
+    weights, _ = scipy.optimize.nnls(problem, target, maxiter=50 * len(y))
     return certify(signed, weights / np.sum(weights))
 
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.special import ndtr, ndtri
 
 
 class Quantiser(NamedTuple):
@@ -34,12 +34,12 @@ def lloyd_max(bits: int, /, *, iterations: int = 2000) -> Quantiser:
     if not 1 <= bits <= 6:
         raise ValueError(f"bits must be between 1 and 6, got {bits}")
     density = lambda v: np.exp(-(v**2) / 2) / math.sqrt(2 * math.pi)
-    levels = ndtri((np.arange(2**bits) + 0.5) / 2**bits)
+    levels = scipy.special.ndtri((np.arange(2**bits) + 0.5) / 2**bits)
     for _ in range(iterations):
         edges = np.concatenate([[-np.inf], (levels[1:] + levels[:-1]) / 2, [np.inf]])
         # E[v; a < v < b] = phi(a) - phi(b).
-        levels = -np.diff(density(edges)) / np.diff(ndtr(edges))
-    mass = np.diff(ndtr(edges))
+        levels = -np.diff(density(edges)) / np.diff(scipy.special.ndtr(edges))
+    mass = np.diff(scipy.special.ndtr(edges))
     return Quantiser(levels, edges[1:-1], float(1.0 - np.sum(mass * levels**2)))
 
 

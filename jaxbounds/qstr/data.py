@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import scipy
 from jaxtyping import Array, Float, Int
-from scipy.special import gammaln
 
 from jaxbounds.qstr.links import Link, Parameters
 
@@ -130,5 +130,7 @@ def encode(
 
 def gaussian_moment_ratio(d: int, r: float, /) -> float:
     """(E|x|^r)^{2/r} / (d r) for x ~ N(0, I_d): Assumption 1 holds with C_x its sup over r >= 1."""
-    log_moment = 0.5 * r * math.log(2.0) + gammaln((d + r) / 2) - gammaln(d / 2)
+    log_moment = (
+        0.5 * r * math.log(2.0) + scipy.special.gammaln((d + r) / 2) - scipy.special.gammaln(d / 2)
+    )
     return math.exp(2.0 * log_moment / r) / (d * r)

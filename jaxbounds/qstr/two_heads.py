@@ -10,8 +10,8 @@ import math
 
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jaxtyping import Array, Float, Int
-from scipy.optimize import linprog
 
 from jaxbounds.qstr.data import encode
 from jaxbounds.qstr.transformer import attention
@@ -29,7 +29,7 @@ def separating_direction(omega: Float[Array, "N de"], q: int, /) -> tuple[Array,
     N, de = w.shape
     equal = np.concatenate([w[:q], np.zeros((q, 1))], axis=1)
     below = np.concatenate([w[q:], np.ones((N - q, 1))], axis=1)
-    found = linprog(
+    found = scipy.optimize.linprog(
         np.append(np.zeros(de), -1.0),
         A_ub=below,
         b_ub=np.ones(N - q),

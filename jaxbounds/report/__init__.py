@@ -1,13 +1,12 @@
 """What the commands print, and the HTML page that `jaxbounds verify` leaves."""
 
+from jaxbounds.report.describe import describe, describe_erratum, instance_text
 from jaxbounds.report.page import html_page
 from jaxbounds.report.slack import slack_figure
+from jaxbounds.report.source import source
 from jaxbounds.report.terminal import (
     VerdictRows,
     closeness,
-    describe,
-    describe_erratum,
-    instance_text,
     number,
     paper_table,
     statement_table,
@@ -25,6 +24,7 @@ __all__ = [
     "number",
     "paper_table",
     "slack_figure",
+    "source",
     "statement_table",
     "summary",
     "verdict_table",

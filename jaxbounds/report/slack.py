@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxbounds.falsify import Verdict
+from jaxbounds.falsify import ON_AVERAGE, Verdict
 from jaxbounds.report.histogram import axis
-from jaxbounds.report.instances import ON_AVERAGE
 from jaxbounds.report.rows import quantity
 from jaxbounds.statements import Statement
 

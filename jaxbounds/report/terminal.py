@@ -1,15 +1,15 @@
 """Tables and descriptions for the terminal."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from jaxbounds.falsify import Verdict, hypothesis_names
-from jaxbounds.statements import Erratum, Paper, Size, Statement
+from jaxbounds.falsify import Verdict
+from jaxbounds.statements import Paper, Statement
 
 STYLES = {
     "holds": "green",
@@ -203,71 +203,3 @@ def statement_table(statements: Iterable[Statement], /) -> Table:
         )
         table.add_row(Text(s.id), Text(s.label), s.kind, Text(forms))
     return table
-
-
-def describe(statement: Statement, /) -> Text:
-    """Everything the library knows about a statement before measuring it."""
-    text = Text()
-
-    def line(name: str, value: str) -> None:
-        if value:
-            text.append(f"{name:<12}", style="bold").append(f"{value}\n")
-
-    text.append(f"{statement.id}  {statement.label}\n", style="bold cyan")
-    line("claim", statement.formula)
-    line("kind", statement.kind)
-    line("assumes", statement.assumptions)
-    line("hypotheses", ", ".join(hypothesis_names(statement)))
-    line("source", statement.source)
-    line("judges", ", ".join(statement.judged))
-    line("sizes", "; ".join(map(repr, statement.sizes)))
-    line("samplers", ", ".join([*statement.samplers, *(["cases"] if statement.cases else [])]))
-    line("search", statement.search)
-    line("tolerance", f"{statement.tolerance:g} relative")
-    if statement.level is not None:
-        line("level", f"{statement.level:g}")
-    line("control", statement.control)
-    for form in statement.forms:
-        text.append(f"\n{form.name}", style="bold").append(f"  expected: {form.expected}")
-        text.append(f"  erratum {form.erratum}\n" if form.erratum else "\n")
-        for name, value in (("", form.note), ("equality: ", form.equality)):
-            if value:
-                text.append(f"  {name}{' '.join(value.split())}\n")
-        if form.counterexample is not None:
-            shown = form.counterexample
-            text.append(f"  counterexample at {Size(shown.size)!r}, ratio {number(shown.ratio)}: ")
-            text.append(f"{instance_text(shown.instance)}\n")
-    return text
-
-
-def instance_text(instance: object, /) -> str:
-    """An instance as Python, ready to be pasted as a counterexample; long ones are cut."""
-
-    def plain(value: object) -> object:
-        if isinstance(value, Mapping):
-            return {name: plain(entry) for name, entry in value.items()}
-        # Adding zero turns -0.0 into 0.0.
-        return (np.asarray(value) + 0).tolist()
-
-    words = str(plain(instance))
-    return words if len(words) < 600 else words[:600] + " ..."
-
-
-def describe_erratum(erratum: Erratum, paper: Paper, /) -> Text:
-    """An erratum: what it quotes, what is wrong, what follows, and its evidence."""
-    text = Text()
-    text.append(f"{paper.id} {erratum.id}", style="bold cyan")
-    text.append(f"  {erratum.where}  [{erratum.kind}]\n")
-    readings = zip(("false if read so: ", "true if read so: "), erratum.readings)
-    parts = [
-        ("the paper: ", erratum.quote),
-        ("", erratum.text),
-        *readings,
-        ("so: ", erratum.consequence),
-        ("main theorems: ", erratum.main),
-    ]
-    for name, value in parts:
-        if value:
-            text.append(f"  {name}{' '.join(value.split())}\n")
-    text.append(f"  evidence: {erratum.evidence}\n", style="dim")
-    return text

@@ -6,12 +6,11 @@ x -> W_QK^T x differs. That isolates what the paper changes.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
-import xarray as xr
-from scipy.optimize import brentq
+import scipy
 
 from jaxbounds.seqlength.linear_bounds import (
     LogCovering,
@@ -27,6 +26,9 @@ from jaxbounds.seqlength.single_layer import (
     single_layer_bound,
     theorem_4_1,
 )
+
+if TYPE_CHECKING:  # slow to import, and needed for tables only
+    import xarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +134,7 @@ BOUNDS = {
 
 def compare(
     setting: Setting, /, *, over: str, values: Sequence[float], bounds: Sequence[str] = ()
-) -> xr.Dataset:
+) -> "xarray.Dataset":
     """Every bound along one coordinate of the setting.
 
     Returns a dataset with one variable per bound, "trivial", and "winner" (the name of the least
@@ -156,7 +158,9 @@ def compare(
     least = np.argmin(np.stack([*table.values()]), axis=0)
     informative = np.min(np.stack([*table.values()]), axis=0) < trivial
     winner = np.where(informative, np.array(names)[least], "trivial")
-    data = xr.Dataset(
+    import xarray
+
+    data = xarray.Dataset(
         {name: (over, column) for name, column in table.items()}, {over: list(values)}
     )
     for name in names:
@@ -176,7 +180,7 @@ def covering_crossover(parameters: int, /) -> float:
         raise ValueError(f"at least one parameter is needed, got {parameters}")
     n = parameters
     gap = lambda x: (lemma_3_6(x, k=n, d=1) - volumetric(x, parameters=n)) / x
-    return float(brentq(gap, 1e-9, 4.0 * n + 4.0))
+    return float(scipy.optimize.brentq(gap, 1e-9, 4.0 * n + 4.0))
 
 
 def first_informative(

@@ -4,8 +4,8 @@ import itertools
 import math
 
 import numpy as np
+import scipy
 from jaxtyping import Float, Int
-from scipy.special import logsumexp
 
 LARGEST_LIST = 200_000
 LARGEST_BLOCK = 2_000_000
@@ -62,7 +62,7 @@ def _log_counts(n: int, K: np.ndarray, terms: int) -> np.ndarray:
         of_K = np.log(np.maximum(K[:, None] - j, 0.0))
     steps = math.log(2.0) + np.log(n - j) + of_K - 2.0 * np.log(j + 1.0)
     partial = np.cumsum(steps, axis=1)
-    return logsumexp(np.concatenate([np.zeros((len(K), 1)), partial], axis=1), axis=1)
+    return scipy.special.logsumexp(np.concatenate([np.zeros((len(K), 1)), partial], axis=1), axis=1)
 
 
 def nonnegative_vectors(n: int, K: int, /) -> Int[np.ndarray, "count n"]:

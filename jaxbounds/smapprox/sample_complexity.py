@@ -7,8 +7,8 @@ are shapes, not certificates; ratios and invariances are exact.
 import math
 
 import jax.numpy as jnp
+import scipy
 from jaxtyping import Array, Float
-from scipy.optimize import brentq
 
 
 def log_covering_number(
@@ -83,7 +83,7 @@ def solve_sample_complexity(
     high = 4.0
     while excess(high) > 0:
         high *= 2.0
-    return math.exp(brentq(excess, 2.0, high, xtol=1e-13, rtol=1e-13))
+    return math.exp(scipy.optimize.brentq(excess, 2.0, high, xtol=1e-13, rtol=1e-13))
 
 
 def margin_generalization_bound(

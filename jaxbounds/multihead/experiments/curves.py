@@ -19,7 +19,7 @@ from jaxtyping import Array
 from jaxbounds.multihead.experiments.student import Lane, Params, margins, measurements
 from jaxbounds.multihead.loss import logistic
 from jaxbounds.multihead.tied import tied
-from jaxbounds.results import fingerprint
+from jaxbounds.provenance import fingerprint
 from jaxbounds.sweeps import Swept, lanes_of, sweep
 from jaxbounds.training import Rule, Training, begin, optimizer, train_step
 

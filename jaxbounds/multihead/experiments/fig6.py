@@ -20,6 +20,7 @@ import xarray as xr
 from jaxtyping import Array
 from rich.console import Console
 
+from jaxbounds.experiment import Experiment
 from jaxbounds.multihead.experiments.fig6_claims import claims
 from jaxbounds.multihead.experiments.fig6_data import Prepared, batches_of, prepare
 from jaxbounds.multihead.experiments.fig6_drawing import figure
@@ -27,7 +28,6 @@ from jaxbounds.multihead.experiments.fig6_runs import network, train_arm
 from jaxbounds.multihead.experiments.fig6_words import about, cost
 from jaxbounds.multihead.grammar import Grammar
 from jaxbounds.multihead.roberta import RobertaShape
-from jaxbounds.results import Experiment
 
 Arm = Literal["split", "fixed", "recut", "prune"]
 PRETRAINED = ("recut", "prune")

@@ -4,8 +4,8 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
+from jaxbounds.experiment import Claim
 from jaxbounds.multihead.experiments.ordering import combine, decide, shown
-from jaxbounds.results import Claim
 
 TRAIN_DROP, TEST_DROP, ACCURACY_RISE = 0.02, 0.005, 0.005
 """Least changes from the fewest to the most heads that count."""

@@ -21,7 +21,7 @@ from jaxbounds.multihead.roberta import (
     recut_heads,
 )
 from jaxbounds.multihead.roberta_files import load_roberta, read_shape
-from jaxbounds.results import fingerprint
+from jaxbounds.provenance import fingerprint
 from jaxbounds.sweeps import Swept, sweep
 from jaxbounds.training import Training, begin, optimizer, train_step
 

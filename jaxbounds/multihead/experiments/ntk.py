@@ -16,13 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
+from jaxbounds.experiment import Claim, Experiment
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.first_phase import balanced_signs, first_step
 from jaxbounds.multihead.model import head_norm
 from jaxbounds.multihead.ntk import best_ntk_margin, held_out_margins, ntk_gram
 from jaxbounds.multihead.oracle import Assumption3
 from jaxbounds.multihead.oracle_bounds import gamma_attention, gamma_linear
-from jaxbounds.results import Claim, Experiment
 from jaxbounds.sweeps import progress
 
 

@@ -14,12 +14,12 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
+from jaxbounds.experiment import Claim, Experiment
 from jaxbounds.multihead.data import PlantedAttention
 from jaxbounds.multihead.experiments.curves import Curves, Panel, run_curves
 from jaxbounds.multihead.experiments.drawing import Quantity, draw_curves
 from jaxbounds.multihead.experiments.ordering import along_heads, combine, decide, shown
 from jaxbounds.multihead.experiments.student import Params, last_axis
-from jaxbounds.results import Claim, Experiment
 
 FOUND = 0.9
 """A run has found the teacher's attention when the alignment of W with W* is above this."""

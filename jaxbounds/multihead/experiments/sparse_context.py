@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import xarray as xr
 from jaxtyping import Array
 
+from jaxbounds.experiment import Experiment
 from jaxbounds.multihead.bounds import beta2
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.experiments.curves import Curves, Panel, run_curves
@@ -21,7 +22,6 @@ from jaxbounds.multihead.experiments.sparse_context_claims import claims
 from jaxbounds.multihead.experiments.student import attention_mass
 from jaxbounds.multihead.oracle import Assumption3
 from jaxbounds.multihead.oracle_bounds import gamma_attention, gamma_linear, gamma_star
-from jaxbounds.results import Experiment
 
 
 @dataclass(frozen=True, kw_only=True)

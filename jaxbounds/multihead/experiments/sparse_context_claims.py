@@ -5,8 +5,8 @@ import functools
 import numpy as np
 import xarray as xr
 
+from jaxbounds.experiment import Claim
 from jaxbounds.multihead.experiments.ordering import along_heads, decide, shown, spread
-from jaxbounds.results import Claim
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:

@@ -21,11 +21,12 @@ import numpy as np
 import xarray as xr
 
 from jaxbounds.curvature import weak_convexity
+from jaxbounds.experiment import Claim, Experiment
 from jaxbounds.files import load_arrays, save_arrays
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.experiments.weakconvexity_network import Arm, Encoder
 from jaxbounds.multihead.loss import logistic
-from jaxbounds.results import Claim, Experiment, fingerprint
+from jaxbounds.provenance import fingerprint
 from jaxbounds.sweeps import progress
 from jaxbounds.training import begin, optimizer, train_step
 

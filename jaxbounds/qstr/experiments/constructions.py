@@ -15,13 +15,13 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
+from jaxbounds.experiment import Claim, Experiment
 from jaxbounds.qstr import data, encodings, heads, interpolator, retrieval, rnn_construction
 from jaxbounds.qstr.code_rnn import code_rnn
 from jaxbounds.qstr.links import sphere
 from jaxbounds.qstr.recurrent import exclusive_sums
 from jaxbounds.qstr.relu_networks import evaluate
 from jaxbounds.qstr.two_heads import two_head_prediction
-from jaxbounds.results import Claim, Experiment
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,12 +15,13 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
+from jaxbounds.experiment import Experiment
+from jaxbounds.provenance import fingerprint
 from jaxbounds.qstr.architectures import outline, refuse_unknown
 from jaxbounds.qstr.experiments.figure1_claims import HONEST, claims
 from jaxbounds.qstr.experiments.figure1_shown import figure, in_words, table
 from jaxbounds.qstr.experiments.online import Protocol, encoded_dimension
 from jaxbounds.qstr.experiments.threshold import samples_to_threshold
-from jaxbounds.results import Experiment, fingerprint
 from jaxbounds.sweeps import Checkpoints
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 from scipy.stats import t as student
 
+from jaxbounds.experiment import Claim
 from jaxbounds.qstr.experiments.exponents import Exponent, fit_exponent
-from jaxbounds.results import Claim
 
 PUBLISHED = {
     "1a": {

@@ -11,10 +11,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
+from jaxbounds.experiment import Claim, Experiment
 from jaxbounds.qstr.encodings import published_encoding_dimension
 from jaxbounds.qstr.experiments import online
 from jaxbounds.qstr.transformer import attention_map
-from jaxbounds.results import Claim, Experiment
 from jaxbounds.sweeps import progress
 
 

@@ -15,9 +15,9 @@ import optax
 import xarray as xr
 from jaxtyping import Array
 
+from jaxbounds.experiment import Claim, Experiment
 from jaxbounds.qstr import heads
 from jaxbounds.qstr.data import encode
-from jaxbounds.results import Claim, Experiment
 from jaxbounds.sweeps import progress
 from jaxbounds.training import begin, train_step
 

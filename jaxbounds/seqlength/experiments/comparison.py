@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.results import Claim, Experiment
+from jaxbounds.experiment import Claim, Experiment
 from jaxbounds.seqlength.comparisons import (
     BOUNDS,
     Setting,

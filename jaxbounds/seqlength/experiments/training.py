@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxbounds.results import fingerprint
+from jaxbounds.provenance import fingerprint
 from jaxbounds.seqlength.experiments.config import LOSSES, SparseMajority
 from jaxbounds.seqlength.majority_model import MajorityTransformer, reduced_logits, total_l1
 from jaxbounds.seqlength.sparse_majority import Task, draw_bits, draw_task, majority_label

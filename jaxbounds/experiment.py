@@ -1,0 +1,66 @@
+"""What an experiment is: a figure or table of a paper as a computation, and its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:  # slow to import, and no command that lists things needs it
+    import xarray as xr
+
+
+class Claim(NamedTuple):
+    """A qualitative statement of the paper about a figure, decided on a data set.
+
+    Attributes:
+        text: what the paper says, with the threshold that decides it.
+        reproduced: whether the data set shows it; None where it cannot decide.
+        number: the numbers the decision rests on, in words.
+    """
+
+    text: str
+    reproduced: bool | None
+    number: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """A figure or table of a paper as a computation.
+
+    Attributes:
+        id: "<paper>.<name>" ("multihead.fig2").
+        label: as printed ("Figure 2").
+        title: one line.
+        config: the default configuration, a frozen dataclass; every field is a flag of
+            `jaxbounds run`.
+        presets: other configurations by name ("faithful").
+        run: `run(config, key) -> xarray.Dataset`; where `resumable`, also
+            `run(config, key, folder=..., resume=...)`, which keeps its progress in the folder and
+            with `resume` continues what it finds there.
+        figure: `figure(dataset) -> matplotlib Figure`.
+        claims: `claims(dataset) -> tuple of Claim`.
+        resumable: whether `run` takes `folder` and `resume`.
+    """
+
+    id: str
+    label: str
+    title: str
+    config: Any
+    run: Callable[..., xr.Dataset]
+    figure: Callable[[xr.Dataset], Any]
+    claims: Callable[[xr.Dataset], tuple[Claim, ...]]
+    presets: Mapping[str, Any] = field(default_factory=dict)
+    resumable: bool = False
+
+
+def refuse_unless_increasing(config: Any, /, *names: str) -> None:
+    """Refuse grids of a configuration that are empty, not positive, or do not increase strictly.
+
+    Raises:
+        ValueError: naming the first such field and what it holds.
+    """
+    for name in names:
+        values = list(getattr(config, name))
+        if not values or values != sorted(set(values)) or not values[0] > 0:
+            raise ValueError(f"{name} must be positive and increase, got {values}")

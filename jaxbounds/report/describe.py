@@ -1,0 +1,85 @@
+"""One statement, one erratum, one instance, in words."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from rich.text import Text
+
+from jaxbounds.falsify import hypothesis_names
+from jaxbounds.report.source import declaration, place, summary
+from jaxbounds.report.terminal import number
+from jaxbounds.statements import Erratum, Paper, Size, Statement, full_name
+
+
+def describe(statement: Statement, /) -> Text:
+    """Everything the library knows about a statement before measuring it."""
+    text, common = Text(), hypothesis_names(statement)
+
+    def line(name: str, value: str) -> None:
+        if value:
+            text.append(f"{name:<12}", style="bold").append(f"{value}\n")
+
+    text.append(f"{statement.id}  {statement.label}\n", style="bold cyan")
+    line("claim", statement.formula)
+    line("kind", statement.kind)
+    line("assumes", statement.assumptions)
+    line("hypotheses", ", ".join(common))
+    line("source", statement.source)
+    line("written in", declaration(statement))
+    for function in statement.judges:
+        line("judges", full_name(function))
+        for words in filter(None, (summary(function), place(function))):
+            text.append(f"{'':<12}  {words}\n", style="dim")
+    line("sizes", "; ".join(map(repr, statement.sizes)))
+    line("samplers", ", ".join([*statement.samplers, *(["cases"] if statement.cases else [])]))
+    line("search", statement.search)
+    line("tolerance", f"{statement.tolerance:g} relative")
+    if statement.level is not None:
+        line("level", f"{statement.level:g}")
+    line("control", statement.control)
+    for form in statement.forms:
+        text.append(f"\n{form.name}", style="bold").append(f"  expected: {form.expected}")
+        text.append(f"  erratum {form.erratum}\n" if form.erratum else "\n")
+        own = hypothesis_names(statement, form)[len(common) :] if form.hypotheses else ()
+        parts = ("", form.note), ("if: ", ", ".join(own)), ("equality: ", form.equality)
+        for name, value in parts:
+            if value:
+                text.append(f"  {name}{' '.join(value.split())}\n")
+        if form.counterexample is not None:
+            shown = form.counterexample
+            text.append(f"  counterexample at {Size(shown.size)!r}, ratio {number(shown.ratio)}: ")
+            text.append(f"{instance_text(shown.instance)}\n")
+    return text
+
+
+def instance_text(instance: object, /) -> str:
+    """An instance as Python, ready to be pasted as a counterexample; long ones are cut."""
+
+    def plain(value: object) -> object:
+        if isinstance(value, Mapping):
+            return {name: plain(entry) for name, entry in value.items()}
+        # Adding zero turns -0.0 into 0.0.
+        return (np.asarray(value) + 0).tolist()
+
+    words = str(plain(instance))
+    return words if len(words) < 600 else words[:600] + " ..."
+
+
+def describe_erratum(erratum: Erratum, paper: Paper, /) -> Text:
+    """An erratum: what it quotes, what is wrong, what follows, and its evidence."""
+    text = Text()
+    text.append(f"{paper.id} {erratum.id}", style="bold cyan")
+    text.append(f"  {erratum.where}  [{erratum.kind}]\n")
+    readings = zip(("false if read so: ", "true if read so: "), erratum.readings)
+    parts = [
+        ("the paper: ", erratum.quote),
+        ("", erratum.text),
+        *readings,
+        ("so: ", erratum.consequence),
+        ("main theorems: ", erratum.main),
+    ]
+    for name, value in parts:
+        if value:
+            text.append(f"  {name}{' '.join(value.split())}\n")
+    text.append(f"  evidence: {erratum.evidence}\n", style="dim")
+    return text
