@@ -50,7 +50,7 @@ def test_errata_stand_by_weight_and_say_everything():
     assert all(e.quote and e.text and e.where and e.consequence for e in PAPER.errata)
     cited = set(" ".join(PAPER.items.values()).replace(",", " ").split())
     # Those about sentences, which have no number.
-    assert {e.id for e in PAPER.errata} - cited == {"E15", "E18", "E21", "E23", "E28"}
+    assert {e.id for e in PAPER.errata} - cited == {"E15", "E18", "E21", "E28"}
 
 
 def test_every_display_has_an_item():
@@ -167,6 +167,9 @@ def test_lemma_12_fails_at_a_first_phase_of_two_samples():
     bound = lambda delta: 2 * 1 * (1 + size) * math.sqrt(2 * math.log(1 / delta))
     assert float(abs(output)) > bound(delta) and example.ratio == pytest.approx(1 / delta)
     assert bound(0.9985) > float(output) > bound(0.9987)
+    # With P of (6) at C = 1 and delta = 1/2 as well: n1 = 2, d = 4, S = 1, Z = 0.
+    wide = 2 * (math.sqrt(4 / 2) + math.sqrt(math.log(2) / 2))
+    assert size < wide and float(output) > 2 * (1 + wide) * math.sqrt(2 * math.log(1 / delta))
 
 
 def test_the_order_of_the_margins_by_hand():
@@ -179,6 +182,61 @@ def test_the_order_of_the_margins_by_hand():
     form = "printed, gamma* >= gamma_lin"
     ratio = STATEMENTS["multihead.sec5.3-order"].form(form).counterexample.ratio
     assert linear / star == pytest.approx(ratio, rel=1e-12)
+
+
+def test_eq_123_has_norm_root_two_for_patterns_that_dm1_allows():
+    # E6 by counting entries: U of (123) with 1_T has 2 T entries of size 1 / sqrt(T) at S = 1.
+    example, stored = _stored("eq9", "printed, eq. (123)")
+    T, patterns = example.size["T"], stored["patterns"]
+    assert patterns.shape == (3, 3) and np.array_equal(patterns @ patterns.T, np.eye(3))
+    U = np.ones((T, 1)) * (patterns[0] - patterns[1]) / math.sqrt(T)
+    assert np.sum(U**2) == pytest.approx(2) and np.sum(U**2) + 1 == pytest.approx(3)
+    # The largest relative difference among the entries: ||theta_opt||^2, 3 against 2.
+    assert example.ratio == pytest.approx((3 - 2) / 3)
+
+
+def test_the_exponent_below_12_in_powers():
+    # E10 in plain floats: H^{1/2} = log(n)^5 C^{-2} H^{2 p - 1} solved for C, at the stored H, n.
+    example, stored = _stored("sec5.3-exponent", "printed")
+    H, n, p, C = 4, 20, 1, 1
+    assert math.exp(stored["log_H"]) == pytest.approx(H) and math.exp(stored["log_n"]) == (
+        pytest.approx(n)
+    )
+    solved = math.sqrt(math.log(n) ** 5 * H ** (2 * p - 1) / math.sqrt(H))
+    assert solved == pytest.approx(math.log(n) ** 2.5 * H ** (p - 0.75))
+    printed = math.log(n) ** 2.5 * H ** (p - 0.25)
+    assert example.ratio == pytest.approx(math.log(printed / solved) / math.log(printed))
+    S = math.exp(float(stored["log_S"]))
+    assert H**p / C <= S**2 and math.log(n) * H ** (p - 0.5) / C <= S
+
+
+def test_the_slips_of_103_and_of_the_last_display_of_appendix_e():
+    # E31: U has the factor alpha, so that alpha times <U, .> is alpha^2; W = 0, one head.
+    alpha, rng = Fraction(1, 3), np.random.default_rng(3)
+    X, row = (rng.integers(-3, 4, shape).tolist() for shape in ((3, 2), (2,)))
+    mean = [Fraction(sum(x[j] for x in X), 3) for j in range(2)]
+    output = sum(3 * alpha * r * m for r, m in zip(row, mean))
+    printed = sum(alpha / 3 * alpha * r * sum(x[j] for x in X) * 3 for j, r in enumerate(row))
+    assert output != 0 and printed == alpha * output
+    # E32: y = -1, mass a on R above 1 - eps, an irrelevant token without noise.
+    S, eps, a, Z, y = 2, Fraction(1, 10), Fraction(95, 100), Fraction(0), -1
+    psi = a * y * S**2
+    assert psi >= y * S**2 * a - 2 * Z * (1 - a)
+    assert not y * S**2 * a - 2 * Z * (1 - a) >= y * S**2 * (1 - eps) - 2 * eps * Z
+    assert y * psi >= S**2 * (1 - eps) - 2 * eps * Z
+
+
+def test_proposition_7_starts_good_in_plain_floats():
+    # E5: every hypothesis at the stored instance x = 1, theta_0 = 0, theta* = sqrt(2/H) in each U.
+    _, stored = _stored("prop7.exists", "printed")
+    assert stored["x"].tolist() == [1.0] and float(stored["offset"]) == 0
+    gamma, B2, BPhi, log_eps = math.sqrt(2), 1.0, 1.0, float(stored["log_eps"])
+    G = (2 * BPhi - log_eps) / gamma
+    H = math.ceil((5 * B2 / BPhi * (3 + 1) * G**2 * max(1, G)) ** 2)
+    direction = math.sqrt(2 / H)
+    assert math.sqrt(H) * direction == pytest.approx(math.sqrt(2))
+    # d Phi / d u_h = x / sqrt(H), so that the margin of theta* is H sqrt(2/H) / sqrt(H).
+    assert H * direction / math.sqrt(H) == pytest.approx(gamma)
 
 
 def test_lemma_18_fails_for_negative_scores():

@@ -69,9 +69,9 @@ def sizes_of(params: Params) -> tuple[Float[Array, ""], ...]:
 
 
 def on_data(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Assumption 1 for stored sequences, with R = max(1, max ||x_t||) or more."""
-    bounded = jnp.isfinite(token_radius(instance))
-    found: dict[str, ArrayLike] = {"||x_t|| <= R, R >= 1 (Assumption 1, Section 3)": bounded}
+    """Assumption 1 for stored sequences, with R = max ||x_t||."""
+    bounded = token_radius(instance) >= 1 - 1e-12
+    found: dict[str, ArrayLike] = {"R = max ||x_t|| >= 1 (Assumption 1, Section 3)": bounded}
     if "y" in instance:
         labels = jnp.abs(jnp.asarray(instance["y"]))
         found["y in {-1, +1} (Assumption 1, Section 3)"] = jnp.all(labels == 1)

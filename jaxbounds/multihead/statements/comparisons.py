@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from jaxbounds.multihead.model import head_output
 from jaxbounds.multihead.oracle import Assumption3
 from jaxbounds.multihead.oracle_bounds import (
     gamma_attention,
@@ -18,6 +19,7 @@ from jaxbounds.multihead.oracle_bounds import (
     saturation_scale,
     target_slacks,
 )
+from jaxbounds.multihead.statements.contexts import by_hand, quiet_context, unfold
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
@@ -107,8 +109,9 @@ ORDER = Statement(
             cites="Section 5.3, 'In particular, gamma_attn >= gamma* >= gamma_lin'; Section 7",
             expected="fails",
             erratum="E18",
-            note="Fails at moderate noise, even at P = 0: S = 1, zeta = 1/2, T = 10, M = 2, "
-            "Z_mu = Z_nu = .1 give gamma* = .809 < gamma_lin = .894.",
+            note="Fails even at P = 0: with zeta = 1/2 and Z_mu = Z_nu = S^2/10 for every S; T = "
+            "10, M = 2, S = 1 give gamma* = .809 < gamma_lin = .894. With noise O(S) and P = O(1) "
+            "it holds for large S.",
             counterexample=Counterexample(
                 instance={"log_S": 0.0, "zeta": 0.5, "noise": 0.1, "T": 10.0, "M": 2.0},
                 size={"C": 1},
@@ -172,27 +175,31 @@ def _no_target(instance: Instance, size: Size) -> Sides:
 
 
 def _large_target(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Section 5.3's target on noise-free DM1 with T = 10, zeta = 1/10, M = 2, d = 4, epsilon = 1/n.
+    """Section 5.3's target on noise-free DM1 with T = 10, zeta = 1/10, M = 1, d = 4, epsilon = 1/n.
 
-    With every constant of Proposition 3 and the factor d sqrt(T) R^5 of (3).
+    Two sequences, one of each label, with every constant of Proposition 3 and the factor d sqrt(T)
+    R^5 of (3); their margins are computed from the model.
     """
     S, log_n = jnp.exp(instance["log_S"]), instance["log_n"]
-    dm1 = Assumption3(S=S, zeta=0.1, Z_mu=0.0, Z_nu=0.0, Z=0.0, T=10.0, M=2.0)
+    drawn = by_hand([[True] + [False] * 9] * 2, y=[1, -1]) | {"S": S, "log_eps": -log_n}
+    drawn = {name: jnp.asarray(value) for name, value in drawn.items()}
+    c = unfold(drawn)
     inner = jnp.exp(instance["log_C"] - instance["p"] * instance["log_H"])
-    gamma, tolerance = gamma_attention(dm1, jnp.exp(-log_n)), jnp.exp(-log_n)
+    gamma, tolerance = gamma_attention(c, jnp.exp(-log_n)), jnp.exp(-log_n)
     outer = log_n / gamma * jnp.exp(-instance["log_H"] / 2)
     head = jnp.sqrt(outer**2 + inner**2)
     root = jnp.exp(instance["log_H"] / 2)
+    of_head = lambda X: head_output(outer * c.direction["U"], inner * c.direction["W"], X)
+    margins = c.y * root * jax.vmap(of_head)(c.X)
     return {
-        "S >= 1, so that R = S >= 1 (Assumptions 1 and 3)": S >= 1,
-        "Z_mu = Z_nu <= S^2 / 8 (Proposition 3)": dm1.noise <= S**2 / 8,
+        **quiet_context(drawn, size),
         "C > 0, p > 0, n > 1 (Section 5.3)": (instance["p"] > 0) & (log_n > 0),
         "||W_h|| >= Gamma_eps (Proposition 3; Section 5.3)": inner
-        >= saturation_scale(dm1, tolerance),
-        "margin log(n), so low empirical loss (Section 5.3)": root * outer * gamma
+        >= saturation_scale(c, tolerance),
+        "margin log(n), so low empirical loss (Section 5.3)": jnp.min(margins)
         >= log_n * (1 - 1e-9),
         "(3) with constant 1000 (Theorem 1)": root
-        >= 1000 * 4 * 10**0.5 * S**5 * head * (root * head) ** 3,
+        >= 1000 * 4 * c.T**0.5 * c.R**5 * head * (root * head) ** 3,
     }
 
 
@@ -273,6 +280,25 @@ def _exponent(instance: Instance, size: Size) -> Sides:
     )
 
 
+def _first_case(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """What Section 5.3 has where it derives the display: the case ||W|| >= ||U||."""
+    log_S, log_H, log_C, p, log_n = (
+        instance[name] for name in ("log_S", "log_H", "log_C", "p", "log_n")
+    )
+    whole = lambda log: jnp.abs(jnp.exp(log) - jnp.round(jnp.exp(log))) < 1e-9 * jnp.exp(log)
+    return {
+        "H and n are integers, n > 1, H >= 1 (Section 5.3)": whole(log_H)
+        & whole(log_n)
+        & (log_n > 0)
+        & (log_H >= 0),
+        "p > 0, C > 0 (Section 5.3)": (p > 0) & jnp.isfinite(log_C),
+        "S >= 1, so that R >= 1 (Assumptions 1 and 3)": log_S >= 0,
+        "S^2 >= H^p / C (Section 5.3, above (12))": 2 * log_S >= p * log_H - log_C,
+        "S >= log(n) H^{p - 1/2} / C, from ||W|| >= ||U|| (Section 5.3, below (12))": log_S
+        >= jnp.log(log_n) + (p - 0.5) * log_H - log_C,
+    }
+
+
 EXPONENT = Statement(
     id="multihead.sec5.3-exponent",
     label="Section 5.3, below eq. (12)",
@@ -288,19 +314,20 @@ EXPONENT = Statement(
             cites="Section 5.3, the display below 'we get the following conditions on H'",
             expected="fails",
             erratum="E10",
-            note="The exponent is p - 3/4; the contradiction with (12) survives.",
+            note="The exponent is p - 3/4; the contradiction with (12) survives. H = 4, n = 20, "
+            "C = p = 1, log S = 2.",
             counterexample=Counterexample(
                 instance={
-                    "log_S": 0.0,
-                    "log_H": 1.0,
+                    "log_S": 2.0,  # H = 4, n = 20, C = 1
+                    "log_H": 1.3862943611198906,
                     "log_C": 0.0,
                     "p": 1.0,
-                    "log_n": 2.718281828459045,
+                    "log_n": 2.995732273553991,
                     "c": 0.5,
                 },
                 size={"C": 1},
-                ratio=0.15384615384615385,
-                meets=_more_samples,
+                ratio=0.1832417455487111,
+                meets=_first_case,
             ),
         ),
         Form(name="corrected"),

@@ -128,20 +128,24 @@ def keep_context(instance: Instance, size: Size) -> Instance:
 
 
 def keep_quiet(instance: Instance, size: Size) -> Instance:
-    """Clip the noise so that Z_mu and Z_nu stay below .207 S^2, and epsilon below one."""
+    """Clip the noise so that Z_mu and Z_nu stay below .207 S^2, and epsilon below e^{1/2}."""
     instance = keep_context(instance, size)
     signal, d = instance["S"], instance["z"].shape[-1]
     bound = 0.999 * NOISE_LIMIT * signal * jnp.where(jnp.arange(d) < 2, 1.0, 1.0 / (d - 3))
     bound = jnp.where(jnp.arange(d) == d - 1, 2 * signal, bound)[None, :]
-    level = jnp.clip(instance["log_eps"], -8.0, 0.0)
+    level = jnp.clip(instance["log_eps"], -8.0, 0.5)
     return {**instance, "z": jnp.clip(instance["z"], -bound, bound), "log_eps": level}
 
 
 def quiet_sequence(key: Array, size: Size) -> Instance:
-    """A sequence within the limit of `keep_quiet`, and log epsilon."""
-    data_key, level_key = jax.random.split(key)
-    level = jax.random.uniform(level_key, (), minval=-8.0, maxval=-0.05)
-    return keep_quiet({**sequence(data_key, size), "log_eps": level}, size)
+    """A sequence within the limit of `keep_quiet`, log epsilon, and what Gamma is above the least.
+
+    Half of the draws are at the least Gamma.
+    """
+    data_key, level_key, more_key = jax.random.split(key, 3)
+    level = jax.random.uniform(level_key, (), minval=-8.0, maxval=0.5)
+    more = jnp.maximum(jax.random.uniform(more_key, (), minval=-4.0, maxval=4.0), 0.0)
+    return keep_quiet({**sequence(data_key, size), "log_eps": level, "more": more}, size)
 
 
 def unfold(instance: Instance) -> Context:
@@ -191,7 +195,7 @@ def quiet_context(instance: Instance, size: Size) -> dict[str, ArrayLike]:
         **assumption_3(instance, size),
         "Z_mu = Z_nu <= S^2 / 8 for the larger of both (Proposition 3, Section 5.3)": c.noise
         <= c.S**2 / 8,
-        "eps > 0 (Proposition 3, Section 5.3)": jnp.isfinite(instance["log_eps"]),
+        "eps > 0 (Proposition 3, Section 5.3)": jnp.exp(instance["log_eps"]) > 0,
     }
 
 
@@ -228,7 +232,8 @@ ON_QUIET: dict[str, Any] = {
     "sizes": SIZES,
     "project": keep_quiet,
     "hypotheses": noise_limit,
-    "assumptions": "DM1, Assumption 3; Z_mu = Z_nu <= S^2 / 8 except where relaxed",
+    "assumptions": "DM1, Assumption 3; Z_mu = Z_nu <= S^2 / 8 except where relaxed; any epsilon up "
+    "to 1.6, any Gamma from the least on",
     "budget": Budget(samples=256, restarts=4, steps=100),
 }
 """A sequence with little noise, for Appendix E."""

@@ -235,7 +235,8 @@ LEMMA_8 = Statement(
             name="printed, (77)",
             cites="eq. (77), Appendix B.3",
             hypotheses=_near,
-            note="max over [theta_k, theta] of L <= (4/3) (L(theta_k) + L(theta)), k < K.",
+            note="max over [theta_k, theta] of L <= (4/3) (L(theta_k) + L(theta)), k < K. The "
+            "maximum is that of five points: a lower estimate of what is bounded.",
         ),
         Form(name="sharpened S6", note="tau_k with beta_3#."),
     ),
@@ -244,7 +245,8 @@ LEMMA_8 = Statement(
     **ON_RUNS
     | {
         "hypotheses": descends,
-        "assumptions": "Assumption 1; step-wise descent (68) for k = 0, ..., K - 1; any theta",
+        "assumptions": "Assumption 1; step-wise descent (68) for k = 0, ..., K - 1; any theta. "
+        "Maxima over segments are those of five points",
     },
 )
 
@@ -370,7 +372,8 @@ LEMMA_10 = Statement(
     **ON_RUNS
     | {
         "hypotheses": _with_short_steps,
-        "assumptions": "Assumption 1; descent (68) for k = 0, ..., K - 1; (73); (74)",
+        "assumptions": "Assumption 1; descent (68) for k = 0, ..., K - 1; (73); (74). (88) at the "
+        "iterates on all samples: the leave-one-out end of (87) and (88) is not evaluated",
     },
 )
 

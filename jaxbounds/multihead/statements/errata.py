@@ -29,8 +29,9 @@ FALSE = (
         text="E[y mu_y] = (mu_+ - mu_-) / 2 = u*/2: U^(1) tends to alpha (zeta/4) 1 u*^T, not "
         "alpha (zeta/2) 1 u*^T, and p of Lemma 2 does not vanish as n1 grows.",
         consequence="About the printed centre ||p|| tends to zeta S sqrt(2) / 4, and then "
-        "gamma* of (7) is below gamma_lin, always. About (zeta/4) u* and with alpha = +-1 all "
-        "of Section 5 goes through, and its gain over the linear model is real.",
+        "gamma* of (7) is below gamma_lin, always. About (zeta/4) u* all of Section 5 "
+        "goes through with alpha = +-1, and with half of gamma*'s first two terms on [-1, 1]: its "
+        "gain over the linear model is real.",
         main="survive: Section 5 applies them; its gain needs the true centre",
         evidence="multihead.lem2.rate, multihead.sec5.3-order",
     ),
@@ -43,10 +44,10 @@ FALSE = (
         "large enough as per (3).",
         text="(12) has ||theta||^3 where (3) has ||theta||_{2,inf} ||theta - theta_0||^3, and here "
         "||theta||_{2,inf} is of order log(n) / S^2. At H = S^2 and ||W_h|| = Gamma_eps the right "
-        "side of (3) is of order log(n)^4 and sqrt(H) = S: (3) is met for large S. As per (12), "
-        "(74) or Theorem 3 the conclusion stands, for every normalization H^c too.",
-        consequence="If (3) were sufficient, the construction would be a target. (3) is not what "
-        "is proved (E11), so that the conclusion stands for Theorem 3.",
+        "side of (3) is of order log(n)^4 and sqrt(H) = S: (3) is met for large S. As per (12) or "
+        "(74) the conclusion stands, for every normalization H^c too.",
+        consequence="If (3) were sufficient, the construction would be a target. What is proved "
+        "asks for (74) (E11).",
         main="survive",
         evidence="multihead.sec5.3-target",
     ),
@@ -56,9 +57,10 @@ FALSE = (
         kind="false",
         quote="In particular, γ_attn ≥ γ_⋆ ≥ γ_lin and the gap increases with decreasing sparsity.",
         text="gamma* grows as S^4 (it is not normalised by the size of theta^(1)) and passes "
-        "gamma_attn, which grows as S; at moderate noise it is below gamma_lin: S = 1, zeta = 1/2, "
-        "T = 10, M = 2, Z_mu = Z_nu = .1 give .809 < .894. With the P of the printed centre (E2) "
-        "the second inequality fails always.",
+        "gamma_attn, which grows as S. At Z_mu = Z_nu = S^2/10, which Proposition 3 allows, and "
+        "zeta = 1/2 it is below gamma_lin for every S, even at P = 0: .809 < .894 at S = 1, T = "
+        "10, M = 2. With noise of order S, as in Section 5.1, and P = O(1) the second inequality "
+        "holds for large S; with the P of the printed centre (E2) it fails always.",
         consequence="NTK margins at different starts are not comparable without their norms; "
         "gamma_lin <= gamma_attn holds.",
         main="survive",
@@ -72,7 +74,7 @@ FALSE = (
         "and Γ ≥ (2/A) log((T/L − 1)/ε).",
         text="The proof uses Gamma (A - B) >= Gamma A / 2 and needs A > 0. A = -1, B = -2, T = 4, "
         "L = 2, epsilon = .1 allow Gamma = 1, which leaves mass .269 off the top.",
-        consequence="None for Proposition 3, where A = 3 S^4 / 4 > 0; see E29.",
+        consequence="None for Proposition 3, where A >= 3 S^4 / 4 > 0; see E29.",
         main="survive",
         evidence="multihead.lem18",
     ),
@@ -112,7 +114,8 @@ GAPS = (
         "which (3) implies only where ||theta||_{2,inf} and D are at least of order one: for a "
         "target spread over the heads (3) asks for H >~ D^4, (74) for H >~ D^6. Its rho has a "
         "term of order d T^2 R^12 without 1 / sqrt(H), which the printed order covers only for "
-        "T <~ d R^2.",
+        "T <~ d R^2. Corollary 2's rho(K) >~ d^{3/2} T^{3/2} R^13 g_0(1/K)^4 drops B_2, which "
+        "Corollary 5 adds to 4 g_0(1/K).",
         consequence="Use Theorem 3; likewise Corollary 5 for Corollary 2. Nothing refutes (4) "
         "under (3).",
         main="changed to Theorems 3 and 4, with (74), (84) and their rho; those stand",
@@ -122,12 +125,14 @@ GAPS = (
         id="E13",
         where="Appendix A.1, proof of Proposition 5, eqs. (49), (51), (52)",
         kind="gap",
-        quote="To find the maximum eigenvalue of the Hessian we need to upper-bound "
-        "max_{∥v∥=1} ⟨v, ∇²_θ Φ(X;θ) v⟩",
+        quote="∇²_W Φ(X;θ) = [∇_W([∇_W Φ(X;θ)]_11) ... ∇_W([∇_W Φ(X;θ)]_1d); ...; "
+        "∇_W([∇_W Φ(X;θ)]_d1) ... ∇_W([∇_W Φ(X;θ)]_dd)]. (51)",
         text="The block matrices have d^2 Phi / dW_ij dW_kl at row (i, k), column (j, l): they are "
         "realignments of the Hessian, and the quadratic form (52) is not <v, Hess v>. One line "
-        "repairs it: (53)-(57) bound sum_ij Q_ij <M_ij, Q>, M_ij = grad_W [grad_W Phi]_ij, "
-        "which is <v, Hess v>, with the same constants, since sum_ij |Q_ij| <= d ||Q||_F.",
+        "for each repairs it, with the same constants: (53)-(56) bound sum_ij Q_ij <M_ij, Q>, "
+        "M_ij = grad_W [grad_W Phi]_ij, since sum_ij |Q_ij| <= d ||Q||_F; and (57) bounds "
+        "2 sum_tj P_tj <N_tj, Q>, N_tj = grad_W [grad_U Phi]_tj, since sum_tj |P_tj| <= "
+        "sqrt(T d) ||P||_F. Together they are <v, Hess v>.",
         consequence="None: (58) is true; S5 implies it too.",
         main="survive",
         evidence="multihead.eq51, multihead.prop1.2",
@@ -168,26 +173,25 @@ GAPS = (
         main="survive",
         evidence="multihead.lem11",
     ),
-)
-
-READINGS = (
     Erratum(
         id="E3",
-        where="Appendix D.2.3, eq. (116)",
-        kind="reading",
-        quote="µ := E_{α∼Unif(±1)} y⟨∇_W Φ(X;θ^(1)), sign(α) W_⋆/∥W_⋆∥_F⟩",
-        text="Unif(+-1) is never said to be signs or an interval, and (116) divides by two. "
-        "Lemma 13 itself, about the printed centre, held in every draw on both readings. About "
-        "the true centre (zeta/4) u* (E2) signs make (7) exact; on the interval its first term "
-        "is twice too large.",
-        readings=(
-            "alpha is a sign: E|alpha| = 1, and (116) halves a bracket that may be negative",
-            "alpha is uniform on [-1, 1]: E|alpha| = 1/2, and (116) follows from (115) exactly",
-        ),
+        where="Appendix D.2.3, the last step of eq. (116)",
+        kind="gap",
+        quote="≥ E_{α∼Unif(±1)} |α|/∥W_⋆∥ {T(1−ζ)ζ/2 (ζS⁶ − 7Z̄S⁴ − 12Z̄²S² − 16Z̄³) − "
+        "2√(2(M+1)) PT^{5/2}S²(S+Z)³} ≥ T(1−ζ)ζ/(4√(2(M+1))) (ζS⁴ − 7Z̄S² − 12Z̄² − 16Z̄³/S²) − "
+        "PT^{5/2}(S+Z)³. (116)",
+        text="The step halves the brace: E|alpha| = 1/2, alpha uniform on [-1, 1]. For signs, and "
+        "Unif(+-1) is never said to be one or the other, E|alpha| = 1, and it does not follow "
+        "where the brace is negative. Lemma 13 itself, about the printed centre, held in every "
+        "draw on both readings. About the true centre (zeta/4) u* (E2) signs make (7) exact; on "
+        "the interval its first term is twice too large.",
         consequence="Read alpha = +-1 and the centre (zeta/4) u*.",
         main="survive",
         evidence="multihead.lem13",
     ),
+)
+
+READINGS = (
     Erratum(
         id="E29",
         where="Section 5.3, Proposition 3, the condition on Gamma",
@@ -207,8 +211,8 @@ READINGS = (
         kind="reading",
         quote="our results also apply to (ii) Pooling: U = u1_T^⊺ with trainable u ∈ R^d",
         text="With a trainable u the gradient sums over tokens: the bound sqrt(T) R of (37) "
-        "becomes T R, the mixed Hessian block sqrt(T) R^3 becomes T R^3. (u 1_T^T is d x T; 1_T "
-        "u^T is meant.)",
+        "becomes T R, the mixed block 2 sqrt(T d) R^3 of (57) becomes 2 T sqrt(d) R^3. (u 1_T^T is "
+        "d x T; 1_T u^T is meant.)",
         readings=("apply with the same constants", "apply with T for sqrt(T) in the constants"),
         consequence="The last-token output (iii) has the printed bounds, and smaller ones.",
         main="survive",

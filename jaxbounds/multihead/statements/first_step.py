@@ -65,8 +65,10 @@ LEMMA_16 = Statement(
     id="multihead.lem16",
     label="Lemma 16, eq. (120)",
     formula="after one step from zero W = 0 and every row of U is alpha (zeta/2 u* + p1 + p2)",
-    tex=r"W_h^{(1)} = 0, \quad U_h^{(1)} = \alpha_h 1_T \left( \frac{\zeta}{2} u_\star + p_1 "
-    r"+ p_2 \right)^\top",
+    tex=r"W_h^{(1)} = 0, \quad U_h^{(1)} = \alpha_h 1_T \left( \frac{\zeta}{2} u_\star + "
+    r"\frac{\zeta}{2} \left( \frac{1}{n_1} \sum_{i \in [n_1]} y_i \mu_{y_i} - u_\star \right) + "
+    r"\frac{1}{2 n_1 T} \sum_{i \in [n_1]} y_i \sum_{t \in \mathcal{R}_i^c} (\nu_{j_t} + "
+    r"z_{i,t}) \right)^\top",
     kind="identity",
     evaluate=_first_step,
     judges=(first_step, first_direction),
@@ -78,7 +80,7 @@ LEMMA_16 = Statement(
         ),
         Form(
             name="printed, l'(0) = 1/2",
-            cites="Lemma 16, eq. (120), Appendix D.3",
+            cites="the proof of Lemma 16, Appendix D.3: 'also l'(0) = 1/2'",
             expected="fails",
             erratum="E16",
             note="l'(0) = -1/2; descent turns the sign, so (120) is right.",
@@ -142,11 +144,13 @@ LEMMA_2 = Statement(
             expected="inconsistent",
             erratum="E2",
             sense="at least",
+            exponent=(0.4, 0.55),
             note="E[y mu_y] = u*/2, not u*: the distance tends to zeta S sqrt(2) / 4 per row.",
         ),
         Form(
             name="corrected",
             sense="at least",
+            exponent=(0.85, 1.05),
             note="The centre is (zeta / 4) u*. The distance falls with n1: at least this fast.",
         ),
     ),
@@ -176,7 +180,7 @@ def _deviation(instance: Instance, size: Size) -> Sides:
 
 LEMMA_17 = Statement(
     id="multihead.lem17",
-    label="Lemma 17",
+    label="Lemma 2, eq. (6)",
     formula="||p|| <= P with probability 1 - delta; in print the constant is unspecified",
     tex=r"\mathbb{P}\left( \|p\| \le P \right) \ge 1 - \delta, \quad P = C (2 S + Z) \left( "
     r"\sqrt{\frac{d}{n_1}} + \sqrt{\frac{\ln(1/\delta)}{n_1}} \right)",

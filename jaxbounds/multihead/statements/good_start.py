@@ -91,11 +91,18 @@ def _hoeffding(instance: Instance, size: Size) -> Sides:
 
 
 def _bounded(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Fact 2 on IID signs: |X| <= B = 1, mu = 0, delta in (0, 1) as hoeffding_tail gives it."""
-    share = (2 * instance["plus"] - instance["H"]) / instance["H"]
+    """Fact 2 on IID signs, from the law that `_hoeffding` sums: B = 1, mu = 0."""
+    heads, plus = (jnp.asarray(instance[name]).astype(float) for name in ("H", "plus"))
+    _, probability = _sign_sum_law(heads)
+    means = (2.0 * jnp.arange(MOST_HEADS + 1).astype(float) - heads) / heads
+    single, share = _sign_sum_law(jnp.ones(()))
+    delta = hoeffding_tail((2 * plus - heads) / heads, heads)
     return {
-        "|X_h| <= B = 1 and E[X] = 0 (Fact 2, Appendix D.1)": jnp.ones((), bool),
-        "delta in (0, 1) (Fact 2, Appendix D.1)": (share > 0) & (share <= 1),
+        "|X| <= B = 1 (Fact 2, Appendix D.1)": jnp.max(jnp.where(share > 0, single, 0.0)) <= 1,
+        "E[X] = mu = 0 (Fact 2, Appendix D.1)": jnp.abs(jnp.sum(probability * means)) < 1e-12,
+        "probabilities of H <= 12 signs sum to one": (heads >= 1)
+        & (jnp.abs(jnp.sum(probability) - 1) < 1e-12),
+        "delta in (0, 1) (Fact 2, Appendix D.1)": (delta > 0) & (delta < 1),
     }
 
 
@@ -246,13 +253,18 @@ def _from_two_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     pairs = jnp.asarray([[0, 2], [1, 2]])
     first = {"X": c.patterns[pairs], "y": jnp.asarray([1, -1])}
     row = printed_centre(c.classifier, c.zeta) + instance["p"]
+    P = (2 * c.S + c.Z) * (jnp.sqrt(c.X.shape[-1] / 2) + jnp.sqrt(jnp.log(2.0) / 2))
+    deviates = vector_norm(instance["p"])
+    output = jnp.abs(model_output(equal_rows(row, jnp.ones(1), c.T), c.X))
     return {
         **assumption_3(instance, size),
         "u1 = (zeta/2) u* + p of a first phase with n1 = 2 (Section 5.1, eq. (102))": jnp.max(
             jnp.abs(first_direction(first) - row)
         )
         < 1e-12,
-        "||p|| <= P, here P = ||p|| (Lemma 2, Section 5.1)": jnp.ones((), bool),
+        "||p|| <= P of (6) at C = 1, delta = 1/2 (Lemma 2, Section 5.1)": deviates <= P,
+        "|Phi| is above the bound with that P too": output
+        > model_bound(c, P, 2 * instance["delta"]),
         "delta in (0, 1) (Lemma 12, Appendix D.2.2)": (instance["delta"] > 0)
         & (instance["delta"] < 1),
     }
@@ -287,11 +299,11 @@ LEMMA_12 = Statement(
             erratum="E9",
             note="Signs inherit Fact 2, for delta close to one only. One head, T = 2, S = 1 and a "
             "first phase of one sample of each label, which gives U^(1) = alpha 1_T (u*/8)^T: "
-            "surely |Phi| = 1/8 > 2.354 * .0316 at delta = .9995, and beyond delta = .9986.",
+            "surely |Phi| = 1/8 > .0235 at delta = .99995; with P = ||p|| from delta = .9986 on.",
             counterexample=Counterexample(
-                instance=by_hand([True, False], p=[-0.125, 0.125, 0.0, 0.0], H=1, delta=0.9995),
+                instance=by_hand([True, False], p=[-0.125, 0.125, 0.0, 0.0], H=1, delta=0.99995),
                 size={"T": 2, "d": 4},
-                ratio=1.0005002501250626,
+                ratio=1.0000500025001250,
                 meets=_from_two_samples,
             ),
         ),

@@ -18,7 +18,7 @@ _ITEMS = {
     "Lemma 2": "multihead.lem2.rate, multihead.lem16, multihead.lem17, E2",
     "Proposition 2": "multihead.prop2.p1, multihead.prop2.p2, multihead.prop2.balanced, "
     "multihead.lem15",
-    "Proposition 3": "multihead.prop3.mass, multihead.prop3.margin, E29",
+    "Proposition 3": "multihead.prop3.mass, multihead.prop3.margin, E29, E32",
     "Proposition 4": "multihead.prop4",
     "Lemma 3": "multihead.lem3, E24",
     "Lemma 4": "multihead.lemma1.1-u, multihead.lemma1.1-w, multihead.lemma1.2-uw, "
@@ -170,7 +170,7 @@ _DISPLAYS = {
     100: "multihead.prop7.remainder, E5",
     101: "multihead.cor5",
     102: "multihead.prop2.p1, multihead.lem13, E2",
-    103: "none: names the summands of Phi at theta^(1), multihead.lem12",
+    103: "multihead.lem12, E31",
     104: "code: jaxbounds.multihead.oracle.oracle_weights",
     105: "code: jaxbounds.multihead.oracle.oracle_projection",
     106: "multihead.eq106",

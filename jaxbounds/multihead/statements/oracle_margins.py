@@ -147,7 +147,10 @@ EQ_110 = Statement(
     formula="the relevance scores X W*^T x_t in terms of the noise",
     tex=r"[r_t]_{t'} = S^4 \; (t, t' \in \mathcal{R}), \quad S^2 \mu_y^\top z_{t'} \; (t \in "
     r"\mathcal{R}, t' \in \mathcal{R}^c), \quad S^4 + S^2 \mu_y^\top z_t + S^2 "
-    r"\sum_{\ell} \nu_\ell^\top z_t \; (t \in \mathcal{R}^c, t' \in \mathcal{R})",
+    r"\sum_{\ell} \nu_\ell^\top z_t \; (t \in \mathcal{R}^c, t' \in \mathcal{R}), \quad "
+    r"(\mu_+^\top z_t)(\mu_+^\top z_{t'}) + (\mu_-^\top z_t)(\mu_-^\top z_{t'}) + "
+    r"\sum_{\ell} (\nu_\ell^\top z_t)(\mu_+ + \mu_-)^\top z_{t'} + S^2 (\mu_+ + \mu_-)^\top "
+    r"z_{t'} \; (t, t' \in \mathcal{R}^c)",
     kind="identity",
     evaluate=_scores,
     judges=(relevance_scores, relevance_formula, oracle_weights),

@@ -133,10 +133,11 @@ EQ_8 = Statement(
             expected="inconsistent",
             erratum="E7",
             sense="at most",
+            exponent=(1.9, 2.05),
             note="Prints a gap of O(S^2) for W*: that is W_opt's; W* has S^4.",
         ),
-        Form(name="corrected", sense="at most"),
-        Form(name="derived, W_opt", sense="at most"),
+        Form(name="corrected", sense="at most", exponent=(0.95, 1.05)),
+        Form(name="derived, W_opt", sense="at most", exponent=(0.93, 1.05)),
     ),
     control="the rate S^3",
     source="Section 5.2; Section 5.3",
@@ -180,11 +181,17 @@ def _normalised(instance: Instance, size: Size) -> Sides:
 
 
 def _orthogonal(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    gram = instance["patterns"] @ instance["patterns"].T
+    patterns = instance["patterns"]
+    gram = patterns @ patterns.T
     expected = instance["S"] ** 2 * jnp.eye(gram.shape[0])
     return {
+        "mu_+, mu_-, nu_1, ..., nu_M in R^d, M >= 1 (DM1, Section 5)": patterns.ndim == 2
+        and patterns.shape[0] >= 3
+        and patterns.shape[1] == size["d"],
         "orthogonal patterns of norm S (Assumption 3, Section 5)": jnp.max(jnp.abs(gram - expected))
-        < 1e-12
+        < 1e-12,
+        "0 < zeta < 1 for some integer zeta T (Assumption 3)": size["T"] >= 2,
+        "R >= S >= 1 (Assumptions 1 and 3)": instance["S"] >= 1,
     }
 
 
@@ -215,8 +222,8 @@ EQ_9 = Statement(
             erratum="E6",
             note="U* / (S sqrt(T)) has norm sqrt(2), theta_opt sqrt(3); and 1_d is 1_T.",
             counterexample=Counterexample(
-                instance={"S": 1.0, "patterns": [[1.0, 0.0], [0.0, 1.0]]},
-                size={"T": 5, "d": 2},
+                instance={"S": 1.0, "patterns": [[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]]},
+                size={"T": 5, "d": 3},
                 ratio=0.33333333333333315,
                 meets=_orthogonal,
             ),

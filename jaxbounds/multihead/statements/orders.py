@@ -25,7 +25,7 @@ def _head_rate(instance: Instance, size: Size) -> Sides:
     # sqrt(H) = d sqrt(T) R^5 (D / sqrt(H)) D^3, with the constant one.
     printed = d * T**0.5 * D**4
     return Sides(
-        lhs=least_root(s, descent.PRINTED, D) ** 2, rhs={"printed": printed, "control": D**2}
+        lhs=least_root(s, descent.PRINTED, D) ** 2, rhs={"derived": printed, "control": D**2}
     )
 
 
@@ -38,14 +38,14 @@ EQ_3 = Statement(
     r"\theta_0\|^3",
     evaluate=_head_rate,
     judges=(least_root, descent.root_heads),
-    sizes=tuple({"T": 3, "d": 2, "D": D} for D in (4, 8, 16, 32, 64)),
+    sizes=tuple({"T": 3, "d": 2, "D": D} for D in (2**k for k in range(2, 12))),
     forms=(
         Form(
-            name="printed",
-            cites="Theorem 1, eq. (3), Section 4.1",
+            name="derived",
             expected="inconsistent",
             erratum="E11",
             sense="at most",
+            exponent=(1.45, 1.55),
             note="For a target spread over the heads, ||theta||_{2,inf} = D / sqrt(H): (3) "
             "asks for H >~ D^4, Theorem 3 for H >~ D^6.",
         ),
@@ -60,7 +60,7 @@ EQ_3 = Statement(
 def _smoothness_rate(instance: Instance, size: Size) -> Sides:
     T, d, D = size["T"], size["d"], instance["D"]
     s = descent.Setting.bounded(distance=D, size=1.0, radius=1.0, T=T, d=d, heads=1e12)
-    return Sides(lhs=descent.rho(s), rhs={"printed": (d * T) ** 1.5 * D**2, "control": T * D**2})
+    return Sides(lhs=descent.rho(s), rhs={"derived": (d * T) ** 1.5 * D**2, "control": T * D**2})
 
 
 THEOREM_1_RHO = Statement(
@@ -71,14 +71,14 @@ THEOREM_1_RHO = Statement(
     r"\theta_0\|^2 \right)",
     evaluate=_smoothness_rate,
     judges=(descent.rho, descent.alpha),
-    sizes=tuple({"T": T, "d": 2, "D": 1} for T in (64, 256, 1024, 4096, 16384)),
+    sizes=tuple({"T": T, "d": 2, "D": 1} for T in (2**k for k in range(6, 16))),
     forms=(
         Form(
-            name="printed",
-            cites="Theorem 1, Section 4.1",
+            name="derived",
             expected="inconsistent",
             erratum="E11",
             sense="at most",
+            exponent=(1.3, 1.37),
             note="The term T R^2 / 4 alpha^2 grows as T^2, with no 1 / sqrt(H).",
         ),
     ),
@@ -113,13 +113,14 @@ GAIN = Statement(
             name="printed",
             cites="Section 5.1, below eq. (7): 'it holds gamma* = gamma_lin + Omega(...)'",
             sense="at least",
+            exponent=(0.95, 1.05),
             note="P = O(1) needs the true centre (zeta/4) u* and n1 >~ S^2 d: about the printed "
             "one P is at least zeta S sqrt(2) / 4 (E2), and gamma* < gamma_lin.",
         ),
     ),
     control="Omega(S^5)",
     source="Section 5.1, below Proposition 2",
-    cases=lambda size: {"S": jnp.logspace(5, 8, 7)},
+    cases=lambda size: {"S": jnp.logspace(5, 8, 13)},
     sizes=({"C": 1},),
     assumptions="zeta = 1/2, T = 4, M = 2, P = 1, Z = Z_mu = Z_nu = S -> infinity",
 )
@@ -142,12 +143,13 @@ HEADS = Statement(
     host=True,
     evaluate=_certified_heads,
     judges=(corollary5, descent.root_heads),
-    sizes=tuple({"d": d, "D": d} for d in (16, 64, 256, 1024, 4096)),
+    sizes=tuple({"d": d, "D": d} for d in (2**k for k in range(4, 14))),
     forms=(
         Form(
             name="printed",
             cites="Section 7: 'O(d^2 T R^10 polylog(n) / gamma^6) number of heads'",
             sense="at most",
+            exponent=(0.95, 1.05),
         ),
     ),
     control="its power 0.9",

@@ -39,7 +39,7 @@ from jaxbounds.multihead.statements.contexts import (
     sequences,
     unfold,
 )
-from jaxbounds.multihead.tied import tied_distance, tied_norm, tied_risk
+from jaxbounds.multihead.tied import tied_distance, tied_margins, tied_norm, tied_risk
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
@@ -99,6 +99,45 @@ def _unfolded(instance: Instance) -> _Start:
     return found._replace(good=good_initialisation(start, copies, data, share))
 
 
+def definition_1(
+    good: GoodInitialisation, params: Params, copies: Array, data: Data, direction: Params
+) -> dict[str, ArrayLike]:
+    """What Definition 1 asks of a start, its constants and theta*, each computed from the model."""
+    found = good_initialisation(params, copies, data, direction)
+    outputs = jnp.abs(tied_margins(params, copies, data))
+    norms = jnp.sqrt(sum(jnp.sum(leaf**2, (1, 2)) for leaf in params.values()))
+    return {
+        "P1: ||theta_h|| <= B_2 for every h, B_2 >= 1 (Definition 1, Section 4.3)": (
+            jnp.max(norms) <= good.head_bound
+        )
+        & (good.head_bound >= 1),
+        "P2: |Phi(X_i; theta_0)| <= B_Phi for every i, B_Phi >= 1 (Definition 1)": (
+            jnp.max(outputs) <= good.model_bound
+        )
+        & (good.model_bound >= 1),
+        "P3: ||theta*|| = sqrt(2) (Definition 1)": jnp.abs(tied_norm(direction, copies) - 2**0.5)
+        < 1e-9,
+        "P3: y_i <grad Phi(X_i; theta_0), theta*> >= gamma > 0 (Definition 1)": (
+            found.margin >= good.margin * (1 - 1e-9)
+        )
+        & (good.margin > 0),
+    }
+
+
+def enough_for_proposition_7(
+    good: GoodInitialisation, level: ArrayLike, radius: ArrayLike, heads: ArrayLike, size: Size
+) -> dict[str, ArrayLike]:
+    """Eq. (98), written out, and 0 < epsilon <= 1."""
+    (T, d), level = (size["T"], size["d"]), jnp.asarray(level)
+    G = (2 * good.model_bound + jnp.log(1 / level)) / good.margin
+    shape = 5 * (T * d) ** 0.5 * radius**3 * (3 * d**0.5 * radius**2 + 1)
+    least = shape * good.head_bound / good.model_bound * G**2 * jnp.maximum(1.0, G)
+    return {
+        "(98) (Proposition 7, Appendix C.3)": jnp.sqrt(jnp.asarray(heads)) >= least * (1 - 1e-12),
+        "0 < eps <= 1 (Proposition 7)": (level > 0) & (level <= 1),
+    }
+
+
 def _even(heads: ArrayLike) -> Array:
     return 2 * jnp.ceil(heads / 2)
 
@@ -143,17 +182,14 @@ def _distance(instance: Instance, size: Size) -> Sides:
 
 
 def _good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Definition 1 and the other hypotheses of Proposition 7, at the proof's theta*."""
-    s = _unfolded(instance)
-    share, copies = _shared(s, 1e4)
+    """Definition 1 and the other hypotheses of Proposition 7, at the proof's theta* and its H."""
+    s, T, d = _unfolded(instance), size["T"], size["d"]
+    heads = _even(realizing_heads(s.good, s.level, s.radius, T=T, d=d))
+    share, copies = _shared(s, heads)
     return {
         **assumption_3(instance, size),
-        "P1: ||theta_h|| <= B_2, B_2 >= 1 (Definition 1, Section 4.3)": s.good.head_bound >= 1,
-        "P2: |Phi(X_i; theta_0)| <= B_Phi, B_Phi >= 1 (Definition 1)": s.good.model_bound >= 1,
-        "P3: ||theta*|| = sqrt(2) (Definition 1)": jnp.abs(tied_norm(share, copies) - 2**0.5)
-        < 1e-9,
-        "P3: gamma > 0 (Definition 1)": s.good.margin > 0,
-        "0 < eps <= 1 (Proposition 7)": (s.level > 0) & (s.level <= 1),
+        **definition_1(s.good, s.params, copies, s.data, share),
+        **enough_for_proposition_7(s.good, s.level, s.radius, heads, size),
     }
 
 

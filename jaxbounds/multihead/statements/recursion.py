@@ -28,6 +28,7 @@ from jaxbounds.multihead.statements.run_instances import (
     CONDITIONS,
     ON_RUNS,
     SHARP,
+    assumption1,
     certified,
     worst_step,
 )
@@ -85,6 +86,11 @@ def _expands(instance: Instance, size: Size) -> Sides:
     return Sides.pairs({name: worst_step(lhs, side, every) for name, side in rhs.items()})
 
 
+def _not_fitted(instance: Instance, size: Size) -> dict[str, Array]:
+    loss = empirical_risk(params_of(instance), training_set(instance))
+    return assumption1(instance, size) | {"L(theta) >= 1e-3": loss >= 1e-3}
+
+
 EQ_19 = Statement(
     id="multihead.eq19",
     label="eq. (19)",
@@ -100,23 +106,19 @@ EQ_19 = Statement(
     evaluate=_expands,
     judges=(stability.expansion, beta2, beta2_sharp),
     sizes=({"n": 4, "T": 3, "d": 2, "H": 2},),
-    hypotheses=ON_RUNS["hypotheses"],
+    hypotheses=_not_fitted,
     forms=(
         Form(
             name="printed",
             cites="eq. (19), Section 6.2; eq. (85), Appendix C",
-            equality="the limit of large margins",
         ),
-        Form(
-            name=SHARP_BETAS,
-            equality="the limit of large margins",
-            note="The same with beta_2# and beta_3#.",
-        ),
+        Form(name=SHARP_BETAS, note="The same with beta_2# and beta_3#."),
     ),
     control="the term in beta_3 is dropped",
-    assumptions="Assumption 1 with R = max ||x_t||; any eta > 0 (five are tried)",
-    search="none",
-    budget=Budget(samples=512, restarts=0, steps=0, batch=128),
+    assumptions="Assumption 1 with R = max ||x_t||; any eta > 0 (five tried); L(theta) >= 1e-3: "
+    "as the ratio tends to one for large margins",
+    search="random",
+    budget=Budget(samples=256, restarts=2, steps=30, batch=64),
     source="Section 6.2, eq. (19); restated as (85), Appendix C",
 )
 

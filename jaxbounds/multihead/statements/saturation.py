@@ -87,16 +87,17 @@ def _saturation(instance: Instance, size: Size) -> Sides:
 
 
 def _lemma_18(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    top, A, B = _extremes(instance)
-    share, eps = instance["L"] / size["T"], jnp.exp(instance["log_eps"])
-    least = lemma_18(A, share, eps)
-    scores = jnp.where(top, instance["r"], jnp.inf)
+    r, L = jnp.asarray(instance["r"]), jnp.asarray(instance["L"])
+    top, A, B = _extremes({**instance, "r": r})
+    eps, off = jnp.exp(instance["log_eps"]), ~top
     return {
-        "r_1 >= ... >= r_L >= A (Lemma 18, Appendix E)": jnp.all(scores >= A),
-        "B >= max r_i over i > L (Lemma 18)": B < A,
-        "A > 2 B (Lemma 18)": A > 2 * B,
-        "L in [T], eps > 0 (Lemma 18)": (share > 0) & (share <= 1) & (eps > 0),
-        "Gamma >= (2/A) log((T/L - 1)/eps) (Lemma 18)": least + instance["extra"] >= least,
+        "r_1 >= ... >= r_L (Lemma 18, Appendix E)": jnp.all(~top[1:] | (r[1:] <= r[:-1])),
+        "A > 2 B for A = r_L and B = max r_i over i > L (Lemma 18)": (r[L - 1] == A)
+        & jnp.all(~off | (r < A / 2))
+        & (A > 2 * B),
+        "L in [T] (Lemma 18)": (L >= 1) & (size["T"] >= L) & (r.shape[0] == size["T"]),
+        "eps > 0 (Lemma 18)": eps > 0,
+        "Gamma >= (2/A) log((T/L - 1)/eps) (Lemma 18)": instance["extra"] >= 0,
     }
 
 
@@ -164,18 +165,23 @@ def _scales(c: Context, eps: Array) -> dict[str, Real]:
     }
 
 
+def _above(scale: Real, instance: Instance) -> Real:
+    """A Gamma of at least `scale`."""
+    return scale + jnp.abs(instance["more"]) / instance["S"] ** 2
+
+
 def _off_mass(instance: Instance, size: Size) -> Sides:
     c, eps = unfold(instance), jnp.exp(instance["log_eps"])
 
     def mass(scale: Real) -> Array:
-        scores = attention_scores(scale * c.direction["W"], c.X)
+        scores = attention_scores(_above(scale, instance) * c.direction["W"], c.X)
         return jnp.max(jnp.sum(jnp.where(instance["relevant"][None, :], 0.0, scores), axis=1))
 
     lhs = {name: mass(scale) for name, scale in _scales(c, eps).items()}
     return Sides(lhs=lhs, rhs=dict.fromkeys(lhs, eps), trivial=1.0)
 
 
-_NEGATIVE_SCALE = by_hand([True, True, True, True, False], log_eps=-0.6931471805599453)
+_NEGATIVE_SCALE = by_hand([True] * 4 + [False], log_eps=-0.6931471805599453, more=0.0)
 _LOG_PLUS = "Gamma at least the positive part of the logarithm's bound."
 
 PROPOSITION_3_MASS = Statement(
@@ -236,7 +242,10 @@ PROPOSITION_3_MASS = Statement(
 
 def _saturated_margin(instance: Instance, size: Size) -> Sides:
     c, eps = unfold(instance), jnp.exp(instance["log_eps"])
-    margin = lambda scale: c.y * head_output(c.direction["U"], scale * c.direction["W"], c.X)
+
+    def margin(scale: Real) -> Array:
+        return c.y * head_output(c.direction["U"], _above(scale, instance) * c.direction["W"], c.X)
+
     bound = gamma_attention(c, eps)
     pairs = {name: (bound, margin(scale)) for name, scale in _scales(c, eps).items()}
     # Section 7 prints an equality: its other half is that the margin is at most this.
@@ -279,7 +288,7 @@ PROPOSITION_3_MARGIN = Statement(
             note="Prints an equality, Z_mu / S for Z_mu / S^2 and 1/S for 1/S^2 in Gamma. One "
             "relevant token of two, no noise, eps = e^-2: the margin exceeds it.",
             counterexample=Counterexample(
-                instance=by_hand([True, False], log_eps=-2.0),
+                instance=by_hand([True, False], log_eps=-2.0, more=0.0),
                 size={"T": 2, "d": 4},
                 ratio=1.1509608612666133,
                 meets=quiet_context,

@@ -123,7 +123,6 @@ EQ_14 = Statement(
             name="printed, early version",
             cites="eq. (14), Section 6.1 of the early version",
             expected="fails",
-            erratum="E23",
             note="The early version prints <= for >=.",
             counterexample=Counterexample(
                 instance={
@@ -182,7 +181,12 @@ EQ_15 = Statement(
     control="the sharpened bound over 50",
     source="Section 6.1, eq. (15); eq. (67) lacks the maximum over the segment",
     search="random",
-    **ON_SEGMENTS | FEW_MOVES,
+    **ON_SEGMENTS
+    | FEW_MOVES
+    | {
+        "assumptions": "Assumption 1 with R = max ||x_t|| >= 1; labels in {-1, +1}. lambda_min and "
+        "L are taken at 17 points of the segment: lower estimates of both sides"
+    },
 )
 
 
@@ -212,7 +216,11 @@ EQ_16 = Statement(
     evaluate=_first_order,
     judges=(beta3, beta3_sharp),
     forms=(
-        Form(name="printed", cites="eq. (16), Section 6.1"),
+        Form(
+            name="printed",
+            cites="eq. (16), Section 6.1",
+            note="Print has theta_1, theta_2 for theta, theta_k on the right (E22).",
+        ),
         Form(name="sharpened S6"),
     ),
     control="plus in place of minus",
@@ -240,6 +248,12 @@ def close_enough(instance: Instance, size: Size) -> dict[str, Array]:
     s = _segment(instance, size)
     near = {"eq. (18)": 2 * s.printed * s.length**2 <= 1}
     return radius_at_least_one(instance, size) | near
+
+
+def _apart(instance: Instance, size: Size) -> dict[str, Array]:
+    """As theta_1 -> theta_2 every bound becomes 1 <= 1."""
+    s = _segment(instance, size)
+    return {"beta_3# ||theta_1 - theta_2||^2 >= 1e-4 sqrt(H)": s.sharp * s.length**2 >= 1e-4}
 
 
 def _shorten(instance: Instance, size: Size) -> Instance:
@@ -274,13 +288,13 @@ PROPOSITION_4 = Statement(
         Form(name="printed", cites="Proposition 4, Section 6.1; Proposition 6, Appendix B.2"),
         Form(
             name="sharpened S8",
-            equality="the maximum at an end, as theta_1 -> theta_2",
+            hypotheses=_apart,
             note="g'' >= -k g on [0, 1] gives g <= sec(sqrt(k)/2) max(g(0), g(1)) by Sturm "
             "comparison; k = (beta_3 v beta_3) ||.||^2 / sqrt(H) <= 1/2 gives 1.0659.",
         ),
         Form(
             name="sharpened S6, S8",
-            equality="the maximum at an end, as theta_1 -> theta_2",
+            hypotheses=_apart,
             note="The same with beta_3#, whose k is smaller by at least 2 sqrt(d).",
         ),
     ),
@@ -291,7 +305,9 @@ PROPOSITION_4 = Statement(
         "sample": {name: paired(sampler, _shorten) for name, sampler in STARTS.items()},
         "project": _shorten,
         "hypotheses": close_enough,
-        "assumptions": "eq. (18); Assumption 1 with R = max ||x_t|| >= 1",
+        "assumptions": "eq. (18); Assumption 1 with R = max ||x_t|| >= 1. The maximum over the "
+        "segment is that of 17 points: a lower estimate of what is bounded. Sharpened: theta_1, "
+        "theta_2 not next to one another",
     },
 )
 

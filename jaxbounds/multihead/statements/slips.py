@@ -85,8 +85,7 @@ SLIPS = (
         where="Appendix D.3, proof of Lemma 16, and eq. (120)",
         kind="typo",
         quote="and also ℓ′(0) = 1/2 for the logistic loss.",
-        text="l'(0) = -1/2; 1/n is 1/n1; the tau-th column is a row; alpha_h is a factor of p in "
-        "(120) and not in Lemma 2.",
+        text="l'(0) = -1/2; 1/n is 1/n1; the tau-th column is a row.",
         consequence="None: descent turns the sign, so (120) is right.",
         main="survive",
         evidence="multihead.lem16",
@@ -110,11 +109,11 @@ SLIPS = (
         "(16) has theta_1, theta_2 for theta, theta_k; Lemma 7's proof beta_2(theta) v "
         "beta_2(theta_k) for theta_k, theta_{k+1}; Theorem 3's eta <= 1 v 1/rho for the minimum; "
         "Lemmas 8 to 10 need k = 0 as well as k in [K - 1]; Lemma 17 has probability 1 - 2 delta, "
-        "Lemma 2 has 1 - delta; Lemma 16 refers to the step 'as in (102)', which is Section 5.1's; "
-        "Proposition 2 has R^4 for Lemma 15's R^3.",
+        "Lemma 2 has 1 - delta; Lemma 16 refers to the step 'as in (102)', which is Section 5.1's. "
+        "(Proposition 2's R^4 for Lemma 15's R^3 is the stronger condition, and no slip.)",
         consequence="None: (15) is what is used, and the proofs read right with these.",
         main="survive",
-        evidence="by reading; multihead.eq15, multihead.lem15",
+        evidence="by reading; multihead.eq15, multihead.eq16",
     ),
     Erratum(
         id="E21",
@@ -127,13 +126,28 @@ SLIPS = (
         evidence="by reading",
     ),
     Erratum(
-        id="E23",
-        where="the early version only, its softmax derivative and its eq. (14)",
+        id="E31",
+        where="Appendix D.2.2, proof of Lemma 12, eq. (103)",
         kind="typo",
-        quote="φ′(v) := ∇φ(v) = diag(φ(v)) − vv^⊺",
-        text="v v^T stands for phi(v) phi(v)^T, and <= for >= in (14).",
-        consequence="Corrected in the published version.",
+        quote="(1/√H) ∑_{h∈[H]} ⟨U_h^{(1)}, φ(XW_h^{(1)}X^⊺)X⟩ = (1/√H) ∑_{h∈[H]} (α_h/T) "
+        "⟨U_h^{(1)}, 1_T 1_T^⊺ X⟩ =: (1/√H) ∑_{h∈[H]} X_h. (103)",
+        text="U_h^(1) of (102) has the factor alpha_h already, so that it is counted twice: "
+        "alpha_h^2 is what it says. <U^(1), .> without the index, as two lines below, is meant.",
+        consequence="None: the bound of |X_h| below it is for one factor.",
         main="survive",
-        evidence="multihead.eq25, multihead.eq14",
+        evidence="multihead.lem12",
+    ),
+    Erratum(
+        id="E32",
+        where="Appendix E.1, the last display of the proof of Proposition 3, on psi_t",
+        kind="typo",
+        quote="≥ yS² ∑_{t′∈R} [φ(x_t^⊺ W_⋆ X^⊺)]_{t′} − 2Z_µ ∑_{t′∈R^c} [φ(x_t^⊺ W_⋆ X^⊺)]_{t′} ≥ "
+        "yS²(1−ϵ) − 2ϵZ_µ.",
+        text="For y = -1 the second step is false, -S^2 a >= -S^2 (1 - epsilon) for a >= 1 - "
+        "epsilon, and the factor y that follows would turn both. y psi_t >= S^2 a - 2 Z_mu (1 - a) "
+        ">= S^2 (1 - epsilon) - 2 epsilon Z_mu is meant.",
+        consequence="None: (11) follows from that.",
+        main="survive",
+        evidence="multihead.prop3.margin",
     ),
 )

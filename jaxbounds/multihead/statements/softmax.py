@@ -39,7 +39,6 @@ EQ_25 = Statement(
             name="printed, early version",
             cites="Notation, Section 2 of the early version",
             expected="fails",
-            erratum="E23",
             note="The early version prints v v^T for phi(v) phi(v)^T.",
             counterexample=Counterexample(
                 instance={"v": [0.0, 1.0]},
@@ -66,8 +65,8 @@ def _softmax_at_zero(instance: Instance, size: Size) -> Sides:
 AT_ZERO = Statement(
     id="multihead.sec5.2-phi0",
     label="Section 5.2, phi'(0)",
-    formula="phi'(0) = (1/T) (I - (1/T) 1 1^T)",
-    tex=r"\varphi'(0) = \frac{1}{T} \left( I - \frac{1}{T} 1 1^\top \right)",
+    formula="phi'(0) = I - (1/T) 1 1^T",
+    tex=r"\varphi'(0) = I_T - \frac{1}{T} 1_T 1_T^\top",
     kind="identity",
     cases=lambda size: {"v": jnp.zeros((1, size["T"]))},
     evaluate=_softmax_at_zero,
@@ -124,6 +123,7 @@ EQ_26 = Statement(
             cites="eq. (26), Appendix A.1; again (32), (34)",
             expected="inconsistent",
             sense="at least",
+            exponent=(0.6, 0.73),
             erratum="E17",
             note="phi is analytic, so o(||delta||^2) would be O(||delta||^3): measured against "
             "||delta||^3 the exponent is 2/3.",
@@ -132,6 +132,7 @@ EQ_26 = Statement(
             name="corrected",
             expected="consistent",
             sense="at least",
+            exponent=(0.95, 1.05),
             note="O(||delta||^2), which is o(||delta||): enough for the gradient formulas.",
         ),
     ),
