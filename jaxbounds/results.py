@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
+import h5py
 import numpy as np
 import xarray as xr
 
@@ -48,6 +49,9 @@ def load(path: str | Path, /) -> xr.Dataset:
         raise ValueError(f"no result {path}: run the experiment first")
     try:
         before = path.read_bytes()[:3] == b"CDF"  # netCDF-3, with a checksum of values alone
+        if not before:  # h5netcdf leaves a file open in which something cannot be read
+            with h5py.File(path, "r") as raw:
+                raw.visititems(lambda name, part: None)
         with xr.open_dataset(path, engine="scipy" if before else "h5netcdf") as stored:
             dataset = stored.load()
         form, check = dataset.attrs.get("format", ""), dataset.attrs.get("sha256", "")

@@ -18,6 +18,8 @@ from jaxbounds.falsify import Verdict
 from jaxbounds.files import write_text
 
 INSTANCES = ("worst", "counterexamples")
+UNREADABLE = (ValueError, TypeError, AttributeError, RecursionError)
+"""What reading something else than verdicts raises."""
 Judged = dict[str, tuple[Verdict, ...]]
 
 
@@ -74,7 +76,7 @@ class Folder:
         """
         if not (self.path / "verdicts.json").is_file():
             return ()
-        with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
+        with contextlib.suppress(OSError, *UNREADABLE):
             stored = json.loads((self.path / "run.json").read_text(encoding="utf8"))
             if {name: stored.get(name) for name in self.settings} == self.settings:
                 return _read((self.path / "verdicts.json").read_text(encoding="utf8"))
@@ -86,7 +88,7 @@ class Folder:
         with contextlib.suppress(OSError):
             first, *lines = self._journal.read_text(encoding="utf8").split("\n")
             for line in lines if first == head else ():
-                with contextlib.suppress(ValueError, TypeError, AttributeError):  # a torn last line
+                with contextlib.suppress(IndexError, *UNREADABLE):  # a torn last line
                     verdicts = _read(line)
                     judged[verdicts[0].id] = verdicts
         if not judged:

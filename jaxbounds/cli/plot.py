@@ -14,6 +14,7 @@ from rich.table import Table
 
 from jaxbounds import plotting, report
 from jaxbounds.cli.common import Imports, Patterns, console_for_output, statements_of
+from jaxbounds.cli.folder import UNREADABLE
 from jaxbounds.experiment import Experiment
 from jaxbounds.falsify import Verdict
 from jaxbounds.papers import find_experiment, select
@@ -47,8 +48,13 @@ def plot(
 def _plot_slack(folder: Path, patterns: tuple[str, ...], imports: tuple[str, ...]) -> int:
     if not _can_draw():
         raise ValueError(MISSING)
-    stored = json.loads((folder / "verdicts.json").read_text(encoding="utf8"))
-    verdicts = [Verdict.from_json(one) for one in stored]
+    try:
+        stored = json.loads((folder / "verdicts.json").read_text(encoding="utf8"))
+        verdicts = [Verdict.from_json(one) for one in stored]
+    except UNREADABLE as problem:
+        raise ValueError(
+            f"{folder / 'verdicts.json'} holds no verdicts of this version: run verify again"
+        ) from problem
     judged = {verdict.id for verdict in verdicts}
     known = [s for s in statements_of(imports, ()) if s.id in judged]
     console, place = console_for_output(), folder / "slack"

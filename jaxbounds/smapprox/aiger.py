@@ -30,7 +30,8 @@ def from_aiger(text: str, /) -> Circuit:
         raise ValueError(f"needs inputs and outputs, got {n_inputs} and {n_outputs}")
     single = n_inputs + n_outputs
     rows = [line.split() for line in lines[1 : 1 + single + n_ands]]
-    if [len(row) for row in rows] != [1] * single + [3] * n_ands:
+    short = len(rows) < single + n_ands
+    if short or [len(row) for row in rows] != [1] * single + [3] * n_ands:
         raise ValueError(
             f"expected {n_inputs} inputs, {n_outputs} outputs and {n_ands} AND lines of 3 literals"
         )

@@ -1,6 +1,8 @@
 """Layered Boolean circuits (Section 3): gates AND, OR, NOT and ID, each layer fed by the last."""
 
+import graphlib
 import json
+import reprlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -55,7 +57,8 @@ class Circuit:
                     problems.append(f"{where}: parents {parents} must be in 0..{below - 1}")
             below = len(layer)
         if problems:
-            raise ValueError("ill-formed circuit: " + "; ".join(problems))
+            more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
+            raise ValueError("ill-formed circuit: " + "; ".join(problems[:5]) + more)
 
     @property
     def depth(self) -> int:
@@ -117,12 +120,15 @@ def from_json(text: str, /) -> Circuit:
             tuple(Gate(g["op"], tuple(g["inputs"])) for g in ls) for ls in data["layers"]
         )
         inputs = data["inputs"]
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        whole = [inputs, *(p for layer in layers for gate in layer for p in gate.parents)]
+        if not all(type(number) is int for number in whole):
+            raise TypeError("inputs are counted and named by whole numbers")
+        return Circuit(inputs, layers)
+    except (json.JSONDecodeError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
             'a circuit is {"inputs": m, "layers": [[{"op": ..., "inputs": [...]}, ...], ...]}; '
-            f"this text is not: {error!r}"
+            f"this text is not: {reprlib.repr(str(error))}"
         ) from error
-    return Circuit(inputs, layers)
 
 
 def layered(
@@ -142,21 +148,17 @@ def layered(
         ValueError: if a name is unknown or the gates form a cycle.
     """
     level: dict[Hashable, int] = dict.fromkeys(inputs, 0)
-    visiting: set[Hashable] = set()
-
-    def depth(name: Hashable) -> int:
-        if name in level:
-            return level[name]
-        if name in visiting:
-            raise ValueError(f"the gates form a cycle through {name!r}")
-        if name not in gates:
+    order = graphlib.TopologicalSorter({name: parents for name, (_, parents) in gates.items()})
+    try:
+        names = [name for name in order.static_order() if name not in level]
+    except graphlib.CycleError as error:
+        raise ValueError(f"the gates form a cycle through {error.args[1][0]!r}") from error
+    for name in [*names, *outputs]:
+        if name not in gates and name not in level:
             raise ValueError(f"unknown gate or input {name!r}")
-        visiting.add(name)
-        level[name] = 1 + max(depth(parent) for parent in gates[name][1])
-        visiting.remove(name)
-        return level[name]
-
-    top = max(1, *(depth(name) for name in outputs))
+        if name not in level:
+            level[name] = 1 + max(level[parent] for parent in gates[name][1])
+    top = max(1, *(level[name] for name in outputs))
     wanted = list(outputs)
     layers = []
     for height in range(top, 0, -1):

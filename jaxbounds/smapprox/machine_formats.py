@@ -3,6 +3,7 @@
 import difflib
 import json
 import re
+import reprlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,12 @@ import yaml
 
 from jaxbounds.smapprox.machines import Action, TuringMachine, total
 
+LONGEST = 100
+"""Characters of a name or symbol."""
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 100
+_shown = _SHORT.repr
+"""What a message quotes of a file: not all of it."""
 MOVES = {"L": -1, "R": 1, "S": 0}
 ACCEPTING = ("accept", "yes", "halt", "done")
 REJECTING = ("reject", "no", "error")
@@ -98,9 +105,9 @@ def _mapping(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     for key, value in pairs:
         key = tuple(key) if isinstance(key, list) else key
         if not isinstance(key, str | tuple) or not all(isinstance(part, str) for part in key):
-            raise ValueError(f"a key is a name or a list of names, got {key!r}")
+            raise ValueError(f"a key is a name or a list of names, got {_shown(key)}")
         if key in result:
-            raise ValueError(f"the key {key!r} is given twice")
+            raise ValueError(f"the key {_shown(key)} is given twice")
         result[key] = value
     return result
 
@@ -139,6 +146,7 @@ def from_description(
     blank, start = _text("blank", data["blank"]), _text("start state", data["start state"])
     given: dict[tuple[str, str], Action] = {}
     for state, row in table.items():
+        _text("state", state)
         for key, action in (row or {}).items():
             for symbol in _symbols(key):
                 if (str(state), symbol) in given:
@@ -190,20 +198,22 @@ def from_description(
 
 def _names(key: str, value: Any) -> list[str]:
     if not isinstance(value, list | tuple):
-        raise ValueError(f"{key!r} of a machine is a list, got {value!r}")
+        raise ValueError(f"{_shown(key)} of a machine is a list, got {_shown(value)}")
     return [_text(key, name) for name in value]
 
 
 def _text(what: str, value: Any) -> str:
     if not isinstance(value, str | int) or isinstance(value, bool):
-        raise ValueError(f"{what!r} of a machine is text, got {value!r}")
+        raise ValueError(f"{what!r} of a machine is text, got {_shown(value)}")
+    if len(str(value)) > LONGEST:
+        raise ValueError(f"{what!r} of a machine is longer than {LONGEST}: {_shown(value)}")
     return str(value)
 
 
 def _symbols(key: Any) -> list[str]:
     if isinstance(key, tuple):
-        return [str(part) for part in key]
-    text = str(key)
+        return [_text("symbol", part) for part in key]
+    text = _text("symbol", key)
     if re.fullmatch(r"\[.*\]", text):
         text = text[1:-1]
     if len(text) > 1 and "," in text:
@@ -221,7 +231,7 @@ def _action(state: str, symbol: str, action: Any) -> Action:
             written = _text("write", action.get("write", symbol))
             return (state if after is None else _text(moves[0], after)), written, MOVES[moves[0]]
     raise ValueError(
-        f"transition ({state}, {symbol}) is {action!r}: expected 'L', 'R' or "
+        f"transition ({state}, {symbol}) is {_shown(action)}: expected 'L', 'R' or "
         "{write: symbol, L: next state}"
     )
 
@@ -239,7 +249,7 @@ def from_compact(text: str, /, *, name: str | None = None) -> TuringMachine:
     sizes = {len(block) for block in blocks}
     if len(sizes) != 1 or any(size % 3 or size < 6 for size in sizes):
         raise ValueError(
-            f"{text!r} is no compact machine: expected blocks of 3 characters per symbol, "
+            f"{_shown(text)} is no compact machine: expected blocks of 3 characters per symbol, "
             "as in '1RB1LB_1LA1RZ'"
         )
     symbols = [str(i) for i in range(sizes.pop() // 3)]
@@ -250,10 +260,10 @@ def from_compact(text: str, /, *, name: str | None = None) -> TuringMachine:
             part = block[3 * i : 3 * i + 3]
             write, move, after = (symbol, "R", "H") if part == "---" else tuple(part)
             if write not in symbols or move not in MOVES or not (after in names or after in "HZ"):
-                raise ValueError(f"{text!r}: {part!r} is no (symbol, L or R, state)")
+                raise ValueError(f"{_shown(text)}: {_shown(part)} is no (symbol, L or R, state)")
             table[state, symbol] = (after if after in names else "H", write, MOVES[move])
     return TuringMachine(
-        name=name or text,
+        name=name or text[:LONGEST],
         states=(*names, "H"),
         alphabet=symbols,
         blank="0",

@@ -56,7 +56,10 @@ class TuringMachine:
         fill("transitions", MappingProxyType(dict(self.transitions)))
         problems = list(_problems(self))
         if problems:
-            raise ValueError(f"machine {self.name!r} is ill formed: " + "; ".join(problems))
+            more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
+            raise ValueError(
+                f"machine {self.name!r} is ill formed: " + "; ".join(problems[:5]) + more
+            )
 
     @property
     def terminal(self) -> tuple[str, ...]:

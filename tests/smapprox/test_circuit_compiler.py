@@ -127,6 +127,8 @@ def test_layering_keeps_the_function():
     x = circuits.all_inputs(5)
     np.testing.assert_array_equal(circuits.parity_circuit(5)(x), x.sum(axis=1) % 2 == 1)
     assert circuits.identity_chain(4).depth == 4
+    chain = {i: ("NOT", [i - 1 or "x"]) for i in range(1, 3001)}  # deeper than Python's stack
+    assert circuits.layered(["x"], chain, [3000]).depth == 3000
     with pytest.raises(ValueError, match="cycle"):
         circuits.layered(["x"], {"a": ("NOT", ["b"]), "b": ("NOT", ["a"])}, ["a"])
     with pytest.raises(ValueError, match="unknown"):
