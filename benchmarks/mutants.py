@@ -2,8 +2,9 @@
 
 One mistake at a time is planted in a function of a paper's room (its code is exchanged in place, so
 that everybody who holds the function has the wrong one), and the statements that run the line are
-judged again. A mistake is noticed if a verdict is not as recorded, if an evaluation breaks, or if a
-worst ratio moves: by more than 3% where a search found it, by more than a millionth elsewhere.
+judged again. A mistake is noticed if a verdict changes, if an evaluation breaks, or if one of the
+ratios that are recorded moves: the worst, the worst at a size (by more than 3% where a search found
+it), or the median of the draws.
 
     python benchmarks/mutants.py --paper qstr --count 60 --seed 1 --out mutants.jsonl
 
@@ -32,7 +33,8 @@ from typing import Any
 import jax
 import tyro
 
-from jaxbounds.falsify import UNKEPT
+from jaxbounds.cli.recorded import differences, ratios_of
+from jaxbounds.falsify import UNKEPT, Verdict, falsify
 from jaxbounds.falsify.judging import judge
 from jaxbounds.papers import PAPERS, load_paper
 from jaxbounds.statements import Statement
@@ -197,24 +199,21 @@ def _forget() -> None:
                     held.cache_clear()
 
 
-def _measured(statement: Statement) -> list[tuple[str, float, bool]]:
-    """Status, worst ratio, and whether a search moved it, for each form."""
-    found = judge(statement, budget=statement.budget.scaled(0.25), seed=0, programs=UNKEPT)
-    searched = found.searched.accepted > 0
-    return [
-        (d.status, d.ratio, bool(s)) for (d, _), s in zip(found.decisions, searched, strict=False)
-    ]
+def _verdicts(statement: Statement) -> tuple[Verdict, ...]:
+    return falsify(statement, budget=statement.budget.scaled(0.25))
 
 
-def _notices(statement: Statement, before: list[tuple[str, float, bool]]) -> bool:
+def _notices(statement: Statement, before: tuple[Verdict, ...]) -> bool:
+    """Whether a verdict is another, or a ratio moved by more than what is recorded may move."""
     try:
-        after = _measured(statement)
+        after = _verdicts(statement)
     except Exception:
         return True
-    for (status, ratio, searched), (other, now, _) in zip(before, after, strict=True):
-        exact = statement.relation == "=" and status == "holds"
-        allowed = (0.03 if searched else 1e-6) * abs(ratio)
-        if status != other or not (exact or abs(now - ratio) <= allowed or ratio != ratio):
+    for one, other in zip(before, after, strict=True):
+        exact = one.relation == "=" and one.status == "holds"
+        if one.status != other.status:
+            return True
+        if not exact and list(differences(other, ratios_of(one))):
             return True
     return False
 
@@ -246,7 +245,7 @@ def main(
     statements = load_paper(paper).statements
     root = str(Path(__file__).parents[1] / "jaxbounds" / paper)
     lines: dict[str, set] = {}
-    before: dict[str, list] = {}
+    before: dict[str, tuple[Verdict, ...]] = {}
     for statement in statements:
         _forget()
         lines[statement.id] = _lines_of(statement, root)
@@ -271,7 +270,7 @@ def main(
         for statement in guards[:most]:
             if statement.id not in before:
                 _forget()
-                before[statement.id] = _measured(statement)
+                before[statement.id] = _verdicts(statement)
             with planted(mutant):
                 if _notices(statement, before[statement.id]):
                     killer = statement.id

@@ -28,9 +28,9 @@ print = functools.partial(print, flush=True)
 
 def _untold(statement: Statement) -> Statement:
     """The statement without what a person put there to show that it fails."""
-    forms = tuple(replace(form, counterexample=None, note=form.note or ".") for form in statement.forms)
-    # A form that fails has to store a counterexample; nothing here looks at what is expected.
-    plain = tuple(replace(form, expected="inconclusive") for form in forms)
+    # A form that is expected to fail has to store one; nothing here looks at what is expected.
+    told_nothing = {"counterexample": None, "expected": "inconclusive"}
+    plain = tuple(replace(form, **told_nothing) for form in statement.forms)
     cases = None if statement.sample else statement.cases
     search = statement.search
     if search == "none" and statement.sample and statement.kind == "inequality":

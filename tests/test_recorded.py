@@ -32,10 +32,23 @@ VERDICT = Verdict(
 )
 def test_what_moved_is_said(change, said):
     verdict = dataclasses.replace(VERDICT, **change)
-    lines = list(recorded.moved([verdict], {"qstr.lem12": {"printed": 0.5}}))
+    lines = list(recorded.moved([verdict], {"qstr.lem12": {"printed": {"worst": 0.5}}}))
     assert bool(lines) == said
     if change == {"worst_ratio": 0.51}:
-        assert lines == ["qstr.lem12 (printed): ratio 0.51, recorded 0.5"]
+        assert lines == ["qstr.lem12 (printed): worst 0.51, recorded 0.5"]
+
+
+def test_a_size_or_the_median_of_the_draws_that_moves_is_said():
+    """The worst ratio is at the smallest size; a factor n that is lost shows at the others only."""
+    before = {"worst": 0.5, "drawn": 0.25, "n=1": 0.5, "n=4": 0.5}
+    quantiles = (0.0,) * 10 + (0.25,) + (0.5,) * 10
+    sizes = {"n=1": 0.5, "n=4": 0.5}
+    same = dataclasses.replace(VERDICT, quantiles=quantiles, by_size=sizes, accepted=3)
+    assert list(recorded.differences(same, before)) == []
+    lost = dataclasses.replace(same, by_size=sizes | {"n=4": 0.125})
+    assert list(recorded.differences(lost, before)) == ["n=4"]
+    drawn = dataclasses.replace(same, quantiles=(*quantiles[:10], 0.2501, *quantiles[11:]))
+    assert list(recorded.differences(drawn, before)) == ["drawn"]
 
 
 def test_the_file_is_about_the_shipped_statements():
@@ -60,7 +73,10 @@ def test_a_part_replaces_its_own_ratios(tmp_path, monkeypatch):
     recorded.record([VERDICT, other], others=False)
     recorded.record([dataclasses.replace(VERDICT, form="sharpened")], others=True)
     now = json.loads(recorded.FILE.read_text(encoding="utf8"))
-    assert now == {"qstr.lem12": {"sharpened": 0.5}, "qstr.lem13": {"printed": 0.25}}
+    assert now == {
+        "qstr.lem12": {"sharpened": {"worst": 0.5}},
+        "qstr.lem13": {"printed": {"worst": 0.25}},
+    }
     recorded.record([dataclasses.replace(VERDICT, worst_ratio=float("nan"))], others=True)
     assert list(json.loads(recorded.FILE.read_text(encoding="utf8"))) == ["qstr.lem13"]
 

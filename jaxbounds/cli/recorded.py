@@ -1,9 +1,9 @@
-"""The worst ratios that the shipped statements are known to have, and what moved since.
+"""What the shipped statements are known to measure, and what moved since.
 
-A verdict may stay as it was while its ratio moves: a formula that changed, or a sampler. The file
-beside this module holds the ratios of a whole `jaxbounds verify` (seed 0); `jaxbounds verify
---record` writes it anew (`verify ID --record` those of a statement), and a person reads the
-difference.
+A verdict may stay as it was while its ratios move: a formula that changed, or a sampler. The file
+beside this module holds, for each form, the worst ratio, the worst at each size, and the median
+over the draws alone, which any change of a formula moves. It is written by `jaxbounds verify
+--record` (`verify ID --record`: of one statement), seed 0; a person reads the difference.
 """
 
 import json
@@ -17,8 +17,10 @@ from jaxbounds.papers import PAPERS
 
 FILE = Path(__file__).with_name("recorded.json")
 SEARCHED, EXACT = 0.03, 1e-6
-"""How far, relatively, a worst ratio may be from the recorded one: where a search found it, and
-where the draws alone did."""
+"""How far, relatively, a ratio may be from the recorded one: where a search found it, and where the
+draws alone did."""
+Ratios = dict[str, float]
+"""Of one form: "worst", "drawn", and the worst ratio by size ("n=4, T=3")."""
 
 
 def _kept(verdict: Verdict) -> bool:
@@ -27,7 +29,15 @@ def _kept(verdict: Verdict) -> bool:
     return verdict.paper in PAPERS and not exact and math.isfinite(verdict.worst_ratio)
 
 
-def _read() -> dict[str, dict[str, float]]:
+def ratios_of(verdict: Verdict, /) -> Ratios:
+    """What is recorded of a verdict."""
+    drawn = {"drawn": verdict.quantiles[10]} if verdict.quantiles else {}
+    found = {"worst": verdict.worst_ratio} | drawn
+    found |= verdict.by_size if len(verdict.by_size) > 1 else {}
+    return {name: float(f"{value:.8g}") for name, value in found.items() if math.isfinite(value)}
+
+
+def _read() -> dict[str, dict[str, Ratios]]:
     return json.loads(FILE.read_text(encoding="utf8")) if FILE.is_file() else {}
 
 
@@ -38,20 +48,29 @@ def record(verdicts: Sequence[Verdict], /, *, others: bool) -> None:
         verdicts: all forms of some statements.
         others: keep what is recorded of other statements.
     """
-    now: dict[str, dict[str, float]] = {}
+    now: dict[str, dict[str, Ratios]] = {}
     for verdict in filter(_kept, verdicts):
-        now.setdefault(verdict.id, {})[verdict.form] = float(f"{verdict.worst_ratio:.8g}")
+        now.setdefault(verdict.id, {})[verdict.form] = ratios_of(verdict)
     judged = {verdict.id for verdict in verdicts}
     before = _read() if others else {}
     kept = {name: forms for name, forms in before.items() if name not in judged or name in now}
-    ratios = {name: now.get(name, forms) for name, forms in (kept | now).items()}
-    write_text(FILE, json.dumps(ratios, indent=1) + "\n")
+    merged = {name: now.get(name, forms) for name, forms in (kept | now).items()}
+    lines = (f" {json.dumps(name)}: {json.dumps(forms)}" for name, forms in merged.items())
+    write_text(FILE, "{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def differences(verdict: Verdict, before: Ratios, /) -> Iterator[str]:
+    """Which of its ratios are not those."""
+    for name, now in ratios_of(verdict).items():
+        allowed = SEARCHED if verdict.accepted and name != "drawn" else EXACT
+        if not math.isclose(now, before.get(name, math.nan), rel_tol=allowed, abs_tol=1e-9):
+            yield name
 
 
 def moved(
-    verdicts: Sequence[Verdict], recorded: Mapping[str, Mapping[str, float]] | None = None, /
+    verdicts: Sequence[Verdict], recorded: Mapping[str, Mapping[str, Ratios]] | None = None, /
 ) -> Iterator[str]:
-    """A line for each form whose worst ratio is not the recorded one, or has none.
+    """A line for each form whose ratios are not the recorded ones, or of which there are none.
 
     Args:
         verdicts: of seed 0 and the statements' own budgets.
@@ -60,10 +79,10 @@ def moved(
     if recorded is None:
         recorded = _read()
     for verdict in filter(_kept, verdicts):
-        before, now = recorded.get(verdict.id, {}).get(verdict.form), verdict.worst_ratio
-        allowed = SEARCHED if verdict.accepted else EXACT
-        name = f"{verdict.id} ({verdict.form})"
+        before = recorded.get(verdict.id, {}).get(verdict.form)
+        name, now = f"{verdict.id} ({verdict.form})", ratios_of(verdict)
         if before is None:
             yield f"{name}: no ratio is recorded"
-        elif not math.isclose(now, before, rel_tol=allowed, abs_tol=1e-9):
-            yield f"{name}: ratio {now:.8g}, recorded {before:.8g}"
+        elif changed := list(differences(verdict, before)):
+            said = (f"{part} {now[part]:.8g}, recorded {before.get(part)}" for part in changed[:3])
+            yield f"{name}: {'; '.join(said)}"

@@ -12,7 +12,7 @@ import numpy as np
 from jaxbounds.falsify.bench import Bench, Column, Pool, as_arrays
 from jaxbounds.falsify.decide import ON_AVERAGE, violation
 from jaxbounds.falsify.evidence import by_size, distinct_counted, evidence
-from jaxbounds.falsify.examples import NONE, Examples, remember
+from jaxbounds.falsify.examples import NONE, SOURCE, Examples, remember
 from jaxbounds.falsify.judging import Findings, judge
 from jaxbounds.falsify.measure import Reals, form_names, hypothesis_names, verification
 from jaxbounds.falsify.programs import UNKEPT, Programs
@@ -82,7 +82,7 @@ def _verdict(found: Findings, index: int, seed: int, places: Places) -> Verdict:
     statement, column = found.bench.statement, found.columns[index]
     form, (decision, stored_ratio) = statement.forms[index], found.decisions[index]
     counted = column.measured.counted
-    drawn = column.measured.value[counted & (column.sources != "search")]
+    drawn = column.measured.value[counted & ~np.isin(column.sources, ("search", SOURCE))]
     accepted = int(found.searched.accepted[index])
     verdict = replace(
         _blank(statement, form, seed),

@@ -1,5 +1,6 @@
 """Combinational circuits in ASCII AIGER ("aag"), made layered."""
 
+import re
 from collections.abc import Hashable, Sequence
 
 from jaxbounds.smapprox.circuits import Circuit, layered
@@ -16,7 +17,11 @@ def from_aiger(text: str, /) -> Circuit:
     """
     lines = text.splitlines()
     header = lines[0].split() if lines else []
-    if len(header) < 6 or header[0] != "aag" or not all(part.isdigit() for part in header[1:]):
+    if (
+        len(header) < 6
+        or header[0] != "aag"
+        or not all(re.fullmatch(r"\d{1,9}", part) for part in header[1:])
+    ):
         raise ValueError(
             "an ASCII AIGER file starts with 'aag M I L O A'"
             + ("; this is binary AIGER: convert it with aigtoaig" if header[:1] == ["aig"] else "")
