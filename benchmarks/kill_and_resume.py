@@ -1,11 +1,18 @@
-"""Kill a sweep at random moments, resume it, and compare with an undisturbed run bit for bit.
+"""End a command at random moments, by every signal, continue it, and compare bit for bit.
 
-python benchmarks/kill_and_resume.py [KILLS [EXPERIMENT [OPTIONS]]]
+    python benchmarks/kill_and_resume.py --kills 20
+    python benchmarks/kill_and_resume.py --kills 20 --what verify qstr.prop3 qstr.lem12
+    python benchmarks/kill_and_resume.py --kills 20 --what run multihead.fig6 --preset quick
 
-Without an experiment a short version of Figure 2; "multihead.fig6 --preset quick" is another.
+Checked: five seconds after the signal no process of the command lives; what was printed as judged
+is kept; nothing that was published before is lost; continued, the command comes to its end with the
+values of an undisturbed run.
 """
 
+import json
 import random
+import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,58 +20,103 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
+import tyro
 
 from jaxbounds.results import load
 
-SWEEP = ("multihead.fig2", "--heads", "1", "16", "--trials", "3", "--steps", "6000")
+SWEEP = ("run", "multihead.fig2", "--heads", "1", "16", "--trials", "3", "--steps", "6000")
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+GONE = 5.0
+"""Seconds after which no process may be left."""
 
 
-def command(folder: Path, *flags: str) -> list[str]:
-    """The sweep as a user would start it."""
+def _command(what: tuple[str, ...], folder: Path, *flags: str) -> list[str]:
+    """As a user would start it."""
     program = "from jaxbounds.cli import main; raise SystemExit(main())"
-    sweep = sys.argv[2:] or SWEEP
-    return [sys.executable, "-c", program, "run", *sweep, "--out", str(folder), *flags]
+    return [sys.executable, "-c", program, *what, "--out", str(folder), *flags]
 
 
-def killed(folder: Path, after: float, *flags: str) -> bool:
-    """Run for `after` seconds at most; whether it had to be killed."""
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(command(folder, *flags), **quiet)
+def _family(process: subprocess.Popen) -> list[psutil.Process]:
     try:
-        if process.wait(after) != 0:
-            raise SystemExit(f"the sweep failed by itself: {' '.join(command(folder, *flags))}")
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        return True
-    return False
+        parent = psutil.Process(process.pid)
+        return [parent, *parent.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
 
 
-def main(kills: int) -> None:
-    """Print one line for each resumed sweep that came to its end."""
-    choose = random.Random(0)
+def cut(command: list[str], after: float, how: signal.Signals, log: Path) -> bool:
+    """Run for `after` seconds at most; whether it was cut."""
+    with log.open("w") as file:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=file)
+        try:
+            if process.wait(after) != 0:
+                raise SystemExit(f"it failed by itself: {' '.join(command)}\n{log.read_text()}")
+            return False
+        except subprocess.TimeoutExpired:
+            family = _family(process)
+            process.send_signal(how)
+        _, alive = psutil.wait_procs(family, timeout=GONE)
+        process.poll()
+        alive = [one for one in alive if one.is_running() and one.status() != "zombie"]
+        if alive:
+            raise SystemExit(f"{GONE:g} s after {how.name} there still are {alive}")
+    return True
+
+
+def _judged(folder: Path) -> set[str]:
+    """The statements that are kept, in work or in place."""
+    kept = set()
+    for line in _text(folder / "unfinished" / "judged.jsonl").split("\n")[1:]:
+        if line.strip():
+            kept.add(json.loads(line)[0]["id"])
+    published = _text(folder / "verdicts.json")
+    return kept | {one["id"] for one in json.loads(published or "[]")}
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.is_file() else ""
+
+
+def _values(folder: Path) -> object:
+    """Everything but how long it took."""
+    if (folder / "verdicts.json").is_file():
+        every = json.loads((folder / "verdicts.json").read_text())
+        return [{name: x for name, x in one.items() if name != "seconds"} for one in every]
+    data = load(folder / "result.nc")
+    return {name: np.asarray(data[name].values).tobytes() for name in data}
+
+
+def main(what: tuple[str, ...] = SWEEP, kills: int = 20, seed: int = 0) -> None:
+    """Print a line for each time that a command which was cut came to its end."""
+    choose, resume = random.Random(seed), (["--resume"] if what[0] == "run" else [])
     with tempfile.TemporaryDirectory() as scratch:
-        undisturbed, broken = Path(scratch) / "undisturbed", Path(scratch) / "broken"
-        killed(undisturbed, 1e6)
+        undisturbed, broken, log = (Path(scratch) / name for name in ("whole", "broken", "log"))
+        cut(_command(what, undisturbed), 1e6, signal.SIGKILL, log)
         started = time.perf_counter()
-        killed(undisturbed, 1e6)
+        cut(_command(what, undisturbed), 1e6, signal.SIGKILL, log)
         whole = time.perf_counter() - started
-        print(f"undisturbed, compiled programs cached: {whole:.1f} s")
-        expected, done, first = load(undisturbed / "result.nc"), 0, True
-        since = 0
-        while done < kills or since:
-            wait = choose.uniform(0, 1.1 * whole) if done < kills else 1e6
-            cut = killed(broken, wait, *([] if first else ["--resume"]))
-            first = False
-            if cut:
-                done, since = done + 1, since + 1
-                continue
-            found = load(broken / "result.nc")
-            for name in expected:
-                np.testing.assert_array_equal(found[name].values, expected[name].values)
-            print(f"resumed after {since} kills ({done} in all): the same bits")
-            since, first = 0, True
+        print(f"undisturbed, compiled programs cached: {whole:.1f} s", flush=True)
+        expected, ends, since = _values(undisturbed), 0, 0
+        planned = [how for how in SIGNALS for _ in range(kills)]
+        choose.shuffle(planned)
+        while planned or since:
+            how = planned.pop() if planned else None
+            wait = choose.uniform(0, 1.1 * whole) if how else 1e6
+            flags = resume if since else []
+            done = cut(_command(what, broken, *flags), wait, how or signal.SIGKILL, log)
+            said = set(re.findall(r"^\d+/\d+ ([\w.\-]+):", _text(log), re.MULTILINE))
+            if what[0] == "verify" and not said <= _judged(broken):
+                raise SystemExit(f"judged and lost: {said - _judged(broken)}")
+            if done:
+                since += 1
+            elif since or not planned:
+                if _values(broken) != expected:
+                    raise SystemExit("continued, it gives other values")
+                ends, since = ends + 1, 0
+                print(f"complete after cuts; {len(planned)} to come: the same bits", flush=True)
+    print(f"{kills} times each of {', '.join(s.name for s in SIGNALS)}; {ends} times complete")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20)
+    tyro.cli(main)
