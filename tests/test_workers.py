@@ -1,13 +1,15 @@
 """Processes that end too late or not at all: each costs its own piece only."""
 
+import contextlib
 import json
 import os
+import signal
 import textwrap
 import time
 
 import pytest
 
-from jaxbounds.cli import main, workers
+from jaxbounds.cli import interruption, main, workers
 
 CLAIMS = """
 import os, signal
@@ -78,3 +80,17 @@ def test_a_piece_that_stands_still_is_given_up(watcher):
 def test_no_process_outlives_its_parent(watcher):
     with pytest.raises(_Ended):
         watcher(os.getppid() + 1)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_whose_exception_is_dropped_is_seen_at_the_next_look(how):
+    """As where Python collects garbage."""
+    before = signal.getsignal(how)
+    with interruption.Interruption() as found:
+        found.look()
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), how)
+            time.sleep(0.1)
+        with pytest.raises(KeyboardInterrupt, match=how.name):
+            found.look()
+    assert signal.getsignal(how) is before

@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +15,7 @@ from jaxbounds.cli import recorded
 from jaxbounds.cli.cache import digest_of, examples, prepare_jax, programs_for
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
 from jaxbounds.cli.folder import CannotWrite, Folder
+from jaxbounds.cli.interruption import Interruption
 from jaxbounds.cli.screen import Screen
 from jaxbounds.cli.workers import Died, Processes, at_most
 from jaxbounds.falsify import Verdict, falsify, load_instance, unmeasured
@@ -75,17 +75,18 @@ def _groups(statements: Sequence[Statement], most: int = 3) -> list[tuple[Statem
 
 
 def _in_turn(
-    statements: Sequence[Statement], jobs: int, task: Task
+    statements: Sequence[Statement], jobs: int, task: Task, look: Callable[[], None]
 ) -> Iterator[tuple[Verdict, ...]]:
     """Verdicts as they come, from this process or from several."""
     if jobs == 1:
         prepare_jax()
         for statement in statements:
+            look()
             yield _verify_one(statement, task)
         return
     groups = _groups(statements)
     known = {s.id: s for s in statements}
-    processes: Processes = Processes(_verify_some, jobs, prepare_jax)
+    processes: Processes = Processes(_verify_some, jobs, prepare_jax, look)
     alone: list[Task] = []
     tasks = [task._replace(ids=tuple(s.id for s in group)) for group in groups]
     while tasks:
@@ -97,10 +98,6 @@ def _in_turn(
             else:
                 yield unmeasured(known[done.ids[0]], str(judged), seed=task.seed)
         tasks, alone = alone, []
-
-
-def _terminated(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt(signal.Signals(number).name)
 
 
 def _folder(out: Path, partial: bool, chosen: Patterns, settings: dict[str, Any]) -> Folder:
@@ -177,7 +174,7 @@ def verify(
 
 def _judge_all(
     chosen: Sequence[Statement],
-    judge: Callable[[Sequence[Statement]], Iterator[tuple[Verdict, ...]]],
+    judge: Callable[..., Iterator[tuple[Verdict, ...]]],
     folder: Folder,
     before: dict[str, tuple[Verdict, ...]],
     console: Console,
@@ -188,13 +185,13 @@ def _judge_all(
     kept = {s.id for s in chosen} & set(before)
     if kept:
         print(f"continued: {len(kept)} statements were judged before", file=sys.stderr)
-    old = signal.signal(signal.SIGTERM, _terminated)
     try:
-        with screen.bar:
+        with Interruption() as interruption, screen.bar:
             for name in kept:
                 done[name] = before[name]
                 screen.judged(before[name], before=True)
-            for verdicts in judge([s for s in chosen if s.id not in kept]):
+            left = [s for s in chosen if s.id not in kept]
+            for verdicts in judge(left, look=interruption.look):
                 done[verdicts[0].id] = verdicts  # first: an interruption may come in between
                 folder.keep(verdicts)
                 screen.judged(verdicts)
@@ -202,8 +199,6 @@ def _judge_all(
     except KeyboardInterrupt:
         screen.rest()
         return done, True
-    finally:
-        signal.signal(signal.SIGTERM, old)
 
 
 def _conclude(folder, papers, chosen, done, interrupted, imports, partial) -> int:

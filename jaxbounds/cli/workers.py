@@ -71,12 +71,17 @@ class Processes(Generic[Piece, Result]):
         work: a module's function.
         count: how many processes.
         initialise: run once in each.
+        look: called now and then while waiting; it may raise.
     """
 
     def __init__(
-        self, work: Callable[[Piece], Result], count: int, initialise: Callable[[], None]
+        self,
+        work: Callable[[Piece], Result],
+        count: int,
+        initialise: Callable[[], None],
+        look: Callable[[], None] = lambda: None,
     ) -> None:
-        self._work, self._count, self._initialise = work, count, initialise
+        self._work, self._count, self._initialise, self._look = work, count, initialise, look
 
     def _lane(self) -> concurrent.futures.ProcessPoolExecutor:
         return concurrent.futures.ProcessPoolExecutor(
@@ -103,8 +108,9 @@ class Processes(Generic[Piece, Result]):
                 give(self._lane())
             while running:
                 done, _ = concurrent.futures.wait(
-                    running, return_when=concurrent.futures.FIRST_COMPLETED
+                    running, WATCH, return_when=concurrent.futures.FIRST_COMPLETED
                 )
+                self._look()
                 for future in done:
                     lane, piece = running.pop(future)
                     result: Result | Died
