@@ -208,3 +208,11 @@ def test_counterexamples_meet_what_is_listed_and_the_list_can_fail():
     assert all(map(bool, met.values())) and len(met) >= 8
     assert not all(packings._meets_4_2({**packings.FOUR, "epsilon": -1.0}, Size({"L": 1})).values())
     assert all(map(bool, orientation._in_the_class({"d": 16}, Size({"largest": 16})).values()))
+
+
+def test_one_value_map_breaks_the_cover_of_appendix_e():
+    """Equal tokens stay as they are under attention; tanh and matrices are written out here."""
+    tokens, c = 4.0, 0.005
+    moved = math.tanh(c * tokens) - math.tanh(-c * tokens)
+    # The proof's list: beta = B_w alpha_1 L_sigma B_c2 = 1 times the cover at norm 1, |2 c|.
+    assert _stored("appe-cover", "derived").ratio == pytest.approx(moved / (2 * c), rel=1e-12)

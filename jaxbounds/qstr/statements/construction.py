@@ -69,8 +69,8 @@ def _prompt_project(i, size):
 
 
 def _within(i, size):
-    shared = jnp.all(i["t"] == i["t"][:1]) if size["simple"] else True
-    return {"|x| <= B": jnp.max(jnp.abs(i["x"])) <= RADIUS, "one t": jnp.asarray(shared)}
+    shared = {"one t": jnp.all(i["t"] == i["t"][:1])} if size["simple"] else {}
+    return {"|x| <= B": jnp.max(jnp.abs(i["x"])) <= RADIUS} | shared
 
 
 SIZES = {"N": 6, "d": 2, "q": 2, "de": 12}

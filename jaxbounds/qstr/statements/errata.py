@@ -56,10 +56,11 @@ ERRATA = (
         where="Proposition 35, proof: the errors z^(i) (Appendix C.3)",
         kind="gap",
         quote="Note that (z^(i)) are i.i.d. since h_j^(i) and g^(i) do not depend on x_j.",
-        text="(The last symbol is half legible; nothing rests on it.) z^(i) compares "
-        "Phi(h_j^(i)) with g^(i), and Phi reads the token x_j, which all the "
-        "prompts share: the z^(i) are i.i.d. only given x_j. The volume bound then has "
-        "2 d_h in place of d_h, a constant.",
+        text="(The last symbol is half legible; nothing rests on it.) That h_j^(i) and g^(i) do "
+        "not depend on x_j is so, but z^(i) compares Phi(h_j^(i)) with g^(i), and Phi(h) = (f_y(h, "
+        "x_j, (1), j), .., f_y(h, x_j, (N), j)) reads the token x_j, which all the prompts were "
+        "made to share: the z^(i) are i.i.d. only given x_j. (Besides, h_j is in R^(2 d_h), so the "
+        "volume bound has 2 d_h where d_h is printed.)",
         consequence="Condition on an x_j whose risk is at most the average; constants stay.",
         main="survive",
         evidence="read in the proof",

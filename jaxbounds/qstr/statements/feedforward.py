@@ -80,14 +80,16 @@ def _risk(i, size):
     placed = np.einsum("ij,k->ijk", np.eye(N), u).reshape(N, N * d)
     seen = placed @ V.T
     explained = np.sum(seen * np.linalg.solve(V @ V.T, seen.T).T, axis=1)
+    rows = np.asarray(span.span_rows(jnp.asarray(V))[0])
     blocks = (np.linalg.pinv(V) @ V).reshape(N, d, N, d)
     spectrum = np.linalg.eigvalsh(np.einsum("kakb->ab", blocks) / N)
     # Predictions are linear in the prompt, so those on the standard basis tell their risk.
     basis = jnp.eye(N * d).reshape(N * d, N, d)
-    predicted = span.best_prediction(span.span_rows(jnp.asarray(V))[0], jnp.asarray(u), basis)
+    predicted = span.best_prediction(jnp.asarray(rows), jnp.asarray(u), basis)
     return Sides.pairs(
         {
-            "printed": (np.mean(u @ u - explained), got.direction),
+            "printed": (u @ u - explained, u @ u - np.sum((rows @ placed.T) ** 2, axis=0)),
+            "derived mean": (np.mean(u @ u - explained), got.direction),
             "derived worst": (
                 np.array([1 - spectrum[0], 1 - spectrum[-1], 1 - n / (N * d)]),
                 np.array([got.worst, got.easiest, got.average]),
@@ -101,10 +103,16 @@ def _risk(i, size):
 EXACT_RISK = Statement(
     id="qstr.thm6.risk",
     label="Theorem 6 (risk at one direction)",
-    formula="min over f of R(u) = |u|^2 - u^T ((1/N) sum_k P_kk) u",
+    formula="Var(<P_{t_1} u, x> | u, t_1, V x) = 1 - |V P_{t_1} u|^2; its mean over t_1 is the "
+    "least risk at u",
     tex=r"\mathrm{Var}(\langle P_{t_1} u, x \rangle \mid u, t_1, V x) = 1 - \|V P_{t_1} u\|_2^2",
     kind="identity",
-    judges=(span.feedforward_certificate, span.direction_risk, span.best_prediction),
+    judges=(
+        span.feedforward_certificate,
+        span.direction_risk,
+        span.best_prediction,
+        span.span_rows,
+    ),
     host=True,
     sample=_risk_sample,
     evaluate=_risk,
@@ -112,8 +120,9 @@ EXACT_RISK = Statement(
         Form(
             name="printed",
             cites="Theorem 6, proof: Var(<P_{t_1} u, x> | u, t_1, V x) = 1 - |V P_{t_1} u|^2",
-            note="E[<u, x_k> | P x] = <u, (P x)_k>.",
+            note="At every t_1: E[<u, x_k> | P x] = <u, (P x)_k>.",
         ),
+        Form(name="derived mean", note="The mean over t_1, which is the least risk at u."),
         Form(name="derived worst", note="Extreme directions and the average, by pseudo-inverse."),
         Form(name="derived attained", note="By the predictions E[y | t, P x]."),
     ),

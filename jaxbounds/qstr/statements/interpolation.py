@@ -233,8 +233,8 @@ BIAS = Statement(
         ),
         Form(
             name="corrected",
-            note="(1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2 <= 2 + 3 |z|^2.",
-            equality="z_1 = -1 and all other z zero, in the limit of vanishing gaps",
+            note="(1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2 <= 2 + 3 |z|^2; at z_1 = -1 and all other z "
+            "zero the sides meet, in the limit of vanishing gaps.",
         ),
     ),
     control="0.9 |z|^2",

@@ -84,11 +84,13 @@ ACCUMULATION = Statement(
         Form(
             name="derived C.1",
             sense="exactly",
+            exponent=(0.98, 1.02),
             note="Error linear in N without rectifier.",
         ),
         Form(
             name="sharpened C.2",
             sense="exactly",
+            exponent=(0.98, 1.02),
             note="N times the rectified error is linear in N: the error itself is flat.",
         ),
     ),
@@ -138,7 +140,9 @@ def _one_unit_case(size):
     case["A1"][..., 0, 0] = case["A2"][..., 0, 0] = case["a"][:, 0] = 1.0
     case["V"][:, 0, [0, 2]] = 1.0
     case["c"][0, :, 0] = 0.01
-    return {name: value[None] for name, value in case.items()}
+    # And one in which the transitions agree and the readouts do not.
+    agree = case | {"c": 0.0 * case["c"] + case["c"][0], "a": case["a"] * [[1.0], [0.5]]}
+    return {name: np.stack([value, agree[name]]) for name, value in case.items()}
 
 
 _AGREE = "transitions that agree along the prompt"
@@ -195,7 +199,7 @@ VALUE = Statement(
     label="Lemma 30 (C.13)",
     formula="|x_L| <= prod |W_l| |x_0| + sum_l |b_l| prod_{k > l} |W_k|",
     tex=r"\|x_l\|_2 \le \prod_{i=1}^{l} \|W_i\|_{\mathrm{op}} \|x_0\|_2 + \sum_{i=0}^{l-1} "
-    r"\|b_{l-i}\|_2 \prod_{j=0}^{i-1} \|W_{l-j}\|_{\mathrm{op}}",
+    r"\|b_{l-i-1}\|_2 \prod_{j=0}^{i} \|W_{l-j}\|_{\mathrm{op}} + \|b_l\|_2, \quad b_0 = 0",
     judges=(network_value_bound, evaluate),
     sample=normals("x: k", "W: 3 k k", "b: 3 k"),
     evaluate=_value,
@@ -204,6 +208,8 @@ VALUE = Statement(
             name="printed",
             cites="the display after (C.13), before (C.14), Appendix C.2",
             equality="rank-one layers aligned with one another",
+            note="The printed sum also names b_0, which there is not: 0. At l = 3, with a bias and "
+            "no ReLU on the last layer, where the paper has l <= L - 1.",
         ),
     ),
     control="half of each bias",

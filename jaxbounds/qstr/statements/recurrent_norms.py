@@ -69,12 +69,14 @@ PROPOSITION_8 = Statement(
         Form(
             name="printed width",
             sense="at least",
+            exponent=(0.9, 1.15),
             cites=_PROPOSITIONS_8_35,
             note="The first bound, on the random-code RNN.",
         ),
         Form(
             name="printed",
             sense="at least",
+            exponent=(0.0, 0.3),
             cites=f"{_PROPOSITIONS_8_35}: 'lower bounds on d_h and |U|_op'",
             expected="inconsistent",
             erratum="E14",
@@ -84,6 +86,7 @@ PROPOSITION_8 = Statement(
         Form(
             name="printed (4 bits)",
             sense="at least",
+            exponent=(-0.1, 0.1),
             cites=_PROPOSITIONS_8_35,
             expected="inconsistent",
             erratum="E14",
@@ -93,6 +96,7 @@ PROPOSITION_8 = Statement(
         Form(
             name="corrected",
             sense="at least",
+            exponent=(0.95, 1.25),
             note="|U|_F^2 >= Omega(N/L^2), no logarithm: Sudakov's inequality for "
             "{(U-> h->, U<- h<-)} in place of Lemma 41's second branch.",
         ),

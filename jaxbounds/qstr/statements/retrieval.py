@@ -191,7 +191,8 @@ NORMS = Statement(
         Form(
             name="printed",
             cites="Lemma 11, second display",
-            equality="always: q blocks alpha I of size de, weights as in Assumption 2",
+            equality="always: each W_QK holds one block alpha I of size de, and r_a, r_w are the "
+            "network's own",
         ),
         Form(name="derived Frobenius", equality="always", note="|W_QK|_F = alpha sqrt(de)."),
     ),

@@ -73,8 +73,10 @@ STATES = Statement(
         Form(
             name="printed",
             cites="Corollary 27, Appendix C.1",
-            note="With r_h = sqrt(q) (r_x + sqrt(d) eps) as printed, both directions; an explicit "
-            "network of Proposition 26.",
+            note="With r_h = sqrt(q) (r_x + sqrt(d) eps), both directions; an explicit network of "
+            "Proposition 26. What stands under the second root is half legible in the text at hand "
+            "(d or q), as is the index of the norm: errors of eps in each coordinate, as "
+            "Proposition 26 has them, need d.",
         ),
         Form(name="sharpened", note="Up to rounding, for hypercube encodings."),
     ),
@@ -100,6 +102,8 @@ def _network_norms(i, size):
     return Sides(lhs=lhs, rhs={**dict.fromkeys(names, 1 / eps), "control": eps**-0.25})
 
 
+KNOTS = (16, 20, 24, 32, 40, 48, 64, 80, 96, 128)
+
 NORMS = Statement(
     id="qstr.prop26.norms",
     label="Proposition 26 (norms)",
@@ -113,13 +117,14 @@ NORMS = Statement(
         Form(
             name=f"printed {what}",
             sense="at most",
+            exponent=exponent,
             cites="Proposition 26, Appendix C.1",
             note="Degree 1/2 in 1/eps: piecewise-linear squares in place of Lemma 42's networks.",
         )
-        for what in ("|W|_F", "|b|", "width")
+        for what, exponent in (("|W|_F", (0.2, 0.3)), ("|b|", (0.2, 0.3)), ("width", (0.45, 0.55)))
     ),
     control="the width at most eps^{-1/4}",
-    sizes=tuple({"knots": k, "q": 2, "d": 2, "de": 12} for k in (16, 32, 64, 128)),
+    sizes=tuple({"knots": k, "q": 2, "d": 2, "de": 12} for k in KNOTS),
     assumptions="the degree in 1/eps alone, at fixed r_x and De; nothing depends on N but De",
     source="Proposition 26, (C.12)",
     host=True,

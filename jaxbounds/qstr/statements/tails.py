@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy.special import gammaincc
+import scipy
 
 from jaxbounds.qstr import bounds
 from jaxbounds.qstr.statements.common import CASES_ON_HOST
@@ -25,7 +25,9 @@ def _radius(i, size):
     n, N, d, r = size["n"], size["N"], size["d"], float(i["r"])
     sizes, law = dict(size), int(i["law"])
     # For one token: the rarest event that Assumption 1 allows, or the chi law.
-    beyond = gammaincc(d / 2, r**2 / 2) if law == GAUSSIAN else bounds.largest_tail(r, d=d)
+    beyond = (
+        scipy.special.gammaincc(d / 2, r**2 / 2) if law == GAUSSIAN else bounds.largest_tail(r, d=d)
+    )
     if law == EXCLUSIVE:
         exact = min(1.0, n * N * beyond)
     else:

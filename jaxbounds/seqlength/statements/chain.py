@@ -62,6 +62,12 @@ def _network_cases(size: Size) -> Instance:
         }
         layers, moved = follow(case["layer"]), follow(case["moved"])
         rows.append({"X": case["X"], "layers": layers, "moved": moved, "w": w, "what": w})
+    # The first W_v alone moves, and so little that tanh is nearly linear.
+    stay = {"W_QK": np.zeros((size["L"], d, d)), "W_c": np.stack([np.eye(k, d)] * size["L"])}
+    later = [np.eye(d, k)] * (size["L"] - 1)
+    value = lambda c: {**stay, "W_v": np.stack([c * np.eye(d, k), *later])}
+    equal = 4.0 * np.outer(np.ones(size["T"]), w)
+    rows.append({"X": equal, "layers": value(5e-3), "moved": value(-5e-3), "w": w, "what": w})
     return draw.stacked(rows)
 
 
@@ -87,6 +93,21 @@ _ONE_LAYER = Counterexample(
     },
     size={"L": 1, "T": 2, "d": 2, "k": 2},
     ratio=7.999658686326246,
+    meets=meets_appendix_e,
+)
+
+
+_ONLY_W_V = {"W_QK": [[[0.0, 0.0], [0.0, 0.0]]], "W_c": [[[1.0, 0.0], [0.0, 1.0]]]}
+_ONE_VALUE_MAP = Counterexample(
+    instance={
+        "X": [[4.0, 0.0], [4.0, 0.0]],
+        "layers": {**_ONLY_W_V, "W_v": [[[0.005, 0.0], [0.0, 0.005]]]},
+        "moved": {**_ONLY_W_V, "W_v": [[[-0.005, 0.0], [0.0, -0.005]]]},
+        "w": [1.0, 0.0],
+        "what": [1.0, 0.0],
+    },
+    size={"L": 1, "T": 2, "d": 2, "k": 2},
+    ratio=3.9994667519861866,
     meets=meets_appendix_e,
 )
 
@@ -194,8 +215,9 @@ COVER = Statement(
             name="derived",
             expected="fails",
             erratum="E10",
-            note="the proof's list: no B_x^2 on the first QK, the first W_v covered at norm 1",
-            counterexample=_ONE_LAYER,
+            note="the proof's list: the first W_v covered at norm 1, where tokens have norm B_x ="
+            " 4 (only it moves in the stored instance), and no B_x^2 on the first QK (E9)",
+            counterexample=_ONE_VALUE_MAP,
         ),
         Form(
             name="corrected",

@@ -118,6 +118,7 @@ def _finite_class(key: Array, size: Size) -> Instance:
 def _one_function(size: Size) -> Instance:
     F = np.zeros((8, size["functions"], size["m"]))
     F[:, 0] = np.random.default_rng(0).normal(size=(8, size["m"]))
+    F[0] = np.abs(F[0])  # relu is linear there
     return {"F": F}
 
 
@@ -171,7 +172,8 @@ CONTRACTION = Statement(
     evaluate=_contraction,
     judges=(empirical_rademacher,),
     sizes=({"functions": 3, "m": 5},),
-    assumptions="L_sigma = 1",
+    assumptions="sigma = relu and tanh alone (L_sigma = 1), finite classes of three functions at"
+    " five points; no absolute values inside the supremum",
     forms=(
         Form(
             name="printed",

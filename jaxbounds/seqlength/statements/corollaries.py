@@ -81,6 +81,8 @@ COROLLARY_4_1_1 = Statement(
     judges=(theorem_4_1_printed, corollary, alpha_4_1_1, alpha_4_1_1_printed, lemma_3_6),
     hypotheses=_informative,
     sizes=({"parameters": 5},),
+    assumptions="m > d, m > ln(2d), and where Theorem 4.1 says something (E5); sqrt 2 stands for"
+    " the constant of O(.). That Theorem 4.1 bounds the complexity: seqlength.thm4.1-class",
     forms=(
         Form(
             name="printed",

@@ -68,6 +68,9 @@ COVER_SIZES = Statement(
         linear_bounds.sparsity_needed,
     ),
     sizes=({"k": 16, "d": 16},),
+    assumptions="how many members the covers of the proofs have, counted, against the printed"
+    " numbers, x to 9, k and d to 16; that they cover at radius eps, for any N points:"
+    " seqlength.lemma3.3, seqlength.lemma3.6, seqlength.lemma3.6-lists",
     forms=(
         Form(
             name="printed (Lemma 3.3)",
@@ -193,6 +196,8 @@ APPENDIX_A = Statement(
     evaluate=_appendix_a,
     judges=(linear_covers.cover_each_row, sparsify_radius),
     sizes=({"k": 3, "d": 2, "K": 2},),
+    assumptions="the first display, at one input and q = 1/2, 1, 2, 4, k = 3, d = 2; that the rows'"
+    " covers multiply to log size kC: seqlength.lemma3.6-size",
     forms=(
         Form(
             name="printed",

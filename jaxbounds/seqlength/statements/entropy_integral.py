@@ -5,7 +5,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from scipy import integrate, optimize
+import scipy
 
 from jaxbounds.seqlength.dudley import best_delta, interior_value, with_offset
 from jaxbounds.seqlength.linear_bounds import at_scale, lemma_3_6
@@ -60,7 +60,7 @@ def _optimum(instance: Instance, size: Size) -> Sides:
     given = draw.numbers(instance, "B_x", "C", "m", "d")
     a, b, B = (float(v) for v in entropy_terms(*given))
     objective = lambda x: x + (B - x) * a + b * math.log(B / x)
-    inner = optimize.minimize_scalar(
+    inner = scipy.optimize.minimize_scalar(
         objective, bounds=(1e-9, B), method="bounded", options={"xatol": 1e-12}
     )
     least = min(inner.fun, B)
@@ -144,9 +144,9 @@ def _integral(instance: Instance, size: Size) -> Sides:
         map_covering = at_scale(lemma_3_6, math.sqrt(C / one), k=1, d=1)
         covering = attention_log_covering(map_covering, factor, int(d))
         height = lambda e: math.sqrt(float(covering(e)) / m)
-        area = lambda x: x + integrate.quad(height, x, B_x, epsabs=1e-13, limit=200)[0]
+        area = lambda x: x + scipy.integrate.quad(height, x, B_x, epsabs=1e-13, limit=200)[0]
         bounds = (shortest * B_x, B_x)
-        inner = optimize.minimize_scalar(area, bounds=bounds, method="bounded")
+        inner = scipy.optimize.minimize_scalar(area, bounds=bounds, method="bounded")
         return min(inner.fun, area(bounds[0]), B_x)
 
     a, b, B = entropy_terms(B_x, C, m, d)

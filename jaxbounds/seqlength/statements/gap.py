@@ -64,6 +64,8 @@ GENERALIZATION = Statement(
     evaluate=_gap,
     judges=(generalization_gap, deviation),
     sizes=({"m": 400},),
+    assumptions="one class of 16 thresholds on one distribution, 0-1 loss, c = 1, m = 400, delta ="
+    " 0.05; Rad estimated from 32 sign draws",
     forms=(
         Form(
             name="printed",

@@ -39,9 +39,14 @@ def _lemma_3_2(instance: Instance, size: Size) -> Sides:
 
 
 def _lemma_3_2_meets(instance: Instance, size: Size) -> dict[str, Any]:
+    W, x, d = np.asarray(instance["W"]), np.asarray(instance["x"]), size["d"]
+    points = np.concatenate([np.eye(d), x])
     return {
-        "||x||_1 <= B_x = 1 (Lemma 3.2)": np.abs(instance["x"]).sum(axis=1).max() <= 1,
-        "N >= d: the basis and more (Lemma 3.2)": size["d"] + len(instance["x"]) >= size["d"],
+        "W in R^{k x d} (Lemma 3.2)": W.shape[1:] == (size["k"], d),
+        "||x||_1 <= B_x = 1 (Lemma 3.2)": np.abs(points).sum(axis=1).max() <= 1,
+        "N >= d points, all distinct (Lemma 3.2)": len(np.unique(points, axis=0))
+        == len(points)
+        >= d,
         "q = 1/2 in R_{>0} (Section 2.4)": QUASI > 0,
         "eps > 0 (Section 2.4)": instance["epsilon"] > 0,
     }

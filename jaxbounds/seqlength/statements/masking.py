@@ -99,6 +99,8 @@ LIPSCHITZ = Statement(
     evaluate=_lipschitz,
     judges=(masking.lipschitz_constant, masking.cross_entropy),
     sizes=({"K": 3},),
+    assumptions="K = 3, logits within 4 (beyond, the two constants agree to rounding) and 1e-3"
+    " apart; the right word is the first, the others by symmetry",
     forms=(
         Form(
             name="printed",

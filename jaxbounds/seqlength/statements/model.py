@@ -42,9 +42,24 @@ def _cls_row(instance: Instance, size: Size) -> Sides:
 def _shapes(instance: Instance, size: Size) -> dict[str, Any]:
     d, k = size["d"], size["k"]
     shapes = {"W_QK": (d, d), "W_v": (d, k), "W_c": (k, d), "X": (size["T"], d)}
+    z, columns = np.linspace(-3.0, 3.0, 61), lambda W: np.abs(W).sum(axis=0).max()
+    given = {name: np.asarray(instance[name], float) for name in shapes}
     return {
-        f"{name} in R^{shape} (Section 2.6)": np.shape(instance[name]) == shape
+        f"{name} in R^{shape} (Section 2.6)": given[name].shape == shape
         for name, shape in shapes.items()
+    } | {
+        "W_QK = W_Q W_K^T of W_Q, W_K in R^{d x T} (Section 2.6)": np.linalg.matrix_rank(
+            given["W_QK"]
+        )
+        <= size["T"],
+        "sigma = relu: sigma(0) = 0, 1-Lipschitz (Section 2.6)": float(jax.nn.relu(0.0)) == 0
+        and bool(np.all(np.abs(np.diff(np.asarray(jax.nn.relu(z)))) <= np.diff(z) + 1e-12)),
+        "||x||_2 < B_x = 2 (Theorem 4.1)": np.linalg.norm(given["X"], axis=1).max() < 2,
+        "||W_c^T||_{1,inf}, ||W_v^T||_{1,inf} <= 1 (Section 4.1)": max(
+            columns(given["W_c"].T), columns(given["W_v"].T)
+        )
+        <= 1,
+        "||W_QK||_{1,1} <= 1 (Corollary 4.1.1)": np.abs(given["W_QK"]).sum() <= 1,
     }
 
 
@@ -106,6 +121,8 @@ BLOCK_NORM = Statement(
     evaluate=_block_norm,
     judges=(block,),
     sizes=({"T": 4, "d": 3, "k": 2},),
+    assumptions="one block, sigma = tanh, T = 4, d = 3, k = 2; the unit ball of l_2, which the text"
+    " does not name",
     forms=(
         Form(
             name="printed",

@@ -5,8 +5,8 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jaxtyping import Array
-from scipy import integrate, optimize
 
 from jaxbounds.seqlength.dudley import CERTIFIED, inverse_square
 from jaxbounds.seqlength.linear_bounds import (
@@ -76,7 +76,8 @@ THEOREM_4_2 = Statement(
     r"L_\sigma B_{c2} B_{v2} \alpha_1 B_w)^{2/3} + C_1^{1/3} \left( 1 + (B_w L_\sigma "
     r"B_{v2})^{2/3} \right), \quad \eta = C_1^{1/3} B_w^{2/3} \sum_{i=2}^L \tau_i, "
     r"\quad \tau_i = \alpha_i^{2/3} + (2 \alpha_i L_\sigma B_{c2} B_{v2})^{2/3} + (\alpha_i "
-    r"L_\sigma B_{v2})^{2/3}",
+    r"L_\sigma B_{v2})^{2/3}, \quad \alpha_i = \prod_{j=i+1}^L L_\sigma B_{c2} B_{v2} (1 + 4 "
+    r"B_{QK2})",
     formula="eps^2 ln N = (gamma + eta)^3 by Lemma E.1 from the proof's last display",
     **draw.IDENTITY,
     sample=_norms_sample,
@@ -99,8 +100,9 @@ THEOREM_4_2 = Statement(
         ),
         Form(
             name="derived",
-            note="tau_i = alpha_i^{2/3} (1 + (L B_c)^{2/3} + (2 L B_c B_v)^{2/3}), and in gamma"
-            " the terms of eps_c^(1) and alpha_1",
+            note="alpha_i as printed, the product over j > i; tau_i = alpha_i^{2/3} (1 + (L_sigma"
+            " B_c)^{2/3} + (2 L_sigma B_c B_v)^{2/3}), and in gamma C_1^{1/3} (B_w alpha_1)^{2/3}"
+            " (1 + (L_sigma B_c)^{2/3}) in place of C_1^{1/3} (B_w L_sigma B_v)^{2/3}",
         ),
     ),
     control="without the term of w",
@@ -211,8 +213,8 @@ SHAPES = Statement(
 def _rademacher(instance: Instance, size: Size) -> Sides:
     A, m, B = draw.numbers(instance, "A", "m", "B")
     height = lambda e: math.sqrt(A / e**2 / m)
-    area = lambda x: x + integrate.quad(height, x, B, limit=200)[0]
-    inner = optimize.minimize_scalar(
+    area = lambda x: x + scipy.integrate.quad(height, x, B, limit=200)[0]
+    inner = scipy.optimize.minimize_scalar(
         area, bounds=(1e-8 * B, B), method="bounded", options={"xatol": 1e-12 * B}
     )
     least = min(inner.fun, B)

@@ -33,6 +33,11 @@ def _linear(z: Any) -> Any:
 _block = jax.jit(partial(block, activation=_linear))
 
 
+def _sigma_is_allowed() -> bool:
+    z = np.linspace(-3.0, 3.0, 61)
+    return _linear(0.0) == 0 and bool(np.all(np.abs(np.diff(_linear(z))) <= np.diff(z)))
+
+
 def _outputs(X: Any, layer: dict[str, Any], w: Any) -> np.ndarray:
     """w.g^(2)(X) at the [CLS] token 0, for sequences X and one layer."""
     return np.asarray(_block(np.asarray(X), layer))[:, 0] @ w
@@ -73,13 +78,20 @@ def _meets_4_2(instance: Instance, size: Size) -> dict[str, Any]:
     norms, B_x = _few_norms(instance), float(instance["B_x"])
     largest = lambda name: max(np.linalg.norm(n[name], ord=2) for n in networks)
     slack = 1.0 + 1e-12
+    shapes = {"W_QK": (2, 2), "W_v": (2, 2), "W_c": (2, 2)}
+    distinct = len(np.unique(X.reshape(-1, X.shape[2]), axis=0))
     return {
+        "W_QK in R^{d x d}, W_v in R^{d x k}, W_c in R^{k x d}, w in R^d (Section 2.6)": all(
+            n[name].shape == shape for n in networks for name, shape in shapes.items()
+        )
+        and w.shape == (2,),
+        "L >= 1 (Section 2.6)": size["L"] >= 1,
         "||x||_2 <= B_x (Theorem 4.2)": np.linalg.norm(X, axis=2).max() <= B_x * slack,
         "w, W_v, W_QK are the same in all networks: log covering number 0 <= C_1 / eps^2"
         " (Theorem 4.2)": all(
             np.array_equal(n[name], networks[0][name]) for n in networks for name in ("W_v", "W_QK")
         ),
-        "N >= d points: 4 tokens, d = 2 (Lemma 3.6)": X.shape[0] * X.shape[1] >= X.shape[2],
+        "N >= d distinct points: 3 tokens, d = 2 (Lemma 3.6)": distinct >= X.shape[2],
         "||W_c^T||_2 <= B_c2 (Theorem 4.2)": largest("W_c") <= norms.B_c * slack,
         "||W_v^T||_2 <= B_v2 (Theorem 4.2)": largest("W_v") <= norms.B_v * slack,
         "||W_QK||_2 <= B_QK2 (Theorem 4.2)": largest("W_QK") <= norms.B_QK,
@@ -89,7 +101,7 @@ def _meets_4_2(instance: Instance, size: Size) -> dict[str, Any]:
         )
         <= norms.B_c * slack,
         "a constant [CLS] token (Section 2.6)": np.ptp(X[:, 0], axis=0).max() == 0,
-        "sigma(0) = 0, 1-Lipschitz (Section 2.6)": _linear(0.0) == 0 and _linear(1.0) <= 1,
+        "sigma(0) = 0, 1-Lipschitz (Section 2.6)": _sigma_is_allowed(),
         "eps > 0": instance["epsilon"] > 0,
     }
 
@@ -191,7 +203,7 @@ def _meets_4_2_1(instance: Instance, size: Size) -> dict[str, Any]:
         "||x||_2 <= B_x (Corollary 4.2.1)": np.linalg.norm(X, axis=2).max() <= B_x * one,
         "N >= d points: 3 (d - 2) tokens (Lemma 3.6)": 3 * (d - 2) >= d,
         "a constant [CLS] token (Section 2.6)": X[0, 0, 0] == B_x,
-        "sigma(0) = 0, 1-Lipschitz (Section 2.6)": _linear(0.0) == 0 and _linear(1.0) <= 1,
+        "sigma(0) = 0, 1-Lipschitz (Section 2.6)": _sigma_is_allowed(),
         "eps > 0": instance["epsilon"] > 0,
     }
 

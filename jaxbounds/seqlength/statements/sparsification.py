@@ -38,8 +38,8 @@ def _maurey_project(instance: Instance, size: Size) -> Instance:
 
 def _maurey_cases(size: Size) -> Instance:
     """One vector with gamma = 1/2; V and -V with weights 1/2; a vertex."""
-    V, rest = np.eye(1, size["dim"]), np.zeros((size["n"] - 2, size["dim"]))
-    vectors = np.concatenate([V, -V, rest])
+    V = np.eye(1, size["dim"])
+    vectors = np.concatenate([V, -V, np.repeat(V, size["n"] - 2, axis=0)])
     weights = np.zeros((3, size["n"]))
     weights[:, :2] = [[0.5, 0.0], [0.5, 0.5], [1.0, 0.0]]
     return {"vectors": np.stack([vectors] * 3), "weights": weights}

@@ -149,9 +149,11 @@ def _hidden(params: Any) -> Any:
 def _as_in_section_3(i: Instance, size: Size) -> dict[str, Any]:
     circuit = circuit_of(i, size)
     known = all(gate.op in circuits.ARITY for layer in circuit.layers for gate in layer)
+    widths = [circuit.inputs, *map(len, circuit.layers)]
+    rows = [(p, below) for below, g in zip(widths, circuit.layers) for _, ps in g for p in ps]
     return {
         "gates AND, OR, NOT, ID of 2, 2, 1, 1 parents (Section 3)": known,
-        "layered: parents in the layer below (Section 3)": circuit.depth >= 1,
+        "layered: parents in the layer below (Section 3)": all(0 <= p < below for p, below in rows),
         "s counts all gates, the input gates included (Section 3)": circuit.size
         == circuit.inputs + sum(map(len, circuit.layers)),
     }

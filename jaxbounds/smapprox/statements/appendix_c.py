@@ -195,7 +195,7 @@ LEMMA_C7 = Statement(
     label="Lemma C.7",
     formula="encoder attention gives x_l and 1(l <= m), and leaves all else as it is",
     tex=r"f(h, (e_1, \ldots, e_m), \theta)^{\mathrm{scr}_2} = \mathbf{1}(x_{l_i}) \text{ if } "
-    r"l_i \le m, \; 0 \text{ otherwise}, \quad "
+    r"l_i \le m, \; \mathbf{0} \text{ otherwise}, \quad "
     r"f(h, (e_1, \ldots, e_m), \theta)^{\mathrm{scr}_4}_2 = \mathbb{1}(l_i \le m)",
     evaluate=_c7,
     judges=(find_last_visit, attend, keys_and_values, Layout.binary),

@@ -133,7 +133,8 @@ LEMMA_C3 = Statement(
     formula="scr1 = symbol written at the last visit i', by a unique maximiser at i'; all else "
     "as before",
     tex=r"i' = \max\{1 \le t \le i : l_{t-1} = l_i\}, \quad f(h_i, H_i, \theta)^{\mathrm{scr}_1} = "
-    r"\mathbf{1}(u_{i'}), \quad f(h_i, H_i, \theta)^{\mathrm{scr}_4}_1 = \mathbb{1}(i' > 0)",
+    r"\mathbf{1}(u_{i'}) \text{ if } i' > 0, \; \mathbf{0} \text{ otherwise}, \quad "
+    r"f(h_i, H_i, \theta)^{\mathrm{scr}_4}_1 = \mathbb{1}(i' > 0)",
     evaluate=_c3,
     forms=(
         Form(

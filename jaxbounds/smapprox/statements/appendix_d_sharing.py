@@ -94,7 +94,8 @@ LEMMA_D9 = Statement(
         ),
     ),
     control="a parameter read twice by one layer",
-    assumptions="three layers, F linear in the parameters",
+    assumptions="three layers, F linear in the parameters; a_i as a supremum; the b_i are treated "
+    "as further a_i",
     **IN_D,
 )
 

@@ -15,9 +15,10 @@ ERRATA = (
         "C.4 and C.5), and a change of a key weight on pos1, however small, breaks them. At "
         "perturbed weights the tied keys then have different values, and moving h by any amount "
         "jumps between them: the second line of Definition D.2, hence Condition D.3, holds with no "
-        "constants. True, and enough: the set attended to stays within the tied ones, whose values "
-        "agree at the unperturbed point, so |f(H', theta') - f(H, theta)| <= kappa |theta' - "
-        "theta| max(|H|, 1) + mu |H' - H|. Lemma D.8 uses nothing more.",
+        "constants mu and sigma_h, sigma_theta > 0. True, and enough: the set attended to stays "
+        "within the tied ones, whose values agree at the unperturbed point, so |f(H', theta') - "
+        "f(H, theta)| <= kappa |theta' - theta| max(|H|, 1) + mu |H' - H|. Lemma D.8 uses nothing "
+        "more.",
         consequence="Condition D.3 has to be asked at the base point only; with that Theorem D.6 "
         "and the bound are the same.",
         main="survive: Theorem 4.1 by the base-point version of Condition D.3",
@@ -169,7 +170,8 @@ ERRATA = (
         quote="all of the intermediate layers are sparse binary vectors with at most |Z| + |A| + "
         "log T nonzero entries",
         text="By (C.11) a state holds up to four numbers of w_pos bits, pos1, pos2, pos3 and scr3: "
-        "15 entries against 4 + 3 + 5 for the parity machine at T = 31. At most 4 w_pos + 5 is "
+        "15 entries (of which pos1, pos2 and pos3 hold 13, st and sym2 two) against 4 + 3 + 5 for "
+        "the parity machine at T = 31. At most 4 w_pos + 5 is "
         "true.",
         readings=(
             "that number, as printed",
@@ -233,16 +235,16 @@ ERRATA = (
     ),
     Erratum(
         id="E13",
-        where="Appendix D, (D.1), (D.8), Definition D.1, Condition D.3, the proofs of Theorem D.6 "
-        "and Lemma D.8",
+        where="Appendix D, (D.1), before (D.2) and (D.6), (D.8), Definition D.1, Condition D.3, "
+        "the proofs of Theorem D.6 and Lemma D.8",
         kind="typo",
         quote="h~_i(x, theta, xi) = zeta_i(g_{i-1}(x, theta, xi), xi_i)",
         text="(D.1): zeta_i(g_i), as in the proof of Lemma D.7, and f_i takes no xi_i. Definition "
-        "D.1: h^ is in R^w. (D.8) bounds ||xi^_i - xi_i||. Condition D.3 lacks sigma_xi in its "
-        "list. In the proof of Lemma D.8 the term added and subtracted has xi^_0, ..., xi^_{i-2}, "
-        "as in E_1 and E_2, not xi_0, ..., xi_{i-1}; |||H - H'||| is at most the maximum, not "
-        "equal to it. Before (D.2): v_j is in R^w, not h_j. Before (D.6): xi^_i ends with "
-        "xi_{d-1}, as xi does, not xi_d.",
+        "D.1: h^ is in R^w, and i runs from 0 to d-1, not over [d-1]. (D.8) bounds ||xi^_i - "
+        "xi_i||. Condition D.3 lacks sigma_xi in its list. In the proof of Lemma D.8 the term "
+        "added and subtracted has xi^_0, ..., xi^_{i-2}, as in E_1 and E_2, not xi_0, ..., "
+        "xi_{i-1}; |||H - H'||| is at most the maximum, not equal to it. Before (D.2): v_j is in "
+        "R^w, not h_j. Before (D.6): xi^_i ends with xi_{d-1}, as xi does, not xi_d.",
         consequence="None.",
         main="survive",
         evidence="by reading; smapprox.lemmad.7 and smapprox.lemmad.8 run the corrected ones",

@@ -78,7 +78,7 @@ ITEMS = {
     "(D.4)": "code: jaxbounds.smapprox.certified.layer_norm",
     "Theorem D.6": "smapprox.thmd.6, smapprox.lemmad.9",
     "(D.5)": "smapprox.thmd.6",
-    "(D.6)": "smapprox.lemmad.7",
+    "(D.6)": "smapprox.lemmad.7, E13",
     "(D.7)": "smapprox.lemmad.8",
     "(D.8)": "smapprox.lemmad.8, E13",
     "Lemma D.7": "smapprox.lemmad.7",

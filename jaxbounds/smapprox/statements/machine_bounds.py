@@ -55,13 +55,20 @@ SIZE = Statement(
             name="printed depth",
             cites="Theorem 4.1: d ~ log T",
             sense="at most",
-            note="D = 3 w_pos + 8.",
+            exponent=(0.6, 0.75),
+            note="D = 3 w_pos + 8; the other half of the order by identity layers.",
         ),
-        Form(name="derived norm", sense="at most", note="Corrections included: 9 w D of it."),
+        Form(
+            name="derived norm",
+            sense="at most",
+            exponent=(0.9, 1.05),
+            note="Corrections included: 9 w D of it.",
+        ),
     ),
     control="unary positions: T against log T",
     assumptions="the palindrome machine, T from 7 to 2^20 - 1; k and |A| vary in "
-    "smapprox.thm4.1-width",
+    "smapprox.thm4.1-width; for the printed depth the other half of d ~ log T, by D = 3 w_pos + 8 "
+    "and identity layers, is not checked",
     source="Section 4",
 )
 
@@ -119,11 +126,12 @@ WIDTH = Statement(
         ),
     ),
     control="without the 4",
-    assumptions="the nine machines (k from 4 to 10, |A| from 3 to 5), T up to a million",
+    assumptions="the nine machines (k from 4 to 10, |A| from 3 to 5), T up to a million; the "
+    "least width: padding to larger w is not checked",
     source="Section 4",
 )
 
-WORDS = ("1" * 30, "10" * 15, "1" * 15)
+WORDS = tuple("1" * n for n in range(30, -1, -1))
 
 
 @functools.cache
@@ -181,6 +189,7 @@ NORMS = Statement(
     judges=(state_norm, execute.execute),
     host=True,
     cases=lambda size: {"word": np.arange(len(WORDS))},
+    enumerates="the words 1^n of at most 30 symbols",
     sizes=({"T": 31},),
     forms=(
         Form(
@@ -200,7 +209,7 @@ NORMS = Statement(
         Form(name="derived count", note="4 w_pos + 5, of the order of log T: lambda is as said."),
     ),
     control="sqrt(w_pos)",
-    assumptions="the parity machine on three words of up to 30 symbols",
+    assumptions="the parity machine, whose heads do not depend on the symbols",
     source="Appendices C.2 and D",
 )
 

@@ -17,7 +17,7 @@ from jaxbounds.smapprox.feedforward import (
     l1_norm,
     parameter_count,
 )
-from jaxbounds.smapprox.statements.section3_circuits import circuit_of, gate_arrays
+from jaxbounds.smapprox.statements.section3_circuits import OPERATIONS, circuit_of, gate_arrays
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
@@ -179,8 +179,21 @@ THEOREM_31 = Statement(
 )
 
 
+def _of_all_shapes(size: Size) -> Instance:
+    """From wide and shallow to narrow and deep; the first one is an AND and identities."""
+    gates, layers = gate_arrays(size), 1 + np.arange(5, 5 + size["circuits"]) % size["layers"]
+    gates["operation"][0] = OPERATIONS.index("ID")
+    gates["left"][0] = np.arange(size["gates"])
+    gates["operation"][0, 0, 0] = OPERATIONS.index("AND")
+    gates["left"][0, 0, 1:] += 1
+    gates["right"][0, 0, 0] = 1
+    return gates | {"layers": layers, "gates": size["gates"] + 1 - layers}
+
+
 def _alternatives(i: Instance, size: Size) -> Sides:
-    circuit, epsilon = circuit_of(i, size), size["inverse_epsilon"] ** -1.0
+    there = np.s_[: int(i["layers"]), : int(i["gates"])]
+    gates = {name: i[name][there] for name in ("operation", "left", "right")}
+    circuit, epsilon = circuit_of(gates, size), size["inverse_epsilon"] ** -1.0
     params = compile_circuit(circuit, correction=None)
     weights = [params["first"]["W"], *params["hidden"]["W"]]
     w, depth, p = len(params["head"]["W"]), len(weights), parameter_count(params)
@@ -206,18 +219,23 @@ ALTERNATIVES = Statement(
     evaluate=_alternatives,
     judges=(samples.vc_sample_complexity, samples.norm_product_sample_complexity),
     forms=(
-        Form(name="derived vc", note="p >= w^2 (d - 1): polynomial in the width, padding too."),
+        Form(
+            name="derived vc",
+            note="p >= w^2 (d - 1): polynomial in the width, padding too. Worse the wider and "
+            "deeper; in the limit the sides meet.",
+        ),
         Form(
             name="derived norms",
             note="A row of AND or OR has norm sqrt 2 at least, so the squared product of the "
             "spectral norms doubles in each such layer.",
+            equality="an AND of two inputs, beside and above it identities of distinct parents",
         ),
     ),
     control="half of the samples that VC dimension asks for",
     source="Section 3; constants one",
     sizes=({"circuits": 12, "inputs": 6, "layers": 8, "gates": 10, "inverse_epsilon": 10},),
-    budget=Budget(restarts=2, steps=20),
-    **ON_CIRCUITS,
+    budget=Budget(restarts=2, steps=50),
+    **ON_CIRCUITS | {"cases": _of_all_shapes},
 )
 
 STATEMENTS = (LEMMA_24, COROLLARY_A1, THEOREM_31, ALTERNATIVES)

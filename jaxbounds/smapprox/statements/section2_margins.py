@@ -68,16 +68,15 @@ LEAST = Statement(
         Form(
             name="derived search",
             note="What the attack finds is the margin, within 1e-4.",
-            equality="every model, up to the 1e-4",
         ),
         Form(
             name="derived again",
             note="So is what is found again on the ray of its perturbation.",
-            equality="every model, up to the 1e-4",
         ),
     ),
     control="|F|, without the norm of the gradient",
-    budget=Budget(samples=12, restarts=0),
+    search="random",
+    budget=Budget(samples=10, restarts=2, steps=3),
     source="Section 2.1",
 )
 

@@ -65,6 +65,12 @@ def _simulates(i: Instance, size: Size) -> dict[str, Any]:
     params = case_network(i["circuit"])["params"]
     circuit = Circuit(INPUTS, identity_chain(5).layers)
     below = [circuit.inputs, *map(len, circuit.layers)]
+    flipped = jax.tree.map(jnp.negative, params)
+    outputs = [
+        feedforward(p, x)[1][-3, 0]
+        for p in (params, flipped)
+        for x in jnp.asarray(all_inputs(INPUTS), float)
+    ]
     gates = [(gate, n) for n, layer in zip(below, circuit.layers) for gate in layer]
     return {
         "layered circuit of the allowed gates (Section 3)": all(
@@ -76,6 +82,7 @@ def _simulates(i: Instance, size: Size) -> dict[str, Any]:
         )
         and l1_norm(params) <= 15 * circuit.size
         and len(params["hidden"]["b"]) + 1 == 4 * circuit.depth,
+        "F' ends with a ReLU, so F' >= 0 (Lemma 3.2)": min(map(float, outputs)) >= 0.0,
         "x in {0, 1}^m (Lemma 3.3)": jnp.isin(i["x"], jnp.array([0, 1])).all(),
         "F' computes G, as the F of Lemma 3.2 does (Lemma 3.3)": jnp.abs(output - value) < 1e-9,
         "y = G(x) in {0, 1} (Section 2.1)": (value == 0) | (value == 1),
@@ -105,8 +112,8 @@ LEMMA_33 = Statement(
             cites="Lemma 3.3",
             expected="fails",
             erratum="E2",
-            note="F' = f_{q-1} o ... o f_1 equals G in {0, 1}. With G(x) = 0, (y - 0.5) F' = 0 "
-            "<= 0: the margin is 0, below any 1/poly(s).",
+            note="F' = f_{q-1} o ... o f_1 ends with a ReLU, so F' >= 0 whatever the corrections "
+            "are. With G(x) = 0, (y - 0.5) F' <= 0: the margin is 0, below any 1/poly(s).",
             counterexample=Counterexample(
                 instance={"circuit": 0, "x": [0, 0, 0, 0]},
                 size={"inputs": INPUTS},
@@ -167,11 +174,13 @@ LEMMA_33_RATE = Statement(
             name="printed",
             cites="Lemma 3.3: 1/poly(s)",
             sense="at most",
+            exponent=(0.25, 0.4),
             note="With the degree one.",
         ),
         Form(
             name="derived",
             sense="at most",
+            exponent=(0.25, 0.4),
             note="The depth does not enter: 1/poly(r, q), as the proof of Theorem 3.1 says.",
         ),
     ),

@@ -40,7 +40,8 @@ ROUNDING = Statement(
     id="smapprox.prop3.4",
     label="Proposition 3.4",
     formula="round(z) = 3 relu(z - 1/3) - 3 relu(z - 2/3)",
-    tex=r"\mathrm{round}(z) = 3 \phi(z - 1/3) - 3 \phi(z - 2/3)",
+    tex=r"\mathrm{round}(z) = 3 \phi(z - 1/3) - 3 \phi(z - 2/3) = "
+    r"\begin{cases} 0 & z < 1/3 \\ 3z - 1 & 1/3 \le z < 2/3 \\ 1 & z \ge 2/3 \end{cases}",
     kind="identity",
     evaluate=_round,
     judges=(Correction.__call__, Correction.weights),
@@ -145,7 +146,8 @@ ROUNDED_CHAIN = Statement(
     label="Claim 3.5",
     formula="|delta_i| <= 1/3 for all i leaves the rounded chain's output at 1/2; so rho >= 1/3",
     tex=r"\max_i |\delta_i| \le \frac{1}{3} \Rightarrow "
-    r"\tilde f(1, (1 + \delta_1, \ldots, 1 + \delta_d)) = f(1, (1, \ldots, 1)) = \frac{1}{2}",
+    r"\tilde f(1, (1 + \delta_1, \ldots, 1 + \delta_d)) = f(1, (1, \ldots, 1)) = \frac{1}{2}, "
+    r"\quad \rho_{\tilde f}((1, \ldots, 1), 1, 1) \ge \frac{1}{3}",
     kind="identity",
     evaluate=_rounded_chain,
     judges=(Correction.__call__,),
