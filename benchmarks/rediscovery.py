@@ -1,8 +1,9 @@
-"""Which errata the engine finds without being told where: no stored counterexample, no cases.
+"""Which errata the engine finds without their stored counterexamples.
 
-For each form that is expected to fail, the statement is judged by its samplers and searches alone
-(where it has no sampler, by its cases). Printed: whether a violation was found, and after how many
-evaluations of both sides, a step of a search counted as one.
+For each form that is expected to fail, the statement is judged without the counterexample that is
+stored with it. Printed: whether a violation was found, after how many evaluations of both sides (a
+step of a search counted as one), and by what: draws, a search, or only by the statement's cases,
+which a person chose.
 
     python benchmarks/rediscovery.py
     python benchmarks/rediscovery.py --papers qstr --factor 2
@@ -27,35 +28,30 @@ print = functools.partial(print, flush=True)
 
 
 def _untold(statement: Statement) -> Statement:
-    """The statement without what a person put there to show that it fails."""
+    """The statement without its stored counterexamples."""
     # A form that is expected to fail has to store one; nothing here looks at what is expected.
     told_nothing = {"counterexample": None, "expected": "inconclusive"}
     plain = tuple(replace(form, **told_nothing) for form in statement.forms)
-    cases = None if statement.sample else statement.cases
-    search = statement.search
-    if search == "none" and statement.sample and statement.kind == "inequality":
-        search = "random"
-    return replace(statement, forms=plain, cases=cases, search=search)
+    return replace(statement, forms=plain)
 
 
-def _first(found: Findings, index: int, restarts: int, steps: int) -> int | None:
-    """After how many evaluations the first violation of a form came; None if none did."""
-    done = 0
+def _first(found: Findings, index: int, steps: int) -> tuple[int, str] | None:
+    """After how many evaluations the first violation of a form came, and by what."""
     certain = violation(found.bench.statement, found.columns[index].measured) > 0
-    row = 0
-    for batch, source in zip(found.pool.instances, found.pool.sources):
-        rows = len(jax.tree.leaves(batch)[0])
-        hits = np.flatnonzero(certain[row : row + rows])
-        each = steps if source == "search" else 1
+    sources = found.columns[index].sources
+    chosen = sources == "cases"
+    for by, rows in (("draws", ~chosen), ("cases", chosen)):
+        cost = np.where(sources == "search", steps, 1)[rows]
+        hits = np.flatnonzero(certain[rows])
         if len(hits):
-            return done + int(hits[0] + 1) * each
-        done, row = done + rows * each, row + rows
+            what = "search" if sources[rows][hits[0]] == "search" else by
+            return int(np.cumsum(cost)[hits[0]]), what
     return None
 
 
 def main(papers: tuple[str, ...] = PAPERS, factor: float = 1.0, seed: int = 0) -> None:
     """Judge every statement with an erratum that single instances show."""
-    counts: list[int] = []
+    counts: list[tuple[int, str]] = []
     missed: list[str] = []
     for statement in (s for paper in papers for s in load_paper(paper).statements):
         wrong = [i for i, form in enumerate(statement.forms) if form.expected == "fails"]
@@ -65,18 +61,20 @@ def main(papers: tuple[str, ...] = PAPERS, factor: float = 1.0, seed: int = 0) -
         found = judge(_untold(statement), budget=budget, seed=seed, programs=UNKEPT)
         for index in wrong:
             name = f"{statement.id} ({statement.forms[index].name})"
-            after = _first(found, index, budget.restarts, budget.steps)
-            told = "" if statement.sample else ", by its cases"
-            print(f"{name}: {'NOT FOUND' if after is None else f'after {after}'}{told}")
-            if after is None:
-                missed.append(name)
+            first = _first(found, index, budget.steps)
+            print(f"{name}: {f'after {first[0]}, by {first[1]}' if first else 'NOT FOUND'}")
+            if first:
+                counts.append(first)
             else:
-                counts.append(after)
+                missed.append(name)
         jax.clear_caches()
     total = len(counts) + len(missed)
     if not total:
         sys.exit("no statement of these papers has a form that fails")
-    print(f"found {len(counts)} of {total}; median {median(counts):g} evaluations; not: {missed}")
+    by = {what: sum(how == what for _, how in counts) for what in ("draws", "search", "cases")}
+    words = ", ".join(f"{count} by {what}" for what, count in by.items())
+    print(f"found {len(counts)} of {total} ({words}); not: {', '.join(missed) or 'none'}")
+    print(f"median {median(after for after, _ in counts):g} evaluations")
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ ON_NETWORKS: dict[str, Any] = {
         **moved_enough({**i["layers"], "w": i["w"]}, {**i["moved"], "w": i["what"]}),
         "||w|| <= B_w = 1": jnp.linalg.norm(jnp.stack([i["w"], i["what"]]), axis=1) <= 1 + 1e-12,
     },
-    "sizes": ({"L": 2, "T": 2, "d": 2, "k": 2},),
+    "sizes": ({"L": 1, "T": 2, "d": 2, "k": 2}, {"L": 2, "T": 2, "d": 2, "k": 2}),
     "budget": draw.MANY,
 }
 

@@ -60,6 +60,15 @@ def _lemma_3_2_sample(key: Array, size: Size) -> Instance:
     return {"W": W, "x": draw.l1_sphere(b, (4, d)), "epsilon": epsilon}
 
 
+def _zero_and_identity(size: Size) -> Instance:
+    """Zero and a multiple of the first rows of the identity, at averages of basis vectors."""
+    k, d = size["k"], size["d"]
+    average = np.stack([np.where(np.arange(d) < n, 1.0 / n, 0.0) for n in (2, 2, 3, 3)])
+    scales = np.array([0.5, 1.0, 2.0])
+    W = np.stack([np.zeros((3, k, d)), scales[:, None, None] * np.eye(k, d)] * 2, axis=1)
+    return {"W": W, "x": np.stack([average] * 3), "epsilon": 1.5 * scales}
+
+
 LEMMA_3_2 = Statement(
     id="seqlength.lemma3.2",
     label="Lemma 3.2",
@@ -69,6 +78,7 @@ LEMMA_3_2 = Statement(
     formula="N(F, eps, N, q) = N(F, eps, {B_x e_1, .., B_x e_d}, q), ||x||_1 <= B_x, N >= d",
     **draw.SAME_ON_HOST,
     sample=_lemma_3_2_sample,
+    cases=_zero_and_identity,
     evaluate=_lemma_3_2,
     judges=(covering_number, sup_distances),
     hypotheses=lambda i, size: {"||x||_1 <= 1": jnp.max(jnp.sum(jnp.abs(i["x"]), 1)) <= 1 + 1e-12},

@@ -69,7 +69,9 @@ ORIENTATION = Statement(
     formula="ln N <= d x^2 ln(2d + 1), and <~ x^2 ln(d^2), for the maps W_QK^T x and W_QK x, x ="
     " B_QK B_x / eps, packings below",
     **draw.ON_HOST_WANDERED,
-    cases=lambda size: {"d": np.array([2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 1024])},
+    cases=lambda size: {
+        "d": np.array([2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 1024, 2**14, 2**17])
+    },
     evaluate=_orientation,
     judges=(lemma_3_3, lemma_3_4_leading, volumetric_lower_column, volumetric_lower_cube),
     sizes=({"largest": 1024},),

@@ -56,7 +56,9 @@ def _mover(T: int) -> Any:
     attention = dict.fromkeys(("dec", "enc"), "attention")
     kinds = {name: attention.get(name, name) for name in exact["layers"]}
     place = lambda kind: lambda leaf: jnp.full(leaf.shape, PARTS.index(kind))
-    places = {name: place("inputs")(leaf) for name, leaf in exact.items() if name != "layers"}
+    places: dict[str, Any] = {
+        name: place("inputs")(leaf) for name, leaf in exact.items() if name != "layers"
+    }
     layers = exact["layers"]
     places["layers"] = {n: jax.tree.map(place(kind), layers[n]) for n, kind in kinds.items()}
     which, _ = ravel_pytree(places)
@@ -203,8 +205,8 @@ def _softmax(i: Instance, size: Size) -> Sides:
     cold, dyadic = softmax.inverse_temperature(T, THIRDS), softmax.inverse_temperature(T, DYADIC)
     warm = softmax.least_inverse_temperature(T, THIRDS)
     matched = jnp.concatenate([jnp.ones(1), gaps + 1])
-    error = lambda held: softmax.attention_error(scores, held[:, None], warm)
     scores, values = jnp.append(0.0, -gaps), jnp.append(0.0, i["values"].astype(float))
+    error = lambda held: softmax.attention_error(scores, held[:, None], warm)
     return Sides.pairs(
         {
             "derived thirds": (softmax.off_mass(gaps, cold), THIRDS.radius),

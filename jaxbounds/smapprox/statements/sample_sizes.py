@@ -187,7 +187,7 @@ def _of_all_shapes(size: Size) -> Instance:
     gates["operation"][0, 0, 0] = OPERATIONS.index("AND")
     gates["left"][0, 0, 1:] += 1
     gates["right"][0, 0, 0] = 1
-    return gates | {"layers": layers, "gates": size["gates"] + 1 - layers}
+    return {**gates, "layers": layers, "gates": size["gates"] + 1 - layers}
 
 
 def _alternatives(i: Instance, size: Size) -> Sides:
