@@ -86,11 +86,12 @@ def test_no_process_outlives_its_parent(watcher):
 def test_a_signal_whose_exception_is_dropped_is_seen_at_the_next_look(how):
     """As where Python collects garbage."""
     before = signal.getsignal(how)
-    with interruption.Interruption() as found:
-        found.look()
+    with interruption.interruptible():
+        interruption.look()
         with contextlib.suppress(KeyboardInterrupt):
             os.kill(os.getpid(), how)
             time.sleep(0.1)
         with pytest.raises(KeyboardInterrupt, match=how.name):
-            found.look()
+            interruption.look()
     assert signal.getsignal(how) is before
+    interruption.look()

@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import tyro
 
+from jaxbounds.cli.interruption import interruptible
+
 COMMANDS = {
     "verify": ("verify", "verify", "Check statements; print a verdict for each form."),
     "list": ("browse", "list_statements", "List the statements."),
@@ -38,6 +40,11 @@ def _described(text: str) -> Callable[[], int]:
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; bad input gives one line on standard error and exit status 2."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    with interruptible():
+        return _answered(arguments)
+
+
+def _answered(arguments: list[str]) -> int:
     try:
         if arguments == ["--version"]:
             print(" ".join(f"{n} {importlib.metadata.version(n)}" for n in ("jaxbounds", "jax")))

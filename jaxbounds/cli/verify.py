@@ -15,7 +15,7 @@ from jaxbounds.cli import recorded
 from jaxbounds.cli.cache import digest_of, examples, prepare_jax, programs_for
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
 from jaxbounds.cli.folder import CannotWrite, Folder
-from jaxbounds.cli.interruption import Interruption
+from jaxbounds.cli.interruption import look
 from jaxbounds.cli.screen import Screen
 from jaxbounds.cli.workers import Died, Processes, at_most
 from jaxbounds.falsify import Verdict, falsify, load_instance, unmeasured
@@ -75,7 +75,7 @@ def _groups(statements: Sequence[Statement], most: int = 3) -> list[tuple[Statem
 
 
 def _in_turn(
-    statements: Sequence[Statement], jobs: int, task: Task, look: Callable[[], None]
+    statements: Sequence[Statement], jobs: int, task: Task
 ) -> Iterator[tuple[Verdict, ...]]:
     """Verdicts as they come, from this process or from several."""
     if jobs == 1:
@@ -174,7 +174,7 @@ def verify(
 
 def _judge_all(
     chosen: Sequence[Statement],
-    judge: Callable[..., Iterator[tuple[Verdict, ...]]],
+    judge: Callable[[Sequence[Statement]], Iterator[tuple[Verdict, ...]]],
     folder: Folder,
     before: dict[str, tuple[Verdict, ...]],
     console: Console,
@@ -186,12 +186,11 @@ def _judge_all(
     if kept:
         print(f"continued: {len(kept)} statements were judged before", file=sys.stderr)
     try:
-        with Interruption() as interruption, screen.bar:
+        with screen.bar:
             for name in kept:
                 done[name] = before[name]
                 screen.judged(before[name], before=True)
-            left = [s for s in chosen if s.id not in kept]
-            for verdicts in judge(left, look=interruption.look):
+            for verdicts in judge([s for s in chosen if s.id not in kept]):
                 done[verdicts[0].id] = verdicts  # first: an interruption may come in between
                 folder.keep(verdicts)
                 screen.judged(verdicts)
