@@ -17,6 +17,7 @@ from scipy.special import logsumexp, softmax
 from jaxbounds.falsify import verification
 from jaxbounds.multihead.oracle import Assumption3
 from jaxbounds.multihead.oracle_bounds import gamma_linear, gamma_star, target_slacks
+from jaxbounds.multihead.self_bounded import loss_weighted_curvature, slope_weighted_curvature
 from jaxbounds.multihead.statements.good_start import _interval_sum_tail, _sign_sum_law
 from jaxbounds.papers import load_paper
 from jaxbounds.statements import Size
@@ -184,6 +185,47 @@ def test_the_order_of_the_margins_by_hand():
     assert linear / star == pytest.approx(ratio, rel=1e-12)
 
 
+def test_the_deviation_of_a_first_phase_leaves_the_violation():
+    # E18 at S = 10, no noise: gamma* less P T^{5/2} S^3 with (6) at C = 1, n1 = 10^12, delta = .1.
+    T, M, S, d = 10, 2, 10.0, 4
+    P = 2 * S * (math.sqrt(d) + math.sqrt(math.log(10))) / 10**6
+    star = T / 4 * (S**4 / 2) / (4 * math.sqrt(2 * (M + 1))) + S * math.sqrt(T / 2) / 2
+    full = S * math.sqrt(T / 2)
+    assert star / full == pytest.approx(
+        STATEMENTS["multihead.sec5.3-order"].form("printed").counterexample.ratio, rel=1e-12
+    )
+    assert round(star - P * T**2.5 * S**3) == 1265 and round(P, 6) == 7e-5
+
+
+def test_eq_115_adds_up_to_less_and_turns_for_negative_alpha():
+    # E33: the brackets of (112) and (113) in rationals, over 1 - zeta, against the one printed.
+    noise = [Fraction(k, 4) for k in range(5)]
+    for z in (Fraction(k, 7) for k in range(1, 7)):
+        off = 1 - z
+        for m in noise:
+            for v in noise:
+                first = 1 * z - z * off * (m + v) - 2 * off * (z + 2 * off) * m**2
+                first -= 4 * off**2 * m**2 * (m + v)
+                second = -(z**2) - z * off * (4 * m + z * v)
+                second -= 2 * off**2 * ((2 + z) * m + 2 * z * v) * m + 4 * off**3 * m**2 * (m + v)
+                rest = z - z * (5 * m + (1 + z) * v) - 4 * off * (2 - z) * (m + v) * m**2
+                printed = rest - 2 * ((4 - z**2) * m + 2 * z * off * v) * m
+                right = rest - 2 * ((4 - 2 * z - z**2) * m + 2 * z * off * v) * m
+                assert (first + second) / off == right == printed + 4 * z * m**2
+    # alpha = -1, y = 1, p = 0, one relevant token of two, noise -1/2 along mu_+: by (107).
+    S, zeta, T = 2.0, 0.5, 2
+    mu, other, nu = S * np.eye(4)[:3]
+    X = np.stack([mu, nu - 0.5 * mu / S**2])
+    W = np.outer(mu, mu) + np.outer(other, other) + np.outer(nu, mu + other)
+    R0 = np.eye(T) / T - np.ones((T, T)) / T**2
+    found = -zeta / 2 * sum((mu - other) @ X.T @ R0 @ X @ W.T @ x for x in X)
+    m, off = 0.5, 1 - zeta
+    brace = zeta * S**6 - 5 * zeta * m * S**4 - 2 * (4 - zeta**2) * m**2 * S**2
+    brace -= 4 * off * (2 - zeta) * m**3
+    bound = -T * off * zeta / 2 * brace
+    assert found < bound - 1 and -found >= -bound
+
+
 def test_eq_123_has_norm_root_two_for_patterns_that_dm1_allows():
     # E6 by counting entries: U of (123) with 1_T has 2 T entries of size 1 / sqrt(T) at S = 1.
     example, stored = _stored("eq9", "printed, eq. (123)")
@@ -198,7 +240,7 @@ def test_eq_123_has_norm_root_two_for_patterns_that_dm1_allows():
 def test_the_exponent_below_12_in_powers():
     # E10 in plain floats: H^{1/2} = log(n)^5 C^{-2} H^{2 p - 1} solved for C, at the stored H, n.
     example, stored = _stored("sec5.3-exponent", "printed")
-    H, n, p, C = 4, 20, 1, 1
+    H, n, p, C = 10**12, 20, 1, math.exp(16)
     assert math.exp(stored["log_H"]) == pytest.approx(H) and math.exp(stored["log_n"]) == (
         pytest.approx(n)
     )
@@ -208,6 +250,9 @@ def test_the_exponent_below_12_in_powers():
     assert example.ratio == pytest.approx(math.log(printed / solved) / math.log(printed))
     S = math.exp(float(stored["log_S"]))
     assert H**p / C <= S**2 and math.log(n) * H ** (p - 0.5) / C <= S
+    # The iff: its left side is true with e^12 to spare, its printed right side false by e^7.
+    assert math.sqrt(H) > math.exp(12) * math.log(n) ** 5 / C**2 * H ** (2 * p - 1)
+    assert math.exp(6) < C / solved and C / printed < math.exp(-7)
 
 
 def test_the_slips_of_103_and_of_the_last_display_of_appendix_e():
@@ -285,6 +330,18 @@ def test_the_other_loss_is_what_the_footnote_asks_for():
     curvature = (loss(z + h) - 2 * loss(z) + loss(z - h)) / h**2
     assert np.all((slope > -2) & (slope < 0)) and np.all((curvature > 0) & (curvature < 1 + 1e-5))
     assert np.all(-slope <= loss(z) * (1 + 1e-6))
+
+
+def test_the_self_bounded_curvatures_are_means():
+    # Three samples in plain floats: a sum in place of a mean is three times as much.
+    values, norms = (-1.0, 0.0, 2.0), (3.0, 1.0, 5.0)
+    slopes = [1 / (1 + math.exp(m)) for m in values]
+    with verification():
+        given = jnp.asarray(values), jnp.asarray(norms)
+        found = float(slope_weighted_curvature(*given)), float(loss_weighted_curvature(*given))
+    loss = sum(math.log1p(math.exp(-m)) for m in values) / 3
+    assert found[0] == pytest.approx(sum(s * c for s, c in zip(slopes, norms)) / 3)
+    assert found[1] == pytest.approx(5 * loss)
 
 
 def test_the_repaired_quadratic_form_is_the_hessian():

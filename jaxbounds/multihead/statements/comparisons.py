@@ -41,11 +41,17 @@ def _valid_setting(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     }
 
 
-def _ordering(instance: Instance, size: Size) -> Sides:
-    """The best case for gamma*: P = 0; `noise` is Z_mu / S^2 = Z_nu / S^2."""
+def _setting_of(instance: Instance) -> Assumption3:
+    """The constants of Assumption 3; `noise` is Z_mu / S^2 = Z_nu / S^2."""
     S, named = jnp.exp(instance["log_S"]), {name: instance[name] for name in ("zeta", "T", "M")}
     noise = jnp.abs(instance["noise"]) * S**2
-    dm1 = Assumption3(S=S, Z_mu=noise, Z_nu=noise, Z=0.0, **named)
+    return Assumption3(S=S, Z_mu=noise, Z_nu=noise, Z=0.0, **named)
+
+
+def _ordering(instance: Instance, size: Size) -> Sides:
+    """The best case for gamma*: P = 0."""
+    dm1 = _setting_of(instance)
+    S = dm1.S
     linear, full, star = gamma_linear(dm1), gamma_attention(dm1, 0.0), gamma_star(dm1, 0.0)
     return Sides.pairs(
         {
@@ -64,12 +70,35 @@ def _regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     S, noise = jnp.exp(instance["log_S"]), instance["noise"]
     count = instance["zeta"] * instance["T"]
     return {
+        "R >= S >= 1 (Assumptions 1 and 3)": instance["log_S"] >= 0,
+        "T >= 2, M >= 1, integers (DM1, Section 5)": (instance["T"] >= 2)
+        & (instance["M"] >= 1)
+        & (instance["T"] == jnp.round(instance["T"]))
+        & (instance["M"] == jnp.round(instance["M"])),
         "zeta in (0, 1), zeta T integer (Assumption 3)": (instance["zeta"] < 1)
         & (jnp.abs(count - jnp.round(count)) < 1e-9)
         & (count >= 1),
         "Z_mu = Z_nu <= S^2 / 8 (Proposition 3)": noise <= 0.125,
         "T v M = O(1) (Section 5.1, below (7))": (instance["T"] <= 10) & (instance["M"] <= 2),
         "Z_mu v Z_nu = O(S) (Section 5.1, below (7))": noise * S**2 <= S,
+    }
+
+
+def _finite_first_phase(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """`_regime`, and gamma* > gamma_attn with the P of a first phase of n1 = 10^12 samples, too.
+
+    Z = 0, which is what `_ordering` takes.
+    """
+    dm1, n1, d = _setting_of(instance), 1e12, instance["M"] + 2
+    P = (2 * dm1.S + dm1.Z) * (jnp.sqrt(d / n1) + jnp.sqrt(jnp.log(1 / 0.1) / n1))
+    return {
+        **_regime(instance, size),
+        "no noise, as Z = 0 (Assumption 3)": dm1.noise == 0,
+        "n1 = 10^12 >~ S^2 d, with constant 1000 (Section 5.1, below (7))": n1
+        >= 1000 * dm1.S**2 * d,
+        "P of (6) at C = 1, delta = .1, d = M + 2 is O(1) (Lemma 2; Section 5.1)": P <= 1,
+        "gamma* is above gamma_attn with that P too": gamma_star(dm1, P)
+        > gamma_attention(dm1, 0.0),
     }
 
 
@@ -89,8 +118,8 @@ ORDER = Statement(
             erratum="E18",
             note="gamma* is not normalised by the size of theta^(1): it grows as S^4 and "
             "passes gamma_attn. T = 10, zeta = 1/2, S = 10, M = 2, no noise: 1287 > 22.4 at "
-            "P = 0, which n1 -> infinity allows by (6). If P is what the printed centre forces "
-            "(E2), the other half of the chain fails instead.",
+            "P = 0, and 1265 at P = 7e-5, (6) with C = 1, d = 4, n1 = 10^12, delta = .1. If P is "
+            "what the printed centre forces (E2), the other half of the chain fails instead.",
             counterexample=Counterexample(
                 instance={
                     "log_S": 2.302585092994046,
@@ -101,7 +130,7 @@ ORDER = Statement(
                 },
                 size={"C": 1},
                 ratio=57.554433073454845,
-                meets=_regime,
+                meets=_finite_first_phase,
             ),
         ),
         Form(
@@ -193,7 +222,10 @@ def _large_target(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     margins = c.y * root * jax.vmap(of_head)(c.X)
     return {
         **quiet_context(drawn, size),
-        "C > 0, p > 0, n > 1 (Section 5.3)": (instance["p"] > 0) & (log_n > 0),
+        "C > 0, p > 0, n > 1, H >= 1 (Section 5.3)": jnp.isfinite(instance["log_C"])
+        & (instance["p"] > 0)
+        & (log_n > 0)
+        & (instance["log_H"] >= 0),
         "||W_h|| >= Gamma_eps (Proposition 3; Section 5.3)": inner
         >= saturation_scale(c, tolerance),
         "margin log(n), so low empirical loss (Section 5.3)": jnp.min(margins)
@@ -281,11 +313,14 @@ def _exponent(instance: Instance, size: Size) -> Sides:
 
 
 def _first_case(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """What Section 5.3 has where it derives the display: the case ||W|| >= ||U||."""
+    """What Section 5.3 has where it derives the display: the case ||W|| >= ||U||.
+
+    The logarithm of 10^12 fixes it up to .0018.
+    """
     log_S, log_H, log_C, p, log_n = (
         instance[name] for name in ("log_S", "log_H", "log_C", "p", "log_n")
     )
-    whole = lambda log: jnp.abs(jnp.exp(log) - jnp.round(jnp.exp(log))) < 1e-9 * jnp.exp(log)
+    whole = lambda log: jnp.abs(jnp.exp(log) - jnp.round(jnp.exp(log))) < 2e-3
     return {
         "H and n are integers, n > 1, H >= 1 (Section 5.3)": whole(log_H)
         & whole(log_n)
@@ -296,6 +331,8 @@ def _first_case(instance: Instance, size: Size) -> dict[str, ArrayLike]:
         "S^2 >= H^p / C (Section 5.3, above (12))": 2 * log_S >= p * log_H - log_C,
         "S >= log(n) H^{p - 1/2} / C, from ||W|| >= ||U|| (Section 5.3, below (12))": log_S
         >= jnp.log(log_n) + (p - 0.5) * log_H - log_C,
+        "H^{1/2} >= log(n)^5 C^{-2} H^{2p-1}, the left side of the iff (Section 5.3)": log_H / 2
+        >= 5 * jnp.log(log_n) - 2 * log_C + (2 * p - 1) * log_H,
     }
 
 
@@ -314,19 +351,20 @@ EXPONENT = Statement(
             cites="Section 5.3, the display below 'we get the following conditions on H'",
             expected="fails",
             erratum="E10",
-            note="The exponent is p - 3/4; the contradiction with (12) survives. H = 4, n = 20, "
-            "C = p = 1, log S = 2.",
+            note="The exponent is p - 3/4; the contradiction with (12) survives. H = 10^12, n = "
+            "20, p = 1, C = e^16, log S = 6.5: the left condition holds with e^12 to spare, the "
+            "printed one fails by e^7.",
             counterexample=Counterexample(
                 instance={
-                    "log_S": 2.0,  # H = 4, n = 20, C = 1
-                    "log_H": 1.3862943611198906,
-                    "log_C": 0.0,
+                    "log_S": 6.5,  # H = 10^12, n = 20, C = e^16
+                    "log_H": 27.631021115928547,
+                    "log_C": 16.0,
                     "p": 1.0,
                     "log_n": 2.995732273553991,
                     "c": 0.5,
                 },
                 size={"C": 1},
-                ratio=0.1832417455487111,
+                ratio=0.5887399079736708,
                 meets=_first_case,
             ),
         ),

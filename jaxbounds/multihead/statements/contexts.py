@@ -195,7 +195,7 @@ def quiet_context(instance: Instance, size: Size) -> dict[str, ArrayLike]:
         **assumption_3(instance, size),
         "Z_mu = Z_nu <= S^2 / 8 for the larger of both (Proposition 3, Section 5.3)": c.noise
         <= c.S**2 / 8,
-        "eps > 0 (Proposition 3, Section 5.3)": jnp.exp(instance["log_eps"]) > 0,
+        "eps > 0 (Proposition 3, Section 5.3)": jnp.isfinite(instance["log_eps"]),
     }
 
 

@@ -13,7 +13,7 @@ FALSE = (
         text="No theta need be that near. One token x = 1, one sample, theta_0 = 0: gamma = "
         "sqrt(2), B_Phi = 1, and at epsilon = e^-7 the least loss within g_0 = 9 / sqrt(2) is "
         ".00172 > .00091, for every H. The proof's theta(epsilon) = theta_0 + G theta* with "
-        "||theta*|| = sqrt(2) is sqrt(2) G away, not G; (100) drops the same factor. With "
+        "||theta*|| = sqrt(2) is sqrt(2) G away, not G; (100) drops its square. With "
         "g_0 = sqrt(2) G and g = B_2 + sqrt(2) G it holds.",
         consequence="(98) survives with its constant 5. Corollary 5 is unproved as printed, not "
         "refuted; in terms of G its proof gives 5/2 for 5/4, 34 for 17, (4 sqrt(2) G + B_2) and "
@@ -36,22 +36,6 @@ FALSE = (
         evidence="multihead.lem2.rate, multihead.sec5.3-order",
     ),
     Erratum(
-        id="E27",
-        where="Section 5.3, the end of the paragraph 'Intuitively, this contradiction arises'",
-        kind="false",
-        quote="We thus conclude that the construction of weights in Proposition 3 does not yield a "
-        "target parameter that simultaneously achieves low empirical loss and allows choosing H "
-        "large enough as per (3).",
-        text="(12) has ||theta||^3 where (3) has ||theta||_{2,inf} ||theta - theta_0||^3, and here "
-        "||theta||_{2,inf} is of order log(n) / S^2. At H = S^2 and ||W_h|| = Gamma_eps the right "
-        "side of (3) is of order log(n)^4 and sqrt(H) = S: (3) is met for large S. As per (12) or "
-        "(74) the conclusion stands, for every normalization H^c too.",
-        consequence="If (3) were sufficient, the construction would be a target. What is proved "
-        "asks for (74) (E11).",
-        main="survive",
-        evidence="multihead.sec5.3-target",
-    ),
-    Erratum(
         id="E18",
         where="Section 5.3, below Proposition 3; Section 7",
         kind="false",
@@ -72,8 +56,9 @@ FALSE = (
         kind="false",
         quote="such that for some L ∈ [T] and A, B ∈ R: [...] Further assume A > 2B. Fix any ε > 0 "
         "and Γ ≥ (2/A) log((T/L − 1)/ε).",
-        text="The proof uses Gamma (A - B) >= Gamma A / 2 and needs A > 0. A = -1, B = -2, T = 4, "
-        "L = 2, epsilon = .1 allow Gamma = 1, which leaves mass .269 off the top.",
+        text="That Gamma >= (2/A) log(C/epsilon) ensures exp(Gamma A / 2) >= C / epsilon needs A > "
+        "0 (the step before it, Gamma (A - B) >= Gamma A / 2, needs Gamma >= 0: E29). A = -1, B = "
+        "-2, T = 4, L = 2, epsilon = .1 allow Gamma = 1, which leaves mass .269 off the top.",
         consequence="None for Proposition 3, where A >= 3 S^4 / 4 > 0; see E29.",
         main="survive",
         evidence="multihead.lem18",
@@ -84,7 +69,7 @@ FALSE = (
         kind="false",
         quote="with probability at least 1−δ it holds that |(1/H) ∑_h X_h − µ| ≤ "
         "2B √(log(1/δ)/(2H)).",
-        text="Two-sided Hoeffding needs log(2/delta). Three signs: P(|mean| >= 1) = 1/4 > .2232.",
+        text="Two-sided Hoeffding needs log(2/delta). Three signs: P(|mean| >= 1) = 1/4 > .2231.",
         consequence="Lemma 12 fails for signs and delta close to one (at a first phase of two "
         "samples from .9986 on), and holds for alpha on [-1, 1]. With log(2/delta) P2 holds for "
         "all samples at once; P2 as printed is true for n >= 2; Lemma 14 is one-sided.",
@@ -192,6 +177,23 @@ GAPS = (
 )
 
 READINGS = (
+    Erratum(
+        id="E27",
+        where="Section 5.3, the end of the paragraph 'Intuitively, this contradiction arises'",
+        kind="reading",
+        quote="We thus conclude that the construction of weights in Proposition 3 does not yield a "
+        "target parameter that simultaneously achieves low empirical loss and allows choosing H "
+        "large enough as per (3).",
+        text="(12) has ||theta||^3 where (3) has ||theta||_{2,inf} ||theta - theta_0||^3, and here "
+        "||theta||_{2,inf} is of order log(n) / S^2. At H = S^2 and ||W_h|| = Gamma_eps the right "
+        "side of (3) is of order log(n)^4 and sqrt(H) = S: (3) is met for large S. As per (12) or "
+        "(74) the conclusion stands, for every normalization H^c too.",
+        readings=("(3) as it is printed", "(3) as Theorem 3 states it, (74)"),
+        consequence="If (3) were sufficient, the construction would be a target. What is proved "
+        "asks for (74) (E11).",
+        main="survive",
+        evidence="multihead.sec5.3-target",
+    ),
     Erratum(
         id="E29",
         where="Section 5.3, Proposition 3, the condition on Gamma",

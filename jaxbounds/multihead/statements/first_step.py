@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxbounds.multihead.first_phase import (
     centre,
@@ -61,6 +62,12 @@ def _first_step(instance: Instance, size: Size) -> Sides:
     )
 
 
+def _with_signs(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """Assumption 3, and the step sizes of the first phase."""
+    signs = jnp.all(jnp.abs(instance["alpha"]) == 1)
+    return assumption_3(instance, size) | {"alpha_h in {-1, +1} (Section 5.1)": signs}
+
+
 LEMMA_16 = Statement(
     id="multihead.lem16",
     label="Lemma 16, eq. (120)",
@@ -88,7 +95,7 @@ LEMMA_16 = Statement(
                 instance=by_hand([[True, False]] * 2, y=[1, -1], alpha=[1.0, 1.0]),
                 size={"n": 2, "T": 2, "d": 4},
                 ratio=2.0,
-                meets=assumption_3,
+                meets=_with_signs,
             ),
         ),
         Form(name="derived", note="alpha 1_T ((1 / 2 n1) sum_i y_i mean_t x_it)^T."),

@@ -1,5 +1,6 @@
 """Proposition 2, Lemma 12 and Fact 2: theta^(1) has small heads and small outputs (P1, P2)."""
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -91,17 +92,26 @@ def _hoeffding(instance: Instance, size: Size) -> Sides:
 
 
 def _bounded(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Fact 2 on IID signs, from the law that `_hoeffding` sums: B = 1, mu = 0."""
+    """Fact 2 on IID signs, from all 2^H vectors of signs of equal probability: B = 1, mu = 0."""
     heads, plus = (jnp.asarray(instance[name]).astype(float) for name in ("H", "plus"))
-    _, probability = _sign_sum_law(heads)
-    means = (2.0 * jnp.arange(MOST_HEADS + 1).astype(float) - heads) / heads
-    single, share = _sign_sum_law(jnp.ones(()))
+    count = int(instance["H"])
+    signs = np.asarray(list(itertools.product((-1.0, 1.0), repeat=count)))
+    sums, probability = _sign_sum_law(heads)
+    share = lambda k: np.mean(np.sum(signs > 0, axis=1) == k)
+    law = np.asarray([share(k) for k in range(MOST_HEADS + 1)])
     delta = hoeffding_tail((2 * plus - heads) / heads, heads)
     return {
-        "|X| <= B = 1 (Fact 2, Appendix D.1)": jnp.max(jnp.where(share > 0, single, 0.0)) <= 1,
-        "E[X] = mu = 0 (Fact 2, Appendix D.1)": jnp.abs(jnp.sum(probability * means)) < 1e-12,
-        "probabilities of H <= 12 signs sum to one": (heads >= 1)
-        & (jnp.abs(jnp.sum(probability) - 1) < 1e-12),
+        "1 <= H <= 12": 1 <= count <= MOST_HEADS,
+        "|X_h| <= B = 1 (Fact 2, Appendix D.1)": np.max(np.abs(signs)) <= 1,
+        "E[X_h] = mu = 0 (Fact 2, Appendix D.1)": np.max(np.abs(np.mean(signs, axis=0))) < 1e-12,
+        "X_h independent: E[X_h X_k] = 0 (Fact 2, Appendix D.1)": np.max(
+            np.abs(signs.T @ signs / len(signs) - np.eye(count))
+        )
+        < 1e-12,
+        "the tail that is measured is of these vectors": (
+            jnp.max(jnp.abs(probability - law)) < 1e-12
+        )
+        & (jnp.max(jnp.where(law > 0, sums, 0.0)) == np.max(np.abs(np.sum(signs, axis=1)))),
         "delta in (0, 1) (Fact 2, Appendix D.1)": (delta > 0) & (delta < 1),
     }
 
@@ -121,7 +131,7 @@ FACT_2 = Statement(
             cites="Fact 2, Appendix D.1",
             expected="fails",
             erratum="E9",
-            note="Two-sided, so log(2/delta). Three signs, t just below 1: 1/4 > .2232.",
+            note="Two-sided, so log(2/delta). Three signs, t just below 1: 1/4 > .2231.",
             counterexample=Counterexample(
                 instance={"H": 3, "plus": 3},
                 size={"H": MOST_HEADS},
@@ -347,7 +357,13 @@ PROPOSITION_2_P2 = Statement(
         _ORDERED,
     ),
     source="Section 5.1; Lemma 12; the exact law of the signs' sum, H <= 12",
-    **ON_DATA | {"sample": _with_heads(sequences)} | ON_SIGNS,
+    **ON_DATA
+    | {"sample": _with_heads(sequences)}
+    | ON_SIGNS
+    | {
+        "assumptions": f"{ON_SIGNS['assumptions']}. n = 3; for one sample P2 as printed is Lemma "
+        "12, which fails for signs (E9)"
+    },
 )
 
 

@@ -179,8 +179,9 @@ ASSUMPTION_2 = Statement(
             name="printed",
             cites="Assumption 2, Section 4.2",
             equality="||theta(eps) - theta_0|| = g_0(eps), where the instance has no slack",
-            note="DM1 from zero: the class direction, spread over the heads, at the length "
-            "log(1 + 1/eps) / gamma; g_0 is that, g = g_0 / sqrt(H).",
+            note="Two relevant tokens of three, the other pure noise (DM1 but for M = 0), from "
+            "zero: the class direction, spread over the heads, at the length log(1 + 1/eps) / "
+            "gamma; g_0 is that, g = g_0 / sqrt(H).",
         ),
         Form(name="printed, g_0", cites="Assumption 2, Section 4.2", equality="as above"),
         Form(name="printed, g", cites="Assumption 2, Section 4.2", equality="as above"),

@@ -182,7 +182,7 @@ _DISPLAYS = {
     112: "multihead.eq112",
     113: "multihead.eq113",
     114: "multihead.eq114",
-    115: "multihead.lem13",
+    115: "multihead.lem13, E33",
     116: "multihead.lem13, E3",
     117: "none: names the summands of multihead.lem14",
     118: "multihead.lem13",

@@ -29,19 +29,19 @@ from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, 
 
 ON_MARGINS: dict[str, Any] = ON_LOSS | {
     "sample": STATIC,
-    "sizes": ({"n": 1, "T": 2, "d": 2, "H": 1},),
+    "sizes": ({"n": 3, "T": 2, "d": 2, "H": 1},),
     "budget": Budget(samples=128, restarts=4, steps=100),
     "assumptions": f"{ON_LOSS['assumptions']}. What is reached in the limit of large margins only: "
     "margins up to 15",
 }
-"""A bound on the loss as a function of the margins."""
+"""A bound on the loss as a function of the margins; n = 3, so that a mean is not a sum."""
 
 
 BY_SIZE = (
     Form(name="printed", cites="Corollary 1, Section 3"),
     Form(
         name="printed, Lemma 6",
-        cites="Lemma 6, Appendix A.2; the second footnote of Section 3",
+        cites="Lemma 6, Appendix A.2; the footnote to Corollary 1, Section 3",
         note="max_h ||U_h||_F for ||theta||_{2,inf}.",
     ),
 )

@@ -144,7 +144,7 @@ EQ_51 = Statement(
     forms=(
         Form(
             name="printed",
-            cites="eqs. (49), (51), (52), Appendix A.1",
+            cites="eq. (51), Appendix A.1; (49) and (52) have the same slip",
             expected="fails",
             erratum="E13",
             note="(51) puts d^2 Phi / dW_ij dW_kl at row (i, k), column (j, l): a realignment "

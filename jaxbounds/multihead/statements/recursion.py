@@ -91,6 +91,26 @@ def _not_fitted(instance: Instance, size: Size) -> dict[str, Array]:
     return assumption1(instance, size) | {"L(theta) >= 1e-3": loss >= 1e-3}
 
 
+def _curved(size: Size) -> Instance:
+    """Equal tokens e_1, heads (c, 0, ...) in every row of U, W = 0, and theta' along U.
+
+    There L has a curvature of T L'', which with enough heads is above beta_3 L / sqrt(H): a step
+    up the gradient would expand by more than (19) allows, a step down contracts.
+    """
+    n, T, d, H = (size[name] for name in ("n", "T", "d", "H"))
+    margin = jnp.asarray([0.0, 1.0, 2.0])
+    along = jnp.broadcast_to(jnp.eye(1, d), (3, H, T, d)) / (H**0.5 * T)
+    flat = jnp.zeros((3, H, d, d))
+    return {
+        "X": jnp.broadcast_to(jnp.eye(1, d), (3, n, T, d)),
+        "y": jnp.ones((3, n), int),
+        "U": margin[:, None, None, None] * along,
+        "W": flat,
+        "dU": 0.1 * along,
+        "dW": flat,
+    }
+
+
 EQ_19 = Statement(
     id="multihead.eq19",
     label="eq. (19)",
@@ -102,6 +122,7 @@ EQ_19 = Statement(
     r"\beta_2(\theta_\alpha) \right) \|\theta - \theta'\|",
     kind="inequality",
     sample={"generic": PAIRS["generic"]},
+    cases=_curved,
     project=keep_radius,
     evaluate=_expands,
     judges=(stability.expansion, beta2, beta2_sharp),

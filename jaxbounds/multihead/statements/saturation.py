@@ -89,15 +89,17 @@ def _saturation(instance: Instance, size: Size) -> Sides:
 def _lemma_18(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     r, L = jnp.asarray(instance["r"]), jnp.asarray(instance["L"])
     top, A, B = _extremes({**instance, "r": r})
-    eps, off = jnp.exp(instance["log_eps"]), ~top
+    eps, off, share = jnp.exp(instance["log_eps"]), ~top, L.astype(r.dtype) / size["T"]
+    gamma = lemma_18(A, share, eps) + jnp.abs(instance["extra"])
     return {
         "r_1 >= ... >= r_L (Lemma 18, Appendix E)": jnp.all(~top[1:] | (r[1:] <= r[:-1])),
         "A > 2 B for A = r_L and B = max r_i over i > L (Lemma 18)": (r[L - 1] == A)
         & jnp.all(~off | (r < A / 2))
         & (A > 2 * B),
         "L in [T] (Lemma 18)": (L >= 1) & (size["T"] >= L) & (r.shape[0] == size["T"]),
-        "eps > 0 (Lemma 18)": eps > 0,
-        "Gamma >= (2/A) log((T/L - 1)/eps) (Lemma 18)": instance["extra"] >= 0,
+        "eps > 0 (Lemma 18)": jnp.isfinite(instance["log_eps"]),
+        "Gamma >= (2/A) log((T/L - 1)/eps) (Lemma 18)": gamma
+        >= 2 / A * jnp.log((size["T"] / L - 1) / eps) - 1e-12,
     }
 
 
@@ -170,6 +172,24 @@ def _above(scale: Real, instance: Instance) -> Real:
     return scale + jnp.abs(instance["more"]) / instance["S"] ** 2
 
 
+def _proposition_3(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """All that Proposition 3 assumes, of the Gamma that is measured too, which may be negative."""
+    c, eps = unfold(instance), jnp.exp(instance["log_eps"])
+    least = 8 * jnp.sqrt(2 * (c.M + 1.0)) / (3 * c.S**2) * jnp.log((1 / c.zeta - 1) / eps)
+    used = _above(saturation_scale(c, eps), instance)
+    return {
+        **quiet_context(instance, size),
+        "Gamma >= 8 sqrt(2 (M+1)) / (3 S^2) log((1/zeta - 1)/eps) (Proposition 3)": used
+        >= least - 1e-12,
+    }
+
+
+def _section_7(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """What Section 7 adds where it restates Proposition 3."""
+    small = {"eps in (0, 1) (Section 7)": instance["log_eps"] < 0}
+    return _proposition_3(instance, size) | small
+
+
 def _off_mass(instance: Instance, size: Size) -> Sides:
     c, eps = unfold(instance), jnp.exp(instance["log_eps"])
 
@@ -215,7 +235,7 @@ PROPOSITION_3_MASS = Statement(
                 instance=_NEGATIVE_SCALE,
                 size={"T": 5, "d": 4},
                 ratio=1.2270235808713812,
-                meets=quiet_context,
+                meets=_proposition_3,
             ),
         ),
         Form(
@@ -276,7 +296,7 @@ PROPOSITION_3_MARGIN = Statement(
                 instance=_NEGATIVE_SCALE,
                 size={"T": 5, "d": 4},
                 ratio=1.2937005259840997,
-                meets=quiet_context,
+                meets=_proposition_3,
             ),
         ),
         Form(
@@ -291,7 +311,7 @@ PROPOSITION_3_MARGIN = Statement(
                 instance=by_hand([True, False], log_eps=-2.0, more=0.0),
                 size={"T": 2, "d": 4},
                 ratio=1.1509608612666133,
-                meets=quiet_context,
+                meets=_section_7,
             ),
         ),
         Form(

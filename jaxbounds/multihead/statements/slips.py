@@ -150,4 +150,16 @@ SLIPS = (
         main="survive",
         evidence="multihead.prop3.margin",
     ),
+    Erratum(
+        id="E33",
+        where="Appendix D.2.3, eq. (115) and the displays above it",
+        kind="typo",
+        quote="y⟨∇_WΦ(X;θ^(1)), W_⋆⟩ ≥ α{ [...] −2((4−ζ²)Z_µ+2ζ(1−ζ)Z_ν)Z_µS²",
+        text="For alpha < 0 the inequality turns: sign(alpha) W* and |alpha| are meant, as in "
+        "(107) and (116). (112) and (113) add up to 4 - 2 zeta - zeta^2 for 4 - zeta^2: the '=' "
+        "is '>='.",
+        consequence="None: (116) has |alpha|, and the printed brace is the smaller.",
+        main="survive",
+        evidence="by reading; multihead.lem13",
+    ),
 )

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from jaxbounds.multihead.calculus import softmax_derivative
 from jaxbounds.multihead.statements.common import unrestricted
@@ -62,6 +63,15 @@ def _softmax_at_zero(instance: Instance, size: Size) -> Sides:
     )
 
 
+def _in_the_proof(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """Where Section 5.2 writes phi'(0): logits of T tokens, W = 0."""
+    v = jnp.asarray(instance["v"])
+    return {
+        "v = 0 in R^T (phi'(0), Section 5.2)": jnp.all(v == 0) & (v.shape == (size["T"],)),
+        "T >= 2 (0 < zeta < 1, Assumption 3)": size["T"] >= 2,
+    }
+
+
 AT_ZERO = Statement(
     id="multihead.sec5.2-phi0",
     label="Section 5.2, phi'(0)",
@@ -80,7 +90,7 @@ AT_ZERO = Statement(
             erratum="E15",
             note="The factor 1/T in front is missing.",
             counterexample=Counterexample(
-                instance={"v": [0.0, 0.0]}, size=TWO, ratio=0.5, meets=unrestricted
+                instance={"v": [0.0, 0.0]}, size=TWO, ratio=0.5, meets=_in_the_proof
             ),
         ),
         Form(name="corrected"),

@@ -187,7 +187,8 @@ STATEMENTS = (
         **ON_LOSS
         | {
             "sample": STATIC,
-            "sizes": ({"n": 1, "T": 2, "d": 2, "H": 1}, {"n": 2, "T": 2, "d": 2, "H": 2}),
+            # No n = 1, where a mean is a sum.
+            "sizes": ({"n": 2, "T": 2, "d": 2, "H": 1}, {"n": 2, "T": 2, "d": 2, "H": 2}),
             "budget": Budget(samples=128, restarts=1, steps=20),
         },
     ),
@@ -201,7 +202,7 @@ STATEMENTS = (
         evaluate=_of_a_network,
         sample=_weights_and_data,
         cases=_one_free_unit,
-        sizes=({"n": 1, "d": 1, "m": 1}, {"n": 5, "d": 3, "m": 4}),
+        sizes=({"n": 2, "d": 1, "m": 1}, {"n": 5, "d": 3, "m": 4}),
         forms=_FORMS,
         control="0.9 of the sum",
         judges=(slope_weighted_curvature, loss_weighted_curvature),
