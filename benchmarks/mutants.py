@@ -4,7 +4,7 @@ One mistake at a time is planted in a function of a paper's room (its code is ex
 that everybody who holds the function has the wrong one), and the statements that run the line are
 judged again. A mistake is noticed if a verdict changes, if an evaluation breaks, or if one of the
 ratios that are recorded moves: the worst, the worst at a size (by more than 3% where a search found
-it), or the median of the draws.
+it), or the mean over the draws.
 
     python benchmarks/mutants.py --paper qstr --count 60 --seed 1 --out mutants.jsonl
 

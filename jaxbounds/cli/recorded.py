@@ -1,9 +1,9 @@
 """What the shipped statements are known to measure, and what moved since.
 
 A verdict may stay as it was while its ratios move: a formula that changed, or a sampler. The file
-beside this module holds, for each form, the worst ratio, the worst at each size, and the median
-over the draws alone, which any change of a formula moves. It is written by `jaxbounds verify
---record` (`verify ID --record`: of one statement), seed 0; a person reads the difference.
+beside this module holds, for each form, the worst ratio, the worst at each size, and a mean over
+the draws alone (`Verdict.drawn`), which any change of a formula moves. It is written by `jaxbounds
+verify --record` (`verify ID --record`: of one statement), seed 0; a person reads the difference.
 """
 
 import json
@@ -31,7 +31,7 @@ def _kept(verdict: Verdict) -> bool:
 
 def ratios_of(verdict: Verdict, /) -> Ratios:
     """What is recorded of a verdict."""
-    drawn = {"drawn": verdict.quantiles[10]} if verdict.quantiles else {}
+    drawn = {} if verdict.drawn is None else {"drawn": verdict.drawn}
     found = {"worst": verdict.worst_ratio} | drawn
     found |= verdict.by_size if len(verdict.by_size) > 1 else {}
     return {name: float(f"{value:.8g}") for name, value in found.items() if math.isfinite(value)}

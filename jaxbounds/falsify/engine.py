@@ -100,6 +100,7 @@ def _verdict(found: Findings, index: int, seed: int, places: Places) -> Verdict:
         excluded=found.left_out,
         sources=_by_source(column),
         quantiles=_quantiles(drawn),
+        drawn=_bounded_mean(drawn),
         control={"status": found.control.status, "worst_ratio": found.control.ratio},
         counterexample_ratio=stored_ratio,
     )
@@ -150,6 +151,11 @@ def _by_source(column: Column) -> dict[str, dict[str, float]]:
 def _quantiles(values: Reals) -> tuple[float, ...]:
     finite = values[np.isfinite(values)]
     return tuple(np.quantile(finite, np.linspace(0, 1, 21)).tolist()) if len(finite) else ()
+
+
+def _bounded_mean(values: Reals) -> float | None:
+    finite = values[np.isfinite(values)]
+    return float(np.mean(finite / (1 + np.abs(finite)))) if len(finite) else None
 
 
 def _save(bench: Bench, form: Form, instance, size: Size, index: int, store, folder: str):

@@ -42,6 +42,8 @@ class Verdict:
         excluded: instances left out, by reason.
         sources: for each sampler, `cases` and the search: instances and worst ratio.
         quantiles: 0%, 5%, ..., 100% of the ratios of the counted instances.
+        drawn: the mean of r / (1 + |r|) over the ratios r of the draws and cases that count: any
+            change of a formula moves it.
         control: status and worst ratio of the deliberately false variant.
         counterexample_ratio: the ratio of the stored counterexample, where there is one.
         worst_file: the saved worst instance, relative to the output folder; empty if not saved.
@@ -79,6 +81,7 @@ class Verdict:
     excluded: dict[str, int] = field(default_factory=dict)
     sources: dict[str, dict[str, float]] = field(default_factory=dict)
     quantiles: tuple[float, ...] = ()
+    drawn: float | None = None
     control: dict[str, Any] = field(default_factory=dict)
     counterexample_ratio: float | None = None
     worst_file: str = ""
