@@ -22,18 +22,38 @@ def whole(path: str | Path, /) -> Iterator[IO[bytes]]:
     The content is on the disk before the name is.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name[:80]}.{uuid.uuid4().hex[:8]}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with open(partial, "x+b") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
-    except BaseException:
+    except BaseException as problem:
         with contextlib.suppress(OSError):
             partial.unlink()
+        if isinstance(problem, OSError) and problem.errno is not None:
+            problem.filename = str(path)
         raise
+
+
+def try_to_write(folder: Path, /) -> None:
+    """Write and remove a few kilobytes, so that no run ends at a disk that takes nothing.
+
+    Raises:
+        OSError: if that fails, naming the folder.
+    """
+    probe = folder / ".probe"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(b"0" * 65536)
+    except OSError as problem:
+        problem.filename = str(folder)
+        raise
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str, /) -> Path:

@@ -69,6 +69,14 @@ def _answered(arguments: list[str]) -> int:
     except BrokenPipeError:  # as in `jaxbounds list | head`; Python must not flush on its way out
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as problem:
+        where = f"{problem.filename}: " if problem.filename else ""
+        print(
+            f"jaxbounds: {where}{problem.strerror or problem}; what was there before is untouched: "
+            "free space or choose another place, and run it again",
+            file=sys.stderr,
+        )
+        return 3
     except KeyboardInterrupt as stop:
         words = f"interrupted; {stop}" if str(stop) else "interrupted"
         print(f"jaxbounds: {words}", file=sys.stderr)

@@ -15,16 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from jaxbounds.falsify import Verdict
-from jaxbounds.files import write_text
+from jaxbounds.files import whole, write_text
 
 INSTANCES = ("worst", "counterexamples")
 UNREADABLE = (ValueError, TypeError, AttributeError, RecursionError)
 """What reading something else than verdicts raises."""
 Judged = dict[str, tuple[Verdict, ...]]
-
-
-class CannotWrite(Exception):
-    """A folder that results cannot be written to."""
 
 
 def _read(text: str) -> tuple[Verdict, ...]:
@@ -52,22 +48,6 @@ class Folder:
         self.path, self.settings = path, dict(settings)
         self.working = path / "unfinished"
         self._journal = self.working / "judged.jsonl"
-
-    def try_to_write(self) -> None:
-        """Write and remove a few kilobytes, so that no run ends at a disk that takes nothing.
-
-        Raises:
-            CannotWrite: if that fails, with what the system says.
-        """
-        probe = self.path / ".probe"
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            probe.write_bytes(b"0" * 65536)
-        except OSError as problem:
-            raise CannotWrite(f"cannot write to {self.path}: {problem.strerror}") from problem
-        finally:
-            with contextlib.suppress(OSError):
-                probe.unlink(missing_ok=True)
 
     def published(self) -> tuple[Verdict, ...] | None:
         """The verdicts that are there, if they are of these settings; () if there are none.
@@ -98,25 +78,37 @@ class Folder:
 
     def keep(self, verdicts: Sequence[Verdict]) -> None:
         """Keep a statement's verdicts at once."""
-        with open(self._journal, "a", encoding="utf8") as file:
-            # A line of its own, also where the one before was torn.
-            file.write("\n" + json.dumps(_dump(verdicts)) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with open(self._journal, "a", encoding="utf8") as file:
+                # A line of its own, also where the one before was torn.
+                file.write("\n" + json.dumps(_dump(verdicts)) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as problem:
+            problem.filename = str(self._journal)
+            raise
 
     def publish(self, verdicts: Sequence[Verdict], run: Mapping[str, Any]) -> None:
         """Put verdicts, their instances and what the run was in place; nothing else stays."""
         named = {name for v in verdicts for name in (v.worst_file, v.shrunk_file) if name}
-        for kind in INSTANCES:
-            (self.path / kind).mkdir(parents=True, exist_ok=True)
-            for file in (self.working / kind).glob("*.npz"):
-                os.replace(file, self.path / kind / file.name)
-            for file in (self.path / kind).iterdir():
-                if f"{kind}/{file.name}" not in named:
-                    file.unlink()
-        text = json.dumps(_dump(verdicts), indent=1) + "\n"
-        write_text(self.path / "verdicts.json", text)
-        write_text(self.path / "run.json", json.dumps({**run, **self.settings}, indent=1) + "\n")
+        texts = (
+            json.dumps(_dump(verdicts), indent=1),
+            json.dumps({**run, **self.settings}, indent=1),
+        )
+        with whole(self.path / "verdicts.json") as first, whole(self.path / "run.json") as second:
+            for file, text in zip((first, second), texts):  # nothing moves before there is room
+                file.write(f"{text}\n".encode())
+                file.flush()
+            for kind in INSTANCES:
+                self._move(kind, named)
+
+    def _move(self, kind: str, named: set[str]) -> None:
+        (self.path / kind).mkdir(parents=True, exist_ok=True)
+        for file in (self.working / kind).glob("*.npz"):
+            os.replace(file, self.path / kind / file.name)
+        for file in (self.path / kind).iterdir():
+            if f"{kind}/{file.name}" not in named:
+                file.unlink()
 
     def place_of(self, name: str) -> Path:
         """Where an instance is by now."""

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from rich.console import Console
@@ -17,8 +17,12 @@ from jaxbounds.cli.common import Imports, Patterns, console_for_output, statemen
 from jaxbounds.cli.folder import UNREADABLE
 from jaxbounds.experiment import Experiment
 from jaxbounds.falsify import Verdict
+from jaxbounds.files import whole
 from jaxbounds.papers import find_experiment, select
 from jaxbounds.results import load
+
+if TYPE_CHECKING:  # slow to import
+    import xarray
 
 MISSING = "figures need matplotlib: pip install matplotlib"
 
@@ -41,8 +45,10 @@ def plot(
         return _plot_slack(folder, patterns, imports)
     if patterns:
         raise ValueError(f"{folder} holds no verdicts: patterns are for those")
-    name = str(load(folder / "result.nc").attrs.get("experiment"))
-    return show_result(find_experiment(name, imports=imports), folder)
+    dataset = load(folder / "result.nc")
+    experiment = find_experiment(str(dataset.attrs.get("experiment")), imports=imports)
+    print_result(experiment, dataset)
+    return draw_result(experiment, folder)
 
 
 def _plot_slack(folder: Path, patterns: tuple[str, ...], imports: tuple[str, ...]) -> int:
@@ -82,13 +88,13 @@ def _draw(figure: Callable[[], Any], *files: Path) -> None:
     with plotting.style():
         drawn = figure()
         for file in files:
-            drawn.savefig(file)
+            with whole(file) as to:
+                drawn.savefig(to, format=file.suffix[1:])
     matplotlib.pyplot.close(drawn)
 
 
-def show_result(experiment: Experiment, folder: Path, /) -> int:
-    """Print what a stored result says about the paper's claims, and draw its figure."""
-    dataset = load(folder / "result.nc")
+def print_result(experiment: Experiment, dataset: "xarray.Dataset", /) -> None:
+    """Print what a result says about the paper's claims."""
     console = console_for_output()
     table = Table("claim", "reproduced", "numbers", box=None, pad_edge=False)
     words = {True: "yes", False: "NO", None: "open"}
@@ -99,7 +105,12 @@ def show_result(experiment: Experiment, folder: Path, /) -> int:
     if "text" in dataset.attrs:
         console.print(dataset.attrs["text"], markup=False, soft_wrap=True)
     console.print(table if claims else "no claim of the paper is about a grid like this one")
-    written = ["result.nc"]
+
+
+def draw_result(experiment: Experiment, folder: Path, /) -> int:
+    """Draw the figure of a stored result, beside it."""
+    console, written = console_for_output(), ["result.nc"]
+    dataset = load(folder / "result.nc")
     if _can_draw():
         written += ["figure.svg", "figure.png"]
         _draw(lambda: experiment.figure(dataset), *(folder / name for name in written[1:]))

@@ -12,8 +12,9 @@ from rich.table import Table
 
 from jaxbounds.cli.cache import prepare_jax
 from jaxbounds.cli.common import Imports, console_for_output
-from jaxbounds.cli.plot import show_result
+from jaxbounds.cli.plot import draw_result, print_result
 from jaxbounds.experiment import Experiment
+from jaxbounds.files import try_to_write
 from jaxbounds.papers import experiments, find_experiment
 from jaxbounds.provenance import provenance
 from jaxbounds.results import save
@@ -123,6 +124,7 @@ def run(
     if options.resume and not chosen.resumable:
         raise ValueError(f"{experiment} cannot be resumed: run it without --resume")
     folder = options.out or Path("results") / experiment
+    try_to_write(folder)
     prepare_jax()
     key = jax.random.key(options.seed)
     more = {}
@@ -139,5 +141,6 @@ def run(
             raise KeyboardInterrupt(f"{folder} can be continued: add --resume") from None
         raise
     about = provenance(config, key) | {"experiment": experiment}
+    print_result(chosen, dataset)  # first: what was computed is not lost with a full disk
     save(dataset, folder / "result.nc", **about)
-    return show_result(chosen, folder)
+    return draw_result(chosen, folder)

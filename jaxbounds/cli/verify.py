@@ -14,12 +14,12 @@ from jaxbounds import report
 from jaxbounds.cli import recorded
 from jaxbounds.cli.cache import digest_of, examples, prepare_jax, programs_for
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
-from jaxbounds.cli.folder import CannotWrite, Folder
+from jaxbounds.cli.folder import Folder
 from jaxbounds.cli.interruption import look
 from jaxbounds.cli.screen import Screen
 from jaxbounds.cli.workers import Died, Processes, at_most
 from jaxbounds.falsify import Verdict, falsify, load_instance, unmeasured
-from jaxbounds.files import write_text
+from jaxbounds.files import try_to_write, write_text
 from jaxbounds.papers import find_statement, load_papers, origin, select
 from jaxbounds.provenance import versions
 from jaxbounds.statements import Statement
@@ -157,19 +157,15 @@ def verify(
         "imports": list(imports),
     }
     folder = _folder(out, bool(patterns), patterns, settings)
-    try:
-        folder.try_to_write()
-        before = folder.begin()
-        factor = THOROUGH if thorough else 1.0
-        task = Task((), imports, seed, factor, str(folder.working), traceback, thorough)
-        judge = functools.partial(_in_turn, jobs=min(at_most(jobs), len(chosen)), task=task)
-        done, interrupted = _judge_all(chosen, judge, folder, before, console)
-        if record and not interrupted:
-            recorded.record([v for s in chosen for v in done[s.id]], others=bool(patterns))
-        return _conclude(folder, papers, chosen, done, interrupted, imports, bool(patterns))
-    except (CannotWrite, OSError) as problem:
-        print(f"jaxbounds: {problem}", file=sys.stderr)
-        return 3
+    try_to_write(folder.path)
+    before = folder.begin()
+    factor = THOROUGH if thorough else 1.0
+    task = Task((), imports, seed, factor, str(folder.working), traceback, thorough)
+    judge = functools.partial(_in_turn, jobs=min(at_most(jobs), len(chosen)), task=task)
+    done, interrupted = _judge_all(chosen, judge, folder, before, console)
+    if record and not interrupted:
+        recorded.record([v for s in chosen for v in done[s.id]], others=bool(patterns))
+    return _conclude(folder, papers, chosen, done, interrupted, imports, bool(patterns))
 
 
 def _judge_all(
@@ -198,6 +194,9 @@ def _judge_all(
     except KeyboardInterrupt:
         screen.rest()
         return done, True
+    except OSError:  # it cannot be kept: at least it was seen
+        screen.rest()
+        raise
 
 
 def _conclude(folder, papers, chosen, done, interrupted, imports, partial) -> int:
