@@ -237,7 +237,8 @@ def named_in_print(name: str, /) -> tuple[str, ...]:
     """The ids of the statements about an item as a shipped paper numbers it; else the name itself.
 
     Args:
-        name: "seqlength Theorem 4.1", or "Theorem 4.1" for all papers that have one.
+        name: "seqlength Theorem 4.1", or "Theorem 4.1" for all papers that have one; or the label
+            of a statement, "Corollary 1 (3)".
 
     Raises:
         ValueError: if no statement is about that item; the message says what is.
@@ -246,7 +247,11 @@ def named_in_print(name: str, /) -> tuple[str, ...]:
     item, where = (rest, (first,)) if first in PAPERS else (name, PAPERS)
     if " " not in name.strip():
         return (name,)
-    about = {paper: load_paper(paper).items for paper in where}
+    papers = [load_paper(paper) for paper in where]
+    about = {paper.id: paper.items for paper in papers}
+    labelled = tuple(s.id for paper in papers for s in paper.statements if s.label == item)
+    if labelled and not any(item in items for items in about.values()):
+        return labelled
     texts = [items[item] for items in about.values() if item in items]
     ids = (part.strip() for text in texts for part in text.split(","))
     found = tuple(i for i in ids if i.split(".")[0] in PAPERS)

@@ -323,6 +323,10 @@ def test_an_item_of_a_paper_is_found_by_its_name_in_print(capsys):
     assert main(["show", "multihead Corollary 1"]) == 0
     out = capsys.readouterr().out
     assert all(f"multihead.cor1.{part}  Corollary 1 ({part})" in out for part in (1, 2, 3))
+    assert main(["show", "multihead Corollary 1 (3)"]) == 0
+    assert "multihead.cor1.3  Corollary 1 (3)" in capsys.readouterr().out
+    assert main(["show", "multihead.thm3"]) == 0
+    assert "if: (74), eta of Theorem 3" in capsys.readouterr().out
     assert main(["show", "Theorem 41"]) == 2
     assert "did you mean Theorem 4.1" in capsys.readouterr().err
 
@@ -335,3 +339,5 @@ def test_the_code_behind_a_statement_in_one_text(capsys):
     assert f"\njaxbounds/multihead/bounds.py:{line}\n" in out
     assert 'id="multihead.cor1.3",' in out and "def loss_hessian(" in out
     assert "sqrt(T) R^3 (c* R^2 size + 1)" in out
+    # What functions only hold: constants, and the factory of a sampler.
+    assert "C_STAR = 4 / (3 * math.sqrt(3))" in out and "BY_SIZE = (" in out and "def _trained(" in out

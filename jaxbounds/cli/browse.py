@@ -48,10 +48,11 @@ def show(
         code: print the code behind it, too: the declaration, and what is run to judge it.
         imports: modules or files that hold a PAPER of your own.
     """
-    for statement in statements_of(imports, named_in_print(name)):
+    chosen = statements_of(imports, named_in_print(name))
+    for statement in chosen:
         console_for_output().print(report.describe(statement))
-        if code:
-            console_for_output().print(report.source(statement), soft_wrap=True)
+    if code:
+        console_for_output().print(report.source(chosen), soft_wrap=True)
     return 0
 
 

@@ -40,7 +40,8 @@ def describe(statement: Statement, /) -> Text:
     for form in statement.forms:
         text.append(f"\n{form.name}", style="bold").append(f"  expected: {form.expected}")
         text.append(f"  erratum {form.erratum}\n" if form.erratum else "\n")
-        own = hypothesis_names(statement, form)[len(common) :] if form.hypotheses else ()
+        named = hypothesis_names(statement, form) if form.hypotheses else ()
+        own = [name for name in named if name not in common]
         parts = ("", form.note), ("if: ", ", ".join(own)), ("equality: ", form.equality)
         for name, value in parts:
             if value:

@@ -2,18 +2,35 @@
 
 import ast
 import functools
-import importlib
 import inspect
+import sys
+import textwrap
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.text import Text
 
-from jaxbounds.statements import Statement, full_name
+from jaxbounds.statements import Statement
 
 _ROOT = Path(__file__).parents[2]
+
+
+class Piece(NamedTuple):
+    """A part of a module: where it is, its text, and the module whose names it uses."""
+
+    file: str
+    line: int
+    text: str
+    module: str
+
+    @property
+    def place(self) -> str:
+        """File and line, from the folder above the package."""
+        path = Path(self.file)
+        short = path.relative_to(_ROOT) if _ROOT in path.parents else path
+        return f"{short}:{self.line}"
 
 
 def _plain(function: Any) -> Any:
@@ -23,20 +40,30 @@ def _plain(function: Any) -> Any:
     return inspect.unwrap(getattr(function, "__func__", function))
 
 
-def place(function: Any, /) -> str:
-    """File and line of a function or class, from the folder above the package; "" if unknown."""
+def _piece(thing: Any) -> Piece | None:
+    """A function or class as it is written; of a function made by another one, the other one.
+
+    A lambda stands in what is assigned.
+    """
+    plain = _plain(thing)
+    if getattr(plain, "__name__", "") == "<lambda>" and "<locals>" not in plain.__qualname__:
+        return None
+    module = sys.modules.get(getattr(plain, "__module__", None) or "")
+    outer, _, inner = getattr(plain, "__qualname__", "").partition(".<locals>")
+    if module and inner:
+        plain = _plain(functools.reduce(getattr, outer.split("."), module))
     try:
-        file, line = inspect.getsourcefile(_plain(function)), _plain(function).__code__
-        return f"{_short(file)}:{line.co_firstlineno}"
-    except AttributeError:
-        return f"{_short(inspect.getsourcefile(function))}:{inspect.getsourcelines(function)[1]}"
+        lines, first = inspect.getsourcelines(plain)
+        file = inspect.getsourcefile(plain) or ""
     except (OSError, TypeError):
-        return ""
+        return None
+    return Piece(file, first, textwrap.dedent("".join(lines)), plain.__module__)
 
 
-def _short(file: str | None) -> str:
-    path = Path(file or "")
-    return str(path.relative_to(_ROOT)) if _ROOT in path.parents else str(path)
+def place(function: Any, /) -> str:
+    """File and line of a function or class; "" if unknown."""
+    found = _piece(function)
+    return found.place if found else ""
 
 
 def summary(function: Any, /) -> str:
@@ -44,82 +71,111 @@ def summary(function: Any, /) -> str:
     return " ".join((inspect.getdoc(_plain(function)) or "").split("\n\n")[0].split())
 
 
-def _declared(statement: Statement) -> tuple[str, int, str] | None:
-    """File, line and text of the assignment that declares the statement."""
-    module = inspect.getmodule(_plain(statement.evaluate))
-    package = importlib.import_module((module.__package__ if module else "") or "jaxbounds")
-    files = [Path(f) for f in (getattr(module, "__file__", None),) if f]
-    files += [p for folder in getattr(package, "__path__", ()) for p in Path(folder).glob("*.py")]
-    for file in dict.fromkeys(files):
-        text = file.read_text(encoding="utf8")
-        if f'"{statement.id}"' in text:
-            for node in ast.parse(text).body:
-                part = ast.get_source_segment(text, node) or ""
-                if isinstance(node, ast.Assign | ast.AnnAssign) and f'id="{statement.id}"' in part:
-                    return _short(str(file)), node.lineno, part
+@functools.lru_cache
+def _assigned(module: str) -> dict[str, Piece]:
+    """The values that a module assigns, by name."""
+    file = getattr(sys.modules[module], "__file__", None)
+    text = Path(file).read_text(encoding="utf8") if file else ""
+    found: dict[str, Piece] = {}
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            part = Piece(str(file), node.lineno, ast.get_source_segment(text, node) or "", module)
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = (
+                n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)
+            )
+            found |= dict.fromkeys(names, part)
+    return found
+
+
+@functools.lru_cache
+def _imported(module: str) -> dict[str, tuple[str, str]]:
+    """The names that a module has from others: module and name there."""
+    file = getattr(sys.modules[module], "__file__", None)
+    tree = ast.parse(Path(file).read_text(encoding="utf8")) if file else ast.Module([], [])
+    froms = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module]
+    return {a.asname or a.name: (str(n.module), a.name) for n in froms for a in n.names}
+
+
+def _value(module: str, name: str) -> Piece | None:
+    """Where the value of a name is assigned, in the module or in the one it is from."""
+    for _ in range(5):
+        if module not in sys.modules:
+            return None
+        if name in _assigned(module):
+            return _assigned(module)[name]
+        if name not in _imported(module):
+            return None
+        module, name = _imported(module)[name]
+    return None
+
+
+def _declared(statement: Statement) -> Piece | None:
+    """The assignment that declares the statement, if it is written with its id."""
+    module = _plain(statement.evaluate).__module__
+    package = module.rpartition(".")[0]
+    near = [name for name in sys.modules if name.rpartition(".")[0] == package]
+    for name in [module, *near]:
+        if getattr(sys.modules[name], "__file__", None):
+            for part in _assigned(name).values():
+                if f'id="{statement.id}"' in part.text:
+                    return part
     return None
 
 
 def declaration(statement: Statement, /) -> str:
     """File and line of the statement itself; "" if it is not written with its id."""
     found = _declared(statement)
-    return f"{found[0]}:{found[1]}" if found else ""
+    return found.place if found else ""
 
 
-def _named(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            yield from _named(inner)
+def _named(piece: Piece, room: str) -> Iterator[Piece]:
+    """The functions, classes and values of the room that a piece names."""
+    known = vars(sys.modules[piece.module])
+    for node in ast.walk(ast.parse(piece.text)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            owner, name = known.get(node.value.id), node.attr
+            inside = isinstance(owner, types.ModuleType) and owner.__name__.startswith(room)
+            owner = owner if inside else None
+        elif isinstance(node, ast.Name) and node.id in known:
+            owner, name = sys.modules[piece.module], node.id
+        else:
+            continue
+        if owner is None or name not in vars(owner):
+            continue
+        thing = _plain(vars(owner)[name])
+        written = inspect.isfunction(thing) or inspect.isclass(thing)
+        found = _piece(thing) if written else _value(owner.__name__, name)
+        if found and f"{found.module}.".startswith(f"{room}."):
+            yield found
 
 
-def _used(function: Any) -> Iterator[Any]:
-    """The functions and classes of this package, or of the function's own, that it names."""
-    plain = _plain(function)
-    code = getattr(plain, "__code__", None)
-    if code is None:
-        return
-    names = list(dict.fromkeys(_named(code)))
-    cells = [cell.cell_contents for cell in plain.__closure__ or ()]
-    held = [plain.__globals__[name] for name in names if name in plain.__globals__] + cells
-    for thing in held:
-        inside = [thing]
-        if isinstance(thing, types.ModuleType) and thing.__name__.startswith("jaxbounds"):
-            inside = [vars(thing)[name] for name in names if name in vars(thing)]
-        yield from (one for one in inside if isinstance(getattr(one, "__module__", None), str))
+def behind(statement: Statement, /) -> list[Piece]:
+    """What is written in its paper and used to judge it: the declaration first, then what it names.
 
-
-def behind(statement: Statement, /) -> list[Any]:
-    """The functions and classes of its paper that judging it runs, outermost first."""
-    hypotheses = [statement.hypotheses, *(form.hypotheses for form in statement.forms)]
-    first: list[Callable | None] = [statement.evaluate, *hypotheses, *statement.samplers.values()]
-    waiting = [f for f in (*first, statement.cases, statement.project, *statement.judges) if f]
-    room = ".".join(_plain(statement.evaluate).__module__.split(".")[:2])
-    found: dict[int, Any] = {}
+    What is compared comes before the instances.
+    """
+    parts = _plain(statement.evaluate).__module__.split(".")
+    room = ".".join(parts[:2]) if parts[0] == "jaxbounds" else parts[0]
+    of_forms = [f for form in statement.forms for f in (form.hypotheses, form.counterexample)]
+    tests = [getattr(f, "meets", f) for f in of_forms if f]
+    first = [statement.evaluate, *statement.judges, statement.hypotheses, *tests]
+    last = [statement.project, statement.cases, *statement.samplers.values()]
+    found: dict[str, Piece] = {}
+    roots = [_declared(statement), *(_piece(thing) for thing in (*first, *last) if thing)]
+    waiting = [piece for piece in roots if piece]
     while waiting:
-        thing = waiting.pop(0)
-        plain = _plain(thing)
-        mine = str(getattr(plain, "__module__", "")).startswith(room)
-        written = inspect.isfunction(plain) or inspect.isclass(plain)
-        if mine and written and id(plain) not in found:
-            found[id(plain)] = plain
-            waiting += _used(plain)
+        piece = waiting.pop(0)
+        inside = f"{piece.module}.".startswith(f"{room}.")
+        if inside and piece.place not in found:
+            found[piece.place] = piece
+            waiting += _named(piece, room)
     return list(found.values())
 
 
-def source(statement: Statement, /) -> Text:
-    """The declaration and all code of its paper that judging it runs, each part with its place."""
-    text, seen = Text(), set()
-    parts = []
-    if found := _declared(statement):
-        parts.append((f"{found[0]}:{found[1]}", found[2]))
-    for thing in behind(statement):
-        try:
-            parts.append((place(thing), inspect.getsource(thing)))
-        except (OSError, TypeError):
-            parts.append((full_name(thing), "(no source)"))
-    for where, code in parts:
-        if where not in seen:
-            text.append(f"\n{where}\n", style="bold cyan").append(f"{code.rstrip()}\n")
-            seen.add(where)
+def source(statements: Sequence[Statement], /) -> Text:
+    """All code of their papers that judging some statements uses, each piece once."""
+    text = Text()
+    for where, piece in {p.place: p for s in statements for p in behind(s)}.items():
+        text.append(f"\n{where}\n", style="bold cyan").append(f"{piece.text.rstrip()}\n")
     return text
