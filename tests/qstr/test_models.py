@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.qstr import architectures, recurrent, state_space
+from jaxbounds.qstr import architectures, layers, recurrent, state_space
 from jaxbounds.qstr.transformer import PublishedTransformer, SparseTransformer, attention_map
 
 N, d, De = 5, 2, 8
@@ -149,3 +149,11 @@ def test_an_outline_tells_two_networks_of_one_name_apart(monkeypatch):
     assert first != architectures.outline("mine", N=4, d=2, De=14)
     with pytest.raises(ValueError, match="did you mean transformer"):
         architectures.build("transfomer", N=4, d=2)
+
+
+def test_the_published_start_is_uniform_within_one_over_the_root_of_the_fan_in():
+    """The ends and the variance are those of the interval."""
+    drawn = np.asarray(layers.uniform_fan_in(400)(jax.random.key(3), (400, 50)))
+    bound = 1 / np.sqrt(400)
+    assert 0.999 * bound < drawn.max() <= bound and -bound <= drawn.min() < -0.999 * bound
+    assert drawn.var() == pytest.approx(bound**2 / 3, rel=0.03)
