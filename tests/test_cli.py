@@ -340,4 +340,6 @@ def test_the_code_behind_a_statement_in_one_text(capsys):
     assert 'id="multihead.cor1.3",' in out and "def loss_hessian(" in out
     assert "sqrt(T) R^3 (c* R^2 size + 1)" in out
     # What functions only hold: constants, and the factory of a sampler.
-    assert "C_STAR = 4 / (3 * math.sqrt(3))" in out and "BY_SIZE = (" in out and "def _trained(" in out
+    assert (
+        "C_STAR = 4 / (3 * math.sqrt(3))" in out and "BY_SIZE = (" in out and "def _trained(" in out
+    )
