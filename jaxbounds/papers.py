@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
-from jaxbounds.experiment import Experiment
+from jaxbounds.experiments import Experiment
 from jaxbounds.statements import Paper, Statement
 
 PAPERS = ("multihead", "seqlength", "smapprox", "qstr")

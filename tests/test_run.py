@@ -101,7 +101,7 @@ def test_every_experiment_is_complete_and_its_flags_parse(capsys):
 OWN = """
 from dataclasses import dataclass
 import xarray as xr
-from jaxbounds.experiment import Claim, Experiment
+from jaxbounds.experiments import Claim, Experiment
 
 @dataclass(frozen=True)
 class Config:

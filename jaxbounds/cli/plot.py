@@ -15,7 +15,7 @@ from rich.table import Table
 from jaxbounds import plotting, report
 from jaxbounds.cli.common import Imports, Patterns, console_for_output, statements_of
 from jaxbounds.cli.folder import UNREADABLE
-from jaxbounds.experiment import Experiment
+from jaxbounds.experiments import Experiment
 from jaxbounds.falsify import Verdict
 from jaxbounds.files import whole
 from jaxbounds.papers import find_experiment, select

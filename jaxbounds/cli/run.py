@@ -13,7 +13,7 @@ from rich.table import Table
 from jaxbounds.cli.cache import prepare_jax
 from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.plot import draw_result, print_result
-from jaxbounds.experiment import Experiment
+from jaxbounds.experiments import Experiment
 from jaxbounds.files import try_to_write
 from jaxbounds.papers import experiments, find_experiment
 from jaxbounds.provenance import provenance

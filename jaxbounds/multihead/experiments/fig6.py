@@ -20,7 +20,7 @@ import xarray as xr
 from jaxtyping import Array
 from rich.console import Console
 
-from jaxbounds.experiment import Experiment
+from jaxbounds.experiments import Experiment
 from jaxbounds.multihead.experiments.fig6_claims import claims
 from jaxbounds.multihead.experiments.fig6_data import Prepared, batches_of, prepare
 from jaxbounds.multihead.experiments.fig6_drawing import figure

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
-from jaxbounds.experiment import Claim
+from jaxbounds.experiments import Claim
 from jaxbounds.multihead.experiments.ordering import combine, decide, shown
 
 TRAIN_DROP, TEST_DROP, ACCURACY_RISE = 0.02, 0.005, 0.005

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from jaxbounds.experiment import Claim, Experiment
+from jaxbounds.experiments import Claim, Experiment
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.first_phase import balanced_signs, first_step
 from jaxbounds.multihead.model import head_norm

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
-from jaxbounds.experiment import Claim
+from jaxbounds.experiments import Claim
 
 
 def shown(values: np.ndarray, /, *, log10: bool = False) -> str:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiment import Experiment
+from jaxbounds.experiments import Experiment
 from jaxbounds.multihead.bounds import beta2
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.experiments.curves import Curves, Panel, run_curves

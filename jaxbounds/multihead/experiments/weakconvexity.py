@@ -21,7 +21,7 @@ import numpy as np
 import xarray as xr
 
 from jaxbounds.curvature import weak_convexity
-from jaxbounds.experiment import Claim, Experiment
+from jaxbounds.experiments import Claim, Experiment
 from jaxbounds.files import load_arrays, save_arrays
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.experiments.weakconvexity_network import Arm, Encoder

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiment import Claim, Experiment
+from jaxbounds.experiments import Claim, Experiment
 from jaxbounds.qstr.encodings import published_encoding_dimension
 from jaxbounds.qstr.experiments import online
 from jaxbounds.qstr.transformer import attention_map

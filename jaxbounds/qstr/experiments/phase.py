@@ -15,7 +15,7 @@ import optax
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiment import Claim, Experiment
+from jaxbounds.experiments import Claim, Experiment
 from jaxbounds.qstr import heads
 from jaxbounds.qstr.data import encode
 from jaxbounds.sweeps import progress

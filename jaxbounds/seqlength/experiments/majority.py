@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiment import Experiment
+from jaxbounds.experiments import Experiment
 from jaxbounds.seqlength.certificate import generalization_bound
 from jaxbounds.seqlength.experiments.config import PRESETS, REDUCED, SparseMajority
 from jaxbounds.seqlength.experiments.majority_claims import claims

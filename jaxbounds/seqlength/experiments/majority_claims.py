@@ -9,7 +9,7 @@ looking at several.
 import numpy as np
 import xarray as xr
 
-from jaxbounds.experiment import Claim
+from jaxbounds.experiments import Claim
 from jaxbounds.seqlength.trends import Trend, trend
 
 LEVEL = 0.05

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import PRNGKeyArray
 
-from jaxbounds.experiment import Claim, Experiment
+from jaxbounds.experiments import Claim, Experiment
 from jaxbounds.smapprox.certified_machine import machine_margin_lower
 from jaxbounds.smapprox.experiments.learn_runs import (
     Learn,
