@@ -90,7 +90,7 @@ ACCUMULATION = Statement(
         Form(
             name="sharpened C.2",
             sense="exactly",
-            exponent=(0.98, 1.02),
+            exponent=(0.9, 1.1),
             note="N times the rectified error is linear in N: the error itself is flat.",
         ),
     ),
