@@ -41,10 +41,12 @@ def whole(path: str | Path, /) -> Iterator[IO[bytes]]:
 def try_to_write(folder: Path, /) -> None:
     """Write and remove a few kilobytes, so that no run ends at a disk that takes nothing.
 
+    A folder that was not there is not there afterwards.
+
     Raises:
         OSError: if that fails, naming the folder.
     """
-    probe = folder / ".probe"
+    probe, new = folder / ".probe", not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe.write_bytes(b"0" * 65536)
@@ -54,6 +56,8 @@ def try_to_write(folder: Path, /) -> None:
     finally:
         with contextlib.suppress(OSError):
             probe.unlink(missing_ok=True)
+            if new:
+                folder.rmdir()
 
 
 def write_text(path: str | Path, text: str, /) -> Path:

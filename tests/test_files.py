@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxbounds.files import digest, load_arrays, save_arrays, whole, write_text
+from jaxbounds.files import digest, load_arrays, save_arrays, try_to_write, whole, write_text
 
 ARRAYS = {"a": np.arange(3.0), "b/c": np.array(["x", "yz"])}
 
@@ -50,3 +50,15 @@ def test_the_digest_sees_names_types_shapes_and_values():
         {"d": ARRAYS["a"], "b/c": ARRAYS["b/c"]},
     ]
     assert len({base, digest(ARRAYS, "v"), *(digest(c, "w") for c in changed)}) == 6
+
+
+def test_a_place_that_is_tried_is_left_as_it_was(tmp_path):
+    try_to_write(tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "there").mkdir()
+    try_to_write(tmp_path / "there")
+    assert [path.name for path in tmp_path.rglob("*")] == ["there"]
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(OSError) as caught:
+        try_to_write(tmp_path / "file")
+    assert caught.value.filename == str(tmp_path / "file")

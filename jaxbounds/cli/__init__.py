@@ -1,5 +1,6 @@
 """The command line."""
 
+import errno
 import importlib
 import importlib.metadata
 import os
@@ -20,6 +21,10 @@ COMMANDS = {
     "plot": ("plot", "plot", "Draw what a run left, and its claims."),
 }
 """For each command its module, its function, and what it does; a module is imported when needed."""
+
+
+_NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
+"""What the system says where nothing can be written."""
 
 
 def _command(name: str) -> Callable[..., int]:
@@ -71,11 +76,8 @@ def _answered(arguments: list[str]) -> int:
         return 1
     except OSError as problem:
         where = f"{problem.filename}: " if problem.filename else ""
-        print(
-            f"jaxbounds: {where}{problem.strerror or problem}; what was there before is untouched: "
-            "free space or choose another place, and run it again",
-            file=sys.stderr,
-        )
+        cure = "; free space or choose another --out" if problem.errno in _NO_PLACE else ""
+        print(f"jaxbounds: {where}{problem.strerror or problem}{cure}", file=sys.stderr)
         return 3
     except KeyboardInterrupt as stop:
         words = f"interrupted; {stop}" if str(stop) else "interrupted"

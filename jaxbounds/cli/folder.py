@@ -91,14 +91,12 @@ class Folder:
     def publish(self, verdicts: Sequence[Verdict], run: Mapping[str, Any]) -> None:
         """Put verdicts, their instances and what the run was in place; nothing else stays."""
         named = {name for v in verdicts for name in (v.worst_file, v.shrunk_file) if name}
-        texts = (
-            json.dumps(_dump(verdicts), indent=1),
-            json.dumps({**run, **self.settings}, indent=1),
-        )
-        with whole(self.path / "verdicts.json") as first, whole(self.path / "run.json") as second:
-            for file, text in zip((first, second), texts):  # nothing moves before there is room
+        about = json.dumps({**run, **self.settings}, indent=1)
+        # The verdicts are in place first: old ones never stand beside the settings of this run.
+        with whole(self.path / "run.json") as last, whole(self.path / "verdicts.json") as first:
+            for file, text in ((first, json.dumps(_dump(verdicts), indent=1)), (last, about)):
                 file.write(f"{text}\n".encode())
-                file.flush()
+                file.flush()  # nothing moves before there is room
             for kind in INSTANCES:
                 self._move(kind, named)
 

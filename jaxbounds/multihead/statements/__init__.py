@@ -5,8 +5,8 @@
                               1, 5, Lemma 5), loss_bounds (eq. (24), Corollary 1)
     Section 4.1, Appendix B   gradient_descent (Theorems 1, 3, Assumption 2, Corollary 3)
     Section 4.2, Appendix C   generalization (Lemmas 3, 11, Theorem 4, Corollary 4)
-    Section 4.3, C.3, C.4     nearest_target, realizability (Definition 1, Proposition 7,
-                              Corollary 5)
+    Section 4.3, C.3, C.4     nearest_target, realizability (Proposition 7, Corollary 5);
+                              realizable_starts (Definition 1, eq. (98))
     Section 5                 data_models (Assumption 3)
     Section 5.1, Appendix D   first_step (Lemmas 2, 16, 17), good_start (Proposition 2, Fact 2),
                               oracle_margins (Lemma 13), separability (Lemmas 14, 15)

@@ -18,7 +18,10 @@ from jaxbounds.multihead.certificate import (
 )
 from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params
-from jaxbounds.multihead.statements.realizability import definition_1, enough_for_proposition_7
+from jaxbounds.multihead.statements.realizable_starts import (
+    definition_1,
+    enough_for_proposition_7,
+)
 from jaxbounds.multihead.tied import tied_risk
 from jaxbounds.norms import vector_norm
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement

@@ -1,16 +1,11 @@
-"""Definition 1, Proposition 7 and Corollary 2 / Corollary 5: from a good start to a guarantee.
+"""Proposition 7 and Corollary 2 / Corollary 5: from a good start to a guarantee.
 
-Instances of Proposition 7 are DM1 data, theta^(1) with b sqrt(H) more alpha = +1 than -1, and the
-theta* of Lemma 13 with its measured margin. Heads are tied in two groups, so that H can be as large
-as the conditions ask. Corollary 5 is judged as `certify` gives it to a user, from data alone.
+Corollary 5 is judged as `certify` gives it to a user, from data alone.
 """
-
-from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array
 
 from jaxbounds.multihead.bounds import beta3, beta3_sharp
 from jaxbounds.multihead.certificate import (
@@ -28,146 +23,23 @@ from jaxbounds.multihead.certificate import (
 )
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.descent_certificate import descent_certificate
-from jaxbounds.multihead.first_phase import centre
-from jaxbounds.multihead.loss import Data
-from jaxbounds.multihead.model import Params
-from jaxbounds.multihead.statements.contexts import (
-    DATA_SIZES,
-    assumption_3,
-    by_hand,
-    keep_context,
-    sequences,
-    unfold,
+from jaxbounds.multihead.statements.contexts import assumption_3, by_hand
+from jaxbounds.multihead.statements.realizable_starts import (
+    ON_GOOD_STARTS,
+    definition_1,
+    enough_for_proposition_7,
+    even,
+    good_start_of,
+    keep_level,
+    shared,
 )
-from jaxbounds.multihead.tied import tied_distance, tied_margins, tied_norm, tied_risk
+from jaxbounds.multihead.tied import tied_distance, tied_risk
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
-def _good_start(key: jax.Array, size: Size) -> Instance:
-    """Quiet data (so that theta* separates it) and a tolerance epsilon."""
-    data_key, level_key, excess_key, even_key = jax.random.split(key, 4)
-    instance = sequences(data_key, size)
-    quiet = {"z": 0.05 * instance["z"], "p": 0.1 * instance["p"]}
-    level = jax.random.uniform(level_key, (), minval=-8.0, maxval=0.0)
-    excess = 3 * jax.random.normal(excess_key) * jax.random.bernoulli(even_key).astype(float)
-    return {**instance, **quiet, "log_eps": level, "excess": excess}
-
-
-class _Start(NamedTuple):
-    """Theta^(1) and theta* for one head of each sign, the data and Definition 1's constants.
-
-    `excess` is b: of H heads (H + b sqrt(H)) / 2 have alpha = +1, so that Phi(theta^(1)) is of
-    order b however many heads there are.
-    """
-
-    params: Params
-    direction: Params
-    data: Data
-    good: GoodInitialisation
-    radius: Array
-    level: Array
-    excess: Array
-
-    def moved(self, heads: Array) -> tuple[Params, Array]:
-        """theta^(1) + G theta* in H heads, and how many heads each group has."""
-        G, (share, copies) = target_scale(self.good, self.level), _shared(self, heads)
-        return jax.tree.map(lambda p, v: p + G * v, self.params, share), copies
-
-
-def _shared(start: _Start, heads: ArrayLike) -> tuple[Params, Array]:
-    """One head's part of theta* in H heads, 1/sqrt(H) of its own, and the number of each sign."""
-    even = jnp.full(2, heads / 2)
-    more = start.excess * jnp.sqrt(heads) / 2 * jnp.asarray([1.0, -1.0])
-    return tied_direction(start.direction, even), even + more
-
-
-def _unfolded(instance: Instance) -> _Start:
-    c = unfold(instance)
-    row = centre(c.classifier, c.zeta) + instance["p"]
-    rows = jnp.broadcast_to(row[None, :], (c.T, row.shape[0]))
-    outer, inner = c.direction["U"], c.direction["W"]
-    start = {"U": jnp.stack([rows, -rows]), "W": jnp.zeros((2, *inner.shape))}
-    # theta* of Definition 1 has norm sqrt(2): here in two heads of norm one.
-    direction = {"U": jnp.stack([outer, outer]), "W": jnp.stack([inner, -inner])}
-    direction = jax.tree.map(lambda leaf: leaf / 2**0.5, direction)
-    data = {"X": c.X, "y": instance["y"]}
-    level, none = jnp.exp(instance["log_eps"]), GoodInitialisation(*jnp.ones(3))
-    radius = jnp.maximum(c.R, 1.0)
-    found = _Start(start, direction, data, none, radius, level, instance["excess"])
-    # B_2, B_Phi and gamma do not depend on H: any large one will do.
-    share, copies = _shared(found, 1e4)
-    return found._replace(good=good_initialisation(start, copies, data, share))
-
-
-def definition_1(
-    good: GoodInitialisation, params: Params, copies: Array, data: Data, direction: Params
-) -> dict[str, ArrayLike]:
-    """What Definition 1 asks of a start, its constants and theta*, each computed from the model."""
-    found = good_initialisation(params, copies, data, direction)
-    outputs = jnp.abs(tied_margins(params, copies, data))
-    norms = jnp.sqrt(sum(jnp.sum(leaf**2, (1, 2)) for leaf in params.values()))
-    return {
-        "P1: ||theta_h|| <= B_2 for every h, B_2 >= 1 (Definition 1, Section 4.3)": (
-            jnp.max(norms) <= good.head_bound
-        )
-        & (good.head_bound >= 1),
-        "P2: |Phi(X_i; theta_0)| <= B_Phi for every i, B_Phi >= 1 (Definition 1)": (
-            jnp.max(outputs) <= good.model_bound
-        )
-        & (good.model_bound >= 1),
-        "P3: ||theta*|| = sqrt(2) (Definition 1)": jnp.abs(tied_norm(direction, copies) - 2**0.5)
-        < 1e-9,
-        "P3: y_i <grad Phi(X_i; theta_0), theta*> >= gamma > 0 (Definition 1)": (
-            found.margin >= good.margin * (1 - 1e-9)
-        )
-        & (good.margin > 0),
-    }
-
-
-def enough_for_proposition_7(
-    good: GoodInitialisation, level: ArrayLike, radius: ArrayLike, heads: ArrayLike, size: Size
-) -> dict[str, ArrayLike]:
-    """Eq. (98), written out, and 0 < epsilon <= 1."""
-    (T, d), level = (size["T"], size["d"]), jnp.asarray(level)
-    G = (2 * good.model_bound + jnp.log(1 / level)) / good.margin
-    shape = 5 * (T * d) ** 0.5 * radius**3 * (3 * d**0.5 * radius**2 + 1)
-    least = shape * good.head_bound / good.model_bound * G**2 * jnp.maximum(1.0, G)
-    return {
-        "(98) (Proposition 7, Appendix C.3)": jnp.sqrt(jnp.asarray(heads)) >= least * (1 - 1e-12),
-        "0 < eps <= 1 (Proposition 7)": (level > 0) & (level <= 1),
-    }
-
-
-def _even(heads: ArrayLike) -> Array:
-    return 2 * jnp.ceil(heads / 2)
-
-
-def _separates(instance: Instance, size: Size) -> dict[str, Array]:
-    return {"gamma > 0": _unfolded(instance).good.margin > 1e-3}
-
-
-def _keep_level(instance: Instance, size: Size) -> Instance:
-    """Project an instance of a search: as `keep_context`, epsilon at most one, |b| at most nine."""
-    level, excess = jnp.clip(instance["log_eps"], -8.0, 0.0), jnp.clip(instance["excess"], -9, 9)
-    return {**keep_context(instance, size), "log_eps": level, "excess": excess}
-
-
-ON_GOOD_STARTS: dict[str, Any] = {
-    "sample": _good_start,
-    "sizes": DATA_SIZES,
-    "hypotheses": _separates,
-    "assumptions": "Definition 1 on DM1 at theta^(1), with b sqrt(H) more signs +1 than -1 "
-    "(half of the draws have b = 0); theta* of Lemma 13, gamma > 0; R >= 1",
-    "relation": "<=",
-    "search": "none",
-    "budget": Budget(samples=256, restarts=0),
-}
-"""At theta^(1)."""
-
-
 def _distance(instance: Instance, size: Size) -> Sides:
-    s = _unfolded(instance)
-    heads = _even(realizing_heads(s.good, s.level, s.radius, T=size["T"], d=size["d"]))
+    s = good_start_of(instance)
+    heads = even(realizing_heads(s.good, s.level, s.radius, T=size["T"], d=size["d"]))
     params, copies = s.moved(heads)
     printed = realized_distance(s.good, s.level, corrected=False)
     return Sides(
@@ -183,9 +55,9 @@ def _distance(instance: Instance, size: Size) -> Sides:
 
 def _good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """Definition 1 and the other hypotheses of Proposition 7, at the proof's theta* and its H."""
-    s, T, d = _unfolded(instance), size["T"], size["d"]
-    heads = _even(realizing_heads(s.good, s.level, s.radius, T=T, d=d))
-    share, copies = _shared(s, heads)
+    s, T, d = good_start_of(instance), size["T"], size["d"]
+    heads = even(realizing_heads(s.good, s.level, s.radius, T=T, d=d))
+    share, copies = shared(s, heads)
     return {
         **assumption_3(instance, size),
         **definition_1(s.good, s.params, copies, s.data, share),
@@ -227,8 +99,8 @@ PROPOSITION_7_DISTANCE = Statement(
 
 
 def _target_loss(instance: Instance, size: Size) -> Sides:
-    s, T, d = _unfolded(instance), size["T"], size["d"]
-    loss = lambda heads: tied_risk(*s.moved(_even(heads)), s.data)
+    s, T, d = good_start_of(instance), size["T"], size["d"]
+    loss = lambda heads: tied_risk(*s.moved(even(heads)), s.data)
     printed = loss(realizing_heads(s.good, s.level, s.radius, T=T, d=d))
     sharp = loss(realizing_heads_sharp(s.good, s.level, s.radius, T=T))
     return Sides.pairs(
@@ -270,7 +142,7 @@ PROPOSITION_7_LOSS = Statement(
     **ON_GOOD_STARTS
     | {
         "search": "gradient",
-        "project": _keep_level,
+        "project": keep_level,
         "budget": Budget(samples=256, restarts=2, steps=30),
     },
 )

@@ -1,0 +1,150 @@
+"""Starts as in Definition 1, targets as in Proposition 7: instances, and what is assumed of them.
+
+The data are DM1's, the start is theta^(1) with b sqrt(H) more alpha = +1 than -1, and theta* is
+that of Lemma 13 with its measured margin. Heads are tied in two groups, so that H can be as large
+as the conditions ask.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from jaxbounds.multihead.certificate import (
+    GoodInitialisation,
+    good_initialisation,
+    target_scale,
+    tied_direction,
+)
+from jaxbounds.multihead.first_phase import centre
+from jaxbounds.multihead.loss import Data
+from jaxbounds.multihead.model import Params
+from jaxbounds.multihead.statements.contexts import DATA_SIZES, keep_context, sequences, unfold
+from jaxbounds.multihead.tied import tied_margins, tied_norm
+from jaxbounds.statements import Budget, Instance, Size
+
+
+def _drawn(key: jax.Array, size: Size) -> Instance:
+    """Quiet data (so that theta* separates it) and a tolerance epsilon."""
+    data_key, level_key, excess_key, even_key = jax.random.split(key, 4)
+    instance = sequences(data_key, size)
+    quiet = {"z": 0.05 * instance["z"], "p": 0.1 * instance["p"]}
+    level = jax.random.uniform(level_key, (), minval=-8.0, maxval=0.0)
+    excess = 3 * jax.random.normal(excess_key) * jax.random.bernoulli(even_key).astype(float)
+    return {**instance, **quiet, "log_eps": level, "excess": excess}
+
+
+class Start(NamedTuple):
+    """Theta^(1) and theta* for one head of each sign, the data and Definition 1's constants.
+
+    `excess` is b: of H heads (H + b sqrt(H)) / 2 have alpha = +1, so that Phi(theta^(1)) is of
+    order b however many heads there are.
+    """
+
+    params: Params
+    direction: Params
+    data: Data
+    good: GoodInitialisation
+    radius: Array
+    level: Array
+    excess: Array
+
+    def moved(self, heads: Array) -> tuple[Params, Array]:
+        """theta^(1) + G theta* in H heads, and how many heads each group has."""
+        G, (share, copies) = target_scale(self.good, self.level), shared(self, heads)
+        return jax.tree.map(lambda p, v: p + G * v, self.params, share), copies
+
+
+def shared(start: Start, heads: ArrayLike) -> tuple[Params, Array]:
+    """One head's part of theta* in H heads, 1/sqrt(H) of its own, and the number of each sign."""
+    half = jnp.full(2, heads / 2)
+    more = start.excess * jnp.sqrt(heads) / 2 * jnp.asarray([1.0, -1.0])
+    return tied_direction(start.direction, half), half + more
+
+
+def good_start_of(instance: Instance) -> Start:
+    """The start of an instance, with the constants that Definition 1 gives it."""
+    c = unfold(instance)
+    row = centre(c.classifier, c.zeta) + instance["p"]
+    rows = jnp.broadcast_to(row[None, :], (c.T, row.shape[0]))
+    outer, inner = c.direction["U"], c.direction["W"]
+    start = {"U": jnp.stack([rows, -rows]), "W": jnp.zeros((2, *inner.shape))}
+    # theta* of Definition 1 has norm sqrt(2): here in two heads of norm one.
+    direction = {"U": jnp.stack([outer, outer]), "W": jnp.stack([inner, -inner])}
+    direction = jax.tree.map(lambda leaf: leaf / 2**0.5, direction)
+    data = {"X": c.X, "y": instance["y"]}
+    level, none = jnp.exp(instance["log_eps"]), GoodInitialisation(*jnp.ones(3))
+    radius = jnp.maximum(c.R, 1.0)
+    found = Start(start, direction, data, none, radius, level, instance["excess"])
+    # B_2, B_Phi and gamma do not depend on H: any large one will do.
+    share, copies = shared(found, 1e4)
+    return found._replace(good=good_initialisation(start, copies, data, share))
+
+
+def definition_1(
+    good: GoodInitialisation, params: Params, copies: Array, data: Data, direction: Params
+) -> dict[str, ArrayLike]:
+    """What Definition 1 asks of a start, its constants and theta*, each computed from the model."""
+    found = good_initialisation(params, copies, data, direction)
+    outputs = jnp.abs(tied_margins(params, copies, data))
+    norms = jnp.sqrt(sum(jnp.sum(leaf**2, (1, 2)) for leaf in params.values()))
+    return {
+        "P1: ||theta_h|| <= B_2 for every h, B_2 >= 1 (Definition 1, Section 4.3)": (
+            jnp.max(norms) <= good.head_bound
+        )
+        & (good.head_bound >= 1),
+        "P2: |Phi(X_i; theta_0)| <= B_Phi for every i, B_Phi >= 1 (Definition 1)": (
+            jnp.max(outputs) <= good.model_bound
+        )
+        & (good.model_bound >= 1),
+        "P3: ||theta*|| = sqrt(2) (Definition 1)": jnp.abs(tied_norm(direction, copies) - 2**0.5)
+        < 1e-9,
+        "P3: y_i <grad Phi(X_i; theta_0), theta*> >= gamma > 0 (Definition 1)": (
+            found.margin >= good.margin * (1 - 1e-9)
+        )
+        & (good.margin > 0),
+    }
+
+
+def enough_for_proposition_7(
+    good: GoodInitialisation, level: ArrayLike, radius: ArrayLike, heads: ArrayLike, size: Size
+) -> dict[str, ArrayLike]:
+    """Eq. (98), written out, and 0 < epsilon <= 1."""
+    (T, d), level = (size["T"], size["d"]), jnp.asarray(level)
+    G = (2 * good.model_bound + jnp.log(1 / level)) / good.margin
+    shape = 5 * (T * d) ** 0.5 * radius**3 * (3 * d**0.5 * radius**2 + 1)
+    least = shape * good.head_bound / good.model_bound * G**2 * jnp.maximum(1.0, G)
+    return {
+        "(98) (Proposition 7, Appendix C.3)": jnp.sqrt(jnp.asarray(heads)) >= least * (1 - 1e-12),
+        "0 < eps <= 1 (Proposition 7)": (level > 0) & (level <= 1),
+    }
+
+
+def even(heads: ArrayLike) -> Array:
+    """The next even number of heads, for two groups of them."""
+    return 2 * jnp.ceil(heads / 2)
+
+
+def _separates(instance: Instance, size: Size) -> dict[str, Array]:
+    return {"gamma > 0": good_start_of(instance).good.margin > 1e-3}
+
+
+def keep_level(instance: Instance, size: Size) -> Instance:
+    """Project an instance of a search: as `keep_context`, epsilon at most one, |b| at most nine."""
+    level, excess = jnp.clip(instance["log_eps"], -8.0, 0.0), jnp.clip(instance["excess"], -9, 9)
+    return {**keep_context(instance, size), "log_eps": level, "excess": excess}
+
+
+ON_GOOD_STARTS: dict[str, Any] = {
+    "sample": _drawn,
+    "sizes": DATA_SIZES,
+    "hypotheses": _separates,
+    "assumptions": "Definition 1 on DM1 at theta^(1), with b sqrt(H) more signs +1 than -1 "
+    "(half of the draws have b = 0); theta* of Lemma 13, gamma > 0; R >= 1",
+    "relation": "<=",
+    "search": "none",
+    "budget": Budget(samples=256, restarts=0),
+}
+"""At theta^(1)."""
