@@ -17,6 +17,7 @@ import numpy as np
 
 from jaxbounds.falsify.bench import Bench, Column, Pool, as_arrays, concatenate, one_by_one, take
 from jaxbounds.falsify.decide import decide
+from jaxbounds.falsify.evidence import bounded_mean
 from jaxbounds.falsify.explore import draw
 from jaxbounds.falsify.measure import Measured, measure, verification
 from jaxbounds.falsify.programs import UNKEPT, compiled
@@ -241,7 +242,8 @@ def noticed(
 ) -> list[bool]:
     """For each function whether a verdict or a ratio of the statement changes when it is off.
 
-    A ratio changes if it moves by more than the statement's tolerance; an evaluation that breaks
+    A ratio changes if it moves by more than the statement's tolerance: the worst, the mean over the
+    draws that is recorded (`Verdict.drawn`), or a counterexample's. An evaluation that breaks
     changes the verdict. Instances are those of the unchanged functions.
 
     Args:
@@ -275,13 +277,13 @@ def noticed(
         )
         answers.append(
             after is None
-            or any(_differ(a, b, statement.tolerance) for a, b in zip(before or (), after))
+            or any(_differ(a, b, statement) for a, b in zip(before or (), after))
         )
     return answers
 
 
 def _judgement(statement: Statement, parts: list, stored: list, sizes: np.ndarray):
-    """Status and ratio of each form, and the ratios at stored counterexamples; None if broken."""
+    """Status and ratios of each form, and those at stored counterexamples; None if broken."""
     if any(part is None for part in parts):
         return None
     table = Measured(*concatenate(parts))
@@ -290,6 +292,8 @@ def _judgement(statement: Statement, parts: list, stored: list, sizes: np.ndarra
         column = Column(table.column(index), sizes, np.repeat("", len(sizes)))
         decision = decide(statement, form, column)
         judged.append((decision.status, decision.ratio))
+        counted = column.measured.value[column.measured.counted]
+        judged.append(("", bounded_mean(counted) or 0.0))
         if form.counterexample:
             if stored[index] is None:
                 return None
@@ -304,7 +308,9 @@ def notices(
     return noticed(statement, [function], factor=factor, budget=budget)[0]
 
 
-def _differ(before: tuple[str, float], after: tuple[str, float], tolerance: float) -> bool:
+def _differ(before: tuple[str, float], after: tuple[str, float], statement: Statement) -> bool:
+    """For identities the ratio is a discrepancy: below the tolerance it is rounding."""
     (status, a), (other, b) = before, after
-    same = a == b or (a != a and b != b) or abs(a - b) <= tolerance * abs(a)
+    allowed = statement.tolerance * (1.0 if statement.relation == "=" else abs(a))
+    same = a == b or (a != a and b != b) or abs(a - b) <= allowed
     return status != other or not same

@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxbounds.falsify.bench import Bench, Column, Pool, as_arrays
 from jaxbounds.falsify.decide import ON_AVERAGE, violation
-from jaxbounds.falsify.evidence import by_size, distinct_counted, evidence
+from jaxbounds.falsify.evidence import bounded_mean, by_size, distinct_counted, evidence
 from jaxbounds.falsify.examples import NONE, SOURCE, Examples, remember
 from jaxbounds.falsify.judging import Findings, judge
 from jaxbounds.falsify.measure import Reals, form_names, hypothesis_names, verification
@@ -100,7 +100,7 @@ def _verdict(found: Findings, index: int, seed: int, places: Places) -> Verdict:
         excluded=found.left_out,
         sources=_by_source(column),
         quantiles=_quantiles(drawn),
-        drawn=_bounded_mean(drawn),
+        drawn=bounded_mean(drawn),
         control={"status": found.control.status, "worst_ratio": found.control.ratio},
         counterexample_ratio=stored_ratio,
     )
@@ -151,11 +151,6 @@ def _by_source(column: Column) -> dict[str, dict[str, float]]:
 def _quantiles(values: Reals) -> tuple[float, ...]:
     finite = values[np.isfinite(values)]
     return tuple(np.quantile(finite, np.linspace(0, 1, 21)).tolist()) if len(finite) else ()
-
-
-def _bounded_mean(values: Reals) -> float | None:
-    finite = values[np.isfinite(values)]
-    return float(np.mean(finite / (1 + np.abs(finite)))) if len(finite) else None
 
 
 def _save(bench: Bench, form: Form, instance, size: Size, index: int, store, folder: str):

@@ -9,7 +9,7 @@ import numpy as np
 from jaxbounds.falsify.bench import Column, Pool, length
 from jaxbounds.falsify.decide import ON_AVERAGE, Decision, edge
 from jaxbounds.falsify.explore import Searched
-from jaxbounds.falsify.measure import Measured, ratio
+from jaxbounds.falsify.measure import Measured, Reals, ratio
 from jaxbounds.statements import Form, Instance, Size, Statement
 
 Evidence = Literal["", "sampled", "searched", "enumerated", "attained", "violated"]
@@ -67,6 +67,12 @@ def distinct_counted(pool: Pool, column: Column, /) -> int:
     counted = np.asarray(column.measured.counted)
     parts = zip(pool.instances, starts, starts[1:])
     return sum(distinct(batch, counted[first:last]) for batch, first, last in parts)
+
+
+def bounded_mean(ratios: Reals, /) -> float | None:
+    """The mean of r / (1 + |r|): any ratio that moves, or no longer counts, moves it."""
+    finite = ratios[np.isfinite(ratios)]
+    return float(np.mean(finite / (1 + np.abs(finite)))) if len(finite) else None
 
 
 def by_size(statement: Statement, column: Column, /) -> dict[str, float]:
