@@ -187,6 +187,12 @@ def find_statement(name: str, /, *, imports: Iterable[str] = ()) -> Statement:
     return named[name]
 
 
+def paper_of(statement: Statement, /, *, imports: Iterable[str] = ()) -> Paper:
+    """The paper that a statement belongs to."""
+    papers = load_papers(imports, patterns=[statement.paper])
+    return next(paper for paper in papers if paper.id == statement.paper)
+
+
 def judging(statements: Iterable[Statement], name: str, /) -> tuple[Statement, ...]:
     """The statements that judge a function.
 

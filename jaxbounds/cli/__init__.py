@@ -17,6 +17,7 @@ COMMANDS = {
     "show": ("browse", "show", "Show one statement: claim, hypotheses, forms, source."),
     "errata": ("browse", "errata", "List the errata of the papers by weight."),
     "replay": ("browse", "replay_file", "Measure a stored instance again."),
+    "certify": ("certify", "certify", "Disprove what fails, in ball arithmetic; write witnesses."),
     "run": ("run", "run", "Run an experiment: a figure or table of a paper."),
     "plot": ("plot", "plot", "Draw what a run left, and its claims."),
 }
@@ -69,6 +70,11 @@ def _answered(arguments: list[str]) -> int:
             args=arguments,
         )
     except ValueError as problem:
+        print(f"jaxbounds: {problem}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as problem:
+        if problem.name != "flint":
+            raise
         print(f"jaxbounds: {problem}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # as in `jaxbounds list | head`; Python must not flush on its way out

@@ -90,7 +90,8 @@ class Folder:
 
     def publish(self, verdicts: Sequence[Verdict], run: Mapping[str, Any]) -> None:
         """Put verdicts, their instances and what the run was in place; nothing else stays."""
-        named = {name for v in verdicts for name in (v.worst_file, v.shrunk_file) if name}
+        files = ((v.worst_file, v.shrunk_file, v.witness_file) for v in verdicts)
+        named = {name for names in files for name in names if name}
         about = json.dumps({**run, **self.settings}, indent=1)
         # The verdicts are in place first: old ones never stand beside the settings of this run.
         with whole(self.path / "run.json") as last, whole(self.path / "verdicts.json") as first:
@@ -102,7 +103,7 @@ class Folder:
 
     def _move(self, kind: str, named: set[str]) -> None:
         (self.path / kind).mkdir(parents=True, exist_ok=True)
-        for file in (self.working / kind).glob("*.npz"):
+        for file in (self.working / kind).glob("*.*"):
             os.replace(file, self.path / kind / file.name)
         for file in (self.path / kind).iterdir():
             if f"{kind}/{file.name}" not in named:

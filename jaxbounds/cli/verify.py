@@ -1,6 +1,7 @@
 """`jaxbounds verify`: the statements, one verdict for each form."""
 
 import functools
+import importlib
 import itertools
 import sys
 import traceback
@@ -20,7 +21,7 @@ from jaxbounds.cli.screen import Screen
 from jaxbounds.cli.workers import Died, Processes, at_most
 from jaxbounds.falsify import Verdict, falsify, load_instance, unmeasured
 from jaxbounds.files import try_to_write, write_text
-from jaxbounds.papers import find_statement, load_papers, origin, select
+from jaxbounds.papers import find_statement, load_papers, origin, paper_of, select
 from jaxbounds.provenance import versions
 from jaxbounds.statements import Statement
 
@@ -38,13 +39,14 @@ class Task(NamedTuple):
     store: str
     verbose: bool
     every_example: bool = False
+    certify: bool = False
     again: bool = False
 
 
 def _verify_one(statement: Statement, task: Task) -> tuple[Verdict, ...]:
     try:
         budget, programs = statement.budget.scaled(task.factor), programs_for(statement)
-        return falsify(
+        verdicts = falsify(
             statement,
             seed=task.seed,
             budget=budget,
@@ -52,10 +54,18 @@ def _verify_one(statement: Statement, task: Task) -> tuple[Verdict, ...]:
             programs=programs,
             examples=examples(task.every_example),
         )
+        return _certified(statement, verdicts, task) if task.certify else verdicts
     except Exception as problem:  # one broken statement must not cost the others
         if task.verbose:
             traceback.print_exc()
         return unmeasured(statement, f"it could not be measured: {origin(problem)}", seed=task.seed)
+
+
+def _certified(statement: Statement, verdicts: tuple[Verdict, ...], task: Task):
+    from jaxbounds.certify import certified
+
+    title = paper_of(statement, imports=task.imports).title
+    return certified(statement, verdicts, task.store, citation=title)
 
 
 def _verify_some(task: Task) -> list[tuple[Verdict, ...]]:
@@ -123,6 +133,7 @@ def verify(
     thorough: bool = False,
     traceback: bool = False,
     record: bool = False,
+    certify: bool = False,
     imports: Imports = (),
 ) -> int:
     """Check the statements, all or those whose id matches, and print a verdict for each form.
@@ -139,9 +150,13 @@ def verify(
             that earlier runs found.
         traceback: where a statement cannot be measured, print where it broke.
         record: keep the worst ratios of the shipped statements as those to compare with.
+        certify: disprove what fails in ball arithmetic, and write witnesses beside the
+            counterexamples; needs the extra `certify`.
         imports: modules or files that hold a PAPER of your own.
     """
     console = console_for_output()
+    if certify:
+        importlib.import_module("jaxbounds.certify")  # says what is missing, before anything runs
     if record and (seed or thorough):
         raise ValueError("--record keeps what seed 0 gives: leave --seed and --thorough out")
     papers = load_papers(imports, patterns=patterns)
@@ -154,13 +169,14 @@ def verify(
         "precision": "float64",
         "seed": seed,
         "thorough": thorough,
+        "certify": certify,
         "imports": list(imports),
     }
     folder = _folder(out, bool(patterns), patterns, settings)
     try_to_write(folder.path)
     before = folder.begin()
     factor = THOROUGH if thorough else 1.0
-    task = Task((), imports, seed, factor, str(folder.working), traceback, thorough)
+    task = Task((), imports, seed, factor, str(folder.working), traceback, thorough, certify)
     judge = functools.partial(_in_turn, jobs=min(at_most(jobs), len(chosen)), task=task)
     done, interrupted = _judge_all(chosen, judge, folder, before, console)
     if record and not interrupted:

@@ -79,7 +79,12 @@ def ratio(lhs: Any, rhs: Any, xp: Xp = jnp, /) -> Any:
     return xp.where(positive, quotient, xp.where(spread > 0, shifted, 0.0 * spread))
 
 
-def _pick(side: Any, name: str, which: str, statement: Statement) -> Any:
+def pick(side: Any, name: str, which: str, statement: Statement, /) -> Any:
+    """One form's side, where forms have sides of their own.
+
+    Raises:
+        ValueError: if there is none for that form.
+    """
     if not isinstance(side, Mapping):
         return side
     if name not in side:
@@ -160,9 +165,9 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
         common = met(statement.hypotheses, instance, size, xp)
         columns = []
         for name in form_names(statement):
-            lhs = as_float(_pick(sides.lhs, name, "lhs", statement))
-            rhs = as_float(_pick(sides.rhs, name, "rhs", statement))
-            error = as_float(_pick(sides.error, name, "error", statement))
+            lhs = as_float(pick(sides.lhs, name, "lhs", statement))
+            rhs = as_float(pick(sides.rhs, name, "rhs", statement))
+            error = as_float(pick(sides.error, name, "error", statement))
             try:
                 with np.errstate(all="ignore"):  # infinities are compared like other numbers
                     compared = compare(lhs, rhs, error, statement.tolerance, xp)

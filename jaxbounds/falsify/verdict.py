@@ -27,7 +27,7 @@ class Verdict:
             fitted exponent (rate). NaN where nothing counted.
         instances: how many instances counted.
         evidence: what stands behind it: "sampled", "searched", "enumerated", "attained", or
-            "violated"; see `jaxbounds.falsify.evidence`.
+            "violated" (with a certificate "disproved"); see `jaxbounds.falsify.evidence`.
         searches: how many searches were run for this form.
         accepted: how many of their steps led to a worse instance.
         distinct: how many different instances counted.
@@ -45,6 +45,8 @@ class Verdict:
         drawn: the mean of r / (1 + |r|) over the ratios r of the draws and cases that count: any
             change of a formula moves it.
         control: status and worst ratio of the deliberately false variant.
+        certificate: where it was certified (`jaxbounds.certify`): what ball arithmetic says.
+        witness_file: its witness, relative to the output folder; empty if there is none.
         counterexample_ratio: the ratio of the stored counterexample, where there is one.
         worst_file: the saved worst instance, relative to the output folder; empty if not saved.
         shrunk_ratio: the ratio of the shrunk failing instance, where the form fails.
@@ -83,6 +85,8 @@ class Verdict:
     quantiles: tuple[float, ...] = ()
     drawn: float | None = None
     control: dict[str, Any] = field(default_factory=dict)
+    certificate: dict[str, Any] | None = None
+    witness_file: str = ""
     counterexample_ratio: float | None = None
     worst_file: str = ""
     shrunk_ratio: float | None = None

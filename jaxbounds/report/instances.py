@@ -89,4 +89,9 @@ def stored_instances(verdict: Verdict, run: Run, /) -> Html:
         parts.append(_stored(title, verdict.size, verdict.worst_file, run))
     if verdict.shrunk_file:
         parts.append(_stored("Counterexample, made small", {}, verdict.shrunk_file, run))
+    if verdict.witness_file:
+        file = run.out / verdict.witness_file
+        title = element("summary", "Witness, for a program that shares nothing with this one")
+        text = element("pre", file.read_text(encoding="utf8"))
+        parts.append(element("details", title, text, class_="instance"))
     return joined(*parts)

@@ -90,6 +90,20 @@ def _evidence(verdict: Verdict) -> str:
     return "; ".join([*parts, f"near-control {near}"])
 
 
+def _certificate(verdict: Verdict) -> str:
+    """What ball arithmetic says: the word, both sides, at which precision."""
+    c = verdict.certificate
+    if not c:
+        return ""
+    said = f"{c['word']}{': ' + c['reason'] if c['reason'] else ''}"
+    if not c["lhs"]:
+        return said
+    sides = " against ".join(f"{side[0][:14]} ... {side[1][:14]}" for side in (c["lhs"], c["rhs"]))
+    met = f"certain: {', '.join(c['hypotheses'])}; " if c["hypotheses"] else ""
+    ways = f", {c['ways']} ways through the program" if c["ways"] > 1 else ""
+    return f"{said}; {sides}; {met}{c['bits']} bits{ways}, {c['seconds']:.1f} s"
+
+
 def _shared(verdicts: Sequence[Verdict]) -> list[str]:
     """The hypotheses that every form has."""
     return [name for name in verdicts[0].checked if all(name in v.checked for v in verdicts)]
@@ -116,6 +130,7 @@ def _form(statement: Statement, verdict: Verdict, ax: Axis, run: Run, shared: li
         (quantity(statement)[0].capitalize(), number(verdict.worst_ratio)),
         ("Instances", _sources(verdict)),
         ("Evidence", _evidence(verdict)),
+        ("Certificate", _certificate(verdict)),
         ("By size", "; ".join(f"{size}: {number(v)}" for size, v in verdict.by_size.items())),
     ]
     return element(

@@ -1,0 +1,256 @@
+"""A false claim is disproved: both sides enclosed on one instance, all hypotheses certain.
+
+The certificate is about the JAX program of the statement, read in real arithmetic. It trusts
+FLINT, `jax.make_jaxpr`, and the rules of this package.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+from flint import arb
+
+from jaxbounds.certify.certificate import Certificate, decimal_bounds
+from jaxbounds.certify.interpreter import Enclosed, enclose, precision
+from jaxbounds.certify.values import (
+    INF,
+    ZERO,
+    Flags,
+    NotSupported,
+    Reading,
+    Undecided,
+    as_flags,
+    as_reals,
+)
+from jaxbounds.falsify import verification
+from jaxbounds.falsify.measure import pick
+from jaxbounds.statements import Form, Instance, Size, Statement
+
+MARGIN = 1e-6
+"""By how much, relatively, the sides must differ: below it stand rounded irrationals."""
+BITS = (192, 448)
+"""Precisions that are tried in turn."""
+
+
+def arrays_of(instance: Instance, /, host: bool = False) -> dict[str, Any]:
+    """Numbers, lists and arrays as the arrays that `evaluate` gets.
+
+    Raises:
+        ValueError: if a leaf is not finite; it is named.
+    """
+    leaf = lambda x: not isinstance(x, Mapping)
+    arrays = jax.tree.map(np.asarray, dict(instance), is_leaf=leaf)
+    for path, x in jax.tree_util.tree_leaves_with_path(arrays):
+        if np.issubdtype(x.dtype, np.floating) and not np.isfinite(x).all():
+            where = jax.tree_util.keystr(path, simple=True, separator=".")
+            raise ValueError(f"the instance is not finite: {where} holds {x.ravel()[:4]}")
+    return arrays if host else jax.tree.map(jax.numpy.asarray, arrays)
+
+
+def _is_float(x: Any) -> bool:
+    return jax.dtypes.issubdtype(x.dtype, np.floating)
+
+
+def enclosures(
+    function: Callable[[Any], Any],
+    instance: Any,
+    /,
+    *,
+    reading: Reading = "exact",
+    bits: int = BITS[0],
+    seconds: float | None = None,
+    rules: Mapping[str, Any] | None = None,
+) -> Enclosed:
+    """`enclose` for what statements are made of, also where it runs on the host.
+
+    The whole instance is traced; if that cannot be, its floats alone; if that cannot be either the
+    function is run as it is, and only integers that come out are taken.
+
+    Raises:
+        Undecided: also if floats come from the host, where roundings are not enclosed.
+        NotSupported: if there is no rule for a primitive.
+    """
+    options: Any = {"reading": reading, "bits": bits, "seconds": seconds, "rules": rules}
+    leaves, structure = jax.tree.flatten(instance)
+    floats = [x for x in leaves if _is_float(x)]
+
+    def of_floats(given: list[Any]) -> Any:
+        rest = iter(given)
+        mixed = [next(rest) if _is_float(x) else np.asarray(x) for x in leaves]
+        return function(jax.tree.unflatten(structure, mixed))
+
+    refusal: Exception | None = None
+    whole = (function, instance)
+    for program, argument in (whole, (of_floats, floats)) if floats else (whole,):
+        try:
+            jax.make_jaxpr(program)(argument)
+        except Exception as problem:  # whatever NumPy or Python say to a tracer
+            refusal = problem
+            continue
+        found = enclose(program, argument, **options)
+        return found._replace(computed=found.computed or refusal is not None)
+    result = jax.tree.map(np.asarray, function(instance))
+    if any(_is_float(x) for x in jax.tree.leaves(result)):
+        raise Undecided(
+            "evaluate runs on the host, where roundings are not enclosed "
+            f"({type(refusal).__name__} under a trace)"
+        )
+    return Enclosed([result], computed=True)
+
+
+def hypotheses_of(
+    statement: Statement, form: Form, instance: Any, size: Size, /, **options: Any
+) -> dict[str, str]:
+    """Each hypothesis of a form: certain, open or missed, on every way through the program."""
+    known: dict[str, str] = {}
+    for function in (statement.hypotheses, form.hypotheses):
+        if function is None:
+            continue
+        named = lambda i, function=function: dict(function(i, size))
+        for way in enclosures(named, instance, **options).ways:
+            for name, value in way.items():
+                values = as_flags(value) if isinstance(value, Flags) else np.asarray(value)
+                word = (
+                    "missed"
+                    if (values == 0).any()
+                    else "open"
+                    if (values == 2).any()
+                    else "certain"
+                )
+                before = known.get(name, word)
+                known[name] = word if word == before else "open"
+    return known
+
+
+def _apart(relation: str, lhs: np.ndarray, rhs: np.ndarray) -> tuple[arb, int, arb, arb]:
+    """The certain relative gap, the entry that shows it, and the two sides there."""
+    left, right = as_reals(lhs).ravel(), as_reals(rhs).ravel()
+    if left.shape != right.shape:
+        left, right = np.broadcast_arrays(left, right)
+    if any(v.is_nan() for v in (*left, *right)):
+        raise Undecided("a side is not enclosed (0/0 or inf - inf somewhere in the program)")
+    if relation == "<=":
+        l, r = left[0], right[0]
+        if l == INF and r.is_finite():
+            return arb(1), 0, l, r
+        scale = max(abs(l).upper(), abs(r).upper())
+        gap = (l - r) / scale if scale > 0 else ZERO
+        return (gap.lower() if gap.is_finite() else ZERO), 0, l, r
+    scale = max((abs(v).upper() for v in (*left, *right)), default=ZERO)
+    gaps = [abs(a - b).lower() for a, b in zip(left, right)]
+    entry = max(range(len(gaps)), key=lambda i: float(gaps[i]), default=0)
+    if not gaps or not scale > 0 or not scale.is_finite():
+        return ZERO, entry, ZERO, ZERO
+    return (gaps[entry] / scale).lower(), entry, left[entry], right[entry]
+
+
+def _hull(balls: Iterable[arb]) -> arb:
+    first, *others = balls
+    for ball in others:
+        first = first.union(ball)
+    return first
+
+
+def disprove(
+    statement: Statement,
+    form: str,
+    instance: Instance,
+    size: Mapping[str, int],
+    /,
+    *,
+    seconds: float = 120.0,
+    bits: tuple[int, ...] = BITS,
+) -> Certificate:
+    """Try to disprove one form of a statement on one instance.
+
+    Args:
+        statement: any statement; it adds nothing for this.
+        form: the name of one of its forms.
+        instance: inputs, as `Counterexample.instance`; floats are exact.
+        size: its static part.
+        seconds: after which it is undecided.
+        bits: precisions, tried in turn.
+
+    Raises:
+        KeyError: if there is no such form.
+        ValueError: if the instance is not finite, or its leaves are no arrays.
+    """
+    started, claim = time.perf_counter(), statement.form(form)
+    about: dict[str, Any] = {
+        "id": statement.id,
+        "form": form,
+        "relation": statement.relation,
+        "size": dict(size),
+    }
+    tried: dict[str, Any] = {}
+    if statement.kind == "rate":
+        reason = "a rate is a fitted exponent, which no single instance disproves"
+        return Certificate(**about, word="undecided", reason=reason)
+    with verification():
+        given, static = arrays_of(instance, statement.host), Size(dict(size))
+        for precise in bits:
+            try:
+                tried = _attempt(statement, claim, given, static, precise, seconds)
+            except (Undecided, NotSupported) as problem:
+                tried = {"word": "undecided", "reason": str(problem), "bits": precise}
+                if isinstance(problem, NotSupported):
+                    break
+            if tried["word"] != "undecided" or "missed" in tried.get("hypotheses", {}).values():
+                break
+    return Certificate(**about, **tried, seconds=time.perf_counter() - started)
+
+
+def _attempt(
+    statement: Statement, form: Form, instance: Any, size: Size, bits: int, seconds: float
+) -> dict[str, Any]:
+    options: Any = {"bits": bits, "seconds": seconds}
+    hypotheses = hypotheses_of(statement, form, instance, size, **options)
+    known: dict[str, Any] = {"hypotheses": hypotheses, "bits": bits}
+    unsure = {name: word for name, word in hypotheses.items() if word != "certain"}
+    if unsure:
+        named = ", ".join(f"{name!r} is {word}" for name, word in unsure.items())
+        return known | {"word": "undecided", "reason": f"hypothesis {named}"}
+
+    def sides(i: Any) -> tuple[Any, Any]:
+        both = statement.evaluate(i, size)
+        return tuple(
+            pick(side, form.name, which, statement)
+            for side, which in ((both.lhs, "lhs"), (both.rhs, "rhs"))
+        )
+
+    readings: tuple[Reading, ...] = ("ulp", "exact")  # the first contains the second
+    for reading in readings:
+        ways, computed = enclosures(sides, instance, reading=reading, **options)
+        with precision(bits):
+            found = [_apart(statement.relation, lhs, rhs) for lhs, rhs in ways]
+            gap = float(min(f[0] for f in found).lower())
+            known |= {
+                "lhs": decimal_bounds(_hull(f[2] for f in found)),
+                "rhs": decimal_bounds(_hull(f[3] for f in found)),
+                "entry": found[0][1] if statement.relation == "=" else None,
+                "gap": gap,
+                "ways": len(found),
+            }
+            if gap >= MARGIN:
+                break
+    else:
+        return known | {"word": "undecided", "reason": _why(found, statement)}
+    if reading == "exact":
+        reason = "not if the program's constants are read up to their last place"
+        return known | {"word": "disproved as coded", "reason": reason}
+    if statement.host and computed:
+        reason = "numbers that were computed on the host are taken as they are"
+        return known | {"word": "disproved as coded", "reason": reason}
+    return known | {"word": "disproved"}
+
+
+def _why(found: list[tuple[arb, int, arb, arb]], statement: Statement) -> str:
+    least = min(found, key=lambda f: float(f[0]))
+    left, right = least[2], least[3]
+    if statement.relation == "<=" and left <= right:
+        return "the claim is true on this instance"
+    if statement.relation == "<=" and (left - right).is_finite():
+        return f"the sides differ by less than a relative {MARGIN:g}, or their balls overlap"
+    return f"no entry differs certainly by a relative {MARGIN:g}"

@@ -1,0 +1,275 @@
+"""Products and decompositions of matrices of balls."""
+
+import functools
+import math
+import operator
+from typing import Any
+
+import numpy as np
+from flint import arb, arb_mat, ctx
+from jax.extend.core import JaxprEqn
+
+from jaxbounds.certify import functions
+from jaxbounds.certify.reductions import order_statistics
+from jaxbounds.certify.values import (
+    NAN,
+    ONE,
+    ZERO,
+    NotSupported,
+    as_reals,
+    each,
+    midpoints,
+    reals,
+    shape_of,
+)
+
+Values = list[Any]
+
+
+def _matrix(a: np.ndarray) -> arb_mat:
+    return arb_mat(int(a.shape[0]), int(a.shape[1]), list(a.ravel()))
+
+
+def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """`dot_general`; x . x of one variable is a sum of squares."""
+    a, b = map(as_reals, xs)
+    (in_a, in_b), (batch_a, batch_b) = eqn.params["dimension_numbers"]
+    free_a = [i for i in range(a.ndim) if i not in (*in_a, *batch_a)]
+    free_b = [i for i in range(b.ndim) if i not in (*in_b, *batch_b)]
+    sizes = lambda x, axes: [x.shape[i] for i in axes]
+    count = lambda shape: int(np.prod(shape, dtype=int))
+    batch, rows, columns = sizes(a, batch_a), sizes(a, free_a), sizes(b, free_b)
+    many, m, k, n = map(count, (batch, rows, sizes(a, in_a), columns))
+    left = np.transpose(a, [*batch_a, *free_a, *in_a]).reshape(many, m, k)
+    right = np.transpose(b, [*batch_b, *in_b, *free_b]).reshape(many, k, n)
+    if eqn.invars[0] is eqn.invars[1] and m == n == 1 and k:
+        square = functions.UNARY["square"]
+        squares = (functools.reduce(operator.add, map(square, p[0])) for p in left)
+        return [reals((*batch, *rows, *columns), squares)]
+    entries: list[arb] = []
+    for p, q in zip(left, right):
+        if k == 0:
+            entries += [ZERO] * (m * n)
+        elif k == 1 or m * n == 1:  # exact zeros stay exact
+            entries += [
+                functools.reduce(operator.add, map(operator.mul, p[i], q[:, j]))
+                for i in range(m)
+                for j in range(n)
+            ]
+        elif m * n:
+            entries += (_matrix(p) * _matrix(q)).entries()
+    return [reals((*batch, *rows, *columns), entries)]
+
+
+def _rotation(app: arb, aqq: arb, apq: arb) -> tuple[arb, arb]:
+    """Cosine and sine, of one exact angle, that nearly annihilate the entry apq."""
+    theta = (aqq.mid() - app.mid()) / (2 * apq.mid())
+    t = (1 / (abs(theta) + (theta * theta + 1).sqrt())).mid()
+    t = -t if theta < 0 else t
+    c = 1 / (1 + t * t).sqrt()
+    return c, t * c
+
+
+def _worth_rotating(entry: arb, least: arb) -> bool:
+    size = abs(entry.mid())
+    return size > least and (entry.is_exact() or size > 4 * entry.rad())
+
+
+def diagonalised(symmetric: np.ndarray, /) -> tuple[list[arb], arb, np.ndarray]:
+    """Jacobi: the diagonal D, a bound on the norm of the rest E, and V with A = V (D + E) V^T.
+
+    Each rotation encloses one exactly orthogonal matrix, so D + E has the eigenvalues of A.
+    """
+    A, n = symmetric.copy(), len(symmetric)
+    V = reals((n, n), (ONE if i == j else ZERO for i in range(n) for j in range(n)))
+    scale = sum((v.abs_upper() for v in A.ravel()), ZERO)
+    least = scale * arb(2) ** -ctx.prec
+    for _ in range(60):
+        pairs = [(p, q) for p in range(n) for q in range(p + 1, n)]
+        moved = False
+        for p, q in pairs:
+            if not _worth_rotating(A[p, q], least):
+                continue
+            moved = True
+            c, s = _rotation(A[p, p], A[q, q], A[p, q])
+            app, aqq, apq = A[p, p], A[q, q], A[p, q]
+            x, y = A[p].copy(), A[q].copy()
+            A[p], A[q] = c * x - s * y, s * x + c * y
+            A[:, p], A[:, q] = A[p], A[q]
+            A[p, p] = c * c * app - 2 * s * c * apq + s * s * aqq
+            A[q, q] = s * s * app + 2 * s * c * apq + c * c * aqq
+            A[p, q] = A[q, p] = (c * c - s * s) * apq + s * c * (app - aqq)
+            u, w = V[:, p].copy(), V[:, q].copy()
+            V[:, p], V[:, q] = c * u - s * w, s * u + c * w
+        if not moved:
+            break
+    rest = sum((A[p, q].abs_upper() ** 2 for p in range(n) for q in range(n) if p != q), ZERO)
+    return list(np.diagonal(A)), functions.square_root(rest).abs_upper(), V
+
+
+def _unknown(n: int) -> np.ndarray:
+    return reals((n,), [NAN] * n)
+
+
+def eigenvalues(symmetric: np.ndarray, /) -> np.ndarray:
+    """In ascending order, repeated or not: the sorted diagonal, by Weyl off by the rest at most."""
+    if not all(v.is_finite() for v in symmetric.ravel()):
+        return _unknown(len(symmetric))
+    diagonal, rest, _ = diagonalised(symmetric)
+    return reals((len(diagonal),), (v + arb(0, rest) for v in order_statistics(diagonal)))
+
+
+def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
+    """As columns, unit, for eigenvalues apart from the others (else NaN); LAPACK's signs.
+
+    |sin angle(v, V e_i)| <= rest / gap (Davis and Kahan), and unit vectors at an acute angle are at
+    most sqrt(2) sin apart. The sign is the one that the float program gives.
+    """
+    n = len(symmetric)
+    out = reals((n, n), [NAN] * (n * n))
+    if not all(v.is_finite() for v in symmetric.ravel()):
+        return out
+    diagonal, rest, V = diagonalised(symmetric)
+    middle = lambda i: float(diagonal[i].mid())
+    signs = np.linalg.eigh(midpoints(symmetric))[1]
+    for column, i in enumerate(sorted(range(n), key=middle)):
+        gaps = [abs(diagonal[i] - diagonal[j]).lower() - 2 * rest for j in range(n) if j != i]
+        if not all(gap > 0 for gap in gaps):
+            continue
+        off = max(((arb(2).sqrt() * rest / gap).abs_upper() for gap in gaps), default=ZERO)
+        vector = [v + arb(0, off) for v in V[:, i]]
+        along = float(np.dot(signs[:, column], [float(v.mid()) for v in vector]))
+        out[:, column] = [-v if along < 0 else v for v in vector]
+    return out
+
+
+def eigh(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """Vectors (only if used) and values of symmetric matrices."""
+    a = as_reals(xs[0])
+    values = np.empty(a.shape[:-1], dtype=object)
+    vectors = reals(a.shape, [NAN] * a.size)
+    for index in np.ndindex(a.shape[:-2]):
+        m = a[index]
+        lower = np.tril_indices(len(m))
+        if eqn.params.get("symmetrize_input", True):
+            m = each(lambda u, v: (u + v) / 2, m, m.T)
+        else:
+            m = m.copy()
+            m.T[lower] = m[lower]
+        values[index] = eigenvalues(m)
+        if run.used(eqn.outvars[0]):
+            vectors[index] = eigenvectors(m)
+    return [vectors, values]
+
+
+def _singular_values(m: np.ndarray) -> np.ndarray:
+    """Roots of the eigenvalues of the smaller Gram matrix, descending."""
+    tall = _matrix(m if m.shape[0] >= m.shape[1] else m.T)
+    k = min(m.shape)
+    gram = reals((k, k), (tall.transpose() * tall).entries())
+    clipped = (functions.greater(v, ZERO) for v in eigenvalues(gram)[::-1])
+    return reals((k,), map(functions.square_root, clipped))
+
+
+def _singular_vectors(m: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """U and V^T where singular values are apart and not zero; LAPACK's signs."""
+    tall = m if m.shape[0] >= m.shape[1] else m.T
+    gram = reals((len(s), len(s)), (_matrix(tall).transpose() * _matrix(tall)).entries())
+    V = eigenvectors(gram)[:, ::-1]
+    signs = np.linalg.svd(midpoints(tall), full_matrices=False)[2]
+    for j in range(len(s)):
+        if float(np.dot(signs[j], midpoints(V[:, j]))) < 0:
+            V[:, j] = [-v for v in V[:, j]]
+    U = reals((len(tall), len(s)), (_matrix(tall) * _matrix(V)).entries())
+    U = each(functions.divide, U, s[None, :])
+    return (U, V.T) if tall is m else (V, U.T)
+
+
+def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """Values, then (where asked for and used) the vectors of the thin decomposition."""
+    a, wanted = as_reals(xs[0]), eqn.params["compute_uv"]
+    shapes = [shape_of(v) for v in eqn.outvars]
+    outs = [reals(shape, [NAN] * math.prod(shape)) for shape in shapes]
+    square = a.shape[-1] == a.shape[-2]
+    for index in np.ndindex(a.shape[:-2]):
+        m = a[index]
+        if not all(v.is_finite() for v in m.ravel()):
+            continue
+        outs[0][index] = s = _singular_values(m)
+        if wanted and any(map(run.used, eqn.outvars[1:])):
+            if eqn.params.get("full_matrices") and not square:
+                raise NotSupported("svd with full matrices")
+            outs[1][index], outs[2][index] = _singular_vectors(m, s)
+    return outs
+
+
+def lu(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """Gaussian elimination with row pivoting; where the pivot is undecided the program forks."""
+    a = as_reals(xs[0]).copy()
+    if a.ndim != 2:
+        raise NotSupported("a batch of LU decompositions")
+    m, n = a.shape
+    pivots, order = np.zeros(min(m, n), np.int32), np.arange(m, dtype=np.int32)
+    for k in range(min(m, n)):
+        column = [abs(v) for v in a[k:, k]]
+        possible = [
+            i
+            for i, v in enumerate(column)
+            if not any(w > v for w in column)
+            and not any(functions.equal(w, v) == 1 for w in column[:i])
+        ]
+        choice = possible[run.fork(len(possible), "a pivot")] if len(possible) > 1 else possible[0]
+        pivots[k] = k + choice
+        a[[k, k + choice]] = a[[k + choice, k]]
+        order[[k, k + choice]] = order[[k + choice, k]]
+        for i in range(k + 1, m):
+            a[i, k] = functions.divide(a[i, k], a[k, k])
+            a[i, k + 1 :] = a[i, k + 1 :] - a[i, k] * a[k, k + 1 :]
+    return [a, pivots, order]
+
+
+def _solved(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    try:
+        return reals(b.shape, _matrix(a).solve(_matrix(b)).entries())
+    except ZeroDivisionError:
+        return reals(b.shape, [NAN] * b.size)
+
+
+def triangular_solve(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """A x = b or x A = b for a triangular A."""
+    p, (a, b) = eqn.params, map(as_reals, xs)
+    if a.ndim != 2:
+        raise NotSupported("a batch of triangular systems")
+    keep = np.tril(np.ones(a.shape, bool)) if p["lower"] else np.triu(np.ones(a.shape, bool))
+    a = a.copy()
+    a[~keep] = ZERO
+    if p["unit_diagonal"]:
+        np.fill_diagonal(a, ONE)
+    if p["transpose_a"]:
+        a = a.T
+    return [_solved(a, b) if p["left_side"] else _solved(a.T, b.T).T]
+
+
+def linear_solve(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """`custom_linear_solve`: the operator as a matrix, column by column, then a solve."""
+    lengths, programs = eqn.params["const_lengths"], eqn.params["jaxprs"]
+    given = xs[: lengths.matvec]
+    (b,) = xs[sum(lengths) :] if len(xs) - sum(lengths) == 1 else (None,)
+    if b is None:
+        raise NotSupported("a linear solve with several right sides")
+    size, columns = b.size, []
+    for j in range(size):
+        unit = reals(b.shape, (ONE if i == j else ZERO for i in range(size)))
+        columns.append(as_reals(run.closed(programs.matvec, *given, unit)[0]).ravel())
+    a = np.stack(columns, axis=1)
+    return [_solved(a, as_reals(b).reshape(size, 1)).reshape(b.shape)]
+
+
+RULES = {
+    "dot_general": product,
+    "eigh": eigh,
+    "svd": svd,
+    "lu": lu,
+    "triangular_solve": triangular_solve,
+    "custom_linear_solve": linear_solve,
+}

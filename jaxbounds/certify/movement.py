@@ -1,0 +1,140 @@
+"""Rules that only move data: by NumPy where it has the same, else the primitive, on positions."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import JaxprEqn
+
+from jaxbounds.certify.values import (
+    NAN,
+    OPEN,
+    Flags,
+    NotSupported,
+    Undecided,
+    as_flags,
+    as_reals,
+    dtype_of,
+    flags,
+    is_reals,
+    is_soft,
+    reals,
+)
+
+Values = list[Any]
+
+
+def _broadcast(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
+    shape = [1] * len(p["shape"])
+    for axis, place in enumerate(p["broadcast_dimensions"]):
+        shape[place] = x.shape[axis]
+    return np.broadcast_to(x.reshape(shape), p["shape"])
+
+
+def _sliced(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
+    strides = p["strides"] or (1,) * x.ndim
+    return x[tuple(map(slice, p["start_indices"], p["limit_indices"], strides))]
+
+
+def _reshaped(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
+    if p.get("dimensions") is not None:
+        raise NotSupported("reshape with dimensions")
+    return x.reshape(p["new_sizes"])
+
+
+_BY_NUMPY: dict[str, Callable[[np.ndarray, Mapping[str, Any]], np.ndarray]] = {
+    "broadcast_in_dim": _broadcast,
+    "reshape": _reshaped,
+    "slice": _sliced,
+    "squeeze": lambda x, p: np.squeeze(x, tuple(p["dimensions"])),
+    "expand_dims": lambda x, p: np.expand_dims(x, tuple(p["dimensions"])),
+    "rev": lambda x, p: np.flip(x, tuple(p["dimensions"])),
+    "transpose": lambda x, p: np.transpose(x, p["permutation"]),
+}
+
+
+REARRANGE = frozenset(_BY_NUMPY)
+
+
+def rearrange(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """One array, its entries elsewhere."""
+    x = xs[0] if isinstance(xs[0], np.ndarray) else np.asarray(xs[0])
+    moved = _BY_NUMPY[eqn.primitive.name](x, eqn.params)
+    return [flags(moved) if isinstance(moved, Flags) else moved]
+
+
+def concatenate(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """Several arrays, one after the other."""
+    axis = eqn.params["dimension"]
+    if any(map(is_reals, xs)):
+        return [np.concatenate(list(map(as_reals, xs)), axis)]
+    if any(isinstance(x, Flags) for x in xs):
+        return [flags(np.concatenate(list(map(as_flags, xs)), axis))]
+    return [np.concatenate(list(map(np.asarray, xs)), axis)]
+
+
+_ALL = None
+_DATA: dict[str, tuple[int, ...] | None] = {
+    "gather": (0,),
+    "dynamic_slice": (0,),
+    "dynamic_update_slice": (0, 1),
+    "scatter": (0, 2),
+    "pad": (0, 1),
+    "split": _ALL,
+    "stack": _ALL,
+    "unstack": _ALL,
+    "tile": _ALL,
+}
+"""Which operands are data; the others are indices."""
+
+
+def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """Any of the primitives above: what it does to positions, it does to entries."""
+    name, params = eqn.primitive.name, dict(eqn.params)
+    which = _DATA[name]
+    pool: list[Any] = []
+    operands, start = [], 0
+    for i, x in enumerate(xs):
+        if which is not None and i not in which:
+            if is_soft(x):
+                raise Undecided(f"an index of {name}")
+            operands.append(jnp.asarray(x))
+            continue
+        size = int(np.size(x))
+        operands.append(jnp.arange(start, start + size).reshape(np.shape(x)))
+        pool.append(x)
+        start += size
+    if name == "gather" and params.get("fill_value") is None:
+        params["fill_value"] = -1  # the last of the pool: what lies outside is unknown
+    moved = eqn.primitive.bind(*operands, **params)
+    results = moved if eqn.primitive.multiple_results else [moved]
+    if any(map(is_reals, pool)):
+        flat = np.concatenate([as_reals(x).ravel() for x in pool] + [reals((1,), [NAN])])
+        return [reals(r.shape, flat[np.asarray(r).ravel()]) for r in results]
+    flat = np.concatenate([as_flags(x).ravel() for x in pool] + [np.array([OPEN], np.int8)])
+    return [flags(flat[np.asarray(r)]) for r in results]
+
+
+def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """Each update is added where the primitive itself puts it."""
+    operand, index, updates = as_reals(xs[0]), xs[1], as_reals(xs[2])
+    if is_soft(index):
+        raise Undecided("an index of scatter-add")
+    out, dtype = operand.ravel().copy(), dtype_of(eqn.invars[0])
+    for position, update in enumerate(updates.ravel()):
+        one = np.zeros(updates.size, dtype)
+        one[position] = 1
+        empty, marked = jnp.zeros(operand.shape, dtype), jnp.asarray(one.reshape(updates.shape))
+        hit = eqn.primitive.bind(empty, jnp.asarray(index), marked, **eqn.params)
+        for target in np.flatnonzero(np.asarray(hit)):
+            out[target] = out[target] + update
+    return [out.reshape(operand.shape)]
+
+
+RULES = {
+    **dict.fromkeys(_BY_NUMPY, rearrange),
+    **dict.fromkeys(_DATA, move),
+    "concatenate": concatenate,
+    "scatter-add": scatter_add,
+}

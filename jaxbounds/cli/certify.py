@@ -1,0 +1,130 @@
+"""`jaxbounds certify`: what fails is disproved, and witnesses for other programs are written."""
+
+import functools
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jaxbounds.certify import Certificate, disprove, witness_of
+from jaxbounds.certify.failing import failing_forms, stored
+from jaxbounds.cli.cache import prepare_jax
+from jaxbounds.cli.common import Imports, Patterns, console_for_output
+from jaxbounds.cli.interruption import look
+from jaxbounds.cli.workers import Died, Processes, at_most
+from jaxbounds.files import try_to_write, write_text
+from jaxbounds.papers import PAPERS, find_statement, load_papers, origin, paper_of, select
+from jaxbounds.report.certificates import certificates_table, counted
+from jaxbounds.statements import Statement
+
+Made = tuple[Certificate, dict[str, Any] | None]
+
+
+class Task(NamedTuple):
+    """A statement that one process certifies."""
+
+    id: str
+    imports: tuple[str, ...]
+    seconds: float
+
+
+def _certify_one(statement: Statement, task: Task) -> list[Made]:
+    made: list[Made] = []
+    title = paper_of(statement, imports=task.imports).title
+    for failing in failing_forms(statement):
+        try:
+            certificate = disprove(statement, *failing, seconds=task.seconds)
+        except Exception as problem:  # one broken statement must not cost the others
+            made.append((_without(statement.id, failing.form, origin(problem)), None))
+            continue
+        proved = certificate.word != "undecided"
+        witness = witness_of(statement, failing.instance, certificate, title)
+        made.append((certificate, witness if proved else None))
+    return made
+
+
+def _without(name: str, form: str, reason: str) -> Certificate:
+    return Certificate(id=name, form=form, word="undecided", reason=reason)
+
+
+def _by_id(task: Task) -> list[Made]:
+    return _certify_one(find_statement(task.id, imports=task.imports), task)
+
+
+def _in_turn(
+    statements: Sequence[Statement], tasks: Sequence[Task], jobs: int
+) -> Iterator[list[Made]]:
+    if jobs == 1:
+        prepare_jax()
+        for statement, task in zip(statements, tasks):
+            look()
+            yield _certify_one(statement, task)
+        return
+    processes: Processes[Task, list[Made]] = Processes(_by_id, jobs, prepare_jax, look)
+    for task, made in processes(tasks):
+        if isinstance(made, Died):
+            yield [(_without(task.id, "", str(made)), None)]
+        else:
+            yield made
+
+
+def certify(
+    patterns: Patterns = (),
+    /,
+    *,
+    out: Path = Path("results/certify"),
+    seconds: float = 120.0,
+    jobs: int = 0,
+    imports: Imports = (),
+) -> int:
+    """Disprove the forms that fail, in ball arithmetic, and write a witness for each.
+
+    Without ids: every form that stores a counterexample. A statement that is named, or is your own,
+    and stores none is searched first. Needs the extra `certify` (python-flint).
+
+    Exit status 0 when everything that fails is disproved, also where only as coded; 1 when
+    something is undecided or the run was interrupted; 2 on bad usage; 3 when nothing can be
+    written.
+
+    Args:
+        patterns: ids, the beginning of ids ("multihead"), or shell patterns ("*.cor1.*").
+        out: folder for certificates.json and witnesses/.
+        seconds: after which a form is undecided.
+        jobs: processes; 0 means one for each core.
+        imports: modules or files that hold a PAPER of your own.
+    """
+    if jobs < 0 or not 0 < seconds < 1e6:
+        raise ValueError(f"--jobs or --seconds make no sense: {jobs}, {seconds}")
+    papers = load_papers(imports, patterns=patterns)
+    chosen = select((s for paper in papers for s in paper.statements), patterns)
+    if not patterns:
+        own = {s.id for p in papers if p.id not in PAPERS for s in p.statements}
+        chosen = tuple(s for s in chosen if stored(s) or s.id in own)
+    try_to_write(out)
+    console, made = console_for_output(), []
+    tasks = [Task(s.id, imports, seconds) for s in chosen]
+    run = functools.partial(_in_turn, chosen, tasks, min(at_most(jobs), len(chosen)))
+    interrupted = False
+    try:
+        for found in run():
+            made += found
+            for certificate, _ in found:
+                print(f"{certificate.id} ({certificate.form}): {certificate.word}", file=sys.stderr)
+    except KeyboardInterrupt:
+        interrupted = True
+    order = {s.id: i for i, s in enumerate(chosen)}
+    made.sort(key=lambda pair: order[pair[0].id])
+    certificates = [certificate for certificate, _ in made]
+    console.print(certificates_table(certificates, console.width))
+    console.print(counted(certificates), markup=False)
+    for certificate, witness in made:
+        if witness is not None:
+            form = next(s for s in chosen if s.id == certificate.id).form(certificate.form)
+            name = f"{certificate.id}.{form.file_name}.json"
+            write_text(out / "witnesses" / name, json.dumps(witness, indent=1) + "\n")
+    write_text(out / "certificates.json", json.dumps([c.to_json() for c in certificates], indent=1))
+    console.print(f"written to {out}: certificates.json, witnesses/", markup=False)
+    if interrupted:
+        console.print("interrupted: what was certified is written", markup=False)
+    return int(interrupted or any(c.word == "undecided" for c in certificates))
