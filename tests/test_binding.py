@@ -36,6 +36,7 @@ def programs(tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # a statement with fits over long runs takes minutes for each function
 @pytest.mark.parametrize("factor", [1.25, 0.8])
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda s: s.id)
 def test_a_mistake_in_a_judged_function_is_noticed(statement, factor):

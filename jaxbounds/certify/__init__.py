@@ -15,17 +15,20 @@ except ModuleNotFoundError as problem:
 
 from jaxbounds.certify.certificate import Certificate
 from jaxbounds.certify.disproof import disprove
-from jaxbounds.certify.failing import Failing, certified, failing_forms
+from jaxbounds.certify.failing import Failing, certified, failing_forms, proofs
 from jaxbounds.certify.interpreter import Enclosed, enclose, precision
+from jaxbounds.certify.proof import Box, Proof, prove
 from jaxbounds.certify.values import Flags, NotSupported, Undecided
 from jaxbounds.certify.witness import load_witness, save_witness, witness_of
 
 __all__ = [
+    "Box",
     "Certificate",
     "Enclosed",
     "Failing",
     "Flags",
     "NotSupported",
+    "Proof",
     "Undecided",
     "certified",
     "disprove",
@@ -33,6 +36,8 @@ __all__ = [
     "failing_forms",
     "load_witness",
     "precision",
+    "proofs",
+    "prove",
     "save_witness",
     "witness_of",
 ]

@@ -14,7 +14,7 @@ import numpy as np
 from jax.extend.core import JaxprEqn
 
 from jaxbounds.certify import elementwise, movement
-from jaxbounds.certify.values import dtype_of, enclosed
+from jaxbounds.certify.values import axes_of, dtype_of, enclosed
 
 Values = list[Any]
 
@@ -62,7 +62,7 @@ def concrete(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         with np.errstate(over="ignore"):
             return [np.asarray(_ENTRYWISE[name](*xs))]
     if plain and name in _FOLDS and xs[0].size and xs[0].dtype in (np.bool_, np.int32, np.int64):
-        folded = _FOLDS[name](xs[0], axis=tuple(eqn.params["axes"]))
+        folded = _FOLDS[name](xs[0], axis=axes_of(eqn))
         return [np.asarray(folded, dtype=dtype_of(eqn.outvars[0]))]
     if plain and name in _ANY_VALUES:
         return (elementwise.RULES | movement.RULES)[name](eqn, xs, run)

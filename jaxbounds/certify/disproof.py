@@ -124,7 +124,7 @@ def hypotheses_of(
     return known
 
 
-def _apart(relation: str, lhs: np.ndarray, rhs: np.ndarray) -> tuple[arb, int, arb, arb]:
+def apart(relation: str, lhs: Any, rhs: Any, /) -> tuple[arb, int, arb, arb]:
     """The certain relative gap, the entry that shows it, and the two sides there."""
     left, right = as_reals(lhs).ravel(), as_reals(rhs).ravel()
     if left.shape != right.shape:
@@ -224,7 +224,7 @@ def _attempt(
     for reading in readings:
         ways, computed = enclosures(sides, instance, reading=reading, **options)
         with precision(bits):
-            found = [_apart(statement.relation, lhs, rhs) for lhs, rhs in ways]
+            found = [apart(statement.relation, lhs, rhs) for lhs, rhs in ways]
             gap = float(min(f[0] for f in found).lower())
             known |= {
                 "lhs": decimal_bounds(_hull(f[2] for f in found)),

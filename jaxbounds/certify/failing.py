@@ -4,12 +4,17 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jaxbounds.certify.disproof import disprove
+from jaxbounds.certify.proof import Proof, prove
 from jaxbounds.certify.witness import save_witness, witness_of
 from jaxbounds.falsify import Verdict, falsify, load_instance
 from jaxbounds.statements import Instance, Statement
+
+PROVED = "proved on D"
+MOST_BOXES = 60_000
+"""Enough for the shipped domains."""
 
 
 class Failing(NamedTuple):
@@ -62,6 +67,22 @@ def failing_forms(statement: Statement, /, *, seed: int = 0) -> tuple[Failing, .
         return judged(statement, falsify(statement, seed=seed, store=folder), folder)
 
 
+def proofs(statement: Statement, /, *, seconds: float = 120.0) -> tuple[Proof, ...]:
+    """Every form that names domains, on each of them."""
+    return tuple(
+        prove(statement, form.name, domain, seconds=seconds, boxes=MOST_BOXES)
+        for form in statement.forms
+        for domain in form.domains
+    )
+
+
+def _proved(found: tuple[Proof, ...]) -> dict[str, Any]:
+    """What is said of a form that was proved on all its domains."""
+    upto = lambda p: f" up to {p.slack:g}" if p.slack else ""
+    domains = "; ".join(f"{p.domain}{upto(p)} ({p.boxes} boxes)" for p in found)
+    return {"word": PROVED, "reason": domains, "lhs": None, "proofs": [p.to_json() for p in found]}
+
+
 def certified(
     statement: Statement,
     verdicts: Iterable[Verdict],
@@ -71,7 +92,9 @@ def certified(
     citation: str = "",
     seconds: float = 120.0,
 ) -> tuple[Verdict, ...]:
-    """Verdicts with a certificate on each that fails, and its witness beside the counterexamples.
+    """Verdicts with certificates: on each that fails, and on each that is proved on its domains.
+
+    The witness of a disproof stands beside the counterexamples.
 
     Args:
         statement: what was judged.
@@ -91,7 +114,12 @@ def certified(
             save_witness(Path(folder) / file, witness)
         made[failing.form] = (certificate, file)
 
+    shown = proofs(statement, seconds=seconds)
+
     def attached(verdict: Verdict) -> Verdict:
+        own = tuple(p for p in shown if p.form == verdict.form)
+        if own and verdict.status == "holds" and all(p.word == PROVED for p in own):
+            return replace(verdict, evidence=PROVED, certificate=_proved(own))
         if verdict.form not in made:
             return verdict
         certificate, file = made[verdict.form]

@@ -30,10 +30,9 @@ def _matrix(a: np.ndarray) -> arb_mat:
     return arb_mat(int(a.shape[0]), int(a.shape[1]), list(a.ravel()))
 
 
-def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`dot_general`; x . x of one variable is a sum of squares."""
-    a, b = map(as_reals, xs)
-    (in_a, in_b), (batch_a, batch_b) = eqn.params["dimension_numbers"]
+def contracted(a: np.ndarray, b: np.ndarray, dimension_numbers: Any, /) -> np.ndarray:
+    """`dot_general` of two arrays of balls."""
+    (in_a, in_b), (batch_a, batch_b) = dimension_numbers
     free_a = [i for i in range(a.ndim) if i not in (*in_a, *batch_a)]
     free_b = [i for i in range(b.ndim) if i not in (*in_b, *batch_b)]
     sizes = lambda x, axes: [x.shape[i] for i in axes]
@@ -42,10 +41,6 @@ def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     many, m, k, n = map(count, (batch, rows, sizes(a, in_a), columns))
     left = np.transpose(a, [*batch_a, *free_a, *in_a]).reshape(many, m, k)
     right = np.transpose(b, [*batch_b, *in_b, *free_b]).reshape(many, k, n)
-    if eqn.invars[0] is eqn.invars[1] and m == n == 1 and k:
-        square = functions.UNARY["square"]
-        squares = (functools.reduce(operator.add, map(square, p[0])) for p in left)
-        return [reals((*batch, *rows, *columns), squares)]
     entries: list[arb] = []
     for p, q in zip(left, right):
         if k == 0:
@@ -58,7 +53,17 @@ def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
             ]
         elif m * n:
             entries += (_matrix(p) * _matrix(q)).entries()
-    return [reals((*batch, *rows, *columns), entries)]
+    return reals((*batch, *rows, *columns), entries)
+
+
+def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """`dot_general`; x . x of one vector variable is a sum of squares."""
+    a, b = map(as_reals, xs)
+    numbers = eqn.params["dimension_numbers"]
+    if eqn.invars[0] is eqn.invars[1] and a.ndim == 1 and a.size and numbers[0][0]:
+        squares = map(functions.UNARY["square"], a)
+        return [reals((), [functools.reduce(operator.add, squares)])]
+    return [contracted(a, b, numbers)]
 
 
 def _rotation(app: arb, aqq: arb, apq: arb) -> tuple[arb, arb]:

@@ -75,7 +75,7 @@ def concatenate(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 _ALL = None
-_DATA: dict[str, tuple[int, ...] | None] = {
+DATA: dict[str, tuple[int, ...] | None] = {
     "gather": (0,),
     "dynamic_slice": (0,),
     "dynamic_update_slice": (0, 1),
@@ -92,7 +92,7 @@ _DATA: dict[str, tuple[int, ...] | None] = {
 def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Any of the primitives above: what it does to positions, it does to entries."""
     name, params = eqn.primitive.name, dict(eqn.params)
-    which = _DATA[name]
+    which = DATA[name]
     pool: list[Any] = []
     operands, start = [], 0
     for i, x in enumerate(xs):
@@ -134,7 +134,7 @@ def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 RULES = {
     **dict.fromkeys(_BY_NUMPY, rearrange),
-    **dict.fromkeys(_DATA, move),
+    **dict.fromkeys(DATA, move),
     "concatenate": concatenate,
     "scatter-add": scatter_add,
 }

@@ -19,6 +19,7 @@ from jaxbounds.certify.values import (
     Undecided,
     as_flags,
     as_reals,
+    axes_of,
     each,
     flags,
     is_reals,
@@ -40,7 +41,7 @@ def _rows(x: np.ndarray, axes: tuple[int, ...]) -> tuple[tuple[int, ...], np.nda
 
 def _fold(function: Callable[[arb, arb], arb], empty: arb) -> Rule:
     def rule(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-        shape, rows = _rows(as_reals(xs[0]), tuple(eqn.params["axes"]))
+        shape, rows = _rows(as_reals(xs[0]), axes_of(eqn))
         return [reals(shape, (functools.reduce(function, row, empty) for row in rows))]
 
     return rule
@@ -48,20 +49,20 @@ def _fold(function: Callable[[arb, arb], arb], empty: arb) -> Rule:
 
 def total(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """A sum, started from the first entry so that exact entries stay exact."""
-    shape, rows = _rows(as_reals(xs[0]), tuple(eqn.params["axes"]))
+    shape, rows = _rows(as_reals(xs[0]), axes_of(eqn))
     add = lambda row: functools.reduce(operator.add, row) if len(row) else ZERO
     return [reals(shape, map(add, rows))]
 
 
 def every(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """All of them."""
-    x, axes = as_flags(xs[0]), tuple(eqn.params["axes"])
+    x, axes = as_flags(xs[0]), axes_of(eqn)
     return [flags(np.where((x == 0).any(axis=axes), 0, np.where((x == 1).all(axis=axes), 1, OPEN)))]
 
 
 def some(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Any of them."""
-    x, axes = as_flags(xs[0]), tuple(eqn.params["axes"])
+    x, axes = as_flags(xs[0]), axes_of(eqn)
     return [flags(np.where((x == 1).any(axis=axes), 1, np.where((x == 0).all(axis=axes), 0, OPEN)))]
 
 
@@ -86,7 +87,7 @@ def _position(better: Callable[[arb, arb], bool]) -> Rule:
         return possible[run.fork(len(possible), "the position of an extremum")]
 
     def rule(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-        shape, rows = _rows(as_reals(xs[0]), tuple(eqn.params["axes"]))
+        shape, rows = _rows(as_reals(xs[0]), axes_of(eqn))
         where = [first(row, run) for row in rows]
         return [np.array(where, dtype=eqn.params["index_dtype"]).reshape(shape)]
 

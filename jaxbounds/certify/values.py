@@ -12,6 +12,7 @@ from typing import Any, Literal
 import jax
 import numpy as np
 from flint import arb
+from jax.extend.core import JaxprEqn
 
 Reading = Literal["exact", "ulp"]
 """What a float in a program stands for: the number it is, or every real that rounds near it."""
@@ -36,6 +37,11 @@ class Flags(np.ndarray):
 def shape_of(atom: Any, /) -> tuple[int, ...]:
     """The shape of a variable or literal of a program."""
     return tuple(atom.aval.shape)
+
+
+def axes_of(eqn: JaxprEqn, /) -> tuple[int, ...]:
+    """The axes that a reduction folds."""
+    return tuple(map(int, eqn.params["axes"]))
 
 
 def dtype_of(atom: Any, /) -> Any:

@@ -3,11 +3,15 @@
 import functools
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxbounds.certify import Certificate, disprove, witness_of
+from jaxbounds.certify import Certificate, Proof, disprove, proofs, witness_of
+from jaxbounds.certify.audit import Audited
+from jaxbounds.certify.audit import audit as audit_of
 from jaxbounds.certify.failing import failing_forms, stored
 from jaxbounds.cli.cache import prepare_jax
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
@@ -18,7 +22,11 @@ from jaxbounds.papers import PAPERS, find_statement, load_papers, origin, paper_
 from jaxbounds.report.certificates import certificates_table, counted
 from jaxbounds.statements import Statement
 
-Made = tuple[Certificate, dict[str, Any] | None]
+Made = tuple[Certificate | Proof, dict[str, Any] | None]
+"""A certificate with its witness, or a proof."""
+
+
+SETTLED = ("disproved", "disproved as coded", "proved on D")
 
 
 class Task(NamedTuple):
@@ -32,7 +40,8 @@ class Task(NamedTuple):
 def _certify_one(statement: Statement, task: Task) -> list[Made]:
     made: list[Made] = []
     title = paper_of(statement, imports=task.imports).title
-    for failing in failing_forms(statement):
+    known = any(form.domains for form in statement.forms)
+    for failing in stored(statement) if known else failing_forms(statement):
         try:
             certificate = disprove(statement, *failing, seconds=task.seconds)
         except Exception as problem:  # one broken statement must not cost the others
@@ -41,7 +50,7 @@ def _certify_one(statement: Statement, task: Task) -> list[Made]:
         proved = certificate.word != "undecided"
         witness = witness_of(statement, failing.instance, certificate, title)
         made.append((certificate, witness if proved else None))
-    return made
+    return made + [(proof, None) for proof in proofs(statement, seconds=task.seconds)]
 
 
 def _without(name: str, form: str, reason: str) -> Certificate:
@@ -69,6 +78,40 @@ def _in_turn(
             yield made
 
 
+def _audit_one(task: Task) -> list[Audited]:
+    statement = find_statement(task.id, imports=task.imports)
+    try:
+        return audit_of(statement, seconds=task.seconds)
+    except Exception as problem:  # one broken statement must not cost the others
+        return [Audited(id=task.id, form="", finding="not run", reason=origin(problem))]
+
+
+def _audit(
+    chosen: Sequence[Statement], imports: Imports, out: Path, seconds: float, jobs: int
+) -> int:
+    """What the float verdicts rest on, against ball arithmetic."""
+    try_to_write(out)
+    processes: Processes[Task, list[Audited]] = Processes(_audit_one, jobs, prepare_jax, look)
+    found: list[Audited] = []
+    for task, audited in processes([Task(s.id, imports, seconds) for s in chosen]):
+        died = isinstance(audited, Died)
+        lost = Audited(id=task.id, form="", finding="not run", reason=str(audited))
+        found += [lost] if died else audited
+        words = ", ".join(sorted({a.finding for a in found if a.id == task.id}))
+        print(f"{task.id}: {words or 'nothing to audit'}", file=sys.stderr)
+    console = console_for_output()
+    for a in found:
+        if a.finding != "agrees":
+            amount = f" by {a.amount:.2g}" if a.amount else ""
+            console.print(f"{a.id} ({a.form}): {a.finding}{amount}: {a.reason}", markup=False)
+    words = Counter(a.finding for a in found)
+    console.print(", ".join(f"{count} {word}" for word, count in words.most_common()))
+    write_text(out / "audit.json", json.dumps([asdict(a) for a in found], indent=1))
+    console.print(f"written to {out}: audit.json", markup=False)
+    wrong = ("violated", "hypothesis missed", "error too small", "apart")
+    return int(any(a.finding in wrong for a in found))
+
+
 def certify(
     patterns: Patterns = (),
     /,
@@ -76,14 +119,16 @@ def certify(
     out: Path = Path("results/certify"),
     seconds: float = 120.0,
     jobs: int = 0,
+    audit: bool = False,
     imports: Imports = (),
 ) -> int:
     """Disprove the forms that fail, in ball arithmetic, and write a witness for each.
 
-    Without ids: every form that stores a counterexample. A statement that is named, or is your own,
+    Forms that name domains are proved on them, by branch and bound. Without ids: every form that
+    stores a counterexample or names domains. A statement that is named, or is your own,
     and stores none is searched first. Needs the extra `certify` (python-flint).
 
-    Exit status 0 when everything that fails is disproved, also where only as coded; 1 when
+    Exit status 0 when everything is disproved (also where only as coded) or proved; 1 when
     something is undecided or the run was interrupted; 2 on bad usage; 3 when nothing can be
     written.
 
@@ -92,15 +137,20 @@ def certify(
         out: folder for certificates.json and witnesses/.
         seconds: after which a form is undecided.
         jobs: processes; 0 means one for each core.
+        audit: instead, compare what float64 measures with ball arithmetic, on draws of every form
+            that holds; `seconds` is then for a statement.
         imports: modules or files that hold a PAPER of your own.
     """
     if jobs < 0 or not 0 < seconds < 1e6:
         raise ValueError(f"--jobs or --seconds make no sense: {jobs}, {seconds}")
     papers = load_papers(imports, patterns=patterns)
     chosen = select((s for paper in papers for s in paper.statements), patterns)
+    if audit:
+        return _audit(chosen, imports, out, seconds, min(at_most(jobs), len(chosen)))
     if not patterns:
         own = {s.id for p in papers if p.id not in PAPERS for s in p.statements}
-        chosen = tuple(s for s in chosen if stored(s) or s.id in own)
+        domains = lambda s: any(form.domains for form in s.forms)
+        chosen = tuple(s for s in chosen if stored(s) or domains(s) or s.id in own)
     try_to_write(out)
     console, made = console_for_output(), []
     tasks = [Task(s.id, imports, seconds) for s in chosen]
@@ -127,4 +177,4 @@ def certify(
     console.print(f"written to {out}: certificates.json, witnesses/", markup=False)
     if interrupted:
         console.print("interrupted: what was certified is written", markup=False)
-    return int(interrupted or any(c.word == "undecided" for c in certificates))
+    return int(interrupted or any(c.word not in SETTLED for c in certificates))

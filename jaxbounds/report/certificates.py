@@ -8,26 +8,33 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-STYLES = {"disproved": "green", "disproved as coded": "cyan", "undecided": "magenta"}
+STYLES = {
+    "disproved": "green",
+    "disproved as coded": "cyan",
+    "proved on D": "green",
+    "false on D": "bold red",
+    "undecided": "magenta",
+}
 
 
 def certificates_table(certificates: Sequence[Any], width: int, /) -> Table:
     """One row a form: the word, by how much the sides are apart, and how long it took.
 
     Args:
-        certificates: of `jaxbounds.certify`.
+        certificates: of `jaxbounds.certify`, and proofs.
         width: of the screen, in columns; 80 show everything.
     """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("statement", width=29, no_wrap=True, overflow="ellipsis")
     table.add_column("form", width=max(12, min(width - 70, 40)), overflow="fold")
-    table.add_column("certificate", width=18)
+    table.add_column("certificate", width=18, no_wrap=True)
     table.add_column("apart by", width=8, justify="right")
     table.add_column("s", width=5, justify="right")
     for c in certificates:
         word = Text(c.word, style=STYLES[c.word])
-        apart = f"{c.gap:.2g}" if c.gap else "-"
-        table.add_row(c.id, c.form, word, apart, f"{c.seconds:.1f}")
+        gap = getattr(c, "gap", 0.0)
+        name = f"{c.form}; D: {c.domain}" if hasattr(c, "domain") else c.form
+        table.add_row(c.id, name, word, f"{gap:.2g}" if gap else "-", f"{c.seconds:.1f}")
     return table
 
 
@@ -36,6 +43,6 @@ def counted(certificates: Sequence[Any], /) -> str:
     words = Counter(c.word for c in certificates)
     head = ", ".join(f"{count} {word}" for word, count in words.most_common()) or "nothing fails"
     total = sum(c.seconds for c in certificates)
-    lines = [f"{len(certificates)} failing forms: {head}; {total:.0f} s of work"]
+    lines = [f"{len(certificates)} certificates: {head}; {total:.0f} s of work"]
     lines += [f"{c.id} ({c.form}): {c.word}: {c.reason}" for c in certificates if c.reason]
     return "\n".join(lines)

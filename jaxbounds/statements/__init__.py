@@ -1,5 +1,6 @@
 """What papers claim, as data."""
 
+from jaxbounds.statements.domain import Domain
 from jaxbounds.statements.form import Counterexample, Form, Sense, Status
 from jaxbounds.statements.instance import Hypotheses, Instance, Sampler, Size, stacked
 from jaxbounds.statements.judged import Judged, full_name, owner_of
@@ -11,6 +12,7 @@ __all__ = [
     "CONTROL",
     "Budget",
     "Counterexample",
+    "Domain",
     "Erratum",
     "Form",
     "Hypotheses",

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from jax.typing import ArrayLike
 
+from jaxbounds.statements.domain import Domain
 from jaxbounds.statements.instance import Hypotheses, Instance, Size
 
 Status = Literal["holds", "fails", "vacuous", "inconclusive", "consistent", "inconsistent", "error"]
@@ -56,6 +57,7 @@ class Form:
         exponent: for rates: the least and the largest exponent that may be fitted. A claim "at
             most" is also met by a formula that is wrong by a power; outside the band the form is
             inconclusive.
+        domains: boxes on which `jaxbounds certify` proves the form.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Form:
     counterexample: Counterexample | None = None
     sense: Sense | None = None
     exponent: tuple[float, float] | None = None
+    domains: tuple[Domain, ...] = ()
 
     @property
     def file_name(self) -> str:

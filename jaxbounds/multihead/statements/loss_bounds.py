@@ -16,6 +16,7 @@ from jaxbounds.multihead.loss import (
     margins,
 )
 from jaxbounds.multihead.runs import training_set
+from jaxbounds.multihead.statements.boxes import one_margin, two_margins
 from jaxbounds.multihead.statements.common import (
     ON_LOSS,
     on_data,
@@ -80,6 +81,10 @@ EQ_24_SLOPE = Statement(
             cites="eq. (24), Appendix A",
             hypotheses=_moderate,
             note="log(1+x) >= x/(1+x); the ratio tends to one as margins grow.",
+            domains=(
+                one_margin(8.0, beyond="u = exp(-t): log(1+u) >= u - u^2/2 >= u/(1+u) for u <= 1"),
+                two_margins(4.0, beyond="the mean of two single margins, each by the line above"),
+            ),
         ),
     ),
     control="0.9 L",
@@ -130,6 +135,7 @@ EQ_24_LOSS = Statement(
             hypotheses=_moderate,
             note="L' <= min(L, 1), which is all that (66) and Theorem 3 use; the ratio tends to "
             "one as margins grow, of either sign.",
+            domains=(one_margin(8.0, beyond="L' <= L as in the first part; |l'| < 1 always"),),
         ),
     ),
     control="L' <= 1/2",
@@ -155,7 +161,15 @@ EQ_24_CURVATURE = Statement(
     evaluate=_curvature_bound,
     judges=(logistic_curvature,),
     forms=(
-        Form(name="printed", cites="eq. (24), Appendix A", equality="Phi = 0"),
+        Form(
+            name="printed",
+            cites="eq. (24), Appendix A",
+            equality="Phi = 0",
+            domains=(
+                one_margin(30.0, slack=1e-12, beyond="l'' <= exp(-|t|) < 1e-13"),
+                two_margins(20.0, slack=1e-9, beyond="l'' <= exp(-|t|), and each mean is of two"),
+            ),
+        ),
         Form(
             name="sharpened",
             equality="Phi = 0",

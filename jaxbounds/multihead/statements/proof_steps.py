@@ -6,6 +6,7 @@ from jaxtyping import Array
 
 from jaxbounds.multihead import bounds
 from jaxbounds.multihead.calculus import head_hessian_blocks, softmax_derivative
+from jaxbounds.multihead.statements.boxes import signs
 from jaxbounds.multihead.statements.common import (
     ANTIPODAL,
     ON_MODEL,
@@ -107,6 +108,7 @@ KAPPA_3 = Statement(
             equality="A = B = +-1 with P(+1) = (3 - sqrt(3)) / 6",
             note="Linear in A, so A is +-1; then kappa_3 = 2 P Q (E[C|+] - E[C|-]) with "
             "C = (B - EB)^2, at most 2 r (1 - r^2) for r = Q - P, largest at r = 1/sqrt(3).",
+            domains=(signs(2, slack=1e-9), signs(3, slack=3e-3)),
         ),
     ),
     control="the constant 0.75 in place of 0.7698",

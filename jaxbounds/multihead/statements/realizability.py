@@ -23,6 +23,7 @@ from jaxbounds.multihead.certificate import (
 )
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.descent_certificate import descent_certificate
+from jaxbounds.multihead.statements.boxes import heads
 from jaxbounds.multihead.statements.contexts import assumption_3, by_hand
 from jaxbounds.multihead.statements.realizable_starts import (
     ON_GOOD_STARTS,
@@ -34,7 +35,16 @@ from jaxbounds.multihead.statements.realizable_starts import (
     shared,
 )
 from jaxbounds.multihead.tied import tied_distance, tied_risk
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import (
+    Budget,
+    Counterexample,
+    Domain,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 
 
 def _distance(instance: Instance, size: Size) -> Sides:
@@ -196,6 +206,15 @@ PROPOSITION_7_REMAINDER = Statement(
             name="printed",
             cites="eq. (98) and the display above 'Plugging in this bound', Appendix C.3",
             note="(1 + sqrt 2) 2 = 4.83 is at most 5.",
+            domains=(
+                Domain(
+                    name="T = 4, d = 3, B_Phi = g_0 = 1, epsilon = .01, B_2 in [1, 3], R in [1, 3]",
+                    chart=heads,
+                    size={"T": 4, "d": 3},
+                    lower=(1.0, 1.0),
+                    upper=(3.0, 3.0),
+                ),
+            ),
         ),
         Form(name="sharpened S6", equality="always: it is the least such H"),
     ),

@@ -16,6 +16,7 @@ from jaxbounds.multihead.oracle_bounds import (
     saturation_scale,
     saturation_scale_sharp,
 )
+from jaxbounds.multihead.statements.boxes import scores
 from jaxbounds.multihead.statements.contexts import (
     ON_QUIET,
     Context,
@@ -24,7 +25,16 @@ from jaxbounds.multihead.statements.contexts import (
     quiet_context,
     unfold,
 )
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import (
+    Budget,
+    Counterexample,
+    Domain,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 
 
 def _relevances(key: jax.Array, size: Size) -> Instance:
@@ -132,7 +142,22 @@ LEMMA_18 = Statement(
                 meets=_lemma_18,
             ),
         ),
-        Form(name="corrected", hypotheses=_positive, note="A > 0 and Gamma >= 0."),
+        Form(
+            name="corrected",
+            hypotheses=_positive,
+            note="A > 0 and Gamma >= 0.",
+            domains=(
+                Domain(
+                    name="T = 3, L = 1, epsilon = e^-2, relevances (2 + a, b, 0), a in [0, 2], "
+                    "|b| <= 1, Gamma up to 1 above what is asked for",
+                    chart=scores,
+                    size={"T": 3},
+                    lower=(0.0, -1.0, 0.0),
+                    upper=(2.0, 1.0, 1.0),
+                    slack=1e-9,
+                ),
+            ),
+        ),
         Form(name="sharpened S14", hypotheses=_apart, note="1/(A - B) for 2/A, for any A > B."),
         Form(
             name="sharpened S14, exact odds",

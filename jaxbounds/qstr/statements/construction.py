@@ -11,7 +11,7 @@ from jaxbounds.qstr import data, relu_networks, rnn_construction
 from jaxbounds.qstr.links import sphere
 from jaxbounds.qstr.relu_networks import evaluate
 from jaxbounds.qstr.statements.common import SEARCHED, encodings, prompt
-from jaxbounds.statements import Budget, Form, Sides, Statement
+from jaxbounds.statements import Budget, Domain, Form, Sides, Statement
 
 _KNOTS = 8
 RADIUS = 4.0
@@ -29,6 +29,15 @@ def _inner_product(i, size):
     error = jnp.abs(jnp.sum(hinge(w + v) - hinge(w - v)) / 4 - w @ v)
     bound = size["de"] * relu_networks.product_error(2.0, _KNOTS)
     return Sides(lhs=error, rhs={"derived": bound, "control": bound / 50}, error=1e-14)
+
+
+def _on_circles(point, size):
+    """Two unit vectors by their angles."""
+    (a, b), zero = point, 0.0 * point[0]
+    return {
+        "w": jnp.stack([jnp.cos(a), jnp.sin(a), zero]),
+        "v": jnp.stack([jnp.cos(b), zero, jnp.sin(b)]),
+    }
 
 
 INNER_PRODUCT = Statement(
@@ -49,6 +58,16 @@ INNER_PRODUCT = Statement(
             name="derived",
             note="An explicit network in place of Lemma 42's; each square errs by at most s^2/4, "
             "above only.",
+            domains=(
+                Domain(
+                    name="de = 3, unit vectors (cos a, sin a, 0) and (cos b, 0, sin b), |a| and "
+                    "|b| up to 1.6",
+                    chart=_on_circles,
+                    size={"de": 3},
+                    lower=(-1.6, -1.6),
+                    upper=(1.6, 1.6),
+                ),
+            ),
         ),
     ),
     control="the bound / 50",

@@ -10,7 +10,7 @@ import numpy as np
 from jaxbounds.qstr import interpolator
 from jaxbounds.qstr.links import sphere
 from jaxbounds.qstr.statements.common import DRAWS, SEARCHED
-from jaxbounds.statements import Budget, Counterexample, Form, Sides, Statement
+from jaxbounds.statements import Budget, Counterexample, Domain, Form, Sides, Statement
 
 
 def _points_sample(key, size):
@@ -235,6 +235,15 @@ BIAS = Statement(
             name="corrected",
             note="(1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2 <= 2 + 3 |z|^2; at z_1 = -1 and all other z "
             "zero the sides meet, in the limit of vanishing gaps.",
+            domains=(
+                Domain(
+                    name="n = 2, z_1 in [-1, 1], z_2 in [1.5, 3], y = (1, 2)",
+                    chart=lambda point, size: {"z": point, "y": jnp.array([1.0, 2.0])},
+                    size={"n": 2},
+                    lower=(-1.0, 1.5),
+                    upper=(1.0, 3.0),
+                ),
+            ),
         ),
     ),
     control="0.9 |z|^2",

@@ -12,7 +12,7 @@ from jaxbounds.qstr.encodings import coherence
 from jaxbounds.qstr.links import TwoLayer, sphere
 from jaxbounds.qstr.statements.common import SEARCHED, encodings, prompt
 from jaxbounds.qstr.transformer import SparseTransformer
-from jaxbounds.statements import Budget, Form, Sides, Statement
+from jaxbounds.statements import Budget, Domain, Form, Sides, Statement
 
 _EPS = 1e-2
 ON_NETWORKS: dict[str, Any] = {"sizes": ({"N": 8, "d": 3, "q": 2, "de": 12},)}
@@ -102,6 +102,25 @@ def _tail(i, size):
     )
 
 
+CODES = (
+    (1, 1, 1, 1, -1, -1, -1, -1, 1, 1, -1, -1),
+    (1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1),
+    (-1, -1, 1, 1, 1, 1, -1, -1, -1, 1, 1, 1),
+)
+THREE_TOKENS = Domain(
+    name="N = 3 tokens e_1, e_2, -e_1, q = 1, alpha in [1/16, 20]",
+    chart=lambda point, size: {
+        "x": jnp.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]),
+        "t": jnp.array([[0], [1], [2]], jnp.int32),
+        "signs": jnp.array(CODES, jnp.int8),
+        "alpha": point[0],
+    },
+    size={"N": 3, "d": 2, "q": 1, "de": 12},
+    lower=(1 / 16,),
+    upper=(20.0,),
+    slack=1e-9,
+)
+
 RETRIEVAL_TAIL = Statement(
     id="qstr.lem11.tail",
     label="Lemma 11 (softmax tail)",
@@ -123,13 +142,19 @@ RETRIEVAL_TAIL = Statement(
             name="printed",
             cites="Lemma 11, proof: eps_Attn <= 2 r_a r_w r_x N sqrt(q) exp(-alpha d/(2q))",
             note="Coherence at most 1/2 (Assumption 3); the readout's slope r_a r_w apart.",
+            domains=(THREE_TOKENS,),
         ),
-        Form(name="sharpened N - 1", note="The wanted token itself is not in error."),
+        Form(
+            name="sharpened N - 1",
+            note="The wanted token itself is not in error.",
+            domains=(THREE_TOKENS,),
+        ),
         Form(name="sharpened coherence", note="exp(-alpha (1 - mu) d / q), mu signed, measured."),
         Form(
             name="sharpened rows",
             note="sum_j exp(alpha (d/q)(<w_t, w_j> - 1)) |x_j - x_t| for each relevant token: the "
             "softmax normaliser is at least the wanted token's own weight.",
+            domains=(THREE_TOKENS,),
         ),
     ),
     control="half the coherence",

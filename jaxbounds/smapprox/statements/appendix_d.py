@@ -15,7 +15,16 @@ from jaxbounds.smapprox.layers import find_last_visit
 from jaxbounds.smapprox.layout import Layout
 from jaxbounds.smapprox.machines import TuringMachine, halting_time, simulate
 from jaxbounds.smapprox.transformer import attend, keys_and_values
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import (
+    Budget,
+    Counterexample,
+    Domain,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 
 IN_D: dict[str, Any] = {"kind": "inequality", "source": "Appendix D"}
 
@@ -57,6 +66,17 @@ DEFINITION_D1 = Statement(
             name="printed",
             cites="Definition D.1 with the radius of Section 3.1: |h' - h|_2 <= 1/3",
             note="1/3 in every coordinate, which is more.",
+            domains=(
+                Domain(
+                    name="h = (0, 1), errors within 1/3",
+                    chart=lambda point, size: {"h": jnp.array([0, 1]), "noise": point},
+                    size={"w": 2},
+                    lower=(-1 / 3, -1 / 3),
+                    upper=(1 / 3, 1 / 3),
+                    slack=1e-12,
+                    beyond="every coordinate is rounded by itself",
+                ),
+            ),
         ),
     ),
     control="errors 1.5 times as large",

@@ -9,7 +9,7 @@ from jaxtyping import Array
 
 from jaxbounds.smapprox.all_layer_margin import naive_chain_margin
 from jaxbounds.smapprox.correction import DYADIC, THIRDS, Correction
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Domain, Form, Instance, Sides, Size, Statement
 
 IN_SECTION: dict[str, Any] = {"source": "Section 3.1"}
 
@@ -89,6 +89,14 @@ def _chain(i: Instance, size: Size) -> Sides:
     )
 
 
+CHAINS = Domain(
+    name="d = 2, logarithms of factors and depth within 1",
+    chart=lambda point, size: {"log_factors": point[:2], "log_depth": point[2]},
+    size={"d": 2},
+    lower=(-1.0, -1.0, 0.0),
+    upper=(1.0, 1.0, 1.0),
+)
+
 NAIVE_CHAIN = Statement(
     id="smapprox.claim3.5-naive",
     label="Section 3.1, the example before Proposition 3.4",
@@ -107,8 +115,13 @@ NAIVE_CHAIN = Statement(
             name="printed",
             cites="Section 3.1, the example before Proposition 3.4",
             note="The hidden constant is at most 1; ln 2 in the limit of large d.",
+            domains=(CHAINS,),
         ),
-        Form(name="sharpened", note="1 - 2^(-1/d) <= ln 2 / d; equal in the limit of large d."),
+        Form(
+            name="sharpened",
+            note="1 - 2^(-1/d) <= ln 2 / d; equal in the limit of large d.",
+            domains=(CHAINS,),
+        ),
         Form(
             name="derived",
             note="rho = sqrt(d) (1 - 2^(-1/d)) <= |delta| for every delta on the boundary: by "

@@ -1,0 +1,179 @@
+"""Branch and bound on statements whose truth is known by hand."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbounds.certify import prove
+from jaxbounds.certify.interpreter import precision, traced
+from jaxbounds.certify.proof import Box, balls_of
+from jaxbounds.certify.slopes import sloped
+from jaxbounds.falsify import verification
+from jaxbounds.statements import Domain, Form, Sides, Statement
+
+
+def claim(lhs, rhs, *, hypotheses=None, relation="<="):
+    """The statement lhs(x) <= rhs(x), or =, for a vector x."""
+    kind = "inequality" if relation == "<=" else "identity"
+    return Statement(
+        id="mine.claim",
+        label="Claim",
+        formula="lhs <= rhs",
+        kind=kind,
+        evaluate=lambda i, size: Sides(
+            lhs(i["x"]), {"printed": rhs(i["x"]), "control": rhs(i["x"])}
+        ),
+        sample=lambda key, size: {"x": jax.random.uniform(key, (size["n"],))},
+        sizes=({"n": 1},),
+        forms=(Form(name="printed"),),
+        control="the same",
+        hypotheses=hypotheses,
+    )
+
+
+def box(lower, upper, slack=0.0):
+    return Domain(
+        name="a box",
+        chart=lambda point, size: {"x": point},
+        size={"n": len(lower)},
+        lower=lower,
+        upper=upper,
+        slack=slack,
+    )
+
+
+quarter = claim(lambda x: x[0] * (1 - x[0]), lambda x: 0.25 + 0.0 * x[0])
+
+
+def test_a_maximum_inside_is_proved_up_to_a_slack():
+    """x (1 - x) <= 1/4 with equality at 1/2: no box around 1/2 is ever proved without slack."""
+    proof = prove(quarter, "printed", box((0.0,), (1.0,), slack=1e-9), boxes=4000)
+    assert proof.word == "proved on D"
+    assert proof.slack == 1e-9
+    assert 1e-6 < proof.narrowest < 1e-3  # about the root of the slack
+
+
+def test_what_is_false_is_found_with_its_point():
+    """x (1 - x) > .24 exactly for |x - 1/2| < .1."""
+    wrong = claim(lambda x: x[0] * (1 - x[0]), lambda x: 0.24 + 0.0 * x[0])
+    proof = prove(wrong, "printed", box((0.0,), (1.0,)))
+    assert proof.word == "false on D"
+    assert abs(proof.point[0] - 0.5) < 0.1
+
+
+@pytest.mark.parametrize("edge", [0.3, 1 / 3, 0.7])
+def test_a_jump_is_never_bridged_by_a_derivative(edge):
+    """The derivative is zero wherever JAX takes it; the claim is false beyond the edge."""
+    wrong = claim(lambda x: jnp.where(x[0] > edge, 2.0, 0.0), lambda x: 1.0 + 0.0 * x[0])
+    assert prove(wrong, "printed", box((0.0,), (1.0,))).word == "false on D"
+    upward = claim(lambda x: jnp.where(x[0] > edge, 0.5, 0.0), lambda x: 1.0 + 0.0 * x[0])
+    assert prove(upward, "printed", box((0.0,), (1.0,))).word == "proved on D"
+
+
+def test_a_kink_is_taken_with_both_its_slopes():
+    """max(x, -x) <= 1 on [-1, 1] is tight at both ends; |x| >= 0 is tight at the kink."""
+    tight = claim(lambda x: jnp.maximum(x[0], -x[0]), lambda x: 1.0 + 0.0 * x[0])
+    assert prove(tight, "printed", box((-1.0,), (1.0,))).word == "proved on D"
+    wrong = claim(lambda x: 0.01 - jnp.abs(x[0]), lambda x: 0.0 * x[0])
+    assert prove(wrong, "printed", box((-1.0,), (1.0,))).word == "false on D"
+
+
+def test_a_monotone_margin_is_decided_on_a_face():
+    """x + y >= 0 on the unit square is tight at the origin, where both slopes are one."""
+    proof = prove(claim(lambda x: 0.0 * x[0], jnp.sum), "printed", box((0.0, 0.0), (1.0, 1.0)))
+    assert proof.word == "proved on D"
+    assert proof.boxes <= 2
+
+
+def test_an_identity_is_proved_up_to_its_slack():
+    """(x - 1)(x + 1) = x^2 - 1: the slopes of both sides differ by the width of the box only."""
+    same = claim(lambda x: (x[0] - 1) * (x[0] + 1), lambda x: x[0] ** 2 - 1, relation="=")
+    assert prove(same, "printed", box((0.0,), (1.0,), slack=1e-4)).word == "proved on D"
+    other = claim(lambda x: (x[0] - 1) * (x[0] + 1), lambda x: x[0] ** 2, relation="=")
+    assert prove(other, "printed", box((0.0,), (1.0,), slack=1e-4)).word == "false on D"
+
+
+def test_a_domain_without_instances_proves_nothing():
+    nowhere = claim(
+        lambda x: x[0], lambda x: 0.0 * x[0], hypotheses=lambda i, size: {"big": i["x"][0] > 7}
+    )
+    proof = prove(nowhere, "printed", box((0.0,), (1.0,)))
+    assert proof.word == "undecided"
+    assert "hypotheses" in proof.reason
+
+
+def test_hypotheses_cut_the_domain():
+    """x <= 1/2 holds where x <= 1/4 is asked for, and nowhere else is looked at."""
+    half = claim(
+        lambda x: x[0],
+        lambda x: 0.5 + 0.0 * x[0],
+        hypotheses=lambda i, size: {"x": i["x"][0] <= 0.25},
+    )
+    proof = prove(half, "printed", box((0.0,), (1.0,)))
+    assert proof.word == "proved on D"
+    assert proof.outside > 0
+
+
+def test_what_is_left_can_be_gone_on_with():
+    domain = box((0.0,), (1.0,), slack=1e-9)
+    first = prove(quarter, "printed", domain, boxes=40)
+    assert first.word == "undecided"
+    assert first.left
+    second = prove(quarter, "printed", domain, boxes=4000, start=first.left)
+    assert second.word == "proved on D"
+
+
+SMOOTH = {
+    "logsumexp": lambda x: jax.nn.logsumexp(x * jnp.array([1.0, 2.0, -1.0])),
+    "softmax": lambda x: jax.nn.softmax(x)[1] / (1 + x[0] ** 2),
+    "root": lambda x: jnp.sqrt(x[0] + 3.0) * x[2],
+    "matrix": lambda x: x @ (jnp.arange(9.0).reshape(3, 3) @ jnp.tanh(x)),
+    "kinks": lambda x: jnp.max(jnp.abs(x)) + jnp.minimum(x[0], x[1]) + jnp.clip(x[2], -0.2, 0.3),
+    "powers": lambda x: (x[0] + 2.0) ** 1.5 + x[1] ** 3 - 1.0 / (x[2] + 3.0),
+    "logistic": lambda x: (
+        jax.nn.sigmoid(x[0]) * jnp.log1p(jnp.exp(x[1])) + jax.lax.stop_gradient(x[2])
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_slopes_contain_difference_quotients(name):
+    """f(y) - f(c) = s . (y - c) for some s within the slopes: checked by plain float evaluation,
+    which shares nothing with the rules for slopes, at points drawn from the box."""
+    rng = np.random.default_rng(3)
+    with verification(), precision(128):
+        function = jax.jit(SMOOTH[name])
+        program, _ = traced(jax.vmap(SMOOTH[name]), jnp.zeros((1, 3)))
+        for _ in range(20):
+            low = rng.uniform(-1, 0.8, 3)
+            high = low + 10.0 ** rng.uniform(-3, -0.7)
+            centre, radius, balls = balls_of([Box(tuple(low), tuple(high))])
+            (value,) = sloped(program, balls)
+            slopes = [value.slopes[j].ravel()[0] for j in range(3)]
+            reach = [float(abs(s).upper()) for s in slopes]
+            at = float(function(jnp.asarray(centre[0])))
+            for _ in range(20):
+                y = rng.uniform(low, high)
+                moved = float(function(jnp.asarray(y))) - at
+                step = y - centre[0]
+                most = sum(
+                    max(float(s.upper()) * d, float(s.lower()) * d) for s, d in zip(slopes, step)
+                )
+                least = sum(
+                    min(float(s.upper()) * d, float(s.lower()) * d) for s, d in zip(slopes, step)
+                )
+                assert least - 1e-13 <= moved <= most + 1e-13
+                assert moved <= np.dot(reach, radius[0]) + 1e-13
+
+
+def test_a_face_is_not_enough_where_hypotheses_cut_the_box():
+    """x <= .1 is asked for x <= 1/4: at the face x = 1 nothing is, and it is false at .2."""
+    cut = claim(
+        lambda x: x[0],
+        lambda x: 0.1 + 0.0 * x[0],
+        hypotheses=lambda i, size: {"x": i["x"][0] <= 0.25},
+    )
+    proof = prove(cut, "printed", box((0.0,), (1.0,)))
+    assert proof.word == "false on D"
+    assert 0.1 < proof.point[0] <= 0.25

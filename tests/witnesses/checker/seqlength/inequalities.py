@@ -1,0 +1,115 @@
+"""Single displays: norms, sparsification, peeling, the entropy integral's minimum, Y_[CLS]."""
+
+from fractions import Fraction
+from itertools import combinations_with_replacement
+from math import comb
+
+from ..intervals import greatest, interval, least, log, norm, power, softmax, sqrt, total
+from ..judge import Sides, assume, checks
+from ..witness import Witness
+
+
+@checks("seqlength.sec2.1-norm", "printed")
+def printed_norm(w: Witness) -> Sides:
+    """||W||_{q,p} with the outer l_r that Section 2.1 prints, r rows, and with the l_p it means.
+
+    At (q, p) = (2, 1), (1, inf), (1, 1) and (2, 2).
+    """
+    assume({"W is r x d": w["W"].shape == (w.size["k"], w.size["d"])})
+    W, r = interval(w["W"]), w["W"].shape[0]
+    columns = {1: [total(abs(x) for x in c) for c in W.T], 2: [norm(c) for c in W.T]}
+    outer = lambda q: power(total(power(x, r) for x in columns[q]), Fraction(1, r))
+    meant = [total(columns[2]), greatest(columns[1]), total(columns[1]), norm(W)]
+    return Sides([outer(2), outer(1), outer(1), outer(2)], meant)
+
+
+@checks("seqlength.lemma3.1-count", "printed")
+def number_of_sparse(w: Witness) -> Sides:
+    """#{k in Z_{>=0}^n : sum k_i <= K} = binom(n + K, K), against n^K."""
+    n, K = w.whole("n"), w.whole("K")
+    assume({"n, K >= 1": n >= 1 and K >= 1})
+    return Sides(comb(n + K, K), n**K)
+
+
+@checks("seqlength.lemma3.1", "printed")
+def sparsification(w: Witness) -> Sides:
+    """The least ||f - (1/k) sum k_i V_i||^2 over sum k_i <= k, against (gamma^2 b^2 - ||f||^2)/k.
+
+    b is the largest ||V_i||, the least that the lemma allows; all is rational.
+    """
+    weights, V, k = w["weights"], w["vectors"], w.size["k"]
+    f = weights @ V
+    nothing = len(weights)  # an index that stands for no vector
+    chosen = combinations_with_replacement(range(len(weights) + 1), k)
+    rest = min(
+        sum((f - sum((V[i] for i in picks if i != nothing), start=0 * f) / Fraction(k)) ** 2)
+        for picks in chosen
+    )
+    gamma, b2 = sum(weights), max(sum(v**2) for v in V)
+    sure = {"weights >= 0": all(a >= 0 for a in weights), "gamma <= 1": gamma <= 1}
+    assume(sure)
+    return Sides(rest, (gamma**2 * b2 - sum(f**2)) / k)
+
+
+@checks("seqlength.appc-holder", "printed")
+def second_expression(w: Witness) -> Sides:
+    """v.u <= max_{j, s} s u_j for ||v||_1 <= B_v, as the display's second expression says."""
+    u, v = w["u"], w["v"]
+    return Sides(v @ u, max(abs(x) for x in u))
+
+
+@checks("seqlength.appc-peeling", "derived")
+def peeled(w: Witness) -> Sides:
+    """|w.W_c^T W_v^T z| against ||w||_1 ||W_c^T||_{1,inf} ||W_v^T||_{1,inf} max |z_j|.
+
+    ||A||_{1,inf} is the largest l_1 norm of a column (Section 2.1), here of a row of W_c and W_v.
+    """
+    rows = lambda A: max(sum(abs(row)) for row in A)
+    lhs = abs(w["w"] @ w["W_c"].T @ w["W_v"].T @ w["z"])
+    rhs = sum(abs(w["w"])) * rows(w["W_c"]) * rows(w["W_v"]) * max(abs(w["z"]))
+    return Sides(lhs, rhs)
+
+
+@checks("seqlength.appc-optimum", "printed")
+def entropy_minimum(w: Witness) -> Sides:
+    """min over 0 < delta <= B of delta + (B - delta) a + b ln(B/delta), and the printed value.
+
+    The derivative 1 - a - b/delta changes its sign once, at b / (1 - a), from - to +: where that
+    is at least B, the minimum is at delta = B.
+    """
+    B, C, d, m = (w[name] for name in ("B_x", "C", "d", "m"))
+    sure = {
+        "m > d >= 1": m > d >= 1,
+        "B_x, C > 0": B > 0 and C > 0,
+        "m > ln(2 d)": bool((interval(m) - log(2 * d)).a > 0) if d >= 1 else False,
+    }
+    assume(sure)
+    a = sqrt(log(2 * d) / interval(m))
+    b = 2 * interval(B) ** 2 * sqrt(C / m)
+    delta = least((interval(B), b / (1 - a)))
+    truth = delta + (interval(B) - delta) * a + b * log(interval(B) / delta)
+    printed = b + interval(B) * a + b * log(interval(B) * (1 - a) / b)
+    return Sides(truth, printed)
+
+
+@checks("seqlength.lemma-e.1", "printed")
+def least_cost(w: Witness) -> Sides:
+    """(sum C_i^{1/3} beta_i^{2/3})^3 / eps^2 against sum C_i / eps_i^2, eps = sum beta_i eps_i."""
+    C, beta, scales = w["C"], w["beta"], w["scales"]
+    eps = beta @ scales
+    assume({"C, beta >= 0": all(x >= 0 for x in (*C, *beta)), "eps > 0": eps > 0})
+    third = Fraction(1, 3)
+    gamma = total(power(c, third) * power(b, 2 * third) for c, b in zip(C, beta))
+    cost = sum(c / s**2 for c, s in zip(C, scales))
+    return Sides(gamma**3 / interval(eps) ** 2, cost)
+
+
+@checks("seqlength.sec4.1-cls", "printed (complexity)")
+def row_of_cls(w: Witness) -> Sides:
+    """Row 0 of sigma(RowSoftmax(X W_QK X^T) X W_v) W_c, and the display with W_QK x_[CLS].
+
+    sigma is the identity, which Section 2.6 allows; [CLS] is token 0.
+    """
+    X, A, W_c, W_v = (interval(w[name]) for name in ("X", "W_QK", "W_c", "W_v"))
+    read = lambda scores: softmax(scores) @ X @ W_v @ W_c
+    return Sides(read(X[0] @ A @ X.T), read(X @ A @ X[0]))
