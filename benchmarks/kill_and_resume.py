@@ -4,6 +4,8 @@
     python benchmarks/kill_and_resume.py --kills 20 --what verify qstr.prop3 qstr.lem12
     python benchmarks/kill_and_resume.py --kills 20 --what run multihead.fig6 --preset quick
 
+What follows `--what` is the command's.
+
 Checked: five seconds after the signal no process of the command lives; what was printed as judged
 is kept; nothing that was published before is lost; continued, the command comes to its end with the
 values of an undisturbed run.
@@ -17,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +63,11 @@ def cut(command: list[str], after: float, how: signal.Signals, log: Path) -> boo
         process.poll()
         alive = [one for one in alive if one.is_running() and one.status() != "zombie"]
         if alive:
-            raise SystemExit(f"{GONE:g} s after {how.name} there still are {alive}")
+            for one in alive:
+                one.kill()
+            raise SystemExit(
+                f"{GONE:g} s after {how.name} there still are {alive}\n{log.read_text()}"
+            )
     return True
 
 
@@ -87,8 +94,9 @@ def _values(folder: Path) -> object:
     return {name: np.asarray(data[name].values).tobytes() for name in data}
 
 
-def main(what: tuple[str, ...] = SWEEP, kills: int = 20, seed: int = 0) -> None:
+def main(what: tuple[str, ...], /, *, kills: int = 20, seed: int = 0) -> None:
     """Print a line for each time that a command which was cut came to its end."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # where a shell has it ignored
     choose, resume = random.Random(seed), (["--resume"] if what[0] == "run" else [])
     with tempfile.TemporaryDirectory() as scratch:
         undisturbed, broken, log = (Path(scratch) / name for name in ("whole", "broken", "log"))
@@ -119,4 +127,5 @@ def main(what: tuple[str, ...] = SWEEP, kills: int = 20, seed: int = 0) -> None:
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    at = sys.argv.index("--what") if "--what" in sys.argv else len(sys.argv)
+    tyro.cli(partial(main, tuple(sys.argv[at + 1 :]) or SWEEP), args=sys.argv[1:at])

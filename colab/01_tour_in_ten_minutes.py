@@ -6,18 +6,33 @@
 # sharpened forms are compared.
 
 # %%
-# Installs the library if it is missing, without touching the jax that is already here. SOURCE is a
-# package name, a wheel that you uploaded, or "jaxbounds[plots] @ git+https://..." .
+# Installs the library where it is missing, beside the jax that is here: from a wheel that you
+# uploaded, else from the index. SOURCE may be all that pip takes, as "jaxbounds @ git+https://...".
+import glob
 import importlib.util
 import os
 import subprocess
 import sys
 from importlib.metadata import version
 
-SOURCE = "jaxbounds[plots]"
+SOURCE = max(glob.glob("./jaxbounds-*.whl"), default="jaxbounds") + "[plots]"
 if importlib.util.find_spec("jaxbounds") is None:
-    pins = [f"{name}=={version(name)}" for name in ("jax", "jaxlib", "numpy")]
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", SOURCE, *pins], check=True)
+    there = [name for name in ("jax", "jaxlib", "numpy") if importlib.util.find_spec(name)]
+    pins = [f"{name}=={version(name)}" for name in there]
+    if "jax" in there and tuple(map(int, version("jax").split(".")[:2])) < (0, 10):
+        raise SystemExit(
+            f"jaxbounds needs jax 0.10 or newer, here is {version('jax')}: `!pip install -U jax`, "
+            "restart the session, and run this cell again"
+        )
+    pip = [sys.executable, "-m", "pip", "install", "-q", SOURCE, *pins]
+    tried = subprocess.run(pip, capture_output=True, text=True)
+    if tried.returncode:
+        raise SystemExit(
+            f"{SOURCE} could not be installed: upload a wheel of jaxbounds beside this notebook, "
+            "or set SOURCE to what pip shall install, and run this cell again; pip says: "
+            f"{(tried.stderr.strip().splitlines() or ['nothing'])[-1]}"
+        )
+    importlib.invalidate_caches()
 FAST = os.environ.get("JAXBOUNDS_FAST") == "1"
 
 # %%

@@ -12,7 +12,6 @@ everywhere: at zero each norm takes the subgradient zero.
 
 import math
 
-import chex
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -88,6 +87,8 @@ def induced_norm(a: Float[Array, "m n"], p: float, q: float, /) -> Scalar:
         ValueError: for other pairs (computing them is NP-hard in general), for more than 16
             columns with p = infinity, and for p or q below 1.
     """
+    import chex  # slow to import
+
     chex.assert_rank(a, 2)
     if min(p, q) < 1:
         raise ValueError(f"p and q must be at least 1, got p={p}, q={q}")

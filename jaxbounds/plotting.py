@@ -1,11 +1,18 @@
 """One look for all figures: colours that colour-blind readers tell apart, quiet axes, vectors."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, without its yellow, which vanishes on white."""
+
+
+def grid_ticks(axis: Any, values: Iterable[Any], /) -> None:
+    """Ticks of a matplotlib axis (`axes.xaxis`) at the values of a grid, as they are written."""
+    values = [float(value) for value in values]
+    axis.set_ticks(values, [f"{value:.12g}" for value in values])
+    axis.set_ticks([], minor=True)
 
 
 @contextlib.contextmanager

@@ -4,12 +4,14 @@ Step sizes are arrays: a grid of them shares one compiled program.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import jax
-import optax
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
+
+if TYPE_CHECKING:  # slow to import
+    import optax
 
 Params = Any
 Loss = Callable[[Params], Float[Array, ""]]
@@ -35,7 +37,7 @@ def optimizer(
     *,
     momentum: ArrayLike = 0.9,
     weight_decay: ArrayLike = 0.01,
-) -> optax.GradientTransformation:
+) -> "optax.GradientTransformation":
     """Full-batch optimisers by name, with a step size that may be traced.
 
     Args:
@@ -47,6 +49,8 @@ def optimizer(
     Raises:
         ValueError: if the rule is unknown.
     """
+    import optax
+
     if rule == "gd":
         return optax.sgd(step_size)
     if rule == "momentum":
@@ -58,13 +62,15 @@ def optimizer(
     raise ValueError(f"rule must be one of {', '.join(get_args(Rule))}, got {rule!r}")
 
 
-def begin(params: Params, rule: optax.GradientTransformation, /) -> Training:
+def begin(params: Params, rule: "optax.GradientTransformation", /) -> Training:
     """The state before the first step."""
     return Training(params, rule.init(params))
 
 
-def train_step(loss: Loss, rule: optax.GradientTransformation, state: Training, /) -> Training:
+def train_step(loss: Loss, rule: "optax.GradientTransformation", state: Training, /) -> Training:
     """One step along the gradient of `loss`."""
+    import optax
+
     slope = jax.grad(loss)(state.params)
     # Optax mixes floats with integer counts, which strict promotion refuses.
     with jax.numpy_dtype_promotion("standard"):
@@ -76,7 +82,7 @@ def train_step(loss: Loss, rule: optax.GradientTransformation, state: Training, 
 def train(
     loss: Loss,
     params: Params,
-    rule: optax.GradientTransformation,
+    rule: "optax.GradientTransformation",
     steps: int,
     measure: Callable[[Params], Mapping[str, Array]],
     /,
@@ -111,7 +117,7 @@ def train(
 
 
 def trajectory(
-    loss: Loss, params: Params, rule: optax.GradientTransformation, steps: int, /
+    loss: Loss, params: Params, rule: "optax.GradientTransformation", steps: int, /
 ) -> Params:
     """The iterates of an optimiser from `params` on, stacked: leaves of length `steps + 1`."""
     step = lambda state, _: (train_step(loss, rule, state), state.params)

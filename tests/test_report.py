@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from jaxbounds.falsify import Verdict, save_instance
 from jaxbounds.report import html_page
 from jaxbounds.report.formula import formula
-from jaxbounds.report.histogram import shares
+from jaxbounds.report.histogram import Axis, histogram, shares
 from jaxbounds.statements import Counterexample, Erratum, Form, Paper, Sides, Statement
 
 HOSTILE = '<script>document.title = "broken"</script> <img src=x onerror=alert(1)> "&amp;'
@@ -224,6 +224,18 @@ def test_shares_agree_with_counting():
     # By hand: a quarter at zero, one spread over each of two decades, one at exactly one.
     found = shares([0.0, 0.0, 0.1, 1.0, 1.0], -2.0, 0.5, 5)
     np.testing.assert_allclose(found, [0.25, 0.125, 0.125, 0.125, 0.125, 0.25, 0], atol=1e-12)
+
+
+def test_what_lies_outside_the_axis_stands_there_with_its_number():
+    ax = Axis(-2.0, 0.15, 0.0)
+    near = [0.1] * 21
+    reader = read(histogram(_verdict(0, "printed", "holds", 0.1, near), ax, 0.1, 21))
+    assert "more" not in reader.text and "less" not in reader.text and "0.100" not in reader.text
+    # By hand: above lie four of twenty spaces and 4.85 of the 6 decades of one, below five and
+    # four of the 5 decades of one.
+    far = [1e-6] * 6 + [0.1] * 10 + [1e5] * 5
+    reader = read(histogram(_verdict(0, "printed", "fails", 2.8e17, far), ax, 2.8e17, 21))
+    assert "2.8e+17" in reader.text and "24% more" in reader.text and "29%less" in reader.text
 
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")

@@ -8,6 +8,8 @@ import pytest
 import xarray as xr
 
 from jaxbounds.cli import main
+from jaxbounds.cli.plot import print_result
+from jaxbounds.experiments import Claim, Experiment
 from jaxbounds.papers import experiments
 from jaxbounds.results import load, save
 
@@ -41,7 +43,8 @@ def done(tmp_path, capsys):
 
 def test_run_writes_data_with_provenance_figure_and_trace(done, capsys):
     folder, printed = done
-    assert "0 differences in 4 steps" in printed and "step  network" in printed
+    assert printed.index("3 of 3 claims reproduced") < printed.index("step  network")
+    assert "0 differences in 4 steps" not in printed
     dataset = load(folder / "result.nc")
     assert dataset.attrs["experiment"] == "smapprox.machine"
     assert dataset.attrs["config"]["input"] == "01" and dataset.attrs["key"] == [0, 3]
@@ -50,6 +53,8 @@ def test_run_writes_data_with_provenance_figure_and_trace(done, capsys):
     (folder / "figure.png").unlink()
     assert main(["plot", str(folder)]) == 0
     assert capsys.readouterr().out == printed
+    assert main(["plot", str(folder), "--verbose"]) == 0
+    assert "0 differences in 4 steps" in capsys.readouterr().out
     assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -136,7 +141,7 @@ def test_an_experiment_of_the_users_runs_from_its_file(tmp_path, monkeypatch, ca
     own = ["--import", "my_ones.py"]
     assert main(["run", "mine.ones", *own, "--number", "4", "--out", "out"]) == 0
     printed = capsys.readouterr().out
-    assert "they add up to four  yes" in printed
+    assert "yes  they add up to four" in printed
     assert main(["plot", "out", *own]) == 0
     assert capsys.readouterr().out == printed
     assert main(["plot", "out"]) == 2
@@ -145,6 +150,19 @@ def test_an_experiment_of_the_users_runs_from_its_file(tmp_path, monkeypatch, ca
     assert "mine.ones" in capsys.readouterr().err
     assert main(["run", "mine.ones", "--import", "no.py"]) == 2
     assert "no file no.py" in capsys.readouterr().err
+
+
+def test_the_verdict_comes_first_and_numbers_where_something_is_missed(capsys):
+    claims = (Claim("[a]", True, "n1"), Claim("b", False, "n2"), Claim("c", None, "n3"))
+    nothing = {"run": None, "figure": None, "config": None, "label": "Figure 1", "title": "one"}
+    mine = Experiment(id="mine.one", claims=lambda dataset: claims, **nothing)
+    dataset = xr.Dataset(attrs={"text": "line\n" * 200})
+    print_result(mine, dataset)
+    shown = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert shown[1] == "1 of 3 claims reproduced, 1 NO, 1 open (--verbose: the numbers of all)"
+    assert shown[2:7] == ["yes   [a]", "NO    b", "n2", "open  c", "n3"]
+    print_result(mine, dataset, verbose=True)
+    assert "n1" in capsys.readouterr().out
 
 
 def test_data_sets_survive_the_file(key, tmp_path):

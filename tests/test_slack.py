@@ -37,10 +37,34 @@ def test_every_kind_has_a_figure_with_named_axes(kind):
         figure = slack_figure(statement, verdicts)
     (axes,) = figure.axes
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == [f"{form.name}: holds" for form in statement.forms]
+    names = [f"{form.name}: holds" for form in statement.forms]
+    assert [label.split(",")[0] for label in labels] == [name.split(",")[0] for name in names]
     assert axes.get_xscale() == "log" and axes.get_xlabel() and axes.get_ylabel()
     limits = [line for line in axes.lines if line.get_color() == "#444444"]
     assert len(limits) == (0 if kind == "rate" else 1)
+    plt.close(figure)
+
+
+def test_what_lies_outside_is_named_with_its_number():
+    """The axis shows five decades, one of them left of the limit at least; the rest is said."""
+    import matplotlib.pyplot as plt
+
+    statement = next(s for s in load_papers()[0].statements if s.id == "multihead.cor1.3")
+    inside = tuple(np.logspace(-1, -0.1, 21))
+    far = (*[1e-30] * 7, *[0.5] * 14)  # a third lies left of every axis that shows the limit
+    verdicts = [
+        verdict(statement, statement.forms[0], worst_ratio=0.9, quantiles=inside),
+        verdict(statement, statement.forms[1], worst_ratio=2.8e17, quantiles=inside),
+        verdict(statement, statement.forms[2], worst_ratio=0.5, quantiles=far),
+    ]
+    figure = slack_figure(statement, verdicts)
+    axes = figure.axes[0]
+    first, second, third = (text.get_text() for text in axes.get_legend().get_texts())
+    assert "\N{RIGHTWARDS ARROW}" not in first and "\N{LEFTWARDS ARROW}" not in first
+    assert second.endswith("up to 2.8e+17 \N{RIGHTWARDS ARROW}")
+    assert third.endswith("\N{LEFTWARDS ARROW} 33% of the draws")
+    markers = [line.get_marker() for line in axes.lines if len(line.get_xdata()) == 1]
+    assert markers == ["v", ">", "v"]
     plt.close(figure)
 
 

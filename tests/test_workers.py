@@ -1,9 +1,11 @@
 """Processes that end too late or not at all: each costs its own piece only."""
 
 import contextlib
+import gc
 import json
 import os
 import signal
+import sys
 import textwrap
 import time
 
@@ -95,3 +97,26 @@ def test_a_signal_whose_exception_is_dropped_is_seen_at_the_next_look(how):
             interruption.look()
     assert signal.getsignal(how) is before
     interruption.look()
+
+
+def test_a_signal_that_comes_while_garbage_is_collected_comes_again():
+    """No loop of ours looks while an experiment computes."""
+    sent = []
+
+    def interrupt(phase, info):
+        if not sent:
+            sent.append(phase)
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.01)  # Python takes signals between two steps
+
+    hook = sys.unraisablehook
+    try:
+        with pytest.raises(KeyboardInterrupt, match="SIGTERM"), interruption.interruptible():
+            gc.callbacks.append(interrupt)
+            gc.collect()
+            until = time.monotonic() + 20
+            while time.monotonic() < until:
+                time.sleep(0.001)
+    finally:
+        gc.callbacks.remove(interrupt)
+    assert sys.unraisablehook is hook

@@ -1,6 +1,7 @@
 """The command line."""
 
 import errno
+import gc
 import importlib
 import importlib.metadata
 import os
@@ -30,6 +31,8 @@ _NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 
 def _command(name: str) -> Callable[..., int]:
     module, function, _ = COMMANDS[name]
+    if module == "browse":
+        gc.disable()  # a tenth of the time: what these load is kept until they end
     return getattr(importlib.import_module(f"jaxbounds.cli.{module}"), function)
 
 
@@ -47,7 +50,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command; bad input gives one line on standard error and exit status 2."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     with interruptible():
-        return _answered(arguments)
+        try:
+            return _answered(arguments)
+        finally:
+            gc.enable()
 
 
 def _answered(arguments: list[str]) -> int:

@@ -30,7 +30,8 @@ def list_statements(patterns: Patterns = (), /, *, judging: str = "", imports: I
     chosen = statements_of(imports, patterns)
     if judging:
         chosen = that_judge(chosen, judging)
-    console_for_output().print(report.statement_table(chosen))
+    console = console_for_output()
+    console.print(report.statement_table(chosen, width=console.width))
     return 0
 
 

@@ -104,8 +104,8 @@ def _audit(
         if a.finding != "agrees":
             amount = f" by {a.amount:.2g}" if a.amount else ""
             console.print(f"{a.id} ({a.form}): {a.finding}{amount}: {a.reason}", markup=False)
-    words = Counter(a.finding for a in found)
-    console.print(", ".join(f"{count} {word}" for word, count in words.most_common()))
+    count = Counter(a.finding for a in found).most_common()
+    console.print(", ".join(f"{many} {word}" for word, many in count))
     write_text(out / "audit.json", json.dumps([asdict(a) for a in found], indent=1))
     console.print(f"written to {out}: audit.json", markup=False)
     wrong = ("violated", "hypothesis missed", "error too small", "apart")

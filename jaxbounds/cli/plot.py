@@ -2,7 +2,7 @@
 
 import importlib.util
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,11 +11,12 @@ import tyro
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from rich.text import Text
 
 from jaxbounds import plotting, report
 from jaxbounds.cli.common import Imports, Patterns, console_for_output, statements_of
 from jaxbounds.cli.folder import UNREADABLE
-from jaxbounds.experiments import Experiment
+from jaxbounds.experiments import Claim, Experiment
 from jaxbounds.falsify import Verdict
 from jaxbounds.files import whole
 from jaxbounds.papers import find_experiment, select
@@ -32,6 +33,7 @@ def plot(
     patterns: Patterns = (),
     /,
     *,
+    verbose: bool = False,
     imports: Imports = (),
 ) -> int:
     """Draw a finished run again, or how loose the forms of verified statements are.
@@ -39,6 +41,7 @@ def plot(
     Args:
         folder: what `jaxbounds run` or `jaxbounds verify` wrote.
         patterns: after `verify`: ids of statements as there; all without one.
+        verbose: after `run`: print the numbers behind every claim.
         imports: modules or files that hold a PAPER or EXPERIMENTS of your own.
     """
     if (folder / "verdicts.json").is_file():
@@ -47,7 +50,7 @@ def plot(
         raise ValueError(f"{folder} holds no verdicts: patterns are for those")
     dataset = load(folder / "result.nc")
     experiment = find_experiment(str(dataset.attrs.get("experiment")), imports=imports)
-    print_result(experiment, dataset)
+    print_result(experiment, dataset, verbose=verbose)
     return draw_result(experiment, folder)
 
 
@@ -93,18 +96,47 @@ def _draw(figure: Callable[[], Any], *files: Path) -> None:
     matplotlib.pyplot.close(drawn)
 
 
-def print_result(experiment: Experiment, dataset: "xarray.Dataset", /) -> None:
-    """Print what a result says about the paper's claims."""
+def print_result(
+    experiment: Experiment, dataset: "xarray.Dataset", /, *, verbose: bool = False
+) -> None:
+    """Print what a result says about the paper's claims, then what else it has to say.
+
+    Args:
+        experiment: that gave the result.
+        dataset: the result.
+        verbose: print the numbers of claims that are reproduced, too.
+    """
     console = console_for_output()
-    table = Table("claim", "reproduced", "numbers", box=None, pad_edge=False)
-    words = {True: "yes", False: "NO", None: "open"}
+    console.print(f"{experiment.id}  {experiment.label}: {experiment.title}", markup=False)
     claims = experiment.claims(dataset)
-    for claim in claims:
-        table.add_row(claim.text, words[claim.reproduced], claim.number)
-    console.print(f"{experiment.id}  {experiment.label}: {experiment.title}")
+    console.print(_summary(claims, verbose), style="bold")
+    if claims:
+        console.print(_claim_table(claims, verbose))
     if "text" in dataset.attrs:
         console.print(dataset.attrs["text"], markup=False, soft_wrap=True)
-    console.print(table if claims else "no claim of the paper is about a grid like this one")
+
+
+_WORDS = {True: "yes", False: "NO", None: "open"}
+_STYLES = {True: "green", False: "bold red", None: "magenta"}
+
+
+def _summary(claims: Sequence[Claim], verbose: bool) -> str:
+    if not claims:
+        return "no claim of the paper is about a grid like this one"
+    yes, no, unsure = (sum(c.reproduced is kind for c in claims) for kind in _WORDS)
+    words = f"{yes} of {len(claims)} claims reproduced"
+    words += "".join(f", {n} {text}" for n, text in ((no, "NO"), (unsure, "open")) if n)
+    return words + (" (--verbose: the numbers of all)" if yes and not verbose else "")
+
+
+def _claim_table(claims: Sequence[Claim], verbose: bool) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for claim in claims:
+        said = Text(claim.text)
+        if verbose or not claim.reproduced:
+            said.append(f"\n  {claim.number}", style="dim")
+        table.add_row(Text(_WORDS[claim.reproduced], style=_STYLES[claim.reproduced]), said)
+    return table
 
 
 def draw_result(experiment: Experiment, folder: Path, /) -> int:

@@ -48,6 +48,7 @@ class Options:
         preset: a named configuration to start from.
         seed: of all draws.
         out: folder of the results; "results/<experiment>" unless given.
+        verbose: print the numbers behind every claim, not of those alone that are not reproduced.
         resume: continue the run that the folder holds, instead of starting again.
         imports: modules or files of your own that define EXPERIMENTS, or register what experiments
             can name (an architecture).
@@ -56,6 +57,7 @@ class Options:
     preset: str = "default"
     seed: int = 0
     out: Path | None = None
+    verbose: bool = False
     resume: bool = False
     imports: Imports = ()
 
@@ -72,7 +74,7 @@ def _configuration(experiment: Experiment, preset: str, flags: list[str], **more
 def _help(experiment: Experiment) -> None:
     """What can be said of a run: the flags of all experiments, and the fields of this one."""
     presets = ", ".join(["default", *experiment.presets])
-    general = ["--preset NAME", "--seed INT", "--out FOLDER", "--import MODULE"]
+    general = ["--preset NAME", "--seed INT", "--out FOLDER", "--import MODULE", "--verbose"]
     general += ["--resume"] * experiment.resumable
     _configuration(
         experiment,
@@ -141,6 +143,7 @@ def run(
             raise KeyboardInterrupt(f"{folder} can be continued: add --resume") from None
         raise
     about = provenance(config, key) | {"experiment": experiment}
-    print_result(chosen, dataset)  # first: what was computed is not lost with a full disk
+    # First: what was computed is not lost with a full disk.
+    print_result(chosen, dataset, verbose=options.verbose)
     save(dataset, folder / "result.nc", **about)
     return draw_result(chosen, folder)

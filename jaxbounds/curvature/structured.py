@@ -14,7 +14,6 @@ takes over, which always ends.
 from functools import partial
 from typing import NamedTuple
 
-import chex
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
@@ -124,6 +123,8 @@ def structured_extremes(
     Raises:
         ValueError: if the shapes do not match.
     """
+    import chex  # slow to import
+
     chex.assert_rank([blocks, factor], [3, 3])
     heads, p, _ = factor.shape
     if blocks.shape != (heads, p, p):

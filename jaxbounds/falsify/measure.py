@@ -218,9 +218,8 @@ def hypothesis_names(
         if instance is None and statement.cases is not None:
             instance = jax.tree.map(lambda leaf: np.asarray(leaf)[0], dict(statement.cases(size)))
         elif instance is None:
-            sampler, key = next(iter(statement.samplers.values())), jax.random.key(0)
-            if statement.host:  # its hypotheses look at numbers
-                instance = jax.tree.map(np.asarray, sampler(key, size))
-            else:
-                instance = jax.eval_shape(lambda key: sampler(key, size), key)
+            sampler = next(iter(statement.samplers.values()))
+            draw = lambda: sampler(jax.random.key(0), size)
+            # On the host hypotheses look at numbers; else nothing needs a device.
+            instance = jax.tree.map(np.asarray, draw()) if statement.host else jax.eval_shape(draw)
         return tuple(named(instance) if statement.host else jax.eval_shape(named, instance))

@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Float
 
 from jaxbounds.multihead.loss import Data
@@ -73,6 +72,8 @@ def search_global_margin(
     Raises:
         ValueError: if `norm` is unknown.
     """
+    import optax  # slow to import
+
     if norm not in ("both", "projection"):
         raise ValueError(f"norm must be 'both' or 'projection', got {norm!r}")
     _, T, d = data["X"].shape

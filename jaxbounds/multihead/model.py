@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Literal
 
-import chex
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -33,6 +32,8 @@ def model_output(params: Params, tokens: Float[Array, "T d"], /) -> Float[Array,
     Raises:
         AssertionError: if `params["U"]` is not (H, T, d) or `params["W"]` not (H, d, d).
     """
+    import chex  # slow to import
+
     projections, weights = params["U"], params["W"]
     heads = weights.shape[0]
     chex.assert_shape(projections, (heads, *tokens.shape))

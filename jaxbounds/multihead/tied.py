@@ -6,13 +6,17 @@ one head per group, {"U": (G, T, d), "W": (G, d, d)}, and `copies` (G,) says how
 stands for, as floats: certified head counts exceed integers' range and need not be stored.
 """
 
+from typing import TYPE_CHECKING
+
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Float
 
 from jaxbounds.multihead.loss import Data, logistic
 from jaxbounds.multihead.model import Params, head_output
+
+if TYPE_CHECKING:  # slow to import
+    import optax
 
 
 def tied_output(
@@ -40,9 +44,11 @@ def per_head(slope: Params, copies: Float[Array, " G"], /) -> Params:
 
 
 def tied(
-    rule: optax.GradientTransformation, copies: Float[Array, " G"], /
-) -> optax.GradientTransformation:
+    rule: "optax.GradientTransformation", copies: Float[Array, " G"], /
+) -> "optax.GradientTransformation":
     """The optimiser that moves each group as `rule` would move its single heads."""
+    import optax
+
     return optax.chain(optax.stateless(lambda slope, _: per_head(slope, copies)), rule)
 
 

@@ -3,8 +3,6 @@
 import html
 from xml.etree.ElementTree import Element
 
-from latex2mathml.converter import convert_to_element
-
 from jaxbounds.report.markup import Html, element
 from jaxbounds.statements import Statement
 
@@ -23,6 +21,8 @@ def formula(statement: Statement, /) -> Html:
     Raises:
         ValueError: if the LaTeX cannot be read.
     """
+    from latex2mathml.converter import convert_to_element  # slow to import
+
     if not statement.tex:
         return element("code", statement.formula)
     try:

@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxbounds.falsify import Verdict
 from jaxbounds.report.markup import Html, element, joined
+from jaxbounds.report.terminal import number
 from jaxbounds.statements import Statement
 
 DECADES = {"<=": 5, "=": 8}
@@ -136,6 +137,8 @@ def words(verdict: Verdict, draws: int, /) -> str:
 def histogram(verdict: Verdict, ax: Axis, worst: float | None, draws: int, /) -> Html:
     """The distribution of one form, with the allowed region and the worst ratio marked.
 
+    What lies outside the axis stands at its end: the share of draws, and the worst ratio.
+
     Args:
         verdict: whose quantiles are drawn.
         ax: from `axis`.
@@ -156,14 +159,22 @@ def histogram(verdict: Verdict, ax: Axis, worst: float | None, draws: int, /) ->
         if found[0] > 0.005:
             for text, y in ((f"{found[0]:.0%}", 57), ("less", 69)):
                 parts.append(element("text", text, x=left - 5, y=y, text_anchor="end"))
-        inner = found[1:-1].copy()
-        inner[-1] += found[-1]
-        parts.append(element("path", d=_bars(inner, left, width, 70, 52), class_="bars"))
+        if found[-1] > 0.005:
+            more = f"{found[-1]:.0%} more"
+            parts.append(element("text", more, x=left + width, y=24, text_anchor="end"))
+        parts.append(element("path", d=_bars(found[1:-1], left, width, 70, 52), class_="bars"))
     parts.append(element("path", d=f"M{left:g} 70H{left + width:g}", class_="axis"))
     parts += _ticks(ax, place)
     if worst is not None and worst > 0:
-        x = min(max(place(math.log10(worst)) if worst < math.inf else 1e9, left), left + width)
+        at = place(math.log10(worst)) if worst < math.inf else math.inf
+        x = min(max(at, left), left + width)
         parts.append(element("path", d=f"M{x:.1f} 11l-4 -7h8z", class_="worst"))
+        if at != x:
+            inwards = {
+                "text_anchor": "end" if at > x else "start",
+                "x": x - math.copysign(7, at - x),
+            }
+            parts.append(element("text", number(worst), y=11, **inwards))
     return element(
         "svg",
         *parts,

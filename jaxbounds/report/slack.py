@@ -1,7 +1,6 @@
 """How loose the forms of a statement are: the distribution of their ratios, as a figure."""
 
 import itertools
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,17 +9,31 @@ import numpy as np
 from jaxbounds.falsify import ON_AVERAGE, Verdict
 from jaxbounds.report.histogram import axis
 from jaxbounds.report.rows import quantity
+from jaxbounds.report.terminal import number
 from jaxbounds.statements import Statement
 
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 """One for each form, so that colour is never the only difference."""
 
 
+def _outside(verdict: Verdict, left: float, right: float) -> str:
+    """What the axis does not show of a form: the share of draws to its left, the largest ratio."""
+    quantiles, words = np.asarray(verdict.quantiles, float), ""
+    below = float(np.mean(quantiles < left)) if len(quantiles) else 0.0
+    if below >= 0.05:
+        words += f", \N{LEFTWARDS ARROW} {below:.0%} of the draws"
+    worst = [] if verdict.kind in ON_AVERAGE else [verdict.worst_ratio]  # last: it may be NaN
+    largest = max([*verdict.quantiles, *worst], default=0.0)
+    if largest > right:
+        words += f", up to {number(largest)} \N{RIGHTWARDS ARROW}"
+    return words
+
+
 def slack_figure(statement: Statement, verdicts: Sequence[Verdict], /) -> Any:
     """The share of draws below each ratio, a curve for each form; to the left is looser.
 
-    A triangle marks the worst instance (draws, cases and search), where a single one decides. Needs
-    matplotlib.
+    A triangle marks the worst instance (draws, cases and search), where a single one decides. What
+    lies outside the axis is named in the legend, with an arrow to its side. Needs matplotlib.
 
     Args:
         statement: the statement.
@@ -38,14 +51,15 @@ def slack_figure(statement: Statement, verdicts: Sequence[Verdict], /) -> Any:
         axes.axvspan(10**ax.limit, right, color="#f3e3dc", zorder=0)
         axes.axvline(10**ax.limit, color="#444444", linewidth=1)
     for verdict, dashes in zip(verdicts, itertools.cycle(DASHES)):
-        label = f"{verdict.form}: {verdict.status}"
+        label = f"{verdict.form}: {verdict.status}{_outside(verdict, left, right)}"
         ratios = np.clip(np.asarray(verdict.quantiles, float), left, right)
         shares = np.linspace(0, 1, len(ratios))
         (curve,) = axes.plot(ratios, shares, linestyle=dashes, label=label)
         one_instance_decides = statement.kind not in ON_AVERAGE
-        if one_instance_decides and math.isfinite(verdict.worst_ratio) and verdict.worst_ratio > 0:
+        if one_instance_decides and verdict.worst_ratio > 0:
             worst = min(max(verdict.worst_ratio, left), right)
-            axes.plot(worst, 1.0, marker="v", markersize=7, color=curve.get_color(), clip_on=False)
+            marker = {left: "<", right: ">"}.get(worst, "v")
+            axes.plot(worst, 1.0, marker, markersize=7, color=curve.get_color(), clip_on=False)
     axes.set(
         xscale="log",
         xlim=(left, right),

@@ -76,10 +76,11 @@ def _assigned(module: str) -> dict[str, Piece]:
     """The values that a module assigns, by name."""
     file = getattr(sys.modules[module], "__file__", None)
     text = Path(file).read_text(encoding="utf8") if file else ""
-    found: dict[str, Piece] = {}
+    lines, found = text.splitlines(keepends=True), dict[str, Piece]()
     for node in ast.parse(text).body:
         if isinstance(node, ast.Assign | ast.AnnAssign):
-            part = Piece(str(file), node.lineno, ast.get_source_segment(text, node) or "", module)
+            written = "".join(lines[node.lineno - 1 : node.end_lineno]).rstrip()
+            part = Piece(str(file), node.lineno, written, module)
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names = (
                 n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)

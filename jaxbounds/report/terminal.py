@@ -190,16 +190,32 @@ def summary(verdicts: Sequence[Verdict], /) -> str:
     return f"{things}: {statuses}; {ending}"
 
 
-def statement_table(statements: Iterable[Statement], /) -> Table:
-    """What there is: id, label, kind and forms."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("statement", no_wrap=True)
-    for name in ("label", "kind", "forms"):
-        table.add_column(name)
-    for s in statements:
-        forms = "; ".join(
-            f.name + ("" if f.expected in ("holds", "consistent") else f" [{f.expected}]")
-            for f in s.forms
+def statement_table(statements: Iterable[Statement], /, *, width: int = USUAL) -> Table:
+    """What there is: id, label, kind and forms; widths are given, since Rich is slow to find them.
+
+    Args:
+        statements: of one paper or more.
+        width: of the screen, in columns.
+    """
+    usual = ("holds", "consistent")
+    rows = [
+        (
+            s.id,
+            s.label,
+            s.kind,
+            "; ".join(
+                f"{f.name} [{f.expected}]" if f.expected not in usual else f.name for f in s.forms
+            ),
         )
-        table.add_row(Text(s.id), Text(s.label), s.kind, Text(forms))
+        for s in statements
+    ]
+    names = ("statement", "label", "kind", "forms")
+    longest = [max(map(len, column)) for column in zip(names, *rows)]
+    longest[1] = min(longest[1], width // 4)
+    longest[3] = min(longest[3], max(width - sum(longest[:3]) - 9, len("inconsistent")))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name, columns in zip(names, longest):
+        table.add_column(name, width=columns, no_wrap=name == "statement")
+    for row in rows:
+        table.add_row(*map(Text, row))
     return table

@@ -9,7 +9,6 @@ conditional expectation of the error does at least as well as the average.
 import math
 from typing import NamedTuple
 
-import chex
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -63,6 +62,8 @@ def sparsify(
     Raises:
         ValueError: if k < 1, or the weights are known and negative or of sum above 1.
     """
+    import chex  # slow to import
+
     chex.assert_equal_shape_prefix((vectors, weights), 1)
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")

@@ -6,6 +6,7 @@ import pytest
 
 from jaxbounds.smapprox.experiments import learn, machine, margins
 from jaxbounds.smapprox.machine_formats import from_description
+from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import simulate
 
 
@@ -14,11 +15,34 @@ def test_machine_beside_the_simulator(key, tmp_path):
     assert all(claim.reproduced for claim in machine.claims(dataset))
     assert dataset.attrs["T"] == 5
     assert "differ" not in dataset.attrs["text"]
-    machine.figure(dataset).savefig(tmp_path / "machine.png")
+    picture = machine.figure(dataset)
+    picture.savefig(tmp_path / "machine.png")
+    _reads_as_simulated(picture, "ab", T=5)
     listed = machine.run(machine.Machine(input="ab", show=True), key).attrs["text"]
     assert "scr4[left] = was the cell visited before?" in listed and "za[take,a] = relu(" in listed
     wrong = dataset.assign(symbol=(("source", "step"), np.arange(12).reshape(2, 6)))
     assert not machine.claims(wrong)[0].reproduced
+
+
+def _reads_as_simulated(picture, word, T):
+    """Where the head is, the figure's cell holds the symbol that the simulator reads there."""
+    tape, past, look_up = picture.axes
+    truth = simulate(LIBRARY["equal_blocks"]().machine, word, T)
+    alphabet = LIBRARY["equal_blocks"]().machine.alphabet
+    texts = {tuple(text.get_position()): text.get_text() for text in tape.texts}
+    boxes = [(box.get_x() + 0.5, box.get_y() + 0.5) for box in tape.patches]
+    assert [texts[box] for box in boxes] == [alphabet[a] for a in truth.symbols]
+    assert [row for _, row in boxes] == list(range(T + 1))
+    # Every step reads once: what was written before, or the input.
+    dots = [line.get_ydata() for axis in (past, look_up) for line in axis.lines]
+    assert sorted(np.concatenate(dots).tolist()) == list(range(T + 1))
+
+
+def test_a_long_run_is_drawn_in_colours(key):
+    dataset = machine.run(machine.Machine(input="ab"), key)
+    long = dataset.isel(step=np.arange(70) % 6)
+    tape = machine.figure(long.assign_coords(step=np.arange(70))).axes[0]
+    assert not tape.texts and tape.get_legend() is not None
 
 
 def test_a_users_machine(key, tmp_path):

@@ -36,7 +36,7 @@ def draw_curves(dataset: xr.Dataset, quantities: tuple[Quantity, ...], /):
     panels, count = dataset.panel.values.tolist(), len(quantities)
     single = len(panels) == 1
     rows, columns = (-(-count // 3), min(3, count)) if single else (len(panels), count)
-    size = ((3.6 if single else 3.0) * columns, 2.8 * rows + 0.6)
+    size = ((3.6 if single else 2.6) * columns, 2.8 * rows + 0.6)
     fig, grid = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     for extra in grid.ravel()[count * len(panels) :]:
         extra.set_axis_off()

@@ -23,6 +23,7 @@ from jaxbounds.multihead.model import head_norm
 from jaxbounds.multihead.ntk import best_ntk_margin, held_out_margins, ntk_gram
 from jaxbounds.multihead.oracle import Assumption3
 from jaxbounds.multihead.oracle_bounds import gamma_attention, gamma_linear
+from jaxbounds.plotting import grid_ticks
 from jaxbounds.sweeps import progress
 
 
@@ -203,6 +204,9 @@ def figure(dataset: xr.Dataset, /):
         axes[1].plot(part.n, 1 - part.held_out_positive, style, marker="o")
     axes[0].set(xscale="log", yscale="log", xlabel="samples n", ylabel="best NTK margin")
     axes[1].set(xscale="log", xlabel="samples n", ylabel="held-out samples not separated")
+    axes[1].yaxis.set_major_formatter("{x:.1%}")
+    for axis in axes:
+        grid_ticks(axis.xaxis, dataset.n.values)
     axes[0].legend(fontsize="small")
     return fig
 

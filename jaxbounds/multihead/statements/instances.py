@@ -6,10 +6,10 @@ Samplers take (key, size) with size = {"T", "d"} for one head and one sequence, 
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
-import optax
 from jax.scipy.special import ndtr
 from jaxtyping import Array
 
@@ -17,7 +17,10 @@ from jaxbounds.multihead.data import PlantedAttention, SparseContext
 from jaxbounds.multihead.loss import Data, empirical_risk
 from jaxbounds.norms import project_rows, vector_norm
 from jaxbounds.statements import Instance, Sampler, Size
-from jaxbounds.training import trajectory
+from jaxbounds.training import Rule, optimizer, trajectory
+
+if TYPE_CHECKING:  # slow to import
+    import optax
 
 STEPS = 100
 """Length of the training runs that statements are checked along."""
@@ -134,7 +137,7 @@ def loss_extremal(key: jax.Array, size: Size) -> Instance:
 
 
 def _trained(
-    key: jax.Array, size: Size, data: Data, optimizer: optax.GradientTransformation
+    key: jax.Array, size: Size, data: Data, rule: "optax.GradientTransformation"
 ) -> Instance:
     """An iterate, early or late, of a run from zero or from a random start."""
     start_key, scale_key, zero_key, time_key = jax.random.split(key, 4)
@@ -145,7 +148,7 @@ def _trained(
         "U": scale * jax.random.normal(keys[0], (heads, T, d)),
         "W": scale * jax.random.normal(keys[1], (heads, d, d)),
     }
-    run = trajectory(lambda params: empirical_risk(params, data), start, optimizer, STEPS)
+    run = trajectory(lambda params: empirical_risk(params, data), start, rule, STEPS)
     time = jnp.floor(_log_uniform(time_key, 0.0, math.log(STEPS + 2.0))).astype(int) - 1
     return {**data, **jax.tree.map(lambda leaf: leaf[jnp.minimum(time, STEPS)], run)}
 
@@ -163,13 +166,13 @@ def _dm2(key: jax.Array, size: Size) -> Data:
     return model.sample(data_key, model.teacher(teacher_key), size["n"])
 
 
-def _training(population: Callable, rule: Callable, low: float, high: float) -> Sampler:
+def _training(population: Callable, rule: Rule, low: float, high: float) -> Sampler:
     """Iterates of `rule` on data of `population`, at learning rates between e^low and e^high."""
 
     def sample(key: jax.Array, size: Size) -> Instance:
         data_key, rate_key, run_key = jax.random.split(key, 3)
         rate = _log_uniform(rate_key, low, high)
-        return _trained(run_key, size, population(data_key, size), rule(rate))
+        return _trained(run_key, size, population(data_key, size), optimizer(rule, rate))
 
     return sample
 
@@ -196,8 +199,8 @@ SINGLE = {"generic": single_generic, "extremal": single_extremal}
 LOSS = {
     "generic": loss_generic,
     "extremal": loss_extremal,
-    "GD on DM1": _training(_dm1, optax.sgd, -2.0, 2.0),
-    "Adam on DM2": _training(_dm2, optax.adam, -5.0, -1.0),
+    "GD on DM1": _training(_dm1, "gd", -2.0, 2.0),
+    "Adam on DM2": _training(_dm2, "adam", -5.0, -1.0),
 }
 STATIC = {name: LOSS[name] for name in ("generic", "extremal")}
 STARTS = {name: LOSS[name] for name in ("generic", "GD on DM1", "Adam on DM2")}

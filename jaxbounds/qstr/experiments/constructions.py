@@ -16,6 +16,7 @@ import xarray as xr
 from jaxtyping import Array
 
 from jaxbounds.experiments import Claim, Experiment
+from jaxbounds.plotting import grid_ticks
 from jaxbounds.qstr import data, encodings, heads, interpolator, retrieval, rnn_construction
 from jaxbounds.qstr.code_rnn import code_rnn
 from jaxbounds.qstr.links import sphere
@@ -227,41 +228,50 @@ def figure(dataset: xr.Dataset, /):
     """One panel for each construction."""
     import matplotlib.pyplot as plt
 
-    fig, axes = plt.subplots(2, 3, figsize=(12, 7), layout="constrained")
-    attend, recur, through, two, code, spare = axes.flat
-    spare.axis("off")
+    fig = plt.figure(figsize=(11, 6.2), layout="constrained")
+    cell = fig.add_gridspec(2, 6)
+    places = [cell[0, 2 * i : 2 * i + 2] for i in range(3)] + [cell[1, :3], cell[1, 3:]]
+    attend, recur, through, two, code = (fig.add_subplot(place) for place in places)
     for k in range(dataset.sizes["target"]):
         label = f"coherence {float(dataset.coherence[k]):.2f}"
         (line,) = attend.plot(dataset.logit, dataset.retrieval_error[k], marker="o", label=label)
         attend.plot(dataset.logit, dataset.retrieval_bound[k], "--", color=line.get_color())
-    attend.set(yscale="log", xlabel="alpha d / q", ylabel="error (dashed: tail bound)")
-    attend.set_title("attention (A.2)")
+    attend.set(yscale="log", xlabel=r"largest logit $\alpha d / q$", ylabel="error")
+    attend.set_title("(A.2): attention; dashed: its bound")
     for name in dataset.variant.values.tolist():
         # An error of exactly 0 is drawn at the bottom.
         values = np.maximum(dataset.recurrent_error.sel(variant=name), 1e-17)
         recur.plot(dataset.N, values, marker="o", label=name)
-    recur.set(xscale="log", yscale="log", xlabel="N", ylabel="error of a token")
-    recur.set_title("recurrent network (Proposition 28)")
+    recur.set(xscale="log", yscale="log", xlabel=r"length $N$", ylabel="error of a token")
+    recur.set_title("Proposition 28: recurrent network")
     for name in dataset.balance.values.tolist():
         norms = dataset.interpolator_norm.sel(balance=name)
-        (line,) = through.plot(dataset.n, norms.median("draw"), marker="o", label=name)
+        label = {"printed": "as printed", "optimal": "balanced optimally"}[name]
+        (line,) = through.plot(dataset.n, norms.median("draw"), marker="o", label=label)
         low, high = norms.quantile(0.1, "draw"), norms.quantile(0.9, "draw")
         through.fill_between(dataset.n, low, high, color=line.get_color(), alpha=0.2)
-    through.set(xscale="log", yscale="log", xlabel="n", ylabel="squared norm / n^3")
-    through.set_title("interpolator (Lemma 36): median, 10 to 90%")
+    through.set(xscale="log", yscale="log", xlabel=r"points $n$", ylabel=r"squared norm $/\, n^3$")
+    through.set_title("Lemma 36: interpolator, 10 to 90%")
     for q in dataset.q.values.tolist():
-        (line,) = two.plot(dataset.tilt, dataset.two_head_risk.sel(q=q), "o-", label=f"q = {q}")
+        risk = dataset.two_head_risk.sel(q=q)
+        (line,) = two.plot(dataset.tilt, risk, "o-", label=f"$q = {q}$")
         two.axhline(1 - 2 / q, linestyle="--", color=line.get_color())
-    two.set(xscale="log", yscale="log", xlabel="tilt beta", ylabel="risk (dashed: 1 - H/q)")
-    two.set_title("two heads (d = 1)")
-    code.plot(dataset.code_N, dataset.code_operator, "o-", label="L^2 |U|_op^2")
-    code.plot(dataset.code_N, dataset.code_frobenius, "o-", label="L^2 |U|_F^2")
+    two.set(xscale="log", yscale="log", xlabel=r"tilt $\beta$", ylabel="risk / variance")
+    two.set_title("Two heads, $d = 1$; dashed: the lower bound $1 - H/q$")
     promised = dataset.code_N / np.log1p(dataset.code_width)
-    code.plot(dataset.code_N, promised, "--", label="N / log(1 + dh)")
-    code.set(yscale="log", xlabel="N")
-    code.set_title("random-code network (Proposition 8)")
+    for label, values, dashes in (
+        (r"$L^2 \|U\|_{op}^2$", dataset.code_operator, "o-"),
+        (r"$L^2 \|U\|_F^2$", dataset.code_frobenius, "s-"),
+        (r"$N / \log(1 + d_h)$, up to a constant", promised, "--"),
+    ):
+        code.plot(dataset.code_N, values, dashes, label=label)
+    code.set(yscale="log", xlabel=r"length $N$", ylabel="squared norm")
+    code.set_ylim(top=100 * float(dataset.code_frobenius.max()))  # room for the legend
+    code.set_title("Proposition 8: random-code network")
+    for axis, grid in ((recur, dataset.N), (through, dataset.n), (code, dataset.code_N)):
+        grid_ticks(axis.xaxis, grid.values)
     for axis in (attend, recur, through, two, code):
-        axis.legend(fontsize=8)
+        axis.legend()
     return fig
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
 
+from jaxbounds.plotting import grid_ticks
 from jaxbounds.qstr.experiments.figure1_claims import HONEST, PUBLISHED
 from jaxbounds.qstr.experiments.online import Protocol
 
@@ -74,8 +75,7 @@ def figure(dataset: xr.Dataset, /):
         if points and not ending:
             axes.plot(*zip(*points), "s", mfc="none", ms=9, color=color, label=f"{name}, published")
     axes.set(xscale="log", yscale="log", xlabel="N", ylabel="samples to threshold")
-    axes.set_xticks(dataset.N.values, [str(N) for N in dataset.N.values])
-    axes.xaxis.minorticks_off()
+    grid_ticks(axes.xaxis, dataset.N.values)
     words = dataset.attrs.get("protocol", "").replace("; ", ";\n")
     if censored:
         words += "\ncrosses: not learned by then; triangles: means that are lower bounds"

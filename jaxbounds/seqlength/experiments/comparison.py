@@ -132,7 +132,7 @@ def figure(data: xr.Dataset, /) -> Any:
     import matplotlib.pyplot as plt
 
     fig, panels = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained", sharey=True)
-    labels = {"T": "sequence length T", "m": "samples m", "B_QK": "||W_QK||"}
+    labels = {"T": "sequence length $T$", "m": "samples $m$", "B_QK": r"$\|W_{QK}\|$"}
     for axes, (over, words) in zip(panels, labels.items()):
         for name, sure in zip(data["bound"].values, data["certified"].values):
             values = data[f"over_{over}"].sel(bound=name)

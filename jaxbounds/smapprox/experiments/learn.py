@@ -14,6 +14,7 @@ import xarray as xr
 from jaxtyping import PRNGKeyArray
 
 from jaxbounds.experiments import Claim, Experiment
+from jaxbounds.plotting import grid_ticks
 from jaxbounds.smapprox.certified_machine import machine_margin_lower
 from jaxbounds.smapprox.experiments.learn_runs import (
     Learn,
@@ -142,8 +143,7 @@ def figure(dataset: xr.Dataset, /) -> Any:
     left.plot(n[-1:], [through], "x", label=f"{dataset['machine'].values[0]}: straight-through")
     left.plot(n, 0.5 * (n / n[0]) ** -0.5, "k:", label="$n^{-1/2}$")
     left.set_xscale("log")
-    left.set_xticks(n, [str(value) for value in n])
-    left.xaxis.minorticks_off()
+    grid_ticks(left.xaxis, n)
     left.set(xlabel="accept bits n", ylabel="error on all words", title="next states learned")
     for name, axis, kind, mark in (
         ("noise_error", "radius", "corrected", "s"),

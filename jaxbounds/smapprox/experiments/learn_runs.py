@@ -15,6 +15,7 @@ from jaxbounds.smapprox.correction import DYADIC
 from jaxbounds.smapprox.learned_table import (
     Task,
     outputs,
+    outputs_by_look_up,
     places,
     read_table,
     soft_table,
@@ -108,7 +109,7 @@ def learned_tables(
 ) -> tuple[Float[np.ndarray, "n seed"], Float[np.ndarray, "n seed"]]:
     """Errors of learned tables on all words up to the trained length, and on longer ones."""
     compiled = compiled_for(config, name, corrected=False)
-    machine, where = compiled.machine, places(compiled)
+    machine, where, structure = compiled.machine, places(compiled), compiled.structure
     problem = task(compiled, words(machine, config.length))
     rule = optimizer("adam", config.table_step_size)
     lanes, lengths = lanes_of(
@@ -124,7 +125,7 @@ def learned_tables(
     def loss(lane: Any, logits: Array) -> Array:
         params = soft_table(problem.params, where, logits, straight_through=straight_through)
         frequency = _frequencies(lane["key"], lane["n"], samples[-1], problem.labels.shape[0])
-        return frequency @ _log_loss(problem, outputs(problem, params, compiled.used))
+        return frequency @ _log_loss(problem, outputs_by_look_up(problem, params, structure))
 
     step = lambda lane, state: train_step(lambda logits: loss(lane, logits), rule, state)
     measure = lambda lane, state: {"loss": loss(lane, state.params)}

@@ -149,45 +149,81 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
     )
 
 
+LEGIBLE = 60
+"""Steps up to which the tape is written out; beyond, its symbols are colours with a key."""
+
+
+_TINTS = ("#cfe3f2", "#f7d9c4", "#cdeadd", "#f2dcea", "#f9e8c2", "#d9effb", "#dddddd")
+"""Light enough for black letters."""
+
+
 def figure(dataset: xr.Dataset, /) -> Any:
-    """The attention maps of the search, narrowing layer by layer, and the tape they recover."""
-    from matplotlib.colors import BoundaryNorm
+    """The tape that the network knows, the search that finds each symbol, and the input read."""
     from matplotlib.figure import Figure
 
-    layers = dataset.sizes["layer"]
-    columns = -(-(layers + 2) // 2)
-    picture = Figure(figsize=(2.7 * columns, 5.6), layout="constrained")
-    axes = picture.subplots(2, columns, sharey=True).ravel()
-    for axis, layer in zip(axes, range(layers)):
-        purpose = str(dataset["layer"].values[layer]).split(" = ")[-1]
-        if layer == layers - 1:
-            purpose = "symbol of the last visit"
-        axis.imshow(dataset["past"][layer], aspect="auto", cmap="Greys", vmin=0, vmax=1)
-        axis.set_title(purpose, fontsize=8)
-        axis.set_xlabel("past step + 1 (0: null)", fontsize=8)
-    look_up, tape = axes[layers], axes[layers + 1]
-    look_up.imshow(dataset["input"], aspect="auto", cmap="Greys", vmin=0, vmax=1)
-    look_up.set_title("input symbol", fontsize=8)
-    look_up.set_xlabel("input position (0: null)", fontsize=8)
-    known = (dataset["tape"] != "?").any("step").values
-    cells = np.flatnonzero(known)
-    names, values = np.unique(dataset["tape"].values[:, known], return_inverse=True)
-    norm = BoundaryNorm(np.arange(len(names) + 1) - 0.5, 256)
-    values = values.reshape(dataset.sizes["step"], len(cells))
-    shown = tape.imshow(values, aspect="auto", cmap="viridis", norm=norm)
-    bar = picture.colorbar(shown, ax=tape, ticks=range(len(names)))
-    bar.ax.set_yticklabels(names)
-    tape.set_title("recovered tape (?: not read yet)", fontsize=8)
-    places = np.unique(np.linspace(0, len(cells) - 1, 8).round().astype(int))
-    tape.set_xticks(places, [str(cells[place]) for place in places])
-    tape.set_xlabel(f"cell modulo {dataset.sizes['cell']}", fontsize=8)
-    for axis in axes:
+    steps = dataset.sizes["step"]
+    picture = Figure(figsize=(11, min(max(1.4 + 0.21 * steps, 4.5), 9)), layout="constrained")
+    tape, past, look_up = picture.subplots(1, 3, sharey=True, width_ratios=(5, 4, 1.8))
+    _draw_tape(tape, dataset)
+    # Weights of ties are shared: what a layer attends to is what has any weight.
+    kept = (dataset["past"].values[:, :, 1:] > 1e-3).sum(0)
+    layers, timesteps = dataset.sizes["layer"], kept.shape[1]
+    place = (0.5, timesteps + 0.5, steps - 0.5, -0.5)
+    past.imshow(kept, aspect="auto", cmap="Blues", vmin=0, vmax=layers, extent=place)
+    found = dataset["past"].values[-1].argmax(1)
+    rows = np.flatnonzero(found)
+    dots: Any = {"color": "#D55E00", "markersize": 5, "linestyle": "", "marker": "o"}
+    past.plot(found[rows], rows, **dots, label="read here")
+    past.plot([], [], "s", color="#6aaed6", label=f"attended by some of {layers} layers")
+    past.set(title="written at the last visit", xlabel="past step + 1")
+    past.legend(loc="upper right")
+    rows = np.flatnonzero(found == 0)
+    look_up.imshow(dataset["input"], aspect="auto", cmap="Blues", vmin=0, vmax=2)
+    look_up.plot(dataset["input"].values.argmax(1)[rows], rows, **dots)
+    names = ["blank", *dataset.attrs["input"]]
+    every = -(-len(names) // 12)
+    look_up.set_xticks(range(0, len(names), every), names[::every])
+    look_up.set(title="else the input's", xlabel="symbol")
+    for axis in (tape, past, look_up):
         axis.grid(False)
-    for axis in axes[::columns]:
-        axis.set_ylabel("step")
-    for axis in axes[layers + 2 :]:
-        axis.set_axis_off()
     return picture
+
+
+def _draw_tape(axis: Any, dataset: xr.Dataset) -> None:
+    """A row for each step: the symbols known, in their cells, and a box where the head is."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch, Rectangle
+
+    known = (dataset["tape"] != "?").any("step").values
+    cells, symbols = np.flatnonzero(known), dataset["tape"].values[:, known]
+    names = [name for name in np.unique(symbols) if name != "?"]
+    colours = ["#f4f4f4", *(_TINTS[i % len(_TINTS)] for i in range(len(names)))]
+    index = np.vectorize({name: i for i, name in enumerate(["?", *names])}.get)(symbols)
+    tints = ListedColormap(colours)
+    axis.imshow(index, aspect="auto", cmap=tints, vmin=-0.5, vmax=len(colours) - 0.5)
+    steps = dataset.sizes["step"]
+    if steps <= LEGIBLE:
+        size = min(9, 500 / (steps + 8))
+        for row, column in np.argwhere(symbols != "?"):
+            # A blank is often a space.
+            text = symbols[row, column].strip() or "\u2423"
+            axis.text(column, row, text, ha="center", va="center", fontsize=size)
+    else:
+        key = [Patch(color=c, label=n.strip() or "\u2423") for n, c in zip(names, colours[1:])]
+        axis.legend(handles=key, loc="upper right")
+    column_of = {int(cell): column for column, cell in enumerate(cells)}
+    heads = dataset["head"].sel(source="network").values
+    for row, cell in enumerate(heads):
+        if int(cell) in column_of:
+            corner = (column_of[int(cell)] - 0.5, row - 0.5)
+            axis.add_patch(Rectangle(corner, 1, 1, fill=False, linewidth=1.4))
+    places = np.unique(np.linspace(0, len(cells) - 1, 16).round().astype(int))
+    axis.set_xticks(places, [str(cells[place]) for place in places])
+    axis.set(
+        title="tape as the network knows it (box: head)",
+        xlabel=f"cell modulo {dataset.sizes['cell']}",
+        ylabel="step",
+    )
 
 
 EXPERIMENT = Experiment(

@@ -13,6 +13,7 @@ import xarray as xr
 from jaxtyping import PRNGKeyArray
 
 from jaxbounds.experiments import Claim, Experiment
+from jaxbounds.plotting import grid_ticks
 from jaxbounds.smapprox.experiments.margin_curves import KINDS, chain_margins, machine_margins
 from jaxbounds.smapprox.machine_library import LIBRARY
 
@@ -135,13 +136,12 @@ def figure(dataset: xr.Dataset, /) -> Any:
         for kind, mark in zip(KINDS, ("o--", "s-")):
             values = dataset[f"{name}_upper"].sel(correction=kind)
             axis.plot(dataset[over], values, mark, label=f"{kind}: upper estimate")
-        axis.plot(dataset[over], dataset[f"{name}_lower"], "k:", label="corrected: certified")
+        axis.plot(dataset[over], dataset[f"{name}_lower"], "k.:", label="corrected: certified")
         axis.set_yscale("log")
         axis.set_ylabel("all-layer margin")
     left.set_xscale("log")
     depths = dataset["depth"].values
-    left.set_xticks(depths, [str(depth) for depth in depths])
-    left.xaxis.minorticks_off()
+    grid_ticks(left.xaxis, depths)
     shown = dataset[["depth_upper", "depth_lower"]].to_dataarray()
     left.set_ylim(*(10.0 ** np.array([np.floor(np.log10(shown.min())), 0.0])))
     left.set(xlabel="circuit depth", title="identity chain")
