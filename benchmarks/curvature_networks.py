@@ -128,6 +128,17 @@ def theirs(data: dict) -> list[dict]:
     return rows
 
 
+def _compare(rows: list[dict]) -> None:
+    """How many times longer the others take than our fastest run with no larger residuals."""
+    own = [row for row in rows if row["name"].startswith("ours")]
+    for row in rows:
+        equal = [o for o in own if max(o["residuals"]) <= max(row["residuals"])]
+        if row not in own and equal:
+            best = min(equal, key=lambda o: o["cpu"])
+            cpu, wall = row["cpu"] / best["cpu"], row["wall"] / best["wall"]
+            row["times"] = f"  {cpu:.0f} and {wall:.0f} times ours at {max(best['residuals']):.1e}"
+
+
 def main() -> None:
     flags = argparse.ArgumentParser(description=__doc__)
     flags.add_argument("--torch", default=sys.executable, help="a Python with the other libraries")
@@ -152,12 +163,13 @@ def main() -> None:
             print("  the other libraries did not run:", done.stderr.strip().splitlines()[-1:])
         else:
             rows += json.loads(done.stdout.splitlines()[-1])
+        _compare(rows)
         for row in rows:
             residuals = ", ".join(f"{r:.1e}" for r in row["residuals"])
             ends = ", ".join(f"{t:.6f}" for t in row["ends"])
             print(
                 f"  {row['name']:<34} {ends:>22}  residuals {residuals}  {row['products']:>4} "
-                f"products  {row['cpu']:>8.2f} CPU s {row['wall']:>8.2f} s",
+                f"products  {row['cpu']:>8.2f} CPU s {row['wall']:>8.2f} s{row.get('times', '')}",
                 flush=True,
             )
 

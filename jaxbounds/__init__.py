@@ -9,7 +9,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jaxbounds.curvature import CurvatureMonitor, hessian_extremes, weak_convexity
+    from jaxbounds.certify import disprove, enclose, prove
+    from jaxbounds.curvature import (
+        CurvatureMonitor,
+        hessian_extremes,
+        spectrum,
+        trace,
+        weak_convexity,
+    )
     from jaxbounds.falsify import load_instance, notices, replay, verification
     from jaxbounds.falsify.engine import falsify
     from jaxbounds.multihead.certificate import certify as certify_descent
@@ -18,7 +25,16 @@ if TYPE_CHECKING:
     from jaxbounds.papers import load_paper
     from jaxbounds.qstr.span import feedforward_certificate as certify_feedforward
     from jaxbounds.seqlength.certificate import certify as certify_generalization
-    from jaxbounds.statements import Budget, Counterexample, Erratum, Form, Paper, Sides, Statement
+    from jaxbounds.statements import (
+        Budget,
+        Counterexample,
+        Domain,
+        Erratum,
+        Form,
+        Paper,
+        Sides,
+        Statement,
+    )
     from jaxbounds.sweeps import lanes_of, sweep
 
 __version__ = "0.2.0"
@@ -26,6 +42,7 @@ __all__ = [
     "Budget",
     "Counterexample",
     "CurvatureMonitor",
+    "Domain",
     "Erratum",
     "Form",
     "Paper",
@@ -34,6 +51,8 @@ __all__ = [
     "certify_descent",
     "certify_feedforward",
     "certify_generalization",
+    "disprove",
+    "enclose",
     "experiment",
     "falsify",
     "hessian_extremes",
@@ -41,9 +60,12 @@ __all__ = [
     "load_instance",
     "load_paper",
     "notices",
+    "prove",
     "replay",
+    "spectrum",
     "statement",
     "sweep",
+    "trace",
     "verification",
     "weak_convexity",
 ]
@@ -52,6 +74,7 @@ _WHERE = {
     "Budget": "statements",
     "Counterexample": "statements",
     "CurvatureMonitor": "curvature",
+    "Domain": "statements",
     "Erratum": "statements",
     "Form": "statements",
     "Paper": "statements",
@@ -60,15 +83,20 @@ _WHERE = {
     "certify_descent": "multihead.certificate:certify",
     "certify_feedforward": "qstr.span:feedforward_certificate",
     "certify_generalization": "seqlength.certificate:certify",
+    "disprove": "certify",
+    "enclose": "certify",
     "experiment": "papers:find_experiment",
     "hessian_extremes": "curvature",
     "lanes_of": "sweeps",
     "load_instance": "falsify",
     "load_paper": "papers",
     "notices": "falsify",
+    "prove": "certify",
     "replay": "falsify",
+    "spectrum": "curvature",
     "statement": "papers:find_statement",
     "sweep": "sweeps",
+    "trace": "curvature",
     "verification": "falsify",
     "weak_convexity": "curvature",
 }

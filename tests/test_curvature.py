@@ -114,6 +114,21 @@ def test_the_dense_flag_means_something(n, dtype, x64):
     assert not strict.converged
 
 
+def test_what_an_exhausted_space_leaves_is_below_the_tolerance(key):
+    # Three eigenvalues in float32: the space is exhausted at once, up to rounding.
+    values = np.r_[3 * np.ones(198), 1.0, -2]
+    run = jax.jit(
+        lambda matrix, key: curvature.lanczos_extremes(
+            lambda v: matrix @ v, 200, key, iterations=150, dtype=np.float32
+        )
+    )
+    for seed in range(20):
+        matrix = jnp.asarray(_with_spectrum(values, seed), jnp.float32)
+        ends = run(matrix, jax.random.fold_in(key, seed))
+        assert ends.converged
+        np.testing.assert_allclose([ends.minimum, ends.maximum], [-2, 3], rtol=1e-6)
+
+
 def test_lanczos_refuses_what_it_cannot_do(key):
     with pytest.raises(ValueError, match="positive"):
         curvature.lanczos_extremes(lambda v: v, 0, key)

@@ -195,6 +195,66 @@ def test_one_program_for_many_calls(network):
     assert counts[0] == counts[-1] > 0
 
 
+def scaled(params, batch):
+    """A loss that reads a global number."""
+    return SCALE * jnp.sum(params**2) * batch
+
+
+SCALE = 1.0
+
+
+def test_a_loss_is_what_it_refers_to(monkeypatch):
+    # 2 s b is the Hessian of s b |p|^2, whatever was compiled before.
+    ends = lambda loss: float(curvature.hessian_extremes(loss, jnp.ones(3), jnp.float32(2)).maximum)
+    assert ends(scaled) == pytest.approx(4)
+    monkeypatch.setitem(globals(), "SCALE", 3.0)
+    assert ends(scaled) == pytest.approx(12)
+    held = jnp.float32(1)
+
+    def inner(params, batch):
+        return jnp.sum(params**2) * held * batch
+
+    assert ends(inner) == pytest.approx(4)
+    held = jnp.float32(5)
+    assert ends(inner) == pytest.approx(20)
+
+
+def test_a_loss_made_anew_is_not_compiled_anew():
+    count, data = 0, jnp.ones(3)
+
+    def once(scale):
+        def loss(params):
+            nonlocal count
+            count += 1
+            return jnp.sum(params * data) ** 2 * scale
+
+        return float(curvature.hessian_extremes(loss, jnp.ones(3)).maximum)
+
+    values, counts = [], []
+    for scale in (1, 1, 2, 1):
+        values.append(once(scale))
+        counts.append(count)
+    np.testing.assert_allclose(values, [6, 6, 12, 6], rtol=1e-5)
+    # The same code with the same numbers is the same loss; its counter is no part of it.
+    assert counts[0] == counts[1] < counts[2] == counts[3]
+
+
+def test_statistics_of_linen_are_held_fixed():
+    class Normed(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            x = nn.BatchNorm(use_running_average=True)(nn.Dense(2)(x))
+            return nn.Dense(1)(x)
+
+    variables = Normed().init(jax.random.key(0), jnp.asarray(X, jnp.float32))
+    chosen = select(variables)
+    assert chosen.size == 6 * 2 + 2 + 2 * 2 + 2 + 1
+    with pytest.raises(ValueError, match=r"no parameter matches 'batch_stats"):
+        select(variables, "batch_stats/*")
+    # Without "params" beside it a name is only a name.
+    assert select({"cache": jnp.ones(2)}).size == 2
+
+
 def test_spectrum_against_the_eigenvalues(network, truth, monkeypatch):
     params, batch = network
     values = np.linalg.eigvalsh(truth)
@@ -280,6 +340,10 @@ def _drawn(w):
     [
         (lambda w: w, jnp.ones(3), {}, r"one real number, got float32\[3\]"),
         (lambda w: (jnp.sum(w), w), jnp.ones(3), {}, "got a tuple: return it alone"),
+        (lambda w: None, jnp.ones(3), {}, "got a NoneType: return it alone"),
+        (lambda w, batch: jnp.sum(w), jnp.ones(3), {}, r"called as loss\(params\).* not given"),
+        (lambda w: jnp.sum(w), jnp.ones(3), {"tolerance": -1.0}, "cannot be negative, got -1.0"),
+        (lambda w: jnp.sum(w), jnp.ones(3), {"iterations": 0}, "positive integer, got 0"),
         (lambda w: jnp.log(-jnp.sum(w)), jnp.ones(3), {}, "the loss is nan"),
         (lambda w: jnp.sqrt(0 * jnp.sum(w)), jnp.ones(3), {}, "not finite: look for a root"),
         (lambda w: jnp.sum(w) * RNG.normal(), jnp.ones(3), {}, "another function at each call"),
@@ -300,6 +364,22 @@ def test_bad_input_is_refused_in_a_sentence(loss, params, options, message):
     assert len(str(refusal.value)) < 250
 
 
+def test_bad_blocks_and_heads_are_refused(network, unannotated):
+    params, batch = network
+    for options, message in (
+        ({"blocks": ["w"]}, "a filter for each name"),
+        ({"blocks": {"out": "u"}}, "no parameter matches 'u'; there are: v, w"),
+        ({"heads": 8}, "the axis of the heads for each pattern"),
+        ({"heads": {"w": 2}}, r"w of shape \(6, 8\) has no axis 2"),
+        ({"heads": {"w": 0, "v": 0}}, "same number of heads, got 8 in v, 6 in w"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            curvature.block_extremes(LOSS, params, batch, **options)
+    for heads in (0, "w", 1.5):
+        with pytest.raises(ValueError, match="heads must be their number"):
+            curvature.weak_convexity(LOSS, params, batch, heads=heads)
+
+
 def test_bad_batches_are_refused(network):
     params, batch = network
     short = jax.tree.map(lambda leaf: leaf[:3], batch)
@@ -308,6 +388,8 @@ def test_bad_batches_are_refused(network):
         ([], {}, "empty list"),
         (batch, {"batch_size": 0}, "batch_size cuts"),
         (None, {"batch_size": 2}, "none was given"),
+        (iter([batch]), {}, r"got a list_iterator: give list\(batches\)"),
+        ({}, {}, "hold no arrays"),
     ):
         with pytest.raises(ValueError, match=message):
             curvature.hessian_extremes(LOSS, params, data, **options)

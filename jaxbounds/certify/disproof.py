@@ -66,10 +66,10 @@ def enclosures(
     """`enclose` for what statements are made of, also where it runs on the host.
 
     The whole instance is traced; if that cannot be, its floats alone; if that cannot be either the
-    function is run as it is, and only integers that come out are taken.
+    function is run as it is, and only whole numbers that come out are taken.
 
     Raises:
-        Undecided: also if floats come from the host, where roundings are not enclosed.
+        Undecided: also if fractions come from the host, where roundings are not enclosed.
         NotSupported: if there is no rule for a primitive.
     """
     options: Any = {"reading": reading, "bits": bits, "seconds": seconds, "rules": rules}
@@ -92,7 +92,7 @@ def enclosures(
         found = enclose(program, argument, **options)
         return found._replace(computed=found.computed or refusal is not None)
     result = jax.tree.map(np.asarray, function(instance))
-    if any(_is_float(x) for x in jax.tree.leaves(result)):
+    if any(_is_float(x) and not np.all(x == np.round(x)) for x in jax.tree.leaves(result)):
         raise Undecided(
             "evaluate runs on the host, where roundings are not enclosed "
             f"({type(refusal).__name__} under a trace)"

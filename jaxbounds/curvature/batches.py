@@ -1,5 +1,6 @@
 """Data in batches whose losses are averaged: given as a list, or cut from one set of examples."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -75,8 +76,15 @@ def group(batches: Any, batch_size: int | None, /) -> tuple[Group, ...] | None:
             weighted as such: exact for losses that are means over examples.
 
     Raises:
-        ValueError: if batches differ in shape, or there is nothing to cut.
+        ValueError: if batches differ in shape, can be read only once, or hold nothing.
     """
+    if isinstance(batches, Iterator):
+        raise ValueError(
+            f"batches must be arrays that can be read again, got a {type(batches).__name__}: give "
+            "list(batches)"
+        )
+    if batches is not None and not jax.tree.leaves(batches) and batches != []:
+        raise ValueError(f"batches hold no arrays: got {batches!r}; give None if there are none")
     if batches is None:
         if batch_size is not None:
             raise ValueError("batch_size cuts a pytree of examples, and none was given")

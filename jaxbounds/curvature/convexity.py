@@ -83,8 +83,14 @@ def weak_convexity(
         **options: of `hessian_extremes`.
 
     Raises:
-        ValueError: as `hessian_extremes`, and if the loss is not positive.
+        ValueError: as `hessian_extremes`, and if the loss is not positive or `heads` no number.
     """
+    counted = isinstance(heads, int | np.integer) and heads >= 1
+    if not (counted or isinstance(heads, Mapping | None)):
+        raise ValueError(
+            f"heads must be their number, or the axis of the heads for each pattern of a path, got "
+            f"{heads!r}"
+        )
     if tolerance is None:
         tolerance = 8 * float(jnp.finfo(select(params, options.get("filter")).dtype).eps)
     ends, value = extremes_and_loss(

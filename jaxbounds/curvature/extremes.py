@@ -27,9 +27,14 @@ _ADVICE = "lower basis, give smaller batches (a list, or batch_size), or "
 
 def _matrix(problem: Problem, columns: int) -> Float[Array, "n n"]:
     size, dtype = problem.selection.size, problem.selection.dtype
+    columns = min(columns, size)
     product = problem.operator()
     basis = lambda i: (jnp.arange(size) == i).astype(dtype)
-    rows = jax.lax.map(lambda i: product(basis(i)), jnp.arange(size), batch_size=min(columns, size))
+    # Whole stretches of columns: what is left over would be compiled as a program of its own.
+    stretches = -(-size // columns)
+    index = jnp.arange(stretches * columns).reshape(stretches, columns)
+    rows = jax.lax.map(jax.vmap(lambda i: product(basis(i))), index)
+    rows = rows.reshape(-1, size)[:size]
     return (rows + rows.T) / 2
 
 
@@ -102,15 +107,18 @@ def _options(
     selection: Selection, key, iterations, tolerance, basis, dense_limit
 ) -> tuple[dict, dict]:
     """Static and dynamic options of the kernel."""
-    if iterations < 1:
-        raise ValueError(f"iterations must be positive, got {iterations}")
+    if iterations < 1 or iterations != int(iterations):
+        raise ValueError(f"iterations must be a positive integer, got {iterations}")
     size, dtype = selection.size, selection.dtype
     if basis is None:
         # Of a fixed number of rows whatever the iterations, so that one program serves all.
         basis = default_basis(size, max(iterations, 64), dtype)
     elif basis < min(8, size):
         raise ValueError(f"the basis needs at least 8 rows to restart, got {basis}")
-    tolerance = default_tolerance(size, dtype) if tolerance is None else tolerance
+    if tolerance is None:
+        tolerance = default_tolerance(size, dtype)
+    elif not isinstance(tolerance, jax.core.Tracer) and not tolerance >= 0:
+        raise ValueError(f"tolerance is relative and cannot be negative, got {tolerance}")
     dense = size <= dense_limit
     static = {"dense": dense, "basis": None if dense else min(basis, size)}
     key = jax.random.key(0) if key is None else key
@@ -209,14 +217,15 @@ def hessian_extremes(
     """The least and the greatest eigenvalue of the Hessian, with residuals and eigenvectors.
 
     Dense up to `dense_limit` parameters, Lanczos with thick restarts beyond. Look at `converged`
-    before using the values. One program is compiled for each `loss` (the function itself), and
-    serves all later calls with parameters and batches of the same shapes; it may also be called
-    inside of `jit` and `vmap`, where what needs values is not checked.
+    before using the values. One program is compiled for each `loss` (its code and what it refers
+    to), and serves all later calls with parameters and batches of the same shapes; it may also be
+    called inside of `jit` and `vmap`, where what needs values is not checked.
 
     Args:
         loss: `loss(params)`, or `loss(params, batch)` where batches are given: one real number.
         params: any pytree, linen variables, an nnx module or state, an Equinox module. Arrays of
-            real numbers are differentiated, all else is held fixed; bfloat16 computes in float32.
+            real numbers are differentiated, all else is held fixed, and so are statistics (linen's
+            batch_stats, nnx variables other than `nnx.Param`); bfloat16 computes in float32.
         batches: one batch (any pytree), or a list of batches of one shape whose losses are averaged
             in the memory of one of them. The extremes of one minibatch are not those of the data:
             its least eigenvalue is as a rule several times too negative.
@@ -292,6 +301,8 @@ def block_extremes(
         ValueError: if a block matches nothing (the nearest paths are named), and as
             `hessian_extremes`.
     """
+    if not isinstance(blocks or {}, Mapping):
+        raise ValueError(f"blocks must give a filter for each name, got {blocks!r}")
     found = {
         name: hessian_extremes(loss, params, batches, filter=chosen, **options)
         for name, chosen in (blocks or {}).items()

@@ -129,7 +129,7 @@ class _Krylov(NamedTuple):
     basis: Any  # (m, n)
     projected: Any  # (m, m), upper triangle
     vector: Any  # the next one, of norm one
-    coupling: Any  # what was left of the last image, before it was normed
+    coupling: Any  # what was left of the last image, before it was normed; 0 after a restart
     filled: Any
     used: Any  # products
     scale: Any  # the largest image
@@ -149,11 +149,12 @@ def _step(operator: Operator, key: jax.Array, state: _Krylov) -> _Krylov:
     image = operator(state.vector)
     scale = jnp.maximum(state.scale, jnp.linalg.norm(image))
     alpha = _dot(state.vector, image)
-    # Of the vector itself first: the pass over all then removes little and is accurate.
-    rest = image - alpha * state.vector
+    # The two terms of the recurrence first: the pass over all then removes rounding alone, and one
+    # such pass is enough unless it cancels.
+    rest = image - alpha * state.vector - state.coupling * basis[k - 1]
     before = jnp.linalg.norm(rest)
     rest, column = _orthogonal(basis, k + 1, rest)
-    column = column.at[k].add(alpha)
+    column = column.at[k - 1].add(state.coupling).at[k].add(alpha)
 
     def again(pair):
         rest, column = pair
@@ -163,7 +164,8 @@ def _step(operator: Operator, key: jax.Array, state: _Krylov) -> _Krylov:
     cancelled = jnp.linalg.norm(rest) < 0.7 * before
     rest, column = jax.lax.cond(cancelled, again, lambda pair: pair, (rest, column))
     coupling = jnp.linalg.norm(rest)
-    exhausted = coupling <= 64 * eps * scale
+    # Well below the least default tolerance, since what is dropped here stays in the residuals.
+    exhausted = coupling <= 16 * eps * scale
 
     def fresh(_):
         noise = jax.random.normal(jax.random.fold_in(key, state.used), rest.shape, rest.dtype)
@@ -201,7 +203,11 @@ def _restart(state: _Krylov, ritz, kept: int, low) -> _Krylov:
     basis = jax.lax.dynamic_update_slice(state.basis, rows, (0, 0))
     projected = jnp.zeros_like(state.projected)
     projected = projected.at[jnp.arange(kept), jnp.arange(kept)].set(values[index])
-    return state._replace(basis=basis, projected=projected, filled=jnp.int32(kept))
+    # The next image has a part in each kept row: no recurrence of two terms until then.
+    coupling = jnp.zeros_like(state.coupling)
+    return state._replace(
+        basis=basis, projected=projected, coupling=coupling, filled=jnp.int32(kept)
+    )
 
 
 def lanczos_extremes(

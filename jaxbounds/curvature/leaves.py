@@ -17,23 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.curvature.sameness import Same
+
 Params = Any
 Filter = str | type | Sequence[str] | Callable[[str], bool]
 """Which parameters: a part of their path or a pattern ("attention", "block_*/kernel"), several of
 these, a function of the path, or a kind of `flax.nnx.Variable`."""
-
-
-class _Same:
-    """A leaf that is no array, equal to itself only."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
 
 
 @dataclass(frozen=True)
@@ -49,7 +38,7 @@ class Selection:
 
     structure: Any
     chosen: tuple[tuple[str, tuple[int, ...], Any, int | None] | None, ...]
-    static: tuple[_Same | None, ...]
+    static: tuple[Same | None, ...]
     heads: int | None
 
     @property
@@ -194,6 +183,12 @@ def _refuse_modules(params: Params) -> None:
         )
 
 
+def _linen_state(params: Params) -> tuple[str, ...]:
+    """The collections of linen variables that are not trained: those beside "params"."""
+    beside = isinstance(params, Mapping) and "params" in params
+    return ("batch_stats", "cache", "intermediates", "perturbations") if beside else ()
+
+
 def select(
     params: Params,
     filter: Filter | None = None,
@@ -205,7 +200,8 @@ def select(
     Args:
         params: any pytree.
         filter: which inexact leaves; all unless given. Of `flax.nnx` variables only the `nnx.Param`
-            unless it is a kind of variable itself.
+            unless it is a kind of variable itself; of linen variables not what lies beside
+            "params" (batch_stats, cache, intermediates, perturbations).
         heads: the axis of the heads for each pattern of a path; the vector is then of one head, and
             leaves that no pattern takes are held fixed.
 
@@ -213,9 +209,15 @@ def select(
         ValueError: if no leaf is left, a chosen one is complex, or leaves differ in their heads.
     """
     _refuse_modules(params)
+    if heads is not None and not isinstance(heads, Mapping):
+        raise ValueError(
+            "heads must give the axis of the heads for each pattern of a path, as "
+            f"head_axes(params) does for Flax's attention, got {heads!r}"
+        )
     found, structure = _leaves(params), jax.tree.structure(params)
     paths, leaves, variables = ([entry[i] for entry in found] for i in range(3))
-    real = [path for path, leaf in zip(paths, leaves) if _is_real(leaf)]
+    trained = lambda path: path.split("/")[0] not in _linen_state(params)
+    real = [path for path, leaf in zip(paths, leaves) if _is_real(leaf) and trained(path)]
     if not real:
         raise ValueError(
             f"params has no leaf of real numbers among its {len(leaves)}: there is nothing to "
@@ -226,7 +228,7 @@ def select(
     axes = [None if heads is None else _axis(heads, path) for path in paths]
     chosen = []
     for path, leaf, variable, axis in zip(paths, leaves, variables, axes):
-        taken = _is_real(leaf) and (heads is None or axis is not None)
+        taken = path in real and (heads is None or axis is not None)
         if taken:
             by_kind = isinstance(filter, type)
             taken = (by_kind or usual(variable)) and (
@@ -241,7 +243,7 @@ def select(
     if len(counts) > 1:
         said = ", ".join(f"{count} in {path}" for count, path in counts.items())
         raise ValueError(f"the leaves must have the same number of heads, got {said}")
-    static = tuple(None if c or _is_array(leaf) else _Same(leaf) for leaf, c in zip(leaves, chosen))
+    static = tuple(None if c or _is_array(leaf) else Same(leaf) for leaf, c in zip(leaves, chosen))
     return Selection(structure, tuple(chosen), static, next(iter(counts), None))
 
 

@@ -35,7 +35,7 @@ class Composite:
 
 
 def _real(loss: Any) -> Array:
-    if isinstance(loss, tuple | list | dict):
+    if loss is None or isinstance(loss, tuple | list | dict):
         raise ValueError(
             f"the loss must be one real number, got a {type(loss).__name__}: return it alone, "
             "without what else was computed"

@@ -1,11 +1,12 @@
 """One compiled program for many calls, whose memory is known before it runs.
 
-A program is made for a loss (the function itself: give the data as batches, not in a new lambda),
-a selection of parameters and the static options; parameters, batches, keys, iterations and
-tolerances are its arguments.
+A program is made for a loss, a selection of parameters and the static options; parameters, batches,
+keys, iterations and tolerances are its arguments. Data that the loss refers to itself are compiled
+into it, and other data make another program: give them as batches.
 """
 
 import functools
+import inspect
 import re
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from jaxbounds.curvature.batches import group
 from jaxbounds.curvature.leaves import Filter, Params, Selection, select
 from jaxbounds.curvature.products import Loss, Of, Problem, check_matrix
+from jaxbounds.curvature.sameness import meaning
 
 MEMORY_LIMIT = 8 * 2**30
 """Bytes that a call may need unless it is told otherwise."""
@@ -116,17 +118,37 @@ class Program:
             )
 
 
-_program = functools.lru_cache(maxsize=64)(Program)
+class _Known:
+    """A loss, equal to others of the same meaning."""
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss, self.meaning = loss, meaning(loss)
+
+    def __hash__(self) -> int:
+        return hash(self.meaning)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Known) and other.meaning == self.meaning
 
 
-def program_for(kernel: Kernel, loss: Loss, selection: Selection, of: Of, static: Any) -> Program:
-    """The program, the same one at each call where the loss is hashable."""
+@functools.lru_cache(maxsize=32)
+def _program(kernel: Kernel, known: _Known, selection: Selection, of: Of, static: Any) -> Program:
+    return Program(kernel, known.loss, selection, of, static)
+
+
+def _check_arguments(loss: Loss, batches: Any) -> None:
     try:
-        return _program(kernel, loss, selection, of, static)
+        signature = inspect.signature(loss)
+    except (TypeError, ValueError):  # some builtins have none
+        return
+    given = ("params",) if batches is None else ("params", "batch")
+    try:
+        signature.bind(*given)
     except TypeError as problem:
-        if "unhashable" not in str(problem):
-            raise
-        return Program(kernel, loss, selection, of, static)
+        raise ValueError(
+            f"the loss is called as loss({', '.join(given)}) where batches are "
+            f"{'not ' if batches is None else ''}given, and takes {signature}: {problem}"
+        ) from None
 
 
 class Call:
@@ -150,6 +172,7 @@ class Call:
             raise ValueError(
                 f"loss must be a function of the parameters, got {type(loss).__name__}"
             )
+        _check_arguments(loss, batches)
         self.kernel, self.loss, self.of, self.what = kernel, loss, of, what
         self.selection = select(params, filter, heads=heads)
         own, fixed = self.selection.arrays(params)
@@ -158,9 +181,8 @@ class Call:
         self.traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
 
     def _made(self, static: dict, dynamic: dict, head: Any) -> tuple[Program, tuple]:
-        program = program_for(
-            self.kernel, self.loss, self.selection, self.of, tuple(static.items())
-        )
+        known = _Known(self.loss)
+        program = _program(self.kernel, known, self.selection, self.of, tuple(static.items()))
         one = lambda leaf: leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf)
         head = None if head is None else jnp.asarray(head, jnp.int32)
         return program, jax.tree.map(one, (*self.arguments, head, dynamic))

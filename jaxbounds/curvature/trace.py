@@ -103,10 +103,12 @@ def trace(
     if method == "auto":
         method = "hutch++" if products >= 15 and small and third <= size else "hutchinson"
     least = 6 if method == "hutch++" else 2
-    if products < least or (method == "hutch++" and third > size):
+    if products < least:
+        raise ValueError(f"{method} needs at least {least} products, got {products}")
+    if method == "hutch++" and third > size:
         raise ValueError(
-            f"{method} needs at least {least} products, and a sketch of at most {size} vectors; "
-            f"got {products} products"
+            f"a third of {products} products is more than the {size} parameters: use "
+            "method='hutchinson', or the dense Hessian"
         )
     sketch = third if method == "hutch++" else 0
     static = {"sketch": sketch, "probes": products - 2 * sketch}

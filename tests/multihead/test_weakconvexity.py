@@ -107,6 +107,10 @@ def _planted(measured, exponent, losses, ratios):
 def test_claims_decide(measured):
     planted = _planted(measured, -0.5, [0.7, 0.001], [1, 20])
     np.testing.assert_allclose(exponents(planted, "fixed", "attention"), -0.5, atol=1e-12)
+    # The course of all H is the same one, so that the law is too.
+    later = exponents(planted, "fixed", "attention", record=1)
+    np.testing.assert_allclose(later, -0.5, atol=1e-12)
+    assert "attention after 2 steps -0.50" in claims(planted)[1].number
     # The law holds in both arms, which the claim on "split" denies.
     assert [claim.reproduced for claim in claims(planted)] == [False, True, True]
     flat = _planted(measured, 0.0, [0.7, 0.001], [1, 40])

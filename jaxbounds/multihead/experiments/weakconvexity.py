@@ -158,9 +158,9 @@ def run(
     return xr.Dataset(variables, coords=coords, attrs=attrs)
 
 
-def exponents(dataset: xr.Dataset, arm: str, block: str, /) -> np.ndarray:
-    """For each seed the slope of log ratio against log H at the first record."""
-    ratio = dataset.ratio.sel(arm=arm, block=block).isel(step=0).transpose("seed", "H").values
+def exponents(dataset: xr.Dataset, arm: str, block: str, /, *, record: int = 0) -> np.ndarray:
+    """For each seed the slope of log ratio against log H at a record, the first unless given."""
+    ratio = dataset.ratio.sel(arm=arm, block=block).isel(step=record).transpose("seed", "H").values
     x = np.log(dataset.H.values.astype(float))
     x = x - x.mean()
     return np.log(np.maximum(ratio, 1e-30)) @ x / (x @ x)
@@ -174,14 +174,17 @@ def _exponent_claim(dataset: xr.Dataset, arm: str, inside: bool) -> Claim:
     )
     if dataset.H.size < 3:
         return Claim(text, None, "fewer than three H")
-    words, decided = [], None
-    for block in ("attention", "network"):
-        slopes = exponents(dataset, arm, block)
-        mean, spread = float(slopes.mean()), float(slopes.std(ddof=1)) if len(slopes) > 1 else 0.0
-        words.append(f"{block} {mean:.2f} (standard deviation over seeds {spread:.2f})")
-        if block == "attention":
-            decided = (_BAND[0] <= mean <= _BAND[1]) == inside
-    return Claim(text, decided, "; ".join(words))
+    words, last = [], dataset.step.size - 1
+    measured = [("attention", 0), ("network", 0), ("attention", last)]
+    for block, record in measured if last else measured[:2]:
+        slopes = exponents(dataset, arm, block, record=record)
+        spread = float(slopes.std(ddof=1)) if len(slopes) > 1 else 0.0
+        when = f" after {int(dataset.step[record])} steps" if record else ""
+        words.append(
+            f"{block}{when} {float(slopes.mean()):.2f} (standard deviation over seeds {spread:.2f})"
+        )
+    mean = float(exponents(dataset, arm, "attention").mean())
+    return Claim(text, (_BAND[0] <= mean <= _BAND[1]) == inside, "; ".join(words))
 
 
 def _bounded_claim(dataset: xr.Dataset) -> Claim:
@@ -198,7 +201,7 @@ def _bounded_claim(dataset: xr.Dataset) -> Claim:
     within = int((spread[fallen] <= 30).sum())
     number = (
         f"{within} of {int(fallen.sum())} runs ({int((~fallen).sum())} fell less); worst factor "
-        f" {spread[worst]:.3g} at {arm}, H = {heads}, seed {seed}; ratios "
+        f"{spread[worst]:.3g} at {arm}, H = {heads}, seed {seed}; ratios "
         f"{float(ratio.min()):.3g} to {float(ratio.max()):.3g}"
     )
     return Claim(text, bool(within == fallen.sum()), number)
