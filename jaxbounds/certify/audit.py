@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from flint import arb
 
-from jaxbounds.certify.disproof import MARGIN, apart, enclosures, hypotheses_of
+from jaxbounds.certify.disproof import MARGIN, apart, arrays_of, enclosures, hypotheses_of
 from jaxbounds.certify.interpreter import precision
 from jaxbounds.certify.values import NotSupported, Undecided, as_reals
 from jaxbounds.falsify import verification
@@ -22,7 +22,8 @@ from jaxbounds.statements import Form, Instance, Size, Statement
 
 Finding = Literal["agrees", "violated", "error too small", "hypothesis missed", "apart", "not run"]
 ROUNDING = 1e-13
-"""Relative to the larger side: what float64 may round where no error is stated."""
+"""Relative to the larger side: what no verdict rests on. Where no error is stated, the tolerance of
+the statement is what verdicts allow."""
 BITS = 160
 
 
@@ -75,7 +76,8 @@ def audit(
     size = Size(dict(statement.sizes[0]))
     found: list[Audited] = []
     with verification():
-        for instance in _draws(statement, size, draws, seed):
+        for drawn in _draws(statement, size, draws, seed):
+            instance = arrays_of(drawn, statement.host)
             for form in forms:
                 if time.monotonic() > end:
                     return found
@@ -132,7 +134,8 @@ def _compare(
             return "apart", float(gap), "the sides of an identity differ"
     elif gap > MARGIN and statement.kind in ("inequality", "construction"):
         return "violated", float(gap), "the claim is false on a draw that counts"
-    if off > error + ROUNDING * scale:
+    allowed = error if error > 0 else statement.tolerance * scale
+    if off > max(allowed, ROUNDING * scale):
         return "error too small", off / scale, f"off by {off:.2g}, stated {error:.2g}"
     return "agrees", float(gap), ""
 

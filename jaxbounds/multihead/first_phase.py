@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params
 from jaxbounds.multihead.oracle import Assumption3, Real
+from jaxbounds.multihead.oracle_bounds import attention_part
 
 
 def equal_rows(
@@ -59,6 +60,17 @@ def deviation_bound(radius: Real, samples: Real, failure: Real, /) -> Array:
     2 R / n1 adds R sqrt(2 log(1/delta) / n1).
     """
     return radius / 2 * (1 + jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)))) / jnp.sqrt(samples)
+
+
+def deviation_bound_sharp(radius: Real, samples: Real, failure: Real, /) -> Array:
+    """R sqrt(log(2 / delta) / (2 n1)): ||p|| is at most that with probability 1 - delta (S15).
+
+    2 n1 p is a sum of independent vectors y xbar - (zeta / 2) u*. Each is y times the mean over
+    the tokens of (mu_+ + mu_-) / 2, which is shorter than mu, and of the irrelevant x_t: no longer
+    than R. A sum of n1 such vectors of mean zero is r or longer with probability at most
+    2 exp(-r^2 / (2 n1 R^2)) (Pinelis 1994, Theorem 3.5, in a Hilbert space).
+    """
+    return radius * jnp.sqrt(jnp.log(2 / jnp.asarray(failure)) / (2 * samples))
 
 
 def hoeffding_tail(mean: Real, heads: Real, /) -> Array:
@@ -117,6 +129,19 @@ def margin_loss(dm1: Assumption3, size: Real, failure: Real, heads: Real, /) -> 
     Not needed for alpha = +-1 (S12).
     """
     return 2 * _slope(dm1, size) * jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)) / heads)
+
+
+def margin_loss_sharp(dm1: Assumption3, failure: Real, heads: Real, /) -> Real:
+    """|A| sqrt(2 log(1 / delta) / (3 H)), A = `attention_part`: the same for |alpha| <= 1 (S16).
+
+    The margin depends on alpha only through the mean m <= 1 of |alpha_h|, by which its part in W is
+    multiplied. About (zeta / 2) u* that part is at least 2 A, less what gamma* takes off for p: the
+    margin is at least gamma* - (1 - 2 m) A. As |alpha_h| is uniform on [0, 1], which is strictly
+    sub-Gaussian with variance 1/12, m is t or more to one side of 1/2 with probability at most
+    exp(-6 H t^2).
+    """
+    spread = jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)) / (3 * heads))
+    return jnp.abs(attention_part(dm1)) * spread
 
 
 def heads_for_margin(dm1: Assumption3, size: Real, margin: Real, failure: Real, /) -> Real:

@@ -185,6 +185,13 @@ def _more_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     }
 
 
+def _keep_candidate(instance: Instance, size: Size) -> Instance:
+    """Within what floats tell apart: S, H, C and n of up to e^40, where E27 shows."""
+    low = {"log_S": 0.0, "log_H": 0.0, "log_C": -40.0, "p": 1e-3, "log_n": 1.0986, "c": 1e-3}
+    high = {"log_S": 40.0, "log_H": 80.0, "log_C": 40.0, "p": 4.0, "log_n": 40.0, "c": 3.0}
+    return {name: jnp.clip(x, low[name], high[name]) for name, x in instance.items()}
+
+
 def _slacks(instance: Instance, **scaling: Any):
     names = ("log_S", "log_H", "log_C", "p", "log_n")
     return target_slacks(*(instance[name] for name in names), **scaling)
@@ -197,7 +204,7 @@ def _no_target(instance: Instance, size: Size) -> Sides:
         "printed, any c": (scaled.saturates, scaled.heads),
         "printed, as per (3)": (s.saturates, s.heads_product),
         "sharpened S5": (s.saturates, s.heads_sharp),
-        "control": (s.saturates, s.heads_sharp + 4 * instance["log_S"]),
+        "control": (s.saturates, s.heads_sharp + instance["log_S"]),
     }
     lhs = {name: jnp.exp(jnp.minimum(*both) / 8) for name, both in pairs.items()}
     return Sides(lhs=lhs, rhs=dict.fromkeys(lhs, 1.0))
@@ -286,11 +293,12 @@ TARGET = Statement(
             "needs: S >= sqrt(H) and sqrt(H) >= S log(n)^2 contradict for n >= 3.",
         ),
     ),
-    control="sqrt(H) S >= ||theta||^2",
+    control="sqrt(H) >= S^2 ||theta||^2",
     source="Section 5.3; minima of both ratios, to the power 1/8",
     sample=_candidates,
     sizes=({"C": 1},),
     hypotheses=_more_samples,
+    project=_keep_candidate,
     assumptions="n >= 3, S >= 1, H >= 1, p > 0; constants hidden by >~ are one",
     budget=Budget(samples=256, restarts=4, steps=100),
 )

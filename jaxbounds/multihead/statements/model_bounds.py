@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from jaxbounds.multihead import bounds
@@ -22,9 +23,24 @@ from jaxbounds.norms import frobenius_norm, max_entry, max_row_norm
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 TWO_SIZES = {"sizes": ({"T": 2, "d": 2}, {"T": 4, "d": 3})}
-ONE_SEQUENCE = {"sample": loss_generic, "sizes": ({"n": 1, "T": 2, "d": 2, "H": 4},)}
 NO_U = IDENTICAL + " with U = 0"
 NOTHING = ANTIPODAL + ", U = W = 0"
+
+
+def _zero_heads(size: Size) -> Instance:
+    """Identical tokens, then two tokens +-2 v; U = W = 0: `NO_U` and `NOTHING`."""
+    n, T, d, H = (size[name] for name in ("n", "T", "d", "H"))
+    signs = np.stack([np.ones(T), (-1.0) ** np.arange(T)])[:, None, :, None]
+    tokens = np.broadcast_to(2 * signs * np.eye(1, d), (2, n, T, d))
+    zero = {"U": np.zeros((2, H, T, d)), "W": np.zeros((2, H, d, d))}
+    return {"X": tokens, "y": np.ones((2, n), int), **zero}
+
+
+ONE_SEQUENCE = {
+    "sample": loss_generic,
+    "cases": _zero_heads,
+    "sizes": ({"n": 1, "T": 2, "d": 2, "H": 4},),
+}
 
 
 def _symmetric_norm(matrix: Array) -> Array:

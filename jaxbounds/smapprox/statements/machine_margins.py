@@ -42,6 +42,11 @@ def _directions(key: Array, size: Size) -> Instance:
     }
 
 
+def _one_kind(size: Size) -> Instance:
+    """All of the direction in one kind of weights; biases of the second layers move most."""
+    return {"seed": np.zeros(len(PARTS), int), "share": np.eye(len(PARTS))}
+
+
 def _shares(i: Instance, size: Size) -> Instance:
     return {**i, "share": np.clip(i["share"], 0.0, 1.0)}
 
@@ -95,6 +100,7 @@ MARGIN = Statement(
     judges=(machine_margin_lower, EncoderDecoder.passes, run),
     host=True,
     sample=_directions,
+    cases=_one_kind,
     project=_shares,
     sizes=({"T": 5},),
     search="random",

@@ -69,7 +69,8 @@ def _deviation(i: Instance, size: Size) -> Sides:
     population, empirical = losses @ jnp.asarray(POINTS), losses[:, i["sample"]].mean(axis=1)
     supremum = jnp.abs(population - empirical).max()
     printed, sharpened = finite.uniform_deviation_bound, finite.uniform_deviation_bound_sharpened
-    coin, root = jnp.abs(i["coins"].mean() - 0.5), math.sqrt(2 * DEVIATION_LEVEL)
+    coin = jnp.abs(i["coins"].astype(float).mean() - 0.5)  # of booleans the mean is float32
+    root = math.sqrt(2 * DEVIATION_LEVEL)
     return Sides.pairs(
         {
             "printed": (supremum, printed(_rademacher(n), n, DEVIATION_LEVEL)),
