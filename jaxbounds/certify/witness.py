@@ -58,7 +58,7 @@ def witness_of(
         "assumptions": statement.assumptions,
         "hypotheses": sorted(certificate.hypotheses),
         "size": dict(certificate.size),
-        "instance": {name: _exact(x) for name, x in flatten(arrays).items()},
+        "instance": {n.replace("/", "."): _exact(x) for n, x in flatten(arrays).items()},
         "entry": certificate.entry,
         "lhs": list(certificate.lhs or ()),
         "rhs": list(certificate.rhs or ()),
@@ -111,7 +111,8 @@ def load_witness(path: str | Path, /) -> tuple[dict[str, Any], dict[str, Any]]:
     if missing:
         raise ValueError(f"{path} lacks {', '.join(missing)}")
     try:
-        flat = {name: _array(name, entry) for name, entry in witness["instance"].items()}
+        entries = witness["instance"].items()
+        flat = {name.replace(".", "/"): _array(name, entry) for name, entry in entries}
     except (AttributeError, ValueError) as problem:
         raise ValueError(f"{path}: {problem}") from problem
     return witness, unflatten(flat)

@@ -94,9 +94,9 @@ def _audit(
     processes: Processes[Task, list[Audited]] = Processes(_audit_one, jobs, prepare_jax, look)
     found: list[Audited] = []
     for task, audited in processes([Task(s.id, imports, seconds) for s in chosen]):
-        died = isinstance(audited, Died)
-        lost = Audited(id=task.id, form="", finding="not run", reason=str(audited))
-        found += [lost] if died else audited
+        if isinstance(audited, Died):
+            audited = [Audited(id=task.id, form="", finding="not run", reason=str(audited))]
+        found += audited
         words = ", ".join(sorted({a.finding for a in found if a.id == task.id}))
         print(f"{task.id}: {words or 'nothing to audit'}", file=sys.stderr)
     console = console_for_output()
