@@ -6,11 +6,13 @@ as 1 and are good for exponents only.
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.arrays import array_module, traced
 from jaxbounds.norms import frobenius_norm, spectral_norm, vector_norm
 
 Norm = Callable[[Array], Array]
@@ -26,32 +28,37 @@ def encoded_radius(r_x: ArrayLike, /, *, d: int, q: int) -> Array:
     return jnp.sqrt(jnp.square(r_x) + d * (1 + 1 / q))
 
 
-def token_tail(
-    r: float, /, *, n: int, N: int, d: int, C_x: float = 1.0, checked: bool = True
-) -> float:
+def _moment_order(r: Any, d: int, C_x: float) -> Any:
+    """r^2 / (C_x e d), with e as exp(1) where it is traced."""
+    return r**2 / (C_x * (jnp.exp(1.0) if traced(r) else math.e) * d)
+
+
+def token_tail(r: Any, /, *, n: int, N: int, d: int, C_x: float = 1.0, checked: bool = True) -> Any:
     """Lemma 12: P(max |x_j| >= r) <= n N exp(-r^2 / (2 C_x e d)). Explicit.
 
     Raises:
         ValueError: if nN = 1 and r^2 < C_x e d, where the moment order r^2 / (C_x e d) of the proof
-            is below 1 and the bound is false, unless not `checked`. For nN >= 2 the bound exceeds 1
-            there.
+            is below 1 and the bound is false, unless not `checked` or r is traced. For nN >= 2 the
+            bound exceeds 1 there.
     """
-    if checked and n * N == 1 and r**2 < C_x * math.e * d:
+    if checked and not traced(r) and n * N == 1 and r**2 < C_x * math.e * d:
         raise ValueError(
             "Lemma 12 at nN = 1 needs r^2 >= C_x e d = "
             f"{C_x * math.e * d:.4g}, got r^2 = {r**2:.4g}"
         )
-    return n * N * math.exp(-(r**2) / (2 * C_x * math.e * d))
+    exp: Any = jnp.exp if traced(r) else math.exp
+    return n * N * exp(-_moment_order(r, d, C_x) / 2)
 
 
-def largest_tail(r: float, /, *, d: int, C_x: float = 1.0) -> float:
+def largest_tail(r: Any, /, *, d: int, C_x: float = 1.0) -> Any:
     """The largest P(|x| >= r) that Assumption 1 allows, attained by |x| in {0, r}. Explicit.
 
     P r^p <= E|x|^p <= (C_x d p)^{p/2} for all p >= 1; the least such bound is at the moment order
     p = max(1, r^2 / (C_x e d)), where it is exp(-r^2 / (2 C_x e d)) if the order exceeds 1.
     """
-    order = max(1.0, r**2 / (C_x * math.e * d))
-    return min(1.0, (C_x * d * order / r**2) ** (order / 2))
+    xp = array_module(r)
+    order = xp.maximum(1.0, _moment_order(r, d, C_x))
+    return xp.minimum(1.0, (C_x * d * order / r**2) ** (order / 2))
 
 
 def attention_lipschitz(

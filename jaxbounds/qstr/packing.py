@@ -5,24 +5,29 @@ printed for the l2 ball, whose packing numbers it does not bound.
 """
 
 import math
+from typing import Any
 
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Float
 
+from jaxbounds.arrays import array_module, real
 
-def volume_upper(d: int, eps: float, /) -> float:
+
+def volume_upper(d: ArrayLike, eps: ArrayLike, /) -> Any:
     """Volume bound: log P <= d log(1 + 2/eps), valid."""
-    return d * math.log1p(2.0 / eps)
+    return real(d) * array_module(d, eps).log1p(2.0 / eps)
 
 
-def maurey_printed(d: int, eps: float, /) -> float:
+def maurey_printed(d: ArrayLike, eps: ArrayLike, /) -> Any:
     """(1 + log(1 + 2 d eps^2)) / eps^2: printed as an upper bound on log P, and false."""
-    return (1.0 + math.log1p(2.0 * d * eps**2)) / eps**2
+    return (1.0 + array_module(d, eps).log1p(2.0 * real(d) * eps**2)) / eps**2
 
 
-def volume_lower(d: int, eps: float, /) -> float:
+def volume_lower(d: ArrayLike, eps: ArrayLike, /) -> Any:
     """Volume bound: log P >= d log(1/eps) for eps < 1: a maximal packing covers the ball."""
-    return max(0.0, d * math.log(1.0 / eps))
+    xp = array_module(d, eps)
+    return xp.maximum(0.0, real(d) * xp.log(1.0 / eps))
 
 
 def golay_points() -> Float[np.ndarray, "4096 24"]:

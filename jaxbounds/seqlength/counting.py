@@ -3,9 +3,13 @@
 import itertools
 import math
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import scipy
-from jaxtyping import Float, Int
+from jaxtyping import Array, Float, Int
+
+from jaxbounds.arrays import Count, traced
 
 LARGEST_LIST = 200_000
 LARGEST_BLOCK = 2_000_000
@@ -40,12 +44,15 @@ def count_signed(n: int, K: int, /) -> int:
     return sum(2**j * math.comb(n, j) * math.comb(K, j) for j in range(min(n, K) + 1))
 
 
-def log_counts_signed(n: int, K: Counts, /) -> Counts:
+def log_counts_signed(n: Count, K: Counts | Array, /) -> Counts | Array:
     """The logarithm of `count_signed` for an array of whole numbers K, however large.
 
     Raises:
-        ValueError: if n < 1 or some K < 0.
+        ValueError: if n < 1 or some K < 0, where they are known.
     """
+    if traced(n, K):
+        return _log_counts_traced(jnp.asarray(n).astype(float), jnp.asarray(K).astype(float))
+    n = int(n)
     _check(n, float(np.min(K)))
     distinct, where = np.unique(K, return_inverse=True)
     terms = min(n, int(distinct[-1]))
@@ -63,6 +70,21 @@ def _log_counts(n: int, K: np.ndarray, terms: int) -> np.ndarray:
     steps = math.log(2.0) + np.log(n - j) + of_K - 2.0 * np.log(j + 1.0)
     partial = np.cumsum(steps, axis=1)
     return scipy.special.logsumexp(np.concatenate([np.zeros((len(K), 1)), partial], axis=1), axis=1)
+
+
+def _log_counts_traced(n: Array, K: Array) -> Array:
+    """The same by adding term after term: a trace does not know how many there are."""
+
+    def add(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        j, term, total = state
+        there = j < K
+        ratio = 2.0 * (n - j) * jnp.where(there, K - j, 1.0) / (j + 1.0) ** 2
+        term = term + jnp.log(ratio)
+        return j + 1.0, term, jnp.where(there, jnp.logaddexp(total, term), total)
+
+    one = jnp.zeros_like(K)  # ln 1, of j = 0
+    start = (jnp.zeros_like(n), one, one)
+    return jax.lax.while_loop(lambda s: s[0] < jnp.minimum(n, jnp.max(K)), add, start)[2]
 
 
 def nonnegative_vectors(n: int, K: int, /) -> Int[np.ndarray, "count n"]:

@@ -5,11 +5,14 @@ are the largest over the inputs: sup_i ||f(x_i) - g(x_i)||_q.
 """
 
 import itertools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxbounds.arrays import traced
 
 LARGEST_CLASS = 16
 
@@ -30,8 +33,12 @@ class Staircase(NamedTuple):
 
 
 def sup_distances(
-    values: Float[np.ndarray, "functions points k"], q: float, /, *, quasi: bool = False
-) -> Float[np.ndarray, "functions functions"]:
+    values: Float[np.ndarray | Array, "functions points k"],
+    q: float,
+    /,
+    *,
+    quasi: bool = False,
+) -> Float[np.ndarray | Array, "functions functions"]:
     """sup_i ||f(x_i) - g(x_i)||_q for all pairs of functions.
 
     Raises:
@@ -40,17 +47,18 @@ def sup_distances(
     """
     if not (q >= 1 or (quasi and q > 0)):
         raise ValueError(f"q must be at least 1 (below it l_q is no norm), got {q}")
-    difference = np.abs(values[:, None] - values[None, :])
+    difference = abs(values[:, None] - values[None, :])
     if np.isinf(q):
         return difference.max(axis=(-1, -2))
     return ((difference**q).sum(axis=-1) ** (1.0 / q)).max(axis=-1)
 
 
-def smallest_cover(covers: Bool[np.ndarray, "centres members"], /) -> int:
+def smallest_cover(covers: Bool[np.ndarray | Array, "centres members"], /) -> int | Array:
     """The least number of rows of `covers` that together reach every column, by enumeration.
 
     Raises:
-        ValueError: if there are more than 16 rows, or some column cannot be reached.
+        ValueError: if there are more than 16 rows, or some column cannot be reached (traced: one
+            more than there are rows).
     """
     centres, members = covers.shape
     if centres > LARGEST_CLASS:
@@ -58,6 +66,10 @@ def smallest_cover(covers: Bool[np.ndarray, "centres members"], /) -> int:
             f"exact covering numbers enumerate subsets: at most {LARGEST_CLASS} functions are "
             f"allowed, got {centres}"
         )
+    if traced(covers):
+        subsets = (jnp.arange(2**centres)[:, None] >> jnp.arange(centres)[None, :]) & 1
+        complete = jnp.all(subsets @ covers.astype(subsets.dtype) > 0, axis=1)
+        return jnp.min(jnp.where(complete, subsets.sum(axis=1), centres + 1))
     masks = [int(sum(1 << j for j in np.flatnonzero(row))) for row in covers]
     everything = (1 << members) - 1
     for size in range(centres + 1):
@@ -70,18 +82,18 @@ def smallest_cover(covers: Bool[np.ndarray, "centres members"], /) -> int:
     raise ValueError("no set of these centres reaches every member: is epsilon zero or negative?")
 
 
-def covering_number(distances: Float[np.ndarray, "n n"], epsilon: float, /) -> int:
+def covering_number(distances: Float[np.ndarray | Array, "n n"], epsilon: Any, /) -> int | Array:
     """N(epsilon) of a finite class from its pairwise distances.
 
     Raises:
         ValueError: if there are more than 16 functions or epsilon is not positive.
     """
-    if not epsilon > 0:
+    if not (traced(epsilon) or epsilon > 0):
         raise ValueError(f"epsilon must be positive, got {epsilon}")
     return smallest_cover(distances < epsilon)
 
 
-def covering_staircase(distances: Float[np.ndarray, "n n"], /) -> Staircase:
+def covering_staircase(distances: Float[np.ndarray | Array, "n n"], /) -> Staircase:
     """N(epsilon) for all epsilon > 0 at once.
 
     Raises:

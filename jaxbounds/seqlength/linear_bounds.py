@@ -1,10 +1,9 @@
 """Logarithms of covering numbers of {x -> W x} with W in R^{k x d}, as the paper bounds them.
 
-All are functions of x = B_w B_x / epsilon, evaluated on the host in float64 for arrays of x; the
-closed forms without a floor also take a traced x. Which norms B_w and B_x bound is part of each
-docstring. Where the size is C / epsilon^2, as Theorem 4.1 and Corollary 4.2.1 want it, C is the
-value at x = B_w B_x. `at_scale` turns a bound into a function of epsilon, as Dudley's integral
-wants it.
+All are functions of x = B_w B_x / epsilon, evaluated on the host in float64 for arrays of x, or
+traced, x and the dimensions alike. Which norms B_w and B_x bound is part of each docstring. Where
+the size is C / epsilon^2, as Theorem 4.1 and Corollary 4.2.1 want it, C is the value at
+x = B_w B_x. `at_scale` turns a bound into a function of epsilon, as Dudley's integral wants it.
 """
 
 import math
@@ -16,17 +15,18 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.arrays import Count, array_module, log, real, traced
 from jaxbounds.seqlength.counting import log_counts_signed
 
 Values = Float[np.ndarray, "*shape"] | np.float64
 LogCovering = Callable[[Any], Any]
 
 
-def _checked(x: ArrayLike, **dimensions: int) -> Any:
+def _checked(x: ArrayLike, **dimensions: Count) -> Any:
     for name, value in dimensions.items():
-        if value < 1:
+        if not traced(value) and value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
-    if isinstance(x, jax.core.Tracer):
+    if traced(x):
         return x
     scales = np.asarray(x, dtype=np.float64)
     if not (np.isfinite(scales).all() and (scales >= 0).all()):
@@ -34,7 +34,7 @@ def _checked(x: ArrayLike, **dimensions: int) -> Any:
     return scales
 
 
-def sparsity_needed(x: ArrayLike, /) -> Values:
+def sparsity_needed(x: ArrayLike, /) -> Values | Array:
     """The least whole K with B / (1 + sqrt K) < epsilon, for x = B / epsilon; 0 where x < 1.
 
     K = floor((x - 1)^2) + 1 <= x^2 for x >= 1, so Lemmas 3.3 and 3.6 need no rounding up.
@@ -42,11 +42,11 @@ def sparsity_needed(x: ArrayLike, /) -> Values:
     Raises:
         ValueError: if x is negative or not finite.
     """
-    inside = np.maximum(_checked(x), 1.0)
-    return np.where(np.asarray(x) < 1, 0.0, np.floor((inside - 1.0) ** 2) + 1.0)
+    scale, xp = _checked(x), array_module(x)
+    return xp.where(scale < 1, 0.0, xp.floor((xp.maximum(scale, 1.0) - 1.0) ** 2) + 1.0)
 
 
-def lemma_3_3(x: ArrayLike, /, *, k: int, d: int) -> Values | Array:
+def lemma_3_3(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Lemma 3.3, d x^2 ln(2k + 1): ||W||_{1,infinity} <= B_w (columns), ||x||_1 <= B_x.
 
     Constants explicit.
@@ -54,89 +54,96 @@ def lemma_3_3(x: ArrayLike, /, *, k: int, d: int) -> Values | Array:
     Raises:
         ValueError: if k or d is below 1, or x is negative or not finite; so for all functions here.
     """
-    return d * _checked(x, k=k, d=d) ** 2 * math.log(2 * k + 1)
+    return real(d) * _checked(x, k=k, d=d) ** 2 * log(2 * k + 1, x)
 
 
-def lemma_3_3_ceil(x: ArrayLike, /, *, k: int, d: int) -> Values:
+def lemma_3_3_ceil(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Lemma 3.3 rounded up, d ceil(x^2) ln(2k + 1): what Maurey's own radius B / sqrt K gives."""
-    return d * np.ceil(_checked(x, k=k, d=d) ** 2) * math.log(2 * k + 1)
+    return real(d) * array_module(x).ceil(_checked(x, k=k, d=d) ** 2) * log(2 * k + 1, x)
 
 
-def lemma_3_3_sharp(x: ArrayLike, /, *, k: int, d: int) -> Values:
+def lemma_3_3_sharp(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """The size of the cover that `linear_covers.columns_cover` builds; never above `lemma_3_3`."""
-    return d * log_counts_signed(k, sparsity_needed(_checked(x, k=k, d=d)))
+    return real(d) * log_counts_signed(k, sparsity_needed(_checked(x, k=k, d=d)))
 
 
-def lemma_3_4_leading(x: ArrayLike, /, *, k: int, d: int) -> Values | Array:
+def lemma_3_4_leading(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Lemma 3.4, x^2 ln(dk): the leading term with hidden constant 1: not certified.
 
     True to leading order for ||W^T||_{2,1} <= B_w (rows), ||x||_1 <= B_x; with the printed
     orientation it is false (erratum E3).
     """
-    return _checked(x, k=k, d=d) ** 2 * math.log(d * k)
+    return _checked(x, k=k, d=d) ** 2 * log(d * k, x)
 
 
-def lemma_3_4_explicit(x: ArrayLike, /, *, k: int, d: int) -> Values:
+def lemma_3_4_explicit(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Lemma 3.4 with constants, floor(2 x^2) ln(2 k d levels + 1), and 0 for x < 1.
 
     For ||W^T||_{2,1} <= B_w (rows), ||x||_1 <= B_x; levels = ceil(log2(2 x^2)) + 1. The cover is
     `linear_covers.cover_by_truncation`.
     """
-    inside = np.maximum(_checked(x, k=k, d=d), 1.0)
-    levels = np.ceil(np.log2(2.0 * inside**2)) + 1.0
-    size = np.floor(2.0 * inside**2) * np.log(2.0 * k * d * levels + 1.0)
-    return np.where(np.asarray(x) < 1, 0.0, size)
+    scale, xp = _checked(x, k=k, d=d), array_module(x, k, d)
+    inside = xp.maximum(scale, 1.0)
+    levels = xp.ceil(xp.log2(2.0 * inside**2)) + 1.0
+    size = xp.floor(2.0 * inside**2) * xp.log(2.0 * real(k) * real(d) * levels + 1.0)
+    return xp.where(scale < 1, 0.0, size)
 
 
 def lemma_3_5_leading(
-    x: ArrayLike, /, *, k: int, points: int, hidden_constant: float = 1.0
+    x: ArrayLike, /, *, k: Count, points: Count, hidden_constant: float = 1.0
 ) -> Values | Array:
     """hidden_constant x^2 ln(k N): ||W^T||_{2,1} <= B_w, ||x||_2 <= B_x, N points (N = m T tokens).
 
     The bound of Edelman et al. that grows with the sequence length. Their constant is not stated in
     this paper: with the default this is its leading term, not a certified bound.
     """
-    return hidden_constant * _checked(x, k=k, points=points) ** 2 * math.log(k * points)
+    return hidden_constant * _checked(x, k=k, points=points) ** 2 * log(k * points, x)
 
 
-def lemma_3_6(x: ArrayLike, /, *, k: int, d: int) -> Values | Array:
+def lemma_3_6(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """x^2 ln(2dk + 1): ||W||_{1,1} <= B_w, ||x||_2 <= B_x. Constants explicit."""
-    return _checked(x, k=k, d=d) ** 2 * math.log(2 * d * k + 1)
+    return _checked(x, k=k, d=d) ** 2 * log(2 * d * k + 1, x)
 
 
-def lemma_3_6_ceil(x: ArrayLike, /, *, k: int, d: int) -> Values:
+def lemma_3_6_ceil(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Lemma 3.6 rounded up, ceil(x^2) ln(2dk + 1): what Maurey's own radius B / sqrt K gives."""
-    return np.ceil(_checked(x, k=k, d=d) ** 2) * math.log(2 * d * k + 1)
+    return array_module(x).ceil(_checked(x, k=k, d=d) ** 2) * log(2 * d * k + 1, x)
 
 
-def lemma_3_6_sharp(x: ArrayLike, /, *, k: int, d: int) -> Values:
+def lemma_3_6_sharp(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """The size of the cover that `linear_covers.entries_cover` builds; never above `lemma_3_6`."""
     return log_counts_signed(k * d, sparsity_needed(_checked(x, k=k, d=d)))
 
 
-def volumetric(x: ArrayLike, /, *, parameters: int) -> Values:
+def volumetric(x: ArrayLike, /, *, parameters: Count) -> Values | Array:
     """Parameter counting, p ln(1 + 2x), for p parameters in an l_2 ball of radius B_w."""
-    return parameters * np.log1p(2.0 * _checked(x, parameters=parameters))
+    xp = array_module(x, parameters)
+    return real(parameters) * xp.log1p(2.0 * _checked(x, parameters=parameters))
 
 
-def volumetric_lower_column(x: ArrayLike, /, *, k: int) -> Values:
+def volumetric_lower_column(x: ArrayLike, /, *, k: Count) -> Values | Array:
     """At least k ln x: no cover of {v e_1^T : ||v||_2 <= B_w} on ||x||_1 <= B_x can be smaller.
 
     The class lies in {||W||_{2,1} <= B_w} with the paper's column norm, so this exceeds the printed
     Lemma 3.4, x^2 ln(dk), for large k (erratum E3).
     """
-    return k * np.log(np.maximum(_checked(x, k=k), 1.0))
+    xp = array_module(x, k)
+    return real(k) * xp.log(xp.maximum(_checked(x, k=k), 1.0))
 
 
-def volumetric_lower_cube(x: ArrayLike, /, *, k: int) -> Values:
+def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
     """Ln of the volume of the cube [-x, x]^k over that of the l_2 unit ball, in R^k; not below 0.
 
     At least so large is a cover of maps whose images of one input fill the cube [-B, B]^k,
     x = B / epsilon: as where *rows* of W have l_1 norm at most B and the input is e_1, or where
     W is one row of entries at most B and the inputs are the l_2 unit ball of R^k.
     """
-    ball = k / 2.0 * math.log(math.pi) - math.lgamma(k / 2.0 + 1.0)
-    return np.maximum(k * np.log(2.0 * np.maximum(_checked(x, k=k), 1e-300)) - ball, 0.0)
+    scale, xp, half = _checked(x, k=k), array_module(x, k), real(k) / 2.0
+    log_gamma: Any = jax.scipy.special.gammaln if traced(x, k) else math.lgamma
+    log_pi = 2.0 * log_gamma(0.5) if traced(x, k) else math.log(math.pi)
+    ball = half * log_pi - log_gamma(half + 1.0)
+    cube = real(k) * xp.log(2.0 * xp.maximum(scale, 2.0**-1000))
+    return xp.maximum(cube - ball, 0.0)
 
 
 def at_scale(log_size: Callable[..., Any], B: float, /, **dimensions: float) -> LogCovering:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.arrays import Count
 from jaxbounds.seqlength.dudley import CERTIFIED, inverse_square
 from jaxbounds.seqlength.linear_bounds import lemma_3_3, lemma_3_4_leading, lemma_3_6
 
@@ -136,11 +137,12 @@ def theorem_4_2_printed(
     """
     B_w, B_c, B_v, _, L, _ = (jnp.asarray(v, float) for v in norms)
     alpha = downstream_factors(norms, layers)
-    tau = alpha ** (2 / 3) + (2 * alpha * L * B_c * B_v) ** (2 / 3) + (alpha * L * B_v) ** (2 / 3)
+    power = lambda v: jnp.cbrt(v) ** 2  # v^{2/3}, with no exponent that is rounded
+    tau = power(alpha) + power(2 * alpha * L * B_c * B_v) + power(alpha * L * B_v)
     C_1, C_Bx = (jnp.asarray(C, float) for C in (C_1, C_Bx))
-    gamma = jnp.cbrt(C_Bx) * (2 * L * B_c * B_v * alpha[0] * B_w) ** (2 / 3)
-    gamma += jnp.cbrt(C_1) * (1.0 + (B_w * L * B_v) ** (2 / 3))
-    eta = jnp.cbrt(C_1) * B_w ** (2 / 3) * jnp.sum(tau[1:])
+    gamma = jnp.cbrt(C_Bx) * power(2 * L * B_c * B_v * alpha[0] * B_w)
+    gamma += jnp.cbrt(C_1) * (1.0 + power(B_w * L * B_v))
+    eta = jnp.cbrt(C_1) * power(B_w) * jnp.sum(tau[1:])
     return (gamma + eta) ** 3
 
 
@@ -198,14 +200,14 @@ def terms_corrected(
     return Terms(_names(layers, heads), with_w(C_w, C), with_w(jnp.ones_like(C_w), beta))
 
 
-def _per_matrix(log_size: Callable[..., ArrayLike], B: ArrayLike, d: int, k: int) -> Constants:
+def _per_matrix(log_size: Callable[..., ArrayLike], B: ArrayLike, d: Count, k: Count) -> Constants:
     """C = log_size(B) at the shapes of the maps by w, W_c^T, W_v^T and W_QK."""
     shapes = ((1, d), (d, k), (k, d), (d, d))
     return Constants(*(log_size(B, k=outputs, d=inputs) for outputs, inputs in shapes))
 
 
 def constants_4_2_1(
-    B: ArrayLike, d: int, k: int, /, *, B_w_1: ArrayLike | None = None
+    B: ArrayLike, d: Count, k: Count, /, *, B_w_1: ArrayLike | None = None
 ) -> Constants:
     """Per-matrix C of Corollary 4.2.1 for unit inputs: all ||.||_{1,1} at most B (Lemma 3.6).
 
@@ -216,7 +218,7 @@ def constants_4_2_1(
     return constants if B_w_1 is None else constants._replace(w=lemma_3_6(B_w_1, k=1, d=d))
 
 
-def constants_F_0_1(B: ArrayLike, d: int, k: int, /) -> Constants:
+def constants_F_0_1(B: ArrayLike, d: Count, k: Count, /) -> Constants:
     """Per-matrix C of Corollary F.0.1: maps with ||.||_{1,infinity} at most B (Lemma 3.3).
 
     Only where tokens have l_1 norm at most 1 in every layer, as with a projection on the l_1 ball;
@@ -225,7 +227,7 @@ def constants_F_0_1(B: ArrayLike, d: int, k: int, /) -> Constants:
     return _per_matrix(lemma_3_3, B, d, k)
 
 
-def constants_F_0_2_leading(B: ArrayLike, d: int, k: int, /) -> Constants:
+def constants_F_0_2_leading(B: ArrayLike, d: Count, k: Count, /) -> Constants:
     """Per-matrix C of Corollary F.0.2 to leading order: row norms at most B (Lemma 3.4).
 
     Not certified; as in F.0.1 the tokens must have l_1 norm at most 1 in every layer.

@@ -5,10 +5,14 @@ are shapes, not certificates; ratios and invariances are exact.
 """
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 import scipy
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
+
+from jaxbounds.arrays import array_module, log, traced
 
 
 def log_covering_number(
@@ -32,26 +36,27 @@ def rademacher_bound(
 
 
 def sample_complexity(
-    alpha: float,
-    p: int,
-    gamma: float,
-    epsilon: float,
+    alpha: ArrayLike,
+    p: ArrayLike,
+    gamma: ArrayLike,
+    epsilon: ArrayLike,
     /,
     *,
-    constant: float = 1.0,
-    log_power: float = 0.0,
-) -> float:
+    constant: ArrayLike = 1.0,
+    log_power: ArrayLike = 0.0,
+) -> Any:
     """The n of Lemma 2.4: C (alpha^2 log p / gamma^2 + 1) / epsilon^2, times a power of its log.
 
     The constant and the power of the logarithm that O-tilde hides are arguments.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, p=p)
-    core = alpha**2 * math.log(p) / gamma**2
-    hidden = max(1.0, math.log(max(math.e, core / epsilon**2))) ** log_power
+    values = (alpha, p, gamma, epsilon, constant, log_power)
+    core, xp = alpha**2 * log(p, *values) / gamma**2, array_module(*values)
+    hidden = xp.maximum(1.0, log(xp.maximum(1.0, core / epsilon**2))) ** log_power
     return constant * (core + 1.0) * hidden / epsilon**2
 
 
-def unseen_difference(difference: float, n: float, /) -> float:
+def unseen_difference(difference: Any, n: ArrayLike, /) -> Any:
     """(1 - difference)^n / 2: how often, at least, some target is missed by n samples.
 
     Two targets differ on points of mass `difference`, and no model is good enough for both. Until a
@@ -62,7 +67,7 @@ def unseen_difference(difference: float, n: float, /) -> float:
     Raises:
         ValueError: if the mass is not in [0, 1].
     """
-    if not 0 <= difference <= 1:
+    if not (traced(difference) or 0 <= difference <= 1):
         raise ValueError(f"the mass on which two targets differ is in [0, 1], got {difference}")
     return 0.5 * (1.0 - difference) ** n
 
@@ -125,8 +130,8 @@ def norm_product_sample_complexity(spectral_norms: list[float], epsilon: float, 
     return 2.0 * sum(math.log(norm) for norm in spectral_norms) - 2.0 * math.log(epsilon)
 
 
-def _positive(**values: float) -> None:
-    bad = {name: value for name, value in values.items() if not value > 0}
+def _positive(**values: Any) -> None:
+    bad = {name: value for name, value in values.items() if not (traced(value) or value > 0)}
     if bad:
         raise ValueError(
             "must be positive: " + ", ".join(f"{name} = {value}" for name, value in bad.items())

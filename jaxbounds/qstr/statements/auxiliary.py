@@ -5,7 +5,9 @@ import math
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
+from jaxbounds.arrays import array_module, number, traced
 from jaxbounds.norms import dual_exponent, entrywise_norm
 from jaxbounds.qstr import heads, packing
 from jaxbounds.qstr.statements.common import (
@@ -128,8 +130,16 @@ def _family(family: int, d: int) -> tuple[float, float]:
     else:  # the code's words that begin with 24 - d zeros, without these
         words, fewer = packing.golay_points(), max(0, 24 - d)
         words = words[np.all(words[:, :fewer] > 0, axis=1), fewer:]
-        points = words / np.linalg.norm(words[0])
+        points = words * math.sqrt(24 / (24 - fewer))  # unit vectors again
     return math.log(len(points)), packing.smallest_distance(points)
+
+
+def _traced_family(family: Array, d: Array) -> tuple[Array, Array]:
+    """The same without the points: 2^(d - 12) words of a code differ in 8 places or more."""
+    length = jnp.clip(jnp.asarray(d, float), SHORTEST, 24)
+    of = lambda *each: jnp.select([family == SEGMENT, family == GOLAY], each[:2], each[2])
+    sizes = (jnp.log(5.0), (length - 12) * jnp.log(2.0), packing.volume_lower(d, 0.5))
+    return of(*sizes), of(0.5, jnp.sqrt(32.0 / length), 0.5)
 
 
 def _packing_cases(size):
@@ -142,13 +152,16 @@ def _packing_cases(size):
 
 
 def _packing_bound(i, size):
-    d, family = int(i["d"]), int(i["family"])
-    points, eps = _family(family, max(d, SHORTEST) if family == GOLAY else d)
+    family, d = number(i["family"]), number(i["d"])
+    if traced(family, d):
+        points, eps = _traced_family(family, d)
+    else:
+        points, eps = _family(family, max(d, SHORTEST) if family == GOLAY else d)
     volume = packing.volume_upper(d, eps)
     return Sides(
         lhs=points,
         rhs={
-            "printed": min(volume, packing.maurey_printed(d, eps)),
+            "printed": array_module(d, eps).minimum(volume, packing.maurey_printed(d, eps)),
             "corrected": volume,
             "corrected (Golay)": volume,
             "control": volume / 2,
@@ -185,7 +198,7 @@ PACKING = Statement(
     cases=_packing_cases,
     evaluate=_packing_bound,
     hypotheses=lambda i, size: {
-        "the family fits into R^d": i["family"] != GOLAY or i["d"] >= SHORTEST
+        "the family fits into R^d": (i["family"] != GOLAY) | (i["d"] >= SHORTEST)
     },
     forms=(
         Form(

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import scipy
 
+from jaxbounds.arrays import array_module
 from jaxbounds.qstr import bounds
 from jaxbounds.qstr.statements.common import CASES_ON_HOST
 from jaxbounds.statements import Counterexample, Form, Sides, Statement
@@ -82,9 +83,10 @@ TOKEN_TAIL = Statement(
 
 def _small_radius(i, size):
     n, N, d = size["n"], size["N"], size["d"]
-    r = math.sqrt(d) * float(i["r"])
+    xp = array_module(i["r"])
+    r = xp.sqrt(float(d)) * i["r"]
     bound = lambda r: bounds.token_tail(r, n=n, N=N, d=d, checked=False)
-    exact = min(1.0, n * N * bounds.largest_tail(r, d=d))
+    exact = xp.minimum(1.0, n * N * bounds.largest_tail(r, d=d))
     return Sides.pairs(
         {
             "printed": (exact, bound(r)),

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
+from jaxbounds.arrays import array_module, number, traced
 from jaxbounds.seqlength.dudley import best_delta, interior_value, with_offset
 from jaxbounds.seqlength.linear_bounds import at_scale, lemma_3_6
 from jaxbounds.seqlength.single_layer import (
@@ -56,20 +57,33 @@ COVER_SIZE = Statement(
 )
 
 
-def _optimum(instance: Instance, size: Size) -> Sides:
-    given = draw.numbers(instance, "B_x", "C", "m", "d")
-    a, b, B = (float(v) for v in entropy_terms(*given))
-    objective = lambda x: x + (B - x) * a + b * math.log(B / x)
+def _objective(delta: Any, a: Any, b: Any, B: Any) -> Any:
+    return delta + (B - delta) * a + b * array_module(delta, a, b, B).log(B / delta)
+
+
+def _least(a: Any, b: Any, B: Any) -> Any:
+    """The minimum of the objective over 0 < delta <= B: found by search, or traced.
+
+    A value at any delta is no more than an upper bound, and the claim is an equality. Traced, the
+    delta is where the derivative 1 - a - b / delta has its zero, or B if that is less: for b >= 0
+    the objective is convex, so this is the minimum and no other value is smaller. Needs a < 1.
+    """
+    if traced(a, b, B):
+        return _objective(jnp.minimum(b / (1.0 - a), B), a, b, B)
     inner = scipy.optimize.minimize_scalar(
-        objective, bounds=(1e-9, B), method="bounded", options={"xatol": 1e-12}
+        _objective, args=(a, b, B), bounds=(1e-9, B), method="bounded", options={"xatol": 1e-12}
     )
-    least = min(inner.fun, B)
+    return min(inner.fun, B)
+
+
+def _optimum(instance: Instance, size: Size) -> Sides:
+    a, b, B = map(number, entropy_terms(*draw.numbers(instance, "B_x", "C", "m", "d")))
     return Sides(
-        least,
+        _least(a, b, B),
         {
             "printed": interior_value(a, b, B),
             "corrected": with_offset(a, b, B),
-            "corrected delta": objective(float(best_delta(a, b, B))),
+            "corrected delta": _objective(number(best_delta(a, b, B)), a, b, B),
             "control": with_offset(a, 2 * b, B),
         },
     )
@@ -90,8 +104,8 @@ def _theorem_4_1_hypotheses(instance: Instance, size: Size) -> dict[str, Any]:
     m, d = instance["m"], instance["d"]
     return {
         "m > d (Theorem 4.1)": m > d,
-        "m > ln(2d) (Theorem 4.1)": m > np.log(2.0 * d),
-        "B_x, C > 0 (Theorem 4.1)": min(instance["B_x"], instance["C"]) > 0,
+        "m > ln(2d) (Theorem 4.1)": m > array_module(d).log(2.0 * d),
+        "B_x, C > 0 (Theorem 4.1)": (instance["B_x"] > 0) & (instance["C"] > 0),
     }
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.arrays import number
 from jaxbounds.statements import Budget, Instance, Size
 
 FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
@@ -139,6 +140,5 @@ def positive(*names: str) -> Callable[[Instance, Size], Instance]:
 
 
 def numbers(instance: Instance, /, *names: str) -> tuple[Any, ...]:
-    """Entries of an instance on the host, scalars as Python numbers."""
-    leaves = (np.asarray(instance[name]) for name in names)
-    return tuple(leaf if leaf.ndim else leaf.item() for leaf in leaves)
+    """Entries of an instance on the host, scalars as Python numbers; or as they are, traced."""
+    return tuple(number(instance[name]) for name in names)

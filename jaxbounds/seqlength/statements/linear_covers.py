@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from jaxbounds.arrays import array_module
 from jaxbounds.seqlength import linear_covers
 from jaxbounds.seqlength.covering_numbers import covering_number, sup_distances
 from jaxbounds.seqlength.sparsification import sparsify_radius
@@ -19,21 +20,22 @@ ORDERS, QUASI = (1.0, 2.0, 4.0, math.inf), 0.5
 
 def _lemma_3_2(instance: Instance, size: Size) -> Sides:
     W, x, epsilon = draw.numbers(instance, "W", "x", "epsilon")
-    basis = np.eye(size["d"])
+    xp = array_module(W, x, epsilon)
+    basis = xp.eye(size["d"])
 
-    def counts(points: np.ndarray) -> list[int]:
-        values = np.einsum("fkd,nd->fnk", W, points)
+    def counts(points: Any) -> list[Any]:
+        values = xp.einsum("fkd,nd->fnk", W, points)
         distances = [sup_distances(values, q, quasi=True) for q in (*ORDERS, QUASI)]
         return [covering_number(table, epsilon) for table in distances]
 
     *many, half = counts(basis)
-    *on_all, half_on_all = counts(np.concatenate([basis, x]))
-    far = counts(np.concatenate([basis, 3.0 * x]))[:-1]
+    *on_all, half_on_all = counts(xp.concatenate([basis, x]))
+    far = counts(xp.concatenate([basis, 3.0 * x]))[:-1]
     return Sides.pairs(
         {
             "printed": (half_on_all, half),
-            "corrected": (np.array(on_all), np.array(many)),
-            "control": (np.array(far), np.array(many)),
+            "corrected": (xp.array(on_all), xp.array(many)),
+            "control": (xp.array(far), xp.array(many)),
         }
     )
 

@@ -14,7 +14,7 @@ from jaxbounds.seqlength.statements.instances import (
     log_uniform,
     normals,
 )
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Domain, Form, Instance, Sides, Size, Statement
 
 
 def _gradient(instance: Instance, size: Size) -> Sides:
@@ -83,6 +83,17 @@ def _lipschitz(instance: Instance, size: Size) -> Sides:
     )
 
 
+TWO_WORDS = Domain(
+    name="K = 2, logits (s, 0) and (s + t, 0), |s| <= 4, t in [1/64, 4]",
+    chart=lambda point, size: {
+        "x": jnp.stack([point[0], 0.0 * point[0]]),
+        "y": jnp.stack([point[0] + point[1], 0.0 * point[0]]),
+    },
+    size={"K": 2},
+    lower=(-4.0, 1 / 64),
+    upper=(4.0, 4.0),
+)
+
 LIPSCHITZ = Statement(
     id="seqlength.sec5-lipschitz",
     label="Section 5, the loss is 2-Lipschitz in l_infinity",
@@ -106,10 +117,12 @@ LIPSCHITZ = Statement(
             name="printed",
             cites="Appendix G, the first display; Theorem 5.1, proof",
             note="the supremum is 2, at extreme logits",
+            domains=(TWO_WORDS,),
         ),
         Form(
             name="sharpened S11",
             note="2 (1 - 1/(1 + (K-1) e^{2M})) for logits within M; approached at a corner",
+            domains=(TWO_WORDS,),
         ),
     ),
     control="constant 1",
@@ -216,9 +229,19 @@ BINARY = Statement(
 )
 
 
+CLIP = 1.0
+
+
+def _uncut(size: Size) -> Instance:
+    """All losses below c; and the same with the largest of them at c."""
+    F = np.random.default_rng(0).normal(size=(4, size["functions"], size["m"]))
+    at_clip = np.log(np.expm1(CLIP)) + F - np.max(F, axis=(1, 2), keepdims=True)
+    return {"F": np.concatenate([at_clip - 1.0, at_clip])}
+
+
 def _clipping(instance: Instance, size: Size) -> Sides:
     whole = empirical_rademacher(jax.nn.softplus(instance["F"]))
-    cut = empirical_rademacher(masking.clipped(jax.nn.softplus, 1.0)(instance["F"]))
+    cut = empirical_rademacher(masking.clipped(jax.nn.softplus, CLIP)(instance["F"]))
     return Sides(cut, {"derived": whole, "control": whole / 4.0})
 
 
@@ -230,6 +253,7 @@ CLIPPING = Statement(
     formula="Rad(min(loss, c)) <= Rad(loss)",
     **INEQUALITY,
     sample=lambda key, size: {"F": jax.random.normal(key, (size["functions"], size["m"])) - 0.5},
+    cases=_uncut,
     evaluate=_clipping,
     judges=(masking.clipped,),
     sizes=({"functions": 4, "m": 6},),

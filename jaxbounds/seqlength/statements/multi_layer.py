@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 from jaxtyping import Array
 
+from jaxbounds.arrays import array_module
 from jaxbounds.seqlength.dudley import CERTIFIED, inverse_square
 from jaxbounds.seqlength.linear_bounds import (
     lemma_3_3,
@@ -112,15 +113,14 @@ THEOREM_4_2 = Statement(
 
 def _per_matrix(instance: Instance, size: Size) -> Sides:
     x, d, k = draw.numbers(instance, "x", "d", "k")
+    xp = array_module(x, d, k)
     # The covers that Lemma 3.6 builds for w, W_c, W_v, W_QK.
-    built = np.array(
-        [lemma_3_6_sharp(x, k=a, d=b) for a, b in ((d, 1), (d, k), (d, k), (d, d))], float
-    )
-    own = np.array(constants_4_2_1(1.0, d, k), float) * x**2
-    worst = np.max(built / own)
+    built = xp.stack([lemma_3_6_sharp(x, k=a, d=b) for a, b in ((d, 1), (d, k), (d, k), (d, d))])
+    own = xp.stack(constants_4_2_1(1.0, d, k)) * x**2
+    worst = xp.max(built / own)
     return Sides.pairs(
         {
-            "derived": (np.max(built / lemma_3_6(x, k=k, d=d)), 1.0),
+            "derived": (xp.max(built / lemma_3_6(x, k=k, d=d)), 1.0),
             "corrected": (worst, 1.0),
             "control": (worst, 0.9),
         }

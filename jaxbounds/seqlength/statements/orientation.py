@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxbounds.arrays import array_module, real
 from jaxbounds.seqlength.linear_bounds import (
     lemma_3_3,
     lemma_3_4_leading,
@@ -20,23 +21,23 @@ from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, St
 
 def _orientation(instance: Instance, size: Size) -> Sides:
     """Balls of each printed norm contain, at one input e_1, a cube or a ball of images."""
-    (d,) = draw.numbers(instance, "d")
-    n = int(d)
+    (n,) = draw.numbers(instance, "d")
+    xp = array_module(n)
     # Columns with ||.||_1 <= 1: the images W^T e_1 fill the cube [-1, 1]^d.
-    eps = math.sqrt(d) / 4.0
+    eps = xp.sqrt(n) / 4.0
     cube = volumetric_lower_cube(1.0 / eps, k=n)
     # Columns with ||.||_2 summing to 1: the images W e_1 fill the unit ball; those of W^T, summed
     # over rows, are +-e_i at most.
     ball = volumetric_lower_column(2.0, k=n)
-    at = {"k": n, "d": n}
+    points, at = xp.log(2 * n), {"k": n, "d": n}
     return Sides.pairs(
         {
             "derived (D.0.1), W_QK^T x": (cube, lemma_3_3(1.0 / eps, **at)),
-            "derived (D.0.1), W_QK x": (math.log(2 * n), lemma_3_3(2.0, **at)),
-            "derived (D.0.2), W_QK^T x": (math.log(2 * n), lemma_3_4_leading(2.0, **at)),
+            "derived (D.0.1), W_QK x": (points, lemma_3_3(2.0, **at)),
+            "derived (D.0.2), W_QK^T x": (points, lemma_3_4_leading(2.0, **at)),
             "derived (D.0.2), W_QK x": (ball, lemma_3_4_leading(2.0, **at)),
             "derived (D.0.2), W_QK x, constant 100": (ball, 100.0 * lemma_3_4_leading(2.0, **at)),
-            "control": (math.log(2 * n), lemma_3_4_leading(2.0, **at) / 5.0),
+            "control": (points, lemma_3_4_leading(2.0, **at) / 5.0),
         }
     )
 
@@ -138,14 +139,14 @@ ORIENTATION = Statement(
 
 def _cube(instance: Instance, size: Size) -> Sides:
     (n,) = draw.numbers(instance, "n")
-    x = 4.0 / math.sqrt(n)  # eps = sqrt(n) / 4
+    x = 4.0 / array_module(n).sqrt(n)  # eps = sqrt(n) / 4
     cube = volumetric_lower_cube(x, k=n)
     on_l2_ball = constants_F_0_1(x, n, 1).QK
     return Sides.pairs(
         {
             "derived": (cube, on_l2_ball),
             "derived, W_v^T x": (cube, lemma_3_3(x, k=n, d=1)),
-            "corrected": (cube, n * on_l2_ball),
+            "corrected": (cube, real(n) * on_l2_ball),
             "control": (cube, on_l2_ball / 2.0),
         }
     )

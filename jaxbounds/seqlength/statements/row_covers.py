@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from jaxbounds.arrays import array_module
 from jaxbounds.norms import vector_norm
 from jaxbounds.seqlength.comparisons import covering_crossover
 from jaxbounds.seqlength.linear_bounds import (
@@ -138,7 +139,8 @@ def _row_sizes(instance: Instance, size: Size) -> Sides:
     explicit = lemma_3_4_explicit(x, k=k, d=d)
     packing, leading = volumetric_lower_column(x, k=k), lemma_3_4_leading(x, k=k, d=d)
     # Balls of radius eps tell points at distance 2 eps apart.
-    points = math.log(2 * k * d) if x >= 2 else 0.0
+    xp = array_module(x, k, d)
+    points = xp.where(x >= 2, xp.log(2 * k * d), 0.0)
     return Sides.pairs(
         {
             "printed": (packing, leading),
@@ -218,12 +220,14 @@ def _lemma_3_5(instance: Instance, size: Size) -> Sides:
     # One of the points e_1, .., e_d, 0 already separates the matrices v e_1^T; d stands where k
     # should.
     printed = lemma_3_5_leading(x, k=d, points=d + 1)
+    counted = volumetric(x, parameters=k * d)
     return Sides(
         volumetric_lower_column(x, k=k),
         {
             "printed": printed,
             "printed, constant 100": 100.0 * printed,
-            "control": printed / 2.0,
+            "corrected, counting": counted,
+            "control": counted / 2.0,
         },
     )
 
@@ -235,10 +239,11 @@ LEMMA_3_5 = Statement(
     r"\lesssim \frac{B_w^2 B_x^2}{\epsilon^2} \ln(dn), \quad \|W\|_{2,1} \le B_w, \ "
     r"\|x_i\|_2 \le B_x",
     formula="ln N <~ x^2 ln(dn) for ||W||_{2,1} <= B_w, ||x_i||_2 <= B_x, n points",
-    **draw.ON_HOST,
+    **draw.ON_HOST_WANDERED,
     cases=_row_size_cases,
     evaluate=_lemma_3_5,
-    judges=(lemma_3_5_leading, volumetric_lower_column),
+    project=draw.positive("x"),
+    judges=(lemma_3_5_leading, volumetric_lower_column, volumetric),
     sizes=({"d": 64},),
     forms=(
         Form(
@@ -267,8 +272,12 @@ LEMMA_3_5 = Statement(
                 meets=_in_the_class,
             ),
         ),
+        Form(
+            name="corrected, counting",
+            note="Section 2.5: the class lies in an l_2 ball of R^{kd}, and ||W x|| <= ||W||_F B_x",
+        ),
     ),
-    control="half of it",
+    control="half of the parameters",
     source="Lemma 3.5, from Edelman et al. (2022), Lemma 4.6",
 )
 

@@ -6,7 +6,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
+from jaxbounds.arrays import array_module, number, traced
 from jaxbounds.smapprox import finite_classes as finite
 from jaxbounds.smapprox import sample_complexity as samples
 from jaxbounds.smapprox.all_layer_margin import ramp_loss
@@ -20,37 +22,38 @@ TARGETS = np.array([[1, 1, 0], [1, 0, 0]])
 """G_1 and G_2 on three points, of mass 1/2 - eta, 2 eta and 1/2 - eta."""
 
 
-def _law(eta: float) -> np.ndarray:
-    return np.array([0.5 - eta, 2 * eta, 0.5 - eta])
+def _law(eta: Any) -> Any:
+    return array_module(eta).array([0.5 - eta, 2 * eta, 0.5 - eta])
 
 
-def _losses(target: np.ndarray) -> np.ndarray:
+def _losses(target: np.ndarray) -> Array:
     """l-bar_gamma at gamma = 1 of every theta: the margin (2.1) of a right prediction is |theta_1|.
 
     Of a wrong one it is 0, so the loss is 0 or 1.
     """
     right = (target - 0.5) * THETA[:, :1] > 0
     margins = np.where(right, np.abs(THETA[:, :1]), 0.0)
-    return np.asarray(ramp_loss(jnp.asarray(margins), 1.0))
+    return ramp_loss(jnp.asarray(margins), 1.0)
 
 
-def _missed(eta: float, n: int) -> float:
+def _missed(eta: Any, n: int) -> Any:
     """How often the empirical minimiser exceeds 1/2 - eta, on average over the two targets."""
     every = np.array(list(itertools.product(range(3), repeat=n)))
     points, total = _law(eta), 0.0
     choose = jax.vmap(finite.empirical_risk_minimiser, (None, 0))
     for target in TARGETS:
         losses = _losses(target)
-        chosen = np.asarray(choose(jnp.asarray(losses), jnp.asarray(every)))
-        missed = losses[chosen] @ points > 0.5
+        chosen: Any = losses[choose(losses, jnp.asarray(every))]
+        chosen = chosen if traced(eta) else np.asarray(chosen)
+        missed = (chosen @ points > 0.5).astype(float)
         total += points[every].prod(axis=1) @ missed
-    return float(total) / 2
+    return number(total) / 2
 
 
 def _one_epsilon(i: Instance, size: Size) -> Sides:
     """The n of Lemma 2.4 at epsilon = 1/2 - eta, with a hidden constant and a power of the log."""
-    eta, n = float(i["eta"]), size["n"]
-    hidden: Any = {"constant": float(i["constant"]), "log_power": float(i["log_power"])}
+    eta, n = number(i["eta"]), size["n"]
+    hidden: Any = {name: number(i[name]) for name in ("constant", "log_power")}
     stated = samples.sample_complexity(1.0, 2, 1.0, 0.5 - eta, **hidden)
     few = samples.unseen_difference(2 * eta, n)
     return Sides.pairs(
@@ -139,7 +142,7 @@ ONE_EPSILON = Statement(
             "average over the two: by enumeration of all samples of size 4. The ratio tends to one "
             "as eta -> 0, where no sample tells the targets apart, and stays below it: eta >= 1e-7 "
             "here.",
-            hypotheses=lambda i, size: {"eta >= 1e-7": float(i["eta"]) >= LEAST},
+            hypotheses=lambda i, size: {"eta >= 1e-7": i["eta"] >= LEAST},
         ),
     ),
     control="twice the left side",
