@@ -26,7 +26,11 @@ LONGEST = 100_000
 
 
 def call(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """A program that is called as it is; derivatives of its own play no role."""
+    """A program that is called as it is; derivatives of its own play no role.
+
+    Raises:
+        NotSupported: if the equation holds no program.
+    """
     wanted = tuple(map(run.used, eqn.outvars))
     for name in ("jaxpr", "call_jaxpr", "fun_jaxpr"):
         inner = eqn.params.get(name)
@@ -75,7 +79,11 @@ def scan(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def loop(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`while`: where it is undecided whether to go on, the program forks."""
+    """`while`: where it is undecided whether to go on, the program forks.
+
+    Raises:
+        NotSupported: if it takes too many steps.
+    """
     p = eqn.params
     asks, does = p["cond_nconsts"], p["body_nconsts"]
     to_ask, to_do, state = xs[:asks], xs[asks : asks + does], xs[asks + does :]
@@ -88,7 +96,11 @@ def loop(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def branch(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`cond`: the hull of all branches where the choice of floats is undecided."""
+    """`cond`: the hull of all branches where the choice of floats is undecided.
+
+    Raises:
+        Undecided: if the choice is open and branches give different integers.
+    """
     which, *operands = xs
     branches = eqn.params["branches"]
     if not isinstance(which, Flags):

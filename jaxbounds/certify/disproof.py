@@ -125,7 +125,11 @@ def hypotheses_of(
 
 
 def apart(relation: str, lhs: Any, rhs: Any, /) -> tuple[arb, int, arb, arb]:
-    """The certain relative gap, the entry that shows it, and the two sides there."""
+    """The certain relative gap, the entry that shows it, and the two sides there.
+
+    Raises:
+        Undecided: if a side is not enclosed.
+    """
     left, right = as_reals(lhs).ravel(), as_reals(rhs).ravel()
     if left.shape != right.shape:
         left, right = np.broadcast_arrays(left, right)

@@ -140,7 +140,11 @@ def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """To another type: floats keep their balls, integers must be certain, open flags fork."""
+    """To another type: floats keep their balls, integers must be certain, open flags fork.
+
+    Raises:
+        Undecided: if an integer part is not certain.
+    """
     new, x = eqn.params["new_dtype"], xs[0]
     if issubdtype(new, np.floating):
         return [as_reals(x)]

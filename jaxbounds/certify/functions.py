@@ -53,11 +53,11 @@ def _monotone(function: Callable[[arb], arb]) -> Callable[[arb], arb]:
     return by_ends
 
 
-exponential = _with_limits(ZERO, INF, _monotone(lambda x: x.exp()))
-expm1 = _with_limits(-ONE, INF, _monotone(lambda x: x.expm1()))
-logistic = _with_limits(ZERO, ONE, _monotone(lambda x: 1 / (1 + (-x).exp())))
-hyperbolic_tangent = _with_limits(-ONE, ONE, _monotone(lambda x: x.tanh()))
-error_function = _with_limits(-ONE, ONE, _monotone(lambda x: x.erf()))
+_exp = _with_limits(ZERO, INF, _monotone(lambda x: x.exp()))
+_expm1 = _with_limits(-ONE, INF, _monotone(lambda x: x.expm1()))
+_logistic = _with_limits(ZERO, ONE, _monotone(lambda x: 1 / (1 + (-x).exp())))
+_tanh = _with_limits(-ONE, ONE, _monotone(lambda x: x.tanh()))
+_erf = _with_limits(-ONE, ONE, _monotone(lambda x: x.erf()))
 
 
 def integer_power(x: arb, n: int, /) -> arb:
@@ -176,13 +176,13 @@ UNARY: dict[str, Callable[[arb], arb]] = {
     "rsqrt": lambda x: divide(ONE, square_root(x)) if x > 0 or x.is_zero() else NAN,
     "cbrt": cube_root,
     "square": lambda x: integer_power(x, 2),
-    "exp": exponential,
-    "exp2": lambda x: exponential(x * arb.const_log2()),
-    "expm1": expm1,
+    "exp": _exp,
+    "exp2": lambda x: _exp(x * arb.const_log2()),
+    "expm1": _expm1,
     "log": logarithm,
     "log1p": log1p,
-    "logistic": logistic,
-    "tanh": hyperbolic_tangent,
+    "logistic": _logistic,
+    "tanh": _tanh,
     "sinh": lambda x: x.sinh(),
     "cosh": lambda x: x.cosh(),
     "sin": lambda x: x.sin(),
@@ -194,7 +194,7 @@ UNARY: dict[str, Callable[[arb], arb]] = {
     "asinh": lambda x: x.asinh(),
     "acosh": lambda x: x.acosh(),
     "atanh": lambda x: x.atanh(),
-    "erf": error_function,
+    "erf": _erf,
     "erfc": lambda x: x.erfc(),
     "erf_inv": lambda x: x.erfinv(),
     "lgamma": lambda x: x.lgamma(),

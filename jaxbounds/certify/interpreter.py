@@ -139,7 +139,11 @@ class Interpreter:
         values: Any,
         wanted: tuple[bool, ...] | None = None,
     ) -> list[Any]:
-        """Its equations in order, but for those on which nothing wanted depends."""
+        """Its equations in order, but for those on which nothing wanted depends.
+
+        Raises:
+            NotSupported: if a rule gives another shape than the program says.
+        """
         wanted = (True,) * len(program.outvars) if wanted is None else wanted
         reads, equations = self._needed(program, wanted)
         self._reads.append(reads)

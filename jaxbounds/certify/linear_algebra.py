@@ -191,7 +191,11 @@ def _singular_vectors(m: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Values, then (where asked for and used) the vectors of the thin decomposition."""
+    """Values, then (where asked for and used) the vectors of the thin decomposition.
+
+    Raises:
+        NotSupported: if full matrices are asked for.
+    """
     a, wanted = as_reals(xs[0]), eqn.params["compute_uv"]
     shapes = [shape_of(v) for v in eqn.outvars]
     outs = [reals(shape, [NAN] * math.prod(shape)) for shape in shapes]
@@ -209,7 +213,11 @@ def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def lu(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Gaussian elimination with row pivoting; where the pivot is undecided the program forks."""
+    """Gaussian elimination with row pivoting; where the pivot is undecided the program forks.
+
+    Raises:
+        NotSupported: if there is a batch of them.
+    """
     a = as_reals(xs[0]).copy()
     if a.ndim != 2:
         raise NotSupported("a batch of LU decompositions")
@@ -241,7 +249,11 @@ def _solved(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def triangular_solve(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """A x = b or x A = b for a triangular A."""
+    """A x = b or x A = b for a triangular A.
+
+    Raises:
+        NotSupported: if there is a batch of them.
+    """
     p, (a, b) = eqn.params, map(as_reals, xs)
     if a.ndim != 2:
         raise NotSupported("a batch of triangular systems")
@@ -256,7 +268,11 @@ def triangular_solve(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def linear_solve(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`custom_linear_solve`: the operator as a matrix, column by column, then a solve."""
+    """`custom_linear_solve`: the operator as a matrix, column by column, then a solve.
+
+    Raises:
+        NotSupported: if there are several right sides.
+    """
     lengths, programs = eqn.params["const_lengths"], eqn.params["jaxprs"]
     given = xs[: lengths.matvec]
     (b,) = xs[sum(lengths) :] if len(xs) - sum(lengths) == 1 else (None,)

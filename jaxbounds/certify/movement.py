@@ -90,7 +90,11 @@ DATA: dict[str, tuple[int, ...] | None] = {
 
 
 def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Any of the primitives above: what it does to positions, it does to entries."""
+    """Any of the primitives above: what it does to positions, it does to entries.
+
+    Raises:
+        Undecided: if an index is a ball.
+    """
     name, params = eqn.primitive.name, dict(eqn.params)
     which = DATA[name]
     pool: list[Any] = []
@@ -117,7 +121,11 @@ def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Each update is added where the primitive itself puts it."""
+    """Each update is added where the primitive itself puts it.
+
+    Raises:
+        Undecided: if an index is a ball.
+    """
     operand, index, updates = as_reals(xs[0]), xs[1], as_reals(xs[2])
     if is_soft(index):
         raise Undecided("an index of scatter-add")

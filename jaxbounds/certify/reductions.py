@@ -124,7 +124,11 @@ def order_statistics(balls: Any, /) -> list[arb]:
 
 
 def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """One array by its order statistics; several together where the order is certain."""
+    """One array by its order statistics; several together where the order is certain.
+
+    Raises:
+        Undecided: if the order of numbers that are sorted together is open.
+    """
     axis, keys = eqn.params["dimension"], eqn.params["num_keys"]
     moved = [np.moveaxis(x, axis, -1) for x in xs]
     out = [np.empty_like(x) for x in moved]

@@ -61,7 +61,7 @@ _DERIVATIVES: dict[str, Callable[[arb, arb], arb]] = {
     "expm1": lambda x, y: y + 1,
     "log": lambda x, y: functions.divide(ONE, x),
     "log1p": lambda x, y: functions.divide(ONE, 1 + x),
-    "logistic": lambda x, y: functions.logistic(x) * functions.logistic(-x),
+    "logistic": lambda x, y: functions.UNARY["logistic"](x) * functions.UNARY["logistic"](-x),
     "tanh": lambda x, y: 1 - functions.integer_power(y, 2),
     "sqrt": lambda x, y: functions.divide(ONE, 2 * y) if x > 0 else NAN,
     "rsqrt": lambda x, y: functions.divide(-y, 2 * x),
