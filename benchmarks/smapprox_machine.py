@@ -1,23 +1,28 @@
-"""Inputs x steps per second of a compiled Turing machine, against plain NumPy.
+"""A compiled Turing machine run by look-ups, and its trace verified, against plain NumPy.
 
-`python benchmarks/smapprox_machine.py [--batch 1024] [--steps 64 256] [--rounds 1]` runs the
-compiled network and a NumPy evaluation of the same layers, with keys and values of past steps
-cached, in turn on the same words, and prints one line for each T and batch size with the ratio of
-their times.
+`python benchmarks/smapprox_machine.py [--batch 1024] [--steps 256] [--rounds 3]` runs the parity
+machine's network on the same words by a NumPy evaluation of the dense layers (keys and values of
+past steps cached), by `execute.execute` (look-ups) and by `teacher_forcing.verify` (the trace
+known, all steps at once), and prints seconds, ratios, and which share of the measured matmul rate
+the multiplications of each are. `--long 4096` runs all nine machines for that many steps, says the
+memory beforehand, and compares every step with the simulator.
 """
 
 import argparse
+import resource
 import statistics
 import time
 from collections.abc import Callable
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.smapprox import execute
 from jaxbounds.smapprox.compile_machine import Compiled, compile_machine
 from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import TuringMachine
+from jaxbounds.smapprox.teacher_forcing import verify
 
 
 def numpy_outputs(compiled: Compiled, inputs: execute.Inputs) -> np.ndarray:
@@ -78,42 +83,104 @@ def seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def compared(T: int, batch: int, rounds: int) -> tuple[float, float]:
-    """Median seconds of the compiled network and of NumPy, in turn, on the same words.
+def matmul_rate(size: int = 2048) -> float:
+    """Multiply-adds per second of a large float32 product on all cores."""
+    square = jnp.ones((size, size), jnp.float32)
+    product = jax.jit(lambda a: a @ a)
+    jax.block_until_ready(product(square))
+    taken = min(seconds(lambda: jax.block_until_ready(product(square))) for _ in range(5))
+    return size**3 / taken
 
-    The compiled network runs once before it is timed; outputs must be equal.
+
+def dense_work(compiled: Compiled, longest: int) -> int:
+    """Multiply-adds of one word in `numpy_outputs`."""
+    w, T = compiled.layout.width, compiled.T
+    k, total = 2 * compiled.layout.bits + 1, 0
+    for layer in compiled.layers:
+        total += (T + 1) * 5 * w * w
+        for kind in layer.attends:
+            keys = T * (T + 1) // 2 if kind == "dec" else (T + 1) * longest
+            made = T if kind == "dec" else (T + 1) * longest
+            total += (T + 1) * k * w + made * (k * w + w * w) + keys * (k + w)
+    return total
+
+
+def sparse_work(compiled: Compiled) -> int:
+    """Multiply-adds of one word by its structure."""
+    size = lambda names: sum(len(compiled.layout.groups[name]) for name in names)
+    layers = compiled.structure.layers
+    return (compiled.T + 1) * sum(size(layer.computed) * size(layer.sources) for layer in layers)
+
+
+def compared(T: int, batch: int, rounds: int, numpy: bool, rate: float) -> None:
+    """Print seconds of all three on the same words, whose outputs must be equal."""
+    compiled = compile_machine(LIBRARY["parity"]().machine, T)
+    words = random_words(compiled.machine, batch, min(T - 1, 32))
+    trace = execute.simulated(compiled, words)
+    run_it = lambda: execute.execute(compiled, words)
+    verify_it = lambda: verify(compiled, words, trace)
+    output = run_it().output
+    assert not verify_it().any() and np.array_equal(output, trace.decision)
+    times = {"look-ups": [], "verified": []}
+    for _ in range(rounds):
+        times["look-ups"].append(seconds(run_it))
+        times["verified"].append(seconds(verify_it))
+    taken = {name: statistics.median(found) for name, found in times.items()}
+    work = dict.fromkeys(taken, batch * sparse_work(compiled))
+    if numpy:
+        inputs = execute.encode(compiled, words)
+        start = time.perf_counter()
+        dense = numpy_outputs(compiled, inputs)
+        taken = {"NumPy": time.perf_counter() - start, **taken}
+        assert np.array_equal(dense, output)
+        work["NumPy"] = batch * dense_work(compiled, inputs.tokens.shape[1])
+    for name, spent in taken.items():
+        ratio = f"{taken['NumPy'] / spent:8.1f}" if numpy else "        "
+        share = work[name] / spent / rate
+        speed = f"{spent:9.3f} {batch * T / spent:12,.0f}"
+        print(f"{T:5d} {batch:6d}  {name:8s} {speed} {ratio} {share:8.2%}", flush=True)
+
+
+def long_runs(T: int, batch: int) -> None:
+    """Print, for each machine, the memory said beforehand, and whether every step is exact.
+
+    The peak is that of the whole process so far, with Python, JAX and its compiler.
     """
-    machine = LIBRARY["parity"]().machine
-    compiled = compile_machine(machine, T)
-    words = random_words(machine, batch, min(T - 1, 32))
-    inputs = execute.encode(compiled, words)
-    output = execute.execute(compiled, words).output
-    assert np.array_equal(numpy_outputs(compiled, inputs), output)
-    times = [
-        (
-            seconds(lambda: execute.execute(compiled, words)),
-            seconds(lambda: numpy_outputs(compiled, inputs)),
-        )
-        for _ in range(rounds)
-    ]
-    network, plain = zip(*times)
-    return statistics.median(network), statistics.median(plain)
+    peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print("machine                 T words  said, MiB  peak, MiB  seconds  wrong steps")
+    for name, make in LIBRARY.items():
+        compiled = compile_machine(make().machine, T)
+        words = random_words(compiled.machine, batch, 60)
+        said = execute.memory_needed(compiled, batch)
+        execute.execute(compiled, words)
+        spent = seconds(lambda: execute.execute(compiled, words))  # noqa: B023
+        network = execute.decode(compiled, execute.execute(compiled, words))
+        truth = execute.simulated(compiled, words)
+        parts = ("states", "heads", "symbols")
+        wrong = sum((getattr(network, p) != getattr(truth, p)).sum() for p in parts)
+        wrong += int(network.error.max() > 0)
+        memory = f"{said / 2**20:10.0f} {peak() / 2**20:10.0f}"
+        print(f"{name:20s} {T:4d} {batch:5d} {memory} {spent:8.2f} {wrong:12d}", flush=True)
 
 
 def main() -> None:
-    """Print both rates and their ratio for every T, and for an eighth of the batch."""
+    """Print the table for every T, or the long runs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--batch", type=int, default=1024)
-    parser.add_argument("--steps", type=int, nargs="+", default=[64, 256])
-    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--steps", type=int, nargs="+", default=[256])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--no-numpy", action="store_true", help="leave out the slow one")
+    parser.add_argument("--long", type=int, help="steps of all machines, compared step by step")
     args = parser.parse_args()
-    print(f"parity machine, float32, {jax.devices()[0].platform}, jax {jax.__version__}")
-    print("   T  batch  compiled, s  steps/s     NumPy, s  steps/s     ratio")
-    for batch in (max(1, args.batch // 8), args.batch):
-        for T in args.steps:
-            network, plain = compared(T, batch, args.rounds)
-            rates = [f"{taken:11.2f}  {batch * T / taken:9,.0f}" for taken in (network, plain)]
-            print(f"{T:4d}  {batch:5d}  {'  '.join(rates)}  {plain / network:7.2f}", flush=True)
+    print(f"float32, {jax.devices()[0].platform}, jax {jax.__version__}")
+    if args.long:
+        return long_runs(args.long, args.batch)
+    rate = matmul_rate()
+    print(f"parity machine; a large matmul: {rate / 1e9:.1f}e9 multiply-adds/s")
+    print("    T  words                seconds      steps/s    ratio  share of matmul rate")
+    for T in args.steps:
+        compared(T, args.batch, args.rounds, not args.no_numpy, rate)
+    return None
 
 
 if __name__ == "__main__":

@@ -149,7 +149,10 @@ REASONS = {
         smapprox.attack: along_ray blocks_by_layer
         smapprox.certified_machine: layer_norms slack state_error
         smapprox.correction: THIRDS DYADIC
-        smapprox.execute: encode simulated decide
+        smapprox.execute: encode simulated decide memory_needed exact_states
+        smapprox.structure: read blocks
+        smapprox.look_up: number matches input_table in_input through run
+        smapprox.teacher_forcing: every_step every_step_by_look_up last_visits verify
         smapprox.feedforward: straight_through_feedforward circuit_layer network_depth
         smapprox.machines: total
         smapprox.straight_through: relu maximisers hard_max
@@ -198,7 +201,7 @@ REASONS = {
     """,
     LEARNING: """
         multihead.roberta: init_roberta recut_heads prune_heads
-        smapprox.learned_table: task outputs places soft_table read_table
+        smapprox.learned_table: task outputs places soft_table read_table outputs_by_look_up
     """,
 }
 NOT_JUDGED = {

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +21,7 @@ from jaxbounds.smapprox.layers import (
 )
 from jaxbounds.smapprox.layout import Layout
 from jaxbounds.smapprox.machines import TuringMachine
+from jaxbounds.smapprox.structure import Structure, read
 from jaxbounds.smapprox.transformer import Segment
 
 START = "<pre>"
@@ -73,6 +75,11 @@ class Compiled:
         bounds = [0, *(i for i in range(1, self.depth) if uses[i] != uses[i - 1]), self.depth]
         targets = lambda i, j: None if self.together else self._targets(i, j)
         return tuple(Segment(i, j, *uses[i], targets(i, j)) for i, j in pairwise(bounds))
+
+    @cached_property
+    def structure(self) -> Structure | None:
+        """The weights without their zeros, for `look_up.run`; None where they have another form."""
+        return read(self)
 
     def _targets(self, start: int, stop: int) -> tuple[int, ...]:
         """The coordinates that the decoder values of some layers can change."""

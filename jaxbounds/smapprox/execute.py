@@ -10,8 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxbounds.curvature.programs import MEMORY_LIMIT, shown_bytes
+from jaxbounds.smapprox import look_up
 from jaxbounds.smapprox.compile_machine import Compiled
 from jaxbounds.smapprox.machines import TuringMachine, simulate
+from jaxbounds.smapprox.structure import LEAVES, Structure
 from jaxbounds.smapprox.transformer import HARD, Attention, Run, Segment, run
 
 CHUNK = 64
@@ -103,6 +106,22 @@ def _runner(segments: tuple[Segment, ...], attention: Attention, record: bool) -
     return jax.jit(batch)
 
 
+@cache
+def _finder(structure: Structure, T: int) -> Any:
+    run_words = lambda params, tokens, present: look_up.run(structure, params, tokens, present, T)
+    return jax.jit(run_words)
+
+
+def memory_needed(compiled: Compiled, count: int, /, *, precision: str = "float32") -> int:
+    """Bytes that a run of `count` words by look-ups takes, the outputs that come back included."""
+    layout, size = compiled.layout, np.dtype(precision).itemsize
+    weights = sum(leaf.size for leaf in jax.tree.leaves(compiled.params))
+    leaving = sum(len(layout.groups[group]) for group in LEAVES)
+    of_step = layout.width + 2 * leaving + len(layout.symbols)
+    of_word = of_step * (compiled.T + 1) + 4 * layout.width  # some states on their way
+    return size * (weights + count * of_word) + 4 * count * 2**layout.bits
+
+
 def execute(
     compiled: Compiled,
     words: Sequence[Sequence[str]],
@@ -114,10 +133,13 @@ def execute(
     record: bool = False,
     params: Any = None,
     length: int | None = None,
+    memory_limit: float = MEMORY_LIMIT,
 ) -> Run:
     """Run the network on a batch of words; NumPy arrays come back, with a leading axis for words.
 
-    Compiled once for each shape of weights, T and padded length.
+    The compiled weights with hard attention run by their structure (`look_up.run`: time linear in
+    T), in the few cases that this cannot decide, and all others, densely. Compiled once for each
+    machine or, densely, for each shape of weights; and for each T and padded length.
 
     Args:
         compiled: the machine.
@@ -129,12 +151,36 @@ def execute(
         params: other weights for the same network, such as perturbed ones; they run with both
             attentions in every layer.
         length: pad words to this length, so that batches share one compilation.
+        memory_limit: in bytes, of a run by look-ups; `memory_needed` says what one needs.
+
+    Raises:
+        ValueError: if more memory is needed; before anything is run.
     """
     inputs = encode(compiled, words, length=length)
-    segments = compiled.full if record or params is not None else compiled.used
+    whole = record or params is not None
+    segments = compiled.full if whole else compiled.used
+    structure = None if whole or attention != HARD or compiled.together else compiled.structure
+    need = memory_needed(compiled, len(words), precision=precision)
+    if structure is not None and need > memory_limit:
+        raise ValueError(
+            f"{len(words)} words for T = {compiled.T} steps need {shown_bytes(need)}, more than "
+            f"{shown_bytes(memory_limit)}: run fewer words at once or raise memory_limit"
+        )
     with jax.enable_x64(precision == "float64"):
         cast = lambda a: jnp.asarray(a, bool if a.dtype == bool else precision)
         weights = jax.tree.map(cast, compiled.params if params is None else params)
+        if structure is not None:
+            tokens, present = cast(inputs.tokens), cast(inputs.present)
+            found = _finder(structure, compiled.T)(weights, tokens, present)
+            if bool(found.certain.all()):
+                outputs: Any = np.zeros(
+                    (len(words), compiled.T + 1, compiled.layout.width), precision
+                )
+                for group, values in found.states.items():
+                    at = compiled.layout.groups[group]
+                    outputs[..., at.start : at.stop] = np.asarray(values).transpose(2, 0, 1)
+                output: Any = np.asarray(found.output)
+                return Run(output, outputs, None)
         tau = jnp.asarray(inverse_temperature, precision)
         result = _runner(segments, attention, record)(weights, *map(cast, inputs), tau)
         return jax.tree.map(np.asarray, result)
@@ -150,12 +196,24 @@ def decode(compiled: Compiled, result: Run, /) -> Decoded:
     states, symbols = part("st").argmax(-1), part("sym1").argmax(-1)
     bits = np.rint(part("pos2")).astype(int)
     heads = (bits * 2 ** np.arange(layout.bits)[::-1]).sum(-1)
-    exact = np.zeros_like(outputs)
-    np.put_along_axis(exact, states[..., None], 1.0, axis=-1)
-    np.put_along_axis(exact, layout.groups["sym1"].start + symbols[..., None], 1.0, axis=-1)
-    exact[..., layout.groups["pos2"].start : layout.groups["pos2"].stop] = bits
-    error = np.abs(outputs - exact).max(axis=(-1, -2))
+    error = np.abs(outputs - exact_states(compiled, states - 1, heads, symbols)).max(axis=(-1, -2))
     return Decoded(states - 1, heads, symbols, error, np.asarray(result.output))
+
+
+def exact_states(
+    compiled: Compiled,
+    states: Int[np.ndarray, "n T1"],
+    heads: Int[np.ndarray, "n T1"],
+    symbols: Int[np.ndarray, "n T1"],
+    /,
+) -> Float[np.ndarray, "n T1 w"]:
+    """The outputs o_0 .. o_T that are exactly these states, heads and symbols (as in `Decoded`)."""
+    layout, groups = compiled.layout, compiled.layout.groups
+    exact = np.zeros((*states.shape, layout.width), np.float32)
+    np.put_along_axis(exact, groups["st"].start + states[..., None] + 1, 1.0, axis=-1)
+    np.put_along_axis(exact, groups["sym1"].start + symbols[..., None], 1.0, axis=-1)
+    exact[..., groups["pos2"].start : groups["pos2"].stop] = layout.binary(heads[..., None])
+    return exact
 
 
 def simulated(compiled: Compiled, words: Sequence[Sequence[str]], /) -> Decoded:

@@ -16,9 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from jaxbounds.smapprox import execute
+from jaxbounds.smapprox import execute, look_up
 from jaxbounds.smapprox.compile_machine import Compiled
 from jaxbounds.smapprox.machines import TuringMachine
+from jaxbounds.smapprox.structure import Structure
 from jaxbounds.smapprox.transformer import HARD, Attention, Segment, run
 
 ACT = 1
@@ -74,6 +75,22 @@ def outputs(
         run(params, tokens, present, *codes, segments=segments, attention=attention).output
     )
     return jax.vmap(one)(problem.tokens, problem.present)
+
+
+def outputs_by_look_up(
+    problem: Task, params: Any, structure: Structure | None, /
+) -> Float[Array, "n"]:
+    """`outputs` of weights that are the compiled ones but for entries of products, such as a table.
+
+    Same values, and in uncorrected networks same derivatives (see `look_up.run`).
+
+    Raises:
+        ValueError: if there is no structure.
+    """
+    if structure is None:
+        raise ValueError("the network has no structure (see `structure.read`): use `outputs`")
+    T = problem.decoder_codes.shape[0] - 2
+    return look_up.run(structure, params, problem.tokens, problem.present, T).output
 
 
 class Places(NamedTuple):

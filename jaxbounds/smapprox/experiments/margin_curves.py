@@ -179,5 +179,5 @@ def _output_at(
     """(2y - 1) F after T steps, of a run that may go on for longer."""
     attention = Attention(straight_through=straight_through)
     inputs = (tokens, present, encoder_codes, decoder_codes)
-    outputs = run(params, *inputs, segments=segments, attention=attention, stop=T).outputs
+    outputs = run(params, *inputs, segments=segments, attention=attention).outputs
     return sign * (params["head"] @ outputs[T])

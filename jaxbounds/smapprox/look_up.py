@@ -1,0 +1,210 @@
+"""A compiled network run by its structure: small products, and hard attention as a look-up.
+
+The same function of the same weights as `transformer.run` on the dense ones: the products leave out
+zeros only, and an attention is decided by comparing position codes. All search layers ask for the
+last visit of a cell, so one table, the last step at each cell, answers them: a key with the leading
+bits p of its timestep is there if those of the last visit are p, is not if they are smaller, and
+otherwise the table cannot tell. Then, or where a code is not binary, the word is not `certain`,
+and the dense network has to run it. Arrays have the word as their last axis.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxbounds.smapprox.structure import LEAVES, LookUp, Structure, blocks
+
+State = dict[str, Array]
+"""The groups that are not zero, (size, n)."""
+LastVisit = Callable[[Array], Array]
+"""From cells asked for to the last step at each, 0 where none was."""
+Recall = Callable[[Array, Array], tuple[Array, Any]]
+"""From a group now and steps to the group then, and anything that `through` is to return."""
+
+POSITIONS = ("pos1", "pos2", "pos3", "scr3")
+"""The groups that hold position codes, or bits of one."""
+
+BINARY_WITHIN = 1e-3
+"""How far from 0 or 1 a position bit may be; scores, with gaps of 1, then keep their order."""
+
+
+class Found(NamedTuple):
+    """What a run by look-ups gives.
+
+    Attributes:
+        states: the groups of o_0 .. o_T that are not zero.
+        output: theta_cls . o_T.
+        certain: whether every look-up was decided, so that this is what the dense network does.
+    """
+
+    states: dict[str, Float[Array, "T1 size n"]]
+    output: Float[Array, "n"]
+    certain: Bool[Array, "n"]
+
+
+def number(bits: Float[Array, "b *n"], /) -> tuple[Int[Array, "*n"], Bool[Array, "*n"]]:
+    """The integer that position bits are, highest first, and whether all of them are binary."""
+    powers = 2 ** np.arange(bits.shape[0])[::-1].reshape(-1, *(1,) * (bits.ndim - 1))
+    one = bits > 0.5
+    code = jnp.where(one, powers, 0).sum(axis=0, dtype=jnp.int32)
+    return code, (jnp.abs(bits - one.astype(bits.dtype)) < BINARY_WITHIN).all(axis=0)
+
+
+def matches(
+    look_up: LookUp, bits: int, h: State, last: Int[Array, "*n"], /
+) -> tuple[Bool[Array, "*n"], Bool[Array, "*n"]]:
+    """Whether some past step matches, from the last visit of the cell asked for (0: none).
+
+    The second value is whether that last visit decides it. Timesteps have `bits` bits.
+    """
+    asked, binary = jnp.zeros_like(last), jnp.ones(last.shape, bool)
+    if look_up.known:
+        asked, binary = number(h[look_up.prefix][: look_up.known])
+    asked = 2 * asked + 1 if look_up.asks else asked
+    leading = last >> (bits - look_up.known - look_up.asks)
+    return (last > 0) & (leading == asked), binary & (leading <= asked)
+
+
+def input_table(
+    structure: Structure, params: Any, tokens: Float[Array, "n m na"], present: Array, /
+) -> tuple[Float[Array, "m1 na n"], Bool[Array, "m1 n"]]:
+    """The embedded symbols by their cell, and where there is one; nothing is at cell 0."""
+    at = structure.layout.groups["sym1"]
+    embedded = jnp.moveaxis(tokens @ params["embedding"][at.start : at.stop].T, 0, -1)
+    return jnp.pad(embedded, ((1, 0), (0, 0), (0, 0))), jnp.pad(present.T, ((1, 0), (0, 0)))
+
+
+def in_input(
+    embedded: Float[Array, "m1 na n"], present: Bool[Array, "m1 n"], cell: Int[Array, "*t n"], /
+) -> tuple[Bool[Array, "*t n"], Float[Array, "na *t n"]]:
+    """Whether a cell holds an input symbol, and which, from `input_table`."""
+    place = jnp.where(cell < len(embedded), cell, 0)
+    word = jnp.broadcast_to(jnp.arange(embedded.shape[-1]), cell.shape)
+    return present[place, word], jnp.moveaxis(embedded[place, :, word], -1, 0)
+
+
+def through(
+    structure: Structure, weights: list, h: State, inputs: Any, last: LastVisit, recall: Recall, /
+) -> tuple[State, Bool[Array, "*n"], Any]:
+    """All layers on one state, or on many as columns.
+
+    Args:
+        structure: the network.
+        weights: its `structure.blocks`.
+        h: before the first layer; any number of trailing axes.
+        inputs: see `input_table`; the word is the last axis of h.
+        last: from a cell asked for to the last visit of it.
+        recall: from a group now and visits to the group then.
+
+    Returns:
+        The state after the last layer; where all look-ups were decided; what `recall` returned with
+        its value.
+    """
+    zeta, layout, memory = structure.correction, structure.layout, None
+    relu = lambda a: jnp.maximum(a, 0.0)
+    rounded = lambda a: relu(a) if zeta is None else relu(zeta(relu(a)))
+    # a slope that is a power of two is exact at 0 and 1: it changes no copied position
+    exact = zeta is None or math.frexp(zeta.slope)[0] == 0.5
+    copied = lambda group, a: a if exact and group in POSITIONS else rounded(a)
+    product = lambda W, a, b: jnp.tensordot(W, a, 1) + b.reshape(-1, *(1,) * (a.ndim - 1))
+    certain = number(h["pos2"])[1]
+    where: Any = (None, None, None)  # a position, its number and the last visit of that cell
+    for layer, (W, b) in zip(structure.layers, weights):
+        for look_up in layer.look_ups:
+            if where[0] is not h[look_up.cell]:
+                cell, binary = number(h[look_up.cell])
+                where, certain = (h[look_up.cell], cell, last(cell)), certain & binary
+            _, cell, visit = where
+            if look_up.past:
+                found, decided = matches(look_up, layout.bits, h, visit)
+                certain = certain & decided
+            else:
+                found, value = in_input(inputs[0], inputs[1], cell)
+            if look_up.past and look_up.copied:
+                value, memory = recall(h[look_up.copied], visit)
+            h = dict(h)
+            if look_up.copied:
+                h[look_up.target] = h.get(look_up.target, 0.0) + jnp.where(found[None], value, 0.0)
+            if look_up.flag >= 0:
+                flag = np.arange(3).reshape(-1, *(1,) * found.ndim) == look_up.flag
+                h["scr4"] = h.get("scr4", 0.0) + jnp.where(flag & found[None], 1.0, 0.0)
+        after = {group: copied(group, h[group]) for group in layer.copies}
+        if layer.computed:
+            new = rounded(product(W, jnp.concatenate([h[g] for g in layer.sources]), b))
+            ends = np.cumsum([len(layout.groups[g]) for g in layer.computed])[:-1]
+            after |= zip(layer.computed, jnp.split(new, ends))
+        h = after
+    return h, certain, memory
+
+
+class Memory(NamedTuple):
+    """What is known of the past.
+
+    Attributes:
+        last: the last step at every cell, 0 where none was.
+        copied: what the look-up that copies from the past would copy from every step.
+        certain: so far.
+    """
+
+    last: Int[Array, "cells n"]
+    copied: Float[Array, "T1 size n"]
+    certain: Bool[Array, "n"]
+
+
+def run(
+    structure: Structure, params: Any, tokens: Float[Array, "n m na"], present: Array, T: int, /
+) -> Found:
+    """T + 1 passes over a batch of words; time and memory grow linearly with T.
+
+    Args:
+        structure: see `structure.read`.
+        params: weights of the dense network; they may differ from the compiled ones in the products
+            that compute no position. Attentions are those of the structure.
+        tokens: one-hot input symbols, padded.
+        present: which of them are there.
+        T: steps.
+    """
+    layout, weights = structure.layout, blocks(structure, params)
+    n, dtype, groups = tokens.shape[0], params["start"].dtype, layout.groups
+    word = jnp.arange(n)
+    # zeros of the weights keep the device axes along which they vary (under shard_map)
+    zero = jnp.zeros_like(params["start"][0])
+    zeros = lambda *shape, of=dtype: zero.astype(of) + jnp.zeros(shape, of)
+    inputs = input_table(structure, params, tokens, present)
+
+    def step(carry: Any, xs: Any) -> Any:
+        h, (table, copied, certain) = carry
+        i, code = xs
+        # timestep 0 is not attended to: it leaves the table at 0
+        table = table.at[number(h["pos2"])[0], word].set(i)
+
+        def recall(now: Array, visit: Array) -> tuple[Array, Array]:
+            then = copied.at[i].set(now)
+            return jnp.moveaxis(then[visit, :, word], -1, 0), then
+
+        h = {**h, "pos1": zeros(layout.bits, n) + code[:, None]}
+        h, decided, copied = through(
+            structure, weights, h, inputs, lambda cell: table[cell, word], recall
+        )
+        kept = {group: h[group] for group in LEAVES}
+        return (kept, Memory(table, copied, certain & decided)), kept
+
+    start = {
+        g: params["start"][groups[g].start : groups[g].stop, None] + zeros(1, n) for g in LEAVES
+    }
+    memory = Memory(
+        zeros(2**layout.bits, n, of=jnp.int32),
+        zeros(T + 1, len(groups["sym1"]), n),
+        zeros(n) == 0,
+    )
+    codes = layout.binary(np.arange(T + 1)[:, None]).astype(dtype)
+    (end, memory), states = jax.lax.scan(
+        step, (start, memory), (jnp.arange(T + 1, dtype=jnp.int32), codes)
+    )
+    head = lambda group: params["head"][groups[group].start : groups[group].stop]
+    return Found(states, sum(head(g) @ end[g] for g in LEAVES), memory.certain)

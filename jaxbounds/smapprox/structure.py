@@ -1,0 +1,208 @@
+"""What is not zero in a compiled network, read off its weights: copies, small products, look-ups.
+
+Almost all weights of the construction are zero. A layer copies most groups of coordinates, computes
+a few from a few others, and attends, if at all, by matching position codes: with n key bits the
+score of a key is n where it agrees with the query and at most n - 2 elsewhere, the null key's is
+n - 1, so hard attention finds the matching keys or nothing. `read` recognises this in the weights
+and refuses what is anything else; `look_up` runs it.
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from jaxbounds.smapprox.correction import Correction
+from jaxbounds.smapprox.layers import Layer
+from jaxbounds.smapprox.layout import Layout
+
+if TYPE_CHECKING:
+    from jaxbounds.smapprox.compile_machine import Compiled
+
+ENTERS, LEAVES = ("st", "sym1", "pos1", "pos2"), ("st", "sym1", "pos2")
+"""The groups that are not zero before the first layer and after the last."""
+
+
+class LookUp(NamedTuple):
+    """Hard attention that finds the keys with a given cell and leading bits of a timestep.
+
+    Attributes:
+        past: whether the keys are past steps, pos2 and leading bits of pos1; else input positions.
+        cell: the group that holds the cell asked for.
+        prefix: the group whose leading bits must be those of the timestep; "" if none must.
+        known: how many of them.
+        asks: whether the next bit of the timestep must be one, too.
+        flag: the coordinate of scr4 that gets a one where a key is found; -1 if none does.
+        copied: the group that is copied from where it was found; "" if none is.
+        target: the group that it is copied to.
+    """
+
+    past: bool
+    cell: str
+    prefix: str
+    known: int
+    asks: bool
+    flag: int
+    copied: str
+    target: str
+
+
+class SparseLayer(NamedTuple):
+    """A layer without its zeros; a group that is neither copied nor computed is cleared.
+
+    Attributes:
+        look_ups: its attentions, in order.
+        copies: the groups that it copies.
+        computed: the groups that it computes, together, as relu(W h + b) and the correction.
+        sources: the groups that these are computed from.
+    """
+
+    look_ups: tuple[LookUp, ...]
+    copies: tuple[str, ...]
+    computed: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
+class Structure(NamedTuple):
+    """A compiled network without its zeros; hashable.
+
+    Attributes:
+        layout: the named coordinates.
+        layers: in order.
+        correction: the rounding after every layer, or None.
+    """
+
+    layout: Layout
+    layers: tuple[SparseLayer, ...]
+    correction: Correction | None
+
+
+class _Unlike(Exception):
+    """These weights are not those of the construction."""
+
+
+def read(compiled: "Compiled", /) -> Structure | None:
+    """The structure of a network's weights, or None if they have another.
+
+    None, too, where position codes repeat within T steps (`bits` too few): several keys match then.
+    """
+    layout, params = compiled.layout, compiled.params
+    try:
+        _require(2**layout.bits > compiled.T)
+        _require(_groups(layout, params["start"]) <= {"st", "sym1"})
+        # of whole numbers, so that rounding leaves exact bits
+        _require(all((w == np.rint(w)).all() for w in (params["layers"][n] for n in ("W1", "b1"))))
+        _require(_groups(layout, params["embedding"].any(axis=1)) <= {"sym1"})
+        _require(_groups(layout, params["head"]) <= set(LEAVES))
+        _check_corrections(layout, params["layers"], compiled.correction)
+        live, layers = set(ENTERS), []
+        for i in range(compiled.depth):
+            layer, live = _layer(layout, params["layers"], i, live)
+            layers.append(layer)
+        _require(live <= set(LEAVES))
+        copying = [s for layer in layers for s in layer.look_ups if s.past and s.copied]
+        _require(all(len(layout.groups[s.copied]) == len(layout.symbols) for s in copying))
+        _require(len(copying) <= 1)
+        searches = [i for i, layer in enumerate(layers) if any(s.past for s in layer.look_ups)]
+        kept = [
+            {"pos1", "pos2"} <= set(layer.copies) for layer in layers[: max(searches, default=0)]
+        ]
+        _require(all(kept))  # hence keys are the same in every search layer
+    except _Unlike:
+        return None
+    return Structure(layout, tuple(layers), compiled.correction)
+
+
+def blocks(structure: Structure, params: Any, /) -> list[tuple[Any, Any]]:
+    """W (computed, sources) and b (computed, 1) of every layer, from dense weights."""
+    groups = structure.layout.groups
+    places = lambda names: np.array([i for name in names for i in groups[name]], int)
+    W1, b1 = params["layers"]["W1"], params["layers"]["b1"]
+    return [
+        (
+            W1[i, places(layer.computed)][:, places(layer.sources)],
+            b1[i, places(layer.computed), None],
+        )
+        for i, layer in enumerate(structure.layers)
+    ]
+
+
+def _require(condition: bool | np.bool_) -> None:
+    if not condition:
+        raise _Unlike
+
+
+def _groups(layout: Layout, vector: np.ndarray) -> set[str]:
+    """The groups in which a vector is not zero."""
+    _require(not vector[layout.live :].any())
+    return {g for g, at in layout.groups.items() if vector[at.start : at.stop].any()}
+
+
+def _check_corrections(layout: Layout, layers: Any, correction: Correction | None) -> None:
+    wanted = {} if correction is None else correction.weights(layout.width, layout.live)
+    _require({"W2", "b2", "W3", "b3"} & set(layers) == set(wanted))
+    _require(all((layers[name] == weights).all() for name, weights in wanted.items()))
+
+
+def _layer(layout: Layout, layers: Any, i: int, live: set[str]) -> tuple[SparseLayer, set[str]]:
+    """One layer and the groups that are not zero after it, from those that are not before."""
+    found = [
+        _look_up(layout, kind, {n: w[i] for n, w in layers[kind].items()})
+        for kind in ("dec", "enc")
+    ]
+    look_ups = tuple(look_up for look_up in found if look_up is not None)
+    for look_up in look_ups:
+        read_from = {look_up.cell, look_up.prefix, look_up.copied if look_up.past else ""}
+        _require(read_from - {""} <= live)
+        live = (live | {look_up.target} | ({"scr4"} if look_up.flag >= 0 else set())) - {""}
+    W1, b1 = layers["W1"][i], layers["b1"][i]
+    _require(not W1[layout.live :].any() and not b1[layout.live :].any())
+    copies, computed, sources = [], [], set()
+    for target, at in layout.groups.items():
+        rows, bias = W1[at.start : at.stop], b1[at.start : at.stop]
+        read_from = _groups(layout, rows.any(axis=0)) & live
+        if read_from == {target} and np.array_equal(rows[:, at.start : at.stop], np.eye(len(at))):
+            _require(not bias.any())
+            copies.append(target)
+        elif read_from:
+            computed.append(target)
+            sources |= read_from
+        else:
+            _require((bias <= 0).all())
+    layer = SparseLayer(look_ups, tuple(copies), tuple(computed), tuple(sorted(sources)))
+    return layer, {*copies, *computed}
+
+
+def _look_up(layout: Layout, kind: str, weights: dict[str, np.ndarray]) -> LookUp | None:
+    """The look-up that one attention is, if it is any; its weights are built again to compare."""
+    if not any(w.any() for w in weights.values()):
+        return None
+    query, key = ([int(row.argmax()) for row in weights[n] if row.any()] for n in ("Wq", "Wk"))
+    flags, values = np.flatnonzero(weights["bv"]), np.argwhere(weights["Wv"])
+    built = Layer("", "", layout).match(kind, query, key, len(key) - 1.0)
+    built["bv"][flags] = 1.0
+    built["Wv"][tuple(values.T)] = 1.0
+    _require(all(np.array_equal(built[name], w) for name, w in weights.items()))
+    bits, at = layout.bits, layout.groups
+    timestep = [] if kind == "enc" else key[bits:]
+    _require(key == [*at["pos1" if kind == "enc" else "pos2"], *timestep])
+    _require(timestep == list(at["pos1"])[: len(timestep)])
+    cell, prefix = _group_at(layout, query[:bits]), _group_at(layout, query[bits:])
+    known, asks = len(query) - bits, len(key) - len(query)
+    _require(asks in (0, 1) and len(query[:bits]) == bits)
+    _require(len(flags) <= 1 and all(f in at["scr4"] for f in flags))
+    flag = at["scr4"].index(flags[0]) if len(flags) else -1
+    target, copied = (_group_at(layout, places.tolist()) for places in values.T)
+    if copied:
+        _require(len(values) == len(at[copied]) == len(at[target]))
+        _require(len(timestep) == bits if kind == "dec" else copied == "sym1")
+    return LookUp(kind == "dec", cell, prefix, known, bool(asks), flag, copied, target)
+
+
+def _group_at(layout: Layout, places: list[int]) -> str:
+    """The group whose leading coordinates are these, in order; "" if there are none."""
+    if not places:
+        return ""
+    for group, at in layout.groups.items():
+        if places == list(at)[: len(places)]:
+            return group
+    raise _Unlike
