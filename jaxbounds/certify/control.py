@@ -127,7 +127,6 @@ _CALLS = (
     "custom_jvp_call",
     "custom_vjp_call",
     "custom_vjp_call_jaxpr",
-    "custom_lin",
 )
 _SAME = (
     "stop_gradient",
@@ -136,7 +135,6 @@ _SAME = (
     "device_put",
     "optimization_barrier",
     "sharding_constraint",
-    "reduce_precision",
     "name",
 )
 RULES = {

@@ -6,7 +6,7 @@ FLINT, `jax.make_jaxpr`, and the rules of this package.
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -16,6 +16,7 @@ from jaxbounds.certify.certificate import Certificate, decimal_bounds
 from jaxbounds.certify.interpreter import Enclosed, enclose, precision
 from jaxbounds.certify.values import (
     INF,
+    OPEN,
     ZERO,
     Flags,
     NotSupported,
@@ -43,6 +44,9 @@ def arrays_of(instance: Instance, /, host: bool = False) -> dict[str, Any]:
     leaf = lambda x: not isinstance(x, Mapping)
     arrays = jax.tree.map(np.asarray, dict(instance), is_leaf=leaf)
     for path, x in jax.tree_util.tree_leaves_with_path(arrays):
+        if x.dtype.kind not in "biuf":
+            where = jax.tree_util.keystr(path, simple=True, separator=".")
+            raise ValueError(f"the instance must hold numbers: {where} holds {x.ravel()[:2]}")
         if np.issubdtype(x.dtype, np.floating) and not np.isfinite(x).all():
             where = jax.tree_util.keystr(path, simple=True, separator=".")
             raise ValueError(f"the instance is not finite: {where} holds {x.ravel()[:4]}")
@@ -90,38 +94,53 @@ def enclosures(
             refusal = problem
             continue
         found = enclose(program, argument, **options)
-        return found._replace(computed=found.computed or refusal is not None)
+        return found._replace(whole=refusal is None)
     result = jax.tree.map(np.asarray, function(instance))
     if any(_is_float(x) and not np.all(x == np.round(x)) for x in jax.tree.leaves(result)):
         raise Undecided(
             "evaluate runs on the host, where roundings are not enclosed "
             f"({type(refusal).__name__} under a trace)"
         )
-    return Enclosed([result], computed=True)
+    return Enclosed([result], computed=True, whole=False)
+
+
+class Met(NamedTuple):
+    """The hypotheses of a form on an instance.
+
+    Attributes:
+        words: "certain", "open" or "missed" for each, on every way through the program.
+        computed: whether numbers from outside of a trace decide one.
+    """
+
+    words: dict[str, str]
+    computed: bool
+
+    @property
+    def certain(self) -> bool:
+        """Whether all of them are."""
+        return all(word == "certain" for word in self.words.values())
 
 
 def hypotheses_of(
     statement: Statement, form: Form, instance: Any, size: Size, /, **options: Any
-) -> dict[str, str]:
-    """Each hypothesis of a form: certain, open or missed, on every way through the program."""
+) -> Met:
+    """The statement's hypotheses and the form's own."""
     known: dict[str, str] = {}
+    computed = False
     for function in (statement.hypotheses, form.hypotheses):
         if function is None:
             continue
         named = lambda i, function=function: dict(function(i, size))
-        for way in enclosures(named, instance, **options).ways:
+        found = enclosures(named, instance, **options)
+        computed |= found.taken(statement.host)
+        for way in found.ways:
             for name, value in way.items():
                 values = as_flags(value) if isinstance(value, Flags) else np.asarray(value)
-                word = (
-                    "missed"
-                    if (values == 0).any()
-                    else "open"
-                    if (values == 2).any()
-                    else "certain"
-                )
+                unsure = "open" if (values == OPEN).any() else "certain"
+                word = "missed" if (values == 0).any() else unsure
                 before = known.get(name, word)
                 known[name] = word if word == before else "open"
-    return known
+    return Met(known, computed)
 
 
 def apart(relation: str, lhs: Any, rhs: Any, /) -> tuple[arb, int, arb, arb]:
@@ -210,10 +229,10 @@ def _attempt(
     statement: Statement, form: Form, instance: Any, size: Size, bits: int, seconds: float
 ) -> dict[str, Any]:
     options: Any = {"bits": bits, "seconds": seconds}
-    hypotheses = hypotheses_of(statement, form, instance, size, **options)
-    known: dict[str, Any] = {"hypotheses": hypotheses, "bits": bits}
-    unsure = {name: word for name, word in hypotheses.items() if word != "certain"}
-    if unsure:
+    met = hypotheses_of(statement, form, instance, size, **options)
+    known: dict[str, Any] = {"hypotheses": met.words, "bits": bits}
+    if not met.certain:
+        unsure = {name: word for name, word in met.words.items() if word != "certain"}
         named = ", ".join(f"{name!r} is {word}" for name, word in unsure.items())
         return known | {"word": "undecided", "reason": f"hypothesis {named}"}
 
@@ -226,9 +245,9 @@ def _attempt(
 
     readings: tuple[Reading, ...] = ("ulp", "exact")  # the first contains the second
     for reading in readings:
-        ways, computed = enclosures(sides, instance, reading=reading, **options)
+        enclosed = enclosures(sides, instance, reading=reading, **options)
         with precision(bits):
-            found = [apart(statement.relation, lhs, rhs) for lhs, rhs in ways]
+            found = [apart(statement.relation, lhs, rhs) for lhs, rhs in enclosed.ways]
             gap = float(min(f[0] for f in found).lower())
             known |= {
                 "lhs": decimal_bounds(_hull(f[2] for f in found)),
@@ -241,10 +260,11 @@ def _attempt(
                 break
     else:
         return known | {"word": "undecided", "reason": _why(found, statement)}
-    if reading == "exact":
+    in_both = hypotheses_of(statement, form, instance, size, reading="ulp", **options).certain
+    if reading == "exact" or not in_both:
         reason = "not if the program's constants are read up to their last place"
         return known | {"word": "disproved as coded", "reason": reason}
-    if statement.host and computed:
+    if met.computed or enclosed.taken(statement.host):
         reason = "numbers that were computed on the host are taken as they are"
         return known | {"word": "disproved as coded", "reason": reason}
     return known | {"word": "disproved"}

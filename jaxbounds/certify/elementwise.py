@@ -1,10 +1,13 @@
 """Rules that act entry by entry: comparisons, three-valued logic, choices, conversions."""
 
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from jax.dtypes import issubdtype
 from jax.extend.core import JaxprEqn
+from jax.lax import RoundingMethod
 
 from jaxbounds.certify import functions
 from jaxbounds.certify.values import (
@@ -39,6 +42,8 @@ def unary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 def binary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """A scalar function of two arguments; x * x and x - x of one variable are known better."""
     name, (a, b) = eqn.primitive.name, map(as_reals, xs)
+    if name in _OF_FLAGS and not any(map(is_reals, xs)):
+        return _OF_FLAGS[name](eqn, xs, run)
     if _one_variable(eqn) and name == "mul":
         return [each(functions.UNARY["square"], a)]
     if _one_variable(eqn) and name == "sub":
@@ -51,8 +56,9 @@ def compare(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     name = eqn.primitive.name
     if any(isinstance(x, Flags) for x in xs):
         a, b = np.broadcast_arrays(*map(as_flags, xs))
-        decided = getattr(np, {"eq": "equal", "ne": "not_equal"}[name])(a, b)
-        return [flags(np.where((a == OPEN) | (b == OPEN), OPEN, decided))]
+        ways = [_ORDER[name](*pair) for pair in itertools.product(_completions(a), _completions(b))]
+        same = np.logical_and.reduce([way == ways[0] for way in ways])
+        return [flags(np.where(same, ways[0], OPEN))]
     if _one_variable(eqn):
         known = [OPEN if v.is_nan() else _SAME[name] for v in xs[0].ravel()]
         return [flags(np.reshape(np.array(known, np.int8), xs[0].shape))]
@@ -60,6 +66,21 @@ def compare(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     function = functions.COMPARISONS[name]
     answers = [function(u, v) for u, v in zip(a.ravel(), b.ravel())]
     return [flags(np.reshape(np.array(answers, np.int8), a.shape))]
+
+
+_ORDER: dict[str, Callable[..., Any]] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+
+
+def _completions(x: np.ndarray) -> list[np.ndarray]:
+    """With every open flag taken for no, and for yes."""
+    return [np.where(x == OPEN, decided, x) for decided in (0, 1)]
 
 
 def is_finite(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
@@ -135,7 +156,7 @@ def integer_power(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """The nearest integer, by the rule for halves that the program asks for."""
-    to_even = "EVEN" in str(eqn.params["rounding_method"]).upper()
+    to_even = eqn.params["rounding_method"] == RoundingMethod.TO_NEAREST_EVEN
     return [each(lambda v: functions.rounded(v, to_even), xs[0])]
 
 
@@ -156,6 +177,9 @@ def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         certain = [int(v) for v in whole if v is not None]
         if len(certain) < len(whole):
             raise Undecided("the integer part of a number")
+        limits = np.iinfo(new)
+        if any(not limits.min <= v <= limits.max for v in certain):
+            raise Undecided(f"a number too large for {np.dtype(new)}")
         return [np.array(certain, dtype=new).reshape(x.shape)]
     if isinstance(x, Flags):
         if new == np.bool_:
@@ -167,6 +191,7 @@ def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     return [np.asarray(x).astype(new)]
 
 
+_OF_FLAGS = {"max": disjunction, "min": conjunction}
 RULES = {
     **dict.fromkeys(functions.UNARY, unary),
     **dict.fromkeys(functions.BINARY, binary),

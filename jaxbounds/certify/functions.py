@@ -80,16 +80,16 @@ def power(x: arb, y: arb, /) -> arb:
         return ZERO if y > 0 else INF if y < 0 else NAN
     if x > 0 and y.is_finite():
         return x**y
-    if x.is_finite() and y.is_finite() and y > 0 and x.upper() > 0:
-        # Below zero the power is undefined; on [0, u] it is at most max(u^y over y).
+    if x.is_finite() and y.is_finite() and y > 0 and x.upper() > 0 and (x >= 0 or y.is_exact()):
+        # Below zero the power is undefined, y being no integer; on [0, u] it is at most u^y.
         return hull(ZERO, x.upper() ** y)
     return NAN
 
 
 def divide(a: arb, b: arb, /) -> arb:
-    """A / b, with the infinities of float division by an exact zero."""
+    """The quotient; unknown for b = 0, whose sign as a float is not known."""
     if b.is_zero():
-        return INF if a > 0 else -INF if a < 0 else NAN
+        return NAN
     if b.is_exact() and not b.is_finite() and not b.is_nan() and a.is_finite():
         return ZERO
     return a / b
@@ -108,6 +108,11 @@ def truncated(x: arb, /) -> arb:
     if x >= 0:
         return floor(x)
     return ceil(x) if x <= 0 else hull(ceil(x.lower()), floor(x.upper()))
+
+
+def absolute(x: arb, /) -> arb:
+    """The size; from zero on where the ball contains it."""
+    return hull(ZERO, x.abs_upper()) if x.is_finite() and x.contains(0) else abs(x)
 
 
 def sign(x: arb, /) -> arb:
@@ -170,10 +175,10 @@ def rounded(x: arb, /, to_even: bool) -> arb:
 
 UNARY: dict[str, Callable[[arb], arb]] = {
     "neg": operator.neg,
-    "abs": abs,
+    "abs": absolute,
     "sign": sign,
     "sqrt": square_root,
-    "rsqrt": lambda x: divide(ONE, square_root(x)) if x > 0 or x.is_zero() else NAN,
+    "rsqrt": lambda x: divide(ONE, square_root(x)) if x > 0 else NAN,
     "cbrt": cube_root,
     "square": lambda x: integer_power(x, 2),
     "exp": _exp,
@@ -185,9 +190,9 @@ UNARY: dict[str, Callable[[arb], arb]] = {
     "tanh": _tanh,
     "sinh": lambda x: x.sinh(),
     "cosh": lambda x: x.cosh(),
-    "sin": lambda x: x.sin(),
-    "cos": lambda x: x.cos(),
-    "tan": lambda x: x.tan(),
+    "sin": lambda x: x.sin() if x.is_finite() else NAN,
+    "cos": lambda x: x.cos() if x.is_finite() else NAN,
+    "tan": lambda x: x.tan() if x.is_finite() else NAN,
     "asin": lambda x: x.asin(),
     "acos": lambda x: x.acos(),
     "atan": lambda x: x.atan(),
@@ -212,7 +217,7 @@ BINARY: dict[str, Callable[[arb, arb], arb]] = {
     "max": greater,
     "min": less,
     "pow": power,
-    "atan2": arb.atan2,
+    "atan2": lambda a, b: arb.atan2(a, b) if a.is_finite() and b.is_finite() else NAN,
     "igamma": lambda a, x: x.gamma_lower(a, regularized=1),
     "igammac": lambda a, x: x.gamma_upper(a, regularized=1),
 }

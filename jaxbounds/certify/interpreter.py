@@ -190,10 +190,16 @@ class Enclosed(NamedTuple):
     Attributes:
         ways: the results of every way through it; one of them encloses the truth.
         computed: see `Interpreter`.
+        whole: whether all of it was traced; else something was run as it is.
     """
 
     ways: list[Any]
     computed: bool
+    whole: bool = True
+
+    def taken(self, host: bool) -> bool:
+        """Whether numbers from outside of the trace are taken as they are."""
+        return not self.whole or (host and self.computed)
 
 
 def enclose(

@@ -155,12 +155,9 @@ def eigh(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     vectors = reals(a.shape, [NAN] * a.size)
     for index in np.ndindex(a.shape[:-2]):
         m = a[index]
-        lower = np.tril_indices(len(m))
-        if eqn.params.get("symmetrize_input", True):
-            m = each(lambda u, v: (u + v) / 2, m, m.T)
-        else:
-            m = m.copy()
-            m.T[lower] = m[lower]
+        # Only one triangle is read.
+        low = np.tril(np.ones(m.shape, bool)) == bool(eqn.params.get("lower", True))
+        m = np.where(low | np.eye(len(m), dtype=bool), m, m.T)
         values[index] = eigenvalues(m)
         if run.used(eqn.outvars[0]):
             vectors[index] = eigenvectors(m)

@@ -59,9 +59,10 @@ REARRANGE = frozenset(_BY_NUMPY)
 
 def rearrange(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """One array, its entries elsewhere."""
-    x = xs[0] if isinstance(xs[0], np.ndarray) else np.asarray(xs[0])
-    moved = _BY_NUMPY[eqn.primitive.name](x, eqn.params)
-    return [flags(moved) if isinstance(moved, Flags) else moved]
+    move_by = _BY_NUMPY[eqn.primitive.name]
+    if isinstance(xs[0], Flags):
+        return [flags(move_by(as_flags(xs[0]), eqn.params))]
+    return [move_by(np.asarray(xs[0]), eqn.params)]
 
 
 def concatenate(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
@@ -109,7 +110,7 @@ def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         operands.append(jnp.arange(start, start + size).reshape(np.shape(x)))
         pool.append(x)
         start += size
-    if name == "gather" and params.get("fill_value") is None:
+    if name == "gather":
         params["fill_value"] = -1  # the last of the pool: what lies outside is unknown
     moved = eqn.primitive.bind(*operands, **params)
     results = moved if eqn.primitive.multiple_results else [moved]

@@ -336,7 +336,7 @@ def test_constructions_at_toy_size_and_a_false_variant(key):
     want = [True, True, True, True, True, False, False, True]
     assert [claim.reproduced for claim in constructions.claims(got)] == want
     figure = constructions.figure(got)
-    assert len(figure.axes) == 6
+    assert len(figure.axes) == 5
     matplotlib.pyplot.close(figure)
     wrong = got.assign(
         retrieval_error=2 * got.retrieval_bound, recurrent_error=xr.ones_like(got.recurrent_error)

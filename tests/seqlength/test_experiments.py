@@ -175,7 +175,8 @@ def test_claims_follow_the_data_and_the_figure_shows_every_run():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     fig = figure(_dataset(noise))
-    assert [len(axes.collections) for axes in fig.axes] == [6, 6, 6]
+    # The six runs and the entry of the legend.
+    assert [len(axes.collections) for axes in fig.axes] == [7, 7, 7]
 
 
 def test_comparison_says_what_depends_on_the_length_and_who_wins():

@@ -58,7 +58,9 @@ def test_four_networks_refute_theorem_4_2():
     proof = sum(math.cbrt(C * beta**2) for beta in (1.0, 100.0, 1.0))
     proof += math.cbrt(B_x**2 * C * (2 * 100.0 * c * 0.02) ** 2)
     assert 4 * proof**3 == pytest.approx(15.6, abs=0.05) and 4 * proof**3 > math.log(4)
-    assert _stored("thm4.2-packing", "printed").ratio == pytest.approx(math.log(4) / printed)
+    # The bounds grow as 1/epsilon^2; the stored instance stands at .49, off the tie at .5.
+    stored = _stored("thm4.2-packing", "printed").ratio
+    assert stored == pytest.approx(math.log(4) / printed * (0.49 / 0.5) ** 2)
 
 
 @pytest.mark.parametrize("d", [12, 600])

@@ -1,0 +1,144 @@
+"""Three-valued logic: every table by going through all completions of what is open.
+
+The oracle is Python's own logic on each completion. Where all of them agree the answer is theirs,
+where they differ it is open: less would be unsound, more would be loose.
+"""
+
+import itertools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flint import arb
+from jax import lax
+
+from jaxbounds.certify import Flags, enclose
+from jaxbounds.certify.values import as_flags, flags, reals
+
+BALL = {0: arb(-1), 1: arb(1), 2: arb(0, 1)}
+"""Whose sign is negative, positive, open."""
+
+
+def tables(arity: int) -> list[tuple[int, ...]]:
+    return list(itertools.product((0, 1, 2), repeat=arity))
+
+
+def completions(row: tuple[int, ...]) -> list[tuple[bool, ...]]:
+    return list(itertools.product(*((False, True) if v == 2 else (bool(v),) for v in row)))
+
+
+def answer(function: Callable[..., bool], row: tuple[int, ...]) -> int:
+    possible = {bool(function(*values)) for values in completions(row)}
+    return int(possible.pop()) if len(possible) == 1 else 2
+
+
+def columns(arity: int) -> list[np.ndarray]:
+    rows = tables(arity)
+    return [reals((len(rows),), (BALL[row[k]] for row in rows)) for k in range(arity)]
+
+
+TABLES: dict[str, tuple[int, Callable[..., Any], Callable[..., bool]]] = {
+    "and": (2, lambda x, y: (x > 0) & (y > 0), lambda a, b: a and b),
+    "or": (2, lambda x, y: (x > 0) | (y > 0), lambda a, b: a or b),
+    "xor": (2, lambda x, y: (x > 0) ^ (y > 0), operator.ne),
+    "not": (1, lambda x: ~(x > 0), operator.not_),
+    "eq": (2, lambda x, y: (x > 0) == (y > 0), operator.eq),
+    "ne": (2, lambda x, y: (x > 0) != (y > 0), operator.ne),
+    "maximum": (2, lambda x, y: jnp.maximum(x > 0, y > 0), lambda a, b: a or b),
+    "minimum": (2, lambda x, y: jnp.minimum(x > 0, y > 0), lambda a, b: a and b),
+    "lt": (2, lambda x, y: lax.lt(x > 0, y > 0), operator.lt),
+    "ge": (2, lambda x, y: lax.ge(x > 0, y > 0), operator.ge),
+    "select": (
+        3,
+        lambda x, y, z: jnp.where(x > 0, y > 0, z > 0),
+        lambda which, yes, no: yes if which else no,
+    ),
+    "all": (
+        3,
+        lambda x, y, z: jnp.all(jnp.stack([x, y, z]) > 0, axis=0),
+        lambda *row: all(row),
+    ),
+    "any": (
+        3,
+        lambda x, y, z: jnp.any(jnp.stack([x, y, z]) > 0, axis=0),
+        lambda *row: any(row),
+    ),
+    "max": (
+        3,
+        lambda x, y, z: lax.reduce_max(jnp.stack([x, y, z]) > 0, (0,)),
+        lambda *row: any(row),
+    ),
+    "min": (
+        3,
+        lambda x, y, z: lax.reduce_min(jnp.stack([x, y, z]) > 0, (0,)),
+        lambda *row: all(row),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_what_all_completions_agree_on(name, x64):
+    arity, program, function = TABLES[name]
+    (found,) = enclose(program, *columns(arity)).ways
+    expected = [answer(function, row) for row in tables(arity)]
+    assert as_flags(found).tolist() == expected
+
+
+def test_a_choice_between_floats_is_the_hull(x64):
+    x, y, z = columns(3)
+    (found,) = enclose(lambda x, y, z: jnp.where(x > 0, y, z), x, y, z).ways
+    for which, yes, no, ball in zip(x, y, z, found):
+        taken = {1: [yes], 0: [no], 2: [yes, no]}[{-1.0: 0, 1.0: 1, 0.0: 2}[float(which.mid())]]
+        low = min(float(v.lower()) for v in taken)
+        high = max(float(v.upper()) for v in taken)
+        assert (float(ball.lower()), float(ball.upper())) == pytest.approx((low, high), abs=1e-6)
+
+
+@pytest.mark.parametrize("row", tables(3))
+def test_numbers_made_of_flags_fork_into_all_completions(row, x64):
+    x = reals((3,), (BALL[v] for v in row))
+    ways = enclose(lambda x: (x > 0).astype(jnp.int32), x).ways
+    assert sorted(tuple(way.tolist()) for way in ways) == sorted(completions(row))
+
+
+@pytest.mark.parametrize("row", tables(3))
+def test_floats_made_of_flags_are_zero_one_or_between(row, x64):
+    x = reals((3,), (BALL[v] for v in row))
+    (found,) = enclose(lambda x: (x > 0).astype(float), x).ways
+    ends = {0: (0, 0), 1: (1, 1), 2: (0, 1)}
+    for v, ball in zip(row, found):
+        assert (float(ball.lower()), float(ball.upper())) == pytest.approx(ends[v], abs=1e-6)
+
+
+@pytest.mark.parametrize("row", tables(2))
+def test_a_choice_between_whole_numbers_forks(row, x64):
+    x = reals((2,), (BALL[v] for v in row))
+    ways = enclose(lambda x: jnp.where(x > 0, jnp.array([3, 4]), jnp.array([5, 4])), x).ways
+    expected = {((3, 5)[not a], 4) for a, _ in completions(row)}
+    assert sorted(tuple(way.tolist()) for way in ways) == sorted(expected)
+
+
+@pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge"])
+def test_a_variable_beside_itself_is_decided_unless_it_is_unknown(name, x64):
+    compare = getattr(lax, name)
+    (found,) = enclose(lambda x: compare(x, x), reals((2,), [arb(0, 1), arb("nan")])).ways
+    assert as_flags(found).tolist() == [int(name in ("eq", "le", "ge")), 2]
+
+
+def test_a_variable_times_or_less_itself_is_tight(x64):
+    x = reals((2,), [arb(0.5, 1.5), arb("inf")])
+    ((square, nothing),) = enclose(lambda x: (x * x, x - x), x).ways
+    assert (float(square[0].lower()), float(square[0].upper())) == pytest.approx((0, 4), abs=1e-6)
+    assert nothing[0].is_zero()
+    assert nothing[1].is_nan()
+
+
+def test_flags_are_plain_booleans_where_all_is_decided():
+    assert not isinstance(flags([0, 1, 1]), Flags)
+    assert flags([0, 1]).dtype == bool
+    assert isinstance(flags([0, 2]), Flags)
+    assert as_flags(flags([0, 1, 2])).tolist() == [0, 1, 2]
+    assert as_flags(np.array([True, False])).tolist() == [1, 0]
