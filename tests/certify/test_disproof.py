@@ -214,6 +214,12 @@ def test_the_margin_of_an_identity_is_relative_to_the_largest_entry(off, word):
     assert found.word == word
 
 
+def test_the_gap_of_a_wide_identity_is_what_is_certain():
+    unsure = lambda i: jnp.where(jnp.sqrt(2 * i["x"]) ** 2 > 2, 2.0, 100.0)  # either
+    found = said(claim(unsure, lambda i: i["x"], **AS_IDENTITY), X)
+    assert found.gap == pytest.approx((2 - 1) / 100, rel=1e-6)
+
+
 def test_an_identity_that_holds_up_to_rounding_is_undecided():
     found = said(claim(lambda i: i["x"], lambda i: jnp.sqrt(i["x"]) ** 2, **AS_IDENTITY), VECTOR)
     assert found.word == "undecided"

@@ -224,6 +224,11 @@ def test_a_power_that_may_be_whole_and_odd_reaches_below_zero(y):
     assert truth.encloses(found, Fraction(1))
 
 
+@pytest.mark.parametrize("y", [arb(0, 1), arb("nan"), arb("0 +/- inf")])
+def test_zero_to_a_power_of_unknown_sign_is_unknown(y):
+    assert functions.power(arb(0), y).is_nan()
+
+
 INCREASING = (
     "exp",
     "exp2",

@@ -33,11 +33,13 @@ WHOLE = {
     "folds": lambda n, m: (jnp.sum(n * 2**30), jnp.max(n), jnp.min(m), jnp.prod(n)),
     "bits of all": bitwise(lax.bitwise_and, -1),
     "bits of any": bitwise(lax.bitwise_or, 0),
+    "bits of all, as a fold": lambda n, m: (lax.reduce_and(n, (0,)), lax.reduce_or(n, (0,))),
     "choice": lambda n, m: jnp.where(n > m, n, m) + lax.select_n(n % 3, n, m, n * m),
     "counting": lambda n, m: (jnp.cumsum(n) + jnp.arange(4, dtype=n.dtype), jnp.argmax(m)),
     "other types": lambda n, m: (n.astype(jnp.int8), n.astype(jnp.uint32), (n > 0).astype(n.dtype)),
     "order": lambda n, m: (jnp.sort(n), jnp.argsort(m), n[::-1].reshape(2, 2).T),
     "products": lambda n, m: n @ m,
+    "tables": lambda n, m: lax.broadcasted_iota(n.dtype, (4, 3), 1) + n[:, None],
 }
 
 
@@ -259,6 +261,21 @@ def test_full_vectors_of_a_tall_matrix_are_refused_where_they_are_used(x64):
 def test_what_is_divided_by_zero_is_unknown(function, x64):
     (found,) = enclose(function, np.array(0.0)).ways
     assert found.item().is_nan()
+
+
+def lower_solve(a, b):
+    return lax.linalg.triangular_solve(a, b, left_side=True, lower=True)
+
+
+@pytest.mark.parametrize("solve", [jnp.linalg.solve, lower_solve])
+def test_solutions_of_singular_systems_are_unknown(solve, x64):
+    (found,) = enclose(solve, np.array([[1.0, 0], [1, 0]]), np.ones((2, 1))).ways
+    assert all(v.is_nan() for v in found.ravel())
+
+
+def test_the_square_of_a_length_is_not_negative(x64):
+    (found,) = enclose(lambda x: x @ x, box(arb(0.5, 1.5), arb(0.5, 1.5))).ways
+    assert ends(found.item()) == pytest.approx((0, 8), abs=1e-6)
 
 
 @pytest.mark.parametrize("function", [jnp.linalg.eigvalsh, lambda x: jnp.linalg.svd(x)[1]])

@@ -1,5 +1,6 @@
 """Witness files: exact there and back, and each bad file refused with one sentence."""
 
+import hashlib
 import json
 import math
 
@@ -60,6 +61,12 @@ def test_it_says_what_a_checker_needs(witness):
         "type": "i",
     }
     assert witness["instance"]["one"]["exact"] == ["-3/4"]
+
+
+def test_its_digest_can_be_computed_without_the_library(witness):
+    rest = {name: value for name, value in witness.items() if name != "digest"}
+    text = json.dumps(dict(reversed(rest.items())), sort_keys=True, separators=(",", ":"))
+    assert witness["digest"] == hashlib.sha256(text.encode()).hexdigest()
 
 
 def altered(witness, change):

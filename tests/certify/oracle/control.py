@@ -131,6 +131,11 @@ PROGRAMS: dict[str, tuple[Program, ...]] = {
     "scan": (
         Program(_scanned, _running, LIST),
         Program(_backward, _backward_oracle, LIST),
+        Program(
+            lambda x: lax.scan(lambda c, v: (c + v, c), jnp.zeros(3), x)[0],
+            lambda x: x.sum(axis=0),
+            floats((2, 3)),
+        ),
     ),
     "while": (
         Program(_halved, _halved_oracle, ONE, forks=True),

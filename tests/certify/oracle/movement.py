@@ -187,5 +187,10 @@ PROGRAMS: dict[str, tuple[Program, ...]] = {
             lambda x, y: np.concatenate([_signs(x), _signs(y)]),
             floats((2,), (3,)),
         ),
+        Program(
+            lambda x: jnp.concatenate([x > 0, jnp.array([True, False])]),
+            lambda x: np.concatenate([_signs(x), [True, False]]),
+            floats((2,)),
+        ),
     ),
 }
