@@ -47,8 +47,8 @@ _FOLDS: dict[str, Callable[..., Any]] = {
     "reduce_sum": np.sum,
     "reduce_max": np.max,
     "reduce_min": np.min,
-    "reduce_and": np.all,
-    "reduce_or": np.any,
+    "reduce_and": np.bitwise_and.reduce,
+    "reduce_or": np.bitwise_or.reduce,
 }
 _ANY_VALUES = {"convert_element_type", "select_n", "concatenate", *movement.REARRANGE}
 

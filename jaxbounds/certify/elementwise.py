@@ -23,6 +23,7 @@ from jaxbounds.certify.values import (
     hull,
     is_reals,
     reals,
+    settled,
 )
 
 Values = list[Any]
@@ -137,10 +138,8 @@ def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         open_choice = np.where(no == yes, no, OPEN)
         return [flags(np.where(which == 0, no, np.where(which == 1, yes, open_choice)))]
     no, yes = map(np.asarray, cases)
-    settled = which.copy()
-    for index in np.argwhere((which == OPEN) & (no != yes)):
-        settled[tuple(index)] = run.fork(2, "a choice between integers")
-    return [np.where(settled == 1, yes, no)]
+    which = np.where(no == yes, 0, which)
+    return [np.where(settled(which, run, "a choice between integers") == 1, yes, no)]
 
 
 def clamp(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
@@ -184,10 +183,7 @@ def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     if isinstance(x, Flags):
         if new == np.bool_:
             return [x]
-        settled = as_flags(x)
-        for index in np.argwhere(settled == OPEN):
-            settled[tuple(index)] = run.fork(2, "a boolean used as a number")
-        return [settled.astype(new)]
+        return [settled(x, run, "a boolean used as a number").astype(new)]
     return [np.asarray(x).astype(new)]
 
 

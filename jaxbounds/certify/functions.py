@@ -80,8 +80,9 @@ def power(x: arb, y: arb, /) -> arb:
         return ZERO if y > 0 else INF if y < 0 else NAN
     if x > 0 and y.is_finite():
         return x**y
-    if x.is_finite() and y.is_finite() and y > 0 and x.upper() > 0 and (x >= 0 or y.is_exact()):
-        # Below zero the power is undefined, y being no integer; on [0, u] it is at most u^y.
+    broken = y.is_exact() and not y.is_integer()
+    if x.is_finite() and y.is_finite() and y > 0 and x.upper() > 0 and (x >= 0 or broken):
+        # Below zero such a power is undefined; on [0, u] it is at most u^y.
         return hull(ZERO, x.upper() ** y)
     return NAN
 

@@ -170,6 +170,8 @@ class Interpreter:
         if self._until is not None and time.monotonic() > self._until:
             raise Undecided("the time allowed is over")
         name = eqn.primitive.name
+        if any(jax.dtypes.issubdtype(dtype_of(v), np.complexfloating) for v in eqn.outvars):
+            raise NotSupported(f"{name} of complex numbers")
         rule = self.rules.get(name)
         if name not in _ALWAYS and not any(map(is_soft, values)):
             return concrete(eqn, values, self)

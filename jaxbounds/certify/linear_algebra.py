@@ -5,6 +5,7 @@ import math
 import operator
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from flint import arb, arb_mat, ctx
 from jax.extend.core import JaxprEqn
@@ -17,6 +18,7 @@ from jaxbounds.certify.values import (
     ZERO,
     NotSupported,
     as_reals,
+    dtype_of,
     each,
     midpoints,
     reals,
@@ -124,11 +126,11 @@ def eigenvalues(symmetric: np.ndarray, /) -> np.ndarray:
     return reals((len(diagonal),), (v + arb(0, rest) for v in order_statistics(diagonal)))
 
 
-def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
-    """As columns, unit, for eigenvalues apart from the others (else NaN); LAPACK's signs.
+def eigenvectors(symmetric: np.ndarray, like: np.ndarray, /) -> np.ndarray:
+    """As columns, unit, for eigenvalues apart from the others (else NaN).
 
     |sin angle(v, V e_i)| <= rest / gap (Davis and Kahan), and unit vectors at an acute angle are at
-    most sqrt(2) sin apart. The sign is the one that the float program gives.
+    most sqrt(2) sin apart. The sign is that of the columns of `like`.
     """
     n = len(symmetric)
     out = reals((n, n), [NAN] * (n * n))
@@ -136,16 +138,21 @@ def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
         return out
     diagonal, rest, V = diagonalised(symmetric)
     middle = lambda i: float(diagonal[i].mid())
-    signs = np.linalg.eigh(midpoints(symmetric))[1]
     for column, i in enumerate(sorted(range(n), key=middle)):
         gaps = [abs(diagonal[i] - diagonal[j]).lower() - 2 * rest for j in range(n) if j != i]
         if not all(gap > 0 for gap in gaps):
             continue
         off = max(((arb(2).sqrt() * rest / gap).abs_upper() for gap in gaps), default=ZERO)
         vector = [v + arb(0, off) for v in V[:, i]]
-        along = float(np.dot(signs[:, column], [float(v.mid()) for v in vector]))
+        along = float(np.dot(like[:, column], [float(v.mid()) for v in vector]))
         out[:, column] = [-v if along < 0 else v for v in vector]
     return out
+
+
+def _in_floats(eqn: JaxprEqn, m: np.ndarray) -> list[np.ndarray]:
+    """What the float program finds at the middle of one matrix; for the signs of its vectors."""
+    middle = jnp.asarray(midpoints(m), dtype_of(eqn.invars[0]))
+    return list(map(np.asarray, eqn.primitive.bind(middle, **eqn.params)))
 
 
 def eigh(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
@@ -160,7 +167,7 @@ def eigh(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         m = np.where(low | np.eye(len(m), dtype=bool), m, m.T)
         values[index] = eigenvalues(m)
         if run.used(eqn.outvars[0]):
-            vectors[index] = eigenvectors(m)
+            vectors[index] = eigenvectors(m, _in_floats(eqn, m)[0])
     return [vectors, values]
 
 
@@ -173,18 +180,18 @@ def _singular_values(m: np.ndarray) -> np.ndarray:
     return reals((k,), map(functions.square_root, clipped))
 
 
-def _singular_vectors(m: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """U and V^T where singular values are apart and not zero; LAPACK's signs."""
-    tall = m if m.shape[0] >= m.shape[1] else m.T
+def _singular_vectors(
+    m: np.ndarray, s: np.ndarray, like: list[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """U and V^T where singular values are apart and not zero, with the signs of `like`."""
+    wide = m.shape[0] < m.shape[1]
+    tall = m.T if wide else m
     gram = reals((len(s), len(s)), (_matrix(tall).transpose() * _matrix(tall)).entries())
-    V = eigenvectors(gram)[:, ::-1]
-    signs = np.linalg.svd(midpoints(tall), full_matrices=False)[2]
-    for j in range(len(s)):
-        if float(np.dot(signs[j], midpoints(V[:, j]))) < 0:
-            V[:, j] = [-v for v in V[:, j]]
+    right = like[0] if wide else like[1].T
+    V = eigenvectors(gram, right[:, ::-1])[:, ::-1]
     U = reals((len(tall), len(s)), (_matrix(tall) * _matrix(V)).entries())
     U = each(functions.divide, U, s[None, :])
-    return (U, V.T) if tall is m else (V, U.T)
+    return (V, U.T) if wide else (U, V.T)
 
 
 def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
@@ -205,7 +212,7 @@ def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         if wanted and any(map(run.used, eqn.outvars[1:])):
             if eqn.params.get("full_matrices") and not square:
                 raise NotSupported("svd with full matrices")
-            outs[1][index], outs[2][index] = _singular_vectors(m, s)
+            outs[1][index], outs[2][index] = _singular_vectors(m, s, _in_floats(eqn, m)[1:])
     return outs
 
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax.dtypes import issubdtype
 from jax.extend.core import JaxprEqn
 
 from jaxbounds.certify.values import (
-    NAN,
-    OPEN,
     Flags,
     NotSupported,
     Undecided,
@@ -90,6 +89,13 @@ DATA: dict[str, tuple[int, ...] | None] = {
 """Which operands are data; the others are indices."""
 
 
+def _fill(value: Any, dtype: Any) -> np.ndarray:
+    """What `gather` puts for what lies outside: if it is not said, NaN, or yes among booleans."""
+    if value is None:
+        value = np.nan if issubdtype(dtype, np.floating) else True
+    return np.array([value], dtype)
+
+
 def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Any of the primitives above: what it does to positions, it does to entries.
 
@@ -110,14 +116,15 @@ def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         operands.append(jnp.arange(start, start + size).reshape(np.shape(x)))
         pool.append(x)
         start += size
+    filled = _fill(params.get("fill_value"), dtype_of(eqn.outvars[0]))
     if name == "gather":
-        params["fill_value"] = -1  # the last of the pool: what lies outside is unknown
+        params["fill_value"] = -1  # the last of the pool stands for what lies outside
     moved = eqn.primitive.bind(*operands, **params)
     results = moved if eqn.primitive.multiple_results else [moved]
     if any(map(is_reals, pool)):
-        flat = np.concatenate([as_reals(x).ravel() for x in pool] + [reals((1,), [NAN])])
+        flat = np.concatenate([as_reals(x).ravel() for x in pool] + [as_reals(filled)])
         return [reals(r.shape, flat[np.asarray(r).ravel()]) for r in results]
-    flat = np.concatenate([as_flags(x).ravel() for x in pool] + [np.array([OPEN], np.int8)])
+    flat = np.concatenate([as_flags(x).ravel() for x in pool] + [as_flags(filled)])
     return [flags(flat[np.asarray(r)]) for r in results]
 
 

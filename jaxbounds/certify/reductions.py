@@ -24,6 +24,7 @@ from jaxbounds.certify.values import (
     flags,
     is_reals,
     reals,
+    settled,
 )
 
 Values = list[Any]
@@ -126,11 +127,18 @@ def order_statistics(balls: Any, /) -> list[arb]:
 def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """One array by its order statistics; several together where the order is certain.
 
+    Open flags that are sorted by are settled by forks.
+
     Raises:
         Undecided: if the order of numbers that are sorted together is open.
     """
     axis, keys = eqn.params["dimension"], eqn.params["num_keys"]
-    moved = [np.moveaxis(x, axis, -1) for x in xs]
+    by = "a boolean that is sorted by"
+    keyed = [
+        settled(x, run, by).astype(bool) if i < keys and isinstance(x, Flags) else x
+        for i, x in enumerate(xs)
+    ]
+    moved = [np.moveaxis(x, axis, -1) for x in keyed]
     out = [np.empty_like(x) for x in moved]
 
     def before(index: tuple[int, ...]) -> Callable[[int, int], int]:

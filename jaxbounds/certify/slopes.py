@@ -137,6 +137,8 @@ class Slopes(Interpreter):
         if name in _LINEAR:
             data = lambda j: [self._slope(x, j) if self._is_data(name, i) else x
                               for i, x in enumerate(values)]  # fmt: skip
+            if name == "gather":  # what it fills with does not move
+                eqn = eqn.replace(params=eqn.params | {"fill_value": 0})
             parts = [rule(eqn, data(j), self) for j in range(self.count)]
             return [Sloped(v, [p[i] for p in parts]) for i, v in enumerate(results)]
         if name in _DERIVATIVES and len(values) == 1:

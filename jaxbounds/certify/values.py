@@ -60,6 +60,14 @@ def as_flags(x: Any, /) -> np.ndarray:
     return np.asarray(x).view(np.ndarray).astype(np.int8)
 
 
+def settled(x: Any, run: Any, what: str, /) -> np.ndarray:
+    """The entries 0 and 1: for each open flag the program forks."""
+    out = as_flags(x)
+    for index in np.argwhere(out == OPEN):
+        out[tuple(index)] = run.fork(2, what)
+    return out
+
+
 def reals(shape: tuple[int, ...], balls: Iterable[arb], /) -> np.ndarray:
     """An array of that shape from its balls in order."""
     out = np.empty(math.prod(shape), dtype=object)

@@ -6,6 +6,7 @@ enclosures, and a digest. Numbers are fractions ("-3/8"); enclosures are two dec
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -73,15 +74,22 @@ def save_witness(path: str | Path, witness: Mapping[str, Any], /) -> Path:
     return Path(path)
 
 
+def _number(text: str) -> Fraction:
+    if not re.fullmatch(r"-?\d+(/\d+)?", text):
+        raise ValueError(f"{text[:20]!r} is no fraction")
+    return Fraction(text)
+
+
 def _array(name: str, entry: Any) -> np.ndarray:
     try:
         kinds = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.bool_}
-        numbers = [Fraction(text) for text in entry["exact"]]
+        numbers = [_number(text) for text in entry["exact"]]
         kind = entry["type"]
         values = [float(v) if kind == "f" else int(v) for v in numbers]
-        if any(Fraction(a) != b for a, b in zip(values, numbers)):
-            raise ValueError("a number is no float64")
-        return np.array(values, kinds[kind]).reshape(entry["shape"])
+        array = np.array(values, kinds[kind])
+        if any(Fraction(a) != b for a, b in zip(array.tolist(), numbers)):
+            raise ValueError(f"a number is no {array.dtype}")
+        return array.reshape(entry["shape"])
     except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError) as problem:
         raise ValueError(f"entry {name!r} of its instance cannot be read: {problem}") from problem
 
@@ -113,6 +121,6 @@ def load_witness(path: str | Path, /) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         entries = witness["instance"].items()
         flat = {name.replace(".", "/"): _array(name, entry) for name, entry in entries}
+        return witness, unflatten(flat)
     except (AttributeError, ValueError) as problem:
         raise ValueError(f"{path}: {problem}") from problem
-    return witness, unflatten(flat)

@@ -42,13 +42,21 @@ def flatten(instance: Instance, /, prefix: str = "") -> dict[str, np.ndarray]:
 
 
 def unflatten(flat: Mapping[str, np.ndarray], /) -> dict[str, Any]:
-    """The inverse of `flatten`."""
+    """The inverse of `flatten`.
+
+    Raises:
+        ValueError: if a name is both an array and a dict.
+    """
     nested: dict[str, Any] = {}
     for path, value in flat.items():
         *parents, name = path.split("/")
         node = nested
         for parent in parents:
             node = node.setdefault(parent, {})
+            if not isinstance(node, dict):
+                raise ValueError(f"{parent!r} is an array, and {path!r} lies in it")
+        if name in node:
+            raise ValueError(f"{path!r} is an array, and others lie in it")
         node[name] = value
     return nested
 
