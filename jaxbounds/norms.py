@@ -29,7 +29,7 @@ def vector_norm(x: Float[Array, "... n"], p: float = 2, /) -> Float[Array, "..."
         raise ValueError(f"p must be at least 1 (below it l_p is no norm), got {p}")
     if p == math.inf:
         return jnp.max(jnp.abs(x), axis=-1, initial=0.0)
-    if p == 1:
+    if p == 1 or x.shape[-1] == 1:
         return jnp.sum(jnp.abs(x), axis=-1)
     # Scaling by the largest entry keeps the powers finite; at x = 0 the inner `where` keeps the
     # derivative of the root away from zero.

@@ -74,3 +74,34 @@ def scores(point: jax.Array, size: Size) -> Instance:
     relevance = jnp.stack([2.0 + point[0], point[1], 0.0 * point[0]])
     at = jnp.asarray(-2.0)
     return {"r": relevance, "L": jnp.asarray(1), "log_eps": at, "extra": point[2]}
+
+
+def two_logits(*, slack: float) -> Domain:
+    """The softmax map at logits (t, 0)."""
+    return Domain(
+        name="T = 2, logits (t, 0), |t| <= 8",
+        chart=lambda point, size: {"v": jnp.append(point, 0.0)},
+        size={"T": 2},
+        lower=(-8.0,),
+        upper=(8.0,),
+        slack=slack,
+        beyond="adding a constant to both logits changes neither side",
+    )
+
+
+def two_tokens(*, slack: float = 0.0) -> Domain:
+    """Two tokens on a line, 1 and b, u = 1, and any scores within 6 of another."""
+
+    def chart(point: jax.Array, size: Size) -> Instance:
+        one = jnp.ones((1, 1))
+        return {"X": jnp.stack([1.0, point[0]])[:, None], "U": one, "W": point[1] * one}
+
+    return Domain(
+        name="T = 2, d = 1, tokens 1 and b, u = 1, |b| <= 1, |W| <= 3",
+        chart=chart,
+        size={"T": 2, "d": 1},
+        lower=(-1.0, -3.0),
+        upper=(1.0, 3.0),
+        slack=slack,
+        beyond="both sides scale alike with the larger token and with u",
+    )

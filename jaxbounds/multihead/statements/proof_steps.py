@@ -6,7 +6,7 @@ from jaxtyping import Array
 
 from jaxbounds.multihead import bounds
 from jaxbounds.multihead.calculus import head_hessian_blocks, softmax_derivative
-from jaxbounds.multihead.statements.boxes import signs
+from jaxbounds.multihead.statements.boxes import signs, two_tokens
 from jaxbounds.multihead.statements.common import (
     ANTIPODAL,
     ON_MODEL,
@@ -49,12 +49,14 @@ EQ_42 = Statement(
             name="printed",
             cites="eq. (42), Appendix A.1",
             note="The triangle inequality over two terms costs the 2.",
+            domains=(two_tokens(),),
         ),
         Form(
             name="sharpened S1",
             equality=ANTIPODAL,
             note="X^T phi' X u = Cov(x, u.x); along a unit v, |Cov(v.x, u.x)| <= "
             "sd(v.x) sd(u.x) <= R ||X u||_inf.",
+            domains=(two_tokens(slack=1e-6),),
         ),
         Form(
             name="sharpened S1, half range",

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxbounds.multihead.calculus import softmax_derivative
+from jaxbounds.multihead.statements.boxes import two_logits
 from jaxbounds.multihead.statements.common import unrestricted
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
@@ -35,7 +36,11 @@ EQ_25 = Statement(
     judges=(softmax_derivative,),
     sizes=(TWO, {"T": 5}),
     forms=(
-        Form(name="printed", cites="eq. (25), Appendix A.1; Notation, Section 2"),
+        Form(
+            name="printed",
+            cites="eq. (25), Appendix A.1; Notation, Section 2",
+            domains=(two_logits(slack=1e-4),),
+        ),
         Form(
             name="printed, early version",
             cites="Notation, Section 2 of the early version",
