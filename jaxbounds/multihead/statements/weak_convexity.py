@@ -14,6 +14,7 @@ from jaxbounds.multihead.model import head_norm
 from jaxbounds.multihead.self_bounded import loss_weighted_curvature, slope_weighted_curvature
 from jaxbounds.multihead.statements.common import ON_LOSS, params_of, token_radius
 from jaxbounds.multihead.statements.instances import STATIC
+from jaxbounds.norms import vector_norm
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 _DERIVED = (
@@ -22,11 +23,11 @@ _DERIVED = (
 )
 
 
-def _sides(values, margin, norms, loss) -> Sides:
+def _sides(values, margin, norms, loss, unsaturated=0.0) -> Sides:
     bound, weaker = slope_weighted_curvature(margin, norms), loss_weighted_curvature(margin, norms)
-    # Rounding of a symmetric eigenvalue problem. Where the first part outweighs the second so far
-    # that fewer than four digits of lambda_min are left, the instance decides nothing.
-    rounding = 1e-14 * jnp.max(jnp.abs(values))
+    # Rounding of a symmetric eigenvalue problem, and of 1 - tanh^2 where a unit is saturated. Where
+    # these leave fewer than four digits of lambda_min, the instance decides nothing.
+    rounding = 1e-14 * (jnp.max(jnp.abs(values)) + unsaturated)
     everything = 2 * (jnp.abs(values[0]) + bound + weaker)
     error = jnp.where(rounding > 1e-4 * bound, everything, rounding)
     return Sides(
@@ -62,7 +63,10 @@ def _of_a_network(instance: Instance, size: Size) -> Sides:
     curvatures = jax.vmap(jax.hessian(_network), in_axes=(None, 0))(weights, x)
     norms = jnp.max(jnp.abs(jnp.linalg.eigvalsh(curvatures)), axis=1)
     values = jnp.linalg.eigvalsh(jax.hessian(risk)(weights))
-    return _sides(values, margin_of(weights), norms, risk(weights))
+    # About ||Hess f_i|| if no unit were saturated: |v| ||x||^2 + ||x||.
+    length, outer = vector_norm(x), jnp.max(jnp.abs(weights.reshape(-1, size["d"] + 1)[:, -1]))
+    unsaturated = slope_weighted_curvature(margin_of(weights), length * (1 + outer * length))
+    return _sides(values, margin_of(weights), norms, risk(weights), unsaturated)
 
 
 def _weights_and_data(key: jax.Array, size: Size) -> Instance:
