@@ -314,7 +314,8 @@ def main(
         copied = Path(folder)
         kept = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / "jaxbounds", copied / "jaxbounds", ignore=kept)
-        shutil.copytree(ROOT / "tests" / "certify", copied / "tests" / "certify", ignore=kept)
+        for part in ("certify", "witnesses"):
+            shutil.copytree(ROOT / "tests" / part, copied / "tests" / part, ignore=kept)
         shutil.copy(ROOT / "tests" / "conftest.py", copied / "tests")
         shutil.copy(ROOT / "pyproject.toml", copied)
         package = copied / "jaxbounds" / "certify"

@@ -9,14 +9,12 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn
 from jaxbounds.certify.values import (
     Flags,
     NotSupported,
-    Undecided,
     as_flags,
     as_reals,
     dtype_of,
-    each,
     flags,
-    hull,
     is_reals,
+    settled,
     shape_of,
 )
 
@@ -96,24 +94,11 @@ def loop(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def branch(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`cond`: the hull of all branches where the choice of floats is undecided.
-
-    Raises:
-        Undecided: if the choice is open and branches give different integers.
-    """
+    """`cond`: where the choice is open, the program forks."""
     which, *operands = xs
     branches = eqn.params["branches"]
-    if not isinstance(which, Flags):
-        return run.closed(branches[min(max(int(which), 0), len(branches) - 1)], *operands)
-    outs = []
-    for no, yes in zip(*(run.closed(b, *operands) for b in branches)):
-        if is_reals(no) or is_reals(yes):
-            outs.append(each(hull, as_reals(no), as_reals(yes)))
-        elif np.array_equal(no, yes):
-            outs.append(no)
-        else:
-            raise Undecided("a branch")
-    return outs
+    taken = int(settled(which, run, "a branch") if isinstance(which, Flags) else which)
+    return run.closed(branches[min(max(taken, 0), len(branches) - 1)], *operands)
 
 
 _CALLS = (

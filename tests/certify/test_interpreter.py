@@ -35,6 +35,7 @@ WHOLE = {
     "bits of any": bitwise(lax.bitwise_or, 0),
     "bits of all, as a fold": lambda n, m: (lax.reduce_and(n, (0,)), lax.reduce_or(n, (0,))),
     "choice": lambda n, m: jnp.where(n > m, n, m) + lax.select_n(n % 3, n, m, n * m),
+    "both": lambda n, m: (jnp.concatenate([n, m]), jnp.stack([m, n])),
     "counting": lambda n, m: (jnp.cumsum(n) + jnp.arange(4, dtype=n.dtype), jnp.argmax(m)),
     "other types": lambda n, m: (n.astype(jnp.int8), n.astype(jnp.uint32), (n > 0).astype(n.dtype)),
     "order": lambda n, m: (jnp.sort(n), jnp.argsort(m), n[::-1].reshape(2, 2).T),

@@ -152,6 +152,13 @@ PROGRAMS: dict[str, tuple[Program, ...]] = {
             _chosen,
             lambda x, y: np.asarray(y.item() + 1 if x.item() > 0 else 2 * y.item(), dtype=object),
             floats((), ()),
+            forks=True,
+        ),
+        Program(
+            lambda x: lax.cond(x > 0, lambda: (1, x < 2), lambda: (7, x < -2)),
+            lambda x: (np.asarray(1 if x > 0 else 7), np.asarray(bool(x > 0))),
+            floats((), low=-1, high=1),
+            forks=True,
         ),
         Program(
             lambda i, x: lax.switch(i[0], [lambda v: v + 1, lambda v: 2 * v, lambda v: -v], x),
