@@ -104,6 +104,7 @@ def test_an_infinite_left_side_is_a_violation_and_an_infinite_right_side_is_none
     infinite = lambda i: -jnp.log(i["x"] - 1)
     assert said(claim(infinite, lambda i: i["x"]), X).word == "disproved"
     assert said(claim(lambda i: i["x"], infinite), X).word == "undecided"
+    assert said(claim(infinite, lambda i: 2 * infinite(i)), X).word == "undecided"
 
 
 def test_what_is_not_enclosed_is_undecided():

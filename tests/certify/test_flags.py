@@ -50,6 +50,8 @@ TABLES: dict[str, tuple[int, Callable[..., Any], Callable[..., bool]]] = {
     "maximum": (2, lambda x, y: jnp.maximum(x > 0, y > 0), lambda a, b: a or b),
     "minimum": (2, lambda x, y: jnp.minimum(x > 0, y > 0), lambda a, b: a and b),
     "lt": (2, lambda x, y: lax.lt(x > 0, y > 0), operator.lt),
+    "le": (2, lambda x, y: lax.le(x > 0, y > 0), operator.le),
+    "gt": (2, lambda x, y: lax.gt(x > 0, y > 0), operator.gt),
     "ge": (2, lambda x, y: lax.ge(x > 0, y > 0), operator.ge),
     "select": (
         3,

@@ -219,6 +219,7 @@ def test_a_scan_of_nothing(x64):
         (lambda x: x.astype(jnp.uint8), np.array(-3.0)),
         (lambda x: jnp.sort(x), box(arb("nan"), arb(1))),
         (jnp.argmax, box(arb("nan"), arb(1))),
+        (lambda x: x.astype(jnp.int32), box(arb(1), arb(10**10))),
     ],
 )
 def test_what_hangs_on_an_open_number_is_undecided(function, given, x64):
@@ -238,6 +239,13 @@ def test_vectors_have_the_signs_that_jax_gives(shape, x64):
         if shape == (3, 3):
             (_, vectors), *_ = enclose(jnp.linalg.eigh, x).ways
             assert np.allclose(midpoints(vectors), jnp.linalg.eigh(x)[1])
+
+
+def test_vectors_of_a_repeated_value_are_unknown(x64):
+    ((_, vectors),) = enclose(jnp.linalg.eigh, np.diag([1.0, 1, 3])).ways
+    known = [all(v.is_finite() for v in column) for column in vectors.T]
+    assert known == [False, False, True]
+    assert np.allclose(midpoints(vectors[:, 2]), jnp.linalg.eigh(np.diag([1.0, 1, 3]))[1][:, 2])
 
 
 def test_full_vectors_of_a_tall_matrix_are_refused_where_they_are_used(x64):

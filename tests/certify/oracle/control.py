@@ -97,6 +97,13 @@ def _switched(i: np.ndarray, x: np.ndarray) -> Any:
     return (x + 1, 2 * x, -x)[min(max(int(i[0]), 0), 2)]
 
 
+def _recurring(n: np.ndarray, x: np.ndarray) -> Any:
+    found = x[1]
+    for _ in range(2 + int(n[0])):
+        found = found * x[0] + int(n[1])
+    return np.asarray(found, dtype=object)
+
+
 def _index(rng: np.random.Generator) -> list[np.ndarray]:
     return [rng.integers(-1, 4, size=1).astype(np.int32), *floats((3,))(rng)]
 
@@ -145,6 +152,15 @@ PROGRAMS: dict[str, tuple[Program, ...]] = {
             )[0],
             lambda x: (((x * x - 1) * (x * x - 1) - 1) ** 2) - 1,
             floats((), low=-1, high=1),
+        ),
+        Program(
+            lambda n, x: lax.while_loop(
+                lambda s: s[1] < 2 + n[0],
+                lambda s: (s[0] * x[0] + n[1].astype(float), s[1] + 1),
+                (x[1], 0),
+            )[0],
+            _recurring,
+            lambda rng: [rng.integers(0, 3, size=2), *floats((2,), low=-1, high=1)(rng)],
         ),
     ),
     "cond": (
