@@ -291,3 +291,19 @@ def test_a_certificate_is_json():
     found = said(claim(*FALSE), X).to_json()
     assert found["word"] == "disproved"
     assert found["size"] == SIZE
+
+
+@pytest.mark.parametrize(("host", "word"), [(True, "disproved as coded"), (False, "disproved")])
+def test_long_constants_of_a_statement_on_the_host_may_have_been_computed(host, word):
+    third = claim(lambda i: 2 * i["x"], lambda i: i["x"] * (1 / 3), host=host)
+    assert said(third, X).word == word
+    short = claim(lambda i: 2 * i["x"], lambda i: i["x"] * 0.25, host=host)
+    assert said(short, X).word == "disproved"
+
+
+def test_only_whole_numbers_that_the_host_computed_are_taken():
+    on_host = lambda values: lambda i: np.array(values) * float(np.asarray(i["x"]))
+    given = {"host": True, **AS_IDENTITY}
+    found = said(claim(on_host([2.0, 0.3]), on_host([1.0, 0.3]), **given), X)
+    assert (found.word, "roundings" in found.reason) == ("undecided", True)
+    assert said(claim(on_host([2.0]), on_host([1.0]), **given), X).word == "disproved as coded"
