@@ -8,6 +8,8 @@ it), or the mean over the draws.
 
     python benchmarks/mutants.py --paper qstr --count 60 --seed 1 --out mutants.jsonl
 
+`--jobs` and `--engine` as of `jaxbounds verify`: each mistake is a piece of its own.
+
 What was done is kept line by line in `--out`; the same command goes on from there. Survivors are
 printed with their lines; whether one is equivalent to the right formula, changes an error bar only,
 or is a hole, a person has to say.
@@ -26,17 +28,21 @@ import random
 import sys
 import types
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import tyro
 
+from jaxbounds.cli.engines import HERE, On, opened
+from jaxbounds.cli.pieces import Died, each
 from jaxbounds.cli.recorded import differences, ratios_of
+from jaxbounds.cli.workers import at_most
 from jaxbounds.falsify import UNKEPT, Verdict, falsify
 from jaxbounds.falsify.judging import judge
-from jaxbounds.papers import PAPERS, load_paper
+from jaxbounds.papers import PAPERS, find_statement, load_paper
 from jaxbounds.statements import Statement
 
 SWAPPED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
@@ -218,15 +224,18 @@ def _notices(statement: Statement, before: tuple[Verdict, ...]) -> bool:
     return False
 
 
-def _lines_of(statement: Statement, root: str) -> set[tuple[str, int]]:
-    """The lines of the room that judging it runs."""
-    seen: set[tuple[str, int]] = set()
+def lines_of(name: str) -> set[tuple[str, int]]:
+    """Anywhere: the (module, line) of the paper's room that judging a statement runs."""
+    statement = find_statement(name)
+    room, seen = f"jaxbounds.{statement.paper}.", set[tuple[str, int]]()
+    where = lambda frame: frame.f_globals.get("__name__", "")
 
     def line(frame: Any, event: str, _: Any) -> Any:
-        seen.add((frame.f_code.co_filename, frame.f_lineno))
+        seen.add((where(frame), frame.f_lineno))
         return line
 
-    sys.settrace(lambda frame, *_: line if frame.f_code.co_filename.startswith(root) else None)
+    _forget()
+    sys.settrace(lambda frame, *_: line if where(frame).startswith(room) else None)
     try:
         tiny = statement.budget.scaled(0.02)
         judge(statement, budget=tiny, seed=0, programs=UNKEPT)
@@ -235,51 +244,69 @@ def _lines_of(statement: Statement, root: str) -> set[tuple[str, int]]:
     return seen
 
 
+@functools.cache
+def _before(name: str) -> tuple[Verdict, ...]:
+    _forget()
+    return _verdicts(find_statement(name))
+
+
+class Piece(NamedTuple):
+    """A mistake, and the statements that may notice it."""
+
+    mutant: Mutant
+    guards: tuple[str, ...]
+    most: int
+
+
+def killer_of(piece: Piece) -> str:
+    """Anywhere: the first statement that notices the mistake, or ""."""
+    for name in piece.guards[: piece.most]:
+        before = _before(name)
+        with planted(piece.mutant):
+            if _notices(find_statement(name), before):
+                return name
+    return ""
+
+
 def main(
     paper: str = "qstr", count: int = 60, seed: int = 0, out: Path = Path("mutants.jsonl"),
-    most: int = 6,
+    most: int = 6, jobs: int = 0, on: On = HERE,
 ) -> None:  # fmt: skip
     """Plant `count` mistakes, drawn with `seed`; judge at most `most` statements for each."""
     if paper not in PAPERS:
         raise SystemExit(f"no paper {paper!r}; there are: {', '.join(PAPERS)}")
+    with opened(on, count=at_most(jobs), folder=out.parent) as executor:
+        _plant(executor, paper, count, seed, out, most)
+
+
+def _plant(executor: Executor, paper: str, count: int, seed: int, out: Path, most: int) -> None:
     statements = load_paper(paper).statements
-    root = str(Path(__file__).parents[1] / "jaxbounds" / paper)
     lines: dict[str, set] = {}
-    before: dict[str, tuple[Verdict, ...]] = {}
-    for statement in statements:
-        _forget()
-        lines[statement.id] = _lines_of(statement, root)
+    for name, run in each(executor, lines_of, [s.id for s in statements]):
+        lines[name] = set() if isinstance(run, Died) else run
         print(f"\r{len(lines)} of {len(statements)} statements traced", end="", file=sys.stderr)
     everything = mutants(paper)
     run = set().union(*lines.values())
-    file_of = lambda m: str(sys.modules[m.module].__file__)
-    reached = [m for m in everything if (file_of(m), m.line) in run]
+    reached = [m for m in everything if (m.module, m.line) in run]
     print(f"\n{len(everything)} mistakes, {len(reached)} on lines that verdicts run")
     drawn = random.Random(seed).sample(everything, min(count, len(everything)))
     done = {}
     if out.is_file():
         done = {tuple(r["mutant"].values()): r for r in map(json.loads, out.open())}
-    for mutant in drawn:
-        if tuple(asdict(mutant).values()) in done:
+    left = [mutant for mutant in drawn if tuple(asdict(mutant).values()) not in done]
+    guards = lambda m: [s.id for s in statements if (m.module, m.line) in lines[s.id]]
+    fewest = lambda m: tuple(sorted(guards(m), key=lambda name: len(lines[name])))
+    for piece, killer in each(executor, killer_of, [Piece(m, fewest(m), most) for m in left]):
+        if isinstance(killer, Died):
+            print(f"not judged ({killer}): {piece.mutant}", file=sys.stderr)
             continue
-        killer = ""
-        at = (file_of(mutant), mutant.line)
-        guards = sorted(
-            (s for s in statements if at in lines[s.id]), key=lambda s: len(lines[s.id])
-        )
-        for statement in guards[:most]:
-            if statement.id not in before:
-                _forget()
-                before[statement.id] = _verdicts(statement)
-            with planted(mutant):
-                if _notices(statement, before[statement.id]):
-                    killer = statement.id
-                    break
-        record = {"mutant": asdict(mutant), "killer": killer, "guards": len(guards)}
-        done[tuple(asdict(mutant).values())] = record
+        record = {
+            "mutant": asdict(piece.mutant), "killer": killer, "guards": len(piece.guards)
+        }  # fmt: skip
+        done[tuple(record["mutant"].values())] = record
         with out.open("a") as file:
             file.write(json.dumps(record) + "\n")
-    _report([done[tuple(asdict(m).values())] for m in drawn])
+    _report([done[key] for m in drawn if (key := tuple(asdict(m).values())) in done])
 
 
 def _report(records: list[dict]) -> None:

@@ -5,7 +5,8 @@ machine's network on the same words by a NumPy evaluation of the dense layers (k
 past steps cached), by `execute.execute` (look-ups) and by `teacher_forcing.verify` (the trace
 known, all steps at once), and prints seconds, ratios, and which share of the measured matmul rate
 the multiplications of each are. `--long 4096` runs all nine machines for that many steps, says the
-memory beforehand, and compares every step with the simulator.
+memory beforehand, and compares every step with the simulator. `--growth 64 512 4096` sets time
+against work: the position codes have log T bits, and the network more layers with each bit.
 """
 
 import argparse
@@ -163,18 +164,41 @@ def long_runs(T: int, batch: int) -> None:
         print(f"{name:20s} {T:4d} {batch:5d} {memory} {spent:8.2f} {wrong:12d}", flush=True)
 
 
+def growth(steps: list[int], batch: int, rounds: int) -> None:
+    """Print time and multiply-adds against T, at the bits that each T needs and at the most."""
+    print("    T bits layers  words   seconds   per step and word: multiply-adds  ns, wall    CPU")
+    machine = LIBRARY["parity"]().machine
+    most = compile_machine(machine, max(steps)).layout.bits
+    for bits in (None, most):
+        for T in steps:
+            compiled = compile_machine(machine, T, **({} if bits is None else {"bits": bits}))
+            words = random_words(machine, batch, min(T - 1, 32))
+            run_it = lambda: execute.execute(compiled, words)  # noqa: B023
+            run_it()
+            used = time.process_time()
+            spent = statistics.median(seconds(run_it) for _ in range(rounds))
+            used = (time.process_time() - used) / rounds
+            work, each = sparse_work(compiled) / (T + 1), 1e9 / batch / (T + 1)
+            sizes = f"{T:5d} {compiled.layout.bits:4d} {compiled.depth:6d} {batch:6d}"
+            times = f"{work:14,.0f} {spent * each:9.0f} {used * each:6.0f}"
+            print(f"{sizes} {spent:9.3f} {'':20s}{times}", flush=True)
+
+
 def main() -> None:
-    """Print the table for every T, or the long runs."""
+    """Print the table for every T, the long runs, or the growth."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--batch", type=int, default=1024)
     parser.add_argument("--steps", type=int, nargs="+", default=[256])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--no-numpy", action="store_true", help="leave out the slow one")
     parser.add_argument("--long", type=int, help="steps of all machines, compared step by step")
+    parser.add_argument("--growth", type=int, nargs="+", help="time and work against T")
     args = parser.parse_args()
     print(f"float32, {jax.devices()[0].platform}, jax {jax.__version__}")
     if args.long:
         return long_runs(args.long, args.batch)
+    if args.growth:
+        return growth(args.growth, args.batch, args.rounds)
     rate = matmul_rate()
     print(f"parity machine; a large matmul: {rate / 1e9:.1f}e9 multiply-adds/s")
     print("    T  words                seconds      steps/s    ratio  share of matmul rate")

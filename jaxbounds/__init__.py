@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jaxbounds.certify import disprove, enclose, prove
+    from jaxbounds.constants.constant import sharp_constant
     from jaxbounds.curvature import (
         CurvatureMonitor,
         hessian_extremes,
@@ -62,6 +63,7 @@ __all__ = [
     "notices",
     "prove",
     "replay",
+    "sharp_constant",
     "spectrum",
     "statement",
     "sweep",
@@ -93,6 +95,7 @@ _WHERE = {
     "notices": "falsify",
     "prove": "certify",
     "replay": "falsify",
+    "sharp_constant": "constants.constant",
     "spectrum": "curvature",
     "statement": "papers:find_statement",
     "sweep": "sweeps",

@@ -4,24 +4,85 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
+import tempfile
 import uuid
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 Arrays = Mapping[str, np.ndarray]
+if TYPE_CHECKING:
+    Place = Path
+else:  # fsspec's are none, and have the methods of one
+    Place = object
+
+
+def locate(path: str | Place, /) -> Place:
+    """A file or folder of this machine or, given an address (s3://bucket/name), of an object store.
+
+    What fsspec knows has the methods of a `Path`.
+
+    Raises:
+        ValueError: if the extra for addresses is missing, or nothing knows such addresses.
+    """
+    if "://" not in str(path):
+        return Path(path)
+    try:
+        from upath import UPath
+
+        found = UPath(path)
+        found.fs  # noqa: B018 - asks for the package that knows this kind of address
+    except (ImportError, ValueError) as problem:
+        raise ValueError(
+            f"{path}: {problem}; addresses need pip install 'jaxbounds[storage]'"
+        ) from problem
+    return cast(Path, found)
+
+
+def _is_here(path: Place) -> bool:
+    return "://" not in str(path)
 
 
 @contextlib.contextmanager
-def whole(path: str | Path, /) -> Iterator[IO[bytes]]:
+def _to_store(path: Place) -> Iterator[None]:
+    """Each kind of store has its own exceptions."""
+    try:
+        yield
+    except Exception as problem:
+        raise OSError(f"{path}: {type(problem).__name__} {problem}") from problem
+
+
+@contextlib.contextmanager
+def here(path: str | Place, /) -> Iterator[Path]:
+    """A file of this machine with the content of `path`, for the length of a `with` block."""
+    path = locate(path)
+    if _is_here(path):
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch) / path.name
+        copy.write_bytes(path.read_bytes())
+        yield copy
+
+
+@contextlib.contextmanager
+def whole(path: str | Place, /) -> Iterator[IO[bytes]]:
     """A binary file to write to; `path` gets its content when the block ends well, else nothing.
 
     The content is on the disk before the name is.
     """
-    path = Path(path)
+    path = locate(path)
+    if not _is_here(path):  # an object appears when all of it was sent
+        with tempfile.TemporaryFile() as file:
+            yield file
+            file.seek(0)
+            with _to_store(path), path.open("wb") as there:
+                shutil.copyfileobj(file, there)
+        return
     partial = path.with_name(f".{path.name[:80]}.{uuid.uuid4().hex[:8]}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +99,7 @@ def whole(path: str | Path, /) -> Iterator[IO[bytes]]:
         raise
 
 
-def try_to_write(folder: Path, /) -> None:
+def try_to_write(folder: Place, /) -> None:
     """Write and remove a few kilobytes, so that no run ends at a disk that takes nothing.
 
     A folder that was not there is not there afterwards.
@@ -46,6 +107,11 @@ def try_to_write(folder: Path, /) -> None:
     Raises:
         OSError: if that fails, naming the folder.
     """
+    if not _is_here(folder):
+        with _to_store(folder):
+            (folder / ".probe").write_bytes(b"0" * 65536)
+            (folder / ".probe").unlink()
+        return
     probe, new = folder / ".probe", not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -60,11 +126,11 @@ def try_to_write(folder: Path, /) -> None:
                 folder.rmdir()
 
 
-def write_text(path: str | Path, text: str, /) -> Path:
+def write_text(path: str | Place, text: str, /) -> Place:
     """Write a text file in UTF-8, all or nothing."""
     with whole(path) as file:
         file.write(text.encode())
-    return Path(path)
+    return locate(path)
 
 
 def digest(arrays: Arrays, /, *words: str) -> str:
@@ -77,7 +143,7 @@ def digest(arrays: Arrays, /, *words: str) -> str:
     return total.hexdigest()
 
 
-def save_arrays(path: str | Path, arrays: Arrays, /, *, form: str, about: str = "") -> Path:
+def save_arrays(path: str | Place, arrays: Arrays, /, *, form: str, about: str = "") -> Place:
     """Write arrays as .npz with a checksum, all or nothing.
 
     Args:
@@ -94,11 +160,11 @@ def save_arrays(path: str | Path, arrays: Arrays, /, *, form: str, about: str = 
         raise TypeError(f"arrays of Python objects cannot be stored in {path}")
     with whole(path) as file:
         np.savez(file, stamp=np.array([form, about, digest(arrays, form, about)]), **named)
-    return Path(path)
+    return locate(path)
 
 
 def load_arrays(
-    path: str | Path, /, *, form: str, limit: int = 2**34
+    path: str | Place, /, *, form: str, limit: int = 2**34
 ) -> tuple[dict[str, np.ndarray], str]:
     """What `save_arrays` wrote: the arrays and the text.
 
@@ -112,12 +178,14 @@ def load_arrays(
             message ends before saying what to do.
     """
     try:
-        with zipfile.ZipFile(path) as parts:
-            size = sum(part.file_size for part in parts.infolist())
-        if size > limit:
-            raise ValueError(f"{size} bytes unpacked")
-        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-            stored = {name: file[name] for name in file.files}
+        with locate(path).open("rb") as raw:
+            with zipfile.ZipFile(raw) as parts:
+                size = sum(part.file_size for part in parts.infolist())
+            if size > limit:
+                raise ValueError(f"{size} bytes unpacked")
+            raw.seek(0)
+            with np.load(raw, allow_pickle=False) as file:
+                stored = {name: file[name] for name in file.files}
         found, about, check = (str(entry) for entry in stored.pop("stamp"))
     except Exception as problem:  # the readers raise whatever they stumble over
         raise ValueError(f"{path} is missing or damaged ({type(problem).__name__})") from problem

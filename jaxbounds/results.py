@@ -1,14 +1,13 @@
 """Results: labelled arrays with provenance, saved without code in them."""
 
 import json
-from pathlib import Path
 from typing import Any, cast
 
 import h5py
 import numpy as np
 import xarray as xr
 
-from jaxbounds.files import digest, whole
+from jaxbounds.files import Place, digest, here, locate, whole
 
 FORMAT, EARLIER = "jaxbounds-result-2", "jaxbounds-result-1"
 
@@ -27,7 +26,7 @@ def _digest(dataset: xr.Dataset) -> str:
     return digest(arrays, json.dumps(words, default=plain))
 
 
-def save(dataset: xr.Dataset, path: str | Path, /, **about: Any) -> Path:
+def save(dataset: xr.Dataset, path: str | Place, /, **about: Any) -> Place:
     """Write a data set as netCDF-4, all or nothing; `about` becomes JSON attributes."""
     plain = dataset.copy()
     plain.attrs = {k: json.dumps(v) for k, v in (dict(dataset.attrs) | about).items()}
@@ -35,25 +34,26 @@ def save(dataset: xr.Dataset, path: str | Path, /, **about: Any) -> Path:
     plain.attrs["sha256"] = _digest(plain)
     with whole(path) as file:
         plain.to_netcdf(cast(Any, file), engine="h5netcdf")
-    return Path(path)
+    return locate(path)
 
 
-def load(path: str | Path, /) -> xr.Dataset:
+def load(path: str | Place, /) -> xr.Dataset:
     """Read what `save` wrote, now or before 0.2; attributes are decoded.
 
     Raises:
         ValueError: if the file is missing or is no such file.
     """
-    path = Path(path)
+    path = locate(path)
     if not path.is_file():
         raise ValueError(f"no result {path}: run the experiment first")
     try:
-        before = path.read_bytes()[:3] == b"CDF"  # netCDF-3, with a checksum of values alone
-        if not before:  # h5netcdf leaves a file open in which something cannot be read
-            with h5py.File(path, "r") as raw:
-                raw.visititems(lambda name, part: None)
-        with xr.open_dataset(path, engine="scipy" if before else "h5netcdf") as stored:
-            dataset = stored.load()
+        with here(path) as file:
+            before = file.read_bytes()[:3] == b"CDF"  # netCDF-3, with a checksum of values alone
+            if not before:  # h5netcdf leaves a file open in which something cannot be read
+                with h5py.File(file, "r") as raw:
+                    raw.visititems(lambda name, part: None)
+            with xr.open_dataset(file, engine="scipy" if before else "h5netcdf") as stored:
+                dataset = stored.load()
         form, check = dataset.attrs.get("format", ""), dataset.attrs.get("sha256", "")
         damaged = not before and check != _digest(dataset)
         dataset.attrs = {

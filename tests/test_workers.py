@@ -67,7 +67,7 @@ def watcher(monkeypatch):
     monkeypatch.setattr(workers, "WATCH", 0.02)
     monkeypatch.setattr(workers, "STALLED", 5)
     monkeypatch.setattr(workers.os, "_exit", end)
-    yield lambda parent: workers._end_with(parent)
+    yield lambda parent: workers.end_with(parent)
     workers._at_work.clear()
 
 

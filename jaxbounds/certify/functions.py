@@ -77,7 +77,7 @@ def power(x: arb, y: arb, /) -> arb:
     if whole is not None:
         return integer_power(x, int(whole))
     if x.is_zero():
-        return ZERO if y > 0 else INF if y < 0 else NAN
+        return ZERO if y > 0 else INF if y < 0 and y.is_finite() else NAN
     if x > 0 and y.is_finite():
         return x**y
     broken = y.is_exact() and not y.is_integer()
@@ -169,7 +169,7 @@ def rounded(x: arb, /, to_even: bool) -> arb:
     low, high = (x.lower() - HALF).ceil(), (x.upper() + HALF).floor()
     if low == high:
         return low
-    if x.is_exact():  # a half
+    if x.is_exact() and (2 * x).is_integer():  # a half
         return 2 * (low / 2).ceil() if to_even else (high if x > 0 else low)
     return low.union(high)
 

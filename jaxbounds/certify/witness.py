@@ -86,7 +86,7 @@ def _array(name: str, entry: Any) -> np.ndarray:
         numbers = [_number(text) for text in entry["exact"]]
         kind = entry["type"]
         values = [float(v) if kind == "f" else int(v) for v in numbers]
-        array = np.array(values, kinds[kind])
+        array: np.ndarray = np.array(values, kinds[kind])
         if any(Fraction(a) != b for a, b in zip(array.tolist(), numbers)):
             raise ValueError(f"a number is no {array.dtype}")
         return array.reshape(entry["shape"])

@@ -19,8 +19,15 @@ COMMANDS = {
     "errata": ("browse", "errata", "List the errata of the papers by weight."),
     "replay": ("browse", "replay_file", "Measure a stored instance again."),
     "certify": ("certify", "certify", "Disprove what fails, in ball arithmetic; write witnesses."),
+    "constant": ("constant", "constant", "The sharp constant of an inequality, from below."),
     "run": ("run", "run", "Run an experiment: a figure or table of a paper."),
+    "merge": ("merge", "merge", "Put the shards of a run together."),
     "plot": ("plot", "plot", "Draw what a run left, and its claims."),
+    "new": ("new", "new", "Start a folder for a paper of your own."),
+    "diff": ("diff", "diff", "What changed between two runs of verify, by form."),
+    "audit": ("audit", "audit", "Write what was found about a paper, for its authors."),
+    "schema": ("schema", "schema", "The JSON Schema of what --json prints."),
+    "guide": ("schema", "guide", "Two pages: from an inequality to a verdict."),
 }
 """For each command its module, its function, and what it does; a module is imported when needed."""
 

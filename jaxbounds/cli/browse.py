@@ -1,8 +1,9 @@
 """`jaxbounds list`, `show`, `errata` and `replay`."""
 
+import dataclasses
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -10,26 +11,45 @@ from jaxbounds import report
 from jaxbounds.cli.cache import prepare_jax
 from jaxbounds.cli.common import (
     Imports,
+    Kinds,
     Patterns,
     console_for_output,
+    print_json,
     statements_of,
 )
-from jaxbounds.falsify import load_instance, replay
+from jaxbounds.falsify import hypothesis_names, load_instance, replay
 from jaxbounds.papers import find_statement, load_papers, named_in_print
 from jaxbounds.papers import judging as that_judge
+from jaxbounds.report.schemas import paper_json, plain, statement_json
+from jaxbounds.report.source import declaration
+from jaxbounds.statements import Paper, Statement
+from jaxbounds.statements.paper import Weight
 
 
-def list_statements(patterns: Patterns = (), /, *, judging: str = "", imports: Imports = ()) -> int:
+def list_statements(
+    patterns: Patterns = (),
+    /,
+    *,
+    judging: str = "",
+    kind: Kinds = (),
+    json: bool = False,
+    imports: Imports = (),
+) -> int:
     """List the statements: id, label in the paper, kind, forms.
 
     Args:
         patterns: ids, the beginning of ids, or shell patterns.
         judging: a function's full name, or its end: only the statements that judge it.
+        kind: only statements of this kind; may be repeated.
+        json: as JSON (see `jaxbounds schema statements`).
         imports: modules or files that hold a PAPER of your own.
     """
-    chosen = statements_of(imports, patterns)
+    chosen = statements_of(imports, patterns, kind)
     if judging:
         chosen = that_judge(chosen, judging)
+    if json:
+        print_json([statement_json(statement) for statement in chosen])
+        return 0
     console = console_for_output()
     console.print(report.statement_table(chosen, width=console.width))
     return 0
@@ -40,6 +60,8 @@ def show(
     /,
     *,
     code: bool = False,
+    kind: Kinds = (),
+    json: bool = False,
     imports: Imports = (),
 ) -> int:
     """Show one statement: claim, hypotheses, forms with their proofs or errata, source.
@@ -47,9 +69,14 @@ def show(
     Args:
         name: its id or a pattern, or an item as the papers number it ("seqlength Theorem 4.1").
         code: print the code behind it, too: the declaration, and what is run to judge it.
+        kind: only statements of this kind; may be repeated.
+        json: as JSON (see `jaxbounds schema statements`).
         imports: modules or files that hold a PAPER of your own.
     """
-    chosen = statements_of(imports, named_in_print(name))
+    chosen = statements_of(imports, named_in_print(name), kind)
+    if json:
+        print_json([statement_json(s) | _shown(s) for s in chosen])
+        return 0
     for statement in chosen:
         console_for_output().print(report.describe(statement))
     if code:
@@ -57,16 +84,26 @@ def show(
     return 0
 
 
+def _shown(statement: Statement) -> dict[str, Any]:
+    """What takes a look at its code."""
+    names = {form.name: hypothesis_names(statement, form) for form in statement.forms}
+    return {"hypotheses": plain(names), "written_in": declaration(statement)}
+
+
 def errata(
     papers: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PAPER")] = (),
     /,
     *,
+    kind: Annotated[tuple[Weight, ...], tyro.conf.UseAppendAction] = (),
+    json: bool = False,
     imports: Imports = (),
 ) -> int:
     """List the errata of the papers by weight, after what survives them; then remarks.
 
     Args:
         papers: ids of papers; all of them unless given.
+        kind: only errata of this weight; may be repeated.
+        json: as JSON (see `jaxbounds schema errata`).
         imports: modules or files that hold a PAPER of your own.
     """
     known = load_papers(imports, patterns=papers)
@@ -74,18 +111,28 @@ def errata(
     if unknown:
         names = ", ".join(paper.id for paper in known)
         raise ValueError(f"no paper {', '.join(sorted(unknown))}; there are: {names}")
-    for paper in known:
-        if not papers or paper.id in papers:
-            if paper.survives:
-                console_for_output().print(f"{paper.title}: {paper.survives}\n", markup=False)
-            for erratum in paper.by_weight:
-                console_for_output().print(report.describe_erratum(erratum, paper))
-            for place, remark in paper.remarks.items():
-                console_for_output().print(f"{paper.id}: remark: {place}: {remark}", markup=False)
-            for label, reason in paper.unchecked.items():
-                words = f"{paper.id}: not checked: {label}: {reason}"
-                console_for_output().print(words, style="dim", markup=False)
+    chosen = [_of_weight(paper, kind) for paper in known if not papers or paper.id in papers]
+    if json:
+        print_json([paper_json(paper) for paper in chosen])
+        return 0
+    console = console_for_output()
+    for paper in chosen:
+        if paper.survives:
+            console.print(f"{paper.title}: {paper.survives}\n", markup=False)
+        for erratum in paper.by_weight:
+            console.print(report.describe_erratum(erratum, paper))
+        for place, remark in paper.remarks.items() if not kind else ():
+            console.print(f"{paper.id}: remark: {place}: {remark}", markup=False)
+        for label, reason in paper.unchecked.items() if not kind else ():
+            words = f"{paper.id}: not checked: {label}: {reason}"
+            console.print(words, style="dim", markup=False)
     return 0
+
+
+def _of_weight(paper: Paper, kinds: tuple[str, ...]) -> Paper:
+    """The paper without its statements, and without the errata of other weights."""
+    errata = tuple(e for e in paper.errata if not kinds or e.kind in kinds)
+    return dataclasses.replace(paper, statements=(), errata=errata)
 
 
 def replay_file(file: Annotated[Path, tyro.conf.Positional], /, *, imports: Imports = ()) -> int:

@@ -15,8 +15,10 @@ from jaxbounds.certify.audit import audit as audit_of
 from jaxbounds.certify.failing import failing_forms, stored
 from jaxbounds.cli.cache import prepare_jax
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
+from jaxbounds.cli.engines import HERE, On, in_this_process, opened
 from jaxbounds.cli.interruption import look
-from jaxbounds.cli.workers import Died, Processes, at_most
+from jaxbounds.cli.pieces import Died, absolute, each
+from jaxbounds.cli.workers import at_most
 from jaxbounds.files import try_to_write, write_text
 from jaxbounds.papers import PAPERS, find_statement, load_papers, origin, paper_of, select
 from jaxbounds.report.certificates import certificates_table, counted
@@ -61,21 +63,25 @@ def _by_id(task: Task) -> list[Made]:
     return _certify_one(find_statement(task.id, imports=task.imports), task)
 
 
+def _for_anywhere(tasks: Sequence[Task]) -> list[Task]:
+    return [task._replace(imports=absolute(task.imports)) for task in tasks]
+
+
 def _in_turn(
-    statements: Sequence[Statement], tasks: Sequence[Task], jobs: int
+    statements: Sequence[Statement], tasks: Sequence[Task], jobs: int, on: On, out: Path
 ) -> Iterator[list[Made]]:
-    if jobs == 1:
+    if in_this_process(on, jobs):
         prepare_jax()
         for statement, task in zip(statements, tasks):
             look()
             yield _certify_one(statement, task)
         return
-    processes: Processes[Task, list[Made]] = Processes(_by_id, jobs, prepare_jax, look)
-    for task, made in processes(tasks):
-        if isinstance(made, Died):
-            yield [(_without(task.id, "", str(made)), None)]
-        else:
-            yield made
+    with opened(on, count=jobs, folder=out) as executor:
+        for task, made in each(executor, _by_id, _for_anywhere(tasks)):
+            if isinstance(made, Died):
+                yield [(_without(task.id, "", str(made)), None)]
+            else:
+                yield made
 
 
 def _audit_one(task: Task) -> list[Audited]:
@@ -86,19 +92,17 @@ def _audit_one(task: Task) -> list[Audited]:
         return [Audited(id=task.id, form="", finding="not run", reason=origin(problem))]
 
 
-def _audit(
-    chosen: Sequence[Statement], imports: Imports, out: Path, seconds: float, jobs: int
-) -> int:
+def _audit(tasks: Sequence[Task], out: Path, jobs: int, on: On) -> int:
     """What the float verdicts rest on, against ball arithmetic."""
     try_to_write(out)
-    processes: Processes[Task, list[Audited]] = Processes(_audit_one, jobs, prepare_jax, look)
     found: list[Audited] = []
-    for task, audited in processes([Task(s.id, imports, seconds) for s in chosen]):
-        if isinstance(audited, Died):
-            audited = [Audited(id=task.id, form="", finding="not run", reason=str(audited))]
-        found += audited
-        words = ", ".join(sorted({a.finding for a in found if a.id == task.id}))
-        print(f"{task.id}: {words or 'nothing to audit'}", file=sys.stderr)
+    with opened(on, count=jobs, folder=out) as executor:
+        for task, audited in each(executor, _audit_one, _for_anywhere(tasks)):
+            if isinstance(audited, Died):
+                audited = [Audited(id=task.id, form="", finding="not run", reason=str(audited))]
+            found += audited
+            words = ", ".join(sorted({a.finding for a in found if a.id == task.id}))
+            print(f"{task.id}: {words or 'nothing to audit'}", file=sys.stderr)
     console = console_for_output()
     for a in found:
         if a.finding != "agrees":
@@ -121,6 +125,7 @@ def certify(
     jobs: int = 0,
     audit: bool = False,
     imports: Imports = (),
+    on: On = HERE,
 ) -> int:
     """Disprove the forms that fail, in ball arithmetic, and write a witness for each.
 
@@ -140,21 +145,24 @@ def certify(
         audit: instead, compare what float64 measures with ball arithmetic, on draws of every form
             that holds; `seconds` is then for a statement.
         imports: modules or files that hold a PAPER of your own.
+        on: where the statements are certified.
     """
     if jobs < 0 or not 0 < seconds < 1e6:
         raise ValueError(f"--jobs or --seconds make no sense: {jobs}, {seconds}")
     papers = load_papers(imports, patterns=patterns)
     chosen = select((s for paper in papers for s in paper.statements), patterns)
+    tasks = [Task(s.id, imports, seconds) for s in chosen]
+    count = min(at_most(jobs), len(chosen))
     if audit:
-        return _audit(chosen, imports, out, seconds, min(at_most(jobs), len(chosen)))
+        return _audit(tasks, out, count, on)
     if not patterns:
         own = {s.id for p in papers if p.id not in PAPERS for s in p.statements}
         domains = lambda s: any(form.domains for form in s.forms)
         chosen = tuple(s for s in chosen if stored(s) or domains(s) or s.id in own)
     try_to_write(out)
     console, made = console_for_output(), []
-    tasks = [Task(s.id, imports, seconds) for s in chosen]
-    run = functools.partial(_in_turn, chosen, tasks, min(at_most(jobs), len(chosen)))
+    tasks = [task for task in tasks if task.id in {s.id for s in chosen}]
+    run = functools.partial(_in_turn, chosen, tasks, min(count, len(chosen)), on, out)
     interrupted = False
     try:
         for found in run():

@@ -6,10 +6,12 @@ that into place. A run that was cut by anything is continued by the next one wit
 """
 
 import contextlib
+import itertools
 import json
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,19 @@ def _read(text: str) -> tuple[Verdict, ...]:
 
 def _dump(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
     return [verdict.to_json() for verdict in verdicts]
+
+
+def judged_in(*folders: Path) -> Judged:
+    """The latest verdicts on each statement that folders hold, of whatever settings."""
+    names = ("verdicts.json", "unfinished/judged.jsonl")
+    files = [folder / name for folder in folders for name in names]
+    found: Judged = {}
+    for file in sorted(filter(Path.is_file, files), key=lambda file: file.stat().st_mtime):
+        text = file.read_text(encoding="utf8")
+        for part in text.split("\n") if file.suffix == ".jsonl" else [text]:
+            with contextlib.suppress(*UNREADABLE):
+                found |= {k: tuple(v) for k, v in itertools.groupby(_read(part), lambda v: v.id)}
+    return found
 
 
 class Folder:
@@ -117,3 +132,29 @@ class Folder:
     def end(self) -> None:
         """The run is complete: nothing is left to continue."""
         shutil.rmtree(self.working, ignore_errors=True)
+
+
+def failed_before(out: Path, /) -> set[str]:
+    """The statements that were not as recorded when they were judged last with this --out."""
+    with contextlib.suppress(OSError, *UNREADABLE):
+        return set(json.loads((out / "failed.json").read_text(encoding="utf8")))
+    return set()
+
+
+def remember_failed(out: Path, done: Judged, /) -> None:
+    """Keep that, after some were judged: also where their verdicts went elsewhere."""
+    wrong = {name for name, found in done.items() if not all(v.as_expected for v in found)}
+    write_text(out / "failed.json", json.dumps(sorted(failed_before(out) - set(done) | wrong)))
+
+
+def folder_for(out: Path, part: Sequence[str], settings: Mapping[str, Any], /) -> Folder:
+    """Where the results go: some statements never replace those of another run."""
+    folder = Folder(out, settings)
+    if part and folder.published() is None:
+        words = "-".join(pattern.replace("*", "all").replace("?", "one") for pattern in part)
+        folder = Folder(out.with_name(f"{out.name}-{words[:60]}"), settings)
+        print(
+            f"{out} holds another run (version, seed or settings differ): to {folder.path}",
+            file=sys.stderr,
+        )
+    return folder

@@ -18,7 +18,7 @@ from jaxbounds.cli.common import Imports, Patterns, console_for_output, statemen
 from jaxbounds.cli.folder import UNREADABLE
 from jaxbounds.experiments import Claim, Experiment
 from jaxbounds.falsify import Verdict
-from jaxbounds.files import whole
+from jaxbounds.files import Place, whole
 from jaxbounds.papers import find_experiment, select
 from jaxbounds.results import load
 
@@ -54,7 +54,7 @@ def plot(
     return draw_result(experiment, folder)
 
 
-def _plot_slack(folder: Path, patterns: tuple[str, ...], imports: tuple[str, ...]) -> int:
+def _plot_slack(folder: Place, patterns: tuple[str, ...], imports: tuple[str, ...]) -> int:
     if not _can_draw():
         raise ValueError(MISSING)
     try:
@@ -83,7 +83,7 @@ def _can_draw() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def _draw(figure: Callable[[], Any], *files: Path) -> None:
+def _draw(figure: Callable[[], Any], *files: Place) -> None:
     """Write a figure in the formats of the files' names."""
     import matplotlib.pyplot
 
@@ -139,7 +139,7 @@ def _claim_table(claims: Sequence[Claim], verbose: bool) -> Table:
     return table
 
 
-def draw_result(experiment: Experiment, folder: Path, /) -> int:
+def draw_result(experiment: Experiment, folder: Place, /) -> int:
     """Draw the figure of a stored result, beside it."""
     console, written = console_for_output(), ["result.nc"]
     dataset = load(folder / "result.nc")

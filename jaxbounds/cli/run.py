@@ -1,8 +1,9 @@
 """`jaxbounds run`: the figures of the papers as experiments."""
 
+import contextlib
+import functools
 import inspect
-from dataclasses import dataclass
-from pathlib import Path
+import sys
 from typing import Annotated, Any
 
 import jax
@@ -10,14 +11,17 @@ import tyro
 from rich import box
 from rich.table import Table
 
+from jaxbounds.cli import shard
+from jaxbounds.cli.asked import Asked, asked
 from jaxbounds.cli.cache import prepare_jax
-from jaxbounds.cli.common import Imports, console_for_output
+from jaxbounds.cli.common import console_for_output
+from jaxbounds.cli.gang import Gang, supervised
 from jaxbounds.cli.plot import draw_result, print_result
-from jaxbounds.experiments import Experiment
-from jaxbounds.files import try_to_write
-from jaxbounds.papers import experiments, find_experiment
+from jaxbounds.files import Place, try_to_write
+from jaxbounds.papers import experiments
 from jaxbounds.provenance import provenance
 from jaxbounds.results import save
+from jaxbounds.sweeps import OnlyAShare, Share, shares
 
 USAGE = """usage: jaxbounds run EXPERIMENT [--preset NAME] [--seed INT] [--out FOLDER] [OPTIONS]
 
@@ -40,60 +44,15 @@ def list_experiments() -> int:
     return 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """The flags that every experiment has.
-
-    Attributes:
-        preset: a named configuration to start from.
-        seed: of all draws.
-        out: folder of the results; "results/<experiment>" unless given.
-        verbose: print the numbers behind every claim, not of those alone that are not reproduced.
-        resume: continue the run that the folder holds, instead of starting again.
-        imports: modules or files of your own that define EXPERIMENTS, or register what experiments
-            can name (an architecture).
-    """
-
-    preset: str = "default"
-    seed: int = 0
-    out: Path | None = None
-    verbose: bool = False
-    resume: bool = False
-    imports: Imports = ()
-
-
-def _configuration(experiment: Experiment, preset: str, flags: list[str], **more: Any) -> Any:
-    presets = {"default": experiment.config, **experiment.presets}
-    if preset not in presets:
-        raise ValueError(f"{experiment.id} has no preset {preset!r}: {', '.join(presets)}")
-    prog = f"jaxbounds run {experiment.id}"
-    default = presets[preset]
-    return tyro.cli(type(default), default=default, args=flags, prog=prog, **more)
-
-
-def _help(experiment: Experiment) -> None:
-    """What can be said of a run: the flags of all experiments, and the fields of this one."""
-    presets = ", ".join(["default", *experiment.presets])
-    general = ["--preset NAME", "--seed INT", "--out FOLDER", "--import MODULE", "--verbose"]
-    general += ["--resume"] * experiment.resumable
-    _configuration(
-        experiment,
-        "default",
-        ["--help"],
-        description=f"{experiment.label}: {experiment.title}.\n\n"
-        f"Besides the fields below: {', '.join(general)}. Presets: {presets}; "
-        "the defaults shown are those of the first.",
-    )
-
-
-def _unfinished(folder: Path) -> bool:
-    """Whether checkpoints are there that no result has followed."""
+def _unfinished(folder: Place) -> bool:
+    """Whether checkpoints are there that no result, and no finished shard, has followed."""
     states = [file.stat().st_mtime for file in folder.glob("checkpoints/**/state.npz")]
-    result = folder / "result.nc"
-    return bool(states) and not (result.is_file() and result.stat().st_mtime >= max(states))
+    ends = [folder / "result.nc", folder / shard.NAME]
+    ended = [end.stat().st_mtime for end in ends if end.is_file()]
+    return bool(states) and not (ended and max(ended) >= max(states))
 
 
-def _refuse_to_lose(folder: Path, resume: bool) -> None:
+def _refuse_to_lose(folder: Place, resume: bool) -> None:
     if not resume and _unfinished(folder):
         raise ValueError(
             f"{folder} holds a run that was cut: add --resume to continue it, give another --out, "
@@ -114,36 +73,76 @@ def run(
         experiment: its id, as "multihead.fig2".
         flags: --preset, --seed, --out, --resume, --import, and fields of the configuration.
     """
-    prog = f"jaxbounds run {experiment}"
-    given = [flag for flag in flags if flag not in ("-h", "--help")]
-    options, rest = tyro.cli(Options, args=given, return_unknown_args=True, prog=prog)
-    chosen = find_experiment(experiment, imports=options.imports)
-    if len(given) < len(flags):
-        _help(chosen)
-    config = _configuration(chosen, options.preset, rest)
-    if not 0 <= options.seed < 2**32:
-        raise ValueError(f"--seed cannot be negative or above 2^32 - 1, got {options.seed}")
-    if options.resume and not chosen.resumable:
-        raise ValueError(f"{experiment} cannot be resumed: run it without --resume")
-    folder = options.out or Path("results") / experiment
-    try_to_write(folder)
+    given = asked(experiment, flags)
+    options = given.options
+    if options.shard:
+        return _run_share(given, Share.read(options.shard))
+    if options.shards:
+        from jaxbounds.cli.spread import spread
+
+        return spread(given, options.shards, options.on)
+    if options.gang.distributed:
+        again = ("jaxbounds", "run", experiment, *flags, "--resume")
+        return supervised(functools.partial(_run_in_gang, options.gang, experiment, flags), again)
+    return _run_whole(given)
+
+
+def _run_in_gang(gang: Gang, experiment: str, flags: tuple[str, ...]) -> int:
+    gang.join()  # before anything that starts JAX, as a key does
+    return _run_whole(asked(experiment, flags))
+
+
+def _run_whole(given: Asked) -> int:
+    """Compute everything; of several processes the first alone writes."""
     prepare_jax()
-    key = jax.random.key(options.seed)
-    more = {}
+    out, first = given.out, jax.process_index() == 0
+    if first:
+        try_to_write(out)
+    dataset = _computed(given, out)
+    if not first:
+        return 0
+    about = provenance(given.config, given.key) | {"experiment": given.experiment.id}
+    # First: what was computed is not lost with a full disk.
+    print_result(given.experiment, dataset, verbose=given.options.verbose)
+    save(dataset, out / "result.nc", **about)
+    return draw_result(given.experiment, out)
+
+
+def _computed(given: Asked, folder: Place) -> Any:
+    """The data set of a run, or of a share of one."""
+    chosen, more = given.experiment, {}
     if chosen.resumable:
-        more = {"folder": folder / "checkpoints", "resume": options.resume}
-        _refuse_to_lose(folder, options.resume)
+        more = {"folder": folder / "checkpoints", "resume": given.options.resume}
+        _refuse_to_lose(folder, given.options.resume)
     unknown = set(more) - set(inspect.signature(chosen.run).parameters)
     if unknown:
-        raise TypeError(f"{experiment} is resumable but its run lacks {', '.join(unknown)}")
+        raise TypeError(f"{chosen.id} is resumable but its run lacks {', '.join(unknown)}")
     try:
-        dataset = chosen.run(config, key, **more)
+        return chosen.run(given.config, given.key, **more)
     except KeyboardInterrupt:
         if _unfinished(folder):
             raise KeyboardInterrupt(f"{folder} can be continued: add --resume") from None
         raise
-    about = provenance(config, key) | {"experiment": experiment}
-    # First: what was computed is not lost with a full disk.
-    print_result(chosen, dataset, verbose=options.verbose)
-    save(dataset, folder / "result.nc", **about)
-    return draw_result(chosen, folder)
+
+
+def _run_share(given: Asked, share: Share) -> int:
+    """Compute one share, for `jaxbounds merge`."""
+    out, folder = given.out, shard.folder_of(given.out, share)
+    try_to_write(folder)
+    prepare_jax()
+    about = shard.identity(given.config, given.key, given.options.imports)
+    one = shard.Shard(
+        experiment=given.experiment.id,
+        flags=given.flags,
+        about=about,
+        index=share.index,
+        count=share.count,
+    )
+    _refuse_to_lose(folder, given.options.resume)
+    one.write(folder, done=False)
+    with shares.only(share), contextlib.suppress(OnlyAShare):
+        _computed(given, folder)
+    one.write(folder, done=True)
+    words = "written; when all are there: jaxbounds merge"
+    print(f"{folder}: shard {share} is {words} {out} --out {out}", file=sys.stderr)
+    return 0

@@ -4,26 +4,36 @@ import functools
 import importlib
 import itertools
 import sys
+import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import tyro
 from rich.console import Console
 
-from jaxbounds import report
 from jaxbounds.cli import recorded
 from jaxbounds.cli.cache import digest_of, examples, prepare_jax, programs_for
-from jaxbounds.cli.common import Imports, Patterns, console_for_output
-from jaxbounds.cli.folder import Folder
+from jaxbounds.cli.common import (
+    Imports,
+    Kinds,
+    Patterns,
+    console_for_output,
+    of_kinds,
+    print_json,
+)
+from jaxbounds.cli.conclude import conclude, judge_all, slowest
+from jaxbounds.cli.engines import HERE, On, in_this_process, opened
+from jaxbounds.cli.folder import Folder, Judged, failed_before, folder_for, remember_failed
 from jaxbounds.cli.interruption import look
-from jaxbounds.cli.screen import Screen
-from jaxbounds.cli.workers import Died, Processes, at_most
-from jaxbounds.falsify import Verdict, falsify, load_instance, unmeasured
-from jaxbounds.files import try_to_write, write_text
+from jaxbounds.cli.pieces import Died, absolute, each, packed, unpack
+from jaxbounds.cli.workers import at_most
+from jaxbounds.falsify import Verdict, falsify, unmeasured
+from jaxbounds.files import try_to_write
 from jaxbounds.papers import find_statement, load_papers, origin, paper_of, select
 from jaxbounds.provenance import versions
-from jaxbounds.statements import Statement
+from jaxbounds.statements import Paper, Statement
 
 THOROUGH = 10.0
 """Factor on samples and restarts of `--thorough`."""
@@ -68,10 +78,12 @@ def _certified(statement: Statement, verdicts: tuple[Verdict, ...], task: Task):
     return certified(statement, verdicts, task.store, citation=title)
 
 
-def _verify_some(task: Task) -> list[tuple[Verdict, ...]]:
-    """In a process of its own, where statements are found again, by their ids."""
+def _verify_some(task: Task) -> tuple[list[tuple[Verdict, ...]], dict[str, bytes]]:
+    """Anywhere: statements are found again by their ids, and their instances sent home."""
     found = [find_statement(name, imports=task.imports) for name in task.ids]
-    return [_verify_one(statement, task) for statement in found]
+    with tempfile.TemporaryDirectory() as place:
+        task = task._replace(store=place)
+        return [_verify_one(statement, task) for statement in found], packed(Path(place))
 
 
 def _groups(statements: Sequence[Statement], most: int = 3) -> list[tuple[Statement, ...]]:
@@ -85,10 +97,10 @@ def _groups(statements: Sequence[Statement], most: int = 3) -> list[tuple[Statem
 
 
 def _in_turn(
-    statements: Sequence[Statement], jobs: int, task: Task
+    statements: Sequence[Statement], jobs: int, task: Task, on: On
 ) -> Iterator[tuple[Verdict, ...]]:
-    """Verdicts as they come, from this process or from several."""
-    if jobs == 1:
+    """Verdicts as they come, from this process or from wherever."""
+    if in_this_process(on, jobs):
         prepare_jax()
         for statement in statements:
             look()
@@ -96,31 +108,42 @@ def _in_turn(
         return
     groups = _groups(statements)
     known = {s.id: s for s in statements}
-    processes: Processes = Processes(_verify_some, jobs, prepare_jax, look)
     alone: list[Task] = []
+    task = task._replace(imports=absolute(task.imports))
     tasks = [task._replace(ids=tuple(s.id for s in group)) for group in groups]
-    while tasks:
-        for done, judged in processes(tasks):
-            if not isinstance(judged, Died):
-                yield from judged
-            elif not done.again:  # which of them was it? and was it an accident?
-                alone += [task._replace(ids=(name,), again=True) for name in done.ids]
-            else:
-                yield unmeasured(known[done.ids[0]], str(judged), seed=task.seed)
-        tasks, alone = alone, []
+    with opened(on, count=jobs, folder=Path(task.store)) as executor:
+        while tasks:
+            for done, judged in each(executor, _verify_some, tasks):
+                if not isinstance(judged, Died):
+                    unpack(judged[1], Path(task.store))
+                    yield from judged[0]
+                elif not done.again:  # which of them was it? and was it an accident?
+                    alone += [task._replace(ids=(name,), again=True) for name in done.ids]
+                else:
+                    yield unmeasured(known[done.ids[0]], str(judged), seed=task.seed)
+            tasks, alone = alone, []
 
 
-def _folder(out: Path, partial: bool, chosen: Patterns, settings: dict[str, Any]) -> Folder:
-    """Where the results go: some statements never replace those of another run."""
-    folder = Folder(out, settings)
-    if partial and folder.published() is None:
-        words = "-".join(pattern.replace("*", "all").replace("?", "one") for pattern in chosen)
-        folder = Folder(out.with_name(f"{out.name}-{words[:60]}"), settings)
-        print(
-            f"{out} holds another run (version, seed or settings differ): to {folder.path}",
-            file=sys.stderr,
-        )
-    return folder
+def settings_of(task: Task, /) -> dict[str, Any]:
+    """What the verdicts of a task depend on."""
+    return versions() | {
+        "source": digest_of(task.imports),
+        "device": "cpu",
+        "precision": "float64",
+        "seed": task.seed,
+        "thorough": task.factor == THOROUGH,
+        "certify": task.certify,
+        "imports": list(task.imports),
+    }
+
+
+def _last_failed(statements: Sequence[Statement], out: Path) -> tuple[Statement, ...]:
+    """Those that were not as recorded when they were judged last; all where there are none."""
+    failed = failed_before(out)
+    chosen = tuple(s for s in statements if s.id in failed)
+    if not chosen:
+        print(f"nothing failed in {out} before: all are judged", file=sys.stderr)
+    return chosen or tuple(statements)
 
 
 def verify(
@@ -134,7 +157,14 @@ def verify(
     traceback: bool = False,
     record: bool = False,
     certify: bool = False,
+    kind: Kinds = (),
+    exitfirst: Annotated[bool, tyro.conf.arg(aliases=["-x"])] = False,
+    last_failed: bool = False,
+    durations: int = 0,
+    json: bool = False,
+    watch: bool = False,
     imports: Imports = (),
+    on: On = HERE,
 ) -> int:
     """Check the statements, all or those whose id matches, and print a verdict for each form.
 
@@ -152,126 +182,88 @@ def verify(
         record: keep the worst ratios of the shipped statements as those to compare with.
         certify: disprove what fails in ball arithmetic, and write witnesses beside the
             counterexamples; needs the extra `certify`.
+        kind: only statements of this kind; may be repeated.
+        exitfirst: stop at the first verdict that is not as recorded.
+        last_failed: only what was not as recorded when it was judged last; all if there is none.
+        durations: name the statements that took longest, so many.
+        json: print the verdicts as JSON (see `jaxbounds schema verdicts`), the rest on standard
+            error.
+        watch: judge again whatever a change of your files changed, until Ctrl-C.
         imports: modules or files that hold a PAPER of your own.
+        on: where the statements are judged.
     """
-    console = console_for_output()
+    console = console_for_output(errors=json)
     if certify:
         importlib.import_module("jaxbounds.certify")  # says what is missing, before anything runs
     if record and (seed or thorough):
         raise ValueError("--record keeps what seed 0 gives: leave --seed and --thorough out")
-    papers = load_papers(imports, patterns=patterns)
-    chosen = select((s for paper in papers for s in paper.statements), patterns)
     if jobs < 0 or not 0 <= seed < 2**32:
         raise ValueError(f"--jobs or --seed cannot be negative or above 2^32 - 1: {jobs}, {seed}")
-    settings = versions() | {
-        "source": digest_of(imports),
-        "device": "cpu",
-        "precision": "float64",
-        "seed": seed,
-        "thorough": thorough,
-        "certify": certify,
-        "imports": list(imports),
-    }
-    folder = _folder(out, bool(patterns), patterns, settings)
-    try_to_write(folder.path)
-    before = folder.begin()
     factor = THOROUGH if thorough else 1.0
-    task = Task((), imports, seed, factor, str(folder.working), traceback, thorough, certify)
-    judge = functools.partial(_in_turn, jobs=min(at_most(jobs), len(chosen)), task=task)
-    done, interrupted = _judge_all(chosen, judge, folder, before, console)
-    if record and not interrupted:
-        recorded.record([v for s in chosen for v in done[s.id]], others=bool(patterns))
-    return _conclude(folder, papers, chosen, done, interrupted, imports, bool(patterns))
+    task = Task((), imports, seed, factor, "", traceback, thorough, certify)
+    if watch:
+        if record or last_failed or json:
+            raise ValueError("--watch judges what changed: leave --record, --last-failed, --json")
+        from jaxbounds.cli.watch import Watched, keep_watching
+
+        return keep_watching(Watched(patterns, kind, out, jobs, exitfirst, durations, task))
+    papers = load_papers(imports, patterns=patterns)
+    chosen = of_kinds(select((s for paper in papers for s in paper.statements), patterns), kind)
+    part = patterns + kind or ("last-failed",) * last_failed
+    if last_failed:
+        chosen = _last_failed(chosen, out)
+    folder = folder_for(out, part, settings_of(task))
+    status, done = judge_into(
+        folder,
+        papers,
+        chosen,
+        task,
+        jobs=jobs,
+        on=on,
+        partial=bool(part),
+        exitfirst=exitfirst,
+        console=console,
+    )
+    if record and len(done) == len(chosen):
+        recorded.record([v for s in chosen for v in done[s.id]], others=bool(part))
+    remember_failed(out, done)
+    for line in slowest(done, durations):
+        console.print(line)
+    if json:
+        print_json([v.to_json() for s in chosen for v in done.get(s.id, ())])
+    return status
 
 
-def _judge_all(
-    chosen: Sequence[Statement],
-    judge: Callable[[Sequence[Statement]], Iterator[tuple[Verdict, ...]]],
+def judge_into(
     folder: Folder,
-    before: dict[str, tuple[Verdict, ...]],
-    console: Console,
-) -> tuple[dict[str, tuple[Verdict, ...]], bool]:
-    """Judge what was not judged before; whether it was interrupted."""
-    done: dict[str, tuple[Verdict, ...]] = {}
-    screen = Screen(console, [s.id for s in chosen])
-    kept = {s.id for s in chosen} & set(before)
-    if kept:
-        print(f"continued: {len(kept)} statements were judged before", file=sys.stderr)
-    try:
-        with screen.bar:
-            for name in kept:
-                done[name] = before[name]
-                screen.judged(before[name], before=True)
-            for verdicts in judge([s for s in chosen if s.id not in kept]):
-                done[verdicts[0].id] = verdicts  # first: an interruption may come in between
-                folder.keep(verdicts)
-                screen.judged(verdicts)
-        return done, False
-    except KeyboardInterrupt:
-        screen.rest()
-        return done, True
-    except OSError:  # it cannot be kept: at least it was seen
-        screen.rest()
-        raise
+    papers: Sequence[Paper],
+    chosen: Sequence[Statement],
+    task: Task,
+    /,
+    *,
+    jobs: int = 0,
+    on: On = HERE,
+    partial: bool = False,
+    exitfirst: bool = False,
+    console: Console | None = None,
+) -> tuple[int, Judged]:
+    """Judge statements, print what was found, put it into a folder: exit status and verdicts.
 
-
-def _conclude(folder, papers, chosen, done, interrupted, imports, partial) -> int:
-    """Print what was found, then put it in place."""
-    console = console_for_output()
-    verdicts = tuple(v for s in chosen for v in done.get(s.id, ()))
-    console.print(report.paper_table(papers, verdicts))
-    console.print(report.summary(verdicts))
-    judged = {s.id: s.judged for s in chosen}
-    for (name, _), group in itertools.groupby(verdicts, lambda v: (v.id, v.reason)):
-        for line in _remarks(list(group), folder, judged[name]):
-            console.print(line, markup=False)
-    usual = not folder.settings["seed"] and not folder.settings["thorough"]
-    for line in recorded.moved(verdicts) if usual else ():
-        console.print(line, markup=False)
-    others = folder.published()
-    if partial and others:  # the page shows what is kept, too
-        papers = load_papers(imports, patterns=[v.paper for v in [*verdicts, *others]])
-    if others is None and interrupted:
-        console.print(f"interrupted: {folder.path} keeps its earlier results")
-    else:
-        same = [v for v in others or () if v.id not in done] if partial or interrupted else []
-        order = {s.id: i for i, s in enumerate(s for paper in papers for s in paper.statements)}
-        merged = sorted([*verdicts, *same], key=lambda v: order.get(v.id, len(order)))
-        folder.publish(merged, {"statements": len({v.id for v in merged})})
-        page = report.html_page(merged, papers, folder.settings, folder.path, imports)
-        write_text(folder.path / "report.html", page)
-        console.print(
-            f"written to {folder.path}: verdicts.json, report.html, run.json, worst/, "
-            "counterexamples/"
-        )
-    if interrupted:
-        left = len(chosen) - len(done)
-        console.print(f"interrupted: {left} statements were not tried; the same command continues")
-        return 1
-    folder.end()
-    if any(v.status == "error" for v in verdicts):
-        return 3
-    return int(not all(v.as_expected for v in verdicts))
-
-
-def _remarks(group: Sequence[Verdict], folder: Folder, judged: Sequence[str]) -> Iterator[str]:
-    """What a reader of the table must know besides, of forms that share a reason."""
-    for verdict in group:
-        drawn = sum(v["instances"] for k, v in verdict.sources.items() if k != "search")
-        missed = {name: count for name, count in verdict.excluded.items() if count > drawn}
-        for name, count in missed.items():
-            yield f"{verdict.id} ({verdict.form}): {count} draws do not count: {name!r}; {drawn} do"
-    wrong = [verdict for verdict in group if not verdict.as_expected]
-    if wrong:
-        yield f"{wrong[0].id} ({'; '.join(v.form for v in wrong)}): {wrong[0].reason}"
-    for verdict in wrong:
-        if verdict.shrunk_file:
-            stored = load_instance(folder.place_of(verdict.shrunk_file))
-            at = report.instance_text(stored.instance)
-            yield f"  {verdict.form}: ratio {verdict.shrunk_ratio:.6g} at {at}"
-            code = f" ({', '.join(judged)})" if judged else ""
-            yield (
-                f"  is the code{code} wrong, or the claim? for an erratum: expected='fails', "
-                "note='...', counterexample=Counterexample(instance=..., "
-                f"size={stored.meta['size']}, ratio={stored.meta['ratio']})"
-            )
+    Args:
+        folder: where; what a run that was cut left there is continued.
+        papers: at least those of the statements.
+        chosen: the statements.
+        task: with what; its ids and its place are filled in.
+        jobs: processes; 0 means one for each core.
+        on: where the statements are judged.
+        partial: what the folder holds of other statements stays.
+        exitfirst: stop at the first verdict that is not as recorded.
+        console: for the table; standard output unless given.
+    """
+    try_to_write(folder.path)
+    before, task = folder.begin(), task._replace(store=str(folder.working))
+    judge = functools.partial(_in_turn, jobs=min(at_most(jobs), len(chosen)), task=task, on=on)
+    console = console or console_for_output()
+    done, stopped = judge_all(chosen, judge, folder, before, exitfirst, console)
+    status = conclude(folder, papers, chosen, done, stopped, partial, console)
+    return status, done

@@ -1,17 +1,16 @@
-"""Pieces of work in processes: one that dies costs its own piece, and none outlives its parent."""
+"""Processes as an executor: one that dies costs its own call, and none outlives its parent."""
 
 import concurrent.futures
+import contextlib
 import multiprocessing
 import os
 import signal
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable
+from typing import Any
 
-Piece = TypeVar("Piece")
-Result = TypeVar("Result")
+from jaxbounds.cli.pieces import Died
 
 WATCH = 0.5
 """Seconds between a worker's looks at whether its parent still lives."""
@@ -33,98 +32,95 @@ def at_most(wanted: int, /) -> int:
 
 
 _at_work = threading.Event()
+_begun = 0
+"""Pieces that were begun in this process."""
 
 
-def _end_with(parent: int) -> None:
-    still, before = 0, 0.0
+def end_with(parent: int, /) -> None:
+    """End this process when its parent is gone, or when its work stands still."""
+    still, before, piece = 0, 0.0, _begun
     while os.getppid() == parent and still < STALLED:
         time.sleep(WATCH)
         used = time.process_time()
         idle = used - before < 0.01 * WATCH
-        still, before = still + 1 if _at_work.is_set() and idle else 0, used
+        same = _at_work.is_set() and piece == _begun
+        still, before, piece = still + 1 if same and idle else 0, used, _begun
     os._exit(1)
 
 
-def _watched(work: Callable[[Piece], Result], piece: Piece) -> Result:
+def _watched(work: Callable, args: tuple, kwargs: dict) -> Any:
+    global _begun
+    _begun += 1
     _at_work.set()
     try:
-        return work(piece)
+        return work(*args, **kwargs)
     finally:
         _at_work.clear()
 
 
-def _start(parent: int, initialise: Callable[[], None]) -> None:
+def _start(parent: int) -> None:
     """Ctrl-C reaches every process of a terminal, and the main one ends the others."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    initialise()
+    threading.Thread(target=end_with, args=(parent,), daemon=True).start()
 
 
-class Died(Exception):
-    """The process that worked on a piece was ended from outside, or waited for nothing."""
+class _Lane(threading.local):
+    """The process of a thread."""
+
+    pool: concurrent.futures.ProcessPoolExecutor | None = None
 
 
-class Processes(Generic[Piece, Result]):
-    """`work(piece)` for many pieces, each in one of a few processes.
+class Processes(concurrent.futures.Executor):
+    """Calls of modules' functions in a few processes.
+
+    A process that is ended, or stands still, makes its call raise `Died`; the next call gets a new
+    one.
 
     Args:
-        work: a module's function.
-        count: how many processes.
-        initialise: run once in each.
-        look: called now and then while waiting; it may raise.
+        count: how many.
     """
 
-    def __init__(
-        self,
-        work: Callable[[Piece], Result],
-        count: int,
-        initialise: Callable[[], None],
-        look: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._work, self._count, self._initialise, self._look = work, count, initialise, look
+    def __init__(self, count: int) -> None:
+        self._threads = concurrent.futures.ThreadPoolExecutor(count)
+        self._lane, self._alive = _Lane(), dict[concurrent.futures.ProcessPoolExecutor, int]()
+        self._over = False
 
-    def _lane(self) -> concurrent.futures.ProcessPoolExecutor:
-        return concurrent.futures.ProcessPoolExecutor(
-            1,
-            mp_context=multiprocessing.get_context("spawn"),
-            initializer=_start,
-            initargs=(os.getpid(), self._initialise),
-        )
+    def _started(self) -> concurrent.futures.ProcessPoolExecutor:
+        if self._lane.pool is None:
+            pool = self._lane.pool = concurrent.futures.ProcessPoolExecutor(
+                1,
+                mp_context=multiprocessing.get_context("spawn"),
+                initializer=_start,
+                initargs=(os.getpid(),),
+            )
+            self._alive[pool] = pool.submit(os.getpid).result()
+            if self._over:
+                os.kill(self._alive[pool], signal.SIGTERM)
+        return self._lane.pool
 
-    def __call__(self, pieces: Sequence[Piece]) -> Iterator[tuple[Piece, Result | Died]]:
-        """The results as they come, each with its piece."""
-        waiting = deque(pieces)
-        running: dict[concurrent.futures.Future, tuple[Any, Piece]] = {}
-
-        def give(lane: concurrent.futures.ProcessPoolExecutor) -> None:
-            if waiting:
-                piece = waiting.popleft()
-                running[lane.submit(_watched, self._work, piece)] = lane, piece
-            else:
-                lane.shutdown()
-
+    def _in_a_process(self, work: Callable, args: tuple, kwargs: dict) -> Any:
         try:
-            for _ in range(min(self._count, len(waiting))):
-                give(self._lane())
-            while running:
-                done, _ = concurrent.futures.wait(
-                    running, WATCH, return_when=concurrent.futures.FIRST_COMPLETED
-                )
-                self._look()
-                for future in done:
-                    lane, piece = running.pop(future)
-                    result: Result | Died
-                    try:
-                        result = future.result()
-                    except concurrent.futures.process.BrokenProcessPool:
-                        result = Died("its process ended (no memory?) or stood still")
-                        lane.shutdown(wait=False)
-                        lane = self._lane()
-                    give(lane)
-                    yield piece, result
-        finally:
-            for lane, _ in running.values():
-                lane.shutdown(wait=False, cancel_futures=True)
-            if running:  # what is being computed would run on
-                for process in multiprocessing.active_children():
-                    process.terminate()
+            if self._over:
+                raise concurrent.futures.BrokenExecutor
+            return self._started().submit(_watched, work, args, kwargs).result()
+        except concurrent.futures.BrokenExecutor:
+            if self._lane.pool is not None:
+                self._alive.pop(self._lane.pool, None)
+                self._lane.pool.shutdown(wait=False)
+                self._lane.pool = None
+            raise Died("its process ended (no memory?) or stood still") from None
+
+    def submit(self, work: Callable, /, *args: Any, **kwargs: Any) -> concurrent.futures.Future:
+        """As of every executor."""
+        return self._threads.submit(self._in_a_process, work, args, kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """As of every executor; without waiting, what is being computed is ended."""
+        self._over = not wait
+        if not wait:
+            for process in list(self._alive.values()):
+                with contextlib.suppress(OSError):
+                    os.kill(process, signal.SIGTERM)
+        self._threads.shutdown(wait, cancel_futures=cancel_futures or not wait)
+        for pool in list(self._alive):
+            pool.shutdown(wait)

@@ -276,8 +276,7 @@ def noticed(
             for v in (0, variant)
         )
         answers.append(
-            after is None
-            or any(_differ(a, b, statement) for a, b in zip(before or (), after))
+            after is None or any(_differ(a, b, statement) for a, b in zip(before or (), after))
         )
     return answers
 

@@ -51,6 +51,16 @@ def outer_gradient_bound(radius: ArrayLike, /, *, T: int, readout: Readout = "fu
     return {"full": math.sqrt(T), "pooling": float(T), "last": 1.0}[readout] * radius
 
 
+def readout_inner_gradient(
+    radius: ArrayLike, size: ArrayLike, /, *, T: int, readout: Readout = "full"
+) -> ArrayLike:
+    """||grad_W Phi||_F <= R^2 ||u|| `outer_gradient_bound`, S1; half of (46) where U is full.
+
+    For U = 1_T u^T or e_T u^T: `inner_gradient_sharp` with ||X u||_infinity <= R ||u||.
+    """
+    return outer_gradient_bound(radius, T=T, readout=readout) * radius**2 * size
+
+
 def inner_gradient_bound(radius: ArrayLike, scores: ArrayLike, /) -> ArrayLike:
     """||grad_W Phi||_F <= 2 R^2 sum_t ||X u_t||_infinity, eq. (43)."""
     return 2 * inner_gradient_sharp(radius, scores)
@@ -90,9 +100,14 @@ def inner_hessian_sharp(radius: ArrayLike, scores: ArrayLike, /) -> ArrayLike:
     return C_STAR * radius**4 * scores
 
 
+def mixed_hessian_sharp(radius: ArrayLike, /, *, T: int) -> ArrayLike:
+    """||Hess_UW Phi|| <= sqrt(T) R^3 (S5): its square is at most sum_t ||x_t||^2 ||Cov_t||^2."""
+    return math.sqrt(T) * radius**3
+
+
 def hessian_sharp(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayLike:
-    """||Hess Phi|| by its blocks: S4, and sqrt(T) R^3 for the mixed one (S5)."""
-    return two_block_norm(inner_hessian_sharp(radius, scores), math.sqrt(T) * radius**3)
+    """||Hess Phi|| by its blocks: S4 for the one in W, S5 for the mixed one."""
+    return two_block_norm(inner_hessian_sharp(radius, scores), mixed_hessian_sharp(radius, T=T))
 
 
 def beta1(size: ArrayLike, radius: ArrayLike, *, T: int) -> ArrayLike:

@@ -114,3 +114,53 @@ def descent_certificate(
                 enough, s.size, descent.rho(s, constants), step, *bounds
             )
     return found
+
+
+class GapCertificate(NamedTuple):
+    """A bound on the expected generalization gap, with the heads and the step it is for.
+
+    Attributes:
+        heads: the least even H that is certified, as a float.
+        step_size: the largest certified eta.
+        gap_bound: on E[L(theta_K) - L^(theta_K)], over training sets of n samples.
+    """
+
+    heads: float
+    step_size: float
+    gap_bound: float
+
+
+def gap_certificate(
+    n: int,
+    constants: descent.Constants = descent.MEAN_SQUARE,
+    /,
+    *,
+    T: int,
+    d: int,
+    radius: float,
+    distance: float,
+    K: int,
+    loss_target: float,
+    loss_start: float,
+    size: float = 0.0,
+    spread: float = 0.0,
+) -> GapCertificate:
+    """Theorem 4 as a certificate, at its own least H and largest eta. All constants are explicit.
+
+    The target is as in `descent_certificate`; its numbers must hold for every training set.
+
+    Raises:
+        ValueError: if there is no sample.
+    """
+    if n < 1:
+        raise ValueError(f"at least one sample is needed, got n={n}")
+    with jax.enable_x64(True):
+        s = descent.Setting.bounded(
+            distance=distance, size=size, radius=radius, T=T, d=d,
+            loss_target=loss_target, loss_start=loss_start,
+        )  # fmt: skip
+        heads = 2.0 * jnp.ceil(least_root(s, constants, spread, stability=True) ** 2 / 2.0)
+        s = s.of_size(size + spread / jnp.sqrt(heads), heads=heads)
+        step = descent.largest_step(s, K, constants)
+        gap = descent.generalization_gap(s, step, K, n, constants)
+        return GapCertificate(*(float(jnp.asarray(value)) for value in (heads, step, gap)))

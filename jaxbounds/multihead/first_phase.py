@@ -62,6 +62,18 @@ def deviation_bound(radius: Real, samples: Real, failure: Real, /) -> Array:
     return radius / 2 * (1 + jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)))) / jnp.sqrt(samples)
 
 
+def deviation_bound_dimension(
+    signal: Real, noise: Real, dimension: Real, samples: Real, failure: Real, /
+) -> Array:
+    """Eq. (6), C (2S + Z)(sqrt(d / n1) + sqrt(log(1/delta) / n1)), with C = 1 / sqrt(2).
+
+    About the true centre (erratum E2) that is at least `deviation_bound`: R <= S + Z, and
+    (1 + sqrt(2 log(1/delta))) / 2 <= (sqrt(d) + sqrt(log(1/delta))) / sqrt(2).
+    """
+    roots = jnp.sqrt(1.0 * dimension) + jnp.sqrt(jnp.log(1 / jnp.asarray(failure)))
+    return (2 * signal + noise) * roots / jnp.sqrt(2.0 * samples)
+
+
 def deviation_bound_sharp(radius: Real, samples: Real, failure: Real, /) -> Array:
     """R sqrt(log(2 / delta) / (2 n1)): ||p|| is at most that with probability 1 - delta (S15).
 

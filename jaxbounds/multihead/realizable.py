@@ -21,12 +21,17 @@ REALIZABLE_MARGIN = (2 - 0.4) / math.sqrt(6)
 """gamma = sqrt(T / 2) (relevant - 2 noise irrelevant) / T, sure for every sequence of it."""
 
 
+def class_direction() -> Params:
+    """theta* of Definition 1 for two heads: the class direction in U, of norm sqrt(2) in all."""
+    outer = jnp.stack([jnp.ones(3), -jnp.ones(3)], axis=1) / math.sqrt(6)
+    return {"U": jnp.broadcast_to(outer, (2, 3, 2)), "W": jnp.zeros((2, 2, 2))}
+
+
 def realizer(level: ArrayLike, copies: Float[Array, " G"], /) -> Params:
     """theta(eps) of Assumption 2: margin log(1 + 1/eps), so that every loss is at most eps."""
-    direction = jnp.stack([jnp.ones(3), -jnp.ones(3)], axis=1) / math.sqrt(6)
     length = jnp.log1p(1 / level) / (REALIZABLE_MARGIN * jnp.sqrt(jnp.sum(copies)))
-    outer = jnp.broadcast_to(length * direction, (2, 3, 2))
-    return {"U": outer, "W": jnp.zeros((2, 2, 2))}
+    direction = class_direction()
+    return {**direction, "U": length * direction["U"]}
 
 
 def realizing_distance(level: ArrayLike, slack: ArrayLike = 1.0, /) -> Array:

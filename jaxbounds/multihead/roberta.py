@@ -34,8 +34,8 @@ class RobertaShape:
         eps: of the norms.
         gain: the sum over heads is multiplied by it.
         dropout: on embeddings, attention weights, both branches and the classifier, in training.
-        deviation: of normal initial weights; 0 stands for 1 / sqrt(fan in), a head being the fan
-            in of the attention's output.
+        deviation: of normal initial weights; 0 stands for 1 / sqrt(fan in), which for the
+            attention's output counts all heads and the gain: H does not change its scale.
     """
 
     vocabulary: int = 50265
@@ -113,7 +113,8 @@ class _Attention(nn.Module):
         weights = nn.Dropout(shape.dropout)(nn.softmax(logits), deterministic=not train)
         heads = jnp.einsum("bhqk,bkhw->bqhw", weights, value)
         joined = shape.gain * heads.reshape(*x.shape[:-1], -1)
-        return _dense(shape, shape.width, shape.head_width, "output")(joined)
+        fan = shape.heads * shape.head_width * shape.gain**2
+        return _dense(shape, shape.width, fan, "output")(joined)
 
 
 class _Layer(nn.Module):
@@ -180,7 +181,7 @@ def _scale(shape: RobertaShape) -> float:
     return shape.deviation or 1 / sqrt(shape.width)
 
 
-def _dense(shape: RobertaShape, out: int, fan: int, name: str) -> nn.Dense:
+def _dense(shape: RobertaShape, out: int, fan: float, name: str) -> nn.Dense:
     deviation = shape.deviation or 1 / sqrt(fan)
     return nn.Dense(out, kernel_init=nn.initializers.normal(deviation), name=name)
 

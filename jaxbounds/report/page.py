@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
+from jaxbounds.constants import recorded
 from jaxbounds.falsify import Verdict
+from jaxbounds.report.constants import looseness_section
 from jaxbounds.report.instances import Run
 from jaxbounds.report.markup import Html, element, joined
 from jaxbounds.report.rows import MARKS, statement_rows
@@ -32,6 +34,7 @@ _COLUMNS = (
 _NAMES = (
     ("statements", "Statements"),
     ("errata", "Errata"),
+    ("constants", "Sharp constants"),
     ("remarks", "Remarks"),
     ("unchecked", "Not checked"),
     ("reading", "How to read it"),
@@ -42,6 +45,25 @@ _FORMS = ("printed", "derived", "corrected", "sharpened")
 def _asset(name: str) -> Html:
     """A file of this package, as it is."""
     return Html((resources.files(__package__) / name).read_text(encoding="utf8"))
+
+
+def document(title: str, body: Html, /, *styles: str) -> str:
+    """A page that loads nothing from anywhere.
+
+    Args:
+        title: of the page.
+        body: its content.
+        styles: files of this package.
+    """
+    head = joined(
+        Html('<meta charset="utf-8">'),
+        Html('<meta name="viewport" content="width=device-width,initial-scale=1">'),
+        Html(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'),
+        Html('<link rel="icon" href="data:,">'),
+        element("title", title),
+        *(element("style", _asset(name)) for name in styles),
+    )
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>'
 
 
 def _choice(name: str, label: str, values: Iterable[str | tuple[str, str]]) -> Html:
@@ -144,18 +166,11 @@ def html_page(
             "section", element("h2", "Statements"), _controls(verdicts), table, id="statements"
         ),
         "errata": errata_section(chosen, verdicts),
+        "constants": looseness_section(recorded(), frozenset(v.id for v in verdicts)),
         "remarks": remarks_section(chosen),
         "unchecked": unchecked_section(chosen),
         "reading": reading_section(provenance),
     }
-    head = joined(
-        Html('<meta charset="utf-8">'),
-        Html('<meta name="viewport" content="width=device-width,initial-scale=1">'),
-        Html(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'),
-        Html('<link rel="icon" href="data:,">'),
-        element("title", "jaxbounds: verdicts"),
-        element("style", _asset("page.css")),
-    )
     titles = joined(*(element("cite", p.title) for p in chosen), separator="; ")
     body = joined(
         element("a", "Skip to the statements", href="#statements", class_="skip"),
@@ -170,4 +185,4 @@ def html_page(
         element("main", *sections.values()),
         element("script", _asset("page.js")),
     )
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>'
+    return document("jaxbounds: verdicts", body, "page.css")

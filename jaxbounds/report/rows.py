@@ -66,7 +66,7 @@ def _erratum(paper: str, erratum: str, run: Run) -> Html | None:
     return element("a", f"erratum {erratum}", href=href, class_="erratum")
 
 
-def _sources(verdict: Verdict) -> str:
+def source_words(verdict: Verdict, /) -> str:
     """How many instances came from where, and the worst ratio of each."""
     parts = []
     for name, source in verdict.sources.items():
@@ -75,7 +75,7 @@ def _sources(verdict: Verdict) -> str:
     return "; ".join(parts)
 
 
-def _evidence(verdict: Verdict) -> str:
+def evidence_words(verdict: Verdict, /) -> str:
     """How strong it is, and by how much a wrong form would have to be wrong to be noticed."""
     parts = [verdict.evidence or "none", f"{verdict.distinct} different instances"]
     if verdict.searches:
@@ -90,7 +90,7 @@ def _evidence(verdict: Verdict) -> str:
     return "; ".join([*parts, f"near-control {near}"])
 
 
-def _certificate(verdict: Verdict) -> str:
+def certificate_words(verdict: Verdict, /) -> str:
     """What ball arithmetic says: the word, both sides, at which precision."""
     c = verdict.certificate
     if not c:
@@ -101,7 +101,7 @@ def _certificate(verdict: Verdict) -> str:
     sides = " against ".join(f"{side[0][:14]} ... {side[1][:14]}" for side in (c["lhs"], c["rhs"]))
     met = f"certain: {', '.join(c['hypotheses'])}; " if c["hypotheses"] else ""
     ways = f", {c['ways']} ways through the program" if c["ways"] > 1 else ""
-    return f"{said}; {sides}; {met}{c['bits']} bits{ways}, {c['seconds']:.1f} s"
+    return f"{said}; {sides}; {met}{c['bits']} bits{ways}"
 
 
 def _shared(verdicts: Sequence[Verdict]) -> list[str]:
@@ -128,9 +128,9 @@ def _form(statement: Statement, verdict: Verdict, ax: Axis, run: Run, shared: li
         ("Requires besides", besides),
         ("Verdict", verdict.reason),
         (quantity(statement)[0].capitalize(), number(verdict.worst_ratio)),
-        ("Instances", _sources(verdict)),
-        ("Evidence", _evidence(verdict)),
-        ("Certificate", _certificate(verdict)),
+        ("Instances", source_words(verdict)),
+        ("Evidence", evidence_words(verdict)),
+        ("Certificate", certificate_words(verdict)),
         ("By size", "; ".join(f"{size}: {number(v)}" for size, v in verdict.by_size.items())),
     ]
     return element(

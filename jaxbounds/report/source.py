@@ -2,8 +2,10 @@
 
 import ast
 import functools
+import hashlib
 import inspect
 import sys
+import sysconfig
 import textwrap
 import types
 from collections.abc import Iterator, Sequence
@@ -151,13 +153,18 @@ def _named(piece: Piece, room: str) -> Iterator[Piece]:
             yield found
 
 
+def _room(statement: Statement) -> str:
+    """The package or module that its paper is."""
+    parts = _plain(statement.evaluate).__module__.split(".")
+    return ".".join(parts[:2]) if parts[0] == "jaxbounds" else parts[0]
+
+
 def behind(statement: Statement, /) -> list[Piece]:
     """What is written in its paper and used to judge it: the declaration first, then what it names.
 
     What is compared comes before the instances.
     """
-    parts = _plain(statement.evaluate).__module__.split(".")
-    room = ".".join(parts[:2]) if parts[0] == "jaxbounds" else parts[0]
+    room = _room(statement)
     of_forms = [f for form in statement.forms for f in (form.hypotheses, form.counterexample)]
     tests = [getattr(f, "meets", f) for f in of_forms if f]
     first = [statement.evaluate, *statement.judges, statement.hypotheses, *tests]
@@ -180,3 +187,34 @@ def source(statements: Sequence[Statement], /) -> Text:
     for where, piece in {p.place: p for s in statements for p in behind(s)}.items():
         text.append(f"\n{where}\n", style="bold cyan").append(f"{piece.text.rstrip()}\n")
     return text
+
+
+def own_files() -> dict[Path, str]:
+    """The files of loaded modules that are no installed packages, each with its module."""
+    libraries = {Path(path).resolve() for path in sysconfig.get_paths().values()}
+    files = {getattr(m, "__file__", "") or "": name for name, m in [*sys.modules.items()]}
+    found = {Path(file).resolve(): name for file, name in files.items() if file.endswith(".py")}
+    return {f: name for f, name in found.items() if not libraries & set(f.parents)}
+
+
+@functools.lru_cache
+def _outside(room: str) -> str:
+    """All own code that is not of a room; of the room what is no definition, as its imports."""
+    parts = []
+    for file, module in sorted(own_files().items()):
+        text = file.read_text(encoding="utf8")
+        if f"{module}.".startswith(f"{room}."):
+            defined = (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
+            loose = [node for node in ast.parse(text).body if not isinstance(node, defined)]
+            said = lambda node: isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            text = "\n".join(ast.unparse(node) for node in loose if not said(node))
+        parts.append(f"{file}\n{text}")
+    return "\n".join(parts)
+
+
+def code_digest(statement: Statement, /) -> str:
+    """SHA-256 of the code that its verdicts depend on; of more, where that is not known better."""
+    pieces = [piece.text for piece in behind(statement)]
+    if _declared(statement) is None:  # made by a loop, say
+        pieces += [file.read_text(encoding="utf8") for file in own_files()]
+    return hashlib.sha256("\n".join([*pieces, _outside(_room(statement))]).encode()).hexdigest()

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import scipy
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
@@ -77,16 +78,51 @@ def lemma_3_4_leading(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 
 
 def lemma_3_4_explicit(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
-    """Lemma 3.4 with constants, floor(2 x^2) ln(2 k d levels + 1), and 0 for x < 1.
+    """Lemma 3.4 with constants: `lemma_3_5_explicit` at the d points B_x e_i, q = 2.
 
-    For ||W^T||_{2,1} <= B_w (rows), ||x||_1 <= B_x; levels = ceil(log2(2 x^2)) + 1. The cover is
+    For ||W^T||_{2,1} <= B_w (rows), ||x||_1 <= B_x. A cover of that size without Lemma 3.5 is
     `linear_covers.cover_by_truncation`.
     """
-    scale, xp = _checked(x, k=k, d=d), array_module(x, k, d)
-    inside = xp.maximum(scale, 1.0)
-    levels = xp.ceil(xp.log2(2.0 * inside**2)) + 1.0
-    size = xp.floor(2.0 * inside**2) * xp.log(2.0 * real(k) * real(d) * levels + 1.0)
+    return lemma_3_5_explicit(x, k=k, points=d)
+
+
+def lemma_3_5_explicit(
+    x: ArrayLike, /, *, k: Count, points: Count, ratio: float = 2.0
+) -> Values | Array:
+    """Lemma 3.5 with constants, floor(q x^2) ln(2 k N levels + 1), and 0 for x < 1.
+
+    For ||W^T||_{2,1} <= B_w (rows), ||x_i||_2 <= B_x on N points; q = `ratio` > 1 and levels =
+    ceil(log_q(q x^2)) + 1. The cover and the proof are in `correction_covers`; constants explicit.
+    """
+    scale, xp = _checked(x, k=k, points=points), array_module(x, k, points)
+    corrections = ratio * xp.maximum(scale, 1.0) ** 2
+    levels = xp.ceil(xp.log2(corrections) / math.log2(ratio)) + 1.0
+    size = xp.floor(corrections) * xp.log(2.0 * real(k) * real(points) * levels + 1.0)
     return xp.where(scale < 1, 0.0, size)
+
+
+RATIOS = (2.0, 1.5, 1.25, 1.1, 1.05, 1.02)
+"""The q that `lemma_3_5_sharp` tries: levels cost a logarithm, corrections a factor."""
+
+
+def lemma_3_5_sharp(x: ArrayLike, /, *, k: Count, points: Count) -> Values | Array:
+    """The least `lemma_3_5_explicit` over q in `RATIOS`: nearly x^2 ln(2 k N levels + 1)."""
+    sizes = [lemma_3_5_explicit(x, k=k, points=points, ratio=q) for q in RATIOS]
+    return array_module(x, k, points).stack(sizes).min(axis=0)
+
+
+def packing_of_points(x: ArrayLike, /, *, points: Count) -> Values | Array:
+    """ln(2^s C(N, s)), s = floor(x^2 / 4): no cover of one row on N orthonormal points is smaller.
+
+    The rows (B_w / sqrt s) sum of s signed points are B_w / sqrt s >= 2 epsilon apart at some point
+    (B_x = 1), and an open ball of radius epsilon holds one of them. At most N <= d points.
+    """
+    scale, xp = _checked(x, points=points), array_module(x, points)
+    log_gamma: Any = jax.scipy.special.gammaln if traced(x, points) else scipy.special.gammaln
+    n = real(points)
+    s = xp.minimum(xp.floor(scale**2 / 4.0), n)
+    chosen = log_gamma(n + 1.0) - log_gamma(s + 1.0) - log_gamma(n - s + 1.0)
+    return s * xp.log(2.0) + chosen
 
 
 def lemma_3_5_leading(
@@ -149,9 +185,20 @@ def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
 def at_scale(log_size: Callable[..., Any], B: float, /, **dimensions: float) -> LogCovering:
     """The bound as a function of epsilon: epsilon -> log_size(B / epsilon, **dimensions).
 
+    It remembers what it was asked: Dudley's grids come back for every sample size.
+
     Raises:
         ValueError: if B is negative or not finite.
     """
     if not 0 <= B < math.inf:
         raise ValueError(f"the scale B_w B_x must be finite and not negative, got {B}")
-    return lambda epsilon: log_size(B / np.asarray(epsilon, dtype=np.float64), **dimensions)
+    known: dict[tuple[tuple[int, ...], bytes], Any] = {}
+
+    def recall(epsilon: Any) -> Any:
+        scales = np.asarray(epsilon, dtype=np.float64)
+        key = scales.shape, scales.tobytes()
+        if key not in known:
+            known[key] = log_size(B / scales, **dimensions)
+        return known[key]
+
+    return recall

@@ -10,7 +10,7 @@ and attention with heads h gives U = sum_h B_{V,h} E_h + max|offset| / sqrt m.
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -106,20 +106,7 @@ def map_covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms, /)
     if f"map {h} of CLS l1" in norms:
         # The map of a constant CLS token is one vector: the cover of an l_1 ball in R^d.
         options.append(at_scale(lemma_3_6_sharp, norms[f"map {h} of CLS l1"], k=d, d=1))
-    return _remembering(lambda epsilon: np.min([option(epsilon) for option in options], axis=0))
-
-
-def _remembering(covering: LogCovering) -> LogCovering:
-    """The same function; Dudley's grids come back for every sample size."""
-    known: dict[bytes, Any] = {}
-
-    def recall(epsilon: Any) -> Any:
-        key = np.asarray(epsilon).tobytes()
-        if key not in known:
-            known[key] = covering(epsilon)
-        return known[key]
-
-    return recall
+    return lambda epsilon: np.min([option(epsilon) for option in options], axis=0)
 
 
 def _contraction(activation: str) -> float:

@@ -6,7 +6,7 @@ boundary. Whatever it finds is re-evaluated on the true network. It is never the
 searches miss by factors of two to four, so carry perturbations over between depths.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -140,7 +140,7 @@ def margin_upper(
     /,
     *,
     data: tuple = (),
-    starts: Sequence[Any] = (),
+    starts: Iterable[Any] = (),
     refinements: int = 8,
     largest: float = 2.0,
 ) -> UpperEstimate:
@@ -156,7 +156,8 @@ def margin_upper(
         blocks: pytrees of 0/1 arrays like `params`; one ray is tried along the surrogate gradient
             on each of them.
         data: arrays that both functions take, such as an input and its label.
-        starts: perturbations to try too, such as those found at other depths.
+        starts: perturbations to try too, such as those found at other depths; asked for after the
+            blocks.
         refinements: rounds of steps along the boundary from the best perturbation.
         largest: no radius above it is tried.
 
@@ -164,7 +165,9 @@ def margin_upper(
         ValueError: if the network is wrong at `params` already (the margin is then 0).
     """
     theta, unravel = ravel_pytree(params)
-    flat = lambda tree: ravel_pytree(tree)[0].astype(theta.dtype)
+    flat = lambda tree: np.concatenate(
+        [np.ravel(leaf) for leaf in jax.tree.leaves(tree)], dtype=theta.dtype
+    )
     shoot = lambda direction, best: _shoot(
         signed_output, params, data, direction, jnp.asarray(best, theta.dtype)
     )
@@ -186,12 +189,12 @@ def margin_upper(
 
     descent = -slope(still)
     for block in blocks:
-        within = flat(block)
+        within = jnp.asarray(flat(block))
         if visit(descent * within):
             mask = within
     for start in starts:
-        if visit(flat(start)):
-            mask = flat(blocks[0])
+        if visit(jnp.asarray(flat(start))):
+            mask = jnp.asarray(flat(blocks[0]))
     if np.isfinite(best.radius):
         for eta in SHRINKINGS * refinements:
             normal = slope(best.perturbation) * mask
@@ -230,8 +233,8 @@ def blocks_by_layer(params: Any, layered: Callable[[tuple], bool], /) -> list:
         layered: for a leaf's path, whether its leading axis counts layers.
     """
     paths, tree = jax.tree_util.tree_flatten_with_path(params)
-    ones = [np.ones(np.shape(leaf)) for _, leaf in paths]
-    zeros = [np.zeros(np.shape(leaf)) for _, leaf in paths]
+    ones = [np.ones(np.shape(leaf), np.int8) for _, leaf in paths]
+    zeros = [np.zeros_like(one) for one in ones]
     build = lambda leaves: jax.tree.unflatten(tree, leaves)
     masks = [build(ones)]
     for i in range(len(paths)):

@@ -93,13 +93,13 @@ def _compositions(n: int, parts: int) -> list[tuple[int, ...]]:
     return [(i, *rest) for i in range(n + 1) for rest in _compositions(n - i, parts - 1)]
 
 
-def uniform_deviation_bound(rademacher: float | Array, n: int, delta: float, /) -> float | Array:
+def uniform_deviation_bound(rademacher: float | Array, n: float, delta: float, /) -> float | Array:
     """(A.1): sup |L - L-hat| <= 2 Rad + sqrt(log(2/delta)/n), with probability 1 - delta."""
     return 2.0 * rademacher + math.sqrt(math.log(2.0 / delta) / n)
 
 
 def uniform_deviation_bound_sharpened(
-    rademacher: float | Array, n: int, delta: float, /
+    rademacher: float | Array, n: float, delta: float, /
 ) -> float | Array:
     """The same with McDiarmid's own constant: 2 Rad + sqrt(log(2/delta)/(2n)).
 
@@ -110,7 +110,7 @@ def uniform_deviation_bound_sharpened(
 
 
 def erm_bound(
-    best: float | Array, rademacher: float | Array, n: int, delta: float, /
+    best: float | Array, rademacher: float | Array, n: float, delta: float, /
 ) -> float | Array:
     """L(F-hat) <= L(F*) + 4 Rad + 2 sqrt(log(2/delta)/n): Proposition 2.3 with its constants.
 

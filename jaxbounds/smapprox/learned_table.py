@@ -113,7 +113,12 @@ def places(compiled: Compiled, /) -> Places:
 
 
 def soft_table(
-    params: Any, where: Places, logits: Float[Array, "pairs states"], /, *, straight_through: bool
+    params: Any,
+    where: Places,
+    logits: Float[Array, "pairs states"],
+    /,
+    *,
+    straight_through: bool | Bool[Array, ""],
 ) -> Any:
     """The network's weights with softmax rows as next states.
 
@@ -121,12 +126,9 @@ def soft_table(
     softmax's.
     """
     rows = jax.nn.softmax(logits, axis=-1)
-    if straight_through:
-        hard = jax.nn.one_hot(logits.argmax(axis=-1), logits.shape[-1], dtype=rows.dtype)
-        rows = rows + jax.lax.stop_gradient(hard - rows)
+    hard = jax.nn.one_hot(logits.argmax(axis=-1), logits.shape[-1], dtype=rows.dtype)
+    rows = rows + jnp.where(straight_through, jax.lax.stop_gradient(hard - rows), 0.0)
     pairs, states = np.array(where.pairs), np.array(where.states)
-    # all weights vary along the same device axes as the logits (a scan in shard_map asks for it)
-    params = jax.tree.map(lambda leaf: leaf + jnp.zeros_like(logits[0, 0]), params)
     W1 = params["layers"]["W1"].at[ACT, states[:, None], pairs[None, :]].set(rows.T)
     return params | {"layers": params["layers"] | {"W1": W1}}
 

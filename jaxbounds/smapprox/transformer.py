@@ -195,6 +195,7 @@ def run(
     attention: Attention = HARD,
     inverse_temperature: float | Float[Array, ""] = 1.0,
     record: bool = False,
+    stop: Int[Array, ""] | None = None,
 ) -> Run:
     """T + 1 passes of the decoder over one input.
 
@@ -208,12 +209,17 @@ def run(
         attention: hard or soft.
         inverse_temperature: of softmax attention.
         record: return the inside of the run too.
+        stop: the last step that is run, T unless given; later outputs are zero. Such a run has no
+            reverse derivative and no record.
 
     Raises:
-        ValueError: if `record` is asked for with segments that leave out an attention.
+        ValueError: if `record` is asked for with `stop`, or with segments that leave out an
+            attention.
     """
-    if record and not all(s.decoder and s.encoder for s in segments):
-        raise ValueError("record needs the full network: one segment with both attentions")
+    if record and (stop is not None or not all(s.decoder and s.encoder for s in segments)):
+        raise ValueError(
+            "record needs the full network (one segment with both attentions), no stop"
+        )
     T = decoder_codes.shape[0] - 2
     layers, dtype = params["layers"], params["start"].dtype
     how: Any = {
@@ -266,7 +272,17 @@ def run(
         following = jax.lax.dynamic_index_in_dim(decoder_codes, i + 1, keepdims=False)
         return (h + following, updated), (h, traces if record else None)
 
-    _, (outputs, traces) = jax.lax.scan(step, (params["start"], empty), jnp.arange(T + 1))
+    start = (params["start"], empty)
+    if stop is not None:
+
+        def until(i: Int[Array, ""], state: Any) -> Any:
+            carry, (output, _) = step(state[0], i)
+            return carry, state[1].at[i].set(output)
+
+        outputs = jnp.zeros((T + 1, *params["start"].shape), dtype)
+        _, outputs = jax.lax.fori_loop(0, stop + 1, until, (start, outputs))
+        return Run(params["head"] @ outputs[stop], outputs, None)
+    _, (outputs, traces) = jax.lax.scan(step, start, jnp.arange(T + 1))
     record_of = None
     if record:
         joined = [jnp.concatenate(parts, axis=1) for parts in zip(*traces)]

@@ -1,14 +1,13 @@
 """Checkpoints of a sweep: npz files and a fingerprint; written whole or not at all."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.files import load_arrays, save_arrays
+from jaxbounds.files import Place, load_arrays, locate, save_arrays
 
 FORMAT = "jaxbounds-checkpoint-2"
 
@@ -18,10 +17,14 @@ def is_key(leaf: Any) -> bool:
     return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
+def plain(leaf: Any) -> Any:
+    """The data of typed keys; any other array as it is."""
+    return jax.random.key_data(leaf) if is_key(leaf) else leaf
+
+
 def leaves_of(state: Any, /) -> list[np.ndarray]:
     """The leaves of a pytree as they are stored: on the host, keys as their data."""
-    plain = lambda leaf: np.asarray(jax.random.key_data(leaf) if is_key(leaf) else leaf)
-    return [plain(leaf) for leaf in jax.tree.leaves(state)]
+    return [np.asarray(plain(leaf)) for leaf in jax.tree.leaves(state)]
 
 
 def with_leaves(like: Any, leaves: Sequence[np.ndarray], /) -> Any:
@@ -45,11 +48,14 @@ class Checkpoints:
     Args:
         folder: created when first written to.
         fingerprint: of everything the numbers depend on; a folder with another one is refused.
+        part: (first lane, end, lanes of the sweep) where only these lanes are kept.
     """
 
-    def __init__(self, folder: str | Path, fingerprint: str) -> None:
-        self.folder = Path(folder)
-        self.fingerprint = fingerprint
+    def __init__(
+        self, folder: str | Place, fingerprint: str, part: tuple[int, int, int] | None = None
+    ) -> None:
+        self.folder = locate(folder)
+        self.fingerprint, self.part = fingerprint, part
 
     def _write(self, name: str, arrays: dict[str, np.ndarray]) -> None:
         save_arrays(self.folder / name, arrays, form=FORMAT, about=self.fingerprint)
@@ -69,15 +75,23 @@ class Checkpoints:
         return arrays
 
     def clear(self) -> None:
-        """Remove the files of an earlier sweep."""
+        """Remove the files of an earlier sweep; of several processes the first does."""
+        if jax.process_index() > 0:
+            return
         for path in self.folder.glob("*.npz*"):
             path.unlink()
 
     def save(self, step: int, state: Sequence[np.ndarray], first: int, metrics: dict) -> None:
-        """Store the metrics of steps `first` to `step`, then the state at `step`."""
+        """Store the metrics of steps `first` to `step`, then the state at `step`.
+
+        Of several processes the first does.
+        """
+        if jax.process_index() > 0:
+            return
         self._write(f"chunk-{first:09d}.npz", {k: np.asarray(v) for k, v in metrics.items()})
         leaves = {f"leaf{i:04d}": np.asarray(leaf) for i, leaf in enumerate(state)}
-        self._write("state.npz", leaves | {"step": np.asarray(step)})
+        part = {} if self.part is None else {"part": np.asarray(self.part)}
+        self._write("state.npz", leaves | part | {"step": np.asarray(step)})
 
     def load(self) -> tuple[int, list[np.ndarray], list[dict[str, np.ndarray]]] | None:
         """(step, leaves of the state, metrics of the chunks before it), or None if there is none.
@@ -88,7 +102,12 @@ class Checkpoints:
         if not (self.folder / "state.npz").exists():
             return None
         stored = self._read("state.npz")
-        step = int(stored.pop("step"))
+        step, part = int(stored.pop("step")), stored.pop("part", None)
+        if (None if part is None else tuple(part.tolist())) != self.part:
+            raise ValueError(
+                f"{self.folder} holds other lanes than these (of another share): choose another "
+                "folder, or remove this one"
+            )
         chunks, reached = [], 0
         for path in sorted(self.folder.glob("chunk-*.npz")):
             first = int(path.stem.removeprefix("chunk-"))

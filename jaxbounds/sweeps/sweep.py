@@ -9,7 +9,6 @@ devices there are, which is what makes a resumed, resharded or extended sweep gi
 import functools
 import math
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -18,7 +17,9 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from jaxbounds.sweeps.checkpoint import Checkpoints, is_key, with_leaves
+from jaxbounds.files import Place
+from jaxbounds.sweeps import shares
+from jaxbounds.sweeps.checkpoint import Checkpoints, is_key, plain, with_leaves
 from jaxbounds.sweeps.compaction import compaction
 from jaxbounds.sweeps.reporting import progress
 
@@ -64,7 +65,7 @@ def _to_host(tree: Any, positions: np.ndarray) -> Any:
     """Whole arrays on every process, keys as their data, the lanes at `positions` in that order."""
 
     def one(leaf):
-        leaf = jax.random.key_data(leaf) if is_key(leaf) else leaf
+        leaf = plain(leaf)
         if jax.process_count() > 1:
             leaf = multihost_utils.process_allgather(leaf, tiled=True)
         return np.asarray(leaf)[positions]
@@ -78,14 +79,25 @@ def _moved(tree: Any, order: np.ndarray, mesh: Mesh) -> Any:
     return jax.jit(take, out_shardings=NamedSharding(mesh, PartitionSpec("lane")))(tree)
 
 
-def _to_devices(tree: Any, mesh: Mesh, padded: int) -> Any:
-    """Host arrays padded by repeating the last lane, split over the mesh."""
+def _places(own: range, group: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """The position of each own lane, and the lane at each position; the last one fills up.
+
+    A lane has the slot within its group that it has in the whole sweep.
+    """
+    turn = np.arange(len(own))
+    place = turn // group * group + (own.start + turn) % group
+    lane = np.full(-(-len(own) // width) * width, len(own) - 1)
+    lane[place] = turn
+    return place, lane
+
+
+def _to_devices(tree: Any, mesh: Mesh, lane: np.ndarray) -> Any:
+    """Host arrays, the given lane at each position, split over the mesh."""
     sharding = NamedSharding(mesh, PartitionSpec("lane"))
 
     def one(leaf):
         impl = jax.random.key_impl(leaf) if is_key(leaf) else None
-        data = np.asarray(jax.random.key_data(leaf) if impl is not None else leaf)
-        data = data[np.minimum(np.arange(padded), len(data) - 1)]
+        data = np.asarray(plain(leaf))[lane]
         array = jax.make_array_from_callback(data.shape, sharding, lambda part: data[part])
         return array if impl is None else jax.random.wrap_key_data(array, impl=impl)
 
@@ -118,14 +130,16 @@ def sweep(
     chunk: int = 200,
     group: int = 8,
     finished: Callable[[State], jax.Array] | None = None,
-    folder: str | Path | None = None,
+    folder: str | Place | None = None,
     fingerprint: str = "",
     resume: bool = False,
     memory_limit: float = 8 * 2**30,
     devices: Any = None,
     show: str | None = None,
 ) -> Swept:
-    """Run every lane for `steps` steps.
+    """Run every lane for `steps` steps; within `shares.only`, the lanes of that share.
+
+    The lanes of other shares are zeros then.
 
     Args:
         start: the initial state of a lane.
@@ -158,9 +172,11 @@ def sweep(
         raise ValueError(f"steps must be a positive multiple of every, got {steps} and {every}")
     count = len(jax.tree.leaves(lanes)[0])
     mesh = Mesh(np.asarray(jax.devices() if devices is None else devices), ("lane",))
-    width = group * mesh.size
-    padded = -(-count // width) * width
-    lanes = _to_devices(lanes, mesh, padded)
+    own = shares.own(count)
+    if not own:
+        return _nothing(start, measure, lanes, steps, every)
+    place, lane = _places(own, group, group * mesh.size)
+    lanes = _to_devices(lanes, mesh, own.start + lane)
     begin = _per_device(jax.vmap(start), mesh, group)
     record = _recorder(step, measure, finished, every)
 
@@ -176,21 +192,21 @@ def sweep(
     kept: list[dict[str, np.ndarray]] = []
     checkpoints = None
     if folder is not None:
+        part = (own.start, own.stop, count) if shares.dealt() else None
         mark = f"{fingerprint}/{count}/{every}/{_signature(start, lanes)}"
-        checkpoints = Checkpoints(folder, mark)
+        checkpoints = Checkpoints(folder, mark, part)
         if not resume:
             checkpoints.clear()
         elif stored := checkpoints.load():
             done, leaves, kept = stored
-            state = _to_devices(with_leaves(state, leaves), mesh, padded)
+            state = _to_devices(with_leaves(state, leaves), mesh, lane)
 
     is_over = None if finished is None else jax.jit(jax.vmap(finished))
     chunk = min(-(-chunk // every) * every, steps)
-    place = np.arange(padded)
     with progress(steps, "steps", show=show is not None) as report:
         while done < steps:
             if is_over is not None:
-                over = _to_host(is_over(state), np.arange(padded))
+                over = _to_host(is_over(state), np.arange(len(lane)))
                 if over.all():
                     break
                 order = compaction(over, group, mesh.size)
@@ -199,15 +215,42 @@ def sweep(
                     place = np.argsort(order)[place]
             first, done = done, min(done + chunk, steps)
             state, recorded = advance((done - first) // every)(lanes, state)
-            recorded = _to_host(recorded, place[:count]) | {"until": np.asarray(done)}
+            recorded = _to_host(recorded, place) | {"until": np.asarray(done)}
             kept.append(recorded)
             if checkpoints is not None:
-                leaves = jax.tree.leaves(_to_host(state, place[:count]))
-                if jax.process_index() == 0:
-                    checkpoints.save(done, leaves, first, recorded)
+                leaves = jax.tree.leaves(_to_host(state, place))
+                checkpoints.save(done, leaves, first, recorded)
             if show is not None:
                 report(done, f"mean {show} {np.nanmean(recorded[show][:, -1]):.4g}")
-    return _swept(_to_host(state, place[:count]), kept, every)
+    swept = _swept(_to_host(state, place), kept, every)
+    return _among(swept, own, count) if shares.dealt() else swept
+
+
+def _among(swept: Swept, own: range, count: int) -> Swept:
+    """Lanes of a share among zeros."""
+
+    def one(part: np.ndarray) -> np.ndarray:
+        every = np.zeros((count, *part.shape[1:]), part.dtype)
+        every[own.start : own.stop] = part
+        return every
+
+    state, metrics, diverged = jax.tree.map(one, (swept.state, swept.metrics, swept.diverged))
+    return Swept(state, metrics, swept.steps, diverged)
+
+
+def _nothing(start: Callable, measure: Callable, lanes: Lane, steps: int, every: int) -> Swept:
+    """What a share without lanes has of a sweep."""
+
+    def first(lane: Lane) -> tuple[State, Metrics]:
+        state = start(lane)
+        return jax.tree.map(plain, state), dict(measure(lane, state))
+
+    state, metrics = jax.eval_shape(jax.vmap(first), lanes)
+    until = np.arange(every, steps + 1, every)
+    records = lambda leaf: np.zeros((leaf.shape[0], len(until), *leaf.shape[1:]), leaf.dtype)
+    state = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), state)
+    diverged = np.full(len(jax.tree.leaves(lanes)[0]), -1)
+    return Swept(state, jax.tree.map(records, metrics), until, diverged)
 
 
 def _signature(start: Callable, lanes: Any) -> str:

@@ -229,6 +229,18 @@ def test_zero_to_a_power_of_unknown_sign_is_unknown(y):
     assert functions.power(arb(0), y).is_nan()
 
 
+def test_cube_roots_of_a_ball_around_zero_reach_both_ends():
+    found = functions.cube_root(arb(0, 8))
+    assert truth.encloses(found, Fraction(2)) and truth.encloses(found, Fraction(-2))
+    assert found.rad() < 2.001
+
+
+def test_what_is_no_half_at_a_low_precision_is_not_rounded_as_one():
+    x = arb(-2885898165010861) / 2**25  # a little above a half, by less than 32 bits tell
+    with precision(32):
+        assert truth.encloses(functions.rounded(x, False), Fraction(-86006467))
+
+
 INCREASING = (
     "exp",
     "exp2",

@@ -139,6 +139,15 @@ def test_pruning_is_the_whole_network_with_the_other_heads_silenced(x64, tiny):
             prune_heads(shape, params, wrong)
 
 
+def test_first_weights_of_the_output_do_not_depend_on_how_heads_are_cut(key):
+    """Of scale 1 / sqrt(H w gain^2): the sum over heads is as large at every H."""
+    for shape in (SMALL, replace(SMALL, heads=1, head_width=15, gain=1.0)):
+        shape = replace(shape, width=300, deviation=0.0)
+        kernel = init_roberta(shape, key)["layer0"]["attention"]["output"]["kernel"]
+        fan = 3 if shape.heads == 5 else 15
+        assert np.std(kernel) * np.sqrt(fan) == pytest.approx(1.0, abs=0.06)
+
+
 def test_dropout_acts_in_training_only(key):
     shape = replace(SMALL, dropout=0.5)
     params, tokens = jax.jit(lambda key: init_roberta(shape, key))(key), jnp.asarray([[0, 4, 9, 2]])

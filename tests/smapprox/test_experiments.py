@@ -1,10 +1,15 @@
 """The experiments at their smallest, and the messages a user of `machine` may meet."""
 
+import time
+from threading import Event
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxbounds.smapprox.experiments import learn, machine, margins
+from jaxbounds.smapprox.experiments.at_once import at_once
 from jaxbounds.smapprox.machine_formats import from_description
 from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import simulate
@@ -75,6 +80,29 @@ def test_a_machine_that_is_not_total(key, tmp_path):
         machine.run(machine.Machine(machine=str(file), input="0"), key)
     compiled = machine.build(machine.Machine(machine=str(file), input="0", missing="reject"))
     assert simulate(compiled.machine, "", 2).verdict == "reject"
+
+
+def test_calls_at_once_keep_the_callers_precision():
+    for wide in (False, True):
+        with jax.enable_x64(wide), at_once() as submit:
+            found = submit(lambda: jnp.ones(()).dtype).result()
+        assert found == (np.float64 if wide else np.float32)
+
+
+def test_an_error_of_one_call_ends_the_others():
+    ended = Event()
+
+    def forever():
+        try:
+            while True:
+                time.sleep(0.001)
+        finally:
+            ended.set()
+
+    with pytest.raises(ZeroDivisionError), at_once() as submit:
+        submit(forever)
+        submit(lambda: 1 // 0).result()
+    assert ended.wait(10)
 
 
 @pytest.mark.slow

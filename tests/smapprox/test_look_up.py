@@ -216,3 +216,19 @@ def test_every_step_of_4096_is_exact(name):
     assert network.error.max() == 0.0
     assert not verify(compiled, inputs, truth).any()
     assert structure.read(compiled) == compiled.structure
+
+
+def test_a_run_that_stops_early_has_the_same_steps(x64):
+    """Perturbed weights, against the run that goes on: its scan is another loop."""
+    compiled, inputs = compiled_for("increment", 3, correction=THIRDS)
+    params, one = arrays(compiled, execute.encode(compiled, inputs[-1:]), "float64")
+    noise = lambda w: 1e-6 * np.sin(1.7 * np.arange(w.size)).reshape(w.shape)
+    params, last = jax.tree.map(lambda w: w + noise(w), params), compiled.T - 2
+    whole = jax.jit(lambda: run(params, *one, segments=compiled.full).outputs)()
+    stopping = lambda stop: run(params, *one, segments=compiled.full, stop=stop)
+    early = jax.jit(stopping)(jnp.asarray(last))
+    np.testing.assert_allclose(early.outputs[: last + 1], whole[: last + 1], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(early.output, params["head"] @ whole[last], rtol=0, atol=1e-9)
+    assert np.abs(whole[last + 1]).max() > 0.5 and not early.outputs[last + 1 :].any()
+    with pytest.raises(ValueError, match="no stop"):
+        run(params, *one, segments=compiled.full, record=True, stop=jnp.asarray(last))

@@ -7,7 +7,6 @@ and one compiled program serves them all.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, get_args
 
 import jax
@@ -16,11 +15,12 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
+from jaxbounds.files import Place, locate
 from jaxbounds.multihead.experiments.student import Lane, Params, margins, measurements
 from jaxbounds.multihead.loss import logistic
 from jaxbounds.multihead.tied import tied
 from jaxbounds.provenance import fingerprint
-from jaxbounds.sweeps import Swept, lanes_of, sweep
+from jaxbounds.sweeps import Swept, lanes_of, shares, sweep
 from jaxbounds.training import Rule, Training, begin, optimizer, train_step
 
 Measure = Callable[[Lane, Params], dict[str, Array]]
@@ -140,7 +140,7 @@ def run_curves(
     measure: Measure,
     /,
     *,
-    folder: Path | str | None = None,
+    folder: Place | str | None = None,
     resume: bool = False,
 ) -> xr.Dataset:
     """Train every (panel, H, trial) and label the records.
@@ -172,10 +172,11 @@ def run_curves(
         lanes = jax.tree.map(cast, data | {"heads": grid["heads"]})
         for index, panel in enumerate(config.panels):
             steps = panel.step_size * lanes["heads"] ** panel.exponent
-            place = None if folder is None else Path(folder) / f"panel{index}"
+            place = None if folder is None else locate(folder) / f"panel{index}"
             parts.append(
                 _recorded(config, panel, measure, lanes | {"step_size": steps}, place, key, resume)
             )
+    shares.whole()
     coords = {
         "panel": [panel.name for panel in config.panels],
         "rule": ("panel", [panel.rule for panel in config.panels]),
@@ -190,7 +191,7 @@ def _recorded(
     panel: Panel,
     measure: Measure,
     lanes: Lane,
-    folder: Path | None,
+    folder: Place | None,
     key: Array,
     resume: bool,
 ) -> xr.Dataset:

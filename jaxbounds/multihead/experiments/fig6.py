@@ -12,7 +12,6 @@ The default runs from scratch on sentences of a grammar of ours and fetches noth
 """
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Literal, get_args
 
 import jax
@@ -21,6 +20,7 @@ from jaxtyping import Array
 from rich.console import Console
 
 from jaxbounds.experiments import Experiment
+from jaxbounds.files import Place, locate
 from jaxbounds.multihead.experiments.fig6_claims import claims
 from jaxbounds.multihead.experiments.fig6_data import Prepared, batches_of, prepare
 from jaxbounds.multihead.experiments.fig6_drawing import figure
@@ -28,6 +28,7 @@ from jaxbounds.multihead.experiments.fig6_runs import network, train_arm
 from jaxbounds.multihead.experiments.fig6_words import about, cost
 from jaxbounds.multihead.grammar import Grammar
 from jaxbounds.multihead.roberta import RobertaShape
+from jaxbounds.sweeps import shares
 
 Arm = Literal["split", "fixed", "recut", "prune"]
 PRETRAINED = ("recut", "prune")
@@ -132,7 +133,7 @@ def _refuse_what_cannot_run(config: Figure6, data: Prepared) -> None:
 
 
 def run(
-    config: Figure6, key: Array, /, *, folder: Path | str | None = None, resume: bool = False
+    config: Figure6, key: Array, /, *, folder: Place | str | None = None, resume: bool = False
 ) -> xr.Dataset:
     """Train every (arm, H, trial) and record losses and accuracies.
 
@@ -171,12 +172,13 @@ def run(
         for arm in config.arms:
             cells = []
             for heads in config.heads:
-                place = None if folder is None else Path(folder) / arm / f"H{heads}"
+                place = None if folder is None else locate(folder) / arm / f"H{heads}"
                 swept = train_arm(config, key, data, arm, heads, folder=place, resume=resume)
                 values = {name: (("trial", "step"), v) for name, v in swept.metrics.items()}
                 cell = xr.Dataset(values, coords={"step": swept.steps})
                 cells.append(cell.assign(diverged=("trial", swept.diverged)))
             panels.append(xr.concat(cells, dim=xr.Variable("H", list(config.heads))))
+    shares.whole()
     dataset = xr.concat(panels, dim=xr.Variable("panel", list(config.arms)))
     dataset = dataset.assign_coords(epoch=("step", dataset.step.values / batches))
     dataset = dataset.assign({name: (("trial",), v) for name, v in data.found.items()})

@@ -13,14 +13,14 @@ RULES = {"bag_of_words": "bag of words", "lexicon": "lexicon"}
 
 
 def figure(dataset: xr.Dataset, /):
-    """Means over trials with the range of the trials as a band; a row for each of several arms."""
+    """Means over trials, their standard errors as bands; a row for each of several arms."""
     import matplotlib.pyplot as plt
 
     arms = dataset.panel.values.tolist()
     rows, columns = (2, 2) if len(arms) == 1 else (len(arms), 4)
     size = (3.9 * columns if rows == 2 and len(arms) == 1 else 3.1 * columns, 2.7 * rows + 0.8)
     fig, grid = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
-    heads = dataset.H.values
+    heads, trials = dataset.H.values, dataset.sizes["trial"]
     colors = plt.get_cmap("viridis")(np.linspace(0.0, 0.88, len(heads)))
     for index, arm in enumerate(arms):
         cells = grid.ravel() if len(arms) == 1 else grid[index]
@@ -36,18 +36,25 @@ def figure(dataset: xr.Dataset, /):
     for axis in last:
         axis.set_xlabel("epoch")
     handles = [plt.Line2D([], [], color=color, lw=2.4) for color in colors]
-    names = [f"H = {H}" for H in heads.tolist()]
-    fig.legend(handles, names, loc="outside lower center", ncols=len(heads), frameon=False)
+    fig.legend(
+        handles,
+        [f"H = {H}" for H in heads.tolist()],
+        title=f"mean and standard error, {trials} trials",
+        loc="outside lower center",
+        ncols=len(heads),
+        frameon=False,
+    )
     return fig
 
 
 def _draw(axis, part: xr.Dataset, name: str, colors: np.ndarray) -> None:
     values = part[name].transpose("H", "trial", "step").values.astype(float)
     epochs = part.epoch.values
-    for color, trials in zip(colors, values):
-        axis.fill_between(epochs, trials.min(0), trials.max(0), color=color, alpha=0.12, lw=0)
-    for color, trials in zip(colors, values):
-        axis.plot(epochs, trials.mean(0), color=color, lw=2, marker="o", ms=3)
+    means, count = values.mean(1), values.shape[1]
+    errors = values.std(1, ddof=1) / np.sqrt(count) if count > 1 else np.zeros_like(means)
+    for color, mean, error in zip(colors, means, errors):
+        axis.fill_between(epochs, mean - error, mean + error, color=color, alpha=0.15, lw=0)
+        axis.plot(epochs, mean, color=color, lw=2, marker="o", ms=3)
     axis.set_xlim(0, epochs[-1])
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.grid(alpha=0.25, lw=0.5)

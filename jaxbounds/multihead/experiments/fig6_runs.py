@@ -12,6 +12,7 @@ import numpy as np
 import optax
 from jaxtyping import Array
 
+from jaxbounds.files import Place
 from jaxbounds.multihead.experiments.fig6_data import Prepared, batches_of
 from jaxbounds.multihead.roberta import (
     Roberta,
@@ -101,7 +102,7 @@ def train_arm(
     heads: int,
     /,
     *,
-    folder: Path | None,
+    folder: Place | None,
     resume: bool,
 ) -> Swept:
     """All trials of one arm at one head count.

@@ -6,7 +6,6 @@ The paper fixes "some" W* and U*. Here every trial draws its own, standard norma
 
 import functools
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +14,7 @@ import xarray as xr
 from jaxtyping import Array
 
 from jaxbounds.experiments import Claim, Experiment
+from jaxbounds.files import Place
 from jaxbounds.multihead.data import PlantedAttention
 from jaxbounds.multihead.experiments.curves import Curves, Panel, run_curves
 from jaxbounds.multihead.experiments.drawing import Quantity, draw_curves
@@ -62,7 +62,7 @@ def run(
     key: Array,
     /,
     *,
-    folder: Path | str | None = None,
+    folder: Place | str | None = None,
     resume: bool = False,
 ) -> xr.Dataset:
     """Train every (panel, H, trial); the alignments with the teacher are recorded too."""

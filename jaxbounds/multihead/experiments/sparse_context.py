@@ -5,7 +5,6 @@ bound the text of a result uses three standard deviations, which is generous to 
 """
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
 import jax
@@ -14,6 +13,7 @@ import xarray as xr
 from jaxtyping import Array
 
 from jaxbounds.experiments import Experiment
+from jaxbounds.files import Place
 from jaxbounds.multihead.bounds import beta2
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.experiments.curves import Curves, Panel, run_curves
@@ -110,7 +110,7 @@ def run(
     key: Array,
     /,
     *,
-    folder: Path | str | None = None,
+    folder: Place | str | None = None,
     resume: bool = False,
 ) -> xr.Dataset:
     """Train every (panel, H, trial); `attention` is the softmax mass on the relevant tokens."""

@@ -12,7 +12,6 @@ the heads' sum, and J J^T does not shrink with H: a floor below which the ratio 
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -22,12 +21,12 @@ import xarray as xr
 
 from jaxbounds.curvature import weak_convexity
 from jaxbounds.experiments import Claim, Experiment
-from jaxbounds.files import load_arrays, save_arrays
+from jaxbounds.files import Place, load_arrays, locate, save_arrays
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.experiments.weakconvexity_network import Arm, Encoder
 from jaxbounds.multihead.loss import logistic
 from jaxbounds.provenance import fingerprint
-from jaxbounds.sweeps import progress
+from jaxbounds.sweeps import progress, shares
 from jaxbounds.training import begin, optimizer, train_step
 
 BLOCKS = {"network": None, "attention": "attention"}
@@ -114,7 +113,7 @@ def run(
     key: jax.Array,
     /,
     *,
-    folder: str | Path | None = None,
+    folder: str | Place | None = None,
     resume: bool = False,
 ) -> xr.Dataset:
     """Ratios over (arm, H, seed, step, block); each arm and H is kept in the folder when done.
@@ -133,14 +132,17 @@ def run(
     with progress(len(cells), "networks") as report:
         for done, (a, h) in enumerate(cells):
             arm, heads = config.arms[a], config.heads[h]
+            if not shares.mine():
+                continue
             report(done, f"{arm}, H = {heads}")
-            path = None if folder is None else Path(folder) / f"{arm}-{heads}.npz"
+            path = None if folder is None else locate(folder) / f"{arm}-{heads}.npz"
             if path is not None and resume and path.is_file():
                 table[a, h] = load_arrays(path, form=mark)[0]["table"]
                 continue
             table[a, h] = _one_arm(config, arm, heads, key)
             if path is not None:
                 save_arrays(path, {"table": table[a, h]}, form=mark)
+    shares.whole()
     dims = ("arm", "H", "seed", "step", "block")
     variables: dict[str, Any] = {n: (dims, table[..., i]) for i, n in enumerate(_NAMES[:-1])}
     variables["loss"] = (dims[:-1], table[..., 0, -1])

@@ -3,9 +3,11 @@
     Section 2                 formulas, readouts (the footnote to eq. (1))
     Section 3, Appendix A     formulas (Lemma 1), softmax, proof_steps, model_bounds (Propositions
                               1, 5, Lemma 5), loss_bounds (eq. (24), Corollary 1)
-    Section 4.1, Appendix B   gradient_descent (Theorems 1, 3, Assumption 2, Corollary 3)
+    Section 4.1, Appendix B   gradient_descent (Theorem 3, Assumption 2, Corollary 3), main_text
+                              (Theorems 1, 2 and Corollary 2 with constants)
     Section 4.2, Appendix C   generalization (Lemmas 3, 11, Theorem 4, Corollary 4)
-    Section 4.3, C.3, C.4     nearest_target, realizability (Proposition 7, Corollary 5);
+    Section 4.3, C.3, C.4     nearest_target, realizability (Proposition 7, Corollary 5),
+                              expected_gap (Corollary 5, its gap);
                               realizable_starts (Definition 1, eq. (98))
     Section 5                 data_models (Assumption 3)
     Section 5.1, Appendix D   first_step (Lemmas 2, 16, 17), good_start (Proposition 2, Fact 2),
@@ -27,6 +29,7 @@ from jaxbounds.multihead.statements import (
     comparisons,
     data_models,
     descent_lemmas,
+    expected_gap,
     first_step,
     formulas,
     generalization,
@@ -34,6 +37,7 @@ from jaxbounds.multihead.statements import (
     gradient_descent,
     kernel_margins,
     loss_bounds,
+    main_text,
     model_bounds,
     nearest_target,
     oracle_margins,
@@ -69,10 +73,12 @@ PAPER = Paper(
         *segments.STATEMENTS,
         *descent_lemmas.STATEMENTS,
         *gradient_descent.STATEMENTS,
+        *main_text.STATEMENTS,
         *recursion.STATEMENTS,
         *generalization.STATEMENTS,
         *nearest_target.STATEMENTS,
         *realizability.STATEMENTS,
+        *expected_gap.STATEMENTS,
         *data_models.STATEMENTS,
         *first_step.STATEMENTS,
         *good_start.STATEMENTS,
@@ -89,13 +95,4 @@ PAPER = Paper(
     survives=SURVIVES,
     remarks=REMARKS,
     items=ITEMS,
-    unchecked={
-        "Theorems 1 and 2, Corollary 2 of the main text": "constants are hidden in >~; Theorems 3 "
-        "and 4 and Corollary 5, which state them, are checked, and so are the orders of (3), of "
-        "rho and of Section 7",
-        "Lemma 2, eq. (6)": "the constant C is not given; the rate, P# and Lemma 16 are checked",
-        "Corollary 5, generalization": "its bound is `corollary4_gap(g_0, eta, n)`; no Monte Carlo "
-        "run was made at the head counts it certifies. Corollary 4 is checked, and implies it at "
-        "g_0 = sqrt(2) G, not at the printed G (E5)",
-    },
 )

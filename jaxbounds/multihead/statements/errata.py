@@ -120,7 +120,7 @@ GAPS = (
         "sqrt(T d) ||P||_F. Together they are <v, Hess v>.",
         consequence="None: (58) is true; S5 implies it too.",
         main="survive",
-        evidence="multihead.eq51, multihead.prop1.2",
+        evidence="multihead.eq49, multihead.eq51, multihead.prop1.2",
     ),
     Erratum(
         id="E12",
@@ -213,12 +213,12 @@ READINGS = (
         kind="reading",
         quote="our results also apply to (ii) Pooling: U = u1_T^⊺ with trainable u ∈ R^d",
         text="With a trainable u the gradient sums over tokens: the bound sqrt(T) R of (37) "
-        "becomes T R, the mixed block 2 sqrt(T d) R^3 of (57) becomes 2 T sqrt(d) R^3. (u 1_T^T is "
-        "d x T; 1_T u^T is meant.)",
+        "becomes T R, the 2 sqrt(T) R^3 ||u|| of (46) becomes 2 T R^3 ||u|| and the mixed block 2 "
+        "sqrt(T d) R^3 of (57) 2 T sqrt(d) R^3. (u 1_T^T is d x T; 1_T u^T is meant.)",
         readings=("apply with the same constants", "apply with T for sqrt(T) in the constants"),
         consequence="The last-token output (iii) has the printed bounds, and smaller ones.",
         main="survive",
-        evidence="multihead.footnote1.pooling",
+        evidence="multihead.footnote1.pooling, multihead.footnote1.pooling-w",
     ),
 )
 

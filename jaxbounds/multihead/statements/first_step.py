@@ -13,6 +13,7 @@ from jaxbounds.multihead.first_phase import (
     centre,
     deviation,
     deviation_bound,
+    deviation_bound_dimension,
     deviation_bound_sharp,
     first_direction,
     first_step,
@@ -204,6 +205,7 @@ def _deviation(instance: Instance, size: Size) -> Sides:
     return Sides(
         lhs=vector_norm(deviation(c.data, c.classifier, c.zeta)),
         rhs={
+            "corrected, C = 1 / sqrt 2": deviation_bound_dimension(c.S, c.Z, size["d"], n, delta),
             "sharpened S13": deviation_bound(c.R, n, delta),
             "sharpened S15": sharp,
             "control": sharp / 2,
@@ -219,8 +221,12 @@ LEMMA_17 = Statement(
     r"\sqrt{\frac{d}{n_1}} + \sqrt{\frac{\ln(1/\delta)}{n_1}} \right)",
     kind="probability",
     evaluate=_deviation,
-    judges=(deviation, deviation_bound, deviation_bound_sharp),
+    judges=(deviation, deviation_bound, deviation_bound_dimension, deviation_bound_sharp),
     forms=(
+        Form(
+            name="corrected, C = 1 / sqrt 2",
+            note="(6) about (zeta/4) u*: at least P#, for R <= S + Z.",
+        ),
         Form(
             name="sharpened S13",
             note="P# = (R/2)(1 + sqrt(2 log(1/delta))) / sqrt(n1), p about (zeta/4) u*: the "

@@ -8,7 +8,12 @@ from jaxtyping import Array
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.descent_certificate import least_root
 from jaxbounds.multihead.model import head_norm
-from jaxbounds.multihead.realizable import realizer, realizing_distance, realizing_size
+from jaxbounds.multihead.realizable import (
+    class_direction,
+    realizer,
+    realizing_distance,
+    realizing_size,
+)
 from jaxbounds.multihead.runs import (
     average_over,
     descend,
@@ -173,7 +178,7 @@ ASSUMPTION_2 = Statement(
     r"\le \epsilon, \quad \|\theta(\epsilon) - \theta_0\| \le g_0(\epsilon), \quad "
     r"\|\theta(\epsilon)\|_{2,\infty} \le g(\epsilon)",
     evaluate=_assumption2,
-    judges=(realizer, realizing_distance, realizing_size),
+    judges=(realizer, class_direction, realizing_distance, realizing_size),
     forms=(
         Form(
             name="printed",

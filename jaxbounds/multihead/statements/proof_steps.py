@@ -16,7 +16,7 @@ from jaxbounds.multihead.statements.common import (
     token_radius,
 )
 from jaxbounds.norms import spectral_norm, vector_norm
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _covariance(instance: Instance, size: Size) -> Sides:
@@ -120,9 +120,9 @@ KAPPA_3 = Statement(
 
 
 def _rearranged(blocks: Array) -> Array:
-    """E13: (51) puts d^2 Phi / dW_ij dW_kl at row (i, k), column (j, l)."""
-    square = blocks.shape[0] ** 2
-    return jnp.transpose(blocks, (0, 2, 1, 3)).reshape(square, square)
+    """E13: (49) and (51) put d^2 Phi / dU_ij dW_kl or dW_ij dW_kl at row (i, k), column (j, l)."""
+    i, j, k, l = blocks.shape
+    return jnp.transpose(blocks, (0, 2, 1, 3)).reshape(i * k, j * l)
 
 
 def _realigned(instance: Instance, size: Size) -> Sides:
@@ -171,4 +171,55 @@ EQ_51 = Statement(
     **ON_MODEL | {"sizes": ({"T": 3, "d": 2},)},
 )
 
-STATEMENTS = (EQ_42, KAPPA_3, EQ_51)
+
+def _realigned_mixed(instance: Instance, size: Size) -> Sides:
+    T, radius = size["T"], token_radius(instance)
+    mixed, _ = head_hessian_blocks(instance["U"], instance["W"], instance["X"])
+    printed, sharp = spectral_norm(_rearranged(mixed)), bounds.mixed_hessian_sharp(radius, T=T)
+    return Sides(
+        lhs=spectral_norm(mixed.reshape(T * size["d"], -1)),
+        rhs={"printed": printed, "corrected": sharp, "control": 0.5 * printed},
+        error=1e-13 * sharp,
+    )
+
+
+EQ_49 = Statement(
+    id="multihead.eq49",
+    label="eq. (49)",
+    formula="||Hess_UW Phi|| <= ||(49)||, the matrix that the proof of Proposition 1 bounds",
+    tex=r"\|\nabla^2_{UW} \Phi\| \le \|M\|, \quad M_{(t,k),(j,l)} = \frac{\partial^2 "
+    r"\Phi}{\partial U_{tj} \partial W_{kl}}",
+    evaluate=_realigned_mixed,
+    judges=(bounds.mixed_hessian_sharp, head_hessian_blocks),
+    forms=(
+        Form(
+            name="printed",
+            cites="eq. (49), Appendix A.1",
+            expected="fails",
+            erratum="E13",
+            note="Its blocks x_t X_{:,j}^T phi' X stand at row t, column j, for the gradient in "
+            "row (t, j) that the Hessian has: a realignment, whose norm can be smaller.",
+            counterexample=Counterexample(
+                instance={
+                    "X": [[-2.0, 1.3], [1.66, -1.06], [-3.6, 0.3]],
+                    "U": [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]],
+                    "W": [[2.05, 1.17], [-0.15, 0.59]],
+                },
+                size={"T": 3, "d": 2},
+                ratio=1.0985513188122498,
+                meets=on_data,
+            ),
+        ),
+        Form(name="corrected", note="S5: sqrt(T) R^3.", equality="antipodal tokens at W = 0"),
+    ),
+    control="half the norm of (49)",
+    source="Appendix A.1, eqs. (48), (49)",
+    **ON_MODEL
+    | {
+        "sizes": ({"T": 4, "d": 2},),
+        "search": "none",
+        "budget": Budget(samples=64, restarts=0, steps=0),
+    },
+)
+
+STATEMENTS = (EQ_42, KAPPA_3, EQ_49, EQ_51)

@@ -1,12 +1,21 @@
 """The footnote to eq. (1): do the bounds apply to pooling and to the last token?"""
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 import jax
+import numpy as np
 
-from jaxbounds.multihead.bounds import outer_gradient_bound
+from jaxbounds.multihead.bounds import (
+    inner_gradient_sharp,
+    outer_gradient_bound,
+    readout_inner_gradient,
+    summed_scores,
+)
 from jaxbounds.multihead.model import Readout, expand_readout, head_output
 from jaxbounds.multihead.statements.common import (
+    ANTIPODAL,
     IDENTICAL,
     ON_MODEL,
     on_data,
@@ -14,7 +23,7 @@ from jaxbounds.multihead.statements.common import (
     token_radius,
 )
 from jaxbounds.norms import vector_norm
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _pooled(readout: Readout, name: str) -> Callable[[Instance, Size], Sides]:
@@ -77,4 +86,99 @@ LAST = Statement(
     **ON_MODEL,
 )
 
-STATEMENTS = (POOLING, LAST)
+
+def _inner(readout: Readout, name: str) -> Callable[[Instance, Size], Sides]:
+    def evaluate(instance: Instance, size: Size) -> Sides:
+        tokens, T, radius = instance["X"], size["T"], token_radius(instance)
+        u = instance["U"][0]
+        full = expand_readout(u, T, readout)
+        by_norm = lambda kind: readout_inner_gradient(radius, vector_norm(u), T=T, readout=kind)
+        slope = jax.grad(lambda W: head_output(full, W, tokens))(instance["W"])
+        rhs = {
+            "printed": 2 * by_norm("full"),
+            name: by_norm(readout),
+            "sharpened S1": inner_gradient_sharp(radius, summed_scores(full, tokens)),
+        }
+        rhs["control"] = 0.5 * rhs["sharpened S1"]
+        return Sides(vector_norm(slope.ravel()), rhs, error=1e-14 * rhs[name])
+
+    return evaluate
+
+
+def _attending_to_both(size: Size) -> Instance:
+    """Tokens x and -x: as many of each at W = 0; or one -x, that x attends to as to all others."""
+    T, d = size["T"], size["d"]
+    x, signs = (
+        np.eye(d)[0],
+        np.stack([(-1.0) ** np.arange(T), np.where(np.arange(T) < T - 1, 1, -1)]),
+    )
+    W = -0.5 * math.log(T - 1) * np.outer(x, x)
+    U = np.broadcast_to(x, (2, T, d))
+    return {"X": signs[..., None] * x, "U": U, "W": np.stack([0.0 * W, W])}
+
+
+ON_GRADIENTS: dict[str, Any] = ON_MODEL | {
+    "cases": _attending_to_both,
+    "search": "none",
+    "budget": Budget(samples=64, restarts=0, steps=0),
+}
+
+
+POOLING_INNER = Statement(
+    id="multihead.footnote1.pooling-w",
+    label="footnote * (ii), grad_W",
+    formula="pooling U = 1_T u^T: ||grad_W Phi||_F <= 2 sqrt(T) R^3 ||u||",
+    tex=r"U = 1_T u^\top: \quad \|\nabla_W \Phi\|_F \le 2 \sqrt{T} R^3 \|u\|",
+    evaluate=_inner("pooling", "corrected"),
+    judges=(readout_inner_gradient, inner_gradient_sharp, summed_scores, expand_readout),
+    forms=(
+        Form(
+            name="printed",
+            cites="Section 2, footnote to eq. (1): 'our results also apply to (ii) Pooling'; (46)",
+            expected="fails",
+            erratum="E14",
+            note="(46) with ||u|| for ||U||_F: ||1_T u^T||_F = sqrt(T) ||u||. Where T - 1 tokens x "
+            "attend to x and -x alike, the gradient is (T - 1) R^3 ||u|| and a little.",
+            counterexample=Counterexample(
+                instance={
+                    "X": [[1.0, 0.0]] * 15 + [[-1.0, 0.0]],
+                    "U": [[1.0, 0.0]] * 16,
+                    "W": [[-1.35, 0.0], [0.0, 0.0]],
+                },
+                size={"T": 16, "d": 2},
+                ratio=1.8727493784687372,
+                meets=on_data,
+            ),
+        ),
+        Form(name="corrected", note="T R^3 ||u||: (46)'s 2 is not needed either (S1)."),
+        Form(
+            name="sharpened S1",
+            note="R^2 T ||X u||_inf: x_t Cov_t u, each at most R^2 ||X u||_inf.",
+        ),
+    ),
+    control="half of the last bound",
+    source="Section 2, footnote to eq. (1); Proposition 5 (1), eqs. (43), (46)",
+    **ON_GRADIENTS,
+)
+
+LAST_INNER = Statement(
+    id="multihead.footnote1.last-w",
+    label="footnote * (iii), grad_W",
+    formula="last token U = e_T u^T: ||grad_W Phi||_F <= 2 sqrt(T) R^3 ||u||",
+    tex=r"U = e_T u^\top: \quad \|\nabla_W \Phi\|_F \le 2 \sqrt{T} R^3 \|u\|",
+    evaluate=_inner("last", "sharpened"),
+    judges=(readout_inner_gradient, inner_gradient_sharp, summed_scores, expand_readout),
+    forms=(
+        Form(
+            name="printed",
+            cites="Section 2, footnote to eq. (1): '(iii) Last-token output'; (46)",
+        ),
+        Form(name="sharpened", note="R^3 ||u||.", equality=ANTIPODAL),
+        Form(name="sharpened S1", note="R^2 ||X u||_inf.", equality=ANTIPODAL),
+    ),
+    control="half of the last bound",
+    source="Section 2, footnote to eq. (1); Proposition 5 (1), eqs. (43), (46)",
+    **ON_GRADIENTS,
+)
+
+STATEMENTS = (POOLING, LAST, POOLING_INNER, LAST_INNER)

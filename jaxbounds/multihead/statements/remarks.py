@@ -14,8 +14,8 @@ REMARKS = {
     "Sections 2 and 5, normalizations": "R, B_2, B_Phi >= 1 only normalise: the bounds of "
     "Section 3 hold for every R > 0. zeta T is taken to be an integer, and d >= M + 2 for "
     "orthogonal patterns.",
-    "eq. (6)": "The constant C is not given. P# = (R/2)(1 + sqrt(2 log(1/delta))) / sqrt(n1) is an "
-    "explicit one without the dimension, about the true centre (multihead.lem17).",
+    "eq. (6)": "The constant C is not given; 1 / sqrt(2) will do about the true centre. "
+    "P# = (R/2)(1 + sqrt(2 log(1/delta))) / sqrt(n1) does without the dimension (multihead.lem17).",
     "Section 5.1, 'we cannot directly show that theta^(0) = 0 is good'": "It is, wherever "
     "gamma_lin > 0: (106) holds at U = W = 0, so that zero has NTK margin sqrt(2) gamma_lin and "
     "B_2 = B_Phi = 1 (multihead.sec5.1-zero).",

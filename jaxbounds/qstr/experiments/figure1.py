@@ -8,7 +8,6 @@ law; `honest` tests on that law with a task for each run, and `quick` does so in
 
 import itertools
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -16,13 +15,14 @@ import xarray as xr
 from jaxtyping import Array
 
 from jaxbounds.experiments import Experiment
+from jaxbounds.files import Place, locate
 from jaxbounds.provenance import fingerprint
 from jaxbounds.qstr.architectures import outline, refuse_unknown
 from jaxbounds.qstr.experiments.figure1_claims import HONEST, claims
 from jaxbounds.qstr.experiments.figure1_shown import figure, in_words, table
 from jaxbounds.qstr.experiments.online import Protocol, encoded_dimension
 from jaxbounds.qstr.experiments.threshold import samples_to_threshold
-from jaxbounds.sweeps import Checkpoints
+from jaxbounds.sweeps import Checkpoints, shares
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,7 @@ PRESETS_1B: dict[str, Figure1] = {
 """Figure 1(b): simple prompts."""
 
 
-def _jobs(config: Figure1, ending: str, key: Array, folder: Path | str | None):
+def _jobs(config: Figure1, ending: str, key: Array, folder: Place | str | None):
     """Each (architecture, N, draw) with its key and the place where it is stored, if any."""
     protocol, seeds = config.protocols()[ending], config.seeds
     for (name, N), draw in itertools.product(config.cells(), range(config.draws)):
@@ -124,17 +124,19 @@ def _jobs(config: Figure1, ending: str, key: Array, folder: Path | str | None):
             # A user's architecture may change under its name.
             shapes = outline(name, N=N, d=protocol.d, De=encoded_dimension(N, protocol))
             mark = fingerprint((name, shapes, N, protocol, seeds), own)
-            store = Checkpoints(Path(folder) / f"{name}-{N}-{draw}{ending}", mark)
+            store = Checkpoints(locate(folder) / f"{name}-{N}-{draw}{ending}", mark)
         yield name, N, draw, own, store
 
 
-def _grid(config: Figure1, ending: str, key: Array, folder: Path | str | None) -> dict[str, tuple]:
+def _grid(config: Figure1, ending: str, key: Array, folder: Place | str | None) -> dict[str, tuple]:
     """One protocol on every cell, as the variables of the result."""
     protocol, seeds = config.protocols()[ending], config.seeds
     shape = (len(config.architectures), len(config.lengths), config.draws * seeds)
     samples, risk = np.full(shape, np.nan), np.full(shape, np.nan)
     seen = np.full(shape[:2], np.nan)
     for name, N, draw, own, store in _jobs(config, ending, key, folder):
+        if not shares.mine():
+            continue
         cell = samples_to_threshold(name, N, protocol, own, seeds=seeds, store=store)
         at = config.architectures.index(name), config.lengths.index(N)
         part = slice(draw * seeds, (draw + 1) * seeds)
@@ -146,7 +148,7 @@ def _grid(config: Figure1, ending: str, key: Array, folder: Path | str | None) -
 
 
 def run(
-    config: Figure1, key: Array, /, *, folder: Path | str | None = None, resume: bool = False
+    config: Figure1, key: Array, /, *, folder: Place | str | None = None, resume: bool = False
 ) -> xr.Dataset:
     """Train every cell.
 
@@ -173,6 +175,7 @@ def run(
     variables: dict[str, tuple] = {}
     for ending in config.protocols():
         variables |= _grid(config, ending, key, folder)
+    shares.whole()
     runs, shared = np.arange(config.draws * config.seeds), config.protocol.shared_task
     dataset = xr.Dataset(
         variables,

@@ -2,14 +2,15 @@
 
 Sections and appendices, and where they are:
 
-* 2, 3 (data, risks, assumptions, encodings): `model`
+* 2, 3 (data, risks, assumptions, encodings): `model`; (Assumption 2): `links`
 * 3.1, A.2 (Propositions 3 and 21): `heads`; Theorem 1's head count: `few_heads`
 * 4, B (Definition 5, Theorem 6): `feedforward`
 * 5, C.2 (projection, Lemmas 29 and 30, (C.1), (C.2)): `recurrent`
 * 5.2, C.3 (Propositions 8 and 35): `recurrent_norms`; C.4 (Theorem 9): `memorising`
 * 6 and the public code (Figure 1): `networks`
 * A.1 (Lemma 11): `retrieval`; (Lemma 12): `tails`; (Lemmas 13, 15): `covers`; the rest (Lemmas 15
-  to 20, Proposition 17, Theorem 10): `transformers`
+  to 20, Proposition 17, Theorem 10): `transformers`; the same, with Corollaries 19 to 33 and
+  Lemmas 32 and 34, with constants: `generalization`; Theorems 4, 7 and 10: `explicit_samples`
 * C.1 (Lemma 22, Proposition 26): `construction`; (Corollary 27, Proposition 28): `simple`
 * C.4 (Lemmas 36 to 38): `interpolation`
 * D (Lemmas 39 to 41): `auxiliary`
@@ -20,10 +21,13 @@ from jaxbounds.qstr.statements import (
     auxiliary,
     construction,
     covers,
+    explicit_samples,
     feedforward,
     few_heads,
+    generalization,
     heads,
     interpolation,
+    links,
     memorising,
     model,
     networks,
@@ -45,6 +49,7 @@ PAPER = Paper(
     "and Recurrent Networks? A Statistical Perspective",
     statements=(
         *model.STATEMENTS,
+        *links.STATEMENTS,
         *few_heads.STATEMENTS,
         *heads.STATEMENTS,
         *few_heads.REMARKS,
@@ -57,6 +62,8 @@ PAPER = Paper(
         *tails.STATEMENTS,
         *covers.STATEMENTS,
         *transformers.STATEMENTS,
+        *generalization.STATEMENTS,
+        *explicit_samples.STATEMENTS,
         *heads.APPENDIX,
         *construction.STATEMENTS,
         *simple.STATEMENTS,

@@ -1,6 +1,5 @@
 """Figures 1 to 3: the sparse majority experiment of Section 6 at every length."""
 
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -9,6 +8,7 @@ import xarray as xr
 from jaxtyping import Array
 
 from jaxbounds.experiments import Experiment
+from jaxbounds.files import Place, locate
 from jaxbounds.seqlength.certificate import generalization_bound
 from jaxbounds.seqlength.experiments.config import PRESETS, REDUCED, SparseMajority
 from jaxbounds.seqlength.experiments.majority_claims import claims
@@ -23,7 +23,7 @@ from jaxbounds.seqlength.network_bound import (
     with_readout,
 )
 from jaxbounds.seqlength.sparse_majority import embed
-from jaxbounds.sweeps import Checkpoints
+from jaxbounds.sweeps import Checkpoints, shares
 
 LEARNED = 0.6
 """A run has learned if its training loss is below this at its best epoch; ln 2 is chance."""
@@ -66,7 +66,12 @@ def row(trained: Trained) -> dict[str, Any]:
 
 
 def run(
-    config: SparseMajority, key: Array, /, *, folder: Path | str | None = None, resume: bool = False
+    config: SparseMajority,
+    key: Array,
+    /,
+    *,
+    folder: Place | str | None = None,
+    resume: bool = False,
 ) -> xr.Dataset:
     """Train at every length; one value per length and seed of everything the figures show.
 
@@ -90,7 +95,7 @@ def run(
         ValueError: if a length does not exceed the hidden set, or the folder to resume from is
             damaged or of another configuration or key.
     """
-    folder = None if folder is None else Path(folder)
+    folder = None if folder is None else locate(folder)
     if folder is not None and not resume:
         for old in folder.glob("T*"):
             Checkpoints(old, "").clear()
@@ -98,6 +103,8 @@ def run(
     for T in config.lengths:
         place = None if folder is None else folder / f"T{T}"
         trained = train_length(config, key, T, folder=place, resume=resume)
+        if shares.dealt():
+            continue
         rows.append(row(trained))
         worst = int(np.nanargmax(np.abs(rows[-1]["gap"])))
         network, norms, tokens = _network(trained, worst, config)
@@ -106,6 +113,7 @@ def run(
             network, norms, tokens, config.train, loss_range=1.0, delta=DELTA
         )
         bounds.append((on_gap(norms, tokens), on_gap(*first), norm_product(network, norms)))
+    shares.whole()
     table = {name: (("T", "seed"), np.stack([r[name] for r in rows])) for name in rows[0]}
     columns = zip(("bound", "bound_fixed", "norm_product"), np.array(bounds).T)
     return xr.Dataset(

@@ -6,7 +6,6 @@ reduction of `majority_model`.
 """
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -14,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxbounds.files import Place
 from jaxbounds.provenance import fingerprint
 from jaxbounds.seqlength.experiments.config import LOSSES, SparseMajority
 from jaxbounds.seqlength.majority_model import MajorityTransformer, reduced_logits, total_l1
@@ -192,7 +192,7 @@ def train_length(
     T: int,
     /,
     *,
-    folder: Path | None = None,
+    folder: Place | None = None,
     resume: bool = False,
 ) -> Trained:
     """Train all runs of one length.

@@ -3,12 +3,14 @@
 Sections 2.1, 3.4: `norms`. 2.2, 2.3: `gap`; 2.3, 2.4, and complexities in Appendix C:
 `complexities`. 2.6, 4.1: `model`. 3.1 (Lemma 3.1): `sparsification`. 3.2, 3.3 (Lemmas 3.2, 3.3,
 3.6): `linear_covers`; their sizes, Appendix A: `cover_sizes`. Lemmas 3.4, 3.5, and 2.5:
-`row_covers`. 4.1 (Theorem 4.1), 4.2: `single_layer`; Corollary 4.1.1, Appendix D: `corollaries`.
-4.3 (Theorem 4.2), Appendix F: `multi_layer`; what refutes the printed numbers: `packings`; columns
-or rows in Appendices D and F: `orientation`; Lemma E.1: `scales`. 5, Appendix G: `masking`.
-Appendix C: `peeling`, then `attention_cover` (Lemma C.1) and `entropy_integral`. Appendix E:
-`blocks` (Lemmas E.2, E.3), then `chain`. 6: `majority`. Trained networks: `certificates`. What
-statements share: `instances`. Where the text is wrong: `errata`. Every numbered item: `items`.
+`row_covers`; Lemma 3.5 with constants: `corrections`. 4.1 (Theorem 4.1), 4.2: `single_layer`;
+Corollary 4.1.1, Appendix D: `corollaries`. 4.3 (Theorem 4.2), Appendix F: `multi_layer`; what
+refutes the printed numbers: `packings`; columns or rows in Appendices D and F: `orientation`; their
+logarithms and the orders of 4.3: `logarithms`; Lemma E.1: `scales`. 5, Appendix G: `masking`; the
+constants of Theorem 5.1: `contraction`. Appendix C: `peeling`, then `attention_cover` (Lemma C.1)
+and `entropy_integral`. Appendix E: `blocks` (Lemmas E.2, E.3), then `chain`. 6: `majority`. From
+how many samples on bounds say anything: `onset`. Trained networks: `certificates`. What statements
+share: `instances`. Where the text is wrong: `errata`. Every numbered item: `items`.
 """
 
 from jaxbounds.seqlength.statements import (
@@ -17,16 +19,20 @@ from jaxbounds.seqlength.statements import (
     certificates,
     chain,
     complexities,
+    contraction,
     corollaries,
+    corrections,
     cover_sizes,
     entropy_integral,
     gap,
     linear_covers,
+    logarithms,
     majority,
     masking,
     model,
     multi_layer,
     norms,
+    onset,
     orientation,
     packings,
     peeling,
@@ -35,7 +41,7 @@ from jaxbounds.seqlength.statements import (
     single_layer,
     sparsification,
 )
-from jaxbounds.seqlength.statements.errata import ERRATA, REMARKS, SURVIVES, UNCHECKED
+from jaxbounds.seqlength.statements.errata import ERRATA, REMARKS, SURVIVES
 from jaxbounds.seqlength.statements.items import ITEMS
 from jaxbounds.statements import Paper
 
@@ -52,24 +58,27 @@ PAPER = Paper(
         *linear_covers.STATEMENTS,
         *cover_sizes.STATEMENTS,
         *row_covers.STATEMENTS,
+        *corrections.STATEMENTS,
         *single_layer.STATEMENTS,
         *corollaries.STATEMENTS,
         *multi_layer.STATEMENTS,
         *packings.STATEMENTS,
         *orientation.STATEMENTS,
+        *logarithms.STATEMENTS,
         *scales.STATEMENTS,
         *masking.STATEMENTS,
+        *contraction.STATEMENTS,
         *peeling.STATEMENTS,
         *attention_cover.STATEMENTS,
         *entropy_integral.STATEMENTS,
         *blocks.STATEMENTS,
         *chain.STATEMENTS,
         *majority.STATEMENTS,
+        *onset.STATEMENTS,
         *certificates.STATEMENTS,
     ),
     errata=ERRATA,
     survives=SURVIVES,
     remarks=REMARKS,
     items=ITEMS,
-    unchecked=UNCHECKED,
 )

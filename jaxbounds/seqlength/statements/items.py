@@ -27,7 +27,8 @@ _SECTION_3 = {
     "Lemma 3.3, proof: the product of covers": "seqlength.lemma3.3",
     "Lemma 3.3, proof: max over i": "seqlength.lemma3.3",
     "Lemma 3.4": "seqlength.lemma3.4, seqlength.lemma3.4-count, seqlength.lemma3.4-size, E3",
-    "Lemma 3.5": "seqlength.lemma3.5, E3",
+    "Lemma 3.5": "seqlength.lemma3.5, seqlength.lemma3.5-cover, seqlength.lemma3.5-count,"
+    " seqlength.lemma3.5-size, E3",
     "Lemma 3.6": "seqlength.lemma3.6, seqlength.lemma3.6-size, seqlength.lemma3.6-lists",
     "Lemma 3.6, proof: ||(W - What) x||": "seqlength.lemma3.6",
     "Section 3.4, ||W||_{p,1} <= d ||W||_{p,inf}": "seqlength.sec3.4",
@@ -48,14 +49,14 @@ _SECTION_4 = {
     "Section 4.3, Dudley after Theorem 4.2": "seqlength.sec4.3-dudley",
     "Corollary 4.2.1": "seqlength.cor4.2.1-packing, seqlength.cor4.2.1, E9, E11",
     "Corollary 4.2.1, alpha_i, tau_i, gamma, eta": "seqlength.cor4.2.1-packing",
-    "Section 4.3, the order with (..)^{O(L)}": "none: an unnamed exponent O(L), up to logarithms"
-    " and constants, fixes no number to compare; by E9 it is B_x^6",
+    "Section 4.3, the order with (..)^{O(L)}": "seqlength.sec4.3-order, E9",
     "Section 4.3, one layer: a factor B_x^2": "E9",
     "Section 4.3, H^1.5": "seqlength.sec4.3-heads",
 }
 _SECTIONS_5_AND_6 = {
     "Section 5, the cross entropy": "code: jaxbounds.seqlength.masking.cross_entropy",
-    "Theorem 5.1": "seqlength.thm5.1, seqlength.thm5.1-binary",
+    "Theorem 5.1": "seqlength.thm5.1, seqlength.thm5.1-constants, seqlength.thm5.1-links,"
+    " seqlength.thm5.1-cover, seqlength.thm5.1-binary",
     "Theorem 5.1, proof: the display": "seqlength.thm5.1, E19",
     "Theorem 5.1, proof: 2-Lipschitz": "seqlength.sec5-lipschitz",
     "Theorem 5.1, proof: W_s Y is of the form of Theorems 4.1 and 4.2": "seqlength.sec4.2-networks",
@@ -81,7 +82,8 @@ _APPENDICES = {
     "Appendix C, delta": "seqlength.appc-optimum, E5",
     "Appendix C, the last display": "seqlength.appc-optimum, E5",
     "Corollary D.0.1": "seqlength.cor-d.0, seqlength.cor-d.0-orientation, E3",
-    "Corollary D.0.2": "seqlength.cor-d.0, seqlength.cor-d.0-orientation, E3",
+    "Corollary D.0.2": "seqlength.cor-d.0, seqlength.cor-d.0-logarithms, seqlength.cor-d.0-class,"
+    " seqlength.sec4.3-logarithms, seqlength.cor-d.0-orientation, E3",
     "Lemma E.1": "seqlength.lemma-e.1, seqlength.lemma-e.1-minimiser, E8",
     "Lemma E.2": "seqlength.lemma-e.2, seqlength.lemma-e.2-first, E9",
     "Lemma E.3": "seqlength.lemma-e.3",
@@ -93,7 +95,8 @@ _APPENDICES = {
     "Corollary F.0.1": "seqlength.cor-f.0.1, seqlength.cor-f.0-shapes, E18, E3",
     "Corollary F.0.1, alpha_i, tau_i, gamma, eta": "code:"
     " jaxbounds.seqlength.multi_layer.theorem_4_2_printed",
-    "Corollary F.0.2": "seqlength.cor-f.0-shapes, E18, E3",
+    "Corollary F.0.2": "seqlength.cor-f.0-shapes, seqlength.cor-d.0-logarithms,"
+    " seqlength.cor-d.0-class, E18, E3",
     "Corollary F.0.2, alpha_i, tau_i, gamma, eta": "code:"
     " jaxbounds.seqlength.multi_layer.theorem_4_2_printed",
     "Appendix G, 2-Lipschitz": "seqlength.sec5-lipschitz",

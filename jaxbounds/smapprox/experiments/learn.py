@@ -16,6 +16,7 @@ from jaxtyping import PRNGKeyArray
 from jaxbounds.experiments import Claim, Experiment
 from jaxbounds.plotting import grid_ticks
 from jaxbounds.smapprox.certified_machine import machine_margin_lower
+from jaxbounds.smapprox.experiments.at_once import at_once
 from jaxbounds.smapprox.experiments.learn_runs import (
     Learn,
     compiled_for,
@@ -32,22 +33,20 @@ EPSILON = 0.1
 def run(config: Learn, key: PRNGKeyArray, /) -> xr.Dataset:
     """Learn tables of every machine and all weights of the first, and evaluate the calculator."""
     table_key, weight_key = jax.random.split(key)
-    soft = lambda name: learned_tables(
-        config, name, config.samples, table_key, straight_through=False
-    )
-    tables = [soft(name) for name in config.machines]
-    last = config.samples[-1:]
-    through = learned_tables(config, config.machines[0], last, table_key, straight_through=True)
-    weights = trained_weights(config, weight_key, config.radii, corrected=True)
-    bare = trained_weights(config, weight_key, config.bare_radii, corrected=False)
+    kinds = ((config.radii, True), (config.bare_radii, False))
+    with at_once() as submit:
+        learning = [submit(learned_tables, config, name, table_key) for name in config.machines]
+        training = [submit(trained_weights, config, weight_key, *kind) for kind in kinds]
+        tables = [each.result() for each in learning]
+        weights, bare = (each.result() for each in training)
     calculators = [_calculator(config, name) for name in config.machines]
     each = ("n", "seed")
     of_weights = ("weight_n", "seed")
     return xr.Dataset(
         {
-            "error": (("machine", *each), np.stack([error for error, _ in tables])),
-            "longer_error": (("machine", *each), np.stack([error for _, error in tables])),
-            "straight_through_error": (("seed",), through[0][0]),
+            "error": (("machine", *each), np.stack([error[:-1] for error, _ in tables])),
+            "longer_error": (("machine", *each), np.stack([error[:-1] for _, error in tables])),
+            "straight_through_error": (("seed",), tables[0][0][-1]),
             "noise_error": (("stage", "radius", *of_weights), weights),
             "bare_noise_error": (("stage", "bare_radius", *of_weights), bare),
             "calculator": (("machine",), np.array(calculators)),

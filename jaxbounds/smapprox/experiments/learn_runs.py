@@ -1,6 +1,7 @@
 """What `smapprox.learn` learns: transition tables by soft rows, and all weights from noise."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -99,41 +100,45 @@ def _log_loss(problem: Task, F: Array) -> Array:
 
 
 def learned_tables(
-    config: Learn,
-    name: str,
-    samples: tuple[int, ...],
-    key: PRNGKeyArray,
-    /,
-    *,
-    straight_through: bool,
-) -> tuple[Float[np.ndarray, "n seed"], Float[np.ndarray, "n seed"]]:
-    """Errors of learned tables on all words up to the trained length, and on longer ones."""
+    config: Learn, name: str, key: PRNGKeyArray, /
+) -> tuple[Float[np.ndarray, "n1 seed"], Float[np.ndarray, "n1 seed"]]:
+    """Errors of learned tables on all words up to the trained length, and on longer ones.
+
+    A row for each n, and one more for straight-through tables at the largest n.
+    """
     compiled = compiled_for(config, name, corrected=False)
     machine, where, structure = compiled.machine, places(compiled), compiled.structure
     problem = task(compiled, words(machine, config.length))
     rule = optimizer("adam", config.table_step_size)
-    lanes, lengths = lanes_of(
-        jax.random.split(key, config.seeds),
-        n=np.array(samples),
-        restart=np.arange(config.restarts),
-    )
+    most = config.samples[-1]
+    rows = np.arange(len(config.samples) + 1)
+    keys, restarts = jax.random.split(key, config.seeds), np.arange(config.restarts)
+    lanes, lengths = lanes_of(keys, row=rows, restart=restarts)
+    lanes["n"] = jnp.array([*config.samples, most])[lanes["row"]]
+    lanes["straight_through"] = lanes["row"] == rows[-1]
 
     def start(lane: Any) -> Any:
         own = jax.random.fold_in(lane["key"], lane["restart"])
-        return begin(jax.random.normal(own, (len(where.pairs), len(where.states))), rule)
+        logits = jax.random.normal(own, (len(where.pairs), len(where.states)))
+        return begin(logits, rule), logits, jnp.zeros(())
 
     def loss(lane: Any, logits: Array) -> Array:
-        params = soft_table(problem.params, where, logits, straight_through=straight_through)
-        frequency = _frequencies(lane["key"], lane["n"], samples[-1], problem.labels.shape[0])
+        through = lane["straight_through"]
+        params = soft_table(problem.params, where, logits, straight_through=through)
+        frequency = _frequencies(lane["key"], lane["n"], most, problem.labels.shape[0])
         return frequency @ _log_loss(problem, outputs_by_look_up(problem, params, structure))
 
-    step = lambda lane, state: train_step(lambda logits: loss(lane, logits), rule, state)
-    measure = lambda lane, state: {"loss": loss(lane, state.params)}
-    steps = config.table_steps
+    def step(lane: Any, state: Any) -> Any:
+        logits = state[0].params
+        value, slope = jax.value_and_grad(partial(loss, lane))(logits)
+        return train_step(partial(jnp.vdot, slope), rule, state[0]), logits, value
+
+    measure = lambda lane, state: {"loss": state[2]}
+    steps = config.table_steps + 1  # each step judges what it starts from
     swept = sweep(start, step, measure, lanes, steps, every=steps, chunk=steps, group=12)
     shape = tuple(lengths.values())
     best = swept.metrics["loss"][:, -1].reshape(shape).argmin(axis=1)
-    logits = swept.state.params.reshape(*shape, len(where.pairs), len(where.states))
+    logits = swept.state[1].reshape(*shape, len(where.pairs), len(where.states))
     chosen = np.take_along_axis(logits, best[:, None, :, None, None], axis=1)[:, 0]
     short = words(machine, config.length)
     longer = words(machine, config.longer)[len(short) :]
@@ -151,7 +156,7 @@ def _error(machine: TuringMachine, learned: TuringMachine, tested: list[str]) ->
 
 
 def trained_weights(
-    config: Learn, key: PRNGKeyArray, radii: tuple[float, ...], /, *, corrected: bool
+    config: Learn, key: PRNGKeyArray, radii: tuple[float, ...], corrected: bool, /
 ) -> Float[np.ndarray, "stage radius n seed"]:
     """Errors (stage, radius, n, seed) of networks with noise on all weights, by training."""
     compiled = compiled_for(config, config.machines[0], corrected=corrected)
@@ -165,25 +170,26 @@ def trained_weights(
         radius=np.array(radii, np.float32),
         n=np.array(config.weight_samples),
     )
-    F = lambda v: outputs(problem, unravel(v), compiled.full)
-    error = lambda v: (problem.labels * F(v) <= 0).mean(dtype=jnp.float32)
 
     def start(lane: Any) -> Any:
         noise = jax.random.normal(lane["key"], theta.shape)
         moved = theta + lane["radius"] * noise / jnp.linalg.norm(noise)
-        return begin(moved, rule(lane)), error(moved)
+        return begin(moved, rule(lane)), jnp.zeros(())
 
-    def loss(lane: Any, v: Array) -> Array:
+    def loss(lane: Any, v: Array) -> tuple[Array, Array]:
         frequency = _frequencies(
             lane["key"], lane["n"], config.weight_samples[-1], problem.labels.shape[0]
         )
-        return frequency @ jax.nn.softplus(-2 * problem.labels * F(v))
+        agreement = problem.labels * outputs(problem, unravel(v), compiled.full)
+        error = (agreement <= 0).mean(dtype=jnp.float32)
+        return frequency @ jax.nn.softplus(-2 * agreement), error
 
     def step(lane: Any, state: Any) -> Any:
-        return train_step(lambda v: loss(lane, v), rule(lane), state[0]), state[1]
+        slope, error = jax.grad(partial(loss, lane), has_aux=True)(state[0].params)
+        return train_step(partial(jnp.vdot, slope), rule(lane), state[0]), error
 
-    measure = lambda lane, state: {"before": state[1], "after": error(state[0].params)}
-    steps = config.weight_steps
-    swept = sweep(start, step, measure, lanes, steps, every=steps, chunk=steps, group=8)
-    stages = [swept.metrics[name][:, -1].reshape(*lengths.values()) for name in ("before", "after")]
-    return np.stack(stages)
+    measure = lambda lane, state: {"error": state[1]}
+    steps = config.weight_steps + 1  # each step judges what it starts from
+    swept = sweep(start, step, measure, lanes, steps, chunk=steps, group=config.seeds)
+    before, after = (swept.metrics["error"][:, at].reshape(*lengths.values()) for at in (0, -1))
+    return np.stack([before, after])

@@ -3,7 +3,8 @@
 One network serves all depths, and one all T, so that each attack is compiled once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import wait
 from functools import partial
 from typing import Any
 
@@ -13,11 +14,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxbounds.smapprox import circuits, execute
-from jaxbounds.smapprox.attack import blocks_by_layer, margin_upper, recertify
+from jaxbounds.smapprox.attack import UpperEstimate, blocks_by_layer, margin_upper, recertify
 from jaxbounds.smapprox.certified import circuit_margin_lower
 from jaxbounds.smapprox.certified_machine import machine_margin_lower
 from jaxbounds.smapprox.compile_machine import compile_machine
 from jaxbounds.smapprox.correction import THIRDS
+from jaxbounds.smapprox.experiments.at_once import at_once
 from jaxbounds.smapprox.feedforward import (
     compile_circuit,
     feedforward,
@@ -42,32 +44,44 @@ def chain_margins(
         depths: numbers of gates, increasing.
         refinements: of each attack.
     """
-    upper = np.full((2, len(depths)), np.inf)
     lower = np.zeros(len(depths))
     deepest = circuits.identity_chain(depths[-1])
-    for row, correction in enumerate(KINDS.values()):
+    attacks = []
+    for correction in KINDS.values():
         params = jax.tree.map(jnp.asarray, compile_circuit(deepest, correction=correction))
         data = (jnp.ones(1), jnp.asarray(correction is not None))
         states = np.asarray(jax.jit(feedforward)(params, data[0])[1])
-        per_layer = len(states) // depths[-1]
-        found: list[Any] = []
-        for column, depth in enumerate(depths):
-            layers = per_layer * depth
-            if correction is not None:
+        layers = [len(states) // depths[-1] * depth for depth in depths]
+        if correction is not None:
+            for column, depth in enumerate(depths):
                 own = compile_circuit(circuits.identity_chain(depth), correction=correction)
-                lower[column] = circuit_margin_lower(own, states[None, -layers:], correction)
-            estimate = margin_upper(
-                _chain_output,
-                _chain_surrogate,
-                params,
-                _last_layers(params, layers),
-                data=data,
-                starts=found,
-                refinements=refinements,
-            )
-            found.append(estimate.perturbation)
-            upper[row, column] = estimate.radius
-    return upper, lower
+                lower[column] = circuit_margin_lower(
+                    own, states[None, -layers[column] :], correction
+                )
+        search = partial(margin_upper, _chain_output, _chain_surrogate, params, data=data)
+        blocks = [_last_layers(params, count) for count in layers]
+        attacks.append([partial(search, kept, refinements=refinements) for kept in blocks])
+    found = _side_by_side(attacks)
+    return np.array([[estimate.radius for estimate in row] for row in found]), lower
+
+
+Attack = Callable[..., UpperEstimate]
+
+
+def _side_by_side(attacks: Sequence[Sequence[Attack]]) -> list[list[UpperEstimate]]:
+    """All attacks at once, each started from what those before it in its row find, too."""
+    found: list[list[Any]] = []
+
+    def one(attack: Attack, before: list) -> UpperEstimate:
+        wait(before[:1])  # it compiles for its row
+        return attack(starts=(other.result().perturbation for other in before))
+
+    with at_once() as submit:
+        for row in attacks:
+            found.append([])
+            for attack in row:
+                found[-1].append(submit(one, attack, list(found[-1])))
+        return [[each.result() for each in row] for row in found]
 
 
 def _chain_output(params: Any, x: Array, corrected: Array) -> Array:
@@ -119,12 +133,13 @@ def machine_margins(
     Raises:
         ValueError: if the machine has not halted on a word within its T.
     """
-    upper, lower = np.full((2, len(times)), np.inf), np.zeros(len(times))
+    lower = np.zeros(len(times))
     cases = [
         _case(machine, word, T, times[-1], max(map(len, words)), bits)
         for word, T in zip(words, times)
     ]
-    for row, correction in enumerate(KINDS.values()):
+    attacks, checks = [], []
+    for correction in KINDS.values():
         compiled = compile_machine(machine, times[-1], correction=correction, bits=bits)
         params = jax.tree.map(jnp.asarray, compiled.params)
         output = partial(_output_at, segments=compiled.full, straight_through=False)
@@ -132,23 +147,15 @@ def machine_margins(
         blocks = blocks_by_layer(params, lambda path: path[0].key == "layers")
         if correction is not None:
             lower[:] = machine_margin_lower(compiled)
-        found: list[Any] = []
+        search = partial(margin_upper, output, surrogate, params, blocks, refinements=refinements)
+        attacks.append([partial(search, data=data) for data in cases])
+        checks.append(partial(recertify, output, params))
+    found = _side_by_side(attacks)
+    upper = np.array([[estimate.radius for estimate in row] for row in found])
+    for best, row, check in zip(upper, found, checks):
         for column, data in enumerate(cases):
-            estimate = margin_upper(
-                output,
-                surrogate,
-                params,
-                blocks,
-                data=data,
-                starts=found,
-                refinements=refinements,
-            )
-            found.append(estimate.perturbation)
-            upper[row, column] = estimate.radius
-        for column, data in enumerate(cases):
-            for delta in found[column + 1 :]:
-                other = recertify(output, params, delta, data=data)
-                upper[row, column] = min(upper[row, column], other)
+            others = [check(later.perturbation, data=data) for later in row[column + 1 :]]
+            best[column] = min([best[column], *others])
     return upper, lower
 
 
@@ -179,5 +186,7 @@ def _output_at(
     """(2y - 1) F after T steps, of a run that may go on for longer."""
     attention = Attention(straight_through=straight_through)
     inputs = (tokens, present, encoder_codes, decoder_codes)
-    outputs = run(params, *inputs, segments=segments, attention=attention).outputs
+    # what gradients go through has to know its number of steps beforehand
+    stop = None if straight_through else T
+    outputs = run(params, *inputs, segments=segments, attention=attention, stop=stop).outputs
     return sign * (params["head"] @ outputs[T])

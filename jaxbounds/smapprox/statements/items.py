@@ -10,10 +10,11 @@ ITEMS = {
     "(2.2)": "smapprox.eq2.2",
     "(2.3)": "smapprox.lemma2.4-epsilon, E19",
     "Lemma 2.4": "smapprox.lemma2.4, smapprox.lemma2.4-lipschitz, smapprox.lemma2.4-cover, "
-    "smapprox.lemma2.4-epsilon, E19",
+    "smapprox.lemma2.4-epsilon, smapprox.lemma2.4-l1-cover, smapprox.lemma2.4-rademacher, "
+    "smapprox.lemma2.4-realizable, smapprox.lemma2.4-constants, E19",
     "Section 3, layered circuits": "smapprox.sec3-layered",
-    "Theorem 3.1": "smapprox.thm3.1, smapprox.lemma3.3-rate",
-    "Section 3, other surrogate losses": "smapprox.sec3-alternatives",
+    "Theorem 3.1": "smapprox.thm3.1, smapprox.thm3.1-explicit, smapprox.lemma3.3-rate",
+    "Section 3, other surrogate losses": "smapprox.sec3-alternatives, smapprox.sec3-explicit",
     "Lemma 3.2": "smapprox.lemma3.2",
     "Lemma 3.3": "smapprox.lemma3.3, smapprox.lemma3.3-rate, E2",
     "Section 3.1, the example": "smapprox.claim3.5-naive, E14",
@@ -27,14 +28,15 @@ ITEMS = {
     "Section 4.1, residual feedforward layers": "none: said to be allowed, not used",
     "Section 4.1, decoder outputs": "smapprox.thm4.1, E4",
     "Theorem 4.1": "smapprox.thm4.1, smapprox.thm4.1-size, smapprox.thm4.1-width, "
+    "smapprox.thm4.1-explicit, "
     "smapprox.thm4.1-margin, smapprox.thm4.1-margin-rate, smapprox.thm4.1-norms",
     "Section 4.1, VC dimension Omega(wT)": "none: cited from a lower bound for recurrent networks; "
     "no property of the construction",
     "Section 4.2, margin at most 1/poly(T) for small codes": "none: informal, about constructions "
     "of earlier work",
     "(A.1)": "smapprox.eqa.1, smapprox.eqa.1-tails",
-    "Corollary A.1": "smapprox.cora.1",
-    "(A.2)": "smapprox.cora.1, E22",
+    "Corollary A.1": "smapprox.cora.1, smapprox.cora.1-chain, smapprox.cora.1-explicit",
+    "(A.2)": "smapprox.cora.1, smapprox.cora.1-chain, E22",
     "Lemma B.1": "smapprox.lemma3.2, smapprox.lemmab.1-norm, smapprox.lemmab.1-not, E7, E24",
     "Proposition B.2": "smapprox.propb.2",
     "Appendix C.1, w_pos": "smapprox.thm4.1-positions, E3",

@@ -19,6 +19,12 @@ REMARKS = {
     "Lemma 2.4, covering number": "With the floor, O(floor(alpha^2 log p / (gamma eps)^2)) is 0 "
     "for p = 2 at some gamma eps below alpha, where one ball does not cover: it needs log p >= 1, "
     "p >= 3.",
+    "Theorems 3.1 and 4.1, sample sizes": "With (2.3) on all inputs no Rademacher complexity is "
+    "needed: a gamma/2 cover and Chernoff's bound give (log N + log 100)/epsilon samples, of order "
+    "1/epsilon. Covers counted by parameters, p log(1 + 4 alpha/gamma), are smaller than those "
+    "by norms, (2 alpha/gamma)^2 log 2p, up to p of the order of (2 alpha/gamma)^2: 10^10 for "
+    "circuits of depth 8, 10^14 and more for machines. Independence of the width, which the l_1 "
+    "norm is for, begins there.",
     "Section 3.1, after Claim 3.5": "The claim leaves the parameters of round out, as it says. "
     "With them, corrections do not enlarge the margin of shallow networks: the gain is in depth "
     "and T.",

@@ -1,0 +1,170 @@
+"""`jaxbounds constant`: the sharp constants of inequalities, and those of the papers on record."""
+
+import importlib.util
+import json as json_module
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from jaxbounds import plotting
+from jaxbounds.cli.cache import prepare_jax
+from jaxbounds.cli.common import Imports, Patterns, console_for_output, statements_of
+from jaxbounds.cli.interruption import look
+from jaxbounds.constants import SharpConstant, parse
+from jaxbounds.constants.recorded import FILE, recorded
+from jaxbounds.constants.sizes import grown
+from jaxbounds.files import try_to_write, whole, write_text
+from jaxbounds.papers import PAPERS, origin
+from jaxbounds.report.constants import constant_figure, constant_table, constant_text
+from jaxbounds.report.schemas import plain
+from jaxbounds.statements import Form, Statement
+
+MISSING = "constants need python-flint and mpmath: pip install 'jaxbounds[constants]'"
+SMALL = 400
+"""Characters of an extremal instance that is kept on record."""
+
+
+def _forms(statement: Statement, name: str) -> tuple[Form, ...]:
+    """The form of that name, or those that begin with it."""
+    exact = tuple(form for form in statement.forms if form.name == name)
+    word = tuple(f for f in statement.forms if f.name.startswith((f"{name},", f"{name} ")))
+    return (*exact, *word)
+
+
+def _decided_by_instances(statement: Statement) -> bool:
+    averaged = statement.kind in ("rate", "probability", "expectation")
+    return statement.relation == "<=" and not averaged
+
+
+def _draw(constant: SharpConstant, file: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    with plotting.style(), whole(file) as to:
+        figure = constant_figure(constant)
+        figure.savefig(to, format="svg")
+    importlib.import_module("matplotlib.pyplot").close(figure)
+
+
+def constant(
+    patterns: Patterns = (),
+    /,
+    *,
+    sizes: tuple[str, ...] = (),
+    form: str = "printed",
+    seed: int = 0,
+    seconds: float = 30.0,
+    out: Path = Path("results/constant"),
+    json: bool = False,
+    grow: bool = False,
+    record: bool = False,
+    imports: Imports = (),
+) -> int:
+    """The sharp constant of a form: the largest lhs/rhs, size by size, and how it grows.
+
+    What is found is a lower estimate of the supremum. Digits are certified where ball arithmetic
+    can enclose the ratio at the extremal instance; closed forms rest on those alone. Needs the
+    extra `constants` (python-flint, mpmath).
+
+    Exit status 0; 1 when a form could not be measured or the run was interrupted; 2 on bad usage;
+    3 when nothing can be written.
+
+    Args:
+        patterns: ids, the beginning of ids, or shell patterns.
+        sizes: axes with their values, as T=2,4,8 d=2,4: all combinations; axes that are not named
+            are as in the first of the statement's sizes. Its own sizes unless given.
+        form: its name, or how it begins ("printed": also "printed, Lemma 6").
+        seed: of the draws.
+        seconds: of processor time for each size; half of it polishes starts.
+        out: folder for constants.json and a figure of each constant (with matplotlib).
+        json: print the JSON instead of tables (see `jaxbounds schema constants`).
+        grow: besides the statement's own sizes, its first with each axis doubled in turn.
+        record: of shipped papers: keep what is found on record, for the page.
+        imports: modules or files that hold a PAPER of your own.
+    """
+    if not patterns and not record:
+        raise ValueError("name a statement, as in `jaxbounds constant multihead.eq42`")
+    if any(importlib.util.find_spec(name) is None for name in ("flint", "mpmath")):
+        raise ValueError(MISSING)
+    if not 0 < seconds < 1e6:
+        raise ValueError(f"--seconds makes no sense: {seconds}")
+    chosen = statements_of(imports, patterns)
+    if record:
+        chosen = tuple(s for s in chosen if s.paper in PAPERS)
+    single = len(chosen) == 1
+    if not single:
+        chosen = tuple(s for s in chosen if _decided_by_instances(s) and _forms(s, form))
+    for statement in chosen:
+        if not _forms(statement, form):
+            names = ", ".join(f.name for f in statement.forms)
+            raise ValueError(f"{statement.id} has no form {form!r}; it has: {names}")
+    axes = parse(sizes)
+    try_to_write(out)
+    prepare_jax()
+    console, found, broken = console_for_output(), list[SharpConstant](), 0
+    try:
+        for statement, name in ((s, f.name) for s in chosen for f in _forms(s, form)):
+            look()
+            try:
+                one = _one(statement, name, axes, seed, seconds, grow)
+            except Exception as problem:
+                if single and isinstance(problem, (ValueError, ModuleNotFoundError)):
+                    raise
+                print(f"{statement.id} ({name}): {origin(problem)}", file=sys.stderr)
+                broken += 1
+                continue
+            found.append(one)
+            best = one.largest
+            print(f"{one.id} ({name}): {best.ratio:.6g}, {best.where}", file=sys.stderr)
+            if record:
+                _keep(one)
+            if not json:
+                console.print(f"\n{one.id}  {one.label}  {one.form}: {one.formula}", markup=False)
+                console.print(constant_table(one, width=console.width))
+                console.print(constant_text(one), markup=False)
+    except KeyboardInterrupt:
+        broken += 1
+        print("interrupted: what was found is written", file=sys.stderr)
+    text = json_module.dumps(plain(found), indent=1)
+    if json:
+        print(text)
+    written = list(_written(out, found, text))
+    print(f"written to {out}: {', '.join(written)}", file=sys.stderr)
+    return int(bool(broken))
+
+
+def _one(
+    statement: Statement, name: str, axes: dict, seed: int, seconds: float, grow: bool
+) -> SharpConstant:
+    from jaxbounds.constants.constant import sharp_constant  # needs the extra
+
+    sizes = grown(statement, name) if grow and not axes else axes
+    return sharp_constant(statement, name, sizes=sizes, seed=seed, seconds=seconds)
+
+
+def _keep(constant: SharpConstant) -> None:
+    """Put a constant on record, in place of that of the same form."""
+    fits = lambda instance: len(json_module.dumps(instance)) <= SMALL
+    # Seconds are of no interest, and never twice the same.
+    sizes = (
+        replace(s, instance=s.instance if fits(s.instance) else {}, seconds=0.0)
+        for s in constant.sizes
+    )
+    kept = {(c.id, c.form): c for c in recorded()}
+    kept[constant.id, constant.form] = replace(constant, sizes=tuple(sizes))
+    lines = (f" {json_module.dumps(plain(c))}" for c in kept.values())
+    write_text(FILE, "[\n" + ",\n".join(lines) + "\n]\n")
+
+
+def _written(out: Path, found: Sequence[SharpConstant], text: str) -> Iterator[str]:
+    write_text(out / "constants.json", text + "\n")
+    yield "constants.json"
+    if importlib.util.find_spec("matplotlib") is None:
+        return
+    for one in found:
+        if len(one.sizes) > 1 and one.largest.ratio > 0:
+            words = one.form.replace(", ", "-").replace(" ", "-").replace("/", "-")
+            name = f"{one.id}.{words}.svg"
+            _draw(one, out / name)
+            yield name

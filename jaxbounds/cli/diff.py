@@ -1,0 +1,134 @@
+"""`jaxbounds diff`: what changed between two runs of `verify`, by form."""
+
+import json as json_format
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from jaxbounds.cli.common import console_for_output, print_json
+from jaxbounds.cli.folder import UNREADABLE, judged_in
+from jaxbounds.cli.recorded import differences, ratios_of
+from jaxbounds.falsify import Verdict
+from jaxbounds.report.schemas import plain
+
+What = Literal["verdict", "evidence", "ratio", "only in A", "only in B"]
+Forms = dict[tuple[str, str], Verdict]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """What is not the same in two runs, about one form.
+
+    Attributes:
+        id: the statement.
+        form: its form.
+        what: the heaviest difference: the verdict, else its evidence, else a ratio that moved by
+            more than a search may (3%; where draws decide 1e-6); or that only one run has the form.
+        before: in run A.
+        after: in run B.
+        as_expected: whether the verdict of run B is as recorded; of A, where only A has it.
+    """
+
+    id: str
+    form: str
+    what: What
+    before: str
+    after: str
+    as_expected: bool
+
+
+def changes(before: Forms, after: Forms, /) -> Iterator[Change]:
+    """The changes from one run to another, in the order of the second.
+
+    Args:
+        before: the verdicts of run A, by statement and form.
+        after: those of run B.
+    """
+    for key in [*after, *(key for key in before if key not in after)]:
+        a, b = before.get(key), after.get(key)
+        one = b or a
+        assert one is not None
+        if found := _change(a, b):
+            what, was, now = found
+            yield Change(
+                id=key[0],
+                form=key[1],
+                what=what,
+                before=was,
+                after=now,
+                as_expected=one.as_expected,
+            )
+
+
+def _change(a: Verdict | None, b: Verdict | None) -> tuple[What, str, str] | None:
+    if a is None or b is None:
+        return ("only in A", a.status, "") if a else ("only in B", "", b.status if b else "")
+    if (a.status, a.as_expected) != (b.status, b.as_expected):
+        say = lambda v: v.status + ("" if v.as_expected else f", recorded {v.expected}")
+        return "verdict", say(a), say(b)
+    if a.evidence != b.evidence:
+        return "evidence", a.evidence, b.evidence
+    rounding = a.relation == "=" and a.status == b.status == "holds"
+    moved = [] if rounding else list(differences(b, ratios_of(a)))
+    say_ratio = lambda v: f"{moved[0]} {ratios_of(v).get(moved[0], float('nan')):.6g}"
+    return ("ratio", say_ratio(a), say_ratio(b)) if moved else None
+
+
+def _run_of(path: Path) -> tuple[Forms, dict[str, Any]]:
+    """The verdicts of a folder, and with what they were made."""
+    forms = {(v.id, v.form): v for found in judged_in(path).values() for v in found}
+    if not forms:
+        raise ValueError(f"no verdicts in {path}: give a folder that `jaxbounds verify` left")
+    try:
+        settings = json_format.loads((path / "run.json").read_text(encoding="utf8"))
+        return forms, dict(settings)
+    except (OSError, *UNREADABLE):
+        return forms, {}
+
+
+def diff(
+    a: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="A")],
+    b: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="B")],
+    /,
+    *,
+    json: bool = False,
+) -> int:
+    """Say what changed between two runs of `verify`, by form: verdicts, evidence, ratios.
+
+    Exit status 0 when nothing did, 1 when something did.
+
+    Args:
+        a: folder of the run before.
+        b: folder of the run after.
+        json: as JSON (see `jaxbounds schema changes`).
+    """
+    (before, about_a), (after, about_b) = _run_of(a), _run_of(b)
+    found = list(changes(before, after))
+    if json:
+        print_json([plain(change) for change in found])
+        return int(bool(found))
+    console = console_for_output()
+    said = lambda about, name: str(about.get(name))[:20]
+    settings = [n for n in {**about_a, **about_b} if about_a.get(n) != about_b.get(n)]
+    other = [f"{n}: {said(about_a, n)} -> {said(about_b, n)}" for n in settings]
+    if other:
+        console.print("; ".join(other), markup=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in ("statement", "form", "what", "A", "B"):
+        table.add_column(name, overflow="fold")
+    for c in found:
+        style = "" if c.as_expected else "bold red"
+        table.add_row(*map(Text, (c.id, c.form, c.what, c.before)), Text(c.after, style))
+    if found:
+        console.print(table)
+    both = len(before.keys() & after.keys())
+    counts = {w: sum(c.what == w for c in found) for w in dict.fromkeys(c.what for c in found)}
+    words = ", ".join(f"{count} {what}" for what, count in counts.items()) or "no change"
+    console.print(f"{both} forms in both: {words}", markup=False)
+    return int(bool(found))

@@ -1,0 +1,88 @@
+"""Jobs of a cluster's queue as an executor, by submitit; all processes must see its folder."""
+
+import concurrent.futures
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+POLL = 0.5
+"""Seconds between two looks at the jobs; what is submitted between two looks becomes one array."""
+
+
+class Jobs(concurrent.futures.Executor):
+    """Each call is a job.
+
+    Args:
+        folder: for the logs and what goes to and fro.
+        jobs: in how many lots work is cut.
+        cluster: "slurm", or "local" for processes of this machine.
+        minutes: that a job may take.
+        partition: of SLURM; its default without one.
+    """
+
+    def __init__(
+        self, folder: Path, jobs: int, *, cluster: str, minutes: int, partition: str
+    ) -> None:
+        import submitit
+
+        self._submitit = submitit.AutoExecutor(folder=folder, cluster=cluster)
+        self._submitit.update_parameters(
+            name="jaxbounds",
+            timeout_min=minutes,
+            slurm_array_parallelism=jobs,
+            slurm_partition=partition or None,
+        )
+        self.jobs = jobs
+        self._new: list[tuple[concurrent.futures.Future, tuple]] = []
+        self._lock, self._over, self._cancelled = threading.Lock(), threading.Event(), False
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+
+    def submit(self, work: Callable, /, *args: Any, **kwargs: Any) -> concurrent.futures.Future:
+        """As of every executor."""
+        future: concurrent.futures.Future = concurrent.futures.Future()
+        with self._lock:
+            self._new.append((future, (work, args, kwargs)))
+        return future
+
+    def _watch(self) -> None:
+        running: list[tuple[concurrent.futures.Future, Any]] = []
+        while running or not self._over.is_set():
+            self._over.wait(POLL)
+            if self._cancelled:
+                for _, job in running:
+                    job.cancel(check=False)
+                return
+            running += self._sent()
+            done = [pair for pair in running if pair[1].done()]
+            running = [pair for pair in running if pair not in done]
+            for future, job in done:
+                try:
+                    future.set_result(job.result())
+                except Exception as problem:  # the job ended without a result
+                    future.set_exception(problem)
+
+    def _sent(self) -> list[tuple[concurrent.futures.Future, Any]]:
+        """What is new, as one array of jobs."""
+        with self._lock:
+            new, self._new = self._new, []
+        new = [(future, call) for future, call in new if future.set_running_or_notify_cancel()]
+        try:
+            return list(zip([future for future, _ in new], self._array([call for _, call in new])))
+        except Exception as problem:  # the queue takes nothing
+            for future, _ in new:
+                future.set_exception(problem)
+            return []
+
+    def _array(self, calls: list[tuple]) -> list[Any]:
+        if not calls:
+            return []
+        with self._submitit.batch():
+            return [self._submitit.submit(work, *args, **kwargs) for work, args, kwargs in calls]
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """As of every executor; without waiting, the jobs are cancelled."""
+        self._cancelled = not wait
+        self._over.set()
+        self._watcher.join()

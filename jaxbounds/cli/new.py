@@ -1,0 +1,64 @@
+"""`jaxbounds new`: a folder for a paper of one's own, that `verify` passes as it is."""
+
+import importlib.util
+import re
+import shutil
+import sys
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from jaxbounds.papers import PAPERS
+
+NAME = "room"
+"""What the paper is called in the template."""
+
+
+def _paper_id(folder: Path) -> str:
+    """The id of the paper in a folder: the folder's name.
+
+    Raises:
+        ValueError: if it is no name for a paper and a package, or one that is taken.
+    """
+    name = folder.resolve().name
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise ValueError(
+            f"{name!r} cannot be a paper's id and a package: lower-case letters, digits and _ only"
+        )
+    if name in PAPERS or name in sys.stdlib_module_names or _installed(name):
+        raise ValueError(f"there is a module or paper {name!r} already: choose another name")
+    return name
+
+
+def _installed(name: str) -> bool:
+    found = importlib.util.find_spec(name)
+    return found is not None and "site-packages" in str(found.origin)
+
+
+def new(folder: Annotated[Path, tyro.conf.Positional], /) -> int:
+    """Start a paper of your own: formulas, statements, tests and a README that `verify` passes.
+
+    Args:
+        folder: a new folder; its name becomes the paper's id.
+    """
+    name = _paper_id(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"{folder} is there already: give a new folder")
+    partial = folder.with_name(f".{name}.partial")
+    partial.mkdir(parents=True, exist_ok=True)
+    try:
+        files = [*resources.files("jaxbounds.template").iterdir()]
+        for file in (file for file in files if file.is_file()):
+            text = re.sub(rf"\b{NAME}\b", name, file.read_text(encoding="utf8"))
+            (partial / file.name).write_text(text, encoding="utf8")
+        partial.replace(folder)  # all of it, or nothing
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    above = folder.parent
+    print(f"{folder}: {', '.join(sorted(file.name for file in folder.iterdir()))}")
+    where = "" if above.resolve() == Path.cwd() else f"cd {above} && "
+    print(f"next: {where}jaxbounds verify {name} --import {name}")
+    return 0

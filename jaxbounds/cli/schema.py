@@ -1,0 +1,45 @@
+"""`jaxbounds schema` and `jaxbounds guide`: for whoever has a shell and nothing else."""
+
+import importlib
+from importlib import resources
+from typing import Annotated
+
+import tyro
+
+from jaxbounds.cli.common import print_json
+from jaxbounds.report.schemas import DIALECT, Schema, many, object_schema
+
+SCHEMAS = {
+    "verdicts": ("report.schemas", "verdicts_schema"),
+    "statements": ("report.schemas", "statements_schema"),
+    "errata": ("report.schemas", "errata_schema"),
+    "changes": ("cli.diff", "Change"),
+    "constants": ("constants.result", "SharpConstant"),
+}
+"""For each name where it is stated: a function, or the dataclass of which there is a list."""
+
+
+def _schema(name: str) -> Schema:
+    module, stated = SCHEMAS[name]
+    found = getattr(importlib.import_module(f"jaxbounds.{module}"), stated)
+    schema = many(object_schema(found)) if isinstance(found, type) else found()
+    return {"$schema": DIALECT, "title": name} | schema
+
+
+def schema(name: Annotated[str, tyro.conf.Positional] = "", /) -> int:
+    """Print the JSON Schema of what the commands print with --json; of all, by name, unless named.
+
+    Args:
+        name: "verdicts" (verify), "statements" (list, show), "errata", "changes" (diff) or
+            "constants" (constant).
+    """
+    if name and name not in SCHEMAS:
+        raise ValueError(f"no schema {name!r}; there are: {', '.join(SCHEMAS)}")
+    print_json(_schema(name) if name else {known: _schema(known) for known in SCHEMAS})
+    return 0
+
+
+def guide() -> int:
+    """Print two pages: from an inequality to a verdict, with nothing but a shell."""
+    print((resources.files(__package__) / "guide.md").read_text(encoding="utf8"), end="")
+    return 0

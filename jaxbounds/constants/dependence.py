@@ -1,0 +1,98 @@
+"""How a constant depends on the shapes: an exponent for each axis, or none."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+CONFIDENCE = 0.99
+CONSTANT = 1e-6
+"""A constant that varies by less, in log, where an axis alone varies does not depend on it."""
+POWER = 1e-3
+"""Residuals of the fit above this, in log: no product of powers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exponent:
+    """log C against the log of one axis.
+
+    Attributes:
+        axis: its name.
+        value: the exponent, all axes fitted together.
+        low: lower end of its 99% interval (Student); both ends are None where the sizes are no more
+            than what is fitted.
+        high: its upper end.
+        word: "none" where the constant does not vary along the axis, "power" where the fit leaves
+            less than a thousandth over, else "no single power".
+    """
+
+    axis: str
+    value: float
+    low: float | None
+    high: float | None
+    word: str
+
+
+def varying(sizes: Sequence[Mapping[str, int]], /) -> list[str]:
+    """The axes that take more than one value."""
+    return [axis for axis in sizes[0] if len({size[axis] for size in sizes}) > 1]
+
+
+def dependence(
+    sizes: Sequence[Mapping[str, int]], constants: ArrayLike, /
+) -> tuple[tuple[Exponent, ...], float]:
+    """The exponents of C = c * product of axis^exponent by least squares, and the residual.
+
+    Args:
+        sizes: the shapes.
+        constants: one for each, positive, of shape (sizes,).
+
+    Returns:
+        An exponent for each axis that varies, and the largest residual in log C (0 without axes).
+    """
+    if not sizes:
+        return (), 0.0
+    axes = varying(sizes)
+    y = np.log(np.asarray(constants, float))
+    x = np.log([[size[axis] for axis in axes] for size in sizes]).reshape(len(sizes), len(axes))
+    design = np.column_stack([x, np.ones(len(sizes))])
+    if not axes or np.linalg.matrix_rank(design) < design.shape[1]:
+        return (), float(np.ptp(y)) if len(y) else 0.0
+    solution = np.linalg.lstsq(design, y, rcond=None)[0]
+    left = y - design @ solution
+    free = len(y) - design.shape[1]
+    worst, half = float(np.max(np.abs(left))), np.zeros(len(axes))
+    if free:
+        spread = np.linalg.inv(design.T @ design) * float(left @ left) / free
+        width = scipy.special.stdtrit(free, (1 + CONFIDENCE) / 2)
+        half = width * np.sqrt(np.diag(spread))[:-1]
+    found = []
+    for j, axis in enumerate(axes):
+        word = "power" if worst < POWER else "no single power"
+        word = "none" if _alone(x, y, j) < CONSTANT else word
+        found.append(
+            Exponent(
+                axis=axis,
+                value=float(solution[j]),
+                low=float(solution[j] - half[j]) if free else None,
+                high=float(solution[j] + half[j]) if free else None,
+                word=word,
+            )
+        )
+    return tuple(found), worst
+
+
+def _alone(x: np.ndarray, y: np.ndarray, j: int) -> float:
+    """How much y varies between rows that differ in column j only."""
+    others = [tuple(np.delete(row, j)) for row in x]
+    return max(float(np.ptp(y[[o == mine for o in others]])) for mine in set(others))
+
+
+def halves(exponents: Sequence[Exponent], /) -> dict[str, Fraction] | None:
+    """The exponents as multiples of 1/2, where all of them are within a millionth of one."""
+    near = {e.axis: Fraction(round(2 * e.value), 2) for e in exponents}
+    fits = lambda e: abs(e.value - near[e.axis]) < CONSTANT and e.word != "no single power"
+    return near if all(map(fits, exponents)) else None

@@ -1,0 +1,161 @@
+"""The ratio in ball arithmetic, at an instance of exact numbers: certified digits, and slopes.
+
+The digits are those of lhs/rhs at this instance, so a proved lower estimate of the supremum. That
+nothing larger lies elsewhere is an estimate, from slopes, neighbours and other starts.
+"""
+
+import math
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flint import arb
+
+from jaxbounds.certify.disproof import enclosures
+from jaxbounds.certify.interpreter import Interpreter, precision, traced
+from jaxbounds.certify.values import (
+    Flags,
+    Reading,
+    Undecided,
+    as_flags,
+    as_reals,
+    enclosed,
+    is_soft,
+    reals,
+)
+from jaxbounds.constants.polish import Point
+from jaxbounds.constants.problem import Problem, flat, unflat
+from jaxbounds.statements import CONTROL, Instance
+
+BITS = 448
+ROUNDS, SURE = 5, 1e-40
+"""Newton's steps, and the gain below which no more are made."""
+STEP = 2.0**-100
+"""Of the differences that give slopes: what they cannot see is 1e-30."""
+
+
+class Ratio:
+    """lhs/rhs of a problem as a function of instances whose floats may be balls.
+
+    Args:
+        problem: the form and its size.
+        instance: any instance of that size.
+        seconds: of processor time, after which it is given up.
+        project: go back onto the hypotheses first, as the search does.
+
+    Raises:
+        Undecided: if the program cannot be traced.
+    """
+
+    def __init__(
+        self, problem: Problem, instance: Instance, *, seconds: float, project: bool = False
+    ) -> None:
+        statement, size = problem.statement, problem.size
+        hypotheses = [h for h in (statement.hypotheses, statement.forms[0].hypotheses) if h]
+
+        def program(given: Instance) -> Any:
+            moved = problem.projected(given) if project else given
+            sides = statement.evaluate(moved, size)
+            named = [flag for h in hypotheses for flag in h(moved, size).values()]
+            return sides.lhs, sides.rhs[CONTROL], named
+
+        self._program, self._host = program, statement.host
+        self._until = time.process_time() + seconds
+        self._traced: Any = None
+        if not statement.host:
+            shapes = jax.tree.map(lambda x: np.zeros(x.shape) if is_soft(x) else x, instance)
+            self._traced = traced(program, jax.tree.map(jnp.asarray, shapes))
+
+    def _ways(self, instance: Instance, reading: Reading) -> list[Any]:
+        left = self._until - time.process_time()
+        if left <= 0:
+            raise Undecided("the time allowed is over")
+        if self._host:
+            found = enclosures(self._program, instance, reading=reading, bits=BITS, seconds=left)
+            if found.taken(True):
+                raise Undecided("numbers that were computed on the host are taken as they are")
+            return found.ways
+        closed, structure = self._traced
+        run = Interpreter(reading, seconds=left)
+        values = [enclosed(x) for x in jax.tree.leaves(instance)]
+        return [jax.tree.unflatten(structure, out) for out in run.ways(closed, *values)]
+
+    def __call__(self, instance: Instance, reading: Reading = "exact") -> arb:
+        """The ratio, enclosed.
+
+        Args:
+            instance: floats, or balls in their place.
+            reading: what constants of the program stand for; certified digits need "ulp".
+
+        Raises:
+            Undecided: if a hypothesis or a side is not certain, or the time is over.
+            NotSupported: if there is no rule for an operation.
+        """
+        with precision(BITS):
+            balls = []
+            for lhs, rhs, named in self._ways(instance, reading):
+                for flag in named:
+                    values = as_flags(flag) if isinstance(flag, Flags) else np.asarray(flag)
+                    if not np.all(values == 1):
+                        raise Undecided("a hypothesis is not certain there")
+                left, right = as_reals(lhs).ravel()[0], as_reals(rhs).ravel()[0]
+                if not right > 0 or not left.is_finite():
+                    raise Undecided("a side is not enclosed, or the right side is not positive")
+                balls.append(left / right)
+            hull = balls[0]
+            for ball in balls[1:]:
+                hull = hull.union(ball)
+            return hull
+
+
+def at_values(point: Point, values: list[arb], /) -> Instance:
+    """The instance at tied coordinates that are balls or exact numbers."""
+    moved = point.ties.expand(reals((len(values),), values)) if values else flat(point.instance)
+    return unflat(point.instance, moved)
+
+
+def ascent(
+    ratio: Ratio, point: Point, directions: np.ndarray, bent: np.ndarray, /
+) -> tuple[arb, float]:
+    """Newton's steps in balls, and how much there may be left to gain.
+
+    Args:
+        ratio: the ratio as a function, projected.
+        point: a stationary point in float64.
+        directions: of the values, as columns, of shape (k, k).
+        bent: -d^2 log(ratio) along each.
+
+    Returns:
+        The ratio with certified digits, and the relative gain that slopes still promise: half
+        slope^2 over curvature where the ratio is curved, the slope itself where it is flat. A
+        direction in which the ratio falls both ways promises nothing.
+    """
+    with precision(BITS):
+        values, step = [arb(v) for v in point.values], arb(STEP)
+        columns = [[arb(v) for v in column] for column in directions.T]
+        moved = lambda amount, column: [v + amount * c for v, c in zip(values, column)]
+        before = math.inf
+        for _ in range(ROUNDS):
+            here = ratio(at_values(point, values))
+            steps, gain = [], 0.0
+            for column, curved in zip(columns, bent):
+                ways = [ratio(at_values(point, moved(s * step, column))) for s in (1, -1)]
+                rises = [((way - here) / here / step).upper() for way in ways]
+                slope = float(max(*rises, arb(0)))
+                gain += slope**2 / curved / 2 if curved > 0 else slope
+                central = (ways[0] - ways[1]) / here / (2 * step)
+                newton = central / arb(float(curved)) if curved > 0 and slope > 0 else arb(0)
+                steps.append(newton.mid())
+            if gain < SURE or gain > before / 10:
+                break
+            before = gain
+            for amount, column in zip(steps, columns):
+                values = [(v + amount * c).mid() for v, c in zip(values, column)]
+        return ratio(at_values(point, values), "ulp"), gain
+
+
+def digits_of(x: arb, /) -> int:
+    """How many decimal digits of a ball are certain."""
+    return max(0, int(min(x.rel_accuracy_bits(), BITS) * 0.30103)) if x.is_finite() else 0

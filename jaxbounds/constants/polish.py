@@ -1,0 +1,113 @@
+"""From what a search found to a stationary point, in float64."""
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from jaxbounds.constants.problem import UNCOUNTED, Problem, unflat
+from jaxbounds.constants.ties import Basis, Ties, neighbours, snapped, tied
+from jaxbounds.statements import Instance
+
+SAME = 1e-9
+"""Relative: ratios so near are of one supremum."""
+SLOPE = 1e-7
+"""Where float64 stops: beyond it lie differences that are rounding. Balls go on from there."""
+CURVED = 1e-6
+"""Second derivatives below this part of the largest are those of a direction that is flat."""
+
+
+class Point(NamedTuple):
+    """A local optimum in tied coordinates.
+
+    Attributes:
+        instance: where.
+        ties: which coordinates move together.
+        values: the coordinates that are left, of shape (k,).
+        ratio: lhs/rhs there.
+    """
+
+    instance: Instance
+    ties: Ties
+    values: np.ndarray
+    ratio: float
+
+
+def at(
+    problem: Problem, instance: Instance, /, tolerance: float, basis: Basis | None = None
+) -> Point:
+    """An instance with the ties that it has, in a basis (each leaf by itself unless given)."""
+    ties, values = tied(instance, tolerance, basis)
+    same = unflat(instance, ties.expand(values)) if len(values) else instance
+    return Point(same, ties, values, float(problem.ratios([same])[0]))
+
+
+def _climbed(problem: Problem, ties: Ties, values: np.ndarray, instance: Instance) -> Instance:
+    """BFGS on the log ratio, in coordinates relative to where it starts."""
+    scale = np.maximum(np.abs(values), 1e-3 * np.max(np.abs(values)))
+
+    def loss(z: np.ndarray) -> tuple[float, np.ndarray]:
+        if not np.all(np.isfinite(z)):
+            return UNCOUNTED, np.zeros(len(z))
+        score, slope = problem.slope(scale * z, ties, instance)
+        return -score, -slope * scale
+
+    with np.errstate(all="ignore"):
+        found = scipy.optimize.minimize(
+            loss, values / scale, jac=True, method="BFGS", options={"gtol": SLOPE, "maxiter": 300}
+        )
+    best = found.x if np.all(np.isfinite(found.x)) else values / scale
+    return problem.back(unflat(instance, ties.expand(scale * best)))
+
+
+def polished(
+    problem: Problem, starts: Sequence[Instance], /, *, until: float, snap: bool = True
+) -> list[Point]:
+    """The best point that each start leads to; the earlier of those that are alike, fewest ties.
+
+    Args:
+        problem: what is made large.
+        starts: instances that count, the most promising first.
+        until: a time of `time.process_time`; the first start is always polished.
+        snap: tie coordinates; without it only equal ones move together.
+    """
+    found: list[Point] = []
+    for start in starts:
+        if found and time.process_time() > until:
+            break
+        points = [at(problem, start, 0.0)]
+        for ties, values in snapped(problem, start) if snap else [tied(start, 0.0)]:
+            if len(points) > 1 and time.process_time() > until:
+                break
+            climbed = _climbed(problem, ties, values, start)
+            points.append(at(problem, climbed, 1e-9, ties.basis))
+        # Of points that are alike the first has the fewest values left.
+        best = max(point.ratio for point in points)
+        found.append(next(p for p in points[1:] + points[:1] if p.ratio >= best * (1 - SAME / 10)))
+    return found
+
+
+def best_neighbour(problem: Problem, instance: Instance, seed: int, /) -> tuple[Instance, float]:
+    """The nearby instance that is worst for the form, and its ratio."""
+    near = neighbours(instance, np.random.default_rng(seed))
+    found = [problem.back(moved) for moved in near]
+    ratios = problem.ratios(found)
+    best = int(np.argmax(ratios))
+    return found[best], float(ratios[best])
+
+
+def curvature(problem: Problem, point: Point, /) -> tuple[np.ndarray, np.ndarray]:
+    """Directions of the values, as columns, and -d^2 log(ratio) along each; 0 where it is flat.
+
+    By differences of slopes, in coordinates relative to the values.
+    """
+    scale, step = np.abs(point.values), 1e-5
+    slope = lambda z: scale * problem.slope(scale * z, point.ties, point.instance)[1]
+    centre, eye = np.sign(point.values), np.eye(len(scale))
+    rows = [(slope(centre + step * e) - slope(centre - step * e)) / (2 * step) for e in eye]
+    second = np.array(rows).reshape(len(scale), len(scale))
+    bent, directions = np.linalg.eigh(-(second + second.T) / 2)
+    flat_below = max(CURVED * np.max(np.abs(bent), initial=0.0), CURVED)
+    return scale[:, None] * directions, np.where(bent > flat_below, bent, 0.0)

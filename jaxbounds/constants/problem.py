@@ -1,0 +1,115 @@
+"""One form of a statement at one size, as a function of flat coordinates to be made large."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.falsify import UNKEPT
+from jaxbounds.falsify.bench import Bench
+from jaxbounds.falsify.measure import measure, pick
+from jaxbounds.falsify.programs import compiled
+from jaxbounds.statements import CONTROL, Instance, Sides, Size, Statement
+
+UNCOUNTED = 50.0
+"""What an instance that misses a hypothesis lies below every other, in log ratio."""
+
+
+def alone(statement: Statement, form: str, size: Size, /) -> Statement:
+    """The statement with one form at one size.
+
+    Its control is the form again, so that the searches of the control serve the form.
+    """
+
+    def evaluate(instance: Instance, size: Size) -> Sides:
+        both = statement.evaluate(instance, size)
+        lhs, rhs, error = (
+            pick(side, form, which, statement)
+            for side, which in ((both.lhs, "lhs"), (both.rhs, "rhs"), (both.error, "error"))
+        )
+        return Sides(lhs=lhs, rhs={form: rhs, CONTROL: rhs}, error=error)
+
+    return replace(statement, evaluate=evaluate, forms=(statement.form(form),), sizes=(size,))
+
+
+def is_float(leaf: Any, /) -> bool:
+    """Whether a leaf of an instance is moved; balls are."""
+    return leaf.dtype == object or jax.dtypes.issubdtype(leaf.dtype, np.floating)
+
+
+def floats_of(instance: Instance, /) -> list[Any]:
+    """The leaves that are moved."""
+    return [leaf for leaf in jax.tree.leaves(instance) if is_float(leaf)]
+
+
+def filled(instance: Instance, leaves: Sequence[Any], /) -> Instance:
+    """The instance with other floats."""
+    given, rest = jax.tree.flatten(instance), iter(leaves)
+    return jax.tree.unflatten(given[1], [next(rest) if is_float(x) else x for x in given[0]])
+
+
+def flat(instance: Instance, /) -> Any:
+    """All floats as one vector."""
+    leaves = [np.asarray(leaf).ravel() for leaf in floats_of(instance)]
+    return np.concatenate(leaves) if leaves else np.zeros(0)
+
+
+def unflat(instance: Instance, vector: Any, /) -> Instance:
+    """The instance with the floats of a vector: numbers, balls or tracers."""
+    leaves, start = [], 0
+    for leaf in floats_of(instance):
+        leaves.append(vector[start : start + leaf.size].reshape(leaf.shape))
+        start += leaf.size
+    return filled(instance, leaves)
+
+
+class Problem:
+    """The log of lhs/rhs of one form at one size, as a function of tied coordinates.
+
+    Attributes:
+        statement: with this form only.
+        form: its name.
+        size: the shapes.
+        bench: measures instances.
+    """
+
+    def __init__(self, statement: Statement, form: str, size: Mapping[str, int], /) -> None:
+        self.form, self.size = form, Size(size)
+        self.statement = alone(statement, form, self.size)
+        self.bench = Bench(self.statement, statement.budget.batch, UNKEPT)
+        self._back = compiled(self.projected)
+        self._slope = compiled(jax.value_and_grad(self._score, has_aux=True))
+
+    def projected(self, instance: Instance) -> Instance:
+        """Back onto the hypotheses, where the statement says how; JAX traces it."""
+        project = self.statement.project
+        return instance if project is None else project(instance, self.size)
+
+    def back(self, instance: Instance) -> Instance:
+        """The same for NumPy arrays."""
+        return jax.tree.map(np.asarray, self._back(instance))
+
+    def ratios(self, instances: Sequence[Instance]) -> np.ndarray:
+        """lhs/rhs of each, shape (instances,); -inf where it does not count."""
+        batch = jax.tree.map(lambda *leaves: np.stack(leaves), *instances)
+        measured = self.bench(batch, self.size).column(0)
+        counts = measured.counted & np.isfinite(measured.value) & (measured.rhs > 0)
+        return np.where(counts, measured.value, -np.inf)
+
+    def _score(self, values: Any, ties: Any, instance: Instance) -> Any:
+        moved = self.projected(unflat(instance, ties.expand(values)))
+        measured = measure(self.statement, self.size)(moved).column(0)
+        positive = measured.counted & (measured.value > 0)
+        return jnp.where(positive, jnp.log(jnp.where(positive, measured.value, 1.0)), 0.0), positive
+
+    def slope(self, values: np.ndarray, ties: Any, instance: Instance) -> tuple[float, np.ndarray]:
+        """The log ratio at coordinates with `Ties`, and its derivative by each value."""
+        padded = np.zeros(len(ties.labels))
+        padded[: len(values)] = values
+        (score, counted), slope = self._slope(padded, ties, instance)
+        if not counted:
+            return -UNCOUNTED, np.zeros(len(values))
+        return float(score), np.nan_to_num(np.asarray(slope)[: len(values)])

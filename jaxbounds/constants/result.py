@@ -1,0 +1,114 @@
+"""What is said about a constant, as data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from jaxbounds.constants.closed_form import ClosedForm
+from jaxbounds.constants.dependence import Exponent
+
+Where = Literal[
+    "attained", "limit", "rising", "unbounded", "every instance", "enumerated", "drawn", "none"
+]
+MEANING: Mapping[Where, str] = {
+    "attained": "slopes, neighbours and another start find nothing larger than at this instance",
+    "limit": "no instance attains it: the ratio still rises as a scale grows without end",
+    "rising": "the search had not settled: another start, a slope or a neighbour promises more",
+    "unbounded": "the ratio grows without bound along a scale: there is no constant",
+    "every instance": "the ratio is the same on every draw",
+    "enumerated": "the largest of all the instances there are",
+    "drawn": "the largest of draws and named cases: the statement asks for no search",
+    "none": "no instance counts, or the right side is not positive",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtSize:
+    """The supremum of lhs/rhs at one size, from below.
+
+    Attributes:
+        size: the shapes.
+        ratio: the largest found: a lower estimate of the supremum, whatever `where` says.
+        where: whether it is attained, in a limit, or not settled; see `MEANING`.
+        along: for limits: which scale grows ("W -> infinity").
+        low: a decimal number that is certainly below lhs/rhs at the extremal instance (for limits:
+            far along the scale); empty where ball arithmetic could not run.
+        high: one that is certainly above it.
+        digits: decimal digits of it that are certain.
+        gain: the relative gain that slopes still promise, in ball arithmetic; None where unknown.
+        reason: why there are no certain digits, or no slopes.
+        starts: starting points that were polished.
+        agreeing: how many of them led to this ratio.
+        closed: a closed form, only from certain digits.
+        instance: the extremal instance, rounded for reading.
+        instance_ratio: lhs/rhs there.
+        seconds: of processor time that it took.
+    """
+
+    size: dict[str, int]
+    ratio: float
+    where: Where
+    along: str = ""
+    low: str = ""
+    high: str = ""
+    digits: int = 0
+    gain: float | None = None
+    reason: str = ""
+    starts: int = 0
+    agreeing: int = 0
+    closed: ClosedForm | None = None
+    instance: dict[str, Any] = field(default_factory=dict)
+    instance_ratio: float | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharpConstant:
+    """The least C with lhs <= C rhs, size by size, as far as a search can tell.
+
+    Attributes:
+        id: the statement.
+        form: its form.
+        label: its label in print.
+        formula: in plain text.
+        sizes: what was found at each size.
+        dependence: on each axis that varies.
+        residual: the largest residual of that fit, in log.
+        law: the constant as a function of the axes, where closed forms and exponents agree
+            ("sqrt(T d)"); else empty.
+        seed: of the draws.
+    """
+
+    id: str
+    form: str
+    label: str
+    formula: str
+    sizes: tuple[AtSize, ...]
+    dependence: tuple[Exponent, ...] = ()
+    residual: float = 0.0
+    law: str = ""
+    seed: int = 0
+
+    @property
+    def largest(self) -> AtSize:
+        """The size with the largest ratio."""
+        return max(self.sizes, key=lambda s: s.ratio)
+
+    @property
+    def fails(self) -> bool:
+        """Whether the form is false: a constant above one, beyond rounding."""
+        return self.largest.ratio > 1 + 1e-9
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any], /) -> "SharpConstant":
+        """A constant from its JSON.
+
+        Raises:
+            TypeError: if it has other fields.
+        """
+        sizes = []
+        for one in stored["sizes"]:
+            closed = one["closed"] and ClosedForm(**one["closed"])
+            sizes.append(AtSize(**one | {"closed": closed}))
+        dependence = tuple(Exponent(**one) for one in stored["dependence"])
+        return cls(**stored | {"sizes": tuple(sizes), "dependence": dependence})

@@ -1,0 +1,144 @@
+"""Which shapes are looked at: as asked for, refused where they make no sense or do not fit."""
+
+import contextlib
+import itertools
+import math
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.constants.problem import alone
+from jaxbounds.falsify import verification
+from jaxbounds.falsify.measure import measure
+from jaxbounds.statements import Size, Statement
+
+MOST_SIZES = 64
+SHARE = 0.5
+"""Of the machine's memory that a single batch may take."""
+
+
+def parse(words: Sequence[str], /) -> dict[str, tuple[int, ...]]:
+    """Axes from words as "T=2,4,8".
+
+    Raises:
+        ValueError: if a word is not of that kind.
+    """
+    axes: dict[str, tuple[int, ...]] = {}
+    for word in words:
+        name, equals, values = word.partition("=")
+        numbers = [v.strip() for v in values.split(",") if v.strip()]
+        if not equals or not name or not numbers or not all(n.isdecimal() for n in numbers):
+            raise ValueError(f"--sizes takes axes with whole numbers, as T=2,4,8: got {word!r}")
+        if name in axes:
+            raise ValueError(f"--sizes names {name} twice: give all its values at once")
+        axes[name] = tuple(dict.fromkeys(map(int, numbers)))
+    return axes
+
+
+Sizes = Mapping[str, Sequence[int]] | Sequence[Mapping[str, int]]
+"""Values to combine for each axis, or the sizes themselves."""
+
+
+def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
+    """The sizes of a statement with some axes replaced by all combinations of values.
+
+    An axis that is not named is as in the first of the statement's sizes; without any axis, the
+    statement's sizes are taken.
+
+    Raises:
+        ValueError: if there is no such axis, a value is not positive, or there are too many sizes.
+    """
+    declared = tuple(map(Size, statement.sizes))
+    if not axes:
+        return declared
+    base = dict(declared[0])
+    if not isinstance(axes, Mapping):
+        if any(set(size) != set(base) for size in axes):
+            raise ValueError(f"sizes of {statement.id} give {', '.join(base)}: got {list(axes)}")
+        return tuple(map(Size, axes))
+    unknown = [axis for axis in axes if axis not in base]
+    if unknown:
+        known = ", ".join(base) or "none"
+        raise ValueError(f"{statement.id} has no axis {unknown[0]!r}; its axes are: {known}")
+    for axis, values in axes.items():
+        if not values or any(isinstance(v, bool) or v != int(v) or v < 1 for v in values):
+            raise ValueError(f"sizes must be whole numbers from 1 on: {axis} = {list(values)}")
+    total = math.prod(map(len, axes.values()))
+    if total > MOST_SIZES:
+        raise ValueError(f"{total} sizes are too many: give at most {MOST_SIZES} combinations")
+    chosen = itertools.product(*axes.values())
+    return tuple(Size(base | dict(zip(axes, map(int, values)))) for values in chosen)
+
+
+def _memory() -> float:
+    names = getattr(os, "sysconf_names", {})
+    if "SC_PHYS_PAGES" not in names:
+        return math.inf
+    return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+
+
+def _largest(jaxpr: Any) -> int:
+    """Bytes of the largest array that a program makes, programs inside it included."""
+    found = 0
+    for eqn in jaxpr.eqns:
+        for variable in eqn.outvars:
+            dtype = getattr(variable.aval, "dtype", None)
+            width = np.dtype(dtype).itemsize if isinstance(dtype, np.dtype) else 8
+            found = max(found, math.prod(getattr(variable.aval, "shape", ())) * width)
+        for inner in jax.tree.leaves(
+            list(eqn.params.values()), is_leaf=lambda x: hasattr(x, "eqns") or hasattr(x, "jaxpr")
+        ):
+            inner = getattr(inner, "jaxpr", inner)
+            if hasattr(inner, "eqns"):
+                found = max(found, _largest(inner))
+    return found
+
+
+def check(statement: Statement, form: str, size: Size, /) -> None:
+    """Refuse a size at which nothing can be drawn or measured, or that does not fit.
+
+    Traces, but computes nothing.
+
+    Raises:
+        ValueError: with the reason.
+    """
+    if statement.host or not statement.sample or size in statement.sizes:
+        return
+    one = alone(statement, form, size)
+    sampler, key = next(iter(one.samplers.values())), jax.random.key(0)
+    with verification():
+        try:
+            drawn = jax.eval_shape(lambda k: sampler(k, size), key)
+            program = jax.make_jaxpr(measure(one, size))(drawn)
+        except Exception as problem:  # whatever a statement says to shapes that it does not know
+            line = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+            raise ValueError(f"{statement.id} cannot be measured at {size!r}: {line}") from problem
+    floats = sum(math.prod(leaf.shape) * 8 for leaf in jax.tree.leaves(drawn))
+    need = statement.budget.batch * max(floats, _largest(program.jaxpr))
+    if need > SHARE * _memory():
+        raise ValueError(
+            f"{statement.id} at {size!r} does not fit: one array of a batch of "
+            f"{statement.budget.batch} needs {need / 2**30:.3g} GiB, and this machine has "
+            f"{_memory() / 2**30:.3g}; choose smaller sizes"
+        )
+
+
+def grown(statement: Statement, form: str, /) -> tuple[Size, ...]:
+    """The first of a statement's sizes, and that with each axis doubled where it can be measured.
+
+    Enough to see on which axes a constant depends; statements that are not searched by slopes keep
+    their own sizes.
+    """
+    declared = tuple(map(Size, statement.sizes))
+    if statement.search != "gradient":
+        return declared
+    base, found = declared[0], [declared[0]]
+    for axis in base:
+        size = Size(dict(base) | {axis: 2 * base[axis]})
+        with contextlib.suppress(ValueError):
+            check(statement, form, size)
+            found.append(size)
+    return tuple(dict.fromkeys([*found, *declared[1:]]))

@@ -1,0 +1,61 @@
+"""Theorems 1 and 2 and Corollary 2 of the main text with constants for its >~ and <~.
+
+They are Theorems 3 and 4 and Corollary 5 where R, D = ||theta - theta_0|| and
+||theta||_{2,infinity} (for Corollary 2: B_2 and g_0 >= B_2) are at least 1 and T <= d R^2: without
+either they are not of the printed order (erratum E11). With s = ||theta||_{2,infinity} and all of
+them at least 1,
+
+    3 sqrt(d) R^2 (3 D + s) + 1 <= sqrt(d) R^2 (9 D + 3 s + 1) <= 13 sqrt(d) R^2 s D,
+    alpha = 3 sqrt(d T) R^3 (3 R^2 (3 D + s) + 2) <= 42 sqrt(d T) R^5 s D,
+
+so (74) follows from sqrt(H) >= 36 * 13 d sqrt(T) R^5 s D^3, (84) with 256 * 13, and then
+rho <= (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) 42^2 d T R^10 s^2 D^2, where sqrt(H) >= 468 and
+T R^2 <= sqrt(T d) R^3. For Corollary 2 the sums are 12 g_0 + 3 B_2 + 1 <=
+16 B_2 g_0 and 12 g_0 + 3 B_2 + 2 <= 17 g_0, and B_2 g_0 >= 1 is all that is used of H.
+"""
+
+import math
+
+from jax.typing import ArrayLike
+
+from jaxbounds.multihead.certificate import GoodInitialisation, realized_distance
+from jaxbounds.multihead.descent import STABILITY, TRAINING, Setting
+
+HEADS, ALPHA = 13.0, 42.0
+"""Theorem 1: what 9 D + 3 s + 1 and 3 (9 D + 3 s + 2) are at most, over s D."""
+GOOD_HEADS, GOOD_ALPHA = 16.0, 51.0
+"""Corollary 2: what 12 g_0 + 3 B_2 + 1 is at most over B_2 g_0, 3 (12 g_0 + 3 B_2 + 2) over g_0."""
+
+
+def _smoothness(alpha: float, root: float, radius: ArrayLike, T: int, d: int) -> ArrayLike:
+    """(2 / root + 1/4) alpha^2 (d T)^{3/2} R^13."""
+    return (2.0 / root + 0.25) * alpha**2 * math.sqrt(d * T) ** 3 * radius**13
+
+
+def theorem1_root_heads(s: Setting, /, *, stability: bool = False) -> ArrayLike:
+    """468 d sqrt(T) R^5 ||theta||_{2,infinity} D^3, eq. (3); 3328 for Theorem 2."""
+    factor = HEADS * (STABILITY if stability else TRAINING)
+    return factor * s.d * math.sqrt(s.T) * s.radius**5 * s.size * s.distance**3
+
+
+def theorem1_rho(s: Setting, /) -> ArrayLike:
+    """448.6 (d T)^{3/2} R^13 ||theta||_{2,infinity}^2 D^2 >= rho at the heads of eq. (3)."""
+    leading = _smoothness(ALPHA, HEADS * TRAINING, s.radius, s.T, s.d)
+    return leading * s.size**2 * s.distance**2
+
+
+def corollary2_root_heads(
+    good: GoodInitialisation, radius: ArrayLike, K: ArrayLike, /, *, T: int, d: int, corrected: bool
+) -> ArrayLike:
+    """4096 d sqrt(T) R^5 B_2^2 g_0(1/K)^3, with g_0 = G as printed or sqrt(2) G (erratum E5)."""
+    distance = realized_distance(good, 1 / K, corrected=corrected)
+    shape = d * math.sqrt(T) * radius**5
+    return GOOD_HEADS * STABILITY * shape * good.head_bound**2 * distance**3
+
+
+def corollary2_rho(
+    good: GoodInitialisation, radius: ArrayLike, K: ArrayLike, /, *, T: int, d: int, corrected: bool
+) -> ArrayLike:
+    """651.6 (d T)^{3/2} R^13 g_0(1/K)^4 >= rho(K) at those heads."""
+    distance = realized_distance(good, 1 / K, corrected=corrected)
+    return _smoothness(GOOD_ALPHA, GOOD_HEADS * STABILITY, radius, T, d) * distance**4

@@ -1,0 +1,156 @@
+"""Statements as tests: pytest judges those of the modules in `jaxbounds_statements`.
+
+    [tool.pytest.ini_options]
+    jaxbounds_statements = ["mypaper", "claims.py", "mypackage.claims"]
+
+Each names what `--import` takes, a shipped paper too; paths start at the file of that setting. A
+statement is a test with the id `claims.py::mine.cauchy-schwarz` and the marker `jaxbounds`. It
+passes when every form is as recorded, errata included. Where pytest is given files or ids, only the
+statements among them are judged.
+"""
+
+import fnmatch
+import importlib.util
+import os
+import shlex
+import tempfile
+from collections.abc import Generator, Iterator
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+OPTION = "jaxbounds_statements"
+_MODULES = pytest.StashKey[dict[Path, str]]()
+
+
+class NotAsRecorded(Exception):
+    """Some verdict on a statement is another one than recorded; the message says which and why."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The setting, and the seed of all draws."""
+    about = "modules, files or folders that hold a PAPER, whose statements are tests"
+    parser.addini(OPTION, about, type="args", default=[])
+    group = parser.getgroup("jaxbounds")
+    group.addoption("--statement-seed", type=int, default=0, help="seed of all draws (default: 0)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Find the files of the modules; where pytest is given none they are collected as well."""
+    config.addinivalue_line("markers", "jaxbounds: a statement, judged by jaxbounds")
+    root = config.inipath.parent if config.inipath else config.rootpath
+    modules = dict(_found(where, root) for where in config.getini(OPTION))
+    config.stash[_MODULES] = modules
+    if config.args_source is not pytest.Config.ArgsSource.ARGS:
+        given = {Path(config.invocation_params.dir, argument).resolve() for argument in config.args}
+        config.args += [str(file) for file in modules if not given & {file, *file.parents}]
+
+
+def _found(where: str, root: Path) -> tuple[Path, str]:
+    """The file of a module's statements, and what `--import` takes; nothing is imported."""
+    paths = [root / where, root / where.replace(".", "/"), root / f"{where.replace('.', '/')}.py"]
+    path = next((path.resolve() for path in paths if path.exists()), None)
+    if path is None:
+        found = _spec(f"jaxbounds.{where}.statements") or _spec(where)
+        if found is None or not found.origin:
+            raise pytest.UsageError(f"{OPTION} names {where!r}: no file, folder or module")
+        path = Path(found.origin)
+        path = path.parent if path.name == "__init__.py" else path
+    else:
+        where = os.path.relpath(path)
+    if path.is_dir():
+        inside = ("statements.py", "statements/__init__.py", "__init__.py")
+        path = next((path / name for name in inside if (path / name).is_file()), path)
+    return path.resolve(), where
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(
+    file_path: Path, parent: pytest.Collector
+) -> Generator[None, list[Any], list[Any]]:
+    """The statements of a file; tests in it only where its name is that of a file of tests."""
+    found = yield
+    where = parent.config.stash[_MODULES].get(file_path.resolve())
+    if where is None:
+        return found
+    patterns = parent.config.getini("python_files")
+    tests = found if any(fnmatch.fnmatch(file_path.name, p) for p in patterns) else []
+    return [*tests, StatementFile.from_parent(parent, path=file_path, where=where)]
+
+
+class StatementFile(pytest.File):
+    """The statements of one module."""
+
+    def __init__(self, *, where: str, **given: Any) -> None:
+        super().__init__(**given)
+        self.where = where
+
+    def collect(self) -> Iterator["StatementItem"]:
+        """One test a statement.
+
+        Raises:
+            CollectError: if the module cannot be loaded or defines no PAPER.
+        """
+        from jaxbounds.papers import load_paper
+
+        try:
+            paper = load_paper(self.where)
+        except ValueError as problem:
+            raise self.CollectError(str(problem)) from problem
+        for statement in paper.statements:
+            yield StatementItem.from_parent(
+                self, name=statement.id, statement=statement, where=self.where
+            )
+
+
+class StatementItem(pytest.Item):
+    """One statement, as a test."""
+
+    def __init__(self, *, statement: Any, where: str, **given: Any) -> None:
+        super().__init__(**given)
+        self.statement, self.where = statement, where
+        self.add_marker("jaxbounds")
+        self.extra_keyword_matches |= {statement.kind, statement.label, *statement.judged}
+
+    def runtest(self) -> None:
+        """Judge it; what violated it in earlier runs is tried first.
+
+        Raises:
+            NotAsRecorded: if a form has another verdict than recorded.
+        """
+        from jaxbounds.cli.cache import examples
+        from jaxbounds.falsify import falsify
+        from jaxbounds.report.remarks import remarks
+
+        seed = self.config.getoption("--statement-seed")
+        with tempfile.TemporaryDirectory() as store:
+            found = falsify(self.statement, seed=seed, store=store, examples=examples(False))
+            if all(verdict.as_expected for verdict in found):
+                return
+            place = Path(store).joinpath
+            lines = [
+                f"{v.form}: {v.status}, recorded {v.expected}" for v in found if not v.as_expected
+            ]
+            lines += remarks(found, place, self.statement.judged)
+        raise NotAsRecorded("\n".join([f"{self.name}: {self.statement.formula}", *lines]))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *given: Any) -> Any:
+        """What is not as recorded, with a counterexample and the command that judges it again."""
+        if not isinstance(excinfo.value, NotAsRecorded):
+            return super().repr_failure(excinfo, *given)
+        own = [] if self.path.is_relative_to(Path(__file__).parent) else ["--import", self.where]
+        seed = ["--seed", str(self.config.getoption("--statement-seed"))]
+        return f"{excinfo.value}\n{shlex.join(['jaxbounds', 'verify', self.name, *seed, *own])}"
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """File, and the name that heads a failure."""
+        return self.path, None, f"{self.name}  {self.statement.label}"

@@ -1,0 +1,115 @@
+"""Covering numbers with every constant: Lemmas 14 and 16, Proposition 17, Corollary 31.
+
+Classes are balls of parameters, maps are Lipschitz in them, and a ball of radius R in R^p has an
+internal cover of (1 + 2R/r)^p balls of radius r (Lemma 41, first branch). Distances are suprema
+over all prompts with |z_j| <= r_z, so that a cover serves the population as well as a sample.
+"""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from jaxbounds.qstr.bounds import (
+    polynomial_perturbation_bound,
+    query_key_log_covering,
+    recurrent_perturbation_bound,
+)
+from jaxbounds.qstr.packing import volume_upper
+
+
+class TransformerClass(NamedTuple):
+    """Shapes and radii of a class of `SparseTransformer`s, on prompts with |z_j| <= r_z.
+
+    Attributes:
+        m: width of the two-layer network.
+        H: heads.
+        De: dimension of an encoded token.
+        r_a: of |a|.
+        R_w: of |(W, b)|_F.
+        r_QK: of the Frobenius norm of each head, which ||W_QK^T||_{2,1} exceeds.
+        r_z: of |z_j|.
+    """
+
+    m: int
+    H: int
+    De: int
+    r_a: float
+    R_w: float
+    r_QK: float
+    r_z: float
+
+    @property
+    def reach(self) -> Any:
+        """The norm sqrt(H r_z^2 + 1) of (attended tokens, 1), at most."""
+        return (self.H * self.r_z**2 + 1.0) ** 0.5
+
+    @property
+    def largest_prediction(self) -> Any:
+        """|a| |(W, b)|_F |(h, 1)| >= |yhat|."""
+        return self.r_a * self.R_w * self.reach
+
+    @property
+    def parameters(self) -> tuple[int, int, int]:
+        """How many there are in a, in (W, b) and in the heads."""
+        return self.m, self.m * (self.H * self.De + 1), self.H * self.De**2
+
+
+def two_layer_log_covering(eps: float, f: TransformerClass, /) -> float:
+    """Lemma 14: m log(1 + 2 L/eps_a) + m (H De + 1) log(1 + 2 L/eps_w), L = r_a R_w |(h, 1)|.
+
+    |f - f'| <= |h, 1| (R_w |a - a'| + r_a |(W, b) - (W', b')|_F) on |h| <= sqrt(H) r_z, and eps is
+    split in proportion to the numbers of parameters: eps_a + eps_w = eps. Explicit.
+    """
+    of_a, of_w, _ = f.parameters
+    total, L = of_a + of_w, f.largest_prediction
+    return sum(float(volume_upper(p, eps * p / (total * L))) for p in (of_a, of_w))
+
+
+def transformer_log_covering(eps: float, f: TransformerClass, /) -> float:
+    """Proposition 17: Lemma 13 for Lemmas 14, 15 (with constant 1) and 16 (volume). Explicit.
+
+    eps = eps_2 + r_a R_w eps_A, split in proportion to the numbers of parameters; attention moves
+    by eps_A if Theta_QK^T z_j moves by eps_A / r_z^2, and |Theta_QK|_F <= sqrt(H) r_QK.
+    """
+    *two_layer, attention = f.parameters
+    share = attention / (sum(two_layer) + attention)
+    moved = share * eps / (f.r_a * f.R_w * f.r_z**2)
+    radius = f.H**0.5 * f.r_QK
+    heads = query_key_log_covering(moved, r_z=f.r_z, radius=radius, H=f.H, De=f.De)
+    return two_layer_log_covering((1.0 - share) * eps, f) + heads
+
+
+def transformer_lipschitz(R: Any, /, *, H: int, r_z: Any) -> Any:
+    """Of yhat in vec Theta on {|vec Theta| <= R}: sqrt(R^2 (H r_z^2 + 1) + R^4 r_z^6 / 4).
+
+    Explicit. The derivatives by a, (W, b) and Theta_QK are at most s |(W, b)|, s |a| and
+    |a| |W| r_z^3, with s^2 = H r_z^2 + 1, and |a| |W| <= R^2 / 2.
+    """
+    return (R**2 * (H * r_z**2 + 1.0) + 0.25 * R**4 * r_z**6) ** 0.5
+
+
+def ball_log_covering(eps: float, /, *, parameters: int, radius: float, lipschitz: float) -> float:
+    """Of functions `lipschitz` in a ball of parameters: p log(1 + 2 R L / eps). Explicit."""
+    return float(volume_upper(parameters, eps / (radius * lipschitz)))
+
+
+def recurrent_lipschitz(
+    R: ArrayLike, /, *, N: int, r_z: ArrayLike, r_h: ArrayLike, depth_y: int, depth_h: int
+) -> Array:
+    """Of an RNN's predictions in vec Theta, |vec Theta| <= R: Lemmas 29 and 30 put together.
+
+    sqrt(D_y^2 + 2 (R^{L_y} N ((1 + 1/N)^N - 1) D_h)^2): the readout's own, on |(h->, h<-, z)| <=
+    sqrt(2 r_h^2 + r_z^2), and that of the two transitions, whose errors add up over N steps and
+    pass the readout. States within r_h, transitions 1/N-Lipschitz in them. Explicit.
+    """
+    R, r_h, r_z = (jnp.asarray(v, float) for v in (R, r_h, r_z))
+    seen = lambda states: jnp.sqrt(states * r_h**2 + r_z**2)
+    readout = polynomial_perturbation_bound(depth=depth_y, R=R, r=seen(2.0))
+    step = polynomial_perturbation_bound(depth=depth_h, R=R, r=seen(1.0))
+    # Both directions: a + b <= sqrt 2 sqrt(a^2 + b^2).
+    passed = recurrent_perturbation_bound(
+        jnp.zeros(()), 2.0**0.5 * step, N=N, lipschitz=R**depth_y, sharp=True
+    )
+    return jnp.hypot(readout, passed)

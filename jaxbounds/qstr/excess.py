@@ -1,0 +1,326 @@
+"""From covers to risks with every constant: Lemmas 18, 20, 32, 34, Corollaries 19, 33, Theorem 10.
+
+Losses are (yhat - y)^2 cut at tau. Their roots are 1-Lipschitz in yhat and lie in [0, sqrt tau].
+Where the samples are fitted, a cover and Chernoff's bound give a risk of order 1/n, in place of the
+paper's 1/sqrt n by symmetrisation.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbounds.qstr.covers import (
+    TransformerClass,
+    ball_log_covering,
+    recurrent_lipschitz,
+    transformer_log_covering,
+)
+from jaxbounds.qstr.links import TwoLayer
+from jaxbounds.qstr.retrieval import inverse_temperature
+from jaxbounds.qstr.rnn_construction import exact_transition, readout
+
+LogCovering = Callable[[float], float]
+"""eps -> the log of how many functions come within eps of all of a class, uniformly."""
+
+
+def _least(value: Callable[[float], float], largest: float) -> float:
+    """The least of the bounds at scales of a cover from `largest` down; each of them is valid."""
+    return min(value(largest * math.exp(exponent)) for exponent in np.linspace(-50.0, 0.0, 101))
+
+
+def truncated_rademacher(covering: LogCovering, n: float, /, *, tau: float) -> float:
+    """Lemmas 18 and 32: Rad_n(L_tau) <= 2 sqrt(tau) eps + tau sqrt(log C(eps) / (2n)), the least.
+
+    At one scale, as in Lemma 32: squares move by 2 sqrt(tau) eps; Massart's lemma for losses within
+    tau/2 of tau/2. Explicit.
+    """
+    bound = lambda eps: 2.0 * math.sqrt(tau) * eps + tau * math.sqrt(covering(eps) / (2.0 * n))
+    return min(0.5 * tau, _least(bound, math.sqrt(tau)))
+
+
+def truncated_gap(
+    covering: LogCovering, n: float, /, *, tau: float, delta: float, sharp: bool = True
+) -> float:
+    """Corollaries 19 and 33: sup |R_tau - R-hat_tau| over a class, w.p. 1 - delta. Explicit.
+
+    As the paper's, by symmetrisation: 2 Rad + tau sqrt(log(2/delta) / (2n)). `sharp`: Hoeffding for
+    the functions of a cover, 4 sqrt(tau) eps + tau sqrt((log C(eps) + log(2/delta)) / (2n)).
+    """
+    tail = math.log(2.0 / delta)
+    if not sharp:
+        rademacher = truncated_rademacher(covering, n, tau=tau)
+        return min(tau, 2.0 * rademacher + tau * math.sqrt(tail / (2.0 * n)))
+    bound = lambda eps: (
+        4.0 * math.sqrt(tau) * eps + tau * math.sqrt((covering(eps) + tail) / (2.0 * n))
+    )
+    return min(tau, _least(bound, math.sqrt(tau)))
+
+
+def truncated_risk(
+    covering: LogCovering, n: float, /, *, tau: float, delta: float, empirical: float = 0.0
+) -> float:
+    """R_tau of any function of a class with that empirical risk, w.p. 1 - delta. Explicit.
+
+    sqrt R_tau <= sqrt R-hat_tau + 2 eps + sqrt(2 tau (log C(eps) + log(1/delta)) / n): by Chernoff
+    P <= (sqrt P-hat + sqrt(2v))^2 for a member of the cover, n v the log of its confidence, and the
+    root of a risk is a norm of a root of a loss: it moves by eps.
+    """
+    tail = -math.log(delta)
+    bound = lambda eps: 2.0 * eps + math.sqrt(2.0 * tau * (covering(eps) + tail) / n)
+    return min(tau, (math.sqrt(empirical) + _least(bound, math.sqrt(tau))) ** 2)
+
+
+def moment_radius(tail: float, /, *, C: float, s: float = 1.0) -> float:
+    """The B with P(|v| >= B) <= exp(-tail), where (E|v|^r)^{1/r} <= sqrt(C r^s) for all r >= 1.
+
+    By Markov's inequality at r = 2 tail / s: B^2 = C (e r)^s. With C = C_x d it is Lemma 12 solved
+    for its radius. Explicit.
+
+    Raises:
+        ValueError: if the moment order r is below 1.
+    """
+    order = 2.0 * tail / s
+    if not order >= 1:
+        raise ValueError(f"the moment order 2 tail / s must be at least 1, got {order}")
+    return math.sqrt(C * (math.e * order) ** s)
+
+
+def largest_token_moment(*, N: int, d: int, C_x: float = 1.0) -> float:
+    """(E max_j |x_j|^4)^{1/2} <= N^{2/r} C_x d r at r = max(4, 2 log N), for Lemma 20. Explicit."""
+    r = max(4.0, 2.0 * math.log(N))
+    return N ** (2.0 / r) * C_x * d * r
+
+
+class Setting(NamedTuple):
+    """A model of Section 2, with the constants of Assumption 1.
+
+    Attributes:
+        N: tokens in a prompt.
+        d: their dimension.
+        q: relevant tokens of each position.
+        C_x: of Assumption 1.
+        C_y: of Assumption 1.
+        s: of Assumption 1.
+    """
+
+    N: int
+    d: int
+    q: int
+    C_x: float = 1.0
+    C_y: float = 1.0
+    s: float = 1.0
+
+    def token_radius(self, tail: float, /) -> float:
+        """No token exceeds it with probability 1 - exp(-tail)."""
+        return moment_radius(tail + math.log(self.N), C=self.C_x * self.d)
+
+    def label_radius(self, tail: float, /) -> float:
+        """No label exceeds it with probability 1 - exp(-tail)."""
+        return moment_radius(tail, C=self.C_y, s=self.s)
+
+
+def truncation_error(setting: Setting, /, *, tail: float, fourth: float) -> float:
+    """Lemmas 20 and 34: R - R_tau <= |A|_4^2 P(A > sqrt tau)^{1/2}, A = |yhat - y|. Explicit.
+
+    tau = (largest prediction where no token exceeds its radius + label radius)^2: A exceeds its
+    root only where a token or the label does, each of probability exp(-tail) at most. |A|_4 <=
+    |y|_4 + |yhat|_4, with |y|_4^2 <= 4^s C_y and |yhat|_4 <= `fourth`.
+    """
+    both = math.sqrt(setting.C_y * 4.0**setting.s) + fourth
+    return both**2 * math.sqrt(2.0) * math.exp(-0.5 * tail)
+
+
+FORMS = ("symmetrised", "covered", "clipped")
+
+
+def minimiser_risk(
+    covering: LogCovering,
+    n: float,
+    /,
+    *,
+    setting: Setting,
+    largest: float,
+    fourth: float,
+    fitted: float,
+    tail: float,
+    delta: float = 0.01,
+    form: str = "symmetrised",
+) -> float:
+    """The risk of every empirical minimiser of a class, w.p. 1 - delta - 2 n exp(-tail). Explicit.
+
+    Some member has squared errors of at most `fitted` where no token exceeds its radius, so the
+    minimiser's R-hat is no larger. Then `truncated_gap` or `truncated_risk`, tau exp(-tail) for
+    prompts with larger tokens, and `truncation_error`.
+
+    Args:
+        covering: of the class, on prompts whose tokens do not exceed their radius.
+        n: prompts, with one position each.
+        setting: the model.
+        largest: the largest |yhat| on such prompts.
+        fourth: a bound on (E yhat^4)^{1/4}.
+        fitted: see above.
+        tail: of the radii.
+        delta: see above.
+        form: "symmetrised" (the paper's chain), "covered" (`truncated_risk`), or "clipped": that
+            for predictions clipped to the label radius, as in the first remark after Theorem 4.
+
+    Raises:
+        ValueError: if there is no such form.
+    """
+    if form not in FORMS:
+        raise ValueError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
+    B = setting.label_radius(tail)
+    if form == "clipped":
+        largest, fourth = B, B
+    tau = (B + largest) ** 2
+    if form == "symmetrised":
+        cut = fitted + truncated_gap(covering, n, tau=tau, delta=delta, sharp=False)
+    else:
+        cut = truncated_risk(covering, n, tau=tau, delta=delta, empirical=fitted)
+    beyond = truncation_error(setting, tail=tail, fourth=fourth)
+    return cut + tau * math.exp(-tail) + beyond
+
+
+def transformer_risk(
+    n: float,
+    setting: Setting,
+    /,
+    *,
+    de: int,
+    m: int,
+    r_a: float,
+    r_w: float,
+    eps: float,
+    eps_2nn: float = 0.0,
+    delta: float = 0.01,
+    form: str = "symmetrised",
+) -> float:
+    """Theorem 10: `minimiser_risk` for the class (A.1), with exp(-tail) = n^-4. Explicit.
+
+    r_z^2 = r_x^2 + d (1 + 1/q); heads as in (A.2), of Frobenius norm alpha sqrt(de), alpha for an
+    error sqrt(eps) through attention: Lemma 11's network errs by sqrt(eps_2nn) + sqrt(eps).
+
+    Args:
+        n: prompts, with one position each.
+        setting: the model, with as many heads as q.
+        de: dimension of an encoding, of coherence at most 1/2.
+        m: the width in Assumption 2.
+        r_a: of Assumption 2.
+        r_w: of Assumption 2.
+        eps: the squared error allowed to attention.
+        eps_2nn: of Assumption 2.
+        delta: see `minimiser_risk`.
+        form: see `minimiser_risk`.
+    """  # fmt: skip
+    tail, (N, d, q, *_) = 4.0 * math.log(n), setting
+    r_x = setting.token_radius(tail)
+    alpha = inverse_temperature(N=N, q=q, d=d, r_a=r_a, r_w=r_w, r_x=r_x, eps=eps)
+    f = TransformerClass(
+        m=m, H=q, De=d + (q + 1) * de, r_a=r_a / math.sqrt(m), R_w=r_w * math.sqrt(m),
+        r_QK=float(alpha) * math.sqrt(de), r_z=math.sqrt(r_x**2 + d + d / q),
+    )  # fmt: skip
+    tokens = largest_token_moment(N=N, d=d, C_x=setting.C_x)
+    return minimiser_risk(
+        lambda eps: transformer_log_covering(eps, f),
+        n,
+        setting=setting,
+        largest=f.largest_prediction,
+        fourth=r_a * r_w * math.sqrt(q * (tokens + d + d / q) + 1.0),
+        fitted=(math.sqrt(eps_2nn) + math.sqrt(eps)) ** 2,
+        tail=tail,
+        delta=delta,
+        form=form,
+    )
+
+
+class RecurrentClass(NamedTuple):
+    """{|vec Theta| <= R} of Theorem 7, R the norm of Proposition 28's RNN.
+
+    Attributes:
+        parameters: how many.
+        constant: R^2 is this ..
+        slope: .. and this times the square of the tokens' radius.
+        depth_y: layers of the readout.
+        depth_h: layers of a transition.
+    """
+
+    parameters: int
+    constant: float
+    slope: float
+    depth_y: int
+    depth_h: int
+
+
+def recurrent_class(setting: Setting, network: TwoLayer, /, *, de: int) -> RecurrentClass:
+    """The class of the RNN (`exact_transition`, `readout`) that has the link `network`. Explicit.
+
+    Its weights are constant or proportional to the radius, so that two radii tell R^2 at all.
+    """
+
+    def built(radius: float) -> tuple[int, float, int, int]:
+        transition = exact_transition(q=setting.q, d=setting.d, de=de, radius=radius)
+        reading = readout(network, transition)
+        weights = [np.asarray(v) for layer in (*transition, *transition, *reading) for v in layer]
+        square = sum(float(np.sum(v**2)) for v in weights)
+        return sum(v.size for v in weights), square, len(reading), len(transition)
+
+    parameters, one, depth_y, depth_h = built(1.0)
+    slope = (built(2.0)[1] - one) / 3.0
+    return RecurrentClass(parameters, one - slope, slope, depth_y, depth_h)
+
+
+def recurrent_risk(
+    n: float,
+    setting: Setting,
+    f: RecurrentClass,
+    /,
+    *,
+    delta: float = 0.01,
+    form: str = "symmetrised",
+) -> float:
+    """Theorem 7: `minimiser_risk` for the class f, with exp(-tail) = n^-4. Explicit.
+
+    Its RNN represents the link without error on tokens within r_x, with states of norm r_h =
+    sqrt(q) r_x; z_i has norm sqrt(r_x^2 + q + 1), as its encodings are unit vectors.
+    """
+    tail, (N, d, q, *_) = 4.0 * math.log(n), setting
+    r_x = setting.token_radius(tail)
+    R = math.sqrt(f.constant + f.slope * r_x**2)
+    r_h, r_z = math.sqrt(q) * r_x, math.sqrt(r_x**2 + q + 1)
+    moved = recurrent_lipschitz(R, N=N, r_z=r_z, r_h=r_h, depth_y=f.depth_y, depth_h=f.depth_h)
+    lipschitz = float(moved)
+    covering = lambda eps: ball_log_covering(
+        eps, parameters=f.parameters, radius=R, lipschitz=lipschitz
+    )
+    values = lambda r: R**f.depth_y * r + sum(R**k for k in range(1, f.depth_y))
+    tokens = largest_token_moment(N=N, d=d, C_x=setting.C_x)
+    return minimiser_risk(
+        covering,
+        n,
+        setting=setting,
+        largest=values(math.hypot(math.sqrt(2.0) * r_h, r_z)),
+        fourth=values(math.sqrt(2.0 * r_h**2 + tokens + q + 1)),
+        fitted=0.0,
+        tail=tail,
+        delta=delta,
+        form=form,
+    )
+
+
+def samples_needed(risk: Callable[[float], float], target: float, /) -> float:
+    """The least n, to a thousandth, at which a bound that falls with n is at most `target`.
+
+    Infinite where none below 10^200 is enough.
+    """
+    high = 4.0
+    while risk(high) > target:
+        high *= 16.0
+        if high > 1e200:
+            return math.inf
+    low = high / 16.0
+    while high / low > 1.001:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if risk(middle) <= target else (middle, high)
+    return high

@@ -1,0 +1,117 @@
+"""Assumption 2: two-layer networks for the links that ship none of their own."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.norms import vector_norm
+from jaxbounds.qstr import link_networks
+from jaxbounds.qstr.links import LINKS, sphere
+from jaxbounds.statements import Budget, Form, Sides, Statement
+
+RADIUS = 2.0
+"""r_x of Assumption 2."""
+
+
+def _sample(key, size):
+    a, b, c, d = jax.random.split(key, 4)
+    q, dim = size["q"], size["d"]
+    x = jax.random.uniform(a, (q, 1)) * RADIUS * sphere(b, q, dim)
+    jump = jax.random.normal(d, (size["m"], dim + 2))
+    return {"x": x, "u": sphere(c, q * dim), "network": jump}
+
+
+def _cases(size):
+    """The centre, where every coordinate is on a knot, and the middle between two knots."""
+    q, d = size["q"], size["d"]
+    knot = np.zeros((q, d))
+    middle = knot.copy()
+    middle[:, 0] = RADIUS / size["knots"] / 2
+    u = np.eye(q * d)[0]
+    network = np.ones((size["m"], d + 2))
+    rows = [{"x": x, "u": u, "network": network} for x in (knot, middle)]
+    return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+
+
+def _projected(i, size):
+    """Back to unit directions and tokens of norm at most r_x."""
+    norms = vector_norm(i["x"])[:, None]
+    x = i["x"] * jnp.minimum(1.0, RADIUS / jnp.maximum(norms, 1e-30))
+    return {**i, "x": x, "u": i["u"] / jnp.maximum(vector_norm(i["u"]), 1e-30)}
+
+
+def _approximated(i, size):
+    q, d, knots = size["q"], size["d"], size["knots"]
+    i = _projected(i, size)
+    x, u = i["x"], i["u"]
+    token = u[:d] / jnp.maximum(vector_norm(u[:d]), 1e-30)
+    mean = link_networks.mean_network(token, q=q)
+    sine = link_networks.sine_network(u, q=q, radius=RADIUS, knots=knots)
+    square = link_networks.quadratic_network(q=q, d=d, radius=RADIUS, knots=knots)
+    error = lambda name, parameters, found: (
+        (LINKS[name].apply(parameters, x) - found.network(x)) ** 2
+    )
+    squares = error("quadratic", {}, square)
+    # `xor` on either side of its jump, where any network nearly agrees with itself.
+    a, b, W = i["network"][:, 0], i["network"][:, 1], i["network"][:, 2:]
+    near = 1e-6 * token
+    sides = jnp.stack([near, -near])
+    value = jax.nn.relu(sides @ W.T + b[None]) @ a
+    labels = LINKS["xor"].apply({"u": token}, sides[:, None, :])
+    apart = jnp.max((labels - value) ** 2)
+    moved = jnp.abs(value[0] - value[1]) / 2
+    return Sides.pairs(
+        {
+            "derived mean": (error("mean_linear", {"u": token}, mean), mean.eps_2nn + 1e-20),
+            "derived sine": (error("sine_index", {"u": u}, sine), sine.eps_2nn),
+            "derived quadratic": (squares, square.eps_2nn),
+            "derived xor": (jnp.maximum(1.0 - moved, 0.0) ** 2, apart),
+            "control": (squares, square.eps_2nn / 2),
+        },
+        error={
+            "derived mean": 1e-28, "derived sine": 1e-14, "derived quadratic": 1e-14,
+            "derived xor": 1e-14, "control": 1e-14,
+        },
+    )  # fmt: skip
+
+
+ASSUMPTION_2 = Statement(
+    id="qstr.asm2",
+    label="Assumption 2",
+    formula="|g - a^T relu(W x + b)|^2 <= eps_2NN on |x_l| <= r_x: 0, h^4/64 and qd h^4/64 for "
+    "means, sines and squares, and at least 1 for xor",
+    tex=r"\sup_{\|x_l\|_2 \le r_x} \left| g(x_1, \ldots, x_q) - a_g^\top \sigma(W_g x + b_g) "
+    r"\right|^2 \le \epsilon_{\mathrm{2NN}}",
+    judges=(
+        link_networks.mean_network,
+        link_networks.sine_network,
+        link_networks.quadratic_network,
+    ),
+    sample=_sample,
+    cases=_cases,
+    project=_projected,
+    evaluate=_approximated,
+    forms=(
+        Form(name="derived mean", note="Exactly."),
+        Form(name="derived sine", note="Interpolation of a function with |f''| <= 1."),
+        Form(
+            name="derived quadratic",
+            equality="the centre: a knot in every coordinate",
+            note="Each interpolant is within h^2/8 of its square, shifted by h^2/8.",
+        ),
+        Form(
+            name="derived xor",
+            equality="on either side of the jump, where the network is 0",
+            note="The link jumps by 2, so that no continuous network has eps_2NN < 1.",
+        ),
+    ),
+    control="half of eps_2NN for the squares",
+    sizes=({"q": 2, "d": 2, "knots": 6, "m": 3},),
+    assumptions="r_x = 2, six knots; the other links ship their networks, with eps_2NN = 0",
+    source="Assumption 2",
+    kind="inequality",
+    search="none",
+    budget=Budget(samples=256, batch=256),
+)
+
+STATEMENTS = (ASSUMPTION_2,)

@@ -1,0 +1,290 @@
+"""The audit of a paper, as one would send it to its authors: one Markdown text."""
+
+import hashlib
+import json
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from jaxbounds.falsify import Verdict, load_instance
+from jaxbounds.report.describe import instance_text
+from jaxbounds.report.markdown import anchor, block, bullets, code, link, table, text
+from jaxbounds.report.rows import certificate_words, evidence_words
+from jaxbounds.report.sections import EVIDENCE, MEANING
+from jaxbounds.report.terminal import closeness, grouped, number
+from jaxbounds.statements import Erratum, Form, Paper, Statement
+from jaxbounds.statements.paper import Weight
+
+WEIGHTS: Mapping[Weight, str] = {
+    "false": "as printed, under all of the paper's hypotheses and on no charitable reading",
+    "gap": "a step of a proof does not follow; the statement may stand",
+    "reading": "false on one reading, true on another",
+    "typo": "a slip of the pen",
+    "undecidable": "rests on one glyph of the text at hand",
+}
+PROOFS = {
+    "disproved": "ball arithmetic encloses both sides on one instance, where every hypothesis is "
+    "certain, and they violate the claim by a margin, whatever the constants round.",
+    "disproved as coded": "the same, if the floats in the program, or numbers that Python computed "
+    "outside of it, are taken as they are.",
+    "proved on D": "branch and bound in ball arithmetic covered the box D, up to a slack.",
+}
+
+
+class Audit(NamedTuple):
+    """What an audit is written from.
+
+    Attributes:
+        paper: the paper.
+        verdicts: on all of its statements.
+        settings: versions, source, seed and whatever else they depend on.
+        out: the folder that holds the stored instances and witnesses.
+        imports: what `--import` was given.
+    """
+
+    paper: Paper
+    verdicts: tuple[Verdict, ...]
+    settings: Mapping[str, Any]
+    out: Path
+    imports: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the settings and the verdicts, without the seconds that these took."""
+        entries = [v.to_json() | {"seconds": 0} for v in self.verdicts]
+        for entry in entries:
+            if entry["certificate"]:
+                entry["certificate"] = entry["certificate"] | {"seconds": 0}
+        about = {name: value for name, value in self.settings.items() if name != "imports"}
+        content = json.dumps([about, entries], sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def command(self, *words: str) -> str:
+        """A command line that says again what is said here."""
+        own = [word for where in self.imports for word in ("--import", where)]
+        return f"jaxbounds {shlex.join([*words, *own])}"
+
+
+def markdown(audit: Audit, /) -> str:
+    """The whole text: in short, what is not so, every claim, what was not checked, and again how.
+
+    Args:
+        audit: what was measured.
+    """
+    paper, parts = audit.paper, list[str]()
+    parts += [f"# {text(paper.title)}: its claims, measured"]
+    parts += [text(paper.citation)] if paper.citation else []
+    made = f"jaxbounds {audit.settings['jaxbounds']}, seed {audit.settings['seed']}"
+    parts += [f"*Measured with {made}; digest* {code(audit.digest[:16])}"]
+    parts += _in_short(audit)
+    parts += _errata(audit)
+    parts += _sharper(audit)
+    parts += ["## Every claim", "In the paper's order; what was measured about each."]
+    statements = {s.id: s for s in paper.statements}
+    for name, verdicts in grouped(audit.verdicts).items():
+        parts += _claim(statements[name], verdicts, audit)
+    parts += _by_place("Remarks", "Worth knowing, and no erratum.", paper.remarks, audit)
+    parts += _by_place("Not checked", "And why.", paper.unchecked, audit)
+    parts += _by_place(
+        "Where each numbered item is", "What judges it, or why nothing does.", paper.items, audit
+    )
+    return "\n\n".join([*parts, *_reading(audit), *_again(audit)]) + "\n"
+
+
+def _sentence(words: str) -> str:
+    return f"{text(words.rstrip('. '))}."
+
+
+def _count(many: int, word: str) -> str:
+    return f"{many} {word}" + ("" if many == 1 else "s")
+
+
+def _in_short(audit: Audit) -> Iterator[str]:
+    paper, verdicts = audit.paper, audit.verdicts
+    yield "## In short"
+    if paper.survives:
+        yield text(paper.survives)
+    judged = len({v.id for v in verdicts})
+    printed = Counter(v.status for v in verdicts if v.form.startswith("printed"))
+    others = Counter(v.status for v in verdicts if not v.form.startswith("printed"))
+    yield (
+        f"{_count(judged, 'statement')} of the paper in {_count(len(verdicts), 'form')} were "
+        "measured: as printed, and as derived, corrected or sharpened."
+    )
+    names = [name for name in MEANING if printed[name] or others[name]]
+    rows = [["printed", *(str(printed[n]) for n in names)]]
+    rows.append(["derived, corrected, sharpened", *(str(others[n]) for n in names)])
+    yield table(["forms", *names], rows)
+    moved = [v for v in verdicts if not v.as_expected]
+    if moved:
+        said = (f"{code(v.id)} ({text(v.form)}): {v.status}, recorded {v.expected}" for v in moved)
+        yield f"**Not as recorded**, and to be looked into before this is sent: {'; '.join(said)}."
+    if paper.errata:
+        of = {k: [_to(e.id) for e in paper.errata if e.kind == k] for k in get_args(Weight)}
+        yield "Errata:"
+        yield bullets(
+            [f"{len(of[k])} *{k}* ({WEIGHTS[k]}): {', '.join(of[k])}" for k in of if of[k]]
+        )
+
+
+def _errata(audit: Audit) -> Iterator[str]:
+    if audit.paper.errata:
+        yield "## What is not so"
+        yield "The weightiest first."
+    for e in audit.paper.by_weight:
+        yield f"### {text(e.id)}"
+        yield f"**{text(e.where)}** ({e.kind})"
+        yield block(e.quote) if "\\" in e.quote else f"> {text(e.quote)}"
+        yield text(e.text)
+        for words, reading in zip(("False if read so", "True if read so"), e.readings):
+            yield f"*{words}:* {text(reading)}"
+        yield f"*Consequence.* {text(e.consequence)}"
+        yield f"*Main theorems:* {_sentence(e.main)}"
+        yield f"*Evidence:* {_linked(e.evidence, audit)}"
+        cited = {(s.id, f.name) for s in audit.paper.statements for f in s.forms if _shows(f, e)}
+        shown = [v for v in audit.verdicts if (v.id, v.form) in cited]
+        if shown:
+            yield bullets([f"{_to(v.id)} ({text(v.form)}): {_found(v, audit)}" for v in shown])
+
+
+def _shows(form: Form, erratum: Erratum) -> bool:
+    return form.erratum == erratum.id
+
+
+def _to(name: str) -> str:
+    return link(name, f"#{anchor(name)}")
+
+
+def _linked(words: str, audit: Audit) -> str:
+    """Text in which ids of statements and errata are links to them."""
+    known = {v.id for v in audit.verdicts} | {e.id for e in audit.paper.errata}
+    names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
+    return re.sub(rf"(?<![\w.])({names})(?![\w-]|\.\w)", lambda m: _to(m[0]), text(words))
+
+
+def _found(verdict: Verdict, audit: Audit) -> str:
+    """A verdict with its counterexample, its certificate and how to see it again."""
+    lines = [f"**{verdict.status}**, {closeness(verdict)}; {_sentence(verdict.reason)}"]
+    if verdict.shrunk_file:
+        stored = load_instance(audit.out / verdict.shrunk_file)
+        size = ", ".join(f"{k} = {v}" for k, v in stored.meta["size"].items())
+        where = f" ({text(size)})" if size else ""
+        at = code(instance_text(stored.instance))
+        ratio = number(float(stored.meta["ratio"]))
+        lines.append(f"Counterexample{where}, ratio {ratio}: {at}.")
+    if verdict.certificate:
+        lines.append(f"Certificate: {_sentence(certificate_words(verdict))}")
+    if verdict.witness_file:
+        lines.append(f"Witness: {link(verdict.witness_file, verdict.witness_file)}.")
+    if verdict.shrunk_file:
+        file = f"{audit.out.name}/{verdict.shrunk_file}"
+        lines.append(f"Again: {code(audit.command('replay', file))}")
+    return "\\\n".join(lines)
+
+
+def _sharper(audit: Audit) -> Iterator[str]:
+    by_id = grouped(audit.verdicts)
+    rows = []
+    for verdicts in by_id.values():
+        printed = next((v for v in verdicts if v.form.startswith("printed")), None)
+        for v in verdicts:
+            before, now = closeness(printed) if printed else "-", closeness(v)
+            sharper = v.form.startswith("sharpened") and v.status == "holds" and before != now
+            if sharper and v.relation == "<=":
+                rows.append([_to(v.id), text(v.label), before, text(v.form), now])
+    if rows:
+        yield "## What can be said more sharply"
+        yield "Forms that hold with a smaller right side; each proof is with the claim."
+        yield table(["statement", "in the paper", "printed", "sharper", "how close"], rows)
+
+
+def _claim(statement: Statement, verdicts: Sequence[Verdict], audit: Audit) -> Iterator[str]:
+    yield f"### {text(statement.id)}"
+    where = f"; {text(statement.source)}" if statement.source else ""
+    yield f"**{text(statement.label)}** ({statement.kind}{where})"
+    yield block(statement.tex, "math") if statement.tex else block(statement.formula)
+    if statement.assumptions:
+        yield f"*Assumes:* {text(statement.assumptions)}"
+    hypotheses = [name for name in verdicts[0].checked if all(name in v.checked for v in verdicts)]
+    if hypotheses:
+        yield f"*Checked on every instance:* {text(', '.join(hypotheses))}"
+    yield bullets([_form(statement.form(v.form), v, audit) for v in verdicts])
+    if excluded := verdicts[0].excluded:
+        said = (f"{count} for {text(reason)}" for reason, count in excluded.items())
+        yield f"*Draws left out:* {'; '.join(said)}"
+    seed, thorough = ["--seed", str(audit.settings["seed"])], audit.settings["thorough"]
+    again = audit.command("verify", statement.id, *seed, *["--thorough"] * thorough)
+    control = verdicts[0].control.get("status")
+    status = f" ({control})" if control else ""
+    yield (
+        f"*Control*{status}: {_sentence(statement.control)} {verdicts[0].precision}, tolerance "
+        f"{statement.tolerance:g}. Again: {code(again)}"
+    )
+
+
+def _form(form: Form, verdict: Verdict, audit: Audit) -> str:
+    head = text(f"{form.name}; {form.cites}" if form.cites else form.name)
+    head += f" ({_to(form.erratum)})" if form.erratum else ""
+    if verdict.status in ("fails", "inconsistent"):
+        lines = [f"{head}: {_found(verdict, audit)}"]
+    else:
+        said = f"**{verdict.status}**, {closeness(verdict)}; {_sentence(verdict.reason)}"
+        lines = [f"{head}: {said}"]
+        if verdict.certificate:
+            lines.append(f"Certificate: {_sentence(certificate_words(verdict))}")
+    lines.append(f"Evidence: {_sentence(evidence_words(verdict))}")
+    if form.note:
+        lines.append(
+            f"{'Why' if verdict.status != 'holds' else 'Proof or reason'}: {text(form.note)}"
+        )
+    if form.equality:
+        lines.append(f"Equality: {_sentence(form.equality)}")
+    return "\\\n".join(lines)
+
+
+def _by_place(title: str, about: str, entries: Mapping[str, str], audit: Audit) -> Iterator[str]:
+    if entries:
+        yield f"## {title}"
+        yield about
+        yield bullets([f"**{text(k)}**: {_linked(v, audit)}" for k, v in entries.items()])
+
+
+def _reading(audit: Audit) -> Iterator[str]:
+    statuses = {v.status for v in audit.verdicts}
+    evidence = {v.evidence for v in audit.verdicts}
+    yield "## How to read it"
+    yield bullets([f"*{name}*: {MEANING[name]}" for name in MEANING if name in statuses])
+    words = EVIDENCE | PROOFS
+    yield "Evidence, from weak to strong:"
+    yield bullets([f"*{name}*: {words[name]}" for name in words if name in evidence])
+    yield (
+        '"x3 loose" means that the right side was at least three times the left one on every '
+        'instance; "attained" that it was reached. A worst ratio found by search is a lower '
+        "estimate of the supremum. A control is a claim that is false on purpose and goes through "
+        "the same code; the near-control is the form itself with a right side 1% smaller (for an "
+        "identity, one side moved by a millionth). An audit is evidence about the formulas as "
+        "they were read into code; whether they were read rightly, the paper's authors judge best."
+    )
+
+
+def _again(audit: Audit) -> Iterator[str]:
+    version, paper = audit.settings["jaxbounds"], audit.paper
+    yield "## How to repeat and cite it"
+    wanted = ["audit", paper.id, "--seed", str(audit.settings["seed"]), "--out", audit.out.name]
+    certified = [] if audit.settings["certify"] else ["--no-certify"]
+    yield f"With jaxbounds {version} installed, and python-flint for certificates:"
+    yield block(audit.command(*wanted, *certified))
+    yield (
+        "Draws are the same everywhere; last digits, and with them what a search finds, can differ "
+        "between processors and versions. This run:"
+    )
+    shown = {k: v for k, v in audit.settings.items() if k != "imports"}
+    yield bullets([f"{text(k)}: {code(v)}" for k, v in shown.items()])
+    yield f"Digest of these settings and all verdicts (SHA-256): {code(audit.digest)}"
+    yield block(
+        f'jaxbounds {version}, audit of "{paper.title}", seed {audit.settings["seed"]}, '
+        f"digest {audit.digest[:16]}"
+    )

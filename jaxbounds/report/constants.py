@@ -1,0 +1,204 @@
+"""Sharp constants: the table, the figure, and what the printed forms of the papers lose."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from jaxbounds.constants import MEANING, AtSize, Exponent, SharpConstant
+from jaxbounds.report.markup import Html, element
+from jaxbounds.report.schemas import Schema, many, object_schema
+from jaxbounds.report.terminal import USUAL, number
+
+STYLES = {
+    "attained": "green",
+    "every instance": "green",
+    "enumerated": "green",
+    "limit": "blue",
+    "rising": "magenta",
+    "unbounded": "yellow",
+    "drawn": "magenta",
+    "none": "dim",
+}
+
+
+def constants_schema() -> Schema:
+    """Of `jaxbounds constant --json` and constants.json."""
+    return many(object_schema(SharpConstant))
+
+
+def _decimals(found: AtSize) -> str:
+    """The ratio to the digits that are certain, ten at most; "~": not certified."""
+    if not found.low:
+        return f"~{found.ratio:.6g}"
+    return f"{found.ratio:.{min(max(found.digits, 1), 10)}g}"
+
+
+def _exact(found: AtSize) -> str:
+    return f"{found.closed.text}  (1 in {1 / found.closed.chance:.0e})" if found.closed else ""
+
+
+def constant_table(constant: SharpConstant, /, *, width: int = USUAL) -> Table:
+    """A row a size: the lower estimate, whether it is attained, its digits, a closed form.
+
+    Args:
+        constant: what was found.
+        width: of the screen, in columns.
+    """
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("size", max_width=max(12, width - 72), overflow="fold")
+    table.add_column("C at least", justify="right", width=14, no_wrap=True)
+    table.add_column("where", width=14)
+    table.add_column("digits", justify="right", width=6)
+    table.add_column("starts", justify="right", width=6)
+    table.add_column("closed form", overflow="fold")
+    for found in constant.sizes:
+        size = ", ".join(f"{k}={v}" for k, v in found.size.items()) or "-"
+        table.add_row(
+            Text(size),
+            Text(_decimals(found)),
+            Text(found.where, style=STYLES[found.where]),
+            str(found.digits or "-"),
+            f"{found.agreeing}/{found.starts}",
+            Text(_exact(found)),
+        )
+    return table
+
+
+def exponent_text(exponent: Exponent, /) -> str:
+    """One axis in words: "T^0.500 [0.499, 0.501]", or "no dependence on T"."""
+    if exponent.word == "none":
+        return f"no dependence on {exponent.axis}"
+    ends = ""
+    if exponent.low is not None and exponent.high is not None:
+        ends = f" [{exponent.low:.4f}, {exponent.high:.4f}]"
+    words = "" if exponent.word == "power" else " (no single power fits)"
+    return f"{exponent.axis}^{exponent.value:.4f}{ends or ' (two sizes: no interval)'}{words}"
+
+
+def constant_text(constant: SharpConstant, /) -> str:
+    """What the table does not say: the law, dependence, where, and what the words mean."""
+    lines = []
+    if constant.law:
+        lines.append(f"C = {constant.law}: at every size looked at, to all digits known")
+    if constant.dependence:
+        lines.append("; ".join(map(exponent_text, constant.dependence)))
+    if constant.fails:
+        lines.append("C is above one: the form fails as it stands")
+    for word in dict.fromkeys(found.where for found in constant.sizes):
+        lines.append(f"{word}: {MEANING[word]}")
+    largest = constant.largest
+    if largest.along:
+        lines.append(f"the scale: {largest.along}")
+    if largest.gain is not None:
+        lines.append(f"slopes at the instance promise a gain of {largest.gain:.1g} at most")
+    if any(found.closed for found in constant.sizes):
+        lines.append(
+            "(1 in N): the odds that a relation so simple agrees with these digits by accident"
+        )
+    reasons = dict.fromkeys(found.reason for found in constant.sizes if found.reason)
+    lines += [f"not certified (~): {reason}" for reason in reasons]
+    lines.append("Digits are those of lhs/rhs at an instance: a lower estimate of the supremum.")
+    return "\n".join(lines)
+
+
+def constant_figure(constant: SharpConstant, /) -> Any:
+    """C against the axis that it depends on most, a line for each choice of the others.
+
+    Needs matplotlib.
+
+    Returns:
+        A matplotlib figure.
+    """
+    import matplotlib.pyplot as plt
+
+    from jaxbounds.plotting import grid_ticks
+
+    found = [f for f in constant.sizes if f.ratio > 0]
+    axes_of = sorted(constant.dependence, key=lambda e: -abs(e.value))
+    axis = axes_of[0].axis if axes_of else next(iter(found[0].size), "")
+    figure, axes = plt.subplots(figsize=(5.2, 3.4), layout="constrained")
+    groups: dict[str, list[AtSize]] = {}
+    for f in found:
+        rest = ", ".join(f"{k}={v}" for k, v in f.size.items() if k != axis)
+        groups.setdefault(rest, []).append(f)
+    for rest, group in groups.items():
+        group.sort(key=lambda f: f.size.get(axis, 0))
+        x = [f.size.get(axis, 0) for f in group]
+        axes.plot(x, [f.ratio for f in group], marker="o", label=rest or None)
+    every = sorted({f.size.get(axis, 1) for f in found})
+    axes.set(xlabel=axis, ylabel="C, at least", title=f"{constant.id}  {constant.form}")
+    axes.set(xscale="log", yscale="log") if len(every) > 1 else None
+    grid_ticks(axes.xaxis, every)
+    if len(groups) > 1:
+        axes.legend()
+    return figure
+
+
+def looseness_rows(constants: Iterable[SharpConstant], /) -> list[tuple[str, ...]]:
+    """(statement, form, C, x loose, where, closed form or dependence) of each constant."""
+    rows: list[tuple[str, ...]] = []
+    for constant in constants:
+        best = constant.largest
+        known = best.ratio > 0 and best.where not in ("none", "unbounded")
+        loose = f"x{1 / best.ratio:.4g}" if known and best.ratio < 1 - 1e-9 else ""
+        word = "sharp" if known and not loose and not constant.fails else loose
+        word = "fails" if constant.fails else word
+        law = constant.law or (best.closed.text if best.closed else "")
+        depends = [e for e in constant.dependence if e.word != "none"]
+        varies = ", ".join(exponent_text(e).split(" (")[0] for e in depends)
+        rows.append(
+            (constant.id, constant.form, number(best.ratio), word, best.where, law or varies)
+        )
+    return rows
+
+
+def looseness_section(constants: Sequence[SharpConstant], seen: frozenset[str], /) -> Html | None:
+    """The page's part on how loose the printed forms are.
+
+    Args:
+        constants: the recorded ones.
+        seen: the statements on the page.
+    """
+    rows = looseness_rows(c for c in constants if c.id in seen)
+    if not rows:
+        return None
+    names = ("statement", "form", "C at least", "", "where", "closed form, or dependence")
+    body = (
+        element(
+            "tr",
+            element("th", element("a", row[0], href=f"#{row[0]}"), scope="row"),
+            *(element("td", cell) for cell in row[1:]),
+        )
+        for row in rows
+    )
+    words = "; ".join(f"{word}: {meaning}" for word, meaning in MEANING.items())
+    return element(
+        "section",
+        element("h2", "Sharp constants"),
+        element(
+            "p",
+            "The least C with left side at most C times the printed right side, from below, by "
+            f"search (jaxbounds constant). {words}.",
+        ),
+        element(
+            "table",
+            element("thead", element("tr", *(element("th", n, scope="col") for n in names))),
+            element("tbody", *body),
+            class_="constants",
+        ),
+        id="constants",
+    )
+
+
+def median_looseness(constants: Sequence[SharpConstant], /) -> float:
+    """The median of 1/C over forms that hold and whose supremum is settled."""
+    loose = [
+        1 / c.largest.ratio
+        for c in constants
+        if c.largest.ratio > 0 and not c.fails and c.largest.where not in ("none", "unbounded")
+    ]
+    return float(np.median(loose)) if loose else float("nan")

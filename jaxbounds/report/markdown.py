@@ -1,0 +1,77 @@
+"""Markdown from values, every text escaped; and the HTML of it, with formulas as MathML."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from markdown_it import MarkdownIt
+
+from jaxbounds.report.formula import mathml
+from jaxbounds.report.markup import Html, element
+
+_MARKS = re.compile(r"[\\`*$~&]|<(?=[A-Za-z/!?])|\](?=[\[(:])|(?<![^\W_])_|_(?![^\W_])")
+"""What means something, where it does: tags, links, and underscores that are not inside words."""
+_STARTS = re.compile(r"^([#>+=-]|\d+[.)])")
+
+
+def text(words: object, /) -> str:
+    """Words as they are, in one line."""
+    escaped = _MARKS.sub(lambda found: "\\" + found[0], " ".join(str(words).split()))
+    return _STARTS.sub(lambda found: found[0][:-1] + "\\" + found[0][-1], escaped)
+
+
+def code(words: object, /) -> str:
+    """A piece of code in one line; backticks in it make longer ones around it."""
+    words = " ".join(str(words).split())
+    ticks = "`" * (1 + max((len(run) for run in re.findall("`+", words)), default=0))
+    space = " " if words.startswith("`") or words.endswith("`") else ""
+    return f"{ticks}{space}{words}{space}{ticks}"
+
+
+def block(words: str, /, kind: str = "") -> str:
+    """Lines as they are; of kind "math" they are LaTeX."""
+    ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", words)), default=0))
+    return f"{ticks}{kind}\n{words}\n{ticks}"
+
+
+def anchor(title: str, /) -> str:
+    """What a heading is called in links."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def link(words: str, target: str, /) -> str:
+    """A link to a heading, or to a file beside the page."""
+    return f"[{text(words)}]({target})"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], /) -> str:
+    """A table; its cells are Markdown already."""
+    line = lambda cells: "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
+    return "\n".join([line(head), "|" + " --- |" * len(head), *map(line, rows)])
+
+
+def bullets(items: Sequence[str], /) -> str:
+    """A list; what an item says in further lines belongs to it."""
+    return "\n".join("- " + item.replace("\n", "\n  ") for item in items)
+
+
+def to_html(markdown: str, /) -> Html:
+    """The HTML of Markdown; tags in it are text.
+
+    Raises:
+        ValueError: if a formula cannot be read.
+    """
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
+    reader.add_render_rule("fence", _fence)
+    reader.add_render_rule("heading_open", _heading)
+    return Html(reader.render(markdown))
+
+
+def _fence(self: Any, tokens: Any, index: int, options: Any, env: Any) -> str:
+    token = tokens[index]
+    return mathml(token.content) if token.info == "math" else element("pre", token.content)
+
+
+def _heading(self: Any, tokens: Any, index: int, options: Any, env: Any) -> str:
+    words = "".join(part.content for part in tokens[index + 1].children)
+    return f'<{tokens[index].tag} id="{anchor(words)}">'

@@ -1,0 +1,38 @@
+"""What a reader of the table of verdicts must know besides."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from jaxbounds.falsify import Verdict, load_instance
+from jaxbounds.report.describe import instance_text
+
+
+def remarks(
+    group: Sequence[Verdict], place: Callable[[str], Path], judged: Sequence[str], /
+) -> Iterator[str]:
+    """Lines about forms of one statement that share a reason: draws left out, what is not recorded.
+
+    Args:
+        group: their verdicts.
+        place: where a stored instance is.
+        judged: the functions that the statement judges.
+    """
+    for verdict in group:
+        drawn = sum(v["instances"] for k, v in verdict.sources.items() if k != "search")
+        missed = {name: count for name, count in verdict.excluded.items() if count > drawn}
+        for name, count in missed.items():
+            yield f"{verdict.id} ({verdict.form}): {count} draws do not count: {name!r}; {drawn} do"
+    wrong = [verdict for verdict in group if not verdict.as_expected]
+    if wrong:
+        yield f"{wrong[0].id} ({'; '.join(v.form for v in wrong)}): {wrong[0].reason}"
+    for verdict in wrong:
+        if verdict.shrunk_file:
+            stored = load_instance(place(verdict.shrunk_file))
+            at = instance_text(stored.instance)
+            yield f"  {verdict.form}: ratio {verdict.shrunk_ratio:.6g} at {at}"
+            code = f" ({', '.join(judged)})" if judged else ""
+            yield (
+                f"  is the code{code} wrong, or the claim? for an erratum: expected='fails', "
+                "note='...', counterexample=Counterexample(instance=..., "
+                f"size={stored.meta['size']}, ratio={stored.meta['ratio']})"
+            )

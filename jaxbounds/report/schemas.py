@@ -1,0 +1,140 @@
+"""Dataclasses as JSON, and the JSON Schema of that; fields that hold code are left out."""
+
+import dataclasses
+import inspect
+import math
+import re
+import types
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from jaxbounds.falsify import Verdict
+from jaxbounds.statements import Paper, Statement
+
+Schema = dict[str, Any]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+NUMBER: Schema = {"anyOf": [{"type": "number"}, {"enum": [None, "inf", "-inf"]}]}
+"""A float: NaN is null, since JSON has no name for it."""
+_SIMPLE = {str: "string", bool: "boolean", int: "integer", type(None): "null"}
+
+
+def _is_code(hint: Any) -> bool:
+    return get_origin(hint) is Callable or any(map(_is_code, get_args(hint)))
+
+
+def _fields(kind: type) -> dict[str, Any]:
+    """The types of its fields by name, without those that hold functions."""
+    hints = get_type_hints(kind)
+    named = {f.name: hints[f.name] for f in dataclasses.fields(kind)}
+    return {name: hint for name, hint in named.items() if not _is_code(hint)}
+
+
+def plain(value: Any, /) -> Any:
+    """A JSON-able value: dataclasses are objects, arrays lists, infinities words and NaN null."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {name: plain(getattr(value, name)) for name in _fields(type(value))}
+    if isinstance(value, Mapping):
+        return {name: plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    return plain(value.tolist()) if hasattr(value, "tolist") else value
+
+
+def schema_of(hint: Any, /) -> Schema:
+    """The schema of what `plain` makes of a value of a type.
+
+    Raises:
+        TypeError: if the type is none that `plain` knows.
+    """
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return {}
+    if hint is float:
+        return NUMBER
+    if hint in _SIMPLE:
+        return {"type": _SIMPLE[hint]}
+    if origin is Literal:
+        return {"enum": list(inner)}
+    if origin in (Union, types.UnionType):
+        return {"anyOf": [schema_of(one) for one in inner]}
+    if origin is tuple and inner[1:] != (...,):
+        parts = [schema_of(one) for one in inner]
+        return {"type": "array", "prefixItems": parts, "items": False, "minItems": len(parts)}
+    if origin in (tuple, list):
+        return {"type": "array", "items": schema_of(inner[0])}
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": schema_of(inner[1])}
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return object_schema(hint)
+    raise TypeError(f"no schema for {hint!r}")
+
+
+def _described(kind: type) -> dict[str, str]:
+    """What the class says about its attributes."""
+    _, _, listed = (inspect.getdoc(kind) or "").partition("Attributes:\n")
+    found = re.findall(r"^    (\w+): (.+(?:\n {6,}.+)*)", listed, re.MULTILINE)
+    return {name: " ".join(words.split()) for name, words in found}
+
+
+def object_schema(
+    kind: type, /, *, besides: Mapping[str, Any] = types.MappingProxyType({}), without: str = ""
+) -> Schema:
+    """The schema of a dataclass; each field is described by the docstring of the class.
+
+    Args:
+        kind: the dataclass.
+        besides: types of entries that are no fields.
+        without: a field that is left out.
+    """
+    said = _described(kind)
+    hints = {name: h for name, h in (_fields(kind) | dict(besides)).items() if name != without}
+    about = lambda name: {"description": said[name]} if name in said else {}
+    return {
+        "type": "object",
+        "description": (inspect.getdoc(kind) or "").split("\n\n")[0],
+        "properties": {name: schema_of(hint) | about(name) for name, hint in hints.items()},
+        "required": list(hints),
+        "additionalProperties": False,
+    }
+
+
+STATEMENT = {"paper": str, "judges": tuple[str, ...], "samplers": tuple[str, ...]}
+"""What the JSON of a statement has besides its fields."""
+SHOWN = {"hypotheses": dict[str, tuple[str, ...]], "written_in": str}
+"""What it has besides where one statement is shown: hypotheses by form, and file and line."""
+
+
+def statement_json(statement: Statement, /) -> dict[str, Any]:
+    """A statement as data: all but its functions, of which it has the names."""
+    names = {"judges": list(statement.judged), "samplers": list(statement.samplers)}
+    return plain(statement) | {"paper": statement.paper} | names
+
+
+def paper_json(paper: Paper, /) -> dict[str, Any]:
+    """What is said about a paper besides its statements: errata by weight, remarks, gaps."""
+    ordered = dataclasses.replace(paper, statements=(), errata=paper.by_weight)
+    return {name: entry for name, entry in plain(ordered).items() if name != "statements"}
+
+
+def statements_schema() -> Schema:
+    """Of `jaxbounds list --json` and `show --json`."""
+    one = object_schema(Statement, besides=STATEMENT | SHOWN)
+    return many(one | {"required": [name for name in one["required"] if name not in SHOWN]})
+
+
+def verdicts_schema() -> Schema:
+    """Of `jaxbounds verify --json` and verdicts.json."""
+    return many(object_schema(Verdict, besides={"as_expected": bool}))
+
+
+def errata_schema() -> Schema:
+    """Of `jaxbounds errata --json`: one entry a paper."""
+    return many(object_schema(Paper, without="statements"))
+
+
+def many(one: Schema, /) -> Schema:
+    """A list of such."""
+    return {"type": "array", "items": one}

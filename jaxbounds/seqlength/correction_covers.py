@@ -1,0 +1,121 @@
+"""A cover of linear maps on given points in l_2, by corrections (Lemma 3.5, explicit constants).
+
+The class is W in R^{k x d} with ||W^T||_{2,1} <= B (rows) on x_1, .., x_N with ||x_i||_2 <= B_x;
+x = B B_x / epsilon and q > 1. As in Zhang (2002), whose constant is 36, the code of W lists the
+mistakes that a perceptron makes on the way to it.
+
+Row j of norm r_j has level l_j = ceil(log_q(B / r_j)), weight rho_j = B q^{-l_j} in (r_j / q, r_j]
+and resolution epsilon_j, epsilon_j^2 = epsilon^2 rho_j / B, so that sum_j epsilon_j^2 <= epsilon^2.
+Start at V = 0. While ||(W - V) x_i||_2 >= epsilon for some i, some row has |e_j| >= epsilon_j where
+e_j = (w_j - v_j) . x_i. Add sign(e_j) (epsilon_j / B_x^2) x_i to v_j, and project V onto the class
+in the norm F(V) = sum_j ||v_j||^2 / rho_j. The first lowers F(W - V) by at least epsilon_j^2 /
+(B_x^2 rho_j) = epsilon^2 / (B B_x^2), the second does not raise it, for W is in the class. At the
+start F(W) <= q sum_j r_j <= q B, so there are at most q x^2 corrections. Each is a letter: a row,
+a point, a sign and the row's level. A row that is ever corrected has r_j B_x >= epsilon_j, hence
+B / r_j < q x^2 and a level of at most ceil(log_q(q x^2)). The letters alone give V, and V is in
+the class: the cover is internal and strict, with
+
+    ln N <= floor(q x^2) ln(2 k N (ceil(log_q(q x^2)) + 1) + 1).
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxbounds.seqlength.norms import require_norm
+
+Matrix = Float[np.ndarray, "k d"]
+
+
+class Letter(NamedTuple):
+    """One correction: of which row, by which point, in which direction, and the row's level."""
+
+    row: int
+    point: int
+    sign: int
+    level: int
+
+
+def project_rows(V: Matrix, weights: Float[np.ndarray, " k"], B: float, /) -> Matrix:
+    """The nearest to V in sum_j ||v_j||^2 / weights_j with ||V^T||_{2,1} <= B.
+
+    Row j is shortened by t weights_j, or to zero, with the least t >= 0 that will do.
+    """
+    lengths = np.linalg.norm(V, axis=1)
+    if lengths.sum() <= B:
+        return V
+    order = np.argsort(-lengths / weights)
+    candidates = (np.cumsum(lengths[order]) - B) / np.cumsum(weights[order])
+    kept = np.maximum(lengths - candidates.max() * weights, 0.0)
+    return V * (kept / np.where(lengths > 0, lengths, 1.0))[:, None]
+
+
+def _decode(
+    V: Matrix, weights: np.ndarray, letter: Letter, X: np.ndarray, B: float, step: float, q: float
+) -> Matrix:
+    """V after one more letter, `weights` filled in; the row's step is `step` sqrt(weight / B)."""
+    row, point, sign, level = letter
+    weights[row] = B * q**-level
+    V = V.copy()
+    V[row] += sign * step * math.sqrt(weights[row] / B) * X[point]
+    return project_rows(V, weights, B)
+
+
+def decode_corrections(
+    letters: Sequence[Letter],
+    X: Float[np.ndarray, "N d"],
+    B: float,
+    epsilon: float,
+    k: int,
+    /,
+    *,
+    ratio: float = 2.0,
+) -> Matrix:
+    """The member of the cover with that code; it depends on nothing else."""
+    V, weights = np.zeros((k, X.shape[1])), np.ones(k)
+    step = epsilon / (np.linalg.norm(X, axis=1).max() ** 2 or 1.0)
+    for letter in letters:
+        V = _decode(V, weights, letter, X, B, step, ratio)
+    return V
+
+
+def encode_corrections(
+    W: Matrix, X: Float[np.ndarray, "N d"], B: float, epsilon: float, /, *, ratio: float = 2.0
+) -> tuple[Letter, ...]:
+    """The code of a member of the cover within `epsilon` of W at every point, in l_2.
+
+    Args:
+        W: with ||W^T||_{2,1} <= B.
+        X: the points, as rows.
+        B: the bound on the sum of the rows' norms.
+        epsilon: the resolution.
+        ratio: q, by which levels differ.
+
+    Raises:
+        ValueError: if the norm is above B, epsilon is not positive, or q is not above 1.
+    """
+    lengths = np.linalg.norm(W, axis=1)
+    require_norm(lengths.sum(), B, of="||W^T||_{2,1}")
+    if not (epsilon > 0 and ratio > 1):
+        raise ValueError(f"epsilon > 0 and a ratio > 1 are needed, got {epsilon} and {ratio}")
+    present = lengths > 0
+    exact = np.log2(B / np.where(present, lengths, B)) / math.log2(ratio)
+    # A row of length B q^-l must get level l although its logarithm is rounded.
+    near = np.abs(exact - np.round(exact)) < 1e-12
+    levels = np.where(near, np.round(exact), np.ceil(exact)).astype(int)
+    resolutions = np.where(present, epsilon * ratio ** (-levels / 2.0), np.inf)
+    V, weights = np.zeros_like(W), np.ones(len(W))
+    letters: list[Letter] = []
+    step = epsilon / (np.linalg.norm(X, axis=1).max() ** 2 or 1.0)
+    while True:
+        errors = (W - V) @ X.T
+        point = int(np.argmax(np.linalg.norm(errors, axis=0)))
+        if np.linalg.norm(errors[:, point]) < epsilon:
+            return tuple(letters)
+        row = int(np.argmax(np.abs(errors[:, point]) / resolutions))
+        sign = 1 if errors[row, point] > 0 else -1
+        letters.append(Letter(row, point, sign, int(levels[row])))
+        V = _decode(V, weights, letters[-1], X, B, step, ratio)

@@ -1,0 +1,153 @@
+"""Corollaries D.0.2 and F.0.2 with their logarithms, and Dudley's integral of them in closed form.
+
+Lemma 3.4 with constants, `linear_bounds.lemma_3_4_explicit`, is at most
+
+    ln N(epsilon) <= (A / epsilon^2) ln s(epsilon),
+    s(epsilon) = letters (log2(2 kappa^2 / epsilon^2) + 2) + 1
+
+for epsilon <= kappa and 0 beyond, with kappa = B_w B_x, A = 2 kappa^2 and letters = 2 d k. With
+t = ln(1 / epsilon) s is linear in t, and with D Dawson's function
+
+    int sqrt(ln s) ds = G(s) = s (sqrt(ln s) - D(sqrt(ln s))),
+
+so int_delta^U sqrt(ln N / m) d epsilon = sqrt(A / m) (ln 2 / (2 letters)) (G(s(delta)) - G(s(U))).
+In a network kappa is the largest x epsilon of its matrices and `letters` the largest 2 d k, so that
+one logarithm bounds them all, and A = 2 gamma^3 by Lemma E.1.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy
+
+from jaxbounds.seqlength.dudley import CERTIFIED
+from jaxbounds.seqlength.multi_layer import (
+    Constants,
+    NetworkNorms,
+    covering_constant,
+    terms_corrected,
+)
+from jaxbounds.seqlength.single_layer import attention_lipschitz
+
+
+class LogarithmicEntropy(NamedTuple):
+    """ln N(epsilon) <= (A / epsilon^2) ln s(epsilon) for epsilon <= kappa, and 0 beyond.
+
+    Attributes:
+        A: the factor of 1 / epsilon^2.
+        kappa: from where on one function is a cover.
+        letters: s = letters (log2(2 kappa^2 / epsilon^2) + 2) + 1.
+    """
+
+    A: float
+    kappa: float
+    letters: float
+
+    def argument(self, epsilon: float) -> float:
+        """s(epsilon), for epsilon <= kappa."""
+        return self.letters * (2.0 * math.log2(self.kappa / epsilon) + 3.0) + 1.0
+
+
+def log_integral(s: float, /) -> float:
+    """G(s) = s (sqrt(ln s) - D(sqrt(ln s))), whose derivative is sqrt(ln s); s >= 1."""
+    root = math.sqrt(math.log(s))
+    return s * (root - float(scipy.special.dawsn(root)))
+
+
+def entropy_integral(entropy: LogarithmicEntropy, delta: float, upper: float, m: int, /) -> float:
+    """int_delta^upper sqrt(ln N / m) d epsilon in closed form, 0 < delta <= upper."""
+    upper = min(upper, entropy.kappa)
+    if delta >= upper:
+        return 0.0
+    grown = log_integral(entropy.argument(delta)) - log_integral(entropy.argument(upper))
+    return math.sqrt(entropy.A / m) * math.log(2.0) / (2.0 * entropy.letters) * grown
+
+
+def logarithmic_dudley(
+    entropy: LogarithmicEntropy, m: int, B: float, /, *, signs: int = 1
+) -> float:
+    """The least delta + (B - delta) sqrt(ln(signs) / m) + int_delta^B sqrt(ln N / m), at most B.
+
+    `signs` functions for each member of the cover, as in Appendix C; c times it bounds Rad with
+    c = 12 (`dudley.CERTIFIED`). Constants explicit.
+
+    Raises:
+        ValueError: if m < 1, B or kappa is not positive, or there is no sign.
+    """
+    if m < 1 or not (B > 0 and entropy.kappa > 0 and signs >= 1):
+        raise ValueError(f"m, signs >= 1 and B, kappa > 0 are needed: {m}, {signs}, {B}, {entropy}")
+    a, upper = math.sqrt(math.log(signs) / m), min(B, entropy.kappa)
+    value = lambda delta: delta + (B - delta) * a + entropy_integral(entropy, delta, B, m)
+    # The derivative, 1 - a - sqrt(ln N / m), changes sign once.
+    slope = lambda delta: (
+        delta * (1.0 - a) - math.sqrt(entropy.A * math.log(entropy.argument(delta)) / m)
+    )
+    if a >= 1.0:
+        return B
+    if slope(upper) <= 0.0:
+        return min(B, value(upper))
+    low = 1e-12 * upper
+    return min(B, value(low if slope(low) >= 0.0 else scipy.optimize.brentq(slope, low, upper)))
+
+
+def entropy_D_0_2(
+    B_x: float, B_QK: float, d: int, /, *, softmax_constant: float = 2.0, B_inf: float | None = None
+) -> LogarithmicEntropy:
+    """The entropy of {X -> e_j^T X^T softmax(X W_QK^T x_cls)} for ||W_QK||_{2,1} <= B_QK.
+
+    These are columns of W_QK and rows of the map W_QK^T x of Y_[CLS] (erratum E3); ||x||_1 <= B_x.
+    """
+    kappa = float(attention_lipschitz(B_x, B_inf, softmax_constant=softmax_constant)) * B_QK * B_x
+    return LogarithmicEntropy(2.0 * kappa**2, kappa, 2.0 * d**2)
+
+
+def corollary_D_0_2(
+    product: float, B_x: float, B_QK: float, m: int, d: int, /, *, softmax_constant: float = 2.0
+) -> float:
+    """2 B min(B_x, 12 E): Corollary D.0.2 with its logarithms. Certified, constants explicit.
+
+    `product` is B = B_w B_Wc L_sigma B_Wv over columns (erratum E4).
+    """
+    entropy = entropy_D_0_2(B_x, B_QK, d, softmax_constant=softmax_constant)
+    E = logarithmic_dudley(entropy, m, B_x, signs=2 * d)
+    return 2.0 * product * min(B_x, CERTIFIED * E)
+
+
+def entropy_F_0_2(
+    norms: NetworkNorms, B: float, d: int, k: int, layers: int, /, *, softmax_constant: float = 2.0
+) -> LogarithmicEntropy:
+    """The entropy of the multi-layer network with row norms at most B (maps), by Lemma E.1.
+
+    For tokens with l_1 norm at most 1 after every layer and at most B_x before the first (E18).
+    Matrix i has x_i = (gamma / epsilon) sqrt(w_i), w_i = C_i^{1/3} beta_i^{2/3}, gamma = sum w_i.
+    """
+    with jax.enable_x64(True):
+        one = Constants(*[B**2] * 4)
+        listed = terms_corrected(norms, one, layers, softmax_constant=softmax_constant)
+        total = float(covering_constant(listed.C, listed.beta))
+        weights = np.asarray(jnp.cbrt(listed.C) * jnp.cbrt(listed.beta) ** 2)
+    kappa = weights.sum() * math.sqrt(weights.max())
+    return LogarithmicEntropy(2.0 * total, float(kappa), 2.0 * d * max(d, k))
+
+
+def corollary_F_0_2(
+    norms: NetworkNorms,
+    B: float,
+    m: int,
+    d: int,
+    k: int,
+    layers: int,
+    /,
+    *,
+    softmax_constant: float = 2.0,
+) -> float:
+    """min(B_w, 12 x Dudley) for Corollary F.0.2 with its logarithms. Certified, constants explicit.
+
+    B_w is ||w||_2 of `norms`; tokens leave every layer in the l_1 unit ball.
+    """
+    entropy = entropy_F_0_2(norms, B, d, k, layers, softmax_constant=softmax_constant)
+    B_w = float(jnp.asarray(norms.B_w))
+    return min(B_w, CERTIFIED * logarithmic_dudley(entropy, m, B_w))

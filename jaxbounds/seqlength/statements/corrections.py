@@ -1,0 +1,216 @@
+"""Lemma 3.5 with explicit constants: the cover by corrections, its size, and what none is below."""
+
+import itertools
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from jaxbounds.seqlength.correction_covers import (
+    decode_corrections,
+    encode_corrections,
+    project_rows,
+)
+from jaxbounds.seqlength.linear_bounds import (
+    RATIOS,
+    lemma_3_5_explicit,
+    lemma_3_5_leading,
+    lemma_3_5_sharp,
+    packing_of_points,
+)
+from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+
+FINE = 1.1
+"""The q of the sharpened form."""
+
+
+def _sample(key: Array, size: Size) -> Instance:
+    a, b = jax.random.split(key)
+    shapes = {"W": (size["k"], size["d"]), "X": (size["N"], size["d"]), "scales": (size["k"],)}
+    drawn, x = draw.normals(a, shapes), draw.log_uniform(b, 0.0, 0.6)
+    return _project(
+        {**drawn, "W": jnp.exp(drawn.pop("scales"))[:, None] * drawn["W"], "x": x}, size
+    )
+
+
+def _project(instance: Instance, size: Size) -> Instance:
+    W, X = instance["W"], instance["X"]
+    W = W / (jnp.sum(jnp.linalg.norm(W, axis=1)) * (1.0 + 1e-12))
+    X = X / (jnp.max(jnp.linalg.norm(X, axis=1)) * (1.0 + 1e-12))
+    return {"W": W, "X": X, "x": jnp.clip(instance["x"], 1.0, 4.0)}
+
+
+def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
+    return {
+        "||W^T||_{2,1} <= 1": np.linalg.norm(instance["W"], axis=1).sum() <= 1 + 1e-12,
+        "||x_i||_2 <= 1": np.linalg.norm(instance["X"], axis=1).max() <= 1 + 1e-12,
+        "1 <= x <= 4": 1.0 <= instance["x"] <= 4.0,
+    }
+
+
+def _cases(size: Size) -> Instance:
+    """A map with errors just at the resolution on orthonormal points: as many corrections."""
+    k, d, N = size["k"], size["d"], size["N"]
+    rows = []
+    for n in range(1, d + 1):
+        W = np.zeros((k, d))
+        W[0, :n] = 1.0 / math.sqrt(n)
+        X = np.eye(d)[np.arange(N) % d]
+        rows.append({"W": W, "X": X, "x": math.sqrt(n) * (1.0 + 1e-9)})
+    return draw.stacked(rows)
+
+
+def _cover(instance: Instance, size: Size) -> Sides:
+    W, X, (x,) = instance["W"], instance["X"], draw.numbers(instance, "x")
+    pairs = {}
+    for name, q in (("derived", 2.0), ("sharpened", FINE)):
+        code = encode_corrections(W, X, 1.0, 1.0 / x, ratio=q)
+        What = decode_corrections(code, X, 1.0, 1.0 / x, len(W), ratio=q)
+        error = np.linalg.norm((W - What) @ X.T, axis=0).max()
+        inside = np.linalg.norm(What, axis=1).sum()
+        pairs[name] = error, 1.0 / x
+        pairs[f"{name}, norm"] = inside, 1.0
+        pairs[f"{name}, code"] = float(len(code)), q * x**2
+    pairs["control"] = pairs["derived"][0], 0.3 / x
+    return Sides.pairs(pairs)
+
+
+LEMMA_3_5_COVER = Statement(
+    id="seqlength.lemma3.5-cover",
+    label="Lemma 3.5, an explicit cover",
+    tex=r"\max_i \left\| (W - \hat{W}) x_i \right\|_2 < \epsilon, \quad \text{at most } q x^2 "
+    r"\text{ letters}, \quad \|W^\top\|_{2,1}, \|\hat{W}^\top\|_{2,1} \le B_w, \ \|x_i\|_2 \le B_x",
+    formula="||W^T||_{2,1} <= B_w: What read from at most q x^2 corrections is in the class and"
+    " within eps of W at every point, ||x_i||_2 <= B_x",
+    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=32, restarts=0, steps=0), "search": "none"},
+    sample=_sample,
+    cases=_cases,
+    project=_project,
+    hypotheses=_in_the_class,
+    evaluate=_cover,
+    judges=(encode_corrections, decode_corrections, project_rows),
+    sizes=({"k": 3, "d": 4, "N": 6},),
+    assumptions="B_w = B_x = 1, 1 <= x <= 4",
+    forms=(
+        Form(name="derived", note="q = 2; proof: `jaxbounds.seqlength.correction_covers`"),
+        Form(
+            name="derived, norm",
+            note="projected after each correction: the cover is internal",
+            equality="a code that ends on the sphere",
+        ),
+        Form(name="derived, code", note="each correction lowers F by eps^2 / (B_w B_x^2)"),
+        Form(name="sharpened", note="q = 1.1"),
+        Form(name="sharpened, norm", note="as above", equality="a code that ends on the sphere"),
+        Form(
+            name="sharpened, code",
+            note="one row, orthonormal points and errors just above eps: x^2 of the q x^2",
+        ),
+    ),
+    control="three tenths of the resolution",
+    source="Lemma 3.5, from Edelman et al. (2022), Lemma 4.6; proved here as Zhang (2002) does",
+)
+
+
+def _letters(instance: Instance, size: Size) -> Sides:
+    """A code is floor(q x^2) letters, each one of a list or none."""
+    x, k, points, q = draw.numbers(instance, "x", "k", "points", "q")
+
+    def log_size(q: float, signs: tuple[int, ...] = (1, -1)) -> float:
+        length = sum(1 for n in range(1, 1000) if n <= q * x**2)
+        below = itertools.takewhile(lambda level: q**level < q * x**2, itertools.count())
+        levels = 1 + sum(1 for _ in below)
+        letters = list(itertools.product(range(k), range(points), signs, range(levels)))
+        # Below x = 1 the one matrix 0 is a cover.
+        return length * math.log(len(letters) + 1) if x >= 1 else 0.0
+
+    one = log_size(q)
+    return Sides.pairs(
+        {
+            "derived": (lemma_3_5_explicit(x, k=k, points=points, ratio=q), one),
+            "sharpened": (lemma_3_5_sharp(x, k=k, points=points), min(map(log_size, RATIOS))),
+            "control": (1.0 + log_size(q, (1,)), one),
+        }
+    )
+
+
+LEMMA_3_5_COUNT = Statement(
+    id="seqlength.lemma3.5-count",
+    label="Lemma 3.5, the number of codes",
+    tex=r"\ln \mathcal{N} = \lfloor q x^2 \rfloor \ln\left( 2 k N \left( \lceil \log_q(q x^2) "
+    r"\rceil + 1 \right) + 1 \right)",
+    formula="ln N = floor(q x^2) ln(2 k N levels + 1), levels = ceil(log_q(q x^2)) + 1; 0 for"
+    " x < 1",
+    **draw.SAME_ON_HOST,
+    cases=lambda size: draw.stacked(
+        [
+            {"x": x, "k": k, "points": points, "q": q}
+            for x, q in ((0.5, 2.0), (1.3, 1.5), (2.0, 1.1), (3.1, 1.02))
+            for k, points in ((1, 1), (3, 4))
+        ]
+    ),
+    evaluate=_letters,
+    judges=(lemma_3_5_explicit, lemma_3_5_sharp),
+    sizes=({"cases": 8},),
+    forms=(
+        Form(name="derived", note="letters and levels are listed and counted"),
+        Form(name="sharpened", note="the least of six q"),
+    ),
+    control="without signs",
+)
+
+
+def _sizes(instance: Instance, size: Size) -> Sides:
+    x, points = draw.numbers(instance, "x", "points")
+    below, sharp = packing_of_points(x, points=points), lemma_3_5_sharp(x, k=1, points=points)
+    above = lemma_3_5_explicit(x, k=1, points=points)
+    leading = lemma_3_5_leading(x, k=1, points=points)
+    return Sides.pairs(
+        {
+            "corrected, leading term": (below, leading),
+            "derived": (below, above),
+            "sharpened": (below, sharp),
+            "control": (below, sharp / 10.0),
+        }
+    )
+
+
+LEMMA_3_5_SIZE = Statement(
+    id="seqlength.lemma3.5-size",
+    label="Lemma 3.5 with constants",
+    tex=r"\ln \binom{N}{s} 2^s \le \ln \mathcal{N} \le \lfloor q x^2 \rfloor \ln\left( 2 k N "
+    r"\left( \lceil \log_q(q x^2) \rceil + 1 \right) + 1 \right), \quad s = "
+    r"\lfloor x^2 / 4 \rfloor",
+    formula="ln(C(N, s) 2^s) <= ln N <= floor(q x^2) ln(2 k N levels + 1) for ||W^T||_{2,1} <= B_w,"
+    " ||x_i||_2 <= B_x, s = floor(x^2 / 4)",
+    **draw.ON_HOST_WANDERED,
+    cases=lambda size: draw.stacked(
+        [
+            {"x": x, "points": points}
+            for x in (1.0, 2.0, 3.0, 5.0, 10.0, 30.0)
+            for points in (1, 4, 100, 10**6)
+        ]
+    ),
+    project=lambda i, size: {**i, "x": np.clip(np.abs(i["x"]), 1.0, 100.0)},
+    hypotheses=lambda i, size: {"x >= 1": i["x"] >= 1},
+    evaluate=_sizes,
+    judges=(lemma_3_5_explicit, lemma_3_5_sharp, lemma_3_5_leading, packing_of_points),
+    sizes=({"largest": 10**6},),
+    assumptions="one row on N orthonormal points, d >= N, from below",
+    forms=(
+        Form(
+            name="corrected, leading term",
+            note="x^2 ln(kN), rows: with constant one, not refuted by this packing",
+            hypotheses=lambda i, size: {"N >= 4": i["points"] >= 4},
+        ),
+        Form(name="derived", note="q = 2"),
+        Form(name="sharpened", note="the least of six q, nearly x^2 ln(2 k N levels + 1)"),
+    ),
+    control="a tenth of the sharpened size",
+    source="Lemma 3.5, from Edelman et al. (2022), Lemma 4.6",
+)
+
+STATEMENTS = (LEMMA_3_5_COVER, LEMMA_3_5_COUNT, LEMMA_3_5_SIZE)

@@ -1,0 +1,300 @@
+"""Corollaries D.0.2 and F.0.2 with their logarithms, and the orders of Section 4.3."""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy
+from jaxtyping import Array
+
+from jaxbounds.seqlength.linear_bounds import lemma_3_4_explicit
+from jaxbounds.seqlength.logarithmic_entropy import (
+    LogarithmicEntropy,
+    corollary_D_0_2,
+    corollary_F_0_2,
+    entropy_D_0_2,
+    entropy_F_0_2,
+    entropy_integral,
+    log_integral,
+    logarithmic_dudley,
+)
+from jaxbounds.seqlength.model import head_at
+from jaxbounds.seqlength.multi_layer import (
+    Constants,
+    NetworkNorms,
+    constants_4_2_1,
+    covering_constant,
+    divide_scale,
+    terms_corrected,
+    theorem_4_2_printed,
+)
+from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+
+
+def _entropy_cases(size: Size) -> Instance:
+    rng, ranges = np.random.default_rng(0), ((0, 3), (-1, 1), (0, 4), (2, 8), (-1, 1), (0, 2))
+    rows = [[float(10 ** rng.uniform(*r)) for r in ranges] for _ in range(12)]
+    named = dict(zip(("A", "kappa", "letters", "m", "B", "signs"), np.array(rows).T))
+    return {**named, "m": named["m"].astype(int), "signs": named["signs"].astype(int)}
+
+
+def _closed_form(instance: Instance, size: Size) -> Sides:
+    names = ("A", "kappa", "letters", "m", "B", "signs")
+    A, kappa, letters, m, B, signs = draw.numbers(instance, *names)
+    entropy, upper = LogarithmicEntropy(A, kappa, letters), min(B, kappa)
+    height = lambda e: math.sqrt(
+        A / e**2 / m * math.log(letters * (math.log2(2.0 * kappa**2 / e**2) + 2.0) + 1.0)
+    )
+    # In ln(epsilon), where the integrand is smooth.
+    area = lambda low: scipy.integrate.quad(
+        lambda t: math.exp(t) * height(math.exp(t)), math.log(low), math.log(upper)
+    )[0]
+    root = math.sqrt(math.log(signs) / m)
+    total = lambda t: math.exp(t) + (B - math.exp(t)) * root + area(math.exp(t))
+    least = scipy.optimize.minimize_scalar(
+        total, bounds=(math.log(1e-9 * upper), math.log(upper)), method="bounded",
+        options={"xatol": 1e-9},
+    ).fun  # fmt: skip
+    found, low = logarithmic_dudley(entropy, m, B, signs=signs), 0.1 * upper
+    s = entropy.argument(low)
+    step = 1e-4 * s
+    slope = (log_integral(s + step) - log_integral(s - step)) / (2.0 * step)
+    return Sides.pairs(
+        {
+            "derived": (entropy_integral(entropy, low, B, m), area(low)),
+            "derived, least": (found, min(least, total(math.log(upper)), B)),
+            "derived, G'": (slope, math.sqrt(math.log(s))),
+            "control": (
+                entropy_integral(entropy._replace(letters=2 * letters), low, B, m),
+                area(low),
+            ),
+        }
+    )
+
+
+CLOSED_FORM = Statement(
+    id="seqlength.sec4.3-logarithms",
+    label="Dudley's integral with the logarithms of Lemma 3.4",
+    tex=r"\int_\delta^U \sqrt{\frac{A}{m} \ln s(\epsilon)} \, \frac{d\epsilon}{\epsilon} = "
+    r"\sqrt{\frac{A}{m}} \, \frac{\ln 2}{2 l} \left( G(s(\delta)) - G(s(U)) \right), \quad s = l "
+    r"\left( \log_2 \frac{2 \kappa^2}{\epsilon^2} + 2 \right) + 1, \quad G(s) = s \left( "
+    r"\sqrt{\ln s} - D(\sqrt{\ln s}) \right)",
+    formula="int sqrt(A/m ln s) / eps d eps = sqrt(A/m) ln 2 / (2 l) (G(s(delta)) - G(s(U))),"
+    " G(s) = s (sqrt(ln s) - Dawson(sqrt(ln s)))",
+    **draw.SAME_ON_HOST,
+    cases=_entropy_cases,
+    evaluate=_closed_form,
+    judges=(entropy_integral, logarithmic_dudley, log_integral),
+    tolerance=1e-7,
+    sizes=({"draws": 12},),
+    forms=(
+        Form(name="derived", note="substitute t = ln(1 / eps), in which s is linear"),
+        Form(name="derived, least", note="and the delta at which it is least"),
+        Form(name="derived, G'", note="D' = 1 - 2 z D(z)"),
+    ),
+    control="twice the letters",
+    source="Corollaries D.0.2 and F.0.2, 'some logarithms .. omitted'",
+)
+
+
+def _sizes(key: Array, size: Size) -> Instance:
+    drawn = draw.log_uniform(key, -0.4, 0.4, (len(NetworkNorms._fields) + 1,))
+    return {**dict(zip(NetworkNorms._fields, drawn)), "B": drawn[-1]}
+
+
+def _logarithms(instance: Instance, size: Size) -> Sides:
+    """The lemma's own sizes, with floors and ceilings, at a few scales."""
+    *values, B = draw.numbers(instance, *NetworkNorms._fields, "B")
+    B_x = float(values[NetworkNorms._fields.index("B_x")])
+    norms, (d, k, L) = NetworkNorms(*values), (size[name] for name in "dkL")
+    shapes = [(1, d), *[(d, k), (k, d), (d, d)] * L]
+    listed = terms_corrected(norms, Constants(*[B**2] * 4), L)
+    unit = np.asarray(divide_scale(listed.C, listed.beta, 1.0).scales)
+    x_at_1 = np.sqrt(np.asarray(listed.C)) / unit
+    network, single = entropy_F_0_2(norms, B, d, k, L), entropy_D_0_2(B_x, B, d)
+    of_network: list[float] = []
+    of_single: list[float] = []
+    for fraction in (0.9, 0.3, 0.05, 0.01):
+        for found, above in ((of_network, network), (of_single, single)):
+            epsilon = fraction * above.kappa
+            bound = above.A / epsilon**2 * math.log(above.argument(epsilon))
+            of = zip(x_at_1, shapes) if above is network else [(2.0 * B_x**3 * B, (d, d))]
+            sizes = [lemma_3_4_explicit(x / epsilon, k=out, d=into) for x, (out, into) in of]
+            found.append(float(sum(sizes)) / bound)
+    one, worst = max(of_single), max(of_network)
+    return Sides.pairs(
+        {
+            "corrected (D.0.2)": (one, 1.0),
+            "corrected (F.0.2)": (worst, 1.0),
+            "control": (worst, 0.4),
+        }
+    )
+
+
+WITH_LOGARITHMS = Statement(
+    id="seqlength.cor-d.0-logarithms",
+    label="Corollaries D.0.2 and F.0.2 with their logarithms",
+    tex=r"\sum_i \lfloor 2 x_i^2 \rfloor \ln\left( 2 d_i k_i \left( \lceil \log_2(2 x_i^2) "
+    r"\rceil + 1 \right) + 1 \right) \le \frac{A}{\epsilon^2} \ln s(\epsilon)",
+    formula="the covers of Lemma 3.4, at the scales of Lemma E.1, have ln N <="
+    " (A / eps^2) ln s(eps), s = l (log2(2 kappa^2 / eps^2) + 2) + 1",
+    kind="inequality",
+    host=True,
+    sample=_sizes,
+    evaluate=_logarithms,
+    judges=(entropy_D_0_2, entropy_F_0_2, lemma_3_4_explicit),
+    sizes=({"d": 4, "k": 3, "L": 2}, {"d": 2, "k": 5, "L": 2}),
+    budget=Budget(samples=8, restarts=0, steps=0),
+    assumptions="row norms of the maps at most B (E3); tokens in the l_1 ball in every layer (E18)",
+    forms=(
+        Form(name="corrected (D.0.2)", note="A = 2 kappa^2, kappa = 2 B_x^3 B_QK, l = 2 d^2"),
+        Form(
+            name="corrected (F.0.2)",
+            note="A = 2 gamma^3, kappa = gamma sqrt(max C_i^{1/3} beta_i^{2/3}), l = 2 d max(d, k)",
+        ),
+    ),
+    control="two fifths of it",
+    source="Corollaries D.0.2 and F.0.2",
+)
+
+
+def _class_sample(key: Array, size: Size) -> Instance:
+    a, b = jax.random.split(key)
+    X = draw.normals(a, {"X": (size["points"], size["T"], size["d"])})["X"]
+    X = X / jnp.sum(jnp.abs(X), axis=-1, keepdims=True)
+    return {"X": X, "seed": jax.random.randint(b, (), 0, 2**30)}
+
+
+def _class(instance: Instance, size: Size) -> Sides:
+    """Networks at extreme points, W_QK = v e_i^T with ||v||_2 = 1, each point 2^26 times."""
+    X, (seed,), d = jnp.asarray(instance["X"]), draw.numbers(instance, "seed"), size["d"]
+    copies, ends = 2**26, draw.signed_vertices(d)
+    m = len(X) * copies
+    turns = np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)
+    circle = np.stack([np.cos(turns), np.sin(turns)], axis=1)
+    maps = np.einsum("ni,cj->ncij", circle, np.eye(d)).reshape(-1, d, d)
+    W_c, w = jnp.eye(1, d), ends[[0, d]]
+    run = lambda W_QK, v: head_at(X, W_QK, v[:, None], W_c, 0, activation=jax.nn.relu) @ w.T
+    values = jax.vmap(jax.vmap(run, (None, 0)), (0, None))(jnp.asarray(maps), jnp.asarray(ends))
+    table = np.moveaxis(np.asarray(values), 2, 0).reshape(len(X), -1)
+    signs = 2.0 * np.random.default_rng(seed).binomial(copies, 0.5, size=(32, len(X))) - copies
+    found = (signs @ table).max(axis=1).mean() / m
+    # One layer of the multi-layer network: w.r to l_2, no factor for the sign.
+    norms = NetworkNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+    return Sides(
+        found,
+        {
+            "corrected (D.0.2)": corollary_D_0_2(1.0, 1.0, 1.0, m, d),
+            "sharpened (D.0.2)": corollary_D_0_2(1.0, 1.0, 1.0, m, d, softmax_constant=1.0),
+            "corrected (F.0.2)": corollary_F_0_2(norms, 1.0, m, d, 1, 1),
+            "control": 0.1 / math.sqrt(m),
+        },
+        trivial=1.0,
+    )
+
+
+COROLLARY_CLASS = Statement(
+    id="seqlength.cor-d.0-class",
+    label="Corollaries D.0.2 and F.0.2, the classes",
+    tex=r"\mathrm{Rad}_m \le 2 B \min(B_x, 12 E), \quad \mathrm{Rad}_m \le \min(B_w, 12 F), \quad "
+    r"E, F \ \text{Dudley's integrals with the logarithms of Lemma 3.4}",
+    formula="Rad of the single layer <= 2 B min(B_x, 12 E), of one layer of Theorem 4.2 <="
+    " min(B_w, 12 F); E, F with the logarithms of Lemma 3.4",
+    kind="expectation",
+    host=True,
+    sample=_class_sample,
+    evaluate=_class,
+    judges=(corollary_D_0_2, corollary_F_0_2, head_at),
+    sizes=({"points": 16, "T": 8, "d": 2},),
+    assumptions="all norms 1, W_QK = v e_i^T with ||v||_2 = 1, sigma = relu, k = 1, tokens on the"
+    " l_1 sphere; networks at extreme points, from below; m = 2^30",
+    forms=(
+        Form(name="corrected (D.0.2)", note="constants and logarithms explicit, c = 12"),
+        Form(name="sharpened (D.0.2)", note="softmax constant 1 (S4)"),
+        Form(
+            name="corrected (F.0.2)",
+            note="one layer; its outputs have l_1 norm at most 1, so Pi_norm does nothing",
+        ),
+    ),
+    control="a tenth of 1 / sqrt m",
+    budget=Budget(samples=10, restarts=0, steps=0, batch=10),
+)
+
+
+def _orders(instance: Instance, size: Size) -> Sides:
+    """One quantity at a time is g, the others are 1."""
+    (g,) = draw.numbers(instance, "g")
+    ones = NetworkNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+    log = math.log(9.0)
+
+    def printed(norms: NetworkNorms, B: float = 1.0, log: float = log) -> float:
+        C = B**2 * log
+        return float(theorem_4_2_printed(norms, C, C * norms.B_x**2, size["layers"]))
+
+    def proved(norms: NetworkNorms, d: int = 2) -> float:
+        listed = terms_corrected(norms, constants_4_2_1(1.0, d, d), size["layers"])
+        return float(covering_constant(listed.C, listed.beta))
+
+    width = round(g)
+    return Sides.pairs(
+        {
+            "printed, B": (printed(ones, B=g), g**2),
+            "printed, B_x": (printed(ones._replace(B_x=g)), g**2),
+            "printed, B_w": (printed(ones._replace(B_w=g)), g**2),
+            "printed, B_c2": (printed(ones._replace(B_c=g)), g ** (2 * size["layers"])),
+            "printed, B_QK2": (printed(ones._replace(B_QK=g)), g ** (2 * size["layers"] - 2)),
+            "printed, d k": (printed(ones, log=math.log(2.0 * width**2 + 1.0)), math.log(width)),
+            "derived, B_x": (proved(ones._replace(B_x=g)), g**2),
+            "corrected, B_x": (proved(ones._replace(B_x=g)), g**6),
+            "corrected, d k": (proved(ones, d=width), math.log(width)),
+            "control": (printed(ones, B=g), g),
+        }
+    )
+
+
+def _rate(name: str, low: float, high: float, **options: Any) -> Form:
+    return Form(name=name, sense="at most", exponent=(low, high), **options)
+
+
+SHOWN = "Section 4.3, 'ignoring polylog terms and constants'"
+
+ORDERS = Statement(
+    id="seqlength.sec4.3-order",
+    label="Section 4.3, the order of the log covering number",
+    tex=r"\epsilon^2 \ln \mathcal{N} = \tilde{O}\left( B^2 B_x^2 B_w^2 (L_\sigma B_{c2} B_{v2} "
+    r"B_{QK2})^{O(L)} \right)",
+    formula="eps^2 ln N = O~(B^2 B_x^2 B_w^2 (L_sigma B_c2 B_v2 B_QK2)^{O(L)})",
+    kind="rate",
+    host=True,
+    cases=lambda size: {"g": 2.0 ** np.arange(8, 21, 2)},
+    evaluate=_orders,
+    judges=(theorem_4_2_printed, terms_corrected, constants_4_2_1, covering_constant),
+    sizes=({"layers": 2},),
+    assumptions="one quantity grows, the others are 1, d = k = 2; two layers; the polylogarithm is"
+    " the first power of ln(2dk + 1)",
+    forms=(
+        _rate("printed, B", 0.99, 1.001, cites=SHOWN),
+        _rate("printed, B_x", 0.95, 1.001, cites=SHOWN, note="of the printed Theorem 4.2"),
+        _rate("printed, B_w", 0.95, 1.001, cites=SHOWN),
+        _rate("printed, B_c2", 0.95, 1.001, cites=SHOWN, note="O(L) = 2L; so for L_sigma, B_v2"),
+        _rate("printed, B_QK2", 0.95, 1.001, cites=SHOWN, note="O(L) = 2L - 2"),
+        _rate("printed, d k", 0.9, 1.001, cites=SHOWN, note="ln(dk)"),
+        _rate(
+            "derived, B_x",
+            2.8,
+            3.001,
+            expected="inconsistent",
+            erratum="E9",
+            note="of what is proved: B_x^6",
+        ),
+        _rate("corrected, B_x", 0.95, 1.001, note="B_x^6"),
+        _rate("corrected, d k", 0.9, 1.001, note="ln(dk)"),
+    ),
+    control="of order B",
+    source="Section 4.3, the last display",
+)
+
+STATEMENTS = (CLOSED_FORM, WITH_LOGARITHMS, COROLLARY_CLASS, ORDERS)

@@ -1,0 +1,83 @@
+"""Section 3's other surrogate losses with constants: VC dimension, and products of norms.
+
+Both from the literature: what depends on the number of parameters, and what on a product over
+layers that grows with the depth.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import scipy
+from jaxtyping import Float
+
+LOG2 = math.log(2.0)
+
+
+def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: float, /) -> float:
+    """The log of how many sign patterns ReLU networks of a shape have on n inputs.
+
+    sum_i min(n k_i log 2, log 2 + W_i log(2 e n k_i i / W_i)): W_i parameters up to layer i and k_i
+    units in it, the output among them. On a cell of the parameters where all earlier units keep
+    their signs, those of layer i are n k_i polynomials of degree i in W_i variables (Warren;
+    Bartlett et al. 2019, Theorem 6). Explicit.
+
+    Args:
+        parameters: of each layer by itself.
+        units: of each layer.
+        n: how many inputs.
+
+    Raises:
+        ValueError: if the layers are not counted alike.
+    """
+    if len(parameters) != len(units) or not parameters:
+        raise ValueError(f"one count for each layer, got {len(parameters)} and {len(units)}")
+    W, k = np.cumsum(np.asarray(parameters, float)), np.asarray(units, float)
+    degree = np.arange(1, len(k) + 1)
+    cells = np.maximum(n * k, W)  # Warren's bound is for at least as many polynomials as variables
+    bound = LOG2 + W * np.log(2.0 * math.e * cells * degree / W)
+    return float(np.minimum(n * k * LOG2, bound).sum())
+
+
+def vc_sample_complexity_explicit(
+    parameters: Sequence[int], units: Sequence[int], epsilon: float, /, *, delta: float = 0.01
+) -> float:
+    """The n at which every network without error on the samples has risk epsilon, w.p. 1 - delta.
+
+    2 Pi(2n) 2^{-epsilon n / 2} <= delta and n >= 8 / epsilon (Blumer et al. 1989, Theorem
+    A2.1), Pi by `sign_patterns_log_bound`. Explicit.
+    """
+
+    def excess(log_n: float) -> float:
+        n = math.exp(log_n)
+        patterns = sign_patterns_log_bound(parameters, units, 2.0 * n)
+        return (LOG2 + patterns - math.log(delta)) / (0.5 * LOG2 * epsilon * n) - 1.0
+
+    low = math.log(8.0 / epsilon)
+    high = low
+    while excess(high) > 0:
+        high += 1.0
+    return math.exp(scipy.optimize.brentq(excess, high - 1.0, high) if high > low else low)
+
+
+def norm_product_log_samples(
+    weights: Sequence[Float[np.ndarray, "_ _"]],
+    biases: Sequence[Float[np.ndarray, "_"]],
+    epsilon: float,
+    /,
+    *,
+    radius: float,
+    delta: float = 0.01,
+) -> float:
+    """The log of the n at which 2 Rad + 2 sqrt(log(2/delta)/(2n)) = epsilon for output margin 1.
+
+    Rad <= radius (sqrt(2 L log 2) + 1) prod |W_i|_F / sqrt n (Golowich, Rakhlin, Shamir 2018,
+    Theorem 1), for L layers without biases, here [W b; 0 1], on inputs (x, 1) of norm `radius`; as
+    a logarithm, for the product overflows. Explicit.
+    """
+    L = len(weights)
+    squares = [np.sum(np.square(W)) + np.sum(np.square(b)) for W, b in zip(weights, biases)]
+    frobenius = [0.5 * math.log(s + (i < L - 1)) for i, s in enumerate(squares)]
+    log_rad = math.log(radius * (math.sqrt(2.0 * L * LOG2) + 1.0)) + sum(frobenius)
+    tail = 0.5 * math.log(2.0 * math.log(2.0 / delta))
+    return 2.0 * (np.logaddexp(LOG2 + log_rad, tail) - math.log(epsilon))

@@ -1,0 +1,49 @@
+"""Independent calls at once: XLA compiles and computes outside Python's lock."""
+
+import ctypes
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from threading import Thread
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+
+@contextmanager
+def at_once() -> Iterator[Callable[..., Future]]:
+    """A block in which `submit(call, *args)` runs calls in threads, in the caller's precision.
+
+    An exception that leaves the block, such as Ctrl-C, ends the calls, each as soon as XLA is done
+    with what it does for it. With several processes a call runs where it is submitted, as their
+    collectives must keep one order.
+    """
+    threads: list[Thread] = []
+    wide = jnp.result_type(float) == jnp.float64
+
+    def submit(call: Callable[..., Any], *args: Any) -> Future:
+        future: Future = Future()
+
+        def work() -> None:
+            try:
+                with jax.enable_x64(wide):
+                    future.set_result(call(*args))
+            except BaseException as problem:  # raised again by `future.result()`
+                future.set_exception(problem)
+
+        threads.append(Thread(target=work))
+        if jax.process_count() > 1:
+            work()
+        else:
+            threads[-1].start()
+        return future
+
+    try:
+        yield submit
+    except BaseException:
+        for thread in threads:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(thread.ident or 0), ctypes.py_object(KeyboardInterrupt)
+            )
+        raise

@@ -1,0 +1,92 @@
+"""A run that several processes share: the same bits, one that dies, another number goes on."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import psutil
+import pytest
+
+from jaxbounds.cli import gang, main
+from jaxbounds.results import load
+
+FIG2 = ["multihead.fig2", "--heads", "1", "4", "--trials", "3", "--n", "20", "--test", "20"]
+LONG = ["--opening", "5", "--steps", "4000", "--every", "20"]
+
+
+def test_half_an_address_is_refused(capsys, tmp_path):
+    run = lambda *more: main(["run", *FIG2, "--out", str(tmp_path), *more])
+    for more in (["--processes", "2"], ["--coordinator", "localhost:1"]):
+        assert run(*more) == 2
+        assert "need --distributed" in capsys.readouterr().err
+    for more in (
+        ["--process", "0"],
+        ["--coordinator", "a:1", "--processes", "2", "--process", "2"],
+    ):
+        assert run("--distributed", *more) == 2
+        assert "with 0 <= I < N" in capsys.readouterr().err
+    assert main(["run", "smapprox.machine", "--distributed", "--out", str(tmp_path)]) == 2
+    assert "run it without --distributed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "nowhere", "127.0.0.1:99999"])
+def test_an_address_nobody_answers_at_is_refused(monkeypatch, address):
+    monkeypatch.setattr(gang, "ANSWER", 0.3)
+    one = gang.Gang(distributed=True, coordinator=address, processes=2, process=1)
+    with pytest.raises(ValueError, match=f"no process 0 answered at {address}"):
+        one.join()
+
+
+def _port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def _start(out, process, processes, port, *more):
+    program = "from jaxbounds.cli import main; raise SystemExit(main())"
+    gang = ["--distributed", "--coordinator", f"127.0.0.1:{port}"]
+    gang += ["--processes", str(processes), "--process", str(process), *more]
+    words = [sys.executable, "-c", program, "run", *FIG2, *LONG, "--out", str(out), *gang]
+    return subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def _same(one, other):
+    one, other = load(one / "result.nc"), load(other / "result.nc")
+    for name in one.variables:
+        assert one[name].values.tobytes() == other[name].values.tobytes(), name
+    assert np.all(np.isfinite(one.log10_train_loss.values))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", [0, 1])
+def test_one_of_two_is_killed_and_three_go_on(killed, tmp_path, monkeypatch):
+    """Whoever is killed: the other ends within seconds and says how to go on."""
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
+    assert main(["run", *FIG2, *LONG, "--out", str(tmp_path / "alone")]) == 0
+    out, port = tmp_path / "gang", _port()
+    two = [_start(out, process, 2, port) for process in range(2)]
+    while not (out / "checkpoints" / "panel0" / "curve" / "state.npz").is_file():
+        time.sleep(0.05)
+        assert all(process.poll() is None for process in two)
+    (worker,) = psutil.Process(two[killed].pid).children()[-1:]
+    started = time.monotonic()
+    for process in (worker.pid, two[killed].pid):
+        os.kill(process, signal.SIGKILL)
+    _, said = two[1 - killed].communicate(timeout=60)
+    assert time.monotonic() - started < 15
+    two[killed].communicate()
+    assert two[1 - killed].returncode == 3
+    assert said.splitlines()[-1].startswith("jaxbounds: another process of this run was lost")
+    assert "--resume" in said.splitlines()[-1] and "Check failure" not in said
+    assert not (out / "result.nc").exists()
+    port = _port()
+    three = [_start(out, process, 3, port, "--resume") for process in range(3)]
+    said = [process.communicate(timeout=200) for process in three]
+    assert [process.returncode for process in three] == [0, 0, 0], said
+    assert "written to" in said[0][0] and not said[1][0] and not said[2][0]
+    _same(tmp_path / "alone", out)

@@ -1,0 +1,174 @@
+"""Pieces of work on executors of every kind: the same results, whoever dies, leaves or differs."""
+
+import concurrent.futures
+import gc
+import os
+import signal
+import time
+
+import pytest
+
+from jaxbounds.cli import engines, main
+from jaxbounds.cli.engines import HERE, Engine, opened
+from jaxbounds.cli.jobs import Jobs
+from jaxbounds.cli.pieces import Died, each
+from jaxbounds.cli.workers import Processes
+
+
+def square(number):
+    return number**2
+
+
+def deadly(number):
+    """Ends its process at every fourth number."""
+    if number % 4 == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number**2
+
+
+def failing(number):
+    raise KeyError(number)
+
+
+class InLots(concurrent.futures.ThreadPoolExecutor):
+    """Gets its pieces in three lots."""
+
+    jobs = 3
+
+
+@pytest.mark.parametrize("kind", [concurrent.futures.ThreadPoolExecutor, InLots])
+def test_any_executor_gives_each_result_once(kind):
+    with kind(2) as executor:
+        found = list(each(executor, square, range(10)))
+        assert sorted(found) == [(n, n * n) for n in range(10)]
+        assert list(each(executor, square, [])) == []
+        with pytest.raises(KeyError):
+            list(each(executor, failing, range(3)))
+
+
+def test_a_process_that_dies_costs_its_own_piece():
+    with Processes(2) as executor:
+        found = dict(each(executor, deadly, range(8)))
+    assert {n for n, result in found.items() if isinstance(result, Died)} == {3, 7}
+    assert all(result == n * n for n, result in found.items() if n % 4 != 3)
+
+
+def test_nothing_runs_on_when_the_block_ends_by_an_exception(tmp_path):
+    started = time.monotonic()
+    with pytest.raises(ZeroDivisionError), opened(HERE, count=1, folder=tmp_path) as executor:
+        future = executor.submit(time.sleep, 300)
+        while not executor._alive:
+            time.sleep(0.05)
+        raise ZeroDivisionError
+    with pytest.raises(Died):
+        future.result()
+    assert time.monotonic() - started < 60
+
+
+class Elsewhere(concurrent.futures.ThreadPoolExecutor):
+    """Its workers have another numpy than they are asked for."""
+
+    def submit(self, work, expected, *arguments):
+        return super().submit(work, expected | {"numpy": "1.0"}, *arguments)
+
+
+class Lost(concurrent.futures.ThreadPoolExecutor):
+    """Ends every call as an engine does that is gone or cannot load its work."""
+
+    problem: BaseException
+
+    def submit(self, work, *arguments):
+        future = concurrent.futures.Future()
+        if isinstance(self.problem, concurrent.futures.CancelledError):
+            future.cancel()
+            future.set_running_or_notify_cancel()
+        else:
+            future.set_exception(self.problem)
+        return future
+
+
+def test_workers_with_other_versions_are_refused():
+    with (
+        Elsewhere(1) as executor,
+        pytest.raises(ValueError, match=r"has numpy .* 1\.0: install the same"),
+    ):
+        list(each(executor, square, range(3)))
+
+
+@pytest.mark.parametrize(
+    "problem, words",
+    [
+        (concurrent.futures.CancelledError(), "the engine went away"),
+        (ModuleNotFoundError("No module named 'jaxbounds'"), "install the same jaxbounds there"),
+        (RuntimeError("Error during deserialization of the task"), "where its scheduler runs"),
+    ],
+)
+def test_an_engine_that_cannot_work_says_so_in_a_sentence(problem, words):
+    with Lost(1) as executor, pytest.raises(ValueError, match=words):
+        executor.problem = problem
+        list(each(executor, square, range(3)))
+
+
+def test_a_worker_that_is_lost_costs_its_pieces():
+    with Lost(1) as executor:
+        executor.problem = ConnectionError("gone")
+        assert all(isinstance(result, Died) for _, result in each(executor, square, range(3)))
+
+
+@pytest.mark.parametrize("text", ["threads", "dusk://a:1", "dask://a", ""])
+def test_what_is_no_engine_is_refused(text, capsys):
+    assert main(["verify", "qstr.prop3", "--engine", text]) == 2
+    assert "--engine must be processes, dask://HOST:PORT or slurm" in capsys.readouterr().err
+
+
+def test_a_queue_that_is_not_here_is_refused(capsys, monkeypatch):
+    pytest.importorskip("submitit", reason="the extra `slurm` is not installed")
+    monkeypatch.setattr(engines.shutil, "which", lambda name: None)
+    assert main(["verify", "qstr.prop3", "--engine", "slurm"]) == 2
+    assert "no sbatch here" in capsys.readouterr().err
+
+
+def test_packages_that_are_missing_are_named(capsys, monkeypatch):
+    monkeypatch.setattr(engines.importlib.util, "find_spec", lambda name: None)
+    for engine, extra in (("slurm", "slurm"), ("dask://127.0.0.1:1", "dask")):
+        assert main(["verify", "qstr.prop3", "--engine", engine]) == 2
+        assert f"pip install 'jaxbounds[{extra}]'" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # submitit leaves its logs open
+def test_the_queue_in_its_own_process(tmp_path):
+    """As submitit's debug executor runs it, through its pickles."""
+    pytest.importorskip("submitit", reason="the extra `slurm` is not installed")
+    with Jobs(tmp_path, 2, cluster="debug", minutes=1, partition="") as executor:
+        found = list(each(executor, square, range(5)))
+    gc.collect()
+    assert sorted(found) == [(n, n * n) for n in range(5)]
+
+
+@pytest.fixture
+def scheduler():
+    """A Dask scheduler with one worker, in this process but spoken to over TCP."""
+    distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", dashboard_address=None
+    ) as cluster:
+        yield cluster
+
+
+def _address(scheduler):
+    return scheduler.scheduler_address.replace("tcp://", "dask://")
+
+
+def test_dask_gives_each_result_once(scheduler, tmp_path):
+    on = Engine(engine=_address(scheduler))
+    with opened(on, count=1, folder=tmp_path) as executor:
+        found = list(each(executor, square, range(10)))
+    assert sorted(found) == [(n, n * n) for n in range(10)]
+
+
+def test_an_address_nobody_answers_at_is_refused(monkeypatch, capsys):
+    pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+    monkeypatch.setattr(engines, "ANSWER", 0.5)
+    assert main(["verify", "qstr.prop3", "--engine", "dask://127.0.0.1:9"]) == 2
+    said = capsys.readouterr().err
+    assert "no Dask scheduler answered at dask://127.0.0.1:9" in said and said.count("\n") == 1

@@ -1,0 +1,237 @@
+"""Shares of a sweep and of a run, put together, have the bits of the whole."""
+
+import shutil
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbounds.cli import main
+from jaxbounds.papers import experiments
+from jaxbounds.results import load
+from jaxbounds.sweeps import Checkpoints, OnlyAShare, Share, lanes_of, merge_parts, sweep
+from jaxbounds.sweeps.shares import mine, only, own
+
+
+@pytest.mark.parametrize("count", [1, 3, 7, 35, 100])
+@pytest.mark.parametrize("shares", [1, 2, 7, 16])
+def test_every_lane_is_in_one_share(count, shares):
+    """Also in sweep after sweep, where each share has its turn with what is too little for all."""
+    taken = [[] for _ in range(3)]
+    loads = []
+    for index in range(1, shares + 1):
+        with only(Share(index, shares)):
+            parts = [own(count) for _ in taken]
+        for lanes, part in zip(taken, parts):
+            lanes += part
+        loads.append(sum(map(len, parts)))
+        assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    assert all(sorted(lanes) == list(range(count)) for lanes in taken)
+    assert max(loads) - min(loads) <= 3
+    assert own(count) == range(count) and mine()
+
+
+@pytest.mark.parametrize("text", ["17/16", "0/4", "3", "a/b", "3/0", "-1/2", "1/2/3"])
+def test_a_share_that_is_none_is_refused(text):
+    with pytest.raises(ValueError, match="I/N with 1 <= I <= N"):
+        Share.read(text)
+
+
+def _start(lane):
+    return {"w": jax.random.normal(lane["key"], (5, 5)), "key": lane["key"]}
+
+
+def _step(lane, state):
+    """Noisy descent with a product of matrices: vmapped, it goes through another routine."""
+    key, noise_key = jax.random.split(state["key"])
+    w = state["w"] + 0.01 * jax.random.normal(noise_key, (5, 5))
+    return {"w": w - lane["rate"] * jnp.tanh(w @ w.T) @ w, "key": key}
+
+
+def _measure(lane, state):
+    return {"loss": jnp.sum(state["w"] ** 2), "w": state["w"]}
+
+
+def _finished(state):
+    return jnp.sum(state["w"] ** 2) < 2.0
+
+
+def _run(finished=None, **options):
+    keys = jax.random.split(jax.random.key(0), 5)
+    lanes, _ = lanes_of(keys, rate=np.asarray([0.01, 0.1], np.float32))
+    more = {"chunk": 10, "group": 4, "finished": finished, "fingerprint": "a"}
+    return sweep(_start, _step, _measure, lanes, 60, **more | options)
+
+
+@pytest.mark.parametrize("finished", [None, _finished])
+@pytest.mark.parametrize("shares", [3, 12])
+def test_shares_of_a_sweep_merge_to_its_bits(finished, shares, tmp_path):
+    """On other numbers of devices, some shares without a lane, some ending before the others."""
+    alone = _run(finished, devices=jax.devices()[:1])
+    parts = []
+    for index in range(1, shares + 1):
+        parts.append(tmp_path / str(index))
+        with only(Share(index, shares)):
+            part = _run(
+                finished, folder=parts[-1] / "curve", devices=jax.devices()[: index % 3 + 1]
+            )
+        assert part.metrics["loss"].shape[0] == 10
+    merge_parts(parts, tmp_path / "whole")
+    merged = _run(finished, folder=tmp_path / "whole" / "curve", resume=True)
+    for a, b in zip(jax.tree.leaves(alone), jax.tree.leaves(merged)):
+        np.testing.assert_array_equal(a, b)
+    assert np.ptp(alone.metrics["loss"][:, -1]) > 0
+
+
+def test_parts_that_do_not_fit_together_are_refused(tmp_path):
+    parts = [tmp_path / str(index) for index in (1, 2, 3)]
+    for index, part in enumerate(parts, 1):
+        with only(Share(index, 3)):
+            _run(folder=part / "curve")
+    with pytest.raises(ValueError, match="lanes 3 to 5 of 10 are in no shard"):
+        merge_parts([parts[0], parts[2]], tmp_path / "whole")
+    with pytest.raises(ValueError, match="lanes 0 to 2 of 10 are in two shards"):
+        again = shutil.copytree(parts[0], tmp_path / "again")
+        merge_parts([again, *parts], tmp_path / "whole")
+
+
+FIG2 = ["multihead.fig2", "--heads", "1", "4", "--trials", "2", "--steps", "40"]
+FIG2 += ["--opening", "2", "--n", "10", "--test", "10"]
+
+
+@pytest.fixture
+def private_cache(tmp_path, monkeypatch):
+    """A place of its own for compiled programs."""
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def _same_results(one, other):
+    one, other = load(one / "result.nc"), load(other / "result.nc")
+    assert one.attrs == other.attrs
+    for name in one.variables:
+        assert one[name].values.tobytes() == other[name].values.tobytes(), name
+
+
+def test_shards_in_any_order_one_cut_and_resumed_give_the_run(tmp_path, private_cache, monkeypatch):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert main(["run", *FIG2, "--out", str(whole)]) == 0
+    share = lambda i, *more: main(["run", *FIG2, "--shard", f"{i}/3", "--out", str(parts), *more])
+    save, calls = Checkpoints.save, []
+
+    def dying(self, *arguments):
+        save(self, *arguments)
+        calls.append(self.folder)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoints, "save", dying)
+    assert share(3) == 130
+    monkeypatch.setattr(Checkpoints, "save", save)
+    assert share(3) == 2  # it holds work
+    for index in (3, 1, 2):
+        assert share(index, "--resume") == 0
+    assert main(["merge", str(parts), "--out", str(tmp_path / "merged")]) == 0
+    _same_results(whole, tmp_path / "merged")
+
+
+@pytest.mark.slow
+def test_shards_on_processes_are_the_run_and_what_was_done_stays(tmp_path, private_cache, capsys):
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert main(["run", *FIG2, "--out", str(whole)]) == 0
+    assert main(["run", *FIG2, "--shard", "2/3", "--out", str(cut)]) == 0
+    capsys.readouterr()
+    assert main(["run", *FIG2, "--shards", "3", "--out", str(cut)]) == 0
+    done = [line for line in capsys.readouterr().err.splitlines() if line.endswith("is done")]
+    assert sorted(done) == ["shard 1/3 is done", "shard 3/3 is done"]
+    _same_results(whole, cut)
+
+
+def test_shards_that_make_no_run_are_refused(tmp_path, private_cache, capsys):
+    share = lambda text, out, *more: main(["run", *FIG2, *more, "--shard", text, "--out", str(out)])
+
+    def refused(*folders):
+        out = tmp_path / "merged"
+        assert main(["merge", *map(str, folders), "--out", str(out)]) == 2
+        assert not out.exists()
+        said = capsys.readouterr().err.splitlines()[-1]
+        return said
+
+    a, b = tmp_path / "a", tmp_path / "b"
+    assert share("8/7", a) == 2
+    assert "1 <= I <= N" in capsys.readouterr().err
+    assert main(["run", "smapprox.machine", "--shard", "1/2", "--out", str(a)]) == 2
+    assert "be cut into shards" in capsys.readouterr().err
+    assert share("1/2", a, "--shards", "2") == 2
+    assert "exclude each other" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert "holds no shards" in refused(tmp_path / "empty")
+    for text in ("1/3", "3/3"):
+        assert share(text, a) == 0
+    missing = refused(a)
+    assert "missing: 2/3" in missing and f"--shard 2/3 --resume --out {a}" in missing
+    assert share("2/3", b, "--seed", "1") == 0
+    assert "key differs" in refused(a, b)
+    assert share("2/3", tmp_path / "c", "--trials", "3") == 0
+    assert "config.trials differs" in refused(a, tmp_path / "c")
+    assert share("1/3", tmp_path / "d") == 0
+    assert "overlap" in refused(a, tmp_path / "d")
+    assert share("2/4", tmp_path / "e") == 0
+    assert "overlap" in refused(a, tmp_path / "e")
+    assert share("2/3", a) == 0
+    file = a / "shard-2-of-3" / "shard.json"
+    file.write_text(file.read_text().replace('"numpy": "', '"numpy": "0.'))
+    assert "versions.numpy differs" in refused(a)
+    file.write_text(file.read_text().replace('"numpy": "0.', '"numpy": "')[:-9])
+    assert "damaged" in refused(a)
+
+
+def _small():
+    """Each experiment that can be cut, at toy size."""
+    from jaxbounds.multihead.experiments.fig6 import Figure6
+    from jaxbounds.multihead.experiments.weakconvexity import WeakConvexityCurves
+    from jaxbounds.qstr.experiments.figure1 import Figure1
+    from jaxbounds.qstr.experiments.online import Protocol
+    from jaxbounds.seqlength.experiments.config import SparseMajority
+    from jaxbounds.seqlength.sparse_majority import Embedding
+
+    toy = Protocol(d=2, check_every=5, test_prompts=64, max_samples=960, threshold=0.5)
+    curves = {"heads": (1, 4), "trials": 2, "steps": 40, "opening": 2, "n": 10, "test": 10}
+    embedding = Embedding(d=8, symbols="l2", symbol_scale=3.0, position_scale=0.5)
+    return {
+        "qstr.fig1a": Figure1(
+            protocol=toy, architectures=("transformer", "feedforward"), lengths=(2, 4), seeds=2
+        ),
+        "multihead.weakconvexity": WeakConvexityCurves(
+            heads=(1, 2, 4), arms=("fixed",), dimension=4, tokens=4, distractors=1, n=6,
+            records=(0, 2), iterations=20, seeds=1,
+        ),
+        "multihead.fig6": Figure6(
+            heads=(1, 2), trials=2, epochs=2, batch=8, n=50, test=20, length=12, width=8,
+            layers=1, inner=8, step_size=5e-3,
+        ),
+        "multihead.fig3": replace(experiments()["multihead.fig3"].config, **curves),
+        "multihead.fig4": replace(experiments()["multihead.fig4"].config, **curves),
+        "seqlength.majority": SparseMajority(
+            lengths=(5, 6), seeds=3, sparsity=1, train=40, validation=60, epochs=30, every=5,
+            chunk=6, group=2, batch=16, rate=0.02, hidden=8, embedding=embedding,
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(_small()))
+def test_every_run_that_resumes_can_be_cut(name, tmp_path, key):
+    """Its shares never look at numbers that are not theirs, and merge to its bits."""
+    config, run = _small()[name], experiments()[name].run
+    alone = run(config, key)
+    parts = [tmp_path / str(index) for index in (1, 2, 3)]
+    for index, part in enumerate(parts, 1):
+        with only(Share(index, 3)), pytest.raises(OnlyAShare):
+            run(config, key, folder=part)
+        assert list(part.rglob("*.npz"))
+    merge_parts(parts, tmp_path / "whole")
+    files = sorted((tmp_path / "whole").rglob("*"))
+    assert alone.identical(run(config, key, folder=tmp_path / "whole", resume=True))
+    assert sorted((tmp_path / "whole").rglob("*")) == files  # nothing was left to compute
