@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jaxbounds.cli import COMMANDS, main, run, verify
+from jaxbounds.cli import COMMANDS, asked, main, verify
 from jaxbounds.falsify import save_instance
 
 NAMES = (
@@ -29,11 +29,11 @@ FLAGS = (
     "--seed", "--out", "--jobs", "--import", "--judging", "--code", "--preset", "--resume",
     "--help", "--thorough", "--traceback", "--verbose", "--T", "--limit", "--input", "--machine",
     "--adder", "--heads", "--version", "--no-such-flag", "-", "--", "---", "-x", "--seed=",
-    "--out=",
+    "--out=", "--json", "--kind", "--shard", "--engine", "--last-failed", "--durations",
 )  # fmt: skip
 VALUES = (
     "", " ", "-1", "0", "3", "1.5", "99999999999999999999", "1e400", "nan", "None", "True", "\n",
-    "é", "a" * 300, "a/" * 200, "[/x]", "{", "aabb", "\N{SNOWMAN}", "%s", "$(x)", "\x1b[31m",
+    "3/16", "é", "a" * 300, "a/" * 200, "[/x]", "{", "aabb", "\N{SNOWMAN}", "%s", "$(x)", "\x1b[31m",
 )  # fmt: skip
 SLOW = ("certify", "constant")
 COMMAND = st.sampled_from((*(c for c in COMMANDS if c not in SLOW), "", "no-such-command"))
@@ -58,14 +58,14 @@ def workplace(tmp_path, monkeypatch):
         "json.py": "EXPERIMENTS = ()", "with.dot.py": "raise ValueError('no')",
     }.items():  # fmt: skip
         (place / name).write_text(text, encoding="utf8")
-    monkeypatch.setattr(verify, "_in_turn", lambda statements, jobs, task: iter(()))
-    find = run.find_experiment
+    monkeypatch.setattr(verify, "_in_turn", lambda statements, jobs, task, on: iter(()))
+    find = asked.find_experiment
 
     def named(name, **more):
         found = find(name, **more)
         return found if found.id == "smapprox.machine" else dataclasses.replace(found, run=_refuse)
 
-    monkeypatch.setattr(run, "find_experiment", named)
+    monkeypatch.setattr(asked, "find_experiment", named)
     return place
 
 

@@ -38,8 +38,14 @@ FREE: dict[str | tuple[str, str], dict[str, str]] = {
         "X[3] +1": NO_SECOND,
         "X[5] +1": NO_SECOND,
     },
+    "multihead.eq49": {"U +1": LINEAR},
     "multihead.eq9": {f"patterns[{i}] -": "norms do not see the signs" for i in (0, 4, 8)},
     "multihead.footnote1.pooling": {"U +1": LINEAR, "W +1": EQUAL_TOKENS},
+    "multihead.footnote1.pooling-w": {
+        "U -": ABSOLUTE,
+        **{f"U[{i}] +1": "u is the first row of U" for i in range(2, 32)},
+        **{f"W[{i}] +1": "tokens have no second coordinate" for i in (1, 2, 3)},
+    },
     "multihead.lem12": {
         "y -": LABELS,
         "z[4] +1": "twice the output, still surely above the bound: both sides are probabilities",

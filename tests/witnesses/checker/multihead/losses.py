@@ -98,6 +98,27 @@ def pooled_gradient(w: Witness) -> Sides:
     return Sides(norm(pooled), bound)
 
 
+@checks("multihead.footnote1.pooling-w", "printed")
+def pooled_inner_gradient(w: Witness) -> Sides:
+    """With U = 1_T u^T: grad_W Phi, against 2 sqrt(T) R^3 ||u||; the model is linear in u."""
+    X, u = w["X"], w["U"][0]
+    assume({"R >= 1": long_tokens(X)})
+    slope = model_jet(X, interval(np.broadcast_to(u, X.shape)), variables(w["W"])).gradient
+    return Sides(norm(slope), 2 * sqrt(len(X)) * radius(X) ** 3 * norm(u))
+
+
+@checks("multihead.eq49", "printed")
+def realigned_mixed_hessian(w: Witness) -> Sides:
+    """The Hessian in vec(U), vec(W), and (49): d^2 Phi / dU_tj dW_kl at (t, k), (j, l)."""
+    X, (T, d) = w["X"], w["X"].shape
+    assume({"R >= 1": long_tokens(X)})
+    point = variables(np.concatenate([w["U"].ravel(), w["W"].ravel()]))
+    phi = model_jet(X, point[: T * d].reshape(T, d), point[T * d :].reshape(d, d))
+    mixed = phi.hessian[: T * d, T * d :]
+    moved = mixed.reshape(T, d, d, d).transpose(0, 2, 1, 3).reshape(T * d, d * d)
+    return Sides(spectral_norm(mixed), spectral_norm(moved))
+
+
 @checks("multihead.eq51", "printed")
 def misarranged_hessian(w: Witness) -> Sides:
     """The Hessian in vec(W), and (51): in block (i, j) d^2 Phi / dW_ij dW_kl at (k, l)."""
