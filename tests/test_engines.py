@@ -1,16 +1,17 @@
 """Pieces of work on executors of every kind: the same results, whoever dies, leaves or differs."""
 
 import concurrent.futures
-import gc
+import importlib.util
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
 from jaxbounds.cli import engines, main
 from jaxbounds.cli.engines import HERE, Engine, opened
-from jaxbounds.cli.jobs import Jobs
 from jaxbounds.cli.pieces import Died, each
 from jaxbounds.cli.workers import Processes
 
@@ -122,7 +123,9 @@ def test_what_is_no_engine_is_refused(text, capsys):
 
 
 def test_a_queue_that_is_not_here_is_refused(capsys, monkeypatch):
-    pytest.importorskip("submitit", reason="the extra `slurm` is not installed")
+    # Its import closes the handlers of all loggers, and with absl's what pytest captures by.
+    if importlib.util.find_spec("submitit") is None:
+        pytest.skip("the extra `slurm` is not installed")
     monkeypatch.setattr(engines.shutil, "which", lambda name: None)
     assert main(["verify", "qstr.prop3", "--engine", "slurm"]) == 2
     assert "no sbatch here" in capsys.readouterr().err
@@ -135,14 +138,23 @@ def test_packages_that_are_missing_are_named(capsys, monkeypatch):
         assert f"pip install 'jaxbounds[{extra}]'" in capsys.readouterr().err
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")  # submitit leaves its logs open
-def test_the_queue_in_its_own_process(tmp_path):
-    """As submitit's debug executor runs it, through its pickles."""
-    pytest.importorskip("submitit", reason="the extra `slurm` is not installed")
-    with Jobs(tmp_path, 2, cluster="debug", minutes=1, partition="") as executor:
-        found = list(each(executor, square, range(5)))
-    gc.collect()
-    assert sorted(found) == [(n, n * n) for n in range(5)]
+QUEUED = """
+import operator, sys
+from jaxbounds.cli.jobs import Jobs
+from jaxbounds.cli.pieces import each
+
+with Jobs(sys.argv[1], 2, cluster="debug", minutes=1, partition="") as executor:
+    print("found", sorted(each(executor, operator.neg, range(5))))
+"""
+
+
+def test_a_queue_whose_jobs_run_where_it_is(tmp_path):
+    """As submitit's debug executor runs it, through its pickles; in a process of its own."""
+    if importlib.util.find_spec("submitit") is None:
+        pytest.skip("the extra `slurm` is not installed")
+    command = [sys.executable, "-c", QUEUED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert f"found {[(n, -n) for n in range(5)]}" in done.stdout, done.stderr
 
 
 @pytest.fixture

@@ -198,6 +198,7 @@ ONSET = Statement(
     "certified heads",
     tex=r"n^* = \min \{ n : \mathrm{bound}(n) < \ln 2 \}",
     kind="inequality",
+    enumerates="the one setting of the table",
     host=True,
     cases=lambda size: {"one": jnp.ones(1)},
     evaluate=_onset,

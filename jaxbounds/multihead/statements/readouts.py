@@ -119,8 +119,7 @@ def _attending_to_both(size: Size) -> Instance:
 
 ON_GRADIENTS: dict[str, Any] = ON_MODEL | {
     "cases": _attending_to_both,
-    "search": "none",
-    "budget": Budget(samples=64, restarts=0, steps=0),
+    "budget": Budget(samples=64, restarts=2, steps=30),
 }
 
 

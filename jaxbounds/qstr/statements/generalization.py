@@ -140,8 +140,8 @@ LIPSCHITZ = Statement(
     sizes=({"N": 3, "De": 3, "H": 2, "m": 2},),
     source="Lemmas 13 to 15, Proposition 17",
     kind="inequality",
-    search="none",
-    budget=Budget(samples=128, batch=128),
+    search="random",
+    budget=Budget(samples=128, restarts=2, steps=20, batch=128),
 )
 
 
@@ -507,8 +507,8 @@ RECURRENT = Statement(
     assumptions="|W_2| |W_1h| <= 1/N, states projected onto the ball of radius 1.5",
     source="Lemmas 29 and 30, Corollary 31",
     kind="inequality",
-    search="none",
-    budget=Budget(samples=256, batch=256),
+    search="random",
+    budget=Budget(samples=256, restarts=2, steps=20, batch=256),
 )
 
 

@@ -110,8 +110,8 @@ ASSUMPTION_2 = Statement(
     assumptions="r_x = 2, six knots; the other links ship their networks, with eps_2NN = 0",
     source="Assumption 2",
     kind="inequality",
-    search="none",
-    budget=Budget(samples=256, batch=256),
+    search="random",
+    budget=Budget(samples=256, restarts=2, steps=20, batch=256),
 )
 
 STATEMENTS = (ASSUMPTION_2,)

@@ -24,7 +24,7 @@ from jaxbounds.seqlength.statements.blocks import (
     weights_and_step,
 )
 from jaxbounds.seqlength.vector_contraction import terms_word_masking
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _network_sample(key: Array, size: Size) -> Instance:
@@ -292,6 +292,8 @@ WORD_MASKING = Statement(
     | {
         "sample": _words_sample,
         "cases": None,
+        "search": "random",
+        "budget": Budget(samples=128, restarts=2, steps=20, batch=64),
         "sizes": ({"L": 2, "T": 2, "d": 2, "k": 2, "K": 3},),
         "hypotheses": lambda i, size: {
             **moved_enough({**i["layers"], "w": i["V"]}, {**i["moved"], "w": i["Vhat"]}),

@@ -46,6 +46,7 @@ ONSET = Statement(
     cases=lambda size: {"B_QK": np.array([1.0])},
     evaluate=_onset,
     judges=(onsets, smallest_samples),
+    enumerates="the one setting of the table",
     sizes=({"d": 2},),
     assumptions="all norms 1, d = k = 2, L = 2, K = 3; m* to 0.1%",
     forms=(
