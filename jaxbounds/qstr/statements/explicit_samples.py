@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxbounds.qstr import covers, excess
 from jaxbounds.qstr.links import LINKS
-from jaxbounds.qstr.statements.common import CASES_ON_HOST
+from jaxbounds.qstr.statements.common import SEARCHED_ON_HOST
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 TARGET = 0.5
@@ -177,7 +177,7 @@ SEPARATION = Statement(
     assumptions="simple-1STR with the linear link, d = 10, de = 16 log N, normal tokens; upper "
     "bounds for Transformers against Theorem 6, so that below the bounds decide nothing",
     source="Theorems 1, 4 and 6",
-    **{**CASES_ON_HOST, "budget": Budget(samples=1)},
+    **{**SEARCHED_ON_HOST, "budget": Budget(samples=1, restarts=2, steps=10)},
 )
 
 STATEMENTS = (DECAY, LENGTHS, SEPARATION)

@@ -18,6 +18,7 @@ from jaxbounds.qstr import bounds, covers, data, excess, packing
 from jaxbounds.qstr.recurrent import exclusive_states
 from jaxbounds.qstr.statements.common import (
     CASES_ON_HOST,
+    SEARCHED_ON_HOST,
     gauss_hermite,
     normals,
     stacked,
@@ -593,7 +594,7 @@ TRUNCATION = Statement(
     sizes=({},),
     assumptions="one head, d = 1, N = 2, y = x_2; expectations by Gauss-Hermite quadrature",
     source="Lemmas 20 and 34",
-    **{**CASES_ON_HOST, "budget": Budget(samples=1)},
+    **{**SEARCHED_ON_HOST, "budget": Budget(samples=1, restarts=3, steps=20)},
 )
 
 STATEMENTS = (COVERS, BRANCHES, LIPSCHITZ, RADEMACHER, GAPS, TRUNCATION, RECURRENT)

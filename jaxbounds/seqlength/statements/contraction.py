@@ -112,7 +112,7 @@ LINKS = Statement(
     r"\sum_{i=1}^d \binom{n}{i} (b - 2)^i",
     formula="n points shattered with margin g > R: n <= 4 m R^2 / g^2; 2-separated functions to b"
     " levels: |M| < 2 (n (b-1)(b-2))^r for the least r with 2^r > sum_{i <= d} C(n,i) (b-2)^i",
-    **draw.ON_HOST | {"search": "none"},
+    **draw.ON_HOST_WANDERED,
     cases=_classes,
     evaluate=_links,
     judges=(shattered_points, log_separated, scalar_entropy),
@@ -155,7 +155,7 @@ WITH_CONSTANTS = Statement(
     r"\, d\epsilon \right)",
     formula="Rad(CE o H) <= 2 K max_s R_s, and <= Dudley of K ln N(eps / 2), ln N from R_s as in"
     " `vector_contraction`",
-    **draw.ON_HOST | {"search": "none"},
+    **draw.ON_HOST_WANDERED,
     cases=lambda size: draw.stacked(
         [
             {"m": m, "K": K, "B": B}

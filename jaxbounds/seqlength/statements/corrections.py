@@ -86,7 +86,7 @@ LEMMA_3_5_COVER = Statement(
     r"\text{ letters}, \quad \|W^\top\|_{2,1}, \|\hat{W}^\top\|_{2,1} \le B_w, \ \|x_i\|_2 \le B_x",
     formula="||W^T||_{2,1} <= B_w: What read from at most q x^2 corrections is in the class and"
     " within eps of W at every point, ||x_i||_2 <= B_x",
-    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=32, restarts=0, steps=0), "search": "none"},
+    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=32, restarts=2, steps=10)},
     sample=_sample,
     cases=_cases,
     project=_project,

@@ -147,7 +147,8 @@ WITH_LOGARITHMS = Statement(
     evaluate=_logarithms,
     judges=(entropy_D_0_2, entropy_F_0_2, lemma_3_4_explicit),
     sizes=({"d": 4, "k": 3, "L": 2}, {"d": 2, "k": 5, "L": 2}),
-    budget=Budget(samples=8, restarts=0, steps=0),
+    search="random",
+    budget=Budget(samples=8, restarts=2, steps=10),
     assumptions="row norms of the maps at most B (E3); tokens in the l_1 ball in every layer (E18)",
     forms=(
         Form(name="corrected (D.0.2)", note="A = 2 kappa^2, kappa = 2 B_x^3 B_QK, l = 2 d^2"),

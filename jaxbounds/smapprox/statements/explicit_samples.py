@@ -60,7 +60,7 @@ ON_CIRCUITS: dict[str, Any] = {
     "host": True,
     "cases": gate_arrays,
     "search": "random",
-    "budget": Budget(restarts=1, steps=5),
+    "budget": Budget(restarts=2, steps=12),
     "sizes": ({"circuits": 12, "inputs": 3, "layers": 3, "gates": 4, "inverse_epsilon": 10},),
     "assumptions": "twelve random circuits, and what a search makes of them",
 }
@@ -147,6 +147,8 @@ THEOREM_41 = Statement(
     tex=r"n \le \frac{p \log(1 + 4 A) + \log 100}{\epsilon}, \quad \frac{\alpha}{\gamma} \le A = "
     r"1200 (w_{\mathrm{pos}} + 10) w_{\mathrm{pos}} (k |\mathcal{A}| + w_{\mathrm{pos}})^2",
     kind="inequality",
+    search="random",
+    budget=Budget(samples=1, restarts=1, steps=5),
     evaluate=_machines,
     judges=(
         general.realizable_sample_complexity,
