@@ -18,7 +18,6 @@ from jaxbounds.qstr import bounds, covers, data, excess, packing
 from jaxbounds.qstr.recurrent import exclusive_states
 from jaxbounds.qstr.statements.common import (
     CASES_ON_HOST,
-    SEARCHED_ON_HOST,
     gauss_hermite,
     normals,
     stacked,
@@ -594,7 +593,7 @@ TRUNCATION = Statement(
     sizes=({},),
     assumptions="one head, d = 1, N = 2, y = x_2; expectations by Gauss-Hermite quadrature",
     source="Lemmas 20 and 34",
-    **{**SEARCHED_ON_HOST, "budget": Budget(samples=1, restarts=3, steps=20)},
+    **{**CASES_ON_HOST, "budget": Budget(samples=1)},
 )
 
 STATEMENTS = (COVERS, BRANCHES, LIPSCHITZ, RADEMACHER, GAPS, TRUNCATION, RECURRENT)

@@ -155,7 +155,7 @@ WITH_CONSTANTS = Statement(
     r"\, d\epsilon \right)",
     formula="Rad(CE o H) <= 2 K max_s R_s, and <= Dudley of K ln N(eps / 2), ln N from R_s as in"
     " `vector_contraction`",
-    **draw.ON_HOST_WANDERED,
+    **draw.ON_HOST | {"search": "none"},
     cases=lambda size: draw.stacked(
         [
             {"m": m, "K": K, "B": B}
