@@ -43,7 +43,7 @@ FREE: dict[str | tuple[str, str], dict[str, str]] = {
     "multihead.footnote1.pooling": {"U +1": LINEAR, "W +1": EQUAL_TOKENS},
     "multihead.footnote1.pooling-w": {
         "U -": ABSOLUTE,
-        **{f"U[{i}] +1": "u is the first row of U" for i in range(2, 32)},
+        **{f"U[{i}] +1": "u is the first row of U" for i in range(2, 16)},
         **{f"W[{i}] +1": "tokens have no second coordinate" for i in (1, 2, 3)},
     },
     "multihead.lem12": {

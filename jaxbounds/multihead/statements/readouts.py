@@ -140,12 +140,12 @@ POOLING_INNER = Statement(
             "attend to x and -x alike, the gradient is (T - 1) R^3 ||u|| and a little.",
             counterexample=Counterexample(
                 instance={
-                    "X": [[1.0, 0.0]] * 15 + [[-1.0, 0.0]],
-                    "U": [[1.0, 0.0]] * 16,
-                    "W": [[-1.35, 0.0], [0.0, 0.0]],
+                    "X": [[1.0, 0.0]] * 7 + [[-1.0, 0.0]],
+                    "U": [[1.0, 0.0]] * 8,
+                    "W": [[-0.97, 0.0], [0.0, 0.0]],
                 },
-                size={"T": 16, "d": 2},
-                ratio=1.8727493784687372,
+                size={"T": 8, "d": 2},
+                ratio=1.2234879203492146,
                 meets=on_data,
             ),
         ),
