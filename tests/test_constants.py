@@ -103,6 +103,7 @@ JACOBIAN = inequality("jacobian", _jacobian, _logits, ({"T": 2},))
 ENCLOSES = lambda s, truth: float(s.low) <= truth * (1 + 1e-15) and s.ratio <= truth * (1 + 1e-15)
 
 
+@pytest.mark.slow
 def test_entries_against_frobenius_is_the_root_of_their_number():
     # Cauchy-Schwarz over T d entries, with equality where all have one size.
     found = sharp_constant(ENTRIES, sizes={"T": (2, 4), "d": (2, 3, 4)}, **QUICK)
