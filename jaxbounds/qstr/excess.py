@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxbounds.chaining import LogCovering
 from jaxbounds.qstr.covers import (
     TransformerClass,
     ball_log_covering,
@@ -20,9 +21,6 @@ from jaxbounds.qstr.covers import (
 from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.retrieval import inverse_temperature
 from jaxbounds.qstr.rnn_construction import exact_transition, readout
-
-LogCovering = Callable[[float], float]
-"""eps -> the log of how many functions come within eps of all of a class, uniformly."""
 
 
 def _least(value: Callable[[float], float], largest: float) -> float:

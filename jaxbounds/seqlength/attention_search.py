@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxbounds.norms import vector_norm
+from jaxbounds.ascent import projected_ascent
 from jaxbounds.seqlength.model import attend_from
 from jaxbounds.seqlength.norms import project_entries_l1
 from jaxbounds.seqlength.rademacher import Estimate
@@ -50,20 +50,13 @@ def attention_rademacher_lower(
     def value(W: Array, signs: Array, direction: Array) -> Array:
         return signs @ (attend_from(X, W, cls) @ direction) / m
 
-    def climb(start: Array, signs: Array, direction: Array) -> Array:
-        def step(state: tuple[Array, Array], t: Array) -> tuple[tuple[Array, Array], None]:
-            W, best = state
-            now, slope = jax.value_and_grad(value)(W, signs, direction)
-            length = vector_norm(slope.ravel())
-            rate = 0.3 * B_QK * (1.0 - t / steps)
-            W = W + rate * slope / jnp.where(length > 0, length, 1.0)
-            return (project_entries_l1(W, B_QK), jnp.maximum(best, now)), None
+    project = lambda W: project_entries_l1(W, B_QK)
+    first = jax.vmap(project)(starts * B_QK)
 
-        first = project_entries_l1(start * B_QK, B_QK)
-        times = jnp.arange(steps).astype(X.dtype)
-        (W, best), _ = jax.lax.scan(step, (first, jnp.asarray(-jnp.inf, X.dtype)), times)
-        return jnp.maximum(best, value(W, signs, direction))
+    def largest(signs: Array, direction: Array) -> Array:
+        of = lambda W: value(W, signs, direction)
+        return projected_ascent(of, project, first, steps=steps, rate=0.3 * B_QK)
 
-    per_direction = jax.vmap(jax.vmap(climb, (None, None, 0)), (0, None, None))
-    sups = jax.lax.map(lambda signs: jnp.max(per_direction(starts, signs, targets)), sigma)
+    per_direction = jax.vmap(largest, (None, 0))
+    sups = jax.lax.map(lambda signs: jnp.max(per_direction(signs, targets)), sigma)
     return Estimate(jnp.mean(sups), jnp.std(sups, ddof=1) / jnp.sqrt(float(draws)))

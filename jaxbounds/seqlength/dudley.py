@@ -5,25 +5,16 @@ in [-B, B]. The paper leaves c open; c = 12 is certified (and 4 delta + 12 int i
 function here that takes no c returns the bracket with c = 1, "the shape".
 """
 
-import math
-
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.chaining import LogCovering, chaining, require_range
 from jaxbounds.seqlength.covering_numbers import Staircase
-from jaxbounds.seqlength.linear_bounds import LogCovering
 
 CERTIFIED = 12.0
 """A constant c with which Dudley's bound is a theorem."""
-
-
-def _check(m: int, B: float) -> None:
-    if m < 1:
-        raise ValueError(f"at least one sample is needed, got m={m}")
-    if not 0 <= B < math.inf:
-        raise ValueError(f"the range B must be finite and not negative, got {B}")
 
 
 def staircase_dudley(
@@ -37,7 +28,7 @@ def staircase_dudley(
     Raises:
         ValueError: if m < 1 or B is negative or not finite.
     """
-    _check(m, B)
+    require_range(m, B)
     knots = np.unique(np.concatenate([[0.0, B], staircase.radii[staircase.radii < B]]))
     widths = np.diff(knots)
     step = np.searchsorted(staircase.radii, knots[:-1], side="right") - 1
@@ -98,7 +89,7 @@ def dudley(
     Raises:
         ValueError: if m < 1 or B is negative or not finite.
     """
-    _check(m, B)
+    require_range(m, B)
     if B == 0:
         return 0.0
     grid = B * np.geomspace(1e-6, 1.0, points)
@@ -106,29 +97,6 @@ def dudley(
     pieces = np.diff(grid) * heights[:-1]
     tails = np.concatenate([np.cumsum(pieces[::-1])[::-1], [0.0]])
     return float(min(B, (near * grid + far * tails).min()))
-
-
-def chaining(log_covering: LogCovering, m: int, B: float, /, *, depth: int = 30) -> float:
-    """Two-term chaining, minimised over the ratio and the depth; certified, and below 12 x Dudley.
-
-    sum_{j=1..J} (e_j + e_{j-1}) sqrt(2 (ln N(e_j) + ln N(e_{j-1})) / m) + e_J with e_j = B rho^j
-    and ln N(e_0) = 0: Massart's lemma for the links f_j - f_{j-1}, of size at most e_j + e_{j-1},
-    of which there are at most N(e_j) N(e_{j-1}).
-
-    Raises:
-        ValueError: if m < 1 or B is negative or not finite.
-    """
-    _check(m, B)
-    if B == 0:
-        return 0.0
-    best = B
-    for rho in np.linspace(0.05, 0.9, 24):
-        scales = B * rho ** np.arange(depth + 1)
-        scales = scales[scales > 1e-9 * B]
-        sizes = np.concatenate([[0.0], log_covering(scales[1:])])
-        links = (scales[1:] + scales[:-1]) * np.sqrt(2.0 * (sizes[1:] + sizes[:-1]) / m)
-        best = min(best, float((np.cumsum(links) + scales[1:]).min()))
-    return best
 
 
 def one_scale(log_covering: LogCovering, m: int, B: float, /, *, points: int = 400) -> float:
@@ -139,7 +107,7 @@ def one_scale(log_covering: LogCovering, m: int, B: float, /, *, points: int = 4
     Raises:
         ValueError: if m < 1 or B is negative or not finite.
     """
-    _check(m, B)
+    require_range(m, B)
     if B == 0:
         return 0.0
     grid = B * np.geomspace(1e-6, 1.0, points)

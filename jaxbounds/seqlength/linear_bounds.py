@@ -17,10 +17,10 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from jaxbounds.arrays import Count, array_module, log, real, traced
+from jaxbounds.chaining import LogCovering
 from jaxbounds.seqlength.counting import log_counts_signed
 
 Values = Float[np.ndarray, "*shape"] | np.float64
-LogCovering = Callable[[Any], Any]
 
 
 def _checked(x: ArrayLike, **dimensions: Count) -> Any:

@@ -14,12 +14,11 @@ import numpy as np
 import scipy
 from jaxtyping import Float
 
+from jaxbounds.chaining import chaining
 from jaxbounds.smapprox.finite_classes import erm_bound
 
-RATIOS = (1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 30.0)
-"""Of neighbouring scales in chaining."""
 RATIO = 4.0
-"""Of these the one with the least constant where log N(e) = A/e^2."""
+"""Of neighbouring scales; about the one with the least constant where log N(e) = A/e^2."""
 PER_SCALE = (1.0 + RATIO) * math.sqrt(2.0 * (1.0 + RATIO**-2))
 """What each scale adds, in units of sqrt(A/n), where log N(e) <= A/e^2."""
 WEIGHT = math.pi**2 / 3.0 - 1.0
@@ -59,23 +58,13 @@ def l1_log_covering(
 
 
 def rademacher_by_chaining(alpha: float, p: float, gamma: float, n: float, /) -> float:
-    """Lemma 2.4's Rad_n(L_G), certified: the least of 1/2 and of chains of all depths J.
+    """Lemma 2.4's Rad_n(L_G), certified: `chaining` with gamma e covers of the parameters.
 
-    Losses lie within e_0 = 1/2 of the constant 1/2. With e_j = rho^-j / 2, rho in `RATIOS`, and h_j
-    the log size of a gamma e_j cover of the parameters (h_0 = 0),
-
-        Rad <= e_J + sum_{j=1..J} (e_j + e_{j-1}) sqrt(2 (h_j + h_{j-1}) / n):
-
-    Massart's lemma for the links, of size at most e_j + e_{j-1}. Explicit.
+    Losses lie within 1/2 of the constant 1/2, and move by e where parameters move by gamma e.
+    Explicit.
     """
     _positive(alpha=alpha, p=p, gamma=gamma, n=n)
-    best = 0.5
-    for ratio in RATIOS:
-        e = 0.5 * ratio ** -np.arange(40.0)
-        h = np.append(0.0, l1_log_covering(alpha / (gamma * e[1:]), p))
-        links = (e[1:] + e[:-1]) * np.sqrt(2.0 * (h[1:] + h[:-1]) / n)
-        best = min(best, float((e[1:] + np.cumsum(links)).min()))
-    return best
+    return chaining(lambda e: l1_log_covering(alpha / (gamma * e), p), n, 0.5)
 
 
 def rademacher_explicit(alpha: float, p: float, gamma: float, n: float, /) -> float:

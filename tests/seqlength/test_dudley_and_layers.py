@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
+from jaxbounds.chaining import chaining
 from jaxbounds.seqlength import dudley, multi_layer, single_layer
 from jaxbounds.seqlength.covering_numbers import covering_staircase, sup_distances
 from jaxbounds.seqlength.linear_bounds import at_scale, lemma_3_6, lemma_3_6_sharp
@@ -76,7 +77,7 @@ def test_grid_bounds_lie_above_the_closed_form_and_close():
     covering = lambda epsilon: A / epsilon**2
     upper = dudley.dudley(covering, m, B, near=1.0, far=1.0)
     assert closed <= upper <= 1.05 * closed
-    assert dudley.chaining(covering, m, B) < 12 * closed
+    assert chaining(covering, m, B) < 12 * closed
     assert dudley.one_scale(covering, m, B) <= B
 
 
@@ -93,7 +94,7 @@ def test_chaining_and_one_scale_bound_a_finite_class():
     with jax.enable_x64(True):
         rad = float(empirical_rademacher(jnp.asarray(values)))
     B = float(np.abs(values).max())
-    assert rad <= dudley.chaining(covering, 12, B)
+    assert rad <= chaining(covering, 12, B)
     assert rad <= dudley.one_scale(covering, 12, B)
 
 

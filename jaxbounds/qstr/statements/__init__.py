@@ -10,7 +10,8 @@ Sections and appendices, and where they are:
 * 6 and the public code (Figure 1): `networks`
 * A.1 (Lemma 11): `retrieval`; (Lemma 12): `tails`; (Lemmas 13, 15): `covers`; the rest (Lemmas 15
   to 20, Proposition 17, Theorem 10): `transformers`; the same, with Corollaries 19 to 33 and
-  Lemmas 32 and 34, with constants: `generalization`; Theorems 4, 7 and 10: `explicit_samples`
+  Lemmas 32 and 34, with constants: `cover_sizes`, `lipschitz`, `gaps`, `truncation`; Theorems 4, 7
+  and 10: `explicit_samples`
 * C.1 (Lemma 22, Proposition 26): `construction`; (Corollary 27, Proposition 28): `simple`
 * C.4 (Lemmas 36 to 38): `interpolation`
 * D (Lemmas 39 to 41): `auxiliary`
@@ -20,14 +21,16 @@ Sections and appendices, and where they are:
 from jaxbounds.qstr.statements import (
     auxiliary,
     construction,
+    cover_sizes,
     covers,
     explicit_samples,
     feedforward,
     few_heads,
-    generalization,
+    gaps,
     heads,
     interpolation,
     links,
+    lipschitz,
     memorising,
     model,
     networks,
@@ -37,6 +40,7 @@ from jaxbounds.qstr.statements import (
     simple,
     tails,
     transformers,
+    truncation,
 )
 from jaxbounds.qstr.statements.errata import ERRATA, REMARKS, SURVIVES, UNCHECKED
 from jaxbounds.qstr.statements.items import ITEMS
@@ -62,7 +66,10 @@ PAPER = Paper(
         *tails.STATEMENTS,
         *covers.STATEMENTS,
         *transformers.STATEMENTS,
-        *generalization.STATEMENTS,
+        *cover_sizes.STATEMENTS,
+        *lipschitz.STATEMENTS,
+        *gaps.STATEMENTS,
+        *truncation.STATEMENTS,
         *explicit_samples.STATEMENTS,
         *heads.APPENDIX,
         *construction.STATEMENTS,

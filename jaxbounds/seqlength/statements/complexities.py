@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from jaxbounds.chaining import chaining
 from jaxbounds.seqlength.covering_numbers import covering_staircase, smallest_cover, sup_distances
-from jaxbounds.seqlength.dudley import best_certified, chaining, dudley, one_scale, staircase_dudley
+from jaxbounds.seqlength.dudley import best_certified, dudley, one_scale, staircase_dudley
 from jaxbounds.seqlength.rademacher import (
     empirical_rademacher,
     linear_support,

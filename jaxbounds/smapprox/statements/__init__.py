@@ -2,8 +2,9 @@
 
 Section 2.1 and Appendix A: `section2` (finite classes), `section2_margins` (the all-layer margin),
 `section2_epsilon` (what Lemma 2.4 concludes), `sample_sizes` (the shapes of Lemma 2.4, Corollary
-A.1, Theorem 3.1), `generalization` (Lemma 2.4, Corollary A.1 with their constants). Section 3 and
-Appendix B: `section3_circuits` (the construction), `appendix_b` (its gates and norms),
+A.1, Theorem 3.1), `margin_covers`, `margin_samples`, `margin_profiles` (Lemma 2.4, Corollary A.1
+with constants). Section 3 and Appendix B: `section3_circuits` (the construction), `appendix_b` (its
+gates and norms),
 `section3_margins` (Lemma 3.3), `section3_rounding` (Claim 3.5), `explicit_samples` (Theorems 3.1
 and 4.1, other losses, with constants). Section 4: `machine` (Theorem 4.1, step by step),
 `machine_bounds` (its sizes), `machine_margins` (its margin, softmax).
@@ -25,10 +26,12 @@ from jaxbounds.smapprox.statements import (
     appendix_d_margin,
     appendix_d_sharing,
     explicit_samples,
-    generalization,
     machine,
     machine_bounds,
     machine_margins,
+    margin_covers,
+    margin_profiles,
+    margin_samples,
     sample_sizes,
     section2,
     section2_epsilon,
@@ -52,7 +55,9 @@ PAPER = Paper(
         *section2_margins.STATEMENTS,
         *section2_epsilon.STATEMENTS,
         *sample_sizes.STATEMENTS,
-        *generalization.STATEMENTS,
+        *margin_covers.STATEMENTS,
+        *margin_samples.STATEMENTS,
+        *margin_profiles.STATEMENTS,
         *section3_circuits.STATEMENTS,
         *appendix_b.STATEMENTS,
         *section3_margins.STATEMENTS,

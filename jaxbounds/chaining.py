@@ -1,0 +1,45 @@
+"""Rademacher complexities from covers at many scales."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+LogCovering = Callable[[Any], Any]
+"""The log of a covering number as a function of the scale."""
+
+
+def require_range(m: float, B: float, /) -> None:
+    """Refuse samples and values of which no entropy integral can be taken.
+
+    Raises:
+        ValueError: if m < 1 or B is negative or not finite.
+    """
+    if m < 1:
+        raise ValueError(f"at least one sample is needed, got m={m}")
+    if not 0 <= B < math.inf:
+        raise ValueError(f"the range B must be finite and not negative, got {B}")
+
+
+def chaining(log_covering: LogCovering, m: float, B: float, /, *, depth: int = 30) -> float:
+    """Two-term chaining, minimised over the ratio and the depth, for values in [-B, B]. Certified.
+
+    sum_{j=1..J} (e_j + e_{j-1}) sqrt(2 (ln N(e_j) + ln N(e_{j-1})) / m) + e_J with e_j = B rho^j
+    and ln N(e_0) = 0: Massart's lemma for the links f_j - f_{j-1}, of size at most e_j + e_{j-1},
+    of which there are at most N(e_j) N(e_{j-1}).
+
+    Raises:
+        ValueError: if m < 1 or B is negative or not finite.
+    """
+    require_range(m, B)
+    if B == 0:
+        return 0.0
+    best = B
+    for rho in np.linspace(0.05, 0.9, 24):
+        scales = B * rho ** np.arange(depth + 1)
+        scales = scales[scales > 1e-9 * B]
+        sizes = np.concatenate([[0.0], log_covering(scales[1:])])
+        links = (scales[1:] + scales[:-1]) * np.sqrt(2.0 * (sizes[1:] + sizes[:-1]) / m)
+        best = min(best, float((np.cumsum(links) + scales[1:]).min()))
+    return best

@@ -1,0 +1,156 @@
+"""Covers of Theorem 4's class with every constant: Lemmas 14 and 16, Proposition 17."""
+
+import math
+
+import numpy as np
+
+from jaxbounds.qstr import bounds, covers, packing
+from jaxbounds.qstr.statements.common import CASES_ON_HOST, stacked
+from jaxbounds.statements import Budget, Form, Sides, Statement
+
+
+def _class_cases(size):
+    rng = np.random.default_rng(0)
+    rows = []
+    for _ in range(12):
+        rows.append(
+            {
+                "m": rng.integers(1, 20), "H": rng.integers(1, 4), "De": rng.integers(2, 40),
+                "r_a": rng.uniform(0.5, 3), "R_w": rng.uniform(0.5, 3),
+                "r_QK": rng.uniform(1, 20), "r_z": rng.uniform(1, 9),
+                "eps": math.exp(rng.uniform(-9, -1)),
+            }
+        )  # fmt: skip
+    return stacked(*rows)
+
+
+def _sizes_of_covers(i, size):
+    given = {name: v.item() for name, v in i.items()}
+    eps = given.pop("eps")
+    f = covers.TransformerClass(**given)
+    of_a, of_w, of_heads = f.parameters
+    slope, r = f.r_a * f.R_w, f.r_z
+    two = of_a + of_w
+    L, R = slope * math.sqrt(f.H * r**2 + 1), math.sqrt(f.H) * f.r_QK
+    share = of_heads / (two + of_heads)
+    # The numbers of balls by a product of their radii, in place of sums of logarithms.
+    ball = lambda p, radius, moved: p * math.log((radius + moved / 2) / (moved / 2))
+    left = (1 - share) * eps
+    moved_a, moved_w = (left * p / two for p in (of_a, of_w))
+    by_hand = ball(of_a, f.r_a, moved_a / (f.R_w * L / slope)) + ball(
+        of_w, f.R_w, moved_w / (f.r_a * L / slope)
+    )
+    heads = ball(of_heads, R, share * eps / (slope * r**2) / r)
+    printed = f.m * f.H * f.De * math.log1p(2 * (f.H * f.De + 2) * L / eps)
+    one = {"parameters": two, "radius": 1.0, "lipschitz": 2.0 * L}
+    even = covers.ball_log_covering(eps, **one)
+    exact = math.log(math.ceil(2.0 / eps))
+    line = covers.ball_log_covering(eps, parameters=1, radius=2.0, lipschitz=1.0)
+    own = covers.two_layer_log_covering(left, f)
+    return Sides.pairs(
+        {
+            "printed": (covers.two_layer_log_covering(eps, f), printed * (1 + 2 / (f.H * f.De))),
+            "derived": (own, by_hand * (1 + 1e-12)),
+            "derived split": (covers.two_layer_log_covering(eps, f), even),
+            "derived Proposition 17": (
+                covers.transformer_log_covering(eps, f), (by_hand + heads) * (1 + 1e-12),
+            ),
+            "derived interval": (exact, line),
+            "control": (by_hand + heads, own),
+        }
+    )  # fmt: skip
+
+
+COVERS = Statement(
+    id="qstr.prop17.explicit",
+    label="Lemmas 14 and 16, Proposition 17 (sizes of covers)",
+    formula="log C(F_TR, eps) <= sum over a, (W, b), Theta_QK of p log(1 + 2 R_p L_p / eps_p), eps "
+    "split like the numbers of parameters",
+    tex=r"\log \mathcal{C}(\mathcal{F}_{\mathrm{TR}}, \epsilon) \le \sum_{p} p \log\left(1 + "
+    r"\frac{2 R_p L_p}{\epsilon_p}\right), \quad \epsilon_p = \frac{p}{\sum p} \epsilon",
+    kind="inequality",
+    judges=(
+        covers.two_layer_log_covering,
+        covers.transformer_log_covering,
+        covers.ball_log_covering,
+        bounds.query_key_log_covering,
+    ),
+    cases=_class_cases,
+    evaluate=_sizes_of_covers,
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma 14: m_g H De log(1 + poly(R)/eps)",
+            note="poly(R) = 2 (H De + 2) r_a R_w s, and m (H De + 2) parameters.",
+        ),
+        Form(name="derived", equality="always", note="Balls of radius R + r/2 over balls of r/2."),
+        Form(
+            name="derived split",
+            note="No more than for eps/2 each; as m (H De + 2) log(1 + 4L/eps).",
+        ),
+        Form(name="derived Proposition 17", equality="always", note="With Lemmas 13, 15 and 16."),
+        Form(name="derived interval", note="p = 1: ceil(R L/eps) intervals are the least cover."),
+    ),
+    control="Proposition 17 without its heads",
+    sizes=({},),
+    source="Lemmas 13, 14, 16, Proposition 17",
+    **{**CASES_ON_HOST, "budget": Budget(samples=1)},
+)
+
+
+def _branches(i, size):
+    De = int(i["De"])
+    needed = packing.volume_lower(De, 4.0 / 7.0)
+    claimed = bounds.query_key_log_covering_rate(0.5, r_z=1.0, radius_21=1.0, H=1, De=De)
+    volume = bounds.query_key_log_covering(0.5, r_z=1.0, radius=1.0, H=1, De=De)
+    return Sides.pairs(
+        {
+            "printed first branch": (needed, claimed),
+            "printed second branch": (needed, volume),
+            "control": (needed * De**2, volume),
+        }
+    )
+
+
+BRANCHES = Statement(
+    id="qstr.lem16",
+    label="Lemma 16 (its branches)",
+    formula="log C({u e_1^T : |u| <= 1}, 1/2) <~ min(4 log(2 De^2), De^2 log 5), on a net of unit "
+    "vectors",
+    tex=r"\log \mathcal{C}\left(\left\{u e_1^\top : \|u\|_2 \le 1\right\}, \frac{1}{2}\right) "
+    r"\lesssim \min(4 \log(2 D_e^2), D_e^2 \log 5)",
+    kind="rate",
+    judges=(
+        bounds.query_key_log_covering,
+        bounds.query_key_log_covering_rate,
+        packing.volume_lower,
+    ),
+    host=True,
+    cases=lambda size: {"De": 2 ** np.arange(4, 14)},
+    evaluate=_branches,
+    forms=(
+        Form(
+            name="printed first branch",
+            cites="Lemma 16: r_z^2 R_{2,1}^2 log(2 H De^2) / eps^2",
+            expected="inconsistent",
+            erratum="E9",
+            sense="at most",
+            exponent=(5.0, 8.0),
+            note="On data that contain a net of fineness r_z/2 of the sphere, d_infty is at least "
+            "7/8 of |u - u'|: De log(7/4) are needed. The missing factor is log(nN).",
+        ),
+        Form(
+            name="printed second branch",
+            cites="Lemma 16: H De^2 log(1 + R_F r_z/eps)",
+            sense="at most",
+            exponent=(0.4, 0.6),
+            note="With 2 R_F r_z / eps it is a bound: qstr.prop17.assembly.",
+        ),
+    ),
+    control="De^2 times as many needed",
+    sizes=({},),
+    source="Lemma 16",
+)
+
+
+STATEMENTS = (COVERS, BRANCHES)

@@ -1,0 +1,168 @@
+"""Lemmas 18 and 32, Corollaries 19 and 33 with every constant: uniform gaps over a class.
+
+The suprema are approached by ascent on prompts of signs, of which all can be listed.
+"""
+
+import functools
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.ascent import projected_ascent
+from jaxbounds.norms import vector_norm
+from jaxbounds.qstr import covers, data, excess
+from jaxbounds.qstr.statements.lipschitz import predict, shapes
+from jaxbounds.statements import Budget, Form, Sides, Statement
+
+LEVEL = 0.2
+RADIUS = 3.0
+"""Of the ball of parameters that is searched, on prompts of two signs: N = 2, d = q = 1, de = 2."""
+
+
+@functools.lru_cache
+def _all_prompts():
+    """All encoded prompts and positions, as numbers: tokens (32, 2, De), which, labels (32,)."""
+    pairs = lambda values: [*itertools.product(values, repeat=2)]
+    rows = [*itertools.product(pairs((-1.0, 1.0)), pairs(range(2)), range(2))]
+    x, t, which = (np.array(column) for column in zip(*rows))
+    with jax.ensure_compile_time_eval():
+        z = jax.vmap(data.encode, (0, 0, None))(x[:, :, None], t[:, :, None], jnp.eye(2))
+    return np.asarray(z), which, x[np.arange(32), t[np.arange(32), which]]
+
+
+def _counts_sample(key, size):
+    law = jnp.full(32, 1.0 / 32)
+    return {"counts": jax.random.multinomial(key, 2 ** size["log_n"], law).astype(int)}
+
+
+def _ball_climb(objective, shapes, *, starts, steps):
+    """The largest objective that projected ascent meets in the ball of parameters: from below."""
+    sizes = [math.prod(shape) for shape in shapes.values()]
+    ends = np.cumsum(sizes)[:-1].tolist()
+
+    def params(v):
+        parts = jnp.split(v, ends)
+        return {name: part.reshape(s) for part, (name, s) in zip(parts, shapes.items())}
+
+    drawn = np.random.default_rng(0).normal(size=(starts, sum(sizes)))
+    inside = lambda v: v * jnp.minimum(1.0, RADIUS / jnp.maximum(vector_norm(v), 1e-30))
+    first = RADIUS * drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    return projected_ascent(
+        lambda v: objective(params(v)), inside, jnp.asarray(first), steps=steps, rate=0.5 * RADIUS
+    )
+
+
+def _signs_covering(size):
+    """Of the ball of parameters, on these prompts: r_z^2 = 1 + d (1 + 1/q) = 3."""
+    parameters = sum(math.prod(shape) for shape in shapes(size).values())
+    lipschitz = covers.transformer_lipschitz(RADIUS, H=size["H"], r_z=math.sqrt(3.0))
+    of = {"parameters": parameters, "radius": RADIUS, "lipschitz": lipschitz}
+    return lambda eps: covers.ball_log_covering(eps, **of)
+
+
+def _gaps(i, size):
+    n, tau, counts = 2 ** size["log_n"], 2.0, i["counts"]
+    z, which, y = (jnp.asarray(v) for v in _all_prompts())
+
+    def losses(params):
+        predicted = predict(params, z, size)[jnp.arange(len(y)), which]
+        return jnp.minimum((predicted - y) ** 2, tau)
+
+    seen = counts.astype(y.dtype) / n
+    root = lambda v: jnp.sqrt(jnp.maximum(v, 1e-12))
+
+    def apart(params, kind):
+        mean, empirical = jnp.mean(losses(params)), seen @ losses(params)
+        gap = mean - empirical
+        return jnp.stack([gap, -gap, root(mean) - root(empirical)])[kind]
+
+    climb = lambda kind: _ball_climb(lambda p: apart(p, kind), shapes(size), starts=2, steps=15)
+    above, below, roots = jax.vmap(climb)(jnp.arange(3))
+    covering, given = _signs_covering(size), {"tau": tau, "delta": LEVEL}
+    worst = jnp.maximum(above, below)
+    return Sides.pairs(
+        {
+            "derived": (worst, excess.truncated_gap(covering, n, sharp=False, **given)),
+            "sharpened": (worst, excess.truncated_gap(covering, n, **given)),
+            "sharpened roots": (roots, math.sqrt(excess.truncated_risk(covering, n, **given))),
+            "control": (worst, 0.3 * math.sqrt(tau / n)),
+        },
+        trivial=tau,
+    )
+
+
+GAPS = Statement(
+    id="qstr.cor19",
+    label="Corollaries 19 and 33",
+    formula="sup |R_tau - R-hat_tau| <= inf 4 sqrt(tau) eps + tau sqrt((log C(eps) + log(2/delta))/"
+    "(2n)) with probability 1 - delta",
+    tex=r"\sup_\Theta |R_\tau - \hat R_\tau| \le \inf_\epsilon \left( 4 \sqrt{\tau} \epsilon "
+    r"+ \tau \sqrt{\frac{\log \mathcal{C}(\epsilon) + \log(2/\delta)}{2 n}} \right) \quad "
+    r"\text{with probability } 1 - \delta",
+    kind="probability",
+    level=LEVEL,
+    judges=(
+        excess.truncated_gap,
+        excess.truncated_risk,
+        covers.ball_log_covering,
+        covers.transformer_lipschitz,
+    ),
+    sample=_counts_sample,
+    evaluate=_gaps,
+    forms=(
+        Form(name="derived", note="By symmetrisation and one scale, as in Lemma 32."),
+        Form(name="sharpened", note="Hoeffding for the functions of a cover."),
+        Form(
+            name="sharpened roots",
+            note="sqrt R_tau - sqrt R-hat_tau <= 2 eps + sqrt(2 tau (log C + log(1/delta))/n).",
+        ),
+    ),
+    control="0.3 sqrt(tau/n)",
+    sizes=({"H": 1, "De": 5, "m": 2, "log_n": 17},),
+    assumptions="Theorem 4's class, |vec Theta| <= 3, on all 32 prompts of two signs; "
+    "the supremum by projected ascent, from below",
+    budget=Budget(samples=40, restarts=0, steps=0, batch=40),
+    source="Lemmas 18 and 32, Corollaries 19 and 33",
+)
+
+
+def _rademacher_sample(key, size):
+    copies = 2 ** size["log_copies"]
+    return {"sums": 2.0 * jax.random.binomial(key, copies, 0.5, (32,)) - copies}
+
+
+def _rademacher(i, size):
+    n, tau = 32 * 2 ** size["log_copies"], 2.0
+    z, which, y = (jnp.asarray(v) for v in _all_prompts())
+
+    def correlation(params):
+        predicted = predict(params, z, size)[jnp.arange(len(y)), which]
+        return i["sums"] @ jnp.minimum((predicted - y) ** 2, tau) / n
+
+    found = _ball_climb(correlation, shapes(size), starts=2, steps=15)
+    bound = excess.truncated_rademacher(_signs_covering(size), n, tau=tau)
+    return Sides(found, {"derived": bound, "control": 0.1 * tau / math.sqrt(n)}, trivial=tau / 2)
+
+
+RADEMACHER = Statement(
+    id="qstr.lem18",
+    label="Lemmas 18 and 32",
+    formula="Rad_n(L_tau) <= inf 2 sqrt(tau) eps + tau sqrt(log C(eps) / (2n))",
+    tex=r"\mathfrak{R}_n(\mathcal{L}_\tau) \le \inf_\epsilon \left( 2 \sqrt{\tau} \epsilon + \tau "
+    r"\sqrt{\frac{\log \mathcal{C}(\epsilon)}{2 n}} \right)",
+    kind="expectation",
+    judges=(excess.truncated_rademacher, covers.ball_log_covering),
+    sample=_rademacher_sample,
+    evaluate=_rademacher,
+    forms=(Form(name="derived", note="One scale, and losses within tau/2 of tau/2."),),
+    control="a tenth of tau/sqrt n",
+    sizes=({"H": 1, "De": 5, "m": 2, "log_copies": 12},),
+    assumptions="as in qstr.cor19",
+    budget=Budget(samples=32, restarts=0, steps=0, batch=32),
+    source="Lemmas 18 and 32",
+)
+
+STATEMENTS = (RADEMACHER, GAPS)

@@ -1,0 +1,207 @@
+"""Transformers and RNNs as functions of their parameters: Proposition 17, Corollary 31."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.norms import vector_norm
+from jaxbounds.qstr import covers
+from jaxbounds.qstr.recurrent import exclusive_states
+from jaxbounds.qstr.statements.common import normals, stacked
+from jaxbounds.qstr.transformer import SparseTransformer
+from jaxbounds.statements import Budget, Form, Sides, Size, Statement
+
+NAMES = ("W_QK", "W", "b", "a")
+
+
+def shapes(size):
+    """Of the weights of a Transformer, by name."""
+    H, De, m = size["H"], size["De"], size["m"]
+    return {"W_QK": (H, De, De), "W": (m, H * De), "b": (m,), "a": (m,)}
+
+
+def predict(params, z, size):
+    """What a Transformer of that size says to encoded prompts."""
+    return SparseTransformer(heads=size["H"], width=size["m"]).apply({"params": params}, z)
+
+
+def length(tree):
+    """The norm of all parameters together."""
+    return jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(tree)))
+
+
+def _pair_sample(key, size):
+    """Two Transformers near each other, and a prompt."""
+    keys = jax.random.split(key, 9)
+    drawn = {"z": jax.random.normal(keys[0], (size["N"], size["De"]))}
+    for number, (name, shape) in enumerate(shapes(size).items()):
+        drawn[name] = jax.random.normal(keys[1 + number], shape)
+        drawn[f"d_{name}"] = 0.1 * jax.random.normal(keys[5 + number], shape)
+    return drawn
+
+
+def _aligned_pair(size):
+    """Equal tokens and one unit aligned with them: the readout moves, by much and by little."""
+    zero = {name: np.zeros(shape) for name, shape in shapes(size).items()}
+    rows = []
+    for token, readout in ((1.0, 1.0), (0.3, 0.01)):
+        row = {name: value.copy() for name, value in zero.items()}
+        row |= {f"d_{name}": value.copy() for name, value in zero.items()}
+        row["z"] = np.zeros((size["N"], size["De"]))
+        row["z"][:, 0] = token
+        row["W"].reshape(size["m"], size["H"], -1)[0, :, 0] = token
+        row["b"][0] = 1.0
+        row["a"][0] = readout
+        row["d_a"][0] = 0.1 * readout
+        rows.append(row)
+    return stacked(*rows)
+
+
+def _moved(i, size):
+    params = {name: i[name] for name in NAMES}
+    other = {name: i[name] + i[f"d_{name}"] for name in NAMES}
+    z = i["z"]
+    r_z = jnp.max(vector_norm(z))
+    inner = lambda p: length([p["W"], p["b"]])
+    f = covers.TransformerClass(
+        m=size["m"], H=size["H"], De=size["De"], r_z=r_z, r_QK=0.0,
+        r_a=jnp.maximum(vector_norm(params["a"]), vector_norm(other["a"])),
+        R_w=jnp.maximum(inner(params), inner(other)),
+    )  # fmt: skip
+    change = {name: i[f"d_{name}"] for name in NAMES}
+    of_two = f.reach * (f.R_w * vector_norm(change["a"]) + f.r_a * inner(change))
+    whole = of_two + f.r_a * f.R_w * r_z**3 * length(change["W_QK"])
+    R = jnp.maximum(length(params), length(other))
+    ball = covers.transformer_lipschitz(R, H=size["H"], r_z=r_z) * length(change)
+    alike = {**other, "W_QK": params["W_QK"]}
+    gap = lambda one, two: jnp.max(jnp.abs(predict(one, z, size) - predict(two, z, size)))
+    largest = jnp.maximum(*(jnp.max(jnp.abs(predict(p, z, size))) for p in (params, other)))
+    return Sides.pairs(
+        {
+            "derived Lemma 14": (gap(params, alike), of_two),
+            "derived": (gap(params, other), whole),
+            "derived ball": (gap(params, other), ball),
+            "derived prediction": (largest, f.largest_prediction),
+            "control": (gap(params, other), 0.05 * ball),
+        }
+    )
+
+
+_ALIGNED = "equal tokens, one unit aligned with (h, 1), and a moves"
+LIPSCHITZ = Statement(
+    id="qstr.prop17.lipschitz",
+    label="Lemma 14, Proposition 17 (in parameters)",
+    formula="|yhat - yhat'| <= s (R_w |a - a'| + r_a |(W, b) - (W', b')|_F) + r_a R_w r_z^3 "
+    "|Theta - Theta'|_F, s^2 = H r_z^2 + 1",
+    tex=r"|\hat y - \hat y'| \le s \left( R_w \|a - a'\|_2 + r_a \|(W, b) - (W', b')\|_F \right) "
+    r"+ r_a R_w r_z^3 \|\Theta_{\mathrm{QK}} - \Theta_{\mathrm{QK}}'\|_F, \quad s^2 = H r_z^2 + 1",
+    judges=(
+        covers.transformer_lipschitz,
+        SparseTransformer.__call__,
+    ),
+    sample=_pair_sample,
+    cases=_aligned_pair,
+    evaluate=_moved,
+    forms=(
+        Form(
+            name="derived Lemma 14",
+            equality=_ALIGNED,
+            note="The two-layer network alone, on attended tokens.",
+        ),
+        Form(
+            name="derived",
+            equality=_ALIGNED,
+            note="Lemmas 13, 14 and 15, with the constant 1 of qstr.lem15.",
+        ),
+        Form(
+            name="derived ball",
+            note="Theorem 4's class: the derivatives by a, (W, b) and Theta together, |a| |W| <= "
+            "R^2/2.",
+        ),
+        Form(
+            name="derived prediction",
+            equality=_ALIGNED,
+            note="r_a R_w s bounds a prediction.",
+        ),
+    ),
+    control="a twentieth of the last",
+    sizes=({"N": 3, "De": 3, "H": 2, "m": 2},),
+    source="Lemmas 13 to 15, Proposition 17",
+    kind="inequality",
+    search="random",
+    budget=Budget(samples=128, restarts=2, steps=20, batch=128),
+)
+
+
+_RECURRENT = ("A1", "A2", "B", "c", "V", "e", "a")
+
+
+def _recurrent_sample(key, size):
+    """Two RNNs near each other: transitions on the second axis forward and backward."""
+    shapes = ("2 m dh", "2 dh m", "2 m De", "2 m", "n k", "n", "n")
+    texts = [f"{name}: {shape}" for name, shape in zip(_RECURRENT, shapes)]
+    moved = [f"d_{text}" for text in texts]
+    drawn = normals("z: N De", *texts, *moved)(
+        key, Size({**size, "k": 2 * size["dh"] + size["De"]})
+    )
+    return {n: 0.1 * v if n.startswith("d_") else v for n, v in drawn.items()}
+
+
+def _contracting(p, N):
+    """|A1| |A2| <= 1/N, as the class has it."""
+    limited = lambda A, limit: (
+        limit * A / jnp.maximum(jnp.sqrt(jnp.sum(A**2, axis=(-2, -1), keepdims=True)), 1.0)
+    )
+    return {**p, "A1": limited(p["A1"], 1.0 / N), "A2": limited(p["A2"], 1.0)}
+
+
+def _run(p, z, dh, r_h):
+    step = lambda k: (
+        lambda h, token: p["A2"][k] @ jax.nn.relu(p["A1"][k] @ h + p["B"][k] @ token + p["c"][k])
+    )
+    forward = exclusive_states(step(0), z, dh, radius=r_h)
+    backward = exclusive_states(step(1), z, dh, radius=r_h, reverse=True)
+    seen = jnp.concatenate([forward, backward, z], axis=1) @ p["V"].T
+    return jax.nn.relu(seen + jnp.broadcast_to(p["e"], seen.shape)) @ p["a"]
+
+
+def _recurrent(i, size):
+    N, z, r_h = size["N"], i["z"], 1.5
+    one = _contracting({name: i[name] for name in _RECURRENT}, N)
+    two = _contracting({name: i[name] + i[f"d_{name}"] for name in _RECURRENT}, N)
+    gap = jnp.max(jnp.abs(_run(one, z, size["dh"], r_h) - _run(two, z, size["dh"], r_h)))
+    R = jnp.maximum(length(one), length(two))
+    bound = covers.recurrent_lipschitz(
+        R, N=N, r_z=jnp.max(vector_norm(z)), r_h=jnp.asarray(r_h), depth_y=2, depth_h=2
+    ) * length({name: one[name] - two[name] for name in _RECURRENT})
+    return Sides(gap, {"derived": bound, "control": 1e-5 * bound})
+
+
+RECURRENT = Statement(
+    id="qstr.cor31",
+    label="Corollary 31 (in parameters)",
+    formula="|yhat - yhat'| <= sqrt(D_y^2 + 2 (R^{L_y} N ((1 + 1/N)^N - 1) D_h)^2) |vec Theta - "
+    "vec Theta'|, log C <= p log(1 + 2 R L/eps)",
+    tex=r"|\hat y - \hat y'| \le \sqrt{D_y^2 + 2 \left(R^{L_y} N ((1 + 1/N)^N - 1) D_h\right)^2} "
+    r"\, \|\mathrm{vec}(\Theta) - \mathrm{vec}(\Theta')\|_2",
+    judges=(covers.recurrent_lipschitz, exclusive_states),
+    sample=_recurrent_sample,
+    evaluate=_recurrent,
+    forms=(
+        Form(
+            name="derived",
+            note="Lemmas 29 and 30 with their polynomials, at depth 2; norms of single layers are "
+            "bounded by that of all.",
+        ),
+    ),
+    control="a hundred-thousandth of it",
+    sizes=({"N": 6, "De": 2, "dh": 2, "m": 2, "n": 3},),
+    assumptions="|W_2| |W_1h| <= 1/N, states projected onto the ball of radius 1.5",
+    source="Lemmas 29 and 30, Corollary 31",
+    kind="inequality",
+    search="random",
+    budget=Budget(samples=256, restarts=2, steps=20, batch=256),
+)
+
+
+STATEMENTS = (LIPSCHITZ, RECURRENT)

@@ -1,0 +1,188 @@
+"""Appendix A, proof of Lemma 2.4, with its constants: covers and Rademacher complexity.
+
+The class is F = theta . x on unit vectors, |theta|_1 <= 1, whose margin is |theta . x|.
+"""
+
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from jaxbounds.ascent import projected_ascent
+from jaxbounds.norms import project_l1, vector_norm
+from jaxbounds.smapprox import generalization as general
+from jaxbounds.smapprox import sample_complexity as samples
+from jaxbounds.smapprox.all_layer_margin import ramp_loss
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+
+PRINTED_COVER, PRINTED_RADEMACHER = 4.0, 15.0
+"""Hidden constants that the derivations give; see the notes of the printed forms."""
+ALPHA, GAMMA = 1.0, 0.25
+
+
+def _ball_points(key: Array, size: Size) -> Instance:
+    a, b = jax.random.split(key)
+    theta = jax.random.normal(a, (size["p"],))
+    return {"theta": theta, "scale": jax.random.uniform(b, minval=1.0, maxval=3.2)}
+
+
+def _ball_cases(size: Size) -> Instance:
+    """The centre, a vertex and the centre of a face, at the ends of the scales."""
+    p = size["p"]
+    points = [np.zeros(p), np.eye(p)[0], np.full(p, 1.0 / p)]
+    rows = [*itertools.product(points, (1.0, 1.5, 3.2))]
+    return {"theta": np.array([x for x, _ in rows]), "scale": np.array([s for _, s in rows])}
+
+
+def _in_ball(i: Instance, size: Size) -> Instance:
+    theta = np.asarray(i["theta"], float)
+    theta = theta / max(1.0, np.abs(theta).sum())
+    return {"theta": theta, "scale": np.clip(i["scale"], 1.0, 3.2)}
+
+
+def _l1_cover(i: Instance, size: Size) -> Sides:
+    """All means of K vertices, one by one."""
+    p, inside = size["p"], _in_ball(i, size)
+    scale, theta = float(inside["scale"]), inside["theta"]
+    K = math.floor((scale - 1.0) ** 2) + 1
+    vertices = np.concatenate([np.eye(p), -np.eye(p)])
+    chosen = itertools.combinations_with_replacement(range(2 * p), K)
+    means = np.array([vertices[list(which)].mean(axis=0) for which in chosen])
+    centres = means * math.sqrt(K) / (1.0 + math.sqrt(K))
+    nearest = np.linalg.norm(centres - theta, axis=1).min()
+    size_bound = float(general.l1_log_covering(scale, p))
+    # Open intervals of length 2 / scale that cover [-1, 1].
+    interval = math.log(math.floor(scale) + 1)
+    printed = samples.log_covering_number(scale, p, 1.0, 1.0, constant=PRINTED_COVER)
+    return Sides.pairs(
+        {
+            "printed": (size_bound, printed),
+            "derived": (nearest, 1.0 / scale),
+            "derived size": (math.log(len(means)), size_bound),
+            "derived order": (size_bound, scale**2 * math.log(2 * p)),
+            "derived interval": (interval, general.l1_log_covering(scale, 1)),
+            "control": (nearest, 0.5 / scale),
+        },
+        error=1e-12,
+    )
+
+
+L1_COVER = Statement(
+    id="smapprox.lemma2.4-l1-cover",
+    label="Appendix A, proof of Lemma 2.4, covers of l_1 balls",
+    formula="log N(r, {|theta|_1 <= alpha}) <= log C(2p + K - 1, K) <= (alpha/r)^2 log 2p, "
+    "K = floor((alpha/r - 1)^2) + 1",
+    tex=r"\log \mathcal{N}_{\|\cdot\|_2}(r, \Theta) \le \log \binom{2p + K - 1}{K} \le "
+    r"\frac{\alpha^2 \log(2p)}{r^2}, \quad K = \left\lfloor (\alpha / r - 1)^2 \right\rfloor + 1",
+    kind="inequality",
+    evaluate=_l1_cover,
+    judges=(general.l1_log_covering, samples.log_covering_number),
+    host=True,
+    sample=_ball_points,
+    cases=_ball_cases,
+    project=_in_ball,
+    search="random",
+    budget=Budget(samples=24, restarts=2, steps=20),
+    sizes=({"p": 3},),
+    forms=(
+        Form(
+            name="printed",
+            cites="Appendix A: log N_2(gamma eps) <= O(floor(alpha^2 log p / (gamma eps)^2))",
+            note="With the constant 4, for p >= 3: log 2p <= 2 log p, and y <= 2 floor(y) for "
+            "y >= 1.",
+        ),
+        Form(name="derived", note="The nearest of all means of K vertices, shrunk."),
+        Form(name="derived size", equality="always, where Maurey's count is below the volume's"),
+        Form(name="derived order", equality="scale 1: 2p vertices"),
+        Form(
+            name="derived interval",
+            note="p = 1: floor(scale) + 1 open intervals are the least cover.",
+            equality="scale 1",
+        ),
+    ),
+    control="half of the radius",
+    assumptions="alpha = 1, p = 3; every mean of K <= 5 vertices is tried",
+    source="Appendix A",
+)
+
+
+def _sphere(key: Array, *shape: int) -> Array:
+    x = jax.random.normal(key, shape)
+    return x / vector_norm(x)[..., None]
+
+
+def _signs(key: Array, size: Size) -> Instance:
+    """Points, labels, and the sums of 2^24 random signs at each of them."""
+    a, b, c = jax.random.split(key, 3)
+    shape, copies = (size["points"],), 2 ** size["log_copies"]
+    sums = 2.0 * jax.random.binomial(c, copies, 0.5, shape) - copies
+    return {"x": _sphere(a, *shape, size["p"]), "y": jax.random.rademacher(b, shape), "sums": sums}
+
+
+def _starts(p: int) -> Array:
+    ends = jnp.concatenate([jnp.eye(p), -jnp.eye(p)])
+    return jnp.concatenate([ends, (ends + jnp.roll(ends, 1, axis=0)) / 2.0])
+
+
+def _losses(theta: Array, x: Array, y: Array) -> Array:
+    return ramp_loss(jnp.maximum(y.astype(x.dtype) * (x @ theta), 0.0), GAMMA)
+
+
+def _rademacher(i: Instance, size: Size) -> Sides:
+    p, n = size["p"], size["points"] * 2 ** size["log_copies"]
+    found = projected_ascent(
+        lambda theta: i["sums"] @ _losses(theta, i["x"], i["y"]) / n,
+        lambda theta: project_l1(theta, ALPHA),
+        _starts(p),
+        steps=size["steps"],
+        rate=0.5,
+    )
+    scale = (ALPHA, p, GAMMA, n)
+    return Sides(
+        found,
+        {
+            "printed": samples.rademacher_bound(*scale, constant=PRINTED_RADEMACHER),
+            "derived": general.rademacher_explicit(*scale),
+            "sharpened": general.rademacher_by_chaining(*scale),
+            "control": 0.1 / math.sqrt(n),
+        },
+        trivial=0.5,
+    )
+
+
+RADEMACHER = Statement(
+    id="smapprox.lemma2.4-rademacher",
+    label="Appendix A, proof of Lemma 2.4, the Rademacher complexity",
+    formula="Rad_n(L_G) <= sqrt(A/n) (7.8 + 2.63 log(n/A)), A = (alpha/gamma)^2 log 2p",
+    tex=r"\mathrm{Rad}_{n,P}(\mathcal{L}_G) \le \sqrt{\frac{A}{n}} \left( 7.8 + 2.63 "
+    r"\log \frac{n}{A} \right), \quad A = \frac{\alpha^2 \log(2p)}{\gamma^2}",
+    kind="expectation",
+    evaluate=_rademacher,
+    judges=(
+        general.rademacher_explicit,
+        general.rademacher_by_chaining,
+        samples.rademacher_bound,
+    ),
+    sample=_signs,
+    sizes=({"p": 3, "points": 6, "log_copies": 24, "steps": 40},),
+    forms=(
+        Form(
+            name="printed",
+            cites="Appendix A: Rad <~ alpha log n sqrt(log p) / (gamma sqrt n), for all n",
+            note="With the constant 15, for p >= 2 and n >= 3: log 2p <= 2 log p, and 7.8 + 2.63 "
+            "log n <= 10.5 log n.",
+        ),
+        Form(name="derived", note="Chaining at ratio 4 with h_j <= A / e_j^2."),
+        Form(name="sharpened", note="The chain itself, with the sizes of the covers."),
+    ),
+    control="a tenth of 1/sqrt n",
+    assumptions="F = theta . x on six unit vectors, each 2^24 times, gamma = alpha/4; the supremum "
+    "by projected ascent from 24 starts, from below",
+    budget=Budget(samples=64, restarts=0, steps=0),
+    source="Appendix A",
+)
+
+STATEMENTS = (L1_COVER, RADEMACHER)
