@@ -53,21 +53,42 @@ def _workers() -> list[psutil.Process]:
     return [p for p in below if "multiprocessing.spawn" in " ".join(p.cmdline())]
 
 
-def dask(what: tuple[str, ...], /, *, kills: int = 10, seed: int = 0) -> None:
-    """Verify alone, then by two workers, one of them killed at a random moment each time."""
+def dask(
+    what: tuple[str, ...] = (),
+    /,
+    *,
+    kills: int = 10,
+    seed: int = 0,
+    alone: Path | None = None,
+    took: float = 0.0,
+) -> None:
+    """Verify alone, then by two workers, one of them killed at a random moment each time.
+
+    Args:
+        what: ids or patterns; everything unless given.
+        kills: how often.
+        seed: of the moments and the victims.
+        alone: a folder that `jaxbounds verify` left, in place of a run of our own.
+        took: seconds that two workers need, where that is known already.
+    """
     choose = random.Random(seed)
     with tempfile.TemporaryDirectory() as scratch, cluster(2) as address:
-        alone, by_dask = Path(scratch) / "alone", Path(scratch) / "dask"
-        _run("verify", *what, "--jobs", "1", "--out", str(alone))
-        expected = _verdicts(alone)
+        by_dask = Path(scratch) / "dask"
         on = ("verify", *what, "--engine", address, "--out", str(by_dask))
-        _run(*on)
-        subprocess.run(["rm", "-r", str(by_dask)], check=True)
-        took = _run(*on)  # with what is compiled kept, as in the runs below
-        same = (_verdicts(by_dask), _instances(by_dask)) == (expected, _instances(alone))
-        print(f"{len(expected)} verdicts, undisturbed {took:.1f} s: {'same' if same else 'OTHER'}")
-        for kill in range(1, kills + 1):
+        if alone is None:
+            alone = Path(scratch) / "alone"
+            _run("verify", *what, "--jobs", "1", "--out", str(alone))
+        expected = _verdicts(alone)
+        if not took:
+            _run(*on)
             subprocess.run(["rm", "-r", str(by_dask)], check=True)
+            took = _run(*on)  # with what is compiled kept, as in the runs below
+            same = (_verdicts(by_dask), _instances(by_dask)) == (expected, _instances(alone))
+            subprocess.run(["rm", "-r", str(by_dask)], check=True)
+            print(
+                f"{len(expected)} verdicts, undisturbed {took:.1f} s: {'same' if same else 'OTHER'}"
+            )
+        for kill in range(1, kills + 1):
             process = subprocess.Popen(
                 _command(*on), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
             )
@@ -81,6 +102,7 @@ def dask(what: tuple[str, ...], /, *, kills: int = 10, seed: int = 0) -> None:
                 raise SystemExit(said)
             same = _verdicts(by_dask) == expected and _instances(by_dask) == _instances(alone)
             words = "same verdicts and instances" if same else "OTHER VERDICTS"
+            subprocess.run(["rm", "-r", str(by_dask)], check=True)
             print(f"kill {kill}, after {after:.1f} s (at work: {running}): {words}", flush=True)
 
 

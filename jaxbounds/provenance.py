@@ -11,12 +11,18 @@ from typing import Any
 
 import jax
 
+import jaxbounds
+
 
 def versions() -> dict[str, str]:
     """The versions of Python and of the packages that decide the numbers."""
-    names = ("jaxbounds", "jax", "jaxlib", "flax", "optax", "chex", "numpy", "scipy")
+    names = ("jax", "jaxlib", "flax", "optax", "chex", "numpy", "scipy")
     packages = {name: importlib.metadata.version(name) for name in names}
-    return packages | {"python": platform.python_version(), "machine": platform.machine()}
+    return (
+        {"jaxbounds": jaxbounds.__version__}
+        | packages
+        | {"python": platform.python_version(), "machine": platform.machine()}
+    )
 
 
 def _git_state() -> str:

@@ -343,3 +343,32 @@ def test_the_code_behind_a_statement_in_one_text(capsys):
     assert (
         "C_STAR = 4 / (3 * math.sqrt(3))" in out and "BY_SIZE = (" in out and "def _trained(" in out
     )
+
+
+def test_what_was_listed_is_printed_again_without_jax(tmp_path):
+    code = textwrap.dedent("""
+    import sys
+    from jaxbounds.cli import main
+    status = main(sys.argv[1:])
+    print("jax" in sys.modules, file=sys.stderr)
+    raise SystemExit(status)
+    """)
+    environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(tmp_path)}
+
+    def ran(*words, **more):
+        return subprocess.run(
+            [sys.executable, "-c", code, *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment | more,
+        )
+
+    for words in (("list", "qstr.lem3*"), ("show", "qstr.lem36"), ("errata", "qstr", "--json")):
+        first, second = ran(*words), ran(*words)
+        assert first.stdout == second.stdout != ""
+        assert (first.stderr.strip(), second.stderr.strip()) == ("True", "False")
+    narrow = ran("list", "qstr.lem3*", COLUMNS="60")
+    assert max(map(len, narrow.stdout.splitlines())) <= 60
+    assert ran("list", "nothing.such").returncode == 2
+    assert ran("list", "nothing.such").returncode == 2  # an error is not kept as an answer

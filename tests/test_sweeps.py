@@ -9,6 +9,7 @@ import pytest
 
 from jaxbounds.sweeps import lanes_of, progress, reporting, sweep
 from jaxbounds.sweeps.compaction import compaction
+from jaxbounds.sweeps.grouping import available, fitting
 
 
 def _start(lane):
@@ -187,3 +188,24 @@ def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(capsys, monk
     with progress(10, "steps", show=False) as report:
         report(10, "")
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("lanes", "bytes_", "group"), [(1000, 1, 256), (100, 1, 64), (1000, 30, 32), (3, 1e9, 1)]
+)
+def test_groups_fill_an_accelerator_as_far_as_its_memory_goes(lanes, bytes_, group):
+    asked = []
+
+    def need(group):
+        asked.append(group)
+        return bytes_ * group
+
+    assert fitting(lanes, 1000, SimpleNamespace(platform="gpu"), need) == group
+    assert len(asked) <= 2  # each is a compilation
+    assert fitting(lanes, 1000, jax.devices("cpu")[0], need) == 8
+
+
+def test_what_a_device_says_of_its_memory():
+    stats = lambda: {"bytes_limit": 1000}
+    assert available(SimpleNamespace(platform="gpu", memory_stats=stats)) == 800
+    assert available(SimpleNamespace(platform="gpu", memory_stats=lambda: None)) == 8 * 2**30

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import tyro
 
+from jaxbounds.cli import remembered
 from jaxbounds.cli.interruption import interruptible
 
 COMMANDS = {
@@ -75,7 +76,11 @@ def _answered(arguments: list[str]) -> int:
             return _command("run")(arguments[1], tuple(arguments[2:]))
         if arguments[:1] and arguments[0] in COMMANDS:
             name = arguments[0]
-            return tyro.cli(_command(name), prog=f"jaxbounds {name}", args=arguments[1:])
+            if (text := remembered.recall(arguments)) is not None:
+                print(text, end="")
+                return 0
+            with remembered.remember(arguments):
+                return tyro.cli(_command(name), prog=f"jaxbounds {name}", args=arguments[1:])
         return tyro.extras.subcommand_cli_from_dict(
             {name: _described(text) for name, (_, _, text) in COMMANDS.items()},
             prog="jaxbounds",

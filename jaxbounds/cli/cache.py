@@ -6,11 +6,11 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 import jax
 
+from jaxbounds.cli.source import cache_folder, digest_of
 from jaxbounds.falsify import UNKEPT, Examples, Programs
 from jaxbounds.papers import PAPERS, load_paper
 from jaxbounds.provenance import versions
@@ -22,13 +22,7 @@ MONTH = 30 * 24 * 3600.0
 
 def examples(every: bool, /) -> Examples:
     """The worst instances that earlier runs found; all of them, or those that violated."""
-    return Examples(_folder() / "jaxbounds-examples", every)
-
-
-def _folder() -> Path:
-    if "JAX_COMPILATION_CACHE_DIR" in os.environ:
-        return Path(os.environ["JAX_COMPILATION_CACHE_DIR"])
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "jaxbounds" / "xla"
+    return Examples(cache_folder() / "jaxbounds-examples", every)
 
 
 def prepare_jax() -> None:
@@ -38,20 +32,9 @@ def prepare_jax() -> None:
     often where the CPU runs it beside the thread that asked for it (jaxlib 0.10.2, two cores).
     """
     jax.config.update("jax_cpu_enable_async_dispatch", False)
-    jax.config.update("jax_compilation_cache_dir", str(_folder()))
+    jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-
-
-def digest_of(imports: Iterable[str], /) -> str:
-    """Of the package's source, and of the imported files'."""
-    package, state = Path(__file__).parents[1], hashlib.sha256()
-    for file in sorted(package.rglob("*.py")):
-        state.update(file.relative_to(package).as_posix().encode() + file.read_bytes())
-    for path in map(Path, imports):
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path] * path.is_file():
-            state.update(file.read_bytes())
-    return state.hexdigest()
 
 
 @functools.cache
@@ -59,14 +42,14 @@ def _kept() -> Programs:
     """In a folder for exactly this source, these versions and these settings of JAX."""
     settings = {k: v for k, v in jax.config.values.items() if "cache" not in k}
     state = repr([digest_of(()), sorted((versions() | settings).items())])
-    folder = _folder() / "jaxbounds-traces" / hashlib.sha256(state.encode()).hexdigest()
+    folder = cache_folder() / "jaxbounds-traces" / hashlib.sha256(state.encode()).hexdigest()
     with contextlib.suppress(OSError):  # without a place to keep them, they are made each time
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
         for other in filter(_is_old, folder.parent.iterdir()):
             shutil.rmtree(other, ignore_errors=True)
         if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # else the others are not ours
-            for program in filter(_is_old, _folder().glob("*-cache")):
+            for program in filter(_is_old, cache_folder().glob("*-cache")):
                 program.unlink(missing_ok=True)
     return Programs(folder)
 

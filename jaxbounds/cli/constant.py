@@ -6,16 +6,20 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from jaxbounds import plotting
 from jaxbounds.cli.cache import prepare_jax
 from jaxbounds.cli.common import Imports, Patterns, console_for_output, statements_of
+from jaxbounds.cli.engines import HERE, On, in_this_process, opened
 from jaxbounds.cli.interruption import look
+from jaxbounds.cli.pieces import Died, absolute, each
+from jaxbounds.cli.workers import at_most
 from jaxbounds.constants import SharpConstant, parse
 from jaxbounds.constants.recorded import FILE, recorded
 from jaxbounds.constants.sizes import grown
 from jaxbounds.files import try_to_write, whole, write_text
-from jaxbounds.papers import PAPERS, origin
+from jaxbounds.papers import PAPERS, find_statement, origin
 from jaxbounds.report.constants import constant_figure, constant_table, constant_text
 from jaxbounds.report.schemas import plain
 from jaxbounds.statements import Form, Statement
@@ -35,6 +39,51 @@ def _forms(statement: Statement, name: str) -> tuple[Form, ...]:
 def _decided_by_instances(statement: Statement) -> bool:
     averaged = statement.kind in ("rate", "probability", "expectation")
     return statement.relation == "<=" and not averaged
+
+
+class Task(NamedTuple):
+    """A form whose constant one process looks for; whether its statement is all that was named."""
+
+    id: str
+    form: str
+    imports: tuple[str, ...]
+    axes: dict[str, tuple[int, ...]]
+    seed: int
+    seconds: float
+    grow: bool
+    single: bool
+
+
+def _by_id(task: Task) -> SharpConstant | str:
+    """The constant, or why there is none: one broken statement must not cost the others."""
+    from jaxbounds.constants.constant import sharp_constant  # needs the extra
+
+    try:
+        statement = find_statement(task.id, imports=task.imports)
+        sizes = grown(statement, task.form) if task.grow and not task.axes else task.axes
+        return sharp_constant(
+            statement, task.form, sizes=sizes, seed=task.seed, seconds=task.seconds
+        )
+    except (ValueError, ModuleNotFoundError) as problem:
+        if task.single:
+            raise
+        return origin(problem)
+    except Exception as problem:
+        return origin(problem)
+
+
+def _in_turn(
+    tasks: Sequence[Task], jobs: int, on: On, out: Path
+) -> Iterator[tuple[Task, SharpConstant | str]]:
+    if in_this_process(on, jobs):
+        for task in tasks:
+            look()
+            yield task, _by_id(task)
+        return
+    with opened(on, count=jobs, folder=out) as executor:
+        away = [task._replace(imports=absolute(task.imports)) for task in tasks]
+        for task, outcome in each(executor, _by_id, away):
+            yield task, str(outcome) if isinstance(outcome, Died) else outcome
 
 
 def _draw(constant: SharpConstant, file: Path) -> None:
@@ -59,7 +108,9 @@ def constant(
     json: bool = False,
     grow: bool = False,
     record: bool = False,
+    jobs: int = 1,
     imports: Imports = (),
+    on: On = HERE,
 ) -> int:
     """The sharp constant of a form: the largest lhs/rhs, size by size, and how it grows.
 
@@ -81,14 +132,16 @@ def constant(
         json: print the JSON instead of tables (see `jaxbounds schema constants`).
         grow: besides the statement's own sizes, its first with each axis doubled in turn.
         record: of shipped papers: keep what is found on record, for the page.
+        jobs: processes; 0 means one for each core.
         imports: modules or files that hold a PAPER of your own.
+        on: where the forms are worked on.
     """
     if not patterns and not record:
         raise ValueError("name a statement, as in `jaxbounds constant multihead.eq42`")
     if any(importlib.util.find_spec(name) is None for name in ("flint", "mpmath")):
         raise ValueError(MISSING)
-    if not 0 < seconds < 1e6:
-        raise ValueError(f"--seconds makes no sense: {seconds}")
+    if jobs < 0 or not 0 < seconds < 1e6:
+        raise ValueError(f"--jobs or --seconds make no sense: {jobs}, {seconds}")
     chosen = statements_of(imports, patterns)
     if record:
         chosen = tuple(s for s in chosen if s.paper in PAPERS)
@@ -103,20 +156,18 @@ def constant(
     try_to_write(out)
     prepare_jax()
     console, found, broken = console_for_output(), list[SharpConstant](), 0
+    pairs = [(s, f.name) for s in chosen for f in _forms(s, form)]
+    tasks = [Task(s.id, name, imports, axes, seed, seconds, grow, single) for s, name in pairs]
+    count = max(1, min(at_most(jobs), len(tasks)))
     try:
-        for statement, name in ((s, f.name) for s in chosen for f in _forms(s, form)):
-            look()
-            try:
-                one = _one(statement, name, axes, seed, seconds, grow)
-            except Exception as problem:
-                if single and isinstance(problem, (ValueError, ModuleNotFoundError)):
-                    raise
-                print(f"{statement.id} ({name}): {origin(problem)}", file=sys.stderr)
+        for task, one in _in_turn(tasks, count, on, out):
+            if isinstance(one, str):
+                print(f"{task.id} ({task.form}): {one}", file=sys.stderr)
                 broken += 1
                 continue
             found.append(one)
             best = one.largest
-            print(f"{one.id} ({name}): {best.ratio:.6g}, {best.where}", file=sys.stderr)
+            print(f"{one.id} ({one.form}): {best.ratio:.6g}, {best.where}", file=sys.stderr)
             if record:
                 _keep(one)
             if not json:
@@ -134,15 +185,6 @@ def constant(
     return int(bool(broken))
 
 
-def _one(
-    statement: Statement, name: str, axes: dict, seed: int, seconds: float, grow: bool
-) -> SharpConstant:
-    from jaxbounds.constants.constant import sharp_constant  # needs the extra
-
-    sizes = grown(statement, name) if grow and not axes else axes
-    return sharp_constant(statement, name, sizes=sizes, seed=seed, seconds=seconds)
-
-
 def _keep(constant: SharpConstant) -> None:
     """Put a constant on record, in place of that of the same form."""
     fits = lambda instance: len(json_module.dumps(instance)) <= SMALL
@@ -153,7 +195,8 @@ def _keep(constant: SharpConstant) -> None:
     )
     kept = {(c.id, c.form): c for c in recorded()}
     kept[constant.id, constant.form] = replace(constant, sizes=tuple(sizes))
-    lines = (f" {json_module.dumps(plain(c))}" for c in kept.values())
+    order = lambda c: (list(PAPERS).index(c.id.split(".")[0]), c.id, c.form)
+    lines = (f" {json_module.dumps(plain(c))}" for c in sorted(kept.values(), key=order))
     write_text(FILE, "[\n" + ",\n".join(lines) + "\n]\n")
 
 

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jaxbounds.cli.cache import digest_of, prepare_jax
+from jaxbounds.cli.cache import prepare_jax
 from jaxbounds.cli.interruption import look
+from jaxbounds.cli.source import digest_of
 from jaxbounds.files import Place, whole
 from jaxbounds.provenance import versions
 

@@ -98,10 +98,10 @@ def _run_whole(given: Asked) -> int:
     out, first = given.out, jax.process_index() == 0
     if first:
         try_to_write(out)
+    about = provenance(given.config, given.key) | {"experiment": given.experiment.id}
     dataset = _computed(given, out)
     if not first:
         return 0
-    about = provenance(given.config, given.key) | {"experiment": given.experiment.id}
     # First: what was computed is not lost with a full disk.
     print_result(given.experiment, dataset, verbose=given.options.verbose)
     save(dataset, out / "result.nc", **about)

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from jaxbounds.cli.cache import digest_of
+from jaxbounds.cli.source import digest_of
 from jaxbounds.files import Place, write_text
 from jaxbounds.provenance import provenance
 from jaxbounds.sweeps import Share

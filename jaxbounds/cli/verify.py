@@ -14,7 +14,7 @@ import tyro
 from rich.console import Console
 
 from jaxbounds.cli import recorded
-from jaxbounds.cli.cache import digest_of, examples, prepare_jax, programs_for
+from jaxbounds.cli.cache import examples, prepare_jax, programs_for
 from jaxbounds.cli.common import (
     Imports,
     Kinds,
@@ -28,6 +28,7 @@ from jaxbounds.cli.engines import HERE, On, in_this_process, opened
 from jaxbounds.cli.folder import Folder, Judged, failed_before, folder_for, remember_failed
 from jaxbounds.cli.interruption import look
 from jaxbounds.cli.pieces import Died, absolute, each, packed, unpack
+from jaxbounds.cli.source import digest_of
 from jaxbounds.cli.workers import at_most
 from jaxbounds.falsify import Verdict, falsify, unmeasured
 from jaxbounds.files import try_to_write

@@ -21,6 +21,7 @@ from jaxbounds.files import Place
 from jaxbounds.sweeps import shares
 from jaxbounds.sweeps.checkpoint import Checkpoints, is_key, plain, with_leaves
 from jaxbounds.sweeps.compaction import compaction
+from jaxbounds.sweeps.grouping import available, fitting, needed
 from jaxbounds.sweeps.reporting import progress
 
 Lane = Any
@@ -104,7 +105,7 @@ def _to_devices(tree: Any, mesh: Mesh, lane: np.ndarray) -> Any:
     return jax.tree.map(one, tree)
 
 
-def _per_device(function: Callable, mesh: Mesh, group: int) -> Callable:
+def _per_device(function: Callable, mesh: Mesh, group: int, donate: tuple[int, ...] = ()) -> Any:
     """`function` of one group of lanes, over all lanes: shards, and in each its groups in turn."""
     spec = PartitionSpec("lane")
 
@@ -115,7 +116,7 @@ def _per_device(function: Callable, mesh: Mesh, group: int) -> Callable:
 
     # Unchecked, so that a step may carry constants (zeros, a counter) through its own loops.
     sharded = jax.shard_map(on_device, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
-    return jax.jit(sharded)
+    return jax.jit(sharded, donate_argnums=donate)
 
 
 def sweep(
@@ -128,12 +129,12 @@ def sweep(
     *,
     every: int = 1,
     chunk: int = 200,
-    group: int = 8,
+    group: int | None = None,
     finished: Callable[[State], jax.Array] | None = None,
     folder: str | Place | None = None,
     fingerprint: str = "",
     resume: bool = False,
-    memory_limit: float = 8 * 2**30,
+    memory_limit: float | None = None,
     devices: Any = None,
     show: str | None = None,
 ) -> Swept:
@@ -151,16 +152,18 @@ def sweep(
         every: steps between records.
         chunk: steps between looks of the host: checkpoints, progress, stopping. Rounded up to a
             multiple of `every`.
-        group: lanes vmapped together. On a CPU: four or more where a lane's matrices are tiny, as
-            XLA's code for one lane at a time can be ten times slower; one where the matrices of a
-            lane keep a core busy (`benchmarks/roberta_lanes.py` measures both).
+        group: lanes vmapped together. On a CPU (8 unless given): four or more where a lane's
+            matrices are tiny, as XLA's code for one lane at a time can be ten times slower; one
+            where the matrices of a lane keep a core busy (`benchmarks/roberta_lanes.py` measures
+            both). On an accelerator, unless given: as many as `memory_limit` allows, up to 256.
         finished: whether a state needs no more steps; it is then frozen, and the sweep ends when
             all are. Between chunks the unfinished lanes are moved together, and groups whose lanes
             are all finished are measured but not stepped.
         folder: where to keep checkpoints; none without it.
         fingerprint: of what the numbers depend on besides the shapes (configuration and key).
         resume: continue what the folder holds; without it the folder is cleared.
-        memory_limit: bytes that the program may need on one device.
+        memory_limit: bytes that the program may need on one device: 8 GiB on a CPU, four fifths of
+            an accelerator's memory unless given.
         devices: to spread over; all unless given.
         show: the metric shown with the progress; no progress without it.
 
@@ -175,18 +178,34 @@ def sweep(
     own = shares.own(count)
     if not own:
         return _nothing(start, measure, lanes, steps, every)
+    chunk = min(-(-chunk // every) * every, steps)
+    record = _recorder(step, measure, finished, every)
+    limit = available(mesh.devices.flat[0]) if memory_limit is None else memory_limit
+
+    def many(records: int, lanes: Lane, states: State) -> tuple[State, Metrics]:
+        states, metrics = jax.lax.scan(lambda s, _: record(lanes, s), states, length=records)
+        return states, jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), metrics)
+
+    def need(group: int) -> int:
+        some = jax.tree.map(
+            lambda leaf: jax.ShapeDtypeStruct((group, *leaf.shape[1:]), leaf.dtype), lanes
+        )
+        states = jax.eval_shape(jax.vmap(start), some)
+        return needed(
+            jax.jit(functools.partial(many, chunk // every)).lower(some, states).compile()
+        )
+
+    if group is None:
+        group = fitting(count, limit, mesh.devices.flat[0], need)
     place, lane = _places(own, group, group * mesh.size)
     lanes = _to_devices(lanes, mesh, own.start + lane)
     begin = _per_device(jax.vmap(start), mesh, group)
-    record = _recorder(step, measure, finished, every)
 
     @functools.cache
     def advance(records: int) -> Callable:
-        def many(lanes, states):
-            states, metrics = jax.lax.scan(lambda s, _: record(lanes, s), states, length=records)
-            return states, jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), metrics)
-
-        return _compile(_per_device(many, mesh, group), (lanes, state), memory_limit)
+        # The states are donated: the next ones take their memory.
+        program = _per_device(functools.partial(many, records), mesh, group, donate=(1,))
+        return _compile(program, (lanes, state), limit)
 
     state, done = begin(lanes), 0
     kept: list[dict[str, np.ndarray]] = []
@@ -202,7 +221,6 @@ def sweep(
             state = _to_devices(with_leaves(state, leaves), mesh, lane)
 
     is_over = None if finished is None else jax.jit(jax.vmap(finished))
-    chunk = min(-(-chunk // every) * every, steps)
     with progress(steps, "steps", show=show is not None) as report:
         while done < steps:
             if is_over is not None:
@@ -288,8 +306,7 @@ def _recorder(step: Callable, measure: Callable, finished: Callable | None, ever
 def _compile(function: Any, arguments: tuple, limit: float) -> Callable:
     """Compile ahead and refuse a program that needs more memory than `limit`, before running it."""
     program = function.lower(*arguments).compile()
-    need = program.memory_analysis()
-    need = need.temp_size_in_bytes + need.argument_size_in_bytes + need.output_size_in_bytes
+    need = needed(program)
     if need > limit:
         raise ValueError(
             f"one chunk of this sweep needs {need / 2**30:.2f} GiB on a device, more than the "

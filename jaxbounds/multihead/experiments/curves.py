@@ -129,7 +129,8 @@ def _train(
 
     count = len(config.heads) * config.trials
     # Few idle lanes in the last group, but never a single lane: XLA's CPU code is slow for one.
-    group = min(range(8, 3, -1), key=lambda size: -count % size)
+    few = min(range(8, 3, -1), key=lambda size: -count % size)
+    group = few if jax.default_backend() == "cpu" else None
     return sweep(start, step, record, lanes, steps, group=group, **options)
 
 

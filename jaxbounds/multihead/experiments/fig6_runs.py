@@ -143,7 +143,8 @@ def train_arm(
             config.epochs * batches,
             every=batches // config.looks,
             chunk=batches // config.looks,
-            group=1,  # the matrices of one lane fill the cores: benchmarks/roberta_lanes.py
+            # The matrices of one lane fill a CPU's cores: benchmarks/roberta_lanes.py.
+            group=1 if jax.default_backend() == "cpu" else None,
             folder=place,
             fingerprint=mark,
             resume=resume,

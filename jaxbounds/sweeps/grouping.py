@@ -1,0 +1,52 @@
+"""How many lanes are vmapped together, and the memory that this takes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+ON_CPU = 8
+"""Lanes in a group on a CPU, unless given: the matrices of a lane are taken to be small."""
+AT_MOST = 256
+"""Lanes in a group on an accelerator, unless given, so that a few thousand fill several."""
+SHARE = 0.8
+"""Of an accelerator's memory, for one program."""
+LIMIT = 8 * 2**30
+"""Bytes for one program where a device does not say how much memory it has."""
+
+
+def available(device: jax.Device, /) -> float:
+    """Bytes that one program may take on the device, unless told otherwise."""
+    stats = None if device.platform == "cpu" else device.memory_stats()
+    total = (stats or {}).get("bytes_limit")
+    return LIMIT if total is None else SHARE * total
+
+
+def needed(program: Any, /) -> int:
+    """Bytes that a compiled program takes on a device: arguments, results and what is between."""
+    size = program.memory_analysis()
+    kept = size.argument_size_in_bytes + size.output_size_in_bytes - size.alias_size_in_bytes
+    return kept + size.temp_size_in_bytes
+
+
+def fitting(count: int, limit: float, device: jax.Device, need: Callable[[int], int], /) -> int:
+    """The group of a sweep of `count` lanes that names none.
+
+    It does not depend on how many devices there are, so that neither do the bits.
+
+    Args:
+        count: lanes in all.
+        limit: bytes on one device.
+        device: one of those that will be used.
+        need: the bytes that a group of so many lanes takes; asked of accelerators only.
+
+    Returns:
+        `ON_CPU` on a CPU; else the largest power of two that fits, up to `AT_MOST` and `count`.
+    """
+    if device.platform == "cpu":
+        return ON_CPU
+    group = 1 << (min(count, AT_MOST).bit_length() - 1)
+    while group > 1 and (bytes_ := need(group)) > limit:
+        # Memory is taken to be proportional to the lanes; at least one halving.
+        group = max(1, min(group // 2, 1 << (int(group * limit / bytes_).bit_length() - 1)))
+    return group
