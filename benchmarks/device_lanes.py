@@ -85,14 +85,18 @@ def seconds(program, lanes: dict, steps: int, group: int) -> float:
 
 def many_seeds() -> None:
     print(f"{'':<16} {'seeds':>6} {'group':>6} {'ms a step':>10} {'us a seed and step':>20}")
-    for name, program, steps in (
-        ("sparse context", sparse_context(), 500),
-        ("sentences", sentences(), 20),
+    sizes = ((1, 1), (8, 8), (1024, 64), (1024, 256), (1024, 1024))
+    for name, program, steps, sizes in (
+        ("sparse context", sparse_context(), 500, sizes),
+        ("sentences", sentences(), 20, (*sizes[:2], (64, 64), (1024, 256))),
     ):
-        for seeds, group in ((1, 1), (8, 8), (1024, 64), (1024, 256), (1024, 1024)):
+        for seeds, group in sizes:
             took = seconds(program, lanes_of(name, seeds), steps, group)
             each = 1e6 * took / steps / seeds
-            print(f"{name:<16} {seeds:>6} {group:>6} {1e3 * took / steps:>10.3f} {each:>20.2f}")
+            print(
+                f"{name:<16} {seeds:>6} {group:>6} {1e3 * took / steps:>10.3f} {each:>20.2f}",
+                flush=True,
+            )
 
 
 def precisions(steps: int = 300) -> None:

@@ -47,6 +47,16 @@ def _instances(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in files}
 
 
+def _compared(one: Path, other: Path) -> str:
+    """Whether two runs left the same bits; else the forms that differ."""
+    pairs = list(zip(_verdicts(one), _verdicts(other), strict=True))
+    apart = [f"{a['id']} ({a['form']})" for a, b in pairs if a != b]
+    if apart:
+        return f"{len(apart)} OTHER VERDICTS: {', '.join(apart[:10])}"
+    same = _instances(one) == _instances(other)
+    return f"{len(pairs)} verdicts and their instances: " + ("the same" if same else "OTHER BITS")
+
+
 def _workers() -> list[psutil.Process]:
     """The processes that compute, each below its nanny."""
     below = psutil.Process().children(recursive=True)
@@ -78,16 +88,12 @@ def dask(
         if alone is None:
             alone = Path(scratch) / "alone"
             _run("verify", *what, "--jobs", "1", "--out", str(alone))
-        expected = _verdicts(alone)
         if not took:
             _run(*on)
             subprocess.run(["rm", "-r", str(by_dask)], check=True)
             took = _run(*on)  # with what is compiled kept, as in the runs below
-            same = (_verdicts(by_dask), _instances(by_dask)) == (expected, _instances(alone))
+            print(f"undisturbed, {took:.1f} s: {_compared(by_dask, alone)}", flush=True)
             subprocess.run(["rm", "-r", str(by_dask)], check=True)
-            print(
-                f"{len(expected)} verdicts, undisturbed {took:.1f} s: {'same' if same else 'OTHER'}"
-            )
         for kill in range(1, kills + 1):
             process = subprocess.Popen(
                 _command(*on), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -100,8 +106,7 @@ def dask(
             said = process.communicate()[1]
             if process.returncode not in (0, 1):
                 raise SystemExit(said)
-            same = _verdicts(by_dask) == expected and _instances(by_dask) == _instances(alone)
-            words = "same verdicts and instances" if same else "OTHER VERDICTS"
+            words = _compared(by_dask, alone)
             subprocess.run(["rm", "-r", str(by_dask)], check=True)
             print(f"kill {kill}, after {after:.1f} s (at work: {running}): {words}", flush=True)
 
