@@ -33,12 +33,20 @@ COMMANDS = {
 """For each command its module, its function, and what it does; a module is imported when needed."""
 
 
+_ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+"""Read when NumPy is imported. A BLAS with more threads adds in another order: with one, verdicts
+have the same bits on any number of cores and by any engine (Dask's workers set these, too)."""
+_JUDGING = ("verify", "certify", "constant", "audit")
+
 _NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 """What the system says where nothing can be written."""
 
 
 def _command(name: str) -> Callable[..., int]:
     module, function, _ = COMMANDS[name]
+    if name in _JUDGING:
+        for setting in _ONE_THREAD:
+            os.environ.setdefault(setting, "1")
     if module == "browse":
         gc.disable()  # a tenth of the time: what these load is kept until they end
     return getattr(importlib.import_module(f"jaxbounds.cli.{module}"), function)

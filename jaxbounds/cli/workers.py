@@ -21,10 +21,16 @@ MEMORY = 2**30
 """Bytes that a process may need: more processes than fit are not started."""
 
 
+def _cores() -> int:
+    """That this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def at_most(wanted: int, /) -> int:
     """How many processes to start: one for each core unless fewer are wanted, and what fits."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    bound = cores or 1
+    bound = _cores()
     if "SC_AVPHYS_PAGES" in getattr(os, "sysconf_names", {}):
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         bound = min(bound, max(1, free // MEMORY))
@@ -58,9 +64,13 @@ def _watched(work: Callable, args: tuple, kwargs: dict) -> Any:
         _at_work.clear()
 
 
-def _start(parent: int) -> None:
-    """Ctrl-C reaches every process of a terminal, and the main one ends the others."""
+def _start(parent: int, threads: int) -> None:
+    """Ctrl-C reaches every process of a terminal, and the main one ends the others.
+
+    XLA starts as many threads as NPROC says: else each process would have one for each core.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.setdefault("NPROC", str(threads))
     threading.Thread(target=end_with, args=(parent,), daemon=True).start()
 
 
@@ -83,7 +93,7 @@ class Processes(concurrent.futures.Executor):
     def __init__(self, count: int) -> None:
         self._threads = concurrent.futures.ThreadPoolExecutor(count)
         self._lane, self._alive = _Lane(), dict[concurrent.futures.ProcessPoolExecutor, int]()
-        self._over = False
+        self._over, self._share = False, max(1, _cores() // count)
 
     def _started(self) -> concurrent.futures.ProcessPoolExecutor:
         if self._lane.pool is None:
@@ -91,7 +101,7 @@ class Processes(concurrent.futures.Executor):
                 1,
                 mp_context=multiprocessing.get_context("spawn"),
                 initializer=_start,
-                initargs=(os.getpid(),),
+                initargs=(os.getpid(), self._share),
             )
             self._alive[pool] = pool.submit(os.getpid).result()
             if self._over:

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import jax
-
 ON_CPU = 8
 """Lanes in a group on a CPU, unless given: the matrices of a lane are taken to be small."""
 AT_MOST = 256
@@ -15,7 +13,7 @@ LIMIT = 8 * 2**30
 """Bytes for one program where a device does not say how much memory it has."""
 
 
-def available(device: jax.Device, /) -> float:
+def available(device: Any, /) -> float:
     """Bytes that one program may take on the device, unless told otherwise."""
     stats = None if device.platform == "cpu" else device.memory_stats()
     total = (stats or {}).get("bytes_limit")
@@ -29,7 +27,7 @@ def needed(program: Any, /) -> int:
     return kept + size.temp_size_in_bytes
 
 
-def fitting(count: int, limit: float, device: jax.Device, need: Callable[[int], int], /) -> int:
+def fitting(count: int, limit: float, device: Any, need: Callable[[int], int], /) -> int:
     """The group of a sweep of `count` lanes that names none.
 
     It does not depend on how many devices there are, so that neither do the bits.
