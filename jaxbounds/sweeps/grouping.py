@@ -46,5 +46,5 @@ def fitting(count: int, limit: float, device: Any, need: Callable[[int], int], /
     group = 1 << (min(count, AT_MOST).bit_length() - 1)
     while group > 1 and (bytes_ := need(group)) > limit:
         # Memory is taken to be proportional to the lanes; at least one halving.
-        group = max(1, min(group // 2, 1 << (int(group * limit / bytes_).bit_length() - 1)))
+        group = min(group // 2, 1 << (max(1, int(group * limit / bytes_)).bit_length() - 1))
     return group
