@@ -155,7 +155,7 @@ def figure(dataset: xr.Dataset, /) -> Any:
     right.set_xscale("log")
     right.set(xlabel="norm of the noise on all weights", title="all weights")
     for axis in (left, right):
-        axis.set_ylim(-0.03, 1.0)
+        axis.set_ylim(-0.03, 1.04)
         axis.legend(fontsize=8)
     return picture
 
