@@ -139,6 +139,8 @@ def origin(problem: BaseException, /) -> str:
         text += f" ({Path(frames[-1].filename).name}:{frames[-1].lineno}, in {frames[-1].name})"
     if "Tracer" in type(problem).__name__ or "Concretization" in type(problem).__name__:
         text += "; samplers and evaluate are traced by JAX: use jnp, and jnp.where for if"
+    if "RESOURCE_EXHAUSTED" in text:
+        text += "; a batch of its instances does not fit: choose smaller sizes, or a smaller budget"
     return text
 
 

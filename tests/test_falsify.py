@@ -153,6 +153,23 @@ def test_a_stored_counterexample_that_is_not_as_recorded_is_noticed(y, ratio, sa
     assert verdict.status == "inconclusive" and said in verdict.reason
 
 
+@pytest.mark.parametrize(
+    "instance, said",
+    [
+        (
+            {"x": [1.0, 0, 0], "y": [1.0, 0, 0]},
+            r"has \['x'\] of shape \(3,\).* has \['x'\] of shape",
+        ),
+        ({"x": [1.0, 0]}, r"has less; an instance of .* has \['y'\] of shape \(2,\)"),
+    ],
+)
+def test_a_counterexample_of_another_shape_is_refused(instance, said):
+    counterexample = Counterexample(instance=instance, size={"d": 2}, ratio=2.0)
+    form = Form(name="printed", expected="fails", note="?", counterexample=counterexample)
+    with pytest.raises(ValueError, match=said):
+        _verdict(_statement(_cauchy(0.5), forms=(form,)))
+
+
 def _noise(key, size):
     return {"z": jax.random.normal(key, (size["d"],))}
 

@@ -276,7 +276,7 @@ def test_statements_are_tests(claims):
     status, printed = _pytest("-q")
     assert status == 1 and "1 failed, 2 passed" in printed, printed
     for words in (
-        "printed: fails, recorded holds", "Counterexample(instance=...",
+        "printed: fails, recorded holds", "counterexample=jb.Counterexample(instance={",
         "jaxbounds verify mine.double --seed 0 --import claims.py",
         "FAILED claims.py::mine.double",
     ):  # fmt: skip

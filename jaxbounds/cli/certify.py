@@ -14,7 +14,7 @@ from jaxbounds.certify.audit import Audited
 from jaxbounds.certify.audit import audit as audit_of
 from jaxbounds.certify.failing import failing_forms, stored
 from jaxbounds.cli.cache import prepare_jax
-from jaxbounds.cli.common import Imports, Patterns, console_for_output
+from jaxbounds.cli.common import Imports, Patterns, console_for_output, with_earlier
 from jaxbounds.cli.engines import HERE, On, in_this_process, opened
 from jaxbounds.cli.interruption import look
 from jaxbounds.cli.pieces import Died, absolute, each
@@ -139,7 +139,7 @@ def certify(
 
     Args:
         patterns: ids, the beginning of ids ("multihead"), or shell patterns ("*.cor1.*").
-        out: folder for certificates.json and witnesses/.
+        out: folder for certificates.json and witnesses/; what they hold of other forms stays.
         seconds: after which a form is undecided.
         jobs: processes; 0 means one for each core.
         audit: instead, compare what float64 measures with ball arithmetic, on draws of every form
@@ -181,7 +181,9 @@ def certify(
             form = next(s for s in chosen if s.id == certificate.id).form(certificate.form)
             name = f"{certificate.id}.{form.file_name}.json"
             write_text(out / "witnesses" / name, json.dumps(witness, indent=1) + "\n")
-    write_text(out / "certificates.json", json.dumps([c.to_json() for c in certificates], indent=1))
+    done = [c.to_json() for c in certificates]
+    merged = with_earlier(out / "certificates.json", done, instead={s.id for s in chosen})
+    write_text(out / "certificates.json", merged)
     console.print(f"written to {out}: certificates.json, witnesses/", markup=False)
     if interrupted:
         console.print("interrupted: what was certified is written", markup=False)

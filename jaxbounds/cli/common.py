@@ -1,9 +1,11 @@
 """What the commands share."""
 
+import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import tyro
@@ -30,6 +32,26 @@ def console_for_output(*, errors: bool = False) -> Console:
 def print_json(value: Any, /) -> None:
     """What a program reads: its schema is what `jaxbounds schema` says."""
     print(json.dumps(value, indent=1, allow_nan=False))
+
+
+def with_earlier(
+    file: Path, found: list[dict[str, Any]], /, *, instead: Collection[str] = ()
+) -> str:
+    """JSON of what was found, after what the file holds of other forms.
+
+    Args:
+        file: of an earlier run.
+        found: each with its id and form.
+        instead: ids of statements of which nothing earlier is kept.
+    """
+    earlier: list[dict[str, Any]] = []
+    with contextlib.suppress(OSError, ValueError):  # none, or nothing of ours
+        stored = json.loads(file.read_text(encoding="utf8"))
+        earlier = [one for one in stored if {"id", "form"} <= set(one)]
+    new = {(one["id"], one["form"]) for one in found}
+    old = lambda one: one["id"] in instead or (one["id"], one["form"]) in new
+    kept = [one for one in earlier if not old(one)]
+    return json.dumps(kept + found, indent=1)
 
 
 def of_kinds(statements: Iterable[Statement], kinds: tuple[str, ...], /) -> tuple[Statement, ...]:

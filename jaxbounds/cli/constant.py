@@ -10,7 +10,13 @@ from typing import NamedTuple
 
 from jaxbounds import plotting
 from jaxbounds.cli.cache import prepare_jax
-from jaxbounds.cli.common import Imports, Patterns, console_for_output, statements_of
+from jaxbounds.cli.common import (
+    Imports,
+    Patterns,
+    console_for_output,
+    statements_of,
+    with_earlier,
+)
 from jaxbounds.cli.engines import HERE, On, in_this_process, opened
 from jaxbounds.cli.interruption import look
 from jaxbounds.cli.pieces import Died, absolute, each
@@ -128,7 +134,8 @@ def constant(
         form: its name, or how it begins ("printed": also "printed, Lemma 6").
         seed: of the draws.
         seconds: of processor time for each size; half of it polishes starts.
-        out: folder for constants.json and a figure of each constant (with matplotlib).
+        out: folder for constants.json, which keeps what it holds of other forms, and a figure of
+            each constant (with matplotlib).
         json: print the JSON instead of tables (see `jaxbounds schema constants`).
         grow: besides the statement's own sizes, its first with each axis doubled in turn.
         record: of shipped papers: keep what is found on record, for the page.
@@ -177,10 +184,10 @@ def constant(
     except KeyboardInterrupt:
         broken += 1
         print("interrupted: what was found is written", file=sys.stderr)
-    text = json_module.dumps(plain(found), indent=1)
     if json:
-        print(text)
-    written = list(_written(out, found, text))
+        print(json_module.dumps(plain(found), indent=1))
+    merged = with_earlier(out / "constants.json", plain(found))
+    written = list(_written(out, found, merged))
     print(f"written to {out}: {', '.join(written)}", file=sys.stderr)
     return int(bool(broken))
 

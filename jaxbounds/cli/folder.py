@@ -154,7 +154,7 @@ def folder_for(out: Path, part: Sequence[str], settings: Mapping[str, Any], /) -
         words = "-".join(pattern.replace("*", "all").replace("?", "one") for pattern in part)
         folder = Folder(out.with_name(f"{out.name}-{words[:60]}"), settings)
         print(
-            f"{out} holds another run (version, seed or settings differ): to {folder.path}",
+            f"{out} holds another run (version, source, seed or settings differ): to {folder.path}",
             file=sys.stderr,
         )
     return folder

@@ -25,7 +25,8 @@ def _paper_id(folder: Path) -> str:
     name = folder.resolve().name
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise ValueError(
-            f"{name!r} cannot be a paper's id and a package: lower-case letters, digits and _ only"
+            f"{name!r} cannot be a paper's id and a package: lower-case letters, then also digits "
+            "and _"
         )
     if name in PAPERS or name in sys.stdlib_module_names or _installed(name):
         raise ValueError(f"there is a module or paper {name!r} already: choose another name")

@@ -12,7 +12,7 @@ Where = Literal[
 ]
 MEANING: Mapping[Where, str] = {
     "attained": "slopes, neighbours and another start find nothing larger than at this instance",
-    "limit": "no instance attains it: the ratio still rises as a scale grows without end",
+    "limit": "no instance attains it: the ratio still rises along a scale without end",
     "rising": "the search had not settled: another start, a slope or a neighbour promises more",
     "unbounded": "the ratio grows without bound along a scale: there is no constant",
     "every instance": "the ratio is the same on every draw",

@@ -6,6 +6,7 @@ The package can be called: `jaxbounds.falsify(statement)` is `jaxbounds.falsify.
 import sys
 import types
 
+from jaxbounds.falsify.bench import counterexample_of
 from jaxbounds.falsify.binding import noticed, notices, planted
 from jaxbounds.falsify.decide import ON_AVERAGE
 from jaxbounds.falsify.engine import falsify, replay, unmeasured
@@ -25,6 +26,7 @@ __all__ = [
     "StoredInstance",
     "Verdict",
     "clopper_pearson",
+    "counterexample_of",
     "falsify",
     "fitted_exponent",
     "hypothesis_names",

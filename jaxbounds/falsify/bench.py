@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxbounds.falsify.measure import Measured, measure, met
 from jaxbounds.falsify.programs import Programs
-from jaxbounds.statements import Instance, Size, Statement
+from jaxbounds.statements import Form, Instance, Size, Statement
 
 
 def length(batch: Any, /) -> int:
@@ -32,6 +32,48 @@ def as_arrays(instance: Any, /) -> Any:
     if isinstance(instance, Mapping):
         return {name: as_arrays(value) for name, value in instance.items()}
     return np.asarray(instance)
+
+
+def _shapes(tree: Any, skip: int = 0) -> dict[str, tuple[int, ...]]:
+    """The shape of each entry by its name, without some leading axes."""
+    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return {jax.tree_util.keystr(path): np.shape(leaf)[skip:] for path, leaf in leaves}
+
+
+def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Size]:
+    """The counterexample that a form stores, as arrays, and its size.
+
+    Raises:
+        ValueError: if its entries are not those, or not of the shapes, that instances of this size
+            have: a formula may give numbers for them, which would say nothing about the claim.
+    """
+    stored = form.counterexample
+    if stored is None:
+        raise ValueError(f"{statement.id} ({form.name}) stores no counterexample")
+    instance, size = as_arrays(dict(stored.instance)), Size(stored.size)
+    found = _shapes(instance)
+    # At another size than those that are drawn, what checks the hypotheses may vouch for it.
+    vouched = stored.meets is not None and size not in statement.sizes
+    usual = None if vouched else _usual_shapes(statement, size)
+    if usual is not None and found != usual:
+        apart = [n for n in {**usual, **found} if usual.get(n) != found.get(n)]
+        has = ", ".join(f"{n} of shape {found[n]}" for n in apart if n in found) or "less"
+        takes = ", ".join(f"{n} of shape {usual[n]}" for n in apart if n in usual) or "none"
+        raise ValueError(
+            f"the counterexample of {form.name!r} has {has}; an instance of {statement.id} at "
+            f"{dict(size)} has {takes}"
+        )
+    return instance, size
+
+
+def _usual_shapes(statement: Statement, size: Size) -> dict[str, tuple[int, ...]] | None:
+    """Of what a sampler draws at a size or, where there is none, of the first case."""
+    if statement.samplers:
+        sampler = next(iter(statement.samplers.values()))
+        return _shapes(jax.eval_shape(lambda key: sampler(key, size), jax.random.key(0)))
+    if statement.cases is not None and size in statement.sizes:
+        return _shapes(statement.cases(size), skip=1)
+    return None
 
 
 class Bench:

@@ -80,7 +80,11 @@ def _equal(statement: Statement, m: Measured) -> Decision:
     worst = _worst(m.value)
     if np.all(m.high <= statement.tolerance):
         return Decision("holds", worst, "both sides agree to the tolerance")
-    return Decision("inconclusive", worst, "the sides differ by more than rounding should allow")
+    reason = (
+        f"the sides differ by a relative {worst:.1g}, more than rounding should allow (tolerance "
+        f"{statement.tolerance:.0e}): if it is cancellation, say how much in Sides(..., error=...)"
+    )
+    return Decision("inconclusive", worst, reason)
 
 
 def _probability(statement: Statement, groups: list[Measured]) -> Decision:

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbounds.falsify.bench import Bench, Column, Pool, as_arrays
+from jaxbounds.falsify.bench import Bench, Column, Pool, counterexample_of
 from jaxbounds.falsify.decide import ON_AVERAGE, violation
 from jaxbounds.falsify.evidence import bounded_mean, by_size, distinct_counted, evidence
 from jaxbounds.falsify.examples import NONE, SOURCE, Examples, remember
@@ -182,7 +182,7 @@ def _with_worst(
     if verdict.status != "fails":
         return verdict
     if form.counterexample is not None:  # one that a person chose, and that was measured to fail
-        failing = as_arrays(dict(form.counterexample.instance)), Size(form.counterexample.size)
+        failing = counterexample_of(bench.statement, form)
     else:
         failing = _found_counterexample(bench, pool, column, index)
     if failing is not None:

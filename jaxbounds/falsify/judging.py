@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbounds.falsify.bench import Bench, Column, Pool, as_arrays
+from jaxbounds.falsify.bench import Bench, Column, Pool, counterexample_of
 from jaxbounds.falsify.decide import ON_AVERAGE, Decision, decide, violation
 from jaxbounds.falsify.evidence import ailments, near_control
 from jaxbounds.falsify.examples import NONE, Examples, recall
 from jaxbounds.falsify.explore import Searched, draw, search
 from jaxbounds.falsify.measure import verification
 from jaxbounds.falsify.programs import Programs
-from jaxbounds.statements import Budget, Form, Size, Statement
+from jaxbounds.statements import Budget, Form, Statement
 
 REJECTED = ("fails", "inconsistent")
 """The statuses a control must get."""
@@ -24,7 +24,7 @@ def _with_stored(bench: Bench, form: Form, index: int, decision: Decision):
     stored = form.counterexample
     if stored is None:
         return decision, None
-    m = bench.one(as_arrays(dict(stored.instance)), Size(stored.size)).column(index)
+    m = bench.one(*counterexample_of(bench.statement, form)).column(index)
     value = float(m.value)
     without = f"; without it: {decision.status}, {decision.reason}"
     if violation(bench.statement, m) <= 0:

@@ -72,11 +72,12 @@ def exponent_text(exponent: Exponent, /) -> str:
     """One axis in words: "T^0.500 [0.499, 0.501]", or "no dependence on T"."""
     if exponent.word == "none":
         return f"no dependence on {exponent.axis}"
-    ends = ""
+    if exponent.word != "power":
+        return f"no single power of {exponent.axis}"
+    ends = " (two sizes: no interval)"
     if exponent.low is not None and exponent.high is not None:
         ends = f" [{exponent.low:.4f}, {exponent.high:.4f}]"
-    words = "" if exponent.word == "power" else " (no single power fits)"
-    return f"{exponent.axis}^{exponent.value:.4f}{ends or ' (two sizes: no interval)'}{words}"
+    return f"{exponent.axis}^{exponent.value:.4f}{ends}"
 
 
 def constant_text(constant: SharpConstant, /) -> str:
@@ -93,6 +94,9 @@ def constant_text(constant: SharpConstant, /) -> str:
     largest = constant.largest
     if largest.along:
         lines.append(f"the scale: {largest.along}")
+    if largest.instance:
+        there = "" if largest.instance_ratio is None else f" (there {largest.instance_ratio:.10g})"
+        lines.append(f"the largest, rounded{there}: at {largest.size}, {largest.instance}")
     if largest.gain is not None:
         lines.append(f"slopes at the instance promise a gain of {largest.gain:.1g} at most")
     if any(found.closed for found in constant.sizes):

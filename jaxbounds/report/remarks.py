@@ -29,10 +29,10 @@ def remarks(
         if verdict.shrunk_file:
             stored = load_instance(place(verdict.shrunk_file))
             at = instance_text(stored.instance)
-            yield f"  {verdict.form}: ratio {verdict.shrunk_ratio:.6g} at {at}"
+            yield f"  {verdict.form}: ratio {verdict.shrunk_ratio:.6g}"
             code = f" ({', '.join(judged)})" if judged else ""
             yield (
                 f"  is the code{code} wrong, or the claim? for an erratum: expected='fails', "
-                "note='...', counterexample=Counterexample(instance=..., "
+                f"note='...', counterexample=jb.Counterexample(instance={at}, "
                 f"size={stored.meta['size']}, ratio={stored.meta['ratio']})"
             )

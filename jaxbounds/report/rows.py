@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 
 from jaxbounds.falsify import ON_AVERAGE, Verdict
 from jaxbounds.report.formula import formula
@@ -90,6 +91,12 @@ def evidence_words(verdict: Verdict, /) -> str:
     return "; ".join([*parts, f"near-control {near}"])
 
 
+def _few_digits(decimal: str) -> str:
+    """A decimal number cut to a dozen digits, with its exponent."""
+    digits, *exponent = decimal.lower().split("e")
+    return "e".join([digits[:14], *exponent])
+
+
 def certificate_words(verdict: Verdict, /) -> str:
     """What ball arithmetic says: the word, both sides, at which precision."""
     c = verdict.certificate
@@ -98,7 +105,10 @@ def certificate_words(verdict: Verdict, /) -> str:
     said = f"{c['word']}{': ' + c['reason'] if c['reason'] else ''}"
     if not c["lhs"]:
         return said
-    sides = " against ".join(f"{side[0][:14]} ... {side[1][:14]}" for side in (c["lhs"], c["rhs"]))
+    sides = " against ".join(" ... ".join(map(_few_digits, side)) for side in (c["lhs"], c["rhs"]))
+    low, high = Decimal(c["lhs"][0]), Decimal(c["rhs"][1])
+    if low > 0 and high > 0:
+        sides += f", ratio at least {_few_digits(str(low / high))}"
     met = f"certain: {', '.join(c['hypotheses'])}; " if c["hypotheses"] else ""
     ways = f", {c['ways']} ways through the program" if c["ways"] > 1 else ""
     return f"{said}; {sides}; {met}{c['bits']} bits{ways}"
