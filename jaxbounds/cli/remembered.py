@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from jaxbounds.cli.source import cache_folder, digest_of
 
@@ -37,18 +38,17 @@ def recall(arguments: Sequence[str], /) -> str | None:
         return None
 
 
-class _Both(io.TextIOBase):
+class _Both:
     """Standard output, and a copy of what goes there."""
 
     def __init__(self) -> None:
         self.out, self.copy = sys.stdout, io.StringIO()
-        self.isatty, self.fileno, self.flush = self.out.isatty, self.out.fileno, self.out.flush
 
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        return self.out.encoding
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.out, name)
 
     def write(self, text: str, /) -> int:
+        """To both."""
         self.copy.write(text)
         return self.out.write(text)
 
@@ -59,7 +59,7 @@ def remember(arguments: Sequence[str], /) -> Iterator[None]:
     if arguments[0] not in COMMANDS or any(word.startswith("--import") for word in arguments):
         yield
         return
-    both = _Both()
+    both: Any = _Both()
     with contextlib.redirect_stdout(both):
         yield
     file = _file(arguments)

@@ -170,7 +170,7 @@ def host_search(statement: Statement, size: Size, steps: int, /) -> Callable[...
         return score, bool(measured.counted[form]), instance
 
     def search(rng: np.random.Generator, start: Instance, form: int, donors: Instance) -> Found:
-        leaves, structure = jax.tree.flatten(start)
+        leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, start))
         given = [np.asarray(leaf) for leaf in jax.tree.leaves(donors)]
         score, counted, best = evaluate(leaves, structure, form)
         best_score, accepted, met = score if counted else -np.inf, 0, 0

@@ -117,7 +117,7 @@ def figure(dataset: xr.Dataset, /):
     image = axes.imshow(np.abs(dataset.matrix[0]))
     axes.grid(False)
     fig.colorbar(image, ax=axes, label="|entry|")
-    axes.set(xlabel="key coordinate", ylabel="query coordinate", title="|W_Q^T W_K|")
+    axes.set(xlabel="key coordinate", ylabel="query coordinate", title=r"$|W_Q^\top W_K|$")
     return fig
 
 

@@ -16,6 +16,7 @@ import xarray as xr
 from jaxtyping import Array
 
 from jaxbounds.experiments import Claim, Experiment
+from jaxbounds.plotting import grid_ticks
 from jaxbounds.qstr import heads
 from jaxbounds.qstr.data import encode
 from jaxbounds.sweeps import progress
@@ -161,6 +162,7 @@ def figure(dataset: xr.Dataset, /):
             (line,) = axis.plot(part.H, part.risk, marker="o", label=f"q = {q}")
             axis.plot(part.H, part.bound, "--", color=line.get_color())
         axis.set(title=name, xlabel="heads H")
+        grid_ticks(axis.xaxis, dataset["H"].values)
     axes[0].set(ylabel="risk (dashed: lower bound)")
     axes[0].legend()
     return fig
