@@ -1,11 +1,12 @@
-"""How many heads and samples the main theorems need before they say anything, on one population.
+"""How many heads and samples the main theorems need before they say anything.
 
-It is that of `realizable`, from zero: T = 3, d = 2, R = 1, L(theta_0) = log 2 and the class
-direction for the target, spread over the heads, with L(theta) <= 1/K. A bound on the generalization
-gap says something below log 2.
+On a population that one direction, spread over the heads, separates at zero, where the loss is
+log 2; L(theta) <= 1/K. It is that of `realizable`, T = 3, d = 2 and R = 1, unless another is given.
+A bound on the generalization gap says something below log 2.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -49,32 +50,48 @@ def corollary5_gap(
         )
 
 
-def smallest_counts(K: int = 3, /) -> dict[str, tuple[float, float]]:
+def smallest_counts(
+    K: int = 3,
+    constants: Sequence[float] = (1.0, 1.0, math.sqrt(2) * REALIZABLE_MARGIN),
+    /,
+    *,
+    T: int = 3,
+    d: int = 2,
+    radius: float = 1.0,
+) -> dict[str, tuple[float, float]]:
     """Heads certified and samples from which the gap's bound is below log 2: printed, sharpened.
 
-    Both gap bounds are proportional to 1 / n.
+    Theorems 3 and 4 are for runs from zero, where the margin is gamma / sqrt(2), Corollary 5 for
+    runs from a first phase. Both gap bounds are proportional to 1 / n.
+
+    Args:
+        K: steps.
+        constants: B_2, B_Phi and gamma of Definition 1 after a first phase, for every data set.
+        T: tokens.
+        d: dimension.
+        radius: R.
     """
     start = math.log(2.0)
     with jax.enable_x64(True):
-        distance = float(jnp.asarray(realizing_distance(1 / K)))
-        one = GoodInitialisation(*map(jnp.asarray, (1.0, 1.0, math.sqrt(2) * REALIZABLE_MARGIN)))
-        away = float(jnp.asarray(realized_distance(one, 1 / K)))
-    setting: dict[str, Any] = {"T": 3, "d": 2, "radius": 1.0, "K": K}
+        good = GoodInitialisation(*map(jnp.asarray, constants))
+        distance = float(realizing_distance(1 / K, margin=good.margin / math.sqrt(2)))
+        away = float(jnp.asarray(realized_distance(good, 1 / K)))
+    setting: dict[str, Any] = {"T": T, "d": d, "radius": radius, "K": K}
     setting |= {"loss_target": 1 / K, "loss_start": start}
     least = lambda found: math.floor(found.gap_bound / start) + 1.0
     heads = descent_certificate(**setting, distance=distance, spread=distance)
     gaps = [
-        gap_certificate(1, constants, **setting, distance=distance, spread=distance)
-        for constants in (descent.PRINTED, descent.MEAN_SQUARE)
+        gap_certificate(1, form, **setting, distance=distance, spread=distance)
+        for form in (descent.PRINTED, descent.MEAN_SQUARE)
     ]
-    good = (
-        corollary5_gap(one, 1.0, K, 1, T=3, d=2, corrected=False),
-        gap_certificate(1, **setting, distance=away, spread=away, size=1.0),
+    after = (
+        corollary5_gap(good, radius, K, 1, T=T, d=d, corrected=False),
+        gap_certificate(1, **setting, distance=away, spread=away, size=constants[0]),
     )
     return {
         "Theorem 3, heads": (heads["printed"].heads, heads["sharpened S8"].heads),
         "Theorem 4, heads": (gaps[0].heads, gaps[1].heads),
         "Theorem 4, samples": (least(gaps[0]), least(gaps[1])),
-        "Corollary 5, heads": (good[0].heads, good[1].heads),
-        "Corollary 5, samples": (least(good[0]), least(good[1])),
+        "Corollary 5, heads": (after[0].heads, after[1].heads),
+        "Corollary 5, samples": (least(after[0]), least(after[1])),
     }

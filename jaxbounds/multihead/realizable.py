@@ -34,9 +34,14 @@ def realizer(level: ArrayLike, copies: Float[Array, " G"], /) -> Params:
     return {**direction, "U": length * direction["U"]}
 
 
-def realizing_distance(level: ArrayLike, slack: ArrayLike = 1.0, /) -> Array:
-    """g_0(eps) = slack log(1 + 1/eps) / gamma; with slack more than ||theta(eps) - theta_0||."""
-    return jnp.asarray(slack) * jnp.log1p(1 / jnp.asarray(level)) / REALIZABLE_MARGIN
+def realizing_distance(
+    level: ArrayLike, slack: ArrayLike = 1.0, /, *, margin: ArrayLike = REALIZABLE_MARGIN
+) -> Array:
+    """g_0(eps) = slack log(1 + 1/eps) / gamma; with slack more than ||theta(eps) - theta_0||.
+
+    Of any population that a direction of norm one separates at zero with that margin.
+    """
+    return jnp.asarray(slack) * jnp.log1p(1 / jnp.asarray(level)) / margin
 
 
 def realizing_size(level: ArrayLike, heads: ArrayLike, slack: ArrayLike = 1.0, /) -> Array:

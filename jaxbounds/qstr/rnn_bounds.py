@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 
 import jax.numpy as jnp
+import scipy
 from jaxtyping import Array, Float
 
 from jaxbounds.norms import spectral_norm
@@ -44,6 +45,48 @@ def sudakov_log_packing(frobenius_norm: float, separation: float, /) -> float:
     M >= 2, gives separation sqrt(log M / (2 pi log 2)) <= sqrt(2) |U|_F, the width of that set.
     """
     return 4 * math.pi * math.log(2) * (frobenius_norm / separation) ** 2
+
+
+def unlearned_risk(product: float, /, *, N: int) -> float:
+    """The least risk on 1STR of RNNs with L^2 |U|_F^2 <= product and r_h = 1: explicit.
+
+    Some position j, x_j and t_{-j} have risk at most r' = r N/(N - 1) on average over the other
+    t_j = k, where the predictions are L-Lipschitz in V = U h_j. A net of {U h} of fineness s/L has
+    log size at most S L^2 |U|_F^2/s^2 (`sudakov_log_packing`, S = 4 pi log 2), and its nearest
+    point to V gives N - 1 independent normal tokens up to sqrt(r') + s on average; the
+    rate-distortion function of a normal asks for log size >= (N - 1) log 1/(sqrt(r') + s). The best
+    s is tau e^{-tau/2} for sqrt(r') = (1 - tau) e^{-tau/2}, and then L^2 |U|_F^2 >= (N - 1) tau^3
+    e^{-tau}/(2 S). At product = 0 it is 1 - 1/N, the risk of reading x_j where t_j = j.
+
+    Raises:
+        ValueError: if N < 2 or the product is negative.
+    """
+    if N < 2 or not product >= 0:
+        raise ValueError(f"N >= 2 tokens and a product >= 0 are needed, got {N} and {product}")
+    cube = 2 * sudakov_log_packing(1.0, 1.0) * product / (N - 1)
+    if cube >= math.exp(-1):  # tau >= 1: any risk may be reached
+        return 0.0
+    # tau e^{-tau/3} is the cube root, and W inverts w e^w.
+    tau = -3 * float(scipy.special.lambertw(-(cube ** (1 / 3)) / 3).real)
+    return (1 - 1 / N) * (1 - tau) ** 2 * math.exp(-tau)
+
+
+def shortest_length(product: float, /, *, risk: float) -> int:
+    """The least N at which `unlearned_risk(product)` reaches the risk. Explicit.
+
+    Raises:
+        ValueError: if the risk is not between 0 and 1.
+    """
+    if not 0 < risk < 1:
+        raise ValueError(f"a risk between 0 and 1 is needed, got {risk}")
+    high = 2
+    while unlearned_risk(product, N=high) < risk:
+        high *= 2
+    low = high // 2  # too short, or 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if unlearned_risk(product, N=middle) >= risk else (middle, high)
+    return high
 
 
 def weight_norm_lower_bound(

@@ -86,6 +86,24 @@ def exact_transition(*, q: int, d: int, de: int, radius: float, coherence: float
     return first, _gate(q, d, inner, -1.0, coherence), third, last
 
 
+def inner_products(*, q: int, d: int, de: int, knots: int) -> tuple[Layer, np.ndarray]:
+    """Lemma 23, (C.3) to (C.7): a layer and A_1 with A_1 relu(.) = (x; <w_i, w_{t_l}> for each l).
+
+    x = relu(x) - relu(-x); the products, of unit vectors, err by at most de times
+    `product_error(2, knots)`.
+    """
+    x, own, wanted = _selectors(q, d, de)
+    kappa, beta = square_hinges(2.0, knots)
+    plus, minus = np.tile(own, (q, 1)) + wanted, np.tile(own, (q, 1)) - wanted
+    forms = np.concatenate([plus, -plus, minus, -minus])
+    hinges = np.repeat(forms, knots, axis=0)
+    shifts = np.concatenate([np.zeros(2 * d), -np.tile(kappa, len(forms))])
+    count = np.kron(np.repeat(np.eye(q), de, axis=1), beta / 4.0)
+    token = np.concatenate([np.eye(d), -np.eye(d), np.zeros((d, len(hinges)))], axis=1)
+    inner = np.concatenate([np.zeros((q, 2 * d)), count, count, -count, -count], axis=1)
+    return layer(np.concatenate([x, -x, hinges]), shifts), np.concatenate([token, inner])
+
+
 def interpolated_transition(
     *, q: int, d: int, de: int, radius: float, knots: int = 32, coherence: float = 0.5
 ) -> Network:
@@ -107,16 +125,8 @@ def interpolated_transition(
         ValueError: if the coherence is outside [0, 1) or the radius is not positive.
     """
     _check(coherence, radius)
-    x, own, wanted = _selectors(q, d, de)
-    kappa, beta = square_hinges(2.0, knots)
-    plus, minus = np.tile(own, (q, 1)) + wanted, np.tile(own, (q, 1)) - wanted
-    forms = np.concatenate([plus, -plus, minus, -minus])
-    hinges = np.repeat(forms, knots, axis=0)
-    shifts = -np.tile(kappa, len(forms))
-    first = layer(np.concatenate([x, -x, hinges]), np.concatenate([np.zeros(2 * d), shifts]))
-    count = np.kron(np.repeat(np.eye(q), de, axis=1), beta / 4.0)
-    inner = np.concatenate([np.zeros((q, 2 * d)), count, count, -count, -count], axis=1)
-    second = _gate(q, d, inner, 0.0, coherence)
+    first, products = inner_products(q=q, d=d, de=de, knots=knots)
+    second = _gate(q, d, products[d:], 0.0, coherence)
     token, gate = _spread(q, d)
     kappa, beta = square_hinges(radius + 1.5, knots)
     sums, differences = token + gate, token - gate

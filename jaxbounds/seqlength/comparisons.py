@@ -4,6 +4,7 @@ All share one class, one peeling and one chaining; only the covering number of t
 x -> W_QK^T x differs. That isolates what the paper changes.
 """
 
+import bisect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -194,11 +195,10 @@ def first_informative(
     if not trivial > 0:
         raise ValueError(f"the trivial value must be positive, got {trivial}")
     below = lambda m: bound(m) < trivial * (1.0 - 1e-12)
-    high = 1
-    while not below(high):
-        high *= 2
-        if high > largest:
-            return None
+    powers = range(largest.bit_length())
+    high = 2 ** bisect.bisect_left(powers, True, key=lambda power: below(2**power))
+    if high > largest:
+        return None
     low = high // 2
     while high - low > max(1, high // 1000):
         middle = (low + high) // 2

@@ -1,7 +1,7 @@
 """From how many samples on does each theorem say anything: below the trivial value, that is."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -115,7 +115,7 @@ def _onsets(setting: Setting, layers: int, words: int) -> dict[str, Onset]:
             s.trivial,
         ),
         f"Theorem 4.2, L = {layers}": Onset(
-            lambda m: float(rademacher_multi_layer(printed, m, 1.0)),
+            lambda m: float(rademacher_multi_layer(printed, float(m), 1.0)),
             lambda m: inverse_square(network, m, 1.0),
             1.0,
         ),
@@ -130,7 +130,7 @@ def _onsets(setting: Setting, layers: int, words: int) -> dict[str, Onset]:
             2.0 * s.trivial,
         ),
         f"Theorem 5.1 by 4.2, L = {layers}, K = {words}": Onset(
-            lambda m: scalar * float(rademacher_multi_layer(printed, m, 1.0)),
+            lambda m: scalar * float(rademacher_multi_layer(printed, float(m), 1.0)),
             lambda m: inverse_square(masking, m, 2.0),
             2.0,
         ),
@@ -138,8 +138,16 @@ def _onsets(setting: Setting, layers: int, words: int) -> dict[str, Onset]:
 
 
 def smallest_samples(
-    setting: Setting | None = None, /, *, layers: int = 2, words: int = 10
+    setting: Setting | None = None,
+    /,
+    *,
+    layers: int = 2,
+    words: int = 10,
+    theorems: Sequence[str] = (),
 ) -> dict[str, tuple[int | None, int | None]]:
-    """The least sample sizes at which each bound is below its trivial value: printed, sharpened."""
+    """The least sample sizes at which each bound is below its trivial value: printed, sharpened.
+
+    Of all theorems of `onsets`, or of these.
+    """
     found = onsets(setting or Setting(), layers=layers, words=words)
-    return {theorem: onset.samples for theorem, onset in found.items()}
+    return {theorem: found[theorem].samples for theorem in theorems or found}

@@ -61,10 +61,11 @@ def log_separated(n: int, levels: ArrayLike, shattered: ArrayLike, /) -> Values:
     some = (b > 2) & (d > 0)
     between, size = np.where(some, b - 2.0, 1.0), np.minimum(np.where(some, d, 1.0), n)
     log_sum = np.array(size * (1.0 + np.log(n * between / size)))
-    for at in np.argwhere(size <= 1000):
-        i = np.arange(1.0, size[tuple(at)] + 1.0)
-        chosen = scipy.special.gammaln(n + 1) - scipy.special.gammaln([i + 1, n - i + 1]).sum(0)
-        log_sum[tuple(at)] = scipy.special.logsumexp(chosen + i * np.log(between[tuple(at)]))
+    few = size <= 1000
+    i = np.arange(1.0, np.max(size[few], initial=1.0) + 1.0)
+    # ln C(n, i) without ln n!, of which rounding leaves nothing for large n.
+    terms = np.cumsum(np.log((n - i + 1.0) / i)) + i * np.log(between[few])[:, None]
+    log_sum[few] = scipy.special.logsumexp(np.where(i <= size[few][:, None], terms, -np.inf), 1)
     # Rounding must not lose a doubling where the sum is a power of two.
     doublings = np.floor(log_sum / math.log(2.0) + 1e-9) + 1.0
     size = math.log(2.0) + doublings * np.log(n * np.maximum((b - 1.0) * (b - 2.0), 1.0))

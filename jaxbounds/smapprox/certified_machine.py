@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbounds.smapprox.compile_machine import Compiled
+from jaxbounds.smapprox.correction import Correction
 
 
 class LayerNorms(NamedTuple):
@@ -54,7 +55,7 @@ def layer_norms(compiled: Compiled, /) -> list[LayerNorms]:
     ]
 
 
-def state_norm(bits: int, /) -> float:
+def state_norm(bits: float, /) -> float:
     """The norm lambda = sqrt(4 w_pos + 5), a bound on every state before and after every layer.
 
     Of the one-hot groups at most four are set at once, with at most three of scr4 when fewer are,
@@ -63,7 +64,7 @@ def state_norm(bits: int, /) -> float:
     return math.sqrt(4 * bits + 5)
 
 
-def slack(norms: LayerNorms, bits: int, slope: float, radius: float, r: float, /) -> float:
+def slack(norms: LayerNorms, bits: float, slope: float, radius: float, r: float, /) -> float:
     """The smallest slack of one layer's conditions under perturbations of norm r; >= 0 is safe.
 
     With eta bounding the error of a corrected state whose correction is perturbed: the layer's
@@ -86,22 +87,17 @@ def slack(norms: LayerNorms, bits: int, slope: float, radius: float, r: float, /
     if not norms.attends:
         return result
     query, key = math.sqrt(2 * bits + 1), math.sqrt(2 * bits)
-
-    def score_change(query_input: float, key_input: float, key_norm: float, null: float) -> float:
-        dq = (norms.query + r) * query_input + r * one(attended)
-        dk = (norms.query + r) * key_input + r * one(key_norm + key_input)
-        of_keys = dq * key + query * dk + dq * dk
-        return of_keys + dq * null + query * r + dq * r
-
+    moved = lambda by, norm: (norms.query + r) * by + r * one(norm)
+    score_change = lambda dq, dk, null: dq * (key + dk + null + r) + query * (dk + r)
     after_decoder = eta + r * one(lam + eta) + norms.decoder_value * eta
     stable = max(
-        score_change(eta, eta, lam, norms.decoder_null),
-        score_change(after_decoder, r, code, norms.encoder_null),
+        score_change(moved(eta, attended), moved(eta, lam + eta), norms.decoder_null),
+        score_change(moved(after_decoder, attended), moved(r, code + r), norms.encoder_null),
     )
     return min(result, 1 - stable)
 
 
-def state_error(bits: int, slope: float, radius: float, r: float, /) -> float:
+def state_error(bits: float, slope: float, radius: float, r: float, /) -> float:
     """The error eta of a corrected state when the correction is perturbed by r."""
     most = state_norm(bits) + radius
     first = 2 * slope**2 * (most**2 + 1)
@@ -118,13 +114,45 @@ def machine_margin_lower(compiled: Compiled, /) -> float:
         raise ValueError(
             "an uncorrected network has no certified margin: compile with a correction"
         )
-    every, bits, zeta = layer_norms(compiled), compiled.layout.bits, compiled.correction
     head = float(np.linalg.norm(compiled.params["head"]))
+    return _largest_safe(layer_norms(compiled), compiled.layout.bits, head, compiled.correction)
+
+
+def norms_by_counts(states: float, symbols: float, bits: float, /) -> list[LayerNorms]:
+    """What `layer_norms` are at most: of a layer that computes, and of one that attends. Explicit.
+
+    For k states, the compiler's own among them, and the lookahead adder. |W1|^2 is at most the
+    product of the largest row sum and the largest column sum of |W1|: k|A| and 3 for the
+    transition, w_pos and 2 w_pos - 1 for the carries, 3 and 3 for the halves; all others are less.
+    Layers that attend copy; their queries and keys are twice, their values once partial
+    permutations; their null keys have norms of at most 2 w_pos - 1 and w_pos - 1.
+    """
+    content = math.sqrt(max(3.0 * states * symbols, bits * (2.0 * bits - 1.0), 9.0))
+    computes = LayerNorms(content, 0.0, 0.0, 0.0, 0.0, 0.0, attends=False)
+    return [computes, LayerNorms(1.0, 1.0, 1.0, 2.0, 2.0 * bits - 1.0, bits - 1.0, attends=True)]
+
+
+def machine_margin_by_counts(
+    states: float, symbols: float, bits: float, correction: Correction, /
+) -> float:
+    """`machine_margin_lower` by `norms_by_counts` alone, for every such machine. Explicit.
+
+    The head has at most one entry of absolute value 1 for each state.
+    """
+    norms = norms_by_counts(states, symbols, bits)
+    return _largest_safe(norms, bits, math.sqrt(states), correction)
+
+
+def _largest_safe(
+    norms: list[LayerNorms], bits: float, head: float, correction: Correction, /
+) -> float:
+    """The largest r at which the head decides right and the slack of every layer is positive."""
+    zeta, different = (correction.slope, correction.radius), set(norms)
 
     def safe(r: float) -> bool:
-        eta = state_error(bits, zeta.slope, zeta.radius, r)
+        eta = state_error(bits, *zeta, r)
         decided = head * eta + r * (state_norm(bits) + eta) < 1
-        return decided and all(slack(n, bits, zeta.slope, zeta.radius, r) > 0 for n in set(every))
+        return decided and all(slack(n, bits, *zeta, r) > 0 for n in different)
 
     low, high = 0.0, 1.0
     for _ in range(60):

@@ -199,6 +199,11 @@ def test_separated_families_by_going_through_all_of_them():
         assert math.log(size) <= log_separated(2, 3, d)
     # y = 2 + 1 = 3: r = 2 and 2 (2 * 2 * 1)^2 = 32.
     assert log_separated(2, 3, 2) == pytest.approx(math.log(32.0))
+    # Many points, in whole numbers: rounding must not shorten the sum, nor lose a doubling.
+    for n, b, d in ((10**6, 10, 3), (10**15, 3, 1), (10**15, 100, 9)):
+        doublings = sum(math.comb(n, i) * (b - 2) ** i for i in range(1, d + 1)).bit_length()
+        size = math.log(2 * (n * (b - 1) * (b - 2)) ** doublings)
+        assert log_separated(n, b, d) == pytest.approx(size, rel=1e-14)
     # Many points: the binomial sum and its bound meet within the last doublings.
     at = log_separated(10**5, 9.0, np.array([1000.0, 1001.0]))
     assert 0.0 < at[1] - at[0] < 0.02 * at[0]

@@ -22,7 +22,10 @@ from jaxbounds.smapprox.certified import (
 )
 from jaxbounds.smapprox.certified_machine import (
     LayerNorms,
+    layer_norms,
+    machine_margin_by_counts,
     machine_margin_lower,
+    norms_by_counts,
     slack,
     state_error,
     state_norm,
@@ -35,6 +38,7 @@ from jaxbounds.smapprox.feedforward import (
     straight_through_feedforward,
 )
 from jaxbounds.smapprox.machine_library import LIBRARY
+from jaxbounds.smapprox.machines import TuringMachine
 from jaxbounds.smapprox.softmax import (
     attention_error,
     inverse_temperature,
@@ -227,3 +231,28 @@ def test_softmax_temperature_is_tight(x64):
     assert off_mass(gaps, 2.0) <= off_mass_bound(4, 2.0, match=True)
     assert off_mass(gaps, 2.0) <= off_mass_bound(4, 2.0, match=False)
     assert off_mass(jnp.ones(4), 2.0) == pytest.approx(float(off_mass_bound(4, 2.0, match=False)))
+
+
+def _agreeing():
+    """Every transition is one and the same, which makes the largest norm."""
+    table = {(z, a): ("z0", "0", 1) for z in ("z0", "z1", "z2", "z3") for a in "01_"}
+    return TuringMachine(
+        states=("z0", "z1", "z2", "z3", "accept"), alphabet="01_", blank="_", transitions=table,
+        start="z0", reject=(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("T", [3, 400])
+def test_norms_by_counts_against_singular_values(T):
+    """All layers of two machines, by NumPy's decomposition, which knows no counts."""
+    for machine in (_agreeing(), LIBRARY["two_way_walker"]().machine):
+        compiled = compile_machine(machine, T, correction=THIRDS)
+        layout = compiled.layout
+        counts = len(layout.states), len(layout.symbols), layout.bits
+        computes, attends = norms_by_counts(*counts)
+        for layer in layer_norms(compiled):
+            most = attends if layer.attends else computes
+            assert all(a <= b + 1e-12 for a, b in zip(layer[:-1], most[:-1]))
+        assert machine_margin_by_counts(*counts, THIRDS) <= machine_margin_lower(compiled)
+    agreeing = compile_machine(_agreeing(), 3, correction=THIRDS)
+    assert max(layer.content for layer in layer_norms(agreeing)) ** 2 > 0.7 * 3 * 18

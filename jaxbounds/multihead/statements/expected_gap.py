@@ -6,9 +6,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.arrays import number
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.certificate import (
     GoodInitialisation,
@@ -151,18 +153,40 @@ EXPECTED_GAP = Statement(
     control="a tenth of the loss below the gap",
     assumptions="theta^(1) after a first phase, balanced signs: B_2 = B_Phi = 1, the class "
     "direction for theta*, one gamma for all training sets; R = 1; n fresh sequences estimate L",
-    budget=Budget(samples=6, restarts=0, steps=0, batch=6),
+    budget=Budget(samples=12, restarts=0, steps=0, batch=12),
     source="Appendix C.4, eq. (101); Section 4.3, Corollary 2",
 )
 
 
+def _populations(key: jax.Array, size: Size) -> Instance:
+    """T, d and K, R, and Definition 1's constants: gamma is at most sqrt(2 T) R."""
+    u = jax.random.uniform(key, (7,))
+    T, d, K = (2 + (most * x).astype(int) for most, x in zip((15, 7, 30), u))
+    radius = 1 + u[3] / 2
+    gamma = jnp.sqrt(2.0 * T.astype(float)) * radius * (0.1 + 0.4 * u[4])
+    return {
+        "T": T,
+        "d": d,
+        "K": K,
+        "R": radius,
+        "Definition 1": jnp.stack([1 + u[5], 1 + u[6], gamma]),
+    }
+
+
+def _realizable(size: Size) -> Instance:
+    constants = np.array([[1.0, 1.0, math.sqrt(2) * REALIZABLE_MARGIN]])
+    return {"T": [3], "d": [2], "K": [3], "R": [1.0], "Definition 1": constants}
+
+
 def _onset(instance: Instance, size: Size) -> Sides:
     """At each count the claim holds, at one sample or two heads less it does not."""
-    K, start = size["K"], math.log(2.0)
-    found = smallest_counts(K)
+    T, d, K, R = (number(instance[name]) for name in ("T", "d", "K", "R"))
+    constants, start = instance["Definition 1"].tolist(), math.log(2.0)
+    found = smallest_counts(K, constants, T=T, d=d, radius=R)
     counts = {name: dict(zip(("printed", "sharpened"), pair)) for name, pair in found.items()}
-    distance, good = float(realizing_distance(1 / K)), _everywhere()
-    setting: dict[str, Any] = {"T": 3, "d": 2, "radius": 1.0}
+    good = GoodInitialisation(*map(jnp.asarray, constants))
+    distance = float(realizing_distance(1 / K, margin=good.margin / math.sqrt(2)))
+    setting: dict[str, Any] = {"T": T, "d": d, "radius": R}
     setting |= {"loss_target": 1 / K, "loss_start": start}
     sets = {"printed": descent.PRINTED, "sharpened": descent.MEAN_SQUARE}
 
@@ -182,7 +206,7 @@ def _onset(instance: Instance, size: Size) -> Sides:
         pairs[f"derived, {name}, heads"] = short_of(name, heads), 1.0
         pairs[f"derived, {name}, least heads"] = 1.0, short_of(name, heads - 2.0)
     n, heads = counts["Corollary 5, samples"]["printed"], counts["Corollary 5, heads"]["printed"]
-    printed = corollary5_gap(good, 1.0, K, int(n), T=3, d=2, corrected=False)
+    printed = corollary5_gap(good, R, K, int(n), T=T, d=d, corrected=False)
     pairs["derived, Corollary 5"] = printed.gap_bound, start
     pairs["derived, Corollary 5, heads"] = heads, printed.heads
     pairs["control"] = start, gap("sharpened", counts["Theorem 4, samples"]["sharpened"])
@@ -198,12 +222,12 @@ ONSET = Statement(
     "certified heads",
     tex=r"n^* = \min \{ n : \mathrm{bound}(n) < \ln 2 \}",
     kind="inequality",
-    enumerates="the one setting of the table",
     host=True,
-    cases=lambda size: {"one": jnp.ones(1)},
+    sample=_populations,
+    cases=_realizable,
     evaluate=_onset,
     judges=(smallest_counts, gap_certificate, corollary5_gap),
-    sizes=({"K": 3},),
+    sizes=({"populations": 1},),
     forms=(
         *(
             Form(name=f"derived, {name}{what}", equality=JUST)
@@ -214,7 +238,8 @@ ONSET = Statement(
         Form(name="derived, Corollary 5, heads", equality="always"),
     ),
     control="above log 2 at n*",
-    assumptions="the population of `realizable`, from zero; K = 3",
+    assumptions="a direction that separates at zero; the population of `realizable` and others",
+    budget=Budget(samples=12, restarts=0, steps=0),
     source="Theorems 2 and 4, Corollaries 2 and 5",
 )
 

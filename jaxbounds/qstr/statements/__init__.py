@@ -6,15 +6,16 @@ Sections and appendices, and where they are:
 * 3.1, A.2 (Propositions 3 and 21): `heads`; Theorem 1's head count: `few_heads`
 * 4, B (Definition 5, Theorem 6): `feedforward`
 * 5, C.2 (projection, Lemmas 29 and 30, (C.1), (C.2)): `recurrent`
-* 5.2, C.3 (Propositions 8 and 35): `recurrent_norms`; C.4 (Theorem 9): `memorising`
+* 5.2, C.3 (Propositions 8 and 35): `recurrent_norms`; C.4 (Theorem 9): `memorising`, `minimisers`
 * 6 and the public code (Figure 1): `networks`
 * A.1 (Lemma 11): `retrieval`; (Lemma 12): `tails`; (Lemmas 13, 15): `covers`; the rest (Lemmas 15
   to 20, Proposition 17, Theorem 10): `transformers`; the same, with Corollaries 19 to 33 and
   Lemmas 32 and 34, with constants: `cover_sizes`, `lipschitz`, `gaps`, `truncation`; Theorems 4, 7
   and 10: `explicit_samples`
-* C.1 (Lemma 22, Proposition 26): `construction`; (Corollary 27, Proposition 28): `simple`
+* C.1 (Lemma 22, Proposition 26): `construction`; (Lemmas 24 and 25): `gates`, `gate_norms`;
+  (Corollary 27, Proposition 28): `simple`
 * C.4 (Lemmas 36 to 38): `interpolation`
-* D (Lemmas 39 to 41): `auxiliary`
+* D (Lemmas 39 to 41): `auxiliary`; (Lemma 42): `gates`
 * what is wrong or not checked: `errata`; every numbered item and display: `items`
 """
 
@@ -27,11 +28,14 @@ from jaxbounds.qstr.statements import (
     feedforward,
     few_heads,
     gaps,
+    gate_norms,
+    gates,
     heads,
     interpolation,
     links,
     lipschitz,
     memorising,
+    minimisers,
     model,
     networks,
     recurrent,
@@ -61,6 +65,7 @@ PAPER = Paper(
         *recurrent.MAIN,
         *recurrent_norms.STATEMENTS,
         *memorising.STATEMENTS,
+        *minimisers.STATEMENTS,
         *networks.STATEMENTS,
         *retrieval.STATEMENTS,
         *tails.STATEMENTS,
@@ -73,10 +78,13 @@ PAPER = Paper(
         *explicit_samples.STATEMENTS,
         *heads.APPENDIX,
         *construction.STATEMENTS,
+        *gates.STATEMENTS,
+        *gate_norms.STATEMENTS,
         *simple.STATEMENTS,
         *recurrent.APPENDIX,
         *interpolation.STATEMENTS,
         *auxiliary.STATEMENTS,
+        *gates.AUXILIARY,
     ),
     errata=ERRATA,
     survives=SURVIVES,

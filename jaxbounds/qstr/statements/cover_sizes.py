@@ -2,32 +2,34 @@
 
 import math
 
+import jax
 import numpy as np
 
 from jaxbounds.qstr import bounds, covers, packing
-from jaxbounds.qstr.statements.common import CASES_ON_HOST, stacked
+from jaxbounds.qstr.statements.common import SEARCHED_ON_HOST
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
+SHAPE = np.array([[1, 1, 2], [20, 4, 40]])
+"""Of m, H and De: the least, and what they are below."""
+BOX = {
+    "radii": np.array([[0.5, 0.5, 1.0, 1.0], [3.0, 3.0, 20.0, 9.0]]),
+    "log_eps": np.array([-9.0, -1.0]),
+}
+"""The least and the largest r_a, R_w, r_QK, r_z; and accuracy."""
 
-def _class_cases(size):
-    rng = np.random.default_rng(0)
-    rows = []
-    for _ in range(12):
-        rows.append(
-            {
-                "m": rng.integers(1, 20), "H": rng.integers(1, 4), "De": rng.integers(2, 40),
-                "r_a": rng.uniform(0.5, 3), "R_w": rng.uniform(0.5, 3),
-                "r_QK": rng.uniform(1, 20), "r_z": rng.uniform(1, 9),
-                "eps": math.exp(rng.uniform(-9, -1)),
-            }
-        )  # fmt: skip
-    return stacked(*rows)
+
+def _class(key, size):
+    a, b, c = jax.random.split(key, 3)
+    return {
+        "shape": jax.random.randint(a, (3,), *SHAPE),
+        "radii": jax.random.uniform(b, (4,), float, *BOX["radii"]),
+        "log_eps": jax.random.uniform(c, (), float, *BOX["log_eps"]),
+    }
 
 
 def _sizes_of_covers(i, size):
-    given = {name: v.item() for name, v in i.items()}
-    eps = given.pop("eps")
-    f = covers.TransformerClass(**given)
+    eps = math.exp(i["log_eps"])
+    f = covers.TransformerClass(*i["shape"].tolist(), *i["radii"].tolist())
     of_a, of_w, of_heads = f.parameters
     slope, r = f.r_a * f.R_w, f.r_z
     two = of_a + of_w
@@ -75,8 +77,9 @@ COVERS = Statement(
         covers.ball_log_covering,
         bounds.query_key_log_covering,
     ),
-    cases=_class_cases,
+    sample=_class,
     evaluate=_sizes_of_covers,
+    project=lambda i, size: {**i, **{n: np.clip(i[n], *ends) for n, ends in BOX.items()}},
     forms=(
         Form(
             name="printed",
@@ -93,8 +96,9 @@ COVERS = Statement(
     ),
     control="Proposition 17 without its heads",
     sizes=({},),
+    assumptions="m < 20, H < 4, De < 40, eps from e^-9 to 1/e",
     source="Lemmas 13, 14, 16, Proposition 17",
-    **{**CASES_ON_HOST, "budget": Budget(samples=1)},
+    **{**SEARCHED_ON_HOST, "budget": Budget(samples=16, restarts=2, steps=30)},
 )
 
 

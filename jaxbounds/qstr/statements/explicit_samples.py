@@ -97,7 +97,7 @@ def _lengths(i, size):
             "printed": (transformer_samples(N, 2, 1, "symmetrised"), scale**2),
             "sharpened": (needed, scale),
             "sharpened RNN": (other, scale),
-            "control": (needed**3, scale),
+            "control": (needed, math.sqrt(scale)),
         }
     )
 
@@ -116,7 +116,7 @@ LENGTHS = Statement(
         excess.recurrent_risk,
     ),
     host=True,
-    cases=lambda size: {"N": 4 ** np.arange(2, 11, 2)},
+    cases=lambda size: {"N": 4 ** np.arange(2, 12)},
     evaluate=_lengths,
     forms=(
         Form(
@@ -135,7 +135,7 @@ LENGTHS = Statement(
         Form(name="sharpened RNN", sense="at most", exponent=(0.4, 1.0),
              note="Simple-qSTR, states that do not see themselves; as the Transformer's."),
     ),
-    control="the cube of as many",
+    control="(log N)^2, as if De did not grow",
     sizes=({},),
     assumptions="1STR with the linear link, d = 2, de = 16 log N",
     source="Theorems 4 and 7",
@@ -144,26 +144,42 @@ LENGTHS = Statement(
 
 def _separation(i, size):
     """Theorem 6: with n samples feedforward networks have risk at least 1 - n/(Nd)."""
-    N, d = int(i["N"]), 10
-    feedforward = (1 - TARGET) * N * d
+    N, d, target = int(i["N"]), 10, float(i["target"])
+    feedforward = (1 - target) * N * d
+    longer = transformer_samples(N << 23, d, 1, "symmetrised", target)
+    needed = transformer_samples(N, d, 1, "clipped", target)
     return Sides.pairs(
         {
-            "printed": (transformer_samples(N << 23, d, 1, "symmetrised"), feedforward * 2**23),
-            "sharpened": (transformer_samples(N, d, 1, "clipped"), feedforward),
-            "control": (transformer_samples(N >> 8, d, 1, "clipped"), feedforward / 2**8),
+            "printed": (longer, feedforward * 2**23),
+            "sharpened": (needed, feedforward),
+            "control": (needed, feedforward / 2),
         }
     )
+
+
+LENGTHS_TRIED, TARGETS = (2**36, 2**41), (0.4, 0.6)
+
+
+def _length_and_target(key, size):
+    a, b = jax.random.split(key)
+    return {
+        "N": jax.random.randint(a, (), *LENGTHS_TRIED),
+        "target": jax.random.uniform(b, (), float, *TARGETS),
+    }
 
 
 SEPARATION = Statement(
     id="qstr.thm1.length",
     label="Theorem 1 (where the bounds separate)",
-    formula="n_TR(1/2) <= N d/2 <= n_FFN(1/2) for N >= 2^36, d = 10",
-    tex=r"n_{\mathrm{TR}} \le \frac{N d}{2} \le n_{\mathrm{FFN}}, \quad N \ge 2^{36}, \ d = 10",
+    formula="n_TR(t) <= (1 - t) N d <= n_FFN(t) for N >= 2^36, d = 10, t from 2/5 to 3/5",
+    tex=r"n_{\mathrm{TR}}(t) \le (1 - t) N d \le n_{\mathrm{FFN}}(t), \quad N \ge 2^{36}, "
+    r"\ d = 10, \ \frac{2}{5} \le t \le \frac{3}{5}",
     kind="inequality",
     judges=(excess.samples_needed, excess.transformer_risk),
-    cases=lambda size: {"N": 2 ** np.arange(36, 41)},
+    sample=_length_and_target,
+    cases=lambda size: {"N": 2 ** np.arange(36, 41), "target": np.full(5, TARGET)},
     evaluate=_separation,
+    project=lambda i, size: {**i, "target": np.clip(i["target"], *TARGETS)},
     forms=(
         Form(
             name="printed",
@@ -172,12 +188,12 @@ SEPARATION = Statement(
         ),
         Form(name="sharpened", note="One cover, clipped predictions: from N = 2^36."),
     ),
-    control="2^8 times fewer tokens",
+    control="half as many tokens",
     sizes=({},),
     assumptions="simple-1STR with the linear link, d = 10, de = 16 log N, normal tokens; upper "
     "bounds for Transformers against Theorem 6, so that below the bounds decide nothing",
     source="Theorems 1, 4 and 6",
-    **{**SEARCHED_ON_HOST, "budget": Budget(samples=1, restarts=2, steps=10)},
+    **{**SEARCHED_ON_HOST, "budget": Budget(samples=5, restarts=2, steps=8)},
 )
 
 STATEMENTS = (DECAY, LENGTHS, SEPARATION)

@@ -4,11 +4,11 @@ A value names statements and errata, or begins with "code:" and names a definiti
 begins with "none:" and gives the reason.
 """
 
-_BACH = "none: rests on Lemma 42's networks, which are not explicit; explicit ones are in "
-_WEIGHTS = "code: jaxbounds.qstr.rnn_construction.interpolated_transition"
+_WEIGHTS = "code: jaxbounds.qstr.rnn_construction.inner_products"
 
 ITEMS: dict[str, str] = {
-    "Theorem 1": "qstr.thm1.heads, qstr.thm1.direction, qstr.thm1.two, qstr.thm1.length, E1",
+    "Theorem 1": "qstr.thm1.heads, qstr.thm1.direction, qstr.thm1.two, qstr.thm1.length, "
+    "qstr.thm4.length, qstr.thm6, qstr.thm9, E1",
     "Table 1": "none: a summary of Theorems 4, 6, 7 and 9",
     "Figure 1": "code: jaxbounds.qstr.experiments.figure1.run",
     "Figure 2": "code: jaxbounds.qstr.experiments.figure2.run",
@@ -19,14 +19,15 @@ ITEMS: dict[str, str] = {
     "(2.1)": "qstr.eq2.2",
     "(2.2)": "qstr.eq2.2",
     "(2.3)": "qstr.eq2.2",
-    "(2.4)": "none: the definition of a min-norm eps-ERM; what Theorem 9 needs of it is checked",
+    "(2.4)": "qstr.thm9.minimiser",
     "Proposition 3": "qstr.prop3, qstr.prop3.averaging",
     "Theorem 4": "qstr.cor19, qstr.thm10.rate, qstr.thm4.length, qstr.thm1.length, E12",
     "Definition 5": "qstr.def5, qstr.def5.span",
     "Theorem 6": "qstr.thm6, qstr.thm6.risk",
     "Theorem 7": "qstr.cor31, qstr.thm10.rate, qstr.thm4.length, qstr.prop28",
     "Proposition 8": "qstr.prop8, qstr.prop8.constants, E14",
-    "Theorem 9": "qstr.thm9.amgm, qstr.thm9.embedding, qstr.prop17.assembly, E4",
+    "Theorem 9": "qstr.thm9, qstr.thm9.amgm, qstr.thm9.embedding, qstr.thm9.risk, "
+    "qstr.thm9.memoriser, qstr.thm9.minimiser, qstr.thm9.length, E4",
     "Theorem 10": "qstr.prop17.assembly, qstr.prop17.explicit, qstr.thm10.rate",
     "(A.1)": "qstr.prop17.assembly",
     "(A.2)": "qstr.lem11, qstr.lem11.norms",
@@ -52,10 +53,10 @@ ITEMS: dict[str, str] = {
     "(C.5)": _WEIGHTS,
     "(C.6)": _WEIGHTS,
     "(C.7)": _WEIGHTS,
-    "Lemma 24": f"{_BACH}qstr.prop26.interpolated",
-    "Lemma 25": f"{_BACH}qstr.prop26.interpolated",
-    "(C.8)": _WEIGHTS,
-    "(C.9)": _WEIGHTS,
+    "Lemma 24": "qstr.lem24, qstr.lem24.norms",
+    "Lemma 25": "qstr.lem25, qstr.lem25.norms",
+    "(C.8)": "qstr.lem25, qstr.lem25.norms",
+    "(C.9)": "qstr.lem25, qstr.lem25.norms",
     "Proposition 26": "qstr.prop26, qstr.prop26.interpolated, qstr.prop26.norms",
     "(C.10)": "code: jaxbounds.qstr.relu_networks.shrink_output",
     "Corollary 27": "qstr.cor27",
@@ -80,5 +81,5 @@ ITEMS: dict[str, str] = {
     "Lemma 39": "qstr.lem39",
     "Lemma 40": "qstr.lem40",
     "Lemma 41": "qstr.lem41, E2",
-    "Lemma 42": "none: quoted from [Bac17] with an unknown constant C_d",
+    "Lemma 42": "qstr.lem42",
 }

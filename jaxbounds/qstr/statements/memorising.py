@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.norms import spectral_norm
-from jaxbounds.qstr import interpolator, rnn_bounds
-from jaxbounds.qstr.links import sphere
+from jaxbounds.qstr import interpolator, memorisers, rnn_bounds
+from jaxbounds.qstr.links import TwoLayer, sphere
 from jaxbounds.qstr.relu_networks import Layer, evaluate
 from jaxbounds.qstr.statements.common import SEARCHED, normals
 from jaxbounds.statements import Budget, Form, Sides, Statement
@@ -108,4 +108,52 @@ EMBEDDING = Statement(
     source="Theorem 9, proof in Appendix C.4",
 )
 
-STATEMENTS = (AM_GM, EMBEDDING)
+
+def _deep(i, size):
+    network, depth = TwoLayer(i["a"], i["W"], i["b"]), size["depth"]
+    layers = memorisers.deep_readout(network, depth)
+    total = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(layers))
+    product = memorisers.memorising_product(memorisers.variation(network), depth)
+    least = rnn_bounds.weight_norm_lower_bound(product, depth)
+    value, want = evaluate(layers, i["x"])[:, 0], network(i["x"][:, None, :])
+    return Sides.pairs(
+        {"sharpened": (value, want), "sharpened norm": (total, least),
+         "control": (total, 1.01 * least)}
+    )  # fmt: skip
+
+
+DEEP = Statement(
+    id="qstr.thm9.memoriser",
+    label="Theorem 9 (memorising RNN, balanced)",
+    formula="f_y of L_y layers computes a two-layer network at |vec|^2 = L_y (2^{L_y - 2} "
+    "V^2)^{1/L_y}",
+    tex=r"\|\mathrm{vec}(\Theta)\|_2^2 = L_y \left(2^{L_y - 2} V^2\right)^{1 / L_y}, \quad V = "
+    r"\sum_j |a_j| \|(w_j, b_j)\|_2",
+    kind="construction",
+    judges=(
+        memorisers.deep_readout,
+        memorisers.memorising_product,
+        memorisers.variation,
+        rnn_bounds.weight_norm_lower_bound,
+    ),
+    sample=normals("a: m", "W: m d", "b: m", "x: 4 d"),
+    evaluate=_deep,
+    forms=(
+        Form(
+            name="sharpened",
+            note="Units with a_j > 0 and a_j < 0 are summed apart, sums which any ReLU keeps.",
+        ),
+        Form(
+            name="sharpened norm",
+            note="All layers have one norm, so that AM-GM is an equality: at most L_y O(n^6)^"
+            "{1/L_y} in place of O(n^3), and so any c_1 < 1/6 at every depth.",
+        ),
+    ),
+    control="one percent more",
+    sizes=({"m": 5, "d": 3, "depth": 4},),
+    budget=Budget(samples=16, batch=16),
+    source="Theorem 9, proof in Appendix C.4",
+)
+
+
+STATEMENTS = (AM_GM, EMBEDDING, DEEP)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.qstr import rnn_bounds
@@ -28,13 +29,14 @@ ON_CODES: dict[str, Any] = {
 
 
 @functools.lru_cache
-def _machine(seed: int, N: int, bits: int = BITS) -> CodeRNN:
+def machine(seed: int, N: int, bits: int = BITS) -> CodeRNN:
+    """A random-code RNN by its seed."""
     return code_rnn(jax.random.key(seed), N, bits=bits)
 
 
 def _norm_growth(i, size):
     N, seed = size["N"], int(i["seed"])
-    m, finer = _machine(seed, N), _machine(seed, N, 4)
+    m, finer = machine(seed, N), machine(seed, N, 4)
     L = m.lipschitz
     needed = L**2 * rnn_bounds.repaired_norm_lower_bound(N=N, lipschitz=L)
     least = rnn_bounds.width_lower_bound(N=N, lipschitz=L, operator_norm=m.operator_norm)
@@ -120,7 +122,7 @@ def _coded_tokens(size):
 
 def _constants(i, size):
     N, bits, values = size["N"], int(i["bits"]), np.asarray(i["x"])
-    m = _machine(int(i["seed"]), N, bits)
+    m = machine(int(i["seed"]), N, bits)
     L, square = m.lipschitz, m.frobenius_norm**2
     states = bits * N * math.log(2)  # the logarithm of their number
     # Sudakov's bound at states a distance spread/L apart, solved for |U|_F^2.
@@ -193,4 +195,64 @@ CONSTANTS = Statement(
 )
 
 
-STATEMENTS = (PROPOSITION_8, CONSTANTS)
+def _scaled_codes(key, size):
+    del size
+    key_c, key_s = jax.random.split(key)
+    scale = jnp.exp(jax.random.uniform(key_c, minval=-12.0, maxval=0.0))
+    return {"scale": scale, "seed": jax.random.randint(key_s, (), 0, 4)}
+
+
+def _risk(i, size):
+    """The random-code RNN with predictions scaled by c: its risk, and L^2 |U|_F^2, in closed form.
+
+    E(x - c Q(x))^2 = 1 - (2 c - c^2)(1 - D) for the best levels Q, whose error is D.
+    """
+    N, c = size["N"], float(np.clip(i["scale"], 0.0, 1.0))
+    m = machine(int(i["seed"]) % 4, N)
+    explained = 1 / N + (1 - 1 / N) * (2 * c - c**2) * (1 - m.quantiser.error)
+    product = (c * m.lipschitz * m.frobenius_norm) ** 2
+    return Sides(
+        lhs=explained,
+        rhs={"derived": 1 - rnn_bounds.unlearned_risk(product, N=N), "control": 1 / N},
+        trivial=1.0,
+        error=1e-14,
+    )
+
+
+UNLEARNED = Statement(
+    id="qstr.thm9.risk",
+    label="Theorem 9 (risk of small networks)",
+    formula="risk >= (1 - 1/N)(1 - tau)^2 e^{-tau}, tau^3 e^{-tau} = 8 pi log(2) L^2 |U|_F^2/(N-1)",
+    tex=r"\frac1N \mathbb{E}\|\hat y - y\|_2^2 \ge \left(1 - \tfrac1N\right) (1 - \tau)^2 "
+    r"e^{-\tau}, \quad \tau^3 e^{-\tau} = \frac{8 \pi \ln 2\, \mathfrak{L}^2 \|U\|_F^2}"
+    r"{N - 1}, \ \tau \le 1",
+    kind="inequality",
+    host=True,
+    search="random",
+    judges=(rnn_bounds.unlearned_risk,),
+    sample=_scaled_codes,
+    cases=lambda size: {"scale": np.array([0.0, 1e-3, 1.0]), "seed": np.arange(3)},
+    hypotheses=lambda i, size: {
+        "0 <= c <= 1": (np.asarray(i["scale"]) >= 0) & (np.asarray(i["scale"]) <= 1)
+    },
+    project=lambda i, size: {**i, "scale": np.clip(i["scale"], 0.0, 1.0)},
+    evaluate=_risk,
+    forms=(
+        Form(
+            name="derived",
+            equality="c = 0: only the own token is read, L = 0",
+            note="A net of the states and the rate-distortion function of N - 1 normal tokens, in "
+            "place of Proposition 35's random packing, whose constants are hidden.",
+        ),
+    ),
+    control="nothing learned but the own token",
+    sizes=({"N": 4},),
+    budget=Budget(samples=24, restarts=2, steps=10),
+    assumptions="Section 5.2's: |h| <= r_h = 1, f_y L-Lipschitz in U h; the random-code RNN, its "
+    "predictions of other tokens scaled by c. Its norm is far above the least that such a risk "
+    "allows, so that only c = 0 is close",
+    source="Theorem 9, Proposition 35 with |U|_F and every constant",
+)
+
+
+STATEMENTS = (PROPOSITION_8, CONSTANTS, UNLEARNED)

@@ -1,12 +1,16 @@
 """Theorem 5.1 with the constants of its contraction, and the links of the proof."""
 
+import functools
 import itertools
 import math
+import operator
 from collections.abc import Iterator
-from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import scipy
+from jaxtyping import Array
 
 from jaxbounds.seqlength.masking import theorem_5_1_leading
 from jaxbounds.seqlength.rademacher import sign_vectors
@@ -18,7 +22,7 @@ from jaxbounds.seqlength.vector_contraction import (
     theorem_5_1_infinity,
     theorem_5_1_l2,
 )
-from jaxbounds.statements import Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
 def _subsets(points: int) -> Iterator[tuple[int, ...]]:
@@ -28,18 +32,18 @@ def _subsets(points: int) -> Iterator[tuple[int, ...]]:
 
 def _largest_shattered(values: np.ndarray, levels: list[np.ndarray], gap: float) -> int:
     """The most points of which all patterns occur, `gap` above and below one of their levels."""
-    points = values.shape[1]
-    sides = [(values[:, i, None] >= at + gap, values[:, i, None] <= at - gap)
-             for i, at in enumerate(levels)]  # fmt: skip
+    # Which functions are above, and which below: as bits of one whole number.
+    bits = lambda flags: int.from_bytes(np.packbits(flags).tobytes(), "big")
+    sides = [[(bits(v >= at + gap), bits(v <= at - gap)) for at in levels[i]]
+             for i, v in enumerate(values.T)]  # fmt: skip
 
     def shattered(chosen: tuple[int, ...]) -> bool:
-        for at in itertools.product(*(range(len(levels[i])) for i in chosen)):
-            up, down = (np.stack([sides[i][k][:, j] for i, j in zip(chosen, at)]) for k in (0, 1))
-            if len({tuple(p) for p in up[:, (up | down).all(axis=0)].T}) == 2 ** len(chosen):
-                return True
-        return False
+        return any(
+            all(functools.reduce(operator.and_, pattern) for pattern in itertools.product(*at))
+            for at in itertools.product(*(sides[i] for i in chosen))
+        )
 
-    return max((len(c) for c in _subsets(points) if shattered(c)), default=0)
+    return max((len(c) for c in _subsets(len(sides)) if shattered(c)), default=0)
 
 
 def _halfway(values: np.ndarray, gap: float) -> np.ndarray:
@@ -66,25 +70,33 @@ def _largest_separated(G: np.ndarray) -> int:
     return next((len(s) for s in sets if all(apart[i, j] for i, j in pairs(s))), 1)
 
 
-def _classes(size: Size) -> Instance:
-    """Values on points, margins beyond Rad, and the same in whole levels."""
-    rng, points, m = np.random.default_rng(0), size["points"], size["m"]
-    every = np.array(list(itertools.product((-1.0, 1.0), repeat=points)))
-    rows: list[dict[str, Any]] = [{"F": every, "margin": t} for t in (1.0, 0.5)]
-    for _ in range(8):
-        rows.append({"F": rng.uniform(-1, 1, every.shape), "margin": 0.0})
-    for row in rows:
-        R = _worst_complexity(row["F"], m)
-        row["margin"] = max(row["margin"], 1.02 * R)
-        row["levels"] = rng.integers(1, size["b"] + 1, every.shape)
-    corners = np.where(every > 0, size["b"], 1)
-    rows.append({**rows[0], "levels": corners})
+def _class(key: Array, size: Size) -> Instance:
+    """Some functions, each often enough to make eight: values up to the corners, whole levels."""
+    keys, shape = jax.random.split(key, 5), (2 ** size["points"], size["points"])
+    which = jnp.arange(shape[0]) % jax.random.randint(keys[0], (), 2, shape[0] + 1)
+    F, power = jax.random.uniform(keys[1], shape, minval=-1.0), jax.random.uniform(keys[2])
+    levels = jax.random.randint(keys[3], shape, 1, size["b"] + 1)
+    return {
+        "F": (jnp.sign(F) * jnp.abs(F) ** power)[which],
+        "over": 1.0 + draw.log_uniform(keys[4], -2.0, 0.3),
+        "levels": levels[which],
+    }
+
+
+def _cubes(size: Size) -> Instance:
+    """All signs at some points and 0 at the others; margins of 1, and nearly of Rad."""
+    every, rows = np.array(list(itertools.product((-1.0, 1.0), repeat=size["points"]))), []
+    for count in range(1, size["points"] + 1):
+        F = np.where(np.arange(size["points"]) < count, every, 0.0)
+        cube = {"F": F, "levels": np.where(F > 0, size["b"], 1)}
+        rows += [{**cube, "over": g} for g in (1.0 / _worst_complexity(F, size["m"]), 1.02)]
     return draw.stacked(rows)
 
 
 def _links(instance: Instance, size: Size) -> Sides:
-    F, (margin,), m, b = instance["F"], draw.numbers(instance, "margin"), size["m"], size["b"]
-    gap, (n, R) = margin * (1.0 - 1e-12), (F.shape[1], _worst_complexity(F, m))
+    F, (over,), m, b = instance["F"], draw.numbers(instance, "over"), size["m"], size["b"]
+    n, R = F.shape[1], _worst_complexity(F, m)
+    margin, gap = over * R, over * R * (1.0 - 1e-12)
     shattered = _largest_shattered(F, [_halfway(F[:, i], gap) for i in range(n)], gap)
     bound, epsilon = shattered_points(R, m, margin), 4.0 * margin
     G = instance["levels"]
@@ -112,12 +124,20 @@ LINKS = Statement(
     r"\sum_{i=1}^d \binom{n}{i} (b - 2)^i",
     formula="n points shattered with margin g > R: n <= 4 m R^2 / g^2; 2-separated functions to b"
     " levels: |M| < 2 (n (b-1)(b-2))^r for the least r with 2^r > sum_{i <= d} C(n,i) (b-2)^i",
-    **draw.ON_HOST_WANDERED,
-    cases=_classes,
+    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=16, restarts=4, steps=15)},
+    sample=_class,
+    cases=_cubes,
+    project=lambda i, size: {
+        **i,
+        "F": np.clip(i["F"], -1.0, 1.0),
+        "over": np.clip(i["over"], 1.001, 5.0),
+    },
+    hypotheses=lambda i, size: {"g > R": i["over"] > 1.0},
     evaluate=_links,
     judges=(shattered_points, log_separated, scalar_entropy),
     sizes=({"points": 3, "m": 10, "b": 4},),
-    assumptions="classes of 8 functions at 3 points; R is the worst over all samples of 10 of them",
+    assumptions="up to 8 functions at 3 points, g = `over` R; R is the worst over all samples of 10"
+    " of them",
     forms=(
         Form(name="derived, shattered", note="step 1 of `jaxbounds.seqlength.vector_contraction`"),
         Form(name="derived, separated", note="step 2, Alon et al. (1997) with (b-1)(b-2)"),
@@ -126,6 +146,15 @@ LINKS = Statement(
     control="a quarter of the points",
     source="Theorem 5.1, from Foster and Rakhlin (2019)",
 )
+
+
+def _constants(key: Array, size: Size) -> Instance:
+    samples, words, ball = jax.random.split(key, 3)
+    return {
+        "m": 2 * draw.log_uniform(samples, 0.0, 14.7).astype(int),
+        "K": jax.random.randint(words, (), 2, 41),
+        "B": draw.log_uniform(ball, -2.0, 0.7),
+    }
 
 
 def _constant_functions(instance: Instance, size: Size) -> Sides:
@@ -155,7 +184,8 @@ WITH_CONSTANTS = Statement(
     r"\, d\epsilon \right)",
     formula="Rad(CE o H) <= 2 K max_s R_s, and <= Dudley of K ln N(eps / 2), ln N from R_s as in"
     " `vector_contraction`",
-    **draw.ON_HOST | {"search": "none"},
+    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=16, restarts=4, steps=7)},
+    sample=_constants,
     cases=lambda size: draw.stacked(
         [
             {"m": m, "K": K, "B": B}
@@ -163,10 +193,16 @@ WITH_CONSTANTS = Statement(
             for K, B in ((3, 1.0), (10, 0.1), (30, 3.0))
         ]
     ),
+    project=lambda i, size: {**i, "B": np.clip(np.abs(i["B"]), 1e-3, 5.0)},
+    hypotheses=lambda i, size: {
+        "m is even": i["m"] % 2 == 0,
+        "K >= 2": i["K"] >= 2,
+        "B > 0": i["B"] > 0,
+    },
     evaluate=_constant_functions,
     judges=(theorem_5_1_infinity, theorem_5_1_l2, theorem_5_1_leading),
-    sizes=({"cases": 12},),
-    assumptions="inputs that are all equal, where both complexities are known exactly",
+    sizes=({"largest": 10**15},),
+    assumptions="inputs that are all equal, where both complexities are known exactly; m even",
     forms=(
         Form(
             name="printed",

@@ -86,7 +86,7 @@ LEMMA_3_5_COVER = Statement(
     r"\text{ letters}, \quad \|W^\top\|_{2,1}, \|\hat{W}^\top\|_{2,1} \le B_w, \ \|x_i\|_2 \le B_x",
     formula="||W^T||_{2,1} <= B_w: What read from at most q x^2 corrections is in the class and"
     " within eps of W at every point, ||x_i||_2 <= B_x",
-    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=32, restarts=2, steps=10)},
+    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=32, restarts=4, steps=15)},
     sample=_sample,
     cases=_cases,
     project=_project,
@@ -113,6 +113,13 @@ LEMMA_3_5_COVER = Statement(
     control="three tenths of the resolution",
     source="Lemma 3.5, from Edelman et al. (2022), Lemma 4.6; proved here as Zhang (2002) does",
 )
+
+
+def _alphabet(key: Array, size: Size) -> Instance:
+    a, b, c = jax.random.split(key, 3)
+    k, points = jax.random.randint(a, (2,), 1, 5)
+    q = jax.random.uniform(b, minval=1.02, maxval=3.0)
+    return {"x": draw.log_uniform(c, -0.2, 0.6), "k": k, "points": points, "q": q}
 
 
 def _letters(instance: Instance, size: Size) -> Sides:
@@ -145,6 +152,7 @@ LEMMA_3_5_COUNT = Statement(
     formula="ln N = floor(q x^2) ln(2 k N levels + 1), levels = ceil(log_q(q x^2)) + 1; 0 for"
     " x < 1",
     **draw.SAME_ON_HOST,
+    sample=_alphabet,
     cases=lambda size: draw.stacked(
         [
             {"x": x, "k": k, "points": points, "q": q}
@@ -154,7 +162,7 @@ LEMMA_3_5_COUNT = Statement(
     ),
     evaluate=_letters,
     judges=(lemma_3_5_explicit, lemma_3_5_sharp),
-    sizes=({"cases": 8},),
+    sizes=({"points": 4},),
     forms=(
         Form(name="derived", note="letters and levels are listed and counted"),
         Form(name="sharpened", note="the least of six q"),

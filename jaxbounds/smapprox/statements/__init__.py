@@ -5,9 +5,9 @@ Section 2.1 and Appendix A: `section2` (finite classes), `section2_margins` (the
 A.1, Theorem 3.1), `margin_covers`, `margin_samples`, `margin_profiles` (Lemma 2.4, Corollary A.1
 with constants). Section 3 and Appendix B: `section3_circuits` (the construction), `appendix_b` (its
 gates and norms),
-`section3_margins` (Lemma 3.3), `section3_rounding` (Claim 3.5), `explicit_samples` (Theorems 3.1
-and 4.1, other losses, with constants). Section 4: `machine` (Theorem 4.1, step by step),
-`machine_bounds` (its sizes), `machine_margins` (its margin, softmax).
+`section3_margins` (Lemma 3.3), `section3_rounding` (Claim 3.5), `explicit_samples` (Theorem 3.1,
+other losses, with constants). Section 4: `machine` (Theorem 4.1, step by step), `machine_bounds`
+(its sizes), `machine_margins` (its margin, softmax), `explicit_machine_samples` (its constants).
 Appendix C: `appendix_c` (Lemmas C.1, C.2, C.7, C.8), `appendix_c_search` (Lemma C.3, Claims C.4 to
 C.6), `appendix_c_scores` (their scores), `appendix_c_norms` (all norms). Appendix D: `appendix_d`,
 `appendix_d_margin` (Theorem D.6), `appendix_d_lemmas` (D.7, D.8), `appendix_d_sharing` (D.9). What
@@ -25,6 +25,7 @@ from jaxbounds.smapprox.statements import (
     appendix_d_lemmas,
     appendix_d_margin,
     appendix_d_sharing,
+    explicit_machine_samples,
     explicit_samples,
     machine,
     machine_bounds,
@@ -66,6 +67,7 @@ PAPER = Paper(
         *machine.STATEMENTS,
         *machine_bounds.STATEMENTS,
         *machine_margins.STATEMENTS,
+        *explicit_machine_samples.STATEMENTS,
         *appendix_c.STATEMENTS[:2],
         *appendix_c_search.STATEMENTS,
         *appendix_c_scores.STATEMENTS,

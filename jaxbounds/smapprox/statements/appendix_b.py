@@ -35,10 +35,10 @@ def _states(params: Any, x: Array) -> Array:
 
 
 def _computed(x: np.ndarray, *gates: Gate, misplaced: bool = False) -> np.ndarray:
-    """The gates of one layer by the compiled network; or with the parents' columns exchanged."""
+    """The gates of one layer by the compiled network; or with each column one to the left."""
     params = compile_circuit(Circuit(len(x), (gates,)), correction=None)
     if misplaced:
-        params["first"]["W"] = params["first"]["W"][:, ::-1]
+        params["first"]["W"] = np.roll(params["first"]["W"], -1, axis=1)
     return np.asarray(_states(params, jnp.asarray(x, float)))[-1, : len(gates)]
 
 
@@ -94,7 +94,8 @@ NOT = Statement(
         Form(name="corrected", note="The -1 in the parent's column."),
     ),
     control="ID instead of NOT",
-    **ON_PAIRS,
+    **ON_PAIRS
+    | {"sizes": ({"inputs": 2}, {"inputs": 3}), "enumerates": "all words of two and three bits"},
 )
 
 

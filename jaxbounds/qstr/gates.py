@@ -1,0 +1,168 @@
+"""Lemmas 24, 25 and Proposition 26 as the paper builds them, with explicit gates.
+
+(relu(s + e x)^2 - relu(s - e x)^2)/(2 e) is 2 x relu(s) where |s| >= e |x| and within e x^2/2 of it
+elsewhere. Interpolating relu(.)^2 at equally spaced knots makes that a network of two layers, which
+is far narrower than those of Lemma 42.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxbounds.arrays import array_module
+from jaxbounds.qstr.relu_networks import (
+    Layer,
+    Network,
+    layer,
+    product_error,
+    shrink_output,
+    square_hinges,
+)
+from jaxbounds.qstr.rnn_construction import inner_products
+
+
+def _knots(radius: float, eps: float) -> tuple[int, float, float]:
+    """How many knots of relu(.)^2, how far apart, and the tilt e: both errors are eps/2."""
+    if not 0 < eps < radius:
+        raise ValueError(
+            f"eps must lie between 0 and radius, got {eps} and {radius}: from eps = radius on the "
+            "zero network serves"
+        )
+    spacing = 2 * eps / radius
+    return math.ceil((0.5 + spacing / 2) / spacing), spacing, spacing / (2 * radius)
+
+
+def gate_network(*, radius: float, eps: float, state_radius: float = 0.0) -> Network:
+    """Lemma 24: (h, x, z) -> h + 2 x relu(z - 1/2) within eps on |x| <= radius, |z| <= 1.
+
+    Without a state (state_radius = 0) the input is (x, z). Rows of W have the l_1 norm 1/R of the
+    lemma, R = sqrt(1 + 4 radius^2 + state_radius^2). The error is attained at z = 1/2, x = radius.
+
+    Raises:
+        ValueError: if eps is not between 0 and radius.
+    """
+    knots, spacing, tilt = _knots(radius, eps)
+    kappa, beta = square_hinges(knots * spacing, knots)
+    ones = np.ones(knots)
+    W = np.concatenate([np.stack([s * tilt * ones, ones], axis=1) for s in (1, -1)])
+    b = np.tile(-0.5 - kappa, 2)
+    a = np.concatenate([beta, -beta]) / (2 * tilt)
+    if state_radius:
+        keep = np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]])
+        W = np.concatenate([keep, np.pad(W, ((0, 0), (1, 0)))])
+        a, b = np.concatenate([[1.0, -1.0], a]), np.concatenate([np.zeros(2), b])
+    scale = math.sqrt(1 + 4 * radius**2 + state_radius**2) * np.sum(np.abs(W), axis=1)
+    return layer(W / scale[:, None], b / scale), layer((a * scale)[None, :])
+
+
+class Norms(NamedTuple):
+    """What Lemmas 24, 25 and 42 bound of a network A relu(W x + b).
+
+    Attributes:
+        width: m.
+        outer: the largest l_2 norm of a row of A.
+        rows: |W^T|_{1,inf}, the largest l_1 norm of a row of W.
+        bias: |b|_inf.
+    """
+
+    width: Array | float
+    outer: Array | float
+    rows: Array | float
+    bias: Array | float
+
+
+def network_norms(network: Network, /) -> Norms:
+    """Those of a network of two layers."""
+    (W, b), (A, _) = network
+    xp = array_module(W, b, A)
+    largest = lambda M: xp.max(xp.sum(M, axis=1))
+    return Norms(float(len(b)), xp.sqrt(largest(A * A)), largest(xp.abs(W)), xp.max(xp.abs(b)))
+
+
+def gate_norms(*, radius: float, eps: float, state_radius: float = 0.0) -> Norms:
+    """What `network_norms` finds for `gate_network`: explicit.
+
+    m = 2 K and |a|^2 = 2 R^2 (1 + e)^2 r^2 (4 K - 3), K = ceil(r/(4 eps) + 1/2), e = eps/r^2; a
+    state adds 2 units and 2 R^2.
+    """
+    knots, spacing, tilt = _knots(radius, eps)
+    R, state = math.sqrt(1 + 4 * radius**2 + state_radius**2), float(state_radius > 0)
+    square = ((1 + tilt) * radius) ** 2 * (4 * knots - 3) + state
+    bias = (0.5 + (knots - 1) * spacing) / (R * (1 + tilt))
+    return Norms(2 * knots + 2 * state, R * math.sqrt(2 * square), 1 / R, bias)
+
+
+def printed_norms(*, R: float, eps: float, dimension: int) -> Norms:
+    """Lemma 24's bounds with every constant 1, on 2 or (with a state) 3 variables. Rate.
+
+    Lemma 42 with L = 2 R: m <= (R^2 log(R/eps)/eps)^D, |a| <= R^2 (R^2 log(R/eps)/eps)^{(D+1)/2} /
+    sqrt(m), rows of W at most 1/R and biases at most 1.
+    """
+    unit = R**2 * math.log(R / eps) / eps
+    width = unit**dimension
+    return Norms(width, R**2 * unit ** ((dimension + 1) / 2), 1 / R, 1.0)
+
+
+def block_network(*, q: int, d: int, radius: float, eps: float) -> Network:
+    """Lemma 25, (C.8) and (C.9): (x, s_1, .., s_q) -> 2 x relu(s_l - 1/2) in slot l, within eps.
+
+    Raises:
+        ValueError: if eps is not between 0 and radius.
+    """
+    (W, b), (a, _) = gate_network(radius=radius, eps=eps)
+    x = np.kron(np.tile(np.eye(d), (q, 1)), W[:, :1])
+    s = np.kron(np.repeat(np.eye(q), d, axis=0), W[:, 1:])
+    return layer(np.concatenate([x, s], axis=1), np.tile(b, q * d)), layer(
+        np.kron(np.eye(q * d), a)
+    )
+
+
+def printed_transition(*, q: int, d: int, de: int, radius: float, eps: float) -> Network:
+    """Proposition 26's four layers: Lemma 23, Lemma 25 at eps/4, then the threshold at eps/2.
+
+    f(l) is within eps of x_i where t_l = i, and exactly 0 elsewhere, for unit encodings of
+    coherence at most 1/2. Inner products err by at most eps/(4 |A_2^T|_{1,inf} |W_2^T|_{1,inf}).
+
+    Raises:
+        ValueError: if eps/4 is not between 0 and radius.
+    """
+    second, last = block_network(q=q, d=d, radius=radius, eps=eps / 4)
+    l_1 = lambda M: np.max(np.sum(np.abs(M), axis=1))
+    allowed = eps / (4 * l_1(last.W) * l_1(second.W))
+    knots = math.ceil(math.sqrt(de * product_error(2.0, 1) / allowed))
+    first, A = inner_products(q=q, d=d, de=de, knots=knots)
+    both = layer(np.asarray(second.W) @ A, np.asarray(second.b))
+    return shrink_output((first, both, last), eps / 2)
+
+
+def lipschitz_network(values: Float[Array, "knots"], /, *, radius: float) -> Network:
+    """Lemma 42 in one dimension: the interpolant of f at K + 1 equal knots of [-radius, radius].
+
+    An L-Lipschitz f is missed by at most L radius/K. Rows of W are 1/radius or 0 and biases at most
+    1; |a|^2 <= (L radius)^2 (4 K - 2) where |f(-radius)| <= L radius.
+    """
+    K = values.shape[0] - 1
+    slopes = jnp.diff(values) * (K / 2)  # for the variable t/radius
+    a = jnp.concatenate([values[:1], slopes[:1], jnp.diff(slopes)])
+    W = np.concatenate([[0.0], np.full(K, 1 / radius)])
+    b = np.concatenate([[1.0], 1 - 2 * np.arange(K) / K])
+    return layer(W[:, None], b), Layer(a[None, :], jnp.zeros(1, a.dtype))
+
+
+def lipschitz_norms(*, lipschitz: float, radius: float, eps: float) -> Norms:
+    """Lemma 42's bounds in one dimension with C_1 = 9/2 and without its logarithm: explicit.
+
+    For K = ceil(L R/eps) knots m = K + 1 <= 3 L R/eps and |a| sqrt(m) <= L R sqrt((4 K - 2)(K + 1))
+    <= (9/2) (L R)^2/eps.
+
+    Raises:
+        ValueError: if eps is not between 0 and L R, from where on the zero network serves.
+    """
+    reach = lipschitz * radius
+    if not 0 < eps <= reach:
+        raise ValueError(f"eps must lie between 0 and L R = {reach}, got {eps}")
+    width = 4.5 * reach / eps
+    return Norms(width, reach * width / math.sqrt(math.ceil(reach / eps) + 1), 1 / radius, 1.0)

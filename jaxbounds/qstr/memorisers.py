@@ -1,0 +1,178 @@
+"""Theorem 9's memorising networks, computed: the least norm is a convex problem over neurons.
+
+Units a_j relu(<w_j, x> + b_j) of variation V = sum_j |a_j| |(w_j, b_j)| cost |vec|^2 = 2 V once
+each shares its norm evenly. V is the total mass of a measure on unit neurons, linear in it, and so
+are the predictions: a linear program over any finite dictionary of neurons. What it finds is one
+side, an upper estimate of the least norm: neurons outside the dictionary, and networks that use
+their states, may cost less.
+"""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+import scipy
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+from jaxbounds.arrays import array_module
+from jaxbounds.norms import vector_norm
+from jaxbounds.qstr.links import TwoLayer
+from jaxbounds.qstr.relu_networks import Layer, Network
+
+Draws = Array | np.ndarray
+
+
+def variation(network: TwoLayer, /) -> Any:
+    """The sum over units of |a_j| |(w_j, b_j)|: half the least |vec|^2 of that function's units."""
+    xp = array_module(*network)
+    return xp.abs(network.a) @ xp.sqrt(xp.sum(network.W**2, axis=1) + network.b**2)
+
+
+def memorising_product(variation: Any, depth: int, /) -> Any:
+    """The product of the layers' squared norms in `deep_readout`: 2^{depth - 2} V^2. Explicit.
+
+    Balanced, |vec|^2 = depth times its depth-th root; and L^2 |U|_F^2 of any network that costs no
+    more is at most this, by AM-GM (`jaxbounds.qstr.rnn_bounds.weight_norm_lower_bound`).
+
+    Raises:
+        ValueError: if the depth is below 2.
+    """
+    if depth < 2:
+        raise ValueError(f"Theorem 9 needs depth >= 2, got {depth}")
+    return 2.0 ** (depth - 2) * variation**2
+
+
+def deep_readout(network: TwoLayer, depth: int, /) -> Network:
+    """Theorem 9's f_y of `depth` layers (U = 0) that computes the network, at its balanced cost.
+
+    Units with a_j > 0 and those with a_j < 0 are summed apart, sums which every further ReLU keeps;
+    the last layer takes the difference. All layers have one norm.
+
+    Raises:
+        ValueError: if the depth is below 2.
+    """
+    V = variation(network)
+    root = memorising_product(V, depth) ** (1 / depth)  # of each layer's squared norm
+    size = vector_norm(jnp.column_stack([network.W, network.b]))
+    own = jnp.where(size > 0, jnp.sqrt(jnp.abs(network.a) / jnp.where(size > 0, size, 1.0)), 0.0)
+    scale = jnp.sqrt(root / jnp.where(V > 0, V, 1.0))
+    first = Layer(scale * own[:, None] * network.W, scale * own * network.b)
+    out = jnp.sign(network.a) * scale * jnp.sqrt(jnp.abs(network.a) * size)
+    if depth == 2:
+        return first, Layer(out[None, :], jnp.zeros(1, out.dtype))
+    apart = jnp.maximum(jnp.stack([out, -out]), 0.0)
+    step = jnp.sqrt(root / 2)
+    keep = Layer(step * jnp.eye(2, dtype=out.dtype), jnp.zeros(2, out.dtype))
+    last = Layer(step * jnp.asarray([[1.0, -1.0]], out.dtype), jnp.zeros(1, out.dtype))
+    return first, Layer(apart, jnp.zeros(2, out.dtype)), *(keep,) * (depth - 3), last
+
+
+def stateless_risk(
+    values: Float[Draws, "m"], own: Float[Draws, "m"], /, *, N: int
+) -> Float[Draws, "m"]:
+    """The risk on 1STR of a network that reads x_j alone, at draws of x_j: to be averaged.
+
+    The label is <u, x_j> with probability 1/N, and else a standard normal independent of x_j: the
+    average is never below 1 - 1/N^2, whatever the network.
+
+    Args:
+        values: its predictions at draws of x_j.
+        own: <u, x_j>.
+        N: the length.
+    """
+    return ((values - own) ** 2 + (N - 1) * (values**2 + 1)) / N
+
+
+class Memorised(NamedTuple):
+    """A network through given points, and how far from least its variation may be.
+
+    Attributes:
+        network: passes through the points.
+        price: the most that a unit neuron found by the restarts is worth at the program's dual, at
+            least 1: if none is worth more, the least variation is at least the network's / price.
+    """
+
+    network: TwoLayer
+    price: float
+
+
+def _ascend(rows: np.ndarray, dual: np.ndarray, w: np.ndarray, steps: int) -> np.ndarray:
+    """Unit neurons w of larger |dual^T relu(rows w)|: each step goes as far as is best of six."""
+    unit = lambda v: v / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-300)
+    strides = np.array([0.0, 0.03, 0.1, 0.3, 1.0, 10.0])[:, None, None]
+    for _ in range(steps):
+        value = np.maximum(w @ rows.T, 0.0) @ dual
+        slope = np.sign(value)[:, None] * ((w @ rows.T > 0) * dual) @ rows
+        tried = unit(w[None] + strides * unit(slope)[None])
+        worth = np.abs(np.maximum(tried @ rows.T, 0.0) @ dual)
+        w = tried[np.argmax(worth, axis=0), np.arange(len(w))]
+    return w
+
+
+def least_variation(
+    x: ArrayLike,
+    y: ArrayLike,
+    /,
+    *,
+    seed: int = 0,
+    units: int = 64,
+    rounds: int = 6,
+) -> Memorised:
+    """A network of small variation through n points: linear programs, with neurons added to them.
+
+    The first dictionary holds the affine interpolant, if there is one, Lemma 38's neurons along one
+    direction, and random ones in the span of the data, where the best lie; each round adds those
+    that an ascent finds to be worth more than they cost. n neurons are returned, some of them zero.
+    As for Lemma 38's network, float64 is needed where points are many or close.
+
+    Args:
+        x: points, shape (n, d).
+        y: their values, shape (n,).
+        seed: of the random neurons.
+        units: how many neurons are drawn, and at most added, in a round.
+        rounds: linear programs.
+
+    Raises:
+        ValueError: if the points are no finite arrays of these shapes, or two of them coincide.
+    """
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    finite = np.all(np.isfinite(x)) and np.all(np.isfinite(y))
+    if x.ndim != 2 or y.shape != x.shape[:1] or not y.size or not finite:
+        raise ValueError(
+            f"x (n, d) and y (n,) of finite numbers are needed, got shapes {x.shape}, {y.shape}"
+        )
+    rng = np.random.default_rng(seed)
+    rows = np.column_stack([x, np.ones(len(x))])
+    parts = np.stack([y, -y, np.maximum(y, 0.0), np.maximum(-y, 0.0)], axis=1)
+    affine = np.linalg.lstsq(rows, parts)[0].T
+    draw = lambda: rng.standard_normal((units, len(x))) @ rows
+    v = rng.standard_normal(x.shape[1])
+    hinges = np.column_stack([np.tile(v, (len(x), 1)), -x @ v])
+    neurons = np.concatenate([affine, np.eye(rows.shape[1])[-1:], hinges, draw()])
+    neurons /= np.maximum(np.linalg.norm(neurons, axis=1, keepdims=True), 1e-300)
+    for k in range(rounds):
+        features = np.maximum(rows @ neurons.T, 0.0)
+        both = np.concatenate([features, -features], axis=1)
+        found = scipy.optimize.linprog(np.ones(both.shape[1]), A_eq=both, b_eq=y, method="highs")
+        if found.status:
+            raise ValueError(
+                f"no network of {len(neurons)} neurons passes through the {len(y)} points: merge "
+                "those that coincide"
+            )
+        dual = found.eqlin.marginals
+        start = draw()
+        start = np.concatenate([neurons, start / np.linalg.norm(start, axis=1, keepdims=True)])
+        more = _ascend(rows, dual, start, 20)
+        worth = np.abs(np.maximum(rows @ more.T, 0.0).T @ dual)
+        price = max(1.0, float(np.max(worth)))
+        if k < rounds - 1:
+            best = np.argsort(-worth)[:units]
+            neurons = np.concatenate([neurons, more[best[worth[best] > 1 + 1e-9]]])
+    mass = found.x[: len(neurons)] - found.x[len(neurons) :]
+    used = np.flatnonzero(np.abs(mass) > 1e-12)
+    a, W = np.zeros(len(y)), np.zeros((len(y), rows.shape[1]))
+    # The program meets its constraints to 1e-7 only.
+    a[: len(used)], W[: len(used)] = np.linalg.lstsq(features[:, used], y)[0], neurons[used]
+    network = TwoLayer(*(jnp.asarray(part) for part in (a, W[:, :-1], W[:, -1])))
+    return Memorised(network, price)

@@ -1,0 +1,230 @@
+"""Appendix C.1 and D: Lemmas 24, 25 and 42 with explicit networks."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.qstr import gates
+from jaxbounds.qstr.relu_networks import evaluate
+from jaxbounds.statements import Budget, Form, Sides, Statement
+
+RADIUS, STATE, EPS = 2.0, 3.0, 0.3
+"""r_x and r_h of Lemma 24, and the eps of its network."""
+SEARCHED: dict[str, Any] = {
+    "kind": "inequality",
+    "budget": Budget(samples=64, restarts=1, steps=30),
+}
+_BOX = {"h": STATE, "x": RADIUS, "z": 1.0}
+
+
+def _uniform(key, size):
+    del size
+    keys = jax.random.split(key, 3)
+    draw = lambda key, end: jax.random.uniform(key, minval=-end, maxval=end)
+    return {name: draw(own, end) for own, (name, end) in zip(keys, _BOX.items())}
+
+
+def _grid(size):
+    """Every input of a grid that holds the corners, and where either side's error is largest."""
+    del size
+    ends = dict(_BOX)
+    axes = [np.linspace(-end, end, 3 if name == "h" else 17) for name, end in ends.items()]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    worst = np.array([[0.0, RADIUS, 0.5], [0.0, RADIUS / 2, 0.5 + 1.5 * EPS / RADIUS]])
+    return dict(zip(ends, np.concatenate([grid, worst]).T))
+
+
+def _gate(i, size):
+    del size
+    target = 2 * i["x"] * jax.nn.relu(i["z"] - 0.5)
+    value = lambda inputs, state: evaluate(
+        gates.gate_network(radius=RADIUS, eps=EPS, state_radius=state), jnp.stack(inputs)
+    )[0]
+    with_state = value([i["h"], i["x"], i["z"]], STATE) - (i["h"] + target)
+    without = value([i["x"], i["z"]], 0.0) - target
+    return Sides.pairs(
+        {
+            "printed": (jnp.abs(with_state), EPS),
+            "printed r_h = 0": (jnp.abs(without), EPS),
+            "sharpened": (-jnp.sign(i["x"]) * without, EPS / 2),
+            "control": (jnp.abs(without), EPS / 2),
+        },
+        error=1e-13,
+    )
+
+
+GATE = Statement(
+    id="qstr.lem24",
+    label="Lemma 24",
+    formula="|h + 2 x relu(z - 1/2) - a^T relu(W (h, x, z) + b)| <= eps",
+    tex=r"\sup_{|h| \le r_h, |x| \le r_x, |z| \le 1} \left| h + 2 x \sigma(z - \tfrac12) - "
+    r"a^\top \sigma(W (h, x, z)^\top + b) \right| \le \varepsilon",
+    judges=(gates.gate_network,),
+    sample=_uniform,
+    cases=_grid,
+    project=lambda i, size: {name: jnp.clip(i[name], -end, end) for name, end in _BOX.items()},
+    hypotheses=lambda i, size: {
+        f"|{name}| <= {end:g}": jnp.abs(i[name]) <= end for name, end in _BOX.items()
+    },
+    evaluate=_gate,
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma 24, Appendix C.1",
+            equality="x = r_x, z = 1/2",
+            note="2 x relu(s) is (relu(s + e x)^2 - relu(s - e x)^2)/(2 e) up to e x^2/2, of the "
+            "sign of x; interpolating relu(.)^2 at knots t apart errs by t^2/4 on one side, so by "
+            "t^2/(8 e) on either. At t = 2 eps/r_x, e = t/(2 r_x) each is eps/2. Its norms: "
+            "qstr.lem24.norms.",
+        ),
+        Form(
+            name="printed r_h = 0",
+            cites="Lemma 24: 'if r_h = 0, we have the improved bounds'",
+            equality="x = r_x, z = 1/2",
+        ),
+        Form(
+            name="sharpened",
+            equality="x = r_x/2, z = 1/2 + 3 t/4",
+            note="Against the sign of x it errs by half as much: only the interpolation does.",
+        ),
+    ),
+    control="half of eps, on both sides",
+    sizes=({},),
+    assumptions="r_x = 2, r_h = 3, eps = 0.3; from eps = r_x on the zero network serves",
+    source="Lemma 24",
+    **SEARCHED,
+)
+
+
+def _block_sample(key, size):
+    a, b = jax.random.split(key)
+    inside = lambda key, end, n: jax.random.uniform(key, (n,), minval=-end, maxval=end)
+    return {"x": inside(a, RADIUS, size["d"]), "w": inside(b, 1.0, size["q"])}
+
+
+def _block_grid(size):
+    """Every input on a grid of spacing 1 and 1/2; z = 1/2 is on it, and the corners."""
+    axes = [np.linspace(-RADIUS, RADIUS, 5)] * size["d"] + [np.linspace(-1, 1, 5)] * size["q"]
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    return {"x": points[:, : size["d"]], "w": points[:, size["d"] :]}
+
+
+def _block(i, size):
+    x, w = i["x"], i["w"]
+    network = gates.block_network(q=size["q"], d=size["d"], radius=RADIUS, eps=EPS)
+    want = (2 * jax.nn.relu(w - 0.5)[:, None] * x[None, :]).reshape(-1)
+    error = jnp.max(jnp.abs(evaluate(network, jnp.concatenate([x, w])) - want))
+    return Sides(lhs=error, rhs={"printed": EPS, "control": EPS / 2}, error=1e-13)
+
+
+BLOCKS = Statement(
+    id="qstr.lem25",
+    label="Lemma 25",
+    formula="|chi_2(l) - 2 chi_x relu(chi_w(l) - 1/2)|_inf <= eps",
+    tex=r"\left\| \chi_2(l) - 2 \chi^x \sigma(\chi^\omega(l) - \tfrac12) \right\|_\infty \le "
+    r"\varepsilon, \quad l \in [q]",
+    judges=(gates.block_network,),
+    sample=_block_sample,
+    cases=_block_grid,
+    project=lambda i, size: {
+        "x": jnp.clip(i["x"], -RADIUS, RADIUS),
+        "w": jnp.clip(i["w"], -1.0, 1.0),
+    },
+    hypotheses=lambda i, size: {
+        "|chi_x| <= r_x": jnp.max(jnp.abs(i["x"])) <= RADIUS,
+        "|chi_w| <= 1": jnp.max(jnp.abs(i["w"])) <= 1.0,
+    },
+    evaluate=_block,
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma 25, (C.8) and (C.9)",
+            equality="x_j = r_x, chi_w(l) = 1/2",
+            note="Lemma 24's gate for every slot and coordinate.",
+        ),
+    ),
+    control="half of eps",
+    sizes=({"q": 2, "d": 2},),
+    assumptions="r_x = 2, eps = 0.3; the half legible 'absolute constant' in (0, 1) is not used",
+    source="Lemma 25",
+    **SEARCHED,
+)
+
+
+SLOPE, CELLS = 3.0, 4
+
+
+def _function_sample(key, size):
+    return {"slopes": jax.random.uniform(key, (CELLS * size["K"],), minval=-1.0, maxval=1.0)}
+
+
+def _function_cases(size):
+    """Between any two knots up and down as steeply as may be; the straight line; all corners."""
+    up_down = np.tile(np.repeat([1.0, -1.0], CELLS // 2), size["K"])
+    corners = np.repeat(np.resize([1.0, -1.0], size["K"]), CELLS)
+    return {"slopes": np.stack([up_down, -up_down, corners, np.ones_like(corners)])}
+
+
+def _approximated(i, size):
+    K, n = size["K"], CELLS * size["K"]
+    step = 2 * RADIUS / n
+    values = SLOPE * step * jnp.concatenate([jnp.zeros(1), jnp.cumsum(i["slopes"])])
+    values = values - values[n // 2]  # f(0) = 0, so that |f| <= L R
+    network = gates.lipschitz_network(values[::CELLS], radius=RADIUS)
+    at = jnp.linspace(-RADIUS, RADIUS, n + 1)
+    # Both sides are straight between these points: this is the supremum.
+    error = jnp.max(jnp.abs(evaluate(network, at[:, None])[:, 0] - values))
+    eps = SLOPE * RADIUS / K
+    norms = gates.network_norms(network)
+    limit = gates.lipschitz_norms(lipschitz=SLOPE, radius=RADIUS, eps=eps)
+    return Sides.pairs(
+        {
+            "derived": (error, eps),
+            "derived m": (norms.width, limit.width),
+            "derived |a|": (norms.outer, limit.outer),
+            "derived |W|, |b|": (jnp.maximum(norms.rows / limit.rows, norms.bias), 1.0),
+            "control": (error, eps / 2),
+        },
+        error=1e-13,
+    )
+
+
+LIPSCHITZ = Statement(
+    id="qstr.lem42",
+    label="Lemma 42 (one dimension)",
+    formula="sup |f - a^T relu(W t + b)| <= eps for L-Lipschitz f, m <= C L R/eps, |a| sqrt(m) <= "
+    "C (L R)^2/eps, C = 9/2",
+    tex=r"\sup_{|t| \le R} \left| f(t) - a^\top \sigma(W t + b) \right| \le \varepsilon, \quad m "
+    r"\le \frac{9 L R}{2 \varepsilon}, \; \|a\|_2 \le \frac{9 (L R)^2}{2 \varepsilon \sqrt{m}}, \; "
+    r"\|W\|_{2, \infty} \le \frac1R, \; \|b\|_\infty \le 1",
+    judges=(gates.lipschitz_network, gates.lipschitz_norms, gates.network_norms),
+    sample=_function_sample,
+    cases=_function_cases,
+    project=lambda i, size: {"slopes": jnp.clip(i["slopes"], -1.0, 1.0)},
+    hypotheses=lambda i, size: {"L-Lipschitz": jnp.max(jnp.abs(i["slopes"])) <= 1.0},
+    evaluate=_approximated,
+    forms=(
+        Form(
+            name="derived",
+            equality="f up and down between any two knots",
+            note="Interpolation at K = L R/eps equal pieces errs by at most L R/K.",
+        ),
+        Form(name="derived m", note="K + 1 units; no logarithm."),
+        Form(
+            name="derived |a|",
+            note="Slopes change by at most 2 L: |a|^2 <= (L R)^2 (4 K - 2), f(0) = 0.",
+        ),
+        Form(name="derived |W|, |b|", equality="every unit but the constant"),
+    ),
+    control="half of eps",
+    sizes=({"K": 6},),
+    assumptions="d = 1, L = 3, R = 2, piecewise linear f. For d >= 2 the paper uses Lemma 42 for "
+    "products and gates only, whose networks are explicit: qstr.lem22, qstr.lem24",
+    source="Lemma 42 ([Bac17]) with C_1 explicit",
+    **SEARCHED,
+)
+
+STATEMENTS = (GATE, BLOCKS)
+AUXILIARY = (LIPSCHITZ,)
