@@ -154,18 +154,16 @@ COMPUTED = Statement(
             name="derived",
             expected="vacuous",
             note="The paper's chain: Lemma 38 along one direction, embedded at 2|a|^2 + |w|^2 + "
-            "|b|^2 + 2 L_y - 4. At L_y = 3 and risk 1/10 it speaks from a median of N = 1.4 10^11 "
-            "on at n = 12, 2.6 10^7 at n = 4, 752 at n = 1 (20 training sets, d = 10).",
+            "|b|^2 + 2 L_y - 4. It speaks only from N of the order of n^9 on: qstr.thm9.length.",
         ),
         Form(
             name="sharpened",
-            note="Linear programs and balanced layers: from a median of N = 3600 on at n = 12, 220 "
-            "at n = 4, 18 at n = 1.",
+            note="Linear programs and balanced layers: from N of the order of n^6 on at most.",
         ),
     ),
     control="risk 0",
     sizes=({"N": 8192, "n": 12, "d": 10, "depth": 3},),
-    budget=Budget(samples=10, restarts=1, steps=1),
+    budget=Budget(samples=10, restarts=2, steps=6),
     assumptions="L_y = 3; the network does not use its states, so that its own risk is at least "
     "1 - 1/N^2; that other minimisers of that norm fail too is qstr.thm9",
     source="Theorem 9",
