@@ -218,7 +218,8 @@ def _claim(statement: Statement, verdicts: Sequence[Verdict], audit: Audit) -> I
     seed, thorough = ["--seed", str(audit.settings["seed"])], audit.settings["thorough"]
     again = audit.command("verify", statement.id, *seed, *["--thorough"] * thorough)
     control = verdicts[0].control.get("status")
-    status = f" ({control})" if control else ""
+    rejected = control in ("fails", "inconsistent")
+    status = f" ({'rejected, as it must be' if rejected else control})" if control else ""
     yield (
         f"*Control*{status}: {_sentence(statement.control)} {verdicts[0].precision}, tolerance "
         f"{statement.tolerance:g}. Again: {code(again)}"
@@ -265,8 +266,9 @@ def _reading(audit: Audit) -> Iterator[str]:
         'instance; "attained" that it was reached. A worst ratio found by search is a lower '
         "estimate of the supremum. A control is a claim that is false on purpose and goes through "
         "the same code; the near-control is the form itself with a right side 1% smaller (for an "
-        "identity, one side moved by a millionth). An audit is evidence about the formulas as "
-        "they were read into code; whether they were read rightly, the paper's authors judge best."
+        "identity, one side moved by a millionth): a form whose near-control passes is loose by "
+        "more than that. An audit is evidence about the formulas as they were read into code; "
+        "whether they were read rightly, the paper's authors judge best."
     )
 
 

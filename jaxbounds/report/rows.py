@@ -80,14 +80,16 @@ def evidence_words(verdict: Verdict, /) -> str:
     """How strong it is, and by how much a wrong form would have to be wrong to be noticed."""
     parts = [verdict.evidence or "none", f"{verdict.distinct} different instances"]
     if verdict.searches:
-        parts.append(f"{verdict.accepted} steps of the search led to a worse one")
+        parts.append(f"{verdict.accepted} steps of the search found a worse one")
     if verdict.enumerates:
         parts.append(f"these are {verdict.enumerates}")
     if verdict.horizon is not None:
         parts.append(f"{verdict.horizon} steps were followed")
     if verdict.sensitivity is not None:
-        parts.append(f"the right side could shrink by {verdict.sensitivity:.2g} unnoticed")
-    near = "rejected" if verdict.near else "not rejected"
+        slight = verdict.sensitivity < 1e-6
+        unnoticed = f"a right side up to {verdict.sensitivity:.2%} smaller would pass, too"
+        parts.append("a smaller right side would not pass" if slight else unnoticed)
+    near = "rejected" if verdict.near else "passes, too"
     return "; ".join([*parts, f"near-control {near}"])
 
 
