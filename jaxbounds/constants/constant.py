@@ -44,6 +44,8 @@ STATIONARY = 1e-11
 EXACT, READABLE = 2e-14, 1e-3
 """What rounding may cost, relatively: where the supremum must stay, and for reading."""
 ROUNDS = 12
+MOST = 256
+"""Instances that are measured at once, between two looks at the time."""
 ROUGHLY = 1e-2
 """How near a limit, relatively, starts must come to be counted."""
 
@@ -268,9 +270,16 @@ def _closed(top: Any, gain: float | None, where: Where, agreeing: int) -> Closed
 
 def _rounder(problem: Problem, point: Point, cost: float, until: float) -> Point:
     """Rounder numbers, as far as they cost no more than a part `cost` of the ratio."""
+    at_once = 1 if problem.statement.host else MOST
 
     def judge(instances: list[Instance]) -> np.ndarray:
-        return problem.ratios(instances) / point.ratio - 1 + 2 * cost
+        found = np.full(len(instances), -np.inf)
+        for start in range(0, len(instances), at_once):
+            if time.process_time() > until:
+                break
+            some = slice(start, start + at_once)
+            found[some] = problem.ratios(instances[some])
+        return found / point.ratio - 1 + 2 * cost
 
     if time.process_time() > until:
         return point

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxbounds.constants import MEANING, AtSize, Exponent, SharpConstant
+from jaxbounds.report.describe import instance_text
 from jaxbounds.report.markup import Html, element
 from jaxbounds.report.schemas import Schema, many, object_schema
 from jaxbounds.report.terminal import USUAL, number
@@ -96,7 +97,9 @@ def constant_text(constant: SharpConstant, /) -> str:
         lines.append(f"the scale: {largest.along}")
     if largest.instance:
         there = "" if largest.instance_ratio is None else f" (there {largest.instance_ratio:.10g})"
-        lines.append(f"the largest, rounded{there}: at {largest.size}, {largest.instance}")
+        lines.append(
+            f"the largest, rounded{there}: at {largest.size}, {instance_text(largest.instance)}"
+        )
     if largest.gain is not None:
         lines.append(f"slopes at the instance promise a gain of {largest.gain:.1g} at most")
     if any(found.closed for found in constant.sizes):
