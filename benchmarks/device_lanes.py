@@ -2,9 +2,10 @@
 
     python benchmarks/device_lanes.py            # on whatever device JAX has
 
-Figure 2's training (d = 4, 100 samples) and Figure 6's (a Transformer of d = 64 on 32 tokens) by
-`sweep`, one seed against many, in groups of several sizes; then the training loss of the second
-with each matmul precision in float32, against the same steps in float64 from the same weights.
+Figure 2's training (d = 4, 100 samples) and Figure 6's (a Transformer of d = 64 on 32 tokens), one
+seed against many, group after group as `sweep` does, in groups of several sizes; then the training
+loss of the second with each matmul precision in float32, against the same steps in float64 from the
+same weights.
 """
 
 import jax

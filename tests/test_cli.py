@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from jaxbounds.cli import main
+from jaxbounds.cli.common import with_earlier
 from jaxbounds.multihead.bounds import beta3
 
 CLAIMS = """
@@ -372,3 +373,14 @@ def test_what_was_listed_is_printed_again_without_jax(tmp_path):
     assert max(map(len, narrow.stdout.splitlines())) <= 60
     assert ran("list", "nothing.such").returncode == 2
     assert ran("list", "nothing.such").returncode == 2  # an error is not kept as an answer
+
+
+def test_results_of_other_forms_stay_in_the_file(tmp_path):
+    file = tmp_path / "constants.json"
+    form = lambda name, form, n: {"id": name, "form": form, "n": n}
+    file.write_text(with_earlier(file, [form("a", "x", 1), form("a", "y", 2), form("b", "x", 3)]))
+    again = json.loads(with_earlier(file, [form("a", "x", 4)]))
+    assert [one["n"] for one in again] == [2, 3, 4]
+    assert [one["n"] for one in json.loads(with_earlier(file, [], instead={"a"}))] == [3]
+    file.write_text("{no JSON")
+    assert json.loads(with_earlier(file, [form("a", "x", 5)])) == [form("a", "x", 5)]

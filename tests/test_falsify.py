@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from jaxbounds.certify import disprove
 from jaxbounds.falsify import (
     clopper_pearson,
     falsify,
@@ -166,8 +167,11 @@ def test_a_stored_counterexample_that_is_not_as_recorded_is_noticed(y, ratio, sa
 def test_a_counterexample_of_another_shape_is_refused(instance, said):
     counterexample = Counterexample(instance=instance, size={"d": 2}, ratio=2.0)
     form = Form(name="printed", expected="fails", note="?", counterexample=counterexample)
+    statement = _statement(_cauchy(0.5), forms=(form,))
     with pytest.raises(ValueError, match=said):
-        _verdict(_statement(_cauchy(0.5), forms=(form,)))
+        _verdict(statement)
+    with pytest.raises(ValueError, match=said):
+        disprove(statement, "printed", instance, {"d": 2})
 
 
 def _noise(key, size):

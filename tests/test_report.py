@@ -17,6 +17,7 @@ from jaxbounds.falsify import Verdict, save_instance
 from jaxbounds.report import html_page
 from jaxbounds.report.formula import formula
 from jaxbounds.report.histogram import Axis, histogram, shares
+from jaxbounds.report.rows import certificate_words
 from jaxbounds.statements import Counterexample, Erratum, Form, Paper, Sides, Statement
 
 HOSTILE = '<script>document.title = "broken"</script> <img src=x onerror=alert(1)> "&amp;'
@@ -381,3 +382,14 @@ def test_it_is_readable_without_scripts(page):
     reader = read(re.sub(r"<script>.*</script>", "", page.read_text(encoding="utf8")))
     assert re.search(r'<form id="controls" hidden>', page.read_text(encoding="utf8"))
     assert reader.seen["tbody"] == len(STATEMENTS) + 1 and reader.seen["button"] == 3
+
+
+def test_a_certificate_keeps_its_exponents_and_says_the_ratio():
+    sides = {"lhs": ("2.770750305456123e-87",) * 2, "rhs": ("1.325687787871456e-89",) * 2}
+    about = {"word": "disproved", "reason": "", "hypotheses": {}, "bits": 448, "ways": 1}
+    said = lambda relation: certificate_words(
+        _verdict(0, "printed", "fails", 210.0, certificate=about | sides, relation=relation)
+    )
+    assert "2.770750305456e-87 ... 2.770750305456e-87 against 1.325687787871e-89" in said("<=")
+    assert "ratio at least 209.00" in said("<=")
+    assert "ratio" not in said("=")  # which of the sides is the larger says nothing there

@@ -1,5 +1,6 @@
 """Sweeps give the same bits however they are split, and survive being cut short."""
 
+import importlib
 from types import SimpleNamespace
 
 import jax
@@ -203,6 +204,22 @@ def test_groups_fill_an_accelerator_as_far_as_its_memory_goes(lanes, bytes_, gro
     assert fitting(lanes, 1000, SimpleNamespace(platform="gpu"), need) == group
     assert len(asked) <= 2  # each is a compilation
     assert fitting(lanes, 1000, jax.devices("cpu")[0], need) == 8
+
+
+def test_the_memory_of_a_group_is_asked_of_the_program_that_will_run(monkeypatch):
+    asked = {}
+
+    def choose(count, limit, device, need):
+        asked.update({group: need(group) for group in (1, 2, 4)}, count=count)
+        return 2
+
+    module = importlib.import_module("jaxbounds.sweeps.sweep")
+    monkeypatch.setattr(module, "fitting", choose)
+    chosen = sweep(_start, _step, _measure, _lanes(), 20)
+    _same(chosen.metrics, sweep(_start, _step, _measure, _lanes(), 20, group=2).metrics)
+    assert asked["count"] == 10
+    # A lane holds its key and rate, five weights, and for each step the loss and the weights.
+    assert asked[4] - asked[2] >= 2 * (20 * 6 + 5) * 4 and asked[2] > asked[1] > 0
 
 
 def test_what_a_device_says_of_its_memory():

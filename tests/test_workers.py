@@ -53,6 +53,13 @@ def test_a_process_that_is_killed_costs_its_own_statement(tmp_path, capsys):
     capsys.readouterr()
 
 
+def test_each_process_has_its_share_of_the_cores(monkeypatch):
+    monkeypatch.delenv("NPROC", raising=False)
+    monkeypatch.setattr(workers, "_cores", lambda: 8)
+    with workers.Processes(3) as executor:
+        assert executor.submit(os.getenv, "NPROC").result() == "2"
+
+
 class _Ended(Exception):
     pass
 

@@ -25,7 +25,7 @@ from jaxbounds.certify.values import (
     as_flags,
     as_reals,
 )
-from jaxbounds.falsify import verification
+from jaxbounds.falsify import refuse_other_shapes, verification
 from jaxbounds.falsify.measure import pick
 from jaxbounds.statements import Form, Instance, Size, Statement
 
@@ -198,7 +198,8 @@ def disprove(
 
     Raises:
         KeyError: if there is no such form.
-        ValueError: if the instance is not finite, or its leaves are no arrays.
+        ValueError: if the instance is not finite, its leaves are no arrays, or their shapes are not
+            those of the statement's instances.
     """
     started, claim = time.perf_counter(), statement.form(form)
     about: dict[str, Any] = {
@@ -213,6 +214,7 @@ def disprove(
         return Certificate(**about, word="undecided", reason=reason)
     with verification():
         given, static = arrays_of(instance, statement.host), Size(dict(size))
+        refuse_other_shapes(statement, claim, given, static)
         for precise in bits:
             try:
                 tried = _attempt(statement, claim, given, static, precise, seconds)

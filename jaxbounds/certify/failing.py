@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from jaxbounds.certify.disproof import disprove
 from jaxbounds.certify.proof import Proof, prove
 from jaxbounds.certify.witness import save_witness, witness_of
-from jaxbounds.falsify import Verdict, counterexample_of, falsify, load_instance
+from jaxbounds.falsify import Verdict, falsify, load_instance
 from jaxbounds.statements import Instance, Statement
 
 PROVED = "proved on D"
@@ -32,17 +32,12 @@ class Failing(NamedTuple):
 
 
 def stored(statement: Statement, /) -> tuple[Failing, ...]:
-    """The forms that are recorded to fail and store a counterexample.
-
-    Raises:
-        ValueError: if a counterexample is of another shape than the statement's instances.
-    """
-    found = []
-    for form in statement.forms:
-        if form.expected == "fails" and form.counterexample is not None:
-            counterexample_of(statement, form)
-            found.append(Failing(form.name, form.counterexample.instance, form.counterexample.size))
-    return tuple(found)
+    """The forms that are recorded to fail and store a counterexample."""
+    return tuple(
+        Failing(form.name, form.counterexample.instance, form.counterexample.size)
+        for form in statement.forms
+        if form.expected == "fails" and form.counterexample is not None
+    )
 
 
 def judged(

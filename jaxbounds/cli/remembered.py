@@ -28,9 +28,14 @@ def _file(arguments: Sequence[str]) -> Path:
     return cache_folder() / "jaxbounds-texts" / digest_of(()) / f"{name[:32]}.txt"
 
 
+def _is_kept(arguments: Sequence[str]) -> bool:
+    imports = any(word.startswith("--import") for word in arguments)
+    return arguments[0] in COMMANDS and not imports
+
+
 def recall(arguments: Sequence[str], /) -> str | None:
     """What these arguments printed before; None where that is not known, or depends on more."""
-    if arguments[0] not in COMMANDS or any(word.startswith("--import") for word in arguments):
+    if not _is_kept(arguments):
         return None
     try:
         return _file(arguments).read_text(encoding="utf8")
@@ -56,7 +61,7 @@ class _Both:
 @contextlib.contextmanager
 def remember(arguments: Sequence[str], /) -> Iterator[None]:
     """Keep what is printed within, unless it ends by an exception; texts of other sources go."""
-    if arguments[0] not in COMMANDS or any(word.startswith("--import") for word in arguments):
+    if not _is_kept(arguments):
         yield
         return
     both: Any = _Both()

@@ -6,7 +6,7 @@ The package can be called: `jaxbounds.falsify(statement)` is `jaxbounds.falsify.
 import sys
 import types
 
-from jaxbounds.falsify.bench import counterexample_of
+from jaxbounds.falsify.bench import counterexample_of, refuse_other_shapes
 from jaxbounds.falsify.binding import noticed, notices, planted
 from jaxbounds.falsify.decide import ON_AVERAGE
 from jaxbounds.falsify.engine import falsify, replay, unmeasured
@@ -35,6 +35,7 @@ __all__ = [
     "noticed",
     "notices",
     "planted",
+    "refuse_other_shapes",
     "replay",
     "save_instance",
     "unmeasured",

@@ -40,40 +40,53 @@ def _shapes(tree: Any, skip: int = 0) -> dict[str, tuple[int, ...]]:
     return {jax.tree_util.keystr(path): np.shape(leaf)[skip:] for path, leaf in leaves}
 
 
+def refuse_other_shapes(
+    statement: Statement, form: Form, instance: Instance, size: Size, /
+) -> None:
+    """An instance must have the entries, and the shapes, that are drawn at its size.
+
+    A formula may give numbers for others, too, which would say nothing about the claim.
+
+    Raises:
+        ValueError: naming the entries that differ.
+    """
+    stored = form.counterexample
+    if stored is not None and stored.meets is not None and size not in statement.sizes:
+        return  # at sizes that are not drawn, what checks all hypotheses vouches for it
+    found, usual = _shapes(instance), _usual_shapes(statement, size)
+    if not usual or found == usual:  # where nothing is drawn, nothing is known
+        return
+    apart = [n for n in {**usual, **found} if usual.get(n) != found.get(n)]
+    has = ", ".join(f"{n} of shape {found[n]}" for n in apart if n in found) or "less"
+    takes = ", ".join(f"{n} of shape {usual[n]}" for n in apart if n in usual) or "none"
+    raise ValueError(
+        f"what is given against {form.name!r} has {has}; an instance of {statement.id} at "
+        f"{dict(size)} has {takes}"
+    )
+
+
 def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Size]:
     """The counterexample that a form stores, as arrays, and its size.
 
     Raises:
-        ValueError: if its entries are not those, or not of the shapes, that instances of this size
-            have: a formula may give numbers for them, which would say nothing about the claim.
+        ValueError: if there is none, or `refuse_other_shapes` refuses it.
     """
     stored = form.counterexample
     if stored is None:
         raise ValueError(f"{statement.id} ({form.name}) stores no counterexample")
     instance, size = as_arrays(dict(stored.instance)), Size(stored.size)
-    found = _shapes(instance)
-    # At another size than those that are drawn, what checks the hypotheses may vouch for it.
-    vouched = stored.meets is not None and size not in statement.sizes
-    usual = None if vouched else _usual_shapes(statement, size)
-    if usual is not None and found != usual:
-        apart = [n for n in {**usual, **found} if usual.get(n) != found.get(n)]
-        has = ", ".join(f"{n} of shape {found[n]}" for n in apart if n in found) or "less"
-        takes = ", ".join(f"{n} of shape {usual[n]}" for n in apart if n in usual) or "none"
-        raise ValueError(
-            f"the counterexample of {form.name!r} has {has}; an instance of {statement.id} at "
-            f"{dict(size)} has {takes}"
-        )
+    refuse_other_shapes(statement, form, instance, size)
     return instance, size
 
 
-def _usual_shapes(statement: Statement, size: Size) -> dict[str, tuple[int, ...]] | None:
+def _usual_shapes(statement: Statement, size: Size) -> dict[str, tuple[int, ...]]:
     """Of what a sampler draws at a size or, where there is none, of the first case."""
     if statement.samplers:
         sampler = next(iter(statement.samplers.values()))
         return _shapes(jax.eval_shape(lambda key: sampler(key, size), jax.random.key(0)))
     if statement.cases is not None and size in statement.sizes:
         return _shapes(statement.cases(size), skip=1)
-    return None
+    return {}
 
 
 class Bench:

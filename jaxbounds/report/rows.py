@@ -109,7 +109,7 @@ def certificate_words(verdict: Verdict, /) -> str:
         return said
     sides = " against ".join(" ... ".join(map(_few_digits, side)) for side in (c["lhs"], c["rhs"]))
     low, high = Decimal(c["lhs"][0]), Decimal(c["rhs"][1])
-    if low > 0 and high > 0:
+    if verdict.relation == "<=" and low > 0 and high > 0:
         sides += f", ratio at least {_few_digits(str(low / high))}"
     met = f"certain: {', '.join(c['hypotheses'])}; " if c["hypotheses"] else ""
     ways = f", {c['ways']} ways through the program" if c["ways"] > 1 else ""
