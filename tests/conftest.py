@@ -3,11 +3,14 @@
 Most of a test's time goes into compiling programs that run for milliseconds.
 """
 
+import contextlib
 import os
+import shutil
 
 import jax
 import jaxtyping
 import pytest
+from playwright.sync_api import sync_playwright
 
 # Read when the first backend starts, which refuses flags that it does not know.
 CHEAP = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
@@ -40,3 +43,36 @@ def unannotated():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+
+@pytest.fixture(scope="module")
+def visit():
+    """Opens a file in a real browser: `with visit(path, "#anchor", width=360) as tab`.
+
+    Nothing may be asked of any network, and no error may reach the console.
+    """
+    with sync_playwright() as playwright:
+        found = (shutil.which(name) for name in (*BROWSERS, playwright.chromium.executable_path))
+        program = next(filter(None, found), None)
+        if program is None:
+            pytest.skip("no Chromium or Chrome on this machine")
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+
+        @contextlib.contextmanager
+        def open_tab(path, fragment="", *, width=1300, height=900, scheme="light"):
+            size = {"width": width, "height": height}
+            context = browser.new_context(viewport=size, color_scheme=scheme)
+            tab, wrong, asked = context.new_page(), [], []
+            tab.on("console", lambda message: wrong.append(message.text))
+            tab.on("pageerror", lambda error: wrong.append(str(error)))
+            tab.on("request", lambda request: asked.append(request.url.split("#")[0]))
+            tab.goto(path.as_uri() + fragment)
+            yield tab
+            assert wrong == [] and set(asked) == {path.as_uri()}
+            context.close()
+
+        yield open_tab
+        browser.close()

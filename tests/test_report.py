@@ -1,15 +1,13 @@
 """The page that `verify` leaves: its text, its drawings, and how it behaves in a real browser."""
 
 import html.parser
-import json
 import re
-import shutil
-import subprocess
 from collections import Counter
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -239,63 +237,6 @@ def test_what_lies_outside_the_axis_stands_there_with_its_number():
     assert "2.8e+17" in reader.text and "24% more" in reader.text and "29%less" in reader.text
 
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-WATCH = """<script>
-window.wrong = [];
-addEventListener("error", (event) => wrong.push(String(event.message)), true);
-addEventListener("securitypolicyviolation", (event) => wrong.push(event.blockedURI));
-</script>"""
-PROBE = """<script>
-addEventListener("load", async () => {
-  const all = (selector) => [...document.querySelectorAll(selector)];
-  const visible = (part) => part.getClientRects().length > 0;
-  const result = {};
-  try { result.found = await (async () => { %s })(); } catch (error) { wrong.push(String(error)); }
-  result.wrong = wrong;
-  result.requests = performance.getEntriesByType("resource").map(({ name }) => name);
-  parent.postMessage(JSON.stringify(result), "*");
-});
-</script>"""
-# A window cannot be as narrow as a phone; a frame can.
-FRAME = """<!doctype html><pre id="probe"></pre><script>
-addEventListener("message", ({ data }) => document.querySelector("pre").textContent = data);
-</script><iframe src="page.html%s" width="%d" height="800" style="border: 0"></iframe>"""
-
-
-@pytest.fixture(scope="module")
-def probe(page, tmp_path_factory):
-    """Runs statements of JavaScript in a real browser after the page has loaded."""
-    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    if browser is None:
-        pytest.skip("no Chromium or Chrome on this machine")
-
-    def run(body, fragment="", width=1100):
-        folder = tmp_path_factory.mktemp("browser")
-        text = page.read_text(encoding="utf8").replace("<head>", "<head>" + WATCH)
-        (folder / "page.html").write_text(text.replace("</body>", PROBE % body + "</body>"))
-        (folder / "frame.html").write_text(FRAME % (html.escape(fragment), width))
-        command = [
-            browser,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--hide-scrollbars",
-            "--virtual-time-budget=3000",
-            f"--user-data-dir={folder / 'profile'}",
-            "--window-size=1200,900",
-            "--dump-dom",
-            (folder / "frame.html").as_uri(),
-        ]
-        dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-        words = re.search(r'<pre id="probe">(.*?)</pre>', dom.stdout, re.DOTALL).group(1)
-        result = json.loads(html.unescape(words))
-        assert result["wrong"] == [] and result["requests"] == []
-        assert "CONSOLE" not in dom.stderr
-        return result["found"]
-
-    return run
-
-
 ADDRESSES = {
     "paper=first&verdict=fails": ["first.lemma1"],
     "kind=identity": ["first.lemma10"],
@@ -311,70 +252,80 @@ ADDRESSES = {
 }
 
 
+SHOWN = """() => [...document.querySelectorAll("#verdicts tbody")]
+  .filter((part) => part.getClientRects().length > 0).map(({ id }) => id)"""
+
+
 @pytest.mark.parametrize("width", [360, 1100])
-def test_the_address_filters_and_sorts(probe, width):
-    steps = f"""
-    const seen = {{}};
-    for (const address of {json.dumps(list(ADDRESSES))}) {{
-      location.hash = address;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      seen[address] = all("#verdicts tbody").filter(visible).map(({{ id }}) => id);
-    }}
-    return seen;
-    """
-    assert probe(steps, "", width) == ADDRESSES
+def test_the_address_filters_and_sorts(page, visit, width):
+    with visit(page, width=width) as tab:
+        for address, expected in ADDRESSES.items():
+            tab.evaluate("(address) => { location.hash = address; }", address)
+            assert tab.evaluate(SHOWN) == expected, address
 
 
-def test_an_address_is_followed_at_once(probe):
-    steps = 'return all("#verdicts tbody").filter(visible).map(({ id }) => id);'
-    assert probe(steps, "#kind=identity&paper=first") == ["first.lemma10"]
+def test_an_address_is_followed_at_once(page, visit):
+    with visit(page, "#kind=identity&paper=first") as tab:
+        assert tab.evaluate(SHOWN) == ["first.lemma10"]
 
 
-def test_buttons_and_links_work(probe):
-    steps = """
-    const pause = () => new Promise((resolve) => setTimeout(resolve, 50));
-    const button = document.querySelector("th[data-sort=samples] button");
-    const sorted = () => [button.parentElement.ariaSort, all("#verdicts tbody")[0].id];
-    const seen = [sorted()];
-    for (let i = 0; i < 3; i++) { button.click(); seen.push(sorted()); }
-    const select = document.querySelector("select[name=verdict]");
-    select.value = "consistent";
-    select.dispatchEvent(new Event("input", { bubbles: true }));
-    seen.push([location.hash, all("#verdicts tbody").filter(visible).map(({ id }) => id).join()]);
-    document.querySelector(".card a").click();
-    await pause();
-    const opened = all("details[open]").map((part) => part.closest("tbody").id);
-    seen.push([location.hash, opened.join()]);
-    document.querySelector("#open-all").click();
-    seen.push(["open", all("details:not([open])").length]);
-    document.querySelector("#open-all").click();
-    seen.push(["closed", all("details[open]").length]);
-    const theme = document.querySelector("#theme");
-    theme.click(), theme.click();
-    seen.push([document.documentElement.dataset.theme, getComputedStyle(document.body).color]);
-    return seen;
-    """
-    assert probe(steps) == [
-        ["none", "first.lemma1"],
-        ["ascending", "first.lemma10"],
-        ["descending", "first.lemma1"],
-        ["none", "first.lemma1"],
-        ["#verdict=consistent", "second.rate"],
-        ["#first.lemma1", "first.lemma1"],
-        ["open", 0],
-        ["closed", 0],
-        ["dark", "rgb(227, 225, 220)"],
-    ]
+def test_columns_sort_upwards_downwards_and_back(page, visit):
+    with visit(page) as tab:
+        samples = tab.get_by_role("columnheader", name="Samples")
+        seen = []
+        for _ in range(4):
+            seen.append((samples.get_attribute("aria-sort"), tab.evaluate(SHOWN)[0]))
+            samples.get_by_role("button").click()
+        assert seen == [
+            ("none", "first.lemma1"),
+            ("ascending", "first.lemma10"),
+            ("descending", "first.lemma1"),
+            ("none", "first.lemma1"),
+        ]
 
 
-@pytest.mark.parametrize("width", [360, 780, 1100])
-def test_nothing_is_wider_than_the_window(probe, width):
-    steps = """
-    for (const part of all("details")) part.open = true;
-    const root = document.documentElement;
-    return [root.clientWidth, root.scrollWidth, document.title];
-    """
-    assert probe(steps, "", width) == [width, width, "jaxbounds: verdicts"]
+def test_choices_are_kept_in_the_address_and_links_clear_them(page, visit):
+    with visit(page) as tab:
+        tab.get_by_label("Verdict").select_option("consistent")
+        assert (tab.evaluate("location.hash"), tab.evaluate(SHOWN)) == (
+            "#verdict=consistent",
+            ["second.rate"],
+        )
+        tab.locator(".card a").first.click()
+        assert tab.evaluate("location.hash") == "#first.lemma1"
+        assert len(tab.evaluate(SHOWN)) == 4
+        assert tab.locator("details[open]").count() == 1
+        assert tab.locator("[id='first.lemma1'] details[open]").count() == 1
+        tab.get_by_label("Search").fill("cauchy nowhere")
+        assert tab.evaluate(SHOWN) == []
+        tab.get_by_role("button", name="Clear").click()
+        tab.wait_for_function("() => location.hash === ''")
+        assert len(tab.evaluate(SHOWN)) == 4
+
+
+def test_everything_opens_and_closes_and_the_theme_is_kept(page, visit):
+    with visit(page) as tab:
+        shut = tab.locator("details:not([open])").count()
+        tab.get_by_role("button", name="Open all").click()
+        assert shut > 0 and tab.locator("details:not([open])").count() == 0
+        tab.get_by_role("button", name="Close all").click()
+        assert tab.locator("details[open]").count() == 0
+        for name in ("light", "dark"):
+            tab.get_by_role("button", name="Theme").click()
+            assert tab.locator("html").get_attribute("data-theme") == name
+        assert tab.evaluate("getComputedStyle(document.body).color") == "rgb(227, 225, 220)"
+        tab.reload()
+        assert tab.locator("html").get_attribute("data-theme") == "dark"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 800, 1100])
+def test_everyone_can_read_it(page, visit, width, scheme):
+    # Contrasts, names, headings in order, sizes of targets: by a checker of others.
+    with visit(page, width=width, scheme=scheme) as tab:
+        tab.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+        found = Axe().run(tab).response["violations"]
+    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found] == []
 
 
 def test_it_is_readable_without_scripts(page):

@@ -155,7 +155,7 @@ def looseness_rows(constants: Iterable[SharpConstant], /) -> list[tuple[str, ...
         word = "sharp" if known and not loose and not constant.fails else loose
         word = "fails" if constant.fails else word
         law = constant.law or (best.closed.text if best.closed else "")
-        depends = [e for e in constant.dependence if e.word != "none"]
+        depends = [e for e in constant.dependence if e.word != "none" and abs(e.value) >= 5e-4]
         varies = ", ".join(exponent_text(e).split(" (")[0] for e in depends)
         rows.append(
             (constant.id, constant.form, number(best.ratio), word, best.where, law or varies)
@@ -173,7 +173,7 @@ def looseness_section(constants: Sequence[SharpConstant], seen: frozenset[str], 
     rows = looseness_rows(c for c in constants if c.id in seen)
     if not rows:
         return None
-    names = ("statement", "form", "C at least", "", "where", "closed form, or dependence")
+    names = ("statement", "form", "C at least", "loose", "where", "closed form, or dependence")
     body = (
         element(
             "tr",
@@ -182,15 +182,21 @@ def looseness_section(constants: Sequence[SharpConstant], seen: frozenset[str], 
         )
         for row in rows
     )
-    words = "; ".join(f"{word}: {meaning}" for word, meaning in MEANING.items())
+    meanings = (
+        element("div", element("dt", word), element("dd", meaning))
+        for word, meaning in MEANING.items()
+    )
     return element(
         "section",
         element("h2", "Sharp constants"),
         element(
             "p",
             "The least C with left side at most C times the printed right side, from below, by "
-            f"search (jaxbounds constant). {words}.",
+            "search (",
+            element("code", "jaxbounds constant"),
+            ").",
         ),
+        element("dl", *meanings),
         element(
             "table",
             element("thead", element("tr", *(element("th", n, scope="col") for n in names))),

@@ -177,18 +177,6 @@
   });
 
   dress(current);
-  });
-
-  let closed = [];
-  addEventListener("beforeprint", () => {
-    closed = all("details:not([open])");
-    for (const part of closed) part.open = true;
-  });
-  addEventListener("afterprint", () => {
-    for (const part of closed) part.open = false;
-  });
-
-  dress(current);
   theme.hidden = controls.hidden = false;
   update();
   addEventListener("hashchange", follow);

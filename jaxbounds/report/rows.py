@@ -237,7 +237,11 @@ def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, 
         )
     opened = element(
         "details",
-        element("summary", element("span", formula(statement), class_="formula")),
+        element(
+            "summary",
+            element("span", formula(statement), class_="formula"),
+            aria_label=f"{statement.label}: {statement.formula}",
+        ),
         element(
             "div",
             _about(statement, verdicts[0], shared),
