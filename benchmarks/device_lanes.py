@@ -89,7 +89,7 @@ def many_seeds() -> None:
     usual = ((1, 1), (8, 8), (1024, 64), (1024, 256), (1024, 1024))
     for name, program, steps, sizes in (
         ("sparse context", sparse_context(), 500, usual),
-        ("sentences", sentences(), 20, (*usual[:2], (64, 64))),
+        ("sentences", sentences(), 20, (*usual[:2], (64, 64), (1024, 256))),
     ):
         for seeds, group in sizes:
             took = seconds(program, lanes_of(name, seeds), steps, group)

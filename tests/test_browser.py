@@ -123,7 +123,7 @@ def test_printing_prints_what_is_open(page, visit):
         tab.emulate_media(media="print")
         # A table, dark on white, without what only a screen can use.
         assert (
-            tab.evaluate(f"getComputedStyle(document.querySelector('#verdicts')).display")
+            tab.evaluate("getComputedStyle(document.querySelector('#verdicts')).display")
             == "table"
         )
         assert tab.evaluate("getComputedStyle(document.body).color") == "rgb(28, 30, 33)"
