@@ -123,8 +123,7 @@ def test_printing_prints_what_is_open(page, visit):
         tab.emulate_media(media="print")
         # A table, dark on white, without what only a screen can use.
         assert (
-            tab.evaluate("getComputedStyle(document.querySelector('#verdicts')).display")
-            == "table"
+            tab.evaluate("getComputedStyle(document.querySelector('#verdicts')).display") == "table"
         )
         assert tab.evaluate("getComputedStyle(document.body).color") == "rgb(28, 30, 33)"
         assert not tab.locator("#controls, nav, #theme").first.is_visible()

@@ -206,6 +206,38 @@ def test_a_formula_is_set_as_mathml():
         formula(_with_tex("a_1_2"))
 
 
+def _spaces(tex):
+    """(symbol, space before, space after) of all symbols that say so; in em/18, as TeX counts."""
+    found = re.findall(
+        r'<mo[^>]* lspace="([\d.]+)(?:em)?" rspace="([\d.]+)(?:em)?">(.*?)<',
+        formula(_with_tex(tex)),
+    )
+    return [
+        (sign, round(18 * float(left)), round(18 * float(right))) for left, right, sign in found
+    ]
+
+
+def test_symbols_stand_as_far_apart_as_in_tex():
+    # TeXbook, chapter 18: names of functions have thin spaces (3) to what is no delimiter,
+    # relations thick ones (5), signs and bars none, and indices have neither.
+    assert _spaces(r"2 \ln n") == [("ln", 3, 3)]
+    assert _spaces(r"\log(n) \max_i |x_i|") == [
+        ("log", 0, 0),
+        ("max", 3, 3),
+        ("|", 0, 0),
+        ("|", 0, 0),
+    ]
+    assert _spaces(r"\{x : x = -1\}") == [(":", 5, 5), ("−", 0, 0)]
+    assert _spaces(r"a - b") == []
+    assert _spaces(r"\|x\|_{2, \infty} \implies y") == [
+        ("‖", 0, 0),
+        ("‖", 0, 0),
+        (",", 0, 0),
+        ("⟹", 5, 5),
+    ]
+    assert "<mi>∞</mi>" in formula(_with_tex(r"\infty"))
+
+
 @given(st.text(alphabet=st.sampled_from("ab<>&\"' 12x/=;"), max_size=30))
 def test_no_text_in_a_formula_becomes_an_element(text):
     reader = read(formula(_with_tex(r"a \text{<script>" + text + "}")))

@@ -1,4 +1,8 @@
-"""A statement's formula on the page: its LaTeX set as MathML, when the page is built."""
+"""A statement's formula on the page: its LaTeX set as MathML, when the page is built.
+
+The converter knows the structure; the spaces are TeX's: thin ones around the names of functions,
+none around bars, fences and in indices, wide ones around relations.
+"""
 
 import html
 from xml.etree.ElementTree import Element
@@ -6,13 +10,82 @@ from xml.etree.ElementTree import Element
 from jaxbounds.report.markup import Html, element
 from jaxbounds.statements import Statement
 
+_THIN, _WIDE = "0.1667em", "0.2778em"
+_NAMES = frozenset(("argmax", "argmin", "exp", "inf", "ln", "log", "max", "min", "sup", "Pr"))
+_RELATIONS = {":": ":", "~": "∼", "⟹": "⟹", "⟺": "⟺"}
+_TIGHT = frozenset("|‖/⟨⟩⌊⌋⌈⌉")
+_LETTERS = frozenset("∞∅⊤")
+_SIGNS, _SYMBOLS = frozenset("+−"), frozenset(("mo", "mspace"))
+_OPENS, _CLOSES = frozenset("([{⟨⌊⌈"), frozenset(")]}⟩⌋⌉|‖")
+_UNDER_OR_OVER = frozenset(("msub", "msup", "msubsup", "munder", "mover", "munderover"))
+
+
+def _core(node: Element) -> Element:
+    """What a node with indices or limits is about."""
+    return _core(node[0]) if node.tag in _UNDER_OR_OVER else node
+
+
+def _closed(before: Element | None) -> bool:
+    """Whether what stands before ends an expression, so that a sign here is no sign of a number."""
+    return before is not None and (before.tag not in _SYMBOLS or before.text in _CLOSES)
+
+
+def _space(node: Element, before: Element | None, after: Element | None, index: bool) -> None:
+    """Gives a symbol the tag and the spaces that it has in TeX."""
+    text = node.text or ""
+    spaces: tuple[str, str] | None = None
+    if node.tag not in ("mi", "mo"):
+        return
+    if text in _LETTERS:
+        node.tag = "mi"
+        node.attrib.clear()
+    elif text in _NAMES:
+        opens = after is None or (after.tag == "mo" and after.text in _OPENS)
+        spaces = (_THIN if _closed(before) else "0", "0" if opens else _THIN)
+    elif text in _TIGHT:
+        node.attrib.setdefault("stretchy", "false")
+        spaces = ("0", "0")
+    elif text in _RELATIONS:
+        node.text = _RELATIONS[text]
+        spaces = (_WIDE, _WIDE)
+    elif text == ";":
+        spaces = ("0", _THIN)
+    elif text in _SIGNS and not _closed(before):
+        spaces = ("0", "0")
+    if index and (spaces or node.tag == "mo") and text not in _NAMES:
+        spaces = ("0", "0")
+    if spaces:
+        node.tag = "mo"
+        node.set("lspace", spaces[0])
+        node.set("rspace", spaces[1])
+
+
+def _typeset(node: Element, index: bool = False) -> None:
+    """Goes through all symbols; `index`: within an index, an exponent or a limit."""
+    cores = [_core(child) for child in node]
+    if node.tag not in _UNDER_OR_OVER:
+        for i, core in enumerate(cores):
+            after = cores[i + 1] if i + 1 < len(cores) else None
+            _space(core, cores[i - 1] if i else None, after, index)
+    for i, child in enumerate(node):
+        _typeset(child, index or (node.tag in _UNDER_OR_OVER and i > 0))
+        if node.tag in _UNDER_OR_OVER and i > 0:
+            _space(child, None, None, True)
+
+
+def _read(node: Element) -> None:
+    """The converter writes character references; as characters from here on."""
+    for part in node.iter():
+        part.text = html.unescape(part.text or "")
+        part.tail = html.unescape(part.tail or "")
+        part.attrib = {name: html.unescape(value) for name, value in part.attrib.items()}
+
 
 def _html(node: Element) -> Html:
-    """The element and what it holds; texts, which hold character references, are escaped anew."""
-    children: list[object] = [html.unescape(node.text or "")]
+    children: list[object] = [node.text]
     for child in node:
-        children += [_html(child), html.unescape(child.tail or "")]
-    return element(node.tag, *children, **{k: html.unescape(v) for k, v in node.attrib.items()})
+        children += [_html(child), child.tail]
+    return element(node.tag, *children, **node.attrib)
 
 
 def mathml(tex: str, /) -> Html:
@@ -24,9 +97,12 @@ def mathml(tex: str, /) -> Html:
     from latex2mathml.converter import convert_to_element  # slow to import
 
     try:
-        return _html(convert_to_element(tex, display="block"))
+        root = convert_to_element(tex, display="block")
     except Exception as problem:  # its errors have no common class
         raise ValueError(f"tex cannot be read ({type(problem).__name__}: {problem})") from problem
+    _read(root)
+    _typeset(root)
+    return _html(root)
 
 
 def formula(statement: Statement, /) -> Html:

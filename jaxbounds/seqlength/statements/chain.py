@@ -141,7 +141,8 @@ def _chain(instance: Instance, size: Size) -> Sides:
 CHAIN = Statement(
     id="seqlength.appe-chain",
     label="Appendix E, the unrolled chain",
-    tex=r"|g_{scalar} - \hat{g}_{scalar}| \le \epsilon_w + B_w \sum_{i=1}^L \alpha_i \left( "
+    tex=r"|g_{\mathrm{scalar}} - \hat{g}_{\mathrm{scalar}}| \le \epsilon_w + B_w \sum_{i=1}^L "
+    r"\alpha_i \left( "
     r"\epsilon_c^{(i)} + L_\sigma B_{c2} \epsilon_v^{(i)} + 2 L_\sigma B_{c2} B_{v2} "
     r"\epsilon_{QK}^{(i)} \right)",
     formula="|g_scalar - ghat_scalar| <= eps_w + B_w sum_i alpha_i (eps_c + L B_c eps_v"
@@ -216,7 +217,7 @@ def _cover_of_network(instance: Instance, size: Size) -> Sides:
 COVER = Statement(
     id="seqlength.appe-cover",
     label="Theorem 4.2, the cover",
-    tex=r"|g_{scalar} - \hat{g}_{scalar}| \le \sum_i \beta_i \epsilon_i",
+    tex=r"|g_{\mathrm{scalar}} - \hat{g}_{\mathrm{scalar}}| \le \sum_i \beta_i \epsilon_i",
     formula="covers at scales eps_i of the single matrices cover the network at sum beta_i eps_i",
     **ON_NETWORKS,
     evaluate=_cover_of_network,

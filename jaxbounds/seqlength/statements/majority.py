@@ -66,7 +66,7 @@ NETWORK = Statement(
     id="seqlength.sec6-network",
     label="Section 6, the network",
     tex=r"\sum_{h=1}^H \mathrm{softmax}\left( q_h^\top K_h^\top \right) X W_{V,h} W_{O,h} + b "
-    r"= \text{the } [CLS] \text{ row of the dense network}",
+    r"= \text{the [CLS] row of the dense network}",
     formula="multi-head attention with biases, ReLU, dense = its [CLS] row alone = its folded form",
     **SAME_ON_HOST,
     cases=lambda size: {"seed": np.arange(10)},

@@ -67,8 +67,8 @@ CLS_ROW = Statement(
     id="seqlength.sec4.1-cls",
     label="Section 4.1, Y_[CLS]",
     tex=r"\left( \sigma\left( \mathrm{RowSoftmax}(X W_{QK} X^\top) X W_v \right) W_c "
-    r"\right)_{[CLS]} = W_c^\top \sigma\left( W_v^\top X^\top \mathrm{softmax}(X "
-    r"W_{QK}^\top x_{[CLS]}) \right)",
+    r"\right)_{\mathrm{[CLS]}} = W_c^\top \sigma\left( W_v^\top X^\top \mathrm{softmax}(X "
+    r"W_{QK}^\top x_{\mathrm{[CLS]}}) \right)",
     formula="row [CLS] of sigma(RowSoftmax(X W_QK X^T) X W_v) W_c"
     " = W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_[CLS]))",
     **IDENTITY,
@@ -114,7 +114,7 @@ def _block_norm(instance: Instance, size: Size) -> Sides:
 BLOCK_NORM = Statement(
     id="seqlength.sec2.6-block",
     label="Section 2.6, the projections",
-    tex=r"\max_t \left\| g_{block}^{(i+1)}(X)_t \right\|_2 \le 1, \quad i \ge 1",
+    tex=r"\max_t \left\| g_{\mathrm{block}}^{(i+1)}(X)_t \right\|_2 \le 1, \quad i \ge 1",
     formula="every token of g^(i+1), i >= 1, has l_2 norm at most 1",
     **INEQUALITY,
     sample=_head_sample,
@@ -161,8 +161,8 @@ def _networks_sample(key: Array, size: Size) -> Instance:
 NETWORKS = Statement(
     id="seqlength.sec4.2-networks",
     label="Sections 4.2 and 4.3, the scalar outputs",
-    tex=r"w^\top \sum_{h=1}^H Y_h(X)_{[CLS]}, \quad g_{scalar}(X) = w^\top "
-    r"g_{block}^{(L+1)}(X)_{[CLS]}",
+    tex=r"w^\top \sum_{h=1}^H Y_h(X)_{\mathrm{[CLS]}}, \quad g_{\mathrm{scalar}}(X) = w^\top "
+    r"g_{\mathrm{block}}^{(L+1)}(X)_{\mathrm{[CLS]}}",
     formula="SingleLayer is w.sum_h Y_h and MultiLayer w.g^(L+1), at the [CLS] token",
     **IDENTITY,
     sample=_networks_sample,

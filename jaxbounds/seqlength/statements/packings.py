@@ -114,8 +114,8 @@ FOUR = {"B_x": 100.0, "c": 0.01, "epsilon": 0.5}
 THEOREM_4_2 = Statement(
     id="seqlength.thm4.2-packing",
     label="Theorem 4.2, as a number",
-    tex=r"\ln 4 \le \ln \mathcal{N}_\infty\left( g_{scalar}^{L+1}, \frac{1}{2} \right) \le 4 "
-    r"(\gamma + \eta)^3, \quad L = 1",
+    tex=r"\ln 4 \le \ln \mathcal{N}_\infty\left( g_{\mathrm{scalar}}^{L+1}, \frac{1}{2} \right) "
+    r"\le 4 (\gamma + \eta)^3, \quad L = 1",
     formula="ln 4 <= ln N(1/2) <= 4 (gamma + eta)^3 for L = 1 and four networks that are 1 apart",
     **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=4, steps=5)},
     cases=lambda size: draw.stacked(
@@ -220,8 +220,8 @@ SIGNS = {"d": 600, "B_x": 1e4, "epsilon": 0.7}
 COROLLARY_4_2_1 = Statement(
     id="seqlength.cor4.2.1-packing",
     label="Corollary 4.2.1, as a number",
-    tex=r"(d - 2) \ln 2 \le \ln \mathcal{N}_\infty\left( g_{scalar}^{L+1}, \epsilon \right) "
-    r"\le \frac{(\gamma + \eta)^3}{\epsilon^2}, \quad L = 1, \ k = 1, \ B = 1",
+    tex=r"(d - 2) \ln 2 \le \ln \mathcal{N}_\infty\left( g_{\mathrm{scalar}}^{L+1}, \epsilon "
+    r"\right) \le \frac{(\gamma + \eta)^3}{\epsilon^2}, \quad L = 1, \ k = 1, \ B = 1",
     formula="(d - 2) ln 2 <= ln N(eps) <= (gamma + eta)^3 / eps^2 for L = 1, k = 1, B = 1",
     **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=4, steps=5)},
     cases=lambda size: draw.stacked(

@@ -111,7 +111,7 @@ THEOREM_4_1 = Statement(
     id="seqlength.thm4.1",
     label="Theorem 4.1, the attention class",
     tex=r"E = \frac{1}{m} \mathbb{E}_\epsilon \sup_{s, j, W_{QK}} \sum_{i=1}^m s \, \epsilon_i "
-    r"e_j^\top X_{(i)}^\top \mathrm{softmax}\left( X_{(i)} W_{QK}^\top x_{[CLS]} \right) "
+    r"e_j^\top X_{(i)}^\top \mathrm{softmax}\left( X_{(i)} W_{QK}^\top x_{\mathrm{[CLS]}} \right) "
     r"\le \sum_{j=1}^J (\epsilon_j + \epsilon_{j-1}) "
     r"\sqrt{\frac{2 (\ln \mathcal{N}(\epsilon_j) + \ln \mathcal{N}(\epsilon_{j-1}))}{m}} "
     r"+ \epsilon_J",
