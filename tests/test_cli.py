@@ -233,7 +233,9 @@ def test_ctrl_c_keeps_what_was_done_and_stops_the_rest(tmp_path):
         pytest.fail("processes of the interrupted run are still there after 10 seconds")
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "how", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_a_run_that_is_cut_loses_nothing_and_is_continued(how, tmp_path):
     """Only the main process is told to end; its workers end with it."""
     select = ("multihead.eq1", "multihead.lemma1.*", "multihead.eq2", "multihead.eq3")
