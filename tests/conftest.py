@@ -4,6 +4,7 @@ Most of a test's time goes into compiling programs that run for milliseconds.
 """
 
 import contextlib
+import gc
 import os
 import shutil
 
@@ -22,6 +23,12 @@ jax.config.update("jax_num_cpu_devices", 4)
 jax.config.update("jax_cpu_enable_async_dispatch", False)  # as the commands do, for their reason
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+def pytest_collection_finish():
+    """What was imported stays, and compiled programs make millions of objects: look less often."""
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 1000)
 
 
 @pytest.fixture
