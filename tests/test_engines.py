@@ -7,10 +7,11 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
-from jaxbounds.cli import engines, main
+from jaxbounds.cli import engines, jobs, main
 from jaxbounds.cli.engines import HERE, Engine, opened
 from jaxbounds.cli.pieces import Died, each
 from jaxbounds.cli.workers import Processes
@@ -155,6 +156,39 @@ def test_a_queue_whose_jobs_run_where_it_is(tmp_path):
     command = [sys.executable, "-c", QUEUED, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert f"found {[(n, -n) for n in range(5)]}" in done.stdout, done.stderr
+
+
+class _Job:
+    """A job as submitit shows it."""
+
+    def __init__(self, folder, job_id):
+        self.job_id = job_id
+        result, log = folder / f"{job_id}_0_result.pkl", folder / f"{job_id}_0_log.err"
+        self.paths = SimpleNamespace(result_pickle=result, stderr=log)
+
+
+def test_a_job_that_left_the_queue_without_a_result_is_over(tmp_path, monkeypatch):
+    """As on a cluster that keeps no accounts; `squeue` answers from a list here."""
+    monkeypatch.setattr(jobs, "QUEUE", 0.0)
+    answers = iter(["7_0\n7_1\n7_2\n", None, "7_0\n", "7_0\n7_1\n", "7_0\n", "7_0\n"])
+
+    def squeue(command, **options):
+        assert command[0] == "squeue"
+        text = next(answers)
+        return SimpleNamespace(returncode=int(text is None), stdout=text or "")
+
+    monkeypatch.setattr(jobs.subprocess, "run", squeue)
+    queue = jobs.Jobs.__new__(jobs.Jobs)
+    queue._folder, queue._queued, queue._missed, queue._asked = tmp_path, True, set(), 0.0
+    three = [_Job(tmp_path, f"7_{i}") for i in range(3)]
+    assert queue._ended(three) == set()
+    assert queue._ended(three) == set()  # the queue did not answer
+    three[2].paths.result_pickle.touch()
+    assert queue._ended(three) == {"7_2"}  # 7_1 is missing for the first time
+    assert queue._ended(three) == {"7_2"}  # and is there again: it was moved
+    assert queue._ended(three) == {"7_2"}
+    assert queue._ended(three) == {"7_1", "7_2"}
+    assert queue._ended([]) == set()
 
 
 @pytest.fixture

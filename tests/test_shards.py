@@ -1,6 +1,9 @@
 """Shares of a sweep and of a run, put together, have the bits of the whole."""
 
+import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 
 import jax
@@ -197,7 +200,7 @@ def _small():
     from jaxbounds.seqlength.sparse_majority import Embedding
 
     toy = Protocol(d=2, check_every=5, test_prompts=64, max_samples=960, threshold=0.5)
-    curves = {"heads": (1, 4), "trials": 2, "steps": 40, "opening": 2, "n": 10, "test": 10}
+    curves = {"heads": (1, 1000), "trials": 2, "steps": 40, "opening": 2, "n": 10, "test": 10}
     embedding = Embedding(d=8, symbols="l2", symbol_scale=3.0, position_scale=0.5)
     return {
         "qstr.fig1a": Figure1(
@@ -218,6 +221,35 @@ def _small():
             chunk=6, group=2, batch=16, rate=0.02, hidden=8, embedding=embedding,
         ),
     }  # fmt: skip
+
+
+ON_DEVICES = """
+import runpy, sys
+import jax
+from jaxbounds.papers import experiments
+from jaxbounds.results import save
+
+file, name, out = sys.argv[1:]
+config = runpy.run_path(file)["_small"]()[name]
+save(experiments()[name].run(config, jax.random.key(0)).drop_attrs(), out)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(_small()))
+def test_every_run_is_that_of_one_device_up_to_rounding(name, tmp_path):
+    for count in (1, 3):
+        out = tmp_path / str(count) / "result.nc"
+        out.parent.mkdir()
+        flags = f"--xla_force_host_platform_device_count={count}"
+        command = [sys.executable, "-c", ON_DEVICES, __file__, name, str(out)]
+        subprocess.run(command, env=os.environ | {"XLA_FLAGS": flags}, check=True, timeout=280)
+    one, other = (load(tmp_path / count / "result.nc") for count in "13")
+    for key in one.variables:
+        if one[key].dtype.kind == "f":  # XLA compiles another program for another number of devices
+            np.testing.assert_allclose(one[key], other[key], rtol=1e-3, atol=1e-5, err_msg=key)
+        else:
+            np.testing.assert_array_equal(one[key], other[key])
 
 
 @pytest.mark.slow

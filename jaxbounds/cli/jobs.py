@@ -1,13 +1,19 @@
 """Jobs of a cluster's queue as an executor, by submitit; all processes must see its folder."""
 
 import concurrent.futures
+import getpass
+import subprocess
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 POLL = 0.5
 """Seconds between two looks at the jobs; what is submitted between two looks becomes one array."""
+
+QUEUE = 10.0
+"""Seconds between two questions to SLURM's queue."""
 
 
 class Jobs(concurrent.futures.Executor):
@@ -33,7 +39,9 @@ class Jobs(concurrent.futures.Executor):
             slurm_array_parallelism=jobs,
             slurm_partition=partition or None,
         )
-        self.jobs = jobs
+        self.jobs, self._folder, self._queued = jobs, Path(folder), cluster == "slurm"
+        self._missed: set[str] = set()
+        self._asked = time.monotonic()
         self._new: list[tuple[concurrent.futures.Future, tuple]] = []
         self._lock, self._over, self._cancelled = threading.Lock(), threading.Event(), False
         self._watcher = threading.Thread(target=self._watch, daemon=True)
@@ -55,13 +63,42 @@ class Jobs(concurrent.futures.Executor):
                     job.cancel(check=False)
                 return
             running += self._sent()
-            done = [pair for pair in running if pair[1].done()]
+            ended = self._ended([job for _, job in running])
+            done = [pair for pair in running if pair[1].job_id in ended]
             running = [pair for pair in running if pair not in done]
             for future, job in done:
                 try:
+                    if self._queued and not job.paths.result_pickle.exists():
+                        raise RuntimeError(f"no result, see {job.paths.stderr}")
                     future.set_result(job.result())
                 except Exception as problem:  # the job ended without a result
                     future.set_exception(problem)
+
+    def _ended(self, jobs: list[Any]) -> set[str]:
+        """Those that left a result, and those that are over without one.
+
+        Submitit would ask `sacct`, which knows nothing where there is no data base of accounts: a
+        job that was killed would be waited for until the end of time.
+        """
+        if not self._queued:
+            return {job.job_id for job in jobs if job.done()}
+        # Reading the folder also renews what a network disk remembers of it.
+        left = {path.name for path in self._folder.iterdir()} if jobs else set()
+        finished = {job.job_id for job in jobs if job.paths.result_pickle.name in left}
+        return finished | self._gone([job for job in jobs if job.job_id not in finished])
+
+    def _gone(self, jobs: list[Any]) -> set[str]:
+        """Jobs that two questions in a row did not find in the queue."""
+        if not jobs or time.monotonic() - self._asked < QUEUE:
+            return set()
+        self._asked = time.monotonic()
+        command = ["squeue", "--noheader", "--array", "--format=%i", "--user", getpass.getuser()]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        if answer.returncode:  # nobody answers now: that says nothing about the jobs
+            return set()
+        missing = {job.job_id for job in jobs} - set(answer.stdout.split())
+        gone, self._missed = missing & self._missed, missing
+        return gone
 
     def _sent(self) -> list[tuple[concurrent.futures.Future, Any]]:
         """What is new, as one array of jobs."""
