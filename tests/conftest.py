@@ -11,7 +11,6 @@ import shutil
 import jax
 import jaxtyping
 import pytest
-from playwright.sync_api import sync_playwright
 
 # Read when the first backend starts, which refuses flags that it does not know.
 CHEAP = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
@@ -61,6 +60,8 @@ def visit():
 
     Nothing may be asked of any network, and no error may reach the console.
     """
+    from playwright.sync_api import sync_playwright  # here, as few tests need it
+
     with sync_playwright() as playwright:
         found = (shutil.which(name) for name in (*BROWSERS, playwright.chromium.executable_path))
         program = next(filter(None, found), None)

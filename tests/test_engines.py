@@ -174,8 +174,9 @@ def test_a_job_that_left_the_queue_without_a_result_is_over(tmp_path, monkeypatc
 
     def squeue(command, **options):
         assert command[0] == "squeue"
-        text = next(answers)
-        return SimpleNamespace(returncode=int(text is None), stdout=text or "")
+        if (text := next(answers)) is None:
+            raise subprocess.CalledProcessError(1, command)
+        return SimpleNamespace(stdout=text)
 
     monkeypatch.setattr(jobs.subprocess, "run", squeue)
     queue = jobs.Jobs.__new__(jobs.Jobs)
@@ -189,6 +190,8 @@ def test_a_job_that_left_the_queue_without_a_result_is_over(tmp_path, monkeypatc
     assert queue._ended(three) == {"7_2"}
     assert queue._ended(three) == {"7_1", "7_2"}
     assert queue._ended([]) == set()
+    queue._folder = tmp_path / "unreachable"
+    assert queue._ended(three) == set()
 
 
 @pytest.fixture

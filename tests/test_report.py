@@ -299,6 +299,7 @@ def test_the_address_filters_and_sorts(page, visit, width):
 def test_an_address_is_followed_at_once(page, visit):
     with visit(page, "#kind=identity&paper=first") as tab:
         assert tab.evaluate(SHOWN) == ["first.lemma10"]
+        assert tab.title() == "jaxbounds: verdicts"  # no script among the statements' text has run
 
 
 def test_columns_sort_upwards_downwards_and_back(page, visit):

@@ -82,20 +82,21 @@ class Jobs(concurrent.futures.Executor):
         """
         if not self._queued:
             return {job.job_id for job in jobs if job.done()}
-        # Reading the folder also renews what a network disk remembers of it.
-        left = {path.name for path in self._folder.iterdir()} if jobs else set()
-        finished = {job.job_id for job in jobs if job.paths.result_pickle.name in left}
-        return finished | self._gone([job for job in jobs if job.job_id not in finished])
+        try:
+            # Reading the folder also renews what a network disk remembers of it.
+            left = {path.name for path in self._folder.iterdir()} if jobs else set()
+            finished = {job.job_id for job in jobs if job.paths.result_pickle.name in left}
+            return finished | self._gone([job for job in jobs if job.job_id not in finished])
+        except (OSError, subprocess.SubprocessError):  # disk or queue do not answer: look again
+            return set()
 
     def _gone(self, jobs: list[Any]) -> set[str]:
-        """Jobs that two questions in a row did not find in the queue."""
+        """Jobs that two answers in a row did not have in the queue; an error if nobody answers."""
         if not jobs or time.monotonic() - self._asked < QUEUE:
             return set()
         self._asked = time.monotonic()
         command = ["squeue", "--noheader", "--array", "--format=%i", "--user", getpass.getuser()]
-        answer = subprocess.run(command, capture_output=True, text=True, check=False)
-        if answer.returncode:  # nobody answers now: that says nothing about the jobs
-            return set()
+        answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
         missing = {job.job_id for job in jobs} - set(answer.stdout.split())
         gone, self._missed = missing & self._missed, missing
         return gone

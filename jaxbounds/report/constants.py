@@ -155,7 +155,8 @@ def looseness_rows(constants: Iterable[SharpConstant], /) -> list[tuple[str, ...
         word = "sharp" if known and not loose and not constant.fails else loose
         word = "fails" if constant.fails else word
         law = constant.law or (best.closed.text if best.closed else "")
-        depends = [e for e in constant.dependence if e.word != "none" and abs(e.value) >= 5e-4]
+        # With four decimals; what these would show as zero is none.
+        depends = [e for e in constant.dependence if e.word != "none" and abs(e.value) >= 5e-5]
         varies = ", ".join(exponent_text(e).split(" (")[0] for e in depends)
         rows.append(
             (constant.id, constant.form, number(best.ratio), word, best.where, law or varies)

@@ -1,9 +1,9 @@
 """Many independent runs (lanes) of one pure step, as few compiled programs as possible.
 
 Each device works through its lanes in groups of a fixed number, one group after the other, each
-group vmapped. What is computed for a lane therefore does not depend on how many lanes there are,
-and a resumed, cut or extended sweep gives the same bits (on the same backend). On another number of
-devices XLA compiles another program, whose last digits may differ.
+group vmapped. What is computed for a lane therefore does not depend on how many lanes there are:
+resumed, cut and extended sweeps gave the same bits wherever they were compared (on the same
+backend). On another number of devices XLA compiles another program, whose last digits may differ.
 """
 
 import functools
