@@ -13,11 +13,11 @@ import jax
 import numpy as np
 from flint import arb
 
-from jaxbounds.certify.disproof import MARGIN, apart, arrays_of, enclosures, hypotheses_of
+from jaxbounds.certify.disproof import MARGIN, apart, arrays_of, enclosures, hypotheses_of, sides_of
 from jaxbounds.certify.interpreter import precision
 from jaxbounds.certify.values import NotSupported, Undecided, as_reals
 from jaxbounds.falsify import verification
-from jaxbounds.falsify.measure import measure, pick
+from jaxbounds.falsify.measure import measure
 from jaxbounds.statements import Form, Instance, Size, Statement
 
 Finding = Literal["agrees", "violated", "error too small", "hypothesis missed", "apart", "not run"]
@@ -112,20 +112,13 @@ def _compare(
     if missed:
         return "hypothesis missed", 0.0, ", ".join(missed)
 
-    def sides(i: Any) -> tuple[Any, Any]:
-        both = statement.evaluate(i, size)
-        return pick(both.lhs, form.name, "lhs", statement), pick(
-            both.rhs, form.name, "rhs", statement
-        )
-
-    def stated(i: Any) -> Any:
-        return pick(statement.evaluate(i, size).error, form.name, "error", statement)
-
-    near = [np.asarray(side, float).ravel() for side in sides(instance)]
-    error = float(np.max(np.asarray(stated(instance), float)))
-    ways = enclosures(sides, instance, reading="ulp", **options).ways
+    sides = sides_of(statement, form, size)
+    *near, stated = (np.asarray(part, float).ravel() for part in sides(instance))
+    error = float(np.max(stated))
+    # "error too small" is about all of the difference, so nothing is taken off it here.
+    ways = [way[:2] for way in enclosures(sides, instance, reading="ulp", **options).ways]
     with precision(BITS):
-        gap = min(apart(statement.relation, *way)[0] for way in ways)
+        gap = min(apart(statement.relation, *way).amount for way in ways)
         off = min(_off(near, way) for way in ways)
         scale = max(float(np.max(np.abs(side), initial=0.0)) for side in near)
     if statement.relation == "=" and statement.kind != "rate":

@@ -14,7 +14,7 @@ import numpy as np
 from jax.extend.core import JaxprEqn
 
 from jaxbounds.certify import elementwise, movement
-from jaxbounds.certify.values import axes_of, dtype_of, enclosed
+from jaxbounds.certify.values import NotSupported, axes_of, dtype_of, enclosed, is_float
 
 Values = list[Any]
 
@@ -53,8 +53,16 @@ _FOLDS: dict[str, Callable[..., Any]] = {
 _ANY_VALUES = {"convert_element_type", "select_n", "concatenate", *movement.REARRANGE}
 
 
+_EXACT = {"bitcast_convert_type", *movement.RULES}
+"""Primitives whose floats are exact if they are made of integers."""
+
+
 def concrete(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """The results of an equation none of whose operands is a float."""
+    """The results of an equation none of whose operands is a float.
+
+    Raises:
+        NotSupported: if it computes floats (a callback, a random number), which nobody encloses.
+    """
     name, plain = eqn.primitive.name, not any(isinstance(x, jax.Array) for x in xs)
     if name == "iota" and not xs:
         return [enclosed(_iota(eqn.params))]
@@ -66,6 +74,8 @@ def concrete(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         return [np.asarray(folded, dtype=dtype_of(eqn.outvars[0]))]
     if plain and name in _ANY_VALUES:
         return (elementwise.RULES | movement.RULES)[name](eqn, xs, run)
+    if any(is_float(v) for v in eqn.outvars) and name not in _EXACT:
+        raise NotSupported(f"{name} makes floats that are not enclosed")
     as_jax = lambda x: x if isinstance(x, jax.Array) else jnp.asarray(x)
     out = eqn.primitive.bind(*map(as_jax, xs), **eqn.params)
     return [enclosed(o) for o in (out if eqn.primitive.multiple_results else [out])]

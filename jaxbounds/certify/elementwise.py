@@ -4,12 +4,14 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jax.dtypes import issubdtype
 from jax.extend.core import JaxprEqn
 from jax.lax import RoundingMethod
 
 from jaxbounds.certify import functions
+from jaxbounds.certify.rounding import narrowed
 from jaxbounds.certify.values import (
     NAN,
     OPEN,
@@ -18,9 +20,11 @@ from jaxbounds.certify.values import (
     Undecided,
     as_flags,
     as_reals,
+    dtype_of,
     each,
     flags,
     hull,
+    is_narrow,
     is_reals,
     reals,
     settled,
@@ -137,6 +141,8 @@ def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         no, yes = map(as_flags, cases)
         open_choice = np.where(no == yes, no, OPEN)
         return [flags(np.where(which == 0, no, np.where(which == 1, yes, open_choice)))]
+    if len(cases) > 2:
+        raise Undecided("a choice between several integers")
     no, yes = map(np.asarray, cases)
     which = np.where(no == yes, 0, which)
     return [np.where(settled(which, run, "a choice between integers") == 1, yes, no)]
@@ -160,14 +166,17 @@ def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """To another type: floats keep their balls, integers must be certain, open flags fork.
+    """To another type: floats rounded where it is narrower, integers certain, open flags forked.
 
     Raises:
         Undecided: if an integer part is not certain.
     """
     new, x = eqn.params["new_dtype"], xs[0]
     if issubdtype(new, np.floating):
-        return [as_reals(x)]
+        old = dtype_of(eqn.invars[0])
+        return [
+            as_reals(x) if not _rounds(old, new) else each(lambda v: narrowed(v, new), as_reals(x))
+        ]
     if is_reals(x):
         if new == np.bool_:
             answers = [(1, 0, OPEN)[functions.equal(v, ZERO)] for v in x.ravel()]
@@ -185,6 +194,16 @@ def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
             return [x]
         return [settled(x, run, "a boolean used as a number").astype(new)]
     return [np.asarray(x).astype(new)]
+
+
+def _rounds(old: Any, new: Any) -> bool:
+    """Whether the conversion may change a number; in float64 roundings are not modelled."""
+    if not is_narrow(new) or old == np.bool_:
+        return False
+    if not issubdtype(old, np.floating):
+        return True
+    a, b = jnp.finfo(old), jnp.finfo(new)
+    return a.nmant > b.nmant or a.maxexp > b.maxexp or a.minexp < b.minexp
 
 
 _OF_FLAGS = {"max": disjunction, "min": conjunction}

@@ -1,72 +1,113 @@
-"""Scalar functions on balls: each contains the image of every real in its argument's ball."""
+"""Scalar functions on balls: each contains the image of every real in its argument's ball.
+
+Where a function is undefined somewhere in the ball the result is NaN, also if it has values at the
+rest: only a result that is certainly defined is a ball (see `values`).
+"""
 
 import operator
 from collections.abc import Callable
 
 from flint import arb
 
-from jaxbounds.certify.values import INF, NAN, ONE, OPEN, ZERO, hull
+from jaxbounds.certify.values import (
+    INF,
+    NAN,
+    ONE,
+    OPEN,
+    ZERO,
+    Nonnegative,
+    hull,
+    known_nonnegative,
+    nonnegative,
+)
 
 HALF = arb(0.5)
+LARGEST = arb(2) ** 2048
+"""Beyond, an angle is not reduced modulo pi: that takes as many digits as the argument has."""
 
 
 def square_root(x: arb, /) -> arb:
-    """The root, of the part of the ball that is not negative."""
+    """The root; NaN where the ball holds a negative number."""
     if x.is_zero():
         return ZERO
     if x > 0:
-        return x.sqrt() if x.is_finite() else (INF if x.is_exact() else NAN)
-    if not x.is_finite() or x < 0:
-        return NAN
-    return hull(ZERO, x.upper().sqrt())
+        return x.sqrt() if x.is_finite() else INF
+    if x.is_finite() and nonnegative(x):
+        return hull(ZERO, x.upper().sqrt())
+    return NAN
 
 
 def logarithm(x: arb, /) -> arb:
     """The logarithm; minus infinity at an exact zero."""
-    return -INF if x.is_zero() else x.log()
+    return -INF if x.is_zero() else _log(x)
 
 
 def log1p(x: arb, /) -> arb:
     """log(1 + x); minus infinity at an exact minus one."""
-    return -INF if x.is_exact() and x == -1 else x.log1p()
+    return -INF if x.is_exact() and x == -1 else _log1p(x)
 
 
-def _with_limits(at_minus: arb, at_plus: arb, inside: Callable[[arb], arb]) -> Callable[[arb], arb]:
-    """A function that has limits at the two infinities."""
+def _total(inside: Callable[[arb], arb], at_minus: arb = NAN, at_plus: arb = NAN, /):
+    """A function with its limits at the two infinities; a result that is not finite is unknown."""
 
     def function(x: arb) -> arb:
-        if x.is_exact() and not x.is_finite():
+        if not x.is_finite():
             return at_minus if x == -INF else at_plus if x == INF else NAN
-        return inside(x)
+        y = inside(x)
+        return y if y.is_finite() else NAN
 
     return function
 
 
+def _of_angle(inside: Callable[[arb], arb], /):
+    """The same for a function of an angle."""
+    return _total(lambda x: inside(x) if x.abs_upper() < LARGEST else NAN)
+
+
 def _monotone(function: Callable[[arb], arb]) -> Callable[[arb], arb]:
     """An increasing function from the ends of the ball, where the ball is wide."""
-
-    def by_ends(x: arb) -> arb:
-        if x.is_exact() or not x.is_finite():
-            return function(x)
-        return function(x.lower()).union(function(x.upper()))
-
-    return by_ends
+    return lambda x: function(x) if x.is_exact() else hull(function(x.lower()), function(x.upper()))
 
 
-_exp = _with_limits(ZERO, INF, _monotone(lambda x: x.exp()))
-_expm1 = _with_limits(-ONE, INF, _monotone(lambda x: x.expm1()))
-_logistic = _with_limits(ZERO, ONE, _monotone(lambda x: 1 / (1 + (-x).exp())))
-_tanh = _with_limits(-ONE, ONE, _monotone(lambda x: x.tanh()))
-_erf = _with_limits(-ONE, ONE, _monotone(lambda x: x.erf()))
+def plus(a: arb, b: arb, /) -> arb:
+    """The sum; of what is not negative it is not negative."""
+    c = a + b
+    if type(a) is Nonnegative or type(b) is Nonnegative:
+        return known_nonnegative(c) if nonnegative(a) and nonnegative(b) else c
+    return c
+
+
+def times(a: arb, b: arb, /) -> arb:
+    """The product; of what is not negative it is not negative."""
+    c = a * b
+    if type(a) is Nonnegative or type(b) is Nonnegative:
+        return known_nonnegative(c) if nonnegative(a) and nonnegative(b) else c
+    return c
+
+
+_log = _total(lambda x: x.log() if x > 0 else NAN, NAN, INF)
+_log1p = _total(lambda x: x.log1p() if x > -1 else NAN, NAN, INF)
+_raised = lambda x: known_nonnegative(x.exp())  # far below zero the ball reaches beyond it
+_exp = _total(_monotone(_raised), ZERO, INF)
+_expm1 = _total(_monotone(lambda x: x.expm1()), -ONE, INF)
+_logistic = _total(_monotone(lambda x: divide(ONE, plus(ONE, _raised(-x)))), ZERO, ONE)
+_tanh = _total(_monotone(lambda x: x.tanh()), -ONE, ONE)
+_erf = _total(_monotone(lambda x: x.erf()), -ONE, ONE)
 
 
 def integer_power(x: arb, n: int, /) -> arb:
     """x^n for a whole n, tight for even powers around zero."""
     if n < 0:
         return divide(ONE, integer_power(x, -n))
-    if n % 2 == 0 and x.is_finite() and x.contains(0):
-        return arb(0) ** n if x.is_exact() else hull(ZERO, x.abs_upper() ** n)
-    return x if n == 1 else x**n
+    if n == 0:
+        return ONE
+    if n == 1:
+        return x
+    if not x.is_finite():
+        return (INF if x == INF or n % 2 == 0 else -INF) if x.is_exact() and not x.is_nan() else NAN
+    if not x > 0 and not x < 0 and (n % 2 == 0 or nonnegative(x)):
+        return ZERO if x.is_zero() else hull(ZERO, x.abs_upper() ** n)
+    return x**n
 
 
 def power(x: arb, y: arb, /) -> arb:
@@ -76,30 +117,37 @@ def power(x: arb, y: arb, /) -> arb:
     whole = y.unique_fmpz() if y.is_exact() and abs(y) < 2**20 else None
     if whole is not None:
         return integer_power(x, int(whole))
+    if not y.is_finite():
+        return NAN
     if x.is_zero():
-        return ZERO if y > 0 else INF if y < 0 and y.is_finite() else NAN
-    if x > 0 and y.is_finite():
-        return x**y
-    broken = y.is_exact() and not y.is_integer()
-    if x.is_finite() and y.is_finite() and y > 0 and x.upper() > 0 and (x >= 0 or broken):
-        # Below zero such a power is undefined; on [0, u] it is at most u^y.
-        return hull(ZERO, x.upper() ** y)
+        # Below zero the sign of the infinity is that of the zero, where y may be whole.
+        return ZERO if y > 0 else NAN
+    if not x.is_finite():
+        return INF if x == INF and y > 0 else ZERO if x == INF and y < 0 else NAN
+    if x > 0:
+        z = x**y
+        return z if z.is_finite() else NAN
+    if y > 0 and nonnegative(x):
+        return hull(ZERO, x.upper() ** y)  # on [0, u] it is at most u^y
     return NAN
 
 
 def divide(a: arb, b: arb, /) -> arb:
     """The quotient; unknown for b = 0, whose sign as a float is not known."""
-    if b.is_zero():
-        return NAN
-    if b.is_exact() and not b.is_finite() and not b.is_nan() and a.is_finite():
-        return ZERO
-    return a / b
+    if not b.is_finite():
+        return ZERO if b.is_exact() and not b.is_nan() and a.is_finite() else NAN
+    c = a / b
+    if not c.is_finite():
+        # An infinity over what has a sign; b = 0 has none.
+        known = not a.is_finite() and (b > 0 or b < 0)
+        return c if known and c.is_exact() and not c.is_nan() else NAN
+    return known_nonnegative(c) if type(a) is Nonnegative and b > 0 else c
 
 
 def remainder(a: arb, b: arb, /) -> arb:
     """A - b trunc(a / b), where the quotient's whole part is certain."""
     quotient = divide(a, b)
-    if not quotient.is_finite():
+    if not quotient.is_finite() or not a.is_finite():
         return NAN
     return a - b * truncated(quotient)
 
@@ -113,7 +161,9 @@ def truncated(x: arb, /) -> arb:
 
 def absolute(x: arb, /) -> arb:
     """The size; from zero on where the ball contains it."""
-    return hull(ZERO, x.abs_upper()) if x.is_finite() and x.contains(0) else abs(x)
+    if not x.is_finite():
+        return abs(x) if x.is_exact() else NAN
+    return abs(x) if x > 0 or x < 0 else hull(ZERO, x.abs_upper())
 
 
 def sign(x: arb, /) -> arb:
@@ -124,21 +174,33 @@ def sign(x: arb, /) -> arb:
         return -ONE
     if x.is_zero():
         return ZERO
-    return (-ONE).union(ONE) if x.is_finite() else NAN
+    if not x.is_finite():
+        return NAN
+    return hull(ZERO, ONE) if nonnegative(x) else (-ONE).union(ONE)
 
 
 def greater(a: arb, b: arb, /) -> arb:
     """The larger of the two."""
     if a.is_nan() or b.is_nan():
         return NAN
-    return a if a >= b else b if b >= a else a.max(b)
+    if a >= b:
+        return a
+    if b >= a:
+        return b
+    larger = a.max(b)
+    return known_nonnegative(larger) if nonnegative(a) or nonnegative(b) else larger
 
 
 def less(a: arb, b: arb, /) -> arb:
     """The smaller of the two."""
     if a.is_nan() or b.is_nan():
         return NAN
-    return a if a <= b else b if b <= a else a.min(b)
+    if a <= b:
+        return a
+    if b <= a:
+        return b
+    smaller = a.min(b)
+    return known_nonnegative(smaller) if nonnegative(a) and nonnegative(b) else smaller
 
 
 def cube_root(x: arb, /) -> arb:
@@ -146,7 +208,7 @@ def cube_root(x: arb, /) -> arb:
     if not x.is_finite():
         return x if x.is_exact() else NAN
     one = lambda v: v.root(3) if v > 0 else -((-v).root(3)) if v < 0 else ZERO
-    return one(x.lower()).union(one(x.upper()))
+    return hull(one(x.lower()), one(x.upper()))
 
 
 def floor(x: arb, /) -> arb:
@@ -174,6 +236,28 @@ def rounded(x: arb, /, to_even: bool) -> arb:
     return low.union(high)
 
 
+def angle(a: arb, b: arb, /) -> arb:
+    """atan2(a, b); at the cut, where a = 0 and b <= 0, the sign of a float zero decides."""
+    if not a.is_finite() or not b.is_finite():
+        return NAN
+    if b > 0 or a > 0 or a < 0:
+        return arb.atan2(a, b)
+    return (-arb.pi()).union(arb.pi())
+
+
+def _where(allowed: Callable[[arb, arb], bool], inside: Callable[[arb, arb], arb]):
+    """A function of two finite arguments that is undefined but where it is allowed."""
+
+    def function(a: arb, b: arb) -> arb:
+        if not (a.is_finite() and b.is_finite() and allowed(a, b)):
+            return NAN
+        c = inside(a, b)
+        return c if c.is_finite() else NAN
+
+    return function
+
+
+_positive = lambda a, x: bool(a > 0) and nonnegative(x)
 UNARY: dict[str, Callable[[arb], arb]] = {
     "neg": operator.neg,
     "abs": absolute,
@@ -189,38 +273,38 @@ UNARY: dict[str, Callable[[arb], arb]] = {
     "log1p": log1p,
     "logistic": _logistic,
     "tanh": _tanh,
-    "sinh": lambda x: x.sinh(),
-    "cosh": lambda x: x.cosh(),
-    "sin": lambda x: x.sin() if x.is_finite() else NAN,
-    "cos": lambda x: x.cos() if x.is_finite() else NAN,
-    "tan": lambda x: x.tan() if x.is_finite() else NAN,
-    "asin": lambda x: x.asin(),
-    "acos": lambda x: x.acos(),
-    "atan": lambda x: x.atan(),
-    "asinh": lambda x: x.asinh(),
-    "acosh": lambda x: x.acosh(),
-    "atanh": lambda x: x.atanh(),
+    "sinh": _total(lambda x: x.sinh()),
+    "cosh": _total(lambda x: x.cosh()),
+    "sin": _of_angle(lambda x: x.sin()),
+    "cos": _of_angle(lambda x: x.cos()),
+    "tan": _of_angle(lambda x: x.tan()),
+    "asin": _total(lambda x: x.asin()),
+    "acos": _total(lambda x: x.acos()),
+    "atan": _total(lambda x: x.atan(), -arb.pi() / 2, arb.pi() / 2),
+    "asinh": _total(lambda x: x.asinh()),
+    "acosh": _total(lambda x: x.acosh()),
+    "atanh": _total(lambda x: x.atanh()),
     "erf": _erf,
-    "erfc": lambda x: x.erfc(),
-    "erf_inv": lambda x: x.erfinv(),
-    "lgamma": lambda x: x.lgamma(),
-    "digamma": lambda x: x.digamma(),
+    "erfc": _total(lambda x: x.erfc()),
+    "erf_inv": _total(lambda x: x.erfinv()),
+    "lgamma": _total(lambda x: x.lgamma() if x > 0 else NAN),
+    "digamma": _total(lambda x: x.digamma()),
     "floor": floor,
     "ceil": ceil,
 }
 BINARY: dict[str, Callable[[arb, arb], arb]] = {
-    "add": operator.add,
-    "add_any": operator.add,
+    "add": plus,
+    "add_any": plus,
     "sub": operator.sub,
-    "mul": operator.mul,
+    "mul": times,
     "div": divide,
     "rem": remainder,
     "max": greater,
     "min": less,
     "pow": power,
-    "atan2": lambda a, b: arb.atan2(a, b) if a.is_finite() and b.is_finite() else NAN,
-    "igamma": lambda a, x: x.gamma_lower(a, regularized=1),
-    "igammac": lambda a, x: x.gamma_upper(a, regularized=1),
+    "atan2": angle,
+    "igamma": _where(_positive, lambda a, x: x.gamma_lower(a, regularized=1)),
+    "igammac": _where(_positive, lambda a, x: x.gamma_upper(a, regularized=1)),
 }
 
 
@@ -231,6 +315,14 @@ def equal(a: arb, b: arb, /) -> int:
     return 1 if a == b else 0 if a != b else OPEN
 
 
+def _at_least(a: arb, b: arb) -> bool:
+    return bool(a >= b) or (type(a) is Nonnegative and bool(b <= 0))
+
+
+def _at_most(a: arb, b: arb) -> bool:
+    return _at_least(b, a)
+
+
 def _ordered(
     yes: Callable[[arb, arb], bool], no: Callable[[arb, arb], bool]
 ) -> Callable[[arb, arb], int]:
@@ -238,10 +330,10 @@ def _ordered(
 
 
 COMPARISONS: dict[str, Callable[[arb, arb], int]] = {
-    "lt": _ordered(operator.lt, operator.ge),
-    "le": _ordered(operator.le, operator.gt),
-    "gt": _ordered(operator.gt, operator.le),
-    "ge": _ordered(operator.ge, operator.lt),
+    "lt": _ordered(operator.lt, _at_least),
+    "le": _ordered(_at_most, operator.gt),
+    "gt": _ordered(operator.gt, _at_most),
+    "ge": _ordered(_at_least, operator.lt),
     "eq": equal,
     "ne": lambda a, b: (1, 0, OPEN)[equal(a, b)],
 }

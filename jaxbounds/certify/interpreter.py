@@ -22,6 +22,7 @@ from jaxbounds.certify.values import (
     Undecided,
     dtype_of,
     enclosed,
+    is_narrow,
     is_reals,
     is_short,
     is_soft,
@@ -35,6 +36,11 @@ RULES: dict[str, Callable[[JaxprEqn, list[Any], Any], list[Any]]] = {
     **linear_algebra.RULES,
     **control.RULES,
 }
+_FOLDS = ("reduce_max", "reduce_min", "cummax", "cummin", "sort")
+_STEPS = ("neg", "abs", "sign", "floor", "ceil", "round", "max", "min", "clamp", "select_n", "iota")
+_MOVES = frozenset(movement.RULES) - {"scatter-add"}
+_EXACT = frozenset({"convert_element_type", *_FOLDS, *_STEPS, *_MOVES, *control.RULES})
+"""What rounds nothing in any type of floats, or says itself how."""
 _ALWAYS = frozenset(control.RULES) | {"custom_linear_solve"}
 MOST_CHOICES, MOST_WAYS = 8, 16
 MOST_RUNS = 64
@@ -48,6 +54,7 @@ class Interpreter:
         rules: by name of the primitive.
         computed: whether the program holds numbers that look computed before it was traced: arrays,
             or floats of more than 26 binary digits.
+        widened: whether some constant of the program was read as more than the number it is.
     """
 
     def __init__(
@@ -58,7 +65,7 @@ class Interpreter:
         seconds: float | None = None,
     ) -> None:
         self.reading: Reading = reading
-        self.computed = False
+        self.computed = self.widened = False
         self.rules = RULES if rules is None else rules
         self._choices: list[list[int]] = []
         self._next = 0
@@ -114,6 +121,7 @@ class Interpreter:
         value = enclosed(x, self.reading)
         if is_reals(value):
             self.computed |= any(not is_short(float(v)) for v in np.asarray(x).ravel())
+            self.widened |= any(not v.is_exact() and v.is_finite() for v in value.ravel())
         self.computed |= np.size(value) > 1
         return value
 
@@ -170,14 +178,22 @@ class Interpreter:
         if self._until is not None and time.monotonic() > self._until:
             raise Undecided("the time allowed is over")
         name = eqn.primitive.name
-        if any(jax.dtypes.issubdtype(dtype_of(v), np.complexfloating) for v in eqn.outvars):
-            raise NotSupported(f"{name} of complex numbers")
+        for kind in map(dtype_of, eqn.outvars):
+            if jax.dtypes.issubdtype(kind, np.complexfloating):
+                raise NotSupported(f"{name} of complex numbers")
+            if is_narrow(kind) and name not in _EXACT:
+                raise NotSupported(f"{name} in {kind}, whose roundings are not enclosed")
         rule = self.rules.get(name)
+        if "callback" in name:
+            raise NotSupported(f"{name}: what it computes is not in the program")
         if name not in _ALWAYS and not any(map(is_soft, values)):
             return concrete(eqn, values, self)
         if rule is None:
             raise NotSupported(f"no rule for the primitive {name!r}")
-        return rule(eqn, values, self)
+        try:
+            return rule(eqn, values, self)
+        except (ValueError, TypeError, IndexError, OverflowError) as problem:
+            raise NotSupported(f"{name}: {problem}") from problem
 
 
 def traced(function: Callable[..., Any], /, *arguments: Any) -> tuple[ClosedJaxpr, Any]:

@@ -1,11 +1,10 @@
 """Products and decompositions of matrices of balls."""
 
+import contextlib
 import functools
 import math
-import operator
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from flint import arb, arb_mat, ctx
 from jax.extend.core import JaxprEqn
@@ -18,9 +17,7 @@ from jaxbounds.certify.values import (
     ZERO,
     NotSupported,
     as_reals,
-    dtype_of,
     each,
-    midpoints,
     reals,
     shape_of,
 )
@@ -49,7 +46,7 @@ def contracted(a: np.ndarray, b: np.ndarray, dimension_numbers: Any, /) -> np.nd
             entries += [ZERO] * (m * n)
         elif k == 1 or m * n == 1:  # exact zeros stay exact
             entries += [
-                functools.reduce(operator.add, map(operator.mul, p[i], q[:, j]))
+                functools.reduce(functions.plus, map(functions.times, p[i], q[:, j]))
                 for i in range(m)
                 for j in range(n)
             ]
@@ -59,12 +56,14 @@ def contracted(a: np.ndarray, b: np.ndarray, dimension_numbers: Any, /) -> np.nd
 
 
 def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`dot_general`; x . x of one vector variable is a sum of squares."""
+    """`dot_general`; x . x of one variable, all of it contracted, is a sum of squares."""
     a, b = map(as_reals, xs)
     numbers = eqn.params["dimension_numbers"]
-    if eqn.invars[0] is eqn.invars[1] and a.ndim == 1 and a.size and numbers[0][0]:
-        squares = map(functions.UNARY["square"], a)
-        return [reals((), [functools.reduce(operator.add, squares)])]
+    (in_a, in_b), _ = numbers
+    alone = eqn.invars[0] is eqn.invars[1] and tuple(in_a) == tuple(in_b)
+    if alone and a.size and len(in_a) == a.ndim:
+        squares = map(functions.UNARY["square"], a.ravel())
+        return [reals((), [functools.reduce(functions.plus, squares)])]
     return [contracted(a, b, numbers)]
 
 
@@ -126,11 +125,11 @@ def eigenvalues(symmetric: np.ndarray, /) -> np.ndarray:
     return reals((len(diagonal),), (v + arb(0, rest) for v in order_statistics(diagonal)))
 
 
-def eigenvectors(symmetric: np.ndarray, like: np.ndarray, /) -> np.ndarray:
-    """As columns, unit, for eigenvalues apart from the others (else NaN).
+def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
+    """As columns, unit, of some sign, for eigenvalues apart from the others (else NaN).
 
     |sin angle(v, V e_i)| <= rest / gap (Davis and Kahan), and unit vectors at an acute angle are at
-    most sqrt(2) sin apart. The sign is that of the columns of `like`.
+    most sqrt(2) sin apart.
     """
     n = len(symmetric)
     out = reals((n, n), [NAN] * (n * n))
@@ -143,16 +142,13 @@ def eigenvectors(symmetric: np.ndarray, like: np.ndarray, /) -> np.ndarray:
         if not all(gap > 0 for gap in gaps):
             continue
         off = max(((arb(2).sqrt() * rest / gap).abs_upper() for gap in gaps), default=ZERO)
-        vector = [v + arb(0, off) for v in V[:, i]]
-        along = float(np.dot(like[:, column], [float(v.mid()) for v in vector]))
-        out[:, column] = [-v if along < 0 else v for v in vector]
+        out[:, column] = [v + arb(0, off) for v in V[:, i]]
     return out
 
 
-def _in_floats(eqn: JaxprEqn, m: np.ndarray) -> list[np.ndarray]:
-    """What the float program finds at the middle of one matrix; for the signs of its vectors."""
-    middle = jnp.asarray(midpoints(m), dtype_of(eqn.invars[0]))
-    return list(map(np.asarray, eqn.primitive.bind(middle, **eqn.params)))
+def _either_sign(run: Any, count: int) -> list[arb]:
+    """A sign for each vector: no theorem fixes it, so the program forks over it."""
+    return [(ONE, -ONE)[run.fork(2, "the sign of a vector")] for _ in range(count)]
 
 
 def eigh(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
@@ -167,7 +163,7 @@ def eigh(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         m = np.where(low | np.eye(len(m), dtype=bool), m, m.T)
         values[index] = eigenvalues(m)
         if run.used(eqn.outvars[0]):
-            vectors[index] = eigenvectors(m, _in_floats(eqn, m)[0])
+            vectors[index] = eigenvectors(m) * np.array(_either_sign(run, len(m)))
     return [vectors, values]
 
 
@@ -180,15 +176,12 @@ def _singular_values(m: np.ndarray) -> np.ndarray:
     return reals((k,), map(functions.square_root, clipped))
 
 
-def _singular_vectors(
-    m: np.ndarray, s: np.ndarray, like: list[np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """U and V^T where singular values are apart and not zero, with the signs of `like`."""
+def _singular_vectors(m: np.ndarray, s: np.ndarray, signs: list[arb]) -> tuple[Any, Any]:
+    """U and V^T where singular values are apart and not zero."""
     wide = m.shape[0] < m.shape[1]
     tall = m.T if wide else m
     gram = reals((len(s), len(s)), (_matrix(tall).transpose() * _matrix(tall)).entries())
-    right = like[0] if wide else like[1].T
-    V = eigenvectors(gram, right[:, ::-1])[:, ::-1]
+    V = eigenvectors(gram)[:, ::-1] * np.array(signs)
     U = reals((len(tall), len(s)), (_matrix(tall) * _matrix(V)).entries())
     U = each(functions.divide, U, s[None, :])
     return (V, U.T) if wide else (U, V.T)
@@ -212,19 +205,22 @@ def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         if wanted and any(map(run.used, eqn.outvars[1:])):
             if eqn.params.get("full_matrices") and not square:
                 raise NotSupported("svd with full matrices")
-            outs[1][index], outs[2][index] = _singular_vectors(m, s, _in_floats(eqn, m)[1:])
+            signs = _either_sign(run, len(s))
+            outs[1][index], outs[2][index] = _singular_vectors(m, s, signs)
     return outs
 
 
 def lu(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Gaussian elimination with row pivoting; where the pivot is undecided the program forks.
+    """Gaussian elimination with row pivoting; where the pivot is undecided the program forks."""
+    a = as_reals(xs[0])
+    outs = [np.empty_like(a), *(np.zeros(shape_of(v), np.int32) for v in eqn.outvars[1:])]
+    for index in np.ndindex(a.shape[:-2]):
+        for out, found in zip(outs, _eliminated(a[index].copy(), run)):
+            out[index] = found
+    return outs
 
-    Raises:
-        NotSupported: if there is a batch of them.
-    """
-    a = as_reals(xs[0]).copy()
-    if a.ndim != 2:
-        raise NotSupported("a batch of LU decompositions")
+
+def _eliminated(a: np.ndarray, run: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     m, n = a.shape
     pivots, order = np.zeros(min(m, n), np.int32), np.arange(m, dtype=np.int32)
     for k in range(min(m, n)):
@@ -242,25 +238,28 @@ def lu(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         for i in range(k + 1, m):
             a[i, k] = functions.divide(a[i, k], a[k, k])
             a[i, k + 1 :] = a[i, k + 1 :] - a[i, k] * a[k, k + 1 :]
-    return [a, pivots, order]
+    return a, pivots, order
 
 
 def _solved(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    try:
-        return reals(b.shape, _matrix(a).solve(_matrix(b)).entries())
-    except ZeroDivisionError:
-        return reals(b.shape, [NAN] * b.size)
+    """NaN where the matrix may be singular."""
+    with contextlib.suppress(ZeroDivisionError):
+        found = reals(b.shape, _matrix(a).solve(_matrix(b)).entries())
+        if all(v.is_finite() for v in found.ravel()):
+            return found
+    return reals(b.shape, [NAN] * b.size)
 
 
 def triangular_solve(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """A x = b or x A = b for a triangular A.
+    """A x = b or x A = b for a triangular A."""
+    a, b = map(as_reals, xs)
+    out = np.empty_like(b)
+    for index in np.ndindex(a.shape[:-2]):
+        out[index] = _triangular(eqn.params, a[index], b[index])
+    return [out]
 
-    Raises:
-        NotSupported: if there is a batch of them.
-    """
-    p, (a, b) = eqn.params, map(as_reals, xs)
-    if a.ndim != 2:
-        raise NotSupported("a batch of triangular systems")
+
+def _triangular(p: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     keep = np.tril(np.ones(a.shape, bool)) if p["lower"] else np.triu(np.ones(a.shape, bool))
     a = a.copy()
     a[~keep] = ZERO
@@ -268,26 +267,15 @@ def triangular_solve(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         np.fill_diagonal(a, ONE)
     if p["transpose_a"]:
         a = a.T
-    return [_solved(a, b) if p["left_side"] else _solved(a.T, b.T).T]
+    return _solved(a, b) if p["left_side"] else _solved(a.T, b.T).T
 
 
 def linear_solve(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`custom_linear_solve`: the operator as a matrix, column by column, then a solve.
-
-    Raises:
-        NotSupported: if there are several right sides.
-    """
+    """`custom_linear_solve`: the program that solves, as it stands, direct or iterative."""
     lengths, programs = eqn.params["const_lengths"], eqn.params["jaxprs"]
-    given = xs[: lengths.matvec]
-    (b,) = xs[sum(lengths) :] if len(xs) - sum(lengths) == 1 else (None,)
-    if b is None:
-        raise NotSupported("a linear solve with several right sides")
-    size, columns = b.size, []
-    for j in range(size):
-        unit = reals(b.shape, (ONE if i == j else ZERO for i in range(size)))
-        columns.append(as_reals(run.closed(programs.matvec, *given, unit)[0]).ravel())
-    a = np.stack(columns, axis=1)
-    return [_solved(a, as_reals(b).reshape(size, 1)).reshape(b.shape)]
+    before = lengths.matvec + lengths.vecmat
+    given = xs[before : before + lengths.solve]
+    return run.closed(programs.solve, *given, *xs[sum(lengths) :])
 
 
 RULES = {

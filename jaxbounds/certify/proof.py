@@ -1,47 +1,27 @@
-"""A claim proved on a box, by branch and bound.
+"""A claim proved on a box, or refuted at a point of it.
 
-The margin `rhs - lhs + slack` is enclosed on boxes: by its balls, by the mean value form about the
-centre (value there, less |slope| times radius), and on a face where it is monotone. What is left
-is cut in two. A point at which the margin is certainly negative disproves the claim.
+What is proved is about the JAX program of the statement in real arithmetic. The word is said only
+after float64 was measured all over the box, where no rule of this package enters.
 """
 
-import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from flint import arb
-from jax.extend.core import ClosedJaxpr
 
-from jaxbounds.certify.interpreter import Interpreter, precision, traced
-from jaxbounds.certify.slopes import Sloped, sloped
-from jaxbounds.certify.values import (
-    NAN,
-    Flags,
-    NotSupported,
-    Undecided,
-    as_flags,
-    as_reals,
-    reals,
-)
-from jaxbounds.falsify import verification
+from jaxbounds.certify.boxes import Box, BoxSearch, Programs
+from jaxbounds.certify.interpreter import precision
+from jaxbounds.certify.second_look import against
+from jaxbounds.certify.values import NotSupported, Reading, Undecided
+from jaxbounds.falsify import ON_AVERAGE, verification
+from jaxbounds.falsify.bench import refuse_other_kinds
 from jaxbounds.falsify.measure import met, pick
 from jaxbounds.statements import Domain, Form, Size, Statement
 
-Outcome = Literal["proved on D", "false on D", "undecided"]
-BATCH = 32
-"""Boxes that are enclosed together."""
-
-
-class Box(NamedTuple):
-    """A box by its corners; a coordinate may be a point."""
-
-    lower: tuple[float, ...]
-    upper: tuple[float, ...]
+Outcome = Literal["proved on D", "proved on D as coded", "false on D", "undecided"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +32,9 @@ class Proof:
         id: the statement.
         form: its form.
         word: "proved on D" (every instance of the domain that meets the hypotheses satisfies the
-            form up to the slack), "false on D", or "undecided".
+            form up to the slack, whatever the program's constants round), "proved on D as coded"
+            (the same, if the floats in the program are the numbers meant), "false on D" (at `point`
+            it is violated by a relative 1e-6 or more), or "undecided".
         domain: D in words.
         slack: by how much the claim proved is weaker.
         reason: where it is not proved.
@@ -60,8 +42,9 @@ class Proof:
         faces: boxes of which only a face was left, where the margin is monotone.
         outside: boxes of which no instance meets the hypotheses.
         narrowest: the smallest width of a box.
-        point: where it is false: the point of the chart.
+        point: where it is false, or where float64 contradicts: the point of the chart.
         left: boxes that are open when the budget ends; give them to `prove` to go on.
+        looked: points of the domain at which float64 was measured as well.
         bits: precision of the balls.
         seconds: that it took.
     """
@@ -75,9 +58,10 @@ class Proof:
     boxes: int = 0
     faces: int = 0
     outside: int = 0
-    narrowest: float = math.inf
+    narrowest: float = float("inf")
     point: tuple[float, ...] | None = None
     left: tuple[Box, ...] = ()
+    looked: int = 0
     bits: int = 0
     seconds: float = 0.0
 
@@ -86,148 +70,31 @@ class Proof:
         return asdict(self)
 
 
-def _margin(statement: Statement, form: Form, domain: Domain) -> Callable[[jax.Array], Any]:
-    """From a point to the margin, and whether the point must satisfy the claim."""
+def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[jax.Array], Any]:
+    """From a point to the margin, the larger side, and whether it must satisfy the claim.
 
-    def margin(point: jax.Array) -> tuple[jax.Array, jax.Array]:
+    The margin is `rhs - lhs + slack` less the stated error, and not negative where the form holds.
+    """
+
+    def margin(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         instance, size = domain.instance(point), Size(dict(domain.size))
-        sides = statement.evaluate(instance, size)
-        lhs, rhs = (
-            jnp.asarray(pick(side, form.name, which, statement), float)
-            for side, which in ((sides.lhs, "lhs"), (sides.rhs, "rhs"))
+        both = statement.evaluate(instance, size)
+        lhs, rhs, error = (
+            jnp.asarray(pick(part, form.name, which, statement), float)
+            for part, which in ((both.lhs, "lhs"), (both.rhs, "rhs"), (both.error, "error"))
         )
+        if statement.relation == "<=" and (lhs.ndim or rhs.ndim):
+            raise ValueError(f"both sides of a <= must be scalars, got {lhs.shape} and {rhs.shape}")
+        stated = jnp.max(error)
+        stated = jnp.where(stated >= 0, stated, jnp.nan)
         least = rhs - lhs if statement.relation == "<=" else -jnp.max(jnp.abs(lhs - rhs))
+        scale = jnp.maximum(jnp.max(jnp.abs(lhs)), jnp.max(jnp.abs(rhs)))
         named = met(statement.hypotheses, instance, size) | met(form.hypotheses, instance, size)
         named.pop("finite")
         required = jnp.stack([jnp.asarray(True), *named.values()])
-        return least + domain.slack, jnp.all(required)
+        return least - stated + domain.slack, scale, jnp.all(required)
 
     return margin
-
-
-def balls_of(boxes: Sequence[Box], /) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Centres (floats), radii (rounded up), and the balls."""
-    lower, upper = (np.array([box[i] for box in boxes]) for i in (0, 1))
-    centres = np.where(lower == upper, lower, lower + (upper - lower) / 2)
-    radii = np.nextafter(np.maximum(upper - centres, centres - lower), np.inf)
-    radii = np.where(lower == upper, 0.0, radii)
-    balls = reals(centres.shape, (arb(c, r) for c, r in zip(centres.ravel(), radii.ravel())))
-    return centres, radii, balls
-
-
-class _Programs:
-    """The margin's program for batches of boxes, padded to powers of two."""
-
-    def __init__(self, margin: Callable[[jax.Array], Any], count: int) -> None:
-        self._margin, self._count = jax.vmap(margin), count
-        self._known: dict[int, ClosedJaxpr] = {}
-
-    def _for(self, rows: int) -> ClosedJaxpr:
-        if rows not in self._known:
-            self._known[rows] = traced(self._margin, jnp.zeros((rows, self._count)))[0]
-        return self._known[rows]
-
-    def __call__(self, balls: np.ndarray, slopes: bool) -> Any:
-        rows = len(balls)
-        padded = 1 << (rows - 1).bit_length()
-        given = np.concatenate([balls, np.repeat(balls[:1], padded - rows, axis=0)])
-        program = self._for(padded)
-        if slopes:
-            try:
-                value, flags = sloped(program, given)
-            except NotSupported:
-                slopes = False
-        if not slopes:
-            (value, flags), *others = Interpreter().ways(program, given)
-            if others:
-                raise Undecided("a discrete choice is open")
-        needed = as_flags(flags)[:rows] if isinstance(flags, Flags) else np.asarray(flags)[:rows]
-        if isinstance(value, Sloped):
-            return value.value[:rows], np.stack([s[:rows] for s in value.slopes], -1), needed
-        unknown = reals((rows, self._count), [NAN] * (rows * self._count))
-        return as_reals(value)[:rows], unknown, needed
-
-
-def _halves(box: Box, along: int) -> tuple[Box, Box] | None:
-    low, high = box.lower[along], box.upper[along]
-    middle = low + (high - low) / 2
-    if not low < middle < high:
-        return None
-    cut = lambda corner, value: (*corner[:along], value, *corner[along + 1 :])
-    return Box(box.lower, cut(box.upper, middle)), Box(cut(box.lower, middle), box.upper)
-
-
-def _face(box: Box, slopes: Sequence[arb]) -> Box | None:
-    """The face on which a monotone margin is least, or None if it is not monotone."""
-    lower, upper = list(box.lower), list(box.upper)
-    for j, slope in enumerate(slopes):
-        if lower[j] < upper[j]:
-            if slope > 0:
-                upper[j] = lower[j]
-            elif slope < 0:
-                lower[j] = upper[j]
-    face = Box(tuple(lower), tuple(upper))
-    return None if face == box else face
-
-
-def _widest(box: Box, slopes: Sequence[arb], radii: np.ndarray) -> int:
-    """The coordinate along which the margin varies most, as far as is known."""
-    free = [j for j in range(len(radii)) if radii[j] > 0]
-    finite = all(slopes[j].is_finite() for j in free)
-    weight = lambda j: float(abs(slopes[j]).upper()) * radii[j] if finite else radii[j]
-    return max(free, key=lambda j: (weight(j), radii[j]))
-
-
-class _Search:
-    """The boxes that are open, and what became of the others."""
-
-    def __init__(self, programs: _Programs, boxes: Sequence[Box]) -> None:
-        self.programs, self.todo = programs, list(boxes)
-        self.boxes = self.faces = self.outside = self.inside = 0
-        self.narrowest = math.inf
-        self.false: tuple[float, ...] | None = None
-        self.stuck: Box | None = None
-
-    def step(self) -> None:
-        """Enclose some boxes: what is not proved comes back as a face or as halves."""
-        batch = [self.todo.pop() for _ in range(min(BATCH, len(self.todo)))]
-        centres, radii, balls = balls_of(batch)
-        values, slopes, needed = self.programs(balls, slopes=True)
-        rest = [i for i, v in enumerate(values) if not (needed[i] == 0 or v >= 0)]
-        self.boxes += len(batch)
-        self.outside += int(np.sum(np.asarray(needed) == 0))
-        self.inside += sum(bool(n != 0 and v >= 0) for n, v in zip(needed, values))
-        if not rest:
-            return
-        points = reals((len(rest), centres.shape[1]), (arb(c) for c in centres[rest].ravel()))
-        middles, _, certain = self.programs(points, slopes=False)
-        for i, middle, meets in zip(rest, middles, certain):
-            if bool(meets == 1) and middle < 0:
-                self.false = tuple(map(float, centres[i]))
-                return
-            whole = bool(needed[i] == 1)
-            self._settle(batch[i], middle, whole, list(slopes[i]), radii[i])
-
-    def _settle(self, box: Box, middle: arb, whole: bool, slopes, radii) -> None:
-        varies = [abs(s).upper() * arb(r) for s, r in zip(slopes, radii) if r > 0]
-        if all(v.is_finite() for v in varies) and middle - sum(varies, arb(0)) >= 0:
-            self.inside += 1
-            return
-        # On a face nothing may be left to prove where the hypotheses cut the box.
-        face = _face(box, slopes) if whole else None
-        if face is not None:
-            self.faces += 1
-            self.todo.append(face)
-            return
-        if not radii.any():
-            self.stuck = box
-            return
-        halves = _halves(box, _widest(box, slopes, radii))
-        if halves is None:
-            self.stuck = box
-            return
-        self.narrowest = min(self.narrowest, float(2 * radii[radii > 0].min()))
-        self.todo += halves
 
 
 def prove(
@@ -245,7 +112,8 @@ def prove(
     """Try to prove one form of a statement on a domain.
 
     Args:
-        statement: of kind "<=" or "=", evaluated by JAX.
+        statement: of relation "<=" or "=", evaluated by JAX; kinds of which no single instance
+            decides (probability, expectation, rate) are undecided.
         form: the name of one of its forms.
         domain: the box, its chart, and the slack.
         boxes: how many may be enclosed.
@@ -256,48 +124,91 @@ def prove(
 
     Raises:
         KeyError: if there is no such form.
+        ValueError: if the chart gives other entries, shapes or types than the statement's samplers.
     """
     claim, started = statement.form(form), time.monotonic()
-    programs = _Programs(_margin(statement, claim, domain), len(domain.lower))
-    search = _Search(programs, start or [Box(tuple(domain.lower), tuple(domain.upper))])
+    about = Proof(
+        id=statement.id, form=form, word="undecided", domain=domain.name, slack=domain.slack,
+        bits=bits,
+    )  # fmt: skip
+    if statement.kind in ON_AVERAGE:
+        return replace(
+            about, reason=f"no single instance decides a claim of kind {statement.kind!r}"
+        )
+    if statement.host:
+        return replace(about, reason="evaluate runs on the host, where nothing is enclosed")
+    first = [*start] or [Box(domain.lower, domain.upper)]
+    with verification():
+        point = jnp.asarray(domain.lower)
+        refuse_other_kinds(statement, claim, jax.eval_shape(domain.instance, point), domain.size)
+        margin = margin_of(statement, claim, domain)
+        readings: tuple[Reading, ...] = ("ulp", "exact")  # the first contains the second
+        for reading in readings:
+            found = _search(about, margin, first, reading, boxes, started + seconds, bits, progress)
+            proof, widened = found
+            if reading == "exact" and proof.word == "false on D":
+                proof = replace(about, reason=f"as coded it is {proof.reason}")
+            if proof.word != "undecided" or proof.left or not widened:
+                break
+        if proof.word == "proved on D":
+            if reading == "exact":
+                proof = replace(
+                    proof, word="proved on D as coded",
+                    reason="not if the program's constants are read up to their last places",
+                )  # fmt: skip
+            doubt = against(margin, domain, statement.tolerance)
+            proof = replace(proof, looked=doubt.looked)
+            if doubt.reason:
+                proof = replace(proof, word="undecided", reason=doubt.reason, point=doubt.point)
+    return replace(proof, seconds=time.monotonic() - started)
+
+
+def _search(
+    about: Proof,
+    margin: Callable[[jax.Array], Any],
+    first: Sequence[Box],
+    reading: Reading,
+    boxes: int,
+    end: float,
+    bits: int,
+    progress: Callable[[int, int], None],
+) -> tuple[Proof, bool]:
+    """One search under one reading of constants, and whether the reading widened any."""
     reason = ""
-    with verification(), precision(bits):
+    with precision(bits):
         try:
-            for _ in _until(search, boxes, started + seconds):
+            programs = Programs(margin, len(first[0].lower), reading)
+        except (ValueError, TypeError) as problem:
+            return replace(about, reason=str(problem).splitlines()[0]), False
+        search = BoxSearch(programs, first)
+        try:
+            while search.todo and search.false is None and search.stuck is None:
+                if search.boxes >= boxes or time.monotonic() > end:
+                    break
                 search.step()
                 progress(search.boxes, len(search.todo))
         except (Undecided, NotSupported) as problem:
             reason = str(problem)
-    stuck = search.stuck is not None
-    if not (search.todo or search.inside or search.false or stuck):
-        reason = reason or "no instance of the domain meets the hypotheses"
-    proved = not (search.todo or reason or search.false or stuck)
-    if not proved and not reason:
-        reason = (
-            f"false at {search.false}" if search.false
-            else f"open at {search.stuck.lower}" if search.stuck is not None
-            else f"{len(search.todo)} boxes are open at the end of the budget"
-        )  # fmt: skip
-    return Proof(
-        id=statement.id,
-        form=form,
-        word="proved on D" if proved else "false on D" if search.false else "undecided",
-        domain=domain.name,
-        slack=domain.slack,
+    if reason:
+        pass
+    elif search.false is not None:
+        reason = f"false at {search.false}"
+    elif search.stuck is not None:
+        reason = f"open at {search.stuck.lower}"
+    elif search.todo:
+        reason = f"{len(search.todo)} boxes are open at the end of the budget"
+    elif not search.inside:
+        reason = "no instance of the domain meets the hypotheses"
+    left = tuple(search.todo) if search.false is None and search.stuck is None else ()
+    proof = replace(
+        about,
+        word="false on D" if search.false else "undecided" if reason else "proved on D",
         reason=reason,
         boxes=search.boxes,
         faces=search.faces,
         outside=search.outside,
         narrowest=search.narrowest,
         point=search.false,
-        left=tuple(search.todo),
-        bits=bits,
-        seconds=time.monotonic() - started,
+        left=left,
     )
-
-
-def _until(search: _Search, boxes: int, end: float) -> Iterator[None]:
-    while search.todo and search.false is None and search.stuck is None:
-        if search.boxes >= boxes or time.monotonic() > end:
-            return
-        yield
+    return proof, programs.widened

@@ -23,6 +23,8 @@ from jaxbounds.certify.values import (
     each,
     flags,
     is_reals,
+    known_nonnegative,
+    nonnegative,
     reals,
     settled,
 )
@@ -51,7 +53,7 @@ def _fold(function: Callable[[arb, arb], arb], empty: arb) -> Rule:
 def total(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """A sum, started from the first entry so that exact entries stay exact."""
     shape, rows = _rows(as_reals(xs[0]), axes_of(eqn))
-    add = lambda row: functools.reduce(operator.add, row) if len(row) else ZERO
+    add = lambda row: functools.reduce(functions.plus, row) if len(row) else ZERO
     return [reals(shape, map(add, rows))]
 
 
@@ -121,7 +123,9 @@ def _ascending(balls: list[arb]) -> list[arb]:
 def order_statistics(balls: Any, /) -> list[arb]:
     """The sorted reals, enclosed: the k-th lies between the k-th lower and upper ends."""
     low, high = (_ascending([getattr(v, end)() for v in balls]) for end in ("lower", "upper"))
-    return [a if a == b else a.union(b) for a, b in zip(low, high)]
+    known = sum(map(nonnegative, balls)) == len(balls)
+    sorted_balls = [a if a == b else a.union(b) for a, b in zip(low, high)]
+    return list(map(known_nonnegative, sorted_balls)) if known else sorted_balls
 
 
 def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
@@ -171,15 +175,15 @@ def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 _greatest, _least = _fold(functions.greater, -INF), _fold(functions.less, INF)
 RULES: dict[str, Rule] = {
     "reduce_sum": total,
-    "reduce_prod": _fold(operator.mul, ONE),
+    "reduce_prod": _fold(functions.times, ONE),
     "reduce_max": _extremum(_greatest, some),
     "reduce_min": _extremum(_least, every),
     "reduce_and": every,
     "reduce_or": some,
     "argmax": _position(operator.gt),
     "argmin": _position(operator.lt),
-    "cumsum": _running(operator.add),
-    "cumprod": _running(operator.mul),
+    "cumsum": _running(functions.plus),
+    "cumprod": _running(functions.times),
     "cummax": _running(functions.greater),
     "cummin": _running(functions.less),
     "sort": sort,

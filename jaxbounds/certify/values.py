@@ -1,8 +1,13 @@
 """What a program computes with, enclosed: balls for floats, three-valued flags for booleans.
 
-An array of floats becomes a NumPy array of `flint.arb`: each ball contains the real number that the
-entry stands for, and NaN says that nothing is known. Integers stay what they are. A boolean that
-hangs on balls that overlap is neither true nor false but open.
+An array of floats becomes a NumPy array of `flint.arb`. Two promises are kept by every rule:
+
+- A ball that is not NaN contains the real number that the entry stands for, and that number is
+  certainly defined. NaN says that nothing is known: the entry may be any number, or undefined.
+- What may be infinite is an infinity or NaN, and never inside of a finite ball.
+
+Integers stay what they are. A boolean that hangs on balls that overlap is neither true nor false
+but open.
 """
 
 import math
@@ -10,12 +15,14 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from flint import arb
 from jax.extend.core import JaxprEqn
 
 Reading = Literal["exact", "ulp"]
-"""What a float in a program stands for: the number it is, or every real that rounds near it."""
+"""What a float in a program stands for: the number it is, or every real that it may be rounded
+from (see `constant`)."""
 
 ZERO, ONE = arb(0), arb(1)
 NAN, INF = arb("nan"), arb("inf")
@@ -34,6 +41,23 @@ class Flags(np.ndarray):
     """Booleans of which some may be open: 0 no, 1 yes, 2 open."""
 
 
+class Nonnegative(arb):
+    """A ball of numbers that are known not to be negative, though the ball reaches below zero.
+
+    The radius of a ball has 30 bits, so none begins exactly at zero.
+    """
+
+
+def nonnegative(x: arb, /) -> bool:
+    """Whether no number of the ball that matters is negative."""
+    return type(x) is Nonnegative or x >= 0
+
+
+def known_nonnegative(x: arb, /) -> arb:
+    """The same ball, with the knowledge that its numbers are not negative."""
+    return x if not x.is_finite() or x >= 0 else Nonnegative(x)
+
+
 def shape_of(atom: Any, /) -> tuple[int, ...]:
     """The shape of a variable or literal of a program."""
     return tuple(atom.aval.shape)
@@ -47,6 +71,16 @@ def axes_of(eqn: JaxprEqn, /) -> tuple[int, ...]:
 def dtype_of(atom: Any, /) -> Any:
     """Its type."""
     return atom.aval.dtype
+
+
+def is_float(atom: Any, /) -> bool:
+    """Whether it is of a type of floats."""
+    return jax.dtypes.issubdtype(atom.aval.dtype, np.floating)
+
+
+def is_narrow(dtype: Any, /) -> bool:
+    """Whether it is a type of floats that rounds more coarsely than float64."""
+    return jax.dtypes.issubdtype(dtype, np.floating) and np.dtype(dtype).itemsize < 8
 
 
 def flags(values: Any, /) -> Any:
@@ -86,14 +120,42 @@ def is_soft(x: Any, /) -> bool:
     return is_reals(x) or isinstance(x, Flags)
 
 
-def is_short(x: float, /) -> bool:
-    """Whether it has at most 26 binary digits: such a constant means itself."""
-    return not math.isfinite(x) or float(math.frexp(x)[0] * 2.0**26).is_integer()
+UNITS = {53: 2**10}
+"""How many units in the last place a constant of so many binary digits may be off: of Python's own
+floats what a short computation loses (1 - .99, 100.2 - 100.1); of narrower types, in which nobody
+computes by hand, two."""
+RESIDUE = 2.0**-26
+"""A constant below may be what is left of a cancellation (.1 + .2 - .3), and stand for zero."""
 
 
-def constant(x: float, reading: Reading, /) -> arb:
-    """A float of the program as a ball: under "ulp" with radius one unit in its last place."""
-    return arb(x, math.ulp(x)) if reading == "ulp" and not is_short(x) else arb(x)
+def _digits(dtype: Any) -> int:
+    """The binary digits of a type's mantissa."""
+    return int(jnp.finfo(dtype).nmant) + 1
+
+
+def is_short(x: float, /, digits: int = 53) -> bool:
+    """Whether a constant means itself: it has at most half of its type's binary digits.
+
+    One that is tiny does not: it may be what a cancellation left.
+    """
+    if x == 0 or not math.isfinite(x):
+        return True
+    return abs(x) >= RESIDUE and float(math.frexp(x)[0] * 2.0 ** (digits // 2)).is_integer()
+
+
+def constant(x: float, reading: Reading, /, digits: int = 53) -> arb:
+    """A float of the program as a ball.
+
+    Under "ulp" a constant that is not short stands for all reals within some units in the last
+    place of its type; one below 2^-26 also for zero, and for what lies between.
+    """
+    if reading == "exact" or is_short(x, digits):
+        return arb(x)
+    unit = math.ldexp(1.0, max(math.frexp(x)[1] - digits, -1074))
+    ball = arb(x, UNITS.get(digits, 2) * unit)
+    if abs(x) >= RESIDUE:
+        return ball
+    return hull(ZERO, ball) if x > 0 else -hull(ZERO, -ball)
 
 
 def enclosed(x: Any, /, reading: Reading = "exact") -> Any:
@@ -105,7 +167,9 @@ def enclosed(x: Any, /, reading: Reading = "exact") -> Any:
     x = np.asarray(x)
     if not jax.dtypes.issubdtype(x.dtype, np.floating):
         return x
-    return reals(x.shape, (constant(v, reading) for v in x.astype(np.float64).ravel().tolist()))
+    digits = 53 if reading == "exact" else _digits(x.dtype)
+    entries = x.astype(np.float64).ravel().tolist()
+    return reals(x.shape, (constant(v, reading, digits) for v in entries))
 
 
 def as_reals(x: Any, /) -> np.ndarray:
@@ -113,7 +177,7 @@ def as_reals(x: Any, /) -> np.ndarray:
     if is_reals(x):
         return x
     if isinstance(x, Flags):
-        hulls = (ZERO.union(ONE) if v == OPEN else arb(int(v)) for v in as_flags(x).ravel())
+        hulls = (hull(ZERO, ONE) if v == OPEN else arb(int(v)) for v in as_flags(x).ravel())
         return reals(x.shape, hulls)
     x = np.asarray(x)
     if jax.dtypes.issubdtype(x.dtype, np.floating):
@@ -130,7 +194,8 @@ def each(function: Callable[..., arb], *arrays: np.ndarray) -> np.ndarray:
 def hull(a: arb, b: arb, /) -> arb:
     """A ball that contains both; NaN where one is not finite and they are not the same."""
     if a.is_finite() and b.is_finite():
-        return a.union(b)
+        both = a.union(b)
+        return known_nonnegative(both) if nonnegative(a) and nonnegative(b) else both
     return a if a.is_exact() and b.is_exact() and a == b else NAN
 
 

@@ -6,7 +6,7 @@ The package can be called: `jaxbounds.falsify(statement)` is `jaxbounds.falsify.
 import sys
 import types
 
-from jaxbounds.falsify.bench import counterexample_of, refuse_other_shapes
+from jaxbounds.falsify.bench import counterexample_of, fitted, refuse_other_shapes
 from jaxbounds.falsify.binding import noticed, notices, planted
 from jaxbounds.falsify.decide import ON_AVERAGE
 from jaxbounds.falsify.engine import falsify, replay, unmeasured
@@ -28,6 +28,7 @@ __all__ = [
     "clopper_pearson",
     "counterexample_of",
     "falsify",
+    "fitted",
     "fitted_exponent",
     "hypothesis_names",
     "load_instance",

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.falsify.measure import Measured, measure, met
+from jaxbounds.falsify.measure import Measured, measure, met, verification
 from jaxbounds.falsify.programs import Programs
 from jaxbounds.statements import Form, Instance, Size, Statement
 
@@ -34,10 +34,19 @@ def as_arrays(instance: Any, /) -> Any:
     return np.asarray(instance)
 
 
-def _shapes(tree: Any, skip: int = 0) -> dict[str, tuple[int, ...]]:
-    """The shape of each entry by its name, without some leading axes."""
+class Kind(NamedTuple):
+    """What a leaf of an instance is: its shape and type."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+
+def _kinds(tree: Any, skip: int = 0) -> dict[str, Kind]:
+    """Of each entry by its name, without some leading axes."""
     leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
-    return {jax.tree_util.keystr(path): np.shape(leaf)[skip:] for path, leaf in leaves}
+    typed = lambda leaf: leaf if hasattr(leaf, "dtype") else np.asarray(leaf)
+    kind = lambda leaf: Kind(np.shape(leaf)[skip:], typed(leaf).dtype)
+    return {jax.tree_util.keystr(path): kind(leaf) for path, leaf in leaves}
 
 
 def refuse_other_shapes(
@@ -53,7 +62,8 @@ def refuse_other_shapes(
     stored = form.counterexample
     if stored is not None and stored.meets is not None and size not in statement.sizes:
         return  # at sizes that are not drawn, what checks all hypotheses vouches for it
-    found, usual = _shapes(instance), _usual_shapes(statement, size)
+    shapes = lambda kinds: {name: kind.shape for name, kind in kinds.items()}
+    found, usual = shapes(_kinds(instance)), shapes(_usual_kinds(statement, size))
     if not usual or found == usual:  # where nothing is drawn, nothing is known
         return
     apart = [n for n in {**usual, **found} if usual.get(n) != found.get(n)]
@@ -65,27 +75,71 @@ def refuse_other_shapes(
     )
 
 
-def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Size]:
-    """The counterexample that a form stores, as arrays, and its size.
+def refuse_other_kinds(statement: Statement, form: Form, drawn: Any, size: Any, /) -> None:
+    """What a chart gives must have the entries, shapes and types that are drawn at its size.
 
     Raises:
-        ValueError: if there is none, or `refuse_other_shapes` refuses it.
+        ValueError: naming the entries that differ.
+    """
+    refuse_other_shapes(statement, form, drawn, Size(dict(size)))
+    usual, found = _usual_kinds(statement, Size(dict(size))), _kinds(drawn)
+    for name in usual:
+        if name in found and found[name].dtype != usual[name].dtype:
+            raise ValueError(
+                f"what is given against {form.name!r} has {name} of {found[name].dtype}; an "
+                f"instance of {statement.id} has {usual[name].dtype} there"
+            )
+
+
+def fitted(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Any:
+    """An instance with the types that are drawn at its size, if it has the shapes.
+
+    Raises:
+        ValueError: if `refuse_other_shapes` refuses it, or a number is none of the type drawn.
+    """
+    refuse_other_shapes(statement, form, instance, size)
+    usual = _usual_kinds(statement, size)
+
+    def cast(path: Any, leaf: Any) -> Any:
+        name = jax.tree_util.keystr(path)
+        wanted = usual[name].dtype if name in usual else leaf.dtype
+        if leaf.dtype == wanted or jax.dtypes.issubdtype(wanted, jax.dtypes.extended):
+            return leaf
+        with np.errstate(all="ignore"):
+            plain = np.asarray(leaf)
+            there = plain.astype(wanted)
+            kept = np.array_equal(there.astype(plain.dtype), plain)
+        if not kept or (plain.dtype.kind in "if" and np.any((plain < 0) != (there < 0))):
+            raise ValueError(
+                f"what is given against {form.name!r} has {name} of {plain.dtype} with "
+                f"{plain.ravel()[:3]}; an instance of {statement.id} has {wanted} there"
+            )
+        return there if isinstance(leaf, np.ndarray) else jnp.asarray(there)
+
+    return jax.tree_util.tree_map_with_path(cast, instance)
+
+
+def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Size]:
+    """The counterexample that a form stores, as arrays of the types that are drawn, and its size.
+
+    Raises:
+        ValueError: if there is none, or `fitted` refuses it.
     """
     stored = form.counterexample
     if stored is None:
         raise ValueError(f"{statement.id} ({form.name}) stores no counterexample")
-    instance, size = as_arrays(dict(stored.instance)), Size(stored.size)
-    refuse_other_shapes(statement, form, instance, size)
-    return instance, size
+    size = Size(stored.size)
+    return fitted(statement, form, as_arrays(dict(stored.instance)), size), size
 
 
-def _usual_shapes(statement: Statement, size: Size) -> dict[str, tuple[int, ...]]:
+def _usual_kinds(statement: Statement, size: Size) -> dict[str, Kind]:
     """Of what a sampler draws at a size or, where there is none, of the first case."""
     if statement.samplers:
         sampler = next(iter(statement.samplers.values()))
-        return _shapes(jax.eval_shape(lambda key: sampler(key, size), jax.random.key(0)))
+        with verification():
+            return _kinds(jax.eval_shape(lambda key: sampler(key, size), jax.random.key(0)))
     if statement.cases is not None and size in statement.sizes:
-        return _shapes(statement.cases(size), skip=1)
+        return _kinds(jax.tree.map(np.asarray, dict(statement.cases(size))), skip=1)
     return {}
 
 

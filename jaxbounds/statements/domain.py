@@ -1,10 +1,12 @@
 """Where a form is to be proved: a box of parameters, and the instances that they stand for."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import jax
+import numpy as np
 
 from jaxbounds.statements.instance import Instance, Size
 
@@ -17,8 +19,8 @@ class Domain:
         name: what the box holds, in words ("one token pair, logits (t, 0), |t| <= 8").
         chart: `chart(point, size) -> Instance` for a point of shape (k,); JAX traces it.
         size: the static part of the instances; it need not be among the statement's sizes.
-        lower: the least coordinates.
-        upper: the greatest.
+        lower: the least coordinates, finite.
+        upper: the greatest, finite.
         slack: what is proved is lhs <= rhs + slack, or |lhs - rhs| <= slack for every entry.
         beyond: what follows outside the box, and why, in one sentence.
     """
@@ -32,14 +34,37 @@ class Domain:
     beyond: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a box that is none."""
+        """Refuse a box that is none, and take its ends as floats."""
+        for end, values in (("lower", self.lower), ("upper", self.upper)):
+            object.__setattr__(self, end, tuple(self._end(end, v) for v in values))
         if len(self.lower) != len(self.upper) or not self.lower:
             raise ValueError(f"domain {self.name!r}: lower and upper must be of one length")
-        if any(not a < b for a, b in zip(self.lower, self.upper)):
-            raise ValueError(f"domain {self.name!r}: each lower end must be below the upper one")
-        if not 0 <= self.slack < float("inf"):
-            raise ValueError(f"domain {self.name!r}: slack cannot be {self.slack}")
+        for a, b in zip(self.lower, self.upper):
+            if not a < b or not math.isfinite(b - a):
+                raise ValueError(
+                    f"domain {self.name!r}: each lower end must be below the upper one, by a "
+                    f"finite amount, got {a!r} and {b!r}"
+                )
+        if not _is_real(self.slack) or not 0 <= self.slack < math.inf:
+            raise ValueError(f"domain {self.name!r}: slack cannot be {self.slack!r}")
+        if not callable(self.chart):
+            raise TypeError(f"domain {self.name!r}: chart must be a function (point, size)")
+
+    def _end(self, which: str, value: Any) -> float:
+        if not _is_real(value):
+            raise TypeError(f"domain {self.name!r}: {which} must hold numbers, got {value!r}")
+        if not math.isfinite(value):
+            raise ValueError(
+                f"domain {self.name!r}: a box has finite ends, got {value!r} in {which}; for "
+                "x >= a take t in [0, 1 - 1e-6] with x = a + t / (1 - t) in the chart, and say in "
+                "`beyond` what holds outside"
+            )
+        return float(value)
 
     def instance(self, point: Any, /) -> Instance:
         """The instance at a point."""
         return self.chart(point, Size(dict(self.size)))
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

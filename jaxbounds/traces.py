@@ -1,0 +1,83 @@
+"""Looking through traced programs: their equations, and those that round more coarsely than others.
+
+Nothing is run here.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax._src import source_info_util
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
+
+
+def _programs(value: Any) -> Iterator[Jaxpr]:
+    """The programs that a parameter of an equation holds."""
+    if isinstance(value, ClosedJaxpr):
+        yield value.jaxpr
+    elif isinstance(value, Jaxpr):
+        yield value
+    elif isinstance(value, tuple | list):
+        for entry in value:
+            yield from _programs(entry)
+
+
+def equations(program: Jaxpr, /) -> Iterator[JaxprEqn]:
+    """All equations of a program and of the programs inside it, in order."""
+    for eqn in program.eqns:
+        yield eqn
+        for value in eqn.params.values():
+            for inner in _programs(value):
+                yield from equations(inner)
+
+
+_ROUNDS = {
+    *("add", "add_any", "sub", "mul", "div", "pow", "integer_pow", "square", "sqrt", "rsqrt"),
+    *("cbrt", "exp", "exp2", "expm1", "log", "log1p", "logistic", "tanh", "sinh", "cosh"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh"),
+    *("erf", "erfc", "erf_inv", "lgamma", "digamma", "igamma", "igammac"),
+    *("reduce_sum", "reduce_prod", "cumsum", "cumprod", "cumlogsumexp", "scatter-add"),
+    *("dot_general", "ragged_dot", "conv_general_dilated", "eigh", "svd", "lu", "qr", "cholesky"),
+    *("triangular_solve", "convert_element_type", "reduce_precision"),
+}
+"""Primitives whose results are rounded to their type."""
+
+
+def _digits(dtype: Any) -> int | None:
+    """The binary digits of a type of floats."""
+    return int(jnp.finfo(dtype).nmant) if jax.dtypes.issubdtype(dtype, jnp.floating) else None
+
+
+def _narrowest(eqn: JaxprEqn) -> Any:
+    """The type to which an equation rounds; None where it does not round."""
+    if eqn.primitive.name not in _ROUNDS:
+        return None
+    if eqn.primitive.name == "reduce_precision":
+        bits = eqn.params["mantissa_bits"]
+        return next(
+            (t for t in (jnp.bfloat16, jnp.float16, jnp.float32) if _digits(t) >= bits), None
+        )
+    kinds = [v.aval.dtype for v in eqn.outvars if _digits(v.aval.dtype) is not None]
+    if eqn.primitive.name == "convert_element_type":
+        # From integers, or from coarser floats, nothing is lost that this type had not lost before.
+        old = _digits(eqn.invars[0].aval.dtype)
+        kinds = [k for k in kinds if old is not None and _digits(k) < old]
+    return min(kinds, key=_digits, default=None)
+
+
+def narrow_operations(program: Jaxpr, wanted: Any, /) -> tuple[str, ...]:
+    """The operations that round to fewer digits than the type wanted: name, type and place.
+
+    Args:
+        program: what was traced.
+        wanted: the type in which the results are meant to be computed.
+    """
+    least = _digits(wanted)
+    found: dict[str, None] = {}
+    for eqn in equations(program):
+        kind = _narrowest(eqn)
+        if kind is not None and least is not None and _digits(kind) < least:
+            place = source_info_util.summarize(eqn.source_info)
+            found[f"{eqn.primitive.name} in {jnp.dtype(kind).name} ({place})"] = None
+    return tuple(found)
