@@ -74,9 +74,14 @@ class Programs:
     A program with a loop is run box by box: under `vmap` all boxes would leave it together.
     """
 
-    def __init__(self, margin: Callable[[jax.Array], Any], count: int, reading: Reading) -> None:
-        """Take a function of a point of shape (count,) that gives (margin, scale, needed)."""
-        self.reading, self.widened = reading, False
+    def __init__(
+        self, margin: Callable[[jax.Array], Any], count: int, slack: float, reading: Reading
+    ) -> None:
+        """Take a function of a point of shape (count,) that gives (margin, scale, needed).
+
+        The slack, which is the number it is, is added to the margin.
+        """
+        self.reading, self.widened, self._slack = reading, False, arb(slack)
         self._margin, self._count = margin, count
         self._known: dict[int, ClosedJaxpr] = {}
         alone = traced(margin, jnp.zeros(count))[0].jaxpr
@@ -108,7 +113,8 @@ class Programs:
             value = value.value
         scale = scale.value if isinstance(scale, Sloped) else scale
         rows_of = lambda x: as_reals(x)[:rows]
-        return Values(rows_of(value), rows_of(scale), unknown, as_flags(needed)[:rows])
+        margin = rows_of(value) + self._slack
+        return Values(margin, rows_of(scale), unknown, as_flags(needed)[:rows])
 
     def _run(self, program: ClosedJaxpr, given: np.ndarray, slopes: bool) -> list[Any]:
         if slopes:

@@ -27,10 +27,11 @@ from jaxbounds.certify.values import (
     Undecided,
     as_flags,
     as_reals,
+    nonnegative,
 )
 from jaxbounds.falsify import ON_AVERAGE, fitted, verification
 from jaxbounds.falsify.decide import edge
-from jaxbounds.falsify.measure import measure, pick
+from jaxbounds.falsify.measure import compared, pick
 from jaxbounds.falsify.programs import compiled
 from jaxbounds.statements import Form, Instance, Size, Statement
 
@@ -183,7 +184,7 @@ def _stated(error: Any) -> arb:
         Undecided: if it may be negative, or nothing.
     """
     errors = as_reals(error).ravel()
-    if not all(v >= 0 for v in errors):
+    if not all(map(nonnegative, errors)):
         raise Undecided("Sides.error is negative, or not a number")
     return max((v.upper() for v in errors), default=ZERO)
 
@@ -279,15 +280,15 @@ def disprove(
 
 def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> dict[str, Any]:
     """What float64 has against a disproof: a second look that shares no rule with the first."""
-    run = measure(statement, size)
+    program = sides_of(statement, form, size)
     with np.errstate(all="ignore"):
-        measured = (run if statement.host else compiled(run))(instance)
-    column = measured.column([f.name for f in statement.forms].index(form.name))
-    if float(column.low) > edge(statement):
+        sides = (program if statement.host else compiled(program))(instance)
+        value, low = compared(statement.relation, *(np.asarray(side, float) for side in sides))
+    if low > edge(statement):
         return {}
     reason = (
         "a contradiction, which is our error unless it is rounding: enclosures violate the claim, "
-        f"float64 measures the ratio {float(column.value):.9g} (no violation)"
+        f"float64 measures the ratio {value:.9g} (no violation)"
     )
     return {"word": "undecided", "reason": reason}
 

@@ -121,7 +121,7 @@ def power(x: arb, y: arb, /) -> arb:
         return NAN
     if x.is_zero():
         # Below zero the sign of the infinity is that of the zero, where y may be whole.
-        return ZERO if y > 0 else NAN
+        return ZERO if y > 0 else INF if y < 0 and not y.contains_integer() else NAN
     if not x.is_finite():
         return INF if x == INF and y > 0 else ZERO if x == INF and y < 0 else NAN
     if x > 0:

@@ -73,7 +73,7 @@ class Proof:
 def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[jax.Array], Any]:
     """From a point to the margin, the larger side, and whether it must satisfy the claim.
 
-    The margin is `rhs - lhs + slack` less the stated error, and not negative where the form holds.
+    The margin is `rhs - lhs` less the stated error, and not negative where the form holds.
     """
 
     def margin(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -92,7 +92,7 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
         named = met(statement.hypotheses, instance, size) | met(form.hypotheses, instance, size)
         named.pop("finite")
         required = jnp.stack([jnp.asarray(True), *named.values()])
-        return least - stated + domain.slack, scale, jnp.all(required)
+        return least - stated, scale, jnp.all(required)
 
     return margin
 
@@ -177,7 +177,7 @@ def _search(
     reason = ""
     with precision(bits):
         try:
-            programs = Programs(margin, len(first[0].lower), reading)
+            programs = Programs(margin, len(first[0].lower), about.slack, reading)
         except (ValueError, TypeError) as problem:
             return replace(about, reason=str(problem).splitlines()[0]), False
         search = BoxSearch(programs, first)

@@ -99,12 +99,13 @@ def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float
         found = measured(points)
         looked += len(points)
         with np.errstate(all="ignore"):
-            share = np.where(found.needed, found.margin / np.maximum(found.scale, 1e-300), np.inf)
+            scale = np.maximum(np.maximum(found.scale, domain.slack), 1e-300)
+            share = np.where(found.needed, (found.margin + domain.slack) / scale, np.inf)
             share = np.where(found.needed & np.isnan(found.margin), -np.inf, share)
         for row in np.argsort(share)[:8]:
-            if share[row] < -tolerance and not _rounding(measured, points[row], found, row):
+            value = float(found.margin[row]) + domain.slack
+            if share[row] < -tolerance and not _rounding(measured, points[row], value):
                 point = tuple(map(float, points[row]))
-                value = float(found.margin[row])
                 what = "is undefined" if np.isnan(value) else f"has the margin {value:.6g}"
                 return Doubt(
                     "a contradiction, which is our error unless it is rounding: enclosures prove "
@@ -119,12 +120,12 @@ def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float
     return Doubt("", None, looked)
 
 
-def _rounding(measured: Callable, point: np.ndarray, found: _Measured, row: int) -> bool:
+def _rounding(measured: Callable, point: np.ndarray, violation: float) -> bool:
     """Whether the violation at a point is as large as what its last places do."""
-    if not np.isfinite(found.margin[row]):
+    if not np.isfinite(violation):
         return False
     rng = np.random.default_rng(1)
     steps = rng.integers(-ULPS, ULPS + 1, (32, len(point)))
     near = measured(point + steps * np.spacing(np.maximum(np.abs(point), 1e-300))).margin
     spread = float(np.max(near) - np.min(near)) if np.all(np.isfinite(near)) else 0.0
-    return bool(-found.margin[row] <= 4 * spread)
+    return bool(-violation <= 4 * spread)

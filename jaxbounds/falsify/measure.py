@@ -117,6 +117,14 @@ def _identity(lhs, rhs, error, tolerance, xp):
     return relative(difference), low, relative(difference + error), informative, nothing, nothing
 
 
+def compared(relation: str, lhs: Any, rhs: Any, error: Any, /) -> tuple[float, float]:
+    """One form's ratio (or discrepancy), and its least value that the stated error allows."""
+    lhs, rhs = np.broadcast_arrays(lhs, rhs)
+    compare = _identity if relation == "=" else _inequality
+    value, low, *_ = compare(lhs, rhs, np.max(error), 1.0, np)
+    return float(value), float(low)
+
+
 def _refuse_low_precision(statement: Statement, instance: Instance) -> None:
     wanted = jax.dtypes.canonicalize_dtype(float)
     for path, leaf in jax.tree_util.tree_leaves_with_path(instance):

@@ -183,11 +183,18 @@ def test_a_primitive_without_a_rule_is_named():
     assert found.reason == "no rule for the primitive 'nextafter'"
 
 
-def test_a_rate_is_never_disproved():
-    forms = (Form(name="printed", sense="at most"),)
-    found = said(claim(*FALSE, kind="rate", forms=forms), X)
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("rate", {"forms": (Form(name="printed", sense="at most"),)}),
+        ("probability", {"level": 0.1}),
+        ("expectation", {}),
+    ],
+)
+def test_what_no_single_instance_decides_is_never_disproved(kind, options):
+    found = said(claim(*FALSE, kind=kind, **options), X)
     assert found.word == "undecided"
-    assert "fitted exponent" in found.reason
+    assert kind in found.reason
 
 
 def test_the_time_allowed_is_kept():

@@ -299,7 +299,6 @@ def _ends(x: arb) -> tuple[Fraction, Fraction]:
     [
         (lambda x: functions.integer_power(x, 2), 0, 1.75**2),
         (lambda x: functions.integer_power(x, 4), 0, 1.75**4),
-        (functions.square_root, 0, math.sqrt(1.75)),
         (functions.UNARY["abs"], 0, 1.75),
         (functions.truncated, 0, 1),
         (functions.floor, -1, 1),
@@ -309,12 +308,50 @@ def _ends(x: arb) -> tuple[Fraction, Fraction]:
         (lambda x: functions.greater(x, arb(1)), 1, 1.75),
         (lambda x: functions.less(x, arb(1)), -0.75, 1),
         (lambda x: functions.power(x, arb(2)), 0, 1.75**2),
-        (lambda x: functions.power(x, arb(0.5)), 0, math.sqrt(1.75)),
     ],
 )
 def test_around_zero_the_enclosure_is_the_image(function, low, high):
     found = _ends(function(arb(0.5, 1.25)))  # [-0.75, 1.75]
     assert found == pytest.approx((low, high), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [functions.square_root, lambda x: functions.power(x, arb(0.5)), functions.UNARY["log"]]
+    + [functions.UNARY[name] for name in ("asin", "acos", "atanh", "acosh", "erf_inv")],
+)
+def test_what_is_undefined_somewhere_in_the_ball_is_unknown(function):
+    assert function(arb(0.5, 1.25)).is_nan()
+
+
+def test_what_is_known_not_to_be_negative_has_a_root():
+    """The ball of x^2 on [-0.75, 1.75] reaches below zero, x^2 does not."""
+    square = functions.integer_power(arb(0.5, 1.25), 2)
+    assert _ends(square)[0] < 0
+    for known in (
+        square,
+        functions.plus(square, square),
+        functions.times(square, arb(3)),
+        functions.divide(square, arb(2)),
+        functions.greater(square, arb(-1)),
+        functions.less(square, arb(1)),
+    ):
+        low, high = _ends(functions.square_root(known))
+        assert (low, high) == pytest.approx((0, math.sqrt(_ends(known)[1])), abs=1e-6)
+        assert functions.COMPARISONS["ge"](known, arb(0)) == 1
+        assert functions.COMPARISONS["lt"](known, arb(0)) == 0
+    assert functions.square_root(square - arb(1)).is_nan()
+    assert functions.square_root(functions.plus(square, arb(-1))).is_nan()
+    assert functions.square_root(functions.times(square, arb(-1))).is_nan()
+    assert functions.square_root(-square).is_nan()
+
+
+@pytest.mark.parametrize(("a", "b"), [(0, 0), (0, -1), (arb(0, 1), -1), (arb(0, 1), arb(0, 1))])
+def test_at_the_cut_an_angle_may_have_either_sign(a, b):
+    """atan2(0., -0.) = pi and atan2(-0., -0.) = -pi: the sign of a zero is in no ball."""
+    found = functions.BINARY["atan2"](arb(a), arb(b))
+    for zero in (0.0, -0.0):
+        assert truth.encloses(found, Fraction(math.atan2(zero, -0.0)).limit_denominator(10**9))
 
 
 @pytest.mark.parametrize(("a", "b"), [(3, 5), (5, 3), (3, 3), (math.inf, 2), (-math.inf, 2)])

@@ -16,7 +16,7 @@ from oracle import draws
 
 from jaxbounds.certify import NotSupported, Undecided, control, enclose, precision
 from jaxbounds.certify.certificate import as_fraction, decimal_bounds
-from jaxbounds.certify.values import constant, hull, is_short, midpoints, reals
+from jaxbounds.certify.values import constant, hull, is_short, midpoints, nonnegative, reals
 
 
 def bitwise(operation, start):
@@ -77,10 +77,10 @@ def test_a_constant_is_every_real_that_rounds_near_it(inside, x64):
     (near,) = enclose(program, np.array(0.0), reading="ulp").ways
     assert ends(exact.item()) == (Fraction(0.1), Fraction(0.1))
     low, high = ends(near.item())
-    ulp = Fraction(math.ulp(0.1))
+    unit = 1024 * Fraction(math.ulp(0.1))
     assert low < Fraction(1, 10) < high
-    assert Fraction(0.1) - low == pytest.approx(ulp, rel=1e-6)
-    assert high - Fraction(0.1) >= ulp
+    assert Fraction(0.1) - low == pytest.approx(unit, rel=1e-6)
+    assert high - Fraction(0.1) >= unit
     table = jnp.array([0.1, 0.25])
     (found,) = enclose(lambda x: x + table, np.zeros(2), reading="ulp").ways
     assert not found[0].is_exact()
@@ -96,7 +96,9 @@ def test_a_constant_is_every_real_that_rounds_near_it(inside, x64):
         (1e6, True),
         (2.0**26 - 1, True),
         (2.0**26 + 1, False),
-        (2.0**-1000, True),
+        (2.0**-26, True),
+        (2.0**-27, False),
+        (2.0**-1000, False),
         (2.0**1000, True),
         (0.1, False),
         (math.pi, False),
@@ -108,6 +110,35 @@ def test_a_constant_of_few_binary_digits_means_itself(x, short):
     assert is_short(x) is short
     assert constant(x, "exact").is_exact()
     assert constant(x, "ulp").is_exact() is short
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (1 - 0.99, Fraction(1, 100)),
+        (100.2 - 100.1, Fraction(1, 10)),
+        (math.sqrt(3) ** 4, Fraction(9)),
+        (0.1 + 0.2 - 0.3, Fraction(0)),
+        (100.1 - 100 - 0.1, Fraction(0)),
+        (-1e6 * (0.1 + 0.2 - 0.3), Fraction(0)),
+        (sum(1 / k for k in range(1, 11)), Fraction(7381, 2520)),
+    ],
+)
+def test_a_constant_stands_for_what_a_short_computation_in_python_meant(written, meant):
+    low, high = ends(constant(written, "ulp"))
+    assert low <= meant <= high
+    assert high - low <= max(1e-9 * abs(meant), 2.1 * abs(Fraction(written)))
+
+
+def test_a_constant_of_another_type_is_read_by_the_units_of_that_type(x64):
+    (found,) = enclose(lambda x: jnp.maximum(x, jnp.float32(0.1)), np.float32(0), reading="ulp").ways
+    low, high = ends(found.item())
+    assert low < Fraction(1, 10) < high
+    assert high - low == pytest.approx(4 * 2.0**-27, rel=1e-3)
+
+
+def test_a_tiny_constant_is_never_read_as_negative():
+    assert nonnegative(constant(1e-12, "ulp"))
 
 
 @pytest.mark.parametrize(
@@ -227,25 +258,29 @@ def test_what_hangs_on_an_open_number_is_undecided(function, given, x64):
         enclose(function, given)
 
 
-@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5)])
-def test_vectors_have_the_signs_that_jax_gives(shape, x64):
+@pytest.mark.parametrize("shape", [(2, 2), (3, 2), (2, 3)])
+def test_vectors_have_either_sign_and_those_that_jax_gives_are_among_them(shape, x64):
     rng = np.random.default_rng(5)
-    for _ in range(10):
+    near = lambda found, true: np.allclose(midpoints(found), true)
+    for _ in range(5):
         x = rng.normal(size=shape)
-        (u, _, v), *_ = enclose(lambda x: jnp.linalg.svd(x, full_matrices=False), x).ways
-        true = jnp.linalg.svd(x, full_matrices=False)
-        assert np.allclose(midpoints(u), true[0])
-        assert np.allclose(midpoints(v), true[2])
-        if shape == (3, 3):
-            (_, vectors), *_ = enclose(jnp.linalg.eigh, x).ways
-            assert np.allclose(midpoints(vectors), jnp.linalg.eigh(x)[1])
+        ways = enclose(lambda x: jnp.linalg.svd(x, full_matrices=False), x).ways
+        u, _, v = jnp.linalg.svd(x, full_matrices=False)
+        assert len(ways) == 4
+        assert sum(near(way[0], u) and near(way[2], v) for way in ways) == 1
+        assert all(near(way[0] @ np.diag(way[1]) @ way[2], x) for way in ways)
+        if shape == (2, 2):
+            symmetric = x + x.T
+            ways = enclose(jnp.linalg.eigh, symmetric).ways
+            assert len(ways) == 4
+            assert sum(near(way[1], jnp.linalg.eigh(symmetric)[1]) for way in ways) == 1
 
 
 def test_vectors_of_a_repeated_value_are_unknown(x64):
-    ((_, vectors),) = enclose(jnp.linalg.eigh, np.diag([1.0, 1, 3])).ways
-    known = [all(v.is_finite() for v in column) for column in vectors.T]
-    assert known == [False, False, True]
-    assert np.allclose(midpoints(vectors[:, 2]), jnp.linalg.eigh(np.diag([1.0, 1, 3]))[1][:, 2])
+    for _, vectors in enclose(jnp.linalg.eigh, np.diag([1.0, 1, 3])).ways:
+        known = [all(v.is_finite() for v in column) for column in vectors.T]
+        assert known == [False, False, True]
+        assert np.allclose(np.abs(midpoints(vectors[:, 2])), [0, 0, 1])
 
 
 def test_full_vectors_of_a_tall_matrix_are_refused_where_they_are_used(x64):
@@ -293,14 +328,24 @@ def test_values_of_an_unknown_matrix_are_unknown(function, x64):
     assert all(v.is_nan() for v in found)
 
 
-def test_a_linear_solve_with_several_right_sides_is_refused(x64):
-    keep = lambda f, v: v
-    several = lambda x: lax.custom_linear_solve(lambda v: v, (x, x), keep, keep)
-    with pytest.raises(NotSupported, match="several right sides"):
-        enclose(several, np.ones(2))
+def test_a_linear_solve_is_the_program_that_stands_there(x64):
+    """One step of Jacobi, not the solution: solve(b) = b / 4 for 3x + y, x + 5y."""
+    matrix = np.array([[3.0, 1], [1, 5]])
+    once = lambda b: lax.custom_linear_solve(
+        lambda v: matrix @ v, b, lambda mv, v: v / 4, symmetric=True
+    )
+    (found,) = enclose(once, np.array([1.0, 2])).ways
+    assert [ends(v) for v in found] == [(0.25, 0.25), (0.5, 0.5)]
 
 
-def test_vectors_of_repeated_values_are_unknown(x64):
+def test_direct_solves_are_run_also_for_a_batch(x64):
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=(3, 2, 2)), rng.normal(size=(3, 2, 2))
+    (found,) = enclose(jnp.linalg.solve, a, b).ways
+    assert np.allclose(midpoints(found), np.linalg.solve(a, b))
+
+
+def test_values_of_a_repeated_value_are_exact(x64):
     (values, vectors), *_ = enclose(jnp.linalg.eigh, np.diag([2.0, 2.0, 5.0])).ways
     assert [ends(v) for v in values] == [(2, 2), (2, 2), (5, 5)]
     assert [v.is_nan() for v in vectors[0]] == [True, True, False]

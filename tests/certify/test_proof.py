@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from jaxbounds.certify import prove
+from jaxbounds.certify.boxes import Box, balls_of
 from jaxbounds.certify.interpreter import precision, traced
-from jaxbounds.certify.proof import Box, balls_of
 from jaxbounds.certify.slopes import sloped
 from jaxbounds.falsify import verification
 from jaxbounds.statements import Domain, Form, Sides, Statement

@@ -94,7 +94,8 @@ def two_tokens(*, slack: float = 0.0) -> Domain:
 
     def chart(point: jax.Array, size: Size) -> Instance:
         one = jnp.ones((1, 1))
-        return {"X": jnp.stack([1.0, point[0]])[:, None], "U": one, "W": point[1] * one}
+        tokens = jnp.stack([1.0, point[0]])[:, None]
+        return {"X": tokens, "U": jnp.ones((2, 1)), "W": point[1] * one}
 
     return Domain(
         name="T = 2, d = 1, tokens 1 and b, u = 1, |b| <= 1, |W| <= 3",
