@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxbounds.falsify.measure import Measured, measure, met, verification
 from jaxbounds.falsify.programs import Programs
+from jaxbounds.falsify.watched import Watch
 from jaxbounds.statements import Form, Instance, Size, Statement
 
 
@@ -20,6 +21,19 @@ def length(batch: Any, /) -> int:
 def take(batch: Any, index: Any, /) -> Any:
     """Rows of a batch."""
     return jax.tree.map(lambda leaf: np.asarray(leaf)[index], batch)
+
+
+def labelled(batch: Instance, /) -> np.ndarray:
+    """A number for each row of a batch, the same for rows that agree bit by bit."""
+    rows = length(batch)
+    flat = [
+        np.ascontiguousarray(leaf).reshape(rows, -1).view(np.uint8).reshape(rows, -1)
+        for leaf in jax.tree.leaves(batch)
+        if np.size(leaf)
+    ]
+    if not flat:
+        return np.zeros(rows, int)
+    return np.array([hash(row.tobytes()) for row in np.hstack(flat)])
 
 
 def concatenate(batches: list[Any], /) -> Any:
@@ -153,6 +167,7 @@ class Bench:
 
     def __init__(self, statement: Statement, batch: int, programs: Programs) -> None:
         self.statement, self.programs = statement, programs
+        self.watch = Watch(statement)
         self._batch = batch
         self._runs: dict[tuple[str, Size], Callable] = {}
 
@@ -160,7 +175,11 @@ class Bench:
         """The function over a batch: compiled, or on the host."""
         if (what, size) not in self._runs:
             name = (self.statement.id, what, tuple(size.items()))
-            run = one_by_one(function) if self.statement.host else self.programs(function, *name)
+            watch = self.watch if what == "measure" else None
+            if self.statement.host:
+                run = one_by_one(function if watch is None else watch.calls(function))
+            else:
+                run = self.programs(function, *name, watch=watch)
             self._runs[what, size] = run
         return self._runs[what, size]
 
@@ -209,11 +228,16 @@ class Column(NamedTuple):
         measured: what was measured, of shape (instances,).
         sizes: the index of each instance's size.
         sources: where each instance is from: a sampler, "cases" or "search".
+        labels: equal for equal instances of one size.
+        reach: the least and the largest difference of the sides beside the draws; NaN where nobody
+            looked.
     """
 
     measured: Measured
     sizes: np.ndarray
     sources: np.ndarray
+    labels: np.ndarray
+    reach: tuple[float, float] = (np.nan, np.nan)
 
     def worst(self, rows: np.ndarray) -> int:
         """Of these rows the one with the largest value that counts; NaN is worst."""
@@ -251,7 +275,9 @@ class Pool:
         lengths = [len(m.counted) for m in self.measured]
         table = concatenate(self.measured)
         sources, sizes = np.repeat(self.sources, lengths), np.repeat(self.sizes, lengths)
-        return [Column(table.column(i), sizes, sources) for i in range(table.value.shape[-1])]
+        labels = np.concatenate([labelled(batch) for batch in self.instances])
+        forms = range(table.value.shape[-1])
+        return [Column(table.column(i), sizes, sources, labels) for i in forms]
 
     def instance(self, index: int) -> Instance:
         """The instance at a row of a column.

@@ -288,7 +288,8 @@ def _judgement(statement: Statement, parts: list, stored: list, sizes: np.ndarra
     table = Measured(*concatenate(parts))
     judged: list[tuple[str, float]] = []
     for index, form in enumerate(statement.forms):
-        column = Column(table.column(index), sizes, np.repeat("", len(sizes)))
+        every = np.arange(len(sizes))
+        column = Column(table.column(index), sizes, np.repeat("", len(sizes)), every)
         decision = decide(statement, form, column)
         judged.append((decision.status, decision.ratio))
         counted = column.measured.value[column.measured.counted]

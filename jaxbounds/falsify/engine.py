@@ -93,7 +93,7 @@ def _verdict(found: Findings, index: int, seed: int, places: Places) -> Verdict:
         searches=found.searched.runs,
         evidence=evidence(statement, form, decision, found.near[index], accepted),
         accepted=accepted,
-        distinct=distinct_counted(found.pool, column),
+        distinct=distinct_counted(column),
         by_size=by_size(statement, column),
         near=found.near[index],
         checked=hypothesis_names(statement, form, found.pool.instance(0)),

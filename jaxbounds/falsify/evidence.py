@@ -3,21 +3,23 @@
 from collections.abc import Iterator
 from typing import Literal
 
-import jax
 import numpy as np
 
-from jaxbounds.falsify.bench import Column, Pool, length
+from jaxbounds.falsify.bench import Column, Pool, labelled, length
 from jaxbounds.falsify.decide import ON_AVERAGE, Decision, edge
 from jaxbounds.falsify.explore import Searched
 from jaxbounds.falsify.measure import Measured, Reals, ratio
-from jaxbounds.statements import Form, Instance, Size, Statement
+from jaxbounds.statements import Form, Size, Statement
 
-Evidence = Literal["", "sampled", "searched", "enumerated", "attained", "violated"]
+Evidence = Literal["", "sampled", "searched", "enumerated", "attained", "violated", "not seen"]
 """From weak to strong: draws; draws and a search that found worse ones; all there are; an equality
-case was reached, so that nothing sharper can hold. "violated" where it fails."""
+case was reached, so that nothing sharper can hold. "violated" where it fails, "not seen" where a
+fit shows another rate than is claimed."""
 
 SHRUNK = 0.01
 """By what part the near-control of `<=` makes the right side smaller."""
+CLOSE = 1e-3
+"""How near one the worst ratio of an equality case that was reached must be."""
 MOVED = 1e-6
 """By how much, relative to the largest entry, the near-control of `=` moves one side."""
 ENOUGH = 8
@@ -42,31 +44,22 @@ def evidence(
     statement: Statement, form: Form, decision: Decision, near: bool, accepted: int, /
 ) -> Evidence:
     """The strongest kind that a verdict has."""
-    if decision.status in ("fails", "inconsistent"):
+    if decision.status == "fails":
         return "violated"
+    if decision.status == "inconsistent":
+        return "not seen"
     if decision.status not in ("holds", "consistent"):
         return ""
-    if form.equality and near and statement.relation == "<=":
+    if form.equality and near and statement.relation == "<=" and decision.ratio >= 1 - CLOSE:
         return "attained"
     if statement.enumerates:
         return "enumerated"
     return "searched" if accepted else "sampled"
 
 
-def distinct(batch: Instance, chosen: np.ndarray, /) -> int:
-    """How many of these rows of a batch differ from one another, bit by bit."""
-    leaves = [np.ascontiguousarray(leaf)[chosen] for leaf in jax.tree.leaves(batch)]
-    rows = int(np.sum(chosen))
-    flat = [leaf.reshape(rows, -1).view(np.uint8).reshape(rows, -1) for leaf in leaves if leaf.size]
-    return len({row.tobytes() for row in np.hstack(flat)}) if flat and rows else min(rows, 1)
-
-
-def distinct_counted(pool: Pool, column: Column, /) -> int:
+def distinct_counted(column: Column, /) -> int:
     """How many different instances count for a form."""
-    starts = np.cumsum([0, *map(length, pool.instances)])
-    counted = np.asarray(column.measured.counted)
-    parts = zip(pool.instances, starts, starts[1:])
-    return sum(distinct(batch, counted[first:last]) for batch, first, last in parts)
+    return len(np.unique(column.labels[np.asarray(column.measured.counted)]))
 
 
 def bounded_mean(ratios: Reals, /) -> float | None:
@@ -99,8 +92,8 @@ def ailments(
     """Why what was measured may be no evidence at all; each with its cure."""
     for batch, source, at in zip(pool.instances, pool.sources, pool.sizes):
         rows = length(batch)
-        everything = np.ones(rows, bool)
-        if source not in ("cases", "search") and rows >= ENOUGH and distinct(batch, everything) < 2:
+        drawn = source not in ("cases", "search") and rows >= ENOUGH
+        if drawn and len(np.unique(labelled(batch))) < 2:
             where = f"{source!r} at {Size(statement.sizes[at])!r}"
             yield f"all {rows} draws of {where} are one instance: does it use its key?"
     if searched.runs and not searched.met:

@@ -37,6 +37,49 @@ def mean_interval(values: ArrayLike, /, *, sigmas: float = 4.0):
     return mean, mean - half, mean + half
 
 
+def bernstein_interval(
+    values: ArrayLike, width: float, /, *, trials: int | None = None, confidence: float = 0.999
+):
+    """The mean and its empirical Bernstein interval (Maurer and Pontil 2009, Theorem 4).
+
+    Exact where all values lie in a range of that width.
+
+    Args:
+        values: independent draws.
+        width: of the range in which they lie.
+        trials: how many of them are independent; all of them unless given.
+        confidence: of the two ends together.
+
+    Returns:
+        (mean, low, high).
+
+    Raises:
+        ValueError: for fewer than two values or trials.
+    """
+    values = np.asarray(values, float)
+    n = len(values) if trials is None else trials
+    if len(values) < 2 or n < 2:
+        raise ValueError(f"need at least 2 values for an interval, got {min(len(values), n)}")
+    mean, variance = float(np.mean(values)), float(np.var(values, ddof=1))
+    amount = np.log(4 / (1 - confidence))  # two ends, and 2 / delta for each
+    half = np.sqrt(2 * variance * amount / n) + 7 * width * amount / (3 * (n - 1))
+    return mean, mean - float(half), mean + float(half)
+
+
+def tail_index(values: ArrayLike, /) -> float:
+    """Hill's estimate of the index a of a tail P(|x| > t) ~ t^-a about the median.
+
+    Of the largest square root of all values; infinite where they do not spread. At most two: there
+    is no sign of a variance.
+    """
+    size = np.sort(np.abs(np.asarray(values, float) - np.median(values)))[::-1]
+    count = max(10, int(np.sqrt(len(size))))
+    if len(size) <= 2 * count or not size[count] > 0:
+        return float("inf")
+    spread = float(np.mean(np.log(size[:count] / size[count])))
+    return 1 / spread if spread > 0 else float("inf")
+
+
 def fitted_exponent(x: ArrayLike, y: ArrayLike, /, *, confidence: float = 0.99):
     """The slope of log y against log x by least squares, with its Student interval.
 

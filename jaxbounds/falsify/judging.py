@@ -1,17 +1,21 @@
 """Judging a statement: draw, search, measure, decide; nothing is shrunk or stored."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxbounds.falsify.bench import Bench, Column, Pool, counterexample_of
-from jaxbounds.falsify.decide import ON_AVERAGE, Decision, decide, violation
+from jaxbounds.falsify.decide import ON_AVERAGE, Decision, decide, edge, violation
+from jaxbounds.falsify.doubt import stands
 from jaxbounds.falsify.evidence import ailments, near_control
 from jaxbounds.falsify.examples import NONE, Examples, recall
 from jaxbounds.falsify.explore import Searched, draw, search
 from jaxbounds.falsify.measure import verification
 from jaxbounds.falsify.programs import Programs
-from jaxbounds.statements import Budget, Form, Statement
+from jaxbounds.falsify.reach import reach
+from jaxbounds.falsify.watched import Watch
+from jaxbounds.statements import Budget, Form, Size, Statement
 
 REJECTED = ("fails", "inconsistent")
 """The statuses a control must get."""
@@ -65,6 +69,36 @@ class Findings(NamedTuple):
     near: list[bool]
 
 
+def unfit(watch: Watch, /) -> Iterator[str]:
+    """Why the program that was measured is not the one that the statement speaks of."""
+    if watch.narrow:
+        more = f" and {len(watch.narrow) - 1} more" if len(watch.narrow) > 1 else ""
+        yield f"it is measured in float64, but rounds in {watch.narrow[0]}{more}"
+    if watch.never and not watch.blind:
+        yield f"judges names {', '.join(watch.never)}, which evaluate never calls"
+
+
+def _looked_again(
+    bench: Bench, pool: Pool, column: Column, form: Form, decision: Decision
+) -> Decision:
+    """A violation that rounding may explain is no failure, unless ball arithmetic confirms it."""
+    statement, violating = bench.statement, violation(bench.statement, column.measured)
+    if np.any(violating > 0):
+        row = int(np.argmax(violating))
+        size = Size(statement.sizes[column.sizes[row]])
+        found = pool.instance(row), size, float(column.measured.value[row])
+    else:
+        instance, size = counterexample_of(statement, form)
+        index = [f.name for f in statement.forms].index(form.name)
+        found = instance, size, float(bench.one(instance, size).value[index])
+    coarse = 1e3 * max(bench.watch.coarsest, 0.0)
+    if found[2] - edge(statement) <= coarse:
+        return Decision("inconclusive", decision.ratio, next(unfit(bench.watch)))
+    if doubt := stands(bench, form, found):
+        return Decision("inconclusive", decision.ratio, doubt)
+    return decision
+
+
 def judge(
     statement: Statement,
     /,
@@ -81,8 +115,11 @@ def judge(
         recall(bench, pool, examples)
         searched = search(bench, pool, budget, seed)
         columns = pool.columns()
+        if statement.kind == "expectation":
+            ends = reach(bench, pool)
+            columns = [column._replace(reach=end) for column, end in zip(columns, ends)]
         control = decide(statement, None, columns[-1])
-        ill = "; ".join(ailments(statement, pool, columns, searched))
+        ill = "; ".join([*ailments(statement, pool, columns, searched), *unfit(bench.watch)])
         near = [near_control(statement, column) for column in columns[:-1]]
         decisions = []
         for index, (form, column) in enumerate(zip(statement.forms, columns)):
@@ -91,6 +128,8 @@ def judge(
                 missed = ", ".join(f"{count} missed {name!r}" for name, count in left_out.items())
                 decision = decision._replace(reason=f"{decision.reason}: {missed}")
             decision, stored_ratio = _with_stored(bench, form, index, decision)
+            if decision.status == "fails" and statement.kind not in ON_AVERAGE:
+                decision = _looked_again(bench, pool, column, form, decision)
             if decision.status in ("holds", "consistent") and control.status not in REJECTED:
                 reason = f"the control was not rejected ({control.status}: {control.reason})"
                 decision = Decision("inconclusive", decision.ratio, reason)

@@ -33,6 +33,8 @@ class Measured(NamedTuple):
         lhs: the left side (for `=`: NaN).
         rhs: the right side (for `=`: NaN).
         trivial: the form does not beat the trivial bound on this instance.
+        met: the hypotheses are met; `counted` where the error leaves something to say as well.
+        error: the stated error; NaN where it is negative.
     """
 
     value: Reals
@@ -42,6 +44,8 @@ class Measured(NamedTuple):
     lhs: Reals
     rhs: Reals
     trivial: Flags
+    met: Flags
+    error: Reals
 
     def column(self, index: int, /) -> "Measured":
         """One form alone, without the last axis."""
@@ -96,8 +100,9 @@ def pick(side: Any, name: str, which: str, statement: Statement, /) -> Any:
 
 
 def _inequality(lhs, rhs, error, tolerance, xp):
-    if lhs.shape or rhs.shape:
-        raise ValueError(f"both sides of a <= must be scalars, got {lhs.shape} and {rhs.shape}")
+    if lhs.shape or rhs.shape or error.shape:
+        shapes = f"{lhs.shape} and {rhs.shape}, with an error of shape {error.shape}"
+        raise ValueError(f"both sides of a <= must be scalars, got {shapes}")
     informative = ~((error > 0) & (error >= xp.maximum(xp.abs(lhs), xp.abs(rhs))))
     low, high = ratio(lhs - error, rhs, xp), ratio(lhs + error, rhs, xp)
     return ratio(lhs, rhs, xp), low, high, informative, lhs, rhs
@@ -142,7 +147,7 @@ def met(
     """Each hypothesis by name, as a boolean scalar; plus finiteness of the instance.
 
     Raises:
-        TypeError: at trace time, if `hypotheses` returns no dict.
+        TypeError: at trace time, if `hypotheses` returns no dict of booleans.
     """
     floats = [x for x in jax.tree.leaves(instance) if jnp.issubdtype(x.dtype, jnp.floating)]
     finite = xp.bool_(True)
@@ -151,6 +156,10 @@ def met(
     named = hypotheses(instance, size) if hypotheses else {}
     if not isinstance(named, Mapping):
         raise TypeError(f"hypotheses must return a dict of booleans by name, got {type(named)}")
+    for name, flags in named.items():
+        kind = flags.dtype if hasattr(flags, "dtype") else np.asarray(flags).dtype
+        if kind != np.bool_:
+            raise TypeError(f"the hypothesis {name!r} must be a boolean, not {kind}: compare them")
     every = lambda flags: xp.asarray(xp.all(xp.asarray(flags)))  # NumPy's `all` gives no array
     return {"finite": every(finite)} | {name: every(flags) for name, flags in named.items()}
 
@@ -162,6 +171,7 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
 
     Raises:
         ValueError: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
+        TypeError: at trace time, if it returns complex numbers.
     """
     xp = np if statement.host else jnp
     compare = _identity if statement.relation == "=" else _inequality
@@ -169,13 +179,22 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
     def one(instance: Instance) -> Measured:
         _refuse_low_precision(statement, instance)
         sides = _checked(statement, statement.evaluate(instance, size))
-        as_float = lambda x: xp.asarray(x, dtype=jax.dtypes.canonicalize_dtype(float))
+
+        def as_float(side: Any, which: str) -> Any:
+            found = xp.asarray(pick(side, name, which, statement))
+            if jnp.issubdtype(found.dtype, jnp.complexfloating):
+                raise TypeError(
+                    f"{statement.id} ({name}): {which} is complex: compare real numbers, such as "
+                    "real and imaginary parts, stacked"
+                )
+            return found.astype(jax.dtypes.canonicalize_dtype(float))
+
         common = met(statement.hypotheses, instance, size, xp)
         columns = []
         for name in form_names(statement):
-            lhs = as_float(pick(sides.lhs, name, "lhs", statement))
-            rhs = as_float(pick(sides.rhs, name, "rhs", statement))
-            error = as_float(pick(sides.error, name, "error", statement))
+            lhs, rhs = as_float(sides.lhs, "lhs"), as_float(sides.rhs, "rhs")
+            stated = as_float(sides.error, "error")
+            error = xp.where(stated >= 0, stated, xp.nan)
             try:
                 with np.errstate(all="ignore"):  # infinities are compared like other numbers
                     compared = compare(lhs, rhs, error, statement.tolerance, xp)
@@ -184,9 +203,12 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
             value, low, high, informative, left, right = compared
             own = None if name == CONTROL else statement.form(name).hypotheses
             required = common | met(own, instance, size, xp)
-            counted = informative & xp.all(xp.stack(list(required.values())))
+            meets = xp.all(xp.stack(list(required.values())))
             beaten = xp.bool_(False) if sides.trivial is None else right >= sides.trivial
-            columns.append((value, low, high, counted, left, right, beaten))
+            largest = xp.max(error, initial=0.0)
+            columns.append(
+                (value, low, high, informative & meets, left, right, beaten, meets, largest)
+            )
         return Measured(*(xp.stack(column) for column in zip(*columns)))
 
     return one

@@ -7,13 +7,15 @@ own cache, but finding them there takes the traced program, and tracing is then 
 import contextlib
 import functools
 import hashlib
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from jax import export
 
+from jaxbounds.falsify.watched import Watch
 from jaxbounds.files import whole
 
 CHEAP = {
@@ -46,14 +48,29 @@ def _digest(content: bytes | bytearray) -> bytes:
     return hashlib.sha256(content).digest()
 
 
-def _read(file: Path) -> bytearray | None:
+class Kept(NamedTuple):
+    """A trace that was kept, and what was seen when it was made."""
+
+    seen: dict[str, list[str]]
+    trace: bytearray
+
+    def written(self) -> bytes:
+        """As the bytes of a file: a digest, a line of JSON, the trace."""
+        content = json.dumps(self.seen).encode() + b"\n" + bytes(self.trace)
+        return _digest(content) + content
+
+
+def _read(file: Path) -> Kept | None:
     """What was kept in a file; None where there is nothing or where it was damaged."""
     try:
         content = file.read_bytes()
     except OSError:
         return None
     check, content = content[:32], content[32:]
-    return bytearray(content) if check == _digest(content) else None
+    if check != _digest(content):
+        return None
+    seen, _, trace = content.partition(b"\n")
+    return Kept(json.loads(seen), bytearray(trace))
 
 
 class Programs:
@@ -67,37 +84,54 @@ class Programs:
         """Keep traces in `folder`; without one, nothing is kept."""
         self._folder = None if folder is None else Path(folder)
 
-    def __call__(self, function: Callable, /, *name: object) -> Callable:
+    def __call__(
+        self, function: Callable, /, *name: object, watch: Watch | None = None
+    ) -> Callable:
         """`jit(vmap(function))`.
 
         Args:
             function: of one instance.
             name: what tells this function from all others that use the folder, in plain values.
+            watch: is told what the trace shows.
         """
-        mapped = jax.vmap(function)
-        if self._folder is None:
-            return compiled(mapped)
+        mapped = jax.vmap(function if watch is None else watch.calls(function))
+        program = compiled(mapped)
+        if self._folder is None and watch is None:
+            return program
         loaded: dict[str, Callable] = {}
 
         def run(*arguments: Any) -> Any:
             signature = repr((name, jax.tree.map(jax.typeof, arguments)))
             if signature not in loaded:
-                loaded[signature] = compiled(self._traced(mapped, signature, arguments).call)
+                loaded[signature] = program
+                if self._folder is None and watch is not None:
+                    watch.program(program.trace(*arguments).jaxpr)
+                elif self._folder is not None:
+                    kept = self._kept(mapped, signature, arguments, watch)
+                    loaded[signature] = compiled(export.deserialize(kept.trace).call)
+                    if watch is not None:
+                        watch.recall(kept.seen)
             return loaded[signature](*arguments)
 
         return run
 
-    def _traced(self, mapped: Callable, signature: str, arguments: tuple) -> export.Exported:
+    def _kept(
+        self, mapped: Callable, signature: str, arguments: tuple, watch: Watch | None
+    ) -> Kept:
         assert self._folder is not None
         file = self._folder / _digest(signature.encode()).hex()
         kept = _read(file)
         if kept is None:
+            program = jax.jit(mapped)
+            if watch is not None:
+                watch.program(program.trace(*arguments).jaxpr)
             # The platform is named because a machine with an accelerator would export for that.
-            kept = export.export(jax.jit(mapped), platforms=["cpu"])(*arguments).serialize()
+            trace = export.export(program, platforms=["cpu"])(*arguments).serialize()
+            kept = Kept({} if watch is None else watch.seen(), trace)
             # A full or read-only disk costs time, not verdicts.
             with contextlib.suppress(OSError), whole(file) as out:
-                out.write(_digest(kept) + kept)
-        return export.deserialize(kept)
+                out.write(kept.written())
+        return kept
 
 
 UNKEPT = Programs()

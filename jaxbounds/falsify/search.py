@@ -14,7 +14,7 @@ import numpy as np
 from jax import export
 from jaxtyping import Array, Float, Int
 
-from jaxbounds.falsify.measure import measure
+from jaxbounds.falsify.measure import measure, met
 from jaxbounds.statements import Instance, Sampler, Size, Statement
 
 
@@ -40,8 +40,22 @@ LEARNING_RATE = 0.1
 
 
 def _projection(statement: Statement, size: Size) -> Callable[[Instance], Instance]:
-    project = statement.project
-    return (lambda instance: instance) if project is None else lambda i: project(i, size)
+    """Back onto the hypotheses; what meets them as it is stays, wherever `project` would put it.
+
+    Without hypotheses `project` alone says which instances there are.
+    """
+    project, xp = statement.project, np if statement.host else jnp
+    if project is None:
+        return lambda instance: instance
+    if statement.hypotheses is None:
+        return lambda instance: project(instance, size)
+
+    def onto(instance: Instance) -> Instance:
+        projected = project(instance, size)
+        meets = xp.all(xp.stack(list(met(statement.hypotheses, instance, size, xp).values())))
+        return jax.tree.map(lambda own, new: xp.where(meets, own, new), dict(instance), projected)
+
+    return onto
 
 
 def _is_float(leaf: Any) -> bool:

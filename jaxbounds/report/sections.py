@@ -29,6 +29,7 @@ EVIDENCE = {
     "enumerated": "all instances there are, of what is said.",
     "attained": "an equality case was reached: a right side 1% smaller is rejected.",
     "violated": "an instance violates it, in float64.",
+    "not seen": "a fit shows another rate than is claimed.",
 }
 
 _DRAWINGS = (

@@ -58,10 +58,12 @@ def closeness(verdict: Verdict, /) -> str:
         return "unbounded"
     if ratio <= 0:
         return "left side 0" if ratio == 0 else "left side < 0"
-    if abs(ratio - 1) <= 1e-3:
+    if verdict.status == "holds" and verdict.near and verdict.evidence == "attained":
         return "attained"
     factor = ratio if ratio > 1 else 1 / ratio
     words = f"{factor:.3g}" if factor < 1e4 else f"1e{math.log10(factor):.0f}"
+    if factor < 1.005:
+        words = f"(1{factor - 1:+.0e})"
     return f"x{words} {'over' if ratio > 1 else 'loose'}"
 
 

@@ -22,6 +22,8 @@ Kind = Literal[
 Relation = Literal["=", "<="]
 Search = Literal["gradient", "random", "none"]
 
+WIDEST = 1e-3
+"""The largest tolerance: more than that no rounding needs."""
 _BY_KIND: Any = None
 """The default of a field that depends on the statement's kind."""
 
@@ -82,7 +84,7 @@ class Statement:
         search: how instances are searched: "gradient" ascent on log(lhs/rhs), "random" moves, or
             "none". The default is "gradient" for inequalities and "none" for the other kinds.
         relation: "<=" or "="; the default is "=" for identities and constructions.
-        tolerance: relative; 1e-9 for `<=` and 1e-10 for `=` unless given.
+        tolerance: relative, at most 1e-3; 1e-9 for `<=` and 1e-10 for `=` unless given.
         level: the probability delta allowed to fail, for kind "probability".
         budget: how hard to try; `Budget()`, with 2000 samples for probabilities and expectations,
             unless given.
@@ -209,6 +211,13 @@ def _problems(s: Statement) -> Iterable[str]:
         yield "control is empty: say which false variant evaluate returns as rhs['control']"
     if (s.kind == "probability") != (s.level is not None):
         yield "level is needed for kind 'probability' and only for it"
+    elif s.level is not None and not 0 < s.level < 1:
+        yield f"level is the probability allowed to fail, between 0 and 1, got {s.level}"
+    if not 0 <= s.tolerance <= WIDEST:
+        yield (
+            f"tolerance is relative, for rounding, and at most {WIDEST:g}, got {s.tolerance}; "
+            "a larger uncertainty belongs in Sides(..., error=...)"
+        )
     names = [form.name for form in s.forms]
     if not names:
         yield "it has no form"

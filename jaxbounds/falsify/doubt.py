@@ -1,0 +1,101 @@
+"""Violations of the size of rounding: looked at once more before the word `fails` is said."""
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbounds.falsify.bench import Bench
+from jaxbounds.falsify.decide import edge
+from jaxbounds.statements import Form, Instance, Size, Statement
+
+SMALL = 1e-6
+"""A violation up to this, relative, may always be rounding."""
+ULPS, MOVED = 4, 16
+"""Units in the last place by which each float of an instance is moved, and how often."""
+DEAR = 1e-2
+"""Beyond this violation a statement on the host is not measured again and again."""
+
+
+class Referee(NamedTuple):
+    """What ball arithmetic says of a form on an instance.
+
+    Attributes:
+        word: "disproved", "disproved as coded", "undecided", or "absent" without the extra.
+        reason: one sentence.
+    """
+
+    word: str
+    reason: str
+
+
+def by_balls(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
+    """Ask `jaxbounds.certify`, which stands above this package, if its extra is there."""
+    if importlib.util.find_spec("flint") is None:
+        return Referee("absent", "pip install 'jaxbounds[certify]' decides it in ball arithmetic")
+    disprove = importlib.import_module("jaxbounds.certify").disprove
+    try:
+        found = disprove(statement, form.name, instance, size, seconds=20.0)
+    except ValueError as problem:
+        return Referee("undecided", str(problem))
+    return Referee(found.word, found.reason)
+
+
+def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value: float, /) -> bool:
+    """Whether a violation is small, or as large as what the last places of the instance do."""
+    statement = bench.statement
+    excess = value - edge(statement)
+    if excess <= SMALL:
+        return True
+    if statement.host and excess > DEAR:
+        return False
+    leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, instance))
+    if not any(np.issubdtype(leaf.dtype, np.floating) for leaf in leaves):
+        return False
+    rng = np.random.default_rng(0)
+
+    def moved(leaf: np.ndarray) -> np.ndarray:
+        many = np.repeat(leaf[None], MOVED, axis=0)
+        if not np.issubdtype(leaf.dtype, np.floating):
+            return many
+        steps = rng.integers(-ULPS, ULPS + 1, many.shape)
+        return many + steps * np.spacing(np.maximum(np.abs(many), np.finfo(float).tiny))
+
+    near = bench(jax.tree.unflatten(structure, list(map(moved, leaves))), size).value[:, index]
+    near = near[np.isfinite(near)]
+    return bool(len(near)) and excess <= 4 * float(np.max(np.abs(near - value)))
+
+
+def stands(
+    bench: Bench,
+    form: Form,
+    found: tuple[Instance, Size, float],
+    referee: Callable[[Statement, Form, Instance, Size], Referee] = by_balls,
+    /,
+) -> str:
+    """Empty if a violation stands; else why it is not enough to say `fails`.
+
+    Args:
+        bench: measures.
+        form: one that fails.
+        found: a violating instance, its size and the measured value.
+        referee: who is asked about a violation of the size of rounding.
+    """
+    index = [f.name for f in bench.statement.forms].index(form.name)
+    instance, size, value = found
+    if not is_rounding(bench, index, instance, size, value):
+        return ""
+    said = referee(bench.statement, form, instance, size)
+    if said.word.startswith("disproved"):
+        return ""
+    return (
+        f"the violation ({_excess(bench.statement, value)}) is of the size of rounding, and ball "
+        f"arithmetic does not confirm it: {said.reason}"
+    )
+
+
+def _excess(statement: Statement, value: float) -> Any:
+    return f"a ratio of 1 + {value - 1:.2g}" if statement.relation == "<=" else f"{value:.2g}"

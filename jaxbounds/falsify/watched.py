@@ -1,0 +1,88 @@
+"""What a trace shows of a statement: which judged functions run, and what rounds coarsely."""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxbounds.statements import Judged, Statement, full_name
+from jaxbounds.traces import narrow_operations
+
+
+def _codes(function: Judged) -> set[Any]:
+    """The code objects that run when it is called."""
+    found, seen = set(), set()
+    while function is not None and id(function) not in seen:
+        seen.add(id(function))
+        plain = getattr(function, "__func__", function)
+        code = getattr(plain, "__code__", None)
+        if code is not None:
+            found.add(code)
+        function = getattr(plain, "__wrapped__", None) or getattr(plain, "func", None)
+    return found
+
+
+class Watch:
+    """Notes what happens while a statement is traced, or run on the host.
+
+    Attributes:
+        called: the judged functions that were called, by full name.
+        narrow: operations that round to fewer digits than float64 has.
+        blind: whether nothing could be seen, as somebody else profiles.
+    """
+
+    def __init__(self, statement: Statement) -> None:
+        """Watch for the functions that a statement judges."""
+        self.called: set[str] = set()
+        self.narrow: tuple[str, ...] = ()
+        self.blind = False
+        self._of = {
+            code: full_name(function) for function in statement.judges for code in _codes(function)
+        }
+
+    @property
+    def never(self) -> tuple[str, ...]:
+        """The judged functions that were not seen to be called."""
+        return tuple(name for name in dict.fromkeys(self._of.values()) if name not in self.called)
+
+    @property
+    def coarsest(self) -> float:
+        """The largest unit of rounding of what was traced; zero where all is float64."""
+        kinds = {operation.split(" in ")[1].split(" ")[0] for operation in self.narrow}
+        return max((float(jnp.finfo(kind).eps) for kind in kinds), default=0.0)
+
+    def calls(self, function: Callable, /) -> Callable:
+        """The function, watched while it runs."""
+
+        def run(*arguments: Any) -> Any:
+            if sys.getprofile() is not None:
+                self.blind = True
+                return function(*arguments)
+            sys.setprofile(self._called)
+            try:
+                return function(*arguments)
+            finally:
+                sys.setprofile(None)
+
+        return run
+
+    def _called(self, frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code in self._of:
+            self.called.add(self._of[frame.f_code])
+
+    def seen(self) -> dict[str, list[str]]:
+        """What was noted, in plain values; see `recall`."""
+        return {"called": sorted(self.called), "narrow": list(self.narrow)}
+
+    def recall(self, seen: dict[str, list[str]], /) -> None:
+        """Take over what was noted when a program was traced before."""
+        self.called.update(seen.get("called", ()))
+        self.narrow = tuple(dict.fromkeys([*self.narrow, *seen.get("narrow", ())]))
+
+    def program(self, closed: Any, /) -> None:
+        """Look through what was traced."""
+        found = narrow_operations(closed.jaxpr, jax.dtypes.canonicalize_dtype(float))
+        self.narrow = tuple(dict.fromkeys([*self.narrow, *found]))
