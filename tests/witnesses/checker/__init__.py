@@ -5,19 +5,22 @@ It shares no code with what wrote the witnesses, and needs numpy and mpmath only
 """
 
 from . import multihead, qstr, seqlength, smapprox
-from .judge import CHECKS, GAP, Sides, Verdict, check
-from .witness import BadWitness, Witness, digest, read
+from .claims import CLAIMS, Claim
+from .judge import GAP, Sides, Verdict, check
+from .witness import BadWitness, Witness, digest, parse, read
 
 __all__ = [
-    "CHECKS",
+    "CLAIMS",
     "GAP",
     "BadWitness",
+    "Claim",
     "Sides",
     "Verdict",
     "Witness",
     "check",
     "digest",
     "multihead",
+    "parse",
     "qstr",
     "read",
     "seqlength",
