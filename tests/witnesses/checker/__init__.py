@@ -5,7 +5,7 @@ It shares no code with what wrote the witnesses, and needs numpy and mpmath only
 """
 
 from . import multihead, qstr, seqlength, smapprox
-from .claims import CLAIMS, Claim
+from .claims import CLAIMS, Claim, text_digest
 from .judge import GAP, Sides, Verdict, check
 from .witness import BadWitness, Witness, digest, parse, read
 
@@ -25,4 +25,5 @@ __all__ = [
     "read",
     "seqlength",
     "smapprox",
+    "text_digest",
 ]
