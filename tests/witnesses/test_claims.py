@@ -14,11 +14,10 @@ import pytest
 from checker.claims import Claim, checks
 from checker.witness import TEXT
 from stored import (
-    ALTERED,
     FILES,
     KNOWN,
     NOT_RECOMPUTED,
-    SLOW,
+    QUICK,
     decimals,
     entries_altered,
     key,
@@ -140,7 +139,7 @@ TRUE_OF_BOTH = {
 """Statements of which one's witness is the other's, too, under its name."""
 
 
-@pytest.mark.parametrize("document", [p for p in KNOWN if key(p.values[0])[0] not in SLOW])
+@pytest.mark.parametrize("document", QUICK)
 def test_no_witness_passes_for_one_of_another_form(document):
     """All that names the claim is taken from the other; instance and enclosures stay."""
     for other in map(load, FILES):
@@ -153,15 +152,29 @@ def test_no_witness_passes_for_one_of_another_form(document):
             assert checker.check(signed(posed)).confirmed == both, key(other)
 
 
-def _true_instances(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Witnesses whose enclosures are right, on altered instances where the form is true."""
-    for _, altered in entries_altered(document):
+def _true_instance(document: dict[str, Any]) -> dict[str, Any] | None:
+    """A witness whose enclosures are right, on an altered instance where the form is true."""
+    for altered in _altered_widely(document):
         verdict = checker.check(altered)
         known = verdict.lhs is not None and all(x.a * x.b > 0 for x in (verdict.lhs, verdict.rhs))
-        if not known or not (verdict.lhs - verdict.rhs).b < 0:
-            continue
-        sides = {"lhs": _enclosed(verdict.lhs), "rhs": _enclosed(verdict.rhs)}
-        yield signed({**altered, **sides})
+        if known and (verdict.lhs - verdict.rhs).b < 0:
+            sides = {"lhs": _enclosed(verdict.lhs), "rhs": _enclosed(verdict.rhs)}
+            return signed({**altered, **sides})
+    return None
+
+
+def _altered_widely(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Single entries by one or their sign, then all of a leaf by a factor or to one number."""
+    yield from (altered for _, altered in entries_altered(document))
+    for name, leaf in document["instance"].items():
+        for factor in FACTORS:
+            scaled = [Fraction(text) * factor for text in leaf["exact"]]
+            for numbers in (scaled, [factor] * len(scaled)):
+                if leaf["type"] == "f" or all(x.denominator == 1 for x in numbers):
+                    yield signed(with_leaf(document, name, exact=list(map(str, numbers))))
+
+
+FACTORS = [Fraction(2) ** power for power in (-20, -8, -4, -2, -1, 1, 2, 4, 8)] + [Fraction(3)]
 
 
 def _enclosed(x: Any) -> list[str]:
@@ -169,14 +182,33 @@ def _enclosed(x: Any) -> list[str]:
     return decimals(lower - abs(lower) / 10**12, upper + abs(upper) / 10**12)
 
 
-@pytest.mark.parametrize("document", [p for p in ALTERED if p.values[0]["relation"] == "<="])
+@pytest.mark.parametrize("document", [p for p in QUICK if p.values[0]["relation"] == "<="])
 def test_a_true_instance_is_not_confirmed_whatever_the_witness_says(document):
-    for right in _true_instances(document):
+    right = _true_instance(document)
+    assert (right is None) == (key(document) in NONE_FOUND)
+    if right is not None:
         verdict = checker.check(right)
         assert "not certainly violated" in verdict.reason, verdict
         turned = signed({**right, "relation": "=", "entry": 0})
         assert "the relation is '<='" in checker.check(turned).reason
-        break
+
+
+NONE_FOUND = {
+    ("multihead.eq21", "printed"),
+    ("multihead.footnote1.pooling", "printed"),
+    ("multihead.prop3.margin", "printed, Section 7"),
+    ("multihead.prop7.distance", "printed"),
+    ("qstr.lem12.small", "printed"),
+    ("qstr.lem38.bias", "derived as read"),
+    ("seqlength.appc-peeling", "derived"),
+    ("seqlength.cor4.2.1", "derived"),
+    ("seqlength.lemma3.1", "printed"),
+    ("seqlength.lemma3.1-count", "printed"),
+    ("smapprox.condd.3-ties", "printed"),
+    ("smapprox.lemmab.1-norm", "printed"),
+    ("smapprox.thm4.1-norms", "printed"),
+}
+"""Forms whose witness becomes no true instance by these alterations."""
 
 
 def test_the_count_of_heads_is_that_of_the_instance():

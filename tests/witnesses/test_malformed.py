@@ -14,7 +14,7 @@ import pytest
 from checker.__main__ import main
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from stored import FILES, KNOWN, SLOW, key, load, signed
+from stored import FILES, KNOWN, QUICK, load, signed
 
 WRONG: list[Any] = [
     *(None, True, False, -1, 0.5, 1.0, math.nan, math.inf, 10**400, -(10**30)),
@@ -29,7 +29,7 @@ JSON = st.recursive(
     max_leaves=10,
 )
 FEW = settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
-QUICK = [p.values[0] for p in KNOWN if key(p.values[0])[0] not in SLOW]
+CHEAP = [p.values[0] for p in QUICK]
 
 
 def places(value: Any) -> Iterator[list[Any]]:
@@ -45,12 +45,12 @@ def places(value: Any) -> Iterator[list[Any]]:
             yield [step, *rest]
 
 
-def replaced(document: dict[str, Any], place: list[Any], value: Any) -> dict[str, Any]:
-    changed = copy.deepcopy(document)
-    node = changed
-    for step in place[:-1]:
-        node = node[step]
-    node[place[-1]] = value
+def replaced(value: Any, place: list[Any], new: Any) -> Any:
+    """A copy with another value at a place."""
+    if not place:
+        return new
+    changed = copy.copy(value)
+    changed[place[0]] = replaced(value[place[0]], place[1:], new)
     return changed
 
 
@@ -110,7 +110,7 @@ def test_a_key_that_is_missing_or_one_too_many_is_refused(document):
             node = node[step]
         others = [{k: v for k, v in node.items() if k != name} for name in node]
         for other in [*others, {**node, "more": 1}, {**node, "": None}]:
-            changed = replaced(document, place, other) if place else other
+            changed = replaced(document, place, other)
             assert refused(signed(changed) if "digest" in changed else changed)
 
 
@@ -120,7 +120,7 @@ def test_no_value_is_taken_for_a_witness(value):
     assert refused(value)
 
 
-@given(st.sampled_from(QUICK), st.data(), JSON)
+@given(st.sampled_from(CHEAP), st.data(), JSON)
 @FEW
 def test_no_value_inside_a_witness_is_a_crash(document, data, value):
     place = data.draw(st.sampled_from(list(places(document))))
@@ -135,7 +135,7 @@ NUMBERS = {
 }
 
 
-@given(st.sampled_from(QUICK), st.data())
+@given(st.sampled_from(CHEAP), st.data())
 @FEW
 def test_any_numbers_end_in_a_verdict(document, data):
     """Of the right types, up to 10^308: formulas may have no value there."""
