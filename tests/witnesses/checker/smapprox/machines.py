@@ -77,7 +77,7 @@ def entries_of_states(w: Witness) -> Sides:
     "printed",
     ("a_0, .., a_T as the network reads them", "=", "a_0, .., a_T"),
     formula="the symbols at steps 0..T are right with w_pos position bits",
-    text="d554904ef11c18df2544d6123d1e4e7d",
+    text="a12ffbc4ff55391f4a829b8c65442635",
     size="T=4",
     leaves={"word": "i"},
 )
