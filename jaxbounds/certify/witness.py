@@ -80,6 +80,12 @@ def _number(text: str) -> Fraction:
     return Fraction(text)
 
 
+def _shape(shape: Any) -> tuple[int, ...]:
+    if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
+        raise ValueError("its shape is no list of counts")
+    return tuple(shape)
+
+
 def _array(name: str, entry: Any) -> np.ndarray:
     try:
         kinds = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.bool_}
@@ -89,9 +95,18 @@ def _array(name: str, entry: Any) -> np.ndarray:
         array: np.ndarray = np.array(values, kinds[kind])
         if any(Fraction(a) != b for a, b in zip(array.tolist(), numbers)):
             raise ValueError(f"a number is no {array.dtype}")
-        return array.reshape(entry["shape"])
+        return array.reshape(_shape(entry["shape"]))
     except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError) as problem:
         raise ValueError(f"entry {name!r} of its instance cannot be read: {problem}") from problem
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the key {name[:20]!r} comes twice")
+        found[name] = value
+    return found
 
 
 def load_witness(path: str | Path, /) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -107,7 +122,7 @@ def load_witness(path: str | Path, /) -> tuple[dict[str, Any], dict[str, Any]]:
     if path.stat().st_size > LIMIT:
         raise ValueError(f"{path} has more than {LIMIT} bytes: it is no witness")
     try:
-        witness = json.loads(path.read_text(encoding="utf8"))
+        witness = json.loads(path.read_text(encoding="utf8"), object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as problem:
         raise ValueError(f"{path} is no JSON: {str(problem).splitlines()[0]}") from problem
     if not isinstance(witness, dict) or witness.get("format") != FORMAT:
@@ -118,6 +133,9 @@ def load_witness(path: str | Path, /) -> tuple[dict[str, Any], dict[str, Any]]:
     missing = [name for name in named if name not in witness]
     if missing:
         raise ValueError(f"{path} lacks {', '.join(missing)}")
+    size = witness["size"]
+    if not isinstance(size, dict) or not all(type(n) is int for n in size.values()):
+        raise ValueError(f"{path}: its size is no object of integers")
     try:
         entries = witness["instance"].items()
         flat = {name.replace(".", "/"): _array(name, entry) for name, entry in entries}

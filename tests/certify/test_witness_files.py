@@ -143,6 +143,8 @@ def test_a_witness_that_lacks_something(name, witness, tmp_path):
         {"shape": [2], "exact": ["1"], "type": "f"},
         {"shape": [1], "exact": ["1"], "type": "x"},
         {"shape": "one", "exact": ["1"], "type": "f"},
+        {"shape": [-1], "exact": ["1"], "type": "f"},
+        {"shape": 1, "exact": ["1"], "type": "f"},
         {"shape": [1], "type": "f"},
         {"shape": [1], "exact": 3, "type": "f"},
         {"shape": [1], "exact": ["1e400"], "type": "f"},
@@ -167,3 +169,16 @@ def test_names_that_exclude_each_other(witness, tmp_path):
     changed = altered(witness, lambda w: w.update(instance={"x": one, "x.y": one}))
     with pytest.raises(ValueError, match=str(tmp_path)):
         load_witness(save_witness(tmp_path / "w.json", changed))
+
+
+@pytest.mark.parametrize("size", [[], None, 3, {"d": 1.0}, {"d": "1"}, {"d": True}, {"d": None}])
+def test_a_size_that_is_none(size, witness, tmp_path):
+    changed = altered(witness, lambda w: w.update(size=size))
+    with pytest.raises(ValueError, match="its size is no object of integers"):
+        load_witness(save_witness(tmp_path / "w.json", changed))
+
+
+def test_a_key_that_comes_twice(witness, tmp_path):
+    text = json.dumps(witness).replace('"word"', '"form": "printed", "word"')
+    with pytest.raises(ValueError, match="the key 'form' comes twice"):
+        load_witness(written(tmp_path, text))

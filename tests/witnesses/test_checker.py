@@ -4,69 +4,31 @@ The checker is the oracle: interval arithmetic written from the papers, that imp
 library nor jax, while the witnesses were written by the library. The alterations are judged by a
 rule, not by hand: every entry of the instance with its sign turned, and raised by one. Stored
 enclosures are tight, so that a value that moves is a rejection; what may be altered is listed with
-the reason, and is confirmed, so that the list cannot hide anything.
+the reason, and is confirmed, so that the list cannot hide anything. Alterations of all that is not
+an entry are in `test_claims`, what is no witness at all in `test_malformed`.
 """
 
-import copy
-import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import checker
 import pytest
 from free import FREE
-
-HERE = Path(__file__).parent
-FILES = sorted((HERE / "files").glob("*.json"))
-
-NOT_RECOMPUTED = {
-    ("smapprox.lemma3.3", "printed"): "its left side is a margin that the library certifies for "
-    "a network of its own; the paper has 1/poly(s) with no constant",
-}
-
-SLOW = {"multihead.eq14", "qstr.thm1.heads"}
-"""With these, altering every entry takes longer than a second."""
-
-
-def load(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text())
-
-
-def key(document: dict[str, Any]) -> tuple[str, str]:
-    return document["statement"], document["form"]
-
-
-WITNESSES = [pytest.param(load(path), id=path.stem) for path in FILES]
-KNOWN = [p for p in WITNESSES if key(p.values[0]) not in NOT_RECOMPUTED]
-ALTERED = [
-    pytest.param(p.values[0], id=p.id, marks=[pytest.mark.slow] * (key(p.values[0])[0] in SLOW))
-    for p in KNOWN
-]
-
-
-def signed(document: dict[str, Any]) -> dict[str, Any]:
-    """With the digest of its content: an alteration is not told by its digest."""
-    return {**document, "digest": checker.digest(document)}
-
-
-def with_entry(document: dict[str, Any], name: str, index: int, value: Fraction) -> dict[str, Any]:
-    changed = copy.deepcopy(document)
-    changed["instance"][name]["exact"][index] = str(value)
-    return signed(changed)
-
-
-def alterations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every entry with its sign turned, if it has one, and raised by one."""
-    for name, leaf in document["instance"].items():
-        for index, text in enumerate(leaf["exact"]):
-            value = Fraction(text)
-            if value:
-                yield f"{name}[{index}] -", with_entry(document, name, index, -value)
-            yield f"{name}[{index}] +1", with_entry(document, name, index, value + 1)
+from stored import (
+    ALTERED,
+    FILES,
+    HERE,
+    KNOWN,
+    NOT_RECOMPUTED,
+    WITNESSES,
+    decimals,
+    entries_altered,
+    key,
+    load,
+    signed,
+)
 
 
 def listed(document: dict[str, Any]) -> dict[str, str]:
@@ -82,8 +44,8 @@ def names(change: str) -> set[str]:
 
 def test_every_form_is_known():
     found = {key(load(path)) for path in FILES}
-    assert found == set(checker.CHECKS) | set(NOT_RECOMPUTED)
-    assert not set(checker.CHECKS) & set(NOT_RECOMPUTED)
+    assert found == set(checker.CLAIMS) | set(NOT_RECOMPUTED)
+    assert not set(checker.CLAIMS) & set(NOT_RECOMPUTED)
 
 
 @pytest.mark.parametrize("document", KNOWN)
@@ -100,7 +62,7 @@ def test_what_is_not_recomputed_is_not_confirmed(document):
 @pytest.mark.parametrize("document", ALTERED)
 def test_altered_instances_are_rejected(document):
     unused = set(listed(document))
-    for change, altered in alterations(document):
+    for change, altered in entries_altered(document):
         free = names(change) & set(listed(document))
         unused -= free
         verdict = checker.check(altered)
@@ -120,9 +82,9 @@ def test_moved_and_wide_enclosures_are_rejected(document, side):
     ends = [Fraction(text) for text in document[side]]
     unit = max(map(abs, ends)) or 1
     for share in (Fraction(1, 10**6), Fraction(-1, 10**6)):
-        moved = signed({**document, side: [str(end + share * unit) for end in ends]})
+        moved = signed({**document, side: decimals(*(end + share * unit for end in ends))})
         assert "outside of the witness's enclosure" in checker.check(moved).reason
-    wide = signed({**document, side: [str(ends[0] - unit), str(ends[1] + unit)]})
+    wide = signed({**document, side: decimals(ends[0] - unit, ends[1] + unit)})
     assert "too wide" in checker.check(wide).reason
 
 

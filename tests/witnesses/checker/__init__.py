@@ -5,21 +5,25 @@ It shares no code with what wrote the witnesses, and needs numpy and mpmath only
 """
 
 from . import multihead, qstr, seqlength, smapprox
-from .judge import CHECKS, GAP, Sides, Verdict, check
-from .witness import BadWitness, Witness, digest, read
+from .claims import CLAIMS, Claim, text_digest
+from .judge import GAP, Sides, Verdict, check
+from .witness import BadWitness, Witness, digest, parse, read
 
 __all__ = [
-    "CHECKS",
+    "CLAIMS",
     "GAP",
     "BadWitness",
+    "Claim",
     "Sides",
     "Verdict",
     "Witness",
     "check",
     "digest",
     "multihead",
+    "parse",
     "qstr",
     "read",
     "seqlength",
     "smapprox",
+    "text_digest",
 ]

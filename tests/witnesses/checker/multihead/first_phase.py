@@ -6,15 +6,24 @@ from typing import Any
 
 import numpy as np
 
+from ..claims import checks
 from ..intervals import ONE, exp, interval, log, norm, sqrt
-from ..judge import Sides, assume, checks
+from ..judge import Sides, assume
 from ..witness import Witness
-from .mixture import Mixture, one_sequence, sequences
+from .mixture import SEQUENCE, SEQUENCES, Mixture, one_sequence, sequences
 
 HALF = Fraction(1, 2)
 
 
-@checks("multihead.lem12", "printed")
+@checks(
+    "multihead.lem12",
+    "printed",
+    ("P(|Phi| > T R (S + P) sqrt(2 log(1/delta)))", "<=", "delta"),
+    formula="|Phi(X; theta^(1))| <= T R (S + P) sqrt(2 log(1/delta)) with probability 1 - delta",
+    text="a14dea51b5a29e0249e03adae62ac876",
+    size="T d",
+    leaves={**SEQUENCE, "H": "i", "delta": "f"},
+)
 def initial_output(w: Witness) -> Sides:
     """P(|Phi| > T R (S + P) sqrt(2 log(1/delta))) <= delta over signs alpha, counted.
 
@@ -23,7 +32,7 @@ def initial_output(w: Witness) -> Sides:
     (mu_-, nu_1) leaves by (120); P is ||p|| on the right side, and must do at (6), too.
     """
     c, H, delta = one_sequence(w), w.whole("H"), w["delta"]
-    assume({"DM1": c.valid, "0 < delta < 1": 0 < delta < 1})
+    assume({"DM1": c.valid, "0 < delta < 1": 0 < delta < 1, "1 <= H <= 12": 1 <= H <= 12})
     row = c.zeta / 2 * c.classifier + w["p"]
     plus, minus, first, *_ = c.pattern
     step = sum(y * (mu + first) for y, mu in ((1, plus), (-1, minus))) / Fraction(2 * 2 * 2)
@@ -56,7 +65,15 @@ def _decided(x: Any) -> bool:
     return bool(x.a > 0)
 
 
-@checks("multihead.lem13", "derived, alpha in [-1, 1], recentred")
+@checks(
+    "multihead.lem13",
+    "derived, alpha in [-1, 1], recentred",
+    ("gamma*", "<=", "E y <grad Phi, theta*> about (zeta/4) u*, alpha in [-1, 1]"),
+    formula="E_alpha y <grad Phi(X; theta^(1)), theta*> >= gamma*",
+    text="0fea80185d55539a17795e3c3e83931a",
+    size="T d",
+    leaves=SEQUENCE,
+)
 def expected_margin(w: Witness) -> Sides:
     """gamma* <= E y <grad Phi, theta*> at U = alpha 1_T ((zeta/4) u* + p)^T, alpha ~ Unif[-1, 1].
 
@@ -68,7 +85,15 @@ def expected_margin(w: Witness) -> Sides:
     return Sides(c.gamma_star(norm(w["p"])), outer + inner / 2)
 
 
-@checks("multihead.lem16", "printed, l'(0) = 1/2")
+@checks(
+    "multihead.lem16",
+    "printed, l'(0) = 1/2",
+    ("U after the first step", "=", "U as if l'(0) were 1/2"),
+    formula="after one step from zero W = 0 and every row of U is alpha (zeta/2 u* + p1 + p2)",
+    text="0543fb5716b150107dcba8d08c0b9983",
+    size="n T d",
+    leaves={**SEQUENCES, "alpha": "f H"},
+)
 def first_step(w: Witness) -> Sides:
     """U of every head after the first step, from l'(0) = -1/2; and as if l'(0) were +1/2.
 
@@ -89,7 +114,15 @@ def first_step(w: Witness) -> Sides:
     return Sides(step(-HALF), step(HALF))
 
 
-@checks("multihead.prop7.distance", "printed")
+@checks(
+    "multihead.prop7.distance",
+    "printed",
+    ("||theta(eps) - theta_0||", "<=", "(2 B_Phi + log(1/eps)) / gamma"),
+    formula="||theta(eps) - theta_0|| <= g_0(eps) = (2 B_Phi + log(1/eps)) / gamma",
+    text="553b66745697acd4f1623064f2ab9e02",
+    size="n T d",
+    leaves={**SEQUENCES, "log_eps": "f", "excess": "f"},
+)
 def distance_of_the_proof(w: Witness) -> Sides:
     """||theta(eps) - theta_0|| = G ||theta*|| with G = (2 B_Phi + log(1/eps)) / gamma, against G.
 
@@ -114,7 +147,18 @@ def distance_of_the_proof(w: Witness) -> Sides:
     return Sides(reach * length, reach)
 
 
-@checks("multihead.prop7.exists", "printed")
+@checks(
+    "multihead.prop7.exists",
+    "printed",
+    ("the least loss within g_0(eps) of theta_0", "<=", "eps"),
+    formula=(
+        "good theta_0 and (98) imply L(theta) <= eps for some theta with ||theta - theta_0|| "
+        "<= g_0(eps) = (2 B_Phi + log(1/eps)) / gamma"
+    ),
+    text="23414ecff406464ecd52692ab28ae61f",
+    size="d",
+    leaves={"x": "f d", "log_eps": "f", "offset": "f", "part": "f"},
+)
 def least_loss_within(w: Witness) -> Sides:
     """The least loss within g_0(eps) of theta_0, for one sample of one token x; y = 1.
 

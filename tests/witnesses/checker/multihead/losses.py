@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..claims import checks
 from ..intervals import (
     ONE,
     between,
@@ -22,7 +23,7 @@ from ..intervals import (
     total,
 )
 from ..jets import Jet, softmax_of_jets, variables
-from ..judge import Sides, assume, checks
+from ..judge import Sides, assume
 from ..witness import Witness
 
 PIECES = 300
@@ -60,7 +61,15 @@ def _signs(labels: np.ndarray) -> bool:
     return all(y in (1, -1) for y in np.ravel(labels))
 
 
-@checks("multihead.eq24.loss", "printed")
+@checks(
+    "multihead.eq24.loss",
+    "printed",
+    ("L", "<=", "1"),
+    formula="L' <= L <= 1",
+    text="72935c908d3eccf65a837b308f04f381",
+    size="n T d H",
+    leaves={"X": "f n T d", "y": "i n", "U": "f H T d", "W": "f H d d"},
+)
 def loss_below_one(w: Witness) -> Sides:
     """Eq. (24): L <= 1, where L = mean log(1 + e^{-y Phi}) with Phi = H^{-1/2} sum over heads."""
     X, y, H = w["X"], w["y"], w.size["H"]
@@ -70,7 +79,15 @@ def loss_below_one(w: Witness) -> Sides:
     return Sides(loss, 1)
 
 
-@checks("multihead.eq25", "printed, early version")
+@checks(
+    "multihead.eq25",
+    "printed, early version",
+    ("phi'(v)", "=", "diag(phi(v)) - v v^T"),
+    formula="phi'(v) = diag(phi(v)) - phi(v) phi(v)^T",
+    text="1dfdc416191f8116e95c6f0678a08d65",
+    size="T",
+    leaves={"v": "f T"},
+)
 def softmax_derivative(w: Witness) -> Sides:
     """phi'(v) = diag(phi(v)) - v v^T, as the early version prints it; the left by jets."""
     v = interval(w["v"])
@@ -78,7 +95,15 @@ def softmax_derivative(w: Witness) -> Sides:
     return Sides(truth, np.diag(softmax(v)) - np.outer(v, v))
 
 
-@checks("multihead.sec5.2-phi0", "printed")
+@checks(
+    "multihead.sec5.2-phi0",
+    "printed",
+    ("phi'(0)", "=", "I - (1/T) 1 1^T"),
+    formula="phi'(0) = I - (1/T) 1 1^T",
+    text="0d5c4395bce2b9e4b2fe301603259cfc",
+    size="T",
+    leaves={"v": "f T"},
+)
 def softmax_derivative_at_zero(w: Witness) -> Sides:
     """phi'(0) = I - (1/T) 1 1^T, Section 5.2."""
     v, T = w["v"], w.size["T"]
@@ -88,7 +113,15 @@ def softmax_derivative_at_zero(w: Witness) -> Sides:
     return Sides(truth, printed)
 
 
-@checks("multihead.footnote1.pooling", "printed")
+@checks(
+    "multihead.footnote1.pooling",
+    "printed",
+    ("||grad_u Phi|| for U = 1_T u^T", "<=", "sqrt(T) R"),
+    formula="pooling U = 1_T u^T: ||grad_u Phi|| <= sqrt(T) R",
+    text="79064af958aa386b9358a70787fb4662",
+    size="T d",
+    leaves={"X": "f T d", "U": "f T d", "W": "f d d"},
+)
 def pooled_gradient(w: Witness) -> Sides:
     """With U = 1_T u^T: grad_u Phi = sum over rows of phi(X W X^T) X, against sqrt(T) R."""
     X = w["X"]
@@ -98,7 +131,15 @@ def pooled_gradient(w: Witness) -> Sides:
     return Sides(norm(pooled), bound)
 
 
-@checks("multihead.footnote1.pooling-w", "printed")
+@checks(
+    "multihead.footnote1.pooling-w",
+    "printed",
+    ("||grad_W Phi|| for U = 1_T u^T", "<=", "2 sqrt(T) R^3 ||u||"),
+    formula="pooling U = 1_T u^T: ||grad_W Phi||_F <= 2 sqrt(T) R^3 ||u||",
+    text="731902957642c3d952374b80459707b6",
+    size="T d",
+    leaves={"X": "f T d", "U": "f T d", "W": "f d d"},
+)
 def pooled_inner_gradient(w: Witness) -> Sides:
     """With U = 1_T u^T: grad_W Phi, against 2 sqrt(T) R^3 ||u||; the model is linear in u."""
     X, u = w["X"], w["U"][0]
@@ -107,7 +148,15 @@ def pooled_inner_gradient(w: Witness) -> Sides:
     return Sides(norm(slope), 2 * sqrt(len(X)) * radius(X) ** 3 * norm(u))
 
 
-@checks("multihead.eq49", "printed")
+@checks(
+    "multihead.eq49",
+    "printed",
+    ("||d^2 Phi / dvec(U) dvec(W)||", "<=", "||(49)||"),
+    formula="||Hess_UW Phi|| <= ||(49)||, the matrix that the proof of Proposition 1 bounds",
+    text="e3f37e5e718dc315e36fa9d097d06418",
+    size="T d",
+    leaves={"X": "f T d", "U": "f T d", "W": "f d d"},
+)
 def realigned_mixed_hessian(w: Witness) -> Sides:
     """The Hessian in vec(U), vec(W), and (49): d^2 Phi / dU_tj dW_kl at (t, k), (j, l)."""
     X, (T, d) = w["X"], w["X"].shape
@@ -119,7 +168,15 @@ def realigned_mixed_hessian(w: Witness) -> Sides:
     return Sides(spectral_norm(mixed), spectral_norm(moved))
 
 
-@checks("multihead.eq51", "printed")
+@checks(
+    "multihead.eq51",
+    "printed",
+    ("||d^2 Phi / dvec(W)^2||", "<=", "||(51)||"),
+    formula="||Hess_WW Phi|| <= ||(51)||, the matrix that the proof of Proposition 1 bounds",
+    text="6f99b94c59cff9f1bba52e3ac80c301f",
+    size="T d",
+    leaves={"X": "f T d", "U": "f T d", "W": "f d d"},
+)
 def misarranged_hessian(w: Witness) -> Sides:
     """The Hessian in vec(W), and (51): in block (i, j) d^2 Phi / dW_ij dW_kl at (k, l)."""
     X, d = w["X"], w.size["d"]
@@ -129,7 +186,29 @@ def misarranged_hessian(w: Witness) -> Sides:
     return Sides(spectral_norm(hessian), spectral_norm(blocks))
 
 
-@checks("multihead.eq14", "printed, early version")
+@checks(
+    "multihead.eq14",
+    "printed, early version",
+    (
+        "-(1/2) min lambda_min(Hess L) ||D||^2",
+        "<=",
+        "-(L(theta_k + D) - L(theta_k) - <grad L(theta_k), D>)",
+    ),
+    formula=(
+        "L(theta) >= L(theta_k) + <grad L(theta_k), theta - theta_k> + (1/2) min lambda_min "
+        "||theta - theta_k||^2"
+    ),
+    text="8a362ba0b6fa021e9293b9d38c2d9248",
+    size="n=1 T d H=1",
+    leaves={
+        "X": "f n T d",
+        "y": "i n",
+        "U": "f H T d",
+        "W": "f H d d",
+        "dU": "f H T d",
+        "dW": "f H d d",
+    },
+)
 def taylor_upper(w: Witness) -> Sides:
     """The early version's (14), with theta = theta_k + D on one sequence and one head:
 

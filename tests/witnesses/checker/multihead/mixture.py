@@ -16,6 +16,19 @@ from ..jets import variables
 from ..witness import Witness
 from .losses import model, model_jet
 
+SEQUENCE = {"S": "f", "y": "i", "relevant": "b T", "choice": "i T", "z": "f T d", "p": "f d"}
+"""The arrays that describe one sequence, and p, the part of U that is off its centre."""
+
+SEQUENCES = {
+    "S": "f",
+    "y": "i n",
+    "relevant": "b n T",
+    "choice": "i n T",
+    "z": "f n T d",
+    "p": "f d",
+}
+"""The same of n sequences."""
+
 
 @dataclass(frozen=True)
 class Mixture:
@@ -44,6 +57,7 @@ class Mixture:
         flags = set(self.relevant)
         return (
             self.S > 0
+            and self.M >= 1
             and self.y in (1, -1)
             and flags == {Fraction(0), Fraction(1)}
             and not self.z[self.relevant == 1].any()

@@ -6,14 +6,23 @@ from typing import Any
 
 import numpy as np
 
+from ..claims import checks
 from ..intervals import exp, greatest, interval, log, norm, softmax, sqrt, total
-from ..judge import Sides, assume, checks
+from ..judge import Sides, assume
 from ..witness import Witness
 from .losses import attention, model
-from .mixture import Mixture, one_sequence
+from .mixture import SEQUENCE, Mixture, one_sequence
 
 
-@checks("multihead.eq9", "printed, eq. (123)")
+@checks(
+    "multihead.eq9",
+    "printed, eq. (123)",
+    ("||U_opt||, ||W_opt||, ||theta_opt||^2 of (123)", "=", "1, 1, 2"),
+    formula="||U_opt|| = ||W_opt|| = 1, ||theta_opt||^2 = 2",
+    text="0cec9e626aafa75353c6d8961c9126d2",
+    size="T=5 d",
+    leaves={"S": "f", "patterns": "f count d"},
+)
 def normalised(w: Witness) -> Sides:
     """||U_opt||, ||W_opt|| and ||theta_opt||^2 of (123), (124), against 1, 1 and 2.
 
@@ -37,7 +46,15 @@ def normalised(w: Witness) -> Sides:
     return Sides([norm(U), norm(W), squares], [1, 1, 2])
 
 
-@checks("multihead.eq129", "printed, 2 B <= 1.25 S^4 / 4")
+@checks(
+    "multihead.eq129",
+    "printed, 2 B <= 1.25 S^4 / 4",
+    ("2 B = 4 (Z_mu^2 + Z_mu Z_nu + S^2 Z_mu)", "<=", "1.25 S^4 / 4"),
+    formula="scores under W* are at least A on R and at most B off R; Z <= S^2/8 gives A > 2 B",
+    text="25327860ac235f3d6fb8e8ad97710525",
+    size="T d",
+    leaves={**SEQUENCE, "log_eps": "f"},
+)
 def scores_off(w: Witness) -> Sides:
     """2 B <= 1.25 S^4 / 4, B = 2 (Z_mu^2 + Z_mu Z_nu + S^2 Z_mu) at Z_mu = Z_nu, below (129)."""
     c = one_sequence(w)
@@ -47,7 +64,15 @@ def scores_off(w: Witness) -> Sides:
     return Sides(4 * (2 * Z**2 + S**2 * Z), Fraction(5, 16) * S**4)
 
 
-@checks("multihead.lem18", "printed")
+@checks(
+    "multihead.lem18",
+    "printed",
+    ("the mass of phi(Gamma r) off the first L tokens", "<=", "eps"),
+    formula="Gamma >= (2/A) log((T/L - 1) / eps) implies mass at most eps off the top L tokens",
+    text="d4690e48fb710fb3f350c5e253804c71",
+    size="T",
+    leaves={"r": "f T", "L": "i", "log_eps": "f", "extra": "f"},
+)
 def saturation(w: Witness) -> Sides:
     """The mass of phi(Gamma r) off the first L tokens, Gamma >= (2/A) log((T/L - 1)/eps).
 
@@ -87,7 +112,17 @@ def _proposition_3(w: Witness, c: Mixture) -> dict[str, bool]:
     }
 
 
-@checks("multihead.prop3.mass", "printed")
+@checks(
+    "multihead.prop3.mass",
+    "printed",
+    ("the largest mass of a row of phi(X Gamma W_opt X^T) off R", "<=", "eps"),
+    formula=(
+        "Gamma >= 8 sqrt(2 (M+1)) / (3 S^2) log((1/zeta - 1)/eps) leaves mass at most eps off R"
+    ),
+    text="d3003f53642c7cdf776284cf06449ade",
+    size="T d",
+    leaves={**SEQUENCE, "log_eps": "f", "more": "f"},
+)
 def mass_off_relevant(w: Witness) -> Sides:
     """The largest mass of a row of phi(X Gamma W_opt X^T) off R, against eps, (10)."""
     c = one_sequence(w)
@@ -97,7 +132,30 @@ def mass_off_relevant(w: Witness) -> Sides:
     return Sides(off, exp(w["log_eps"]))
 
 
-@checks("multihead.prop3.margin", "printed", "printed, Section 7")
+MARGIN: Any = {
+    "formula": (
+        "y Phi(X; U_opt, Gamma W_opt) >= gamma_attn(eps) = sqrt(T/2) (S^2 (1 - eps) - 2 eps "
+        "Z_mu) / S"
+    ),
+    "size": "T d",
+    "leaves": {**SEQUENCE, "log_eps": "f", "more": "f"},
+}
+
+
+@checks(
+    "multihead.prop3.margin",
+    "printed",
+    ("sqrt(T/2) (S^2 (1 - eps) - 2 eps Z_mu) / S", "<=", "y Phi(X; U_opt, Gamma W_opt)"),
+    text="84732ffdcd82f1e3af1ff1fb26eb9866",
+    **MARGIN,
+)
+@checks(
+    "multihead.prop3.margin",
+    "printed, Section 7",
+    ("y Phi(X; U_opt, Gamma W_opt)", "<=", "S sqrt(T/2) ((1 - eps) - 2 eps Z_mu / S)"),
+    text="ba47319d5c164acdaf875e65c2259a24",
+    **MARGIN,
+)
 def oracle_margin(w: Witness) -> Sides:
     """y Phi(X; U_opt, Gamma W_opt) against gamma_attn(eps).
 

@@ -4,12 +4,21 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from ..claims import checks
 from ..intervals import ONE, between, exp, interval, least, log, sqrt
-from ..judge import Sides, assume, checks
+from ..judge import Sides, assume
 from ..witness import Witness
 
 
-@checks("multihead.fact2", "printed")
+@checks(
+    "multihead.fact2",
+    "printed",
+    ("P(|mean of H signs| > 2 sqrt(log(1/delta) / (2 H)))", "<=", "delta"),
+    formula="|mean_h X_h - mu| <= 2 B sqrt(log(1/delta) / (2 H)) with probability 1 - delta",
+    text="b62682bf731f02160eea011b3a1b155d",
+    size="H=12",
+    leaves={"H": "i", "plus": "i"},
+)
 def hoeffding(w: Witness) -> Sides:
     """P(|mean of H signs| > t') against delta where 2 sqrt(log(1/delta) / (2 H)) = t', B = 1.
 
@@ -17,6 +26,7 @@ def hoeffding(w: Witness) -> Sides:
     reaching t, and delta is in the interval of the right side.
     """
     H, plus = w.whole("H"), w.whole("plus")
+    assume({"1 <= H <= 12": 1 <= H <= w.size["H"]})
     t = abs(Fraction(2 * plus - H, H))
     reached = sum(abs(sum(signs)) >= t * H for signs in product((1, -1), repeat=H))
     sure = {"0 < t <= 1": 0 < t <= 1}
@@ -26,7 +36,27 @@ def hoeffding(w: Witness) -> Sides:
     return Sides(Fraction(reached, 2**H), between(lowest, most))
 
 
-@checks("multihead.sec5.3-order", "printed", "printed, gamma* >= gamma_lin")
+ORDER: Any = {
+    "formula": "gamma_attn >= gamma* >= gamma_lin",
+    "size": "C=1",
+    "leaves": {"T": "f", "M": "f", "zeta": "f", "log_S": "f", "noise": "f"},
+}
+
+
+@checks(
+    "multihead.sec5.3-order",
+    "printed",
+    ("gamma*", "<=", "gamma_attn(0)"),
+    text="4dd50ea6c8bae8f2ad0d3f705595315f",
+    **ORDER,
+)
+@checks(
+    "multihead.sec5.3-order",
+    "printed, gamma* >= gamma_lin",
+    ("gamma_lin", "<=", "gamma*"),
+    text="5ce7b6e49a4646f05c973f4416644d6d",
+    **ORDER,
+)
 def margins_in_order(w: Witness) -> Sides:
     """gamma_attn(0) >= gamma* >= gamma_lin at P = 0 and Z_mu = Z_nu = `noise` S^2.
 
@@ -53,7 +83,15 @@ def margins_in_order(w: Witness) -> Sides:
     return Sides(linear, star)
 
 
-@checks("multihead.sec5.3-exponent", "printed")
+@checks(
+    "multihead.sec5.3-exponent",
+    "printed",
+    ("log C where H^{1/2} = log(n)^5 C^{-2} H^{2p-1}", "=", "log(log(n)^{5/2} H^{p-1/4})"),
+    formula="H^{1/2} >= log(n)^5 C^{-2} H^{2p-1} iff C >= log(n)^{5/2} H^{p-1/4}",
+    text="ae130c83ad3f6bd9b9a66ea823ac4b0c",
+    size="C=1",
+    leaves={"c": "f", "p": "f", "log_C": "f", "log_H": "f", "log_S": "f", "log_n": "f"},
+)
 def solved_for_C(w: Witness) -> Sides:
     """log of the C at which H^{1/2} = log(n)^5 C^{-2} H^{2p-1}, and of log(n)^{5/2} H^{p-1/4}."""
     h, p, logs = interval(w["log_H"]), interval(w["p"]), log(w["log_n"])
@@ -73,7 +111,15 @@ def solved_for_C(w: Witness) -> Sides:
     return Sides(truth, printed)
 
 
-@checks("multihead.sec5.3-target", "printed, as per (3)")
+@checks(
+    "multihead.sec5.3-target",
+    "printed, as per (3)",
+    ("min(S^2 C / H^p, sqrt(H) / (S^5 ||theta||_{2,inf} ||theta||^3))^{1/8}", "<=", "1"),
+    formula="no (p, C) has S^2 >= H^p / C and sqrt(H) >= S^5 ||theta||^3",
+    text="00561832aebbbf95ac4aa995cedb0cdc",
+    size="C=1",
+    leaves={"c": "f", "p": "f", "log_C": "f", "log_H": "f", "log_S": "f", "log_n": "f"},
+)
 def target_as_per_3(w: Witness) -> Sides:
     """Both S^2 C / H^p and sqrt(H) / (S^5 ||theta||_{2,inf} ||theta||^3) exceed one.
 

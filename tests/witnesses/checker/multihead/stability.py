@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..claims import checks
 from ..intervals import ONE, exp, greatest, interval, softplus, sqrt, total
-from ..judge import Sides, assume, checks
+from ..judge import Sides, assume
 from ..witness import Witness
 from .losses import long_tokens
 
@@ -68,16 +69,62 @@ class Run:
         return Heads(theta.U + step, theta.W, theta.copies)
 
 
-@checks("multihead.eq21", "printed", "printed, (89)")
+EQ_21: Any = {
+    "formula": (
+        "||theta_{k+1} - theta_{k+1}^{-i}|| <= ((1 + eta beta~_3 / sqrt(H)) max L^{-i}) "
+        "||theta_k - theta_k^{-i}|| + eta beta_1(theta_k) l_i(theta_k) / n"
+    ),
+    "size": "n T=1 d=1",
+    "leaves": {
+        "X": "f n T d",
+        "y": "i n",
+        "copies": "f G",
+        "U": "f G T d",
+        "W": "f G d d",
+        "U0": "f G T d",
+        "W0": "f G d d",
+        "step": "f",
+        "K": "i",
+    },
+}
+
+
+@checks(
+    "multihead.eq21",
+    "printed",
+    (
+        "||theta_{k+1} - theta_{k+1}^{-i}||",
+        "<=",
+        (
+            "(1 + eta beta_3 / sqrt(H)) max L^{-i} ||theta_k - theta_k^{-i}|| + eta "
+            "beta_1(theta_k) l_i(theta_k) / n"
+        ),
+    ),
+    text="b5fec658411d1078e9678112120148e2",
+    **EQ_21,
+)
+@checks(
+    "multihead.eq21",
+    "printed, (89)",
+    (
+        "||theta_{k+1} - theta_{k+1}^{-i}||",
+        "<=",
+        (
+            "(1 + 4 eta beta_3 / (3 sqrt(H))) (L^{-i}(theta_k) + L^{-i}(theta_k^{-i})) ||theta_k "
+            "- theta_k^{-i}|| + eta beta_1(theta_k) l_i(theta_k) / n"
+        ),
+    ),
+    text="50382ba3e709da09c0ec9bd96d245169",
+    **EQ_21,
+)
 def misparenthesised(w: Witness) -> Sides:
     """The last of K steps, sample 0 left out, with T = d = 1 in all constants.
 
     (21): (1 + eta b3 / sqrt(H)) max L^{-i} on the segment, which is at an end, as the model is
     linear in theta; (89): (1 + 4 eta b3 / (3 sqrt(H))) (L^{-i}(theta_k) + L^{-i}(theta_k^{-i})).
     """
-    if (w.size["T"], w.size["d"]) != (1, 1):
-        raise ValueError("T = d = 1 is expected, where attention is the identity")
     copies, K = w["copies"], w.whole("K")
+    assume({"1 <= K <= 100, to go through all steps": 1 <= K <= 100})
     heads = lambda U, W: Heads(*(interval(w[name].ravel()) for name in (U, W)), interval(copies))
     target, theta0 = heads("U", "W"), heads("U0", "W0")
     H = interval(sum(copies))
@@ -108,7 +155,7 @@ def misparenthesised(w: Witness) -> Sides:
     sure = {
         "R >= 1": long_tokens(w["X"]),
         "labels are signs": all(label in (1, -1) for label in w["y"]),
-        "copies and K are counts": K >= 1 and all(c >= 1 and c.denominator == 1 for c in copies),
+        "copies are counts": all(c >= 1 and c.denominator == 1 for c in copies),
         "(84)": bool((run.root - 128 * beta3 * apart**2).a >= 0),
         "0 < eta <= 1": 0 < w["step"] <= 1,
         "eta rho <= 1": bool((step * rho).b <= 1),

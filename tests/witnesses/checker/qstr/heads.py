@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..claims import checks
 from ..intervals import ONE, ZERO, exp, interval, log, sqrt, total
-from ..judge import Sides, assume, checks
+from ..judge import Sides, assume
 from ..witness import Witness
 
 
@@ -32,7 +33,18 @@ def inverse(matrix: np.ndarray) -> np.ndarray:
     return work[:, n:]
 
 
-@checks("qstr.thm1.heads", "derived q > d")
+@checks(
+    "qstr.thm1.heads",
+    "derived q > d",
+    ("1 - d/q", "<=", "the quadrature of (y^ - y)^2"),
+    formula=(
+        "H = d < q heads have risk >= 1 - H/q for the t = (1, .., q) of the proofs of "
+        "Propositions 3 and 21 (any W_QK)"
+    ),
+    text="67e58e94aea0788f1493e09953ee2e0f",
+    size="N q=3 d=2 de",
+    leaves={"signs": "i N de", "selectivity": "f", "beta": "f"},
+)
 def all_tokens_shown(w: Witness) -> Sides:
     """1 - d/q against the quadrature of (y^ - y)^2, y = sum_i (|x_i|^2 - d) / sqrt(q d).
 

@@ -3,12 +3,21 @@
 from fractions import Fraction
 from itertools import pairwise
 
+from ..claims import checks
 from ..intervals import exp, interval, least, log
-from ..judge import Sides, assume, checks
+from ..judge import Sides, assume
 from ..witness import Witness
 
 
-@checks("qstr.lem12.small", "printed")
+@checks(
+    "qstr.lem12.small",
+    "printed",
+    ("P(|x| >= r sqrt(d))", "<=", "n N exp(-r^2 / (2 e))"),
+    formula="P(max |x_j| >= r) <= nN exp(-r^2/(2 C_x e d)) for every r > 0, n = N = 1 too",
+    text="fb80e6369181b132ee70b4c13e4c9edc",
+    size="n=1 N=1 d=3",
+    leaves={"r": "f"},
+)
 def tail_of_a_sphere(w: Witness) -> Sides:
     """P(|x| >= r sqrt(d)) against n N exp(-r^2 / (2 e)), n = N = 1, for x uniform on a sphere.
 
@@ -20,7 +29,15 @@ def tail_of_a_sphere(w: Witness) -> Sides:
     return Sides(int(r <= 1), n * N * exp(-(interval(r) ** 2) / (2 * exp(1))))
 
 
-@checks("qstr.lem38.bias", "derived as read")
+@checks(
+    "qstr.lem38.bias",
+    "derived as read",
+    ("|b'|^2", "<=", "|z|^2 + 1"),
+    formula="|b'|^2 <= |z|^2 + 1, as the text at hand reads",
+    text="17b97104bd1a457c562dc422e9692ef2",
+    size="n",
+    leaves={"y": "f n", "z": "f n"},
+)
 def biases(w: Witness) -> Sides:
     """|b'|^2 = (1 - z_1)^2 + z_1^2 + ... + z_{n-1}^2 against |z|^2 + 1.
 
@@ -52,7 +69,14 @@ def _interpolates(z: list, y: list, b: list) -> bool:
     return True
 
 
-@checks("qstr.lem41", "printed")
+@checks(
+    "qstr.lem41",
+    "printed",
+    ("d log 2", "<=", "min(d log(1 + 2/eps), (1 + log(1 + 2 d eps^2)) / eps^2), eps = 1/2"),
+    formula="log P <= min(d log(1 + 2/eps), (1 + log(1 + 2 d eps^2))/eps^2)",
+    text="ab8ad33adfb697a3b973b0a8a54960cd",
+    leaves={"d": "i", "family": "i"},
+)
 def packing_of_a_ball(w: Witness) -> Sides:
     """d log 2 against (d log(1 + 2/eps)) ^ ((1 + log(1 + 2 d eps^2)) / eps^2) at eps = 1/2.
 

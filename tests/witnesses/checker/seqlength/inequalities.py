@@ -4,12 +4,21 @@ from fractions import Fraction
 from itertools import combinations_with_replacement
 from math import comb
 
+from ..claims import checks
 from ..intervals import greatest, interval, least, log, norm, power, softmax, sqrt, total
-from ..judge import Sides, assume, checks
+from ..judge import Sides, assume
 from ..witness import Witness
 
 
-@checks("seqlength.sec2.1-norm", "printed")
+@checks(
+    "seqlength.sec2.1-norm",
+    "printed",
+    ("||W||_{q,p} with the outer l_r", "=", "||W||_{q,p} with the outer l_p"),
+    formula="||W||_{q,p} = || (||W_{:,1}||_q, .., ||W_{:,d}||_q) ||_r; l_p is meant",
+    text="36f2bbdae66f009b52d9d4acd3d39bb2",
+    size="k d",
+    leaves={"W": "f k d"},
+)
 def printed_norm(w: Witness) -> Sides:
     """||W||_{q,p} with the outer l_r that Section 2.1 prints, r rows, and with the l_p it means.
 
@@ -23,15 +32,34 @@ def printed_norm(w: Witness) -> Sides:
     return Sides([outer(2), outer(1), outer(1), outer(2)], meant)
 
 
-@checks("seqlength.lemma3.1-count", "printed")
+@checks(
+    "seqlength.lemma3.1-count",
+    "printed",
+    ("binom(n + K, K)", "<=", "n^K"),
+    formula="#{k in Z_{>=0}^d : sum k_i <= K} <= d^K",
+    text="eb4cf4765a482bb89f44c291f3144a76",
+    size="largest=4",
+    leaves={"n": "i", "K": "i"},
+)
 def number_of_sparse(w: Witness) -> Sides:
     """#{k in Z_{>=0}^n : sum k_i <= K} = binom(n + K, K), against n^K."""
     n, K = w.whole("n"), w.whole("K")
-    assume({"n, K >= 1": n >= 1 and K >= 1})
+    largest = w.size["largest"]
+    assume({"n, K >= 1": n >= 1 and K >= 1, "n, K <= largest": max(n, K) <= largest})
     return Sides(comb(n + K, K), n**K)
 
 
-@checks("seqlength.lemma3.1", "printed")
+@checks(
+    "seqlength.lemma3.1",
+    "printed",
+    ("min ||f - (1/k) sum k_i V_i||^2", "<=", "(gamma^2 b^2 - ||f||^2) / k"),
+    formula=(
+        "exists k_i >= 0, sum k_i <= k: ||f - (1/k) sum k_i V_i||^2 <= (gamma^2 b^2 - ||f||^2) / k"
+    ),
+    text="675ce5af3a10cddecca3444be8f6b83b",
+    size="n dim k=1",
+    leaves={"vectors": "f n dim", "weights": "f n"},
+)
 def sparsification(w: Witness) -> Sides:
     """The least ||f - (1/k) sum k_i V_i||^2 over sum k_i <= k, against (gamma^2 b^2 - ||f||^2)/k.
 
@@ -51,14 +79,30 @@ def sparsification(w: Witness) -> Sides:
     return Sides(rest, (gamma**2 * b2 - sum(f**2)) / k)
 
 
-@checks("seqlength.appc-holder", "printed")
+@checks(
+    "seqlength.appc-holder",
+    "printed",
+    ("v.u", "<=", "max_{j, s} s u_j"),
+    formula="v.u <= B_v max_j |u_j| = max_{j,s} s u_j, ||v||_1 <= B_v",
+    text="cb18670c9e93d67c06de2a74552e2fd8",
+    size="d",
+    leaves={"u": "f d", "v": "f d"},
+)
 def second_expression(w: Witness) -> Sides:
     """v.u <= max_{j, s} s u_j for ||v||_1 <= B_v, as the display's second expression says."""
     u, v = w["u"], w["v"]
     return Sides(v @ u, max(abs(x) for x in u))
 
 
-@checks("seqlength.appc-peeling", "derived")
+@checks(
+    "seqlength.appc-peeling",
+    "derived",
+    ("|w.W_c^T W_v^T z|", "<=", "||w||_1 ||W_c^T||_{1,inf} ||W_v^T||_{1,inf} max |z_j|"),
+    formula="|w.W_c^T W_v^T z| <= ||w||_1 ||W_c^T||_{1,inf} ||W_v^T||_{1,inf} max_j |z_j|",
+    text="10312408b6a60d5cb509ca7177cd6265",
+    size="d k",
+    leaves={"w": "f d", "W_c": "f k d", "W_v": "f d k", "z": "f d"},
+)
 def peeled(w: Witness) -> Sides:
     """|w.W_c^T W_v^T z| against ||w||_1 ||W_c^T||_{1,inf} ||W_v^T||_{1,inf} max |z_j|.
 
@@ -70,7 +114,22 @@ def peeled(w: Witness) -> Sides:
     return Sides(lhs, rhs)
 
 
-@checks("seqlength.appc-optimum", "printed")
+@checks(
+    "seqlength.appc-optimum",
+    "printed",
+    (
+        "min over 0 < delta <= B of delta + (B - delta) a + b ln(B/delta)",
+        "=",
+        "b + B a + b ln(B (1 - a) / b)",
+    ),
+    formula=(
+        "min over 0 < delta <= B of delta + (B-delta) a + b ln(B/delta) = b + B a + b ln(B "
+        "(1-a)/b), a = sqrt(ln 2d / m), b = 2 B_x^2 sqrt(C / m), B = B_x"
+    ),
+    text="4c4c4762b30593df35941a0877d7c2b1",
+    size="draws=24",
+    leaves={"B_x": "f", "C": "f", "d": "f", "m": "f"},
+)
 def entropy_minimum(w: Witness) -> Sides:
     """min over 0 < delta <= B of delta + (B - delta) a + b ln(B/delta), and the printed value.
 
@@ -92,7 +151,15 @@ def entropy_minimum(w: Witness) -> Sides:
     return Sides(truth, printed)
 
 
-@checks("seqlength.lemma-e.1", "printed")
+@checks(
+    "seqlength.lemma-e.1",
+    "printed",
+    ("(sum C_i^{1/3} beta_i^{2/3})^3 / eps^2", "<=", "sum C_i / eps_i^2"),
+    formula="(sum C_i^{1/3} beta_i^{2/3})^3 / eps^2 <= sum C_i / eps_i^2, eps = sum beta_i eps_i",
+    text="001fcad231438358c75d6a04bc0265fe",
+    size="n",
+    leaves={"C": "f n", "beta": "f n", "scales": "f n"},
+)
 def least_cost(w: Witness) -> Sides:
     """(sum C_i^{1/3} beta_i^{2/3})^3 / eps^2 against sum C_i / eps_i^2, eps = sum beta_i eps_i."""
     C, beta, scales = w["C"], w["beta"], w["scales"]
@@ -104,7 +171,22 @@ def least_cost(w: Witness) -> Sides:
     return Sides(gamma**3 / interval(eps) ** 2, cost)
 
 
-@checks("seqlength.sec4.1-cls", "printed (complexity)")
+@checks(
+    "seqlength.sec4.1-cls",
+    "printed (complexity)",
+    (
+        "row [CLS] of RowSoftmax(X W_QK X^T) X W_v W_c",
+        "=",
+        "W_c^T W_v^T X^T softmax(X W_QK x_[CLS])",
+    ),
+    formula=(
+        "row [CLS] of sigma(RowSoftmax(X W_QK X^T) X W_v) W_c = W_c^T sigma(W_v^T X^T "
+        "softmax(X W_QK^T x_[CLS]))"
+    ),
+    text="84b04062c33dc7b00273be738a3c3bfc",
+    size="T d k",
+    leaves={"X": "f T d", "W_QK": "f d d", "W_v": "f d k", "W_c": "f k d"},
+)
 def row_of_cls(w: Witness) -> Sides:
     """Row 0 of sigma(RowSoftmax(X W_QK X^T) X W_v) W_c, and the display with W_QK x_[CLS].
 

@@ -5,11 +5,25 @@ from typing import Any
 
 import numpy as np
 
+from ..claims import checks
 from ..intervals import ONE, exp, greatest, interval, norm, power, softmax, spectral_norm
-from ..judge import Sides, assume, checks
+from ..judge import Sides, assume
 from ..witness import Witness
 
 NAMES = ("W_QK", "W_v", "W_c")
+
+LAYERS = {
+    "X": "f T d",
+    "w": "f d",
+    "what": "f d",
+    "layers.W_QK": "f L d d",
+    "layers.W_v": "f L d k",
+    "layers.W_c": "f L k d",
+    "moved.W_QK": "f L d d",
+    "moved.W_v": "f L d k",
+    "moved.W_c": "f L k d",
+}
+"""The arrays of two scalar networks on one input."""
 
 
 def tanh(x: Any) -> Any:
@@ -75,7 +89,27 @@ def _measured(X: np.ndarray, own: dict, moved: dict) -> dict[str, Any]:
     }
 
 
-@checks("seqlength.lemma-e.2-first", "printed")
+@checks(
+    "seqlength.lemma-e.2-first",
+    "printed",
+    (
+        "||(g - g^)^T||_{2,inf} after the first block",
+        "<=",
+        "eps_c + 2 B_c2 B_v2 eps_QK + B_c2 eps_v",
+    ),
+    formula="the same for g^(1) = X with tokens of norm up to B_x",
+    text="c262b6cc329040d2d2f33f65a9cd38fe",
+    size="T d k",
+    leaves={
+        "X": "f T d",
+        "layer.W_QK": "f d d",
+        "layer.W_v": "f d k",
+        "layer.W_c": "f k d",
+        "moved.W_QK": "f d d",
+        "moved.W_v": "f d k",
+        "moved.W_c": "f k d",
+    },
+)
 def first_block(w: Witness) -> Sides:
     """Lemma E.2 at i = 1, where g^(1) = X for both; L_sigma = 1."""
     X = interval(w["X"])
@@ -102,7 +136,18 @@ def _unit(w: Witness) -> dict[str, bool]:
     }
 
 
-@checks("seqlength.appe-chain", "printed")
+@checks(
+    "seqlength.appe-chain",
+    "printed",
+    ("|g - g^|", "<=", "eps_w + eps_c + B_c2 eps_v + 2 B_c2 B_v2 eps_QK, as measured"),
+    formula=(
+        "|g_scalar - ghat_scalar| <= eps_w + B_w sum_i alpha_i (eps_c + L B_c eps_v + 2 L B_c "
+        "B_v eps_QK), the eps measured"
+    ),
+    text="badcf9cc25a762d4bd891dbffc131fea",
+    size="L=1 T d k",
+    leaves=LAYERS,
+)
 def chain(w: Witness) -> Sides:
     """|g - g^| <= eps_w + B_w (eps_c + B_c2 eps_v + 2 B_c2 B_v2 eps_QK), the eps measured, L = 1.
 
@@ -116,7 +161,15 @@ def chain(w: Witness) -> Sides:
     return Sides(lhs, rhs)
 
 
-@checks("seqlength.appe-cover", "derived")
+@checks(
+    "seqlength.appe-cover",
+    "derived",
+    ("|g - g^|", "<=", "eps_w + eps_c + B_c2 eps_v + 2 B_c2 B_v2 eps_QK of the covers"),
+    formula="covers at scales eps_i of the single matrices cover the network at sum beta_i eps_i",
+    text="c5bf539953f0752a7a3ec1cf2e9e3515",
+    size="L=1 T d k",
+    leaves=LAYERS,
+)
 def cover_at_norm_one(w: Witness) -> Sides:
     """The same with the eps at which the proof's covers contain the moved matrices.
 
@@ -132,7 +185,24 @@ def cover_at_norm_one(w: Witness) -> Sides:
     return Sides(lhs, rhs)
 
 
-@checks("seqlength.thm4.2", "printed")
+@checks(
+    "seqlength.thm4.2",
+    "printed",
+    ("eps^2 ln N of the proof's last display", "=", "(gamma + eta)^3"),
+    formula="eps^2 ln N = (gamma + eta)^3 by Lemma E.1 from the proof's last display",
+    text="d8e073bafd72f9fc23fd1c7b6168914d",
+    size="L=1",
+    leaves={
+        "B_QK": "f",
+        "B_c": "f",
+        "B_v": "f",
+        "B_w": "f",
+        "B_x": "f",
+        "C_1": "f",
+        "C_Bx": "f",
+        "L_sigma": "f",
+    },
+)
 def two_lists(w: Witness) -> Sides:
     """(sum C_i^{1/3} beta_i^{2/3})^3 of the proof's last display by Lemma E.1, and (gamma + eta)^3.
 

@@ -1,6 +1,7 @@
 """Appendix B: gates as ReLU networks, in integers."""
 
-from ..judge import Sides, assume, checks
+from ..claims import checks
+from ..judge import Sides, assume
 from ..witness import Witness
 
 AND, OR = 0, 1
@@ -12,7 +13,15 @@ def relu(x: int) -> int:
     return max(x, 0)
 
 
-@checks("smapprox.lemmab.1-norm", "printed")
+@checks(
+    "smapprox.lemmab.1-norm",
+    "printed",
+    ("|theta|_1 of the network of one OR gate", "<=", "s"),
+    formula="|theta|_1 of the uncorrected network <= s, of each layer = O(r_i)",
+    text="8b3b5f51662deb4d51bd14645c2040d4",
+    size="inputs=2",
+    leaves={"operation": "i 1 1", "left": "i 1 1", "right": "i 1 1"},
+)
 def parameter_norm(w: Witness) -> Sides:
     """|theta|_1 of the network of Lemma B.1 for one OR gate of two inputs, against its size s.
 
@@ -32,7 +41,15 @@ def parameter_norm(w: Witness) -> Sides:
     return Sides(sum(map(abs, W1)) + b1 + abs(W2) + b2, inputs + 1)
 
 
-@checks("smapprox.lemmab.1-not", "printed diagonal")
+@checks(
+    "smapprox.lemmab.1-not",
+    "printed diagonal",
+    ("NOT x_0", "=", "relu(relu(1 - x_1))"),
+    formula="NOT(h_j) = relu(1 - h_j), with the -1 in the parent's column j",
+    text="fa577925f24d4a17995f87c03e8fbd54",
+    size="inputs=2",
+    leaves={"x": "i inputs"},
+)
 def not_on_the_diagonal(w: Witness) -> Sides:
     """NOT of input 0 at coordinate 1, and what row 1 of W_1 with -1 on the diagonal makes of x.
 

@@ -5,9 +5,11 @@ positions are known modulo 2^w_pos.
 """
 
 from fractions import Fraction
+from typing import Any
 
+from ..claims import checks
 from ..intervals import interval
-from ..judge import Sides, assume, checks
+from ..judge import Sides, assume
 from ..witness import Witness
 
 PARITY_STATES, PARITY_SYMBOLS = 4, 3
@@ -20,7 +22,15 @@ def position_bits(T: int) -> int:
     return (T - 1).bit_length()
 
 
-@checks("smapprox.claimc.5-case2", "printed")
+@checks(
+    "smapprox.claimc.5-case2",
+    "printed",
+    ("bit j + 1 of t", "=", "0"),
+    formula="t <= i' and bit j+1 of i' zero  =>  bit j+1 of t zero",
+    text="9fbd0ec3c37bfb4d738d2de11f5534c5",
+    size="bits=3",
+    leaves={"j": "i", "last": "i", "t": "i"},
+)
 def bit_of_earlier(w: Witness) -> Sides:
     """Bit j + 1 of t, where t <= i' and bit j + 1 of i' is 0; the claim says 0.
 
@@ -37,7 +47,15 @@ def bit_of_earlier(w: Witness) -> Sides:
     return Sides(bit(t), 0)
 
 
-@checks("smapprox.thm4.1-norms", "printed")
+@checks(
+    "smapprox.thm4.1-norms",
+    "printed",
+    ("the most entries of a state that are not 0", "<=", "|Z| + |A| + w_pos"),
+    formula="every state of the network has at most |Z| + |A| + log T entries that are not 0",
+    text="0bc3b3bc6b8435ae8cd528eec82fc311",
+    size="T=31",
+    leaves={"word": "i"},
+)
 def entries_of_states(w: Witness) -> Sides:
     """The most entries that are not 0 in a state (C.8), (C.11), against |Z| + |A| + w_pos.
 
@@ -54,7 +72,15 @@ def entries_of_states(w: Witness) -> Sides:
     return Sides(max(counts), PARITY_STATES + PARITY_SYMBOLS + bits)
 
 
-@checks("smapprox.thm4.1-positions", "printed")
+@checks(
+    "smapprox.thm4.1-positions",
+    "printed",
+    ("a_0, .., a_T as the network reads them", "=", "a_0, .., a_T"),
+    formula="the symbols at steps 0..T are right with w_pos position bits",
+    text="a12ffbc4ff55391f4a829b8c65442635",
+    size="T=4",
+    leaves={"word": "i"},
+)
 def symbols_under_the_head(w: Witness) -> Sides:
     """a_0, .., a_T as the network reads them with w_pos = ceil(log2 T) bits, and as they are.
 
@@ -104,7 +130,30 @@ def _tied_attention(key: Fraction, move: Fraction) -> list[int]:
     return [t for t, score in scores.items() if score == max(scores.values())]
 
 
-@checks("smapprox.condd.3-ties", "printed", "printed condition")
+TIES: Any = {
+    "formula": (
+        "the positions attended to at (theta-hat, H-hat) are those at (theta, H); |f(H, "
+        "theta-hat) - f(H-hat, theta-hat)| <= mu |H - H-hat|"
+    ),
+    "size": "keys=4",
+    "leaves": {"value": "f keys", "epsilon": "f"},
+}
+
+
+@checks(
+    "smapprox.condd.3-ties",
+    "printed",
+    ("1 + the number of positions no longer attended to", "<=", "1"),
+    text="68a2408f7b68d43a5da047a25bda98b2",
+    **TIES,
+)
+@checks(
+    "smapprox.condd.3-ties",
+    "printed condition",
+    ("|f(H) - f(H^)|", "<=", "(|Z| |A| w_pos)^3 epsilon"),
+    text="9e92bea1ab174075048a6f2178cf9757",
+    **TIES,
+)
 def broken_tie(w: Witness) -> Sides:
     """One more than how many positions are no longer attended to, against one; or the jump.
 

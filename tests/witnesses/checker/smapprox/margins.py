@@ -2,12 +2,21 @@
 
 from fractions import Fraction
 
+from ..claims import checks
 from ..intervals import exp, interval, log
-from ..judge import Sides, assume, checks
+from ..judge import Sides, assume
 from ..witness import Witness
 
 
-@checks("smapprox.sec2.1-positive", "printed")
+@checks(
+    "smapprox.sec2.1-positive",
+    "printed",
+    ("whether rho(theta, x, y) > 0", "=", "whether F predicts y"),
+    formula="F right at (x, y)  <=>  rho(theta, x, y) > 0",
+    text="1f0b8a467d088b099b0a7fbae2d4750a",
+    size="keys",
+    leaves={"values": "f keys"},
+)
 def positive_margin(w: Witness) -> Sides:
     """rho(theta, x, y) > 0 as 0 or 1, against whether F predicts y = 1, for tied keys.
 
@@ -23,7 +32,18 @@ def positive_margin(w: Witness) -> Sides:
     return Sides(int(worst > 0), int(output > 0))
 
 
-@checks("smapprox.lemma2.4-epsilon", "printed")
+@checks(
+    "smapprox.lemma2.4-epsilon",
+    "printed",
+    ("P(risk > epsilon)", "<=", "1/100"),
+    formula=(
+        "(2.3) with epsilon  =>  risk <= epsilon with probability 0.99 at n = C polylog "
+        "(alpha^2 log p / gamma^2 + 1) / epsilon^2"
+    ),
+    text="07b64ab58d1285769be658fd51980804",
+    size="n=4",
+    leaves={"eta": "f", "constant": "f", "log_power": "f"},
+)
 def missed_difference(w: Witness) -> Sides:
     """P(risk > epsilon) at the n of Lemma 2.4, against 0.01, where epsilon = 1/2 - eta.
 
