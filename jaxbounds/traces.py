@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax._src import source_info_util
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
 
 def _programs(value: Any) -> Iterator[Jaxpr]:
@@ -81,3 +81,57 @@ def narrow_operations(program: Jaxpr, wanted: Any, /) -> tuple[str, ...]:
             place = source_info_util.summarize(eqn.source_info)
             found[f"{eqn.primitive.name} in {jnp.dtype(kind).name} ({place})"] = None
     return tuple(found)
+
+
+def coarseness(operation: str, /) -> float:
+    """The unit of rounding of what `narrow_operations` named."""
+    return float(jnp.finfo(operation.split(" in ")[1].split(" ")[0]).eps)
+
+
+def nested_constants(program: Jaxpr, /) -> Iterator[Any]:
+    """The constants of the programs inside of a program."""
+    for eqn in equations(program):
+        for value in eqn.params.values():
+            for inner in value if isinstance(value, tuple | list) else (value,):
+                if isinstance(inner, ClosedJaxpr):
+                    yield from inner.consts
+
+
+_DRAWS = frozenset(("random_bits", "random_gamma", "threefry2x32", "rng_bit_generator"))
+"""Primitives that draw from a key."""
+_SAME_ORDER = frozenset(("jit", "pjit", "closed_call", "core_call", "remat", "checkpoint", "scan"))
+_SAME_ORDER |= {"custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "remat2"}
+
+
+def draws(program: Jaxpr, held: list[bool], /) -> bool:
+    """Whether random numbers are drawn from keys that come from certain inputs.
+
+    Args:
+        program: what was traced.
+        held: of its constants and then its inputs, which ones.
+    """
+    found, _ = _followed(program, held)
+    return found
+
+
+def _followed(program: Jaxpr, held: list[bool]) -> tuple[bool, list[bool]]:
+    """Whether held keys are drawn from, and which results depend on held inputs."""
+    marked = {v for v, mark in zip([*program.constvars, *program.invars], held) if mark}
+    reads = lambda atom: not isinstance(atom, Literal) and atom in marked
+    drawn = False
+    for eqn in program.eqns:
+        marks = [reads(v) for v in eqn.invars]
+        if eqn.primitive.name in _DRAWS:
+            # Random numbers depend on nothing but their key, which has been looked at.
+            drawn = drawn or marks[0]
+            continue
+        outs = [any(marks)] * len(eqn.outvars)
+        for inner in (p for value in eqn.params.values() for p in _programs(value)):
+            aligned = eqn.primitive.name in _SAME_ORDER and len(inner.invars) == len(marks)
+            given = marks if aligned else [any(marks)] * len(inner.invars)
+            again, results = _followed(inner, [True] * len(inner.constvars) + given)
+            drawn = drawn or again
+            if aligned and eqn.primitive.name != "scan":
+                outs = results
+        marked.update(v for v, mark in zip(eqn.outvars, outs) if mark)
+    return drawn, [reads(v) for v in program.outvars]

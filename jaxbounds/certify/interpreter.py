@@ -248,13 +248,41 @@ def enclose(
         Undecided: if a discrete choice stays open beyond what forks can settle.
         NotSupported: if there is no rule for a primitive; it is named.
     """
-    leaves, structure = jax.tree.flatten(arguments)
-    shapes = [np.zeros(x.shape) if is_soft(x) else x for x in leaves]
-    closed, result = traced(function, *jax.tree.unflatten(structure, shapes))
-    run = Interpreter(reading, rules=rules, seconds=seconds)
-    with precision(bits):
-        outs = list(run.ways(closed, *map(enclosed, leaves)))
-    return Enclosed([jax.tree.unflatten(result, out) for out in outs], run.computed)
+    program = Program.of(function, *arguments)
+    return program.enclosed(*arguments, reading=reading, bits=bits, seconds=seconds, rules=rules)
+
+
+class Program(NamedTuple):
+    """A function that was traced, to be enclosed as often as one likes.
+
+    Attributes:
+        closed: its equations.
+        result: the structure of what it returns.
+    """
+
+    closed: ClosedJaxpr
+    result: Any
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], /, *arguments: Any) -> "Program":
+        """Trace a function for arguments like these; leaves may be arrays of balls."""
+        like = lambda x: np.zeros(x.shape) if is_soft(x) else x
+        return cls(*traced(function, *jax.tree.map(like, arguments, is_leaf=is_soft)))
+
+    def enclosed(
+        self,
+        /,
+        *arguments: Any,
+        reading: Reading = "exact",
+        bits: int = 192,
+        seconds: float | None = None,
+        rules: dict[str, Any] | None = None,
+    ) -> Enclosed:
+        """The value at arguments of the shapes it was traced for; see `enclose`."""
+        run = Interpreter(reading, rules=rules, seconds=seconds)
+        with precision(bits):
+            outs = list(run.ways(self.closed, *map(enclosed, jax.tree.leaves(arguments))))
+        return Enclosed([jax.tree.unflatten(self.result, out) for out in outs], run.computed)
 
 
 class precision:

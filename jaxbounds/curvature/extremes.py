@@ -14,6 +14,7 @@ from jaxbounds.curvature.lanczos import (
     default_tolerance,
     dense_extremes,
     lanczos_extremes,
+    rounded,
 )
 from jaxbounds.curvature.leaves import Filter, Params, Selection, select
 from jaxbounds.curvature.products import Loss, Of, Problem
@@ -55,7 +56,8 @@ def _extremes_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Ext
     low, high = (
         selection.tree(v, problem.head) for v in (ends.vector_minimum, ends.vector_maximum)
     )
-    return ends._replace(vector_minimum=low, vector_maximum=high), problem.value()
+    ends = ends._replace(vector_minimum=low, vector_maximum=high)
+    return rounded(ends, dynamic["unit"], dynamic["tolerance"]), problem.value()
 
 
 def dense_hessian(
@@ -194,6 +196,7 @@ def extremes_and_loss(
         # Before compiling, from the rows alone.
         least = static["basis"] * call.selection.size * call.selection.dtype.itemsize
         refuse_memory(least, memory_limit, call.selection, call.what, _ADVICE)
+    dynamic["unit"] = jnp.asarray(call.unit, call.selection.dtype)
     found = call(static, dynamic, limit=memory_limit, advice=_ADVICE, head=head)
     return _checked(found, call.traced, finite)
 
@@ -217,15 +220,17 @@ def hessian_extremes(
     """The least and the greatest eigenvalue of the Hessian, with residuals and eigenvectors.
 
     Dense up to `dense_limit` parameters, Lanczos with thick restarts beyond. Look at `converged`
-    before using the values. One program is compiled for each `loss` (its code and what it refers
-    to), and serves all later calls with parameters and batches of the same shapes; it may also be
-    called inside of `jit` and `vmap`, where what needs values is not checked.
+    before using the values. The loss is traced at each call, as it is then; what is compiled serves
+    all later calls whose trace is the same, with other numbers, parameters and batches of the same
+    shapes. It may also be called inside of `jit` and `vmap`, where what needs values is not checked.
 
     Args:
         loss: `loss(params)`, or `loss(params, batch)` where batches are given: one real number.
         params: any pytree, linen variables, an nnx module or state, an Equinox module. Arrays of
             real numbers are differentiated, all else is held fixed, and so are statistics (linen's
-            batch_stats, nnx variables other than `nnx.Param`); bfloat16 computes in float32.
+            batch_stats, nnx variables other than `nnx.Param`) and the state of an optax optimiser;
+            bfloat16 parameters compute in float32. A loss that rounds to fewer digits than its
+            parameters have (mixed precision) never converges: see `Extremes.noise`.
         batches: one batch (any pytree), or a list of batches of one shape whose losses are averaged
             in the memory of one of them. The extremes of one minibatch are not those of the data:
             its least eigenvalue is as a rule several times too negative.
@@ -245,8 +250,8 @@ def hessian_extremes(
         memory_limit: in bytes, for the whole call; `extremes_memory` says what one needs.
 
     Raises:
-        ValueError: if the loss is no real number, is not finite, or is another one at each call; if
-            no parameter is left; if batches differ in shape; if the call needs more memory than the
+        ValueError: if the loss is no real number, is not finite, is another one at each call, or
+            draws random numbers from a state that it holds; if no parameter is left; if batches differ in shape; if the call needs more memory than the
             limit (nothing has been run then).
     """
     return extremes_and_loss(
@@ -273,7 +278,8 @@ def extremes_memory(
     The program is compiled, and not run. See `hessian_extremes` for the arguments.
     """
     call = _call(loss, params, batches, batch_size, filter, of)
-    return call.bytes(*_options(call.selection, None, 1, None, basis, dense_limit))
+    static, dynamic = _options(call.selection, None, 1, None, basis, dense_limit)
+    return call.bytes(static, dynamic | {"unit": jnp.asarray(call.unit, call.selection.dtype)})
 
 
 def block_extremes(

@@ -49,6 +49,9 @@ class Extremes(NamedTuple):
         vector_minimum: of norm one; shaped like the parameters where there are such, with None in
             the place of leaves that were held fixed.
         vector_maximum: the same for `maximum`.
+        noise: an estimate of what rounding does to both values: the unit of rounding of the
+            coarsest operation of the operator, where that is known, times the spectral scale. Where
+            the unit is above the tolerance nothing is converged, however small the residuals.
     """
 
     minimum: Float[Array, ""]
@@ -60,6 +63,7 @@ class Extremes(NamedTuple):
     converged_maximum: Bool[Array, ""]
     vector_minimum: Any
     vector_maximum: Any
+    noise: Float[Array, ""]
 
     @property
     def converged(self) -> Bool[Array, ""]:
@@ -96,6 +100,18 @@ def _flagged(values, vectors, images, iterations, tolerance) -> Extremes:
         converged_maximum=small[1],
         vector_minimum=vectors[0],
         vector_maximum=vectors[1],
+        noise=jnp.finfo(values.dtype).eps * scale,
+    )
+
+
+def rounded(ends: Extremes, unit: Any, tolerance: Any, /) -> Extremes:
+    """The same ends of an operator whose products are rounded to that unit."""
+    scale = jnp.maximum(jnp.abs(ends.minimum), jnp.abs(ends.maximum))
+    fine = jnp.asarray(unit) <= jnp.maximum(tolerance, jnp.finfo(ends.minimum.dtype).eps)
+    return ends._replace(
+        noise=(unit * scale).astype(ends.minimum.dtype),
+        converged_minimum=ends.converged_minimum & fine,
+        converged_maximum=ends.converged_maximum & fine,
     )
 
 

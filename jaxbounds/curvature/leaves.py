@@ -17,12 +17,23 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxbounds.curvature.sameness import Same
-
 Params = Any
 Filter = str | type | Sequence[str] | Callable[[str], bool]
 """Which parameters: a part of their path or a pattern ("attention", "block_*/kernel"), several of
 these, a function of the path, or a kind of `flax.nnx.Variable`."""
+
+
+class Held:
+    """A leaf that is no array; equal to any other, as it says nothing that a trace does not."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Held)
 
 
 @dataclass(frozen=True)
@@ -38,7 +49,7 @@ class Selection:
 
     structure: Any
     chosen: tuple[tuple[str, tuple[int, ...], Any, int | None] | None, ...]
-    static: tuple[Same | None, ...]
+    static: tuple[Held | None, ...]
     heads: int | None
 
     @property
@@ -62,6 +73,22 @@ class Selection:
         own = [jnp.asarray(x).astype(c[2]) for x, c in zip(leaves, self.chosen) if c]
         pairs = zip(leaves, self.chosen, self.static)
         return own, [jnp.asarray(x) for x, c, static in pairs if not c and static is None]
+
+    def rebuilt(self, own: list[Any], fixed: list[Any]) -> Params:
+        """The pytree from what `arrays` gave."""
+        own_left, fixed_left = iter(own), iter(fixed)
+        leaves = (
+            next(own_left) if chosen else next(fixed_left) if static is None else static.value
+            for chosen, static in zip(self.chosen, self.static)
+        )
+        return jax.tree.unflatten(self.structure, leaves)
+
+    def flat(self, params: Params) -> list[Any]:
+        """The arrays of such a pytree, the parameters first."""
+        leaves = jax.tree.leaves(params)
+        own = [x for x, chosen in zip(leaves, self.chosen) if chosen]
+        pairs = zip(leaves, self.chosen, self.static)
+        return [*own, *(x for x, chosen, static in pairs if not chosen and static is None)]
 
     def vector(self, own: list[Array], head: Array | None = None) -> Float[Array, " n"]:
         """The vector of the parameters, or of those of one head."""
@@ -189,6 +216,17 @@ def _linen_state(params: Params) -> tuple[str, ...]:
     return ("batch_stats", "cache", "intermediates", "perturbations") if beside else ()
 
 
+def _optimizer_leaves(params: Params) -> frozenset[str]:
+    """The paths of what optax keeps (moments, counts): the state of an optimiser is no parameter."""
+    of_optax = lambda x: type(x).__module__.split(".")[0] == "optax"
+    found = set()
+    for path, node in jax.tree_util.tree_flatten_with_path(params, is_leaf=of_optax)[0]:
+        if of_optax(node):
+            inner = jax.tree_util.tree_flatten_with_path(node)[0]
+            found.update(_text((*path, *rest)) for rest, _ in inner)
+    return frozenset(found)
+
+
 def select(
     params: Params,
     filter: Filter | None = None,
@@ -201,7 +239,8 @@ def select(
         params: any pytree.
         filter: which inexact leaves; all unless given. Of `flax.nnx` variables only the `nnx.Param`
             unless it is a kind of variable itself; of linen variables not what lies beside
-            "params" (batch_stats, cache, intermediates, perturbations).
+            "params" (batch_stats, cache, intermediates, perturbations); never the state of an
+            optax optimiser, as a `TrainState` holds it.
         heads: the axis of the heads for each pattern of a path; the vector is then of one head, and
             leaves that no pattern takes are held fixed.
 
@@ -216,7 +255,8 @@ def select(
         )
     found, structure = _leaves(params), jax.tree.structure(params)
     paths, leaves, variables = ([entry[i] for entry in found] for i in range(3))
-    trained = lambda path: path.split("/")[0] not in _linen_state(params)
+    state = _optimizer_leaves(params)
+    trained = lambda path: path.split("/")[0] not in _linen_state(params) and path not in state
     real = [path for path, leaf in zip(paths, leaves) if _is_real(leaf) and trained(path)]
     if not real:
         raise ValueError(
@@ -243,7 +283,7 @@ def select(
     if len(counts) > 1:
         said = ", ".join(f"{count} in {path}" for count, path in counts.items())
         raise ValueError(f"the leaves must have the same number of heads, got {said}")
-    static = tuple(None if c or _is_array(leaf) else Same(leaf) for leaf, c in zip(leaves, chosen))
+    static = tuple(None if c or _is_array(leaf) else Held(leaf) for leaf, c in zip(leaves, chosen))
     return Selection(structure, tuple(chosen), static, next(iter(counts), None))
 
 

@@ -34,7 +34,12 @@ class Composite:
         return self.outer(self.outputs(params, *batch), *batch)
 
 
-def _real(loss: Any) -> Array:
+def real(loss: Any, /) -> Array:
+    """A loss that is one real number.
+
+    Raises:
+        ValueError: if it is none.
+    """
     if loss is None or isinstance(loss, tuple | list | dict):
         raise ValueError(
             f"the loss must be one real number, got a {type(loss).__name__}: return it alone, "
@@ -78,7 +83,7 @@ class Problem(NamedTuple):
 
     def value(self) -> Array:
         """The mean loss."""
-        return self._mean(lambda *batch: _real(self.loss(self.params(self.point), *batch)))
+        return self._mean(lambda *batch: real(self.loss(self.params(self.point), *batch)))
 
     def operator(self) -> Callable[[Float[Array, " n"]], Float[Array, " n"]]:
         """The map v -> A v.

@@ -1,13 +1,12 @@
 """One compiled program for many calls, whose memory is known before it runs.
 
-A program is made for a loss, a selection of parameters and the static options; parameters, batches,
-keys, iterations and tolerances are its arguments. Data that the loss refers to itself are compiled
-into it, and other data make another program: give them as batches.
+A program is made for what tracing a loss gives, a selection of parameters and the static options;
+parameters, batches, keys, iterations, tolerances, and what the loss refers to, are its arguments.
 """
 
 import functools
 import inspect
-import re
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +17,8 @@ import numpy as np
 from jaxbounds.curvature.batches import group
 from jaxbounds.curvature.leaves import Filter, Params, Selection, select
 from jaxbounds.curvature.products import Loss, Of, Problem, check_matrix
-from jaxbounds.curvature.sameness import meaning
+from jaxbounds.curvature.traced import ANOTHER, TracedLoss
+from jaxbounds.traces import coarseness
 
 MEMORY_LIMIT = 8 * 2**30
 """Bytes that a call may need unless it is told otherwise."""
@@ -53,26 +53,21 @@ def refuse_memory(
 
 
 class Program:
-    """A kernel for one loss and selection, compiled once for each shape of its arguments."""
+    """A kernel for one traced loss and selection, compiled once for each shape of its arguments."""
 
-    def __init__(self, kernel: Kernel, loss: Loss, selection: Selection, of: Of, static: Any):
-        def call(own, fixed, groups, head, dynamic):
+    def __init__(
+        self, kernel: Kernel, traced: TracedLoss, selection: Selection, of: Of, static: Any
+    ):
+        def call(constants, own, fixed, groups, head, dynamic):
+            loss = traced.bound(constants)
             problem = Problem(loss, selection, of, own, fixed, groups, head)
             return kernel(problem, dict(static), dynamic)
 
-        self._loss = lambda own, fixed, groups, head: Problem(
-            loss, selection, of, own, fixed, groups, head
-        ).value()
-        self.inline = call
         self._jitted = jax.jit(call)
         self._compiled: dict[Any, tuple[Any, int]] = {}
 
     def compiled(self, arguments: tuple, /) -> tuple[Any, int]:
-        """The program for these arguments and the bytes it needs, arguments and results included.
-
-        Raises:
-            ValueError: if the loss is no scalar, or is another one at each call.
-        """
+        """The program for these arguments and the bytes it needs, arguments and results included."""
         config = jax.config.values
         settings = (
             config.get("jax_enable_x64"),
@@ -83,7 +78,6 @@ class Program:
         shapes = tuple((x.shape, x.dtype, str(getattr(x, "sharding", ""))) for x in leaves)
         mark = (structure, shapes, settings)
         if mark not in self._compiled:
-            self._check_loss(arguments[:4])
             program = self._jitted.lower(*arguments).compile()
             memory = program.memory_analysis()
             parts = ("temp_size_in_bytes", "argument_size_in_bytes", "output_size_in_bytes")
@@ -91,49 +85,10 @@ class Program:
             self._compiled[mark] = (program, need)
         return self._compiled[mark]
 
-    def _check_loss(self, arguments: tuple) -> None:
-        """Trace the loss twice: what is drawn in Python would otherwise be frozen unseen."""
-        texts, constants = [], []
-        for _ in range(2):
-            traced = jax.make_jaxpr(lambda *a: self._loss(*a))(*arguments)
-            texts.append(re.sub(r"0x[0-9a-f]+", "", str(traced)))
-            constants.append(
-                [
-                    np.asarray(c)
-                    for c in traced.consts
-                    if hasattr(c, "dtype") and not jnp.issubdtype(c.dtype, jax.dtypes.prng_key)
-                ]
-            )
-        same = len(constants[0]) == len(constants[1]) and all(
-            np.array_equal(a, b, equal_nan=a.dtype.kind in "fc") for a, b in zip(*constants)
-        )
-        if "callback" in texts[0]:
-            one, two = (np.asarray(self._loss(*arguments)) for _ in range(2))
-            same = same and np.array_equal(one, two, equal_nan=True)
-        if texts[0] != texts[1] or not same:
-            raise ValueError(
-                "the loss is another function at each call (does it draw random numbers or change "
-                "state in Python?): curvature needs a fixed loss; pass keys in the batch, or "
-                "switch dropout off"
-            )
 
-
-class _Known:
-    """A loss, equal to others of the same meaning."""
-
-    def __init__(self, loss: Loss) -> None:
-        self.loss, self.meaning = loss, meaning(loss)
-
-    def __hash__(self) -> int:
-        return hash(self.meaning)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Known) and other.meaning == self.meaning
-
-
-@functools.lru_cache(maxsize=32)
-def _program(kernel: Kernel, known: _Known, selection: Selection, of: Of, static: Any) -> Program:
-    return Program(kernel, known.loss, selection, of, static)
+KEPT = 32
+"""Programs that are kept; the one that was not used for longest goes."""
+_programs: "OrderedDict[Any, Program]" = OrderedDict()
 
 
 def _check_arguments(loss: Loss, batches: Any) -> None:
@@ -180,12 +135,46 @@ class Call:
         leaves = jax.tree.leaves((params, batches))
         self.traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
 
+    @functools.cached_property
+    def unit(self) -> float:
+        """The unit of rounding of the coarsest operation of the loss."""
+        return max(
+            [float(jnp.finfo(self.selection.dtype).eps)]
+            + [coarseness(operation) for operation in self._now.narrow]
+        )
+
+    @functools.cached_property
+    def _now(self) -> TracedLoss:
+        """The loss as it is in this call."""
+        return TracedLoss(self.loss, self.selection, *self.arguments, self.of == "ggn")
+
     def _made(self, static: dict, dynamic: dict, head: Any) -> tuple[Program, tuple]:
-        known = _Known(self.loss)
-        program = _program(self.kernel, known, self.selection, self.of, tuple(static.items()))
+        traced = self._now
+        key = (traced.key, self.kernel, self.selection, self.of, tuple(static.items()))
+        if key not in _programs:
+            # What is drawn in Python would otherwise be frozen unseen.
+            again = TracedLoss(self.loss, self.selection, *self.arguments, self.of == "ggn")
+            if not traced.same_as(again):
+                raise ValueError(ANOTHER)
+            self._refuse_callbacks()
+            _programs[key] = Program(self.kernel, traced, self.selection, self.of, key[-1])
+        _programs.move_to_end(key)
+        while len(_programs) > KEPT:
+            _programs.popitem(last=False)
         one = lambda leaf: leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf)
         head = None if head is None else jnp.asarray(head, jnp.int32)
-        return program, jax.tree.map(one, (*self.arguments, head, dynamic))
+        arguments = jax.tree.map(one, (traced.constants, *self.arguments, head, dynamic))
+        return _programs[key], arguments
+
+    def _refuse_callbacks(self) -> None:
+        """A callback may give another number each time, which no trace shows."""
+        if not self._now.calls_back:
+            return
+        own, fixed, groups = self.arguments
+        problem = Problem(self.loss, self.selection, self.of, own, fixed, groups, None)
+        one, two = (np.asarray(problem.value()) for _ in range(2))
+        if not np.array_equal(one, two, equal_nan=True):
+            raise ValueError(ANOTHER)
 
     def bytes(self, static: dict, dynamic: dict, head: Any = None) -> int:
         """What the program needs; it is compiled, not run."""
@@ -200,9 +189,11 @@ class Call:
         Raises:
             ValueError: if it needs more memory than the limit; nothing has been run then.
         """
-        program, arguments = self._made(static, dynamic, head)
         if self.traced or isinstance(head, jax.core.Tracer):
-            return program.inline(*arguments)
+            own, fixed, groups = self.arguments
+            problem = Problem(self.loss, self.selection, self.of, own, fixed, groups, head)
+            return self.kernel(problem, dict(static), dynamic)
+        program, arguments = self._made(static, dynamic, head)
         run, need = program.compiled(arguments)
         refuse_memory(need, limit, self.selection, self.what, advice)
         return run(*arguments)

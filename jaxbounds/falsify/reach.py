@@ -19,14 +19,11 @@ BASES = 2
 
 
 def _beyond(values: np.ndarray) -> tuple[float, ...]:
-    """The extremes of a coordinate, and what lies beyond them by the gaps between the last draws."""
-    sorted_values = np.sort(values)
+    """The extremes of a coordinate, and beyond them by the gaps between the last draws."""
+    in_order = np.sort(values)
     last = min(len(values) - 1, 3)
-    below, above = (
-        sorted_values[last] - sorted_values[0],
-        sorted_values[-1] - sorted_values[-1 - last],
-    )
-    low, high = sorted_values[0], sorted_values[-1]
+    low, high = in_order[0], in_order[-1]
+    below, above = in_order[last] - low, high - in_order[-1 - last]
     ends = (low, high, low - below, high + above, low - below / 3, high + above / 3)
     return (*ends, 0.0) if low < 0 < high or 0 <= low <= below or 0 <= -high <= above else ends
 

@@ -6,10 +6,9 @@ from types import FrameType
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from jaxbounds.statements import Judged, Statement, full_name
-from jaxbounds.traces import narrow_operations
+from jaxbounds.traces import coarseness, narrow_operations
 
 
 def _codes(function: Judged) -> set[Any]:
@@ -51,8 +50,7 @@ class Watch:
     @property
     def coarsest(self) -> float:
         """The largest unit of rounding of what was traced; zero where all is float64."""
-        kinds = {operation.split(" in ")[1].split(" ")[0] for operation in self.narrow}
-        return max((float(jnp.finfo(kind).eps) for kind in kinds), default=0.0)
+        return max(map(coarseness, self.narrow), default=0.0)
 
     def calls(self, function: Callable, /) -> Callable:
         """The function, watched while it runs."""
