@@ -12,7 +12,8 @@ it), or the mean over the draws.
 
 What was done is kept line by line in `--out`; the same command goes on from there. Survivors are
 printed with their lines; whether one is equivalent to the right formula, changes an error bar only,
-or is a hole, a person has to say.
+or is a hole, a person has to say. Mistakes in the engine itself are planted by `engine_mutants.py`,
+where tests are the judges.
 """
 
 import ast

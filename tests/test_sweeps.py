@@ -129,6 +129,23 @@ def test_divergence_of_one_lane_is_recorded_and_stays_there():
     assert np.all(np.isfinite(swept.metrics["loss"][[0, 2]]))
 
 
+def test_one_entry_that_is_not_finite_makes_a_lane_diverge():
+    # Lane i loses its entry i at step 5 (to NaN or infinity), the last lane none; records are taken
+    # at 2, 4, 6, 8. The metric keeps its shape, so that no sum can spread what is lost.
+    def step(lane, state):
+        lost = (jnp.arange(4) == lane["which"]) & (state["done"] == 4)
+        return {"w": jnp.where(lost, lane["by"], state["w"]), "done": state["done"] + 1}
+
+    lanes = {"which": np.arange(5), "by": np.array([np.nan, np.inf, -np.inf, np.nan, np.nan])}
+    lanes["by"] = lanes["by"].astype(np.float32)
+    start = lambda lane: {"w": jnp.ones(4), "done": 0 * lane["which"]}
+    measure = lambda lane, state: {"w": state["w"].reshape(2, 2), "done": state["done"]}
+    swept = sweep(start, step, measure, lanes, 8, every=2)
+    assert swept.steps.tolist() == [2, 4, 6, 8]
+    assert np.sum(~np.isfinite(swept.metrics["w"]), axis=(1, 2, 3)).tolist() == [2, 2, 2, 2, 0]
+    assert swept.diverged.tolist() == [6, 6, 6, 6, -1]
+
+
 def test_finished_lanes_freeze_and_end_the_sweep():
     finished = lambda state: jnp.sum(state["w"] ** 2) < 0.05
     swept = sweep(_start, _step, _measure, _lanes(), 1000, chunk=10, finished=finished)

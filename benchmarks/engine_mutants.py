@@ -1,15 +1,18 @@
-"""How many small mistakes in the rules of ball arithmetic the tests of the rules notice.
+"""How many small mistakes in the engine the tests that concern it notice.
 
-One mistake at a time is planted in a module of `jaxbounds.certify`, in a copy of the package, and
-the default tests of `tests/certify` that call the function are run there, the quickest first, until
-one fails. A mistake makes an enclosure wrong (an end taken for the other, a radius or a term
-dropped, the first of two instead of their union, a sign, <= for <, min for max) or a decision (any
-for all, a case left out).
+One mistake at a time is planted in a room of the engine, in a copy of the package, and the default
+tests of the room (see `ROOMS`) are run there until one fails: those that call the function first,
+the quickest of them at the head, then the others of their files. A mistake makes an enclosure wrong
+(an end taken for the other, a radius or a term dropped, the first of two instead of their union), a
+number (a sign, a factor, a power, a constant by 10%, a root dropped, an axis) or a decision (<= for
+<, min for max, any for all, a condition dropped, a case left out).
 
-    python benchmarks/rule_mutants.py --count 200 --seed 1 --out rule_mutants.jsonl
+    python benchmarks/engine_mutants.py --room falsify --count 60 --seed 1 --out falsify.jsonl
 
-What was done is kept line by line in `--out`; the same command goes on from there. Survivors are
-printed with their lines: whether one is equivalent, only looser, or a hole, a person has to say.
+Once, before, the tests run without a mistake, which takes about twice their time; then a mistake
+takes from seconds to `--seconds`, by which it must show. `--jobs` works on so many at a time. What
+was done is kept line by line in `--out`; the same command goes on from there. Survivors are printed
+with their lines: whether one is equivalent, only looser, or a hole, a person has to say.
 """
 
 import ast
@@ -36,10 +39,17 @@ import pytest
 import tyro
 
 ROOT = Path(__file__).parents[1]
-MODULES = (
-    "functions", "values", "elementwise", "movement", "reductions", "linear_algebra", "control",
-    "concrete", "interpreter", "disproof", "certificate", "witness",
-)  # fmt: skip
+ROOMS = {
+    "certify": ("certify",),
+    "constants": ("test_certified_digits.py", "test_constants.py"),
+    "curvature": ("test_curvature*.py",),
+    "falsify": (
+        "test_intervals.py", "test_decisions.py", "test_falsify.py", "test_evidence.py",
+        "test_programs.py", "test_binding.py", "test_fuzz.py",
+    ),
+    "sweeps": ("test_sweeps.py", "test_shards.py"),
+}  # fmt: skip
+"""The rooms of the engine, each with the tests that concern it."""
 
 SWAPPED: dict[type, type] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
@@ -54,9 +64,14 @@ PAIRS = (
     ("lower", "upper"), ("floor", "ceil"), ("min", "max"), ("minimum", "maximum"),
     ("greater", "less"), ("any", "all"), ("tril", "triu"), ("ZERO", "ONE"),
     ("lt", "le"), ("gt", "ge"), ("ROUND_FLOOR", "ROUND_CEILING"), ("argmin", "argmax"),
+    ("sum", "mean"), ("nanmin", "nanmax"), ("zeros", "ones"), ("isnan", "isfinite"),
 )  # fmt: skip
 RENAMED = {a: b for pair in PAIRS for a, b in (pair, pair[::-1])} | {"NAN": "ZERO", "OPEN": "ZERO"}
 RENAMED |= {"abs_upper": "abs_lower"}
+DROPPED = (
+    "abs", "sqrt", "lower", "upper", "flip", "square_root", "copy", "log", "exp", "sort", "argsort",
+    "diag", "mid", "conj", "cumsum", "isfinite",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -91,14 +106,22 @@ def _rename(node: Any) -> Any:
     return _set(node, "attr" if isinstance(node, ast.Attribute) else "id", RENAMED[_name(node)])
 
 
+def _axis(call: Any, *, index: int, to: int) -> Any:
+    call.keywords[index].value = ast.Constant(to)
+    return call
+
+
 def _wrong(node: ast.AST) -> Iterator[tuple[str, Change]]:
     """The mistakes one could make at a node: (kind, what makes a copy of it wrong)."""
     if isinstance(node, ast.BinOp):
         if type(node.op) in SWAPPED:
             yield "sign or factor", lambda n: _set(n, "op", SWAPPED[type(n.op)]())
-        if isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
+        if isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow):
             yield "a term dropped", lambda n: n.left
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not):
+        if isinstance(node.op, ast.BitAnd | ast.BitOr):
+            yield "a condition dropped", lambda n: n.left
+            yield "a condition dropped", lambda n: n.right
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not | ast.Invert):
         yield "sign or not dropped", lambda n: n.operand
     if isinstance(node, ast.Compare):
         for other in COMPARED.get(type(node.ops[0]), ()):
@@ -106,7 +129,8 @@ def _wrong(node: ast.AST) -> Iterator[tuple[str, Change]]:
     if isinstance(node, ast.BoolOp):
         other = ast.And if isinstance(node.op, ast.Or) else ast.Or
         yield "and, or", lambda n, to=other: _set(n, "op", to())
-        yield "a condition dropped", lambda n: _set(n, "values", n.values[:-1])
+        for kept in (slice(1, None), slice(-1)):
+            yield "a condition dropped", lambda n, of=kept: _set(n, "values", n.values[of])
     named = isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
     if named and _name(node) in RENAMED:
         yield "one for another", _rename
@@ -118,18 +142,25 @@ def _wrong(node: ast.AST) -> Iterator[tuple[str, Change]]:
             yield "union to second", lambda n: n.args[-1]
         if name == "arb" and len(node.args) == 2:
             yield "radius dropped", lambda n: _set(n, "args", n.args[:1])
-        if name in ("abs", "sqrt", "lower", "upper", "flip", "square_root", "copy"):
+        for index, keyword in enumerate(node.keywords):
+            if keyword.arg == "axis" and isinstance(keyword.value, ast.Constant):
+                changed = {0: 1, 1: 0}.get(keyword.value.value, 0)
+                yield "an axis", functools.partial(_axis, index=index, to=changed)
+        if name in DROPPED:
             if isinstance(node.func, ast.Attribute) and not node.args:
                 yield "a function dropped", lambda n: n.func.value
             elif node.args:
                 yield "a function dropped", lambda n: n.args[0]
-    if isinstance(node, ast.Attribute) and node.attr == "T":
+    if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
         yield "a transpose dropped", lambda n: n.value
     if isinstance(node, ast.IfExp):
         yield "a choice dropped", lambda n: n.body
         yield "a choice dropped", lambda n: n.orelse
     if isinstance(node, ast.Constant) and type(node.value) is int:
         yield "a number", lambda n: _set(n, "value", n.value + 1)
+    if isinstance(node, ast.Constant) and type(node.value) is float and node.value:
+        for factor in (0.9, 1.1):
+            yield "a number", lambda n, by=factor: _set(n, "value", n.value * by)
     if isinstance(node, ast.Constant) and type(node.value) is bool:
         yield "a number", lambda n: _set(n, "value", not n.value)
     if isinstance(node, ast.If):
@@ -138,7 +169,7 @@ def _wrong(node: ast.AST) -> Iterator[tuple[str, Change]]:
 
 
 def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
-    """All but annotations, texts of errors, imports and what only types read."""
+    """All but annotations, texts, imports and what only types read."""
     skipped: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
@@ -147,6 +178,8 @@ def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
             skipped |= {id(n) for n in ast.walk(node.returns)}
         if isinstance(node, ast.Raise) and node.exc is not None:
             skipped |= {id(n) for n in ast.walk(node.exc)}
+        if isinstance(node, ast.JoinedStr):
+            skipped |= {id(n) for n in ast.walk(node)}
         if id(node) not in skipped:
             yield node
 
@@ -168,7 +201,7 @@ class _At(ast.NodeTransformer):
 
 
 def _text(node: ast.AST) -> str:
-    return " ".join(ast.unparse(node).split())[:70]
+    return " ".join(ast.unparse(node).split())[:120]
 
 
 def planted(source: str, which: int) -> str:
@@ -184,14 +217,16 @@ def _scopes(tree: ast.Module) -> dict[int, int]:
     scopes: dict[int, int] = {}
     for node in ast.walk(tree):  # outer functions come before inner ones
         if isinstance(node, ast.FunctionDef | ast.Lambda):
-            scopes |= {id(inner): node.lineno for inner in ast.walk(node)}
+            # Where its code starts, for Python: at the first decorator.
+            first = min(n.lineno for n in (node, *getattr(node, "decorator_list", ())))
+            scopes |= {id(inner): first for inner in ast.walk(node)}
     return scopes
 
 
-def mutants(package: Path, modules: tuple[str, ...]) -> list[Mutant]:
+def mutants(package: Path) -> list[Mutant]:
     """All mistakes that could be planted."""
     found = []
-    for module in modules:
+    for module in sorted(path.stem for path in package.glob("*.py") if path.stem != "__init__"):
         tree = ast.parse((package / f"{module}.py").read_text())
         scopes = _scopes(tree)
         for which, (node, kind, change) in enumerate(_mistakes(tree)):
@@ -202,7 +237,7 @@ def mutants(package: Path, modules: tuple[str, ...]) -> list[Mutant]:
 
 
 class _Watch:
-    """Notes which functions of the rules each test calls, and how long it takes."""
+    """Notes which functions of the room each test calls, and how long it takes."""
 
     def __init__(self, package: Path) -> None:
         self.package = str(package)
@@ -226,10 +261,16 @@ class _Watch:
         self.seconds[item.nodeid] = time.perf_counter() - started
 
     def guards(self, mutant: Mutant) -> list[str]:
-        """The tests that run the mistake, the quickest first; all where it is the module's."""
+        """The tests that run the mistake, the quickest first; all where it is the module's.
+
+        Then the others of their files: what was compiled for one test may serve the next, which
+        then calls nothing.
+        """
         place = (mutant.module, mutant.scope)
-        able = [test for test in self.calls if not mutant.scope or place in self.calls[test]]
-        return sorted(able, key=lambda test: self.seconds[test])
+        able = {test for test in self.calls if not mutant.scope or place in self.calls[test]}
+        files = {test.split("::")[0] for test in able}
+        near = [test for test in self.calls if test.split("::")[0] in files]
+        return sorted(near, key=lambda test: (test not in able, self.seconds[test]))
 
 
 def _tests(copied: Path, tests: list[str], watch: _Watch | None = None) -> int:
@@ -276,12 +317,12 @@ def _apart(copied: Path, work: Callable[[], int], seconds: float) -> tuple[str, 
     return "the time", ""
 
 
-def _watched(copied: Path, package: Path, seconds: float) -> _Watch:
+def _watched(copied: Path, package: Path, tests: list[str], seconds: float) -> _Watch:
     """All tests, without a mistake: they must pass, and it is noted what they call."""
     watch, notes = _Watch(package), copied / "watched.pickle"
 
     def work() -> int:
-        code = _tests(copied, ["tests/certify"], watch)
+        code = _tests(copied, tests, watch)
         notes.write_bytes(pickle.dumps((watch.calls, watch.seconds)))
         return code
 
@@ -294,52 +335,91 @@ def _watched(copied: Path, package: Path, seconds: float) -> _Watch:
 
 def _warm() -> None:
     """Import what is slow; nothing of `jaxbounds`, of which each process takes its own copy."""
-    for name in ("flint", "jax.extend.core", "jax.numpy", "mpmath", "scipy.special"):
+    names = ("flax", "flint", "jax.extend.core", "jax.numpy", "mpmath", "optax", "scipy.optimize")
+    for name in (*names, "scipy.special", "scipy.stats", "xarray"):
         importlib.import_module(name)
 
 
-def main(
-    count: int = 200,
-    seed: int = 1,
-    out: Path = Path("rule_mutants.jsonl"),
-    seconds: float = 600.0,
-    modules: tuple[str, ...] = MODULES,
-) -> None:
-    """Plant `count` mistakes, drawn with `seed`, each judged for at most so many seconds."""
-    _warm()
-    done = {}
-    if out.is_file():
-        done = {tuple(r["mutant"].values()): r for r in map(json.loads, out.open())}
+def _copied(folder: str, room: str) -> tuple[Path, Path]:
+    """A copy of the package and its tests, and the room in it."""
+    copied, kept = Path(folder), shutil.ignore_patterns("__pycache__")
+    for part in ("jaxbounds", "tests"):
+        shutil.copytree(ROOT / part, copied / part, ignore=kept)
+    shutil.copy(ROOT / "pyproject.toml", copied)
+    return copied, copied / "jaxbounds" / room
+
+
+def _judged(room: str, left: list[Mutant], watch: _Watch, out: Path, seconds: float) -> None:
+    """Plant these, one after the other, and keep what came of each."""
     with tempfile.TemporaryDirectory() as folder:
-        copied = Path(folder)
-        kept = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / "jaxbounds", copied / "jaxbounds", ignore=kept)
-        for part in ("certify", "witnesses"):
-            shutil.copytree(ROOT / "tests" / part, copied / "tests" / part, ignore=kept)
-        shutil.copy(ROOT / "tests" / "conftest.py", copied / "tests")
-        shutil.copy(ROOT / "pyproject.toml", copied)
-        package = copied / "jaxbounds" / "certify"
-        everything = mutants(package, modules)
-        drawn = random.Random(seed).sample(everything, min(count, len(everything)))
-        watch = _watched(copied, package, seconds)
-        for mutant in drawn:
-            if tuple(asdict(mutant).values()) in done:
-                continue
+        copied, package = _copied(folder, room)
+        for mutant in left:
             path = package / f"{mutant.module}.py"
             source = path.read_text()
             path.write_text(planted(source, mutant.which))
-            guards = watch.guards(mutant)
+            guards, started = watch.guards(mutant), time.perf_counter()
             run = functools.partial(_tests, copied, guards)
             by, why = _apart(copied, run, seconds) if guards else ("", "no test runs it")
             path.write_text(source)
             record = {"mutant": asdict(mutant), "guards": len(guards), "by": by, "why": why}
-            done[tuple(asdict(mutant).values())] = record
+            record["seconds"] = round(time.perf_counter() - started, 1)
             with out.open("a") as file:
                 file.write(json.dumps(record) + "\n")
-    _report(len(everything), [done[tuple(asdict(m).values())] for m in drawn])
 
 
-def _report(possible: int, records: list[dict[str, Any]]) -> None:
+def _done(out: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
+    records = map(json.loads, out.open()) if out.is_file() else ()
+    return {tuple(record["mutant"].values()): record for record in records}
+
+
+def main(
+    room: str = "falsify",
+    count: int = 60,
+    seed: int = 1,
+    out: Path | None = None,
+    seconds: float = 300.0,
+    jobs: int = 1,
+) -> None:
+    """Plant `count` mistakes, drawn with `seed`, each judged for at most so many seconds.
+
+    `out` is ROOM_mutants.jsonl unless given.
+    """
+    if room not in ROOMS:
+        raise SystemExit(f"no room {room!r}; there are: {', '.join(ROOMS)}")
+    _warm()
+    out = (out or Path(f"{room}_mutants.jsonl")).resolve()
+    everything = mutants(ROOT / "jaxbounds" / room)
+    drawn = random.Random(seed).sample(everything, min(count, len(everything)))
+    done = _done(out)
+    left = [mutant for mutant in drawn if tuple(asdict(mutant).values()) not in done]
+    if left:
+        tests = [str(path) for name in ROOMS[room] for path in sorted((ROOT / "tests").glob(name))]
+        with tempfile.TemporaryDirectory() as folder:
+            copied, package = _copied(folder, room)
+            own = [str(Path(test).relative_to(ROOT)) for test in tests]
+            watch = _watched(copied, package, own, 10 * seconds)
+        alone = sum(watch.seconds.values())
+        print(f"{len(watch.calls)} tests pass without a mistake, in {alone:.0f} s", flush=True)
+        children = []
+        for part in (left[job::jobs] for job in range(jobs)):
+            children.append(os.fork())
+            if not children[-1]:
+                code = 1
+                try:
+                    _judged(room, part, watch, out, seconds)
+                    code = 0
+                except BaseException:
+                    traceback.print_exc()
+                finally:
+                    os._exit(code)
+        for child in children:
+            os.waitpid(child, 0)
+    done = _done(out)
+    names = [tuple(asdict(mutant).values()) for mutant in drawn]
+    _report(room, len(everything), [done[name] for name in names if name in done])
+
+
+def _report(room: str, possible: int, records: list[dict[str, Any]]) -> None:
     kinds: dict[str, collections.Counter[bool]] = collections.defaultdict(collections.Counter)
     for record in records:
         kinds[record["mutant"]["kind"]][bool(record["by"])] += 1
@@ -350,9 +430,9 @@ def _report(possible: int, records: list[dict[str, Any]]) -> None:
     for record in records:
         if not record["by"]:
             m = record["mutant"]
-            print(
-                f"survived: {m['module']}:{m['line']} ({m['kind']}) {m['before']} -> {m['after']}"
-            )
+            place = f"jaxbounds/{room}/{m['module']}.py:{m['line']}"
+            print(f"survived: {place} ({m['kind']}; {record['guards']} tests)")
+            print(f"  - {m['before']}\n  + {m['after']}")
 
 
 if __name__ == "__main__":
