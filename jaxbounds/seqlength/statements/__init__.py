@@ -5,10 +5,10 @@ Sections 2.1, 3.4: `norms`. 2.2, 2.3: `gap`; 2.3, 2.4, and complexities in Appen
 3.6): `linear_covers`; their sizes, Appendix A: `cover_sizes`. Lemmas 3.4, 3.5, and 2.5:
 `row_covers`; Lemma 3.5 with constants: `corrections`. 4.1 (Theorem 4.1), 4.2: `single_layer`;
 Corollary 4.1.1, Appendix D: `corollaries`. 4.3 (Theorem 4.2), Appendix F: `multi_layer`; what
-refutes the printed numbers: `packings`, and `appendix_f` for F.0.1 and F.0.2; one C for all
-matrices of F.0.1: `one_constant`; columns or rows in Appendices D and F: `orientation`; their
-logarithms and the orders of 4.3: `logarithms`; Lemma E.1: `scales`. 5, Appendix G: `masking`; the
-constants of Theorem 5.1: `contraction`. Appendix C: `peeling`, then `attention_norms`,
+refutes the printed numbers: `packings`, for F.0.2 `appendix_f`, for F.0.1 `appendix_f_levels`; one
+C for all matrices of F.0.1: `one_constant`; columns or rows in Appendices D and F: `orientation`;
+their logarithms and the orders of 4.3: `logarithms`; Lemma E.1: `scales`. 5, Appendix G: `masking`;
+the constants of Theorem 5.1: `contraction`. Appendix C: `peeling`, then `attention_norms`,
 `attention_cover` (Lemma C.1) and `entropy_integral`. Appendix E: `blocks` (Lemmas E.2, E.3), then
 `chain`. 6: `majority`. From how many samples on bounds say anything: `onset`. Trained networks:
 `certificates`. What statements share: `instances`. Where the text is wrong: `errata`. Every
@@ -17,6 +17,7 @@ numbered item: `items`.
 
 from jaxbounds.seqlength.statements import (
     appendix_f,
+    appendix_f_levels,
     attention_cover,
     attention_norms,
     blocks,
@@ -68,6 +69,7 @@ PAPER = Paper(
         *corollaries.STATEMENTS,
         *multi_layer.STATEMENTS,
         *packings.STATEMENTS,
+        *appendix_f_levels.STATEMENTS,
         *appendix_f.STATEMENTS,
         *orientation.STATEMENTS,
         *one_constant.STATEMENTS,

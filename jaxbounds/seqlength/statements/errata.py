@@ -29,9 +29,9 @@ ERRATA = (
         " has 251.3, and the quotient grows like d / ln d. F.0.2, for either orientation of its"
         " norms and tokens in the l_1 ball: 2^(d-2) networks are 1 apart, ln N >= 691.8 for d ="
         " 1000, eps = 0.49, where it has 501.0, and 69,313 against 832 for d = 10^5. F.0.1"
-        " likewise: M^(d-3) networks are 1.8 apart, M about B_x^2 / d, where it has 24 d with no"
-        " B_x: 29,844 against 24,025 for d = 1000, B_x = 2 10^9, and the quotient grows like ln"
-        " B_x.",
+        " likewise: M^(d-3) networks are 1.87 apart, M about B_x^2 / (100 d), where it has 22 d"
+        " with no B_x: 29,844 against 22,002 for d = 1000, B_x = 3 10^9, and the quotient grows"
+        " like ln B_x.",
         consequence="Section 4.3's remark that one layer 'trades the cross product terms in the"
         " cubed factor for a factor of B_x^2' falls: the multi-layer bound needs B_x^6.",
         main=_POWER,

@@ -18,7 +18,7 @@ def _packing(columns: Any, rows: Any, eps: Any) -> Any:
     Two of them differ at some e_j, an input of l_1 norm 1, and are sqrt 2 apart there or 2.
     """
     xp = array_module(columns, rows, eps)
-    return xp.where(math.sqrt(2.0) >= 2.0 * eps, real(columns) * xp.log(2.0 * real(rows)), 0.0)
+    return xp.where((2.0 * eps) ** 2 <= 2.0, real(columns) * xp.log(2.0 * real(rows)), 0.0)
 
 
 def _one_constant(instance: Instance, size: Size) -> Sides:

@@ -65,17 +65,19 @@ def columns_for_rows(w: Witness) -> Sides:
     return Sides(ball_in_balls(d, 2), constant * 4 * 2 * log(d))
 
 
-@checks("seqlength.cor-f.0.1", "derived", "derived, W_v^T x")
+@checks("seqlength.cor-f.0.1", "derived", "derived, W_c^T x", "derived, W_v^T x")
 def tokens_in_a_ball(w: Witness) -> Sides:
     """Corollary F.0.1 uses Lemma 3.3 for tokens in the l_2 ball; x = 4 / sqrt(n).
 
-    W_QK = e_1 u^T, d = k = n: W_QK x = (u.x) e_1, whose sup over the ball is ||u||_2; or
-    W_v = v^T in R^{1 x n}, whose n columns have one entry each: W_v^T x = v x.
+    W_QK = e_1 u^T, d = k = n: W_QK x = (u.x) e_1, whose sup over the ball is ||u||_2; W_c^T = u^T,
+    from R^n to R^1, whose own number is n x^2 ln 3; or W_v = v^T in R^{1 x n}, whose n columns have
+    one entry each: W_v^T x = v x.
     """
     n = w.whole("n")
     assume({"n >= 1": n >= 1})
     x = 4 / sqrt(n)
-    bound = lemma_3_3(n if w.form == "derived" else 1, n, x)
+    inputs, outputs = {"derived": (n, n), "derived, W_c^T x": (n, 1)}.get(w.form, (1, n))
+    bound = lemma_3_3(inputs, outputs, x)
     return Sides(cube_in_balls(n, 1 / x), bound)
 
 
@@ -139,6 +141,27 @@ def _least_cover(W: np.ndarray, inputs: np.ndarray, eps: Fraction) -> int:
     raise ValueError("the class does not cover itself")
 
 
+def printed_number(C: Any, B_x: Fraction) -> Any:
+    """(gamma + eta)^3: L = L_sigma = B_c2 = B_w = alpha_1 = 1, B_v2 = 1 / B_x, C_Bx = B_x^2 C."""
+    third, B_v2 = Fraction(1, 3), 1 / interval(B_x)
+    gamma = power(interval(B_x) ** 2 * C, third) * power(2 * B_v2, 2 * third)
+    return (gamma + power(C, third) * (1 + power(B_v2, 2 * third))) ** 3
+
+
+def listed_number(C: Any) -> Any:
+    """The same by Lemma E.1 from the proof's own list: w, W_c and W_v with beta 1, and W_QK.
+
+    Of W_QK C_Bx = B_x^2 C and beta = 2 B_v2 = 2 / B_x: C^{1/3} 4^{1/3}.
+    """
+    return C * (3 + power(4, Fraction(1, 3))) ** 3
+
+
+def read_out(g: Any, share: Fraction) -> Any:
+    """The output for values 0, share and -share at scores 0, g and -g."""
+    small = exp(-g)
+    return share * (1 - small**2) / (1 + small**2 + small)
+
+
 @checks("seqlength.cor4.2.1-packing", "printed", "printed, constant 100", "derived")
 def saturated_networks(w: Witness) -> Sides:
     """(d - 2) ln 2 against (gamma + eta)^3 / eps^2 of Corollary 4.2.1, L = k = B = L_sigma = 1.
@@ -155,12 +178,7 @@ def saturated_networks(w: Witness) -> Sides:
     g = interval(B_x) ** 2 / (sqrt(2) * (d - 2))
     small = exp(-g)
     output = (1 - small**2) / (1 + small**2 + small) / sqrt(2)
-    # k = 1; of the bound B_c2 = B_w = alpha_1 = 1 and B_v2 = 1 / B_x.
-    C = log(2 * d * d + 1 if w.form == "derived" else 2 * d + 1)
-    third = Fraction(1, 3)
-    B_v2 = 1 / interval(B_x)
-    gamma = power(interval(B_x) ** 2 * C, third) * power(2 * B_v2, 2 * third)
-    gamma = gamma + power(C, third) * (1 + power(B_v2, 2 * third))
+    C = log(2 * d * d + 1 if w.form == "derived" else 2 * d + 1)  # k = 1
     constant = 100 if "100" in w.form else 1
     sure = {
         "B_x >= 1": B_x >= 1,
@@ -168,7 +186,7 @@ def saturated_networks(w: Witness) -> Sides:
         "networks 2 eps apart": bool((output - interval(eps)).a >= 0),
     }
     assume(sure)
-    return Sides((d - 2) * log(2), constant * gamma**3 / interval(eps) ** 2)
+    return Sides((d - 2) * log(2), constant * printed_number(C, B_x) / interval(eps) ** 2)
 
 
 @checks("seqlength.thm4.2-packing", "printed")
@@ -189,3 +207,80 @@ def four_networks(w: Witness) -> Sides:
     gamma = power(C_Bx, third) * power(2 * c * B_v2 * B_w, 2 * third)
     gamma = gamma + power(C_1, third) * (1 + power(B_w * B_v2, 2 * third))
     return Sides(log(4), gamma**3 / interval(eps) ** 2)
+
+
+@checks("seqlength.cor-f.0.2-packing", "printed", "printed, constant 100", "derived")
+def signs_in_the_l1_ball(w: Witness) -> Sides:
+    """(d - 2) ln 2 against (gamma + eta)^3 / eps^2 of Corollary F.0.2, L = k = B = L_sigma = 1.
+
+    As for Corollary 4.2.1 with tokens B_x e_0 and +-B_x (e_1 + e_i) / 2, of l_1 norm B_x at most:
+    scores 0 and +-s_i g, g = B_x^2 / (2 (d - 2)), values 0 and +-1/2. ||W_QK||_{2,1} is 1 over
+    columns and 1 / sqrt(d - 2) over rows; no row is longer than 1, in l_1 or l_2.
+    """
+    B_x, d, eps = w["B_x"], w.whole("d"), w["epsilon"]
+    if d <= 3:
+        raise BadWitness(f"d > 3 is expected, so that 2 d - 3 tokens are more than d; d = {d} came")
+    output = read_out(interval(B_x) ** 2 / (2 * (d - 2)), Fraction(1, 2))
+    sure = {
+        "B_x >= 1": B_x >= 1,
+        "eps > 0": eps > 0,
+        "networks 2 eps apart": bool((output - interval(eps)).a >= 0),
+    }
+    assume(sure)
+    if w.form == "derived":  # ln(d^2) for every matrix
+        number = listed_number(2 * log(d))
+    else:
+        number = printed_number(log(d), B_x) * (100 if "100" in w.form else 1)
+    return Sides((d - 2) * log(2), number / interval(eps) ** 2)
+
+
+@checks("seqlength.cor-f.0.1-packing", "printed", "printed, constant 10", "derived")
+def levels_in_the_l1_ball(w: Witness) -> Sides:
+    """(d - 3) ln M against (gamma + eta)^3 / eps^2 of Corollary F.0.1, L = k = B = L_sigma = 1.
+
+    Row 0 of W_QK is 1/d at coordinate 2 and l_i / d at i > 2, l_i one of M levels 2 / (M - 1) apart
+    in [-1, 1]. Tokens B_x e_0 and +-B_x (15 e_1 + (e_i - t e_2) / 2) / 16, of l_1 norm B_x at most
+    for |t| <= 1: scores 0 and +-B_x^2 (l_i - t) / (32 d), values 0 and +-15/16. With t between two
+    levels networks that differ there are twice the read-out apart.
+    """
+    B_x, d, M, t, eps = w["B_x"], w.whole("d"), w.whole("M"), w["t"], w["epsilon"]
+    if d <= 3 or M < 2:
+        raise BadWitness(f"d > 3 and M > 1 are expected, d = {d} and M = {M} came")
+    half = Fraction(1, M - 1)
+    output = read_out(interval(B_x) ** 2 * half / (32 * d), Fraction(15, 16))
+    sure = {
+        "B_x >= 1": B_x >= 1,
+        "both levels in [-1, 1]": abs(t) + half <= 1,
+        "eps > 0": eps > 0,
+        "networks 2 eps apart": bool((output - interval(eps)).a >= 0),
+    }
+    assume(sure)
+    C = d * log(3)
+    if w.form == "derived":
+        number = listed_number(C)
+    else:
+        number = printed_number(C, B_x) * (10 if "10" in w.form else 1)
+    return Sides((d - 3) * log(M), number / interval(eps) ** 2)
+
+
+@checks(
+    "seqlength.cor-f.0.1-one-constant",
+    "derived, W_c^T x",
+    "derived, W_c^T x, constant 10",
+    "derived, W_c^T x, rows",
+    "derived, W_QK x",
+)
+def one_constant(w: Witness) -> Sides:
+    """Corollary F.0.1's d x^2 ln(2k + 1) for the maps W_c^T, d x k, and W_QK, d x d; x = 1 / eps.
+
+    All columns +-e_i: two such maps are sqrt 2 apart at some e_j. Or rows of l_1 norm 1 in place of
+    columns: W_c^T = u e_1^T, |u_i| <= 1, at x = 4 / sqrt(d).
+    """
+    d, k, eps = w.whole("d"), w.whole("k"), w["epsilon"]
+    assume({"d, k >= 1": d >= 1 and k >= 1, "sqrt 2 >= 2 eps > 0": eps > 0 and 2 * eps**2 <= 1})
+    if w.form.endswith("rows"):
+        x = 4 / sqrt(d)
+        return Sides(cube_in_balls(d, 1 / x), lemma_3_3(d, k, x))
+    columns = d if "W_QK" in w.form else k
+    constant = 10 if "10" in w.form else 1
+    return Sides(columns * log(2 * d), constant * lemma_3_3(d, k, 1 / interval(eps)))

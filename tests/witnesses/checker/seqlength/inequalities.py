@@ -51,6 +51,14 @@ def sparsification(w: Witness) -> Sides:
     return Sides(rest, (gamma**2 * b2 - sum(f**2)) / k)
 
 
+@checks("seqlength.appc-norms", "derived, over rows")
+def longest_row(w: Witness) -> Sides:
+    """||Pv||_2 <= ||P||_{2,inf} ||v||_1, the first norm over rows."""
+    P, v = w["P"], w["v"]
+    rows = greatest(norm(interval(row)) for row in P)
+    return Sides(norm(interval(P @ v)), rows * sum(abs(x) for x in v))
+
+
 @checks("seqlength.appc-holder", "printed")
 def second_expression(w: Witness) -> Sides:
     """v.u <= max_{j, s} s u_j for ||v||_1 <= B_v, as the display's second expression says."""
