@@ -28,7 +28,7 @@ from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, 
 
 ON_PACKINGS: dict[str, Any] = {
     **draw.ON_HOST_WANDERED,
-    "budget": Budget(samples=1, restarts=4, steps=5),
+    "budget": Budget(samples=1, restarts=4, steps=20),
     "sizes": ({"L": 1},),
 }
 
