@@ -16,7 +16,7 @@ from jaxbounds.seqlength.multi_layer import (
     constants_F_0_1,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _orientation(instance: Instance, size: Size) -> Sides:
@@ -188,7 +188,7 @@ COROLLARY_F_0_1 = Statement(
     r"\le B, \ \|x\|_2 \le 1",
     formula="ln N <= d x^2 ln(2k + 1) for ||W||_{1,inf} <= B, tokens in the l_2 ball, and the maps"
     " W_QK x, W_c^T x, W_v^T x of Appendix E; x = B / eps = 4 / sqrt n",
-    **draw.ON_HOST_WANDERED,
+    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=16, restarts=6, steps=20)},
     cases=lambda size: {"n": np.array([1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 100, 256])},
     evaluate=_cube,
     judges=(constants_F_0_1, lemma_3_3, volumetric_lower_cube),
