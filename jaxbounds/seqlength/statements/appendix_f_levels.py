@@ -1,7 +1,7 @@
 """Corollary F.0.1 refuted as a number: networks of `appendix_f` with many levels for signs.
 
 Its printed number grows with d, so that signs do not refute it: but levels do, of which the first
-layer tells about B_x^2 / d apart.
+layer tells of the order of B_x^2 / d apart.
 """
 
 from typing import Any
@@ -89,7 +89,7 @@ COROLLARY_F_0_1 = Statement(
     r"\right) \le \frac{(\gamma + \eta)^3}{\epsilon^2}, \quad L = 1, \ k = 1, \ B = 1, \ M \sim "
     r"\frac{B_x^2}{d}",
     formula="(d - 3) ln M <= ln N(eps) <= (gamma + eta)^3 / eps^2 for L = 1, k = 1, B = 1 and M"
-    " levels, about B_x^2 / d, with d B^2 ln(2k + 1) in gamma and eta",
+    " levels, of the order B_x^2 / d, with d B^2 ln(2k + 1) in gamma and eta",
     **ON_PACKINGS,
     cases=lambda size: draw.stacked(
         [LEVELS, LEVELS | {"d": 10**5, "B_x": 3e10}, LEVELS | {"B_x": 1e63, "M": 1e120}]

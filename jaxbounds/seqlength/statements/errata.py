@@ -29,7 +29,7 @@ ERRATA = (
         " has 251.3, and the quotient grows like d / ln d. F.0.2, for either orientation of its"
         " norms and tokens in the l_1 ball: 2^(d-2) networks are 1 apart, ln N >= 691.8 for d ="
         " 1000, eps = 0.49, where it has 501.0, and 69,313 against 832 for d = 10^5. F.0.1"
-        " likewise: M^(d-3) networks are 1.87 apart, M about B_x^2 / (100 d), where it has 22 d"
+        " likewise: M^(d-3) networks are 1.87 apart, M of the order B_x^2 / d, where it has 22 d"
         " with no B_x: 29,844 against 22,002 for d = 1000, B_x = 3 10^9, and the quotient grows"
         " like ln B_x.",
         consequence="Section 4.3's remark that one layer 'trades the cross product terms in the"
@@ -313,7 +313,8 @@ SURVIVES = (
     " and, for norms over columns as Section 2.1 defines them, 3.3. Over columns Theorem 4.1 holds"
     " for the norms of W_c and W_v without the transposes (with the printed ones it is false by at"
     " least sqrt(d / ln d)) once it is clipped at the trivial value, and Lemmas 3.4 and 3.5 hold"
-    " for the norm of W^T, 3.5 with ln(kn) for ln(dn). Corollary 4.1.1 holds with Theorem 4.1; of"
+    " for the norm of W^T, 3.5 with ln(kn) for ln(dn); over rows these norms are right as printed,"
+    " and that of Lemma 3.3 is not (E3, E4). Corollary 4.1.1 holds with Theorem 4.1; of"
     " D.0.1 and D.0.2 one needs the norm of the transpose (E3). Theorem 4.2 and Corollaries 4.2.1,"
     " F.0.1 and F.0.2 are false as numbers: with the proof's own list of terms, one C per matrix,"
     " B_x^6 for B_x^2, and covers of W_c for inputs of norm L_sigma and of W_v^(1) for B_x Theorem"
