@@ -22,9 +22,9 @@ from jaxbounds.certify.values import (
     Undecided,
     dtype_of,
     enclosed,
+    has_few_digits,
     is_narrow,
     is_reals,
-    is_short,
     is_soft,
     shape_of,
 )
@@ -120,7 +120,7 @@ class Interpreter:
     def _constant(self, x: Any) -> Any:
         value = enclosed(x, self.reading)
         if is_reals(value):
-            self.computed |= any(not is_short(float(v)) for v in np.asarray(x).ravel())
+            self.computed |= any(not has_few_digits(float(v)) for v in np.asarray(x).ravel())
             self.widened |= any(not v.is_exact() and v.is_finite() for v in value.ravel())
         self.computed |= np.size(value) > 1
         return value

@@ -138,9 +138,12 @@ def is_short(x: float, /, digits: int = 53) -> bool:
 
     One that is tiny does not: it may be what a cancellation left.
     """
-    if x == 0 or not math.isfinite(x):
-        return True
-    return abs(x) >= RESIDUE and float(math.frexp(x)[0] * 2.0 ** (digits // 2)).is_integer()
+    return x == 0 or (not abs(x) < RESIDUE and has_few_digits(x, digits))
+
+
+def has_few_digits(x: float, /, digits: int = 53) -> bool:
+    """Whether half of the binary digits of its type write it down: nothing rounded it."""
+    return not math.isfinite(x) or float(math.frexp(x)[0] * 2.0 ** (digits // 2)).is_integer()
 
 
 def constant(x: float, reading: Reading, /, digits: int = 53) -> arb:

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbounds.falsify.intervals import bernstein_interval, clopper_pearson, tail_index
-from jaxbounds.falsify.measure import Measured, Reals
+from jaxbounds.falsify.intervals import clopper_pearson, tail_index, upper_mean
+from jaxbounds.falsify.measure import Measured
 from jaxbounds.statements import Status
 
 MORE = "draw more (--thorough, or budget=Budget(samples=...))"
@@ -63,41 +63,47 @@ def judged_probability(groups: list[Group], level: float, edge: float, /) -> Ave
     return Average("inconclusive", worst, f"{text} up to {max(highs):.3g}{repeated}: {MORE}")
 
 
-def _interval(group: Group) -> tuple[float, float]:
-    """Of the mean of lhs - rhs, with the stated error added on either side."""
+class _Side(NamedTuple):
+    """What a group says from one side.
+
+    Attributes:
+        bound: the mean of lhs - rhs is at most this.
+        tail: the index of the tail that could raise it.
+    """
+
+    bound: float
+    tail: float
+
+
+def _at_most(group: Group, sign: float) -> _Side:
+    """Of the mean of sign (lhs - rhs), with the stated error added."""
     m, distinct, reach = group
-    difference = m.lhs - m.rhs
-    low, high = np.nanmin([*difference, reach[0]]), np.nanmax([*difference, reach[1]])
-    _, below, above = bernstein_interval(difference, float(high - low), trials=distinct)
-    error = float(np.mean(m.error))
-    return below - error, above + error
+    difference = sign * (m.lhs - m.rhs)
+    most = float(np.nanmax([*difference, sign * reach[0], sign * reach[1]]))
+    bound = upper_mean(difference, most, trials=distinct) + float(np.mean(m.error))
+    return _Side(bound, tail_index(difference))
 
 
 def judged_expectation(groups: list[Group], /) -> Average:
-    """Whether the mean of lhs is at most that of rhs."""
-    lows, highs, ratios = [], [], []
-    heavy: list[float] = []
+    """Whether the mean of lhs is at most that of rhs: at every size to hold, at one to fail."""
+    above, below, ratios = [], [], []
     for group in groups:
         m = group.measured
-        sides: Reals = np.stack([m.lhs, m.rhs, m.error])
-        if group.distinct < 2 or not np.all(np.isfinite(sides)):
+        if group.distinct < 2 or not np.all(np.isfinite([m.lhs, m.rhs, m.error])):
             reason = "NaN, an infinity, a negative error, or fewer than two different draws"
             return Average("inconclusive", np.nan, reason)
-        low, high = _interval(group)
-        scale = abs(float(np.mean(m.rhs))) or 1.0
-        lows.append(low / scale)
-        highs.append(high / scale)
-        ratios.append(float(np.mean(m.lhs)) / scale)
-        heavy.append(tail_index(m.lhs - m.rhs))
-    text = "99.9% interval of the mean difference (empirical Bernstein, with the range seen)"
-    if min(heavy) <= HEAVY:
-        reason = (
-            f"heavy tails (index {min(heavy):.2g}): a few draws decide the mean, and no interval "
-            "of it can be trusted"
-        )
-        return Average("inconclusive", max(ratios), reason)
-    if max(lows) > 0:
-        return Average("fails", max(ratios), f"{text} above zero")
-    if max(highs) <= 0:
-        return Average("holds", max(ratios), f"{text} below zero")
-    return Average("inconclusive", max(ratios), f"{text} contains zero: {MORE}")
+        above.append(_at_most(group, 1.0))
+        below.append(_at_most(group, -1.0))
+        ratios.append(float(np.mean(m.lhs)) / (abs(float(np.mean(m.rhs))) or 1.0))
+    worst = max(ratios)
+    text = "99.9% bound of the mean difference (empirical Bernstein, with the range seen)"
+    failing = [side for side in below if side.bound < 0]
+    if any(side.tail > HEAVY for side in failing):
+        return Average("fails", worst, f"{text} above zero")
+    heavy = min(side.tail for side in (failing or above))
+    if heavy <= HEAVY:
+        reason = f"heavy tails (index {heavy:.2g}): a few draws decide the mean, and bounds of it"
+        return Average("inconclusive", worst, f"{reason} mean nothing")
+    if all(side.bound <= 0 for side in above):
+        return Average("holds", worst, f"{text} below zero")
+    return Average("inconclusive", worst, f"{text} on either side of zero: {MORE}")

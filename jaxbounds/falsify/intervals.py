@@ -37,21 +37,19 @@ def mean_interval(values: ArrayLike, /, *, sigmas: float = 4.0):
     return mean, mean - half, mean + half
 
 
-def bernstein_interval(
-    values: ArrayLike, width: float, /, *, trials: int | None = None, confidence: float = 0.999
-):
-    """The mean and its empirical Bernstein interval (Maurer and Pontil 2009, Theorem 4).
+def bernstein_bound(
+    values: ArrayLike, least: float, most: float, /, *, trials: int | None = None, risk: float
+) -> float:
+    """An upper bound on a mean: empirical Bernstein (Maurer and Pontil 2009, Theorem 4).
 
-    Exact where all values lie in a range of that width.
+    It fails with probability `risk` at most where all values lie between `least` and `most`.
 
     Args:
         values: independent draws.
-        width: of the range in which they lie.
-        trials: how many of them are independent; all of them unless given.
-        confidence: of the two ends together.
-
-    Returns:
-        (mean, low, high).
+        least: the smallest value there is.
+        most: the largest.
+        trials: how many of the draws are independent; all of them unless given.
+        risk: the probability of failing.
 
     Raises:
         ValueError: for fewer than two values or trials.
@@ -60,19 +58,39 @@ def bernstein_interval(
     n = len(values) if trials is None else trials
     if len(values) < 2 or n < 2:
         raise ValueError(f"need at least 2 values for an interval, got {min(len(values), n)}")
-    mean, variance = float(np.mean(values)), float(np.var(values, ddof=1))
-    amount = np.log(4 / (1 - confidence))  # two ends, and 2 / delta for each
-    half = np.sqrt(2 * variance * amount / n) + 7 * width * amount / (3 * (n - 1))
-    return mean, mean - float(half), mean + float(half)
+    amount = np.log(2 / risk)
+    spread = np.sqrt(2 * float(np.var(values, ddof=1)) * amount / n)
+    return float(np.mean(values) + spread + 7 * (most - least) * amount / (3 * (n - 1)))
+
+
+CLIPS = 8
+"""How many floors `upper_mean` tries."""
+
+
+def upper_mean(
+    values: ArrayLike, most: float, /, *, trials: int | None = None, risk: float = 0.001
+) -> float:
+    """An upper bound on a mean of values up to `most`, without a bound from below.
+
+    Raised to a floor they have no smaller mean, and a range: the best of several floors.
+    """
+    values = np.asarray(values, float)
+    floors = np.quantile(values, np.linspace(0, 0.9, CLIPS))
+    bounds = (
+        bernstein_bound(np.maximum(values, low), low, most, trials=trials, risk=risk / CLIPS)
+        for low in floors
+    )
+    return min(bounds)
 
 
 def tail_index(values: ArrayLike, /) -> float:
-    """Hill's estimate of the index a of a tail P(|x| > t) ~ t^-a about the median.
+    """Hill's estimate of the index a of the upper tail P(x > t) ~ t^-a, about the median.
 
-    Of the largest square root of all values; infinite where they do not spread. At most two: there
-    is no sign of a variance.
+    Of the largest values, the square root of all; infinite where they do not spread. Up to two
+    there is no sign of a variance.
     """
-    size = np.sort(np.abs(np.asarray(values, float) - np.median(values)))[::-1]
+    values = np.asarray(values, float)
+    size = np.sort(values - np.median(values))[::-1]
     count = max(10, int(np.sqrt(len(size))))
     if len(size) <= 2 * count or not size[count] > 0:
         return float("inf")

@@ -221,8 +221,9 @@ def constants_4_2_1(
 def constants_F_0_1(B: ArrayLike, d: Count, k: Count, /) -> Constants:
     """Per-matrix C of Corollary F.0.1: maps with ||.||_{1,infinity} at most B (Lemma 3.3).
 
-    Only where tokens have l_1 norm at most 1 in every layer, as with a projection on the l_1 ball;
-    with the l_2 ball of Theorem 4.2 it is too small (erratum E18).
+    The paper uses d B^2 ln(2k + 1) for all; W_c needs k B^2 ln(2d + 1) (erratum E11). Only where
+    tokens have l_1 norm at most 1 in every layer, as with a projection on the l_1 ball; with the
+    l_2 ball of Theorem 4.2 it is too small by the dimension of the map's inputs (erratum E18).
     """
     return _per_matrix(lemma_3_3, B, d, k)
 

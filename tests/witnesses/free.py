@@ -12,6 +12,8 @@ EQUAL_TOKENS = "all tokens are equal, so any attention gives the same"
 NO_SECOND = "the other factor has no second coordinate"
 SECOND = "what differs, and what w reads, is in the first coordinate"
 ABSOLUTE = "only absolute values count"
+TOO_LITTLE = "it moves the sides by less than one in 10^9, to which they are compared"
+ANY_B_X = "neither side has B_x, which is large enough either way"
 LINEAR = "the gradient of a linear function of u does not depend on u"
 
 _BLOCKS = {f"{group}.W_QK[{i}] +1": NO_SECOND for group in ("layers", "moved") for i in (2, 3)}
@@ -91,6 +93,12 @@ FREE: dict[str | tuple[str, str], dict[str, str]] = {
         "y -": "biases are of the z",
         "y +1": "biases are of the z",
     },
+    "seqlength.appc-norms": {
+        "P -": "the only column's length counts",
+        "v -": ABSOLUTE,
+        "u -": "it is the other display's",
+        "u +1": "it is the other display's",
+    },
     "seqlength.appc-peeling": {"w -": ABSOLUTE},
     "seqlength.appe-chain": {"X[1] +1": SECOND, "X[3] +1": SECOND, **_BLOCKS, **_SECOND},
     "seqlength.appe-cover": {
@@ -99,6 +107,8 @@ FREE: dict[str | tuple[str, str], dict[str, str]] = {
         "layers.W_v[3] -": SECOND,
         "moved.W_v[3] -": SECOND,
     },
+    "seqlength.cor-f.0.1-packing": {"B_x +1": TOO_LITTLE, "M +1": TOO_LITTLE},
+    ("seqlength.cor-f.0.2-packing", "derived"): {"B_x +1": ANY_B_X},
     "seqlength.cor4.2.1": {"x +1": "x^2 goes with both sides, whose quotient is compared"},
     "seqlength.lemma-e.2-first": {
         name.replace("layers", "layer"): why for name, why in {**_BLOCKS, **_SECOND}.items()

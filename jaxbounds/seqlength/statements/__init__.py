@@ -5,16 +5,21 @@ Sections 2.1, 3.4: `norms`. 2.2, 2.3: `gap`; 2.3, 2.4, and complexities in Appen
 3.6): `linear_covers`; their sizes, Appendix A: `cover_sizes`. Lemmas 3.4, 3.5, and 2.5:
 `row_covers`; Lemma 3.5 with constants: `corrections`. 4.1 (Theorem 4.1), 4.2: `single_layer`;
 Corollary 4.1.1, Appendix D: `corollaries`. 4.3 (Theorem 4.2), Appendix F: `multi_layer`; what
-refutes the printed numbers: `packings`; columns or rows in Appendices D and F: `orientation`; their
-logarithms and the orders of 4.3: `logarithms`; Lemma E.1: `scales`. 5, Appendix G: `masking`; the
-constants of Theorem 5.1: `contraction`. Appendix C: `peeling`, then `attention_cover` (Lemma C.1)
-and `entropy_integral`. Appendix E: `blocks` (Lemmas E.2, E.3), then `chain`. 6: `majority`. From
-how many samples on bounds say anything: `onset`. Trained networks: `certificates`. What statements
-share: `instances`. Where the text is wrong: `errata`. Every numbered item: `items`.
+refutes the printed numbers: `packings`, for F.0.2 `appendix_f`, for F.0.1 `appendix_f_levels`; one
+C for all matrices of F.0.1: `one_constant`; columns or rows in Appendices D and F: `orientation`;
+their logarithms and the orders of 4.3: `logarithms`; Lemma E.1: `scales`. 5, Appendix G: `masking`;
+the constants of Theorem 5.1: `contraction`. Appendix C: `peeling`, then `attention_norms`,
+`attention_cover` (Lemma C.1) and `entropy_integral`. Appendix E: `blocks` (Lemmas E.2, E.3), then
+`chain`. 6: `majority`. From how many samples on bounds say anything: `onset`. Trained networks:
+`certificates`. What statements share: `instances`. Where the text is wrong: `errata`. Every
+numbered item: `items`.
 """
 
 from jaxbounds.seqlength.statements import (
+    appendix_f,
+    appendix_f_levels,
     attention_cover,
+    attention_norms,
     blocks,
     certificates,
     chain,
@@ -32,6 +37,7 @@ from jaxbounds.seqlength.statements import (
     model,
     multi_layer,
     norms,
+    one_constant,
     onset,
     orientation,
     packings,
@@ -63,12 +69,16 @@ PAPER = Paper(
         *corollaries.STATEMENTS,
         *multi_layer.STATEMENTS,
         *packings.STATEMENTS,
+        *appendix_f_levels.STATEMENTS,
+        *appendix_f.STATEMENTS,
         *orientation.STATEMENTS,
+        *one_constant.STATEMENTS,
         *logarithms.STATEMENTS,
         *scales.STATEMENTS,
         *masking.STATEMENTS,
         *contraction.STATEMENTS,
         *peeling.STATEMENTS,
+        *attention_norms.STATEMENTS,
         *attention_cover.STATEMENTS,
         *entropy_integral.STATEMENTS,
         *blocks.STATEMENTS,

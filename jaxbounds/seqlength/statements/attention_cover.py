@@ -116,12 +116,15 @@ def _attention_step(instance: Instance, size: Size) -> Sides:
     B_x, B_inf = jnp.max(vector_norm(X)), jnp.max(jnp.abs(X))
     moved = vector_norm(step.T @ X[0])
     sharp = attention_lipschitz(B_x, B_inf, softmax_constant=1.0) * moved
-    jump = jnp.max(jnp.abs(change))
+    jump, whole = jnp.max(jnp.abs(change)), vector_norm(change)
+    in_l2 = attention_lipschitz(B_x, softmax_constant=1.0) * moved
     from_uniform = jnp.max(jnp.abs(attend_from(X, step, 0) - jnp.mean(X, axis=0)))
     return Sides.pairs(
         {
             "printed": (jump, attention_lipschitz(B_x) * moved),
+            "printed, l_2 norm": (whole, attention_lipschitz(B_x) * moved),
             "sharpened S5": (jump, sharp),
+            "sharpened, l_2 norm": (whole, in_l2),
             "sharpened S7": (from_uniform, residual_range(B_inf, B_x, moved)),
             "control": (jump, sharp / 2.0),
         },
@@ -144,17 +147,22 @@ ATTENTION_STEP = Statement(
     judges=(attention_lipschitz, residual_range, attend_from),
     hypotheses=lambda i, size: {"the scores move by 1e-3": _scores_step(i) >= 1e-3},
     sizes=({"T": 4, "d": 2},),
-    assumptions="only coordinates are measured, which the chain begins with, not the l_2 norm of"
-    " the vector, which it goes on with",
     forms=(
         Form(
             name="printed",
             cites="Appendix C, the chain of norms before 'the log covering number of S'",
+            note="its first line: a coordinate",
+        ),
+        Form(
+            name="printed, l_2 norm",
+            cites="Appendix C, the chain of norms before 'the log covering number of S'",
+            note="from its second line on: the whole vector",
         ),
         Form(
             name="sharpened S5",
             note="max |X_tj| B_x, and softmax constant 1; approached by X = (v, -v), small W",
         ),
+        Form(name="sharpened, l_2 norm", note="softmax constant 1; approached alike"),
         Form(
             name="sharpened S7",
             note="beside uniform attention, W = 0: 2 B_inf tanh(B_x ||What x||_2 / 2)",

@@ -76,8 +76,10 @@ _APPENDICES = {
     "Appendix C, Rad(F u -F) <= 2 Rad(F)": "seqlength.appc-negation, seqlength.appc-sign",
     "Appendix C, contraction": "seqlength.appc-contraction, seqlength.appc-sign",
     "Appendix C, the set S": "seqlength.appc-cover-size",
+    "Appendix C, ||Pv|| and ||X||_{2->inf}": "seqlength.appc-norms, E4",
     "Appendix C, the chain to 2 B_x^2 eps / (2 B_x^2)": "seqlength.appc-cover",
     "Appendix C, the size of S": "seqlength.appc-cover-size",
+    "Appendix C, the largest value is B_x": "seqlength.appc-range",
     "Appendix C, Dudley's integral": "seqlength.appc-dudley, seqlength.appc-massart, E6",
     "Appendix C, delta": "seqlength.appc-optimum, E5",
     "Appendix C, the last display": "seqlength.appc-optimum, E5",
@@ -92,13 +94,12 @@ _APPENDICES = {
     " jaxbounds.norms.max_row_norm",
     "Appendix E, one layer": "seqlength.lemma-e.2",
     "Appendix E, the unrolled chain": "seqlength.appe-chain, E9",
-    "Corollary F.0.1": "seqlength.cor-f.0.1, seqlength.cor-f.0-shapes, E18, E3",
-    "Corollary F.0.1, alpha_i, tau_i, gamma, eta": "code:"
-    " jaxbounds.seqlength.multi_layer.theorem_4_2_printed",
-    "Corollary F.0.2": "seqlength.cor-f.0-shapes, seqlength.cor-d.0-logarithms,"
-    " seqlength.cor-d.0-class, E18, E3",
-    "Corollary F.0.2, alpha_i, tau_i, gamma, eta": "code:"
-    " jaxbounds.seqlength.multi_layer.theorem_4_2_printed",
+    "Corollary F.0.1": "seqlength.cor-f.0.1-packing, seqlength.cor-f.0.1,"
+    " seqlength.cor-f.0.1-one-constant, seqlength.cor-f.0-shapes, E9, E10, E11, E18, E3",
+    "Corollary F.0.1, alpha_i, tau_i, gamma, eta": "seqlength.cor-f.0.1-packing",
+    "Corollary F.0.2": "seqlength.cor-f.0.2-packing, seqlength.cor-f.0-shapes,"
+    " seqlength.cor-d.0-logarithms, seqlength.cor-d.0-class, E9, E10, E11, E18, E3",
+    "Corollary F.0.2, alpha_i, tau_i, gamma, eta": "seqlength.cor-f.0.2-packing",
     "Appendix G, 2-Lipschitz": "seqlength.sec5-lipschitz",
     "Appendix G, the mean value theorem": "seqlength.sec5-lipschitz",
     "Appendix G, the two derivatives": "seqlength.appendix-g",

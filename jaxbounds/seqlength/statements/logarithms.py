@@ -271,7 +271,7 @@ ORDERS = Statement(
     judges=(theorem_4_2_printed, terms_corrected, constants_4_2_1, covering_constant),
     sizes=({"layers": 2},),
     assumptions="one quantity grows, the others are 1, d = k = 2; two layers; the polylogarithm is"
-    " the first power of ln(2dk + 1)",
+    " the first power of ln(2dk + 1); orders of the two formulas, no network",
     forms=(
         _rate("printed, B", 0.99, 1.001, cites=SHOWN),
         _rate("printed, B_x", 0.95, 1.001, cites=SHOWN, note="of the printed Theorem 4.2"),

@@ -85,6 +85,7 @@ THEOREM_4_2 = Statement(
     evaluate=_theorem_4_2,
     judges=(theorem_4_2_printed, terms_derived, covering_constant, downstream_factors),
     sizes=({"L": 1}, {"L": 3}),
+    assumptions="formulas only, the theorem's and the proof's; networks: seqlength.thm4.2-packing",
     forms=(
         Form(
             name="printed",
@@ -148,9 +149,12 @@ COROLLARY_4_2_1 = Statement(
     evaluate=_per_matrix,
     judges=(constants_4_2_1, lemma_3_6, lemma_3_6_sharp),
     sizes=({"d": 64},),
+    assumptions="sizes of the proof's covers against the printed C, one matrix at a time; that they"
+    " cover: seqlength.lemma3.6; networks: seqlength.cor4.2.1-packing",
     forms=(
         Form(
             name="derived",
+            cites="Corollary 4.2.1, (B^2 B_x^2 ln(2dk + 1))^{1/3}",
             expected="fails",
             erratum="E11",
             note="the cover that Lemma 3.6 builds for W_QK, d x d, is larger than the printed"
@@ -205,6 +209,7 @@ SHAPES = Statement(
     evaluate=_shapes,
     judges=(constants_F_0_1, constants_F_0_2_leading, lemma_3_3, lemma_3_4_leading),
     sizes=({"cases": 12},),
+    assumptions="formulas only; what is refuted by matrices: seqlength.cor-f.0.1-one-constant",
     forms=(Form(name="corrected (F.0.1)"), Form(name="corrected (F.0.2)", note="leading term")),
     control="in reverse order",
 )

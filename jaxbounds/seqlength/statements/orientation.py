@@ -16,7 +16,7 @@ from jaxbounds.seqlength.multi_layer import (
     constants_F_0_1,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _orientation(instance: Instance, size: Size) -> Sides:
@@ -142,30 +142,40 @@ def _cube(instance: Instance, size: Size) -> Sides:
     x = 4.0 / array_module(n).sqrt(n)  # eps = sqrt(n) / 4
     cube = volumetric_lower_cube(x, k=n)
     on_l2_ball = constants_F_0_1(x, n, 1).QK
+    # W_c^T = u^T, from R^n to R^1: n is its k, and d is 1.
+    of_W_c = constants_F_0_1(x, 1, n).c
     return Sides.pairs(
         {
             "derived": (cube, on_l2_ball),
             "derived, W_v^T x": (cube, lemma_3_3(x, k=n, d=1)),
             "corrected": (cube, real(n) * on_l2_ball),
+            "derived, W_c^T x": (cube, of_W_c),
+            "corrected, W_c^T x": (cube, real(n) * of_W_c),
             "control": (cube, on_l2_ball / 2.0),
         }
     )
 
 
 def _meets_F_0_1(instance: Instance, size: Size) -> dict[str, Any]:
-    # Corners of the cubes: e_1 u^T in R^{d x d} with d = n, and one row in R^{1 x n}, d = 1, k = n.
+    # Corners of the cubes: e_1 u^T in R^{d x d} with d = n; a row in R^{1 x n} and a column in
+    # R^{n x 1}, d = 1, k = n.
     n = int(instance["n"])
     W_QK, W_v, u = np.zeros((n, n)), np.ones((1, n)), np.ones(n)
     W_QK[0] = u
-    inputs = np.concatenate([np.eye(n), [u / np.linalg.norm(u)]])
+    inputs, W_c = np.concatenate([np.eye(n), [u / np.linalg.norm(u)]]), W_v.T
     one = 1.0 + 1e-12
     return {
         "||W_QK||_{1,inf} <= B = 1 (Lemma 3.3)": np.abs(W_QK).sum(axis=0).max() <= 1,
         "||W_v||_{1,inf} <= B = 1 (Lemma 3.3)": np.abs(W_v).sum(axis=0).max() <= 1,
+        "||W_c^T||_{1,inf} <= B = 1, the map's columns (Lemma 3.3)": np.abs(W_c.T).sum(axis=0).max()
+        <= 1,
         "the inputs, points of the l_2 unit ball of R^n (all of them), and 1 in R^1, have norm"
         " <= 1 (Theorem 4.2, L >= 2)": bool(np.linalg.norm(inputs, axis=1).max() <= one),
         "||W_QK||_2 <= B_QK2 = sqrt n (Theorem 4.2)": np.linalg.norm(W_QK) <= math.sqrt(n) * one,
-        "||W_v^T||_2 <= B_v2 = sqrt n (Theorem 4.2)": np.linalg.norm(W_v) <= math.sqrt(n) * one,
+        "||W_v^T||_2, ||W_c^T||_2 <= B_v2 = B_c2 = sqrt n (Theorem 4.2)": max(
+            np.linalg.norm(W_v), np.linalg.norm(W_c)
+        )
+        <= math.sqrt(n) * one,
         "N >= d: the ball has n + 1 points and more, R^1 has 1 (Lemma 3.3)": len(inputs) >= n,
         "eps > 0": n > 0,
     }
@@ -177,8 +187,8 @@ COROLLARY_F_0_1 = Statement(
     tex=r"\ln \mathcal{N} \le \frac{d B^2 \ln(2k + 1)}{\epsilon^2}, \quad \|W\|_{1,\infty} "
     r"\le B, \ \|x\|_2 \le 1",
     formula="ln N <= d x^2 ln(2k + 1) for ||W||_{1,inf} <= B, tokens in the l_2 ball, and the maps"
-    " W_QK x, W_v^T x of Appendix E; x = B / eps = 4 / sqrt n",
-    **draw.ON_HOST_WANDERED,
+    " W_QK x, W_c^T x, W_v^T x of Appendix E; x = B / eps = 4 / sqrt n",
+    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=16, restarts=6, steps=20)},
     cases=lambda size: {"n": np.array([1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 100, 256])},
     evaluate=_cube,
     judges=(constants_F_0_1, lemma_3_3, volumetric_lower_cube),
@@ -201,6 +211,20 @@ COROLLARY_F_0_1 = Statement(
             ),
         ),
         Form(
+            name="derived, W_c^T x",
+            cites="Corollary F.0.1 by Lemma 3.3; Theorem 4.2, ||x||_2 <= 1; Section 2.6, Pi_norm",
+            expected="fails",
+            erratum="E18",
+            note="W_c^T = u^T, a map from R^k to R^1: d = 1 times its own C, k x^2 ln(2d + 1), is"
+            " too small as well",
+            counterexample=Counterexample(
+                instance={"n": 256},
+                size={"largest": 256},
+                ratio=9.809783251889826,
+                meets=_meets_F_0_1,
+            ),
+        ),
+        Form(
             name="derived, W_v^T x",
             cites="Corollary F.0.1 by Lemma 3.3; Appendix E, the cover of W_v^T x",
             expected="fails",
@@ -214,7 +238,8 @@ COROLLARY_F_0_1 = Statement(
                 meets=_meets_F_0_1,
             ),
         ),
-        Form(name="corrected", note="||x||_1 <= sqrt d ||x||_2: C times d"),
+        Form(name="corrected", note="||x||_1 <= sqrt n ||x||_2 in R^n: C times d for W_QK"),
+        Form(name="corrected, W_c^T x", note="times k, the dimension of the inputs of this map"),
     ),
     control="half of it",
     source="Corollaries F.0.1 and F.0.2",

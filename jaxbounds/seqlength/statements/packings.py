@@ -27,20 +27,21 @@ from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
-def _linear(z: Any) -> Any:
+def linear(z: Any) -> Any:
     """sigma(z) = z: sigma(0) = 0 and L_sigma = 1."""
     return z
 
 
-def _sigma_is_allowed() -> bool:
+def sigma_is_allowed() -> bool:
+    """sigma(0) = 0 and L_sigma = 1 (Section 2.6), on a grid."""
     z = np.linspace(-3.0, 3.0, 61)
-    return _linear(0.0) == 0 and bool(np.all(np.abs(np.diff(_linear(z))) <= np.diff(z)))
+    return linear(0.0) == 0 and bool(np.all(np.abs(np.diff(linear(z))) <= np.diff(z)))
 
 
 @jax.jit
-def _outputs(X: Any, layer: dict[str, Any], w: Any) -> Array:
+def outputs(X: Any, layer: dict[str, Any], w: Any) -> Array:
     """w.g^(2)(X) at the [CLS] token 0, for sequences X and one layer."""
-    return block(X, layer, activation=_linear)[:, 0] @ w
+    return block(X, layer, activation=linear)[:, 0] @ w
 
 
 def _few(instance: Instance) -> tuple[Any, list[dict[str, Any]], Any]:
@@ -63,7 +64,7 @@ def _theorem_4_2(instance: Instance, size: Size) -> Sides:
     (B_x, c, eps), L = draw.numbers(instance, "B_x", "c", "epsilon"), 1
     X, networks, w = _few(instance)
     xp = array_module(B_x, c, eps)
-    values = [xp.asarray(_outputs(X, layer, w)) for layer in networks]
+    values = [xp.asarray(outputs(X, layer, w)) for layer in networks]
     pairs = itertools.combinations(values, 2)
     apart = xp.min(xp.stack([xp.max(abs(a - b)) for a, b in pairs]))
     packing = xp.where(apart >= 2.0 * eps, xp.log(4.0), 0.0)
@@ -104,7 +105,7 @@ def _meets_4_2(instance: Instance, size: Size) -> dict[str, Any]:
         )
         <= norms.B_c * slack,
         "a constant [CLS] token (Section 2.6)": np.ptp(X[:, 0], axis=0).max() == 0,
-        "sigma(0) = 0, 1-Lipschitz (Section 2.6)": _sigma_is_allowed(),
+        "sigma(0) = 0, 1-Lipschitz (Section 2.6)": sigma_is_allowed(),
         "eps > 0": instance["epsilon"] > 0,
     }
 
@@ -170,7 +171,7 @@ def _many(instance: Instance, sign: float) -> tuple[Any, dict[str, Any], Any]:
 
 def _corollary_4_2_1(instance: Instance, size: Size) -> Sides:
     d, B_x, eps = draw.numbers(instance, "d", "B_x", "epsilon")
-    xp, ends = array_module(d, B_x, eps), [_outputs(*_many(instance, s))[0] for s in (1.0, -1.0)]
+    xp, ends = array_module(d, B_x, eps), [outputs(*_many(instance, s))[0] for s in (1.0, -1.0)]
     apart = abs(number(ends[0]) - number(ends[1]))
     packing = xp.where(apart >= 2.0 * eps, real(d - 2) * xp.log(2.0), 0.0)
     norms = NetworkNorms(B_w=1.0, B_c=1.0, B_v=1.0 / B_x, B_QK=1.0, L_sigma=1.0, B_x=B_x)
@@ -211,7 +212,7 @@ def _meets_4_2_1(instance: Instance, size: Size) -> dict[str, Any]:
         "||x||_2 <= B_x (Corollary 4.2.1)": np.linalg.norm(X, axis=2).max() <= B_x * one,
         "N >= d points: 3 (d - 2) tokens (Lemma 3.6)": 3 * (d - 2) >= d,
         "a constant [CLS] token (Section 2.6)": X[0, 0, 0] == B_x,
-        "sigma(0) = 0, 1-Lipschitz (Section 2.6)": _sigma_is_allowed(),
+        "sigma(0) = 0, 1-Lipschitz (Section 2.6)": sigma_is_allowed(),
         "eps > 0": instance["epsilon"] > 0,
     }
 

@@ -1,0 +1,205 @@
+"""Corollary F.0.2 refuted as a number, in every orientation and for either ball.
+
+As in `packings`: one layer, a constant [CLS] token, networks that differ in row 0 of W_QK only. All
+matrices have one row or one column, short enough for the printed norms of both orientations; all
+tokens are in the l_1 ball; and Pi_norm, on the l_2 ball or on the l_1 ball, moves no row. So only
+E9 is left, that the first W_QK needs B_x^2 more. `appendix_f_levels` has the same for F.0.1.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from jaxbounds.arrays import array_module, number, real
+from jaxbounds.seqlength.linear_bounds import lemma_3_4_leading
+from jaxbounds.seqlength.model import block
+from jaxbounds.seqlength.multi_layer import (
+    NetworkNorms,
+    constants_F_0_2_leading,
+    covering_constant,
+    terms_corrected,
+    terms_derived,
+    theorem_4_2_printed,
+)
+from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.seqlength.statements.packings import outputs, sigma_is_allowed
+from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
+
+ON_PACKINGS: dict[str, Any] = {
+    **draw.ON_HOST_WANDERED,
+    "budget": Budget(samples=1, restarts=4, steps=20),
+    "sizes": ({"L": 1},),
+}
+
+
+def norms_of(B_x: Any) -> NetworkNorms:
+    """B_w = B_c2 = B_QK2 = L_sigma = 1 and B_v2 = 1 / B_x."""
+    return NetworkNorms(B_w=1.0, B_c=1.0, B_v=1.0 / B_x, B_QK=1.0, L_sigma=1.0, B_x=B_x)
+
+
+def one_row(entries: Any, direction: Any, share: Any, B_x: Any) -> tuple[Any, dict[str, Any], Any]:
+    """One input, one network and w, in the coordinates 0, 1, 2 and i of R^d; the others are 0.
+
+    Row 0 of W_QK has these entries at 2 and i. Tokens: B_x e_0, which is [CLS], and +-B_x (share
+    e_1 + direction), direction in the coordinates 2 and i: [CLS] tells them apart by the sign of
+    entries . direction, and coordinate 1 is read out.
+    """
+    xp = array_module(entries, direction, share, B_x)
+    e = xp.eye(4)
+    pair = B_x * (share * e[1] + direction[0] * e[2] + direction[1] * e[3])
+    W_QK = xp.outer(e[0], entries[0] * e[2] + entries[1] * e[3])
+    layer = {"W_QK": W_QK, "W_v": e[:, 1:2] / B_x, "W_c": e[1:2]}
+    return xp.stack([B_x * e[0], pair, -pair])[None], layer, e[1]
+
+
+def meets(
+    X: Any, layer: dict[str, Any], w: Any, B_x: float, columns: float, rows: float, points: tuple
+) -> dict[str, Any]:
+    """Everything assumed in Sections 2.6 and 4.3 and Appendix F but the norm of W_QK's lemma.
+
+    `columns` and `rows` are norms of the whole W_QK, of which `layer` has three coordinates.
+    """
+    one = 1.0 + 1e-12
+    narrow = (layer["W_v"], layer["W_c"].T, w[:, None])
+    l_1, l_2 = (max(np.linalg.norm(W[:, 0], p) for W in narrow) for p in (1, 2))
+    read = np.abs(X @ layer["W_v"]).max()
+    return {
+        "w, W_c, W_v have one row or column, of l_1 and l_2 norm at most B = 1: so ||.||_{1,inf}"
+        " and ||.||_{2,1}, of each and of its transpose": max(l_1, l_2) <= one,
+        "W_QK in the printed norm, over columns: at most B = 1": columns <= one,
+        "and over rows, the other orientation of E3": rows <= one,
+        "||W_v^T||_2 <= B_v2 = 1 / B_x (Theorem 4.2)": np.linalg.norm(layer["W_v"]) <= one / B_x,
+        "||W_c^T||_2 <= B_c2 = 1, ||w|| <= B_w = 1 (Theorem 4.2)": l_2 <= one,
+        "||x||_1 <= B_x (Lemmas 3.3 and 3.4), so ||x||_2 <= B_x": np.abs(X).sum(axis=2).max()
+        <= B_x * one,
+        "rows before Pi_norm have l_1 norm at most 1, so that either ball leaves them: mixtures of"
+        " X W_v, times W_c": max(read, read * np.abs(layer["W_c"]).sum()) <= one,
+        "N > d points (Lemmas 3.3 and 3.4)": points[0] > points[1],
+        "a constant [CLS] token (Section 2.6)": bool(X[0, 0, 0] == B_x) and not X[0, 0, 1:].any(),
+        "W_QK in R^{d x d}, W_v in R^{d x 1}, W_c in R^{1 x d} (Section 2.6)": layer["W_v"].shape
+        == layer["W_c"].T.shape
+        == (len(layer["W_QK"]), 1),
+        "sigma(0) = 0, 1-Lipschitz (Section 2.6)": sigma_is_allowed(),
+    }
+
+
+def _signs(instance: Instance, sign: float) -> tuple[Any, dict[str, Any], Any]:
+    """Row 0 of W_QK is s / (d - 2), s in {-1, 1}^(d-2); tokens +-B_x (e_1 + e_i) / 2."""
+    d, B_x = draw.numbers(instance, "d", "B_x")
+    xp = array_module(d, B_x)
+    entries = xp.stack([0.0 * B_x, sign / real(d - 2)])
+    return one_row(entries, np.array([0.0, 0.5]), 0.5, B_x)
+
+
+def _corollary_F_0_2(instance: Instance, size: Size) -> Sides:
+    d, B_x, eps = draw.numbers(instance, "d", "B_x", "epsilon")
+    xp, norms = array_module(d, B_x, eps), norms_of(B_x)
+    ends = [number(outputs(*_signs(instance, s))[0]) for s in (1.0, -1.0)]
+    packing = xp.where(abs(ends[0] - ends[1]) >= 2.0 * eps, real(d - 2) * xp.log(2.0), 0.0)
+    C_1, C_Bx = (lemma_3_4_leading(x, k=1, d=d) for x in (1.0, B_x))
+    printed = number(theorem_4_2_printed(norms, C_1, C_Bx, size["L"])) / eps**2
+    # The proof's own list, and the C of the d x d matrix W_QK for all: E10 and E11 repaired.
+    C_1, C_Bx = (lemma_3_4_leading(x, k=d, d=d) for x in (1.0, B_x))
+    listed = terms_derived(norms, C_1, C_Bx, size["L"])
+    right = terms_corrected(norms, constants_F_0_2_leading(1.0, d, 1), size["L"])
+    return Sides(
+        packing,
+        {
+            "printed": printed,
+            "printed, constant 100": 100.0 * printed,
+            "derived": number(covering_constant(listed.C, listed.beta)) / eps**2,
+            "corrected": number(covering_constant(right.C, right.beta)) / eps**2,
+            "control": B_x * printed,
+        },
+    )
+
+
+def _meets_F_0_2(instance: Instance, size: Size) -> dict[str, Any]:
+    d, B_x = draw.numbers(instance, "d", "B_x")
+    X, layer, w = _signs(instance, 1.0)
+    entry = abs(layer["W_QK"][0, 3])  # one of d - 2 in row 0: as many columns, one row
+    # The [CLS] token, and two for each i.
+    met = meets(X, layer, w, B_x, (d - 2) * entry, math.sqrt(d - 2) * entry, (2 * d - 3, d))
+    return {**met, "eps > 0": instance["epsilon"] > 0}
+
+
+HALVES = {"d": 1000, "B_x": 100.0 * math.sqrt(1000.0), "epsilon": 0.49}
+
+
+def _halves(d: int, **changed: float) -> dict[str, Any]:
+    """B_x = 100 sqrt d: scores 5000 apart."""
+    return HALVES | {"d": d, "B_x": 100.0 * math.sqrt(d)} | changed
+
+
+COROLLARY_F_0_2 = Statement(
+    id="seqlength.cor-f.0.2-packing",
+    label="Corollary F.0.2, as a number",
+    tex=r"(d - 2) \ln 2 \le \ln \mathcal{N}_\infty\left( g_{\mathrm{scalar}}^{L+1}, \epsilon "
+    r"\right) \le \frac{(\gamma + \eta)^3}{\epsilon^2}, \quad L = 1, \ k = 1, \ B = 1",
+    formula="(d - 2) ln 2 <= ln N(eps) <= (gamma + eta)^3 / eps^2 for L = 1, k = 1, B = 1, with"
+    " B^2 ln(dk) in gamma and eta",
+    **ON_PACKINGS,
+    cases=lambda size: draw.stacked(
+        [_halves(d) for d in (1000, 10**5, 10**6)]
+        # B_x hardly more than such a d needs.
+        + [_halves(10**8, B_x=3e4, epsilon=0.45)]
+        + [
+            {"d": d, "B_x": B_x, "epsilon": epsilon}
+            for d in (4, 10, 100)
+            for B_x, epsilon in ((2.0, 0.1), (30.0, 0.4), (1e3, 0.49))
+        ]
+    ),
+    project=draw.positive("B_x", "epsilon"),
+    evaluate=_corollary_F_0_2,
+    judges=(
+        *(theorem_4_2_printed, terms_derived, terms_corrected, constants_F_0_2_leading),
+        *(covering_constant, lemma_3_4_leading, block),
+    ),
+    assumptions="T = 3, one constant [CLS] token, sigma linear; 2^(d-2) networks that differ in"
+    " W_QK, told apart by d - 2 inputs, of which one is computed: the others are permutations;"
+    " `corrected` has Lemma 3.4's leading term, so that it is not refuted here, no more",
+    forms=(
+        Form(
+            name="printed",
+            cites="Corollary F.0.2, its two displays",
+            expected="fails",
+            erratum="E9",
+            note="networks 1 apart, 691.8 against 501.0, over columns and over rows, tokens in the"
+            " l_1 ball: the first layer's W_QK needs B_x^2 more",
+            counterexample=Counterexample(
+                instance=HALVES, size={"L": 1}, ratio=1.3806538043109735, meets=_meets_F_0_2
+            ),
+        ),
+        Form(
+            name="printed, constant 100",
+            cites="Corollary F.0.2, its two displays; Lemma 3.4, 'hides logarithmic dependencies'",
+            expected="fails",
+            erratum="E9",
+            note="no constant helps: d against ln d",
+            counterexample=Counterexample(
+                instance=_halves(10**6),
+                size={"L": 1},
+                ratio=6.950640978146577,
+                meets=_meets_F_0_2,
+            ),
+        ),
+        Form(
+            name="derived",
+            expected="fails",
+            erratum="E9",
+            note="nor do the proof's own terms (E10) with ln(d^2) for every matrix (E11)",
+            counterexample=Counterexample(
+                instance=_halves(10**5),
+                size={"L": 1},
+                ratio=7.486746304747405,
+                meets=_meets_F_0_2,
+            ),
+        ),
+        Form(name="corrected", note="B_x^2 on the first W_QK, one C per matrix; leading term"),
+    ),
+    control="B_x times the printed number, where the first W_QK needs B_x^2",
+    source="Corollary F.0.2",
+)
+
+STATEMENTS = (COROLLARY_F_0_2,)

@@ -1,0 +1,155 @@
+"""Corollary F.0.1 refuted as a number: networks of `appendix_f` with many levels for signs.
+
+Its printed number grows with d, so that signs do not refute it: but levels do, of which the first
+layer tells of the order of B_x^2 / d apart.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from jaxbounds.arrays import array_module, number, real
+from jaxbounds.seqlength.linear_bounds import lemma_3_3
+from jaxbounds.seqlength.model import block
+from jaxbounds.seqlength.multi_layer import (
+    constants_F_0_1,
+    covering_constant,
+    terms_corrected,
+    terms_derived,
+    theorem_4_2_printed,
+)
+from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.seqlength.statements.appendix_f import ON_PACKINGS, meets, norms_of, one_row
+from jaxbounds.seqlength.statements.packings import outputs
+from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+
+
+def _levels(instance: Instance, side: float) -> tuple[Any, dict[str, Any], Any]:
+    """Row 0 of W_QK is 1 / d at 2, and l_i / d at i > 2, l_i one of M equally spaced in [-1, 1].
+
+    Tokens +-B_x (15 e_1 + (e_i - t e_2) / 2) / 16 compare l_i with a threshold t: here with the
+    middle of two neighbours, of which `side` says which.
+    """
+    d, B_x, M, t = draw.numbers(instance, "d", "B_x", "M", "t")
+    xp = array_module(d, B_x, M, t)
+    entries = xp.stack([1.0 + 0.0 * t, t + side / (M - 1.0)]) / real(d)
+    return one_row(entries, xp.stack([-t, 1.0 + 0.0 * t]) / 32.0, 15.0 / 16.0, B_x)
+
+
+def _corollary_F_0_1(instance: Instance, size: Size) -> Sides:
+    d, B_x, M, eps = draw.numbers(instance, "d", "B_x", "M", "epsilon")
+    xp, norms = array_module(d, B_x, M, eps), norms_of(B_x)
+    ends = [number(outputs(*_levels(instance, side))[0]) for side in (1.0, -1.0)]
+    packing = xp.where(abs(ends[0] - ends[1]) >= 2.0 * eps, real(d - 3) * xp.log(M), 0.0)
+    # 1 is traced where B_x is: ln(2k + 1) is then enclosed with the rest.
+    C_1, C_Bx = (lemma_3_3(x, k=1, d=d) for x in (1.0 + 0.0 * B_x, B_x))
+    printed = number(theorem_4_2_printed(norms, C_1, C_Bx, size["L"])) / eps**2
+    listed = terms_derived(norms, C_1, C_Bx, size["L"])
+    right = terms_corrected(norms, constants_F_0_1(1.0, d, 1), size["L"])
+    return Sides(
+        packing,
+        {
+            "printed": printed,
+            "printed, constant 10": 10.0 * printed,
+            "derived": number(covering_constant(listed.C, listed.beta)) / eps**2,
+            "corrected": number(covering_constant(right.C, right.beta)) / eps**2,
+            "control": xp.log(B_x) / 20.0 * printed,
+        },
+    )
+
+
+def _whole(instance: Instance, size: Size) -> Instance:
+    """For the search: at least two levels, a whole number, all in [-1, 1]."""
+    scales = draw.positive("B_x", "epsilon")(instance, size)
+    M = np.maximum(np.round(np.abs(instance["M"])), 2.0)
+    most = 1.0 - 1.0 / (M - 1.0)
+    return {**scales, "M": M, "t": np.clip(instance["t"], -most, most)}
+
+
+def _meets_F_0_1(instance: Instance, size: Size) -> dict[str, Any]:
+    d, B_x, M, t = draw.numbers(instance, "d", "B_x", "M", "t")
+    X, layer, w = _levels(instance, 1.0)
+    # Row 0 has d - 2 entries of at most 1 / d; each is a column's only one.
+    met = meets(X, layer, w, B_x, 1.0 / d, (d - 2) / d, (2 * (d - 3) * (M - 1) + 1, d))
+    return {
+        **met,
+        "the two levels are in [-1, 1]": abs(t) + 1.0 / (M - 1.0) <= 1.0,
+        "their entries and the reference are at most 1 / d": np.abs(layer["W_QK"]).max() <= 1.0 / d,
+        "M is a whole number, at least 2": M >= 2 and int(M) == M,
+        "eps > 0": instance["epsilon"] > 0,
+    }
+
+
+LEVELS = {"d": 1000, "B_x": 3e9, "M": 1e13, "t": 0.0, "epsilon": 0.93}
+
+COROLLARY_F_0_1 = Statement(
+    id="seqlength.cor-f.0.1-packing",
+    label="Corollary F.0.1, as a number",
+    tex=r"(d - 3) \ln M \le \ln \mathcal{N}_\infty\left( g_{\mathrm{scalar}}^{L+1}, \epsilon "
+    r"\right) \le \frac{(\gamma + \eta)^3}{\epsilon^2}, \quad L = 1, \ k = 1, \ B = 1, \ M \sim "
+    r"\frac{B_x^2}{d}",
+    formula="(d - 3) ln M <= ln N(eps) <= (gamma + eta)^3 / eps^2 for L = 1, k = 1, B = 1 and M"
+    " levels, of the order B_x^2 / d, with d B^2 ln(2k + 1) in gamma and eta",
+    **ON_PACKINGS,
+    cases=lambda size: draw.stacked(
+        [LEVELS, LEVELS | {"d": 10**5, "B_x": 3e10}, LEVELS | {"B_x": 1e63, "M": 1e120}]
+        + [LEVELS | {"B_x": 3e5, "M": 1e5, "t": t} for t in (-0.99, 0.5)]
+        + [
+            {"d": d, "B_x": B_x, "M": M, "t": 0.0, "epsilon": epsilon}
+            for d in (4, 100)
+            for B_x, M, epsilon in ((30.0, 3.0, 0.5), (1e3, 10.0, 0.85), (1e6, 1e6, 0.85))
+        ]
+    ),
+    project=_whole,
+    evaluate=_corollary_F_0_1,
+    judges=(
+        *(theorem_4_2_printed, terms_derived, terms_corrected, constants_F_0_1),
+        *(covering_constant, lemma_3_3, block),
+    ),
+    assumptions="T = 3, one constant [CLS] token, sigma linear; M^(d-3) networks that differ in"
+    " W_QK, told apart by (d - 3)(M - 1) inputs; two neighbouring levels and the threshold between"
+    " them are computed: outputs depend on l_i - t only, and grow with it",
+    forms=(
+        Form(
+            name="printed",
+            cites="Corollary F.0.1, its two displays",
+            expected="fails",
+            erratum="E9",
+            note="networks 1.87 apart, over columns and over rows, tokens in the l_1 ball: the"
+            " printed number has no B_x where B_v2 = 1 / B_x, and ln N grows like 2 d ln B_x",
+            counterexample=Counterexample(
+                instance=LEVELS, size={"L": 1}, ratio=1.3563886612160536, meets=_meets_F_0_1
+            ),
+        ),
+        Form(
+            name="printed, constant 10",
+            cites="Corollary F.0.1, its two displays, with a constant",
+            expected="fails",
+            erratum="E9",
+            note="no constant helps: ln B_x against none",
+            counterexample=Counterexample(
+                instance=LEVELS | {"B_x": 1e63, "M": 1e120},
+                size={"L": 1},
+                ratio=1.2520517698007316,
+                meets=_meets_F_0_1,
+            ),
+        ),
+        Form(
+            name="derived",
+            expected="fails",
+            erratum="E9",
+            note="nor do the proof's own terms (E10)",
+            counterexample=Counterexample(
+                instance=LEVELS | {"B_x": 1e63, "M": 1e120},
+                size={"L": 1},
+                ratio=2.24653613279618,
+                meets=_meets_F_0_1,
+            ),
+        ),
+        Form(name="corrected", note="B_x^2 on the first W_QK, one C per matrix"),
+    ),
+    control="ln(B_x) / 20 times the printed number, where ln N grows like 2 ln B_x",
+    source="Corollary F.0.1",
+)
+
+STATEMENTS = (COROLLARY_F_0_1,)

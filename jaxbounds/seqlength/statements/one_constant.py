@@ -1,0 +1,147 @@
+"""Corollary F.0.1: one C for matrices of different shapes."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from jaxbounds.arrays import array_module, real
+from jaxbounds.seqlength.linear_bounds import lemma_3_3, volumetric_lower_cube
+from jaxbounds.seqlength.multi_layer import constants_F_0_1
+from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
+
+
+def _packing(columns: Any, rows: Any, eps: Any) -> Any:
+    """Ln of the number of maps whose columns are all +-e_i in R^rows: 0 if these are too near.
+
+    Two of them differ at some e_j, an input of l_1 norm 1, and are sqrt 2 apart there or 2.
+    """
+    xp = array_module(columns, rows, eps)
+    return xp.where((2.0 * eps) ** 2 <= 2.0, real(columns) * xp.log(2.0 * real(rows)), 0.0)
+
+
+def _one_constant(instance: Instance, size: Size) -> Sides:
+    d, k, eps = draw.numbers(instance, "d", "k", "epsilon")
+    xp = array_module(d, k, eps)
+    one, own = lemma_3_3(1.0 / eps, k=k, d=d), constants_F_0_1(1.0 / eps, d, k)
+    W_c, W_QK = _packing(k, d, eps), _packing(d, d, eps)
+    # Rows of the map bounded instead: the images of e_1 fill a cube in R^d.
+    x = 4.0 / xp.sqrt(d)
+    cube = volumetric_lower_cube(x, k=d)
+    return Sides.pairs(
+        {
+            "derived, W_c^T x": (W_c, one),
+            "derived, W_c^T x, constant 10": (W_c, 10.0 * one),
+            "derived, W_c^T x, rows": (cube, lemma_3_3(x, k=k, d=d)),
+            "derived, W_QK x": (W_QK, one),
+            "corrected, W_c^T x": (W_c, own.c),
+            "corrected, W_QK x": (W_QK, own.QK),
+            "control": (W_QK, own.QK / 3.0),
+        }
+    )
+
+
+def _meets(instance: Instance, size: Size) -> dict[str, Any]:
+    d, k = int(instance["d"]), int(instance["k"])
+    rng = np.random.default_rng(0)
+    some = lambda rows, columns: np.eye(rows)[:, rng.integers(rows, size=columns)]
+    maps = {"W_c^T": some(d, k), "W_QK": some(d, d)}  # d x k and d x d; signs do not matter
+    points, cube = np.concatenate([np.eye(k), np.zeros((1, k))]), np.outer(np.ones(d), np.eye(k)[0])
+    longest = max(np.linalg.norm(M) for M in (*maps.values(), cube))
+    return {
+        "columns of the maps W_c^T and W_QK have l_1 norm at most B = 1 (Lemma 3.3)": all(
+            np.abs(M).sum(axis=0).max() <= 1 for M in maps.values()
+        ),
+        "and rows of the map u e_1^T, u in [-1, 1]^d: ||W_c||_{1,inf} <= B = 1 (Lemma 3.3)": np.abs(
+            cube
+        )
+        .sum(axis=1)
+        .max()
+        <= 1,
+        "||x||_1 <= B_x = 1 at the inputs e_j and 0 (Lemma 3.3)": np.abs(points).sum(axis=1).max()
+        <= 1,
+        "N >= the input dimension: k + 1 points (Lemma 3.3)": len(points) >= k,
+        "spectral norms are bounded: B_c2 = B_QK2 = sqrt max(d, k) (Theorem 4.2)": longest
+        <= math.sqrt(max(d, k)) * (1 + 1e-12),
+        "d, k >= 1 (Section 2.6)": min(d, k) >= 1,
+        "eps > 0": instance["epsilon"] > 0,
+    }
+
+
+WIDE, NARROW = {"d": 2, "k": 1000, "epsilon": 0.5}, {"d": 1024, "k": 1, "epsilon": 0.5}
+
+ONE_CONSTANT = Statement(
+    id="seqlength.cor-f.0.1-one-constant",
+    label="Corollary F.0.1, one C for all matrices",
+    tex=r"k \ln(2d) \le \ln \mathcal{N} \le \frac{d B^2}{\epsilon^2} \ln(2k + 1) \ \text{for } "
+    r"W_c, \quad d \ln(2d) \le \ln \mathcal{N} \le \frac{d B^2}{\epsilon^2} \ln(2k + 1) \ "
+    r"\text{for } W_{QK}, \quad \epsilon \le \frac{B}{\sqrt 2}",
+    formula="k ln(2d) <= ln N <= d x^2 ln(2k + 1) for W_c^T, and d ln(2d) <= ln N <= d x^2"
+    " ln(2k + 1) for W_QK, x = B / eps, inputs e_j",
+    **draw.ON_HOST_WANDERED,
+    cases=lambda size: draw.stacked(
+        [
+            {"d": d, "k": k, "epsilon": eps}
+            for d in (1, 2, 16, 64, 1024)
+            for k in (1, 2, 64, 1000)
+            for eps in (0.1, 0.5, 0.7)
+        ]
+    ),
+    project=draw.positive("epsilon"),
+    evaluate=_one_constant,
+    judges=(constants_F_0_1, lemma_3_3, volumetric_lower_cube),
+    sizes=({"largest": 1024},),
+    assumptions="one matrix's C, for inputs in the l_1 ball, where the corollary prints the"
+    " network's (gamma + eta)^3; packings from below, so that a form that holds is not refuted, no"
+    " more: it is Lemma 3.3 for the map's own shape",
+    forms=(
+        Form(
+            name="derived, W_c^T x",
+            cites="Corollary F.0.1, (d B^2 ln(2k + 1))^{1/3}; Theorem 4.2, one C_1",
+            expected="fails",
+            erratum="E11",
+            note="a map from R^k to R^d has k columns: 1386 against 60.8",
+            counterexample=Counterexample(
+                instance=WIDE, size={"largest": 1024}, ratio=22.79668770479254, meets=_meets
+            ),
+        ),
+        Form(
+            name="derived, W_c^T x, constant 10",
+            cites="Corollary F.0.1, (d B^2 ln(2k + 1))^{1/3}, with a constant",
+            expected="fails",
+            erratum="E11",
+            note="no constant helps: k against ln k, at d = 2",
+            counterexample=Counterexample(
+                instance=WIDE, size={"largest": 1024}, ratio=2.279668770479254, meets=_meets
+            ),
+        ),
+        Form(
+            name="derived, W_c^T x, rows",
+            cites="Corollary F.0.1, with ||W_c||_{1,inf} as printed, the rows of the map",
+            expected="fails",
+            erratum="E11",
+            note="nor does the norm of the transpose: images of e_1 fill a cube, in R^d, by volume,"
+            " at eps = sqrt(d) / 4",
+            counterexample=Counterexample(
+                instance=NARROW, size={"largest": 1024}, ratio=38.70754446898384, meets=_meets
+            ),
+        ),
+        Form(
+            name="derived, W_QK x",
+            cites="Corollary F.0.1, (d B^2 B_x^2 ln(2k + 1))^{1/3}",
+            expected="fails",
+            erratum="E11",
+            note="d columns in R^d: ln(2d + 1) by Lemma 3.3, and ln(2d) / 4 at least",
+            counterexample=Counterexample(
+                instance=NARROW, size={"largest": 1024}, ratio=1.735056822321508, meets=_meets
+            ),
+        ),
+        Form(name="corrected, W_c^T x", note="k x^2 ln(2d + 1)"),
+        Form(name="corrected, W_QK x", note="d x^2 ln(2d + 1)"),
+    ),
+    control="a third of the own C",
+    source="Corollary F.0.1",
+)
+
+STATEMENTS = (ONE_CONSTANT,)
