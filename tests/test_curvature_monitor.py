@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from jaxbounds import curvature, results
+from jaxbounds.curvature import programs
 
 
 def _loss(params, batch):
@@ -21,25 +22,21 @@ def start(key):
     return params, {"x": x, "y": x[:, 0]}
 
 
-def test_a_training_loop_is_recorded_with_one_trace(start, tmp_path):
+def test_a_training_loop_is_recorded_with_one_compilation(start, tmp_path):
     params, data = start
-    traces = []
-
-    def loss(params, batch):
-        traces.append(1)
-        return _loss(params, batch)
-
+    programs._programs.clear()
+    compiled = lambda: sum(len(p._compiled) for p in programs._programs.values())
     heads = {"w": 1, "v": 0}
-    monitor = curvature.CurvatureMonitor(loss, every=2, blocks={"out": "v"}, heads=heads)
+    monitor = curvature.CurvatureMonitor(_loss, every=2, blocks={"out": "v"}, heads=heads)
     recorded, counts, points = [], [], []
     for step in range(6):
         recorded.append(monitor(step, params, data))
-        counts.append(len(traces))
+        counts.append(compiled())
         points.append(params)
         slope = jax.grad(_loss)(params, data)
         params = jax.tree.map(lambda p, g: p - 0.1 * g, params, slope)
     assert recorded == [True, False, True, False, True, False]
-    assert counts[0] == counts[-1]
+    assert counts[0] == counts[-1] == 3  # all parameters, the block, the heads
     dataset = monitor.dataset()
     assert dataset.step.values.tolist() == [0, 2, 4]
     names = ["all parameters", "out", *(f"head {h}" for h in range(5))]

@@ -60,6 +60,39 @@ def test_each_process_has_its_share_of_the_cores(monkeypatch):
         assert executor.submit(os.getenv, "NPROC").result() == "2"
 
 
+def test_memory_that_the_page_cache_holds_is_there(monkeypatch, tmp_path):
+    """Free pages without the cache are what no machine has that has read files for an hour."""
+    gib = 2**30
+    memory = type("Memory", (), {"available": 5 * gib, "free": 100})
+    monkeypatch.setattr(workers.psutil, "virtual_memory", lambda: memory)
+    monkeypatch.setattr(workers, "CGROUP", tmp_path)
+    monkeypatch.setattr(workers, "_cores", lambda: 8)
+    assert (workers.available(), workers.at_most(0), workers.at_most(3)) == (5 * gib, 5, 3)
+    # A container of 4 GiB, of which 3 are taken, half a one of these by its page cache.
+    (tmp_path / "memory.max").write_text(f"{4 * gib}\n")
+    (tmp_path / "memory.current").write_text(f"{3 * gib}\n")
+    (tmp_path / "memory.stat").write_text(f"anon 1\ninactive_file {gib // 2}\n")
+    assert (workers.available(), workers.at_most(0)) == (3 * gib // 2, 1)
+    (tmp_path / "memory.max").write_text("max\n")
+    assert workers.available() == 5 * gib
+    # The older layout.
+    (tmp_path / "memory").mkdir()
+    for name, amount in (("limit", 9), ("usage", 7)):
+        (tmp_path / "memory" / f"memory.{name}_in_bytes").write_text(str(amount * gib))
+    assert workers.at_most(0) == 2
+
+
+def test_where_one_process_fits_it_is_a_process_of_its_own(monkeypatch, tmp_path, capsys):
+    """A statement that ends its process ends no run, also on a machine of one core."""
+    monkeypatch.setattr(workers, "_cores", lambda: 1)
+    file, folder = tmp_path / "one_core_claims.py", tmp_path / "out"
+    file.write_text(textwrap.dedent(CLAIMS))
+    assert main(["verify", "mine", "--import", str(file), "--out", str(folder)]) == 3
+    found = {v["id"]: v["status"] for v in json.loads((folder / "verdicts.json").read_text())}
+    assert found == {"mine.good": "holds", "mine.broken": "error", "mine.better": "holds"}
+    capsys.readouterr()
+
+
 class _Ended(Exception):
     pass
 

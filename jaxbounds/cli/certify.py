@@ -70,13 +70,13 @@ def _for_anywhere(tasks: Sequence[Task]) -> list[Task]:
 def _in_turn(
     statements: Sequence[Statement], tasks: Sequence[Task], jobs: int, on: On, out: Path
 ) -> Iterator[list[Made]]:
-    if in_this_process(on, jobs):
+    if in_this_process(on, jobs, len(tasks)):
         prepare_jax()
         for statement, task in zip(statements, tasks):
             look()
             yield _certify_one(statement, task)
         return
-    with opened(on, count=jobs, folder=out) as executor:
+    with opened(on, count=min(at_most(jobs), len(tasks)), folder=out) as executor:
         for task, made in each(executor, _by_id, _for_anywhere(tasks)):
             if isinstance(made, Died):
                 yield [(_without(task.id, "", str(made)), None)]
@@ -152,9 +152,8 @@ def certify(
     papers = load_papers(imports, patterns=patterns)
     chosen = select((s for paper in papers for s in paper.statements), patterns)
     tasks = [Task(s.id, imports, seconds) for s in chosen]
-    count = min(at_most(jobs), len(chosen))
     if audit:
-        return _audit(tasks, out, count, on)
+        return _audit(tasks, out, min(at_most(jobs), len(chosen)), on)
     if not patterns:
         own = {s.id for p in papers if p.id not in PAPERS for s in p.statements}
         domains = lambda s: any(form.domains for form in s.forms)
@@ -162,7 +161,7 @@ def certify(
     try_to_write(out)
     console, made = console_for_output(), []
     tasks = [task for task in tasks if task.id in {s.id for s in chosen}]
-    run = functools.partial(_in_turn, chosen, tasks, min(count, len(chosen)), on, out)
+    run = functools.partial(_in_turn, chosen, tasks, jobs, on, out)
     interrupted = False
     try:
         for found in run():

@@ -81,12 +81,12 @@ def _by_id(task: Task) -> SharpConstant | str:
 def _in_turn(
     tasks: Sequence[Task], jobs: int, on: On, out: Path
 ) -> Iterator[tuple[Task, SharpConstant | str]]:
-    if in_this_process(on, jobs):
+    if in_this_process(on, jobs, len(tasks)):
         for task in tasks:
             look()
             yield task, _by_id(task)
         return
-    with opened(on, count=jobs, folder=out) as executor:
+    with opened(on, count=min(at_most(jobs), len(tasks)), folder=out) as executor:
         away = [task._replace(imports=absolute(task.imports)) for task in tasks]
         for task, outcome in each(executor, _by_id, away):
             yield task, str(outcome) if isinstance(outcome, Died) else outcome
@@ -165,9 +165,8 @@ def constant(
     console, found, broken = console_for_output(), list[SharpConstant](), 0
     pairs = [(s, f.name) for s in chosen for f in _forms(s, form)]
     tasks = [Task(s.id, name, imports, axes, seed, seconds, grow, single) for s, name in pairs]
-    count = max(1, min(at_most(jobs), len(tasks)))
     try:
-        for task, one in _in_turn(tasks, count, on, out):
+        for task, one in _in_turn(tasks, jobs, on, out):
             if isinstance(one, str):
                 print(f"{task.id} ({task.form}): {one}", file=sys.stderr)
                 broken += 1

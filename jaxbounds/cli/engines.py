@@ -63,9 +63,12 @@ On = Annotated[
 """An engine by its flags or, from Python, any executor."""
 
 
-def in_this_process(on: On, count: int, /) -> bool:
-    """Whether there is nothing to start: one process, and no other engine."""
-    return on == HERE and count == 1
+def in_this_process(on: On, jobs: int, pieces: int, /) -> bool:
+    """Whether there is nothing to start: one piece, or one process was asked for in so many words.
+
+    Where only one fits it is a process of its own: what ends it then ends no run.
+    """
+    return on == HERE and (jobs == 1 or pieces == 1)
 
 
 def _needs(package: str, extra: str) -> None:

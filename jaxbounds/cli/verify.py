@@ -101,18 +101,18 @@ def _in_turn(
     statements: Sequence[Statement], jobs: int, task: Task, on: On
 ) -> Iterator[tuple[Verdict, ...]]:
     """Verdicts as they come, from this process or from wherever."""
-    if in_this_process(on, jobs):
+    if in_this_process(on, jobs, len(statements)):
         prepare_jax()
         for statement in statements:
             look()
             yield _verify_one(statement, task)
         return
-    groups = _groups(statements)
+    groups, count = _groups(statements), min(at_most(jobs), len(statements))
     known = {s.id: s for s in statements}
     alone: list[Task] = []
     task = task._replace(imports=absolute(task.imports))
     tasks = [task._replace(ids=tuple(s.id for s in group)) for group in groups]
-    with opened(on, count=jobs, folder=Path(task.store)) as executor:
+    with opened(on, count=count, folder=Path(task.store)) as executor:
         while tasks:
             for done, judged in each(executor, _verify_some, tasks):
                 if not isinstance(judged, Died):
@@ -263,7 +263,7 @@ def judge_into(
     """
     try_to_write(folder.path)
     before, task = folder.begin(), task._replace(store=str(folder.working))
-    judge = functools.partial(_in_turn, jobs=min(at_most(jobs), len(chosen)), task=task, on=on)
+    judge = functools.partial(_in_turn, jobs=jobs, task=task, on=on)
     console = console or console_for_output()
     done, stopped = judge_all(chosen, judge, folder, before, exitfirst, console)
     status = conclude(folder, papers, chosen, done, stopped, partial, console)

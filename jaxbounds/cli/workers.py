@@ -8,7 +8,10 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+import psutil
 
 from jaxbounds.cli.pieces import Died
 
@@ -28,12 +31,41 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
+CGROUP = Path("/sys/fs/cgroup")
+"""Where a container on Linux says what it may use."""
+
+
+def _number(file: Path, key: str = "") -> int | None:
+    """A number in a file of the kernel's, by its key where there are several."""
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        text = file.read_text()
+        words = (line.split() for line in text.splitlines())
+        return int(next(w[1] for w in words if w[0] == key) if key else text)
+    return None
+
+
+def _left_in_container() -> int | None:
+    """Bytes that a container may still take, with what its page cache can give back."""
+    for limit, used, cache in (
+        ("memory.max", "memory.current", "inactive_file"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "total_inactive_file"),
+    ):
+        most, now = _number(CGROUP / limit), _number(CGROUP / used)
+        if most is not None and now is not None:
+            return most - now + (_number((CGROUP / limit).parent / "memory.stat", cache) or 0)
+    return None
+
+
+def available() -> int:
+    """Bytes that processes may take: of the machine, and of the container that this one is in."""
+    left = _left_in_container()
+    free = int(psutil.virtual_memory().available)
+    return free if left is None else min(free, left)
+
+
 def at_most(wanted: int, /) -> int:
     """How many processes to start: one for each core unless fewer are wanted, and what fits."""
-    bound = _cores()
-    if "SC_AVPHYS_PAGES" in getattr(os, "sysconf_names", {}):
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        bound = min(bound, max(1, free // MEMORY))
+    bound = min(_cores(), max(1, available() // MEMORY))
     return min(wanted or bound, bound)
 
 

@@ -161,7 +161,7 @@ def _at_size(
     finite = drawn[np.isfinite(drawn)]
     if statement.enumerates:
         found = replace(found, where="enumerated")
-    elif len(finite) > ENOUGH and found.ratio < np.min(finite) * (1 + SAME):
+    elif len(finite) > ENOUGH and max(found.ratio, np.max(finite)) < np.min(finite) * (1 + SAME):
         found = replace(found, where="every instance")
     elif statement.search == "none":
         found = replace(found, where="drawn", closed=None)

@@ -134,6 +134,7 @@ def ascent(
     """
     with precision(BITS):
         values, step = [arb(v) for v in point.values], arb(STEP)
+        start = values
         columns = [[arb(v) for v in column] for column in directions.T]
         moved = lambda amount, column: [v + amount * c for v, c in zip(values, column)]
         before = math.inf
@@ -153,7 +154,9 @@ def ascent(
             before = gain
             for amount, column in zip(steps, columns):
                 values = [(v + amount * c).mid() for v, c in zip(values, column)]
-        return ratio(at_values(point, values), "ulp"), gain
+        there, here = (ratio(at_values(point, v), "ulp") for v in (values, start))
+        # A step may lead over a jump: what was known before is never given up for less.
+        return (here, math.inf) if there < here else (there, gain)
 
 
 def digits_of(x: arb, /) -> int:

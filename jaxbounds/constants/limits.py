@@ -104,10 +104,13 @@ def limit(problem: Problem, ratio: Ratio, point: Point, /) -> Limit | None:
         with precision(BITS):
             try:
                 rising = [ratio(exact(arb(s))) for s in STEPS]
-                steps = list(itertools.pairwise(rising))
+                middle, end = (ratio(exact(arb(s)), "ulp") for s in (FARTHEST / 2**20, FARTHEST))
+                steps = list(itertools.pairwise([*rising, middle, end]))
                 if any(b < a for a, b in steps) or not any(b > a for a, b in steps):
                     continue
-                middle, end = (ratio(exact(arb(s)), "ulp") for s in (FARTHEST / 2**20, FARTHEST))
+                # What falls between the farthest steps has passed its largest value on the way.
+                if not end >= rising[0] or end < middle * (1 - arb("1e-12")):
+                    continue
             except (Undecided, NotSupported):
                 continue
             settled = bool(end < middle * (1 + arb("1e-12")))

@@ -221,8 +221,9 @@ def hessian_extremes(
 
     Dense up to `dense_limit` parameters, Lanczos with thick restarts beyond. Look at `converged`
     before using the values. The loss is traced at each call, as it is then; what is compiled serves
-    all later calls whose trace is the same, with other numbers, parameters and batches of the same
-    shapes. It may also be called inside of `jit` and `vmap`, where what needs values is not checked.
+    all later calls whose trace is the same, with other numbers, parameters and batches of those
+    shapes. It may also be called inside of `jit` and `vmap`, where what needs values is not
+    checked.
 
     Args:
         loss: `loss(params)`, or `loss(params, batch)` where batches are given: one real number.
@@ -251,8 +252,9 @@ def hessian_extremes(
 
     Raises:
         ValueError: if the loss is no real number, is not finite, is another one at each call, or
-            draws random numbers from a state that it holds; if no parameter is left; if batches differ in shape; if the call needs more memory than the
-            limit (nothing has been run then).
+            draws random numbers from a state that it holds; if no parameter is left; if batches
+            differ in shape; if the call needs more memory than the limit (nothing has been run
+            then).
     """
     return extremes_and_loss(
         loss, params, batches, batch_size=batch_size, key=key, iterations=iterations,

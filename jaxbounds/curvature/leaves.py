@@ -217,7 +217,7 @@ def _linen_state(params: Params) -> tuple[str, ...]:
 
 
 def _optimizer_leaves(params: Params) -> frozenset[str]:
-    """The paths of what optax keeps (moments, counts): the state of an optimiser is no parameter."""
+    """The paths of what optax keeps: moments and counts of an optimiser are no parameters."""
     of_optax = lambda x: type(x).__module__.split(".")[0] == "optax"
     found = set()
     for path, node in jax.tree_util.tree_flatten_with_path(params, is_leaf=of_optax)[0]:

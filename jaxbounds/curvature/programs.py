@@ -67,7 +67,7 @@ class Program:
         self._compiled: dict[Any, tuple[Any, int]] = {}
 
     def compiled(self, arguments: tuple, /) -> tuple[Any, int]:
-        """The program for these arguments and the bytes it needs, arguments and results included."""
+        """The program for these arguments, and the bytes it needs with arguments and results."""
         config = jax.config.values
         settings = (
             config.get("jax_enable_x64"),

@@ -118,8 +118,8 @@ class TracedLoss:
         kept = [i < held for i in range(len(program.invars))]
         if draws(program, [True] * len(program.constvars) + kept):
             raise ValueError(
-                "the loss draws random numbers from a state that it holds (dropout in train mode?): "
-                "its curvature would be that of one draw; switch it off (model.eval(), "
+                "the loss draws random numbers from a state that it holds (dropout in train "
+                "mode?): its curvature would be that of one draw; switch it off (model.eval(), "
                 "deterministic=True), or pass the key in the batch"
             )
 
@@ -130,8 +130,11 @@ class TracedLoss:
             return []
         loss, texts = self.bound(self.constants), []
         for batch in _examples(groups):
-            slope = lambda o, f, b: jax.grad(lambda x: loss(self._selection.rebuilt(x, f), *b))(o)
-            product = lambda o, f, b: jax.jvp(lambda x: slope(x, f, b), (o,), (o,))[1]
+
+            def product(o: list, f: list, b: tuple) -> Any:
+                slope = jax.grad(lambda x: loss(self._selection.rebuilt(x, f), *b))
+                return jax.jvp(slope, (o,), (o,))[1]
+
             texts.append(_part(product, own, fixed, batch).text())
         return texts
 
