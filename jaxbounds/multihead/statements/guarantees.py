@@ -67,7 +67,7 @@ POLYLOGARITHMIC = Statement(
     r"O_K(1/K), \quad \mathbb{E} L(\theta_n) = \tilde O(1/n) = \tilde O(1/(\eta "
     r"\gamma_\star^2 n))",
     evaluate=_polylogarithmic,
-    judges=(corollary5, realized_distance, descent.corollary4_gap, model_bound, gamma_star),
+    judges=(corollary5, realized_distance, descent.corollary4_gap, model_bound),
     forms=(
         Form(
             name="printed, H",
@@ -210,7 +210,7 @@ GOOD_HEADS = Statement(
         ),
     ),
     control="g_0 once too often",
-    cases=lambda size: {"R": 2.0 ** jnp.arange(8, 24)},
+    cases=lambda size: {"R": jnp.exp2(jnp.arange(8.0, 24.0))},
     source="Section 4.3, Corollary 2, against Appendix C.4",
     assumptions="theta_0 = 0, B_2 = B_Phi = 1, d = 1, T = R -> infinity, K = 10",
     **ON_ORDERS,

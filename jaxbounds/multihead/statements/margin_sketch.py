@@ -7,8 +7,10 @@ from jaxtyping import Array
 from jaxbounds.multihead.calculus import head_gradient, softmax_derivative
 from jaxbounds.multihead.first_phase import equal_rows, printed_centre
 from jaxbounds.multihead.oracle import (
+    Assumption3,
     oracle_projection,
     oracle_weights,
+    projection_norm,
     relevance_scores,
 )
 from jaxbounds.multihead.statements.contexts import DRAWS, ON_SEQUENCE, sequence, unfold
@@ -37,7 +39,8 @@ def _relevant_tokens(instance: Instance, size: Size) -> Sides:
     labels = jnp.asarray([1.0, -1.0])
     worst = lambda projection: jnp.min(projection @ patterns.T * labels[None, :])
     best = oracle_projection(patterns, size["T"])
-    bound = worst(best) * jnp.linalg.norm(U) / jnp.linalg.norm(best)
+    dm1 = Assumption3(S=instance["S"], zeta=1.0, Z_mu=0.0, Z_nu=0.0, Z=0.0, T=size["T"], M=0)
+    bound = worst(best) * jnp.linalg.norm(U) / projection_norm(dm1)
     return Sides(lhs=worst(U), rhs={"printed": bound, "control": 0.99 * bound}, error=1e-14 * bound)
 
 
@@ -51,7 +54,7 @@ CLASSIFIER = Statement(
     sample=_projections,
     cases=_oracle,
     evaluate=_relevant_tokens,
-    judges=(oracle_projection,),
+    judges=(oracle_projection, projection_norm),
     sizes=({"T": 4, "d": 4},),
     forms=(
         Form(
@@ -124,7 +127,6 @@ GRADIENT = Statement(
         softmax_derivative,
         printed_centre,
         equal_rows,
-        oracle_weights,
         relevance_scores,
     ),
     forms=(
