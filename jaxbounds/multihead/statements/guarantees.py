@@ -41,7 +41,7 @@ def _polylogarithmic(instance: Instance, size: Size) -> Sides:
     # Section 5.1: gamma = gamma*/2 and B_Phi of Proposition 2 for n = K samples, delta = 1/10.
     phi = model_bound(DATA, 0.0, 0.1 / K)
     star = gamma_star(DATA, 0.0)
-    start = GoodInitialisation(jnp.ones(()), phi, star / 2)
+    start = GoodInitialisation(jnp.ones(()), jnp.asarray(phi), jnp.asarray(star) / 2)
     mixture = corollary5(start, DATA.R, K, T=2, d=3, corrected=False)
     far = realized_distance(start, 1 / K, corrected=False)
     both = mixture.loss_bound + descent.corollary4_gap(far, mixture.step_size, K)

@@ -197,7 +197,7 @@ def _in_order(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 def _both_in_regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """`_regime` at both sparsities, where the order itself holds."""
     at = {"zeta": instance, "zeta'": {**instance, "zeta": instance["less"]}}
-    met = {"zeta' < zeta": jnp.asarray(instance["less"] < instance["zeta"])}
+    met: dict[str, ArrayLike] = {"zeta' < zeta": instance["less"] < instance["zeta"]}
     for name, setting in at.items():
         dm1 = _setting_of(setting)
         linear, star, full = gamma_linear(dm1), gamma_star(dm1, 0.0), gamma_attention(dm1, 0.0)

@@ -1,6 +1,7 @@
 """Section 6.1, the end of the sketch: what bounds beta_2 and beta_3 along the run."""
 
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from jaxbounds.multihead import descent
@@ -19,8 +20,9 @@ from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 SHARP, SHARPEST = "sharpened S6, S9, S10", "sharpened S2, S6, S8, S10"
 
 
-def _following(values: Array) -> Array:
+def _following(along: ArrayLike) -> Array:
     """The larger of an iterate's value and the next one's, for k < STEPS."""
+    values = jnp.asarray(along)
     return jnp.maximum(values[:-1], values[1:])
 
 
@@ -39,15 +41,17 @@ def _along(instance: Instance, size: Size) -> Sides:
     constants = {SHARP: descent.LARGEST_HEAD, SHARPEST: descent.SHARPEST}
     weak = jnp.maximum(beta3(s.size, s.radius, **shape), beta3(norms, s.radius, **shape))
     reach = beta3(3 * s.distance + s.size, s.radius, **shape)
-    ones = jnp.ones_like(rho_k)
+    level = lambda value, along: jnp.broadcast_to(jnp.asarray(value), along.shape)
     pairs = {
-        "printed": worst_step(rho_k, descent.rho(s) * ones, before),
-        "printed, sizes": worst_step(_following(norms), away[:-1] + s.size + 1, before),
-        "printed, beta_3": worst_step(weak, reach * jnp.ones_like(weak), until),
-        "control": worst_step(rho_k, 1e-3 * descent.rho(s) * ones, before),
+        "printed": worst_step(rho_k, level(descent.rho(s), rho_k), before),
+        "printed, sizes": worst_step(
+            _following(norms), away[:-1] + jnp.asarray(s.size) + 1, before
+        ),
+        "printed, beta_3": worst_step(weak, level(reach, weak), until),
+        "control": worst_step(rho_k, level(1e-3 * descent.rho(s), rho_k), before),
     }
     for name, kind in constants.items():
-        bound = descent.rho(s, kind) * ones
+        bound = level(descent.rho(s, kind), rho_k)
         pairs[name] = worst_step(_following(sharp[name]), bound, before)
     return Sides.pairs(pairs)
 
