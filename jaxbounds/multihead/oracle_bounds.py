@@ -73,6 +73,18 @@ def deviation_part_sharp(dm1: Assumption3, size: Real, /) -> Real:
     return size * dm1.T * dm1.R**3 * weights_spectral_norm(dm1) / weights_norm(dm1)
 
 
+def weights_margin_bound(dm1: Assumption3, size: Real, /) -> Real:
+    """The brace of (115) over ||W*||: at most y <grad_W Phi, W*> / ||W*|| at alpha = 1.
+
+    About the printed centre (zeta / 2) u*. Eq. (116) has |alpha| times that, and half of it at the
+    end, which is the first two terms of gamma*.
+    """
+    z, S, Z = dm1.zeta, dm1.S, dm1.noise
+    main = z * S**6 - 7 * Z * S**4 - 12 * Z**2 * S**2 - 16 * Z**3
+    loss = 2 * weights_norm(dm1) * size * dm1.T**2.5 * (S + dm1.Z) ** 3
+    return (dm1.T * (1 - z) * z / 2 * main - loss) / weights_norm(dm1)
+
+
 def gamma_star(dm1: Assumption3, size: Real, /) -> Real:
     """gamma* of eqs. (7), (119): a lower bound on the NTK margin of Lemma 13's direction.
 

@@ -22,6 +22,7 @@ _SECOND = {
 }
 
 FREE: dict[str | tuple[str, str], dict[str, str]] = {
+    "multihead.eq116": {"y -": LABELS},
     "multihead.eq129": {
         "log_eps -": "eq. (129) has no epsilon",
         "log_eps +1": "eq. (129) has no epsilon",

@@ -7,17 +7,21 @@
                               (Theorems 1, 2 and Corollary 2 with constants)
     Section 4.2, Appendix C   generalization (Lemmas 3, 11, Theorem 4, Corollary 4)
     Section 4.3, C.3, C.4     nearest_target, realizability (Proposition 7, Corollary 5),
-                              expected_gap (Corollary 5, its gap);
+                              unbalanced (B_Phi > 1), expected_gap (Corollary 5, its gap);
                               realizable_starts (Definition 1, eq. (98))
     Section 5                 data_models (Assumption 3)
     Section 5.1, Appendix D   first_step (Lemmas 2, 16, 17), good_start (Proposition 2, Fact 2),
-                              oracle_margins (Lemma 13), separability (Lemmas 14, 15)
-    Section 5.2, Appendix E   oracle_scores (eqs. (8), (9), (108)), saturation (Proposition 3)
-    Section 5.3, Appendix F   comparisons
-    Section 6.1, Appendix B   segments (eqs. (14)-(16), Proposition 4), descent_lemmas (7 to 10)
+                              oracle_margins (Lemma 13), step_sizes (eqs. (115), (116)),
+                              separability (Lemmas 14, 15)
+    Section 5.2, Appendix E   margin_sketch (the sketch of P3), oracle_scores (eqs. (8), (9),
+                              (108)), saturation (Proposition 3)
+    Section 5.3, Appendix F   margin_order, comparisons (eq. (12))
+    Section 6.1, Appendix B   segments (eqs. (14)-(16), Proposition 4), descent_lemmas (7 to 10),
+                              smoothness (rho_k <= rho)
     Section 6.2, Appendix C   recursion (eqs. (19)-(22))
     Section 7                 kernel_margins (the best NTK margin)
     Sections 4.1, 5.1, 7      orders (what the main text claims in place of constants)
+    Sections 4.3, 5.1         guarantees (what it says that Corollary 2 comes to)
 
 What is wrong in the paper is in `errata` (slips of the pen in `slips`), what else is worth knowing
 in `remarks`; `items` goes through everything that has a number. Instances are drawn in `instances`
@@ -35,9 +39,12 @@ from jaxbounds.multihead.statements import (
     generalization,
     good_start,
     gradient_descent,
+    guarantees,
     kernel_margins,
     loss_bounds,
     main_text,
+    margin_order,
+    margin_sketch,
     model_bounds,
     nearest_target,
     oracle_margins,
@@ -50,7 +57,10 @@ from jaxbounds.multihead.statements import (
     saturation,
     segments,
     separability,
+    smoothness,
     softmax,
+    step_sizes,
+    unbalanced,
     weak_convexity,
 )
 from jaxbounds.multihead.statements.errata import ERRATA
@@ -72,22 +82,28 @@ PAPER = Paper(
         *loss_bounds.STATEMENTS,
         *segments.STATEMENTS,
         *descent_lemmas.STATEMENTS,
+        *smoothness.STATEMENTS,
         *gradient_descent.STATEMENTS,
         *main_text.STATEMENTS,
         *recursion.STATEMENTS,
         *generalization.STATEMENTS,
         *nearest_target.STATEMENTS,
         *realizability.STATEMENTS,
+        *unbalanced.STATEMENTS,
         *expected_gap.STATEMENTS,
         *data_models.STATEMENTS,
         *first_step.STATEMENTS,
         *good_start.STATEMENTS,
         *oracle_margins.STATEMENTS,
+        *step_sizes.STATEMENTS,
         *separability.STATEMENTS,
+        *margin_sketch.STATEMENTS,
         *oracle_scores.STATEMENTS,
         *saturation.STATEMENTS,
+        *margin_order.STATEMENTS,
         *comparisons.STATEMENTS,
         *orders.STATEMENTS,
+        *guarantees.STATEMENTS,
         *kernel_margins.STATEMENTS,
         *weak_convexity.STATEMENTS,
     ),

@@ -1,4 +1,4 @@
-"""Section 5.3: the order of the margins, and which head counts a scaling of the oracle satisfies.
+"""Section 5.3: which head counts a scaling of the oracle satisfies.
 
 None satisfies eq. (12), nor Theorem 3; the condition (3) of Theorem 1 some do (E27).
 """
@@ -10,159 +10,14 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxbounds.multihead.model import head_output
-from jaxbounds.multihead.oracle import Assumption3
 from jaxbounds.multihead.oracle_bounds import (
     gamma_attention,
-    gamma_linear,
-    gamma_star,
     log_target_scale,
     saturation_scale,
     target_slacks,
 )
 from jaxbounds.multihead.statements.contexts import by_hand, quiet_context, unfold
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
-
-
-def _settings(key: jax.Array, size: Size) -> Instance:
-    values = jax.random.uniform(key, (6,))
-    return {
-        "log_S": 3 * values[0] - 0.5,
-        "zeta": 0.05 + 0.9 * values[1],
-        "noise": 0.3 * values[2] ** 2,
-        "T": jnp.floor(2 + 30 * values[3]),
-        "M": jnp.floor(1 + 6 * values[4]),
-    }
-
-
-def _valid_setting(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    return {
-        "0 < zeta < 1": (instance["zeta"] > 0) & (instance["zeta"] < 1),
-        "T >= 2, M >= 1": (instance["T"] >= 2) & (instance["M"] >= 1),
-    }
-
-
-def _setting_of(instance: Instance) -> Assumption3:
-    """The constants of Assumption 3; `noise` is Z_mu / S^2 = Z_nu / S^2."""
-    S, named = jnp.exp(instance["log_S"]), {name: instance[name] for name in ("zeta", "T", "M")}
-    noise = jnp.abs(instance["noise"]) * S**2
-    return Assumption3(S=S, Z_mu=noise, Z_nu=noise, Z=0.0, **named)
-
-
-def _ordering(instance: Instance, size: Size) -> Sides:
-    """The best case for gamma*: P = 0."""
-    dm1 = _setting_of(instance)
-    S = dm1.S
-    linear, full, star = gamma_linear(dm1), gamma_attention(dm1, 0.0), gamma_star(dm1, 0.0)
-    return Sides.pairs(
-        {
-            "printed": (star, full),
-            "printed, gamma* >= gamma_lin": (linear, star),
-            "derived": (linear, full),
-            # The deviation that the printed centre (zeta / 2) u* forces (E2).
-            "derived, printed centre": (gamma_star(dm1, dm1.zeta * S * 2**0.5 / 4), linear),
-            "control": (full, linear),
-        }
-    )
-
-
-def _regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """What Sections 5.1 and 5.3 assume where they compare the margins."""
-    S, noise = jnp.exp(instance["log_S"]), instance["noise"]
-    count = instance["zeta"] * instance["T"]
-    return {
-        "R >= S >= 1 (Assumptions 1 and 3)": instance["log_S"] >= 0,
-        "T >= 2, M >= 1, integers (DM1, Section 5)": (instance["T"] >= 2)
-        & (instance["M"] >= 1)
-        & (instance["T"] == jnp.round(instance["T"]))
-        & (instance["M"] == jnp.round(instance["M"])),
-        "zeta in (0, 1), zeta T integer (Assumption 3)": (instance["zeta"] < 1)
-        & (jnp.abs(count - jnp.round(count)) < 1e-9)
-        & (count >= 1),
-        "Z_mu = Z_nu <= S^2 / 8 (Proposition 3)": noise <= 0.125,
-        "T v M = O(1) (Section 5.1, below (7))": (instance["T"] <= 10) & (instance["M"] <= 2),
-        "Z_mu v Z_nu = O(S) (Section 5.1, below (7))": noise * S**2 <= S,
-    }
-
-
-def _finite_first_phase(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """`_regime`, and gamma* > gamma_attn with the P of a first phase of n1 = 10^12 samples, too.
-
-    Z = 0, which is what `_ordering` takes.
-    """
-    dm1, n1, d = _setting_of(instance), 1e12, instance["M"] + 2
-    P = (2 * dm1.S + dm1.Z) * (jnp.sqrt(d / n1) + jnp.sqrt(jnp.log(1 / 0.1) / n1))
-    return {
-        **_regime(instance, size),
-        "no noise, as Z = 0 (Assumption 3)": dm1.noise == 0,
-        "n1 = 10^12 >~ S^2 d, with constant 1000 (Section 5.1, below (7))": n1
-        >= 1000 * dm1.S**2 * d,
-        "P of (6) at C = 1, delta = .1, d = M + 2 is O(1) (Lemma 2; Section 5.1)": P <= 1,
-        "gamma* is above gamma_attn with that P too": gamma_star(dm1, P)
-        > gamma_attention(dm1, 0.0),
-    }
-
-
-ORDER = Statement(
-    id="multihead.sec5.3-order",
-    label="Sections 5.3 and 7, order of the margins",
-    formula="gamma_attn >= gamma* >= gamma_lin",
-    tex=r"\gamma_{\mathrm{attn}} \ge \gamma_\star \ge \gamma_{\mathrm{lin}}",
-    kind="inequality",
-    evaluate=_ordering,
-    judges=(gamma_star, gamma_linear, gamma_attention),
-    forms=(
-        Form(
-            name="printed",
-            cites="Section 5.3, 'In particular, gamma_attn >= gamma* >= gamma_lin'; Section 7",
-            expected="fails",
-            erratum="E18",
-            note="gamma* is not normalised by the size of theta^(1): it grows as S^4 and "
-            "passes gamma_attn. T = 10, zeta = 1/2, S = 10, M = 2, no noise: 1287 > 22.4 at "
-            "P = 0, and 1265 at P = 7e-5, (6) with C = 1, d = 4, n1 = 10^12, delta = .1. If P is "
-            "what the printed centre forces (E2), the other half of the chain fails instead.",
-            counterexample=Counterexample(
-                instance={
-                    "log_S": 2.302585092994046,
-                    "zeta": 0.5,
-                    "noise": 0.0,
-                    "T": 10.0,
-                    "M": 2.0,
-                },
-                size={"C": 1},
-                ratio=57.554433073454845,
-                meets=_finite_first_phase,
-            ),
-        ),
-        Form(
-            name="printed, gamma* >= gamma_lin",
-            cites="Section 5.3, 'In particular, gamma_attn >= gamma* >= gamma_lin'; Section 7",
-            expected="fails",
-            erratum="E18",
-            note="Fails even at P = 0: with zeta = 1/2 and Z_mu = Z_nu = S^2/10 for every S; T = "
-            "10, M = 2, S = 1 give gamma* = .809 < gamma_lin = .894. With noise O(S) and P = O(1) "
-            "it holds for large S.",
-            counterexample=Counterexample(
-                instance={"log_S": 0.0, "zeta": 0.5, "noise": 0.1, "T": 10.0, "M": 2.0},
-                size={"C": 1},
-                ratio=1.1060129414630961,
-                meets=_regime,
-            ),
-        ),
-        Form(name="derived", note="gamma_lin <= gamma_attn(0) always."),
-        Form(
-            name="derived, printed centre",
-            erratum="E2",
-            note="With P >= zeta S sqrt(2)/4, which the printed centre forces, gamma* is "
-            "always below gamma_lin: the recentring is what makes it a gain.",
-        ),
-    ),
-    control="gamma_attn <= gamma_lin",
-    source="Section 5.3, after eq. (11); Section 7",
-    sample=_settings,
-    sizes=({"C": 1},),
-    hypotheses=_valid_setting,
-    budget=Budget(samples=256, restarts=4, steps=100),
-)
 
 
 def _candidates(key: jax.Array, size: Size) -> Instance:
@@ -385,4 +240,4 @@ EXPONENT = Statement(
     budget=Budget(samples=64, restarts=0),
 )
 
-STATEMENTS = (ORDER, TARGET, EXPONENT)
+STATEMENTS = (TARGET, EXPONENT)

@@ -44,11 +44,13 @@ FALSE = (
         "gamma_attn, which grows as S. At Z_mu = Z_nu = S^2/10, which Proposition 3 allows, and "
         "zeta = 1/2 it is below gamma_lin for every S, even at P = 0: .809 < .894 at S = 1, T = "
         "10, M = 2. With noise of order S, as in Section 5.1, and P = O(1) the second inequality "
-        "holds for large S; with the P of the printed centre (E2) it fails always.",
+        "holds for large S; with the P of the printed centre (E2) it fails always. That the gap "
+        "increases as zeta falls is true of gamma_attn - gamma_lin and, without noise and where "
+        "the order holds, of gamma_attn - gamma*; gamma* - gamma_lin falls with zeta below 2/3.",
         consequence="NTK margins at different starts are not comparable without their norms; "
         "gamma_lin <= gamma_attn holds.",
         main="survive",
-        evidence="multihead.sec5.3-order",
+        evidence="multihead.sec5.3-order, multihead.sec5.3-sparsity",
     ),
     Erratum(
         id="E25",
@@ -99,12 +101,14 @@ GAPS = (
         "which (3) implies only where ||theta||_{2,inf} and D are at least of order one: for a "
         "target spread over the heads (3) asks for H >~ D^4, (74) for H >~ D^6. Its rho has a "
         "term of order d T^2 R^12 without 1 / sqrt(H), which the printed order covers only for "
-        "T <~ d R^2. Corollary 2's rho(K) >~ d^{3/2} T^{3/2} R^13 g_0(1/K)^4 drops B_2, which "
-        "Corollary 5 adds to 4 g_0(1/K).",
+        "T <~ d R^2. Corollary 2's B_2^2 g_0(1/K)^3 covers the B_2 (4 g_0 + B_2) g_0^2 of "
+        "Corollary 5 only where g_0 >~ 1: for T = R equal tokens of norm R, g_0 is of order "
+        "R^{-3/2}, and print asks for sqrt(H) of order R, (101) for R^{5/2}. Its rho(K) >~ "
+        "d^{3/2} T^{3/2} R^13 g_0(1/K)^4 drops B_2, which Corollary 5 adds to 4 g_0(1/K).",
         consequence="Use Theorem 3; likewise Corollary 5 for Corollary 2. Nothing refutes (4) "
         "under (3).",
         main="changed to Theorems 3 and 4, with (74), (84) and their rho; those stand",
-        evidence="multihead.eq3, multihead.thm1.rho",
+        evidence="multihead.eq3, multihead.thm1.rho, multihead.cor2.heads",
     ),
     Erratum(
         id="E13",
@@ -158,22 +162,6 @@ GAPS = (
         main="survive",
         evidence="multihead.lem11",
     ),
-    Erratum(
-        id="E3",
-        where="Appendix D.2.3, the last step of eq. (116)",
-        kind="gap",
-        quote="≥ E_{α∼Unif(±1)} |α|/∥W_⋆∥ {T(1−ζ)ζ/2 (ζS⁶ − 7Z̄S⁴ − 12Z̄²S² − 16Z̄³) − "
-        "2√(2(M+1)) PT^{5/2}S²(S+Z)³} ≥ T(1−ζ)ζ/(4√(2(M+1))) (ζS⁴ − 7Z̄S² − 12Z̄² − 16Z̄³/S²) − "
-        "PT^{5/2}(S+Z)³. (116)",
-        text="The step halves the brace: E|alpha| = 1/2, alpha uniform on [-1, 1]. For signs, and "
-        "Unif(+-1) is never said to be one or the other, E|alpha| = 1, and it does not follow "
-        "where the brace is negative. Lemma 13 itself, about the printed centre, held in every "
-        "draw on both readings. About the true centre (zeta/4) u* (E2) signs make (7) exact; on "
-        "the interval its first term is twice too large.",
-        consequence="Read alpha = +-1 and the centre (zeta/4) u*.",
-        main="survive",
-        evidence="multihead.lem13",
-    ),
 )
 
 READINGS = (
@@ -193,6 +181,24 @@ READINGS = (
         "asks for (74) (E11).",
         main="survive",
         evidence="multihead.sec5.3-target",
+    ),
+    Erratum(
+        id="E3",
+        where="Appendix D.2.3, the last step of eq. (116)",
+        kind="reading",
+        quote="≥ E_{α∼Unif(±1)} |α|/∥W_⋆∥ {T(1−ζ)ζ/2 (ζS⁶ − 7Z̄S⁴ − 12Z̄²S² − 16Z̄³) − "
+        "2√(2(M+1)) PT^{5/2}S²(S+Z)³} ≥ T(1−ζ)ζ/(4√(2(M+1))) (ζS⁴ − 7Z̄S² − 12Z̄² − 16Z̄³/S²) − "
+        "PT^{5/2}(S+Z)³. (116)",
+        text="The step halves the brace: exact for alpha uniform on [-1, 1], E|alpha| = 1/2. For "
+        "signs, which Lemma 17 writes Rad(+-1), E|alpha| = 1: the step loses a factor of two, and "
+        "is false where the brace is negative, as it always is at the P that the printed centre "
+        "forces (E2). The last line, and Lemma 13, held in every draw on both readings. About the "
+        "true centre (zeta/4) u* (E2) signs make (7) exact; on the interval its first term is "
+        "twice too large.",
+        readings=("Unif(+-1) is uniform on [-1, 1]", "Unif(+-1) is a sign"),
+        consequence="Read alpha = +-1 and the centre (zeta/4) u*.",
+        main="survive",
+        evidence="multihead.eq116, multihead.lem13",
     ),
     Erratum(
         id="E29",

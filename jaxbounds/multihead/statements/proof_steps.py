@@ -109,7 +109,8 @@ KAPPA_3 = Statement(
             name="sharpened S3",
             equality="A = B = +-1 with P(+1) = (3 - sqrt(3)) / 6",
             note="Linear in A, so A is +-1; then kappa_3 = 2 P Q (E[C|+] - E[C|-]) with "
-            "C = (B - EB)^2, at most 2 r (1 - r^2) for r = Q - P, largest at r = 1/sqrt(3).",
+            "C = (B - EB)^2. For r = Q - P that is at most 1/2 up to r = 0, (1 + r) / 2 <= 3/4 up "
+            "to r = 1/2, and 2 r (1 - r^2) beyond, which is largest at r = 1/sqrt(3).",
             domains=(signs(2, slack=1e-9), signs(3, slack=3e-3)),
         ),
     ),

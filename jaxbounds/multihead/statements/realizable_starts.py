@@ -15,6 +15,7 @@ from jaxtyping import Array
 from jaxbounds.multihead.certificate import (
     GoodInitialisation,
     good_initialisation,
+    realizing_heads,
     target_scale,
     tied_direction,
 )
@@ -111,13 +112,11 @@ def definition_1(
 def enough_for_proposition_7(
     good: GoodInitialisation, level: ArrayLike, radius: ArrayLike, heads: ArrayLike, size: Size
 ) -> dict[str, ArrayLike]:
-    """Eq. (98), written out, and 0 < epsilon <= 1."""
-    (T, d), level = (size["T"], size["d"]), jnp.asarray(level)
-    G = (2 * good.model_bound + jnp.log(1 / level)) / good.margin
-    shape = 5 * (T * d) ** 0.5 * radius**3 * (3 * d**0.5 * radius**2 + 1)
-    least = shape * good.head_bound / good.model_bound * G**2 * jnp.maximum(1.0, G)
+    """Eq. (98) and 0 < epsilon <= 1; its values are tested against (98) written out."""
+    level = jnp.asarray(level)
+    least = realizing_heads(good, level, radius, T=size["T"], d=size["d"])
     return {
-        "(98) (Proposition 7, Appendix C.3)": jnp.sqrt(jnp.asarray(heads)) >= least * (1 - 1e-12),
+        "(98) (Proposition 7, Appendix C.3)": jnp.asarray(heads) >= least * (1 - 1e-12),
         "0 < eps <= 1 (Proposition 7)": (level > 0) & (level <= 1),
     }
 

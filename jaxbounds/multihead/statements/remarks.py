@@ -4,10 +4,11 @@ SURVIVES = (
     "Theorems 3 and 4, which are Theorems 1 and 2 with constants, Proposition 1, Corollary 1 and "
     "Corollaries 3 and 4 survive every erratum. The head count (3) and the rho of the main text "
     "are not Theorem 3's; use (74). Proposition 7 is false as stated by a factor sqrt(2) in g_0, "
-    "so that Corollaries 2 and 5 are proved with other constants only. Section 5's gain over the "
-    "linear model needs the true centre (zeta/4) u* of the first phase, not alpha = +-1: about the "
-    "printed one gamma* is always below gamma_lin. Section 5.3's negative result follows from "
-    "(12), (74) and Theorem 3, and not from (3). Proposition 3 stands for Gamma >= 0."
+    "so that Corollaries 2 and 5 are proved with other constants only, and Corollary 2's head "
+    "count where g_0(1/K) is at least of order one. Section 5's gain over the linear model needs "
+    "the true centre (zeta/4) u* of the first phase, not alpha = +-1: about the printed one gamma* "
+    "is always below gamma_lin. Section 5.3's negative result follows from (12), (74) and Theorem "
+    "3, and not from (3). Proposition 3 stands for Gamma >= 0."
 )
 
 REMARKS = {

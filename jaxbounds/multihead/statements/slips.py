@@ -32,11 +32,13 @@ SLIPS = (
         where="Section 4.3, below Corollary 2",
         kind="typo",
         quote="Assuming B_Φ = Õ_K(1) and γ = O_K(1), then choosing η = Õ_K(1), the corollary "
-        "guarantees train loss is Õ_K(1/K)",
-        text="gamma is in the denominator: Omega_K(1) is meant.",
+        "guarantees train loss is Õ_K(1/K) [...] Moreover, after K ≈ n GD steps the expected test "
+        "loss is O(1/n).",
+        text="gamma is in the denominator: Omega_K(1) is meant. And O~(1/n), as Section 1 has it: "
+        "n times the bound is of order log(n)^4.",
         consequence="None.",
         main="survive",
-        evidence="by reading",
+        evidence="by reading; multihead.cor2.rates",
     ),
     Erratum(
         id="E10",
@@ -161,5 +163,28 @@ SLIPS = (
         consequence="None: (116) has |alpha|, and the printed brace is the smaller.",
         main="survive",
         evidence="by reading; multihead.lem13",
+    ),
+    Erratum(
+        id="E34",
+        where="Appendix D.2.3, the display above 'Using Assumption 3 to simplify the second term'",
+        kind="typo",
+        quote="∑_{t′∈R^c} ((z_t^⊺µ_+)(z_{t′}^⊺µ_+) + (z_t^⊺µ_−)µ_−) + ∑_{j_t} (ν_{j_t}^⊺z_t)"
+        "(z_{t′}^⊺µ_+) + [...] + S²z_{t′}^⊺(µ_+ + µ_−))",
+        text="The second product lacks z_t'^T, without which it is a vector, with the bracket that "
+        "opens it: (z_t^T mu_-)(z_t'^T mu_-), as in (110).",
+        consequence="None: the next display and (113) have it.",
+        main="survive",
+        evidence="by reading; multihead.eq110, multihead.eq113",
+    ),
+    Erratum(
+        id="E35",
+        where="Section 5.3, below the choice of U_h and W_h",
+        kind="typo",
+        quote="To yield the margin γ_attn of (10), we need that each W_h has norm at least Γ_ε ∝ "
+        "1/S².",
+        text="The margin gamma_attn is (11); (10) is about attention scores.",
+        consequence="None.",
+        main="survive",
+        evidence="by reading",
     ),
 )

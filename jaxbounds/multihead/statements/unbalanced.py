@@ -1,0 +1,118 @@
+"""Corollary 5 where B_Phi > 1: more heads with alpha = +1 than with -1, so that Phi is not zero."""
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from jaxbounds.multihead.certificate import corollary5, realized_distance, target_scale
+from jaxbounds.multihead.descent_certificate import DescentCertificate, descent_certificate
+from jaxbounds.multihead.model import head_norm
+from jaxbounds.multihead.runs import gradient_descent
+from jaxbounds.multihead.statements.contexts import DATA_SIZES, sequences
+from jaxbounds.multihead.statements.realizable_starts import (
+    Start,
+    definition_1,
+    even,
+    good_start_of,
+    shared,
+)
+from jaxbounds.multihead.tied import tied_risk
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+
+SHARP = "sharpened S2, S6, S8, S10"
+FORMS = ("printed", "corrected", SHARP)
+
+
+def _unbalanced(key: jax.Array, size: Size) -> Instance:
+    """Quiet data, 1 <= S <= 1.5, and b sqrt(H) more heads of one sign, 6 <= |b| <= 12."""
+    data_key, excess_key, sign_key = jax.random.split(key, 3)
+    instance = sequences(data_key, size)
+    excess = jax.random.uniform(excess_key, (), minval=6.0, maxval=12.0)
+    quiet = {"z": 0.05 * instance["z"], "p": 0.1 * instance["p"]}
+    return {
+        **instance,
+        **quiet,
+        "S": 1 + instance["S"] / 10,
+        "log_eps": -jnp.log(1.0 * size["K"]),
+        "excess": excess * jax.random.rademacher(sign_key, (), dtype=float),
+    }
+
+
+def _certificate(start: Start, size: Size, form: str) -> tuple[DescentCertificate, Array]:
+    """Corollary 5, or Theorem 3 sharpened, at the least even H; how many heads have each sign."""
+    good, K, shape = start.good, size["K"], {"T": size["T"], "d": size["d"]}
+    if form == SHARP:
+        scale = target_scale(good, 1 / K)
+        found = descent_certificate(
+            **shape,
+            K=K,
+            radius=float(start.radius),
+            distance=float(jnp.asarray(realized_distance(good, 1 / K))),
+            loss_target=1 / K,
+            loss_start=float(tied_risk(start.params, shared(start, 1e4)[1], start.data)),
+            size=float(good.head_bound),
+            # theta* of two heads is theirs over sqrt(H / 2) in H heads: it spreads.
+            spread=float(jnp.sqrt(2.0) * scale * head_norm(start.direction)),
+        )["sharpened S8"]
+    else:
+        found = corollary5(good, start.radius, K, **shape, corrected=form == "corrected")
+    return found, shared(start, even(found.heads))[1]
+
+
+@jax.jit
+def _losses(start: Start, copies: Array, step: ArrayLike) -> Array:
+    """L(theta_k) along the run."""
+    risk = lambda params: tied_risk(params, copies, start.data)
+    return gradient_descent(risk, start.params, copies, jnp.asarray(step)).losses
+
+
+def _observed(instance: Instance, size: Size) -> Sides:
+    start, pairs = good_start_of(jax.tree.map(jnp.asarray, dict(instance))), {}
+    for name in FORMS:
+        found, copies = _certificate(start, size, name)
+        pairs[name] = _losses(start, copies, found.step_size)[size["K"]], found.loss_bound
+    return Sides.pairs(pairs | {"control": (pairs[SHARP][0], 2 / size["K"])})
+
+
+def _good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    start = good_start_of(jax.tree.map(jnp.asarray, dict(instance)))
+    _, copies = _certificate(start, size, SHARP)
+    share, _ = shared(start, jnp.sum(copies))
+    found = definition_1(start.good, start.params, copies, start.data, share)
+    return {**found, "B_Phi > 1": start.good.model_bound > 1}
+
+
+UNBALANCED = Statement(
+    id="multihead.cor5.unbalanced",
+    label="Corollary 2 / Corollary 5, B_Phi > 1",
+    formula="L(theta_K) <= 2/K + 5 (2 B_Phi + log K)^2 / (4 gamma^2 eta K) where Phi(theta_0) != 0",
+    tex=r"\hat L(\theta_K) \le \frac{2}{K} + \frac{5 (2 B_\Phi + \ln K)^2}{4 \gamma^2 \eta "
+    r"K}, \quad B_\Phi = \max_i |\tilde\Phi(X_i; \theta_0)| > 1",
+    kind="trajectory",
+    sample=_unbalanced,
+    hypotheses=_good,
+    evaluate=_observed,
+    judges=(corollary5, descent_certificate),
+    host=True,
+    relation="<=",
+    horizon="K",
+    sizes=tuple({**DATA_SIZES[0], "K": K} for K in (3, 30)),
+    forms=(
+        Form(
+            name="printed",
+            cites="Corollary 5, eq. (101), Appendix C.4",
+            note="At the least H and the largest eta, with 4 B_Phi^2 / (gamma^2 log(1 + "
+            "e^{B_Phi})) among its bounds. Unproved as printed (E5).",
+        ),
+        Form(name="corrected", note="g_0 = sqrt(2) G."),
+        Form(name=SHARP, note="Theorem 3 sharpened at D = sqrt(2) G, as in multihead.cor5."),
+    ),
+    control="2/K alone",
+    assumptions="DM1 at theta^(1) with b sqrt(H) more heads of one sign, 6 <= |b| <= 12; theta* of "
+    "Lemma 13 with its measured margin gamma > 0; K = 3 and 30",
+    budget=Budget(samples=16),
+    source="Section 4.3; Appendix C.4, eq. (101)",
+)
+
+STATEMENTS = (UNBALANCED,)
