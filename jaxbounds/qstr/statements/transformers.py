@@ -145,6 +145,9 @@ def _assembly(i, size):
         bounds.query_key_log_covering_rate(r**-2, radius_21=q * r_QK, **attended),
         bounds.query_key_log_covering(r**-2, radius=math.sqrt(q) * r_QK, **attended),
     )
+    over_tokens = bounds.column_log_covering_rate(
+        r**-2, radius_21=q * r_QK, positions=n, **attended
+    )
     interval = {"r_z": r, "radius": float(n), "H": 1, "De": 1}
     excess = bounds.transformer_excess_rate(n, q=q, d=d, m_g=m, r_a=1.0, r_w=1.0, r_x=r)
     discretised = 1 / n + math.sqrt(2 * m * math.log1p(r * d * n) / n)
@@ -156,6 +159,10 @@ def _assembly(i, size):
             "derived Lemma 16": (
                 math.log(math.ceil(n * r)),
                 bounds.query_key_log_covering(1.0, **interval),
+            ),
+            "derived Lemma 16 with log(nN)": (
+                over_tokens,
+                (r**3 * q * r_QK) ** 2 * math.log(2 * q * De**2) * math.log(n),
             ),
             "derived Proposition 17": (whole, two_layer + min(parts)),
             "derived Theorem 10": (excess, q * r**2 * math.sqrt(whole / n)),
@@ -177,6 +184,7 @@ ASSEMBLY = Statement(
     judges=(
         bounds.query_key_log_covering,
         bounds.query_key_log_covering_rate,
+        bounds.column_log_covering_rate,
         bounds.transformer_log_covering_rate,
         bounds.transformer_excess_rate,
         bounds.rnn_excess_rate,
@@ -196,7 +204,16 @@ ASSEMBLY = Statement(
             name="derived Lemma 16",
             note="H = De = 1: the exact covering number of an interval is ceil(R r_z / eps).",
         ),
-        Form(name="derived Proposition 17", note="By Lemmas 13 and 15, with R_{2,1} = H r_QK."),
+        Form(
+            name="derived Lemma 16 with log(nN)",
+            equality="always",
+            note="At eps = r_z^-2, R_{2,1} = H r_QK: the branch that is true over nN tokens.",
+        ),
+        Form(
+            name="derived Proposition 17",
+            note="By Lemmas 13 and 15, with R_{2,1} = H r_QK: over columns the norm of the heads "
+            "side by side is the sum of theirs.",
+        ),
         Form(name="derived Theorem 10", note="H = q, De = d + q, r_QK = q/d; logarithms >= 1."),
         Form(name="derived Lemma 32", note="Massart's lemma at eps = 1/n, one layer's radius."),
     ),
