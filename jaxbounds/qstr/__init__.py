@@ -5,9 +5,13 @@ and Recurrent Networks? A Statistical Perspective.
 
 Data and models: `links`, `encodings`, `data`, `layers`, `transformer`, `recurrent`, `gated`,
 `state_space`, `architectures`. Theory: `retrieval` (A.2), `heads` (Propositions 3 and 21),
-`span` (Theorem 6), `relu_networks` and `rnn_construction` (Appendix C.1), `interpolator`
-(Lemmas 36-38), `rnn_bounds` (Proposition 8, Theorem 9), `bounds` (Appendices A and C.2), `packing`
-(Lemma 41), and what contradicts a reading of it: `few_heads`, `two_heads`, `code_rnn`.
+`label_limits` (after Theorem 4), `span` (Theorem 6), `relu_networks` and `rnn_construction`
+(Appendix C.1), `interpolator` (Lemmas 36-38), `rnn_bounds` (Proposition 8, Theorem 9), `bounds`
+(Appendices A and C.2), `packing` (Lemma 41), and what contradicts a reading of it: `few_heads`,
+`two_heads`, `code_rnn`.
+
+||Theta_QK||_{2,1} is the sum of the l_2 norms of the columns of Theta_QK, which multiply z_j in
+Theta_QK^T z_j, throughout; where rows would make a difference they are named.
 
 Indices are 0-based: the paper's "i >= N/2" reads "i >= N/2 - 1" here.
 """

@@ -101,8 +101,8 @@ def prediction_bound(
 def query_key_log_covering(eps: float, /, *, r_z: float, radius: float, H: int, De: int) -> float:
     """Lemma 16's volume branch: H De^2 log(1 + 2 R_F r_z / eps). Explicit.
 
-    The other branch needs a further log(nN) for the supremum over prompts and positions, which the
-    paper's O~ absorbs; see `query_key_log_covering_rate`.
+    In whichever orientation the (2,1) norm is read. The other branch is
+    `query_key_log_covering_rate`, and `column_log_covering_rate` where it is true.
     """
     return H * De**2 * math.log1p(2 * radius * r_z / eps)
 
@@ -110,8 +110,30 @@ def query_key_log_covering(eps: float, /, *, r_z: float, radius: float, H: int, 
 def query_key_log_covering_rate(
     eps: float, /, *, r_z: float, radius_21: float, H: int, De: int
 ) -> float:
-    """Lemma 16's Maurey branch, r_z^2 R_{2,1}^2 log(2 H De^2) / eps^2, a log(nN) missing. Rate."""
+    """Lemma 16's Maurey branch as printed, r_z^2 R_{2,1}^2 log(2 H De^2) / eps^2: false. Rate.
+
+    [BFT17] has it for the l_2 norm over the data, not for the supremum over prompts and positions.
+    """
     return (r_z * radius_21 / eps) ** 2 * math.log(2 * H * De**2)
+
+
+def column_log_covering_rate(
+    eps: float, /, *, r_z: float, radius_21: float, H: int, De: int, positions: int
+) -> float:
+    """Lemma 16's Maurey branch over `positions` = nN tokens: a factor log(nN) more. Rate.
+
+    r_z^2 R_{2,1}^2 log(2 H De^2) log(nN) / eps^2, where ||Theta_QK||_{2,1} is the sum of the l_2
+    norms of the columns of Theta_QK, the orientation that the library takes it in. For the sum
+    over rows it is no bound.
+
+    Of the H De columns those of norm below t = eps^2 / (2 R r_z^2) move Theta^T z by no more than
+    eps / sqrt 2 together; at most R / t are left, whose choice and norms to multiples of t are
+    (R / t) log(H De) in all; and each is a linear function of z, for which Zhang (2002) has a
+    cover over nN points; eps_k^2 is split like the norms. (So the two logarithms may be added
+    instead; that of R r_z / eps is taken as 1.)
+    """
+    maurey = query_key_log_covering_rate(eps, r_z=r_z, radius_21=radius_21, H=H, De=De)
+    return maurey * math.log(positions)
 
 
 def transformer_log_covering_rate(

@@ -28,7 +28,8 @@ class TransformerClass(NamedTuple):
         De: dimension of an encoded token.
         r_a: of |a|.
         R_w: of |(W, b)|_F.
-        r_QK: of the Frobenius norm of each head, which ||W_QK^T||_{2,1} exceeds.
+        r_QK: of the Frobenius norm of each head, which ||W_QK||_{2,1} exceeds, over columns or
+            rows.
         r_z: of |z_j|.
     """
 

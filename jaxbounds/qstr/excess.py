@@ -130,6 +130,16 @@ def truncation_error(setting: Setting, /, *, tail: float, fourth: float) -> floa
     return both**2 * math.sqrt(2.0) * math.exp(-0.5 * tail)
 
 
+def prediction_moment(setting: Setting, /, *, heads: int, slope: float) -> float:
+    """Lemma 20: (E yhat^4)^{1/4} <= slope sqrt(H (m + d (1 + 1/q)) + 1), slope = |a| |(W, b)|_F.
+
+    |yhat| <= slope |(h, 1)| for the attended h, |h|^2 <= H max |z_j|^2, |z_j|^2 = |x_j|^2 +
+    d (1 + 1/q), and m = `largest_token_moment` bounds (E max |x_j|^4)^{1/2}. Explicit.
+    """
+    tokens = largest_token_moment(N=setting.N, d=setting.d, C_x=setting.C_x)
+    return slope * math.sqrt(heads * (tokens + setting.d + setting.d / setting.q) + 1.0)
+
+
 FORMS = ("symmetrised", "covered", "clipped")
 
 
@@ -219,13 +229,12 @@ def transformer_risk(
         m=m, H=q, De=d + (q + 1) * de, r_a=r_a / math.sqrt(m), R_w=r_w * math.sqrt(m),
         r_QK=float(alpha) * math.sqrt(de), r_z=math.sqrt(r_x**2 + d + d / q),
     )  # fmt: skip
-    tokens = largest_token_moment(N=N, d=d, C_x=setting.C_x)
     return minimiser_risk(
         lambda eps: transformer_log_covering(eps, f),
         n,
         setting=setting,
         largest=f.largest_prediction,
-        fourth=r_a * r_w * math.sqrt(q * (tokens + d + d / q) + 1.0),
+        fourth=prediction_moment(setting, heads=q, slope=r_a * r_w),
         fitted=(math.sqrt(eps_2nn) + math.sqrt(eps)) ** 2,
         tail=tail,
         delta=delta,

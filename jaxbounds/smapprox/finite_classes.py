@@ -60,37 +60,35 @@ def empirical_rademacher(
 def exact_rademacher(
     losses: Float[np.ndarray, "F X"], distribution: Float[np.ndarray, "X"], n: int, /
 ) -> float:
-    """Rad_{n,P}: the expectation of `empirical_rademacher` over all X^n samples, exactly.
+    """Rad_{n,P}: the expectation of `empirical_rademacher` over all X^n samples, up to rounding.
 
-    Samples that are rearrangements of each other are counted once.
+    The signs that fall on each point add up to a random walk on Z^X, whose steps are +-e_x with
+    probability P(x)/2; its law after n of them is an n-th power of a Fourier transform.
 
     Raises:
-        ValueError: if there are more than 20000 different samples up to order.
+        ValueError: if the walk may reach more than 2 10^7 places, (2n + 1)^X.
     """
-    points = losses.shape[1]
-    count = math.comb(n + points - 1, n)
-    if count > 20000:
-        raise ValueError(f"{count} samples up to order are too many: lower n = {n} or X = {points}")
-    total = 0.0
-    for counts in _compositions(n, points):
-        ways = math.factorial(n)
-        for c in counts:
-            ways //= math.factorial(c)
-        probability = ways * float(np.prod(distribution ** np.array(counts)))
-        sample = np.repeat(np.arange(points), counts)
-        total += probability * float(empirical_rademacher(losses, sample))
-    return total
+    points, side = losses.shape[1], 2 * n + 1
+    if side**points > 2e7:
+        raise ValueError(
+            f"{side}^{points} sums of signs are too many: lower n = {n} or X = {points}"
+        )
+    step = np.zeros((side,) * points)
+    for x, mass in enumerate(distribution):
+        for sign in (1, -1):
+            step[(0,) * x + (sign,) + (0,) * (points - x - 1)] += 0.5 * mass
+    law = np.fft.irfftn(np.fft.rfftn(step) ** n, step.shape, range(points))
+    sums = np.fft.fftfreq(side, 1.0 / side)  # places on the torus as integers from -n to n
+    largest = np.full(law.shape, -np.inf)
+    for row in losses:
+        place = sum(np.ix_(*(loss * sums for loss in row)), np.zeros(()))
+        np.maximum(largest, place, out=largest)
+    return float(np.sum(law * largest)) / n
 
 
 def massart_bound(models: int, n: int, /) -> float:
     """Rad_{n,P} <= sqrt(2 log |F| / n) for losses in [0, 1] (Massart's lemma)."""
     return math.sqrt(2.0 * math.log(models) / n)
-
-
-def _compositions(n: int, parts: int) -> list[tuple[int, ...]]:
-    if parts == 1:
-        return [(n,)]
-    return [(i, *rest) for i in range(n + 1) for rest in _compositions(n - i, parts - 1)]
 
 
 def uniform_deviation_bound(rademacher: float | Array, n: float, delta: float, /) -> float | Array:

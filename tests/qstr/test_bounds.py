@@ -1,5 +1,6 @@
 """Deterministic bounds of the appendices on random draws, and the exponents of the rates."""
 
+import itertools
 import math
 
 import jax
@@ -7,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.norms import spectral_norm
-from jaxbounds.qstr import bounds
+from jaxbounds.norms import entrywise_norm, spectral_norm
+from jaxbounds.qstr import bounds, data
+from jaxbounds.qstr.encodings import greedy_signs
 from jaxbounds.qstr.transformer import attention
 
 
@@ -56,17 +58,69 @@ def test_the_printed_step_has_the_operator_norm():
     assert float(moved) == pytest.approx(1.0)
 
 
-def test_maureys_branch_is_below_the_volume_of_the_ball():
-    """E9: volumes by log-gamma; a net of fineness 1/2 leaves 7/8 of each distance."""
+def test_maureys_branch_is_below_the_volume_on_encoded_prompts():
+    """E9 by hand: volumes by log-gamma, radii and the printed branch written out.
+
+    Shares no code with the statement. A set of diameter 8/7 has at most the volume of a ball of
+    that diameter; the encodings (w_i, w_t) are finitely many, and the witnesses do not use them.
+    """
     log_volume = lambda d, r: d / 2 * math.log(math.pi) + d * math.log(r) - math.lgamma(d / 2 + 1)
-    quotients = []
-    for De in (100, 200, 400):
-        needed = log_volume(De, 1.0) - log_volume(De, 0.5 / (1 - 0.5**2 / 2))
-        assert 0.55 * De < needed < 0.56 * De
-        claimed = bounds.query_key_log_covering_rate(0.5, r_z=1.0, radius_21=1.0, H=1, De=De)
-        quotients.append(needed / claimed)
-    assert quotients[0] == pytest.approx(55.96 / 39.61, rel=1e-3)
-    assert quotients[0] < quotients[1] / 1.7 < quotients[2] / 3
+    columns, rows = [], []
+    for d in (100, 400, 1600, 6400):
+        De = d + 2 * 40  # N = 12, de = 16 log 12
+        for found, log_n, unknown, diameter in (
+            (columns, d * math.log(5), d, 8 / 7),
+            (rows, 0.0, De, 1.0),
+        ):
+            r_x = math.sqrt(3 * math.e * d * (log_n + math.log(12)))
+            claimed = (r_x**2 + 2 * d) / (r_x / 2) ** 2 * math.log(2 * De**2)
+            needed = log_volume(unknown, 1.0) - log_volume(unknown, diameter / 2)
+            found.append((needed, claimed, claimed * (log_n + math.log(12))))
+    assert columns[0] == pytest.approx((55.96, 44.37, 7251.0), rel=1e-3)
+    assert columns[-1] == pytest.approx((3581.5, 73.0, 752_190.0), rel=1e-3)
+    assert rows[0][:2] == pytest.approx((124.8, 48.7), rel=1e-3)
+    assert rows[-1][:2] == pytest.approx((4491.6, 80.2), rel=1e-3)
+    for found in (columns, rows):  # d grows by 4: no constant serves
+        quotients = [needed / claimed for needed, claimed, _ in found]
+        assert all(b > 2 * a for a, b in itertools.pairwise(quotients))
+    # log(nN) repairs the norm over columns, and not the one over rows.
+    assert max(needed / more for needed, _, more in columns) < 0.02
+    assert rows[-1][0] / rows[-1][2] > 20 > 2 > rows[0][0] / rows[0][2] > 1
+
+
+def test_the_witnesses_of_e9_on_prompts_that_are_encoded(x64):
+    """d = 3: a net of the tokens, its prompts through `data.encode`, and distances of Theta^T z."""
+    rng, d, N, de, r_x = np.random.default_rng(0), 3, 12, 40, 7.0
+    omega = jnp.asarray(greedy_signs(rng, N, de) / math.sqrt(de))
+    points = rng.normal(size=(4000, d))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    net = points[:1]
+    for point in points:
+        if np.all(np.linalg.norm(net - point, axis=1) > 0.5):
+            net = np.vstack([net, point])
+    assert len(net) <= 5**d
+    prompts = np.tile(r_x * net[:, None, :], (1, N, 1))
+    t = rng.integers(0, N, (len(net), N, 1))
+    z = jax.vmap(data.encode, (0, 0, None))(jnp.asarray(prompts), jnp.asarray(t), omega)
+    z = np.asarray(z).reshape(-1, d + 2 * de)
+    assert np.linalg.norm(z, axis=1) == pytest.approx(math.sqrt(r_x**2 + 2 * d))
+    De = z.shape[1]
+    token = data.encode(r_x * jnp.eye(d)[:1].repeat(N, 0), jnp.asarray(t[0]), omega)
+    for _ in range(200):
+        u, v = rng.normal(size=(2, d))
+        of = lambda u: np.outer(np.append(u, np.zeros(De - d)), np.eye(De)[0])
+        apart = np.max(np.linalg.norm(z @ (of(u) - of(v)), axis=1))
+        towards = (u - v) / np.linalg.norm(u - v)
+        fineness = np.min(np.linalg.norm(net - towards, axis=1))  # 1/2, up to the points tried
+        assert fineness <= 0.6
+        assert apart >= (1 - fineness**2 / 2) * r_x * np.linalg.norm(u - v) * (1 - 1e-12)
+        assert entrywise_norm(jnp.asarray(of(u)), 2, 1) == pytest.approx(np.linalg.norm(u))
+        w = rng.normal(size=De)
+        turned = np.outer(np.eye(De)[0], w)
+        moved = np.linalg.norm(np.asarray(token) @ turned, axis=1)
+        assert moved == pytest.approx(r_x * np.linalg.norm(w))
+        assert entrywise_norm(jnp.asarray(turned.T), 2, 1) == pytest.approx(np.linalg.norm(w))
+        assert entrywise_norm(jnp.asarray(turned), 2, 1) > 5 * np.linalg.norm(w)  # over columns
 
 
 def test_attention_moves_less_than_its_weights(key, x64):
@@ -89,6 +143,8 @@ def test_covering_numbers_and_rates_by_hand():
     assert volume == pytest.approx(18 * math.log(1 + 2 * 2 * 3 / 0.5))
     maurey = bounds.query_key_log_covering_rate(0.5, r_z=3.0, radius_21=2.0, H=2, De=3)
     assert maurey == pytest.approx(12**2 * math.log(36))
+    over = bounds.column_log_covering_rate(0.5, r_z=3.0, radius_21=2.0, H=2, De=3, positions=10)
+    assert over == pytest.approx(12**2 * math.log(36) * math.log(10))
     # slope = r_a R_w H r_QK = 2 * 3 * 4 * 0.5 = 12; H De^2 = 36.
     sizes = {"m": 5, "H": 4, "De": 3, "R": 7.0, "r_a": 2.0, "R_w": 3.0, "r_QK": 0.5}
     two_layer = 5 * 4 * 3 * math.log(1 + 7 / 0.1)

@@ -155,6 +155,51 @@ def test_risks_of_both_architectures_fall(x64):
     assert of_transformer(1e16, "clipped", 1e-3) == pytest.approx(1e-3, rel=0.1)
 
 
+def test_what_the_risks_are_put_together_from(monkeypatch, x64):
+    """Every number that goes into `minimiser_risk`, by hand: N = 8, d = 3, q = 2, n = 16."""
+    seen = []
+
+    def kept(covering, n, **given):
+        seen.append((covering, given))
+        return 0.0
+
+    monkeypatch.setattr(excess, "minimiser_risk", kept)
+    setting = excess.Setting(N=8, d=3, q=2, C_x=1.5)
+    tail = 4 * math.log(16)
+    r_x = math.sqrt(1.5 * 3 * math.e * 2 * (tail + math.log(8)))
+    r = 2 * math.log(8)
+    tokens = 8 ** (2 / r) * 1.5 * 3 * r  # 4.16 > 4
+    known = {"de": 5, "m": 4, "r_a": 3.0, "r_w": 0.5, "eps": 1e-4, "eps_2nn": 0.04}
+    excess.transformer_risk(16.0, setting, **known)
+    covering, given = seen.pop()
+    # r_a r_w (2 r_x), attended (h, 1) within sqrt(2 (r_x^2 + 4.5) + 1).
+    assert given["largest"] == pytest.approx(1.5 * math.sqrt(2 * (r_x**2 + 4.5) + 1))
+    assert given["fourth"] == pytest.approx(1.5 * math.sqrt(2 * (tokens + 4.5) + 1))
+    assert given["fitted"] == pytest.approx((0.2 + 0.01) ** 2)
+    assert given["tail"] == pytest.approx(tail)
+    # 2 (q/d) log(2 r_a r_w r_x N sqrt(q/eps)) sqrt(de) for each head of 18 x 18.
+    r_QK = 4 / 3 * math.log(3 * r_x * 8 * math.sqrt(2e4)) * math.sqrt(5)
+    L, two, attention = given["largest"], 4 * (2 * 18 + 1), 2 * 18**2
+    total, eps = 4 + two + attention, 0.7
+    left = eps * (4 + two) / total
+    want = sum(p * math.log(1 + 2 * L * (4 + two) / (p * left)) for p in (4, two))
+    moved = eps * attention / total / (1.5 * (r_x**2 + 4.5))
+    want += attention * math.log(1 + 2 * math.sqrt(2 * (r_x**2 + 4.5)) * r_QK / moved)
+    assert covering(eps) == pytest.approx(want)
+
+    f = excess.RecurrentClass(parameters=7, constant=2.0, slope=0.25, depth_y=2, depth_h=1)
+    excess.recurrent_risk(16.0, setting, f)
+    covering, given = seen.pop()
+    R, square = math.sqrt(2 + 0.25 * r_x**2), 2 * 2 * r_x**2 + r_x**2 + 3
+    assert given["largest"] == pytest.approx(R**2 * math.sqrt(square) + R)
+    assert given["fourth"] == pytest.approx(R**2 * math.sqrt(4 * r_x**2 + tokens + 3) + R)
+    assert given["fitted"] == 0.0
+    moved = covers.recurrent_lipschitz(
+        R, N=8, r_z=math.sqrt(r_x**2 + 3), r_h=math.sqrt(2) * r_x, depth_y=2, depth_h=1
+    )
+    assert covering(eps) == pytest.approx(7 * math.log(1 + 2 * R * float(moved) / eps))
+
+
 def test_the_norm_of_the_constructed_rnn_at_any_radius(x64):
     setting, link = excess.Setting(N=5, d=2, q=3), LINKS["linear"]
     network = link.two_layer(link.init(jax.random.key(1), 3, 2))

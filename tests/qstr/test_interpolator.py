@@ -1,5 +1,7 @@
 """Lemmas 36-38: the network passes through its points, its norm stays below (C.16)."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -37,6 +39,16 @@ def test_norm_is_below_the_bound_and_the_best_balance_is_best(key, x64):
     assert jnp.all(printed <= bound)
     assert jnp.max(printed / bound) > 0.2
     assert jnp.all(best <= printed * (1 + 1e-9)) and jnp.all(best < near)
+
+
+def test_the_best_balance_of_unequal_weights_by_hand(x64):
+    """Weights other than one: |a|^2 = 25, |w|^2 = 68, |b|^2 = 13; 81/25 to the fourth root."""
+    raw = interpolator.Interpolator(*map(jnp.array, ([3.0, 4.0], [8.0, -2.0], [-3.0, 2.0])))
+    c = float(interpolator.optimal_balance(raw))
+    assert c == pytest.approx(math.sqrt(9 / 5))
+    norm = lambda c: float(interpolator.balance(raw, jnp.array(c)).squared_norm())
+    assert norm(c) == pytest.approx(2 * 5 * 9)  # both parts |a| sqrt(|w|^2 + |b|^2)
+    assert norm(c) < min(norm(1.001 * c), norm(c / 1.001))
 
 
 def test_alternating_values_nearly_attain_the_constant_16(x64):

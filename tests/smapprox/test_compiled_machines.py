@@ -308,3 +308,21 @@ def test_module_takes_compiled_weights(key):
     assert jax.tree.map(np.shape, shapes) == jax.tree.map(np.shape, weights)
     output = net.apply({"params": {"theta": weights}}, *one)
     assert output == pytest.approx(-1.0, abs=1e-6)
+
+
+def test_share_of_the_corrections_in_the_norm_falls_with_the_length():
+    # The remark on the norms of the corrections: per adder the ends at T = 7 and 2^19 - 1.
+    def share(name, adder, T):
+        machine, known = LIBRARY[name]().machine, {"adder": adder}
+        whole = l1_norm(compile_machine(machine, T, correction=THIRDS, **known).params)
+        return (
+            1 - float(l1_norm(compile_machine(machine, T, correction=None, **known).params)) / whole
+        )
+
+    ends = {"ripple": (0.897, 0.931, 0.855, 0.891), "lookahead": (0.882, 0.918, 0.780, 0.833)}
+    for adder, wanted in ends.items():
+        at = lambda T, adder=adder: [float(share(name, adder, T)) for name in LIBRARY]
+        short, long = at(7), at(2**19 - 1)
+        found = min(short), max(short), min(long), max(long)
+        assert found == pytest.approx(wanted, abs=6e-4)
+        assert all(a > b for a, b in zip(short, long))

@@ -178,3 +178,60 @@ def test_total_fills_only_what_is_missing():
     filled = total(given, ("a", "reject"), ("0", "1"), terminal=("reject",))
     assert filled == {("a", "0"): ("a", "0", -1), ("a", "1"): ("reject", "1", 1)}
     assert np.all([len(action) == 3 for action in filled.values()])
+
+
+def _run(table, state, tape, most, marked=None):
+    """Sipser's machine: it starts leftmost, and a left move there stays. (state, steps, tape)."""
+    tape, head = [*tape], 0
+    for steps in range(most + 1):
+        if state in ("accept", "reject"):
+            return state, steps, tape
+        symbol = tape[head] if head < len(tape) else "_"
+        state, write, move = table[state, symbol]
+        tape += ["_"] * (head + 1 - len(tape))
+        tape[head] = write
+        if head + move < 0:
+            assert marked is None, "the marked machine never moves left of its first cell"
+        head = max(0, head + move)
+    return None, most + 1, tape
+
+
+def _marked(table, symbols):
+    """E5: it marks its leftmost cell, and steps right and back in place of staying there."""
+    changed = {}
+    for (state, symbol), (after, write, move) in table.items():
+        changed[state, symbol] = after, write, move
+        stays = after if after in ("accept", "reject") else after + " back"
+        onto = (after, write + "*", 1) if move > 0 else (stays, write + "*", 1)
+        changed[state, symbol + "*"] = onto
+        if state == "0":
+            changed["first", symbol] = onto
+    for state in sorted({state for state, _ in table}):
+        for symbol in (*symbols, *(symbol + "*" for symbol in symbols)):
+            changed[state + " back", symbol] = state, symbol, -1
+    return changed
+
+
+def test_a_machine_that_marks_its_leftmost_cell_never_stays_there():
+    rng, symbols, stayed = np.random.default_rng(0), ("0", "1", "_"), 0
+    for _ in range(400):
+        k = int(rng.integers(1, 4))
+        ends = [*map(str, range(k)), "accept", "reject"]
+        table = {
+            (str(z), a): (str(rng.choice(ends)), str(rng.choice(symbols)), int(rng.choice([-1, 1])))
+            for z in range(k)
+            for a in symbols
+        }
+        changed = _marked(table, symbols)
+        assert len({z for z, _ in changed}) == 2 * k + 1
+        assert len({a for _, a in changed}) == 2 * len(symbols)
+        for word in ("", "0", "10", "1101"):
+            verdict, steps, tape = _run(table, "0", word, 40)
+            if verdict is None:
+                continue
+            again, longer, other = _run(changed, "first", word, 80, marked=True)
+            assert again == verdict and steps <= longer <= 2 * steps
+            strip = lambda cells: "".join(cell[0] for cell in cells).rstrip("_")
+            assert strip(other) == strip(tape)
+            stayed += longer > steps
+    assert stayed > 50

@@ -10,6 +10,7 @@ import pytest
 
 from jaxbounds.smapprox import finite_classes as finite
 from jaxbounds.smapprox import sample_complexity as samples
+from jaxbounds.smapprox.statements import PAPER
 
 
 def test_sample_complexity_scales_as_stated():
@@ -94,6 +95,33 @@ def test_exact_rademacher_averages_over_all_samples(x64):
     assert finite.exact_rademacher(LOSSES, POINTS, 3) == pytest.approx(total)
     with pytest.raises(ValueError, match="too many"):
         finite.exact_rademacher(np.ones((2, 30)), np.ones(30) / 30, 8)
+
+
+def test_exact_rademacher_by_counting_signs_at_two_points():
+    # By hand, without the walk's Fourier transform: (k, l) signs +-1 at two points, of n = 12.
+    n, mass, losses = 12, (0.35, 0.65), ((0.0, 1.0), (0.7, 0.2), (1.0, 0.0))
+    total = 0.0
+    for at_first in range(n + 1):
+        for k, l in itertools.product(range(at_first + 1), range(n - at_first + 1)):
+            rest = n - at_first
+            ways = math.comb(n, at_first) * math.comb(at_first, k) * math.comb(rest, l) / 2**n
+            sums = 2 * k - at_first, 2 * l - rest
+            largest = max(row[0] * sums[0] + row[1] * sums[1] for row in losses)
+            total += ways * mass[0] ** at_first * mass[1] ** rest * largest / n
+    assert finite.exact_rademacher(np.array(losses), np.array(mass), n) == pytest.approx(total)
+
+
+def test_what_is_measured_of_a1_and_proposition_23_can_fail(x64):
+    # Below what any sample and any model give, or the verdicts would say nothing.
+    deviation, minimiser = (
+        next(s for s in PAPER.statements if s.id == f"smapprox.{name}")
+        for name in ("eqa.1", "prop2.3")
+    )
+    for statement, largest in ((deviation, 0.8), (minimiser, 0.65)):
+        for size in statement.sizes:
+            sides = statement.evaluate(statement.sample["sample"](jax.random.key(0), size), size)
+            assert float(sides.trivial) == pytest.approx(largest)
+            assert float(sides.rhs["printed"]) < 0.98 * largest
 
 
 def test_erm_keeps_its_promise_as_often_as_it_should(x64, key):

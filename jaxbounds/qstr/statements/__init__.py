@@ -4,6 +4,7 @@ Sections and appendices, and where they are:
 
 * 2, 3 (data, risks, assumptions, encodings): `model`; (Assumption 2): `links`
 * 3.1, A.2 (Propositions 3 and 21): `heads`; Theorem 1's head count: `few_heads`
+* 3.2 (after Theorem 4: the limit Omega(qd)): `label_limits`
 * 4, B (Definition 5, Theorem 6): `feedforward`
 * 5, C.2 (projection, Lemmas 29 and 30, (C.1), (C.2)): `recurrent`
 * 5.2, C.3 (Propositions 8 and 35): `recurrent_norms`; C.4 (Theorem 9): `memorising`, `minimisers`
@@ -32,6 +33,7 @@ from jaxbounds.qstr.statements import (
     gates,
     heads,
     interpolation,
+    label_limits,
     links,
     lipschitz,
     memorising,
@@ -61,6 +63,7 @@ PAPER = Paper(
         *few_heads.STATEMENTS,
         *heads.STATEMENTS,
         *few_heads.REMARKS,
+        *label_limits.STATEMENTS,
         *feedforward.STATEMENTS,
         *recurrent.MAIN,
         *recurrent_norms.STATEMENTS,

@@ -102,35 +102,62 @@ COVERS = Statement(
 )
 
 
+N, DE = 12, 40
+"""Tokens in a prompt, and 16 log N for their encodings (Assumption 3); H = q = 1."""
+
+
 def _branches(i, size):
-    De = int(i["De"])
-    needed = packing.volume_lower(De, 4.0 / 7.0)
-    claimed = bounds.query_key_log_covering_rate(0.5, r_z=1.0, radius_21=1.0, H=1, De=De)
-    volume = bounds.query_key_log_covering(0.5, r_z=1.0, radius=1.0, H=1, De=De)
+    """On encoded prompts (x; enc): eps is half of what |Theta| = 1 makes of |x| = r_x.
+
+    Both witnesses act on the token's block alone, so that encodings, of which there are finitely
+    many, play no part: Theta = u e_1^T with all tokens x of a net of r_x/2 on their sphere, and
+    Theta = e_1 v^T with the token x = r_x e_1.
+    """
+    d = int(i["d"])
+    De = d + 2 * DE
+
+    def of(bound, prompts, **options):
+        r_x = bounds.token_radius(n=prompts, N=N, d=d)
+        r_z = float(bounds.encoded_radius(r_x, d=d, q=1))
+        return bound(0.5 * r_x, r_z=r_z, H=1, De=De, **options)
+
+    net, printed = 5**d, bounds.query_key_log_covering_rate
+    by_columns = packing.volume_lower(d, 4.0 / 7.0)
+    by_rows = packing.volume_lower(De, 0.5)
+    over = lambda n: of(bounds.column_log_covering_rate, n, radius_21=1.0, positions=n * N)
+    volume = lambda n: of(bounds.query_key_log_covering, n, radius=1.0)
     return Sides.pairs(
         {
-            "printed first branch": (needed, claimed),
-            "printed second branch": (needed, volume),
-            "control": (needed * De**2, volume),
+            "printed first branch": (by_columns, of(printed, net, radius_21=1.0)),
+            "printed first branch, rows": (by_rows, of(printed, 1, radius_21=1.0)),
+            "corrected first branch": (by_columns, over(net)),
+            "derived first branch, rows": (by_rows, over(1)),
+            "printed second branch": (by_columns, volume(net)),
+            "printed second branch, rows": (by_rows, volume(1)),
+            "control": (by_rows * De**2, volume(1)),
         }
     )
 
 
+_SECOND = "Lemma 16: H De^2 log(1 + R_F r_z/eps)"
 BRANCHES = Statement(
     id="qstr.lem16",
     label="Lemma 16 (its branches)",
-    formula="log C({u e_1^T : |u| <= 1}, 1/2) <~ min(4 log(2 De^2), De^2 log 5), on a net of unit "
-    "vectors",
-    tex=r"\log \mathcal{C}\left(\left\{u e_1^\top : \|u\|_2 \le 1\right\}, \frac{1}{2}\right) "
-    r"\lesssim \min(4 \log(2 D_e^2), D_e^2 \log 5)",
+    formula="log C({||Theta||_{2,1} <= 1}, r_x/2) <~ min(4 log(2 De^2), De^2 log 5), on encoded "
+    "prompts",
+    tex=r"\log \mathcal{C}\left(\left\{\|\Theta\|_{2,1} \le 1\right\}, d_\infty, "
+    r"\frac{r_x}{2}\right) \lesssim \min\left(\frac{4 r_z^2}{r_x^2} \log(2 D_e^2), D_e^2 "
+    r"\log\left(1 + \frac{4 r_z}{r_x}\right)\right)",
     kind="rate",
     judges=(
         bounds.query_key_log_covering,
         bounds.query_key_log_covering_rate,
+        bounds.column_log_covering_rate,
+        bounds.encoded_radius,
         packing.volume_lower,
     ),
     host=True,
-    cases=lambda size: {"De": 2 ** np.arange(4, 14)},
+    cases=lambda size: {"d": 2 ** np.arange(5, 14)},
     evaluate=_branches,
     forms=(
         Form(
@@ -139,20 +166,55 @@ BRANCHES = Statement(
             expected="inconsistent",
             erratum="E9",
             sense="at most",
-            exponent=(5.0, 8.0),
-            note="On data that contain a net of fineness r_z/2 of the sphere, d_infty is at least "
-            "7/8 of |u - u'|: De log(7/4) are needed. The missing factor is log(nN).",
+            exponent=(5.0, 12.0),
+            note="||Theta||_{2,1} over columns. On 5^d tokens, a net of fineness r_x/2 of their "
+            "sphere, d_infty is at least 7/8 of r_x |u - u'|, so that matrices within eps of one "
+            "have u within 8/7 of each other: d log(7/4) are needed.",
+        ),
+        Form(
+            name="printed first branch, rows",
+            cites="Lemma 16, were ||.||_{2,1} the sum of the norms of the rows",
+            expected="inconsistent",
+            erratum="E9",
+            sense="at most",
+            exponent=(5.0, 12.0),
+            note="Theta^T z = v x_1 at x = r_x e_1, any |v| <= 1: De log 2 are needed, by one "
+            "token.",
+        ),
+        Form(
+            name="corrected first branch",
+            sense="at most",
+            exponent=(0.8, 1.0),
+            note="With a factor log(nN), over columns.",
+        ),
+        Form(
+            name="derived first branch, rows",
+            expected="inconsistent",
+            erratum="E9",
+            sense="at most",
+            exponent=(5.0, 12.0),
+            note="Over rows log(nN) repairs nothing: one prompt will do.",
         ),
         Form(
             name="printed second branch",
-            cites="Lemma 16: H De^2 log(1 + R_F r_z/eps)",
+            cites=_SECOND,
+            sense="at most",
+            exponent=(0.4, 0.75),
+            note="With 2 R_F r_z / eps it is a bound: qstr.prop17.assembly.",
+        ),
+        Form(
+            name="printed second branch, rows",
+            cites=_SECOND,
             sense="at most",
             exponent=(0.4, 0.6),
-            note="With 2 R_F r_z / eps it is a bound: qstr.prop17.assembly.",
+            note="Frobenius' norm has no orientation.",
         ),
     ),
     control="De^2 times as many needed",
     sizes=({},),
+    assumptions="q = H = 1, d from 32 to 8192, N = 12, de = 40, De = d + 80; encoded prompts (x; "
+    "enc) on the event of Lemma 12, |x| <= r_x = sqrt(3 e d log(nN)) and r_z^2 = r_x^2 + 2d; the "
+    "least covers by volume, with centres anywhere",
     source="Lemma 16",
 )
 

@@ -59,6 +59,8 @@ DECAY = Statement(
     ),
     control="1/n for the first",
     sizes=({},),
+    assumptions="formulas are compared, for one class, n from 2^26 to 2^60: no data and no "
+    "minimiser stands behind them; the gaps of a class on data are qstr.cor19 and qstr.lem18",
     source="Theorems 4, 7 and 10",
 )
 

@@ -22,12 +22,43 @@ ITEMS: dict[str, str] = {
     "(2.4)": "qstr.thm9.minimiser",
     "Proposition 3": "qstr.prop3, qstr.prop3.averaging",
     "Theorem 4": "qstr.cor19, qstr.thm10.rate, qstr.thm4.length, qstr.thm1.length, E12",
+    "Section 1, notation: ||.||_{2,1}": "qstr.lem16, qstr.lem11.norms, E9",
+    "Section 2, after Assumption 2: additive links": "none: m_g, r_a and r_w are quoted from "
+    "[Bac17], as orders with an unknown constant; networks of links with all constants are in "
+    "qstr.asm2",
+    "Section 2, after (2.3): bounds transfer to the averaged risk": "none: an average over j(i) of "
+    "what is proved for each choice of them; qstr.eq2.2 has the expectation of (2.3), which is "
+    "(2.2)",
+    "Section 3, separate projections W_Q, W_K, W_V": "none: W_QK = W_Q^T W_K of full size is any "
+    "matrix, and W_V goes into the network; with norm constraints on the factors the class is "
+    "another. Figure 2 trains them apart",
+    "Section 3.1, remark: one head suffices for sparse averages": "qstr.prop3.averaging",
+    "Theorem 4, first remark: clipping removes C_1": "qstr.thm4.length, qstr.thm1.length",
+    "Theorem 4, first remark: m > m_g and H > q": "none: said to be straightforward; further units "
+    "and heads of zero weights change no function, and the covers of qstr.prop17.explicit have any "
+    "m and H",
+    "Theorem 4, second remark: feedforward or attention layer": "none: m_g (d + q) against q^2 + "
+    "d^2 in the bound; no claim of its own",
+    "Theorem 4, third remark: the limit Omega(qd)": "qstr.sec3.limit",
+    "Theorem 4, third remark: optimization dynamics": "none: future work",
     "Definition 5": "qstr.def5, qstr.def5.span",
+    "Section 4, simple-qSTR: the risks (2.2) and (2.3) are equivalent": "none: so for predictions "
+    "that do not depend on j, see the remarks; Theorem 6 holds for either",
     "Theorem 6": "qstr.thm6, qstr.thm6.risk",
+    "Theorem 6, remark: at least Nd samples": "qstr.thm6",
     "Theorem 7": "qstr.cor31, qstr.thm10.rate, qstr.thm4.length, qstr.prop28",
+    "Theorem 7, remark: alpha_N = 0, transitions that do not see the states": "qstr.prop28, "
+    "qstr.prop26",
     "Proposition 8": "qstr.prop8, qstr.prop8.constants, E14",
+    "Proposition 8, remark: labels uniform on the sphere of radius sqrt(N)": "none: a variant of "
+    "the same proof; see the remarks",
+    "Proposition 8, first implication: width linear in N": "qstr.prop8",
+    "Proposition 8, second implication: norm bounds depend on N": "qstr.prop8, qstr.thm9.risk",
     "Theorem 9": "qstr.thm9, qstr.thm9.amgm, qstr.thm9.embedding, qstr.thm9.risk, "
     "qstr.thm9.memoriser, qstr.thm9.minimiser, qstr.thm9.length, E4",
+    "Section 5.2, before Theorem 9: r_h = 1 by homogeneity": "none: U h / r_h for U h, with W_y, "
+    "b_y and W_2 rescaled; the statements on Theorem 9 have r_h = 1",
+    "Theorem 9, remark: no bound on |vec Theta| over families of d_h": "qstr.thm9",
     "Theorem 10": "qstr.prop17.assembly, qstr.prop17.explicit, qstr.thm10.rate",
     "(A.1)": "qstr.prop17.assembly",
     "(A.2)": "qstr.lem11, qstr.lem11.norms",

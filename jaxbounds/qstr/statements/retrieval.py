@@ -177,7 +177,8 @@ def _norms(i, size):
     r_a, r_w = network.radii()
     alpha = retrieval.inverse_temperature(N=N, q=q, d=d, r_a=r_a, r_w=r_w, r_x=r_x, eps=_EPS)
     p = retrieval.transformer_parameters(network, alpha, q=q, d=d, de=de)["params"]
-    columns = jnp.stack([entrywise_norm(head.T, 2, 1) for head in p["W_QK"]])
+    columns = jnp.stack([entrywise_norm(head, 2, 1) for head in p["W_QK"]])
+    rows = jnp.stack([entrywise_norm(head.T, 2, 1) for head in p["W_QK"]])
     inside = 2 * r_a * r_w * r_x * N * math.sqrt(q / _EPS)
     limit = (2 * q * de / d) * jnp.log(inside)
     root = math.sqrt(size["m"])
@@ -185,10 +186,12 @@ def _norms(i, size):
     got = jnp.append(columns, jnp.stack([vector_norm(p["a"]), inner]))
     want = jnp.append(jnp.full(q, limit), jnp.stack([r_a / root, root * r_w]))
     ratio = lambda scale: jnp.max(got / (scale * want))
+    turned = jnp.max(rows / limit)
     F = jnp.stack([frobenius_norm(head) for head in p["W_QK"]]) / (math.sqrt(de) * alpha)
     return Sides.pairs(
         {
             "printed": (ratio(1.0), 1.0),
+            "printed, rows": (turned, 1.0),
             "derived Frobenius": (jnp.max(F), 1.0),
             "control": (ratio(1 / math.sqrt(de)), 1.0),
         }
@@ -199,9 +202,9 @@ NORMS = Statement(
     id="qstr.lem11.norms",
     label="Lemma 11 (norms)",
     formula="|a| <= r_a/sqrt(m), |(W, b)|_F <= sqrt(m) r_w, "
-    "|W_QK^T|_{2,1} <= (2 q de/d) log(2 r_a r_w r_x N sqrt(q/eps))",
+    "|W_QK|_{2,1} <= (2 q de/d) log(2 r_a r_w r_x N sqrt(q/eps))",
     tex=r"\|a_{\mathrm{2NN}}\|_2 \le \frac{r_a}{\sqrt{m}}, \; \|(W_{\mathrm{2NN}}, "
-    r"b_{\mathrm{2NN}})\|_F \le \sqrt{m}\, r_w, \; \|W_{\mathrm{QK}}^{(h) \top}\|_{2,1} \le "
+    r"b_{\mathrm{2NN}})\|_F \le \sqrt{m}\, r_w, \; \|W_{\mathrm{QK}}^{(h)}\|_{2,1} \le "
     r"\frac{2 q d_e}{d} \log\left(\frac{2 r_a r_w r_x N \sqrt{q}}{\sqrt{\epsilon_{\mathrm{2NN}}}}"
     r"\right)",
     kind="inequality",
@@ -215,9 +218,15 @@ NORMS = Statement(
     forms=(
         Form(
             name="printed",
-            cites="Lemma 11, second display",
+            cites="Lemma 11, second display; ||.||_{2,1} over columns",
             equality="always: each W_QK holds one block alpha I of size de, and r_a, r_w are the "
             "network's own",
+        ),
+        Form(
+            name="printed, rows",
+            cites="Lemma 11, second display, were ||.||_{2,1} the sum of the norms of the rows",
+            equality="always",
+            note="Of a block alpha I both orientations are the same.",
         ),
         Form(name="derived Frobenius", equality="always", note="|W_QK|_F = alpha sqrt(de)."),
     ),

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.norms import spectral_norm, vector_norm
-from jaxbounds.qstr import bounds, rnn_bounds
+from jaxbounds.qstr import bounds, excess, rnn_bounds
 from jaxbounds.qstr.statements.common import SEARCHED, SEARCHED_ON_HOST, normals, stacked
 from jaxbounds.qstr.transformer import SparseTransformer, attention
 from jaxbounds.statements import Form, Sides, Statement
@@ -145,8 +145,14 @@ def _assembly(i, size):
         bounds.query_key_log_covering_rate(r**-2, radius_21=q * r_QK, **attended),
         bounds.query_key_log_covering(r**-2, radius=math.sqrt(q) * r_QK, **attended),
     )
+    over_tokens = bounds.column_log_covering_rate(
+        r**-2, radius_21=q * r_QK, positions=n, **attended
+    )
+    setting = excess.Setting(N=n, d=d, q=q)
+    tokens = excess.largest_token_moment(N=n, d=d)
+    moment = excess.prediction_moment(setting, heads=q, slope=r)
     interval = {"r_z": r, "radius": float(n), "H": 1, "De": 1}
-    excess = bounds.transformer_excess_rate(n, q=q, d=d, m_g=m, r_a=1.0, r_w=1.0, r_x=r)
+    whole_risk = bounds.transformer_excess_rate(n, q=q, d=d, m_g=m, r_a=1.0, r_w=1.0, r_x=r)
     discretised = 1 / n + math.sqrt(2 * m * math.log1p(r * d * n) / n)
     exponent = rnn_bounds.sample_exponent(depth=d, width_exponent=0.3, repaired=q == 1)
     gained = math.log(n) if q == 1 else math.log(n / n**0.3)  # of N / log dh at N = n
@@ -157,8 +163,13 @@ def _assembly(i, size):
                 math.log(math.ceil(n * r)),
                 bounds.query_key_log_covering(1.0, **interval),
             ),
+            "derived Lemma 16 with log(nN)": (
+                over_tokens,
+                (r**3 * q * r_QK) ** 2 * math.log(2 * q * De**2) * math.log(n),
+            ),
+            "derived Lemma 20": ((moment / r) ** 2 - 1, q * tokens + d * (q + 1)),
             "derived Proposition 17": (whole, two_layer + min(parts)),
-            "derived Theorem 10": (excess, q * r**2 * math.sqrt(whole / n)),
+            "derived Theorem 10": (whole_risk, q * r**2 * math.sqrt(whole / n)),
             "derived Lemma 32": (bounds.rnn_excess_rate(n, parameters=m, N=d, R=r), discretised),
             "control": (whole, two_layer),
         }
@@ -167,7 +178,7 @@ def _assembly(i, size):
 
 ASSEMBLY = Statement(
     id="qstr.prop17.assembly",
-    label="Lemmas 16 and 32, Proposition 17, Theorems 9 and 10 (how they follow)",
+    label="Lemmas 16, 20 and 32, Proposition 17, Theorems 9 and 10 (how they follow)",
     formula="Lemma 16 at eps/(L_f r_z^2) gives Proposition 17, and that at eps = 1 Theorem 10",
     tex=r"\log \mathcal{C}(\mathcal{F}_{\mathrm{TR}}, \epsilon) \lesssim m_g H D_e "
     r"\log(1 + R / \epsilon) + \min\left(\frac{r_z^6 r_{m,a}^2 R_{m,w}^2 H^2 "
@@ -177,6 +188,8 @@ ASSEMBLY = Statement(
     judges=(
         bounds.query_key_log_covering,
         bounds.query_key_log_covering_rate,
+        bounds.column_log_covering_rate,
+        excess.prediction_moment,
         bounds.transformer_log_covering_rate,
         bounds.transformer_excess_rate,
         bounds.rnn_excess_rate,
@@ -196,13 +209,27 @@ ASSEMBLY = Statement(
             name="derived Lemma 16",
             note="H = De = 1: the exact covering number of an interval is ceil(R r_z / eps).",
         ),
-        Form(name="derived Proposition 17", note="By Lemmas 13 and 15, with R_{2,1} = H r_QK."),
+        Form(
+            name="derived Lemma 16 with log(nN)",
+            equality="always",
+            note="At eps = r_z^-2, R_{2,1} = H r_QK: the branch that is true over nN tokens.",
+        ),
+        Form(
+            name="derived Lemma 20",
+            equality="always",
+            note="H = q heads see q tokens of squared norm |x_j|^2 + d (1 + 1/q): qstr.lem20.",
+        ),
+        Form(
+            name="derived Proposition 17",
+            note="By Lemmas 13 and 15, with R_{2,1} = H r_QK: over columns the norm of the heads "
+            "side by side is the sum of theirs.",
+        ),
         Form(name="derived Theorem 10", note="H = q, De = d + q, r_QK = q/d; logarithms >= 1."),
         Form(name="derived Lemma 32", note="Massart's lemma at eps = 1/n, one layer's radius."),
     ),
     control="Proposition 17 without its attention part",
     sizes=({},),
-    source="Lemmas 13, 15, 16, 31, 32, Proposition 17, Theorems 9 and 10",
+    source="Lemmas 13, 15, 16, 20, 31, 32, Proposition 17, Theorems 9 and 10",
     **SEARCHED_ON_HOST,
 )
 

@@ -89,7 +89,7 @@ def _truncated(i, size):
     tau = (f.largest_prediction + setting.label_radius(tail)) ** 2
     lost = mass @ np.maximum(square - tau, 0.0)
     moment, tokens = _largest_moment(N, d), excess.largest_token_moment(N=N, d=d)
-    fourth = f.r_a * f.R_w * math.sqrt(excess.largest_token_moment(N=2, d=1) + 3.0)
+    fourth = excess.prediction_moment(setting, heads=1, slope=f.r_a * f.R_w)
     bound = excess.truncation_error(setting, tail=tail, fourth=fourth)
     normal = math.erfc(setting.label_radius(tail) / math.sqrt(2.0))
     outside = _largest_exceeds(many.token_radius(tail) ** 2, N, d)
@@ -116,6 +116,7 @@ TRUNCATION = Statement(
         excess.truncation_error,
         excess.moment_radius,
         excess.largest_token_moment,
+        excess.prediction_moment,
     ),
     sample=_truncation_sample,
     cases=_truncation_cases,

@@ -96,20 +96,6 @@ ERRATA = (
         evidence="by counting coordinates; smapprox.thm4.1-width builds the network",
     ),
     Erratum(
-        id="E12",
-        where="Section 2.1, before (2.2)",
-        kind="false",
-        quote="A key and immediate property of the all-layer margin is that it is strictly "
-        "positive if and only if F(x, theta) predicts the correct label.",
-        text="For F that is not continuous in theta, as hard-max attention is not, a correct "
-        "prediction may have perturbations of every size that flip it: the margin is 0 as an "
-        "infimum, and the minimum in (2.1) need not exist.",
-        consequence="l-bar >= l_0-1 and the Lipschitz property survive with an infimum; compiled "
-        "machines have a positive margin, as they tie only equal values.",
-        main="survive",
-        evidence="smapprox.sec2.1-positive",
-    ),
-    Erratum(
         id="E9",
         where="Appendix C.2, proof of Claim C.5, Case 2",
         kind="gap",
@@ -120,21 +106,6 @@ ERRATA = (
         consequence="None: Claim C.5 stands.",
         main="survive",
         evidence="smapprox.claimc.5-case2 (78 violations for 3 and 4 bits)",
-    ),
-    Erratum(
-        id="E21",
-        where=f"{IN_C2}, the paragraph that applies Theorem D.6",
-        kind="gap",
-        quote="there are actually m layers which depend on the input x, not a single layer f_0 as "
-        "in the setting of Theorem D.6, but this is a minor difference where the same argument of "
-        "Theorem D.6 still easily applies",
-        text="In Theorem D.6 what depends on x passes a correction, h~_0 = zeta_0(g_0). The "
-        "outputs of the encoder pass none: Enc_i = E_{:,x_i} + beta(i) goes into every layer as it "
-        "is. The argument applies if E counts among the parameters of each layer that reads the "
-        "encoder, with its share of kappa_theta.",
-        consequence="None for the order: E has norm |A|.",
-        main="survive",
-        evidence="by reading; the certified bound of smapprox.thm4.1-margin counts E so",
     ),
     Erratum(
         id="E4",
@@ -151,17 +122,38 @@ ERRATA = (
     ),
     Erratum(
         id="E5",
-        where="Section 4 and Appendix C.1, the tape",
+        where="Appendix C.2, proof of Lemma C.2",
         kind="gap",
-        quote="We assume that the initial state of the tape has the input written at the left-most "
-        "positions. The Turing machine always starts at a fixed initial state z_init.",
-        text="Neither l_0 nor a left move on the left-most cell is specified. Position codes of "
-        "the input start at 1, so l_0 = 1. A left move there would lead to l_i = 0, of which "
-        "(C.15) says 1(l_i <= m) = 1 and x_0: the construction needs that it does not occur, or 1 "
-        "<= l_i in (C.15), which is what the network computes.",
-        consequence="With encoder codes from 0 the network reads the wrong cells.",
+        quote="Note that the output would always be l_i(x) by the definition of v_1, v_2.",
+        text="Where the head starts and what a left move on the left-most cell does is left to "
+        "[49] (Sipser), by whom it starts there, and stays. Position codes of the input start at "
+        "1, so l_0 = 1. On such a move l_i = l_{i-1} = 1, but l_{i-1} - v_1 + v_2 = 0, a cell "
+        "that the tape has not and of which (C.15) would say 1(l_i <= m) = 1.",
+        consequence="The machine has to be changed first: one that marks its left-most cell, and "
+        "moves right and back where it would stay, has 2k + 1 states, 2|A| symbols and time 2T.",
+        main="survive: the orders in k, |A| and log T are the same",
+        evidence="by reading; smapprox.lemmac.2 has the move from cell 1 to 0, the last form of "
+        "smapprox.lemmac.7 cell 0",
+    ),
+    Erratum(
+        id="E12",
+        where="Section 2.1, before (2.2)",
+        kind="reading",
+        quote="A key and immediate property of the all-layer margin is that it is strictly "
+        "positive if and only if F(x, theta) predicts the correct label.",
+        text="Where F is not continuous in theta, as hard-max attention is not, a correct "
+        "prediction may have perturbations of every size that flip it: the margin is 0 as an "
+        "infimum, and the minimum in (2.1) need not exist.",
+        readings=(
+            "for 'a general parameterized function F : X x R^p -> R', as Section 2.1 has it and "
+            "Section 4 uses it: false",
+            "for F continuous in theta, where the minimum in (2.1) exists, as all networks of "
+            "Section 3 are: true",
+        ),
+        consequence="l-bar >= l_0-1 and the Lipschitz property survive with an infimum; compiled "
+        "machines have a positive margin, as they tie only equal values.",
         main="survive",
-        evidence="by reading; the last form of smapprox.lemmac.7 has cell 0",
+        evidence="smapprox.sec2.1-positive",
     ),
     Erratum(
         id="E20",

@@ -46,7 +46,7 @@ ITEMS = {
     "(C.3)": "smapprox.lemmac.1, E1",
     "Lemma C.1": "smapprox.lemmac.1, smapprox.appc-norms",
     "(C.4)": "smapprox.lemmac.1",
-    "Lemma C.2": "smapprox.lemmac.2, smapprox.appc-norms",
+    "Lemma C.2": "smapprox.lemmac.2, smapprox.appc-norms, E5",
     "(C.5)": "smapprox.lemmac.2",
     "Lemma C.3": "smapprox.lemmac.3, smapprox.appc-norms, E6",
     "(C.6)": "smapprox.lemmac.3",
@@ -64,11 +64,11 @@ ITEMS = {
     "Claim C.6": "smapprox.lemmac.3, smapprox.claimc.6-maps, smapprox.claimc.4-gap, "
     "smapprox.appc-norms",
     "Lemma C.7": "smapprox.lemmac.7, smapprox.claimc.6-maps, smapprox.appc-norms, E22",
-    "(C.15)": "smapprox.lemmac.7, E5",
+    "(C.15)": "smapprox.lemmac.7",
     "Lemma C.8": "smapprox.lemmac.8, smapprox.appc-norms",
     "(C.16)": "smapprox.lemmac.8",
     "Appendix C.2, proof of Theorem 4.1": "smapprox.condd.3-ties, smapprox.claimc.4-gap, "
-    "smapprox.thm4.1-norms, E11, E20, E21",
+    "smapprox.thm4.1-norms, E11, E20",
     "Definition D.1": "smapprox.defd.1, E13",
     "(D.1)": "smapprox.lemmad.7, smapprox.lemmad.8, E13",
     "Definition D.2": "smapprox.condd.3-ties, E11",

@@ -124,8 +124,9 @@ L1_COVER = Statement(
         ),
     ),
     control="half of the radius",
-    assumptions="alpha = 1, p = 3, every mean of K <= 5 vertices is tried; p from 3 to 20 for the "
-    "first and the fourth",
+    assumptions="alpha = 1, p = 3, every mean of K <= 5 vertices is tried. The first and the "
+    "fourth compare formulas alone, at p from 3 to 20; that such numbers of balls do cover is what "
+    "the others say",
     source="Appendix A",
 )
 

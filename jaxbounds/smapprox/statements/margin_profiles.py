@@ -70,6 +70,8 @@ PROFILE = Statement(
         Form(name="derived", note="Each step from P_k to the closed form loses a little."),
     ),
     control="a twentieth of the printed bound",
+    assumptions="formulas are compared, at margins drawn: no class and no sample stands behind "
+    "them; the corollary on a class is smapprox.cora.1-explicit",
     source="Appendix A",
 )
 

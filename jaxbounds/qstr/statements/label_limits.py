@@ -1,0 +1,119 @@
+"""Section 3.2, after Theorem 4: how many labels any learner needs."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.norms import vector_norm
+from jaxbounds.qstr import data, label_limits
+from jaxbounds.qstr.links import sphere
+from jaxbounds.qstr.statements.common import SEARCHED
+from jaxbounds.statements import Budget, Form, Sides, Statement
+
+
+def _drawn(key, size):
+    """Prompts with distinct relevant tokens, a direction, and any learner's estimate of it."""
+    n, N, d, q = (size[name] for name in ("n", "N", "d", "q"))
+    key_x, key_t, key_u, key_v = jax.random.split(key, 4)
+    return {
+        "x": jax.random.normal(key_x, (n, N, d)),
+        "t": data.sample_positions(key_t, (n,), N, q, distinct=True),
+        "u": sphere(key_u, q * d),
+        "estimate": jax.random.normal(key_v, (q * d,)) / jnp.sqrt(float(q * d)),
+    }
+
+
+def _repeated(key, size):
+    """The last prompt is the first again: its label tells nothing new."""
+    drawn = _drawn(key, size)
+    return {**drawn, **{name: drawn[name].at[-1].set(drawn[name][0]) for name in ("x", "t")}}
+
+
+def _best(size):
+    """The estimate P u, by a pseudo-inverse."""
+    instance = jax.device_get(_drawn(jax.random.key(3), size))
+    x, t, u = (np.asarray(instance[name]) for name in ("x", "t", "u"))
+    seen = x[np.arange(len(x))[:, None], t[:, 0]].reshape(len(x), -1)
+    best = {**instance, "estimate": np.linalg.pinv(seen) @ seen @ u}
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[None], best)
+
+
+def _limit(i, size):
+    n, N, d, q = (size[name] for name in ("n", "N", "d", "q"))
+    relevant = data.relevant_tokens(i["x"], i["t"])
+    one = relevant[:, 0].reshape(n, q * d)  # a label of each prompt, as in (2.3)
+    every = relevant.reshape(n * N, q * d)  # all of them, as in (2.2)
+    # The mean of a quadratic form over the sphere is that over a basis.
+    risks = lambda tokens: jax.vmap(lambda e: label_limits.hidden_risk(tokens, e))(jnp.eye(q * d))
+    least = jnp.mean(risks(one))
+    u, other = i["u"], label_limits.mirrored_direction(one, i["u"])
+    apart = lambda direction: jnp.sum((direction - i["estimate"]) ** 2)
+    hidden = label_limits.hidden_risk(one, u)
+    return Sides.pairs(
+        {
+            "printed": (label_limits.label_limit(n, q=q, d=d), least),
+            "derived any learner": (hidden, (apart(u) + apart(other)) / 2),
+            "derived same labels": (
+                jnp.max(jnp.abs(one @ (u - other))) / (1 + jnp.max(jnp.abs(one)))
+                + jnp.abs(jnp.sum(other**2) - 1),
+                1e-10,
+            ),
+            "derived all labels": (
+                label_limits.label_limit(n * N, q=q, d=d), jnp.mean(risks(every)),
+            ),
+            "control": (label_limits.label_limit(n - 1, q=q, d=d), least),
+        },
+        error=1e-12,
+    )  # fmt: skip
+
+
+LIMIT = Statement(
+    id="qstr.sec3.limit",
+    label="Section 3.2, remarks after Theorem 4 (the limit Omega(qd))",
+    formula="sup_u E(y - yhat)^2 >= 1 - n/(qd) for every learner from n labels of the linear link",
+    tex=r"\inf_{\hat y} \sup_{u \in \mathbb{S}^{qd - 1}} \mathbb{E}\left[(y - \hat y)^2\right] \ge "
+    r"1 - \frac{n}{q d}",
+    judges=(
+        label_limits.label_limit,
+        label_limits.hidden_risk,
+        label_limits.mirrored_direction,
+    ),
+    sample={"distinct": _drawn, "repeated": _repeated},
+    cases=_best,
+    evaluate=_limit,
+    project=lambda i, size: {**i, "u": i["u"] / jnp.maximum(vector_norm(i["u"]), 1e-30)},
+    hypotheses=lambda i, size: {"|u| = 1": jnp.abs(vector_norm(i["u"]) - 1) < 1e-9},
+    forms=(
+        Form(
+            name="printed",
+            cites="the third remark after Theorem 4: 'the information-theoretic limit of "
+            "Omega(qd)'",
+            equality="independent relevant tokens",
+            note="u and 2 P u - u have the same labels, so that any estimate errs by |u - P u|^2 "
+            "on average over the two; the mean over the sphere is 1 - rank/(qd). For risk r it "
+            "takes (1 - r) q d labels.",
+        ),
+        Form(
+            name="derived any learner",
+            equality="the estimate P u",
+            note="Any estimate, also of other forms than linear: only its value enters. A "
+            "prediction that is not linear in the fresh tokens is no better than the linear one "
+            "nearest to it.",
+        ),
+        Form(name="derived same labels", note="So no learner tells them apart."),
+        Form(
+            name="derived all labels",
+            equality="independent relevant tokens",
+            note="All N labels of each prompt, as in (2.2): n N in place of n. The limit counts "
+            "labels, and prompts only for (2.3), as in Theorem 4, or for simple-qSTR.",
+        ),
+    ),
+    control="n - 1 in place of n",
+    sizes=({"n": 2, "N": 3, "d": 4, "q": 2}, {"n": 5, "N": 4, "d": 3, "q": 2}),
+    assumptions="the link <u, (x_{t_1}, .., x_{t_q})>, |u| = 1, normal tokens, t of distinct "
+    "entries; n < q d (else the bound is 0)",
+    source="Section 3.2",
+    **{**SEARCHED, "budget": Budget(samples=128, restarts=2, steps=40, batch=128)},
+)
+
+STATEMENTS = (LIMIT,)
