@@ -230,6 +230,7 @@ def disprove(
     *,
     seconds: float = 120.0,
     bits: tuple[int, ...] = BITS,
+    margin: float = MARGIN,
 ) -> Certificate:
     """Try to disprove one form of a statement on one instance.
 
@@ -240,6 +241,8 @@ def disprove(
         size: its static part.
         seconds: after which it is undecided.
         bits: precisions, tried in turn.
+        margin: by how much, relatively, the sides must differ. Zero is enough where the floats of
+            the instance are the numbers meant, and no roundings of others.
 
     Raises:
         KeyError: if there is no such form.
@@ -262,7 +265,7 @@ def disprove(
         given = fitted(statement, claim, arrays_of(instance, statement.host), static)
         for precise in bits:
             try:
-                tried = _attempt(statement, claim, given, static, precise, seconds)
+                tried = _attempt(statement, claim, given, static, precise, seconds, margin)
             except (Undecided, NotSupported) as problem:
                 tried = {"word": "undecided", "reason": str(problem), "bits": precise}
                 if isinstance(problem, NotSupported):
@@ -293,7 +296,13 @@ def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> d
 
 
 def _attempt(
-    statement: Statement, form: Form, instance: Any, size: Size, bits: int, seconds: float
+    statement: Statement,
+    form: Form,
+    instance: Any,
+    size: Size,
+    bits: int,
+    seconds: float,
+    margin: float,
 ) -> dict[str, Any]:
     options: Any = {"bits": bits, "seconds": seconds}
     met = hypotheses_of(statement, form, instance, size, **options)
@@ -327,7 +336,7 @@ def _attempt(
                 "gap": gap,
                 "ways": len(found),
             }
-        if gap >= MARGIN:
+        if gap > 0 and gap >= margin:
             break
     else:
         return known | {"word": "undecided", "reason": _why(found, statement)}

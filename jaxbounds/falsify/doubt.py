@@ -38,7 +38,7 @@ def by_balls(statement: Statement, form: Form, instance: Instance, size: Size, /
         return Referee("absent", "pip install 'jaxbounds[certify]' decides it in ball arithmetic")
     disprove = importlib.import_module("jaxbounds.certify").disprove
     try:
-        found = disprove(statement, form.name, instance, size, seconds=20.0)
+        found = disprove(statement, form.name, instance, size, seconds=20.0, margin=0.0)
     except ValueError as problem:
         return Referee("undecided", str(problem))
     return Referee(found.word, found.reason)

@@ -63,7 +63,7 @@ def bernstein_bound(
     return float(np.mean(values) + spread + 7 * (most - least) * amount / (3 * (n - 1)))
 
 
-CLIPS = 8
+CLIPS = 4
 """How many floors `upper_mean` tries."""
 
 
