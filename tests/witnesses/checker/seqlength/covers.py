@@ -208,7 +208,7 @@ def lemma_3_5(w: Witness) -> Sides:
         "the covers of Lemma 3.6 for w, W_c, W_v, W_QK have ln N <= x^2 ln(2dk + 1), x = B "
         "B_x / eps"
     ),
-    text="4a10abc660b4770902404e1e2754276f",
+    text="f503114ee2eaf00b16d486468d0fb946",
     size="d=64",
     leaves={"d": "i", "k": "i", "x": "f"},
 )
