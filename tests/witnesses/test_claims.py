@@ -199,6 +199,7 @@ NONE_FOUND = {
     ("multihead.prop7.distance", "printed"),
     ("qstr.lem12.small", "printed"),
     ("qstr.lem38.bias", "derived as read"),
+    ("seqlength.appc-norms", "derived, over rows"),
     ("seqlength.appc-peeling", "derived"),
     ("seqlength.cor4.2.1", "derived"),
     ("seqlength.lemma3.1", "printed"),

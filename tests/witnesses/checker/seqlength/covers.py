@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..claims import checks
-from ..intervals import FIELD, exp, greatest, interval, log, power, sqrt, total
+from ..intervals import FIELD, greatest, interval, log, sqrt, total
 from ..judge import Sides, assume
 from ..witness import Witness
 
@@ -96,7 +96,7 @@ def columns_for_rows(w: Witness) -> Sides:
 TOKENS: Any = {
     "formula": (
         "ln N <= d x^2 ln(2k + 1) for ||W||_{1,inf} <= B, tokens in the l_2 ball, and the "
-        "maps W_QK x, W_v^T x of Appendix E; x = B / eps = 4 / sqrt n"
+        "maps W_QK x, W_c^T x, W_v^T x of Appendix E; x = B / eps = 4 / sqrt n"
     ),
     "size": "largest=256",
     "leaves": {"n": "i"},
@@ -112,6 +112,13 @@ TOKENS: Any = {
 )
 @checks(
     "seqlength.cor-f.0.1",
+    "derived, W_c^T x",
+    ("ln(least cover of x -> W_c^T x, by volume)", "<=", "n x^2 ln 3, x = 4 / sqrt(n)"),
+    text="71b71ed3451552759135c261990573a5",
+    **TOKENS,
+)
+@checks(
+    "seqlength.cor-f.0.1",
     "derived, W_v^T x",
     ("ln(least cover of x -> W_v^T x, by volume)", "<=", "x^2 ln(2 n + 1), x = 4 / sqrt(n)"),
     text="b631c1523579ab85583d33d999c9be9d",
@@ -120,14 +127,19 @@ TOKENS: Any = {
 def tokens_in_a_ball(w: Witness) -> Sides:
     """Corollary F.0.1 uses Lemma 3.3 for tokens in the l_2 ball; x = 4 / sqrt(n).
 
-    W_QK = e_1 u^T, d = k = n: W_QK x = (u.x) e_1, whose sup over the ball is ||u||_2; or
-    W_v = v^T in R^{1 x n}, whose n columns have one entry each: W_v^T x = v x.
+    W_QK = e_1 u^T, d = k = n: W_QK x = (u.x) e_1, whose sup over the ball is ||u||_2; W_c^T = u^T,
+    from R^n to R^1, whose own number is n x^2 ln 3; or W_v = v^T in R^{1 x n}, whose n columns have
+    one entry each: W_v^T x = v x.
     """
     n = w.whole("n")
     assume({"1 <= n <= largest": 1 <= n <= w.size["largest"]})
     x = 4 / sqrt(n)
-    bound = lemma_3_3(n if w.form == "derived" else 1, n, x)
-    return Sides(cube_in_balls(n, 1 / x), bound)
+    inputs, outputs = {
+        "derived": (n, n),
+        "derived, W_c^T x": (n, 1),
+        "derived, W_v^T x": (1, n),
+    }[w.form]
+    return Sides(cube_in_balls(n, 1 / x), lemma_3_3(inputs, outputs, x))
 
 
 LEMMA_3_4: Any = {
@@ -196,7 +208,7 @@ def lemma_3_5(w: Witness) -> Sides:
         "the covers of Lemma 3.6 for w, W_c, W_v, W_QK have ln N <= x^2 ln(2dk + 1), x = B "
         "B_x / eps"
     ),
-    text="4a10abc660b4770902404e1e2754276f",
+    text="f503114ee2eaf00b16d486468d0fb946",
     size="d=64",
     leaves={"d": "i", "k": "i", "x": "f"},
 )
@@ -253,88 +265,60 @@ def _least_cover(W: np.ndarray, inputs: np.ndarray, eps: Fraction) -> int:
     raise ValueError("the class does not cover itself")
 
 
-NETWORKS: Any = {
-    "formula": "(d - 2) ln 2 <= ln N(eps) <= (gamma + eta)^3 / eps^2 for L = 1, k = 1, B = 1",
-    "size": "L=1",
-    "leaves": {"B_x": "f", "d": "i", "epsilon": "f"},
+SHAPES: Any = {
+    "formula": (
+        "k ln(2d) <= ln N <= d x^2 ln(2k + 1) for W_c^T, and d ln(2d) <= ln N <= d x^2 ln(2k + 1) "
+        "for W_QK, x = B / eps, inputs e_j"
+    ),
+    "size": "largest=1024",
+    "leaves": {"d": "i", "epsilon": "f", "k": "i"},
 }
 
 
 @checks(
-    "seqlength.cor4.2.1-packing",
-    "printed",
-    ("(d - 2) ln 2", "<=", "(gamma + eta)^3 / eps^2"),
-    text="bc94ac1d3242360a4d23e32e536205c8",
-    **NETWORKS,
+    "seqlength.cor-f.0.1-one-constant",
+    "derived, W_c^T x",
+    ("k ln(2 d), of maps W_c^T with columns +-e_i", "<=", "d x^2 ln(2 k + 1), x = 1 / eps"),
+    text="344f9ad4c2d0a679e091e29640dadbbf",
+    **SHAPES,
 )
 @checks(
-    "seqlength.cor4.2.1-packing",
-    "printed, constant 100",
-    ("(d - 2) ln 2", "<=", "100 (gamma + eta)^3 / eps^2"),
-    text="2edb802531c360562ed6e85357ac0ffa",
-    **NETWORKS,
+    "seqlength.cor-f.0.1-one-constant",
+    "derived, W_c^T x, constant 10",
+    ("k ln(2 d), of maps W_c^T with columns +-e_i", "<=", "10 d x^2 ln(2 k + 1), x = 1 / eps"),
+    text="d268b79dff0918eb8cf7b2ffed145bca",
+    **SHAPES,
 )
 @checks(
-    "seqlength.cor4.2.1-packing",
-    "derived",
-    ("(d - 2) ln 2", "<=", "(gamma + eta)^3 / eps^2 with ln(2 d d + 1)"),
-    text="7fa25da30f7a98a27838bcba0c144fb2",
-    **NETWORKS,
+    "seqlength.cor-f.0.1-one-constant",
+    "derived, W_c^T x, rows",
+    ("ln(least cover of x -> u x_1, by volume)", "<=", "d x^2 ln(2 k + 1), x = 4 / sqrt(d)"),
+    text="f077000460f82cd9527f474e5c4b0a51",
+    **SHAPES,
 )
-def saturated_networks(w: Witness) -> Sides:
-    """(d - 2) ln 2 against (gamma + eta)^3 / eps^2 of Corollary 4.2.1, L = k = B = L_sigma = 1.
+@checks(
+    "seqlength.cor-f.0.1-one-constant",
+    "derived, W_QK x",
+    ("d ln(2 d), of maps W_QK with columns +-e_i", "<=", "d x^2 ln(2 k + 1), x = 1 / eps"),
+    text="22a1a0a0ed7f0797a74988b6735f2610",
+    **SHAPES,
+)
+def one_constant(w: Witness) -> Sides:
+    """Corollary F.0.1's d x^2 ln(2k + 1) for the maps W_c^T, d x k, and W_QK, d x d; x = 1 / eps.
 
-    Input i has the tokens 0: B_x e_0 ([CLS]), and +-B_x (e_1 + e_i) / sqrt(2), i = 2, .., d - 1.
-    W_QK = e_0 s^T / (d - 2) with signs s, of l_1 norm 1; W_v = e_1 / B_x; W_c = e_1^T; w = e_1.
-    The scores are 0 and +-s_i g, g = B_x^2 / (sqrt(2) (d - 2)), the values 0 and +-1/sqrt(2): the
-    output is s_i (e^g - e^-g) / (e^g + e^-g + 1) / sqrt(2). Networks that differ in some s_i are
-    twice that apart; where it is at least 2 eps no function is within eps of two of them.
+    All columns +-e_i: two such maps are sqrt 2 apart at some e_j. Or rows of l_1 norm 1 in place of
+    columns: W_c^T = u e_1^T, |u_i| <= 1, at x = 4 / sqrt(d).
     """
-    B_x, d, eps = w["B_x"], w.whole("d"), w["epsilon"]
-    if d <= 2:
-        raise ValueError(f"d > 2 is expected, d = {d} came")
-    g = interval(B_x) ** 2 / (sqrt(2) * (d - 2))
-    small = exp(-g)
-    output = (1 - small**2) / (1 + small**2 + small) / sqrt(2)
-    # k = 1; of the bound B_c2 = B_w = alpha_1 = 1 and B_v2 = 1 / B_x.
-    C = log(2 * d * d + 1 if w.form == "derived" else 2 * d + 1)
-    third = Fraction(1, 3)
-    B_v2 = 1 / interval(B_x)
-    gamma = power(interval(B_x) ** 2 * C, third) * power(2 * B_v2, 2 * third)
-    gamma = gamma + power(C, third) * (1 + power(B_v2, 2 * third))
-    constant = 100 if "100" in w.form else 1
-    sure = {
-        "B_x >= 1": B_x >= 1,
-        "eps > 0": eps > 0,
-        "networks 2 eps apart": bool((output - interval(eps)).a >= 0),
-    }
-    assume(sure)
-    return Sides((d - 2) * log(2), constant * gamma**3 / interval(eps) ** 2)
-
-
-@checks(
-    "seqlength.thm4.2-packing",
-    "printed",
-    ("ln 4", "<=", "(gamma + eta)^3 / eps^2"),
-    formula="ln 4 <= ln N(1/2) <= 4 (gamma + eta)^3 for L = 1 and four networks that are 1 apart",
-    text="252d75e6fff21b0ef3cbf9c6e671d74e",
-    size="L=1",
-    leaves={"B_x": "f", "c": "f", "epsilon": "f"},
-)
-def four_networks(w: Witness) -> Sides:
-    """ln 4 against (gamma + eta)^3 / eps^2 of Theorem 4.2, L = L_sigma = 1, d = k = T = 2.
-
-    Inputs (0, B_x e_i) with [CLS] = 0, W_QK = 0, W_v = (2 / B_x) I and W_c = +-c e_j e_1^T give
-    W_v^T X^T softmax(0) = e_i and the row +-c [i = j] e_1; w = e_1 / c. The four outputs
-    (+-[i = j])_i differ by one at least on some input, and 1 >= 2 eps. C_1 and C_Bx are Lemma
-    3.6's for ||W_c||_{1,1} <= c; B_c2 = c, B_v2 = 2 / B_x, B_w = 1 / c, alpha_1 = 1.
-    """
-    B_x, c, eps = w["B_x"], w["c"], w["epsilon"]
-    assume({"B_x >= 2, c > 0": B_x >= 2 and c > 0, "1 >= 2 eps > 0": 0 < eps <= Fraction(1, 2)})
-    C_1 = interval(c) ** 2 * log(2 * 2 * 2 + 1)
-    C_Bx = C_1 * interval(B_x) ** 2
-    third = Fraction(1, 3)
-    B_v2, B_w = 2 / B_x, 1 / c
-    gamma = power(C_Bx, third) * power(2 * c * B_v2 * B_w, 2 * third)
-    gamma = gamma + power(C_1, third) * (1 + power(B_w * B_v2, 2 * third))
-    return Sides(log(4), gamma**3 / interval(eps) ** 2)
+    d, k, eps = w.whole("d"), w.whole("k"), w["epsilon"]
+    assume(
+        {
+            "1 <= d, k <= largest": min(d, k) >= 1 and max(d, k) <= w.size["largest"],
+            "sqrt 2 >= 2 eps > 0": eps > 0 and 2 * eps**2 <= 1,
+        }
+    )
+    if w.form.endswith("rows"):
+        x = 4 / sqrt(d)
+        return Sides(cube_in_balls(d, 1 / x), lemma_3_3(d, k, x))
+    columns = d if "W_QK" in w.form else k
+    constant = 10 if "10" in w.form else 1
+    return Sides(columns * log(2 * d), constant * lemma_3_3(d, k, 1 / interval(eps)))

@@ -4,6 +4,8 @@ from fractions import Fraction
 from itertools import combinations_with_replacement
 from math import comb
 
+import numpy as np
+
 from ..claims import checks
 from ..intervals import greatest, interval, least, log, norm, power, softmax, sqrt, total
 from ..judge import Sides, assume
@@ -77,6 +79,25 @@ def sparsification(w: Witness) -> Sides:
     sure = {"weights >= 0": all(a >= 0 for a in weights), "gamma <= 1": gamma <= 1}
     assume(sure)
     return Sides(rest, (gamma**2 * b2 - sum(f**2)) / k)
+
+
+@checks(
+    "seqlength.appc-norms",
+    "derived, over rows",
+    ("||P v||_2", "<=", "max_i ||P_{i,:}||_2 ||v||_1"),
+    formula=(
+        "||Pv||_2 <= ||P||_{2,inf} ||v||_1, and ||Xu||_inf <= ||X^T||_{2,inf} ||u||_2, attained"
+    ),
+    text="206b67a1ffac510c8e1027ae747d1dce",
+    size="d T",
+    leaves={"P": "f d T", "u": "f d", "v": "f T"},
+)
+def longest_row(w: Witness) -> Sides:
+    """||Pv||_2 <= ||P||_{2,inf} ||v||_1, the first norm over rows."""
+    P, v = w["P"], w["v"]
+    assume({"P, u, v are not zero": all(np.any(w[name] != 0) for name in ("P", "u", "v"))})
+    rows = greatest(norm(row) for row in P)
+    return Sides(norm(P @ v), rows * sum(abs(v)))
 
 
 @checks(

@@ -190,7 +190,7 @@ def cover_at_norm_one(w: Witness) -> Sides:
     "printed",
     ("eps^2 ln N of the proof's last display", "=", "(gamma + eta)^3"),
     formula="eps^2 ln N = (gamma + eta)^3 by Lemma E.1 from the proof's last display",
-    text="d8e073bafd72f9fc23fd1c7b6168914d",
+    text="f1102283833d5296afee6a32e1dd738a",
     size="L=1",
     leaves={
         "B_QK": "f",
