@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import jax
@@ -38,9 +37,8 @@ class Watch:
         self.called: set[str] = set()
         self.narrow: tuple[str, ...] = ()
         self.blind = False
-        self._of = {
-            code: full_name(function) for function in statement.judges for code in _codes(function)
-        }
+        self._codes = {f: _codes(f) for f in statement.judges}
+        self._of = {id(code): full_name(f) for f, held in self._codes.items() for code in held}
 
     @property
     def never(self) -> tuple[str, ...]:
@@ -54,22 +52,25 @@ class Watch:
 
     def calls(self, function: Callable, /) -> Callable:
         """The function, watched while it runs."""
+        of, note = self._of, self.called.add
+        # Called at each call of anything: a lambda, and codes by identity, cost least.
+        look = lambda frame, event, _: (
+            note(of[id(frame.f_code)]) if event == "call" and id(frame.f_code) in of else None
+        )
 
         def run(*arguments: Any) -> Any:
+            if not self.never:
+                return function(*arguments)
             if sys.getprofile() is not None:
                 self.blind = True
                 return function(*arguments)
-            sys.setprofile(self._called)
+            sys.setprofile(look)
             try:
                 return function(*arguments)
             finally:
                 sys.setprofile(None)
 
         return run
-
-    def _called(self, frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code in self._of:
-            self.called.add(self._of[frame.f_code])
 
     def seen(self) -> dict[str, list[str]]:
         """What was noted, in plain values; see `recall`."""
