@@ -47,7 +47,7 @@ class Values(NamedTuple):
 
     Attributes:
         margin: how much the right side is larger, less the stated error.
-        scale: the larger of the two sides.
+        scale: the larger of the two sides, at points; the margin itself on boxes.
         slopes: of the margin, along each coordinate; NaN where they are unknown.
         needed: 1 where all hypotheses are met, 0 where one is missed, 2 where that is open.
     """
@@ -83,15 +83,17 @@ class Programs:
         """
         self.reading, self.widened, self._slack = reading, False, arb(slack)
         self._margin, self._count = margin, count
-        self._known: dict[int, ClosedJaxpr] = {}
+        self._known: dict[tuple[int, bool], ClosedJaxpr] = {}
         alone = traced(margin, jnp.zeros(count))[0].jaxpr
         self._alone = any(eqn.primitive.name == "while" for eqn in equations(alone))
 
-    def _for(self, rows: int) -> ClosedJaxpr:
-        if rows not in self._known:
+    def _for(self, rows: int, scaled: bool) -> ClosedJaxpr:
+        """With the scale or, as slopes need none, without."""
+        if (rows, scaled) not in self._known:
+            parts = self._margin if scaled else lambda point: self._margin(point)[::2]
             points = jnp.zeros((rows, self._count))
-            self._known[rows] = traced(jax.vmap(self._margin), points)[0]
-        return self._known[rows]
+            self._known[rows, scaled] = traced(jax.vmap(parts), points)[0]
+        return self._known[rows, scaled]
 
     def __call__(self, balls: np.ndarray, slopes: bool) -> Values:
         """The margin on balls of shape (rows, count).
@@ -106,15 +108,14 @@ class Programs:
         rows = len(balls)
         padded = 1 << (rows - 1).bit_length()
         given = np.concatenate([balls, np.repeat(balls[:1], padded - rows, axis=0)])
-        value, scale, needed = self._run(self._for(padded), given, slopes)
+        value, *scale, needed = self._run(self._for(padded, not slopes), given, slopes)
         unknown = reals((rows, self._count), [NAN] * (rows * self._count))
         if isinstance(value, Sloped):
             unknown = np.stack([s[:rows] for s in value.slopes], -1)
             value = value.value
-        scale = scale.value if isinstance(scale, Sloped) else scale
-        rows_of = lambda x: as_reals(x)[:rows]
-        margin = rows_of(value) + self._slack
-        return Values(margin, rows_of(scale), unknown, as_flags(needed)[:rows])
+        margin = as_reals(value)[:rows] + self._slack
+        scales = as_reals(scale[0])[:rows] if scale else margin
+        return Values(margin, scales, unknown, as_flags(needed)[:rows])
 
     def _run(self, program: ClosedJaxpr, given: np.ndarray, slopes: bool) -> list[Any]:
         if slopes:

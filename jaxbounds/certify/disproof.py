@@ -277,6 +277,7 @@ def disprove(
         )
         if against:
             tried |= {"word": "undecided", "reason": against}
+    tried.pop("traced", None)
     return Certificate(**about, **tried, seconds=time.perf_counter() - started)
 
 
@@ -335,6 +336,7 @@ def _attempt(
                 "entry": found[0].entry if statement.relation == "=" else None,
                 "gap": gap,
                 "ways": len(found),
+                "traced": enclosed.whole,  # else the sides are the float program's own
             }
         if gap > 0 and gap >= margin:
             break

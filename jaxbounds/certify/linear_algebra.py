@@ -3,8 +3,10 @@
 import contextlib
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from flint import arb, arb_mat, ctx
 from jax.extend.core import JaxprEqn
@@ -17,7 +19,9 @@ from jaxbounds.certify.values import (
     ZERO,
     NotSupported,
     as_reals,
+    dtype_of,
     each,
+    midpoints,
     reals,
     shape_of,
 )
@@ -146,9 +150,29 @@ def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
     return out
 
 
-def _either_sign(run: Any, count: int) -> list[arb]:
-    """A sign for each vector: no theorem fixes it, so the program forks over it."""
-    return [(ONE, -ONE)[run.fork(2, "the sign of a vector")] for _ in range(count)]
+SHARP = 40
+"""Bits of an entry that belongs to a point, not to a box."""
+
+
+def _signed(vectors: np.ndarray, m: np.ndarray, like: Callable[[], np.ndarray], run: Any) -> Any:
+    """Columns with the signs of the program, which no theorem fixes.
+
+    At a point whose entries are no zeros (the sign of a zero may decide) they are those that
+    float64 finds there; all else forks over them.
+    """
+    if all(v.rel_accuracy_bits() > SHARP and not v.contains(0) for v in m.ravel()):
+        along = np.einsum("ij,ij->j", like(), midpoints(vectors))
+        signs = [-ONE if a < 0 else ONE for a in along]
+    else:
+        count = vectors.shape[1]
+        signs = [(ONE, -ONE)[run.fork(2, "the sign of a vector")] for _ in range(count)]
+    return vectors * np.array(signs)
+
+
+def _in_floats(eqn: JaxprEqn, m: np.ndarray) -> list[np.ndarray]:
+    """What the float program finds at the middle of one matrix; for the signs of its vectors."""
+    middle = jnp.asarray(midpoints(m), dtype_of(eqn.invars[0]))
+    return list(map(np.asarray, eqn.primitive.bind(middle, **eqn.params)))
 
 
 def eigh(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
@@ -163,7 +187,8 @@ def eigh(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         m = np.where(low | np.eye(len(m), dtype=bool), m, m.T)
         values[index] = eigenvalues(m)
         if run.used(eqn.outvars[0]):
-            vectors[index] = eigenvectors(m) * np.array(_either_sign(run, len(m)))
+            like = lambda m=m: _in_floats(eqn, m)[0]
+            vectors[index] = _signed(eigenvectors(m), m, like, run)
     return [vectors, values]
 
 
@@ -176,12 +201,13 @@ def _singular_values(m: np.ndarray) -> np.ndarray:
     return reals((k,), map(functions.square_root, clipped))
 
 
-def _singular_vectors(m: np.ndarray, s: np.ndarray, signs: list[arb]) -> tuple[Any, Any]:
+def _singular_vectors(eqn: JaxprEqn, m: np.ndarray, s: np.ndarray, run: Any) -> tuple[Any, Any]:
     """U and V^T where singular values are apart and not zero."""
     wide = m.shape[0] < m.shape[1]
     tall = m.T if wide else m
     gram = reals((len(s), len(s)), (_matrix(tall).transpose() * _matrix(tall)).entries())
-    V = eigenvectors(gram)[:, ::-1] * np.array(signs)
+    like = lambda: _in_floats(eqn, m)[1] if wide else _in_floats(eqn, m)[2].T
+    V = _signed(eigenvectors(gram)[:, ::-1], m, like, run)
     U = reals((len(tall), len(s)), (_matrix(tall) * _matrix(V)).entries())
     U = each(functions.divide, U, s[None, :])
     return (V, U.T) if wide else (U, V.T)
@@ -205,8 +231,7 @@ def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         if wanted and any(map(run.used, eqn.outvars[1:])):
             if eqn.params.get("full_matrices") and not square:
                 raise NotSupported("svd with full matrices")
-            signs = _either_sign(run, len(s))
-            outs[1][index], outs[2][index] = _singular_vectors(m, s, signs)
+            outs[1][index], outs[2][index] = _singular_vectors(eqn, m, s, run)
     return outs
 
 

@@ -260,22 +260,35 @@ def test_what_hangs_on_an_open_number_is_undecided(function, given, x64):
         enclose(function, given)
 
 
-@pytest.mark.parametrize("shape", [(2, 2), (3, 2), (2, 3)])
-def test_vectors_have_either_sign_and_those_that_jax_gives_are_among_them(shape, x64):
+@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5)])
+def test_vectors_at_a_point_have_the_signs_that_jax_gives(shape, x64):
     rng = np.random.default_rng(5)
-    near = lambda found, true: np.allclose(midpoints(found), true)
-    for _ in range(5):
+    for _ in range(10):
         x = rng.normal(size=shape)
-        ways = enclose(lambda x: jnp.linalg.svd(x, full_matrices=False), x).ways
-        u, _, v = jnp.linalg.svd(x, full_matrices=False)
-        assert len(ways) == 4
-        assert sum(near(way[0], u) and near(way[2], v) for way in ways) == 1
-        assert all(near(way[0] @ np.diag(way[1]) @ way[2], x) for way in ways)
-        if shape == (2, 2):
-            symmetric = x + x.T
-            ways = enclose(jnp.linalg.eigh, symmetric).ways
-            assert len(ways) == 4
-            assert sum(near(way[1], jnp.linalg.eigh(symmetric)[1]) for way in ways) == 1
+        (u, _, v), *others = enclose(lambda x: jnp.linalg.svd(x, full_matrices=False), x).ways
+        true = jnp.linalg.svd(x, full_matrices=False)
+        assert not others
+        assert np.allclose(midpoints(u), true[0])
+        assert np.allclose(midpoints(v), true[2])
+        if shape == (3, 3):
+            (_, vectors), *_ = enclose(jnp.linalg.eigh, x).ways
+            assert np.allclose(midpoints(vectors), jnp.linalg.eigh(x)[1])
+
+
+@pytest.mark.parametrize("how", ["a box", "a zero"])
+def test_vectors_of_a_box_or_with_a_zero_have_either_sign(how, x64):
+    rng = np.random.default_rng(5)
+    near = lambda found, true: np.allclose(midpoints(found), true, atol=1e-4)
+    x = rng.normal(size=(2, 2))
+    given = box(*map(arb, x.ravel(), [1e-6] * 4)).reshape(2, 2)
+    if how == "a zero":
+        x[0, 1] = 0.0
+        given = x
+    ways = enclose(lambda x: jnp.linalg.svd(x, full_matrices=False), given).ways
+    u, _, v = jnp.linalg.svd(x, full_matrices=False)
+    assert len(ways) == 4
+    assert sum(near(way[0], u) and near(way[2], v) for way in ways) == 1
+    assert all(near(way[0] @ np.diag(way[1]) @ way[2], x) for way in ways)
 
 
 def test_vectors_of_a_repeated_value_are_unknown(x64):
