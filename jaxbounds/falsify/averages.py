@@ -9,8 +9,10 @@ from jaxbounds.falsify.measure import Measured
 from jaxbounds.statements import Status
 
 MORE = "draw more (--thorough, or budget=Budget(samples=...))"
-HEAVY = 2.0
-"""Up to this tail index there is no sign of a variance, and an interval of a mean means nothing."""
+NO_MEAN, NO_VARIANCE = 1.3, 2.0
+"""Up to the one tail index, as draws show it, there may be no mean; up to the other no variance."""
+UNSEEN = 10
+"""By how much what a tail may hold beyond the draws is overestimated."""
 
 
 class Group(NamedTuple):
@@ -68,11 +70,11 @@ class _Side(NamedTuple):
 
     Attributes:
         bound: the mean of lhs - rhs is at most this.
-        tail: the index of the tail that could raise it.
+        heavy: the index of a tail that could raise it above zero all the same; infinite if none.
     """
 
     bound: float
-    tail: float
+    heavy: float
 
 
 def _at_most(group: Group, sign: float) -> _Side:
@@ -81,7 +83,11 @@ def _at_most(group: Group, sign: float) -> _Side:
     difference = sign * (m.lhs - m.rhs)
     most = float(np.nanmax([*difference, sign * reach[0], sign * reach[1]]))
     bound = upper_mean(difference, most, trials=distinct) + float(np.mean(m.error))
-    return _Side(bound, tail_index(difference))
+    index = tail_index(difference)
+    # A power's mean beyond the largest draw, which one draw in their number exceeds.
+    beyond = (most - float(np.median(difference))) / (max(index - 1, 0.05) * distinct)
+    matters = index <= NO_MEAN or (index <= NO_VARIANCE and UNSEEN * beyond > -bound)
+    return _Side(bound, index if matters else np.inf)
 
 
 def judged_expectation(groups: list[Group], /) -> Average:
@@ -98,10 +104,10 @@ def judged_expectation(groups: list[Group], /) -> Average:
     worst = max(ratios)
     text = "99.9% bound of the mean difference (empirical Bernstein, with the range seen)"
     failing = [side for side in below if side.bound < 0]
-    if any(side.tail > HEAVY for side in failing):
+    if any(np.isinf(side.heavy) for side in failing):
         return Average("fails", worst, f"{text} above zero")
-    heavy = min(side.tail for side in (failing or above))
-    if heavy <= HEAVY:
+    heavy = min(side.heavy for side in (failing or above))
+    if np.isfinite(heavy):
         reason = f"heavy tails (index {heavy:.2g}): a few draws decide the mean, and bounds of it"
         return Average("inconclusive", worst, f"{reason} mean nothing")
     if all(side.bound <= 0 for side in above):

@@ -7,7 +7,6 @@ slightly wrong.
 import contextlib
 import dataclasses
 import functools
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from jaxbounds.falsify.evidence import bounded_mean
 from jaxbounds.falsify.explore import draw
 from jaxbounds.falsify.measure import Measured, measure, verification
 from jaxbounds.falsify.programs import UNKEPT, compiled
+from jaxbounds.falsify.watched import forget, modules
 from jaxbounds.statements import Budget, Instance, Judged, Size, Statement, full_name, owner_of
 
 FEW = Budget(samples=48, restarts=0, steps=0, batch=48)
@@ -88,33 +88,18 @@ def _with_one_entry_off(value: Any) -> Any:
     return None
 
 
-def _modules(*roots: str) -> Iterator[Any]:
-    for module in list(sys.modules.values()):
-        if getattr(module, "__name__", "").split(".")[0] in roots:
-            yield module
-
-
 def _holders(function: Judged) -> Iterator[tuple[Any, str]]:
     """Everything by which modules of the function's package reach it: (holder, name)."""
     owner, name = owner_of(function)
     if isinstance(owner, type):
         yield owner, name
         return
-    for module in _modules(function.__module__.split(".")[0]):
+    for module in modules(function.__module__):
         for key, held in list(vars(module).items()):
             if held is function:
                 yield module, key
             elif type(held) is dict:
                 yield from ((held, inner) for inner, entry in held.items() if entry is function)
-
-
-def _forget(function: Judged) -> None:
-    """Drop what JAX traced and what the tables of the function's package and of this one hold."""
-    jax.clear_caches()
-    for module in _modules(function.__module__.split(".")[0], "jaxbounds"):
-        for held in list(vars(module).values()):
-            if isinstance(held, functools._lru_cache_wrapper):
-                held.cache_clear()
 
 
 _FACTORS: dict[str, Any] = {}
@@ -161,13 +146,13 @@ def _replaced(function: Judged) -> Iterator[None]:
 def planted(function: Judged, factor: float, /) -> Iterator[None]:
     """For the length of a `with` block the function is off, wherever its package holds it."""
     with _replaced(function):
-        _forget(function)
+        forget(function.__module__)
         _FACTORS[full_name(function)] = factor
         try:
             yield
         finally:
             _FACTORS.clear()
-            _forget(function)
+            forget(function.__module__)
 
 
 def _side_by_side(
@@ -187,12 +172,12 @@ def _side_by_side(
     with contextlib.ExitStack() as stack:
         for function in functions:
             stack.enter_context(_replaced(function))
-        _forget(functions[0])
+        forget(functions[0].__module__)
         try:
             program = compiled(jax.vmap(jax.vmap(one, (None, 0)), (0, None)))
             found = jax.tree.map(np.asarray, program(batch, jnp.asarray(factors)))
         finally:
-            _forget(functions[0])
+            forget(functions[0].__module__)
     return [jax.tree.map(lambda leaf, i=i: leaf[:, i], found) for i in range(len(names) + 1)]
 
 

@@ -14,7 +14,7 @@ from jaxbounds.falsify.explore import Searched, draw, search
 from jaxbounds.falsify.measure import verification
 from jaxbounds.falsify.programs import Programs
 from jaxbounds.falsify.reach import reach
-from jaxbounds.falsify.watched import Watch
+from jaxbounds.falsify.watched import Watch, forget
 from jaxbounds.statements import Budget, Form, Size, Statement
 
 REJECTED = ("fails", "inconsistent")
@@ -119,6 +119,9 @@ def judge(
             ends = reach(bench, pool)
             columns = [column._replace(reach=end) for column, end in zip(columns, ends)]
         control = decide(statement, None, columns[-1])
+        if statement.host and bench.watch.never:  # what an earlier statement tabulated is not run
+            forget(*(function.__module__ for function in statement.judges))
+            bench.one(pool.instance(0), Size(statement.sizes[pool.sizes[0]]))
         ill = "; ".join([*ailments(statement, pool, columns, searched), *unfit(bench.watch)])
         near = [near_control(statement, column) for column in columns[:-1]]
         decisions = []

@@ -105,7 +105,8 @@ class Programs:
             if signature not in loaded:
                 loaded[signature] = program
                 if self._folder is None and watch is not None:
-                    watch.program(program.trace(*arguments).jaxpr)
+                    again = functools.partial(jax.eval_shape, mapped, *arguments)
+                    watch.program(program.trace(*arguments).jaxpr, again)
                 elif self._folder is not None:
                     kept = self._kept(mapped, signature, arguments, watch)
                     loaded[signature] = compiled(export.deserialize(kept.trace).call)
@@ -124,7 +125,8 @@ class Programs:
         if kept is None:
             program = jax.jit(mapped)
             if watch is not None:
-                watch.program(program.trace(*arguments).jaxpr)
+                again = functools.partial(jax.eval_shape, mapped, *arguments)
+                watch.program(program.trace(*arguments).jaxpr, again)
             # The platform is named because a machine with an accelerator would export for that.
             trace = export.export(program, platforms=["cpu"])(*arguments).serialize()
             kept = Kept({} if watch is None else watch.seen(), trace)

@@ -177,8 +177,15 @@ def host_search(statement: Statement, size: Size, steps: int, /) -> Callable[...
     one, project = measure(statement, size), _projection(statement, size)
 
     def evaluate(leaves: list[np.ndarray], structure: Any, form: int) -> tuple[float, bool, Any]:
-        instance = project(jax.tree.unflatten(structure, leaves))
-        measured = one(instance)
+        moved = jax.tree.unflatten(structure, leaves)
+        instance = project(moved)
+        try:
+            measured = one(instance)
+        except ValueError:  # the functions refuse it: hypotheses say too little
+            if statement.project is None:
+                raise
+            instance = statement.project(moved, size)
+            measured = one(instance)
         ratio = float(measured.value[form])
         score = np.log(ratio) if ratio > 1e-300 else ratio - 1e3
         return score, bool(measured.counted[form]), instance

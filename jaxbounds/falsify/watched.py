@@ -1,13 +1,31 @@
 """What a trace shows of a statement: which judged functions run, and what rounds coarsely."""
 
+import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 
 from jaxbounds.statements import Judged, Statement, full_name
 from jaxbounds.traces import coarseness, narrow_operations
+
+
+def modules(*names: str) -> Iterator[Any]:
+    """All modules of the packages of these modules."""
+    roots = {name.split(".")[0] for name in names}
+    for module in list(sys.modules.values()):
+        if getattr(module, "__name__", "").split(".")[0] in roots:
+            yield module
+
+
+def forget(*names: str) -> None:
+    """Drop what JAX traced and what tables of these modules' packages, and of this one, hold."""
+    jax.clear_caches()
+    for module in modules(*names, __name__):
+        for held in list(vars(module).values()):
+            if isinstance(held, functools._lru_cache_wrapper):
+                held.cache_clear()
 
 
 def _codes(function: Judged) -> set[Any]:
@@ -81,7 +99,13 @@ class Watch:
         self.called.update(seen.get("called", ()))
         self.narrow = tuple(dict.fromkeys([*self.narrow, *seen.get("narrow", ())]))
 
-    def program(self, closed: Any, /) -> None:
-        """Look through what was traced."""
+    def program(self, closed: Any, /, retrace: Callable[[], Any]) -> None:
+        """Look through what was traced; where a judged function is missing, trace from scratch.
+
+        What was traced or tabulated for another statement is not traced again.
+        """
+        if self.never and not self.blind:
+            forget(*(f.__module__ for f in self._codes))
+            retrace()
         found = narrow_operations(closed.jaxpr, jax.dtypes.canonicalize_dtype(float))
         self.narrow = tuple(dict.fromkeys([*self.narrow, *found]))

@@ -221,6 +221,16 @@ def _one_share(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     return {"|R| = zeta T in every sequence, 0 < zeta < 1": proper & jnp.all(counts == counts[0])}
 
 
+def _one_share_and_level(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """As `_one_share`, and delta is a probability."""
+    delta = instance["delta"]
+    return {
+        **_one_share(instance, size),
+        "0 < delta < 1": (delta > 0) & (delta < 1),
+        "S > 0": instance["S"] > 0,
+    }
+
+
 def _keep_level(instance: Instance, size: Size) -> Instance:
     """Project an instance of a search: as `keep_context`, and delta in (0, 1)."""
     delta = jnp.clip(instance["delta"], 1e-3, 1 - 1e-6)
@@ -289,7 +299,7 @@ ON_SIGNS: dict[str, Any] = {
     "judges": (model_bound, sign_sum_bound, centre, printed_centre),
     "control": "0.7 of the sharpened bound",
     "search": "random",
-    "hypotheses": _one_share,
+    "hypotheses": _one_share_and_level,
     "project": _keep_level,
     "budget": Budget(samples=512, restarts=3, steps=200),
     "assumptions": "DM1, Assumption 3; H <= 12; alpha = +-1 except where said",

@@ -116,7 +116,8 @@ ENOUGH_HEADS = Statement(
         "selectivity": jnp.clip(i["selectivity"], 44.0, 46.0),
     },
     hypotheses=lambda i, size: {
-        "encodings separable": few_heads.least_direction(encodings(i["signs"]), size["q"])[1] > 0
+        "encodings separable": few_heads.least_direction(encodings(i["signs"]), size["q"])[1] > 0,
+        "3/10 <= beta <= 1": (i["beta"] >= 0.3) & (i["beta"] <= 1.0),
     },
     forms=(
         Form(
@@ -139,6 +140,11 @@ ENOUGH_HEADS = Statement(
         ),
         Form(
             name="derived every token",
+            hypotheses=lambda i, size: {
+                "44 <= selectivity <= 46: the softmax is as sharp as float64 tells": (
+                    (i["selectivity"] >= 44.0) & (i["selectivity"] <= 46.0)
+                )
+            },
             note="Each coordinate of each of the q tokens is decoded: d heads learn any link, not "
             "only Proposition 3's.",
         ),

@@ -58,9 +58,13 @@ def _C(instance: Instance) -> float:
 
 
 def _informative(instance: Instance, size: Size) -> dict[str, Any]:
-    B_x, m, d = draw.numbers(instance, "B_x", "m", "d")
+    sizes = draw.numbers(instance, "B", "B_x", "B_QK", "m", "d")
+    _, B_x, _, m, d = sizes
+    named = {"sizes are positive, and d is whole": min(sizes) > 0 and d == math.floor(d)}
+    if not all(named.values()):
+        return named | {"m > d and m > ln(2d)": False, "informative (E5)": False}
     a, b, B = (float(v) for v in entropy_terms(B_x, _C(instance), m, d))
-    return {
+    return named | {
         "m > d and m > ln(2d)": m > max(d, math.log(2.0 * d)),
         "informative (E5)": b < B - a * B,
     }

@@ -135,6 +135,7 @@ WHOLE_COVERS = Statement(
     project=lambda i, size: {**i, "x": np.clip(i["x"], 1.0, 2.4)},
     hypotheses=lambda i, size: {
         "no column is zero": np.abs(i["W"]).sum(axis=0).min() > 1e-6,
+        "1 <= x <= 2.4, so that lists are short": 1.0 <= i["x"] <= 2.4,
     },
     evaluate=_whole_covers,
     judges=(linear_covers.columns_cover, linear_covers.entries_cover),

@@ -68,7 +68,10 @@ ONSET = Statement(
     **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=1, steps=3)},
     cases=_norms,
     project=_inside,
-    hypotheses=lambda i, size: {"1/4 <= B_x <= 4": 0.25 <= i["B_x"] <= 4.0},
+    hypotheses=lambda i, size: {
+        "1/4 <= B_x <= 4": 0.25 <= i["B_x"] <= 4.0,
+        "1/10 <= B_QK <= 10": 0.1 <= i["B_QK"] <= 10.0,
+    },
     evaluate=_onset,
     judges=(onsets, smallest_samples),
     sizes=tuple({"theorem": i} for i in range(6)),
