@@ -14,6 +14,8 @@ import pytest
 FILES = Path(__file__).parent / "files"
 
 MISSED = [
+    ("multihead.eq116", {"relevant": {1: "1"}}, "DM1"),
+    ("multihead.eq116", {"S": {0: "1/2"}, "p": {0: "-1/16", 1: "1/16"}}, "R >= 1"),
     ("multihead.eq116", {"p": {0: "0"}}, "p of a first phase"),
     ("multihead.eq129", {"z": {4: "1/4"}}, "Z_mu = Z_nu <= S^2 / 8"),
     ("multihead.eq14", {"X": {0: "1/2", 3: "1/2"}}, "R >= 1"),
@@ -48,6 +50,10 @@ MISSED = [
     ("multihead.sec5.3-order", {"noise": {0: "1/4"}}, "0 <= Z_mu = Z_nu <= S^2 / 8"),
     ("multihead.sec5.3-order", {"zeta": {0: "1/3"}}, "zeta T a count"),
     ("multihead.sec5.3-sparsity", {"less": {0: "3/5"}}, "0 < zeta' < zeta < 1"),
+    ("multihead.sec5.3-sparsity", {"log_S": {0: "-1"}}, "S >= 1"),
+    ("multihead.sec5.3-sparsity", {"M": {0: "0"}}, "M >= 1"),
+    ("multihead.sec5.3-sparsity", {"less": {0: "1/4"}}, "zeta T, zeta' T counts"),
+    ("multihead.sec5.3-sparsity", {"noise": {0: "1/4"}}, "0 <= Z_mu = Z_nu <= S^2 / 8"),
     ("multihead.sec5.3-sparsity", {"log_S": {0: "2"}}, "gamma_attn >= gamma* >= gamma_lin"),
     ("multihead.sec5.3-target", {"log_n": {0: "1/2"}}, "n >= 3"),
     ("seqlength.appc-norms", {"P": {0: "0", 1: "0"}}, "P, u, v are not zero"),

@@ -34,8 +34,6 @@ def initial_output(w: Witness) -> Sides:
     c, H, delta = one_sequence(w), w.whole("H"), w["delta"]
     assume({"DM1": c.valid, "0 < delta < 1": 0 < delta < 1, "1 <= H <= 12": 1 <= H <= 12})
     row = c.zeta / 2 * c.classifier + w["p"]
-    plus, minus, first, *_ = c.pattern
-    step = sum(y * (mu + first) for y, mu in ((1, plus), (-1, minus))) / Fraction(2 * 2 * 2)
     output = abs(sum(row * c.X.sum(axis=0)))
     bounds = [
         c.T * c.R * (interval(c.S) + P) * sqrt(-2 * log(delta))
@@ -44,11 +42,18 @@ def initial_output(w: Witness) -> Sides:
     sums = [abs(sum(signs)) * output for signs in product((1, -1), repeat=H)]
     beyond = [[_decided(size / sqrt(H) - bound) for size in sums] for bound in bounds]
     sure = {
-        "p of a first phase of two samples": c.T == 2 and bool((step == row).all()),
+        "p of a first phase of two samples": _of_two_samples(c, row),
         "the same at P of (6), C = 1, n1 = 2": beyond[0] == beyond[1],
     }
     assume(sure)
     return Sides(Fraction(sum(beyond[0]), 2**H), delta)
+
+
+def _of_two_samples(c: Mixture, row: np.ndarray) -> bool:
+    """Whether (120) leaves the row after the samples (mu_+, nu_1) and (mu_-, nu_1)."""
+    plus, minus, first, *_ = c.pattern
+    step = sum(y * (mu + first) for y, mu in ((1, plus), (-1, minus))) / Fraction(2 * 2 * 2)
+    return c.T == 2 and bool((step == row).all())
 
 
 def _first_phase(c: Mixture, n1: int, delta: Fraction) -> Any:
@@ -83,6 +88,39 @@ def expected_margin(w: Witness) -> Sides:
     assume({"DM1": c.valid})
     outer, inner = c.margins(c.zeta / 4 * c.classifier + w["p"])
     return Sides(c.gamma_star(norm(w["p"])), outer + inner / 2)
+
+
+@checks(
+    "multihead.eq116",
+    "printed, alpha = +-1",
+    ("the last line of (116)", "<=", "E|alpha| {the brace of (115)} / ||W*||, E|alpha| = 1"),
+    formula=(
+        "E|alpha| {...} / ||W*|| >= T (1-zeta) zeta / (4 sqrt(2 (M+1))) (zeta S^4 - ...) - "
+        "P T^{5/2} (S+Z)^3, {...} the brace of (115)"
+    ),
+    text="67858271609a98abc4e1699c5d07118e",
+    size="T d",
+    leaves=SEQUENCE,
+)
+def last_step(w: Witness) -> Sides:
+    """The last line of (116) against the line before it, E|alpha| = 1: the brace over ||W*||.
+
+    P = ||p||, where (zeta/2) u* + p is what a first phase of (mu_+, nu_1), (mu_-, nu_1) leaves.
+    """
+    c, P = one_sequence(w), norm(w["p"])
+    assume({"DM1": c.valid})
+    assume({"R >= 1": bool(c.R.a >= 1)})
+    row = c.zeta / 2 * c.classifier + w["p"]
+    assume({"p of a first phase of two samples": _of_two_samples(c, row)})
+    S, T, zeta, Z = interval(c.S), c.T, interval(c.zeta), interval(c.Z_bar)
+    longest = S + sqrt(c.Z_squared)
+    root = sqrt(2 * (c.M + 1))
+    brace = (
+        T * (1 - zeta) * zeta / 2 * (zeta * S**6 - 7 * Z * S**4 - 12 * Z**2 * S**2 - 16 * Z**3)
+        - 2 * root * P * sqrt(T) ** 5 * S**2 * longest**3
+    )
+    linear = S * sqrt(T) / sqrt(2) * (zeta - 2 * (1 - zeta) * interval(c.Z_mu) / S**2)
+    return Sides(c.gamma_star(P) - linear, brace / (S**2 * root))
 
 
 @checks(

@@ -84,6 +84,40 @@ def margins_in_order(w: Witness) -> Sides:
 
 
 @checks(
+    "multihead.sec5.3-sparsity",
+    "derived, gamma* - gamma_lin",
+    ("gamma* - gamma_lin at zeta", "<=", "gamma* - gamma_lin at zeta' < zeta"),
+    formula="gamma_attn - gamma_lin at zeta is at most that at zeta' <= zeta",
+    text="faa718e7e8386a775ec52f4e0a45b5b4",
+    size="C=1",
+    leaves={**ORDER["leaves"], "less": "f"},
+)
+def gap_below(w: Witness) -> Sides:
+    """gamma* - gamma_lin at zeta and at a smaller zeta' = `less`, P = 0: the first term of (7)."""
+    S, T, M = exp(w["log_S"]), w.whole("T"), w.whole("M")
+    Z = interval(w["noise"]) * S**2
+    counts = [w[name] * T for name in ("zeta", "less")]
+    sure = {
+        "S >= 1": w["log_S"] >= 0,
+        "M >= 1": M >= 1,
+        # A decimal fraction is a count up to the rounding of a float.
+        "zeta T, zeta' T counts, 0 < zeta' < zeta < 1": 0 < w["less"] < w["zeta"] < 1
+        and all(abs(count - round(count)) < Fraction(1, 10**9) for count in counts),
+        "0 <= Z_mu = Z_nu <= S^2 / 8": 0 <= w["noise"] <= Fraction(1, 8),
+    }
+    assume(sure)
+    gain, order = [], []
+    for name in ("zeta", "less"):
+        zeta = interval(w[name])
+        inner = zeta * S**4 - 7 * Z * S**2 - 12 * Z**2 - 16 * Z**3 / S**2
+        gain.append(T * (1 - zeta) * zeta * inner / (4 * sqrt(2 * (M + 1))))
+        room = S * sqrt(Fraction(T, 2)) * (1 - zeta) * (1 + 2 * Z / S**2)
+        order.append(bool(gain[-1].a >= 0) and bool((room - gain[-1]).a >= 0))
+    assume({"gamma_attn >= gamma* >= gamma_lin at both": all(order)})
+    return Sides(*gain)
+
+
+@checks(
     "multihead.sec5.3-exponent",
     "printed",
     ("log C where H^{1/2} = log(n)^5 C^{-2} H^{2p-1}", "=", "log(log(n)^{5/2} H^{p-1/4})"),
