@@ -47,13 +47,15 @@ class Values(NamedTuple):
 
     Attributes:
         margin: how much the right side is larger, less the stated error.
-        scale: the larger of the two sides, at points; the margin itself on boxes.
+        scale: the larger of the two sides; of points only.
+        stated: the error that was stated; of points only.
         slopes: of the margin, along each coordinate; NaN where they are unknown.
         needed: 1 where all hypotheses are met, 0 where one is missed, 2 where that is open.
     """
 
     margin: np.ndarray
     scale: np.ndarray
+    stated: np.ndarray
     slopes: np.ndarray
     needed: np.ndarray
 
@@ -77,7 +79,7 @@ class Programs:
     def __init__(
         self, margin: Callable[[jax.Array], Any], count: int, slack: float, reading: Reading
     ) -> None:
-        """Take a function of a point of shape (count,) that gives (margin, scale, needed).
+        """Take a function of a point of shape (count,) that gives `Values` but for the slopes.
 
         The slack, which is the number it is, is added to the margin.
         """
@@ -87,13 +89,13 @@ class Programs:
         alone = traced(margin, jnp.zeros(count))[0].jaxpr
         self._alone = any(eqn.primitive.name == "while" for eqn in equations(alone))
 
-    def _for(self, rows: int, scaled: bool) -> ClosedJaxpr:
-        """With the scale or, as slopes need none, without."""
-        if (rows, scaled) not in self._known:
-            parts = self._margin if scaled else lambda point: self._margin(point)[::2]
+    def _for(self, rows: int, whole: bool) -> ClosedJaxpr:
+        """With all values or, as slopes need no more, the margin and whether the point counts."""
+        if (rows, whole) not in self._known:
+            parts = self._margin if whole else lambda point: self._margin(point)[::3]
             points = jnp.zeros((rows, self._count))
-            self._known[rows, scaled] = traced(jax.vmap(parts), points)[0]
-        return self._known[rows, scaled]
+            self._known[rows, whole] = traced(jax.vmap(parts), points)[0]
+        return self._known[rows, whole]
 
     def __call__(self, balls: np.ndarray, slopes: bool) -> Values:
         """The margin on balls of shape (rows, count).
@@ -108,14 +110,15 @@ class Programs:
         rows = len(balls)
         padded = 1 << (rows - 1).bit_length()
         given = np.concatenate([balls, np.repeat(balls[:1], padded - rows, axis=0)])
-        value, *scale, needed = self._run(self._for(padded, not slopes), given, slopes)
+        value, *others, needed = self._run(self._for(padded, not slopes), given, slopes)
         unknown = reals((rows, self._count), [NAN] * (rows * self._count))
         if isinstance(value, Sloped):
             unknown = np.stack([s[:rows] for s in value.slopes], -1)
             value = value.value
         margin = as_reals(value)[:rows] + self._slack
-        scales = as_reals(scale[0])[:rows] if scale else margin
-        return Values(margin, scales, unknown, as_flags(needed)[:rows])
+        none = unknown[:, 0]
+        scale, stated = [as_reals(x)[:rows] for x in others] or [none, none]
+        return Values(margin, scale, stated, unknown, as_flags(needed)[:rows])
 
     def _run(self, program: ClosedJaxpr, given: np.ndarray, slopes: bool) -> list[Any]:
         if slopes:
@@ -195,11 +198,13 @@ class BoxSearch:
             return
         points = reals((len(rest), centres.shape[1]), (arb(c) for c in centres[rest].ravel()))
         middles = self.programs(points, slopes=False)
-        for i, middle, scale, meets in zip(rest, middles.margin, middles.scale, middles.needed):
+        at = zip(rest, middles.margin, middles.scale, middles.stated, middles.needed)
+        for i, middle, scale, stated, meets in at:
             if meets == 1 and not middle >= 0:
                 # No box around a point at which it is open can ever be proved.
                 point = tuple(map(float, centres[i]))
-                if middle + MARGIN * scale < 0 or middle == -INF:
+                # The error was taken off; to be false the claim must fail with it added.
+                if middle + 2 * stated + MARGIN * scale < 0 or middle == -INF:
                     self.false = point
                 else:
                     self.stuck = Box(point, point)

@@ -272,11 +272,8 @@ def disprove(
                     break
             if tried["word"] != "undecided" or "missed" in tried.get("hypotheses", {}).values():
                 break
-        against = (
-            "" if tried["word"] == "undecided" else _in_floats(statement, claim, given, static)
-        )
-        if against:
-            tried |= {"word": "undecided", "reason": against}
+        if tried["word"] != "undecided" and tried["traced"]:
+            tried |= _in_floats(statement, claim, given, static)
     tried.pop("traced", None)
     return Certificate(**about, **tried, seconds=time.perf_counter() - started)
 

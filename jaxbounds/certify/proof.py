@@ -71,12 +71,12 @@ class Proof:
 
 
 def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[jax.Array], Any]:
-    """From a point to the margin, the larger side, and whether it must satisfy the claim.
+    """From a point to the margin, the larger side, the stated error, and whether the point counts.
 
     The margin is `rhs - lhs` less the stated error, and not negative where the form holds.
     """
 
-    def margin(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def margin(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
         instance, size = domain.instance(point), Size(dict(domain.size))
         both = statement.evaluate(instance, size)
         lhs, rhs, error = (
@@ -92,7 +92,7 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
         named = met(statement.hypotheses, instance, size) | met(form.hypotheses, instance, size)
         named.pop("finite")
         required = jnp.stack([jnp.asarray(True), *named.values()])
-        return least - stated, scale, jnp.all(required)
+        return least - stated, scale, stated, jnp.all(required)
 
     return margin
 

@@ -69,6 +69,7 @@ def _points(domain: Domain, rng: np.random.Generator) -> np.ndarray:
 class _Measured(NamedTuple):
     margin: np.ndarray
     scale: np.ndarray
+    stated: np.ndarray
     needed: np.ndarray
 
 

@@ -7,7 +7,7 @@ slightly wrong.
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -121,6 +121,8 @@ def _replaced(function: Judged) -> Iterator[None]:
         value, factor = plain(*given, **named), _FACTORS.get(name)
         if factor is None:
             return value
+        if callable(factor):
+            return factor(value)
         leaves = jax.tree.leaves(value)
         traced = [x for x in leaves if isinstance(x, jax.Array) and _is(x, np.inexact)]
         if isinstance(factor, jax.core.Tracer) and not traced:
@@ -143,11 +145,16 @@ def _replaced(function: Judged) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def planted(function: Judged, factor: float, /) -> Iterator[None]:
-    """For the length of a `with` block the function is off, wherever its package holds it."""
+def planted(function: Judged, wrong: float | Callable[[Any], Any], /) -> Iterator[None]:
+    """For the length of a `with` block the function is wrong, wherever its package holds it.
+
+    Args:
+        function: public, of a module.
+        wrong: the factor by which it is off, or what is done to each of its values.
+    """
     with _replaced(function):
         forget(function.__module__)
-        _FACTORS[full_name(function)] = factor
+        _FACTORS[full_name(function)] = wrong
         try:
             yield
         finally:
@@ -286,11 +293,66 @@ def _judgement(statement: Statement, parts: list, stored: list, sizes: np.ndarra
     return tuple(judged)
 
 
+def _moved(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A mistake in the arrays of real numbers, as large as it can be made by moving entries."""
+
+    def wrong(value: Any) -> Any:
+        if callable(value) and not dataclasses.is_dataclass(value):
+            return functools.wraps(value)(lambda *given, **named: wrong(value(*given, **named)))
+        arrays = lambda leaf: _is(leaf, np.inexact) and getattr(leaf, "ndim", 0) > 0
+        return jax.tree.map(lambda leaf: change(leaf) if arrays(leaf) else leaf, value)
+
+    return wrong
+
+
+def _transposed(x: Any) -> Any:
+    return x.swapaxes(-1, -2) if x.ndim > 1 and x.shape[-1] == x.shape[-2] else x
+
+
+OTHER_MISTAKES: dict[str, Callable[[Any], Any]] = {
+    "sign": lambda value: off(value, -1.0),
+    "shifted by one along the last axis": _moved(lambda x: jnp.roll(x, 1, -1)),
+    "shifted by one along the first axis": _moved(lambda x: jnp.roll(x, 1, 0)),
+    "reversed": _moved(lambda x: x[::-1]),
+    "transposed": _moved(_transposed),
+    "the last entries dropped": _moved(lambda x: x.at[..., -1].set(0) if hasattr(x, "at") else x),
+    "the mean added: no entry is left out": _moved(lambda x: x + x.mean()),
+}
+"""What a function may get wrong beside a factor, which claims about zeros or orders do not see."""
+
+
 def notices(
     statement: Statement, function: Judged, /, *, factor: float = 1.25, budget: Budget = FEW
 ) -> bool:
-    """Whether a verdict or a ratio of the statement changes when a function is off by a factor."""
-    return noticed(statement, [function], factor=factor, budget=budget)[0]
+    """Whether a verdict or a ratio of the statement changes when a function is slightly wrong.
+
+    By a factor; if that goes unnoticed, by one of `OTHER_MISTAKES`.
+    """
+    if noticed(statement, [function], factor=factor, budget=budget)[0]:
+        return True
+    return any(_notices(statement, function, wrong, budget) for wrong in OTHER_MISTAKES.values())
+
+
+def _notices(
+    statement: Statement, function: Judged, wrong: Callable[[Any], Any], budget: Budget
+) -> bool:
+    """Whether one mistake changes a decision, or a ratio, on a few draws."""
+
+    def found() -> tuple:
+        with verification():
+            bench, pool = Bench(statement, budget.batch, UNKEPT), Pool()
+            draw(bench, pool, budget, 0)
+        pairs = [(decide(statement, f, c), c) for f, c in zip(statement.forms, pool.columns())]
+        means = (bounded_mean(c.measured.value[c.measured.counted]) or 0.0 for _, c in pairs)
+        return tuple(p for (d, _), m in zip(pairs, means) for p in ((d.status, d.ratio), ("", m)))
+
+    before = found()
+    try:
+        with planted(function, wrong):
+            after = found()
+    except Exception:  # it breaks: seen
+        return True
+    return any(_differ(a, b, statement) for a, b in zip(before, after))
 
 
 def _differ(before: tuple[str, float], after: tuple[str, float], statement: Statement) -> bool:

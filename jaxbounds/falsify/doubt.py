@@ -14,8 +14,9 @@ from jaxbounds.statements import Form, Instance, Size, Statement
 
 SMALL = 1e-6
 """A violation up to this, relative, may always be rounding."""
-ULPS, MOVED = 4, 16
-"""Units in the last place by which each float of an instance is moved, and how often."""
+ULPS, NEAR, MOVED = 4, 2.0**-33, 16
+"""Units in the last place by which each float of an instance is moved, or the part of it, where a
+sum of large and small loses such units, and how often."""
 DEAR = 1e-2
 """Beyond this violation a statement on the host is not measured again and again."""
 
@@ -62,7 +63,9 @@ def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value:
         if not np.issubdtype(leaf.dtype, np.floating):
             return many
         steps = rng.integers(-ULPS, ULPS + 1, many.shape)
-        return many + steps * np.spacing(np.maximum(np.abs(many), np.finfo(float).tiny))
+        least = np.spacing(np.maximum(np.abs(many), np.finfo(float).tiny))
+        least[MOVED // 2 :] = NEAR * np.abs(many[MOVED // 2 :])
+        return many + steps * least
 
     near = bench(jax.tree.unflatten(structure, list(map(moved, leaves))), size).value[:, index]
     near = near[np.isfinite(near)]
