@@ -107,7 +107,7 @@ def test_only_shipped_statements_are_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
     cache._kept.cache_clear()
     shipped = load_paper("multihead").statements[0]
-    changed = replace(shipped, tolerance=0.5)
+    changed = replace(shipped, tolerance=5e-4)
     assert cache.programs_for(changed) is UNKEPT
     assert cache.programs_for(shipped) is not UNKEPT
     (folder,) = (tmp_path / "jaxbounds-traces").iterdir()

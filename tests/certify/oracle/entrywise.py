@@ -24,6 +24,18 @@ INSIDE = {
 """Where a box of half-width 1/2 stays in the domain."""
 
 
+def nearest_single(x: Fraction) -> Fraction:
+    """The float32 next to a number: NumPy's guess and its neighbours, compared as fractions."""
+    guess = np.float32(float(x))
+    near = [
+        guess,
+        np.nextafter(guess, np.float32(np.inf)),
+        np.nextafter(guess, np.float32(-np.inf)),
+    ]
+    even = lambda v: int(v.view(np.uint32)) % 2
+    return Fraction(float(min(near, key=lambda v: (abs(Fraction(float(v)) - x), even(v)))))
+
+
 def _within(name: str, *shapes: tuple[int, ...]) -> Draw:
     low, high = INSIDE.get(name, (-4, 4))
     return floats(*shapes, low=low, high=high)
@@ -153,6 +165,8 @@ PROGRAMS: dict[str, tuple[Program, ...]] = {
         Program(lambda x: (x > 0).astype(jnp.float64), lambda x: as_int(_signs(x)), ONE),
         Program(lambda x: (x > 0).astype(jnp.int64), lambda x: as_int(_signs(x)), ONE),
         Program(lambda x: x.astype(bool), lambda x: (x != 0).astype(bool), ONE),
-        Program(lambda x: x.astype(jnp.float32), lambda x: x, ONE),
+        Program(
+            lambda x: x.astype(jnp.float32), np.vectorize(nearest_single, otypes=[object]), ONE
+        ),
     ),
 }

@@ -28,6 +28,7 @@ class Program:
         tight: the radius allowed, relative, at 192 bits on points; infinite where the rule is loose
             (roots of singular matrices) or unknown.
         forks: on boxes a choice may remain open.
+        signs: of vectors, which fork also at points that hold a zero.
         renamed: a primitive that is given the name of the rule, where programs seldom have it.
     """
 
@@ -36,6 +37,7 @@ class Program:
     draw: Draw
     tight: float = TIGHT
     forks: bool = False
+    signs: bool = False
     renamed: str = ""
 
 
@@ -117,7 +119,7 @@ def judge(name: str, program: Program, count: int, seed: int) -> tuple[set[str],
             assert wide and program.forks, f"{name}: undecided on {given}"
             continue
         if not wide:
-            assert len(ways) == 1, f"{name}: {len(ways)} ways on points"
+            assert len(ways) == 1 or program.signs, f"{name}: {len(ways)} ways on points"
             assert radius(ways[0]) <= program.tight, f"{name}: {ways[0]} on points"
         for _ in range(4 if wide else 1):
             at = [next(draws.places(x, rng, 1)) if x.dtype == object else x for x in boxes]
