@@ -18,8 +18,8 @@ ULPS, NEAR, MOVED = 4, 2.0**-20, 16
 """Units in the last place by which each float of an instance is moved, or of this part of it, as a
 sum with larger numbers loses the last places; and how often."""
 DEAR = 1e-2
-"""Beyond this violation a statement on the host is not measured again and again, and ball arithmetic
-is not asked where nothing points to rounding."""
+"""Beyond this violation a statement on the host is not measured again and again, and where nothing
+points to rounding ball arithmetic is not asked."""
 
 
 TRUE = "the claim is true on this instance"

@@ -18,7 +18,7 @@ fit shows another rate than is claimed."""
 
 SHRUNK = 0.01
 """By what part the near-control of `<=` makes the right side smaller."""
-CLOSE = 1e-3
+CLOSE = 1e-6
 """How near one the worst ratio of an equality case that was reached must be."""
 MOVED = 1e-6
 """By how much, relative to the largest entry, the near-control of `=` moves one side."""

@@ -72,7 +72,7 @@ def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray,
     if band and not band[0] <= slope <= band[1]:
         expected = "expected {:g} to {:g}: is the formula what was meant?".format(*band)
         return Rate("inconclusive", slope, f"{text}, {expected}")
-    if agrees or (band and band[0] <= 1 <= band[1]):
+    if agrees:
         return Rate("consistent", slope, text)
     x, q = by_size(m, sizes)
     if _decays(x, q):
