@@ -21,7 +21,9 @@ from mpmath import mp
 from oracle import composed, truth
 from oracle.composed import Composed, Run
 
-from jaxbounds.certify import NotSupported, Undecided, disprove, enclose, prove
+from jaxbounds.certify import NotSupported, Undecided, disprove, enclose, precision, prove
+from jaxbounds.certify.interpreter import traced
+from jaxbounds.certify.slopes import Sloped, sloped
 from jaxbounds.certify.values import OPEN, Flags, as_flags, reals
 from jaxbounds.falsify import verification
 from jaxbounds.statements import Domain, Form, Sides, Statement
@@ -103,14 +105,51 @@ def in_words(program: Composed, *more: Any) -> str:
     return "\n".join([str(program), *map(str, more)])
 
 
+def around(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """The balls of a box."""
+    radius = lambda a, b: float(np.nextafter((b - a) / 2, 9)) if b > a else 0
+    return reals(
+        lower.shape, (arb(float(a / 2 + b / 2), radius(a, b)) for a, b in zip(lower, upper))
+    )
+
+
+def judge_slopes(seed: int, said: collections.Counter) -> None:
+    """The difference of the values at two points, by the slopes of one program on a box."""
+    program, lower, upper, rng = drawn(seed, wide=True)
+    closed = traced(jax.vmap(program.number), np.zeros((1, program.count)))[0]
+    try:
+        with precision(128):
+            (found,) = sloped(closed, around(lower, upper)[None])
+    except (Undecided, NotSupported) as refusal:
+        said[type(refusal).__name__] += 1
+        return
+    if not isinstance(found, Sloped):
+        found = Sloped(found, [reals((1,), [arb(0)])] * program.count)
+    slopes = [slope.item() for slope in found.slopes]
+    if not found.value.item().is_finite() or not all(v.is_finite() for v in slopes):
+        said["unknown"] += 1
+        return
+    said["enclosed"] += 1
+    places = points(lower, upper, rng, 8)
+    near = [*places, *(np.clip(at + 1e-3 * (upper - lower), lower, upper) for at in places)]
+    known = [(at, true[0][0]) for at in near if len(true := truths(program, at, "coded")) == 1]
+    for p, a in known:
+        for q, b in known:
+            with precision(600), mp.workprec(truth.BITS):
+                moved = [arb(float(u)) - arb(float(v)) for u, v in zip(p, q)]
+                far = sum((d * s for d, s in zip(moved, slopes)), SLACK)
+                assert truth.encloses(far, a - b), in_words(
+                    program, f"box {lower.tolist()} {upper.tolist()}", f"slopes {slopes}",
+                    f"from {q.tolist()} to {p.tolist()} it grows by {mp.nstr(a - b, 20)}",
+                )  # fmt: skip
+                said["compared"] += 1
+
+
 def judge_enclosure(seed: int, wide: bool, said: collections.Counter) -> None:
     """Both readings of one program on a point or a box."""
     program, lower, upper, rng = drawn(seed, wide)
     places = points(lower, upper, rng, 8)
-    balls = reals(
-        lower.shape, (arb(a / 2 + b / 2, np.nextafter((b - a) / 2, 9) if b > a else 0)
-                      for a, b in zip(lower, upper))
-    )  # fmt: skip
+    balls = around(lower, upper)
     for reading in ("exact", "ulp"):
         try:
             ways = enclose(program.in_jax, balls, reading=reading, seconds=10.0).ways
@@ -313,6 +352,13 @@ def test_an_enclosure_contains_the_truth(seeds, wide):
     said = every(judge_enclosure, seeds, wide)
     decided = said["exact: enclosed"]
     assert decided >= (0.2 if wide else 0.5) * len(seeds)
+
+
+@parts(60, 3000)
+def test_a_difference_is_within_the_slopes(seeds):
+    """A mean value form, or a face, that is wrong by little is seen by no word."""
+    said = every(judge_slopes, seeds)
+    assert said["enclosed"] >= 0.2 * len(seeds)
 
 
 @parts(40, 2500)
