@@ -15,6 +15,7 @@ from flint import arb
 from jax.extend.core import ClosedJaxpr, JaxprEqn
 
 from jaxbounds.certify import control, elementwise, functions, movement
+from jaxbounds.certify.elementwise import rounds
 from jaxbounds.certify.interpreter import Interpreter
 from jaxbounds.certify.linear_algebra import contracted
 from jaxbounds.certify.values import (
@@ -27,6 +28,7 @@ from jaxbounds.certify.values import (
     as_flags,
     as_reals,
     axes_of,
+    dtype_of,
     each,
     hull,
     is_reals,
@@ -134,6 +136,8 @@ class Slopes(Interpreter):
         results = rule(eqn, plain, self)
         if not any(map(is_reals, results)):
             return results  # comparisons, indices: they have no slope
+        if name == "convert_element_type" and rounds(dtype_of(eqn.invars[0]), dtype_of(eqn.outvars[0])):
+            return [self._jumping(v) for v in results]  # rounding is a step function
         if name in _LINEAR:
             data = lambda j: [self._slope(x, j) if self._is_data(name, i) else x
                               for i, x in enumerate(values)]  # fmt: skip

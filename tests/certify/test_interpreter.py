@@ -4,6 +4,7 @@ The oracle for whole numbers is JAX itself, which is exact on them and shares no
 """
 
 import math
+import time
 from fractions import Fraction
 
 import jax
