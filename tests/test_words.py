@@ -200,6 +200,20 @@ def test_a_conversion_of_a_point_is_the_one_that_numpy_makes(kind, x):
         assert ball.is_exact()
 
 
+def test_a_slope_does_not_lead_through_rounding():
+    """float32(x) - x is a saw: its mean slope is none, and 1000 hides it from float64."""
+    saw = lambda i: X(i).astype(jnp.float32).astype(float) - X(i) + 1000.0
+    found = proved(saw, lambda i: 1000.0 + 1e-9 + NONE(i), 1.0, 1.25)
+    assert found.word == "undecided"
+
+
+def test_a_constant_in_float32_stands_for_what_was_rounded():
+    """sin(10^6 pi) = 0, and pi in float32 is not pi."""
+    sine = lambda i: jnp.abs(jnp.sin(jnp.round(X(i)) * jnp.float32(math.pi).astype(float)))
+    found = disproved(sine, lambda i: 0.05 + NONE(i), {"x": 1e6})
+    assert found.word in ("undecided", "disproved as coded")
+
+
 # --- points ---
 
 

@@ -10,7 +10,8 @@ from flint import arb
 from jaxbounds.certify.values import INF
 
 Word = Literal["disproved", "disproved as coded", "undecided"]
-DIGITS = 30
+DIGITS, LARGEST = 30, 4000
+"""Decimal digits of the ends of an enclosure, and the power of ten up to which they are written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +58,12 @@ class Certificate:
         return asdict(self)
 
 
+def _power_of_ten(x: arb) -> int:
+    """Of an exact number that is not negative; next to it, and of zero that of one."""
+    mantissa, exponent = (int(v) for v in x.man_exp())
+    return round((mantissa.bit_length() + exponent) * 0.30102999566) if mantissa else 0
+
+
 def as_fraction(x: arb, /) -> Fraction:
     """The exact number that a ball of radius zero is."""
     mantissa, exponent = (int(v) for v in x.man_exp())
@@ -68,6 +75,11 @@ def decimal_bounds(x: arb, /) -> tuple[str, str]:
     if not x.is_finite():
         word = "inf" if x == INF else "-inf" if x == -INF else "nan"
         return word, word
+    least, most = (_power_of_ten(end) for end in (x.abs_lower(), x.abs_upper()))
+    if most > LARGEST or (least < -LARGEST and not x.contains(0)):
+        # As fractions they would fill the memory: the powers of ten around them.
+        ends = [f"1e{least - 1}", f"1e{most + 1}"]
+        return (ends[0], ends[1]) if x > 0 else (f"-{ends[1]}", f"-{ends[0]}" if x < 0 else ends[1])
     ends = []
     for end, rounding in ((x.lower(), ROUND_FLOOR), (x.upper(), ROUND_CEILING)):
         exact = as_fraction(end)

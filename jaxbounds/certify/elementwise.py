@@ -175,7 +175,7 @@ def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     if issubdtype(new, np.floating):
         old = dtype_of(eqn.invars[0])
         return [
-            as_reals(x) if not _rounds(old, new) else each(lambda v: narrowed(v, new), as_reals(x))
+            as_reals(x) if not rounds(old, new) else each(lambda v: narrowed(v, new), as_reals(x))
         ]
     if is_reals(x):
         if new == np.bool_:
@@ -196,7 +196,7 @@ def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     return [np.asarray(x).astype(new)]
 
 
-def _rounds(old: Any, new: Any) -> bool:
+def rounds(old: Any, new: Any, /) -> bool:
     """Whether the conversion may change a number; in float64 roundings are not modelled."""
     if not is_narrow(new) or old == np.bool_:
         return False

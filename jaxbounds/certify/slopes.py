@@ -136,7 +136,9 @@ class Slopes(Interpreter):
         results = rule(eqn, plain, self)
         if not any(map(is_reals, results)):
             return results  # comparisons, indices: they have no slope
-        if name == "convert_element_type" and rounds(dtype_of(eqn.invars[0]), dtype_of(eqn.outvars[0])):
+        if name == "convert_element_type" and rounds(
+            dtype_of(eqn.invars[0]), dtype_of(eqn.outvars[0])
+        ):
             return [self._jumping(v) for v in results]  # rounding is a step function
         if name in _LINEAR:
             data = lambda j: [self._slope(x, j) if self._is_data(name, i) else x

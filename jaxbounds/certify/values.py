@@ -133,12 +133,20 @@ def _digits(dtype: Any) -> int:
     return int(jnp.finfo(dtype).nmant) + 1
 
 
-def is_short(x: float, /, digits: int = 53) -> bool:
-    """Whether a constant means itself: it has at most half of its type's binary digits.
+SINGLE = 24
+"""Binary digits of float32: a float64 of so many may have been rounded to one before."""
 
-    One that is tiny does not: it may be what a cancellation left.
+
+def is_short(x: float, /, digits: int = 53) -> bool:
+    """Whether a constant means itself: a whole number or fraction of few binary digits.
+
+    Of a type's digits a whole number may have half, a fraction half of float32's. One that is tiny
+    does not mean itself: it may be what a cancellation left.
     """
-    return x == 0 or (not abs(x) < RESIDUE and has_few_digits(x, digits))
+    if x == 0 or not math.isfinite(x):
+        return True
+    most = digits if float(x).is_integer() else min(digits, SINGLE)
+    return abs(x) >= RESIDUE and has_few_digits(x, most)
 
 
 def has_few_digits(x: float, /, digits: int = 53) -> bool:
@@ -154,6 +162,8 @@ def constant(x: float, reading: Reading, /, digits: int = 53) -> arb:
     """
     if reading == "exact" or is_short(x, digits):
         return arb(x)
+    if has_few_digits(x, 2 * SINGLE):
+        digits = min(digits, SINGLE)  # pi in float32, widened
     unit = math.ldexp(1.0, max(math.frexp(x)[1] - digits, -1074))
     ball = arb(x, UNITS.get(digits, 2) * unit)
     if abs(x) >= RESIDUE:

@@ -101,6 +101,9 @@ def test_a_constant_is_every_real_that_rounds_near_it(inside, x64):
         (2.0**-27, False),
         (2.0**-1000, False),
         (2.0**1000, True),
+        (1 + 2.0**-11, True),
+        (1 + 2.0**-12, False),  # float32 has such: it may be rounded
+        (float(np.float32(math.pi)), False),
         (0.1, False),
         (math.pi, False),
         (-1 / 3, False),
@@ -123,12 +126,14 @@ def test_a_constant_of_few_binary_digits_means_itself(x, short):
         (100.1 - 100 - 0.1, Fraction(0)),
         (-1e6 * (0.1 + 0.2 - 0.3), Fraction(0)),
         (sum(1 / k for k in range(1, 11)), Fraction(7381, 2520)),
+        (float(np.float32(0.1)), Fraction(1, 10)),
+        (float(np.float32(1 / 3)), Fraction(1, 3)),
     ],
 )
 def test_a_constant_stands_for_what_a_short_computation_in_python_meant(written, meant):
     low, high = ends(constant(written, "ulp"))
     assert low <= meant <= high
-    assert high - low <= max(1e-9 * abs(meant), 2.1 * abs(Fraction(written)))
+    assert high - low <= max(1e-6 * abs(meant), 2.1 * abs(Fraction(written)))
 
 
 def test_a_constant_of_another_type_is_read_by_the_units_of_that_type(x64):
@@ -396,6 +401,18 @@ def test_decimals_lie_around_the_ball(x):
         size = max(abs(low), abs(high))
         assert max(inner[0] - low, high - inner[1]) <= size / 10**28
     assert as_fraction(arb(x)) == Fraction(x)
+
+
+def test_decimals_of_what_no_memory_holds_are_powers_of_ten():
+    for x, low, high in ((arb(10) ** 9999, 9997, 10001), (arb(10) ** -9999, -10001, -9997)):
+        found = [int(end.removeprefix("1e")) for end in decimal_bounds(x)]
+        assert low <= found[0] < found[1] <= high
+        least, most = decimal_bounds(-x)
+        assert least.startswith("-1e") and most.startswith("-1e")
+        assert arb(10) ** found[0] < x < arb(10) ** found[1]
+    started = time.monotonic()
+    decimal_bounds(arb(10**15).exp())
+    assert time.monotonic() - started < 1
 
 
 def test_decimals_of_what_is_no_number():
