@@ -2,7 +2,7 @@
 
 The class is X -> w . W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_cls)) with ||w||_1 <= B_w,
 ||W_c||_{1,infinity} <= B_Wc and ||W_v||_{1,infinity} <= B_Wv over *columns* (the paper prints the
-transposes, with which the theorem is false: erratum E4), tokens ||x||_2 <= B_x, and
+transposes, with which over columns the theorem is false: erratum E4), tokens ||x||_2 <= B_x, and
 ln N <= C / epsilon^2 for x -> W_QK^T x. No function here knows the sequence length.
 
 Appendix C peels w, W_c, sigma and W_v, and is left with E, the complexity of

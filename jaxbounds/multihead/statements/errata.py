@@ -45,8 +45,9 @@ FALSE = (
         "zeta = 1/2 it is below gamma_lin for every S, even at P = 0: .809 < .894 at S = 1, T = "
         "10, M = 2. With noise of order S, as in Section 5.1, and P = O(1) the second inequality "
         "holds for large S; with the P of the printed centre (E2) it fails always. That the gap "
-        "increases as zeta falls is true of gamma_attn - gamma_lin and, without noise and where "
-        "the order holds, of gamma_attn - gamma*; gamma* - gamma_lin falls with zeta below 2/3.",
+        "increases as zeta falls is true of gamma_attn - gamma_lin and, without noise, at P = 0 "
+        "and where the order holds, of gamma_attn - gamma*; gamma* - gamma_lin, without noise, "
+        "falls with zeta below 2/3.",
         consequence="NTK margins at different starts are not comparable without their norms; "
         "gamma_lin <= gamma_attn holds.",
         main="survive",
@@ -103,7 +104,7 @@ GAPS = (
         "term of order d T^2 R^12 without 1 / sqrt(H), which the printed order covers only for "
         "T <~ d R^2. Corollary 2's B_2^2 g_0(1/K)^3 covers the B_2 (4 g_0 + B_2) g_0^2 of "
         "Corollary 5 only where g_0 >~ 1: for T = R equal tokens of norm R, g_0 is of order "
-        "R^{-3/2}, and print asks for sqrt(H) of order R, (101) for R^{5/2}. Its rho(K) >~ "
+        "R^{-3/2}, and print asks for sqrt(H) of order R, Corollary 5 for R^{5/2}. Its rho(K) >~ "
         "d^{3/2} T^{3/2} R^13 g_0(1/K)^4 drops B_2, which Corollary 5 adds to 4 g_0(1/K).",
         consequence="Use Theorem 3; likewise Corollary 5 for Corollary 2. Nothing refutes (4) "
         "under (3).",

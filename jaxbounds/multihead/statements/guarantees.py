@@ -90,7 +90,8 @@ POLYLOGARITHMIC = Statement(
             "O~_K(1/K)'",
             sense="at most",
             exponent=(0.97, 1.03),
-            note="K times it is of order log^4 K: g_0^2 and 1 / eta are of order log^2 K.",
+            note="K times it is of order log^4 K: g_0^2 and, at Corollary 5's step, 1 / eta are "
+            "of order log^2 K (log^4 K at Corollary 2's own rho(K)).",
         ),
         Form(
             name="printed, test loss",
@@ -98,8 +99,8 @@ POLYLOGARITHMIC = Statement(
             "test loss is O(1/n)'; Section 1, O~(1/n)",
             sense="at most",
             exponent=(0.97, 1.03),
-            note="The two bounds of Corollary 2 added: n times the sum is of order log^4 n. O~, as "
-            "Section 1 has it (E28).",
+            note="The two bounds of Corollary 2 added, at Corollary 5's step: n times the sum is "
+            "of order log^4 n. O~, as Section 1 has it (E28).",
         ),
         Form(
             name="printed, Section 5.1",
@@ -188,7 +189,7 @@ GOOD_HEADS = Statement(
     id="multihead.cor2.heads",
     label="Corollary 2, the head count",
     formula="the sqrt(H) of Corollary 5 is O(d sqrt(T) R^5 B_2^2 g_0(1/K)^3)",
-    tex=r"\sqrt{H_{(101)}} = O\left( d T^{1/2} R^5 B_2^2 \, g_0(1/K)^3 \right)",
+    tex=r"\sqrt{H_{\mathrm{Cor.\,5}}} = O\left( d T^{1/2} R^5 B_2^2 \, g_0(1/K)^3 \right)",
     evaluate=_good_heads,
     judges=(corollary5, realized_distance),
     forms=(
@@ -198,7 +199,7 @@ GOOD_HEADS = Statement(
             erratum="E11",
             sense="at most",
             exponent=(2.4, 2.6),
-            note="(101) has B_2 (4 g_0 + B_2) g_0^2, which is O(B_2^2 g_0^3) only for g_0 >~ 1. "
+            note="Corollary 5 has B_2 (4 g_0 + B_2) g_0^2, which is O(B_2^2 g_0^3) only for g_0 >~ 1. "
             "One sequence of T equal tokens of norm R has g_0 = (2 + log K) / (sqrt(2 T) R): at "
             "T = R print asks for sqrt(H) of order R, Corollary 5 for R^{5/2}.",
         ),

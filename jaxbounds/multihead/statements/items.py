@@ -183,7 +183,7 @@ _DISPLAYS = {
     98: "multihead.prop7.loss, multihead.prop7.remainder",
     99: "none: Taylor's theorem",
     100: "multihead.prop7.remainder, E5",
-    101: "multihead.cor5, multihead.cor5.gap",
+    101: "multihead.cor5, multihead.cor5.unbalanced, multihead.cor5.gap",
     102: "multihead.prop2.p1, multihead.lem13, E2",
     103: "multihead.lem12, E31",
     104: "code: jaxbounds.multihead.oracle.oracle_weights",

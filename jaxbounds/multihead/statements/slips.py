@@ -35,7 +35,8 @@ SLIPS = (
         "guarantees train loss is Õ_K(1/K) [...] Moreover, after K ≈ n GD steps the expected test "
         "loss is O(1/n).",
         text="gamma is in the denominator: Omega_K(1) is meant. And O~(1/n), as Section 1 has it: "
-        "n times the bound is of order log(n)^4.",
+        "n times the bound is of order log(n)^4 at Corollary 5's step, log(n)^6 at Corollary 2's "
+        "own rho(K).",
         consequence="None.",
         main="survive",
         evidence="by reading; multihead.cor2.rates",
@@ -168,7 +169,7 @@ SLIPS = (
         id="E34",
         where="Appendix D.2.3, the display above 'Using Assumption 3 to simplify the second term'",
         kind="typo",
-        quote="∑_{t′∈R^c} ((z_t^⊺µ_+)(z_{t′}^⊺µ_+) + (z_t^⊺µ_−)µ_−) + ∑_{j_t} (ν_{j_t}^⊺z_t)"
+        quote="∑_{t′∈R^c} ((z_t^⊺µ_+)(z_{t′}^⊺µ_+) + (z_t^⊺µ_−)µ_−) + (∑_{j_t} ν_{j_t}^⊺z_t)"
         "(z_{t′}^⊺µ_+) + [...] + S²z_{t′}^⊺(µ_+ + µ_−))",
         text="The second product lacks z_t'^T, without which it is a vector, with the bracket that "
         "opens it: (z_t^T mu_-)(z_t'^T mu_-), as in (110).",

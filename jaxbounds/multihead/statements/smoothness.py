@@ -74,8 +74,8 @@ SMOOTHNESS = Statement(
             cites="Section 6.1: 'establishing a rho(theta) such that rho_k <= rho(theta) for all "
             "k < K'; Appendix B.4",
             hypotheses=PRINTED,
-            note="beta_1 and 3 sqrt(d) R^2 times what is in the brackets of alpha: both beta_2 are "
-            "at most (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2.",
+            note="alpha is 3 sqrt(d) R^2 times a bracket that is at least beta_1(theta_k), so that "
+            "both beta_2 are at most (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2.",
         ),
         Form(
             name="printed, sizes",

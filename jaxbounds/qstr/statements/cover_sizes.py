@@ -173,7 +173,7 @@ BRANCHES = Statement(
         ),
         Form(
             name="printed first branch, rows",
-            cites="Lemma 16, were ||.||_{2,1} the sum of the norms of the rows",
+            cites="Lemma 16, were it ||Theta_QK^T||_{2,1}: rows",
             expected="inconsistent",
             erratum="E9",
             sense="at most",

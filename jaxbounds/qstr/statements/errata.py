@@ -49,8 +49,9 @@ ERRATA = (
         "against 44.4 at d = 100, De = 180, and 3581 against 73 at d = 6400, De = 6480. Rows: "
         "Theta = e_1 v^T, |v| <= R, a single token with x = r_x e_1: d_infty = r_x |v - v'|, and "
         "log C >= De log 2: 124.8 against 48.7 and 4492 against 80. The paper's <~ hides absolute "
-        "constants only. (Which orientation Section 1 defines, and whether the class carries a "
-        "transpose, the text at hand does not decide; the library takes columns throughout.)",
+        "constants only; C_x = 1 and N = 12 in the numbers. (Section 1's norm is over columns, as "
+        "Lemma 39's proof uses it; whether the class is of Theta_QK or of its transpose, which "
+        "makes it rows, is not legible: false either way.)",
         consequence="Over columns it holds with a factor log(nN), absorbed by the O~ of Theorems "
         "4 and 10; Proposition 17's second term inherits the missing factor (the examples alone do "
         "not refute Proposition 17, whose first term m_g H De log(1 + R/eps) covers .69 De unless "

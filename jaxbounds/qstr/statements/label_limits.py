@@ -91,7 +91,8 @@ LIMIT = Statement(
             equality="independent relevant tokens",
             note="u and 2 P u - u have the same labels, so that any estimate errs by |u - P u|^2 "
             "on average over the two; the mean over the sphere is 1 - rank/(qd). For risk r it "
-            "takes (1 - r) q d labels.",
+            "takes (1 - r) q d labels. The paper prints the order alone; link and constant are "
+            "ours.",
         ),
         Form(
             name="derived any learner",

@@ -224,7 +224,7 @@ NORMS = Statement(
         ),
         Form(
             name="printed, rows",
-            cites="Lemma 11, second display, were ||.||_{2,1} the sum of the norms of the rows",
+            cites="Lemma 11, second display, were it ||W_QK^T||_{2,1}: rows",
             equality="always",
             note="Of a block alpha I both orientations are the same.",
         ),

@@ -2,8 +2,9 @@
 
 As in `packings`: one layer, a constant [CLS] token, networks that differ in row 0 of W_QK only. All
 matrices have one row or one column, short enough for the printed norms of both orientations; all
-tokens are in the l_1 ball; and Pi_norm, on the l_2 ball or on the l_1 ball, moves no row. So only
-E9 is left, that the first W_QK needs B_x^2 more. `appendix_f_levels` has the same for F.0.1.
+tokens are in the l_1 ball; and Pi_norm, on the l_2 ball or on the l_1 ball, moves no row. What is
+left is E9, that the first W_QK needs B_x^2 more, and what E10 says of the cover of the first W_v.
+`appendix_f_levels` has the same for F.0.1.
 """
 
 import math
@@ -99,7 +100,8 @@ def _corollary_F_0_2(instance: Instance, size: Size) -> Sides:
     packing = xp.where(abs(ends[0] - ends[1]) >= 2.0 * eps, real(d - 2) * xp.log(2.0), 0.0)
     C_1, C_Bx = (lemma_3_4_leading(x, k=1, d=d) for x in (1.0, B_x))
     printed = number(theorem_4_2_printed(norms, C_1, C_Bx, size["L"])) / eps**2
-    # The proof's own list, and the C of the d x d matrix W_QK for all: E10 and E11 repaired.
+    # The proof's own list, and the C of the d x d matrix W_QK for all: of E10 the terms, and E11
+    # repaired; W_v's cover for inputs of norm 1 is left, with E9.
     C_1, C_Bx = (lemma_3_4_leading(x, k=d, d=d) for x in (1.0, B_x))
     listed = terms_derived(norms, C_1, C_Bx, size["L"])
     right = terms_corrected(norms, constants_F_0_2_leading(1.0, d, 1), size["L"])
@@ -188,7 +190,8 @@ COROLLARY_F_0_2 = Statement(
             name="derived",
             expected="fails",
             erratum="E9",
-            note="nor do the proof's own terms (E10) with ln(d^2) for every matrix (E11)",
+            note="nor do the proof's own terms (of E10), with covers for inputs of norm 1 and "
+            "ln(d^2) for every matrix (E11)",
             counterexample=Counterexample(
                 instance=_halves(10**5),
                 size={"L": 1},

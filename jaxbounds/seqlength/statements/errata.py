@@ -24,16 +24,18 @@ ERRATA = (
         r" g_{block}^{(i)}(X;\hat{W}^{1:i})^{\top} \right\|_{2,\infty}",
         text="g^(1) = X is not projected: keys and values have norm up to B_x, which puts B_x^2 on"
         " this term at i = 1. For two opposite tokens of norm B_x the left side is B_x^2 / 2 times"
-        " the right. All three corollaries are false as numbers for it. 4.2.1: 2^(d-2) networks"
+        " the right. All three corollaries are false as numbers, for it and for what E10 says of the"
+        " first W_v. 4.2.1: 2^(d-2) networks"
         " with ||.||_{1,1} <= 1 are sqrt 2 apart, ln N >= 414.5 for d = 600, eps = 0.7, where it"
         " has 251.3, and the quotient grows like d / ln d. F.0.2, for either orientation of its"
         " norms and tokens in the l_1 ball: 2^(d-2) networks are 1 apart, ln N >= 691.8 for d ="
-        " 1000, eps = 0.49, where it has 501.0, and 69,313 against 832 for d = 10^5. F.0.1"
+        " 1000, eps = 0.49, B_x = 100 sqrt d, where it has 501.0, and 69,313 against 832 for d ="
+        " 10^5; the quotient passes every power of ln B_x that Lemma 3.4 may hide. F.0.1"
         " likewise: M^(d-3) networks are 1.87 apart, M of the order B_x^2 / d, where it has 22 d"
         " with no B_x: 29,844 against 22,002 for d = 1000, B_x = 3 10^9, and the quotient grows"
-        " like ln B_x.",
+        " like ln B_x (past the proof's own list of terms from B_x = 10^63 at the latest).",
         consequence="Section 4.3's remark that one layer 'trades the cross product terms in the"
-        " cubed factor for a factor of B_x^2' falls: the multi-layer bound needs B_x^6.",
+        " cubed factor for a factor of B_x^2' falls: this proof needs B_x^6.",
         main=_POWER,
         evidence="seqlength.lemma-e.2-first, seqlength.appe-chain, seqlength.cor4.2.1-packing,"
         " seqlength.cor-f.0.2-packing, seqlength.cor-f.0.1-packing",
@@ -82,10 +84,11 @@ ERRATA = (
         " cover has ln N >= k ln(2d) = 1386, against 60.8, and bounding the transpose in its place"
         " repairs nothing. In 4.2.1 W_QK needs ln(2 d^2 + 1), where k < d more than the printed"
         " ln(2dk + 1); there C is unsupported, not refuted: at d = 4, k = 1, x = 1 nine matrices"
-        " do cover. In F.0.2 it is ln(d^2), to leading order. No network's number is refuted by"
-        " it: that is E9.",
+        " do cover. In F.0.2 it is ln(d^2), to leading order. We refute no network's number by"
+        " it alone: that is E9.",
         consequence="One C per matrix (`constants_4_2_1`, `constants_F_0_1`): a factor below 2 in"
-        " 4.2.1, at most 2 in F.0.2; in F.0.1 (k / d) ln(2d + 1) / ln(2k + 1) for W_c.",
+        " 4.2.1, at most 2 in F.0.2; in F.0.1 (k / d) ln(2d + 1) / ln(2k + 1) for W_c and"
+        " ln(2d + 1) / ln(2k + 1) for W_QK.",
         main="changed to one C for each matrix; else as E9 and E10",
         evidence="seqlength.cor4.2.1, seqlength.cor-f.0.1-one-constant",
     ),

@@ -47,7 +47,9 @@ def _meets(instance: Instance, size: Size) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     some = lambda rows, columns: np.eye(rows)[:, rng.integers(rows, size=columns)]
     maps = {"W_c^T": some(d, k), "W_QK": some(d, d)}  # d x k and d x d; signs do not matter
-    points, cube = np.concatenate([np.eye(k), np.zeros((1, k))]), np.outer(np.ones(d), np.eye(k)[0])
+    # The maps have inputs in R^k and in R^d.
+    points = [np.concatenate([np.eye(n), np.zeros((1, n))]) for n in (k, d)]
+    cube = np.outer(np.ones(d), np.eye(k)[0])
     longest = max(np.linalg.norm(M) for M in (*maps.values(), cube))
     return {
         "columns of the maps W_c^T and W_QK have l_1 norm at most B = 1 (Lemma 3.3)": all(
@@ -59,9 +61,12 @@ def _meets(instance: Instance, size: Size) -> dict[str, Any]:
         .sum(axis=1)
         .max()
         <= 1,
-        "||x||_1 <= B_x = 1 at the inputs e_j and 0 (Lemma 3.3)": np.abs(points).sum(axis=1).max()
-        <= 1,
-        "N >= the input dimension: k + 1 points (Lemma 3.3)": len(points) >= k,
+        "||x||_1 <= B_x = 1 at the inputs e_j and 0 (Lemma 3.3)": all(
+            np.abs(x).sum(axis=1).max() <= 1 for x in points
+        ),
+        "N >= the input dimension: one point more (Lemma 3.3)": all(
+            len(x) >= x.shape[1] for x in points
+        ),
         "spectral norms are bounded: B_c2 = B_QK2 = sqrt max(d, k) (Theorem 4.2)": longest
         <= math.sqrt(max(d, k)) * (1 + 1e-12),
         "d, k >= 1 (Section 2.6)": min(d, k) >= 1,

@@ -129,9 +129,10 @@ ERRATA = (
         "[49] (Sipser), by whom it starts there, and stays. Position codes of the input start at "
         "1, so l_0 = 1. On such a move l_i = l_{i-1} = 1, but l_{i-1} - v_1 + v_2 = 0, a cell "
         "that the tape has not and of which (C.15) would say 1(l_i <= m) = 1.",
-        consequence="The machine has to be changed first: one that marks its left-most cell, and "
-        "moves right and back where it would stay, has 2k + 1 states, 2|A| symbols and time 2T.",
-        main="survive: the orders in k, |A| and log T are the same",
+        consequence="One gate more, that clears v_1 at l_{i-1} = 1, mends the lemma, and nothing "
+        "after it breaks; or the machine is changed: one that marks its left-most cell, and moves "
+        "right and back where it would stay, has 2k + 1 states, 2|A| symbols and time 2T.",
+        main="survive: by either repair the orders in k, |A| and log T are the same",
         evidence="by reading; smapprox.lemmac.2 has the move from cell 1 to 0, the last form of "
         "smapprox.lemmac.7 cell 0",
     ),

@@ -298,8 +298,8 @@ MINIMISER = Statement(
         ),
     ),
     control="the empirical minimiser is the population minimiser",
-    assumptions="six models, the worst of which has risk 0.65; Rademacher complexity by Massart's "
-    "bound; and two models",
+    assumptions="six models, the worst of which has risk 0.65, the only one that could violate the "
+    "printed bound (0.633); Rademacher complexity by Massart's bound; and two models",
     level=ERM_LEVEL,
     budget=Budget(samples=3000, restarts=0),
     source="Section 2.1, Appendix A",
