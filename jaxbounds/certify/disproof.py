@@ -127,7 +127,11 @@ class Met(NamedTuple):
 def hypotheses_of(
     statement: Statement, form: Form, instance: Any, size: Size, /, **options: Any
 ) -> Met:
-    """The statement's hypotheses and the form's own."""
+    """The statement's hypotheses and the form's own.
+
+    Raises:
+        NotSupported: if one gives no boolean.
+    """
     known: dict[str, str] = {}
     computed = False
     for function in (statement.hypotheses, form.hypotheses):

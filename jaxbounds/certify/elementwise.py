@@ -120,7 +120,11 @@ def negation(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`select_n`: an undecided choice of floats gives the hull, one of integers forks."""
+    """`select_n`: an undecided choice of floats gives the hull, one of integers forks.
+
+    Raises:
+        Undecided: if it is one between more than two integers.
+    """
     which, *cases = xs
     shape = np.shape(cases[0])
     if not isinstance(which, Flags):
