@@ -199,7 +199,7 @@ GOOD_HEADS = Statement(
             erratum="E11",
             sense="at most",
             exponent=(2.4, 2.6),
-            note="Corollary 5 has B_2 (4 g_0 + B_2) g_0^2, which is O(B_2^2 g_0^3) only for g_0 >~ 1. "
+            note="Corollary 5 has B_2 (4 g_0 + B_2) g_0^2, O(B_2^2 g_0^3) only for g_0 >~ 1. "
             "One sequence of T equal tokens of norm R has g_0 = (2 + log K) / (sqrt(2 T) R): at "
             "T = R print asks for sqrt(H) of order R, Corollary 5 for R^{5/2}.",
         ),

@@ -106,10 +106,11 @@ THEOREM_9 = Statement(
             cites="the remark after Theorem 9: 'possible to remove the subexponential bound on "
             "|vec(Theta_RNN)| by allowing the learner to search over families of RNN architectures "
             "with arbitrary d_h <= e^{N^c} rather than fixing a single d_h'",
-            note="No bound on |vec Theta|, d_h free, below e^{N^c} or not: the family has networks of n units and more "
-            "that fit all samples, built here, and their cost is the most that its least-norm "
-            "member has, whatever its own d_h, on which `unlearned_risk` does not depend. Theorem "
-            "9's bounds serve d_h < n alone, where no network may fit at small norm.",
+            note="No bound on |vec Theta|, d_h free, below e^{N^c} or not: the family has networks "
+            "of n units and more that fit all samples, built here, and their cost is the most that "
+            "its least-norm member has, whatever its own d_h, on which `unlearned_risk` does not "
+            "depend. Theorem 9's bounds serve d_h < n alone, where no network may fit at small "
+            "norm.",
         ),
         Form(
             name="sharpened",

@@ -91,7 +91,8 @@ ONSET = Statement(
         Form(
             name="sharpened, never later",
             note="sharpened bounds are informative first. Not from B_x = 8 on, where the false"
-            " number of Theorem 4.2 (E10) is below the corrected one: of order B_x^2, not B_x^6 (E9).",
+            " number of Theorem 4.2 (E10) is below the corrected one: of order B_x^2, not B_x^6"
+            " (E9).",
         ),
     ),
     control="above the trivial value at m*",

@@ -143,7 +143,7 @@ IN_L1_SIGNS: Any = {
     "seqlength.cor-f.0.2-packing",
     "derived",
     ("(d - 2) ln 2", "<=", "C_1 (3 + 4^{1/3})^3 / eps^2 with C_1 = ln(d^2)"),
-    text="f51a2afa1a9b53ceefefeff192c20764",
+    text="c3bea9c1bdd877f8c58bc109b14eff46",
     **IN_L1_SIGNS,
 )
 def signs_in_the_l1_ball(w: Witness) -> Sides:
@@ -196,7 +196,7 @@ IN_L1_LEVELS: Any = {
     "seqlength.cor-f.0.1-packing",
     "derived",
     ("(d - 3) ln M", "<=", "C_1 (3 + 4^{1/3})^3 / eps^2 with C_1 = d ln 3"),
-    text="b16a1ac9b9bad64f445c5d3f443d8a5b",
+    text="fbf425c15e2606efaf89bce9acf8a247",
     **IN_L1_LEVELS,
 )
 def levels_in_the_l1_ball(w: Witness) -> Sides:
