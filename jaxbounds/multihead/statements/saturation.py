@@ -346,7 +346,11 @@ PROPOSITION_3_MARGIN = Statement(
             note=_LOG_PLUS,
         ),
         Form(name="sharpened S14", hypotheses=noise_eighth, note="16/7 for 8/3 in Gamma."),
-        Form(name="sharpened S14, relaxed", note="Needs only Z < .207 S^2."),
+        Form(
+            name="sharpened S14, relaxed",
+            note="Needs only Z < .207 S^2.",
+            equality="none but in the limit of large S",
+        ),
     ),
     control="0.8 of the sharpened Gamma",
     source="Section 5.3; Section 7; Appendix E.1",
