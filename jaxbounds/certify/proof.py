@@ -146,8 +146,11 @@ def prove(
         for reading in readings:
             found = _search(about, margin, first, reading, boxes, started + seconds, bits, progress)
             proof, widened = found
-            if reading == "exact" and proof.word == "false on D":
-                proof = replace(about, reason=f"as coded it is {proof.reason}")
+            if reading == "exact":
+                # What this reading leaves is not to be gone on with by the wider one.
+                proof = replace(proof, left=())
+                if proof.word == "false on D":
+                    proof = replace(about, reason=f"as coded it is {proof.reason}")
             if proof.word != "undecided" or proof.left or not widened:
                 break
         if proof.word == "proved on D":

@@ -130,6 +130,8 @@ class Programs:
             # The platform is named because a machine with an accelerator would export for that.
             trace = export.export(program, platforms=["cpu"])(*arguments).serialize()
             kept = Kept({} if watch is None else watch.seen(), trace)
+            if watch is not None and watch.blind:
+                return kept  # nobody saw what it calls
             # A full or read-only disk costs time, not verdicts.
             with contextlib.suppress(OSError), whole(file) as out:
                 out.write(kept.written())
