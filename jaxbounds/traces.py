@@ -8,8 +8,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax._src import source_info_util
+from jax.extend import source_info_util
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from jax.interpreters import partial_eval
 
 
 def _programs(value: Any) -> Iterator[Jaxpr]:
@@ -69,11 +70,14 @@ def _narrowest(eqn: JaxprEqn) -> Any:
 def narrow_operations(program: Jaxpr, wanted: Any, /) -> tuple[str, ...]:
     """The operations that round to fewer digits than the type wanted: name, type and place.
 
+    Only those on which a result depends: not an initialiser whose values are replaced.
+
     Args:
         program: what was traced.
         wanted: the type in which the results are meant to be computed.
     """
     least = _digits(wanted)
+    program, _ = partial_eval.dce_jaxpr(program, [True] * len(program.outvars))
     found: dict[str, None] = {}
     for eqn in equations(program):
         kind = _narrowest(eqn)

@@ -31,6 +31,7 @@ from jaxbounds.certify.values import (
 )
 from jaxbounds.falsify import ON_AVERAGE, fitted, verification
 from jaxbounds.falsify.decide import edge
+from jaxbounds.falsify.doubt import TRUE
 from jaxbounds.falsify.measure import compared, pick
 from jaxbounds.falsify.programs import compiled
 from jaxbounds.statements import Form, Instance, Size, Statement
@@ -234,7 +235,6 @@ def disprove(
     *,
     seconds: float = 120.0,
     bits: tuple[int, ...] = BITS,
-    margin: float = MARGIN,
 ) -> Certificate:
     """Try to disprove one form of a statement on one instance.
 
@@ -245,14 +245,38 @@ def disprove(
         size: its static part.
         seconds: after which it is undecided.
         bits: precisions, tried in turn.
-        margin: by how much, relatively, the sides must differ. Zero is enough where the floats of
-            the instance are the numbers meant, and no roundings of others.
 
     Raises:
         KeyError: if there is no such form.
         ValueError: if the instance is not finite, its leaves are no arrays, or they have shapes, or
             numbers, that the statement's instances cannot have.
     """
+    return _certificate(statement, form, instance, size, seconds, bits, MARGIN)
+
+
+def confirmed(
+    statement: Statement, form: str, instance: Instance, size: Mapping[str, int], /
+) -> Certificate:
+    """`disprove` for an instance whose floats are the numbers meant: any certain gap will do.
+
+    For the verdict `fails` on an instance that was found, where nothing stands for an irrational.
+
+    Raises:
+        KeyError: if there is no such form.
+        ValueError: as `disprove`.
+    """
+    return _certificate(statement, form, instance, size, 20.0, BITS, 0.0)
+
+
+def _certificate(
+    statement: Statement,
+    form: str,
+    instance: Instance,
+    size: Mapping[str, int],
+    seconds: float,
+    bits: tuple[int, ...],
+    margin: float,
+) -> Certificate:
     started, claim = time.perf_counter(), statement.form(form)
     about: dict[str, Any] = {
         "id": statement.id,
@@ -357,7 +381,7 @@ def _why(found: list[Gap], statement: Statement) -> str:
     least = min(found, key=lambda f: float(f.amount))
     left, right = least.lhs, least.rhs
     if statement.relation == "<=" and all(f.lhs <= f.rhs for f in found):
-        return "the claim is true on this instance"
+        return TRUE
     if statement.relation == "<=" and (left - right).is_finite():
         return f"the sides differ by less than a relative {MARGIN:g}, or their balls overlap"
     return f"no entry differs certainly by a relative {MARGIN:g}"

@@ -29,7 +29,8 @@ class WeakConvexity(NamedTuple):
         heads: H.
         minimum: an upper estimate of lambda_min.
         residual: of its vector: an eigenvalue lies within it.
-        resolved: whether the residual is small (within a tenth) beside `minimum` itself.
+        resolved: whether the residual, and what rounding does, are small (within a tenth) beside
+            `minimum` itself.
         ratio_at_least: max(0, -minimum) / L, a lower estimate of -lambda_min / L.
         kappa_at_least: the ratio times sqrt(H): no smaller kappa holds at this point.
         kappa: the one asked about, or None.
@@ -111,7 +112,8 @@ def weak_convexity(
     ratio = jnp.maximum(-minimum, 0) / value
     # What rounding in a product of this norm may have added.
     scale = max(abs(low), abs(float(ends.maximum)))
-    rounding = 32 * float(jnp.finfo(minimum.dtype).eps) * scale
+    rounding = 32 * max(float(jnp.finfo(minimum.dtype).eps) * scale, float(ends.noise))
+    resolved = bool(max(ends.residual_minimum, ends.noise) <= 0.1 * abs(low))
     violated, verdict = None, "no kappa was asked about"
     products = int(ends.iterations)
     if kappa is not None:
@@ -119,8 +121,7 @@ def weak_convexity(
         searched = f"in {products} products" if products else "in the whole spectrum"
         verdict = "violated" if violated else f"no direction found {searched}"
     return WeakConvexity(
-        value, H, minimum, ends.residual_minimum,
-        bool(ends.residual_minimum <= 0.1 * abs(low)), ratio, ratio * H**0.5, kappa, violated,
+        value, H, minimum, ends.residual_minimum, resolved, ratio, ratio * H**0.5, kappa, violated,
         verdict, ends.vector_minimum, by_head, ends,
     )  # fmt: skip
 

@@ -127,6 +127,9 @@ def decide(statement: Statement, form: Form | None, column: Column, /) -> Decisi
             return Decision("vacuous", found.ratio, "it never beats the trivial bound")
         return Decision(*found)
     if statement.kind == "rate":
+        if lost := int(np.sum(column.measured.met & ~column.measured.counted)):
+            reason = f"the stated error exceeds both sides of {lost} instances"
+            return Decision("inconclusive", float("nan"), reason)
         sense = (form or statement.forms[0]).sense or "at most"
         return Decision(*judged_rate(form, sense, counted, column.sizes[keep]))
     if statement.relation == "=":

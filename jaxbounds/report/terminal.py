@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxbounds.falsify import Verdict
+from jaxbounds.falsify.evidence import CLOSE
 from jaxbounds.statements import Paper, Statement
 
 STYLES = {
@@ -58,7 +59,7 @@ def closeness(verdict: Verdict, /) -> str:
         return "unbounded"
     if ratio <= 0:
         return "left side 0" if ratio == 0 else "left side < 0"
-    if verdict.status == "holds" and verdict.near and abs(ratio - 1) <= REACHED:
+    if verdict.status == "holds" and verdict.near and abs(ratio - 1) <= CLOSE:
         return "attained"
     factor = ratio if ratio > 1 else 1 / ratio
     words = f"{factor:.3g}" if factor < 1e4 else f"1e{math.log10(factor):.0f}"
@@ -67,8 +68,6 @@ def closeness(verdict: Verdict, /) -> str:
     return f"x{words} {'over' if ratio > 1 else 'loose'}"
 
 
-REACHED = 1e-6
-"""How near one a ratio is that rounds to it: else it says by how much it is missed."""
 USUAL = 100
 """Columns where nothing is known of the screen."""
 _WIDTHS = {
