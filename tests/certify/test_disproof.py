@@ -10,6 +10,7 @@ import pytest
 from jax import lax
 
 from jaxbounds.certify import disprove
+from jaxbounds.certify.disproof import confirmed
 from jaxbounds.statements import Form, Sides, Statement
 
 SIZE = {"d": 1}
@@ -78,6 +79,15 @@ def test_the_margin_is_relative(excess, word, scale):
     assert found.word == word
     assert found.gap == pytest.approx(excess, rel=1e-4)
     assert ("differ by less" in found.reason) == (word == "undecided")
+
+
+def test_where_floats_are_the_numbers_meant_any_certain_gap_confirms():
+    """One part in 2^24 is exact in floats, above the tolerance, below the margin of a disproof."""
+    over = claim(lambda i: i["x"] * (1 + 2.0**-24), lambda i: i["x"])
+    assert said(over, X).word == "undecided"
+    assert confirmed(over, "printed", X, SIZE).word == "disproved"
+    equal = claim(lambda i: i["x"] * 3, lambda i: i["x"] + 2 * i["x"])
+    assert confirmed(equal, "printed", X, SIZE).word == "undecided"
 
 
 def test_the_gap_of_wide_sides_is_what_is_certain():

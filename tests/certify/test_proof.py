@@ -124,6 +124,27 @@ def test_what_is_left_can_be_gone_on_with():
     assert second.word == "proved on D"
 
 
+def test_what_constants_as_coded_leave_is_not_gone_on_with():
+    """The root of .3 - .3 exists only if both are the same number: the wider reading has none.
+
+    Boxes that were closed for the constants as coded are not closed for what they stand for, so
+    nothing may be handed on to a search that would call the rest proved.
+    """
+
+    def lhs(x):
+        three_tenths = jnp.full((), 0.3)
+        return x[0] * (1 - x[0]) + jnp.sqrt(three_tenths - (0.0 * x[0] + 0.3))
+
+    nil = claim(lhs, lambda x: 0.25 + 0.0 * x[0])
+    domain = box((0.0,), (1.0,), slack=1e-9)
+    few = prove(nil, "printed", domain, boxes=40)
+    assert few.word == "undecided"
+    assert "at the end of the budget" in few.reason
+    assert few.left == ()
+    many = prove(nil, "printed", domain, boxes=4000)
+    assert many.word == "proved on D as coded"
+
+
 SMOOTH = {
     "logsumexp": lambda x: jax.nn.logsumexp(x * jnp.array([1.0, 2.0, -1.0])),
     "softmax": lambda x: jax.nn.softmax(x)[1] / (1 + x[0] ** 2),
