@@ -18,7 +18,8 @@ from jaxbounds.curvature.extremes import extremes_and_loss
 from jaxbounds.curvature.lanczos import Extremes, default_basis, lanczos_extremes
 from jaxbounds.curvature.leaves import Params, head_shares, select
 from jaxbounds.curvature.products import Composite, Loss, Problem
-from jaxbounds.curvature.programs import MEMORY_LIMIT, Call
+from jaxbounds.curvature.programs import Call
+from jaxbounds.memory import LIMIT
 
 
 class WeakConvexity(NamedTuple):
@@ -181,7 +182,7 @@ def convexity_certificate(
     key: jax.Array | None = None,
     iterations: int = 60,
     filter: Any = None,
-    memory_limit: float = MEMORY_LIMIT,
+    memory_limit: float = LIMIT,
 ) -> ConvexityCertificate:
     """The sum form of self-boundedness for any network: lambda_min(Hess L) >= -bound.
 

@@ -18,7 +18,8 @@ from jaxbounds.curvature.lanczos import (
 )
 from jaxbounds.curvature.leaves import Filter, Params, Selection, select
 from jaxbounds.curvature.products import Loss, Of, Problem
-from jaxbounds.curvature.programs import MEMORY_LIMIT, Call, refuse_memory
+from jaxbounds.curvature.programs import Call, refuse_memory
+from jaxbounds.memory import LIMIT
 
 DENSE_LIMIT = 1000
 """Up to this many parameters `hessian_extremes` forms the matrix: exact and fast enough."""
@@ -163,7 +164,7 @@ def extremes_and_loss(
     dense_limit: int = DENSE_LIMIT,
     filter: Filter | None = None,
     of: Of = "hessian",
-    memory_limit: float = MEMORY_LIMIT,
+    memory_limit: float = LIMIT,
     heads: Mapping[str, int] | None = None,
     head: int | Array | None = None,
     finite: bool = True,
@@ -215,7 +216,7 @@ def hessian_extremes(
     dense_limit: int = DENSE_LIMIT,
     filter: Filter | None = None,
     of: Of = "hessian",
-    memory_limit: float = MEMORY_LIMIT,
+    memory_limit: float = LIMIT,
 ) -> Extremes:
     """The least and the greatest eigenvalue of the Hessian, with residuals and eigenvectors.
 

@@ -18,22 +18,11 @@ from jaxbounds.curvature.batches import group
 from jaxbounds.curvature.leaves import Filter, Params, Selection, select
 from jaxbounds.curvature.products import Loss, Of, Problem, check_matrix
 from jaxbounds.curvature.traced import ANOTHER, TracedLoss
+from jaxbounds.memory import refuse_over
 from jaxbounds.traces import coarseness
-
-MEMORY_LIMIT = 8 * 2**30
-"""Bytes that a call may need unless it is told otherwise."""
 
 Kernel = Callable[..., Any]
 """`kernel(problem, static options, dynamic options) -> pytree of arrays`, traceable."""
-
-
-def shown_bytes(amount: float, /) -> str:
-    """An amount of memory for people."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if amount < 1024:
-            return f"{amount:.3g} {unit}"
-        amount /= 1024
-    return f"{amount:.3g} TiB"
 
 
 def refuse_memory(
@@ -44,12 +33,8 @@ def refuse_memory(
     Raises:
         ValueError: then, with the numbers.
     """
-    if need > limit:
-        raise ValueError(
-            f"{what} of {selection.size} parameters in {selection.dtype.name} needs "
-            f"{shown_bytes(need)}, more than the limit of {shown_bytes(limit)}: "
-            f"{advice}raise memory_limit"
-        )
+    of = f"{what} of {selection.size} parameters in {selection.dtype.name} needs"
+    refuse_over(need, limit, of, advice)
 
 
 class Program:

@@ -15,7 +15,8 @@ from jaxtyping import Array, Float
 from jaxbounds.curvature.lanczos import _Krylov, _ritz, _step, _unit
 from jaxbounds.curvature.leaves import Filter, Params
 from jaxbounds.curvature.products import Loss, Of, Problem
-from jaxbounds.curvature.programs import MEMORY_LIMIT, Call
+from jaxbounds.curvature.programs import Call
+from jaxbounds.memory import LIMIT
 
 STORED_BYTES = 256 * 2**20
 """Up to this size the Krylov basis is kept and orthogonalised; beyond it the recurrence is bare."""
@@ -126,7 +127,7 @@ def spectrum(
     iterations: int = 60,
     filter: Filter | None = None,
     of: Of = "hessian",
-    memory_limit: float = MEMORY_LIMIT,
+    memory_limit: float = LIMIT,
 ) -> Spectrum:
     """The density of the Hessian's eigenvalues, as nodes and weights.
 

@@ -8,7 +8,8 @@ from jaxtyping import Array, Float
 
 from jaxbounds.curvature.leaves import Filter, Params
 from jaxbounds.curvature.products import Loss, Of, Problem
-from jaxbounds.curvature.programs import MEMORY_LIMIT, Call
+from jaxbounds.curvature.programs import Call
+from jaxbounds.memory import LIMIT
 
 Method = Literal["auto", "hutchinson", "hutch++"]
 
@@ -65,7 +66,7 @@ def trace(
     method: Method = "auto",
     filter: Filter | None = None,
     of: Of = "hessian",
-    memory_limit: float = MEMORY_LIMIT,
+    memory_limit: float = LIMIT,
 ) -> Trace:
     """The trace of the Hessian.
 

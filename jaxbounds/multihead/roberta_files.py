@@ -14,6 +14,7 @@ from flax.traverse_util import flatten_dict, unflatten_dict
 from jaxtyping import Array
 
 from jaxbounds.files import whole, write_text
+from jaxbounds.memory import LIMIT, refuse_over
 from jaxbounds.multihead.roberta import RobertaShape, init_roberta
 
 NEEDS_SAFETENSORS = "weights need safetensors: pip install 'jaxbounds[sst2]'"
@@ -122,7 +123,7 @@ def _stored_names(file: Any, path: Path) -> dict[str, str]:
 
 
 def load_roberta(
-    folder: str | Path, key: Array, /, *, labels: int | None = None, memory_limit: float = 8 * 2**30
+    folder: str | Path, key: Array, /, *, labels: int | None = None, memory_limit: float = LIMIT
 ) -> tuple[RobertaShape, dict]:
     """A pretrained network. Where the classifier is missing, it is drawn.
 
@@ -154,11 +155,7 @@ def load_roberta(
         )
     expected = flatten_dict(jax.eval_shape(lambda: init_roberta(shape, jax.random.key(0))))
     bytes_needed = sum(leaf.size * leaf.dtype.itemsize for leaf in expected.values())
-    if bytes_needed > memory_limit:
-        raise ValueError(
-            f"the parameters of {folder} need {bytes_needed / 2**30:.2f} GiB, more than the limit "
-            f"of {memory_limit / 2**30:.2f} GiB: raise memory_limit"
-        )
+    refuse_over(bytes_needed, memory_limit, f"the parameters of {folder} need")
     try:
         with safetensors.safe_open(path, framework="flax") as file:
             return shape, _assembled(file, path, shape, expected, key)

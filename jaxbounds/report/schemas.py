@@ -1,4 +1,4 @@
-"""Dataclasses as JSON, and the JSON Schema of that; fields that hold code are left out."""
+"""Dataclasses as JSON, and the JSON Schema of that; what no other machine has is left out."""
 
 import dataclasses
 import inspect
@@ -6,6 +6,7 @@ import math
 import re
 import types
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from jaxbounds.falsify import Verdict
@@ -19,15 +20,16 @@ NUMBER: Schema = {"anyOf": [{"type": "number"}, {"enum": [None, "inf", "-inf"]}]
 _SIMPLE = {str: "string", bool: "boolean", int: "integer", type(None): "null"}
 
 
-def _is_code(hint: Any) -> bool:
-    return get_origin(hint) is Callable or any(map(_is_code, get_args(hint)))
+def _is_here(hint: Any) -> bool:
+    """Code, or a place on this machine."""
+    return hint is Path or get_origin(hint) is Callable or any(map(_is_here, get_args(hint)))
 
 
 def _fields(kind: type) -> dict[str, Any]:
-    """The types of its fields by name, without those that hold functions."""
+    """The types of its fields by name, without functions and places."""
     hints = get_type_hints(kind)
     named = {f.name: hints[f.name] for f in dataclasses.fields(kind)}
-    return {name: hint for name, hint in named.items() if not _is_code(hint)}
+    return {name: hint for name, hint in named.items() if not _is_here(hint)}
 
 
 def plain(value: Any, /) -> Any:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxbounds.curvature.programs import MEMORY_LIMIT, shown_bytes
+from jaxbounds.memory import LIMIT, refuse_over
 from jaxbounds.smapprox import look_up
 from jaxbounds.smapprox.compile_machine import Compiled
 from jaxbounds.smapprox.machines import TuringMachine, simulate
@@ -133,7 +133,7 @@ def execute(
     record: bool = False,
     params: Any = None,
     length: int | None = None,
-    memory_limit: float = MEMORY_LIMIT,
+    memory_limit: float = LIMIT,
 ) -> Run:
     """Run the network on a batch of words; NumPy arrays come back, with a leading axis for words.
 
@@ -161,11 +161,9 @@ def execute(
     segments = compiled.full if whole else compiled.used
     structure = None if whole or attention != HARD or compiled.together else compiled.structure
     need = memory_needed(compiled, len(words), precision=precision)
-    if structure is not None and need > memory_limit:
-        raise ValueError(
-            f"{len(words)} words for T = {compiled.T} steps need {shown_bytes(need)}, more than "
-            f"{shown_bytes(memory_limit)}: run fewer words at once or raise memory_limit"
-        )
+    if structure is not None:
+        what = f"{len(words)} words for T = {compiled.T} steps need"
+        refuse_over(need, memory_limit, what, "run fewer words at once or ")
     with jax.enable_x64(precision == "float64"):
         cast = lambda a: jnp.asarray(a, bool if a.dtype == bool else precision)
         weights = jax.tree.map(cast, compiled.params if params is None else params)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, get_args
 
 from jaxbounds.statements.statement import Statement
@@ -68,6 +69,12 @@ class Paper:
         items: every numbered item and display: the statements, errata or functions about it, or why
             there is none.
         unchecked: what is not checked, by its label in print, each with the reason.
+        unjudged: public functions of the paper's modules that no statement judges: for each reason
+            their full names within the paper ("model.head_norm").
+        edition: the text that was read, as errata rest on words ("AISTATS 2024").
+        links: where it can be read, by name ("arXiv", "DOI").
+        bibtex: an entry, to cite it.
+        folder: where its records are kept; found by whoever loads it from a file.
     """
 
     id: str
@@ -79,6 +86,11 @@ class Paper:
     remarks: Mapping[str, str] = field(default_factory=dict)
     items: Mapping[str, str] = field(default_factory=dict)
     unchecked: Mapping[str, str] = field(default_factory=dict)
+    unjudged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    edition: str = ""
+    links: Mapping[str, str] = field(default_factory=dict)
+    bibtex: str = ""
+    folder: Path | None = None
 
     def __post_init__(self) -> None:
         """Refuse statements of another paper, repeated ids and errata that nothing explains."""

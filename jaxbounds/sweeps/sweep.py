@@ -18,6 +18,7 @@ from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxbounds.files import Place
+from jaxbounds.memory import refuse_over
 from jaxbounds.sweeps import shares
 from jaxbounds.sweeps.checkpoint import Checkpoints, is_key, plain, with_leaves
 from jaxbounds.sweeps.compaction import compaction
@@ -306,12 +307,8 @@ def _recorder(step: Callable, measure: Callable, finished: Callable | None, ever
 def _compile(function: Any, arguments: tuple, limit: float) -> Callable:
     """Compile ahead and refuse a program that needs more memory than `limit`, before running it."""
     program = function.lower(*arguments).compile()
-    need = needed(program)
-    if need > limit:
-        raise ValueError(
-            f"one chunk of this sweep needs {need / 2**30:.2f} GiB on a device, more than the "
-            f"limit of {limit / 2**30:.2f} GiB: lower group or chunk, or raise memory_limit"
-        )
+    what = "one chunk of this sweep, on a device, needs"
+    refuse_over(needed(program), limit, what, "lower group or chunk, or ")
     return program
 
 
