@@ -19,8 +19,8 @@ from pathlib import Path
 
 import tyro
 
-from jaxbounds.cli.engines import Engine, opened
-from jaxbounds.cli.pieces import each
+from jaxbounds.runs.driver import each
+from jaxbounds.runs.engines import Engine, opened
 
 
 def wait(piece: tuple[int, float]) -> int:

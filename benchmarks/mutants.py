@@ -37,13 +37,14 @@ from typing import Any, NamedTuple
 import jax
 import tyro
 
-from jaxbounds.cli.engines import HERE, On, opened
-from jaxbounds.cli.pieces import Died, each
-from jaxbounds.cli.recorded import differences, ratios_of
-from jaxbounds.cli.workers import at_most
-from jaxbounds.falsify import UNKEPT, Verdict, falsify
-from jaxbounds.falsify.judging import judge
+from jaxbounds import falsify
+from jaxbounds.falsification import UNKEPT, Verdict
+from jaxbounds.falsification.judging import judge
 from jaxbounds.papers import PAPERS, find_statement, load_paper
+from jaxbounds.runs.drift import differences, ratios_of
+from jaxbounds.runs.driver import each
+from jaxbounds.runs.engines import HERE, On, opened
+from jaxbounds.runs.workers import Died, at_most
 from jaxbounds.statements import Statement
 
 SWAPPED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}

@@ -18,9 +18,9 @@ import jax
 import numpy as np
 import tyro
 
-from jaxbounds.falsify import UNKEPT
-from jaxbounds.falsify.decide import violation
-from jaxbounds.falsify.judging import Findings, judge
+from jaxbounds.falsification import UNKEPT
+from jaxbounds.falsification.decide import violation
+from jaxbounds.falsification.judging import Findings, judge
 from jaxbounds.papers import PAPERS, load_paper
 from jaxbounds.statements import Statement
 

@@ -59,7 +59,7 @@ console = Console(width=100)
 
 # %%
 key = jax.random.key(0)
-with jb.verification():
+with jb.float64_on_cpu():
     u_key, w_key, x_key = jax.random.split(key, 3)
     U = jax.random.normal(u_key, (5, 3))
     W = jax.random.normal(w_key, (3, 3))
@@ -77,7 +77,7 @@ with jb.verification():
 
 # %%
 heads = 4 if FAST else 16
-with jb.verification():
+with jb.float64_on_cpu():
     data = SparseContext(tokens=6, dimension=4, relevant=2, distractors=2).sample(key, 20)
     shape = {"U": (heads, 6, 4), "W": (heads, 4, 4)}
     keys = dict(zip(shape, jax.random.split(key)))
@@ -92,7 +92,7 @@ with jb.verification():
 # For a loss of your own there is Lanczos, with residuals and a `converged` flag:
 
 # %%
-with jb.verification():
+with jb.float64_on_cpu():
     mine = jb.hessian_extremes(lambda p: empirical_risk(p, data), params)
     print(mine.minimum, "+-", mine.residual_minimum, "converged:", bool(mine.converged))
 
@@ -103,7 +103,7 @@ with jb.verification():
 # factor $2\sqrt d$ and another $7.8 d$ (a bound on third cumulants that is attained).
 
 # %%
-with jb.verification():
+with jb.float64_on_cpu():
     radius = jnp.max(jnp.linalg.norm(data["X"], axis=-1))
     loss, root = empirical_risk(params, data), jnp.sqrt(1.0 * heads)
     largest = jnp.max(jnp.linalg.norm(params["U"].reshape(heads, -1), axis=1))

@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-import jaxbounds
+from jaxbounds.version import __version__
 
 
 def versions() -> dict[str, str]:
@@ -19,7 +19,7 @@ def versions() -> dict[str, str]:
     names = ("jax", "jaxlib", "flax", "optax", "chex", "numpy", "scipy")
     packages = {name: importlib.metadata.version(name) for name in names}
     return (
-        {"jaxbounds": jaxbounds.__version__}
+        {"jaxbounds": __version__}
         | packages
         | {"python": platform.python_version(), "machine": platform.machine()}
     )

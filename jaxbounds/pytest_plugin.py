@@ -127,9 +127,9 @@ class StatementItem(pytest.Item):
         Raises:
             NotAsRecorded: if a form has another verdict than recorded.
         """
-        from jaxbounds.cli.cache import examples
-        from jaxbounds.falsify import falsify
         from jaxbounds.report.remarks import remarks
+        from jaxbounds.runs.cache import examples
+        from jaxbounds.runs.falsify import falsify
 
         seed = self.config.getoption("--statement-seed")
         with tempfile.TemporaryDirectory() as store:

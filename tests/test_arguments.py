@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jaxbounds.cli import COMMANDS, asked, main, verify
-from jaxbounds.falsify import save_instance
+from jaxbounds.falsification import save_instance
 
 NAMES = (
     "multihead", "multihead.cor1.3", "qstr.*", "*", "[", "[!", "smapprox.machine", "multihead.fig2",

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxbounds.cli import main
-from jaxbounds.falsify import unmeasured
+from jaxbounds.falsification import unmeasured
 from jaxbounds.papers import PAPERS, load_paper
 from jaxbounds.report import audit as audits
 from jaxbounds.report.markdown import block, bullets, code, table, text, to_html

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import jaxbounds
-from jaxbounds.falsify import noticed, notices, planted
-from jaxbounds.falsify.binding import off
+from jaxbounds.falsification import bindings, is_bound_to, planted
+from jaxbounds.falsification.binding import off
 from jaxbounds.papers import PAPERS, load_papers
 from jaxbounds.statements import Form, Sides, Statement, full_name
 
@@ -41,10 +41,10 @@ def programs(tmp_path_factory):
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda s: s.id)
 def test_a_mistake_in_a_judged_function_is_noticed(statement, factor):
     """By the statement itself; a factor leaves a rate as it is, so another statement may see it."""
-    answers = noticed(statement, statement.judges, factor=factor)
+    answers = bindings(statement, statement.judges, factor=factor)
     for function in [f for f, seen in zip(statement.judges, answers) if not seen]:
         others = [s for s in STATEMENTS if s is not statement and function in s.judges]
-        assert any(notices(s, function, factor=factor) for s in others), full_name(function)
+        assert any(is_bound_to(s, function, factor=factor) for s in others), full_name(function)
 
 
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda s: s.id)
@@ -86,8 +86,8 @@ def test_a_statement_that_calls_its_function_notices_and_one_with_a_copy_does_no
         return Sides(norm, {"printed": 2 * norm, "control": norm / 2})
 
     kept = length
-    assert notices(_mine(calls), length) and notices(_mine(calls), length, factor=0.8)
-    assert not notices(_mine(copies), length)
+    assert is_bound_to(_mine(calls), length) and is_bound_to(_mine(calls), length, factor=0.8)
+    assert not is_bound_to(_mine(copies), length)
     assert length is kept
     with planted(length, 1.25):
         assert length is not kept and length(np.array([3.0, 4.0])) == 6.25
@@ -100,7 +100,7 @@ def test_functions_off_side_by_side_are_told_apart():
         bound = length(x) * (2 + 0 * other(x))
         return Sides((x @ x) ** 0.5, {"printed": bound, "control": bound / 4})
 
-    assert noticed(_mine(calls), [length, other]) == [True, False]
+    assert bindings(_mine(calls), [length, other]) == [True, False]
 
 
 def test_a_function_whose_value_the_trace_needs_is_planted_alone():
@@ -109,7 +109,7 @@ def test_a_function_whose_value_the_trace_needs_is_planted_alone():
         bound = count(size["d"]) * length(x)
         return Sides((x @ x) ** 0.5, {"printed": bound, "control": bound / 10 ** len(range(2))})
 
-    assert noticed(_mine(calls), [length, count]) == [True, True]
+    assert bindings(_mine(calls), [length, count]) == [True, True]
 
 
 def test_on_the_host():
@@ -117,7 +117,7 @@ def test_on_the_host():
         x = np.asarray(instance["x"])
         return Sides(length(x), {"printed": 2 * np.linalg.norm(x), "control": 0.0})
 
-    assert notices(_mine(calls, host=True), length)
+    assert is_bound_to(_mine(calls, host=True), length)
 
 
 def test_what_is_off():
@@ -238,5 +238,8 @@ def test_the_public_face_is_lazy_and_complete():
         assert callable(getattr(jaxbounds, name)), name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         jaxbounds.nothing  # noqa: B018
-    assert jaxbounds.falsify.falsify is importlib.import_module("jaxbounds.falsify.engine").falsify
+    assert (
+        jaxbounds.falsification.falsify
+        is importlib.import_module("jaxbounds.falsification.engine").falsify
+    )
     assert set(jaxbounds.__all__) <= set(dir(jaxbounds))

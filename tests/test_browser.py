@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jaxbounds.falsify import unmeasured
+from jaxbounds.falsification import unmeasured
 from jaxbounds.papers import load_papers
 from jaxbounds.report import html_page
 

@@ -19,7 +19,7 @@ from jaxbounds.constants.enclosure import Ratio, ascent, digits_of
 from jaxbounds.constants.limits import limit
 from jaxbounds.constants.polish import at, curvature
 from jaxbounds.constants.problem import Problem
-from jaxbounds.falsify import verification
+from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 
@@ -53,7 +53,7 @@ def placed():
         instance = {"x": np.array(x)}
         return problem, Ratio(problem, instance, seconds=60), at(problem, instance, 0.0)
 
-    with verification():
+    with float64_on_cpu():
         yield place
 
 

@@ -1113,7 +1113,7 @@ CURVATURES = {
 
 @pytest.mark.parametrize("name", CURVATURES)
 def test_converged_eigenvalues_are_right(name):
-    with jb.verification():
+    with jb.float64_on_cpu():
         ends, (least, greatest) = CURVATURES[name]()
     scale = 1e-8 * max(abs(least), abs(greatest))
     assert not ends.converged_minimum or abs(float(ends.minimum) - least) <= scale

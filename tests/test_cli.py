@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from jaxbounds.cli import main
-from jaxbounds.cli.common import with_earlier
 from jaxbounds.multihead.bounds import beta3
+from jaxbounds.runs.earlier import with_earlier
 
 CLAIMS = """
 import jax
@@ -174,7 +174,7 @@ def test_unknown_options_are_status_2(claims, capsys):
 
 
 def test_a_replay_that_differs_is_status_1(claims, capsys):
-    from jaxbounds.falsify import load_instance, save_instance
+    from jaxbounds.falsification import load_instance, save_instance
 
     file = claims()
     main(["verify", "mine", "--import", file, "--jobs", "1"])
@@ -313,7 +313,7 @@ def test_import_is_light():
     code = """
 import jax
 before = jax.config.values.copy()
-import jaxbounds, jaxbounds.statements, jaxbounds.falsify, jaxbounds.curvature, jaxbounds.norms
+import jaxbounds, jaxbounds.statements, jaxbounds.falsification, jaxbounds.curvature, jaxbounds.norms
 import jaxbounds.multihead.statements
 from jax._src import xla_bridge
 assert not xla_bridge._backends, "a device was touched"

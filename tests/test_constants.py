@@ -148,7 +148,7 @@ def test_wrong_maxima_are_not_identified():
     r = 1 / math.sqrt(3)
     logits = np.log([(1 - r) / 4, (1 + r) / 4, (1 + r) / 4, (1 - r) / 4])
     short = np.array([1.0, -1.0, -0.9993, 1.0])
-    with jb.verification():
+    with jb.float64_on_cpu():
         off = at(problem, {"A": corner, "B": short, "logits": logits}, 0.0)
         found = examined(problem, [off, off], until=math.inf, snap=False)
     assert 0.765 < found.ratio < 4 / (3 * math.sqrt(3)) - 1e-5
@@ -158,7 +158,7 @@ def test_wrong_maxima_are_not_identified():
 
 def test_one_start_is_not_enough_for_a_closed_form():
     problem = Problem(JACOBIAN, "printed", {"T": 2})
-    with jb.verification():
+    with jb.float64_on_cpu():
         alone = at(problem, {"v": np.zeros(2)}, 0.0)
         found = examined(problem, [alone], until=math.inf)
         twice = examined(problem, [alone, alone], until=math.inf)

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.falsify import falsify, load_instance, replay
+from jaxbounds import falsify
+from jaxbounds.falsification import load_instance, replay
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 ROWS = 100

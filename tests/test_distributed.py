@@ -11,7 +11,7 @@ import numpy as np
 import psutil
 import pytest
 
-from jaxbounds.cli import gang, main
+from jaxbounds.cli import main
 from jaxbounds.results import load
 
 FIG2 = ["multihead.fig2", "--heads", "1", "4", "--trials", "3", "--n", "20", "--test", "20"]

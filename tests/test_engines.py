@@ -11,10 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from jaxbounds.cli import engines, jobs, main
-from jaxbounds.cli.engines import HERE, Engine, opened
-from jaxbounds.cli.pieces import Died, each
-from jaxbounds.cli.workers import Processes
+from jaxbounds.cli import main
+from jaxbounds.runs import engines, jobs
+from jaxbounds.runs.driver import each
+from jaxbounds.runs.engines import HERE, Engine, opened
+from jaxbounds.runs.workers import Died, Processes
 
 
 def square(number):
@@ -141,8 +142,8 @@ def test_packages_that_are_missing_are_named(capsys, monkeypatch):
 
 QUEUED = """
 import operator, sys
-from jaxbounds.cli.jobs import Jobs
-from jaxbounds.cli.pieces import each
+from jaxbounds.runs.jobs import Jobs
+from jaxbounds.runs.driver import each
 
 with Jobs(sys.argv[1], 2, cluster="debug", minutes=1, partition="") as executor:
     print("found", sorted(each(executor, operator.neg, range(5))))

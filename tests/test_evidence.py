@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.falsify import Examples, falsify
-from jaxbounds.falsify.outside import never_missed
+from jaxbounds import falsify
+from jaxbounds.falsification import Examples
+from jaxbounds.falsification.outside import never_missed
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 QUICK = Budget(samples=64, restarts=4, steps=80, batch=32)

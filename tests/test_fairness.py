@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.falsify import verification
-from jaxbounds.falsify.bench import as_arrays
+from jaxbounds.falsification import float64_on_cpu
+from jaxbounds.falsification.bench import as_arrays
 from jaxbounds.papers import load_papers
 from jaxbounds.report.formula import formula
 from jaxbounds.statements import Size
@@ -30,7 +30,7 @@ def test_a_counterexample_meets_what_the_paper_assumes(pair):
     statement, form = pair
     stored = form.counterexample
     assert stored.meets is not None, "name the paper's hypotheses, with their sources"
-    with verification():
+    with float64_on_cpu():
         instance = as_arrays(dict(stored.instance))
         given = instance if statement.host else jax.tree.map(jnp.asarray, instance)
         named = stored.meets(given, Size(stored.size))

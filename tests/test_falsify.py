@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxbounds.certify import disprove
-from jaxbounds.falsify import (
+from jaxbounds import falsify
+from jaxbounds.certification import disprove
+from jaxbounds.falsification import (
     clopper_pearson,
-    falsify,
     fitted_exponent,
     load_instance,
     replay,

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jaxbounds import results
-from jaxbounds.cli.folder import Folder
-from jaxbounds.falsify import Verdict, load_instance, save_instance
+from jaxbounds.falsification import Verdict, load_instance, save_instance
+from jaxbounds.runs.folder import Folder
 from jaxbounds.smapprox import circuits, machine_formats
 from jaxbounds.smapprox.aiger import from_aiger
 

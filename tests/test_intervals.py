@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxbounds.falsify.intervals import clopper_pearson, fitted_exponent, mean_interval
+from jaxbounds.falsification.intervals import clopper_pearson, fitted_exponent, mean_interval
 
 STUDENT_1 = math.tan(0.495 * math.pi)
 """The two-sided 99% point of Student's law with one degree of freedom, which is Cauchy's."""

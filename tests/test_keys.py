@@ -3,7 +3,7 @@
 import jax
 import pytest
 
-from jaxbounds.falsify import verification
+from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.papers import load_papers
 from jaxbounds.statements import Size
 
@@ -21,7 +21,7 @@ SAMPLERS = {
 def test_keys_are_used_once(statement, name):
     sampler, size = statement.samplers[name], Size(statement.sizes[0])
     draw = jax.jit(lambda key: sampler(key, size))
-    with verification(), jax.debug_key_reuse(True):
+    with float64_on_cpu(), jax.debug_key_reuse(True):
         draw.lower(jax.random.key(0))
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from jaxbounds.falsify import falsify
-from jaxbounds.falsify.judging import REJECTED
-from jaxbounds.falsify.outside import never_missed
+from jaxbounds import falsify
+from jaxbounds.falsification.judging import REJECTED
+from jaxbounds.falsification.outside import never_missed
 from jaxbounds.papers import load_papers
 from jaxbounds.report import closeness
 

@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.cli import cache
-from jaxbounds.falsify import UNKEPT, Programs, falsify, verification
+from jaxbounds import falsify
+from jaxbounds.falsification import UNKEPT, Programs, float64_on_cpu
 from jaxbounds.papers import load_paper
+from jaxbounds.runs import cache
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 BATCH = {"x": np.linspace(0.1, 1.0, 12).reshape(4, 3)}
@@ -30,7 +31,7 @@ def counting(factor=1.0):
 def test_a_second_process_would_not_trace(tmp_path):
     first, traced_first = counting()
     second, traced_second = counting()
-    with verification():
+    with float64_on_cpu():
         before = Programs(tmp_path)(first, "mine", 1)(BATCH)
         after = Programs(tmp_path)(second, "mine", 1)(BATCH)
         plain = Programs()(second, "mine", 1)(BATCH)
@@ -44,7 +45,7 @@ def test_a_second_process_would_not_trace(tmp_path):
 @pytest.mark.parametrize("change", ["name", "shape", "type"])
 def test_another_name_shape_or_type_is_another_program(tmp_path, change):
     function, traced = counting()
-    with verification():
+    with float64_on_cpu():
         Programs(tmp_path)(function, "mine")(BATCH)
         name = "other" if change == "name" else "mine"
         x = {"name": BATCH["x"], "shape": BATCH["x"][:2], "type": np.float32(BATCH["x"])}[change]
@@ -56,7 +57,7 @@ def test_another_name_shape_or_type_is_another_program(tmp_path, change):
 @pytest.mark.parametrize("damage", [b"", b"short", b"0" * 500])
 def test_a_damaged_file_is_made_again(tmp_path, damage):
     function, traced = counting()
-    with verification():
+    with float64_on_cpu():
         before = Programs(tmp_path)(function, "mine")(BATCH)
         (file,) = tmp_path.iterdir()
         whole = file.read_bytes()
@@ -72,7 +73,7 @@ def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     function, traced = counting()
-    with verification():
+    with float64_on_cpu():
         result = Programs(blocked)(function, "mine")(BATCH)
     assert len(traced) == 1
     assert np.all(np.isfinite(result["sum"]))

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from jaxbounds.cli import main, recorded
-from jaxbounds.falsify import Verdict
+from jaxbounds.cli import main
+from jaxbounds.falsification import Verdict
 from jaxbounds.papers import load_papers
 
 VERDICT = Verdict(

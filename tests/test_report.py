@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxbounds.falsify import Verdict, save_instance
+from jaxbounds.falsification import Verdict, save_instance
 from jaxbounds.report import html_page
 from jaxbounds.report.formula import formula
 from jaxbounds.report.histogram import Axis, histogram, shares

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxbounds.cli import main
-from jaxbounds.falsify import Verdict
+from jaxbounds.falsification import Verdict
 from jaxbounds.papers import load_papers
 from jaxbounds.plotting import style
 from jaxbounds.report import slack_figure

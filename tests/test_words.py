@@ -12,8 +12,9 @@ import jax.scipy.sparse.linalg as sparse
 import numpy as np
 import pytest
 
-from jaxbounds.certify import disprove, prove
-from jaxbounds.falsify import falsify, notices
+from jaxbounds import falsify
+from jaxbounds.certification import disprove, prove
+from jaxbounds.falsification import is_bound_to
 from jaxbounds.report.terminal import closeness
 from jaxbounds.statements import Budget, Counterexample, Domain, Form, Sides, Statement
 
@@ -189,7 +190,7 @@ def test_a_narrowing_conversion_rounds():
 @pytest.mark.parametrize("kind", [jnp.float32, jnp.bfloat16, jnp.float16])
 @pytest.mark.parametrize("x", [1.001, 0.1, -3.3, 65000.0, 2.0**-30, 1 + 2.0**-9, 1 + 3 * 2.0**-9])
 def test_a_conversion_of_a_point_is_the_one_that_numpy_makes(kind, x):
-    from jaxbounds.certify import enclose
+    from jaxbounds.certification import enclose
 
     with jax.enable_x64(True):
         (found,) = enclose(lambda v: v.astype(kind).astype(float), np.float64(x)).ways
@@ -298,8 +299,8 @@ def test_what_a_cancellation_left_is_at_most_as_coded():
 
 def test_where_float64_contradicts_a_disproof_nothing_is_claimed(monkeypatch):
     """A rule that were wrong (here: every cosine is two) is not believed."""
-    from jaxbounds.certify import interpreter
-    from jaxbounds.certify.values import reals
+    from jaxbounds.certification import interpreter
+    from jaxbounds.certification.values import reals
 
     two = lambda eqn, xs, run: [reals(np.shape(xs[0]), [type(v)(2) for v in xs[0].ravel()])]
     monkeypatch.setitem(interpreter.RULES, "cos", two)
@@ -309,8 +310,8 @@ def test_where_float64_contradicts_a_disproof_nothing_is_claimed(monkeypatch):
 
 
 def test_where_float64_contradicts_a_proof_nothing_is_claimed(monkeypatch):
-    from jaxbounds.certify import interpreter
-    from jaxbounds.certify.values import reals
+    from jaxbounds.certification import interpreter
+    from jaxbounds.certification.values import reals
 
     constant = lambda eqn, xs, run: [reals(np.shape(xs[0]), [type(v)(0) for v in xs[0].ravel()])]
     monkeypatch.setitem(interpreter.RULES, "sin", constant)
@@ -500,7 +501,7 @@ def test_mistakes_that_are_no_factor_are_noticed():
         evaluate=evaluate, judges=(masked,), forms=(Form(name="printed"),), control="off by one",
         sample=lambda key, size: {"x": jax.random.normal(key, (3,))}, sizes=({"T": 3},),
     )  # fmt: skip
-    assert notices(statement, masked)
+    assert is_bound_to(statement, masked)
 
 
 RATES = {

@@ -11,7 +11,8 @@ import time
 
 import pytest
 
-from jaxbounds.cli import interruption, main, workers
+from jaxbounds.cli import main
+from jaxbounds.runs import interruption, workers
 
 CLAIMS = """
 import os, signal

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import tyro
 
-from jaxbounds.cli import remembered
-from jaxbounds.cli.interruption import interruptible
+from jaxbounds.cli import printed
+from jaxbounds.runs.interruption import interruptible
 
 COMMANDS = {
     "verify": ("verify", "verify", "Check statements; print a verdict for each form."),
@@ -84,10 +84,10 @@ def _answered(arguments: list[str]) -> int:
             return _command("run")(arguments[1], tuple(arguments[2:]))
         if arguments[:1] and arguments[0] in COMMANDS:
             name = arguments[0]
-            if (text := remembered.recall(arguments)) is not None:
+            if (text := printed.recall(arguments)) is not None:
                 print(text, end="")
                 return 0
-            with remembered.remember(arguments):
+            with printed.remember(arguments):
                 return tyro.cli(_command(name), prog=f"jaxbounds {name}", args=arguments[1:])
         return tyro.extras.subcommand_cli_from_dict(
             {name: _described(text) for name, (_, _, text) in COMMANDS.items()},

@@ -7,24 +7,10 @@ from typing import Annotated
 
 import tyro
 
-from jaxbounds.cli.common import Imports
-from jaxbounds.cli.folder import Folder, judged_in
-from jaxbounds.cli.verify import Task, judge_into, settings_of
-from jaxbounds.files import write_text
-from jaxbounds.papers import load_papers
-from jaxbounds.report.audit import Audit, markdown
-from jaxbounds.report.markdown import to_html
-from jaxbounds.report.markup import element
-from jaxbounds.report.page import document
-from jaxbounds.statements import Paper
-
-
-def _paper(name: str, imports: tuple[str, ...]) -> Paper:
-    known = {paper.id: paper for paper in load_papers(imports, patterns=[name])}
-    if name not in known:
-        own = "" if imports else " (a paper of your own needs --import FOLDER)"
-        raise ValueError(f"no paper {name!r}; there are: {', '.join(known)}{own}")
-    return known[name]
+from jaxbounds.cli.common import Imports, console_for_output
+from jaxbounds.cli.screen import judge, say_where, summarize
+from jaxbounds.runs.audit import audited, the_paper, write_audit
+from jaxbounds.runs.verification import Options
 
 
 def audit(
@@ -52,36 +38,26 @@ def audit(
         certify: disprove what fails in ball arithmetic; needs the extra `certify`.
         imports: modules or files that hold a PAPER of your own.
     """
-    chosen = _paper(paper, imports)
-    if jobs < 0 or not 0 <= seed < 2**32:
-        raise ValueError(f"--jobs or --seed cannot be negative or above 2^32 - 1: {jobs}, {seed}")
+    selection = the_paper(paper, imports)
     if certify:
         try:
-            importlib.import_module("jaxbounds.certify")
+            importlib.import_module("jaxbounds.certification")
         except ModuleNotFoundError as problem:
             raise ValueError(f"{problem}; or leave certificates out: --no-certify") from problem
-    task = Task((), imports, seed, 1.0, "", False, certify=certify)
-    place = out or Path("results") / f"audit-{paper}"
-    folder = Folder(place, settings_of(task))
-    strangers = {v.paper for found in judged_in(place).values() for v in found} - {paper}
-    if strangers:
-        raise ValueError(f"{place} holds verdicts on {', '.join(sorted(strangers))}: another --out")
-    before = {v.id for v in folder.published() or ()}
-    status = 0
-    if before != {s.id for s in chosen.statements}:
-        status, done = judge_into(folder, [chosen], chosen.statements, task, jobs=jobs)
-        if len(done) < len(chosen.statements):
-            return status
-    verdicts = folder.published() or ()
-    about = Audit(chosen, verdicts, folder.settings, place, imports)
-    source = markdown(about)
-    page = document(
-        f"{chosen.title}: audit", element("main", to_html(source)), "page.css", "audit.css"
-    )
-    write_text(place / "audit.md", source)
-    write_text(place / "audit.html", page)
-    print(f"written to {place}: audit.md, audit.html; digest {about.digest[:16]}")
-    if not all(v.as_expected for v in verdicts):
+    place = out or Path("results") / f"audit-{selection.papers[0].id}"
+    run = audited(selection, Options(seed, certify=certify), place, jobs=jobs)
+    if set(run.kept) != {s.id for s in selection.statements}:
+        console = console_for_output()
+        judge(run, console)
+        summarize(run, console)
+        say_where(run, run.publish(), console)
+        if run.stopped:
+            return run.status
+    else:
+        run.done.update(run.kept)
+        run.publish()
+    written = write_audit(run)
+    print(f"written to {place}: audit.md, audit.html; digest {written.digest[:16]}")
+    if run.status:
         print("some verdicts are not as recorded: look into these before sending", file=sys.stderr)
-        return 3 if any(v.status == "error" for v in verdicts) else 1
-    return status
+    return run.status

@@ -8,20 +8,19 @@ from typing import Annotated, Any
 import tyro
 
 from jaxbounds import report
-from jaxbounds.cli.cache import prepare_jax
 from jaxbounds.cli.common import (
     Imports,
     Kinds,
     Patterns,
     console_for_output,
     print_json,
-    statements_of,
 )
-from jaxbounds.falsify import hypothesis_names, load_instance, replay
-from jaxbounds.papers import find_statement, load_papers, named_in_print
-from jaxbounds.papers import judging as that_judge
-from jaxbounds.report.schemas import paper_json, plain, statement_json
+from jaxbounds.falsification import hypothesis_names, load_instance, replay
+from jaxbounds.papers import find_statement, judges_of, load_papers, named_in_print, selected
+from jaxbounds.plain import plain
+from jaxbounds.report.schemas import paper_json, statement_json
 from jaxbounds.report.source import declaration
+from jaxbounds.runs.cache import prepare_jax
 from jaxbounds.statements import Paper, Statement
 from jaxbounds.statements.paper import Weight
 
@@ -44,9 +43,9 @@ def list_statements(
         json: as JSON (see `jaxbounds schema statements`).
         imports: modules or files that hold a PAPER of your own.
     """
-    chosen = statements_of(imports, patterns, kind)
+    chosen = selected(patterns, imports=imports, kinds=kind).statements
     if judging:
-        chosen = that_judge(chosen, judging)
+        chosen = judges_of(chosen, judging)
     if json:
         print_json([statement_json(statement) for statement in chosen])
         return 0
@@ -73,7 +72,7 @@ def show(
         json: as JSON (see `jaxbounds schema statements`).
         imports: modules or files that hold a PAPER of your own.
     """
-    chosen = statements_of(imports, named_in_print(name), kind)
+    chosen = selected(named_in_print(name), imports=imports, kinds=kind).statements
     if json:
         print_json([statement_json(s) | _shown(s) for s in chosen])
         return 0

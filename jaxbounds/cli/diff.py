@@ -12,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxbounds.cli.common import console_for_output, print_json
-from jaxbounds.cli.folder import UNREADABLE, judged_in
-from jaxbounds.cli.recorded import differences, ratios_of
-from jaxbounds.falsify import Verdict
-from jaxbounds.report.schemas import plain
+from jaxbounds.falsification import Verdict
+from jaxbounds.plain import plain
+from jaxbounds.runs.drift import differences, ratios_of
+from jaxbounds.runs.folder import UNREADABLE, verdicts_in
 
 What = Literal["verdict", "evidence", "ratio", "only in A", "only in B"]
 Forms = dict[tuple[str, str], Verdict]
@@ -82,7 +82,7 @@ def _change(a: Verdict | None, b: Verdict | None) -> tuple[What, str, str] | Non
 
 def _run_of(path: Path) -> tuple[Forms, dict[str, Any]]:
     """The verdicts of a folder, and with what they were made."""
-    forms = {(v.id, v.form): v for found in judged_in(path).values() for v in found}
+    forms = {(v.id, v.form): v for found in verdicts_in(path).values() for v in found}
     if not forms:
         raise ValueError(f"no verdicts in {path}: give a folder that `jaxbounds verify` left")
     try:

@@ -14,13 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxbounds import plotting, report
-from jaxbounds.cli.common import Imports, Patterns, console_for_output, statements_of
-from jaxbounds.cli.folder import UNREADABLE
+from jaxbounds.cli.common import Imports, Patterns, console_for_output
 from jaxbounds.experiments import Claim, Experiment
-from jaxbounds.falsify import Verdict
+from jaxbounds.falsification import Verdict
 from jaxbounds.files import Place, whole
-from jaxbounds.papers import find_experiment, select
+from jaxbounds.papers import find_experiment, load_papers, select
 from jaxbounds.results import load
+from jaxbounds.runs.folder import UNREADABLE
 
 if TYPE_CHECKING:  # slow to import
     import xarray
@@ -65,7 +65,7 @@ def _plot_slack(folder: Place, patterns: tuple[str, ...], imports: tuple[str, ..
             f"{folder / 'verdicts.json'} holds no verdicts of this version: run verify again"
         ) from problem
     judged = {verdict.id for verdict in verdicts}
-    known = [s for s in statements_of(imports, ()) if s.id in judged]
+    known = [s for p in load_papers(imports) for s in p.statements if s.id in judged]
     console, place = console_for_output(), folder / "slack"
     place.mkdir(exist_ok=True)
     chosen = select(known, patterns)

@@ -1,27 +1,26 @@
 """`jaxbounds run`: the figures of the papers as experiments."""
 
-import contextlib
 import functools
-import inspect
 import sys
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import jax
 import tyro
 from rich import box
 from rich.table import Table
 
-from jaxbounds.cli import shard
-from jaxbounds.cli.asked import Asked, asked
-from jaxbounds.cli.cache import prepare_jax
-from jaxbounds.cli.common import console_for_output
-from jaxbounds.cli.gang import Gang, supervised
+from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.plot import draw_result, print_result
-from jaxbounds.files import Place, try_to_write
-from jaxbounds.papers import experiments
-from jaxbounds.provenance import provenance
+from jaxbounds.experiments import Experiment
+from jaxbounds.files import Place, locate, try_to_write
+from jaxbounds.papers import experiments, find_experiment
 from jaxbounds.results import save
-from jaxbounds.sweeps import OnlyAShare, Share, shares
+from jaxbounds.runs.distributed import ALONE, Distributed, supervised
+from jaxbounds.runs.engines import HERE, On
+from jaxbounds.runs.experiment import compute, compute_shards, compute_share, merged
+from jaxbounds.runs.request import Request, configured, requested
+from jaxbounds.sweeps import Share
 
 USAGE = """usage: jaxbounds run EXPERIMENT [--preset NAME] [--seed INT] [--out FOLDER] [OPTIONS]
 
@@ -44,20 +43,97 @@ def list_experiments() -> int:
     return 0
 
 
-def _unfinished(folder: Place) -> bool:
-    """Whether checkpoints are there that no result, and no finished shard, has followed."""
-    states = [file.stat().st_mtime for file in folder.glob("checkpoints/**/state.npz")]
-    ends = [folder / "result.nc", folder / shard.NAME]
-    ended = [end.stat().st_mtime for end in ends if end.is_file()]
-    return bool(states) and not (ended and max(ended) >= max(states))
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The flags that every experiment has.
+
+    Attributes:
+        preset: a named configuration to start from.
+        seed: of all draws.
+        out: folder of the results, or its address on an object store (s3://bucket/name);
+            "results/<experiment>" unless given.
+        verbose: print the numbers behind every claim, not of those alone that are not reproduced.
+        resume: continue the run that the folder holds, instead of starting again.
+        shard: compute one share of the run's lanes, as "3/16", wherever and whenever;
+            `jaxbounds merge` puts them together.
+        shards: cut the run into so many shares, compute them where `--engine` says, merge them.
+        on: where.
+        together: several processes that share their devices.
+        imports: modules or files of your own that define EXPERIMENTS, or register what experiments
+            can name (an architecture).
+    """
+
+    preset: str = "default"
+    seed: int = 0
+    out: str = ""
+    verbose: bool = False
+    resume: bool = False
+    shard: str = ""
+    shards: int = 0
+    imports: Imports = ()
+    on: On = HERE
+    together: Annotated[Distributed, tyro.conf.OmitArgPrefixes] = ALONE
 
 
-def _refuse_to_lose(folder: Place, resume: bool) -> None:
-    if not resume and _unfinished(folder):
-        raise ValueError(
-            f"{folder} holds a run that was cut: add --resume to continue it, give another --out, "
-            "or remove that folder to start again"
-        )
+class Asked(NamedTuple):
+    """A run, and the flags that say how it is done."""
+
+    request: Request
+    options: Options
+
+    @property
+    def out(self) -> Place:
+        """Where the results go."""
+        return locate(self.options.out or f"results/{self.request.experiment.id}")
+
+
+def _help(experiment: Experiment) -> None:
+    """What can be said of a run: the flags of all experiments, and the fields of this one."""
+    presets = ", ".join(["default", *experiment.presets])
+    general = ["--preset NAME", "--seed INT", "--out FOLDER", "--import MODULE", "--verbose"]
+    several = ["--resume", "--shard I/N", "--shards N", "--engine ENGINE", "--distributed"]
+    general += several * experiment.resumable
+    configured(
+        experiment,
+        "default",
+        ["--help"],
+        description=f"{experiment.label}: {experiment.title}.\n\n"
+        f"Besides the fields below: {', '.join(general)}. Presets: {presets}; "
+        "the defaults shown are those of the first.",
+    )
+
+
+def _check(experiment: Experiment, options: Options) -> None:
+    if not experiment.resumable:
+        several = {
+            "--resume": options.resume,
+            "--shard": options.shard,
+            "--shards": options.shards,
+            "--distributed": options.together.distributed,
+        }
+        for flag in (flag for flag, given in several.items() if given):
+            word = "be resumed" if flag == "--resume" else "be cut into shards or shared"
+            raise ValueError(f"{experiment.id} cannot {word}: run it without {flag}")
+    options.together.check()
+    if sum(map(bool, (options.shard, options.shards, options.together.distributed))) > 1:
+        raise ValueError("--shard, --shards and --distributed exclude each other: give one")
+    if options.shards < 0 or (options.on != HERE and not options.shards):
+        raise ValueError("--engine needs --shards N, the number of pieces to cut the run into")
+
+
+def _asked(experiment: str, flags: tuple[str, ...]) -> Asked:
+    """What `jaxbounds run EXPERIMENT FLAGS` asks for."""
+    given = [flag for flag in flags if flag not in ("-h", "--help")]
+    prog = f"jaxbounds run {experiment}"
+    options, rest = tyro.cli(Options, args=given, return_unknown_args=True, prog=prog)
+    chosen = find_experiment(experiment, imports=options.imports)
+    if len(given) < len(flags):
+        _help(chosen)
+    request = requested(
+        experiment, rest, preset=options.preset, seed=options.seed, imports=options.imports
+    )
+    _check(chosen, options)
+    return Asked(request, options)
 
 
 def run(
@@ -73,76 +149,44 @@ def run(
         experiment: its id, as "multihead.fig2".
         flags: --preset, --seed, --out, --resume, --import, and fields of the configuration.
     """
-    given = asked(experiment, flags)
-    options = given.options
+    asked = _asked(experiment, flags)
+    request, options = asked
     if options.shard:
-        return _run_share(given, Share.read(options.shard))
+        share = Share.read(options.shard)
+        folder = compute_share(request, asked.out, share, resume=options.resume)
+        words = "written; when all are there: jaxbounds merge"
+        print(f"{folder}: shard {share} is {words} {asked.out} --out {asked.out}", file=sys.stderr)
+        return 0
     if options.shards:
-        from jaxbounds.cli.spread import spread
-
-        return spread(given, options.shards, options.on)
-    if options.gang.distributed:
+        compute_shards(request, asked.out, options.shards, on=options.on)
+        return finish(merged([asked.out], asked.out), asked.out, resume=True)
+    if options.together.distributed:
         again = ("jaxbounds", "run", experiment, *flags, "--resume")
-        return supervised(functools.partial(_run_in_gang, options.gang, experiment, flags), again)
-    return _run_whole(given)
+        return supervised(
+            functools.partial(_run_together, options.together, experiment, flags), again
+        )
+    return _whole(asked)
 
 
-def _run_in_gang(gang: Gang, experiment: str, flags: tuple[str, ...]) -> int:
-    gang.join()  # before anything that starts JAX, as a key does
-    return _run_whole(asked(experiment, flags))
+def _run_together(together: Distributed, experiment: str, flags: tuple[str, ...]) -> int:
+    together.join()  # before anything that starts JAX, as a key does
+    return _whole(_asked(experiment, flags))
 
 
-def _run_whole(given: Asked) -> int:
-    """Compute everything; of several processes the first alone writes."""
-    prepare_jax()
-    out, first = given.out, jax.process_index() == 0
-    if first:
-        try_to_write(out)
-    about = provenance(given.config, given.key) | {"experiment": given.experiment.id}
-    dataset = _computed(given, out)
-    if not first:
+def _whole(asked: Asked) -> int:
+    if jax.process_index() == 0:
+        try_to_write(asked.out)
+    options = asked.options
+    return finish(asked.request, asked.out, resume=options.resume, verbose=options.verbose)
+
+
+def finish(request: Request, out: Place, /, *, resume: bool, verbose: bool = False) -> int:
+    """Compute what is left of a run, print, write and draw it; of several processes the first."""
+    about = request.about
+    dataset = compute(request, out, resume=resume)
+    if jax.process_index() > 0:
         return 0
     # First: what was computed is not lost with a full disk.
-    print_result(given.experiment, dataset, verbose=given.options.verbose)
+    print_result(request.experiment, dataset, verbose=verbose)
     save(dataset, out / "result.nc", **about)
-    return draw_result(given.experiment, out)
-
-
-def _computed(given: Asked, folder: Place) -> Any:
-    """The data set of a run, or of a share of one."""
-    chosen, more = given.experiment, {}
-    if chosen.resumable:
-        more = {"folder": folder / "checkpoints", "resume": given.options.resume}
-        _refuse_to_lose(folder, given.options.resume)
-    unknown = set(more) - set(inspect.signature(chosen.run).parameters)
-    if unknown:
-        raise TypeError(f"{chosen.id} is resumable but its run lacks {', '.join(unknown)}")
-    try:
-        return chosen.run(given.config, given.key, **more)
-    except KeyboardInterrupt:
-        if _unfinished(folder):
-            raise KeyboardInterrupt(f"{folder} can be continued: add --resume") from None
-        raise
-
-
-def _run_share(given: Asked, share: Share) -> int:
-    """Compute one share, for `jaxbounds merge`."""
-    out, folder = given.out, shard.folder_of(given.out, share)
-    try_to_write(folder)
-    prepare_jax()
-    about = shard.identity(given.config, given.key, given.options.imports)
-    one = shard.Shard(
-        experiment=given.experiment.id,
-        flags=given.flags,
-        about=about,
-        index=share.index,
-        count=share.count,
-    )
-    _refuse_to_lose(folder, given.options.resume)
-    one.write(folder, done=False)
-    with shares.only(share), contextlib.suppress(OnlyAShare):
-        _computed(given, folder)
-    one.write(folder, done=True)
-    words = "written; when all are there: jaxbounds merge"
-    print(f"{folder}: shard {share} is {words} {out} --out {out}", file=sys.stderr)
-    return 0
+    return draw_result(request.experiment, out)

@@ -1,14 +1,18 @@
-"""What `jaxbounds verify` shows while it runs."""
+"""What `jaxbounds verify` shows, while statements are judged and afterwards."""
 
+import itertools
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from jaxbounds import report
-from jaxbounds.falsify import Verdict
+from jaxbounds.falsification import Verdict
+from jaxbounds.report.remarks import remarks
+from jaxbounds.runs.drift import drifted
+from jaxbounds.runs.verification import AT_FIRST, INTERRUPTED, Verification
 
 
 class Screen:
@@ -58,3 +62,56 @@ class Screen:
         for name in self._names[self._printed :]:
             for part in self._rows.of(self._done.get(name, ())):
                 self._console.print(part)
+
+
+def judge(run: Verification, console: Console, /) -> None:
+    """Judge the statements, and print their verdicts as they come; an interruption ends it."""
+    screen = Screen(console, [s.id for s in run.selection.statements])
+    if run.kept:
+        print(f"continued: {len(run.kept)} statements were judged before", file=sys.stderr)
+    try:
+        with screen.bar:
+            for verdicts in run:
+                screen.judged(verdicts, before=verdicts[0].id in run.kept)
+    except KeyboardInterrupt:
+        run.stopped = INTERRUPTED
+    except OSError:  # it cannot be kept: at least it was seen
+        screen.rest()
+        raise
+    screen.rest()
+
+
+def summarize(run: Verification, console: Console, /) -> None:
+    """What was found by paper, how many of what, and what else a reader of the rows must know."""
+    verdicts, selection = run.verdicts, run.selection
+    console.print(report.paper_table(selection.papers, verdicts))
+    console.print(report.summary(verdicts))
+    judged = {s.id: s.judged for s in selection.statements}
+    for (name, _), group in itertools.groupby(verdicts, lambda v: (v.id, v.reason)):
+        for line in remarks(list(group), run.folder.place_of, judged[name]):
+            console.print(line, markup=False)
+    usual = not run.options.seed and not run.options.thorough
+    for line in drifted(verdicts, selection.papers) if usual else ():
+        console.print(line, markup=False)
+
+
+def say_where(run: Verification, published: bool, console: Console, /) -> None:
+    """Where the results are, and how to go on."""
+    files = "verdicts.json, report.html, run.json, worst/, counterexamples/"
+    if published:
+        console.print(f"written to {run.folder.path}: {files}")
+    else:
+        console.print(f"{run.stopped}: {run.folder.path} keeps its earlier results")
+    if run.stopped:
+        left = len(run.selection.statements) - len(run.done)
+        but = "without -x " if run.stopped == AT_FIRST else ""
+        console.print(
+            f"{run.stopped}: {left} statements were not tried; {but}the same command continues"
+        )
+
+
+def slowest(run: Verification, count: int, /) -> Iterator[str]:
+    """The statements that took longest, each with its seconds."""
+    seconds = {name: verdicts[0].seconds for name, verdicts in run.done.items()}
+    for name in sorted(seconds, key=lambda name: -seconds[name])[: max(0, count)]:
+        yield f"{seconds[name]:8.2f} s  {name}"

@@ -13,14 +13,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from jaxbounds.cli.cache import prepare_jax
-from jaxbounds.cli.common import statements_of
-from jaxbounds.cli.conclude import slowest
-from jaxbounds.cli.folder import Folder
-from jaxbounds.cli.interruption import interruptible
-from jaxbounds.cli.verify import Task, judge_into, settings_of
-from jaxbounds.papers import load_papers
+from jaxbounds.cli.common import console_for_output
+from jaxbounds.cli.screen import judge, say_where, slowest, summarize
+from jaxbounds.papers import selected
 from jaxbounds.report.source import code_digest, own_files
+from jaxbounds.runs.cache import prepare_jax
+from jaxbounds.runs.folder import Folder
+from jaxbounds.runs.interruption import interruptible
+from jaxbounds.runs.verification import Options, Verification
 
 WAIT = 0.3
 """Seconds between two looks at the files."""
@@ -35,11 +35,12 @@ class Watched(NamedTuple):
 
     patterns: tuple[str, ...]
     kinds: tuple[str, ...]
+    imports: tuple[str, ...]
     out: Path
     jobs: int
     exitfirst: bool
     durations: int
-    task: Task
+    options: Options
 
 
 class Round(NamedTuple):
@@ -68,27 +69,32 @@ def judge_changed(watched: Watched, before: Round, /) -> Round:
         watched: what is judged.
         before: the round before.
     """
-    task = watched.task
-    stamps = stamps_of(_imported(task.imports))
+    stamps = stamps_of(_imported(watched.imports))
     try:
-        chosen = statements_of(task.imports, watched.patterns, watched.kinds)
+        selection = selected(watched.patterns, imports=watched.imports, kinds=watched.kinds)
     except ValueError as problem:  # half an edit
         print(f"jaxbounds: {problem}", file=sys.stderr)
         return Round(before.digests, before.stamps | stamps, 2)
     stamps |= stamps_of(own_files())
-    now = {s.id: code_digest(s) for s in chosen}
-    changed = [s for s in chosen if before.digests.get(s.id) != now[s.id]]
+    now = {s.id: code_digest(s) for s in selection.statements}
+    changed = tuple(s for s in selection.statements if before.digests.get(s.id) != now[s.id])
     if not changed:
         return Round(now, stamps, before.status)
-    folder = Folder(watched.out.with_name(f"{watched.out.name}-watch"), settings_of(task))
-    papers = load_papers(task.imports, patterns=watched.patterns)
-    status, done = judge_into(
-        folder, papers, changed, task, jobs=watched.jobs, exitfirst=watched.exitfirst
+    folder = Folder(
+        watched.out.with_name(f"{watched.out.name}-watch"),
+        watched.options.settings(selection.catalogue),
     )
-    for line in slowest(done, watched.durations):
+    selection, console = selection._replace(statements=changed, parts=()), console_for_output()
+    run = Verification(
+        selection, folder, watched.options, jobs=watched.jobs, exitfirst=watched.exitfirst
+    )
+    judge(run, console)
+    summarize(run, console)
+    say_where(run, run.publish(), console)
+    for line in slowest(run, watched.durations):
         print(line)
-    left = {s.id for s in changed} - set(done)
-    return Round({k: v for k, v in now.items() if k not in left}, stamps, status)
+    left = {s.id for s in changed} - set(run.done)
+    return Round({k: v for k, v in now.items() if k not in left}, stamps, run.status)
 
 
 def _round(watched: Watched, before: Round, answer: Connection) -> None:
@@ -130,11 +136,11 @@ def keep_watching(watched: Watched, /) -> int:
             found = _in_a_process(watched, last)
             # A round that broke counts as seen: the next change tries it again.
             last = found or last._replace(stamps=stamps_of(last.stamps), status=3)
-            files = set(last.stamps) | _imported(watched.task.imports)
+            files = set(last.stamps) | _imported(watched.imports)
             print(f"watching {len(files)} files; Ctrl-C ends", file=sys.stderr)
             while stamps_of(files) == last.stamps:
                 time.sleep(WAIT)
-                files |= _imported(watched.task.imports)
+                files |= _imported(watched.imports)
             changed = set(stamps_of(files).items()) ^ set(last.stamps.items())
             names = sorted({file.name for file, _ in changed})
             print(f"\nchanged: {', '.join(names[:5])}", file=sys.stderr)

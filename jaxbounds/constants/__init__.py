@@ -9,7 +9,7 @@ This face needs no extra; what searches and certifies is in `jaxbounds.constants
 
 from jaxbounds.constants.closed_form import ClosedForm, closed_form
 from jaxbounds.constants.dependence import Exponent, dependence
-from jaxbounds.constants.recorded import recorded
+from jaxbounds.constants.on_record import constants_on_record
 from jaxbounds.constants.result import MEANING, AtSize, SharpConstant
 from jaxbounds.constants.sizes import parse
 
@@ -20,7 +20,7 @@ __all__ = [
     "Exponent",
     "SharpConstant",
     "closed_form",
+    "constants_on_record",
     "dependence",
     "parse",
-    "recorded",
 ]

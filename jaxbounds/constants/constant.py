@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbounds.certify.certificate import decimal_bounds
-from jaxbounds.certify.interpreter import precision
-from jaxbounds.certify.values import NotSupported, Undecided
+from jaxbounds.certification.certificate import decimal_bounds
+from jaxbounds.certification.interpreter import precision
+from jaxbounds.certification.values import NotSupported, Undecided
 from jaxbounds.constants.closed_form import ClosedForm, closed_form
 from jaxbounds.constants.dependence import dependence
 from jaxbounds.constants.enclosure import BITS, Ratio, ascent, digits_of
@@ -27,10 +27,11 @@ from jaxbounds.constants.polish import (
 from jaxbounds.constants.problem import Problem
 from jaxbounds.constants.result import AtSize, SharpConstant, Where
 from jaxbounds.constants.sizes import Sizes, check, grid
-from jaxbounds.falsify import verification
-from jaxbounds.falsify.bench import Pool
-from jaxbounds.falsify.explore import draw, search
-from jaxbounds.falsify.shrink import shrink
+from jaxbounds.falsification import float64_on_cpu
+from jaxbounds.falsification.bench import Pool
+from jaxbounds.falsification.explore import draw, search
+from jaxbounds.falsification.shrink import shrink
+from jaxbounds.papers import Named, the_statement
 from jaxbounds.statements import Budget, Instance, Size, Statement
 
 BUDGET = Budget(samples=192, restarts=12, steps=200)
@@ -51,8 +52,7 @@ ROUGHLY = 1e-2
 
 
 def sharp_constant(
-    statement: Statement,
-    /,
+    statement: Named,
     form: str = "printed",
     *,
     sizes: Sizes | None = None,
@@ -67,7 +67,7 @@ def sharp_constant(
     `jaxbounds.certify` can enclose the ratio at the extremal instance.
 
     Args:
-        statement: an inequality, or another kind of `<=` that single instances decide.
+        statement: or its id: an inequality, or another kind of `<=` that single instances decide.
         form: the name of one of its forms.
         sizes: axes with the values to combine, {"T": (2, 4, 8)}; others as in the first of its
             sizes; or the sizes one by one. Unless given, its own sizes.
@@ -81,6 +81,7 @@ def sharp_constant(
         ValueError: if it is no `<=` that instances decide; if there is no such axis, or a size
             cannot be measured or does not fit into memory.
     """
+    statement = the_statement(statement)
     statement.form(form)
     if statement.relation != "<=" or statement.kind in ("rate", "probability", "expectation"):
         raise ValueError(
@@ -90,7 +91,7 @@ def sharp_constant(
     chosen = grid(statement, sizes or {})
     for size in chosen:
         check(statement, form, size)
-    with verification():
+    with float64_on_cpu():
         found = tuple(
             _at_size(statement, form, size, seed, budget or _budget(statement), seconds, snap)
             for size in chosen

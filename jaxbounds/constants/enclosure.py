@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from flint import arb
 
-from jaxbounds.certify.disproof import enclosures
-from jaxbounds.certify.interpreter import Interpreter, precision, traced
-from jaxbounds.certify.values import (
+from jaxbounds.certification.disproof import enclosures
+from jaxbounds.certification.interpreter import Interpreter, precision, traced
+from jaxbounds.certification.values import (
     Flags,
     Reading,
     Undecided,

@@ -14,8 +14,8 @@ import jax
 import numpy as np
 from flint import arb
 
-from jaxbounds.certify.interpreter import precision
-from jaxbounds.certify.values import NotSupported, Undecided
+from jaxbounds.certification.interpreter import precision
+from jaxbounds.certification.values import NotSupported, Undecided
 from jaxbounds.constants.enclosure import BITS, Ratio
 from jaxbounds.constants.polish import Point
 from jaxbounds.constants.problem import Problem, flat, is_float, unflat

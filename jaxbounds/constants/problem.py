@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.falsify import UNKEPT
-from jaxbounds.falsify.bench import Bench
-from jaxbounds.falsify.measure import measure, pick
-from jaxbounds.falsify.programs import compiled
+from jaxbounds.falsification import UNKEPT
+from jaxbounds.falsification.bench import Bench
+from jaxbounds.falsification.measure import measure, pick
+from jaxbounds.falsification.programs import compiled
 from jaxbounds.statements import CONTROL, Instance, Sides, Size, Statement
 
 UNCOUNTED = 50.0

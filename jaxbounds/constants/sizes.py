@@ -11,8 +11,8 @@ import jax
 import numpy as np
 
 from jaxbounds.constants.problem import alone
-from jaxbounds.falsify import verification
-from jaxbounds.falsify.measure import measure
+from jaxbounds.falsification import float64_on_cpu
+from jaxbounds.falsification.measure import measure
 from jaxbounds.statements import Size, Statement
 
 MOST_SIZES = 64
@@ -109,7 +109,7 @@ def check(statement: Statement, form: str, size: Size, /) -> None:
         return
     one = alone(statement, form, size)
     sampler, key = next(iter(one.samplers.values())), jax.random.key(0)
-    with verification():
+    with float64_on_cpu():
         try:
             drawn = jax.eval_shape(lambda k: sampler(k, size), key)
             program = jax.make_jaxpr(measure(one, size))(drawn)

@@ -73,8 +73,8 @@ def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Inte
 
     The points may come in any order. For y = 0 it is the zero network. Values between close points
     are sums of steep pieces: the rounding error grows like the unit times |y| |z| / gap, so compute
-    in float64 (`jaxbounds.falsify.verification()`) where points are many or close. Under a trace
-    the values of the points are taken on trust.
+    in float64 (`jaxbounds.float64_on_cpu()`) where points are many or close. Under a trace the
+    values of the points are taken on trust.
 
     Args:
         z: n distinct scalars.

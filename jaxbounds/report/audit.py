@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from jaxbounds.falsify import Verdict, load_instance
+from jaxbounds.falsification import Verdict, load_instance
 from jaxbounds.report.describe import instance_text
 from jaxbounds.report.markdown import anchor, block, bullets, code, link, table, text
 from jaxbounds.report.rows import certificate_words, evidence_words

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from rich.text import Text
 
-from jaxbounds.falsify import hypothesis_names
+from jaxbounds.falsification import hypothesis_names
 from jaxbounds.report.source import declaration, place, summary
 from jaxbounds.report.terminal import number
 from jaxbounds.statements import Erratum, Paper, Size, Statement, full_name

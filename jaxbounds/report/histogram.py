@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbounds.falsify import Verdict
+from jaxbounds.falsification import Verdict
 from jaxbounds.report.markup import Html, element, joined
 from jaxbounds.report.terminal import number
 from jaxbounds.statements import Statement

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbounds.falsify import ON_AVERAGE, Verdict, load_instance
-from jaxbounds.falsify.storage import flatten
+from jaxbounds.falsification import ON_AVERAGE, Verdict, load_instance
+from jaxbounds.falsification.storage import flatten
 from jaxbounds.report.markup import Html, element, joined
 from jaxbounds.report.terminal import number
 from jaxbounds.statements import Instance

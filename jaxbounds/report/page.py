@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
-from jaxbounds.constants import recorded
-from jaxbounds.falsify import Verdict
+from jaxbounds.constants import constants_on_record
+from jaxbounds.falsification import Verdict
 from jaxbounds.report.constants import looseness_section
 from jaxbounds.report.instances import Run
 from jaxbounds.report.markup import Html, element, joined
@@ -161,12 +161,13 @@ def html_page(
     errata = frozenset((paper.id, erratum.id) for paper in chosen for erratum in paper.errata)
     run = Run(out, tuple(imports), errata)
     table = _table(statements, verdicts, run)
+    constants = [c for paper in chosen for c in constants_on_record(paper)]
     sections = {
         "statements": element(
             "section", element("h2", "Statements"), _controls(verdicts), table, id="statements"
         ),
         "errata": errata_section(chosen, verdicts),
-        "constants": looseness_section(recorded(), frozenset(v.id for v in verdicts)),
+        "constants": looseness_section(constants, frozenset(v.id for v in verdicts)),
         "remarks": remarks_section(chosen),
         "unchecked": unchecked_section(chosen),
         "reading": reading_section(provenance),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from jaxbounds.falsify import Verdict, load_instance
+from jaxbounds.falsification import Verdict, load_instance
 from jaxbounds.report.describe import instance_text
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 
-from jaxbounds.falsify import ON_AVERAGE, Verdict
+from jaxbounds.falsification import ON_AVERAGE, Verdict
 from jaxbounds.report.formula import formula
 from jaxbounds.report.histogram import Axis, axis, histogram, sparkline, words
 from jaxbounds.report.instances import Run, stored_instances

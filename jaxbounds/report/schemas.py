@@ -1,15 +1,14 @@
-"""Dataclasses as JSON, and the JSON Schema of that; what no other machine has is left out."""
+"""The JSON Schema of what `jaxbounds.plain` makes of dataclasses."""
 
 import dataclasses
 import inspect
-import math
 import re
 import types
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from collections.abc import Mapping
+from typing import Any, Literal, Union, get_args, get_origin
 
-from jaxbounds.falsify import Verdict
+from jaxbounds.falsification import Verdict
+from jaxbounds.plain import fields_of, plain
 from jaxbounds.statements import Paper, Statement
 
 Schema = dict[str, Any]
@@ -18,31 +17,6 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NUMBER: Schema = {"anyOf": [{"type": "number"}, {"enum": [None, "inf", "-inf"]}]}
 """A float: NaN is null, since JSON has no name for it."""
 _SIMPLE = {str: "string", bool: "boolean", int: "integer", type(None): "null"}
-
-
-def _is_here(hint: Any) -> bool:
-    """Code, or a place on this machine."""
-    return hint is Path or get_origin(hint) is Callable or any(map(_is_here, get_args(hint)))
-
-
-def _fields(kind: type) -> dict[str, Any]:
-    """The types of its fields by name, without functions and places."""
-    hints = get_type_hints(kind)
-    named = {f.name: hints[f.name] for f in dataclasses.fields(kind)}
-    return {name: hint for name, hint in named.items() if not _is_here(hint)}
-
-
-def plain(value: Any, /) -> Any:
-    """A JSON-able value: dataclasses are objects, arrays lists, infinities words and NaN null."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {name: plain(getattr(value, name)) for name in _fields(type(value))}
-    if isinstance(value, Mapping):
-        return {name: plain(entry) for name, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
-    return plain(value.tolist()) if hasattr(value, "tolist") else value
 
 
 def schema_of(hint: Any, /) -> Schema:
@@ -92,7 +66,7 @@ def object_schema(
         without: a field that is left out.
     """
     said = _described(kind)
-    hints = {name: h for name, h in (_fields(kind) | dict(besides)).items() if name != without}
+    hints = {name: h for name, h in (fields_of(kind) | dict(besides)).items() if name != without}
     about = lambda name: {"description": said[name]} if name in said else {}
     return {
         "type": "object",

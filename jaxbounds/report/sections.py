@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from jaxbounds.falsify import Verdict
+from jaxbounds.falsification import Verdict
 from jaxbounds.report.markup import Html, element, escaped, joined
 from jaxbounds.report.rows import MARKS, badge
 from jaxbounds.report.terminal import number

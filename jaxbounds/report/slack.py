@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbounds.falsify import ON_AVERAGE, Verdict
+from jaxbounds.falsification import ON_AVERAGE, Verdict
 from jaxbounds.report.histogram import axis
 from jaxbounds.report.rows import quantity
 from jaxbounds.report.terminal import number

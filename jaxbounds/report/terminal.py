@@ -8,8 +8,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from jaxbounds.falsify import Verdict
-from jaxbounds.falsify.evidence import CLOSE
+from jaxbounds.falsification import Verdict
+from jaxbounds.falsification.evidence import CLOSE
 from jaxbounds.statements import Paper, Statement
 
 STYLES = {

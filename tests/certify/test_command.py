@@ -88,9 +88,9 @@ def test_verify_takes_certificates_along(mine, tmp_path, capsys):
 
 
 def test_without_flint_one_sentence_says_what_to_install(monkeypatch, capsys):
-    for name in [n for n in sys.modules if n.startswith("jaxbounds.certify")]:
+    for name in [n for n in sys.modules if n.startswith("jaxbounds.certification")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "jaxbounds.cli.certify", raising=False)
+    monkeypatch.delitem(sys.modules, "jaxbounds.runs.certify", raising=False)
     monkeypatch.setitem(sys.modules, "flint", None)
     assert main(["certify", "multihead.eq51"]) == 2
     assert "pip install 'jaxbounds[certify]'" in capsys.readouterr().err
@@ -115,4 +115,4 @@ def test_bad_input_gets_one_sentence(arguments, words, capsys):
 @pytest.mark.timeout(3600)
 def test_the_audit_contradicts_no_verdict(tmp_path):
     """Ball arithmetic on draws of every shipped statement that holds."""
-    assert main(["certify", "--audit", "--seconds", "20", "--out", str(tmp_path)]) == 0
+    assert main(["certify", "--crosscheck", "--seconds", "20", "--out", str(tmp_path)]) == 0

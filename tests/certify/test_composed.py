@@ -22,11 +22,11 @@ from mpmath import mp
 from oracle import composed, truth
 from oracle.composed import Composed, Run
 
-from jaxbounds.certify import NotSupported, Undecided, disprove, enclose, precision, prove
-from jaxbounds.certify.interpreter import traced
-from jaxbounds.certify.slopes import Sloped, sloped
-from jaxbounds.certify.values import OPEN, Flags, as_flags, reals
-from jaxbounds.falsify import verification
+from jaxbounds.certification import NotSupported, Undecided, disprove, enclose, precision, prove
+from jaxbounds.certification.interpreter import traced
+from jaxbounds.certification.slopes import Sloped, sloped
+from jaxbounds.certification.values import OPEN, Flags, as_flags, reals
+from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.statements import Domain, Form, Sides, Statement
 
 SHARES = range(20)
@@ -311,7 +311,7 @@ def every(judge: Any, seeds: range, *more: Any) -> collections.Counter:
     """All of them; what fails is told together."""
     said: collections.Counter = collections.Counter()
     wrong = []
-    with verification(), warnings.catch_warnings():
+    with float64_on_cpu(), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # constants beyond narrow floats
         for seed in seeds:
             try:
@@ -335,7 +335,7 @@ def parts(count: int, slow: int) -> Any:
 def test_the_oracle_means_what_jax_means():
     """Float64 JAX agrees where it neither rounds at a jump nor overflows: nearly everywhere."""
     same, different = 0, []
-    with verification(), warnings.catch_warnings():
+    with float64_on_cpu(), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         for seed in range(40):
             program, at, _, _ = drawn(seed, wide=False)

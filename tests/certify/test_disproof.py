@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxbounds.certify import disprove
-from jaxbounds.certify.disproof import confirmed
+from jaxbounds.certification import disprove
+from jaxbounds.certification.disproof import confirmed
 from jaxbounds.statements import Form, Sides, Statement
 
 SIZE = {"d": 1}

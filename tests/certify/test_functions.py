@@ -16,8 +16,8 @@ from flint import arb
 from mpmath import mp
 from oracle import draws, truth
 
-from jaxbounds.certify import functions, precision
-from jaxbounds.certify.values import OPEN
+from jaxbounds.certification import functions, precision
+from jaxbounds.certification.values import OPEN
 
 DRAWS = pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
 OF_ITS_DOMAIN = {"sqrt", "pow"}

@@ -15,9 +15,9 @@ from flint import arb
 from jax import lax
 from oracle import draws
 
-from jaxbounds.certify import NotSupported, Undecided, control, enclose, precision
-from jaxbounds.certify.certificate import as_fraction, decimal_bounds
-from jaxbounds.certify.values import constant, hull, is_short, midpoints, nonnegative, reals
+from jaxbounds.certification import NotSupported, Undecided, control, enclose, precision
+from jaxbounds.certification.certificate import as_fraction, decimal_bounds
+from jaxbounds.certification.values import constant, hull, is_short, midpoints, nonnegative, reals
 
 
 def bitwise(operation, start):

@@ -15,8 +15,8 @@ from jax.extend.core import Primitive, primitives
 from oracle import control, entrywise, folds, matrices, movement
 from oracle.programs import judge
 
-from jaxbounds.certify import NotSupported, enclose
-from jaxbounds.certify.interpreter import RULES
+from jaxbounds.certification import NotSupported, enclose
+from jaxbounds.certification.interpreter import RULES
 
 DRAWS = pytest.mark.parametrize("count", [20, pytest.param(500, marks=pytest.mark.slow)])
 PROGRAMS = {

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from jaxbounds.certify import disprove, load_witness, witness_of
-from jaxbounds.certify.failing import stored
+from jaxbounds.certification import disprove, load_witness, witness_of
+from jaxbounds.certification.failing import stored
 from jaxbounds.papers import load_papers
 
 FILES = Path(__file__).parents[1] / "witnesses" / "files"

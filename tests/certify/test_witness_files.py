@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from jaxbounds.certify import disprove, load_witness, save_witness, witness_of
-from jaxbounds.certify.witness import LIMIT, digest_of
+from jaxbounds.certification import disprove, load_witness, save_witness, witness_of
+from jaxbounds.certification.witness import LIMIT, digest_of
 from jaxbounds.statements import Form, Sides, Statement
 
 STATEMENT = Statement(

@@ -14,7 +14,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.special import logsumexp, softmax
 
-from jaxbounds.falsify import verification
+from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.multihead.oracle import Assumption3
 from jaxbounds.multihead.oracle_bounds import gamma_linear, gamma_star, target_slacks
 from jaxbounds.multihead.self_bounded import loss_weighted_curvature, slope_weighted_curvature
@@ -38,7 +38,7 @@ def _stored(name, form):
 def test_a_counterexample_meets_every_hypothesis(statement, form):
     example = form.counterexample
     leaf = lambda value: isinstance(value, list)
-    with verification():
+    with float64_on_cpu():
         instance = jax.tree.map(jnp.asarray, dict(example.instance), is_leaf=leaf)
         met = example.meets(instance, Size(example.size))
     assert met and all(bool(jnp.all(value)) for value in met.values()), met
@@ -124,7 +124,7 @@ def test_target_slacks_against_norms_written_out():
     inner = C * H**-p
     head = math.hypot(outer, inner)
     length = math.sqrt(H) * head
-    with verification():
+    with float64_on_cpu():
         found = target_slacks(*(math.log(v) for v in (S, H, C)), p, math.log(n), scaling=c)
     expected = (
         S**2 * C / H**p,
@@ -298,7 +298,7 @@ def test_the_gain_over_the_linear_model_in_rationals():
     for S in (10**5, 10**7):
         first = Fraction(S**4, 2) - 7 * S**3 - 12 * S**2 - 16 * S
         gain = float(first) / (4 * math.sqrt(6)) - 32 * (2 * S) ** 3
-        with verification():
+        with float64_on_cpu():
             dm1 = Assumption3(S=1.0 * S, zeta=0.5, Z_mu=S, Z_nu=S, Z=S, T=4.0, M=2.0)
             found = float(gamma_star(dm1, 1.0) - gamma_linear(dm1))
         assert found == pytest.approx(gain, rel=1e-9) and gain > 0
@@ -313,7 +313,7 @@ def test_the_law_of_a_sum_of_uniforms_against_convolution():
     for _ in range(heads - 1):
         total = np.convolve(total, density) * step
     places = -heads + step * (np.arange(len(total)) + heads / 2)
-    with verification():
+    with float64_on_cpu():
         for least in (0.3, 1.7, 3.9):
             tail = np.sum(total[np.abs(places) > least]) * step
             found = float(_interval_sum_tail(jnp.asarray(5.0), jnp.asarray(least)))
@@ -336,7 +336,7 @@ def test_the_self_bounded_curvatures_are_means():
     # Three samples in plain floats: a sum in place of a mean is three times as much.
     values, norms = (-1.0, 0.0, 2.0), (3.0, 1.0, 5.0)
     slopes = [1 / (1 + math.exp(m)) for m in values]
-    with verification():
+    with float64_on_cpu():
         given = jnp.asarray(values), jnp.asarray(norms)
         found = float(slope_weighted_curvature(*given)), float(loss_weighted_curvature(*given))
     loss = sum(math.log1p(math.exp(-m)) for m in values) / 3
@@ -383,7 +383,7 @@ def test_the_heads_of_corollary_5_written_out():
     g0 = (2 + math.log(K)) / gamma
     root = 256 * d * R**3 * (3 * math.sqrt(d) * R**2 * (4 * g0 + 1) + 1) * g0**2
     statement = STATEMENTS["multihead.sec7-heads"]
-    with verification():
+    with float64_on_cpu():
         found = statement.evaluate({"D": np.asarray(64.0)}, Size({"d": 64, "D": 64}))
     assert float(found.lhs) == pytest.approx(root**2, rel=1e-9)
     assert float(found.rhs["printed"]) == pytest.approx(d**3 * R**10 / gamma**6, rel=1e-12)
@@ -393,7 +393,7 @@ def test_loss_of_one_token_by_logsumexp():
     # prop7.exists evaluates tied heads; here the same margin by hand, with another start.
     statement = STATEMENTS["multihead.prop7.exists"]
     instance = {"x": [2.0, 0.0, 0.0], "offset": 1.5, "part": 0.5, "log_eps": -3.0}
-    with verification():
+    with float64_on_cpu():
         given = {name: jnp.asarray(value) for name, value in instance.items()}
         found = statement.evaluate(given, Size({"d": 3}))
     G = (2 * 1.5 + 3) / (0.5 * math.sqrt(2) * 2)

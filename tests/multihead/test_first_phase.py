@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy
 
-from jaxbounds.falsify import measure, verification
+from jaxbounds.falsification import float64_on_cpu, measure
 from jaxbounds.multihead.first_phase import deviation_bound_sharp, margin_loss_sharp
 from jaxbounds.multihead.oracle import Assumption3
 from jaxbounds.multihead.statements.first_step import LEMMA_2, LEMMA_17
@@ -15,7 +15,7 @@ from jaxbounds.multihead.statements.separability import LEMMA_14
 
 def _measured(statement, size, sampler, draws):
     """The instances that a sampler gives at a size, and what is measured on them, by form."""
-    with verification():
+    with float64_on_cpu():
         keys = jax.random.split(jax.random.key(0), draws)
         drawn = jax.jit(jax.vmap(lambda key: sampler(key, size)))(keys)
         found = jax.jit(jax.vmap(measure(statement, size)))(drawn)
@@ -79,7 +79,7 @@ def test_lemma_2_over_all_data_sets_is_the_variance_of_one_sequence():
     # beside each, so the square of its norm is .09625 on average; the printed centre is sqrt(2) / 8
     # further off. Data sets are drawn nowhere: means of n independent vectors of mean zero.
     for size in LEMMA_2.sizes:
-        with verification():
+        with float64_on_cpu():
             case = jax.tree.map(lambda leaf: leaf[0], LEMMA_2.cases(size))
             m = measure(LEMMA_2, size)(case)
         variance = 0.09625 / size["n"]

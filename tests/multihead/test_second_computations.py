@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from jaxbounds.falsify import verification
+from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.multihead.certificate import GoodInitialisation, realizing_heads
 from jaxbounds.multihead.first_phase import printed_centre
 from jaxbounds.multihead.statements.contexts import sequence, unfold
@@ -29,7 +29,7 @@ STATEMENTS = {s.id.removeprefix("multihead."): s for s in load_paper("multihead"
 
 
 def _sides(name, instance, **size):
-    with verification():
+    with float64_on_cpu():
         given = jax.tree.map(jnp.asarray, instance, is_leaf=lambda leaf: isinstance(leaf, list))
         return STATEMENTS[name].evaluate(given, Size(size))
 
@@ -67,7 +67,7 @@ def test_the_heads_of_98_by_hand(T, d):
         G = (2 * phi + math.log(1 / eps)) / gamma
         root = 5 * math.sqrt(T * d) * R**3 * B / phi * (3 * math.sqrt(d) * R**2 + 1)
         heads = (root * G**2 * max(1, G)) ** 2
-        with verification():
+        with float64_on_cpu():
             good = GoodInitialisation(*map(jnp.asarray, (B, phi, gamma)))
             found = float(realizing_heads(good, eps, R, T=T, d=d))
             size = Size({"T": T, "d": d})
@@ -154,7 +154,7 @@ def test_no_projection_separates_relevant_tokens_better_than_the_oracle():
 
 def test_the_gradient_of_section_5_2_by_differences():
     """(alpha zeta / 2) sum_t x_t u*^T X^T phi'(0) X + ... against differences of the model."""
-    with verification():
+    with float64_on_cpu():
         instance = sequence(jax.random.key(3), Size({"T": 5, "d": 5}))
         instance = {**instance, "alpha": jnp.asarray(-0.6)}
         c = unfold(instance)
@@ -255,7 +255,7 @@ def test_an_unbalanced_start_has_the_output_it_should():
     """B_Phi of a start with b sqrt(H) more heads of one sign: b times one head's, whatever H is."""
     statement = STATEMENTS["cor5.unbalanced"]
     size = Size(statement.sizes[0])
-    with verification():
+    with float64_on_cpu():
         instance = statement.sample["sample"](jax.random.key(5), size)
         start, c = good_start_of(instance), unfold(instance)
     X, b = np.asarray(c.X), float(instance["excess"])
@@ -269,7 +269,7 @@ def test_an_unbalanced_start_has_the_output_it_should():
     np.testing.assert_allclose(np.abs(written_out), outputs, rtol=2 / (abs(b) * math.sqrt(H)))
     # The printed bound with its own step, and H of (101).
     found = statement.evaluate
-    with verification():
+    with float64_on_cpu():
         sides = found(instance, size)
     K, good = size["K"], start.good
     G = (2 * float(good.model_bound) + math.log(K)) / float(good.margin)

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.falsify import falsify, measure, verification
+from jaxbounds import falsify
+from jaxbounds.falsification import float64_on_cpu, measure
 from jaxbounds.multihead.runs import descend
 from jaxbounds.multihead.statements.descent_lemmas import rounding_of_losses
 from jaxbounds.multihead.statements.segments import close_enough
@@ -43,7 +44,7 @@ def test_eq18_ends_where_the_cubic_says(length, near):
     one = np.ones((1, 1, 1))
     instance = {"X": one, "y": np.ones(1, int), "U": 0 * one, "W": 0 * one}
     step = {"dU": length * one, "dW": 0 * one}
-    with verification():
+    with float64_on_cpu():
         given = jax.tree.map(jnp.asarray, {**instance, **step})
         found = close_enough(given, Size({"n": 1, "T": 1, "d": 1, "H": 1}))
     assert bool(found["eq. (18)"]) is near and bool(found["R >= 1"])
@@ -56,7 +57,7 @@ def test_descent_ends_where_the_scalar_computation_says():
     assert beyond(4.07) < 0 < beyond(4.08)
     statement = STATEMENTS["multihead.lem8"]
     size = statement.sizes[0]
-    with verification():
+    with float64_on_cpu():
         instance = jax.tree.map(lambda leaf: leaf[1], dict(statement.cases(size)))
         run = descend(instance)
         np.testing.assert_allclose(run.losses[1], loss(4.08 / 6), rtol=1e-12)
@@ -92,7 +93,7 @@ def test_the_counterexample_to_the_printed_bracket_is_scalar_logistic_regression
     assert worst["printed"] > 2 > 1 > worst["corrected"]
     assert stored.ratio == pytest.approx(worst["printed"], rel=1e-9)
     arrays = jax.tree.map(np.asarray, dict(example), is_leaf=lambda leaf: isinstance(leaf, list))
-    with verification():
+    with float64_on_cpu():
         measured = jax.jit(measure(statement, Size(stored.size)))(arrays)
     names = [form.name for form in statement.forms]
     for name, ratio in worst.items():
@@ -104,7 +105,7 @@ def test_the_error_of_lemma_7_covers_the_rounding():
     # Oracle: losses and slopes at the very same iterates in extended precision.
     statement = STATEMENTS["multihead.lem7"]
     size, (sampler,) = statement.sizes[0], statement.samplers.values()
-    with verification():
+    with float64_on_cpu():
         keys = jax.random.split(jax.random.key(0), 24)
         drawn = jax.jit(jax.vmap(lambda key: sampler(key, size)))(keys)
         runs = jax.jit(jax.vmap(descend))(drawn)

@@ -6,8 +6,8 @@ import jax
 import numpy as np
 import pytest
 
-from jaxbounds.falsify import verification
-from jaxbounds.falsify.bench import as_arrays
+from jaxbounds.falsification import float64_on_cpu
+from jaxbounds.falsification.bench import as_arrays
 from jaxbounds.qstr import bounds, packing
 from jaxbounds.qstr.statements import PAPER, auxiliary
 from jaxbounds.statements import Size
@@ -24,7 +24,7 @@ REFUTED = [
 def test_traced_and_on_the_host_the_sides_are_the_same(statement, form):
     instance, size = as_arrays(dict(form.counterexample.instance)), Size(form.counterexample.size)
     hypotheses = [h for h in (statement.hypotheses, form.hypotheses) if h]
-    with verification():
+    with float64_on_cpu():
         for function in (statement.evaluate, *hypotheses):
             by_name = lambda i, function=function: function(i, size)
             program = jax.make_jaxpr(by_name)(instance)

@@ -5,10 +5,11 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from jaxbounds.falsify import UNKEPT, falsify, planted
-from jaxbounds.falsify.bench import Bench, as_arrays
-from jaxbounds.falsify.decide import edge
-from jaxbounds.falsify.measure import form_names, verification
+from jaxbounds import falsify
+from jaxbounds.falsification import UNKEPT, planted
+from jaxbounds.falsification.bench import Bench, as_arrays
+from jaxbounds.falsification.decide import edge
+from jaxbounds.falsification.measure import float64_on_cpu, form_names
 from jaxbounds.seqlength.counting import count_nonnegative
 from jaxbounds.seqlength.linear_bounds import lemma_3_3, lemma_3_4_explicit, lemma_3_6_ceil
 from jaxbounds.seqlength.single_layer import residual_range
@@ -36,7 +37,7 @@ def test_errata_stand_by_weight_and_none_is_without_evidence():
 def test_counterexamples_spare_the_forms_that_hold(statement):
     # That they violate their own form is part of the verdict.
     names, holds = form_names(statement), {f.name for f in statement.forms if f.expected == "holds"}
-    with verification():
+    with float64_on_cpu():
         bench = Bench(statement, 1, UNKEPT)
         for form in statement.forms:
             if form.counterexample is None:

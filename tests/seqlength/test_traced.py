@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from jaxbounds.arrays import array_module, log, number, real, traced
-from jaxbounds.falsify import verification
-from jaxbounds.falsify.bench import as_arrays
+from jaxbounds.falsification import float64_on_cpu
+from jaxbounds.falsification.bench import as_arrays
 from jaxbounds.seqlength import covering_numbers, linear_bounds
 from jaxbounds.seqlength.counting import log_counts_signed
 from jaxbounds.seqlength.statements import PAPER, entropy_integral
@@ -28,7 +28,7 @@ REFUTED = [
 def test_traced_and_on_the_host_the_sides_are_the_same(statement, form):
     instance, size = as_arrays(dict(form.counterexample.instance)), Size(form.counterexample.size)
     hypotheses = [h for h in (statement.hypotheses, form.hypotheses) if h]
-    with verification():
+    with float64_on_cpu():
         for function in (statement.evaluate, *hypotheses):
             by_name = lambda i, function=function: function(i, size)
             program, shapes = jax.make_jaxpr(by_name, return_shape=True)(instance)

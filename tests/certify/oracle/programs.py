@@ -9,8 +9,8 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Primitive
 
-from jaxbounds.certify import Flags, Undecided, enclose, precision
-from jaxbounds.certify.interpreter import RULES, Interpreter
+from jaxbounds.certification import Flags, Undecided, enclose, precision
+from jaxbounds.certification.interpreter import RULES, Interpreter
 from oracle import draws, truth
 
 Draw = Callable[[np.random.Generator], list[Any]]

@@ -1,0 +1,149 @@
+"""Is what verdicts rest on true? Float64 measurements against ball arithmetic, on draws.
+
+For every form that holds: a stated error contains the truth, no instance that counts misses a
+hypothesis for certain, no inequality is violated, and the two sides of an identity enclose zero.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import jax
+import numpy as np
+from flint import arb
+
+from jaxbounds.certification.disproof import (
+    MARGIN,
+    apart,
+    arrays_of,
+    enclosures,
+    hypotheses_of,
+    sides_of,
+)
+from jaxbounds.certification.interpreter import precision
+from jaxbounds.certification.values import NotSupported, Undecided, as_reals
+from jaxbounds.falsification import float64_on_cpu
+from jaxbounds.falsification.measure import measure
+from jaxbounds.statements import Form, Instance, Size, Statement
+
+Finding = Literal["agrees", "violated", "error too small", "hypothesis missed", "apart", "not run"]
+ROUNDING = 1e-13
+"""Relative to the larger side: what no verdict rests on. Where no error is stated, the tolerance of
+the statement is what verdicts allow."""
+BITS = 160
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crosscheck:
+    """One form of a statement on one draw.
+
+    Attributes:
+        id: the statement.
+        form: its form; empty where nothing of the statement could be run.
+        finding: "agrees", or what is wrong: "violated" and "hypothesis missed" contradict a
+            verdict; "error too small": the float sides are further from the true ones than stated;
+            "apart": the sides of an identity differ for certain, by `amount`; "not run": `reason`.
+        amount: of the finding, relative to the larger side.
+        reason: one sentence.
+        seconds: that it took.
+    """
+
+    id: str
+    form: str
+    finding: Finding
+    amount: float = 0.0
+    reason: str = ""
+    seconds: float = 0.0
+
+
+def _draws(statement: Statement, size: Size, count: int, seed: int) -> Iterator[Instance]:
+    for sampler in statement.samplers.values():
+        for key in jax.random.split(jax.random.key(seed), count):
+            yield sampler(key, size)
+    if statement.cases is not None:
+        cases = statement.cases(size)
+        for row in range(min(count, len(jax.tree.leaves(cases)[0]))):
+            yield jax.tree.map(lambda leaf, row=row: leaf[row], cases)
+
+
+def crosscheck(
+    statement: Statement, /, *, draws: int = 2, seed: int = 0, seconds: float = 20.0
+) -> list[Crosscheck]:
+    """Every form that is recorded to hold, on draws of the smallest size.
+
+    Args:
+        statement: of any kind; on the host only where it can be traced.
+        draws: from each sampler, and of the cases.
+        seed: of the draws.
+        seconds: after which the statement is left.
+    """
+    end = time.monotonic() + seconds
+    forms = [form for form in statement.forms if form.expected in ("holds", "vacuous")]
+    size = Size(dict(statement.sizes[0]))
+    found: list[Crosscheck] = []
+    with float64_on_cpu():
+        for drawn in _draws(statement, size, draws, seed):
+            instance = arrays_of(drawn, statement.host)
+            for form in forms:
+                if time.monotonic() > end:
+                    return found
+                started = time.monotonic()
+                try:
+                    finding, amount, reason = _compare(statement, form, instance, size, end)
+                except (Undecided, NotSupported) as problem:
+                    finding, amount, reason = "not run", 0.0, str(problem)
+                took = time.monotonic() - started
+                found.append(
+                    Crosscheck(
+                        id=statement.id, form=form.name, finding=finding, amount=amount,
+                        reason=reason, seconds=took,
+                    )
+                )  # fmt: skip
+    return found
+
+
+def _compare(
+    statement: Statement, form: Form, instance: Any, size: Size, end: float
+) -> tuple[Finding, float, str]:
+    options: Any = {"bits": BITS, "seconds": max(end - time.monotonic(), 0.1)}
+    counted = measure(statement, size)(instance)
+    column = counted.column([f.name for f in statement.forms].index(form.name))
+    if not bool(column.counted):
+        return "agrees", 0.0, "this draw does not count"
+    missed = [
+        name
+        for name, word in hypotheses_of(statement, form, instance, size, **options).words.items()
+        if word == "missed"
+    ]
+    if missed:
+        return "hypothesis missed", 0.0, ", ".join(missed)
+
+    sides = sides_of(statement, form, size)
+    *near, stated = (np.asarray(part, float).ravel() for part in sides(instance))
+    error = float(np.max(stated))
+    # "error too small" is about all of the difference, so nothing is taken off it here.
+    ways = [way[:2] for way in enclosures(sides, instance, reading="ulp", **options).ways]
+    with precision(BITS):
+        gap = min(apart(statement.relation, *way).amount for way in ways)
+        off = min(_off(near, way) for way in ways)
+        scale = max(float(np.max(np.abs(side), initial=0.0)) for side in near)
+    if statement.relation == "=" and statement.kind != "rate":
+        tolerance = max(statement.tolerance, 2 * error / scale if scale else 0.0)
+        if gap > tolerance:
+            return "apart", float(gap), "the sides of an identity differ"
+    elif gap > MARGIN and statement.kind in ("inequality", "construction"):
+        return "violated", float(gap), "the claim is false on a draw that counts"
+    allowed = error if error > 0 else statement.tolerance * scale
+    if off > max(allowed, ROUNDING * scale):
+        return "error too small", off / scale, f"off by {off:.2g}, stated {error:.2g}"
+    return "agrees", float(gap), ""
+
+
+def _off(near: list[np.ndarray], way: Any) -> float:
+    """How far the float difference of the sides is from the true one, at least."""
+    left, right = (as_reals(side).ravel() for side in way)
+    pairs = zip(*np.broadcast_arrays(*near), *np.broadcast_arrays(left, right))
+    off = [abs((l - r) - (arb(float(a)) - arb(float(b)))).lower() for a, b, l, r in pairs
+           if np.isfinite(a) and np.isfinite(b) and (l - r).is_finite()]  # fmt: skip
+    return max((float(v) for v in off), default=0.0)

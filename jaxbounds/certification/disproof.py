@@ -1,0 +1,397 @@
+"""A false claim is disproved: both sides enclosed on one instance, all hypotheses certain.
+
+The certificate is about the JAX program of the statement, read in real arithmetic. It trusts
+FLINT, `jax.make_jaxpr`, and the rules of this package; what it says is measured in float64 as well,
+where none of these enters, and where the two contradict each other nothing is claimed.
+"""
+
+import functools
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from flint import arb
+
+from jaxbounds.certification.boxes import MARGIN
+from jaxbounds.certification.certificate import Certificate, decimal_bounds
+from jaxbounds.certification.interpreter import Enclosed, Program, precision
+from jaxbounds.certification.values import (
+    INF,
+    OPEN,
+    ZERO,
+    Flags,
+    NotSupported,
+    Reading,
+    Undecided,
+    as_flags,
+    as_reals,
+    nonnegative,
+)
+from jaxbounds.falsification import ON_AVERAGE, fitted, float64_on_cpu
+from jaxbounds.falsification.decide import edge
+from jaxbounds.falsification.doubt import TRUE
+from jaxbounds.falsification.measure import compared, pick
+from jaxbounds.falsification.programs import compiled
+from jaxbounds.papers import Named, the_statement
+from jaxbounds.statements import Form, Instance, Size, Statement
+
+BITS = (192, 448)
+"""Precisions that are tried in turn."""
+
+
+def arrays_of(instance: Instance, /, host: bool = False) -> dict[str, Any]:
+    """Numbers, lists and arrays as the arrays that `evaluate` gets.
+
+    Raises:
+        ValueError: if a leaf is not finite; it is named.
+    """
+    leaf = lambda x: not isinstance(x, Mapping)
+    arrays = jax.tree.map(np.asarray, dict(instance), is_leaf=leaf)
+    for path, x in jax.tree_util.tree_leaves_with_path(arrays):
+        if x.dtype.kind not in "biuf":
+            where = jax.tree_util.keystr(path, simple=True, separator=".")
+            raise ValueError(f"the instance must hold numbers: {where} holds {x.ravel()[:2]}")
+        if np.issubdtype(x.dtype, np.floating) and not np.isfinite(x).all():
+            where = jax.tree_util.keystr(path, simple=True, separator=".")
+            raise ValueError(f"the instance is not finite: {where} holds {x.ravel()[:4]}")
+    return arrays if host else jax.tree.map(jax.numpy.asarray, arrays)
+
+
+def _is_float(x: Any) -> bool:
+    return jax.dtypes.issubdtype(x.dtype, np.floating)
+
+
+def enclosures(
+    function: Callable[[Any], Any],
+    instance: Any,
+    /,
+    *,
+    reading: Reading = "exact",
+    bits: int = BITS[0],
+    seconds: float | None = None,
+    rules: Mapping[str, Any] | None = None,
+) -> Enclosed:
+    """`enclose` for what statements are made of, also where it runs on the host.
+
+    The whole instance is traced; if that cannot be, its floats alone; if that cannot be either the
+    function is run as it is, and only whole numbers that come out are taken.
+
+    Raises:
+        Undecided: also if fractions come from the host, where roundings are not enclosed.
+        NotSupported: if there is no rule for a primitive.
+    """
+    options: Any = {"reading": reading, "bits": bits, "seconds": seconds, "rules": rules}
+    leaves, structure = jax.tree.flatten(instance)
+    floats = [x for x in leaves if _is_float(x)]
+
+    def of_floats(given: list[Any]) -> Any:
+        rest = iter(given)
+        mixed = [next(rest) if _is_float(x) else np.asarray(x) for x in leaves]
+        return function(jax.tree.unflatten(structure, mixed))
+
+    refusal: Exception | None = None
+    whole = (function, instance)
+    for traceable, argument in (whole, (of_floats, floats)) if floats else (whole,):
+        try:
+            program = Program.of(traceable, argument)
+        except Exception as problem:  # whatever NumPy or Python say to a tracer
+            refusal = problem
+            continue
+        return program.enclosed(argument, **options)._replace(whole=refusal is None)
+    result = jax.tree.map(np.asarray, function(instance))
+    if any(_is_float(x) and not np.all(x == np.round(x)) for x in jax.tree.leaves(result)):
+        raise Undecided(
+            "evaluate runs on the host, where roundings are not enclosed "
+            f"({type(refusal).__name__} under a trace)"
+        )
+    return Enclosed([result], computed=True, whole=False)
+
+
+class Met(NamedTuple):
+    """The hypotheses of a form on an instance.
+
+    Attributes:
+        words: "certain", "open" or "missed" for each, on every way through the program.
+        computed: whether numbers from outside of a trace decide one.
+    """
+
+    words: dict[str, str]
+    computed: bool
+
+    @property
+    def certain(self) -> bool:
+        """Whether all of them are."""
+        return all(word == "certain" for word in self.words.values())
+
+
+def hypotheses_of(
+    statement: Statement, form: Form, instance: Any, size: Size, /, **options: Any
+) -> Met:
+    """The statement's hypotheses and the form's own.
+
+    Raises:
+        NotSupported: if one gives no boolean.
+    """
+    known: dict[str, str] = {}
+    computed = False
+    for function in (statement.hypotheses, form.hypotheses):
+        if function is None:
+            continue
+        named = lambda i, function=function: dict(function(i, size))
+        found = enclosures(named, instance, **options)
+        computed |= found.taken(statement.host)
+        for way in found.ways:
+            for name, value in way.items():
+                values = as_flags(value) if isinstance(value, Flags) else np.asarray(value)
+                if not isinstance(value, Flags) and values.dtype != np.bool_:
+                    raise NotSupported(f"the hypothesis {name!r} gives no boolean")
+                unsure = "open" if (values == OPEN).any() else "certain"
+                word = "missed" if (values == 0).any() else unsure
+                before = known.get(name, word)
+                known[name] = word if word == before else "open"
+    return Met(known, computed)
+
+
+def sides_of(statement: Statement, form: Form, size: Size, /) -> Callable[[Any], tuple]:
+    """From an instance to the left side, the right side, and the stated error of a form."""
+
+    def sides(instance: Any) -> tuple[Any, Any, Any]:
+        both = statement.evaluate(instance, size)
+        parts = {"lhs": both.lhs, "rhs": both.rhs, "error": both.error}
+        return tuple(pick(part, form.name, which, statement) for which, part in parts.items())
+
+    return sides
+
+
+class Gap(NamedTuple):
+    """How far two sides are certainly apart.
+
+    Attributes:
+        amount: at least so far, beyond the stated error, relative to the larger side; negative
+            where a `<=` is certainly met.
+        entry: of the flattened sides, which shows it.
+        lhs: the left side there.
+        rhs: the right side.
+    """
+
+    amount: arb
+    entry: int
+    lhs: arb
+    rhs: arb
+
+
+def _stated(error: Any) -> arb:
+    """The largest error that is stated.
+
+    Raises:
+        Undecided: if it may be negative, or nothing.
+    """
+    errors = as_reals(error).ravel()
+    if not all(map(nonnegative, errors)):
+        raise Undecided("Sides.error is negative, or not a number")
+    return max((v.upper() for v in errors), default=ZERO)
+
+
+def apart(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /) -> Gap:
+    """The certain relative gap of two sides, less the error that is stated of their difference.
+
+    Raises:
+        Undecided: if a side is not enclosed, or the error is none.
+    """
+    left, right = as_reals(lhs).ravel(), as_reals(rhs).ravel()
+    if left.shape != right.shape:
+        left, right = np.broadcast_arrays(left, right)
+    if any(v.is_nan() for v in (*left, *right)):
+        raise Undecided("a side is not enclosed: it may be undefined, or nothing is known of it")
+    stated = _stated(error)
+    if relation == "<=":
+        if len(left) != 1:
+            raise NotSupported(f"both sides of a <= must be scalars, got {len(left)} entries")
+        l, r = left[0], right[0]
+        if l == INF and r.is_finite() and stated.is_finite():
+            return Gap(arb(1), 0, l, r)
+        scale = max(abs(l).upper(), abs(r).upper())
+        gap = (l - r - stated) / scale if scale > 0 else ZERO
+        return Gap(gap.lower() if gap.is_finite() else ZERO, 0, l, r)
+    scale = max((abs(v).upper() for v in (*left, *right)), default=ZERO)
+    gaps = [(abs(a - b) - stated).lower() for a, b in zip(left, right)]
+    entry = max(range(len(gaps)), key=lambda i: float(gaps[i]), default=0)
+    if not gaps or not scale > 0 or not scale.is_finite() or not stated.is_finite():
+        return Gap(ZERO, entry, ZERO, ZERO)
+    return Gap((gaps[entry] / scale).lower(), entry, left[entry], right[entry])
+
+
+def _hull(balls: Iterable[arb]) -> arb:
+    return functools.reduce(arb.union, balls)
+
+
+def disprove(
+    statement: Named,
+    form: str = "printed",
+    instance: Instance | None = None,
+    size: Mapping[str, int] | None = None,
+    *,
+    seconds: float = 120.0,
+    bits: tuple[int, ...] = BITS,
+) -> Certificate:
+    """Try to disprove one form of a statement on one instance.
+
+    Args:
+        statement: any statement, or its id; it adds nothing for this.
+        form: the name of one of its forms.
+        instance: inputs, as `Counterexample.instance`; floats are exact. The form's stored
+            counterexample unless given.
+        size: its static part.
+        seconds: after which it is undecided.
+        bits: precisions, tried in turn.
+
+    Raises:
+        KeyError: if there is no such form.
+        ValueError: if there is no such statement, or no instance; if it is not finite, its
+            leaves are no arrays, or they have shapes, or numbers, that the statement's instances
+            cannot have.
+    """
+    statement = the_statement(statement)
+    stored = statement.form(form).counterexample
+    if instance is None and stored is not None:
+        instance, size = stored.instance, stored.size
+    if instance is None or size is None:
+        raise ValueError(
+            f"{statement.id} ({form}) stores no counterexample: give instance and size"
+        )
+    return _certificate(statement, form, instance, size, seconds, bits, MARGIN)
+
+
+def confirmed(
+    statement: Statement, form: str, instance: Instance, size: Mapping[str, int], /
+) -> Certificate:
+    """`disprove` for an instance whose floats are the numbers meant: any certain gap will do.
+
+    For the verdict `fails` on an instance that was found, where nothing stands for an irrational.
+
+    Raises:
+        KeyError: if there is no such form.
+        ValueError: as `disprove`.
+    """
+    return _certificate(statement, form, instance, size, 20.0, BITS, 0.0)
+
+
+def _certificate(
+    statement: Statement,
+    form: str,
+    instance: Instance,
+    size: Mapping[str, int],
+    seconds: float,
+    bits: tuple[int, ...],
+    margin: float,
+) -> Certificate:
+    started, claim = time.perf_counter(), statement.form(form)
+    about: dict[str, Any] = {
+        "id": statement.id,
+        "form": form,
+        "relation": statement.relation,
+        "size": dict(size),
+    }
+    tried: dict[str, Any] = {}
+    if statement.kind in ON_AVERAGE:
+        reason = f"no single instance disproves a claim of kind {statement.kind!r}"
+        return Certificate(**about, word="undecided", reason=reason)
+    with float64_on_cpu():
+        static = Size(dict(size))
+        given = fitted(statement, claim, arrays_of(instance, statement.host), static)
+        for precise in bits:
+            try:
+                tried = _attempt(statement, claim, given, static, precise, seconds, margin)
+            except (Undecided, NotSupported) as problem:
+                tried = {"word": "undecided", "reason": str(problem), "bits": precise}
+                if isinstance(problem, NotSupported):
+                    break
+            if tried["word"] != "undecided" or "missed" in tried.get("hypotheses", {}).values():
+                break
+        if tried["word"] != "undecided" and tried["traced"]:
+            tried |= _in_floats(statement, claim, given, static)
+    tried.pop("traced", None)
+    return Certificate(**about, **tried, seconds=time.perf_counter() - started)
+
+
+def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> dict[str, Any]:
+    """What float64 has against a disproof: a second look that shares no rule with the first."""
+    program = sides_of(statement, form, size)
+    with np.errstate(all="ignore"):
+        sides = (program if statement.host else compiled(program))(instance)
+        value, low = compared(statement.relation, *(np.asarray(side, float) for side in sides))
+    if low > edge(statement):
+        return {}
+    reason = (
+        "a contradiction, which is our error unless it is rounding: enclosures violate the claim, "
+        f"float64 measures the ratio {value:.9g} (no violation)"
+    )
+    return {"word": "undecided", "reason": reason}
+
+
+def _attempt(
+    statement: Statement,
+    form: Form,
+    instance: Any,
+    size: Size,
+    bits: int,
+    seconds: float,
+    margin: float,
+) -> dict[str, Any]:
+    options: Any = {"bits": bits, "seconds": seconds}
+    met = hypotheses_of(statement, form, instance, size, **options)
+    known: dict[str, Any] = {"hypotheses": met.words, "bits": bits}
+    if not met.certain:
+        unsure = {name: word for name, word in met.words.items() if word != "certain"}
+        named = ", ".join(f"{name!r} is {word}" for name, word in unsure.items())
+        return known | {"word": "undecided", "reason": f"hypothesis {named}"}
+
+    program, stated = sides_of(statement, form, size), ()
+    if statement.host:  # of the stated error, which is no side, the host may compute what it likes
+        whole = program
+        program, stated = lambda i: whole(i)[:2], whole(instance)[2:]
+    readings: tuple[Reading, ...] = ("ulp", "exact")  # the first contains the second
+    found: list[Gap] = []
+    for reading in readings:
+        try:
+            enclosed = enclosures(program, instance, reading=reading, **options)
+            with precision(bits):
+                found = [apart(statement.relation, *way, *stated) for way in enclosed.ways]
+        except Undecided:
+            if reading == "exact":
+                raise
+            continue
+        gap = float(min(f.amount for f in found).lower())
+        with precision(bits):
+            known |= {
+                "lhs": decimal_bounds(_hull(f.lhs for f in found)),
+                "rhs": decimal_bounds(_hull(f.rhs for f in found)),
+                "entry": found[0].entry if statement.relation == "=" else None,
+                "gap": gap,
+                "ways": len(found),
+                "traced": enclosed.whole,  # else the sides are the float program's own
+            }
+        if gap > 0 and gap >= margin:
+            break
+    else:
+        return known | {"word": "undecided", "reason": _why(found, statement)}
+    in_both = hypotheses_of(statement, form, instance, size, reading="ulp", **options).certain
+    if reading == "exact" or not in_both:
+        reason = "not if the program's constants are read up to their last place"
+        return known | {"word": "disproved as coded", "reason": reason}
+    if met.computed or enclosed.taken(statement.host):
+        reason = "numbers that were computed on the host are taken as they are"
+        return known | {"word": "disproved as coded", "reason": reason}
+    return known | {"word": "disproved"}
+
+
+def _why(found: list[Gap], statement: Statement) -> str:
+    least = min(found, key=lambda f: float(f.amount))
+    left, right = least.lhs, least.rhs
+    if statement.relation == "<=" and all(f.lhs <= f.rhs for f in found):
+        return TRUE
+    if statement.relation == "<=" and (left - right).is_finite():
+        return f"the sides differ by less than a relative {MARGIN:g}, or their balls overlap"
+    return f"no entry differs certainly by a relative {MARGIN:g}"

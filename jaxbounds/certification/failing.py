@@ -1,0 +1,132 @@
+"""Which forms fail, on which instances: what there is to disprove."""
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jaxbounds.certification.disproof import disprove
+from jaxbounds.certification.proof import Proof, prove
+from jaxbounds.certification.referee import referee
+from jaxbounds.certification.witness import save_witness, witness_of
+from jaxbounds.falsification import Verdict, load_instance, verdicts_on
+from jaxbounds.statements import Instance, Statement
+
+PROVED = "proved on D"
+MOST_BOXES = 60_000
+"""Enough for the shipped domains."""
+
+
+class Failing(NamedTuple):
+    """A form that fails, and the instance on which it does.
+
+    Attributes:
+        form: its name.
+        instance: the stored counterexample, or what the search found, shrunk.
+        size: its static part.
+    """
+
+    form: str
+    instance: Instance
+    size: Mapping[str, int]
+
+
+def stored(statement: Statement, /) -> tuple[Failing, ...]:
+    """The forms that are recorded to fail and store a counterexample."""
+    return tuple(
+        Failing(form.name, form.counterexample.instance, form.counterexample.size)
+        for form in statement.forms
+        if form.expected == "fails" and form.counterexample is not None
+    )
+
+
+def failed_in(
+    statement: Statement, verdicts: Iterable[Verdict], folder: str | Path, /
+) -> tuple[Failing, ...]:
+    """The forms that failed in a run, each on its stored counterexample or on what was found."""
+    known = {failing.form: failing for failing in stored(statement)}
+    found = []
+    for verdict in verdicts:
+        file = verdict.shrunk_file or verdict.worst_file
+        if verdict.status != "fails":
+            continue
+        if verdict.form in known:
+            found.append(known[verdict.form])
+        elif file:
+            instance, meta = load_instance(Path(folder) / file)
+            found.append(Failing(verdict.form, instance, meta["size"]))
+    return tuple(found)
+
+
+def failing_forms(statement: Statement, /, *, seed: int = 0) -> tuple[Failing, ...]:
+    """The stored counterexamples of a statement; where it has none, what `falsify` finds."""
+    known = stored(statement)
+    if known:
+        return known
+    with tempfile.TemporaryDirectory() as folder:
+        verdicts = verdicts_on(statement, seed=seed, store=folder, referee=referee)
+        return failed_in(statement, verdicts, folder)
+
+
+def proofs(statement: Statement, /, *, seconds: float = 120.0) -> tuple[Proof, ...]:
+    """Every form that names domains, on each of them."""
+    return tuple(
+        prove(statement, form.name, domain, seconds=seconds, boxes=MOST_BOXES)
+        for form in statement.forms
+        for domain in form.domains
+    )
+
+
+def _proved(found: tuple[Proof, ...]) -> dict[str, Any]:
+    """What is said of a form that was proved on all its domains."""
+    upto = lambda p: f" up to {p.slack:g}" if p.slack else ""
+    domains = "; ".join(f"{p.domain}{upto(p)} ({p.boxes} boxes)" for p in found)
+    return {"word": PROVED, "reason": domains, "lhs": None, "proofs": [p.to_json() for p in found]}
+
+
+def certified(
+    statement: Statement,
+    verdicts: Iterable[Verdict],
+    folder: str | Path,
+    /,
+    *,
+    citation: str = "",
+    seconds: float = 120.0,
+) -> tuple[Verdict, ...]:
+    """Verdicts with certificates: on each that fails, and on each that is proved on its domains.
+
+    The witness of a disproof stands beside the counterexamples.
+
+    Args:
+        statement: what was judged.
+        verdicts: of its forms.
+        folder: where the run keeps its instances.
+        citation: the paper's title, for the witnesses.
+        seconds: after which a form is undecided.
+    """
+    found = tuple(verdicts)
+    made = {}
+    for failing in failed_in(statement, found, folder):
+        certificate = disprove(statement, *failing, seconds=seconds)
+        file = ""
+        if certificate.word != "undecided":
+            file = f"counterexamples/{statement.id}.{statement.form(failing.form).file_name}.json"
+            witness = witness_of(statement, failing.instance, certificate, citation)
+            save_witness(Path(folder) / file, witness)
+        made[failing.form] = (certificate, file)
+
+    shown = proofs(statement, seconds=seconds)
+
+    def attached(verdict: Verdict) -> Verdict:
+        own = tuple(p for p in shown if p.form == verdict.form)
+        if own and verdict.status == "holds" and all(p.word == PROVED for p in own):
+            return replace(verdict, evidence=PROVED, certificate=_proved(own))
+        if verdict.form not in made:
+            return verdict
+        certificate, file = made[verdict.form]
+        proof = certificate.word if file else verdict.evidence
+        about = certificate.to_json()
+        return replace(verdict, evidence=proof, certificate=about, witness_file=file)
+
+    return tuple(map(attached, found))

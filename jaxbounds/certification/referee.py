@@ -1,0 +1,14 @@
+"""Ball arithmetic as the referee of verdicts: asked where a violation may be rounding."""
+
+from jaxbounds.certification.disproof import confirmed
+from jaxbounds.falsification import Referee
+from jaxbounds.statements import Form, Instance, Size, Statement
+
+
+def referee(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
+    """Whether a form is certainly violated, or certainly true, on an instance."""
+    try:
+        found = confirmed(statement, form.name, instance, size)
+    except ValueError as problem:
+        return Referee("undecided", str(problem))
+    return Referee(found.word, found.reason)

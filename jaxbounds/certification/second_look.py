@@ -1,0 +1,132 @@
+"""A second look at what was proved: float64 all over the box, where no rule of enclosure enters.
+
+It shares the statement's own program with the proof, compiled by XLA, and nothing else.
+"""
+
+import itertools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.falsification.programs import compiled
+from jaxbounds.statements import Domain
+
+POINTS = 1024
+"""Points that are measured at once."""
+CORNERS = 256
+ROUNDS = 6
+"""Of moves from the points where the claim is closest to be false."""
+ULPS = 8
+"""Units in the last place by which a point is moved to see what rounding does there."""
+
+
+class Doubt(NamedTuple):
+    """What float64 has against a proof.
+
+    Attributes:
+        reason: one sentence; empty if it has nothing.
+        point: the point of the chart.
+        looked: how many points were measured.
+    """
+
+    reason: str
+    point: tuple[float, ...] | None
+    looked: int
+
+
+def _special(low: float, high: float) -> list[float]:
+    """Ends, what lies next to them, the middle, and numbers at which functions often break."""
+    inside = [v for v in (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 1e-9, -1e-9) if low <= v <= high]
+    whole = np.arange(np.ceil(low), min(np.floor(high), np.ceil(low) + 8) + 1)
+    near = [np.nextafter(low, high), np.nextafter(high, low)]
+    return [low, high, *near, low / 2 + high / 2, *inside, *whole.tolist()]
+
+
+def _points(domain: Domain, rng: np.random.Generator) -> np.ndarray:
+    """Corners, faces, lines through the middle, and the inside, more of it near the ends."""
+    low, high = np.array(domain.lower), np.array(domain.upper)
+    count = len(low)
+    corners = itertools.islice(itertools.product(*zip(low, high)), CORNERS)
+    some = np.where(rng.random((CORNERS, count)) < 0.5, low, high)
+    inside = rng.uniform(size=(POINTS, count))
+    squeezed = np.where(rng.random(inside.shape) < 0.5, inside**4, 1 - inside**4)
+    known = [_special(a, b) for a, b in zip(low, high)]
+    special = np.stack([rng.choice(values, POINTS) for values in known], axis=1)
+    mixed = np.where(rng.random(inside.shape) < 0.4, special, low + (high - low) * inside)
+    lines = []
+    for j, values in enumerate(known):
+        line = np.repeat((low / 2 + high / 2)[None], len(values), axis=0)
+        line[:, j] = values
+        lines.append(line)
+    parts = [np.array(list(corners)), some, special, mixed, *lines]
+    parts += [low + (high - low) * share for share in (inside, squeezed)]
+    return np.clip(np.concatenate(parts), low, high)
+
+
+class _Measured(NamedTuple):
+    margin: np.ndarray
+    scale: np.ndarray
+    stated: np.ndarray
+    needed: np.ndarray
+
+
+def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float, /) -> Doubt:
+    """What float64 says against a claim that was proved on a domain.
+
+    A violation that is no larger than what moving the point by a few units in the last place does
+    is rounding, and nothing against the proof.
+
+    Args:
+        margin: see `jaxbounds.certification.proof.margin_of`.
+        domain: where it is proved.
+        tolerance: relative; what rounding may do anywhere.
+    """
+    program, rng, looked = compiled(jax.vmap(margin)), np.random.default_rng(0), 0
+    low, high = np.array(domain.lower), np.array(domain.upper)
+
+    def measured(points: np.ndarray) -> _Measured:
+        parts = []
+        for start in range(0, len(points), POINTS):  # always as many, so that it compiles once
+            index = np.minimum(np.arange(start, start + POINTS), len(points) - 1)
+            found = map(np.asarray, program(jnp.asarray(points[index])))
+            parts.append([f[: len(points) - start] for f in found])
+        return _Measured(*map(np.concatenate, zip(*parts)))
+
+    points = _points(domain, rng)
+    for _ in range(ROUNDS):
+        found = measured(points)
+        looked += len(points)
+        with np.errstate(all="ignore"):
+            scale = np.maximum(np.maximum(found.scale, domain.slack), 1e-300)
+            share = np.where(found.needed, (found.margin + domain.slack) / scale, np.inf)
+            share = np.where(found.needed & np.isnan(found.margin), -np.inf, share)
+        for row in np.argsort(share)[:8]:
+            value = float(found.margin[row]) + domain.slack
+            if share[row] < -tolerance and not _rounding(measured, points[row], value):
+                point = tuple(map(float, points[row]))
+                what = "is undefined" if np.isnan(value) else f"has the margin {value:.6g}"
+                return Doubt(
+                    "a contradiction, which is our error unless it is rounding: enclosures prove "
+                    f"the claim, in float64 it {what} at {point}",
+                    point, looked,
+                )  # fmt: skip
+        best = points[np.argsort(share)[:16]]
+        reach = (high - low) * 10.0 ** rng.uniform(-6, -0.5, (POINTS // 16, 16, 1))
+        moves = reach * rng.normal(size=(POINTS // 16, 16, len(low)))
+        moves *= rng.random(moves.shape) < max(0.5, 1 / len(low))
+        points = np.clip((best[None, : len(best)] + moves).reshape(-1, len(low)), low, high)
+    return Doubt("", None, looked)
+
+
+def _rounding(measured: Callable, point: np.ndarray, violation: float) -> bool:
+    """Whether the violation at a point is as large as what its last places do."""
+    if not np.isfinite(violation):
+        return False
+    rng = np.random.default_rng(1)
+    steps = rng.integers(-ULPS, ULPS + 1, (32, len(point)))
+    near = measured(point + steps * np.spacing(np.maximum(np.abs(point), 1e-300))).margin
+    spread = float(np.max(near) - np.min(near)) if np.all(np.isfinite(near)) else 0.0
+    return bool(-violation <= 4 * spread)

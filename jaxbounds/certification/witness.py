@@ -1,0 +1,144 @@
+"""Witnesses: an instance on which a claim fails, complete in itself, for any program to check.
+
+JSON: the claim in words and formula, the hypotheses, the instance as exact numbers, both sides as
+enclosures, and a digest. Numbers are fractions ("-3/8"); enclosures are two decimal numbers.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.certification.certificate import Certificate
+from jaxbounds.falsification.storage import flatten, unflatten
+from jaxbounds.files import write_text
+from jaxbounds.statements import Instance, Statement
+
+FORMAT = "jaxbounds witness 1"
+LIMIT = 10**6
+"""Bytes of a witness that is read."""
+
+
+def _exact(x: Any) -> dict[str, Any]:
+    x = np.asarray(x)
+    numbers = (Fraction(v) if isinstance(v, float) else int(v) for v in x.ravel().tolist())
+    return {"shape": list(x.shape), "exact": list(map(str, numbers)), "type": x.dtype.kind}
+
+
+def digest_of(witness: Mapping[str, Any], /) -> str:
+    """SHA-256 of all but the digest, as JSON with sorted keys and no spaces."""
+    rest = {name: value for name, value in witness.items() if name != "digest"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def witness_of(
+    statement: Statement, instance: Instance, certificate: Certificate, /, citation: str = ""
+) -> dict[str, Any]:
+    """The witness of a certificate, JSON-able."""
+    form = statement.form(certificate.form)
+    leaf = lambda x: not isinstance(x, Mapping)
+    arrays = jax.tree.map(np.asarray, dict(instance), is_leaf=leaf)
+    witness = {
+        "format": FORMAT,
+        "paper": statement.paper,
+        "citation": citation,
+        "statement": statement.id,
+        "label": statement.label,
+        "form": form.name,
+        "formula": statement.formula,
+        "note": form.note,
+        "cites": form.cites,
+        "relation": statement.relation,
+        "assumptions": statement.assumptions,
+        "hypotheses": sorted(certificate.hypotheses),
+        "size": dict(certificate.size),
+        "instance": {n.replace("/", "."): _exact(x) for n, x in flatten(arrays).items()},
+        "entry": certificate.entry,
+        "lhs": list(certificate.lhs or ()),
+        "rhs": list(certificate.rhs or ()),
+        "word": certificate.word,
+    }
+    return witness | {"digest": digest_of(witness)}
+
+
+def save_witness(path: str | Path, witness: Mapping[str, Any], /) -> Path:
+    """Write it, all or nothing."""
+    write_text(Path(path), json.dumps(witness, indent=1) + "\n")
+    return Path(path)
+
+
+def _number(text: str) -> Fraction:
+    if not re.fullmatch(r"-?\d+(/\d+)?", text):
+        raise ValueError(f"{text[:20]!r} is no fraction")
+    return Fraction(text)
+
+
+def _shape(shape: Any) -> tuple[int, ...]:
+    if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
+        raise ValueError("its shape is no list of counts")
+    return tuple(shape)
+
+
+def _array(name: str, entry: Any) -> np.ndarray:
+    try:
+        kinds = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.bool_}
+        numbers = [_number(text) for text in entry["exact"]]
+        kind = entry["type"]
+        values = [float(v) if kind == "f" else int(v) for v in numbers]
+        array: np.ndarray = np.array(values, kinds[kind])
+        if any(Fraction(a) != b for a, b in zip(array.tolist(), numbers)):
+            raise ValueError(f"a number is no {array.dtype}")
+        return array.reshape(_shape(entry["shape"]))
+    except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError) as problem:
+        raise ValueError(f"entry {name!r} of its instance cannot be read: {problem}") from problem
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the key {name[:20]!r} comes twice")
+        found[name] = value
+    return found
+
+
+def load_witness(path: str | Path, /) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A witness and its instance as arrays.
+
+    Raises:
+        ValueError: if the file is missing, too large, no witness, damaged (its digest does not
+            match), or holds numbers that are none.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"no file {path}: give a witness that `jaxbounds certify` wrote")
+    if path.stat().st_size > LIMIT:
+        raise ValueError(f"{path} has more than {LIMIT} bytes: it is no witness")
+    try:
+        witness = json.loads(path.read_text(encoding="utf8"), object_pairs_hook=_without_repeats)
+    except (ValueError, RecursionError) as problem:
+        raise ValueError(f"{path} is no JSON: {str(problem).splitlines()[0]}") from problem
+    if not isinstance(witness, dict) or witness.get("format") != FORMAT:
+        raise ValueError(f"{path} is no witness: its format is not {FORMAT!r}")
+    if witness.get("digest") != digest_of(witness):
+        raise ValueError(f"{path}: its digest does not match its content: it was altered")
+    named = ("statement", "form", "size", "instance")
+    missing = [name for name in named if name not in witness]
+    if missing:
+        raise ValueError(f"{path} lacks {', '.join(missing)}")
+    size = witness["size"]
+    if not isinstance(size, dict) or not all(type(n) is int for n in size.values()):
+        raise ValueError(f"{path}: its size is no object of integers")
+    try:
+        entries = witness["instance"].items()
+        flat = {name.replace(".", "/"): _array(name, entry) for name, entry in entries}
+        return witness, unflatten(flat)
+    except (AttributeError, ValueError) as problem:
+        raise ValueError(f"{path}: {problem}") from problem

@@ -1,0 +1,40 @@
+"""The constants of printed forms that are on record; `jaxbounds constant --record` writes them."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+
+from jaxbounds.constants.result import SharpConstant
+from jaxbounds.plain import plain
+from jaxbounds.records import CONSTANTS, read_records, write_records
+from jaxbounds.statements import Paper
+
+SMALL = 400
+"""Characters of an extremal instance that is kept."""
+
+
+def constants_on_record(paper: Paper, /) -> tuple[SharpConstant, ...]:
+    """Those of a paper, in its order."""
+    found = read_records(paper, CONSTANTS)
+    return tuple(SharpConstant.from_json(one) for forms in found.values() for one in forms)
+
+
+def put_on_record(constants: Iterable[SharpConstant], paper: Paper, /) -> None:
+    """Put constants of a paper on record, in place of those of the same forms.
+
+    Raises:
+        ValueError: if the paper is in no file.
+    """
+    kept = {(c.id, c.form): c for c in constants_on_record(paper)}
+    fits = lambda instance: len(json.dumps(instance)) <= SMALL
+    for constant in constants:
+        # Seconds are of no interest, and never twice the same.
+        sizes = (
+            replace(s, instance=s.instance if fits(s.instance) else {}, seconds=0.0)
+            for s in constant.sizes
+        )
+        kept[constant.id, constant.form] = replace(constant, sizes=tuple(sizes))
+    content: dict[str, list] = {}
+    for key in sorted(kept):
+        content.setdefault(key[0], []).append(plain(kept[key]))
+    write_records(paper, CONSTANTS, content)

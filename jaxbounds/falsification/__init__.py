@@ -1,0 +1,45 @@
+"""From a statement to a verdict: sampling, search for the worst instance, decision, replay.
+
+`jaxbounds.falsify` is the door to it, which also asks ball arithmetic where rounding decides.
+"""
+
+from jaxbounds.falsification.bench import counterexample_of, fitted, refuse_other_shapes
+from jaxbounds.falsification.binding import bindings, is_bound_to, planted
+from jaxbounds.falsification.decide import ON_AVERAGE
+from jaxbounds.falsification.doubt import TRUE, Referee, nobody
+from jaxbounds.falsification.engine import replay, unmeasured, verdicts_on
+from jaxbounds.falsification.examples import Examples
+from jaxbounds.falsification.intervals import clopper_pearson, fitted_exponent
+from jaxbounds.falsification.measure import Measured, float64_on_cpu, hypothesis_names, measure
+from jaxbounds.falsification.programs import UNKEPT, Programs
+from jaxbounds.falsification.storage import StoredInstance, load_instance, save_instance
+from jaxbounds.falsification.verdict import Verdict
+
+__all__ = [
+    "ON_AVERAGE",
+    "TRUE",
+    "UNKEPT",
+    "Examples",
+    "Measured",
+    "Programs",
+    "Referee",
+    "StoredInstance",
+    "Verdict",
+    "bindings",
+    "clopper_pearson",
+    "counterexample_of",
+    "fitted",
+    "fitted_exponent",
+    "float64_on_cpu",
+    "hypothesis_names",
+    "is_bound_to",
+    "load_instance",
+    "measure",
+    "nobody",
+    "planted",
+    "refuse_other_shapes",
+    "replay",
+    "save_instance",
+    "unmeasured",
+    "verdicts_on",
+]

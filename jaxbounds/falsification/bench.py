@@ -1,0 +1,292 @@
+"""Measuring many instances with few compiled programs, and keeping what was measured."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.falsification.measure import Measured, float64_on_cpu, measure, met
+from jaxbounds.falsification.programs import Programs
+from jaxbounds.falsification.watched import Watch
+from jaxbounds.statements import Form, Instance, Size, Statement
+
+
+def length(batch: Any, /) -> int:
+    """The number of instances stacked in a batch."""
+    return len(jax.tree.leaves(batch)[0])
+
+
+def take(batch: Any, index: Any, /) -> Any:
+    """Rows of a batch."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[index], batch)
+
+
+def labelled(batch: Instance, /) -> np.ndarray:
+    """A number for each row of a batch, the same for rows that agree bit by bit."""
+    rows = length(batch)
+    flat = [
+        np.ascontiguousarray(leaf).reshape(rows, -1).view(np.uint8).reshape(rows, -1)
+        for leaf in jax.tree.leaves(batch)
+        if np.size(leaf)
+    ]
+    if not flat:
+        return np.zeros(rows, int)
+    return np.array([hash(row.tobytes()) for row in np.hstack(flat)])
+
+
+def concatenate(batches: list[Any], /) -> Any:
+    """Batches (or measurements) one after the other."""
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *batches)
+
+
+def as_arrays(instance: Any, /) -> Any:
+    """Stored literals (lists, floats) as arrays of the types that samplers produce."""
+    if isinstance(instance, Mapping):
+        return {name: as_arrays(value) for name, value in instance.items()}
+    return np.asarray(instance)
+
+
+class Kind(NamedTuple):
+    """What a leaf of an instance is: its shape and type."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+
+def _kinds(tree: Any, skip: int = 0) -> dict[str, Kind]:
+    """Of each entry by its name, without some leading axes."""
+    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
+    typed = lambda leaf: leaf if hasattr(leaf, "dtype") else np.asarray(leaf)
+    kind = lambda leaf: Kind(np.shape(leaf)[skip:], typed(leaf).dtype)
+    return {jax.tree_util.keystr(path): kind(leaf) for path, leaf in leaves}
+
+
+def refuse_other_shapes(
+    statement: Statement, form: Form, instance: Instance, size: Size, /
+) -> None:
+    """An instance must have the entries, and the shapes, that are drawn at its size.
+
+    A formula may give numbers for others, too, which would say nothing about the claim.
+
+    Raises:
+        ValueError: naming the entries that differ.
+    """
+    stored = form.counterexample
+    if stored is not None and stored.meets is not None and size not in statement.sizes:
+        return  # at sizes that are not drawn, what checks all hypotheses vouches for it
+    shapes = lambda kinds: {name: kind.shape for name, kind in kinds.items()}
+    found, usual = shapes(_kinds(instance)), shapes(_usual_kinds(statement, size))
+    if not usual or found == usual:  # where nothing is drawn, nothing is known
+        return
+    apart = [n for n in {**usual, **found} if usual.get(n) != found.get(n)]
+    has = ", ".join(f"{n} of shape {found[n]}" for n in apart if n in found) or "less"
+    takes = ", ".join(f"{n} of shape {usual[n]}" for n in apart if n in usual) or "none"
+    raise ValueError(
+        f"what is given against {form.name!r} has {has}; an instance of {statement.id} at "
+        f"{dict(size)} has {takes}"
+    )
+
+
+def refuse_other_kinds(statement: Statement, form: Form, drawn: Any, size: Any, /) -> None:
+    """What a chart gives must have the entries, shapes and types that are drawn at its size.
+
+    Raises:
+        ValueError: naming the entries that differ.
+    """
+    refuse_other_shapes(statement, form, drawn, Size(dict(size)))
+    usual, found = _usual_kinds(statement, Size(dict(size))), _kinds(drawn)
+    for name in usual:
+        if name in found and found[name].dtype != usual[name].dtype:
+            raise ValueError(
+                f"what is given against {form.name!r} has {name} of {found[name].dtype}; an "
+                f"instance of {statement.id} has {usual[name].dtype} there"
+            )
+
+
+def fitted(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Any:
+    """An instance with the types that are drawn at its size, if it has the shapes.
+
+    Raises:
+        ValueError: if `refuse_other_shapes` refuses it, or a number is none of the type drawn.
+    """
+    refuse_other_shapes(statement, form, instance, size)
+    usual = _usual_kinds(statement, size)
+
+    def cast(path: Any, leaf: Any) -> Any:
+        name = jax.tree_util.keystr(path)
+        wanted = usual[name].dtype if name in usual else leaf.dtype
+        if leaf.dtype == wanted or jax.dtypes.issubdtype(wanted, jax.dtypes.extended):
+            return leaf
+        with np.errstate(all="ignore"):
+            plain = np.asarray(leaf)
+            there = plain.astype(wanted)
+            kept = np.array_equal(there.astype(plain.dtype), plain)
+        if not kept or (plain.dtype.kind in "if" and np.any((plain < 0) != (there < 0))):
+            raise ValueError(
+                f"what is given against {form.name!r} has {name} of {plain.dtype} with "
+                f"{plain.ravel()[:3]}; an instance of {statement.id} has {wanted} there"
+            )
+        return there if isinstance(leaf, np.ndarray) else jnp.asarray(there)
+
+    return jax.tree_util.tree_map_with_path(cast, instance)
+
+
+def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Size]:
+    """The counterexample that a form stores, as arrays of the types that are drawn, and its size.
+
+    Raises:
+        ValueError: if there is none, or `fitted` refuses it.
+    """
+    stored = form.counterexample
+    if stored is None:
+        raise ValueError(f"{statement.id} ({form.name}) stores no counterexample")
+    size = Size(stored.size)
+    return fitted(statement, form, as_arrays(dict(stored.instance)), size), size
+
+
+def _usual_kinds(statement: Statement, size: Size) -> dict[str, Kind]:
+    """Of what a sampler draws at a size or, where there is none, of the first case."""
+    if statement.samplers:
+        sampler = next(iter(statement.samplers.values()))
+        with float64_on_cpu():
+            return _kinds(jax.eval_shape(lambda key: sampler(key, size), jax.random.key(0)))
+    if statement.cases is not None and size in statement.sizes:
+        return _kinds(jax.tree.map(np.asarray, dict(statement.cases(size))), skip=1)
+    return {}
+
+
+class Bench:
+    """Measures instances of one statement, always `budget.batch` at a time.
+
+    One batch size means one compiled program for each size, shared by sampling, search, shrinking
+    and replay, so that an instance gives the same bits wherever it is measured. Statements that
+    are run on the host are measured one instance at a time.
+    """
+
+    def __init__(self, statement: Statement, batch: int, programs: Programs) -> None:
+        self.statement, self.programs = statement, programs
+        self.watch = Watch(statement)
+        self._batch = batch
+        self._runs: dict[tuple[str, Size], Callable] = {}
+
+    def _run(self, function: Callable[[Instance], Any], what: str, size: Size) -> Callable:
+        """The function over a batch: compiled, or on the host."""
+        if (what, size) not in self._runs:
+            name = (self.statement.id, what, tuple(size.items()))
+            watch = self.watch if what == "measure" else None
+            if self.statement.host:
+                run = one_by_one(function if watch is None else watch.calls(function))
+            else:
+                run = self.programs(function, *name, watch=watch)
+            self._runs[what, size] = run
+        return self._runs[what, size]
+
+    def __call__(self, batch: Instance, size: Size) -> Measured:
+        """Measure instances of one size, stacked along a leading axis."""
+        run = self._run(measure(self.statement, size), "measure", size)
+        total, parts = length(batch), []
+        if self.statement.host:
+            return run(batch)
+        for start in range(0, total, self._batch):
+            index = np.minimum(np.arange(start, start + self._batch), total - 1)
+            parts.append(take(run(take(batch, index)), slice(total - start)))
+        return Measured(*concatenate(parts))
+
+    def one(self, instance: Instance, size: Size) -> Measured:
+        """Measure a single instance."""
+        first = jax.tree.map(lambda leaf: np.asarray(leaf)[None], instance)
+        return jax.tree.map(lambda column: column[0], self(first, size))
+
+    def excluded(self, batch: Instance, size: Size, measured: Measured) -> dict[str, int]:
+        """Why instances of a batch do not count, and how many for each reason."""
+        hypotheses = self.statement.hypotheses
+        xp = np if self.statement.host else jnp
+        run = self._run(lambda instance: met(hypotheses, instance, size, xp), "hypotheses", size)
+        table = {name: np.asarray(ok) for name, ok in run(batch).items()}
+        reasons = {name: int(np.sum(~ok)) for name, ok in table.items()}
+        meets_all = np.all(np.stack(list(table.values())), axis=0)
+        reasons["below the numerical error"] = int(np.sum(meets_all & ~measured.counted[:, -1]))
+        return {name: count for name, count in reasons.items() if count}
+
+
+def one_by_one(function: Callable[[Instance], Any]) -> Callable:
+    """`vmap` by a loop, on concrete arrays."""
+
+    def run(batch: Instance) -> Any:
+        rows = [jax.tree.map(np.asarray, function(take(batch, i))) for i in range(length(batch))]
+        return jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
+
+    return run
+
+
+class Column(NamedTuple):
+    """One form (or the control) on all instances.
+
+    Attributes:
+        measured: what was measured, of shape (instances,).
+        sizes: the index of each instance's size.
+        sources: where each instance is from: a sampler, "cases" or "search".
+        labels: equal for equal instances of one size.
+        reach: the least and the largest difference of the sides beside the draws; NaN where nobody
+            looked.
+    """
+
+    measured: Measured
+    sizes: np.ndarray
+    sources: np.ndarray
+    labels: np.ndarray
+    reach: tuple[float, float] = (np.nan, np.nan)
+
+    def worst(self, rows: np.ndarray) -> int:
+        """Of these rows the one with the largest value that counts; NaN is worst."""
+        value = self.measured.value[rows]
+        score = np.where(np.isnan(value), np.inf, value)
+        return int(rows[np.argmax(np.where(self.measured.counted[rows], score, -np.inf))])
+
+
+class Pool:
+    """All instances drawn so far with their measurements, by size."""
+
+    def __init__(self) -> None:
+        self.instances: list[Instance] = []
+        self.measured: list[Measured] = []
+        self.sources: list[str] = []
+        self.sizes: list[int] = []
+
+    def add(self, source: str, size: int, batch: Instance, measured: Measured) -> None:
+        """Append a batch from one source."""
+        self.instances.append(batch)
+        self.measured.append(measured)
+        self.sources.append(source)
+        self.sizes.append(size)
+
+    def of_size(self, size: int) -> tuple[Instance, Measured]:
+        """Everything of one size."""
+        chosen = [i for i, s in enumerate(self.sizes) if s == size]
+        return (
+            concatenate([self.instances[i] for i in chosen]),
+            concatenate([self.measured[i] for i in chosen]),
+        )
+
+    def columns(self) -> list[Column]:
+        """Everything measured, a column for each form and the control."""
+        lengths = [len(m.counted) for m in self.measured]
+        table = concatenate(self.measured)
+        sources, sizes = np.repeat(self.sources, lengths), np.repeat(self.sizes, lengths)
+        labels = np.concatenate([labelled(batch) for batch in self.instances])
+        forms = range(table.value.shape[-1])
+        return [Column(table.column(i), sizes, sources, labels) for i in forms]
+
+    def instance(self, index: int) -> Instance:
+        """The instance at a row of a column.
+
+        Raises:
+            IndexError: if there is no such row.
+        """
+        for batch in self.instances:
+            if index < length(batch):
+                return take(batch, index)
+            index -= length(batch)
+        raise IndexError(index)

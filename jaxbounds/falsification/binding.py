@@ -1,0 +1,379 @@
+"""Is a statement bound to the functions that it judges? Plant a mistake in one and look.
+
+A verdict is about the very function that people call only if it changes when that function is
+slightly wrong.
+"""
+
+import contextlib
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.falsification.bench import (
+    Bench,
+    Column,
+    Pool,
+    as_arrays,
+    concatenate,
+    one_by_one,
+    take,
+)
+from jaxbounds.falsification.decide import decide
+from jaxbounds.falsification.evidence import bounded_mean
+from jaxbounds.falsification.explore import draw
+from jaxbounds.falsification.measure import Measured, float64_on_cpu, measure
+from jaxbounds.falsification.programs import UNKEPT, compiled
+from jaxbounds.falsification.watched import forget, modules
+from jaxbounds.papers import Named, the_statement
+from jaxbounds.statements import Budget, Instance, Judged, Size, Statement, full_name, owner_of
+
+FEW = Budget(samples=48, restarts=0, steps=0, batch=48)
+"""What a binding is looked for with: draws and cases, no search."""
+
+
+def off(value: Any, factor: Any, /) -> Any:
+    """A slightly wrong version of what a function returned.
+
+    Real numbers are multiplied by `factor`; where there is none, integers are raised by one and
+    booleans negated. Of an object that is no pytree (a compiled network) one entry of the first
+    such field is changed. What a returned function returns is off in the same way.
+
+    Raises:
+        TypeError: if it holds nothing that could be off.
+    """
+    if callable(value) and not dataclasses.is_dataclass(value):
+        return functools.wraps(value)(lambda *given, **named: off(value(*given, **named), factor))
+    leaves, structure = jax.tree.flatten(value)
+    for kind, change in (
+        (np.inexact, lambda x: x * factor),
+        (np.integer, lambda x: x + 1),
+        (np.bool_, lambda x: not x if isinstance(x, bool) else ~x),
+    ):
+        wrong = [change(leaf) if _is(leaf, kind) else leaf for leaf in leaves]
+        if any(_is(leaf, kind) for leaf in leaves):
+            return jax.tree.unflatten(structure, wrong)
+    changed = _with_one_entry_off(value)
+    if changed is None:
+        raise TypeError(f"nothing in a {type(value).__name__} could be off")
+    return changed
+
+
+def _is(leaf: Any, kind: type) -> bool:
+    if isinstance(leaf, (jax.Array, np.ndarray, np.generic, bool, int, float, complex)):
+        return jax.numpy.issubdtype(jax.numpy.result_type(leaf), kind)
+    return False
+
+
+def _with_one_entry_off(value: Any) -> Any:
+    """A copy of an object in which one entry is another, or None if it has no entry."""
+    if isinstance(value, np.ndarray | jax.Array) and value.size:
+        array = np.array(value)
+        at = np.unravel_index(np.argmax(np.abs(array)), array.shape)
+        array[at] = ~array[at] if array.dtype == bool else array[at] + 1
+        return array if isinstance(value, np.ndarray) else jax.numpy.asarray(array)
+    if isinstance(value, bool | np.bool_):
+        return not value
+    if isinstance(value, int | float | np.number):
+        return value + 1
+    if isinstance(value, dict):
+        for name, entry in value.items():
+            if (changed := _with_one_entry_off(entry)) is not None:
+                return type(value)({**value, name: changed})
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            changed = _with_one_entry_off(getattr(value, field.name)) if field.init else None
+            if changed is not None:
+                return dataclasses.replace(value, **{field.name: changed})
+    elif isinstance(value, tuple | list):
+        for index, entry in enumerate(value):
+            if (changed := _with_one_entry_off(entry)) is not None:
+                entries = [*value[:index], changed, *value[index + 1 :]]
+                return type(value)(*entries) if hasattr(value, "_fields") else type(value)(entries)
+    return None
+
+
+def _holders(function: Judged) -> Iterator[tuple[Any, str]]:
+    """Everything by which modules of the function's package reach it: (holder, name)."""
+    owner, name = owner_of(function)
+    if isinstance(owner, type):
+        yield owner, name
+        return
+    for module in modules(function.__module__):
+        for key, held in list(vars(module).items()):
+            if held is function:
+                yield module, key
+            elif type(held) is dict:
+                yield from ((held, inner) for inner, entry in held.items() if entry is function)
+
+
+_FACTORS: dict[str, Any] = {}
+"""By how much a planted function is off just now."""
+_STATIC: set[str] = set()
+"""Planted functions that were seen to return what a trace must know: these take no tracers."""
+
+
+@contextlib.contextmanager
+def _replaced(function: Judged) -> Iterator[None]:
+    """For the length of a `with` block the function is off by what `_FACTORS` says."""
+    owner, at = owner_of(function)
+    kept, name = vars(owner)[at], full_name(function)
+    method = kept if isinstance(kept, classmethod | staticmethod) else None
+    plain = method.__func__ if method else kept
+
+    @functools.wraps(plain)
+    def wrong(*given: Any, **named: Any) -> Any:
+        value, factor = plain(*given, **named), _FACTORS.get(name)
+        if factor is None:
+            return value
+        if callable(factor):
+            return factor(value)
+        leaves = jax.tree.leaves(value)
+        traced = [x for x in leaves if isinstance(x, jax.Array) and _is(x, np.inexact)]
+        if isinstance(factor, jax.core.Tracer) and not traced:
+            _STATIC.add(name)
+            return value
+        return off(value, factor)
+
+    replacement = type(method)(wrong) if method else wrong
+    holders = list(_holders(function))
+    put = lambda holder, key, what: (
+        holder.__setitem__(key, what) if isinstance(holder, dict) else setattr(holder, key, what)
+    )
+    for holder, key in holders:
+        put(holder, key, replacement)
+    try:
+        yield
+    finally:
+        for holder, key in holders:
+            put(holder, key, kept)
+
+
+@contextlib.contextmanager
+def planted(function: Judged, wrong: float | Callable[[Any], Any], /) -> Iterator[None]:
+    """For the length of a `with` block the function is wrong, wherever its package holds it.
+
+    Args:
+        function: public, of a module.
+        wrong: the factor by which it is off, or what is done to each of its values.
+    """
+    with _replaced(function):
+        forget(function.__module__)
+        _FACTORS[full_name(function)] = wrong
+        try:
+            yield
+        finally:
+            _FACTORS.clear()
+            forget(function.__module__)
+
+
+def _side_by_side(
+    statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
+) -> list[Measured]:
+    """Measured as it is, then with each function off: one program, in which factors are data."""
+    names = [full_name(function) for function in functions]
+    factors = 1 + (factor - 1) * np.vstack([np.zeros(len(names)), np.eye(len(names))])
+
+    def one(instance: Instance, row: jax.Array) -> Measured:
+        _FACTORS.update({name: row[i] for i, name in enumerate(names) if name not in _STATIC})
+        try:
+            return measure(statement, size)(instance)
+        finally:
+            _FACTORS.clear()
+
+    with contextlib.ExitStack() as stack:
+        for function in functions:
+            stack.enter_context(_replaced(function))
+        forget(functions[0].__module__)
+        try:
+            program = compiled(jax.vmap(jax.vmap(one, (None, 0)), (0, None)))
+            found = jax.tree.map(np.asarray, program(batch, jnp.asarray(factors)))
+        finally:
+            forget(functions[0].__module__)
+    return [jax.tree.map(lambda leaf, i=i: leaf[:, i], found) for i in range(len(names) + 1)]
+
+
+def _one_at_a_time(
+    statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
+) -> list[Measured | None]:
+    """The same with one function planted after the other; None where that breaks `evaluate`."""
+    run = one_by_one if statement.host else lambda f: compiled(jax.vmap(f))
+    found: list[Measured | None] = [run(measure(statement, size))(batch)]
+    for function in functions:
+        with planted(function, factor):
+            try:
+                found.append(run(measure(statement, size))(batch))
+            except Exception:
+                found.append(None)
+    return found
+
+
+def _variants(
+    statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
+) -> list[Measured | None]:
+    """Measured as it is, then with each function off."""
+    if statement.host:
+        return _one_at_a_time(statement, size, batch, functions, factor)
+    found: list[Measured | None] = []
+    _STATIC.clear()
+    try:
+        found += _side_by_side(statement, size, batch, functions, factor)
+    except Exception:  # some value is needed by the trace itself
+        return _one_at_a_time(statement, size, batch, functions, factor)
+    still = [function for function in functions if full_name(function) in _STATIC]
+    if still:
+        apart = iter(_one_at_a_time(statement, size, batch, still, factor)[1:])
+        for i, function in enumerate(functions):
+            if function in still:
+                found[i + 1] = next(apart)
+    return found
+
+
+def bindings(
+    statement: Statement,
+    functions: Sequence[Judged],
+    /,
+    *,
+    factor: float = 1.25,
+    budget: Budget = FEW,
+) -> list[bool]:
+    """For each function whether a verdict or a ratio of the statement changes when it is off.
+
+    A ratio changes if it moves by more than the statement's tolerance: the worst, the mean over the
+    draws that is recorded (`Verdict.drawn`), or a counterexample's. An evaluation that breaks
+    changes the verdict. Instances are those of the unchanged functions.
+
+    Args:
+        statement: any statement.
+        functions: functions that it judges.
+        factor: by which real values are off.
+        budget: how many instances are drawn.
+    """
+    with float64_on_cpu():
+        bench, pool = Bench(statement, budget.batch, UNKEPT), Pool()
+        draw(bench, pool, budget, 0)
+        at = {i: Size(size) for i, size in enumerate(statement.sizes)}
+        parts = [
+            _variants(statement, at[i], take(pool.of_size(i)[0], slice(None)), functions, factor)
+            for i in at
+        ]
+        sizes = np.repeat(list(at), [len(p[0].counted) for p in parts if p[0] is not None])
+        stored = [
+            _variants(
+                statement, Size(c.size),
+                jax.tree.map(lambda leaf: leaf[None], as_arrays(dict(c.instance))),
+                functions, factor,
+            ) if c else None
+            for c in (form.counterexample for form in statement.forms)
+        ]  # fmt: skip
+    answers = []
+    for variant in range(1, len(functions) + 1):
+        before, after = (
+            _judgement(statement, [p[v] for p in parts], [s and s[v] for s in stored], sizes)
+            for v in (0, variant)
+        )
+        answers.append(
+            after is None or any(_differ(a, b, statement) for a, b in zip(before or (), after))
+        )
+    return answers
+
+
+def _judgement(statement: Statement, parts: list, stored: list, sizes: np.ndarray):
+    """Status and ratios of each form, and those at stored counterexamples; None if broken."""
+    if any(part is None for part in parts):
+        return None
+    table = Measured(*concatenate(parts))
+    judged: list[tuple[str, float]] = []
+    for index, form in enumerate(statement.forms):
+        every = np.arange(len(sizes))
+        column = Column(table.column(index), sizes, np.repeat("", len(sizes)), every)
+        decision = decide(statement, form, column)
+        judged.append((decision.status, decision.ratio))
+        counted = column.measured.value[column.measured.counted]
+        judged.append(("", bounded_mean(counted) or 0.0))
+        if form.counterexample:
+            if stored[index] is None:
+                return None
+            judged.append(("", float(stored[index].value[0, index])))
+    return tuple(judged)
+
+
+def _moved(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A mistake in the arrays of real numbers, as large as it can be made by moving entries."""
+
+    def wrong(value: Any) -> Any:
+        if callable(value) and not dataclasses.is_dataclass(value):
+            return functools.wraps(value)(lambda *given, **named: wrong(value(*given, **named)))
+        arrays = lambda leaf: _is(leaf, np.inexact) and getattr(leaf, "ndim", 0) > 0
+        return jax.tree.map(lambda leaf: change(leaf) if arrays(leaf) else leaf, value)
+
+    return wrong
+
+
+def _transposed(x: Any) -> Any:
+    return x.swapaxes(-1, -2) if x.ndim > 1 and x.shape[-1] == x.shape[-2] else x
+
+
+OTHER_MISTAKES: dict[str, Callable[[Any], Any]] = {
+    "sign": lambda value: off(value, -1.0),
+    "shifted by one along the last axis": _moved(lambda x: jnp.roll(x, 1, -1)),
+    "shifted by one along the first axis": _moved(lambda x: jnp.roll(x, 1, 0)),
+    "reversed": _moved(lambda x: x[::-1]),
+    "transposed": _moved(_transposed),
+    "the last entries dropped": _moved(lambda x: x.at[..., -1].set(0) if hasattr(x, "at") else x),
+    "the mean added: no entry is left out": _moved(lambda x: x + x.mean()),
+}
+"""What a function may get wrong beside a factor, which claims about zeros or orders do not see."""
+
+
+def is_bound_to(
+    statement: Named, function: Judged, *, factor: float = 1.25, budget: Budget = FEW
+) -> bool:
+    """Whether a verdict or a ratio of the statement changes when a function is slightly wrong.
+
+    By a factor; if that goes unnoticed, by one of `OTHER_MISTAKES`.
+
+    Args:
+        statement: or its id.
+        function: one that it judges.
+        factor: that the function is off by.
+        budget: of draws and searches.
+    """
+    statement = the_statement(statement)
+    if bindings(statement, [function], factor=factor, budget=budget)[0]:
+        return True
+    return any(_notices(statement, function, wrong, budget) for wrong in OTHER_MISTAKES.values())
+
+
+def _notices(
+    statement: Statement, function: Judged, wrong: Callable[[Any], Any], budget: Budget
+) -> bool:
+    """Whether one mistake changes a decision, or a ratio, on a few draws."""
+
+    def found() -> tuple:
+        with float64_on_cpu():
+            bench, pool = Bench(statement, budget.batch, UNKEPT), Pool()
+            draw(bench, pool, budget, 0)
+        pairs = [(decide(statement, f, c), c) for f, c in zip(statement.forms, pool.columns())]
+        means = (bounded_mean(c.measured.value[c.measured.counted]) or 0.0 for _, c in pairs)
+        return tuple(p for (d, _), m in zip(pairs, means) for p in ((d.status, d.ratio), ("", m)))
+
+    before = found()
+    try:
+        with planted(function, wrong):
+            after = found()
+    except Exception:  # it breaks: seen
+        return True
+    return any(_differ(a, b, statement) for a, b in zip(before, after))
+
+
+def _differ(before: tuple[str, float], after: tuple[str, float], statement: Statement) -> bool:
+    """For identities the ratio is a discrepancy: below the tolerance it is rounding."""
+    (status, a), (other, b) = before, after
+    allowed = statement.tolerance * (1.0 if statement.relation == "=" else abs(a))
+    same = a == b or (a != a and b != b) or abs(a - b) <= allowed
+    return status != other or not same

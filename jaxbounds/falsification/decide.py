@@ -1,0 +1,137 @@
+"""The rules by which measurements become a status."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbounds.falsification.averages import Group, judged_expectation, judged_probability
+from jaxbounds.falsification.bench import Column
+from jaxbounds.falsification.measure import Measured, Reals
+from jaxbounds.falsification.rates import judged_rate
+from jaxbounds.statements import Form, Statement, Status
+
+
+class Decision(NamedTuple):
+    """A status with its ratio and reason."""
+
+    status: Status
+    ratio: float
+    reason: str
+
+
+ON_AVERAGE = ("probability", "expectation", "rate")
+"""Kinds of which no single instance decides."""
+NUMERICAL = 1e-3
+"""An error bar wider than this is statistical: a known equality case cannot decide it."""
+
+
+def edge(statement: Statement, /) -> float:
+    """The value above which an instance violates: 1 + tolerance for `<=`.
+
+    For `=` it is a thousand tolerances; between one and that a difference is neither rounding nor
+    clear.
+    """
+    return 1e3 * statement.tolerance if statement.relation == "=" else 1 + statement.tolerance
+
+
+def violation(statement: Statement, m: Measured, /) -> Reals:
+    """By how much the instances of a column certainly violate; -inf where they do not count."""
+    return np.where(m.counted & np.isfinite(m.low), m.low - edge(statement), -np.inf)
+
+
+def _unknown(m: Measured) -> np.ndarray:
+    """Where a measurement says nothing: NaN, or an error bar that is none."""
+    return np.isnan(m.value) | np.isnan(m.low) | np.isnan(m.high) | np.isnan(m.error)
+
+
+def _nan_reason(m: Measured) -> str:
+    stated = np.isnan(m.error) & ~np.isnan(m.value)
+    if np.any(stated):
+        return f"the stated error of {int(np.sum(stated))} instances that count is negative or NaN"
+    return (
+        f"{int(np.sum(_unknown(m)))} of {len(m.value)} instances that count gave NaN (say in "
+        "`hypotheses` where the floats may be, and give `project`)"
+    )
+
+
+def _worst(values: Reals) -> float:
+    return float(np.nanmax(values)) if np.any(~np.isnan(values)) else float("nan")
+
+
+def _violated(statement: Statement, m: Measured, words: str) -> Decision | None:
+    failing = int(np.sum(m.low > edge(statement)))
+    if failing:
+        return Decision("fails", _worst(m.value), f"{failing} of {len(m.low)} instances {words}")
+    if np.any(_unknown(m)):
+        return Decision("inconclusive", float("nan"), _nan_reason(m))
+    return None
+
+
+def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
+    if decision := _violated(statement, m, "violate it"):
+        return decision
+    tolerance, worst = statement.tolerance, _worst(m.value)
+    if np.all(m.trivial):
+        return Decision("vacuous", worst, "it never beats the trivial bound")
+    if np.all(m.high < 1 - tolerance):
+        return Decision("holds", worst, "every ratio stays below one")
+    if np.any((m.high > 1 + tolerance) & (m.high - m.low > NUMERICAL)):
+        return Decision("inconclusive", worst, "the error of some measurement straddles one")
+    if form and form.equality:
+        return Decision("holds", worst, f"the worst ratio is one, attained at: {form.equality}")
+    return Decision("inconclusive", worst, "the ratio reaches one and no equality case is known")
+
+
+def _equal(statement: Statement, m: Measured) -> Decision:
+    if decision := _violated(statement, m, "differ"):
+        return decision
+    worst = _worst(m.value)
+    if np.all(m.high <= statement.tolerance):
+        return Decision("holds", worst, "both sides agree to the tolerance")
+    reason = (
+        f"the sides differ by a relative {worst:.1g}, more than rounding should allow (tolerance "
+        f"{statement.tolerance:.0e}): if it is cancellation, say how much in Sides(..., error=...)"
+    )
+    return Decision("inconclusive", worst, reason)
+
+
+def decide(statement: Statement, form: Form | None, column: Column, /) -> Decision:
+    """The status of one column of measurements (`form=None` for the control).
+
+    Frequencies and means are taken by size.
+
+    Args:
+        statement: whose kind and tolerance decide.
+        form: the form of that column.
+        column: all its measurements.
+    """
+    keep = column.measured.counted
+    if statement.kind in ("probability", "expectation"):
+        keep = column.measured.met  # what the error leaves open counts against the claim
+    if not np.any(keep):
+        return Decision("vacuous", float("nan"), "no instance met the hypotheses")
+    rows = lambda chosen: Measured(*(np.asarray(field)[chosen] for field in column.measured))
+    counted = rows(keep)
+    if statement.kind in ("probability", "expectation"):
+        drawn = [keep & (column.sizes == size) for size in np.unique(column.sizes[keep])]
+        groups = [
+            Group(rows(chosen), len(np.unique(column.labels[chosen])), column.reach)
+            for chosen in drawn
+        ]
+        mean = statement.kind == "expectation"
+        found = (
+            judged_expectation(groups) if mean
+            else judged_probability(groups, statement.level or 0.0, edge(statement))
+        )  # fmt: skip
+        if found.status == "holds" and np.all(counted.trivial):
+            return Decision("vacuous", found.ratio, "it never beats the trivial bound")
+        return Decision(*found)
+    if statement.kind == "rate":
+        if lost := int(np.sum(column.measured.met & ~column.measured.counted)):
+            reason = f"the stated error exceeds both sides of {lost} instances"
+            return Decision("inconclusive", float("nan"), reason)
+        sense = (form or statement.forms[0]).sense or "at most"
+        return Decision(*judged_rate(form, sense, counted, column.sizes[keep]))
+    if statement.relation == "=":
+        return _equal(statement, counted)
+    return _at_most(statement, form, counted)

@@ -1,0 +1,110 @@
+"""Violations of the size of rounding: looked at once more before the word `fails` is said."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbounds.falsification.bench import Bench
+from jaxbounds.falsification.decide import edge
+from jaxbounds.statements import Form, Instance, Size, Statement
+
+SMALL = 1e-6
+"""A violation up to this, relative, may always be rounding."""
+ULPS, NEAR, MOVED = 4, 2.0**-20, 16
+"""Units in the last place by which each float of an instance is moved, or of this part of it, as a
+sum with larger numbers loses the last places; and how often."""
+DEAR = 1e-2
+"""Beyond this violation a statement on the host is not measured again and again, and where nothing
+points to rounding ball arithmetic is not asked."""
+
+
+TRUE = "the claim is true on this instance"
+"""What `jaxbounds.certify` says of it."""
+
+
+class Referee(NamedTuple):
+    """What ball arithmetic says of a form on an instance.
+
+    Attributes:
+        word: "disproved", "disproved as coded", "undecided", or "absent" without the extra.
+        reason: one sentence.
+    """
+
+    word: str
+    reason: str
+
+    @property
+    def is_true(self) -> bool:
+        """Whether the claim is certainly true there."""
+        return self.reason == TRUE
+
+
+Asked = Callable[[Statement, Form, Instance, Size], Referee]
+"""Who is asked: of a form on an instance."""
+
+
+def nobody(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
+    """Where nobody can be asked."""
+    return Referee("absent", "pip install 'jaxbounds[certify]' decides it in ball arithmetic")
+
+
+def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value: float, /) -> bool:
+    """Whether a violation is small, or as large as what the last places of the instance do."""
+    statement = bench.statement
+    excess = value - edge(statement)
+    if excess <= SMALL:
+        return True
+    if statement.host and excess > DEAR:
+        return False
+    leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, instance))
+    if not any(np.issubdtype(leaf.dtype, np.floating) for leaf in leaves):
+        return False
+    rng = np.random.default_rng(0)
+
+    def moved(leaf: np.ndarray) -> np.ndarray:
+        many = np.repeat(leaf[None], MOVED, axis=0)
+        if not np.issubdtype(leaf.dtype, np.floating):
+            return many
+        steps = rng.integers(-ULPS, ULPS + 1, many.shape)
+        least = np.spacing(np.maximum(np.abs(many), np.finfo(float).tiny))
+        least[MOVED // 2 :] = NEAR * np.abs(many[MOVED // 2 :])
+        return many + steps * least
+
+    near = bench(jax.tree.unflatten(structure, list(map(moved, leaves))), size).value[:, index]
+    near = near[np.isfinite(near)]
+    return bool(len(near)) and excess <= 4 * float(np.max(np.abs(near - value)))
+
+
+def stands(
+    bench: Bench,
+    form: Form,
+    found: tuple[Instance, Size, float],
+    referee: Asked,
+    /,
+) -> str:
+    """Empty if a violation stands; else why it is not enough to say `fails`.
+
+    Args:
+        bench: measures.
+        form: one that fails.
+        found: a violating instance, its size and the measured value.
+        referee: who is asked about a violation of the size of rounding.
+    """
+    index = [f.name for f in bench.statement.forms].index(form.name)
+    instance, size, value = found
+    rounding = is_rounding(bench, index, instance, size, value)
+    if not rounding and value - edge(bench.statement) > DEAR:
+        return ""
+    said = referee(bench.statement, form, instance, size)
+    if said.word.startswith("disproved") or not (rounding or said.is_true):
+        return ""
+    return (
+        f"the violation ({_excess(bench.statement, value)}) is of the size of rounding, and ball "
+        f"arithmetic does not confirm it: {said.reason}"
+    )
+
+
+def _excess(statement: Statement, value: float) -> Any:
+    return f"a ratio of 1 + {value - 1:.2g}" if statement.relation == "<=" else f"{value:.2g}"

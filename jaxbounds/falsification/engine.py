@@ -1,0 +1,230 @@
+"""The engine: judge, shrink, store, and replay."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.falsification.bench import Bench, Column, Pool, counterexample_of
+from jaxbounds.falsification.decide import ON_AVERAGE, violation
+from jaxbounds.falsification.doubt import Asked, nobody
+from jaxbounds.falsification.evidence import bounded_mean, by_size, distinct_counted, evidence
+from jaxbounds.falsification.examples import NONE, SOURCE, Examples, remember
+from jaxbounds.falsification.judging import Findings, judge
+from jaxbounds.falsification.measure import Reals, float64_on_cpu, form_names, hypothesis_names
+from jaxbounds.falsification.programs import UNKEPT, Programs
+from jaxbounds.falsification.shrink import shrink
+from jaxbounds.falsification.storage import StoredInstance, save_instance
+from jaxbounds.falsification.verdict import Verdict
+from jaxbounds.statements import Budget, Form, Instance, Size, Statement
+
+Places = tuple[str | Path | None, Examples]
+"""Where to write worst instances and counterexamples, and the examples of earlier runs."""
+
+
+def _found_counterexample(bench: Bench, pool: Pool, column: Column, index: int):
+    """The worst failing instance of the smallest size that has one, shrunk; and its size."""
+    statement = bench.statement
+    failing = violation(statement, column.measured) > 0
+    for at, size in enumerate(map(Size, statement.sizes)):
+        rows = np.flatnonzero((column.sizes == at) & failing)
+        if len(rows):
+
+            def judge(instances: list[Instance], size: Size = size) -> Any:
+                stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *instances)
+                return violation(statement, bench(stacked, size).column(index))
+
+            return shrink(pool.instance(column.worst(rows)), judge), size
+    return None
+
+
+def verdicts_on(
+    statement: Statement,
+    /,
+    *,
+    seed: int = 0,
+    budget: Budget | None = None,
+    store: str | Path | None = None,
+    programs: Programs = UNKEPT,
+    examples: Examples = NONE,
+    referee: Asked = nobody,
+) -> tuple[Verdict, ...]:
+    """Try to falsify a statement; one verdict for each of its forms.
+
+    Runs in float64 on the CPU whatever the surrounding settings. The same seed, budget and
+    software give the same verdicts, unless an earlier run kept a violation among the examples.
+
+    Args:
+        statement: what to try.
+        seed: of all draws; combined with the statement's id, so that it does not matter which
+            other statements are tried.
+        budget: replaces the statement's own.
+        store: folder for `worst/<id>.<form>.npz` (the worst instance) and, where a form fails,
+            `counterexamples/<id>.<form>.npz` (a shrunk one). Nothing is written without it.
+        programs: compiles, and may keep what was traced; its folder must belong to this state of
+            the statement's code.
+        examples: where the worst instances of earlier runs are, and are kept.
+        referee: who is asked about a violation of the size of rounding.
+    """
+    started = time.perf_counter()
+    budget = budget or statement.budget
+    found = judge(
+        statement, budget=budget, seed=seed, programs=programs, examples=examples, referee=referee
+    )
+    with float64_on_cpu():
+        places = store, examples
+        verdicts = [_verdict(found, index, seed, places) for index in range(len(statement.forms))]
+    seconds = time.perf_counter() - started
+    return tuple(replace(verdict, seconds=seconds) for verdict in verdicts)
+
+
+def _verdict(found: Findings, index: int, seed: int, places: Places) -> Verdict:
+    """One form's verdict, with its worst instance."""
+    statement, column = found.bench.statement, found.columns[index]
+    form, (decision, stored_ratio) = statement.forms[index], found.decisions[index]
+    counted = column.measured.counted
+    drawn = column.measured.value[counted & ~np.isin(column.sources, ("search", SOURCE))]
+    accepted = int(found.searched.accepted[index])
+    verdict = replace(
+        _blank(statement, form, seed),
+        status=decision.status,
+        reason=decision.reason,
+        worst_ratio=decision.ratio,
+        instances=int(np.sum(counted)),
+        searches=found.searched.runs,
+        evidence=evidence(statement, form, decision, found.near[index], accepted),
+        accepted=accepted,
+        distinct=distinct_counted(column),
+        by_size=by_size(statement, column),
+        near=found.near[index],
+        checked=hypothesis_names(statement, form, found.pool.instance(0)),
+        excluded=found.left_out,
+        sources=_by_source(column),
+        quantiles=_quantiles(drawn),
+        drawn=bounded_mean(drawn),
+        control={"status": found.control.status, "worst_ratio": found.control.ratio},
+        counterexample_ratio=stored_ratio,
+    )
+    verdict = _with_worst(verdict, form, found, index, places)
+    if verdict.status == "holds" and statement.relation == "<=":
+        verdict = replace(verdict, sensitivity=max(0.0, 1 - verdict.worst_ratio))
+    return verdict
+
+
+def _blank(statement: Statement, form: Form, seed: int) -> Verdict:
+    """What is known before anything is measured."""
+    return Verdict(
+        id=statement.id,
+        paper=statement.paper,
+        label=statement.label,
+        kind=statement.kind,
+        relation=statement.relation,
+        form=form.name,
+        expected=form.expected,
+        status="inconclusive",
+        reason="",
+        worst_ratio=float("nan"),
+        instances=0,
+        searches=0,
+        tolerance=statement.tolerance,
+        seed=seed,
+        horizon=max(s[statement.horizon] for s in statement.sizes) if statement.horizon else None,
+        enumerates=statement.enumerates,
+        source=statement.source,
+    )
+
+
+def unmeasured(statement: Statement, reason: str, /, *, seed: int = 0) -> tuple[Verdict, ...]:
+    """Verdicts for a statement that could not be measured at all."""
+    blanks = (_blank(statement, form, seed) for form in statement.forms)
+    return tuple(replace(blank, status="error", reason=reason) for blank in blanks)
+
+
+def _by_source(column: Column) -> dict[str, dict[str, float]]:
+    summary = {}
+    for source in dict.fromkeys(column.sources.tolist()):
+        value = column.measured.value[(column.sources == source) & column.measured.counted]
+        worst = float(np.max(value)) if len(value) else float("nan")
+        summary[source] = {"instances": len(value), "worst_ratio": worst}
+    return summary
+
+
+def _quantiles(values: Reals) -> tuple[float, ...]:
+    finite = values[np.isfinite(values)]
+    return tuple(np.quantile(finite, np.linspace(0, 1, 21)).tolist()) if len(finite) else ()
+
+
+def _save(bench: Bench, form: Form, instance, size: Size, index: int, store, folder: str):
+    """Store an instance with the ratio that it will be replayed to: (ratio, relative path)."""
+    ratio = float(bench.one(instance, size).value[index])
+    if store is None:
+        return ratio, ""
+    path = Path(store) / folder / f"{bench.statement.id}.{form.file_name}.npz"
+    about = {"id": bench.statement.id, "form": form.name, "ratio": repr(ratio), "size": dict(size)}
+    return ratio, str(save_instance(path, instance, **about).relative_to(store))
+
+
+def _with_worst(
+    verdict: Verdict, form: Form, found: Findings, index: int, places: Places
+) -> Verdict:
+    """Add the worst instance (its ratio as it will be replayed) and a shrunk failing one."""
+    store, examples = places
+    bench, pool, column = found.bench, found.pool, found.columns[index]
+    statement = bench.statement
+    if np.any(column.measured.counted):
+        row = column.worst(np.arange(len(column.sizes)))
+        size = Size(statement.sizes[column.sizes[row]])
+        instance = pool.instance(row)
+        ratio, file = _save(bench, form, instance, size, index, store, "worst")
+        remember(bench, form, index, (instance, size, ratio), examples)
+        if statement.kind not in ON_AVERAGE and not verdict.worst_ratio > ratio:
+            verdict = replace(verdict, worst_ratio=ratio)
+        verdict = replace(verdict, size=dict(size), worst_file=file)
+    if verdict.status != "fails":
+        return verdict
+    if form.counterexample is not None:  # one that a person chose, and that was measured to fail
+        failing = counterexample_of(bench.statement, form)
+    else:
+        failing = _found_counterexample(bench, pool, column, index)
+    if failing is not None:
+        ratio, file = _save(bench, form, *failing, index, store, "counterexamples")
+        verdict = replace(verdict, shrunk_ratio=ratio, shrunk_file=file)
+    return verdict
+
+
+def replay(
+    find: Callable[[str], Statement], stored: StoredInstance, /
+) -> tuple[Statement, dict[str, float], float]:
+    """Measure a stored instance again.
+
+    Args:
+        find: gives the statement of an id.
+        stored: from `load_instance`.
+
+    Returns:
+        The statement, the ratio of each form (and the control), and the ratio that was stored
+        for `stored.meta["form"]`.
+
+    Raises:
+        ValueError: if the file misses its id, form, size or ratio, or its arrays do not fit the
+            statement.
+    """
+    try:
+        statement, stored_ratio = find(stored.meta["id"]), float(stored.meta["ratio"])
+        statement.form(stored.meta["form"])
+        size = Size(stored.meta["size"])
+    except (KeyError, TypeError) as problem:
+        raise ValueError(f"the stored instance does not fit this version: {problem}") from problem
+    with float64_on_cpu():
+        bench = Bench(statement, statement.budget.batch, UNKEPT)
+        try:
+            measured = bench.one(stored.instance, size)
+        except (TypeError, KeyError, IndexError, AssertionError, ValueError) as problem:
+            raise ValueError(
+                f"the stored arrays do not fit statement {statement.id}: {problem}"
+            ) from problem
+    return statement, dict(zip(form_names(statement), map(float, measured.value))), stored_ratio

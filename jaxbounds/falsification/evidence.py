@@ -1,0 +1,105 @@
+"""What stands behind a verdict: which evidence, from how many instances, and how sharp a test."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+
+from jaxbounds.falsification.bench import Column, Pool, labelled, length
+from jaxbounds.falsification.decide import ON_AVERAGE, Decision, edge
+from jaxbounds.falsification.explore import Searched
+from jaxbounds.falsification.measure import Measured, Reals, ratio
+from jaxbounds.statements import Form, Size, Statement
+
+Evidence = Literal["", "sampled", "searched", "enumerated", "attained", "violated", "not seen"]
+"""From weak to strong: draws; draws and a search that found worse ones; all there are; an equality
+case was reached, so that nothing sharper can hold. "violated" where it fails, "not seen" where a
+fit shows another rate than is claimed."""
+
+SHRUNK = 0.01
+"""By what part the near-control of `<=` makes the right side smaller."""
+CLOSE = 1e-6
+"""How near one the worst ratio of an equality case that was reached must be."""
+MOVED = 1e-6
+"""By how much, relative to the largest entry, the near-control of `=` moves one side."""
+ENOUGH = 8
+"""From so many draws on it is no accident that they agree."""
+
+
+def near_control(statement: Statement, column: Column, /) -> bool:
+    """Whether the rules reject the form, on the same instances, once it is a little wrong."""
+    m = Measured(*(np.asarray(field)[column.measured.counted] for field in column.measured))
+    if not len(m.value):
+        return False
+    if statement.relation == "=":
+        return bool(np.any(MOVED - m.high > edge(statement)))
+    positive = m.rhs > 0
+    with np.errstate(all="ignore"):
+        below = ratio(m.lhs, m.rhs - SHRUNK * np.abs(m.rhs), np)
+        low = np.where(positive, m.low / (1 - SHRUNK), below)
+    return bool(np.any(low > edge(statement)))
+
+
+def evidence(
+    statement: Statement, form: Form, decision: Decision, near: bool, accepted: int, /
+) -> Evidence:
+    """The strongest kind that a verdict has."""
+    if decision.status == "fails":
+        return "violated"
+    if decision.status == "inconsistent":
+        return "not seen"
+    if decision.status not in ("holds", "consistent"):
+        return ""
+    if form.equality and near and statement.relation == "<=" and decision.ratio >= 1 - CLOSE:
+        return "attained"
+    if statement.enumerates:
+        return "enumerated"
+    return "searched" if accepted else "sampled"
+
+
+def distinct_counted(column: Column, /) -> int:
+    """How many different instances count for a form."""
+    return len(np.unique(column.labels[np.asarray(column.measured.counted)]))
+
+
+def bounded_mean(ratios: Reals, /) -> float | None:
+    """The mean of r / (1 + |r|): any ratio that moves, or no longer counts, moves it."""
+    finite = ratios[np.isfinite(ratios)]
+    return float(np.mean(finite / (1 + np.abs(finite)))) if len(finite) else None
+
+
+def by_size(statement: Statement, column: Column, /) -> dict[str, float]:
+    """What `Verdict.worst_ratio` is, at each size alone; nothing for rates."""
+    found: dict[str, float] = {}
+    m = column.measured
+    for index, size in enumerate(map(Size, statement.sizes)):
+        rows = m.counted & (column.sizes == index)
+        if statement.kind == "rate" or not np.any(rows):
+            continue
+        if statement.kind == "probability":
+            worst = float(np.mean(m.value[rows] > edge(statement))) / (statement.level or 1.0)
+        elif statement.kind == "expectation":
+            worst = float(np.mean(m.lhs[rows])) / (abs(float(np.mean(m.rhs[rows]))) or 1.0)
+        else:
+            worst = float(np.max(m.value[rows]))
+        found[repr(size)] = worst
+    return found
+
+
+def ailments(
+    statement: Statement, pool: Pool, columns: list[Column], searched: Searched, /
+) -> Iterator[str]:
+    """Why what was measured may be no evidence at all; each with its cure."""
+    for batch, source, at in zip(pool.instances, pool.sources, pool.sizes):
+        rows = length(batch)
+        drawn = source not in ("cases", "search") and rows >= ENOUGH
+        if drawn and len(np.unique(labelled(batch))) < 2:
+            where = f"{source!r} at {Size(statement.sizes[at])!r}"
+            yield f"all {rows} draws of {where} are one instance: does it use its key?"
+    if searched.runs and not searched.met:
+        yield "no step of any search met the hypotheses: give `project`, back onto them"
+    if statement.relation == "<=" and statement.kind not in ON_AVERAGE and statement.sample:
+        sides = [(column.measured.lhs, column.measured.rhs) for column in columns]
+        drawn = np.asarray(columns[-1].sources) != "cases"
+        if np.sum(drawn) >= ENOUGH and all(len(np.unique(s[drawn])) < 2 for s in sum(sides, ())):
+            yield "both sides are one number on every draw: do they depend on the instance?"

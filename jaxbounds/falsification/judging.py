@@ -1,0 +1,146 @@
+"""Judging a statement: draw, search, measure, decide; nothing is shrunk or stored."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbounds.falsification.bench import Bench, Column, Pool, counterexample_of
+from jaxbounds.falsification.decide import ON_AVERAGE, Decision, decide, edge, violation
+from jaxbounds.falsification.doubt import Asked, nobody, stands
+from jaxbounds.falsification.evidence import ailments, near_control
+from jaxbounds.falsification.examples import NONE, Examples, recall
+from jaxbounds.falsification.explore import Searched, draw, search
+from jaxbounds.falsification.measure import float64_on_cpu
+from jaxbounds.falsification.programs import Programs
+from jaxbounds.falsification.reach import reach
+from jaxbounds.falsification.watched import Watch, forget
+from jaxbounds.statements import Budget, Form, Size, Statement
+
+REJECTED = ("fails", "inconsistent")
+"""The statuses a control must get."""
+STORED = 1e-6
+"""Relative: how far a stored counterexample's ratio may be from the one recorded with it."""
+
+
+def _with_stored(bench: Bench, form: Form, index: int, decision: Decision):
+    """Take the stored counterexample into account: with its ratio it makes the form fail."""
+    stored = form.counterexample
+    if stored is None:
+        return decision, None
+    m = bench.one(*counterexample_of(bench.statement, form)).column(index)
+    value = float(m.value)
+    without = f"; without it: {decision.status}, {decision.reason}"
+    if violation(bench.statement, m) <= 0:
+        reason = f"the stored counterexample does not violate it (ratio {value:.6g}){without}"
+        return Decision("inconclusive", decision.ratio, reason), value
+    if not np.isclose(value, stored.ratio, rtol=STORED, atol=0.0):
+        reason = (
+            f"the stored counterexample has ratio {value!r}, not {stored.ratio!r} as recorded: is "
+            f"it, or the formula, what was meant?{without}"
+        )
+        return Decision("inconclusive", decision.ratio, reason), value
+    if decision.status != "fails":
+        return Decision("fails", value, "the stored counterexample violates it"), value
+    return decision, value
+
+
+class Findings(NamedTuple):
+    """What all instances of a statement say.
+
+    Attributes:
+        bench: measures.
+        pool: the instances.
+        columns: a column for each form, then the control's.
+        decisions: for each form its decision and the ratio of its stored counterexample.
+        control: the decision about the control.
+        left_out: instances that do not count, by reason.
+        searched: what the searches came to.
+        near: for each form whether its near-control was rejected.
+    """
+
+    bench: Bench
+    pool: Pool
+    columns: list[Column]
+    decisions: list[tuple[Decision, float | None]]
+    control: Decision
+    left_out: dict[str, int]
+    searched: Searched
+    near: list[bool]
+
+
+def unfit(watch: Watch, /) -> Iterator[str]:
+    """Why the program that was measured is not the one that the statement speaks of."""
+    if watch.narrow:
+        more = f" and {len(watch.narrow) - 1} more" if len(watch.narrow) > 1 else ""
+        yield f"it is measured in float64, but rounds in {watch.narrow[0]}{more}"
+    if watch.never and not watch.blind:
+        yield f"judges names {', '.join(watch.never)}, which evaluate never calls"
+
+
+def _looked_again(
+    bench: Bench, pool: Pool, column: Column, form: Form, decision: Decision, referee: Asked
+) -> Decision:
+    """A violation that rounding may explain is no failure, unless ball arithmetic confirms it."""
+    statement, violating = bench.statement, violation(bench.statement, column.measured)
+    if np.any(violating > 0):
+        row = int(np.argmax(violating))
+        size = Size(statement.sizes[column.sizes[row]])
+        found = pool.instance(row), size, float(column.measured.value[row])
+    else:
+        instance, size = counterexample_of(statement, form)
+        index = [f.name for f in statement.forms].index(form.name)
+        found = instance, size, float(bench.one(instance, size).value[index])
+    coarse = 1e3 * max(bench.watch.coarsest, 0.0)
+    if found[2] - edge(statement) <= coarse:
+        return Decision("inconclusive", decision.ratio, next(unfit(bench.watch)))
+    if doubt := stands(bench, form, found, referee):
+        return Decision("inconclusive", decision.ratio, doubt)
+    return decision
+
+
+def judge(
+    statement: Statement,
+    /,
+    *,
+    budget: Budget,
+    seed: int,
+    programs: Programs,
+    examples: Examples = NONE,
+    referee: Asked = nobody,
+) -> Findings:
+    """Draw, search, measure and decide; nothing is shrunk or stored."""
+    with float64_on_cpu():
+        bench, pool = Bench(statement, budget.batch, programs), Pool()
+        left_out = draw(bench, pool, budget, seed)
+        recall(bench, pool, examples)
+        searched = search(bench, pool, budget, seed)
+        columns = pool.columns()
+        if statement.kind == "expectation":
+            ends = reach(bench, pool)
+            columns = [column._replace(reach=end) for column, end in zip(columns, ends)]
+        control = decide(statement, None, columns[-1])
+        if statement.host and bench.watch.never:  # what an earlier statement tabulated is not run
+            forget(*(function.__module__ for function in statement.judges))
+            bench.one(pool.instance(0), Size(statement.sizes[pool.sizes[0]]))
+        ill = "; ".join([*ailments(statement, pool, columns, searched), *unfit(bench.watch)])
+        near = [near_control(statement, column) for column in columns[:-1]]
+        decisions = []
+        for index, (form, column) in enumerate(zip(statement.forms, columns)):
+            decision = decide(statement, form, column)
+            if decision.status == "vacuous" and left_out:
+                missed = ", ".join(f"{count} missed {name!r}" for name, count in left_out.items())
+                decision = decision._replace(reason=f"{decision.reason}: {missed}")
+            decision, stored_ratio = _with_stored(bench, form, index, decision)
+            if decision.status == "fails" and statement.kind not in ON_AVERAGE:
+                decision = _looked_again(bench, pool, column, form, decision, referee)
+            if decision.status in ("holds", "consistent") and control.status not in REJECTED:
+                reason = f"the control was not rejected ({control.status}: {control.reason})"
+                decision = Decision("inconclusive", decision.ratio, reason)
+            if decision.status in ("holds", "consistent"):
+                sharp = form.equality and statement.kind not in ON_AVERAGE
+                missed = f"the equality case was not found: {form.equality}"
+                if reason := ill or (missed if sharp and not near[index] else ""):
+                    decision = Decision("inconclusive", decision.ratio, reason)
+            decisions.append((decision, stored_ratio))
+    return Findings(bench, pool, columns, decisions, control, left_out, searched, near)

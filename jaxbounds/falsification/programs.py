@@ -1,0 +1,142 @@
+"""Compiling the programs of statements cheaply, and keeping what tracing them gave.
+
+Statements are hundreds of small programs that run for milliseconds. Compiled ones are kept by JAX's
+own cache, but finding them there takes the traced program, and tracing is then what costs.
+"""
+
+import contextlib
+import functools
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+from jax import export
+
+from jaxbounds.falsification.watched import Watch
+from jaxbounds.files import whole
+
+CHEAP = {
+    "xla_backend_optimization_level": 0,
+    "xla_llvm_disable_expensive_passes": True,
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": 1,
+    "xla_cpu_prefer_vector_width": 128,
+}
+"""Compiler options that trade the speed of a program for the time of compiling it."""
+
+
+@functools.cache
+def _supported() -> dict[str, Any]:
+    """Those of `CHEAP` that this version of the compiler knows."""
+    known = {}
+    for name, value in CHEAP.items():
+        with contextlib.suppress(jax.errors.JaxRuntimeError):
+            jax.jit(lambda: 0, compiler_options={name: value}).lower().compile()
+            known[name] = value
+    return known
+
+
+def compiled(function: Callable) -> Callable:
+    """`jit` with the compiler told to be quick."""
+    return jax.jit(function, compiler_options=_supported())
+
+
+def _digest(content: bytes | bytearray) -> bytes:
+    return hashlib.sha256(content).digest()
+
+
+class Kept(NamedTuple):
+    """A trace that was kept, and what was seen when it was made."""
+
+    seen: dict[str, list[str]]
+    trace: bytearray
+
+    def written(self) -> bytes:
+        """As the bytes of a file: a digest, a line of JSON, the trace."""
+        content = json.dumps(self.seen).encode() + b"\n" + bytes(self.trace)
+        return _digest(content) + content
+
+
+def _read(file: Path) -> Kept | None:
+    """What was kept in a file; None where there is nothing or where it was damaged."""
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return None
+    check, content = content[:32], content[32:]
+    if check != _digest(content):
+        return None
+    seen, _, trace = content.partition(b"\n")
+    return Kept(json.loads(seen), bytearray(trace))
+
+
+class Programs:
+    """Compiles functions over batches of instances for the CPU; may keep their traces in a folder.
+
+    A trace is found again by the name of the function and the shapes of its arguments alone. So a
+    folder must belong to one state of all code that is traced, and to nothing else.
+    """
+
+    def __init__(self, folder: str | Path | None = None, /) -> None:
+        """Keep traces in `folder`; without one, nothing is kept."""
+        self._folder = None if folder is None else Path(folder)
+
+    def __call__(
+        self, function: Callable, /, *name: object, watch: Watch | None = None
+    ) -> Callable:
+        """`jit(vmap(function))`.
+
+        Args:
+            function: of one instance.
+            name: what tells this function from all others that use the folder, in plain values.
+            watch: is told what the trace shows.
+        """
+        mapped = jax.vmap(function if watch is None else watch.calls(function))
+        program = compiled(mapped)
+        if self._folder is None and watch is None:
+            return program
+        loaded: dict[str, Callable] = {}
+
+        def run(*arguments: Any) -> Any:
+            signature = repr((name, jax.tree.map(jax.typeof, arguments)))
+            if signature not in loaded:
+                loaded[signature] = program
+                if self._folder is None and watch is not None:
+                    again = functools.partial(jax.eval_shape, mapped, *arguments)
+                    watch.program(program.trace(*arguments).jaxpr, again)
+                elif self._folder is not None:
+                    kept = self._kept(mapped, signature, arguments, watch)
+                    loaded[signature] = compiled(export.deserialize(kept.trace).call)
+                    if watch is not None:
+                        watch.recall(kept.seen)
+            return loaded[signature](*arguments)
+
+        return run
+
+    def _kept(
+        self, mapped: Callable, signature: str, arguments: tuple, watch: Watch | None
+    ) -> Kept:
+        assert self._folder is not None
+        file = self._folder / _digest(signature.encode()).hex()
+        kept = _read(file)
+        if kept is None:
+            program = jax.jit(mapped)
+            if watch is not None:
+                again = functools.partial(jax.eval_shape, mapped, *arguments)
+                watch.program(program.trace(*arguments).jaxpr, again)
+            # The platform is named because a machine with an accelerator would export for that.
+            trace = export.export(program, platforms=["cpu"])(*arguments).serialize()
+            kept = Kept({} if watch is None else watch.seen(), trace)
+            if watch is not None and watch.blind:
+                return kept  # nobody saw what it calls
+            # A full or read-only disk costs time, not verdicts.
+            with contextlib.suppress(OSError), whole(file) as out:
+                out.write(kept.written())
+        return kept
+
+
+UNKEPT = Programs()
+"""One for all who keep nothing: statements share their samplers' programs through it."""

@@ -1,0 +1,64 @@
+"""How far the sides of a claim about a mean can be apart beside the draws.
+
+A mean is decided by what is rare and large. Draws do not show what is rarer than one in their
+number; instances just beyond the extremes of each coordinate show some of it.
+"""
+
+from collections.abc import Iterator
+
+import jax
+import numpy as np
+
+from jaxbounds.falsification.bench import Bench, Pool, concatenate, length, take
+from jaxbounds.statements import Instance, Size
+
+ENTRIES = 16
+"""Of a leaf, of which each is moved alone."""
+BASES = 2
+"""Drawn instances that are moved."""
+
+
+def _beyond(values: np.ndarray) -> tuple[float, ...]:
+    """The extremes of a coordinate, and beyond them by the gaps between the last draws."""
+    in_order = np.sort(values)
+    last = min(len(values) - 1, 3)
+    low, high = in_order[0], in_order[-1]
+    below, above = in_order[last] - low, high - in_order[-1 - last]
+    ends = (low, high, low - below, high + above, low - below / 3, high + above / 3)
+    return (*ends, 0.0) if low < 0 < high or 0 <= low <= below or 0 <= -high <= above else ends
+
+
+def _beside(batch: Instance) -> Iterator[Instance]:
+    leaves, structure = jax.tree.flatten(batch)
+    for place, leaf in enumerate(leaves):
+        if not np.issubdtype(leaf.dtype, np.floating) or not leaf.size:
+            continue
+        flat = leaf.reshape(len(leaf), -1)
+        for entry in range(min(flat.shape[1], ENTRIES)):
+            for value in _beyond(flat[:, entry]):
+                for row in range(BASES):
+                    moved = np.array(leaf[row])
+                    moved.reshape(-1)[entry] = value
+                    at = [other[row] for other in leaves]
+                    yield jax.tree.unflatten(structure, [*at[:place], moved, *at[place + 1 :]])
+
+
+def reach(bench: Bench, pool: Pool, /) -> list[tuple[float, float]]:
+    """For each form and the control the least and the largest lhs - rhs beside the draws."""
+    statement, seen = bench.statement, []
+    for index, size in enumerate(map(Size, statement.sizes)):
+        for batch, source, at in zip(pool.instances, pool.sources, pool.sizes):
+            if at != index or source == "cases" or length(batch) < 2 or statement.host:
+                continue
+            beside = [jax.tree.map(lambda leaf: leaf[None], moved) for moved in _beside(batch)]
+            if beside:
+                many = concatenate([take(batch, slice(0, 1)), *beside])
+                measured = bench(many, size)
+                difference = np.where(measured.met, measured.lhs - measured.rhs, np.nan)
+                seen.append(np.where(np.isfinite(difference), difference, np.nan))
+    if not seen:
+        return [(np.nan, np.nan)] * (len(statement.forms) + 1)
+    table = np.concatenate(seen)
+    none = np.all(np.isnan(table), axis=0)
+    table = np.where(none, 0.0, table)
+    return [(float(np.nanmin(c)), float(np.nanmax(c))) for c in table.T]

@@ -1,0 +1,78 @@
+"""Make a failing instance easier for a person to check, as long as it still fails."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from jaxbounds.falsification.storage import flatten, unflatten
+from jaxbounds.statements import Instance
+
+Judge = Callable[[list[Instance]], np.ndarray]
+"""For a list of instances of one shape: by how much each one still fails (-inf if it does not)."""
+
+
+def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
+    """Simpler neighbours: whole leaves rounded, then single entries set to zero or rounded."""
+    moving = [name for name, leaf in flat.items() if np.issubdtype(leaf.dtype, np.floating)]
+
+    def replaced(name: str, leaf: np.ndarray) -> dict[str, np.ndarray]:
+        return flat | {name: leaf}
+
+    for decimals in (0, 1, 2):
+        for name in moving:
+            rounded = np.asarray(np.round(flat[name], decimals))
+            if not np.array_equal(rounded, flat[name]):
+                yield replaced(name, rounded)
+    for name in moving:
+        for index in np.ndindex(flat[name].shape):
+            entry = flat[name][index]
+            for simpler in (0.0, np.round(entry), np.round(entry, 1), np.round(entry, 2)):
+                if simpler != entry and _complexity(simpler) < _complexity(entry):
+                    leaf = np.array(flat[name])
+                    leaf[index] = simpler
+                    yield replaced(name, leaf)
+
+
+def _complexity(entry: Any) -> int:
+    """0 for zero, 1 for an integer, then one more for each decimal up to two, else 9."""
+    if entry == 0:
+        return 0
+    for decimals in range(3):
+        if entry == np.round(entry, decimals):
+            return 1 + decimals
+    return 9
+
+
+def _total(flat: dict[str, np.ndarray]) -> int:
+    return sum(
+        _complexity(float(entry))
+        for leaf in flat.values()
+        if np.issubdtype(leaf.dtype, np.floating)
+        for entry in leaf.ravel()
+    )
+
+
+def shrink(instance: Instance, judge: Judge, /, *, rounds: int = 60) -> Instance:
+    """The simplest instance found that still fails clearly: by 0.1, or half the original amount.
+
+    Simpler means rounder numbers and fewer non-zero entries; smaller shapes are the caller's
+    choice of `instance`.
+    """
+    flat = flatten(instance)
+    floor = min(0.1, 0.5 * float(judge([unflatten(flat)])[0]))
+    if not floor > 0:
+        return instance
+    for _ in range(rounds):
+        proposals = list(_candidates(flat))
+        if not proposals:
+            break
+        kept = judge([unflatten(p) for p in proposals]) >= floor
+        survivors = [p for p, ok in zip(proposals, kept) if ok]
+        if not survivors:
+            break
+        simplest = min(survivors, key=_total)
+        if _total(simplest) >= _total(flat):
+            break
+        flat = simplest
+    return unflatten(flat)

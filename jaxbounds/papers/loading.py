@@ -1,0 +1,154 @@
+"""Papers from modules: the shipped ones and a user's own files, executed."""
+
+import dataclasses
+import difflib
+import hashlib
+import importlib
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+
+from jaxbounds.statements import Paper
+
+PAPERS = ("multihead", "seqlength", "smapprox", "qstr")
+"""The papers shipped with the library: subpackages with `statements.PAPER` and `experiments`."""
+
+
+def _from_file(file: Path) -> ModuleType:
+    """A module or package from its file, under a name that nothing else has."""
+    package = file.name == "__init__.py"
+    name = (file.parent.name if package else file.stem).replace(".", "_")
+    known = getattr(sys.modules.get(name), "__file__", None)
+    if known != str(file):
+        found = importlib.util.find_spec(name) if name not in sys.modules else None
+        if name in sys.modules or (found and found.origin != str(file)):  # as json.py
+            name = f"{name}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    inside = [str(file.parent)] if package else None
+    spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=inside)
+    assert spec and spec.loader
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _import(where: str) -> ModuleType:
+    """A module by name, file or folder; what stands beside a file can be imported by it."""
+    path = Path(where)
+    if not (path.is_dir() or where.endswith(".py")):
+        if "" not in sys.path:
+            sys.path.append("")
+        return _by_name(where, where)
+    if path.is_dir():
+        inside = (path / name for name in ("__init__.py", "statements.py"))
+        path = next((file for file in inside if file.is_file()), path / "__init__.py")
+    if not path.is_file():
+        raise ValueError(f"no file {path}: give a Python file, a folder or a module")
+    path = path.resolve()
+    inner = () if path.name == "__init__.py" else (path.stem,)
+    folder = path.parent
+    if not (folder / "__init__.py").is_file():
+        sys.path += [str(folder)] * (str(folder) not in sys.path)
+        return _from_file(path)
+    while (folder.parent / "__init__.py").is_file():
+        inner, folder = (folder.name, *inner), folder.parent
+    sys.path += [str(folder.parent)] * (str(folder.parent) not in sys.path)
+    package = _from_file(folder / "__init__.py")
+    return _by_name(".".join([package.__name__, *inner]), where)
+
+
+def _by_name(name: str, where: str) -> ModuleType:
+    """An importable module; of a package that holds no PAPER its `statements`, if it has one."""
+    try:
+        module = importlib.import_module(name)
+        if not hasattr(module, "PAPER") and hasattr(module, "__path__"):
+            module = importlib.import_module(f"{name}.statements")
+    except ModuleNotFoundError as error:
+        if error.name and (name == error.name or name.startswith(error.name + ".")):
+            near = difflib.get_close_matches(where, PAPERS, 1)
+            hint = (
+                f"did you mean {near[0]}?" if near else "give a Python file, a folder or a module"
+            )
+            raise ValueError(f"no module {where!r}: {hint}") from error
+        if error.name == f"{name}.statements":
+            return module
+        raise
+    return module
+
+
+def load_module(where: str, /) -> ModuleType:
+    """A module of the user's, executed.
+
+    Args:
+        where: a module name ("mypackage.claims"), a Python file ("claims.py"), or a folder that is
+            a package, of which the module `statements` is meant where there is one.
+
+    Raises:
+        ValueError: if there is no such module, or it cannot be executed.
+    """
+    try:
+        return _import(where)
+    except ValueError as problem:
+        named = str(where) in str(problem)
+        raise ValueError(str(problem) if named else f"{where}: {problem}") from problem
+    except (TypeError, NameError, AttributeError, ImportError, SyntaxError, KeyError) as problem:
+        raise ValueError(f"{where} cannot be loaded: {origin(problem)}") from problem
+
+
+def _folder_of(module: ModuleType) -> Path | None:
+    """Where a paper's records are: in its folder; of a paper in a single file, beside that."""
+    if not getattr(module, "__file__", None):
+        return None
+    file = Path(str(module.__file__)).resolve()
+    if file.stem not in ("__init__", "statements"):
+        return file.with_name(f"{file.stem}-records")
+    folder = file.parent
+    inner = file.stem == "__init__" and folder.name == "statements"
+    return (folder.parent if inner else folder) / "records"
+
+
+def load_paper(where: str, /) -> Paper:
+    """The `PAPER` of a module.
+
+    Args:
+        where: a shipped paper ("multihead"), or a module as `load_module` takes it.
+
+    Raises:
+        ValueError: if there is no such module, it cannot be executed, or it defines no `PAPER`.
+    """
+    module = load_module(f"jaxbounds.{where}.statements" if where in PAPERS else where)
+    paper = getattr(module, "PAPER", None)
+    if not isinstance(paper, Paper):
+        raise ValueError(
+            f"{where} defines no PAPER: add "
+            "PAPER = Paper(id=..., title=..., statements=(...,)) at module level"
+        )
+    return dataclasses.replace(paper, folder=paper.folder or _folder_of(module))
+
+
+def origin(problem: BaseException, /) -> str:
+    """An exception in one line: its type, its message, and the user's line that raised it."""
+    library = Path(__file__).parents[1]
+    frames = [
+        frame
+        for frame in traceback.extract_tb(problem.__traceback__)
+        if library not in Path(frame.filename).parents
+        and "site-packages" not in frame.filename
+        and "importlib" not in frame.filename
+    ]
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    text = f"{type(problem).__name__}: {lines[0] if lines else ''}"
+    if frames:
+        text += f" ({Path(frames[-1].filename).name}:{frames[-1].lineno}, in {frames[-1].name})"
+    if "Tracer" in type(problem).__name__ or "Concretization" in type(problem).__name__:
+        text += "; samplers and evaluate are traced by JAX: use jnp, and jnp.where for if"
+    if "RESOURCE_EXHAUSTED" in text:
+        text += "; a batch of its instances does not fit: choose smaller sizes, or a smaller budget"
+    return text

@@ -1,0 +1,168 @@
+"""Finding statements and experiments by their ids, by patterns, and as a paper numbers them."""
+
+import difflib
+import fnmatch
+import importlib
+import importlib.util
+from collections.abc import Iterable
+
+from jaxbounds.experiments import Experiment
+from jaxbounds.papers.loading import PAPERS, load_module, load_paper
+from jaxbounds.statements import Paper, Statement
+
+
+def load_papers(extra: Iterable[str] = (), /, *, patterns: Iterable[str] = ()) -> tuple[Paper, ...]:
+    """The shipped papers, then those of the modules or files in `extra`.
+
+    Args:
+        extra: modules or files of the user's.
+        patterns: what will be looked for; of the shipped papers only those are loaded that these
+            name, where each of them begins with a paper's name.
+
+    Raises:
+        ValueError: if two papers share an id, or a module in `extra` cannot be loaded.
+    """
+    own = [load_paper(where) for where in extra]
+    named = {pattern.split(".")[0] for pattern in patterns}
+    known = named <= {*PAPERS, *(paper.id for paper in own)}
+    shipped = [name for name in PAPERS if not (named and known) or name in named]
+    papers = (*map(load_paper, shipped), *own)
+    ids = [*PAPERS, *(paper.id for paper in own)]
+    repeated = sorted({i for i in ids if ids.count(i) > 1})
+    if repeated:
+        raise ValueError(f"more than one paper is called {', '.join(repeated)}: rename yours")
+    return papers
+
+
+def find_statement(name: str, /, *, imports: Iterable[str] = ()) -> Statement:
+    """The statement of exactly that id; of the shipped papers only its own is imported.
+
+    Args:
+        name: its id, as "multihead.cor1.3".
+        imports: modules or files of the user's that hold a `PAPER`.
+
+    Raises:
+        ValueError: if there is none; the message names the nearest ids.
+    """
+    paper = name.split(".")[0]
+    known = [load_paper(where) for where in imports]
+    if paper in PAPERS:
+        known.append(load_paper(paper))
+    named = {s.id: s for one in known for s in one.statements}
+    if name not in named:
+        near = difflib.get_close_matches(name, named, 3, 0.4)
+        hint = f"did you mean {', '.join(near)}?" if near else "see `jaxbounds list`"
+        raise ValueError(f"no statement {name!r}; {hint}")
+    return named[name]
+
+
+def judges_of(statements: Iterable[Statement], name: str, /) -> tuple[Statement, ...]:
+    """The statements that judge a function.
+
+    Args:
+        statements: to look through.
+        name: the function's full name, or its end ("linear_bounds.lemma_3_4_explicit").
+
+    Raises:
+        ValueError: if none does; the message names the nearest functions that are judged.
+    """
+    statements = tuple(statements)
+    meant = lambda judged: judged == name or judged.endswith(f".{name}")
+    found = tuple(s for s in statements if any(map(meant, s.judged)))
+    if not found:
+        by_end = {judged.rsplit(".", 1)[-1]: judged for s in statements for judged in s.judged}
+        near = difflib.get_close_matches(name.rsplit(".", 1)[-1], sorted(by_end), 3)
+        near = [by_end[end] for end in near]
+        hint = f"did you mean {', '.join(near)}?" if near else "see `jaxbounds show ID`"
+        raise ValueError(f"no statement judges {name!r}; {hint}")
+    return found
+
+
+def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tuple[Statement, ...]:
+    """The statements whose id equals, starts with or (as a shell pattern) matches one pattern.
+
+    Raises:
+        ValueError: if a pattern matches nothing; the message names the nearest ids.
+    """
+    statements, patterns = tuple(statements), tuple(patterns)
+    if not patterns:
+        return statements
+
+    def matches(s: Statement, pattern: str) -> bool:
+        return s.id.startswith(pattern + ".") or fnmatch.fnmatchcase(s.id, pattern)
+
+    for pattern in patterns:
+        if not any(matches(s, pattern) for s in statements):
+            names = dict.fromkeys([s.paper for s in statements] + [s.id for s in statements])
+            near = difflib.get_close_matches(pattern, names, 3, 0.4)
+            hint = f"did you mean {', '.join(near)}?" if near else "see `jaxbounds list`"
+            if pattern.split(".")[0] not in names:
+                hint += " (statements of your own need --import FILE)"
+            raise ValueError(f"no statement matches {pattern!r}; {hint}")
+    return tuple(s for s in statements if any(matches(s, p) for p in patterns))
+
+
+def named_in_print(name: str, /) -> tuple[str, ...]:
+    """The ids of the statements about an item as a shipped paper numbers it; else the name itself.
+
+    Args:
+        name: "seqlength Theorem 4.1", or "Theorem 4.1" for all papers that have one; or the label
+            of a statement, "Corollary 1 (3)".
+
+    Raises:
+        ValueError: if no statement is about that item; the message says what is.
+    """
+    first, _, rest = name.partition(" ")
+    item, where = (rest, (first,)) if first in PAPERS else (name, PAPERS)
+    if " " not in name.strip():
+        return (name,)
+    papers = [load_paper(paper) for paper in where]
+    about = {paper.id: paper.items for paper in papers}
+    labelled = tuple(s.id for paper in papers for s in paper.statements if s.label == item)
+    if labelled and not any(item in items for items in about.values()):
+        return labelled
+    texts = [items[item] for items in about.values() if item in items]
+    ids = (part.strip() for text in texts for part in text.split(","))
+    found = tuple(i for i in ids if i.split(".")[0] in PAPERS)
+    if texts and not found:
+        raise ValueError(f"no statement is about {name!r}; {'; '.join(texts)}")
+    if not texts:
+        known = {label: None for items in about.values() for label in items}
+        near = difflib.get_close_matches(item, known, 3, 0.6)
+        hint = f"did you mean {', '.join(near)}?" if near else "see `jaxbounds list`"
+        raise ValueError(f"no paper numbers {item!r}; {hint}")
+    return found
+
+
+def _experiments_of(paper: str) -> dict[str, Experiment]:
+    name = f"jaxbounds.{paper}.experiments"
+    if importlib.util.find_spec(name) is None:
+        return {}
+    return {e.id: e for e in importlib.import_module(name).EXPERIMENTS}
+
+
+def experiments() -> dict[str, Experiment]:
+    """The experiments of the shipped papers by id: `jaxbounds.<paper>.experiments.EXPERIMENTS`."""
+    return {name: found for paper in PAPERS for name, found in _experiments_of(paper).items()}
+
+
+def find_experiment(name: str, /, *, imports: Iterable[str] = ()) -> Experiment:
+    """The experiment of that id; of the shipped papers only its own is imported.
+
+    Args:
+        name: its id.
+        imports: modules or files of the user's, executed first. Theirs are in their `EXPERIMENTS`;
+            they may also register what experiments can name (an architecture).
+
+    Raises:
+        ValueError: if there is none, with the names of those that there are, or a module cannot be
+            loaded.
+    """
+    modules = [load_module(where) for where in imports]
+    own = {e.id: e for module in modules for e in getattr(module, "EXPERIMENTS", ())}
+    paper = name.split(".")[0]
+    shipped = _experiments_of(paper) if paper in PAPERS else experiments()
+    known = own if name in own else own | shipped
+    if name not in known:
+        raise ValueError(f"no experiment {name!r}; there are: {', '.join(known) or 'none yet'}")
+    return known[name]

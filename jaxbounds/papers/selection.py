@@ -1,0 +1,150 @@
+"""What a user names: ids and patterns, files, papers and statements at hand; found again by id."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple, get_args
+
+from jaxbounds.papers.loading import PAPERS, load_paper
+from jaxbounds.papers.lookup import find_statement, load_papers, select
+from jaxbounds.statements import Kind, Paper, Statement
+
+Named = str | Path | Paper | Statement
+"""An id, the beginning of ids or a shell pattern; a file or folder that holds a PAPER; a paper or a
+statement itself."""
+
+
+def the_statement(what: Named, imports: Iterable[str] = (), /) -> Statement:
+    """The one statement that is named: itself, its id, or a file that holds a single one.
+
+    Raises:
+        ValueError: if there is none, or more than one.
+    """
+    if isinstance(what, Statement):
+        return what
+    found = selected(what, imports=imports).statements
+    if len(found) != 1:
+        ids = ", ".join(s.id for s in found[:5])
+        raise ValueError(f"{what} names {len(found)} statements ({ids}, ...): name one")
+    return found[0]
+
+
+class Catalogue(NamedTuple):
+    """Where ids are looked up, here or in another process.
+
+    Attributes:
+        imports: modules or files of the user's that hold a PAPER.
+        own: papers that exist in this process alone.
+    """
+
+    imports: tuple[str, ...] = ()
+    own: tuple[Paper, ...] = ()
+
+    def paper(self, name: str, /) -> Paper:
+        """The paper of that id."""
+        known = {paper.id: paper for paper in self.own}
+        return known.get(name) or next(
+            paper for paper in load_papers(self.imports, patterns=[name]) if paper.id == name
+        )
+
+    def statement(self, name: str, /) -> Statement:
+        """The statement of that id.
+
+        Raises:
+            ValueError: if there is none.
+        """
+        known = {s.id: s for paper in self.own for s in paper.statements}
+        return known.get(name) or find_statement(name, imports=self.imports)
+
+    def absolute(self) -> "Catalogue":
+        """Files by their whole path, as another process may be at home elsewhere."""
+        whole = lambda name: str(Path(name).resolve()) if Path(name).exists() else name
+        return self._replace(imports=tuple(map(whole, self.imports)))
+
+
+class Selection(NamedTuple):
+    """Statements, and all that is needed to find them.
+
+    Attributes:
+        papers: at least those of the statements.
+        statements: in the order of the papers.
+        catalogue: finds them again.
+        parts: the patterns and kinds that chose them; empty where they are all there are.
+    """
+
+    papers: tuple[Paper, ...]
+    statements: tuple[Statement, ...]
+    catalogue: Catalogue
+    parts: tuple[str, ...]
+
+
+def _is_file(name: str | Path) -> bool:
+    return isinstance(name, Path) or name.endswith(".py")
+
+
+def _at_hand(statements: Sequence[Statement]) -> list[Paper]:
+    """Papers for statements that came without one."""
+    ids = dict.fromkeys(s.paper for s in statements)
+    of = lambda name: tuple(s for s in statements if s.paper == name)
+    return [Paper(id=name, title=name, statements=of(name)) for name in ids]
+
+
+def _is_shipped(statement: Statement) -> bool:
+    known = load_paper(statement.paper).statements if statement.paper in PAPERS else ()
+    return any(statement is one for one in known)
+
+
+def _of_kinds(statements: tuple[Statement, ...], kinds: Sequence[str]) -> tuple[Statement, ...]:
+    found = tuple(s for s in statements if not kinds or s.kind in kinds)
+    if statements and not found:
+        there = ", ".join(kind for kind in get_args(Kind) if kind in {s.kind for s in statements})
+        raise ValueError(f"no statement of kind {', '.join(kinds)} among these; there are: {there}")
+    return found
+
+
+def selected(
+    what: Named | Iterable[Named] = (),
+    /,
+    *,
+    imports: Iterable[str] = (),
+    kinds: Sequence[str] = (),
+) -> Selection:
+    """The statements that are named; all of the shipped and imported papers where nothing is.
+
+    Args:
+        what: any number of `Named`.
+        imports: modules or files of the user's that hold a PAPER.
+        kinds: only statements of these kinds; all unless given.
+
+    Raises:
+        ValueError: if a pattern matches nothing, a file holds no paper, two papers share an id, or
+            there is no statement of these kinds.
+        TypeError: if something else than a `Named` comes.
+    """
+    named = [what] if isinstance(what, Named) else list(what)
+    patterns, files, papers, loose = list[str](), list[str](), list[Paper](), list[Statement]()
+    for one in named:
+        if isinstance(one, Paper):
+            papers.append(one)
+            patterns.append(one.id)
+        elif isinstance(one, Statement):
+            loose += [] if _is_shipped(one) else [one]
+            patterns.append(one.id)
+        elif not isinstance(one, str | Path):
+            raise TypeError(f"expected ids, files, papers or statements, got {one!r}")
+        elif _is_file(one):
+            files.append(str(one))
+            patterns.append(load_paper(str(one)).id)
+        else:
+            patterns.append(str(one))
+    papers = [paper for paper in papers if paper.id not in PAPERS] + _at_hand(loose)
+    catalogue = Catalogue(tuple(dict.fromkeys([*imports, *files])), tuple(papers))
+    own = {paper.id for paper in papers}
+    elsewhere = [p for p in patterns if p.split(".")[0] not in own]
+    known = papers
+    if elsewhere or not patterns:
+        known = [*load_papers(catalogue.imports, patterns=elsewhere), *papers]
+    repeated = {p.id for p in known if [q.id for q in known].count(p.id) > 1}
+    if repeated:
+        raise ValueError(f"more than one paper is called {', '.join(repeated)}: rename yours")
+    chosen = select((s for paper in known for s in paper.statements), patterns)
+    return Selection(tuple(known), _of_kinds(chosen, kinds), catalogue, (*patterns, *kinds))

@@ -1,0 +1,103 @@
+"""`jaxbounds.audit`: what was found about a paper, as one text for its authors."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from jaxbounds.files import write_text
+from jaxbounds.papers import Selection, selected
+from jaxbounds.report.audit import Audit, markdown
+from jaxbounds.report.markdown import to_html
+from jaxbounds.report.markup import element
+from jaxbounds.report.page import document
+from jaxbounds.runs.engines import HERE, On, engine_of
+from jaxbounds.runs.folder import Folder, verdicts_in
+from jaxbounds.runs.verification import Options, Verification
+from jaxbounds.statements import Paper
+
+
+def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selection:
+    """All statements of one paper.
+
+    Raises:
+        ValueError: if there is no such paper.
+    """
+    imports = tuple(imports)
+    try:
+        selection = selected(name, imports=imports)
+    except ValueError as problem:
+        own = "" if imports else " (a paper of your own needs --import FOLDER)"
+        raise ValueError(f"no paper {name!r}{own}: {problem}") from problem
+    ids = {s.paper for s in selection.statements}
+    whole = [p for p in selection.papers if p.id in ids]
+    if len(whole) != 1 or len(whole[0].statements) != len(selection.statements):
+        names = ", ".join(paper.id for paper in selection.papers)
+        raise ValueError(f"no paper {str(name)!r}; there are: {names}")
+    return selection._replace(papers=tuple(whole), parts=())
+
+
+def audited(selection: Selection, options: Options, place: Path, **given: object) -> Verification:
+    """The verification that an audit rests on: what the folder holds is not judged again.
+
+    Raises:
+        ValueError: if the folder holds verdicts on another paper.
+    """
+    (paper,) = selection.papers
+    folder = Folder(place, options.settings(selection.catalogue))
+    strangers = {v.paper for found in verdicts_in(place).values() for v in found} - {paper.id}
+    if strangers:
+        raise ValueError(f"{place} holds verdicts on {', '.join(sorted(strangers))}: another --out")
+    run = Verification(selection, folder, options, **given)  # type: ignore[arg-type]
+    before = {v.id for v in folder.published() or ()}
+    if before == {s.id for s in paper.statements}:
+        for verdict in folder.published() or ():
+            run.kept[verdict.id] = (*run.kept.get(verdict.id, ()), verdict)
+    return run
+
+
+def write_audit(run: Verification, /) -> Audit:
+    """Write audit.md and audit.html beside the verdicts."""
+    (paper,), folder = run.selection.papers, run.folder
+    about = Audit(
+        paper, run.verdicts, folder.settings, folder.path, run.selection.catalogue.imports
+    )
+    text = markdown(about)
+    body = element("main", to_html(text))
+    write_text(folder.path / "audit.md", text)
+    write_text(
+        folder.path / "audit.html",
+        document(f"{paper.title}: audit", body, "page.css", "audit.css"),
+    )
+    return about
+
+
+def audit(
+    paper: str | Path | Paper,
+    *,
+    out: str | Path,
+    imports: Iterable[str] = (),
+    seed: int = 0,
+    certify: bool = True,
+    on: str | On = HERE,
+    jobs: int = 0,
+) -> Audit:
+    """Judge all statements of a paper; write audit.md and audit.html, as `jaxbounds audit` does.
+
+    Args:
+        paper: its id, the file or folder that holds it, or the paper.
+        out: folder for the texts and all that `verify` leaves. What it holds of the same version,
+            source and seed is not judged again.
+        imports: further modules or files that hold a PAPER of your own.
+        seed: of all draws.
+        certify: disprove what fails in ball arithmetic; needs the extra `certify`.
+        on: where, as for `verify`.
+        jobs: processes, where it is those; 0 means one for each core, 1 this one.
+
+    Raises:
+        ValueError: if there is no such paper, or the folder holds verdicts on another one.
+    """
+    selection, options = the_paper(paper, imports), Options(seed, certify=certify)
+    run = audited(selection, options, Path(out), on=engine_of(on), jobs=jobs)
+    for _ in run:
+        pass
+    run.publish()
+    return write_audit(run)

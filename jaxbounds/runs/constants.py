@@ -1,0 +1,150 @@
+"""`jaxbounds.constants_of`: sharp constants of many forms, as the command finds them."""
+
+import functools
+import importlib.util
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jaxbounds.constants import SharpConstant
+from jaxbounds.constants.sizes import grown
+from jaxbounds.files import Place
+from jaxbounds.papers import Catalogue, Named, Selection, origin, selected
+from jaxbounds.runs.driver import drive
+from jaxbounds.runs.engines import HERE, On, engine_of
+from jaxbounds.runs.workers import Died
+from jaxbounds.statements import Form, Statement
+
+MISSING = "constants need python-flint and mpmath: pip install 'jaxbounds[constants]'"
+OfForm = tuple[str, str]
+"""A statement and its form."""
+
+
+class Search(NamedTuple):
+    """With what constants are looked for: plain values.
+
+    Attributes:
+        axes: values of axes, all combinations; the statement's own sizes where there are none.
+        seed: of the draws.
+        seconds: of processor time for each size.
+        grow: besides the statement's own sizes, its first with each axis doubled in turn.
+        single: whether one statement was named, whose troubles are then the caller's.
+    """
+
+    axes: Mapping[str, tuple[int, ...]]
+    seed: int = 0
+    seconds: float = 30.0
+    grow: bool = False
+    single: bool = False
+
+
+def forms_named(statement: Statement, name: str, /) -> tuple[Form, ...]:
+    """The form of that name, or those that begin with it."""
+    exact = tuple(form for form in statement.forms if form.name == name)
+    word = tuple(f for f in statement.forms if f.name.startswith((f"{name},", f"{name} ")))
+    return (*exact, *word)
+
+
+def _decided_by_instances(statement: Statement) -> bool:
+    averaged = statement.kind in ("rate", "probability", "expectation")
+    return statement.relation == "<=" and not averaged
+
+
+def with_constants(selection: Selection, form: str, /) -> list[tuple[Statement, str]]:
+    """The forms that can have a sharp constant, each with its statement.
+
+    Raises:
+        ValueError: if a statement that was named alone has no such form.
+    """
+    chosen = selection.statements
+    if len(chosen) > 1:
+        chosen = tuple(s for s in chosen if _decided_by_instances(s) and forms_named(s, form))
+    for statement in chosen:
+        if not forms_named(statement, form):
+            names = ", ".join(f.name for f in statement.forms)
+            raise ValueError(f"{statement.id} has no form {form!r}; it has: {names}")
+    return [(s, f.name) for s in chosen for f in forms_named(s, form)]
+
+
+def _found(search: Search, catalogue: Catalogue, what: OfForm) -> SharpConstant | str:
+    """The constant, or why there is none: one broken statement must not cost the others."""
+    from jaxbounds.constants.constant import sharp_constant  # needs the extra
+
+    try:
+        statement = catalogue.statement(what[0])
+        sizes = grown(statement, what[1]) if search.grow and not search.axes else search.axes
+        return sharp_constant(
+            statement, what[1], sizes=sizes, seed=search.seed, seconds=search.seconds
+        )
+    except (ValueError, ModuleNotFoundError) as problem:
+        if search.single:
+            raise
+        return origin(problem)
+    except Exception as problem:
+        return origin(problem)
+
+
+def finding(
+    forms: Iterable[OfForm],
+    search: Search,
+    catalogue: Catalogue,
+    /,
+    *,
+    on: On,
+    jobs: int,
+    folder: Place | Path,
+) -> Iterator[tuple[OfForm, SharpConstant | str]]:
+    """Each form with its constant, or with why there is none, as they come.
+
+    Raises:
+        ValueError: if an extra is missing, or a number makes no sense.
+    """
+    if any(importlib.util.find_spec(name) is None for name in ("flint", "mpmath")):
+        raise ValueError(MISSING)
+    if jobs < 0 or not 0 < search.seconds < 1e6:
+        raise ValueError(f"--jobs or --seconds make no sense: {jobs}, {search.seconds}")
+    if catalogue.own:
+        jobs = 1
+    else:
+        catalogue = catalogue.absolute()
+    work = functools.partial(_found, search, catalogue)
+    for what, found in drive(work, forms, on=on, jobs=jobs, folder=folder):
+        yield what, str(found) if isinstance(found, Died) else found
+
+
+def constants_of(
+    what: Named | Iterable[Named],
+    *,
+    form: str = "printed",
+    sizes: Mapping[str, Sequence[int]] | None = None,
+    imports: Iterable[str] = (),
+    seed: int = 0,
+    seconds: float = 30.0,
+    grow: bool = False,
+    on: str | On = HERE,
+    jobs: int = 1,
+) -> dict[OfForm, SharpConstant | str]:
+    """The sharp constants of forms, by statement and form; of what has none, why.
+
+    Args:
+        what: as for `verify`.
+        form: its name, or how it begins ("printed": also "printed, Lemma 6").
+        sizes: axes with their values, all combinations; the statement's own sizes unless given.
+        imports: further modules or files that hold a PAPER of your own.
+        seed: of the draws.
+        seconds: of processor time for each size.
+        grow: besides the statement's own sizes, its first with each axis doubled in turn.
+        on: where, as for `verify`.
+        jobs: processes, where it is those; 0 means one for each core.
+
+    Raises:
+        ValueError: as `verify`, and if an extra is missing.
+    """
+    selection = selected(what, imports=imports)
+    forms = [(s.id, name) for s, name in with_constants(selection, form)]
+    axes = {name: tuple(values) for name, values in (sizes or {}).items()}
+    search = Search(axes, seed, seconds, grow, len(selection.statements) == 1)
+    given: dict[str, Any] = {"on": engine_of(on), "jobs": jobs}
+    with tempfile.TemporaryDirectory() as scratch:
+        return dict(finding(forms, search, selection.catalogue, folder=Path(scratch), **given))

@@ -1,0 +1,93 @@
+"""What the statements of a paper are known to measure, and what moved since.
+
+A verdict may stay as it was while its ratios move: a formula that changed, or a sampler. For each
+form `records/ratios.json` of its paper holds the worst ratio, the worst at each size, and a mean
+over the draws alone (`Verdict.drawn`), which any change of a formula moves. It is written by
+`jaxbounds verify --record` (`verify ID --record`: of one statement), seed 0; a person reads the
+difference.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from jaxbounds.falsification import Verdict
+from jaxbounds.records import RATIOS, read_records, write_records
+from jaxbounds.statements import Paper
+
+SEARCHED, EXACT = 0.03, 1e-6
+"""How far, relatively, a ratio may be from the recorded one: where a search found it, and where the
+draws alone did."""
+Ratios = Mapping[str, float]
+"""Of one form: "worst", "drawn", and the worst ratio by size ("n=4, T=3")."""
+OfStatements = Mapping[str, Mapping[str, Ratios]]
+"""By statement and form."""
+
+
+def _kept(verdict: Verdict) -> bool:
+    """Rounding is not recorded: of identities that hold nothing is."""
+    exact = verdict.relation == "=" and verdict.status == "holds"
+    return not exact and math.isfinite(verdict.worst_ratio)
+
+
+def ratios_of(verdict: Verdict, /) -> Ratios:
+    """What is recorded of a verdict."""
+    drawn = {} if verdict.drawn is None else {"drawn": verdict.drawn}
+    found = {"worst": verdict.worst_ratio} | drawn
+    found |= verdict.by_size if len(verdict.by_size) > 1 else {}
+    return {name: float(f"{value:.8g}") for name, value in found.items() if math.isfinite(value)}
+
+
+def record(verdicts: Sequence[Verdict], papers: Iterable[Paper], /, *, others: bool) -> None:
+    """Write the ratios of these verdicts, in place of those that were there.
+
+    Args:
+        verdicts: all forms of some statements.
+        papers: theirs.
+        others: keep what is recorded of other statements.
+
+    Raises:
+        ValueError: if a paper is in no file.
+    """
+    judged = {verdict.id for verdict in verdicts}
+    for paper in papers:
+        ids = [s.id for s in paper.statements]
+        if not judged & set(ids):
+            continue
+        found = [v for v in verdicts if v.paper == paper.id and _kept(v)]
+        before = read_records(paper, RATIOS)
+        kept = {i: forms for i, forms in before.items() if others and i not in judged}
+        for verdict in found:
+            kept.setdefault(verdict.id, {})[verdict.form] = ratios_of(verdict)
+        write_records(paper, RATIOS, {name: kept[name] for name in ids if name in kept})
+
+
+def differences(verdict: Verdict, before: Ratios, /) -> Iterator[str]:
+    """Which of its ratios are not those."""
+    for name, now in ratios_of(verdict).items():
+        allowed = SEARCHED if verdict.accepted and name != "drawn" else EXACT
+        if not math.isclose(now, before.get(name, math.nan), rel_tol=allowed, abs_tol=1e-9):
+            yield name
+
+
+def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[str]:
+    """A line for each form whose ratios are not the recorded ones, or of which there are none.
+
+    Args:
+        verdicts: of seed 0 and the statements' own budgets.
+        recorded: ratios by statement and form.
+    """
+    for verdict in filter(_kept, verdicts):
+        before = recorded.get(verdict.id, {}).get(verdict.form)
+        name, now = f"{verdict.id} ({verdict.form})", ratios_of(verdict)
+        if before is None:
+            yield f"{name}: no ratio is recorded"
+        elif changed := list(differences(verdict, before)):
+            said = (f"{part} {now[part]:.8g}, recorded {before.get(part)}" for part in changed[:3])
+            yield f"{name}: {'; '.join(said)}"
+
+
+def drifted(verdicts: Sequence[Verdict], papers: Iterable[Paper], /) -> Iterator[str]:
+    """`moved`, of the papers that have records."""
+    for paper in papers:
+        if recorded := read_records(paper, RATIOS):
+            yield from moved([v for v in verdicts if v.paper == paper.id], recorded)

@@ -1,0 +1,157 @@
+"""Where pieces of work are computed: processes, a Dask cluster, the queue of a cluster."""
+
+import concurrent.futures
+import contextlib
+import importlib.util
+import logging
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import tyro
+
+from jaxbounds.files import Place
+from jaxbounds.runs.jobs import Jobs
+from jaxbounds.runs.workers import Processes
+
+ANSWER = 10
+"""Seconds within which a scheduler must answer."""
+KINDS = "processes, dask://HOST:PORT or slurm"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """Where pieces of work are computed.
+
+    Attributes:
+        engine: "processes" of this machine; "dask://HOST:PORT", a Dask scheduler that runs there;
+            "slurm", an array of jobs ("slurm:local": the same in processes of this machine, to try
+            it).
+        partition: of SLURM's.
+        time: minutes that a job of SLURM's may take.
+        array: how many jobs; the pieces are dealt out among them.
+    """
+
+    engine: str = "processes"
+    partition: str = ""
+    time: int = 60
+    array: int = 16
+
+    def check(self) -> None:
+        """Refuse what is no engine.
+
+        Raises:
+            ValueError: naming what there is.
+        """
+        if self.engine not in ("processes", "slurm", "slurm:local") and not (
+            self.engine.startswith("dask://") and self.engine.count(":") > 1
+        ):
+            raise ValueError(f"--engine must be {KINDS}, got {self.engine!r}")
+        if min(self.time, self.array) < 1:
+            raise ValueError(f"--time and --array must be positive: {self.time}, {self.array}")
+
+
+HERE = Engine()
+"""Processes of this machine."""
+On = Annotated[
+    Engine | concurrent.futures.Executor,
+    tyro.conf.arg(constructor=Engine),
+    tyro.conf.OmitArgPrefixes,
+]
+"""An engine by its flags or, from Python, any executor."""
+
+
+def engine_of(on: str | Engine | concurrent.futures.Executor, /) -> On:
+    """What `on=` names: an engine by its name, or any executor.
+
+    Raises:
+        ValueError: if there is no such engine, or the executor would copy this process, whose
+            threads a copy lacks.
+    """
+    if isinstance(on, str):
+        on = Engine(engine=on)
+        on.check()
+    context = getattr(on, "_mp_context", None)
+    if context is not None and context.get_start_method() == "fork":
+        raise ValueError(
+            "a pool of forked processes hangs with JAX: make it as ProcessPoolExecutor(n, "
+            "mp_context=multiprocessing.get_context('spawn'))"
+        )
+    return on
+
+
+def in_this_process(on: On, jobs: int, pieces: int, /) -> bool:
+    """Whether there is nothing to start: one piece, or one process was asked for in so many words.
+
+    Where only one fits it is a process of its own: what ends it then ends no run.
+    """
+    return on == HERE and (jobs == 1 or pieces == 1)
+
+
+def _needs(package: str, extra: str) -> None:
+    if importlib.util.find_spec(package) is None:
+        raise ValueError(f"this engine needs {package}: pip install 'jaxbounds[{extra}]'")
+
+
+def _dask(address: str, closing: contextlib.ExitStack) -> Any:
+    _needs("distributed", "dask")
+    from distributed import Client
+
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # we say it in a sentence
+    host = address.removeprefix("dask://")
+    try:
+        client = closing.enter_context(
+            Client(f"tcp://{host}", timeout=ANSWER, set_as_default=False)
+        )
+    except (OSError, ValueError) as problem:
+        raise ValueError(
+            f"no Dask scheduler answered at {address} within {ANSWER} s: start one with `dask "
+            "scheduler` and workers with `dask worker HOST:PORT --nthreads 1`"
+        ) from problem
+    if not client.scheduler_info()["workers"]:
+        print(f"{address} has no workers yet: waiting for one", file=sys.stderr)
+    return client.get_executor(pure=False)
+
+
+def _queue(on: Engine, folder: Place) -> Jobs:
+    _needs("submitit", "slurm")
+    cluster = "local" if on.engine == "slurm:local" else "slurm"
+    if "://" in str(folder):
+        raise ValueError(f"--engine slurm needs a folder that all jobs see as --out, got {folder}")
+    if cluster == "slurm" and not (shutil.which("srun") and shutil.which("sbatch")):
+        raise ValueError("--engine slurm: no sbatch here; run it where jobs are submitted from")
+    return Jobs(folder / "jobs", on.array, cluster=cluster, minutes=on.time, partition=on.partition)
+
+
+@contextlib.contextmanager
+def opened(on: On, /, *, count: int, folder: Place) -> Iterator[concurrent.futures.Executor]:
+    """An executor for the length of a `with` block; when it ends by an exception, nothing runs on.
+
+    Args:
+        on: the engine; an executor of the caller's own stays open.
+        count: processes, where it is those.
+        folder: that the jobs of a queue see, too.
+
+    Raises:
+        ValueError: if there is no such engine, a package is missing or no scheduler answers.
+    """
+    if isinstance(on, concurrent.futures.Executor):
+        yield on
+        return
+    on.check()
+    with contextlib.ExitStack() as closing:
+        executor: concurrent.futures.Executor
+        if on.engine.startswith("dask"):
+            executor = _dask(on.engine, closing)
+        elif on.engine.startswith("slurm"):
+            executor = _queue(on, folder)
+        else:
+            executor = Processes(count)
+        try:
+            yield executor
+        except BaseException:
+            executor.shutdown(wait=False)  # its calls are cancelled
+            raise
+        executor.shutdown()

@@ -1,0 +1,188 @@
+"""`jaxbounds.run`: an experiment computed here, in shards anywhere, or merged from them."""
+
+import contextlib
+import functools
+import inspect
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+from jaxbounds.files import Place, locate, try_to_write
+from jaxbounds.results import save
+from jaxbounds.runs import request as requests
+from jaxbounds.runs import shards as shard_files
+from jaxbounds.runs.cache import prepare_jax
+from jaxbounds.runs.driver import drive, packed, unpack
+from jaxbounds.runs.engines import HERE, On, engine_of
+from jaxbounds.runs.request import Request
+from jaxbounds.runs.workers import Died
+from jaxbounds.sweeps import OnlyAShare, Share, merge_parts, shares
+
+if TYPE_CHECKING:  # slow to import
+    import xarray
+
+
+def _unfinished(folder: Place) -> bool:
+    """Whether checkpoints are there that no result, and no finished shard, has followed."""
+    states = [file.stat().st_mtime for file in folder.glob("checkpoints/**/state.npz")]
+    ends = [folder / "result.nc", folder / shard_files.NAME]
+    ended = [end.stat().st_mtime for end in ends if end.is_file()]
+    return bool(states) and not (ended and max(ended) >= max(states))
+
+
+def refuse_to_lose(folder: Place, resume: bool, /) -> None:
+    """Refuse to start again where a run was cut.
+
+    Raises:
+        ValueError: then.
+    """
+    if not resume and _unfinished(folder):
+        raise ValueError(
+            f"{folder} holds a run that was cut: add --resume to continue it, give another --out, "
+            "or remove that folder to start again"
+        )
+
+
+def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xarray.Dataset":
+    """The data set of a run, or of a share of one; its progress is kept in the folder.
+
+    Raises:
+        ValueError: if the folder holds a run that was cut, and is not to be continued.
+        KeyboardInterrupt: saying how to continue, where it can be.
+    """
+    prepare_jax()
+    chosen, more = request.experiment, dict[str, Any]()
+    if chosen.resumable:
+        more = {"folder": folder / "checkpoints", "resume": resume}
+        refuse_to_lose(folder, resume)
+    unknown = set(more) - set(inspect.signature(chosen.run).parameters)
+    if unknown:
+        raise TypeError(f"{chosen.id} is resumable but its run lacks {', '.join(unknown)}")
+    try:
+        return chosen.run(request.config, request.key, **more)
+    except KeyboardInterrupt:
+        if _unfinished(folder):
+            raise KeyboardInterrupt(f"{folder} can be continued: add --resume") from None
+        raise
+
+
+def compute_share(request: Request, out: Place, share: Share, /, *, resume: bool = False) -> Place:
+    """Compute one share, for `merge`; the folder that holds it."""
+    folder = shard_files.folder_of(out, share)
+    try_to_write(folder)
+    prepare_jax()
+    one = shard_files.shard_of(request, share)
+    refuse_to_lose(folder, resume)
+    one.write(folder, done=False)
+    with shares.only(share), contextlib.suppress(OnlyAShare):
+        compute(request, folder, resume=resume)
+    one.write(folder, done=True)
+    return folder
+
+
+def _share_somewhere(experiment: str, flags: tuple[str, ...], share: Share) -> dict[str, bytes]:
+    """Anywhere; the shard's files come home."""
+    with tempfile.TemporaryDirectory() as place:
+        compute_share(requests.again(experiment, flags), Path(place), share)
+        return packed(Path(place))
+
+
+def _is_done(folder: Place) -> bool:
+    return (folder / shard_files.NAME).is_file() and shard_files.read(folder).done
+
+
+def compute_shards(request: Request, out: Place, count: int, /, *, on: On = HERE) -> None:
+    """Compute all shards of a run; what was done before is not done again.
+
+    Args:
+        request: the run.
+        out: each shard is in a folder there as soon as it is done.
+        count: how many.
+        on: where they are computed.
+
+    Raises:
+        ValueError: if a shard was lost twice.
+    """
+    every = [Share(index, count) for index in range(1, count + 1)]
+    left = [share for share in every if not _is_done(shard_files.folder_of(out, share))]
+    flags, name = request.absolute_flags(), request.experiment.id
+    work = functools.partial(_share_somewhere, name, flags)
+    lost: dict[Share, Died] = {}
+    for share, files in drive(work, left, on=on, folder=out):
+        if isinstance(files, Died):
+            lost[share] = files
+        else:
+            unpack(files, out)
+            print(f"shard {share} is done", file=sys.stderr)
+    for share, death in sorted(lost.items()):
+        raise ValueError(f"shard {share}: {death}; the same command continues")
+
+
+def merged(folders: Iterable[str | Place], out: Place, /) -> Request:
+    """Put the shards of a run together; the request that, resumed in `out`, gives its result.
+
+    Raises:
+        ValueError: if shards are missing, overlap, or are of different runs, or of another version.
+    """
+    shards = shard_files.complete(tuple(map(locate, folders)))
+    one = next(iter(shards.values()))[1]
+    request = requests.again(one.experiment, one.flags)
+    now = shard_files.shard_of(request, Share(1, one.count))
+    shard_files.refuse_unless_same(now, one, "they were", "this would be")
+    try_to_write(out)
+    merge_parts([folder / "checkpoints" for folder, _ in shards.values()], out / "checkpoints")
+    return request
+
+
+def run(
+    experiment: str,
+    *,
+    preset: str = "default",
+    seed: int = 0,
+    out: str | Path | None = None,
+    resume: bool = False,
+    shards: int = 0,
+    on: str | On = HERE,
+    imports: Iterable[str] = (),
+    **fields: Any,
+) -> "xarray.Dataset":
+    """Run an experiment, as `jaxbounds run` does: a figure or table of a paper as labelled data.
+
+    `jaxbounds.experiment(id)` has what draws it, `.figure(dataset)`, and decides what the paper
+    says about it, `.claims(dataset)`.
+
+    Args:
+        experiment: its id, as "multihead.fig2".
+        preset: a named configuration to start from.
+        seed: of all draws.
+        out: folder for result.nc and the progress; nothing is kept unless given.
+        resume: continue the run that the folder holds.
+        shards: cut the run into so many pieces, computed where `on` says, and merge them.
+        on: where those are computed, as for `verify`.
+        imports: modules or files of your own that define EXPERIMENTS.
+        **fields: of the experiment's configuration, in place of the preset's.
+
+    Raises:
+        ValueError: if there is no such experiment, preset or field value, the run cannot be cut, or
+            `out` holds one that was.
+    """
+    request = requests.requested(
+        experiment, requests.as_words(fields), preset=preset, seed=seed, imports=imports
+    )
+    if (resume or shards) and not request.experiment.resumable:
+        raise ValueError(f"{experiment} cannot be resumed or cut into shards")
+    with tempfile.TemporaryDirectory() as scratch:
+        place = locate(scratch if out is None else str(out))
+        if out is not None:
+            try_to_write(place)
+        if shards:
+            compute_shards(request, place, shards, on=engine_of(on))
+            request, resume = merged([place], place), True
+        dataset = compute(request, place, resume=resume)
+        if out is not None and jax.process_index() == 0:
+            save(dataset, place / "result.nc", **request.about)
+    return dataset

@@ -1,0 +1,139 @@
+"""What a run computes: an experiment with its configuration and seed, as words give it again."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import tyro
+
+from jaxbounds.experiments import Experiment
+from jaxbounds.papers import find_experiment
+from jaxbounds.provenance import provenance
+from jaxbounds.runs.digest import digest_of
+
+
+class Request(NamedTuple):
+    """A run that was asked for.
+
+    Attributes:
+        experiment: what is run.
+        config: its configuration.
+        seed: of all draws.
+        imports: modules or files of the user's that it needs.
+        flags: the words of `jaxbounds run` that ask for the same again.
+    """
+
+    experiment: Experiment
+    config: Any
+    seed: int
+    imports: tuple[str, ...]
+    flags: tuple[str, ...]
+
+    @property
+    def key(self) -> jax.Array:
+        """Of all draws."""
+        return jax.random.key(self.seed)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the result depends on."""
+        return provenance(self.config, self.key) | {"experiment": self.experiment.id}
+
+    def absolute_flags(self) -> tuple[str, ...]:
+        """`flags` with files by their whole path, as another process may be at home elsewhere."""
+        whole = lambda name: str(Path(name).resolve()) if Path(name).exists() else name
+        return tuple(
+            whole(word) if before == "--import" else word
+            for before, word in zip(("", *self.flags), self.flags)
+        )
+
+    def identity(self) -> dict[str, Any]:
+        """All that the numbers depend on; equal for shards of one run."""
+        about = provenance(self.config, self.key) | {"source": digest_of(self.imports)}
+        del about["git"]  # the source is known better
+        return about
+
+
+def configured(experiment: Experiment, preset: str, words: Iterable[str], **more: Any) -> Any:
+    """A preset with some fields changed.
+
+    Args:
+        experiment: whose.
+        preset: its name.
+        words: fields as flags: "--steps", "100".
+        **more: of `tyro.cli`.
+
+    Raises:
+        ValueError: if there is no such preset.
+    """
+    presets = {"default": experiment.config, **experiment.presets}
+    if preset not in presets:
+        raise ValueError(f"{experiment.id} has no preset {preset!r}: {', '.join(presets)}")
+    prog, default = f"jaxbounds run {experiment.id}", presets[preset]
+    return tyro.cli(type(default), default=default, args=[*words], prog=prog, **more)
+
+
+def requested(
+    experiment: str,
+    words: Iterable[str] = (),
+    /,
+    *,
+    preset: str = "default",
+    seed: int = 0,
+    imports: Iterable[str] = (),
+) -> Request:
+    """A run by the words of a command.
+
+    Args:
+        experiment: its id.
+        words: fields of the configuration as flags.
+        preset: the configuration to start from.
+        seed: of all draws.
+        imports: modules or files of the user's.
+
+    Raises:
+        ValueError: if there is no such experiment or preset, or the seed is none.
+    """
+    words, imports = tuple(words), tuple(imports)
+    chosen = find_experiment(experiment, imports=imports)
+    config = configured(chosen, preset, words)
+    if not 0 <= seed < 2**32:
+        raise ValueError(f"--seed cannot be negative or above 2^32 - 1, got {seed}")
+    same = ["--preset", preset, "--seed", str(seed)]
+    same += [word for module in imports for word in ("--import", module)]
+    return Request(chosen, config, seed, imports, (*same, *words))
+
+
+def again(experiment: str, flags: Iterable[str], /) -> Request:
+    """The request that `Request.flags` are of.
+
+    Raises:
+        ValueError: as `requested`.
+    """
+    words = list(flags)
+    imports = []
+    preset, seed = "default", 0
+    while words and words[0] in ("--preset", "--seed", "--import"):
+        name, value, *words = words
+        if name == "--import":
+            imports.append(value)
+        elif name == "--seed":
+            seed = int(value)
+        else:
+            preset = value
+    return requested(experiment, words, preset=preset, seed=seed, imports=imports)
+
+
+def as_words(fields: Mapping[str, Any], /) -> tuple[str, ...]:
+    """Fields of a configuration as flags."""
+    words: list[str] = []
+    for name, value in fields.items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        elif isinstance(value, list | tuple):
+            words += [f"--{flag}", *map(str, value)]
+        else:
+            words += [f"--{flag}", str(value)]
+    return tuple(words)

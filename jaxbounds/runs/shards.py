@@ -1,0 +1,161 @@
+"""What a folder of one share of a run says of itself: of which run, which share, whether done."""
+
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from jaxbounds.files import Place, write_text
+from jaxbounds.runs.request import Request
+from jaxbounds.sweeps import Share
+
+NAME = "shard.json"
+FORMAT = "jaxbounds-shard-1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shard:
+    """A share of a run.
+
+    Attributes:
+        experiment: its id.
+        flags: of `jaxbounds run`: preset, seed, imports and fields of the configuration.
+        index: which share, from 1.
+        count: how many there are.
+        about: `Request.identity` of the run.
+        done: whether all of it was computed.
+        format: of the file.
+    """
+
+    experiment: str
+    flags: tuple[str, ...]
+    index: int
+    count: int
+    about: dict[str, Any]
+    done: bool = False
+    format: str = FORMAT
+
+    @property
+    def share(self) -> Share:
+        """Which it is."""
+        return Share(self.index, self.count)
+
+    def command(self, share: Share, out: Place, /) -> str:
+        """What computes a share of the same run, or goes on with it."""
+        words = ["jaxbounds", "run", self.experiment, *self.flags, "--shard", str(share)]
+        return shlex.join([*words, "--resume", "--out", str(out)])
+
+    def write(self, folder: Place, *, done: bool) -> None:
+        """Put the file into the share's folder.
+
+        Raises:
+            ValueError: if that of another run or share is there.
+        """
+        if (folder / NAME).is_file():
+            there = read(folder)
+            if (there.experiment, there.share) != (self.experiment, self.share):
+                raise ValueError(f"{folder} holds another shard: choose another --out")
+            refuse_unless_same(self, there, f"{folder} was", "this run is")
+            if there.done == done:
+                return  # its time says what came after it
+        write_text(folder / NAME, json.dumps(asdict(replace(self, done=done)), indent=1) + "\n")
+
+
+def folder_of(out: Place, share: Share, /) -> Place:
+    """Where a share is kept: all of a run can be given the same `--out`."""
+    return out / f"shard-{share.index}-of-{share.count}"
+
+
+def read(folder: Place, /) -> Shard:
+    """What `Shard.write` wrote.
+
+    Raises:
+        ValueError: if it is damaged or of another version.
+    """
+    try:
+        stored = json.loads((folder / NAME).read_text(encoding="utf8"))
+        shard = Shard(**stored | {"flags": tuple(stored["flags"])})
+        Share.read(str(shard.share))
+    except (OSError, ValueError, TypeError, KeyError) as problem:
+        raise ValueError(
+            f"{folder / NAME} is damaged ({type(problem).__name__}): compute this shard again"
+        ) from problem
+    if shard.format != FORMAT:
+        raise ValueError(f"{folder / NAME} was not written by this version: expected {FORMAT}")
+    return shard
+
+
+def _flat(about: Any, name: str = "") -> dict[str, Any]:
+    if not isinstance(about, dict):
+        return {name: about}
+    return {k: v for key in about for k, v in _flat(about[key], f"{name}.{key}".strip(".")).items()}
+
+
+def refuse_unless_same(one: Shard, other: Shard, first: str, second: str, /) -> None:
+    """Refuse shards of different runs.
+
+    Raises:
+        ValueError: naming what differs, of `first` and of `second`.
+    """
+    ours, theirs = (_flat(s.about | {"experiment": s.experiment}) for s in (one, other))
+    for name in sorted(ours | theirs):
+        a, b = (str(about.get(name, "nothing")) for about in (ours, theirs))
+        if a != b:
+            raise ValueError(
+                f"shards of different runs: {name} differs, {first} computed with {b[:60]}, "
+                f"{second} with {a[:60]}; choose another --out, or compute them again"
+            )
+
+
+def shard_of(request: Request, share: Share, /) -> Shard:
+    """The shard that a share of a run will be."""
+    return Shard(
+        experiment=request.experiment.id,
+        flags=request.flags,
+        about=json.loads(json.dumps(request.identity())),
+        index=share.index,
+        count=share.count,
+    )
+
+
+def _found(folders: tuple[Place, ...]) -> Iterator[Place]:
+    for folder in folders:
+        inside = sorted(file.parent for file in folder.glob(f"*/{NAME}"))
+        here = [folder] * (folder / NAME).is_file()
+        if not inside and not here:
+            raise ValueError(
+                f"{folder} holds no shards: compute them by `jaxbounds run EXPERIMENT --shard I/N`"
+            )
+        yield from (*here, *inside)
+
+
+def complete(folders: tuple[Place, ...], /) -> dict[Share, tuple[Place, Shard]]:
+    """All shards of one run.
+
+    Raises:
+        ValueError: if they are of different runs, one is there twice, or some are missing.
+    """
+    shards: dict[Share, tuple[Place, Shard]] = {}
+    for folder in dict.fromkeys(_found(folders)):
+        one = read(folder)
+        first_folder, first = next(iter(shards.values()), (folder, one))
+        refuse_unless_same(one, first, f"{first_folder} was", f"{folder} was")
+        if one.count != first.count:
+            raise ValueError(
+                f"shards that overlap: {folder} is {one.share} and {first_folder} is {first.share}"
+            )
+        if one.share in shards:
+            twice = shards[one.share][0]
+            raise ValueError(f"shards that overlap: {folder} and {twice} both are {one.share}")
+        shards[one.share] = folder, one
+    count, out = first.count, first_folder.parent
+    missing = [share for i in range(1, count + 1) if (share := Share(i, count)) not in shards]
+    cut = [share for share, (_, one) in shards.items() if not one.done]
+    if missing or cut:
+        names = lambda shares: ", ".join(map(str, sorted(shares)))
+        words = [f"missing: {names(missing)}"] * bool(missing)
+        words += [f"not finished: {names(cut)}"] * bool(cut)
+        again = first.command(min([*missing, *cut]), out)
+        raise ValueError(f"shards {'; '.join(words)}. Each by its number, as `{again}`")
+    return shards

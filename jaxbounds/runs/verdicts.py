@@ -1,0 +1,92 @@
+"""Verdicts as a result: a tuple that shows itself as a table and finds its instances."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from jaxbounds.falsification import StoredInstance, Verdict, load_instance
+from jaxbounds.shown import Shown, Table
+
+
+class Verdicts(Shown, tuple[Verdict, ...]):
+    """Verdicts on forms of statements, with the instances that decided them.
+
+    A tuple, which also takes an id: `verdicts["multihead.cor1.3"]` are those on one statement.
+
+    Attributes:
+        folder: that holds the instances.
+        settings: what the verdicts depend on: versions, source, seed; empty where unknown.
+    """
+
+    folder: Path
+    settings: Mapping[str, Any]
+
+    def __new__(
+        cls,
+        verdicts: Iterable[Verdict],
+        *,
+        folder: Path,
+        settings: Mapping[str, Any] | None = None,
+        scratch: Any = None,
+    ) -> "Verdicts":
+        """Verdicts in the order of the papers; a temporary folder lives as long as they do."""
+        made = super().__new__(cls, verdicts)
+        made.folder, made.settings, made._scratch = folder, dict(settings or {}), scratch
+        return made
+
+    _scratch: Any
+
+    def __getitem__(self, index: Any) -> Any:
+        """A verdict by its number, or those on the statement of an id.
+
+        Raises:
+            KeyError: if there is none on such a statement.
+        """
+        if not isinstance(index, str):
+            return super().__getitem__(index)
+        found = [v for v in self if v.id == index]
+        if not found:
+            ids = ", ".join(dict.fromkeys(v.id for v in self))
+            raise KeyError(f"no verdict on {index!r}; there are: {ids[:300]}")
+        given = {"folder": self.folder, "settings": self.settings, "scratch": self._scratch}
+        return Verdicts(found, **given)
+
+    @property
+    def status(self) -> int:
+        """The exit status: 3 if something could not be measured, 1 if not all is as recorded."""
+        if any(v.status == "error" for v in self):
+            return 3
+        return int(not all(v.as_expected for v in self))
+
+    @property
+    def worst(self) -> Verdict:
+        """The one with the largest worst ratio.
+
+        Raises:
+            ValueError: if nothing was measured.
+        """
+        return max((v for v in self if v.worst_ratio == v.worst_ratio), key=lambda v: v.worst_ratio)
+
+    def instance(self, verdict: Verdict | None = None, *, shrunk: bool = False) -> StoredInstance:
+        """The worst instance of a form: nested dicts of arrays, and what was measured there.
+
+        Args:
+            verdict: one of these; that with the largest ratio unless given.
+            shrunk: the smaller failing one instead, where the form fails.
+
+        Raises:
+            ValueError: if none was stored.
+        """
+        verdict = self.worst if verdict is None else verdict
+        file = verdict.shrunk_file if shrunk else verdict.worst_file
+        if not file:
+            raise ValueError(f"no such instance of {verdict.id} ({verdict.form}) was stored")
+        return load_instance(self.folder / file)
+
+    def _table(self) -> Table:
+        from jaxbounds.report import closeness, summary  # slow to import
+
+        say = lambda v: v.status + ("" if v.as_expected else f" (recorded: {v.expected})")
+        rows = [(v.id, v.form, say(v), closeness(v), v.evidence) for v in self]
+        columns = ("statement", "form", "verdict", "how close", "evidence")
+        return Table(summary(self), columns, rows)

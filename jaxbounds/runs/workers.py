@@ -1,0 +1,171 @@
+"""Processes as an executor: one that dies costs its own call, and none outlives its parent."""
+
+import concurrent.futures
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+
+class Died(Exception):
+    """Whoever worked on a piece was ended from outside, left, or waited for nothing."""
+
+
+WATCH = 0.5
+"""Seconds between a worker's looks at whether its parent still lives."""
+STALLED = 120
+"""Looks in a row at a piece in work that used no processor time: a program that waits for itself
+(seen of two batches of eigenvalue problems in one, jaxlib 0.10.2)."""
+MEMORY = 2**30
+"""Bytes that a process may need: more processes than fit are not started."""
+
+
+def _cores() -> int:
+    """That this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+CGROUP = Path("/sys/fs/cgroup")
+"""Where a container on Linux says what it may use."""
+
+
+def _number(file: Path, key: str = "") -> int | None:
+    """A number in a file of the kernel's, by its key where there are several."""
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        text = file.read_text()
+        words = (line.split() for line in text.splitlines())
+        return int(next(w[1] for w in words if w[0] == key) if key else text)
+    return None
+
+
+def _left_in_container() -> int | None:
+    """Bytes that a container may still take, with what its page cache can give back."""
+    for limit, used, cache in (
+        ("memory.max", "memory.current", "inactive_file"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "total_inactive_file"),
+    ):
+        most, now = _number(CGROUP / limit), _number(CGROUP / used)
+        if most is not None and now is not None:
+            return most - now + (_number((CGROUP / limit).parent / "memory.stat", cache) or 0)
+    return None
+
+
+def available() -> int:
+    """Bytes that processes may take: of the machine, and of the container that this one is in."""
+    left = _left_in_container()
+    free = int(psutil.virtual_memory().available)
+    return free if left is None else min(free, left)
+
+
+def at_most(wanted: int, /) -> int:
+    """How many processes to start: one for each core unless fewer are wanted, and what fits."""
+    bound = min(_cores(), max(1, available() // MEMORY))
+    return min(wanted or bound, bound)
+
+
+_at_work = threading.Event()
+_begun = 0
+"""Pieces that were begun in this process."""
+
+
+def end_with(parent: int, /) -> None:
+    """End this process when its parent is gone, or when its work stands still."""
+    still, before, piece = 0, 0.0, _begun
+    while os.getppid() == parent and still < STALLED:
+        time.sleep(WATCH)
+        used = time.process_time()
+        idle = used - before < 0.01 * WATCH
+        same = _at_work.is_set() and piece == _begun
+        still, before, piece = still + 1 if same and idle else 0, used, _begun
+    os._exit(1)
+
+
+def _watched(work: Callable, args: tuple, kwargs: dict) -> Any:
+    global _begun
+    _begun += 1
+    _at_work.set()
+    try:
+        return work(*args, **kwargs)
+    finally:
+        _at_work.clear()
+
+
+def _start(parent: int, threads: int) -> None:
+    """Ctrl-C reaches every process of a terminal, and the main one ends the others.
+
+    XLA starts as many threads as NPROC says: else each process would have one for each core.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.setdefault("NPROC", str(threads))
+    threading.Thread(target=end_with, args=(parent,), daemon=True).start()
+
+
+class _Lane(threading.local):
+    """The process of a thread."""
+
+    pool: concurrent.futures.ProcessPoolExecutor | None = None
+
+
+class Processes(concurrent.futures.Executor):
+    """Calls of modules' functions in a few processes.
+
+    A process that is ended, or stands still, makes its call raise `Died`; the next call gets a new
+    one.
+
+    Args:
+        count: how many.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._threads = concurrent.futures.ThreadPoolExecutor(count)
+        self._lane, self._alive = _Lane(), dict[concurrent.futures.ProcessPoolExecutor, int]()
+        self._over, self._share = False, max(1, _cores() // count)
+
+    def _started(self) -> concurrent.futures.ProcessPoolExecutor:
+        if self._lane.pool is None:
+            pool = self._lane.pool = concurrent.futures.ProcessPoolExecutor(
+                1,
+                mp_context=multiprocessing.get_context("spawn"),
+                initializer=_start,
+                initargs=(os.getpid(), self._share),
+            )
+            self._alive[pool] = pool.submit(os.getpid).result()
+            if self._over:
+                os.kill(self._alive[pool], signal.SIGTERM)
+        return self._lane.pool
+
+    def _in_a_process(self, work: Callable, args: tuple, kwargs: dict) -> Any:
+        try:
+            if self._over:
+                raise concurrent.futures.BrokenExecutor
+            return self._started().submit(_watched, work, args, kwargs).result()
+        except concurrent.futures.BrokenExecutor:
+            if self._lane.pool is not None:
+                self._alive.pop(self._lane.pool, None)
+                self._lane.pool.shutdown(wait=False)
+                self._lane.pool = None
+            raise Died("its process ended (no memory?) or stood still") from None
+
+    def submit(self, work: Callable, /, *args: Any, **kwargs: Any) -> concurrent.futures.Future:
+        """As of every executor."""
+        return self._threads.submit(self._in_a_process, work, args, kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """As of every executor; without waiting, what is being computed is ended."""
+        self._over = not wait
+        if not wait:
+            for process in list(self._alive.values()):
+                with contextlib.suppress(OSError):
+                    os.kill(process, signal.SIGTERM)
+        self._threads.shutdown(wait, cancel_futures=cancel_futures or not wait)
+        for pool in list(self._alive):
+            pool.shutdown(wait)
