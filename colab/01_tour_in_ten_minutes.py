@@ -67,7 +67,7 @@ for paper in papers:
 # $\beta_3$; a sharper one follows from a bound on third cumulants.
 
 # %%
-corollary = jb.statement("multihead.cor1.3")
+corollary = jb.find_statement("multihead.cor1.3")
 console.print(report.describe(corollary))
 
 # %% [markdown]
@@ -103,7 +103,7 @@ with plotting.style():
 # hand. Equation (24) says that the training loss is at most one.
 
 # %%
-bounded = jb.statement("multihead.eq24.loss")
+bounded = jb.find_statement("multihead.eq24.loss")
 print(bounded.form("printed").note)
 print(bounded.form("printed").counterexample)
 small = Budget(samples=16, restarts=1, steps=20)

@@ -99,7 +99,7 @@ for claim in claims(dataset):
 # bound and a sharper one, on the exact risk of random and trained heads:
 
 # %%
-proposition = jb.statement("qstr.prop3")
+proposition = jb.find_statement("qstr.prop3")
 budget = Budget(samples=8, restarts=1, steps=10) if FAST else proposition.budget
 console.print(report.describe(proposition))
 console.print(report.verdict_table(jb.falsify(proposition, budget=budget)))

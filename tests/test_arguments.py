@@ -14,8 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jaxbounds.cli import COMMANDS, asked, main, verify
+from jaxbounds.cli import COMMANDS, main
+from jaxbounds.cli import run as run_command
 from jaxbounds.falsification import save_instance
+from jaxbounds.runs import request
+from jaxbounds.runs.verification import Verification
 
 NAMES = (
     "multihead", "multihead.cor1.3", "qstr.*", "*", "[", "[!", "smapprox.machine", "multihead.fig2",
@@ -58,14 +61,15 @@ def workplace(tmp_path, monkeypatch):
         "json.py": "EXPERIMENTS = ()", "with.dot.py": "raise ValueError('no')",
     }.items():  # fmt: skip
         (place / name).write_text(text, encoding="utf8")
-    monkeypatch.setattr(verify, "_in_turn", lambda statements, jobs, task, on: iter(()))
-    find = asked.find_experiment
+    monkeypatch.setattr(Verification, "_verdicts", lambda run, statements: iter(()))
+    find = request.find_experiment
 
     def named(name, **more):
         found = find(name, **more)
         return found if found.id == "smapprox.machine" else dataclasses.replace(found, run=_refuse)
 
-    monkeypatch.setattr(asked, "find_experiment", named)
+    for module in (request, run_command):
+        monkeypatch.setattr(module, "find_experiment", named)
     return place
 
 

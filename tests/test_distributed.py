@@ -35,8 +35,8 @@ def test_half_an_address_is_refused(capsys, tmp_path):
 
 @pytest.mark.parametrize("address", ["127.0.0.1:9", "nowhere", "127.0.0.1:99999"])
 def test_an_address_nobody_answers_at_is_refused(monkeypatch, address):
-    monkeypatch.setattr(gang, "ANSWER", 0.3)
-    one = gang.Gang(distributed=True, coordinator=address, processes=2, process=1)
+    monkeypatch.setattr(distributed, "ANSWER", 0.3)
+    one = distributed.Distributed(distributed=True, coordinator=address, processes=2, process=1)
     with pytest.raises(ValueError, match=f"no process 0 answered at {address}"):
         one.join()
 

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from jaxbounds import cli, falsify
-from jaxbounds.cli import COMMANDS, main, verify
+from jaxbounds import cli
+from jaxbounds.cli import COMMANDS, main
+from jaxbounds.falsification import verdicts_on
+from jaxbounds.runs import verification
 from jaxbounds.statements import Budget
 
 GUIDE = Path(cli.__file__).with_name("guide.md").read_text(encoding="utf8")
@@ -21,9 +23,8 @@ SMALL = Budget(samples=32, restarts=0)
 def place(tmp_path, monkeypatch):
     """An empty folder where statements are tried a little."""
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(
-        verify, "falsify", lambda s, **given: falsify(s, **given | {"budget": SMALL})
-    )
+    few = lambda s, **given: verdicts_on(s, **given | {"budget": SMALL})
+    monkeypatch.setattr(verification, "verdicts_on", few)
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     yield Path()

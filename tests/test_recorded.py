@@ -1,13 +1,14 @@
 """Worst ratios that move are said, and the file of recorded ones is whole."""
 
 import dataclasses
-import json
 
 import pytest
 
 from jaxbounds.cli import main
 from jaxbounds.falsification import Verdict
-from jaxbounds.papers import load_papers
+from jaxbounds.papers import load_paper, load_papers
+from jaxbounds.records import RATIOS, read_records
+from jaxbounds.runs import drift
 
 VERDICT = Verdict(
     id="qstr.lem12", paper="qstr", label="Lemma 12", kind="inequality", relation="<=",
@@ -24,7 +25,6 @@ VERDICT = Verdict(
         ({"worst_ratio": 0.51}, True),
         ({"worst_ratio": 0.51, "accepted": 3}, False),
         ({"worst_ratio": 0.53, "accepted": 3}, True),
-        ({"worst_ratio": 0.51, "paper": "mine"}, False),
         ({"worst_ratio": 0.51, "relation": "="}, False),
         ({"worst_ratio": float("nan")}, False),
         ({"form": "sharpened"}, True),
@@ -32,7 +32,7 @@ VERDICT = Verdict(
 )
 def test_what_moved_is_said(change, said):
     verdict = dataclasses.replace(VERDICT, **change)
-    lines = list(recorded.moved([verdict], {"qstr.lem12": {"printed": {"worst": 0.5}}}))
+    lines = list(drift.moved([verdict], {"qstr.lem12": {"printed": {"worst": 0.5}}}))
     assert bool(lines) == said
     if change == {"worst_ratio": 0.51}:
         assert lines == ["qstr.lem12 (printed): worst 0.51, recorded 0.5"]
@@ -43,40 +43,48 @@ def test_a_size_or_the_mean_of_the_draws_that_moves_is_said():
     before = {"worst": 0.5, "drawn": 0.25, "n=1": 0.5, "n=4": 0.5}
     sizes = {"n=1": 0.5, "n=4": 0.5}
     same = dataclasses.replace(VERDICT, drawn=0.25, by_size=sizes, accepted=3)
-    assert list(recorded.differences(same, before)) == []
+    assert list(drift.differences(same, before)) == []
     lost = dataclasses.replace(same, by_size=sizes | {"n=4": 0.125})
-    assert list(recorded.differences(lost, before)) == ["n=4"]
-    assert list(recorded.differences(dataclasses.replace(same, drawn=0.2501), before)) == ["drawn"]
+    assert list(drift.differences(lost, before)) == ["n=4"]
+    assert list(drift.differences(dataclasses.replace(same, drawn=0.2501), before)) == ["drawn"]
 
 
-def test_the_file_is_about_the_shipped_statements():
-    ratios = json.loads(recorded.FILE.read_text(encoding="utf8"))
-    forms = {s.id: {f.name for f in s.forms} for p in load_papers() for s in p.statements}
+@pytest.mark.parametrize("paper", load_papers(), ids=lambda p: p.id)
+def test_the_records_are_about_the_statements(paper):
+    ratios = read_records(paper, RATIOS)
+    forms = {s.id: {f.name for f in s.forms} for s in paper.statements}
     assert set(ratios) <= set(forms)
     assert all(set(known) <= forms[name] for name, known in ratios.items())
     # Identities that hold are compared with their tolerance, and have none.
     unrecorded = [
         f"{s.id} ({f.name})"
-        for p in load_papers()
-        for s in p.statements
+        for s in paper.statements
         for f in s.forms
         if f.expected == "fails" and f.name not in ratios.get(s.id, {})
     ]
     assert unrecorded == []
 
 
-def test_a_part_replaces_its_own_ratios(tmp_path, monkeypatch):
-    monkeypatch.setattr(recorded, "FILE", tmp_path / "recorded.json")
+def test_a_part_replaces_its_own_ratios(tmp_path):
+    paper = dataclasses.replace(load_paper("qstr"), folder=tmp_path)
+    now = lambda: read_records(paper, RATIOS)
     other = dataclasses.replace(VERDICT, id="qstr.lem13", worst_ratio=0.25)
-    recorded.record([VERDICT, other], others=False)
-    recorded.record([dataclasses.replace(VERDICT, form="sharpened")], others=True)
-    now = json.loads(recorded.FILE.read_text(encoding="utf8"))
-    assert now == {
+    drift.record([VERDICT, other], [paper], others=False)
+    drift.record([dataclasses.replace(VERDICT, form="sharpened")], [paper], others=True)
+    assert now() == {
         "qstr.lem12": {"sharpened": {"worst": 0.5}},
         "qstr.lem13": {"printed": {"worst": 0.25}},
     }
-    recorded.record([dataclasses.replace(VERDICT, worst_ratio=float("nan"))], others=True)
-    assert list(json.loads(recorded.FILE.read_text(encoding="utf8"))) == ["qstr.lem13"]
+    drift.record([dataclasses.replace(VERDICT, worst_ratio=float("nan"))], [paper], others=True)
+    assert list(now()) == ["qstr.lem13"]
+    (tmp_path / RATIOS).write_text("{")
+    with pytest.raises(ValueError, match="is damaged"):
+        now()
+
+
+def test_a_paper_in_no_file_has_no_records():
+    with pytest.raises(ValueError, match="is in no file"):
+        drift.record([VERDICT], [dataclasses.replace(load_paper("qstr"), folder=None)], others=True)
 
 
 def test_only_what_seed_0_gives_is_recorded(capsys):

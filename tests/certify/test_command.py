@@ -90,7 +90,8 @@ def test_verify_takes_certificates_along(mine, tmp_path, capsys):
 def test_without_flint_one_sentence_says_what_to_install(monkeypatch, capsys):
     for name in [n for n in sys.modules if n.startswith("jaxbounds.certification")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "jaxbounds.runs.certify", raising=False)
+    for name in ("runs", "cli"):
+        monkeypatch.delitem(sys.modules, f"jaxbounds.{name}.certify", raising=False)
     monkeypatch.setitem(sys.modules, "flint", None)
     assert main(["certify", "multihead.eq51"]) == 2
     assert "pip install 'jaxbounds[certify]'" in capsys.readouterr().err
