@@ -144,6 +144,7 @@ def drive(
     on: On = HERE,
     jobs: int = 0,
     folder: Place | Path,
+    units: int | None = None,
     parts: Callable[[Piece], list[Piece]] = lambda piece: [piece],
 ) -> Iterator[tuple[Piece, Result | Died]]:
     """`work(piece)` for each piece, in this process or wherever it is asked for.
@@ -154,6 +155,8 @@ def drive(
         on: an engine, or any executor.
         jobs: processes, where it is those; 0 means one for each core, and what memory allows.
         folder: that all see, for the jobs of a queue.
+        units: how many things the pieces hold; as many as there are pieces unless given. A single
+            one is worked on here.
         parts: what a piece whose worker died is cut into before it is tried once more.
 
     Yields:
@@ -164,7 +167,7 @@ def drive(
         Exception: what the work itself raised.
     """
     pieces = list(pieces)
-    if in_this_process(on, jobs, len(pieces)):
+    if in_this_process(on, jobs, len(pieces) if units is None else units):
         prepare_jax()
         for piece in pieces:
             look()

@@ -1,7 +1,6 @@
 """`jaxbounds.falsify`: one statement tried, here and now."""
 
 import importlib.util
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from jaxbounds.falsification import (
 from jaxbounds.falsification import replay as replayed
 from jaxbounds.falsification.examples import NONE
 from jaxbounds.papers import Named, find_statement, the_statement
-from jaxbounds.runs.verdicts import Verdicts
+from jaxbounds.runs.verdicts import Scratch, Verdicts
 from jaxbounds.statements import Budget, Form, Instance, Size, Statement
 
 
@@ -64,8 +63,8 @@ def falsify(
     Raises:
         ValueError: if there is no such statement, or it cannot be measured as it is declared.
     """
-    scratch = tempfile.TemporaryDirectory() if store is None else None
-    folder = Path(scratch.name if scratch else str(store))
+    scratch = Scratch() if store is None else None
+    folder = scratch.path if scratch else Path(str(store))
     found = verdicts_on(
         the_statement(statement, imports), seed=seed, budget=budget, store=folder,
         programs=programs, examples=examples, referee=by_balls,

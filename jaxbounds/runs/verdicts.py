@@ -1,11 +1,22 @@
 """Verdicts as a result: a tuple that shows itself as a table and finds its instances."""
 
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from jaxbounds.falsification import StoredInstance, Verdict, load_instance
 from jaxbounds.shown import Shown, Table
+
+
+class Scratch:
+    """A temporary folder that lives as long as somebody holds this."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="jaxbounds-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 class Verdicts(Shown, tuple[Verdict, ...]):
@@ -27,14 +38,14 @@ class Verdicts(Shown, tuple[Verdict, ...]):
         *,
         folder: Path,
         settings: Mapping[str, Any] | None = None,
-        scratch: Any = None,
+        scratch: Scratch | None = None,
     ) -> "Verdicts":
         """Verdicts in the order of the papers; a temporary folder lives as long as they do."""
         made = super().__new__(cls, verdicts)
         made.folder, made.settings, made._scratch = folder, dict(settings or {}), scratch
         return made
 
-    _scratch: Any
+    _scratch: Scratch | None
 
     def __getitem__(self, index: Any) -> Any:
         """A verdict by its number, or those on the statement of an id.

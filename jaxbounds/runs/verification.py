@@ -185,7 +185,7 @@ class Verification:
         pieces = [(s.id,) for s in statements] if alone else _groups(statements)
         known = {s.id: s for s in statements}
         found = drive(
-            work, pieces, on=self._on, jobs=jobs, folder=self.folder.working,
+            work, pieces, on=self._on, jobs=jobs, folder=self.folder.working, units=len(statements),
             parts=lambda ids: [(name,) for name in ids],  # which of them was it? an accident?
         )  # fmt: skip
         for ids, result in found:

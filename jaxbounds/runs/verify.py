@@ -1,7 +1,6 @@
 """`jaxbounds.verify`: statements judged, from Python as by the command."""
 
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from jaxbounds.papers import Named, Selection, selected
 from jaxbounds.runs import drift
 from jaxbounds.runs.engines import HERE, On, engine_of
 from jaxbounds.runs.folder import failed_before, folder_for, remember_failed
-from jaxbounds.runs.verdicts import Verdicts
+from jaxbounds.runs.verdicts import Scratch, Verdicts
 from jaxbounds.runs.verification import INTERRUPTED, Options, Verification
 
 
@@ -102,8 +101,8 @@ def verify(
         import jaxbounds.certification  # noqa: F401 - says what is missing, before anything runs
     from jaxbounds.sweeps.reporting import progress
 
-    scratch = tempfile.TemporaryDirectory() if out is None else None
-    place = Path(scratch.name if scratch else str(out))
+    scratch = Scratch() if out is None else None
+    place = scratch.path if scratch else Path(str(out))
     options = Options(seed, thorough, certify)
     run = prepared(
         selected(what, imports=imports, kinds=kinds), options, place, on=engine_of(on), jobs=jobs
