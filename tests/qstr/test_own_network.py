@@ -97,7 +97,8 @@ def trained(penalty, optimiser, steps=600):
         updates, inner = optimiser.update(jax.grad(loss)(state[0]), state[1], state[0])
         return (optax.apply_updates(state[0], updates), inner), None
 
-    return jax.lax.scan(step, (params, optimiser.init(params)), None, length=steps)[0][0]
+    with jax.numpy_dtype_promotion("standard"):  # optax counts in integers
+        return jax.lax.scan(step, (params, optimiser.init(params)), None, length=steps)[0][0]
 
 
 def test_what_training_puts_into_the_span(x64):
