@@ -155,8 +155,9 @@ def figure(dataset: xr.Dataset, /) -> Any:
         xlabel="T, and the word that the machine runs on",
         title=f"machine {dataset.attrs.get('machine', '')}".strip(),
     )
-    words = [str(word) or "empty" for word in dataset["word"].values]
-    right.set_xticks(T := dataset["T"].values, [f"{t}\n{word}" for t, word in zip(T, words)])
+    T = dataset["T"].values
+    words = dataset.coords["word"].values if "word" in dataset.coords else [""] * len(T)
+    right.set_xticks(T, [f"{t:g}\n{word}" for t, word in zip(T, words)])
     left.legend(fontsize=8)
     picture.suptitle(dataset.attrs.get("settings", ""), fontsize=8)
     return picture
