@@ -110,10 +110,10 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
         fit = lambda errors: float(np.polyfit(np.log(n[positive]), np.log(errors[positive]), 1)[0])
         slope, each = fit(overall), dataset["error"].mean("machine")
         left = [each.drop_isel(seed=i).mean("seed").values for i in range(each.sizes["seed"])]
-        left = [fit(errors) for errors in left if (errors[positive] > 0).all()]
-        # The jackknife over samples; none may be what the error is not zero for.
-        sure = len(left) == each.sizes["seed"] >= 3
-        error = float(np.std(left) * np.sqrt(len(left) - 1)) if sure else float("inf")
+        fits = [fit(errors) for errors in left if (errors[positive] > 0).all()]
+        # The jackknife over samples; it needs an error above zero without each of them.
+        sure = len(fits) == each.sizes["seed"] >= 3
+        error = float(np.std(fits) * np.sqrt(len(fits) - 1)) if sure else float("inf")
         decided = abs(slope + 0.5) >= 2 * error
         text = "their error falls at least like Lemma 2.4's n^-1/2 (exponent <= -0.5)"
         number = f"exponent {slope:.2f}"
