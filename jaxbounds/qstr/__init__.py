@@ -1,7 +1,8 @@
 """q-sparse token regression: Transformers against feedforward and recurrent networks.
 
 A. Mousavi-Hosseini, C. Sanford, D. Wu, M. A. Erdogdu: When Do Transformers Outperform Feedforward
-and Recurrent Networks? A Statistical Perspective.
+and Recurrent Networks? A Statistical Perspective. 2025. arXiv:2503.11272,
+doi:10.48550/arXiv.2503.11272.
 
 Data and models: `links`, `encodings`, `data`, `layers`, `transformer`, `recurrent`, `gated`,
 `state_space`, `architectures`. Theory: `retrieval` (A.2), `heads` (Propositions 3 and 21),

@@ -1,16 +1,18 @@
-"""Theorem 6 as an exact risk, and as a certificate for a data set of one's own.
+"""Theorem 6 as an exact risk, and as a certificate for data and a network of one's own.
 
 For x ~ N(0, I_{Nd}) and y = <u, x_{t_1}> with t_1 uniform, a predictor f(t, W x) whose first layer
 W has its rows in a subspace of R^{Nd} can do no better than E[y | t, P x], P the projection on it.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
+
+from jaxbounds.qstr.own_network import Reason, beside, first_layer, listed, weights_of
 
 
 def span_rows(
@@ -116,7 +118,7 @@ def feedforward_certificate(x: ArrayLike, /, u: ArrayLike | None = None) -> Span
         ValueError: if an array has another shape, or is not finite.
     """
     x = np.asarray(x, dtype=np.float64)
-    if x.ndim != 3:
+    if x.ndim != 3 or 0 in x.shape[1:]:
         raise ValueError(f"prompts must be an array (n, N, d) of tokens, got shape {x.shape}")
     n, N, d = x.shape
     if u is not None:
@@ -155,3 +157,88 @@ def off_span_fraction(W: Float[Array, "m Nd"], basis: Float[Array, "r Nd"], /) -
     """
     outside, whole = W - (W @ basis.T) @ basis, jnp.sum(W**2)
     return jnp.sum(outside**2) / jnp.where(whole > 0, whole, jnp.ones_like(whole))
+
+
+class Applicable(NamedTuple):
+    """Whether Theorem 6 speaks of a network, with the bound or with all that is in its way.
+
+    Attributes:
+        bound: the certificate of the prompts; None where there are reasons.
+        first: the path of the layer that was read as W; "" where none was.
+        off_span: `off_span_fraction` of its token coordinates; NaN where it was not measured.
+        reasons: all of them; empty where the bound applies.
+    """
+
+    bound: SpanCertificate | None
+    first: str
+    off_span: float
+    reasons: tuple[Reason, ...]
+
+
+def applicable(
+    model: Any,
+    x: Any,
+    /,
+    u: Any = None,
+    *,
+    first: str = "",
+    encoded: int | None = None,
+    tolerance: float = 1e-8,
+) -> Applicable:
+    """Whether Theorem 6's floor is one for a trained network, and if not, why, all at once.
+
+    The theorem asks that the network sees the prompt through W x only, whatever comes after, and
+    that the rows of W are in the span of the training prompts (Definition 5). Nothing is raised for
+    a network or prompts that do not fit. What parameters do not show is the caller's to know: skip
+    connections, tokens that are N(0, I), labels of simple-1STR with a linear link.
+
+    Args:
+        model: a pytree of trained weights: linen variables, an nnx module or its state, an Equinox
+            module, nested dicts. Matrices called "kernel" have inputs first, "weight" outputs.
+        x: the prompts that it was trained on (n, N, d).
+        u: the direction of the link in R^d, if it is known.
+        first: the path of W; it promises that all else sees the prompt through it.
+        encoded: how many numbers a token has as the network gets it, the d of x before its
+            encoding; d by default.
+        tolerance: of the share of |W|_F^2 that is off the span.
+    """
+    reasons, weights, bound, name, share = [], {}, None, "", float("nan")
+    try:
+        weights = weights_of(model)
+    except (TypeError, ValueError) as problem:
+        reasons.append(Reason("the model", f"is no pytree: {problem}", "pass its weights"))
+    else:
+        if not weights:
+            change = "pass the trained weights: variables of linen, a module of nnx or Equinox"
+            reasons.append(Reason("the model", f"a {type(model).__name__} without weights", change))
+    broken = [path for path, w in weights.items() if not np.isfinite(w).all()]
+    if broken:
+        reasons.append(Reason(listed(broken), "not finite", "train again without NaN"))
+    try:
+        x = np.asarray(x, np.float64)
+        bound = feedforward_certificate(x, u if u is None else np.asarray(u, np.float64))
+    except (TypeError, ValueError) as problem:
+        reasons.append(Reason("the prompts", str(problem), "pass what it was trained on"))
+    W = None
+    if weights and bound is not None:
+        N, d = x.shape[1:]
+        D = d if encoded is None else encoded
+        if d > D:
+            why = f"a token is {d} numbers before its encoding, and cannot be {D} with it"
+            reasons.append(Reason("encoded", why, f"pass {d} or more"))
+        else:
+            name, W, found = first_layer(weights, N * D, first=first)
+            reasons += found
+    if not (first and name):
+        reasons += beside(weights, name, 0 if W is None else len(W))
+    if W is not None and name not in broken:
+        tokens = W.reshape(len(W), N, D)[:, :, :d].reshape(len(W), -1)
+        with jax.enable_x64(True):
+            flat = jnp.asarray(x.reshape(-1, N * d))
+            share = float(off_span_fraction(jnp.asarray(tokens), span_rows(flat)[0]))
+        if share > tolerance:
+            why = f"{share:.2g} of its squared norm is off the span of the prompts (Definition 5)"
+            change = "train to a stationary point with an l2 penalty in the loss (AdamW's decay is "
+            change += "none), or by gradient descent from W = 0"
+            reasons.append(Reason(name, why, change))
+    return Applicable(None if reasons else bound, name, share, tuple(reasons))

@@ -79,7 +79,7 @@ class Compiled:
     @cached_property
     def structure(self) -> Structure | None:
         """The weights without their zeros, for `look_up.run`; None where they have another form."""
-        return read(self)
+        return read(self.params, self.layout, self.correction, T=self.T)
 
     def _targets(self, start: int, stop: int) -> tuple[int, ...]:
         """The coordinates that the decoder values of some layers can change."""

@@ -7,16 +7,13 @@ n - 1, so hard attention finds the matching keys or nothing. `read` recognises t
 and refuses what is anything else; `look_up` runs it.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxbounds.smapprox.correction import Correction
 from jaxbounds.smapprox.layers import Layer
 from jaxbounds.smapprox.layout import Layout
-
-if TYPE_CHECKING:
-    from jaxbounds.smapprox.compile_machine import Compiled
 
 ENTERS, LEAVES = ("st", "sym1", "pos1", "pos2"), ("st", "sym1", "pos2")
 """The groups that are not zero before the first layer and after the last."""
@@ -80,22 +77,29 @@ class _Unlike(Exception):
     """These weights are not those of the construction."""
 
 
-def read(compiled: "Compiled", /) -> Structure | None:
+def read(
+    params: Any, layout: Layout, correction: Correction | None, /, *, T: int
+) -> Structure | None:
     """The structure of a network's weights, or None if they have another.
 
     None, too, where position codes repeat within T steps (`bits` too few): several keys match then.
+
+    Args:
+        params: weights for `transformer.run`, NumPy.
+        layout: the coordinates that they are meant for.
+        correction: the rounding that they are meant to have after every layer, or None.
+        T: steps simulated.
     """
-    layout, params = compiled.layout, compiled.params
     try:
-        _require(2**layout.bits > compiled.T)
+        _require(2**layout.bits > T)
         _require(_groups(layout, params["start"]) <= {"st", "sym1"})
         # of whole numbers, so that rounding leaves exact bits
         _require(all((w == np.rint(w)).all() for w in (params["layers"][n] for n in ("W1", "b1"))))
         _require(_groups(layout, params["embedding"].any(axis=1)) <= {"sym1"})
         _require(_groups(layout, params["head"]) <= set(LEAVES))
-        _check_corrections(layout, params["layers"], compiled.correction)
+        _check_corrections(layout, params["layers"], correction)
         live, layers = set(ENTERS), []
-        for i in range(compiled.depth):
+        for i in range(len(params["layers"]["W1"])):
             layer, live = _layer(layout, params["layers"], i, live)
             layers.append(layer)
         _require(live <= set(LEAVES))
@@ -109,7 +113,7 @@ def read(compiled: "Compiled", /) -> Structure | None:
         _require(all(kept))  # hence keys are the same in every search layer
     except _Unlike:
         return None
-    return Structure(layout, tuple(layers), compiled.correction)
+    return Structure(layout, tuple(layers), correction)
 
 
 def blocks(structure: Structure, params: Any, /) -> list[tuple[Any, Any]]:

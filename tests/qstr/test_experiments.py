@@ -226,9 +226,51 @@ def cells(samples, *, lengths, tasks, published="", budget=500.0):
 def test_figure1_claims_know_censoring():
     full = cells([[100.0, 120.0], [np.inf, 200.0]], lengths=[4, 12], tasks=[0, 1], budget=300.0)
     growth = figure1.claims(full)[0]
-    assert growth.number == "ratio 2.27, censored" and growth.reproduced is None
+    assert growth.number.startswith("ratio 2.27, censored: a larger max_samples")
+    assert growth.reproduced is None
     late = full.assign(samples=full.samples.where(full.samples != 200.0, 2000.0))
     assert figure1.claims(late)[0].reproduced is False
+
+
+def test_figure1_says_what_was_left_out_and_what_too_few_runs_leave_open():
+    names, few = ["transformer", "feedforward", "gru128"], {}
+    rows = np.array([[[1e3, 1.1e3, 1.2e3], [2e3, 2.1e3, 2.2e3]], [[1e3] * 3, [9e3] * 3]])
+    rows = np.concatenate([rows, [[[2e3] * 3, [np.nan] * 3]]])
+    for runs in (3, 2):
+        data = xr.Dataset(
+            {
+                "samples": (("architecture", "N", "seed"), rows[..., :runs]),
+                "seen": (("architecture", "N"), np.full((3, 2), 1e4)),
+            },
+            coords={
+                "architecture": names,
+                "N": [4, 8],
+                "seed": np.arange(runs),
+                "task": ("seed", np.arange(runs)),
+            },
+        )
+        few[runs] = {claim.text: claim for claim in figure1.claims(data)}
+    text = "FFN's exponent above the Transformer's, intervals apart"
+    assert few[3][text].reproduced is True and few[2][text].reproduced is None
+    assert "more than 2 run(s) would decide" in few[2][text].number
+    missing = few[3]["gru128 beside the others above N = 4"]
+    assert missing.reproduced is None and "longest_gru = 0" in missing.number
+    axes = figure1.figure(data).axes[0]
+    assert "left out by the setting longest_gru" in axes.get_title()
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "gru128 (not run above N = 4)" in labels
+
+
+def test_figure2_decides_nothing_against_the_paper_elsewhere_than_in_its_setting():
+    def decided(risk, N, share):
+        of = {"risk": risk, "block_energy": 0.99, "diagonal_energy": share, "margin": 1.0}
+        data = xr.Dataset({name: ("seed", [value]) for name, value in of.items()})
+        return [c.reproduced for c in figure2.claims(data.assign_attrs(N=N, samples=10))]
+
+    assert decided(0.01, 100, 0.95) == [True, True, True, True]
+    assert decided(0.01, 100, 0.5) == [True, True, False, True]
+    assert decided(0.01, 32, 0.5) == [True, True, None, True]
+    assert decided(0.3, 100, 0.5) == [None, True, None, True]
 
 
 def test_figure1_says_which_means_are_lower_bounds():
@@ -301,8 +343,9 @@ def test_phase_at_toy_size_respects_the_masks_and_claims(key):
     assert got.risk.shape == (2, 2, 1) and bool(np.isfinite(got.risk).all())
     np.testing.assert_allclose(got.bound.sel(attention="decoupled", q=3), [1.25 * 2 / 3, 1.25 / 3])
     np.testing.assert_allclose(got.bound.sel(attention="coupled", q=3), 0.0)
-    below = got.assign(risk=got.bound - 0.5)
+    below, above = got.assign(risk=got.bound - 0.5), got.assign(risk=got.bound + 0.5)
     assert [c.reproduced for c in phase.claims(below)] == [False, True]
+    assert [c.reproduced for c in phase.claims(above)] == [True, None]
 
 
 def test_every_experiment_has_a_configuration_and_a_plot():

@@ -151,14 +151,17 @@ def test_learning_at_its_smallest(key, tmp_path):
 
 def test_learning_claims_tell_success_from_failure():
     n = np.array([4, 16, 64])
-    build = lambda error, after: margins.xr.Dataset(
+    build = lambda error, after, seeds=4: margins.xr.Dataset(
         {
-            "error": (("machine", "n", "seed"), error[None, :, None] * np.ones((1, 3, 2))),
-            "straight_through_error": (("seed",), np.full(2, 0.5)),
-            "noise_error": (("stage", "radius", "weight_n", "seed"), after * np.ones((1, 1, 1, 2))),
+            "error": (("machine", "n", "seed"), error[None, :, None] * np.ones((1, 3, seeds))),
+            "straight_through_error": (("seed",), np.full(seeds, 0.5)),
+            "noise_error": (
+                ("stage", "radius", "weight_n", "seed"),
+                after * np.ones((1, 1, 1, seeds)),
+            ),
             "bare_noise_error": (
                 ("stage", "bare_radius", "weight_n", "seed"),
-                after * np.ones((1, 1, 1, 2)),
+                after * np.ones((1, 1, 1, seeds)),
             ),
             "calculator": (("machine",), np.array([1e15])),
         },
@@ -175,6 +178,10 @@ def test_learning_claims_tell_success_from_failure():
     flat = learn.claims(build(np.full(3, 0.5), stages(0.4, 0.1)))
     assert [c.reproduced for c in learned] == [True, True, True, True, False, True, True]
     assert [c.reproduced for c in flat] == [False, False, True, False, False, True, False]
+    few = learn.claims(build(1.0 / n, stages(0.4, 0.4), seeds=2))
+    unbroken = learn.claims(build(1.0 / n, stages(0.0, 0.0)))
+    assert [c.reproduced for c in few] == [None, None, True, None, False, True, True]
+    assert unbroken[-1].reproduced is None and "larger norms" in unbroken[-1].number
 
 
 @pytest.mark.parametrize(

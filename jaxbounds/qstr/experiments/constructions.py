@@ -172,7 +172,14 @@ def run(config: Constructions, key: Array, /) -> xr.Dataset:
             "tilt": list(config.tilts),
             "code_N": list(config.code_lengths),
         },
-        attrs={"precision": "float64", "eps": config.eps},
+        attrs={
+            "precision": "float64",
+            "eps": config.eps,
+            "settings": f"attention: one prompt, N = {config.attention_length}, each coherence; "
+            f"recurrent: one prompt for each N, steps biased by up to {config.eps:g};\n"
+            f"interpolator: {config.draws} draws, line: median, band: 10 to 90%; two heads: "
+            f"{config.prompts:,} prompts for each q; random code: one for each N, 3 bits a token",
+        },
     )
 
 
@@ -228,7 +235,7 @@ def figure(dataset: xr.Dataset, /):
     """One panel for each construction."""
     import matplotlib.pyplot as plt
 
-    fig = plt.figure(figsize=(11, 6.2), layout="constrained")
+    fig = plt.figure(figsize=(11, 6.6), layout="constrained")
     cell = fig.add_gridspec(2, 6)
     places = [cell[0, 2 * i : 2 * i + 2] for i in range(3)] + [cell[1, :3], cell[1, 3:]]
     attend, recur, through, two, code = (fig.add_subplot(place) for place in places)
@@ -251,7 +258,7 @@ def figure(dataset: xr.Dataset, /):
         low, high = norms.quantile(0.1, "draw"), norms.quantile(0.9, "draw")
         through.fill_between(dataset.n, low, high, color=line.get_color(), alpha=0.2)
     through.set(xscale="log", yscale="log", xlabel=r"points $n$", ylabel=r"squared norm $/\, n^3$")
-    through.set_title("Lemma 36: interpolator, 10 to 90%")
+    through.set_title("Lemma 36: interpolator")
     for q in dataset.q.values.tolist():
         risk = dataset.two_head_risk.sel(q=q)
         (line,) = two.plot(dataset.tilt, risk, "o-", label=f"$q = {q}$")
@@ -272,6 +279,7 @@ def figure(dataset: xr.Dataset, /):
         grid_ticks(axis.xaxis, grid.values)
     for axis in (attend, recur, through, two, code):
         axis.legend()
+    fig.suptitle(dataset.attrs.get("settings", ""), fontsize=8)
     return fig
 
 

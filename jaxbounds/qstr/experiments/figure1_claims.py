@@ -38,9 +38,21 @@ OCCLUDED = {
 """Larger read errors where markers hide one another."""
 
 LEAST_TASKS = 3
+"""Below which a spread over tasks, or an interval from resampled ones, decides nothing."""
 
 HONEST = "_honest"
 """Ending of what was tested on the training law."""
+
+
+def left_out(dataset: xr.Dataset, /) -> dict[str, int]:
+    """Architectures that are not trained at the longest lengths, with the longest that they are."""
+    trained = dataset.samples.notnull().any("seed")
+    most = int(dataset.N.values.max())
+    longest = {
+        name: int(dataset.N.values[trained.sel(architecture=name).values].max(initial=0))
+        for name in dataset.architecture.values.tolist()
+    }
+    return {name: N for name, N in longest.items() if most > N}
 
 
 def exponents(dataset: xr.Dataset, /) -> dict[str, Exponent]:
@@ -74,6 +86,7 @@ def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str)
     undecided = open_top if value < limit else open_low
     reproduced = value < limit if sign[0] == "<" else value > limit
     number = f"ratio {value:.3g}" + ", censored" * (open_top or open_low)
+    number += ": a larger max_samples would decide" * undecided
     return Claim(f"{text} (ratio {sign})", None if undecided else reproduced, number)
 
 
@@ -84,6 +97,7 @@ def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> tu
     error = OCCLUDED.get((panel, name, N), READ_ERROR[panel])
     count, mean = len(means), float(means.mean())
     number = f"{mean / 1e3:.1f}k ({mean / published - 1:+.0%})" + ", censored" * censored
+    number += f"; {LEAST_TASKS} tasks would decide (draws)" * (count < LEAST_TASKS)
     spread = f"tasks {means.min() / 1e3:.1f}k to {means.max() / 1e3:.1f}k"
     near = likely = None
     if count >= LEAST_TASKS and not censored:
@@ -143,7 +157,15 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
         own = f"{e.slope:.2f} in [{e.low:.2f}, {e.high:.2f}]"
         text = "FFN's exponent above the Transformer's, intervals apart"
         number = f"FFN {f.slope:.2f} in [{f.low:.2f}, {f.high:.2f}], Transformer {own}"
-        found.append(Claim(text, bool(f.low > e.high), number))
+        tasks = len(np.unique(dataset.task))
+        drawn = tasks if tasks > 1 else dataset.sizes["seed"]
+        apart = f.low > e.high or f.high < e.low
+        decided = apart and drawn >= LEAST_TASKS
+        number += "" if decided else f"; more than {drawn} run(s) would decide"
+        found.append(Claim(text, bool(f.low > e.high) if decided else None, number))
+    for name, N in left_out(dataset).items():
+        text = f"{name} beside the others above N = {N}"
+        found.append(Claim(text, None, "not run there: longest_gru = 0 would decide"))
     panel = dataset.attrs.get("published", "")
     for name, row in PUBLISHED.get(panel, {}).items():
         for N in row:

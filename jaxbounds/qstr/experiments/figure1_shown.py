@@ -7,7 +7,7 @@ import xarray as xr
 from jaxtyping import Bool, Float
 
 from jaxbounds.plotting import grid_ticks
-from jaxbounds.qstr.experiments.figure1_claims import HONEST, PUBLISHED
+from jaxbounds.qstr.experiments.figure1_claims import HONEST, PUBLISHED, left_out
 from jaxbounds.qstr.experiments.online import Protocol
 
 
@@ -56,12 +56,13 @@ def figure(dataset: xr.Dataset, /):
     """Samples against N in log-log: means over runs, upward triangles where they are too low."""
     import matplotlib.pyplot as plt
 
-    fig, axes = plt.subplots(figsize=(5.4, 4.2), layout="constrained")
+    fig, axes = plt.subplots(figsize=(5.8, 4.8), layout="constrained")
     published = PUBLISHED.get(dataset.attrs.get("published", ""), {})
-    censored = False
+    censored, short = False, left_out(dataset)
     for index, name, ending in _curves(dataset):
         color, (lengths, shown, late) = f"C{index}", _cells(dataset, name, ending)
         label, line = (f"{name}, honest test", "--") if ending else (name, "-")
+        label += f" (not run above N = {short[name]})" if name in short else ""
         means, open_ = shown.mean(axis=1), late.any(axis=1)
         axes.plot(lengths, means, line, label=label, color=color)
         axes.plot(lengths[~open_], means[~open_], "o", color=color)
@@ -77,6 +78,10 @@ def figure(dataset: xr.Dataset, /):
     axes.set(xscale="log", yscale="log", xlabel="N", ylabel="samples to threshold")
     grid_ticks(axes.xaxis, dataset.N.values)
     words = dataset.attrs.get("protocol", "").replace("; ", ";\n")
+    draws, tasks = dataset.sizes["seed"], len(np.unique(dataset.task))
+    words += f"\n{draws} run(s) of each cell, on {tasks} task(s): dots; lines: their means"
+    if short:
+        words += f"\nleft out by the setting longest_gru, not by any result: {', '.join(short)}"
     if censored:
         words += "\ncrosses: not learned by then; triangles: means that are lower bounds"
     axes.set_title(words, fontsize=8)

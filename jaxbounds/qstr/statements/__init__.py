@@ -17,7 +17,8 @@ Sections and appendices, and where they are:
   (Corollary 27, Proposition 28): `simple`
 * C.4 (Lemmas 36 to 38): `interpolation`
 * D (Lemmas 39 to 41): `auxiliary`; (Lemma 42): `gates`
-* what is wrong or not checked: `errata`; every numbered item and display: `items`
+* what is wrong or not checked: `errata`; every numbered item and display: `items`; the edition
+  read, how to cite it, and the functions that no statement judges: `reference`
 """
 
 from jaxbounds.qstr.statements import (
@@ -50,13 +51,13 @@ from jaxbounds.qstr.statements import (
 )
 from jaxbounds.qstr.statements.errata import ERRATA, REMARKS, SURVIVES, UNCHECKED
 from jaxbounds.qstr.statements.items import ITEMS
+from jaxbounds.qstr.statements.reference import BIBTEX, CITATION, EDITION, LINKS, UNJUDGED
 from jaxbounds.statements import Paper
 
 PAPER = Paper(
     id="qstr",
     title="When Do Transformers Outperform Feedforward and Recurrent Networks?",
-    citation="Mousavi-Hosseini, Sanford, Wu, Erdogdu: When Do Transformers Outperform Feedforward "
-    "and Recurrent Networks? A Statistical Perspective",
+    citation=CITATION,
     statements=(
         *model.STATEMENTS,
         *links.STATEMENTS,
@@ -94,4 +95,8 @@ PAPER = Paper(
     remarks=REMARKS,
     items=ITEMS,
     unchecked=UNCHECKED,
+    unjudged=UNJUDGED,
+    edition=EDITION,
+    links=LINKS,
+    bibtex=BIBTEX,
 )

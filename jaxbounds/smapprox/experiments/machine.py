@@ -186,6 +186,10 @@ def figure(dataset: xr.Dataset, /) -> Any:
     look_up.set(title="else the input's", xlabel="symbol")
     for axis in (tape, past, look_up):
         axis.grid(False)
+    about = dataset.attrs
+    words = f"{about['machine']} on {about['input']!r}, T = {about['T']}; network of width "
+    words += f"{about['width']}, {about['depth']} layers; nothing is random"
+    picture.suptitle(words, fontsize=8)
     return picture
 
 

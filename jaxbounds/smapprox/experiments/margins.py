@@ -73,7 +73,13 @@ def run(config: Margins, key: PRNGKeyArray, /) -> xr.Dataset:
             "T": list(config.times),
             "word": ("T", list(config.words)),
         },
-        attrs={"precision": "float64", "correction": "thirds", "machine": "equal_blocks"},
+        attrs={
+            "precision": "float64",
+            "correction": "thirds",
+            "machine": "equal_blocks",
+            "settings": f"attacks with {config.refinements} refinements bound margins from above; "
+            f"w_pos = {config.bits} at every T; correction thirds; nothing is random",
+        },
     )
 
 
@@ -130,7 +136,7 @@ def figure(dataset: xr.Dataset, /) -> Any:
     """Margins over depth and over T, on logarithmic axes."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(9, 3.6), layout="constrained")
+    picture = Figure(figsize=(9, 4), layout="constrained")
     left, right = picture.subplots(1, 2)
     for axis, name, over in ((left, "depth", "depth"), (right, "time", "T")):
         for kind, mark in zip(KINDS, ("o--", "s-")):
@@ -146,11 +152,14 @@ def figure(dataset: xr.Dataset, /) -> Any:
     left.set_ylim(*(10.0 ** np.array([np.floor(np.log10(shown.min())), 0.0])))
     left.set(xlabel="circuit depth", title="identity chain")
     right.set(
-        xlabel="T",
-        xticks=dataset["T"].values,
+        xlabel="T, and the word that the machine runs on",
         title=f"machine {dataset.attrs.get('machine', '')}".strip(),
     )
+    T = dataset["T"].values
+    words = dataset.coords["word"].values if "word" in dataset.coords else [""] * len(T)
+    right.set_xticks(T, [f"{t:g}\n{word}" for t, word in zip(T, words)])
     left.legend(fontsize=8)
+    picture.suptitle(dataset.attrs.get("settings", ""), fontsize=8)
     return picture
 
 

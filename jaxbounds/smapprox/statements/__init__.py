@@ -12,7 +12,8 @@ Appendix C: `appendix_c` (Lemmas C.1, C.2, C.7, C.8), `appendix_c_search` (Lemma
 C.6), `appendix_c_scores` (their scores), `appendix_c_norms` (all norms). Appendix D: `appendix_d`,
 `appendix_d_margin` (Theorem D.6), `appendix_d_lemmas` (D.7, D.8), `appendix_d_sharing` (D.9). What
 statements share: `margin_cases`. Where the text is wrong: `errata`; what is no erratum: `remarks`;
-where each item of it is taken up: `items`.
+where each item of it is taken up: `items`; the edition read, how to cite it, and the functions that
+no statement judges: `reference`.
 """
 
 from jaxbounds.smapprox.statements import (
@@ -43,6 +44,7 @@ from jaxbounds.smapprox.statements import (
 )
 from jaxbounds.smapprox.statements.errata import ERRATA
 from jaxbounds.smapprox.statements.items import ITEMS
+from jaxbounds.smapprox.statements.reference import BIBTEX, CITATION, EDITION, LINKS, UNJUDGED
 from jaxbounds.smapprox.statements.remarks import REMARKS, SURVIVES
 from jaxbounds.statements import Paper
 
@@ -50,7 +52,7 @@ PAPER = Paper(
     id="smapprox",
     title="Statistically Meaningful Approximation: a Case Study on Approximating Turing Machines "
     "with Transformers",
-    citation="Wei, Chen, Ma, 2021",
+    citation=CITATION,
     statements=(
         *section2.STATEMENTS,
         *section2_margins.STATEMENTS,
@@ -82,4 +84,8 @@ PAPER = Paper(
     survives=SURVIVES,
     remarks=REMARKS,
     items=ITEMS,
+    unjudged=UNJUDGED,
+    edition=EDITION,
+    links=LINKS,
+    bibtex=BIBTEX,
 )

@@ -1,0 +1,138 @@
+"""Which parameter of a network of one's own reads the prompt, if only one does.
+
+Theorem 6 speaks of p -> f(T, W x): W meets the flattened prompt, and f, which may be anything, sees
+the prompt through W x only. That is read off the names and shapes of parameters here, in whatever
+they come: linen variables, nnx modules and states, Equinox modules, nested dicts.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+READS_TOKENS = {
+    "attention": ("attn", "attention", "query", "key", "value", "qkv", "rope"),
+    "a recurrence": ("rnn", "gru", "lstm", "cell", "recurrent", "hh"),
+    "a convolution": ("conv",),
+    "a normalisation": ("norm", "ln", "scale"),
+    "an embedding": ("embed", "embedding", "pos", "position", "wpe", "wte"),
+}
+"""What parts of paths mean; layers that often meet the prompt beside or before a dense one."""
+
+
+class Reason(NamedTuple):
+    """Why a bound does not apply, and what would have to change.
+
+    Attributes:
+        where: the parameters or the argument that it is about.
+        why: in a sentence.
+        change: what to do about it.
+    """
+
+    where: str
+    why: str
+    change: str
+
+
+def weights_of(model: Any, /) -> dict[str, Float[np.ndarray, "..."]]:
+    """Every array of floats in a pytree, by its path; all else (keys, counts, functions) is left.
+
+    Raises:
+        ValueError: if a key of a dictionary cannot be ordered among the others.
+    """
+    found = {}
+    for path, leaf in jax.tree_util.tree_flatten_with_path(model)[0]:
+        if isinstance(leaf, (np.ndarray, jax.Array)) and jnp.issubdtype(leaf.dtype, jnp.floating):
+            name = jax.tree_util.keystr(path, simple=True, separator="/")
+            found[name.removesuffix("/value")] = np.asarray(leaf).astype(np.float64)
+    return found
+
+
+def first_layer(
+    weights: Mapping[str, np.ndarray], inputs: int, /, *, first: str = ""
+) -> tuple[str, Float[np.ndarray, "m inputs"] | None, list[Reason]]:
+    """The one matrix that takes `inputs` numbers, its rows as W's, and what speaks against it.
+
+    Args:
+        weights: by path.
+        inputs: how many numbers the flattened prompt has as the network gets it.
+        first: the path of the layer, where shapes leave it open.
+    """
+    known = {name: w for name, w in weights.items() if not first or name == first}
+    places = [(name, axis) for name, w in known.items() for axis in _input_axes(name, w.shape)]
+    places = [(name, axis) for name, axis in places if known[name].shape[axis] == inputs]
+    if len(places) == 1:
+        name, axis = places[0]
+        return name, known[name] if axis else known[name].T, []
+    if first and first not in weights:
+        why = "there is no such parameter; matrices: "
+        why += listed([name for name, w in weights.items() if w.ndim == 2])
+        return "", None, [Reason(first, why, "name one of them")]
+    if places:
+        names = sorted({name for name, _ in places})
+        if len(names) == 1:
+            why = "it is square, and its name does not say which axis is its inputs"
+            return "", None, [Reason(names[0], why, "call it kernel (inputs first) or weight")]
+        why = f"each takes {inputs} numbers, and shapes do not say which meets the prompt"
+        return "", None, [Reason(listed(names), why, "name it: first=PATH")]
+    why = f"no matrix takes the {inputs} numbers of a flattened prompt"
+    if first:
+        why = (
+            f"of shape {weights[first].shape}, it does not take the {inputs} of a flattened prompt"
+        )
+    change = "put a dense layer on the flattened prompt; say how many numbers its tokens have"
+    return "", None, [Reason(first or "the first layer", why, f"{change} (encoded=)")]
+
+
+def beside(weights: Mapping[str, np.ndarray], first: str, width: int, /) -> list[Reason]:
+    """What may meet the prompt elsewhere than in the first layer, a reason for each kind of layer.
+
+    With a first layer, of `width` outputs, these are the parameters of widths that no chain of
+    matrices from it leads to. Without (""), those that are named after such layers.
+    """
+    rest = {name: w for name, w in weights.items() if name != first}
+    reached, growing = {width}, bool(first)
+    mapped: set[str] = set()
+    while growing:
+        before = len(mapped)
+        for name, w in rest.items():
+            axes = [axis for axis in _input_axes(name, w.shape) if w.shape[axis] in reached]
+            if axes and name not in mapped:
+                mapped.add(name)
+                reached |= {w.shape[1 - axis] for axis in axes}
+        growing = len(mapped) > before
+    if first:
+        mapped |= {n for n, w in rest.items() if w.ndim == 0 or w.shape in {(r,) for r in reached}}
+    kinds: dict[str, list[str]] = {}
+    for name in rest:
+        kind = _kind(name, rest[name])
+        if name not in mapped and (first or kind):
+            kinds.setdefault(kind or "a layer that the first one does not lead to", []).append(name)
+    change = "let it see the prompt through the first layer only"
+    change += f"; where it does, say so: first={first!r}" if first else ""
+    why = "may meet the prompt beside the first layer"
+    return [Reason(listed(names), f"{kind} {why}", change) for kind, names in kinds.items()]
+
+
+def _input_axes(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes of a matrix that may be its inputs: one where the name says ("kernel", "weight")."""
+    said = {"kernel": (0,), "weight": (1,)}.get(name.rsplit("/", 1)[-1], (0, 1))
+    return said if len(shape) == 2 else ()
+
+
+def _kind(name: str, weight: np.ndarray) -> str:
+    """What kind of layer a parameter is of, by its path or, with three axes or more, its shape."""
+    parts = [part.rstrip("0123456789") for part in name.lower().replace("_", "/").split("/")]
+    for kind, marks in READS_TOKENS.items():
+        if any(mark in (part if len(mark) > 3 else [part]) for part in parts for mark in marks):
+            return kind
+    return "a tensor that is no dense layer" if weight.ndim > 2 else ""
+
+
+def listed(names: list[str], /, most: int = 4) -> str:
+    """Names in a row, of many the first few and how many more."""
+    shown = ", ".join(names[:most]) or "none"
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
