@@ -1,6 +1,5 @@
 """`jaxbounds audit`: what was found about a paper, for its authors."""
 
-import importlib
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -41,7 +40,7 @@ def audit(
     selection = the_paper(paper, imports)
     if certify:
         try:
-            importlib.import_module("jaxbounds.certification")
+            import jaxbounds.certification  # noqa: F401 - says what is missing
         except ModuleNotFoundError as problem:
             raise ValueError(f"{problem}; or leave certificates out: --no-certify") from problem
     place = out or Path("results") / f"audit-{selection.papers[0].id}"

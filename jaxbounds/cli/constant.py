@@ -108,10 +108,10 @@ def _written(out: Path, found: Sequence[SharpConstant], text: str) -> Iterator[s
 
 
 def _draw(constant: SharpConstant, file: Path) -> None:
-    import matplotlib
+    import matplotlib.pyplot
 
     matplotlib.use("Agg")
     with plotting.style(), whole(file) as to:
         figure = constant_figure(constant)
         figure.savefig(to, format="svg")
-    importlib.import_module("matplotlib.pyplot").close(figure)
+    matplotlib.pyplot.close(figure)

@@ -1,0 +1,105 @@
+"""The house: floors, ground first. Nothing imports upward, nothing in a circle, papers stand apart.
+
+Read from the imports of the files, those inside of functions and for types too.
+"""
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from jaxbounds.papers import PAPERS
+
+ROOT = Path(__file__).parents[1] / "jaxbounds"
+FLOORS = (
+    {"version", "memory", "plain", "shown", "arrays", "norms", "ascent", "chaining", "files",
+     "plotting", "experiments", "traces"},
+    {"provenance", "results", "training", "curvature", "sweeps"},
+    {"statements"},
+    {"records", "papers"},
+    {"falsification"},
+    {"certification"},
+    {"constants"},
+    {*PAPERS},
+    {"report"},
+    {"runs"},
+    {"cli", "pytest_plugin", "__main__", "__init__"},
+)  # fmt: skip
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+BY_NAME = {"papers/loading.py", "papers/lookup.py", "cli/__init__.py", "cli/schema.py"}
+"""Where modules are imported by names that are data: papers, commands."""
+
+
+def _module(file):
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts
+
+
+FILES = {_module(file): file for file in sorted(ROOT.rglob("*.py"))}
+FILES = {module: file for module, file in FILES.items() if module[0] != "template"}  # a user's
+
+
+def _target(name):
+    """The module of the package that an import of `jaxbounds.a.b` reaches, if it is one."""
+    parts = tuple(name.split("."))[1:]
+    while parts and parts not in FILES:
+        parts = parts[:-1]
+    return parts or None
+
+
+def _imports(file):
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf8"))):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: imports say where from"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            if name == "jaxbounds" or name.startswith("jaxbounds."):
+                yield _target(name) or ("__init__",)
+
+
+ARROWS = {module: {*_imports(file)} - {module} for module, file in FILES.items()}
+
+
+def test_every_room_has_a_floor():
+    assert {module[0] for module in FILES} == set(FLOOR)
+
+
+def test_nothing_imports_upward_and_papers_stand_apart():
+    up = [
+        (".".join(a), ".".join(b))
+        for a, targets in ARROWS.items()
+        for b in targets
+        if FLOOR[b[0]] > FLOOR[a[0]] or (a[0] != b[0] and {a[0], b[0]} <= set(PAPERS))
+    ]
+    assert up == []
+
+
+def test_no_file_imports_in_a_circle():
+    """A package stands for what its `__init__` hands on, and is not in its own parts' way."""
+    inner = {a: {b for b in targets if a[: len(b)] != b} for a, targets in ARROWS.items()}
+    try:
+        TopologicalSorter(inner).prepare()
+    except CycleError as circle:
+        pytest.fail(" -> ".join(".".join(module) for module in circle.args[1]))
+
+
+def test_modules_are_imported_by_statements():
+    """An import by `importlib` would be an arrow that nobody sees."""
+    for module, file in FILES.items():
+        hidden = "import_module(" in file.read_text(encoding="utf8")
+        inside = file.relative_to(ROOT).as_posix()
+        assert not hidden or inside in BY_NAME, inside
+
+
+def test_commands_do_not_call_each_other():
+    """One command's file may be another's help only where it is no command."""
+    from jaxbounds.cli import COMMANDS
+
+    commands = {("cli", module) for module, _, _ in COMMANDS.values()}
+    shared = {("cli", "run"), ("cli", "plot")}  # `finish` of merge; what draws a result
+    calls = [(a, b) for a in commands for b in ARROWS[a] & commands - shared]
+    assert calls == []
