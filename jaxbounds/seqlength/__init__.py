@@ -1,7 +1,7 @@
 """Norm-based generalization bounds for Transformers that do not depend on the sequence length.
 
 J. Trauger, A. Tewari: Sequence Length Independent Norm-Based Generalization Bounds for
-Transformers (AISTATS 2024).
+Transformers (AISTATS 2024, PMLR 238, arXiv:2310.13088).
 
 Section 2: `norms`, `rademacher`, `generalization`, `covering_numbers`, `dudley`, `model`.
 Section 3: `sparsification`, `counting`, `linear_covers` (covers that are built), `linear_bounds`
