@@ -7,7 +7,8 @@ Section 2: `norms`, `rademacher`, `generalization`, `covering_numbers`, `dudley`
 Section 3: `sparsification`, `counting`, `linear_covers` (covers that are built), `linear_bounds`
 (their sizes). Section 4: `single_layer`, `multi_layer`, `perturbation`. Section 5: `masking`.
 Measured against them: `attention_search`. Side by side with other bounds: `comparisons`; on a
-trained network: `extract_norms`, `network_bound`, `certificate`. Section 6: `sparse_majority`,
+trained network: `extract_norms`, `network_bound`, `certificate`; on one of any library:
+`parameters`, `fold`, `certificate.applicable`. Section 6: `sparse_majority`,
 `majority_model`, `trends`, and the folder `experiments`.
 
 Conventions. ||W||_{q,p} is the l_p norm over *columns* of their l_q norms; `column_norm` and

@@ -10,10 +10,11 @@ from jax.experimental.compilation_cache import compilation_cache
 
 from jaxbounds.seqlength.experiments import comparison, majority
 from jaxbounds.seqlength.experiments.config import PRESETS, PUBLISHED, SparseMajority
+from jaxbounds.seqlength.experiments.deciding import decide
 from jaxbounds.seqlength.experiments.majority_claims import claims, deviations
 from jaxbounds.seqlength.experiments.majority_figure import figure
 from jaxbounds.seqlength.sparse_majority import Embedding
-from jaxbounds.seqlength.trends import decide, trend
+from jaxbounds.seqlength.trends import trend
 from jaxbounds.sweeps import Checkpoints
 
 TINY = SparseMajority(

@@ -10,7 +10,7 @@ against ln T stand beside it.
 Settings that are not the paper's decide about themselves: the claims say so, and one more is open.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -19,7 +19,8 @@ import xarray as xr
 
 from jaxbounds.experiments import Claim
 from jaxbounds.seqlength.experiments.config import PUBLISHED, TEXT
-from jaxbounds.seqlength.trends import Trend, decide, trend
+from jaxbounds.seqlength.experiments.deciding import decide
+from jaxbounds.seqlength.trends import Trend, trend
 
 LEVEL = 0.05 / 4
 
@@ -33,12 +34,12 @@ PLATEAU = "Figure 3: a plateau from T = 100 on (no fall by 0.1, best accuracy > 
 
 def deviations(config: Mapping[str, Any], /) -> tuple[str, ...]:
     """Where a configuration is neither the paper's text nor its code's, in words: "300 for 600"."""
-    plain = lambda value: list(value) if isinstance(value, tuple) else value
+    plain: Callable[[Any], Any] = lambda value: list(value) if isinstance(value, tuple) else value
     short = lambda value: f"{len(value)}" if isinstance(value, list) else f"{value}"
     theirs, other = asdict(PUBLISHED), asdict(TEXT)
     words = []
     for name, published in theirs.items():
-        # These are about machines; `chunk` and `group` change no run.
+        # What is about machines changes no run.
         if name in ("chunk", "group") or name not in config:
             continue
         own = plain(config[name])

@@ -36,7 +36,13 @@ UNJUDGED = {
         "sparse_majority.draw_task",
         "sparse_majority.draw_bits",
     ),
-    "reads, writes or looks up": ("extract_norms.from_nnx",),
+    "reads, writes or looks up": (
+        "extract_norms.from_nnx",
+        "parameters.leaves_by_path",
+        "parameters.read_layers",
+        "fold.fold",
+        "certificate.applicable",
+    ),
     "presentation": ("certificate.certificate_text", "comparisons.compare"),
     "refuses bad input; its tests say what it raises": ("norms.require_norm",),
 }
