@@ -5,16 +5,18 @@ Norms of a trained network depend on the data. A certificate therefore rounds ea
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Float
 
 from jaxbounds.seqlength.comparisons import first_informative
-from jaxbounds.seqlength.extract_norms import AttentionNetwork
+from jaxbounds.seqlength.extract_norms import AttentionNetwork, MatrixNorms, extract_norms
+from jaxbounds.seqlength.fold import fold
 from jaxbounds.seqlength.generalization import generalization_gap
 from jaxbounds.seqlength.linear_bounds import LogCovering
 from jaxbounds.seqlength.network_bound import (
@@ -25,6 +27,7 @@ from jaxbounds.seqlength.network_bound import (
     token_norms,
     with_readout,
 )
+from jaxbounds.seqlength.parameters import Reason
 
 
 class GeneralizationCertificate(NamedTuple):
@@ -181,3 +184,88 @@ def certificate_text(certificate: GeneralizationCertificate, /) -> str:
     }
     width = max(map(len, rows))
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows.items())
+
+
+class Applicability(NamedTuple):
+    """Whether the paper's bounds speak about a model: what maps, or every reason why not.
+
+    Attributes:
+        network: the model as a network of the class, or None.
+        norms: of its matrices, by name; empty where it does not map.
+        certificate: the bound, where inputs were given and it maps.
+        reasons: why it does not map, all of them; empty where it does.
+        unseen: what parameters do not show and nothing decided: the bound holds without it only.
+    """
+
+    network: AttentionNetwork | None
+    norms: Mapping[str, MatrixNorms]
+    certificate: GeneralizationCertificate | None
+    reasons: tuple[Reason, ...]
+    unseen: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """For people: the reasons, or the bound and the norms; then what was not seen."""
+        shown = ["does not apply:"] if self.reasons else ["applies"]
+        shown += map(str, self.reasons)
+        if self.certificate:
+            shown.append(certificate_text(self.certificate))
+        elif self.network:
+            shown.append("norms only: give X for the bound")
+            shown += [f"{name}: ||.||_1,1 = {n.entries_1:.4g}" for name, n in self.norms.items()]
+        return "\n".join([*shown, *(f"not seen: {one}" for one in self.unseen)])
+
+
+def applicable(
+    model: Any,
+    X: ArrayLike | None = None,
+    /,
+    *,
+    dense: Sequence[tuple[str, str]] = (),
+    heads: int | None = None,
+    cls: int = 0,
+    outputs: ArrayLike | None = None,
+    readout: ArrayLike | None = None,
+    loss_range: float = 1.0,
+    lipschitz: float = 1.0,
+    delta: float = 0.05,
+) -> Applicability:
+    """The bound for a model of any library, or all reasons at once why there is none.
+
+    Args:
+        model: variables of linen, a module or state of `flax.nnx`, an Equinox module, nested dicts.
+        X: the training inputs (m, T, d) as the attention sees them; without, norms alone are
+            measured.
+        dense: paths of the dense layers in order, each with the activation before it ("identity",
+            "relu", "tanh"); without, they are ordered by their widths and taken as relu.
+        heads: where attention has matrices for projections and no `num_heads`.
+        cls: the index of the token that is read.
+        outputs: the model's own on `X`, before the loss. With them, what parameters do not show (a
+            residual connection, a mask, activations) is decided; without, it is named in `unseen`.
+        readout: the loss sees readout . outputs; [1] for one output and [-1, 1] for two without.
+        loss_range: the loss lies in an interval of this length (clip it).
+        lipschitz: of the loss in the scalar it sees.
+        delta: the allowed probability of failure.
+
+    Raises:
+        ValueError: as `certify`: an empty or infinite sample, no token `cls`, a loss range that is
+            not positive, delta outside (0, 1). Never because of the model.
+    """
+    array = lambda given: None if given is None else np.asarray(given, np.float64)
+    inputs, reads = array(X), array(readout)
+    if inputs is not None and inputs.ndim == 3:
+        token_norms(inputs, cls)
+    about: dict[str, Any] = {"dense": dense, "heads": heads, "cls": cls}
+    network, reasons, unseen = fold(model, **about, X=inputs, outputs=array(outputs))
+    if network is not None and reads is None:
+        count = network.dense[-1].bias.size
+        reads = {1: np.array([1.0]), 2: np.array([-1.0, 1.0])}.get(count)
+        if reads is None:
+            what = f"{count} outputs, where the bound is on a scalar"
+            reasons = (Reason(what, (), "say readout=..., one entry for each output"),)
+    if network is None or reads is None:
+        return Applicability(None, {}, None, reasons, unseen)
+    bound = None
+    if inputs is not None:
+        about = {"loss_range": loss_range, "lipschitz": lipschitz, "delta": delta}
+        bound = certify(network, inputs, readout=reads, **about)
+    return Applicability(network, extract_norms(network), bound, (), unseen)

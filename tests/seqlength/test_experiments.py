@@ -1,6 +1,6 @@
 """The experiments: a tiny run, resuming it, the trends, the claims, and the comparison."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import jax
 import numpy as np
@@ -9,8 +9,9 @@ import xarray as xr
 from jax.experimental.compilation_cache import compilation_cache
 
 from jaxbounds.seqlength.experiments import comparison, majority
-from jaxbounds.seqlength.experiments.config import PRESETS, SparseMajority
-from jaxbounds.seqlength.experiments.majority_claims import claims
+from jaxbounds.seqlength.experiments.config import PRESETS, PUBLISHED, SparseMajority
+from jaxbounds.seqlength.experiments.deciding import decide
+from jaxbounds.seqlength.experiments.majority_claims import claims, deviations
 from jaxbounds.seqlength.experiments.majority_figure import figure
 from jaxbounds.seqlength.sparse_majority import Embedding
 from jaxbounds.seqlength.trends import trend
@@ -63,9 +64,11 @@ def test_tiny_run_learns_stops_and_measures(tiny):
     assert (tiny.epoch <= tiny.epochs_run).all() and (tiny.diverged == -1).all()
     # At 40 samples no bound is below the range of the clipped loss.
     assert float(tiny.bound.min()) > 1.0
-    learned, *figures = claims(tiny)[:4]
-    assert learned.reproduced and learned.number == "100%"
-    assert [claim.reproduced for claim in figures] == [None] * 3
+    learned, *figures = claims(tiny)[:5]
+    assert learned.reproduced and learned.number == "100% of 2"
+    assert [claim.reproduced for claim in figures] == [None] * 4
+    assert all(claim.text.endswith("at settings not the paper's") for claim in figures[:3])
+    assert "epochs 60 for 200000; every 5 for 1; batch 16 for 128" in figures[3].number
 
 
 def test_a_run_does_not_depend_on_its_neighbours(tiny):
@@ -160,11 +163,11 @@ def _dataset(l1):
 
 
 def test_claims_follow_the_data_and_the_figure_shows_every_run():
-    noise = np.random.default_rng(0).normal(size=(5, 6))
+    noise = 20.0 + np.random.default_rng(0).normal(size=(5, 6))
     flat = claims(_dataset(noise))
     rising = claims(_dataset(noise + np.arange(5)[:, None] * 5.0))
     assert flat[1].text.startswith("Figure 1: no increasing trend")
-    assert flat[1].reproduced and not rising[1].reproduced
+    assert flat[1].reproduced is True and rising[1].reproduced is False
     assert flat[4].text.startswith("Figure 3: a plateau") and flat[4].reproduced
     below, constant, follows = flat[5:]
     assert below.reproduced and below.number.startswith("least bound 0.5,")
@@ -177,6 +180,31 @@ def test_claims_follow_the_data_and_the_figure_shows_every_run():
     fig = figure(_dataset(noise))
     # The six runs and the entry of the legend.
     assert [len(axes.collections) for axes in fig.axes] == [7, 7, 7]
+    assert fig.axes[0].get_title(loc="left").startswith("Figure 1\nyes: no increasing trend")
+    assert fig.get_suptitle() == "6 runs at each of 5 lengths. Settings not recorded."
+    # What is drawn is what decides: the largest of the runs that learned.
+    part = _dataset(noise)
+    part["l1"][0, 0], part["learned"][0, 0] = 1e6, False
+    assert figure(part).axes[0].lines[0].get_ydata().max() < 30.0
+
+
+def test_few_runs_leave_a_trend_open_and_say_how_many_would_decide():
+    x, keep = np.arange(5.0), np.ones((5, 2), bool)
+    about = {"kind": "max", "change": 1.0, "level": 0.05 / 4}
+    noise = np.random.default_rng(0).normal(size=(5, 2))
+    unsure = decide(x, noise, keep, **about)
+    assert unsure.present is None and unsure.runs in (4, 8, 16, 32)
+    assert decide(x, 0.01 * noise, keep, **about) == (False, 2)
+    assert decide(x, 0.01 * noise + x[:, None], keep, **about) == (True, 2)
+    # Two lengths with two runs each reach no p-value below 1 / 3, however large the rise.
+    steep = np.array([[0.0, 0.1], [9.0, 9.2]])
+    assert decide(x[:2], steep, keep[:2], **about).present is None
+    wide = 0.125 * x[:, None] + np.array([-100.0, 100.0])  # half of the change, lost in scatter
+    assert decide(x, wide, keep, **about | {"kind": "mean"}) == (None, None)
+    shown = claims(_dataset(20.0 + 40.0 * np.abs(noise)))[1]
+    assert shown.reproduced is None and shown.number.startswith("not decided by 2 runs a length: ")
+    assert PRESETS["published"] == PUBLISHED and deviations(asdict(PUBLISHED)) == ()
+    assert deviations(asdict(PRESETS["text"])) == ()
 
 
 def test_comparison_says_what_depends_on_the_length_and_who_wins():
@@ -186,7 +214,12 @@ def test_comparison_says_what_depends_on_the_length_and_who_wins():
     )
     data = comparison.run(config, jax.random.key(0))
     found = comparison.claims(data)
-    assert [claim.reproduced for claim in found] == [True] * len(found)
+    # At m = 20000 Theorem 4.1 is clipped at the trivial value whatever T is: nothing shows.
+    assert [claim.reproduced for claim in found] == [None] + [True] * (len(found) - 1)
+    assert found[0].number.startswith("clipped at the trivial value: m >= ")
+    assert found[0].number.endswith("samples would decide, here m = 2e+04")
+    larger = replace(config, setting=replace(setting, m=10**7))
+    assert comparison.claims(comparison.run(larger, jax.random.key(0)))[0].reproduced is True
     over_T = data.over_T.to_pandas().T
     assert over_T.drop(columns="log_length").nunique().max() == 1
     assert over_T.log_length.is_monotonic_increasing and over_T.log_length.is_unique
@@ -201,5 +234,8 @@ def test_comparison_says_what_depends_on_the_length_and_who_wins():
     matplotlib.use("Agg")
     fig = comparison.figure(data)
     assert [len(axes.lines) for axes in fig.axes] == [len(comparison.BOUNDS) + 1] * 3
+    assert fig.axes[0].get_title(loc="left").startswith("clipped, says nothing about $T$: Theorem")
+    assert np.isnan(fig.axes[0].lines[0].get_ydata()).all()
+    assert fig.get_suptitle().startswith("Lines through T = 128, m = 20,000")
     with pytest.raises(ValueError, match="m must be positive and increase"):
         comparison.Comparison(m=(10.0, 5.0))

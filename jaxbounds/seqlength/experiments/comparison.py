@@ -1,6 +1,6 @@
 """The paper's bounds beside a log(T) bound and parameter counting: along T, m and the norm."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ from jaxbounds.seqlength.comparisons import (
     first_informative,
 )
 
-CERTIFIED = [name for name, bound in BOUNDS.items() if bound.certified]
+OURS = ("theorem_4_1", "lemma_3_6", "sharpened")
+"""The paper's theorem, its lemma by the rivals' method, and that sharpened."""
 
 
 def _powers(low: float, high: float, count: int) -> tuple[float, ...]:
@@ -74,7 +75,8 @@ def run(config: Comparison, key: Array, /) -> xr.Dataset:
     table["certified"] = ("bound", np.array([BOUNDS[name].certified for name in names]))
     table["crossover"] = covering_crossover(setting.d**2)
     lines = {name: list(getattr(config, name)) for name in ("T", "m", "B_QK")}
-    return xr.Dataset(table, coords={"bound": names, **lines}, attrs={"precision": "float64"})
+    about = {"precision": "float64", "config": asdict(config)}
+    return xr.Dataset(table, coords={"bound": names, **lines}, attrs=about)
 
 
 def _words(winners: np.ndarray, line: np.ndarray) -> str:
@@ -85,39 +87,56 @@ def _words(winners: np.ndarray, line: np.ndarray) -> str:
     return ", ".join([label(winners[0]), *parts])
 
 
-def claims(data: xr.Dataset, /) -> tuple[Claim, ...]:
-    """What the paper says of its bounds beside others, decided on a dataset of `run`."""
+def _informative(data: xr.Dataset, name: str, over: str) -> np.ndarray:
+    """Where along a line a bound is below the trivial value; elsewhere it is clipped there."""
+    return (data[f"over_{over}"].sel(bound=name) < data[f"trivial_over_{over}"]).values
+
+
+def _over_length(data: xr.Dataset) -> tuple[Claim, ...]:
+    """What depends on T. A bound that is clipped at the trivial value shows nothing about T."""
     growth = data["over_T"].max("T") / data["over_T"].min("T")
-    flat = float(growth.sel(bound=CERTIFIED).max())
-    grown = float(growth.sel(bound="log_length"))
     longest, shortest = float(data["T"].max()), float(data["T"].min())
-    found = [
-        Claim(
-            "Section 1: the bounds do not depend on T",
-            flat == 1.0,
-            f"largest over least for T = {shortest:.3g} to {longest:.3g}: {flat:.6g}",
-        ),
-        Claim("Section 1: Edelman et al.'s grows with T", grown > 1.0, f"{grown:.3g} times"),
+    here = data.attrs.get("config", {}).get("setting", {}).get("m")
+    at = f", here m = {here:.3g}" if here else ""
+
+    def claim(text: str, name: str, shown: Any) -> Claim:
+        if not _informative(data, name, "T").all():
+            least = float(data["first_m"].sel(bound=name))
+            needed = f"m >= {least:.3g} samples would decide" if least < np.inf else "no m decides"
+            return Claim(text, None, f"clipped at the trivial value: {needed}{at}")
+        number = float(growth.sel(bound=name))
+        between = f"largest over least for T = {shortest:.3g} to {longest:.3g}: {number:.6g}"
+        return Claim(text, bool(shown(number)), between)
+
+    flat = [
+        claim(f"Section 1: {BOUNDS[name].label} does not depend on T", name, lambda g: g == 1.0)
+        for name in OURS
     ]
+    grows = claim("Section 1: Edelman et al.'s grows with T", "log_length", lambda g: g > 1.0)
     ratio = data["over_T"].sel(bound="lemma_3_6") / data["over_T"].sel(bound="log_length")
-    clipped = bool((data["over_T"].sel(bound="lemma_3_6") >= data["trivial_over_T"]).all())
+    clipped = not _informative(data, "lemma_3_6", "T").any()
     number = f"ratio {float(ratio.min()):.3g} to {float(ratio.max()):.3g}"
     text = "Section 2.5: by the same method below the log(T) bound at every T"
-    found.append(
-        Claim(text, None if clipped else bool((ratio < 1).all()), number + ", clipped" * clipped)
+    below = Claim(
+        text, None if clipped else bool((ratio < 1).all()), number + ", clipped" * clipped
     )
+    return *flat, grows, below
+
+
+def claims(data: xr.Dataset, /) -> tuple[Claim, ...]:
+    """What the paper says of its bounds beside others, decided on a dataset of `run`."""
+    found = [*_over_length(data)]
     first = dict(zip(data["bound"].values.tolist(), data["first_m"].values.tolist()))
     number = ", ".join(f"{BOUNDS[name].label} {m:.3g}" for name, m in first.items())
-    text = "m*: fewer samples than parameter counting until below the trivial value"
+    text = "m*: sharpened, fewer samples than parameter counting until below the trivial value"
     found.append(Claim(text, first["sharpened"] < first["parameter_counting"], number))
-    ours = ("sharpened", "lemma_3_6", "theorem_4_1")
     winners, line = data["winner_over_m"].values, data["m"].values
     informative = winners != "trivial"
-    decided = bool(np.isin(winners[informative], ours).all()) if informative.any() else None
+    decided = bool(np.isin(winners[informative], OURS).all()) if informative.any() else None
     text = "where each wins, by m: a norm-based bound wherever any is informative"
     found.append(Claim(text, decided, _words(winners, line)))
     winners, line = data["winner_over_B_QK"].values, data["B_QK"].values
-    rank = np.select([np.isin(winners, ours), winners == "parameter_counting"], [0, 1], 2)
+    rank = np.select([np.isin(winners, OURS), winners == "parameter_counting"], [0, 1], 2)
     text = "where each wins, by norm: norm-based at small norms, parameter counting at large"
     ordered = bool((np.diff(rank) >= 0).all() and rank[0] == 0)
     found.append(Claim(text, ordered, _words(winners, line)))
@@ -127,21 +146,50 @@ def claims(data: xr.Dataset, /) -> tuple[Claim, ...]:
     return tuple(found)
 
 
+def _setting(data: xr.Dataset) -> str:
+    """The point through which the lines go, where the data say it."""
+    one = data.attrs.get("config", {}).get("setting")
+    if not one:
+        return ""
+    outer = dict(one["outer"])
+    odd = "odd" if outer.pop("odd", False) else "not odd"
+    product = np.prod(list(outer.values()))
+    return (
+        rf"Lines through T = {one['T']:,}, m = {one['m']:,}, $\|W_{{QK}}\|_{{1,1}}$ = "
+        f"{one['B_QK']:g}; d = {one['d']}, heads = {one['heads']}, $B_x$ = {one['B_x']:g}, "
+        rf"$B_w B_{{W_c}} B_{{W_v}} L_\sigma$ = {product:g}, $\sigma$ {odd}. Evaluated: no trials."
+    )
+
+
 def figure(data: xr.Dataset, /) -> Any:
-    """The three lines side by side; dashed where constants are hidden, dotted the trivial value."""
+    """The three lines side by side; dashed where constants are hidden, dotted the trivial value.
+
+    A bound is drawn where it is below the trivial value, and from the last point at which it is
+    not: on that line it is clipped and says nothing. Where it is clipped all along, words say so.
+    """
     import matplotlib.pyplot as plt
 
-    fig, panels = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained", sharey=True)
-    labels = {"T": "sequence length $T$", "m": "samples $m$", "B_QK": r"$\|W_{QK}\|$"}
+    fig, panels = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained", sharey=True)
+    labels = {"T": "sequence length $T$", "m": "samples $m$", "B_QK": r"$\|W_{QK}\|_{1,1}$"}
     for axes, (over, words) in zip(panels, labels.items()):
-        for name, sure in zip(data["bound"].values, data["certified"].values):
-            values = data[f"over_{over}"].sel(bound=name)
-            style, label = "-" if sure else "--", BOUNDS[str(name)].label
-            axes.plot(data[over], values, style, label=label)
+        silent = []
+        for name, sure in zip(data["bound"].values.tolist(), data["certified"].values):
+            says, label = _informative(data, name, over), BOUNDS[name].label
+            needed = f"{label} (m < {float(data['first_m'].sel(bound=name)):.2g})"
+            silent += [] if says.any() else [needed if over == "T" else label]
+            near = says | np.append(says[1:], False) | np.insert(says[:-1], 0, False)
+            values = np.where(near, data[f"over_{over}"].sel(bound=name), np.nan)
+            axes.plot(data[over], values, "-" if sure else "--", label=label)
         axes.plot(data[over], data[f"trivial_over_{over}"], ":", color="grey", label="trivial")
+        if silent:
+            said = f"clipped, says nothing about {words.split()[-1]}: {', '.join(silent)}"
+            axes.set_title(said, fontsize="small", loc="left")
         axes.set(xscale="log", yscale="log", xlabel=words)
     panels[0].set_ylabel("bound on the Rademacher complexity")
-    panels[0].legend(fontsize="small")
+    handles, names = panels[0].get_legend_handles_labels()
+    fig.legend(handles, names, loc="outside lower center", ncols=len(names))
+    if _setting(data):
+        fig.suptitle(_setting(data), x=0.01, ha="left", fontsize=9)
     return fig
 
 

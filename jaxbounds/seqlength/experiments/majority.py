@@ -1,5 +1,6 @@
 """Figures 1 to 3: the sparse majority experiment of Section 6 at every length."""
 
+from dataclasses import asdict
 from typing import Any
 
 import jax
@@ -119,7 +120,7 @@ def run(
     return xr.Dataset(
         {**table, **{name: ("T", column) for name, column in columns}},
         coords={"T": list(config.lengths), "seed": list(range(config.seeds))},
-        attrs={"precision": "float32"},
+        attrs={"precision": "float32", "config": asdict(config)},
     )
 
 

@@ -12,7 +12,7 @@ the constants of Theorem 5.1: `contraction`. Appendix C: `peeling`, then `attent
 `attention_cover` (Lemma C.1) and `entropy_integral`. Appendix E: `blocks` (Lemmas E.2, E.3), then
 `chain`. 6: `majority`. From how many samples on bounds say anything: `onset`. Trained networks:
 `certificates`. What statements share: `instances`. Where the text is wrong: `errata`. Every
-numbered item: `items`.
+numbered item: `items`. Edition, links and BibTeX: `reference`.
 """
 
 from jaxbounds.seqlength.statements import (
@@ -49,6 +49,7 @@ from jaxbounds.seqlength.statements import (
 )
 from jaxbounds.seqlength.statements.errata import ERRATA, REMARKS, SURVIVES
 from jaxbounds.seqlength.statements.items import ITEMS
+from jaxbounds.seqlength.statements.reference import BIBTEX, EDITION, LINKS, UNJUDGED
 from jaxbounds.statements import Paper
 
 PAPER = Paper(
@@ -91,4 +92,8 @@ PAPER = Paper(
     survives=SURVIVES,
     remarks=REMARKS,
     items=ITEMS,
+    unjudged=UNJUDGED,
+    edition=EDITION,
+    links=LINKS,
+    bibtex=BIBTEX,
 )

@@ -61,6 +61,12 @@ def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
     }
 
 
+def _at(d: int, ratio: float, largest: int = 1024) -> Counterexample:
+    """In R^d, where the packing is `ratio` times the bound."""
+    size = {"largest": largest}
+    return Counterexample(instance={"d": d}, size=size, ratio=ratio, meets=_in_the_class)
+
+
 ORIENTATION = Statement(
     id="seqlength.cor-d.0-orientation",
     label="Corollaries D.0.1 and D.0.2, the orientation",
@@ -86,12 +92,7 @@ ORIENTATION = Statement(
             expected="fails",
             erratum="E3",
             note="the map of Y_[CLS]; ||W_QK||_{1,inf} are columns of W_QK, rows of the map",
-            counterexample=Counterexample(
-                instance={"d": 256},
-                size={"largest": 1024},
-                ratio=1.7270307750957843,
-                meets=_in_the_class,
-            ),
+            counterexample=_at(256, 1.7270307750957843),
         ),
         Form(
             name="derived (D.0.1), W_QK x",
@@ -111,12 +112,7 @@ ORIENTATION = Statement(
             expected="fails",
             erratum="E3",
             note="the map of the display of the Rademacher complexity: Lemma 3.4 for columns",
-            counterexample=Counterexample(
-                instance={"d": 1024},
-                size={"largest": 1024},
-                ratio=12.799999999999999,
-                meets=_in_the_class,
-            ),
+            counterexample=_at(1024, 12.799999999999999),
         ),
         Form(
             name="derived (D.0.2), W_QK x, constant 100",
@@ -125,12 +121,7 @@ ORIENTATION = Statement(
             expected="fails",
             erratum="E3",
             note="no constant helps: d against ln d",
-            counterexample=Counterexample(
-                instance={"d": 10**6},
-                size={"largest": 10**6},
-                ratio=62.714582429996085,
-                meets=_in_the_class,
-            ),
+            counterexample=_at(10**6, 62.714582429996085, largest=10**6),
         ),
     ),
     control="a fifth of D.0.2's for 2d points",
@@ -181,6 +172,12 @@ def _meets_F_0_1(instance: Instance, size: Size) -> dict[str, Any]:
     }
 
 
+def _at_n(n: int, ratio: float) -> Counterexample:
+    """The cubes of side 2 in n coordinates, `ratio` times the bound."""
+    size = {"largest": 256}
+    return Counterexample(instance={"n": n}, size=size, ratio=ratio, meets=_meets_F_0_1)
+
+
 COROLLARY_F_0_1 = Statement(
     id="seqlength.cor-f.0.1",
     label="Corollary F.0.1",
@@ -203,12 +200,7 @@ COROLLARY_F_0_1 = Statement(
             erratum="E18",
             note="tokens in the l_2 ball: W_QK = e_1 u^T, |u_i| <= 1, by volume; C of this one"
             " matrix, with ln(2d + 1) where the corollary prints ln(2k + 1)",
-            counterexample=Counterexample(
-                instance={"n": 256},
-                size={"largest": 256},
-                ratio=1.7270307750957843,
-                meets=_meets_F_0_1,
-            ),
+            counterexample=_at_n(256, 1.7270307750957843),
         ),
         Form(
             name="derived, W_c^T x",
@@ -217,12 +209,7 @@ COROLLARY_F_0_1 = Statement(
             erratum="E18",
             note="W_c^T = u^T, a map from R^k to R^1: d = 1 times its own C, k x^2 ln(2d + 1), is"
             " too small as well",
-            counterexample=Counterexample(
-                instance={"n": 256},
-                size={"largest": 256},
-                ratio=9.809783251889826,
-                meets=_meets_F_0_1,
-            ),
+            counterexample=_at_n(256, 9.809783251889826),
         ),
         Form(
             name="derived, W_v^T x",
@@ -231,12 +218,7 @@ COROLLARY_F_0_1 = Statement(
             erratum="E3",
             note="C of this one matrix: columns of W_v are rows of the map, d = 1, k = n, 68.9"
             " against 0.85 at n = 100",
-            counterexample=Counterexample(
-                instance={"n": 100},
-                size={"largest": 256},
-                ratio=81.23108929577391,
-                meets=_meets_F_0_1,
-            ),
+            counterexample=_at_n(100, 81.23108929577391),
         ),
         Form(name="corrected", note="||x||_1 <= sqrt n ||x||_2 in R^n: C times d for W_QK"),
         Form(name="corrected, W_c^T x", note="times k, the dimension of the inputs of this map"),

@@ -167,18 +167,31 @@ def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
     }
 
 
+def _spread(k: int, ratio: float) -> Counterexample:
+    """The matrices v e_1^T in R^{k x 2}, 1 / x = eps = 1 / 2, and the ratio of packing to bound."""
+    instance = {"x": 2.0, "k": k, "d": 2}
+    return Counterexample(instance=instance, size={"d": 64}, ratio=ratio, meets=_in_the_class)
+
+
+BY_COLUMNS: dict[str, Any] = {
+    **draw.ON_HOST_WANDERED,
+    "cases": _row_size_cases,
+    "project": draw.positive("x"),
+    "sizes": ({"d": 64},),
+}
+"""Lemmas 3.4 and 3.5 as printed: norms are of columns, and k grows freely."""
+
+NO_CONSTANT = "no constant or logarithm of x, B_w, eps helps: k grows freely"
+
 LEMMA_3_4_SIZE = Statement(
     id="seqlength.lemma3.4-size",
     label="Lemma 3.4",
     tex=r"\ln \mathcal{N}_\infty(\mathcal{F}, \epsilon, N, \|\cdot\|_2) \lesssim \frac{B_w^2 "
     r"B_x^2}{\epsilon^2} \ln(dk), \quad \|W\|_{2,1} \le B_w, \ \|x\|_1 \le B_x",
     formula="ln N <~ x^2 ln(dk) for ||W||_{2,1} <= B_w, ||x||_1 <= B_x",
-    **draw.ON_HOST_WANDERED,
-    cases=_row_size_cases,
+    **BY_COLUMNS,
     evaluate=_row_sizes,
-    project=draw.positive("x"),
     judges=(lemma_3_4_leading, lemma_3_4_explicit, volumetric_lower_column),
-    sizes=({"d": 64},),
     forms=(
         Form(
             name="printed",
@@ -186,25 +199,15 @@ LEMMA_3_4_SIZE = Statement(
             expected="fails",
             erratum="E3",
             note="with column norms the class contains v e_1^T, |v| <= B_w, and ln N >= k ln x",
-            counterexample=Counterexample(
-                instance={"x": 2.0, "k": 100, "d": 2},
-                size={"d": 64},
-                ratio=3.2706005161953193,
-                meets=_in_the_class,
-            ),
+            counterexample=_spread(100, 3.2706005161953193),
         ),
         Form(
             name="printed, constant 100",
             cites="Lemma 3.4, its display, and 'hides logarithmic dependencies'",
             expected="fails",
             erratum="E3",
-            note="no constant or logarithm of x, B_w, eps helps: k grows freely",
-            counterexample=Counterexample(
-                instance={"x": 2.0, "k": 10**6, "d": 2},
-                size={"d": 64},
-                ratio=119.43682059565394,
-                meets=_in_the_class,
-            ),
+            note=NO_CONSTANT,
+            counterexample=_spread(10**6, 119.43682059565394),
         ),
         Form(
             name="sharpened S3",
@@ -239,12 +242,9 @@ LEMMA_3_5 = Statement(
     r"\lesssim \frac{B_w^2 B_x^2}{\epsilon^2} \ln(dn), \quad \|W\|_{2,1} \le B_w, \ "
     r"\|x_i\|_2 \le B_x",
     formula="ln N <~ x^2 ln(dn) for ||W||_{2,1} <= B_w, ||x_i||_2 <= B_x, n points",
-    **draw.ON_HOST_WANDERED,
-    cases=_row_size_cases,
+    **BY_COLUMNS,
     evaluate=_lemma_3_5,
-    project=draw.positive("x"),
     judges=(lemma_3_5_leading, volumetric_lower_column, volumetric),
-    sizes=({"d": 64},),
     forms=(
         Form(
             name="printed",
@@ -252,25 +252,15 @@ LEMMA_3_5 = Statement(
             expected="fails",
             erratum="E3",
             note="the same transposition, with n = d + 1 points; true is ln(kn) with row norms",
-            counterexample=Counterexample(
-                instance={"x": 2.0, "k": 100, "d": 2},
-                size={"d": 64},
-                ratio=9.67132018086354,
-                meets=_in_the_class,
-            ),
+            counterexample=_spread(100, 9.67132018086354),
         ),
         Form(
             name="printed, constant 100",
             cites="Lemma 3.5, its display, and 'hides logarithmic dependencies' (Lemma 3.4)",
             expected="fails",
             erratum="E3",
-            note="no constant or logarithm of x, B_w, eps helps: k grows freely",
-            counterexample=Counterexample(
-                instance={"x": 2.0, "k": 10**6, "d": 2},
-                size={"d": 64},
-                ratio=967.1320180863539,
-                meets=_in_the_class,
-            ),
+            note=NO_CONSTANT,
+            counterexample=_spread(10**6, 967.1320180863539),
         ),
         Form(
             name="corrected, counting",

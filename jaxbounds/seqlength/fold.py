@@ -1,0 +1,215 @@
+"""From the layers of any library to the class that the bounds speak about, or all reasons why not.
+
+What parameters do not show (residual connections, masks, activations) shows in outputs, if there
+are any to compare with; otherwise it is named as unseen.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbounds.seqlength.extract_norms import ACTIVATIONS, AttentionNetwork, extract_network
+from jaxbounds.seqlength.parameters import Layers, Leaves, Reason, read_layers
+
+DEAREST = "relu"
+"""A network whose activations are unknown is bounded with this one: the bound with identity or tanh
+in its place is at most as large."""
+
+BLOCKS = (
+    "keep one attention layer. For several, `multi_layer.terms_corrected` (Theorem 4.2, corrected)"
+    " bounds the cover from norms alone: blocks sigma(attention) W_c with a projection onto the"
+    " unit ball after each, without residual connections"
+)
+MOST = 243
+"""So many ways to choose activations are compared with outputs: three for each of five layers."""
+
+DEEPEST = 12
+"""Of more dense layers than these the order must be said."""
+
+AGREE = 1e-3
+"""Outputs in float32 agree with float64 to this, relative to the largest."""
+
+
+class Folded(NamedTuple):
+    """The network, or None and all reasons why not; what could not be seen, either way."""
+
+    network: AttentionNetwork | None
+    reasons: tuple[Reason, ...]
+    unseen: tuple[str, ...]
+
+
+def _heads(model: Any, path: str) -> int | None:
+    """The `num_heads` of the module at a path, where there are modules."""
+    for name in filter(None, path.split("/")):
+        try:
+            model = model[int(name)] if name.isdigit() else getattr(model, name)
+        except (AttributeError, IndexError, KeyError, TypeError):
+            return None
+    heads = getattr(model, "num_heads", None)
+    return heads if isinstance(heads, int) else None
+
+
+def _by_head(parts: dict[str, Leaves], heads: int) -> dict[str, Leaves]:
+    """Projections as matrices, cut into heads: kernels (d, heads, d_k) and (heads, d_k, d)."""
+    cut = {}
+    for name, part in parts.items():
+        kernel, bias = part["kernel"], part.get("bias")
+        if name == "out":
+            cut[name] = part | {"kernel": kernel.reshape(heads, -1, kernel.shape[-1])}
+        else:
+            cut[name] = {"kernel": kernel.reshape(len(kernel), heads, -1)}
+            cut[name] |= {} if bias is None else {"bias": bias.reshape(heads, -1)}
+    return cut
+
+
+def _orders(shapes: Mapping[str, tuple[int, ...]], width: int) -> tuple[tuple[str, ...], ...]:
+    """Orders in which each layer takes what the one before it gives: two of them, if there are."""
+
+    @cache
+    def after(width: int, left: frozenset[str]) -> tuple[tuple[str, ...], ...]:
+        if not left:
+            return ((),)
+        fit = (path for path in sorted(left) if shapes[path][0] == width)
+        found = ((p, *rest) for p in fit for rest in after(shapes[p][1], left - {p}))
+        return tuple(itertools.islice(found, 2))
+
+    return after(width, frozenset(shapes))
+
+
+def _widths(parts: dict[str, Leaves]) -> tuple[int, int]:
+    """What attention takes and what it gives."""
+    query, out = parts["query"]["kernel"].shape, parts["out"]["kernel"].shape
+    return query[0] if len(query) == 2 else query[-3], out[-1]
+
+
+def _axes(parts: dict[str, Leaves]) -> int:
+    """2 for matrices, 3 where heads have an axis, 4 where blocks have one, too."""
+    return parts["query"]["kernel"].ndim
+
+
+def _blocks(layers: Layers) -> list[Reason]:
+    """Reasons in how many attention and dense layers there are."""
+    paths, reasons = tuple(layers.attention), []
+    stacked = any(_axes(parts) > 3 for parts in layers.attention.values())
+    if len(paths) > 1 or stacked:
+        what = f"{len(paths)} attention layers" + ", with an axis for blocks" * stacked
+        reasons.append(Reason(f"more than one block: {what}", paths, BLOCKS))
+    elif not paths:
+        what = "no attention with projections query, key, value and out"
+        reasons.append(Reason(what, (), "name its four projections so"))
+    if not layers.dense:
+        reasons.append(Reason("no dense layer after the attention", (), "add a linear readout"))
+    return reasons
+
+
+def _traceless(layers: Layers, cls: int) -> tuple[str, ...]:
+    """What leaves no parameters, and what widths say of it."""
+    seen = []
+    for path, parts in layers.attention.items():
+        takes, gives = _widths(parts)
+        fits, does = ("possible", "keeps") if takes == gives else ("none", "changes")
+        where = f"attention at {path or 'the top'}"
+        seen.append(f"residual connections: {fits} around {where}, it {does} the width")
+    rest = "masks, dropout, positions that the model adds, layers used twice"
+    return (*seen, rest, f"token {cls} is read")
+
+
+def _order(layers: Layers, width: int) -> tuple[tuple[str, ...], list[Reason]]:
+    """The one order that the widths of the dense layers allow, or why there is none."""
+    shapes = {path: layer["kernel"].shape for path, layer in layers.dense.items()}
+    orders = _orders(shapes, width) if len(shapes) <= DEEPEST else ((), ())
+    if len(orders) == 1:
+        return orders[0], []
+    sizes = tuple(f"{path} ({d} to {k})" for path, (d, k) in shapes.items())
+    what = "dense layers whose order the widths leave open"
+    change = 'say dense=[("path", "activation before it"), ...]'
+    if not orders:
+        what = f"dense layers that do not follow, one by one, on attention of width {width}"
+        change = "leave out what comes before the attention, and give what it gives as X"
+    return (), [Reason(what, sizes, change)]
+
+
+def _matching(
+    networks: Iterable[AttentionNetwork], X: np.ndarray, outputs: np.ndarray
+) -> tuple[AttentionNetwork | None, float]:
+    """The first network that gives the outputs, or None; and the least difference, relative."""
+    least, scale = math.inf, max(float(np.abs(outputs).max()), 1e-300)
+    for network in networks:
+        found = network(X)
+        if found.size == outputs.size:
+            difference = float(np.abs(found - outputs.reshape(found.shape)).max()) / scale
+            if difference <= AGREE:
+                return network, difference
+            least = min(least, difference)
+    return None, least
+
+
+def fold(
+    model: Any,
+    /,
+    *,
+    dense: Sequence[tuple[str, str]] = (),
+    heads: int | None = None,
+    cls: int = 0,
+    X: np.ndarray | None = None,
+    outputs: np.ndarray | None = None,
+) -> Folded:
+    """Read a model of any library as one attention layer and dense layers, or say why not.
+
+    Args:
+        model: a pytree of parameters, or a module that is one.
+        dense: paths in order, each with the activation before it; found by their widths without.
+        heads: of attention whose projections are matrices, where no `num_heads` says it.
+        cls: the index of the token that is read.
+        X: inputs (m, T, d).
+        outputs: the model's own on `X`. Where they agree, to a thousandth of the largest, there is
+            no more to see; activations are chosen so that they do.
+    """
+    layers = read_layers(model)
+    if layers.reasons and not layers.reasons[0].paths:  # there are no parameters
+        return Folded(None, layers.reasons, ())
+    reasons, unseen = [*layers.reasons, *_blocks(layers)], _traceless(layers, cls)
+    order: tuple[str, ...] = ()
+    if len(layers.attention) == 1:
+        ((path, parts),) = layers.attention.items()
+        takes, gives = _widths(parts)
+        if _axes(parts) == 2:
+            known = heads or _heads(model, path)
+            if known and not any(part["kernel"].size % known for part in parts.values()):
+                parts = _by_head(parts, known)
+            else:
+                what = f"heads: {known} do not fit" if known else "how many heads is not visible"
+                reasons.append(Reason(what, (path,), "say heads=..."))
+        if layers.dense and not dense:
+            order, unclear = _order(layers, gives)
+            reasons += unclear
+        if X is not None and (X.ndim != 3 or X.shape[2] != takes):
+            what = f"inputs of shape {X.shape}, where the attention takes (m, T, {takes})"
+            reasons.append(Reason(what, (path,), "give the tokens as vectors, after any embedding"))
+    if reasons:
+        return Folded(None, tuple(reasons), unseen)
+
+    flat = {f"{path}/{name}/{leaf}": v for name, part in parts.items() for leaf, v in part.items()}
+    flat |= {f"{p}/{leaf}": v for p, layer in layers.dense.items() for leaf, v in layer.items()}
+    compared = (X, outputs) if X is not None and outputs is not None else None
+    options: list[Sequence[tuple[str, str]]] = [dense or [(p, DEAREST) for p in order]]
+    if compared and not dense:
+        names = itertools.islice(itertools.product(ACTIVATIONS, repeat=len(order)), MOST)
+        options = [[*zip(order, some)] for some in names]
+    networks = (extract_network(flat, attention=path, dense=o, cls=cls) for o in options)
+    try:
+        if not compared:
+            assumed = () if dense else (f"activations: taken as {DEAREST}, which bounds them all",)
+            return Folded(next(networks), (), (*unseen, *assumed))
+        network, difference = _matching(networks, *compared)
+    except ValueError as problem:
+        return Folded(None, (Reason(str(problem), (), "give what is asked for"),), unseen)
+    if network:
+        return Folded(network, (), ())
+    what = f"outputs other than these layers', by {difference:.2g} of the largest"
+    change = f"leave out {'; '.join(unseen[:-1])}; activations are {', '.join(ACTIVATIONS)}"
+    return Folded(None, (Reason(what, (path, *layers.dense), change),), unseen)

@@ -1,0 +1,193 @@
+"""Parameters of any library, read as attention, dense layers, and what has no place in a bound.
+
+A pytree is enough: variables of linen, a module or state of nnx, an Equinox module, nested dicts.
+Layers are known by the names and shapes of their leaves: attention by its four projections, a dense
+layer by a matrix and a bias.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Leaves = dict[str, Any]
+
+
+class Reason(NamedTuple):
+    """Why no bound applies: what was found, at which paths, and what would have to change."""
+
+    what: str
+    paths: tuple[str, ...]
+    change: str
+
+    def __str__(self) -> str:
+        """Three parts on three lines; without paths on two."""
+        where = [f"  at {', '.join(self.paths)}"] if self.paths else []
+        return "\n".join([self.what, *where, f"  change: {self.change}"])
+
+
+class Layers(NamedTuple):
+    """A model's parameters, sorted.
+
+    Attributes:
+        attention: per path the four projections "query", "key", "value", "out", each "kernel" and,
+            where there is one, "bias".
+        dense: per path "kernel" (inputs, outputs) and, where there is one, "bias".
+        reasons: everything else.
+    """
+
+    attention: dict[str, dict[str, Leaves]]
+    dense: dict[str, Leaves]
+    reasons: tuple[Reason, ...]
+
+
+_PROJECTIONS = {
+    name: whole
+    for whole, names in {
+        "query": ("query", "q"),
+        "key": ("key", "k"),
+        "value": ("value", "v"),
+        "out": ("out", "output", "o"),
+    }.items()
+    for name in names
+}
+_FUSED = ("qkv", "c_attn", "in_proj", "query_key_value")
+_MATRIX, _SCALE = ("kernel", "weight", "w"), ("scale", "weight", "gamma")
+_NORMALISATION = {*_SCALE, "bias", "beta", "mean", "var"}
+
+NORMALISED = (
+    "train without it: Appendix C has no step for it, as it multiplies distances by up to"
+    " 1 / sqrt(its epsilon); the paper's own normalisation, onto the unit ball, has no parameters"
+)
+EMBEDDED = "leave it out and give as X the tokens that come out of it: it must be fixed beforehand"
+SPLIT = "split it into query, key, value (d, heads, d_k) and out (heads, d_k, d)"
+UNKNOWN = (
+    "only attention (query, key, value, out) and dense layers (kernel or weight, bias) are mapped:"
+    " leave these out where the output does not use them, or fold them into one of the two"
+)
+
+
+def _holds(leaf: Any, kind: Any) -> bool:
+    """Whether a leaf is an array, or the shape of one, with numbers of a kind."""
+    return hasattr(leaf, "ndim") and jnp.issubdtype(leaf.dtype, kind)
+
+
+def leaves_by_path(tree: Any, /) -> Leaves:
+    """The leaves of any pytree by paths as "block/attention/query/kernel".
+
+    The containers that Flax puts around an array are no part of a path, nor is the collection
+    "params"; what a training state holds beside it is left out, as are random streams and leaves
+    that are functions.
+    """
+    named = lambda key: str(
+        next(getattr(key, n) for n in ("key", "name", "idx") if hasattr(key, n))
+    )
+    flat, _ = jax.tree_util.tree_flatten_with_path(tree)
+    paths = [tuple(map(named, path)) for path, _ in flat]
+    parents = [path[:-1] for path in paths]
+    leaves: Leaves = {}
+    for path, (_, leaf) in zip(paths, flat):
+        if len(path) > 1 and path[-1] in ("value", "raw_value") and parents.count(path[:-1]) == 1:
+            path = path[:-1]
+        whole = path
+        while len(path) > 1 and path[0] == "params":
+            path = path[1:]
+        beside = whole == path and any(p[:1] == ("params",) for p in paths)
+        if beside and path[:1] in (("step",), ("opt_state",), ("tx",)):
+            continue
+        random = "rngs" in path or _holds(leaf, jax.dtypes.prng_key)
+        if not random and not callable(leaf):
+            leaves["/".join(path)] = leaf
+    return leaves
+
+
+def _modules(leaves: Leaves) -> dict[str, Leaves]:
+    """The leaves by the path of the layer that holds them."""
+    modules: dict[str, Leaves] = {}
+    for path, leaf in leaves.items():
+        parent, _, name = path.rpartition("/")
+        modules.setdefault(parent, {})[name] = leaf
+    return modules
+
+
+def _in_flax_layout(module: Leaves) -> Leaves:
+    """A "kernel" with inputs first, and "bias", whatever they are called."""
+    matrix = next(name for name in _MATRIX if name in module)
+    kernel = np.asarray(module[matrix], np.float64)
+    bias = next((module[name] for name in ("bias", "b") if module.get(name) is not None), None)
+    found = {"kernel": kernel.T if matrix == "weight" else kernel}
+    return found if bias is None else found | {"bias": np.asarray(bias, np.float64)}
+
+
+def _is_layer(module: Leaves) -> bool:
+    """A matrix, in attention of any number of axes, and a bias at most."""
+    return any(
+        name in module and module[name].ndim >= 2 and set(module) <= {name, "bias", "b"}
+        for name in _MATRIX
+    )
+
+
+def _attention(modules: Mapping[str, Leaves]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Paths that hold four projections, with the path of each."""
+    held: dict[str, dict[str, str]] = {}
+    for path, module in modules.items():
+        parent, _, name = path.rpartition("/")
+        whole = _PROJECTIONS.get(name.removesuffix("_proj"))
+        if whole and _is_layer(module):
+            held.setdefault(parent, {})[whole] = path
+    return ((parent, parts) for parent, parts in held.items() if len(parts) == 4)
+
+
+def read_layers(tree: Any, /) -> Layers:
+    """Sort the parameters of a model; what has no place among the layers is a reason, by path."""
+    reasons: list[Reason] = []
+
+    def refuse(what: str, paths: list[str], change: str) -> None:
+        if paths:
+            reasons.append(Reason(what, tuple(paths), change))
+
+    every = leaves_by_path(tree)
+    leaves = {path: leaf for path, leaf in every.items() if _holds(leaf, jnp.floating)}
+    shapes = [path for path, leaf in leaves.items() if isinstance(leaf, jax.ShapeDtypeStruct)]
+    refuse("shapes without values", shapes, "give the trained parameters")
+    leaves |= {path: np.broadcast_to(0.0, leaves[path].shape) for path in shapes}
+    if not leaves:
+        what = f"no parameters in a {type(tree).__name__}"
+        change = "give a pytree of arrays: variables of linen, a module of nnx, an Equinox module"
+        return Layers({}, {}, (Reason(what, (), change),))
+    wild = [p for p, leaf in leaves.items() if not np.isfinite(np.asarray(leaf, np.float64)).all()]
+    refuse("values that are not finite", wild, "no norm bounds them: train again")
+
+    modules = _modules(leaves)
+    attention = dict(_attention(modules))
+    taken = {path for parts in attention.values() for path in parts.values()}
+    sorted_out: dict[str, list[str]] = {"norm": [], "embedding": [], "fused": [], "dense": []}
+    unknown = [path for path in every if path not in leaves]
+    for path, module in modules.items():
+        last = path.rpartition("/")[2].lower()
+        named = [path + "/" * bool(path) + name for name in module]
+        if path in taken:
+            continue
+        if any("embed" in name.lower() for name in (last, *module)):
+            sorted_out["embedding"] += named
+        elif any(word in name.lower() for word in _FUSED for name in (last, *module)):
+            sorted_out["fused"] += named
+        elif set(module) <= _NORMALISATION and all(leaf.ndim == 1 for leaf in module.values()):
+            sorted_out["norm"].append(path or "the top")
+        elif _is_layer(module) and max(leaf.ndim for leaf in module.values()) == 2:
+            sorted_out["dense"].append(path)
+        else:
+            unknown += named
+    kinds = "LayerNorm, RMSNorm or BatchNorm: a scale of its own for each coordinate"
+    refuse(kinds, sorted_out["norm"], NORMALISED)
+    refuse("embeddings", sorted_out["embedding"], EMBEDDED)
+    refuse("query, key and value in one matrix", sorted_out["fused"], SPLIT)
+    refuse("leaves that are not mapped", unknown, UNKNOWN)
+    read = lambda path: _in_flax_layout(modules[path])
+    return Layers(
+        {path: {n: read(part) for n, part in parts.items()} for path, parts in attention.items()},
+        {path: read(path) for path in sorted_out["dense"]},
+        tuple(reasons),
+    )

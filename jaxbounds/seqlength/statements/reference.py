@@ -1,0 +1,48 @@
+"""How the paper is cited, which text of it was read, and what of its room no statement judges."""
+
+EDITION = (
+    "AISTATS 2024, PMLR volume 238, pages 1405 to 1413, with Appendices A to G; not v1 of the"
+    " preprint (19 October 2023)"
+)
+"""Errata rest on words. The abstract tells the two apart: "bounded linear mappings" here, "bounded
+linear transformations" in v1 of the preprint."""
+
+LINKS = {
+    "PMLR": "https://proceedings.mlr.press/v238/trauger24a.html",
+    "arXiv": "https://arxiv.org/abs/2310.13088",
+    "code": "https://github.com/traugerjacob/Transformer-Gen-Bounds",
+}
+
+BIBTEX = """\
+@inproceedings{trauger2024sequence,
+  title = {Sequence Length Independent Norm-Based Generalization Bounds for {T}ransformers},
+  author = {Trauger, Jacob and Tewari, Ambuj},
+  booktitle = {Proceedings of The 27th International Conference on Artificial Intelligence and
+               Statistics},
+  series = {Proceedings of Machine Learning Research},
+  volume = {238},
+  pages = {1405--1413},
+  publisher = {PMLR},
+  year = {2024},
+  url = {https://proceedings.mlr.press/v238/trauger24a.html},
+  eprint = {2310.13088},
+  archiveprefix = {arXiv},
+}
+"""
+
+UNJUDGED = {
+    "a part of functions that are judged, run with them": ("network_bound.map_coverings",),
+    "draws or enumerates data: what is judged takes any": (
+        "sparse_majority.draw_task",
+        "sparse_majority.draw_bits",
+    ),
+    "reads, writes or looks up": (
+        "extract_norms.from_nnx",
+        "parameters.leaves_by_path",
+        "parameters.read_layers",
+        "fold.fold",
+        "certificate.applicable",
+    ),
+    "presentation": ("certificate.certificate_text", "comparisons.compare"),
+    "refuses bad input; its tests say what it raises": ("norms.require_norm",),
+}
