@@ -72,3 +72,11 @@ def number(value: Any, /) -> str:
         return f"{float(value):.6g}"
     except (TypeError, ValueError):
         return str(value)
+
+
+def yes(flag: Any, /) -> str:
+    """In a word; what is neither yet, under a trace, as it is."""
+    try:
+        return "yes" if flag else "NO"
+    except (TypeError, ValueError):
+        return str(flag)

@@ -182,7 +182,7 @@ def test_hessian_against_finite_differences(x64):
         ]
         for i in eye
     ]  # fmt: skip
-    matrix = curvature.dense_hessian(loss, params, batch_size=3)
+    matrix = curvature.dense_hessian(loss, params, columns=3)
     np.testing.assert_allclose(matrix, expected, atol=1e-6)
     direction = {"a": jnp.asarray([1.0, 2.0]), "b": jnp.asarray([-1.0, 0.5])}
     product = curvature.hessian_vector_product(loss, params)(direction)

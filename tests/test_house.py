@@ -4,6 +4,7 @@ Read from the imports of the files, those inside of functions and for types too.
 """
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -89,8 +90,8 @@ def test_no_file_imports_in_a_circle():
 
 def test_modules_are_imported_by_statements():
     """An import by `importlib` would be an arrow that nobody sees."""
-    for module, file in FILES.items():
-        hidden = "import_module(" in file.read_text(encoding="utf8")
+    for file in FILES.values():
+        hidden = re.search(r"import_module\((?!\"(?!jaxbounds))", file.read_text(encoding="utf8"))
         inside = file.relative_to(ROOT).as_posix()
         assert not hidden or inside in BY_NAME, inside
 

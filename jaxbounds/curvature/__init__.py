@@ -1,34 +1,44 @@
-"""Curvature one can trust: eigenpairs, spectra, traces and weak convexity of any network's loss."""
+"""Curvature one can trust: eigenpairs, spectra, traces and weak convexity of any network's loss.
 
+`Curvature` is the operator; `functions` ask it one question each.
+"""
+
+from jaxbounds.curvature.bias import minibatch_bias
 from jaxbounds.curvature.convexity import (
     ConvexityCertificate,
     WeakConvexity,
     convexity_certificate,
-    weak_convexity,
 )
-from jaxbounds.curvature.extremes import (
-    DENSE_LIMIT,
+from jaxbounds.curvature.extremes import DENSE_LIMIT
+from jaxbounds.curvature.functions import (
     block_extremes,
     dense_hessian,
     extremes_memory,
     hessian_extremes,
+    spectrum,
+    trace,
+    weak_convexity,
 )
 from jaxbounds.curvature.lanczos import Extremes, dense_extremes, lanczos_extremes
 from jaxbounds.curvature.leaves import head_axes, head_shares, shares
-from jaxbounds.curvature.monitor import CurvatureMonitor, minibatch_bias
+from jaxbounds.curvature.monitor import CurvatureMonitor
+from jaxbounds.curvature.operator import Curvature
 from jaxbounds.curvature.products import Composite, ggn_vector_product, hessian_vector_product
-from jaxbounds.curvature.spectrum import Spectrum, spectrum
+from jaxbounds.curvature.spectrum import Spectrum
 from jaxbounds.curvature.structured import CertifiedExtremes, structured_extremes
-from jaxbounds.curvature.trace import Trace, trace
+from jaxbounds.curvature.top import Top
+from jaxbounds.curvature.trace import Trace
 
 __all__ = [
     "DENSE_LIMIT",
     "CertifiedExtremes",
     "Composite",
     "ConvexityCertificate",
+    "Curvature",
     "CurvatureMonitor",
     "Extremes",
     "Spectrum",
+    "Top",
     "Trace",
     "WeakConvexity",
     "block_extremes",

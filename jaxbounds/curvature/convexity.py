@@ -14,12 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxbounds.curvature.extremes import extremes_and_loss
+from jaxbounds.curvature.extremes import extremes_at
 from jaxbounds.curvature.lanczos import Extremes, default_basis, lanczos_extremes
 from jaxbounds.curvature.leaves import Params, head_shares, select
-from jaxbounds.curvature.products import Composite, Loss, Problem
-from jaxbounds.curvature.programs import Call
+from jaxbounds.curvature.products import Composite, Problem
+from jaxbounds.curvature.programs import Point
 from jaxbounds.memory import LIMIT
+from jaxbounds.shown import Shown, Table, number
 
 
 class WeakConvexity(NamedTuple):
@@ -56,37 +57,35 @@ class WeakConvexity(NamedTuple):
     by_head: Float[Array, " H"] | None
     extremes: Extremes
 
+    def _table(self) -> Table:
+        about = {
+            "loss L": self.loss,
+            "lambda_min, at most": self.minimum,
+            "its residual": self.residual,
+            "resolved": "yes" if self.resolved else "NO: rounding or the residual is as large",
+            "-lambda_min / L, at least": self.ratio_at_least,
+            f"kappa, at least (H = {self.heads})": self.kappa_at_least,
+        }
+        if self.kappa is not None:
+            about[f"kappa = {number(self.kappa)}"] = self.verdict
+        rows = [(name, number(value)) for name, value in about.items()]
+        return Table("weak convexity at one point", ("", ""), rows)
 
-def weak_convexity(
-    loss: Loss,
-    params: Params,
-    batches: Any = None,
+    __repr__, _repr_html_ = Shown.__repr__, Shown._repr_html_
+
+
+def weak_convexity_at(
+    point: Point,
     /,
     *,
+    memory_limit: float,
     heads: int | Mapping[str, int] | None = None,
     kappa: float | None = None,
     iterations: int = 200,
     tolerance: float | None = None,
     **options: Any,
 ) -> WeakConvexity:
-    """Lower estimates of -lambda_min / L and of kappa, at one point and on the data given.
-
-    Args:
-        loss: see `hessian_extremes`; positive.
-        params: the point.
-        batches: the data: one batch or a list. A minibatch's ratio is not that of the data, but as
-            a rule several times larger.
-        heads: H, or the axis of the heads for each pattern of a path (`head_axes(params)` finds
-            those of Flax's attention), which also gives `by_head`; 1 unless given.
-        kappa: of the condition that is tested.
-        iterations: products at most.
-        tolerance: of the residuals relative to the spectral scale. Unless given, 8 eps: late in
-            training lambda_min is small beside lambda_max.
-        **options: of `hessian_extremes`.
-
-    Raises:
-        ValueError: as `hessian_extremes`, and if the loss is not positive or `heads` no number.
-    """
+    """Lower estimates of -lambda_min / L and of kappa; see `Curvature.weak_convexity`."""
     counted = isinstance(heads, int | np.integer) and heads >= 1
     if not (counted or isinstance(heads, Mapping | None)):
         raise ValueError(
@@ -94,9 +93,9 @@ def weak_convexity(
             f"{heads!r}"
         )
     if tolerance is None:
-        tolerance = 8 * float(jnp.finfo(select(params, options.get("filter")).dtype).eps)
-    ends, value = extremes_and_loss(
-        loss, params, batches, iterations=iterations, tolerance=tolerance, **options
+        tolerance = 8 * float(jnp.finfo(point.selection.dtype).eps)
+    ends, value = extremes_at(
+        point, memory_limit=memory_limit, iterations=iterations, tolerance=tolerance, **options
     )
     if not float(value) > 0:
         raise ValueError(
@@ -105,7 +104,7 @@ def weak_convexity(
         )
     by_head, H = None, 1
     if isinstance(heads, Mapping):
-        H = select(params, heads=heads).heads or 1
+        H = select(point.params, heads=heads).heads or 1
         by_head = head_shares(ends.vector_minimum, heads)
     elif heads is not None:
         H = int(heads)
@@ -206,16 +205,14 @@ def convexity_certificate(
     """
     if isinstance(batch, list):
         raise ValueError("the certificate is of one batch: give a pytree, not a list")
-    call = Call(
-        _certificate_kernel, loss, params, batch, batch_size=None, filter=filter, of="ggn",
-        what="the certificate of weak convexity",
-    )  # fmt: skip
-    selection = call.selection
+    point = Point(loss, params, batch, filter=filter, of="ggn")
+    selection = point.selection
     basis = default_basis(selection.size, 64, selection.dtype)
     dynamic = {
         "key": jax.random.key(0) if key is None else key,
         "iterations": jnp.asarray(iterations, jnp.int32),
     }
-    found = call({"basis": basis}, dynamic, limit=memory_limit)
+    what = "the certificate of weak convexity"
+    found = point.run(_certificate_kernel, {"basis": basis}, dynamic, limit=memory_limit, what=what)
     bound, value, norms, slopes, flags = found
     return ConvexityCertificate(bound, value, bound / value, norms, slopes, bool(np.asarray(flags)))

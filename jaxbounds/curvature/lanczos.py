@@ -20,6 +20,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxbounds.shown import Shown, Table, number, yes
+
 Operator = Callable[[Float[Array, " n"]], Float[Array, " n"]]
 
 LEAST_BASIS = 32
@@ -69,6 +71,20 @@ class Extremes(NamedTuple):
     def converged(self) -> Bool[Array, ""]:
         """Whether both ends have converged."""
         return self.converged_minimum & self.converged_maximum
+
+    def _table(self) -> Table:
+        rows = [
+            (end, *map(number, (value, residual)), yes(flag))
+            for end, value, residual, flag in (
+                ("least", self.minimum, self.residual_minimum, self.converged_minimum),
+                ("greatest", self.maximum, self.residual_maximum, self.converged_maximum),
+            )
+        ]
+        how = f"{number(self.iterations)} products" if number(self.iterations) != "0" else "dense"
+        title = f"extreme eigenvalues ({how}; rounding about {number(self.noise)})"
+        return Table(title, ("", "eigenvalue", "residual", "converged"), rows)
+
+    __repr__, _repr_html_ = Shown.__repr__, Shown._repr_html_
 
 
 def default_tolerance(size: int, dtype: Any, /) -> float:

@@ -7,10 +7,12 @@ import jax
 import numpy as np
 
 from jaxbounds.curvature.batches import count, group
-from jaxbounds.curvature.extremes import extremes_and_loss
+from jaxbounds.curvature.extremes import extremes_at
 from jaxbounds.curvature.lanczos import Extremes
 from jaxbounds.curvature.leaves import Filter, Params, head_shares, select
-from jaxbounds.curvature.products import Loss
+from jaxbounds.curvature.products import Loss, Of
+from jaxbounds.curvature.programs import Point
+from jaxbounds.memory import LIMIT
 
 if TYPE_CHECKING:  # slow to import, and needed for results only
     import xarray
@@ -40,7 +42,6 @@ class CurvatureMonitor:
     def __init__(
         self,
         loss: Loss,
-        /,
         *,
         every: int = 100,
         blocks: Mapping[str, Filter] | None = None,
@@ -49,6 +50,8 @@ class CurvatureMonitor:
         batch_size: int | None = None,
         iterations: int = 60,
         key: jax.Array | None = None,
+        of: Of = "hessian",
+        memory_limit: float = LIMIT,
         **options: Any,
     ) -> None:
         """Nothing is computed yet.
@@ -64,7 +67,9 @@ class CurvatureMonitor:
             batch_size: cuts `data`.
             iterations: products at most, for each block.
             key: starts Lanczos, the same at each record.
-            **options: of `hessian_extremes`.
+            of: "hessian" or "ggn".
+            memory_limit: in bytes, for each block.
+            **options: of `Curvature.extremes`.
 
         Raises:
             ValueError: if `every` is below 1, or a block takes the name of that of all parameters.
@@ -76,7 +81,8 @@ class CurvatureMonitor:
         self._loss, self._every = loss, every
         self._blocks: dict[str, Filter | None] = {WHOLE: None} | dict(blocks or {})
         self._heads, self._data, self._batch_size = heads, data, batch_size
-        self._options = options | {"iterations": iterations, "key": key}
+        self._of, given = of, {"iterations": iterations, "key": key, "memory_limit": memory_limit}
+        self._options = options | given
         self._records: list[dict[str, Any]] = []
         self._names: tuple[str, ...] = ()
 
@@ -97,9 +103,11 @@ class CurvatureMonitor:
         if self._data is not None:
             batches, size = self._data, self._batch_size
         found: dict[str, tuple[Extremes, Any]] = {}
-        measure = lambda **chosen: extremes_and_loss(
-            self._loss, params, batches, batch_size=size, finite=False, **self._options, **chosen
-        )
+
+        def measure(head: int | None = None, **chosen: Any) -> tuple[Extremes, Any]:
+            point = Point(self._loss, params, batches, batch_size=size, of=self._of, **chosen)
+            return extremes_at(point, head=head, finite=False, **self._options)
+
         for name, block in self._blocks.items():
             found[name] = measure(filter=block)
         if self._heads:
@@ -176,32 +184,3 @@ class CurvatureMonitor:
         if len(dataset.block) <= 8:
             axes[1].legend()
         return figure
-
-
-def minibatch_bias(loss: Loss, params: Params, batches: Any, /, **options: Any) -> "xarray.Dataset":
-    """The least eigenvalue of the mean over the first 1, 2, 4, ... batches, and over all.
-
-    Shows how far the value of a minibatch is from that of the data, and how it settles.
-
-    Args:
-        loss: `loss(params, batch)`.
-        params: the point.
-        batches: a list of batches of one shape: all data.
-        **options: of `hessian_extremes`.
-
-    Raises:
-        ValueError: if fewer than two batches are given, and as `hessian_extremes`.
-    """
-    if not isinstance(batches, list) or len(batches) < 2:
-        raise ValueError("give a list of at least two batches")
-    sizes = [2**i for i in range(len(batches).bit_length()) if 2**i < len(batches)]
-    sizes.append(len(batches))
-    found = [extremes_and_loss(loss, params, batches[:size], **options) for size in sizes]
-    variables = {
-        name: ("batches", np.asarray([getattr(ends, name) for ends, _ in found]))
-        for name in _NUMBERS
-    }
-    variables["loss"] = ("batches", np.asarray([value for _, value in found]))
-    import xarray
-
-    return xarray.Dataset(variables, coords={"batches": sizes})

@@ -25,18 +25,6 @@ Kernel = Callable[..., Any]
 """`kernel(problem, static options, dynamic options) -> pytree of arrays`, traceable."""
 
 
-def refuse_memory(
-    need: float, limit: float, selection: Selection, what: str, advice: str = ""
-) -> None:
-    """Raise where `need` is over the limit.
-
-    Raises:
-        ValueError: then, with the numbers.
-    """
-    of = f"{what} of {selection.size} parameters in {selection.dtype.name} needs"
-    refuse_over(need, limit, of, advice)
-
-
 class Program:
     """A kernel for one traced loss and selection, compiled once for each shape of its arguments."""
 
@@ -74,6 +62,8 @@ class Program:
 KEPT = 32
 """Programs that are kept; the one that was not used for longest goes."""
 _programs: "OrderedDict[Any, Program]" = OrderedDict()
+_fixed: set[str] = set()
+"""Keys of traces that were the same twice."""
 
 
 def _check_arguments(loss: Loss, batches: Any) -> None:
@@ -91,58 +81,71 @@ def _check_arguments(loss: Loss, batches: Any) -> None:
         ) from None
 
 
-class Call:
-    """One call of a kernel: its program and arguments."""
+class Point:
+    """A loss at a point, on batches: what kernels are run at.
+
+    The loss is traced here, as it is now: what somebody changes in place later is not seen.
+
+    Args:
+        loss: `loss(params)`, or `loss(params, batch)` where batches are given.
+        params: the point.
+        batches: one batch or a list of batches.
+        batch_size: cuts one pytree of examples into batches.
+        filter: which leaves.
+        of: which matrix.
+        heads: the axis of the heads for each pattern of a path, for kernels on one head.
+
+    Raises:
+        ValueError: if the loss is no function of these arguments or no real number, draws random
+            numbers, or no parameter is left.
+    """
 
     def __init__(
         self,
-        kernel: Kernel,
         loss: Loss,
         params: Params,
-        batches: Any,
+        batches: Any = None,
         *,
-        batch_size: int | None,
-        filter: Filter | None,
-        of: Of,
-        what: str,
+        batch_size: int | None = None,
+        filter: Filter | None = None,
+        of: Of = "hessian",
         heads: Any = None,
-    ):
+    ) -> None:
         check_matrix(loss, of)
         if not callable(loss):
             raise ValueError(
                 f"loss must be a function of the parameters, got {type(loss).__name__}"
             )
         _check_arguments(loss, batches)
-        self.kernel, self.loss, self.of, self.what = kernel, loss, of, what
+        self.loss, self.params, self.of = loss, params, of
         self.selection = select(params, filter, heads=heads)
         own, fixed = self.selection.arrays(params)
         self.arguments = (own, fixed, group(batches, batch_size))
         leaves = jax.tree.leaves((params, batches))
-        self.traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
+        self.is_traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
+        self._traced = None if self.is_traced else self._trace()
+        if self._traced is not None and self._traced.key not in _fixed:
+            self._refuse_another(self._traced)
+            _fixed.add(self._traced.key)
+
+    def _trace(self) -> TracedLoss:
+        return TracedLoss(self.loss, self.selection, *self.arguments, self.of == "ggn")
 
     @functools.cached_property
     def unit(self) -> float:
         """The unit of rounding of the coarsest operation of the loss."""
-        return max(
-            [float(jnp.finfo(self.selection.dtype).eps)]
-            + [coarseness(operation) for operation in self._now.narrow]
-        )
+        narrow = (self._traced or self._trace()).narrow
+        least = float(jnp.finfo(self.selection.dtype).eps)
+        return max([least] + [coarseness(operation) for operation in narrow])
 
-    @functools.cached_property
-    def _now(self) -> TracedLoss:
-        """The loss as it is in this call."""
-        return TracedLoss(self.loss, self.selection, *self.arguments, self.of == "ggn")
-
-    def _made(self, static: dict, dynamic: dict, head: Any) -> tuple[Program, tuple]:
-        traced = self._now
-        key = (traced.key, self.kernel, self.selection, self.of, tuple(static.items()))
+    def _program(
+        self, kernel: Kernel, static: dict, dynamic: dict, head: Any
+    ) -> tuple[Program, tuple]:
+        traced = self._traced
+        assert traced is not None
+        key = (traced.key, kernel, self.selection, self.of, tuple(static.items()))
         if key not in _programs:
-            # What is drawn in Python would otherwise be frozen unseen.
-            again = TracedLoss(self.loss, self.selection, *self.arguments, self.of == "ggn")
-            if not traced.same_as(again):
-                raise ValueError(ANOTHER)
-            self._refuse_callbacks()
-            _programs[key] = Program(self.kernel, traced, self.selection, self.of, key[-1])
+            _programs[key] = Program(kernel, traced, self.selection, self.of, key[-1])
         _programs.move_to_end(key)
         while len(_programs) > KEPT:
             _programs.popitem(last=False)
@@ -151,34 +154,62 @@ class Call:
         arguments = jax.tree.map(one, (traced.constants, *self.arguments, head, dynamic))
         return _programs[key], arguments
 
-    def _refuse_callbacks(self) -> None:
-        """A callback may give another number each time, which no trace shows."""
-        if not self._now.calls_back:
-            return
+    def _problem(self, head: Any) -> Problem:
         own, fixed, groups = self.arguments
-        problem = Problem(self.loss, self.selection, self.of, own, fixed, groups, None)
-        one, two = (np.asarray(problem.value()) for _ in range(2))
+        return Problem(self.loss, self.selection, self.of, own, fixed, groups, head)
+
+    def _refuse_another(self, traced: TracedLoss) -> None:
+        """What is drawn in Python would be frozen unseen, and no trace shows what callbacks give."""
+        if not traced.same_as(self._trace()):
+            raise ValueError(ANOTHER)
+        if not traced.calls_back:
+            return
+        one, two = (np.asarray(self._problem(None).value()) for _ in range(2))
         if not np.array_equal(one, two, equal_nan=True):
             raise ValueError(ANOTHER)
 
-    def bytes(self, static: dict, dynamic: dict, head: Any = None) -> int:
+    def bytes(self, kernel: Kernel, static: dict, dynamic: dict, head: Any = None) -> int:
         """What the program needs; it is compiled, not run."""
-        program, arguments = self._made(static, dynamic, head)
+        program, arguments = self._program(kernel, static, dynamic, head)
         return program.compiled(arguments)[1]
 
-    def __call__(
-        self, static: dict, dynamic: dict, *, limit: float, advice: str = "", head: Any = None
+    def refuse(self, need: float, limit: float, what: str, advice: str = "") -> None:
+        """Raise where `need` is over the limit.
+
+        Raises:
+            ValueError: then, with the numbers.
+        """
+        size, dtype = self.selection.size, self.selection.dtype
+        refuse_over(need, limit, f"{what} of {size} parameters in {dtype.name} needs", advice)
+
+    def run(
+        self,
+        kernel: Kernel,
+        static: dict,
+        dynamic: dict,
+        *,
+        limit: float,
+        what: str,
+        advice: str = "",
+        head: Any = None,
     ) -> Any:
-        """Run it.
+        """Run a kernel.
+
+        Args:
+            kernel: `kernel(problem, static, dynamic)`, traceable.
+            static: options that its program depends on.
+            dynamic: options that are arguments of its program.
+            limit: bytes that it may need.
+            what: it computes, for messages.
+            advice: for one that needs more.
+            head: which head, where the point is of one.
 
         Raises:
             ValueError: if it needs more memory than the limit; nothing has been run then.
         """
-        if self.traced or isinstance(head, jax.core.Tracer):
-            own, fixed, groups = self.arguments
-            problem = Problem(self.loss, self.selection, self.of, own, fixed, groups, head)
-            return self.kernel(problem, dict(static), dynamic)
-        program, arguments = self._made(static, dynamic, head)
+        if self.is_traced or isinstance(head, jax.core.Tracer):
+            return kernel(self._problem(head), dict(static), dynamic)
+        program, arguments = self._program(kernel, static, dynamic, head)
         run, need = program.compiled(arguments)
-        refuse_memory(need, limit, self.selection, self.what, advice)
+        self.refuse(need, limit, what, advice)
         return run(*arguments)

@@ -13,10 +13,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from jaxbounds.curvature.lanczos import _Krylov, _ritz, _step, _unit
-from jaxbounds.curvature.leaves import Filter, Params
-from jaxbounds.curvature.products import Loss, Of, Problem
-from jaxbounds.curvature.programs import Call
-from jaxbounds.memory import LIMIT
+from jaxbounds.curvature.products import Problem
+from jaxbounds.curvature.programs import Point
+from jaxbounds.shown import Shown, Table, number
 
 STORED_BYTES = 256 * 2**20
 """Up to this size the Krylov basis is kept and orthogonalised; beyond it the recurrence is bare."""
@@ -35,7 +34,7 @@ class Spectrum(NamedTuple):
     weights: Float[Array, "probes k"]
     size: int
 
-    def share_below(self, x: float, /) -> tuple[float, float]:
+    def share_below(self, x: float) -> tuple[float, float]:
         """The share of eigenvalues below `x`, and its standard error over the probes.
 
         Eigenvalues next to `x` may be counted on either side: a node stands for its surroundings.
@@ -43,12 +42,12 @@ class Spectrum(NamedTuple):
         shares = jnp.sum(jnp.where(self.nodes < x, self.weights, 0), axis=1)
         return float(jnp.mean(shares)), _error(np.asarray(shares))
 
-    def moment(self, power: int, /) -> tuple[float, float]:
+    def moment(self, power: int) -> tuple[float, float]:
         """The mean of the eigenvalues' powers and its standard error; exact up to 2k - 1."""
         moments = jnp.sum(self.weights * self.nodes**power, axis=1)
         return float(jnp.mean(moments)), _error(np.asarray(moments))
 
-    def density(self, grid: ArrayLike, /, *, width: float | None = None) -> Float[Array, " points"]:
+    def density(self, grid: ArrayLike, *, width: float | None = None) -> Float[Array, " points"]:
         """The density on a grid, each node smeared to a normal of standard deviation `width`.
 
         1% of the range of the nodes unless given.
@@ -59,6 +58,28 @@ class Spectrum(NamedTuple):
         z = (grid[:, None, None] - self.nodes[None]) / spread
         bell = jnp.exp(-(z**2) / 2) / (spread * jnp.sqrt(2 * jnp.asarray(jnp.pi, grid.dtype)))
         return jnp.mean(jnp.sum(bell * self.weights[None], axis=2), axis=1)
+
+    def plot(self, *, points: int = 400, width: float | None = None) -> Any:
+        """The density on a logarithmic axis, and the nodes below it, as a figure."""
+        import matplotlib.pyplot as plt
+
+        low, high = float(jnp.min(self.nodes)), float(jnp.max(self.nodes))
+        room = 0.05 * (high - low) or 1.0
+        grid = np.linspace(low - room, high + room, points)
+        figure, axes = plt.subplots(figsize=(5, 3), layout="constrained")
+        axes.semilogy(grid, np.maximum(self.density(grid, width=width), 1e-12), color="black")
+        nodes = np.ravel(self.nodes)
+        axes.plot(nodes, np.full(nodes.shape, 1e-6), "|", color="C1")
+        axes.set(xlabel="eigenvalue", ylabel="density", ylim=(3e-7, None))
+        axes.set_title(f"{self.size:,} eigenvalues, {len(self.nodes)} probes", fontsize="medium")
+        return figure
+
+    def _table(self) -> Table:
+        probes, k = self.nodes.shape
+        ends = f"{number(jnp.min(self.nodes))} to {number(jnp.max(self.nodes))}"
+        return Table(f"spectrum of {self.size:,} eigenvalues: {probes} x {k} nodes, {ends}")
+
+    __repr__, _repr_html_ = Shown.__repr__, Shown._repr_html_
 
 
 def _error(samples: np.ndarray) -> float:
@@ -115,52 +136,26 @@ def _spectrum_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Arr
     return nodes, weights, problem.value()
 
 
-def spectrum(
-    loss: Loss,
-    params: Params,
-    batches: Any = None,
+def spectrum_at(
+    point: Point,
     /,
     *,
-    batch_size: int | None = None,
+    memory_limit: float,
     key: jax.Array | None = None,
     probes: int = 4,
     iterations: int = 60,
-    filter: Filter | None = None,
-    of: Of = "hessian",
-    memory_limit: float = LIMIT,
 ) -> Spectrum:
-    """The density of the Hessian's eigenvalues, as nodes and weights.
-
-    `probes * iterations` products. The basis is orthogonalised while it takes at most 256 MiB.
-
-    Args:
-        loss: see `hessian_extremes`, as all that is not listed here.
-        params: the point.
-        batches: the data.
-        batch_size: cuts one pytree of examples.
-        key: draws the probes; `jax.random.key(0)` unless given.
-        probes: random vectors; the error falls as their root.
-        iterations: nodes for each.
-        filter: which parameters.
-        of: "hessian" or "ggn".
-        memory_limit: in bytes.
-
-    Raises:
-        ValueError: as `hessian_extremes`, and if probes or iterations is below 1.
-    """
+    """The density of the Hessian's eigenvalues; see `Curvature.spectrum`."""
     if probes < 1 or iterations < 1:
         raise ValueError(f"probes and iterations must be positive, got {probes}, {iterations}")
-    call = Call(
-        _spectrum_kernel, loss, params, batches, batch_size=batch_size, filter=filter, of=of,
-        what="the spectrum of the Hessian",
-    )  # fmt: skip
-    size, k = call.selection.size, min(iterations, call.selection.size)
-    stored = k * size * call.selection.dtype.itemsize <= STORED_BYTES
+    size, k = point.selection.size, min(iterations, point.selection.size)
+    stored = k * size * point.selection.dtype.itemsize <= STORED_BYTES
     static = {"probes": probes, "k": k, "stored": stored}
     key = jax.random.key(0) if key is None else key
-    nodes, weights, value = call(
-        static, {"key": key}, limit=memory_limit, advice="lower iterations, "
-    )
-    if not call.traced and not bool(jnp.all(jnp.isfinite(nodes))):
+    nodes, weights, value = point.run(
+        _spectrum_kernel, static, {"key": key}, limit=memory_limit,
+        what="the spectrum of the Hessian", advice="lower iterations, ",
+    )  # fmt: skip
+    if not point.is_traced and not bool(jnp.all(jnp.isfinite(nodes))):
         raise ValueError(f"products with the Hessian are not finite; the loss is {float(value)}")
     return Spectrum(nodes, weights, size)

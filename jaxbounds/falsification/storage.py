@@ -66,7 +66,7 @@ def save_instance(path: str | Path, instance: Instance, /, **meta: Any) -> Path:
     return save_arrays(path, flatten(instance), form=FORMAT, about=json.dumps(meta, sort_keys=True))
 
 
-def load_instance(path: str | Path, /) -> StoredInstance:
+def load_instance(path: str | Path) -> StoredInstance:
     """Read what `save_instance` wrote.
 
     Raises:

@@ -114,7 +114,7 @@ def _folder_of(module: ModuleType) -> Path | None:
     return (folder.parent if inner else folder) / "records"
 
 
-def load_paper(where: str, /) -> Paper:
+def load_paper(where: str) -> Paper:
     """The `PAPER` of a module.
 
     Args:

@@ -34,7 +34,7 @@ def load_papers(extra: Iterable[str] = (), /, *, patterns: Iterable[str] = ()) -
     return papers
 
 
-def find_statement(name: str, /, *, imports: Iterable[str] = ()) -> Statement:
+def find_statement(name: str, *, imports: Iterable[str] = ()) -> Statement:
     """The statement of exactly that id; of the shipped papers only its own is imported.
 
     Args:
@@ -146,7 +146,7 @@ def experiments() -> dict[str, Experiment]:
     return {name: found for paper in PAPERS for name, found in _experiments_of(paper).items()}
 
 
-def find_experiment(name: str, /, *, imports: Iterable[str] = ()) -> Experiment:
+def find_experiment(name: str, *, imports: Iterable[str] = ()) -> Experiment:
     """The experiment of that id; of the shipped papers only its own is imported.
 
     Args:

@@ -170,9 +170,7 @@ def run(
         ValueError: if there is no such experiment, preset or field value, the run cannot be cut, or
             `out` holds one that was.
     """
-    request = requests.requested(
-        experiment, requests.as_words(fields), preset=preset, seed=seed, imports=imports
-    )
+    request = requests.with_fields(experiment, fields, preset=preset, seed=seed, imports=imports)
     if (resume or shards) and not request.experiment.resumable:
         raise ValueError(f"{experiment} cannot be resumed or cut into shards")
     with tempfile.TemporaryDirectory() as scratch:

@@ -1,6 +1,9 @@
 """What a run computes: an experiment with its configuration and seed, as words give it again."""
 
-from collections.abc import Iterable, Mapping
+import contextlib
+import dataclasses
+import io
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -125,15 +128,36 @@ def again(experiment: str, flags: Iterable[str], /) -> Request:
     return requested(experiment, words, preset=preset, seed=seed, imports=imports)
 
 
-def as_words(fields: Mapping[str, Any], /) -> tuple[str, ...]:
+def _words(fields: Mapping[str, Any]) -> Iterator[str]:
     """Fields of a configuration as flags."""
-    words: list[str] = []
     for name, value in fields.items():
         flag = name.replace("_", "-")
         if isinstance(value, bool):
-            words.append(f"--{flag}" if value else f"--no-{flag}")
-        elif isinstance(value, list | tuple):
-            words += [f"--{flag}", *map(str, value)]
-        else:
-            words += [f"--{flag}", str(value)]
-    return tuple(words)
+            yield f"--{flag}" if value else f"--no-{flag}"
+            continue
+        yield f"--{flag}"
+        yield from map(str, value if isinstance(value, list | tuple) else [value])
+
+
+def with_fields(experiment: str, fields: Mapping[str, Any], /, **given: Any) -> Request:
+    """A run with fields of its configuration by name.
+
+    Args:
+        experiment: its id.
+        fields: values in place of the preset's.
+        **given: of `requested`.
+
+    Raises:
+        ValueError: as `requested`, and if there is no such field or it cannot have such a value.
+    """
+    config = find_experiment(experiment, imports=given.get("imports", ())).config
+    known = [field.name for field in dataclasses.fields(config)]
+    for name in fields:
+        if name not in known:
+            raise ValueError(f"{experiment} has no field {name!r}; there are: {', '.join(known)}")
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+            return requested(experiment, _words(fields), **given)
+    except SystemExit as refused:  # the parser's
+        raise ValueError(f"{experiment}: {fields} cannot be taken: {said.getvalue()}") from refused

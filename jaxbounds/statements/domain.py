@@ -61,7 +61,7 @@ class Domain:
             )
         return float(value)
 
-    def instance(self, point: Any, /) -> Instance:
+    def instance(self, point: Any) -> Instance:
         """The instance at a point."""
         return self.chart(point, Size(dict(self.size)))
 

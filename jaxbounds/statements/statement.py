@@ -44,7 +44,7 @@ class Budget:
     steps: int = 250
     batch: int = 64
 
-    def scaled(self, factor: float, /) -> "Budget":
+    def scaled(self, factor: float) -> "Budget":
         """The same budget with `factor` times the samples and restarts (at least one of each)."""
         return Budget(
             samples=max(1, round(self.samples * factor)),
@@ -159,7 +159,7 @@ class Statement:
         """The full names of the functions that it judges."""
         return tuple(map(full_name, self.judges))
 
-    def form(self, name: str, /) -> Form:
+    def form(self, name: str) -> Form:
         """The form of that name.
 
         Raises:

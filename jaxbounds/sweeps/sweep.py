@@ -126,7 +126,6 @@ def sweep(
     measure: Callable[[Lane, State], Metrics],
     lanes: Lane,
     steps: int,
-    /,
     *,
     every: int = 1,
     chunk: int = 200,

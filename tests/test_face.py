@@ -1,0 +1,179 @@
+"""The public face: names that own themselves, and doors that do what the commands do."""
+
+import concurrent.futures
+import inspect
+import json
+import multiprocessing
+import pydoc
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import jaxbounds as jb
+from jaxbounds.cli import main
+from jaxbounds.statements import Budget
+
+CLAIMS = '''
+import jax
+from jaxbounds import Form, Paper, Sides, Statement
+
+def product_of_norms(x, y):
+    """|x| |y|."""
+    return (x @ x) ** 0.5 * (y @ y) ** 0.5
+
+def evaluate(instance, size):
+    x, y = instance["x"], instance["y"]
+    bound = product_of_norms(x, y)
+    return Sides(abs(x @ y), {"printed": bound, "control": bound / 2})
+
+def pair(key, size):
+    x, y = jax.random.normal(key, (2, size["d"]))
+    return {"x": x, "y": y}
+
+PAPER = Paper(id="facenotes", title="Notes", statements=(Statement(
+    id="facenotes.cauchy", label="Lemma 1", formula="|x.y| <= |x| |y|", kind="inequality",
+    evaluate=evaluate, judges=(product_of_norms,), sample=pair, sizes=({"d": 2},),
+    forms=(Form(name="printed", equality="y = x"),), control="half"),))
+'''
+
+
+@pytest.fixture
+def claims(tmp_path):
+    file = tmp_path / "facenotes.py"
+    file.write_text(CLAIMS)
+    yield file
+    sys.modules.pop("facenotes", None)
+
+
+def test_names_own_themselves_and_nothing_is_private():
+    assert [name for name in dir(jb) if name.startswith("_")] == []
+    for name in dir(jb):
+        found = getattr(jb, name)
+        assert not isinstance(found, types.ModuleType), name
+        assert found.__name__ == name and found.__doc__, name
+        assert "Python Library Documentation" in pydoc.render_doc(found), name
+    with pytest.raises(AttributeError, match="nothing"):
+        jb.nothing  # noqa: B018
+
+
+def test_arguments_can_be_given_by_name():
+    for name in dir(jb):
+        found = getattr(jb, name)
+        if inspect.isfunction(found) and name not in ("lanes_of", "enclose"):
+            kinds = {p.kind for p in inspect.signature(found).parameters.values()}
+            assert inspect.Parameter.POSITIONAL_ONLY not in kinds, name
+
+
+def test_importing_it_imports_no_jax():
+    program = "import jaxbounds, sys; print('jax' in sys.modules, 'xarray' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "False"], done.stderr
+
+
+def test_ids_and_files_are_taken_where_a_statement_is(claims):
+    few = Budget(samples=64, restarts=0)
+    by_id = jb.falsify("multihead.eq51", budget=few)
+    assert [v.id for v in by_id] == ["multihead.eq51"] * len(by_id)
+    (mine,) = jb.falsify(claims)
+    assert (mine.id, mine.status) == ("facenotes.cauchy", "holds")
+    assert jb.is_bound_to(claims, sys.modules["facenotes"].product_of_norms)
+    with pytest.raises(ValueError, match=r"names \d+ statements .* name one"):
+        jb.falsify("multihead.cor1")
+    with pytest.raises(ValueError, match="did you mean"):
+        jb.falsify("multihead.eq511")
+
+
+def test_verify_does_what_the_command_does(claims, tmp_path, capsys):
+    found = jb.verify(claims, out=tmp_path / "door", jobs=1)
+    assert main(["verify", str(claims), "--out", str(tmp_path / "command"), "--jobs", "1"]) == 0
+    ours, theirs = (
+        json.loads((tmp_path / where / "verdicts.json").read_text())
+        for where in ("door", "command")
+    )
+    without = lambda vs: [v | {"seconds": 0} for v in vs]
+    assert without(ours) == without(theirs) and found.status == 0
+    for name in ("report.html", "run.json", "worst/facenotes.cauchy.printed.npz"):
+        assert (tmp_path / "door" / name).is_file()
+    assert "1 statement, 1 form: 1 holds; all as recorded" in repr(found)
+    assert "<table>" in found._repr_html_()
+    x, y = (found.instance().instance[name] for name in "xy")
+    assert abs(x @ y) == pytest.approx(np.linalg.norm(x) * np.linalg.norm(y), rel=1e-9)
+    assert found["facenotes.cauchy"] == found
+    with pytest.raises(KeyError, match="no verdict on 'nobody'"):
+        found["nobody"]
+
+
+def test_on_any_executor(claims):
+    spawned = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=spawned) as pool:
+        away = jb.verify(["multihead.eq51", claims], on=pool)
+    here = jb.verify(["multihead.eq51", claims], jobs=1)
+    for a, b in zip(away, here):
+        assert (a.id, a.form, a.worst_ratio, a.drawn) == (b.id, b.form, b.worst_ratio, b.drawn)
+    assert away.instance(away[0]).meta == here.instance(here[0]).meta
+    forking = multiprocessing.get_context("fork")
+    with (
+        concurrent.futures.ProcessPoolExecutor(1, mp_context=forking) as pool,
+        pytest.raises(ValueError, match="forked processes hangs with JAX"),
+    ):
+        jb.verify("multihead.eq51", on=pool)
+    with pytest.raises(ValueError, match="--engine must be"):
+        jb.verify("multihead.eq51", on="dusk://a:1")
+
+
+def test_a_paper_at_hand_is_judged_here(claims):
+    paper = jb.load_paper(str(claims))
+    at_hand = jb.Paper(id="facenotes", title="Notes", statements=paper.statements)
+    (verdict,) = jb.verify(at_hand)
+    (again,) = jb.verify(at_hand.statements)
+    assert verdict.status == again.status == "holds"
+    with pytest.raises(ValueError, match="exists in this process alone"):
+        jb.verify(at_hand, jobs=2)
+    with pytest.raises(ValueError, match="is in no file"):
+        jb.verify(at_hand, record=True)
+
+
+def test_ones_own_paper_has_records_beside_it(claims, capsys):
+    jb.verify(claims, record=True, jobs=1)
+    file = claims.with_name("facenotes-records") / "ratios.json"
+    recorded = json.loads(file.read_text())
+    assert recorded["facenotes.cauchy"]["printed"]["worst"] == pytest.approx(1.0)
+    drawn = recorded["facenotes.cauchy"]["printed"]["drawn"]
+    recorded["facenotes.cauchy"]["printed"]["drawn"] = drawn + 0.01
+    file.write_text(json.dumps(recorded))
+    out = str(claims.with_name("out"))
+    assert main(["verify", str(claims), "--jobs", "1", "--out", out]) == 0
+    assert f"drawn {drawn:.8g}, recorded" in capsys.readouterr().out
+
+
+def test_certify_from_python(tmp_path):
+    found = jb.certify("multihead.eq51", out=tmp_path, jobs=1)
+    assert [c.word for c in found] == ["disproved"] and found.status == 0
+    assert (tmp_path / "certificates.json").is_file()
+    assert found.witnesses["multihead.eq51", "printed"]["statement"] == "multihead.eq51"
+    assert "1 certificates" in repr(found)
+    assert jb.disprove("multihead.eq51").word == "disproved"
+
+
+def test_run_from_python(tmp_path):
+    dataset = jb.run("smapprox.machine", out=tmp_path, machine="parity", input="0110")
+    assert (tmp_path / "result.nc").is_file()
+    experiment = jb.find_experiment("smapprox.machine")
+    assert experiment.claims(dataset)
+    with pytest.raises(ValueError, match="no field 'colour'; there are"):
+        jb.run("smapprox.machine", colour="red")
+    with pytest.raises(ValueError, match="cannot be resumed"):
+        jb.run("smapprox.machine", shards=2)
+
+
+def test_audit_from_python(claims, tmp_path):
+    found = jb.audit(claims, out=tmp_path / "audit", certify=False, jobs=1)
+    assert (tmp_path / "audit" / "audit.md").read_text().startswith("# Notes")
+    assert len(found.verdicts) == 1 and len(found.digest) == 64
+    again = jb.audit(claims, out=tmp_path / "audit", certify=False, jobs=1)
+    assert again.digest == found.digest
+    with pytest.raises(ValueError, match="no paper 'nobody'"):
+        jb.audit("nobody", out=tmp_path)
