@@ -7,7 +7,7 @@ the quickest of them at the head, then the others of their files. A mistake make
 number (a sign, a factor, a power, a constant by 10%, a root dropped, an axis) or a decision (<= for
 <, min for max, any for all, a condition dropped, a case left out).
 
-    python benchmarks/engine_mutants.py --room falsify --count 60 --seed 1 --out falsify.jsonl
+    python benchmarks/engine_mutants.py --room falsification --count 60 --seed 1 --out falsification.jsonl
 
 Once, before, the tests run without a mistake, which takes about twice their time; then a mistake
 takes from seconds to `--seconds`, by which it must show. `--jobs` works on so many at a time. What
@@ -40,10 +40,10 @@ import tyro
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {
-    "certify": ("certify",),
+    "certification": ("certify",),
     "constants": ("test_certified_digits.py", "test_constants.py"),
     "curvature": ("test_curvature*.py",),
-    "falsify": (
+    "falsification": (
         "test_intervals.py", "test_decisions.py", "test_falsify.py", "test_evidence.py",
         "test_programs.py", "test_binding.py", "test_fuzz.py",
     ),
@@ -373,7 +373,7 @@ def _done(out: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
 
 
 def main(
-    room: str = "falsify",
+    room: str = "falsification",
     count: int = 60,
     seed: int = 1,
     out: Path | None = None,

@@ -43,7 +43,7 @@ import numpy as np
 
 from jaxbounds import plotting
 from jaxbounds.curvature import hessian_extremes
-from jaxbounds.seqlength.certificate import certificate_text, certify
+from jaxbounds.seqlength.certificate import certificate_text, generalization_certificate
 from jaxbounds.seqlength.extract_norms import extract_network, extract_norms
 from jaxbounds.training import optimizer, train
 
@@ -148,7 +148,7 @@ for name, norms in extract_norms(network).items():
 
 # %%
 for union in (True, False):
-    found = certify(
+    found = generalization_certificate(
         network, np.asarray(data[0]), readout=np.array([-1.0, 1.0]), loss_range=4.0, union=union
     )
     print(certificate_text(found), "\n")

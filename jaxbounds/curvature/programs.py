@@ -159,7 +159,7 @@ class Point:
         return Problem(self.loss, self.selection, self.of, own, fixed, groups, head)
 
     def _refuse_another(self, traced: TracedLoss) -> None:
-        """What is drawn in Python would be frozen unseen, and no trace shows what callbacks give."""
+        """What Python draws would be frozen unseen, and no trace shows what callbacks give."""
         if not traced.same_as(self._trace()):
             raise ValueError(ANOTHER)
         if not traced.calls_back:

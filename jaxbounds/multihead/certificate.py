@@ -2,7 +2,7 @@
 
 The first phase gives theta^(1) with as many alpha_h = +1 as -1; the best NTK margin and its
 direction theta* are computed, not assumed; Corollary 5 (as printed and corrected) and Theorem 3
-with sharpened constants then say how many heads and which step certify which loss. All constants
+with sharpened constants then say how many heads and which step certified_run which loss. All constants
 are explicit. Heads are kept in tied groups, so that any certified H can be run.
 """
 
@@ -154,7 +154,7 @@ def corollary5(
 
 
 class Pipeline(NamedTuple):
-    """What `certify` finds.
+    """What `certified_run` finds.
 
     Attributes:
         radius: R = max(1, max ||x_t||).
@@ -183,7 +183,7 @@ def _started(first: Data, second: Data) -> tuple[Params, Array, Array]:
     return params, tied_risk(params, jnp.ones(2), second), radius
 
 
-def certify(first: Data, second: Data, K: int, /) -> Pipeline:
+def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
     """The certificate for K steps on `second` from theta^(1), the step on `first`.
 
     Args:

@@ -73,7 +73,7 @@ def ntk_gram(
     return total / heads
 
 
-def certify(signed: np.ndarray, weights: np.ndarray, /) -> NTKMargin:
+def certified_margin(signed: np.ndarray, weights: np.ndarray, /) -> NTKMargin:
     """Both bounds that simplex weights give.
 
     Args:
@@ -116,7 +116,7 @@ def best_ntk_margin(gram: Float[Array | np.ndarray, "n n"], labels: Array | np.n
     problem = np.vstack([factor / scale, np.ones(len(y))])
     target = np.concatenate([np.zeros(len(factor)), [1.0]])
     weights, _ = scipy.optimize.nnls(problem, target, maxiter=50 * len(y))
-    return certify(signed, weights / np.sum(weights))
+    return certified_margin(signed, weights / np.sum(weights))
 
 
 @jax.jit

@@ -102,7 +102,7 @@ def generalization_bound(
     return float(gap)
 
 
-def certify(
+def generalization_certificate(
     network: AttentionNetwork,
     X: Float[np.ndarray, "m T d"],
     /,
@@ -247,7 +247,7 @@ def applicable(
         delta: the allowed probability of failure.
 
     Raises:
-        ValueError: as `certify`: an empty or infinite sample, no token `cls`, a loss range that is
+        ValueError: as `generalization_certificate`: an empty or infinite sample, no token `cls`, a loss range that is
             not positive, delta outside (0, 1). Never because of the model.
     """
     array = lambda given: None if given is None else np.asarray(given, np.float64)
@@ -267,5 +267,5 @@ def applicable(
     bound = None
     if inputs is not None:
         about = {"loss_range": loss_range, "lipschitz": lipschitz, "delta": delta}
-        bound = certify(network, inputs, readout=reads, **about)
+        bound = generalization_certificate(network, inputs, readout=reads, **about)
     return Applicability(network, extract_norms(network), bound, (), unseen)

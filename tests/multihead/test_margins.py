@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.multihead.certificate import certify, observe
+from jaxbounds.multihead.certificate import certified_run, observe
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.first_phase import (
     balanced_signs,
@@ -231,7 +231,7 @@ def test_without_noise_the_first_term_is_the_margin(key, x64):
 def test_the_certificate_holds_and_sharpening_pays(x64):
     model = _context(4, 2, 1.2, 1, 0.05)
     first, second = model.sample(jax.random.key(1), 200), model.sample(jax.random.key(0), 8)
-    pipeline = certify(first, second, 20)
+    pipeline = certified_run(first, second, 20)
     assert pipeline.margin.gap < 1e-9
     assert float(pipeline.good.margin) == pytest.approx(pipeline.margin.lower)
     printed, corrected = (pipeline.certificates[k] for k in ("printed", "corrected"))
@@ -250,7 +250,7 @@ def test_samples_without_margin_are_refused(x64):
     data = model.sample(jax.random.key(1), 4)
     flipped = {"X": jnp.concatenate([data["X"]] * 2), "y": jnp.concatenate([data["y"], -data["y"]])}
     with pytest.raises(ValueError, match="P3 fails"):
-        certify(data, flipped, 20)
+        certified_run(data, flipped, 20)
 
 
 def test_global_margin_is_feasible_and_reaches_the_saturated_one(key, x64):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from jaxbounds.seqlength.certificate import applicable, certify
+from jaxbounds.seqlength.certificate import applicable, generalization_certificate
 from jaxbounds.seqlength.extract_norms import extract_network, extract_norms
 from jaxbounds.seqlength.parameters import leaves_by_path, read_layers
 
@@ -50,7 +50,7 @@ def test_nested_dicts_map_and_give_norms_and_the_bound(x):
     dense = [("first", "relu"), ("a_last", "relu")]
     network = extract_network(params, attention="attend", dense=dense)
     assert found.reasons == () and found.norms == extract_norms(network)
-    sure = certify(network, x, readout=np.array([-1.0, 1.0]), loss_range=1.0)
+    sure = generalization_certificate(network, x, readout=np.array([-1.0, 1.0]), loss_range=1.0)
     assert found.certificate == sure and found.certificate.bound > 1.0
     assert any("possible around attention at attend" in one for one in found.unseen)
     assert any("taken as relu" in one for one in found.unseen)

@@ -105,8 +105,8 @@ def small():
 def test_certificate_pays_for_the_union_and_the_diagnostic_does_not(small):
     network, x = small
     arguments = {"readout": np.array([-1.0, 1.0]), "loss_range": 1.0}
-    sure = certificate.certify(network, x, **arguments)
-    loose = certificate.certify(network, x, union=False, **arguments)
+    sure = certificate.generalization_certificate(network, x, **arguments)
+    loose = certificate.generalization_certificate(network, x, union=False, **arguments)
     assert sure.certified and not loose.certified
     assert loose.bound < sure.bound and loose.tail < sure.tail
     assert all(loose.norms[name] <= sure.norms[name] for name in loose.norms)
@@ -149,11 +149,11 @@ def test_rounding_goes_up_to_the_grid():
 def test_certificates_refuse_bad_input(small):
     network, x = small
     with pytest.raises(ValueError, match="one entry for each of 2"):
-        certificate.certify(network, x, readout=np.ones(3), loss_range=1.0)
+        certificate.generalization_certificate(network, x, readout=np.ones(3), loss_range=1.0)
     with pytest.raises(ValueError, match="loss_range"):
-        certificate.certify(network, x, readout=np.ones(2), loss_range=0.0)
+        certificate.generalization_certificate(network, x, readout=np.ones(2), loss_range=0.0)
     with pytest.raises(ValueError, match="finite sample"):
-        certificate.certify(network, x[:0], readout=np.ones(2), loss_range=1.0)
+        certificate.generalization_certificate(network, x[:0], readout=np.ones(2), loss_range=1.0)
 
 
 def test_every_norm_is_that_of_numpy():

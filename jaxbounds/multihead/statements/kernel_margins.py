@@ -15,7 +15,7 @@ from jaxbounds.multihead.model import model_output
 from jaxbounds.multihead.ntk import (
     NTKMargin,
     best_ntk_margin,
-    certify,
+    certified_margin,
     held_out_margins,
     ntk_gram,
     ntk_margins,
@@ -101,7 +101,7 @@ def _best_margin(instance: Instance, size: Size) -> Sides:
     labels = (-1) ** np.arange(size["n"])
     unsigned = labels[:, None] * points
     margin = best_ntk_margin(unsigned @ unsigned.T, labels)
-    again = certify(points @ points.T, margin.weights)
+    again = certified_margin(points @ points.T, margin.weights)
     exact = 2**0.5 * _least_norm(points)
     found = np.asarray([margin.lower, margin.upper, again.lower, again.upper])
     wrong = np.full(4, 2**0.5 * np.min(np.linalg.norm(points, axis=1)))
@@ -119,7 +119,7 @@ BEST_MARGIN = Statement(
     kind="identity",
     host=True,
     evaluate=_best_margin,
-    judges=(best_ntk_margin, certify),
+    judges=(best_ntk_margin, certified_margin),
     forms=(Form(name="derived", note="Both certified ends, against all faces of the hull."),),
     control="the shortest of the gradients",
     source="library: duality; every face of the hull in closed form",

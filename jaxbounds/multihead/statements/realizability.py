@@ -1,6 +1,6 @@
 """Proposition 7 and Corollary 2 / Corollary 5: from a good start to a guarantee.
 
-Corollary 5 is judged as `certify` gives it to a user, from data alone.
+Corollary 5 is judged as `certified_run` gives it to a user, from data alone.
 """
 
 import jax
@@ -10,7 +10,7 @@ from jax.typing import ArrayLike
 from jaxbounds.multihead.bounds import beta3, beta3_sharp
 from jaxbounds.multihead.certificate import (
     GoodInitialisation,
-    certify,
+    certified_run,
     corollary5,
     good_initialisation,
     observe,
@@ -249,7 +249,7 @@ CERTIFICATES = {
 def _certified(instance: Instance, size: Size) -> Sides:
     X1, y1, X, y = (jnp.asarray(instance[name]) for name in ("X1", "y1", "X", "y"))
     second, K = {"X": X, "y": y}, size["K"]
-    pipeline = certify({"X": X1, "y": y1}, second, K)
+    pipeline = certified_run({"X": X1, "y": y1}, second, K)
     last = {form: observe(pipeline, second, K, name) for form, name in CERTIFICATES.items()}
     sides = {
         form: (last[form].loss_last, pipeline.certificates[name].loss_bound)
@@ -267,7 +267,7 @@ COROLLARY_5 = Statement(
     kind="trajectory",
     sample=_two_phases,
     evaluate=_certified,
-    judges=(certify, corollary5, descent_certificate, observe),
+    judges=(certified_run, corollary5, descent_certificate, observe),
     host=True,
     relation="<=",
     horizon="K",

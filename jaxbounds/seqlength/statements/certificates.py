@@ -9,7 +9,11 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from jaxbounds.seqlength.certificate import certify, generalization_bound, round_up
+from jaxbounds.seqlength.certificate import (
+    generalization_bound,
+    generalization_certificate,
+    round_up,
+)
 from jaxbounds.seqlength.comparisons import first_informative
 from jaxbounds.seqlength.extract_norms import AttentionNetwork, Dense, extract_norms, matrix_norms
 from jaxbounds.seqlength.generalization import deviation
@@ -78,7 +82,7 @@ NORMS = Statement(
     sizes=({"d": 1},),
     forms=(Form(name="derived", note="a network in R^1, and a 3 x 2 matrix, by hand"),),
     control="in increasing order",
-    source="library: what `certify` measures",
+    source="library: what `generalization_certificate` measures",
 )
 
 
@@ -122,7 +126,7 @@ NETWORK = Statement(
         ),
     ),
     control="a tenth of it",
-    source="library: the complexity that `certify` uses",
+    source="library: the complexity that `generalization_certificate` uses",
 )
 
 
@@ -139,7 +143,8 @@ def _certified(scale: float, m: int) -> Sides:
     every = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))[:, :, None]
     mean_loss = lambda X: np.mean(1.0 / (1.0 + np.exp(-network(X) @ READOUT)))
     sure, loose = (
-        certify(network, X, readout=READOUT, loss_range=1.0, union=union) for union in (True, False)
+        generalization_certificate(network, X, readout=READOUT, loss_range=1.0, union=union)
+        for union in (True, False)
     )
     signed, tokens = with_readout(network, READOUT), token_norms(X, 0)
     bound = lambda norms, m, delta, **about: generalization_bound(
@@ -185,7 +190,13 @@ CERTIFICATE = Statement(
         "m": np.array([50, 10, 200, 25, 16, 400, 3, 1000, 1, 64]),
     },
     evaluate=_certificate,
-    judges=(certify, generalization_bound, round_up, first_informative, deviation),
+    judges=(
+        generalization_certificate,
+        generalization_bound,
+        round_up,
+        first_informative,
+        deviation,
+    ),
     sizes=({"d": 1},),
     forms=(
         Form(name="derived", note="the gap exactly: eight sequences, equally likely"),
