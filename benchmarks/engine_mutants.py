@@ -7,7 +7,7 @@ the quickest of them at the head, then the others of their files. A mistake make
 number (a sign, a factor, a power, a constant by 10%, a root dropped, an axis) or a decision (<= for
 <, min for max, any for all, a condition dropped, a case left out).
 
-    python benchmarks/engine_mutants.py --room falsification --count 60 --seed 1 --out falsification.jsonl
+    python benchmarks/engine_mutants.py --room falsification --count 60 --seed 1 --out f.jsonl
 
 Once, before, the tests run without a mistake, which takes about twice their time; then a mistake
 takes from seconds to `--seconds`, by which it must show. `--jobs` works on so many at a time. What

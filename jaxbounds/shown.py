@@ -3,7 +3,7 @@
 import html
 import io
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 MOST = 30
 """Rows that are shown; of what is longer the first."""
@@ -53,17 +53,15 @@ class Table(NamedTuple):
         return f"<p>{html.escape(self.title)}</p>{table}<p>{self._more()}</p>"
 
 
-class Shown:
-    """A result that `print` and notebooks show as a short table; its attributes have the rest."""
+Result = TypeVar("Result", bound=type)
 
-    def _table(self) -> Table:
-        raise NotImplementedError
 
-    def __repr__(self) -> str:
-        return self._table().text()
-
-    def _repr_html_(self) -> str:
-        return self._table().html()
+def shown(result: Result, /) -> Result:
+    """A class whose `_table()` is what `print` and notebooks show; its attributes have the rest."""
+    found: Any = result
+    found.__repr__ = lambda self: self._table().text()
+    found._repr_html_ = lambda self: self._table().html()
+    return result
 
 
 def number(value: Any, /) -> str:

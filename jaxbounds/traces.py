@@ -45,9 +45,14 @@ _ROUNDS = {
 """Primitives whose results are rounded to their type."""
 
 
-def _digits(dtype: Any) -> int | None:
+def _digits(dtype: Any) -> Any:
     """The binary digits of a type of floats."""
     return int(jnp.finfo(dtype).nmant) if jax.dtypes.issubdtype(dtype, jnp.floating) else None
+
+
+def _arrays(variables: Any) -> Any:
+    """All of them are arrays, which their types do not say."""
+    return variables
 
 
 def _narrowest(eqn: JaxprEqn) -> Any:
@@ -59,10 +64,10 @@ def _narrowest(eqn: JaxprEqn) -> Any:
         return next(
             (t for t in (jnp.bfloat16, jnp.float16, jnp.float32) if _digits(t) >= bits), None
         )
-    kinds = [v.aval.dtype for v in eqn.outvars if _digits(v.aval.dtype) is not None]
+    kinds = [v.aval.dtype for v in _arrays(eqn.outvars) if _digits(v.aval.dtype) is not None]
     if eqn.primitive.name == "convert_element_type":
         # From integers, or from coarser floats, nothing is lost that this type had not lost before.
-        old = _digits(eqn.invars[0].aval.dtype)
+        old = _digits(_arrays(eqn.invars)[0].aval.dtype)
         kinds = [k for k in kinds if old is not None and _digits(k) < old]
     return min(kinds, key=_digits, default=None)
 

@@ -20,9 +20,10 @@ from jaxbounds.curvature.leaves import Params, head_shares, select
 from jaxbounds.curvature.products import Composite, Problem
 from jaxbounds.curvature.programs import Point
 from jaxbounds.memory import LIMIT
-from jaxbounds.shown import Shown, Table, number
+from jaxbounds.shown import Table, number, shown
 
 
+@shown
 class WeakConvexity(NamedTuple):
     """What was found at one point: ratios from below, since lambda_min is from above.
 
@@ -70,8 +71,6 @@ class WeakConvexity(NamedTuple):
             about[f"kappa = {number(self.kappa)}"] = self.verdict
         rows = [(name, number(value)) for name, value in about.items()]
         return Table("weak convexity at one point", ("", ""), rows)
-
-    __repr__, _repr_html_ = Shown.__repr__, Shown._repr_html_
 
 
 def weak_convexity_at(

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxbounds.shown import Shown, Table, number, yes
+from jaxbounds.shown import Table, number, shown, yes
 
 Operator = Callable[[Float[Array, " n"]], Float[Array, " n"]]
 
@@ -34,6 +34,7 @@ _STRETCH = 10
 """Products between looks at the residuals."""
 
 
+@shown
 class Extremes(NamedTuple):
     """Both ends of a spectrum.
 
@@ -83,8 +84,6 @@ class Extremes(NamedTuple):
         how = f"{number(self.iterations)} products" if number(self.iterations) != "0" else "dense"
         title = f"extreme eigenvalues ({how}; rounding about {number(self.noise)})"
         return Table(title, ("", "eigenvalue", "residual", "converged"), rows)
-
-    __repr__, _repr_html_ = Shown.__repr__, Shown._repr_html_
 
 
 def default_tolerance(size: int, dtype: Any, /) -> float:

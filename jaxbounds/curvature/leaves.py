@@ -219,7 +219,7 @@ def _linen_state(params: Params) -> tuple[str, ...]:
 def _optimizer_leaves(params: Params) -> frozenset[str]:
     """The paths of what optax keeps: moments and counts of an optimiser are no parameters."""
     of_optax = lambda x: type(x).__module__.split(".")[0] == "optax"
-    found = set()
+    found = set[str]()
     for path, node in jax.tree_util.tree_flatten_with_path(params, is_leaf=of_optax)[0]:
         if of_optax(node):
             inner = jax.tree_util.tree_flatten_with_path(node)[0]

@@ -1,5 +1,6 @@
 """The Hessian of a loss as an operator, and what one asks of it."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,21 +11,22 @@ from jaxtyping import Array, Float
 from jaxbounds.curvature.convexity import WeakConvexity, weak_convexity_at
 from jaxbounds.curvature.extremes import DENSE_LIMIT, dense_at, extremes_at, memory_at
 from jaxbounds.curvature.lanczos import Extremes
-from jaxbounds.curvature.leaves import Filter, Params, select
+from jaxbounds.curvature.leaves import Filter, Params
 from jaxbounds.curvature.products import Loss, Of, Problem
 from jaxbounds.curvature.programs import Point
 from jaxbounds.curvature.spectrum import Spectrum, spectrum_at
 from jaxbounds.curvature.top import End, Top, top_at
 from jaxbounds.curvature.trace import Method, Trace, trace_at
 from jaxbounds.memory import LIMIT
-from jaxbounds.shown import Shown, Table
+from jaxbounds.shown import Table, shown
 
 
 def _product_kernel(problem: Problem, static: dict, dynamic: dict) -> Float[Array, " n"]:
     return problem.operator()(dynamic["vector"])
 
 
-class Curvature(Shown):
+@shown
+class Curvature:
     """The Hessian, or the Gauss-Newton matrix, of a loss at a point, averaged over batches.
 
     ```python
@@ -75,9 +77,9 @@ class Curvature(Shown):
         of: Of = "hessian",
         memory_limit: float = LIMIT,
     ) -> None:
-        self._point = Point(loss, params, batches, batch_size=batch_size, filter=filter, of=of)
-        self._limit, self._loss_on = memory_limit, (loss, params, batches)
-        self._given: dict[str, Any] = {"batch_size": batch_size, "of": of}
+        self._limit = memory_limit
+        self._at = functools.partial(Point, loss, params, batches, batch_size=batch_size, of=of)
+        self._point = self._at(filter=filter)
         self.size = self._point.selection.size
 
     def __matmul__(self, v: Any) -> Any:
@@ -236,15 +238,14 @@ class Curvature(Shown):
         """
         if not isinstance(blocks or {}, Mapping):
             raise ValueError(f"blocks must give a filter for each name, got {blocks!r}")
-        at = lambda **which: Point(*self._loss_on, **self._given, **which)
         options = {"memory_limit": self._limit} | options
         found = {
-            name: extremes_at(at(filter=chosen), **options)[0]
+            name: extremes_at(self._at(filter=chosen), **options)[0]
             for name, chosen in (blocks or {}).items()
         }
         if heads:
-            one = at(heads=heads)
-            for head in range(select(self._loss_on[1], heads=heads).heads or 0):
+            one = self._at(heads=heads)
+            for head in range(one.selection.heads or 0):
                 found[f"head {head}"] = extremes_at(one, head=head, **options)[0]
         return found
 

@@ -15,12 +15,13 @@ from jaxtyping import Array, Float
 from jaxbounds.curvature.lanczos import _Krylov, _ritz, _step, _unit
 from jaxbounds.curvature.products import Problem
 from jaxbounds.curvature.programs import Point
-from jaxbounds.shown import Shown, Table, number
+from jaxbounds.shown import Table, number, shown
 
 STORED_BYTES = 256 * 2**20
 """Up to this size the Krylov basis is kept and orthogonalised; beyond it the recurrence is bare."""
 
 
+@shown
 class Spectrum(NamedTuple):
     """Quadrature nodes and weights: each probe's weights sum to one.
 
@@ -78,8 +79,6 @@ class Spectrum(NamedTuple):
         probes, k = self.nodes.shape
         ends = f"{number(jnp.min(self.nodes))} to {number(jnp.max(self.nodes))}"
         return Table(f"spectrum of {self.size:,} eigenvalues: {probes} x {k} nodes, {ends}")
-
-    __repr__, _repr_html_ = Shown.__repr__, Shown._repr_html_
 
 
 def _error(samples: np.ndarray) -> float:

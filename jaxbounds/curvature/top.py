@@ -10,12 +10,13 @@ from jaxbounds.curvature.extremes import DENSE_LIMIT, lanczos_options, matrix_of
 from jaxbounds.curvature.lanczos import lanczos_extremes
 from jaxbounds.curvature.products import Problem
 from jaxbounds.curvature.programs import Point
-from jaxbounds.shown import Shown, Table, number, yes
+from jaxbounds.shown import Table, number, shown, yes
 
 End = Literal["greatest", "least"]
 WHAT = "several eigenvalues of the Hessian"
 
 
+@shown
 class Top(NamedTuple):
     """Eigenpairs from one end of a spectrum inward.
 
@@ -38,8 +39,6 @@ class Top(NamedTuple):
             for i, (v, r, c) in enumerate(zip(self.values, self.residuals, self.converged), 1)
         ]
         return Table(f"{len(rows)} eigenvalues", ("", "eigenvalue", "residual", "converged"), rows)
-
-    __repr__, _repr_html_ = Shown.__repr__, Shown._repr_html_
 
 
 def _kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array, Array]:

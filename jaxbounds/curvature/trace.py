@@ -8,11 +8,12 @@ from jaxtyping import Array, Float
 
 from jaxbounds.curvature.products import Problem
 from jaxbounds.curvature.programs import Point
-from jaxbounds.shown import Shown, Table, number
+from jaxbounds.shown import Table, number, shown
 
 Method = Literal["auto", "hutchinson", "hutch++"]
 
 
+@shown
 class Trace(NamedTuple):
     """An estimate of a trace.
 
@@ -31,8 +32,6 @@ class Trace(NamedTuple):
     def _table(self) -> Table:
         estimate = f"{number(self.estimate)} +- {number(self.standard_error)}"
         return Table(f"trace {estimate} ({self.products} products, {self.method})")
-
-    __repr__, _repr_html_ = Shown.__repr__, Shown._repr_html_
 
 
 def _trace_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array]:

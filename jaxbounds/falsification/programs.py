@@ -95,7 +95,7 @@ class Programs:
             watch: is told what the trace shows.
         """
         mapped = jax.vmap(function if watch is None else watch.calls(function))
-        program = compiled(mapped)
+        program: Any = compiled(mapped)
         if self._folder is None and watch is None:
             return program
         loaded: dict[str, Callable] = {}

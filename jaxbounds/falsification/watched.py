@@ -30,14 +30,15 @@ def forget(*names: str) -> None:
 
 def _codes(function: Judged) -> set[Any]:
     """The code objects that run when it is called."""
-    found, seen = set(), set()
-    while function is not None and id(function) not in seen:
-        seen.add(id(function))
-        plain = getattr(function, "__func__", function)
+    found, seen = set[Any](), set[int]()
+    inner: Any = function
+    while inner is not None and id(inner) not in seen:
+        seen.add(id(inner))
+        plain: Any = getattr(inner, "__func__", inner)
         code = getattr(plain, "__code__", None)
         if code is not None:
             found.add(code)
-        function = getattr(plain, "__wrapped__", None) or getattr(plain, "func", None)
+        inner = getattr(plain, "__wrapped__", None) or getattr(plain, "func", None)
     return found
 
 

@@ -2,7 +2,7 @@
 
 The first phase gives theta^(1) with as many alpha_h = +1 as -1; the best NTK margin and its
 direction theta* are computed, not assumed; Corollary 5 (as printed and corrected) and Theorem 3
-with sharpened constants then say how many heads and which step certified_run which loss. All constants
+with sharpened constants then say how many heads and which step certify which loss. All constants
 are explicit. Heads are kept in tied groups, so that any certified H can be run.
 """
 

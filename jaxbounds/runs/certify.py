@@ -17,7 +17,7 @@ from jaxbounds.runs.driver import drive
 from jaxbounds.runs.earlier import with_earlier
 from jaxbounds.runs.engines import HERE, On, engine_of
 from jaxbounds.runs.workers import Died
-from jaxbounds.shown import Shown, Table
+from jaxbounds.shown import Table, shown
 from jaxbounds.statements import Statement
 
 SECONDS = 120.0
@@ -107,7 +107,8 @@ def write_certificates(made: Sequence[Certified], selection: Selection, out: Pat
     )
 
 
-class Certificates(Shown, Sequence[Certificate | Proof]):
+@shown
+class Certificates(Sequence[Certificate | Proof]):
     """Certificates and proofs.
 
     Args:

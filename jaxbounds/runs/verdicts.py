@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxbounds.falsification import StoredInstance, Verdict, load_instance
-from jaxbounds.shown import Shown, Table
+from jaxbounds.shown import Table, shown
 
 
 class Scratch:
@@ -19,7 +19,8 @@ class Scratch:
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
-class Verdicts(Shown, tuple[Verdict, ...]):
+@shown
+class Verdicts(tuple[Verdict, ...]):
     """Verdicts on forms of statements, with the instances that decided them.
 
     A tuple, which also takes an id: `verdicts["multihead.cor1.3"]` are those on one statement.
@@ -59,8 +60,7 @@ class Verdicts(Shown, tuple[Verdict, ...]):
         if not found:
             ids = ", ".join(dict.fromkeys(v.id for v in self))
             raise KeyError(f"no verdict on {index!r}; there are: {ids[:300]}")
-        given = {"folder": self.folder, "settings": self.settings, "scratch": self._scratch}
-        return Verdicts(found, **given)
+        return Verdicts(found, folder=self.folder, settings=self.settings, scratch=self._scratch)
 
     @property
     def status(self) -> int:

@@ -247,8 +247,8 @@ def applicable(
         delta: the allowed probability of failure.
 
     Raises:
-        ValueError: as `generalization_certificate`: an empty or infinite sample, no token `cls`, a loss range that is
-            not positive, delta outside (0, 1). Never because of the model.
+        ValueError: as `generalization_certificate`: an empty or infinite sample, no token `cls`, a
+            loss range that is not positive, delta outside (0, 1). Never because of the model.
     """
     array = lambda given: None if given is None else np.asarray(given, np.float64)
     inputs, reads = array(X), array(readout)
