@@ -10,6 +10,7 @@ import xarray as xr
 
 from jaxbounds.multihead.experiments import EXPERIMENTS, ordering, planted, sparse_context, student
 from jaxbounds.multihead.experiments.curves import Panel
+from jaxbounds.multihead.experiments.planted_claims import finds_the_teacher
 from jaxbounds.multihead.loss import empirical_risk
 from jaxbounds.multihead.model import attention_scores
 from jaxbounds.training import optimizer, trajectory
@@ -204,7 +205,7 @@ def test_a_run_that_misses_the_teacher_is_counted():
     dims = ("panel", "H", "trial", "step")
     data = {name: (dims, np.asarray(last)) for name in ("alignment_W", "alignment_U")}
     coords = {"panel": ["Adam, eta = 0.06"], "H": [4], "step": [600]}
-    (claim,) = [planted.finds_the_teacher(xr.Dataset(data, coords), 0)]
+    (claim,) = [finds_the_teacher(xr.Dataset(data, coords), 0)]
     assert claim.reproduced is False and claim.number.startswith("1 of 3 runs miss it")
 
 
