@@ -78,6 +78,8 @@ def draw_curves(
     handles = [plt.Line2D([], [], color=color, lw=2) for color in colors]
     names = [f"H = {H:,}".replace(",", " ") for H in heads.tolist()]
     about = _about(dataset, apart_label if apart is not None and apart.any() else "")
+    if any(_is_deep(dataset, quantity) for quantity in quantities):
+        about += f"\naxes of losses are compressed below the dotted line at 1e-{DEEP}"
     place: dict = {"loc": "outside lower center", "ncols": len(heads), "frameon": False}
     fig.legend(handles, names, title=about, **place).get_title().set_multialignment("center")
     return fig
@@ -94,13 +96,18 @@ def _about(dataset: xr.Dataset, apart_label: str) -> str:
     return "\n".join(filter(None, (lines, settings)))
 
 
+def _is_deep(dataset: xr.Dataset, quantity: Quantity) -> bool:
+    log10 = quantity.name.startswith("log10")
+    return log10 and float(dataset[quantity.name].min()) < -DEEP
+
+
 def _draw(
     axis, part: xr.Dataset, quantity: Quantity, colors: np.ndarray, dashed: np.ndarray | None
 ) -> None:
     logarithm = quantity.name.startswith("log10")
     values = part[quantity.name].transpose("H", "trial", "step").values.astype(float)
     means = values.mean(axis=1)
-    deep = logarithm and float(values.min()) < -DEEP
+    deep = _is_deep(part, quantity)
     if logarithm and not deep:
         values, means = 10**values, 10**means
     elif quantity.log:
@@ -143,18 +150,15 @@ def _compress(axis, values: np.ndarray) -> None:
     axis.set_yticks(ticks, [f"$10^{{{t}}}$" if t else "1" for t in ticks])
     axis.set_yticks([], minor=True)
     axis.axhline(-DEEP, color="0.25", lw=0.8, ls=":")
-    _note(axis, "compressed below", (0.02, -DEEP), ("axes fraction", "data"), (0, -10), size=8)
 
 
-def _note(
-    axis, text: str, where: tuple, coordinates, offset: tuple[int, int], size: float = 10
-) -> None:
+def _note(axis, text: str, where: tuple, coordinates, offset: tuple[int, int]) -> None:
     axis.annotate(
         text,
         where,
         xycoords=coordinates,
         xytext=offset,
         textcoords="offset points",
-        fontsize=size,
+        fontsize=10,
         color="0.25",
     )

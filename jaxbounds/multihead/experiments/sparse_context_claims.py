@@ -41,14 +41,15 @@ def _one_over_k(dataset: xr.Dataset, panel: int) -> Claim | None:
     late = dataset.isel(panel=panel).sel(step=dataset.step >= 200)
     if 1 not in dataset.H.values or late.sizes["step"] < 2:
         return None
-    product = late.step * 10.0 ** late.log10_train_loss.sel(H=1).astype(float)
-    mean = product.mean("trial").values
+    loss = late.log10_train_loss.sel(H=1).astype(float)
+    mean = (late.step * 10.0 ** loss.mean("trial")).values
+    product = late.step * 10.0**loss
     share = (product.max("step") / product.min("step")).values - 1
     first, last = late.step.values[[0, -1]]
     text = "O(1/t): k times the train loss within 10% from step 200 on, H = 1"
     number = (
-        f"k loss from {mean.min():.4f} to {mean.max():.4f} over steps {first} to {last} (mean over "
-        f"trials); single trials vary by {share.min():.1%} to {share.max():.1%}"
+        f"k loss from {mean.min():.4f} to {mean.max():.4f} over steps {first} to {last} (geometric "
+        f"means over trials); single trials vary by {share.min():.1%} to {share.max():.1%}"
     )
     number += f"; the largest is {mean.max() / mean.min():.2f} times the least"
     return Claim(text, bool(mean.max() <= 1.1 * mean.min()), number)
