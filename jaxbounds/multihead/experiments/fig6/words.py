@@ -80,6 +80,10 @@ def about(
     reached = [f"{text} {means[name]:.3f}" for name, text in rules.items() if name in means]
     source = "a grammar of ours" if config.source == "grammar" else config.data
     shape = next(iter(shapes.values()))
+    settings = (
+        f"{n} sentences, T = {config.length}; layers: {shape.layers}, d = {shape.width}; AdamW "
+        f"{config.step_size:g}, batches of {config.batch}, {config.epochs} epochs"
+    )
     lines = [
         *(f"arm {arm}: {text} ({confounds[arm]})" for arm, text in arms.items()),
         f"sentences: {source}; {n} to train on, T = {config.length}, {means['share_cut']:.0%} cut, "
@@ -91,6 +95,7 @@ def about(
         "confounds": confounds,
         "baselines": {name: means[name] for name in rules if name in means},
         "source": source,
+        "settings": settings,
         "cost": words,
         "precision": "float32",
         "matmul_precision_used": config.matmul_precision,
