@@ -11,7 +11,12 @@ import optax
 import pytest
 import xarray as xr
 
-from jaxbounds.multihead.experiments import fig6, fig6_claims, fig6_data, fig6_runs, fig6_words
+from jaxbounds.multihead.experiments import fig6
+from jaxbounds.multihead.experiments.fig6 import experiment, runs
+from jaxbounds.multihead.experiments.fig6.claims import _slopes, claims
+from jaxbounds.multihead.experiments.fig6.data import prepare
+from jaxbounds.multihead.experiments.fig6.drawing import figure
+from jaxbounds.multihead.experiments.fig6.words import cost, parameter_count
 from jaxbounds.multihead.grammar import Grammar, draw_sentences
 from jaxbounds.multihead.roberta import Roberta, RobertaShape, init_roberta, recut_heads
 from jaxbounds.multihead.roberta_files import load_roberta
@@ -60,7 +65,7 @@ def _plain_loop(config, key, trial, shape):
     data_key, start_key, order_key, _ = jax.random.split(
         jax.random.split(key, config.trials)[trial], 4
     )
-    data = fig6_data.prepare(config, key)
+    data = prepare(config, key)
     rows = jax.tree.map(lambda leaf: leaf[trial], data.lanes["data"])
     both = draw_sentences(config.grammar, data_key, config.n + config.test)
     assert rows["labels"].tolist() == both.labels[: config.n].tolist()
@@ -94,7 +99,7 @@ def _plain_loop(config, key, trial, shape):
 
 def test_a_cell_is_the_plain_loop_over_its_batches(toy):
     shape = RobertaShape(
-        vocabulary=fig6_data.prepare(TOY, jax.random.key(0)).vocabulary,
+        vocabulary=prepare(TOY, jax.random.key(0)).vocabulary,
         width=8, layers=1, heads=2, head_width=4, inner=8, positions=14, deviation=0.0,
     )  # fmt: skip
     expected = _plain_loop(TOY, jax.random.key(0), 1, shape)
@@ -107,7 +112,7 @@ def test_a_cell_is_the_plain_loop_over_its_batches(toy):
 
 def test_trials_differ_and_heads_share_their_data(toy):
     assert len(np.unique(toy.train_loss.isel(step=0))) == 2
-    lanes = fig6_data.prepare(TOY, jax.random.key(0)).lanes
+    lanes = prepare(TOY, jax.random.key(0)).lanes
     assert not np.array_equal(lanes["data"]["tokens"][0], lanes["data"]["tokens"][1])
     assert all(sorted(epoch) == sorted(set(epoch)) for epoch in lanes["order"].reshape(4, -1))
 
@@ -140,12 +145,12 @@ def test_resuming_within_a_cell_gives_the_same_bits(toy, tmp_path, monkeypatch):
 
 
 def test_the_papers_scaling_divides_by_the_root_of_h():
-    shape = fig6_runs.network(replace(TOY, arms=("fixed",)), "fixed", 4, 100)
+    shape = runs.network(replace(TOY, arms=("fixed",)), "fixed", 4, 100)
     assert (shape.heads, shape.head_width, shape.gain) == (4, 8, 0.5)
-    split = fig6_runs.network(TOY, "split", 4, 100)
+    split = runs.network(TOY, "split", 4, 100)
     assert (split.heads, split.head_width, split.gain) == (4, 2, 1.0)
     with pytest.raises(ValueError, match="3 heads do not divide 8 columns"):
-        fig6_runs.network(TOY, "split", 3, 100)
+        runs.network(TOY, "split", 3, 100)
 
 
 # Pretrained weights -----------------------------------------------------------------------------
@@ -211,23 +216,23 @@ def test_pretrained_arms_start_from_the_stored_weights(tuned, tmp_path):
 
 def test_dropout_is_drawn_from_a_key_of_the_step(tuned):
     """Traced only; what dropout does is tested with the network."""
-    lanes = fig6_data.prepare(tuned, jax.random.key(0)).lanes
+    lanes = prepare(tuned, jax.random.key(0)).lanes
     lane = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), lanes)
-    start, step, _ = fig6_runs._program(tuned, fig6_runs.network(tuned, "recut", 2, 330))
+    start, step, _ = runs._program(tuned, runs.network(tuned, "recut", 2, 330))
     state = jax.eval_shape(start, lane)
     assert "random_bits" in str(jax.make_jaxpr(step)(lane, state))
     plain = replace(tuned, dropout=0.0)
-    _, step, _ = fig6_runs._program(plain, fig6_runs.network(plain, "recut", 2, 330))
+    _, step, _ = runs._program(plain, runs.network(plain, "recut", 2, 330))
     assert "random_bits" not in str(jax.make_jaxpr(step)(lane, state))
 
 
 def test_fewer_heads_are_the_same_matrices_or_some_of_them(tuned):
-    recut = fig6_runs.network(tuned, "recut", 2, 330)
+    recut = runs.network(tuned, "recut", 2, 330)
     assert (recut.heads, recut.head_width, recut.dropout) == (2, 8, 0.1)
-    pruned = fig6_runs.network(tuned, "prune", 2, 330)
+    pruned = runs.network(tuned, "prune", 2, 330)
     assert (pruned.heads, pruned.head_width) == (2, 4)
     one, two, whole = (
-        fig6_runs._first_weights(tuned, "prune", heads, jax.random.key(0))["layer1"]["attention"]
+        runs._first_weights(tuned, "prune", heads, jax.random.key(0))["layer1"]["attention"]
         for heads in (1, 2, 4)
     )
     rows = lambda leaf: {row.tobytes() for row in np.asarray(leaf["value"]["kernel"].T)}
@@ -236,7 +241,7 @@ def test_fewer_heads_are_the_same_matrices_or_some_of_them(tuned):
 
 
 def test_what_cannot_run_is_refused_before_anything_is_trained(tuned, tmp_path, monkeypatch):
-    monkeypatch.setattr(fig6, "train_arm", None)
+    monkeypatch.setattr(experiment, "train_arm", None)
     refused = {
         r"add --weights FOLDER": replace(tuned, weights=""),
         r"add --data FOLDER.*pip download": replace(TOY, source="file"),
@@ -274,7 +279,7 @@ def test_settings_that_no_run_could_have_are_refused(entries, words, unannotated
 
 def test_a_single_file_is_divided_by_trial(sst2):
     config = replace(TOY, source="file", data=str(sst2 / "train.tsv"), n=30, test=10, batch=5)
-    data = fig6_data.prepare(config, jax.random.key(0))
+    data = prepare(config, jax.random.key(0))
     labels = data.lanes["test"]["labels"].reshape(2, -1)
     assert np.all(np.sum(labels >= 0, axis=1) == 10)
     assert not np.array_equal(data.lanes["data"]["tokens"][0], data.lanes["data"]["tokens"][1])
@@ -299,36 +304,36 @@ def _dataset(train, test, accuracy, trials=5, arms=("split",)):
 
 
 def test_claims_are_decided_by_slopes_and_thresholds():
-    decisions = lambda *means, **more: [c.reproduced for c in fig6.claims(_dataset(*means, **more))]
+    decisions = lambda *means, **more: [c.reproduced for c in claims(_dataset(*means, **more))]
     falling, slight = (0.6, 0.5, 0.4), (0.6, 0.599, 0.598)
     assert decisions(falling, falling, (0.7, 0.75, 0.8)) == [True, True, True]
     assert decisions(falling[::-1], falling[::-1], (0.8, 0.75, 0.7)) == [False, False, False]
     assert decisions(slight, slight, (0.7, 0.7, 0.7)) == [None, None, None]
     assert decisions(falling, falling, (0.7, 0.75, 0.8), trials=1) == [None, None, None]
-    claims = fig6.claims(_dataset(falling, falling, (0.7, 0.75, 0.8)))
-    assert "epochs 1, 2, by 0.02" in claims[0].text and "what split is" in claims[0].text
-    assert "from H = 1 to 16 -0.200 +- 0.000" in claims[0].number
-    assert "slope in log2 H -0.050" in claims[1].number
-    assert fig6.claims(_dataset(falling, falling, falling).sel(H=[4])) == ()
+    found = claims(_dataset(falling, falling, (0.7, 0.75, 0.8)))
+    assert "epochs 1, 2, by 0.02" in found[0].text and "what split is" in found[0].text
+    assert "from H = 1 to 16 -0.200 +- 0.000" in found[0].number
+    assert "slope in log2 H -0.050" in found[1].number
+    assert claims(_dataset(falling, falling, falling).sel(H=[4])) == ()
 
 
 def test_slopes_are_those_of_numpy():
     heads, values = np.asarray([1, 2, 4, 16]), np.random.default_rng(0).normal(size=(4, 3))
     expected = np.polyfit(np.log2(heads), values, 1)[0]
-    np.testing.assert_allclose(fig6_claims._slopes(heads, values), expected, rtol=1e-10)
+    np.testing.assert_allclose(_slopes(heads, values), expected, rtol=1e-10)
 
 
 def test_the_figure_is_drawn_and_the_result_stored(toy, tmp_path):
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("Agg")
     stored = load(save(toy, tmp_path / "result.nc", experiment="multihead.fig6"))
-    drawn = fig6.figure(stored)
+    drawn = figure(stored)
     labels = [axis.get_ylabel() for axis in drawn.axes]
     assert labels == ["training loss", "test loss", "training accuracy", "test accuracy"]
     assert len(drawn.axes[0].lines) == 1 and len(drawn.axes[3].lines) == 2
     plt.close(drawn)
     both = xr.concat([toy, toy.assign_coords(panel=["fixed"])], dim="panel", data_vars="minimal")
-    drawn = fig6.figure(both.assign_attrs(arms={"split": "a", "fixed": "b"}))
+    drawn = figure(both.assign_attrs(arms={"split": "a", "fixed": "b"}))
     assert len(drawn.axes) == 8
     plt.close(drawn)
 
@@ -338,6 +343,6 @@ def test_the_published_settings_are_those_in_print():
     assert (config.step_size, config.epochs, config.batch) == (5e-6, 5, 32)
     assert config.arms == ("recut",) and 12 in config.heads
     base = RobertaShape()
-    assert fig6_words.parameter_count(base) == 124_647_170
-    line = fig6.cost(config, {"recut": base}, 2104)
+    assert parameter_count(base) == 124_647_170
+    line = cost(config, {"recut": base}, 2104)
     assert line.startswith("15 runs of 10520 steps on 124,647,170 parameters")

@@ -10,6 +10,7 @@ import xarray as xr
 
 from jaxbounds.multihead.experiments import EXPERIMENTS, ordering, planted, sparse_context, student
 from jaxbounds.multihead.experiments.curves import Panel
+from jaxbounds.multihead.experiments.planted_claims import finds_the_teacher
 from jaxbounds.multihead.loss import empirical_risk
 from jaxbounds.multihead.model import attention_scores
 from jaxbounds.training import optimizer, trajectory
@@ -155,6 +156,61 @@ def test_orders_are_decided_only_outside_the_interval():
     assert ordering.along_heads(dataset, name, "t", **ask, heads=(4, 9)) is None
 
 
+def test_a_claim_that_is_not_shown_says_why_and_what_would_decide():
+    ask = {"panel": 0, "steps": [20], "rising": False}
+    dataset, name = _ordered(3.0, 1, 2)
+    assert "reversed from H = 4 to 16 at step 20: paired change +0.996" in (
+        ordering.along_heads(dataset, name, "t", **ask).number
+    )
+    one = ordering.along_heads(dataset.isel(trial=[0]), name, "t", **ask).number
+    assert "one trial" in one and "two trials or more are needed" in one
+    # A change of 1 +- 3 (one standard deviation): by hand, t(36) 3 / sqrt(37) = 1.0003 is not
+    # enough, t(37) 3 / sqrt(38) = 0.986 is.
+    change = np.asarray([1 - 3 / 2**0.5, 1 + 3 / 2**0.5])
+    assert ordering.what_would_decide(change) == "about 38 trials like these would decide"
+    assert "more than 10000" in ordering.what_would_decide(np.asarray([-1.0, 1.0]))
+
+
+def test_trials_that_lie_decades_apart_are_told_by_their_ends():
+    rows = np.asarray([[-2.0, -2.1, -2.2], [-1.0, -60.0, -120.0]])
+    assert ordering.spread(rows, log10=True).endswith("at most from 1.00e-120 to 1.00e-01")
+    assert ordering.spread(rows[:1], log10=True).endswith("a factor of 1.26")
+
+
+def test_thick_lines_are_the_means_that_decide(toy):
+    """Geometric means of losses, arithmetic ones of the margin, at the same points."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    (figure,) = [e.figure for e in EXPERIMENTS if e.id == "multihead.fig2"]
+    drawn = figure(_relabelled(toy, GD))
+    for title, name in (("train loss", "log10_train_loss"), ("margin / average", "margin")):
+        (axis,) = [a for a in drawn.axes if a.get_title(loc="left").startswith(title)
+                   or a.get_title().startswith(title)]  # fmt: skip
+        thick = [line for line in axis.lines if line.get_linewidth() > 1.5]
+        means = toy[name].isel(panel=0).mean("trial").transpose("H", "step").values
+        wanted = 10.0**means if name.startswith("log10") else means
+        np.testing.assert_allclose([line.get_ydata() for line in thick], wanted, rtol=1e-12)
+    words = drawn.legends[0].get_title().get_text()
+    assert "mean of 2 trials, geometric for losses" in words and "n = 6, 5 test samples" in words
+    matplotlib.pyplot.close(drawn)
+
+
+def test_losses_far_below_the_axis_are_drawn(toy):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    (figure,) = [e.figure for e in EXPERIMENTS if e.id == "multihead.fig2"]
+    deep = _relabelled(toy, GD)
+    deep["log10_train_loss"] = deep.log10_train_loss - 200.0 * (deep.step > 4)
+    drawn = figure(deep)
+    axis = drawn.axes[0]
+    low = axis.get_ylim()[0]
+    assert axis.get_yscale() == "symlog" and low < float(deep.log10_train_loss.min())
+    assert "$10^{-100}$" in [label.get_text() for label in axis.get_yticklabels()]
+    matplotlib.pyplot.close(drawn)
+
+
 def test_runs_resume_and_refuse_another_configuration(key, tmp_path):
     config = replace(TOY, opening=0)
     first = sparse_context.run(config, key, folder=tmp_path)
@@ -200,12 +256,25 @@ def test_presets_are_named_alike():
 
 
 def test_a_run_that_misses_the_teacher_is_counted():
-    last = [[[[0.99], [0.99], [-0.93]]]]
+    """Settled elsewhere refutes; on its way, more steps would tell; beyond H = 64 is not asked."""
     dims = ("panel", "H", "trial", "step")
-    data = {name: (dims, np.asarray(last)) for name in ("alignment_W", "alignment_U")}
-    coords = {"panel": ["Adam, eta = 0.06"], "H": [4], "step": [600]}
-    (claim,) = [planted.finds_the_teacher(xr.Dataset(data, coords), 0)]
-    assert claim.reproduced is False and claim.number.startswith("1 of 3 runs miss it")
+
+    def claim(*curves, heads=(4,)):
+        values = np.asarray(curves, float).reshape(1, len(heads), -1, 3)
+        data = dict.fromkeys(("alignment_W", "alignment_U"), (dims, values))
+        coords = {"panel": ["Adam, eta = 0.06"], "H": list(heads), "step": [200, 300, 600]}
+        return finds_the_teacher(xr.Dataset(data, coords), 0)
+
+    near, stuck, moving = (0.5, 0.9, 0.99), (-0.9, -0.93, -0.93), (0.2, 0.4, 0.7)
+    refuted = claim(near, near, stuck)
+    assert refuted.reproduced is False and refuted.number.startswith("1 of 3 runs miss it")
+    assert "1 have settled elsewhere" in refuted.number and "still move" not in refuted.number
+    waiting = claim(near, moving, near)
+    assert waiting.reproduced is None and "1 still move: more steps" in waiting.number
+    assert claim(near, near, heads=(4, 16)).reproduced is True
+    beyond = claim(near, stuck, heads=(4, 1024))
+    assert beyond.reproduced is True and "0 of 1 runs" in beyond.number
+    assert claim(near, heads=(1024,)).reproduced is None
 
 
 def test_bad_settings_are_refused(unannotated):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from jaxbounds.multihead import text
-from jaxbounds.multihead.experiments.fig6_baselines import lexicon_accuracy, naive_bayes
+from jaxbounds.multihead.experiments.fig6.baselines import lexicon_accuracy, naive_bayes
 from jaxbounds.multihead.grammar import BLAME, PRAISE, Grammar, draw_sentences
 from jaxbounds.multihead.text import Sentences, read_parquet, read_snippets, read_text, read_tsv
 from jaxbounds.multihead.tokens import (

@@ -108,6 +108,13 @@ class Curves:
                 f"{self.steps}, {self.every} and {self.opening}"
             )
 
+    def settings(self) -> str:
+        """What is trained on how much, in a line."""
+        return (
+            f"n = {self.n}, {self.test} test samples, {self.steps} steps from zero, "
+            f"{self.precision}"
+        )
+
 
 def _train(
     config: Curves, panel: Panel, measure: Measure, lanes: Lane, steps: int, /, **options
@@ -183,7 +190,12 @@ def run_curves(
         "rule": ("panel", [panel.rule for panel in config.panels]),
         "exponent": ("panel", [panel.exponent for panel in config.panels]),
     }
-    about = {"precision": config.precision, "matmul_precision_used": "highest", "limits": LIMITS}
+    about = {
+        "precision": config.precision,
+        "matmul_precision_used": "highest",
+        "limits": LIMITS,
+        "settings": config.settings(),
+    }
     return xr.concat(parts, dim="panel").assign_coords(coords).assign_attrs(about)
 
 

@@ -1,12 +1,17 @@
-"""Figures 2 to 5 drawn: one row of panels for each optimiser, one curve for each H."""
+"""Figures 2 to 5 drawn: one row of panels for each optimiser, one curve for each H.
+
+Thick lines are the means over trials that decide the claims (`ordering`).
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
-FLOOR = -16.0
-"""log10 of the least loss that is drawn."""
+DEEP = 16
+"""Below 1e-16 the axis of a loss is compressed."""
+SHORT = 30.0
+"""A logarithmic axis over a smaller factor has ticks between the powers of ten."""
 
 
 class Quantity(NamedTuple):
@@ -29,14 +34,28 @@ class Quantity(NamedTuple):
     guide: float = 0.0
 
 
-def draw_curves(dataset: xr.Dataset, quantities: tuple[Quantity, ...], /):
-    """Medians over trials, with every trial as a thin line."""
+def draw_curves(
+    dataset: xr.Dataset,
+    quantities: tuple[Quantity, ...],
+    /,
+    *,
+    apart: np.ndarray | None = None,
+    apart_label: str = "",
+):
+    """Means over trials, geometric of losses, with every trial as a thin line.
+
+    Args:
+        dataset: of `run_curves`.
+        quantities: the columns.
+        apart: (panel, H, trial), the trials whose thin lines are dashed.
+        apart_label: what sets them apart.
+    """
     import matplotlib.pyplot as plt
 
     panels, count = dataset.panel.values.tolist(), len(quantities)
     single = len(panels) == 1
     rows, columns = (-(-count // 3), min(3, count)) if single else (len(panels), count)
-    size = ((3.6 if single else 2.6) * columns, 2.8 * rows + 0.6)
+    size = ((3.6 if single else 2.6) * columns, (2.8 if single else 2.1) * rows + 1.2)
     fig, grid = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     for extra in grid.ravel()[count * len(panels) :]:
         extra.set_axis_off()
@@ -44,52 +63,93 @@ def draw_curves(dataset: xr.Dataset, quantities: tuple[Quantity, ...], /):
     colors = plt.get_cmap("viridis")(np.linspace(0.0, 0.88, len(heads)))
     for row, panel in enumerate(panels):
         cells = grid.ravel()[:count] if single else grid[row]
+        dashed = None if apart is None else apart[row]
         for axis, quantity in zip(cells, quantities):
-            _draw(axis, dataset.isel(panel=row), quantity, colors)
-            if not single and row < len(panels) - 1:
-                axis.set_xlabel("")
-        cells[0].set_title(
-            panel.replace("eta", r"$\eta$").replace("sqrt(H)", r"$\sqrt{H}$"),
-            loc="left",
-            fontsize=12,
-        )
+            _draw(axis, dataset.isel(panel=row), quantity, colors, dashed)
+            if single or row == 0:
+                axis.set_title(quantity.label, fontsize=11)
+            if single or row == len(panels) - 1:
+                axis.set_xlabel("step k")
+        name = panel.replace("eta", r"$\eta$").replace("sqrt(H)", r"$\sqrt{H}$")
+        if single:
+            fig.suptitle(name, x=0.01, ha="left", fontsize=12)
+        else:
+            cells[0].set_ylabel(name, fontsize=12)
     handles = [plt.Line2D([], [], color=color, lw=2) for color in colors]
     names = [f"H = {H:,}".replace(",", " ") for H in heads.tolist()]
-    fig.legend(handles, names, loc="outside lower center", ncols=len(heads), frameon=False)
+    about = _about(dataset, apart_label if apart is not None and apart.any() else "")
+    if any(_is_deep(dataset, quantity) for quantity in quantities):
+        about += f"\naxes of losses are compressed below the dotted line at 1e-{DEEP}"
+    place: dict = {"loc": "outside lower center", "ncols": len(heads), "frameon": False}
+    fig.legend(handles, names, title=about, **place).get_title().set_multialignment("center")
     return fig
 
 
-def _draw(axis, part: xr.Dataset, quantity: Quantity, colors: np.ndarray) -> None:
+def _about(dataset: xr.Dataset, apart_label: str) -> str:
+    """What the lines are and what was run, above the legend."""
+    trials = dataset.sizes["trial"]
+    lines = "one trial"
+    if trials > 1:
+        lines = f"thick: mean of {trials} trials, geometric for losses; thin: each trial"
+        lines += f", dashed where it {apart_label}" if apart_label else ""
+    settings = dataset.attrs.get("settings", "").replace("gamma_attn", r"$\gamma_{attn}$")
+    return "\n".join(filter(None, (lines, settings)))
+
+
+def _is_deep(dataset: xr.Dataset, quantity: Quantity) -> bool:
+    log10 = quantity.name.startswith("log10")
+    return log10 and float(dataset[quantity.name].min()) < -DEEP
+
+
+def _draw(
+    axis, part: xr.Dataset, quantity: Quantity, colors: np.ndarray, dashed: np.ndarray | None
+) -> None:
     logarithm = quantity.name.startswith("log10")
     values = part[quantity.name].transpose("H", "trial", "step").values.astype(float)
-    if quantity.log:
-        values = np.where(values > 0, values, np.nan)
+    means = values.mean(axis=1)
+    deep = _is_deep(part, quantity)
+    if logarithm and not deep:
+        values, means = 10**values, 10**means
+    elif quantity.log:
+        values, means = (np.where(v > 0, v, np.nan) for v in (values, means))
     steps = part.step.values
-    middle = np.median(values, axis=1)
-    if logarithm:
-        values, middle = (10 ** np.maximum(v, FLOOR - 4) for v in (values, middle))
-    for color, trials in zip(colors, values):
-        axis.plot(steps, trials.T, color=color, lw=0.6, alpha=0.35)
-    for color, curve in zip(colors, middle):
+    for index, (color, trials) in enumerate(zip(colors, values)):
+        for trial, curve in enumerate(trials):
+            style = "-" if dashed is None or not dashed[index, trial] else (0, (4, 3))
+            axis.plot(steps, curve, color=color, lw=0.7, alpha=0.45, ls=style)
+    for color, curve in zip(colors, means):
         axis.plot(steps, curve, color=color, lw=1.8)
-    axis.set(xscale="log", xlabel="step k", ylabel=quantity.label, xlim=(1, steps[-1]))
-    if logarithm or quantity.log:
+    axis.set(xscale="log", xlim=(1, steps[-1]))
+    if deep:
+        _compress(axis, values)
+    elif logarithm or quantity.log:
         axis.set_yscale("log")
         axis.yaxis.set_minor_formatter("")
-    if logarithm:
-        least = float(values.min())
-        axis.set_ylim(max(10**FLOOR, least / 2), float(values.max()) * 2)
-        if least < 10**FLOOR:
-            axis.set_ylabel(f"{quantity.label} (above 1e{FLOOR:.0f})")
+        if np.nanmax(values) < SHORT * np.nanmin(values):
+            axis.yaxis.get_major_locator().set_params(subs=(1.0, 2.0, 5.0))
+            axis.yaxis.set_major_formatter("{x:g}")
     if quantity.guide > 0:
-        axis.plot(steps, quantity.guide / steps, color="0.25", lw=1, ls=":")
-        place = steps[len(steps) // 4]
-        _note(axis, "1/k", (place, quantity.guide / place), "data", (-4, -12))
+        guide = quantity.guide / steps
+        place = len(steps) // 4
+        axis.plot(steps, np.log10(guide) if deep else guide, color="0.25", lw=1, ls=":")
+        height = np.log10(guide[place]) if deep else guide[place]
+        _note(axis, "1/k", (steps[place], height), "data", (-4, -12))
     if np.isfinite(quantity.line):
         axis.axhline(quantity.line, color="0.25", lw=1, ls="--")
         axis.margins(y=0.12)
         _note(axis, quantity.line_label, (0.03, quantity.line), ("axes fraction", "data"), (0, 3))
     axis.grid(alpha=0.25, lw=0.5)
+
+
+def _compress(axis, values: np.ndarray) -> None:
+    """An axis of decimal logarithms, themselves on a logarithmic scale below -16."""
+    least, most = float(values.min()), float(values.max())
+    axis.set_yscale("symlog", linthresh=DEEP, linscale=1.6)
+    axis.set_ylim(1.1 * least, max(most + 1, 1.0))
+    ticks = [t for t in (0, -4, -8, -12, -16, -32, -100, -300, -1000, -3000) if t >= 1.1 * least]
+    axis.set_yticks(ticks, [f"$10^{{{t}}}$" if t else "1" for t in ticks])
+    axis.set_yticks([], minor=True)
+    axis.axhline(-DEEP, color="0.25", lw=0.8, ls=":")
 
 
 def _note(axis, text: str, where: tuple, coordinates, offset: tuple[int, int]) -> None:

@@ -16,14 +16,14 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from jaxbounds.experiments import Claim, Experiment
+from jaxbounds.experiments import Experiment
 from jaxbounds.multihead.data import SparseContext
+from jaxbounds.multihead.experiments.ntk_shown import claims, figure
 from jaxbounds.multihead.first_phase import balanced_signs, first_step
 from jaxbounds.multihead.model import head_norm
 from jaxbounds.multihead.ntk import best_ntk_margin, held_out_margins, ntk_gram
 from jaxbounds.multihead.oracle import Assumption3
 from jaxbounds.multihead.oracle_bounds import gamma_attention, gamma_linear
-from jaxbounds.plotting import grid_ticks
 from jaxbounds.sweeps import progress
 
 
@@ -137,78 +137,13 @@ def _run(config: NTK, key: jax.Array) -> xr.Dataset:
             "gamma_linear": float(gamma_linear(dm1)),
             "gamma_attention": float(gamma_attention(dm1, 0.0)),
             "held_out": config.held_out,
+            "settings": (
+                f"DM1: T = {config.tokens}, {config.relevant} relevant, M = {config.distractors}, "
+                f"S = {config.signal:g}, uniform noise within {config.noise:g}; theta^(1) from "
+                f"{config.first_samples} samples"
+            ),
         },
     )
-
-
-def _heads(name: str) -> int:
-    return int(name.split("H = ")[1].split(",")[0])
-
-
-def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
-    """Separability of random starts, its persistence in n, and comparisons."""
-    is_random = [name for name in dataset.start.values.tolist() if name.startswith("random")]
-    part = dataset.sel(start=is_random)
-    least = float(part.margin.min())
-    gap = float(((dataset.margin_upper - dataset.margin) / dataset.margin_upper).max())
-    found = [
-        Claim(
-            "random initialisation satisfies NTK separability (P3): the certified margin is "
-            "positive for every scale, H, n and seed",
-            least > 0,
-            f"least margin {least:.3g}; largest duality gap {gap:.1e}",
-        )
-    ]
-    sizes = sorted(dataset.n.values.tolist())
-    heads = sorted({_heads(name) for name in is_random})
-    largest = part.sel(n=sizes[-1])
-    for H in (heads[0], heads[-1]):
-        those = [name for name in is_random if _heads(name) == H]
-        if len(sizes) > 2 and least > 0:
-            kept = (largest.margin / part.sel(n=sizes[-3]).margin).sel(start=those)
-            text = f"H = {H}: margin at n = {sizes[-1]} at least 3/4 of that at n = {sizes[-3]}"
-            worst = float(kept.min())
-            found.append(Claim(text, worst >= 0.75, f"least share {worst:.3f}"))
-        worst = float(largest.held_out_positive.sel(start=those).min())
-        text = f"H = {H}: theta* of n = {sizes[-1]} separates at least 99.9% of held-out samples"
-        found.append(Claim(text, worst >= 0.999, f"least share {worst:.4f} of {dataset.held_out}"))
-    starts = set(dataset.start.values.tolist())
-    if {"first step", "zero"} <= starts:
-        for other in ("first step", "zero"):
-            reference = dataset.margin.sel(start=other, n=sizes[-1])
-            ratio = largest.margin / reference
-            text = f"every random start has a larger NTK margin than {other!r} at n = {sizes[-1]}"
-            span = f"ratios {float(ratio.min()):.3g} to {float(ratio.max()):.3g}"
-            found.append(Claim(text, bool(ratio.min() > 1), span))
-    linear = dataset.gamma_linear
-    numbers = f"least margin {float(largest.margin.min()):.3g}, sqrt(2) gamma_lin "
-    found.append(
-        Claim(
-            f"random starts beat the linear oracle, sqrt(2) gamma_lin, at n = {sizes[-1]}",
-            bool(largest.margin.min() > 2**0.5 * linear),
-            numbers + f"{2**0.5 * linear:.3g}, gamma_attn {dataset.gamma_attention:.3g}",
-        )
-    )
-    return tuple(found)
-
-
-def figure(dataset: xr.Dataset, /):
-    """The margin and the held-out share against n."""
-    import matplotlib.pyplot as plt
-
-    fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
-    for name in dataset.start.values.tolist():
-        part = dataset.sel(start=name).mean("seed")
-        style = "-" if name.startswith("random") else "--"
-        axes[0].plot(part.n, part.margin, style, marker="o", label=name)
-        axes[1].plot(part.n, 1 - part.held_out_positive, style, marker="o")
-    axes[0].set(xscale="log", yscale="log", xlabel="samples n", ylabel="best NTK margin")
-    axes[1].set(xscale="log", xlabel="samples n", ylabel="held-out samples not separated")
-    axes[1].yaxis.set_major_formatter("{x:.1%}")
-    for axis in axes:
-        grid_ticks(axis.xaxis, dataset.n.values)
-    axes[0].legend(fontsize="small")
-    return fig
 
 
 EXPERIMENT = Experiment(

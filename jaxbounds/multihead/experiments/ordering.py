@@ -1,4 +1,8 @@
-"""Whether a quantity rises or falls along the heads: differences paired within each trial."""
+"""Whether a quantity rises or falls along the heads: differences paired within each trial.
+
+What decides is the mean over trials and its 95% Student interval; of losses the mean of their
+decimal logarithms, hence geometric means. The figures draw the same means.
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -9,21 +13,66 @@ from scipy import stats
 
 from jaxbounds.experiments import Claim
 
+MOST_TRIALS = 10_000
+"""So many trials at most are said to be enough."""
+
 
 def shown(values: np.ndarray, /, *, log10: bool = False) -> str:
     """The mean over trials, geometric for decimal logarithms."""
     mean = float(np.mean(values))
-    if not log10:
-        return f"{mean:.3g}"
-    return f"{10**mean:.2e}" if mean > -300 else f"1e{mean:.0f}"
+    return _power(mean) if log10 else f"{mean:.3g}"
+
+
+def _power(log10: float) -> str:
+    return f"{10**log10:.2e}" if log10 > -300 else f"1e{log10:.0f}"
 
 
 def spread(values: np.ndarray, /, *, log10: bool = False) -> str:
-    """The largest standard deviation over trials (the last axis), a factor for logarithms."""
-    largest = float(np.max(np.std(values, axis=-1, ddof=1))) if values.shape[-1] > 1 else 0.0
+    """How far trials (the last axis) lie apart, in words.
+
+    The largest standard deviation, a factor for logarithms; where that is more than ten, the least
+    and the largest trial.
+    """
+    if values.shape[-1] < 2:
+        return "one trial"
+    deviations = np.std(values, axis=-1, ddof=1)
+    largest = float(np.max(deviations))
     if not log10:
-        return f"{largest:.2g}"
-    return f"x{10**largest:.3g}" if largest < 3 else f"x1e{largest:.0f}"
+        return f"standard deviation over trials at most {largest:.2g}"
+    if largest < 1:
+        return f"standard deviation over trials at most a factor of {10**largest:.3g}"
+    widest = values.reshape(-1, values.shape[-1])[int(np.argmax(deviations))]
+    low, high = (_power(float(bound)) for bound in (widest.min(), widest.max()))
+    return f"trials lie far apart, at most from {low} to {high}"
+
+
+def half_width(change: np.ndarray, /) -> float:
+    """Of the 95% Student interval of the mean, infinite for a single trial."""
+    if change.size < 2:
+        return float("inf")
+    quantile = stats.t.ppf(0.975, change.size - 1)
+    return float(quantile * np.std(change, ddof=1) / np.sqrt(change.size))
+
+
+def interval(change: np.ndarray, /) -> str:
+    """The mean over trials and its 95% interval."""
+    mean = float(np.mean(change))
+    if change.size < 2:
+        return f"{mean:+.3f} (one trial)"
+    return f"{mean:+.3f} +- {half_width(change):.3f}"
+
+
+def what_would_decide(change: np.ndarray, /) -> str:
+    """So many trials, if they are like those at hand."""
+    if change.size < 2:
+        return "two trials or more are needed"
+    size, deviation = abs(float(np.mean(change))), float(np.std(change, ddof=1))
+    counts = np.arange(2, MOST_TRIALS)
+    halves = stats.t.ppf(0.975, counts - 1) * deviation / np.sqrt(counts)
+    enough = counts[(halves < size) & (counts > change.size)]
+    if not enough.size:
+        return f"more than {MOST_TRIALS} trials like these would be needed"
+    return f"about {enough[0]} trials like these would decide"
 
 
 def decide(first: np.ndarray, second: np.ndarray, /, *, rising: bool) -> bool | None:
@@ -33,11 +82,21 @@ def decide(first: np.ndarray, second: np.ndarray, /, *, rising: bool) -> bool | 
     does not or where there are fewer than two trials.
     """
     change = (second - first) if rising else (first - second)
-    if change.size < 2:
-        return None
-    half = stats.t.ppf(0.975, change.size - 1) * np.std(change, ddof=1) / np.sqrt(change.size)
     mean = np.mean(change)
-    return bool(mean > 0) if abs(mean) > half else None
+    return bool(mean > 0) if abs(mean) > half_width(change) else None
+
+
+def why_not(
+    decision: bool | None, change: np.ndarray, where: str, /, *, log10: bool = False
+) -> str:
+    """Why a paired change did not decide as claimed, and what would decide; "" where it did."""
+    if decision:
+        return ""
+    unit = " in log10" if log10 else ""
+    if decision is None:
+        end = what_would_decide(change)
+        return f"unclear {where}: paired change {interval(change)}{unit}, {end}"
+    return f"reversed {where}: paired change {interval(change)}{unit}"
 
 
 def combine(decisions: Sequence[bool | None], /) -> bool | None:
@@ -84,9 +143,9 @@ def along_heads(
         words.append(f"step {k}: " + ", ".join(shown(trials, log10=log10) for trials in row))
         for (low, first), (high, second) in pairwise(zip(chosen, row)):
             decisions.append(decide(first, second, rising=rising))
-            if not decisions[-1]:
-                what = "unclear" if decisions[-1] is None else "reversed"
-                odd.append(f"{what} from H = {low} to {high} at step {k}")
+            where = f"from H = {low} to {high} at step {k}"
+            odd.append(why_not(decisions[-1], second - first, where, log10=log10))
     sizes = ", ".join(str(H) for H in chosen)
-    words += [f"standard deviation over trials at most {spread(rows, log10=log10)}", *odd]
-    return Claim(text, combine(decisions), f"H = {sizes}; " + "; ".join(words))
+    means = "geometric means" if log10 else "means"
+    words += [spread(rows, log10=log10), *filter(None, odd)]
+    return Claim(text, combine(decisions), f"{means} at H = {sizes}; " + "; ".join(words))

@@ -4,7 +4,6 @@ The paper fixes "some" W* and U*. Here every trial draws its own, standard norma
 `shared_teacher`: what is found then holds for more than one lucky teacher.
 """
 
-import functools
 from dataclasses import dataclass, replace
 
 import jax
@@ -13,16 +12,13 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiments import Claim, Experiment
+from jaxbounds.experiments import Experiment
 from jaxbounds.files import Place
 from jaxbounds.multihead.data import PlantedAttention
 from jaxbounds.multihead.experiments.curves import Curves, Panel, run_curves
 from jaxbounds.multihead.experiments.drawing import Quantity, draw_curves
-from jaxbounds.multihead.experiments.ordering import along_heads, combine, decide, shown
+from jaxbounds.multihead.experiments.planted_claims import FOUND, claims, found_teacher
 from jaxbounds.multihead.experiments.student import Params, last_axis
-
-FOUND = 0.9
-"""A run has found the teacher's attention when the alignment of W with W* is above this."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +40,14 @@ class PlantedCurves(Curves):
     dimension: int = 5
     threshold: float = 0.2
     shared_teacher: bool = False
+
+    def settings(self) -> str:
+        """What is trained on how much, in a line."""
+        whose = "one teacher" if self.shared_teacher else "a teacher for each trial"
+        return (
+            f"DM2: T = {self.tokens}, d = {self.dimension}, gamma_attn = {self.threshold:g}, "
+            f"{whose}; " + super().settings()
+        )
 
 
 def _cosine(a: Array, b: Array) -> Array:
@@ -84,109 +88,14 @@ def run(
         return alignments(lane["teacher"], params) | {"teacher_margin": config.threshold / size}
 
     dataset = run_curves(config, key, draw, measure, folder=folder, resume=resume)
-    whose = "one teacher" if config.shared_teacher else "a teacher of its own for every trial"
     text = (
-        f"{whose}, entries of W* and U* standard normal (their law is not stated); normal tokens "
-        "are unbounded, so Assumption 1 holds with no R given in advance\n"
+        f"{config.settings()}\n"
+        "entries of W* and U* standard normal (their law is not stated, nor are the steps and the "
+        "step sizes of Figure 5); normal tokens are unbounded, so Assumption 1 holds with no R "
+        "given in advance\n"
         f"found: alignment of W with W* above {FOUND} at the last step"
     )
     return dataset.assign_attrs(text=text, threshold=config.threshold)
-
-
-def _found(dataset: xr.Dataset, panel: int) -> np.ndarray:
-    """(H, trial): whether the run ends near the teacher."""
-    last = dataset.alignment_W.isel(panel=panel, step=-1).transpose("H", "trial")
-    return last.values > FOUND
-
-
-def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
-    """The text of Appendix G on DM2, panel by panel."""
-    found: list[Claim | None] = []
-    for index, name in enumerate(dataset.panel.values.tolist()):
-        found += [
-            *_faster_with_heads(dataset, index, name),
-            finds_the_teacher(dataset, index),
-            _reaches_margin(dataset, index, name),
-        ]
-    found += _converges_faster_than_gd(dataset)
-    return tuple(claim for claim in found if claim is not None)
-
-
-def _faster_with_heads(dataset: xr.Dataset, panel: int, name: str) -> list[Claim | None]:
-    last = int(dataset.step[-1])
-    everywhere = _found(dataset.sel(H=dataset.H <= 64), panel).all(axis=0)
-    rest = dataset.isel(trial=np.flatnonzero(everywhere))
-    order = functools.partial(along_heads, panel=panel, steps=[last], rising=False, heads=(1, 64))
-    text = f"{name}: the larger H, the smaller the train loss at step {last}, H up to 64"
-    less = f"... in the {everywhere.sum()} trials that find W* at each of these H"
-    some = 1 < everywhere.sum() < everywhere.size
-    return [
-        order(dataset, "log10_train_loss", text),
-        order(rest, "log10_train_loss", less) if some else None,
-    ]
-
-
-def finds_the_teacher(dataset: xr.Dataset, panel: int, /) -> Claim:
-    """Whether all runs of a panel end near their teacher, with the frequency of failure."""
-    found = _found(dataset, panel)
-    missed = found.size - found.sum()
-    usual = found[dataset.H.values <= 64]
-    by_heads = ", ".join(
-        f"H = {H}: {row.size - row.sum()}" for H, row in zip(dataset.H.values, found)
-    )
-    part = dataset.isel(panel=panel, step=-1)
-    least_W, least_U = float(part.alignment_W.min()), float(part.alignment_U.min())
-    number = (
-        f"{missed} of {found.size} runs miss it ({by_heads} of {found.shape[1]} trials each); "
-        f"least alignment W {least_W:.3f}, U {least_U:.3f}; "
-        f"in the others at least W {_least(part.alignment_W, found):.3f}, "
-        f"U {_least(part.alignment_U, found):.3f}"
-    )
-    name = dataset.panel.values[panel]
-    text = f"{name}: every run finds the planted model, H up to 64"
-    return Claim(text, bool(usual.all()) if usual.size else None, number)
-
-
-def _least(values: xr.DataArray, where: np.ndarray) -> float:
-    chosen = values.transpose("H", "trial").values[where]
-    return float(chosen.min()) if chosen.size else float("nan")
-
-
-def _reaches_margin(dataset: xr.Dataset, panel: int, name: str) -> Claim:
-    part = dataset.isel(panel=panel, step=-1)
-    by_heads = lambda values: ", ".join(f"{v:.3f}" for v in values.mean("trial").values)
-    reached = (part.margin >= part.teacher_margin).transpose("H", "trial").values
-    unscaled = (part.least_output >= dataset.attrs["threshold"]).transpose("H", "trial").values
-    number = (
-        f"reached by {reached.sum()} of {reached.size} runs; means by H {by_heads(part.margin)} "
-        f"against {float(part.teacher_margin.mean()):.3f}; without the norms min y Phi >= "
-        f"{dataset.attrs['threshold']:g} in {unscaled.sum()} runs"
-    )
-    usual = dataset.H.values <= 64
-    stuck = not _found(dataset, panel)[usual].all()
-    text = f"{name}: margin / average ||U|| reaches the teacher's gamma_attn / ||U*||, H up to 64"
-    # A run near the teacher may get there later: the number of steps is not stated.
-    return Claim(text, True if reached[usual].all() else False if stuck else None, number)
-
-
-def _compare(dataset: xr.Dataset, slow: int, fast: int, text: str) -> Claim:
-    """Whether one panel ends with less train loss than another, at every H, paired by trial."""
-    last = dataset.log10_train_loss.isel(step=-1).astype(float)
-    gain = (last.isel(panel=slow) - last.isel(panel=fast)).transpose("H", "trial").values
-    decisions = [decide(np.zeros_like(row), row, rising=True) for row in gain]
-    words = ", ".join(f"H = {H}: {shown(row)}" for H, row in zip(dataset.H.values, gain))
-    return Claim(text, combine(decisions), f"log10 of the loss ratio at the last step at {words}")
-
-
-def _converges_faster_than_gd(dataset: xr.Dataset) -> list[Claim]:
-    rules, names = dataset.rule.values.tolist(), dataset.panel.values.tolist()
-    if "gd" not in rules:
-        return []
-    return [
-        _compare(dataset, rules.index("gd"), index, f"{name} converges faster than plain GD")
-        for index, (rule, name) in enumerate(zip(rules, names))
-        if rule != "gd"
-    ]
 
 
 def figure(dataset: xr.Dataset, /):
@@ -200,7 +109,8 @@ def figure(dataset: xr.Dataset, /):
         Quantity("norm_W", r"average $\|W\|$"),
         Quantity("margin", r"margin / average $\|U\|$", teacher, "teacher"),
     )
-    return draw_curves(dataset, quantities)
+    missed = np.stack([~found_teacher(dataset, panel) for panel in range(dataset.sizes["panel"])])
+    return draw_curves(dataset, quantities, apart=missed, apart_label="misses the teacher")
 
 
 FIGURE_4 = PlantedCurves(panels=(Panel(rule="gd", step_size=1.0, exponent=0.5),))

@@ -43,6 +43,14 @@ class SparseContextCurves(Curves):
     deviation: float = 0.1
     positions: Literal["fixed", "random"] = "fixed"
 
+    def settings(self) -> str:
+        """What is trained on how much, in a line."""
+        return (
+            f"DM1: T = {self.tokens}, {self.relevant} relevant ({self.positions} positions), "
+            f"S = {self.signal:g}, Gaussian noise of deviation {self.deviation:g}; "
+            + super().settings()
+        )
+
     def model(self) -> SparseContext:
         """The patterns and sizes, with the noise cut at three standard deviations."""
         bound = 3 * self.deviation * self.signal
@@ -126,7 +134,7 @@ def run(
 
     dataset = run_curves(config, key, draw_both, measure, folder=folder, resume=resume)
     found = hypotheses(config)
-    return dataset.assign_attrs(hypotheses=found, text=_status(found))
+    return dataset.assign_attrs(hypotheses=found, text=f"{config.settings()}\n{_status(found)}")
 
 
 def figure(dataset: xr.Dataset, /):

@@ -24,7 +24,8 @@
     Sections 4.3, 5.1         guarantees (what it says that Corollary 2 comes to)
 
 What is wrong in the paper is in `errata` (slips of the pen in `slips`), what else is worth knowing
-in `remarks`; `items` goes through everything that has a number. Instances are drawn in `instances`
+in `remarks`; `items` goes through everything that has a number; `reference` says where the paper
+is found. Instances are drawn in `instances`
 (heads, data sets, segments), `run_instances` (problems for gradient descent) and `contexts` (DM1);
 `common` holds settings that statements share.
 """
@@ -65,6 +66,7 @@ from jaxbounds.multihead.statements import (
 )
 from jaxbounds.multihead.statements.errata import ERRATA
 from jaxbounds.multihead.statements.items import ITEMS
+from jaxbounds.multihead.statements.reference import BIBTEX, EDITION, LINKS, UNJUDGED
 from jaxbounds.multihead.statements.remarks import REMARKS, SURVIVES
 from jaxbounds.statements import Paper
 
@@ -111,4 +113,8 @@ PAPER = Paper(
     survives=SURVIVES,
     remarks=REMARKS,
     items=ITEMS,
+    unjudged=UNJUDGED,
+    edition=EDITION,
+    links=LINKS,
+    bibtex=BIBTEX,
 )

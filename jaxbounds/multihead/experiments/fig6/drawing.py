@@ -36,14 +36,16 @@ def figure(dataset: xr.Dataset, /):
     for axis in last:
         axis.set_xlabel("epoch")
     handles = [plt.Line2D([], [], color=color, lw=2.4) for color in colors]
-    fig.legend(
+    about = f"mean and standard error of {trials} trials; claims pair the trials"
+    legend = fig.legend(
         handles,
         [f"H = {H}" for H in heads.tolist()],
-        title=f"mean and standard error, {trials} trials",
+        title="\n".join(filter(None, (about, dataset.attrs.get("settings", "")))),
         loc="outside lower center",
         ncols=len(heads),
         frameon=False,
     )
+    legend.get_title().set_multialignment("center")
     return fig
 
 
@@ -62,7 +64,7 @@ def _draw(axis, part: xr.Dataset, name: str, colors: np.ndarray) -> None:
         for rule, label in RULES.items():
             if rule in part:
                 _reference(axis, float(part[rule].mean()), label)
-    if name.endswith("loss"):
+    if name.endswith("loss") and means.min() < means.max() / 2:
         axis.set_ylim(bottom=0)
 
 

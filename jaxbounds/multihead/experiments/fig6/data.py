@@ -1,14 +1,15 @@
 """The sentences of Figure 6: by trial, coded, in the order of their batches."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
 from jaxtyping import Array
 
 from jaxbounds.files import digest
-from jaxbounds.multihead.experiments.fig6_baselines import baselines
+from jaxbounds.multihead.experiments.fig6.baselines import baselines
+from jaxbounds.multihead.experiments.fig6.config import Figure6
 from jaxbounds.multihead.grammar import draw_sentences
 from jaxbounds.multihead.text import FETCH_SNIPPETS, Sentences, read_text
 from jaxbounds.multihead.tokens import (
@@ -18,9 +19,6 @@ from jaxbounds.multihead.tokens import (
     to_arrays,
     word_table,
 )
-
-if TYPE_CHECKING:
-    from jaxbounds.multihead.experiments.fig6 import Figure6
 
 EVALUATED = 128
 """Sentences that are evaluated at once."""
@@ -42,7 +40,7 @@ class Prepared(NamedTuple):
     mark: str
 
 
-def _divided(config: "Figure6", key: Array, stored: dict[str, Sentences]) -> tuple[Sentences, ...]:
+def _divided(config: Figure6, key: Array, stored: dict[str, Sentences]) -> tuple[Sentences, ...]:
     """Training and test sentences of one trial."""
     if not stored:
         both = draw_sentences(config.grammar, key, config.n + config.test)
@@ -65,14 +63,14 @@ def _divided(config: "Figure6", key: Array, stored: dict[str, Sentences]) -> tup
     return rest.take(order[:n]), given.take(np.arange(test or len(given.texts)))
 
 
-def _tokenizer(config: "Figure6", texts: Sequence[str]) -> Tokenizer:
+def _tokenizer(config: Figure6, texts: Sequence[str]) -> Tokenizer:
     if config.weights:
         return stored_tokenizer(config.weights)
     train = word_table if config.code == "words" else byte_pairs
     return train(texts, size=config.vocabulary)
 
 
-def _orders(config: "Figure6", key: Array, n: int, batches: int) -> np.ndarray:
+def _orders(config: Figure6, key: Array, n: int, batches: int) -> np.ndarray:
     """(steps, batch) rows of the training set; each epoch is a permutation, its rest left out."""
     rows = [np.asarray(jax.random.permutation(k, n)) for k in jax.random.split(key, config.epochs)]
     return np.stack(rows)[:, : batches * config.batch].reshape(-1, config.batch).astype(np.int32)
@@ -87,7 +85,7 @@ def _for_looks(data: dict[str, np.ndarray], count: int) -> dict[str, np.ndarray]
     return {name: leaf.reshape(-1, EVALUATED, *leaf.shape[1:]) for name, leaf in whole.items()}
 
 
-def batches_of(config: "Figure6", n: int, /) -> int:
+def batches_of(config: Figure6, n: int, /) -> int:
     """Steps of an epoch over n sentences, a multiple of the looks.
 
     Raises:
@@ -102,7 +100,7 @@ def batches_of(config: "Figure6", n: int, /) -> int:
     return batches
 
 
-def prepare(config: "Figure6", key: Array, /) -> Prepared:
+def prepare(config: Figure6, key: Array, /) -> Prepared:
     """Read or draw the sentences of every trial, and code them.
 
     Args:

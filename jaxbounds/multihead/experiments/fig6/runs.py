@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,8 @@ import optax
 from jaxtyping import Array
 
 from jaxbounds.files import Place
-from jaxbounds.multihead.experiments.fig6_data import Prepared, batches_of
+from jaxbounds.multihead.experiments.fig6.config import PRETRAINED, Figure6
+from jaxbounds.multihead.experiments.fig6.data import Prepared, batches_of
 from jaxbounds.multihead.roberta import (
     Roberta,
     RobertaShape,
@@ -26,9 +27,6 @@ from jaxbounds.provenance import fingerprint
 from jaxbounds.sweeps import Swept, sweep
 from jaxbounds.training import Training, begin, optimizer, train_step
 
-if TYPE_CHECKING:
-    from jaxbounds.multihead.experiments.fig6 import Figure6
-
 
 class State(NamedTuple):
     """A run in the middle; `done` steps were done."""
@@ -37,13 +35,13 @@ class State(NamedTuple):
     done: Array
 
 
-def network(config: "Figure6", arm: str, heads: int, vocabulary: int, /) -> RobertaShape:
+def network(config: Figure6, arm: str, heads: int, vocabulary: int, /) -> RobertaShape:
     """The network of an arm at one head count.
 
     Raises:
         ValueError: if the arm has no network with so many heads.
     """
-    if arm in ("recut", "prune"):
+    if arm in PRETRAINED:
         stored = replace(read_shape(config.weights), labels=2, dropout=config.dropout)
         if vocabulary > stored.vocabulary or config.length > stored.length:
             raise ValueError(
@@ -73,7 +71,7 @@ def network(config: "Figure6", arm: str, heads: int, vocabulary: int, /) -> Robe
     )
 
 
-def _first_weights(config: "Figure6", arm: str, heads: int, key: Array) -> dict:
+def _first_weights(config: Figure6, arm: str, heads: int, key: Array) -> dict:
     """Pretrained weights of one trial, and a classifier of its own where they have none."""
     shape, params = load_roberta(
         config.weights, key, labels=2, memory_limit=config.memory_gib * 2**30
@@ -95,7 +93,7 @@ def _weights_mark(folder: str) -> str:
 
 
 def train_arm(
-    config: "Figure6",
+    config: Figure6,
     key: Array,
     data: Prepared,
     arm: str,
@@ -122,7 +120,7 @@ def train_arm(
     shape = network(config, arm, heads, data.vocabulary)
     mark = f"{fingerprint(config, key)}/{arm}/{heads}/{data.mark}/{_weights_mark(config.weights)}"
     batches = batches_of(config, data.lanes["data"]["tokens"].shape[1])
-    pretrained = arm in ("recut", "prune")
+    pretrained = arm in PRETRAINED
     # Pretrained networks are large: one at a time, its weights a part of the lane.
     groups = [[t] for t in range(config.trials)] if pretrained else [list(range(config.trials))]
     parts = []
@@ -157,7 +155,7 @@ def train_arm(
     return Swept(None, metrics, parts[0].steps, diverged)
 
 
-def _program(config: "Figure6", shape: RobertaShape) -> tuple[Callable, Callable, Callable]:
+def _program(config: Figure6, shape: RobertaShape) -> tuple[Callable, Callable, Callable]:
     """How a lane starts, steps and is measured."""
     net = Roberta(shape)
     rule = optimizer("adamw", config.step_size, weight_decay=config.weight_decay)

@@ -1,17 +1,15 @@
 """What Figure 6 says beside its numbers: what it costs, what was trained, and what confounds it."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
 
+from jaxbounds.multihead.experiments.fig6.config import PRETRAINED, Figure6
+from jaxbounds.multihead.experiments.fig6.data import Prepared
 from jaxbounds.multihead.roberta import RobertaShape, init_roberta
 from jaxbounds.multihead.roberta_files import read_shape
-
-if TYPE_CHECKING:
-    from jaxbounds.multihead.experiments.fig6 import Figure6
-    from jaxbounds.multihead.experiments.fig6_data import Prepared
 
 ARMS = {
     "split": "H heads of width d / H, from scratch",
@@ -45,7 +43,7 @@ def operations(shape: RobertaShape, sentences: int, length: int, /) -> float:
     return 2.0 * sentences * length * shape.layers * (layer + attention)
 
 
-def cost(config: "Figure6", shapes: Mapping[str, RobertaShape], batches: int, /) -> str:
+def cost(config: Figure6, shapes: Mapping[str, RobertaShape], batches: int, /) -> str:
     """One line: how much is trained, and how long that takes at two speeds."""
     runs = len(config.arms) * len(config.heads) * config.trials
     steps = config.epochs * batches
@@ -54,7 +52,7 @@ def cost(config: "Figure6", shapes: Mapping[str, RobertaShape], batches: int, /)
     largest = max(parameter_count(shape) for shape in shapes.values())
     times = ", ".join(f"{_duration(total / speed)} at {name}" for name, speed in SPEEDS)
     # Weights, gradient and AdamW's two moments; the state is held before and after a chunk.
-    at_once = config.trials if set(shapes) <= {"split", "fixed"} else 1
+    at_once = 1 if set(shapes) & set(PRETRAINED) else config.trials
     memory = 4.0 * largest * (1 + at_once * 6)
     return (
         f"{runs} runs of {steps} steps on {largest:,} parameters: {total:.1e} operations "
@@ -69,7 +67,7 @@ def _duration(seconds: float) -> str:
 
 
 def about(
-    config: "Figure6", data: "Prepared", shapes: Mapping[str, RobertaShape], n: int, words: str, /
+    config: Figure6, data: Prepared, shapes: Mapping[str, RobertaShape], n: int, words: str, /
 ) -> dict[str, Any]:
     """The attributes of a result: arms, their confounds, and the text that is shown with it."""
     pretrained = _stored_heads(config)
@@ -82,6 +80,10 @@ def about(
     reached = [f"{text} {means[name]:.3f}" for name, text in rules.items() if name in means]
     source = "a grammar of ours" if config.source == "grammar" else config.data
     shape = next(iter(shapes.values()))
+    settings = (
+        f"{n} sentences, T = {config.length}; layers: {shape.layers}, d = {shape.width}; AdamW "
+        f"{config.step_size:g}, batches of {config.batch}, {config.epochs} epochs"
+    )
     lines = [
         *(f"arm {arm}: {text} ({confounds[arm]})" for arm, text in arms.items()),
         f"sentences: {source}; {n} to train on, T = {config.length}, {means['share_cut']:.0%} cut, "
@@ -93,6 +95,7 @@ def about(
         "confounds": confounds,
         "baselines": {name: means[name] for name in rules if name in means},
         "source": source,
+        "settings": settings,
         "cost": words,
         "precision": "float32",
         "matmul_precision_used": config.matmul_precision,
@@ -100,5 +103,5 @@ def about(
     }
 
 
-def _stored_heads(config: "Figure6") -> int:
+def _stored_heads(config: Figure6) -> int:
     return read_shape(config.weights).heads if config.weights else 0

@@ -2,10 +2,15 @@
 
 import numpy as np
 import xarray as xr
-from scipy import stats
 
 from jaxbounds.experiments import Claim
-from jaxbounds.multihead.experiments.ordering import combine, decide, shown
+from jaxbounds.multihead.experiments.ordering import (
+    combine,
+    decide,
+    interval,
+    shown,
+    what_would_decide,
+)
 
 TRAIN_DROP, TEST_DROP, ACCURACY_RISE = 0.02, 0.005, 0.005
 """Least changes from the fewest to the most heads that count."""
@@ -15,14 +20,6 @@ def _slopes(heads: np.ndarray, values: np.ndarray) -> np.ndarray:
     """(trials,) least-squares slopes along log2 H of values (H, trial)."""
     place = np.log2(heads) - np.mean(np.log2(heads))
     return place @ values / np.sum(place**2)
-
-
-def _interval(change: np.ndarray) -> str:
-    mean = float(np.mean(change))
-    if change.size < 2:
-        return f"{mean:+.3f} (one trial)"
-    half = stats.t.ppf(0.975, change.size - 1) * np.std(change, ddof=1) / np.sqrt(change.size)
-    return f"{mean:+.3f} +- {half:.3f}"
 
 
 def judge(
@@ -45,10 +42,14 @@ def judge(
     enough = float(np.mean(change)) * (1 if rising else -1) >= least
     means = ", ".join(shown(row) for row in values)
     number = (
-        f"{means}; from H = {heads[0]} to {heads[-1]} {_interval(change)}; slope in log2 H "
-        f"{_interval(slopes)}"
+        f"{means}; from H = {heads[0]} to {heads[-1]} {interval(change)}; slope in log2 H "
+        f"{interval(slopes)}"
     )
-    return (None if trend and not enough else trend), number
+    if trend and not enough:
+        return None, f"{number}: the sign is as claimed, but the change is less than {least}"
+    if trend is None:
+        return None, f"{number}: the slope's sign is unclear, {what_would_decide(slopes)}"
+    return trend, number if trend else f"{number}: the slope has the other sign"
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:

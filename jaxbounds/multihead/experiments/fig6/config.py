@@ -1,0 +1,121 @@
+"""What Figure 6 trains on what, and the settings that have a name."""
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from jaxbounds.multihead.grammar import Grammar
+
+Arm = Literal["split", "fixed", "recut", "prune"]
+PRETRAINED = ("recut", "prune")
+_ARMS = set(get_args(Arm))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure6:
+    """What is trained on what. Not stated in print: all but AdamW, its rate, epochs and batch.
+
+    Attributes:
+        arms: what H heads are: "split", "fixed", "recut", "prune" (see the package).
+        heads: H, increasing.
+        trials: runs with data, order and first weights of their own.
+        epochs: passes over the training sentences.
+        batch: sentences of a step; what does not fill the last one of an epoch is left out of it.
+        looks: records in an epoch.
+        step_size: AdamW's.
+        weight_decay: AdamW's, on all parameters.
+        dropout: in training.
+        source: of the sentences: "grammar", or "file".
+        data: the folder or file of sentences (see README).
+        weights: a Hugging Face folder of a RoBERTa, for "recut" and "prune".
+        n: training sentences; 0 stands for all.
+        test: test sentences; 0 stands for all of a given test split.
+        length: T, tokens of a sentence with start and end; longer ones are cut.
+        code: of the sentences: "words" or "byte-pairs"; with weights their own.
+        vocabulary: the most tokens that the code may have.
+        width: d, from scratch.
+        layers: from scratch.
+        inner: width of the feedforward layers, from scratch.
+        head_width: of the arm "fixed".
+        deviation: of first weights, from scratch; 0 stands for 1 / sqrt(fan in).
+        matmul_precision: as JAX names it.
+        memory_gib: that one device may be asked for.
+        grammar: of the sentences drawn.
+    """
+
+    arms: tuple[Arm, ...] = ("split",)
+    heads: tuple[int, ...] = (1, 2, 4, 8, 16)
+    trials: int = 5
+    epochs: int = 6
+    batch: int = 32
+    looks: int = 2
+    step_size: float = 1e-3
+    weight_decay: float = 0.01
+    dropout: float = 0.0
+    source: Literal["grammar", "file"] = "grammar"
+    data: str = ""
+    weights: str = ""
+    n: int = 4096
+    test: int = 1024
+    length: int = 32
+    code: Literal["words", "byte-pairs"] = "words"
+    vocabulary: int = 4096
+    width: int = 64
+    layers: int = 2
+    inner: int = 128
+    head_width: int = 8
+    deviation: float = 0.0
+    matmul_precision: Literal["default", "high", "highest"] = "highest"
+    memory_gib: float = 8.0
+    grammar: Grammar = field(default_factory=Grammar)
+
+    def __post_init__(self) -> None:
+        """Refuse settings that no run could have.
+
+        Raises:
+            ValueError: naming what is wrong.
+        """
+        if not self.arms or len(set(self.arms)) < len(self.arms) or set(self.arms) - _ARMS:
+            raise ValueError(f"arms must be some of {', '.join(sorted(_ARMS))}, got {self.arms}")
+        if not self.heads or list(self.heads) != sorted(set(self.heads)) or self.heads[0] < 1:
+            raise ValueError(f"heads must be positive and increase, got {self.heads}")
+        positive = (
+            *("trials", "epochs", "batch", "looks", "length", "vocabulary", "width"),
+            *("layers", "inner", "head_width", "step_size", "memory_gib"),
+        )
+        small = [name for name in positive if getattr(self, name) <= 0]
+        if small:
+            raise ValueError(f"these must be positive: {', '.join(small)}")
+        if min(self.n, self.test, self.weight_decay, self.deviation) < 0:
+            raise ValueError("n, test, weight_decay and deviation cannot be negative")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"expected 0 <= dropout < 1, got {self.dropout}")
+        if self.source == "grammar" and not (self.n and self.test):
+            raise ValueError("the grammar has no end: n and test must be positive")
+        if self.source == "grammar" and self.data:
+            raise ValueError(f"data {self.data} was given but source is grammar: add --source file")
+        scratch = [arm for arm in self.arms if arm not in PRETRAINED]
+        if self.weights and scratch:
+            raise ValueError(f"{scratch[0]} starts from scratch: leave --weights out, or that arm")
+
+
+PUBLISHED = Figure6(
+    arms=("recut",),
+    heads=(1, 3, 6, 12, 24),
+    trials=3,
+    epochs=5,
+    looks=4,
+    step_size=5e-6,
+    dropout=0.1,
+    source="file",
+    n=0,
+    test=0,
+    length=64,
+    matmul_precision="default",
+    memory_gib=20.0,
+)
+"""The setting in print, as far as it is stated; a GPU's work."""
+
+SNIPPETS = Figure6(
+    source="file", n=8568, test=2000, epochs=4, code="byte-pairs", inner=256, heads=(1, 2, 4, 16)
+)
+"""Real film-review sentences, from scratch."""

@@ -1,0 +1,98 @@
+"""Figure 6 run: every arm, head count and trial, and what `jaxbounds run` knows of it."""
+
+from dataclasses import replace
+
+import jax
+import xarray as xr
+from jaxtyping import Array
+from rich.console import Console
+
+from jaxbounds.experiments import Experiment
+from jaxbounds.files import Place, locate
+from jaxbounds.multihead.experiments.fig6.claims import claims
+from jaxbounds.multihead.experiments.fig6.config import PRETRAINED, PUBLISHED, SNIPPETS, Figure6
+from jaxbounds.multihead.experiments.fig6.data import Prepared, batches_of, prepare
+from jaxbounds.multihead.experiments.fig6.drawing import figure
+from jaxbounds.multihead.experiments.fig6.runs import network, train_arm
+from jaxbounds.multihead.experiments.fig6.words import about, cost
+from jaxbounds.multihead.roberta import RobertaShape
+from jaxbounds.sweeps import shares
+
+
+def _refuse_what_cannot_run(config: Figure6, data: Prepared) -> None:
+    """Everything that a later cell would trip over, before the first one starts."""
+    for arm in config.arms:
+        for heads in config.heads:
+            network(config, arm, heads, data.vocabulary)
+
+
+def run(
+    config: Figure6, key: Array, /, *, folder: Place | str | None = None, resume: bool = False
+) -> xr.Dataset:
+    """Train every (arm, H, trial) and record losses and accuracies.
+
+    Args:
+        config: the settings.
+        key: of all draws; a trial's data and order do not depend on the arm or H.
+        folder: where progress is kept.
+        resume: continue what the folder holds, instead of clearing it.
+
+    Returns:
+        `train_loss` (on as many training sentences as there are test sentences), `test_loss`,
+        `train_accuracy`, `test_accuracy` over (panel, H, trial, step), a panel being an arm; test
+        accuracies of simple rules over (trial,).
+
+    Raises:
+        ValueError: if data or weights are missing, damaged or do not fit, or the folder to resume
+            from is of another run.
+    """
+    missing = [arm for arm in config.arms if arm in PRETRAINED and not config.weights]
+    if missing:
+        raise ValueError(
+            f"arm {missing[0]} starts from pretrained weights: add --weights FOLDER (config.json, "
+            "model.safetensors and tokenizer.json of roberta-base)"
+        )
+    data = prepare(config, key)
+    _refuse_what_cannot_run(config, data)
+    n = data.lanes["data"]["tokens"].shape[1]
+    batches = batches_of(config, n)
+    shapes: dict[str, RobertaShape] = {
+        arm: network(config, arm, config.heads[-1], data.vocabulary) for arm in config.arms
+    }
+    words = cost(config, shapes, batches)
+    Console(stderr=True).print(words, highlight=False, soft_wrap=True)
+    panels = []
+    with jax.default_matmul_precision(config.matmul_precision):
+        for arm in config.arms:
+            cells = []
+            for heads in config.heads:
+                place = None if folder is None else locate(folder) / arm / f"H{heads}"
+                swept = train_arm(config, key, data, arm, heads, folder=place, resume=resume)
+                values = {name: (("trial", "step"), v) for name, v in swept.metrics.items()}
+                cell = xr.Dataset(values, coords={"step": swept.steps})
+                cells.append(cell.assign(diverged=("trial", swept.diverged)))
+            panels.append(xr.concat(cells, dim=xr.Variable("H", list(config.heads))))
+    shares.whole()
+    dataset = xr.concat(panels, dim=xr.Variable("panel", list(config.arms)))
+    dataset = dataset.assign_coords(epoch=("step", dataset.step.values / batches))
+    dataset = dataset.assign({name: (("trial",), v) for name, v in data.found.items()})
+    return dataset.assign_attrs(about(config, data, shapes, n, words))
+
+
+EXPERIMENT = Experiment(
+    id="multihead.fig6",
+    label="Figure 6",
+    title="AdamW on sentences, against the number of heads: from scratch, or pretrained weights",
+    config=Figure6(),
+    presets={
+        "quick": Figure6(heads=(1, 4, 16), trials=3, epochs=2, n=1024, test=256, layers=1),
+        "paper-scaling": replace(Figure6(), arms=("fixed",)),
+        "snippets": SNIPPETS,
+        "published": PUBLISHED,
+    },
+    run=run,
+    figure=figure,
+    claims=claims,
+    resumable=True,
+)
+"""Figure 6."""
