@@ -23,6 +23,7 @@ from .experiments import Claim as Claim
 from .experiments import Experiment as Experiment
 from .falsification.binding import is_bound_to as is_bound_to
 from .falsification.measure import float64_on_cpu as float64_on_cpu
+from .falsification.rules import problems_of as problems_of
 from .falsification.storage import StoredInstance as StoredInstance
 from .falsification.storage import load_instance as load_instance
 from .falsification.verdict import Verdict as Verdict

@@ -94,8 +94,8 @@ class StatementFile(pytest.File):
         super().__init__(**given)
         self.where = where
 
-    def collect(self) -> Iterator["StatementItem"]:
-        """One test a statement.
+    def collect(self) -> Iterator[pytest.Item]:
+        """The rules of the paper, then one test a statement.
 
         Raises:
             CollectError: if the module cannot be loaded or defines no PAPER.
@@ -106,10 +106,37 @@ class StatementFile(pytest.File):
             paper = load_paper(self.where)
         except ValueError as problem:
             raise self.CollectError(str(problem)) from problem
+        yield RulesItem.from_parent(self, name="rules", paper=paper)
         for statement in paper.statements:
             yield StatementItem.from_parent(
                 self, name=statement.id, statement=statement, where=self.where
             )
+
+
+class RulesItem(pytest.Item):
+    """What every paper's declarations must obey, as a test."""
+
+    def __init__(self, *, paper: Any, **given: Any) -> None:
+        super().__init__(**given)
+        self.paper = paper
+        self.add_marker("jaxbounds")
+
+    def runtest(self) -> None:
+        """Look for problems.
+
+        Raises:
+            NotAsRecorded: if there are some.
+        """
+        from jaxbounds.falsification import problems_of
+
+        if problems := problems_of(self.paper):
+            raise NotAsRecorded("\n".join(problems))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *given: Any) -> Any:
+        """The problems, a line each."""
+        if isinstance(excinfo.value, NotAsRecorded):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, *given)
 
 
 class StatementItem(pytest.Item):

@@ -6,7 +6,15 @@ import textwrap
 import pytest
 
 from jaxbounds.papers import load_paper, load_papers, select
-from jaxbounds.statements import Erratum, Form, Paper, Sides, Statement
+from jaxbounds.statements import (
+    Counterexample,
+    Domain,
+    Erratum,
+    Form,
+    Paper,
+    Sides,
+    Statement,
+)
 
 GOOD = {
     "id": "mine.one",
@@ -43,6 +51,38 @@ def test_ill_formed_statements(change, message, unannotated):
         Statement(**(GOOD | change))
 
 
+def _form(**given):
+    return lambda: Form(**({"name": "printed"} | given))
+
+
+BOX = {"name": "d", "chart": lambda p, s: {}, "size": {}, "lower": (0.0,), "upper": (1.0,)}
+
+
+@pytest.mark.parametrize(
+    "declare, message",
+    [
+        (_form(counterexample={"x": 1}), r"form 'printed': counterexample must be Counterexample"),
+        (_form(domains=Domain(**BOX)), r"domains must be a tuple of Domain.*needs a comma"),
+        (_form(name=3), "form 3: name must be str, got 3"),
+        (_form(exponent=(1.0,)), "exponent must be a tuple of float or None"),
+        (_form(hypotheses="x > 0"), "hypotheses must be a function or None, got 'x > 0'"),
+        (lambda: Counterexample(instance=[1], size={}, ratio=2.0), "instance must be a dict"),
+        (lambda: Counterexample(instance={}, size={}, ratio="2"), "ratio must be float"),
+        (lambda: Domain(**BOX | {"chart": {}}), "domain 'd': chart must be a function"),
+        (lambda: Statement(**GOOD | {"evaluate": None}), "'mine.one': evaluate must be a function"),
+        (lambda: Paper(id="mine", title=None, statements=()), "title must be str, got None"),
+    ],
+)
+def test_declarations_check_their_types_where_they_are_written(declare, message, unannotated):
+    with pytest.raises(TypeError, match=message):
+        declare()
+
+
+def test_a_word_that_is_none_names_those_that_are(unannotated):
+    with pytest.raises(ValueError, match="expected must be one of 'holds', 'fails'"):
+        Form(name="printed", expected="true")
+
+
 def test_papers_refuse_strangers_and_repetitions(unannotated):
     statement = Statement(**GOOD)
     with pytest.raises(ValueError, match="more than one statement"):
@@ -56,7 +96,7 @@ def test_papers_refuse_strangers_and_repetitions(unannotated):
     }  # fmt: skip
     erratum = Erratum(**given)
     for wrong, message in (
-        ({"kind": "proof"}, "kind must be one of false, gap, reading, typo, undecidable"),
+        ({"kind": "proof"}, "kind must be one of 'false', 'gap', 'reading', 'typo'"),
         ({"quote": " "}, "quotes nothing"),
         ({"main": "stand"}, "main must be 'survive"),
         ({"kind": "reading"}, "two readings"),

@@ -84,7 +84,11 @@ def weak_convexity_at(
     tolerance: float | None = None,
     **options: Any,
 ) -> WeakConvexity:
-    """Lower estimates of -lambda_min / L and of kappa; see `Curvature.weak_convexity`."""
+    """Lower estimates of -lambda_min / L and of kappa; see `Curvature.weak_convexity`.
+
+    Raises:
+        ValueError: as there.
+    """
     counted = isinstance(heads, int | np.integer) and heads >= 1
     if not (counted or isinstance(heads, Mapping | None)):
         raise ValueError(

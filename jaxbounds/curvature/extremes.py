@@ -70,7 +70,11 @@ def dense_at(point: Point, /, *, limit_bytes: float = 2**30, columns: int = 64) 
 def lanczos_options(
     selection: Selection, key, iterations, tolerance, basis, dense_limit
 ) -> tuple[dict, dict]:
-    """Static and dynamic options of the kernel."""
+    """Static and dynamic options of kernels that use Lanczos.
+
+    Raises:
+        ValueError: if one makes no sense.
+    """
     if iterations < 1 or iterations != int(iterations):
         raise ValueError(f"iterations must be a positive integer, got {iterations}")
     size, dtype = selection.size, selection.dtype

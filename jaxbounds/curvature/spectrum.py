@@ -144,7 +144,11 @@ def spectrum_at(
     probes: int = 4,
     iterations: int = 60,
 ) -> Spectrum:
-    """The density of the Hessian's eigenvalues; see `Curvature.spectrum`."""
+    """The density of the Hessian's eigenvalues; see `Curvature.spectrum`.
+
+    Raises:
+        ValueError: as there.
+    """
     if probes < 1 or iterations < 1:
         raise ValueError(f"probes and iterations must be positive, got {probes}, {iterations}")
     size, k = point.selection.size, min(iterations, point.selection.size)

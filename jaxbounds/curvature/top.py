@@ -93,7 +93,11 @@ def top_at(
     basis: int | None = None,
     dense_limit: int = DENSE_LIMIT,
 ) -> Top:
-    """Several eigenpairs from one end; see `Curvature.top`."""
+    """Several eigenpairs from one end; see `Curvature.top`.
+
+    Raises:
+        ValueError: as there.
+    """
     selection = point.selection
     if end not in get_args(End):
         raise ValueError(f"end must be one of {', '.join(get_args(End))}, got {end!r}")

@@ -67,7 +67,11 @@ def trace_at(
     products: int = 30,
     method: Method = "auto",
 ) -> Trace:
-    """The trace of the Hessian; see `Curvature.trace`."""
+    """The trace of the Hessian; see `Curvature.trace`.
+
+    Raises:
+        ValueError: as there.
+    """
     if method not in get_args(Method):
         raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
     size = point.selection.size

@@ -12,6 +12,7 @@ from jaxbounds.falsification.examples import Examples
 from jaxbounds.falsification.intervals import clopper_pearson, fitted_exponent
 from jaxbounds.falsification.measure import Measured, float64_on_cpu, hypothesis_names, measure
 from jaxbounds.falsification.programs import UNKEPT, Programs
+from jaxbounds.falsification.rules import problems_of
 from jaxbounds.falsification.storage import StoredInstance, load_instance, save_instance
 from jaxbounds.falsification.verdict import Verdict
 
@@ -37,6 +38,7 @@ __all__ = [
     "measure",
     "nobody",
     "planted",
+    "problems_of",
     "refuse_other_shapes",
     "replay",
     "save_instance",

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbounds.statements.declared import refuse_other_types
 from jaxbounds.statements.instance import Instance, Size
 
 
@@ -47,8 +48,7 @@ class Domain:
                 )
         if not _is_real(self.slack) or not 0 <= self.slack < math.inf:
             raise ValueError(f"domain {self.name!r}: slack cannot be {self.slack!r}")
-        if not callable(self.chart):
-            raise TypeError(f"domain {self.name!r}: chart must be a function (point, size)")
+        refuse_other_types(self, f"domain {self.name!r}")
 
     def _end(self, which: str, value: Any) -> float:
         if not _is_real(value):

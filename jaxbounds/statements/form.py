@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from jax.typing import ArrayLike
 
+from jaxbounds.statements.declared import refuse_other_types
 from jaxbounds.statements.domain import Domain
 from jaxbounds.statements.instance import Hypotheses, Instance, Size
 
@@ -34,6 +35,10 @@ class Counterexample:
     size: Mapping[str, int]
     ratio: float
     meets: Callable[[Instance, Size], Mapping[str, ArrayLike]] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse fields of other types."""
+        refuse_other_types(self, "a counterexample")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +76,10 @@ class Form:
     sense: Sense | None = None
     exponent: tuple[float, float] | None = None
     domains: tuple[Domain, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse fields of other types."""
+        refuse_other_types(self, f"form {self.name!r}")
 
     @property
     def file_name(self) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
+from jaxbounds.statements.declared import refuse_other_types
 from jaxbounds.statements.statement import Statement
 
 Weight = Literal["false", "gap", "reading", "typo", "undecidable"]
@@ -41,11 +42,8 @@ class Erratum:
     evidence: str
 
     def __post_init__(self) -> None:
-        """Refuse a weight that is none, words that are not quoted, and readings that do not fit."""
-        if self.kind not in get_args(Weight):
-            raise ValueError(
-                f"erratum {self.id}: kind must be one of {', '.join(get_args(Weight))}"
-            )
+        """Refuse other types, words that are not quoted, and readings that do not fit."""
+        refuse_other_types(self, f"erratum {self.id}")
         if not self.quote.strip():
             raise ValueError(f"erratum {self.id} quotes nothing: give the paper's own words")
         if not self.main.startswith(("survive", "changed to ")):
@@ -94,8 +92,7 @@ class Paper:
 
     def __post_init__(self) -> None:
         """Refuse statements of another paper, repeated ids and errata that nothing explains."""
-        if isinstance(self.statements, Statement):
-            raise ValueError("statements must be a tuple; a single one needs a comma: (STATEMENT,)")
+        refuse_other_types(self, f"paper {self.id!r}")
         if self.errata and not self.survives.strip():
             raise ValueError(f"paper {self.id!r} has errata: say in `survives` what stands")
         ids = [s.id for s in self.statements]
@@ -106,6 +103,8 @@ class Paper:
         if strangers:
             raise ValueError(f"ids in paper {self.id!r} must start with it: {', '.join(strangers)}")
         known = {e.id for e in self.errata}
+        if len(known) < len(self.errata):
+            raise ValueError(f"paper {self.id!r} has more than one erratum of an id")
         for s in self.statements:
             for form in s.forms:
                 if form.erratum and form.erratum not in known:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
+from jaxbounds.statements.declared import refuse_other_types
 from jaxbounds.statements.form import Form
 from jaxbounds.statements.instance import Hypotheses, Instance, Sampler, Size
 from jaxbounds.statements.judged import Judged, full_name, owner_of
@@ -120,6 +121,8 @@ class Statement:
 
     def __post_init__(self) -> None:
         """Fill the defaults that depend on the kind, and refuse a statement that is ill formed."""
+        names = ("id", "label", "formula", "evaluate", "control", "hypotheses", "cases", "project")
+        refuse_other_types(self, f"statement {self.id!r}", *names)
         fill = lambda name, value: object.__setattr__(self, name, value)
         if callable(self.sample):
             fill("sample", {"sample": self.sample})

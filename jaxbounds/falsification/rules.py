@@ -1,0 +1,97 @@
+"""What every paper's declarations must obey, the shipped ones and a user's alike."""
+
+import importlib
+import re
+from collections.abc import Iterator
+from functools import reduce
+from typing import get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.falsification.bench import as_arrays
+from jaxbounds.falsification.measure import float64_on_cpu
+from jaxbounds.statements import Counterexample, Form, Paper, Size, Statement
+from jaxbounds.statements.paper import Weight
+
+
+def _exists(name: str) -> bool:
+    """Whether a module, or something in one, has that full name."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            module = importlib.import_module(".".join(parts[:end]))
+        except ModuleNotFoundError:
+            continue
+        try:
+            reduce(getattr, parts[end:], module)
+        except AttributeError:
+            return False
+        return True
+    return False
+
+
+def _of_items(paper: Paper) -> Iterator[str]:
+    known = {s.id for s in paper.statements} | {erratum.id for erratum in paper.errata}
+    for item, what in paper.items.items():
+        if what.startswith("none: "):
+            if len(what) <= 12:
+                yield f"item {item!r} is left out without a reason"
+        elif what.startswith("code: "):
+            for name in re.split(r",\s*", what[6:]):
+                if not _exists(name):
+                    yield f"item {item!r} names {name}, which is not there"
+        else:
+            for name in sorted(set(re.split(r",\s*", what)) - known):
+                yield f"item {item!r} names {name}, which is no statement or erratum"
+
+
+def _of_errata(paper: Paper) -> Iterator[str]:
+    ids = {s.id for s in paper.statements}
+    shown = {form.erratum for s in paper.statements for form in s.forms if form.erratum}
+    weights = [get_args(Weight).index(erratum.kind) for erratum in paper.errata]
+    if weights != sorted(weights):
+        yield f"errata stand by weight: {', '.join(get_args(Weight))}"
+    for erratum in paper.errata:
+        for name in re.findall(rf"\b{paper.id}\.[\w.\-]+[\w]", erratum.evidence):
+            if name not in ids:
+                yield f"erratum {erratum.id} rests on {name}, which is no statement"
+        cited = erratum.evidence.replace(",", " ").split()
+        if erratum.kind == "false" and set(cited) <= ids and erratum.id not in shown:
+            yield f"erratum {erratum.id} rests on {', '.join(cited)} but no form cites it"
+
+
+def _missed(statement: Statement, stored: Counterexample) -> list[str]:
+    """The hypotheses of the paper that a counterexample does not meet."""
+    assert stored.meets is not None
+    with float64_on_cpu():
+        instance = as_arrays(dict(stored.instance))
+        given = instance if statement.host else jax.tree.map(jnp.asarray, instance)
+        named = stored.meets(given, Size(dict(stored.size)))
+    return [name for name, met in named.items() if not np.all(np.asarray(met))]
+
+
+def _of_form(statement: Statement, form: Form) -> Iterator[str]:
+    name, stored = f"{statement.id} ({form.name})", form.counterexample
+    if form.name.startswith("printed") and not form.cites.strip():
+        yield f"{name} is called printed and does not say where (cites=)"
+    if form.expected == "fails" and stored is not None:
+        if stored.meets is None:
+            yield f"{name}: name the paper's hypotheses at the counterexample (meets=)"
+        elif missed := _missed(statement, stored):
+            yield f"{name}: the counterexample misses {', '.join(missed)}"
+
+
+def problems_of(paper: Paper) -> tuple[str, ...]:
+    """What is not as it should be in a paper's declarations, a sentence each; empty if nothing.
+
+    Every item is judged, an erratum, a definition in code, or left out with a reason; errata stand
+    by weight, rest on what exists, and are shown by a form where a statement can; what is called
+    printed says where; a counterexample meets everything that the paper assumes.
+
+    Args:
+        paper: a shipped one or one's own.
+    """
+    of_forms = (p for s in paper.statements for form in s.forms for p in _of_form(s, form))
+    return (*_of_items(paper), *_of_errata(paper), *of_forms)
