@@ -72,9 +72,9 @@ def _missed(statement: Statement, stored: Counterexample) -> list[str]:
     return [name for name, met in named.items() if not np.all(np.asarray(met))]
 
 
-def _of_form(statement: Statement, form: Form) -> Iterator[str]:
+def _of_form(statement: Statement, form: Form, cited: bool) -> Iterator[str]:
     name, stored = f"{statement.id} ({form.name})", form.counterexample
-    if form.name.startswith("printed") and not form.cites.strip():
+    if cited and form.name.startswith("printed") and not form.cites.strip():
         yield f"{name} is called printed and does not say where (cites=)"
     if form.expected == "fails" and stored is not None:
         if stored.meets is None:
@@ -88,10 +88,11 @@ def problems_of(paper: Paper) -> tuple[str, ...]:
 
     Every item is judged, an erratum, a definition in code, or left out with a reason; errata stand
     by weight, rest on what exists, and are shown by a form where a statement can; what is called
-    printed says where; a counterexample meets everything that the paper assumes.
+    printed says where, if the paper has a citation; a counterexample meets everything that the paper assumes.
 
     Args:
         paper: a shipped one or one's own.
     """
-    of_forms = (p for s in paper.statements for form in s.forms for p in _of_form(s, form))
+    cited = bool(paper.citation)
+    of_forms = (p for s in paper.statements for form in s.forms for p in _of_form(s, form, cited))
     return (*_of_items(paper), *_of_errata(paper), *of_forms)

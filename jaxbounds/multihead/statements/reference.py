@@ -14,7 +14,6 @@ BIBTEX = """@article{deora2024multihead,
   title   = {On the Optimization and Generalization of Multi-head Attention},
   author  = {Deora, Puneesh and Ghaderi, Rouzbeh and Taheri, Hossein and Thrampoulidis, Christos},
   journal = {Transactions on Machine Learning Research},
-  issn    = {2835-8856},
   year    = {2024},
   url     = {https://openreview.net/forum?id=wTGjn7JvYK}
 }"""
