@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 
 from jaxbounds.cli.common import Imports, console_for_output
-from jaxbounds.cli.screen import judge, say_where, summarize
+from jaxbounds.cli.screen import show
 from jaxbounds.runs.audit import audited, the_paper, write_audit
 from jaxbounds.runs.verification import Options
 
@@ -46,10 +46,7 @@ def audit(
     place = out or Path("results") / f"audit-{selection.papers[0].id}"
     run = audited(selection, Options(seed, certify=certify), place, jobs=jobs)
     if set(run.kept) != {s.id for s in selection.statements}:
-        console = console_for_output()
-        judge(run, console)
-        summarize(run, console)
-        say_where(run, run.publish(), console)
+        show(run, console_for_output())
         if run.stopped:
             return run.status
     else:

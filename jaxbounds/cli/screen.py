@@ -64,7 +64,25 @@ class Screen:
                 self._console.print(part)
 
 
-def judge(run: Verification, console: Console, /) -> None:
+def show(
+    run: Verification, console: Console, /, *, record: bool = False, durations: int = 0
+) -> None:
+    """Judge the statements, print what was found as it comes, and then publish it.
+
+    Args:
+        run: what is judged.
+        console: for the table.
+        record: keep the ratios in the papers' records.
+        durations: name the statements that took longest, so many.
+    """
+    _judge(run, console)
+    _summarize(run, console)
+    _say_where(run, run.publish(record=record), console)
+    for line in _slowest(run, durations):
+        console.print(line)
+
+
+def _judge(run: Verification, console: Console) -> None:
     """Judge the statements, and print their verdicts as they come; an interruption ends it."""
     screen = Screen(console, [s.id for s in run.selection.statements])
     if run.kept:
@@ -81,7 +99,7 @@ def judge(run: Verification, console: Console, /) -> None:
     screen.rest()
 
 
-def summarize(run: Verification, console: Console, /) -> None:
+def _summarize(run: Verification, console: Console) -> None:
     """What was found by paper, how many of what, and what else a reader of the rows must know."""
     verdicts, selection = run.verdicts, run.selection
     console.print(report.paper_table(selection.papers, verdicts))
@@ -95,7 +113,7 @@ def summarize(run: Verification, console: Console, /) -> None:
         console.print(line, markup=False)
 
 
-def say_where(run: Verification, published: bool, console: Console, /) -> None:
+def _say_where(run: Verification, published: bool, console: Console) -> None:
     """Where the results are, and how to go on."""
     files = "verdicts.json, report.html, run.json, worst/, counterexamples/"
     if published:
@@ -110,7 +128,7 @@ def say_where(run: Verification, published: bool, console: Console, /) -> None:
         )
 
 
-def slowest(run: Verification, count: int, /) -> Iterator[str]:
+def _slowest(run: Verification, count: int) -> Iterator[str]:
     """The statements that took longest, each with its seconds."""
     seconds = {name: verdicts[0].seconds for name, verdicts in run.done.items()}
     for name in sorted(seconds, key=lambda name: -seconds[name])[: max(0, count)]:

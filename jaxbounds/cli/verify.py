@@ -6,11 +6,10 @@ from typing import Annotated
 import tyro
 
 from jaxbounds.cli.common import Imports, Kinds, Patterns, console_for_output, print_json
-from jaxbounds.cli.screen import judge, say_where, slowest, summarize
+from jaxbounds.cli.screen import show
 from jaxbounds.papers import selected
 from jaxbounds.runs.engines import HERE, On
-from jaxbounds.runs.verification import Options
-from jaxbounds.runs.verify import finish, prepared
+from jaxbounds.runs.verification import Options, Verification
 
 
 def verify(
@@ -76,14 +75,10 @@ def verify(
         return keep_watching(given)
     console = console_for_output(errors=json)
     selection = selected(patterns, imports=imports, kinds=kind)
-    run = prepared(
-        selection, options, out, last_failed=last_failed, on=on, jobs=jobs, exitfirst=exitfirst
+    run = Verification(
+        selection, options, out, on=on, jobs=jobs, exitfirst=exitfirst, last_failed=last_failed
     )
-    judge(run, console)
-    summarize(run, console)
-    say_where(run, finish(run, out, record=record), console)
-    for line in slowest(run, durations):
-        console.print(line)
+    show(run, console, record=record, durations=durations)
     if json:
         print_json([v.to_json() for v in run.verdicts])
     return run.status

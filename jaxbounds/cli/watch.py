@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jaxbounds.cli.common import console_for_output
-from jaxbounds.cli.screen import judge, say_where, slowest, summarize
+from jaxbounds.cli.screen import show
 from jaxbounds.papers import selected
 from jaxbounds.report.source import code_digest, own_files
 from jaxbounds.runs.cache import prepare_jax
-from jaxbounds.runs.folder import Folder
 from jaxbounds.runs.interruption import interruptible
 from jaxbounds.runs.verification import Options, Verification
 
@@ -80,19 +79,14 @@ def judge_changed(watched: Watched, before: Round, /) -> Round:
     changed = tuple(s for s in selection.statements if before.digests.get(s.id) != now[s.id])
     if not changed:
         return Round(now, stamps, before.status)
-    folder = Folder(
-        watched.out.with_name(f"{watched.out.name}-watch"),
-        watched.options.settings(selection.catalogue),
-    )
-    selection, console = selection._replace(statements=changed, parts=()), console_for_output()
     run = Verification(
-        selection, folder, watched.options, jobs=watched.jobs, exitfirst=watched.exitfirst
+        selection._replace(statements=changed, parts=()),
+        watched.options,
+        watched.out.with_name(f"{watched.out.name}-watch"),
+        jobs=watched.jobs,
+        exitfirst=watched.exitfirst,
     )
-    judge(run, console)
-    summarize(run, console)
-    say_where(run, run.publish(), console)
-    for line in slowest(run, watched.durations):
-        print(line)
+    show(run, console_for_output(), durations=watched.durations)
     left = {s.id for s in changed} - set(run.done)
     return Round({k: v for k, v in now.items() if k not in left}, stamps, run.status)
 

@@ -88,7 +88,8 @@ def problems_of(paper: Paper) -> tuple[str, ...]:
 
     Every item is judged, an erratum, a definition in code, or left out with a reason; errata stand
     by weight, rest on what exists, and are shown by a form where a statement can; what is called
-    printed says where, if the paper has a citation; a counterexample meets everything that the paper assumes.
+    printed says where, if the paper has a citation; a counterexample meets everything that the
+    paper assumes.
 
     Args:
         paper: a shipped one or one's own.

@@ -10,7 +10,7 @@ from jaxbounds.report.markdown import to_html
 from jaxbounds.report.markup import element
 from jaxbounds.report.page import document
 from jaxbounds.runs.engines import HERE, On, engine_of
-from jaxbounds.runs.folder import Folder, verdicts_in
+from jaxbounds.runs.folder import verdicts_in
 from jaxbounds.runs.verification import Options, Verification
 from jaxbounds.statements import Paper
 
@@ -42,15 +42,14 @@ def audited(selection: Selection, options: Options, place: Path, **given: object
         ValueError: if the folder holds verdicts on another paper.
     """
     (paper,) = selection.papers
-    folder = Folder(place, options.settings(selection.catalogue))
     strangers = {v.paper for found in verdicts_in(place).values() for v in found} - {paper.id}
     if strangers:
         raise ValueError(f"{place} holds verdicts on {', '.join(sorted(strangers))}: another --out")
-    run = Verification(selection, folder, options, **given)  # type: ignore[arg-type]
-    before = {v.id for v in folder.published() or ()}
-    if before == {s.id for s in paper.statements}:
-        for verdict in folder.published() or ():
-            run.kept[verdict.id] = (*run.kept.get(verdict.id, ()), verdict)
+    run = Verification(selection, options, place, **given)  # type: ignore[arg-type]
+    published = run.folder.published() or ()
+    ids = {s.id for s in paper.statements}
+    if {v.id for v in published} == ids:
+        run.kept = {name: tuple(v for v in published if v.id == name) for name in ids}
     return run
 
 

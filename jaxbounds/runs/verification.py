@@ -4,6 +4,7 @@ import functools
 import itertools
 import math
 import secrets
+import sys
 import tempfile
 import traceback as tracebacks
 from collections.abc import Iterator, Sequence
@@ -14,12 +15,13 @@ from jaxbounds.falsification import Verdict, unmeasured, verdicts_on
 from jaxbounds.files import try_to_write, write_text
 from jaxbounds.papers import Catalogue, Selection, load_papers, origin
 from jaxbounds.provenance import versions
+from jaxbounds.runs import drift
 from jaxbounds.runs.cache import examples, programs_for
 from jaxbounds.runs.digest import digest_of
 from jaxbounds.runs.driver import drive, packed, unpack
 from jaxbounds.runs.engines import HERE, On
 from jaxbounds.runs.falsify import by_balls
-from jaxbounds.runs.folder import ById, Folder
+from jaxbounds.runs.folder import ById, failed_before, folder_for, remember_failed
 from jaxbounds.runs.workers import Died
 from jaxbounds.statements import Statement
 
@@ -107,6 +109,16 @@ def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
     return groups
 
 
+def _failed_before(selection: Selection, out: Path) -> Selection:
+    """Those that were not as recorded when they were judged last; all where there are none."""
+    failed = failed_before(out)
+    chosen = tuple(s for s in selection.statements if s.id in failed)
+    if not chosen:
+        print(f"nothing failed in {out} before: all are judged", file=sys.stderr)
+    parts = (*selection.parts, "last-failed")
+    return selection._replace(statements=chosen or selection.statements, parts=parts)
+
+
 class Verification:
     """Statements on their way into a folder; iterate to judge them.
 
@@ -114,11 +126,17 @@ class Verification:
 
     Args:
         selection: which statements.
-        folder: where the verdicts go.
         options: with what they are judged.
-        on: where.
+        out: folder of the verdicts; another beside it, where it holds other statements of another
+            run.
+        on: where they are judged.
         jobs: processes; 0 means one for each core.
         exitfirst: stop at the first verdict that is not as recorded.
+        last_failed: only what was not as recorded when it was judged last; all if there is none.
+
+    Raises:
+        ValueError: if a number makes no sense, or what exists in this process alone is to be judged
+            elsewhere.
 
     Attributes:
         done: the verdicts so far, by id.
@@ -129,13 +147,14 @@ class Verification:
     def __init__(
         self,
         selection: Selection,
-        folder: Folder,
         options: Options,
+        out: Path,
         /,
         *,
         on: On = HERE,
         jobs: int = 0,
         exitfirst: bool = False,
+        last_failed: bool = False,
     ) -> None:
         if jobs < 0 or not 0 <= options.seed < 2**32:
             raise ValueError(
@@ -147,12 +166,15 @@ class Verification:
                 f"{names} exists in this process alone, and is judged here: leave `on` and `jobs` "
                 "out, or write it to a file"
             )
-        self.selection, self.folder, self.options = selection, folder, options
+        if last_failed:
+            selection = _failed_before(selection, out)
+        self.selection, self.options, self._out = selection, options, out
+        self.folder = folder_for(out, selection.parts, options.settings(selection.catalogue))
         self._on, self._jobs, self._exitfirst = on, jobs, exitfirst
         self.done: ById = {}
         self.stopped = ""
-        try_to_write(folder.path)
-        before = folder.begin()
+        try_to_write(self.folder.path)
+        before = self.folder.begin()
         self.kept = {s.id: before[s.id] for s in selection.statements if s.id in before}
 
     def __iter__(self) -> Iterator[tuple[Verdict, ...]]:
@@ -213,11 +235,24 @@ class Verification:
             return 3
         return int(self.stopped == INTERRUPTED or not self.as_recorded)
 
-    def publish(self) -> bool:
+    def publish(self, *, record: bool = False) -> bool:
         """Put what was judged in place, with its page; what the folder has of others stays.
 
         Whether it was: where not all was tried, the results of another run are kept instead.
+
+        Args:
+            record: keep the ratios in the papers' records, if all was judged.
+
+        Raises:
+            ValueError: if they are to be recorded, and a paper is in no file.
         """
+        published = self._put_in_place()
+        if record and len(self.done) == len(self.selection.statements):
+            drift.record(self.verdicts, self.selection.papers, others=bool(self.selection.parts))
+        remember_failed(self._out, self.done)
+        return published
+
+    def _put_in_place(self) -> bool:
         folder, papers = self.folder, self.selection.papers
         partial, others = bool(self.selection.parts), self.folder.published()
         if others is None and self.stopped:

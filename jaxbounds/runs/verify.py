@@ -1,63 +1,12 @@
 """`jaxbounds.verify`: statements judged, from Python as by the command."""
 
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
-from jaxbounds.papers import Named, Selection, selected
-from jaxbounds.runs import drift
+from jaxbounds.papers import Named, selected
 from jaxbounds.runs.engines import HERE, On, engine_of
-from jaxbounds.runs.folder import failed_before, folder_for, remember_failed
 from jaxbounds.runs.verdicts import Scratch, Verdicts
 from jaxbounds.runs.verification import INTERRUPTED, Options, Verification
-
-
-def prepared(
-    selection: Selection,
-    options: Options,
-    out: Path,
-    /,
-    *,
-    last_failed: bool = False,
-    **given: Any,
-) -> Verification:
-    """What is to be judged, and where it goes.
-
-    Args:
-        selection: the statements.
-        options: with what they are judged.
-        out: folder; another beside it, where it holds other statements of another run.
-        last_failed: only what was not as recorded when it was judged last; all if there is none.
-        **given: of `Verification`.
-    """
-    if last_failed:
-        failed = failed_before(out)
-        chosen = tuple(s for s in selection.statements if s.id in failed)
-        if not chosen:
-            print(f"nothing failed in {out} before: all are judged", file=sys.stderr)
-        parts = (*selection.parts, "last-failed")
-        selection = selection._replace(statements=chosen or selection.statements, parts=parts)
-    folder = folder_for(out, selection.parts, options.settings(selection.catalogue))
-    return Verification(selection, folder, options, **given)
-
-
-def finish(run: Verification, out: Path, /, *, record: bool = False) -> bool:
-    """Publish a verification, and remember what failed; whether it was published.
-
-    Args:
-        run: that was iterated.
-        out: the folder that was asked for.
-        record: keep the ratios as those to compare with, if all was judged.
-
-    Raises:
-        ValueError: if they are to be recorded, and a paper of the user's is in no file.
-    """
-    published = run.publish()
-    if record and len(run.done) == len(run.selection.statements):
-        drift.record(run.verdicts, run.selection.papers, others=bool(run.selection.parts))
-    remember_failed(out, run.done)
-    return published
 
 
 def verify(
@@ -104,9 +53,8 @@ def verify(
     scratch = Scratch() if out is None else None
     place = scratch.path if scratch else Path(str(out))
     options = Options(seed, thorough, certify)
-    run = prepared(
-        selected(what, imports=imports, kinds=kinds), options, place, on=engine_of(on), jobs=jobs
-    )
+    selection = selected(what, imports=imports, kinds=kinds)
+    run = Verification(selection, options, place, on=engine_of(on), jobs=jobs)
     with progress(len(run.selection.statements), "statements") as report:
         try:
             for done, found in enumerate(run, 1):
@@ -115,6 +63,6 @@ def verify(
             run.stopped = INTERRUPTED
             raise
         finally:
-            finish(run, place, record=record)
+            run.publish(record=record)
     settings = dict(run.folder.settings)
     return Verdicts(run.verdicts, folder=run.folder.path, settings=settings, scratch=scratch)

@@ -69,7 +69,7 @@ def refuse_other_types(declared: Any, name: str, /, *given: str) -> None:
         TypeError: naming the field, what was expected and what came.
         ValueError: the same, of a word that is none of those there are.
     """
-    for field, (hint, default) in _fields(type(declared)).items():
+    for field, (hint, default) in _fields(declared.__class__).items():
         value = getattr(declared, field)
         if (given and field not in given) or value is default or _fits(value, hint):
             continue
