@@ -3,11 +3,14 @@
 Nothing is run here.
 """
 
-from collections.abc import Iterator
+import hashlib
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend import source_info_util
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from jax.interpreters import partial_eval
@@ -144,3 +147,29 @@ def _followed(program: Jaxpr, held: list[bool]) -> tuple[bool, list[bool]]:
                 outs = results
         marked.update(v for v, mark in zip(eqn.outvars, outs) if mark)
     return drawn, [reads(v) for v in program.outvars]
+
+
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
+
+
+def bytes_of(constant: Any, /) -> bytes:
+    """A constant of a program, bit for bit."""
+    if hasattr(constant, "dtype") and jnp.issubdtype(constant.dtype, jax.dtypes.prng_key):
+        constant = jax.random.key_data(constant)
+    return np.asarray(constant).tobytes() if hasattr(constant, "dtype") else repr(constant).encode()
+
+
+def program_text(closed: ClosedJaxpr, /) -> str:
+    """What tells a program from others: all but its own constants, which may be its arguments."""
+    inner = hashlib.sha256()
+    for constant in nested_constants(closed.jaxpr):
+        inner.update(bytes_of(constant))
+    return f"{_ADDRESS.sub('', str(closed))} {inner.hexdigest()}"
+
+
+def is_fixed(function: Callable, /, *arguments: Any) -> bool:
+    """Whether two traces of a function are one program with the same constants."""
+    # A new function each time: what was traced once is not traced again.
+    traced = [jax.make_jaxpr(lambda *a: function(*a))(*arguments) for _ in range(2)]
+    one, two = ([program_text(t), *map(bytes_of, t.consts)] for t in traced)
+    return one == two

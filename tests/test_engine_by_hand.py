@@ -236,3 +236,26 @@ def test_progress_starts_without_a_speed(monkeypatch):
         report(0, "begun")
         report(5, "half")
     assert "steps" in page.getvalue()
+
+
+@pytest.mark.parametrize("host", [False, True])
+def test_an_evaluate_that_draws_by_itself_is_no_claim(host):
+    """Each trace freezes another draw: nothing that was measured is about one function."""
+    draws = np.random.default_rng(0)
+
+    def evaluate(instance, size):
+        x = instance["x"]
+        norm = (x @ x) ** 0.5 if host else length(x)
+        return jb.Sides(norm, {"printed": norm * (2 + draws.uniform()), "control": 0.0})
+
+    def steady(instance, size):
+        x = instance["x"]
+        norm = (x @ x) ** 0.5 if host else length(x)
+        return jb.Sides(norm, {"printed": norm * 2.5, "control": 0.0})
+
+    few = jb.Budget(samples=8, restarts=0)
+    about = {"host": host, "search": "none"}
+    (loose,) = jb.falsify(statement(evaluate, **about), budget=few)
+    assert loose.status == "inconclusive" and "is another function at each call" in loose.reason
+    (fixed,) = jb.falsify(statement(steady, **about), budget=few)
+    assert "another function" not in fixed.reason

@@ -12,6 +12,7 @@ import tyro
 
 from jaxbounds.cli import printed
 from jaxbounds.runs.interruption import interruptible
+from jaxbounds.runs.threads import one_thread
 
 COMMANDS = {
     "verify": ("verify", "verify", "Check statements; print a verdict for each form."),
@@ -33,9 +34,6 @@ COMMANDS = {
 """For each command its module, its function, and what it does; a module is imported when needed."""
 
 
-_ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-"""Read when NumPy is imported. A BLAS with more threads adds in another order: with one, verdicts
-have the same bits on any number of cores and by any engine (Dask's workers set these, too)."""
 _JUDGING = ("verify", "certify", "constant", "audit")
 
 _NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
@@ -45,8 +43,7 @@ _NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 def _command(name: str) -> Callable[..., int]:
     module, function, _ = COMMANDS[name]
     if name in _JUDGING:
-        for setting in _ONE_THREAD:
-            os.environ.setdefault(setting, "1")
+        one_thread()
     if module == "browse":
         gc.disable()  # a tenth of the time: what these load is kept until they end
     return getattr(importlib.import_module(f"jaxbounds.cli.{module}"), function)

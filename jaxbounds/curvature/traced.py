@@ -6,21 +6,16 @@ tracing the loss gives, and what the loss refers to are that program's arguments
 """
 
 import hashlib
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from jaxbounds.curvature.batches import Group
 from jaxbounds.curvature.leaves import Selection
 from jaxbounds.curvature.products import Composite, Loss, real
-from jaxbounds.traces import draws, equations, narrow_operations, nested_constants
-
-_ADDRESS = re.compile(r"0x[0-9a-f]+")
+from jaxbounds.traces import bytes_of, draws, equations, narrow_operations, program_text
 
 
 class Part(NamedTuple):
@@ -36,21 +31,12 @@ class Part(NamedTuple):
 
     def text(self) -> str:
         """What tells it from others: all but the numbers that are its arguments."""
-        inner = hashlib.sha256()
-        for constant in nested_constants(self.closed.jaxpr):
-            inner.update(_bytes(constant))
-        return f"{_ADDRESS.sub('', str(self.closed))} {inner.hexdigest()} {self.result}"
+        return f"{program_text(self.closed)} {self.result}"
 
     def at(self, constants: list[Any], leaves: list[Any]) -> Any:
         """Its value, with other constants in their places."""
         closed = ClosedJaxpr(self.closed.jaxpr, constants)
         return jax.tree.unflatten(self.result, jaxpr_as_fun(closed)(*leaves))
-
-
-def _bytes(constant: Any) -> bytes:
-    if hasattr(constant, "dtype") and jnp.issubdtype(constant.dtype, jax.dtypes.prng_key):
-        constant = jax.random.key_data(constant)
-    return np.asarray(constant).tobytes() if hasattr(constant, "dtype") else repr(constant).encode()
 
 
 def _kind(batch: tuple) -> Any:
@@ -163,7 +149,7 @@ class TracedLoss:
     def same_as(self, other: "TracedLoss", /) -> bool:
         """Whether another trace gave the same program with the same constants."""
         ours, theirs = (
-            [_bytes(c) for held in traced.constants for c in held] for traced in (self, other)
+            [bytes_of(c) for held in traced.constants for c in held] for traced in (self, other)
         )
         return self.key == other.key and ours == theirs
 

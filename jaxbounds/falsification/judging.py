@@ -74,6 +74,11 @@ def unfit(watch: Watch, /) -> Iterator[str]:
     if watch.narrow:
         more = f" and {len(watch.narrow) - 1} more" if len(watch.narrow) > 1 else ""
         yield f"it is measured in float64, but rounds in {watch.narrow[0]}{more}"
+    if watch.fixed is False:
+        yield (
+            "evaluate is another function at each call (does it draw random numbers or change "
+            "state in Python?): take what is random from the instance"
+        )
     if watch.never and not watch.blind:
         yield f"judges names {', '.join(watch.never)}, which evaluate never calls"
 
@@ -123,6 +128,10 @@ def judge(
         if statement.host and bench.watch.never:  # what an earlier statement tabulated is not run
             forget(*(function.__module__ for function in statement.judges))
             bench.one(pool.instance(0), Size(statement.sizes[pool.sizes[0]]))
+        if statement.host:
+            again = bench.one(pool.instance(0), Size(statement.sizes[pool.sizes[0]]))
+            first = pool.measured[0].value[0]
+            bench.watch.fixed = np.allclose(again.value, first, rtol=1e-9, atol=0, equal_nan=True)
         ill = "; ".join([*ailments(statement, pool, columns, searched), *unfit(bench.watch)])
         near = [near_control(statement, column) for column in columns[:-1]]
         decisions = []

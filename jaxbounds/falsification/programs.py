@@ -17,6 +17,7 @@ from jax import export
 
 from jaxbounds.falsification.watched import Watch
 from jaxbounds.files import whole
+from jaxbounds.traces import is_fixed
 
 CHEAP = {
     "xla_backend_optimization_level": 0,
@@ -107,6 +108,8 @@ class Programs:
                 if self._folder is None and watch is not None:
                     again = functools.partial(jax.eval_shape, mapped, *arguments)
                     watch.program(program.trace(*arguments).jaxpr, again)
+                    if watch.fixed is None:
+                        watch.fixed = is_fixed(mapped, *arguments)
                 elif self._folder is not None:
                     kept = self._kept(mapped, signature, arguments, watch)
                     loaded[signature] = compiled(export.deserialize(kept.trace).call)

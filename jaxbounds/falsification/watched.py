@@ -49,6 +49,7 @@ class Watch:
         called: the judged functions that were called, by full name.
         narrow: operations that round to fewer digits than float64 has.
         blind: whether nothing could be seen, as somebody else profiles.
+        fixed: whether another trace gave the same program; None where nobody looked.
     """
 
     def __init__(self, statement: Statement) -> None:
@@ -56,6 +57,7 @@ class Watch:
         self.called: set[str] = set()
         self.narrow: tuple[str, ...] = ()
         self.blind = False
+        self.fixed: bool | None = None
         self._codes = {f: _codes(f) for f in statement.judges}
         self._of = {id(code): full_name(f) for f, held in self._codes.items() for code in held}
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import psutil
 
+from jaxbounds.runs.threads import one_thread
+
 
 class Died(Exception):
     """Whoever worked on a piece was ended from outside, left, or waited for nothing."""
@@ -106,6 +108,7 @@ def _start(parent: int, threads: int) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("NPROC", str(threads))
+    one_thread()
     threading.Thread(target=end_with, args=(parent,), daemon=True).start()
 
 
