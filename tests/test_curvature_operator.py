@@ -1,5 +1,6 @@
 """The operator: products, several eigenvalues, and for which loss it answers."""
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -73,9 +74,7 @@ def test_methods_and_functions_agree(matrix):
     loss, params = quadratic(A), {"x": jnp.ones(60)}
     H = jb.Curvature(loss, params)
     for name, method in (("hessian_extremes", H.extremes), ("trace", H.trace)):
-        ours, theirs = method(), getattr(jb, name)(loss, params)
-        for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs)):
-            np.testing.assert_array_equal(a, b)
+        chex.assert_trees_all_equal(method(), getattr(jb, name)(loss, params))
     assert float(H.trace(products=30).estimate) == pytest.approx(values.sum(), abs=20)
     np.testing.assert_allclose(H.dense(), A, atol=1e-12)
     assert H.memory() > 0

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -83,8 +84,7 @@ def test_shares_of_a_sweep_merge_to_its_bits(finished, shares, tmp_path):
         assert part.metrics["loss"].shape[0] == 10
     merge_parts(parts, tmp_path / "whole")
     merged = _run(finished, folder=tmp_path / "whole" / "curve", resume=True)
-    for a, b in zip(jax.tree.leaves(alone), jax.tree.leaves(merged)):
-        np.testing.assert_array_equal(a, b)
+    chex.assert_trees_all_equal(alone, merged)
     assert np.ptp(alone.metrics["loss"][:, -1]) > 0
 
 

@@ -3,6 +3,7 @@
 import importlib
 from types import SimpleNamespace
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -34,9 +35,7 @@ def _lanes(seeds=5, rates=(0.1, 0.5)):
     return lanes_of(keys, rate=np.asarray(rates, np.float32))[0]
 
 
-def _same(first, second):
-    for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second)):
-        np.testing.assert_array_equal(a, b)
+_same = chex.assert_trees_all_equal
 
 
 def test_a_sweep_is_the_loop_it_stands_for():
@@ -177,7 +176,7 @@ def test_compaction_keeps_slots_and_every_lane():
 
 
 def test_memory_is_refused_before_running():
-    with pytest.raises(ValueError, match="GiB on a device"):
+    with pytest.raises(ValueError, match="on a device, needs"):
         sweep(_start, _step, _measure, _lanes(), 10, memory_limit=10.0)
     with pytest.raises(ValueError, match="positive multiple"):
         sweep(_start, _step, _measure, _lanes(), 10, every=3)

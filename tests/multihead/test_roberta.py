@@ -5,6 +5,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -132,8 +133,7 @@ def test_pruning_is_the_whole_network_with_the_other_heads_silenced(x64, tiny):
     got = _logits(replace(shape, heads=2), pruned)
     np.testing.assert_allclose(got, _logits(shape, silenced), rtol=0, atol=1e-13)
     everything = prune_heads(shape, params, np.tile(np.arange(4), (2, 1)))
-    for kept, leaf in zip(jax.tree.leaves(everything), jax.tree.leaves(params), strict=True):
-        np.testing.assert_array_equal(kept, leaf)
+    chex.assert_trees_all_equal(everything, params)
     for wrong in (keep[:1], keep + 3, keep[:, :0]):
         with pytest.raises(ValueError, match="indices below 4"):
             prune_heads(shape, params, wrong)
@@ -227,8 +227,7 @@ def test_older_names_and_half_precision_are_read(tiny, tmp_path):
     half = {name: value.astype(ml_dtypes.bfloat16) for name, value in _stored().items()}
     params = load_roberta(_folder(tmp_path, half), jax.random.key(0))[1]
     assert params["norm"]["scale"].dtype == np.float32
-    for a, b in zip(jax.tree.leaves(params), jax.tree.leaves(tiny[1]), strict=True):
-        np.testing.assert_allclose(a, np.asarray(b, np.float32), rtol=2**-8)
+    chex.assert_trees_all_close(params, jax.tree.map(np.float32, tiny[1]), rtol=2**-8, atol=0)
 
 
 @pytest.mark.parametrize(

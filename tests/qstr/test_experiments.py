@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -61,8 +62,7 @@ def test_tasks_do_not_depend_on_the_architecture(key):
     )()
     a, b = begin("transformer", TOY), begin("feedforward", TOY)
     simple = begin("transformer", replace(TOY, test_on="simple"))
-    for one, other in zip(jax.tree.leaves((a.task, a.test)), jax.tree.leaves((b.task, b.test))):
-        np.testing.assert_array_equal(one, other)
+    chex.assert_trees_all_equal((a.task, a.test), (b.task, b.test))
     wanted = simple.test[0][:, :, 2 + 6 :]
     assert jnp.all(wanted == wanted[:, :1])
 

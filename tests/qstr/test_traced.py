@@ -2,6 +2,7 @@
 
 import math
 
+import chex
 import jax
 import numpy as np
 import pytest
@@ -30,8 +31,7 @@ def test_traced_and_on_the_host_the_sides_are_the_same(statement, form):
             program = jax.make_jaxpr(by_name)(instance)
             assert all(value.dtype in (np.int64, np.float64) for value in program.in_avals)
             found, host = jax.jit(by_name)(instance), by_name(instance)
-            for here, there in zip(jax.tree.leaves(found), jax.tree.leaves(host), strict=True):
-                np.testing.assert_allclose(here, np.asarray(there), rtol=1e-12, atol=0)
+            chex.assert_trees_all_close(found, host, rtol=1e-12, atol=0)
 
 
 def _traced(function, *given):

@@ -2,6 +2,7 @@
 
 import math
 
+import chex
 import jax
 import numpy as np
 import pytest
@@ -36,8 +37,7 @@ def test_traced_and_on_the_host_the_sides_are_the_same(statement, form):
             assert [v.dtype for v in program.in_avals] == kinds and {*kinds} <= {WHOLE, REAL}
             found, host = jax.jit(by_name)(instance), by_name(instance)
             assert jax.tree.structure(shapes) == jax.tree.structure(host)
-            for here, there in zip(jax.tree.leaves(found), jax.tree.leaves(host), strict=True):
-                np.testing.assert_allclose(here, np.asarray(there), rtol=1e-12, atol=0)
+            chex.assert_trees_all_close(found, host, rtol=1e-12, atol=0)
 
 
 def _traced(function, *given):
