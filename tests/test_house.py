@@ -14,7 +14,7 @@ from jaxbounds.papers import PAPERS
 
 ROOT = Path(__file__).parents[1] / "jaxbounds"
 FLOORS = (
-    {"version", "memory", "plain", "shown", "arrays", "norms", "ascent", "chaining", "files",
+    {"version", "memory", "plain", "shown", "own_network", "arrays", "norms", "ascent", "chaining", "files",
      "plotting", "experiments", "traces"},
     {"provenance", "results", "training", "curvature", "sweeps"},
     {"statements"},

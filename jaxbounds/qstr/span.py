@@ -12,7 +12,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
-from jaxbounds.qstr.own_network import Reason, beside, first_layer, listed, weights_of
+from jaxbounds.own_network import Reason
+from jaxbounds.qstr.own_network import beside, first_layer, weights_of
 
 
 def span_rows(
@@ -206,26 +207,26 @@ def applicable(
     try:
         weights = weights_of(model)
     except (TypeError, ValueError) as problem:
-        reasons.append(Reason("the model", f"is no pytree: {problem}", "pass its weights"))
+        reasons.append(Reason(f"is no pytree: {problem}", ("the model",), "pass its weights"))
     else:
         if not weights:
             change = "pass the trained weights: variables of linen, a module of nnx or Equinox"
-            reasons.append(Reason("the model", f"a {type(model).__name__} without weights", change))
+            reasons.append(Reason(f"a {type(model).__name__} without weights", ("the model",), change))
     broken = [path for path, w in weights.items() if not np.isfinite(w).all()]
     if broken:
-        reasons.append(Reason(listed(broken), "not finite", "train again without NaN"))
+        reasons.append(Reason("not finite", (*broken,), "train again without NaN"))
     try:
         x = np.asarray(x, np.float64)
         bound = feedforward_certificate(x, u if u is None else np.asarray(u, np.float64))
     except (TypeError, ValueError) as problem:
-        reasons.append(Reason("the prompts", str(problem), "pass what it was trained on"))
+        reasons.append(Reason(str(problem), ("the prompts",), "pass what it was trained on"))
     W = None
     if weights and bound is not None:
         N, d = x.shape[1:]
         D = d if encoded is None else encoded
         if d > D:
             why = f"a token is {d} numbers before its encoding, and cannot be {D} with it"
-            reasons.append(Reason("encoded", why, f"pass {d} or more"))
+            reasons.append(Reason(why, ("encoded",), f"pass {d} or more"))
         else:
             name, W, found = first_layer(weights, N * D, first=first)
             reasons += found
@@ -240,5 +241,5 @@ def applicable(
             why = f"{share:.2g} of its squared norm is off the span of the prompts (Definition 5)"
             change = "train to a stationary point with an l2 penalty in the loss (AdamW's decay is "
             change += "none), or by gradient descent from W = 0"
-            reasons.append(Reason(name, why, change))
+            reasons.append(Reason(why, (name,), change))
     return Applicable(None if reasons else bound, name, share, tuple(reasons))
