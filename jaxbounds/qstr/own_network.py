@@ -119,4 +119,3 @@ def _kind(name: str, weight: np.ndarray) -> str:
         if any(mark in (part if len(mark) > 3 else [part]) for part in parts for mark in marks):
             return kind
     return "a tensor that is no dense layer" if weight.ndim > 2 else ""
-

@@ -204,6 +204,7 @@ def applicable(
         tolerance: of the share of |W|_F^2 that is off the span.
     """
     reasons, weights, bound, name, share = [], {}, None, "", float("nan")
+    missing = x is None
     try:
         weights = weights_of(model)
     except (TypeError, ValueError) as problem:
@@ -211,7 +212,9 @@ def applicable(
     else:
         if not weights:
             change = "pass the trained weights: variables of linen, a module of nnx or Equinox"
-            reasons.append(Reason(f"a {type(model).__name__} without weights", ("the model",), change))
+            reasons.append(
+                Reason(f"a {type(model).__name__} without weights", ("the model",), change)
+            )
     broken = [path for path, w in weights.items() if not np.isfinite(w).all()]
     if broken:
         reasons.append(Reason("not finite", (*broken,), "train again without NaN"))
@@ -219,7 +222,8 @@ def applicable(
         x = np.asarray(x, np.float64)
         bound = feedforward_certificate(x, u if u is None else np.asarray(u, np.float64))
     except (TypeError, ValueError) as problem:
-        reasons.append(Reason(str(problem), ("the prompts",), "pass what it was trained on"))
+        why = "none are given" if missing else str(problem)
+        reasons.append(Reason(why, ("the prompts",), "pass what it was trained on"))
     W = None
     if weights and bound is not None:
         N, d = x.shape[1:]

@@ -14,6 +14,7 @@ import numpy as np
 
 from jaxbounds.own_network import Leaves, Reason, holds, leaves_by_path
 
+
 class Layers(NamedTuple):
     """A model's parameters, sorted.
 
