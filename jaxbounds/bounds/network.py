@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import jax
 import numpy as np
-from jax.typing import ArrayLike
 from jaxtyping import Float
 
 from jaxbounds.bounds.heads import HEADS, curvature_of_heads
@@ -62,6 +62,18 @@ def _tokens(data: Any) -> tuple[Float[np.ndarray, "n T d"] | None, tuple[Reason,
     return X, ()
 
 
+def _unreadable(model: Any) -> tuple[Reason, ...]:
+    """Why no parameters can be read, if so."""
+    try:
+        leaves = leaves_by_path(model).values()
+    except (TypeError, ValueError) as problem:
+        change = "give variables of linen, a module of nnx or Equinox, nested dicts"
+        return (Reason(f"no pytree: {_line(problem)}", ("the model",), change),)
+    traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
+    change = "call it outside of jit and of other transformations"
+    return (Reason("parameters under a trace, without values", ("the model",), change),) * traced
+
+
 def _length(model: Any, X: Any, outputs: Any, **options: Any) -> PaperBound:
     """The bound of seqlength."""
     found = certificate.applicable(model, X, outputs=outputs, **options)
@@ -101,19 +113,19 @@ def _answer(
 
 def bounds_for(
     model: Any,
-    data: ArrayLike | None = None,
+    data: Any = None,
     *,
-    outputs: ArrayLike | None = None,
+    outputs: Any = None,
     dense: Sequence[tuple[str, str]] = (),
     heads: int | None = None,
     cls: int = 0,
-    readout: ArrayLike | None = None,
+    readout: Any = None,
     loss_range: float = 1.0,
     lipschitz: float = 1.0,
     delta: float = 0.05,
     first: str = "",
     encoded: int | None = None,
-    direction: ArrayLike | None = None,
+    direction: Any = None,
 ) -> Bounds:
     """Which of the four papers' bounds apply to a network, and all reasons where one does not.
 
@@ -163,12 +175,9 @@ def bounds_for(
         (TOKENS, lambda: _span(model, X, u=direction, first=first, encoded=encoded)),
         (HEADS, lambda: curvature_of_heads(model, X)),
     )
-    try:
-        leaves_by_path(model)
-    except (TypeError, ValueError) as problem:
-        change = "give variables of linen, a module of nnx or Equinox, nested dicts"
-        none = Reason(f"no pytree: {_line(problem)}", ("the model",), change)
-        found = [replace(paper, reasons=(none, *unfit)) for paper, _ in asked]
+    broken = _unreadable(model)
+    if broken:
+        found = [replace(paper, reasons=(*broken, *unfit)) for paper, _ in asked]
     else:
         found = [_answer(paper, ask, unfit) for paper, ask in asked]
     return Bounds(papers=(*found, MARGINS))

@@ -73,8 +73,13 @@ class PaperBound:
 
     def _table(self) -> Table:
         if not self.reasons:
-            title = f"{self.paper}: applies ({self.source})"
-            return Table(title, ("", ""), [(of, where) for _, of, where in self._rows()])
+            about = {"bounds": self.of, "in print": self.source, "the bound": number(self.value)}
+            about |= {"trivial": number(self.trivial), "sample sizes": self.sizes}
+            if self.value is None:
+                about["the bound"] = "give data for the number"
+            pairs = [*about.items(), *(("not seen", one) for one in self.unseen)]
+            told = [(name, said) for name, said in pairs if said not in ("", "None")]
+            return Table(f"{self.paper}: applies", ("", ""), told)
         title = f"{self.paper}: does not apply ({self.source})"
         rows = [(reason.what, reason.where, reason.change) for reason in self.reasons]
         return Table(title, ("why", "where", "what would have to change"), rows)
