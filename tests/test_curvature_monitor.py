@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from jaxbounds import curvature, results
@@ -81,7 +82,8 @@ def test_the_latest_record_is_flat_floats_for_any_logger(start):
             for name, values in blocks.items():
                 expected |= {f"minimum{name}": values[0], f"maximum{name}": values[-1]}
                 expected |= {f"ratio_at_least{name}": max(0, -values[0]) / loss}
-                expected |= {f"converged{name}": 1}
+                eps = float(jnp.finfo(jnp.float32).eps)
+                expected |= {f"converged{name}": 1, f"noise{name}": eps * max(abs(values))}
             assert monitor.last == pytest.approx(expected, rel=1e-4, abs=1e-6)
         params = jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(_loss)(params, data))
     assert {type(value) for value in monitor.last.values()} == {float}
@@ -91,7 +93,7 @@ def test_the_latest_record_is_flat_floats_for_any_logger(start):
     shown = repr(monitor)
     rows = [line.split() for line in shown.splitlines()]
     assert ["minimum", f"{monitor.last['minimum']:.6g}"] in rows
-    assert "curvature every 2 steps on the loop's batches: 2 records" in shown
+    assert "of 25 parameters every 2 steps on the loop's batches: 2 records" in shown
     assert "of one batch" in shown and "too negative" in shown and len(shown) < 1500
 
 
@@ -106,6 +108,19 @@ def test_what_is_no_minibatch_is_not_called_one(start):
         assert monitor.last["batches"] == batches
         assert "biased" not in repr(monitor) + monitor.dataset().attrs["note"]
     assert listed.last["converged"] == 0 < whole.last["converged"]
+
+
+def test_narrow_operations_and_moments_of_an_optimiser_are_seen(start):
+    params, data = start
+    state = {"params": params, "moments": optax.adam(0.1).init(params)}
+    narrow = lambda tree: jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), tree)
+    mixed = lambda s, b: _loss(narrow(s["params"]), narrow(b)).astype(jnp.float32)
+    monitor = curvature.CurvatureMonitor(mixed, every=1)
+    monitor(0, state, data)
+    exact = np.linalg.eigvalsh(jax.hessian(lambda v: _unflat(v, data))(_flat(params)))
+    assert monitor.last["converged"] == 0 and "of 25 parameters" in repr(monitor)
+    errors = abs(monitor.last["minimum"] - exact[0]), abs(monitor.last["maximum"] - exact[-1])
+    assert 1e-5 < max(errors) < monitor.last["noise"]
 
 
 def test_own_data_correct_the_bias_of_a_minibatch(start):

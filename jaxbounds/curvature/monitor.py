@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # slow to import, and needed for results only
 WHOLE = "all parameters"
 """The name of the block of all parameters."""
 
-_NUMBERS = ("minimum", "maximum", "residual_minimum", "residual_maximum")
+_NUMBERS = ("minimum", "maximum", "residual_minimum", "residual_maximum", "noise")
 
 
 BIASED = (
@@ -102,7 +102,7 @@ class CurvatureMonitor:
         self._options = options | given
         self._records: list[dict[str, Any]] = []
         self._names: tuple[str, ...] = ()
-        self._on_record = on_record
+        self._on_record, self._size = on_record, 0
 
     def __call__(self, step: int, params: Params, batches: Any = None, /) -> bool:
         """Record if it is time; whether it was.
@@ -124,6 +124,7 @@ class CurvatureMonitor:
 
         def measure(head: int | None = None, **chosen: Any) -> tuple[Extremes, Any]:
             point = Point(self._loss, params, batches, batch_size=size, of=self._of, **chosen)
+            self._size = max(self._size, point.selection.size)
             return extremes_at(point, head=head, finite=False, **self._options)
 
         for name, block in self._blocks.items():
@@ -154,8 +155,8 @@ class CurvatureMonitor:
         """The latest record as floats, for a logger; empty before the first.
 
         "step", "loss", "batches" (how many it is of: extremes of one minibatch are biased), and of
-        all parameters "minimum", "maximum", "ratio_at_least" and "converged" (1 where both ends
-        have); of each further block the same as "minimum/<block>".
+        all parameters "minimum", "maximum", "noise" (what rounding does to both), "ratio_at_least"
+        and "converged" (1 where both ends have); of each further block as "minimum/<block>".
         """
         if not self._records:
             return {}
@@ -163,7 +164,7 @@ class CurvatureMonitor:
         found = {name: float(record[name]) for name in ("step", "loss", "batches")}
         for i, block in enumerate(self._names):
             after = "" if block == WHOLE else f"/{block}"
-            for name in ("minimum", "maximum", "ratio_at_least"):
+            for name in ("minimum", "maximum", "noise", "ratio_at_least"):
                 found[name + after] = record[name][i]
             flags = (record[f"converged_{end}"][i] for end in ("minimum", "maximum"))
             found["converged" + after] = float(all(flags))
@@ -176,7 +177,8 @@ class CurvatureMonitor:
         rows = [(name, number(value)) for name, value in self.last.items()]
         if self._records and self._records[-1]["single"]:
             rows.append(("note", f"of one batch: {BIASED}"))
-        title = f"curvature every {self._every} steps on {on}: {made}"
+        of = f" of {self._size:,} parameters" if self._size else ""
+        title = f"curvature{of} every {self._every} steps on {on}: {made}"
         return Table(title + ", the last" * bool(rows), ("", ""), rows)
 
     def dataset(self) -> "xarray.Dataset":
