@@ -165,6 +165,25 @@ def test_the_gap_of_one_attention_layer_and_from_which_sample_size_on():
     assert "a token 9 is needed" in refused.what
 
 
+def test_one_attention_layer_of_equinox():
+    """Settings of its dropout are no parameters, and its projections are matrices."""
+    eqx = pytest.importorskip("equinox")
+    key = jax.random.key(0)
+
+    class Small(eqx.Module):
+        attention: eqx.nn.MultiheadAttention
+        readout: eqx.nn.Linear
+
+        def __call__(self, x):
+            return self.readout(self.attention(x, x, x, inference=True)[0])
+
+    attention = eqx.nn.MultiheadAttention(HEADS, D, dropout_p=0.1, key=key)
+    model = Small(attention, eqx.nn.Linear(D, 1, key=key))
+    X = RNG.normal(size=(8, 3, D)).astype(np.float32)
+    found = jb.bounds_for(model, X, outputs=jax.vmap(model)(jnp.asarray(X)))["seqlength"]
+    assert found.applies and found.unseen == () and found.value > 0
+
+
 def test_the_floor_of_a_layer_on_the_whole_prompt():
     X = RNG.normal(size=(5, 4, 3))
     rows = RNG.normal(size=(6, 5)) @ X.reshape(5, 12)
@@ -203,6 +222,12 @@ def test_model_2_has_a_bound_on_its_curvature():
         ratio = -np.linalg.eigvalsh(jax.hessian(loss)(point))[0] / float(loss(point))
     assert 0 < ratio <= by_hand
     assert jb.bounds_for(variables)["multihead"].value is None
+    outputs = jax.vmap(lambda x: module.apply(variables, x))(jnp.float32(X))
+    for seen, unseen in ((None, 2), (outputs, 1)):
+        alike = jb.bounds_for(variables, X, outputs=seen)["multihead"]
+        assert alike.value == found["multihead"].value and len(alike.unseen) == unseen
+    (other,) = jb.bounds_for(variables, X, outputs=1.01 * outputs)["multihead"].reasons
+    assert other.what == "outputs other than those of model (2)"
     reasons = lambda params, *data: jb.bounds_for(params, *data)["multihead"].reasons
     (pooled,) = reasons({"U": np.ones((H, d)), "W": np.ones((H, d, d))})
     assert "U of shape (2, 2)" in pooled.what and "E14" in pooled.change

@@ -9,12 +9,14 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from jaxbounds.bounds.result import PaperBound
 from jaxbounds.multihead.bounds import beta3_sharp
+from jaxbounds.multihead.model import model_output
 from jaxbounds.own_network import Leaves, Reason, holds, leaves_by_path
 from jaxbounds.seqlength.parameters import EMBEDDED, NORMALISED, SPLIT, UNKNOWN, read_layers
 
@@ -37,6 +39,10 @@ RUN = (
     "Theorems 3 and 4 (training, generalization gap) are of gradient descent from a start, with"
     " enough heads and a small step: `multihead.descent_certificate` says how many, weights do not"
 )
+FUNCTION = "that the output is model (2) of U and W: without outputs, their names alone say so"
+
+AGREE = 1e-3
+"""Outputs in float32 agree with float64 to this, relative to the largest."""
 
 
 def _parts(leaves: Leaves) -> tuple[Any, Any] | None:
@@ -87,22 +93,42 @@ def _shapes(U: Any, W: Any, X: np.ndarray | None) -> tuple[Reason, ...]:
     return tuple(reasons)
 
 
-def curvature_of_heads(model: Any, X: Float[np.ndarray, "n T d"] | None, /) -> PaperBound:
+def _function(U: Any, W: Any, X: np.ndarray, outputs: Any) -> tuple[Reason, ...]:
+    """Whether outputs are other than those of model (2)."""
+    given = np.asarray(outputs, np.float64).ravel()
+    with jax.enable_x64(True):
+        params = {"U": jnp.asarray(np.float64(U)), "W": jnp.asarray(np.float64(W))}
+        ours = np.asarray(jax.vmap(lambda x: model_output(params, x))(jnp.asarray(X)))
+    if given.shape == ours.shape and np.allclose(
+        ours, given, rtol=0, atol=AGREE * abs(given).max()
+    ):
+        return ()
+    change = "compute H^{-1/2} sum_h <U_h, softmax(X W_h X^T) X>, one number for each sample"
+    return (Reason("outputs other than those of model (2)", ("outputs",), change),)
+
+
+def curvature_of_heads(
+    model: Any, X: Float[np.ndarray, "n T d"] | None, outputs: Any = None, /
+) -> PaperBound:
     """beta_3 / sqrt(H) of a network that is model (2), on these data, or why it is none.
 
     Args:
         model: a pytree with U (H, T, d) and W (H, d, d).
         X: tokens; only their largest norm enters.
+        outputs: the network's own on `X`, to compare with model (2).
     """
     parts = _parts(leaves_by_path(model))
     reasons = _structure(model) if parts is None else _shapes(*parts, X)
+    if parts is not None and not reasons and X is not None and outputs is not None:
+        reasons = _function(*parts, X, outputs)
     if parts is None or reasons:
         return replace(HEADS, reasons=reasons)
+    unseen = (RUN,) if X is not None and outputs is not None else (FUNCTION, RUN)
     if X is None:
-        return replace(HEADS, unseen=(RUN,))
+        return replace(HEADS, unseen=unseen)
     U = np.asarray(parts[0], np.float64)
     radius = float(np.linalg.norm(X, axis=-1).max())
     largest = float(np.linalg.norm(U.reshape(len(U), -1), axis=1).max())
     value = float(np.asarray(beta3_sharp(largest, radius, T=U.shape[1]))) / math.sqrt(len(U))
     details = {"H": len(U), "T": U.shape[1], "R": radius, "max ||U_h||_F": largest}
-    return replace(HEADS, unseen=(RUN,), value=value, from_size=1, details=details)
+    return replace(HEADS, unseen=unseen, value=value, from_size=1, details=details)

@@ -144,8 +144,8 @@ def bounds_for(
         model: variables of linen, a module or state of `flax.nnx`, an Equinox module, nested dicts.
         data: the training inputs (n, T, d) as the first layer sees them; without, only the
             structure is read.
-        outputs: seqlength: the network's own on `data`, which show what parameters do not
-            (residual connections, masks, activations).
+        outputs: seqlength, multihead: the network's own on `data`, which show what parameters do
+            not (residual connections, masks, activations).
         dense: seqlength: dense layers in order, each with the activation before it.
         heads: seqlength: where attention has matrices for projections and no `num_heads`.
         cls: seqlength: the index of the token that is read.
@@ -173,7 +173,7 @@ def bounds_for(
     asked = (
         (LENGTH, lambda: _length(model, X, seen, **about)),
         (TOKENS, lambda: _span(model, X, u=direction, first=first, encoded=encoded)),
-        (HEADS, lambda: curvature_of_heads(model, X)),
+        (HEADS, lambda: curvature_of_heads(model, X, seen)),
     )
     broken = _unreadable(model)
     if broken:
