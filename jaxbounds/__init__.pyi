@@ -1,4 +1,6 @@
 # The public face: what a user needs by one short name. What runs reads this file, too.
+from .bounds.network import bounds_for as bounds_for
+from .bounds.result import Bounds as Bounds
 from .certification.certificate import Certificate as Certificate
 from .certification.disproof import disprove as disprove
 from .certification.interpreter import Enclosed as Enclosed

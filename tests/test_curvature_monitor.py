@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from jaxbounds import curvature, results
@@ -64,6 +65,64 @@ def _unflat(vector, data):
     return _loss({"v": vector[:5], "w": vector[5:].reshape(4, 5)}, data)
 
 
+def test_the_latest_record_is_flat_floats_for_any_logger(start):
+    params, data = start
+    logged = []
+    monitor = curvature.CurvatureMonitor(
+        _loss, every=2, blocks={"out": "v"}, on_record=logged.append
+    )
+    assert monitor.last == {} and "0 records" in repr(monitor)
+    for step in range(3):
+        assert monitor(step, params, data) == (step % 2 == 0)
+        matrix = np.asarray(jax.hessian(lambda v: _unflat(v, data))(_flat(params)))
+        if step % 2 == 0:
+            loss = float(_loss(params, data))
+            blocks = {"": np.linalg.eigvalsh(matrix), "/out": np.linalg.eigvalsh(matrix[:5, :5])}
+            expected = {"step": step, "loss": loss, "batches": 1}
+            for name, values in blocks.items():
+                expected |= {f"minimum{name}": values[0], f"maximum{name}": values[-1]}
+                expected |= {f"ratio_at_least{name}": max(0, -values[0]) / loss}
+                eps = float(jnp.finfo(jnp.float32).eps)
+                expected |= {f"converged{name}": 1, f"noise{name}": eps * max(abs(values))}
+            assert monitor.last == pytest.approx(expected, rel=1e-4, abs=1e-6)
+        params = jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(_loss)(params, data))
+    assert {type(value) for value in monitor.last.values()} == {float}
+    assert [record["step"] for record in logged] == [0, 2] and logged[-1] == monitor.last
+    monitor.last["loss"] = 0.0  # a copy
+    assert monitor.last["loss"] > 0
+    shown = repr(monitor)
+    rows = [line.split() for line in shown.splitlines()]
+    assert ["minimum", f"{monitor.last['minimum']:.6g}"] in rows
+    assert "of 25 parameters every 2 steps on the loop's batches: 2 records" in shown
+    assert "of one batch" in shown and "too negative" in shown and len(shown) < 1500
+
+
+def test_what_is_no_minibatch_is_not_called_one(start):
+    params, data = start
+    whole = curvature.CurvatureMonitor(lambda p: _loss(p, data), every=1)
+    whole(0, params)
+    parts = [jax.tree.map(lambda leaf, i=i: leaf[i : i + 6], data) for i in range(0, 24, 6)]
+    listed = curvature.CurvatureMonitor(_loss, every=1, iterations=1, dense_limit=1, tolerance=0.0)
+    listed(0, params, parts)
+    for monitor, batches in ((whole, 1), (listed, 4)):
+        assert monitor.last["batches"] == batches
+        assert "biased" not in repr(monitor) + monitor.dataset().attrs["note"]
+    assert listed.last["converged"] == 0 < whole.last["converged"]
+
+
+def test_narrow_operations_and_moments_of_an_optimiser_are_seen(start):
+    params, data = start
+    state = {"params": params, "moments": optax.adam(0.1).init(params)}
+    narrow = lambda tree: jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), tree)
+    mixed = lambda s, b: _loss(narrow(s["params"]), narrow(b)).astype(jnp.float32)
+    monitor = curvature.CurvatureMonitor(mixed, every=1)
+    monitor(0, state, data)
+    exact = np.linalg.eigvalsh(jax.hessian(lambda v: _unflat(v, data))(_flat(params)))
+    assert monitor.last["converged"] == 0 and "of 25 parameters" in repr(monitor)
+    errors = abs(monitor.last["minimum"] - exact[0]), abs(monitor.last["maximum"] - exact[-1])
+    assert 1e-5 < max(errors) < monitor.last["noise"]
+
+
 def test_own_data_correct_the_bias_of_a_minibatch(start):
     params, data = start
     batch = jax.tree.map(lambda leaf: leaf[:4], data)
@@ -83,6 +142,7 @@ def test_a_diverged_loss_is_recorded_as_such():
     monitor = curvature.CurvatureMonitor(lambda w: jnp.sum(jnp.log(w)), every=1)
     monitor(0, -jnp.ones(2))
     assert np.isnan(monitor.dataset().loss.values).all()
+    assert np.isnan(monitor.last["loss"]) and np.isnan(monitor.last["ratio_at_least"])
 
 
 def test_bad_use_is_refused(start):

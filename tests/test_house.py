@@ -14,8 +14,8 @@ from jaxbounds.papers import PAPERS
 
 ROOT = Path(__file__).parents[1] / "jaxbounds"
 FLOORS = (
-    {"version", "memory", "plain", "shown", "arrays", "norms", "ascent", "chaining", "files",
-     "plotting", "experiments", "traces"},
+    {"version", "memory", "plain", "shown", "own_network", "arrays", "norms", "ascent", "chaining",
+     "files", "plotting", "experiments", "traces"},
     {"provenance", "results", "training", "curvature", "sweeps"},
     {"statements"},
     {"records", "papers"},
@@ -23,6 +23,7 @@ FLOORS = (
     {"certification"},
     {"constants"},
     {*PAPERS},
+    {"bounds"},
     {"report"},
     {"runs"},
     {"cli", "pytest_plugin", "__main__", "__init__"},

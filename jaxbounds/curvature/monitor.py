@@ -1,6 +1,6 @@
 """Curvature along a training run: records every so many steps, from one compiled program."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -13,6 +13,7 @@ from jaxbounds.curvature.leaves import Filter, Params, head_shares, select
 from jaxbounds.curvature.products import Loss, Of
 from jaxbounds.curvature.programs import Point
 from jaxbounds.memory import LIMIT
+from jaxbounds.shown import Table, number, shown
 
 if TYPE_CHECKING:  # slow to import, and needed for results only
     import xarray
@@ -20,9 +21,22 @@ if TYPE_CHECKING:  # slow to import, and needed for results only
 WHOLE = "all parameters"
 """The name of the block of all parameters."""
 
-_NUMBERS = ("minimum", "maximum", "residual_minimum", "residual_maximum")
+_NUMBERS = ("minimum", "maximum", "residual_minimum", "residual_maximum", "noise")
 
 
+BIASED = (
+    "if it is a minibatch, minimum is biased, as a rule 1.4 to 8.5 times too negative: give the "
+    "monitor its data"
+)
+
+
+def _ratio(minimum: float, loss: float) -> float:
+    """-lambda_min / L from below; NaN or infinite where L is 0 or not finite."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (np.maximum(-np.float64(minimum), 0) / np.float64(loss)).item()
+
+
+@shown
 class CurvatureMonitor:
     """Extremes of the Hessian, and the ratio -lambda_min / L, recorded in a training loop.
 
@@ -30,7 +44,8 @@ class CurvatureMonitor:
     monitor = CurvatureMonitor(loss, every=100)
     for step in range(1000):
         params, memory = update(params, memory, batch)
-        monitor(step, params, batch)
+        if monitor(step, params, batch):
+            logger.log(monitor.last, step=step)
     results.save(monitor.dataset(), "curvature.nc")
     ```
 
@@ -52,6 +67,7 @@ class CurvatureMonitor:
         key: jax.Array | None = None,
         of: Of = "hessian",
         memory_limit: float = LIMIT,
+        on_record: Callable[[dict[str, float]], object] | None = None,
         **options: Any,
     ) -> None:
         """Nothing is computed yet.
@@ -69,6 +85,7 @@ class CurvatureMonitor:
             key: starts Lanczos, the same at each record.
             of: "hessian" or "ggn".
             memory_limit: in bytes, for each block.
+            on_record: called with `last` after each record.
             **options: of `Curvature.extremes`.
 
         Raises:
@@ -85,6 +102,7 @@ class CurvatureMonitor:
         self._options = options | given
         self._records: list[dict[str, Any]] = []
         self._names: tuple[str, ...] = ()
+        self._on_record, self._size = on_record, 0
 
     def __call__(self, step: int, params: Params, batches: Any = None, /) -> bool:
         """Record if it is time; whether it was.
@@ -106,6 +124,7 @@ class CurvatureMonitor:
 
         def measure(head: int | None = None, **chosen: Any) -> tuple[Extremes, Any]:
             point = Point(self._loss, params, batches, batch_size=size, of=self._of, **chosen)
+            self._size = max(self._size, point.selection.size)
             return extremes_at(point, head=head, finite=False, **self._options)
 
         for name, block in self._blocks.items():
@@ -120,12 +139,47 @@ class CurvatureMonitor:
         self._names = names
         record: dict[str, Any] = {"step": step, "loss": float(loss)}
         record["batches"] = count(group(batches, size))
+        record["single"] = self._data is None and batches is not None and record["batches"] == 1
         for field in (*_NUMBERS, "iterations", "converged_minimum", "converged_maximum"):
             record[field] = [np.asarray(getattr(e, field)).item() for e, _ in found.values()]
+        record["ratio_at_least"] = [_ratio(least, record["loss"]) for least in record["minimum"]]
         if self._heads:
             record["head_share"] = np.asarray(head_shares(ends.vector_minimum, self._heads))
         self._records.append(record)
+        if self._on_record is not None:
+            self._on_record(self.last)
         return True
+
+    @property
+    def last(self) -> dict[str, float]:
+        """The latest record as floats, for a logger; empty before the first.
+
+        "step", "loss", "batches" (how many it is of: extremes of one minibatch are biased), and of
+        all parameters "minimum", "maximum", "noise" (what rounding does to both), "ratio_at_least"
+        and "converged" (1 where both ends have); of each further block as "minimum/<block>".
+        """
+        if not self._records:
+            return {}
+        record = self._records[-1]
+        found = {name: float(record[name]) for name in ("step", "loss", "batches")}
+        for i, block in enumerate(self._names):
+            after = "" if block == WHOLE else f"/{block}"
+            for name in ("minimum", "maximum", "noise", "ratio_at_least"):
+                found[name + after] = record[name][i]
+            flags = (record[f"converged_{end}"][i] for end in ("minimum", "maximum"))
+            found["converged" + after] = float(all(flags))
+        return found
+
+    def _table(self) -> Table:
+        """What it is of, and the latest record."""
+        on = "its own data" if self._data is not None else "the loop's batches"
+        made = f"{len(self._records)} record" + "s" * (len(self._records) != 1)
+        rows = [(name, number(value)) for name, value in self.last.items()]
+        if self._records and self._records[-1]["single"]:
+            rows.append(("note", f"of one batch: {BIASED}"))
+        of = f" of {self._size:,} parameters" if self._size else ""
+        title = f"curvature{of} every {self._every} steps on {on}: {made}"
+        return Table(title + ", the last" * bool(rows), ("", ""), rows)
 
     def dataset(self) -> "xarray.Dataset":
         """The records as labelled data, for `jaxbounds.results.save`.
@@ -138,13 +192,10 @@ class CurvatureMonitor:
         column = lambda name: np.asarray([record[name] for record in self._records])
         fields = (*_NUMBERS, "iterations", "converged_minimum", "converged_maximum")
         variables: dict[str, Any] = {name: (("step", "block"), column(name)) for name in fields}
-        loss = column("loss")
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.maximum(-column("minimum"), 0) / loss[:, None]
         variables |= {
-            "loss": ("step", loss),
+            "loss": ("step", column("loss")),
             "batches": ("step", column("batches")),
-            "ratio_at_least": (("step", "block"), ratio),
+            "ratio_at_least": (("step", "block"), column("ratio_at_least")),
         }
         if self._heads:
             variables["head_share"] = (("step", "head"), column("head_share"))
@@ -153,11 +204,8 @@ class CurvatureMonitor:
             "minimum is an upper estimate of lambda_min and ratio_at_least a lower one of "
             "-lambda_min / loss, both of the data measured on. "
         )
-        if self._data is None and int(column("batches").min()) == 1:
-            note += (
-                "Those are single batches: if they are minibatches, minimum is biased, as a rule "
-                "1.4 to 8.5 times too negative; give the monitor its data to correct that."
-            )
+        if column("single").any():
+            note += f"Some are of one batch: {BIASED}."
         import xarray
 
         return xarray.Dataset(

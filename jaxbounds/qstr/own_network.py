@@ -6,12 +6,14 @@ they come: linen variables, nnx modules and states, Equinox modules, nested dict
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
+
+from jaxbounds.own_network import Reason, holds, leaves_by_path, listed
 
 READS_TOKENS = {
     "attention": ("attn", "attention", "query", "key", "value", "qkv", "rope"),
@@ -23,32 +25,19 @@ READS_TOKENS = {
 """What parts of paths mean; layers that often meet the prompt beside or before a dense one."""
 
 
-class Reason(NamedTuple):
-    """Why a bound does not apply, and what would have to change.
-
-    Attributes:
-        where: the parameters or the argument that it is about.
-        why: in a sentence.
-        change: what to do about it.
-    """
-
-    where: str
-    why: str
-    change: str
-
-
 def weights_of(model: Any, /) -> dict[str, Float[np.ndarray, "..."]]:
     """Every array of floats in a pytree, by its path; all else (keys, counts, functions) is left.
 
     Raises:
         ValueError: if a key of a dictionary cannot be ordered among the others.
     """
-    found = {}
-    for path, leaf in jax.tree_util.tree_flatten_with_path(model)[0]:
-        if isinstance(leaf, (np.ndarray, jax.Array)) and jnp.issubdtype(leaf.dtype, jnp.floating):
-            name = jax.tree_util.keystr(path, simple=True, separator="/")
-            found[name.removesuffix("/value")] = np.asarray(leaf).astype(np.float64)
-    return found
+    leaves = leaves_by_path(model, collections=True).items()
+    arrays = {path: leaf for path, leaf in leaves if holds(leaf, jnp.floating)}
+    return {
+        path: np.asarray(leaf).astype(np.float64)
+        for path, leaf in arrays.items()
+        if not isinstance(leaf, jax.ShapeDtypeStruct)
+    }
 
 
 def first_layer(
@@ -70,21 +59,21 @@ def first_layer(
     if first and first not in weights:
         why = "there is no such parameter; matrices: "
         why += listed([name for name, w in weights.items() if w.ndim == 2])
-        return "", None, [Reason(first, why, "name one of them")]
+        return "", None, [Reason(why, (first,), "name one of them")]
     if places:
         names = sorted({name for name, _ in places})
         if len(names) == 1:
             why = "it is square, and its name does not say which axis is its inputs"
-            return "", None, [Reason(names[0], why, "call it kernel (inputs first) or weight")]
+            return "", None, [Reason(why, (*names,), "call it kernel (inputs first) or weight")]
         why = f"each takes {inputs} numbers, and shapes do not say which meets the prompt"
-        return "", None, [Reason(listed(names), why, "name it: first=PATH")]
+        return "", None, [Reason(why, (*names,), "name it: first=PATH")]
     why = f"no matrix takes the {inputs} numbers of a flattened prompt"
     if first:
         why = (
             f"of shape {weights[first].shape}, it does not take the {inputs} of a flattened prompt"
         )
     change = "put a dense layer on the flattened prompt; say how many numbers its tokens have"
-    return "", None, [Reason(first or "the first layer", why, f"{change} (encoded=)")]
+    return "", None, [Reason(why, (first or "the first layer",), f"{change} (encoded=)")]
 
 
 def beside(weights: Mapping[str, np.ndarray], first: str, width: int, /) -> list[Reason]:
@@ -114,7 +103,7 @@ def beside(weights: Mapping[str, np.ndarray], first: str, width: int, /) -> list
     change = "let it see the prompt through the first layer only"
     change += f"; where it does, say so: first={first!r}" if first else ""
     why = "may meet the prompt beside the first layer"
-    return [Reason(listed(names), f"{kind} {why}", change) for kind, names in kinds.items()]
+    return [Reason(f"{kind} {why}", (*names,), change) for kind, names in kinds.items()]
 
 
 def _input_axes(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -130,9 +119,3 @@ def _kind(name: str, weight: np.ndarray) -> str:
         if any(mark in (part if len(mark) > 3 else [part]) for part in parts for mark in marks):
             return kind
     return "a tensor that is no dense layer" if weight.ndim > 2 else ""
-
-
-def listed(names: list[str], /, most: int = 4) -> str:
-    """Names in a row, of many the first few and how many more."""
-    shown = ", ".join(names[:most]) or "none"
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -12,7 +12,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
-from jaxbounds.qstr.own_network import Reason, beside, first_layer, listed, weights_of
+from jaxbounds.own_network import Reason
+from jaxbounds.qstr.own_network import beside, first_layer, weights_of
 
 
 def span_rows(
@@ -102,6 +103,21 @@ def _measured(samples: Float[Array, "n Nd"], u: Float[Array, "d"]) -> tuple[Arra
     return rank, direction_risk(rows, u), *extreme_risks(rows, d=u.shape[0])
 
 
+def _checked(x: Any, u: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Prompts and direction in float64; ValueErrors as `feedforward_certificate` names them."""
+    x = np.asarray(x, dtype=np.float64)
+    if x.ndim != 3 or 0 in x.shape[1:]:
+        raise ValueError(f"prompts must be an array (n, N, d) of tokens, got shape {x.shape}")
+    d = x.shape[2]
+    if u is not None:
+        u = np.asarray(u, dtype=np.float64)
+        if u.shape != (d,) or not np.all(np.isfinite(u)):
+            raise ValueError(f"u must be a finite vector of R^{d}, as the tokens, got {u}")
+    if not np.all(np.isfinite(x)):
+        raise ValueError("prompts hold NaN or infinite entries: remove those prompts")
+    return x, u
+
+
 def feedforward_certificate(x: ArrayLike, /, u: ArrayLike | None = None) -> SpanCertificate:
     """Theorem 6 on your own prompts: a floor for networks of Definition 5 trained on them.
 
@@ -117,16 +133,8 @@ def feedforward_certificate(x: ArrayLike, /, u: ArrayLike | None = None) -> Span
     Raises:
         ValueError: if an array has another shape, or is not finite.
     """
-    x = np.asarray(x, dtype=np.float64)
-    if x.ndim != 3 or 0 in x.shape[1:]:
-        raise ValueError(f"prompts must be an array (n, N, d) of tokens, got shape {x.shape}")
+    x, u = _checked(x, u)
     n, N, d = x.shape
-    if u is not None:
-        u = np.asarray(u, dtype=np.float64)
-        if u.shape != (d,) or not np.all(np.isfinite(u)):
-            raise ValueError(f"u must be a finite vector of R^{d}, as the tokens, got {u}")
-    if not np.all(np.isfinite(x)):
-        raise ValueError("prompts hold NaN or infinite entries: remove those prompts")
     samples = x.reshape(n, N * d) if n else np.zeros((1, N * d))
     with jax.enable_x64(True):
         found = _measured(jnp.asarray(samples), jnp.asarray(np.zeros(d) if u is None else u))
@@ -202,30 +210,34 @@ def applicable(
             encoding; d by default.
         tolerance: of the share of |W|_F^2 that is off the span.
     """
-    reasons, weights, bound, name, share = [], {}, None, "", float("nan")
+    reasons, weights, name, share = [], {}, "", float("nan")
+    missing, fit = x is None, False
     try:
         weights = weights_of(model)
     except (TypeError, ValueError) as problem:
-        reasons.append(Reason("the model", f"is no pytree: {problem}", "pass its weights"))
+        reasons.append(Reason(f"is no pytree: {problem}", ("the model",), "pass its weights"))
     else:
         if not weights:
             change = "pass the trained weights: variables of linen, a module of nnx or Equinox"
-            reasons.append(Reason("the model", f"a {type(model).__name__} without weights", change))
+            reasons.append(
+                Reason(f"a {type(model).__name__} without weights", ("the model",), change)
+            )
     broken = [path for path, w in weights.items() if not np.isfinite(w).all()]
     if broken:
-        reasons.append(Reason(listed(broken), "not finite", "train again without NaN"))
+        reasons.append(Reason("not finite", (*broken,), "train again without NaN"))
     try:
-        x = np.asarray(x, np.float64)
-        bound = feedforward_certificate(x, u if u is None else np.asarray(u, np.float64))
+        x, u = _checked(x, u)
+        fit = True
     except (TypeError, ValueError) as problem:
-        reasons.append(Reason("the prompts", str(problem), "pass what it was trained on"))
+        why = "none are given" if missing else str(problem)
+        reasons.append(Reason(why, ("the prompts",), "pass what it was trained on"))
     W = None
-    if weights and bound is not None:
+    if weights and fit:
         N, d = x.shape[1:]
         D = d if encoded is None else encoded
         if d > D:
             why = f"a token is {d} numbers before its encoding, and cannot be {D} with it"
-            reasons.append(Reason("encoded", why, f"pass {d} or more"))
+            reasons.append(Reason(why, ("encoded",), f"pass {d} or more"))
         else:
             name, W, found = first_layer(weights, N * D, first=first)
             reasons += found
@@ -240,5 +252,6 @@ def applicable(
             why = f"{share:.2g} of its squared norm is off the span of the prompts (Definition 5)"
             change = "train to a stationary point with an l2 penalty in the loss (AdamW's decay is "
             change += "none), or by gradient descent from W = 0"
-            reasons.append(Reason(name, why, change))
-    return Applicable(None if reasons else bound, name, share, tuple(reasons))
+            reasons.append(Reason(why, (name,), change))
+    bound = None if reasons else feedforward_certificate(x, u)  # the dear part, last
+    return Applicable(bound, name, share, tuple(reasons))

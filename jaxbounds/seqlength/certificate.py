@@ -14,6 +14,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Float
 
+from jaxbounds.own_network import Reason
 from jaxbounds.seqlength.comparisons import first_informative
 from jaxbounds.seqlength.extract_norms import AttentionNetwork, MatrixNorms, extract_norms
 from jaxbounds.seqlength.fold import fold
@@ -27,7 +28,6 @@ from jaxbounds.seqlength.network_bound import (
     token_norms,
     with_readout,
 )
-from jaxbounds.seqlength.parameters import Reason
 
 
 class GeneralizationCertificate(NamedTuple):

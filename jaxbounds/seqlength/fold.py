@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbounds.own_network import Leaves, Reason
 from jaxbounds.seqlength.extract_norms import ACTIVATIONS, AttentionNetwork, extract_network
-from jaxbounds.seqlength.parameters import Layers, Leaves, Reason, read_layers
+from jaxbounds.seqlength.parameters import Layers, read_layers
 
 DEAREST = "relu"
 """A network whose activations are unknown is bounded with this one: the bound with identity or tanh

@@ -12,20 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-Leaves = dict[str, Any]
-
-
-class Reason(NamedTuple):
-    """Why no bound applies: what was found, at which paths, and what would have to change."""
-
-    what: str
-    paths: tuple[str, ...]
-    change: str
-
-    def __str__(self) -> str:
-        """Three parts on three lines; without paths on two."""
-        where = [f"  at {', '.join(self.paths)}"] if self.paths else []
-        return "\n".join([self.what, *where, f"  change: {self.change}"])
+from jaxbounds.own_network import Leaves, Reason, holds, leaves_by_path
 
 
 class Layers(NamedTuple):
@@ -67,40 +54,6 @@ UNKNOWN = (
     "only attention (query, key, value, out) and dense layers (kernel or weight, bias) are mapped:"
     " leave these out where the output does not use them, or fold them into one of the two"
 )
-
-
-def _holds(leaf: Any, kind: Any) -> bool:
-    """Whether a leaf is an array, or the shape of one, with numbers of a kind."""
-    return hasattr(leaf, "ndim") and jnp.issubdtype(leaf.dtype, kind)
-
-
-def leaves_by_path(tree: Any, /) -> Leaves:
-    """The leaves of any pytree by paths as "block/attention/query/kernel".
-
-    The containers that Flax puts around an array are no part of a path, nor is the collection
-    "params"; what a training state holds beside it is left out, as are random streams and leaves
-    that are functions.
-    """
-    named = lambda key: str(
-        next(getattr(key, n) for n in ("key", "name", "idx") if hasattr(key, n))
-    )
-    flat, _ = jax.tree_util.tree_flatten_with_path(tree)
-    paths = [tuple(map(named, path)) for path, _ in flat]
-    parents = [path[:-1] for path in paths]
-    leaves: Leaves = {}
-    for path, (_, leaf) in zip(paths, flat):
-        if len(path) > 1 and path[-1] in ("value", "raw_value") and parents.count(path[:-1]) == 1:
-            path = path[:-1]
-        whole = path
-        while len(path) > 1 and path[0] == "params":
-            path = path[1:]
-        beside = whole == path and any(p[:1] == ("params",) for p in paths)
-        if beside and path[:1] in (("step",), ("opt_state",), ("tx",)):
-            continue
-        random = "rngs" in path or _holds(leaf, jax.dtypes.prng_key)
-        if not random and not callable(leaf):
-            leaves["/".join(path)] = leaf
-    return leaves
 
 
 def _modules(leaves: Leaves) -> dict[str, Leaves]:
@@ -149,7 +102,7 @@ def read_layers(tree: Any, /) -> Layers:
             reasons.append(Reason(what, tuple(paths), change))
 
     every = leaves_by_path(tree)
-    leaves = {path: leaf for path, leaf in every.items() if _holds(leaf, jnp.floating)}
+    leaves = {path: leaf for path, leaf in every.items() if holds(leaf, jnp.floating)}
     shapes = [path for path, leaf in leaves.items() if isinstance(leaf, jax.ShapeDtypeStruct)]
     refuse("shapes without values", shapes, "give the trained parameters")
     leaves |= {path: np.broadcast_to(0.0, leaves[path].shape) for path in shapes}

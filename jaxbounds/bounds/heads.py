@@ -1,0 +1,134 @@
+"""Corollary 1 of multihead on a network of one's own: is it model (2), and how curved is its loss.
+
+Model (2) is H^{-1/2} sum_h <U_h, softmax(X W_h X^T) X>, U_h (T, d) and W_h (d, d) its parameters.
+An attention of query, key, value and out computes such a function, with W_h = W_Q W_K^T, but its
+loss is another function of other parameters, and gradients and curvature are of parameters.
+"""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from jaxbounds.bounds.result import PaperBound
+from jaxbounds.multihead.bounds import beta3_sharp
+from jaxbounds.multihead.model import model_output
+from jaxbounds.own_network import Leaves, Reason, holds, leaves_by_path
+from jaxbounds.seqlength.parameters import EMBEDDED, NORMALISED, SPLIT, UNKNOWN, read_layers
+
+HEADS = PaperBound(
+    paper="multihead",
+    source="Corollary 1 (3), Section 3, with the sharpened beta_3 (ours)",
+    of="-lambda_min / L, of the Hessian of the logistic loss L at these weights",
+)
+
+FORM = (
+    "train U (H, T, d) and W (H, d, d) themselves, as `jaxbounds.multihead.model` has them; of a"
+    " loss of any network `jb.weak_convexity` measures the same from below, and"
+    " `jaxbounds.curvature.convexity_certificate` bounds it"
+)
+OTHER = "leave it out: model (2) is attention alone, of tokens as they are"
+CHANGES = {NORMALISED: OTHER, UNKNOWN: OTHER, SPLIT: FORM, EMBEDDED: EMBEDDED}
+"""What to change here where `read_layers` says what to change for the bounds of seqlength."""
+
+RUN = (
+    "Theorems 3 and 4 (training, generalization gap) are of gradient descent from a start, with"
+    " enough heads and a small step: `multihead.descent_certificate` says how many, weights do not"
+)
+FUNCTION = "that the output is model (2) of U and W: without outputs, their names alone say so"
+
+AGREE = 1e-3
+"""Outputs in float32 agree with float64 to this, relative to the largest."""
+
+
+def _parts(leaves: Leaves) -> tuple[Any, Any] | None:
+    """U and W, where there are these two and nothing else."""
+    floats = {path: leaf for path, leaf in leaves.items() if holds(leaf, jnp.floating)}
+    names = {path.rpartition("/")[2]: leaf for path, leaf in floats.items()}
+    parents = {path.rpartition("/")[0] for path in floats}
+    if set(names) != {"U", "W"} or len(leaves) != 2 or len(parents) != 1:
+        return None
+    return names["U"], names["W"]
+
+
+def _structure(model: Any) -> tuple[Reason, ...]:
+    """Every reason why a network without U and W is not model (2)."""
+    layers = read_layers(model)
+    found = [one._replace(change=CHANGES.get(one.change, one.change)) for one in layers.reasons]
+    if found and not found[0].paths:  # there are no parameters
+        return tuple(found)
+    paths = tuple(layers.attention)
+    if len(paths) > 1:
+        what = "more than one block, where one attention layer is the whole network"
+        found.append(Reason(what, paths, "keep one attention layer"))
+    if paths:
+        what = "attention with query, key, value and out as parameters: others than U and W"
+        found.append(Reason(what, paths, FORM))
+    else:
+        found.append(Reason("no parameters U (H, T, d) and W (H, d, d)", (), FORM))
+    if layers.dense:
+        what = "dense layers, where the output is linear in what attention gives"
+        found.append(Reason(what, tuple(layers.dense), "leave them out: U is the readout"))
+    return tuple(found)
+
+
+def _shapes(U: Any, W: Any, X: np.ndarray | None) -> tuple[Reason, ...]:
+    """Every reason in shapes and values of U and W."""
+    reasons = []
+    if np.ndim(U) != 3 or np.shape(W) != (len(U), U.shape[-1], U.shape[-1]):
+        what = f"U of shape {np.shape(U)} and W of shape {np.shape(W)}, not (H, T, d) and (H, d, d)"
+        change = "write U out; of one u for all tokens (pooling) the constants are others: E14"
+        reasons.append(Reason(what, ("U", "W"), change))
+    elif X is not None and X.shape[1:] != U.shape[1:]:
+        what = f"data of shape {X.shape}, where U takes (n, {U.shape[1]}, {U.shape[2]})"
+        reasons.append(Reason(what, ("data",), "give the tokens that it was trained on"))
+    if any(not hasattr(leaf, "__array__") for leaf in (U, W)):
+        reasons.append(Reason("shapes without values", ("U", "W"), "give the trained parameters"))
+    elif not all(np.isfinite(np.asarray(leaf, np.float64)).all() for leaf in (U, W)):
+        reasons.append(Reason("values that are not finite", ("U", "W"), "train again"))
+    return tuple(reasons)
+
+
+def _function(U: Any, W: Any, X: np.ndarray, outputs: Any) -> tuple[Reason, ...]:
+    """Whether outputs are other than those of model (2)."""
+    given = np.asarray(outputs, np.float64).ravel()
+    with jax.enable_x64(True):
+        params = {"U": jnp.asarray(np.float64(U)), "W": jnp.asarray(np.float64(W))}
+        ours = np.asarray(jax.vmap(lambda x: model_output(params, x))(jnp.asarray(X)))
+    if given.shape == ours.shape and np.allclose(
+        ours, given, rtol=0, atol=AGREE * abs(given).max()
+    ):
+        return ()
+    change = "compute H^{-1/2} sum_h <U_h, softmax(X W_h X^T) X>, one number for each sample"
+    return (Reason("outputs other than those of model (2)", ("outputs",), change),)
+
+
+def curvature_of_heads(
+    model: Any, X: Float[np.ndarray, "n T d"] | None, outputs: Any = None, /
+) -> PaperBound:
+    """beta_3 / sqrt(H) of a network that is model (2), on these data, or why it is none.
+
+    Args:
+        model: a pytree with U (H, T, d) and W (H, d, d).
+        X: tokens; only their largest norm enters.
+        outputs: the network's own on `X`, to compare with model (2).
+    """
+    parts = _parts(leaves_by_path(model))
+    reasons = _structure(model) if parts is None else _shapes(*parts, X)
+    if parts is not None and not reasons and X is not None and outputs is not None:
+        reasons = _function(*parts, X, outputs)
+    if parts is None or reasons:
+        return replace(HEADS, reasons=reasons)
+    unseen = (RUN,) if X is not None and outputs is not None else (FUNCTION, RUN)
+    if X is None:
+        return replace(HEADS, unseen=unseen)
+    U = np.asarray(parts[0], np.float64)
+    radius = float(np.linalg.norm(X, axis=-1).max())
+    largest = float(np.linalg.norm(U.reshape(len(U), -1), axis=1).max())
+    value = float(np.asarray(beta3_sharp(largest, radius, T=U.shape[1]))) / math.sqrt(len(U))
+    details = {"H": len(U), "T": U.shape[1], "R": radius, "max ||U_h||_F": largest}
+    return replace(HEADS, unseen=unseen, value=value, from_size=1, details=details)

@@ -1,0 +1,183 @@
+"""`jaxbounds.bounds_for`: which of the papers' bounds apply to a network of one's own."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from jaxbounds.bounds.heads import HEADS, curvature_of_heads
+from jaxbounds.bounds.result import Bounds, PaperBound
+from jaxbounds.own_network import Reason, leaves_by_path
+from jaxbounds.qstr import span
+from jaxbounds.seqlength import certificate
+
+LENGTH = PaperBound(
+    paper="seqlength",
+    source="Theorem 4.1 and Appendix C, with Lemma 3.6, sharpened (ours), and these norms",
+    of="|population loss - training loss|",
+)
+TOKENS = PaperBound(
+    paper="qstr",
+    source="Theorem 6, Section 4",
+    of="risk on simple-1STR with a linear link, from below, averaged over directions",
+)
+MARGINS = PaperBound(
+    paper="smapprox",
+    source="Lemma 2.4, Corollary A.1",
+    of="0-1 risk",
+    reasons=(
+        Reason(
+            "no given network: its bounds need the all-layer margin at each sample from below,"
+            " which is certified for compiled circuits and Turing machines only",
+            (),
+            "with such margins `smapprox.generalization.margin_profile_bound` is one for any"
+            " network of at most a given l_1 norm",
+        ),
+    ),
+)
+
+
+def _line(problem: Exception, /) -> str:
+    return str(problem).split("\n")[0]
+
+
+def _tokens(data: Any) -> tuple[Float[np.ndarray, "n T d"] | None, tuple[Reason, ...]]:
+    """The data in float64, or None and why they are of no use."""
+    if data is None:
+        return None, ()
+    change = "give what comes out of any embedding, fixed beforehand, as an array (n, T, d)"
+    try:
+        X = np.asarray(data, np.float64)
+    except (TypeError, ValueError) as problem:
+        return None, (Reason(f"data that are no array: {_line(problem)}", ("data",), change),)
+    if X.ndim != 3 or 0 in X.shape:
+        what = f"data of shape {X.shape}, where tokens are vectors: (n, T, d)"
+        return None, (Reason(what, ("data",), change),)
+    if not np.isfinite(X).all():
+        return None, (Reason("data that are not finite", ("data",), "leave those samples out"),)
+    return X, ()
+
+
+def _unreadable(model: Any) -> tuple[Reason, ...]:
+    """Why no parameters can be read, if so."""
+    try:
+        leaves = leaves_by_path(model).values()
+    except (TypeError, ValueError) as problem:
+        change = "give variables of linen, a module of nnx or Equinox, nested dicts"
+        return (Reason(f"no pytree: {_line(problem)}", ("the model",), change),)
+    traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
+    change = "call it outside of jit and of other transformations"
+    return (Reason("parameters under a trace, without values", ("the model",), change),) * traced
+
+
+def _length(model: Any, X: Any, outputs: Any, **options: Any) -> PaperBound:
+    """The bound of seqlength."""
+    found = certificate.applicable(model, X, outputs=outputs, **options)
+    bound = found.certificate
+    if found.reasons or bound is None:
+        return replace(LENGTH, reasons=found.reasons, unseen=found.unseen, details=found)
+    return replace(LENGTH, unseen=found.unseen, value=bound.bound, trivial=bound.trivial,
+        from_size=bound.smallest_sample, details=found,
+    )  # fmt: skip
+
+
+def _span(model: Any, X: Any, **options: Any) -> PaperBound:
+    """The floor of qstr."""
+    found = span.applicable(leaves_by_path(model), X, **options)
+    if found.bound is None:
+        return replace(TOKENS, reasons=found.reasons, details=found)
+    unseen = ("connections past the first layer, tokens other than N(0, I), other labels",)
+    return replace(TOKENS, unseen=unseen, value=found.bound.average, trivial=0.0, from_size=1,
+        to_size=math.prod(X.shape[1:]) - 1, details=found,
+    )  # fmt: skip
+
+
+def _answer(
+    paper: PaperBound, ask: Callable[[], PaperBound], unfit: tuple[Reason, ...], /
+) -> PaperBound:
+    """What a paper says, with what is wrong with the data; what it refuses is a reason, too."""
+    try:
+        found = ask()
+    except (TypeError, ValueError) as problem:
+        refused = Reason(_line(problem), (), "give what is asked for")
+        return replace(paper, reasons=(refused, *unfit))
+    if not unfit:
+        return found
+    reasons = [one for one in found.reasons if one.paths != ("the prompts",)]
+    return replace(found, reasons=(*reasons, *unfit))
+
+
+def bounds_for(
+    model: Any,
+    data: Any = None,
+    *,
+    outputs: Any = None,
+    dense: Sequence[tuple[str, str]] = (),
+    heads: int | None = None,
+    cls: int = 0,
+    readout: Any = None,
+    loss_range: float = 1.0,
+    lipschitz: float = 1.0,
+    delta: float = 0.05,
+    first: str = "",
+    encoded: int | None = None,
+    direction: Any = None,
+) -> Bounds:
+    """Which of the four papers' bounds apply to a network, and all reasons where one does not.
+
+    ```python
+    found = jb.bounds_for(model, X, outputs=model(X))
+    found["seqlength"].value, found["seqlength"].from_size
+    found["qstr"].reasons
+    ```
+
+    seqlength bounds the generalization gap of one attention layer and dense layers; qstr bounds the
+    risk of networks whose first layer takes the whole prompt, from below; multihead bounds how
+    negatively the loss of its model (2) is curved; smapprox has no bound for a given network. What
+    a network is, is read off its parameters; no model and no data make this raise.
+
+    Args:
+        model: variables of linen, a module or state of `flax.nnx`, an Equinox module, nested dicts.
+        data: the training inputs (n, T, d) as the first layer sees them; without, only the
+            structure is read.
+        outputs: seqlength, multihead: the network's own on `data`, which show what parameters do
+            not (residual connections, masks, activations).
+        dense: seqlength: dense layers in order, each with the activation before it.
+        heads: seqlength: where attention has matrices for projections and no `num_heads`.
+        cls: seqlength: the index of the token that is read.
+        readout: seqlength: the loss sees readout . outputs.
+        loss_range: seqlength: the loss lies in an interval of this length.
+        lipschitz: seqlength: of the loss in the scalar it sees.
+        delta: seqlength: the allowed probability of failure.
+        first: qstr: the path of the first layer, where shapes leave it open.
+        encoded: qstr: how many numbers a token has with its encoding, in the network.
+        direction: qstr: of the link, if it is known.
+
+    Raises:
+        ValueError: if `loss_range` or `lipschitz` is not positive, or `delta` outside (0, 1).
+    """
+    if not (0 < loss_range < math.inf and 0 < lipschitz < math.inf and 0 < delta < 1):
+        raise ValueError(
+            "loss_range and lipschitz must be positive and finite, delta in (0, 1), got "
+            f"{loss_range}, {lipschitz} and {delta}"
+        )
+    X, unfit = _tokens(data)
+    first = first.removeprefix("params/")
+    about: dict[str, Any] = {"dense": dense, "heads": heads, "cls": cls, "readout": readout}
+    about |= {"loss_range": loss_range, "lipschitz": lipschitz, "delta": delta}
+    seen = outputs if X is not None else None
+    asked = (
+        (LENGTH, lambda: _length(model, X, seen, **about)),
+        (TOKENS, lambda: _span(model, X, u=direction, first=first, encoded=encoded)),
+        (HEADS, lambda: curvature_of_heads(model, X, seen)),
+    )
+    broken = _unreadable(model)
+    if broken:
+        found = [replace(paper, reasons=(*broken, *unfit)) for paper, _ in asked]
+    else:
+        found = [_answer(paper, ask, unfit) for paper, ask in asked]
+    return Bounds(papers=(*found, MARGINS))

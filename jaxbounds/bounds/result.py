@@ -1,0 +1,138 @@
+"""What the papers say of one network, side by side."""
+
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+from jaxbounds.own_network import Reason
+from jaxbounds.shown import Table, number, shown
+
+
+@shown
+@dataclass(frozen=True, kw_only=True)
+class PaperBound:
+    """What one paper says of one network.
+
+    Attributes:
+        paper: its id.
+        source: where in print.
+        of: what is bounded.
+        reasons: why it does not apply, all of them; empty where it does.
+        unseen: what parameters do not show: the bound holds where these do.
+        value: the bound; None without data, or where it does not apply.
+        trivial: what is true without the bound; None where nothing is.
+        from_size: the least number of samples at which it says more than `trivial`, the norms as
+            they are; None if beyond 2^60, or where there is no value.
+        to_size: the largest such number; None where there is none.
+        details: the paper's own result: norms, complexity and tail, rank.
+    """
+
+    paper: str
+    source: str
+    of: str
+    reasons: tuple[Reason, ...] = ()
+    unseen: tuple[str, ...] = ()
+    value: float | None = None
+    trivial: float | None = None
+    from_size: int | None = None
+    to_size: int | None = None
+    details: Any = None
+
+    @property
+    def applies(self) -> bool:
+        """Whether the network is one that the paper speaks of."""
+        return not self.reasons
+
+    @property
+    def sizes(self) -> str:
+        """The numbers of samples at which it says anything, in words."""
+        if self.value is None:
+            return ""
+        if self.from_size is None:
+            return "says nothing below n = 2^60"
+        if self.to_size is not None:
+            return f"says something up to n = {self.to_size:,}"
+        if self.from_size == 1:
+            return "says something at every n"
+        return f"says something from n = {self.from_size:,} on"
+
+    def _said(self) -> str:
+        if self.value is None:
+            return f"{self.of}: give data for the number"
+        beside = "" if self.trivial is None else f" (trivial: {number(self.trivial)})"
+        return f"{self.of}: {number(self.value)}{beside}; {self.sizes}"
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        """The bound in one row, or each reason in one."""
+        if self.reasons:
+            return [(self.paper, reason.what, reason.where) for reason in self.reasons]
+        unseen = f"not seen: {'; '.join(self.unseen)}"
+        return [(self.paper, self._said(), self.source)] + [(self.paper, unseen, "")] * bool(
+            self.unseen
+        )
+
+    def _table(self) -> Table:
+        if not self.reasons:
+            about = {"bounds": self.of, "in print": self.source, "the bound": number(self.value)}
+            about |= {"trivial": number(self.trivial), "sample sizes": self.sizes}
+            if self.value is None:
+                about["the bound"] = "give data for the number"
+            pairs = [*about.items(), *(("not seen", one) for one in self.unseen)]
+            told = [(name, said) for name, said in pairs if said not in ("", "None")]
+            return Table(f"{self.paper}: applies", ("", ""), told)
+        title = f"{self.paper}: does not apply ({self.source})"
+        rows = [(reason.what, reason.where, reason.change) for reason in self.reasons]
+        return Table(title, ("why", "where", "what would have to change"), rows)
+
+    def __str__(self) -> str:
+        """All of it, for reading: the bound or every reason, its paths and what would change it."""
+        lines = [*map(str, self.reasons)] or [self._said()]
+        said = "\n".join([*lines, *(f"not seen: {one}" for one in self.unseen)])
+        applies = "applies" if self.applies else f"does not apply, to bound {self.of}"
+        wrapped = (
+            textwrap.fill(
+                line, 100, initial_indent="  ", subsequent_indent="      ", break_on_hyphens=False
+            )
+            for line in said.split("\n")
+        )
+        head = textwrap.fill(f"{self.paper} {applies} ({self.source})", 100)
+        return "\n".join([head, *wrapped])
+
+
+@shown
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """What the four papers say of one network; `bounds["seqlength"]` is one of them.
+
+    Attributes:
+        papers: in a fixed order, whether they apply or not.
+    """
+
+    papers: tuple[PaperBound, ...]
+
+    @property
+    def applying(self) -> tuple[PaperBound, ...]:
+        """Those that apply."""
+        return tuple(one for one in self.papers if one.applies)
+
+    def __getitem__(self, paper: str) -> PaperBound:
+        """What one paper says.
+
+        Raises:
+            KeyError: if there is no paper of that id.
+        """
+        found = {one.paper: one for one in self.papers}
+        if paper not in found:
+            raise KeyError(f"no paper {paper!r}; there are: {', '.join(found)}")
+        return found[paper]
+
+    def __str__(self) -> str:
+        """All of it, for reading; the short form has no changes."""
+        return "\n\n".join(map(str, self.papers))
+
+    def _table(self) -> Table:
+        names = ", ".join(one.paper for one in self.applying)
+        title = f"bounds that apply: {names}" if names else "no bound of the four papers applies"
+        title += "; print it for what would have to change"
+        rows = [row for one in self.papers for row in one._rows()]
+        return Table(title, ("paper", "bound, or why there is none", "where"), rows)
