@@ -30,11 +30,6 @@ class Reason(NamedTuple):
         """The paths in a row, of many the first few."""
         return listed(self.paths) if self.paths else ""
 
-    @property
-    def why(self) -> str:
-        """What was found."""
-        return self.what
-
     def __str__(self) -> str:
         """Three parts on three lines; without paths on two."""
         where = [f"  at {', '.join(self.paths)}"] if self.paths else []

@@ -76,7 +76,7 @@ def test_an_equinox_module():
     moved = equinox.tree_at(at, mlp, jnp.asarray(IN_SPAN, jnp.float32))
     assert span.applicable(moved, X).reasons == ()
     assert span.applicable(mlp, X).first == span.applicable(moved, X).first == "layers/0/weight"
-    assert "off the span" in span.applicable(mlp, X).reasons[0].why
+    assert "off the span" in span.applicable(mlp, X).reasons[0].what
 
 
 def trained(penalty, optimiser, steps=600):
@@ -124,12 +124,12 @@ def test_all_reasons_come_at_once():
     module = Transformer(nnx.Rngs(0))
     module.embed.kernel[...] = jnp.nan
     got = span.applicable(module, X[0])
-    said = " | ".join(f"{r.where}: {r.why}" for r in got.reasons)
+    said = " | ".join(f"{r.where}: {r.what}" for r in got.reasons)
     assert got.bound is None and np.isnan(got.off_span) and got.first == ""
     for words in ("embed/kernel: not finite", "(n, N, d)", "attention may meet", "normalisation"):
         assert words in said
     got = span.applicable(module, X)
-    assert "no matrix takes the 12 numbers" in " | ".join(r.why for r in got.reasons)
+    assert "no matrix takes the 12 numbers" in " | ".join(r.what for r in got.reasons)
     assert all(reason.change for reason in got.reasons)
 
 
@@ -143,9 +143,9 @@ def test_what_comes_after_is_mapped_or_promised():
     why = lambda params, **options: span.applicable(params, X, **options).reasons[0]
     twice = why({"a": {"kernel": np.eye(N * d)}, "b": {"kernel": np.eye(N * d)}})
     assert twice.where == "a/kernel, b/kernel" and "first=PATH" in twice.change
-    assert "square" in why({"W": np.eye(N * d)}).why
-    assert "no such parameter; matrices: W" in why({"W": IN_SPAN}, first="V").why
-    assert "(1, 6)" in why({"W": IN_SPAN, "a": SECOND}, first="a").why
+    assert "square" in why({"W": np.eye(N * d)}).what
+    assert "no such parameter; matrices: W" in why({"W": IN_SPAN}, first="V").what
+    assert "(1, 6)" in why({"W": IN_SPAN, "a": SECOND}, first="a").what
 
 
 def test_encoded_tokens_lead_each_token():
@@ -157,7 +157,7 @@ def test_encoded_tokens_lead_each_token():
     rows[..., :d] = (RNG.standard_normal((N * d, n)) @ X.reshape(n, -1)).reshape(-1, N, d)
     variables["params"]["mlp"]["W0"] = rows.reshape(N * d, -1)
     assert span.applicable(variables, X, encoded=De).reasons == ()
-    assert "cannot be 2" in span.applicable(variables, X, encoded=2).reasons[0].why
+    assert "cannot be 2" in span.applicable(variables, X, encoded=2).reasons[0].what
 
 
 @pytest.mark.parametrize("model", [None, 3.0, "net", jax.nn.relu, nn.Dense(3), {}, {1: 2, "a": 3}])
