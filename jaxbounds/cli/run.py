@@ -2,13 +2,14 @@
 
 import functools
 import sys
-from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import tyro
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.plot import draw_result, print_result
@@ -29,14 +30,24 @@ Run an experiment: its data, its figure, and what it says about the paper's clai
 """
 
 
+def differences(config: Any, preset: Any, /) -> str:
+    """The fields in which a preset is not the default, as flags would say them."""
+    named = ((f.name, getattr(config, f.name), getattr(preset, f.name)) for f in fields(config))
+    shown = lambda value: ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return " ".join(f"{name}={shown(new):.30}" for name, old, new in named if new != old) or "as the default"
+
+
 def list_experiments() -> int:
-    """Print how `run` is used, and what can be run."""
+    """Print how `run` is used, what can be run, and in what presets differ from the defaults."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("experiment", no_wrap=True)
-    for name in ("in the paper", "what it does"):
+    for name in ("in the paper", "what it does; its presets, and what they change"):
         table.add_column(name)
     for experiment in experiments().values():
-        table.add_row(experiment.id, experiment.label, experiment.title)
+        about = Text(experiment.title)
+        for name, preset in experiment.presets.items():
+            about.append(f"\n{name}: {differences(experiment.config, preset)}", style="dim")
+        table.add_row(experiment.id, experiment.label, about)
     console = console_for_output()
     console.print(USAGE, markup=False)
     console.print(table)
