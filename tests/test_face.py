@@ -146,7 +146,37 @@ def test_ones_own_paper_has_records_beside_it(claims, capsys):
     file.write_text(json.dumps(recorded))
     out = str(claims.with_name("out"))
     assert main(["verify", str(claims), "--jobs", "1", "--out", out]) == 0
-    assert f"drawn {drawn:.8g}, recorded" in capsys.readouterr().out
+    assert f"drawn {drawn:.8g}, on record" in capsys.readouterr().out
+
+
+def test_what_moved_since_it_was_recorded_is_said(claims):
+    """A right side 1% larger: the verdict stays, the ratios are not those on record."""
+    assert jb.verify(claims, record=True, jobs=1).moved == ()
+    claims.write_text(CLAIMS.replace("return (x @ x)", "return 1.01 * (x @ x)"))
+    later = jb.verify(claims, jobs=1)
+    assert [v.status for v in later] == ["holds"] and later[0].evidence != "attained"
+    (line,) = later.moved
+    assert line.startswith("facenotes.cauchy (printed): drawn") and ", on record" in line
+    assert line in repr(later) and later["facenotes.cauchy"].moved == later.moved
+
+
+def test_a_file_that_changed_is_executed_again(claims):
+    """As in a notebook: what is judged is what stands in the file, and what its digest says."""
+    claims.with_name("helper_of_notes.py").write_text("FACTOR = 1.0")
+    text = CLAIMS.replace("return (x @ x)", "return helper_of_notes.FACTOR * (x @ x)")
+    claims.write_text("import helper_of_notes" + text)
+    before = jb.verify(claims, jobs=1)
+    assert before[0].status == "holds"
+    claims.with_name("helper_of_notes.py").write_text("FACTOR = 0.990")
+    after = jb.verify(claims, jobs=1)
+    assert after[0].status == "fails" and "violate it" in repr(after)
+    sys.modules.pop("helper_of_notes", None)
+
+
+@pytest.mark.parametrize("on", [3, None])
+def test_what_is_no_engine_is_refused_in_a_sentence(on, unannotated):
+    with pytest.raises(ValueError, match=r"on= takes .* any concurrent.futures.Executor, got"):
+        jb.verify("multihead.eq51", on=on)
 
 
 def test_certify_from_python(tmp_path):

@@ -35,7 +35,7 @@ def test_what_moved_is_said(change, said):
     lines = list(drift.moved([verdict], {"qstr.lem12": {"printed": {"worst": 0.5}}}))
     assert bool(lines) == said
     if change == {"worst_ratio": 0.51}:
-        assert lines == ["qstr.lem12 (printed): worst 0.51, recorded 0.5"]
+        assert lines == ["qstr.lem12 (printed): worst 0.51, on record 0.5"]
 
 
 def test_a_size_or_the_mean_of_the_draws_that_moves_is_said():

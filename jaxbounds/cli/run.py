@@ -34,7 +34,7 @@ def differences(config: Any, preset: Any, /) -> str:
     """The fields in which a preset is not the default, as flags would say them."""
     named = ((f.name, getattr(config, f.name), getattr(preset, f.name)) for f in fields(config))
     shown = lambda value: ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return " ".join(f"{name}={shown(new):.30}" for name, old, new in named if new != old) or "as the default"
+    return " ".join(f"{name}={shown(new):.30}" for name, old, new in named if new != old) or "none"
 
 
 def list_experiments() -> int:

@@ -63,7 +63,7 @@ class WeakConvexity(NamedTuple):
             "loss L": self.loss,
             "lambda_min, at most": self.minimum,
             "its residual": self.residual,
-            "resolved": "yes" if self.resolved else "NO: rounding or the residual is as large",
+            "resolved": "yes" if self.resolved else "NO: residual or rounding above a tenth of it",
             "-lambda_min / L, at least": self.ratio_at_least,
             f"kappa, at least (H = {self.heads})": self.kappa_at_least,
         }

@@ -63,7 +63,7 @@ class CurvatureMonitor:
         heads: Mapping[str, int] | None = None,
         data: Any = None,
         batch_size: int | None = None,
-        iterations: int = 60,
+        iterations: int = 200,
         key: jax.Array | None = None,
         of: Of = "hessian",
         memory_limit: float = LIMIT,
@@ -202,7 +202,8 @@ class CurvatureMonitor:
         measured_on = "the monitor's own data" if self._data is not None else "the loop's batches"
         note = (
             "minimum is an upper estimate of lambda_min and ratio_at_least a lower one of "
-            "-lambda_min / loss, both of the data measured on. "
+            "-lambda_min / loss, both of the data measured on; where converged_minimum is false "
+            "they may be far off: give more iterations. "
         )
         if column("single").any():
             note += f"Some are of one batch: {BIASED}."

@@ -46,9 +46,10 @@ class Curvature:
             batch_stats, nnx variables other than `nnx.Param`) and the state of an optax optimiser;
             bfloat16 parameters compute in float32. A loss that rounds to fewer digits than its
             parameters have (mixed precision) never converges: see `Extremes.noise`.
-        batches: one batch (any pytree), or a list of batches of one shape whose losses are averaged
-            in the memory of one of them. The extremes of one minibatch are not those of the data:
-            its least eigenvalue is as a rule several times too negative.
+        batches: one batch (any pytree: a tuple (x, y) is one), or a list of batches of one shape,
+            [(x1, y1), (x2, y2)], whose losses are averaged in the memory of one of them. The
+            extremes of one minibatch are not those of the data: its least eigenvalue is as a rule
+            several times too negative.
         batch_size: cuts one pytree of examples (n, ...) into batches instead.
         filter: which parameters, the rest held fixed: a part of their path or a pattern
             ("attention", "block_*/kernel"), several, a function of the path, or a kind of

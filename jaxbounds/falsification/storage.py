@@ -16,7 +16,13 @@ LIMIT = 2**28
 
 
 class StoredInstance(NamedTuple):
-    """An instance and what was measured on it."""
+    """An instance and what was measured on it; `jaxbounds.replay` measures it again.
+
+    Attributes:
+        instance: nested dicts of arrays.
+        meta: the statement's "id", the "form", its "size" (the static part of the instance), and
+            the "ratio" as written, so that no digit is lost.
+    """
 
     instance: Instance
     meta: dict[str, Any]

@@ -4,9 +4,11 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from jaxbounds.plain import plain
+from jaxbounds.shown import Table, number, shown
 from jaxbounds.statements import Status
 
 
+@shown
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """What the library says about one form of one statement, and on what ground.
@@ -101,6 +103,18 @@ class Verdict:
     def as_expected(self) -> bool:
         """Whether the status is the recorded one."""
         return self.status == self.expected
+
+    def _table(self) -> Table:
+        about = {
+            "verdict": self.status if self.as_expected else f"{self.status}, not {self.expected}",
+            "because": self.reason,
+            "worst ratio": number(self.worst_ratio),
+            "at": ", ".join(f"{k}={v}" for k, v in self.size.items()),
+            "evidence": self.evidence,
+            "instances": str(self.instances),
+        }
+        rows = [(name, value) for name, value in about.items() if value]
+        return Table(f"{self.id} ({self.form}), {self.label}", ("", ""), rows)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-able dict; NaN becomes null, and infinities words."""

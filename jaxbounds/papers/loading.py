@@ -83,8 +83,53 @@ def _by_name(name: str, where: str) -> ModuleType:
     return module
 
 
+_stamps: dict[Path, tuple[int, int]] = {}
+"""Of the files of users' modules, as they were when they were executed."""
+
+
+def _beside(folder: Path) -> dict[str, Path]:
+    """The loaded modules whose files are in a folder, by name."""
+    files = {name: getattr(m, "__file__", None) or "" for name, m in [*sys.modules.items()]}
+    found = {name: Path(file).resolve() for name, file in files.items() if file.endswith(".py")}
+    return {n: f for n, f in found.items() if folder in f.parents and n != "__main__"}
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    found = file.stat()
+    return found.st_mtime_ns, found.st_size
+
+
+def _refresh(folder: Path) -> None:
+    """Forget what was executed from a folder, if a file of it has changed since.
+
+    What is judged is then what its digest says, in a notebook too.
+    """
+    known = _beside(folder)
+    seen = {f for f in known.values() if f in _stamps}
+    if any(not f.is_file() or _stamp(f) != _stamps[f] for f in seen):
+        for name in known:
+            del sys.modules[name]
+        for file in seen:
+            del _stamps[file]
+
+
+def _remember(folder: Path) -> None:
+    for file in _beside(folder).values():
+        if file.is_file():
+            _stamps.setdefault(file, _stamp(file))
+
+
+def _home(where: str) -> Path | None:
+    """The folder of a user's module; None where it is unknown."""
+    path = Path(where)
+    if path.exists():
+        return (path if path.is_dir() else path.parent).resolve()
+    loaded = getattr(sys.modules.get(where), "__file__", None)
+    return Path(loaded).resolve().parent if loaded else None
+
+
 def load_module(where: str, /) -> ModuleType:
-    """A module of the user's, executed.
+    """A module of the user's, executed; again if its files have changed since.
 
     Args:
         where: a module name ("mypackage.claims"), a Python file ("claims.py"), or a folder that is
@@ -93,8 +138,14 @@ def load_module(where: str, /) -> ModuleType:
     Raises:
         ValueError: if there is no such module, or it cannot be executed.
     """
+    own = not where.startswith("jaxbounds.")
     try:
-        return _import(where)
+        if own and (home := _home(where)):
+            _refresh(home)
+        module = _import(where)
+        if own and (home := _home(where)):
+            _remember(home)
+        return module
     except ValueError as problem:
         named = str(where) in str(problem)
         raise ValueError(str(problem) if named else f"{where}: {problem}") from problem

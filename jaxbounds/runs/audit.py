@@ -9,7 +9,7 @@ from jaxbounds.report.audit import Audit, markdown
 from jaxbounds.report.markdown import to_html
 from jaxbounds.report.markup import element
 from jaxbounds.report.page import document
-from jaxbounds.runs.engines import HERE, On, engine_of
+from jaxbounds.runs.engines import HERE, Where, engine_of
 from jaxbounds.runs.folder import verdicts_in
 from jaxbounds.runs.verification import Options, Verification
 from jaxbounds.statements import Paper
@@ -76,7 +76,7 @@ def audit(
     imports: Iterable[str] = (),
     seed: int = 0,
     certify: bool = True,
-    on: str | On = HERE,
+    on: Where = HERE,
     jobs: int = 0,
 ) -> Audit:
     """Judge all statements of a paper; write audit.md and audit.html, as `jaxbounds audit` does.

@@ -15,7 +15,7 @@ from jaxbounds.files import Place, try_to_write, write_text
 from jaxbounds.papers import PAPERS, Catalogue, Named, Selection, origin, selected
 from jaxbounds.runs.driver import drive
 from jaxbounds.runs.earlier import with_earlier
-from jaxbounds.runs.engines import HERE, On, engine_of
+from jaxbounds.runs.engines import HERE, On, Where, engine_of
 from jaxbounds.runs.workers import Died
 from jaxbounds.shown import Table, shown
 from jaxbounds.statements import Statement
@@ -151,7 +151,7 @@ def certify(
     imports: Iterable[str] = (),
     out: str | Path | None = None,
     seconds: float = SECONDS,
-    on: str | On = HERE,
+    on: Where = HERE,
     jobs: int = 0,
 ) -> Certificates:
     """Disprove the forms that fail, and prove those that name domains, as `jaxbounds certify` does.

@@ -12,7 +12,7 @@ from jaxbounds.constants.sizes import grown
 from jaxbounds.files import Place
 from jaxbounds.papers import Catalogue, Named, Selection, origin, selected
 from jaxbounds.runs.driver import drive
-from jaxbounds.runs.engines import HERE, On, engine_of
+from jaxbounds.runs.engines import HERE, On, Where, engine_of
 from jaxbounds.runs.workers import Died
 from jaxbounds.statements import Form, Statement
 
@@ -122,7 +122,7 @@ def constants_of(
     seed: int = 0,
     seconds: float = 30.0,
     grow: bool = False,
-    on: str | On = HERE,
+    on: Where = HERE,
     jobs: int = 1,
 ) -> dict[OfForm, SharpConstant | str]:
     """The sharp constants of forms, by statement and form; of what has none, why.

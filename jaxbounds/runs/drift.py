@@ -80,9 +80,9 @@ def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[st
         before = recorded.get(verdict.id, {}).get(verdict.form)
         name, now = f"{verdict.id} ({verdict.form})", ratios_of(verdict)
         if before is None:
-            yield f"{name}: no ratio is recorded"
+            yield f"{name}: no ratio is on record"
         elif changed := list(differences(verdict, before)):
-            said = (f"{part} {now[part]:.8g}, recorded {before.get(part)}" for part in changed[:3])
+            said = (f"{part} {now[part]:.8g}, on record {before.get(part)}" for part in changed[:3])
             yield f"{name}: {'; '.join(said)}"
 
 

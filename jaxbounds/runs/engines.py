@@ -48,7 +48,9 @@ class Engine:
         if self.engine not in ("processes", "slurm", "slurm:local") and not (
             self.engine.startswith("dask://") and self.engine.count(":") > 1
         ):
-            raise ValueError(f"--engine must be {KINDS}, got {self.engine!r}")
+            raise ValueError(
+                f"--engine must be {KINDS} (from Python also an Executor), got {self.engine!r}"
+            )
         if min(self.time, self.array) < 1:
             raise ValueError(f"--time and --array must be positive: {self.time}, {self.array}")
 
@@ -63,7 +65,11 @@ On = Annotated[
 """An engine by its flags or, from Python, any executor."""
 
 
-def engine_of(on: str | Engine | concurrent.futures.Executor, /) -> On:
+Where = str | Engine | concurrent.futures.Executor
+"""What `on=` takes from Python."""
+
+
+def engine_of(on: Where, /) -> On:
     """What `on=` names: an engine by its name, or any executor.
 
     Raises:
@@ -72,7 +78,10 @@ def engine_of(on: str | Engine | concurrent.futures.Executor, /) -> On:
     """
     if isinstance(on, str):
         on = Engine(engine=on)
+    if isinstance(on, Engine):
         on.check()
+    elif not isinstance(on, concurrent.futures.Executor):
+        raise ValueError(f"on= takes {KINDS}, or any concurrent.futures.Executor, got {on!r}")
     context = getattr(on, "_mp_context", None)
     if context is not None and context.get_start_method() == "fork":
         raise ValueError(

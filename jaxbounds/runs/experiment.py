@@ -17,7 +17,7 @@ from jaxbounds.runs import request as requests
 from jaxbounds.runs import shards as shard_files
 from jaxbounds.runs.cache import prepare_jax
 from jaxbounds.runs.driver import drive, packed, unpack
-from jaxbounds.runs.engines import HERE, On, engine_of
+from jaxbounds.runs.engines import HERE, On, Where, engine_of
 from jaxbounds.runs.request import Request
 from jaxbounds.runs.workers import Died
 from jaxbounds.sweeps import OnlyAShare, Share, merge_parts, shares
@@ -146,14 +146,14 @@ def run(
     out: str | Path | None = None,
     resume: bool = False,
     shards: int = 0,
-    on: str | On = HERE,
+    on: Where = HERE,
     imports: Iterable[str] = (),
     **fields: Any,
 ) -> "xarray.Dataset":
     """Run an experiment, as `jaxbounds run` does: a figure or table of a paper as labelled data.
 
-    `jaxbounds.experiment(id)` has what draws it, `.figure(dataset)`, and decides what the paper
-    says about it, `.claims(dataset)`.
+    `jaxbounds.find_experiment(id)` has what draws it, `.figure(dataset)`, and decides what the
+    paper says about it, `.claims(dataset)`.
 
     Args:
         experiment: its id, as "multihead.fig2".

@@ -23,15 +23,21 @@ class Scratch:
 class Verdicts(tuple[Verdict, ...]):
     """Verdicts on forms of statements, with the instances that decided them.
 
-    A tuple, which also takes an id: `verdicts["multihead.cor1.3"]` are those on one statement.
+    A tuple, which also takes an id: `verdicts["multihead.cor1.3"]` are those on one statement. In
+    its table "how close" is the worst ratio in words: "x1.39 loose" where the left side came to
+    1/1.39 of the right one at most, "x1.5 over" where it was 1.5 of it, "attained" at equality;
+    and "(recorded: holds)" stands beside a verdict that its form does not expect.
 
     Attributes:
         folder: that holds the instances.
         settings: what the verdicts depend on: versions, source, seed; empty where unknown.
+        moved: a line for each form whose ratios are not those on record (`verify(record=True)`),
+            as a formula that changed moves them, also where no verdict changes.
     """
 
     folder: Path
     settings: Mapping[str, Any]
+    moved: tuple[str, ...]
 
     def __new__(
         cls,
@@ -39,11 +45,13 @@ class Verdicts(tuple[Verdict, ...]):
         *,
         folder: Path,
         settings: Mapping[str, Any] | None = None,
+        moved: Iterable[str] = (),
         scratch: Scratch | None = None,
     ) -> "Verdicts":
         """Verdicts in the order of the papers; a temporary folder lives as long as they do."""
         made = super().__new__(cls, verdicts)
         made.folder, made.settings, made._scratch = folder, dict(settings or {}), scratch
+        made.moved = tuple(moved)
         return made
 
     _scratch: Scratch | None
@@ -60,7 +68,9 @@ class Verdicts(tuple[Verdict, ...]):
         if not found:
             ids = ", ".join(dict.fromkeys(v.id for v in self))
             raise KeyError(f"no verdict on {index!r}; there are: {ids[:300]}")
-        return Verdicts(found, folder=self.folder, settings=self.settings, scratch=self._scratch)
+        moved = [line for line in self.moved if line.startswith(f"{index} (")]
+        given = {"folder": self.folder, "settings": self.settings, "scratch": self._scratch}
+        return Verdicts(found, moved=moved, **given)  # type: ignore[arg-type]
 
     @property
     def status(self) -> int:
@@ -97,7 +107,9 @@ class Verdicts(tuple[Verdict, ...]):
     def _table(self) -> Table:
         from jaxbounds.report import closeness, summary  # slow to import
 
-        say = lambda v: v.status + ("" if v.as_expected else f" (recorded: {v.expected})")
+        def say(v: Verdict) -> str:
+            return v.status if v.as_expected else f"{v.status} (recorded: {v.expected}): {v.reason}"
+
         rows = [(v.id, v.form, say(v), closeness(v), v.evidence) for v in self]
         columns = ("statement", "form", "verdict", "how close", "evidence")
-        return Table(summary(self), columns, rows)
+        return Table("\n".join([summary(self), *self.moved]), columns, rows)

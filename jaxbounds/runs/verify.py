@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from jaxbounds.papers import Named, selected
-from jaxbounds.runs.engines import HERE, On, engine_of
+from jaxbounds.runs.drift import drifted
+from jaxbounds.runs.engines import HERE, Where, engine_of
 from jaxbounds.runs.verdicts import Scratch, Verdicts
 from jaxbounds.runs.verification import INTERRUPTED, Options, Verification
 
@@ -19,7 +20,7 @@ def verify(
     thorough: bool = False,
     certify: bool = False,
     record: bool = False,
-    on: str | On = HERE,
+    on: Where = HERE,
     jobs: int = 0,
 ) -> Verdicts:
     """Check statements, as `jaxbounds verify` does: one verdict for each form.
@@ -35,9 +36,11 @@ def verify(
         seed: of all draws.
         thorough: ten times the samples and searches.
         certify: disprove what fails in ball arithmetic; needs the extra `certify`.
-        record: keep the worst ratios in the papers' `records/`, as those to compare with.
+        record: keep the ratios on record, in `records/` beside the papers' statements (of a file
+            `claims.py` in `claims-records/`); later runs compare with them, see `Verdicts.moved`.
         on: where: "processes" of this machine, "dask://HOST:PORT", "slurm", or any
-            `concurrent.futures.Executor`.
+            `concurrent.futures.Executor`; one of processes with the context "spawn", and, as all
+            such, in a script behind `if __name__ == "__main__"`.
         jobs: processes, where it is those; 0 means one for each core, 1 this one.
 
     Raises:
@@ -65,4 +68,8 @@ def verify(
         finally:
             run.publish(record=record)
     settings = dict(run.folder.settings)
-    return Verdicts(run.verdicts, folder=run.folder.path, settings=settings, scratch=scratch)
+    usual = not seed and not thorough
+    moved = drifted(run.verdicts, run.selection.papers) if usual else ()
+    return Verdicts(
+        run.verdicts, folder=run.folder.path, settings=settings, moved=moved, scratch=scratch
+    )

@@ -46,7 +46,8 @@ class Form:
     """One right-hand side: as printed, corrected, or sharpened.
 
     Attributes:
-        name: "printed", "corrected" or "sharpened", optionally followed by a tag ("sharpened S5").
+        name: "printed", "derived", "corrected" or "sharpened", optionally followed by a tag
+            ("sharpened S5").
         expected: the status that the form should get; "holds" (for rates "consistent") unless
             given. An erratum is a form with `expected="fails"`.
         note: a proof sketch, or the text of the erratum.

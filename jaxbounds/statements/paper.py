@@ -54,7 +54,16 @@ class Erratum:
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """A paper.
+    """A paper: what a module names PAPER, for `jaxbounds verify FILE` and `jaxbounds.verify`.
+
+    ```python
+    PAPER = jb.Paper(id="mine", title="My paper", statements=(jb.Statement(
+        id="mine.cs", label="Lemma 1", formula="|x.y| <= |x| |y|", kind="inequality",
+        sample=draw_pair, evaluate=both_sides, sizes=({"d": 2},), judges=(product_of_norms,),
+        forms=(jb.Form(name="printed", equality="y = x"),), control="half the right side"),))
+    ```
+
+    `jaxbounds new FOLDER` starts one with all its parts, `jaxbounds guide` explains them.
 
     Attributes:
         id: the part of its statements' ids before the first dot.
