@@ -77,7 +77,7 @@ console.print(report.describe(corollary))
 
 # %%
 budget = Budget(samples=16, restarts=2, steps=30) if FAST else corollary.budget
-verdicts = jb.falsify(corollary, budget=budget)
+verdicts = jb.falsify("multihead.cor1.3", budget=budget)
 console.print(report.verdict_table(verdicts))
 
 # %% [markdown]
@@ -107,12 +107,13 @@ bounded = jb.find_statement("multihead.eq24.loss")
 print(bounded.form("printed").note)
 print(bounded.form("printed").counterexample)
 small = Budget(samples=16, restarts=1, steps=20)
-console.print(report.verdict_table(jb.falsify(bounded, budget=small)))
+console.print(report.verdict_table(jb.falsify("multihead.eq24.loss", budget=small)))
 
 # %%
 for paper in papers:
     false = [e for e in paper.errata if e.kind == "false"]
-    print(f"\n{paper.id}: {len(false)} false claims, for example")
+    changed = sum(e.main.startswith("changed") for e in paper.errata)
+    print(f"\n{paper.id}: {len(false)} false claims; {changed} errata change a main theorem")
     for erratum in false[:2]:
         print(f"  {erratum.id} ({erratum.where}): {erratum.text}")
 
@@ -124,4 +125,8 @@ for paper in papers:
 # jaxbounds show multihead.prop1.2    # claim, hypotheses, forms, proof sketches
 # jaxbounds errata                    # where the papers are wrong, and what follows
 # jaxbounds run multihead.fig2        # a figure, with the paper's claims decided on the data
+# jaxbounds guide                     # pages to read
 # ```
+#
+# `jb.verify("multihead")`, `jb.run("multihead.fig2")`, `jb.certify` and `jb.audit` do this
+# from Python.

@@ -36,12 +36,13 @@ FAST = os.environ.get("JAXBOUNDS_FAST") == "1"
 # %%
 import jax
 import jax.numpy as jnp
+import matplotlib.pyplot as plt
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from rich.console import Console
 
 import jaxbounds as jb
-from jaxbounds import report
+from jaxbounds import plotting, report
 from jaxbounds.multihead.bounds import beta3, beta3_sharp
 from jaxbounds.multihead.calculus import head_gradient, loss_hessian_extremes
 from jaxbounds.multihead.data import SparseContext
@@ -93,8 +94,17 @@ with jb.float64_on_cpu():
 
 # %%
 with jb.float64_on_cpu():
-    mine = jb.hessian_extremes(lambda p: empirical_risk(p, data), params)
+    mine = jb.Curvature(lambda p: empirical_risk(p, data), params).extremes()
     print(mine.minimum, "+-", mine.residual_minimum, "converged:", bool(mine.converged))
+with plotting.style():
+    figure, axes = plt.subplots(figsize=(6, 3))
+    axes.set_yscale("symlog", linthresh=1e-6)
+    axes.plot(dense, ".", markersize=3)
+    for value in (mine.minimum, mine.maximum):
+        axes.axhline(value, linewidth=0.8, linestyle=":", color="grey")
+    axes.set(xlabel="number of the eigenvalue", ylabel="eigenvalue")
+    axes.set_title("The Hessian's spectrum; dotted: the two ends that Curvature found")
+    plt.show()
 
 # %% [markdown]
 # ## 3. How loose is the printed constant?

@@ -41,8 +41,8 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 
+import jaxbounds as jb
 from jaxbounds import plotting
-from jaxbounds.curvature import hessian_extremes
 from jaxbounds.seqlength.certificate import certificate_text, generalization_certificate
 from jaxbounds.seqlength.extract_norms import extract_network, extract_norms
 from jaxbounds.training import optimizer, train
@@ -181,7 +181,7 @@ print(f"measured gap of the clipped loss on 2000 unseen sequences: {gap:.4f}")
 with jax.enable_x64(True):
     wide = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf), jnp.float64), params)
     sixty_four = jnp.asarray(np.asarray(data[0]), jnp.float64), jnp.asarray(np.asarray(data[1]))
-    ends = hessian_extremes(lambda p: loss(p, sixty_four), wide)
+    ends = jb.Curvature(lambda p: loss(p, sixty_four), wide).extremes()
     print(f"eigenvalues of the loss Hessian: {ends.minimum:.5f} ... {ends.maximum:.5f}")
     print("residuals:", float(ends.residual_minimum), float(ends.residual_maximum))
     print(f"-lambda_min / L is at least {max(0.0, -ends.minimum / loss(wide, sixty_four)):.3f}")

@@ -36,8 +36,8 @@ if importlib.util.find_spec("jaxbounds") is None:
 FAST = os.environ.get("JAXBOUNDS_FAST") == "1"
 
 # %%
+# %matplotlib inline
 import jax
-import matplotlib.pyplot as plt
 import numpy as np
 
 from jaxbounds import plotting
@@ -113,8 +113,8 @@ for name in ("states", "heads", "symbols"):
 # %%
 result = run(Machine(machine="equal_blocks", input="ab" if FAST else "aabb"), jax.random.key(0))
 with plotting.style():
-    figure(result)
-    plt.show()
+    picture = figure(result)
+picture  # noqa: B018 - the notebook shows it
 
 # %% [markdown]
 # On the command line: `jaxbounds run smapprox.machine --machine FILE --input STRING`. How wide the

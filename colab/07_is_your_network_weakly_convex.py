@@ -43,6 +43,7 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import optax
 
+import jaxbounds as jb
 from jaxbounds import curvature, plotting
 
 print("jax", jax.__version__, "on", jax.devices())
@@ -91,7 +92,7 @@ params = model.init(init_key, x)["params"]
 
 # %%
 heads = curvature.head_axes(params)
-found = curvature.weak_convexity(loss, params, data, heads=heads, kappa=1.0)
+found = jb.Curvature(loss, params, data).weak_convexity(heads=heads, kappa=1.0)
 print(f"L = {found.loss:.4f}, lambda_min = {found.minimum:.4f}, residual {found.residual:.1e}")
 print(f"-lambda_min / L >= {found.ratio_at_least:.3f}, kappa >= {found.kappa_at_least:.3f}")
 print("kappa = 1 is", found.verdict)
@@ -109,7 +110,7 @@ print("  by head:", found.by_head)
 rule = optax.adam(3e-3)
 update = jax.jit(lambda slope, memory, params: rule.update(slope, memory, params))
 slope = jax.jit(jax.grad(loss))
-monitor = curvature.CurvatureMonitor(loss, every=20, blocks={"attention": "attention"}, data=data)
+monitor = jb.CurvatureMonitor(loss, every=20, blocks={"attention": "attention"}, data=data)
 memory = rule.init(params)
 for step in range(41 if FAST else 401):
     monitor(step, params)
@@ -137,13 +138,13 @@ with plotting.style():
 # found by Lanczos, from below: the number is an estimate of that bound, not a proof.
 
 # %%
-whole = curvature.Composite(
+whole = jb.Composite(
     lambda params, batch: model.apply({"params": params}, batch[0]),
     lambda outputs, batch: jnp.mean(jax.nn.softplus(-batch[1] * outputs)),
 )
 few = tuple(leaf[: 4 if FAST else 16] for leaf in data)
 above = curvature.convexity_certificate(whole, params, few, iterations=20 if FAST else 60)
-below = curvature.weak_convexity(whole, params, few)
+below = jb.weak_convexity(whole, params, few)
 print(
     f"{below.ratio_at_least:.3f} <= -lambda_min / L <= {above.ratio:.3f} on {len(few[0])} samples"
 )

@@ -1,4 +1,4 @@
-"""A folder of one's own, and the two pages on how to go on: each command does what they say."""
+"""A folder of one's own, and the guide on how to go on: each command does what it says."""
 
 import functools
 import importlib
@@ -11,11 +11,14 @@ import pytest
 
 from jaxbounds import cli
 from jaxbounds.cli import COMMANDS, main
+from jaxbounds.cli.guide import TOPICS, topic_text
 from jaxbounds.falsification import verdicts_on
 from jaxbounds.runs import verification
 from jaxbounds.statements import Budget
 
-GUIDE = Path(cli.__file__).with_name("guide.md").read_text(encoding="utf8")
+FOLDER = Path(cli.__file__).parents[1] / "guide"
+START = topic_text("start")
+README = (FOLDER.parents[1] / "README.md").read_text(encoding="utf8")
 SMALL = Budget(samples=32, restarts=0)
 
 
@@ -64,19 +67,45 @@ def test_a_folder_that_cannot_be_started_is_one_sentence(name, message, place, c
     assert [path.name for path in Path("there").iterdir()] == ["notes.txt"]
 
 
-def test_the_guide_is_two_pages(capsys):
+def test_the_guide_lists_its_topics(capsys):
     assert main(["guide"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines == GUIDE.splitlines()
-    assert len(lines) <= 125 and max(map(len, lines)) <= 100
+    assert [line.split()[0] for line in lines[2:]] == list(TOPICS)
+    assert all(len(line.split()) > 4 for line in lines[2:]) and max(map(len, lines)) <= 80
+    assert sorted(TOPICS) == sorted(file.stem for file in FOLDER.iterdir())
+    assert all(f"`{topic}`" in README for topic in TOPICS)
 
 
-def _commands(guide):
-    lines = "".join(re.findall(r"```sh\n(.*?)```", guide, re.DOTALL)).splitlines()
-    return [shlex.split(line.split(">")[0], comments=True) for line in lines]
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_topic_fits_a_terminal(topic, capsys):
+    assert main(["guide", topic]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == (FOLDER / f"{topic}.md").read_text(encoding="utf8").splitlines()
+    assert lines[0].startswith(f"# {topic}: ")
+    assert len(lines) <= 190 and max(map(len, lines)) <= 100
+    for other in re.findall(r"`jaxbounds guide (\w+)`", " ".join(lines)):
+        assert other in TOPICS
 
 
-def test_every_command_of_the_guide_is_one(capsys, monkeypatch):
+def test_a_topic_that_is_none_is_one_sentence(capsys):
+    assert main(["guide", "verdict"]) == 2
+    assert "no topic 'verdict'; there are: start, verdicts" in capsys.readouterr().err
+
+
+def _blocks(text, *kinds):
+    fences = re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return [code for kind, code in fences if kind in kinds]
+
+
+def _commands(text):
+    """The words after `jaxbounds` of each line in a shell's block that calls it."""
+    lines = "".join(_blocks(text, "sh", "")).splitlines()
+    found = [re.match(r"(?:\$ |srun .*?)?jaxbounds (.*)", line) for line in lines]
+    return [shlex.split(m[1].split(" > ")[0], comments=True) for m in found if m]
+
+
+@pytest.mark.parametrize("text", [README, *map(topic_text, TOPICS)], ids=["README", *TOPICS])
+def test_every_command_of_the_guide_is_one(text, capsys, monkeypatch):
     """The commands' own signatures decide, without running them."""
     given = []
 
@@ -92,30 +121,53 @@ def test_every_command_of_the_guide_is_one(capsys, monkeypatch):
         return command
 
     monkeypatch.setattr(cli, "_command", parsed)
-    commands = _commands(GUIDE)
-    assert all(words[0] == "jaxbounds" and main(words[1:]) == 0 for words in commands)
-    assert given == [words[1] for words in commands] and len(given) > 12
+    monkeypatch.setattr(cli.printed, "COMMANDS", ())  # nothing is recalled, and nothing kept
+    commands = [words for words in _commands(text) if words != ["run"]]
+    assert all(main(words) == 0 for words in commands)
+    assert given == [words[0] for words in commands]
+
+
+def test_there_are_commands_to_try():
+    assert len(_commands(START)) > 12 and len(_commands(README)) >= 3
+
+
+def _write_the_claims():
+    """What the topic says to add to the folder `mine`, where it says so."""
+    formula, *claims = _blocks(START, "python")
+    with open("mine/model.py", "a") as file:
+        file.write(f"\n\n{formula}")
+    path = Path("mine/statements.py")
+    above, paper = path.read_text().split("PAPER = ")
+    paper = paper.replace("statements=(", "statements=(HOELDER, HALF, ")
+    paper = paper.replace("errata=(", "errata=(E2, ")
+    path.write_text("\n\n".join([above, *claims, f"PAPER = {paper}"]))
+
+
+def test_the_claims_of_the_start_are_judged(place, capsys):
+    """One that holds, and one that fails as its erratum says."""
+    assert main(["new", "mine"]) == 0
+    _write_the_claims()
+    ours = ["mine.hoelder", "mine.half", "--import", "mine"]
+    assert main(["verify", *ours, "--jobs", "1"]) == 0
+    assert "1 holds, 1 fails; all as recorded" in capsys.readouterr().out
+    assert main(["errata", "mine", "--import", "mine"]) == 0
+    assert "The factor one half is wrong." in capsys.readouterr().out
 
 
 @pytest.mark.slow
-def test_every_command_of_the_guide_runs(place, capsys):
+def test_every_command_of_the_start_runs(place, capsys, monkeypatch):
     """In its order, the additions made where it says; each has the exit status that it names."""
-    formula, claim = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
-    for words in _commands(GUIDE):
+    monkeypatch.setattr(verification, "verdicts_on", verdicts_on)  # an equality case takes a search
+    for words in _commands(START):
         line = " ".join(words)
         if "--watch" in words:  # it does not end: tests/test_loop.py
             continue
-        judges = words[1] in ("verify", "audit")
-        status = main([*words[1:], *["--jobs", "1"] * judges])
-        assert status == (1 if words[1] == "diff" else 0), line
-        if words[1] == "new":
-            with open("mine/model.py", "a") as file:
-                file.write(f"\n\n{formula}")
-            path = Path("mine/statements.py")
-            above, rest = path.read_text().split("PAPER = ")
-            rest = rest.replace("statements=(", "statements=(HOELDER, ")
-            path.write_text(f"{above}{claim}\n\nPAPER = {rest}")
+        judges = words[0] in ("verify", "audit")
+        status = main([*words, *["--jobs", "1"] * judges])
+        assert status == (1 if words[0] == "diff" else 0), line
+        if words[0] == "new":
+            _write_the_claims()
         printed = capsys.readouterr()
-        if words[1:] == ["verify", "mine.hoelder", "--import", "mine"]:
+        if words == ["verify", "mine.hoelder", "--import", "mine"]:
             assert "attained" in printed.out
     assert "|<x, y>| <= max" in Path("audit/audit.md").read_text()

@@ -33,7 +33,8 @@ def test_a_built_package_runs_elsewhere(kind, tmp_path):
         (package,) = tmp_path.glob("*.tar.gz")
         with tarfile.open(package) as archive:
             names = archive.getnames()
-    assert any(name.endswith("jaxbounds/report/page.css") for name in names)
+    for shipped in ("report/page.css", "guide/verdicts.md", "template/README.md"):
+        assert any(name.endswith(f"jaxbounds/{shipped}") for name in names)
     assert not any("/tests/" in name for name in names if kind == "wheel")
     # The dependencies of this environment, the package from the archive alone.
     venv.create(tmp_path / "venv", system_site_packages=True, with_pip=False)

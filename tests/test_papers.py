@@ -14,13 +14,14 @@ from jaxbounds.report import closeness
 
 PAPERS = load_papers()
 STATEMENTS = [statement for paper in PAPERS for statement in paper.statements]
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "jaxbounds/guide/verdicts.md"]
 
 
 def _readme_table():
-    """{id: {form: (verdict, how close)}} of the table at the top of the README."""
+    """{id: {form: (verdict, how close)}} of the tables in the README and in the guide."""
     found = {}
-    for line in README.split("```")[1].splitlines():
+    for line in "\n".join(page.read_text(encoding="utf8") for page in PAGES).splitlines():
         if not (row := re.match(r"(.{32})(.{20,24}?) +(holds|fails) +(\S.*?) +[a-z]+$", line)):
             continue
         if name := re.match(r"multihead\.\S+", row[1]):

@@ -29,7 +29,7 @@ COMMANDS = {
     "diff": ("diff", "diff", "What changed between two runs of verify, by form."),
     "audit": ("audit", "audit", "Write what was found about a paper, for its authors."),
     "schema": ("schema", "schema", "The JSON Schema of what --json prints."),
-    "guide": ("schema", "guide", "Two pages: from an inequality to a verdict."),
+    "guide": ("guide", "guide", "Pages to read: from an inequality to a verdict, and more."),
 }
 """For each command its module, its function, and what it does; a module is imported when needed."""
 

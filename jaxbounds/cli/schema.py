@@ -1,7 +1,6 @@
-"""`jaxbounds schema` and `jaxbounds guide`: for whoever has a shell and nothing else."""
+"""`jaxbounds schema`: what --json prints, for programs."""
 
 import importlib
-from importlib import resources
 from typing import Annotated
 
 import tyro
@@ -36,10 +35,4 @@ def schema(name: Annotated[str, tyro.conf.Positional] = "", /) -> int:
     if name and name not in SCHEMAS:
         raise ValueError(f"no schema {name!r}; there are: {', '.join(SCHEMAS)}")
     print_json(_schema(name) if name else {known: _schema(known) for known in SCHEMAS})
-    return 0
-
-
-def guide() -> int:
-    """Print two pages: from an inequality to a verdict, with nothing but a shell."""
-    print((resources.files(__package__) / "guide.md").read_text(encoding="utf8"), end="")
     return 0

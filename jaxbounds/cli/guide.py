@@ -1,0 +1,39 @@
+"""`jaxbounds guide`: pages to read, for whoever has a shell and nothing else."""
+
+from importlib import resources
+from typing import Annotated
+
+import tyro
+
+TOPICS = (
+    "start", "verdicts", "papers", "certify", "constants", "curvature", "figures", "engines",
+    "evidence", "files",
+)  # fmt: skip
+"""As one reads them; each is `jaxbounds/guide/<topic>.md`, whose first line is "# topic: what"."""
+
+
+def topic_text(topic: str, /) -> str:
+    """The Markdown of a topic.
+
+    Raises:
+        ValueError: if there is none of that name.
+    """
+    if topic not in TOPICS:
+        raise ValueError(f"no topic {topic!r}; there are: {', '.join(TOPICS)}")
+    return (resources.files("jaxbounds") / "guide" / f"{topic}.md").read_text(encoding="utf8")
+
+
+def guide(topic: Annotated[str, tyro.conf.Positional] = "", /) -> int:
+    """Print a page on a topic, or which topics there are.
+
+    Args:
+        topic: "start" goes from an inequality to a verdict.
+    """
+    if topic:
+        print(topic_text(topic), end="")
+        return 0
+    print("jaxbounds guide TOPIC, where TOPIC is one of\n")
+    for name in TOPICS:
+        _, about = topic_text(name).partition("\n")[0].split(": ", 1)
+        print(f"  {name:<10} {about}")
+    return 0
