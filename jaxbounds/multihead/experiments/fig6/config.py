@@ -25,7 +25,7 @@ class Figure6:
         weight_decay: AdamW's, on all parameters.
         dropout: in training.
         source: of the sentences: "grammar", or "file".
-        data: the folder or file of sentences (see README).
+        data: the folder or file of sentences (see `jaxbounds guide figures`).
         weights: a Hugging Face folder of a RoBERTa, for "recut" and "prune".
         n: training sentences; 0 stands for all.
         test: test sentences; 0 stands for all of a given test split.
