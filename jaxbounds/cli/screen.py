@@ -10,16 +10,26 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from jaxbounds import report
 from jaxbounds.falsification import Verdict
-from jaxbounds.report.remarks import remarks
+from jaxbounds.report.headline import headline, plural
+from jaxbounds.report.remarks import left_out, remarks
 from jaxbounds.runs.drift import drifted
 from jaxbounds.runs.verification import AT_FIRST, INTERRUPTED, Verification
 
+FEW = 20
+"""So many forms are all shown; of more, those that are not as recorded."""
+
 
 class Screen:
-    """Rows in the order of the statements as soon as they can be printed; progress beside them."""
+    """Rows in the order of the statements as soon as they can be printed; progress beside them.
 
-    def __init__(self, console: Console, names: Sequence[str]) -> None:
-        self._console, self._names = console, list(names)
+    Args:
+        console: where the rows go; progress is on standard error.
+        names: the ids of the statements.
+        every: show every row, not only those of statements that are not as recorded.
+    """
+
+    def __init__(self, console: Console, names: Sequence[str], *, every: bool = True) -> None:
+        self._console, self._names, self._every = console, list(names), every
         self._done: dict[str, tuple[Verdict, ...]] = {}
         self._printed, self._started = 0, time.monotonic()
         self._rows = report.VerdictRows(console.width)
@@ -43,9 +53,13 @@ class Screen:
         if not before:
             self._say(name, verdicts)
         while self._printed < len(self._names) and self._names[self._printed] in self._done:
-            for part in self._rows.of(self._done[self._names[self._printed]]):
-                self._console.print(part)
+            self._show(self._done[self._names[self._printed]])
             self._printed += 1
+
+    def _show(self, verdicts: tuple[Verdict, ...]) -> None:
+        if self._every or not all(v.as_expected for v in verdicts):
+            for part in self._rows.of(verdicts):
+                self._console.print(part)
 
     def _say(self, name: str, verdicts: tuple[Verdict, ...]) -> None:
         wrong = [v for v in verdicts if not v.as_expected]
@@ -60,15 +74,27 @@ class Screen:
     def rest(self) -> None:
         """After an interruption: the rows that waited for others."""
         for name in self._names[self._printed :]:
-            for part in self._rows.of(self._done.get(name, ())):
-                self._console.print(part)
+            self._show(self._done.get(name, ()))
 
 
-def judge(run: Verification, console: Console, /) -> None:
-    """Judge the statements, and print their verdicts as they come; an interruption ends it."""
-    screen = Screen(console, [s.id for s in run.selection.statements])
+def few(run: Verification, /) -> bool:
+    """Whether so few forms were asked for that all are shown."""
+    return sum(len(s.forms) for s in run.selection.statements) <= FEW
+
+
+def judge(run: Verification, console: Console, /, *, every: bool = False) -> None:
+    """Judge the statements, and print verdicts as they come; an interruption ends it.
+
+    Args:
+        run: what is judged.
+        console: where the rows go.
+        every: show every row; where they are few they are shown in any case.
+    """
+    names = [s.id for s in run.selection.statements]
+    screen = Screen(console, names, every=every or few(run))
     if run.kept:
-        print(f"continued: {len(run.kept)} statements were judged before", file=sys.stderr)
+        were = "statement was" if len(run.kept) == 1 else "statements were"
+        print(f"continued: {len(run.kept)} {were} judged before", file=sys.stderr)
     try:
         with screen.bar:
             for verdicts in run:
@@ -81,18 +107,49 @@ def judge(run: Verification, console: Console, /) -> None:
     screen.rest()
 
 
-def summarize(run: Verification, console: Console, /) -> None:
-    """What was found by paper, how many of what, and what else a reader of the rows must know."""
-    verdicts, selection = run.verdicts, run.selection
-    console.print(report.paper_table(selection.papers, verdicts))
+def summarize(run: Verification, console: Console, /, *, verbose: bool = False) -> None:
+    """What was found by paper, how many of what, what is not as recorded, and which errata matter.
+
+    Args:
+        run: what was judged.
+        console: where it goes.
+        verbose: also what changes no verdict: draws that do not count, ratios that moved.
+    """
+    verdicts, papers = run.verdicts, run.selection.papers
+    console.print(report.paper_table(papers, verdicts))
     console.print(report.summary(verdicts))
-    judged = {s.id: s.judged for s in selection.statements}
+    judged = {s.id: s.judged for s in run.selection.statements}
     for (name, _), group in itertools.groupby(verdicts, lambda v: (v.id, v.reason)):
-        for line in remarks(list(group), run.folder.place_of, judged[name]):
-            console.print(line, markup=False)
-    usual = not run.options.seed and not run.options.thorough
-    for line in drifted(verdicts, selection.papers) if usual else ():
+        members = list(group)
+        if not all(v.as_expected for v in members):
+            for line in remarks(members, run.folder.place_of, judged[name]):
+                console.print(line, markup=False)
+    for line in notes(run) if verbose else ():
         console.print(line, markup=False)
+    seen = {v.paper for v in verdicts}
+    console.print(headline(p for p in papers if p.id in seen), markup=False)
+
+
+def notes(run: Verification, /) -> Iterator[str]:
+    """What changes no verdict: draws that do not count, ratios that moved since they were kept."""
+    yield from left_out(v for v in run.verdicts if v.as_expected)
+    if not run.options.seed and not run.options.thorough:
+        yield from drifted(run.verdicts, run.selection.papers)
+
+
+def unsaid(run: Verification, /, *, every: bool, verbose: bool) -> Iterator[str]:
+    """How to see what was not printed; nothing where all of it was.
+
+    Args:
+        run: what was judged.
+        every: whether every row was asked for.
+        verbose: whether the notes were.
+    """
+    parts = [] if every or few(run) else ["--all prints every row"]
+    many = 0 if verbose else len(list(notes(run)))
+    parts += [f"-v prints {plural(many, 'note')} on draws and ratios"] if many else []
+    if parts:
+        yield f"more: {'; '.join(parts)}"
 
 
 def say_where(run: Verification, published: bool, console: Console, /) -> None:
@@ -105,9 +162,8 @@ def say_where(run: Verification, published: bool, console: Console, /) -> None:
     if run.stopped:
         left = len(run.selection.statements) - len(run.done)
         but = "without -x " if run.stopped == AT_FIRST else ""
-        console.print(
-            f"{run.stopped}: {left} statements were not tried; {but}the same command continues"
-        )
+        were = "statement was" if left == 1 else "statements were"
+        console.print(f"{run.stopped}: {left} {were} not tried; {but}the same command continues")
 
 
 def slowest(run: Verification, count: int, /) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Annotated
 import tyro
 
 from jaxbounds.cli.common import Imports, Kinds, Patterns, console_for_output, print_json
-from jaxbounds.cli.screen import judge, say_where, slowest, summarize
+from jaxbounds.cli.screen import judge, say_where, slowest, summarize, unsaid
 from jaxbounds.papers import selected
 from jaxbounds.runs.engines import HERE, On
 from jaxbounds.runs.verification import Options
@@ -28,12 +28,17 @@ def verify(
     exitfirst: Annotated[bool, tyro.conf.arg(aliases=["-x"])] = False,
     last_failed: bool = False,
     durations: int = 0,
+    every: Annotated[bool, tyro.conf.arg(name="all")] = False,
+    verbose: Annotated[bool, tyro.conf.arg(aliases=["-v"])] = False,
     json: bool = False,
     watch: bool = False,
     imports: Imports = (),
     on: On = HERE,
 ) -> int:
-    """Check the statements, all or those whose id matches, and print a verdict for each form.
+    """Check the statements, all or those whose id matches: a verdict for each form.
+
+    Of many forms those are printed that are not as recorded, then a line a paper, and how many
+    errata there are; report.html has every one.
 
     Exit status 0 when every verdict is as recorded, errata included; 1 when one is not, or the run
     was interrupted; 2 on bad usage; 3 when something could not be measured or written.
@@ -54,6 +59,8 @@ def verify(
         exitfirst: stop at the first verdict that is not as recorded.
         last_failed: only what was not as recorded when it was judged last; all if there is none.
         durations: name the statements that took longest, so many.
+        every: print every row; up to 20 forms are printed in any case.
+        verbose: print also what changes no verdict: draws that do not count, ratios that moved.
         json: print the verdicts as JSON (see `jaxbounds schema verdicts`), the rest on standard
             error.
         watch: judge again whatever a change of your files changed, until Ctrl-C.
@@ -79,9 +86,12 @@ def verify(
     run = prepared(
         selection, options, out, last_failed=last_failed, on=on, jobs=jobs, exitfirst=exitfirst
     )
-    judge(run, console)
-    summarize(run, console)
+    judge(run, console, every=every)
+    more = list(unsaid(run, every=every, verbose=verbose))  # before `record` takes it as known
+    summarize(run, console, verbose=verbose)
     say_where(run, finish(run, out, record=record), console)
+    for line in more:
+        console.print(line)
     for line in slowest(run, durations):
         console.print(line)
     if json:
