@@ -145,7 +145,7 @@ def test_ones_own_paper_has_records_beside_it(claims, capsys):
     recorded["facenotes.cauchy"]["printed"]["drawn"] = drawn + 0.01
     file.write_text(json.dumps(recorded))
     out = str(claims.with_name("out"))
-    assert main(["verify", str(claims), "--jobs", "1", "--out", out]) == 0
+    assert main(["verify", str(claims), "--jobs", "1", "--out", out, "-v"]) == 0
     assert f"drawn {drawn:.8g}, recorded" in capsys.readouterr().out
 
 

@@ -66,7 +66,7 @@ PAPERS = (
     Paper(
         id="first",
         title="First",
-        edition="the third edition",
+        edition="the third edition.",
         links={"arXiv": "https://arxiv.org/abs/1", "bad": "javascript:alert(1)"},
         bibtex="@book{first, title = {<b>}}",
         statements=STATEMENTS[:2],
@@ -269,7 +269,7 @@ def test_what_fails_is_split_by_weight_and_early_versions_stand_apart():
     failing = [_own(s, f, "fails") for s in statements for f in s.forms]
     counts = fails_as_printed(paper, failing)
     assert counts == {"false": 1, "typo": 1, "no erratum": 1, "early version": 1}
-    said = "3 (1 false, 1 typo, 1 no erratum); 1 early version only"
+    said = "3 (1 false, 1 typo, 1 no erratum); 1 early version"
     assert weights_in_words(counts) == said
     assert next(paper_rows([paper], failing))[2] == said
     holding = [_own(s, f, "holds") for s in statements for f in s.forms]
@@ -277,8 +277,8 @@ def test_what_fails_is_split_by_weight_and_early_versions_stand_apart():
 
 
 def _own(statement, form, status):
-    about = {"id": statement.id, "paper": statement.paper, "kind": statement.kind}
-    return _verdict(0, "printed", status, 0.5, **about, form=form.name, expected=status)
+    about = {"id": statement.id, "paper": statement.paper, "form": form.name}
+    return replace(_verdict(0, "printed", status, 0.5), expected=status, **about)
 
 
 def _contradictions(constants, worst):

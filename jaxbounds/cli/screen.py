@@ -116,7 +116,7 @@ def summarize(run: Verification, console: Console, /, *, verbose: bool = False) 
         verbose: also what changes no verdict: draws that do not count, ratios that moved.
     """
     verdicts, papers = run.verdicts, run.selection.papers
-    console.print(report.paper_table(papers, verdicts))
+    console.print(report.paper_table(papers, verdicts, width=console.width))
     console.print(report.summary(verdicts))
     judged = {s.id: s.judged for s in run.selection.statements}
     for (name, _), group in itertools.groupby(verdicts, lambda v: (v.id, v.reason)):

@@ -85,7 +85,7 @@ def cite_section(
         element(
             "div",
             element("h3", paper.title, element("small", paper.citation)),
-            element("p", "Read: ", paper.edition, ".") if paper.edition else None,
+            element("p", "Read: ", paper.edition.rstrip("."), ".") if paper.edition else None,
             element("p", *_joined(paper.links)) if paper.links else None,
             element("pre", paper.bibtex) if paper.bibtex else None,
             element("p", "A finding: put its statement in place of this one."),

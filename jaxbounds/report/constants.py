@@ -171,9 +171,9 @@ def looseness_rows(
         ratio = worst.get((constant.id, constant.form), 0.0)
         if larger := ratio > max(best.ratio, 0.0) * _LARGER:
             best = replace(best, ratio=ratio, closed=None)
-        where, settled = best.where, best.where not in ("none", "unbounded")
-        if larger and where != "unbounded":
-            where, settled = BY_VERIFY, True
+        by_verify = larger and best.where != "unbounded"
+        where: str = BY_VERIFY if by_verify else best.where
+        settled = by_verify or where not in ("none", "unbounded")
         loose = f"x{1 / best.ratio:.4g}" if 0 < best.ratio < 1 - 1e-9 and settled else ""
         word = f"at most {loose}" if loose and larger else loose
         if not larger and settled and best.ratio >= 1 - 1e-9:
@@ -209,13 +209,10 @@ def looseness_section(
         )
         for row in rows
     )
-    words = {
-        **MEANING,
-        BY_VERIFY: "a verdict found a larger ratio than the search for the constant",
-    }
+    by_verify = (BY_VERIFY, "a verdict found a larger ratio than the search for the constant")
     meanings = (
         element("div", element("dt", word), element("dd", meaning))
-        for word, meaning in words.items()
+        for word, meaning in (*MEANING.items(), by_verify)
     )
     return element(
         "section",

@@ -102,8 +102,8 @@ def fails_as_printed(paper: Paper, verdicts: Sequence[Verdict], /) -> dict[str, 
 
 
 def weights_in_words(counts: Mapping[str, int], /) -> str:
-    """`fails_as_printed` in words: "23 (8 false, 15 typo); 2 early version only"."""
+    """`fails_as_printed` in words: "23 (8 false, 15 typo); 2 early version"."""
     now = {name: count for name, count in counts.items() if name != EARLY}
     by_weight = ", ".join(f"{count} {name}" for name, count in now.items())
     words = f"{sum(now.values())} ({by_weight})" if now else "0"
-    return f"{words}; {counts[EARLY]} {EARLY} only" if EARLY in counts else words
+    return f"{words}; {counts[EARLY]} {EARLY}" if EARLY in counts else words

@@ -170,14 +170,23 @@ def paper_rows(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Itera
         yield [paper.id, str(len({v.id for v in own})), wrong, str(len(sharper)), median]
 
 
-def paper_table(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Table:
-    """`paper_rows` for the terminal."""
+def paper_table(
+    papers: Iterable[Paper], verdicts: Sequence[Verdict], /, *, width: int = USUAL
+) -> Table:
+    """`paper_rows` for the terminal, a line a paper: on narrow screens without the last two.
+
+    Args:
+        papers: those of the verdicts, or more.
+        verdicts: on their statements.
+        width: of the screen, in columns.
+    """
+    names = PAPER_COLUMNS if width >= USUAL else PAPER_COLUMNS[:3]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name in PAPER_COLUMNS:
+    for name in names:
         words = name in ("paper", "a printed form fails")
         table.add_column(name, justify="left" if words else "right")
     for row in paper_rows(papers, verdicts):
-        table.add_row(*row)
+        table.add_row(*row[: len(names)])
     return table
 
 
