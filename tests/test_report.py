@@ -23,6 +23,7 @@ from jaxbounds.report.headline import fails_as_printed, headline, in_brief, weig
 from jaxbounds.report.histogram import Axis, histogram, shares
 from jaxbounds.report.rows import certificate_words
 from jaxbounds.report.terminal import number, paper_rows
+from jaxbounds.report.tex import plain
 from jaxbounds.report.worst import worst_known
 from jaxbounds.statements import Counterexample, Erratum, Form, Paper, Sides, Statement
 
@@ -393,6 +394,18 @@ def test_symbols_stand_as_far_apart_as_in_tex():
         ("⟹", 5, 5),
     ]
     assert "<mi>∞</mi>" in formula(_with_tex(r"\infty"))
+
+
+def test_a_formula_is_said_in_one_line():
+    for tex, said in (
+        (r"\left\| f \right\|_2^2 \le \frac{\gamma^2 b^2}{k}", "||f||_2^2 <= (γ^2 b^2)/k"),
+        (r"\delta = \frac{\sqrt{C}}{m} + \hat{W}_{QK}", "δ = sqrt(C)/m + W_hat_{QK}"),
+        (r"Let $q \in \mathbb{R}_{>0}$, and so on", "Let q in ℝ_{>0}, and so on"),
+        (r"\max_{j \in [d]} |e_j u|", "max_{j in [d]}|e_j u|"),
+        ("costs $5 and $6 for |x|_{2,inf}", "costs $5 and $6 for |x|_{2,inf}"),
+        (r"a_1_2 \le b", r"a_1_2 \le b"),  # no LaTeX: it stays as it is
+    ):
+        assert plain(tex) == said
 
 
 @given(st.text(alphabet=st.sampled_from("ab<>&\"' 12x/=;"), max_size=30))
