@@ -347,7 +347,7 @@ def test_a_run_that_is_cut_loses_nothing_and_is_continued(how, tmp_path):
     done = subprocess.run(
         command, stderr=subprocess.PIPE, check=False, **{**options, "timeout": 200}
     )
-    assert done.returncode == 0 and "statements were judged before" in done.stderr
+    assert done.returncode == 0 and " judged before" in done.stderr
     again = subprocess.run([*command[:-1], "again"], stderr=subprocess.PIPE, check=False, **options)
     assert again.returncode == 0
     plain = lambda folder: [

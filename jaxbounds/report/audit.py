@@ -294,6 +294,6 @@ def _again(audit: Audit) -> Iterator[str]:
     yield "## Cite this"
     if paper.bibtex:
         yield "The paper:"
-        yield block(paper.bibtex, "bibtex")
-    yield "A finding (put its statement in place of this one):"
+        yield block(paper.bibtex.strip(), "bibtex")
+    yield "A finding (put in its statement, if it is another one):"
     yield block(finding(paper, audit.verdicts, audit.settings))

@@ -43,7 +43,7 @@ def digest(verdicts: Iterable[Verdict], /) -> str:
 
 
 def finding(paper: Paper, verdicts: Iterable[Verdict], settings: Mapping[str, Any], /) -> str:
-    """A line that names a finding about a paper; the statement is for the reader to fill in.
+    """A line that names a finding about a paper, the weightiest; a reader puts in another one.
 
     Args:
         paper: the paper.
@@ -52,7 +52,10 @@ def finding(paper: Paper, verdicts: Iterable[Verdict], settings: Mapping[str, An
     """
     made = f"jaxbounds {settings.get('jaxbounds', '')}".strip()
     ours = [v for v in verdicts if v.paper == paper.id]
-    first = next((v for v in ours if v.status == "fails"), ours[0])
+    shown = {(s.id, f.name): f.erratum for s in paper.statements for f in s.forms}
+    rank = {erratum.id: place for place, erratum in enumerate(paper.by_weight)}
+    weight = lambda v: rank.get(shown.get((v.id, v.form), ""), len(rank))
+    first = min(ours, key=lambda v: (v.status != "fails", weight(v)))
     return (
         f'{made}, "{paper.title}": {first.id} ({first.form}) {first.status}; '
         f"seed {settings.get('seed', 0)}, digest {digest(ours)[:16]}"
@@ -87,8 +90,8 @@ def cite_section(
             element("h3", paper.title, element("small", paper.citation)),
             element("p", "Read: ", paper.edition.rstrip("."), ".") if paper.edition else None,
             element("p", *_joined(paper.links)) if paper.links else None,
-            element("pre", paper.bibtex) if paper.bibtex else None,
-            element("p", "A finding: put its statement in place of this one."),
+            element("pre", paper.bibtex.strip()) if paper.bibtex else None,
+            element("p", "A finding: put in its statement, if it is another one."),
             element("pre", finding(paper, verdicts, settings)),
             data_paper=paper.id,
         )
