@@ -4,6 +4,8 @@ import dataclasses
 import html.parser
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,8 @@ from jaxbounds.cli import main
 from jaxbounds.falsification import unmeasured
 from jaxbounds.papers import PAPERS, load_paper
 from jaxbounds.report import audit as audits
-from jaxbounds.report.markdown import block, bullets, code, table, text, to_html
+from jaxbounds.report.markdown import block, bullets, code, quoted, table, text, to_html
+from jaxbounds.report.tex import parts
 from jaxbounds.statements import Paper
 
 SETTINGS = {"jaxbounds": "0.0", "seed": 0, "thorough": False, "certify": False}
@@ -81,15 +84,20 @@ def test_all_of_a_paper_is_in_its_audit(name):
     source = audits.markdown(_audit(paper))
     page = _Reader(to_html(source))
     words = re.sub(r"\s", "", "".join(page.words))
-    has = lambda sentence: re.sub(r"\s", "", sentence).rstrip(".") in words
+    indices = lambda sentence: re.sub(r"[_^]\{([^{}]*)\}", r"\1", sentence)
+    has = lambda sentence: re.sub(r"\s", "", indices(sentence)).rstrip(".") in words
     for s in paper.statements:
         assert has(s.id) and has(s.label) and has(s.control) and has(f"verify {s.id} --seed 0")
         assert all(has(form.note) for form in s.forms)
     for e in paper.errata:
-        assert has(e.quote) and has(e.text) and has(e.consequence) and has(e.main)
+        assert all(has(p.words) for p in parts(e.quote) if not p.is_tex)
+        assert has(e.text) and has(e.consequence) and has(e.main)
     assert all(has(label) and has(why) for label, why in paper.unchecked.items())
     assert all(has(label) for label in [*paper.items, *paper.remarks])
-    assert page.tags.count("math") == sum(bool(s.tex) for s in paper.statements)
+    set_in_quotes = sum(p.is_tex for e in paper.errata for p in parts(e.quote))
+    assert page.tags.count("math") == sum(bool(s.tex) for s in paper.statements) + set_in_quotes
+    if name == "seqlength":
+        assert set_in_quotes >= 17 and "\\left" not in words
     assert len(set(page.ids)) == len(page.ids)
     assert {link for link in page.links if link.startswith("#")} <= {f"#{i}" for i in page.ids}
 
@@ -106,17 +114,74 @@ def test_a_hostile_paper_is_words():
     assert "".join(page.words).count("<script>alert(1)</script>") >= 5
 
 
-def test_the_digest_is_of_what_was_found():
+def _changed(verdict, **more):
+    return dataclasses.replace(verdict, **more)
+
+
+def test_the_digest_is_of_what_was_found_wherever_it_was_found():
     paper = load_paper("qstr")
-    one = _audit(paper)
-    slower = one._replace(
-        verdicts=tuple(dataclasses.replace(v, seconds=v.seconds + 1) for v in one.verdicts)
+    blank = _audit(paper).verdicts
+    one = _audit(paper)._replace(
+        verdicts=tuple(
+            _changed(v, status=v.expected, worst_ratio=0.123456 * (1 + i), seconds=1.0)
+            for i, v in enumerate(blank)
+        )
     )
-    other = one._replace(
-        verdicts=(dataclasses.replace(one.verdicts[0], status="holds"), *one.verdicts[1:])
+    # The sixth digit, the seconds and the order are those of another machine.
+    there = one._replace(
+        settings=SETTINGS | {"jaxbounds": "9.9", "jax": "0.1", "machine": "another"},
+        verdicts=tuple(
+            _changed(v, worst_ratio=v.worst_ratio + 1e-6, seconds=2.0)
+            for v in reversed(one.verdicts)
+        ),
     )
-    assert one.digest == slower.digest
-    assert len({one.digest, other.digest, _audit(paper, seed=1).digest}) == 3
+    assert one.digest == there.digest
+    first = next(v for v in one.verdicts if v.relation == "<=")
+    for more in (
+        {"status": "inconclusive"}, {"evidence": "attained"}, {"form": "other"}, {"id": "qstr.no"},
+        {"worst_ratio": first.worst_ratio * 1.1}, {"worst_ratio": float("nan")},
+    ):  # fmt: skip
+        other = [_changed(v, **more) if v is first else v for v in one.verdicts]
+        assert one._replace(verdicts=tuple(other)).digest != one.digest, more
+    # What is left of an identity is rounding, which is no finding; where it fails it is one.
+    exact = [
+        _changed(first, relation="=", status=status, worst_ratio=ratio)
+        for status in ("holds", "fails")
+        for ratio in (1e-16, 0.3)
+    ]
+    digests = [one._replace(verdicts=(v,)).digest for v in exact]
+    assert digests[0] == digests[1] and len(set(digests)) == 3
+
+
+def test_an_audit_says_what_was_read_and_how_to_cite():
+    paper = load_paper("qstr")
+    bad = {"bad": "javascript:alert(1)", "worse": "https://x/)](javascript:alert(1)"}
+    audit = _audit(dataclasses.replace(paper, links={**paper.links, **bad}))
+    page = _Reader(to_html(audits.markdown(audit)))
+    words = " ".join("".join(page.words).split())
+    assert f"Read: {paper.edition.rstrip('.')}" in words
+    assert " ".join(paper.bibtex.split()) in words
+    assert [link for link in page.links if link.startswith("http")] == list(paper.links.values())
+    assert not [link for link in page.links if link.startswith("javascript")]
+    assert f"digest {audit.digest[:16]}" in words
+    head = "9 errata: 2 false, 1 gap, 3 readings, 1 typo, 2 undecidable"
+    assert f"{head}; 1 changes a main theorem: qstr E1." in words
+
+
+def test_the_formulas_of_a_quote_are_set():
+    for words, formulas in (
+        (r"\frac{a}{b} \le \|W\|_{2,\infty}", 1),
+        (r"Let $q \in \mathbb{R}$, * and $$\sqrt{C} < 1$$ [x](y)", 2),
+        (r"the (k_1, \ldots, k_d) that fit the criteria of $5", 1),
+        (r"cut here: \left( \frac{a}{b}", 1),
+        (r"a_1_2 \le b_1", 0),
+        ("costs $5 and $6", 0),
+    ):
+        page = _Reader(to_html(quoted(words)))
+        assert page.tags.count("math") == formulas, words
+        assert ("\\" in "".join(page.words)) == (formulas == 0 and "\\" in words), words
+    page = to_html(text("the norm ||W||_{2,inf} <b> and x^{i-1}"))
+    assert "||W||<sub>2,inf</sub> &lt;b&gt; and x<sup>i-1</sup>" in page
 
 
 CLAIMS = """
@@ -157,6 +222,10 @@ def test_audit_judges_once_and_writes_both_pages(tmp_path, monkeypatch, capsys):
     assert "1/1 mine.double" in first.err
     source = Path("for/them/audit.md").read_text()
     digest = re.search(r"\(SHA-256\): `(\w{64})`", source)[1]
+    assert f"digest {digest[:16]}" in source
+    recompute = re.search(r"```python\n(.*?)```", source, re.DOTALL)[1]
+    command_line = [sys.executable, "-I", "-c", recompute, "for/them/verdicts.json"]
+    assert subprocess.check_output(command_line, text=True).strip() == digest
     assert digest[:16] in first.out and json.loads(Path("for/them/verdicts.json").read_text())
     for words in (
         "**fails**, off by 60.0%", "Theorem 2 has 2 for 5.", "{'x': 1.0}", "disproved",
@@ -190,4 +259,5 @@ def test_an_audit_never_mixes_papers(tmp_path, monkeypatch, capsys):
 def test_a_paper_that_is_not_there_is_one_sentence(capsys):
     assert main(["audit", "nothing"]) == 2
     error = capsys.readouterr().err
-    assert "no paper 'nothing'; there are: multihead" in error and error.count("\n") == 1
+    assert "no paper 'nothing' (a paper of your own needs --import FOLDER)" in error
+    assert error.count("\n") == 1

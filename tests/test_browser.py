@@ -42,7 +42,7 @@ def page(tmp_path_factory):
 
 # What is wider than the part of the page it stands in; formulas scroll in theirs.
 TOO_WIDE = """() => [...document.querySelectorAll("body *")]
-  .filter((part) => !part.closest(".formula, svg") && part.clientWidth > 0
+  .filter((part) => !part.closest(".formula, .quoted, svg") && part.clientWidth > 0
     && getComputedStyle(part).visibility === "visible"
     && part.scrollWidth > part.clientWidth + 1)
   .map((part) => [part.tagName, part.className, part.textContent.slice(0, 60)]).slice(0, 5)"""

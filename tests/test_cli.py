@@ -125,11 +125,99 @@ def test_every_verdict_is_on_the_screen(columns, claims, capsys, monkeypatch):
     long = MORE.replace('label="B"', 'label="Section 2.1, a label that is much longer than any id"')
     file.write_text(file.read_text() + long)
     assert main(["verify", "mine", "--import", str(file), "--jobs", "1"]) == 0
-    table = capsys.readouterr().out.split("2 statements")[0]
+    table = capsys.readouterr().out.split("\npaper ")[0]
     assert max(map(len, table.splitlines())) <= int(columns or 100)
     words = table.split()
     assert words.count("fails") == words.count("holds") == 2
     assert "mine.cauchy.b" in words and words.count("corrected") == 2
+
+
+MANY = """
+import dataclasses
+one = dataclasses.replace(PAPER.statements[0], search="none", budget=Budget(samples=4))
+held = dataclasses.replace(one.forms[0], expected="holds", erratum="", counterexample=None)
+copies = [dataclasses.replace(one, id=f"mine.copy{i}") for i in range(COUNT)]
+odd = dataclasses.replace(one, id="mine.odd", forms=(held, one.forms[1]))
+wrong = Erratum(id="E2", where="Theorem 1", kind="gap", quote="so", text="It does not follow.",
+                consequence="none", main="changed to Theorem 2", evidence="mine.cauchy")
+PAPER = dataclasses.replace(
+    PAPER, statements=(*copies, odd) if ODD else tuple(copies), errata=(*PAPER.errata, wrong)
+)
+"""
+
+
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_of_many_forms_what_is_as_recorded_is_summed_up(columns, claims, capsys, monkeypatch):
+    """Rows are for what is not as recorded; then a line a paper, the headline, and where."""
+    monkeypatch.setenv("COLUMNS", columns)
+    plain = Path(claims()).read_text()
+
+    def printed(count, odd, *more):
+        file = Path(f"claims_{count}_{odd}.py")
+        file.write_text(plain + MANY.replace("COUNT", str(count)).replace("ODD", str(odd)))
+        assert main(["verify", "mine", "--import", str(file), "--jobs", "1", *more]) == odd
+        return capsys.readouterr().out
+
+    brief = printed(11, 0)
+    lines = brief.splitlines()
+    assert max(map(len, lines)) <= int(columns) and len(lines) <= 10
+    assert "mine.copy" not in brief and "11 (11 false)" in brief
+    assert "22 forms: 11 fails, 11 holds; all as recorded" in " ".join(brief.split())
+    headline = lines.index("2 errata: 1 false, 1 gap; 1 changes a main theorem: mine E2")
+    (where,) = [i for i, line in enumerate(lines) if line.startswith("written to ")]
+    assert headline < where and lines[-1] == "more: --all prints every row"
+    if columns == "80":
+        return
+    every = printed(11, 0, "--all")
+    assert every.count("mine.copy") == 11 and "more: " not in every
+    assert printed(10, 0).count("mine.copy") == 10  # 20 forms: all are shown
+    surprise = printed(11, 1)
+    assert "mine.copy" not in surprise and "1 NOT as recorded" in surprise
+    assert surprise.split().count("corrected") == 1 and "(recorded:" in surprise
+    assert "is the code" in surprise and "counterexample=jb.Counterexample(instance=" in surprise
+
+
+def test_what_changes_no_verdict_is_said_where_it_is_asked_for(claims, capsys):
+    file = Path(claims())
+    few = (
+        'hypotheses=lambda instance, size: {"x_1 > 1": instance["x"][0] > 1},\n            judges='
+    )
+    file.write_text(file.read_text().replace("judges=", few))
+    run = ["verify", "mine", "--import", str(file), "--jobs", "1"]
+    file.write_text(file.read_text().replace('"x": [1.0, 0.0], "y"', '"x": [2.0, 0.0], "y"'))
+    assert main([*run, "--record"]) == 0
+    capsys.readouterr()
+    records = next(Path().glob("*-records/ratios.json"))
+    stored = json.loads(records.read_text())
+    stored["mine.cauchy"]["printed"]["worst"] = 1.5
+    records.write_text(json.dumps(stored))
+    assert main(run) == 0
+    quiet = capsys.readouterr().out
+    assert main([*run, "-v"]) == 0
+    loud = capsys.readouterr().out
+    notes = [line for line in loud.splitlines() if "do not count" in line or "recorded 1.5" in line]
+    assert any("do not count: 'x_1 > 1'" in line for line in notes)
+    assert any("worst" in line for line in notes) and "more: " not in loud
+    assert f"more: -v prints {len(notes)} notes on draws and ratios" in quiet
+    assert "do not count" not in quiet and "recorded 1.5" not in quiet
+
+
+def test_the_errata_in_brief(claims, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    file = Path(claims())
+    file.write_text(file.read_text() + MANY.replace("COUNT", "1").replace("ODD", "0"))
+    assert main(["errata", "mine", "--import", str(file), "--brief"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "2 errata: 1 false, 1 gap; 1 changes a main theorem: mine E2",
+        "  mine E2 (gap)  Theorem 1: Theorem 2",
+    ]
+    assert main(["errata", "--brief"]) == 0
+    out = capsys.readouterr().out
+    assert " change a main theorem: " in " ".join(out.split()) and out.count("\n") <= 12
+    assert max(map(len, out.splitlines())) <= 80
+    assert main(["errata", "seqlength"]) == 0
+    assert "\\" not in capsys.readouterr().out  # no LaTeX
+    assert main(["errata", "--brief", "--json"]) == 2
 
 
 def test_who_judges_a_function(claims, capsys):
@@ -259,7 +347,7 @@ def test_a_run_that_is_cut_loses_nothing_and_is_continued(how, tmp_path):
     done = subprocess.run(
         command, stderr=subprocess.PIPE, check=False, **{**options, "timeout": 200}
     )
-    assert done.returncode == 0 and "statements were judged before" in done.stderr
+    assert done.returncode == 0 and " judged before" in done.stderr
     again = subprocess.run([*command[:-1], "again"], stderr=subprocess.PIPE, check=False, **options)
     assert again.returncode == 0
     plain = lambda folder: [

@@ -74,11 +74,11 @@ def test_x_stops_at_the_first_surprise(claims, capsys):
     assert _verify(file, "-x", "--json") == 1
     printed = capsys.readouterr()
     assert [v["id"] for v in json.loads(printed.out)] == ["mine.double"]
-    assert "1 statements were not tried; without -x the same command" in printed.err
+    assert "1 statement was not tried; without -x the same command" in printed.err
     assert _verify(file, "--json") == 1
     printed = capsys.readouterr()
     assert [v["status"] for v in json.loads(printed.out)] == ["fails", "holds"]
-    assert "1 statements were judged before" in printed.err
+    assert "1 statement was judged before" in printed.err
 
 
 def test_last_failed_is_what_was_not_as_recorded_when_judged_last(claims, capsys):

@@ -1,8 +1,10 @@
 """The page that `verify` leaves: its text, its drawings, and how it behaves in a real browser."""
 
 import html.parser
+import json
 import re
 from collections import Counter
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,11 +13,18 @@ from axe_playwright_python.sync_playwright import Axe
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jaxbounds.constants import constants_on_record
 from jaxbounds.falsification import Verdict, save_instance
+from jaxbounds.papers import load_papers
 from jaxbounds.report import html_page
+from jaxbounds.report.constants import looseness_rows
 from jaxbounds.report.formula import formula
+from jaxbounds.report.headline import fails_as_printed, headline, in_brief, weights_in_words
 from jaxbounds.report.histogram import Axis, histogram, shares
 from jaxbounds.report.rows import certificate_words
+from jaxbounds.report.terminal import number, paper_rows
+from jaxbounds.report.tex import plain
+from jaxbounds.report.worst import worst_known
 from jaxbounds.statements import Counterexample, Erratum, Form, Paper, Sides, Statement
 
 HOSTILE = '<script>document.title = "broken"</script> <img src=x onerror=alert(1)> "&amp;'
@@ -58,6 +67,9 @@ PAPERS = (
     Paper(
         id="first",
         title="First",
+        edition="the third edition.",
+        links={"arXiv": "https://arxiv.org/abs/1", "bad": "javascript:alert(1)"},
+        bibtex="@book{first, title = {<b>}}",
         statements=STATEMENTS[:2],
         errata=(
             Erratum(
@@ -161,7 +173,8 @@ def test_the_page_is_well_formed_and_its_links_lead_somewhere(page):
     assert not [name for name, count in Counter(reader.ids).items() if count > 1]
     inner = [link for link in reader.links if link.startswith("#")]
     assert {link[1:] for link in inner} <= set(reader.ids)
-    assert [link for link in reader.links if link not in inner] == ["data:,"]
+    others = [link for link in reader.links if link not in inner]
+    assert others == ["data:,", "https://arxiv.org/abs/1"]
     assert "#erratum.first.E1" in inner and inner.count("#first.lemma1") >= 2
     # One style, one script, both written here: what the statements say is text.
     assert (reader.seen["script"], reader.seen["style"], reader.seen["img"]) == (1, 1, 0)
@@ -186,8 +199,153 @@ def test_the_page_tells_what_it_must(page):
         "Consequence. None.",
         "Remark 2",
         "jaxbounds 1 <b>",
+        "1 erratum: 1 false; none changes a main theorem.",
+        "first21 (1 false)0-",
+        "Read: the third edition.",
+        "@book{first, title = {<b>}}",
+        "bad: javascript:alert(1)",
+        '"First": first.lemma1 (printed) fails; seed 0, digest ',
     ):
         assert words in text, words
+
+
+def _erratum(name, kind, main="survive"):
+    return Erratum(
+        id=name, where=f"Lemma {name}; elsewhere", kind=kind, quote="q", text="t", main=main,
+        readings=("a", "b") if kind == "reading" else (), consequence="c", evidence="e",
+    )  # fmt: skip
+
+
+def test_the_headline_says_which_errata_matter():
+    paper = lambda name, *errata: Paper(
+        id=name, title=name, statements=(), errata=errata, survives="s"
+    )
+    one = paper("one", _erratum("E1", "typo"), _erratum("E2", "gap", "changed to 2 for 1"))
+    two = paper("two", _erratum("E1", "typo"), _erratum("E3", "false", "changed to 3 for 1"))
+    none = paper("none", _erratum("E1", "reading"))
+    assert headline([one, none, two]) == (
+        "5 errata: 1 false, 1 gap, 1 reading, 2 typos; 2 change a main theorem: one E2; two E3"
+    )
+    assert headline([two]).endswith("; 1 changes a main theorem: two E3")
+    assert headline([none]) == "1 erratum: 1 reading; none changes a main theorem"
+    assert headline([paper("empty")]) == headline([]) == "no errata"
+    lines = list(in_brief([one, none, two], 80))
+    assert lines[0] == headline([one, none, two])
+    assert lines[1:] == [
+        "  one E2 (gap)    Lemma E2: 2 for 1",
+        "  two E3 (false)  Lemma E3: 3 for 1",
+    ]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_headline_of_the_papers_is_their_data(width):
+    papers = load_papers()
+    head, *lines = in_brief(papers, width)
+    every = [e for paper in papers for e in paper.errata]
+    changed = [f"{p.id} {e.id}" for p in papers for e in p.by_weight if e.main[:7] != "survive"]
+    assert head.startswith(f"{len(every)} errata: {sum(e.kind == 'false' for e in every)} false, ")
+    assert f"; {len(changed)} change a main theorem: " in head
+    assert [line.split(" (")[0].strip() for line in lines] == changed
+    assert max(map(len, lines)) <= width
+
+
+def test_what_fails_is_split_by_weight_and_early_versions_stand_apart():
+    form = lambda name, erratum="": Form(
+        name=name, expected="fails", erratum=erratum, note="n", counterexample=COUNTEREXAMPLE
+    )
+    statements = tuple(
+        _statement(f"own.s{i}", tuple(forms))
+        for i, forms in enumerate(
+            (
+                [form("printed", "E1"), form("printed, (2)", "E2")],  # counts once, as the heavier
+                [form("printed", "E1")],
+                [form("printed, early version"), form("derived")],
+                [form("printed")],
+                [form("derived", "E2")],  # the paper does not print it
+            )
+        )
+    )
+    errata = (_erratum("E1", "typo"), _erratum("E2", "false"))
+    paper = Paper(id="own", title="Own", statements=statements, errata=errata, survives="s")
+    failing = [_own(s, f, "fails") for s in statements for f in s.forms]
+    counts = fails_as_printed(paper, failing)
+    assert counts == {"false": 1, "typo": 1, "no erratum": 1, "early version": 1}
+    said = "3 (1 false, 1 typo, 1 no erratum); 1 early version"
+    assert weights_in_words(counts) == said
+    assert next(paper_rows([paper], failing))[2] == said
+    holding = [_own(s, f, "holds") for s in statements for f in s.forms]
+    assert next(paper_rows([paper], holding))[2] == "0"
+
+
+def _own(statement, form, status):
+    about = {"id": statement.id, "paper": statement.paper, "form": form.name}
+    return replace(_verdict(0, "printed", status, 0.5), expected=status, **about)
+
+
+def _contradictions(constants, worst):
+    """Rows below a ratio that is known, or that call a form sharp, attained or loose that fails."""
+    for row, constant in zip(looseness_rows(constants, worst), constants):
+        known = worst.get((constant.id, constant.form), 0.0)
+        fails = max(known, constant.largest.ratio) > 1 + 1e-9
+        larger = known > constant.largest.ratio * (1 + 1e-6)
+        if (
+            (larger and row[2] != number(known))
+            or (fails and row[3] != "fails")
+            or (larger and (row[4] in ("attained", "every instance", "enumerated") or row[5]))
+            or (larger and row[3] == "sharp")
+        ):
+            yield row
+
+
+@pytest.mark.parametrize("paper", load_papers(), ids=lambda p: p.id)
+def test_no_constant_contradicts_a_ratio_on_record(paper):
+    constants, worst = constants_on_record(paper), worst_known([paper])
+    expected = {(s.id, f.name): f.expected for s in paper.statements for f in s.forms}
+    assert constants and worst
+    assert list(_contradictions(constants, worst)) == []
+    for row, constant in zip(looseness_rows(constants, worst), constants):
+        assert (row[3] == "fails") == (expected[constant.id, constant.form] == "fails"), row
+
+
+OWN = {"id": "first.lemma1", "label": "1", "formula": "a <= b"}
+
+
+def _on_record(folder, ratios, **of_form):
+    folder.mkdir(exist_ok=True)
+    size = {"size": {"d": 2}, "closed": None, "where": "attained"}
+    stored = [
+        {**OWN, "form": form, "law": "sqrt(d)", "sizes": [{**size, "ratio": ratio}],
+         "dependence": []}
+        for form, ratio in of_form.items()
+    ]  # fmt: skip
+    (folder / "constants.json").write_text(json.dumps({"first.lemma1": stored}))
+    known = {form: {"worst": ratio} for form, ratio in ratios.items()}
+    (folder / "ratios.json").write_text(json.dumps({"first.lemma1": known}))
+
+
+def test_a_user_s_constants_and_verdicts_agree_on_the_page(tmp_path):
+    paper = replace(PAPERS[0], folder=tmp_path / "records")
+    _on_record(paper.folder, {"printed": 1.25, "corrected": 0.5}, printed=1.0, corrected=0.6)
+    rows = lambda *verdicts: [
+        row[2:] for row in looseness_rows(
+            constants_on_record(paper), worst_known([paper], verdicts)
+        )
+    ]  # fmt: skip
+    kept = ("0.600", "x1.667", "attained", "sqrt(d)")
+    assert rows() == [("1.250", "fails", "verify", ""), kept]
+    worse = _verdict(0, "printed", "fails", 1.5), _verdict(0, "corrected", "holds", 0.8)
+    better = _verdict(0, "printed", "holds", 0.2), _verdict(0, "corrected", "holds", float("nan"))
+    assert rows(*worse) == [
+        ("1.500", "fails", "verify", ""),
+        ("0.800", "at most x1.25", "verify", ""),
+    ]
+    assert rows(*better) == rows()
+    constants = constants_on_record(paper)
+    assert list(_contradictions(constants, worst_known([paper], worse))) == []
+    # Without what verify knows the table would say "sharp" of a form that fails.
+    assert looseness_rows(constants)[0][3:5] == ("sharp", "attained")
+    page = read(html_page(worse, (paper,), {}, tmp_path)).text
+    assert "printed1.500failsverify" in page and "corrected0.800at most x1.25verify" in page
 
 
 def _with_tex(tex):
@@ -236,6 +394,18 @@ def test_symbols_stand_as_far_apart_as_in_tex():
         ("⟹", 5, 5),
     ]
     assert "<mi>∞</mi>" in formula(_with_tex(r"\infty"))
+
+
+def test_a_formula_is_said_in_one_line():
+    for tex, said in (
+        (r"\left\| f \right\|_2^2 \le \frac{\gamma^2 b^2}{k}", "||f||_2^2 <= (γ^2 b^2)/k"),
+        (r"\delta = \frac{\sqrt{C}}{m} + \hat{W}_{QK}", "δ = sqrt(C)/m + W_hat_{QK}"),
+        (r"Let $q \in \mathbb{R}_{>0}$, and so on", "Let q in ℝ_{>0}, and so on"),
+        (r"\max_{j \in [d]} |e_j u|", "max_{j in [d]}|e_j u|"),
+        ("costs $5 and $6 for |x|_{2,inf}", "costs $5 and $6 for |x|_{2,inf}"),
+        (r"a_1_2 \le b", r"a_1_2 \le b"),  # no LaTeX: it stays as it is
+    ):
+        assert plain(tex) == said
 
 
 @given(st.text(alphabet=st.sampled_from("ab<>&\"' 12x/=;"), max_size=30))

@@ -93,7 +93,7 @@ def test_plot_draws_what_verify_left(tmp_path, monkeypatch, capsys):
     chosen = ["multihead.eq1", "seqlength.lemma3.6"]
     assert main(["verify", *chosen, "--jobs", "1"]) == 0
     assert main(["plot", "results/verify", chosen[0]]) == 0
-    assert "1 figures" in capsys.readouterr().out
+    assert "slack: 1 figure\n" in capsys.readouterr().out
     assert main(["plot", "results/verify"]) == 0
     drawn = sorted(path.name for path in Path("results/verify/slack").iterdir())
     assert drawn == sorted(f"{name}.svg" for name in chosen)

@@ -18,6 +18,7 @@ from jaxbounds.cli.common import (
 from jaxbounds.falsification import hypothesis_names, load_instance, replay
 from jaxbounds.papers import find_statement, judges_of, load_papers, named_in_print, selected
 from jaxbounds.plain import plain
+from jaxbounds.report.headline import in_brief
 from jaxbounds.report.schemas import paper_json, statement_json
 from jaxbounds.report.source import declaration
 from jaxbounds.runs.cache import prepare_jax
@@ -94,6 +95,7 @@ def errata(
     /,
     *,
     kind: Annotated[tuple[Weight, ...], tyro.conf.UseAppendAction] = (),
+    brief: bool = False,
     json: bool = False,
     imports: Imports = (),
 ) -> int:
@@ -101,6 +103,7 @@ def errata(
 
     Args:
         papers: ids of papers; all of them unless given.
+        brief: a few lines: how many there are, and those that change a main theorem.
         kind: only errata of this weight; may be repeated.
         json: as JSON (see `jaxbounds schema errata`).
         imports: modules or files that hold a PAPER of your own.
@@ -111,10 +114,16 @@ def errata(
         names = ", ".join(paper.id for paper in known)
         raise ValueError(f"no paper {', '.join(sorted(unknown))}; there are: {names}")
     chosen = [_of_weight(paper, kind) for paper in known if not papers or paper.id in papers]
+    if json and brief:
+        raise ValueError("--brief is a text, --json has all: one of them")
     if json:
         print_json([paper_json(paper) for paper in chosen])
         return 0
     console = console_for_output()
+    if brief:
+        for line in in_brief(chosen, console.width):
+            console.print(line, markup=False)
+        return 0
     for paper in chosen:
         if paper.survives:
             console.print(f"{paper.title}: {paper.survives}\n", markup=False)

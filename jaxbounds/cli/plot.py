@@ -19,6 +19,7 @@ from jaxbounds.experiments import Claim, Experiment
 from jaxbounds.falsification import Verdict
 from jaxbounds.files import Place, whole
 from jaxbounds.papers import find_experiment, load_papers, select
+from jaxbounds.report.headline import plural
 from jaxbounds.results import load
 from jaxbounds.runs.folder import UNREADABLE
 
@@ -72,7 +73,7 @@ def _plot_slack(folder: Place, patterns: tuple[str, ...], imports: tuple[str, ..
     for statement in track(chosen, "drawing", console=Console(stderr=True), transient=True):
         forms = [verdict for verdict in verdicts if verdict.id == statement.id]
         _draw(partial(report.slack_figure, statement, forms), place / f"{statement.id}.svg")
-    console.print(f"written to {place}: {len(chosen)} figures")
+    console.print(f"written to {place}: {plural(len(chosen), 'figure')}")
     unknown = judged - {s.id for s in known}
     if unknown:
         console.print(f"not drawn without --import: {', '.join(sorted(unknown))}")

@@ -3,23 +3,33 @@
 import itertools
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from jaxbounds import report
 from jaxbounds.falsification import Verdict
-from jaxbounds.report.remarks import remarks
+from jaxbounds.report.headline import headline, plural
+from jaxbounds.report.remarks import left_out, remarks
 from jaxbounds.runs.drift import drifted
 from jaxbounds.runs.verification import AT_FIRST, INTERRUPTED, Verification
 
+FEW = 20
+"""So many forms are all shown; of more, those that are not as recorded."""
+
 
 class Screen:
-    """Rows in the order of the statements as soon as they can be printed; progress beside them."""
+    """Rows in the order of the statements as soon as they can be printed; progress beside them.
 
-    def __init__(self, console: Console, names: Sequence[str]) -> None:
-        self._console, self._names = console, list(names)
+    Args:
+        console: where the rows go; progress is on standard error.
+        names: the ids of the statements.
+        every: show every row, not only those of statements that are not as recorded.
+    """
+
+    def __init__(self, console: Console, names: Sequence[str], *, every: bool = True) -> None:
+        self._console, self._names, self._every = console, list(names), every
         self._done: dict[str, tuple[Verdict, ...]] = {}
         self._printed, self._started = 0, time.monotonic()
         self._rows = report.VerdictRows(console.width)
@@ -43,9 +53,13 @@ class Screen:
         if not before:
             self._say(name, verdicts)
         while self._printed < len(self._names) and self._names[self._printed] in self._done:
-            for part in self._rows.of(self._done[self._names[self._printed]]):
-                self._console.print(part)
+            self._show(self._done[self._names[self._printed]])
             self._printed += 1
+
+    def _show(self, verdicts: tuple[Verdict, ...]) -> None:
+        if self._every or not all(v.as_expected for v in verdicts):
+            for part in self._rows.of(verdicts):
+                self._console.print(part)
 
     def _say(self, name: str, verdicts: tuple[Verdict, ...]) -> None:
         wrong = [v for v in verdicts if not v.as_expected]
@@ -60,33 +74,50 @@ class Screen:
     def rest(self) -> None:
         """After an interruption: the rows that waited for others."""
         for name in self._names[self._printed :]:
-            for part in self._rows.of(self._done.get(name, ())):
-                self._console.print(part)
+            self._show(self._done.get(name, ()))
 
 
 def show(
-    run: Verification, console: Console, /, *, record: bool = False, durations: int = 0
+    run: Verification,
+    console: Console,
+    /,
+    *,
+    every: bool = False,
+    verbose: bool = False,
+    record: bool = False,
+    durations: int = 0,
 ) -> None:
     """Judge the statements, print what was found as it comes, and then publish it.
 
     Args:
         run: what is judged.
         console: for the table.
+        every: print every row; where they are few they are printed in any case.
+        verbose: also what changes no verdict: draws that do not count, ratios that moved.
         record: keep the ratios in the papers' records.
         durations: name the statements that took longest, so many.
     """
-    _judge(run, console)
-    _summarize(run, console)
+    few = sum(len(s.forms) for s in run.selection.statements) <= FEW
+    every, verbose = every or few, verbose or few
+    _judge(run, console, every)
+    aside = list(_notes(run))  # before `record` takes it as known
+    _summarize(run, console, aside if verbose else [])
     _say_where(run, run.publish(record=record), console)
+    more = [] if every else ["--all prints every row"]
+    hidden = 0 if verbose else len(aside)
+    more += [f"-v prints {plural(hidden, 'note')} on draws and ratios"] if hidden else []
+    if more:
+        console.print(f"more: {'; '.join(more)}")
     for line in _slowest(run, durations):
         console.print(line)
 
 
-def _judge(run: Verification, console: Console) -> None:
-    """Judge the statements, and print their verdicts as they come; an interruption ends it."""
-    screen = Screen(console, [s.id for s in run.selection.statements])
+def _judge(run: Verification, console: Console, every: bool) -> None:
+    """Judge the statements, and print verdicts as they come; an interruption ends it."""
+    screen = Screen(console, [s.id for s in run.selection.statements], every=every)
     if run.kept:
-        print(f"continued: {len(run.kept)} statements were judged before", file=sys.stderr)
+        were = "statement was" if len(run.kept) == 1 else "statements were"
+        print(f"continued: {len(run.kept)} {were} judged before", file=sys.stderr)
     try:
         with screen.bar:
             for verdicts in run:
@@ -99,18 +130,28 @@ def _judge(run: Verification, console: Console) -> None:
     screen.rest()
 
 
-def _summarize(run: Verification, console: Console) -> None:
-    """What was found by paper, how many of what, and what else a reader of the rows must know."""
-    verdicts, selection = run.verdicts, run.selection
-    console.print(report.paper_table(selection.papers, verdicts))
+def _summarize(run: Verification, console: Console, aside: Iterable[str]) -> None:
+    """What was found by paper, how many of what, what is not as recorded, and which errata matter."""
+    verdicts, papers = run.verdicts, run.selection.papers
+    console.print(report.paper_table(papers, verdicts, width=console.width))
     console.print(report.summary(verdicts))
-    judged = {s.id: s.judged for s in selection.statements}
+    judged = {s.id: s.judged for s in run.selection.statements}
     for (name, _), group in itertools.groupby(verdicts, lambda v: (v.id, v.reason)):
-        for line in remarks(list(group), run.folder.place_of, judged[name]):
-            console.print(line, markup=False)
-    usual = not run.options.seed and not run.options.thorough
-    for line in drifted(verdicts, selection.papers) if usual else ():
+        members = list(group)
+        if not all(v.as_expected for v in members):
+            for line in remarks(members, run.folder.place_of, judged[name]):
+                console.print(line, markup=False)
+    for line in aside:
         console.print(line, markup=False)
+    seen = {v.paper for v in verdicts}
+    console.print(headline(p for p in papers if p.id in seen), markup=False)
+
+
+def _notes(run: Verification) -> Iterator[str]:
+    """What changes no verdict: draws that do not count, ratios that moved since they were kept."""
+    yield from left_out(v for v in run.verdicts if v.as_expected)
+    if not run.options.seed and not run.options.thorough:
+        yield from drifted(run.verdicts, run.selection.papers)
 
 
 def _say_where(run: Verification, published: bool, console: Console) -> None:
@@ -123,9 +164,8 @@ def _say_where(run: Verification, published: bool, console: Console) -> None:
     if run.stopped:
         left = len(run.selection.statements) - len(run.done)
         but = "without -x " if run.stopped == AT_FIRST else ""
-        console.print(
-            f"{run.stopped}: {left} statements were not tried; {but}the same command continues"
-        )
+        were = "statement was" if left == 1 else "statements were"
+        console.print(f"{run.stopped}: {left} {were} not tried; {but}the same command continues")
 
 
 def _slowest(run: Verification, count: int) -> Iterator[str]:

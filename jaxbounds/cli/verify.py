@@ -27,12 +27,17 @@ def verify(
     exitfirst: Annotated[bool, tyro.conf.arg(aliases=["-x"])] = False,
     last_failed: bool = False,
     durations: int = 0,
+    every: Annotated[bool, tyro.conf.arg(name="all")] = False,
+    verbose: Annotated[bool, tyro.conf.arg(aliases=["-v"])] = False,
     json: bool = False,
     watch: bool = False,
     imports: Imports = (),
     on: On = HERE,
 ) -> int:
-    """Check the statements, all or those whose id matches, and print a verdict for each form.
+    """Check the statements, all or those whose id matches: a verdict for each form.
+
+    Of many forms those are printed that are not as recorded, then a line a paper, and how many
+    errata there are; report.html has every one.
 
     Exit status 0 when every verdict is as recorded, errata included; 1 when one is not, or the run
     was interrupted; 2 on bad usage; 3 when something could not be measured or written.
@@ -53,6 +58,8 @@ def verify(
         exitfirst: stop at the first verdict that is not as recorded.
         last_failed: only what was not as recorded when it was judged last; all if there is none.
         durations: name the statements that took longest, so many.
+        every: print every row; up to 20 forms are printed in any case.
+        verbose: print also what changes no verdict: draws that do not count, ratios that moved.
         json: print the verdicts as JSON (see `jaxbounds schema verdicts`), the rest on standard
             error.
         watch: judge again whatever a change of your files changed, until Ctrl-C.
@@ -78,7 +85,7 @@ def verify(
     run = Verification(
         selection, options, out, on=on, jobs=jobs, exitfirst=exitfirst, last_failed=last_failed
     )
-    show(run, console, record=record, durations=durations)
+    show(run, console, every=every, verbose=verbose, record=record, durations=durations)
     if json:
         print_json([v.to_json() for v in run.verdicts])
     return run.status

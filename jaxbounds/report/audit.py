@@ -1,7 +1,5 @@
 """The audit of a paper, as one would send it to its authors: one Markdown text."""
 
-import hashlib
-import json
 import re
 import shlex
 from collections import Counter
@@ -10,8 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from jaxbounds.falsification import Verdict, load_instance
+from jaxbounds.report.cite import RECOMPUTED, digest, finding, is_address
 from jaxbounds.report.describe import instance_text
-from jaxbounds.report.markdown import anchor, block, bullets, code, link, table, text
+from jaxbounds.report.headline import fails_as_printed, headline, plural, weights_in_words
+from jaxbounds.report.markdown import anchor, block, bullets, code, link, quoted, table, text
 from jaxbounds.report.rows import certificate_words, evidence_words
 from jaxbounds.report.sections import EVIDENCE, MEANING
 from jaxbounds.report.terminal import closeness, grouped, number
@@ -53,14 +53,8 @@ class Audit(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the settings and the verdicts, without the seconds that these took."""
-        entries = [v.to_json() | {"seconds": 0} for v in self.verdicts]
-        for entry in entries:
-            if entry["certificate"]:
-                entry["certificate"] = entry["certificate"] | {"seconds": 0}
-        about = {name: value for name, value in self.settings.items() if name != "imports"}
-        content = json.dumps([about, entries], sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(content.encode()).hexdigest()
+        """Of what was found, without machine, versions and seconds: see `report.cite.digest`."""
+        return digest(self.verdicts)
 
     def command(self, *words: str) -> str:
         """A command line that says again what is said here."""
@@ -77,6 +71,8 @@ def markdown(audit: Audit, /) -> str:
     paper, parts = audit.paper, list[str]()
     parts += [f"# {text(paper.title)}: its claims, measured"]
     parts += [text(paper.citation)] if paper.citation else []
+    parts += [f"Read: {_sentence(paper.edition)}"] if paper.edition else []
+    parts += [", ".join(map(_named, paper.links, paper.links.values()))] if paper.links else []
     made = f"jaxbounds {audit.settings['jaxbounds']}, seed {audit.settings['seed']}"
     parts += [f"*Measured with {made}; digest* {code(audit.digest[:16])}"]
     parts += _in_short(audit)
@@ -98,8 +94,8 @@ def _sentence(words: str) -> str:
     return f"{text(words.rstrip('. '))}."
 
 
-def _count(many: int, word: str) -> str:
-    return f"{many} {word}" + ("" if many == 1 else "s")
+def _named(name: str, target: str) -> str:
+    return link(name, target) if is_address(target) else text(f"{name}: {target}")
 
 
 def _in_short(audit: Audit) -> Iterator[str]:
@@ -111,7 +107,7 @@ def _in_short(audit: Audit) -> Iterator[str]:
     printed = Counter(v.status for v in verdicts if v.form.startswith("printed"))
     others = Counter(v.status for v in verdicts if not v.form.startswith("printed"))
     yield (
-        f"{_count(judged, 'statement')} of the paper in {_count(len(verdicts), 'form')} were "
+        f"{plural(judged, 'statement')} of the paper in {plural(len(verdicts), 'form')} were "
         "measured: as printed, and as derived, corrected or sharpened."
     )
     names = [name for name in MEANING if printed[name] or others[name]]
@@ -122,9 +118,11 @@ def _in_short(audit: Audit) -> Iterator[str]:
     if moved:
         said = (f"{code(v.id)} ({text(v.form)}): {v.status}, recorded {v.expected}" for v in moved)
         yield f"**Not as recorded**, and to be looked into before this is sent: {'; '.join(said)}."
+    wrong = weights_in_words(fails_as_printed(paper, verdicts))
+    yield f"Statements of which a printed form fails, by the erratum's weight: {wrong}."
     if paper.errata:
+        yield f"**{text(headline([paper]))}.**"
         of = {k: [_to(e.id) for e in paper.errata if e.kind == k] for k in get_args(Weight)}
-        yield "Errata:"
         yield bullets(
             [f"{len(of[k])} *{k}* ({WEIGHTS[k]}): {', '.join(of[k])}" for k in of if of[k]]
         )
@@ -137,7 +135,7 @@ def _errata(audit: Audit) -> Iterator[str]:
     for e in audit.paper.by_weight:
         yield f"### {text(e.id)}"
         yield f"**{text(e.where)}** ({e.kind})"
-        yield block(e.quote) if "\\" in e.quote else f"> {text(e.quote)}"
+        yield quoted(e.quote)
         yield text(e.text)
         for words, reading in zip(("False if read so", "True if read so"), e.readings):
             yield f"*{words}:* {text(reading)}"
@@ -274,7 +272,7 @@ def _reading(audit: Audit) -> Iterator[str]:
 
 def _again(audit: Audit) -> Iterator[str]:
     version, paper = audit.settings["jaxbounds"], audit.paper
-    yield "## How to repeat and cite it"
+    yield "## How to repeat it"
     wanted = ["audit", paper.id, "--seed", str(audit.settings["seed"]), "--out", audit.out.name]
     certified = [] if audit.settings["certify"] else ["--no-certify"]
     yield f"With jaxbounds {version} installed, and python-flint for certificates:"
@@ -285,8 +283,17 @@ def _again(audit: Audit) -> Iterator[str]:
     )
     shown = {k: v for k, v in audit.settings.items() if k != "imports"}
     yield bullets([f"{text(k)}: {code(v)}" for k, v in shown.items()])
-    yield f"Digest of these settings and all verdicts (SHA-256): {code(audit.digest)}"
-    yield block(
-        f'jaxbounds {version}, audit of "{paper.title}", seed {audit.settings["seed"]}, '
-        f"digest {audit.digest[:16]}"
+    yield f"Digest of what was found (SHA-256): {code(audit.digest)}"
+    yield (
+        "It is over the ids, forms, statuses, evidence and ratios to three digits, without the "
+        "machine, versions and seconds. The command above prints it; so does this program, without "
+        f"jaxbounds, given {code('verdicts.json')}. Where it is another one, "
+        f"{code('jaxbounds diff')} of the two folders says which verdict or ratio is."
     )
+    yield block(RECOMPUTED.rstrip(), "python")
+    yield "## Cite this"
+    if paper.bibtex:
+        yield "The paper:"
+        yield block(paper.bibtex.strip(), "bibtex")
+    yield "A finding (put in its statement, if it is another one):"
+    yield block(finding(paper, audit.verdicts, audit.settings))

@@ -1,9 +1,10 @@
 """Sharp constants: the table, the figure, and what the printed forms of the papers lose."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -13,6 +14,7 @@ from jaxbounds.report.describe import instance_text
 from jaxbounds.report.markup import Html, element
 from jaxbounds.report.schemas import Schema, many, object_schema
 from jaxbounds.report.terminal import USUAL, number
+from jaxbounds.report.worst import Worst
 
 STYLES = {
     "attained": "green",
@@ -145,33 +147,57 @@ def constant_figure(constant: SharpConstant, /) -> Any:
     return figure
 
 
-def looseness_rows(constants: Iterable[SharpConstant], /) -> list[tuple[str, ...]]:
-    """(statement, form, C, x loose, where, closed form or dependence) of each constant."""
+BY_VERIFY = "verify"
+"""In place of where a constant is taken, if a verdict found a larger ratio than its search did."""
+_LARGER = 1 + 1e-6
+"""Ratios on record have eight digits."""
+
+
+def looseness_rows(
+    constants: Iterable[SharpConstant], worst: Worst = MappingProxyType({}), /
+) -> list[tuple[str, ...]]:
+    """(statement, form, C, x loose, where, closed form or dependence) of each constant.
+
+    A constant is never shown below a ratio that is known: then that one stands in its place, with
+    no word on where the supremum is taken, and none on how it depends on sizes.
+
+    Args:
+        constants: of inequalities.
+        worst: the worst ratios that are known besides.
+    """
     rows: list[tuple[str, ...]] = []
     for constant in constants:
         best = constant.largest
-        known = best.ratio > 0 and best.where not in ("none", "unbounded")
-        loose = f"x{1 / best.ratio:.4g}" if known and best.ratio < 1 - 1e-9 else ""
-        word = "sharp" if known and not loose and not constant.fails else loose
-        word = "fails" if constant.fails else word
-        law = constant.law or (best.closed.text if best.closed else "")
+        ratio = worst.get((constant.id, constant.form), 0.0)
+        if larger := ratio > max(best.ratio, 0.0) * _LARGER:
+            best = replace(best, ratio=ratio, closed=None)
+        by_verify = larger and best.where != "unbounded"
+        where: str = BY_VERIFY if by_verify else best.where
+        settled = by_verify or where not in ("none", "unbounded")
+        loose = f"x{1 / best.ratio:.4g}" if 0 < best.ratio < 1 - 1e-9 and settled else ""
+        word = f"at most {loose}" if loose and larger else loose
+        if not larger and settled and best.ratio >= 1 - 1e-9:
+            word = "sharp"
+        word = "fails" if best.ratio > 1 + 1e-9 else word
+        law = "" if larger else constant.law or (best.closed.text if best.closed else "")
         # With four decimals; what these would show as zero is none.
-        depends = [e for e in constant.dependence if e.word != "none" and abs(e.value) >= 5e-5]
-        varies = ", ".join(exponent_text(e).split(" (")[0] for e in depends)
-        rows.append(
-            (constant.id, constant.form, number(best.ratio), word, best.where, law or varies)
-        )
+        varies = [e for e in constant.dependence if e.word != "none" and abs(e.value) >= 5e-5]
+        depends = "" if larger else ", ".join(exponent_text(e).split(" (")[0] for e in varies)
+        rows.append((constant.id, constant.form, number(best.ratio), word, where, law or depends))
     return rows
 
 
-def looseness_section(constants: Sequence[SharpConstant], seen: frozenset[str], /) -> Html | None:
+def looseness_section(
+    constants: Sequence[SharpConstant], seen: frozenset[str], worst: Worst, /
+) -> Html | None:
     """The page's part on how loose the printed forms are.
 
     Args:
         constants: the recorded ones.
         seen: the statements on the page.
+        worst: the worst ratios that are known besides.
     """
-    rows = looseness_rows(c for c in constants if c.id in seen)
+    rows = looseness_rows((c for c in constants if c.id in seen), worst)
     if not rows:
         return None
     names = ("statement", "form", "C at least", "loose", "where", "closed form, or dependence")
@@ -183,9 +209,10 @@ def looseness_section(constants: Sequence[SharpConstant], seen: frozenset[str], 
         )
         for row in rows
     )
+    by_verify = (BY_VERIFY, "a verdict found a larger ratio than the search for the constant")
     meanings = (
         element("div", element("dt", word), element("dd", meaning))
-        for word, meaning in MEANING.items()
+        for word, meaning in (*MEANING.items(), by_verify)
     )
     return element(
         "section",
@@ -206,13 +233,3 @@ def looseness_section(constants: Sequence[SharpConstant], seen: frozenset[str], 
         ),
         id="constants",
     )
-
-
-def median_looseness(constants: Sequence[SharpConstant], /) -> float:
-    """The median of 1/C over forms that hold and whose supremum is settled."""
-    loose = [
-        1 / c.largest.ratio
-        for c in constants
-        if c.largest.ratio > 0 and not c.fails and c.largest.where not in ("none", "unbounded")
-    ]
-    return float(np.median(loose)) if loose else float("nan")

@@ -8,6 +8,7 @@ from rich.text import Text
 from jaxbounds.falsification import hypothesis_names
 from jaxbounds.report.source import declaration, place, summary
 from jaxbounds.report.terminal import number
+from jaxbounds.report.tex import plain
 from jaxbounds.statements import Erratum, Paper, Size, Statement, full_name
 
 
@@ -56,13 +57,13 @@ def describe(statement: Statement, /) -> Text:
 def instance_text(instance: object, /) -> str:
     """An instance as Python, ready to be pasted as a counterexample; long ones are cut."""
 
-    def plain(value: object) -> object:
+    def listed(value: object) -> object:
         if isinstance(value, Mapping):
-            return {name: plain(entry) for name, entry in value.items()}
+            return {name: listed(entry) for name, entry in value.items()}
         # Adding zero turns -0.0 into 0.0.
         return (np.asarray(value) + 0).tolist()
 
-    words = str(plain(instance))
+    words = str(listed(instance))
     return words if len(words) < 600 else words[:600] + " ..."
 
 
@@ -73,7 +74,7 @@ def describe_erratum(erratum: Erratum, paper: Paper, /) -> Text:
     text.append(f"  {erratum.where}  [{erratum.kind}]\n")
     readings = zip(("false if read so: ", "true if read so: "), erratum.readings)
     parts = [
-        ("the paper: ", erratum.quote),
+        ("the paper: ", plain(erratum.quote)),
         ("", erratum.text),
         *readings,
         ("so: ", erratum.consequence),

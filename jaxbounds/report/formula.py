@@ -88,8 +88,12 @@ def _html(node: Element) -> Html:
     return element(node.tag, *children, **node.attrib)
 
 
-def mathml(tex: str, /) -> Html:
-    """LaTeX as MathML.
+def tree(tex: str, /, *, display: str = "block") -> Element:
+    """LaTeX as a tree of MathML, with characters for character references.
+
+    Args:
+        tex: without dollar signs.
+        display: "block", or "inline" among words.
 
     Raises:
         ValueError: if it cannot be read.
@@ -97,10 +101,24 @@ def mathml(tex: str, /) -> Html:
     from latex2mathml.converter import convert_to_element  # slow to import
 
     try:
-        root = convert_to_element(tex, display="block")
+        root = convert_to_element(tex, display=display)
     except Exception as problem:  # its errors have no common class
         raise ValueError(f"tex cannot be read ({type(problem).__name__}: {problem})") from problem
     _read(root)
+    return root
+
+
+def mathml(tex: str, /, *, display: str = "block") -> Html:
+    """LaTeX as MathML.
+
+    Args:
+        tex: without dollar signs.
+        display: "block", or "inline" among words.
+
+    Raises:
+        ValueError: if it cannot be read.
+    """
+    root = tree(tex, display=display)
     _typeset(root)
     return _html(root)
 

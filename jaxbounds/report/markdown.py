@@ -1,5 +1,6 @@
 """Markdown from values, every text escaped; and the HTML of it, with formulas as MathML."""
 
+import contextlib
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -8,6 +9,7 @@ from markdown_it import MarkdownIt
 
 from jaxbounds.report.formula import mathml
 from jaxbounds.report.markup import Html, element
+from jaxbounds.report.tex import indexed, parts
 
 _MARKS = re.compile(r"[\\`*$~&]|<(?=[A-Za-z/!?])|\](?=[\[(:])|(?<![^\W_])_|_(?![^\W_])")
 """What means something, where it does: tags, links, and underscores that are not inside words."""
@@ -32,6 +34,21 @@ def block(words: str, /, kind: str = "") -> str:
     """Lines as they are; of kind "math" they are LaTeX."""
     ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", words)), default=0))
     return f"{ticks}{kind}\n{words}\n{ticks}"
+
+
+def quoted(words: str, /) -> str:
+    """A quote; its LaTeX is a block of math, or stands between $` and `$ among words."""
+    found = parts(words)
+    if [part.is_tex for part in found] == [True]:
+        return block(found[0].words, "math")
+    inline = (f"${code(p.words)}$" if p.is_tex else _spaced(p.words) for p in found)
+    return "> " + "".join(inline).strip()
+
+
+def _spaced(words: str) -> str:
+    """Words between formulas: `text` takes the spaces at both ends away."""
+    before, after = words[:1].isspace(), words[-1:].isspace()
+    return " " * before + text(words) + " " * after
 
 
 def anchor(title: str, /) -> str:
@@ -64,6 +81,8 @@ def to_html(markdown: str, /) -> Html:
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     reader.add_render_rule("fence", _fence)
     reader.add_render_rule("heading_open", _heading)
+    reader.add_render_rule("text", _text)
+    reader.core.ruler.push("math", _inline_math)
     return Html(reader.render(markdown))
 
 
@@ -75,3 +94,21 @@ def _fence(self: Any, tokens: Any, index: int, options: Any, env: Any) -> str:
 def _heading(self: Any, tokens: Any, index: int, options: Any, env: Any) -> str:
     words = "".join(part.content for part in tokens[index + 1].children)
     return f'<{tokens[index].tag} id="{anchor(words)}">'
+
+
+def _text(self: Any, tokens: Any, index: int, options: Any, env: Any) -> str:
+    return indexed(tokens[index].content)
+
+
+def _inline_math(state: Any) -> None:
+    """Code between dollar signs, as `quoted` leaves it, is a formula."""
+    for token in state.tokens:
+        children = token.children or []
+        for before, formula, after in zip(children, children[1:], children[2:]):
+            ends = before.content.endswith("$") and after.content.startswith("$")
+            if formula.type != "code_inline" or {before.type, after.type} != {"text"} or not ends:
+                continue
+            with contextlib.suppress(ValueError):  # it stays code
+                formula.content = mathml(formula.content, display="inline")
+                formula.type = "html_inline"
+                before.content, after.content = before.content[:-1], after.content[1:]

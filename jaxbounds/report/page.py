@@ -6,7 +6,9 @@ from pathlib import Path
 
 from jaxbounds.constants import constants_on_record
 from jaxbounds.falsification import Verdict
+from jaxbounds.report.cite import cite_section
 from jaxbounds.report.constants import looseness_section
+from jaxbounds.report.headline import headline
 from jaxbounds.report.instances import Run
 from jaxbounds.report.markup import Html, element, joined
 from jaxbounds.report.rows import MARKS, statement_rows
@@ -17,6 +19,7 @@ from jaxbounds.report.sections import (
     unchecked_section,
 )
 from jaxbounds.report.terminal import PAPER_COLUMNS, grouped, paper_rows, summary
+from jaxbounds.report.worst import worst_known
 from jaxbounds.statements import Paper, Statement
 
 # Nothing may be loaded from anywhere, whatever a statement's text contains.
@@ -38,6 +41,7 @@ _NAMES = (
     ("remarks", "Remarks"),
     ("unchecked", "Not checked"),
     ("reading", "How to read it"),
+    ("cite", "Cite this"),
 )
 _FORMS = ("printed", "derived", "corrected", "sharpened")
 
@@ -167,10 +171,13 @@ def html_page(
             "section", element("h2", "Statements"), _controls(verdicts), table, id="statements"
         ),
         "errata": errata_section(chosen, verdicts),
-        "constants": looseness_section(constants, frozenset(v.id for v in verdicts)),
+        "constants": looseness_section(
+            constants, frozenset(v.id for v in verdicts), worst_known(chosen, verdicts)
+        ),
         "remarks": remarks_section(chosen),
         "unchecked": unchecked_section(chosen),
         "reading": reading_section(provenance),
+        "cite": cite_section(chosen, verdicts, provenance),
     }
     titles = joined(*(element("cite", p.title) for p in chosen), separator="; ")
     body = joined(
@@ -179,6 +186,7 @@ def html_page(
             "header",
             element("h1", "Verdicts"),
             element("p", summary(verdicts), ".", class_="summary"),
+            element("p", headline(chosen), ".", class_="summary") if chosen else None,
             _papers(chosen, verdicts) if chosen else None,
             element("p", titles, class_="small") if chosen else None,
             _navigation(sections),

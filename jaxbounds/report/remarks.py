@@ -1,10 +1,19 @@
 """What a reader of the table of verdicts must know besides."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from jaxbounds.falsification import Verdict, load_instance
 from jaxbounds.report.describe import instance_text
+
+
+def left_out(group: Iterable[Verdict], /) -> Iterator[str]:
+    """Lines about forms of which more draws do not count than do."""
+    for verdict in group:
+        drawn = sum(v["instances"] for k, v in verdict.sources.items() if k != "search")
+        missed = {name: count for name, count in verdict.excluded.items() if count > drawn}
+        for name, count in missed.items():
+            yield f"{verdict.id} ({verdict.form}): {count} draws do not count: {name!r}; {drawn} do"
 
 
 def remarks(
@@ -17,11 +26,7 @@ def remarks(
         place: where a stored instance is.
         judged: the functions that the statement judges.
     """
-    for verdict in group:
-        drawn = sum(v["instances"] for k, v in verdict.sources.items() if k != "search")
-        missed = {name: count for name, count in verdict.excluded.items() if count > drawn}
-        for name, count in missed.items():
-            yield f"{verdict.id} ({verdict.form}): {count} draws do not count: {name!r}; {drawn} do"
+    yield from left_out(group)
     wrong = [verdict for verdict in group if not verdict.as_expected]
     if wrong:
         yield f"{wrong[0].id} ({'; '.join(v.form for v in wrong)}): {wrong[0].reason}"

@@ -10,6 +10,7 @@ from jaxbounds.report.histogram import Axis, axis, histogram, sparkline, words
 from jaxbounds.report.instances import Run, stored_instances
 from jaxbounds.report.markup import Html, element, joined
 from jaxbounds.report.terminal import closeness, number
+from jaxbounds.report.tex import prose
 from jaxbounds.statements import Statement
 
 MARKS = {
@@ -135,7 +136,7 @@ def _form(statement: Statement, verdict: Verdict, ax: Axis, run: Run, shared: li
     besides = ", ".join(name for name in verdict.checked if name not in shared)
     facts = [
         ("Printed in", form.cites),
-        ("Proof or reason", form.note),
+        ("Proof or reason", prose(form.note)),
         ("Equality", form.equality if form.equality not in verdict.reason else None),
         ("Requires besides", besides),
         ("Verdict", verdict.reason),
@@ -184,7 +185,7 @@ def _about(statement: Statement, verdict: Verdict, shared: list[str]) -> Html:
     return _facts(
         [
             ("As text", element("code", statement.formula) if statement.tex else None),
-            ("Assumes", statement.assumptions),
+            ("Assumes", prose(statement.assumptions)),
             ("Checked", ", ".join(shared)),
             ("Draws left out", excluded),
             ("Source", statement.source),

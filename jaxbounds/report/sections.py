@@ -7,6 +7,7 @@ from jaxbounds.falsification import Verdict
 from jaxbounds.report.markup import Html, element, escaped, joined
 from jaxbounds.report.rows import MARKS, badge
 from jaxbounds.report.terminal import number
+from jaxbounds.report.tex import prose
 from jaxbounds.statements import Erratum, Paper, Status
 
 MEANING: Mapping[Status, str] = {
@@ -81,14 +82,14 @@ def _erratum(paper: Paper, erratum: Erratum, verdicts: Sequence[Verdict]) -> Htm
             " ",
             element("span", erratum.kind, class_="tag"),
         ),
-        element("blockquote", erratum.quote),
-        element("p", erratum.text),
+        element("blockquote", prose(erratum.quote), class_="quoted"),
+        element("p", prose(erratum.text)),
         *(
-            element("p", element("b", f"{word}: "), reading)
+            element("p", element("b", f"{word}: "), prose(reading))
             for word, reading in zip(("False if read so", "True if read so"), erratum.readings)
         ),
-        element("p", element("b", "Consequence. "), erratum.consequence),
-        element("p", element("b", "Main theorems: "), erratum.main),
+        element("p", element("b", "Consequence. "), prose(erratum.consequence)),
+        element("p", element("b", "Main theorems: "), prose(erratum.main)),
         element("p", "Evidence: ", _linked(erratum.evidence, known), class_="small"),
         _shown(paper, erratum, verdicts),
         id=f"erratum.{paper.id}.{erratum.id}",
@@ -102,7 +103,7 @@ def errata_section(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> H
         element(
             "div",
             element("h3", paper.title, element("small", paper.citation)),
-            element("p", paper.survives) if paper.survives else None,
+            element("p", prose(paper.survives)) if paper.survives else None,
             *(_erratum(paper, erratum, verdicts) for erratum in paper.by_weight),
             data_paper=paper.id,
         )
@@ -121,7 +122,7 @@ def _by_place(title: str, name: str, entries: Mapping[str, Mapping[str, str]]) -
             element(
                 "dl",
                 *(
-                    element("div", element("dt", place), element("dd", text))
+                    element("div", element("dt", place), element("dd", prose(text)))
                     for place, text in about.items()
                 ),
             ),

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from jaxbounds.falsification import Verdict
 from jaxbounds.falsification.evidence import CLOSE
+from jaxbounds.report.headline import fails_as_printed, plural, weights_in_words
 from jaxbounds.statements import Paper, Statement
 
 STYLES = {
@@ -145,10 +146,10 @@ def verdict_table(verdicts: Sequence[Verdict], /, *, width: int = USUAL) -> Tabl
     return VerdictRows(width).table(grouped(verdicts).values())
 
 
-PAPER_COLUMNS = (
-    "paper", "statements", "printed", "false", "sharpened", "median looseness", "not checked",
-)  # fmt: skip
-"""What is said of each paper; "false" counts statements of which a printed form fails."""
+PAPER_COLUMNS = ("paper", "statements", "a printed form fails", "sharpened", "median looseness")
+"""What is said of each paper. A printed form that fails is no false statement yet: by the weight of
+the errata, how many are false, have a gap, can be read otherwise, ..., or stand in an early version
+alone."""
 
 
 def paper_rows(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Iterator[list[str]]:
@@ -157,26 +158,35 @@ def paper_rows(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Itera
         own = [v for v in verdicts if v.paper == paper.id]
         if not own:
             continue
-        printed = [v for v in own if v.form.startswith("printed")]
-        wrong = {v.id for v in printed if v.status in ("fails", "inconsistent")}
         loose = [
             1 / v.worst_ratio
-            for v in printed
-            if v.status == "holds" and v.relation == "<=" and v.worst_ratio > 0
+            for v in own
+            if v.form.startswith("printed") and v.status == "holds"
+            if v.relation == "<=" and v.worst_ratio > 0
         ]
         sharper = {v.id for v in own if v.form.startswith("sharpened") and v.status == "holds"}
-        counts = (len({v.id for v in own}), len({v.id for v in printed}), len(wrong), len(sharper))
+        wrong = weights_in_words(fails_as_printed(paper, own))
         median = f"x{np.median(loose):.3g}" if loose else "-"
-        yield [paper.id, *map(str, counts), median, str(len(paper.unchecked))]
+        yield [paper.id, str(len({v.id for v in own})), wrong, str(len(sharper)), median]
 
 
-def paper_table(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Table:
-    """`paper_rows` for the terminal."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in PAPER_COLUMNS:
-        table.add_column(name, justify="left" if name == "paper" else "right")
+def paper_table(
+    papers: Iterable[Paper], verdicts: Sequence[Verdict], /, *, width: int = USUAL
+) -> Table:
+    """`paper_rows` for the terminal, a line a paper: on narrow screens without the last two.
+
+    Args:
+        papers: those of the verdicts, or more.
+        verdicts: on their statements.
+        width: of the screen, in columns.
+    """
+    names = PAPER_COLUMNS if width >= USUAL else PAPER_COLUMNS[:3]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in names:
+        words = name in ("paper", "a printed form fails")
+        table.add_column(name, justify="left" if words else "right")
     for row in paper_rows(papers, verdicts):
-        table.add_row(*row)
+        table.add_row(*row[: len(names)])
     return table
 
 
@@ -188,8 +198,7 @@ def summary(verdicts: Sequence[Verdict], /) -> str:
     statuses = ", ".join(f"{count} {status}" for status, count in counts.items())
     unexpected = sum(not verdict.as_expected for verdict in verdicts)
     ending = "all as recorded" if not unexpected else f"{unexpected} NOT as recorded"
-    count = lambda n, word: f"{n} {word}" + ("" if n == 1 else "s")
-    things = f"{count(len(grouped(verdicts)), 'statement')}, {count(len(verdicts), 'form')}"
+    things = f"{plural(len(grouped(verdicts)), 'statement')}, {plural(len(verdicts), 'form')}"
     return f"{things}: {statuses}; {ending}"
 
 

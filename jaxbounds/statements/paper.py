@@ -51,6 +51,11 @@ class Erratum:
         if (self.kind == "reading") != (len(self.readings) == 2):
             raise ValueError(f"erratum {self.id}: two readings are needed for kind 'reading' alone")
 
+    @property
+    def changes_main(self) -> bool:
+        """Whether it changes a main theorem of the paper."""
+        return self.main.startswith("changed to ")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:

@@ -1,0 +1,115 @@
+"""What to cite: the paper, the text of it that was read, and a finding with its digest."""
+
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from jaxbounds.falsification import Verdict
+from jaxbounds.report.markup import Html, element
+from jaxbounds.statements import Paper
+
+RECOMPUTED = """\
+import hashlib, json, sys
+lines = []
+for v in json.load(open(sys.argv[1])):
+    exact = v["relation"] == "=" and v["status"] == "holds"
+    ratio = float("nan" if v["worst_ratio"] is None or exact else v["worst_ratio"])
+    ratio = format(0.0 if abs(ratio) < 1e-9 else ratio, ".3g")
+    lines.append("\\t".join([v["id"], v["form"], v["status"], v["evidence"], ratio]))
+print(hashlib.sha256("\\n".join(sorted(lines)).encode()).hexdigest())
+"""
+"""A program that makes the digest from verdicts.json, with nothing but Python."""
+
+
+def _line(verdict: Verdict) -> str:
+    exact = verdict.relation == "=" and verdict.status == "holds"  # of which rounding is left
+    ratio = math.nan if exact else verdict.worst_ratio
+    rounded = format(0.0 if abs(ratio) < 1e-9 else ratio, ".3g")
+    return "\t".join([verdict.id, verdict.form, verdict.status, verdict.evidence, rounded])
+
+
+def digest(verdicts: Iterable[Verdict], /) -> str:
+    """SHA-256 of what was found: ids, forms, statuses, evidence, ratios to three digits.
+
+    Nothing of the machine, the versions, the seconds or the order is in it, so that whoever finds
+    the same has the same digest. Of identities that hold no ratio is in it: it is rounding.
+
+    Args:
+        verdicts: on forms of statements.
+    """
+    return hashlib.sha256("\n".join(sorted(map(_line, verdicts))).encode()).hexdigest()
+
+
+def finding(paper: Paper, verdicts: Iterable[Verdict], settings: Mapping[str, Any], /) -> str:
+    """A line that names a finding about a paper, the weightiest; a reader puts in another one.
+
+    Args:
+        paper: the paper.
+        verdicts: on its statements.
+        settings: of the run: "jaxbounds", the version, and "seed".
+    """
+    made = f"jaxbounds {settings.get('jaxbounds', '')}".strip()
+    ours = [v for v in verdicts if v.paper == paper.id]
+    shown = {(s.id, f.name): f.erratum for s in paper.statements for f in s.forms}
+    rank = {erratum.id: place for place, erratum in enumerate(paper.by_weight)}
+    weight = lambda v: rank.get(shown.get((v.id, v.form), ""), len(rank))
+    first = min(ours, key=lambda v: (v.status != "fails", weight(v)))
+    return (
+        f'{made}, "{paper.title}": {first.id} ({first.form}) {first.status}; '
+        f"seed {settings.get('seed', 0)}, digest {digest(ours)[:16]}"
+    )
+
+
+def is_address(target: str, /) -> bool:
+    """Whether it is the address of a page, and nothing that runs."""
+    return re.fullmatch(r"https?://[^\s<>()\"']+", target) is not None
+
+
+def _link(name: str, target: str) -> Html:
+    if not is_address(target):
+        return element("span", f"{name}: {target}")
+    return element("a", name, href=target, rel="noreferrer")
+
+
+def cite_section(
+    papers: Iterable[Paper], verdicts: Iterable[Verdict], settings: Mapping[str, Any], /
+) -> Html | None:
+    """The page's part on what was read, where it is, and how to cite it and what was found.
+
+    Args:
+        papers: those of the verdicts.
+        verdicts: on the page.
+        settings: of the run.
+    """
+    verdicts = tuple(verdicts)
+    parts = [
+        element(
+            "div",
+            element("h3", paper.title, element("small", paper.citation)),
+            element("p", "Read: ", paper.edition.rstrip("."), ".") if paper.edition else None,
+            element("p", *_joined(paper.links)) if paper.links else None,
+            element("pre", paper.bibtex.strip()) if paper.bibtex else None,
+            element("p", "A finding: put in its statement, if it is another one."),
+            element("pre", finding(paper, verdicts, settings)),
+            data_paper=paper.id,
+        )
+        for paper in papers
+    ]
+    if not parts:
+        return None
+    said = element(
+        "p",
+        "A digest is SHA-256 over the paper's ids, forms, statuses, evidence and ratios to three "
+        "digits on this page, not over the machine or versions: ",
+        element("code", "jaxbounds audit PAPER"),
+        " prints that of a whole paper, and says how to make it without jaxbounds.",
+    )
+    return element("section", element("h2", "Cite this"), said, *parts, id="cite")
+
+
+def _joined(links: Mapping[str, str]) -> Iterable[object]:
+    for place, (name, target) in enumerate(links.items()):
+        yield ", " if place else ""
+        yield _link(name, target)

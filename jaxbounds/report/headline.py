@@ -1,0 +1,109 @@
+"""What matters about the errata: how many of which weight, and which change a main theorem."""
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import get_args
+
+from jaxbounds.falsification import Verdict
+from jaxbounds.statements import Erratum, Paper
+from jaxbounds.statements.paper import Weight
+
+MANY: Mapping[Weight, str] = {"gap": "gaps", "reading": "readings", "typo": "typos"}
+"""Weights of which there can be several; the others are adjectives."""
+EARLY = "early version"
+"""In the name of a form: printed in an earlier version of the paper alone."""
+NO_ERRATUM = "no erratum"
+
+
+def plural(count: int, word: str, /) -> str:
+    """A number of things: "1 figure", "2 figures"."""
+    return f"{count} {word}" + ("" if count == 1 else "s")
+
+
+def main_changes(papers: Iterable[Paper], /) -> Iterator[tuple[Paper, Erratum]]:
+    """The errata that change a main theorem, the heaviest of a paper first."""
+    for paper in papers:
+        for erratum in paper.by_weight:
+            if erratum.changes_main:
+                yield paper, erratum
+
+
+def headline(papers: Iterable[Paper], /) -> str:
+    """The errata of papers in one line: how many, of which weights, which change a main theorem.
+
+    Args:
+        papers: all of whose errata count.
+    """
+    papers = tuple(papers)
+    counts = Counter(erratum.kind for paper in papers for erratum in paper.errata)
+    if not counts:
+        return "no errata"
+    weights = [
+        f"{counts[kind]} {MANY.get(kind, kind) if counts[kind] > 1 else kind}"
+        for kind in get_args(Weight)
+        if counts[kind]
+    ]
+    total = counts.total()
+    head = f"{total} {'erratum' if total == 1 else 'errata'}: {', '.join(weights)}"
+    changed: dict[str, list[str]] = {}
+    for paper, erratum in main_changes(papers):
+        changed.setdefault(paper.id, []).append(erratum.id)
+    if not changed:
+        return f"{head}; none changes a main theorem"
+    many = sum(map(len, changed.values()))
+    names = "; ".join(f"{paper} {', '.join(ids)}" for paper, ids in changed.items())
+    return f"{head}; {many} change{'s' if many == 1 else ''} a main theorem: {names}"
+
+
+def in_brief(papers: Iterable[Paper], width: int, /) -> Iterator[str]:
+    """The headline, then a line for each erratum that changes a main theorem: where, and to what.
+
+    Args:
+        papers: all of whose errata count.
+        width: of a line, in columns; what is longer is cut after a word.
+    """
+    papers = tuple(papers)
+    yield headline(papers)
+    changed = list(main_changes(papers))
+    names = [f"{paper.id} {erratum.id} ({erratum.kind})" for paper, erratum in changed]
+    longest = max(map(len, names), default=0)
+    room = max(width - longest - 6, 20)
+    for name, (_, erratum) in zip(names, changed):
+        where = textwrap.shorten(erratum.where.split(";")[0], 2 * room // 5, placeholder=" ...")
+        main = erratum.main.removeprefix("changed to ")
+        main = textwrap.shorten(main, room - len(where), placeholder=" ...")
+        yield f"  {name:<{longest}}  {where}: {main}"
+
+
+def fails_as_printed(paper: Paper, verdicts: Sequence[Verdict], /) -> dict[str, int]:
+    """How many statements there are of which a printed form fails, by the weight of the erratum.
+
+    A statement counts once, for its heaviest erratum. Where only a form of an earlier version
+    fails, it counts as EARLY, last, and where no erratum is named, as NO_ERRATUM.
+
+    Args:
+        paper: the paper.
+        verdicts: on its statements.
+    """
+    kinds = {erratum.id: erratum.kind for erratum in paper.errata}
+    order = (*get_args(Weight), NO_ERRATUM, EARLY)
+    named = {(s.id, f.name): kinds.get(f.erratum) for s in paper.statements for f in s.forms}
+    heaviest: dict[str, int] = {}
+    for v in verdicts:
+        if v.paper != paper.id or v.status not in ("fails", "inconsistent"):
+            continue
+        if v.form.startswith("printed"):
+            known = named.get((v.id, v.form))
+            weight = known or (EARLY if EARLY in v.form else NO_ERRATUM)
+            heaviest[v.id] = min(order.index(weight), heaviest.get(v.id, len(order)))
+    counts = Counter(heaviest.values())
+    return {name: counts[place] for place, name in enumerate(order) if counts[place]}
+
+
+def weights_in_words(counts: Mapping[str, int], /) -> str:
+    """`fails_as_printed` in words: "23 (8 false, 15 typo); 2 early version"."""
+    now = {name: count for name, count in counts.items() if name != EARLY}
+    by_weight = ", ".join(f"{count} {name}" for name, count in now.items())
+    words = f"{sum(now.values())} ({by_weight})" if now else "0"
+    return f"{words}; {counts[EARLY]} {EARLY}" if EARLY in counts else words

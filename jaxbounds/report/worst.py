@@ -1,0 +1,31 @@
+"""The worst ratios that are known, on record and by verdicts: no constant is shown below them."""
+
+import math
+from collections.abc import Iterable, Mapping
+
+from jaxbounds.falsification import Verdict
+from jaxbounds.records import RATIOS, read_records
+from jaxbounds.statements import Paper
+
+Worst = Mapping[tuple[str, str], float]
+"""By statement and form: the largest ratio of the left to the right side that is known."""
+
+
+def worst_known(papers: Iterable[Paper], verdicts: Iterable[Verdict] = (), /) -> Worst:
+    """The worst ratios on record, and those of verdicts where they are worse.
+
+    Args:
+        papers: whose records are read.
+        verdicts: at hand.
+
+    Raises:
+        ValueError: if a record is damaged.
+    """
+    found: dict[tuple[str, str], float] = {}
+    for paper in papers:
+        for name, forms in read_records(paper, RATIOS).items():
+            found |= {(name, form): ratios.get("worst", 0.0) for form, ratios in forms.items()}
+    for v in verdicts:
+        if not math.isnan(v.worst_ratio):
+            found[v.id, v.form] = max(v.worst_ratio, found.get((v.id, v.form), -math.inf))
+    return found
