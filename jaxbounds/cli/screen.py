@@ -131,7 +131,7 @@ def _judge(run: Verification, console: Console, every: bool) -> None:
 
 
 def _summarize(run: Verification, console: Console, aside: Iterable[str]) -> None:
-    """What was found by paper, how many of what, what is not as recorded, and which errata matter."""
+    """What was found by paper, what is not as recorded, and which errata matter."""
     verdicts, papers = run.verdicts, run.selection.papers
     console.print(report.paper_table(papers, verdicts, width=console.width))
     console.print(report.summary(verdicts))
