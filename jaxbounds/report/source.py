@@ -113,16 +113,27 @@ def _value(module: str, name: str) -> Piece | None:
     return None
 
 
+@functools.lru_cache
+def _ids(module: str) -> dict[str, Piece]:
+    """The assignments of a module by the ids (`id="..."`) that they declare."""
+    return {
+        node.value.value: part
+        for part in dict.fromkeys(_assigned(module).values())
+        for node in ast.walk(ast.parse(part.text))
+        if isinstance(node, ast.keyword)
+        and node.arg == "id"
+        and isinstance(node.value, ast.Constant)
+    }
+
+
 def _declared(statement: Statement) -> Piece | None:
     """The assignment that declares the statement, if it is written with its id."""
     module = _plain(statement.evaluate).__module__
     package = module.rpartition(".")[0]
     near = [name for name in sys.modules if name.rpartition(".")[0] == package]
     for name in [module, *near]:
-        if getattr(sys.modules[name], "__file__", None):
-            for part in _assigned(name).values():
-                if f'id="{statement.id}"' in part.text:
-                    return part
+        if getattr(sys.modules[name], "__file__", None) and statement.id in _ids(name):
+            return _ids(name)[statement.id]
     return None
 
 
