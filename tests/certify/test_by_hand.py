@@ -105,3 +105,16 @@ def test_a_crosscheck_compares_every_form_also_of_sides_that_are_zero():
     for kind, lhs in (("identity", lambda x: 0.0 * x[0]), ("inequality", lambda x: x[0] / 3)):
         found = crosscheck(claim(lhs, lhs, kind=kind), seconds=30.0)
         assert [one.finding for one in found] == ["agrees", "agrees"], found
+
+
+def test_a_crosscheck_finds_what_is_violated():
+    """x + 1 <= x is false by 1, relative to the larger side by more than a third on [0, 1]."""
+    (first, *_) = crosscheck(claim(lambda x: x[0] + 1, lambda x: x[0]), seconds=30.0)
+    assert first.finding == "violated" and 1 / 2 <= first.amount <= 1
+
+
+def test_an_identity_of_one_number_and_several_is_of_each():
+    one, three = (np.array([arb(v) for v in side], object) for side in ([1.0], [1.0, 1.0, 3.0]))
+    with precision(160):
+        gap = apart("=", one, three)
+    assert float(gap.amount) == pytest.approx(2 / 3) and gap.entry == 2
