@@ -32,7 +32,9 @@ class Table(NamedTuple):
         from rich import box, console, table  # slow to import
         from rich.text import Text
 
-        shown = table.Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        shown = table.Table(
+            box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=any(self.columns)
+        )
         for name in self.columns:
             shown.add_column(name, overflow="fold")
         for row in self.rows[:MOST]:
@@ -48,7 +50,9 @@ class Table(NamedTuple):
         """For a notebook."""
         cells = lambda kind, row: "".join(f"<{kind}>{html.escape(c)}</{kind}>" for c in row)
         body = "".join(f"<tr>{cells('td', row)}</tr>" for row in self.rows[:MOST])
-        head = f"<thead><tr>{cells('th', self.columns)}</tr></thead>"
+        head = (
+            "" if not any(self.columns) else f"<thead><tr>{cells('th', self.columns)}</tr></thead>"
+        )
         table = f"<table>{head}<tbody>{body}</tbody></table>" if self.rows else ""
         return f"<p>{html.escape(self.title)}</p>{table}<p>{self._more()}</p>"
 

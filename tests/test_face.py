@@ -185,7 +185,11 @@ def test_certify_from_python(tmp_path):
     assert (tmp_path / "certificates.json").is_file()
     assert found.witnesses["multihead.eq51", "printed"]["statement"] == "multihead.eq51"
     assert "1 certificates" in repr(found)
-    assert jb.disprove("multihead.eq51").word == "disproved"
+    certificate = jb.disprove("multihead.eq51")
+    assert certificate.word == "disproved"
+    text = repr(certificate)
+    assert "multihead.eq51 (printed): disproved" in text and "left side" in text
+    assert len(text) < 1500 and "<table>" in certificate._repr_html_()
 
 
 def test_run_from_python(tmp_path):
@@ -203,6 +207,7 @@ def test_audit_from_python(claims, tmp_path):
     found = jb.audit(claims, out=tmp_path / "audit", certify=False, jobs=1)
     assert (tmp_path / "audit" / "audit.md").read_text().startswith("# Notes")
     assert len(found.verdicts) == 1 and len(found.digest) == 64
+    assert f"digest {found.digest[:16]}" in repr(found)
     again = jb.audit(claims, out=tmp_path / "audit", certify=False, jobs=1)
     assert again.digest == found.digest
     with pytest.raises(ValueError, match="no paper 'nobody'"):

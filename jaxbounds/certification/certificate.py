@@ -8,12 +8,14 @@ from typing import Any, Literal
 from flint import arb
 
 from jaxbounds.certification.values import INF
+from jaxbounds.shown import Table, number, shown
 
 Word = Literal["disproved", "disproved as coded", "undecided"]
 DIGITS, LARGEST = 30, 4000
 """Decimal digits of the ends of an enclosure, and the power of ten up to which they are written."""
 
 
+@shown
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
     """What ball arithmetic says about one form of a statement on one instance.
@@ -52,6 +54,18 @@ class Certificate:
     bits: int = 0
     ways: int = 0
     seconds: float = 0.0
+
+    def _table(self) -> Table:
+        between = lambda ends: f"{ends[0]:.24} to {ends[1]:.24}" if ends else ""
+        about = {
+            "because": self.reason,
+            "left side": between(self.lhs),
+            "right side": between(self.rhs),
+            "apart, relatively": number(self.gap) if self.gap else "",
+            "hypotheses": ", ".join(f"{name}: {word}" for name, word in self.hypotheses.items()),
+        }
+        rows = [(name, value) for name, value in about.items() if value]
+        return Table(f"{self.id} ({self.form}): {self.word}", ("", ""), rows)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-able dict."""

@@ -20,11 +20,13 @@ from jaxbounds.falsification import ON_AVERAGE, float64_on_cpu
 from jaxbounds.falsification.bench import refuse_other_kinds
 from jaxbounds.falsification.measure import met, pick
 from jaxbounds.papers import Named, the_statement
+from jaxbounds.shown import Table, number, shown
 from jaxbounds.statements import Domain, Form, Size, Statement
 
 Outcome = Literal["proved on D", "proved on D as coded", "false on D", "undecided"]
 
 
+@shown
 @dataclass(frozen=True, kw_only=True)
 class Proof:
     """What branch and bound says about a form on a domain.
@@ -65,6 +67,18 @@ class Proof:
     looked: int = 0
     bits: int = 0
     seconds: float = 0.0
+
+    def _table(self) -> Table:
+        about = {
+            "D": self.domain,
+            "slack": number(self.slack) if self.slack else "",
+            "because": self.reason,
+            "boxes": str(self.boxes),
+            "open": str(len(self.left)) if self.left else "",
+            "at": str(self.point) if self.point else "",
+        }
+        rows = [(name, value) for name, value in about.items() if value]
+        return Table(f"{self.id} ({self.form}): {self.word}", ("", ""), rows)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-able dict."""

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from jaxbounds.constants.closed_form import ClosedForm
 from jaxbounds.constants.dependence import Exponent
+from jaxbounds.shown import Table, shown
 
 Where = Literal[
     "attained", "limit", "rising", "unbounded", "every instance", "enumerated", "drawn", "none"
@@ -62,6 +63,7 @@ class AtSize:
     seconds: float = 0.0
 
 
+@shown
 @dataclass(frozen=True, kw_only=True)
 class SharpConstant:
     """The least C with lhs <= C rhs, size by size, as far as a search can tell.
@@ -98,6 +100,21 @@ class SharpConstant:
     def fails(self) -> bool:
         """Whether the form is false: a constant above one, beyond rounding."""
         return self.largest.ratio > 1 + 1e-9
+
+    def _table(self) -> Table:
+        rows = [
+            (
+                ", ".join(f"{k}={v}" for k, v in found.size.items()),
+                f"{found.ratio:.10g}",
+                found.where,
+                str(found.digits or "-"),
+                found.closed.text if found.closed else "",
+            )
+            for found in self.sizes
+        ]
+        law = f"; C = {self.law}" if self.law else ""
+        title = f"{self.id} ({self.form}): the least C with lhs <= C rhs, from below{law}"
+        return Table(title, ("size", "C at least", "where", "digits", "closed form"), rows)
 
     @classmethod
     def from_json(cls, stored: dict[str, Any], /) -> "SharpConstant":

@@ -15,6 +15,7 @@ from jaxbounds.report.markdown import anchor, block, bullets, code, link, quoted
 from jaxbounds.report.rows import certificate_words, evidence_words
 from jaxbounds.report.sections import EVIDENCE, MEANING
 from jaxbounds.report.terminal import closeness, grouped, number
+from jaxbounds.shown import Table, shown
 from jaxbounds.statements import Erratum, Form, Paper, Statement
 from jaxbounds.statements.paper import Weight
 
@@ -34,6 +35,7 @@ PROOFS = {
 }
 
 
+@shown
 class Audit(NamedTuple):
     """What an audit is written from.
 
@@ -55,6 +57,11 @@ class Audit(NamedTuple):
     def digest(self) -> str:
         """Of what was found, without machine, versions and seconds: see `report.cite.digest`."""
         return digest(self.verdicts)
+
+    def _table(self) -> Table:
+        rows = [(v.id, v.form, v.status, closeness(v), v.evidence) for v in self.verdicts]
+        columns = ("statement", "form", "verdict", "how close", "evidence")
+        return Table(f"{self.paper.title}: {self.out}, digest {self.digest[:16]}", columns, rows)
 
     def command(self, *words: str) -> str:
         """A command line that says again what is said here."""

@@ -117,7 +117,7 @@ def _value(module: str, name: str) -> Piece | None:
 def _ids(module: str) -> dict[str, Piece]:
     """The assignments of a module by the ids (`id="..."`) that they declare."""
     return {
-        node.value.value: part
+        str(node.value.value): part
         for part in dict.fromkeys(_assigned(module).values())
         for node in ast.walk(ast.parse(part.text))
         if isinstance(node, ast.keyword)
