@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxbounds.cli import main
+from jaxbounds.cli import main, screen
 from jaxbounds.multihead.bounds import beta3
 from jaxbounds.runs.earlier import with_earlier
 
@@ -177,7 +177,8 @@ def test_of_many_forms_what_is_as_recorded_is_summed_up(columns, claims, capsys,
     assert "is the code" in surprise and "counterexample=jb.Counterexample(instance=" in surprise
 
 
-def test_what_changes_no_verdict_is_said_where_it_is_asked_for(claims, capsys):
+def test_what_changes_no_verdict_is_said_where_it_is_asked_for(claims, capsys, monkeypatch):
+    """Of few forms always; of more with -v."""
     file = Path(claims())
     few = (
         'hypotheses=lambda instance, size: {"x_1 > 1": instance["x"][0] > 1},\n            judges='
@@ -192,14 +193,18 @@ def test_what_changes_no_verdict_is_said_where_it_is_asked_for(claims, capsys):
     stored["mine.cauchy"]["printed"]["worst"] = 1.5
     records.write_text(json.dumps(stored))
     assert main(run) == 0
+    few = capsys.readouterr().out
+    monkeypatch.setattr(screen, "FEW", 0)
+    assert main(run) == 0
     quiet = capsys.readouterr().out
-    assert main([*run, "-v"]) == 0
+    assert main([*run, "-v", "--all"]) == 0
     loud = capsys.readouterr().out
-    notes = [line for line in loud.splitlines() if "do not count" in line or "recorded 1.5" in line]
+    notes = [line for line in loud.splitlines() if "do not count" in line or "on record" in line]
+    assert all(line in few for line in notes) and "more: " not in few
     assert any("do not count: 'x_1 > 1'" in line for line in notes)
     assert any("worst" in line for line in notes) and "more: " not in loud
-    assert f"more: -v prints {len(notes)} notes on draws and ratios" in quiet
-    assert "do not count" not in quiet and "recorded 1.5" not in quiet
+    assert f"-v prints {len(notes)} notes on draws and ratios" in quiet
+    assert "do not count" not in quiet and "on record" not in quiet
 
 
 def test_the_errata_in_brief(claims, capsys, monkeypatch):

@@ -13,6 +13,7 @@ import pytest
 
 from jaxbounds.cli import main
 from jaxbounds.results import load
+from jaxbounds.runs import distributed
 
 FIG2 = ["multihead.fig2", "--heads", "1", "4", "--trials", "3", "--n", "20", "--test", "20"]
 LONG = ["--opening", "5", "--steps", "4000", "--every", "20"]

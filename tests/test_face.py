@@ -124,6 +124,18 @@ def test_on_any_executor(claims):
         jb.verify("multihead.eq51", on="dusk://a:1")
 
 
+def test_a_script_without_a_guard_runs_once(claims, tmp_path):
+    """Processes do not execute the script that started them."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"import jaxbounds as jb\nprint('begun')\n"
+        f"found = jb.verify(['multihead.eq51', {str(claims)!r}], jobs=2)\n"
+        "print(found.status, len(found))\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert done.stdout.split() == ["begun", "0", "3"], done.stdout + done.stderr
+
+
 def test_a_paper_at_hand_is_judged_here(claims):
     paper = jb.load_paper(str(claims))
     at_hand = jb.Paper(id="facenotes", title="Notes", statements=paper.statements)

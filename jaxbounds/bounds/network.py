@@ -80,8 +80,12 @@ def _length(model: Any, X: Any, outputs: Any, **options: Any) -> PaperBound:
     bound = found.certificate
     if found.reasons or bound is None:
         return replace(LENGTH, reasons=found.reasons, unseen=found.unseen, details=found)
-    return replace(LENGTH, unseen=found.unseen, value=bound.bound, trivial=bound.trivial,
-        from_size=bound.smallest_sample, details=found,
+    assumed = (
+        f"for a loss in an interval of length {options['loss_range']:g}, {options['lipschitz']:g}-"
+        f"Lipschitz, with probability {1 - options['delta']:g}"
+    )
+    return replace(LENGTH, unseen=found.unseen, assumed=assumed, value=bound.bound,
+        trivial=bound.trivial, from_size=bound.smallest_sample, details=found,
     )  # fmt: skip
 
 
@@ -138,7 +142,9 @@ def bounds_for(
     seqlength bounds the generalization gap of one attention layer and dense layers; qstr bounds the
     risk of networks whose first layer takes the whole prompt, from below; multihead bounds how
     negatively the loss of its model (2) is curved; smapprox has no bound for a given network. What
-    a network is, is read off its parameters; no model and no data make this raise.
+    a network is, is read off its parameters, which do not show everything (`PaperBound.unseen`):
+    give `outputs`. Norms are rounded up to a grid, so that along training the bound moves in steps.
+    No model and no data make this raise.
 
     Args:
         model: variables of linen, a module or state of `flax.nnx`, an Equinox module, nested dicts.

@@ -19,6 +19,7 @@ class PaperBound:
         of: what is bounded.
         reasons: why it does not apply, all of them; empty where it does.
         unseen: what parameters do not show: the bound holds where these do.
+        assumed: what the caller said, or did not say, of the loss and the probability.
         value: the bound; None without data, or where it does not apply.
         trivial: what is true without the bound; None where nothing is.
         from_size: the least number of samples at which it says more than `trivial`, the norms as
@@ -32,6 +33,7 @@ class PaperBound:
     of: str
     reasons: tuple[Reason, ...] = ()
     unseen: tuple[str, ...] = ()
+    assumed: str = ""
     value: float | None = None
     trivial: float | None = None
     from_size: int | None = None
@@ -60,7 +62,8 @@ class PaperBound:
         if self.value is None:
             return f"{self.of}: give data for the number"
         beside = "" if self.trivial is None else f" (trivial: {number(self.trivial)})"
-        return f"{self.of}: {number(self.value)}{beside}; {self.sizes}"
+        given = f"; {self.assumed}" if self.assumed else ""
+        return f"{self.of}: {number(self.value)}{beside}; {self.sizes}{given}"
 
     def _rows(self) -> list[tuple[str, str, str]]:
         """The bound in one row, or each reason in one."""
@@ -75,6 +78,7 @@ class PaperBound:
         if not self.reasons:
             about = {"bounds": self.of, "in print": self.source, "the bound": number(self.value)}
             about |= {"trivial": number(self.trivial), "sample sizes": self.sizes}
+            about |= {"assumed": self.assumed}
             if self.value is None:
                 about["the bound"] = "give data for the number"
             pairs = [*about.items(), *(("not seen", one) for one in self.unseen)]

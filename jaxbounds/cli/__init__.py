@@ -13,6 +13,7 @@ import tyro
 from jaxbounds.cli import printed
 from jaxbounds.runs.interruption import interruptible
 from jaxbounds.runs.threads import one_thread
+from jaxbounds.version import __version__
 
 COMMANDS = {
     "verify": ("verify", "verify", "Check statements; print a verdict for each form."),
@@ -72,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _answered(arguments: list[str]) -> int:
     try:
         if arguments == ["--version"]:
-            print(" ".join(f"{n} {importlib.metadata.version(n)}" for n in ("jaxbounds", "jax")))
+            print(f"jaxbounds {__version__} jax {importlib.metadata.version('jax')}")
             return 0
         if arguments in (["run"], ["run", "-h"], ["run", "--help"]):
             return importlib.import_module("jaxbounds.cli.run").list_experiments()

@@ -79,7 +79,11 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
         return Decision("inconclusive", worst, "the error of some measurement straddles one")
     if form and form.equality:
         return Decision("holds", worst, f"the worst ratio is one, attained at: {form.equality}")
-    return Decision("inconclusive", worst, "the ratio reaches one and no equality case is known")
+    reason = (
+        "the ratio reaches one up to rounding, and no equality case is named: say in words where "
+        'the sides agree, as Form(..., equality="x = y")'
+    )
+    return Decision("inconclusive", worst, reason)
 
 
 def _equal(statement: Statement, m: Measured) -> Decision:

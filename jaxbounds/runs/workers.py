@@ -5,9 +5,10 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,25 @@ def _start(parent: int, threads: int) -> None:
     threading.Thread(target=end_with, args=(parent,), daemon=True).start()
 
 
+_starting = threading.Lock()
+
+
+@contextlib.contextmanager
+def _without_main() -> Iterator[None]:
+    """A new process would execute the script that is running once more; it needs nothing of it."""
+    with _starting:
+        main = vars(sys.modules["__main__"])
+        hidden: dict[str, Any] = {
+            name: main[name] for name in ("__file__", "__spec__") if name in main
+        }
+        main.pop("__file__", None)
+        main["__spec__"] = None
+        try:
+            yield
+        finally:
+            main.update(hidden)
+
+
 class _Lane(threading.local):
     """The process of a thread."""
 
@@ -141,7 +161,8 @@ class Processes(concurrent.futures.Executor):
                 initializer=_start,
                 initargs=(os.getpid(), self._share),
             )
-            self._alive[pool] = pool.submit(os.getpid).result()
+            with _without_main():
+                self._alive[pool] = pool.submit(os.getpid).result()
             if self._over:
                 os.kill(self._alive[pool], signal.SIGTERM)
         return self._lane.pool

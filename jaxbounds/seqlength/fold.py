@@ -211,6 +211,7 @@ def fold(
         return Folded(None, (Reason(str(problem), (), "give what is asked for"),), unseen)
     if network:
         return Folded(network, (), ())
-    what = f"outputs other than these layers', by {difference:.2g} of the largest"
+    by = f", by {difference:.2g} of the largest" if np.isfinite(difference) else " (in shape)"
+    what = f"outputs other than these layers'{by}"
     change = f"leave out {'; '.join(unseen[:-1])}; activations are {', '.join(ACTIVATIONS)}"
     return Folded(None, (Reason(what, (path, *layers.dense), change),), unseen)

@@ -247,7 +247,10 @@ COROLLARY_1_2 = Statement(
     judges=(bounds.beta2, bounds.beta2_sharp, bounds.self_bounded_smoothness),
     forms=(
         *BY_SIZE,
-        Form(name="sharpened S6", note="beta_3# / sqrt(H) + beta_1#^2 / 4."),
+        Form(
+            name="sharpened S6",
+            note="beta_3# / sqrt(H) + beta_1#^2 / 4: as (3), with |l'| <= 1, l'' <= 1/4 and S2.",
+        ),
         Form(
             name="sharpened S6, self-bounded",
             note="l'' <= |l'| <= l gives (beta_3# / sqrt(H) + beta_1#^2) L.",
@@ -293,7 +296,12 @@ COROLLARY_1_3 = Statement(
         *BY_SIZE,
         Form(
             name="sharpened S6",
-            note="sqrt(T) R^3 (c* R^2 max_h ||U_h||_F + 1): smaller by 2 sqrt(d) and 7.8 d.",
+            note="Hess L = mean l''_i grad Phi_i grad Phi_i^T + mean l'_i y_i Hess Phi_i; the "
+            "first is positive semidefinite, and |l'| <= l. Heads do not mix: ||Hess Phi|| is the "
+            "largest over heads of H^{-1/2} ||Hess Phi_h||, at most H^{-1/2} (C + B) by S5 "
+            "(Proposition 1 (2)), where B = sqrt(T) R^3 and C = c* R^4 sum_t ||X u_t||_inf <= c* "
+            "sqrt(T) R^5 ||U_h||_F. So beta_3# = sqrt(T) R^3 (c* R^2 max_h ||U_h||_F + 1): smaller "
+            "by 2 sqrt(d) and 7.8 d.",
         ),
     ),
     control="the factor sqrt(T) of the sharpened bound is dropped",

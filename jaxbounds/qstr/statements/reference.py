@@ -55,7 +55,6 @@ UNJUDGED = {
         "links.find_link",
         "own_network.beside",
         "own_network.first_layer",
-        "own_network.listed",
         "own_network.weights_of",
         "span.applicable",
     ),

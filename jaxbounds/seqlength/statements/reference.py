@@ -38,7 +38,6 @@ UNJUDGED = {
     ),
     "reads, writes or looks up": (
         "extract_norms.from_nnx",
-        "parameters.leaves_by_path",
         "parameters.read_layers",
         "fold.fold",
         "certificate.applicable",
