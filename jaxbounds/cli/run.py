@@ -2,7 +2,8 @@
 
 import functools
 import sys
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Any, NamedTuple
 
 import jax
@@ -30,11 +31,22 @@ Run an experiment: its data, its figure, and what it says about the paper's clai
 """
 
 
+def _flat(config: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The fields of a configuration, those of its parts by paths, as its flags have them."""
+    for field in fields(config):
+        value = getattr(config, field.name)
+        if is_dataclass(value):
+            yield from _flat(value, f"{prefix}{field.name}.")
+        else:
+            yield prefix + field.name, value
+
+
 def differences(config: Any, preset: Any, /) -> str:
     """The fields in which a preset is not the default, as flags would say them."""
-    named = ((f.name, getattr(config, f.name), getattr(preset, f.name)) for f in fields(config))
+    before = dict(_flat(config))
     shown = lambda value: ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return " ".join(f"{name}={shown(new):.30}" for name, old, new in named if new != old) or "none"
+    changed = ((k, v) for k, v in _flat(preset) if k not in before or before[k] != v)
+    return " ".join(f"{name}={shown(value):.40}" for name, value in changed) or "none"
 
 
 def list_experiments() -> int:
