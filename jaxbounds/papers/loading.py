@@ -83,49 +83,36 @@ def _by_name(name: str, where: str) -> ModuleType:
     return module
 
 
-_stamps: dict[Path, tuple[int, int]] = {}
-"""Of the files of users' modules, as they were when they were executed."""
+Stamp = tuple[Path, int, int]
+"""A file, when it was changed, and its size."""
+_executed: dict[str, Stamp] = {}
+"""Of each module that was executed for a user's paper, its file as it was then."""
 
 
-def _beside(folder: Path) -> dict[str, Path]:
-    """The loaded modules whose files are in a folder, by name."""
-    files = {name: getattr(m, "__file__", None) or "" for name, m in [*sys.modules.items()]}
-    found = {name: Path(file).resolve() for name, file in files.items() if file.endswith(".py")}
-    return {n: f for n, f in found.items() if folder in f.parents and n != "__main__"}
+def _stamp(file: Path) -> Stamp | None:
+    found = file.stat() if file.is_file() else None
+    return (file, found.st_mtime_ns, found.st_size) if found else None
 
 
-def _stamp(file: Path) -> tuple[int, int]:
-    found = file.stat()
-    return found.st_mtime_ns, found.st_size
-
-
-def _refresh(folder: Path) -> None:
-    """Forget what was executed from a folder, if a file of it has changed since.
+def _refresh() -> None:
+    """Forget what was executed for users' papers, if a file of it has changed since.
 
     What is judged is then what its digest says, in a notebook too.
     """
-    known = _beside(folder)
-    seen = {f for f in known.values() if f in _stamps}
-    if any(not f.is_file() or _stamp(f) != _stamps[f] for f in seen):
-        for name in known:
-            del sys.modules[name]
-        for file in seen:
-            del _stamps[file]
+    if any(_stamp(stamp[0]) != stamp for stamp in _executed.values()):
+        for name in _executed:
+            sys.modules.pop(name, None)
+        _executed.clear()
 
 
-def _remember(folder: Path) -> None:
-    for file in _beside(folder).values():
-        if file.is_file():
-            _stamps.setdefault(file, _stamp(file))
-
-
-def _home(where: str) -> Path | None:
-    """The folder of a user's module; None where it is unknown."""
-    path = Path(where)
-    if path.exists():
-        return (path if path.is_dir() else path.parent).resolve()
-    loaded = getattr(sys.modules.get(where), "__file__", None)
-    return Path(loaded).resolve().parent if loaded else None
+def _remember(new: set[str], home: Path) -> None:
+    """Modules from a folder; not what is installed there, nor this library."""
+    library = Path(__file__).parents[1]
+    for name in new:
+        file = Path(getattr(sys.modules[name], "__file__", None) or "").resolve()
+        own = home in file.parents and library not in file.parents
+        if own and "site-packages" not in file.parts and (stamp := _stamp(file)):
+            _executed.setdefault(name, stamp)
 
 
 def load_module(where: str, /) -> ModuleType:
@@ -140,11 +127,13 @@ def load_module(where: str, /) -> ModuleType:
     """
     own = not where.startswith("jaxbounds.")
     try:
-        if own and (home := _home(where)):
-            _refresh(home)
+        if own:
+            _refresh()
+        before = set(sys.modules)
         module = _import(where)
-        if own and (home := _home(where)):
-            _remember(home)
+        if own and getattr(module, "__file__", None):
+            home = Path(str(module.__file__)).resolve().parent
+            _remember({*sys.modules} - before | {module.__name__}, home)
         return module
     except ValueError as problem:
         named = str(where) in str(problem)

@@ -64,9 +64,9 @@ def verify(
                 report(done, found[0].id)
         except KeyboardInterrupt:
             run.stopped = INTERRUPTED
+            run.publish()
             raise
-        finally:
-            run.publish(record=record)
+    run.publish(record=record)
     settings = dict(run.folder.settings)
     usual = not seed and not thorough
     moved = drifted(run.verdicts, run.selection.papers) if usual else ()
