@@ -1,5 +1,6 @@
 """Verdicts as a result: a tuple that shows itself as a table and finds its instances."""
 
+import math
 import shutil
 import tempfile
 import weakref
@@ -86,7 +87,11 @@ class Verdicts(tuple[Verdict, ...]):
         Raises:
             ValueError: if nothing was measured.
         """
-        return max((v for v in self if v.worst_ratio == v.worst_ratio), key=lambda v: v.worst_ratio)
+        measured = [v for v in self if not math.isnan(v.worst_ratio)]
+        if not measured:
+            reasons = "; ".join(dict.fromkeys(v.reason for v in self))
+            raise ValueError(f"nothing was measured: {reasons or 'there are no verdicts'}")
+        return max(measured, key=lambda v: v.worst_ratio)
 
     def instance(self, verdict: Verdict | None = None, *, shrunk: bool = False) -> StoredInstance:
         """The worst instance of a form: nested dicts of arrays, and what was measured there.
