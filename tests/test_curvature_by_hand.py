@@ -84,3 +84,35 @@ def test_the_certificate_is_the_sum_of_slopes_times_norms(x64):
     assert float(found.bound) == pytest.approx(4 + 6 / math.e, rel=1e-12)
     assert float(found.ratio) == pytest.approx((4 + 6 / math.e) / (4 + 1 / math.e), rel=1e-12)
     assert found.converged
+
+
+def _quadratic(scale):
+    return lambda w: 0.5 * scale * jnp.sum(jnp.array([1.0, 2.0, 4.0]) * w**2)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+def test_the_noise_of_an_operator_is_that_of_its_largest_value(scale):
+    """The largest eigenvalue is four times the scale, and a float32 has 2^-23 of it."""
+    found = curvature.hessian_extremes(_quadratic(scale), jnp.ones(3, jnp.float32))
+    assert float(found.noise) == pytest.approx(2.0**-23 * 4 * scale, rel=1e-3)
+    assert "dense" in str(found)
+
+
+def test_extremes_of_products_say_how_many():
+    loss = lambda w: 0.5 * jnp.sum(jnp.linspace(1.0, 2.0, 300) * w**2)
+    found = curvature.hessian_extremes(loss, jnp.ones(300), dense_limit=0)
+    assert int(found.iterations) > 0 and f"{int(found.iterations)} products" in str(found)
+
+
+def test_a_spectrum_of_one_step_is_allowed_and_one_of_nan_is_not():
+    """After one step the node is the Rayleigh quotient, which lies between 1 and 4."""
+    found = curvature.spectrum(_quadratic(1.0), jnp.ones(3), iterations=1)
+    assert found.nodes.shape[1] == 1
+    assert float(found.nodes.min()) >= 1.0 and float(found.nodes.max()) <= 4.0
+    with pytest.raises(ValueError, match="not finite"):
+        curvature.spectrum(lambda w: jnp.sum(jnp.log(-1 - w**2)), jnp.ones(3))
+
+
+def test_a_spectrum_with_an_eigenvalue_zero_is_one():
+    found = curvature.spectrum(lambda w: 0.0 * jnp.sum(w**2), jnp.ones(3))
+    assert float(jnp.max(jnp.abs(found.nodes))) == 0.0

@@ -159,6 +159,8 @@ def spectrum_at(
         _spectrum_kernel, static, {"key": key}, limit=memory_limit,
         what="the spectrum of the Hessian", advice="lower iterations, ",
     )  # fmt: skip
-    if not point.is_traced and not bool(jnp.all(jnp.isfinite(nodes))):
-        raise ValueError(f"products with the Hessian are not finite; the loss is {float(value)}")
+    if not point.is_traced and not bool(jnp.all(jnp.isfinite(nodes)) & jnp.isfinite(value)):
+        raise ValueError(
+            f"the loss, or a product with its Hessian, is not finite; the loss is {float(value)}"
+        )
     return Spectrum(nodes, weights, size)

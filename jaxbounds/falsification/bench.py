@@ -168,10 +168,10 @@ class Bench:
     def __init__(self, statement: Statement, batch: int, programs: Programs) -> None:
         self.statement, self.programs = statement, programs
         self.watch = Watch(statement)
-        self._batch = batch
+        self.batch = batch
         self._runs: dict[tuple[str, Size], Callable] = {}
 
-    def _run(self, function: Callable[[Instance], Any], what: str, size: Size) -> Callable:
+    def mapped(self, function: Callable[[Instance], Any], what: str, size: Size) -> Callable:
         """The function over a batch: compiled, or on the host."""
         if (what, size) not in self._runs:
             name = (self.statement.id, what, tuple(size.items()))
@@ -185,12 +185,12 @@ class Bench:
 
     def __call__(self, batch: Instance, size: Size) -> Measured:
         """Measure instances of one size, stacked along a leading axis."""
-        run = self._run(measure(self.statement, size), "measure", size)
+        run = self.mapped(measure(self.statement, size), "measure", size)
         total, parts = length(batch), []
         if self.statement.host:
             return run(batch)
-        for start in range(0, total, self._batch):
-            index = np.minimum(np.arange(start, start + self._batch), total - 1)
+        for start in range(0, total, self.batch):
+            index = np.minimum(np.arange(start, start + self.batch), total - 1)
             parts.append(take(run(take(batch, index)), slice(total - start)))
         return Measured(*concatenate(parts))
 
@@ -203,7 +203,7 @@ class Bench:
         """Why instances of a batch do not count, and how many for each reason."""
         hypotheses = self.statement.hypotheses
         xp = np if self.statement.host else jnp
-        run = self._run(lambda instance: met(hypotheses, instance, size, xp), "hypotheses", size)
+        run = self.mapped(lambda instance: met(hypotheses, instance, size, xp), "hypotheses", size)
         table = {name: np.asarray(ok) for name, ok in run(batch).items()}
         reasons = {name: int(np.sum(~ok)) for name, ok in table.items()}
         meets_all = np.all(np.stack(list(table.values())), axis=0)

@@ -14,6 +14,7 @@ from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.doubt import Asked, nobody
 from jaxbounds.falsification.evidence import bounded_mean, by_size, distinct_counted, evidence
 from jaxbounds.falsification.examples import NONE, SOURCE, Examples, remember
+from jaxbounds.falsification.explore import agreeing
 from jaxbounds.falsification.judging import Findings, judge
 from jaxbounds.falsification.measure import Reals, float64_on_cpu, form_names, hypothesis_names
 from jaxbounds.falsification.programs import UNKEPT, Programs
@@ -96,7 +97,8 @@ def _verdict(found: Findings, index: int, seed: int, places: Places) -> Verdict:
         worst_ratio=decision.ratio,
         instances=int(np.sum(counted)),
         searches=found.searched.runs,
-        evidence=evidence(statement, form, decision, found.near[index], accepted),
+        evidence=evidence(statement, index, decision, found.near[index], found.searched),
+        starts=agreeing(found.searched, index),
         accepted=accepted,
         distinct=distinct_counted(column),
         by_size=by_size(statement, column),

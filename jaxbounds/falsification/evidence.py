@@ -7,9 +7,9 @@ import numpy as np
 
 from jaxbounds.falsification.bench import Column, Pool, labelled, length
 from jaxbounds.falsification.decide import ON_AVERAGE, Decision, edge
-from jaxbounds.falsification.explore import Searched
+from jaxbounds.falsification.explore import Searched, agreeing
 from jaxbounds.falsification.measure import Measured, Reals, ratio
-from jaxbounds.statements import Form, Size, Statement
+from jaxbounds.statements import Size, Statement
 
 Evidence = Literal["", "sampled", "searched", "enumerated", "attained", "violated", "not seen"]
 """From weak to strong: draws; draws and a search that found worse ones; all there are; an equality
@@ -22,6 +22,8 @@ CLOSE = 1e-6
 """How near one the worst ratio of an equality case that was reached must be."""
 MOVED = 1e-6
 """By how much, relative to the largest entry, the near-control of `=` moves one side."""
+KINDS = 2
+"""Of starts, that must end at an equality case which is said to be attained."""
 ENOUGH = 8
 """From so many draws on it is no accident that they agree."""
 
@@ -41,20 +43,30 @@ def near_control(statement: Statement, column: Column, /) -> bool:
 
 
 def evidence(
-    statement: Statement, form: Form, decision: Decision, near: bool, accepted: int, /
+    statement: Statement, index: int, decision: Decision, near: bool, searched: Searched, /
 ) -> Evidence:
-    """The strongest kind that a verdict has."""
+    """The strongest kind that the verdict on a form, given by its index, has.
+
+    Where it was searched, an equality case counts as attained only if starts of `KINDS` kinds ended
+    there: a search from one kind shows one basin.
+    """
     if decision.status == "fails":
         return "violated"
     if decision.status == "inconsistent":
         return "not seen"
     if decision.status not in ("holds", "consistent"):
         return ""
-    if form.equality and near and statement.relation == "<=" and decision.ratio >= 1 - CLOSE:
+    reached = near and statement.relation == "<=" and decision.ratio >= 1 - CLOSE
+    if statement.forms[index].equality and reached and _from_afar(searched, index):
         return "attained"
     if statement.enumerates:
         return "enumerated"
-    return "searched" if accepted else "sampled"
+    return "searched" if searched.accepted[index] else "sampled"
+
+
+def _from_afar(searched: Searched, form: int) -> bool:
+    ended = [there for there, _ in agreeing(searched, form).values()]
+    return not ended or sum(there > 0 for there in ended) >= KINDS
 
 
 def distinct_counted(column: Column, /) -> int:

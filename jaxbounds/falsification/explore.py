@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.falsification.bench import Bench, Pool, as_arrays, take
+from jaxbounds.falsification.bench import Bench, Pool, as_arrays, concatenate, length, take
+from jaxbounds.falsification.hopping import hop, spread_out
 from jaxbounds.falsification.measure import Measured, form_names
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.search import Found, gradient_search, host_search, random_search
@@ -62,14 +63,31 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
     return left_out
 
 
-def _starts(measured: Measured, form: int, restarts: int, rng: np.random.Generator) -> np.ndarray:
-    """Half of the starting points are the worst instances so far, half are random ones."""
-    counted = np.flatnonzero(measured.counted[:, form] & np.isfinite(measured.value[:, form]))
+def _starts(
+    measured: Measured, wide: np.ndarray, form: int, restarts: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Starting points, and the kind of each.
+
+    Half are the worst instances so far, of those that are equally bad one; the others are random,
+    half of them wide ones where there are any.
+    """
+    usable = measured.counted[:, form] & np.isfinite(measured.value[:, form])
+    counted, spread = np.flatnonzero(usable), np.flatnonzero(usable & wide)
     if not len(counted) or not restarts:
-        return np.zeros(0, int)
+        return np.zeros(0, int), np.zeros(0, str)
     order = counted[np.argsort(-measured.value[counted, form], kind="stable")]
-    best = order[: (restarts + 1) // 2]
-    return np.concatenate([best, rng.choice(counted, restarts - len(best))])
+    value = measured.value[order, form]
+    apart = np.append(True, value[1:] < value[:-1] - ALIKE * np.abs(value[:-1]))
+    best = np.concatenate([order[apart], order[~apart]])[: (restarts + 1) // 2]
+    left = restarts - len(best)
+    far = rng.choice(spread, (left + 1) // 2) if len(spread) else spread
+    drawn = rng.choice(counted, left - len(far))
+    kinds = np.repeat(["worst", "wide", "drawn"], [len(best), len(far), len(drawn)])
+    return np.concatenate([best, far, drawn]), kinds
+
+
+ALIKE = 1e-6
+"""Relative: instances whose ratios are so near are of one place."""
 
 
 class Searched(NamedTuple):
@@ -79,51 +97,99 @@ class Searched(NamedTuple):
         runs: how many were run for each form.
         accepted: steps, for each form and the control, that led to a worse instance.
         met: steps that met the hypotheses, of all forms.
+        ends: where they ended.
     """
 
     runs: int
     accepted: np.ndarray
     met: int
+    ends: tuple["End", ...] = ()
+
+
+class End(NamedTuple):
+    """Where searches at one size ended, of shape (searches,) each.
+
+    Attributes:
+        kind: of the start.
+        form: its index.
+        value: the form's; -inf where nothing counted.
+    """
+
+    kind: np.ndarray
+    form: np.ndarray
+    value: np.ndarray
+
+
+def agreeing(searched: Searched, form: int, /) -> dict[str, tuple[int, int]]:
+    """For each kind of start, at the size with the worst end: how many ended there, of how many."""
+    own = [(end.kind[end.form == form], end.value[end.form == form]) for end in searched.ends]
+    own = [(kind, value) for kind, value in own if np.any(np.isfinite(value))]
+    if not own:
+        return {}
+    sizes = [np.max(value[np.isfinite(value)]) for _, value in own]
+    top = max(sizes)
+    most = [(kind, value) for (kind, value), size in zip(own, sizes) if size == top]
+    kind, value = (np.concatenate(part) for part in zip(*most))
+    there = value >= top - ALIKE * abs(top)
+    return {
+        str(k): (int(np.sum(there[kind == k])), int(np.sum(kind == k))) for k in dict.fromkeys(kind)
+    }
 
 
 def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
     """Search from the pool for each form and, less, for the control."""
     statement = bench.statement
     forms = form_names(statement)
-    runs, accepted, met = 0, np.zeros(len(forms), int), 0
+    runs, accepted, met, ends = 0, np.zeros(len(forms), int), 0, list[End]()
     if statement.search == "none" or not budget.restarts or not budget.steps:
         return Searched(runs, accepted, met)
     for index, size in enumerate(map(Size, statement.sizes)):
-        batch, measured = pool.of_size(index)
         rng = np.random.default_rng([seed, index])
-        chosen_by_form = []
+        chains = [] if statement.host else [hop(bench, pool, budget, (seed, index), again=False)]
+        (batch, measured), spread = pool.of_size(index), 0
+        if not statement.host:
+            far = spread_out(bench, pool, (seed, index))
+            batch, spread = concatenate([batch, far]), length(far)
+            measured = Measured(*concatenate([measured, bench(far, size)]))
+        wide = np.arange(length(batch)) >= length(batch) - spread
+        chosen = []
         for column, name in enumerate(forms):
             restarts = budget.restarts if name != CONTROL else max(1, budget.restarts // 4)
-            chosen = _starts(measured, column, restarts, rng)
-            chosen_by_form.append(chosen)
-        rows = np.concatenate(chosen_by_form)
-        targets = np.repeat(np.arange(len(forms)), [len(chosen) for chosen in chosen_by_form])
-        if not len(rows):
-            continue
-        found = _climb(bench, budget.steps, (seed, index), size, batch, rows, targets)
-        pool.add("search", index, found.best, bench(found.best, size))
-        np.add.at(accepted, targets, found.accepted)
-        runs, met = runs + budget.restarts, met + int(np.sum(found.met))
-    return Searched(runs, accepted, met)
+            chosen.append(_starts(measured, wide, column, restarts, rng))
+        rows, kinds = map(np.concatenate, zip(*chosen))
+        targets = np.repeat(np.arange(len(forms)), [len(some) for some, _ in chosen])
+        if len(rows):
+            starts = take(batch, rows), targets, kinds == "wide"
+            found = _climb(bench, budget.steps, (seed, index), size, batch, starts)
+            best = bench(found.best, size)
+            pool.add("search", index, found.best, best)
+            np.add.at(accepted, targets, found.accepted)
+            runs, met = runs + budget.restarts, met + int(np.sum(found.met))
+            at = np.arange(len(rows)), targets
+            value = np.where(best.counted[at], best.value[at], -np.inf)
+            ends.append(End(kinds, targets, value))
+            if not statement.host:
+                chains.append(hop(bench, pool, budget, (seed, index), again=True))
+        for hopped in chains:
+            np.add.at(accepted, hopped.forms, hopped.accepted)
+            met += int(np.sum(hopped.met))
+            ends.append(End(hopped.kinds, hopped.forms, hopped.score))
+    return Searched(runs, accepted, met, tuple(ends))
 
 
-def _climb(bench, steps, place, size, batch, rows, targets) -> Found:
-    """Search from these rows of a batch, each for its form."""
-    statement, (seed, index) = bench.statement, place
+def _climb(bench, steps, place, size, batch, starts) -> Found:
+    """Search from these instances, each for its form; some by logarithms."""
+    statement, (seed, index), (instances, targets, each) = bench.statement, place, starts
     if statement.host:
         climb, rng = host_search(statement, size, steps), np.random.default_rng([seed, index, 1])
-        every = [climb(rng, take(batch, row), int(form), batch) for row, form in zip(rows, targets)]
+        every = [climb(rng, take(instances, i), int(f), batch) for i, f in enumerate(targets)]
         return jax.tree.map(lambda *leaves: np.stack(leaves), *every)
     if statement.search == "gradient":
         searcher = gradient_search(statement, size, steps)
     else:
         searcher = random_search(statement, size, steps, next(iter(statement.samplers.values())))
-    keys = jax.random.split(_key(seed, statement.id, "search", index), len(rows))
+    keys = jax.random.split(_key(seed, statement.id, "search", index), len(targets))
     key_of = (statement.id, statement.search, steps, tuple(size.items()))
-    found = bench.programs(searcher, *key_of)(keys, take(batch, rows), jnp.asarray(targets))
+    arguments = keys, instances, jnp.asarray(targets), jnp.asarray(each)
+    found = bench.programs(searcher, *key_of)(*arguments)
     return jax.tree.map(np.asarray, found)

@@ -11,6 +11,7 @@ from jaxbounds.falsification.doubt import Asked, nobody, stands
 from jaxbounds.falsification.evidence import ailments, near_control
 from jaxbounds.falsification.examples import NONE, Examples, recall
 from jaxbounds.falsification.explore import Searched, draw, search
+from jaxbounds.falsification.far import look_far
 from jaxbounds.falsification.measure import float64_on_cpu
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.reach import reach
@@ -120,6 +121,8 @@ def judge(
         left_out = draw(bench, pool, budget, seed)
         recall(bench, pool, examples)
         searched = search(bench, pool, budget, seed)
+        if budget.restarts:
+            look_far(bench, pool, referee, seed)
         columns = pool.columns()
         if statement.kind == "expectation":
             ends = reach(bench, pool)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import export
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxbounds.falsification.measure import measure, met
 from jaxbounds.statements import Instance, Sampler, Size, Statement
@@ -33,13 +33,14 @@ class Found(NamedTuple):
 
 
 export.register_namedtuple_serialization(Found, serialized_name="jaxbounds.falsification.Found")
-Searcher = Callable[[jax.Array, Instance, Int[Array, ""]], Found]
+Searcher = Callable[[jax.Array, Instance, Int[Array, ""], Bool[Array, ""]], Found]
+"""From a key, a start, a form, and whether steps are relative to each entry by itself."""
 
 LEARNING_RATE = 0.1
 """First step of the ascent, relative to the root mean square of each leaf."""
 
 
-def _projection(statement: Statement, size: Size) -> Callable[[Instance], Instance]:
+def projection(statement: Statement, size: Size) -> Callable[[Instance], Instance]:
     """Back onto the hypotheses; what meets them as it is stays, wherever `project` would put it.
 
     Without hypotheses `project` alone says which instances there are.
@@ -76,14 +77,19 @@ def _better(score, counted, best):
 
 
 def gradient_search(statement: Statement, size: Size, steps: int, /) -> Searcher:
-    """Adam ascent with a cosine schedule, steps relative to the size of each float leaf."""
+    """Adam ascent with a cosine schedule, steps relative to the size of each float leaf.
+
+    Or of each of its entries: then it is the logarithms of the entries that move.
+    """
     import optax  # slow to import, and most commands search nothing
 
-    one, project = measure(statement, size), _projection(statement, size)
+    one, project = measure(statement, size), projection(statement, size)
     schedule = optax.cosine_decay_schedule(LEARNING_RATE, steps, alpha=0.01)
     adam = optax.scale_by_adam(b1=0.8, b2=0.95)
 
-    def search(key: jax.Array, start: Instance, form: Int[Array, ""]) -> Found:
+    def search(
+        key: jax.Array, start: Instance, form: Int[Array, ""], each: Bool[Array, ""]
+    ) -> Found:
         leaves, structure = jax.tree.flatten(start)
         moving = [i for i, leaf in enumerate(leaves) if _is_float(leaf) and leaf.size]
 
@@ -108,7 +114,8 @@ def gradient_search(statement: Statement, size: Size, steps: int, /) -> Searcher
             with jax.numpy_dtype_promotion("standard"):
                 direction, state = adam.update(slope, state)
                 rate = schedule(count)
-            moved = jax.tree.map(lambda x, d: x + rate * _scale(x) * d, floats, direction)
+            scale = lambda x: jnp.where(each, jnp.abs(x), _scale(x))
+            moved = jax.tree.map(lambda x, d: x + rate * scale(x) * d, floats, direction)
             projected = jax.tree.leaves(project(rebuild(moved)))
             return ([projected[i] for i in moving], state, best, best_score), (improved, counted)
 
@@ -128,9 +135,11 @@ def random_search(statement: Statement, size: Size, steps: int, sampler: Sampler
     entries, or adds to the float leaves a sparse Gaussian of a random size; it is kept if the score
     rises.
     """
-    one, project = measure(statement, size), _projection(statement, size)
+    one, project = measure(statement, size), projection(statement, size)
 
-    def search(key: jax.Array, start: Instance, form: Int[Array, ""]) -> Found:
+    def search(
+        key: jax.Array, start: Instance, form: Int[Array, ""], each: Bool[Array, ""]
+    ) -> Found:
         leaves, structure = jax.tree.flatten(start)
 
         def evaluate(values):
@@ -174,7 +183,7 @@ def host_search(statement: Statement, size: Size, steps: int, /) -> Callable[...
     A move takes one leaf (about one entry, a fifth of them, or all) from another drawn instance, or
     adds a Gaussian of a random size to so many of its floats; it is kept if the score rises.
     """
-    one, project = measure(statement, size), _projection(statement, size)
+    one, project = measure(statement, size), projection(statement, size)
 
     def evaluate(leaves: list[np.ndarray], structure: Any, form: int) -> tuple[float, bool, Any]:
         moved = jax.tree.unflatten(structure, leaves)

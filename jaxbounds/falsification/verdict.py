@@ -31,6 +31,8 @@ class Verdict:
             "violated" (with a certificate "disproved"); see `jaxbounds.falsification.evidence`.
         searches: how many searches were run for this form.
         accepted: how many of their steps led to a worse instance.
+        starts: for each kind of start at the worst size, how many searches ended within a
+            millionth of the worst ratio, and how many there were.
         distinct: how many different instances counted.
         by_size: the worst ratio at each size.
         near: whether the near-control was rejected: the same form with a right side 1% smaller, or
@@ -74,6 +76,7 @@ class Verdict:
     searches: int
     evidence: str = ""
     accepted: int = 0
+    starts: dict[str, tuple[int, int]] = field(default_factory=dict)
     distinct: int = 0
     by_size: dict[str, float] = field(default_factory=dict)
     near: bool = False
@@ -137,5 +140,6 @@ class Verdict:
                 "worst_ratio": number(stored["worst_ratio"]),
                 "quantiles": tuple(map(number, stored["quantiles"])),
                 "checked": tuple(stored["checked"]),
+                "starts": {kind: tuple(ended) for kind, ended in stored["starts"].items()},
             }
         )

@@ -82,6 +82,9 @@ def evidence_words(verdict: Verdict, /) -> str:
     parts = [verdict.evidence or "none", f"{verdict.distinct} different instances"]
     if verdict.searches:
         parts.append(f"{verdict.accepted} steps of the search found a worse one")
+    if verdict.starts:
+        kinds = (f"{there} of {of} {kind}" for kind, (there, of) in verdict.starts.items())
+        parts.append(f"starts that ended within a millionth of the worst: {', '.join(kinds)}")
     if verdict.enumerates:
         parts.append(f"these are {verdict.enumerates}")
     if verdict.horizon is not None:

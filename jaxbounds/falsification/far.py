@@ -1,0 +1,74 @@
+"""Limits: instances far beyond the draws, which count only where ball arithmetic confirms them.
+
+There float64 shows differences of large numbers that are rounding. So what violates a form there is
+no evidence by itself: the referee is asked, and what it does not confirm is as if it had never been
+looked at.
+"""
+
+from collections.abc import Iterator
+
+import jax
+import numpy as np
+
+from jaxbounds.falsification.bench import Bench, Pool, concatenate, take
+from jaxbounds.falsification.decide import ON_AVERAGE, violation
+from jaxbounds.falsification.doubt import Asked
+from jaxbounds.falsification.hopping import projected
+from jaxbounds.falsification.moves import is_float
+from jaxbounds.statements import Instance, Size
+
+FACTORS = tuple(10.0**power for power in (-100, -50, -20, -8, -4, 4, 8, 20, 50, 100))
+BASES = 2
+"""Of instances that are scaled: the worst ones and as many others."""
+ASKED = 2
+"""How often the referee is asked for a form."""
+LEAVES = 6
+"""Of floats, that are scaled one by one; more are scaled only together."""
+
+
+def _scaled(instance: Instance) -> Iterator[Instance]:
+    """Each leaf of floats by each factor, then all of them together."""
+    leaves, structure = jax.tree.flatten(instance)
+    moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf.size]
+    alone = [[i] for i in moving] if 1 < len(moving) <= LEAVES else []
+    for group in [*alone, moving] if moving else []:
+        for factor in FACTORS:
+            with np.errstate(all="ignore"):
+                moved = [leaf * factor if i in group else leaf for i, leaf in enumerate(leaves)]
+            yield jax.tree.unflatten(structure, moved)
+
+
+def look_far(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
+    """Add to the pool what violates a form far away, as far as it is confirmed.
+
+    Forms that are violated nearby, or that no single instance decides, are left as they are.
+    """
+    statement = bench.statement
+    if statement.search == "none" or statement.host or statement.kind in ON_AVERAGE:
+        return
+    for index, size in enumerate(map(Size, statement.sizes)):
+        if index not in pool.sizes:
+            continue
+        batch, measured = pool.of_size(index)
+        rng = np.random.default_rng([seed, index, 5])
+        rows = rng.integers(len(measured.counted), size=BASES).tolist()
+        value = np.where(measured.counted & ~np.isnan(measured.value), measured.value, -np.inf)
+        rows += np.argsort(-value[:, 0], kind="stable")[:BASES].tolist()
+        many = [moved for row in dict.fromkeys(rows) for moved in _scaled(take(batch, row))]
+        if not many:
+            continue
+        stacked = concatenate([jax.tree.map(lambda leaf: np.asarray(leaf)[None], m) for m in many])
+        far = projected(bench, size)(stacked)
+        found = bench(far, size)
+        for column, form in enumerate(statement.forms):
+            if np.any(violation(statement, measured.column(column)) > 0):
+                continue
+            excess = violation(statement, found.column(column))
+            for row in np.argsort(-excess, kind="stable")[:ASKED]:
+                instance = take(far, int(row))
+                if not excess[row] > 0:
+                    break
+                if referee(statement, form, instance, size).word == "disproved":
+                    one = jax.tree.map(lambda leaf: leaf[None], instance)
+                    pool.add("search", index, one, bench(one, size))
+                    break

@@ -1,0 +1,243 @@
+"""Search without slopes, where suprema of inequalities lie: vertices, ties, few entries, scales.
+
+Many chains climb at once: one call of the program that measures draws serves them all, so nothing
+is compiled for it. In a step all chains take one kind of move in one leaf, each with entries of its
+own; a chain keeps what is worse for its form. Starts are of several kinds, so that a slope which
+leads everywhere to the same place is not the only witness.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbounds.statements import Instance
+
+Rng = np.random.Generator
+Leaf = np.ndarray
+"""A leaf of all chains, with the chains along its first axis."""
+LEAST = 1e-12
+"""Relative: what is worse by less is not worse."""
+Move = Callable[[Leaf, Rng], Leaf]
+
+FACTORS = (1e-3, 0.1, 0.3, 0.5, 2.0, 3.0, 10.0, 1e3)
+"""By what a leaf, a row or an entry is multiplied."""
+WIDE = (1.0, 2.0, 3.0)
+"""Standard deviations of the logarithms by which the entries of a wide start are multiplied."""
+
+
+def is_float(leaf: Any, /) -> bool:
+    """Whether a leaf is of floats."""
+    return np.issubdtype(leaf.dtype, np.floating)
+
+
+def _flat(leaf: Leaf) -> Leaf:
+    return leaf.reshape(len(leaf), -1)
+
+
+def _largest(leaf: Leaf) -> np.ndarray:
+    """The largest entry of each chain, in absolute value; one where all are zero."""
+    size = np.max(np.abs(_flat(leaf)), axis=1, keepdims=True)
+    return np.where(size > 0, size, 1.0)
+
+
+def _set_entry(leaf: Leaf, values: np.ndarray, rng: Rng) -> Leaf:
+    moved = _flat(leaf).copy()
+    moved[np.arange(len(moved)), rng.integers(moved.shape[1], size=len(moved))] = values
+    return moved.reshape(leaf.shape)
+
+
+def entry_to_end(leaf: Leaf, rng: Rng, /) -> Leaf:
+    """One entry to zero, or to plus or minus the largest."""
+    ends = _largest(leaf)[:, 0] * rng.integers(-1, 2, size=len(leaf))
+    return _set_entry(leaf, ends, rng)
+
+
+def entry_flipped(leaf: Leaf, rng: Rng, /) -> Leaf:
+    """The sign of one entry."""
+    moved, chains = _flat(leaf).copy(), np.arange(len(leaf))
+    moved[chains, rng.integers(moved.shape[1], size=len(leaf))] *= -1
+    return moved.reshape(leaf.shape)
+
+
+def entry_copied(leaf: Leaf, rng: Rng, /) -> Leaf:
+    """One entry onto another, or both exchanged; with either sign."""
+    moved, chains = _flat(leaf).copy(), np.arange(len(leaf))
+    onto, of = rng.integers(moved.shape[1], size=(2, len(leaf)))
+    sign = rng.choice([1.0, 1.0, -1.0])
+    given, held = moved[chains, of].copy(), moved[chains, onto].copy()
+    moved[chains, onto] = sign * given
+    if rng.random() < 0.3:
+        moved[chains, of] = held
+    return moved.reshape(leaf.shape)
+
+
+def entry_scaled(leaf: Leaf, rng: Rng, /) -> Leaf:
+    """One entry times a small or a large factor."""
+    moved, chains = _flat(leaf).copy(), np.arange(len(leaf))
+    at = rng.integers(moved.shape[1], size=len(leaf))
+    moved[chains, at] *= rng.choice(FACTORS, size=len(leaf))
+    return moved.reshape(leaf.shape)
+
+
+def row_copied(leaf: Leaf, rng: Rng, /) -> Leaf:
+    """One slice along an axis onto another: a token, a head, a row, a point; with either sign."""
+    if leaf.ndim < 3:
+        return entry_copied(leaf, rng)
+    axis = rng.integers(1, leaf.ndim)
+    moved, chains = np.moveaxis(leaf, axis, 1).copy(), np.arange(len(leaf))
+    onto, of = rng.integers(moved.shape[1], size=(2, len(leaf)))
+    sign = rng.choice([1.0, 1.0, -1.0])
+    moved[chains, onto] = sign * moved[chains, of]
+    return np.moveaxis(moved, 1, axis)
+
+
+def row_scaled(leaf: Leaf, rng: Rng, /) -> Leaf:
+    """One slice along an axis by a factor: its sign, nothing, or another size."""
+    if leaf.ndim < 3:
+        return entry_scaled(leaf, rng)
+    axis = rng.integers(1, leaf.ndim)
+    moved, chains = np.moveaxis(leaf, axis, 1).copy(), np.arange(len(leaf))
+    at = rng.integers(moved.shape[1], size=len(leaf))
+    factor = rng.choice([-1.0, 0.0, *FACTORS], size=len(leaf))
+    moved[chains, at] *= factor.reshape(-1, *[1] * (moved.ndim - 2))
+    return np.moveaxis(moved, 1, axis)
+
+
+def scaled(leaf: Leaf, rng: Rng, /) -> Leaf:
+    """All of it by a factor."""
+    factor = rng.choice([-1.0, *FACTORS], size=len(leaf))
+    return leaf * factor.reshape(-1, *[1] * (leaf.ndim - 1))
+
+
+def vertex(leaf: Leaf, rng: Rng, /) -> Leaf:
+    """Every entry to plus or minus the largest, by its sign; what is nearly zero to zero."""
+    largest, entries = _largest(leaf), _flat(leaf)
+    ends = np.where(np.abs(entries) > 0.1 * largest, np.sign(entries), 0.0)
+    return (largest * ends).reshape(leaf.shape)
+
+
+def sparse(leaf: Leaf, rng: Rng, /) -> Leaf:
+    """Only the largest entries, as many as it happens."""
+    entries = _flat(leaf)
+    kept = rng.integers(1, entries.shape[1] + 1, size=(len(leaf), 1))
+    rank = np.argsort(np.argsort(-np.abs(entries), axis=1), axis=1)
+    return np.where(rank < kept, entries, 0.0).reshape(leaf.shape)
+
+
+def even(leaf: Leaf, rng: Rng, /) -> Leaf:
+    """The entries of one chain that are not zero to one size, the root of their mean square."""
+    entries = _flat(leaf)
+    count = np.maximum(np.sum(entries != 0, axis=1, keepdims=True), 1)
+    size = np.sqrt(np.sum(entries**2, axis=1, keepdims=True) / count)
+    return (np.sign(entries) * size).reshape(leaf.shape)
+
+
+def nudged(leaf: Leaf, rng: Rng, /) -> Leaf:
+    """A few entries by a little, relative to the largest."""
+    entries = _flat(leaf)
+    amount = 10.0 ** rng.uniform(-3, 0.5, size=(len(leaf), 1)) * _largest(leaf)
+    some = rng.random(entries.shape) < max(0.2, 1 / entries.shape[1])
+    moved = entries + np.where(some, amount * rng.normal(size=entries.shape), 0.0)
+    return moved.reshape(leaf.shape)
+
+
+MOVES: tuple[Move, ...] = (
+    entry_to_end, entry_to_end, entry_to_end, entry_flipped, entry_copied, entry_scaled,
+    row_copied, row_scaled, scaled, vertex, sparse, even, nudged, nudged,
+)  # fmt: skip
+
+
+def wide(leaf: Leaf, rng: Rng, /) -> Leaf:
+    """Every entry by a factor of its own, of many sizes."""
+    sigma = rng.choice(WIDE, size=(len(leaf), *[1] * (leaf.ndim - 1)))
+    return leaf * np.exp(sigma * rng.normal(size=leaf.shape))
+
+
+def grown(instance: Instance, like: Instance, /) -> Iterator[Instance]:
+    """An instance of a smaller size made into larger ones.
+
+    It is repeated, and padded by its edge, by zeros and by the entries of another.
+
+    Args:
+        instance: of the smaller size.
+        like: of the larger, with as many axes in each leaf.
+    """
+    for how in ("tiled", "edge", "zero", "other"):
+        yield jax.tree.map(functools.partial(_grown, how=how), instance, like)
+
+
+def _grown(small: Leaf, large: Leaf, how: str) -> Leaf:
+    if not small.size or not np.ndim(small):
+        return large if not small.size else small
+    small = small[tuple(slice(0, n) for n in large.shape)]
+    if how == "other":
+        whole = large.copy()
+        whole[tuple(slice(0, n) for n in small.shape)] = small
+        return whole.astype(large.dtype)
+    more = [(0, n - m) for n, m in zip(large.shape, small.shape)]
+    mode: Any = {"tiled": "wrap", "edge": "edge", "zero": "constant"}[how]
+    return np.pad(small, more, mode=mode).astype(large.dtype)
+
+
+class Chains(NamedTuple):
+    """What the chains came to.
+
+    Attributes:
+        instances: of each chain.
+        score: the value of its form; -inf where none counted.
+        accepted: steps of each that led to a worse instance.
+        met: steps of each that met the hypotheses.
+    """
+
+    instances: Instance
+    score: np.ndarray
+    accepted: np.ndarray
+    met: np.ndarray
+
+
+Score = Callable[[Instance], tuple[Instance, np.ndarray, np.ndarray]]
+"""Of instances of all chains: as they count (projected), the value of each one's form, -inf where
+it does not count, and whether the hypotheses are met."""
+
+
+def climb(score: Score, starts: Instance, rng: Rng, steps: int, /) -> Chains:
+    """All chains, a move at a time. What is not a float stays as it was drawn.
+
+    Args:
+        score: of all chains' instances.
+        starts: their instances, stacked.
+        rng: of the moves.
+        steps: how many.
+    """
+    held, value, _ = score(starts)
+    leaves, structure = jax.tree.flatten(held)
+    movable = [i for i, leaf in enumerate(leaves) if leaf[0].size and is_float(leaf)]
+    accepted, met = np.zeros(len(value), int), np.zeros(len(value), int)
+    for _ in range(steps if movable else 0):
+        moved = _moved(leaves, movable, rng)
+        tried, new, meets = score(jax.tree.unflatten(structure, moved))
+        better = new > value + LEAST * np.abs(np.where(np.isfinite(value), value, 0.0))
+        keep = lambda own, other, b=better: np.where(
+            b.reshape(-1, *[1] * (own.ndim - 1)), other, own
+        )
+        leaves = [keep(own, other) for own, other in zip(leaves, jax.tree.leaves(tried))]
+        value = np.where(better, new, value)
+        accepted, met = accepted + better, met + meets
+    return Chains(jax.tree.unflatten(structure, leaves), value, accepted, met)
+
+
+def _moved(leaves: Sequence[Leaf], movable: Sequence[int], rng: Rng) -> list[Leaf]:
+    """One leaf moved, or replaced by another of its shape."""
+    at = movable[rng.integers(len(movable))]
+    leaf = leaves[at]
+    alike = [i for i in movable if i != at and leaves[i].shape == leaf.shape]
+    if alike and leaf[0].size > 1 and rng.random() < 0.1:
+        other = leaves[alike[rng.integers(len(alike))]]
+        moved = (rng.choice([1.0, -1.0]) * other).astype(leaf.dtype)
+    else:
+        with np.errstate(all="ignore"):  # what overflows does not count
+            moved = MOVES[rng.integers(len(MOVES))](leaf, rng).astype(leaf.dtype)
+    return [moved if i == at else own for i, own in enumerate(leaves)]
