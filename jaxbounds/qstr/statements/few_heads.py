@@ -268,7 +268,8 @@ def _averaging(i, size):
     bound = few_heads.averaging_error_bound(x, alpha, q=q)
     error = jnp.max(vector_norm(gap))
     shorter = jnp.exp(-alpha * (d / (q - 1) - d / q))
-    return Sides(lhs=error, rhs={"derived": bound, "control": bound * shorter})
+    rounding = 1e-14 * jnp.max(jnp.abs(x))
+    return Sides(lhs=error, rhs={"derived": bound, "control": bound * shorter}, error=rounding)
 
 
 AVERAGING = Statement(

@@ -67,6 +67,14 @@ def _limit(i, size):
     )  # fmt: skip
 
 
+def _conditioned(i, size):
+    """Tokens of which it is clear, in float64, how many are independent."""
+    relevant = data.relevant_tokens(i["x"], i["t"])[:, 0].reshape(size["n"], -1)
+    values = jnp.linalg.svd(relevant, compute_uv=False)
+    share = values / jnp.maximum(values[0], 1e-300)
+    return {"the rank is clear": jnp.all((share < 1e-14) | (share > 1e-2))}
+
+
 LIMIT = Statement(
     id="qstr.sec3.limit",
     label="Section 3.2, remarks after Theorem 4 (the limit Omega(qd))",
@@ -101,7 +109,11 @@ LIMIT = Statement(
             "prediction that is not linear in the fresh tokens is no better than the linear one "
             "nearest to it.",
         ),
-        Form(name="derived same labels", note="So no learner tells them apart."),
+        Form(
+            name="derived same labels",
+            note="So no learner tells them apart.",
+            hypotheses=_conditioned,
+        ),
         Form(
             name="derived all labels",
             equality="independent relevant tokens",

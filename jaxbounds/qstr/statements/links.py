@@ -102,6 +102,9 @@ ASSUMPTION_2 = Statement(
         Form(
             name="derived xor",
             equality="on either side of the jump, where the network is 0",
+            hypotheses=lambda i, size: {
+                "there is a jump": vector_norm(_projected(i, size)["u"][: size["d"]]) > 1e-6
+            },
             note="The link jumps by 2, so that no continuous network has eps_2NN < 1.",
         ),
     ),

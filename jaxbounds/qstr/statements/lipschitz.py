@@ -83,7 +83,8 @@ def _moved(i, size):
             "derived ball": (gap(params, other), ball),
             "derived prediction": (largest, f.largest_prediction),
             "control": (gap(params, other), 0.05 * ball),
-        }
+        },
+        error=1e-14 * f.largest_prediction,
     )
 
 

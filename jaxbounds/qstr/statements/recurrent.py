@@ -253,6 +253,7 @@ APART = Statement(
         Form(
             name="printed",
             cites="Lemma 30, proof: |x_l - x'_l| <= |W_l|_op |x_{l-1} - x'_{l-1}| + .., unrolled",
+            equality="the last layers are zero, and one bias of theirs alone differs",
         ),
         Form(name="derived poly(R)", note="The polynomial written out, depth 3."),
     ),

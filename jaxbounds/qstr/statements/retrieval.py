@@ -152,6 +152,7 @@ RETRIEVAL_TAIL = Statement(
         Form(name="sharpened coherence", note="exp(-alpha (1 - mu) d / q), mu signed, measured."),
         Form(
             name="sharpened rows",
+            equality="alpha to infinity, one other token nearest to each wanted one",
             note="sum_j exp(alpha (d/q)(<w_t, w_j> - 1)) |x_j - x_t| for each relevant token: the "
             "softmax normaliser is at least the wanted token's own weight.",
             domains=(THREE_TOKENS,),

@@ -34,6 +34,7 @@ def _attention_lipschitz(i, size):
     return Sides(
         lhs=jnp.max(vector_norm(jnp.concatenate(change, axis=1))),
         rhs={"printed": bound(2.0), "sharpened": bound(1.0), "control": bound(0.1)},
+        error=1e-14 * jnp.max(vector_norm(z)),
     )
 
 
