@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.falsification.bench import Bench, Pool, as_arrays, concatenate, length, take
-from jaxbounds.falsification.hopping import hop, spread_out
+from jaxbounds.falsification.decide import violation
+from jaxbounds.falsification.hopping import Hopped, Near, Place, hop, near_to, spread_out
 from jaxbounds.falsification.measure import Measured, form_names
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.search import Found, gradient_search, host_search, random_search
@@ -98,12 +99,21 @@ class Searched(NamedTuple):
         accepted: steps, for each form and the control, that led to a worse instance.
         met: steps that met the hypotheses, of all forms.
         ends: where they ended.
+        far: what violates a form far from all draws, where rounding may be all there is.
     """
 
     runs: int
     accepted: np.ndarray
     met: int
     ends: tuple["End", ...] = ()
+    far: tuple["Far", ...] = ()
+
+
+class Far(NamedTuple):
+    """An instance, and the index of its size."""
+
+    size: int
+    instance: Instance
 
 
 class End(NamedTuple):
@@ -139,42 +149,68 @@ def agreeing(searched: Searched, form: int, /) -> dict[str, tuple[int, int]]:
 def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
     """Search from the pool for each form and, less, for the control."""
     statement = bench.statement
-    forms = form_names(statement)
-    runs, accepted, met, ends = 0, np.zeros(len(forms), int), 0, list[End]()
+    searched = Searched(0, np.zeros(len(form_names(statement)), int), 0)
     if statement.search == "none" or not budget.restarts or not budget.steps:
-        return Searched(runs, accepted, met)
-    for index, size in enumerate(map(Size, statement.sizes)):
-        rng = np.random.default_rng([seed, index])
-        chains = [] if statement.host else [hop(bench, pool, budget, (seed, index), again=False)]
-        (batch, measured), spread = pool.of_size(index), 0
-        if not statement.host:
-            far = spread_out(bench, pool, (seed, index))
-            batch, spread = concatenate([batch, far]), length(far)
-            measured = Measured(*concatenate([measured, bench(far, size)]))
-        wide = np.arange(length(batch)) >= length(batch) - spread
-        chosen = []
-        for column, name in enumerate(forms):
-            restarts = budget.restarts if name != CONTROL else max(1, budget.restarts // 4)
-            chosen.append(_starts(measured, wide, column, restarts, rng))
-        rows, kinds = map(np.concatenate, zip(*chosen))
-        targets = np.repeat(np.arange(len(forms)), [len(some) for some, _ in chosen])
-        if len(rows):
-            starts = take(batch, rows), targets, kinds == "wide"
-            found = _climb(bench, budget.steps, (seed, index), size, batch, starts)
-            best = bench(found.best, size)
-            pool.add("search", index, found.best, best)
-            np.add.at(accepted, targets, found.accepted)
-            runs, met = runs + budget.restarts, met + int(np.sum(found.met))
-            at = np.arange(len(rows)), targets
-            value = np.where(best.counted[at], best.value[at], -np.inf)
-            ends.append(End(kinds, targets, value))
-            if not statement.host:
-                chains.append(hop(bench, pool, budget, (seed, index), again=True))
-        for hopped in chains:
-            np.add.at(accepted, hopped.forms, hopped.accepted)
-            met += int(np.sum(hopped.met))
-            ends.append(End(hopped.kinds, hopped.forms, hopped.score))
-    return Searched(runs, accepted, met, tuple(ends))
+        return searched
+    for index in range(len(statement.sizes)):
+        near = near_to(pool.of_size(index)[0])
+        if statement.host:
+            searched = _slopes(bench, pool, budget, (seed, index), near, searched)
+            continue
+        searched = _hopped(searched, hop(bench, pool, budget, (seed, index), again=False))
+        searched = _slopes(bench, pool, budget, (seed, index), near, searched)
+        searched = _hopped(searched, hop(bench, pool, budget, (seed, index), again=True))
+    return searched
+
+
+def _hopped(searched: Searched, hopped: Hopped) -> Searched:
+    accepted = searched.accepted.copy()
+    np.add.at(accepted, hopped.forms, hopped.accepted)
+    return searched._replace(
+        accepted=accepted,
+        met=searched.met + int(np.sum(hopped.met)),
+        ends=(*searched.ends, End(hopped.kinds, hopped.forms, hopped.score)),
+    )
+
+
+def _slopes(
+    bench: Bench, pool: Pool, budget: Budget, at: Place, near: Near, searched: Searched
+) -> Searched:
+    """Climb along slopes, or by random moves, at one size; the best go into the pool."""
+    statement, index = bench.statement, at[1]
+    size, rng = Size(statement.sizes[index]), np.random.default_rng(at)
+    (batch, measured), spread = pool.of_size(index), 0
+    if not statement.host:
+        wide = spread_out(bench, pool, at)
+        batch, spread = concatenate([batch, wide]), length(wide)
+        measured = Measured(*concatenate([measured, bench(wide, size)]))
+    is_wide = np.arange(length(batch)) >= length(batch) - spread
+    chosen = []
+    for column, name in enumerate(form_names(statement)):
+        restarts = budget.restarts if name != CONTROL else max(1, budget.restarts // 4)
+        chosen.append(_starts(measured, is_wide, column, restarts, rng))
+    rows, kinds = map(np.concatenate, zip(*chosen))
+    if not len(rows):
+        return searched
+    targets = np.repeat(np.arange(len(chosen)), [len(some) for some, _ in chosen])
+    starts = take(batch, rows), targets, kinds == "wide"
+    found = _climb(bench, budget.steps, at, size, batch, starts)
+    best, of_each = bench(found.best, size), (np.arange(len(rows)), targets)
+    # What violates far away may be rounding: it waits for ball arithmetic.
+    far = ~near(found.best) & np.any(violation(statement, best)[:, :-1] > 0, axis=1)
+    kept = np.flatnonzero(~far)
+    if len(kept):
+        pool.add("search", index, take(found.best, kept), Measured(*take(best, kept)))
+    accepted = searched.accepted.copy()
+    np.add.at(accepted, targets, found.accepted)
+    value = np.where(best.counted[of_each] & ~far, best.value[of_each], -np.inf)
+    return Searched(
+        searched.runs + budget.restarts,
+        accepted,
+        searched.met + int(np.sum(found.met)),
+        (*searched.ends, End(kinds, targets, value)),
+        (*searched.far, *(Far(index, take(found.best, i)) for i in np.flatnonzero(far))),
+    )
 
 
 def _climb(bench, steps, place, size, batch, starts) -> Found:

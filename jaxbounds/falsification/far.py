@@ -13,6 +13,7 @@ import numpy as np
 from jaxbounds.falsification.bench import Bench, Pool, concatenate, take
 from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.doubt import Asked
+from jaxbounds.falsification.explore import Searched
 from jaxbounds.falsification.hopping import projected
 from jaxbounds.falsification.moves import is_float
 from jaxbounds.statements import Instance, Size
@@ -38,8 +39,39 @@ def _scaled(instance: Instance) -> Iterator[Instance]:
             yield jax.tree.unflatten(structure, moved)
 
 
+def confirm_far(bench: Bench, pool: Pool, searched: Searched, referee: Asked, /) -> dict[str, str]:
+    """Add to the pool what searches found far away, as far as it is confirmed.
+
+    Returns:
+        By form why it cannot be told whether the form is violated there.
+    """
+    statement, doubts = bench.statement, dict[str, str]()
+    for column, form in enumerate(statement.forms):
+        if any(np.any(violation(statement, m.column(column)) > 0) for m in pool.measured):
+            continue
+        found = []
+        for index, instance in searched.far:
+            size = Size(statement.sizes[index])
+            excess = violation(statement, bench.one(instance, size).column(column))
+            if excess > 0:
+                found.append((float(excess), index, instance))
+        for excess, index, instance in sorted(found, key=lambda f: -f[0])[:ASKED]:
+            said = referee(statement, form, instance, Size(statement.sizes[index]))
+            if said.word == "disproved":
+                one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], instance)
+                pool.add("search", index, one, bench(one, Size(statement.sizes[index])))
+                doubts.pop(form.name, None)
+                break
+            if not said.is_true:
+                doubts[form.name] = (
+                    f"it is violated by {excess:.2g} far from all draws, where rounding may be all "
+                    f"there is, and ball arithmetic does not confirm it: {said.reason}"
+                )
+    return doubts
+
+
 def look_far(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
-    """Add to the pool what violates a form far away, as far as it is confirmed.
+    """Add to the pool what violates a form on scaled instances, as far as it is confirmed.
 
     Forms that are violated nearby, or that no single instance decides, are left as they are.
     """

@@ -17,6 +17,8 @@ FAR = 1e3
 """By what factor entries may be larger, or smaller, than those drawn."""
 Place = tuple[int, int]
 """The seed, and the index of the size."""
+Near = Callable[[Instance], np.ndarray]
+"""Of instances stacked along a leading axis, which are not far from the draws."""
 
 
 class Hopped(NamedTuple):
@@ -95,7 +97,7 @@ def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) ->
     return take(many, rng.integers(length(many), size=length(drawn)))
 
 
-def _near(batch: Instance) -> Callable[[Instance], np.ndarray]:
+def near_to(batch: Instance, /) -> Near:
     """Which instances have entries of sizes not far from those of a batch, or zeros.
 
     Far away differences of large numbers are rounding, and no claim is refuted by that.
@@ -131,13 +133,16 @@ def hop(bench: Bench, pool: Pool, budget: Budget, at: Place, /, *, again: bool) 
     size = Size(bench.statement.sizes[index])
     targets = np.arange(max(bench.batch, forms)) % forms
     back, chain = projected(bench, size), np.arange(len(targets))
-    near = _near(pool.of_size(index)[0])
+    near = near_to(pool.of_size(index)[0])
 
     def score(instances: Instance) -> tuple[Instance, np.ndarray, np.ndarray]:
         moved = back(instances)
         measured = bench(moved, size)
         value = measured.value[chain, targets]
-        counts = measured.counted[chain, targets] & ~np.isnan(value) & near(moved)
+        # Chains would run to where the stated error hides everything.
+        width = measured.high[chain, targets] - measured.low[chain, targets]
+        clear = width <= bench.statement.tolerance * np.maximum(np.abs(value), 1.0)
+        counts = measured.counted[chain, targets] & ~np.isnan(value) & clear & near(moved)
         return moved, np.where(counts, value, -np.inf), measured.met[chain, targets]
 
     rng, steps = np.random.default_rng([seed, index, 3 + again]), budget.steps // STEPS[again]

@@ -11,7 +11,7 @@ from jaxbounds.falsification.doubt import Asked, nobody, stands
 from jaxbounds.falsification.evidence import ailments, near_control
 from jaxbounds.falsification.examples import NONE, Examples, recall
 from jaxbounds.falsification.explore import Searched, draw, search
-from jaxbounds.falsification.far import look_far
+from jaxbounds.falsification.far import confirm_far, look_far
 from jaxbounds.falsification.measure import float64_on_cpu
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.reach import reach
@@ -121,6 +121,7 @@ def judge(
         left_out = draw(bench, pool, budget, seed)
         recall(bench, pool, examples)
         searched = search(bench, pool, budget, seed)
+        doubts = confirm_far(bench, pool, searched, referee)
         if budget.restarts:
             look_far(bench, pool, referee, seed)
         columns = pool.columns()
@@ -152,7 +153,8 @@ def judge(
             if decision.status in ("holds", "consistent"):
                 sharp = form.equality and statement.kind not in ON_AVERAGE
                 missed = f"the equality case was not found: {form.equality}"
-                if reason := ill or (missed if sharp and not near[index] else ""):
+                missed = missed if sharp and not near[index] else ""
+                if reason := ill or doubts.get(form.name, "") or missed:
                     decision = Decision("inconclusive", decision.ratio, reason)
             decisions.append((decision, stored_ratio))
     return Findings(bench, pool, columns, decisions, control, left_out, searched, near)

@@ -201,7 +201,8 @@ def _binary(instance: Instance, size: Size) -> Sides:
             "sharpened S9": (whole, scalar),
             "sharpened S9 loss": (1.0 + apart, 1.0),
             "control": (whole, scalar / 4.0),
-        }
+        },
+        error=1e-14 * (1 + jnp.max(jnp.abs(scores))),
     )
 
 

@@ -80,6 +80,7 @@ LEMMA_D9 = Statement(
             name="printed",
             cites="Lemma D.9, its display",
             note="F linear in the parameters, so that rho is known.",
+            equality="one layer alone matters, that of the least a_i",
         ),
         Form(
             name="printed shared",

@@ -160,9 +160,16 @@ SURROGATE = Statement(
 )
 
 
+def _rounding(i: Instance) -> Array:
+    """Of a margin, a difference of distances and radii."""
+    entries = (i["theta"], i["move"], i["centres"], jnp.exp(i["log_radii"]))
+    return 1e-13 * jnp.max(jnp.stack([jnp.max(jnp.abs(leaf)) for leaf in entries]))
+
+
 def _lipschitz(i: Instance, size: Size) -> Sides:
     here, there, distance = _margins(i)
-    return Sides(jnp.abs(here - there), {"printed": distance, "control": distance / 2}, error=1e-13)
+    bounds = {"printed": distance, "control": distance / 2}
+    return Sides(jnp.abs(here - there), bounds, error=_rounding(i))
 
 
 def _cover(i: Instance, size: Size) -> Sides:
@@ -171,7 +178,8 @@ def _cover(i: Instance, size: Size) -> Sides:
         ramp_loss(here, jnp.exp(i["log_gamma"])) - ramp_loss(there, jnp.exp(i["log_gamma"]))
     )
     bound = distance / jnp.exp(i["log_gamma"])
-    return Sides(change, {"printed": bound, "control": bound / 2}, error=1e-13, trivial=1.0)
+    error = jnp.maximum(1e-13, _rounding(i) / jnp.exp(i["log_gamma"]))
+    return Sides(change, {"printed": bound, "control": bound / 2}, error=error, trivial=1.0)
 
 
 IN_LEMMA_24: dict[str, Any] = ON_BALLS | {
