@@ -105,10 +105,17 @@ def test_the_near_control_of_an_identity_needs_an_error_below_a_millionth():
         (
             "give `project`",
             {
-                "hypotheses": lambda instance, size: {"first": instance["x"][0] == 1.0},
+                "hypotheses": lambda instance, size: {
+                    "on a grid": jnp.all(
+                        instance["x"] == instance["n"].astype(float) * instance["y"]
+                    )
+                    & jnp.all(instance["y"] == jnp.arange(1.0, 1.0 + size["d"])),
+                },
                 "sample": lambda key, size: {
-                    "x": jax.random.normal(key, size["d"]).at[0].set(1.0),
+                    "x": jnp.arange(1.0, 1.0 + size["d"])
+                    * (n := jax.random.randint(key, (), 1, 99)).astype(float),
                     "y": jnp.arange(1.0, 1.0 + size["d"]),
+                    "n": n,
                 },
             },
         ),
