@@ -1,6 +1,7 @@
 """Theorem 3 as a certificate: how many heads, which step size, what loss bound it guarantees."""
 
 import functools
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import jax
@@ -108,7 +109,7 @@ def descent_certificate(
 
 @functools.partial(jax.jit, static_argnames=("T", "d"))
 def _by_constants(
-    given: dict[str, ArrayLike],
+    given: Mapping[str, ArrayLike],
     size: ArrayLike,
     spread: ArrayLike,
     heads: ArrayLike | None,

@@ -1,5 +1,7 @@
 """Corollary 5 where B_Phi > 1: more heads with alpha = +1 than with -1, so that Phi is not zero."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -40,7 +42,7 @@ def _unbalanced(key: jax.Array, size: Size) -> Instance:
 
 
 @jax.jit
-def _given(start: Start, K: int) -> dict[str, ArrayLike]:
+def _given(start: Start, K: int) -> dict[str, Any]:
     """What Theorem 3 sharpened asks of the start and of a target of loss 1/K."""
     return {
         "radius": start.radius,
