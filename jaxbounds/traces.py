@@ -167,9 +167,9 @@ def program_text(closed: ClosedJaxpr, /) -> str:
     return f"{_ADDRESS.sub('', str(closed))} {inner.hexdigest()}"
 
 
-def is_fixed(function: Callable, /, *arguments: Any) -> bool:
-    """Whether two traces of a function are one program with the same constants."""
-    # A new function each time: what was traced once is not traced again.
-    traced = [jax.make_jaxpr(lambda *a: function(*a))(*arguments) for _ in range(2)]
-    one, two = ([program_text(t), *map(bytes_of, t.consts)] for t in traced)
+def is_fixed(function: Callable, /, *arguments: Any, before: ClosedJaxpr) -> bool:
+    """Whether another trace of a function is the program of `before`, with the same constants."""
+    # A new function: what was traced once is not traced again.
+    again = jax.make_jaxpr(lambda *a: function(*a))(*arguments)
+    one, two = ([program_text(t), *map(bytes_of, t.consts)] for t in (before, again))
     return one == two

@@ -30,6 +30,14 @@ def pytest_collection_finish():
     gc.set_threshold(20_000, 50, 1000)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def programs_are_let_go():
+    """What a module compiled is of no use to others, and would fill the memory of a long run."""
+    yield
+    jax.clear_caches()
+    gc.collect()
+
+
 @pytest.fixture
 def x64():
     """Float64 for the length of one test, as the library scopes it."""

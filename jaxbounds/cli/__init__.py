@@ -12,7 +12,7 @@ import tyro
 
 from jaxbounds.cli import printed
 from jaxbounds.runs.interruption import interruptible
-from jaxbounds.runs.threads import one_thread
+from jaxbounds.runs.threads import collect_rarely, one_thread
 from jaxbounds.version import __version__
 
 COMMANDS = {
@@ -45,6 +45,7 @@ def _command(name: str) -> Callable[..., int]:
     module, function, _ = COMMANDS[name]
     if name in _JUDGING:
         one_thread()
+        collect_rarely()
     if module == "browse":
         gc.disable()  # a tenth of the time: what these load is kept until they end
     return getattr(importlib.import_module(f"jaxbounds.cli.{module}"), function)
@@ -63,11 +64,13 @@ def _described(text: str) -> Callable[[], int]:
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; bad input gives one line on standard error and exit status 2."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    usual = gc.get_threshold()
     with interruptible():
         try:
             return _answered(arguments)
         finally:
             gc.enable()
+            gc.set_threshold(*usual)
 
 
 def _answered(arguments: list[str]) -> int:

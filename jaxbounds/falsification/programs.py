@@ -8,6 +8,7 @@ import contextlib
 import functools
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,15 +30,31 @@ CHEAP = {
 """Compiler options that trade the speed of a program for the time of compiling it."""
 
 
-@functools.cache
+LARGE = 2**22
+"""Numbers in a result from which on a program may take longer to run cheap than to compile well."""
+
+
+class _Options:
+    """Those of `CHEAP` that this version of the compiler knows; they outlive `watched.forget`."""
+
+    known: dict[str, Any] | None = None
+
+
 def _supported() -> dict[str, Any]:
-    """Those of `CHEAP` that this version of the compiler knows."""
-    known = {}
-    for name, value in CHEAP.items():
-        with contextlib.suppress(jax.errors.JaxRuntimeError):
-            jax.jit(lambda: 0, compiler_options={name: value}).lower().compile()
-            known[name] = value
-    return known
+    if _Options.known is None:
+        known = {}
+        for name, value in CHEAP.items():
+            with contextlib.suppress(jax.errors.JaxRuntimeError):
+                jax.jit(lambda: 0, compiler_options={name: value}).lower().compile()
+                known[name] = value
+        _Options.known = known
+    return _Options.known
+
+
+def _for(traced: Any) -> dict[str, Any]:
+    """The options for what was traced: large results are worth a little of optimisation."""
+    numbers = sum(math.prod(result.shape) for result in jax.tree.leaves(traced.out_info))
+    return _supported() | ({"xla_backend_optimization_level": 1} if numbers >= LARGE else {})
 
 
 def compiled(function: Callable) -> Callable:
@@ -96,28 +113,32 @@ class Programs:
             watch: is told what the trace shows.
         """
         mapped = jax.vmap(function if watch is None else watch.calls(function))
-        program: Any = compiled(mapped)
-        if self._folder is None and watch is None:
-            return program
-        loaded: dict[str, Callable] = {}
+        ready: dict[str, Callable] = {}
 
         def run(*arguments: Any) -> Any:
             signature = repr((name, jax.tree.map(jax.typeof, arguments)))
-            if signature not in loaded:
-                loaded[signature] = program
-                if self._folder is None and watch is not None:
-                    again = functools.partial(jax.eval_shape, mapped, *arguments)
-                    watch.program(program.trace(*arguments).jaxpr, again)
-                    if watch.fixed is None:
-                        watch.fixed = is_fixed(mapped, *arguments)
-                elif self._folder is not None:
-                    kept = self._kept(mapped, signature, arguments, watch)
-                    loaded[signature] = compiled(export.deserialize(kept.trace).call)
-                    if watch is not None:
-                        watch.recall(kept.seen)
-            return loaded[signature](*arguments)
+            if signature not in ready:
+                traced = self._traced(mapped, signature, arguments, watch)
+                ready[signature] = traced.lower().compile(compiler_options=_for(traced))
+            return ready[signature](*arguments)
 
         return run
+
+    def _traced(
+        self, mapped: Callable, signature: str, arguments: tuple, watch: Watch | None
+    ) -> Any:
+        """The program for such arguments, traced or found."""
+        if self._folder is not None:
+            kept = self._kept(mapped, signature, arguments, watch)
+            if watch is not None:
+                watch.recall(kept.seen)
+            return jax.jit(export.deserialize(kept.trace).call).trace(*arguments)
+        traced = jax.jit(mapped).trace(*arguments)
+        if watch is not None:
+            watch.program(traced.jaxpr, functools.partial(jax.eval_shape, mapped, *arguments))
+            if watch.fixed is None:
+                watch.fixed = is_fixed(mapped, *arguments, before=traced.jaxpr)
+        return traced
 
     def _kept(
         self, mapped: Callable, signature: str, arguments: tuple, watch: Watch | None

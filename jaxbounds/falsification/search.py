@@ -146,8 +146,8 @@ def random_search(statement: Statement, size: Size, steps: int, sampler: Sampler
             measured = one(jax.tree.unflatten(structure, values))
             return _score(measured.value[form]), measured.counted[form]
 
-        def step(carry, key):
-            best, best_score = carry
+        def step(carry, xs):
+            (best, best_score), (key, at_start) = carry, xs
             which, fresh_key, size_key, part_key, *leaf_keys = jax.random.split(key, 4 + len(best))
             fresh = jax.tree.leaves(sampler(fresh_key, size))
             redraw = jax.random.randint(which, (), -len(best), len(best))
@@ -164,15 +164,20 @@ def random_search(statement: Statement, size: Size, steps: int, sampler: Sampler
                     nudged = leaf + jnp.where(mask, bump, 0.0).astype(leaf.dtype)
                 moved.append(jnp.where(redraw >= 0, redrawn, nudged))
             moved = jax.tree.leaves(project(jax.tree.unflatten(structure, moved)))
+            moved = [jnp.where(at_start, old, new) for old, new in zip(best, moved)]
             score, counted = evaluate(moved)
             improved = _better(score, counted, best_score)
             best = [jnp.where(improved, new, old) for new, old in zip(moved, best)]
             return (best, jnp.where(improved, score, best_score)), (improved, counted)
 
-        score, counted = evaluate(leaves)
-        first = jnp.where(counted, score, -jnp.inf)
-        (best, _), taken = jax.lax.scan(step, (leaves, first), jax.random.split(key, steps))
-        return Found(jax.tree.unflatten(structure, best), *map(jnp.sum, taken))
+        # The first step stays at the start: what is measured is then compiled once.
+        keys = jax.random.split(key, steps)
+        xs = jnp.concatenate([keys[:1], keys]), jnp.arange(steps + 1) == 0
+        carry = (leaves, jnp.full((), -jnp.inf))
+        (best, _), (improved, counted) = jax.lax.scan(step, carry, xs)
+        return Found(
+            jax.tree.unflatten(structure, best), jnp.sum(improved[1:]), jnp.sum(counted[1:])
+        )
 
     return search
 

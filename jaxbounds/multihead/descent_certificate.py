@@ -1,5 +1,7 @@
 """Theorem 3 as a certificate: how many heads, which step size, what loss bound it guarantees."""
 
+import functools
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import jax
@@ -98,21 +100,34 @@ def descent_certificate(
         raise ValueError(f"Theorem 3 needs positive quantities, got {', '.join(wrong)}")
     if not radius >= 1:
         raise ValueError(f"Assumption 1 needs R >= 1, got {radius:g}: use R = 1, it is a bound")
-    found = {}
+    norms = {"distance": distance, "radius": radius}
+    losses = {"loss_target": loss_target, "loss_start": loss_start}
     with jax.enable_x64(True):
-        for name, constants in CONSTANTS.items():
-            s = descent.Setting.bounded(
-                distance=distance, size=size, radius=radius, T=T, d=d,
-                loss_target=loss_target, loss_start=loss_start,
-            )  # fmt: skip
-            least = jnp.ceil(least_root(s, constants, spread) ** 2)
-            enough = least if heads is None else jnp.maximum(least, heads)
-            s = s.of_size(size + spread / jnp.sqrt(enough), heads=enough)
-            step = descent.largest_step(s, K, constants)
-            bounds = descent.loss_bound(s, step, K, constants), descent.distance_bound(s, constants)
-            found[name] = DescentCertificate.of(
-                enough, s.size, descent.rho(s, constants), step, *bounds
-            )
+        found = _by_constants(norms | losses, size, spread, heads, K, T=T, d=d)
+        return {name: DescentCertificate.of(*values) for name, values in found.items()}
+
+
+@functools.partial(jax.jit, static_argnames=("T", "d"))
+def _by_constants(
+    given: Mapping[str, ArrayLike],
+    size: ArrayLike,
+    spread: ArrayLike,
+    heads: ArrayLike | None,
+    K: ArrayLike,
+    *,
+    T: int,
+    d: int,
+) -> dict[str, tuple[ArrayLike, ...]]:
+    """The numbers of the certificates by their constant sets, in one program."""
+    found = {}
+    for name, constants in CONSTANTS.items():
+        s = descent.Setting.bounded(size=size, T=T, d=d, **given)
+        least = jnp.ceil(least_root(s, constants, spread) ** 2)
+        enough = least if heads is None else jnp.maximum(least, heads)
+        s = s.of_size(size + spread / jnp.sqrt(enough), heads=enough)
+        step = descent.largest_step(s, K, constants)
+        bounds = descent.loss_bound(s, step, K, constants), descent.distance_bound(s, constants)
+        found[name] = enough, s.size, descent.rho(s, constants), step, *bounds
     return found
 
 

@@ -26,7 +26,8 @@ Draws = Array | np.ndarray
 def variation(network: TwoLayer, /) -> Any:
     """The sum over units of |a_j| |(w_j, b_j)|: half the least |vec|^2 of that function's units."""
     xp = array_module(*network)
-    return xp.abs(network.a) @ xp.sqrt(xp.sum(network.W**2, axis=1) + network.b**2)
+    a, W, b = map(xp.asarray, network)
+    return xp.abs(a) @ xp.sqrt(xp.sum(W**2, axis=1) + b**2)
 
 
 def memorising_product(variation: Any, depth: int, /) -> Any:

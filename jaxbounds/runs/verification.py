@@ -101,12 +101,13 @@ def _judged_somewhere(
 
 
 def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
+    """Neighbours together; the first ones alone, so that something is seen soon."""
     samplers = lambda s: [id(sampler) for sampler in s.samplers.values()]
     groups = []
     for _, group in itertools.groupby(statements, samplers):
         ids = [s.id for s in group]
         groups += [tuple(ids[i : i + TOGETHER]) for i in range(0, len(ids), TOGETHER)]
-    return groups
+    return [(name,) for ids in groups[:1] for name in ids] + groups[1:]
 
 
 def _failed_before(selection: Selection, out: Path) -> Selection:

@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from jaxbounds.runs.threads import one_thread
+from jaxbounds.runs.threads import collect_rarely, one_thread
 
 
 class Died(Exception):
@@ -110,6 +110,7 @@ def _start(parent: int, threads: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("NPROC", str(threads))
     one_thread()
+    collect_rarely()
     threading.Thread(target=end_with, args=(parent,), daemon=True).start()
 
 

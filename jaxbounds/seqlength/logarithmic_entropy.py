@@ -15,6 +15,7 @@ In a network kappa is the largest x epsilon of its matrices and `letters` the la
 one logarithm bounds them all, and A = 2 gamma^3 by Lemma E.1.
 """
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -116,6 +117,16 @@ def corollary_D_0_2(
     return 2.0 * product * min(B_x, CERTIFIED * E)
 
 
+@functools.partial(jax.jit, static_argnums=2)
+def _gamma_cubed(
+    norms: NetworkNorms, constants: Constants, layers: int, softmax_constant: float
+) -> tuple[jax.Array, jax.Array]:
+    """gamma^3 and the w_i of Lemma E.1: one program."""
+    listed = terms_corrected(norms, constants, layers, softmax_constant=softmax_constant)
+    weights = jnp.cbrt(listed.C) * jnp.cbrt(listed.beta) ** 2
+    return covering_constant(listed.C, listed.beta), weights
+
+
 def entropy_F_0_2(
     norms: NetworkNorms, B: float, d: int, k: int, layers: int, /, *, softmax_constant: float = 2.0
 ) -> LogarithmicEntropy:
@@ -125,12 +136,10 @@ def entropy_F_0_2(
     Matrix i has x_i = (gamma / epsilon) sqrt(w_i), w_i = C_i^{1/3} beta_i^{2/3}, gamma = sum w_i.
     """
     with jax.enable_x64(True):
-        one = Constants(*[B**2] * 4)
-        listed = terms_corrected(norms, one, layers, softmax_constant=softmax_constant)
-        total = float(covering_constant(listed.C, listed.beta))
-        weights = np.asarray(jnp.cbrt(listed.C) * jnp.cbrt(listed.beta) ** 2)
+        found = _gamma_cubed(norms, Constants(*[B**2] * 4), layers, softmax_constant)
+        total, weights = map(np.asarray, found)
     kappa = weights.sum() * math.sqrt(weights.max())
-    return LogarithmicEntropy(2.0 * total, float(kappa), 2.0 * d * max(d, k))
+    return LogarithmicEntropy(2.0 * float(total), float(kappa), 2.0 * d * max(d, k))
 
 
 def corollary_F_0_2(

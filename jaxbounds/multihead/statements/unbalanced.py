@@ -1,5 +1,7 @@
 """Corollary 5 where B_Phi > 1: more heads with alpha = +1 than with -1, so that Phi is not zero."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -39,22 +41,25 @@ def _unbalanced(key: jax.Array, size: Size) -> Instance:
     }
 
 
+@jax.jit
+def _given(start: Start, K: int) -> dict[str, Any]:
+    """What Theorem 3 sharpened asks of the start and of a target of loss 1/K."""
+    return {
+        "radius": start.radius,
+        "distance": realized_distance(start.good, 1 / K),
+        "loss_start": tied_risk(start.params, shared(start, 1e4)[1], start.data),
+        "size": start.good.head_bound,
+        # theta* of two heads is theirs over sqrt(H / 2) in H heads: it spreads.
+        "spread": jnp.sqrt(2.0) * target_scale(start.good, 1 / K) * head_norm(start.direction),
+    }
+
+
 def _certificate(start: Start, size: Size, form: str) -> tuple[DescentCertificate, Array]:
     """Corollary 5, or Theorem 3 sharpened, at the least even H; how many heads have each sign."""
     good, K, shape = start.good, size["K"], {"T": size["T"], "d": size["d"]}
     if form == SHARP:
-        scale = target_scale(good, 1 / K)
-        found = descent_certificate(
-            **shape,
-            K=K,
-            radius=float(start.radius),
-            distance=float(jnp.asarray(realized_distance(good, 1 / K))),
-            loss_target=1 / K,
-            loss_start=float(tied_risk(start.params, shared(start, 1e4)[1], start.data)),
-            size=float(good.head_bound),
-            # theta* of two heads is theirs over sqrt(H / 2) in H heads: it spreads.
-            spread=float(jnp.sqrt(2.0) * scale * head_norm(start.direction)),
-        )["sharpened S8"]
+        given = {name: float(value) for name, value in _given(start, K).items()}
+        found = descent_certificate(**shape, K=K, loss_target=1 / K, **given)["sharpened S8"]
     else:
         found = corollary5(good, start.radius, K, **shape, corrected=form == "corrected")
     return found, shared(start, even(found.heads))[1]

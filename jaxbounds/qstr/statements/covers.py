@@ -67,11 +67,15 @@ def _groups_case(size):
     return stacked({**case, "a": grouped(m), "U": grouped(m, H * De), "b": grouped(m)})
 
 
+_heads = jax.jit(jax.vmap(attention, (None, 0)))
+_lipschitz = jax.jit(jax.vmap(bounds.two_layer_lipschitz))
+
+
 def _covers(i, size):
     """Exact covering numbers of finite classes, with the positions of one prompt as the data."""
     z, W, U, n, N = i["z"], i["W"], i["U"], _MEMBERS, size["N"]
     radius = np.max(np.linalg.norm(z, axis=1))
-    heads = jax.vmap(attention, (None, 0))(jnp.asarray(z), jnp.asarray(W.reshape(-1, *W.shape[2:])))
+    heads = _heads(z, W.reshape(-1, *W.shape[2:]))
     attended = np.asarray(heads).reshape(n, size["H"], N, -1).swapaxes(1, 2).reshape(n, N, -1)
     hidden = np.maximum(np.einsum("njk,fmk->nfjm", attended, U) + i["b"][:, None, :], 0.0)
     values = np.einsum("nfjm,fm->nfj", hidden, i["a"])
@@ -79,10 +83,7 @@ def _covers(i, size):
     d_attn, d_tr = apart(attended), apart(values.reshape(n * n, N, 1))
     d_qk = apart(np.einsum("nhde,jd->njhe", W, z).reshape(n, N, -1))
     d_nn = np.max(np.abs(values[:, :, None] - values[:, None, :]), axis=(0, 3))
-    lipschitz = max(
-        float(bounds.two_layer_lipschitz(jnp.asarray(i["a"][f]), jnp.asarray(U[f])))
-        for f in range(n)
-    )
+    lipschitz = float(np.max(_lipschitz(i["a"], U)))
     cover = packing.covering_number
     some = lambda v: np.quantile(v[np.triu_indices(n, 1)], [0.2, 0.3]) * (1 + 1e-9)
     found = {name: [] for name in ("printed", "printed Lemma 15", "sharpened Lemma 15", "control")}

@@ -1,5 +1,6 @@
 """Section 3.1 and Appendix A.2: how many heads are needed."""
 
+import functools
 from typing import Any
 
 import jax
@@ -55,11 +56,15 @@ DRAWN: dict[str, Any] = {
 }
 
 
-def _proposition_3(i, size):
-    q, d, i = size["q"], size["d"], jax.tree.map(jnp.asarray, dict(i))
+@functools.partial(jax.jit, static_argnames="size")
+def _least_risk(i, size):
     z = data.encode(i["x"], i["t"], encodings(i["signs"]))
-    V = heads.revealed_images(i["W"], z[-1], z[:q], d=d)
-    risk = heads.oracle_risk(V, N=size["N"])
+    V = heads.revealed_images(i["W"], z[-1], z[: size["q"]], d=size["d"])
+    return heads.oracle_risk(V, N=size["N"])
+
+
+def _proposition_3(i, size):
+    d, risk = size["d"], _least_risk(dict(i), size)
     few = {name: size[name] for name in ("N", "q", "H")}
     return Sides.pairs(
         {
@@ -113,13 +118,18 @@ PROPOSITION_3 = Statement(
 )
 
 
-def _proposition_21(i, size):
-    d, N, i = size["d"], size["N"], jax.tree.map(jnp.asarray, dict(i))
+@functools.partial(jax.jit, static_argnames="size")
+def _least_decoupled_risk(i, size):
+    d = size["d"]
     W = i["W"].at[:, :d, d:].set(0.0).at[:, d:, :d].set(0.0)
     z = data.encode(i["x"], i["t"], encodings(i["signs"]))
     slopes = jnp.einsum("d,hde->he", z[-1], W)
     A = jax.nn.softmax(slopes @ z[: size["q"]].T, axis=-1)
-    risk = heads.oracle_risk(A, N=N)
+    return heads.oracle_risk(A, N=size["N"])
+
+
+def _proposition_21(i, size):
+    N, risk = size["N"], _least_decoupled_risk(dict(i), size)
     bound = lambda exact: heads.decoupled_head_bound(N=N, q=size["q"], H=size["H"], exact=exact)
     return Sides.pairs(
         {

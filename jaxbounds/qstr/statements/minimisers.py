@@ -54,17 +54,24 @@ def _allowed(network, depth):
     return memorisers.memorising_product(float(memorisers.variation(network)), depth)
 
 
+@functools.partial(jax.jit, static_argnames=("width", "depth"))
+def _padded(network, x, y, width, depth):
+    """By how much the deep network of so many units misses the samples; its L^2 |U|_F^2."""
+    more = width - len(network.a)
+    a, W, b = (jnp.pad(part, [(0, more)] + [(0, 0)] * (part.ndim - 1)) for part in network)
+    layers = memorisers.deep_readout(TwoLayer(a, W, b), depth)
+    missed = jnp.max(jnp.abs(evaluate(layers, x)[..., 0] - y))
+    total = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(layers))
+    return missed, (total / depth) ** depth
+
+
 def _in_the_family(network, width, i, depth):
     """L^2 |U|_F^2 of what costs no more than the network among those of `width` units.
 
     By its weights, padded with units of zero; infinite where it does not pass through the samples.
     """
-    more = width - len(network.a)
-    a, W, b = (jnp.pad(part, [(0, more)] + [(0, 0)] * (part.ndim - 1)) for part in network)
-    layers = memorisers.deep_readout(TwoLayer(a, W, b), depth)
-    missed = np.max(np.abs(np.asarray(evaluate(layers, jnp.asarray(i["x"])))[..., 0] - i["y"]))
-    total = sum(float(jnp.sum(jnp.asarray(leaf) ** 2)) for leaf in jax.tree.leaves(layers))
-    return (total / depth) ** depth if missed < 1e-6 else math.inf
+    missed, product = _padded(network, i["x"], i["y"], width, depth)
+    return float(product) if missed < 1e-6 else math.inf
 
 
 def _theorem(i, size):

@@ -24,7 +24,13 @@ from jaxbounds.seqlength.multi_layer import (
     theorem_4_2_printed,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.seqlength.statements.packings import outputs, sigma_is_allowed
+from jaxbounds.seqlength.statements.packings import (
+    corrected_size,
+    derived_size,
+    outputs,
+    printed_size,
+    sigma_is_allowed,
+)
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 ON_PACKINGS: dict[str, Any] = {
@@ -99,19 +105,19 @@ def _corollary_F_0_2(instance: Instance, size: Size) -> Sides:
     ends = [number(outputs(*_signs(instance, s))[0]) for s in (1.0, -1.0)]
     packing = xp.where(abs(ends[0] - ends[1]) >= 2.0 * eps, real(d - 2) * xp.log(2.0), 0.0)
     C_1, C_Bx = (lemma_3_4_leading(x, k=1, d=d) for x in (1.0, B_x))
-    printed = number(theorem_4_2_printed(norms, C_1, C_Bx, size["L"])) / eps**2
+    printed = number(printed_size(norms, C_1, C_Bx, size["L"])) / eps**2
     # The proof's own list, and the C of the d x d matrix W_QK for all: of E10 the terms, and E11
     # repaired; W_v's cover for inputs of norm 1 is left, with E9.
     C_1, C_Bx = (lemma_3_4_leading(x, k=d, d=d) for x in (1.0, B_x))
-    listed = terms_derived(norms, C_1, C_Bx, size["L"])
-    right = terms_corrected(norms, constants_F_0_2_leading(1.0, d, 1), size["L"])
+    derived = number(derived_size(norms, C_1, C_Bx, size["L"])) / eps**2
+    corrected = number(corrected_size(norms, constants_F_0_2_leading(1.0, d, 1), size["L"]))
     return Sides(
         packing,
         {
             "printed": printed,
             "printed, constant 100": 100.0 * printed,
-            "derived": number(covering_constant(listed.C, listed.beta)) / eps**2,
-            "corrected": number(covering_constant(right.C, right.beta)) / eps**2,
+            "derived": derived,
+            "corrected": corrected / eps**2,
             "control": B_x * printed,
         },
     )

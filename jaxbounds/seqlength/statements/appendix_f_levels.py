@@ -20,7 +20,12 @@ from jaxbounds.seqlength.multi_layer import (
 )
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.seqlength.statements.appendix_f import ON_PACKINGS, meets, norms_of, one_row
-from jaxbounds.seqlength.statements.packings import outputs
+from jaxbounds.seqlength.statements.packings import (
+    corrected_size,
+    derived_size,
+    outputs,
+    printed_size,
+)
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 
@@ -43,16 +48,15 @@ def _corollary_F_0_1(instance: Instance, size: Size) -> Sides:
     packing = xp.where(abs(ends[0] - ends[1]) >= 2.0 * eps, real(d - 3) * xp.log(M), 0.0)
     # 1 is traced where B_x is: ln(2k + 1) is then enclosed with the rest.
     C_1, C_Bx = (lemma_3_3(x, k=1, d=d) for x in (1.0 + 0.0 * B_x, B_x))
-    printed = number(theorem_4_2_printed(norms, C_1, C_Bx, size["L"])) / eps**2
-    listed = terms_derived(norms, C_1, C_Bx, size["L"])
-    right = terms_corrected(norms, constants_F_0_1(1.0, d, 1), size["L"])
+    printed = number(printed_size(norms, C_1, C_Bx, size["L"])) / eps**2
+    corrected = number(corrected_size(norms, constants_F_0_1(1.0, d, 1), size["L"]))
     return Sides(
         packing,
         {
             "printed": printed,
             "printed, constant 10": 10.0 * printed,
-            "derived": number(covering_constant(listed.C, listed.beta)) / eps**2,
-            "corrected": number(covering_constant(right.C, right.beta)) / eps**2,
+            "derived": number(derived_size(norms, C_1, C_Bx, size["L"])) / eps**2,
+            "corrected": corrected / eps**2,
             "control": xp.log(B_x) / 20.0 * printed,
         },
     )

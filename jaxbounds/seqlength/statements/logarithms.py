@@ -1,5 +1,6 @@
 """Corollaries D.0.2 and F.0.2 with their logarithms, and the orders of Section 4.3."""
 
+import functools
 import math
 from typing import Any
 
@@ -31,6 +32,8 @@ from jaxbounds.seqlength.multi_layer import (
     theorem_4_2_printed,
 )
 from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.seqlength.statements.packings import corrected_size, printed_size
+from jaxbounds.seqlength.statements.single_layer import at_ends
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
@@ -106,14 +109,20 @@ def _sizes(key: Array, size: Size) -> Instance:
     return {"norms": norms, "fraction": draw.log_uniform(scale_key, -2.5, 0.0)}
 
 
+@functools.partial(jax.jit, static_argnums=2)
+def _at_scale_one(norms: NetworkNorms, constants: Constants, layers: int) -> tuple[Array, Array]:
+    """The C_i, and the scales of Lemma E.1 at epsilon = 1."""
+    listed = terms_corrected(norms, constants, layers)
+    return listed.C, divide_scale(listed.C, listed.beta, 1.0).scales
+
+
 def _logarithms(instance: Instance, size: Size) -> Sides:
     """The lemma's own sizes, with floors and ceilings, at a fraction of the largest scale."""
     (*others, B_x, B), fraction = instance["norms"].tolist(), float(instance["fraction"])
     norms, (d, k, L) = NetworkNorms._make((*others, B_x)), (size[name] for name in "dkL")
     shapes = [(1, d), *[(d, k), (k, d), (d, d)] * L]
-    listed = terms_corrected(norms, Constants(*[B**2] * 4), L)
-    unit = np.asarray(divide_scale(listed.C, listed.beta, 1.0).scales)
-    x_at_1 = np.sqrt(np.asarray(listed.C)) / unit
+    C, unit = map(np.asarray, _at_scale_one(norms, Constants(*[B**2] * 4), L))
+    x_at_1 = np.sqrt(C) / unit
     network, single = entropy_F_0_2(norms, B, d, k, L), entropy_D_0_2(B_x, B, d)
     pairs = {}
     for name, above, of in (
@@ -167,16 +176,13 @@ def _class_sample(key: Array, size: Size) -> Instance:
 
 def _class(instance: Instance, size: Size) -> Sides:
     """Networks at extreme points, W_QK = v e_i^T with ||v||_2 = 1, each point 2^26 times."""
-    X, (seed,), d = jnp.asarray(instance["X"]), draw.numbers(instance, "seed"), size["d"]
+    X, (seed,), d = instance["X"], draw.numbers(instance, "seed"), size["d"]
     copies, ends = 2**26, draw.signed_vertices(d)
     m = len(X) * copies
     turns = np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)
     circle = np.stack([np.cos(turns), np.sin(turns)], axis=1)
     maps = np.einsum("ni,cj->ncij", circle, np.eye(d)).reshape(-1, d, d)
-    W_c, w = jnp.eye(1, d), ends[[0, d]]
-    run = lambda W_QK, v: head_at(X, W_QK, v[:, None], W_c, 0, activation=jax.nn.relu) @ w.T
-    values = jax.vmap(jax.vmap(run, (None, 0)), (0, None))(jnp.asarray(maps), jnp.asarray(ends))
-    table = np.moveaxis(np.asarray(values), 2, 0).reshape(len(X), -1)
+    table = np.moveaxis(np.asarray(at_ends(X, maps, ends)), 2, 0).reshape(len(X), -1)
     signs = 2.0 * np.random.default_rng(seed).binomial(copies, 0.5, size=(32, len(X))) - copies
     found = (signs @ table).max(axis=1).mean() / m
     # One layer of the multi-layer network: w.r to l_2, no factor for the sign.
@@ -229,11 +235,10 @@ def _orders(instance: Instance, size: Size) -> Sides:
 
     def printed(norms: NetworkNorms, B: float = 1.0, log: float = log) -> float:
         C = B**2 * log
-        return float(theorem_4_2_printed(norms, C, C * norms.B_x**2, size["layers"]))
+        return float(printed_size(norms, C, C * norms.B_x**2, size["layers"]))
 
     def proved(norms: NetworkNorms, d: int = 2) -> float:
-        listed = terms_corrected(norms, constants_4_2_1(1.0, d, d), size["layers"])
-        return float(covering_constant(listed.C, listed.beta))
+        return float(corrected_size(norms, constants_4_2_1(1.0, d, d), size["layers"]))
 
     width = round(g)
     return Sides.pairs(

@@ -138,16 +138,22 @@ def _class_sample(key: Array, size: Size) -> Instance:
     return {"X": draw.unit(X), "seed": jax.random.randint(b, (), 0, 2**30)}
 
 
+@jax.jit
+def at_ends(X: Array, maps: Array, ends: Array) -> Array:
+    """Networks of these W_QK, with W_v and w at ends of their balls, on all points."""
+    d = X.shape[-1]
+    W_c, w = jnp.eye(1, d), ends[jnp.array([0, d])]
+    run = lambda W_QK, v: head_at(X, W_QK, v[:, None], W_c, 0, activation=jax.nn.relu) @ w.T
+    return jax.vmap(jax.vmap(run, (None, 0)), (0, None))(maps, ends)
+
+
 def _class(instance: Instance, size: Size) -> Sides:
     """Networks with w, W_c, W_v, W_QK at extreme points of their balls, each point 2^16 times."""
-    X, (seed,), d = jnp.asarray(instance["X"]), draw.numbers(instance, "seed"), size["d"]
+    X, (seed,), d = instance["X"], draw.numbers(instance, "seed"), size["d"]
     copies = 2**16
     m, ends = len(X) * copies, draw.signed_vertices(d)
     maps = np.concatenate([np.zeros((1, d * d)), draw.signed_vertices(d * d)]).reshape(-1, d, d)
-    W_c, w = jnp.eye(1, d), ends[[0, d]]
-    run = lambda W_QK, v: head_at(X, W_QK, v[:, None], W_c, 0, activation=jax.nn.relu) @ w.T
-    values = jax.vmap(jax.vmap(run, (None, 0)), (0, None))(jnp.asarray(maps), jnp.asarray(ends))
-    table = np.moveaxis(np.asarray(values), 2, 0).reshape(len(X), -1)
+    table = np.moveaxis(np.asarray(at_ends(X, maps, ends)), 2, 0).reshape(len(X), -1)
     # The signs of equal points add up to a binomial.
     signs = 2.0 * np.random.default_rng(seed).binomial(copies, 0.5, size=(32, len(X))) - copies
     found = (signs @ table).max(axis=1).mean() / m

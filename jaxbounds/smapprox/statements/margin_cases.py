@@ -9,6 +9,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
+from jaxbounds.arrays import array_module
 from jaxbounds.smapprox import circuits
 from jaxbounds.smapprox.attack import try_rays
 from jaxbounds.smapprox.certified import (
@@ -29,6 +30,10 @@ INPUTS = 4
 """Bits of the random circuit; the identity chain reads the first of them."""
 
 
+run_on_all = jax.jit(jax.vmap(feedforward, in_axes=(None, 0)))
+"""A circuit as a network, on many inputs."""
+
+
 @functools.cache
 def margin_networks() -> Any:
     """An identity chain and a random circuit as networks of one shape, stacked.
@@ -41,8 +46,7 @@ def margin_networks() -> Any:
         for circuit in (circuits.identity_chain(5), mixed):
             params = compile_circuit(circuit, correction=THIRDS, width=10)
             every = jnp.asarray(circuits.all_inputs(circuit.inputs), float)
-            run = jax.vmap(feedforward, in_axes=(None, 0))
-            states = np.asarray(run(jax.tree.map(jnp.asarray, params), every)[1])
+            states = np.asarray(run_on_all(params, every)[1])
             forms = {"printed": theorem_d6, "halvings": without_halvings, "joint": joint_budget}
             lower = {
                 name: np.array(circuit_margin_lower(params, states, THIRDS, form=form))
@@ -69,7 +73,8 @@ ALL_INPUTS = "both inputs of an identity chain, all sixteen of a random circuit 
 
 def case_network(circuit: Any) -> Any:
     """Parameters, certified bounds and truth table of one of the circuits."""
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf)[circuit], margin_networks())
+    xp = array_module(circuit)
+    return jax.tree.map(lambda leaf: xp.asarray(leaf)[circuit], margin_networks())
 
 
 @jax.jit

@@ -27,6 +27,11 @@ def _signed(params: Any, x: Array, sign: Array) -> Array:
     return sign * (params["w"] @ x + params["b"])
 
 
+@jax.jit
+def _exact(x: Array, sign: Array, params: Any) -> Array:
+    return linear_margin(params["w"], params["b"], x, jnp.where(sign > 0, 1.0, 0.0))
+
+
 def _least(i: Instance, size: Size) -> Sides:
     params = {"w": jnp.asarray(i["w"]), "b": jnp.asarray(i["b"])}
     output = i["w"] @ i["x"] + i["b"]
@@ -35,8 +40,7 @@ def _least(i: Instance, size: Size) -> Sides:
     search: Any = {"data": data, "refinements": 1, "largest": 20.0}
     found = margin_upper(_signed, _signed, params, blocks, **search)
     again = recertify(_signed, params, found.perturbation, data=data)
-    w, b, x = (jnp.asarray(i[name]) for name in ("w", "b", "x"))
-    exact = linear_margin(w, b, x, jnp.where(output > 0, 1.0, 0.0))
+    exact = _exact(*data, params)
     return Sides.pairs(
         {
             "derived": (exact, found.radius),

@@ -25,35 +25,43 @@ from jaxbounds.smapprox.statements.margin_cases import (
     attacked,
     case_network,
     margin_cases,
+    run_on_all,
 )
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 IN_SECTION: dict[str, Any] = {"source": "Section 3.1"}
 
 
-def _without_head(i: Instance) -> tuple[Array, Array]:
+@jax.jit
+def _without_head(params: Any, x: Array) -> tuple[Array, Array]:
     """The lemma's own F' = f_{q-1} o zeta_{q-2} o ... o f_1, and a bound on its margin from above.
 
     Where F' errs the margin is 0; elsewhere setting the output's last row and bias to zero gives
     F' = 0, an error.
     """
-    params = case_network(i["circuit"])["params"]
-    output = feedforward(params, jnp.asarray(i["x"], float))[1][-3, 0]
+    output = feedforward(params, x.astype(float))[1][-3, 0]
     row, bias = params["hidden"]["W"][-3, 0], params["hidden"]["b"][-3, 0]
     return output, jnp.sqrt(row @ row + bias**2)
 
 
-def _lemma33(i: Instance, size: Size) -> Sides:
-    value, upper = attacked(i)
-    value = jnp.asarray(value, float)
-    lower = case_network(i["circuit"])["lower"]["joint"]
-    output, reach = _without_head(i)
+@jax.jit
+def _from_above(params: Any, x: Array, value: Array) -> tuple[Array, Array]:
+    """Bounds on the margins of F' and of the network with its head."""
+    (output, reach), value = _without_head(params, x), value.astype(float)
     last = jnp.zeros(1).at[0].set(value)
+    printed = jnp.where(zero_one_loss(output, value) == 1, 0.0, reach)
+    return printed, head_margin(last, value) * (1 + 1e-4)
+
+
+def _lemma33(i: Instance, size: Size) -> Sides:
+    (value, upper), network = attacked(dict(i)), case_network(i["circuit"])
+    lower = network["lower"]["joint"]
+    printed, head = _from_above(network["params"], i["x"], value)
     return Sides.pairs(
         {
-            "printed": (lower, jnp.where(zero_one_loss(output, value) == 1, 0.0, reach)),
+            "printed": (lower, printed),
             "corrected": (lower, upper),
-            "derived head": (upper, head_margin(last, value) * (1 + 1e-4)),
+            "derived head": (upper, head),
             "control": (lower, upper / 10),
         }
     )
@@ -61,16 +69,13 @@ def _lemma33(i: Instance, size: Size) -> Sides:
 
 def _simulates(i: Instance, size: Size) -> dict[str, Any]:
     value = jnp.asarray(attacked(i)[0], float)
-    output, _ = _without_head(i)
     params = case_network(i["circuit"])["params"]
+    output, _ = _without_head(params, jnp.asarray(i["x"]))
     circuit = Circuit(INPUTS, identity_chain(5).layers)
     below = [circuit.inputs, *map(len, circuit.layers)]
     flipped = jax.tree.map(jnp.negative, params)
-    outputs = [
-        feedforward(p, x)[1][-3, 0]
-        for p in (params, flipped)
-        for x in jnp.asarray(all_inputs(INPUTS), float)
-    ]
+    every = np.asarray(all_inputs(INPUTS), float)
+    outputs = np.stack([run_on_all(p, every)[1][:, -3, 0] for p in (params, flipped)])
     gates = [(gate, n) for n, layer in zip(below, circuit.layers) for gate in layer]
     return {
         "layered circuit of the allowed gates (Section 3)": all(
@@ -82,7 +87,7 @@ def _simulates(i: Instance, size: Size) -> dict[str, Any]:
         )
         and l1_norm(params) <= 15 * circuit.size
         and len(params["hidden"]["b"]) + 1 == 4 * circuit.depth,
-        "F' ends with a ReLU, so F' >= 0 (Lemma 3.2)": min(map(float, outputs)) >= 0.0,
+        "F' ends with a ReLU, so F' >= 0 (Lemma 3.2)": float(outputs.min()) >= 0.0,
         "x in {0, 1}^m (Lemma 3.3)": jnp.isin(i["x"], jnp.array([0, 1])).all(),
         "F' computes G, as the F of Lemma 3.2 does (Lemma 3.3)": jnp.abs(output - value) < 1e-9,
         "y = G(x) in {0, 1} (Section 2.1)": (value == 0) | (value == 1),
@@ -150,9 +155,7 @@ def _margin_rate(i: Instance, size: Size) -> Sides:
     key, inputs = jax.random.key(7), size["inputs"]
     circuit = random_circuit(key, inputs, int(i["width"]), int(i["depth"]), balance=0.0)
     params = compile_circuit(circuit)
-    states = jax.vmap(feedforward, (None, 0))(
-        jax.tree.map(jnp.asarray, params), jnp.asarray(all_inputs(inputs), float)
-    )[1]
+    states = run_on_all(params, np.asarray(all_inputs(inputs), float))[1]
     inverse = 1 / circuit_margin_lower(params, np.asarray(states), THIRDS)
     s, r = circuit.size, circuit.width
     return Sides.pairs({"printed": (inverse, s), "derived": (inverse, r), "control": (s**2.0, s)})
