@@ -139,8 +139,9 @@ def again(experiment: str, flags: Iterable[str], /) -> Request:
             precision = value
         else:
             preset = value
-    given = {"preset": preset, "seed": seed, "precision": precision}
-    return requested(experiment, words, imports=imports, **given)
+    return requested(
+        experiment, words, preset=preset, seed=seed, precision=precision, imports=imports
+    )
 
 
 def _words(fields: Mapping[str, Any]) -> Iterator[str]:
