@@ -72,8 +72,8 @@ def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xar
             )
     except KeyboardInterrupt as stop:
         if _unfinished(folder):
-            more = f"; {stop}" if isinstance(stop, Stopped) else ""
-            words = f"{folder} can be continued: add --resume{more}"
+            kept = f"; {stop}" if isinstance(stop, Stopped) else ""
+            words = f"{folder} can be continued: add --resume{kept}"
             raise KeyboardInterrupt(words) from None
         raise
 
