@@ -127,7 +127,7 @@ with plotting.style():
 #
 # With a folder the sweep keeps a checkpoint after every chunk: written whole or not at all, no
 # pickle. Here the first half is computed, "the machine dies", and the second half continues, on
-# however many devices there are by then. On as many as before the bits are those of the undisturbed
+# however many devices there are by then: the bits are those of the undisturbed
 # run.
 
 # %%

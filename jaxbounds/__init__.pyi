@@ -50,5 +50,5 @@ from .statements.paper import Paper as Paper
 from .statements.sides import Sides as Sides
 from .statements.statement import Budget as Budget
 from .statements.statement import Statement as Statement
-from .sweeps.sweep import lanes_of as lanes_of
 from .sweeps.sweep import sweep as sweep
+from .sweeps.swept import lanes_of as lanes_of

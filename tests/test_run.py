@@ -58,6 +58,31 @@ def test_run_writes_data_with_provenance_figure_and_trace(done, capsys):
     assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_precision_of_products_is_a_choice_and_is_recorded(tmp_path, capsys):
+    """Of experiments that choose one, and of those that leave it to JAX."""
+    toy = ["--heads", "1", "2", "--trials", "2", "--steps", "20", "--n", "10", "--test", "10"]
+    seen = []
+    for name, *more in (
+        ["multihead.fig4", *toy, "--opening", "0"],
+        ["smapprox.machine", "--input", "ab"],
+    ):
+        for given in ((), ("--precision", "high")):
+            out = tmp_path / f"{name}{len(given)}"
+            assert main(["run", name, *more, *given, "--out", str(out)]) == 0
+            attrs = load(out / "result.nc").attrs
+            seen.append((attrs["matmul_precision"], attrs["matmul_precision_used"]))
+    assert seen == [
+        ("default", "highest"),
+        ("high", "high"),
+        ("default", "default"),
+        ("high", "high"),
+    ]
+    capsys.readouterr()
+    again = ["run", "multihead.fig4", *toy, "--opening", "0", "--resume"]
+    assert main([*again, "--out", str(tmp_path / "multihead.fig42")]) == 2
+    assert "belongs to another run" in capsys.readouterr().err
+
+
 def test_a_damaged_result_is_refused(done, capsys):
     folder, _ = done
     file = folder / "result.nc"
@@ -78,6 +103,8 @@ def test_a_damaged_result_is_refused(done, capsys):
         (["smapprox.machine", "--preset", "huge"], "no preset 'huge': default"),
         (["smapprox.machine", "--resume"], "cannot be resumed"),
         (["smapprox.machine", "--seed", "-1"], "cannot be negative"),
+        (["smapprox.machine", "--precision", "bfloat16"], "in bfloat16 a step below 1/256"),
+        (["smapprox.machine", "--deadline", "0"], "positive number of seconds"),
         (["smapprox.machine", "--machine", "FILE", "--input", "01"], "not total"),
         (["smapprox.machine", "--input", "abc"], "outside the input alphabet"),
         (["smapprox.machine", "--T", "3"], "not halted"),

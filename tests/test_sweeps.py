@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.sweeps import lanes_of, progress, reporting, sweep
+from jaxbounds.files import load_arrays
+from jaxbounds.sweeps import Checkpoints, lanes_of, progress, reporting, stopping, sweep
+from jaxbounds.sweeps.checkpoint import FORMAT
 from jaxbounds.sweeps.compaction import compaction
 from jaxbounds.sweeps.grouping import available, fitting
 
@@ -58,6 +60,26 @@ def test_the_product_of_seeds_and_grid_unflattens():
     assert lanes["a"].reshape(2, 4, 3)[1, 2, 0] == 2 and lanes["b"].reshape(2, 4, 3)[1, 2, 0] == 7
 
 
+def _mixing(lane, state):
+    """A product of matrices and a gradient: vmapped, they go through other routines."""
+    w = state["w"][:, None] * jnp.ones((1, 5))
+    slope = jax.grad(lambda v: jnp.sum(jnp.tanh(w @ w.T) @ v))(state["w"])
+    return _step(lane, state | {"w": state["w"] - 0.1 * slope})
+
+
+@pytest.mark.parametrize("devices", [2, 3, 4])
+@pytest.mark.parametrize("group", [1, 3, 8])
+def test_the_number_of_devices_does_not_change_the_bits(devices, group):
+    """Also where lanes fill no group, groups no device, and some lanes end before others."""
+    finished = lambda state: jnp.sum(state["w"] ** 2) < 1.0
+    for ends in (None, finished):
+        run = lambda count, ends=ends: sweep(
+            _start, _mixing, _measure, _lanes(seeds=4, rates=(0.01, 0.3)), 30,
+            chunk=10, group=group, finished=ends, devices=jax.devices()[:count],
+        )  # fmt: skip
+        _same(run(1), run(devices))
+
+
 @pytest.mark.parametrize("seeds", [1, 5, 11])
 def test_devices_chunks_and_lane_counts_do_not_change_the_bits(seeds):
     whole = sweep(_start, _step, _measure, _lanes(11), 12, devices=jax.devices()[:1])
@@ -94,6 +116,46 @@ def test_resuming_gives_the_undisturbed_bits(after, tmp_path, monkeypatch):
         _start, _step, _measure, _lanes(), 20, resume=True, devices=jax.devices()[:2], **options
     )
     _same(undisturbed, resumed)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e9])
+def test_what_was_asked_to_stop_is_kept_and_goes_on_elsewhere(seconds, tmp_path, monkeypatch):
+    """At the end of the second round, of one record or of a chunk."""
+    undisturbed = sweep(_start, _mixing, _measure, _lanes(), 20, chunk=5)
+    module = importlib.import_module("jaxbounds.sweeps.sweep")
+    monkeypatch.setattr(module, "ROUND", seconds)
+    advance, rounds = module.Work.advance, []
+
+    def asking(self, records):
+        rounds.append(records)
+        if len(rounds) == 2:
+            assert stopping.ask()
+        return advance(self, records)
+
+    monkeypatch.setattr(module.Work, "advance", asking)
+    options = {"chunk": 5, "folder": tmp_path, "fingerprint": "a"}
+    run = lambda **more: sweep(_start, _mixing, _measure, _lanes(), 20, **options | more)
+    with pytest.raises(KeyboardInterrupt, match="is kept"):
+        run()
+    assert not stopping.ask() and not stopping.asked()
+    assert rounds[0] == 1 and sum(rounds) < 20
+    done, _, chunks = Checkpoints(tmp_path, _mark(tmp_path)).load()
+    assert done == sum(rounds) and len(chunks) == 1
+    resumed = run(resume=True, devices=jax.devices()[:3])
+    assert sum(rounds) == 20
+    _same(undisturbed, resumed)
+
+
+def _mark(folder):
+    return load_arrays(folder / "state.npz", form=FORMAT)[1]
+
+
+def test_another_precision_is_another_run(tmp_path):
+    options = {"folder": tmp_path, "chunk": 5, "fingerprint": "a"}
+    with jax.default_matmul_precision("high"):
+        sweep(_start, _step, _measure, _lanes(), 10, **options)
+    with pytest.raises(ValueError, match="belongs to another run"):
+        sweep(_start, _step, _measure, _lanes(), 10, resume=True, **options)
 
 
 def test_foreign_and_damaged_checkpoints_are_refused(tmp_path):
@@ -169,9 +231,9 @@ def test_compaction_keeps_slots_and_every_lane():
     order = compaction(over, 8, 4)
     assert np.array_equal(np.sort(order), np.arange(len(over)))
     assert np.array_equal(order % 8, np.arange(len(over)) % 8)
-    busy = ~over[order].reshape(4, 6, 8).all(axis=2)
+    busy = ~over[order].reshape(6, 4, 8).all(axis=2)  # group i is on device i modulo 4
     need = -(-np.max(np.sum(~over.reshape(-1, 8), axis=0)) // 4)
-    assert busy.sum(axis=1).max() == need < 6
+    assert busy.sum(axis=0).max() == need < 6
     assert compaction(over[order], 8, 4) is None and compaction(np.zeros(16, bool), 8, 2) is None
 
 

@@ -5,6 +5,7 @@ import gc
 import json
 import os
 import signal
+import subprocess
 import sys
 import textwrap
 import time
@@ -13,6 +14,7 @@ import pytest
 
 from jaxbounds.cli import main
 from jaxbounds.runs import interruption, workers
+from jaxbounds.sweeps import stopping
 
 CLAIMS = """
 import os, signal
@@ -138,6 +140,45 @@ def test_a_signal_whose_exception_is_dropped_is_seen_at_the_next_look(how):
             interruption.look()
     assert signal.getsignal(how) is before
     interruption.look()
+
+
+def test_sigterm_waits_for_work_that_listens_until_its_deadline():
+    with interruption.interruptible():
+        interruption.grant(1.0)
+        with stopping.listening():
+            started = time.monotonic()
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert stopping.asked()
+            with pytest.raises(KeyboardInterrupt, match="SIGTERM"):
+                time.sleep(20)
+            assert 0.7 < time.monotonic() - started < 15
+    with interruption.interruptible():  # nobody listens, and nothing is left of before
+        assert not stopping.asked()
+        with pytest.raises(KeyboardInterrupt, match="SIGTERM"):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(20)
+
+
+BUSY = """
+import hashlib, os, signal
+from jaxbounds.runs import interruption
+from jaxbounds.sweeps import stopping
+
+with interruption.interruptible(), stopping.listening():
+    interruption.grant(1.0)
+    os.kill(os.getpid(), signal.SIGTERM)
+    hashlib.pbkdf2_hmac("sha256", b"a", b"b", 2**31 - 1)  # minutes outside of Python
+"""
+
+
+def test_at_the_deadline_a_process_ends_even_inside_of_a_call():
+    ended = subprocess.run(
+        [sys.executable, "-c", BUSY], capture_output=True, text=True, timeout=120
+    )
+    assert ended.returncode == 130
+    assert ended.stderr.splitlines()[-1] == (
+        "jaxbounds: no checkpoint within 1 s of SIGTERM; the one before is there: add --resume"
+    )
 
 
 def test_a_signal_that_comes_while_garbage_is_collected_comes_again():

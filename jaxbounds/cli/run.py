@@ -1,6 +1,7 @@
 """`jaxbounds run`: the figures of the papers as experiments."""
 
 import functools
+import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
@@ -21,6 +22,7 @@ from jaxbounds.results import save
 from jaxbounds.runs.distributed import ALONE, Distributed, supervised
 from jaxbounds.runs.engines import HERE, On
 from jaxbounds.runs.experiment import compute, compute_shards, compute_share, merged
+from jaxbounds.runs.interruption import DEADLINE, grant, interruptible
 from jaxbounds.runs.request import Request, configured, requested
 from jaxbounds.sweeps import Share
 
@@ -73,6 +75,9 @@ class Options:
     Attributes:
         preset: a named configuration to start from.
         seed: of all draws.
+        precision: of products of matrices: "highest", "high" or "default", as JAX names them.
+        deadline: seconds between SIGTERM and the end that the machine grants; a run that can be
+            resumed keeps what it has within them.
         out: folder of the results, or its address on an object store (s3://bucket/name);
             "results/<experiment>" unless given.
         verbose: print the numbers behind every claim, not of those alone that are not reproduced.
@@ -88,6 +93,8 @@ class Options:
 
     preset: str = "default"
     seed: int = 0
+    precision: str = ""
+    deadline: float = DEADLINE
     out: str = ""
     verbose: bool = False
     resume: bool = False
@@ -113,8 +120,16 @@ class Asked(NamedTuple):
 def _help(experiment: Experiment) -> None:
     """What can be said of a run: the flags of all experiments, and the fields of this one."""
     presets = ", ".join(["default", *experiment.presets])
-    general = ["--preset NAME", "--seed INT", "--out FOLDER", "--import MODULE", "--verbose"]
-    several = ["--resume", "--shard I/N", "--shards N", "--engine ENGINE", "--distributed"]
+    general = ["--preset NAME", "--seed INT", "--precision highest|high|default", "--out FOLDER"]
+    general += ["--import MODULE", "--verbose"]
+    several = [
+        "--resume",
+        "--deadline SECONDS",
+        "--shard I/N",
+        "--shards N",
+        "--engine ENGINE",
+        "--distributed",
+    ]
     general += several * experiment.resumable
     configured(
         experiment,
@@ -140,6 +155,8 @@ def _check(experiment: Experiment, options: Options) -> None:
     options.together.check()
     if sum(map(bool, (options.shard, options.shards, options.together.distributed))) > 1:
         raise ValueError("--shard, --shards and --distributed exclude each other: give one")
+    if not options.deadline > 0:
+        raise ValueError(f"--deadline is a positive number of seconds, got {options.deadline:g}")
     if options.shards < 0 or (options.on != HERE and not options.shards):
         raise ValueError("--engine needs --shards N, the number of pieces to cut the run into")
 
@@ -153,7 +170,12 @@ def _asked(experiment: str, flags: tuple[str, ...]) -> Asked:
     if len(given) < len(flags):
         _help(chosen)
     request = requested(
-        experiment, rest, preset=options.preset, seed=options.seed, imports=options.imports
+        experiment,
+        rest,
+        preset=options.preset,
+        seed=options.seed,
+        precision=options.precision,
+        imports=options.imports,
     )
     _check(chosen, options)
     return Asked(request, options)
@@ -174,6 +196,7 @@ def run(
     """
     asked = _asked(experiment, flags)
     request, options = asked
+    grant(options.deadline)
     if options.shard:
         share = Share.read(options.shard)
         folder = compute_share(request, asked.out, share, resume=options.resume)
@@ -193,7 +216,11 @@ def run(
 
 def _run_together(together: Distributed, experiment: str, flags: tuple[str, ...]) -> int:
     together.join()  # before anything that starts JAX, as a key does
-    return _whole(_asked(experiment, flags))
+    asked = _asked(experiment, flags)
+    with interruptible():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process above answers it by SIGTERM
+        grant(asked.options.deadline)
+        return _whole(asked)
 
 
 def _whole(asked: Asked) -> int:

@@ -28,6 +28,8 @@ HEARTBEAT = 5
 """Seconds without a sign of life after which a process is lost."""
 ANSWER = 10
 """Seconds within which the first process must answer at its address."""
+LEAVE = 2
+"""Seconds for which the first process stays when all stop."""
 GATHER = 300
 """Seconds that the first process waits for the others."""
 
@@ -114,6 +116,11 @@ def _member(work: Callable[[], int], log: str) -> None:
             os.dup2(file.fileno(), stream)
     try:
         status = work()
+    except KeyboardInterrupt as stop:  # all processes stop together; the first is the meeting place
+        print(f"jaxbounds: stopped; {stop}", file=sys.stderr)
+        if jax.process_index() == 0:
+            time.sleep(LEAVE)
+        os._exit(130)
     except Exception as problem:
         if jax.distributed.is_initialized():
             time.sleep(2 * HEARTBEAT)  # if a process was lost JAX ends this one now

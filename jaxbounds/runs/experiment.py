@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from jaxbounds.files import Place, locate, try_to_write
+from jaxbounds.provenance import asked_for, products_used
 from jaxbounds.results import save
 from jaxbounds.runs import request as requests
 from jaxbounds.runs import shards as shard_files
@@ -21,6 +22,7 @@ from jaxbounds.runs.engines import HERE, On, Where, engine_of
 from jaxbounds.runs.request import Request
 from jaxbounds.runs.workers import Died
 from jaxbounds.sweeps import OnlyAShare, Share, merge_parts, shares
+from jaxbounds.sweeps.stopping import Stopped
 
 if TYPE_CHECKING:  # slow to import
     import xarray
@@ -63,10 +65,16 @@ def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xar
     if unknown:
         raise TypeError(f"{chosen.id} is resumable but its run lacks {', '.join(unknown)}")
     try:
-        return chosen.run(request.config, request.key, **more)
-    except KeyboardInterrupt:
+        with asked_for(request.precision):
+            dataset = chosen.run(request.config, request.key, **more)
+            return dataset.assign_attrs(
+                {"matmul_precision_used": products_used()} | dict(dataset.attrs)
+            )
+    except KeyboardInterrupt as stop:
         if _unfinished(folder):
-            raise KeyboardInterrupt(f"{folder} can be continued: add --resume") from None
+            kept = f"; {stop}" if isinstance(stop, Stopped) else ""
+            words = f"{folder} can be continued: add --resume{kept}"
+            raise KeyboardInterrupt(words) from None
         raise
 
 
@@ -143,6 +151,7 @@ def run(
     *,
     preset: str = "default",
     seed: int = 0,
+    precision: str = "",
     out: str | Path | None = None,
     resume: bool = False,
     shards: int = 0,
@@ -159,6 +168,8 @@ def run(
         experiment: its id, as "multihead.fig2".
         preset: a named configuration to start from.
         seed: of all draws.
+        precision: of products of matrices, "highest", "high" or "default" as JAX names them; unless
+            given, what the experiment chooses ("highest"), or JAX's default.
         out: folder for result.nc and the progress; nothing is kept unless given.
         resume: continue the run that the folder holds.
         shards: cut the run into so many pieces, computed where `on` says, and merge them.
@@ -170,7 +181,9 @@ def run(
         ValueError: if there is no such experiment, preset or field value, the run cannot be cut, or
             `out` holds one that was.
     """
-    request = requests.with_fields(experiment, fields, preset=preset, seed=seed, imports=imports)
+    request = requests.with_fields(
+        experiment, fields, preset=preset, seed=seed, precision=precision, imports=imports
+    )
     if (resume or shards) and not request.experiment.resumable:
         raise ValueError(f"{experiment} cannot be resumed or cut into shards")
     with tempfile.TemporaryDirectory() as scratch:

@@ -12,7 +12,7 @@ import tyro
 
 from jaxbounds.experiments import Experiment
 from jaxbounds.papers import find_experiment
-from jaxbounds.provenance import provenance
+from jaxbounds.provenance import PRECISIONS, asked_for, provenance
 from jaxbounds.runs.digest import digest_of
 
 
@@ -23,6 +23,7 @@ class Request(NamedTuple):
         experiment: what is run.
         config: its configuration.
         seed: of all draws.
+        precision: of products of matrices; "" leaves it to the experiment.
         imports: modules or files of the user's that it needs.
         flags: the words of `jaxbounds run` that ask for the same again.
     """
@@ -30,6 +31,7 @@ class Request(NamedTuple):
     experiment: Experiment
     config: Any
     seed: int
+    precision: str
     imports: tuple[str, ...]
     flags: tuple[str, ...]
 
@@ -41,7 +43,8 @@ class Request(NamedTuple):
     @property
     def about(self) -> dict[str, Any]:
         """What the result depends on."""
-        return provenance(self.config, self.key) | {"experiment": self.experiment.id}
+        with asked_for(self.precision):
+            return provenance(self.config, self.key) | {"experiment": self.experiment.id}
 
     def absolute_flags(self) -> tuple[str, ...]:
         """`flags` with files by their whole path, as another process may be at home elsewhere."""
@@ -53,7 +56,7 @@ class Request(NamedTuple):
 
     def identity(self) -> dict[str, Any]:
         """All that the numbers depend on; equal for shards of one run."""
-        about = provenance(self.config, self.key) | {"source": digest_of(self.imports)}
+        about = self.about | {"source": digest_of(self.imports)}
         del about["git"]  # the source is known better
         return about
 
@@ -84,6 +87,7 @@ def requested(
     *,
     preset: str = "default",
     seed: int = 0,
+    precision: str = "",
     imports: Iterable[str] = (),
 ) -> Request:
     """A run by the words of a command.
@@ -93,19 +97,27 @@ def requested(
         words: fields of the configuration as flags.
         preset: the configuration to start from.
         seed: of all draws.
+        precision: of products of matrices.
         imports: modules or files of the user's.
 
     Raises:
-        ValueError: if there is no such experiment or preset, or the seed is none.
+        ValueError: if there is no such experiment, preset or precision, or the seed is none.
     """
     words, imports = tuple(words), tuple(imports)
     chosen = find_experiment(experiment, imports=imports)
     config = configured(chosen, preset, words)
     if not 0 <= seed < 2**32:
         raise ValueError(f"--seed cannot be negative or above 2^32 - 1, got {seed}")
+    if precision not in ("", *PRECISIONS):
+        raise ValueError(
+            f"--precision is of products of matrices: {', '.join(PRECISIONS)}; got {precision!r}. "
+            "Parameters stay in float32 (--dtype float64 where an experiment has that field): in "
+            "bfloat16 a step below 1/256 of a parameter is lost, and the curves would not say so"
+        )
     same = ["--preset", preset, "--seed", str(seed)]
+    same += ["--precision", precision] * bool(precision)
     same += [word for module in imports for word in ("--import", module)]
-    return Request(chosen, config, seed, imports, (*same, *words))
+    return Request(chosen, config, seed, precision, imports, (*same, *words))
 
 
 def again(experiment: str, flags: Iterable[str], /) -> Request:
@@ -116,16 +128,20 @@ def again(experiment: str, flags: Iterable[str], /) -> Request:
     """
     words = list(flags)
     imports = []
-    preset, seed = "default", 0
-    while words and words[0] in ("--preset", "--seed", "--import"):
+    preset, seed, precision = "default", 0, ""
+    while words and words[0] in ("--preset", "--seed", "--precision", "--import"):
         name, value, *words = words
         if name == "--import":
             imports.append(value)
         elif name == "--seed":
             seed = int(value)
+        elif name == "--precision":
+            precision = value
         else:
             preset = value
-    return requested(experiment, words, preset=preset, seed=seed, imports=imports)
+    return requested(
+        experiment, words, preset=preset, seed=seed, precision=precision, imports=imports
+    )
 
 
 def _words(fields: Mapping[str, Any]) -> Iterator[str]:

@@ -4,7 +4,8 @@ from jaxbounds.sweeps.checkpoint import Checkpoints, leaves_of, with_leaves
 from jaxbounds.sweeps.merging import merge_parts
 from jaxbounds.sweeps.reporting import progress
 from jaxbounds.sweeps.shares import OnlyAShare, Share
-from jaxbounds.sweeps.sweep import Swept, lanes_of, sweep
+from jaxbounds.sweeps.sweep import sweep
+from jaxbounds.sweeps.swept import Swept, lanes_of
 
 __all__ = [
     "Checkpoints",

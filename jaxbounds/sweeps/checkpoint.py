@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxbounds.files import Place, load_arrays, locate, save_arrays
 
-FORMAT = "jaxbounds-checkpoint-2"
+FORMAT = "jaxbounds-checkpoint-3"
 
 
 def is_key(leaf: Any) -> bool:

@@ -26,7 +26,7 @@ TOY = sparse_context.SparseContextCurves(
 @pytest.fixture(scope="module")
 def toy():
     """The toy curves in float64."""
-    return sparse_context.run(replace(TOY, precision="float64"), jax.random.key(0))
+    return sparse_context.run(replace(TOY, dtype="float64"), jax.random.key(0))
 
 
 def _relabelled(dataset, *panels):
@@ -78,7 +78,7 @@ def test_float32_follows_float64_where_the_step_is_not_chaotic(key):
         sparse_context.FIGURE_2, heads=(16,), trials=1, steps=100, every=50, opening=0, test=20
     )
     single = sparse_context.run(config, key)
-    double = sparse_context.run(replace(config, precision="float64"), key)
+    double = sparse_context.run(replace(config, dtype="float64"), key)
     assert single.margin.dtype == np.float32 and double.margin.dtype == np.float64
     for name in ("log10_train_loss", "log10_test_loss", "margin", "attention", "norm_W"):
         np.testing.assert_allclose(single[name], double[name], rtol=2e-4, err_msg=name)

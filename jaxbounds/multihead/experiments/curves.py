@@ -19,7 +19,7 @@ from jaxbounds.files import Place, locate
 from jaxbounds.multihead.experiments.student import Lane, Params, margins, measurements
 from jaxbounds.multihead.loss import logistic
 from jaxbounds.multihead.tied import tied
-from jaxbounds.provenance import fingerprint
+from jaxbounds.provenance import fingerprint, products_in, products_used
 from jaxbounds.sweeps import Swept, lanes_of, shares, sweep
 from jaxbounds.training import Rule, Training, begin, optimizer, train_step
 
@@ -78,7 +78,7 @@ class Curves:
         opening: so many first steps are recorded one by one.
         n: training samples.
         test: test samples.
-        precision: "float32" or "float64"; the data are drawn in float32 either way.
+        dtype: "float32" or "float64"; the data are drawn in float32 either way.
     """
 
     panels: tuple[Panel, ...] = (Panel(),)
@@ -89,7 +89,7 @@ class Curves:
     opening: int = 40
     n: int = 100
     test: int = 300
-    precision: Literal["float32", "float64"] = "float32"
+    dtype: Literal["float32", "float64"] = "float32"
 
     def __post_init__(self) -> None:
         """Refuse settings that no run could have.
@@ -110,10 +110,7 @@ class Curves:
 
     def settings(self) -> str:
         """What is trained on how much, in a line."""
-        return (
-            f"n = {self.n}, {self.test} test samples, {self.steps} steps from zero, "
-            f"{self.precision}"
-        )
+        return f"n = {self.n}, {self.test} test samples, {self.steps} steps from zero, {self.dtype}"
 
 
 def _train(
@@ -168,13 +165,14 @@ def run_curves(
     Raises:
         ValueError: if the folder to resume from is damaged or of another configuration or key.
     """
-    wide = config.precision == "float64"
+    wide = config.dtype == "float64"
     parts = []
     heads = np.asarray(config.heads, np.float32)
-    with jax.default_matmul_precision("highest"):
+    with products_in("highest"):
         grid, _ = lanes_of(jax.random.split(key, config.trials), heads=heads)
         data = jax.jit(jax.vmap(draw))(grid["key"])
-    with jax.default_matmul_precision("highest"), jax.enable_x64(wide):
+    with products_in("highest"), jax.enable_x64(wide):
+        used = products_used()
         dtype = jnp.float64 if wide else jnp.float32
         cast = lambda leaf: jnp.asarray(np.asarray(leaf), dtype)
         lanes = jax.tree.map(cast, data | {"heads": grid["heads"]})
@@ -191,8 +189,8 @@ def run_curves(
         "exponent": ("panel", [panel.exponent for panel in config.panels]),
     }
     about = {
-        "precision": config.precision,
-        "matmul_precision_used": "highest",
+        "precision": config.dtype,
+        "matmul_precision_used": used,
         "limits": LIMITS,
         "settings": config.settings(),
     }

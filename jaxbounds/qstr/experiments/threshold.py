@@ -4,6 +4,7 @@ The host looks at the test risks of all seeds between chunks, and stops when eve
 the threshold, or at the budget. All else follows from the risks seen at these looks.
 """
 
+import contextlib
 import time
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from jaxtyping import Array, Float
 
 from jaxbounds.qstr.architectures import outline
 from jaxbounds.qstr.experiments.online import Protocol, encoded_dimension, side_by_side
-from jaxbounds.sweeps import Checkpoints, leaves_of, progress, with_leaves
+from jaxbounds.sweeps import Checkpoints, leaves_of, progress, stopping, with_leaves
 
 SECONDS = 60.0
 """Between two times that a cell in training is stored."""
@@ -91,16 +92,20 @@ def samples_to_threshold(
             own, training = with_leaves((runs.key, runs.training), leaves)
             runs = runs._replace(key=own, training=training)
         last = time.monotonic()
-        with progress(most * chunk, "samples") as report:
+        heard = contextlib.nullcontext() if store is None else stopping.listening()
+        with progress(most * chunk, "samples") as report, heard:
             while unfinished():
                 runs, risk = advance(runs)
                 history.append(np.asarray(risk))
                 spread = f"test risk {np.min(risk):.3g} to {np.max(risk):.3g}"
                 words = f"{name}, N = {N}: {spread}, {np.sum(learned())} of {seeds} learned"
                 report(len(history) * chunk, words)
-                if store is not None and time.monotonic() - last >= SECONDS:
+                stop = store is not None and stopping.asked()
+                if store is not None and (stop or time.monotonic() - last >= SECONDS):
                     keep(store, (runs.key, runs.training))
                     last = time.monotonic()
+                if stop:
+                    stopping.answer()
         if store is not None and len(history) > looks:
             keep(store, ())
     return _cell(np.stack(history), protocol)

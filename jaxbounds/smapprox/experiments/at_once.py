@@ -10,6 +10,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxbounds.provenance import products_used
+
 
 @contextmanager
 def at_once() -> Iterator[Callable[..., Future]]:
@@ -21,13 +23,14 @@ def at_once() -> Iterator[Callable[..., Future]]:
     """
     threads: list[Thread] = []
     wide = jnp.result_type(float) == jnp.float64
+    products = products_used()
 
     def submit(call: Callable[..., Any], *args: Any) -> Future:
         future: Future = Future()
 
         def work() -> None:
             try:
-                with jax.enable_x64(wide):
+                with jax.enable_x64(wide), jax.default_matmul_precision(products):
                     future.set_result(call(*args))
             except BaseException as problem:  # raised again by `future.result()`
                 future.set_exception(problem)

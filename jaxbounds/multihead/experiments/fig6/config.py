@@ -37,7 +37,6 @@ class Figure6:
         inner: width of the feedforward layers, from scratch.
         head_width: of the arm "fixed".
         deviation: of first weights, from scratch; 0 stands for 1 / sqrt(fan in).
-        matmul_precision: as JAX names it.
         memory_gib: that one device may be asked for.
         grammar: of the sentences drawn.
     """
@@ -64,7 +63,6 @@ class Figure6:
     inner: int = 128
     head_width: int = 8
     deviation: float = 0.0
-    matmul_precision: Literal["default", "high", "highest"] = "highest"
     memory_gib: float = 8.0
     grammar: Grammar = field(default_factory=Grammar)
 
@@ -110,7 +108,6 @@ PUBLISHED = Figure6(
     n=0,
     test=0,
     length=64,
-    matmul_precision="default",
     memory_gib=20.0,
 )
 """The setting in print, as far as it is stated; a GPU's work."""

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import jax
 import xarray as xr
 from jaxtyping import Array
 from rich.console import Console
@@ -16,6 +15,7 @@ from jaxbounds.multihead.experiments.fig6.drawing import figure
 from jaxbounds.multihead.experiments.fig6.runs import network, train_arm
 from jaxbounds.multihead.experiments.fig6.words import about, cost
 from jaxbounds.multihead.roberta import RobertaShape
+from jaxbounds.provenance import products_in, products_used
 from jaxbounds.sweeps import shares
 
 
@@ -62,7 +62,8 @@ def run(
     words = cost(config, shapes, batches)
     Console(stderr=True).print(words, highlight=False, soft_wrap=True)
     panels = []
-    with jax.default_matmul_precision(config.matmul_precision):
+    with products_in("highest"):
+        used = products_used()
         for arm in config.arms:
             cells = []
             for heads in config.heads:
@@ -76,7 +77,8 @@ def run(
     dataset = xr.concat(panels, dim=xr.Variable("panel", list(config.arms)))
     dataset = dataset.assign_coords(epoch=("step", dataset.step.values / batches))
     dataset = dataset.assign({name: (("trial",), v) for name, v in data.found.items()})
-    return dataset.assign_attrs(about(config, data, shapes, n, words))
+    words_of = about(config, data, shapes, n, words)
+    return dataset.assign_attrs(words_of, matmul_precision_used=used)
 
 
 EXPERIMENT = Experiment(

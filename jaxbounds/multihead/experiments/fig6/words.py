@@ -98,7 +98,6 @@ def about(
         "settings": settings,
         "cost": words,
         "precision": "float32",
-        "matmul_precision_used": config.matmul_precision,
         "text": "\n".join(lines),
     }
 
