@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-from jaxbounds.constants.closed_form import closed_form, product_text
+from jaxbounds.constants.closed_form import closed_form
 from jaxbounds.constants.dependence import Exponent, halves
+from jaxbounds.constants.relations import product_text
 from jaxbounds.constants.result import AtSize
 
 WRITTEN = 28

@@ -82,6 +82,7 @@ class Problem:
         self.bench = Bench(self.statement, statement.budget.batch, UNKEPT)
         self._back = compiled(self.projected)
         self._slope = compiled(jax.value_and_grad(self._score, has_aux=True))
+        self._scores = compiled(jax.vmap(self._score, (0, None, None)))
 
     def projected(self, instance: Instance) -> Instance:
         """Back onto the hypotheses, where the statement says how; JAX traces it."""
@@ -113,3 +114,8 @@ class Problem:
         if not counted:
             return -UNCOUNTED, np.zeros(len(values))
         return float(score), np.nan_to_num(np.asarray(slope)[: len(values)])
+
+    def scores(self, values: np.ndarray, ties: Any, instance: Instance) -> np.ndarray:
+        """The log ratio at many coordinates, of shape (m, n); far below where it does not count."""
+        score, counted = self._scores(values, ties, instance)
+        return np.where(np.isfinite(score) & counted, score, -UNCOUNTED)

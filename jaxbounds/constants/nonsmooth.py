@@ -1,0 +1,111 @@
+"""Where the ratio has kinks: BFGS that walks along them, and CMA-ES (the extra `search`).
+
+A search by slopes with strong Wolfe conditions stops at the first kink. With weak ones BFGS learns
+from the slopes of both sides and goes on (Lewis and Overton, Nonsmooth optimization via
+quasi-Newton methods, 2013). CMA-ES needs no slopes; what it finds is walked on from.
+"""
+
+import importlib.util
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+LARGEST = 80
+"""Coordinates up to which CMA-ES is tried."""
+MISSING = "CMA-ES needs cma: pip install 'jaxbounds[search]'"
+Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
+"""A value to be made small, and its slope."""
+
+
+def has_cma() -> bool:
+    """Whether the extra is there."""
+    return importlib.util.find_spec("cma") is not None
+
+
+def _step(loss: Loss, x: np.ndarray, f: float, g: np.ndarray, p: np.ndarray) -> Any:
+    """Along p to where the weak Wolfe conditions hold, by bisection: (t, value, slope), or None."""
+    low, high, t, fall = 0.0, np.inf, 1.0, float(g @ p)
+    for _ in range(60):
+        there, slope = loss(x + t * p)
+        if not there < f + 1e-4 * t * fall:
+            high = t
+        elif slope @ p < 0.9 * fall:
+            low = t
+        else:
+            return t, there, slope
+        t = (low + high) / 2 if high < np.inf else 2 * low
+    return None
+
+
+def walked(loss: Loss, x: np.ndarray, /, *, steps: int = 400, until: float = np.inf) -> np.ndarray:
+    """BFGS with weak Wolfe conditions; it ends where no step leads down any more.
+
+    Args:
+        loss: what is made small.
+        x: where it starts, of shape (n,).
+        steps: at most so many.
+        until: a time of `time.process_time`.
+    """
+    f, g = loss(x)
+    inverse, fresh = np.eye(len(x)), True
+    for _ in range(steps):
+        p = -inverse @ g
+        if not g @ p < 0:
+            p, inverse, fresh = -g, np.eye(len(x)), True
+        found = _step(loss, x, f, g, p) if np.any(p) and time.process_time() < until else None
+        if found is None:
+            if fresh:
+                break
+            inverse, fresh = np.eye(len(x)), True  # once more, without what was learnt
+            continue
+        t, there, slope = found
+        s, y = t * p, slope - g
+        x, f, g = x + s, there, slope
+        if (curved := float(s @ y)) > 0:
+            if fresh:
+                inverse = inverse * curved / float(y @ y)
+            turn = np.eye(len(x)) - np.outer(s, y) / curved
+            inverse, fresh = turn @ inverse @ turn.T + np.outer(s, s) / curved, False
+    return x
+
+
+def by_cma(
+    losses: Callable[[np.ndarray], np.ndarray],
+    x: np.ndarray,
+    /,
+    *,
+    spread: float,
+    seed: int,
+    until: float,
+) -> np.ndarray:
+    """The best point that CMA-ES finds.
+
+    Args:
+        losses: of many points at once, shape (m, n) to (m,).
+        x: where it starts, of shape (n,).
+        spread: its first standard deviation.
+        seed: of its draws.
+        until: a time of `time.process_time`.
+
+    Raises:
+        ModuleNotFoundError: without the extra, saying how to get it.
+    """
+    if not has_cma():
+        raise ModuleNotFoundError(MISSING, name="cma")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import cma
+
+        state = np.random.get_state()  # noqa: NPY002, cma draws from the global generator
+        try:
+            settings = {"seed": seed + 1, "verbose": -9, "tolfun": 1e-14, "tolx": 1e-14}
+            search = cma.CMAEvolutionStrategy(x, spread, settings)
+            while not search.stop() and time.process_time() < until:
+                asked = search.ask()
+                search.tell(asked, list(losses(np.array(asked))))
+        finally:
+            np.random.set_state(state)  # noqa: NPY002
+    return x if search.result.xbest is None else np.asarray(search.result.xbest)
