@@ -14,6 +14,7 @@ from jaxbounds.certification.interpreter import precision
 from jaxbounds.certification.values import NotSupported, Undecided
 from jaxbounds.constants.closed_form import ClosedForm, closed_form
 from jaxbounds.constants.enclosure import BITS, Ratio, ascent, digits_of
+from jaxbounds.constants.kinks import met
 from jaxbounds.constants.limits import FARTHEST, NEAR, Limit, limit, looks
 from jaxbounds.constants.polish import SAME, Point, at, best_neighbour, curvature, polished
 from jaxbounds.constants.problem import Problem
@@ -103,6 +104,9 @@ def best_of(
         try:
             ball, gain = ascent(ratio, point, *curvature(problem, point))
             promise = gain = float(gain)
+            if gain > STATIONARY and (kink := _at_kink(problem, ratio, point, ball)):
+                ball, gain = kink
+                promise = gain
         except (Undecided, NotSupported) as refused:
             reason = f"no certified slopes: {refused}"
         # At a true optimum slopes vanish; on the way to infinity they only shrink. From an optimum
@@ -183,6 +187,13 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float):
             reason = str(refused)
         known.sort(key=lambda k: -k[2].lower())
     return (*known[0], "") if known else (points[0], None, None, reason)
+
+
+def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[Any, float] | None:
+    """The ball and the gain where pieces meet, if that is no worse."""
+    found = met(problem, ratio, point)
+    with precision(BITS):
+        return found if found and not found[0] < ball * (1 - SAME) else None
 
 
 def _is_real(far: Limit, gain: float | None) -> bool:

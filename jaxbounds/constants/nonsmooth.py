@@ -12,7 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy
 
+PROGRAMS, CUTS = 300, 150
+"""Linear programs, and the cuts that are in one."""
 LARGEST = 80
 """Coordinates up to which CMA-ES is tried."""
 MISSING = "CMA-ES needs cma: pip install 'jaxbounds[search]'"
@@ -70,6 +73,71 @@ def walked(loss: Loss, x: np.ndarray, /, *, steps: int = 400, until: float = np.
             turn = np.eye(len(x)) - np.outer(s, y) / curved
             inverse, fresh = turn @ inverse @ turn.T + np.outer(s, s) / curved, False
     return x
+
+
+def bundled(
+    loss: Loss, x: np.ndarray, /, *, radius: float = 0.1, until: float = np.inf
+) -> np.ndarray:
+    """Cutting planes in a trust region: linear programs over the pieces that were met.
+
+    Where as many pieces meet as there are coordinates, its steps are Newton's.
+
+    Args:
+        loss: what is made small.
+        x: where it starts, of shape (n,).
+        radius: of the first region, a cube.
+        until: a time of `time.process_time`.
+    """
+    f, g = loss(x)
+    cuts = [(x, f, g)]
+    for _ in range(PROGRAMS):
+        if radius < 1e-15 or time.process_time() > until:
+            break
+        near = [c for c in cuts if np.max(np.abs(c[0] - x)) <= 10 * radius][-CUTS:]
+        step, promised, _ = program(near, x, f, radius)
+        if step is None or not promised > 1e-17 * max(1.0, abs(f)):
+            radius /= 8  # nothing to gain at this scale
+            continue
+        there, slope = loss(x + step)
+        if not (np.isfinite(there) and np.all(np.isfinite(slope))):
+            radius /= 8
+            continue
+        cuts = [*cuts[-2 * CUTS :], (x + step, there, slope)]
+        gained = f - there
+        if gained > 0:
+            x, f = x + step, there
+            if gained > promised / 2 and np.max(np.abs(step)) > radius / 2:
+                radius *= 4
+        elif gained < -promised:
+            radius /= 2
+    return x
+
+
+def program(cuts: list[Any], x: np.ndarray, f: float | None, radius: float, /) -> Any:
+    """The step within a cube that is best for the largest of the cuts.
+
+    Args:
+        cuts: point, value and slope of each.
+        x: the middle of the cube.
+        f: the value there; cuts above it are let down. None: they stay.
+        radius: half a side of the cube.
+
+    Returns:
+        The step (None where there is none), by how much it promises to be lower than f or than the
+        first cut, and the multiplier of each cut.
+    """
+    slopes = np.array([g for _, _, g in cuts])
+    # A cut above the value at x is due to curvature: it is let down.
+    heights = np.array([at + g @ (x - z) for z, at, g in cuts])
+    heights = heights - cuts[0][1] if f is None else np.minimum(heights, f) - f
+    scale = max(float(np.max(np.abs(slopes))) * radius, 1e-300)
+    rows = np.hstack([slopes * (radius / scale), -np.ones((len(cuts), 1))])
+    goal = np.append(np.zeros(len(x)), 1.0)
+    ends = [(-1, 1)] * len(x) + [(None, None)]
+    found = scipy.optimize.linprog(goal, rows, -heights / scale, bounds=ends)
+    if not found.success:
+        return None, 0.0, np.zeros(len(cuts))
+    return found.x[:-1] * radius, -float(found.x[-1]) * scale, -found.ineqlin.marginals
 
 
 def by_cma(

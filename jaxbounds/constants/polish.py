@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from jaxbounds.constants.nonsmooth import by_cma, walked
+from jaxbounds.constants.nonsmooth import bundled, by_cma, walked
 from jaxbounds.constants.problem import UNCOUNTED, Problem, flat, unflat
 from jaxbounds.constants.starts import Start
 from jaxbounds.constants.ties import Basis, Ties, neighbours, snapped, tied
@@ -72,6 +72,8 @@ def _climbed(
         stalled = not np.max(np.abs(found.jac), initial=0.0) < STALLED
         if stalled and time.process_time() < until:
             best = walked(loss, best, until=until)
+            finer = bundled(loss, best, until=until)
+            best = finer if loss(finer)[0] < loss(best)[0] else best
     return problem.back(unflat(instance, ties.expand(scale * best))), stalled
 
 

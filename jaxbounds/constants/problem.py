@@ -14,6 +14,8 @@ from jaxbounds.falsification.measure import measure, pick
 from jaxbounds.falsification.programs import compiled
 from jaxbounds.statements import CONTROL, Instance, Sides, Size, Statement
 
+NUDGES = (1e-15, 3e-15, 1e-14, 1e-13, 1e-12)
+"""Relative moves to a point that has a slope."""
 UNCOUNTED = 50.0
 """What an instance that misses a hypothesis lies below every other, in log ratio."""
 
@@ -113,6 +115,13 @@ class Problem:
         (score, counted), slope = self._slope(padded, ties, instance)
         if not counted:
             return -UNCOUNTED, np.zeros(len(values))
+        for nudge in NUDGES:
+            if np.all(np.isfinite(slope)):
+                break
+            # A maximum that a compiled program works out twice may equal none of its entries, and
+            # its slope is 0/0; next to it there is one.
+            moved = padded * (1 + nudge * np.cos(np.arange(len(padded))))
+            _, slope = self._slope(moved, ties, instance)
         return float(score), np.nan_to_num(np.asarray(slope)[: len(values)])
 
     def scores(self, values: np.ndarray, ties: Any, instance: Instance) -> np.ndarray:
