@@ -97,7 +97,7 @@ def best_of(
             point, ratio, ball, reason = _confirmed(problem, [again, point], until)
             near = best_neighbour(problem, point.instance, seed)
     if ball is not None:
-        point = point._replace(ratio=float(ball.mid()))  # float64 may have rounded it up
+        point = point._replace(ratio=_within(point.ratio, ball))
     gain, far, promise = None, None, None
     if climbs and ratio:
         point = _rounder(problem, point, EXACT, until) if snap else point
@@ -130,8 +130,7 @@ def said(problem: Problem, best: Best, points: Sequence[Point], /, where: Where 
     """
     point, far, ball = best.point, best.far, best.ball
     top = (far.ratio if far else ball) if ball is not None else None
-    value = point.ratio if top is None else float(top.mid())
-    value = value if np.isfinite(value) else point.ratio  # beyond float64
+    value = point.ratio if top is None else _within(point.ratio, top)
     # Float64 ends before a slow limit comes near: as far as the best point is enough.
     least = min(value, point.ratio) * (1 - ROUGHLY) if far else value * (1 - SAME)
     near = lambda p: p.ratio >= least
@@ -187,6 +186,12 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float):
             reason = str(refused)
         known.sort(key=lambda k: -k[2].lower())
     return (*known[0], "") if known else (points[0], None, None, reason)
+
+
+def _within(ratio: float, ball: Any) -> float:
+    """The ratio as float64 has it, where the ball allows that; else the middle of the ball."""
+    middle = float(ball.mid())
+    return middle if np.isfinite(middle) and not ball.contains(ratio) else ratio
 
 
 def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[Any, float] | None:

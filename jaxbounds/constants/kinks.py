@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from flint import arb
 
 from jaxbounds.certification.interpreter import precision
@@ -17,7 +18,7 @@ from jaxbounds.constants.nonsmooth import Loss, program
 from jaxbounds.constants.polish import Point
 from jaxbounds.constants.problem import UNCOUNTED, Problem
 
-RADII = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
+RADII = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 """Of the cubes in which the pieces are looked for, one after the other."""
 MOST = 30
 """Coordinates, from which on nothing is tried."""
@@ -43,7 +44,7 @@ def pieces(loss: Loss, x: np.ndarray, /) -> tuple[np.ndarray, list[Piece]]:
         sides = rng.uniform(-1, 1, (2 * len(x) + 4, len(x))) * radius
         cuts = [(z, *loss(z)) for z in (x, *(x + side for side in sides))]
         for _ in range(3 * len(x) + 10):
-            step, promised, weights = program(cuts, x, None, radius)
+            step, _, weights = program(cuts, x, None, radius)
             if step is None:
                 return x, []
             there = (x + step, *loss(x + step))
@@ -80,9 +81,11 @@ def met(problem: Problem, ratio: Ratio, point: Point, /) -> tuple[arb, float] | 
     if not active or loss(x)[0] >= UNCOUNTED:
         return None
     slopes = np.array([p.slope for p in active])
-    weights = np.array([p.weight for p in active])
-    left = np.max(np.abs(weights @ slopes)) / weights.sum()
     largest = float(np.max(np.abs(slopes)))
+    # The convex combination of the slopes that is nearest to zero.
+    rows = np.vstack([slopes.T / largest, np.ones(len(active))])
+    weights = scipy.optimize.nnls(rows, np.append(np.zeros(k), 1.0))[0]
+    left = float(np.max(np.abs(weights @ slopes)))
     if left > 1e-4 * largest:
         return None
     with precision(BITS):
@@ -117,7 +120,7 @@ def _equal(
     if not others:
         return None
     solve = np.linalg.pinv(differences, rcond=1e-9)
-    radius, before = 1e-7, np.inf
+    radius, before = RADII[-1], np.inf
     for _ in range(ROUNDS):
         heights = [
             -(value(values, radius * way).log()) - arb(float(radius)) * arb(float(p.slope @ way))

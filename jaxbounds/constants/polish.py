@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from jaxbounds.constants.nonsmooth import bundled, by_cma, walked
+from jaxbounds.constants.nonsmooth import LARGEST, Loss, bundled, by_cma, walked
 from jaxbounds.constants.problem import UNCOUNTED, Problem, flat, unflat
 from jaxbounds.constants.starts import Start
 from jaxbounds.constants.ties import Basis, Ties, neighbours, snapped, tied
@@ -56,14 +56,7 @@ def _climbed(
     problem: Problem, ties: Ties, values: np.ndarray, instance: Instance, until: float
 ) -> tuple[Instance, bool]:
     """BFGS on the log ratio, in coordinates relative to where it starts; along kinks if need be."""
-    scale = np.maximum(np.abs(values), 1e-3 * np.max(np.abs(values)))
-
-    def loss(z: np.ndarray) -> tuple[float, np.ndarray]:
-        if not np.all(np.isfinite(z)):
-            return UNCOUNTED, np.zeros(len(z))
-        score, slope = problem.slope(scale * z, ties, instance)
-        return -score, -slope * scale
-
+    scale, loss = _relative(problem, ties, values, instance)
     with np.errstate(all="ignore"):
         found = scipy.optimize.minimize(
             loss, values / scale, jac=True, method="BFGS", options={"gtol": SLOPE, "maxiter": 300}
@@ -72,9 +65,35 @@ def _climbed(
         stalled = not np.max(np.abs(found.jac), initial=0.0) < STALLED
         if stalled and time.process_time() < until:
             best = walked(loss, best, until=until)
-            finer = bundled(loss, best, until=until)
-            best = finer if loss(finer)[0] < loss(best)[0] else best
     return problem.back(unflat(instance, ties.expand(scale * best))), stalled
+
+
+def _relative(
+    problem: Problem, ties: Ties, values: np.ndarray, instance: Instance
+) -> tuple[np.ndarray, Loss]:
+    """The sizes of the values, and minus the log ratio in coordinates relative to them."""
+    scale = np.maximum(np.abs(values), 1e-3 * np.max(np.abs(values)))
+
+    def loss(z: np.ndarray) -> tuple[float, np.ndarray]:
+        if not np.all(np.isfinite(z)):
+            return UNCOUNTED, np.zeros(len(z))
+        score, slope = problem.slope(scale * z, ties, instance)
+        return -score, -slope * scale
+
+    return scale, loss
+
+
+def _finer(problem: Problem, point: Point, until: float) -> Point:
+    """From a point at a kink by linear programs over the pieces, in all its coordinates."""
+    ties, values = tied(point.instance, 0.0)
+    if not 0 < len(values) <= LARGEST:
+        return point
+    scale, loss = _relative(problem, ties, values, point.instance)
+    with np.errstate(all="ignore"):
+        x = bundled(loss, values / scale, until=until)
+    there = problem.back(unflat(point.instance, ties.expand(scale * x)))
+    better = at(problem, there, 1e-9)._replace(stalled=True)
+    return better if better.ratio > point.ratio else point
 
 
 def polished(
@@ -100,7 +119,10 @@ def polished(
         if found and time.process_time() > until:
             break
         points = [at(problem, start, 0.0)]
-        for ties, values in snapped(problem, start) if snap else [tied(start, 0.0)]:
+        ways = list(snapped(problem, start)) if snap else [tied(start, 0.0)]
+        if reach < np.inf:
+            ways.reverse()  # all coordinates first: tied ones lead to what is known already
+        for ties, values in ways:
             best = max(point.ratio for point in points)
             if len(points) > 1 and (
                 time.process_time() > until or reach * (1 - SAME / 10) <= best < np.inf
@@ -111,7 +133,10 @@ def polished(
         # Of points that are alike the first has the fewest values left.
         best = max(point.ratio for point in points)
         same = (p for p in points[1:] + points[:1] if p.ratio >= best * (1 - SAME / 10))
-        found.append(next(same)._replace(kind=kind))
+        point = next(same)
+        if point.stalled and time.process_time() < until:
+            point = _finer(problem, point, until)
+        found.append(point._replace(kind=kind))
     return found
 
 
@@ -127,8 +152,8 @@ def evolved(problem: Problem, point: Point, /, *, seed: int, until: float) -> Po
     best = by_cma(losses, x / scale, spread=0.1, seed=seed, until=until)
     found = problem.back(unflat(point.instance, scale * best))
     climbed, _ = _climbed(problem, free, np.asarray(flat(found), float), found, until)
-    there = at(problem, climbed, 1e-9)
-    return there._replace(kind="CMA-ES", stalled=True)
+    there = at(problem, climbed, 1e-9)._replace(stalled=True)
+    return _finer(problem, there, until)._replace(kind="CMA-ES")
 
 
 def best_neighbour(problem: Problem, instance: Instance, seed: int, /) -> tuple[Instance, float]:

@@ -15,10 +15,12 @@ from jaxbounds.falsification.bench import Pool, take
 from jaxbounds.falsification.explore import draw
 from jaxbounds.statements import Budget, Instance
 
-SIGMAS = (1.0, 3.0, 10.0)
+SIGMAS = (1.0, 2.0, 3.0, 10.0)
 """How wide starts are spread: as powers of what is drawn, and as factors of whole arrays."""
 EACH = 16
 """Instances that are made of each kind; the best and another one are climbed from."""
+OTHERS = {"log-normal": 4, "wide": 2}
+"""How many are climbed from besides the best one, if not one."""
 Make = Callable[[Instance, np.random.Generator], Instance]
 
 
@@ -61,7 +63,7 @@ def log_normal(instance: Instance, rng: np.random.Generator, /) -> Instance:
 
 def scaled(instance: Instance, rng: np.random.Generator, /) -> Instance:
     """Every array by a factor of its own, from 1/10 to 10."""
-    factors = np.array([1 / s for s in SIGMAS[1:]] + list(SIGMAS))
+    factors = np.array([*(1 / s for s in SIGMAS[1:]), *SIGMAS])
     return _changed(instance, lambda x: x * rng.choice(factors))
 
 
@@ -164,13 +166,13 @@ def further(
 def _best(
     problem: Problem, kind: str, instances: Sequence[Instance], rng: np.random.Generator
 ) -> Iterator[Start]:
-    """The one with the largest ratio, and another that counts."""
+    """The one with the largest ratio, and others that count."""
     ratios = problem.ratios(instances)
     counts = np.flatnonzero(ratios > 0)
     if not len(counts):
         return
     best = int(np.argmax(ratios))
-    yield Start(kind, instances[best])
-    other = int(rng.choice(counts))
-    if other != best:
-        yield Start(kind, instances[other])
+    # What is best at once is often near to what is known: others count as much.
+    others = rng.permutation(counts[counts != best])[: OTHERS.get(kind, 1)]
+    for i in (best, *others):
+        yield Start(kind, instances[int(i)])
