@@ -35,7 +35,7 @@ BUDGET = Budget(samples=192, restarts=12, steps=200)
 STARTS = 6
 ENOUGH = 8
 """Draws of one ratio, to say that it is the same at every instance."""
-OTHERS = 24
+OTHERS = 40
 """Starts of other kinds that must have led to nothing larger, before a constant is attained."""
 ROUNDS = 400
 

@@ -23,6 +23,10 @@ STALLED = 1e-5
 """Where a climb ends with a larger slope, it is at a kink."""
 
 
+SPREAD = ("wide", "log-normal")
+"""Kinds of starts that are climbed from in logarithms first."""
+
+
 class Point(NamedTuple):
     """A local optimum in tied coordinates.
 
@@ -66,6 +70,22 @@ def _climbed(
         if stalled and time.process_time() < until:
             best = walked(loss, best, until=until)
     return problem.back(unflat(instance, ties.expand(scale * best))), stalled
+
+
+def _in_logs(problem: Problem, ties: Ties, values: np.ndarray, instance: Instance) -> Instance:
+    """BFGS in the logarithms of the values: signs stay, and sizes may become very different."""
+
+    def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
+        moved = values * np.exp(np.clip(w, -300, 300))
+        score, slope = problem.slope(moved, ties, instance)
+        return -score, -slope * moved
+
+    with np.errstate(all="ignore"):
+        found = scipy.optimize.minimize(
+            loss, np.zeros(len(values)), jac=True, method="BFGS", options={"gtol": SLOPE}
+        )
+        best = np.clip(np.nan_to_num(found.x), -300, 300)
+    return problem.back(unflat(instance, ties.expand(values * np.exp(best))))
 
 
 def _relative(
@@ -119,6 +139,9 @@ def polished(
         if found and time.process_time() > until:
             break
         points = [at(problem, start, 0.0)]
+        if kind in SPREAD and len((own := tied(start, 0.0))[1]):
+            start = _in_logs(problem, *own, start)
+            points.append(at(problem, start, 1e-9))
         ways = list(snapped(problem, start)) if snap else [tied(start, 0.0)]
         if reach < np.inf:
             ways.reverse()  # all coordinates first: tied ones lead to what is known already

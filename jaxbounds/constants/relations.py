@@ -95,10 +95,10 @@ def sum_text(terms: Sequence[tuple[int, str]], under: int = 1, /) -> str:
     return f"{words}/{under}" if simple else f"({words})/{under}"
 
 
-def polynomial_text(coefficients: Sequence[int], /) -> str:
+def polynomial_text(coefficients: Sequence[int], x: str = "x", /) -> str:
     """From the highest power to the constant ("x^3 - 3 x + 1")."""
     degree = len(coefficients) - 1
-    names = [f"x^{degree - i}" if degree - i > 1 else "x" * (degree - i) for i in range(degree + 1)]
+    names = [f"{x}^{degree - i}" if degree - i > 1 else x * (degree - i) for i in range(degree + 1)]
     return sum_text(list(zip(coefficients, names)))
 
 

@@ -5,7 +5,7 @@ known, and the most promising of each kind are taken.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -19,7 +19,7 @@ SIGMAS = (1.0, 2.0, 3.0, 10.0)
 """How wide starts are spread: as powers of what is drawn, and as factors of whole arrays."""
 EACH = 16
 """Instances that are made of each kind; the best and another one are climbed from."""
-OTHERS = {"log-normal": 4, "wide": 2}
+OTHERS = {"log-normal": 10, "wide": 2}
 """How many are climbed from besides the best one, if not one."""
 Make = Callable[[Instance, np.random.Generator], Instance]
 
@@ -31,9 +31,11 @@ class Start(NamedTuple):
     instance: Instance
 
 
-def _changed(instance: Instance, change: Callable[[np.ndarray], np.ndarray]) -> Instance:
+def _changed(instance: Instance, change: Callable[[np.ndarray], Any]) -> Instance:
     with np.errstate(all="ignore"):  # what leaves the range of floats does not count
-        return filled(instance, [change(np.asarray(leaf)) for leaf in floats_of(instance)])
+        return filled(
+            instance, [np.asarray(change(np.asarray(leaf))) for leaf in floats_of(instance)]
+        )
 
 
 def _middle(leaf: np.ndarray) -> float:
@@ -46,7 +48,7 @@ def wide(instance: Instance, rng: np.random.Generator, /) -> Instance:
     """Entries spread apart in logarithms: sign(x) m (|x| / m)^sigma about their middle m."""
     sigma = rng.choice(SIGMAS[1:])
 
-    def spread(leaf: np.ndarray) -> np.ndarray:
+    def spread(leaf: np.ndarray) -> Any:
         middle = _middle(leaf)
         with np.errstate(over="ignore"):
             far = np.sign(leaf) * middle * (np.abs(leaf) / middle) ** sigma
@@ -57,7 +59,7 @@ def wide(instance: Instance, rng: np.random.Generator, /) -> Instance:
 
 def log_normal(instance: Instance, rng: np.random.Generator, /) -> Instance:
     """Every entry times exp(sigma Z), with its own Z."""
-    sigma = rng.choice(SIGMAS)
+    sigma = rng.choice(SIGMAS, p=(0.2, 0.4, 0.2, 0.2))
     return _changed(instance, lambda x: x * np.exp(sigma * rng.normal(size=x.shape)))
 
 
@@ -71,7 +73,7 @@ def vertex(instance: Instance, rng: np.random.Generator, /) -> Instance:
     """Every entry of one size, with its sign or a random one."""
     flips = rng.choice([0.0, 0.1, 0.5])
 
-    def corner(leaf: np.ndarray) -> np.ndarray:
+    def corner(leaf: np.ndarray) -> Any:
         signs = np.where(leaf < 0, -1.0, 1.0)
         return np.max(np.abs(leaf), initial=0.0) * np.where(
             rng.random(leaf.shape) < flips, -signs, signs
@@ -84,7 +86,7 @@ def flipped(instance: Instance, rng: np.random.Generator, /) -> Instance:
     """One entry in three, or a single one, with the other sign."""
     share = rng.choice([0.0, 1 / 3])
 
-    def flip(leaf: np.ndarray) -> np.ndarray:
+    def flip(leaf: np.ndarray) -> Any:
         mine = rng.random(leaf.shape) < share
         if leaf.size and not share:
             mine.flat[rng.integers(leaf.size)] = True
@@ -102,7 +104,7 @@ def sparse(instance: Instance, rng: np.random.Generator, /) -> Instance:
 def identity(instance: Instance, rng: np.random.Generator, /) -> Instance:
     """Square arrays are multiples of the identity with rows permuted; others stay."""
 
-    def square(leaf: np.ndarray) -> np.ndarray:
+    def square(leaf: np.ndarray) -> Any:
         if leaf.ndim < 2 or leaf.shape[-1] != leaf.shape[-2]:
             return leaf
         eye = np.eye(leaf.shape[-1])
