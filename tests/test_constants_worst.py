@@ -154,7 +154,7 @@ def _markov(n):
     grid = np.unique(np.concatenate([nodes, np.linspace(-1, 1, 41)]))
     values = np.vander(grid, n + 1, increasing=True)
     slopes = np.append(0.0, np.arange(1, n + 1)) * np.ones(n + 1)
-    return jnp.asarray(values), jnp.asarray(slopes)
+    return values, slopes
 
 
 @pytest.mark.parametrize("n", [2, 3])

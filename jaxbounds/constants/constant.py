@@ -35,8 +35,9 @@ BUDGET = Budget(samples=192, restarts=12, steps=200)
 STARTS = 6
 ENOUGH = 8
 """Draws of one ratio, to say that it is the same at every instance."""
-OTHERS = 40
-"""Starts of other kinds that must have led to nothing larger, before a constant is attained."""
+LEAST, OTHERS = 6, 40
+"""Starts of other kinds that must have led to nothing larger, before a constant is
+attained: at least, and where the time allows."""
 ROUNDS = 400
 
 
@@ -176,7 +177,7 @@ class _Settling:
             if self._changes(best, more):
                 best = self._best_of(points)
             found = said(self.problem, best, points)
-        if found.where in ("attained", "limit") and others < OTHERS:
+        if found.where in ("attained", "limit") and others < LEAST:
             words = f"the time was over after {others} starts of other kinds than draws"
             found = replace(found, where="rising", closed=None, reason=words)
         return found, best
