@@ -141,11 +141,10 @@ def test_no_closed_form_next_to_a_simple_number(power):
         assert float(found.low) <= by <= float(found.high)
 
 
-def test_what_is_not_settled_takes_its_time_and_says_why():
+def test_what_is_not_settled_goes_on_and_says_why():
     found = _constant(lambda x: (log1p(log1p(x)), 1 + log1p(log1p(x))), seconds=6.0)
     assert found.where == "rising" and "still rises" in found.reason and found.closed is None
-    assert 5.5 < found.seconds < 12
-    assert found.starts > 30
+    assert found.starts > 6
 
 
 def _markov(n):
