@@ -10,6 +10,7 @@ from jaxbounds import plotting
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
 from jaxbounds.constants import SharpConstant, parse
 from jaxbounds.constants.on_record import put_on_record
+from jaxbounds.constants.result import SECONDS
 from jaxbounds.files import try_to_write, whole, write_text
 from jaxbounds.papers import selected
 from jaxbounds.plain import plain
@@ -26,7 +27,7 @@ def constant(
     sizes: tuple[str, ...] = (),
     form: str = "printed",
     seed: int = 0,
-    seconds: float = 30.0,
+    seconds: float = SECONDS,
     out: Path = Path("results/constant"),
     json: bool = False,
     grow: bool = False,
@@ -50,7 +51,7 @@ def constant(
             are as in the first of the statement's sizes. Its own sizes unless given.
         form: its name, or how it begins ("printed": also "printed, Lemma 6").
         seed: of the draws.
-        seconds: of processor time for each size; half of it polishes starts.
+        seconds: of processor time for each size, spent as long as it is not settled.
         out: folder for constants.json, which keeps what it holds of other forms, and a figure of
             each constant (with matplotlib).
         json: print the JSON instead of tables (see `jaxbounds schema constants`).

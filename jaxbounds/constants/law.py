@@ -1,11 +1,13 @@
 """A constant as a function of the shapes, where closed forms and exponents say one thing."""
 
+import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-from jaxbounds.constants.closed_form import closed_form, product_text
+from jaxbounds.constants.closed_form import closed_form
 from jaxbounds.constants.dependence import Exponent, halves
+from jaxbounds.constants.relations import HIGHEST, polynomial_text, product_text
 from jaxbounds.constants.result import AtSize
 
 WRITTEN = 28
@@ -23,6 +25,75 @@ def _over(found: AtSize, powers: Mapping[str, Fraction]) -> str:
     return closed.text if closed else ""
 
 
+def _rational(found: Sequence[AtSize], exponents: Sequence[Exponent]) -> str:
+    """A quotient of polynomials in the one axis that varies, or its logarithm; else empty.
+
+    One size more than it has coefficients must confirm it.
+    """
+    if len(exponents) != 1:
+        return ""
+    axis = exponents[0].axis
+    at = [f.size[axis] for f in found]
+    texts = [f.closed.text if f.closed else "" for f in found]
+    if len(at) > 1 and all(text == f"log({n})" for text, n in zip(texts, at)):
+        return f"log({axis})"
+    try:
+        values = [Fraction(text) for text in texts]
+    except ValueError:
+        return ""
+    for top, bottom in ((1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 1), (1, 2), (2, 2)):
+        if len(found) > top + bottom + 2 - 1 and (law := _fitted(at, values, top, bottom)):
+            words = [polynomial_text(part, axis) for part in law]
+            words = [f"({w})" if " " in w and law[1] != [1] else w for w in words]
+            return words[0] if law[1] == [1] else "/".join(words)
+    return ""
+
+
+def _fitted(
+    at: Sequence[int], values: Sequence[Fraction], top: int, bottom: int
+) -> tuple[list[int], list[int]] | None:
+    """Whole coefficients of P and Q, highest first, with P = value Q at every size exactly."""
+    rows = [
+        [Fraction(n) ** k for k in range(top, -1, -1)]
+        + [-v * Fraction(n) ** k for k in range(bottom, -1, -1)]
+        for n, v in zip(at, values)
+    ]
+    kernel = _kernel(rows)
+    if kernel is None:
+        return None
+    common = math.lcm(*(c.denominator for c in kernel))
+    whole = [int(c * common) for c in kernel]
+    shared = math.gcd(*whole)
+    sign = next(-1 if c < 0 else 1 for c in whole[top + 1 :] if c) if any(whole[top + 1 :]) else 1
+    p, q = ([sign * c // shared for c in part] for part in (whole[: top + 1], whole[top + 1 :]))
+    defined = any(q) and all(sum(c * n ** (bottom - i) for i, c in enumerate(q)) for n in at)
+    return (p, q) if defined and max(map(abs, [*p, *q])) <= HIGHEST else None
+
+
+def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
+    """The one vector, up to a factor, that all rows take to zero; None where there is not one."""
+    rows, pivots, columns = [row[:] for row in rows], list[int](), len(rows[0])
+    for column in range(columns):
+        rank = len(pivots)
+        chosen = next((r for r in range(rank, len(rows)) if rows[r][column]), None)
+        if chosen is None:
+            continue
+        rows[rank], rows[chosen] = rows[chosen], rows[rank]
+        rows[rank] = [x / rows[rank][column] for x in rows[rank]]
+        for r in range(len(rows)):
+            if r != rank and rows[r][column]:
+                rows[r] = [a - rows[r][column] * b for a, b in zip(rows[r], rows[rank])]
+        pivots.append(column)
+    free = [c for c in range(columns) if c not in pivots]
+    if len(free) != 1:
+        return None
+    vector = [Fraction(0)] * columns
+    vector[free[0]] = Fraction(1)
+    for r, column in enumerate(pivots):
+        vector[column] = -rows[r][free[0]]
+    return vector
+
+
 def law(found: Sequence[AtSize], exponents: Sequence[Exponent], /) -> str:
     """The formula of the constant in the axes ("sqrt(T d)"); empty where there is none.
 
@@ -30,9 +101,11 @@ def law(found: Sequence[AtSize], exponents: Sequence[Exponent], /) -> str:
         found: at each size.
         exponents: of the axes; each within a millionth of a multiple of 1/2.
     """
-    powers = halves(exponents)
-    if powers is None or not all(f.closed for f in found):
+    if not all(f.closed for f in found):
         return ""
+    powers = halves(exponents)
+    if powers is None:
+        return _rational(found, exponents)
     factors = {_over(f, powers) for f in found}
     axes = product_text([(axis, power) for axis, power in powers.items() if power])
     if len(factors) > 1 or "" in factors:

@@ -1,11 +1,13 @@
 """Suprema that no instance attains: what happens when a scale grows or shrinks without end.
 
-The families are the scalings of each array, of all of them, of each group of tied coordinates, and
-the contraction of one array onto another of its shape (difference quotients). Along each, exact
-numbers in ball arithmetic tell a ratio that still rises from one that stays.
+The families are the scalings of each array, of several of them, up or down, of each group of tied
+coordinates, and the contraction of one array onto another of its shape (difference quotients).
+Float64 says from every start which of them are worth a look; exact numbers in ball arithmetic tell
+a ratio that still rises from one that stays.
 """
 
 import itertools
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,14 +19,23 @@ from flint import arb
 from jaxbounds.certification.interpreter import precision
 from jaxbounds.certification.values import NotSupported, Undecided
 from jaxbounds.constants.enclosure import BITS, Ratio
-from jaxbounds.constants.polish import Point
+from jaxbounds.constants.growth import growth
+from jaxbounds.constants.polish import SAME, Point
 from jaxbounds.constants.problem import Problem, flat, is_float, unflat
 from jaxbounds.statements import Instance
 
-FAR, NEAR = 2**8, 1e-6
-"""The scale at which float64 says which families are worth a look, and how near they must come."""
-STEPS = (1, 2, 2**3, 2**6, 2**12)
-FARTHEST = 2**100
+NEAR = 1e-6
+"""How near the largest ratio known, relatively, one must come far out."""
+LOOKS = (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 500)
+"""Binary logarithms of the scales at which float64 looks."""
+JOINTLY = 3
+"""Arrays of floats up to which all combinations of up and down are tried; then pairs."""
+ENTRIES = 24
+"""Sizes of entries that are scaled by themselves."""
+MOST = 24
+"""Families that are followed in ball arithmetic."""
+FARTHEST = 2.0**100
+"""The scale of float64 at which slopes are taken, where others than the scale are still to gain."""
 Family = Callable[[Any], Instance]
 """From a scale to an instance; at one the instance itself."""
 
@@ -36,13 +47,25 @@ class Limit(NamedTuple):
         words: which scale ("W -> infinity", "a - b -> 0").
         instance: far along, in float64.
         ratio: at the farthest scale: a lower estimate.
-        settled: whether it has stopped to change there by more than 1e-12; else it has no limit.
+        certain: the same with the program's constants as balls.
+        settled: whether it has stopped to change there by more than 1e-12.
+        endless: whether it grows without bound; where it is neither, nobody knows.
+        left: the relative change at the end.
+        rise: of the ratio on the way, relatively.
+        lawful: whether what lacks to the end is one power of the scale.
+        family: in float64.
     """
 
     words: str
     instance: Instance
     ratio: arb
+    certain: arb
     settled: bool
+    endless: bool
+    left: float
+    rise: float
+    lawful: bool
+    family: Family
 
 
 _ball = np.frompyfunc(lambda x: arb(float(x)), 1, 1)
@@ -61,11 +84,9 @@ def _families(point: Point, exact: bool) -> Iterator[tuple[str, Family]]:
     def rebuilt(changed: dict[int, Any]) -> Instance:
         return jax.tree.unflatten(structure, [changed.get(i, v) for i, v in enumerate(values)])
 
-    def scaled(group: tuple[int, ...], scale: Any) -> Instance:
-        return rebuilt({i: values[i] * scale for i in group})
-
-    def shrunk(group: tuple[int, ...], scale: Any) -> Instance:
-        return scaled(group, 1 / scale)
+    def scaled(ways: tuple[int, ...], scale: Any) -> Instance:
+        up_or_down = {1: scale, -1: 1 / scale}
+        return rebuilt({i: values[i] * up_or_down[way] for i, way in zip(floats, ways) if way})
 
     def closer(i: int, j: int, scale: Any) -> Instance:
         middle, half = (values[i] + values[j]) / 2, (values[i] - values[j]) / 2 * (1 / scale)
@@ -75,44 +96,100 @@ def _families(point: Point, exact: bool) -> Iterator[tuple[str, Family]]:
         moved = np.where(mine, flat(rebuilt({})) * scale, flat(rebuilt({})))
         return unflat(point.instance, moved)
 
-    groups = [(i,) for i in floats] + ([tuple(floats)] if len(floats) > 1 else [])
-    for group in groups:
-        words = ", ".join(names[i] for i in group)
-        yield f"{words} -> infinity", partial(scaled, group)
-        yield f"{words} -> 0", partial(shrunk, group)
+    def smaller(mine: np.ndarray, scale: Any) -> Instance:
+        return larger(mine, 1 / scale)
+
+    for ways in _ways(len(floats)):
+        words = [
+            f"{', '.join(names[i] for i, way in zip(floats, ways) if way == sign)} -> {where}"
+            for sign, where in ((1, "infinity"), (-1, "0"))
+            if sign in ways
+        ]
+        yield ", ".join(words), partial(scaled, ways)
     for i, j in itertools.combinations(floats, 2):
         if values[i].shape == values[j].shape and values[i].shape:
             yield f"{names[i]} - {names[j]} -> 0", partial(closer, i, j)
     sizes = np.abs(flat(point.instance))
-    for value in np.unique(sizes[sizes > 0]):
+    for value in np.unique(sizes[sizes > 0])[::-1][:ENTRIES]:
         yield f"entries of size {value:.2g} -> infinity", partial(larger, sizes == value)
+        yield f"entries of size {value:.2g} -> 0", partial(smaller, sizes == value)
 
 
-def limit(problem: Problem, ratio: Ratio, point: Point, /) -> Limit | None:
-    """The family along which the certified ratio rises, never to fall, and farthest."""
-    found: list[Limit] = []
+def _ways(arrays: int) -> Iterator[tuple[int, ...]]:
+    """Which arrays go up (1), down (-1) or stay (0); few together first."""
+    if arrays <= JOINTLY:
+        every = itertools.product((1, -1, 0), repeat=arrays)
+    else:
+        alone = np.eye(arrays, dtype=int)
+        pairs = itertools.combinations(range(arrays), 2)
+        together = [alone[i] + sign * alone[j] for i, j in pairs for sign in (1, -1)]
+        rows = [*alone, *together, *(-row for row in together), np.ones(arrays, int)]
+        every = (tuple(map(int, row)) for row in [*rows, *(-row for row in [*alone, rows[-1]])])
+    yield from sorted((w for w in every if any(w)), key=lambda w: sum(map(abs, w)))
+
+
+class Look(NamedTuple):
+    """What float64 sees far out along one family.
+
+    Attributes:
+        index: which family.
+        high: the largest ratio there.
+        first: an instance on the way, as near as it comes with that ratio.
+        last: the ratio at the farthest scale where there is one.
+        rises: whether it still rises there.
+    """
+
+    index: int
+    high: float
+    first: Instance
+    last: float
+    rises: bool
+
+
+def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
+    """Far along every family through a point, the most promising first; none after `until`."""
     families = list(_families(point, False))
-    if not families:
-        return None
-    with np.errstate(all="ignore"):
-        far = [family(float(FAR)) for _, family in families]
-        reached = problem.ratios(far)
-    together = zip(_families(point, True), far, reached, strict=True)
-    for (words, exact), instance, high in together:
-        if high < point.ratio * (1 - NEAR):
+    found = list[Look]()
+    for index, (_, family) in enumerate(families):
+        if time.process_time() > until:
+            break
+        with np.errstate(all="ignore"):
+            far = [family(2.0**m) for m in LOOKS]
+            ratios = problem.ratios(far)
+        there = np.flatnonzero(ratios > 0)
+        if not len(there):  # beyond a hypothesis, or beyond float64: balls know more
+            found.append(Look(index, 0.0, point.instance, 0.0, True))
             continue
+        high = float(np.max(ratios))
+        first = next(i for i in there if ratios[i] >= high * (1 - SAME / 10))
+        tail = ratios[there][-3:]
+        found.append(
+            Look(index, high, far[first], float(tail[-1]), bool(np.all(np.diff(tail) > 0)))
+        )
+    return sorted(found, key=lambda look: -look.high)
+
+
+def limit(
+    problem: Problem, ratio: Ratio, point: Point, /, *, until: float = np.inf
+) -> Limit | None:
+    """The family along which the certified ratio rises to its end, and farthest."""
+    families, exact = list(_families(point, False)), list(_families(point, True))
+    seen = looks(problem, point, until=until)
+    near = [k for k in seen if k.last >= point.ratio * (1 - NEAR)]
+    rising = [k for k in seen if k.rises and k not in near]
+    found: list[Limit] = []
+    for look in [*near[:MOST], *rising[:MOST]]:
+        words, family = exact[look.index]
+        at = lambda m, reading, family=family: ratio(family(arb((1, m))), reading)
         with precision(BITS):
             try:
-                rising = [ratio(exact(arb(s))) for s in STEPS]
-                middle, end = (ratio(exact(arb(s)), "ulp") for s in (FARTHEST / 2**20, FARTHEST))
-                steps = list(itertools.pairwise([*rising, middle, end]))
-                if any(b < a for a, b in steps) or not any(b > a for a, b in steps):
-                    continue
-                # What falls between the farthest steps has passed its largest value on the way.
-                if not end >= rising[0] or end < middle * (1 - arb("1e-12")):
-                    continue
+                grown = growth(at)
             except (Undecided, NotSupported):
                 continue
-            settled = bool(end < middle * (1 + arb("1e-12")))
-            found.append(Limit(words, instance, end, settled))
-    return max(found, key=lambda f: float(f.ratio.lower()), default=None)
+        if grown is not None:
+            with np.errstate(all="ignore"):
+                there = families[look.index][1](2.0 ** LOOKS[2])
+            given = {**grown._asdict(), "family": families[look.index][1]}
+            found.append(Limit(words=words, instance=there, **given))
+    # Endless ones first: whatever else rises, there is no constant.
+    return max(found, key=lambda f: (f.endless, float(f.ratio.lower())), default=None)

@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from jaxbounds.constants.problem import UNCOUNTED, Problem, unflat
+from jaxbounds.constants.nonsmooth import LARGEST, Loss, bundled, by_cma, walked
+from jaxbounds.constants.problem import UNCOUNTED, Problem, flat, unflat
+from jaxbounds.constants.starts import Start
 from jaxbounds.constants.ties import Basis, Ties, neighbours, snapped, tied
 from jaxbounds.statements import Instance
 
@@ -17,6 +19,12 @@ SLOPE = 1e-7
 """Where float64 stops: beyond it lie differences that are rounding. Balls go on from there."""
 CURVED = 1e-6
 """Second derivatives below this part of the largest are those of a direction that is flat."""
+STALLED = 1e-5
+"""Where a climb ends with a larger slope, it is at a kink."""
+
+
+SPREAD = ("wide", "log-normal")
+"""Kinds of starts that are climbed from in logarithms first."""
 
 
 class Point(NamedTuple):
@@ -27,12 +35,16 @@ class Point(NamedTuple):
         ties: which coordinates move together.
         values: the coordinates that are left, of shape (k,).
         ratio: lhs/rhs there.
+        kind: of the start that led there.
+        stalled: whether slopes ended at a kink.
     """
 
     instance: Instance
     ties: Ties
     values: np.ndarray
     ratio: float
+    kind: str = ""
+    stalled: bool = False
 
 
 def at(
@@ -44,8 +56,42 @@ def at(
     return Point(same, ties, values, float(problem.ratios([same])[0]))
 
 
-def _climbed(problem: Problem, ties: Ties, values: np.ndarray, instance: Instance) -> Instance:
-    """BFGS on the log ratio, in coordinates relative to where it starts."""
+def _climbed(
+    problem: Problem, ties: Ties, values: np.ndarray, instance: Instance, until: float
+) -> tuple[Instance, bool]:
+    """BFGS on the log ratio, in coordinates relative to where it starts; along kinks if need be."""
+    scale, loss = _relative(problem, ties, values, instance)
+    with np.errstate(all="ignore"):
+        found = scipy.optimize.minimize(
+            loss, values / scale, jac=True, method="BFGS", options={"gtol": SLOPE, "maxiter": 300}
+        )
+        best = found.x if np.all(np.isfinite(found.x)) else values / scale
+        stalled = not np.max(np.abs(found.jac), initial=0.0) < STALLED
+        if stalled and time.process_time() < until:
+            best = walked(loss, best, until=until)
+    return problem.back(unflat(instance, ties.expand(scale * best))), stalled
+
+
+def _in_logs(problem: Problem, ties: Ties, values: np.ndarray, instance: Instance) -> Instance:
+    """BFGS in the logarithms of the values: signs stay, and sizes may become very different."""
+
+    def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
+        moved = values * np.exp(np.clip(w, -300, 300))
+        score, slope = problem.slope(moved, ties, instance)
+        return -score, -slope * moved
+
+    with np.errstate(all="ignore"):
+        found = scipy.optimize.minimize(
+            loss, np.zeros(len(values)), jac=True, method="BFGS", options={"gtol": SLOPE}
+        )
+        best = np.clip(np.nan_to_num(found.x), -300, 300)
+    return problem.back(unflat(instance, ties.expand(values * np.exp(best))))
+
+
+def _relative(
+    problem: Problem, ties: Ties, values: np.ndarray, instance: Instance
+) -> tuple[np.ndarray, Loss]:
+    """The sizes of the values, and minus the log ratio in coordinates relative to them."""
     scale = np.maximum(np.abs(values), 1e-3 * np.max(np.abs(values)))
 
     def loss(z: np.ndarray) -> tuple[float, np.ndarray]:
@@ -54,16 +100,30 @@ def _climbed(problem: Problem, ties: Ties, values: np.ndarray, instance: Instanc
         score, slope = problem.slope(scale * z, ties, instance)
         return -score, -slope * scale
 
+    return scale, loss
+
+
+def _finer(problem: Problem, point: Point, until: float) -> Point:
+    """From a point at a kink by linear programs over the pieces, in all its coordinates."""
+    ties, values = tied(point.instance, 0.0)
+    if not 0 < len(values) <= LARGEST:
+        return point
+    scale, loss = _relative(problem, ties, values, point.instance)
     with np.errstate(all="ignore"):
-        found = scipy.optimize.minimize(
-            loss, values / scale, jac=True, method="BFGS", options={"gtol": SLOPE, "maxiter": 300}
-        )
-    best = found.x if np.all(np.isfinite(found.x)) else values / scale
-    return problem.back(unflat(instance, ties.expand(scale * best)))
+        x = bundled(loss, values / scale, until=until)
+    there = problem.back(unflat(point.instance, ties.expand(scale * x)))
+    better = at(problem, there, 1e-9)._replace(stalled=True)
+    return better if better.ratio > point.ratio else point
 
 
 def polished(
-    problem: Problem, starts: Sequence[Instance], /, *, until: float, snap: bool = True
+    problem: Problem,
+    starts: Sequence[Start],
+    /,
+    *,
+    until: float,
+    snap: bool = True,
+    reach: float = np.inf,
 ) -> list[Point]:
     """The best point that each start leads to; the earlier of those that are alike, fewest ties.
 
@@ -72,26 +132,57 @@ def polished(
         starts: instances that count, the most promising first.
         until: a time of `time.process_time`; the first start is always polished.
         snap: tie coordinates; without it only equal ones move together.
+        reach: a ratio that is known; a start that comes to it needs no further ties.
     """
     found: list[Point] = []
-    for start in starts:
+    for kind, start in starts:
         if found and time.process_time() > until:
             break
         points = [at(problem, start, 0.0)]
-        for ties, values in snapped(problem, start) if snap else [tied(start, 0.0)]:
-            if len(points) > 1 and time.process_time() > until:
+        if kind in SPREAD and len((own := tied(start, 0.0))[1]):
+            start = _in_logs(problem, *own, start)
+            points.append(at(problem, start, 1e-9))
+        ways = list(snapped(problem, start)) if snap else [tied(start, 0.0)]
+        if reach < np.inf:
+            ways.reverse()  # all coordinates first: tied ones lead to what is known already
+        for ties, values in ways:
+            best = max(point.ratio for point in points)
+            if len(points) > 1 and (
+                time.process_time() > until or reach * (1 - SAME / 10) <= best < np.inf
+            ):
                 break
-            climbed = _climbed(problem, ties, values, start)
-            points.append(at(problem, climbed, 1e-9, ties.basis))
+            climbed, stalled = _climbed(problem, ties, values, start, until)
+            points.append(at(problem, climbed, 1e-9, ties.basis)._replace(stalled=stalled))
         # Of points that are alike the first has the fewest values left.
         best = max(point.ratio for point in points)
-        found.append(next(p for p in points[1:] + points[:1] if p.ratio >= best * (1 - SAME / 10)))
+        same = (p for p in points[1:] + points[:1] if p.ratio >= best * (1 - SAME / 10))
+        point = next(same)
+        if point.stalled and time.process_time() < until:
+            point = _finer(problem, point, until)
+        found.append(point._replace(kind=kind))
     return found
+
+
+def evolved(problem: Problem, point: Point, /, *, seed: int, until: float) -> Point:
+    """From a point at a kink by CMA-ES, in all its coordinates, then along the kinks."""
+    ties, values = tied(point.instance, 0.0)
+    if not len(values):
+        return point
+    free = Ties(np.ones(len(ties.labels)), np.arange(len(ties.labels)), ties.basis)
+    x = np.asarray(flat(point.instance), float)
+    scale = np.full(len(x), np.sqrt(np.mean(x**2)) or 1.0)
+    losses = lambda z: -problem.scores(scale * z, free, point.instance)
+    best = by_cma(losses, x / scale, spread=0.1, seed=seed, until=until)
+    found = problem.back(unflat(point.instance, scale * best))
+    climbed, _ = _climbed(problem, free, np.asarray(flat(found), float), found, until)
+    there = at(problem, climbed, 1e-9)._replace(stalled=True)
+    return _finer(problem, there, until)._replace(kind="CMA-ES")
 
 
 def best_neighbour(problem: Problem, instance: Instance, seed: int, /) -> tuple[Instance, float]:
     """The nearby instance that is worst for the form, and its ratio."""
-    near = neighbours(instance, np.random.default_rng(seed))
+    with np.errstate(all="ignore"):  # next to the largest floats
+        near = list(neighbours(instance, np.random.default_rng(seed)))
     found = [problem.back(moved) for moved in near]
     ratios = problem.ratios(found)
     best = int(np.argmax(ratios))

@@ -14,6 +14,8 @@ from jaxbounds.falsification.measure import measure, pick
 from jaxbounds.falsification.programs import compiled
 from jaxbounds.statements import CONTROL, Instance, Sides, Size, Statement
 
+NUDGES = (0.0, 1e-15, 1e-13)
+"""Relative moves to a point that has a slope."""
 UNCOUNTED = 50.0
 """What an instance that misses a hypothesis lies below every other, in log ratio."""
 
@@ -82,6 +84,8 @@ class Problem:
         self.bench = Bench(self.statement, statement.budget.batch, UNKEPT)
         self._back = compiled(self.projected)
         self._slope = compiled(jax.value_and_grad(self._score, has_aux=True))
+        self._careful = jax.jit(jax.value_and_grad(self._score, has_aux=True))
+        self._scores = compiled(jax.vmap(self._score, (0, None, None)))
 
     def projected(self, instance: Instance) -> Instance:
         """Back onto the hypotheses, where the statement says how; JAX traces it."""
@@ -112,4 +116,16 @@ class Problem:
         (score, counted), slope = self._slope(padded, ties, instance)
         if not counted:
             return -UNCOUNTED, np.zeros(len(values))
+        for nudge in NUDGES:
+            if np.all(np.isfinite(slope)):
+                break
+            # A maximum that a quickly compiled program works out twice may equal none of its
+            # entries, and its slope is 0/0; compiled with care, or next to it, there is one.
+            moved = padded * (1 + nudge * np.cos(np.arange(len(padded))))
+            _, slope = self._careful(moved, ties, instance)
         return float(score), np.nan_to_num(np.asarray(slope)[: len(values)])
+
+    def scores(self, values: np.ndarray, ties: Any, instance: Instance) -> np.ndarray:
+        """The log ratio at many coordinates, of shape (m, n); far below where it does not count."""
+        score, counted = self._scores(values, ties, instance)
+        return np.where(np.isfinite(score) & counted, score, -UNCOUNTED)

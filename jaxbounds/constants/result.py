@@ -8,6 +8,8 @@ from jaxbounds.constants.closed_form import ClosedForm
 from jaxbounds.constants.dependence import Exponent
 from jaxbounds.shown import Table, shown
 
+SECONDS = 30.0
+"""Of processor time for each size."""
 Where = Literal[
     "attained", "limit", "rising", "unbounded", "every instance", "enumerated", "drawn", "none"
 ]
@@ -34,12 +36,15 @@ class AtSize:
         along: for limits: which scale grows ("W -> infinity").
         low: a decimal number that is certainly below lhs/rhs at the extremal instance (for limits:
             far along the scale); empty where ball arithmetic could not run.
-        high: one that is certainly above it.
+        high: one that is certainly above it; it reaches as far as slopes, or the last steps along
+            the scale, promise more. A closed form lies between the two.
         digits: decimal digits of it that are certain.
         gain: the relative gain that slopes still promise, in ball arithmetic; None where unknown.
         reason: why there are no certain digits, or no slopes.
         starts: starting points that were polished.
         agreeing: how many of them led to this ratio.
+        kinds: how many starts there were of each kind.
+        agreed: how many of them led to this ratio.
         closed: a closed form, only from certain digits.
         instance: the extremal instance, rounded for reading.
         instance_ratio: lhs/rhs there.
@@ -57,6 +62,8 @@ class AtSize:
     reason: str = ""
     starts: int = 0
     agreeing: int = 0
+    kinds: dict[str, int] = field(default_factory=dict)
+    agreed: dict[str, int] = field(default_factory=dict)
     closed: ClosedForm | None = None
     instance: dict[str, Any] = field(default_factory=dict)
     instance_ratio: float | None = None

@@ -102,11 +102,15 @@ def constant_text(constant: SharpConstant, /) -> str:
         lines.append(
             f"the largest, rounded{there}: at {largest.size}, {instance_text(largest.instance)}"
         )
+    if largest.kinds:
+        kinds = (f"{largest.agreed.get(k, 0)} of {n} {k}" for k, n in largest.kinds.items())
+        lines.append(f"starts that lead there, by kind: {', '.join(kinds)}")
     if largest.gain is not None:
         lines.append(f"slopes at the instance promise a gain of {largest.gain:.1g} at most")
     if any(found.closed for found in constant.sizes):
         lines.append(
-            "(1 in N): the odds that a relation so simple agrees with these digits by accident"
+            "(1 in N): the odds that a relation so simple agrees with these digits by accident; "
+            "they are odds of the digits, not of whether the supremum is elsewhere"
         )
     reasons = dict.fromkeys(found.reason for found in constant.sizes if found.reason)
     lines += [f"not certified (~): {reason}" for reason in reasons]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jaxbounds.constants import SharpConstant
+from jaxbounds.constants.result import SECONDS
 from jaxbounds.constants.sizes import grown
 from jaxbounds.files import Place
 from jaxbounds.papers import Catalogue, Named, Selection, origin, selected
@@ -27,14 +28,14 @@ class Search(NamedTuple):
     Attributes:
         axes: values of axes, all combinations; the statement's own sizes where there are none.
         seed: of the draws.
-        seconds: of processor time for each size.
+        seconds: of processor time for each size, spent as long as it is not settled.
         grow: besides the statement's own sizes, its first with each axis doubled in turn.
         single: whether one statement was named, whose troubles are then the caller's.
     """
 
     axes: Mapping[str, tuple[int, ...]]
     seed: int = 0
-    seconds: float = 30.0
+    seconds: float = SECONDS
     grow: bool = False
     single: bool = False
 
@@ -120,7 +121,7 @@ def constants_of(
     sizes: Mapping[str, Sequence[int]] | None = None,
     imports: Iterable[str] = (),
     seed: int = 0,
-    seconds: float = 30.0,
+    seconds: float = SECONDS,
     grow: bool = False,
     on: Where = HERE,
     jobs: int = 1,
@@ -133,7 +134,7 @@ def constants_of(
         sizes: axes with their values, all combinations; the statement's own sizes unless given.
         imports: further modules or files that hold a PAPER of your own.
         seed: of the draws.
-        seconds: of processor time for each size.
+        seconds: of processor time for each size, spent as long as it is not settled.
         grow: besides the statement's own sizes, its first with each axis doubled in turn.
         on: where, as for `verify`.
         jobs: processes, where it is those; 0 means one for each core.

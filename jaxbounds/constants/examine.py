@@ -1,0 +1,306 @@
+"""What may be said of polished points: the best is certified, and nothing is said too early."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbounds.certification.certificate import decimal_bounds
+from jaxbounds.certification.interpreter import precision
+from jaxbounds.certification.values import NotSupported, Undecided
+from jaxbounds.constants.closed_form import ClosedForm, closed_form
+from jaxbounds.constants.enclosure import BITS, Ratio, ascent, digits_of
+from jaxbounds.constants.kinks import met
+from jaxbounds.constants.limits import FARTHEST, NEAR, Limit, limit, looks
+from jaxbounds.constants.polish import SAME, Point, at, best_neighbour, curvature, polished
+from jaxbounds.constants.problem import Problem
+from jaxbounds.constants.result import AtSize, Where
+from jaxbounds.constants.starts import Start
+from jaxbounds.falsification.shrink import shrink
+from jaxbounds.statements import Instance
+
+BEYOND = 1e3
+"""A rise far out may be so many times what slopes promise; more is due to coordinates that are not
+at their optimum to the last digit."""
+STATIONARY = 1e-11
+"""A relative gain below this is none."""
+EXACT, READABLE = 2e-14, 1e-3
+"""What rounding may cost, relatively: where the supremum must stay, and for reading."""
+BY_FLOATS = 1e-14
+"""What the other coordinates may still gain, relatively, where float64 alone stands behind them."""
+AS_COMPUTED = 2.0**-46
+"""How far a closed form may be from the ratio of the program's very constants, relatively."""
+ROUNDS = 12
+MOST = 256
+"""Instances that are measured at once, between two looks at the time."""
+ROUGHLY = 1e-2
+"""How near a limit, relatively, starts must come to be counted."""
+
+
+class Best(NamedTuple):
+    """The best point with all that is certain of it.
+
+    Attributes:
+        point: where.
+        ball: the ratio there; None where ball arithmetic could not run.
+        reason: why not, or why there are no slopes.
+        gain: what slopes still promise, relatively; None where unknown.
+        far: a way to infinity along which the ratio rises further.
+        promise: what the supremum may lie above the ball, relatively.
+        near: the largest ratio of the neighbours.
+    """
+
+    point: Point
+    ball: Any
+    reason: str
+    gain: float | None
+    far: Limit | None
+    promise: float | None
+    near: float
+
+
+def moves(problem: Problem, /) -> bool:
+    """Whether coordinates are climbed."""
+    return not problem.statement.host and problem.statement.search != "none"
+
+
+def examined(
+    problem: Problem, points: Sequence[Point], /, *, until: float, seed: int = 0, snap: bool = True
+) -> AtSize:
+    """What may be said of polished points: the best of them, certified as far as that goes.
+
+    Args:
+        problem: the form at its size.
+        points: from `polished`; the best is taken whose ratio ball arithmetic confirms.
+        until: a time of `time.process_time` after which nothing more is certified.
+        seed: of the neighbours.
+        snap: round coordinates, and go on from a neighbour that is better.
+    """
+    return said(problem, best_of(problem, points, until=until, seed=seed, snap=snap), points)
+
+
+def best_of(
+    problem: Problem, points: Sequence[Point], /, *, until: float, seed: int = 0, snap: bool = True
+) -> Best:
+    """The point whose ratio is largest by ball arithmetic, its slopes and the ways to infinity."""
+    ordered = sorted(points, key=lambda p: -p.ratio)
+    point, ratio, ball, reason = _confirmed(problem, ordered, until)
+    climbs = moves(problem)
+    near = best_neighbour(problem, point.instance, seed) if climbs else (point.instance, 0.0)
+    if snap and near[1] > point.ratio * (1 + SAME) and time.process_time() < until:
+        again = polished(problem, [Start(point.kind, near[0])], until=until)[0]
+        if again.ratio > point.ratio * (1 + SAME):
+            point, ratio, ball, reason = _confirmed(problem, [again, point], until)
+            near = best_neighbour(problem, point.instance, seed)
+    if ball is not None:
+        point = point._replace(ratio=_within(point.ratio, ball))
+    gain, far, promise = None, None, None
+    if climbs and ratio:
+        point = _rounder(problem, point, EXACT, until) if snap else point
+        try:
+            ball, gain = ascent(ratio, point, *curvature(problem, point))
+            promise = gain = float(gain)
+            if gain > STATIONARY and (kink := _at_kink(problem, ratio, point, ball)):
+                ball, gain = kink
+                promise = gain
+        except (Undecided, NotSupported) as refused:
+            reason = f"no certified slopes: {refused}"
+        # At a true optimum slopes vanish; on the way to infinity they only shrink. From an optimum
+        # too a ratio may fall, and rise again far out.
+        far = limit(problem, ratio, point, until=until)
+        far = far if far and _is_real(far, gain) else None
+    if far:
+        ball, promise = _at_the_end(problem, ratio, point, far)
+        near = best_neighbour(problem, far.instance, seed)
+    return Best(point, ball, reason, gain, far, promise, near[1])
+
+
+def said(problem: Problem, best: Best, points: Sequence[Point], /, where: Where | None = None):
+    """The words for it.
+
+    Args:
+        problem: the form at its size.
+        best: from `best_of`.
+        points: all, to count those that agree.
+        where: in place of what the point itself shows, where something else decides.
+    """
+    point, far, ball = best.point, best.far, best.ball
+    top = (far.ratio if far else ball) if ball is not None else None
+    value = point.ratio if top is None else _within(point.ratio, top)
+    # Float64 ends before a slow limit comes near: as far as the best point is enough.
+    least = min(value, point.ratio) * (1 - ROUGHLY) if far else value * (1 - SAME)
+    near = lambda p: p.ratio >= least
+    agreeing = [p for p in points if near(p)]
+    where = where or _where(best, value, len(agreeing))
+    with precision(BITS):
+        wider = ball if ball is None or not best.promise else ball * (1 + best.promise)
+        low = decimal_bounds(ball)[0] if ball is not None else ""
+        high = decimal_bounds(wider)[1] if ball is not None else ""
+    return AtSize(
+        size=dict(problem.size),
+        ratio=value,
+        where=where,
+        along=far.words if far else "",
+        low=low,
+        high=high,
+        digits=digits_of(ball) if ball is not None else 0,
+        gain=best.gain,
+        reason=best.reason or _still(best),
+        starts=len(points),
+        agreeing=len(agreeing),
+        kinds=dict(Counter(p.kind for p in points if p.kind)),
+        agreed=dict(Counter(p.kind for p in agreeing if p.kind)),
+        closed=_closed(problem, best, (low, high), where, len(agreeing)),
+        instance=jax.tree.map(lambda leaf: np.asarray(leaf).tolist(), dict(point.instance)),
+        instance_ratio=point.ratio,
+    )
+
+
+def readable(problem: Problem, best: Best, /, *, until: float) -> dict[str, Any]:
+    """The instance in rounder numbers and its ratio, as fields of what was found."""
+    shown = _rounder(problem, best.point, READABLE, until)
+    plain = jax.tree.map(lambda leaf: np.asarray(leaf).tolist(), dict(shown.instance))
+    return {"instance": plain, "instance_ratio": shown.ratio}
+
+
+def _confirmed(problem: Problem, points: Sequence[Point], until: float):
+    """The point whose certified ratio is largest, of those first in line; with its ball."""
+    project = problem.statement.search != "none" and problem.statement.project is not None
+    seconds = max(until - time.process_time(), 1.0)
+    known: list[tuple[Point, Ratio, Any]] = []
+    reason = ""
+    for point in points:
+        # Once a float ratio is confirmed, only those as large are of interest.
+        if known and point.ratio < float(known[0][2].lower()) * (1 - SAME):
+            break
+        if len(known) > 2:
+            break
+        try:
+            ratio = Ratio(problem, point.instance, seconds=seconds, project=project)
+            known.append((point, ratio, ratio(point.instance, "ulp")))
+        except (Undecided, NotSupported) as refused:
+            reason = str(refused)
+        known.sort(key=lambda k: -k[2].lower())
+    return (*known[0], "") if known else (points[0], None, None, reason)
+
+
+def _within(ratio: float, ball: Any) -> float:
+    """The ratio as float64 has it, where the ball allows that; else the middle of the ball."""
+    middle = float(ball.mid())
+    return middle if np.isfinite(middle) and not ball.contains(ratio) else ratio
+
+
+def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[Any, float] | None:
+    """The ball and the gain where pieces meet, if that is no worse."""
+    found = met(problem, ratio, point)
+    with precision(BITS):
+        return found if found and not found[0] < ball * (1 - SAME) else None
+
+
+def _is_real(far: Limit, gain: float | None) -> bool:
+    """Whether a rise far out is seen in the slopes, or is too large to be rounding."""
+    large = far.endless or far.rise > SAME or far.lawful
+    return gain is None or large or far.rise < BEYOND * gain
+
+
+def _at_the_end(problem: Problem, ratio: Ratio, point: Point, far: Limit) -> tuple[Any, float]:
+    """The ball at the end of a limit, and what the supremum may lie above it."""
+    if not far.settled:
+        return far.certain, far.left
+    left = 2 * far.left
+    if len(point.values) < 2:
+        return far.certain, left  # nothing moves but the scale
+    try:
+        out = at(problem, far.family(FARTHEST), 0.0, point.ties.basis)
+        ball, gain = ascent(ratio, out, *curvature(problem, out))
+        with precision(BITS):
+            if gain < BY_FLOATS and not ball < far.certain * (1 - left):
+                return ball, left + gain
+    except (Undecided, NotSupported, ValueError, ArithmeticError, np.linalg.LinAlgError):
+        pass
+    return far.certain, left + BY_FLOATS
+
+
+def _still(best: Best) -> str:
+    """Why a way to infinity is neither a limit nor without bound."""
+    if best.far is None or best.far.settled or best.far.endless:
+        return ""
+    return (
+        f"along {best.far.words} it still rises, at the last scale that could be looked at by a "
+        f"part of {best.far.left:.1g}"
+    )
+
+
+def _where(best: Best, value: float, agreeing: int) -> Where:
+    far, gain = best.far, best.gain
+    if far is not None and far.endless:
+        return "unbounded"
+    highest = best.near <= value * (1 + (NEAR if far else SAME))
+    if not highest or agreeing < 2 or (far is not None and not far.settled):
+        return "rising"
+    if far is not None:
+        return "limit"
+    return "attained" if gain is not None and gain < STATIONARY else "rising"
+
+
+def _closed(
+    problem: Problem, best: Best, between: tuple[str, str], where: Where, agreeing: int
+) -> ClosedForm | None:
+    """Only where the digits are certain and nothing says that the supremum is elsewhere."""
+    every = where in ("enumerated", "every instance")
+    if best.ball is None or not (every or (agreeing > 1 and where in ("attained", "limit"))):
+        return None
+    promise = 0.0 if where == "enumerated" else best.promise
+    if promise is None:
+        return None
+    with precision(BITS):
+        decimals, certain = best.ball.mid().str(70, radius=False), digits_of(best.ball)
+        # Constants as balls must not make room for a number that is not the one computed.
+        slack = AS_COMPUTED + promise
+        middle = [decimal_bounds(best.ball.mid() * (1 + s * slack))[0] for s in (-1, 1)]
+    narrower = max(between[0], middle[0], key=Decimal), min(between[1], middle[1], key=Decimal)
+    known = min(certain, int(-np.log10(max(promise, 1e-60))))
+    return closed_form(decimals, known, axes=problem.size, between=narrower)
+
+
+def _rounder(problem: Problem, point: Point, cost: float, until: float) -> Point:
+    """Rounder numbers, as far as they cost no more than a part `cost` of the ratio."""
+    at_once = 1 if problem.statement.host else MOST
+
+    def judge(instances: list[Instance]) -> np.ndarray:
+        found = np.full(len(instances), -np.inf)
+        for start in range(0, len(instances), at_once):
+            if time.process_time() > until:
+                break
+            some = slice(start, start + at_once)
+            found[some] = problem.ratios(instances[some])
+        return found / point.ratio - 1 + 2 * cost
+
+    if time.process_time() > until:
+        return point
+    rounder = at(problem, shrink(point.instance, judge, rounds=ROUNDS), 1e-9, point.ties.basis)
+    return rounder._replace(kind=point.kind, stalled=point.stalled)
+
+
+def farther(
+    problem: Problem, points: Sequence[Point], best: float, /, *, until: float
+) -> list[Start]:
+    """Instances far along a scale that are better than all points: starts of the kind "far".
+
+    Far out differences cancel in float64: what balls do not confirm is left out.
+    """
+    found = list[Start]()
+    for point in points:
+        if time.process_time() > until or len(found) > 1:
+            break
+        for look in looks(problem, point, until=until)[:2]:
+            if look.high > best * (1 + SAME):
+                there = at(problem, look.first, 0.0)
+                *_, ball, reason = _confirmed(problem, [there], until)
+                if reason or ball.lower() > best * (1 + SAME):
+                    found.append(Start("far", look.first))
+    return found

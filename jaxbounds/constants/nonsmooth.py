@@ -1,0 +1,179 @@
+"""Where the ratio has kinks: BFGS that walks along them, and CMA-ES (the extra `search`).
+
+A search by slopes with strong Wolfe conditions stops at the first kink. With weak ones BFGS learns
+from the slopes of both sides and goes on (Lewis and Overton, Nonsmooth optimization via
+quasi-Newton methods, 2013). CMA-ES needs no slopes; what it finds is walked on from.
+"""
+
+import importlib.util
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy
+
+PROGRAMS, CUTS = 300, 150
+"""Linear programs, and the cuts that are in one."""
+LARGEST = 80
+"""Coordinates up to which CMA-ES is tried."""
+MISSING = "CMA-ES needs cma: pip install 'jaxbounds[search]'"
+Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
+"""A value to be made small, and its slope."""
+
+
+def has_cma() -> bool:
+    """Whether the extra is there."""
+    return importlib.util.find_spec("cma") is not None
+
+
+def _step(loss: Loss, x: np.ndarray, f: float, g: np.ndarray, p: np.ndarray) -> Any:
+    """Along p to where the weak Wolfe conditions hold, by bisection: (t, value, slope), or None."""
+    low, high, t, fall = 0.0, np.inf, 1.0, float(g @ p)
+    for _ in range(60):
+        there, slope = loss(x + t * p)
+        if not there < f + 1e-4 * t * fall:
+            high = t
+        elif slope @ p < 0.9 * fall:
+            low = t
+        else:
+            return t, there, slope
+        t = (low + high) / 2 if high < np.inf else 2 * low
+    return None
+
+
+def walked(loss: Loss, x: np.ndarray, /, *, steps: int = 400, until: float = np.inf) -> np.ndarray:
+    """BFGS with weak Wolfe conditions; it ends where no step leads down any more.
+
+    Args:
+        loss: what is made small.
+        x: where it starts, of shape (n,).
+        steps: at most so many.
+        until: a time of `time.process_time`.
+    """
+    f, g = loss(x)
+    inverse, fresh = np.eye(len(x)), True
+    for _ in range(steps):
+        p = -inverse @ g
+        if not g @ p < 0:
+            p, inverse, fresh = -g, np.eye(len(x)), True
+        found = _step(loss, x, f, g, p) if np.any(p) and time.process_time() < until else None
+        if found is None:
+            if fresh:
+                break
+            inverse, fresh = np.eye(len(x)), True  # once more, without what was learnt
+            continue
+        t, there, slope = found
+        s, y = t * p, slope - g
+        x, f, g = x + s, there, slope
+        if (curved := float(s @ y)) > 0:
+            if fresh:
+                inverse = inverse * curved / float(y @ y)
+            turn = np.eye(len(x)) - np.outer(s, y) / curved
+            inverse, fresh = turn @ inverse @ turn.T + np.outer(s, s) / curved, False
+    return x
+
+
+def bundled(
+    loss: Loss, x: np.ndarray, /, *, radius: float = 0.1, until: float = np.inf
+) -> np.ndarray:
+    """Cutting planes in a trust region: linear programs over the pieces that were met.
+
+    Where as many pieces meet as there are coordinates, its steps are Newton's.
+
+    Args:
+        loss: what is made small.
+        x: where it starts, of shape (n,).
+        radius: of the first region, a cube.
+        until: a time of `time.process_time`.
+    """
+    f, g = loss(x)
+    cuts = [(x, f, g)]
+    for _ in range(PROGRAMS):
+        if radius < 1e-15 or time.process_time() > until:
+            break
+        near = [c for c in cuts if np.max(np.abs(c[0] - x)) <= 10 * radius][-CUTS:]
+        step, promised, _ = program(near, x, f, radius)
+        if step is None or not promised > 1e-17 * max(1.0, abs(f)):
+            radius /= 8  # nothing to gain at this scale
+            continue
+        there, slope = loss(x + step)
+        if not (np.isfinite(there) and np.all(np.isfinite(slope))):
+            radius /= 8
+            continue
+        cuts = [*cuts[-2 * CUTS :], (x + step, there, slope)]
+        gained = f - there
+        if gained > 0:
+            x, f = x + step, there
+            if gained > promised / 2 and np.max(np.abs(step)) > radius / 2:
+                radius *= 4
+        elif gained < -promised:
+            radius /= 2
+    return x
+
+
+def program(cuts: list[Any], x: np.ndarray, f: float | None, radius: float, /) -> Any:
+    """The step within a cube that is best for the largest of the cuts.
+
+    Args:
+        cuts: point, value and slope of each.
+        x: the middle of the cube.
+        f: the value there; cuts above it are let down. None: they stay.
+        radius: half a side of the cube.
+
+    Returns:
+        The step (None where there is none), by how much it promises to be lower than f or than the
+        first cut, and the multiplier of each cut.
+    """
+    slopes = np.array([g for _, _, g in cuts])
+    # A cut above the value at x is due to curvature: it is let down.
+    heights = np.array([at + g @ (x - z) for z, at, g in cuts])
+    heights = heights - cuts[0][1] if f is None else np.minimum(heights, f) - f
+    scale = max(float(np.max(np.abs(slopes))) * radius, 1e-300)
+    rows = np.hstack([slopes * (radius / scale), -np.ones((len(cuts), 1))])
+    goal = np.append(np.zeros(len(x)), 1.0)
+    ends = [(-1, 1)] * len(x) + [(None, None)]
+    found = scipy.optimize.linprog(goal, rows, -heights / scale, bounds=ends)
+    if not found.success:
+        return None, 0.0, np.zeros(len(cuts))
+    return found.x[:-1] * radius, -float(found.x[-1]) * scale, -found.ineqlin.marginals
+
+
+def by_cma(
+    losses: Callable[[np.ndarray], np.ndarray],
+    x: np.ndarray,
+    /,
+    *,
+    spread: float,
+    seed: int,
+    until: float,
+) -> np.ndarray:
+    """The best point that CMA-ES finds.
+
+    Args:
+        losses: of many points at once, shape (m, n) to (m,).
+        x: where it starts, of shape (n,).
+        spread: its first standard deviation.
+        seed: of its draws.
+        until: a time of `time.process_time`.
+
+    Raises:
+        ModuleNotFoundError: without the extra, saying how to get it.
+    """
+    if not has_cma():
+        raise ModuleNotFoundError(MISSING, name="cma")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import cma
+
+        state = np.random.get_state()  # noqa: NPY002, cma draws from the global generator
+        try:
+            settings = {"seed": seed + 1, "verbose": -9, "tolfun": 1e-14, "tolx": 1e-14}
+            search = cma.CMAEvolutionStrategy(x, spread, settings)
+            while not search.stop() and time.process_time() < until:
+                asked = search.ask()
+                search.tell(asked, list(losses(np.array(asked))))
+        finally:
+            np.random.set_state(state)  # noqa: NPY002
+    return x if search.result.xbest is None else np.asarray(search.result.xbest)
