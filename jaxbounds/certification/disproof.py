@@ -17,6 +17,7 @@ from flint import arb
 from jaxbounds.certification.boxes import MARGIN
 from jaxbounds.certification.certificate import Certificate, decimal_bounds
 from jaxbounds.certification.interpreter import Enclosed, Program, precision
+from jaxbounds.certification.sides import arrays_of, sides_of
 from jaxbounds.certification.values import (
     INF,
     OPEN,
@@ -32,31 +33,13 @@ from jaxbounds.certification.values import (
 from jaxbounds.falsification import ON_AVERAGE, fitted, float64_on_cpu
 from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.doubt import TRUE
-from jaxbounds.falsification.measure import compared, pick
+from jaxbounds.falsification.measure import compared
 from jaxbounds.falsification.programs import compiled
 from jaxbounds.papers import Named, the_statement
 from jaxbounds.statements import Form, Instance, Size, Statement
 
 BITS = (192, 448)
 """Precisions that are tried in turn."""
-
-
-def arrays_of(instance: Instance, /, host: bool = False) -> dict[str, Any]:
-    """Numbers, lists and arrays as the arrays that `evaluate` gets.
-
-    Raises:
-        ValueError: if a leaf is not finite; it is named.
-    """
-    leaf = lambda x: not isinstance(x, Mapping)
-    arrays = jax.tree.map(np.asarray, dict(instance), is_leaf=leaf)
-    for path, x in jax.tree_util.tree_leaves_with_path(arrays):
-        if x.dtype.kind not in "biuf":
-            where = jax.tree_util.keystr(path, simple=True, separator=".")
-            raise ValueError(f"the instance must hold numbers: {where} holds {x.ravel()[:2]}")
-        if np.issubdtype(x.dtype, np.floating) and not np.isfinite(x).all():
-            where = jax.tree_util.keystr(path, simple=True, separator=".")
-            raise ValueError(f"the instance is not finite: {where} holds {x.ravel()[:4]}")
-    return arrays if host else jax.tree.map(jax.numpy.asarray, arrays)
 
 
 def _is_float(x: Any) -> bool:
@@ -152,17 +135,6 @@ def hypotheses_of(
                 before = known.get(name, word)
                 known[name] = word if word == before else "open"
     return Met(known, computed)
-
-
-def sides_of(statement: Statement, form: Form, size: Size, /) -> Callable[[Any], tuple]:
-    """From an instance to the left side, the right side, and the stated error of a form."""
-
-    def sides(instance: Any) -> tuple[Any, Any, Any]:
-        both = statement.evaluate(instance, size)
-        parts = {"lhs": both.lhs, "rhs": both.rhs, "error": both.error}
-        return tuple(pick(part, form.name, which, statement) for which, part in parts.items())
-
-    return sides
 
 
 class Gap(NamedTuple):
