@@ -8,6 +8,7 @@ where none of these enters, and where the two contradict each other nothing is c
 import functools
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -17,6 +18,7 @@ from flint import arb
 from jaxbounds.certification.boxes import MARGIN
 from jaxbounds.certification.certificate import Certificate, decimal_bounds
 from jaxbounds.certification.interpreter import Enclosed, Program, precision
+from jaxbounds.certification.rocq import OPERATIONS, disproof_file
 from jaxbounds.certification.sides import arrays_of, sides_of
 from jaxbounds.certification.values import (
     INF,
@@ -233,7 +235,23 @@ def disprove(
         raise ValueError(
             f"{statement.id} ({form}) stores no counterexample: give instance and size"
         )
-    return _certificate(statement, form, instance, size, seconds, bits, MARGIN)
+    certificate = _certificate(statement, form, instance, size, seconds, bits, MARGIN)
+    return replace(certificate, theorem=_theorem_of(statement, instance, certificate))
+
+
+def _theorem_of(
+    statement: Statement, instance: Instance, certificate: Certificate
+) -> Callable[[int | None], str]:
+    """What makes the file of a disproof."""
+
+    def theorem(operations: int | None) -> str:
+        return disproof_file(
+            statement, certificate.form, instance, certificate.size,
+            as_coded=certificate.word == "disproved as coded",
+            operations=OPERATIONS if operations is None else operations,
+        )  # fmt: skip
+
+    return theorem
 
 
 def confirmed(

@@ -15,8 +15,10 @@ from jaxbounds.certification.rocq.scripts import (
     lemma_of,
     prepared,
 )
-from jaxbounds.certification.rocq.terms import TIMES, Choice, Comparison, Place, Real
+from jaxbounds.certification.rocq.spectral import LEMMAS, Spectral, lines_of
+from jaxbounds.certification.rocq.terms import Choice, Comparison, Place, Real
 from jaxbounds.certification.rocq.theorem import Translated
+from jaxbounds.certification.values import Reading
 
 WHAT_IS_NOT_SAID = (
     "What no kernel can say: that the definitions below are the program's operations in the "
@@ -24,7 +26,13 @@ WHAT_IS_NOT_SAID = (
     "from shapes and integers alone is not repeated), that they read floats as real numbers, and "
     "that the program means what the paper means. The lines of the program stand beside them."
 )
+_READ: dict[Reading, str] = {
+    "exact": "The program's constants are the floats that they are.",
+    "ulp": "The program's constants that may have been rounded are variables.",
+}
+_WHOLE = ("Zfloor", "Zceil", "ZnearestE")
 _LEMMAS = {
+    "lower_end": LEMMAS,
     "root_is": "Lemma root_is x y : 0 <= y -> x = y * y -> sqrt x = y.\n"
     "Proof. intros h ->. now apply sqrt_square. Qed.",
     "floor_is": "Lemma floor_is n x : IZR n <= x < IZR n + 1 -> IZR (Zfloor x) = IZR n.\n"
@@ -78,7 +86,8 @@ class Contents:
             else:
                 self.operations += one.operation.cost
                 self.lemmas += 1
-                self.add(definition_of(one), lemma_of(one))
+                spectral = isinstance(one.operation, Spectral)
+                self.add(*(lines_of(one) if spectral else (definition_of(one), lemma_of(one))))
 
     def _at(self, place: Place | None) -> None:
         if place is not None and place != self._place:
@@ -186,16 +195,16 @@ def _claim(about: Translated, contents: Contents, margin: float) -> None:
             comment("They are apart by a millionth of either."),
             "Lemma by_a_millionth :\n"
             f"  {beyond} >= Rabs lhs / 10 ^ 6 /\\ {beyond} >= Rabs rhs / 10 ^ 6.",
-            f"Proof. {script} split; enclosed. Qed.",
+            f"Proof. {script} split; apply Rminus_ge; enclosed. Qed.",
         )
     if about.statement.relation == "<=":
-        claim, tactic = "lhs > rhs + error" if off else "lhs > rhs", "enclosed"
+        claim, tactic = "lhs > rhs + error" if off else "lhs > rhs", "lra"
     elif off:
-        claim, tactic = "Rabs (lhs - rhs) > error", "enclosed"
+        claim, tactic = "Rabs (lhs - rhs) > error", "apply Rminus_gt; enclosed"
     else:
         above = bool(lhs.ball > rhs.ball)
         claim = "lhs <> rhs"
-        tactic = f"apply {'Rgt_not_eq' if above else 'Rlt_not_eq'}; enclosed"
+        tactic = f"apply {'Rgt_not_eq' if above else 'Rlt_not_eq'}; lra"
     contents.lemmas += 3
     contents.add(
         "",
@@ -231,24 +240,45 @@ def _head(about: Translated, citation: str, body: Mapping[str, Any]) -> Iterator
             if line
         )
     )
-    yield comment(WHAT_IS_NOT_SAID)
+    yield comment(f"{WHAT_IS_NOT_SAID} {_READ[about.reading]}")
 
 
-def file_text(about: Translated, /, *, citation: str = "", margin: float = 1e-6) -> str:
-    """The file that a kernel checks; see the guide's page `kernel`."""
+class RocqFile(str):
+    """The text of a file that a kernel checks; see the guide's page `kernel`.
+
+    Attributes:
+        operations: scalar operations and comparisons in it.
+        lemmas: that are proved.
+        seconds: that it may take on one core.
+    """
+
+    operations: int
+    lemmas: int
+    seconds: float
+
+
+def file_of(about: Translated, /, *, citation: str = "", margin: float = 1e-6) -> RocqFile:
+    """The file of a translated disproof.
+
+    Args:
+        about: the translation.
+        citation: the paper's title.
+        margin: unless it is zero, that the sides are a millionth apart is a lemma.
+    """
     ledger, contents = about.ledger, Contents(about.ledger)
     contents.add(*_instance(about))
-    free = any(x.operation == "variable" for x in ledger.reals)
+    rounded = any(x.operation == "variable" for x in ledger.reals)
+    free = rounded or any(isinstance(x.operation, Spectral) for x in ledger.reals)
     if free:
-        contents.add("", "Section Constants.", *_variables(ledger))
+        contents.add("", "Section Instance.", *(_variables(ledger) if rounded else ()))
     _hypotheses(about, contents)
     _claim(about, contents, margin)
     if free:
-        contents.add("", "End Constants.")
+        contents.add("", "End Instance.")
     contents.add("", "Print Assumptions claim_is_false.", "")
     body = "\n".join(contents.lines)
     lemmas = [text for name, text in _LEMMAS.items() if name in body]
-    known = {
+    known: dict[str, Any] = {
         "operations": contents.operations,
         "lemmas": contents.lemmas,
         "seconds": seconds_of(body),
@@ -257,7 +287,7 @@ def file_text(about: Translated, /, *, citation: str = "", margin: float = 1e-6)
         *_head(about, citation, known),
         "",
         "From Coq Require Import Reals Lra.",
-        *(["From Flocq Require Import Core."] if "Z" in "".join(_zs(body)) else []),
+        *(["From Flocq Require Import Core."] if any(z in body for z in _WHOLE) else []),
         "From Interval Require Import Tactic.",
         "Open Scope R_scope.",
         "",
@@ -265,11 +295,7 @@ def file_text(about: Translated, /, *, citation: str = "", margin: float = 1e-6)
         "Ltac use x known := generalize known; generalize x; intros ? ?.",
         *lemmas,
     ]
-    return "\n".join([*head, body])
-
-
-def _zs(body: str) -> list[str]:
-    return [name for name in ("Zfloor", "Zceil", "ZnearestE") if name in body]
-
-
-__all__ = ["TIMES", "Contents", "digest_of", "file_text", "seconds_of"]
+    file = RocqFile("\n".join([*head, body]))
+    file.operations, file.lemmas = contents.operations, contents.lemmas
+    file.seconds = known["seconds"]
+    return file

@@ -3,6 +3,7 @@
 import functools
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +18,8 @@ from jaxbounds.certification.values import INF, NotSupported, Undecided
 
 TERMS = 8
 """Of a sum that is proved at once: what the tactic takes grows faster than their number."""
+MOST = 100_000
+"""Definitions after which a program is given up."""
 FLIPPED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -68,17 +71,18 @@ class Ledger:
     def literal(self, x: Fraction | int) -> Real:
         """A number that is written as it is."""
         x = Fraction(x)
-        return self._once(("literal", x), lambda: Real(exact_ball(x), x))
+        return self.known(("literal", x), lambda: Real(exact_ball(x), x))
 
     def infinite(self, x: arb) -> Real:
         """An infinity, which nothing but a comparison may read."""
-        return self._once(("infinite", bool(x > 0)), lambda: Real(x))
+        return self.known(("infinite", bool(x > 0)), lambda: Real(x))
 
     def undefined(self, why: str) -> Real:
         """A number that is none, or of which nothing is known: only a choice may pass it by."""
-        return self._once(("undefined", why), lambda: Real(NAN_BALL, why=why))
+        return self.known(("undefined", why), lambda: Real(NAN_BALL, why=why))
 
-    def _once(self, key: Any, make: Any) -> Real:
+    def known(self, key: Any, make: Any) -> Real:
+        """What was recorded under a key, or what is recorded now."""
         if key not in self._known:
             self._known[key] = make()
         return self._known[key]
@@ -101,7 +105,7 @@ class Ledger:
             self.reals.append(real)
             return real
 
-        return self._once(("variable", x), make)
+        return self.known(("variable", x), make)
 
     def _count(self, stem: str) -> int:
         self._names[stem] = self._names.get(stem, 0) + 1
@@ -140,6 +144,8 @@ class Ledger:
         return self.apply(BINARY[name], ((a,), (b,)), index)
 
     def _simplified(self, name: str, a: Real, b: Real) -> Real | None:
+        if name == "max" and (a.below is b or b.below is a):
+            return b if a.below is b else a
         if a.why or b.why:
             return a if a.why else b
         if not (a.ball.is_finite() and b.ball.is_finite()):
@@ -224,9 +230,13 @@ class Ledger:
         return functools.reduce(lambda a, b: self.binary("add", a, b), products)
 
     def apply(
-        self, operation: Any, terms: tuple[tuple[Real, ...], ...], index: Sequence[int] = ()
+        self,
+        operation: Any,
+        terms: tuple[tuple[Real, ...], ...],
+        index: Sequence[int] = (),
+        exact: Fraction | None = None,
     ) -> Real:
-        """Define the result of an operation, or find it."""
+        """Define the result of an operation, or find it; exact is what it is known to be."""
         key = (operation.name, operation.written(terms))
         found = self._known.get(key)
         if found is not None:
@@ -236,8 +246,9 @@ class Ledger:
             if x.why or not x.ball.is_finite():
                 return x if x.why else self.undefined(f"{operation.name} of what is infinite")
         fractions = [tuple(x.exact for x in term) for term in terms]
-        exact = None
-        if all(x is not None for term in fractions for x in term):
+        if exact is not None:
+            pass
+        elif all(x is not None for term in fractions for x in term):
             exact = operation.exact(*(f[0] if flat else f for f in fractions))
         elif not flat or operation.name == "mul":
             exact = _zero(fractions, flat)
@@ -260,7 +271,28 @@ class Ledger:
             real.ball = ball_between(*real.bounds)
         real.name = self._free(self._named(index))
         self.reals.append(real)
+        self._refuse_more()
         return self._remember(key, real)
+
+    def record(
+        self,
+        operation: Any,
+        arguments: tuple[tuple[Real, ...], ...],
+        ball: arb,
+        bounds: tuple[Decimal, Decimal],
+        index: Sequence[int],
+    ) -> Real:
+        """A number of which the bounds are known."""
+        real = Real(
+            ball, None, self._free(self._named(index)), operation, arguments, bounds,
+            order=self._tick(), place=self.place,
+        )  # fmt: skip
+        self.reals.append(real)
+        return real
+
+    def _refuse_more(self) -> None:
+        if len(self.reals) > MOST:
+            raise NotSupported(f"its program has more than {MOST} operations")
 
     def _remember(self, key: Any, real: Real) -> Real:
         self._known[key] = real
@@ -287,7 +319,7 @@ class Ledger:
             return Fact(truth, (), self)
         else:
             truth = self._decided(a.ball, sign, b.ball)
-        if a.is_literal and b.is_literal or not (a.ball.is_finite() and b.ball.is_finite()):
+        if (a.is_literal and b.is_literal) or not (a.ball.is_finite() and b.ball.is_finite()):
             return Fact(truth, (), self)
         said = sign if truth else FLIPPED[sign]
         if said == "<>":

@@ -9,8 +9,8 @@ from flint import arb, fmpq
 from jaxbounds.certification.certificate import as_fraction
 from jaxbounds.certification.values import NotSupported, known_nonnegative, nonnegative
 
-LARGEST = 2000
-"""The power of ten up to which numbers are written."""
+LARGEST, SMALLEST = 1000, 300
+"""Powers of ten up to which numbers are written, and below which they are not told from zero."""
 
 
 def exact_ball(x: Fraction, /) -> arb:
@@ -22,11 +22,17 @@ def _rounded(x: Fraction, digits: int, rounding: str) -> Decimal:
     """Away from the inside, and one unit further, for the roundings of who computes it again."""
     if x == 0:
         return Decimal(0)
-    with localcontext(Context(prec=digits, rounding=rounding, Emax=10**6, Emin=-(10**6))) as context:
+    with localcontext(
+        Context(prec=digits, rounding=rounding, Emax=10**6, Emin=-(10**6))
+    ) as context:
         near = Decimal(x.numerator) / Decimal(x.denominator)
         far = near.next_minus(context) if rounding == ROUND_FLOOR else near.next_plus(context)
-    if abs(far.adjusted()) > LARGEST:
-        raise NotSupported(f"a number beyond 10^{LARGEST} or below 10^-{LARGEST}")
+    if far.adjusted() > LARGEST:
+        raise NotSupported(f"a number beyond 10^{LARGEST}")
+    if far.adjusted() < -SMALLEST:  # in full it would be as many digits
+        least = Decimal(1).scaleb(-SMALLEST)
+        inwards = (rounding == ROUND_FLOOR) == (x > 0)
+        return Decimal(0) if inwards else least.copy_sign(far)
     return far
 
 
@@ -34,7 +40,7 @@ def outward(x: arb, digits: int, /) -> tuple[Decimal, Decimal]:
     """Two decimal numbers of so many digits around a ball.
 
     Raises:
-        NotSupported: if it is not finite, or has more than 2000 decimal places.
+        NotSupported: if it is not finite, or too large to be written.
     """
     if not x.is_finite():
         raise NotSupported("a number that may be infinite or undefined")

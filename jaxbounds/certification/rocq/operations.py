@@ -137,14 +137,25 @@ CUBE_ROOT = Operation("cbrt", "Rpower {0} (1 / 3)", APPLIED, (ATOM,), _cube_root
 """Of a positive number."""
 
 
+HALF_FACTORIAL = Operation(
+    "lgamma", "ln ({0} * sqrt PI)", APPLIED, (TIMES,), lambda x: (x * arb.pi().sqrt()).log(), cost=3
+)
+"""The logarithm of the Gamma function at n + 1/2, from (2n)! / (4^n n!)."""
+
+
 def whole(name: str, text: str, exact: Exact, tactic: str) -> Operation:
     """A function to the integers, of which the result is known exactly."""
     return Operation(name, text, APPLIED, (ATOM,), lambda x: ONE, exact, exactly=tactic, cost=2)
 
 
-FLOOR = whole("floor", "IZR (Zfloor {0})", lambda x: Fraction(x // 1), "apply floor_is")
-CEIL = whole("ceil", "IZR (Zceil {0})", lambda x: Fraction(-(-x // 1)), "apply ceil_is")
-NEAREST = whole("round", "IZR (ZnearestE {0})", lambda x: Fraction(round(x)), "apply nearest_is")
+FLOOR = whole("floor", "IZR (Zfloor {0})", lambda x: Fraction(x // 1), "apply floor_is; lra")
+CEIL = whole("ceil", "IZR (Zceil {0})", lambda x: Fraction(-(-x // 1)), "apply ceil_is; lra")
+NEAREST = whole(
+    "round",
+    "IZR (ZnearestE {0})",
+    lambda x: Fraction(round(x)),
+    "apply nearest_is; apply Rabs_def1; lra",
+)
 
 
 def _of_terms(fold: Callable, times: Callable) -> Callable:
@@ -161,9 +172,7 @@ def _of_terms(fold: Callable, times: Callable) -> Callable:
 
 
 def _sum_text(arguments: tuple[tuple[Real, ...], ...]) -> str:
-    one = lambda term: " * ".join(
-        x.shown(TIMES if i == 0 else MINUS) for i, x in enumerate(term)
-    )
+    one = lambda term: " * ".join(x.shown(TIMES if i == 0 else MINUS) for i, x in enumerate(term))
     return " + ".join(map(one, arguments))
 
 

@@ -14,7 +14,15 @@ from jax.lax import RoundingMethod
 from jaxbounds.certification import control, movement
 from jaxbounds.certification.certificate import as_fraction
 from jaxbounds.certification.rocq.ledger import Ledger
-from jaxbounds.certification.rocq.operations import CEIL, CUBE_ROOT, FLOOR, NEAREST, Operation
+from jaxbounds.certification.rocq.operations import (
+    CEIL,
+    CUBE_ROOT,
+    FLOOR,
+    HALF_FACTORIAL,
+    NEAREST,
+    Operation,
+)
+from jaxbounds.certification.rocq.spectral import singular_values
 from jaxbounds.certification.rocq.terms import Comparison, Fact, Real
 from jaxbounds.certification.values import (
     NotSupported,
@@ -37,8 +45,7 @@ def objects(shape: tuple[int, ...], entries: Iterable[Any]) -> np.ndarray:
 
 
 def lifted(x: Any, ledger: Ledger, /) -> np.ndarray:
-    """An array of numbers and facts from what a rule was given.
-    """
+    """An array of numbers and facts from what a rule was given."""
     x = np.asarray(x)
 
     def one(v: Any) -> Any:
@@ -108,11 +115,15 @@ def _cube_root(ledger: Ledger, a: Real, index: Any) -> Real:
 
 
 def _log_gamma(ledger: Ledger, a: Real, index: Any) -> Real:
-    """Of a whole number n the logarithm of (n - 1)!."""
-    if a.exact is None or a.exact.denominator != 1 or not 1 <= a.exact <= 1000:
-        return ledger.undefined("lgamma of what is no whole number from 1 to 1000")
+    """Of a whole number n the logarithm of (n - 1)!, of n + 1/2 that of (2n)! sqrt(pi) / (4^n n!)."""
+    if a.exact is None or a.exact.denominator > 2 or not Fraction(1, 2) <= a.exact <= 1000:
+        return ledger.undefined("lgamma of what is no half of a whole number from 1/2 to 1000")
     ledger.choose(Fact(True, (Comparison(a, "=", ledger.literal(a.exact)),), ledger))
-    return ledger.unary("log", ledger.literal(math.factorial(int(a.exact) - 1)), index)
+    n = math.floor(a.exact)
+    if a.exact == n:
+        return ledger.unary("log", ledger.literal(math.factorial(n - 1)), index)
+    share = Fraction(math.factorial(2 * n), 4**n * math.factorial(n))
+    return ledger.apply(HALF_FACTORIAL, ((ledger.literal(share),),), index)
 
 
 def _whole(operation: Operation) -> Callable[[Ledger, Real, Any], Real]:
@@ -122,7 +133,7 @@ def _whole(operation: Operation) -> Callable[[Ledger, Real, Any], Real]:
         ends = [operation.exact(as_fraction(end)) for end in (a.ball.lower(), a.ball.upper())]
         if ends[0] != ends[1]:
             raise Undecided(f"{operation.name} of a number next to a jump")
-        return ledger.apply(operation._replace(exact=lambda x: ends[0]), ((a,),), index)
+        return ledger.apply(operation, ((a,),), index, ends[0])
 
     return function
 
@@ -353,8 +364,7 @@ def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     shape = (*batch, *rows, *columns)
     pairs = ((left[p, i], right[p, j]) for p in range(many) for i in range(m) for j in range(n))
     entries = (
-        run.ledger.total(list(zip(u, v)), index)
-        for index, (u, v) in zip(np.ndindex(*shape), pairs)
+        run.ledger.total(list(zip(u, v)), index) for index, (u, v) in zip(np.ndindex(*shape), pairs)
     )
     return [objects(shape, entries)]
 
@@ -373,6 +383,21 @@ def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         for target in np.flatnonzero(np.asarray(hit)):
             out[target] = run.ledger.binary("add", out[target], update, (int(target),))
     return [out.reshape(operand.shape)]
+
+
+def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """Singular values, by witnesses; no vectors.
+
+    Raises:
+        NotSupported: if vectors are used.
+    """
+    if any(map(run.used, eqn.outvars[1:])):
+        raise NotSupported("the vectors of svd have no translation")
+    a = _numbers(xs[0], run)
+    batch = a.shape[:-2]
+    found = [v for i in np.ndindex(*batch) for v in singular_values(a[i], run.ledger, i)]
+    values = objects((*batch, min(a.shape[-2:])), found)
+    return [values, *([None] * (len(eqn.outvars) - 1))]
 
 
 _UNARY = ("neg", "abs", "sign", "sqrt", "rsqrt", "cbrt", "square", "exp", "exp2", "expm1", "log")
@@ -412,4 +437,5 @@ RULES: dict[str, Callable[[JaxprEqn, Values, Any], Values]] = {
     "cummin": _running("min"),
     "dot_general": product,
     "scatter-add": scatter_add,
+    "svd": svd,
 }

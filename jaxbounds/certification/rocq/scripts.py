@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from jaxbounds.certification.rocq.numbers import decimal_text, fraction_text
-from jaxbounds.certification.rocq.terms import ATOM, PLUS, TIMES, Comparison, Real
+from jaxbounds.certification.rocq.terms import Comparison, Real
 
 
 def known_as(x: Real, /) -> str:
@@ -54,16 +54,4 @@ def lemma_of(x: Real, /) -> str:
 
 def comparison_script(c: Comparison, *unfolded: str) -> str:
     """The steps that prove a comparison."""
-    both = (c.left, c.right)
-    exact = all(x.exact is not None for x in both)
-    words = prepared(both, *unfolded)
-    tactic = "lra." if exact else "enclosed."
-    return f"{words} {tactic}".strip()
-
-
-def numerals(x: Real, /) -> str:
-    """A side of a comparison or sum."""
-    return x.shown(PLUS)
-
-
-__all__ = ["ATOM", "TIMES", "comparison_script", "definition_of", "known_as", "lemma_of", "prepared"]
+    return f"{prepared((c.left, c.right), *unfolded)} lra.".strip()

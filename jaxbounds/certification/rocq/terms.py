@@ -29,6 +29,7 @@ class Real:
         order: its place among all that was recorded.
         place: the line of the program that it comes from.
         why: of what is undefined, or may be infinite, the reason; nothing may rest on it.
+        below: what it is known not to exceed.
     """
 
     ball: arb
@@ -40,6 +41,7 @@ class Real:
     order: int = -1
     place: "Place | None" = None
     why: str = ""
+    below: "Real | None" = None
 
     @property
     def is_literal(self) -> bool:
@@ -55,9 +57,7 @@ class Real:
         if self.name:
             return self.name
         assert self.exact is not None
-        binds = (
-            TIMES if self.exact.denominator > 1 else MINUS if self.exact < 0 else ATOM
-        )
+        binds = TIMES if self.exact.denominator > 1 else MINUS if self.exact < 0 else ATOM
         words = fraction_text(self.exact)
         return f"({words})" if binds > level else words
 

@@ -130,7 +130,9 @@ def _attempt(
     else:
         left, right, error = translated(sides, given, names, run)
     off = _largest(lifted(error, ledger).ravel(), ledger)
-    lhs, rhs, entry = _apart(statement.relation, lifted(left, ledger), lifted(right, ledger), off, margin)
+    lhs, rhs, entry = _apart(
+        statement.relation, lifted(left, ledger), lifted(right, ledger), off, margin
+    )
     return Translated(
         statement, form, dict(size), instance, ledger, known, opened, lhs, rhs, off, entry,
         run.reading,

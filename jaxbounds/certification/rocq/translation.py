@@ -77,20 +77,22 @@ class Translator(Interpreter):
 
     def _equation(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
         name = eqn.primitive.name
-        if name in ("eigh", "svd") or name not in _CONTROL:
-            self.ledger.group(place_of(eqn))
+        self.ledger.group(place_of(eqn) or self.ledger.place)
         if name not in _CONTROL and name not in INTEGERS:
             values = [
-                plain(x) if is_reals(x) and not is_float(v) and dtype_of(v) != np.bool_ else x
+                plain(x, v) if is_reals(x) and not is_float(v) and dtype_of(v) != np.bool_ else x
                 for v, x in zip(eqn.invars, values)
             ]
         elif (data := _DATA.get(name)) is not None:
-            values = [x if i in data or not is_reals(x) else plain(x) for i, x in enumerate(values)]
+            values = [
+                x if i in data or not is_reals(x) else plain(x, v)
+                for i, (v, x) in enumerate(zip(eqn.invars, values))
+            ]
         return super()._equation(eqn, values)
 
 
-def plain(x: np.ndarray) -> np.ndarray:
-    """Integers that are known exactly, as such.
+def plain(x: np.ndarray, like: Any) -> np.ndarray:
+    """Integers that are known exactly, as such, of a variable's type.
 
     Raises:
         Undecided: if one is not.
@@ -103,7 +105,7 @@ def plain(x: np.ndarray) -> np.ndarray:
             raise Undecided("an integer that is not exact")
         else:
             entries.append(int(v.exact))
-    return np.array(entries, np.int64).reshape(x.shape)
+    return np.array(entries, dtype_of(like)).reshape(x.shape)
 
 
 def program_of(function: Callable[[Any], Any], instance: Any, /) -> tuple[Program, Any, bool]:
