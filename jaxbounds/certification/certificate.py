@@ -56,13 +56,16 @@ class Certificate:
     bits: int = 0
     ways: int = 0
     seconds: float = 0.0
-    theorem: Callable[[int | None], str] | None = field(default=None, repr=False, compare=False)
+    theorem: Callable[[int | None, str], str] | None = field(
+        default=None, repr=False, compare=False
+    )
 
-    def rocq(self, *, operations: int | None = None) -> str:
-        """The text of a file for Rocq, whose kernel checks the disproof; see `jaxbounds guide kernel`.
+    def rocq(self, *, operations: int | None = None, citation: str = "") -> str:
+        """The text of a file for Rocq, whose kernel checks the disproof (guide: `kernel`).
 
         Args:
             operations: scalar operations above which it is refused; 5000 unless given.
+            citation: the paper's title, for the file's head.
 
         Raises:
             ValueError: in one sentence: if nothing is disproved, if this certificate came from
@@ -76,7 +79,7 @@ class Certificate:
                 f"{self.id} ({self.form}): this certificate does not hold its instance: make it "
                 "by jaxbounds.disprove, or run `jaxbounds certify --rocq FOLDER`"
             )
-        return self.theorem(operations)
+        return self.theorem(operations, citation)
 
     def __getstate__(self) -> dict[str, Any]:
         """All but what reaches the statement, whose functions may not travel."""

@@ -241,14 +241,15 @@ def disprove(
 
 def _theorem_of(
     statement: Statement, instance: Instance, certificate: Certificate
-) -> Callable[[int | None], str]:
+) -> Callable[[int | None, str], str]:
     """What makes the file of a disproof."""
 
-    def theorem(operations: int | None) -> str:
+    def theorem(operations: int | None, citation: str) -> str:
         return disproof_file(
             statement, certificate.form, instance, certificate.size,
             as_coded=certificate.word == "disproved as coded",
             operations=OPERATIONS if operations is None else operations,
+            citation=citation,
         )  # fmt: skip
 
     return theorem

@@ -44,6 +44,11 @@ _LEMMAS = {
 }
 
 
+def place_comment(place: Place, /) -> str:
+    """The line of the program."""
+    return comment(f"{place.file}:{place.line}, {place.function}: {place.code}")
+
+
 class Contents:
     """The lines of a file, each definition before it is used, and each once.
 
@@ -91,7 +96,7 @@ class Contents:
 
     def _at(self, place: Place | None) -> None:
         if place is not None and place != self._place:
-            self.add("", comment(f"{place.file}:{place.line}, {place.function}: {place.code}"))
+            self.add("", place_comment(place))
         self._place = place
 
     def _chosen(self, c: Comparison) -> None:
@@ -121,17 +126,13 @@ def _instance(about: Translated) -> Iterator[str]:
         yield from map(definition_of, values.ravel())
 
 
-def _variables(ledger: Ledger) -> Iterator[str]:
-    yield ""
-    yield comment(
-        "Constants of the program that may have been rounded: any numbers so near will do."
-    )
-    for x in ledger.reals:
-        if x.operation == "variable":
-            assert x.bounds is not None
-            low, high = map(decimal_text, x.bounds)
-            yield f"Variable {x.name} : R. {_where(x.place)}"
-            yield f"Hypothesis {known_as(x)} : {low} <= {x.name} <= {high}."
+def variables_of(reals: Iterable[Real], /) -> Iterator[str]:
+    """Variables and what is known of them."""
+    for x in reals:
+        assert x.bounds is not None
+        low, high = map(decimal_text, x.bounds)
+        yield f"Variable {x.name} : R. {_where(x.place)}".rstrip()
+        yield f"Hypothesis {known_as(x)} : {low} <= {x.name} <= {high}."
 
 
 def _where(place: Place | None) -> str:
@@ -270,7 +271,11 @@ def file_of(about: Translated, /, *, citation: str = "", margin: float = 1e-6) -
     rounded = any(x.operation == "variable" for x in ledger.reals)
     free = rounded or any(isinstance(x.operation, Spectral) for x in ledger.reals)
     if free:
-        contents.add("", "Section Instance.", *(_variables(ledger) if rounded else ()))
+        contents.add("", "Section Instance.")
+    if rounded:
+        words = "Constants of the program that may have been rounded: any so near will do."
+        variables = [x for x in ledger.reals if x.operation == "variable"]
+        contents.add("", comment(words), *variables_of(variables))
     _hypotheses(about, contents)
     _claim(about, contents, margin)
     if free:

@@ -3,7 +3,7 @@
 import functools
 import re
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -44,6 +44,7 @@ class Ledger:
         self._taken: dict[str, int] = {}
         self._group = ""
         self._clock = 0
+        self._points = 0
 
     @property
     def now(self) -> int:
@@ -92,6 +93,26 @@ class Ledger:
         real = Real(exact_ball(x), x, name, order=self._tick())
         self.reals.append(real)
         return real
+
+    def parameter(
+        self, name: str, low: Fraction, high: Fraction, samples: Sequence[Fraction]
+    ) -> Real:
+        """A number of which all that is known is that it lies between two others.
+
+        What is decided at all samples is taken to be so everywhere: the kernel is asked whether.
+        """
+        with localcontext(prec=2000):
+            ends = [Decimal(x.numerator) / Decimal(x.denominator) for x in (low, high)]
+        real = Real(
+            ball_between(*ends), None, name, "variable", bounds=(ends[0], ends[1]),
+            order=self._tick(), samples=tuple(map(exact_ball, samples)),
+        )  # fmt: skip
+        self.reals.append(real)
+        self._points = len(samples)
+        return real
+
+    def _at_points(self, x: Real) -> tuple[arb, ...]:
+        return x.samples or (x.ball,) * self._points
 
     def variable(self, x: float, ball: arb) -> Real:
         """A constant of the program that may be any number of a ball."""
@@ -265,10 +286,17 @@ class Ledger:
         else:
             balls = [tuple(x.ball for x in term) for term in terms]
             ball = operation.ball(*(b[0] if flat else b for b in balls))
-            if not ball.is_finite():
+            if self._points:
+                there = [tuple(map(self._at_points, term)) for term in terms]
+                real.samples = tuple(
+                    operation.ball(*(t[0][i] if flat else tuple(x[i] for x in t) for t in there))
+                    for i in range(self._points)
+                )
+                ball = ball if ball.is_finite() else UNKNOWN
+            if not all(v.is_finite() for v in (ball, *real.samples)):
                 return self.undefined(f"{operation.name} where it may be undefined or infinite")
-            real.bounds = outward(ball, self.digits)
-            real.ball = ball_between(*real.bounds)
+            real.bounds = None if self._points else outward(ball, self.digits)
+            real.ball = ball_between(*real.bounds) if real.bounds else ball
         real.name = self._free(self._named(index))
         self.reals.append(real)
         self._refuse_more()
@@ -318,17 +346,22 @@ class Ledger:
             truth = sign in ("<=", ">=", "=")
             return Fact(truth, (), self)
         else:
-            truth = self._decided(a.ball, sign, b.ball)
+            truth = self._decided(a, sign, b)
         if (a.is_literal and b.is_literal) or not (a.ball.is_finite() and b.ball.is_finite()):
             return Fact(truth, (), self)
         said = sign if truth else FLIPPED[sign]
         if said == "<>":
-            said = "<" if (a.ball < b.ball or (a.exact or 0) < (b.exact or 0)) else ">"
+            said = "<" if self._decided(a, "<", b) else ">"
         return Fact(truth, (Comparison(a, said, b),), self)
 
-    def _decided(self, a: arb, sign: str, b: arb) -> bool:
-        known = functions.COMPARISONS[_PRIMITIVE[sign]](a, b)
-        if known not in (0, 1):
+    def _decided(self, a: Real, sign: str, b: Real) -> bool:
+        compare = functions.COMPARISONS[_PRIMITIVE[sign]]
+        if a.exact is not None and b.exact is not None:
+            return bool(_TRUE[sign](a.exact, b.exact))
+        pairs = zip(self._at_points(a), self._at_points(b)) if self._points else [(a.ball, b.ball)]
+        answers = {compare(u, v) for u, v in pairs}
+        known = answers.pop()
+        if answers or known not in (0, 1):
             raise Undecided("a comparison of numbers whose bounds overlap")
         return bool(known)
 
@@ -340,7 +373,7 @@ class Ledger:
                 self.choices[key] = Choice(comparison, self._tick(), self.place)
 
 
-NAN_BALL = arb("nan")
+NAN_BALL, UNKNOWN = arb("nan"), arb(0, 1e300)
 _PRIMITIVE = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "=": "eq", "<>": "ne"}
 _TRUE: dict[str, Any] = {
     "<": lambda a, b: a < b,

@@ -3,13 +3,16 @@
 import re
 import textwrap
 
-_RESERVED = frozenset(
-    "as at cofix do else end exists exists2 fix for forall fun if in let match mod return then "
-    "using where with by Prop Set Type IF SProp R S O I Z N Q nat PI E INR IZR ln exp sin cos tan "
-    "sqrt pow up Rabs Rmax Rmin Rpower atan sqr lhs rhs error use enclosed claim_is_false e fact "
-    "fst snd id not or and iff eq True False true false plus mult minus bool list inf sup dist "
-    "root_is floor_is ceil_is nearest_is D G C".split()
-)
+_KEYWORDS = """
+as at cofix do else end exists exists2 fix for forall fun if in let match mod return then using
+where with by Prop Set Type IF SProp
+"""
+_TAKEN = """
+R S O I Z N Q D G C E PI nat INR IZR ln exp sin cos tan sqrt pow up Rabs Rmax Rmin Rpower atan sqr
+fact fst snd id not or and iff eq True False true false plus mult minus bool list inf sup dist e
+lhs rhs error use enclosed claim_is_false root_is floor_is ceil_is nearest_is lower_end upper_end
+"""
+_RESERVED = frozenset((_KEYWORDS + _TAKEN).split())
 
 
 def usable(text: str, /) -> str:

@@ -115,7 +115,7 @@ def _cube_root(ledger: Ledger, a: Real, index: Any) -> Real:
 
 
 def _log_gamma(ledger: Ledger, a: Real, index: Any) -> Real:
-    """Of a whole number n the logarithm of (n - 1)!, of n + 1/2 that of (2n)! sqrt(pi) / (4^n n!)."""
+    """Of n the logarithm of (n - 1)!, of n + 1/2 that of (2n)! sqrt(pi) / (4^n n!)."""
     if a.exact is None or a.exact.denominator > 2 or not Fraction(1, 2) <= a.exact <= 1000:
         return ledger.undefined("lgamma of what is no half of a whole number from 1/2 to 1000")
     ledger.choose(Fact(True, (Comparison(a, "=", ledger.literal(a.exact)),), ledger))
@@ -403,9 +403,11 @@ def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 _UNARY = ("neg", "abs", "sign", "sqrt", "rsqrt", "cbrt", "square", "exp", "exp2", "expm1", "log")
 _UNARY += ("log1p", "logistic", "tanh", "sin", "cos", "tan", "atan", "floor", "ceil", "lgamma")
 INTEGERS = frozenset(
-    ("add", "sub", "mul", "neg", "abs", "sign", "max", "min", "integer_pow", "select_n", "clamp")
-    + ("reduce_sum", "reduce_max", "reduce_min", "dot_general", "convert_element_type", "square")
-    + (*_SIGNS, *movement.RULES)
+    {
+        *("add", "sub", "mul", "neg", "abs", "sign", "max", "min", "integer_pow", "select_n"),
+        *("reduce_sum", "reduce_max", "reduce_min", "dot_general", "convert_element_type"),
+        *("clamp", "square", *_SIGNS, *movement.RULES),
+    }
 )
 """What is the same on integers as on real numbers; the others get plain integers."""
 RULES: dict[str, Callable[[JaxprEqn, Values, Any], Values]] = {

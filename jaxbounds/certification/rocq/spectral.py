@@ -29,7 +29,8 @@ from jaxbounds.certification.values import Undecided, midpoints
 
 LARGEST = 8
 """Columns of the smaller side up to which it is done."""
-LEMMAS = """Lemma lower_end s l q n : 0 <= s -> 0 <= l -> 0 < n -> l ^ 2 * n <= q -> q <= s ^ 2 * n -> l <= s.
+LEMMAS = """Lemma lower_end s l q n :
+  0 <= s -> 0 <= l -> 0 < n -> l ^ 2 * n <= q -> q <= s ^ 2 * n -> l <= s.
 Proof.
   intros hs hl hn hq h. destruct (Rle_or_lt l s) as [|small]; [assumption | exfalso].
   assert (s ^ 2 < l ^ 2) by nra. nra.
@@ -272,7 +273,8 @@ def _step(name: str, k: int, squares: list[list[list[Real]]], t: Sequence[str]) 
     complete = f"{p} * ({free[0]} + ({slope}) / {pivot.shown(MINUS)}) ^ 2"
     return (
         f"{head}\n  assert (r := {name}_step_{k + 1} {' '.join(free[1:])}).\n"
-        f"  match goal with |- 0 <= ?d => replace d with\n    ({complete} + ({_form(rest, free[1:])}))\n"
+        "  match goal with |- 0 <= ?d => replace d with\n"
+        f"    ({complete} + ({_form(rest, free[1:])}))\n"
         f"    by ({unfolded}field; apply Rgt_not_eq; exact p) end.\n"
         f"  apply Rplus_le_le_0_compat; [| exact r].\n"
         f"  apply Rmult_le_pos; [lra | apply pow2_ge_0].\nQed."

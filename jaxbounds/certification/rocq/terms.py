@@ -1,4 +1,4 @@
-"""What a file for Rocq speaks of: real numbers with what is known of them, and proved comparisons."""
+"""What a file for Rocq speaks of: numbers with what is known of them, and true comparisons."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -30,6 +30,7 @@ class Real:
         place: the line of the program that it comes from.
         why: of what is undefined, or may be infinite, the reason; nothing may rest on it.
         below: what it is known not to exceed.
+        samples: where there are parameters: its values at some of their points.
     """
 
     ball: arb
@@ -42,6 +43,7 @@ class Real:
     place: "Place | None" = None
     why: str = ""
     below: "Real | None" = None
+    samples: tuple[arb, ...] = field(default=(), repr=False)
 
     @property
     def is_literal(self) -> bool:

@@ -18,7 +18,7 @@ from jaxbounds.certification.rocq.rules import lifted, objects
 from jaxbounds.certification.rocq.terms import Fact, Real
 from jaxbounds.certification.rocq.translation import Translator, translated
 from jaxbounds.certification.sides import arrays_of, sides_of
-from jaxbounds.certification.values import NotSupported, Reading, Undecided
+from jaxbounds.certification.values import NotSupported, Reading, Undecided, nonnegative
 from jaxbounds.falsification import fitted, float64_on_cpu
 from jaxbounds.falsification.storage import flatten
 from jaxbounds.statements import Form, Instance, Size, Statement
@@ -129,7 +129,7 @@ def _attempt(
         error: Any = np.asarray(sides(given)[2], float)
     else:
         left, right, error = translated(sides, given, names, run)
-    off = _largest(lifted(error, ledger).ravel(), ledger)
+    off = largest_error(lifted(error, ledger).ravel(), ledger)
     lhs, rhs, entry = _apart(
         statement.relation, lifted(left, ledger), lifted(right, ledger), off, margin
     )
@@ -149,10 +149,10 @@ def _whole(name: str, value: Any, ledger: Ledger) -> Fact:
     return Fact(True, tuple(dict.fromkeys(c for f in facts for c in f.because)), ledger)
 
 
-def _largest(errors: np.ndarray, ledger: Ledger) -> Real:
+def largest_error(errors: np.ndarray, ledger: Ledger) -> Real:
     """The largest error that is stated."""
     for e in errors:
-        if e.why or not e.ball.is_finite() or not (e.ball >= 0 or e.exact == 0):
+        if e.why or not e.ball.is_finite() or not nonnegative(e.ball):
             raise Undecided("Sides.error is negative, or not a number")
     if not len(errors):
         return ledger.literal(0)

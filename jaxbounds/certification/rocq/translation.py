@@ -11,7 +11,7 @@ import numpy as np
 from jax.extend import source_info_util
 from jax.extend.core import JaxprEqn
 
-from jaxbounds.certification import movement
+from jaxbounds.certification import control, movement
 from jaxbounds.certification.interpreter import Interpreter, Program
 from jaxbounds.certification.rocq.ledger import Ledger
 from jaxbounds.certification.rocq.rules import INTEGERS, RULES, lifted, objects
@@ -26,11 +26,7 @@ from jaxbounds.certification.values import (
 )
 
 PACKAGE = Path(__file__).parents[2]
-_CONTROL = frozenset(
-    ("jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "scan", "while")
-    + ("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "cond", "stop_gradient")
-    + ("copy", "device_put", "optimization_barrier", "name", "custom_linear_solve")
-)
+_CONTROL = frozenset(control.RULES) | {"custom_linear_solve"}
 _FRAME = re.compile(r"(?P<file>.+?):(?P<line>\d+)(:\d+)? \((?P<function>.+)\)")
 _DATA = movement.DATA | {"scatter-add": (0, 2)}
 
