@@ -4,7 +4,7 @@ import functools
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, overload
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, overload
 from jaxbounds.certification import Certificate, Proof, disprove, proofs, witness_of
 from jaxbounds.certification.crosscheck import Crosscheck, crosscheck
 from jaxbounds.certification.failing import failing_forms, stored
-from jaxbounds.certification.rocq import OPERATIONS, RocqFile
+from jaxbounds.certification.rocq import OPERATIONS, RocqFile, proof_file
 from jaxbounds.files import Place, try_to_write, write_text
 from jaxbounds.papers import PAPERS, Catalogue, Named, Selection, origin, selected
 from jaxbounds.runs.driver import drive
@@ -60,19 +60,24 @@ def _certified(
             continue
         decided = certificate.word != "undecided"
         witness = witness_of(statement, failing.instance, certificate, title) if decided else None
-        made.append(_with_theorem(Certified(certificate, witness), operations, title))
-    return made + [
-        _with_theorem(Certified(proof), operations, title)
-        for proof in proofs(statement, seconds=seconds)
-    ]
+        text = functools.partial(certificate.rocq, operations=operations, citation=title)
+        made.append(_with_theorem(Certified(certificate, witness), text, operations))
+    boxes = [(form, domain) for form in statement.forms for domain in form.domains]
+    for (form, domain), proof in zip(boxes, proofs(statement, seconds=seconds), strict=True):
+        text = functools.partial(
+            proof_file, statement, form, domain, boxes=proof.boxes, citation=title,
+            as_coded=proof.word == "proved on D as coded", operations=operations,
+        )  # fmt: skip
+        made.append(_with_theorem(Certified(proof), text, operations))
+    return made
 
 
-def _with_theorem(made: Certified, operations: int, title: str) -> Certified:
-    """The same, with its file for Rocq if so many operations may be in it."""
-    if not operations or made.certificate.word not in SETTLED:
+def _with_theorem(made: Certified, text: Callable[[], Any], operations: int) -> Certified:
+    """The same, with its file for Rocq if one is wanted of what is disproved or proved."""
+    if not operations or made.certificate.word in ("undecided", "false on D"):
         return made
     try:
-        return made._replace(theorem=made.certificate.rocq(operations=operations, citation=title))
+        return made._replace(theorem=text())
     except ValueError as problem:
         return made._replace(refused=str(problem))
 

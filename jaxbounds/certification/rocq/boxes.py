@@ -180,7 +180,7 @@ def box_file(
         comment(
             f"Claim: {statement.formula}\nPaper: {citation or statement.paper}; {statement.label}\n"
             f"The box: {domain.name}; slack {fraction_text(Fraction(domain.slack))}\n"
-            f"{count} operations; {boxes} boxes in our own proof; a guess of {seconds:.0f} s on one "
+            f"{count} operations; {boxes} boxes in our own proof; about {seconds:.0f} s on one "
             "core: coqc FILE.v (Coq 8.16 with coq-interval 4.6, or later)."
         ),
         comment(WHAT_IS_NOT_SAID),

@@ -59,7 +59,8 @@ def decimal_text(x: Decimal, /) -> str:
     """A decimal number; plain where that is short."""
     if x == 0:
         return "0"
-    plain = format(x, "f").rstrip("0").rstrip(".") if x.as_tuple().exponent < 0 else format(x, "f")
+    plain = format(x, "f")
+    plain = plain.rstrip("0").rstrip(".") if "." in plain else plain
     if len(plain) <= len(x.as_tuple().digits) + 6:
         return plain
     return str(x.normalize()).lower().replace("e+", "e")

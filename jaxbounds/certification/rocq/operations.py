@@ -6,7 +6,7 @@ that the argument stands in it once and nothing is lost in enclosing it.
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from flint import arb
 
@@ -159,7 +159,7 @@ NEAREST = whole(
 
 
 def _of_terms(fold: Callable, times: Callable) -> Callable:
-    def total(*terms: tuple) -> arb:
+    def total(*terms: tuple) -> Any:
         done = None
         for term in terms:
             product = term[0]
