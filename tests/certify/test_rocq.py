@@ -262,7 +262,7 @@ def test_the_kernel_accepts_it_and_says_on_what_it_rests(text, tmp_path):
         ("Definition A_1_1 : R := 1.", "Definition A_1_1 : R := 2."),
         ("claim_is_false : lhs > rhs", "claim_is_false : rhs > lhs"),
         ("Definition lhs : R := ", "Definition lhs : R := - "),
-        ("value_1_low : ", "value_1_low : 1 + "),
+        ("_low : ", "_low : 1 + "),
         ("x_1 >= 0", "x_1 <= 0"),
     ],
 )

@@ -123,9 +123,8 @@ def _script(about: OnBox, numbers: Sequence[Real], *unfolded: str) -> str:
         f"generalize {p.name}_in; generalize {p.name}; intros x{i} ?." for i, p in enumerate(used)
     ]
     cut = ", ".join(f"i_bisect x{i}" for i in range(len(used)))
-    options = [f"{cut}, i_autodiff x0", f"{cut}, i_taylor x0", cut] if used else []
-    tries = " | ".join(f"interval with ({o}, i_prec 53, i_depth {DEPTH})" for o in options)
-    words.append(f"first [{tries}]." if tries else "enclosed.")
+    how = f"{cut}, i_autodiff x0, i_prec 53, i_depth {DEPTH}" if used else "i_prec 90"
+    words.append(f"interval with ({how}).")
     return " ".join(words)
 
 
@@ -189,7 +188,6 @@ def box_file(
         "From Interval Require Import Tactic.",
         "Open Scope R_scope.",
         "",
-        "Ltac enclosed := interval with (i_prec 90).",
         "Ltac use x known := generalize known; generalize x; intros ? ?.",
         _LEMMAS,
         "",

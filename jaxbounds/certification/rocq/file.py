@@ -22,9 +22,10 @@ from jaxbounds.certification.values import Reading
 
 WHAT_IS_NOT_SAID = (
     "What no kernel can say: that the definitions below are the program's operations in the "
-    "program's order (they were written down from its trace, entry by entry, and what is computed "
-    "from shapes and integers alone is not repeated), that they read floats as real numbers, and "
-    "that the program means what the paper means. The lines of the program stand beside them."
+    "program's order (they were written down from its trace, entry by entry; what depends on "
+    "shapes and integers alone, or was computed by Python before, stands as a number), that they "
+    "read floats as real numbers, and that the program means what the paper means. The lines of "
+    "the program stand beside them."
 )
 _READ: dict[Reading, str] = {
     "exact": "The program's constants are the floats that they are.",

@@ -370,7 +370,11 @@ def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Each update is added where the primitive itself puts it."""
+    """Each update is added where the primitive itself puts it.
+
+    Raises:
+        Undecided: if an index is not exact.
+    """
     operand, index, updates = _numbers(xs[0], run), xs[1], _numbers(xs[2], run)
     if is_soft(index):
         raise Undecided("an index of scatter-add")

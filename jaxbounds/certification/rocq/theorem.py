@@ -129,7 +129,7 @@ def _attempt(
         error: Any = np.asarray(sides(given)[2], float)
     else:
         left, right, error = translated(sides, given, names, run)
-    off = largest_error(lifted(error, ledger).ravel(), ledger)
+    off = _largest_error(lifted(error, ledger).ravel(), ledger)
     lhs, rhs, entry = _apart(
         statement.relation, lifted(left, ledger), lifted(right, ledger), off, margin
     )
@@ -149,7 +149,7 @@ def _whole(name: str, value: Any, ledger: Ledger) -> Fact:
     return Fact(True, tuple(dict.fromkeys(c for f in facts for c in f.because)), ledger)
 
 
-def largest_error(errors: np.ndarray, ledger: Ledger) -> Real:
+def _largest_error(errors: np.ndarray, ledger: Ledger) -> Real:
     """The largest error that is stated."""
     for e in errors:
         if e.why or not e.ball.is_finite() or not nonnegative(e.ball):
