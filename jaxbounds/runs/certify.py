@@ -60,7 +60,9 @@ def _certified(
             continue
         decided = certificate.word != "undecided"
         witness = witness_of(statement, failing.instance, certificate, title) if decided else None
-        text = functools.partial(certificate.rocq, operations=operations, citation=title)
+        text: Callable[[], Any] = functools.partial(
+            certificate.rocq, operations=operations, citation=title
+        )
         made.append(_with_theorem(Certified(certificate, witness), text, operations))
     boxes = [(form, domain) for form in statement.forms for domain in form.domains]
     for (form, domain), proof in zip(boxes, proofs(statement, seconds=seconds), strict=True):

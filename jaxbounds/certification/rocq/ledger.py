@@ -239,9 +239,8 @@ class Ledger:
         if all(x.is_literal for term in kept for x in term):
             return self.literal(_exact_sum(kept))
         if len(kept) == 1:
-            if len(kept[0]) == 1:
-                return kept[0][0]
-            return self.binary("mul", *kept[0], index)
+            first, *others = kept[0]
+            return self.binary("mul", first, others[0], index) if others else first
         cost = len(kept) - 1 + sum(len(term) - 1 for term in kept)
         return self.apply(Sum(cost), tuple(kept), index)
 

@@ -5,6 +5,7 @@ that the argument stands in it once and nothing is lost in enclosing it.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -171,23 +172,19 @@ def _of_terms(fold: Callable, times: Callable) -> Callable:
     return total
 
 
-def _sum_text(arguments: tuple[tuple[Real, ...], ...]) -> str:
-    one = lambda term: " * ".join(x.shown(TIMES if i == 0 else MINUS) for i, x in enumerate(term))
-    return " + ".join(map(one, arguments))
-
-
-class Sum(NamedTuple):
+@dataclass(frozen=True)
+class Sum:
     """A sum of products, as `Operation`."""
 
     cost: int
     name: str = "sum"
-    level: int = PLUS
     tactic: str = "enclosed"
     exactly: str = "lra"
 
     def written(self, arguments: tuple[tuple[Real, ...], ...]) -> str:
         """The text with its arguments."""
-        return _sum_text(arguments)
+        one = lambda term: " * ".join(x.shown(MINUS if i else TIMES) for i, x in enumerate(term))
+        return " + ".join(map(one, arguments))
 
     ball = staticmethod(_of_terms(functions.plus, functions.times))
     exact = staticmethod(_of_terms(lambda a, b: a + b, lambda a, b: a * b))

@@ -404,7 +404,19 @@ def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     return [values, *([None] * (len(eqn.outvars) - 1))]
 
 
-_UNARY = ("neg", "abs", "sign", "sqrt", "rsqrt", "cbrt", "square", "exp", "exp2", "expm1", "log")
+_UNARY: tuple[str, ...] = (
+    "neg",
+    "abs",
+    "sign",
+    "sqrt",
+    "rsqrt",
+    "cbrt",
+    "square",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+)
 _UNARY += ("log1p", "logistic", "tanh", "sin", "cos", "tan", "atan", "floor", "ceil", "lgamma")
 INTEGERS = frozenset(
     {

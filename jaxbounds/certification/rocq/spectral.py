@@ -140,8 +140,7 @@ def _largest(tall: np.ndarray, transposed: bool, ledger: Ledger, index: Sequence
 def objects_of_balls(x: np.ndarray) -> np.ndarray:
     """The balls of an array of numbers."""
     out = np.empty(x.shape, object)
-    for i in np.ndindex(*x.shape):
-        out[i] = x[i].ball
+    out.flat[:] = [v.ball for v in x.flat]
     return out
 
 
