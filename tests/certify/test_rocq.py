@@ -119,6 +119,20 @@ def test_a_choice_is_proved():
     assert re.search(r"Lemma way_\d+ : x_0 < x_1\.", text)
 
 
+def test_names_of_functions_and_of_entries_stay_apart():
+    def x(i):
+        return jnp.exp(i["x"][0])
+
+    def way(i):
+        return jnp.where(x(i) < 7, x(i) + 1, 0.0)
+
+    sides = lambda i, size: jb.Sides(way(i), {"printed": i["x"][1], "control": 0.0})
+    text = jb.disprove(statement(sides), "printed", INSTANCE, SIZE).rocq()
+    names = re.findall(r"^(?:Definition|Lemma) (\w+)", text, re.MULTILINE)
+    assert len(names) == len(set(names))
+    assert "Definition x_1 : R := 3602879701896397" in text
+
+
 def test_what_has_no_translation_is_named():
     def sides(i, size):
         return jb.Sides(jax.scipy.special.erf(i["x"][0]), {"printed": -1.0, "control": 0.0})

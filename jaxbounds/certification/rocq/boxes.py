@@ -213,12 +213,16 @@ def _definitions(about: OnBox, inner: Sequence[Real]) -> Iterator[str]:
 
 
 def _claims(about: OnBox, relation: str, slack: Fraction) -> Iterator[str]:
-    """Every entry, and all of them together as the theorem."""
+    """Every entry, and all of them together as the theorem.
+
+    Raises:
+        NotSupported: if nothing is left to prove.
+    """
     words, names, claims = fraction_text(slack), list[str](), list[str]()
     error = "" if about.error.exact == 0 else f" + {about.error.shown(TIMES)}"
     for i, (lhs, rhs) in enumerate(about.pairs):
         left, right = lhs.shown(PLUS), rhs.shown(PLUS)
-        if lhs is rhs:
+        if lhs is rhs and about.error.exact == 0:
             continue
         if relation == "<=":
             claim = f"{left}{error} <= {right} + {words}" if slack else f"{left}{error} <= {right}"
@@ -230,17 +234,17 @@ def _claims(about: OnBox, relation: str, slack: Fraction) -> Iterator[str]:
         yield ""
         yield f"Lemma entry_{i} : {claim}."
         yield f"Proof. apply Rminus_le. {script} Qed."
+    if not names:
+        raise NotSupported("both sides are written alike: there is nothing to prove")
     if about.error.exact is None:
         off = about.error.shown(PLUS)
         yield from ("", f"Lemma error_is_none : 0 <= {off}.")
         yield f"Proof. {_script(about, (about.error,))} Qed."
-    together = " /\\\n  ".join(claims) or "True"
+    together = " /\\\n  ".join(claims)
     yield ""
     yield f"Theorem true_on_the_box :\n  {together}."
     yield f"Proof. exact {_joined(names)}. Qed."
 
 
 def _joined(names: Sequence[str]) -> str:
-    if not names:
-        return "I"
     return names[0] if len(names) == 1 else f"(conj {names[0]} {_joined(names[1:])})"

@@ -20,6 +20,8 @@ TERMS = 8
 """Of a sum that is proved at once: what the tactic takes grows faster than their number."""
 MOST = 100_000
 """Definitions after which a program is given up."""
+NAMES_OF_LEMMAS = ("way", "entry", "hypothesis")
+"""With a number behind them."""
 FLIPPED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -63,6 +65,7 @@ class Ledger:
         if not self._group:
             stem = self.place.function if self.place else "value"
             stem = re.sub(r"\W|^_+|_+$", "", stem, flags=re.ASCII).strip("_") or "value"
+            stem = f"{stem}_of" if stem in NAMES_OF_LEMMAS else stem
             self._names[stem] = self._names.get(stem, 0) + 1
             self._group = f"{stem}_{self._names[stem]}"
         return "_".join([self._group, *map(str, index)]) if index else self._group
@@ -90,7 +93,7 @@ class Ledger:
 
     def given(self, name: str, x: Fraction) -> Real:
         """An entry of the instance."""
-        real = Real(exact_ball(x), x, name, order=self._tick())
+        real = Real(exact_ball(x), x, self._free(name), order=self._tick())
         self.reals.append(real)
         return real
 
@@ -104,7 +107,7 @@ class Ledger:
         with localcontext(prec=2000):
             ends = [Decimal(x.numerator) / Decimal(x.denominator) for x in (low, high)]
         real = Real(
-            ball_between(*ends), None, name, "variable", bounds=(ends[0], ends[1]),
+            ball_between(*ends), None, self._free(name), "variable", bounds=(ends[0], ends[1]),
             order=self._tick(), samples=tuple(map(exact_ball, samples)),
         )  # fmt: skip
         self.reals.append(real)

@@ -108,7 +108,7 @@ def _sign(ledger: Ledger, a: Real, index: Any) -> Real:
 def _cube_root(ledger: Ledger, a: Real, index: Any) -> Real:
     if a.why or a.exact == 0:
         return a if a.why else ledger.literal(0)
-    if ledger.compare(a, ">", ledger.literal(0)).truth:
+    if ledger.compare(a, ">", ledger.literal(0)):
         return ledger.apply(CUBE_ROOT, ((a,),), index)
     positive = ledger.unary("neg", a, index)
     return ledger.unary("neg", ledger.apply(CUBE_ROOT, ((positive,),), index), index)

@@ -15,7 +15,7 @@ from jaxbounds.certification import control, movement
 from jaxbounds.certification.interpreter import Interpreter, Program
 from jaxbounds.certification.rocq.ledger import Ledger
 from jaxbounds.certification.rocq.rules import INTEGERS, RULES, lifted, objects
-from jaxbounds.certification.rocq.terms import Fact, Place
+from jaxbounds.certification.rocq.terms import Fact, Place, Real
 from jaxbounds.certification.values import (
     NotSupported,
     Reading,
@@ -84,7 +84,22 @@ class Translator(Interpreter):
                 x if i in data or not is_reals(x) else plain(x, v)
                 for i, (v, x) in enumerate(zip(eqn.invars, values))
             ]
-        return super()._equation(eqn, values)
+        outs = super()._equation(eqn, values)
+        for v, out in zip(eqn.outvars, outs):
+            if is_reals(out) and np.issubdtype(dtype_of(v), np.integer):
+                _refuse_overflow(out, np.iinfo(dtype_of(v)))
+        return outs
+
+
+def _refuse_overflow(x: np.ndarray, kind: Any) -> None:
+    """Integers of a program are those of a machine.
+
+    Raises:
+        NotSupported: if one is not within its type.
+    """
+    for v in x.ravel():
+        if isinstance(v, Real) and v.exact is not None and not kind.min <= v.exact <= kind.max:
+            raise NotSupported("integers beyond the range of their type")
 
 
 def plain(x: np.ndarray, like: Any) -> np.ndarray:
