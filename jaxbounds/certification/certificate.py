@@ -1,6 +1,7 @@
 """What ball arithmetic says about one form of a statement on one instance, as data."""
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from typing import Any, Literal
@@ -38,6 +39,7 @@ class Certificate:
         bits: precision of the balls.
         ways: continuations of the program that were run.
         seconds: that it took.
+        theorem: makes the text for Rocq; none where the instance is not at hand.
     """
 
     id: str
@@ -54,6 +56,34 @@ class Certificate:
     bits: int = 0
     ways: int = 0
     seconds: float = 0.0
+    theorem: Callable[[int | None, str], str] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+    def rocq(self, *, operations: int | None = None, citation: str = "") -> str:
+        """The text of a file for Rocq, whose kernel checks the disproof (guide: `kernel`).
+
+        Args:
+            operations: scalar operations above which it is refused; 5000 unless given.
+            citation: the paper's title, for the file's head.
+
+        Raises:
+            ValueError: in one sentence: if nothing is disproved, if this certificate came from
+                another process or a file, if an operation has no translation, or if there are too
+                many of them.
+        """
+        if self.word == "undecided":
+            raise ValueError(f"{self.id} ({self.form}) is not disproved: {self.reason}")
+        if self.theorem is None:
+            raise ValueError(
+                f"{self.id} ({self.form}): this certificate does not hold its instance: make it "
+                "by jaxbounds.disprove, or run `jaxbounds certify --rocq FOLDER`"
+            )
+        return self.theorem(operations, citation)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what reaches the statement, whose functions may not travel."""
+        return self.__dict__ | {"theorem": None}
 
     def _table(self) -> Table:
         between = lambda ends: f"{ends[0]:.24} to {ends[1]:.24}" if ends else ""
@@ -69,7 +99,9 @@ class Certificate:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-able dict."""
-        return asdict(self)
+        about = asdict(replace(self, theorem=None))
+        del about["theorem"]
+        return about
 
 
 def _power_of_ten(x: arb) -> int:

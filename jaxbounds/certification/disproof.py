@@ -8,6 +8,7 @@ where none of these enters, and where the two contradict each other nothing is c
 import functools
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -17,6 +18,8 @@ from flint import arb
 from jaxbounds.certification.boxes import MARGIN
 from jaxbounds.certification.certificate import Certificate, decimal_bounds
 from jaxbounds.certification.interpreter import Enclosed, Program, precision
+from jaxbounds.certification.rocq import OPERATIONS, disproof_file
+from jaxbounds.certification.sides import arrays_of, sides_of
 from jaxbounds.certification.values import (
     INF,
     OPEN,
@@ -32,31 +35,13 @@ from jaxbounds.certification.values import (
 from jaxbounds.falsification import ON_AVERAGE, fitted, float64_on_cpu
 from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.doubt import TRUE
-from jaxbounds.falsification.measure import compared, pick
+from jaxbounds.falsification.measure import compared
 from jaxbounds.falsification.programs import compiled
 from jaxbounds.papers import Named, the_statement
 from jaxbounds.statements import Form, Instance, Size, Statement
 
 BITS = (192, 448)
 """Precisions that are tried in turn."""
-
-
-def arrays_of(instance: Instance, /, host: bool = False) -> dict[str, Any]:
-    """Numbers, lists and arrays as the arrays that `evaluate` gets.
-
-    Raises:
-        ValueError: if a leaf is not finite; it is named.
-    """
-    leaf = lambda x: not isinstance(x, Mapping)
-    arrays = jax.tree.map(np.asarray, dict(instance), is_leaf=leaf)
-    for path, x in jax.tree_util.tree_leaves_with_path(arrays):
-        if x.dtype.kind not in "biuf":
-            where = jax.tree_util.keystr(path, simple=True, separator=".")
-            raise ValueError(f"the instance must hold numbers: {where} holds {x.ravel()[:2]}")
-        if np.issubdtype(x.dtype, np.floating) and not np.isfinite(x).all():
-            where = jax.tree_util.keystr(path, simple=True, separator=".")
-            raise ValueError(f"the instance is not finite: {where} holds {x.ravel()[:4]}")
-    return arrays if host else jax.tree.map(jax.numpy.asarray, arrays)
 
 
 def _is_float(x: Any) -> bool:
@@ -152,17 +137,6 @@ def hypotheses_of(
                 before = known.get(name, word)
                 known[name] = word if word == before else "open"
     return Met(known, computed)
-
-
-def sides_of(statement: Statement, form: Form, size: Size, /) -> Callable[[Any], tuple]:
-    """From an instance to the left side, the right side, and the stated error of a form."""
-
-    def sides(instance: Any) -> tuple[Any, Any, Any]:
-        both = statement.evaluate(instance, size)
-        parts = {"lhs": both.lhs, "rhs": both.rhs, "error": both.error}
-        return tuple(pick(part, form.name, which, statement) for which, part in parts.items())
-
-    return sides
 
 
 class Gap(NamedTuple):
@@ -261,7 +235,24 @@ def disprove(
         raise ValueError(
             f"{statement.id} ({form}) stores no counterexample: give instance and size"
         )
-    return _certificate(statement, form, instance, size, seconds, bits, MARGIN)
+    certificate = _certificate(statement, form, instance, size, seconds, bits, MARGIN)
+    return replace(certificate, theorem=_theorem_of(statement, instance, certificate))
+
+
+def _theorem_of(
+    statement: Statement, instance: Instance, certificate: Certificate
+) -> Callable[[int | None, str], str]:
+    """What makes the file of a disproof."""
+
+    def theorem(operations: int | None, citation: str) -> str:
+        return disproof_file(
+            statement, certificate.form, instance, certificate.size,
+            as_coded=certificate.word == "disproved as coded",
+            operations=OPERATIONS if operations is None else operations,
+            citation=citation,
+        )  # fmt: skip
+
+    return theorem
 
 
 def confirmed(

@@ -1,16 +1,21 @@
 """Which forms fail, on which instances: what there is to disprove."""
 
+import contextlib
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jaxbounds.certification.certificate import Certificate
 from jaxbounds.certification.disproof import disprove
 from jaxbounds.certification.proof import Proof, prove
 from jaxbounds.certification.referee import referee
+from jaxbounds.certification.rocq import disproof_file
 from jaxbounds.certification.witness import save_witness, witness_of
 from jaxbounds.falsification import Verdict, load_instance, verdicts_on
+from jaxbounds.falsification.verdict import beside
+from jaxbounds.files import write_text
 from jaxbounds.statements import Instance, Statement
 
 PROVED = "proved on D"
@@ -85,6 +90,22 @@ def _proved(found: tuple[Proof, ...]) -> dict[str, Any]:
     return {"word": PROVED, "reason": domains, "lhs": None, "proofs": [p.to_json() for p in found]}
 
 
+def _write_theorem(
+    folder: Path,
+    statement: Statement,
+    failing: Failing,
+    certificate: Certificate,
+    witness_file: str,
+    citation: str,
+) -> None:
+    """The file for Rocq beside a witness; none where it would take long or has no translation."""
+    as_coded = certificate.word == "disproved as coded"
+    options: Any = {"as_coded": as_coded, "citation": citation, "seconds": 5.0}
+    with contextlib.suppress(ValueError):
+        text = disproof_file(statement, *failing, **options)
+        write_text(folder / beside(witness_file), text)
+
+
 def certified(
     statement: Statement,
     verdicts: Iterable[Verdict],
@@ -114,6 +135,7 @@ def certified(
             file = f"counterexamples/{statement.id}.{statement.form(failing.form).file_name}.json"
             witness = witness_of(statement, failing.instance, certificate, citation)
             save_witness(Path(folder) / file, witness)
+            _write_theorem(Path(folder), statement, failing, certificate, file, citation)
         made[failing.form] = (certificate, file)
 
     shown = proofs(statement, seconds=seconds)

@@ -3,8 +3,10 @@
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from jaxbounds.certification.crosscheck import Crosscheck
+from jaxbounds.certification.rocq import OPERATIONS
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
 from jaxbounds.files import try_to_write
 from jaxbounds.papers import Selection, selected
@@ -19,6 +21,7 @@ from jaxbounds.runs.certify import (
     worth_certifying,
     write_certificates,
     write_crosschecks,
+    write_theorems,
 )
 from jaxbounds.runs.engines import HERE, On
 
@@ -31,6 +34,8 @@ def certify(
     seconds: float = SECONDS,
     jobs: int = 0,
     crosscheck: bool = False,
+    rocq: Path | None = None,
+    operations: int = OPERATIONS,
     imports: Imports = (),
     on: On = HERE,
 ) -> int:
@@ -52,6 +57,9 @@ def certify(
         jobs: processes; 0 means one for each core.
         crosscheck: instead, compare what float64 measures with ball arithmetic, on draws of every
             form that holds; `seconds` is then for a statement.
+        rocq: folder for files that the kernel of Rocq checks, one for each disproof or proof that
+            has a translation; the others are named with the reason (guide: kernel).
+        operations: scalar operations above which such a file is refused.
         imports: modules or files that hold a PAPER of your own.
         on: where the statements are certified.
     """
@@ -60,11 +68,17 @@ def certify(
         return _crosscheck(selection, out, seconds, jobs, on)
     selection = worth_certifying(selection)
     try_to_write(out)
+    if operations < 1:
+        raise ValueError(f"--operations must be at least 1, got {operations}")
+    if rocq is not None:
+        try_to_write(rocq)
     made, interrupted = list[Certified](), False
     try:
-        for found in certifying(selection, seconds=seconds, on=on, jobs=jobs, folder=out):
+        most = operations if rocq is not None else 0
+        given: Any = {"on": on, "jobs": jobs, "folder": out, "operations": most}
+        for found in certifying(selection, seconds=seconds, **given):
             made += found
-            for certificate, _ in found:
+            for certificate, *_ in found:
                 print(f"{certificate.id} ({certificate.form}): {certificate.word}", file=sys.stderr)
     except KeyboardInterrupt:
         interrupted = True
@@ -74,6 +88,9 @@ def certify(
     console.print(counted(certificates), markup=False)
     write_certificates(made, selection, out)
     console.print(f"written to {out}: certificates.json, witnesses/", markup=False)
+    if rocq is not None:
+        for line in write_theorems(made, selection, rocq):
+            console.print(line, markup=False, soft_wrap=True)
     if interrupted:
         console.print("interrupted: what was certified is written", markup=False)
     return int(interrupted or certificates.status)

@@ -1,11 +1,19 @@
 """What the library says about one form of one statement."""
 
+import re
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from jaxbounds.plain import plain
 from jaxbounds.shown import Table, number, shown
 from jaxbounds.statements import Status
+
+
+def beside(witness_file: str, /) -> str:
+    """The file for Rocq of a witness: its name is one that Rocq takes."""
+    folder, _, name = witness_file.rpartition("/")
+    stem = re.sub(r"\W+", "_", name.removesuffix(".json"), flags=re.ASCII).strip("_")
+    return f"{folder}/{stem}.v" if name else ""
 
 
 @shown
@@ -101,6 +109,11 @@ class Verdict:
     seconds: float = 0.0
     seed: int = 0
     source: str = ""
+
+    @property
+    def theorem_file(self) -> str:
+        """Where the disproof's file for Rocq stands, if it has one: beside its witness."""
+        return beside(self.witness_file)
 
     @property
     def as_expected(self) -> bool:

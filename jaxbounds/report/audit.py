@@ -184,6 +184,9 @@ def _found(verdict: Verdict, audit: Audit) -> str:
         lines.append(f"Certificate: {_sentence(certificate_words(verdict))}")
     if verdict.witness_file:
         lines.append(f"Witness: {link(verdict.witness_file, verdict.witness_file)}.")
+        if (audit.out / verdict.theorem_file).is_file():
+            theorem = link(verdict.theorem_file, verdict.theorem_file)
+            lines.append(f"A file that the kernel of Rocq checks: {theorem}.")
     if verdict.shrunk_file:
         file = f"{audit.out.name}/{verdict.shrunk_file}"
         lines.append(f"Again: {code(audit.command('replay', file))}")

@@ -94,4 +94,7 @@ def stored_instances(verdict: Verdict, run: Run, /) -> Html:
         title = element("summary", "Witness, for a program that shares nothing with this one")
         text = element("pre", file.read_text(encoding="utf8"))
         parts.append(element("details", title, text, class_="instance"))
+        if (run.out / verdict.theorem_file).is_file():
+            link = element("a", verdict.theorem_file, href=verdict.theorem_file)
+            parts.append(element("p", "A file that the kernel of Rocq checks: ", link))
     return joined(*parts)

@@ -2,8 +2,9 @@
 
 import functools
 import json
+import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, overload
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple, overload
 from jaxbounds.certification import Certificate, Proof, disprove, proofs, witness_of
 from jaxbounds.certification.crosscheck import Crosscheck, crosscheck
 from jaxbounds.certification.failing import failing_forms, stored
+from jaxbounds.certification.rocq import OPERATIONS, RocqFile, proof_file
 from jaxbounds.files import Place, try_to_write, write_text
 from jaxbounds.papers import PAPERS, Catalogue, Named, Selection, origin, selected
 from jaxbounds.runs.driver import drive
@@ -26,17 +28,28 @@ SETTLED = ("disproved", "disproved as coded", "proved on D")
 
 
 class Certified(NamedTuple):
-    """A certificate with its witness, if it has one; or a proof."""
+    """A certificate with its witness, if it has one; or a proof.
+
+    Attributes:
+        certificate: what was found.
+        witness: of a disproof.
+        theorem: the file for Rocq, where it was asked for and there is one.
+        refused: why there is none.
+    """
 
     certificate: Certificate | Proof
     witness: dict[str, Any] | None = None
+    theorem: RocqFile | None = None
+    refused: str = ""
 
 
 def _without(name: str, form: str, reason: str) -> Certified:
     return Certified(Certificate(id=name, form=form, word="undecided", reason=reason))
 
 
-def _certified(statement: Statement, seconds: float, title: str) -> list[Certified]:
+def _certified(
+    statement: Statement, seconds: float, title: str, operations: int
+) -> list[Certified]:
     made: list[Certified] = []
     known = any(form.domains for form in statement.forms)
     for failing in stored(statement) if known else failing_forms(statement):
@@ -47,13 +60,35 @@ def _certified(statement: Statement, seconds: float, title: str) -> list[Certifi
             continue
         decided = certificate.word != "undecided"
         witness = witness_of(statement, failing.instance, certificate, title) if decided else None
-        made.append(Certified(certificate, witness))
-    return made + [Certified(proof) for proof in proofs(statement, seconds=seconds)]
+        text: Callable[[], Any] = functools.partial(
+            certificate.rocq, operations=operations, citation=title
+        )
+        made.append(_with_theorem(Certified(certificate, witness), text, operations))
+    boxes = [(form, domain) for form in statement.forms for domain in form.domains]
+    for (form, domain), proof in zip(boxes, proofs(statement, seconds=seconds), strict=True):
+        text = functools.partial(
+            proof_file, statement, form, domain, boxes=proof.boxes, citation=title,
+            as_coded=proof.word == "proved on D as coded", operations=operations,
+        )  # fmt: skip
+        made.append(_with_theorem(Certified(proof), text, operations))
+    return made
 
 
-def _certified_somewhere(seconds: float, catalogue: Catalogue, name: str) -> list[Certified]:
+def _with_theorem(made: Certified, text: Callable[[], Any], operations: int) -> Certified:
+    """The same, with its file for Rocq if one is wanted of what is disproved or proved."""
+    if not operations or made.certificate.word in ("undecided", "false on D"):
+        return made
+    try:
+        return made._replace(theorem=text())
+    except ValueError as problem:
+        return made._replace(refused=str(problem))
+
+
+def _certified_somewhere(
+    operations: int, seconds: float, catalogue: Catalogue, name: str
+) -> list[Certified]:
     statement = catalogue.statement(name)
-    return _certified(statement, seconds, catalogue.paper(statement.paper).title)
+    return _certified(statement, seconds, catalogue.paper(statement.paper).title, operations)
 
 
 def worth_certifying(selection: Selection, /) -> Selection:
@@ -80,11 +115,22 @@ def _driven(work: Any, selection: Selection, seconds: float, **given: Any) -> It
 
 
 def certifying(
-    selection: Selection, /, *, seconds: float, on: On, jobs: int, folder: Place | Path
+    selection: Selection,
+    /,
+    *,
+    seconds: float,
+    on: On,
+    jobs: int,
+    folder: Place | Path,
+    operations: int = 0,
 ) -> Iterator[list[Certified]]:
-    """What is certified, a statement at a time, as it comes."""
+    """What is certified, a statement at a time, as it comes.
+
+    Files for Rocq are made of what has at most so many operations; none if it is 0.
+    """
     given = {"on": on, "jobs": jobs, "folder": folder}
-    for name, made in _driven(_certified_somewhere, selection, seconds, **given):
+    work = functools.partial(_certified_somewhere, operations)
+    for name, made in _driven(work, selection, seconds, **given):
         yield [_without(name, "", str(made))] if isinstance(made, Died) else made
 
 
@@ -97,14 +143,35 @@ def in_order(made: Iterable[Certified], selection: Selection, /) -> list[Certifi
 def write_certificates(made: Sequence[Certified], selection: Selection, out: Path, /) -> None:
     """certificates.json, which keeps what it has of other statements, and the witnesses."""
     form = {s.id: s.form for s in selection.statements}
-    for certificate, witness in made:
+    for certificate, witness, *_ in made:
         if witness is not None:
             file = f"{certificate.id}.{form[certificate.id](certificate.form).file_name}.json"
             write_text(out / "witnesses" / file, json.dumps(witness, indent=1) + "\n")
-    done = [certificate.to_json() for certificate, _ in made]
+    done = [one.certificate.to_json() for one in made]
     write_text(
         out / "certificates.json", with_earlier(out / "certificates.json", done, instead=set(form))
     )
+
+
+def write_theorems(
+    made: Sequence[Certified], selection: Selection, folder: Path, /
+) -> Iterator[str]:
+    """The files for Rocq, each named after its form; what is said of each, or why there is none."""
+    form = {s.id: s.form for s in selection.statements}
+    for one in made:
+        c = one.certificate
+        if one.refused:
+            yield one.refused
+        if one.theorem is None:
+            continue
+        domain = f".{c.domain}" if isinstance(c, Proof) else ""
+        name = re.sub(r"\W+", "_", f"{c.id}.{form[c.id](c.form).file_name}{domain}", flags=re.ASCII)
+        path = folder / f"{name.strip('_')}.v"
+        write_text(path, one.theorem)
+        yield (
+            f"{path}: {one.theorem.operations} operations, {one.theorem.lemmas} lemmas; coqc may "
+            f"take {one.theorem.seconds:.0f} s"
+        )
 
 
 @shown
@@ -120,7 +187,11 @@ class Certificates(Sequence[Certificate | Proof]):
 
     def __init__(self, made: Iterable[Certified]) -> None:
         self._made = tuple(made)
-        self.witnesses = {(c.id, c.form): w for c, w in self._made if w is not None}
+        self.witnesses = {
+            (one.certificate.id, one.certificate.form): one.witness
+            for one in self._made
+            if one.witness is not None
+        }
 
     @overload
     def __getitem__(self, index: int) -> Certificate | Proof: ...
@@ -151,6 +222,8 @@ def certify(
     imports: Iterable[str] = (),
     out: str | Path | None = None,
     seconds: float = SECONDS,
+    rocq: str | Path | None = None,
+    operations: int = OPERATIONS,
     on: Where = HERE,
     jobs: int = 0,
 ) -> Certificates:
@@ -162,6 +235,8 @@ def certify(
         imports: further modules or files that hold a PAPER of your own.
         out: folder for certificates.json and witnesses/; nothing is written unless given.
         seconds: after which a form is undecided.
+        rocq: folder for files that the kernel of Rocq checks, one for each disproof and proof.
+        operations: scalar operations above which such a file is refused.
         on: where, as for `verify`.
         jobs: processes, where it is those; 0 means one for each core, 1 this one.
 
@@ -173,10 +248,13 @@ def certify(
         try_to_write(Path(out))
     with tempfile.TemporaryDirectory() as scratch:
         given = {"on": engine_of(on), "jobs": jobs, "folder": Path(out or scratch)}
+        given["operations"] = operations if rocq is not None else 0
         found = [one for made in certifying(selection, seconds=seconds, **given) for one in made]  # type: ignore[arg-type]
     found = in_order(found, selection)
     if out is not None:
         write_certificates(found, selection, Path(out))
+    if rocq is not None:
+        list(write_theorems(found, selection, Path(rocq)))
     return Certificates(found)
 
 

@@ -106,7 +106,7 @@ class Folder:
 
     def publish(self, verdicts: Sequence[Verdict], run: Mapping[str, Any]) -> None:
         """Put verdicts, their instances and what the run was in place; nothing else stays."""
-        files = ((v.worst_file, v.shrunk_file, v.witness_file) for v in verdicts)
+        files = ((v.worst_file, v.shrunk_file, v.witness_file, v.theorem_file) for v in verdicts)
         named = {name for names in files for name in names if name}
         about = json.dumps({**run, **self.settings}, indent=1)
         # The verdicts are in place first: old ones never stand beside the settings of this run.

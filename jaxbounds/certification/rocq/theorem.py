@@ -1,0 +1,185 @@
+"""A disproof as a theorem: exact instance, hypotheses and both sides in a ledger."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import jax
+import numpy as np
+from flint import arb
+
+from jaxbounds.certification.boxes import MARGIN
+from jaxbounds.certification.interpreter import precision
+from jaxbounds.certification.rocq.ledger import Ledger
+from jaxbounds.certification.rocq.names import usable
+from jaxbounds.certification.rocq.rules import lifted, objects
+from jaxbounds.certification.rocq.terms import Fact, Real
+from jaxbounds.certification.rocq.translation import Translator, translated
+from jaxbounds.certification.sides import arrays_of, sides_of
+from jaxbounds.certification.values import NotSupported, Reading, Undecided, nonnegative
+from jaxbounds.falsification import fitted, float64_on_cpu
+from jaxbounds.falsification.storage import flatten
+from jaxbounds.statements import Form, Instance, Size, Statement
+
+DIGITS = (12, 24, 48)
+"""Decimal digits of the bounds, tried in turn."""
+BITS = 320
+READINGS: tuple[Reading, ...] = ("ulp", "exact")  # the first contains the second
+
+
+@dataclass(frozen=True, eq=False)
+class Translated:
+    """What a file says.
+
+    Attributes:
+        statement: whose form is false.
+        form: the form.
+        size: the static part of the instance.
+        instance: the recorded leaves by name, each an array of numbers.
+        ledger: all numbers and comparisons.
+        hypotheses: by name.
+        opened: of the ledger's clock, where the sides begin.
+        lhs: the left side; of an equation the entry that differs.
+        rhs: the right side.
+        error: what the statement says its sides may be off.
+        entry: of the flattened sides of an equation; -1 where they are scalars.
+        reading: how the program's constants are read.
+    """
+
+    statement: Statement
+    form: Form
+    size: Mapping[str, int]
+    instance: dict[str, np.ndarray]
+    ledger: Ledger
+    hypotheses: dict[str, Fact]
+    opened: int
+    lhs: Real
+    rhs: Real
+    error: Real
+    entry: int
+    reading: Reading
+
+
+def theorem_of(
+    statement: Statement,
+    form: Form,
+    instance: Instance,
+    size: Mapping[str, int],
+    /,
+    *,
+    readings: tuple[Reading, ...] = READINGS,
+    margin: float = MARGIN,
+    seconds: float | None = None,
+) -> Translated:
+    """Translate a disproof.
+
+    Raises:
+        NotSupported: if something has no translation; it is named.
+        Undecided: if the bounds leave open what the disproof needs.
+    """
+    static = Size(dict(size))
+    problem: Exception = NotSupported("nothing was tried")
+    with float64_on_cpu():
+        given = fitted(statement, form, arrays_of(instance, statement.host), static)
+        for reading in readings:
+            for digits in DIGITS:
+                try:
+                    with precision(BITS):
+                        run = Translator(Ledger(digits), reading, seconds)
+                        return _attempt(statement, form, given, static, run, margin)
+                except Undecided as found:
+                    problem = found
+    raise problem
+
+
+def _leaves(instance: Any, ledger: Ledger) -> tuple[dict[int, np.ndarray], dict[str, np.ndarray]]:
+    """The numbers of each leaf of floats or integers, by position and by name."""
+    by_place, by_name = {}, {}
+    leaves = jax.tree.leaves(instance)
+    paths = list(flatten(jax.tree.map(np.asarray, instance)))
+    for i, (path, leaf) in enumerate(zip(paths, leaves, strict=True)):
+        x = np.asarray(leaf)
+        if x.dtype.kind not in "fiu":
+            continue
+        name = usable(path)
+        suffixes = ["".join(f"_{k}" for k in index) for index in np.ndindex(*x.shape)]
+        values = (ledger.given(name + s, Fraction(v)) for s, v in zip(suffixes, x.ravel().tolist()))
+        by_place[i] = by_name[name] = objects(x.shape, values)
+    return by_place, by_name
+
+
+def _attempt(
+    statement: Statement, form: Form, given: Any, size: Size, run: Translator, margin: float
+) -> Translated:
+    ledger = run.ledger
+    names, instance = _leaves(given, ledger)
+    known: dict[str, Fact] = {}
+    for hypotheses in (statement.hypotheses, form.hypotheses):
+        if hypotheses is None:
+            continue
+        named = lambda i, hypotheses=hypotheses: dict(hypotheses(i, size))
+        for name, value in translated(named, given, names, run).items():
+            known[name] = _whole(name, value, ledger)
+    opened = ledger.now
+    sides = sides_of(statement, form, size)
+    if statement.host:
+        left, right = translated(lambda i: sides(i)[:2], given, names, run)
+        error: Any = np.asarray(sides(given)[2], float)
+    else:
+        left, right, error = translated(sides, given, names, run)
+    off = _largest_error(lifted(error, ledger).ravel(), ledger)
+    lhs, rhs, entry = _apart(
+        statement.relation, lifted(left, ledger), lifted(right, ledger), off, margin
+    )
+    return Translated(
+        statement, form, dict(size), instance, ledger, known, opened, lhs, rhs, off, entry,
+        run.reading,
+    )  # fmt: skip
+
+
+def _whole(name: str, value: Any, ledger: Ledger) -> Fact:
+    """A hypothesis, which may be an array of booleans, all of which must hold."""
+    facts = lifted(value, ledger).ravel()
+    if not all(isinstance(f, Fact) for f in facts):
+        raise NotSupported(f"the hypothesis {name!r} gives no boolean")
+    if not all(f.truth for f in facts):
+        raise Undecided(f"the hypothesis {name!r} is missed")
+    return Fact(True, tuple(dict.fromkeys(c for f in facts for c in f.because)), ledger)
+
+
+def _largest_error(errors: np.ndarray, ledger: Ledger) -> Real:
+    """The largest error that is stated."""
+    for e in errors:
+        if e.why or not e.ball.is_finite() or not nonnegative(e.ball):
+            raise Undecided("Sides.error is negative, or not a number")
+    if not len(errors):
+        return ledger.literal(0)
+    return max(errors, key=lambda e: float(e.ball.upper()))
+
+
+def _apart(
+    relation: str, left: np.ndarray, right: np.ndarray, error: Real, margin: float
+) -> tuple[Real, Real, int]:
+    left, right = left.ravel(), right.ravel()
+    if left.shape != right.shape:
+        left, right = np.broadcast_arrays(left, right)
+    if relation == "<=" and len(left) != 1:
+        raise NotSupported(f"both sides of a <= must be scalars, got {len(left)} entries")
+    for x in (*left, *right):
+        if x.why:
+            raise NotSupported(f"a side is none: {x.why}")
+        if not x.ball.is_finite():
+            raise NotSupported("a side is infinite, which is no real number")
+    size = lambda x: abs(x.ball).upper()
+    scale = max(map(size, (*left, *right)), default=arb(0))
+    best, where = arb(-math.inf), -1
+    for i, (a, b) in enumerate(zip(left, right)):
+        gap = a.ball - b.ball
+        gap = ((gap if relation == "<=" else abs(gap)) - error.ball).lower()
+        if gap > best:
+            best, where = gap, i
+    if where < 0 or not best > 0 or not best >= margin * scale:
+        raise Undecided("the bounds leave it open whether the sides are apart")
+    return left[where], right[where], where if len(left) > 1 else -1

@@ -1,0 +1,39 @@
+"""What a statement says on one instance: its arrays, and both sides of a form as one function."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.falsification.measure import pick
+from jaxbounds.statements import Form, Instance, Size, Statement
+
+
+def arrays_of(instance: Instance, /, host: bool = False) -> dict[str, Any]:
+    """Numbers, lists and arrays as the arrays that `evaluate` gets.
+
+    Raises:
+        ValueError: if a leaf is not finite; it is named.
+    """
+    leaf = lambda x: not isinstance(x, Mapping)
+    arrays = jax.tree.map(np.asarray, dict(instance), is_leaf=leaf)
+    for path, x in jax.tree_util.tree_leaves_with_path(arrays):
+        if x.dtype.kind not in "biuf":
+            where = jax.tree_util.keystr(path, simple=True, separator=".")
+            raise ValueError(f"the instance must hold numbers: {where} holds {x.ravel()[:2]}")
+        if np.issubdtype(x.dtype, np.floating) and not np.isfinite(x).all():
+            where = jax.tree_util.keystr(path, simple=True, separator=".")
+            raise ValueError(f"the instance is not finite: {where} holds {x.ravel()[:4]}")
+    return arrays if host else jax.tree.map(jax.numpy.asarray, arrays)
+
+
+def sides_of(statement: Statement, form: Form, size: Size, /) -> Callable[[Any], tuple]:
+    """From an instance to the left side, the right side, and the stated error of a form."""
+
+    def sides(instance: Any) -> tuple[Any, Any, Any]:
+        both = statement.evaluate(instance, size)
+        parts = {"lhs": both.lhs, "rhs": both.rhs, "error": both.error}
+        return tuple(pick(part, form.name, which, statement) for which, part in parts.items())
+
+    return sides
