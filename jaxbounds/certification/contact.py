@@ -27,7 +27,8 @@ from jaxbounds.certification.exact import Exact, Field, Finer, GivenUp
 from jaxbounds.certification.jets import Coefficient, Jet, JetRun, Jets
 from jaxbounds.certification.values import Reading, as_flags, reals
 
-ORDERS = (2, 4, 6)
+ORDERS = {0: (2,), 1: (2, 4, 6, 8, 10), 2: (2, 4, 6)}
+"""Degrees of Taylor polynomials that are tried, by the number of coordinates."""
 RADII = (2.0**-3, 2.0**-5, 2.0**-8, 2.0**-12)
 CELLS = 4000
 """Pieces of the sphere of directions that are looked at."""
@@ -299,7 +300,7 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
         Undecided: if it has a jump there.
     """
     fine: dict[Any, int] = {}
-    for order in ORDERS:
+    for order in ORDERS.get(len(place.free), (2, 4)):
         for radius in RADII:
             half = _again(lambda o=order, r=radius: _around(program, place, o, r, reading, fine))
             if half is not None:
@@ -349,7 +350,7 @@ def candidates(x: float, within: float, /) -> Iterator[Number]:
     for bound in (1, 2, 4, 12, 120, 5000):
         q = Fraction(x).limit_denominator(bound)
         tight = min(within, 0.1 / bound**2)
-        if q not in seen and _close(x, float(q), tight):
+        if q not in seen and abs(x - float(q)) <= tight * max(1.0, abs(x)):
             seen.add(q)
             yield Number("rational", q)
     if within > 1e-5:

@@ -49,6 +49,7 @@ class Field:
         balls: of each atom.
         log_of: of an atom e^u, or base^(1/n), its logarithm.
         fine: by key, into how many parts an atom is divided; survives `Finer`.
+        nonnegative: atoms that are known to be.
         roots: of an atom base^(1/n) its base, n, and the ball of the base.
         logarithms: of an atom log(base) its base and that one's ball.
     """
@@ -57,6 +58,7 @@ class Field:
         self.fine: dict[Any, int] = {} if fine is None else fine
         self.balls: list[arb] = []
         self.log_of: dict[int, Callable[[], Exact | None]] = {}
+        self.nonnegative: set[int] = set()
         self._index: dict[Any, int] = {}
         self._relations: dict[int, tuple[int, Any, Any]] = {}
         self.roots: dict[int, tuple[Any, int, arb]] = {}
@@ -70,6 +72,31 @@ class Field:
             self._index[key] = len(self.balls)
             self.balls.append(ball())
         return self._index[key]
+
+    def index(self, *key: Any) -> int:
+        """The atom of a key that is in use."""
+        return self._index[key]
+
+    def sign(self, p: Any) -> int:
+        """1 if a polynomial is certainly not negative, -1 if not positive, else 0.
+
+        By its ball, or if all of its terms have that sign.
+        """
+        ball = self.value(p)
+        if ball >= 0 or ball <= 0:
+            return 1 if ball >= 0 else -1
+        signs = {self._of_term(powers, c) for powers, c in p.terms()}
+        return signs.pop() if len(signs) == 1 else 0
+
+    def _of_term(self, powers: Any, c: Any) -> int:
+        sign = 1 if c > 0 else -1
+        for i, e in enumerate(powers):
+            if int(e) % 2 == 0 or i in self.nonnegative or self.balls[i] >= 0:
+                continue
+            if not self.balls[i] <= 0:
+                return 0
+            sign = -sign
+        return sign
 
     def rational(self, q: Any) -> "Exact":
         """A rational number."""

@@ -43,6 +43,10 @@ class Jet:
         self.of = of
 
 
+def _finite(x: Jet) -> bool:
+    return all(v is None or v.over.is_finite() for v in x.of)
+
+
 def _both(a: Coefficient, b: Coefficient, function: Callable, over: arb) -> Coefficient:
     at = None
     if a.at is not None and b.at is not None:
@@ -112,6 +116,10 @@ class Jets:
     def _add(self, a: Jet, b: Jet) -> Jet:
         return Jet([_plus(u, v) for u, v in zip(a.of, b.of)])
 
+    @property
+    def _unknown(self) -> Jet:
+        return self.constant(Coefficient(None, NAN))
+
     def _scaled(self, a: Jet, by: Coefficient) -> Jet:
         return Jet([None if u is None else self._cut(i, _times(u, by)) for i, u in enumerate(a.of)])
 
@@ -121,6 +129,8 @@ class Jets:
         return Coefficient(None, value.over) if top else value
 
     def _mul(self, a: Jet, b: Jet) -> Jet:
+        if not (_finite(a) and _finite(b)):
+            return self._unknown  # nothing times what may be undefined is not nothing
         out: list[Coefficient | None] = [None] * len(self.monomials)
         left = [(p, u) for p, u in zip(self.monomials, a.of) if u is not None]
         right = [(p, v) for p, v in zip(self.monomials, b.of) if v is not None]
@@ -237,16 +247,28 @@ class Jets:
         difference = self.apply("sub", a, b)
         if all(v is None for v in difference.of):
             return int(name in ("le", "ge", "eq"))
+        weak = self._weak_sign(difference)
+        if weak and name in (("ge", "lt") if weak > 0 else ("le", "gt")):
+            return int(name in ("ge", "le"))
         if name in ("eq", "ne"):
             raise Undecided("whether two numbers are equal")
         up = fork(2, "a comparison") == 0  # a >= b
         self.conditions.append(difference if up else self.apply("neg", difference))
         return int((name in ("gt", "ge")) == up)
 
+    def _weak_sign(self, x: Jet) -> int:
+        """1 if it is nowhere negative, -1 if nowhere positive, else 0; of constants in atoms."""
+        value = x.of[0]
+        if self.count or value is None or value.at is None or not value.at.den.is_constant():
+            return 0
+        return self.field.sign(value.at.num)
+
     def larger(self, a: Jet, b: Jet, fork: Callable[[int, str], int]) -> Jet:
         """The larger on the neighbourhood, or either by a fork."""
         if self.hull(a).is_nan() or self.hull(b).is_nan():
             return self.constant(Coefficient(None, NAN))
+        if self._weak_sign(self.apply("sub", a, b)) < 0:
+            return b
         return a if self.compare("ge", a, b, fork) else b
 
 

@@ -4,17 +4,20 @@ What is proved is about the JAX program of the statement in real arithmetic. The
 after float64 was measured all over the box, where no rule of this package enters.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from jaxbounds.certification.boxes import Box, BoxSearch, Programs
+from jaxbounds.certification.equality import Equalities, point_program
 from jaxbounds.certification.interpreter import precision
 from jaxbounds.certification.second_look import against
+from jaxbounds.certification.symmetry import reduced
 from jaxbounds.certification.values import NotSupported, Reading, Undecided
 from jaxbounds.falsification import ON_AVERAGE, float64_on_cpu
 from jaxbounds.falsification.bench import refuse_other_kinds
@@ -23,6 +26,8 @@ from jaxbounds.papers import Named, the_statement
 from jaxbounds.shown import Table, number, shown
 from jaxbounds.statements import Domain, Form, Size, Statement
 
+AFTERWARDS = 2048
+"""Boxes that are enclosed when it is known already that there will be no proof."""
 Outcome = Literal["proved on D", "proved on D as coded", "false on D", "undecided"]
 
 
@@ -47,9 +52,10 @@ class Proof:
         narrowest: the smallest width of a box.
         point: where it is false, or where float64 contradicts: the point of the chart.
         left: boxes that are open when the budget ends; give them to `prove` to go on.
+        touching: points of equality around which it is proved by a Taylor polynomial.
         looked: points of the domain at which float64 was measured as well.
         bits: precision of the balls.
-        seconds: that it took.
+        seconds: of processor time that it took.
     """
 
     id: str
@@ -64,6 +70,7 @@ class Proof:
     narrowest: float = float("inf")
     point: tuple[float, ...] | None = None
     left: tuple[Box, ...] = ()
+    touching: tuple[tuple[float, ...], ...] = ()
     looked: int = 0
     bits: int = 0
     seconds: float = 0.0
@@ -131,7 +138,7 @@ def prove(
         form: the name of one of its forms.
         domain: the box, its chart, and the slack.
         boxes: how many may be enclosed.
-        seconds: after which it is undecided.
+        seconds: of processor time, after which it is undecided.
         bits: precision of the balls.
         start: what an earlier proof left; the whole domain if empty.
         progress: told how many boxes were enclosed and how many are open.
@@ -141,7 +148,7 @@ def prove(
         ValueError: if the chart gives other entries, shapes or types than the statement's samplers.
     """
     statement = the_statement(statement)
-    claim, started = statement.form(form), time.monotonic()
+    claim, started = statement.form(form), time.process_time()
     about = Proof(
         id=statement.id, form=form, word="undecided", domain=domain.name, slack=domain.slack,
         bits=bits,
@@ -152,15 +159,14 @@ def prove(
         )
     if statement.host:
         return replace(about, reason="evaluate runs on the host, where nothing is enclosed")
-    first = [*start] or [Box(domain.lower, domain.upper)]
     with float64_on_cpu():
         point = jnp.asarray(domain.lower)
         refuse_other_kinds(statement, claim, jax.eval_shape(domain.instance, point), domain.size)
-        margin = margin_of(statement, claim, domain)
+        asked = _Asked(margin_of(statement, claim, domain), domain, tuple(start), boxes,
+                       started + seconds, bits, progress)  # fmt: skip
         readings: tuple[Reading, ...] = ("ulp", "exact")  # the first contains the second
         for reading in readings:
-            found = _search(about, margin, first, reading, boxes, started + seconds, bits, progress)
-            proof, widened = found
+            proof, widened = _search(about, asked, reading)
             if reading == "exact":
                 # What this reading leaves is not to be gone on with by the wider one.
                 proof = replace(proof, left=())
@@ -174,59 +180,85 @@ def prove(
                     proof, word="proved on D as coded",
                     reason="not if the program's constants are read up to their last places",
                 )  # fmt: skip
-            doubt = against(margin, domain, statement.tolerance)
+            doubt = against(asked.margin, domain, statement.tolerance)
             proof = replace(proof, looked=doubt.looked)
             if doubt.reason:
                 proof = replace(proof, word="undecided", reason=doubt.reason, point=doubt.point)
-    return replace(proof, seconds=time.monotonic() - started)
+    return replace(proof, seconds=time.process_time() - started)
 
 
-def _search(
-    about: Proof,
-    margin: Callable[[jax.Array], Any],
-    first: Sequence[Box],
-    reading: Reading,
-    boxes: int,
-    end: float,
-    bits: int,
-    progress: Callable[[int, int], None],
-) -> tuple[Proof, bool]:
+class _Asked(NamedTuple):
+    """What is to be searched, and for how long."""
+
+    margin: Callable[[jax.Array], Any]
+    domain: Domain
+    start: tuple[Box, ...]
+    boxes: int
+    until: float
+    bits: int
+    progress: Callable[[int, int], None]
+
+
+def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]:
     """One search under one reading of constants, and whether the reading widened any."""
-    reason = ""
-    with precision(bits):
+    reason, domain = "", asked.domain
+    whole = Box(domain.lower, domain.upper)
+    with precision(asked.bits):
         try:
-            programs = Programs(margin, len(first[0].lower), about.slack, reading)
+            programs = Programs(asked.margin, len(domain.lower), domain.slack, reading)
+            alone = point_program(asked.margin, len(domain.lower))
         except (ValueError, TypeError) as problem:
             return replace(about, reason=str(problem).splitlines()[0]), False
-        search = BoxSearch(programs, first)
+        equalities = Equalities(asked.margin, whole, alone, reading)
+        # A slack that is a number is not scaled with the sides.
+        first = asked.start or ((whole,) if domain.slack else reduced(alone, whole, reading))
+        search = BoxSearch(programs, first, equalities)
+        most = asked.boxes
         try:
-            while search.todo and search.false is None and search.stuck is None:
-                if search.boxes >= boxes or time.monotonic() > end:
+            while search.todo and search.false is None:
+                if search.boxes >= most or time.process_time() > asked.until:
                     break
                 search.step()
-                progress(search.boxes, len(search.todo))
+                asked.progress(search.boxes, len(search.todo))
+                if search.stuck:  # it will not be proved; by how much is asked still
+                    most = min(most, search.boxes + AFTERWARDS)
         except (Undecided, NotSupported) as problem:
             reason = str(problem)
-    if reason:
-        pass
-    elif search.false is not None:
-        reason = f"false at {search.false}"
-    elif search.stuck is not None:
-        reason = f"open at {search.stuck.lower}"
-    elif search.todo:
-        reason = f"{len(search.todo)} boxes are open at the end of the budget"
-    elif not search.inside:
-        reason = "no instance of the domain meets the hypotheses"
-    left = tuple(search.todo) if search.false is None and search.stuck is None else ()
+    if not reason and search.false is None:
+        reason = _reason(search, domain.slack)
     proof = replace(
         about,
         word="false on D" if search.false else "undecided" if reason else "proved on D",
-        reason=reason,
+        reason=f"false at {search.false}" if search.false else reason,
         boxes=search.boxes,
         faces=search.faces,
         outside=search.outside,
         narrowest=search.narrowest,
         point=search.false,
-        left=left,
+        left=tuple(search.todo) if search.false is None and not search.stuck else (),
+        touching=tuple(equalities.points),
     )
     return proof, programs.widened
+
+
+def _reason(search: BoxSearch, slack: float) -> str:
+    """Where it is open, by how much the claim may be violated there, and which slack would do."""
+    worst = search.worst
+    if worst is None:
+        return "" if search.inside else "no instance of the domain meets the hypotheses"
+    what = (
+        f"open at {search.stuck_at}" if search.stuck_at is not None
+        else f"{len(search.todo)} boxes are open at the end of the budget"
+    )  # fmt: skip
+    where = f"the box from {worst.box.lower} to {worst.box.upper}"
+    if worst.least == -math.inf:
+        return f"{what}; no bound of the violation is known in {where}"
+    return (
+        f"{what}; the violation is at most {-worst.least:.3g}, which is not excluded in {where}; "
+        f"a slack of {_rounded_up(slack - worst.least):g} would do"
+    )
+
+
+def _rounded_up(x: float) -> float:
+    """To three digits, upward."""
+    return float(f"{x * 1.006:.3g}")

@@ -6,7 +6,7 @@ says an `Algebra`. Rules that only move data are those of the interpreter.
 
 import functools
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -35,6 +35,7 @@ _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 _MOVES = frozenset(movement.RULES) - {name for name in movement.RULES if "scatter-" in name}
 
 
+@runtime_checkable
 class Algebra(Protocol):
     """What entries are."""
 

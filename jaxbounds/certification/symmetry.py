@@ -16,6 +16,7 @@ from typing import NamedTuple
 from flint import arb
 from jax.extend.core import ClosedJaxpr
 
+from jaxbounds.certification import functions
 from jaxbounds.certification.boxes import Box
 from jaxbounds.certification.scalars import Scalars
 from jaxbounds.certification.values import OPEN, NotSupported, Reading, Undecided, reals
@@ -60,8 +61,13 @@ class Laws:
         self._same(x.shift, self.zero)
 
     def _alike(self, a: Law, b: Law) -> Law:
-        """What two entries of which one is taken have in common; zero is of every degree."""
+        """What two entries of which one is taken have in common.
+
+        Zero is of every degree, and an infinity follows every law.
+        """
         for one, other in ((a, b), (b, a)):
+            if one.value is not None and (one.value == arb("inf") or one.value == -arb("inf")):
+                return other._replace(value=None, finite=False)
             if one.value is not None and one.value.is_zero():
                 self._same(other.shift, self.zero)
                 return Law(other.degree, self.zero, finite=a.finite and b.finite)
@@ -74,8 +80,6 @@ class Laws:
         return Law(self.zero, self.zero, ball, bool(ball.is_finite()))
 
     def _added(self, a: Law, b: Law, sign: int) -> Law:
-        if a.value is not None and b.value is not None:
-            return self.lift(a.value + sign * b.value)
         for one, other in ((b, a), (a, b)):
             if one.value is not None and one.value.is_zero():
                 flip = sign if one is a else 1
@@ -99,6 +103,9 @@ class Laws:
     def apply(self, name: str, *entries: Law) -> Law:
         """A function by the name of its primitive."""
         x = entries[0]
+        values = [entry.value for entry in entries]
+        if all(v is not None for v in values) and name in _FUNCTIONS:
+            return self.lift(_FUNCTIONS[name](*values))
         if name in ("add", "sub"):
             return self._added(*entries, 1 if name == "add" else -1)
         if name == "neg":
@@ -139,12 +146,19 @@ class Laws:
         return Law(tuple(u + sign * v for u, v in zip(a.degree, b.degree)), self.zero)
 
     def compare(self, name: str, a: Law, b: Law, fork: Callable[[int, str], int]) -> int:
-        """Open, and the same all along the flow."""
+        """Open, but of constants, and the same all along the flow."""
+        if a.value is not None and b.value is not None:
+            return functions.COMPARISONS[name](a.value, b.value)
         self._alike(a, b)
         return OPEN
 
     def larger(self, a: Law, b: Law, fork: Callable[[int, str], int]) -> Law:
-        """The larger of two that follow one law."""
+        """The larger of two that follow one law; that and minus infinity is the one."""
+        for one, other in ((a, b), (b, a)):
+            if one.value is not None and one.value == -arb("inf"):
+                return other
+        if a.value is not None and b.value is not None:
+            return self.lift(functions.greater(a.value, b.value))
         return self._alike(a, b)
 
     def join(self, cases: list[Law]) -> Law:
@@ -166,6 +180,7 @@ class Laws:
         return x.value
 
 
+_FUNCTIONS: dict[str, Callable[..., arb]] = functions.UNARY | functions.BINARY
 _DEGREES = {
     "abs": Fraction(1),
     "square": Fraction(2),
