@@ -51,7 +51,7 @@ def half_pi() -> jax.Array:
 
 
 def _mitrinovic(x: jax.Array) -> jax.Array:
-    """cos x x^3: of the form in which nothing is divided by zero."""
+    """x^3 cos x: of the form in which nothing is divided by zero."""
     return jnp.cos(x[0]) * x[0] ** 3
 
 

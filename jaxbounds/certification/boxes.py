@@ -345,8 +345,16 @@ class BoxSearch:
 
 
 class _State(NamedTuple):
-    """What is known of a box: at its middle, the slopes, the radii, and whether all of it counts;
-    whether the claim counts at the middle and is open there."""
+    """What is known of a box, and of the `point` in its middle.
+
+    Attributes:
+        middle: the margin there, and `scale` the larger side.
+        slopes: of the margin on the box.
+        radii: of the box.
+        whole: whether all of it meets the hypotheses.
+        open_there: whether the claim counts at the point and is open there.
+        point: the middle.
+    """
 
     middle: arb
     scale: arb

@@ -32,7 +32,7 @@ ORDERS = {0: (2,), 1: (2, 4, 6, 8, 10), 2: (2, 4, 6)}
 RADII = (2.0**-3, 2.0**-5, 2.0**-8, 2.0**-12)
 CELLS = 4000
 """Pieces of the sphere of directions that are looked at."""
-RESTARTS = 12
+RESTARTS, SECONDS = 12, 5.0
 
 
 class Number(NamedTuple):
@@ -49,6 +49,14 @@ class Number(NamedTuple):
     q: Fraction
     n: int = 1
     sign: int = 1
+
+    @property
+    def near(self) -> float:
+        """In floats."""
+        q = float(self.q)
+        back = {"rational": lambda: q, "pi": lambda: q * math.pi, "log": lambda: math.log(q),
+                "exp": lambda: math.exp(q), "root": lambda: q ** (1 / self.n)}  # fmt: skip
+        return self.sign * back[self.kind]()
 
     def exact(self, field: Field) -> Exact | None:
         """In a field."""
@@ -226,7 +234,7 @@ def _ways(
             entries.append(jets.variable(k, value))
         else:
             entries.append(jets.constant(Coefficient(at, at.ball)))
-    run, found = JetRun(jets, reading), []
+    run, found = JetRun(jets, reading, SECONDS), []
     for margin, needed in run.ways(program, reals((len(entries),), entries)):
         if np.all(as_flags(needed)):  # else nothing is claimed there
             found.append(_Way(margin.item(), jets.conditions))
@@ -300,12 +308,25 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
         Undecided: if it has a jump there.
     """
     fine: dict[Any, int] = {}
+    if not _again(lambda: _vanishes(program, place, reading, fine)):
+        return None
     for order in ORDERS.get(len(place.free), (2, 4)):
         for radius in RADII:
             half = _again(lambda o=order, r=radius: _around(program, place, o, r, reading, fine))
             if half is not None:
                 return _again(lambda half=half: _inside(place, half, fine))
     return None
+
+
+def _vanishes(
+    program: ClosedJaxpr, place: Place, reading: Reading, fine: dict[Any, int]
+) -> bool:
+    """Whether the margin is proved to be zero at the point, on some way through the program."""
+    jets = Jets(Field(fine), 0, 1)
+    alone = Place(place.numbers, (), ())
+    ways = _ways(program, alone, jets, (), reading) or []
+    heads = [way.margin.of[0] for way in ways]
+    return any(h is None or (h.at is not None and h.at.is_zero()) for h in heads)
 
 
 def _again(work: Callable[[], Any]) -> Any:

@@ -5,6 +5,7 @@ no region (`contact.touching`).
 """
 
 import itertools
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ from jaxbounds.falsification.programs import compiled
 SAMPLE, ROUNDS = 512, 24
 NEAR = 1e-7
 """A margin below that, relative to the larger side, may be an equality."""
+EQUAL = 1e-11
+"""The same at a point that is written down."""
 MOST, LOOKS = 48, 96
 """Points that are tried, each with a few ways to write it down; boxes that are looked at."""
 SPELLINGS, FAILURES = 12, 32
@@ -37,6 +40,8 @@ def point_program(margin: Callable[[jax.Array], Any], count: int, /) -> ClosedJa
 class Equalities:
     """Regions around points of equality, found where they are asked for.
 
+    Looking for them ends after half of the time that is left until `until`.
+
     Attributes:
         regions: those that are proved.
         points: their centres, in floats.
@@ -44,10 +49,11 @@ class Equalities:
 
     def __init__(
         self, margin: Callable[[jax.Array], Any], domain: Box, program: ClosedJaxpr,
-        reading: Reading,
+        reading: Reading, until: float,
     ) -> None:  # fmt: skip
         self._margin, self._domain, self._program = margin, domain, program
         self._reading: Reading = reading
+        self._until = time.process_time() / 2 + until / 2
         self._batch: Callable | None = None
         self._newton: Callable | None = None
         self._tried: set[tuple] = set()
@@ -59,16 +65,17 @@ class Equalities:
     @property
     def spent(self) -> bool:
         """Whether so many were tried that no more will be."""
-        return len(self._tried) >= MOST or self._looks >= LOOKS
+        late = time.process_time() > self._until
+        return late or len(self._tried) >= MOST or self._looks >= LOOKS
 
-    def _measured(self, points: np.ndarray) -> np.ndarray:
+    def _measured(self, points: np.ndarray, masked: bool = True) -> np.ndarray:
         """The margin, relative to the larger side, where the hypotheses are met."""
         if self._batch is None:
             self._batch = compiled(jax.vmap(self._margin))
         value, scale, _, needed = map(np.asarray, self._batch(jnp.asarray(points)))
         with np.errstate(all="ignore"):
             share = np.where(needed & np.isfinite(value), value / np.maximum(scale, 1e-300), np.inf)
-        for region in self.regions:  # what is proved is not looked for
+        for region in self.regions if masked else []:  # what is proved is not looked for
             inside = (points >= np.array(region.lower)) & (points <= np.array(region.upper))
             share = np.where(inside.all(axis=1), np.inf, share)
         return np.where(np.isnan(share), 0.0, share)
@@ -141,11 +148,13 @@ class Equalities:
         moving = [j for j in free if sides[j] == 0]
         tries = [at] if not moving else [self._polished(at, moving), at]
         for point in tries:
-            place = tuple(f"{v:.3g}" for v in point) + tuple(sides)
+            place = (*(f"{v:.3g}" for v in point), *map(int, sides), *free)
             if place in self._tried:
                 continue
             self._tried.add(place)
             for numbers in self._spelled(point, moving):
+                if self.spent:
+                    return False
                 spot = Place(numbers, tuple(free), tuple(int(sides[j]) for j in free))
                 try:
                     region = touching(self._program, spot, self._reading)
@@ -162,16 +171,24 @@ class Equalities:
         ways: list[list[Number]] = []
         for j, x in enumerate(point):
             if j in moving:
-                close = [n for within in (1e-9, 1e-6, 1e-3, 3e-2) for n in candidates(float(x), within)]
+                close = [
+                    n for within in (1e-9, 1e-6, 1e-3, 3e-2) for n in candidates(float(x), within)
+                ]
                 ways.append(list(dict.fromkeys(close))[:6])
             else:
                 ways.append([rational(float(x))])
         order = sorted(itertools.product(*map(enumerate, ways)), key=lambda w: sum(i for i, _ in w))
-        yield from (tuple(n for _, n in way) for way in order[:SPELLINGS])
+        spelled = [tuple(n for _, n in way) for way in order[:SAMPLE]]
+        if not spelled:
+            return
+        values = np.array([[n.near for n in numbers] for numbers in spelled])
+        full = np.concatenate([values, np.repeat(values[:1], SAMPLE - len(values), axis=0)])
+        share = self._measured(full, masked=False)[: len(spelled)]
+        yield from [spelled[i] for i in np.flatnonzero(np.abs(share) < EQUAL)][:SPELLINGS]
 
     def settles(self, box: Box) -> bool:
         """Whether the margin, written down on a box, is seen not to be negative."""
-        if self._failures >= FAILURES:
+        if self._failures >= FAILURES or time.process_time() > self._until:
             return False
         found = holds_on(self._program, box, self._reading)
         self._failures = 0 if found else self._failures + 1

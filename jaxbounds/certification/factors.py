@@ -1,5 +1,4 @@
-"""A margin that is written down on a box: identically zero, or a product of squares and of what
-has a sign.
+"""A margin written down on a box: identically zero, or squares times what has a sign.
 
 The coordinates are taken as atoms of `exact`. An identity of rational functions in atoms is one of
 the numbers they stand for, so what is proved is the margin itself, on all of the box: zero
@@ -26,7 +25,7 @@ from jaxbounds.certification.values import (
     reals,
 )
 
-RESTARTS = 12
+RESTARTS, SECONDS = 12, 2.0
 
 
 def _coordinates(jets: Jets, box: Box) -> list[Jet]:
@@ -88,7 +87,7 @@ def holds_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> bool:
         try:
             jets = Jets(Field(fine), 0, 1)
             entries = _coordinates(jets, box)
-            run = JetRun(jets, reading)
+            run = JetRun(jets, reading, SECONDS)
             ways = run.ways(program, reals((len(entries),), entries))
             return all(_sign(m.item()) for m, needed in ways if np.all(as_flags(needed)))
         except Finer:

@@ -343,7 +343,7 @@ def _logarithm(jets: Jets, a: Coefficient) -> Series:
 
 
 def _circular(first: int) -> Callable[[Jets, Coefficient], Series]:
-    """sin from 0, cos from 1: each derivative is the next of sin, cos, -sin, -cos."""
+    """From 0 the sine, from 1 the cosine: their derivatives are sin, cos, -sin, -cos in turn."""
 
     def series(jets: Jets, a: Coefficient) -> Series:
         pair = lambda which: lambda u: (lambda found: found and found[which])(u.sin_cos())
@@ -546,5 +546,5 @@ class JetRun(Scalars):
 
     algebra: Jets
 
-    def __init__(self, jets: Jets, reading: Reading) -> None:
-        super().__init__(jets, reading=reading)
+    def __init__(self, jets: Jets, reading: Reading, seconds: float | None = None) -> None:
+        super().__init__(jets, reading=reading, seconds=seconds)

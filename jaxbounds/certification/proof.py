@@ -45,6 +45,7 @@ class Proof:
             it is violated by a relative 1e-6 or more), or "undecided".
         domain: D in words.
         slack: by how much the claim proved is weaker.
+        relative_slack: by how much of |rhs| besides (for an identity, of the larger side).
         reason: where it is not proved.
         boxes: that were enclosed.
         faces: boxes of which only a face was left, where the margin is monotone.
@@ -63,6 +64,7 @@ class Proof:
     word: Outcome
     domain: str
     slack: float = 0.0
+    relative_slack: float = 0.0
     reason: str = ""
     boxes: int = 0
     faces: int = 0
@@ -78,7 +80,7 @@ class Proof:
     def _table(self) -> Table:
         about = {
             "D": self.domain,
-            "slack": number(self.slack) if self.slack else "",
+            "slack": self.upto,
             "because": self.reason,
             "boxes": str(self.boxes),
             "open": str(len(self.left)) if self.left else "",
@@ -86,6 +88,14 @@ class Proof:
         }
         rows = [(name, value) for name, value in about.items() if value]
         return Table(f"{self.id} ({self.form}): {self.word}", ("", ""), rows)
+
+    @property
+    def upto(self) -> str:
+        """The slack in words; empty where there is none."""
+        if self.relative_slack:
+            both = f"{number(self.slack)} and " if self.slack else ""
+            return f"{both}{number(self.relative_slack)} relative"
+        return number(self.slack) if self.slack else ""
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-able dict."""
@@ -95,7 +105,8 @@ class Proof:
 def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[jax.Array], Any]:
     """From a point to the margin, the larger side, the stated error, and whether the point counts.
 
-    The margin is `rhs - lhs` less the stated error, and not negative where the form holds.
+    The margin is `rhs - lhs` less the stated error, with the relative slack, and not negative where
+    the form holds up to that.
     """
 
     def margin(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
@@ -111,12 +122,30 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
         stated = jnp.where(stated >= 0, stated, jnp.nan)
         least = rhs - lhs if statement.relation == "<=" else -jnp.max(jnp.abs(lhs - rhs))
         scale = jnp.maximum(jnp.max(jnp.abs(lhs)), jnp.max(jnp.abs(rhs)))
+        if domain.relative_slack:
+            of = jnp.abs(rhs) if statement.relation == "<=" else scale
+            least = least + _share(of, domain.relative_slack)
         named = met(statement.hypotheses, instance, size) | met(form.hypotheses, instance, size)
         named.pop("finite")
         required = jnp.stack([jnp.asarray(True), *named.values()])
         return least - stated, scale, stated, jnp.all(required)
 
     return margin
+
+
+def _share(x: jax.Array, share: float) -> jax.Array:
+    """A share of a number, rounded down to 26 bits, by constants that mean themselves."""
+    mantissa, exponent = math.frexp(share)
+    out = x * float(math.floor(mantissa * 2.0**26))
+    for step in _powers(exponent - 26):
+        out = out * step
+    return out
+
+
+def _powers(exponent: int) -> list[float]:
+    """2^exponent as a product of short constants."""
+    sign, size = (1 if exponent > 0 else -1), abs(exponent)
+    return [2.0 ** (sign * min(20, size - done)) for done in range(0, size, 20)]
 
 
 def prove(
@@ -127,6 +156,7 @@ def prove(
     boxes: int = 20_000,
     seconds: float = 120.0,
     bits: int = 128,
+    slack: str | float | None = None,
     start: Sequence[Box] = (),
     progress: Callable[[int, int], None] = lambda done, left: None,
 ) -> Proof:
@@ -140,18 +170,21 @@ def prove(
         boxes: how many may be enclosed.
         seconds: of processor time, after which it is undecided.
         bits: precision of the balls.
+        slack: instead of the domain's: absolute (1e-9), or relative ("1e-9 relative").
         start: what an earlier proof left; the whole domain if empty.
         progress: told how many boxes were enclosed and how many are open.
 
     Raises:
         KeyError: if there is no such form.
-        ValueError: if the chart gives other entries, shapes or types than the statement's samplers.
+        ValueError: if the chart gives other entries, shapes or types than the statement's samplers,
+            or the slack is none.
     """
     statement = the_statement(statement)
+    domain = domain if slack is None else domain.with_slack(slack)
     claim, started = statement.form(form), time.process_time()
     about = Proof(
         id=statement.id, form=form, word="undecided", domain=domain.name, slack=domain.slack,
-        bits=bits,
+        relative_slack=domain.relative_slack, bits=bits,
     )  # fmt: skip
     if statement.kind in ON_AVERAGE:
         return replace(
@@ -209,7 +242,7 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
             alone = point_program(asked.margin, len(domain.lower))
         except (ValueError, TypeError) as problem:
             return replace(about, reason=str(problem).splitlines()[0]), False
-        equalities = Equalities(asked.margin, whole, alone, reading)
+        equalities = Equalities(asked.margin, whole, alone, reading, asked.until)
         # A slack that is a number is not scaled with the sides.
         first = asked.start or ((whole,) if domain.slack else reduced(alone, whole, reading))
         search = BoxSearch(programs, first, equalities)

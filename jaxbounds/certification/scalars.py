@@ -25,9 +25,11 @@ from jaxbounds.certification.values import (
     dtype_of,
     each,
     flags,
+    is_float,
     is_narrow,
     is_reals,
     reals,
+    shape_of,
 )
 
 Values = list[Any]
@@ -90,11 +92,18 @@ class Scalars(Interpreter):
             raise NotSupported(f"{name} of narrow floats")
         if name in _MOVES:
             return list(map(self.lifted, self.rules[name](eqn, values, self)))
+        try:
+            return self._of_elements(eqn, values)
+        except (ValueError, ArithmeticError) as problem:
+            raise NotSupported(f"{name}: {problem}") from problem
+
+    def _of_elements(self, eqn: JaxprEqn, values: Values) -> Values:
+        name = eqn.primitive.name
         if name in RULES:
             return RULES[name](self, eqn, values)
-        if all(jax.dtypes.issubdtype(dtype_of(v), np.floating) for v in eqn.invars) and all(
-            np.shape(v) in ((), np.shape(values[0])) for v in values
-        ):
+        shape = np.broadcast_shapes(*map(np.shape, values))
+        alone = len(eqn.outvars) == 1 and shape_of(eqn.outvars[0]) == shape
+        if alone and all(map(is_float, [*eqn.invars, *eqn.outvars])):
             act = functools.partial(self.algebra.apply, name)
             return [each(act, *(self.lifted(as_reals(x)) for x in values))]
         raise NotSupported(f"no rule of elements for the primitive {name!r}")
@@ -165,7 +174,9 @@ def _dot(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
     left = np.transpose(a, [*batch_a, *free_a, *in_a]).reshape(many, m, k)
     right = np.transpose(b, [*batch_b, *in_b, *free_b]).reshape(many, k, n)
     total = lambda u, v: functools.reduce(run.add, map(run.mul, u, v)) if k else run.zero
-    entries = (total(p[i], q[:, j]) for p, q in zip(left, right) for i in range(m) for j in range(n))
+    entries = (
+        total(p[i], q[:, j]) for p, q in zip(left, right) for i in range(m) for j in range(n)
+    )
     return [reals((*batch, *rows, *columns), entries)]
 
 

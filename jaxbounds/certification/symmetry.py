@@ -332,5 +332,3 @@ def _within(basis: list, equations: list[Form]) -> list:
     combos = kernel(inner, len(basis))
     return [[sum((c * b[j] for c, b in zip(combo, basis)), Fraction(0))
              for j in range(len(basis[0]))] for combo in combos]  # fmt: skip
-
-

@@ -18,10 +18,10 @@ from jaxbounds.runs.earlier import with_earlier
 from jaxbounds.runs.engines import HERE, On, Where, engine_of
 from jaxbounds.runs.workers import Died
 from jaxbounds.shown import Table, shown
-from jaxbounds.statements import Statement
+from jaxbounds.statements import Domain, Statement
 
 SECONDS = 120.0
-"""After which a form is undecided."""
+"""Of processor time, after which a form is undecided."""
 SETTLED = ("disproved", "disproved as coded", "proved on D")
 
 
@@ -36,7 +36,9 @@ def _without(name: str, form: str, reason: str) -> Certified:
     return Certified(Certificate(id=name, form=form, word="undecided", reason=reason))
 
 
-def _certified(statement: Statement, seconds: float, title: str) -> list[Certified]:
+def _certified(
+    statement: Statement, seconds: float, title: str, slack: str = ""
+) -> list[Certified]:
     made: list[Certified] = []
     known = any(form.domains for form in statement.forms)
     for failing in stored(statement) if known else failing_forms(statement):
@@ -48,12 +50,14 @@ def _certified(statement: Statement, seconds: float, title: str) -> list[Certifi
         decided = certificate.word != "undecided"
         witness = witness_of(statement, failing.instance, certificate, title) if decided else None
         made.append(Certified(certificate, witness))
-    return made + [Certified(proof) for proof in proofs(statement, seconds=seconds)]
+    return made + [Certified(proof) for proof in proofs(statement, seconds=seconds, slack=slack)]
 
 
-def _certified_somewhere(seconds: float, catalogue: Catalogue, name: str) -> list[Certified]:
+def _certified_somewhere(
+    slack: str, seconds: float, catalogue: Catalogue, name: str
+) -> list[Certified]:
     statement = catalogue.statement(name)
-    return _certified(statement, seconds, catalogue.paper(statement.paper).title)
+    return _certified(statement, seconds, catalogue.paper(statement.paper).title, slack)
 
 
 def worth_certifying(selection: Selection, /) -> Selection:
@@ -80,12 +84,33 @@ def _driven(work: Any, selection: Selection, seconds: float, **given: Any) -> It
 
 
 def certifying(
-    selection: Selection, /, *, seconds: float, on: On, jobs: int, folder: Place | Path
+    selection: Selection,
+    /,
+    *,
+    seconds: float,
+    on: On,
+    jobs: int,
+    folder: Place | Path,
+    slack: str = "",
 ) -> Iterator[list[Certified]]:
     """What is certified, a statement at a time, as it comes."""
     given = {"on": on, "jobs": jobs, "folder": folder}
-    for name, made in _driven(_certified_somewhere, selection, seconds, **given):
+    work = functools.partial(_certified_somewhere, known_slack(slack))
+    for name, made in _driven(work, selection, seconds, **given):
         yield [_without(name, "", str(made))] if isinstance(made, Died) else made
+
+
+def known_slack(slack: str, /) -> str:
+    """The words of a slack, refused at once where they are none.
+
+    Raises:
+        ValueError: as `Domain.with_slack`.
+    """
+    if slack:
+        Domain(
+            name="any", chart=lambda point, size: {}, size={}, lower=(0.0,), upper=(1.0,)
+        ).with_slack(slack)
+    return slack
 
 
 def in_order(made: Iterable[Certified], selection: Selection, /) -> list[Certified]:
@@ -151,6 +176,7 @@ def certify(
     imports: Iterable[str] = (),
     out: str | Path | None = None,
     seconds: float = SECONDS,
+    slack: str = "",
     on: Where = HERE,
     jobs: int = 0,
 ) -> Certificates:
@@ -161,7 +187,9 @@ def certify(
             domains. A statement that is named and stores none is searched first.
         imports: further modules or files that hold a PAPER of your own.
         out: folder for certificates.json and witnesses/; nothing is written unless given.
-        seconds: after which a form is undecided.
+        seconds: of processor time, after which a form is undecided.
+        slack: up to which forms are proved, instead of their domains': absolute ("1e-9") or
+            relative ("1e-9 relative").
         on: where, as for `verify`.
         jobs: processes, where it is those; 0 means one for each core, 1 this one.
 
@@ -173,7 +201,11 @@ def certify(
         try_to_write(Path(out))
     with tempfile.TemporaryDirectory() as scratch:
         given = {"on": engine_of(on), "jobs": jobs, "folder": Path(out or scratch)}
-        found = [one for made in certifying(selection, seconds=seconds, **given) for one in made]  # type: ignore[arg-type]
+        found = [
+            one
+            for made in certifying(selection, seconds=seconds, slack=slack, **given)
+            for one in made
+        ]  # type: ignore[arg-type]
     found = in_order(found, selection)
     if out is not None:
         write_certificates(found, selection, Path(out))
