@@ -35,9 +35,9 @@ BATCH = 32
 MARGIN = 1e-6
 """By how much, relative to the larger side, a claim must be violated to be false: below it stand
 rounded irrationals."""
-NARROW, CLOSE = 2.0**-4, 0.02
+NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
 """A point of equality is looked for in boxes that are so narrow, beside all that is to be proved,
-and where the margin is so small, beside the larger side."""
+where the margin is so small, beside the larger side; and in very narrow ones."""
 
 
 class Box(NamedTuple):
@@ -306,7 +306,8 @@ class BoxSearch:
                 return
             least = max(least, _lower(around))
         known = self._equalities
-        close = at.middle.is_finite() and not at.middle > CLOSE * at.scale
+        low = not at.middle > CLOSE * at.scale or self._is_narrow(box, VERY_NARROW)
+        close = at.middle.is_finite() and low
         if close and known and known.settles(box):
             self.inside += 1
             return
@@ -338,10 +339,10 @@ class BoxSearch:
         for half in halves:
             self._push(half, least)
 
-    def _is_narrow(self, box: Box) -> bool:
+    def _is_narrow(self, box: Box, share: float = NARROW) -> bool:
         """Whether it is worth to look for a point of equality in it."""
         widths = zip(box.lower, box.upper, self._whole)
-        return all(b - a <= NARROW * whole for a, b, whole in widths)
+        return all(b - a <= share * whole for a, b, whole in widths)
 
 
 class _State(NamedTuple):

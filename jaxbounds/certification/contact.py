@@ -24,6 +24,7 @@ from flint import arb, fmpq
 from jax.extend.core import ClosedJaxpr
 
 from jaxbounds.certification.exact import Exact, Field, Finer, GivenUp
+from jaxbounds.certification.functions import integer_power
 from jaxbounds.certification.jets import Coefficient, Jet, JetRun, Jets
 from jaxbounds.certification.values import Reading, as_flags, reals
 
@@ -134,20 +135,11 @@ def _at(terms: list[Term], weights: Sequence[int], degree: int, r: arb, u: Seque
     total = arb(0)
     for powers, c in terms:
         extra = sum(w * e for w, e in zip(weights, powers)) - degree
-        term = c * _power(r, extra)
+        term = c * integer_power(r, extra)
         for v, e in zip(u, powers):
-            term = term * _power(v, e)
+            term = term * integer_power(v, e)
         total = total + term
     return total
-
-
-def _power(x: arb, e: int) -> arb:
-    if e == 0:
-        return arb(1)
-    if e % 2 == 0 and x.contains(0):
-        top = x.abs_upper() ** e
-        return arb(0).union(top)
-    return x**e
 
 
 def _between(a: float, b: float) -> arb:
@@ -318,9 +310,7 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
     return None
 
 
-def _vanishes(
-    program: ClosedJaxpr, place: Place, reading: Reading, fine: dict[Any, int]
-) -> bool:
+def _vanishes(program: ClosedJaxpr, place: Place, reading: Reading, fine: dict[Any, int]) -> bool:
     """Whether the margin is proved to be zero at the point, on some way through the program."""
     jets = Jets(Field(fine), 0, 1)
     alone = Place(place.numbers, (), ())

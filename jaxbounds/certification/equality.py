@@ -24,6 +24,7 @@ from jaxbounds.falsification.programs import compiled
 SAMPLE, ROUNDS = 512, 24
 NEAR = 1e-7
 """A margin below that, relative to the larger side, may be an equality."""
+SMALL = 1e-6
 EQUAL = 1e-11
 """The same at a point that is written down."""
 MOST, LOOKS = 48, 96
@@ -58,6 +59,7 @@ class Equalities:
         self._newton: Callable | None = None
         self._tried: set[tuple] = set()
         self._looks = self._failures = 0
+        self._scale = 0.0
         self._rng = np.random.default_rng(0)
         self.regions: list[Region] = []
         self.points: list[tuple[float, ...]] = []
@@ -69,12 +71,17 @@ class Equalities:
         return late or len(self._tried) >= MOST or self._looks >= LOOKS
 
     def _measured(self, points: np.ndarray, masked: bool = True) -> np.ndarray:
-        """The margin, relative to the larger side, where the hypotheses are met."""
+        """The margin beside the larger side, or a small part of the largest that was met.
+
+        Both sides may vanish where they are equal.
+        """
         if self._batch is None:
             self._batch = compiled(jax.vmap(self._margin))
         value, scale, _, needed = map(np.asarray, self._batch(jnp.asarray(points)))
         with np.errstate(all="ignore"):
-            share = np.where(needed & np.isfinite(value), value / np.maximum(scale, 1e-300), np.inf)
+            self._scale = max(self._scale, float(np.max(scale, initial=0.0, where=scale < 1e300)))
+            beside = np.maximum(scale, max(SMALL * self._scale, 1e-300))
+            share = np.where(needed & np.isfinite(value), value / beside, np.inf)
         for region in self.regions if masked else []:  # what is proved is not looked for
             inside = (points >= np.array(region.lower)) & (points <= np.array(region.upper))
             share = np.where(inside.all(axis=1), np.inf, share)

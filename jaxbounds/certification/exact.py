@@ -15,6 +15,8 @@ from typing import Any
 
 from flint import Ordering, arb, fmpq, fmpq_mpoly_ctx, fmpz
 
+from jaxbounds.certification.functions import integer_power
+
 ATOMS = 20
 _CTX = fmpq_mpoly_ctx.get([f"a{i}" for i in range(ATOMS)], Ordering.lex)
 _GENS = _CTX.gens()
@@ -205,7 +207,7 @@ class Field:
             term = ball_of(c)
             for i, e in enumerate(powers):
                 if int(e):
-                    term = term * self.balls[i] ** int(e)
+                    term = term * integer_power(self.balls[i], int(e))
             total = total + term
         return total
 
@@ -272,7 +274,7 @@ class Exact:
         if n < 0:
             over = self.inverse()
             return None if over is None else over**-n
-        ball = self.ball**n
+        ball = integer_power(self.ball, n)
         return Exact.of(self.field, self.num**n, self.den**n, ball)
 
     def power(self, q: fmpq) -> "Exact | None":
