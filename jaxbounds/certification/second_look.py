@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Literal
+from jax.extend.core import jaxpr_as_fun
 
 from jaxbounds.falsification.programs import compiled
 from jaxbounds.statements import Domain
@@ -145,16 +145,13 @@ def _largest(margin: Callable[[jax.Array], Any], point: np.ndarray) -> float:
     Of programs that it calls, only what they take and give is seen.
     """
     closed = jax.make_jaxpr(margin)(jnp.asarray(point))
-    known: dict[Any, Any] = dict(zip(closed.jaxpr.constvars, closed.consts))
-    known[closed.jaxpr.invars[0]] = jnp.asarray(point)
-    largest = 0.0
-    for eqn in closed.jaxpr.eqns:
-        values = [v.val if isinstance(v, Literal) else known[v] for v in eqn.invars]
-        inner, params = eqn.primitive.get_bind_params(eqn.params)
-        out = eqn.primitive.bind(*inner, *values, **params)
-        known.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out]))
-        for variable in eqn.outvars:
-            if jax.dtypes.issubdtype(variable.aval.dtype, np.floating):
-                size = np.abs(np.asarray(known[variable], float)).ravel()
-                largest = max(largest, float(np.max(size[np.isfinite(size)], initial=0.0)))
-    return largest
+    met = [
+        variable
+        for eqn in closed.jaxpr.eqns
+        for variable in eqn.outvars
+        if jax.dtypes.issubdtype(variable.aval.dtype, np.floating)
+    ]
+    # The same program that returns all of them.
+    everything = closed.replace(jaxpr=closed.jaxpr.replace(outvars=met, debug_info=None))
+    sizes = [np.abs(np.asarray(x, float)).ravel() for x in jaxpr_as_fun(everything)(point)]
+    return max((float(np.max(s[np.isfinite(s)], initial=0.0)) for s in sizes), default=0.0)
