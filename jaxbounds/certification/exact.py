@@ -345,7 +345,7 @@ class Exact:
                     one = Exact(field, inner, _ONE, inside).log()
                     one = None if one is None else one * field.rational(Fraction(1, int(parts)))
                 else:
-                    j = field.atom(("log", str(base)), lambda ball=ball: ball.log())
+                    j = field.atom(("log", str(base)), ball.log)
                     self.field.logarithms[j] = (base, ball)
                     one = Exact(field, _GENS[j], _ONE, field.balls[j])
                 if one is None:

@@ -217,6 +217,8 @@ def power(run, x, y):
         return NAN
     if abs(y * mp.log(abs(x))) > HUGE:
         raise Unknown
+    if 2 * y == mp.floor(2 * y) and y != mp.floor(y):
+        return mp.sqrt(x) ** int(2 * y)  # exact where the root is
     return mp.power(x, int(y)) if y == mp.floor(y) else mp.exp(y * mp.log(x))
 
 
