@@ -152,6 +152,7 @@ def _largest(margin: Callable[[jax.Array], Any], point: np.ndarray) -> float:
         if jax.dtypes.issubdtype(variable.aval.dtype, np.floating)
     ]
     # The same program that returns all of them.
-    everything = closed.replace(jaxpr=closed.jaxpr.replace(outvars=met, debug_info=None))
+    names = closed.jaxpr.debug_info._replace(result_paths=("",) * len(met))
+    everything = closed.replace(jaxpr=closed.jaxpr.replace(outvars=met, debug_info=names))
     sizes = [np.abs(np.asarray(x, float)).ravel() for x in jaxpr_as_fun(everything)(point)]
     return max((float(np.max(s[np.isfinite(s)], initial=0.0)) for s in sizes), default=0.0)
