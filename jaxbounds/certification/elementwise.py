@@ -6,6 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from flint import arb
 from jax.dtypes import issubdtype
 from jax.extend.core import JaxprEqn
 from jax.lax import RoundingMethod
@@ -86,6 +87,43 @@ _ORDER: dict[str, Callable[..., Any]] = {
 def _completions(x: np.ndarray) -> list[np.ndarray]:
     """With every open flag taken for no, and for yes."""
     return [np.where(x == OPEN, decided, x) for decided in (0, 1)]
+
+
+def ordered(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """`lt_to` and `le_to`, the total order: of two zeros the signs decide, which are not known."""
+    name = eqn.primitive.name.removesuffix("_to")
+    if _one_variable(eqn):
+        return [flags(np.full(np.shape(xs[0]), name == "le"))]
+    a, b = np.broadcast_arrays(*map(as_reals, xs))
+    function = functions.COMPARISONS[name]
+    known = lambda u, v: OPEN if u.is_zero() and v.is_zero() else function(u, v)
+    answers = [known(u, v) for u, v in zip(a.ravel(), b.ravel())]
+    return [flags(np.reshape(np.array(answers, np.int8), a.shape))]
+
+
+def next_float(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """`nextafter` as coded: of a float the next one, of another number one near it."""
+    return [each(_next, *map(as_reals, xs))]
+
+
+def _next(x: arb, y: arb) -> arb:
+    if not (x.is_finite() and y.is_finite()):
+        return NAN
+    exact = x.is_exact() and arb(float(x)) == x
+    if exact and y.is_exact() and x == y:
+        return y
+    if exact and (y > x or y < x):
+        out = np.nextafter(float(x), np.inf if y > x else -np.inf)
+        if not np.isfinite(out):
+            return NAN
+        tiny = abs(out) < np.finfo(float).tiny  # programs may take it for zero
+        return hull(ZERO, arb(float(out))) if tiny else arb(float(out))
+    ends = float(x.lower()), float(x.upper())
+    low, high = np.nextafter(ends[0], -np.inf), np.nextafter(ends[1], np.inf)
+    for _ in range(2):  # as far as rounding to a float and one step reach
+        low, high = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
+    finite = np.isfinite(low) and np.isfinite(high)
+    return hull(arb(float(low)), arb(float(high))) if finite else NAN
 
 
 def is_finite(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
@@ -215,6 +253,9 @@ RULES = {
     **dict.fromkeys(functions.UNARY, unary),
     **dict.fromkeys(functions.BINARY, binary),
     **dict.fromkeys(functions.COMPARISONS, compare),
+    "lt_to": ordered,
+    "le_to": ordered,
+    "nextafter": next_float,
     "is_finite": is_finite,
     "and": conjunction,
     "or": disjunction,

@@ -74,10 +74,12 @@ def failing_forms(statement: Statement, /, *, seed: int = 0) -> tuple[Failing, .
         return failed_in(statement, verdicts, folder)
 
 
-def proofs(statement: Statement, /, *, seconds: float = 120.0) -> tuple[Proof, ...]:
-    """Every form that names domains, on each of them."""
+def proofs(
+    statement: Statement, /, *, seconds: float = 120.0, slack: str = ""
+) -> tuple[Proof, ...]:
+    """Every form that names domains, on each of them; `slack`, if given, instead of theirs."""
     return tuple(
-        prove(statement, form.name, domain, seconds=seconds, boxes=MOST_BOXES)
+        prove(statement, form.name, domain, seconds=seconds, boxes=MOST_BOXES, slack=slack or None)
         for form in statement.forms
         for domain in form.domains
     )
@@ -85,7 +87,7 @@ def proofs(statement: Statement, /, *, seconds: float = 120.0) -> tuple[Proof, .
 
 def _proved(found: tuple[Proof, ...]) -> dict[str, Any]:
     """What is said of a form that was proved on all its domains."""
-    upto = lambda p: f" up to {p.slack:g}" if p.slack else ""
+    upto = lambda p: f" up to {p.upto}" if p.upto else ""
     domains = "; ".join(f"{p.domain}{upto(p)} ({p.boxes} boxes)" for p in found)
     return {"word": PROVED, "reason": domains, "lhs": None, "proofs": [p.to_json() for p in found]}
 
@@ -124,7 +126,7 @@ def certified(
         verdicts: of its forms.
         folder: where the run keeps its instances.
         citation: the paper's title, for the witnesses.
-        seconds: after which a form is undecided.
+        seconds: of processor time, after which a form is undecided.
     """
     found = tuple(verdicts)
     made = {}

@@ -107,6 +107,8 @@ def integer_power(x: arb, n: int, /) -> arb:
         return (INF if x == INF or n % 2 == 0 else -INF) if x.is_exact() and not x.is_nan() else NAN
     if not x > 0 and not x < 0 and (n % 2 == 0 or nonnegative(x)):
         return ZERO if x.is_zero() else hull(ZERO, x.abs_upper() ** n)
+    if not x > 0 and not x < 0:
+        return hull(x.lower() ** n, x.upper() ** n)  # odd powers grow
     return x**n
 
 

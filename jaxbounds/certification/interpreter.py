@@ -14,7 +14,15 @@ import numpy as np
 from flint import ctx
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
-from jaxbounds.certification import control, elementwise, linear_algebra, movement, reductions
+from jaxbounds.certification import (
+    control,
+    elementwise,
+    factorisations,
+    linear_algebra,
+    movement,
+    reductions,
+    windows,
+)
 from jaxbounds.certification.concrete import concrete
 from jaxbounds.certification.values import (
     NotSupported,
@@ -32,11 +40,14 @@ from jaxbounds.certification.values import (
 RULES: dict[str, Callable[[JaxprEqn, list[Any], Any], list[Any]]] = {
     **elementwise.RULES,
     **movement.RULES,
+    **movement.COMBINE,
+    **windows.RULES,
+    **factorisations.RULES,
     **reductions.RULES,
     **linear_algebra.RULES,
     **control.RULES,
 }
-_FOLDS = ("reduce_max", "reduce_min", "cummax", "cummin", "sort")
+_FOLDS = ("reduce_max", "reduce_min", "cummax", "cummin", "sort", "top_k")
 _STEPS = ("neg", "abs", "sign", "floor", "ceil", "round", "max", "min", "clamp", "select_n", "iota")
 _MOVES = frozenset(movement.RULES) - {"scatter-add"}
 _EXACT = frozenset({"convert_element_type", *_FOLDS, *_STEPS, *_MOVES, *control.RULES})
@@ -71,7 +82,7 @@ class Interpreter:
         self._next = 0
         self._live: dict[Any, tuple[frozenset[Any], tuple[JaxprEqn, ...]]] = {}
         self._reads: list[frozenset[Any]] = []
-        self._until = None if seconds is None else time.monotonic() + seconds
+        self._until = None if seconds is None else time.process_time() + seconds
 
     def fork(self, ways: int, what: str) -> int:
         """Which of so many continuations this run takes.
@@ -175,7 +186,7 @@ class Interpreter:
         return [value_of(v) if want else None for v, want in zip(program.outvars, wanted)]
 
     def _equation(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
-        if self._until is not None and time.monotonic() > self._until:
+        if self._until is not None and time.process_time() > self._until:
             raise Undecided("the time allowed is over")
         name = eqn.primitive.name
         for kind in map(dtype_of, eqn.outvars):

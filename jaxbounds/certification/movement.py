@@ -5,9 +5,12 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from flint import arb
+from jax import lax
 from jax.dtypes import issubdtype
 from jax.extend.core import JaxprEqn
 
+from jaxbounds.certification import functions
 from jaxbounds.certification.values import (
     Flags,
     NotSupported,
@@ -128,29 +131,37 @@ def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     return [flags(flat[np.asarray(r)]) for r in results]
 
 
-def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Each update is added where the primitive itself puts it.
+def _scattered(combine: Callable[[arb, arb], arb]) -> Callable[[JaxprEqn, Values, Any], Values]:
+    def rule(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+        operand, index, updates = as_reals(xs[0]), xs[1], as_reals(xs[2])
+        if is_soft(index):
+            raise Undecided(f"an index of {eqn.primitive.name}")
+        out, p = operand.ravel().copy(), eqn.params
+        for position, update in enumerate(updates.ravel()):
+            one = np.zeros(updates.size)
+            one[position] = 1
+            hit = lax.scatter_add(  # where the primitive puts it
+                jnp.zeros(operand.shape), jnp.asarray(index),
+                jnp.asarray(one.reshape(updates.shape)), p["dimension_numbers"],
+                indices_are_sorted=p["indices_are_sorted"], unique_indices=p["unique_indices"],
+                mode=p["mode"],
+            )  # fmt: skip
+            for target in np.flatnonzero(np.asarray(hit)):
+                out[target] = combine(out[target], update)
+        return [out.reshape(operand.shape)]
 
-    Raises:
-        Undecided: if an index is a ball.
-    """
-    operand, index, updates = as_reals(xs[0]), xs[1], as_reals(xs[2])
-    if is_soft(index):
-        raise Undecided("an index of scatter-add")
-    out, dtype = operand.ravel().copy(), dtype_of(eqn.invars[0])
-    for position, update in enumerate(updates.ravel()):
-        one = np.zeros(updates.size, dtype)
-        one[position] = 1
-        empty, marked = jnp.zeros(operand.shape, dtype), jnp.asarray(one.reshape(updates.shape))
-        hit = eqn.primitive.bind(empty, jnp.asarray(index), marked, **eqn.params)
-        for target in np.flatnonzero(np.asarray(hit)):
-            out[target] = out[target] + update
-    return [out.reshape(operand.shape)]
+    return rule
 
 
 RULES = {
     **dict.fromkeys(_BY_NUMPY, rearrange),
     **dict.fromkeys(DATA, move),
     "concatenate": concatenate,
-    "scatter-add": scatter_add,
+    "scatter-add": _scattered(functions.plus),
 }
+COMBINE = {
+    "scatter-mul": _scattered(functions.times),
+    "scatter-min": _scattered(functions.less),
+    "scatter-max": _scattered(functions.greater),
+}
+"""Each update is combined where the primitive itself puts it; these are not linear."""

@@ -4,17 +4,20 @@ What is proved is about the JAX program of the statement in real arithmetic. The
 after float64 was measured all over the box, where no rule of this package enters.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from jaxbounds.certification.boxes import Box, BoxSearch, Programs
+from jaxbounds.certification.equality import Equalities, point_program
 from jaxbounds.certification.interpreter import precision
 from jaxbounds.certification.second_look import against
+from jaxbounds.certification.symmetry import reduced
 from jaxbounds.certification.values import NotSupported, Reading, Undecided
 from jaxbounds.falsification import ON_AVERAGE, float64_on_cpu
 from jaxbounds.falsification.bench import refuse_other_kinds
@@ -23,6 +26,8 @@ from jaxbounds.papers import Named, the_statement
 from jaxbounds.shown import Table, number, shown
 from jaxbounds.statements import Domain, Form, Size, Statement
 
+AFTERWARDS = 2048
+"""Boxes that are enclosed when it is known already that there will be no proof."""
 Outcome = Literal["proved on D", "proved on D as coded", "false on D", "undecided"]
 
 
@@ -40,6 +45,7 @@ class Proof:
             it is violated by a relative 1e-6 or more), or "undecided".
         domain: D in words.
         slack: by how much the claim proved is weaker.
+        relative_slack: by how much of |rhs| besides (for an identity, of the larger side).
         reason: where it is not proved.
         boxes: that were enclosed.
         faces: boxes of which only a face was left, where the margin is monotone.
@@ -47,9 +53,10 @@ class Proof:
         narrowest: the smallest width of a box.
         point: where it is false, or where float64 contradicts: the point of the chart.
         left: boxes that are open when the budget ends; give them to `prove` to go on.
+        touching: points of equality around which it is proved by a Taylor polynomial.
         looked: points of the domain at which float64 was measured as well.
         bits: precision of the balls.
-        seconds: that it took.
+        seconds: of processor time that it took.
     """
 
     id: str
@@ -57,6 +64,7 @@ class Proof:
     word: Outcome
     domain: str
     slack: float = 0.0
+    relative_slack: float = 0.0
     reason: str = ""
     boxes: int = 0
     faces: int = 0
@@ -64,6 +72,7 @@ class Proof:
     narrowest: float = float("inf")
     point: tuple[float, ...] | None = None
     left: tuple[Box, ...] = ()
+    touching: tuple[tuple[float, ...], ...] = ()
     looked: int = 0
     bits: int = 0
     seconds: float = 0.0
@@ -71,7 +80,7 @@ class Proof:
     def _table(self) -> Table:
         about = {
             "D": self.domain,
-            "slack": number(self.slack) if self.slack else "",
+            "slack": self.upto,
             "because": self.reason,
             "boxes": str(self.boxes),
             "open": str(len(self.left)) if self.left else "",
@@ -79,6 +88,14 @@ class Proof:
         }
         rows = [(name, value) for name, value in about.items() if value]
         return Table(f"{self.id} ({self.form}): {self.word}", ("", ""), rows)
+
+    @property
+    def upto(self) -> str:
+        """The slack in words; empty where there is none."""
+        if self.relative_slack:
+            both = f"{number(self.slack)} and " if self.slack else ""
+            return f"{both}{number(self.relative_slack)} relative"
+        return number(self.slack) if self.slack else ""
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-able dict."""
@@ -88,7 +105,8 @@ class Proof:
 def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[jax.Array], Any]:
     """From a point to the margin, the larger side, the stated error, and whether the point counts.
 
-    The margin is `rhs - lhs` less the stated error, and not negative where the form holds.
+    The margin is `rhs - lhs` less the stated error, with the relative slack, and not negative where
+    the form holds up to that.
     """
 
     def margin(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
@@ -104,12 +122,30 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
         stated = jnp.where(stated >= 0, stated, jnp.nan)
         least = rhs - lhs if statement.relation == "<=" else -jnp.max(jnp.abs(lhs - rhs))
         scale = jnp.maximum(jnp.max(jnp.abs(lhs)), jnp.max(jnp.abs(rhs)))
+        if domain.relative_slack:
+            of = jnp.abs(rhs) if statement.relation == "<=" else scale
+            least = least + _share(of, domain.relative_slack)
         named = met(statement.hypotheses, instance, size) | met(form.hypotheses, instance, size)
         named.pop("finite")
         required = jnp.stack([jnp.asarray(True), *named.values()])
         return least - stated, scale, stated, jnp.all(required)
 
     return margin
+
+
+def _share(x: jax.Array, share: float) -> jax.Array:
+    """A share of a number, rounded down to 26 bits, by constants that mean themselves."""
+    mantissa, exponent = math.frexp(share)
+    out = x * float(math.floor(mantissa * 2.0**26))
+    for step in _powers(exponent - 26):
+        out = out * step
+    return out
+
+
+def _powers(exponent: int) -> list[float]:
+    """2^exponent as a product of short constants."""
+    sign, size = (1 if exponent > 0 else -1), abs(exponent)
+    return [2.0 ** (sign * min(20, size - done)) for done in range(0, size, 20)]
 
 
 def prove(
@@ -120,6 +156,7 @@ def prove(
     boxes: int = 20_000,
     seconds: float = 120.0,
     bits: int = 128,
+    slack: str | float | None = None,
     start: Sequence[Box] = (),
     progress: Callable[[int, int], None] = lambda done, left: None,
 ) -> Proof:
@@ -131,20 +168,23 @@ def prove(
         form: the name of one of its forms.
         domain: the box, its chart, and the slack.
         boxes: how many may be enclosed.
-        seconds: after which it is undecided.
+        seconds: of processor time, after which it is undecided.
         bits: precision of the balls.
+        slack: instead of the domain's: absolute (1e-9), or relative ("1e-9 relative").
         start: what an earlier proof left; the whole domain if empty.
         progress: told how many boxes were enclosed and how many are open.
 
     Raises:
         KeyError: if there is no such form.
-        ValueError: if the chart gives other entries, shapes or types than the statement's samplers.
+        ValueError: if the chart gives other entries, shapes or types than the statement's samplers,
+            or the slack is none.
     """
     statement = the_statement(statement)
-    claim, started = statement.form(form), time.monotonic()
+    domain = domain if slack is None else domain.with_slack(slack)
+    claim, started = statement.form(form), time.process_time()
     about = Proof(
         id=statement.id, form=form, word="undecided", domain=domain.name, slack=domain.slack,
-        bits=bits,
+        relative_slack=domain.relative_slack, bits=bits,
     )  # fmt: skip
     if statement.kind in ON_AVERAGE:
         return replace(
@@ -152,15 +192,14 @@ def prove(
         )
     if statement.host:
         return replace(about, reason="evaluate runs on the host, where nothing is enclosed")
-    first = [*start] or [Box(domain.lower, domain.upper)]
     with float64_on_cpu():
         point = jnp.asarray(domain.lower)
         refuse_other_kinds(statement, claim, jax.eval_shape(domain.instance, point), domain.size)
-        margin = margin_of(statement, claim, domain)
+        asked = _Asked(margin_of(statement, claim, domain), domain, tuple(start), boxes,
+                       started + seconds, bits, progress)  # fmt: skip
         readings: tuple[Reading, ...] = ("ulp", "exact")  # the first contains the second
         for reading in readings:
-            found = _search(about, margin, first, reading, boxes, started + seconds, bits, progress)
-            proof, widened = found
+            proof, widened = _search(about, asked, reading)
             if reading == "exact":
                 # What this reading leaves is not to be gone on with by the wider one.
                 proof = replace(proof, left=())
@@ -174,59 +213,85 @@ def prove(
                     proof, word="proved on D as coded",
                     reason="not if the program's constants are read up to their last places",
                 )  # fmt: skip
-            doubt = against(margin, domain, statement.tolerance)
+            doubt = against(asked.margin, domain, statement.tolerance)
             proof = replace(proof, looked=doubt.looked)
             if doubt.reason:
                 proof = replace(proof, word="undecided", reason=doubt.reason, point=doubt.point)
-    return replace(proof, seconds=time.monotonic() - started)
+    return replace(proof, seconds=time.process_time() - started)
 
 
-def _search(
-    about: Proof,
-    margin: Callable[[jax.Array], Any],
-    first: Sequence[Box],
-    reading: Reading,
-    boxes: int,
-    end: float,
-    bits: int,
-    progress: Callable[[int, int], None],
-) -> tuple[Proof, bool]:
+class _Asked(NamedTuple):
+    """What is to be searched, and for how long."""
+
+    margin: Callable[[jax.Array], Any]
+    domain: Domain
+    start: tuple[Box, ...]
+    boxes: int
+    until: float
+    bits: int
+    progress: Callable[[int, int], None]
+
+
+def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]:
     """One search under one reading of constants, and whether the reading widened any."""
-    reason = ""
-    with precision(bits):
+    reason, domain = "", asked.domain
+    whole = Box(domain.lower, domain.upper)
+    with precision(asked.bits):
         try:
-            programs = Programs(margin, len(first[0].lower), about.slack, reading)
+            programs = Programs(asked.margin, len(domain.lower), domain.slack, reading)
+            alone = point_program(asked.margin, len(domain.lower))
         except (ValueError, TypeError) as problem:
             return replace(about, reason=str(problem).splitlines()[0]), False
-        search = BoxSearch(programs, first)
+        equalities = Equalities(asked.margin, whole, alone, reading, asked.until)
+        # A slack that is a number is not scaled with the sides.
+        first = asked.start or ((whole,) if domain.slack else reduced(alone, whole, reading))
+        search = BoxSearch(programs, first, equalities)
+        most = asked.boxes
         try:
-            while search.todo and search.false is None and search.stuck is None:
-                if search.boxes >= boxes or time.monotonic() > end:
+            while search.todo and search.false is None:
+                if search.boxes >= most or time.process_time() > asked.until:
                     break
                 search.step()
-                progress(search.boxes, len(search.todo))
+                asked.progress(search.boxes, len(search.todo))
+                if search.stuck:  # it will not be proved; by how much is asked still
+                    most = min(most, search.boxes + AFTERWARDS)
         except (Undecided, NotSupported) as problem:
             reason = str(problem)
-    if reason:
-        pass
-    elif search.false is not None:
-        reason = f"false at {search.false}"
-    elif search.stuck is not None:
-        reason = f"open at {search.stuck.lower}"
-    elif search.todo:
-        reason = f"{len(search.todo)} boxes are open at the end of the budget"
-    elif not search.inside:
-        reason = "no instance of the domain meets the hypotheses"
-    left = tuple(search.todo) if search.false is None and search.stuck is None else ()
+    if not reason and search.false is None:
+        reason = _reason(search, domain.slack)
     proof = replace(
         about,
         word="false on D" if search.false else "undecided" if reason else "proved on D",
-        reason=reason,
+        reason=f"false at {search.false}" if search.false else reason,
         boxes=search.boxes,
         faces=search.faces,
         outside=search.outside,
         narrowest=search.narrowest,
         point=search.false,
-        left=left,
+        left=tuple(search.todo) if search.false is None and not search.stuck else (),
+        touching=tuple(equalities.points),
     )
     return proof, programs.widened
+
+
+def _reason(search: BoxSearch, slack: float) -> str:
+    """Where it is open, by how much the claim may be violated there, and which slack would do."""
+    worst = search.worst
+    if worst is None:
+        return "" if search.inside else "no instance of the domain meets the hypotheses"
+    what = (
+        f"open at {search.stuck_at}" if search.stuck_at is not None
+        else f"{len(search.todo)} boxes are open at the end of the budget"
+    )  # fmt: skip
+    where = f"the box from {worst.box.lower} to {worst.box.upper}"
+    if worst.least == -math.inf:
+        return f"{what}; no bound of the violation is known in {where}"
+    return (
+        f"{what}; the violation is at most {-worst.least:.3g}, which is not excluded in {where}; "
+        f"a slack of {_rounded_up(slack - worst.least):g} would do"
+    )
+
+
+def _rounded_up(x: float) -> float:
+    """To three digits, upward."""
+    return float(f"{x * 1.006:.3g}")

@@ -20,6 +20,7 @@ from jaxbounds.certification.values import (
     as_flags,
     as_reals,
     axes_of,
+    dtype_of,
     each,
     flags,
     is_reals,
@@ -172,6 +173,50 @@ def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     return [np.moveaxis(x, -1, axis) for x in out]
 
 
+def top_k(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """The largest, in order, and (only if used) where they stand; of equal ones the first.
+
+    Where several can be the next one the program forks.
+
+    Raises:
+        Undecided: if the numbers are unknown.
+    """
+    k, axis = eqn.params["k"], eqn.params.get("axis", -1)
+    x = np.moveaxis(as_reals(xs[0]), axis, -1)
+    values = np.empty((*x.shape[:-1], k), dtype=object)
+    places = np.zeros(values.shape, dtype=dtype_of(eqn.outvars[1]))
+    for index in np.ndindex(x.shape[:-1]):
+        row = x[index]
+        if any(v.is_nan() for v in row):
+            raise Undecided("the order of unknown numbers")
+        values[index] = order_statistics(row)[::-1][:k]
+        if run.used(eqn.outvars[1]):
+            places[index] = _ranked(row, k, run)
+    return [np.moveaxis(values, -1, axis), np.moveaxis(places, -1, axis)]
+
+
+def _same(a: arb, b: arb) -> bool:
+    return functions.equal(a, b) == 1
+
+
+def _ranked(row: np.ndarray, k: int, run: Any) -> list[int]:
+    left, out = list(range(len(row))), []
+    for _ in range(k):
+        possible = [
+            i
+            for i in left
+            if not any(row[j] > row[i] for j in left)
+            # Of two zeros the signs decide, which are not known.
+            and (row[i].is_zero() or not any(_same(row[j], row[i]) for j in left if j < i))
+        ]
+        many = len(possible) > 1
+        out.append(
+            possible[run.fork(len(possible), "the largest numbers")] if many else possible[0]
+        )
+        left.remove(out[-1])
+    return out
+
+
 _greatest, _least = _fold(functions.greater, -INF), _fold(functions.less, INF)
 RULES: dict[str, Rule] = {
     "reduce_sum": total,
@@ -187,4 +232,5 @@ RULES: dict[str, Rule] = {
     "cummax": _running(functions.greater),
     "cummin": _running(functions.less),
     "sort": sort,
+    "top_k": top_k,
 }

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import jaxpr_as_fun
 
 from jaxbounds.falsification.programs import compiled
 from jaxbounds.statements import Domain
@@ -21,6 +22,8 @@ ROUNDS = 6
 """Of moves from the points where the claim is closest to be false."""
 ULPS = 8
 """Units in the last place by which a point is moved to see what rounding does there."""
+UNITS = 8
+"""Of the largest number that is met at a point: what rounding it may leave of a difference."""
 
 
 class Doubt(NamedTuple):
@@ -76,8 +79,8 @@ class _Measured(NamedTuple):
 def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float, /) -> Doubt:
     """What float64 says against a claim that was proved on a domain.
 
-    A violation that is no larger than what moving the point by a few units in the last place does
-    is rounding, and nothing against the proof.
+    A violation that is no larger than what moving the point by a few units in the last place does,
+    or than a few units of the largest number met there, is rounding, and nothing against the proof.
 
     Args:
         margin: see `jaxbounds.certification.proof.margin_of`.
@@ -105,7 +108,11 @@ def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float
             share = np.where(found.needed & np.isnan(found.margin), -np.inf, share)
         for row in np.argsort(share)[:8]:
             value = float(found.margin[row]) + domain.slack
-            if share[row] < -tolerance and not _rounding(measured, points[row], value):
+            if (
+                share[row] < -tolerance
+                and not _rounding(measured, points[row], value)
+                and not -value <= UNITS * np.finfo(float).eps * _largest(margin, points[row])
+            ):
                 point = tuple(map(float, points[row]))
                 what = "is undefined" if np.isnan(value) else f"has the margin {value:.6g}"
                 return Doubt(
@@ -130,3 +137,22 @@ def _rounding(measured: Callable, point: np.ndarray, violation: float) -> bool:
     near = measured(point + steps * np.spacing(np.maximum(np.abs(point), 1e-300))).margin
     spread = float(np.max(near) - np.min(near)) if np.all(np.isfinite(near)) else 0.0
     return bool(-violation <= 4 * spread)
+
+
+def _largest(margin: Callable[[jax.Array], Any], point: np.ndarray) -> float:
+    """The largest finite number that the program meets at a point.
+
+    Of programs that it calls, only what they take and give is seen.
+    """
+    closed = jax.make_jaxpr(margin)(jnp.asarray(point))
+    met = [
+        variable
+        for eqn in closed.jaxpr.eqns
+        for variable in eqn.outvars
+        if jax.dtypes.issubdtype(variable.aval.dtype, np.floating)
+    ]
+    # The same program that returns all of them.
+    names = closed.jaxpr.debug_info._replace(result_paths=("",) * len(met))
+    everything = closed.replace(jaxpr=closed.jaxpr.replace(outvars=met, debug_info=names))
+    sizes = [np.abs(np.asarray(x, float)).ravel() for x in jaxpr_as_fun(everything)(point)]
+    return max((float(np.max(s[np.isfinite(s)], initial=0.0)) for s in sizes), default=0.0)

@@ -34,6 +34,7 @@ from jaxbounds.certification.values import (
     is_reals,
     reals,
 )
+from jaxbounds.certification.windows import convolved
 
 Values = list[Any]
 TWO = arb(2)
@@ -69,6 +70,13 @@ _DERIVATIVES: dict[str, Callable[[arb, arb], arb]] = {
     "rsqrt": lambda x, y: functions.divide(-y, 2 * x),
     "square": lambda x, y: 2 * x,
     "abs": lambda x, y: functions.sign(x),
+    "cbrt": lambda x, y: functions.divide(ONE, 3 * functions.integer_power(y, 2)),
+    "tan": lambda x, y: 1 + functions.integer_power(y, 2),
+    "asin": lambda x, y: functions.UNARY["rsqrt"](1 - functions.integer_power(x, 2)),
+    "acos": lambda x, y: -functions.UNARY["rsqrt"](1 - functions.integer_power(x, 2)),
+    "asinh": lambda x, y: functions.UNARY["rsqrt"](1 + functions.integer_power(x, 2)),
+    "atanh": lambda x, y: functions.divide(ONE, 1 - functions.integer_power(x, 2)),
+    "erfc": lambda x, y: -2 / arb.const_sqrt_pi() * (-functions.integer_power(x, 2)).exp(),
     "sin": lambda x, y: x.cos(),
     "cos": lambda x, y: -x.sin(),
     "sinh": lambda x, y: x.cosh(),
@@ -83,7 +91,8 @@ _DERIVATIVES: dict[str, Callable[[arb, arb], arb]] = {
 }
 """f'(x) on a ball, given x and f(x)."""
 
-_LINEAR = {"add", "sub", "add_any", "reduce_sum", "cumsum", "concatenate", "convert_element_type"}
+_LINEAR = {"add", "sub", "add_any", "reduce_sum", "cumsum", "concatenate", "convert_element_type",
+           "reduce_window_sum"}  # fmt: skip
 _LINEAR |= set(movement.RULES)
 
 
@@ -183,6 +192,35 @@ def _dot(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
     return run._each(slope, value)
 
 
+def _convolution(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
+    a, b = map(as_reals, plain)
+    value = run.rules["conv_general_dilated"](eqn, plain, run)[0]
+
+    def slope(j: int) -> np.ndarray:
+        left = convolved(run._slope(xs[0], j), b, eqn.params)
+        return each(operator.add, left, convolved(a, run._slope(xs[1], j), eqn.params))
+
+    return run._each(slope, value)
+
+
+def _product_of(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
+    """`reduce_prod`: each slope times what stands beside it."""
+    value = run.rules["reduce_prod"](eqn, plain, run)[0]
+    axes, x = axes_of(eqn), as_reals(plain[0])
+    order = [i for i in range(x.ndim) if i not in axes] + list(axes)
+    rows = lambda y: np.transpose(y, order).reshape(value.size, -1)
+    numbers = rows(x)
+
+    def grows(row: np.ndarray, d: np.ndarray) -> arb:
+        others = lambda i: functools.reduce(functions.times, [*row[:i], *row[i + 1 :]], ONE)
+        return sum((_times(d[i], others(i)) for i in range(len(row))), ZERO)
+
+    def slope(j: int) -> np.ndarray:
+        return reals(value.shape, map(grows, numbers, rows(run._slope(xs[0], j))))
+
+    return run._each(slope, value)
+
+
 def _div(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
     b = as_reals(plain[1])
     value = run.rules["div"](eqn, plain, run)[0]
@@ -270,6 +308,8 @@ def _clamp(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
 _RULES: dict[str, Callable[[Slopes, JaxprEqn, Values, Values], Values]] = {
     "mul": _mul,
     "dot_general": _dot,
+    "conv_general_dilated": _convolution,
+    "reduce_prod": _product_of,
     "div": _div,
     "pow": _power,
     "integer_pow": _power,

@@ -102,8 +102,8 @@ def settled(x: Any, run: Any, what: str, /) -> np.ndarray:
     return out
 
 
-def reals(shape: tuple[int, ...], balls: Iterable[arb], /) -> np.ndarray:
-    """An array of that shape from its balls in order."""
+def reals(shape: tuple[int, ...], balls: Iterable[Any], /) -> np.ndarray:
+    """An array of that shape from its balls (or other entries) in order."""
     out = np.empty(math.prod(shape), dtype=object)
     for position, ball in enumerate(balls):
         out[position] = ball
@@ -198,7 +198,7 @@ def as_reals(x: Any, /) -> np.ndarray:
     return reals(x.shape, (arb(int(v)) for v in x.ravel()))
 
 
-def each(function: Callable[..., arb], *arrays: np.ndarray) -> np.ndarray:
+def each(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
     """A scalar rule applied entry by entry, with broadcasting."""
     together = np.broadcast_arrays(*arrays)
     return reals(together[0].shape, (function(*v) for v in zip(*(x.ravel() for x in together))))

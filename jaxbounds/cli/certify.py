@@ -32,6 +32,7 @@ def certify(
     *,
     out: Path = Path("results/certify"),
     seconds: float = SECONDS,
+    slack: str = "",
     jobs: int = 0,
     crosscheck: bool = False,
     rocq: Path | None = None,
@@ -53,7 +54,8 @@ def certify(
         patterns: ids, the beginning of ids ("multihead"), shell patterns ("*.cor1.*"), or Python
             files that hold a PAPER.
         out: folder for certificates.json and witnesses/; what they hold of other forms stays.
-        seconds: after which a form is undecided.
+        seconds: of processor time, after which a form is undecided.
+        slack: up to which forms are proved, instead of their domains': 1e-9, or "1e-9 relative".
         jobs: processes; 0 means one for each core.
         crosscheck: instead, compare what float64 measures with ball arithmetic, on draws of every
             form that holds; `seconds` is then for a statement.
@@ -75,7 +77,7 @@ def certify(
     made, interrupted = list[Certified](), False
     try:
         most = operations if rocq is not None else 0
-        given: Any = {"on": on, "jobs": jobs, "folder": out, "operations": most}
+        given: Any = {"on": on, "jobs": jobs, "folder": out, "operations": most, "slack": slack}
         for found in certifying(selection, seconds=seconds, **given):
             made += found
             for certificate, *_ in found:

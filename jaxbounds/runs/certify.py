@@ -20,10 +20,10 @@ from jaxbounds.runs.earlier import with_earlier
 from jaxbounds.runs.engines import HERE, On, Where, engine_of
 from jaxbounds.runs.workers import Died
 from jaxbounds.shown import Table, shown
-from jaxbounds.statements import Statement
+from jaxbounds.statements import Domain, Statement
 
 SECONDS = 120.0
-"""After which a form is undecided."""
+"""Of processor time, after which a form is undecided."""
 SETTLED = ("disproved", "disproved as coded", "proved on D")
 
 
@@ -48,7 +48,7 @@ def _without(name: str, form: str, reason: str) -> Certified:
 
 
 def _certified(
-    statement: Statement, seconds: float, title: str, operations: int
+    statement: Statement, seconds: float, title: str, operations: int, slack: str = ""
 ) -> list[Certified]:
     made: list[Certified] = []
     known = any(form.domains for form in statement.forms)
@@ -65,9 +65,11 @@ def _certified(
         )
         made.append(_with_theorem(Certified(certificate, witness), text, operations))
     boxes = [(form, domain) for form in statement.forms for domain in form.domains]
-    for (form, domain), proof in zip(boxes, proofs(statement, seconds=seconds), strict=True):
+    found = proofs(statement, seconds=seconds, slack=slack)
+    for (form, domain), proof in zip(boxes, found, strict=True):
+        box = domain.with_slack(slack) if slack else domain
         text = functools.partial(
-            proof_file, statement, form, domain, boxes=proof.boxes, citation=title,
+            proof_file, statement, form, box, boxes=proof.boxes, citation=title,
             as_coded=proof.word == "proved on D as coded", operations=operations,
         )  # fmt: skip
         made.append(_with_theorem(Certified(proof), text, operations))
@@ -85,10 +87,11 @@ def _with_theorem(made: Certified, text: Callable[[], Any], operations: int) -> 
 
 
 def _certified_somewhere(
-    operations: int, seconds: float, catalogue: Catalogue, name: str
+    operations: int, slack: str, seconds: float, catalogue: Catalogue, name: str
 ) -> list[Certified]:
     statement = catalogue.statement(name)
-    return _certified(statement, seconds, catalogue.paper(statement.paper).title, operations)
+    title = catalogue.paper(statement.paper).title
+    return _certified(statement, seconds, title, operations, slack)
 
 
 def worth_certifying(selection: Selection, /) -> Selection:
@@ -123,15 +126,29 @@ def certifying(
     jobs: int,
     folder: Place | Path,
     operations: int = 0,
+    slack: str = "",
 ) -> Iterator[list[Certified]]:
     """What is certified, a statement at a time, as it comes.
 
     Files for Rocq are made of what has at most so many operations; none if it is 0.
     """
     given = {"on": on, "jobs": jobs, "folder": folder}
-    work = functools.partial(_certified_somewhere, operations)
+    work = functools.partial(_certified_somewhere, operations, known_slack(slack))
     for name, made in _driven(work, selection, seconds, **given):
         yield [_without(name, "", str(made))] if isinstance(made, Died) else made
+
+
+def known_slack(slack: str, /) -> str:
+    """The words of a slack, refused at once where they are none.
+
+    Raises:
+        ValueError: as `Domain.with_slack`.
+    """
+    if slack:
+        Domain(
+            name="any", chart=lambda point, size: {}, size={}, lower=(0.0,), upper=(1.0,)
+        ).with_slack(slack)
+    return slack
 
 
 def in_order(made: Iterable[Certified], selection: Selection, /) -> list[Certified]:
@@ -224,6 +241,7 @@ def certify(
     seconds: float = SECONDS,
     rocq: str | Path | None = None,
     operations: int = OPERATIONS,
+    slack: str = "",
     on: Where = HERE,
     jobs: int = 0,
 ) -> Certificates:
@@ -234,9 +252,11 @@ def certify(
             domains. A statement that is named and stores none is searched first.
         imports: further modules or files that hold a PAPER of your own.
         out: folder for certificates.json and witnesses/; nothing is written unless given.
-        seconds: after which a form is undecided.
+        seconds: of processor time, after which a form is undecided.
         rocq: folder for files that the kernel of Rocq checks, one for each disproof and proof.
         operations: scalar operations above which such a file is refused.
+        slack: up to which forms are proved, instead of their domains': absolute ("1e-9") or
+            relative ("1e-9 relative").
         on: where, as for `verify`.
         jobs: processes, where it is those; 0 means one for each core, 1 this one.
 
@@ -248,7 +268,7 @@ def certify(
         try_to_write(Path(out))
     with tempfile.TemporaryDirectory() as scratch:
         given = {"on": engine_of(on), "jobs": jobs, "folder": Path(out or scratch)}
-        given["operations"] = operations if rocq is not None else 0
+        given |= {"operations": operations if rocq is not None else 0, "slack": slack}
         found = [one for made in certifying(selection, seconds=seconds, **given) for one in made]  # type: ignore[arg-type]
     found = in_order(found, selection)
     if out is not None:

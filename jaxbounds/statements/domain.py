@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -23,6 +23,7 @@ class Domain:
         lower: the least coordinates, finite.
         upper: the greatest, finite.
         slack: what is proved is lhs <= rhs + slack, or |lhs - rhs| <= slack for every entry.
+        relative_slack: that much of |rhs| is added to it (for an identity, of the larger side).
         beyond: what follows outside the box, and why, in one sentence.
     """
 
@@ -32,6 +33,7 @@ class Domain:
     lower: tuple[float, ...]
     upper: tuple[float, ...]
     slack: float = 0.0
+    relative_slack: float = 0.0
     beyond: str = ""
 
     def __post_init__(self) -> None:
@@ -46,8 +48,10 @@ class Domain:
                     f"domain {self.name!r}: each lower end must be below the upper one, by a "
                     f"finite amount, got {a!r} and {b!r}"
                 )
-        if not _is_real(self.slack) or not 0 <= self.slack < math.inf:
-            raise ValueError(f"domain {self.name!r}: slack cannot be {self.slack!r}")
+        for field in ("slack", "relative_slack"):
+            value = getattr(self, field)
+            if not _is_real(value) or not 0 <= value < math.inf:
+                raise ValueError(f"domain {self.name!r}: {field} cannot be {value!r}")
         refuse_other_types(self, f"domain {self.name!r}")
 
     def _end(self, which: str, value: Any) -> float:
@@ -60,6 +64,27 @@ class Domain:
                 "`beyond` what holds outside"
             )
         return float(value)
+
+    def with_slack(self, slack: str | float) -> "Domain":
+        """The same box with another slack: a number, or a number and "relative" ("1e-9 relative").
+
+        Raises:
+            ValueError: if it is neither.
+        """
+        words = str(slack).split()
+        try:
+            amount = float(words[0])
+            if words[1:] not in ([], ["relative"]):
+                raise ValueError
+        except (ValueError, IndexError):
+            message = (
+                f"a slack is a number, as 1e-9, or relative, as '1e-9 relative', not {slack!r}"
+            )
+            raise ValueError(message) from None
+        relative = bool(words[1:])
+        return replace(
+            self, slack=0.0 if relative else amount, relative_slack=amount if relative else 0.0
+        )
 
     def instance(self, point: Any) -> Instance:
         """The instance at a point."""

@@ -156,6 +156,8 @@ def box_file(
         NotSupported: if something has no translation, or the formula is too large for one goal.
         Undecided: if a choice of the program differs over the box.
     """
+    if domain.relative_slack:
+        raise NotSupported("a relative slack")
     about = on_box(statement, form, domain, "exact" if as_coded else "ulp")
     numbers = [x for pair in about.pairs for x in pair] + [about.error]
     ways = list(_ways(about))

@@ -217,6 +217,8 @@ def power(run, x, y):
         return NAN
     if abs(y * mp.log(abs(x))) > HUGE:
         raise Unknown
+    if 2 * y == mp.floor(2 * y) and y != mp.floor(y):
+        return mp.sqrt(x) ** int(2 * y)  # exact where the root is
     return mp.power(x, int(y)) if y == mp.floor(y) else mp.exp(y * mp.log(x))
 
 
@@ -495,6 +497,95 @@ def _position(best):
     return value
 
 
+def _total_below(run, a, b):
+    """Of two zeros floats have an order that the numbers have not."""
+    if mp.isnan(a) or mp.isnan(b) or (a == 0 and b == 0):
+        raise Unknown
+    return a < b
+
+
+def _orders(run, v):
+    """Positions from the largest down; of equal ones the first."""
+    if any(map(mp.isnan, v)) or sum(x == 0 for x in v) > 1:
+        raise Unknown
+    return sorted(range(3), key=lambda i: (-v[i], i))
+
+
+def _known(f):
+    """Of numbers; unknown where one is infinite or undefined."""
+
+    def value(run, *vs):
+        if not all(mp.isfinite(x) for v in vs for x in v):
+            raise Unknown
+        return f(run, *vs)
+
+    return value
+
+
+def _running_log_sums(run, v):
+    out, total = [], -INF
+    for x in v:
+        total = log_add_exp(run, total, x)
+        out.append(total)
+    return out
+
+
+def _factor(run, v):
+    """The lower factor of [[a, b], [b, c]]; NaN where it is not positive definite."""
+    a, b, c = v
+    if not a > 0 or not c - b * b / a > 0:
+        return [NAN] * 3
+    root = mp.sqrt(a)
+    return [root, b / root, mp.sqrt(c - b * b / a)]
+
+
+def _in_lower_factor(v):
+    a = jnp.stack([jnp.stack([v[0], v[1]]), jnp.stack([v[1], v[2]])])
+    found = lax.linalg.cholesky(a, symmetrize_input=False)
+    return jnp.stack([found[0, 0], found[1, 0], found[1, 1]])
+
+
+def _size_by_qr(v):
+    """The size of a vector, from its reflection."""
+    return jnp.abs(jnp.linalg.qr(v[:, None])[1][0, 0])
+
+
+def _put_thrice(fold):
+    return lambda run, v, w: [fold(run, fold(run, v[0], w[0]), w[2]), fold(run, v[1], w[1]), v[2]]
+
+
+_AT = jnp.array([0, 1, 0])
+op("cumlogsumexp", "v", "v", lambda v: lax.cumlogsumexp(v), _known(_running_log_sums))
+op("top 2", "v", "v", lambda v: jnp.append(lax.top_k(v, 2)[0], v[0]),
+   lambda run, v: [*(v[i] for i in _orders(run, v)[:2]), v[0]])  # fmt: skip
+op("where the top is", "v v", "v", lambda v, w: w[lax.top_k(v, 3)[1]],
+   lambda run, v, w: [w[i] for i in _orders(run, v)])  # fmt: skip
+op("pairs", "v", "v", lambda v: lax.reduce_window(v, 0.0, lax.add, (2,), (1,), ((1, 0),)),
+   lambda run, v: [v[0], v[0] + v[1], v[1] + v[2]])  # fmt: skip
+op("larger of pairs", "v", "v",
+   lambda v: lax.reduce_window(v, -jnp.inf, lax.max, (2,), (1,), ((0, 1),)),
+   lambda run, v: [larger(run, v[0], v[1]), larger(run, v[1], v[2]), v[2]])  # fmt: skip
+op("smaller of pairs", "v", "v",
+   lambda v: lax.reduce_window(v, jnp.inf, lax.min, (2,), (1,), ((0, 1),)),
+   lambda run, v: [smaller(run, v[0], v[1]), smaller(run, v[1], v[2]), v[2]])  # fmt: skip
+op("products of pairs", "v", "v",
+   lambda v: lax.reduce_window(v, 1.0, lax.mul, (2,), (1,), ((0, 1),)),
+   lambda run, v: [v[0] * v[1], v[1] * v[2], v[2]])  # fmt: skip
+op("convolve", "v v", "v", lambda v, w: jnp.convolve(v, w, mode="same"),
+   _known(lambda run, v, w: [v[0] * w[1] + v[1] * w[0],
+                              v[0] * w[2] + v[1] * w[1] + v[2] * w[0],
+                              v[1] * w[2] + v[2] * w[1]]))  # fmt: skip
+for _name, _jax, _true in (
+    ("multiply", "multiply", lambda run, a, b: a * b), ("min", "min", smaller),
+    ("max", "max", larger),
+):  # fmt: skip
+    op(f"scatter {_name}", "v v", "v",
+       lambda v, w, f=_jax: getattr(v.at[_AT], f)(w), _put_thrice(_true))  # fmt: skip
+op("searchsorted", "f", "f",
+   lambda x: jnp.searchsorted(jnp.array([-1.0, 0.5, 2.0]), x).astype(jnp.float64),
+   lambda run, x: mp.mpf(sum(_total_below(run, mp.mpf(g), x) for g in (-1, 0.5, 2))))  # fmt: skip
+op("lower factor", "v", "v", _in_lower_factor, _known(_factor))
+op("size by qr", "v", "f", _size_by_qr, _known(lambda run, v: mp.sqrt(_sum([x * x for x in v]))))
 op("sum", "v", "f", jnp.sum, lambda run, v: _sum(v), weight=2.0)
 op("prod", "v", "f", jnp.prod, lambda run, v: v[0] * v[1] * v[2])
 op("mean", "v", "f", jnp.mean, lambda run, v: _sum(v) / 3)

@@ -1,0 +1,221 @@
+"""Points at which a margin may vanish: looked for in floats, written down exactly, then proved.
+
+Nothing here is trusted: a point that is not one of equality, or not written down as it is, gives
+no region (`contact.touching`).
+"""
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import ClosedJaxpr
+
+from jaxbounds.certification.boxes import Box
+from jaxbounds.certification.contact import Number, Place, Region, candidates, rational, touching
+from jaxbounds.certification.factors import holds_on
+from jaxbounds.certification.interpreter import traced
+from jaxbounds.certification.values import NotSupported, Reading, Undecided
+from jaxbounds.falsification.programs import compiled
+
+SAMPLE, ROUNDS = 512, 24
+NEAR = 1e-7
+"""A margin below that, relative to the larger side, may be an equality."""
+SMALL = 1e-6
+EQUAL = 1e-11
+"""The same at a point that is written down."""
+MOST, LOOKS = 48, 96
+"""Points that are tried, each with a few ways to write it down; boxes that are looked at."""
+SPELLINGS, FAILURES = 12, 32
+"""Ways to write a point down; boxes in turn on which writing the margin down proved nothing."""
+
+
+def point_program(margin: Callable[[jax.Array], Any], count: int, /) -> ClosedJaxpr:
+    """From one point to the margin and whether the hypotheses are met."""
+    return traced(lambda point: margin(point)[::3], jnp.zeros(count))[0]
+
+
+class Equalities:
+    """Regions around points of equality, found where they are asked for.
+
+    Looking for them ends after half of the time that is left until `until`.
+
+    Attributes:
+        regions: those that are proved.
+        points: their centres, in floats.
+    """
+
+    def __init__(
+        self, margin: Callable[[jax.Array], Any], domain: Box, program: ClosedJaxpr,
+        reading: Reading, until: float,
+    ) -> None:  # fmt: skip
+        self._margin, self._domain, self._program = margin, domain, program
+        self._reading: Reading = reading
+        self._until = time.process_time() / 2 + until / 2
+        self._batch: Callable | None = None
+        self._newton: Callable | None = None
+        self._tried: set[tuple] = set()
+        self._looks = self._failures = 0
+        self._scale = 0.0
+        self._rng = np.random.default_rng(0)
+        self.regions: list[Region] = []
+        self.points: list[tuple[float, ...]] = []
+
+    @property
+    def spent(self) -> bool:
+        """Whether so many were tried that no more will be."""
+        late = time.process_time() > self._until
+        return late or len(self._tried) >= MOST or self._looks >= LOOKS
+
+    def _measured(self, points: np.ndarray, masked: bool = True) -> np.ndarray:
+        """The margin beside the larger side, or a small part of the largest that was met.
+
+        Both sides may vanish where they are equal.
+        """
+        if self._batch is None:
+            self._batch = compiled(jax.vmap(self._margin))
+        value, scale, _, needed = map(np.asarray, self._batch(jnp.asarray(points)))
+        with np.errstate(all="ignore"):
+            self._scale = max(self._scale, float(np.max(scale, initial=0.0, where=scale < 1e300)))
+            beside = np.maximum(scale, max(SMALL * self._scale, 1e-300))
+            share = np.where(needed & np.isfinite(value), value / beside, np.inf)
+        for region in self.regions if masked else []:  # what is proved is not looked for
+            inside = (points >= np.array(region.lower)) & (points <= np.array(region.upper))
+            share = np.where(inside.all(axis=1), np.inf, share)
+        return np.where(np.isnan(share), 0.0, share)
+
+    def _lowest(self, box: Box) -> np.ndarray:
+        """Where the margin seems least, from a box downhill in the domain."""
+        low, high = np.array(box.lower), np.array(box.upper)
+        corners = np.array(list(itertools.islice(itertools.product(*zip(low, high)), 64)))
+        spread = self._rng.uniform(size=(SAMPLE, len(low)))
+        points = low + (high - low) * spread
+        points[: len(corners)] = corners
+        points[len(corners)] = low / 2 + high / 2
+        best, least = points[0], np.inf
+        for k in range(ROUNDS):
+            share = self._measured(points)
+            i = int(np.argmin(share))
+            if share[i] < least:
+                best, least = points[i], share[i]
+            if k == 2:  # from now on beyond the box, but for what is fixed
+                fixed = low == high
+                low = np.where(fixed, low, self._domain.lower)
+                high = np.where(fixed, high, self._domain.upper)
+            size = (high - low) * 10.0 ** self._rng.uniform(-1 - k / 2, -k / 4, (SAMPLE, 1))
+            moves = size * self._rng.normal(size=points.shape)
+            moves *= self._rng.random(moves.shape) < max(0.6, 1 / len(low))
+            points = np.clip(best + moves, low, high)
+        return best
+
+    def _polished(self, point: np.ndarray, free: list[int]) -> np.ndarray:
+        """By Newton's method, in the coordinates that are inside, where the margin is smooth."""
+        if self._newton is None:
+            value = lambda p: self._margin(p)[0]
+            self._newton = compiled(lambda p: (jax.grad(value)(p), jax.hessian(value)(p)))
+        x = point.copy()
+        for _ in range(12):
+            slope, curve = map(np.asarray, self._newton(jnp.asarray(x)))
+            part = curve[np.ix_(free, free)]
+            if not (np.all(np.isfinite(part)) and np.all(np.isfinite(slope))):
+                return point
+            step = np.linalg.lstsq(part, -slope[free], rcond=1e-6)[0]
+            if np.max(np.abs(step), initial=0.0) > 1e-2 * (1 + np.max(np.abs(x))):
+                return point
+            x[free] += step
+        return x
+
+    def near(self, box: Box) -> bool:
+        """Look for a point of equality in a box; whether a region around one was proved."""
+        if self.spent:
+            return False
+        self._looks += 1
+        best = self._lowest(box)
+        if not self._measured(np.repeat(best[None], SAMPLE, axis=0))[0] < NEAR:
+            return False
+        low, high = np.array(self._domain.lower), np.array(self._domain.upper)
+        free = [j for j in range(len(best)) if box.lower[j] < box.upper[j]]
+        found, shapes = False, list[list[int]]()
+        for share in (1e-5, 3e-2, 0.0):  # close to an end; where it is flat, less; or inside
+            sides = np.zeros(len(best), int)
+            for j in free:
+                near = share * (high[j] - low[j])
+                sides[j] = 1 if best[j] - low[j] < near else -1 if high[j] - best[j] < near else 0
+            if sides.tolist() not in shapes:
+                shapes.append(sides.tolist())
+                found = found or self._around(best, free, sides)
+        return found
+
+    def _around(self, best: np.ndarray, free: list[int], sides: np.ndarray) -> bool:
+        low, high = self._domain
+        at = np.where(sides > 0, low, np.where(sides < 0, high, best))
+        moving = [j for j in free if sides[j] == 0]
+        tries = [at] if not moving else [self._polished(at, moving), at]
+        for point in tries:
+            place = (*(f"{v:.3g}" for v in point), *map(int, sides), *free)
+            if place in self._tried:
+                continue
+            self._tried.add(place)
+            for numbers in self._spelled(point, moving):
+                if self.spent:
+                    return False
+                spot = Place(numbers, tuple(free), tuple(int(sides[j]) for j in free))
+                try:
+                    region = touching(self._program, spot, self._reading)
+                except (NotSupported, Undecided):
+                    region = None
+                if region is not None:
+                    self.regions.append(region)
+                    self.points.append(tuple(map(float, point)))
+                    return True
+        return False
+
+    def _spelled(self, point: np.ndarray, moving: list[int]) -> Iterator[tuple[Number, ...]]:
+        """The ways to write the point down, the plainest first."""
+        ways: list[list[Number]] = []
+        for j, x in enumerate(point):
+            if j in moving:
+                close = [
+                    n for within in (1e-9, 1e-6, 1e-3, 3e-2) for n in candidates(float(x), within)
+                ]
+                ways.append(list(dict.fromkeys(close))[:6])
+            else:
+                ways.append([rational(float(x))])
+        order = sorted(itertools.product(*map(enumerate, ways)), key=lambda w: sum(i for i, _ in w))
+        spelled = [tuple(n for _, n in way) for way in order[:SAMPLE]]
+        if not spelled:
+            return
+        values = np.array([[n.near for n in numbers] for numbers in spelled])
+        full = np.concatenate([values, np.repeat(values[:1], SAMPLE - len(values), axis=0)])
+        share = self._measured(full, masked=False)[: len(spelled)]
+        yield from [spelled[i] for i in np.flatnonzero(np.abs(share) < EQUAL)][:SPELLINGS]
+
+    def settles(self, box: Box) -> bool:
+        """Whether the margin, written down on a box, is seen not to be negative."""
+        if self._failures >= FAILURES or time.process_time() > self._until:
+            return False
+        found = holds_on(self._program, box, self._reading)
+        self._failures = 0 if found else self._failures + 1
+        return found
+
+    def covered(self, point: Sequence[float]) -> bool:
+        """Whether a point is in a region."""
+        return any(region.holds(point, point) for region in self.regions)
+
+    def holds(self, box: Box) -> bool:
+        """Whether a box is in a region."""
+        return any(region.holds(box.lower, box.upper) for region in self.regions)
+
+    def cut(self, box: Box) -> tuple[int, float] | None:
+        """A coordinate and a value at which the end of a region cuts a box, if one does."""
+        for region in self.regions:
+            ends = list(zip(region.lower, region.upper, box.lower, box.upper))
+            if all(c <= b and a <= d for a, b, c, d in ends):
+                for j, (a, b, c, d) in enumerate(ends):
+                    for value in (a, b):
+                        if c < value < d:
+                            return j, value
+        return None
