@@ -42,8 +42,12 @@ from .runs.falsify import falsify as falsify
 from .runs.falsify import replay as replay
 from .runs.verdicts import Verdicts as Verdicts
 from .runs.verify import verify as verify
+from .runs.violation import Violation as Violation
+from .runs.violation import find_violation as find_violation
 from .sets.finite import Integers as Integers
 from .sets.finite import OneOf as OneOf
+from .sets.inner import infimum as infimum
+from .sets.inner import supremum as supremum
 from .sets.matrices import PSD as PSD
 from .sets.matrices import Matrices as Matrices
 from .sets.matrices import OperatorNorm as OperatorNorm

@@ -29,7 +29,7 @@ class Failing(NamedTuple):
 
     form: str
     instance: Instance
-    size: Mapping[str, int]
+    size: Mapping[str, float]
 
 
 def stored(statement: Statement, /) -> tuple[Failing, ...]:

@@ -47,7 +47,9 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
     for index, size in enumerate(map(Size, statement.sizes)):
         batches: list[tuple[str, Instance]] = []
         for name, sampler in statement.samplers.items():
-            keys = jax.random.split(_key(seed, statement.id, name, index), budget.samples)
+            # Of a limit the same instances are followed, where their shapes stay.
+            place = 0 if statement.towards else index
+            keys = jax.random.split(_key(seed, statement.id, name, place), budget.samples)
             sampling = _Sampling(bench.programs, sampler, size, (statement.id, name))
             batches.append((name, _sampler(sampling)(keys)))
         if statement.cases is not None:

@@ -1,6 +1,7 @@
 """What a set is: how points of it are drawn, moved, projected, told, enumerated and charted."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -52,7 +53,7 @@ def supports(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
 
 
 @dataclass(frozen=True)
-class Set:
+class Set(ABC):
     """One set of arrays; its shape and numbers may name sizes.
 
     One object gives what a statement over it needs: draws that reach its boundary, the projection
@@ -68,7 +69,7 @@ class Set:
         return shape_of(getattr(self, "shape", ()), size)
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
-        raise NotImplementedError
+        return ()
 
     def draw(self, key: jax.Array, size: Size) -> jax.Array:
         """A point by one of several laws: within, on the boundary, at an extreme point, sparse."""
@@ -78,13 +79,13 @@ class Set:
         chosen = jax.random.randint(which, (), 0, len(laws), "int32")
         return jax.lax.select_n(chosen, *drawn) if len(drawn) > 1 else drawn[0]
 
+    @abstractmethod
     def project(self, x: Any, size: Size) -> Any:
         """A point of the set near `x`, which is `x` itself where it is one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
         """Whether `x` is in the set, up to rounding (1e-12 of its size); by the words for it."""
-        raise NotImplementedError
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
         """A random extreme point.

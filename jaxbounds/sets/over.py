@@ -21,6 +21,9 @@ class Over(Mapping[str, Any]):
     It is a set, too, whose points are instances. Hashable; equal if its sets are.
     """
 
+    is_code = True
+    """No data: left out where dataclasses that hold one are written."""
+
     def __init__(self, sets: Mapping[str, "Set | Mapping[str, Any]"], /) -> None:
         """Take the sets.
 

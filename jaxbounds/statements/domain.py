@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbounds.sets import Chart, Over, Set
 from jaxbounds.statements.declared import refuse_other_types
 from jaxbounds.statements.instance import Instance, Size
 
@@ -28,7 +29,7 @@ class Domain:
 
     name: str
     chart: Callable[[jax.Array, Size], Instance]
-    size: Mapping[str, int]
+    size: Mapping[str, float]
     lower: tuple[float, ...]
     upper: tuple[float, ...]
     slack: float = 0.0
@@ -50,6 +51,39 @@ class Domain:
             raise ValueError(f"domain {self.name!r}: slack cannot be {self.slack!r}")
         refuse_other_types(self, f"domain {self.name!r}")
 
+    @classmethod
+    def over(
+        cls,
+        sets: Mapping[str, Set | Mapping[str, Any]],
+        /,
+        *,
+        size: Mapping[str, float],
+        name: str = "",
+        slack: float = 0.0,
+        beyond: str = "",
+    ) -> "tuple[Domain, ...]":
+        """All of a product of sets, in the coordinates that they give: a box for each part.
+
+        Args:
+            sets: by the name of an instance's entry, as `Statement.over`.
+            size: the static part.
+            name: in words; the sets and the size unless given.
+            slack: of each.
+            beyond: of each.
+
+        Raises:
+            ValueError: if no coordinates are known of one of the sets.
+        """
+        words = name or f"{Over(sets)!r} at {Size(dict(size))!r}"
+        return tuple(
+            cls(
+                name=f"{words}, {chart.part}" if chart.part else words,
+                chart=_at(chart),
+                size=size, lower=chart.lower, upper=chart.upper, slack=slack, beyond=beyond,
+            )
+            for chart in Over(sets).charts(size)
+        )  # fmt: skip
+
     def _end(self, which: str, value: Any) -> float:
         if not _is_real(value):
             raise TypeError(f"domain {self.name!r}: {which} must hold numbers, got {value!r}")
@@ -64,6 +98,10 @@ class Domain:
     def instance(self, point: Any) -> Instance:
         """The instance at a point."""
         return self.chart(point, Size(dict(self.size)))
+
+
+def _at(chart: Chart) -> Callable[[jax.Array, Size], Instance]:
+    return lambda point, size: chart.point(point)
 
 
 def _is_real(value: Any) -> bool:
