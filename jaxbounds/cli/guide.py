@@ -6,7 +6,7 @@ from typing import Annotated
 import tyro
 
 TOPICS = (
-    "start", "verdicts", "papers", "certify", "constants", "curvature", "figures", "engines",
+    "start", "say", "verdicts", "papers", "certify", "constants", "curvature", "figures", "engines",
     "evidence", "files",
 )  # fmt: skip
 """As one reads them; each is `jaxbounds/guide/<topic>.md`, whose first line is "# topic: what"."""

@@ -45,13 +45,14 @@ def _unknown(m: Measured) -> np.ndarray:
     return np.isnan(m.value) | np.isnan(m.low) | np.isnan(m.high) | np.isnan(m.error)
 
 
-def _nan_reason(m: Measured) -> str:
+def _nan_reason(statement: Statement, m: Measured) -> str:
     stated = np.isnan(m.error) & ~np.isnan(m.value)
     if np.any(stated):
         return f"the stated error of {int(np.sum(stated))} instances that count is negative or NaN"
+    project = "" if statement.search == "none" else ", and give `project`"
     return (
         f"{int(np.sum(_unknown(m)))} of {len(m.value)} instances that count gave NaN (say in "
-        "`hypotheses` where the floats may be, and give `project`)"
+        f"`hypotheses` where the floats may be{project})"
     )
 
 
@@ -64,7 +65,7 @@ def _violated(statement: Statement, m: Measured, words: str) -> Decision | None:
     if failing:
         return Decision("fails", _worst(m.value), f"{failing} of {len(m.low)} instances {words}")
     if np.any(_unknown(m)):
-        return Decision("inconclusive", float("nan"), _nan_reason(m))
+        return Decision("inconclusive", float("nan"), _nan_reason(statement, m))
     return None
 
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.falsification.bench import Bench, Pool, as_arrays, take
+from jaxbounds.falsification.bench import Bench, Pool, cases_of, take
 from jaxbounds.falsification.measure import Measured, form_names
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.search import Found, gradient_search, host_search, random_search
@@ -53,7 +53,7 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
             sampling = _Sampling(bench.programs, sampler, size, (statement.id, name))
             batches.append((name, _sampler(sampling)(keys)))
         if statement.cases is not None:
-            batches.append(("cases", as_arrays(dict(statement.cases(size)))))
+            batches.append(("cases", cases_of(statement, size)))
         for name, batch in batches:
             batch = jax.tree.map(np.asarray, batch)
             measured = bench(batch, size)

@@ -207,7 +207,7 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
     def one(instance: Instance) -> Measured:
         _refuse_low_precision(statement, instance)
         with estimates_made() as made:
-            sides = in_order(statement, _checked(statement, statement.evaluate(instance, size)))
+            sides = in_order(statement, _checked(statement, _evaluated(statement, instance, size)))
         if set(made) - set(statement.estimates.values()):
             raise ValueError(
                 f"evaluate of {statement.id} has a supremum or infimum that is only estimated: say "
@@ -251,6 +251,18 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
         return Measured(*(xp.stack(column) for column in zip(*columns)))
 
     return one
+
+
+def _evaluated(statement: Statement, instance: Instance, size: Size) -> Sides:
+    try:
+        return statement.evaluate(instance, size)
+    except KeyError as missing:
+        name = missing.args[0] if missing.args else None
+        if not isinstance(name, str) or name in instance or name in size:
+            raise
+        raise ValueError(
+            f"evaluate of {statement.id} asks for {name!r}; an instance has {', '.join(instance)}"
+        ) from missing
 
 
 def promised(statement: Statement, size: Size, index: int, /) -> Callable[[Instance], Instance]:

@@ -77,7 +77,8 @@ class Statement:
         evaluate: `evaluate(instance, size) -> Sides`, pure, `jit`- and `vmap`-able unless `host`.
             It computes everything that is compared.
         judges: the public functions whose values the verdict is about, which `evaluate` calls: if
-            one of them were slightly wrong, some verdict would change.
+            one of them were slightly wrong, some verdict would change. Functions of a module or
+            class, found there under their own names: no lambda, no partial application.
         host: `evaluate` compiles a machine, enumerates a class or loops in Python: it gets NumPy
             arrays and is run as it is, one instance at a time.
         over: sets by the name of an instance's entry, {"x": jb.Ball(1, "d")}: they draw instances,
@@ -271,7 +272,7 @@ def _problems(s: Statement) -> Iterable[str]:
     if not s.sample and s.cases is None:
         law = s.kind in ("probability", "expectation") and s.over
         why = "a set has no law, of which a frequency is: give sample" if law else (
-            "it has neither over, sample nor cases, so no instance could ever be drawn"
+            "it has neither sample nor cases nor over, so no instance could ever be drawn"
         )  # fmt: skip
         yield why
     if s.horizon and any(s.horizon not in size for size in s.sizes):
