@@ -61,9 +61,12 @@ def test_what_fails_is_written_for_review_and_never_over(tmp_path, monkeypatch, 
     assert main(["verify", "again.py", "--jobs", "1"]) == 0
 
 
+def _sides(lhs, control):
+    return jb.Sides(lhs=lhs, rhs={"printed": 9.0, "control": control})
+
+
 def _statement(**options):
-    given = {"evaluate": lambda i, s: jb.Sides(lhs=jnp.sum(i["x"]),
-                                              rhs={"printed": 3.0, "control": -9.0})} | options  # fmt: skip
+    given = {"evaluate": lambda i, s: _sides(jnp.sum(i["x"]), -9.0)} | options
     return jb.Statement(
         id="met.one", label="", formula="", kind="inequality", sizes=({"d": 2},),
         forms=(jb.Form(name="printed"),), control="-9",
@@ -90,7 +93,7 @@ def test_an_entry_that_is_not_there_is_a_sentence():
 def test_the_hint_for_nan_knows_whether_there_was_a_search(search, says):
     statement = _statement(
         over={"x": jb.Ball(1, "d")}, search=search,
-        evaluate=lambda i, s: jb.Sides(lhs=jnp.log(i["x"][0]), rhs={"printed": 9.0, "control": -99.0}),
+        evaluate=lambda i, s: _sides(jnp.log(i["x"][0]), -99.0),
     )  # fmt: skip
     assert says in verdicts_on(statement)[0].reason
 
