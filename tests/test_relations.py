@@ -369,3 +369,20 @@ def test_a_law_is_not_a_set():
                   sample=lambda key, size: {"x": jnp.zeros(size["d"])})  # fmt: skip
     with pytest.raises(ValueError, match="needs `sample` to draw y"):
         verdicts_on(drawn)
+
+
+def test_a_proof_that_was_not_found_is_told_with_its_reason(tmp_path):
+    pytest.importorskip("flint")
+    from jaxbounds.certification import certified
+    from jaxbounds.report.rows import certificate_words
+    from jaxbounds.statements import Domain
+
+    statement = jb.Statement(
+        id="said.open", label="", formula="x <= 2", kind="inequality", control="x <= -1",
+        evaluate=lambda i, s: jb.Sides(lhs=i["x"], rhs={"printed": 2.0, "control": -1.0}),
+        over={"x": jb.Box(0, 1)}, sizes=({},), estimates={"lhs": "below"}, budget=FEW,
+        forms=(jb.Form(name="printed", domains=Domain.over({"x": jb.Box(0, 1)}, size={})),),
+    )  # fmt: skip
+    (verdict,) = certified(statement, verdicts_on(statement), tmp_path)
+    assert verdict.status == "holds" and verdict.evidence != "proved on D"
+    assert "undecided" in certificate_words(verdict) and "a search" in certificate_words(verdict)
