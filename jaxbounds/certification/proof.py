@@ -99,9 +99,8 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
             for part, which in ((both.lhs, "lhs"), (both.rhs, "rhs"), (both.error, "error"))
         )
         if statement.is_bound and (lhs.ndim or rhs.ndim):
-            raise ValueError(
-                f"both sides of a bound must be scalars, got {lhs.shape} and {rhs.shape}"
-            )
+            shapes = f"{lhs.shape} and {rhs.shape}"
+            raise ValueError(f"both sides of a {statement.relation} must be scalars, got {shapes}")
         stated = jnp.max(error)
         stated = jnp.where(stated >= 0, stated, jnp.nan)
         least = rhs - lhs if statement.is_bound else -jnp.max(jnp.abs(lhs - rhs))
