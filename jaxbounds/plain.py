@@ -10,7 +10,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 def _is_here(hint: Any) -> bool:
     """Code, or a place on this machine."""
-    return hint is Path or get_origin(hint) is Callable or any(map(_is_here, get_args(hint)))
+    code = get_origin(hint) is Callable or getattr(hint, "is_code", False)
+    return hint is Path or code or any(map(_is_here, get_args(hint)))
 
 
 @functools.cache

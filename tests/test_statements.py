@@ -35,7 +35,7 @@ GOOD = {
         ({"id": "Mine"}, "paper.name"),
         ({"kind": "theorem"}, "kind must be one of"),
         ({"sizes": ()}, "sizes is empty"),
-        ({"sample": {}}, "neither sample nor cases"),
+        ({"sample": {}}, "neither sample nor cases nor over"),
         ({"control": " "}, "control is empty"),
         ({"level": 0.1}, "level is needed"),
         ({"forms": ()}, "no form"),

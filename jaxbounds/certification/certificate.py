@@ -29,7 +29,7 @@ class Certificate:
             coded" (the same, if the floats in the program, or numbers that a statement on the host
             computed outside of it, are the numbers meant), or "undecided".
         reason: one sentence, where it is undecided.
-        relation: "<=" or "=".
+        relation: "<=", ">=" or "=".
         lhs: the left side lies between these decimal numbers.
         rhs: the right side.
         entry: for `=`: which entry of the flattened sides is compared.
@@ -52,7 +52,7 @@ class Certificate:
     entry: int | None = None
     gap: float = 0.0
     hypotheses: dict[str, str] = field(default_factory=dict)
-    size: dict[str, int] = field(default_factory=dict)
+    size: dict[str, float] = field(default_factory=dict)
     bits: int = 0
     ways: int = 0
     seconds: float = 0.0

@@ -180,7 +180,7 @@ def apart(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /) -> Gap:
     if any(v.is_nan() for v in (*left, *right)):
         raise Undecided("a side is not enclosed: it may be undefined, or nothing is known of it")
     stated = _stated(error)
-    if relation == "<=":
+    if relation in ("<=", ">="):  # the sides are in order
         if len(left) != 1:
             raise NotSupported(f"both sides of a <= must be scalars, got {len(left)} entries")
         l, r = left[0], right[0]
@@ -205,7 +205,7 @@ def disprove(
     statement: Named,
     form: str = "printed",
     instance: Instance | None = None,
-    size: Mapping[str, int] | None = None,
+    size: Mapping[str, float] | None = None,
     *,
     seconds: float = 120.0,
     bits: tuple[int, ...] = BITS,
@@ -256,7 +256,7 @@ def _theorem_of(
 
 
 def confirmed(
-    statement: Statement, form: str, instance: Instance, size: Mapping[str, int], /
+    statement: Statement, form: str, instance: Instance, size: Mapping[str, float], /
 ) -> Certificate:
     """`disprove` for an instance whose floats are the numbers meant: any certain gap will do.
 
@@ -273,7 +273,7 @@ def _certificate(
     statement: Statement,
     form: str,
     instance: Instance,
-    size: Mapping[str, int],
+    size: Mapping[str, float],
     seconds: float,
     bits: tuple[int, ...],
     margin: float,
@@ -288,6 +288,9 @@ def _certificate(
     tried: dict[str, Any] = {}
     if statement.kind in ON_AVERAGE:
         reason = f"no single instance disproves a claim of kind {statement.kind!r}"
+        return Certificate(**about, word="undecided", reason=reason)
+    if statement.there_is is not None or statement.unrefutable:
+        reason = "what a search did not find may be there: no instance disproves it"
         return Certificate(**about, word="undecided", reason=reason)
     with float64_on_cpu():
         static = Size(dict(size))
@@ -345,6 +348,7 @@ def _attempt(
         program, stated = lambda i: whole(i)[:2], whole(instance)[2:]
     readings: tuple[Reading, ...] = ("ulp", "exact")  # the first contains the second
     found: list[Gap] = []
+    left, right = ("rhs", "lhs") if statement.relation == ">=" else ("lhs", "rhs")
     for reading in readings:
         try:
             enclosed = enclosures(program, instance, reading=reading, **options)
@@ -357,8 +361,8 @@ def _attempt(
         gap = float(min(f.amount for f in found).lower())
         with precision(bits):
             known |= {
-                "lhs": decimal_bounds(_hull(f.lhs for f in found)),
-                "rhs": decimal_bounds(_hull(f.rhs for f in found)),
+                left: decimal_bounds(_hull(f.lhs for f in found)),
+                right: decimal_bounds(_hull(f.rhs for f in found)),
                 "entry": found[0].entry if statement.relation == "=" else None,
                 "gap": gap,
                 "ways": len(found),
@@ -381,8 +385,8 @@ def _attempt(
 def _why(found: list[Gap], statement: Statement) -> str:
     least = min(found, key=lambda f: float(f.amount))
     left, right = least.lhs, least.rhs
-    if statement.relation == "<=" and all(f.lhs <= f.rhs for f in found):
+    if statement.is_bound and all(f.lhs <= f.rhs for f in found):
         return TRUE
-    if statement.relation == "<=" and (left - right).is_finite():
+    if statement.is_bound and (left - right).is_finite():
         return f"the sides differ by less than a relative {MARGIN:g}, or their balls overlap"
     return f"no entry differs certainly by a relative {MARGIN:g}"

@@ -34,7 +34,7 @@ class Failing(NamedTuple):
 
     form: str
     instance: Instance
-    size: Mapping[str, int]
+    size: Mapping[str, float]
 
 
 def stored(statement: Statement, /) -> tuple[Failing, ...]:
@@ -108,6 +108,14 @@ def _write_theorem(
         write_text(folder / beside(witness_file), text)
 
 
+def _open(found: tuple[Proof, ...]) -> dict[str, Any]:
+    """What is said of a form that was not proved on all of its domains: where, and why not."""
+    left = [p for p in found if p.word != PROVED]
+    reason = "; ".join(f"{p.domain}: {p.reason or p.word}" for p in left)
+    proofs_ = [p.to_json() for p in found]
+    return {"word": left[0].word, "reason": reason, "lhs": None, "proofs": proofs_}
+
+
 def certified(
     statement: Statement,
     verdicts: Iterable[Verdict],
@@ -146,6 +154,8 @@ def certified(
         own = tuple(p for p in shown if p.form == verdict.form)
         if own and verdict.status == "holds" and all(p.word == PROVED for p in own):
             return replace(verdict, evidence=PROVED, certificate=_proved(own))
+        if own and verdict.status == "holds":
+            return replace(verdict, certificate=_open(own))
         if verdict.form not in made:
             return verdict
         certificate, file = made[verdict.form]

@@ -21,7 +21,7 @@ from jaxbounds.certification.symmetry import reduced
 from jaxbounds.certification.values import NotSupported, Reading, Undecided
 from jaxbounds.falsification import ON_AVERAGE, float64_on_cpu
 from jaxbounds.falsification.bench import refuse_other_kinds
-from jaxbounds.falsification.measure import met, pick
+from jaxbounds.falsification.measure import in_order, met, pick
 from jaxbounds.papers import Named, the_statement
 from jaxbounds.shown import Table, number, shown
 from jaxbounds.statements import Domain, Form, Size, Statement
@@ -111,19 +111,21 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
 
     def margin(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
         instance, size = domain.instance(point), Size(dict(domain.size))
-        both = statement.evaluate(instance, size)
+        both = in_order(statement, statement.evaluate(instance, size))
         lhs, rhs, error = (
             jnp.asarray(pick(part, form.name, which, statement), float)
             for part, which in ((both.lhs, "lhs"), (both.rhs, "rhs"), (both.error, "error"))
         )
-        if statement.relation == "<=" and (lhs.ndim or rhs.ndim):
-            raise ValueError(f"both sides of a <= must be scalars, got {lhs.shape} and {rhs.shape}")
+        if statement.is_bound and (lhs.ndim or rhs.ndim):
+            shapes = f"{lhs.shape} and {rhs.shape}"
+            raise ValueError(f"both sides of a {statement.relation} must be scalars, got {shapes}")
         stated = jnp.max(error)
         stated = jnp.where(stated >= 0, stated, jnp.nan)
-        least = rhs - lhs if statement.relation == "<=" else -jnp.max(jnp.abs(lhs - rhs))
+        least = rhs - lhs if statement.is_bound else -jnp.max(jnp.abs(lhs - rhs))
         scale = jnp.maximum(jnp.max(jnp.abs(lhs)), jnp.max(jnp.abs(rhs)))
         if domain.relative_slack:
-            of = jnp.abs(rhs) if statement.relation == "<=" else scale
+            printed = lhs if statement.relation == ">=" else rhs
+            of = jnp.abs(printed) if statement.is_bound else scale
             least = least + _share(of, domain.relative_slack)
         named = met(statement.hypotheses, instance, size) | met(form.hypotheses, instance, size)
         named.pop("finite")
@@ -163,8 +165,8 @@ def prove(
     """Try to prove one form of a statement on a domain.
 
     Args:
-        statement: or its id; of relation "<=" or "=", evaluated by JAX; kinds of which no single
-            instance decides (probability, expectation, rate) are undecided.
+        statement: or its id; of relation "<=", ">=" or "=", evaluated by JAX; kinds of which no
+            single instance decides (probability, expectation, rate, limit) are undecided.
         form: the name of one of its forms.
         domain: the box, its chart, and the slack.
         boxes: how many may be enclosed.
@@ -190,6 +192,8 @@ def prove(
         return replace(
             about, reason=f"no single instance decides a claim of kind {statement.kind!r}"
         )
+    if statement.there_is is not None or statement.estimates:
+        return replace(about, reason="a search supports a side, of which nothing is enclosed")
     if statement.host:
         return replace(about, reason="evaluate runs on the host, where nothing is enclosed")
     with float64_on_cpu():

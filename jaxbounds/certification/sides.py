@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbounds.falsification.measure import pick
+from jaxbounds.falsification.measure import in_order, pick
 from jaxbounds.statements import Form, Instance, Size, Statement
 
 
@@ -29,10 +29,10 @@ def arrays_of(instance: Instance, /, host: bool = False) -> dict[str, Any]:
 
 
 def sides_of(statement: Statement, form: Form, size: Size, /) -> Callable[[Any], tuple]:
-    """From an instance to the left side, the right side, and the stated error of a form."""
+    """From an instance to the sides of a form, the smaller one of a bound first, and the error."""
 
     def sides(instance: Any) -> tuple[Any, Any, Any]:
-        both = statement.evaluate(instance, size)
+        both = in_order(statement, statement.evaluate(instance, size))
         parts = {"lhs": both.lhs, "rhs": both.rhs, "error": both.error}
         return tuple(pick(part, form.name, which, statement) for which, part in parts.items())
 

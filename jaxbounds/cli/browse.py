@@ -112,7 +112,10 @@ def errata(
     unknown = set(papers) - {paper.id for paper in known}
     if unknown:
         names = ", ".join(paper.id for paper in known)
-        raise ValueError(f"no paper {', '.join(sorted(unknown))}; there are: {names}")
+        raise ValueError(
+            f"no paper {', '.join(sorted(unknown))}; there are: {names} (a paper of your own needs "
+            "--import FILE)"
+        )
     chosen = [_of_weight(paper, kind) for paper in known if not papers or paper.id in papers]
     if json and brief:
         raise ValueError("--brief is a text, --json has all: one of them")

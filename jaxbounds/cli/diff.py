@@ -18,6 +18,8 @@ from jaxbounds.runs.drift import differences, ratios_of
 from jaxbounds.runs.folder import UNREADABLE, verdicts_in
 
 What = Literal["verdict", "evidence", "ratio", "only in A", "only in B"]
+MEASURED: tuple[What, ...] = ("evidence", "ratio")
+"""What may change though no verdict does."""
 Forms = dict[tuple[str, str], Verdict]
 
 
@@ -97,6 +99,7 @@ def diff(
     b: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="B")],
     /,
     *,
+    verdicts: bool = False,
     json: bool = False,
 ) -> int:
     """Say what changed between two runs of `verify`, by form: verdicts, evidence, ratios.
@@ -106,10 +109,11 @@ def diff(
     Args:
         a: folder of the run before.
         b: folder of the run after.
+        verdicts: only verdicts, and forms that one run has alone: two seeds draw other ratios.
         json: as JSON (see `jaxbounds schema changes`).
     """
     (before, about_a), (after, about_b) = _run_of(a), _run_of(b)
-    found = list(changes(before, after))
+    found = [c for c in changes(before, after) if not verdicts or c.what not in MEASURED]
     if json:
         print_json([plain(change) for change in found])
         return int(bool(found))

@@ -6,8 +6,8 @@ from typing import Annotated
 import tyro
 
 TOPICS = (
-    "start", "verdicts", "papers", "certify", "kernel", "constants", "curvature", "figures",
-    "engines", "evidence", "files",
+    "start", "say", "verdicts", "papers", "certify", "kernel", "constants", "curvature",
+    "figures", "engines", "evidence", "files",
 )  # fmt: skip
 """As one reads them; each is `jaxbounds/guide/<topic>.md`, whose first line is "# topic: what"."""
 

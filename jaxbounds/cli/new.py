@@ -10,6 +10,7 @@ from typing import Annotated
 
 import tyro
 
+from jaxbounds.cli.line import told_in
 from jaxbounds.papers import PAPERS
 
 NAME = "room"
@@ -38,12 +39,19 @@ def _installed(name: str) -> bool:
     return found is not None and "site-packages" in str(found.origin)
 
 
-def new(folder: Annotated[Path, tyro.conf.Positional], /) -> int:
+def new(
+    folder: Annotated[Path, tyro.conf.Positional],
+    /,
+    from_: Annotated[Path | None, tyro.conf.arg(name="from")] = None,
+) -> int:
     """Start a paper of your own: formulas, statements, tests and a README that `verify` passes.
 
     Args:
         folder: a new folder; its name becomes the paper's id.
+        from_: what `save` wrote of a `sharp_constant` or `find_violation` of two functions: their
+            claim is then the paper's first statement, instead of the example's.
     """
+    told = None if from_ is None else told_in(from_)
     name = _paper_id(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} is there already: give a new folder")
@@ -54,6 +62,10 @@ def new(folder: Annotated[Path, tyro.conf.Positional], /) -> int:
         for file in (file for file in files if file.is_file()):
             text = re.sub(rf"\b{NAME}\b", name, file.read_text(encoding="utf8"))
             (partial / file.name).write_text(text, encoding="utf8")
+        if told is not None:
+            (partial / "test_model.py").unlink()
+            for file_name, text in told(name).items():
+                (partial / file_name).write_text(text, encoding="utf8")
         partial.replace(folder)  # all of it, or nothing
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)

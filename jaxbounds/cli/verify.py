@@ -1,5 +1,7 @@
 """`jaxbounds verify`: the statements, one verdict for each form."""
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -7,22 +9,27 @@ import tyro
 
 from jaxbounds.cli.common import Imports, Kinds, Patterns, console_for_output, print_json
 from jaxbounds.cli.screen import show
+from jaxbounds.falsification import load_instance
 from jaxbounds.papers import selected
+from jaxbounds.report.accept import accepted, write_accepted
 from jaxbounds.runs.engines import HERE, On
 from jaxbounds.runs.verification import Options, Verification
+
+OUT = Path("results/verify")
 
 
 def verify(
     patterns: Patterns = (),
     /,
     *,
-    out: Path = Path("results/verify"),
+    out: Path = OUT,
     seed: int = 0,
     jobs: int = 0,
     thorough: bool = False,
     traceback: bool = False,
     record: bool = False,
     certify: bool = False,
+    accept: bool = False,
     kind: Kinds = (),
     exitfirst: Annotated[bool, tyro.conf.arg(aliases=["-x"])] = False,
     last_failed: bool = False,
@@ -54,6 +61,9 @@ def verify(
         record: keep the worst ratios, in the papers' records/, as those to compare with.
         certify: disprove what fails in ball arithmetic, and write witnesses beside the
             counterexamples; needs the extra `certify`.
+        accept: where a form fails and is not recorded so, write its counterexample, ready to be
+            declared, with an erratum to fill in, into accepted.py of the paper's records, for
+            review; an earlier one is never replaced.
         kind: only statements of this kind; may be repeated.
         exitfirst: stop at the first verdict that is not as recorded.
         last_failed: only what was not as recorded when it was judged last; all if there is none.
@@ -74,11 +84,14 @@ def verify(
         raise ValueError(f"--jobs or --seed cannot be negative or above 2^32 - 1: {jobs}, {seed}")
     options = Options(seed, thorough, certify, traceback)
     if watch:
-        if record or last_failed or json:
-            raise ValueError("--watch judges what changed: leave --record, --last-failed, --json")
+        if record or last_failed or json or accept:
+            raise ValueError(
+                "--watch judges what changed: leave --record, --last-failed, --json, --accept"
+            )
         from jaxbounds.cli.watch import Watched, keep_watching
 
-        given = Watched(patterns, kind, imports, out, jobs, exitfirst, durations, options)
+        place = out.with_name(f"{out.name}-watch") if out == OUT else out
+        given = Watched(patterns, kind, imports, place, jobs, exitfirst, durations, options)
         return keep_watching(given)
     console = console_for_output(errors=json)
     selection = selected(patterns, imports=imports, kinds=kind)
@@ -86,6 +99,19 @@ def verify(
         selection, options, out, on=on, jobs=jobs, exitfirst=exitfirst, last_failed=last_failed
     )
     show(run, console, every=every, verbose=verbose, record=record, durations=durations)
+    if accept:
+        for file in _accepted(run):
+            print(f"for review: {file}", file=sys.stderr)
     if json:
         print_json([v.to_json() for v in run.verdicts])
     return run.status
+
+
+def _accepted(run: Verification) -> Iterator[Path]:
+    """What was found and is not recorded, written beside the papers that it is about."""
+    wrong = [v for v in run.verdicts if v.status == "fails" and not v.as_expected and v.shrunk_file]
+    for paper in run.selection.papers:
+        found = [(v, load_instance(run.folder.place_of(v.shrunk_file)))
+                 for v in wrong if v.paper == paper.id]  # fmt: skip
+        if found:
+            yield write_accepted(paper, accepted(paper, found))

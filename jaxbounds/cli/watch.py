@@ -82,7 +82,7 @@ def judge_changed(watched: Watched, before: Round, /) -> Round:
     run = Verification(
         selection._replace(statements=changed, parts=()),
         watched.options,
-        watched.out.with_name(f"{watched.out.name}-watch"),
+        watched.out,
         jobs=watched.jobs,
         exitfirst=watched.exitfirst,
     )

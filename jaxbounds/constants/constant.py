@@ -23,11 +23,12 @@ from jaxbounds.constants.problem import Problem, flat
 from jaxbounds.constants.result import SECONDS, AtSize, SharpConstant, Where
 from jaxbounds.constants.sizes import Sizes, check, grid
 from jaxbounds.constants.starts import first_starts, further
-from jaxbounds.falsification import float64_on_cpu
+from jaxbounds.falsification import ON_AVERAGE, float64_on_cpu
 from jaxbounds.falsification.bench import Pool
 from jaxbounds.falsification.explore import draw, search
 from jaxbounds.papers import Named, the_statement
-from jaxbounds.statements import Budget, Size, Statement
+from jaxbounds.statements import Budget, Relation, Size, Statement
+from jaxbounds.statements.line import Sets, Side, line_of
 
 __all__ = ["examined", "sharp_constant"]
 
@@ -42,9 +43,11 @@ ROUNDS = 400
 
 
 def sharp_constant(
-    statement: Named,
-    form: str = "printed",
+    statement: Named | Side,
+    form: str | Side = "printed",
     *,
+    over: Sets | None = None,
+    relation: Relation = "<=",
     sizes: Sizes | None = None,
     seed: int = 0,
     budget: Budget | None = None,
@@ -57,8 +60,12 @@ def sharp_constant(
     `jaxbounds.certify` can enclose the ratio at the extremal instance.
 
     Args:
-        statement: or its id: an inequality, or another kind of `<=` that single instances decide.
-        form: the name of one of its forms.
+        statement: or its id: an inequality, or another kind of bound that single instances decide.
+            With `over`, the left side: a function whose arguments are entries of `over` or sizes,
+            by name; or a number.
+        form: the name of one of its forms. With `over`, the right side, as the left.
+        over: sets by the name of an argument, {"x": jb.Ball(1, "d")}: then no statement is needed.
+        relation: of the two functions, "<=" or ">=".
         sizes: axes with the values to combine, {"T": (2, 4, 8)}; others as in the first of its
             sizes; or the sizes one by one. Unless given, its own sizes.
         seed: of the draws.
@@ -72,12 +79,23 @@ def sharp_constant(
         ValueError: if it is no `<=` that instances decide; if there is no such axis, or a size
             cannot be measured or does not fit into memory.
     """
-    statement = the_statement(statement)
+    line = None
+    if over is not None:
+        line = line_of(statement, form, over, sizes, relation)  # type: ignore[arg-type]
+        statement, form, sizes = line.statement(), "printed", None
+    elif callable(statement) or callable(form):
+        raise ValueError("of two functions say over which sets, as over={'x': jb.Ball(1, 'd')}")
+    statement, form = the_statement(statement), str(form)  # type: ignore[arg-type]
     statement.form(form)
-    if statement.relation != "<=" or statement.kind in ("rate", "probability", "expectation"):
+    if not statement.is_bound or statement.kind in ON_AVERAGE:
         raise ValueError(
             f"{statement.id} is of kind {statement.kind} ({statement.relation}): a sharp constant "
             "is the largest lhs/rhs over instances, of an inequality"
+        )
+    if statement.there_is is not None or statement.unrefutable:
+        raise ValueError(
+            f"{statement.id} rests on a search on its larger side: what it finds is no lower "
+            "estimate of a constant"
         )
     chosen = grid(statement, sizes or {})
     for size in chosen:
@@ -98,6 +116,8 @@ def sharp_constant(
         dependence=exponents,
         residual=residual,
         law=law(found, exponents) if len(known) == len(found) else "",
+        relation=statement.relation,
+        line=line.to_json() if line else {},
         seed=seed,
     )
 

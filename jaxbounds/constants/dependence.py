@@ -36,13 +36,14 @@ class Exponent:
     word: str
 
 
-def varying(sizes: Sequence[Mapping[str, int]], /) -> list[str]:
-    """The axes that take more than one value."""
-    return [axis for axis in sizes[0] if len({size[axis] for size in sizes}) > 1]
+def varying(sizes: Sequence[Mapping[str, float]], /) -> list[str]:
+    """The axes that take more than one value, all of them positive."""
+    values = {axis: {size[axis] for size in sizes} for axis in sizes[0]}
+    return [axis for axis, found in values.items() if len(found) > 1 and min(found) > 0]
 
 
 def dependence(
-    sizes: Sequence[Mapping[str, int]], constants: ArrayLike, /
+    sizes: Sequence[Mapping[str, float]], constants: ArrayLike, /
 ) -> tuple[tuple[Exponent, ...], float]:
     """The exponents of C = c * product of axis^exponent by least squares, and the residual.
 

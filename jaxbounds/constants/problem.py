@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbounds.falsification import UNKEPT
 from jaxbounds.falsification.bench import Bench
-from jaxbounds.falsification.measure import measure, pick
+from jaxbounds.falsification.measure import in_order, measure, pick
 from jaxbounds.falsification.programs import compiled
 from jaxbounds.statements import CONTROL, Instance, Sides, Size, Statement
 
@@ -23,18 +23,21 @@ UNCOUNTED = 50.0
 def alone(statement: Statement, form: str, size: Size, /) -> Statement:
     """The statement with one form at one size.
 
-    Its control is the form again, so that the searches of the control serve the form.
+    Its control is the form again, so that the searches of the control serve the form; a `>=` is
+    turned into a `<=`.
     """
 
     def evaluate(instance: Instance, size: Size) -> Sides:
-        both = statement.evaluate(instance, size)
+        both = in_order(statement, statement.evaluate(instance, size))
         lhs, rhs, error = (
             pick(side, form, which, statement)
             for side, which in ((both.lhs, "lhs"), (both.rhs, "rhs"), (both.error, "error"))
         )
         return Sides(lhs=lhs, rhs={form: rhs, CONTROL: rhs}, error=error)
 
-    return replace(statement, evaluate=evaluate, forms=(statement.form(form),), sizes=(size,))
+    return replace(
+        statement, evaluate=evaluate, forms=(statement.form(form),), sizes=(size,), relation="<="
+    )
 
 
 def is_float(leaf: Any, /) -> bool:
@@ -78,7 +81,7 @@ class Problem:
         bench: measures instances.
     """
 
-    def __init__(self, statement: Statement, form: str, size: Mapping[str, int], /) -> None:
+    def __init__(self, statement: Statement, form: str, size: Mapping[str, float], /) -> None:
         self.form, self.size = form, Size(size)
         self.statement = alone(statement, form, self.size)
         self.bench = Bench(self.statement, statement.budget.batch, UNKEPT)

@@ -1,11 +1,15 @@
 """What is said about a constant, as data."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from jaxbounds.constants.closed_form import ClosedForm
 from jaxbounds.constants.dependence import Exponent
+from jaxbounds.files import write_text
+from jaxbounds.plain import plain
 from jaxbounds.shown import Table, shown
 
 SECONDS = 30.0
@@ -51,7 +55,7 @@ class AtSize:
         seconds: of processor time that it took.
     """
 
-    size: dict[str, int]
+    size: dict[str, float]
     ratio: float
     where: Where
     along: str = ""
@@ -86,6 +90,8 @@ class SharpConstant:
         law: the constant as a function of the axes, where closed forms and exponents agree
             ("sqrt(T d)"); else empty.
         seed: of the draws.
+        relation: "<=", or ">=" of a bound from below: then C is the least with C lhs >= rhs.
+        line: of two functions, the claim as text.
     """
 
     id: str
@@ -97,6 +103,13 @@ class SharpConstant:
     residual: float = 0.0
     law: str = ""
     seed: int = 0
+    relation: str = "<="
+    line: dict[str, Any] = field(default_factory=dict)
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as JSON: one of two functions is what `jaxbounds new --from` starts from."""
+        write_text(Path(path), json.dumps(plain(self), indent=1) + "\n")
+        return Path(path)
 
     @property
     def largest(self) -> AtSize:
@@ -120,7 +133,8 @@ class SharpConstant:
             for found in self.sizes
         ]
         law = f"; C = {self.law}" if self.law else ""
-        title = f"{self.id} ({self.form}): the least C with lhs <= C rhs, from below{law}"
+        meant = "C lhs >= rhs" if self.relation == ">=" else "lhs <= C rhs"
+        title = f"{self.id} ({self.form}): the least C with {meant}, from below{law}"
         return Table(title, ("size", "C at least", "where", "digits", "closed form"), rows)
 
     @classmethod

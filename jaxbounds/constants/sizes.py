@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,25 +21,35 @@ SHARE = 0.5
 """Of the machine's memory that a single batch may take."""
 
 
-def parse(words: Sequence[str], /) -> dict[str, tuple[int, ...]]:
-    """Axes from words as "T=2,4,8".
+def parse(words: Sequence[str], /) -> dict[str, tuple[float, ...]]:
+    """Axes from words as "T=2,4,8" or "R=.5,1"; whole numbers are integers.
 
     Raises:
         ValueError: if a word is not of that kind.
     """
-    axes: dict[str, tuple[int, ...]] = {}
+    axes: dict[str, tuple[float, ...]] = {}
     for word in words:
         name, equals, values = word.partition("=")
         numbers = [v.strip() for v in values.split(",") if v.strip()]
-        if not equals or not name or not numbers or not all(n.isdecimal() for n in numbers):
-            raise ValueError(f"--sizes takes axes with whole numbers, as T=2,4,8: got {word!r}")
+        values_of = [_number(n) for n in numbers]
+        if not equals or not name or not numbers or None in values_of:
+            raise ValueError(f"--sizes takes axes with numbers, as T=2,4,8 or R=.5,1: got {word!r}")
         if name in axes:
             raise ValueError(f"--sizes names {name} twice: give all its values at once")
-        axes[name] = tuple(dict.fromkeys(map(int, numbers)))
+        axes[name] = tuple(dict.fromkeys(value for value in values_of if value is not None))
     return axes
 
 
-Sizes = Mapping[str, Sequence[int]] | Sequence[Mapping[str, int]]
+def _number(word: str) -> float | None:
+    """A whole number, or a float that is finite; None of other words."""
+    if word.isdecimal():
+        return int(word)
+    if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", word):
+        return None
+    return float(word) if math.isfinite(float(word)) else None
+
+
+Sizes = Mapping[str, Sequence[float]] | Sequence[Mapping[str, float]]
 """Values to combine for each axis, or the sizes themselves."""
 
 
@@ -49,7 +60,8 @@ def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
     statement's sizes are taken.
 
     Raises:
-        ValueError: if there is no such axis, a value is not positive, or there are too many sizes.
+        ValueError: if there is no such axis, a value is not whole and positive though the
+            statement's are integers, or there are too many sizes.
     """
     declared = tuple(map(Size, statement.sizes))
     if not axes:
@@ -64,13 +76,22 @@ def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
         known = ", ".join(base) or "none"
         raise ValueError(f"{statement.id} has no axis {unknown[0]!r}; its axes are: {known}")
     for axis, values in axes.items():
-        if not values or any(isinstance(v, bool) or v != int(v) or v < 1 for v in values):
-            raise ValueError(f"sizes must be whole numbers from 1 on: {axis} = {list(values)}")
+        whole = all(isinstance(size[axis], int) for size in declared)
+        if not values or any(isinstance(v, bool) or not math.isfinite(v) for v in values):
+            raise ValueError(f"sizes must be numbers: {axis} = {list(values)}")
+        if whole and any(v != int(v) or v < 1 for v in values):
+            raise ValueError(
+                f"sizes must be whole numbers from 1 on: {axis} = {list(values)} (an axis is "
+                "continuous where the statement gives it a float, as 1.0)"
+            )
     total = math.prod(map(len, axes.values()))
     if total > MOST_SIZES:
         raise ValueError(f"{total} sizes are too many: give at most {MOST_SIZES} combinations")
     chosen = itertools.product(*axes.values())
-    return tuple(Size(base | dict(zip(axes, map(int, values)))) for values in chosen)
+    own = lambda axis, v: int(v) if isinstance(base[axis], int) and v == int(v) else float(v)
+    return tuple(
+        Size(base | {axis: own(axis, v) for axis, v in zip(axes, values)}) for values in chosen
+    )
 
 
 def _memory() -> float:

@@ -13,6 +13,24 @@ from jaxbounds.falsification.watched import Watch
 from jaxbounds.statements import Form, Instance, Size, Statement
 
 
+def cases_of(statement: Statement, size: Size, /) -> Any:
+    """The cases of a statement at a size, as arrays.
+
+    Raises:
+        ValueError: if they are not stacked along a leading axis.
+    """
+    assert statement.cases is not None
+    found = as_arrays(dict(statement.cases(size)))
+    shapes = {name: kind.shape for name, kind in _kinds(found).items()}
+    if len({shape[:1] for shape in shapes.values()}) > 1 or () in shapes.values():
+        said = ", ".join(f"{name} of shape {shape}" for name, shape in shapes.items())
+        raise ValueError(
+            f"cases of {statement.id} are stacked along a leading axis, one length for all "
+            f"(jaxbounds.statements.stacked does it); at {size!r} they give {said}"
+        )
+    return found
+
+
 def length(batch: Any, /) -> int:
     """The number of instances stacked in a batch."""
     return len(jax.tree.leaves(batch)[0])

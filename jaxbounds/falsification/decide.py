@@ -6,7 +6,8 @@ import numpy as np
 
 from jaxbounds.falsification.averages import Group, judged_expectation, judged_probability
 from jaxbounds.falsification.bench import Column
-from jaxbounds.falsification.measure import Measured, Reals
+from jaxbounds.falsification.limits import judged_limit
+from jaxbounds.falsification.measure import Flags, Measured, Reals
 from jaxbounds.falsification.rates import judged_rate
 from jaxbounds.statements import Form, Statement, Status
 
@@ -19,19 +20,19 @@ class Decision(NamedTuple):
     reason: str
 
 
-ON_AVERAGE = ("probability", "expectation", "rate")
+ON_AVERAGE = ("probability", "expectation", "rate", "limit")
 """Kinds of which no single instance decides."""
 NUMERICAL = 1e-3
 """An error bar wider than this is statistical: a known equality case cannot decide it."""
 
 
 def edge(statement: Statement, /) -> float:
-    """The value above which an instance violates: 1 + tolerance for `<=`.
+    """The value above which an instance violates: 1 + tolerance for `<=` and `>=`.
 
     For `=` it is a thousand tolerances; between one and that a difference is neither rounding nor
     clear.
     """
-    return 1e3 * statement.tolerance if statement.relation == "=" else 1 + statement.tolerance
+    return 1 + statement.tolerance if statement.is_bound else 1e3 * statement.tolerance
 
 
 def violation(statement: Statement, m: Measured, /) -> Reals:
@@ -44,13 +45,14 @@ def _unknown(m: Measured) -> np.ndarray:
     return np.isnan(m.value) | np.isnan(m.low) | np.isnan(m.high) | np.isnan(m.error)
 
 
-def _nan_reason(m: Measured) -> str:
+def _nan_reason(statement: Statement, m: Measured) -> str:
     stated = np.isnan(m.error) & ~np.isnan(m.value)
     if np.any(stated):
         return f"the stated error of {int(np.sum(stated))} instances that count is negative or NaN"
+    project = "" if statement.search == "none" else ", and give `project`"
     return (
         f"{int(np.sum(_unknown(m)))} of {len(m.value)} instances that count gave NaN (say in "
-        "`hypotheses` where the floats may be, and give `project`)"
+        f"`hypotheses` where the floats may be{project})"
     )
 
 
@@ -63,7 +65,7 @@ def _violated(statement: Statement, m: Measured, words: str) -> Decision | None:
     if failing:
         return Decision("fails", _worst(m.value), f"{failing} of {len(m.low)} instances {words}")
     if np.any(_unknown(m)):
-        return Decision("inconclusive", float("nan"), _nan_reason(m))
+        return Decision("inconclusive", float("nan"), _nan_reason(statement, m))
     return None
 
 
@@ -75,6 +77,9 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
         return Decision("vacuous", worst, "it never beats the trivial bound")
     if np.all(m.high < 1 - tolerance):
         return Decision("holds", worst, "every ratio stays below one")
+    searched = (m.value > 1 + tolerance) & np.isneginf(m.low)
+    if form is not None and np.any(searched):
+        return Decision("inconclusive", worst, _unsupported(statement, searched))
     if np.any((m.high > 1 + tolerance) & (m.high - m.low > NUMERICAL)):
         return Decision("inconclusive", worst, "the error of some measurement straddles one")
     if form and form.equality:
@@ -84,6 +89,21 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
         'the sides agree, as Form(..., equality="x = y")'
     )
     return Decision("inconclusive", worst, reason)
+
+
+def _unsupported(statement: Statement, searched: Flags) -> str:
+    """Why a ratio above one is no violation: a search found what the larger side rests on."""
+    some = f"{int(np.sum(searched))} of {len(searched)} instances"
+    if statement.there_is is not None:
+        return (
+            f"for {some} no {', '.join(statement.there_is)} was found: a search that finds none "
+            "proves no absence"
+        )
+    side, word = next(iter(statement.estimates.items()))
+    return (
+        f"{some} seem to violate it, but the {side} is only estimated from {word}: what it "
+        "estimates may satisfy the claim"
+    )
 
 
 def _equal(statement: Statement, m: Measured) -> Decision:
@@ -136,6 +156,8 @@ def decide(statement: Statement, form: Form | None, column: Column, /) -> Decisi
             return Decision("inconclusive", float("nan"), reason)
         sense = (form or statement.forms[0]).sense or "at most"
         return Decision(*judged_rate(form, sense, counted, column.sizes[keep]))
+    if statement.kind == "limit":
+        return Decision(*judged_limit(statement, counted, column.sizes[keep]))
     if statement.relation == "=":
         return _equal(statement, counted)
     return _at_most(statement, form, counted)

@@ -117,4 +117,4 @@ def stands(
 
 
 def _excess(statement: Statement, value: float) -> Any:
-    return f"a ratio of 1 + {value - 1:.2g}" if statement.relation == "<=" else f"{value:.2g}"
+    return f"a ratio of 1 + {value - 1:.2g}" if statement.is_bound else f"{value:.2g}"

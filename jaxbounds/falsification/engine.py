@@ -16,7 +16,13 @@ from jaxbounds.falsification.evidence import bounded_mean, by_size, distinct_cou
 from jaxbounds.falsification.examples import NONE, SOURCE, Examples, remember
 from jaxbounds.falsification.explore import agreeing
 from jaxbounds.falsification.judging import Findings, judge
-from jaxbounds.falsification.measure import Reals, float64_on_cpu, form_names, hypothesis_names
+from jaxbounds.falsification.measure import (
+    Reals,
+    float64_on_cpu,
+    form_names,
+    hypothesis_names,
+    promised,
+)
 from jaxbounds.falsification.programs import UNKEPT, Programs
 from jaxbounds.falsification.shrink import shrink
 from jaxbounds.falsification.storage import StoredInstance, save_instance
@@ -112,7 +118,7 @@ def _verdict(found: Findings, index: int, seed: int, places: Places) -> Verdict:
         counterexample_ratio=stored_ratio,
     )
     verdict = _with_worst(verdict, form, found, index, places)
-    if verdict.status == "holds" and statement.relation == "<=":
+    if verdict.status == "holds" and statement.is_bound:
         verdict = replace(verdict, sensitivity=max(0.0, 1 - verdict.worst_ratio))
     return verdict
 
@@ -134,10 +140,14 @@ def _blank(statement: Statement, form: Form, seed: int) -> Verdict:
         searches=0,
         tolerance=statement.tolerance,
         seed=seed,
-        horizon=max(s[statement.horizon] for s in statement.sizes) if statement.horizon else None,
+        horizon=max(map(int, _steps(statement))) if statement.horizon else None,
         enumerates=statement.enumerates,
         source=statement.source,
     )
+
+
+def _steps(statement: Statement) -> list[float]:
+    return [size[statement.horizon] for size in statement.sizes]
 
 
 def unmeasured(statement: Statement, reason: str, /, *, seed: int = 0) -> tuple[Verdict, ...]:
@@ -162,6 +172,9 @@ def _quantiles(values: Reals) -> tuple[float, ...]:
 
 def _save(bench: Bench, form: Form, instance, size: Size, index: int, store, folder: str):
     """Store an instance with the ratio that it will be replayed to: (ratio, relative path)."""
+    if bench.statement.there_is is not None:
+        instance = jax.tree.map(np.asarray, promised(bench.statement, size, index)(instance))
+        bench = Bench(bench.statement.as_given(), 1, UNKEPT)
     ratio = float(bench.one(instance, size).value[index])
     if store is None:
         return ratio, ""
@@ -222,7 +235,7 @@ def replay(
     except (KeyError, TypeError) as problem:
         raise ValueError(f"the stored instance does not fit this version: {problem}") from problem
     with float64_on_cpu():
-        bench = Bench(statement, statement.budget.batch, UNKEPT)
+        bench = Bench(statement.as_given(), statement.budget.batch, UNKEPT)
         try:
             measured = bench.one(stored.instance, size)
         except (TypeError, KeyError, IndexError, AssertionError, ValueError) as problem:

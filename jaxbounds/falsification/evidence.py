@@ -9,7 +9,7 @@ from jaxbounds.falsification.bench import Column, Pool, labelled, length
 from jaxbounds.falsification.decide import ON_AVERAGE, Decision, edge
 from jaxbounds.falsification.explore import Searched, agreeing
 from jaxbounds.falsification.measure import Measured, Reals, ratio
-from jaxbounds.statements import Size, Statement
+from jaxbounds.statements import FITTED, Size, Statement
 
 Evidence = Literal["", "sampled", "searched", "enumerated", "attained", "violated", "not seen"]
 """From weak to strong: draws; draws and a search that found worse ones; all there are; an equality
@@ -33,12 +33,16 @@ def near_control(statement: Statement, column: Column, /) -> bool:
     m = Measured(*(np.asarray(field)[column.measured.counted] for field in column.measured))
     if not len(m.value):
         return False
+    if statement.kind == "limit":
+        return False
     if statement.relation == "=":
         return bool(np.any(MOVED - m.high > edge(statement)))
     positive = m.rhs > 0
     with np.errstate(all="ignore"):
         below = ratio(m.lhs, m.rhs - SHRUNK * np.abs(m.rhs), np)
-        low = np.where(positive, m.low / (1 - SHRUNK), below)
+        # What a search cannot support as a violation is at least looked at.
+        low = np.where(np.isneginf(m.low), m.value, m.low)
+        low = np.where(positive, low / (1 - SHRUNK), below)
     return bool(np.any(low > edge(statement)))
 
 
@@ -56,7 +60,7 @@ def evidence(
         return "not seen"
     if decision.status not in ("holds", "consistent"):
         return ""
-    reached = near and statement.relation == "<=" and decision.ratio >= 1 - CLOSE
+    reached = near and statement.is_bound and decision.ratio >= 1 - CLOSE
     if statement.forms[index].equality and reached and _from_afar(searched, index):
         return "attained"
     if statement.enumerates:
@@ -86,7 +90,7 @@ def by_size(statement: Statement, column: Column, /) -> dict[str, float]:
     m = column.measured
     for index, size in enumerate(map(Size, statement.sizes)):
         rows = m.counted & (column.sizes == index)
-        if statement.kind == "rate" or not np.any(rows):
+        if statement.kind in FITTED or not np.any(rows):
             continue
         if statement.kind == "probability":
             worst = float(np.mean(m.value[rows] > edge(statement))) / (statement.level or 1.0)
@@ -110,7 +114,7 @@ def ailments(
             yield f"all {rows} draws of {where} are one instance: does it use its key?"
     if searched.runs and not searched.met:
         yield "no step of any search met the hypotheses: give `project`, back onto them"
-    if statement.relation == "<=" and statement.kind not in ON_AVERAGE and statement.sample:
+    if statement.is_bound and statement.kind not in ON_AVERAGE and statement.sample:
         sides = [(column.measured.lhs, column.measured.rhs) for column in columns]
         drawn = np.asarray(columns[-1].sources) != "cases"
         if np.sum(drawn) >= ENOUGH and all(len(np.unique(s[drawn])) < 2 for s in sum(sides, ())):

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.falsification.bench import Bench, Pool, as_arrays, concatenate, length, take
+from jaxbounds.falsification.bench import Bench, Pool, cases_of, concatenate, length, take
 from jaxbounds.falsification.decide import violation
 from jaxbounds.falsification.hopping import Hopped, Near, Place, hop, near_to, spread_out
 from jaxbounds.falsification.measure import Measured, form_names
@@ -49,11 +49,13 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
     for index, size in enumerate(map(Size, statement.sizes)):
         batches: list[tuple[str, Instance]] = []
         for name, sampler in statement.samplers.items():
-            keys = jax.random.split(_key(seed, statement.id, name, index), budget.samples)
+            # Of a limit the same instances are followed, where their shapes stay.
+            place = 0 if statement.towards else index
+            keys = jax.random.split(_key(seed, statement.id, name, place), budget.samples)
             sampling = _Sampling(bench.programs, sampler, size, (statement.id, name))
             batches.append((name, _sampler(sampling)(keys)))
         if statement.cases is not None:
-            batches.append(("cases", as_arrays(dict(statement.cases(size)))))
+            batches.append(("cases", cases_of(statement, size)))
         for name, batch in batches:
             batch = jax.tree.map(np.asarray, batch)
             measured = bench(batch, size)

@@ -10,6 +10,8 @@ import numpy as np
 from jax import export
 from jaxtyping import Array, Bool, Float
 
+from jaxbounds.sets import Over
+from jaxbounds.sets.inner import best_point, estimates_made
 from jaxbounds.statements import CONTROL, Form, Hypotheses, Instance, Sides, Size, Statement
 
 Xp = Any
@@ -22,8 +24,10 @@ Flags = Bool[Array | np.ndarray, "..."]
 class Measured(NamedTuple):
     """The forms of a statement, in order, then its control, on one instance.
 
-    For `<=` the value is lhs/rhs, at most one where the form is true; for `=` it is the largest
-    difference relative to the largest entry. `low` and `high` enclose it, given `Sides.error`.
+    For `<=` the value is lhs/rhs, at most one where the form is true, and for `>=` rhs/lhs: what is
+    called lhs here is always the side claimed to be the smaller one. For `=` the value is the
+    largest difference relative to the largest entry, for a limit that difference itself. `low` and
+    `high` enclose it, given `Sides.error`; `low` is -inf where a search supports no violation.
 
     Attributes:
         value: the ratio or the discrepancy.
@@ -101,6 +105,15 @@ def pick(side: Any, name: str, which: str, statement: Statement, /) -> Any:
     return side[name]
 
 
+def in_order(statement: Statement, sides: Sides, /) -> Sides:
+    """The sides of a bound with that which is claimed to be the smaller one on the left."""
+    if statement.relation != ">=":
+        return sides
+    names = list(sides.rhs)
+    larger = {name: pick(sides.lhs, name, "lhs", statement) for name in names}
+    return sides._replace(lhs=dict(sides.rhs), rhs=larger)
+
+
 def _inequality(lhs, rhs, error, tolerance, xp):
     if lhs.shape or rhs.shape or error.shape:
         shapes = f"{lhs.shape} and {rhs.shape}, with an error of shape {error.shape}"
@@ -124,11 +137,22 @@ def _identity(lhs, rhs, error, tolerance, xp):
     return relative(difference), low, relative(difference + error), informative, nothing, nothing
 
 
+def _distance(lhs, rhs, error, tolerance, xp):
+    if lhs.shape != rhs.shape:
+        raise ValueError(f"both sides of a limit have one shape, got {lhs.shape} and {rhs.shape}")
+    far = xp.max(xp.abs(lhs - rhs), initial=0.0)
+    size = lambda side: xp.max(xp.abs(side), initial=0.0)
+    low, high = xp.maximum(far - error, 0.0), far + error
+    return far, low, high, xp.bool_(True), size(lhs), size(rhs)
+
+
+_COMPARE = {"=": _identity, "<=": _inequality, ">=": _inequality, "->": _distance}
+
+
 def compared(relation: str, lhs: Any, rhs: Any, error: Any, /) -> tuple[float, float]:
     """One form's ratio (or discrepancy), and its least value that the stated error allows."""
     lhs, rhs = np.broadcast_arrays(lhs, rhs)
-    compare = _identity if relation == "=" else _inequality
-    value, low, *_ = compare(lhs, rhs, np.max(error), 1.0, np)
+    value, low, *_ = _COMPARE[relation](lhs, rhs, np.max(error), 1.0, np)
     return float(value), float(low)
 
 
@@ -176,11 +200,19 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
         TypeError: at trace time, if it returns complex numbers.
     """
     xp = np if statement.host else jnp
-    compare = _identity if statement.relation == "=" else _inequality
+    compare = _COMPARE[statement.relation]
+    if statement.there_is is not None:
+        return _with_promised(statement, size)
 
     def one(instance: Instance) -> Measured:
         _refuse_low_precision(statement, instance)
-        sides = _checked(statement, statement.evaluate(instance, size))
+        with estimates_made() as made:
+            sides = in_order(statement, _checked(statement, _evaluated(statement, instance, size)))
+        if set(made) - set(statement.estimates.values()):
+            raise ValueError(
+                f"evaluate of {statement.id} has a supremum or infimum that is only estimated: say "
+                f'on which side, as estimates={{"lhs": "{made[0]}"}}'
+            )
 
         def as_float(side: Any, which: str) -> Any:
             found = xp.asarray(pick(side, name, which, statement))
@@ -203,15 +235,67 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
             except ValueError as problem:
                 raise ValueError(f"{statement.id} ({name}): {problem}") from None
             value, low, high, informative, left, right = compared
+            if statement.unrefutable and name != CONTROL:
+                low = xp.full((), -xp.inf)
             own = None if name == CONTROL else statement.form(name).hypotheses
             required = common | met(own, instance, size, xp)
             meets = xp.all(xp.stack(list(required.values())))
-            beaten = xp.bool_(False) if sides.trivial is None else right >= sides.trivial
+            # Of a >= the trivial bound is from below as well.
+            beaten = xp.bool_(False) if sides.trivial is None else (
+                left <= sides.trivial if statement.relation == ">=" else right >= sides.trivial
+            )  # fmt: skip
             largest = xp.max(error, initial=0.0)
             columns.append(
                 (value, low, high, informative & meets, left, right, beaten, meets, largest)
             )
         return Measured(*(xp.stack(column) for column in zip(*columns)))
+
+    return one
+
+
+def _evaluated(statement: Statement, instance: Instance, size: Size) -> Sides:
+    try:
+        return statement.evaluate(instance, size)
+    except KeyError as missing:
+        name = missing.args[0] if missing.args else None
+        if not isinstance(name, str) or name in instance or name in size:
+            raise
+        raise ValueError(
+            f"evaluate of {statement.id} asks for {name!r}; an instance has {', '.join(instance)}"
+        ) from missing
+
+
+def promised(statement: Statement, size: Size, index: int, /) -> Callable[[Instance], Instance]:
+    """An instance with the entries that `there_is` promises, as the inner search finds them best.
+
+    Args:
+        statement: with `there_is`.
+        size: of the instance.
+        index: of the form, or of the control, whose ratio is made small.
+    """
+    sets, given = Over(statement.there_is or {}), measure(statement.as_given(), size)
+
+    def filled(instance: Instance) -> Instance:
+        outer = jax.lax.stop_gradient(dict(instance))
+        smallness = lambda point: -jnp.asarray(given(outer | point).column(index).value)
+        found = best_point(smallness, sets, size, given=outer)
+        return dict(instance) | jax.lax.stop_gradient(found.point)
+
+    return filled
+
+
+def _with_promised(statement: Statement, size: Size) -> Callable[[Instance], Measured]:
+    """Each form, and the control, with the entries that suit it best."""
+    given, sets = measure(statement.as_given(), size), Over(statement.there_is or {})
+    fills = [promised(statement, size, i) for i in range(len(statement.forms) + 1)]
+    exact = sets.every(size) is not None
+
+    def one(instance: Instance) -> Measured:
+        columns = [given(fill(instance)).column(i) for i, fill in enumerate(fills)]
+        if not exact:  # a search that finds nothing proves no absence
+            none = jnp.full((), -jnp.inf)
+            columns = [*(column._replace(low=none) for column in columns[:-1]), columns[-1]]
+        return jax.tree.map(lambda *fields: jnp.stack(fields), *columns)
 
     return one
 

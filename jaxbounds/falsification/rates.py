@@ -11,6 +11,9 @@ from jaxbounds.statements import Form, Sense, Status
 SETTLES = 0.6
 """Per doubling of the right side: a change of log(lhs / rhs) that falls by this factor or more ends
 (lower-order terms); a logarithm's falls more and more slowly."""
+SLOWLY = 0.9
+"""So do changes that fall by this factor, and not more slowly from step to step: of a right side
+n^2 a term of order n leaves 0.71."""
 STAYS = 0.75
 """A last local exponent whose distance from one is this share of the fitted one's tends to nothing
 else."""
@@ -46,7 +49,8 @@ def _decays(x: Reals, q: Reals) -> bool:
     # Over a step of log 2 in the right side; between the middles of the steps.
     middles = np.abs(np.diff((x[1:] + x[:-1]) / 2)) / np.log(2)
     factors = (slopes[1:] / slopes[:-1]) ** (1 / middles)
-    return bool(np.all(factors[-2:] <= SETTLES))
+    slowly = len(factors) > 2 and np.all(factors[-3:] <= SLOWLY) and factors[-1] <= factors[-3]
+    return bool(np.all(factors[-2:] <= SETTLES) or (slowly and factors[-1] <= factors[-2] * 1.001))
 
 
 def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray, /) -> Rate:

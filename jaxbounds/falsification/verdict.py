@@ -26,14 +26,15 @@ class Verdict:
         paper: its paper.
         label: its label in print.
         kind: its kind.
-        relation: "<=" or "=": what is compared.
+        relation: "<=", ">=" or "=": what is compared; "->" of limits.
         form: the form judged.
         expected: the status the form is expected to have.
         status: the status it got.
         reason: one sentence: why this status.
-        worst_ratio: by kind: the largest lhs/rhs (`<=`), the largest relative discrepancy (`=`),
-            failure frequency over level (probability), mean over mean (expectation), or the
-            fitted exponent (rate). NaN where nothing counted.
+        worst_ratio: by kind: the largest lhs/rhs (`<=`) or rhs/lhs (`>=`), the largest relative
+            discrepancy (`=`), failure frequency over level (probability), mean over mean
+            (expectation), the fitted exponent (rate), or the distance of the sides at the last size
+            (limit). NaN where nothing counted.
         instances: how many instances counted.
         evidence: what stands behind it: "sampled", "searched", "enumerated", "attained", or
             "violated" (with a certificate "disproved"); see `jaxbounds.falsification.evidence`.
@@ -45,8 +46,8 @@ class Verdict:
         by_size: the worst ratio at each size.
         near: whether the near-control was rejected: the same form with a right side 1% smaller, or
             with one side of an identity moved by a millionth.
-        sensitivity: for `<=` that holds by how much, relatively, the right side could shrink before
-            anything would have been noticed.
+        sensitivity: for a bound that holds by how much, relatively, the larger side could shrink
+            before anything would have been noticed.
         horizon: for trajectories the number of steps that were followed.
         enumerates: of what the instances are all, where they are.
         checked: the hypotheses by name, evaluated on every instance.
@@ -103,7 +104,7 @@ class Verdict:
     worst_file: str = ""
     shrunk_ratio: float | None = None
     shrunk_file: str = ""
-    size: dict[str, int] = field(default_factory=dict)
+    size: dict[str, float] = field(default_factory=dict)
     precision: str = "float64"
     tolerance: float = 0.0
     seconds: float = 0.0

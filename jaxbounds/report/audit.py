@@ -201,7 +201,7 @@ def _sharper(audit: Audit) -> Iterator[str]:
         for v in verdicts:
             before, now = closeness(printed) if printed else "-", closeness(v)
             sharper = v.form.startswith("sharpened") and v.status == "holds" and before != now
-            if sharper and v.relation == "<=":
+            if sharper and v.relation in ("<=", ">="):
                 rows.append([_to(v.id), text(v.label), before, text(v.form), now])
     if rows:
         yield "## What can be said more sharply"

@@ -114,7 +114,8 @@ def constant_text(constant: SharpConstant, /) -> str:
         )
     reasons = dict.fromkeys(found.reason for found in constant.sizes if found.reason)
     lines += [f"not certified (~): {reason}" for reason in reasons]
-    lines.append("Digits are those of lhs/rhs at an instance: a lower estimate of the supremum.")
+    ratio = "rhs/lhs" if constant.relation == ">=" else "lhs/rhs"
+    lines.append(f"Digits are those of {ratio} at an instance: a lower estimate of the supremum.")
     return "\n".join(lines)
 
 

@@ -31,6 +31,12 @@ def describe(statement: Statement, /) -> Text:
         line("judges", full_name(function))
         for words in filter(None, (summary(function), place(function))):
             text.append(f"{'':<12}  {words}\n", style="dim")
+    for words, sets in (("over", statement.over), ("there is", statement.there_is)):
+        line(words, ", ".join(f"{name} in {one!r}" for name, one in (sets or {}).items()))
+    for side, word in statement.estimates.items():
+        line("estimated", f"the {side}, from {word}")
+    for axis, end in statement.towards.items():
+        line("limit", f"{axis} -> {end}")
     line("sizes", "; ".join(map(repr, statement.sizes)))
     line("samplers", ", ".join([*statement.samplers, *(["cases"] if statement.cases else [])]))
     line("search", statement.search)

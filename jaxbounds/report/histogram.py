@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbounds.falsification import Verdict
+from jaxbounds.falsification import ON_AVERAGE, Verdict
 from jaxbounds.report.markup import Html, element, joined
 from jaxbounds.report.terminal import number
-from jaxbounds.statements import Statement
+from jaxbounds.statements import FITTED, Statement
 
-DECADES = {"<=": 5, "=": 8}
+DECADES = {"<=": 5, ">=": 5, "=": 8, "->": 8}
 """No axis shows more powers of ten: ratios are wanted near one, rounding is far from it."""
 
 
@@ -30,9 +30,9 @@ class Axis(NamedTuple):
 
 def limit(statement: Statement, /) -> float | None:
     """What the ratio of one instance may not exceed; a rate allows any constant."""
-    if statement.kind == "rate":
+    if statement.kind in FITTED:
         return None
-    return statement.tolerance if statement.relation == "=" else 1.0
+    return 1.0 if statement.is_bound else statement.tolerance
 
 
 def axis(statement: Statement, verdicts: Iterable[Verdict], /) -> Axis:
@@ -40,7 +40,7 @@ def axis(statement: Statement, verdicts: Iterable[Verdict], /) -> Axis:
     allowed = limit(statement)
     verdicts = list(verdicts)
     seen = [q for v in verdicts for q in v.quantiles if q > 0]
-    if statement.kind not in ("rate", "probability", "expectation"):
+    if statement.kind not in ON_AVERAGE:
         seen += [v.worst_ratio for v in verdicts if 0 < v.worst_ratio < math.inf]
     edges = [] if allowed is None else [allowed]
     most = DECADES[statement.relation]

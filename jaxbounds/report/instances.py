@@ -60,7 +60,7 @@ def _instance(instance: Instance) -> tuple[str, bool]:
     return "\n".join(lines), cut
 
 
-def _stored(title: str, size: Mapping[str, int], file: str, run: Run) -> Html:
+def _stored(title: str, size: Mapping[str, float], file: str, run: Run) -> Html:
     """An instance on disk: its arrays and the command that measures it again."""
     stored = load_instance(run.out / file)
     text, cut = _instance(stored.instance)

@@ -25,6 +25,7 @@ MARKS = {
 """A sign for each status, so that colour is never the only difference."""
 
 _RATIO = ("worst ratio", "left over right side, true where it is at most one")
+_FROM_BELOW = ("worst ratio", "right over left side, true where it is at most one")
 _DIFFERENCE = (
     "largest relative difference",
     "relative difference of the sides; the line is the tolerance",
@@ -37,6 +38,10 @@ _WORDS = {
     "expectation": (
         "mean over mean",
         "left over right side of a draw; only the means must stay left of the line",
+    ),
+    "limit": (
+        "distance at the last size",
+        "distance of the sides, at all sizes; it must go to zero along them",
     ),
     "rate": (
         "fitted exponent",
@@ -57,7 +62,8 @@ def badge(verdict: Verdict, /) -> Html:
 
 def quantity(statement: Statement, /) -> tuple[str, str]:
     """What the worst ratio of a statement is, and what the axis of its ratios shows."""
-    return _WORDS.get(statement.kind, _DIFFERENCE if statement.relation == "=" else _RATIO)
+    usual = {"=": _DIFFERENCE, ">=": _FROM_BELOW}.get(statement.relation, _RATIO)
+    return _WORDS.get(statement.kind, usual)
 
 
 def _erratum(paper: str, erratum: str, run: Run) -> Html | None:
@@ -91,8 +97,9 @@ def evidence_words(verdict: Verdict, /) -> str:
         parts.append(f"{verdict.horizon} steps were followed")
     if verdict.sensitivity is not None:
         slight = verdict.sensitivity < 1e-6
-        unnoticed = f"a right side up to {verdict.sensitivity:.2%} smaller would pass, too"
-        parts.append("a smaller right side would not pass" if slight else unnoticed)
+        larger = "left" if verdict.relation == ">=" else "right"
+        unnoticed = f"a {larger} side up to {verdict.sensitivity:.2%} smaller would pass, too"
+        parts.append(f"a smaller {larger} side would not pass" if slight else unnoticed)
     near = "rejected" if verdict.near else "passes, too"
     return "; ".join([*parts, f"near-control {near}"])
 
@@ -112,8 +119,9 @@ def certificate_words(verdict: Verdict, /) -> str:
     if not c["lhs"]:
         return said
     sides = " against ".join(" ... ".join(map(_few_digits, side)) for side in (c["lhs"], c["rhs"]))
-    low, high = Decimal(c["lhs"][0]), Decimal(c["rhs"][1])
-    if verdict.relation == "<=" and low > 0 and high > 0:
+    smaller, larger = ("rhs", "lhs") if verdict.relation == ">=" else ("lhs", "rhs")
+    low, high = Decimal(c[smaller][0]), Decimal(c[larger][1])
+    if verdict.relation in ("<=", ">=") and low > 0 and high > 0:
         sides += f", ratio at least {_few_digits(str(low / high))}"
     met = f"certain: {', '.join(c['hypotheses'])}; " if c["hypotheses"] else ""
     ways = f", {c['ways']} ways through the program" if c["ways"] > 1 else ""

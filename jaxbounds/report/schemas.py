@@ -77,7 +77,10 @@ def object_schema(
     }
 
 
-STATEMENT = {"paper": str, "judges": tuple[str, ...], "samplers": tuple[str, ...]}
+STATEMENT = {
+    "paper": str, "judges": tuple[str, ...], "samplers": tuple[str, ...],
+    "over": dict[str, str], "there_is": dict[str, str],
+}  # fmt: skip
 """What the JSON of a statement has besides its fields."""
 SHOWN = {"hypotheses": dict[str, tuple[str, ...]], "written_in": str}
 """What it has besides where one statement is shown: hypotheses by form, and file and line."""
@@ -85,7 +88,11 @@ SHOWN = {"hypotheses": dict[str, tuple[str, ...]], "written_in": str}
 
 def statement_json(statement: Statement, /) -> dict[str, Any]:
     """A statement as data: all but its functions, of which it has the names."""
-    names = {"judges": list(statement.judged), "samplers": list(statement.samplers)}
+    names: dict[str, Any] = {"judges": list(statement.judged)}
+    names["samplers"] = list(statement.samplers)
+    for field in ("over", "there_is"):
+        sets = getattr(statement, field) or {}
+        names[field] = {name: repr(one) for name, one in sets.items()}
     return plain(statement) | {"paper": statement.paper} | names
 
 

@@ -50,6 +50,8 @@ def closeness(verdict: Verdict, /) -> str:
         return "-"
     if verdict.kind == "rate":
         return f"exponent {ratio:.2f}"
+    if verdict.kind == "limit":
+        return f"{number(ratio)} apart"
     if verdict.kind == "probability":
         return f"{number(ratio)} of the level"
     if verdict.relation == "=":
@@ -59,14 +61,16 @@ def closeness(verdict: Verdict, /) -> str:
     if math.isinf(ratio):
         return "unbounded"
     if ratio <= 0:
-        return "left side 0" if ratio == 0 else "left side < 0"
+        smaller = "right" if verdict.relation == ">=" else "left"
+        return f"{smaller} side 0" if ratio == 0 else f"{smaller} side < 0"
     if verdict.status == "holds" and verdict.near and abs(ratio - 1) <= CLOSE:
         return "attained"
     factor = ratio if ratio > 1 else 1 / ratio
     words = f"{factor:.3g}" if factor < 1e4 else f"1e{math.log10(factor):.0f}"
     if factor < 1.005:
         words = f"(1{factor - 1:+.0e})"
-    return f"x{words} {'over' if ratio > 1 else 'loose'}"
+    beyond = "short" if verdict.relation == ">=" else "over"
+    return f"x{words} {beyond if ratio > 1 else 'loose'}"
 
 
 USUAL = 100
@@ -162,7 +166,7 @@ def paper_rows(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Itera
             1 / v.worst_ratio
             for v in own
             if v.form.startswith("printed") and v.status == "holds"
-            if v.relation == "<=" and v.worst_ratio > 0
+            if v.relation in ("<=", ">=") and v.worst_ratio > 0
         ]
         sharper = {v.id for v in own if v.form.startswith("sharpened") and v.status == "holds"}
         wrong = weights_in_words(fails_as_printed(paper, own))

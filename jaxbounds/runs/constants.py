@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from jaxbounds.constants import SharpConstant
 from jaxbounds.constants.result import SECONDS
 from jaxbounds.constants.sizes import grown
+from jaxbounds.falsification import ON_AVERAGE
 from jaxbounds.files import Place
 from jaxbounds.papers import Catalogue, Named, Selection, origin, selected
 from jaxbounds.runs.driver import drive
@@ -33,7 +34,7 @@ class Search(NamedTuple):
         single: whether one statement was named, whose troubles are then the caller's.
     """
 
-    axes: Mapping[str, tuple[int, ...]]
+    axes: Mapping[str, tuple[float, ...]]
     seed: int = 0
     seconds: float = SECONDS
     grow: bool = False
@@ -48,8 +49,8 @@ def forms_named(statement: Statement, name: str, /) -> tuple[Form, ...]:
 
 
 def _decided_by_instances(statement: Statement) -> bool:
-    averaged = statement.kind in ("rate", "probability", "expectation")
-    return statement.relation == "<=" and not averaged
+    searched = statement.there_is is not None or statement.unrefutable
+    return statement.is_bound and statement.kind not in ON_AVERAGE and not searched
 
 
 def with_constants(selection: Selection, form: str, /) -> list[tuple[Statement, str]]:
@@ -118,7 +119,7 @@ def constants_of(
     what: Named | Iterable[Named],
     *,
     form: str = "printed",
-    sizes: Mapping[str, Sequence[int]] | None = None,
+    sizes: Mapping[str, Sequence[float]] | None = None,
     imports: Iterable[str] = (),
     seed: int = 0,
     seconds: float = SECONDS,

@@ -6,10 +6,11 @@ from jaxbounds.statements.instance import Hypotheses, Instance, Sampler, Size, s
 from jaxbounds.statements.judged import Judged, full_name, owner_of
 from jaxbounds.statements.paper import Erratum, Paper
 from jaxbounds.statements.sides import CONTROL, Sides
-from jaxbounds.statements.statement import Budget, Kind, Relation, Search, Statement
+from jaxbounds.statements.statement import FITTED, Budget, Kind, Relation, Search, Statement
 
 __all__ = [
     "CONTROL",
+    "FITTED",
     "Budget",
     "Counterexample",
     "Domain",

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbounds.sets import Chart, Over, Set
 from jaxbounds.statements.declared import refuse_other_types
 from jaxbounds.statements.instance import Instance, Size
 
@@ -29,7 +30,7 @@ class Domain:
 
     name: str
     chart: Callable[[jax.Array, Size], Instance]
-    size: Mapping[str, int]
+    size: Mapping[str, float]
     lower: tuple[float, ...]
     upper: tuple[float, ...]
     slack: float = 0.0
@@ -53,6 +54,39 @@ class Domain:
             if not _is_real(value) or not 0 <= value < math.inf:
                 raise ValueError(f"domain {self.name!r}: {field} cannot be {value!r}")
         refuse_other_types(self, f"domain {self.name!r}")
+
+    @classmethod
+    def over(
+        cls,
+        sets: Mapping[str, Set | Mapping[str, Any]],
+        /,
+        *,
+        size: Mapping[str, float],
+        name: str = "",
+        slack: float = 0.0,
+        beyond: str = "",
+    ) -> "tuple[Domain, ...]":
+        """All of a product of sets, in the coordinates that they give: a box for each part.
+
+        Args:
+            sets: by the name of an instance's entry, as `Statement.over`.
+            size: the static part.
+            name: in words; the sets and the size unless given.
+            slack: of each.
+            beyond: of each.
+
+        Raises:
+            ValueError: if no coordinates are known of one of the sets.
+        """
+        words = name or f"{Over(sets)!r} at {Size(dict(size))!r}"
+        return tuple(
+            cls(
+                name=f"{words}, {chart.part}" if chart.part else words,
+                chart=_at(chart),
+                size=size, lower=chart.lower, upper=chart.upper, slack=slack, beyond=beyond,
+            )
+            for chart in Over(sets).charts(size)
+        )  # fmt: skip
 
     def _end(self, which: str, value: Any) -> float:
         if not _is_real(value):
@@ -89,6 +123,10 @@ class Domain:
     def instance(self, point: Any) -> Instance:
         """The instance at a point."""
         return self.chart(point, Size(dict(self.size)))
+
+
+def _at(chart: Chart) -> Callable[[jax.Array, Size], Instance]:
+    return lambda point, size: chart.point(point)
 
 
 def _is_real(value: Any) -> bool:

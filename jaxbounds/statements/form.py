@@ -32,7 +32,7 @@ class Counterexample:
     """
 
     instance: Instance
-    size: Mapping[str, int]
+    size: Mapping[str, float]
     ratio: float
     meets: Callable[[Instance, Size], Mapping[str, ArrayLike]] | None = None
 

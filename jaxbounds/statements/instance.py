@@ -14,17 +14,17 @@ are held fixed by the gradient search; float leaves are moved by it."""
 
 
 @jax.tree_util.register_static
-class Size(Mapping[str, int]):
-    """The static part of an instance, by name: shapes and other integers, as Python numbers.
+class Size(Mapping[str, Any]):
+    """The static part of an instance, by name: shapes and other numbers, as Python has them.
 
     Hashable, and static wherever JAX traces a function that takes one.
     """
 
-    def __init__(self, entries: Mapping[str, int]) -> None:
+    def __init__(self, entries: Mapping[str, Any]) -> None:
         self._entries = dict(entries)
 
-    def __getitem__(self, name: str) -> int:
-        """The integer of that name.
+    def __getitem__(self, name: str) -> Any:
+        """The number of that name: an integer for shapes, a float for a continuous parameter.
 
         Raises:
             KeyError: if there is none; the message lists those there are.

@@ -5,24 +5,33 @@ and how to measure both of its sides by calling them; `jaxbounds.falsify` turns 
 `Verdict`. Nothing here computes anything.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
+from jaxbounds.sets import Over, Set
 from jaxbounds.statements.declared import refuse_other_types
 from jaxbounds.statements.form import Form
 from jaxbounds.statements.instance import Hypotheses, Instance, Sampler, Size
 from jaxbounds.statements.judged import Judged, full_name, owner_of
+from jaxbounds.statements.over import Drawn, Projected, Within
 from jaxbounds.statements.sides import CONTROL, Sides
 
 Kind = Literal[
-    "identity", "inequality", "probability", "expectation", "construction", "trajectory", "rate"
-]
-Relation = Literal["=", "<="]
+    "identity", "inequality", "probability", "expectation", "construction", "trajectory", "rate",
+    "limit",
+]  # fmt: skip
+Relation = Literal["=", "<=", ">=", "->"]
+Estimate = Literal["below", "above"]
+FEWEST = 3
+"""Values of the parameter that a limit needs."""
 Search = Literal["gradient", "random", "none"]
 
+FITTED = ("rate", "limit")
+"""Kinds of which a trend over sizes is looked at: they never hold."""
 WIDEST = 1e-3
 """The largest tolerance: more than that no rounding needs."""
 _BY_KIND: Any = None
@@ -68,13 +77,26 @@ class Statement:
         evaluate: `evaluate(instance, size) -> Sides`, pure, `jit`- and `vmap`-able unless `host`.
             It computes everything that is compared.
         judges: the public functions whose values the verdict is about, which `evaluate` calls: if
-            one of them were slightly wrong, some verdict would change.
+            one of them were slightly wrong, some verdict would change. Functions of a module or
+            class, found there under their own names: no lambda, no partial application.
         host: `evaluate` compiles a machine, enumerates a class or loops in Python: it gets NumPy
             arrays and is run as it is, one instance at a time.
+        over: sets by the name of an instance's entry, {"x": jb.Ball(1, "d")}: they draw instances,
+            project, and are hypotheses. `sample`, `project` and `hypotheses` say what no set says:
+            what `sample` draws replaces the sets' draws, the others come on top.
+        there_is: sets of the entries that a claim only promises: "for each instance of `over`
+            there is ... such that". Whatever is drawn, an inner search looks for the best such
+            entries, for each form; they are stored with the instance. Where it finds none the form
+            is inconclusive, unless the sets are finite and small, and all of them were tried.
+        estimates: sides that `jb.supremum` or `jb.infimum` (or another search) only estimates:
+            {"rhs": "below"}, "lhs" or "rhs", from "below" or "above". What an estimate could not
+            refute is never said to fail.
+        towards: for limits, and needed there: the entry of the sizes that moves, and where to:
+            {"n": math.inf} or {"eps": 0}.
         sample: `sample(key, size) -> Instance`, or several of them by name; the verdict reports
-            the worst ratio of each. May be empty where `cases` is given.
+            the worst ratio of each. May be empty where `cases` or `over` is given.
         cases: `cases(size) -> Instance` with a leading axis: named or exhaustive instances.
-        sizes: the static shapes to try, smallest first.
+        sizes: the static part to try, smallest first: shapes, and other numbers by name.
         forms: the right-hand sides to compare.
         control: in words, the deliberately false variant that `evaluate` returns as
             `rhs["control"]`; a statement whose control is not rejected never `holds`.
@@ -84,7 +106,8 @@ class Statement:
         project: `project(instance, size) -> Instance`, back onto the hypotheses, for the search.
         search: how instances are searched: "gradient" ascent on log(lhs/rhs), "random" moves, or
             "none". The default is "gradient" for inequalities and "none" for the other kinds.
-        relation: "<=" or "="; the default is "=" for identities and constructions.
+        relation: "<=", ">=" or "="; the default is "=" for identities and constructions, and
+            "->" is that of limits.
         tolerance: relative, at most 1e-3; 1e-9 for `<=` and 1e-10 for `=` unless given.
         level: the probability delta allowed to fail, for kind "probability".
         budget: how hard to try; `Budget()`, with 2000 samples for probabilities and expectations,
@@ -101,9 +124,13 @@ class Statement:
     evaluate: Callable[[Instance, Size], Sides]
     forms: tuple[Form, ...]
     control: str
-    sizes: tuple[Mapping[str, int], ...]
+    sizes: tuple[Mapping[str, float], ...]
     judges: tuple[Judged, ...] = ()
     host: bool = False
+    over: Over | Mapping[str, Set | Mapping[str, Any]] | None = None
+    there_is: Over | Mapping[str, Set | Mapping[str, Any]] | None = None
+    estimates: Mapping[Literal["lhs", "rhs"], Estimate] = field(default_factory=dict)
+    towards: Mapping[str, float] = field(default_factory=dict)
     sample: Sampler | Mapping[str, Sampler] = field(default_factory=dict)
     cases: Callable[[Size], Instance] | None = None
     hypotheses: Hypotheses | None = None
@@ -126,11 +153,12 @@ class Statement:
         fill = lambda name, value: object.__setattr__(self, name, value)
         if callable(self.sample):
             fill("sample", {"sample": self.sample})
+        _take_sets(self)
         fill("sample", MappingProxyType(self.samplers))
         containers = list(_container_problems(self))
         if containers:
             raise ValueError(f"statement {self.id!r} is ill formed: " + "; ".join(containers))
-        usual = "consistent" if self.kind == "rate" else "holds"
+        usual = "consistent" if self.kind in FITTED else "holds"
         fill("forms", tuple(replace(f, expected=f.expected or usual) for f in self.forms))
         fill("sizes", tuple(map(Size, self.sizes)))
         if self.budget is None:
@@ -140,9 +168,10 @@ class Statement:
             searched = self.kind == "inequality" and not self.host
             fill("search", "gradient" if searched else "none")
         if self.relation is None:
-            fill("relation", "=" if self.kind in ("identity", "construction") else "<=")
+            usual_for = {"identity": "=", "construction": "=", "limit": "->"}
+            fill("relation", usual_for.get(self.kind, "<="))
         if self.tolerance is None:
-            fill("tolerance", 1e-10 if self.relation == "=" else 1e-9)
+            fill("tolerance", 1e-9 if self.is_bound else 1e-10)
         problems = list(_problems(self))
         if problems:
             raise ValueError(f"statement {self.id!r} is ill formed: " + "; ".join(problems))
@@ -156,6 +185,29 @@ class Statement:
     def samplers(self) -> dict[str, Sampler]:
         """The samplers by name."""
         return {"sample": self.sample} if callable(self.sample) else dict(self.sample)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether one side is claimed to be at most the other."""
+        return self.relation in ("<=", ">=")
+
+    @property
+    def unrefutable(self) -> bool:
+        """Whether an estimate makes the larger side too small, or the smaller too large.
+
+        A violation may then be the estimate's.
+        """
+        larger = "rhs" if self.relation == "<=" else "lhs"
+        return any(
+            word == ("below" if side == larger else "above")
+            for side, word in self.estimates.items()
+        )
+
+    def as_given(self) -> "Statement":
+        """The claim about an instance that has the promised entries already: nothing is sought."""
+        if self.there_is is None:
+            return self
+        return replace(self, over={**(self.over or {}), **self.there_is}, there_is=None)
 
     @property
     def judged(self) -> tuple[str, ...]:
@@ -175,6 +227,27 @@ class Statement:
         raise KeyError(f"{self.id} has no form {name!r}; it has: {names}")
 
 
+def _take_sets(s: Statement) -> None:
+    """Fill sampler, projection and hypotheses from the sets, once."""
+    fill = lambda name, value: object.__setattr__(s, name, value)
+    for name in ("over", "there_is"):
+        if getattr(s, name) is not None:
+            fill(name, Over(getattr(s, name)))
+    parts = [part for part in (s.over, s.there_is) if part]
+    if not parts:
+        return
+    sets = Over({name: one for part in parts for name, one in part.items()})
+    law = s.kind in ("probability", "expectation")
+    # Of a copy (`dataclasses.replace`) they are filled already, perhaps from other sets.
+    bare: Callable[[Any], Any] = lambda own: (
+        own.own if isinstance(own, Drawn | Within | Projected) else own
+    )
+    samplers: dict[str, Any] = s.samplers or ({} if law else {"over": None})
+    fill("sample", {name: Drawn(sets, bare(own), law) for name, own in samplers.items()})
+    fill("hypotheses", Within(sets, bare(s.hypotheses)))
+    fill("project", Projected(sets, bare(s.project)))
+
+
 def _container_problems(s: Statement) -> Iterable[str]:
     if isinstance(s.forms, Form) or not all(isinstance(form, Form) for form in s.forms):
         yield "forms must be a tuple of Form; a single one needs a comma: (Form(...),)"
@@ -192,11 +265,16 @@ def _problems(s: Statement) -> Iterable[str]:
     if s.search not in get_args(Search):
         yield f"search must be one of {', '.join(get_args(Search))}, got {s.search!r}"
     if s.relation not in get_args(Relation):
-        yield f"relation must be '=' or '<=', got {s.relation!r}"
+        yield f"relation must be '=', '<=' or '>=', got {s.relation!r}"
+    yield from _quantifier_problems(s)
     if not s.sizes:
         yield "sizes is empty: give at least one, as ({'T': 2, 'd': 2},)"
     if not s.sample and s.cases is None:
-        yield "it has neither sample nor cases, so no instance could ever be drawn"
+        law = s.kind in ("probability", "expectation") and s.over
+        why = "a set has no law, of which a frequency is: give sample" if law else (
+            "it has neither sample nor cases nor over, so no instance could ever be drawn"
+        )  # fmt: skip
+        yield why
     if s.horizon and any(s.horizon not in size for size in s.sizes):
         yield f"horizon names {s.horizon!r}, which is not in every size"
     if s.enumerates and (s.cases is None or s.sample):
@@ -229,7 +307,8 @@ def _problems(s: Statement) -> Iterable[str]:
     if len({form.file_name for form in s.forms}) < len(set(names)):
         yield f"form names must differ in their letters and digits, for files, got {names}"
     for form in s.forms:
-        allowed = ("consistent", "inconsistent") if s.kind == "rate" else ("holds", "fails")
+        fitted = s.kind in FITTED
+        allowed = ("consistent", "inconsistent") if fitted else ("holds", "fails")
         if form.expected not in (*allowed, "vacuous", "inconclusive"):
             yield f"form {form.name!r} of kind {s.kind!r} cannot be expected {form.expected!r}"
         if not re.match(r"(printed|corrected|sharpened|derived)\b", form.name):
@@ -243,3 +322,41 @@ def _problems(s: Statement) -> Iterable[str]:
         exact = s.kind in ("identity", "inequality", "construction")
         if form.expected == "fails" and exact and form.counterexample is None:
             yield f"form {form.name!r} is expected to fail but stores no counterexample"
+
+
+def _quantifier_problems(s: Statement) -> Iterable[str]:
+    if (s.kind == "limit") != (s.relation == "->"):
+        yield "a limit is of kind 'limit' and relation '->', which nothing else is"
+    if (s.kind == "limit") != bool(s.towards):
+        yield "towards is needed for kind 'limit' and only for it, as {'n': math.inf}"
+    elif s.towards:
+        yield from _limit_problems(s)
+    if s.relation == ">=" and s.kind == "rate":
+        yield "a rate is compared by its sense: relation '>=' is that of other kinds"
+    if (s.there_is or s.estimates) and not (s.is_bound and s.kind in ("inequality", "trajectory")):
+        yield (
+            "a supremum, an infimum and 'there is' are for inequalities, since a search supports "
+            "one side only: of an = declare <= and >= by themselves"
+        )
+    if s.there_is and s.host:
+        yield "there_is looks for entries along slopes: evaluate must be JAX's, not the host's"
+    if set(s.estimates) - {"lhs", "rhs"} or set(s.estimates.values()) - set(get_args(Estimate)):
+        yield f"estimates are as {{'rhs': 'below'}}, got {dict(s.estimates)}"
+    both = sorted(set(s.over or ()) & set(s.there_is or ()))
+    if both:
+        yield f"over and there_is both name {', '.join(both)}"
+
+
+def _limit_problems(s: Statement) -> Iterable[str]:
+    (axis, end), *more = s.towards.items()
+    if more or end not in (math.inf, 0):
+        yield f"towards names one entry of the sizes and infinity or 0, got {dict(s.towards)}"
+    elif any(not size.get(axis, 0) > 0 for size in s.sizes):
+        yield f"towards names {axis!r}, which must be a positive number in every size"
+    else:
+        rest = lambda size: tuple((k, v) for k, v in size.items() if k != axis)
+        values: dict[Any, set[float]] = {}
+        for size in s.sizes:
+            values.setdefault(rest(size), set()).add(size[axis])
+        if any(len(found) < FEWEST for found in values.values()):
+            yield f"a limit needs at least {FEWEST} values of {axis!r} at the same other sizes"

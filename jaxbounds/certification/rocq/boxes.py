@@ -174,7 +174,7 @@ def box_file(
             f"Lemma way_{i + 1} : {goal}.",
             f"Proof. {_script(about, (c.left, c.right))} Qed.",
         ]
-    lines += list(_claims(about, statement.relation, Fraction(domain.slack)))
+    lines += list(_claims(about, "<=" if statement.is_bound else "=", Fraction(domain.slack)))
     seconds = 3 + 0.0002 * max(boxes, 50) * count
     head = [
         comment(f"{statement.id}, form '{form.name}': true on a box."),

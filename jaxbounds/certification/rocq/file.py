@@ -188,7 +188,7 @@ def _claim(about: Translated, contents: Contents, margin: float) -> None:
             f"Definition error : R := {error.shown()}.",
         )
     names = ("lhs", "rhs", "error")[: 2 + off]
-    difference = "lhs - rhs" if about.statement.relation == "<=" else "Rabs (lhs - rhs)"
+    difference = "lhs - rhs" if about.statement.is_bound else "Rabs (lhs - rhs)"
     beyond = f"{difference} - error" if off else difference
     script = prepared((lhs, rhs, error), *names)
     if margin:
@@ -199,7 +199,7 @@ def _claim(about: Translated, contents: Contents, margin: float) -> None:
             f"  {beyond} >= Rabs lhs / 10 ^ 6 /\\ {beyond} >= Rabs rhs / 10 ^ 6.",
             f"Proof. {script} split; apply Rminus_ge; enclosed. Qed.",
         )
-    if about.statement.relation == "<=":
+    if about.statement.is_bound:
         claim, tactic = "lhs > rhs + error" if off else "lhs > rhs", "lra"
     elif off:
         claim, tactic = "Rabs (lhs - rhs) > error", "apply Rminus_gt; enclosed"

@@ -131,7 +131,11 @@ def _attempt(
         left, right, error = translated(sides, given, names, run)
     off = _largest_error(lifted(error, ledger).ravel(), ledger)
     lhs, rhs, entry = _apart(
-        statement.relation, lifted(left, ledger), lifted(right, ledger), off, margin
+        "<=" if statement.is_bound else "=",
+        lifted(left, ledger),
+        lifted(right, ledger),
+        off,
+        margin,
     )
     return Translated(
         statement, form, dict(size), instance, ledger, known, opened, lhs, rhs, off, entry,

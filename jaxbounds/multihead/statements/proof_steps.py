@@ -16,6 +16,7 @@ from jaxbounds.multihead.statements.common import (
     token_radius,
 )
 from jaxbounds.norms import spectral_norm, vector_norm
+from jaxbounds.sets import Box, Reals
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
@@ -81,17 +82,6 @@ def _third_moment(instance: Instance, size: Size) -> Sides:
     )
 
 
-def _in_unit_ball(instance: Instance, size: Size) -> Instance:
-    return {**instance, "A": jnp.clip(instance["A"], -1, 1), "B": jnp.clip(instance["B"], -1, 1)}
-
-
-def _law(key: jax.Array, size: Size) -> Instance:
-    """Two variables in [-1, 1] on S points."""
-    names, keys = ("logits", "A", "B"), jax.random.split(key, 3)
-    normal = {name: 2 * jax.random.normal(k, (size["S"],)) for name, k in zip(names, keys)}
-    return _in_unit_ball(normal, size)
-
-
 KAPPA_3 = Statement(
     id="multihead.kappa3",
     label="Sharpening S3",
@@ -99,9 +89,8 @@ KAPPA_3 = Statement(
     tex=r"|\kappa_3(A, B, B)| \le c_* \max |A| \, \max |B|^2, \quad c_* = \frac{4}{3 "
     r"\sqrt{3}}",
     kind="inequality",
-    sample=_law,
+    over={"logits": Reals("S"), "A": Box(-1, 1, "S"), "B": Box(-1, 1, "S")},
     sizes=({"S": 2}, {"S": 4}),
-    project=_in_unit_ball,
     evaluate=_third_moment,
     judges=(bounds.third_moment_bound,),
     forms=(

@@ -1,0 +1,96 @@
+"""What a trend over sizes says of a limit: whether the distance of the sides goes to zero."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbounds.falsification.measure import Measured, Reals
+from jaxbounds.statements import Size, Statement, Status
+
+SETTLES = 0.6
+"""Per doubling of the parameter: changes that fall by this factor or more come to an end."""
+STAYS, GOES = 0.5, 0.1
+"""Of the last distance: what is left in the end is a part of it that certainly stays, or goes."""
+STEADY, FALLS = 0.97, 0.05
+"""A power law: local exponents that keep this part from step to step, and are at least so large."""
+
+
+class Trend(NamedTuple):
+    """A status, the last distance, and why."""
+
+    status: Status
+    distance: float
+    reason: str
+
+
+def _left(x: Reals, distance: Reals) -> float:
+    """What is left in the end, as a part of the last distance; NaN where changes do not settle."""
+    change = -np.diff(distance)
+    if len(change) < 2 or not np.all(change[-2:] > 0):
+        return float("nan")
+    doublings = ((x[-1] - x[-3]) / 2) / np.log(2)
+    rate = (change[-1] / change[-2]) ** (1 / doublings)
+    if rate > SETTLES:
+        return float("nan")
+    step = rate ** ((x[-1] - x[-2]) / np.log(2))
+    return float(1 - change[-1] * step / (1 - step) / distance[-1])
+
+
+def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
+    """What distances at growing values of a parameter say.
+
+    Args:
+        x: the logarithm of the parameter (of 1 / parameter where it goes to zero), rising.
+        distance: of the sides, at least three.
+        floor: below which a distance is rounding.
+    """
+    last = float(distance[-1])
+    if last <= floor:
+        return Trend("consistent", last, f"the sides agree to {last:.1g} at the last value")
+    slopes = np.diff(np.log(np.maximum(distance, 1e-300))) / np.diff(x)
+    words = f"the distance goes from {distance[0]:.3g} to {last:.3g}"
+    left = _left(x, distance)
+    steady = np.all(slopes[-2:] <= -FALLS) and slopes[-1] <= STEADY * slopes[-2]
+    if left <= GOES or steady:
+        return Trend("consistent", last, f"{words}, like a power {slopes[-1]:.2f} of the parameter")
+    if left >= STAYS:
+        return Trend("inconsistent", last, f"{words} and settles there: {left:.0%} of it stays")
+    if np.all(slopes[-2:] >= -1e-3) and last >= 0.9 * float(distance[0]):
+        return Trend("inconsistent", last, f"{words}: it does not fall")
+    return Trend("inconclusive", last, f"{words}: too slowly to tell; larger sizes might")
+
+
+def judged_limit(statement: Statement, m: Measured, sizes: np.ndarray, /) -> Trend:
+    """The worst word of all groups of sizes that differ in the parameter alone.
+
+    At each size the distance is the largest over the instances that count.
+
+    Args:
+        statement: a limit.
+        m: what was measured.
+        sizes: the index of each instance's size.
+    """
+    (axis, end), *_ = statement.towards.items()
+    if np.any(np.isnan(m.value)):
+        lost = int(np.sum(np.isnan(m.value)))
+        return Trend("inconclusive", float("nan"), f"{lost} of {len(m.value)} instances gave NaN")
+    groups: dict[tuple, list[tuple[float, float, float]]] = {}
+    for index, size in enumerate(map(Size, statement.sizes)):
+        rows = sizes == index
+        if not np.any(rows):
+            return Trend("inconclusive", float("nan"), f"no instance counts at {size!r}")
+        x = float(np.log(size[axis])) * (1 if end else -1)
+        scale = max(1.0, float(np.max(np.abs(m.rhs[rows]))))
+        floor = max(statement.tolerance * scale, float(np.max(m.error[rows])))
+        rest = tuple((name, value) for name, value in size.items() if name != axis)
+        groups.setdefault(rest, []).append((x, float(np.max(m.value[rows])), floor))
+    found = [_of_group(rest, rows) for rest, rows in groups.items()]
+    order: Mapping[str, int] = {"inconsistent": 0, "inconclusive": 1, "consistent": 2}
+    return min(found, key=lambda one: (order[one.status], -one.distance))
+
+
+def _of_group(rest: tuple, rows: list[tuple[float, float, float]]) -> Trend:
+    x, distance, floor = np.array(sorted(rows)).T
+    one = trend(x, distance, float(floor[-1]))
+    return one._replace(reason=f"at {Size(dict(rest))!r} {one.reason}") if rest else one

@@ -1,0 +1,79 @@
+"""What `verify --accept` writes for review: the errata that were found, as declarations."""
+
+import pprint
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from jaxbounds.falsification import StoredInstance, Verdict
+from jaxbounds.files import write_text
+from jaxbounds.statements import Paper
+
+FILE = "accepted.py"
+HEAD = '''"""Found by `jaxbounds verify --accept`: for review, read by nothing.
+
+If the claim is wrong and not the code: put each form into its statement in place of the one of that
+name, each erratum into PAPER.errata, say in the notes why it fails, and remove this file.
+"""
+
+import jaxbounds as jb
+'''
+
+
+def accepted(paper: Paper, found: Iterable[tuple[Verdict, StoredInstance]], /) -> str:
+    """The declarations of forms that fail and are not recorded so, each with an erratum."""
+    known = {erratum.id for erratum in paper.errata}
+    free = (f"E{n}" for n in range(1, 10_000) if f"E{n}" not in known)
+    parts = [HEAD]
+    for verdict, stored in found:
+        number, name = next(free), f"{verdict.id}.{verdict.form}"
+        about = {s.id: s for s in paper.statements}[verdict.id]
+        constant = "".join(c if c.isalnum() else "_" for c in name).upper()
+        plain = {key: np.asarray(value).tolist() for key, value in _flat(stored).items()}
+        instance = pprint.pformat(plain, width=80, sort_dicts=False).replace("\n", "\n" + " " * 17)
+        parts.append(
+            f"# {name}, {verdict.label}: {verdict.reason}\n"
+            f"{constant} = jb.Form(\n"
+            f"    name={verdict.form!r},\n"
+            f'    expected="fails",\n'
+            f"    erratum={number!r},\n"
+            f'    note="TODO: why it fails.",\n'
+            f"    counterexample=jb.Counterexample(\n"
+            f"        instance={instance},\n"
+            f"        size={dict(stored.meta['size'])!r},\n"
+            f"        ratio={stored.meta['ratio']},\n"
+            f"    ),\n"
+            f")\n"
+            f"{constant}_ERRATUM = jb.Erratum(\n"
+            f"    id={number!r},\n"
+            f"    where={verdict.label!r},\n"
+            f'    kind="false",  # or "gap", "reading", "typo", "undecidable"\n'
+            f"    quote={about.formula!r},\n"
+            f'    text="TODO: what is wrong.",\n'
+            f'    consequence="TODO: what follows.",\n'
+            f'    main="survive",  # TODO: or what becomes of the main theorems\n'
+            f"    evidence={verdict.id!r},\n"
+            f")\n"
+        )
+    return "\n".join(parts)
+
+
+def _flat(stored: StoredInstance) -> dict[str, object]:
+    return dict(stored.instance)
+
+
+def write_accepted(paper: Paper, text: str, /) -> Path:
+    """Put it beside the paper's claims, where it never replaces an earlier one.
+
+    Raises:
+        ValueError: if the paper is in no file, or the file is there already.
+    """
+    if paper.folder is None:
+        raise ValueError(f"paper {paper.id!r} is in no file, and has no place for errata")
+    file = paper.folder / FILE
+    if file.exists():
+        raise ValueError(f"{file} is there already: take over what it says, and remove it first")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_text(file, text)
+    return file

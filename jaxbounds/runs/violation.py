@@ -1,0 +1,117 @@
+"""`jaxbounds.find_violation`: an instance that breaks an inequality of two functions over sets."""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.falsification import load_instance, verdicts_on
+from jaxbounds.files import write_text
+from jaxbounds.plain import plain
+from jaxbounds.runs.falsify import by_balls
+from jaxbounds.shown import Table, number, shown
+from jaxbounds.statements import Budget
+from jaxbounds.statements.line import Axes, Sets, Side, line_of
+from jaxbounds.statements.statement import Relation
+
+
+@shown
+@dataclass(frozen=True, kw_only=True)
+class Violation:
+    """What a search for a violation came to; true where there is one.
+
+    Attributes:
+        found: whether an instance violates the claim, beyond rounding.
+        ratio: the largest lhs/rhs (of `>=`: rhs/lhs) that was seen; above one it is violated.
+        instance: the worst one; of a violation a smaller one, made readable.
+        instance_ratio: the ratio there.
+        size: its static part.
+        instances: how many were measured.
+        reason: one sentence.
+        by_size: the largest ratio at each size.
+        line: the claim as text, for `jaxbounds new --from`.
+    """
+
+    found: bool
+    ratio: float
+    instance: dict[str, Any]
+    instance_ratio: float
+    size: dict[str, float]
+    instances: int
+    reason: str
+    by_size: dict[str, float] = field(default_factory=dict)
+    line: dict[str, Any] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return self.found
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as JSON, for `jaxbounds new FOLDER --from FILE`."""
+        import json
+
+        write_text(Path(path), json.dumps(plain(self), indent=1) + "\n")
+        return Path(path)
+
+    def _table(self) -> Table:
+        about = {
+            "largest ratio": number(self.ratio),
+            "at": ", ".join(f"{name}={value}" for name, value in self.size.items()),
+            "instance": f"{self.instance!r:.300}",
+            "its ratio": number(self.instance_ratio),
+            "instances": str(self.instances),
+            "because": self.reason,
+        }
+        title = "violated" if self.found else "no violation found (which proves nothing)"
+        return Table(title, ("", ""), [(name, value) for name, value in about.items() if value])
+
+
+def find_violation(
+    lhs: Side,
+    rhs: Side,
+    *,
+    over: Sets,
+    sizes: Axes | None = None,
+    relation: Relation = "<=",
+    seed: int = 0,
+    budget: Budget | None = None,
+) -> Violation:
+    """Look for an instance that violates lhs <= rhs.
+
+    Args:
+        lhs: a function whose arguments are entries of `over` or sizes, by name; or a number.
+        rhs: the same.
+        over: sets by the name of an argument, {"x": jb.Ball(1, "d")}.
+        sizes: values for each name of a size, {"d": (2, 4)}: all combinations.
+        relation: "<=" or ">=".
+        seed: of the draws.
+        budget: how hard it is tried.
+
+    Raises:
+        ValueError: if an argument is neither an entry nor a size, or a side is no number.
+        TypeError: if a side is neither a function nor a number.
+    """
+    line = line_of(lhs, rhs, over, sizes, relation)
+    with tempfile.TemporaryDirectory() as folder:
+        (verdict,) = verdicts_on(line.statement(budget), seed=seed, store=folder, referee=by_balls)
+        file = verdict.shrunk_file or verdict.worst_file
+        stored = load_instance(Path(folder) / file) if file else None
+    meta: Mapping[str, Any] = stored.meta if stored else {}
+    return Violation(
+        found=verdict.status == "fails",
+        ratio=verdict.worst_ratio,
+        instance_ratio=float(meta.get("ratio", "nan")),
+        instance=_listed(stored.instance) if stored else {},
+        size=dict(meta.get("size", {})),
+        instances=verdict.instances,
+        reason=verdict.reason,
+        by_size=verdict.by_size,
+        line=line.to_json(),
+    )
+
+
+def _listed(instance: Mapping[str, Any]) -> dict[str, Any]:
+    return jax.tree.map(lambda leaf: np.asarray(leaf).tolist(), dict(instance))

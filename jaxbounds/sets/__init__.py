@@ -1,0 +1,32 @@
+"""Sets that instances come from, as objects: `jb.Ball(1, "d")`, `jb.OperatorNorm(1, ("m", "n"))`.
+
+One object gives the draws, the projection, the hypothesis by name, extreme points and moves for a
+search, and coordinates for proofs. Sizes are named: "d", ("n", "2*d"), R="sqrt(d)".
+"""
+
+from jaxbounds.sets.base import Chart, Set
+from jaxbounds.sets.expressions import number_of, shape_of
+from jaxbounds.sets.finite import Integers, OneOf
+from jaxbounds.sets.matrices import PSD, Matrices, OperatorNorm, Orthogonal
+from jaxbounds.sets.over import Over
+from jaxbounds.sets.vectors import Ball, Box, Reals, Signs, Simplex, Sphere
+
+__all__ = [
+    "PSD",
+    "Ball",
+    "Box",
+    "Chart",
+    "Integers",
+    "Matrices",
+    "OneOf",
+    "OperatorNorm",
+    "Orthogonal",
+    "Over",
+    "Reals",
+    "Set",
+    "Signs",
+    "Simplex",
+    "Sphere",
+    "number_of",
+    "shape_of",
+]

@@ -1,0 +1,89 @@
+"""Numbers and shapes that are given by the names of sizes: "d", ("n", "2*d"), "sqrt(d)"."""
+
+import ast
+import math
+import operator
+from collections.abc import Mapping
+
+Number = float | str
+"""A number, or an expression of sizes: names, numbers, + - * / ** and sqrt, log, exp."""
+Shape = int | str | tuple[int | str, ...]
+"""An axis or several; () is a scalar. Each a whole number or an expression of sizes."""
+Size = Mapping[str, float]
+"""The static part of an instance by name."""
+
+_BINARY = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Pow: operator.pow,
+}
+_CALLS = {"sqrt": math.sqrt, "log": math.log, "exp": math.exp}
+
+
+def _value(node: ast.expr, size: Size | None, text: str) -> float:
+    match node:
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            return number
+        case ast.Name(id=name):
+            if size is None:
+                return 1.0
+            try:
+                return size[name]
+            except KeyError:
+                known = ", ".join(size) or "nothing"
+                raise ValueError(f"no size {name!r} for {text!r}: the sizes give {known}") from None
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return -_value(inner, size, text)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            sides = _value(left, size, text), _value(right, size, text)
+            return sides[0] if size is None else _BINARY[type(op)](*sides)
+        case ast.Call(func=ast.Name(id=name), args=[inner], keywords=[]) if name in _CALLS:
+            found = _value(inner, size, text)
+            return found if size is None else _CALLS[name](found)
+    raise ValueError(
+        f"{text!r} is no expression of sizes: names and numbers, + - * / ** and sqrt, log, exp"
+    )
+
+
+def refuse_other_expressions(what: Number, /) -> None:
+    """Refuse what is neither a number nor an expression; names are not looked up.
+
+    Raises:
+        ValueError: saying what an expression may hold.
+    """
+    if isinstance(what, str):
+        try:
+            parsed = ast.parse(what, mode="eval").body
+        except SyntaxError:
+            raise ValueError(f"{what!r} is no expression of sizes, as 'd' or '2*d'") from None
+        _value(parsed, None, what)
+    elif isinstance(what, bool) or not isinstance(what, int | float) or math.isnan(what):
+        raise ValueError(f"a number or an expression of sizes is needed, got {what!r}")
+
+
+def number_of(what: Number, size: Size, /) -> float:
+    """The number that an expression is at a size.
+
+    Raises:
+        ValueError: if it is no expression, or names a size that there is not.
+    """
+    if not isinstance(what, str):
+        return what
+    return _value(ast.parse(what, mode="eval").body, size, what)
+
+
+def shape_of(shape: Shape, size: Size, /) -> tuple[int, ...]:
+    """The shape at a size.
+
+    Raises:
+        ValueError: if an axis is not a whole number from 0 on.
+    """
+    axes = shape if isinstance(shape, tuple) else (shape,)
+    found = [number_of(axis, size) for axis in axes]
+    for axis, length in zip(axes, found):
+        if length != int(length) or length < 0:
+            raise ValueError(f"an axis is a whole number from 0 on, but {axis!r} is {length}")
+    return tuple(map(int, found))

@@ -1,0 +1,303 @@
+"""Sets as objects: draws, projections, extreme points, moves and coordinates, by properties."""
+
+import functools
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.optimize
+
+import jaxbounds as jb
+from jaxbounds.sets import Over, number_of, shape_of
+
+SIZE = {"d": 3, "n": 4, "R": 2.5}
+BOUNDED = [
+    jb.Ball(2, "d"),
+    jb.Ball("R", "d", p=1),
+    jb.Ball(0.5, ("n", "d"), p=math.inf),
+    jb.Ball(1, "d", p=3),
+    jb.Sphere("sqrt(d)", "d"),
+    jb.Sphere(1, "d", p=1),
+    jb.Box(-1, "R", "d"),
+    jb.Box(0, 1),
+    jb.Simplex("d"),
+    jb.Simplex(("n", "d"), total=2),
+    jb.Signs("d"),
+    jb.Orthogonal("d"),
+    jb.Orthogonal(("n", "d")),
+    jb.Orthogonal(("d", "n")),
+    jb.OperatorNorm("R", ("n", "d")),
+    jb.Matrices(("d", "n"), norm="nuclear", at_most=2),
+    jb.Matrices(("n", "d"), norm="rows", at_most=2),
+    jb.Matrices(("n", "d"), norm="row sum", at_most=2),
+    jb.Matrices(("n", "d"), norm="max", at_most=2),
+    jb.PSD("d", at_most=2),
+    jb.PSD("d", at_most=2, norm="trace"),
+    jb.PSD("d", at_most=2, norm="frobenius"),
+    jb.Integers(-2, 3, "d"),
+    jb.OneOf((0.0, 1.0), (1.0, 0.0), (0.5, 0.5)),
+]
+UNBOUNDED = [jb.Reals(("n", "d")), jb.Box(0, math.inf, "d"), jb.PSD("d")]
+each = pytest.mark.parametrize("chosen", [*BOUNDED, *UNBOUNDED], ids=repr)
+bounded = pytest.mark.parametrize("chosen", BOUNDED, ids=repr)
+
+
+@pytest.fixture(autouse=True)
+def float64():
+    with jb.float64_on_cpu():
+        yield
+
+
+@functools.cache
+def _all_drawn(chosen):
+    keys = jax.random.split(jax.random.key(0), 3000)
+    return np.asarray(jax.jit(jax.vmap(lambda key: chosen.draw(key, SIZE)))(keys))
+
+
+def _drawn(chosen, count=200):
+    return _all_drawn(chosen)[:count]
+
+
+def _met(chosen, points):
+    return np.array([all(map(bool, chosen.meets(x, SIZE).values())) for x in points])
+
+
+def _outside(chosen, count=12):
+    rng = np.random.default_rng(1)
+    return 2 * rng.normal(size=(count, *chosen.shape_at(SIZE)))
+
+
+@each
+def test_draws_are_in_the_set_and_differ(chosen):
+    drawn = _drawn(chosen)
+    assert drawn.shape[1:] == chosen.shape_at(SIZE)
+    assert _met(chosen, drawn).all()
+    traced = jax.vmap(lambda x: jnp.all(jnp.array(list(chosen.meets(x, SIZE).values()))))(drawn)
+    assert np.asarray(traced).all()  # the same words, traced
+    if not isinstance(chosen, jb.OneOf):
+        assert len(np.unique(drawn.reshape(len(drawn), -1), axis=0)) >= 8
+
+
+@bounded
+def test_some_draws_are_on_the_boundary_and_some_within(chosen):
+    """A boundary point leaves the set when it is moved a little outward from the set's middle.
+
+    Of a set without inside (a sphere, signs, ...) every point is one.
+    """
+    drawn, middle = _drawn(chosen, 100), np.zeros(chosen.shape_at(SIZE))
+    if isinstance(chosen, jb.Box):
+        low, high = (number_of(end, SIZE) for end in (chosen.lo, chosen.hi))
+        middle = np.full(middle.shape, (low + high) / 2)
+    pushed = middle + (drawn - middle) * (1 + 1e-6)
+    left = ~_met(chosen, pushed)
+    assert left.sum() >= 15
+    flat = not chosen.convex or isinstance(chosen, jb.Simplex)
+    assert flat or (~left).sum() >= 5
+
+
+@each
+def test_the_projection_is_one(chosen):
+    """What it gives is in the set and stays where it is; a point of the set stays, too."""
+    project = jax.jit(jax.vmap(lambda x: chosen.project(x, SIZE)))
+    near = _outside(chosen)
+    for points in (np.concatenate([near[:8], 1e3 * near[8:11], 0 * near[:1]]), _drawn(chosen, 12)):
+        once = np.asarray(project(points))
+        assert _met(chosen, once).all()
+        np.testing.assert_allclose(project(once), once, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(once, points, rtol=1e-9, atol=1e-9)
+    on_host = chosen.project(near[0], SIZE)
+    assert isinstance(on_host, np.ndarray | np.generic)
+    np.testing.assert_allclose(on_host, project(near)[0], rtol=1e-9, atol=1e-9)
+
+
+def _nearest(chosen):
+    return chosen.convex and not (isinstance(chosen, jb.Ball) and chosen.p not in (1, 2, math.inf))
+
+
+@pytest.mark.parametrize("chosen", [c for c in [*BOUNDED, *UNBOUNDED] if _nearest(c)], ids=repr)
+def test_a_convex_projection_is_the_nearest_point(chosen):
+    """By the variational inequality <y - P y, z - P y> <= 0 for every z of the set.
+
+    It characterises the nearest point of a convex set, and shares nothing with the projections;
+    among the z are extreme points, which decide a linear function.
+    """
+    others = _drawn(chosen, 300)
+    for y in _outside(chosen, 6):
+        near = np.asarray(chosen.project(jnp.asarray(y), SIZE))
+        products = np.sum((y - near) * (others - near), axis=tuple(range(1, others.ndim)))
+        assert np.max(products) <= 1e-8 * (1 + np.linalg.norm(y - near)) * np.max(np.abs(others))
+
+
+@pytest.mark.parametrize(
+    "chosen", [jb.Ball(1, "d", p=1), jb.Simplex("d"), jb.Ball(1, "d")], ids=repr
+)
+def test_the_nearest_point_is_what_a_solver_finds(chosen):
+    """Sequential quadratic programming knows only the constraint, not the projection.
+
+    Of the l_1 ball it knows x = u - v with u, v >= 0 and a sum of at most one, which is smooth.
+    """
+    split = isinstance(chosen, jb.Ball) and chosen.p == 1
+    of = (lambda z: z[:3] - z[3:]) if split else (lambda z: z)
+    rule = {"type": "ineq", "fun": lambda z: 1 - np.sum(z if split else z**2)}
+    if isinstance(chosen, jb.Simplex):
+        rule = {"type": "eq", "fun": lambda z: np.sum(z) - 1}
+    entries = 6 if split else 3
+    bounds = None if isinstance(chosen, jb.Ball) and not split else [(0, None)] * entries
+    for y in _outside(chosen, 4):
+        found = scipy.optimize.minimize(
+            lambda z, y=y: np.sum((of(z) - y) ** 2), np.full(entries, 0.1),
+            method="SLSQP", constraints=[rule], bounds=bounds, options={"ftol": 1e-15},
+        )  # fmt: skip
+        np.testing.assert_allclose(chosen.project(jnp.asarray(y), SIZE), of(found.x), atol=1e-5)
+
+
+def test_the_projection_on_orthogonal_matrices_is_the_nearest_of_many():
+    others = _drawn(jb.Orthogonal("d"), 3000)
+    for y in _outside(jb.Orthogonal("d"), 5):
+        near = np.asarray(jb.Orthogonal("d").project(jnp.asarray(y), SIZE))
+        distances = np.linalg.norm(others - y, axis=(1, 2))
+        assert np.linalg.norm(near - y) <= distances.min()
+
+
+@bounded
+def test_vertices_are_extreme(chosen):
+    """No vertex lies within a segment of the set: v + t and v - t are not both in it."""
+    points = np.asarray(jax.jit(lambda key: chosen.vertices(key, SIZE, 12))(jax.random.key(3)))
+    assert _met(chosen, points).all()
+    if isinstance(chosen, jb.Ball) and chosen.p == 3:
+        moves = np.random.default_rng(0).normal(size=(40, *points.shape[1:]))
+    else:
+        others = _drawn(chosen, 20).astype(float)
+        moves = np.concatenate([np.random.default_rng(0).normal(size=(20, *points.shape[1:])),
+                                others - others[::-1], others - points[0]])  # fmt: skip
+    for vertex, move in itertools.product(points[:8], moves):
+        if np.linalg.norm(move) < 1e-6:
+            continue
+        step = 1e-3 * move / np.linalg.norm(move)
+        both = _met(chosen, np.stack([vertex + step, vertex - step]))
+        assert not both.all()
+
+
+def test_sets_without_extreme_points_say_so():
+    for chosen in (jb.Reals("d"), jb.PSD("d")):
+        with pytest.raises(ValueError, match="has no extreme points"):
+            chosen.vertices(jax.random.key(0), SIZE)
+
+
+@each
+def test_candidates_are_in_the_set(chosen):
+    point = jnp.asarray(_drawn(chosen, 1)[0])
+    moved = jax.jit(lambda key: chosen.candidates(key, point, SIZE))(jax.random.key(1))
+    assert moved.shape[1:] == point.shape and len(moved) >= 3
+    assert moved.dtype == point.dtype
+    assert _met(chosen, np.asarray(moved)).all()
+
+
+@pytest.mark.parametrize(
+    "chosen", [c for c in BOUNDED if isinstance(c, jb.Ball | jb.Simplex | jb.Box)]
+    + [jb.Orthogonal("d"), jb.Orthogonal(2), jb.OperatorNorm("R", "d"), jb.PSD("d", at_most=2)],
+    ids=repr,
+)  # fmt: skip
+def test_coordinates_stay_in_the_set_and_reach_it(chosen):
+    if isinstance(chosen, jb.Ball) and chosen.p in (1, 3):
+        with pytest.raises(ValueError, match="no coordinates are known"):
+            chosen.charts(SIZE)
+        return
+    rng, charts = np.random.default_rng(0), chosen.charts(SIZE)
+    reached = []
+    for chart in charts:
+        lower, upper = np.array(chart.lower), np.array(chart.upper)
+        t = rng.uniform(lower, upper, (4000 // len(charts), len(lower)))
+        points = np.asarray(jax.vmap(chart.point)(t))
+        assert _met(chosen, points[:200]).all()
+        reached.append(points.reshape(len(points), -1))
+    reached = np.concatenate(reached)
+    # Random coordinates come near every draw, as near as so many points in so many axes can.
+    drawn = _drawn(chosen, 40).reshape(40, -1)
+    near = np.min(np.linalg.norm(drawn[:, None] - reached[None], axis=-1), axis=1)
+    assert near.max() <= 0.75 * np.linalg.norm(drawn, axis=1).max()
+
+
+def test_finite_sets_are_enumerated():
+    assert jb.Signs("d").every(SIZE).shape == (8, 3)
+    assert jb.Integers(0, 2, 2).every(SIZE).shape == (9, 2)
+    assert jb.Signs(20).every(SIZE) is None and jb.Ball(1, "d").every(SIZE) is None
+    both = Over({"s": jb.Signs(2), "k": jb.OneOf(1.0, 2.0, 3.0)}).every(SIZE)
+    rows = {(*s, k) for s, k in zip(both["s"].tolist(), both["k"].tolist()) for s in [tuple(s)]}
+    assert len(rows) == 12
+
+
+def test_a_product_is_a_set_of_instances():
+    over = Over({"x": jb.Ball(1, "d"), "w": {"a": jb.OperatorNorm(1, "d"), "k": jb.Integers(0, 3)}})
+    point = jax.jit(lambda key: over.draw(key, SIZE))(jax.random.key(0))
+    words = over.meets(point, SIZE)
+    assert list(words) == ["|x|_2 <= 1", "|w.a|_op <= 1", "w.k in 0..3"]
+    assert all(map(bool, words.values()))
+    far = jax.tree.map(lambda leaf: leaf * 9, point)
+    assert all(map(bool, over.meets(over.project(far, SIZE), SIZE).values()))
+    moved = jax.jit(lambda key: over.candidates(key, point, SIZE))(jax.random.key(1))
+    assert len({len(leaf) for leaf in jax.tree.leaves(moved)}) == 1
+    assert jax.tree.structure(moved) == jax.tree.structure(point)
+    vertices = jax.jit(lambda key: over.vertices(key, SIZE, 5))(jax.random.key(2))
+    assert vertices["w"]["a"].shape == (5, 3, 3)
+    (chart,) = Over({"x": jb.Box(0, 1, 2), "y": jb.Sphere(1, 2)}).charts(SIZE)
+    assert set(chart.point(jnp.array([0.1, 0.2, 0.3]))) == {"x", "y"}
+
+
+@pytest.mark.parametrize("project", [
+    jb.Orthogonal(3), jb.OperatorNorm(1, 3), jb.Matrices((3, 2), norm="nuclear", at_most=1),
+    jb.PSD(3, at_most=1), jb.PSD(3, at_most=1, norm="trace"),
+    jb.PSD(3, at_most=1, norm="frobenius"),
+    jb.Orthogonal((4, 2)), jb.Orthogonal((2, 4)),
+], ids=repr)  # fmt: skip
+def test_slopes_of_spectral_projections_are_differences(project):
+    """Central differences share nothing with the formula; the point is generic."""
+    rng = np.random.default_rng(5)
+    shape = project.shape_at({})
+    x, v = rng.normal(size=shape) * 2, rng.normal(size=shape)
+    to = lambda y: project.project(y, {})
+    _, slope = jax.jvp(to, (jnp.asarray(x),), (jnp.asarray(v),))
+    h = 1e-6
+    np.testing.assert_allclose(slope, (to(jnp.asarray(x + h * v)) - to(jnp.asarray(x - h * v)))
+                               / (2 * h), atol=1e-6)  # fmt: skip
+
+
+def test_slopes_are_finite_where_singular_values_coincide():
+    for chosen in (jb.Orthogonal(3), jb.OperatorNorm(1, 3), jb.PSD(3, at_most=1)):
+        for x in (jnp.eye(3), 2 * jnp.eye(3), jnp.zeros((3, 3))):
+            slope = jax.jacobian(lambda y, chosen=chosen: chosen.project(y, {}))(x)
+            assert np.all(np.isfinite(slope))
+
+
+@pytest.mark.parametrize("what, found", [
+    ("d", 3), ("2*d + 1", 7), ("sqrt(n)", 2.0), ("-R", -2.5), (4, 4), ("n // d", 1), ("d**2", 9),
+])  # fmt: skip
+def test_expressions_of_sizes(what, found):
+    assert number_of(what, SIZE) == found
+    assert shape_of(("d", "n - 1", 2), SIZE) == (3, 3, 2) and shape_of((), SIZE) == ()
+
+
+@pytest.mark.parametrize("make, says", [
+    (lambda: jb.Ball("d.real", "d"), "is no expression of sizes"),
+    (lambda: jb.Ball("__import__('os')", "d"), "is no expression of sizes"),
+    (lambda: jb.Ball("2 +", "d"), "is no expression of sizes"),
+    (lambda: jb.Ball(1, "d", p=0.5), "p must be at least 1"),
+    (lambda: jb.Ball(1, "m").shape_at(SIZE), "no size 'm' for 'm': the sizes give d, n, R"),
+    (lambda: jb.Ball(1, "d/2").shape_at(SIZE), "an axis is a whole number from 0 on"),
+    (lambda: jb.Ball(-1, "d").draw(jax.random.key(0), SIZE), "radius must be positive"),
+    (lambda: jb.Box(1, 1).draw(jax.random.key(0), SIZE), "lower end must be below"),
+    (lambda: jb.OneOf(), "OneOf lists values"),
+    (lambda: jb.OneOf([1.0], [1.0, 2.0]), "OneOf lists values of one shape"),
+])  # fmt: skip
+def test_what_is_no_set_is_one_sentence(make, says):
+    with pytest.raises(ValueError, match=says) as said:
+        make()
+    assert "\n" not in str(said.value)
+
+
+def test_over_takes_sets_only():
+    with pytest.raises(TypeError, match="over names no set"):
+        Over({})
