@@ -13,6 +13,7 @@ y^4, corners and one-sided contacts are the same computation. At a kink the prog
 continuation is looked at where its conditions hold, which together are all of N.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -304,9 +305,10 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
         return None
     for order in ORDERS.get(len(place.free), (2, 4)):
         for radius in RADII:
-            half = _again(lambda o=order, r=radius: _around(program, place, o, r, reading, fine))
+            near = functools.partial(_around, program, place, order, radius, reading, fine)
+            half = _again(near)
             if half is not None:
-                return _again(lambda half=half: _inside(place, half, fine))
+                return _again(functools.partial(_inside, place, half, fine))
     return None
 
 

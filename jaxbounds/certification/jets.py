@@ -209,7 +209,7 @@ class Jets:
 
     def _general_power(self, x: Jet, y: Jet) -> Jet:
         fixed = all(v is None for v in y.of[1:])
-        q = fmpq(0) if y.of[0] is None else y.of[0].at and y.of[0].at.as_rational()
+        q: Any = fmpq(0) if y.of[0] is None else y.of[0].at and y.of[0].at.as_rational()
         if fixed and q is not None and q == int(q.p) and abs(q) <= 64:
             return self.power(x, int(q.p))
         if fixed and q is not None:
@@ -296,7 +296,8 @@ def _inverse(a: Coefficient) -> Coefficient:
 def power_series(jets: Jets, a: Coefficient, q: fmpq) -> Series:
     """(a + t)^q."""
     value = _applied(a, lambda u: u.power(q), lambda v: functions.power(v, _ball(q)))
-    out, over, binomial = [value], _inverse(a), fmpq(1)
+    out: list[Coefficient | None] = [value]
+    over, binomial = _inverse(a), fmpq(1)
     known = value
     for k in range(1, jets.order + 1):
         binomial = binomial * (q - (k - 1)) / k

@@ -107,12 +107,12 @@ class Laws:
         if all(v is not None for v in values) and name in _FUNCTIONS:
             return self.lift(_FUNCTIONS[name](*values))
         if name in ("add", "sub"):
-            return self._added(*entries, 1 if name == "add" else -1)
+            return self._added(entries[0], entries[1], 1 if name == "add" else -1)
         if name == "neg":
             value = None if x.value is None else -x.value
             return Law(x.degree, tuple(-v for v in x.shift), value, x.finite)
         if name in ("mul", "div"):
-            return self._product(*entries, 1 if name == "mul" else -1)
+            return self._product(entries[0], entries[1], 1 if name == "mul" else -1)
         if name in _DEGREES:
             self.scales(x)
             return Law(tuple(_DEGREES[name] * v for v in x.degree), self.zero)

@@ -203,8 +203,7 @@ class _Settling:
         return found, best
 
     def _best_of(self, points: list[Point]) -> Best:
-        given = {"until": self.until, "seed": self.seed, "snap": self.snap}
-        return best_of(self.problem, points, **given)
+        return best_of(self.problem, points, until=self.until, seed=self.seed, snap=self.snap)
 
     def _changes(self, best: Best, more: list[Point]) -> bool:
         """Whether the new points are a reason to certify again."""

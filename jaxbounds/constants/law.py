@@ -50,7 +50,7 @@ def _rational(found: Sequence[AtSize], exponents: Sequence[Exponent]) -> str:
 
 
 def _fitted(
-    at: Sequence[int], values: Sequence[Fraction], top: int, bottom: int
+    at: Sequence[float], values: Sequence[Fraction], top: int, bottom: int
 ) -> tuple[list[int], list[int]] | None:
     """Whole coefficients of P and Q, highest first, with P = value Q at every size exactly."""
     rows = [

@@ -8,7 +8,7 @@ a ratio that still rises from one that stays.
 
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -117,6 +117,7 @@ def _families(point: Point, exact: bool) -> Iterator[tuple[str, Family]]:
 
 def _ways(arrays: int) -> Iterator[tuple[int, ...]]:
     """Which arrays go up (1), down (-1) or stay (0); few together first."""
+    every: Iterable[tuple[int, ...]]
     if arrays <= JOINTLY:
         every = itertools.product((1, -1, 0), repeat=arrays)
     else:
@@ -132,14 +133,14 @@ class Look(NamedTuple):
     """What float64 sees far out along one family.
 
     Attributes:
-        index: which family.
+        family: which one.
         high: the largest ratio there.
         first: an instance on the way, as near as it comes with that ratio.
         last: the ratio at the farthest scale where there is one.
         rises: whether it still rises there.
     """
 
-    index: int
+    family: int
     high: float
     first: Instance
     last: float
@@ -179,7 +180,7 @@ def limit(
     rising = [k for k in seen if k.rises and k not in near]
     found: list[Limit] = []
     for look in [*near[:MOST], *rising[:MOST]]:
-        words, family = exact[look.index]
+        words, family = exact[look.family]
         at = lambda m, reading, family=family: ratio(family(arb((1, m))), reading)
         with precision(BITS):
             try:
@@ -188,8 +189,8 @@ def limit(
                 continue
         if grown is not None:
             with np.errstate(all="ignore"):
-                there = families[look.index][1](2.0 ** LOOKS[2])
-            given = {**grown._asdict(), "family": families[look.index][1]}
+                there = families[look.family][1](2.0 ** LOOKS[2])
+            given = {**grown._asdict(), "family": families[look.family][1]}
             found.append(Limit(words=words, instance=there, **given))
     # Endless ones first: whatever else rises, there is no constant.
     return max(found, key=lambda f: (f.endless, float(f.ratio.lower())), default=None)

@@ -55,7 +55,7 @@ def confirm_far(bench: Bench, pool: Pool, searched: Searched, referee: Asked, /)
             excess = violation(statement, bench.one(instance, size).column(column))
             if excess > 0:
                 found.append((float(excess), index, instance))
-        for excess, index, instance in sorted(found, key=lambda f: -f[0])[:ASKED]:
+        for amount, index, instance in sorted(found, key=lambda f: -f[0])[:ASKED]:
             said = referee(statement, form, instance, Size(statement.sizes[index]))
             if said.word == "disproved":
                 one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], instance)
@@ -64,7 +64,7 @@ def confirm_far(bench: Bench, pool: Pool, searched: Searched, referee: Asked, /)
                 break
             if not said.is_true:
                 doubts[form.name] = (
-                    f"it is violated by {excess:.2g} far from all draws, where rounding may be all "
+                    f"it is violated by {amount:.2g} far from all draws, where rounding may be all "
                     f"there is, and ball arithmetic does not confirm it: {said.reason}"
                 )
     return doubts

@@ -91,7 +91,8 @@ def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) ->
     value = np.where(measured.counted[:, 0], measured.value[:, 0], -np.inf)
     small, like = take(batch, int(np.argmax(np.nan_to_num(value, nan=-np.inf)))), take(drawn, 0)
     axes = lambda tree: [(leaf.ndim, leaf.dtype) for leaf in jax.tree.leaves(tree)]
-    if jax.tree.structure(small) != jax.tree.structure(like) or axes(small) != axes(like):
+    same = str(jax.tree.structure(small)) == str(jax.tree.structure(like))
+    if not same or axes(small) != axes(like):
         return drawn
     many = concatenate([jax.tree.map(lambda x: x[None], one) for one in grown(small, like)])
     return take(many, rng.integers(length(many), size=length(drawn)))
@@ -143,7 +144,8 @@ def hop(bench: Bench, pool: Pool, budget: Budget, at: Place, /, *, again: bool) 
         width = measured.high[chain, targets] - measured.low[chain, targets]
         clear = width <= bench.statement.tolerance * np.maximum(np.abs(value), 1.0)
         counts = measured.counted[chain, targets] & ~np.isnan(value) & clear & near(moved)
-        return moved, np.where(counts, value, -np.inf), measured.met[chain, targets]
+        met = np.asarray(measured.met)[chain, targets]
+        return moved, np.where(counts, value, -np.inf), met
 
     rng, steps = np.random.default_rng([seed, index, 3 + again]), budget.steps // STEPS[again]
     starts, kinds = _starts(pool, at, targets, again)

@@ -231,7 +231,7 @@ def climb(score: Score, starts: Instance, rng: Rng, steps: int, /) -> Chains:
 
 def _moved(leaves: Sequence[Leaf], movable: Sequence[int], rng: Rng) -> list[Leaf]:
     """One leaf moved, or replaced by another of its shape."""
-    at = movable[rng.integers(len(movable))]
+    at = movable[int(rng.integers(len(movable)))]
     leaf = leaves[at]
     alike = [i for i in movable if i != at and leaves[i].shape == leaf.shape]
     if alike and leaf[0].size > 1 and rng.random() < 0.1:

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -117,7 +117,7 @@ def _by_constants(
     *,
     T: int,
     d: int,
-) -> dict[str, tuple[ArrayLike, ...]]:
+) -> dict[str, tuple[Any, ...]]:
     """The numbers of the certificates by their constant sets, in one program."""
     found = {}
     for name, constants in CONSTANTS.items():

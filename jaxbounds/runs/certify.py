@@ -267,9 +267,9 @@ def certify(
     if out is not None:
         try_to_write(Path(out))
     with tempfile.TemporaryDirectory() as scratch:
-        given = {"on": engine_of(on), "jobs": jobs, "folder": Path(out or scratch)}
+        given: Any = {"on": engine_of(on), "jobs": jobs, "folder": Path(out or scratch)}
         given |= {"operations": operations if rocq is not None else 0, "slack": slack}
-        found = [one for made in certifying(selection, seconds=seconds, **given) for one in made]  # type: ignore[arg-type]
+        found = [one for made in certifying(selection, seconds=seconds, **given) for one in made]
     found = in_order(found, selection)
     if out is not None:
         write_certificates(found, selection, Path(out))

@@ -22,7 +22,7 @@ def disproof_file(
     statement: Statement,
     form: str,
     instance: Instance,
-    size: Mapping[str, int],
+    size: Mapping[str, float],
     /,
     *,
     as_coded: bool = False,

@@ -66,7 +66,7 @@ def theorem_of(
     statement: Statement,
     form: Form,
     instance: Instance,
-    size: Mapping[str, int],
+    size: Mapping[str, float],
     /,
     *,
     readings: tuple[Reading, ...] = READINGS,

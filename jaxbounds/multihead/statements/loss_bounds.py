@@ -250,6 +250,7 @@ COROLLARY_1_2 = Statement(
         Form(
             name="sharpened S6",
             note="beta_3# / sqrt(H) + beta_1#^2 / 4: as (3), with |l'| <= 1, l'' <= 1/4 and S2.",
+            equality="two opposite tokens of one head, W = 0, U along them and large",
         ),
         Form(
             name="sharpened S6, self-bounded",

@@ -158,7 +158,12 @@ LEMMA_18 = Statement(
                 ),
             ),
         ),
-        Form(name="sharpened S14", hypotheses=_apart, note="1/(A - B) for 2/A, for any A > B."),
+        Form(
+            name="sharpened S14",
+            hypotheses=_apart,
+            note="1/(A - B) for 2/A, for any A > B.",
+            equality="two values of r, eps to 0",
+        ),
         Form(
             name="sharpened S14, exact odds",
             hypotheses=_apart,
@@ -277,6 +282,7 @@ PROPOSITION_3_MASS = Statement(
         Form(
             name="sharpened S14, relaxed",
             note="A - B = S^4 - 4 S^2 Z - 4 Z^2 itself; needs only Z < .207 S^2.",
+            equality="no noise, eps to 0",
         ),
     ),
     control="0.8 of the sharpened Gamma",
@@ -344,8 +350,14 @@ PROPOSITION_3_MARGIN = Statement(
             cites="Proposition 3, eq. (11), Section 5.3",
             hypotheses=noise_eighth,
             note=_LOG_PLUS,
+            equality="no noise, eps to 0",
         ),
-        Form(name="sharpened S14", hypotheses=noise_eighth, note="16/7 for 8/3 in Gamma."),
+        Form(
+            name="sharpened S14",
+            hypotheses=noise_eighth,
+            note="16/7 for 8/3 in Gamma.",
+            equality="no noise, eps to 0",
+        ),
         Form(
             name="sharpened S14, relaxed",
             note="Needs only Z < .207 S^2.",

@@ -58,7 +58,7 @@ def _certificate(start: Start, size: Size, form: str) -> tuple[DescentCertificat
     """Corollary 5, or Theorem 3 sharpened, at the least even H; how many heads have each sign."""
     good, K, shape = start.good, size["K"], {"T": size["T"], "d": size["d"]}
     if form == SHARP:
-        given = {name: float(value) for name, value in _given(start, K).items()}
+        given: Any = {name: float(value) for name, value in _given(start, K).items()}
         found = descent_certificate(**shape, K=K, loss_target=1 / K, **given)["sharpened S8"]
     else:
         found = corollary5(good, start.radius, K, **shape, corrected=form == "corrected")
