@@ -107,6 +107,13 @@ def _second_order(instance: Instance, size: Size) -> Sides:
     )
 
 
+def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
+    """Logits change by less than 4 between two points: beyond, attention switches unseen."""
+    moved = jnp.max(jnp.sqrt(jnp.sum(instance["dW"] ** 2, axis=(1, 2))))
+    change = token_radius(instance) ** 2 * moved
+    return {"the points resolve the segment": change <= 4.0 * (GRID - 1)}
+
+
 EQ_14 = Statement(
     id="multihead.eq14",
     label="eq. (14)",
@@ -118,7 +125,7 @@ EQ_14 = Statement(
     evaluate=_second_order,
     judges=(empirical_risk, loss_hessian),
     forms=(
-        Form(name="printed", cites="eq. (14), Section 6.1"),
+        Form(name="printed", cites="eq. (14), Section 6.1", hypotheses=_resolved),
         Form(
             name="printed, early version",
             cites="eq. (14), Section 6.1 of the early version",
