@@ -14,8 +14,8 @@ from jaxbounds.papers import PAPERS
 
 ROOT = Path(__file__).parents[1] / "jaxbounds"
 FLOORS = (
-    {"version", "memory", "plain", "shown", "own_network", "arrays", "norms", "ascent", "chaining",
-     "files", "plotting", "experiments", "traces", "sets"},
+    {"version", "memory", "plain", "stopping", "shown", "own_network", "arrays", "norms", "ascent",
+     "chaining", "files", "plotting", "experiments", "traces", "sets"},
     {"provenance", "results", "training", "curvature", "sweeps"},
     {"statements"},
     {"records", "papers"},

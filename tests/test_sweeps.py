@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds import stopping
 from jaxbounds.files import load_arrays
-from jaxbounds.sweeps import Checkpoints, lanes_of, progress, reporting, stopping, sweep
+from jaxbounds.sweeps import Checkpoints, lanes_of, progress, reporting, sweep
 from jaxbounds.sweeps.checkpoint import FORMAT
 from jaxbounds.sweeps.compaction import compaction
 from jaxbounds.sweeps.grouping import available, fitting

@@ -12,9 +12,9 @@ import time
 
 import pytest
 
+from jaxbounds import stopping
 from jaxbounds.cli import main
 from jaxbounds.runs import interruption, workers
-from jaxbounds.sweeps import stopping
 
 CLAIMS = """
 import os, signal
@@ -162,7 +162,7 @@ def test_sigterm_waits_for_work_that_listens_until_its_deadline():
 BUSY = """
 import hashlib, os, signal
 from jaxbounds.runs import interruption
-from jaxbounds.sweeps import stopping
+from jaxbounds import stopping
 
 with interruption.interruptible(), stopping.listening():
     interruption.grant(1.0)

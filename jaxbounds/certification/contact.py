@@ -14,7 +14,6 @@ continuation is looked at where its conditions hold, which together are all of N
 """
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
@@ -169,11 +168,9 @@ def not_negative(
     least = [min((sum(w * e for w, e in zip(weights, p)) for p, _ in c), default=0)
              for c in conditions]  # fmt: skip
     cells = list(_directions(sides))
-    for looked in itertools.count():
+    for _ in range(CELLS):
         if not cells:
             return True
-        if looked > CELLS:
-            return False
         cell = cells.pop()
         u = [_between(a, b) for a, b in cell]
         if _at(terms, weights, degree, r, u) >= 0:
@@ -186,7 +183,7 @@ def not_negative(
             return False
         for part in ((a, (a + b) / 2), ((a + b) / 2, b)):
             cells.append([*cell[:wide], part, *cell[wide + 1 :]])
-    raise AssertionError
+    return False
 
 
 class Place(NamedTuple):

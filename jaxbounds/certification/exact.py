@@ -67,7 +67,11 @@ class Field:
         self.logarithms: dict[int, tuple[Any, arb]] = {}
 
     def atom(self, key: Any, ball: Callable[[], arb]) -> int:
-        """The atom of that key; a new one where it is unknown."""
+        """The atom of that key; a new one where it is unknown.
+
+        Raises:
+            GivenUp: if there are too many.
+        """
         if key not in self._index:
             if len(self.balls) == ATOMS:
                 raise GivenUp

@@ -82,6 +82,8 @@ def met(problem: Problem, ratio: Ratio, point: Point, /) -> tuple[arb, float] | 
         return None
     slopes = np.array([p.slope for p in active])
     largest = float(np.max(np.abs(slopes)))
+    if not largest > 0:
+        return None
     # The convex combination of the slopes that is nearest to zero.
     rows = np.vstack([slopes.T / largest, np.ones(len(active))])
     weights = scipy.optimize.nnls(rows, np.append(np.zeros(k), 1.0))[0]

@@ -84,7 +84,9 @@ def _is_lost(bench: Bench, index: int, instance: Instance, size: Size) -> bool:
     found = bench.one(instance, size).column(index)
     leaves = map(np.asarray, jax.tree.leaves(instance))
     sizes = [np.max(np.abs(x), initial=0.0) for x in leaves if np.issubdtype(x.dtype, np.floating)]
-    return bool(np.abs(found.lhs - found.rhs) <= LOST * max(sizes, default=0.0))
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(found.lhs - found.rhs)
+    return bool(apart <= LOST * max(sizes, default=0.0))
 
 
 def stands(

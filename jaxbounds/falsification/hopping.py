@@ -141,8 +141,9 @@ def hop(bench: Bench, pool: Pool, budget: Budget, at: Place, /, *, again: bool) 
         measured = bench(moved, size)
         value = measured.value[chain, targets]
         # Chains would run to where the stated error hides everything.
-        width = measured.high[chain, targets] - measured.low[chain, targets]
-        clear = width <= bench.statement.tolerance * np.maximum(np.abs(value), 1.0)
+        with np.errstate(invalid="ignore"):
+            width = measured.high[chain, targets] - measured.low[chain, targets]
+            clear = width <= bench.statement.tolerance * np.maximum(np.abs(value), 1.0)
         counts = measured.counted[chain, targets] & ~np.isnan(value) & clear & near(moved)
         met = np.asarray(measured.met)[chain, targets]
         return moved, np.where(counts, value, -np.inf), met

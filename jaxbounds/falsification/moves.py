@@ -169,7 +169,8 @@ def grown(instance: Instance, like: Instance, /) -> Iterator[Instance]:
         yield jax.tree.map(functools.partial(_grown, how=how), instance, like)
 
 
-def _grown(small: Leaf, large: Leaf, how: str) -> Leaf:
+def _grown(small: Any, large: Any, how: str) -> Leaf:
+    small, large = np.asarray(small), np.asarray(large)
     if not small.size or not np.ndim(small):
         return large if not small.size else small
     small = small[tuple(slice(0, n) for n in large.shape)]

@@ -21,13 +21,18 @@ def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
 
     for decimals in (0, 1, 2):
         for name in moving:
-            rounded = np.asarray(np.round(flat[name], decimals))
+            with np.errstate(over="ignore"):
+                rounded = np.asarray(np.round(flat[name], decimals))
+            if not np.all(np.isfinite(rounded)):
+                continue
             if not np.array_equal(rounded, flat[name]):
                 yield replaced(name, rounded)
     for name in moving:
         for index in np.ndindex(flat[name].shape):
             entry = flat[name][index]
-            for simpler in (0.0, np.round(entry), np.round(entry, 1), np.round(entry, 2)):
+            with np.errstate(over="ignore"):
+                rounder = [np.round(entry, decimals) for decimals in range(3)]
+            for simpler in (0.0, *rounder):
                 if simpler != entry and _complexity(simpler) < _complexity(entry):
                     leaf = np.array(flat[name])
                     leaf[index] = simpler
@@ -38,9 +43,10 @@ def _complexity(entry: Any) -> int:
     """0 for zero, 1 for an integer, then one more for each decimal up to two, else 9."""
     if entry == 0:
         return 0
-    for decimals in range(3):
-        if entry == np.round(entry, decimals):
-            return 1 + decimals
+    with np.errstate(over="ignore"):
+        for decimals in range(3):
+            if entry == np.round(entry, decimals):
+                return 1 + decimals
     return 9
 
 

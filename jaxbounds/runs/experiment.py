@@ -21,8 +21,8 @@ from jaxbounds.runs.driver import drive, packed, unpack
 from jaxbounds.runs.engines import HERE, On, Where, engine_of
 from jaxbounds.runs.request import Request
 from jaxbounds.runs.workers import Died
+from jaxbounds.stopping import Stopped
 from jaxbounds.sweeps import OnlyAShare, Share, merge_parts, shares
-from jaxbounds.sweeps.stopping import Stopped
 
 if TYPE_CHECKING:  # slow to import
     import xarray

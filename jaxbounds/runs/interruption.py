@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from jaxbounds.sweeps import stopping
+from jaxbounds import stopping
 
 AGAIN = 0.05
 """Seconds after which an interruption that was dropped comes again."""
@@ -74,7 +74,7 @@ def _take(number: int, frame: FrameType | None) -> None:
 def interruptible() -> Iterator[None]:
     """For the length of a `with` block both signals raise KeyboardInterrupt.
 
-    SIGTERM does so later, within its deadline, where work listens (`jaxbounds.sweeps.stopping`).
+    SIGTERM does so later, within its deadline, where work listens (`jaxbounds.stopping`).
     Python drops exceptions that arise while it collects garbage: what was dropped comes again. Only
     the main thread can take signals; in another one nothing changes.
     """

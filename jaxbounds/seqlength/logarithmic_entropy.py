@@ -119,7 +119,7 @@ def corollary_D_0_2(
 
 @functools.partial(jax.jit, static_argnums=2)
 def _gamma_cubed(
-    norms: NetworkNorms, constants: Constants, layers: int, softmax_constant: float
+    norms: NetworkNorms, constants: Constants, layers: int, softmax_constant: ArrayLike
 ) -> tuple[jax.Array, jax.Array]:
     """gamma^3 and the w_i of Lemma E.1: one program."""
     listed = terms_corrected(norms, constants, layers, softmax_constant=softmax_constant)

@@ -14,9 +14,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbounds import stopping
 from jaxbounds.files import Place
 from jaxbounds.provenance import products_used
-from jaxbounds.sweeps import shares, stopping
+from jaxbounds.sweeps import shares
 from jaxbounds.sweeps.checkpoint import Checkpoints
 from jaxbounds.sweeps.grouping import available, fitting, needed
 from jaxbounds.sweeps.groups import largest

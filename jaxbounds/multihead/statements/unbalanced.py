@@ -42,7 +42,7 @@ def _unbalanced(key: jax.Array, size: Size) -> Instance:
 
 
 @jax.jit
-def _given(start: Start, K: int) -> dict[str, Any]:
+def _given(start: Start, K: ArrayLike) -> dict[str, Any]:
     """What Theorem 3 sharpened asks of the start and of a target of loss 1/K."""
     return {
         "radius": start.radius,

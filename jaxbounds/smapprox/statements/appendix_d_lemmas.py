@@ -142,7 +142,7 @@ def _d8(i: Instance, size: Size) -> Sides:
     whole = ravel_pytree(_mixed()[0])[1](i["direction"])
     length = jnp.sqrt(sum((leaf**2).sum() for leaf in jax.tree.leaves(whole)))
 
-    def total(radius: Array) -> Array:
+    def total(radius: ArrayLike) -> Array:
         theta, unravel = ravel_pytree(_mixed()[0])
         moved = unravel(theta + radius * i["direction"] / length)
         states = feedforward(moved, i["x"].astype(theta.dtype))[1][1::4]
