@@ -23,6 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy
+from jax.typing import ArrayLike
 
 from jaxbounds.seqlength.dudley import CERTIFIED
 from jaxbounds.seqlength.multi_layer import (

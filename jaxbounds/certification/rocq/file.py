@@ -233,6 +233,7 @@ def _head(about: Translated, citation: str, body: Mapping[str, Any]) -> Iterator
                 f"Claim: {s.formula}",
                 f"Paper: {citation or s.paper}; {s.label}"
                 + (f"; {form.cites}" if form.cites else ""),
+                f"Setting: {s.assumptions}" if s.assumptions else "",
                 f"Why it is false: {form.note}" if form.note else "",
                 f"SHA-256 of statement, form, size and instance: {digest_of(about)}",
                 f"{body['operations']} operations, {body['lemmas']} lemmas; about "
