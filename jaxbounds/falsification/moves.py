@@ -190,7 +190,7 @@ class Chains(NamedTuple):
         instances: of each chain.
         score: the value of its form; -inf where none counted.
         accepted: steps of each that led to a worse instance.
-        met: steps of each that met the hypotheses.
+        met: steps of each that led elsewhere and met the hypotheses.
     """
 
     instances: Instance
@@ -221,13 +221,20 @@ def climb(score: Score, starts: Instance, rng: Rng, steps: int, /) -> Chains:
         moved = _moved(leaves, movable, rng)
         tried, new, meets = score(jax.tree.unflatten(structure, moved))
         better = new > value + LEAST * np.abs(np.where(np.isfinite(value), value, 0.0))
+        went = _differ(leaves, jax.tree.leaves(tried))
         keep = lambda own, other, b=better: np.where(
             b.reshape(-1, *[1] * (own.ndim - 1)), other, own
         )
         leaves = [keep(own, other) for own, other in zip(leaves, jax.tree.leaves(tried))]
         value = np.where(better, new, value)
-        accepted, met = accepted + better, met + meets
+        accepted, met = accepted + better, met + (meets & went)
     return Chains(jax.tree.unflatten(structure, leaves), value, accepted, met)
+
+
+def _differ(one: Sequence[Leaf], other: Sequence[Leaf]) -> np.ndarray:
+    """In which chains anything did."""
+    apart = [np.any(_flat(a) != _flat(b), axis=1) for a, b in zip(one, other) if a[0].size]
+    return np.any(apart, axis=0)
 
 
 def _moved(leaves: Sequence[Leaf], movable: Sequence[int], rng: Rng) -> list[Leaf]:

@@ -168,7 +168,7 @@ def terms_corrected(
     layers: int,
     /,
     *,
-    softmax_constant: float = 2.0,
+    softmax_constant: ArrayLike = 2.0,
     heads: int = 1,
 ) -> Terms:
     """The provable list: per-matrix constants, inputs of norm B_x in layer 1, L_sigma before W_c.
