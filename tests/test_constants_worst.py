@@ -32,7 +32,13 @@ def claim(sides, shape=(), draw=jax.random.normal, sizes=({},)):
         lhs, rhs = (jnp.asarray(side, float) for side in sides(instance["x"]))
         return Sides(lhs=lhs, rhs={"printed": rhs, "control": rhs / 2})
 
+    positive = draw is _positive  # beyond lie poles, at which ratios have no bound
+    more: dict = {
+        "hypotheses": lambda i, size: {"x > 0": jnp.all(i["x"] > 0)},
+        "project": lambda i, size: {"x": jnp.abs(i["x"])},
+    }
     return Statement(
+        **(more if positive else {}),
         id="own.worst",
         label="worst",
         formula="lhs <= C rhs",

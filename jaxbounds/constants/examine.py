@@ -17,7 +17,7 @@ from jaxbounds.constants.enclosure import BITS, Ratio, ascent, digits_of
 from jaxbounds.constants.kinks import met
 from jaxbounds.constants.limits import FARTHEST, NEAR, Limit, limit, looks
 from jaxbounds.constants.polish import SAME, Point, at, best_neighbour, curvature, polished
-from jaxbounds.constants.problem import Problem
+from jaxbounds.constants.problem import Problem, flat
 from jaxbounds.constants.result import AtSize, Where
 from jaxbounds.constants.starts import Start
 from jaxbounds.falsification.shrink import shrink
@@ -37,6 +37,8 @@ AS_COMPUTED = 2.0**-46
 ROUNDS = 12
 MOST = 256
 """Instances that are measured at once, between two looks at the time."""
+LARGEST = 1e300
+"""Of entries, beyond which nothing larger can be tried in float64."""
 ROUGHLY = 1e-2
 """How near a limit, relatively, starts must come to be counted."""
 
@@ -149,7 +151,7 @@ def said(problem: Problem, best: Best, points: Sequence[Point], /, where: Where 
         high=high,
         digits=digits_of(ball) if ball is not None else 0,
         gain=best.gain,
-        reason=best.reason or _still(best),
+        reason=best.reason or _still(best) or _out_of_floats(best, where),
         starts=len(points),
         agreeing=len(agreeing),
         kinds=dict(Counter(p.kind for p in points if p.kind)),
@@ -223,6 +225,14 @@ def _at_the_end(problem: Problem, ratio: Ratio, point: Point, far: Limit) -> tup
     except (Undecided, NotSupported, ValueError, ArithmeticError, np.linalg.LinAlgError):
         pass
     return far.certain, left + BY_FLOATS
+
+
+def _out_of_floats(best: Best, where: Where) -> str:
+    """Why what rises up to the largest floats has no limit along a scale."""
+    largest = np.max(np.abs(flat(best.point.instance)), initial=0.0)
+    if where != "rising" or not largest > LARGEST:
+        return ""
+    return f"it still rises where entries are {largest:.1g}, and float64 ends there"
 
 
 def _still(best: Best) -> str:
