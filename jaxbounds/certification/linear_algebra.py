@@ -33,8 +33,13 @@ def _matrix(a: np.ndarray) -> arb_mat:
     return arb_mat(int(a.shape[0]), int(a.shape[1]), list(a.ravel()))
 
 
-def contracted(a: np.ndarray, b: np.ndarray, dimension_numbers: Any, /) -> np.ndarray:
-    """`dot_general` of two arrays of balls."""
+def laid_out(
+    a: np.ndarray, b: np.ndarray, dimension_numbers: Any, /
+) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """The operands of `dot_general` as stacks of matrices to be multiplied, and the result's shape.
+
+    Of shapes (batch, m, k) and (batch, k, n).
+    """
     (in_a, in_b), (batch_a, batch_b) = dimension_numbers
     free_a = [i for i in range(a.ndim) if i not in (*in_a, *batch_a)]
     free_b = [i for i in range(b.ndim) if i not in (*in_b, *batch_b)]
@@ -44,6 +49,13 @@ def contracted(a: np.ndarray, b: np.ndarray, dimension_numbers: Any, /) -> np.nd
     many, m, k, n = map(count, (batch, rows, sizes(a, in_a), columns))
     left = np.transpose(a, [*batch_a, *free_a, *in_a]).reshape(many, m, k)
     right = np.transpose(b, [*batch_b, *in_b, *free_b]).reshape(many, k, n)
+    return left, right, (*batch, *rows, *columns)
+
+
+def contracted(a: np.ndarray, b: np.ndarray, dimension_numbers: Any, /) -> np.ndarray:
+    """`dot_general` of two arrays of balls."""
+    left, right, shape = laid_out(a, b, dimension_numbers)
+    (_, m, k), n = left.shape, right.shape[2]
     entries: list[arb] = []
     for p, q in zip(left, right):
         if k == 0:
@@ -56,7 +68,7 @@ def contracted(a: np.ndarray, b: np.ndarray, dimension_numbers: Any, /) -> np.nd
             ]
         elif m * n:
             entries += (_matrix(p) * _matrix(q)).entries()
-    return reals((*batch, *rows, *columns), entries)
+    return reals(shape, entries)
 
 
 def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:

@@ -16,6 +16,7 @@ from jax.extend.core import JaxprEqn
 from jaxbounds.certification import control, movement
 from jaxbounds.certification.elementwise import rounds
 from jaxbounds.certification.interpreter import Interpreter
+from jaxbounds.certification.linear_algebra import laid_out
 from jaxbounds.certification.values import (
     NotSupported,
     Undecided,
@@ -164,20 +165,10 @@ def _running(function: Callable[[Scalars], Callable]) -> Rule:
 
 def _dot(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
     a, b = (run.lifted(as_reals(x)) for x in xs)
-    (in_a, in_b), (batch_a, batch_b) = eqn.params["dimension_numbers"]
-    free_a = [i for i in range(a.ndim) if i not in (*in_a, *batch_a)]
-    free_b = [i for i in range(b.ndim) if i not in (*in_b, *batch_b)]
-    sizes = lambda x, axes: [x.shape[i] for i in axes]
-    count = lambda shape: int(np.prod(shape, dtype=int))
-    batch, rows, columns = sizes(a, batch_a), sizes(a, free_a), sizes(b, free_b)
-    many, m, k, n = map(count, (batch, rows, sizes(a, in_a), columns))
-    left = np.transpose(a, [*batch_a, *free_a, *in_a]).reshape(many, m, k)
-    right = np.transpose(b, [*batch_b, *in_b, *free_b]).reshape(many, k, n)
-    total = lambda u, v: functools.reduce(run.add, map(run.mul, u, v)) if k else run.zero
-    entries = (
-        total(p[i], q[:, j]) for p, q in zip(left, right) for i in range(m) for j in range(n)
-    )
-    return [reals((*batch, *rows, *columns), entries)]
+    left, right, shape = laid_out(a, b, eqn.params["dimension_numbers"])
+    total = lambda u, v: functools.reduce(run.add, map(run.mul, u, v)) if len(u) else run.zero
+    entries = (total(u, v) for p, q in zip(left, right) for u in p for v in q.T)
+    return [reals(shape, entries)]
 
 
 def _compare(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:

@@ -54,6 +54,11 @@ def labelled(batch: Instance, /) -> np.ndarray:
     return np.array([hash(row.tobytes()) for row in np.hstack(flat)])
 
 
+def batch_of(instance: Any, /) -> Any:
+    """A batch of one instance."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[None], instance)
+
+
 def concatenate(batches: list[Any], /) -> Any:
     """Batches (or measurements) one after the other."""
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *batches)
@@ -214,7 +219,7 @@ class Bench:
 
     def one(self, instance: Instance, size: Size) -> Measured:
         """Measure a single instance."""
-        first = jax.tree.map(lambda leaf: np.asarray(leaf)[None], instance)
+        first = batch_of(instance)
         return jax.tree.map(lambda column: column[0], self(first, size))
 
     def excluded(self, batch: Instance, size: Size, measured: Measured) -> dict[str, int]:

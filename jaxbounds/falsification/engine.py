@@ -103,7 +103,7 @@ def _verdict(found: Findings, index: int, seed: int, places: Places) -> Verdict:
         worst_ratio=decision.ratio,
         instances=int(np.sum(counted)),
         searches=found.searched.runs,
-        evidence=evidence(statement, index, decision, found.near[index], found.searched),
+        evidence=evidence(statement, index, decision, found.near[index], found.searched, column),
         starts=agreeing(found.searched, index),
         accepted=accepted,
         distinct=distinct_counted(column),

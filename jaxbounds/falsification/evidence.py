@@ -7,6 +7,7 @@ import numpy as np
 
 from jaxbounds.falsification.bench import Column, Pool, labelled, length
 from jaxbounds.falsification.decide import ON_AVERAGE, Decision, edge
+from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.falsification.explore import Searched, agreeing
 from jaxbounds.falsification.measure import Measured, Reals, ratio
 from jaxbounds.statements import FITTED, Size, Statement
@@ -47,12 +48,18 @@ def near_control(statement: Statement, column: Column, /) -> bool:
 
 
 def evidence(
-    statement: Statement, index: int, decision: Decision, near: bool, searched: Searched, /
+    statement: Statement,
+    index: int,
+    decision: Decision,
+    near: bool,
+    searched: Searched,
+    column: Column,
+    /,
 ) -> Evidence:
     """The strongest kind that the verdict on a form, given by its index, has.
 
-    Where it was searched, an equality case counts as attained only if starts of `KINDS` kinds ended
-    there: a search from one kind shows one basin.
+    What a search reached counts as attained only if starts of `KINDS` kinds ended there: a search
+    from one kind shows one basin. A case, or a draw, that is an equality counts by itself.
     """
     if decision.status == "fails":
         return "violated"
@@ -61,16 +68,18 @@ def evidence(
     if decision.status not in ("holds", "consistent"):
         return ""
     reached = near and statement.is_bound and decision.ratio >= 1 - CLOSE
-    if statement.forms[index].equality and reached and _from_afar(searched, index):
+    if statement.forms[index].equality and reached and _by_many(searched, index, column):
         return "attained"
     if statement.enumerates:
         return "enumerated"
     return "searched" if searched.accepted[index] else "sampled"
 
 
-def _from_afar(searched: Searched, form: int) -> bool:
-    ended = [there for there, _ in agreeing(searched, form).values()]
-    return not ended or sum(there > 0 for there in ended) >= KINDS
+def _by_many(searched: Searched, form: int, column: Column) -> bool:
+    given = column.measured.counted & ~np.isin(column.sources, ("search", SOURCE))
+    if np.any(np.asarray(column.measured.value)[given] >= 1 - CLOSE):
+        return True
+    return sum(there > 0 for there, _ in agreeing(searched, form).values()) >= KINDS
 
 
 def distinct_counted(column: Column, /) -> int:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from jaxbounds.falsification.bench import Bench, Pool
+from jaxbounds.falsification.bench import Bench, Pool, batch_of
 from jaxbounds.falsification.decide import ON_AVERAGE, edge
 from jaxbounds.falsification.storage import StoredInstance, load_instance, save_instance
 from jaxbounds.statements import Form, Instance, Size, Statement
@@ -58,7 +58,7 @@ def recall(bench: Bench, pool: Pool, examples: Examples, /) -> None:
             if size not in statement.sizes or not (examples.every or ratio > edge(statement)):
                 continue
             at = statement.sizes.index(size)
-            batch = jax.tree.map(lambda leaf: np.asarray(leaf)[None], stored.instance)
+            batch = batch_of(stored.instance)
             if _fits(batch, pool.of_size(at)[0]):
                 pool.add(SOURCE, at, batch, bench(batch, size))
 
@@ -88,8 +88,8 @@ def remember(
         if float(stored.meta["ratio"]) == ratio:
             return
         if float(stored.meta["ratio"]) > ratio and dict(stored.meta["size"]) == dict(size):
-            batch = jax.tree.map(lambda leaf: np.asarray(leaf)[None], stored.instance)
-            if _fits(batch, jax.tree.map(lambda leaf: np.asarray(leaf)[None], instance)):
+            batch = batch_of(stored.instance)
+            if _fits(batch, batch_of(instance)):
                 again = bench(batch, size)  # the formula may have changed since
                 if again.counted[0, index] and again.value[0, index] > ratio:
                     return

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import jax
 import numpy as np
 
-from jaxbounds.falsification.bench import Bench, Pool, concatenate, take
+from jaxbounds.falsification.bench import Bench, Pool, batch_of, concatenate, take
 from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.doubt import Asked
 from jaxbounds.falsification.explore import Searched
@@ -39,6 +39,11 @@ def _scaled(instance: Instance) -> Iterator[Instance]:
             yield jax.tree.unflatten(structure, moved)
 
 
+def _keep(bench: Bench, pool: Pool, index: int, instance: Instance) -> None:
+    batch = batch_of(instance)
+    pool.add("search", index, batch, bench(batch, Size(bench.statement.sizes[index])))
+
+
 def confirm_far(bench: Bench, pool: Pool, searched: Searched, referee: Asked, /) -> dict[str, str]:
     """Add to the pool what searches found far away, as far as it is confirmed.
 
@@ -58,8 +63,7 @@ def confirm_far(bench: Bench, pool: Pool, searched: Searched, referee: Asked, /)
         for amount, index, instance in sorted(found, key=lambda f: -f[0])[:ASKED]:
             said = referee(statement, form, instance, Size(statement.sizes[index]))
             if said.word == "disproved":
-                one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], instance)
-                pool.add("search", index, one, bench(one, Size(statement.sizes[index])))
+                _keep(bench, pool, index, instance)
                 doubts.pop(form.name, None)
                 break
             if not said.is_true:
@@ -89,8 +93,7 @@ def look_far(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
         many = [moved for row in dict.fromkeys(rows) for moved in _scaled(take(batch, row))]
         if not many:
             continue
-        stacked = concatenate([jax.tree.map(lambda leaf: np.asarray(leaf)[None], m) for m in many])
-        far = projected(bench, size)(stacked)
+        far = projected(bench, size)(concatenate([batch_of(one) for one in many]))
         found = bench(far, size)
         for column, form in enumerate(statement.forms):
             if np.any(violation(statement, measured.column(column)) > 0):
@@ -101,6 +104,5 @@ def look_far(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
                 if not excess[row] > 0:
                     break
                 if referee(statement, form, instance, size).word == "disproved":
-                    one = jax.tree.map(lambda leaf: leaf[None], instance)
-                    pool.add("search", index, one, bench(one, size))
+                    _keep(bench, pool, index, instance)
                     break

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from jaxbounds.falsification.bench import Bench, Pool, concatenate, length, take
+from jaxbounds.falsification.bench import Bench, Pool, batch_of, concatenate, length, take
 from jaxbounds.falsification.moves import climb, grown, is_float, sparse, vertex, wide
 from jaxbounds.falsification.search import projection
 from jaxbounds.statements import Budget, Instance, Size
@@ -94,7 +94,7 @@ def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) ->
     same = str(jax.tree.structure(small)) == str(jax.tree.structure(like))
     if not same or axes(small) != axes(like):
         return drawn
-    many = concatenate([jax.tree.map(lambda x: x[None], one) for one in grown(small, like)])
+    many = concatenate(list(map(batch_of, grown(small, like))))
     return take(many, rng.integers(length(many), size=length(drawn)))
 
 

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.falsification.bench import as_arrays, concatenate, length, take
+from jaxbounds.falsification.bench import as_arrays, batch_of, concatenate, length, take
 from jaxbounds.falsification.measure import float64_on_cpu, met
 from jaxbounds.statements import Instance, Size, Statement
 
@@ -96,9 +96,7 @@ def never_missed(statement: Statement, /) -> tuple[str, ...]:
     with float64_on_cpu():
         for size in map(Size, statement.sizes):
             batches = [
-                jax.tree.map(lambda leaf: np.asarray(leaf)[None], moved)
-                for given in _given(statement, size)
-                for moved in _beside(given)
+                batch_of(moved) for given in _given(statement, size) for moved in _beside(given)
             ]
             for name, flags in _flags(statement, wanted, size)(concatenate(batches)).items():
                 left[name] = left.get(name, True) and bool(np.all(flags))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import jax
 import numpy as np
 
-from jaxbounds.falsification.bench import Bench, Pool, concatenate, length, take
+from jaxbounds.falsification.bench import Bench, Pool, batch_of, concatenate, length, take
 from jaxbounds.statements import Instance, Size
 
 ENTRIES = 16
@@ -50,7 +50,7 @@ def reach(bench: Bench, pool: Pool, /) -> list[tuple[float, float]]:
         for batch, source, at in zip(pool.instances, pool.sources, pool.sizes):
             if at != index or source == "cases" or length(batch) < 2 or statement.host:
                 continue
-            beside = [jax.tree.map(lambda leaf: leaf[None], moved) for moved in _beside(batch)]
+            beside = list(map(batch_of, _beside(batch)))
             if beside:
                 many = concatenate([take(batch, slice(0, 1)), *beside])
                 measured = bench(many, size)

@@ -138,10 +138,22 @@ def supremum(
         starts: draws and extreme points to climb from.
         steps: from each.
     """
-    sets = Over(over)
-    found = best_point(lambda point: function(**point), sets, size, starts=starts, steps=steps)
+    return _found(function, over, size, (starts, steps), "below")
+
+
+def _found(
+    function: Callable[..., jax.Array],
+    over: Mapping[str, Set | Mapping[str, Any]],
+    size: Size,
+    effort: tuple[int, int],
+    side: str,
+) -> jax.Array:
+    """The largest value, estimated from below, or the least, from above."""
+    sets, sign = Over(over), 1 if side == "below" else -1
+    score = lambda point: sign * function(**point)
+    found = best_point(score, sets, size, starts=effort[0], steps=effort[1])
     if sets.every(size) is None and (made := _made.get()) is not None:
-        made.append("below")
+        made.append(side)
     return function(**jax.lax.stop_gradient(found.point))
 
 
@@ -164,11 +176,7 @@ def infimum(
         starts: draws and extreme points to climb from.
         steps: from each.
     """
-    sets = Over(over)
-    found = best_point(lambda point: -function(**point), sets, size, starts=starts, steps=steps)
-    if sets.every(size) is None and (made := _made.get()) is not None:
-        made.append("above")
-    return function(**jax.lax.stop_gradient(found.point))
+    return _found(function, over, size, (starts, steps), "above")
 
 
 @contextlib.contextmanager

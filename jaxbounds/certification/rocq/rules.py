@@ -13,6 +13,7 @@ from jax.lax import RoundingMethod
 
 from jaxbounds.certification import control, movement
 from jaxbounds.certification.certificate import as_fraction
+from jaxbounds.certification.linear_algebra import laid_out
 from jaxbounds.certification.rocq.ledger import Ledger
 from jaxbounds.certification.rocq.operations import (
     CEIL,
@@ -353,16 +354,8 @@ def _running(name: str) -> Callable[[JaxprEqn, Values, Any], Values]:
 def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """`dot_general`, entry by entry."""
     a, b = (_numbers(x, run) for x in xs)
-    (in_a, in_b), (batch_a, batch_b) = eqn.params["dimension_numbers"]
-    free_a = [i for i in range(a.ndim) if i not in (*in_a, *batch_a)]
-    free_b = [i for i in range(b.ndim) if i not in (*in_b, *batch_b)]
-    sizes = lambda x, axes: [x.shape[i] for i in axes]
-    batch, rows, columns = sizes(a, batch_a), sizes(a, free_a), sizes(b, free_b)
-    many, m, k, n = map(math.prod, (batch, rows, sizes(a, in_a), columns))
-    left = np.transpose(a, [*batch_a, *free_a, *in_a]).reshape(many, m, k)
-    right = np.transpose(b, [*batch_b, *free_b, *in_b]).reshape(many, n, k)
-    shape = (*batch, *rows, *columns)
-    pairs = ((left[p, i], right[p, j]) for p in range(many) for i in range(m) for j in range(n))
+    left, right, shape = laid_out(a, b, eqn.params["dimension_numbers"])
+    pairs = ((u, v) for p, q in zip(left, right) for u in p for v in q.T)
     entries = (
         run.ledger.total(list(zip(u, v)), index) for index, (u, v) in zip(np.ndindex(*shape), pairs)
     )
