@@ -13,7 +13,8 @@ from jaxbounds.certification.proof import Proof, prove
 from jaxbounds.certification.referee import referee
 from jaxbounds.certification.rocq import disproof_file
 from jaxbounds.certification.witness import save_witness, witness_of
-from jaxbounds.falsification import Verdict, load_instance, verdicts_on
+from jaxbounds.falsification import Examples, Verdict, load_instance, verdicts_on
+from jaxbounds.falsification.examples import NONE
 from jaxbounds.falsification.verdict import beside
 from jaxbounds.files import write_text
 from jaxbounds.statements import Instance, Statement
@@ -64,13 +65,20 @@ def failed_in(
     return tuple(found)
 
 
-def failing_forms(statement: Statement, /, *, seed: int = 0) -> tuple[Failing, ...]:
-    """The stored counterexamples of a statement; where it has none, what `falsify` finds."""
+def failing_forms(
+    statement: Statement, /, *, seed: int = 0, examples: Examples = NONE
+) -> tuple[Failing, ...]:
+    """The stored counterexamples of a statement; where it has none, what `falsify` finds.
+
+    It starts from `examples`, which earlier runs kept.
+    """
     known = stored(statement)
     if known:
         return known
     with tempfile.TemporaryDirectory() as folder:
-        verdicts = verdicts_on(statement, seed=seed, store=folder, referee=referee)
+        verdicts = verdicts_on(
+            statement, seed=seed, store=folder, referee=referee, examples=examples
+        )
         return failed_in(statement, verdicts, folder)
 
 

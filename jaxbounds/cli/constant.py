@@ -42,8 +42,10 @@ def constant(
     can enclose the ratio at the extremal instance; closed forms rest on those alone. Needs the
     extra `constants` (python-flint, mpmath).
 
-    Exit status 0; 1 when a form could not be measured or the run was interrupted; 2 on bad usage;
-    3 when nothing can be written.
+    Searches start from what `verify` and earlier runs kept too, and keep what they find for those.
+
+    Exit status 0; 1 when a form that should hold has a constant above one, as it is with `verify`,
+    could not be measured or the run was interrupted; 2 on bad usage; 3 when nothing can be written.
 
     Args:
         patterns: ids, the beginning of ids, shell patterns, or Python files that hold a PAPER.
@@ -64,8 +66,10 @@ def constant(
     if not patterns and not record:
         raise ValueError("name a statement, as in `jaxbounds constant multihead.eq42`")
     selection, axes = selected(patterns, imports=imports), parse(sizes)
-    forms = [(s.id, name) for s, name in with_constants(selection, form)]
+    chosen = with_constants(selection, form)
+    forms = [(s.id, name) for s, name in chosen]
     search = Search(axes, seed, seconds, grow, len(selection.statements) == 1)
+    claimed = {(s.id, name) for s, name in chosen if s.form(name).expected == "holds"}
     papers = {s.id: paper for paper in selection.papers for s in paper.statements}
     try_to_write(out)
     console, found, broken = console_for_output(), list[SharpConstant](), 0
@@ -78,6 +82,9 @@ def constant(
             found.append(one)
             best = one.largest
             print(f"{one.id} ({one.form}): {best.ratio:.6g}, {best.where}", file=sys.stderr)
+            if one.fails and what in claimed:
+                print(f"{one.id} ({one.form}): fails, where it should hold", file=sys.stderr)
+                broken += 1
             if record:
                 put_on_record([one], papers[one.id])
             if not json:

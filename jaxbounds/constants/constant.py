@@ -25,9 +25,11 @@ from jaxbounds.constants.sizes import Sizes, check, grid
 from jaxbounds.constants.starts import first_starts, further
 from jaxbounds.falsification import ON_AVERAGE, float64_on_cpu
 from jaxbounds.falsification.bench import Pool
+from jaxbounds.falsification.decide import edge
+from jaxbounds.falsification.examples import NONE, SOURCE, Examples, recall, remember
 from jaxbounds.falsification.explore import draw, search
 from jaxbounds.papers import Named, the_statement
-from jaxbounds.statements import Budget, Relation, Size, Statement
+from jaxbounds.statements import Budget, Relation, Statement
 from jaxbounds.statements.line import Sets, Side, line_of
 
 __all__ = ["examined", "sharp_constant"]
@@ -53,6 +55,7 @@ def sharp_constant(
     budget: Budget | None = None,
     seconds: float = SECONDS,
     snap: bool = True,
+    examples: Examples = NONE,
 ) -> SharpConstant:
     """The supremum of lhs/rhs of one form, size by size: how loose it is, and how that grows.
 
@@ -73,6 +76,7 @@ def sharp_constant(
         seconds: of processor time for each size; they are spent as long as it is not settled, on
             further starts of other kinds.
         snap: look for optima where coordinates coincide.
+        examples: where the worst instances of earlier runs are, and are kept: they are climbed too.
 
     Raises:
         KeyError: if there is no such form.
@@ -102,7 +106,14 @@ def sharp_constant(
         check(statement, form, size)
     with float64_on_cpu():
         found = tuple(
-            _at_size(statement, form, size, seed, budget or _budget(statement), seconds, snap)
+            _at_size(
+                Problem(statement, form, size),
+                budget or _budget(statement),
+                seed,
+                seconds,
+                snap,
+                examples,
+            )
             for size in chosen
         )
     known = [f for f in found if f.ratio > 0 and f.where not in ("none", "unbounded")]
@@ -133,19 +144,14 @@ def _budget(statement: Statement) -> Budget:
 
 
 def _at_size(
-    statement: Statement,
-    form: str,
-    size: Size,
-    seed: int,
-    budget: Budget,
-    seconds: float,
-    snap: bool,
+    problem: Problem, budget: Budget, seed: int, seconds: float, snap: bool, examples: Examples
 ) -> AtSize:
     started = time.process_time()
     took = lambda: time.process_time() - started
-    problem, pool = Problem(statement, form, size), Pool()
+    pool, statement, size = Pool(), problem.statement, problem.size
     draw(problem.bench, pool, budget, seed)
     search(problem.bench, pool, budget, seed)
+    recall(problem.bench, pool, examples)  # after the search, which finds what it finds by itself
     starts, drawn = first_starts(pool, STARTS)
     if not starts:
         return AtSize(size=dict(size), ratio=0.0, where="none", seconds=took())
@@ -161,6 +167,12 @@ def _at_size(
         found, best = search_on(points, best)
     else:
         found = said(problem, best, points, where)
+    worst = best.point.instance, size, best.point.ratio
+    if worst[2] <= edge(statement) or (
+        best.far is None and best.ball is not None and best.ball > 1
+    ):
+        # What only floats say to be violated, far out perhaps, would cloud every later verdict.
+        remember(problem.bench, statement.forms[0], 0, worst, examples)
     return replace(found, **readable(problem, best, until=until), seconds=took())
 
 
@@ -188,7 +200,7 @@ class _Settling:
         """What is said in the end, and the best point."""
         found = said(self.problem, best, points)
         for number in range(ROUNDS):
-            others = sum(p.kind not in ("drawn", "searched") for p in points)
+            others = sum(p.kind not in ("drawn", "searched", SOURCE) for p in points)
             settled = found.where in ("attained", "limit") and others >= OTHERS
             if settled or found.where == "unbounded" or time.process_time() > self.until:
                 break

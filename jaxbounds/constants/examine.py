@@ -20,6 +20,7 @@ from jaxbounds.constants.polish import SAME, Point, at, best_neighbour, curvatur
 from jaxbounds.constants.problem import Problem, flat
 from jaxbounds.constants.result import AtSize, Where
 from jaxbounds.constants.starts import Start
+from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.falsification.shrink import shrink
 from jaxbounds.statements import Instance
 
@@ -137,7 +138,9 @@ def said(problem: Problem, best: Best, points: Sequence[Point], /, where: Where 
     least = min(value, point.ratio) * (1 - ROUGHLY) if far else value * (1 - SAME)
     near = lambda p: p.ratio >= least
     agreeing = [p for p in points if near(p)]
-    where = where or _where(best, value, len(agreeing))
+    # What an earlier run found is there again: that is nobody's second finding.
+    found = sum(p.kind != SOURCE for p in agreeing)
+    where = where or _where(best, value, found)
     with precision(BITS):
         wider = ball if ball is None or not best.promise else ball * (1 + best.promise)
         low = decimal_bounds(ball)[0] if ball is not None else ""
@@ -156,7 +159,7 @@ def said(problem: Problem, best: Best, points: Sequence[Point], /, where: Where 
         agreeing=len(agreeing),
         kinds=dict(Counter(p.kind for p in points if p.kind)),
         agreed=dict(Counter(p.kind for p in agreeing if p.kind)),
-        closed=_closed(problem, best, (low, high), where, len(agreeing)),
+        closed=_closed(problem, best, (low, high), where, found),
         instance=jax.tree.map(lambda leaf: np.asarray(leaf).tolist(), dict(point.instance)),
         instance_ratio=point.ratio,
     )

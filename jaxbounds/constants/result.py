@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
@@ -118,8 +119,8 @@ class SharpConstant:
 
     @property
     def fails(self) -> bool:
-        """Whether the form is false: a constant above one, beyond rounding."""
-        return self.largest.ratio > 1 + 1e-9
+        """Whether the form is false: a constant above one, for certain or beyond rounding."""
+        return any(Decimal(s.low) > 1 if s.low else s.ratio > 1 + 1e-9 for s in self.sizes)
 
     def _table(self) -> Table:
         rows = [

@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxbounds.constants.problem import Problem, filled, floats_of
 from jaxbounds.falsification.bench import Pool, take
+from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.falsification.explore import draw
 from jaxbounds.statements import Budget, Instance
 
@@ -127,19 +128,20 @@ KINDS: dict[str, Make] = {
 
 
 def first_starts(pool: Pool, most: int, /) -> tuple[list[Start], np.ndarray]:
-    """The worst instance of each search first, then of the draws; and the ratios of the draws."""
+    """The worst instances found, searched and drawn; and the ratios of the draws."""
     (column, *_) = pool.columns()
     usable = column.measured.counted & (column.measured.rhs > 0)
     value = np.where(usable & np.isfinite(column.measured.value), column.measured.value, -np.inf)
     order = [i for i in np.argsort(-value, kind="stable") if value[i] > 0]
     searched = [i for i in order if column.sources[i] == "search"]
-    drawn = [i for i in order if column.sources[i] != "search"]
+    drawn = [i for i in order if column.sources[i] not in ("search", SOURCE)]
     # Searches from nearby draws end alike: spread over what they found.
     spread = searched[:: max(1, len(searched) // (2 * most))][: most - 1]
     chosen = sorted(dict.fromkeys([*order[:2], *spread, *drawn[:1]]), key=lambda i: -value[i])
-    kind = lambda i: "searched" if column.sources[i] == "search" else "drawn"
+    kinds = {"search": "searched", SOURCE: SOURCE}
+    kind = lambda i: kinds.get(str(column.sources[i]), "drawn")
     starts = [Start(kind(i), pool.instance(int(i))) for i in chosen]
-    return starts, value[column.sources != "search"]
+    return starts, value[~np.isin(column.sources, tuple(kinds))]
 
 
 def further(

@@ -1,7 +1,8 @@
 """The worst instances that earlier runs found: tried first, and where searches start again.
 
-One file for each form that should hold, small ones only. They are of no use where no single
-instance decides, and are not taken where the cases are all there are.
+One file for each form that should hold and each size, small ones only. What one command found,
+the others start from. They are of no use where no single instance decides, and are not taken where
+the cases are all there are.
 """
 
 import contextlib
@@ -27,19 +28,20 @@ class Examples(NamedTuple):
     """Where examples are kept, and which are wanted.
 
     Attributes:
-        folder: with a file `<id>.<form>.npz` for each; None keeps nothing.
+        folder: with a file `<id>.<form>.<size>.npz` for each; None keeps nothing.
         every: take all of them, not only those that violated.
     """
 
     folder: Path | None
     every: bool = False
 
-    def of(self, statement: Statement, form: Form, /) -> Path | None:
-        """The file of a form; None where none is kept."""
+    def of(self, statement: Statement, form: Form, size: Size, /) -> Path | None:
+        """The file of a form at a size; None where none is kept."""
         averaged = statement.kind in ON_AVERAGE or statement.enumerates
         if self.folder is None or averaged or form.expected != "holds":
             return None
-        return self.folder / f"{statement.id}.{form.file_name}.npz"
+        axes = "_".join(f"{name}{value}" for name, value in sorted(size.items()))
+        return self.folder / f"{statement.id}.{form.file_name}.{axes}.npz"
 
 
 NONE = Examples(None)
@@ -53,22 +55,24 @@ def recall(bench: Bench, pool: Pool, examples: Examples, /) -> None:
     """
     statement = bench.statement
     for form in statement.forms:
-        for stored in _stored(examples.of(statement, form)):
-            size, ratio = Size(stored.meta["size"]), float(stored.meta["ratio"])
-            if size not in statement.sizes or not (examples.every or ratio > edge(statement)):
-                continue
-            at = statement.sizes.index(size)
-            batch = batch_of(stored.instance)
-            if _fits(batch, pool.of_size(at)[0]):
-                pool.add(SOURCE, at, batch, bench(batch, size))
+        for at, size in enumerate(map(Size, statement.sizes)):
+            for stored in _stored(examples.of(statement, form, size)):
+                batch, violated = batch_of(stored.instance), _ratio(stored) > edge(statement)
+                wanted = examples.every or violated
+                if wanted and at in pool.sizes and _fits(batch, pool.of_size(at)[0]):
+                    pool.add(SOURCE, at, batch, bench(batch, size))
 
 
 def _stored(file: Path | None) -> Iterator[StoredInstance]:
     if file is not None and file.is_file():
         with contextlib.suppress(ValueError, KeyError, OSError):  # damaged: as if it were not there
             stored = load_instance(file)
-            float(stored.meta["ratio"]), dict(stored.meta["size"])
+            _ratio(stored)
             yield stored
+
+
+def _ratio(stored: StoredInstance) -> float:
+    return float(stored.meta["ratio"])
 
 
 def _fits(batch: Instance, other: Instance) -> bool:
@@ -79,15 +83,16 @@ def _fits(batch: Instance, other: Instance) -> bool:
 def remember(
     bench: Bench, form: Form, index: int, found: tuple[Instance, Size, float], examples: Examples, /
 ) -> None:
-    """Keep an instance of a form with its ratio, if it is worse than the one kept."""
-    file, (instance, size, ratio) = examples.of(bench.statement, form), found
+    """Keep an instance of a form with its ratio, if it is worse than the one kept at its size."""
+    instance, size, ratio = found
+    file = examples.of(bench.statement, form, size)
     small = sum(leaf.nbytes for leaf in jax.tree.leaves(instance)) <= SMALL
     if file is None or not small or not np.isfinite(ratio):
         return
     for stored in _stored(file):
-        if float(stored.meta["ratio"]) == ratio:
+        if _ratio(stored) == ratio:
             return
-        if float(stored.meta["ratio"]) > ratio and dict(stored.meta["size"]) == dict(size):
+        if _ratio(stored) > ratio:
             batch = batch_of(stored.instance)
             if _fits(batch, batch_of(instance)):
                 again = bench(batch, size)  # the formula may have changed since

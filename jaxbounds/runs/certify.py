@@ -15,6 +15,7 @@ from jaxbounds.certification.failing import failing_forms, stored
 from jaxbounds.certification.rocq import OPERATIONS, RocqFile, proof_file
 from jaxbounds.files import Place, try_to_write, write_text
 from jaxbounds.papers import PAPERS, Catalogue, Named, Selection, origin, selected
+from jaxbounds.runs.cache import examples
 from jaxbounds.runs.driver import drive
 from jaxbounds.runs.earlier import with_earlier
 from jaxbounds.runs.engines import HERE, On, Where, engine_of
@@ -52,7 +53,9 @@ def _certified(
 ) -> list[Certified]:
     made: list[Certified] = []
     known = any(form.domains for form in statement.forms)
-    for failing in stored(statement) if known else failing_forms(statement):
+    for failing in (
+        stored(statement) if known else failing_forms(statement, examples=examples(False))
+    ):
         try:
             certificate = disprove(statement, *failing, seconds=seconds)
         except Exception as problem:  # one broken statement must not cost the others

@@ -13,6 +13,7 @@ from jaxbounds.constants.sizes import grown
 from jaxbounds.falsification import ON_AVERAGE
 from jaxbounds.files import Place
 from jaxbounds.papers import Catalogue, Named, Selection, origin, selected
+from jaxbounds.runs.cache import examples
 from jaxbounds.runs.driver import drive
 from jaxbounds.runs.engines import HERE, On, Where, engine_of
 from jaxbounds.runs.workers import Died
@@ -77,8 +78,9 @@ def _found(search: Search, catalogue: Catalogue, what: OfForm) -> SharpConstant 
         statement = catalogue.statement(what[0])
         sizes = grown(statement, what[1]) if search.grow and not search.axes else search.axes
         return sharp_constant(
-            statement, what[1], sizes=sizes, seed=search.seed, seconds=search.seconds
-        )
+            statement, what[1], sizes=sizes, seed=search.seed, seconds=search.seconds,
+            examples=examples(True),
+        )  # fmt: skip
     except (ValueError, ModuleNotFoundError) as problem:
         if search.single:
             raise
