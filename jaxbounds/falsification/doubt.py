@@ -8,12 +8,11 @@ import numpy as np
 
 from jaxbounds.falsification.bench import Bench
 from jaxbounds.falsification.decide import edge
+from jaxbounds.falsification.lost import is_lost, largest_entry
 from jaxbounds.statements import Form, Instance, Size, Statement
 
 SMALL = 1e-6
 """A violation up to this, relative, may always be rounding."""
-LOST = 1e-12
-"""Sides that differ by less than this part of the instance's largest entry may be equal."""
 ULPS, NEAR, MOVED = 4, 2.0**-20, 16
 """Units in the last place by which each float of an instance is moved, or of this part of it, as a
 sum with larger numbers loses the last places; and how often."""
@@ -55,12 +54,12 @@ def nobody(statement: Statement, form: Form, instance: Instance, size: Size, /) 
 def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value: float, /) -> bool:
     """Whether a violation is small, or as large as what the last places of the instance do."""
     statement = bench.statement
-    excess = value - edge(statement)
-    if excess <= SMALL or _is_lost(bench, index, instance, size):
+    excess, found = value - edge(statement), bench.one(instance, size).column(index)
+    leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, instance))
+    if excess <= SMALL or is_lost(found, largest_entry(jax.tree.map(np.asarray, instance), np)):
         return True
     if statement.host and excess > DEAR:
         return False
-    leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, instance))
     if not any(np.issubdtype(leaf.dtype, np.floating) for leaf in leaves):
         return False
     rng = np.random.default_rng(0)
@@ -77,16 +76,6 @@ def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value:
     near = bench(jax.tree.unflatten(structure, list(map(moved, leaves))), size).value[:, index]
     near = near[np.isfinite(near)]
     return bool(len(near)) and excess <= 4 * float(np.max(np.abs(near - value)))
-
-
-def _is_lost(bench: Bench, index: int, instance: Instance, size: Size) -> bool:
-    """Whether the sides of a `<=` differ by what rounding leaves of entries of that size."""
-    found = bench.one(instance, size).column(index)
-    leaves = map(np.asarray, jax.tree.leaves(instance))
-    sizes = [np.max(np.abs(x), initial=0.0) for x in leaves if np.issubdtype(x.dtype, np.floating)]
-    with np.errstate(invalid="ignore"):
-        apart = np.abs(found.lhs - found.rhs)
-    return bool(apart <= LOST * max(sizes, default=0.0))
 
 
 def stands(

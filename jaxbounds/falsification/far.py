@@ -10,11 +10,12 @@ from collections.abc import Iterator
 import jax
 import numpy as np
 
-from jaxbounds.falsification.bench import Bench, Pool, batch_of, concatenate, take
+from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, concatenate, take
 from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.doubt import Asked
 from jaxbounds.falsification.explore import Searched
 from jaxbounds.falsification.hopping import projected
+from jaxbounds.falsification.lost import is_lost, largest_entry
 from jaxbounds.falsification.moves import is_float
 from jaxbounds.statements import Instance, Size
 
@@ -106,3 +107,36 @@ def look_far(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
                 if referee(statement, form, instance, size).word == "disproved":
                     _keep(bench, pool, index, instance)
                     break
+
+
+def set_aside(
+    bench: Bench, pool: Pool, columns: list[Column], referee: Asked, /
+) -> tuple[list[Column], dict[str, str]]:
+    """The columns of the forms and the control without such violations, unless one is confirmed.
+
+    Returns:
+        The columns; and by form why it cannot be told whether it is violated.
+    """
+    statement, doubts = bench.statement, dict[str, str]()
+    if not statement.is_bound or statement.kind in ON_AVERAGE:
+        return columns, doubts
+    largest = np.concatenate([largest_entry(batch, np, axes=1) * np.ones(len(m.counted))
+                              for batch, m in zip(pool.instances, pool.measured)])  # fmt: skip
+    found = list(columns)
+    for index, form in enumerate(statement.forms):
+        m, excess = columns[index].measured, violation(statement, columns[index].measured)
+        lost = is_lost(m, largest) & (excess > 0)
+        if not np.any(lost):
+            continue
+        row = int(np.argmax(np.where(lost, excess, -np.inf)))
+        size = Size(statement.sizes[columns[index].sizes[row]])
+        said = referee(statement, form, pool.instance(row), size)
+        if said.word.startswith("disproved"):
+            continue
+        found[index] = columns[index]._replace(measured=m._replace(counted=m.counted & ~lost))
+        if not said.is_true:
+            doubts[form.name] = (
+                f"it is violated by {excess[row]:.2g} where both sides differ by no more than "
+                f"rounding, and ball arithmetic does not confirm it: {said.reason}"
+            )
+    return found, doubts

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from jaxbounds.falsification.bench import Bench, Pool, batch_of, concatenate, length, take
+from jaxbounds.falsification.lost import is_noise, largest_entry
 from jaxbounds.falsification.moves import climb, grown, is_float, sparse, vertex, wide
 from jaxbounds.falsification.search import projection
 from jaxbounds.statements import Budget, Instance, Size
@@ -139,14 +140,15 @@ def hop(bench: Bench, pool: Pool, budget: Budget, at: Place, /, *, again: bool) 
     def score(instances: Instance) -> tuple[Instance, np.ndarray, np.ndarray]:
         moved = back(instances)
         measured = bench(moved, size)
-        value = measured.value[chain, targets]
+        measured = jax.tree.map(lambda column: column[chain, targets], measured)
+        value = measured.value
         # Chains would run to where the stated error hides everything.
         with np.errstate(invalid="ignore"):
-            width = measured.high[chain, targets] - measured.low[chain, targets]
+            width = measured.high - measured.low
             clear = width <= bench.statement.tolerance * np.maximum(np.abs(value), 1.0)
-        counts = measured.counted[chain, targets] & ~np.isnan(value) & clear & near(moved)
-        met = np.asarray(measured.met)[chain, targets]
-        return moved, np.where(counts, value, -np.inf), met
+        noise = is_noise(bench.statement, measured, largest_entry(moved, np, axes=1))
+        counts = measured.counted & ~np.isnan(value) & clear & near(moved) & ~noise
+        return moved, np.where(counts, value, -np.inf), measured.met
 
     rng, steps = np.random.default_rng([seed, index, 3 + again]), budget.steps // STEPS[again]
     starts, kinds = _starts(pool, at, targets, again)

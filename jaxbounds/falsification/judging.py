@@ -11,7 +11,7 @@ from jaxbounds.falsification.doubt import Asked, nobody, stands
 from jaxbounds.falsification.evidence import ailments, near_control
 from jaxbounds.falsification.examples import NONE, Examples, recall
 from jaxbounds.falsification.explore import Searched, draw, search
-from jaxbounds.falsification.far import confirm_far, look_far
+from jaxbounds.falsification.far import confirm_far, look_far, set_aside
 from jaxbounds.falsification.measure import float64_on_cpu
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.reach import reach
@@ -124,7 +124,8 @@ def judge(
         doubts = confirm_far(bench, pool, searched, referee)
         if budget.restarts:
             look_far(bench, pool, referee, seed)
-        columns = pool.columns()
+        columns, more = set_aside(bench, pool, pool.columns(), referee)
+        doubts |= more
         if statement.kind == "expectation":
             ends = reach(bench, pool)
             columns = [column._replace(reach=end) for column, end in zip(columns, ends)]

@@ -14,7 +14,8 @@ import numpy as np
 from jax import export
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxbounds.falsification.measure import measure, met
+from jaxbounds.falsification.lost import is_noise, largest_entry
+from jaxbounds.falsification.measure import Measured, measure, met
 from jaxbounds.statements import Instance, Sampler, Size, Statement
 
 
@@ -76,6 +77,11 @@ def _better(score, counted, best):
     return counted & (score > best)
 
 
+def _leads(statement: Statement, m: Measured, instance: Instance, xp: Any = jnp, /) -> Any:
+    """Whether an instance counts, and does not violate by noise."""
+    return m.counted & ~is_noise(statement, m, largest_entry(instance, xp))
+
+
 def gradient_search(statement: Statement, size: Size, steps: int, /) -> Searcher:
     """Adam ascent with a cosine schedule, steps relative to the size of each float leaf.
 
@@ -100,8 +106,9 @@ def gradient_search(statement: Statement, size: Size, steps: int, /) -> Searcher
             return jax.tree.unflatten(structure, values)
 
         def objective(floats):
-            measured = one(rebuild(floats))
-            return _score(measured.value[form]), measured.counted[form]
+            instance = rebuild(floats)
+            measured = jax.tree.map(lambda column: column[form], one(instance))
+            return _score(measured.value), _leads(statement, measured, instance)
 
         def step(carry, count):
             floats, state, best, best_score = carry
@@ -143,8 +150,9 @@ def random_search(statement: Statement, size: Size, steps: int, sampler: Sampler
         leaves, structure = jax.tree.flatten(start)
 
         def evaluate(values):
-            measured = one(jax.tree.unflatten(structure, values))
-            return _score(measured.value[form]), measured.counted[form]
+            instance = jax.tree.unflatten(structure, values)
+            measured = jax.tree.map(lambda column: column[form], one(instance))
+            return _score(measured.value), _leads(statement, measured, instance)
 
         def step(carry, xs):
             (best, best_score), (key, at_start) = carry, xs
@@ -200,9 +208,10 @@ def host_search(statement: Statement, size: Size, steps: int, /) -> Callable[...
                 raise
             instance = statement.project(moved, size)
             measured = one(instance)
-        ratio = float(measured.value[form])
+        measured = measured.column(form)
+        ratio = float(measured.value)
         score = np.log(ratio) if ratio > 1e-300 else ratio - 1e3
-        return score, bool(measured.counted[form]), instance
+        return score, bool(_leads(statement, measured, instance, np)), instance
 
     def search(rng: np.random.Generator, start: Instance, form: int, donors: Instance) -> Found:
         leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, start))

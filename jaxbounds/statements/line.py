@@ -62,8 +62,8 @@ class Line:
         """
         known = {*self.over, *self.sizes[0]}
         for which, side in (("lhs", self.lhs), ("rhs", self.rhs)):
-            for name in _arguments(side):
-                if name not in known:
+            for name, argument in _parameters(side).items():
+                if name not in known and argument.default is argument.empty:
                     raise ValueError(
                         f"the {which} takes {name!r}, which is neither in over nor a size: there "
                         f"are {', '.join(sorted(known)) or 'none'}"
@@ -72,7 +72,8 @@ class Line:
         sign = 1.0 if self.relation == "<=" else -1.0
 
         def evaluate(instance: Instance, size: Size) -> Sides:
-            left, right = (jnp.asarray(_value(s, instance, size)) for s in (self.lhs, self.rhs))
+            both = (self._value(side, instance, size) for side in (self.lhs, self.rhs))
+            left, right = map(jnp.asarray, both)
             never = left - sign * (1.0 + jnp.abs(left))
             return Sides(lhs=left, rhs={"printed": right, CONTROL: never})
 
@@ -82,6 +83,15 @@ class Line:
             forms=(Form(name="printed"),), control="no instance meets it", **given,
         )  # fmt: skip
 
+    def _given(self, side: Side) -> list[str]:
+        """The arguments that are entries or sizes; others have a value of their own."""
+        return [name for name in _parameters(side) if name in self.over or name in self.sizes[0]]
+
+    def _value(self, side: Side, instance: Instance, size: Size) -> Any:
+        if not callable(side):
+            return float(side)
+        return side(**{name: {**size, **instance}[name] for name in self._given(side)})
+
     def to_json(self) -> dict[str, Any]:
         """The claim as text, from which `jaxbounds new --from` writes a statement.
 
@@ -90,23 +100,16 @@ class Line:
         code = written({"left_side": self.lhs, "right_side": self.rhs})
         return {
             "code": code,
-            "lhs": list(_arguments(self.lhs)),
-            "rhs": list(_arguments(self.rhs)),
+            "lhs": self._given(self.lhs),
+            "rhs": self._given(self.rhs),
             "over": declared(self.over),
             "sizes": [dict(size) for size in self.sizes],
             "relation": self.relation,
         }
 
 
-def _arguments(side: Side) -> tuple[str, ...]:
-    return tuple(inspect.signature(side).parameters) if callable(side) else ()
-
-
-def _value(side: Side, instance: Instance, size: Size) -> Any:
-    if not callable(side):
-        return float(side)
-    entry = lambda name: instance[name] if name in instance else size[name]
-    return side(**{name: entry(name) for name in _arguments(side)})
+def _parameters(side: Side) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(side).parameters if callable(side) else {}
 
 
 def line_of(lhs: Side, rhs: Side, over: Sets, sizes: Axes | None, relation: Relation, /) -> Line:

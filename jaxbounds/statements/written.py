@@ -33,13 +33,34 @@ def _as_function(name: str, side: Any, found: dict[str, str]) -> str:
     text = _source(side)
     for other, value in _named(side):
         _define(other, value, found)
-    given = ", ".join(inspect.signature(side).parameters)
+    known = inspect.signature(side).parameters.values()
+    given = ", ".join(p.name if p.default is p.empty else f"{p.name}={_literal(p)}" for p in known)
     if getattr(side, "__name__", "") == "<lambda>":
         body = text.partition(":")[2].strip()
         return f'def {name}({given}):\n    """As in the line that it is from."""\n    return {body}'
+    (tree,) = ast.parse(text).body
+    if any(isinstance(node, ast.Name) for node in _defaults(tree)):
+        raise LookupError(name)  # a name that was looked up when the function was made
     found.setdefault(side.__name__, text)
     head = f'def {name}({given}):\n    """As in the line that it is from."""\n'
-    return f"{head}    return {side.__name__}({given})"
+    return f"{head}    return {side.__name__}({', '.join(p.name for p in known)})"
+
+
+def _defaults(function: Any) -> Iterator[ast.AST]:
+    own = function.args
+    for default in filter(None, (*own.defaults, *own.kw_defaults)):
+        yield from ast.walk(default)
+
+
+def _literal(argument: inspect.Parameter) -> str:
+    """The value that an argument has by itself.
+
+    Raises:
+        LookupError: if it is no number.
+    """
+    if not isinstance(argument.default, int | float):
+        raise LookupError(argument.name)
+    return repr(argument.default)
 
 
 def _source(function: Any) -> str:

@@ -1,0 +1,132 @@
+"""Violations by what rounding leaves: they lead no search, and count only if they are confirmed."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbounds import Budget, Form, Sides, Simplex, Statement, find_violation
+from jaxbounds.falsification import float64_on_cpu, verdicts_on
+from jaxbounds.falsification.doubt import TRUE, Referee
+from jaxbounds.falsification.lost import is_noise, largest_entry
+from jaxbounds.falsification.measure import Measured
+
+BUDGET = Budget(samples=32, restarts=2, steps=20, batch=32)
+
+
+def _cancelling(factor):
+    """x <= factor ((1e6 + x) - 1e6) is true for a factor of at least one; near zero it is noise."""
+
+    def sample(key, size):
+        return {"x": 10.0 ** jax.random.uniform(key, (), minval=-8.0, maxval=0.0), "big": 1e6}
+
+    def evaluate(instance, size):
+        lost = (instance["big"] + instance["x"]) - instance["big"]
+        return Sides(lhs=instance["x"], rhs={"printed": factor * lost, "control": 0.1 * lost})
+
+    return Statement(
+        id="mine.cancel", label="1", formula="x <= c x", kind="inequality", evaluate=evaluate,
+        sample=lambda key, size: jax.tree.map(jnp.asarray, sample(key, size)), judges=(),
+        hypotheses=lambda i, size: {"big": i["big"] == 1e6, "x > 0": i["x"] > 0},
+        project=lambda i, size: {"x": jnp.abs(i["x"]), "big": jnp.full((), 1e6)},
+        forms=(Form(name="printed"),), control="a tenth", sizes=({"d": 1},), budget=BUDGET,
+    )  # fmt: skip
+
+
+def _says(word, reason=""):
+    asked = []
+
+    def referee(statement, form, instance, size):
+        asked.append(float(instance["x"]))
+        return Referee(word, reason)
+
+    return referee, asked
+
+
+@pytest.mark.parametrize(
+    "word, reason, status, counted",
+    [
+        ("undecided", TRUE, "holds", False),
+        ("undecided", "the sides overlap", "inconclusive", False),
+        ("disproved", "", "fails", True),
+    ],
+)
+def test_noise_counts_only_if_it_is_confirmed(word, reason, status, counted):
+    """The entry 1e6 leaves 1e-10 of the last places: a ratio of x to that is no violation."""
+    referee, asked = _says(word, reason)
+    verdict = verdicts_on(_cancelling(1.0 + 1e-5), referee=referee)[0]
+    assert asked and max(asked) < 1e-5
+    assert verdict.status == status, verdict.reason
+    assert (verdict.worst_ratio > 1) == counted
+    if status == "inconclusive":
+        assert "no more than rounding" in verdict.reason and reason in verdict.reason
+
+
+def test_a_claim_that_is_false_elsewhere_fails_there():
+    """False by 1% for every x; the noise near zero is larger, and hides nothing."""
+    referee, _ = _says("undecided", "the sides overlap")
+    verdict = verdicts_on(_cancelling(1 / 1.01), referee=referee)[0]
+    assert verdict.status == "fails"
+
+
+def _column(value, lhs, rhs):
+    full = lambda x: np.asarray([x])
+    flag = np.asarray([True])
+    return Measured(full(value), full(value), full(value), flag, full(lhs), full(rhs), ~flag, flag,
+                    full(0.0))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "lhs, rhs, largest, noise",
+    [
+        (1e-13, 0.9e-13, 1.0, True),  # 1e-14 apart, where 1e-12 may be lost
+        (1e-13, 0.9e-13, 1e-3, False),
+        (3e-12, 1e-12, 1.0, False),
+        (3e-12, 1e-12, 2.1, True),
+        (0.9e-13, 1e-13, 1.0, False),  # no violation
+        (np.inf, np.inf, 1.0, False),
+    ],
+)
+def test_noise_by_hand(lhs, rhs, largest, noise):
+    with np.errstate(invalid="ignore"):
+        value = lhs / rhs if np.isfinite(lhs) else 2.0
+    assert is_noise(_cancelling(1.0), _column(value, lhs, rhs), largest) == noise
+
+
+def test_the_largest_entry_is_a_float_of_any_leaf():
+    batch = {
+        "x": np.array([[1.0, -3.0], [0.5, 0.0]]),
+        "n": np.array([7, 9]),
+        "y": np.array([0.0, 2.0]),
+    }
+    assert largest_entry(batch, np, axes=1).tolist() == [3.0, 2.0]
+    assert float(largest_entry(batch, np)) == 3.0 and largest_entry({"n": np.array(5)}, np) == 0.0
+    assert largest_entry({"x": np.zeros((2, 0))}, np, axes=1).tolist() == [0.0, 0.0]
+    with float64_on_cpu():
+        assert float(largest_entry({"x": jnp.array([1.0, -4.0])})) == 4.0
+
+
+def _divergence(p, q):
+    return jnp.sum(jnp.where(p > 0, p * jnp.log(jnp.where(p > 0, p, 1.0) / q), 0.0))
+
+
+def test_pinsker_by_one_percent_too_much_is_violated():
+    """2 (p - q)^2 <= KL is sharp as q comes near p, where the logarithms cancel."""
+    found = find_violation(
+        lambda p, q: 2.02 * (jnp.sum(jnp.abs(p - q)) / 2) ** 2, _divergence,
+        over={"p": Simplex("d"), "q": Simplex("d")}, sizes={"d": 2}, budget=BUDGET,
+    )  # fmt: skip
+    assert found and 1.005 < found.ratio < 1.0101
+
+
+def test_an_argument_with_a_value_of_its_own_keeps_it():
+    """As lambdas that are made in a loop have."""
+    over = {"p": Simplex("d")}
+    for most, false in ((1.0, False), (0.98, True)):
+        right = lambda d, most=most: most * jnp.log(d)
+        entropy = lambda p: -jnp.sum(jnp.where(p > 0, p * jnp.log(jnp.where(p > 0, p, 1.0)), 0.0))
+        found = find_violation(entropy, right, over=over, sizes={"d": 3}, budget=BUDGET)
+        assert bool(found) == false
+        assert found.line["rhs"] == ["d"] and f"most={most!r}" in found.line["code"]
+    with pytest.raises(ValueError, match="the rhs takes 'c', which is neither"):
+        find_violation(lambda p: p[0], lambda c: c, over=over, sizes={"d": 3})
