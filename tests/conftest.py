@@ -24,6 +24,22 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """A file's tests are of one worker, which compiles for all of them; statements are shared out.
+
+    Neighbours among the statements have programs in common.
+    """
+    from xdist.scheduler.loadscope import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file, _, test = nodeid.partition("::")
+            return file + ".".join(test.split(".")[:2]) if "test_papers" in file else file
+
+    return ByFile(config, log)
+
+
 def pytest_collection_finish():
     """What was imported stays, and compiled programs make millions of objects: look less often."""
     gc.freeze()
