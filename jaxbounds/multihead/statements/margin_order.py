@@ -147,7 +147,7 @@ def _two_sparsities(key: jax.Array, size: Size) -> Instance:
 
 
 def _no_noise(key: jax.Array, size: Size) -> Instance:
-    return _two_sparsities(key, size) | {"noise": jnp.zeros(())}
+    return {**_two_sparsities(key, size), "noise": jnp.zeros(())}
 
 
 def _gaps(instance: Instance, size: Size) -> Sides:

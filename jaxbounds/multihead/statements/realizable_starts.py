@@ -32,7 +32,7 @@ _quiet = quieter(p=0.1)
 
 
 def _balanced(key: jax.Array, size: Size) -> Instance:
-    return _quiet(key, size) | {"excess": jnp.zeros(())}
+    return {**_quiet(key, size), "excess": jnp.zeros(())}
 
 
 class Start(NamedTuple):
