@@ -8,13 +8,25 @@ from jax.typing import ArrayLike
 
 from jaxbounds.multihead.oracle import Assumption3
 from jaxbounds.multihead.oracle_bounds import gamma_attention, gamma_linear, gamma_star
-from jaxbounds.sets import Box
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
-SETTINGS = {
-    "log_S": Box(-3, 80), "zeta": Box(0.001, 0.999), "noise": Box(0, 0.3), "T": Box(2, 100),
-    "M": Box(1, 100),
-}  # fmt: skip
+
+def _settings(key: jax.Array, size: Size) -> Instance:
+    values = jax.random.uniform(key, (6,))
+    return {
+        "log_S": 3 * values[0] - 0.5,
+        "zeta": 0.05 + 0.9 * values[1],
+        "noise": 0.3 * values[2] ** 2,
+        "T": jnp.floor(2 + 30 * values[3]),
+        "M": jnp.floor(1 + 6 * values[4]),
+    }
+
+
+def _valid_setting(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    return {
+        "0 < zeta < 1": (instance["zeta"] > 0) & (instance["zeta"] < 1),
+        "T >= 2, M >= 1": (instance["T"] >= 2) & (instance["M"] >= 1),
+    }
 
 
 def _setting_of(instance: Instance) -> Assumption3:
@@ -134,20 +146,20 @@ ORDER = Statement(
     ),
     control="gamma_attn <= gamma_lin",
     source="Section 5.3, after eq. (11); Section 7",
-    over=SETTINGS,
+    sample=_settings,
     sizes=({"C": 1},),
+    hypotheses=_valid_setting,
     budget=Budget(samples=256, restarts=4, steps=100),
 )
 
 
 def _two_sparsities(key: jax.Array, size: Size) -> Instance:
-    """A sparsity level `less` <= zeta, a quarter the same."""
-    zeta, share, same = jax.random.uniform(key, (3,), minval=0.05, maxval=0.95)
-    return {"zeta": zeta, "less": jnp.where(same < 0.25, 1.0, share) * zeta}
-
-
-def _no_noise(key: jax.Array, size: Size) -> Instance:
-    return {**_two_sparsities(key, size), "noise": jnp.zeros(())}
+    """A setting, half without noise, and a sparsity level `less` <= zeta, a quarter the same."""
+    setting_key, key = jax.random.split(key)
+    setting, values = _settings(setting_key, size), jax.random.uniform(key, (3,))
+    share = jnp.where(values[1] < 0.25, 1.0, 0.05 + 0.95 * values[0])
+    noise = jnp.where(values[2] < 0.5, 0.0, setting["noise"])
+    return {**setting, "noise": noise, "less": share * setting["zeta"]}
 
 
 def _gaps(instance: Instance, size: Size) -> Sides:
@@ -170,7 +182,8 @@ def _gaps(instance: Instance, size: Size) -> Sides:
 
 
 def _less_sparse(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    return {"zeta' <= zeta": instance["less"] <= instance["zeta"]}
+    less, zeta = instance["less"], instance["zeta"]
+    return {**_valid_setting(instance, size), "0 < zeta' <= zeta": (less > 0) & (less <= zeta)}
 
 
 def _in_order(instance: Instance, size: Size) -> dict[str, ArrayLike]:
@@ -241,12 +254,11 @@ SPARSITY = Statement(
     ),
     control="gamma_lin - gamma_attn",
     source="Section 5.3, after eq. (11); Section 7",
-    over=SETTINGS | {"log_S": Box(-3, 3), "less": SETTINGS["zeta"]},
-    sample={"noise": _two_sparsities, "no noise": _no_noise},
+    sample=_two_sparsities,
     sizes=({"C": 1},),
     hypotheses=_less_sparse,
     assumptions="P = 0, the best case for gamma*; Z_mu = Z_nu",
-    budget=Budget(samples=128, restarts=4, steps=100),
+    budget=Budget(samples=256, restarts=4, steps=100),
 )
 
 STATEMENTS = (ORDER, SPARSITY)

@@ -47,14 +47,14 @@ ORDER: Any = {
     "multihead.sec5.3-order",
     "printed",
     ("gamma*", "<=", "gamma_attn(0)"),
-    text="4e33f155e4c33848b98e123779a5d51f",
+    text="4dd50ea6c8bae8f2ad0d3f705595315f",
     **ORDER,
 )
 @checks(
     "multihead.sec5.3-order",
     "printed, gamma* >= gamma_lin",
     ("gamma_lin", "<=", "gamma*"),
-    text="0a9cf04ab543201e9148203cd5697d27",
+    text="5ce7b6e49a4646f05c973f4416644d6d",
     **ORDER,
 )
 def margins_in_order(w: Witness) -> Sides:
@@ -88,7 +88,7 @@ def margins_in_order(w: Witness) -> Sides:
     "derived, gamma* - gamma_lin",
     ("gamma* - gamma_lin at zeta", "<=", "gamma* - gamma_lin at zeta' < zeta"),
     formula="gamma_attn - gamma_lin at zeta is at most that at zeta' <= zeta",
-    text="6f54a321c7becbdd71009cfd05e2865e",
+    text="faa718e7e8386a775ec52f4e0a45b5b4",
     size="C=1",
     leaves={**ORDER["leaves"], "less": "f"},
 )
@@ -122,7 +122,7 @@ def gap_below(w: Witness) -> Sides:
     "printed",
     ("log C where H^{1/2} = log(n)^5 C^{-2} H^{2p-1}", "=", "log(log(n)^{5/2} H^{p-1/4})"),
     formula="H^{1/2} >= log(n)^5 C^{-2} H^{2p-1} iff C >= log(n)^{5/2} H^{p-1/4}",
-    text="54a38e118b72f4194e78dcc88158d717",
+    text="ae130c83ad3f6bd9b9a66ea823ac4b0c",
     size="C=1",
     leaves={"c": "f", "p": "f", "log_C": "f", "log_H": "f", "log_S": "f", "log_n": "f"},
 )
@@ -150,7 +150,7 @@ def solved_for_C(w: Witness) -> Sides:
     "printed, as per (3)",
     ("min(S^2 C / H^p, sqrt(H) / (S^5 ||theta||_{2,inf} ||theta||^3))^{1/8}", "<=", "1"),
     formula="no (p, C) has S^2 >= H^p / C and sqrt(H) >= S^5 ||theta||^3",
-    text="d0be78d46043058c86da472418aa99ba",
+    text="00561832aebbbf95ac4aa995cedb0cdc",
     size="C=1",
     leaves={"c": "f", "p": "f", "log_C": "f", "log_H": "f", "log_S": "f", "log_n": "f"},
 )
