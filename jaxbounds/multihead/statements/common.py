@@ -12,12 +12,11 @@ from jaxbounds.multihead.runs import head_sizes
 from jaxbounds.multihead.statements.instances import (
     LOSS,
     SINGLE,
-    keep_bounded,
     keep_radius,
     radius_at_least_one,
-    rescaled,
 )
 from jaxbounds.norms import max_row_norm
+from jaxbounds.sets import Reals
 from jaxbounds.statements import Budget, Instance, Sides, Size
 
 ANTIPODAL = "two tokens x = +-R v"
@@ -34,8 +33,9 @@ ON_MODEL: dict[str, Any] = {
 """A bound on one head and one sequence."""
 
 ON_TOKENS: dict[str, Any] = ON_MODEL | {
-    "sample": {name: rescaled(sampler) for name, sampler in SINGLE.items()},
-    "project": keep_bounded,
+    "over": {"X": Reals(("T", "d")), "U": Reals(("T", "d")), "W": Reals(("d", "d"))},
+    "sample": {"any": lambda key, size: {}, "extremal": SINGLE["extremal"]},
+    "project": None,
     "hypotheses": None,
     "assumptions": "none: any tokens, of any norm",
 }

@@ -20,7 +20,7 @@ from jaxbounds.multihead.first_phase import equal_rows
 from jaxbounds.multihead.ntk import ntk_margins
 from jaxbounds.multihead.oracle import Assumption3, Real, oracle_classifier, oracle_direction
 from jaxbounds.norms import vector_norm
-from jaxbounds.statements import Budget, Instance, Size
+from jaxbounds.statements import Budget, Instance, Sampler, Size
 
 SIZES = ({"T": 5, "d": 5},)
 DATA_SIZES = ({"n": 3, "T": 4, "d": 4},)
@@ -102,6 +102,16 @@ def sequence(key: Array, size: Size) -> Instance:
 def sequences(key: Array, size: Size) -> Instance:
     """A data set of n sequences, and the deviation p of the first phase."""
     return _draw(key, size, (size["n"],))
+
+
+def quieter(*, p: float) -> Sampler:
+    """Draws data sets with a twentieth of the noise and p times the deviation."""
+
+    def sample(key: Array, size: Size) -> Instance:
+        instance = sequences(key, size)
+        return {**instance, "z": 0.05 * instance["z"], "p": p * instance["p"]}
+
+    return sample
 
 
 def by_hand(

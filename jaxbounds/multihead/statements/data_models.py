@@ -5,6 +5,7 @@ import jax.numpy as jnp
 
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.norms import vector_norm
+from jaxbounds.sets import Box, Integers
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
@@ -34,18 +35,6 @@ def _bounded_noise(instance: Instance, size: Size) -> Sides:
     )
 
 
-def _populations(key: jax.Array, size: Size) -> Instance:
-    """The seed of the data, |R|, S, and Z_mu, Z_nu."""
-    data_key, count_key, scale_key = jax.random.split(key, 3)
-    scales = jax.random.uniform(scale_key, (3,), minval=0.1, maxval=1.0)
-    return {
-        "key": jax.random.key_data(data_key),
-        "relevant": jax.random.randint(count_key, (), 1, size["T"]),
-        "signal": 1 + scales[0],
-        "noise": scales[1:],
-    }
-
-
 ASSUMPTION_3 = Statement(
     id="multihead.asn3",
     label="Assumption 3",
@@ -54,7 +43,8 @@ ASSUMPTION_3 = Statement(
     r"|\mathcal{R}| = \zeta T",
     kind="inequality",
     host=True,
-    sample=_populations,
+    over={"relevant": Integers(1, "T-1"), "signal": Box(1.1, 2), "noise": Box(0.1, 1, 2)},
+    sample=lambda key, size: {"key": jax.random.key_data(key)},
     evaluate=_bounded_noise,
     judges=(SparseContext.sample_marked,),
     sizes=({"n": 32, "T": 4, "M": 2},),

@@ -6,7 +6,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
@@ -29,6 +28,7 @@ from jaxbounds.multihead.realizable import (
     realizing_distance,
 )
 from jaxbounds.multihead.tied import per_head, tied_risk
+from jaxbounds.sets import Box, Integers
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 SHARP = "sharpened S2, S6, S9, S10"
@@ -158,30 +158,23 @@ EXPECTED_GAP = Statement(
 )
 
 
-def _populations(key: jax.Array, size: Size) -> Instance:
-    """T, d and K, R, and Definition 1's constants: gamma is at most sqrt(2 T) R."""
-    u = jax.random.uniform(key, (7,))
-    T, d, K = (2 + (most * x).astype(int) for most, x in zip((15, 7, 30), u))
-    radius = 1 + u[3] / 2
-    gamma = jnp.sqrt(2.0 * T.astype(float)) * radius * (0.1 + 0.4 * u[4])
-    return {
-        "T": T,
-        "d": d,
-        "K": K,
-        "R": radius,
-        "Definition 1": jnp.stack([1 + u[5], 1 + u[6], gamma]),
-    }
+_POPULATIONS = {
+    "T": Integers(2, 16), "d": Integers(2, 8), "K": Integers(2, 31), "R": Box(1, 1.5),
+    "B": Box(1, 2), "b": Box(1, 2), "part": Box(0.1, 0.5),
+}  # fmt: skip
+"""B_2, B_Phi and gamma of Definition 1, this as a part of sqrt(2 T) R, the most it can be."""
 
 
 def _realizable(size: Size) -> Instance:
-    constants = np.array([[1.0, 1.0, math.sqrt(2) * REALIZABLE_MARGIN]])
-    return {"T": [3], "d": [2], "K": [3], "R": [1.0], "Definition 1": constants}
+    part = [REALIZABLE_MARGIN / math.sqrt(3)]
+    return {"T": [3], "d": [2], "K": [3], "R": [1.0], "B": [1.0], "b": [1.0], "part": part}
 
 
 def _onset(instance: Instance, size: Size) -> Sides:
     """At each count the claim holds, at one sample or two heads less it does not."""
     T, d, K, R = (number(instance[name]) for name in ("T", "d", "K", "R"))
-    constants, start = instance["Definition 1"].tolist(), math.log(2.0)
+    B, b, part = (float(instance[name]) for name in ("B", "b", "part"))
+    constants, start = [B, b, part * math.sqrt(2 * T) * R], math.log(2.0)
     found = smallest_counts(K, constants, T=T, d=d, radius=R)
     counts = {name: dict(zip(("printed", "sharpened"), pair)) for name, pair in found.items()}
     good = GoodInitialisation(*map(jnp.asarray, constants))
@@ -223,7 +216,7 @@ ONSET = Statement(
     tex=r"n^* = \min \{ n : \mathrm{bound}(n) < \ln 2 \}",
     kind="inequality",
     host=True,
-    sample=_populations,
+    over=_POPULATIONS,
     cases=_realizable,
     evaluate=_onset,
     judges=(smallest_counts, gap_certificate, corollary5_gap),

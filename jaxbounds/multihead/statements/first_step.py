@@ -29,16 +29,11 @@ from jaxbounds.multihead.statements.contexts import (
     unfold,
 )
 from jaxbounds.norms import vector_norm
+from jaxbounds.sets import Reals
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 DATA_SETS = ({"n": 4}, {"n": 8}, {"n": 16}, {"n": 32}, {"n": 64})
 """The n1 over which the rate of the first phase is fitted."""
-
-
-def _with_steps(key: jax.Array, size: Size) -> Instance:
-    data_key, step_key = jax.random.split(key)
-    steps = jax.random.uniform(step_key, (2,), minval=-2.0, maxval=2.0)
-    return {**sequences(data_key, size), "alpha": steps}
 
 
 def _first_step(instance: Instance, size: Size) -> Sides:
@@ -108,7 +103,7 @@ LEMMA_16 = Statement(
     ),
     control="twice the step",
     source="Appendix D.3; Lemma 2",
-    **ON_DATA | {"sample": _with_steps, "budget": DRAWS},
+    **ON_DATA | {"over": {"alpha": Reals(2)}, "budget": DRAWS},
 )
 
 

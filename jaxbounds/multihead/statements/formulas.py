@@ -20,6 +20,7 @@ from jaxbounds.multihead.runs import training_set
 from jaxbounds.multihead.statements.common import params_of
 from jaxbounds.multihead.statements.instances import LOSS, loss_generic, single_generic
 from jaxbounds.multihead.tied import tied_output, untie
+from jaxbounds.sets import Reals
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 ON_HEAD: dict[str, Any] = {
@@ -30,15 +31,8 @@ ON_HEAD: dict[str, Any] = {
 """An identity for one head and one sequence."""
 
 
-def _with_vectors(key: jax.Array, size: Size) -> Instance:
-    """One head with the free vectors a, b, c of Lemma 1, and W not symmetric."""
-    instance_key, a_key, b_key, c_key = jax.random.split(key, 4)
-    return {
-        **single_generic(instance_key, size),
-        "a": jax.random.normal(a_key, (size["T"],)),
-        "b": jax.random.normal(b_key, (size["d"],)),
-        "c": jax.random.normal(c_key, (size["d"],)),
-    }
+ON_VECTORS = ON_HEAD | {"over": {"a": Reals("T"), "b": Reals("d"), "c": Reals("d")}}
+"""With the free vectors a, b, c of Lemma 1."""
 
 
 def _potential(point: Array, tokens: Array) -> Array:
@@ -84,25 +78,15 @@ EQ_1 = Statement(
 
 def _query_key(instance: Instance, size: Size) -> Sides:
     tokens, query, key = instance["X"], instance["WQ"], instance["WK"]
-    scores = jnp.einsum("td,dk,sk->ts", tokens, query, tokens @ key)
+    logits = jnp.einsum("td,dk,sk->ts", tokens, query, tokens @ key)
     return Sides(
         lhs=attention_scores(combine_query_key(query, key), tokens),
         rhs={
-            "printed": jax.nn.softmax(scores, axis=-1),
-            "control": jax.nn.softmax(scores.T, axis=-1),
+            "printed": jax.nn.softmax(logits, axis=-1),
+            "control": jax.nn.softmax(logits.T, axis=-1),
         },
+        error=1e-15 * jnp.sum(jnp.abs(tokens)) ** 2 * jnp.sum(jnp.abs(query) @ jnp.abs(key.T)),
     )
-
-
-def _queries_and_keys(key: jax.Array, size: Size) -> Instance:
-    """Tokens, and W_Q and W_K of one inner dimension."""
-    keys = jax.random.split(key, 3)
-    inner = (size["d"], size["k"])
-    return {
-        "X": jax.random.normal(keys[0], (size["T"], size["d"])),
-        "WQ": jax.random.normal(keys[1], inner),
-        "WK": jax.random.normal(keys[2], inner),
-    }
 
 
 QUERY_KEY = Statement(
@@ -111,7 +95,7 @@ QUERY_KEY = Statement(
     formula="phi(X W_Q (X W_K)^T) = phi(X W X^T) for W = W_Q W_K^T",
     tex=r"\varphi(X W_Q W_K^\top X^\top) = \varphi(X W X^\top), \quad W = W_Q W_K^\top",
     kind="identity",
-    sample=_queries_and_keys,
+    over={"X": Reals(("T", "d")), "WQ": Reals(("d", "k")), "WK": Reals(("d", "k"))},
     evaluate=_query_key,
     judges=(combine_query_key,),
     sizes=({"T": 3, "d": 3, "k": 2},),
@@ -250,7 +234,7 @@ LEMMA_1_UW = Statement(
     ),
     control="the result is transposed",
     source="Section 3, Lemma 1, second item, first half; Lemma 4 (3), eq. (30)",
-    **ON_HEAD | {"sample": _with_vectors},
+    **ON_VECTORS,
 )
 
 
@@ -298,7 +282,7 @@ LEMMA_1_WW = Statement(
     ),
     control="b is replaced by b + 1",
     source="Section 3, Lemma 1, second item, second half; Lemma 4 (4), eq. (36)",
-    **ON_HEAD | {"sample": _with_vectors},
+    **ON_VECTORS,
 )
 
 

@@ -37,6 +37,7 @@ from jaxbounds.multihead.statements.contexts import (
     unfold,
 )
 from jaxbounds.norms import vector_norm
+from jaxbounds.sets import Box, Integers
 from jaxbounds.statements import (
     Budget,
     Counterexample,
@@ -199,17 +200,14 @@ PROPOSITION_2_P1 = Statement(
 )
 
 
-def _with_heads(sampler: Sampler) -> Sampler:
+def _far(sampler: Sampler) -> Sampler:
+    """With a deviation p up to e^9 times as long."""
+
     def sample(key: jax.Array, size: Size) -> Instance:
-        data_key, head_key, level_key, scale_key = jax.random.split(key, 4)
+        data_key, scale_key = jax.random.split(key)
         instance = sampler(data_key, size)
         scale = jnp.exp(jax.random.uniform(scale_key, (), minval=0.0, maxval=9.0))
-        return {
-            **instance,
-            "p": scale * instance["p"],
-            "H": jax.random.randint(head_key, (), 1, MOST_HEADS + 1),
-            "delta": jax.random.uniform(level_key, (), minval=1e-3, maxval=1.0),
-        }
+        return {**instance, "p": scale * instance["p"]}
 
     return sample
 
@@ -218,23 +216,10 @@ def _one_share(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """What a search may break: as many relevant tokens in every sequence, some and not all."""
     counts = jnp.sum(instance["relevant"].reshape(-1, size["T"]), axis=1)
     proper = (counts[0] > 0) & (counts[0] < size["T"])
-    return {"|R| = zeta T in every sequence, 0 < zeta < 1": proper & jnp.all(counts == counts[0])}
-
-
-def _one_share_and_level(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """As `_one_share`, and delta is a probability."""
-    delta = instance["delta"]
     return {
-        **_one_share(instance, size),
-        "0 < delta < 1": (delta > 0) & (delta < 1),
+        "|R| = zeta T in every sequence, 0 < zeta < 1": proper & jnp.all(counts == counts[0]),
         "S > 0": instance["S"] > 0,
     }
-
-
-def _keep_level(instance: Instance, size: Size) -> Instance:
-    """Project an instance of a search: as `keep_context`, and delta in (0, 1)."""
-    delta = jnp.clip(instance["delta"], 1e-3, 1 - 1e-6)
-    return {**keep_context(instance, size), "delta": delta}
 
 
 def _model_size(instance: Instance, size: Size) -> Sides:
@@ -299,9 +284,10 @@ ON_SIGNS: dict[str, Any] = {
     "judges": (model_bound, sign_sum_bound, centre, printed_centre),
     "control": "0.7 of the sharpened bound",
     "search": "random",
-    "hypotheses": _one_share_and_level,
-    "project": _keep_level,
-    "budget": Budget(samples=512, restarts=3, steps=200),
+    "over": {"H": Integers(1, MOST_HEADS), "delta": Box(1e-3, 1 - 1e-6)},
+    "hypotheses": _one_share,
+    "project": keep_context,
+    "budget": Budget(samples=1024, restarts=3, steps=200),
     "assumptions": "DM1, Assumption 3; H <= 12; alpha = +-1 except where said",
 }
 
@@ -337,7 +323,7 @@ LEMMA_12 = Statement(
         _ORDERED,
     ),
     source="Appendix D.2.2; the exact law of the signs' sum, H <= 12",
-    **ON_SEQUENCE | {"sample": _with_heads(sequence)} | ON_SIGNS,
+    **ON_SEQUENCE | {"sample": _far(sequence)} | ON_SIGNS,
 )
 
 PROPOSITION_2_P2 = Statement(
@@ -368,7 +354,7 @@ PROPOSITION_2_P2 = Statement(
     ),
     source="Section 5.1; Lemma 12; the exact law of the signs' sum, H <= 12",
     **ON_DATA
-    | {"sample": _with_heads(sequences)}
+    | {"sample": _far(sequences)}
     | ON_SIGNS
     | {
         "assumptions": f"{ON_SIGNS['assumptions']}. n = 3; for one sample P2 as printed is Lemma "

@@ -1,5 +1,7 @@
 """Section 4.1 and Appendix B: Theorems 1 and 3, Assumption 2, Corollary 3."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -34,6 +36,7 @@ from jaxbounds.multihead.statements.run_instances import (
     short_enough,
 )
 from jaxbounds.multihead.tied import tied_distance, tied_risk
+from jaxbounds.sets import Box
 from jaxbounds.statements import Budget, Form, Hypotheses, Instance, Sides, Size, Statement
 
 LARGEST, MEAN = "sharpened S6, S9, S10", "sharpened S2, S6, S8, S10"
@@ -294,12 +297,6 @@ def _least_heads(instance: Instance, size: Size) -> Sides:
     return Sides.pairs(pairs | {"control": (root, descent.root_heads(s.of_size(base)))})
 
 
-def _targets(key: jax.Array, size: Size) -> Instance:
-    """D, R, and a target of size at most size + spread / sqrt(H)."""
-    drawn = jnp.exp(jax.random.uniform(key, (4,), minval=-2.0, maxval=2.0))
-    return {"D": drawn[0], "size": drawn[1], "spread": drawn[2], "R": jnp.maximum(drawn[3], 1.0)}
-
-
 LEAST_HEADS = Statement(
     id="multihead.eq74.least",
     label="eq. (74), the least H",
@@ -308,7 +305,7 @@ LEAST_HEADS = Statement(
     r"\frac{r}{x} \right) + 1 \right) D^2 \right\}, \quad \|\theta\|_{2,\infty} = s + "
     r"\frac{r}{x}, \; x = \sqrt{H}",
     kind="identity",
-    sample=_targets,
+    over=dict.fromkeys(("D", "size", "spread"), Box(0, math.inf)) | {"R": Box(1, math.inf)},
     evaluate=_least_heads,
     judges=(least_root, descent.root_heads_spread),
     sizes=({"T": 3, "d": 2},),

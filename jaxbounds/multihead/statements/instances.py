@@ -92,22 +92,6 @@ def keep_radius(instance: Instance, size: Size) -> Instance:
     return {**instance, "X": tokens / jnp.minimum(jnp.maximum(radius, 1e-3), 1.0)}
 
 
-def rescaled(sampler: Sampler, /) -> Sampler:
-    """Turns a sampler of one head into one whose tokens have any norm; the logits stay."""
-
-    def sample(key: jax.Array, size: Size) -> Instance:
-        point_key, scale_key = jax.random.split(key)
-        instance, scale = sampler(point_key, size), _log_uniform(scale_key, -2.0, 2.0)
-        return {**instance, "X": scale * instance["X"], "W": instance["W"] / scale**2}
-
-    return sample
-
-
-def keep_bounded(instance: Instance, size: Size) -> Instance:
-    """Project tokens of a search: ||x_t|| stays below 20."""
-    return {**instance, "X": project_rows(instance["X"], 20.0)}
-
-
 def radius_at_least_one(instance: Instance, size: Size) -> dict[str, jax.Array]:
     """Assumption 1 with R = max ||x_t||, the least R that the data allow."""
     return {"R >= 1": jnp.max(vector_norm(instance["X"])) >= 1 - 1e-12}

@@ -23,6 +23,7 @@ from jaxbounds.multihead.ntk import (
     separator,
 )
 from jaxbounds.norms import vector_norm
+from jaxbounds.sets import Box, Integers
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
@@ -128,23 +129,8 @@ BEST_MARGIN = Statement(
 )
 
 
-def _acute(key: jax.Array, size: Size) -> Instance:
-    """Two tokens within 60 degrees, of lengths 2 and 1 or 2, and the seed of the search."""
-    angle_key, kind_key, seed_key = jax.random.split(key, 3)
-    turn, between = jax.random.uniform(angle_key, (2,), minval=-1.0)
-    # Equal tokens, tokens of one length, or neither.
-    kind = jax.random.randint(kind_key, (), 0, 3)
-    return {
-        "turn": 3 * turn,
-        "between": jnp.where(kind == 0, 0.0, between),
-        "length": jnp.where(kind == 2, 1.0, 2.0),
-        "seed": jax.random.randint(seed_key, (), 0, 1000),
-    }
-
-
-def _keep_acute(instance: Instance, size: Size) -> Instance:
-    between = jnp.clip(instance["between"], -1.0, 1.0)
-    return {**instance, "between": between, "length": jnp.clip(instance["length"], 1.0, 2.0)}
+# Two tokens within 60 degrees, of lengths 2 and 1 to 2, and the seed of the search.
+_ACUTE = {"turn": Box(-3, 3), "between": Box(-1, 1), "length": Box(1, 2), "seed": Integers(0, 999)}
 
 
 def _one_length(instance: Instance, size: Size) -> dict[str, jax.Array]:
@@ -198,8 +184,11 @@ GLOBAL_MARGIN = Statement(
     ),
     control="98% of the supremum",
     source="library: the search behind Section 7's second open question",
-    sample=_acute,
-    project=_keep_acute,
+    over=_ACUTE,
+    sample={
+        "acute": lambda key, size: {},
+        "equal": lambda key, size: {"between": jnp.zeros(()), "length": 2 * jnp.ones(())},
+    },
     sizes=({"T": 2, "steps": 200},),
     search="random",
     budget=Budget(samples=16, restarts=2, steps=12, batch=16),

@@ -1,6 +1,7 @@
 """Section 5.2, the sketch of P3: U* as a classifier of relevant tokens, grad_W at theta^(1)."""
 
-import jax
+import math
+
 import jax.numpy as jnp
 from jaxtyping import Array
 
@@ -13,19 +14,10 @@ from jaxbounds.multihead.oracle import (
     projection_norm,
     relevance_scores,
 )
-from jaxbounds.multihead.statements.contexts import DRAWS, ON_SEQUENCE, sequence, unfold
+from jaxbounds.multihead.statements.contexts import DRAWS, ON_SEQUENCE, unfold
 from jaxbounds.norms import vector_norm
+from jaxbounds.sets import Box, Reals
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
-
-
-def _projections(key: jax.Array, size: Size) -> Instance:
-    """S, and a U in R^{T x d}: any, or near U* = 1_T u*^T."""
-    signal_key, noise_key, near_key = jax.random.split(key, 3)
-    shape, signal = (size["T"], size["d"]), jnp.exp(jax.random.normal(signal_key))
-    near = jax.random.uniform(near_key, (2,))
-    noise = jnp.exp(-6 * near[0]) * jax.random.normal(noise_key, shape)
-    oracle = oracle_projection(signal * jnp.eye(2, size["d"]), size["T"])
-    return {"S": signal, "U": noise + jnp.where(near[1] < 0.7, 1.0, 0.0) * oracle / signal}
 
 
 def _oracle(size: Size) -> Instance:
@@ -51,7 +43,7 @@ CLASSIFIER = Statement(
     tex=r"\min_{t, y} \, y \langle u_t, \mu_y \rangle \le \frac{\|U\|}{\|U_\star\|} \, \min_{y} "
     r"\, y \langle u_\star, \mu_y \rangle \quad \forall U \in \mathbb{R}^{T \times d}",
     kind="inequality",
-    sample=_projections,
+    over={"S": Box(1e-3, math.inf), "U": Reals(("T", "d"))},
     cases=_oracle,
     evaluate=_relevant_tokens,
     judges=(oracle_projection, projection_norm),
@@ -70,12 +62,6 @@ CLASSIFIER = Statement(
     source="Section 5.2, below the choice of W* and U*",
     budget=Budget(samples=128, restarts=4, steps=80),
 )
-
-
-def _with_alpha(key: jax.Array, size: Size) -> Instance:
-    data_key, alpha_key = jax.random.split(key)
-    alpha = jax.random.uniform(alpha_key, (), minval=-1.0)
-    return {**sequence(data_key, size), "alpha": alpha}
 
 
 def _at_first_step(instance: Instance, size: Size) -> Sides:
@@ -145,7 +131,7 @@ GRADIENT = Statement(
     ),
     control="phi'(0) without its rank-one part",
     source="Section 5.2, the second step for P3",
-    **ON_SEQUENCE | {"sample": _with_alpha, "budget": DRAWS},
+    **ON_SEQUENCE | {"over": {"alpha": Reals()}, "budget": DRAWS},
 )
 
 STATEMENTS = (CLASSIFIER, GRADIENT)

@@ -3,6 +3,8 @@
 Corollary 5 is judged as `certified_run` gives it to a user, from data alone.
 """
 
+import math
+
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -24,17 +26,17 @@ from jaxbounds.multihead.certificate import (
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.descent_certificate import descent_certificate
 from jaxbounds.multihead.statements.boxes import heads
-from jaxbounds.multihead.statements.contexts import assumption_3, by_hand
+from jaxbounds.multihead.statements.contexts import assumption_3, by_hand, keep_context
 from jaxbounds.multihead.statements.realizable_starts import (
     ON_GOOD_STARTS,
     definition_1,
     enough_for_proposition_7,
     even,
     good_start_of,
-    keep_level,
     shared,
 )
 from jaxbounds.multihead.tied import tied_distance, tied_risk
+from jaxbounds.sets import Box
 from jaxbounds.statements import (
     Budget,
     Counterexample,
@@ -152,8 +154,8 @@ PROPOSITION_7_LOSS = Statement(
     **ON_GOOD_STARTS
     | {
         "search": "gradient",
-        "project": keep_level,
-        "budget": Budget(samples=256, restarts=2, steps=30),
+        "project": keep_context,
+        "budget": Budget(samples=128, restarts=2, steps=30),
     },
 )
 
@@ -177,18 +179,6 @@ def _remainder(instance: Instance, size: Size) -> Sides:
     )
 
 
-def _constants(key: jax.Array, size: Size) -> Instance:
-    """B_2, B_Phi, gamma of Definition 1, R and epsilon."""
-    B, b, g, R, eps = jnp.exp(jax.random.uniform(key, (5,), minval=-3.0, maxval=3.0))
-    return _admissible({"B": B, "b": b, "g": g, "R": R, "eps": 1 / eps}, size)
-
-
-def _admissible(instance: Instance, size: Size) -> Instance:
-    bounded = {name: jnp.maximum(instance[name], 1.0) for name in "BbR"}
-    positive = {name: jnp.maximum(instance[name], 1e-3) for name in ("g", "eps")}
-    return {**bounded, **positive, "eps": jnp.minimum(positive["eps"], 1.0)}
-
-
 PROPOSITION_7_REMAINDER = Statement(
     id="multihead.prop7.remainder",
     label="Proposition 7, the remainder",
@@ -196,8 +186,8 @@ PROPOSITION_7_REMAINDER = Statement(
     tex=r"\frac{1}{2} \frac{\beta_3(\theta')}{\sqrt{H}} \|\theta(\epsilon) - \theta_0\|^2 "
     r"\le B_\Phi, \quad \theta' \in [\theta_0, \theta(\epsilon)]",
     kind="inequality",
-    sample=_constants,
-    project=_admissible,
+    # B_2, B_Phi, R; gamma of Definition 1, epsilon.
+    over=dict.fromkeys("BbR", Box(1, math.inf)) | {"g": Box(1e-3, math.inf), "eps": Box(1e-3, 1)},
     evaluate=_remainder,
     judges=(realizing_heads, realizing_heads_sharp, realized_size),
     sizes=({"T": 4, "d": 3},),

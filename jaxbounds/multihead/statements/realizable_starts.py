@@ -22,19 +22,17 @@ from jaxbounds.multihead.certificate import (
 from jaxbounds.multihead.first_phase import centre
 from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params
-from jaxbounds.multihead.statements.contexts import DATA_SIZES, keep_context, sequences, unfold
+from jaxbounds.multihead.statements.contexts import DATA_SIZES, quieter, unfold
 from jaxbounds.multihead.tied import tied_margins, tied_norm
+from jaxbounds.sets import Box
 from jaxbounds.statements import Budget, Instance, Size
 
+_quiet = quieter(p=0.1)
+"""So that theta* separates the data."""
 
-def _drawn(key: jax.Array, size: Size) -> Instance:
-    """Quiet data (so that theta* separates it) and a tolerance epsilon."""
-    data_key, level_key, excess_key, even_key = jax.random.split(key, 4)
-    instance = sequences(data_key, size)
-    quiet = {"z": 0.05 * instance["z"], "p": 0.1 * instance["p"]}
-    level = jax.random.uniform(level_key, (), minval=-8.0, maxval=0.0)
-    excess = 3 * jax.random.normal(excess_key) * jax.random.bernoulli(even_key).astype(float)
-    return {**instance, **quiet, "log_eps": level, "excess": excess}
+
+def _balanced(key: jax.Array, size: Size) -> Instance:
+    return {**_quiet(key, size), "excess": jnp.zeros(())}
 
 
 class Start(NamedTuple):
@@ -130,20 +128,15 @@ def _separates(instance: Instance, size: Size) -> dict[str, Array]:
     return {"gamma > 0": good_start_of(instance).good.margin > 1e-3}
 
 
-def keep_level(instance: Instance, size: Size) -> Instance:
-    """Project an instance of a search: as `keep_context`, epsilon at most one, |b| at most nine."""
-    level, excess = jnp.clip(instance["log_eps"], -8.0, 0.0), jnp.clip(instance["excess"], -9, 9)
-    return {**keep_context(instance, size), "log_eps": level, "excess": excess}
-
-
 ON_GOOD_STARTS: dict[str, Any] = {
-    "sample": _drawn,
+    "over": {"log_eps": Box(-8, 0), "excess": Box(-9, 9)},
+    "sample": {"b": _quiet, "b = 0": _balanced},
     "sizes": DATA_SIZES,
     "hypotheses": _separates,
     "assumptions": "Definition 1 on DM1 at theta^(1), with b sqrt(H) more signs +1 than -1 "
     "(half of the draws have b = 0); theta* of Lemma 13, gamma > 0; R >= 1",
     "relation": "<=",
     "search": "none",
-    "budget": Budget(samples=256, restarts=0),
+    "budget": Budget(samples=128, restarts=0),
 }
 """At theta^(1)."""

@@ -29,12 +29,12 @@ from jaxbounds.multihead.statements.contexts import (
     Context,
     assumption_3,
     by_hand,
-    keep_context,
+    quieter,
     sequence,
-    sequences,
     unfold,
 )
 from jaxbounds.norms import vector_norm
+from jaxbounds.sets import Box
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
@@ -225,18 +225,6 @@ LEMMA_14 = Statement(
 )
 
 
-def _with_groups(key: jax.Array, size: Size) -> Instance:
-    """Quiet data, and the share of heads with alpha = +1."""
-    data_key, share_key = jax.random.split(key)
-    instance = sequences(data_key, size)
-    quiet = {"z": 0.05 * instance["z"], "p": 1e-3 * instance["p"]}
-    return {**instance, **quiet, "share": jax.random.uniform(share_key)}
-
-
-def _keep_share(instance: Instance, size: Size) -> Instance:
-    return {**keep_context(instance, size), "share": jnp.clip(instance["share"], 0.0, 1.0)}
-
-
 def _positive_margin(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     return {"gamma* > 0": _gamma_star(unfold(instance), instance) > 0}
 
@@ -311,8 +299,8 @@ LEMMA_15 = Statement(
     **ON_DATA
     | SEARCHED
     | {
-        "sample": _with_groups,
-        "project": _keep_share,
+        "over": {"share": Box(0, 1)},
+        "sample": quieter(p=1e-3),
         "budget": Budget(samples=128, restarts=2, steps=40),
         "assumptions": "DM1, Assumption 3; gamma* > 0, without which its condition on H is void; "
         "delta = 1/10",

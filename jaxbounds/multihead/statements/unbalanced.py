@@ -11,7 +11,7 @@ from jaxbounds.multihead.certificate import corollary5, realized_distance, targe
 from jaxbounds.multihead.descent_certificate import DescentCertificate, descent_certificate
 from jaxbounds.multihead.model import head_norm
 from jaxbounds.multihead.runs import gradient_descent
-from jaxbounds.multihead.statements.contexts import DATA_SIZES, sequences
+from jaxbounds.multihead.statements.contexts import DATA_SIZES, quieter
 from jaxbounds.multihead.statements.realizable_starts import (
     Start,
     definition_1,
@@ -29,12 +29,10 @@ FORMS = ("printed", "corrected", SHARP)
 def _unbalanced(key: jax.Array, size: Size) -> Instance:
     """Quiet data, 1 <= S <= 1.5, and b sqrt(H) more heads of one sign, 6 <= |b| <= 12."""
     data_key, excess_key, sign_key = jax.random.split(key, 3)
-    instance = sequences(data_key, size)
+    instance = quieter(p=0.1)(data_key, size)
     excess = jax.random.uniform(excess_key, (), minval=6.0, maxval=12.0)
-    quiet = {"z": 0.05 * instance["z"], "p": 0.1 * instance["p"]}
     return {
         **instance,
-        **quiet,
         "S": 1 + instance["S"] / 10,
         "log_eps": -jnp.log(1.0 * size["K"]),
         "excess": excess * jax.random.rademacher(sign_key, (), dtype=float),

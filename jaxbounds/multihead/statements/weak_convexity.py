@@ -3,6 +3,8 @@
 Checked on the paper's heads and on a two-layer network, whose Hessians are formed whole.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
@@ -15,6 +17,7 @@ from jaxbounds.multihead.self_bounded import loss_weighted_curvature, slope_weig
 from jaxbounds.multihead.statements.common import ON_LOSS, params_of, token_radius
 from jaxbounds.multihead.statements.instances import STATIC
 from jaxbounds.norms import vector_norm
+from jaxbounds.sets import Reals
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 _DERIVED = (
@@ -69,17 +72,6 @@ def _of_a_network(instance: Instance, size: Size) -> Sides:
     return _sides(values, margin_of(weights), norms, risk(weights), unsaturated)
 
 
-def _weights_and_data(key: jax.Array, size: Size) -> Instance:
-    scale_key, weight_key, data_key, label_key = jax.random.split(key, 4)
-    scale = jnp.exp(jax.random.uniform(scale_key, (2,), minval=-2.0, maxval=2.0))
-    count = size["m"] * (size["d"] + 1)
-    return {
-        "weights": scale[0] * jax.random.normal(weight_key, (count,)),
-        "x": scale[1] * jax.random.normal(data_key, (size["n"], size["d"])),
-        "y": jax.random.rademacher(label_key, (size["n"],), dtype=int),
-    }
-
-
 def _one_free_unit(size: Size) -> Instance:
     """One unit makes every margin 9 and is saturated, the others are zero: equality, and nearly so.
 
@@ -129,19 +121,28 @@ def _moderate(instance: Instance, size: Size) -> dict[str, Array]:
     return {"|y f| <= 15": jnp.max(jnp.abs(found)) <= 15}
 
 
-_FORMS = (
-    Form(
-        name="derived",
-        equality="a head or unit at zero, where the gradient vanishes and the curvature does not",
-        note=_DERIVED,
+_EVERY_NETWORK: dict[str, Any] = {
+    "formula": "-lambda_min(Hess L) <= (1/n) sum |l'_i| ||Hess f_i|| <= L max_i ||Hess f_i||",
+    "tex": r"-\lambda_{\min}(\nabla^2 \hat L) \le \frac{1}{n} \sum_{i} |\ell'_i| \|\nabla^2 "
+    r"f_i\| \le \hat L \max_{i} \|\nabla^2 f_i\|",
+    "forms": (
+        Form(
+            name="derived",
+            equality="a head or unit at zero, where the gradient vanishes and the curvature does "
+            "not",
+            note=_DERIVED,
+        ),
+        Form(
+            name="derived, with the loss",
+            hypotheses=_moderate,
+            note=_DERIVED + " Then |l'| <= l, nearly an equality for large margins: self-bounded "
+            "for every network.",
+        ),
     ),
-    Form(
-        name="derived, with the loss",
-        hypotheses=_moderate,
-        note=_DERIVED + " Then |l'| <= l, nearly an equality for large margins: self-bounded for "
-        "every network.",
-    ),
-)
+    "control": "0.9 of the sum",
+    "judges": (slope_weighted_curvature, loss_weighted_curvature),
+    "source": "ours; Section 3 has it for its model",
+}
 
 STATEMENTS = (
     Statement(
@@ -179,15 +180,9 @@ STATEMENTS = (
     Statement(
         id="multihead.selfbounded.model",
         label="Corollary 1 (3), what every network has",
-        formula="-lambda_min(Hess L) <= (1/n) sum |l'_i| ||Hess f_i|| <= L max_i ||Hess f_i||",
-        tex=r"-\lambda_{\min}(\nabla^2 \hat L) \le \frac{1}{n} \sum_{i} |\ell'_i| \|\nabla^2 "
-        r"f_i\| \le \hat L \max_{i} \|\nabla^2 f_i\|",
         evaluate=_of_the_model,
-        forms=_FORMS,
-        control="0.9 of the sum",
-        judges=(slope_weighted_curvature, loss_weighted_curvature),
-        source="ours; Section 3 has it for its model",
         search="random",
+        **_EVERY_NETWORK,
         **ON_LOSS
         | {
             "sample": STATIC,
@@ -199,18 +194,13 @@ STATEMENTS = (
     Statement(
         id="multihead.selfbounded.network",
         label="Corollary 1 (3), on a two-layer network",
-        formula="-lambda_min(Hess L) <= (1/n) sum |l'_i| ||Hess f_i|| <= L max_i ||Hess f_i||",
-        tex=r"-\lambda_{\min}(\nabla^2 \hat L) \le \frac{1}{n} \sum_{i} |\ell'_i| \|\nabla^2 "
-        r"f_i\| \le \hat L \max_{i} \|\nabla^2 f_i\|",
         kind="inequality",
         evaluate=_of_a_network,
-        sample=_weights_and_data,
+        over={"weights": Reals("m*(d+1)"), "x": Reals(("n", "d"))},
+        sample=lambda key, size: {"y": jax.random.rademacher(key, (size["n"],), dtype=int)},
         cases=_one_free_unit,
         sizes=({"n": 2, "d": 1, "m": 1}, {"n": 5, "d": 3, "m": 4}),
-        forms=_FORMS,
-        control="0.9 of the sum",
-        judges=(slope_weighted_curvature, loss_weighted_curvature),
         budget=Budget(samples=128, restarts=3, steps=60),
-        source="ours; Section 3 has it for its model",
+        **_EVERY_NETWORK,
     ),
 )

@@ -14,10 +14,9 @@ from jaxbounds.qstr.statements.common import (
     SEARCHED,
     SEARCHED_ON_HOST,
     gauss_hermite,
-    normals,
-    stacked,
+    reals,
 )
-from jaxbounds.statements import Budget, Counterexample, Form, Sides, Statement
+from jaxbounds.statements import Budget, Counterexample, Form, Sides, Statement, stacked
 
 
 def _aligned(size):
@@ -54,7 +53,7 @@ NORMS = Statement(
     formula="|AB|_{r,s} <= |A|_{r,p} |B|_{q,s}, 1/p + 1/q = 1",
     tex=r"\|A B\|_{r,s} \le \|A\|_{r,p} \|B\|_{q,s}, \quad \frac{1}{p} + \frac{1}{q} = 1",
     judges=(entrywise_norm,),
-    sample=normals("A: k k", "B: k k"),
+    over=reals("A: k k, B: k k"),
     cases=_aligned,
     evaluate=_norms,
     forms=tuple(
@@ -99,7 +98,7 @@ VARIANCE = Statement(
     r"\quad x \sim \mathcal{N}(\mu, \Sigma)",
     kind="identity",
     judges=(heads.square_norm_variance,),
-    sample=normals("mean: n", "root: n n"),
+    over=reals("mean: n, root: n n"),
     evaluate=_variance,
     forms=(
         Form(
@@ -148,7 +147,7 @@ def _packing_cases(size):
         *((GOLAY, d) for d in range(24, SHORTEST - 1, -1)),
         *((MAXIMAL, d) for d in (4, 24, 60, 240)),
     )
-    return stacked(*({"family": family, "d": d} for family, d in known))
+    return stacked({"family": family, "d": d} for family, d in known)
 
 
 def _packing_bound(i, size):

@@ -1,17 +1,16 @@
 """What the sections of statements share: budgets, draws and encodings."""
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxbounds.qstr.data import sample_positions
 from jaxbounds.qstr.encodings import greedy_signs
-from jaxbounds.statements import Budget, Instance, Size
+from jaxbounds.sets import Box, Reals
+from jaxbounds.statements import Budget, Size
 
 SEARCHED: dict[str, Any] = {
     "kind": "inequality",
@@ -38,33 +37,17 @@ def encodings(signs: Int[Array, "N de"], /) -> Float[Array, "N de"]:
     return signs.astype(jnp.zeros(()).dtype) / jnp.sqrt(jnp.asarray(float(de)))
 
 
-def prompt(keys: Array, size: Size, /, *, simple: bool = False) -> dict[str, Array]:
-    """Normal tokens x, positions t and the signs of the encodings of one prompt."""
-    (key_x, key_t), N, d, q = keys, size["N"], size["d"], size["q"]
-    return {
-        "x": jax.random.normal(key_x, (N, d)),
-        "t": sample_positions(key_t, (), N, q, simple=simple),
-        "signs": jnp.asarray(signs(N, size["de"])),
-    }
+def positions(key: Array, size: Size) -> dict[str, Array]:
+    """Positions t and the signs of the encodings of one prompt; its tokens are a set's."""
+    N = size["N"]
+    t = sample_positions(key, (), N, size["q"], simple=bool(size.get("simple")))
+    return {"t": t, "signs": jnp.asarray(signs(N, size["de"]))}
 
 
-def normals(*shapes: str) -> Callable[[Array, Size], Instance]:
-    """A sampler of standard normal arrays: "W: m k" is W of the sizes m and k ("2" is a number)."""
-
-    def sample(key: Array, size: Size) -> Instance:
-        found = {}
-        for own, text in zip(jax.random.split(key, len(shapes)), shapes, strict=True):
-            name, names = text.split(":")
-            shape = tuple(int(n) if n.isdigit() else size[n] for n in names.split())
-            found[name] = jax.random.normal(own, shape)
-        return found
-
-    return sample
-
-
-def stacked(*instances: dict) -> dict:
-    """Instances given one by one, with a leading axis."""
-    return {name: np.stack([np.asarray(i[name]) for i in instances]) for name in instances[0]}
+def reals(shapes: str, /) -> dict[str, Box]:
+    """All arrays, as sets: "W: m k, b: 2 m" is W of the sizes m and k, and b of 2 and m."""
+    pairs = (text.split(":") for text in shapes.split(","))
+    return {name.strip(): Reals(tuple(axes.split())) for name, axes in pairs}
 
 
 def gauss_hermite(n: int, /, *, nodes: int) -> tuple[np.ndarray, np.ndarray]:

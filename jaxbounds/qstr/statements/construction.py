@@ -6,20 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.norms import vector_norm
 from jaxbounds.qstr import data, gates, relu_networks, rnn_construction
-from jaxbounds.qstr.links import sphere
 from jaxbounds.qstr.relu_networks import evaluate
-from jaxbounds.qstr.statements.common import SEARCHED, encodings, prompt
+from jaxbounds.qstr.statements.common import SEARCHED, encodings, positions
+from jaxbounds.sets import Box, Sphere
 from jaxbounds.statements import Budget, Domain, Form, Sides, Statement
 
 _KNOTS = 8
 RADIUS = 4.0
-
-
-def _product_sample(key, size):
-    w, v = sphere(key, 2, size["de"])
-    return {"w": w, "v": v}
 
 
 def _inner_product(i, size):
@@ -47,12 +41,8 @@ INNER_PRODUCT = Statement(
     tex=r"\left| \langle \omega_1, \omega_2 \rangle - a^\top \sigma(W (\omega_1; \omega_2) + b) "
     r"\right| \le \frac{d_e s^2}{16}",
     judges=(relu_networks.square_hinges, relu_networks.product_error),
-    sample=_product_sample,
+    over={"w": Sphere(1, "de"), "v": Sphere(1, "de")},
     evaluate=_inner_product,
-    project=lambda i, size: {name: v / vector_norm(v) for name, v in i.items()},
-    hypotheses=lambda i, size: {
-        "unit": jnp.abs(vector_norm(i["w"]) - 1) + jnp.abs(vector_norm(i["v"]) - 1) < 1e-9
-    },
     forms=(
         Form(
             name="derived",
@@ -77,25 +67,20 @@ INNER_PRODUCT = Statement(
 )
 
 
-def _prompt_sample(key, size):
-    drawn = prompt(jax.random.split(key), size, simple=bool(size["simple"]))
-    return {**drawn, "x": jnp.clip(drawn["x"], -RADIUS, RADIUS)}
-
-
 def _prompt_project(i, size):
     t = jnp.broadcast_to(i["t"][:1], i["t"].shape) if size["simple"] else i["t"]
-    return {**i, "x": jnp.clip(i["x"], -RADIUS, RADIUS), "t": t}
+    return {**i, "t": t}
 
 
-def _within(i, size):
-    shared = {"one t": jnp.all(i["t"] == i["t"][:1])} if size["simple"] else {}
-    return {"|x| <= B": jnp.max(jnp.abs(i["x"])) <= RADIUS} | shared
+def _shared(i, size):
+    return {"one t": jnp.all(i["t"] == i["t"][:1])} if size["simple"] else {}
 
 
 SIZES = {"N": 6, "d": 2, "q": 2, "de": 12}
 ON_SIMPLE: dict[str, Any] = {
     "kind": "construction",
-    "sample": _prompt_sample,
+    "over": {"x": Box(-RADIUS, RADIUS, ("N", "d"))},
+    "sample": positions,
     "sizes": ({**SIZES, "simple": 1},),
     "budget": Budget(samples=64),
 }
@@ -104,7 +89,7 @@ SEARCHED_PROMPTS: dict[str, Any] = {
     "kind": "inequality",
     "search": "random",
     "project": _prompt_project,
-    "hypotheses": _within,
+    "hypotheses": _shared,
     "budget": Budget(samples=64, restarts=2, steps=40),
 }
 

@@ -2,34 +2,22 @@
 
 import math
 
-import jax
 import numpy as np
 
 from jaxbounds.qstr import bounds, covers, packing
 from jaxbounds.qstr.statements.common import SEARCHED_ON_HOST
+from jaxbounds.sets import Box, Integers
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
-SHAPE = np.array([[1, 1, 2], [20, 4, 40]])
-"""Of m, H and De: the least, and what they are below."""
-BOX = {
-    "radii": np.array([[0.5, 0.5, 1.0, 1.0], [3.0, 3.0, 20.0, 9.0]]),
-    "log_eps": np.array([-9.0, -1.0]),
-}
-"""The least and the largest r_a, R_w, r_QK, r_z; and accuracy."""
-
-
-def _class(key, size):
-    a, b, c = jax.random.split(key, 3)
-    return {
-        "shape": jax.random.randint(a, (3,), *SHAPE),
-        "radii": jax.random.uniform(b, (4,), float, *BOX["radii"]),
-        "log_eps": jax.random.uniform(c, (), float, *BOX["log_eps"]),
-    }
+_CLASSES = {
+    "m": Integers(1, 19), "H": Integers(1, 3), "De": Integers(2, 39), "r_a": Box(0.5, 3),
+    "R_w": Box(0.5, 3), "r_QK": Box(1, 20), "r_z": Box(1, 9),
+}  # fmt: skip
 
 
 def _sizes_of_covers(i, size):
     eps = math.exp(i["log_eps"])
-    f = covers.TransformerClass(*i["shape"].tolist(), *i["radii"].tolist())
+    f = covers.TransformerClass(**{name: i[name].item() for name in _CLASSES})
     of_a, of_w, of_heads = f.parameters
     slope, r = f.r_a * f.R_w, f.r_z
     two = of_a + of_w
@@ -77,9 +65,8 @@ COVERS = Statement(
         covers.ball_log_covering,
         bounds.query_key_log_covering,
     ),
-    sample=_class,
+    over={**_CLASSES, "log_eps": Box(-9, -1)},
     evaluate=_sizes_of_covers,
-    project=lambda i, size: {**i, **{n: np.clip(i[n], *ends) for n, ends in BOX.items()}},
     forms=(
         Form(
             name="printed",

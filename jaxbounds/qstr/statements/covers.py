@@ -7,9 +7,9 @@ import numpy as np
 from jaxbounds.norms import spectral_norm, vector_norm
 from jaxbounds.qstr import bounds, packing
 from jaxbounds.qstr.links import TwoLayer
-from jaxbounds.qstr.statements.common import CASES_ON_HOST, SEARCHED, normals, stacked
+from jaxbounds.qstr.statements.common import CASES_ON_HOST, SEARCHED, reals
 from jaxbounds.qstr.transformer import attention
-from jaxbounds.statements import Budget, Form, Sides, Size, Statement
+from jaxbounds.statements import Budget, Form, Sides, Statement, stacked
 
 
 def _composition(i, size):
@@ -33,7 +33,7 @@ COMPOSITION = Statement(
     formula="|f(h) - f'(h')| <= |f(h') - f'(h')| + L_f |h - h'|",
     tex=r"|f(h) - \hat f(\hat h)| \le |f(\hat h) - \hat f(\hat h)| + L_f \|h - \hat h\|_2",
     judges=(bounds.two_layer_lipschitz,),
-    sample=normals("a: m", "W: m k", "b: m", "h: k", "a2: m", "W2: m k", "b2: m", "h2: k"),
+    over=reals("a: m, W: m k, b: m, h: k, a2: m, W2: m k, b2: m, h2: k"),
     evaluate=_composition,
     forms=(
         Form(name="derived", note="L_f = |a| |W|_F.", equality=_ACTIVE),
@@ -49,11 +49,6 @@ _MEMBERS = 4
 _GROUPS = "networks and attentions in two groups of near copies, at radii between the two distances"
 
 
-def _classes_sample(key, size):
-    drawn = normals("z: N De", "W: n H De De", "a: n m", "U: n m k", "b: n m")
-    return drawn(key, Size({**size, "n": _MEMBERS, "k": size["H"] * size["De"]}))
-
-
 def _groups_case(size):
     """Two different networks and attentions, each with a near copy: covers count the groups."""
     n, N, De, H, m = _MEMBERS, size["N"], size["De"], size["H"], size["m"]
@@ -64,7 +59,7 @@ def _groups_case(size):
         return far + 1e-4 * rng.normal(size=far.shape)
 
     case = {"z": rng.normal(size=(N, De)), "W": grouped(H, De, De)}
-    return stacked({**case, "a": grouped(m), "U": grouped(m, H * De), "b": grouped(m)})
+    return stacked([{**case, "a": grouped(m), "U": grouped(m, H * De), "b": grouped(m)}])
 
 
 _heads = jax.jit(jax.vmap(attention, (None, 0)))
@@ -114,7 +109,7 @@ COVERS = Statement(
     r"\frac{\epsilon}{2 r_z^2}\right)",
     kind="inequality",
     judges=(packing.covering_number, bounds.two_layer_lipschitz, attention),
-    sample=_classes_sample,
+    over=reals("z: N De, W: 4 H De De, a: 4 m, U: 4 m H*De, b: 4 m"),
     cases=_groups_case,
     evaluate=_covers,
     forms=(

@@ -9,6 +9,7 @@ import numpy as np
 from jaxbounds.qstr import covers, excess
 from jaxbounds.qstr.links import LINKS
 from jaxbounds.qstr.statements.common import SEARCHED_ON_HOST
+from jaxbounds.sets import Box, Integers
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 TARGET = 0.5
@@ -159,17 +160,6 @@ def _separation(i, size):
     )
 
 
-LENGTHS_TRIED, TARGETS = (2**36, 2**41), (0.4, 0.6)
-
-
-def _length_and_target(key, size):
-    a, b = jax.random.split(key)
-    return {
-        "N": jax.random.randint(a, (), *LENGTHS_TRIED),
-        "target": jax.random.uniform(b, (), float, *TARGETS),
-    }
-
-
 SEPARATION = Statement(
     id="qstr.thm1.length",
     label="Theorem 1 (where the bounds separate)",
@@ -178,10 +168,9 @@ SEPARATION = Statement(
     r"\ d = 10, \ \frac{2}{5} \le t \le \frac{3}{5}",
     kind="inequality",
     judges=(excess.samples_needed, excess.transformer_risk),
-    sample=_length_and_target,
+    over={"N": Integers(2**36, 2**41), "target": Box(0.4, 0.6)},
     cases=lambda size: {"N": 2 ** np.arange(36, 41), "target": np.full(5, TARGET)},
     evaluate=_separation,
-    project=lambda i, size: {**i, "target": np.clip(i["target"], *TARGETS)},
     forms=(
         Form(
             name="printed",

@@ -6,21 +6,13 @@ import numpy as np
 
 from jaxbounds.qstr import span
 from jaxbounds.qstr.links import sphere
-from jaxbounds.qstr.statements.common import SEARCHED, normals
+from jaxbounds.qstr.statements.common import SEARCHED, reals
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 
 def _span(x):
     """Rows spanning the flattened prompts, zero where there are none left, and the rank."""
     return span.span_rows(x.reshape(x.shape[0], -1), tolerance=1e-10)
-
-
-_generic = normals("x: n N d")
-
-
-def _duplicates(key, size):
-    x = _generic(key, size)["x"]
-    return {"x": x.at[-1].set(x[0])}
 
 
 def _theorem_6(i, size):
@@ -44,7 +36,7 @@ THEOREM_6 = Statement(
     tex=r"\inf_{A \in \mathcal{A}} \sup_{u \in \mathbb{S}^{d-1}} R^{\mathrm{FFN}}(f_{A(S_n)}, "
     r"W_{A(S_n)}) \ge 1 - \frac{n}{N d}",
     judges=(span.extreme_risks, span.span_rows, span.diagonal_block_mean),
-    sample={"generic": _generic, "duplicates": _duplicates},
+    over=reals("x: n N d"),
     evaluate=_theorem_6,
     forms=(
         Form(
@@ -68,8 +60,8 @@ THEOREM_6 = Statement(
 
 
 def _risk_sample(key, size):
-    key_x, key_u = jax.random.split(key)
-    return {**_generic(key_x, size), "u": sphere(key_u, size["d"])}
+    (key_x, key_u), d = jax.random.split(key), size["d"]
+    return {"x": jax.random.normal(key_x, (size["n"], size["N"], d)), "u": sphere(key_u, d)}
 
 
 def _risk(i, size):
@@ -137,8 +129,9 @@ _ETA, _DECAY = 0.02, 0.3
 
 
 def _descent_sample(key, size):
-    drawn = normals("x: n k", "y: n", "W: m k", "a: m")(key, size)
-    return {**drawn, "a": drawn["a"] / np.sqrt(size["m"])}
+    n, k, m = size["n"], size["k"], size["m"]
+    x, W = jnp.split(jax.random.normal(key, (n + m, k + 1)), [n])
+    return {"x": x[:, :k], "y": x[:, k], "W": W[:, :k], "a": W[:, k] / np.sqrt(m)}
 
 
 def _descent(i, size):
@@ -227,7 +220,7 @@ ALGORITHMS = Statement(
     r"x^{(n)}), \quad \mathcal{L}^{\mathrm{FFN}}(f, W) = \mathcal{L}^{\mathrm{FFN}}(f, W P)",
     kind="identity",
     judges=(span.span_rows, span.off_span_fraction),
-    sample=normals("x: n N d", "y: n", "W: m k", "A: m m", "B: N m", "c: m"),
+    over=reals("x: n N d, y: n, W: m k, A: m m, B: N m, c: m"),
     evaluate=_algorithms,
     forms=(
         Form(

@@ -16,10 +16,10 @@ from jaxbounds.qstr.statements.common import (
     encodings,
     gauss_hermite,
     signs,
-    stacked,
 )
 from jaxbounds.qstr.transformer import attention
-from jaxbounds.statements import Budget, Counterexample, Form, Sides, Statement
+from jaxbounds.sets import Box, Reals
+from jaxbounds.statements import Budget, Counterexample, Form, Sides, Statement, stacked
 
 
 def _late_prompts(size):
@@ -31,13 +31,9 @@ def _late_prompts(size):
     return x, t, jnp.asarray(mass)
 
 
-def _tilts(key, size):
-    beta, selectivity = jax.random.uniform(key, (2,))
-    return {
-        "beta": 0.3 + 0.7 * beta,
-        "selectivity": 44.0 + 2.0 * selectivity,
-        "signs": jnp.asarray(signs(size["N"], size["de"])),
-    }
+def _selective(key, size):
+    drawn = jax.random.uniform(key, minval=44.0, maxval=46.0)
+    return {"selectivity": drawn, "signs": jnp.asarray(signs(size["N"], size["de"]))}
 
 
 def _enough_heads(i, size):
@@ -108,16 +104,12 @@ ENOUGH_HEADS = Statement(
         few_heads.decode_tokens,
         attention,
     ),
-    sample=_tilts,
+    over={"beta": Box(0.3, 1)},
+    sample=_selective,
     evaluate=_enough_heads,
-    project=lambda i, size: {
-        **i,
-        "beta": jnp.clip(i["beta"], 0.3, 1.0),
-        "selectivity": jnp.clip(i["selectivity"], 44.0, 46.0),
-    },
+    project=lambda i, size: {**i, "selectivity": jnp.clip(i["selectivity"], 44.0, 46.0)},
     hypotheses=lambda i, size: {
-        "encodings separable": few_heads.least_direction(encodings(i["signs"]), size["q"])[1] > 0,
-        "3/10 <= beta <= 1": (i["beta"] >= 0.3) & (i["beta"] <= 1.0),
+        "encodings separable": few_heads.least_direction(encodings(i["signs"]), size["q"])[1] > 0
     },
     forms=(
         Form(
@@ -165,7 +157,7 @@ ENOUGH_HEADS = Statement(
 def _drawn_signs(size):
     drawn = [greedy_signs(np.random.default_rng(k), size["N"], size["de"]) for k in range(4)]
     pairs = itertools.product((1, 2, 3), drawn)
-    return stacked(*({"q": q, "signs": own} for q, own in pairs))
+    return stacked({"q": q, "signs": own} for q, own in pairs)
 
 
 def _direction(i, size):
@@ -232,10 +224,9 @@ TWO_HEADS = Statement(
         two_heads.two_head_weights,
         two_heads.decode_sum_of_squares,
     ),
+    over={"beta": Box(0.01, 0.5)},
     cases=lambda size: {"beta": np.geomspace(0.01, 0.5, 10)},
     evaluate=_two_heads,
-    project=lambda i, size: {"beta": jnp.clip(i["beta"], 0.01, 0.5)},
-    hypotheses=lambda i, size: {"beta > 0": i["beta"] > 0},
     forms=(
         Form(
             name="derived",
@@ -245,19 +236,13 @@ TWO_HEADS = Statement(
     ),
     control="the bound / 2000",
     sizes=({"N": 8, "q": 3},),
-    budget=Budget(restarts=2, steps=10, batch=10),
+    budget=Budget(samples=10, restarts=2, steps=10, batch=10),
     source="library: a readout without logarithms for E1",
 )
 
 
-def _averaging_sample(key, size):
-    N, q = size["N"], size["q"]
-    key_x, key_t, key_a = jax.random.split(key, 3)
-    return {
-        "x": jax.random.normal(key_x, (N, size["d"])),
-        "t": data.sample_positions(key_t, (), N, q, distinct=True),
-        "alpha": jax.random.uniform(key_a, (), minval=1.0, maxval=9.0),
-    }
+def _distinct(key, size):
+    return {"t": data.sample_positions(key, (), size["N"], size["q"], distinct=True)}
 
 
 def _averaging(i, size):
@@ -280,7 +265,8 @@ AVERAGING = Statement(
     r"2 \max_j \|x_j\|_2 \frac{N - q}{q} e^{-\alpha d / q}",
     kind="inequality",
     judges=(few_heads.averaging_weights, few_heads.averaging_error_bound, attention),
-    sample=_averaging_sample,
+    over={"x": Reals(("N", "d")), "alpha": Box(0.5, 9)},
+    sample=_distinct,
     evaluate=_averaging,
     forms=(
         Form(
@@ -289,10 +275,8 @@ AVERAGING = Statement(
         ),
     ),
     control="q - 1 in place of q in the exponent",
-    project=lambda i, size: {**i, "alpha": jnp.clip(i["alpha"], 0.5, 9.0)},
-    hypotheses=lambda i, size: {"alpha > 0": i["alpha"] > 0},
     sizes=({"N": 6, "q": 3, "d": 2},),
-    budget=Budget(samples=64, restarts=2, steps=30),
+    budget=Budget(samples=128, restarts=2, steps=30),
     assumptions="orthonormal encodings, the q positions distinct",
     source="Remark after Proposition 3, Section 3.1",
 )

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxbounds.qstr import gates
 from jaxbounds.qstr.relu_networks import evaluate
+from jaxbounds.sets import Box
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 RADIUS, STATE, EPS = 2.0, 3.0, 0.3
@@ -16,24 +17,15 @@ SEARCHED: dict[str, Any] = {
     "kind": "inequality",
     "budget": Budget(samples=64, restarts=1, steps=30),
 }
-_BOX = {"h": STATE, "x": RADIUS, "z": 1.0}
-
-
-def _uniform(key, size):
-    del size
-    keys = jax.random.split(key, 3)
-    draw = lambda key, end: jax.random.uniform(key, minval=-end, maxval=end)
-    return {name: draw(own, end) for own, (name, end) in zip(keys, _BOX.items())}
 
 
 def _grid(size):
     """Every input of a grid that holds the corners, and where either side's error is largest."""
     del size
-    ends = dict(_BOX)
-    axes = [np.linspace(-end, end, 3 if name == "h" else 17) for name, end in ends.items()]
+    axes = [np.linspace(-end, end, k) for end, k in ((STATE, 3), (RADIUS, 17), (1.0, 17))]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     worst = np.array([[0.0, RADIUS, 0.5], [0.0, RADIUS / 2, 0.5 + 1.5 * EPS / RADIUS]])
-    return dict(zip(ends, np.concatenate([grid, worst]).T))
+    return dict(zip("hxz", np.concatenate([grid, worst]).T))
 
 
 def _gate(i, size):
@@ -62,12 +54,8 @@ GATE = Statement(
     tex=r"\sup_{|h| \le r_h, |x| \le r_x, |z| \le 1} \left| h + 2 x \sigma(z - \tfrac12) - "
     r"a^\top \sigma(W (h, x, z)^\top + b) \right| \le \varepsilon",
     judges=(gates.gate_network,),
-    sample=_uniform,
+    over={"h": Box(-STATE, STATE), "x": Box(-RADIUS, RADIUS), "z": Box(-1, 1)},
     cases=_grid,
-    project=lambda i, size: {name: jnp.clip(i[name], -end, end) for name, end in _BOX.items()},
-    hypotheses=lambda i, size: {
-        f"|{name}| <= {end:g}": jnp.abs(i[name]) <= end for name, end in _BOX.items()
-    },
     evaluate=_gate,
     forms=(
         Form(
@@ -98,12 +86,6 @@ GATE = Statement(
 )
 
 
-def _block_sample(key, size):
-    a, b = jax.random.split(key)
-    inside = lambda key, end, n: jax.random.uniform(key, (n,), minval=-end, maxval=end)
-    return {"x": inside(a, RADIUS, size["d"]), "w": inside(b, 1.0, size["q"])}
-
-
 def _block_grid(size):
     """Every input on a grid of spacing 1 and 1/2; z = 1/2 is on it, and the corners."""
     axes = [np.linspace(-RADIUS, RADIUS, 5)] * size["d"] + [np.linspace(-1, 1, 5)] * size["q"]
@@ -126,16 +108,8 @@ BLOCKS = Statement(
     tex=r"\left\| \chi_2(l) - 2 \chi^x \sigma(\chi^\omega(l) - \tfrac12) \right\|_\infty \le "
     r"\varepsilon, \quad l \in [q]",
     judges=(gates.block_network,),
-    sample=_block_sample,
+    over={"x": Box(-RADIUS, RADIUS, "d"), "w": Box(-1, 1, "q")},
     cases=_block_grid,
-    project=lambda i, size: {
-        "x": jnp.clip(i["x"], -RADIUS, RADIUS),
-        "w": jnp.clip(i["w"], -1.0, 1.0),
-    },
-    hypotheses=lambda i, size: {
-        "|chi_x| <= r_x": jnp.max(jnp.abs(i["x"])) <= RADIUS,
-        "|chi_w| <= 1": jnp.max(jnp.abs(i["w"])) <= 1.0,
-    },
     evaluate=_block,
     forms=(
         Form(
@@ -154,10 +128,6 @@ BLOCKS = Statement(
 
 
 SLOPE, CELLS = 3.0, 4
-
-
-def _function_sample(key, size):
-    return {"slopes": jax.random.uniform(key, (CELLS * size["K"],), minval=-1.0, maxval=1.0)}
 
 
 def _function_cases(size):
@@ -199,10 +169,8 @@ LIPSCHITZ = Statement(
     r"\le \frac{9 L R}{2 \varepsilon}, \; \|a\|_2 \le \frac{9 (L R)^2}{2 \varepsilon \sqrt{m}}, \; "
     r"\|W\|_{2, \infty} \le \frac1R, \; \|b\|_\infty \le 1",
     judges=(gates.lipschitz_network, gates.lipschitz_norms, gates.network_norms),
-    sample=_function_sample,
+    over={"slopes": Box(-1, 1, f"{CELLS}*K")},
     cases=_function_cases,
-    project=lambda i, size: {"slopes": jnp.clip(i["slopes"], -1.0, 1.0)},
-    hypotheses=lambda i, size: {"L-Lipschitz": jnp.max(jnp.abs(i["slopes"])) <= 1.0},
     evaluate=_approximated,
     forms=(
         Form(

@@ -4,38 +4,35 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.norms import vector_norm
 from jaxbounds.qstr import data, label_limits
 from jaxbounds.qstr.links import sphere
 from jaxbounds.qstr.statements.common import SEARCHED
-from jaxbounds.statements import Budget, Form, Sides, Statement
+from jaxbounds.sets import Reals, Sphere
+from jaxbounds.statements import Budget, Form, Sides, Statement, stacked
 
 
 def _drawn(key, size):
-    """Prompts with distinct relevant tokens, a direction, and any learner's estimate of it."""
-    n, N, d, q = (size[name] for name in ("n", "N", "d", "q"))
-    key_x, key_t, key_u, key_v = jax.random.split(key, 4)
+    """Prompts with distinct relevant tokens."""
+    (key_x, key_t), n, N = jax.random.split(key), size["n"], size["N"]
     return {
-        "x": jax.random.normal(key_x, (n, N, d)),
-        "t": data.sample_positions(key_t, (n,), N, q, distinct=True),
-        "u": sphere(key_u, q * d),
-        "estimate": jax.random.normal(key_v, (q * d,)) / jnp.sqrt(float(q * d)),
+        "x": jax.random.normal(key_x, (n, N, size["d"])),
+        "t": data.sample_positions(key_t, (n,), N, size["q"], distinct=True),
     }
 
 
 def _repeated(key, size):
     """The last prompt is the first again: its label tells nothing new."""
     drawn = _drawn(key, size)
-    return {**drawn, **{name: drawn[name].at[-1].set(drawn[name][0]) for name in ("x", "t")}}
+    return {name: leaf.at[-1].set(leaf[0]) for name, leaf in drawn.items()}
 
 
 def _best(size):
     """The estimate P u, by a pseudo-inverse."""
-    instance = jax.device_get(_drawn(jax.random.key(3), size))
-    x, t, u = (np.asarray(instance[name]) for name in ("x", "t", "u"))
+    key_x, key_u = jax.random.split(jax.random.key(3))
+    instance = _drawn(key_x, size) | {"u": sphere(key_u, size["q"] * size["d"])}
+    x, t, u = map(np.asarray, instance.values())
     seen = x[np.arange(len(x))[:, None], t[:, 0]].reshape(len(x), -1)
-    best = {**instance, "estimate": np.linalg.pinv(seen) @ seen @ u}
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[None], best)
+    return stacked([{**instance, "estimate": np.linalg.pinv(seen) @ seen @ u}])
 
 
 def _limit(i, size):
@@ -86,11 +83,10 @@ LIMIT = Statement(
         label_limits.hidden_risk,
         label_limits.mirrored_direction,
     ),
+    over={"u": Sphere(1, "q*d"), "estimate": Reals("q*d")},
     sample={"distinct": _drawn, "repeated": _repeated},
     cases=_best,
     evaluate=_limit,
-    project=lambda i, size: {**i, "u": i["u"] / jnp.maximum(vector_norm(i["u"]), 1e-30)},
-    hypotheses=lambda i, size: {"|u| = 1": jnp.abs(vector_norm(i["u"]) - 1) < 1e-9},
     forms=(
         Form(
             name="printed",

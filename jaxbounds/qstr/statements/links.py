@@ -6,43 +6,25 @@ import numpy as np
 
 from jaxbounds.norms import vector_norm
 from jaxbounds.qstr import link_networks
-from jaxbounds.qstr.links import LINKS, sphere
-from jaxbounds.statements import Budget, Form, Sides, Statement
+from jaxbounds.qstr.links import LINKS
+from jaxbounds.sets import Matrices, Reals, Sphere
+from jaxbounds.statements import Budget, Form, Sides, Statement, stacked
 
 RADIUS = 2.0
 """r_x of Assumption 2."""
 
 
-def _sample(key, size):
-    a, b, c, d = jax.random.split(key, 4)
-    q, dim = size["q"], size["d"]
-    x = jax.random.uniform(a, (q, 1)) * RADIUS * sphere(b, q, dim)
-    jump = jax.random.normal(d, (size["m"], dim + 2))
-    return {"x": x, "u": sphere(c, q * dim), "network": jump}
-
-
 def _cases(size):
     """The centre, where every coordinate is on a knot, and the middle between two knots."""
     q, d = size["q"], size["d"]
-    knot = np.zeros((q, d))
-    middle = knot.copy()
+    middle = np.zeros((q, d))
     middle[:, 0] = RADIUS / size["knots"] / 2
-    u = np.eye(q * d)[0]
-    network = np.ones((size["m"], d + 2))
-    rows = [{"x": x, "u": u, "network": network} for x in (knot, middle)]
-    return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-
-
-def _projected(i, size):
-    """Back to unit directions and tokens of norm at most r_x."""
-    norms = vector_norm(i["x"])[:, None]
-    x = i["x"] * jnp.minimum(1.0, RADIUS / jnp.maximum(norms, 1e-30))
-    return {**i, "x": x, "u": i["u"] / jnp.maximum(vector_norm(i["u"]), 1e-30)}
+    shared = {"u": np.eye(q * d)[0], "network": np.ones((size["m"], d + 2))}
+    return stacked({"x": x} | shared for x in (0 * middle, middle))
 
 
 def _approximated(i, size):
     q, d, knots = size["q"], size["d"], size["knots"]
-    i = _projected(i, size)
     x, u = i["x"], i["u"]
     token = u[:d] / jnp.maximum(vector_norm(u[:d]), 1e-30)
     mean = link_networks.mean_network(token, q=q)
@@ -87,9 +69,12 @@ ASSUMPTION_2 = Statement(
         link_networks.sine_network,
         link_networks.quadratic_network,
     ),
-    sample=_sample,
+    over={
+        "x": Matrices(("q", "d"), norm="rows", at_most=RADIUS),
+        "u": Sphere(1, "q*d"),
+        "network": Reals(("m", "d+2")),
+    },
     cases=_cases,
-    project=_projected,
     evaluate=_approximated,
     forms=(
         Form(name="derived mean", note="Exactly."),
@@ -102,9 +87,7 @@ ASSUMPTION_2 = Statement(
         Form(
             name="derived xor",
             equality="on either side of the jump, where the network is 0",
-            hypotheses=lambda i, size: {
-                "there is a jump": vector_norm(_projected(i, size)["u"][: size["d"]]) > 1e-6
-            },
+            hypotheses=lambda i, size: {"there is a jump": vector_norm(i["u"][: size["d"]]) > 1e-6},
             note="The link jumps by 2, so that no continuous network has eps_2NN < 1.",
         ),
     ),

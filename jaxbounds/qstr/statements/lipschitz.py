@@ -7,17 +7,16 @@ import numpy as np
 from jaxbounds.norms import vector_norm
 from jaxbounds.qstr import covers
 from jaxbounds.qstr.recurrent import exclusive_states
-from jaxbounds.qstr.statements.common import normals, stacked
+from jaxbounds.qstr.statements.common import reals
 from jaxbounds.qstr.transformer import SparseTransformer
-from jaxbounds.statements import Budget, Form, Sides, Size, Statement
+from jaxbounds.statements import Budget, Form, Sides, Statement, stacked
 
-NAMES = ("W_QK", "W", "b", "a")
+_WEIGHTS = reals("W_QK: H De De, W: m H*De, b: m, a: m")
 
 
 def shapes(size):
     """Of the weights of a Transformer, by name."""
-    H, De, m = size["H"], size["De"], size["m"]
-    return {"W_QK": (H, De, De), "W": (m, H * De), "b": (m,), "a": (m,)}
+    return {name: one.shape_at(size) for name, one in _WEIGHTS.items()}
 
 
 def predict(params, z, size):
@@ -28,16 +27,6 @@ def predict(params, z, size):
 def length(tree):
     """The norm of all parameters together."""
     return jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(tree)))
-
-
-def _pair_sample(key, size):
-    """Two Transformers near each other, and a prompt."""
-    keys = jax.random.split(key, 9)
-    drawn = {"z": jax.random.normal(keys[0], (size["N"], size["De"]))}
-    for number, (name, shape) in enumerate(shapes(size).items()):
-        drawn[name] = jax.random.normal(keys[1 + number], shape)
-        drawn[f"d_{name}"] = 0.1 * jax.random.normal(keys[5 + number], shape)
-    return drawn
 
 
 def _aligned_pair(size):
@@ -54,12 +43,12 @@ def _aligned_pair(size):
         row["a"][0] = readout
         row["d_a"][0] = 0.1 * readout
         rows.append(row)
-    return stacked(*rows)
+    return stacked(rows)
 
 
 def _moved(i, size):
-    params = {name: i[name] for name in NAMES}
-    other = {name: i[name] + i[f"d_{name}"] for name in NAMES}
+    params = {name: i[name] for name in _WEIGHTS}
+    other = {name: i[name] + i[f"d_{name}"] for name in _WEIGHTS}
     z = i["z"]
     r_z = jnp.max(vector_norm(z))
     inner = lambda p: length([p["W"], p["b"]])
@@ -68,7 +57,7 @@ def _moved(i, size):
         r_a=jnp.maximum(vector_norm(params["a"]), vector_norm(other["a"])),
         R_w=jnp.maximum(inner(params), inner(other)),
     )  # fmt: skip
-    change = {name: i[f"d_{name}"] for name in NAMES}
+    change = {name: i[f"d_{name}"] for name in _WEIGHTS}
     of_two = f.reach * (f.R_w * vector_norm(change["a"]) + f.r_a * inner(change))
     whole = of_two + f.r_a * f.R_w * r_z**3 * length(change["W_QK"])
     R = jnp.maximum(length(params), length(other))
@@ -100,7 +89,7 @@ LIPSCHITZ = Statement(
         covers.transformer_lipschitz,
         SparseTransformer.__call__,
     ),
-    sample=_pair_sample,
+    over=reals("z: N De") | _WEIGHTS | {f"d_{name}": one for name, one in _WEIGHTS.items()},
     cases=_aligned_pair,
     evaluate=_moved,
     forms=(
@@ -134,24 +123,14 @@ LIPSCHITZ = Statement(
 )
 
 
-_RECURRENT = ("A1", "A2", "B", "c", "V", "e", "a")
-
-
-def _recurrent_sample(key, size):
-    """Two RNNs near each other: transitions on the second axis forward and backward."""
-    shapes = ("2 m dh", "2 dh m", "2 m De", "2 m", "n k", "n", "n")
-    texts = [f"{name}: {shape}" for name, shape in zip(_RECURRENT, shapes)]
-    moved = [f"d_{text}" for text in texts]
-    drawn = normals("z: N De", *texts, *moved)(
-        key, Size({**size, "k": 2 * size["dh"] + size["De"]})
-    )
-    return {n: 0.1 * v if n.startswith("d_") else v for n, v in drawn.items()}
+_RECURRENT = reals("A1: 2 m dh, A2: 2 dh m, B: 2 m De, c: 2 m, V: n 2*dh+De, e: n, a: n")
+"""Transitions on the first axis forward and backward."""
+_PAIR = reals("z: N De") | _RECURRENT | {f"d_{name}": one for name, one in _RECURRENT.items()}
 
 
 def _readouts_apart(size):
     """Long equal tokens, still states, one small unit aligned with the tokens: a and V move."""
-    drawn = jax.eval_shape(lambda key: _recurrent_sample(key, Size(size)), jax.random.key(0))
-    case = {name: np.zeros((1, *leaf.shape)) for name, leaf in drawn.items()}
+    case = {name: np.zeros((1, *one.shape_at(size))) for name, one in _PAIR.items()}
     case["z"][..., 0] = 1e3
     for name, weight in (("", 0.01), ("d_", 1e-4)):
         case[f"{name}V"][..., 0, -size["De"]] = case[f"{name}a"][..., 0] = weight
@@ -200,7 +179,7 @@ RECURRENT = Statement(
     tex=r"|\hat y - \hat y'| \le \sqrt{D_y^2 + 2 \left(R^{L_y} N ((1 + 1/N)^N - 1) D_h\right)^2} "
     r"\, \|\mathrm{vec}(\Theta) - \mathrm{vec}(\Theta')\|_2",
     judges=(covers.recurrent_lipschitz, exclusive_states),
-    sample=_recurrent_sample,
+    over=_PAIR,
     cases=_readouts_apart,
     evaluate=_recurrent,
     forms=(

@@ -8,7 +8,7 @@ from jaxbounds.norms import spectral_norm
 from jaxbounds.qstr import interpolator, memorisers, rnn_bounds
 from jaxbounds.qstr.links import TwoLayer, sphere
 from jaxbounds.qstr.relu_networks import Layer, evaluate
-from jaxbounds.qstr.statements.common import SEARCHED, normals
+from jaxbounds.qstr.statements.common import SEARCHED, reals
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 
@@ -39,7 +39,7 @@ AM_GM = Statement(
     tex=r"(\mathfrak{L}^2 \|U\|_{\mathrm{op}}^2)^{1 / L_y} \le \frac{1}{L_y} "
     r"\|\mathrm{vec}(\Theta_{\mathrm{RNN}})\|_2^2",
     judges=(rnn_bounds.weight_norm_lower_bound, rnn_bounds.lipschitz_and_norm),
-    sample=normals("U: k k", "W: 2 k k"),
+    over=reals("U: k k, W: 2 k k"),
     cases=_equal_case,
     evaluate=_am_gm,
     forms=(
@@ -136,7 +136,7 @@ DEEP = Statement(
         memorisers.variation,
         rnn_bounds.weight_norm_lower_bound,
     ),
-    sample=normals("a: m", "W: m d", "b: m", "x: 4 d"),
+    over=reals("a: m, W: m d, b: m, x: 4 d"),
     evaluate=_deep,
     forms=(
         Form(

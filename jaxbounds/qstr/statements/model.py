@@ -5,13 +5,13 @@ import math
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbounds.norms import vector_norm
 from jaxbounds.qstr import bounds, data, encodings, heads
 from jaxbounds.qstr.links import LINKS
 from jaxbounds.qstr.statements import common
-from jaxbounds.statements import Budget, Form, Sides, Statement
+from jaxbounds.sets import Box, Integers, Reals
+from jaxbounds.statements import Budget, Form, Sides, Statement, stacked
 
 
 def _labels(i, size):
@@ -96,7 +96,8 @@ ENCODING = Statement(
     tex=r"\|\mathrm{enc}(i, t_i)\|_2^2 = d \left(1 + \frac{1}{q}\right)",
     kind="identity",
     judges=(data.encode, bounds.encoded_radius),
-    sample=lambda key, size: common.prompt(jax.random.split(key), size),
+    over={"x": Reals(("N", "d"))},
+    sample=common.positions,
     evaluate=_encoding,
     forms=(
         Form(name="derived", note="q + 1 unit vectors, each scaled by sqrt(d/q)."),
@@ -115,7 +116,7 @@ ENCODING = Statement(
 
 def _moment_cases(size):
     pairs = itertools.product((1, 2, 10, 100), (1.0, 1.5, 3.0, 40.0, 300.0))
-    return common.stacked(*({"d": d, "r": r} for d, r in pairs))
+    return stacked({"d": d, "r": r} for d, r in pairs)
 
 
 def _moments(i, size):
@@ -138,10 +139,9 @@ ASSUMPTION_1 = Statement(
             note="Moments of the chi law in closed form; one is the limit d -> inf at r = 1.",
         ),
     ),
-    hypotheses=lambda i, size: {"r >= 1": i["r"] >= 1},
+    over={"d": Integers(1, 1000), "r": Box(1, 1e4)},
     control="C_x = 1/2",
     sizes=({},),
-    project=lambda i, size: {**i, "r": np.clip(i["r"], 1.0, 1e4)},
     **common.SEARCHED_ON_HOST,
     source="Assumption 1; the constant C_x is the paper's",
 )
@@ -165,7 +165,7 @@ RISKS = Statement(
     r"\hat R_{n,N}^{\mathrm{arc}}(\Theta)",
     kind="identity",
     judges=(data.averaged_risk, data.pointwise_risk),
-    sample=common.normals("predicted: n N", "y: n N"),
+    over=common.reals("predicted: n N, y: n N"),
     evaluate=_risks,
     forms=(
         Form(

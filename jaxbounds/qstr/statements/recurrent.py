@@ -13,13 +13,8 @@ from jaxbounds.qstr.bounds import (
 )
 from jaxbounds.qstr.recurrent import exclusive_states, project_to_ball
 from jaxbounds.qstr.relu_networks import Layer, evaluate, layer, shrink_output
-from jaxbounds.qstr.statements.common import SEARCHED, normals
-from jaxbounds.statements import Budget, Form, Sides, Statement
-
-
-def _pair(key, size):
-    a, b = 2.0 * jax.random.normal(key, (2, size["dh"]))
-    return {"a": a, "b": b}
+from jaxbounds.qstr.statements.common import SEARCHED, reals
+from jaxbounds.statements import Budget, Form, Sides, Statement, stacked
 
 
 def _projection(i, size):
@@ -35,7 +30,7 @@ PROJECTION = Statement(
     formula="|Pi_r h - Pi_r h'| <= |h - h'|",
     tex=r"\|\Pi_{r_h} h - \Pi_{r_h} \hat h\|_2 \le \|h - \hat h\|_2",
     judges=(project_to_ball,),
-    sample=_pair,
+    over=reals("a: dh, b: dh"),
     evaluate=_projection,
     forms=(
         Form(
@@ -141,8 +136,8 @@ def _one_unit_case(size):
     case["V"][:, 0, [0, 2]] = 1.0
     case["c"][0, :, 0] = 0.01
     # And one in which the transitions agree and the readouts do not.
-    agree = case | {"c": 0.0 * case["c"] + case["c"][0], "a": case["a"] * [[1.0], [0.5]]}
-    return {name: np.stack([value, agree[name]]) for name, value in case.items()}
+    agree = {"c": 0.0 * case["c"] + case["c"][0], "a": case["a"] * [[1.0], [0.5]]}
+    return stacked([case, case | agree])
 
 
 _AGREE = "transitions that agree along the prompt"
@@ -153,15 +148,8 @@ PERTURBATION = Statement(
     tex=r"\sup_{p, j} |F - \hat F| \le d_\infty(f_y, \hat f_y) + e\, C_N^y N \left\{ "
     r"d_\infty(f_h^\to, \hat f_h^\to) + d_\infty(f_h^\leftarrow, \hat f_h^\leftarrow) \right\}",
     judges=(recurrent_perturbation_bound, exclusive_states),
-    sample=normals(
-        "z: N De",
-        "A1: 2 2 m dh",
-        "A2: 2 2 dh m",
-        "B: 2 2 m De",
-        "c: 2 2 m",
-        "V: 2 m n",
-        "e: 2 m",
-        "a: 2 m",
+    over=reals(
+        "z: N De, A1: 2 2 m dh, A2: 2 2 dh m, B: 2 2 m De, c: 2 2 m, V: 2 m n, e: 2 m, a: 2 m"
     ),
     cases=_one_unit_case,
     evaluate=_perturbation,
@@ -201,7 +189,7 @@ VALUE = Statement(
     tex=r"\|x_l\|_2 \le \prod_{i=1}^{l} \|W_i\|_{\mathrm{op}} \|x_0\|_2 + \sum_{i=0}^{l-1} "
     r"\|b_{l-i-1}\|_2 \prod_{j=0}^{i} \|W_{l-j}\|_{\mathrm{op}} + \|b_l\|_2, \quad b_0 = 0",
     judges=(network_value_bound, evaluate),
-    sample=normals("x: k", "W: 3 k k", "b: 3 k"),
+    over=reals("x: k, W: 3 k k, b: 3 k"),
     evaluate=_value,
     forms=(
         Form(
@@ -219,14 +207,9 @@ VALUE = Statement(
 )
 
 
-def _two_networks(key, size):
-    drawn = normals("x: k", "W: 3 k k", "b: 3 k", "dW: 3 k k", "db: 3 k")(key, size)
-    x, W, b = drawn["x"], drawn["W"], drawn["b"]
-    return {"x": x, "W": W, "b": b, "W2": W + 0.3 * drawn["dW"], "b2": b + 0.3 * drawn["db"]}
-
-
 def _parameters_apart(i, size):
-    x, W, b, W2, b2 = (i[name] for name in ("x", "W", "b", "W2", "b2"))
+    x, W, b = i["x"], i["W"], i["b"]
+    W2, b2 = W + i["dW"], b + i["db"]
     first, second = tuple(map(Layer, W, b)), tuple(map(Layer, W2, b2))
     steps = network_perturbation_bound(first, second, x)
     norms = [jnp.sqrt(jnp.sum(v**2, axis=(1, 2))) for v in (W, W2)]
@@ -247,7 +230,7 @@ APART = Statement(
     tex=r"\|f(x) - \hat f(x)\|_2 \le \mathrm{poly}(R) \left\| \mathrm{vec}(\Theta_{\mathrm{NN}}) - "
     r"\mathrm{vec}(\hat\Theta_{\mathrm{NN}}) \right\|_2",
     judges=(network_perturbation_bound, polynomial_perturbation_bound, evaluate),
-    sample=_two_networks,
+    over=reals("x: k, W: 3 k k, b: 3 k, dW: 3 k k, db: 3 k"),
     evaluate=_parameters_apart,
     forms=(
         Form(
@@ -260,7 +243,7 @@ APART = Statement(
     control="a tenth of poly(R)",
     sizes=({"k": 2},),
     kind="inequality",
-    budget=Budget(samples=128, restarts=2, steps=40, batch=128),
+    budget=Budget(samples=128, restarts=4, steps=80, batch=128),
     assumptions="depth 3; log C(F) <= log C of the ball of parameters follows",
     source="Lemma 30, (C.14)",
 )

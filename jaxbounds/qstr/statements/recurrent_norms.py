@@ -17,8 +17,9 @@ from jaxbounds.qstr.code_rnn import (
     number_rnn_lipschitz,
     read_token,
 )
-from jaxbounds.qstr.statements.common import CASES_ON_HOST, SEARCHED_ON_HOST, stacked
-from jaxbounds.statements import Budget, Form, Sides, Statement
+from jaxbounds.qstr.statements.common import CASES_ON_HOST, SEARCHED_ON_HOST
+from jaxbounds.sets import Box, Integers
+from jaxbounds.statements import Budget, Form, Sides, Statement, stacked
 
 BITS = 3
 ON_CODES: dict[str, Any] = {
@@ -117,7 +118,7 @@ def _coded_tokens(size):
     rng = np.random.default_rng(3)
     pairs = itertools.product(range(4), (1, 2, BITS))
     tokens = lambda: rng.standard_normal(size["N"])
-    return stacked(*({"seed": k, "bits": bits, "x": tokens()} for k, bits in pairs))
+    return stacked({"seed": k, "bits": bits, "x": tokens()} for k, bits in pairs)
 
 
 def _constants(i, size):
@@ -195,11 +196,8 @@ CONSTANTS = Statement(
 )
 
 
-def _scaled_codes(key, size):
-    del size
-    key_c, key_s = jax.random.split(key)
-    scale = jnp.exp(jax.random.uniform(key_c, minval=-12.0, maxval=0.0))
-    return {"scale": scale, "seed": jax.random.randint(key_s, (), 0, 4)}
+def _small_scale(key, size):
+    return {"scale": jnp.exp(jax.random.uniform(key, minval=-12.0, maxval=0.0))}
 
 
 def _risk(i, size):
@@ -207,8 +205,8 @@ def _risk(i, size):
 
     E(x - c Q(x))^2 = 1 - (2 c - c^2)(1 - D) for the best levels Q, whose error is D.
     """
-    N, c = size["N"], float(np.clip(i["scale"], 0.0, 1.0))
-    m = machine(int(i["seed"]) % 4, N)
+    N, c = size["N"], float(i["scale"])
+    m = machine(int(i["seed"]), N)
     explained = 1 / N + (1 - 1 / N) * (2 * c - c**2) * (1 - m.quantiser.error)
     product = (c * m.lipschitz * m.frobenius_norm) ** 2
     return Sides(
@@ -230,12 +228,9 @@ UNLEARNED = Statement(
     host=True,
     search="random",
     judges=(rnn_bounds.unlearned_risk,),
-    sample=_scaled_codes,
+    over={"scale": Box(0, 1), "seed": Integers(0, 3)},
+    sample=_small_scale,
     cases=lambda size: {"scale": np.array([0.0, 1e-3, 1.0]), "seed": np.arange(3)},
-    hypotheses=lambda i, size: {
-        "0 <= c <= 1": (np.asarray(i["scale"]) >= 0) & (np.asarray(i["scale"]) <= 1)
-    },
-    project=lambda i, size: {**i, "scale": np.clip(i["scale"], 0.0, 1.0)},
     evaluate=_risk,
     forms=(
         Form(

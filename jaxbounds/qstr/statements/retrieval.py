@@ -3,30 +3,20 @@
 import math
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
 from jaxbounds.norms import entrywise_norm, frobenius_norm, vector_norm
 from jaxbounds.qstr import data, retrieval
 from jaxbounds.qstr.encodings import coherence
-from jaxbounds.qstr.links import TwoLayer, sphere
-from jaxbounds.qstr.statements.common import SEARCHED, encodings, prompt
+from jaxbounds.qstr.links import TwoLayer
+from jaxbounds.qstr.statements.common import SEARCHED, encodings, positions, reals
 from jaxbounds.qstr.transformer import SparseTransformer
+from jaxbounds.sets import Box
 from jaxbounds.statements import Budget, Domain, Form, Sides, Statement
 
 _EPS = 1e-2
 ON_NETWORKS: dict[str, Any] = {"sizes": ({"N": 8, "d": 3, "q": 2, "de": 12},)}
 ON_SPARSITIES: dict[str, Any] = {"sizes": tuple({"N": 8, "d": 2, "q": q, "de": 12} for q in (1, 3))}
-
-
-def _network_sample(key, size):
-    keys = jax.random.split(key, 5)
-    m = 3
-    return prompt(keys[:2], size) | {
-        "a": sphere(keys[2], m),
-        "W": jax.random.normal(keys[3], (m, size["q"] * size["d"])),
-        "b": jax.random.normal(keys[4], (m,)),
-    }
 
 
 def _accuracy(i, size):
@@ -63,7 +53,8 @@ ACCURACY = Statement(
         SparseTransformer.__call__,
         retrieval.retrieve,
     ),
-    sample=_network_sample,
+    over=reals("x: N d, a: 3, W: 3 q*d, b: 3"),
+    sample=positions,
     evaluate=_accuracy,
     forms=(
         Form(
@@ -79,12 +70,6 @@ ACCURACY = Statement(
     **ON_SPARSITIES,
     **{**SEARCHED, "budget": Budget(samples=128, restarts=2, steps=30, batch=128)},
 )
-
-
-def _tail_sample(key, size):
-    keys = jax.random.split(key, 3)
-    alpha = jax.random.uniform(keys[2], (), minval=4.0, maxval=20.0) * (size["q"] / size["d"])
-    return prompt(keys[:2], size) | {"alpha": alpha}
 
 
 def _tail(i, size):
@@ -133,10 +118,9 @@ RETRIEVAL_TAIL = Statement(
         retrieval.retrieval_error_bound_by_row,
         coherence,
     ),
-    sample=_tail_sample,
+    over=reals("x: N d") | {"alpha": Box(1 / 16, 20)},
+    sample=positions,
     evaluate=_tail,
-    project=lambda i, size: {**i, "alpha": jnp.clip(i["alpha"], 0.5, 20.0)},
-    hypotheses=lambda i, size: {"alpha > 0": i["alpha"] > 0},
     forms=(
         Form(
             name="printed",
@@ -161,15 +145,8 @@ RETRIEVAL_TAIL = Statement(
     control="half the coherence",
     source="Lemma 11, proof; (A.2)",
     **ON_NETWORKS,
-    **SEARCHED,
+    **{**SEARCHED, "budget": Budget(samples=128, restarts=6, steps=80, batch=128)},
 )
-
-
-def _norms_sample(key, size):
-    key_n, key_r = jax.random.split(key)
-    drawn = _network_sample(key_n, size)
-    r_x = jax.random.uniform(key_r, (), minval=1.0, maxval=9.0)
-    return {name: drawn[name] for name in ("a", "W", "b")} | {"r_x": r_x}
 
 
 def _norms(i, size):
@@ -199,6 +176,12 @@ def _norms(i, size):
     )
 
 
+def _warm(i, size):
+    r_a, r_w = TwoLayer(i["a"], i["W"], i["b"]).radii()
+    inside = 2 * r_a * r_w * i["r_x"] * size["N"] * math.sqrt(size["q"] / _EPS)
+    return {"alpha > 0": inside > 1}
+
+
 NORMS = Statement(
     id="qstr.lem11.norms",
     label="Lemma 11 (norms)",
@@ -214,7 +197,8 @@ NORMS = Statement(
         retrieval.retrieval_weights,
         retrieval.inverse_temperature,
     ),
-    sample=_norms_sample,
+    over=reals("a: m, W: m q*d, b: m") | {"r_x": Box(1, math.inf)},
+    hypotheses=_warm,
     evaluate=_norms,
     forms=(
         Form(

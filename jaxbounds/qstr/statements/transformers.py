@@ -8,14 +8,9 @@ import numpy as np
 
 from jaxbounds.norms import spectral_norm, vector_norm
 from jaxbounds.qstr import bounds, excess, rnn_bounds
-from jaxbounds.qstr.statements.common import SEARCHED, SEARCHED_ON_HOST, normals, stacked
+from jaxbounds.qstr.statements.common import SEARCHED, SEARCHED_ON_HOST, reals
 from jaxbounds.qstr.transformer import SparseTransformer, attention
-from jaxbounds.statements import Form, Sides, Statement
-
-
-def _lipschitz_sample(key, size):
-    drawn = normals("z: N De", "W: H De De", "step: H De De")(key, size)
-    return {"z": 2.0 * drawn["z"], "W": drawn["W"], "moved": drawn["W"] + 0.2 * drawn["step"]}
+from jaxbounds.statements import Form, Sides, Statement, stacked
 
 
 def _pair_case(size):
@@ -47,7 +42,7 @@ ATTENTION_LIPSCHITZ = Statement(
     r"\sup_{p, j \in S_n} \left\| \Theta_{\mathrm{QK}}^\top z_j - "
     r"\hat\Theta_{\mathrm{QK}}^\top z_j \right\|_2",
     judges=(bounds.attention_lipschitz, attention),
-    sample=_lipschitz_sample,
+    over=reals("z: N De, W: H De De, moved: H De De"),
     cases=_pair_case,
     evaluate=_attention_lipschitz,
     forms=(
@@ -68,11 +63,6 @@ ATTENTION_LIPSCHITZ = Statement(
     source="Lemma 15; [EGKZ22, Corollary A.7]",
     **SEARCHED,
 )
-
-
-def _prediction_sample(key, size):
-    drawn = normals("z: N De", "W_QK: H De De", "W: m H De", "b: m", "a: m")(key, size)
-    return {**drawn, "W": drawn["W"].reshape(size["m"], -1)}
 
 
 def _aligned_case(size):
@@ -107,7 +97,7 @@ PREDICTION = Statement(
     tex=r"|\hat y_{\mathrm{TR}}(p; \Theta)_i| \le \|a_{\mathrm{2NN}}\|_2 \left( \sqrt{H} "
     r"\|W_{\mathrm{2NN}}\|_F \max_l \|z_l\|_2 + \|b_{\mathrm{2NN}}\|_2 \right)",
     judges=(bounds.prediction_bound, SparseTransformer.__call__),
-    sample=_prediction_sample,
+    over=reals("z: N De, W_QK: H De De, W: m H*De, b: m, a: m"),
     cases=_aligned_case,
     evaluate=_prediction,
     forms=(
@@ -131,7 +121,7 @@ PREDICTION = Statement(
 
 def _assembly_cases(size):
     grid = itertools.product((1, 3), (2, 4), (5, 50), (2.0, 6.0), (100, 10_000))
-    return stacked(*(dict(zip(("q", "d", "m", "r", "n"), row)) for row in grid))
+    return stacked(dict(zip(("q", "d", "m", "r", "n"), row)) for row in grid)
 
 
 def _assembly(i, size):

@@ -10,15 +10,14 @@ import numpy as np
 import scipy
 
 from jaxbounds.qstr import covers, data, excess
-from jaxbounds.qstr.statements.common import SEARCHED_ON_HOST, gauss_hermite, stacked
+from jaxbounds.qstr.statements.common import SEARCHED_ON_HOST, gauss_hermite
 from jaxbounds.qstr.statements.lipschitz import predict, shapes
-from jaxbounds.statements import Budget, Form, Sides, Statement
+from jaxbounds.sets import Box, Integers
+from jaxbounds.statements import Budget, Form, Sides, Statement, stacked
 
 _PAIR = {"H": 1, "De": 5, "m": 2}
 _SHAPES = shapes(_PAIR)
-_ENDS = np.cumsum([math.prod(shape) for shape in _SHAPES.values()])
-_BOX = {"tail": (0.5, 12.0), "log_N": (0.0, 7.0), "weights": (-5.0, 5.0)}
-"""From the least order of a moment, one token and all weights alike."""
+_ENDS = np.cumsum([math.prod(shape) for shape in _SHAPES.values()]).tolist()
 
 
 def _network(weights):
@@ -34,17 +33,7 @@ def _truncation_cases(size):
         weights = np.random.default_rng(seed).normal(size=_ENDS[-1])
         _network(weights)["a"][:] *= scale
         rows.append({"tail": tail, "weights": weights, "log_N": tail / 2, "d": 1 + seed})
-    return stacked(*rows)
-
-
-def _truncation_sample(key, size):
-    a, b, c, d = jax.random.split(key, 4)
-    return {
-        "tail": jax.random.uniform(a, (), float, *_BOX["tail"]),
-        "weights": jax.random.normal(b, (_ENDS[-1],)),
-        "log_N": jax.random.uniform(c, (), float, *_BOX["log_N"]),
-        "d": jax.random.randint(d, (), 1, 7),
-    }
+    return stacked(rows)
 
 
 def _largest_exceeds(v, N, d):
@@ -118,10 +107,14 @@ TRUNCATION = Statement(
         excess.largest_token_moment,
         excess.prediction_moment,
     ),
-    sample=_truncation_sample,
+    over={
+        "tail": Box(0.5, 12),  # from the least order of a moment
+        "weights": Box(-5, 5, _ENDS[-1]),
+        "log_N": Box(0, 7),
+        "d": Integers(1, 6),
+    },
     cases=_truncation_cases,
     evaluate=_truncated,
-    project=lambda i, size: {**i, **{n: np.clip(i[n], *ends) for n, ends in _BOX.items()}},
     forms=(
         Form(name="derived", note="Cauchy-Schwarz on where |yhat - y| exceeds sqrt tau."),
         Form(name="derived moment", note="(E max |x_j|^4)^{1/2} <= N^{2/r} C_x d r."),
@@ -134,7 +127,7 @@ TRUNCATION = Statement(
     assumptions="one head, d = 1, N = 2, y = x_2, expectations by Gauss-Hermite quadrature; up to "
     "1097 tokens of at most six dimensions for the second and the last",
     source="Lemmas 20 and 34",
-    **{**SEARCHED_ON_HOST, "budget": Budget(samples=12, restarts=2, steps=30)},
+    **{**SEARCHED_ON_HOST, "budget": Budget(samples=24, restarts=2, steps=30)},
 )
 
 STATEMENTS = (TRUNCATION,)

@@ -20,7 +20,7 @@ HALF = Fraction(1, 2)
     "printed",
     ("P(|Phi| > T R (S + P) sqrt(2 log(1/delta)))", "<=", "delta"),
     formula="|Phi(X; theta^(1))| <= T R (S + P) sqrt(2 log(1/delta)) with probability 1 - delta",
-    text="a14dea51b5a29e0249e03adae62ac876",
+    text="915191b4f26fcd500b93bac5f41e04be",
     size="T d",
     leaves={**SEQUENCE, "H": "i", "delta": "f"},
 )
@@ -157,7 +157,7 @@ def first_step(w: Witness) -> Sides:
     "printed",
     ("||theta(eps) - theta_0||", "<=", "(2 B_Phi + log(1/eps)) / gamma"),
     formula="||theta(eps) - theta_0|| <= g_0(eps) = (2 B_Phi + log(1/eps)) / gamma",
-    text="553b66745697acd4f1623064f2ab9e02",
+    text="88df742f39014eb5ef466e0ab238f0bf",
     size="n T d",
     leaves={**SEQUENCES, "log_eps": "f", "excess": "f"},
 )
