@@ -12,6 +12,7 @@ from jaxbounds.norms import max_row_norm, project_rows
 from jaxbounds.seqlength import perturbation
 from jaxbounds.seqlength.model import Activation, block
 from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.sets import Reals
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 OPPOSITE = [[4.0, 0.0], [-4.0, 0.0]]
@@ -266,9 +267,7 @@ LEMMA_E_3 = Statement(
     r"\hat{g}|",
     formula="|w.g - what.ghat| <= ||w|| ||g - ghat|| + |(w - what).ghat|",
     **draw.INEQUALITY,
-    sample=lambda key, size: draw.normals(
-        key, dict.fromkeys(("w", "what", "g", "ghat"), (size["d"],))
-    ),
+    over=dict.fromkeys(("w", "what", "g", "ghat"), Reals("d")),
     cases=_along,
     evaluate=_lemma_e_3,
     judges=(perturbation.lemma_e_3,),

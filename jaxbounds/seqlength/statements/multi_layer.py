@@ -30,15 +30,10 @@ from jaxbounds.seqlength.multi_layer import (
     theorem_4_2_printed,
 )
 from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.sets import Box
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 NAMES = NetworkNorms._fields
-
-
-def _norms_sample(key: Array, size: Size) -> Instance:
-    drawn = draw.log_uniform(key, -0.5, 0.5, (len(NAMES) + 2,))
-    C_1, C_Bx = drawn[-2] ** 2, drawn[-1] ** 2
-    return {**dict(zip(NAMES, drawn)), "C_1": C_1, "C_Bx": C_Bx}
 
 
 def _theorem_4_2(instance: Instance, size: Size) -> Sides:
@@ -81,7 +76,7 @@ THEOREM_4_2 = Statement(
     r"B_{QK2})",
     formula="eps^2 ln N = (gamma + eta)^3 by Lemma E.1 from the proof's last display",
     **draw.IDENTITY,
-    sample=_norms_sample,
+    over=dict.fromkeys((*NAMES, "C_1", "C_Bx"), Box(0, math.inf)),
     evaluate=_theorem_4_2,
     judges=(theorem_4_2_printed, terms_derived, covering_constant, downstream_factors),
     sizes=({"L": 1}, {"L": 3}),
@@ -143,9 +138,7 @@ COROLLARY_4_2_1 = Statement(
     formula="the covers of Lemma 3.6 for w, W_c, W_v, W_QK have ln N <= x^2 ln(2dk + 1),"
     " x = B B_x / eps",
     **draw.ON_HOST,
-    cases=lambda size: draw.stacked(
-        [{"x": x, "d": d, "k": k} for x in (1.0, 2.0) for d in (2, 4, 16, 64) for k in (1, 4, 64)]
-    ),
+    cases=draw.grid(x=(1.0, 2.0), d=(2, 4, 16, 64), k=(1, 4, 64)),
     evaluate=_per_matrix,
     judges=(constants_4_2_1, lemma_3_6, lemma_3_6_sharp),
     sizes=({"d": 64},),
@@ -232,12 +225,6 @@ def _rademacher(instance: Instance, size: Size) -> Sides:
     )
 
 
-def _rademacher_cases(size: Size) -> Instance:
-    rng, ranges = np.random.default_rng(0), ((-1, 4), (1, 5), (-1, 1))
-    rows = [[float(10 ** rng.uniform(*r)) for r in ranges] for _ in range(16)]
-    return dict(zip(("A", "m", "B"), np.array(rows).T))
-
-
 RADEMACHER = Statement(
     id="seqlength.sec4.3-dudley",
     label="Section 4.3, Dudley after Theorem 4.2",
@@ -245,11 +232,11 @@ RADEMACHER = Statement(
     r"d\epsilon \right) = b + b \ln \frac{B}{b}, \quad b = \sqrt{\frac{A}{m}} \le B",
     formula="min_delta delta + int_delta^B sqrt(A/m) / eps d eps = b + b ln(B/b), b = sqrt(A/m)",
     **draw.SAME_ON_HOST,
-    cases=_rademacher_cases,
+    over={"A": Box(0.1, 1e4), "m": Box(10, 1e5), "B": Box(0.1, 10)},
     evaluate=_rademacher,
     judges=(inverse_square, rademacher_multi_layer),
     tolerance=1e-8,
-    sizes=({"draws": 16},),
+    sizes=({},),
     forms=(
         Form(name="derived", note="and B where b >= B; the paper leaves this to the reader"),
         Form(name="derived clipped", note="c = 12, never above B = B_w"),
@@ -277,7 +264,7 @@ MANY_HEADS = Statement(
     tex=r"\sqrt{(\gamma_H)^3} = H^{3/2} \sqrt{(\gamma_1)^3}, \quad L = 1, \ B_x = 1, \ C_w = 0",
     formula="H times the terms of one layer give H^{1.5} in sqrt((gamma + eta)^3)",
     **draw.IDENTITY,
-    sample=draw.terms,
+    over=dict.fromkeys(("C", "beta"), Box(0, math.inf, "n")),
     evaluate=_many_heads,
     judges=(terms_corrected, covering_constant),
     sizes=({"n": 3},),

@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
@@ -13,10 +12,8 @@ from jaxbounds.seqlength.rademacher import empirical_rademacher, linear_support,
 from jaxbounds.seqlength.statements.instances import (
     INEQUALITY,
     activation,
-    functions,
-    l1_vertices,
-    normals,
 )
+from jaxbounds.sets import Ball, Box, Reals
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 
@@ -25,12 +22,6 @@ def _holder(instance: Instance, size: Size) -> Sides:
     support = lambda B: linear_support(jnp.eye(size["d"]), B)(u)
     whole = support(jnp.sum(jnp.abs(v)))
     return Sides(v @ u, {"printed": support(1.0), "corrected": whole, "control": whole / 2.0})
-
-
-def _holder_sample(key: Array, size: Size) -> Instance:
-    a, b = jax.random.split(key)
-    u = jax.random.normal(b, (size["d"],))
-    return {"v": 3.0 * l1_vertices(a, (size["d"],)), "u": u}
 
 
 def _holder_meets(instance: Instance, size: Size) -> dict[str, Any]:
@@ -43,7 +34,7 @@ HOLDER = Statement(
     tex=r"v^\top u \le B_v \max_j |u_j| = \max_{j, s} s \, e_j^\top u, \quad \|v\|_1 \le B_v",
     formula="v.u <= B_v max_j |u_j| = max_{j,s} s u_j, ||v||_1 <= B_v",
     **INEQUALITY,
-    sample=_holder_sample,
+    over={"v": Ball(3, "d", 1), "u": Box(-1, 1, "d")},
     evaluate=_holder,
     judges=(linear_support,),
     sizes=({"d": 3},),
@@ -83,13 +74,6 @@ def _peeling(instance: Instance, size: Size) -> Sides:
     )
 
 
-def _peeling_sample(key: Array, size: Size) -> Instance:
-    a, b, c = jax.random.split(key, 3)
-    d, k = size["d"], size["k"]
-    z = jax.random.rademacher(c, (d,), float)
-    return {"w": l1_vertices(a, (d,)), **normals(b, {"W_c": (k, d), "W_v": (d, k)}), "z": z}
-
-
 def _aligned(size: Size) -> Instance:
     """Everything positive: nothing cancels."""
     rng, d, k = np.random.default_rng(0), size["d"], size["k"]
@@ -123,7 +107,7 @@ PEELING = Statement(
     r"\|W_v^\top\|_{1,\infty} \max_j |z_j|",
     formula="|w.W_c^T W_v^T z| <= ||w||_1 ||W_c^T||_{1,inf} ||W_v^T||_{1,inf} max_j |z_j|",
     **INEQUALITY,
-    sample=_peeling_sample,
+    over=dict.fromkeys("wz", Reals("d")) | {"W_c": Reals(("k", "d")), "W_v": Reals(("d", "k"))},
     cases=_aligned,
     evaluate=_peeling,
     judges=(column_norm, row_norm),
@@ -172,11 +156,6 @@ def _sign_removal(instance: Instance, size: Size) -> Sides:
     )
 
 
-def _sign_sample(key: Array, size: Size) -> Instance:
-    a, b = jax.random.split(key)
-    return {**functions(a, size), "slopes": jax.random.exponential(b, (3,))}
-
-
 def _one_linear(size: Size) -> Instance:
     """One function beside 0, and sigma the identity, odd and linear."""
     F = np.zeros((8, size["functions"], size["m"]))
@@ -191,7 +170,7 @@ SIGN = Statement(
     r"\mathbb{E} \sup_f \sum_{i=1}^m \epsilon_i f(x_i), \quad s \in \{-1, 1\}",
     formula="E sup_{s,f} s sum sigma_i sigma(f(x_i)) <= 2 L_sigma E sup_f sum sigma_i f(x_i)",
     **INEQUALITY,
-    sample=_sign_sample,
+    over={"F": Reals(("functions", "m")), "slopes": Box(0, math.inf, 3)},
     cases=_one_linear,
     evaluate=_sign_removal,
     judges=(with_negation, empirical_rademacher),

@@ -28,6 +28,7 @@ from jaxbounds.seqlength.single_layer import (
     theorem_4_1_printed,
 )
 from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.sets import Reals
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
@@ -205,10 +206,6 @@ def _heads(instance: Instance, size: Size) -> Sides:
     return Sides(empirical_rademacher(sums), {"printed": alone, "control": 3.0 * alone})
 
 
-def _heads_sample(key: Array, size: Size) -> Instance:
-    return draw.normals(key, dict.fromkeys("FGH", (size["functions"], size["m"])))
-
-
 HEADS = Statement(
     id="seqlength.sec4.2",
     label="Section 4.2, several heads",
@@ -218,7 +215,7 @@ HEADS = Statement(
     formula="E sup_{Y_1,..,Y_H} sum_i eps_i w.sum_j Y_j(X_i) = sum_j E sup_{Y_j} sum_i eps_i"
     " w.Y_j(X_i)",
     **draw.IDENTITY,
-    sample=_heads_sample,
+    over=dict.fromkeys("FGH", Reals(("functions", "m"))),
     evaluate=_heads,
     judges=(empirical_rademacher,),
     sizes=({"functions": 3, "m": 5},),
