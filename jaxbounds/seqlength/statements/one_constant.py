@@ -85,14 +85,7 @@ ONE_CONSTANT = Statement(
     formula="k ln(2d) <= ln N <= d x^2 ln(2k + 1) for W_c^T, and d ln(2d) <= ln N <= d x^2"
     " ln(2k + 1) for W_QK, x = B / eps, inputs e_j",
     **draw.ON_HOST_WANDERED,
-    cases=lambda size: draw.stacked(
-        [
-            {"d": d, "k": k, "epsilon": eps}
-            for d in (1, 2, 16, 64, 1024)
-            for k in (1, 2, 64, 1000)
-            for eps in (0.1, 0.5, 0.7)
-        ]
-    ),
+    cases=draw.grid(d=(1, 2, 16, 64, 1024), k=(1, 2, 64, 1000), epsilon=(0.1, 0.5, 0.7)),
     project=draw.positive("epsilon"),
     evaluate=_one_constant,
     judges=(constants_F_0_1, lemma_3_3, volumetric_lower_cube),

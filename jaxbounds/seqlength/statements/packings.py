@@ -140,13 +140,7 @@ THEOREM_4_2 = Statement(
     r"\le 4 (\gamma + \eta)^3, \quad L = 1",
     formula="ln 4 <= ln N(1/2) <= 4 (gamma + eta)^3 for L = 1 and four networks that are 1 apart",
     **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=4, steps=5)},
-    cases=lambda size: draw.stacked(
-        [
-            FOUR | {"B_x": B_x, "c": c}
-            for B_x in (1.0, 10.0, 100.0, 1000.0)
-            for c in (0.01, 0.1, 1.0)
-        ]
-    ),
+    cases=draw.grid(B_x=(1.0, 10.0, 100.0, 1000.0), c=(0.01, 0.1, 1.0), epsilon=(0.5,)),
     project=draw.positive("B_x", "c", "epsilon"),
     evaluate=_theorem_4_2,
     judges=(theorem_4_2_printed, terms_derived, covering_constant, lemma_3_6, block),

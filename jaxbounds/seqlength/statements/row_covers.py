@@ -4,13 +4,10 @@ import itertools
 import math
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from jaxbounds.arrays import array_module
-from jaxbounds.norms import vector_norm
 from jaxbounds.seqlength.comparisons import covering_crossover
 from jaxbounds.seqlength.linear_bounds import (
     lemma_3_4_explicit,
@@ -22,14 +19,8 @@ from jaxbounds.seqlength.linear_bounds import (
 )
 from jaxbounds.seqlength.linear_covers import cover_by_truncation, error_on_l1_ball
 from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.sets import Box, Integers, Matrices
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
-
-
-def _row_sample(key: Array, size: Size) -> Instance:
-    a, b, c = jax.random.split(key, 3)
-    lengths = jnp.abs(draw.l1_sphere(a, (size["k"],)))
-    W = lengths[:, None] * draw.l2_sphere(b, (size["k"], size["d"]))
-    return {"W": W, "x": jnp.exp(jax.random.uniform(c, (), minval=0.0, maxval=2.0))}
 
 
 def _row_cases(size: Size) -> Instance:
@@ -44,11 +35,6 @@ def _row_cases(size: Size) -> Instance:
     step = np.full((k, d), (0.5 + 1e-9) / x) * (np.arange(k) < 2)[:, None]
     rows.append({"W": step, "x": x})
     return draw.stacked(rows)
-
-
-def _row_project(instance: Instance, size: Size) -> Instance:
-    W = instance["W"]
-    return {"W": W / jnp.maximum(jnp.sum(vector_norm(W)), 1.0), "x": jnp.maximum(instance["x"], 1)}
 
 
 def _lemma_3_4(instance: Instance, size: Size) -> Sides:
@@ -72,13 +58,8 @@ LEMMA_3_4 = Statement(
     formula="||W^T||_{2,1} <= B_w: truncating rows moves columns by less than eps / B_x,"
     " with integer codes sum |Z| <= 2 x^2",
     **draw.WANDERED | {"budget": Budget(samples=256, restarts=2, steps=30, batch=128)},
-    sample=_row_sample,
+    over={"W": Matrices(("k", "d"), norm="row sum"), "x": Box(1, math.inf)},
     cases=_row_cases,
-    project=_row_project,
-    hypotheses=lambda i, size: {
-        "sum of row norms <= 1": jnp.sum(vector_norm(i["W"])) <= 1 + 1e-12,
-        "x >= 1": i["x"] >= 1,
-    },
     evaluate=_lemma_3_4,
     judges=(cover_by_truncation, error_on_l1_ball),
     sizes=({"k": 4, "d": 3},),
@@ -116,9 +97,7 @@ CODES = Statement(
     r"\rceil + 1 \right) + 1 \right)",
     formula="ln N = floor(2 x^2) ln(2kd levels + 1), levels = ceil(log2(2 x^2)) + 1; 0 for x < 1",
     **draw.SAME_ON_HOST,
-    cases=lambda size: draw.stacked(
-        [{"x": x, "k": k, "d": d} for x in (0.5, 1.0, 1.3, 2.0, 5.0) for k, d in ((1, 1), (4, 3))]
-    ),
+    cases=draw.grid(x=(0.5, 1.0, 1.3, 2.0, 5.0), k=(1, 4), d=(1, 3)),
     evaluate=_codes,
     judges=(lemma_3_4_explicit,),
     sizes=({"k": 4, "d": 3},),
@@ -126,12 +105,6 @@ CODES = Statement(
     control="without signs",
     source="Lemma 3.4, proved without Lemma 3.5",
 )
-
-
-def _row_size_cases(size: Size) -> Instance:
-    scales, outputs, inputs = (0.5, 1.5, 2.0, 4.0, 10.0), (1, 4, 100, 10**6), (1, 2, 64)
-    grid = itertools.product(scales, outputs, inputs)
-    return draw.stacked([{"x": x, "k": k, "d": d} for x, k, d in grid])
 
 
 def _row_sizes(instance: Instance, size: Size) -> Sides:
@@ -175,7 +148,7 @@ def _spread(k: int, ratio: float) -> Counterexample:
 
 BY_COLUMNS: dict[str, Any] = {
     **draw.ON_HOST_WANDERED,
-    "cases": _row_size_cases,
+    "cases": draw.grid(x=(0.5, 1.5, 2.0, 4.0, 10.0), k=(1, 4, 100, 10**6), d=(1, 2, 64)),
     "project": draw.positive("x"),
     "sizes": ({"d": 64},),
 }
@@ -292,12 +265,8 @@ COUNTING = Statement(
     tex=r"p \ln x \le \ln \mathcal{N} \le p \ln(1 + 2x)",
     formula="p ln x <= ln N <= p ln(1 + 2x); equal to x^2 ln(2p + 1) at the crossover",
     **draw.ON_HOST_WANDERED,
-    cases=lambda size: {
-        "x": np.array([1.0, 3.0, 1.0, 1.9, 10.0, 100.0, 7.0, 1e3, 1e4, 1e6, 1e6, 2.0]),
-        "p": np.array([1, 1, 2, 1, 16, 1, 3, 64, 1, 256, 4096, 1000]),
-    },
-    project=lambda i, size: {**i, "x": np.clip(i["x"], 1.0, 1e6)},
-    hypotheses=lambda i, size: {"x >= 1": i["x"] >= 1},
+    over={"x": Box(1, 1e6), "p": Integers(1, "p")},
+    cases=draw.grid(x=(1.0, 1.9, 10.0, 1e3), p=(1, 2, 16, 1000)),
     evaluate=_parameters,
     judges=(volumetric, covering_crossover, lemma_3_6),
     sizes=({"p": 4096},),

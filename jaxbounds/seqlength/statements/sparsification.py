@@ -191,12 +191,6 @@ GREEDY = Statement(
 )
 
 
-def _grid(lowest: int) -> Instance:
-    """Every n from 1 to 4 with every K from `lowest` to 4."""
-    n, K = np.meshgrid(np.arange(1, 5), np.arange(lowest, 5), indexing="ij")
-    return {"n": n.ravel(), "K": K.ravel()}
-
-
 def _count(instance: Instance, size: Size) -> Sides:
     n, K = draw.numbers(instance, "n", "K")
     listed, exact = counting.nonnegative_vectors(n, K).tolist(), counting.count_nonnegative(n, K)
@@ -223,7 +217,7 @@ COUNT = Statement(
     r"\right\} \right| \le d^k",
     formula="#{k in Z_{>=0}^d : sum k_i <= K} <= d^K",
     **draw.ON_HOST,
-    cases=lambda size: _grid(1),
+    cases=draw.grid(n=range(1, 5), K=range(1, 5)),
     evaluate=_count,
     judges=(counting.nonnegative_vectors, counting.count_nonnegative),
     sizes=({"largest": 4},),
@@ -269,7 +263,7 @@ SIGNED_COUNT = Statement(
     r"\binom{n}{j} \binom{K}{j}",
     formula="#{z in Z^n : ||z||_1 <= K} = sum_j 2^j C(n,j) C(K,j)",
     **draw.SAME_ON_HOST,
-    cases=lambda size: _grid(0),
+    cases=draw.grid(n=range(1, 5), K=range(5)),
     evaluate=_signed_count,
     judges=(counting.count_signed, counting.log_counts_signed, counting.signed_vectors),
     sizes=({"largest": 4},),
