@@ -19,14 +19,12 @@ from jaxbounds.seqlength.model import (
     head_at,
 )
 from jaxbounds.seqlength.statements.instances import IDENTITY, INEQUALITY, normals
-from jaxbounds.sets import Reals
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
-ON_HEADS: dict[str, Any] = {
-    "over": {"X": Reals(("T", "d")), "W_QK": Reals(("d", "d"))}
-    | {"W_v": Reals(("d", "k")), "W_c": Reals(("k", "d"))},
-    "sizes": ({"T": 4, "d": 3, "k": 2},),
-}
+
+def _head_sample(key: Array, size: Size) -> Instance:
+    T, d, k = size["T"], size["d"], size["k"]
+    return normals(key, {"X": (T, d), "W_QK": (d, d), "W_v": (d, k), "W_c": (k, d)})
 
 
 def _cls_row(instance: Instance, size: Size) -> Sides:
@@ -74,9 +72,10 @@ CLS_ROW = Statement(
     formula="row [CLS] of sigma(RowSoftmax(X W_QK X^T) X W_v) W_c"
     " = W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_[CLS]))",
     **IDENTITY,
-    **ON_HEADS,
+    sample=_head_sample,
     evaluate=_cls_row,
     judges=(head, head_at, attend, attention_scores),
+    sizes=({"T": 4, "d": 3, "k": 2},),
     forms=(
         Form(
             name="printed",
@@ -118,9 +117,10 @@ BLOCK_NORM = Statement(
     tex=r"\max_t \left\| g_{\mathrm{block}}^{(i+1)}(X)_t \right\|_2 \le 1, \quad i \ge 1",
     formula="every token of g^(i+1), i >= 1, has l_2 norm at most 1",
     **INEQUALITY,
-    **ON_HEADS,
+    sample=_head_sample,
     evaluate=_block_norm,
     judges=(block,),
+    sizes=({"T": 4, "d": 3, "k": 2},),
     assumptions="one block, sigma = tanh, T = 4, d = 3, k = 2; the unit ball of l_2, which the text"
     " does not name",
     forms=(
