@@ -10,6 +10,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
+from jaxbounds.sets import Box, Integers, Reals
 from jaxbounds.smapprox.correction import THIRDS, Correction
 from jaxbounds.smapprox.layers import find_last_visit
 from jaxbounds.smapprox.layout import Layout
@@ -29,20 +30,6 @@ from jaxbounds.statements import (
 IN_D: dict[str, Any] = {"kind": "inequality", "source": "Appendix D"}
 
 
-def _noise(key: Array, size: Size) -> Instance:
-    bits, noise = jax.random.split(key)
-    w = size["w"]
-    return {
-        "h": jax.random.bernoulli(bits, shape=(w,)).astype(int),
-        "noise": jax.random.uniform(noise, (w,), minval=-1.0, maxval=1.0),
-    }
-
-
-def _corners(key: Array, size: Size) -> Instance:
-    sample = _noise(key, size)
-    return {**sample, "noise": jnp.sign(sample["noise"])}
-
-
 def _restored(i: Instance, size: Size) -> Sides:
     h = i["h"].astype(float)
     radius = THIRDS.radius - 1e-15
@@ -59,7 +46,7 @@ DEFINITION_D1 = Statement(
     kind="identity",
     evaluate=_restored,
     judges=(Correction.__call__,),
-    sample={"box": _noise, "corners": _corners},
+    over={"h": Integers(0, 1, "w"), "noise": Box(-1, 1, "w")},
     sizes=({"w": 6},),
     forms=(
         Form(
@@ -85,19 +72,9 @@ DEFINITION_D1 = Statement(
 )
 
 
-def _moved_rounding(key: Array, size: Size) -> Instance:
-    keys = jax.random.split(key, 3)
-    w = size["w"]
-    return {
-        "h": jax.random.normal(keys[0], (w,)),
-        "direction": jax.random.normal(keys[1], (4 * w * w + 3 * w,)),
-        "radius": jax.random.uniform(keys[2], (), minval=0.01, maxval=1.0),
-    }
-
-
 def _rounding_lipschitz(i: Instance, size: Size) -> Sides:
     xi, unravel = ravel_pytree(jax.tree.map(jnp.asarray, THIRDS.weights(size["w"], size["w"])))
-    r = jnp.abs(i["radius"])
+    r = i["radius"]
     moved = xi + r * i["direction"] / jnp.sqrt(i["direction"] @ i["direction"])
     h, relu = i["h"], lambda v: jnp.maximum(v, 0.0)
     zeta = lambda p: relu(p["W3"] @ relu(p["W2"] @ h + p["b2"]) + p["b3"])
@@ -118,7 +95,7 @@ ROUNDING_LIPSCHITZ = Statement(
     r"\|\xi_i - \hat\xi\|_2",
     evaluate=_rounding_lipschitz,
     judges=(Correction.parameter_lipschitz, Correction.weights),
-    sample=_moved_rounding,
+    over={"h": Reals("w"), "direction": Reals("4*w**2 + 3*w"), "radius": Box(0.01, 10)},
     sizes=({"w": 3},),
     budget=Budget(restarts=3, steps=40),
     forms=(Form(name="derived", note="kappa_xi^2 = 4 slope^2 + 2 (1 + r)^2 + 1, r = |xi' - xi|."),),

@@ -67,8 +67,12 @@ def margin_cases(size: Size) -> Instance:
     return {"circuit": np.repeat([0, 1], [2, len(every)]), "x": bits.astype(int)}
 
 
-ALL_INPUTS = "both inputs of an identity chain, all sixteen of a random circuit of four bits"
-"""Of what they are all."""
+ON_CASES: dict[str, Any] = {
+    "cases": margin_cases,
+    "enumerates": "both inputs of an identity chain, all sixteen of a random circuit of four bits",
+    "host": True,
+    "sizes": ({"inputs": INPUTS},),
+}
 
 
 def case_network(circuit: Any) -> Any:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.sets import Box
 from jaxbounds.smapprox import sample_complexity as samples
 from jaxbounds.smapprox.certified import circuit_margin_lower
 from jaxbounds.smapprox.circuits import all_inputs
@@ -19,18 +20,6 @@ from jaxbounds.smapprox.feedforward import (
 )
 from jaxbounds.smapprox.statements.section3_circuits import OPERATIONS, circuit_of, gate_arrays
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
-
-
-def _scales(size: Size) -> Instance:
-    exponents = np.random.default_rng(0).uniform([-1, -2, -3], [2, 0, 0], (16, 3))
-    return dict(zip(("alpha", "gamma", "epsilon"), np.exp(exponents).T))
-
-
-def _positive(i: Instance, size: Size) -> Instance:
-    """Back into the ranges of the cases: in the limit of large alpha / gamma the sides meet."""
-    low, high = np.exp([-1.0, -2.0, -3.0]), np.exp([2.0, 0.0, 0.0])
-    names = ("alpha", "gamma", "epsilon")
-    return {name: np.clip(np.abs(i[name]), *ends) for name, *ends in zip(names, low, high)}
 
 
 def _sample_size(i: Instance, size: Size) -> Sides:
@@ -65,10 +54,10 @@ LEMMA_24 = Statement(
         samples.log_covering_number,
     ),
     host=True,
-    cases=_scales,
-    project=_positive,
+    # In the limit of large alpha / gamma the sides meet.
+    over={"alpha": Box(0.4, 7), "gamma": Box(0.14, 1), "epsilon": Box(0.05, 1)},
     search="random",
-    budget=Budget(restarts=3, steps=40),
+    budget=Budget(samples=16, restarts=3, steps=40),
     sizes=({"p": 1000},),
     forms=(
         Form(
@@ -86,10 +75,6 @@ LEMMA_24 = Statement(
     control="half of epsilon",
     source="Section 2.1, Appendix A; constants one",
 )
-
-
-def _margins(size: Size) -> Instance:
-    return {"margins": np.exp(np.random.default_rng(0).normal(size=(16, size["n"])))}
 
 
 def _corollary(i: Instance, size: Size) -> Sides:
@@ -116,7 +101,8 @@ COROLLARY_A1 = Statement(
     evaluate=_corollary,
     judges=(samples.margin_generalization_bound, samples.rademacher_bound),
     host=True,
-    cases=_margins,
+    over={"margins": Box(0.01, 100, "n")},
+    budget=Budget(samples=16),
     sizes=({"n": 8},),
     forms=(Form(name="derived", note="Lemma 2.4 at gamma = (mean 1/rho_i^2)^(-1/2)."),),
     control="the mean of the margins for gamma",

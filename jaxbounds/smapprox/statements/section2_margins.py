@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from jaxbounds.sets import Box, Reals
 from jaxbounds.smapprox.all_layer_margin import (
     balls_margin,
     linear_margin,
@@ -15,12 +16,6 @@ from jaxbounds.smapprox.all_layer_margin import (
 from jaxbounds.smapprox.attack import blocks_by_layer, margin_upper, recertify
 from jaxbounds.smapprox.straight_through import hard_attention
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
-
-
-def _linear(key: Array, size: Size) -> Instance:
-    w, b, x = jax.random.split(key, 3)
-    normal = jax.random.normal
-    return {"w": normal(w, (size["m"],)), "b": normal(b, ()), "x": normal(x, (size["m"],))}
 
 
 def _signed(params: Any, x: Array, sign: Array) -> Array:
@@ -61,7 +56,7 @@ LEAST = Statement(
     evaluate=_least,
     judges=(linear_margin, margin_upper, recertify),
     host=True,
-    sample=_linear,
+    over=dict.fromkeys("wx", Box(-3, 3, "m")) | {"b": Box(-3, 3)},
     sizes=({"m": 2},),
     forms=(
         Form(
@@ -80,7 +75,7 @@ LEAST = Statement(
     ),
     control="|F|, without the norm of the gradient",
     search="random",
-    budget=Budget(samples=10, restarts=2, steps=3),
+    budget=Budget(samples=10, restarts=2, steps=5),
     source="Section 2.1",
 )
 
@@ -227,11 +222,6 @@ COVER = Statement(
 )
 
 
-def _tied(key: Array, size: Size) -> Instance:
-    values = jax.random.normal(key, (size["keys"],))
-    return {"values": values + 0.2 * jnp.sign(values)}
-
-
 def _positive_margin(i: Instance, size: Size) -> Sides:
     """Keys tied at score 0; does some perturbation of the scores by 1e-9 flip the output?"""
     values = i["values"]
@@ -264,7 +254,7 @@ POSITIVE = Statement(
     kind="identity",
     evaluate=_positive_margin,
     judges=(hard_attention,),
-    sample=_tied,
+    over={"values": Reals("keys")},
     sizes=({"keys": 2}, {"keys": 4}),
     forms=(
         Form(

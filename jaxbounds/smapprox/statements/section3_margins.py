@@ -20,16 +20,13 @@ from jaxbounds.smapprox.circuits import (
 from jaxbounds.smapprox.correction import THIRDS
 from jaxbounds.smapprox.feedforward import compile_circuit, feedforward, l1_norm
 from jaxbounds.smapprox.statements.margin_cases import (
-    ALL_INPUTS,
     INPUTS,
+    ON_CASES,
     attacked,
     case_network,
-    margin_cases,
     run_on_all,
 )
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
-
-IN_SECTION: dict[str, Any] = {"source": "Section 3.1"}
 
 
 @jax.jit
@@ -107,10 +104,7 @@ LEMMA_33 = Statement(
     kind="inequality",
     evaluate=_lemma33,
     judges=(circuit_margin_lower, joint_budget, try_rays, head_margin, zero_one_loss),
-    cases=margin_cases,
-    enumerates=ALL_INPUTS,
-    host=True,
-    sizes=({"inputs": INPUTS},),
+    **ON_CASES,
     forms=(
         Form(
             name="printed",
@@ -139,7 +133,7 @@ LEMMA_33 = Statement(
     control="the attack's radius divided by 10",
     assumptions="an identity chain and a random circuit; upper estimates by attack; how the bound "
     "falls with s: smapprox.lemma3.3-rate",
-    **IN_SECTION,
+    source="Section 3.1",
 )
 
 
@@ -189,7 +183,7 @@ LEMMA_33_RATE = Statement(
     ),
     control="s^2 against s",
     assumptions="random circuits of depth 2 to 16 and width 4 to 32, with the head 2z - 1",
-    **IN_SECTION,
+    source="Section 3.1",
 )
 
 STATEMENTS = (LEMMA_33, LEMMA_33_RATE)
