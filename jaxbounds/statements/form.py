@@ -48,8 +48,8 @@ class Form:
     Attributes:
         name: "printed", "derived", "corrected" or "sharpened", optionally followed by a tag
             ("sharpened S5").
-        expected: the status that the form should get; "holds" (for rates "consistent") unless
-            given. An erratum is a form with `expected="fails"`.
+        expected: the status that the form should get; unless given, "fails" where it stores a
+            counterexample, else "holds" (for rates "consistent").
         note: a proof sketch, or the text of the erratum.
         cites: for printed forms: the display or sentence it comes from.
         equality: the instance at which both sides agree, in words. Only with it may a worst ratio

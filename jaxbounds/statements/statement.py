@@ -159,7 +159,8 @@ class Statement:
         if containers:
             raise ValueError(f"statement {self.id!r} is ill formed: " + "; ".join(containers))
         usual = "consistent" if self.kind in FITTED else "holds"
-        fill("forms", tuple(replace(f, expected=f.expected or usual) for f in self.forms))
+        status = lambda form: form.expected or ("fails" if form.counterexample else usual)
+        fill("forms", tuple(replace(form, expected=status(form)) for form in self.forms))
         fill("sizes", tuple(map(Size, self.sizes)))
         if self.budget is None:
             many = self.kind in ("probability", "expectation")

@@ -171,7 +171,6 @@ COROLLARY_F_0_2 = Statement(
         Form(
             name="printed",
             cites="Corollary F.0.2, its two displays",
-            expected="fails",
             erratum="E9",
             note="networks 1 apart, 691.8 against 501.0, over columns and over rows, tokens in the"
             " l_1 ball: the first layer's W_QK needs B_x^2 more",
@@ -182,7 +181,6 @@ COROLLARY_F_0_2 = Statement(
         Form(
             name="printed, constant 100",
             cites="Corollary F.0.2, its two displays; Lemma 3.4, 'hides logarithmic dependencies'",
-            expected="fails",
             erratum="E9",
             note="no constant helps: d against ln d",
             counterexample=Counterexample(
@@ -194,7 +192,6 @@ COROLLARY_F_0_2 = Statement(
         ),
         Form(
             name="derived",
-            expected="fails",
             erratum="E9",
             note="nor do the proof's own terms (of E10), with covers for inputs of norm 1 and "
             "ln(d^2) for every matrix (E11)",

@@ -117,7 +117,6 @@ COROLLARY_F_0_1 = Statement(
         Form(
             name="printed",
             cites="Corollary F.0.1, its two displays",
-            expected="fails",
             erratum="E9",
             note="networks 1.87 apart, over columns and over rows, tokens in the l_1 ball: the"
             " printed number has no B_x where B_v2 = 1 / B_x, and ln N grows like 2 d ln B_x",
@@ -128,7 +127,6 @@ COROLLARY_F_0_1 = Statement(
         Form(
             name="printed, constant 10",
             cites="Corollary F.0.1, its two displays, with a constant",
-            expected="fails",
             erratum="E9",
             note="no constant helps: ln B_x against none",
             counterexample=Counterexample(
@@ -140,7 +138,6 @@ COROLLARY_F_0_1 = Statement(
         ),
         Form(
             name="derived",
-            expected="fails",
             erratum="E9",
             note="nor do the proof's own terms (of E10), with covers for inputs of norm 1",
             counterexample=Counterexample(

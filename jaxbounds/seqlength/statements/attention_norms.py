@@ -69,7 +69,6 @@ NORMS = Statement(
         Form(
             name="derived, over rows",
             cites="Appendix C, '||Pv|| <= ||P||_{2,inf} ||v||_1', with ||.||_{2,inf} over rows",
-            expected="fails",
             erratum="E4",
             note="the proof of Theorem 4.1 is with norms over columns",
             counterexample=Counterexample(

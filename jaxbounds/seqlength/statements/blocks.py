@@ -229,7 +229,6 @@ FIRST_BLOCK = Statement(
         Form(
             name="printed",
             cites="Lemma E.2, its display, at i = 1",
-            expected="fails",
             erratum="E9",
             note="dp moves by up to B_x ||dW^T x|| and values have norm B_v B_x",
             counterexample=Counterexample(

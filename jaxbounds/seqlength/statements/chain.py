@@ -154,7 +154,6 @@ CHAIN = Statement(
         Form(
             name="printed",
             cites="Appendix E, the last display",
-            expected="fails",
             erratum="E9",
             note="one layer, two opposite tokens of norm 4",
             counterexample=_ONE_LAYER,
@@ -225,7 +224,6 @@ COVER = Statement(
     forms=(
         Form(
             name="derived",
-            expected="fails",
             erratum="E10",
             note="the proof's list: the first W_v covered at norm 1, where tokens have norm B_x ="
             " 4 (only it moves in the stored instance), and no B_x^2 on the first QK (E9)",

@@ -112,7 +112,6 @@ OPTIMUM = Statement(
         Form(
             name="printed",
             cites="Appendix C, the display of delta and the last display",
-            expected="fails",
             erratum="E5",
             note="read over delta <= B_x, the range of the integral (over all delta it is an"
             " identity, but no bound); needs b < B (1 - a); here C = 1000, m = 100, d = 10, B_x = 1"

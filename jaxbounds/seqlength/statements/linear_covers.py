@@ -91,7 +91,6 @@ LEMMA_3_2 = Statement(
         Form(
             name="printed",
             cites="Lemma 3.2, its display, with Section 2.4's q",
-            expected="fails",
             erratum="E13",
             note="Section 2.4 allows any q > 0; at q = 1/2 the identity's columns have norm 1, but"
             " its value at (1/2, 1/2) has 2",

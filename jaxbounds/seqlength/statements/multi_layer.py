@@ -85,7 +85,6 @@ THEOREM_4_2 = Statement(
         Form(
             name="printed",
             cites="Theorem 4.2, its two displays",
-            expected="fails",
             erratum="E10",
             note="one layer, everything 1: 46.2 printed, 96.5 from the proof",
             counterexample=Counterexample(
@@ -148,7 +147,6 @@ COROLLARY_4_2_1 = Statement(
         Form(
             name="derived",
             cites="Corollary 4.2.1, (B^2 B_x^2 ln(2dk + 1))^{1/3}",
-            expected="fails",
             erratum="E11",
             note="the cover that Lemma 3.6 builds for W_QK, d x d, is larger than the printed"
             " C = x^2 ln(2dk + 1) where k < d: unsupported, not refuted",

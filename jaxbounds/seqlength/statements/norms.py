@@ -54,7 +54,6 @@ MATRIX_NORM = Statement(
         Form(
             name="printed",
             cites="Section 2.1, the definition of ||W||_{q,p}",
-            expected="fails",
             erratum="E14",
             note="the outer norm is printed as l_r, r the number of rows",
             counterexample=Counterexample(

@@ -97,7 +97,6 @@ ONE_CONSTANT = Statement(
         Form(
             name="derived, W_c^T x",
             cites="Corollary F.0.1, (d B^2 ln(2k + 1))^{1/3}; Theorem 4.2, one C_1",
-            expected="fails",
             erratum="E11",
             note="a map from R^k to R^d has k columns: 1386 against 60.8",
             counterexample=Counterexample(
@@ -107,7 +106,6 @@ ONE_CONSTANT = Statement(
         Form(
             name="derived, W_c^T x, constant 10",
             cites="Corollary F.0.1, (d B^2 ln(2k + 1))^{1/3}, with a constant",
-            expected="fails",
             erratum="E11",
             note="no constant helps: k against ln k, at d = 2",
             counterexample=Counterexample(
@@ -117,7 +115,6 @@ ONE_CONSTANT = Statement(
         Form(
             name="derived, W_c^T x, rows",
             cites="Corollary F.0.1, with ||W_c||_{1,inf} as printed, the rows of the map",
-            expected="fails",
             erratum="E11",
             note="nor does the norm of the transpose: images of e_1 fill a cube, in R^d, by volume,"
             " at eps = sqrt(d) / 4",
@@ -128,7 +125,6 @@ ONE_CONSTANT = Statement(
         Form(
             name="derived, W_QK x",
             cites="Corollary F.0.1, (d B^2 B_x^2 ln(2k + 1))^{1/3}",
-            expected="fails",
             erratum="E11",
             note="d columns in R^d: ln(2d + 1) by Lemma 3.3, and ln(2d) / 4 at least",
             counterexample=Counterexample(

@@ -151,7 +151,6 @@ THEOREM_4_2 = Statement(
         Form(
             name="printed",
             cites="Theorem 4.2, its two displays",
-            expected="fails",
             erratum="E10",
             note="gamma lacks the term (B_w alpha_1)^{2/3} of W_c^(1), which alone matters here",
             counterexample=Counterexample(
@@ -262,7 +261,6 @@ COROLLARY_4_2_1 = Statement(
         Form(
             name="printed",
             cites="Corollary 4.2.1, its two displays",
-            expected="fails",
             erratum="E9",
             note="networks sqrt 2 apart; the first layer's W_QK needs B_x^2 more",
             counterexample=Counterexample(
@@ -272,7 +270,6 @@ COROLLARY_4_2_1 = Statement(
         Form(
             name="printed, constant 100",
             cites="Corollary 4.2.1, its two displays, with a constant",
-            expected="fails",
             erratum="E9",
             note="no constant helps: d against ln d",
             counterexample=Counterexample(
@@ -284,7 +281,6 @@ COROLLARY_4_2_1 = Statement(
         ),
         Form(
             name="derived",
-            expected="fails",
             erratum="E9",
             note="nor does ln(2 d^2 + 1) for every matrix (E11)",
             counterexample=Counterexample(

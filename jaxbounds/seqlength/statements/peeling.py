@@ -42,7 +42,6 @@ HOLDER = Statement(
         Form(
             name="printed",
             cites="Appendix C, the first display, its second expression",
-            expected="fails",
             erratum="E16",
             note="the second expression drops B_v",
             counterexample=Counterexample(
@@ -120,7 +119,6 @@ PEELING = Statement(
         Form(
             name="derived",
             cites="Section 4.1, the norms, in Appendix C's displays for w, W_c and W_v",
-            expected="fails",
             erratum="E4",
             note="the first display is applied to e_j^T W_c^T, a column of W_c",
             counterexample=Counterexample(

@@ -169,7 +169,6 @@ LEMMA_3_4_SIZE = Statement(
         Form(
             name="printed",
             cites="Lemma 3.4, its display",
-            expected="fails",
             erratum="E3",
             note="with column norms the class contains v e_1^T, |v| <= B_w, and ln N >= k ln x",
             counterexample=_spread(100, 3.2706005161953193),
@@ -177,7 +176,6 @@ LEMMA_3_4_SIZE = Statement(
         Form(
             name="printed, constant 100",
             cites="Lemma 3.4, its display, and 'hides logarithmic dependencies'",
-            expected="fails",
             erratum="E3",
             note=NO_CONSTANT,
             counterexample=_spread(10**6, 119.43682059565394),
@@ -222,7 +220,6 @@ LEMMA_3_5 = Statement(
         Form(
             name="printed",
             cites="Lemma 3.5, its display",
-            expected="fails",
             erratum="E3",
             note="the same transposition, with n = d + 1 points; true is ln(kn) with row norms",
             counterexample=_spread(100, 9.67132018086354),
@@ -230,7 +227,6 @@ LEMMA_3_5 = Statement(
         Form(
             name="printed, constant 100",
             cites="Lemma 3.5, its display, and 'hides logarithmic dependencies' (Lemma 3.4)",
-            expected="fails",
             erratum="E3",
             note=NO_CONSTANT,
             counterexample=_spread(10**6, 967.1320180863539),

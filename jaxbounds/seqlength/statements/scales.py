@@ -70,7 +70,6 @@ LEMMA_E_1 = Statement(
         Form(
             name="printed",
             cites="Lemma E.1, the first four displays",
-            expected="fails",
             erratum="E8",
             note="eps_i > 0 is missing: eps = 1 = 100 - 99 costs 2e-4; C_i = 0 or beta_i = 0, which"
             " are allowed, have no such minimiser either",

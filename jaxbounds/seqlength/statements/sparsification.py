@@ -104,7 +104,6 @@ MAUREY = Statement(
         Form(
             name="printed",
             cites="Lemma 3.1, its display",
-            expected="fails",
             erratum="E1",
             note="gamma^2 needs (gamma/k) sum k_i V_i; with (1/k) the variance has gamma",
             counterexample=Counterexample(
@@ -225,7 +224,6 @@ COUNT = Statement(
         Form(
             name="printed",
             cites="Section 3, the sentence after Lemma 3.1",
-            expected="fails",
             erratum="E2",
             note="already two choices for d = K = 1; d^K is right for sum k_i = K",
             counterexample=Counterexample(

@@ -83,7 +83,6 @@ NOT = Statement(
         Form(
             name="printed diagonal",
             cites='Appendix B, proof of Lemma B.1: "-1 on the diagonal and 0 everywhere else"',
-            expected="fails",
             erratum="E24",
             note="For a gate on another coordinate than its parent, -1 on the diagonal of W1 "
             "reads the gate's own index.",
@@ -178,7 +177,6 @@ NORM = Statement(
             name="printed",
             cites='Appendix B, proof of Theorem 3.1: "The total ||.||_1-norm of the parameters so '
             'far is at most s"',
-            expected="fails",
             erratum="E7",
             note="An OR gate alone has norm 5 and size 3.",
             counterexample=Counterexample(

@@ -278,7 +278,6 @@ TIES = Statement(
             name="printed",
             cites='Appendix C.2, proof of Theorem 4.1: "the positions attended to by the layer '
             'will not change unless we perturb the parameters and inputs by" 1/poly',
-            expected="fails",
             erratum="E11",
             note="The head is on cell 1 after steps 0, 2 and 4: keys 1 and 3 tie. A change of the "
             "key weight on the second bit of pos1, however small, breaks the tie.",
@@ -288,7 +287,6 @@ TIES = Statement(
             name="printed condition",
             cites='Appendix C.2, proof of Theorem 4.1: "Condition D.3 with Lipschitz constants '
             'poly ... holds"',
-            expected="fails",
             erratum="E11",
             note="At theta-hat the values of the tied keys differ by e; moving H by any epsilon "
             "picks one of them: a jump of e/2, beyond every mu. Here mu = (|Z||A| w_pos)^3.",

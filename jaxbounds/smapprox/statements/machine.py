@@ -166,7 +166,6 @@ POSITIONS = Statement(
         Form(
             name="printed",
             cites="Appendix C.1: w_pos = ceil(log2 T), with (C.2) for each i",
-            expected="fails",
             erratum="E3",
             note="At T = 4, cell 5 = cell 1 modulo 4: the head reads the first input symbol "
             "instead of the blank.",

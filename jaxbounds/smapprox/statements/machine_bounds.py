@@ -196,7 +196,6 @@ NORMS = Statement(
             name="printed",
             cites='Appendix C.2, proof of Theorem 4.1: "sparse binary vectors with at most '
             '|Z| + |A| + log T nonzero entries"',
-            expected="fails",
             erratum="E20",
             note="pos1, pos2, pos3 and scr3 each hold w_pos bits, by (C.11): 15 entries against "
             "4 + 3 + 5 on the parity machine at T = 31, of which 4, 4 and 5 are Bin(30), Bin(30) "

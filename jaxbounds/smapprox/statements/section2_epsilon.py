@@ -122,7 +122,6 @@ ONE_EPSILON = Statement(
         Form(
             name="printed",
             cites="Lemma 2.4, last sentence",
-            expected="fails",
             erratum="E19",
             note="F(x, theta) = theta_1 with theta_1 = 1 or -1, and two targets that are 1 with "
             "probability 1/2 + eta and 1/2 - eta and differ on mass 2 eta. (2.3) holds with "

@@ -109,7 +109,6 @@ LEMMA_33 = Statement(
         Form(
             name="printed",
             cites="Lemma 3.3",
-            expected="fails",
             erratum="E2",
             note="F' = f_{q-1} o ... o f_1 ends with a ReLU, so F' >= 0 whatever the corrections "
             "are. With G(x) = 0, (y - 0.5) F' <= 0: the margin is 0, below any 1/poly(s).",
