@@ -34,6 +34,12 @@ run_on_all = jax.jit(jax.vmap(feedforward, in_axes=(None, 0)))
 """A circuit as a network, on many inputs."""
 
 
+def certified_margin(params: Any, inputs: int) -> float:
+    """The certified margin of a circuit as a network, from its states on all inputs."""
+    states = run_on_all(params, np.asarray(circuits.all_inputs(inputs), float))[1]
+    return circuit_margin_lower(params, np.asarray(states), THIRDS)
+
+
 @functools.cache
 def margin_networks() -> Any:
     """An identity chain and a random circuit as networks of one shape, stacked.

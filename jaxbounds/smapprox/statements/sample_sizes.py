@@ -3,21 +3,15 @@
 import math
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.sets import Box
 from jaxbounds.smapprox import sample_complexity as samples
 from jaxbounds.smapprox.certified import circuit_margin_lower
-from jaxbounds.smapprox.circuits import all_inputs
 from jaxbounds.smapprox.correction import THIRDS
-from jaxbounds.smapprox.feedforward import (
-    compile_circuit,
-    feedforward,
-    l1_norm,
-    parameter_count,
-)
+from jaxbounds.smapprox.feedforward import compile_circuit, l1_norm, parameter_count
+from jaxbounds.smapprox.statements.margin_cases import certified_margin
 from jaxbounds.smapprox.statements.section3_circuits import OPERATIONS, circuit_of, gate_arrays
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
@@ -110,15 +104,10 @@ COROLLARY_A1 = Statement(
 )
 
 
-_states = jax.jit(jax.vmap(feedforward, (None, 0)))
-
-
 def _theorem(i: Instance, size: Size) -> Sides:
     circuit = circuit_of(i, size)
     params = compile_circuit(circuit, correction=THIRDS)
-    every = jnp.asarray(all_inputs(size["inputs"]), float)
-    states = _states(jax.tree.map(jnp.asarray, params), every)[1]
-    margin = circuit_margin_lower(params, np.asarray(states), THIRDS)
+    margin = certified_margin(params, size["inputs"])
     inverse, w, d = size["inverse_epsilon"], len(params["head"]["W"]), 4 * circuit.depth
     p, alpha = parameter_count(params), l1_norm(params)
     n = samples.sample_complexity(alpha, p, margin, 1 / inverse)

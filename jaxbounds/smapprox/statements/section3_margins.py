@@ -17,13 +17,13 @@ from jaxbounds.smapprox.circuits import (
     identity_chain,
     random_circuit,
 )
-from jaxbounds.smapprox.correction import THIRDS
 from jaxbounds.smapprox.feedforward import compile_circuit, feedforward, l1_norm
 from jaxbounds.smapprox.statements.margin_cases import (
     INPUTS,
     ON_CASES,
     attacked,
     case_network,
+    certified_margin,
     run_on_all,
 )
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
@@ -148,8 +148,7 @@ def _margin_rate(i: Instance, size: Size) -> Sides:
     key, inputs = jax.random.key(7), size["inputs"]
     circuit = random_circuit(key, inputs, int(i["width"]), int(i["depth"]), balance=0.0)
     params = compile_circuit(circuit)
-    states = run_on_all(params, np.asarray(all_inputs(inputs), float))[1]
-    inverse = 1 / circuit_margin_lower(params, np.asarray(states), THIRDS)
+    inverse = 1 / certified_margin(params, inputs)
     s, r = circuit.size, circuit.width
     return Sides.pairs({"printed": (inverse, s), "derived": (inverse, r), "control": (s**2.0, s)})
 
