@@ -8,10 +8,7 @@ from jaxtyping import Array
 from jaxbounds.norms import vector_norm
 from jaxbounds.seqlength.model import attend_from
 from jaxbounds.seqlength.perturbation import softmax_distance
-from jaxbounds.seqlength.single_layer import (
-    attention_lipschitz,
-    residual_range,
-)
+from jaxbounds.seqlength.single_layer import attention_lipschitz, residual_range
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.sets import Reals
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
@@ -53,9 +50,7 @@ LEMMA_C_1 = Statement(
         **i,
         "step": i["step"] * jnp.maximum(1.0, 1e-2 / jnp.max(jnp.abs(i["step"]))),
     },
-    hypotheses=lambda i, size: {
-        "theta moves by 1e-2": jnp.max(jnp.abs(i["step"])) >= 0.999e-2,
-    },
+    hypotheses=lambda i, size: {"theta moves by 1e-2": jnp.max(jnp.abs(i["step"])) >= 0.999e-2},
     evaluate=_softmax,
     judges=(softmax_distance,),
     sizes=({"p": 6},),
@@ -157,7 +152,4 @@ ATTENTION_STEP = Statement(
     source="Appendix C, before 'Therefore, we can see the log covering number of S'",
 )
 
-STATEMENTS = (
-    LEMMA_C_1,
-    ATTENTION_STEP,
-)
+STATEMENTS = (LEMMA_C_1, ATTENTION_STEP)

@@ -233,7 +233,6 @@ FIRST_BLOCK = Statement(
             note="dp moves by up to B_x ||dW^T x|| and values have norm B_v B_x",
             counterexample=Counterexample(
                 instance={"layer": LAYER, "moved": MOVED, "X": OPPOSITE},
-                size={"T": 2, "d": 2, "k": 2},
                 ratio=7.999658686326246,
                 meets=meets_appendix_e,
             ),

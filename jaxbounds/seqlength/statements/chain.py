@@ -93,7 +93,6 @@ _ONE_LAYER = Counterexample(
         "w": [1.0, 0.0],
         "what": [1.0, 0.0],
     },
-    size={"L": 1, "T": 2, "d": 2, "k": 2},
     ratio=7.999658686326246,
     meets=meets_appendix_e,
 )
@@ -108,7 +107,6 @@ _ONE_VALUE_MAP = Counterexample(
         "w": [1.0, 0.0],
         "what": [1.0, 0.0],
     },
-    size={"L": 1, "T": 2, "d": 2, "k": 2},
     ratio=3.9994667519861866,
     meets=meets_appendix_e,
 )

@@ -248,25 +248,12 @@ DUDLEY = Statement(
         ),
         Form(name="sharpened S6 chaining", note="two-term chaining", equality=ALL_SIGNS),
         Form(
-            name="sharpened S6 one scale",
-            note="one cover and Massart's lemma",
-            equality=ALL_SIGNS,
+            name="sharpened S6 one scale", note="one cover and Massart's lemma", equality=ALL_SIGNS
         ),
-        Form(
-            name="sharpened S6",
-            note="the least of the three and B",
-            equality=ALL_SIGNS,
-        ),
+        Form(name="sharpened S6", note="the least of the three and B", equality=ALL_SIGNS),
     ),
     control="c = 0.12",
 )
 
 
-STATEMENTS = (
-    RADEMACHER,
-    MONTE_CARLO,
-    DUDLEY,
-    NEGATION,
-    CONTRACTION,
-    MASSART,
-)
+STATEMENTS = (RADEMACHER, MONTE_CARLO, DUDLEY, NEGATION, CONTRACTION, MASSART)

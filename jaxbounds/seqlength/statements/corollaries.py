@@ -3,11 +3,7 @@
 import math
 from typing import Any
 
-from jaxbounds.seqlength.linear_bounds import (
-    lemma_3_3,
-    lemma_3_4_leading,
-    lemma_3_6,
-)
+from jaxbounds.seqlength.linear_bounds import lemma_3_3, lemma_3_4_leading, lemma_3_6
 from jaxbounds.seqlength.single_layer import (
     alpha_4_1_1,
     alpha_4_1_1_printed,

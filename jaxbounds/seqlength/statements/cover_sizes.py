@@ -154,11 +154,7 @@ def _appendix_a(instance: Instance, size: Size) -> Sides:
     powers = [(jnp.sum(steps**q), k * largest**q) for q in (0.5, 1.0, 2.0, 4.0)]
     any_cover = jnp.max(jnp.stack([length / bound for length, bound in powers]))
     return Sides.pairs(
-        {
-            "printed": (any_cover, 1.0),
-            "derived": (worst, 1.0),
-            "control": (lengths[0][0], epsilon),
-        }
+        {"printed": (any_cover, 1.0), "derived": (worst, 1.0), "control": (lengths[0][0], epsilon)}
     )
 
 
@@ -204,8 +200,4 @@ APPENDIX_A = Statement(
     source="Appendix A (|.|^q is meant for (.)^q)",
 )
 
-STATEMENTS = (
-    COVER_SIZES,
-    WHOLE_COVERS,
-    APPENDIX_A,
-)
+STATEMENTS = (COVER_SIZES, WHOLE_COVERS, APPENDIX_A)

@@ -118,7 +118,6 @@ OPTIMUM = Statement(
             " give -6.4 (Theorem 4.1's display: -5.17)",
             counterexample=Counterexample(
                 instance={"B_x": 1.0, "C": 1000.0, "m": 100.0, "d": 10.0},
-                size={},
                 ratio=1.1569956606325502,
                 meets=_theorem_4_1_hypotheses,
             ),
@@ -185,8 +184,4 @@ INTEGRAL = Statement(
     control="a quarter of a and b",
 )
 
-STATEMENTS = (
-    COVER_SIZE,
-    OPTIMUM,
-    INTEGRAL,
-)
+STATEMENTS = (COVER_SIZE, OPTIMUM, INTEGRAL)

@@ -7,9 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from jaxbounds.seqlength.generalization import deviation, generalization_gap
-from jaxbounds.seqlength.rademacher import (
-    rademacher_monte_carlo,
-)
+from jaxbounds.seqlength.rademacher import rademacher_monte_carlo
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
@@ -117,7 +115,4 @@ TAIL = Statement(
     control="half of delta",
 )
 
-STATEMENTS = (
-    GENERALIZATION,
-    TAIL,
-)
+STATEMENTS = (GENERALIZATION, TAIL)

@@ -200,8 +200,4 @@ LEMMA_3_6 = Statement(
     sizes=({"k": 3, "d": 4, "K": 5},),
 )
 
-STATEMENTS = (
-    LEMMA_3_2,
-    LEMMA_3_3,
-    LEMMA_3_6,
-)
+STATEMENTS = (LEMMA_3_2, LEMMA_3_3, LEMMA_3_6)

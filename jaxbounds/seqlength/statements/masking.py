@@ -9,11 +9,7 @@ from jaxtyping import Array
 
 from jaxbounds.seqlength import masking
 from jaxbounds.seqlength.rademacher import empirical_rademacher
-from jaxbounds.seqlength.statements.instances import (
-    CLIMBED,
-    IDENTITY,
-    INEQUALITY,
-)
+from jaxbounds.seqlength.statements.instances import CLIMBED, IDENTITY, INEQUALITY
 from jaxbounds.sets import Box, Integers, Reals
 from jaxbounds.statements import Budget, Domain, Form, Instance, Sides, Size, Statement
 
@@ -113,11 +109,7 @@ LIPSCHITZ = Statement(
 
 
 ON_WORDS: dict[str, Any] = CLIMBED | {
-    "over": {
-        "V": Reals(("words", "d")),
-        "Y": Reals(("m", "d")),
-        "labels": Integers(0, "K-1", "m"),
-    },
+    "over": {"V": Reals(("words", "d")), "Y": Reals(("m", "d")), "labels": Integers(0, "K-1", "m")},
     "hypotheses": lambda i, size: {"V has two functions": jnp.max(jnp.std(i["V"], axis=0)) > 1e-3},
 }
 

@@ -89,7 +89,6 @@ THEOREM_4_2 = Statement(
             note="one layer, everything 1: 46.2 printed, 96.5 from the proof",
             counterexample=Counterexample(
                 instance=dict.fromkeys((*NAMES, "C_1", "C_Bx"), 1.0),
-                size={"L": 1},
                 ratio=0.5217668644740577,
                 meets=_theorem_4_2_meets,
             ),
@@ -151,10 +150,7 @@ COROLLARY_4_2_1 = Statement(
             note="the cover that Lemma 3.6 builds for W_QK, d x d, is larger than the printed"
             " C = x^2 ln(2dk + 1) where k < d: unsupported, not refuted",
             counterexample=Counterexample(
-                instance={"x": 1.0, "d": 4, "k": 1},
-                size={"d": 64},
-                ratio=1.5913291693220688,
-                meets=_shapes_4_2_1,
+                instance={"x": 1.0, "d": 4, "k": 1}, ratio=1.5913291693220688, meets=_shapes_4_2_1
             ),
         ),
         Form(
@@ -275,10 +271,4 @@ MANY_HEADS = Statement(
     control="H",
 )
 
-STATEMENTS = (
-    THEOREM_4_2,
-    COROLLARY_4_2_1,
-    RADEMACHER,
-    MANY_HEADS,
-    SHAPES,
-)
+STATEMENTS = (THEOREM_4_2, COROLLARY_4_2_1, RADEMACHER, MANY_HEADS, SHAPES)

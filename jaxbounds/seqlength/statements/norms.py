@@ -58,7 +58,6 @@ MATRIX_NORM = Statement(
             note="the outer norm is printed as l_r, r the number of rows",
             counterexample=Counterexample(
                 instance={"W": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]},
-                size={"k": 2, "d": 3},
                 ratio=0.40714763819101274,
                 meets=_any_matrix,
             ),

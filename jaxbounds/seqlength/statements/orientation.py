@@ -12,9 +12,7 @@ from jaxbounds.seqlength.linear_bounds import (
     volumetric_lower_column,
     volumetric_lower_cube,
 )
-from jaxbounds.seqlength.multi_layer import (
-    constants_F_0_1,
-)
+from jaxbounds.seqlength.multi_layer import constants_F_0_1
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 

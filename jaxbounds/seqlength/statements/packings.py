@@ -155,7 +155,6 @@ THEOREM_4_2 = Statement(
             note="gamma lacks the term (B_w alpha_1)^{2/3} of W_c^(1), which alone matters here",
             counterexample=Counterexample(
                 instance=FOUR | {"epsilon": 0.49},  # at .5 the networks are 2 epsilon apart exactly
-                size={"L": 1},
                 ratio=11.371390252427005,
                 meets=_meets_4_2,
             ),
@@ -264,7 +263,7 @@ COROLLARY_4_2_1 = Statement(
             erratum="E9",
             note="networks sqrt 2 apart; the first layer's W_QK needs B_x^2 more",
             counterexample=Counterexample(
-                instance=SIGNS, size={"L": 1}, ratio=1.6494725759262308, meets=_meets_4_2_1
+                instance=SIGNS, ratio=1.6494725759262308, meets=_meets_4_2_1
             ),
         ),
         Form(
@@ -273,10 +272,7 @@ COROLLARY_4_2_1 = Statement(
             erratum="E9",
             note="no constant helps: d against ln d",
             counterexample=Counterexample(
-                instance=SIGNS | {"d": 10**6},
-                size={"L": 1},
-                ratio=13.480864962301792,
-                meets=_meets_4_2_1,
+                instance=SIGNS | {"d": 10**6}, ratio=13.480864962301792, meets=_meets_4_2_1
             ),
         ),
         Form(
@@ -284,10 +280,7 @@ COROLLARY_4_2_1 = Statement(
             erratum="E9",
             note="nor does ln(2 d^2 + 1) for every matrix (E11)",
             counterexample=Counterexample(
-                instance=SIGNS | {"d": 800},
-                size={"L": 1},
-                ratio=1.1099162367733775,
-                meets=_meets_4_2_1,
+                instance=SIGNS | {"d": 800}, ratio=1.1099162367733775, meets=_meets_4_2_1
             ),
         ),
         Form(name="corrected", note="B_x^2 on the first W_QK, one C per matrix"),
@@ -296,7 +289,4 @@ COROLLARY_4_2_1 = Statement(
     source="Corollary 4.2.1",
 )
 
-STATEMENTS = (
-    THEOREM_4_2,
-    COROLLARY_4_2_1,
-)
+STATEMENTS = (THEOREM_4_2, COROLLARY_4_2_1)

@@ -9,10 +9,7 @@ from jaxtyping import Array
 
 from jaxbounds.seqlength.norms import column_norm, row_norm
 from jaxbounds.seqlength.rademacher import empirical_rademacher, linear_support, with_negation
-from jaxbounds.seqlength.statements.instances import (
-    INEQUALITY,
-    activation,
-)
+from jaxbounds.seqlength.statements.instances import INEQUALITY, activation
 from jaxbounds.sets import Ball, Box, Reals
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
@@ -45,10 +42,7 @@ HOLDER = Statement(
             erratum="E16",
             note="the second expression drops B_v",
             counterexample=Counterexample(
-                instance={"v": [2.0], "u": [1.0]},
-                size={"d": 1},
-                ratio=2.0,
-                meets=_holder_meets,
+                instance={"v": [2.0], "u": [1.0]}, size={"d": 1}, ratio=2.0, meets=_holder_meets
             ),
         ),
         Form(name="corrected", equality="v = B_v s e_j at the largest |u_j|"),
@@ -128,7 +122,6 @@ PEELING = Statement(
                     "W_v": [[1.0, 0.0], [0.0, 1.0]],
                     "z": [1.0, 1.0],
                 },
-                size={"d": 2, "k": 2},
                 ratio=2.0,
                 meets=_peeling_meets,
             ),

@@ -143,7 +143,7 @@ def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
 def _spread(k: int, ratio: float) -> Counterexample:
     """The matrices v e_1^T in R^{k x 2}, 1 / x = eps = 1 / 2, and the ratio of packing to bound."""
     instance = {"x": 2.0, "k": k, "d": 2}
-    return Counterexample(instance=instance, size={"d": 64}, ratio=ratio, meets=_in_the_class)
+    return Counterexample(instance=instance, ratio=ratio, meets=_in_the_class)
 
 
 BY_COLUMNS: dict[str, Any] = {

@@ -6,10 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.seqlength.multi_layer import (
-    covering_constant,
-    divide_scale,
-)
+from jaxbounds.seqlength.multi_layer import covering_constant, divide_scale
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.sets import Box
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
@@ -124,7 +121,4 @@ MINIMISER = Statement(
     control="beta_i / C_i for C_i / beta_i",
 )
 
-STATEMENTS = (
-    LEMMA_E_1,
-    MINIMISER,
-)
+STATEMENTS = (LEMMA_E_1, MINIMISER)

@@ -11,11 +11,7 @@ from jaxtyping import Array
 
 from jaxbounds.seqlength import comparisons
 from jaxbounds.seqlength.attention_search import attention_rademacher_lower
-from jaxbounds.seqlength.linear_bounds import (
-    at_scale,
-    lemma_3_6,
-    lemma_3_6_sharp,
-)
+from jaxbounds.seqlength.linear_bounds import at_scale, lemma_3_6, lemma_3_6_sharp
 from jaxbounds.seqlength.model import head_at
 from jaxbounds.seqlength.norms import project_entries_l1
 from jaxbounds.seqlength.rademacher import empirical_rademacher
@@ -55,9 +51,7 @@ TRANSPOSED = Statement(
     formula="for T = 2, W_QK = 0, sigma linear: Rad grows at most like sqrt(ln(2d) / m) with d",
     kind="rate",
     host=True,
-    cases=lambda size: {
-        "d": np.array([16, 20, 24, 32, 40, 48, 64, 96, 128, 256, 512, 1024]),
-    },
+    cases=lambda size: {"d": np.array([16, 20, 24, 32, 40, 48, 64, 96, 128, 256, 512, 1024])},
     evaluate=_transposed,
     judges=(entropy_terms,),
     sizes=({"m": 2000},),
@@ -99,11 +93,7 @@ def _theorem_4_1(instance: Instance, size: Size) -> Sides:
     plain = attention_bound(at_scale(lemma_3_6, 1.0, k=d, d=d), m, d, B_x=1.0, softmax_constant=2.0)
     return Sides(
         found.mean,
-        {
-            "corrected chaining": plain,
-            "sharpened": sharp,
-            "control": 0.1 / math.sqrt(m),
-        },
+        {"corrected chaining": plain, "sharpened": sharp, "control": 0.1 / math.sqrt(m)},
         trivial=1.0,
     )
 

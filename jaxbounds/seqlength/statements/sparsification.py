@@ -174,11 +174,7 @@ GREEDY = Statement(
     judges=(sparsify, maurey_corrected, maurey_printed),
     sizes=({"n": 3, "dim": 2, "k": 1}, {"n": 3, "dim": 2, "k": 3}),
     forms=(
-        Form(
-            name="derived",
-            note="(1/k) sum k_i V_i",
-            equality="one vector, gamma = 1/2, k = 1",
-        ),
+        Form(name="derived", note="(1/k) sum k_i V_i", equality="one vector, gamma = 1/2, k = 1"),
         Form(
             name="derived rescaled",
             note="(gamma/k) sum k_i V_i, sum k_i = k",
@@ -226,12 +222,7 @@ COUNT = Statement(
             cites="Section 3, the sentence after Lemma 3.1",
             erratum="E2",
             note="already two choices for d = K = 1; d^K is right for sum k_i = K",
-            counterexample=Counterexample(
-                instance={"n": 1, "K": 1},
-                size={"largest": 4},
-                ratio=2.0,
-                meets=_naturals,
-            ),
+            counterexample=Counterexample(instance={"n": 1, "K": 1}, ratio=2.0, meets=_naturals),
         ),
         Form(name="corrected", note="(d + 1)^K", equality="K = 1"),
         Form(name="sharpened", note="C(d + K, K)", equality="always"),

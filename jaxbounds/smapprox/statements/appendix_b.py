@@ -9,12 +9,7 @@ from jaxtyping import Array
 
 from jaxbounds.smapprox import circuits
 from jaxbounds.smapprox.circuits import Circuit, Gate
-from jaxbounds.smapprox.feedforward import (
-    compile_circuit,
-    feedforward,
-    gate_rows,
-    l1_norm,
-)
+from jaxbounds.smapprox.feedforward import compile_circuit, feedforward, gate_rows, l1_norm
 from jaxbounds.smapprox.statements.section3_circuits import OPERATIONS, circuit_of, gate_arrays
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
@@ -86,9 +81,7 @@ NOT = Statement(
             erratum="E24",
             note="For a gate on another coordinate than its parent, -1 on the diagonal of W1 "
             "reads the gate's own index.",
-            counterexample=Counterexample(
-                instance={"x": [0, 1]}, size={"inputs": 2}, ratio=1.0, meets=_bits
-            ),
+            counterexample=Counterexample(instance={"x": [0, 1]}, ratio=1.0, meets=_bits),
         ),
         Form(name="corrected", note="The -1 in the parent's column."),
     ),

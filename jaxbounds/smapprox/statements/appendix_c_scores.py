@@ -73,10 +73,7 @@ CASE_2 = Statement(
             erratum="E9",
             note="i' = 4 = 100, t = 3 = 011: bit 2 of i' is 0, that of t is 1.",
             counterexample=Counterexample(
-                instance={"last": 4, "j": 1, "t": 3},
-                size={"bits": 3},
-                ratio=1.0,
-                meets=_claim_c5,
+                instance={"last": 4, "j": 1, "t": 3}, ratio=1.0, meets=_claim_c5
             ),
         ),
         Form(

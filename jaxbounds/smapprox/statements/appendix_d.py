@@ -257,7 +257,7 @@ def _valid(i: Instance, size: Size) -> dict[str, Any]:
 
 def _stored(ratio: float) -> Counterexample:
     instance = {"value": [0.0, 1e-3, 0.0, 0.0], "epsilon": 1e-11}
-    return Counterexample(instance=instance, size={"keys": 4}, ratio=ratio, meets=_valid)
+    return Counterexample(instance=instance, ratio=ratio, meets=_valid)
 
 
 TIES = Statement(

@@ -9,11 +9,7 @@ from jaxbounds.smapprox.certified import (
     without_halvings,
 )
 from jaxbounds.smapprox.statements.appendix_d import IN_D
-from jaxbounds.smapprox.statements.margin_cases import (
-    ON_CASES,
-    attacked,
-    case_network,
-)
+from jaxbounds.smapprox.statements.margin_cases import ON_CASES, attacked, case_network
 from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 
 

@@ -7,9 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from jaxbounds.sets import Box, Reals
-from jaxbounds.smapprox.certified import (
-    layer_norm,
-)
+from jaxbounds.smapprox.certified import layer_norm
 from jaxbounds.smapprox.statements.appendix_d import IN_D
 from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 

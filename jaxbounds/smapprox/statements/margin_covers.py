@@ -163,11 +163,7 @@ RADEMACHER = Statement(
     r"\log \frac{n}{A} \right), \quad A = \frac{\alpha^2 \log(2p)}{\gamma^2}",
     kind="expectation",
     evaluate=_rademacher,
-    judges=(
-        general.rademacher_explicit,
-        general.rademacher_by_chaining,
-        samples.rademacher_bound,
-    ),
+    judges=(general.rademacher_explicit, general.rademacher_by_chaining, samples.rademacher_bound),
     sample=_signs,
     sizes=({"p": 3, "points": 6, "log_copies": 24, "steps": 40},),
     forms=(

@@ -130,7 +130,6 @@ ONE_EPSILON = Statement(
             "difference, and misses one of the targets nearly half of the time.",
             counterexample=Counterexample(
                 instance={"eta": 1e-6, "constant": 1000.0, "log_power": 0.0},
-                size={"n": 4},
                 ratio=49.32730394313193,
                 meets=_as_in_lemma_24,
             ),

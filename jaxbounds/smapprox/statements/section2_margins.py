@@ -64,13 +64,9 @@ LEAST = Statement(
             note="(2.1) in closed form: no perturbation that flips the prediction is shorter.",
             equality="the attack reaches the nearest wrong model",
         ),
+        Form(name="derived search", note="What the attack finds is the margin, within 1e-4."),
         Form(
-            name="derived search",
-            note="What the attack finds is the margin, within 1e-4.",
-        ),
-        Form(
-            name="derived again",
-            note="So is what is found again on the ray of its perturbation.",
+            name="derived again", note="So is what is found again on the ray of its perturbation."
         ),
     ),
     control="|F|, without the norm of the gradient",
@@ -265,7 +261,7 @@ POSITIVE = Statement(
             note="F is right, yet an arbitrarily small perturbation breaks a tie of hard-max "
             "attention towards a value of the other sign: rho = 0 as an infimum.",
             counterexample=Counterexample(
-                instance={"values": [3.0, -1.0]}, size={"keys": 2}, ratio=1.0, meets=_predicts
+                instance={"values": [3.0, -1.0]}, ratio=1.0, meets=_predicts
             ),
         ),
         Form(

@@ -10,13 +10,7 @@ from jaxtyping import Array
 from jaxbounds.smapprox.all_layer_margin import head_margin, zero_one_loss
 from jaxbounds.smapprox.attack import try_rays
 from jaxbounds.smapprox.certified import circuit_margin_lower, joint_budget
-from jaxbounds.smapprox.circuits import (
-    ARITY,
-    Circuit,
-    all_inputs,
-    identity_chain,
-    random_circuit,
-)
+from jaxbounds.smapprox.circuits import ARITY, Circuit, all_inputs, identity_chain, random_circuit
 from jaxbounds.smapprox.feedforward import compile_circuit, feedforward, l1_norm
 from jaxbounds.smapprox.statements.margin_cases import (
     INPUTS,
@@ -113,10 +107,7 @@ LEMMA_33 = Statement(
             note="F' = f_{q-1} o ... o f_1 ends with a ReLU, so F' >= 0 whatever the corrections "
             "are. With G(x) = 0, (y - 0.5) F' <= 0: the margin is 0, below any 1/poly(s).",
             counterexample=Counterexample(
-                instance={"circuit": 0, "x": [0, 0, 0, 0]},
-                size={"inputs": INPUTS},
-                ratio=2.0,
-                meets=_simulates,
+                instance={"circuit": 0, "x": [0, 0, 0, 0]}, ratio=2.0, meets=_simulates
             ),
         ),
         Form(
