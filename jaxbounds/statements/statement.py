@@ -7,7 +7,7 @@ and how to measure both of its sides by calling them; `jaxbounds.falsify` turns 
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
@@ -227,7 +227,7 @@ class Statement:
         raise KeyError(f"{self.id} has no form {name!r}; it has: {names}")
 
 
-def _filled(form: Form, usual: str, sizes: tuple[Size, ...]) -> Form:
+def _filled(form: Form, usual: str, sizes: Sequence[Mapping[str, float]]) -> Form:
     stored = form.counterexample
     if stored is not None and stored.size is None and sizes:
         stored = replace(stored, size=sizes[0])
