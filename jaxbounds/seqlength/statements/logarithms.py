@@ -160,7 +160,7 @@ def _class_sample(key: Array, size: Size) -> Instance:
 
 def _class(instance: Instance, size: Size) -> Sides:
     """Networks at extreme points, W_QK = v e_i^T with ||v||_2 = 1, each point 2^26 times."""
-    m, d = 2**26 * size["points"], size["d"]
+    m, d = 2**26 * len(instance["X"]), size["d"]
     turns = np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)
     circle = np.stack([np.cos(turns), np.sin(turns)], axis=1)
     maps = np.einsum("ni,cj->ncij", circle, np.eye(d)).reshape(-1, d, d)

@@ -150,7 +150,7 @@ def complexity_below(instance: Instance, maps: np.ndarray, copies: int) -> float
 
 def _class(instance: Instance, size: Size) -> Sides:
     """Networks with w, W_c, W_v, W_QK at extreme points of their balls, each point 2^16 times."""
-    m, d = 2**16 * size["points"], size["d"]
+    m, d = 2**16 * len(instance["X"]), size["d"]
     maps = np.concatenate([np.zeros((1, d * d)), draw.signed_vertices(d * d)]).reshape(-1, d, d)
     C = lemma_3_6(1.0, k=d, d=d)
     return Sides(
