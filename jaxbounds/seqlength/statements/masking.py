@@ -163,14 +163,16 @@ def _binary(instance: Instance, size: Size) -> Sides:
     loss, scalar = _losses(scores, labels, 2), empirical_rademacher(difference)
     whole = empirical_rademacher(loss)
     # The two descriptions of the loss agree function by function.
-    apart = jnp.max(jnp.abs(direct - loss))
+    scale = 1.0 + jnp.max(jnp.abs(scores))
+    apart = jnp.max(jnp.abs(direct - loss)) / scale
     return Sides.pairs(
         {
             "sharpened S9": (whole, scalar),
             "sharpened S9 loss": (1.0 + apart, 1.0),
             "control": (whole, scalar / 4.0),
         },
-        error=1e-14 * (1 + jnp.max(jnp.abs(scores))),
+        error=dict.fromkeys(("sharpened S9", "control"), 1e-14 * scale)
+        | {"sharpened S9 loss": 1e-14},
     )
 
 
