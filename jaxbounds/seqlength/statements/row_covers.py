@@ -34,6 +34,9 @@ def _row_cases(size: Size) -> Instance:
     x = math.sqrt(d) * (1.0 + 1e-7)
     step = np.full((k, d), (0.5 + 1e-9) / x) * (np.arange(k) < 2)[:, None]
     rows.append({"W": step, "x": x})
+    # One row of norm B, an entry of which is just below its step B / x.
+    near = math.cos(1e-6) * np.eye(d)[0] + math.sin(1e-6) * np.eye(d)[1]
+    rows.append({"W": np.outer(np.eye(k)[0], near), "x": 1.0})
     return draw.stacked(rows)
 
 
@@ -64,7 +67,11 @@ LEMMA_3_4 = Statement(
     judges=(cover_by_truncation, error_on_l1_ball),
     sizes=({"k": 4, "d": 3},),
     forms=(
-        Form(name="sharpened S3", note="row steps eta_j = eps' 2^(-l_j/2), sum eta_j^2 <= eps'^2"),
+        Form(
+            name="sharpened S3",
+            note="row steps eta_j = eps' 2^(-l_j/2), sum eta_j^2 <= eps'^2",
+            equality="one row of norm B, an entry just below its step B / x",
+        ),
         Form(
             name="sharpened S3 code",
             note="so ln N <= floor(2x^2) ln(2kd levels + 1)",
