@@ -66,7 +66,14 @@ class Over(Mapping[str, Any]):
 
     def draw(self, key: jax.Array, size: Size) -> Point:
         """An instance; each entry by a law of its own."""
-        return self._each(key, lambda one, own: one.draw(own, size))
+        keys, found = jax.random.split(key, len(self)), dict[str, Any]()
+        for one in dict.fromkeys(self.values()):  # equal sets by one program, compiled once
+            names = [name for name, other in self.items() if other == one]
+            own = keys[np.array([at for at, other in enumerate(self.values()) if other == one])]
+            drawn = jax.vmap(lambda k, one=one: one.draw(k, size))(own)
+            found |= {name: jax.tree.map(lambda leaf, at=at: leaf[at], drawn)
+                      for at, name in enumerate(names)}  # fmt: skip
+        return {name: found[name] for name in self}
 
     def project(self, point: Mapping[str, Any], size: Size) -> Point:
         """Each entry onto its set; what no set is given for stays."""

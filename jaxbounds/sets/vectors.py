@@ -52,7 +52,13 @@ class Box(Set):
                 at_end = jax.random.bernoulli(a, 0.5, shape)
                 return jnp.where(at_end, self.extreme(b, size), inside(c))
 
-            return inside, partly, lambda k: self.extreme(k, size)
+            laws: tuple[Draw, ...] = (inside, partly, lambda k: self.extreme(k, size))
+            if not 0 < 100 * low <= high:
+                return laws
+            # Over orders of magnitude, each of them alike.
+            ends = math.log(low), math.log(high)
+            uniform = lambda k: jax.random.uniform(k, shape, minval=ends[0], maxval=ends[1])
+            return *laws, lambda k: jnp.clip(jnp.exp(uniform(k)), low, high)
         if math.isfinite(low) or math.isfinite(high):
             origin, sign = (low, 1.0) if math.isfinite(low) else (high, -1.0)
             spread = lambda sigma: (

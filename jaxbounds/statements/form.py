@@ -16,6 +16,8 @@ Sense = Literal["at most", "at least", "exactly"]
 
 _BY_KIND: Any = None
 """The default of a field that depends on the statement's kind."""
+_BY_STATEMENT: Any = None
+"""That of one that depends on the statement."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +26,8 @@ class Counterexample:
 
     Attributes:
         instance: inputs, as nested dicts of numbers, lists or arrays.
-        size: its static part; it need not be among the statement's sizes.
+        size: its static part, the first of the statement's sizes unless given; it need not be
+            among them.
         ratio: what the form's ratio is there (for `=` the relative difference). Another one means a
             slip in the instance or in the formula, and the form is then inconclusive.
         meets: `meets(instance, size) -> {hypothesis: bool}`: everything that the paper assumes
@@ -32,7 +35,7 @@ class Counterexample:
     """
 
     instance: Instance
-    size: Mapping[str, float]
+    size: Mapping[str, float] = _BY_STATEMENT
     ratio: float
     meets: Callable[[Instance, Size], Mapping[str, ArrayLike]] | None = None
 
@@ -48,8 +51,8 @@ class Form:
     Attributes:
         name: "printed", "derived", "corrected" or "sharpened", optionally followed by a tag
             ("sharpened S5").
-        expected: the status that the form should get; "holds" (for rates "consistent") unless
-            given. An erratum is a form with `expected="fails"`.
+        expected: the status that the form should get; unless given, "fails" where it stores a
+            counterexample, else "holds" (for rates "consistent").
         note: a proof sketch, or the text of the erratum.
         cites: for printed forms: the display or sentence it comes from.
         equality: the instance at which both sides agree, in words. Only with it may a worst ratio

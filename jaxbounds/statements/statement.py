@@ -7,7 +7,7 @@ and how to measure both of its sides by calling them; `jaxbounds.falsify` turns 
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
@@ -159,8 +159,8 @@ class Statement:
         if containers:
             raise ValueError(f"statement {self.id!r} is ill formed: " + "; ".join(containers))
         usual = "consistent" if self.kind in FITTED else "holds"
-        fill("forms", tuple(replace(f, expected=f.expected or usual) for f in self.forms))
         fill("sizes", tuple(map(Size, self.sizes)))
+        fill("forms", tuple(_filled(form, usual, self.sizes) for form in self.forms))
         if self.budget is None:
             many = self.kind in ("probability", "expectation")
             fill("budget", Budget(samples=2000) if many else Budget())
@@ -225,6 +225,14 @@ class Statement:
                 return form
         names = ", ".join(form.name for form in self.forms)
         raise KeyError(f"{self.id} has no form {name!r}; it has: {names}")
+
+
+def _filled(form: Form, usual: str, sizes: Sequence[Mapping[str, float]]) -> Form:
+    stored = form.counterexample
+    if stored is not None and stored.size is None and sizes:
+        stored = replace(stored, size=sizes[0])
+    expected: Any = form.expected or ("fails" if stored else usual)
+    return replace(form, expected=expected, counterexample=stored)
 
 
 def _take_sets(s: Statement) -> None:

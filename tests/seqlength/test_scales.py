@@ -33,8 +33,8 @@ def test_one_negative_entry_misses_a_hypothesis_of_the_paper(name, broken):
 @pytest.mark.parametrize(
     "changed, broken",
     [
-        ({"C": [1.0, 0.0]}, "C, beta > 0"),
-        ({"beta": [1.0, 0.0]}, "C, beta > 0"),
+        ({"C": [1.0, 0.0]}, "C >= 0.001"),
+        ({"beta": [1.0, 0.0]}, "beta >= 0.001"),
         ({"scales": [1.0, 0.0]}, "eps_i is not 0"),
         ({"scales": [1.0, -1.0]}, "eps > 0"),
     ],

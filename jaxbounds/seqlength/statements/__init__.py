@@ -15,6 +15,8 @@ the constants of Theorem 5.1: `contraction`. Appendix C: `peeling`, then `attent
 numbered item: `items`. Edition, links and BibTeX: `reference`.
 """
 
+from types import ModuleType
+
 from jaxbounds.seqlength.statements import (
     appendix_f,
     appendix_f_levels,
@@ -50,43 +52,24 @@ from jaxbounds.seqlength.statements import (
 from jaxbounds.seqlength.statements.errata import ERRATA, REMARKS, SURVIVES
 from jaxbounds.seqlength.statements.items import ITEMS
 from jaxbounds.seqlength.statements.reference import BIBTEX, EDITION, LINKS, UNJUDGED
-from jaxbounds.statements import Paper
+from jaxbounds.statements import Paper, Statement
+
+
+def _of(*modules: ModuleType) -> tuple[Statement, ...]:
+    return tuple(statement for module in modules for statement in module.STATEMENTS)
+
 
 PAPER = Paper(
     id="seqlength",
     title="Sequence Length Independent Norm-Based Generalization Bounds for Transformers",
     citation="J. Trauger, A. Tewari, AISTATS 2024",
     statements=(
-        *norms.STATEMENTS,
-        *gap.STATEMENTS,
-        *complexities.STATEMENTS,
-        *model.STATEMENTS,
-        *sparsification.STATEMENTS,
-        *linear_covers.STATEMENTS,
-        *cover_sizes.STATEMENTS,
-        *row_covers.STATEMENTS,
-        *corrections.STATEMENTS,
-        *single_layer.STATEMENTS,
-        *corollaries.STATEMENTS,
-        *multi_layer.STATEMENTS,
-        *packings.STATEMENTS,
-        *appendix_f_levels.STATEMENTS,
-        *appendix_f.STATEMENTS,
-        *orientation.STATEMENTS,
-        *one_constant.STATEMENTS,
-        *logarithms.STATEMENTS,
-        *scales.STATEMENTS,
-        *masking.STATEMENTS,
-        *contraction.STATEMENTS,
-        *peeling.STATEMENTS,
-        *attention_norms.STATEMENTS,
-        *attention_cover.STATEMENTS,
-        *entropy_integral.STATEMENTS,
-        *blocks.STATEMENTS,
-        *chain.STATEMENTS,
-        *majority.STATEMENTS,
-        *onset.STATEMENTS,
-        *certificates.STATEMENTS,
+        *_of(norms, gap, complexities, model),
+        *_of(sparsification, linear_covers, cover_sizes, row_covers, corrections),
+        *_of(single_layer, corollaries, multi_layer, packings, appendix_f_levels, appendix_f),
+        *_of(orientation, one_constant, logarithms, scales, masking, contraction),
+        *_of(peeling, attention_norms, attention_cover, entropy_integral, blocks, chain),
+        *_of(majority, onset, certificates),
     ),
     errata=ERRATA,
     survives=SURVIVES,

@@ -171,38 +171,29 @@ COROLLARY_F_0_2 = Statement(
         Form(
             name="printed",
             cites="Corollary F.0.2, its two displays",
-            expected="fails",
             erratum="E9",
             note="networks 1 apart, 691.8 against 501.0, over columns and over rows, tokens in the"
             " l_1 ball: the first layer's W_QK needs B_x^2 more",
             counterexample=Counterexample(
-                instance=HALVES, size={"L": 1}, ratio=1.3806538043109735, meets=_meets_F_0_2
+                instance=HALVES, ratio=1.3806538043109735, meets=_meets_F_0_2
             ),
         ),
         Form(
             name="printed, constant 100",
             cites="Corollary F.0.2, its two displays; Lemma 3.4, 'hides logarithmic dependencies'",
-            expected="fails",
             erratum="E9",
             note="no constant helps: d against ln d",
             counterexample=Counterexample(
-                instance=_halves(10**6),
-                size={"L": 1},
-                ratio=6.950640978146577,
-                meets=_meets_F_0_2,
+                instance=_halves(10**6), ratio=6.950640978146577, meets=_meets_F_0_2
             ),
         ),
         Form(
             name="derived",
-            expected="fails",
             erratum="E9",
             note="nor do the proof's own terms (of E10), with covers for inputs of norm 1 and "
             "ln(d^2) for every matrix (E11)",
             counterexample=Counterexample(
-                instance=_halves(10**5),
-                size={"L": 1},
-                ratio=7.486746304747405,
-                meets=_meets_F_0_2,
+                instance=_halves(10**5), ratio=7.486746304747405, meets=_meets_F_0_2
             ),
         ),
         Form(name="corrected", note="B_x^2 on the first W_QK, one C per matrix; leading term"),

@@ -117,35 +117,30 @@ COROLLARY_F_0_1 = Statement(
         Form(
             name="printed",
             cites="Corollary F.0.1, its two displays",
-            expected="fails",
             erratum="E9",
             note="networks 1.87 apart, over columns and over rows, tokens in the l_1 ball: the"
             " printed number has no B_x where B_v2 = 1 / B_x, and ln N grows like 2 d ln B_x",
             counterexample=Counterexample(
-                instance=LEVELS, size={"L": 1}, ratio=1.3563886612160536, meets=_meets_F_0_1
+                instance=LEVELS, ratio=1.3563886612160536, meets=_meets_F_0_1
             ),
         ),
         Form(
             name="printed, constant 10",
             cites="Corollary F.0.1, its two displays, with a constant",
-            expected="fails",
             erratum="E9",
             note="no constant helps: ln B_x against none",
             counterexample=Counterexample(
                 instance=LEVELS | {"B_x": 1e63, "M": 1e120},
-                size={"L": 1},
                 ratio=1.2520517698007316,
                 meets=_meets_F_0_1,
             ),
         ),
         Form(
             name="derived",
-            expected="fails",
             erratum="E9",
             note="nor do the proof's own terms (of E10), with covers for inputs of norm 1",
             counterexample=Counterexample(
                 instance=LEVELS | {"B_x": 1e63, "M": 1e120},
-                size={"L": 1},
                 ratio=2.24653613279618,
                 meets=_meets_F_0_1,
             ),

@@ -8,18 +8,10 @@ from jaxtyping import Array
 from jaxbounds.norms import vector_norm
 from jaxbounds.seqlength.model import attend_from
 from jaxbounds.seqlength.perturbation import softmax_distance
-from jaxbounds.seqlength.single_layer import (
-    attention_lipschitz,
-    residual_range,
-)
+from jaxbounds.seqlength.single_layer import attention_lipschitz, residual_range
 from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.sets import Reals
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
-
-
-def _softmax_sample(key: Array, size: Size) -> Instance:
-    a, b = jax.random.split(key)
-    drawn = draw.normals(a, {"theta": (size["p"],), "step": (size["p"],)})
-    return {**drawn, "step": draw.log_uniform(b, -2.0, 1.0) * drawn["step"]}
 
 
 def _two_blocks(size: Size) -> Instance:
@@ -52,15 +44,13 @@ LEMMA_C_1 = Statement(
     r"\theta_2\|_\infty",
     formula="||softmax(theta_1) - softmax(theta_2)||_1 <= 2 ||theta_1 - theta_2||_infinity",
     **draw.CLIMBED,
-    sample=_softmax_sample,
+    over={"theta": Reals("p"), "step": Reals("p")},
     cases=_two_blocks,
     project=lambda i, size: {
         **i,
         "step": i["step"] * jnp.maximum(1.0, 1e-2 / jnp.max(jnp.abs(i["step"]))),
     },
-    hypotheses=lambda i, size: {
-        "theta moves by 1e-2": jnp.max(jnp.abs(i["step"])) >= 0.999e-2,
-    },
+    hypotheses=lambda i, size: {"theta moves by 1e-2": jnp.max(jnp.abs(i["step"])) >= 0.999e-2},
     evaluate=_softmax,
     judges=(softmax_distance,),
     sizes=({"p": 6},),
@@ -87,16 +77,6 @@ LEMMA_C_1 = Statement(
 def _scores_step(instance: Instance) -> Array:
     """The largest step of a score of the [CLS] token."""
     return jnp.max(vector_norm(instance["X"])) * vector_norm(instance["step"].T @ instance["X"][0])
-
-
-def _attention_sample(key: Array, size: Size) -> Instance:
-    a, b = jax.random.split(key)
-    T, d = size["T"], size["d"]
-    drawn = draw.normals(a, {"X": (T, d), "W": (d, d), "step": (d, d)})
-    scale, amount = draw.log_uniform(b, jnp.array([-1.0, -2.0]), jnp.array([1.0, 0.5]), (2,))
-    moved = {**drawn, "X": scale * drawn["X"]}
-    # The scores of the CLS token move by up to `amount`.
-    return {**moved, "step": amount / _scores_step(moved) * drawn["step"]}
 
 
 def _two_tokens(size: Size) -> Instance:
@@ -140,7 +120,7 @@ ATTENTION_STEP = Statement(
     r"x) \right) \right| \le 2 B_x^2 \left\| (W - \hat{W}) x \right\|_2",
     formula="|e_j^T X^T (softmax(X W x) - softmax(X W_hat x))| <= 2 B_x^2 ||(W - W_hat) x||_2",
     **draw.CLIMBED | {"budget": Budget(samples=64, restarts=4, steps=30, batch=64)},
-    sample=_attention_sample,
+    over={"X": Reals(("T", "d"))} | dict.fromkeys(("W", "step"), Reals(("d", "d"))),
     cases=_two_tokens,
     project=lambda i, size: {**i, "step": i["step"] * jnp.maximum(1.0, 2e-3 / _scores_step(i))},
     evaluate=_attention_step,
@@ -172,7 +152,4 @@ ATTENTION_STEP = Statement(
     source="Appendix C, before 'Therefore, we can see the log covering number of S'",
 )
 
-STATEMENTS = (
-    LEMMA_C_1,
-    ATTENTION_STEP,
-)
+STATEMENTS = (LEMMA_C_1, ATTENTION_STEP)

@@ -12,6 +12,7 @@ from jaxbounds.norms import max_row_norm, project_rows
 from jaxbounds.seqlength import perturbation
 from jaxbounds.seqlength.model import Activation, block
 from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.sets import Reals
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 OPPOSITE = [[4.0, 0.0], [-4.0, 0.0]]
@@ -228,12 +229,10 @@ FIRST_BLOCK = Statement(
         Form(
             name="printed",
             cites="Lemma E.2, its display, at i = 1",
-            expected="fails",
             erratum="E9",
             note="dp moves by up to B_x ||dW^T x|| and values have norm B_v B_x",
             counterexample=Counterexample(
                 instance={"layer": LAYER, "moved": MOVED, "X": OPPOSITE},
-                size={"T": 2, "d": 2, "k": 2},
                 ratio=7.999658686326246,
                 meets=meets_appendix_e,
             ),
@@ -266,9 +265,7 @@ LEMMA_E_3 = Statement(
     r"\hat{g}|",
     formula="|w.g - what.ghat| <= ||w|| ||g - ghat|| + |(w - what).ghat|",
     **draw.INEQUALITY,
-    sample=lambda key, size: draw.normals(
-        key, dict.fromkeys(("w", "what", "g", "ghat"), (size["d"],))
-    ),
+    over=dict.fromkeys(("w", "what", "g", "ghat"), Reals("d")),
     cases=_along,
     evaluate=_lemma_e_3,
     judges=(perturbation.lemma_e_3,),

@@ -26,11 +26,7 @@ from jaxbounds.seqlength.network_bound import (
     token_norms,
     with_readout,
 )
-from jaxbounds.seqlength.statements.instances import (
-    ON_HOST_WANDERED,
-    SAME_ON_HOST,
-    numbers,
-)
+from jaxbounds.seqlength.statements.instances import ON_HOST_WANDERED, SAME_ON_HOST, numbers
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 READOUT = np.array([1.0, -1.0])

@@ -93,7 +93,6 @@ _ONE_LAYER = Counterexample(
         "w": [1.0, 0.0],
         "what": [1.0, 0.0],
     },
-    size={"L": 1, "T": 2, "d": 2, "k": 2},
     ratio=7.999658686326246,
     meets=meets_appendix_e,
 )
@@ -108,7 +107,6 @@ _ONE_VALUE_MAP = Counterexample(
         "w": [1.0, 0.0],
         "what": [1.0, 0.0],
     },
-    size={"L": 1, "T": 2, "d": 2, "k": 2},
     ratio=3.9994667519861866,
     meets=meets_appendix_e,
 )
@@ -154,7 +152,6 @@ CHAIN = Statement(
         Form(
             name="printed",
             cites="Appendix E, the last display",
-            expected="fails",
             erratum="E9",
             note="one layer, two opposite tokens of norm 4",
             counterexample=_ONE_LAYER,
@@ -225,7 +222,6 @@ COVER = Statement(
     forms=(
         Form(
             name="derived",
-            expected="fails",
             erratum="E10",
             note="the proof's list: the first W_v covered at norm 1, where tokens have norm B_x ="
             " 4 (only it moves in the stored instance), and no B_x^2 on the first QK (E9)",

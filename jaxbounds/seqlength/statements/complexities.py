@@ -1,11 +1,11 @@
 """Sections 2.3 and 2.4: Rademacher complexities, Dudley's integral."""
 
 import itertools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from jaxbounds.chaining import chaining
 from jaxbounds.seqlength.covering_numbers import covering_staircase, smallest_cover, sup_distances
@@ -20,11 +20,10 @@ from jaxbounds.seqlength.rademacher import (
     with_negation,
 )
 from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.sets import Reals
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
-
-def _points(key: Array, size: Size) -> Instance:
-    return {"X": jax.random.normal(key, (size["m"], size["d"]))}
+POINTS: dict[str, Any] = {"over": {"X": Reals(("m", "d"))}, "sizes": ({"m": 6, "d": 3},)}
 
 
 def _linear_rad(instance: Instance, size: Size) -> Sides:
@@ -41,10 +40,9 @@ RADEMACHER = Statement(
     r"= \frac{1}{m} \mathbb{E}_\sigma \left\| \sum_{i=1}^m \sigma_i x_i \right\|_\infty",
     formula="Rad {w.x : ||w||_1 <= 1} = (1/m) E ||sum sigma_i x_i||_infinity = Rad of its vertices",
     **draw.IDENTITY,
-    sample=_points,
+    **POINTS,
     evaluate=_linear_rad,
     judges=(linear_support, with_negation),
-    sizes=({"m": 6, "d": 3},),
     forms=(Form(name="derived", note="a linear function is largest at a vertex"),),
     control="without the factor 1/m",
     source="Section 2.3; used in Appendix C",
@@ -74,7 +72,10 @@ MONTE_CARLO = Statement(
     kind="probability",
     level=0.05,
     budget=Budget(samples=512, restarts=0, steps=0, batch=128),
-    sample=lambda key, size: {**_points(key, size), "seed": jax.random.key_data(key)},
+    sample=lambda key, size: {
+        "X": jax.random.normal(key, (size["m"], size["d"])),
+        "seed": jax.random.key_data(key),
+    },
     evaluate=_monte_carlo,
     judges=(rademacher_monte_carlo, support_rademacher, sign_vectors),
     sizes=({"m": 6, "d": 3},),
@@ -98,11 +99,10 @@ MASSART = Statement(
     r"\max_j \|X_{:,j}\|_2 \frac{\sqrt{2 \ln(2d)}}{m}",
     formula="(1/m) E ||sum sigma_i x_i||_inf <= max_j ||X_{:,j}||_2 sqrt(2 ln 2d) / m",
     kind="inequality",
-    sample=_points,
+    **POINTS,
     evaluate=_massart,
     judges=(massart_linear, support_rademacher, sign_vectors),
     hypotheses=lambda i, size: {"X is not zero": jnp.max(jnp.abs(i["X"])) > 1e-6},
-    sizes=({"m": 6, "d": 3},),
     forms=(Form(name="derived", note="Massart's lemma for the 2d signed coordinates"),),
     control="half of it",
     budget=draw.SEARCHED,
@@ -110,17 +110,18 @@ MASSART = Statement(
 )
 
 
-def _finite_class(key: Array, size: Size) -> Instance:
-    a, b = jax.random.split(key)
-    scale = draw.log_uniform(b, -2.0, 0.0, (size["functions"], 1))
-    return {"F": scale * jax.random.normal(a, (size["functions"], size["m"]))}
-
-
 def _one_function(size: Size) -> Instance:
     F = np.zeros((8, size["functions"], size["m"]))
     F[:, 0] = np.random.default_rng(0).normal(size=(8, size["m"]))
     F[0] = np.abs(F[0])  # relu is linear there
     return {"F": F}
+
+
+FINITE: dict[str, Any] = {
+    "over": {"F": Reals(("functions", "m"))},
+    "cases": _one_function,
+    "sizes": ({"functions": 3, "m": 5},),
+}
 
 
 def _negation(instance: Instance, size: Size) -> Sides:
@@ -136,11 +137,9 @@ NEGATION = Statement(
     r"\mathrm{Rad}_m(\mathcal{F}, S), \quad 0 \in \mathcal{F}",
     formula="Rad(F with -F) <= 2 Rad(F) where 0 is in F",
     **draw.INEQUALITY,
-    sample=_finite_class,
-    cases=_one_function,
+    **FINITE,
     evaluate=_negation,
     judges=(with_negation, empirical_rademacher),
-    sizes=({"functions": 3, "m": 5},),
     forms=(
         Form(
             name="printed",
@@ -168,11 +167,9 @@ CONTRACTION = Statement(
     r"\mathrm{Rad}_m(\mathcal{F}, S)",
     formula="Rad(sigma o F) <= L_sigma Rad(F), sigma = relu, tanh",
     **draw.INEQUALITY,
-    sample=_finite_class,
-    cases=_one_function,
+    **FINITE,
     evaluate=_contraction,
     judges=(empirical_rademacher,),
-    sizes=({"functions": 3, "m": 5},),
     assumptions="sigma = relu and tanh alone (L_sigma = 1), finite classes of three functions at"
     " five points; no absolute values inside the supremum",
     forms=(
@@ -251,25 +248,12 @@ DUDLEY = Statement(
         ),
         Form(name="sharpened S6 chaining", note="two-term chaining", equality=ALL_SIGNS),
         Form(
-            name="sharpened S6 one scale",
-            note="one cover and Massart's lemma",
-            equality=ALL_SIGNS,
+            name="sharpened S6 one scale", note="one cover and Massart's lemma", equality=ALL_SIGNS
         ),
-        Form(
-            name="sharpened S6",
-            note="the least of the three and B",
-            equality=ALL_SIGNS,
-        ),
+        Form(name="sharpened S6", note="the least of the three and B", equality=ALL_SIGNS),
     ),
     control="c = 0.12",
 )
 
 
-STATEMENTS = (
-    RADEMACHER,
-    MONTE_CARLO,
-    DUDLEY,
-    NEGATION,
-    CONTRACTION,
-    MASSART,
-)
+STATEMENTS = (RADEMACHER, MONTE_CARLO, DUDLEY, NEGATION, CONTRACTION, MASSART)

@@ -22,6 +22,7 @@ from jaxbounds.seqlength.vector_contraction import (
     theorem_5_1_infinity,
     theorem_5_1_l2,
 )
+from jaxbounds.sets import Box, Integers
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
@@ -125,14 +126,9 @@ LINKS = Statement(
     formula="n points shattered with margin g > R: n <= 4 m R^2 / g^2; 2-separated functions to b"
     " levels: |M| < 2 (n (b-1)(b-2))^r for the least r with 2^r > sum_{i <= d} C(n,i) (b-2)^i",
     **draw.ON_HOST_WANDERED | {"budget": Budget(samples=16, restarts=4, steps=15)},
+    over={"F": Box(-1, 1, ("2**points", "points")), "over": Box(1.001, 5)},
     sample=_class,
     cases=_cubes,
-    project=lambda i, size: {
-        **i,
-        "F": np.clip(i["F"], -1.0, 1.0),
-        "over": np.clip(i["over"], 1.001, 5.0),
-    },
-    hypotheses=lambda i, size: {"g > R": i["over"] > 1.0},
     evaluate=_links,
     judges=(shattered_points, log_separated, scalar_entropy),
     sizes=({"points": 3, "m": 10, "b": 4},),
@@ -146,15 +142,6 @@ LINKS = Statement(
     control="a quarter of the points",
     source="Theorem 5.1, from Foster and Rakhlin (2019)",
 )
-
-
-def _constants(key: Array, size: Size) -> Instance:
-    samples, words, ball = jax.random.split(key, 3)
-    return {
-        "m": 2 * draw.log_uniform(samples, 0.0, 14.7).astype(int),
-        "K": jax.random.randint(words, (), 2, 41),
-        "B": draw.log_uniform(ball, -2.0, 0.7),
-    }
 
 
 def _constant_functions(instance: Instance, size: Size) -> Sides:
@@ -185,20 +172,10 @@ WITH_CONSTANTS = Statement(
     formula="Rad(CE o H) <= 2 K max_s R_s, and <= Dudley of K ln N(eps / 2), ln N from R_s as in"
     " `vector_contraction`",
     **draw.ON_HOST_WANDERED | {"budget": Budget(samples=16, restarts=4, steps=7)},
-    sample=_constants,
-    cases=lambda size: draw.stacked(
-        [
-            {"m": m, "K": K, "B": B}
-            for m in (100, 10**6, 10**12, 10**15)
-            for K, B in ((3, 1.0), (10, 0.1), (30, 3.0))
-        ]
-    ),
-    project=lambda i, size: {**i, "B": np.clip(np.abs(i["B"]), 1e-3, 5.0)},
-    hypotheses=lambda i, size: {
-        "m is even": i["m"] % 2 == 0,
-        "K >= 2": i["K"] >= 2,
-        "B > 0": i["B"] > 0,
-    },
+    over={"K": Integers(2, 40), "B": Box(0.001, 5)},
+    sample=lambda key, size: {"m": 2 * draw.log_uniform(key, 0.0, 14.7).astype(int)},
+    cases=draw.grid(m=(2, 10**6, 10**15), K=(3, 30), B=(0.1, 1.0)),
+    hypotheses=lambda i, size: {"m is even": i["m"] % 2 == 0},
     evaluate=_constant_functions,
     judges=(theorem_5_1_infinity, theorem_5_1_l2, theorem_5_1_leading),
     sizes=({"largest": 10**15},),

@@ -3,15 +3,7 @@
 import math
 from typing import Any
 
-import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array
-
-from jaxbounds.seqlength.linear_bounds import (
-    lemma_3_3,
-    lemma_3_4_leading,
-    lemma_3_6,
-)
+from jaxbounds.seqlength.linear_bounds import lemma_3_3, lemma_3_4_leading, lemma_3_6
 from jaxbounds.seqlength.single_layer import (
     alpha_4_1_1,
     alpha_4_1_1_printed,
@@ -23,18 +15,14 @@ from jaxbounds.seqlength.single_layer import (
     theorem_4_1_printed,
 )
 from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.sets import Box, Integers
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
-
-def _parameters(key: Array, size: Size) -> Instance:
-    low, high = jnp.array([-1.0, -0.5, -1.0, 4.0, 0.5]), jnp.array([1.0, 0.5, 0.5, 8.0, 2.5])
-    B, B_x, B_QK, m, d = draw.log_uniform(key, low, high, (5,))
-    return {"B": B, "B_x": B_x, "B_QK": B_QK, "m": m, "d": 1.0 + jnp.floor(d)}
-
-
-def _whole_dimension(instance: Instance, size: Size) -> Instance:
-    within = draw.positive("B", "B_x", "B_QK", "m")(instance, size)
-    return {**within, "d": np.maximum(np.floor(instance["d"]), 1.0)}
+PARAMETERS: dict[str, Any] = {
+    "over": {"B": Box(0.1, 10), "B_x": Box(0.3, 3), "B_QK": Box(0.1, 3)}
+    | {"m": Box(1e4, 1e8), "d": Integers(2, 300)},
+    "sizes": ({},),
+}
 
 
 def _corollary_4_1_1(instance: Instance, size: Size) -> Sides:
@@ -58,16 +46,11 @@ def _C(instance: Instance) -> float:
 
 
 def _informative(instance: Instance, size: Size) -> dict[str, Any]:
-    sizes = draw.numbers(instance, "B", "B_x", "B_QK", "m", "d")
-    _, B_x, _, m, d = sizes
-    named = {"sizes are positive, and d is whole": min(sizes) > 0 and d == math.floor(d)}
-    if not all(named.values()):
-        return named | {"m > d and m > ln(2d)": False, "informative (E5)": False}
-    a, b, B = (float(v) for v in entropy_terms(B_x, _C(instance), m, d))
-    return named | {
-        "m > d and m > ln(2d)": m > max(d, math.log(2.0 * d)),
-        "informative (E5)": b < B - a * B,
-    }
+    # A search asks before it projects.
+    instance = draw.positive("B_x", "B_QK", "m")(instance, size)
+    B_x, m, d = draw.numbers(instance, "B_x", "m", "d")
+    a, b, B = entropy_terms(B_x, _C(instance), m, d)
+    return {"m > d, so m > ln(2d)": m > d, "informative (E5)": b < B - a * B}
 
 
 COROLLARY_4_1_1 = Statement(
@@ -79,12 +62,10 @@ COROLLARY_4_1_1 = Statement(
     formula="Theorem 4.1 at C = B_x^2 B_QK^2 ln(2 d^2 + 1) is O(the same with alpha / (2 B_x)"
     " for sqrt C), alpha = B_QK sqrt(2 ln(2 d^2 + 1))",
     **draw.ON_HOST_WANDERED | {"budget": Budget(samples=16, restarts=2, steps=6)},
-    sample=_parameters,
-    project=_whole_dimension,
+    **PARAMETERS,
     evaluate=_corollary_4_1_1,
     judges=(theorem_4_1_printed, corollary, alpha_4_1_1, alpha_4_1_1_printed, lemma_3_6),
     hypotheses=_informative,
-    sizes=({"parameters": 5},),
     assumptions="m > d, m > ln(2d), and where Theorem 4.1 says something (E5); sqrt 2 stands for"
     " the constant of O(.). That Theorem 4.1 bounds the complexity: seqlength.thm4.1-class",
     forms=(
@@ -124,13 +105,12 @@ COROLLARIES_D = Statement(
     r"\alpha = 2 B_{W_{QK}} \sqrt{d \ln(2d + 1)}, \ 2 B_{W_{QK}} \sqrt{2 \ln d}",
     formula="Appendix C's last display at alpha = 2 B_QK sqrt(d ln(2d+1)), 2 B_QK sqrt(2 ln d)",
     **draw.SAME_ON_HOST,
-    sample=_parameters,
+    **PARAMETERS,
     evaluate=_corollaries_d,
     judges=(
         *(attention_expectation_printed, corollary, alpha_D_0_1, alpha_D_0_2_leading),
         *(lemma_3_3, lemma_3_4_leading),
     ),
-    sizes=({"parameters": 5},),
     assumptions="what stands inside O(.) in D.0.1 and inside O^(.) in D.0.2, with constant 1",
     forms=(
         Form(

@@ -2,12 +2,8 @@
 
 import itertools
 import math
-from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from jaxbounds.seqlength.correction_covers import (
     decode_corrections,
@@ -22,34 +18,11 @@ from jaxbounds.seqlength.linear_bounds import (
     packing_of_points,
 )
 from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.sets import Box, Integers, Matrices
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 FINE = 1.1
 """The q of the sharpened form."""
-
-
-def _sample(key: Array, size: Size) -> Instance:
-    a, b = jax.random.split(key)
-    shapes = {"W": (size["k"], size["d"]), "X": (size["N"], size["d"]), "scales": (size["k"],)}
-    drawn, x = draw.normals(a, shapes), draw.log_uniform(b, 0.0, 0.6)
-    return _project(
-        {**drawn, "W": jnp.exp(drawn.pop("scales"))[:, None] * drawn["W"], "x": x}, size
-    )
-
-
-def _project(instance: Instance, size: Size) -> Instance:
-    W, X = instance["W"], instance["X"]
-    W = W / (jnp.sum(jnp.linalg.norm(W, axis=1)) * (1.0 + 1e-12))
-    X = X / (jnp.max(jnp.linalg.norm(X, axis=1)) * (1.0 + 1e-12))
-    return {"W": W, "X": X, "x": jnp.clip(instance["x"], 1.0, 4.0)}
-
-
-def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
-    return {
-        "||W^T||_{2,1} <= 1": np.linalg.norm(instance["W"], axis=1).sum() <= 1 + 1e-12,
-        "||x_i||_2 <= 1": np.linalg.norm(instance["X"], axis=1).max() <= 1 + 1e-12,
-        "1 <= x <= 4": 1.0 <= instance["x"] <= 4.0,
-    }
 
 
 def _cases(size: Size) -> Instance:
@@ -87,10 +60,12 @@ LEMMA_3_5_COVER = Statement(
     formula="||W^T||_{2,1} <= B_w: What read from at most q x^2 corrections is in the class and"
     " within eps of W at every point, ||x_i||_2 <= B_x",
     **draw.ON_HOST_WANDERED | {"budget": Budget(samples=32, restarts=4, steps=15)},
-    sample=_sample,
+    over={
+        "W": Matrices(("k", "d"), norm="row sum"),
+        "X": Matrices(("N", "d"), norm="rows"),
+        "x": Box(1, 4),
+    },
     cases=_cases,
-    project=_project,
-    hypotheses=_in_the_class,
     evaluate=_cover,
     judges=(encode_corrections, decode_corrections, project_rows),
     sizes=({"k": 3, "d": 4, "N": 6},),
@@ -113,13 +88,6 @@ LEMMA_3_5_COVER = Statement(
     control="three tenths of the resolution",
     source="Lemma 3.5, from Edelman et al. (2022), Lemma 4.6; proved here as Zhang (2002) does",
 )
-
-
-def _alphabet(key: Array, size: Size) -> Instance:
-    a, b, c = jax.random.split(key, 3)
-    k, points = jax.random.randint(a, (2,), 1, 5)
-    q = jax.random.uniform(b, minval=1.02, maxval=3.0)
-    return {"x": draw.log_uniform(c, -0.2, 0.6), "k": k, "points": points, "q": q}
 
 
 def _letters(instance: Instance, size: Size) -> Sides:
@@ -152,14 +120,8 @@ LEMMA_3_5_COUNT = Statement(
     formula="ln N = floor(q x^2) ln(2 k N levels + 1), levels = ceil(log_q(q x^2)) + 1; 0 for"
     " x < 1",
     **draw.SAME_ON_HOST,
-    sample=_alphabet,
-    cases=lambda size: draw.stacked(
-        [
-            {"x": x, "k": k, "points": points, "q": q}
-            for x, q in ((0.5, 2.0), (1.3, 1.5), (2.0, 1.1), (3.1, 1.02))
-            for k, points in ((1, 1), (3, 4))
-        ]
-    ),
+    over={"x": Box(0.5, 4)} | dict.fromkeys(("k", "points"), Integers(1, 4)) | {"q": Box(1.02, 3)},
+    cases=draw.grid(x=(0.5, 1.3, 2.0, 3.1), k=(1, 3), points=(1, 4), q=(1.02, 1.1, 2.0)),
     evaluate=_letters,
     judges=(lemma_3_5_explicit, lemma_3_5_sharp),
     sizes=({"points": 4},),
@@ -195,15 +157,8 @@ LEMMA_3_5_SIZE = Statement(
     formula="ln(C(N, s) 2^s) <= ln N <= floor(q x^2) ln(2 k N levels + 1) for ||W^T||_{2,1} <= B_w,"
     " ||x_i||_2 <= B_x, s = floor(x^2 / 4)",
     **draw.ON_HOST_WANDERED,
-    cases=lambda size: draw.stacked(
-        [
-            {"x": x, "points": points}
-            for x in (1.0, 2.0, 3.0, 5.0, 10.0, 30.0)
-            for points in (1, 4, 100, 10**6)
-        ]
-    ),
-    project=lambda i, size: {**i, "x": np.clip(np.abs(i["x"]), 1.0, 100.0)},
-    hypotheses=lambda i, size: {"x >= 1": i["x"] >= 1},
+    over={"x": Box(1, 100), "points": Integers(1, 10**6)},
+    cases=draw.grid(x=(1.0, 2.0, 3.0, 5.0, 10.0, 30.0), points=(1, 4, 100, 10**6)),
     evaluate=_sizes,
     judges=(lemma_3_5_explicit, lemma_3_5_sharp, lemma_3_5_leading, packing_of_points),
     sizes=({"largest": 10**6},),

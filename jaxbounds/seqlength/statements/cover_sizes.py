@@ -12,7 +12,8 @@ from jaxbounds.seqlength import linear_bounds, linear_covers
 from jaxbounds.seqlength.counting import count_signed
 from jaxbounds.seqlength.sparsification import sparsify_radius
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.statements import Form, Instance, Sides, Size, Statement
+from jaxbounds.sets import Box, Reals
+from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
 def _sizes_of_covers(instance: Instance, size: Size) -> Sides:
@@ -47,12 +48,6 @@ def _sizes_of_covers(instance: Instance, size: Size) -> Sides:
     )
 
 
-def _size_cases(size: Size) -> Instance:
-    shapes = ((1, 1), (2, 3), (5, 2), (16, 16))
-    scales = (0.5, 1.0, 1.4, 2.0, 2.5, 4.0, 9.0)
-    return draw.stacked([{"x": x, "k": k, "d": d} for k, d in shapes for x in scales])
-
-
 COVER_SIZES = Statement(
     id="seqlength.lemma3.6-size",
     label="Lemmas 3.3 and 3.6, the sizes",
@@ -60,7 +55,7 @@ COVER_SIZES = Statement(
     r"1), \quad x = \frac{B_w B_x}{\epsilon}",
     formula="ln N <= d x^2 ln(2k + 1) and ln N <= x^2 ln(2dk + 1), x = B_w B_x / eps",
     **draw.ON_HOST,
-    cases=_size_cases,
+    cases=draw.grid(x=(0.5, 1.0, 1.4, 2.5, 9.0), k=(1, 2, 16), d=(1, 3, 16)),
     evaluate=_sizes_of_covers,
     judges=(
         *(linear_bounds.lemma_3_3, linear_bounds.lemma_3_3_ceil, linear_bounds.lemma_3_3_sharp),
@@ -127,16 +122,9 @@ WHOLE_COVERS = Statement(
     tex=r"\min_{\hat{W}} \sup_x \left\| (W - \hat{W}) x \right\|_2 \le \epsilon, \quad K = "
     r"\lfloor (x - 1)^2 \rfloor + 1, \quad x = \frac{B_w B_x}{\epsilon}",
     formula="some member of the list is within eps of W, K = floor((x - 1)^2) + 1, x = B_w B_x/eps",
-    **draw.ON_HOST_WANDERED,
-    cases=lambda size: {
-        "x": np.repeat([1.5, 1.9], 8),
-        "W": np.random.default_rng(0).normal(size=(16, size["k"], size["d"])),
-    },
-    project=lambda i, size: {**i, "x": np.clip(i["x"], 1.0, 2.4)},
-    hypotheses=lambda i, size: {
-        "no column is zero": np.abs(i["W"]).sum(axis=0).min() > 1e-6,
-        "1 <= x <= 2.4, so that lists are short": 1.0 <= i["x"] <= 2.4,
-    },
+    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=48, restarts=2, steps=20)},
+    over={"x": Box(1, 2.4), "W": Reals(("k", "d"))},
+    hypotheses=lambda i, size: {"no column is zero": np.abs(i["W"]).sum(axis=0).min() > 1e-6},
     evaluate=_whole_covers,
     judges=(linear_covers.columns_cover, linear_covers.entries_cover),
     sizes=({"k": 2, "d": 2},),
@@ -166,11 +154,7 @@ def _appendix_a(instance: Instance, size: Size) -> Sides:
     powers = [(jnp.sum(steps**q), k * largest**q) for q in (0.5, 1.0, 2.0, 4.0)]
     any_cover = jnp.max(jnp.stack([length / bound for length, bound in powers]))
     return Sides.pairs(
-        {
-            "printed": (any_cover, 1.0),
-            "derived": (worst, 1.0),
-            "control": (lengths[0][0], epsilon),
-        }
+        {"printed": (any_cover, 1.0), "derived": (worst, 1.0), "control": (lengths[0][0], epsilon)}
     )
 
 
@@ -216,8 +200,4 @@ APPENDIX_A = Statement(
     source="Appendix A (|.|^q is meant for (.)^q)",
 )
 
-STATEMENTS = (
-    COVER_SIZES,
-    WHOLE_COVERS,
-    APPENDIX_A,
-)
+STATEMENTS = (COVER_SIZES, WHOLE_COVERS, APPENDIX_A)

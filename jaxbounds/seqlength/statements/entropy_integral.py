@@ -4,7 +4,6 @@ import math
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 import scipy
 
 from jaxbounds.arrays import array_module, number, traced
@@ -17,6 +16,7 @@ from jaxbounds.seqlength.single_layer import (
     entropy_terms,
 )
 from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.sets import Box, Integers
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 
@@ -35,16 +35,10 @@ COVER_SIZE = Statement(
     tex=r"\ln |\mathcal{S}| = \ln(2d) + \frac{4 B_x^4 C}{\epsilon^2}",
     formula="ln |S| = ln(2d) + 4 B_x^4 C / eps^2, for ln N = C / eps^2 of x -> W_QK x",
     **draw.SAME_ON_HOST,
-    cases=lambda size: draw.stacked(
-        [
-            {"B_x": B_x, "B_QK": B_QK, "d": d, "epsilon": 0.3}
-            for B_x, B_QK in ((1.0, 1.0), (3.0, 0.5), (0.2, 4.0), (1.5, 2.0))
-            for d in (2, 7, 64)
-        ]
-    ),
+    cases=draw.grid(B_x=(0.2, 1.0, 3.0), B_QK=(0.5, 1.0, 4.0), d=(2, 7, 64), epsilon=(0.3,)),
     evaluate=_cover_size,
     judges=(attention_log_covering, attention_lipschitz),
-    sizes=({"cases": 12},),
+    sizes=({},),
     assumptions="C of Lemma 3.6 only",
     forms=(
         Form(
@@ -89,17 +83,6 @@ def _optimum(instance: Instance, size: Size) -> Sides:
     )
 
 
-def _optimum_cases(size: Size) -> Instance:
-    rng = np.random.default_rng(0)
-    rows = []
-    for _ in range(24):
-        d = int(rng.integers(1, 200))
-        m = d + 3.0 + 10.0 ** rng.uniform(0.0, 5.0)
-        B_x, C = np.exp(rng.uniform(-1.0, 1.0)), np.exp(rng.uniform(-2.0, 6.0))
-        rows.append({"B_x": B_x, "C": C, "m": m, "d": float(d)})
-    return draw.stacked(rows)
-
-
 def _theorem_4_1_hypotheses(instance: Instance, size: Size) -> dict[str, Any]:
     m, d = instance["m"], instance["d"]
     return {
@@ -118,25 +101,23 @@ OPTIMUM = Statement(
     r"\sqrt{C}}{\sqrt{m}} \ln \frac{\sqrt{m} - \sqrt{\ln(2d)}}{2 B_x \sqrt{C}}",
     formula="min over 0 < delta <= B of delta + (B-delta) a + b ln(B/delta) = b + B a +"
     " b ln(B (1-a)/b), a = sqrt(ln 2d / m), b = 2 B_x^2 sqrt(C / m), B = B_x",
-    **draw.SAME_ON_HOST,
-    cases=_optimum_cases,
+    **draw.SAME_ON_HOST | {"budget": draw.FEW},
+    over={"B_x": Box(0.1, 10), "C": Box(0.1, 1000), "m": Box(2, 1e5), "d": Integers(1, 200)},
     evaluate=_optimum,
     hypotheses=_theorem_4_1_hypotheses,
     judges=(with_offset, interior_value, best_delta, entropy_terms),
     tolerance=1e-9,
-    sizes=({"draws": 24},),
+    sizes=({},),
     forms=(
         Form(
             name="printed",
             cites="Appendix C, the display of delta and the last display",
-            expected="fails",
             erratum="E5",
             note="read over delta <= B_x, the range of the integral (over all delta it is an"
             " identity, but no bound); needs b < B (1 - a); here C = 1000, m = 100, d = 10, B_x = 1"
             " give -6.4 (Theorem 4.1's display: -5.17)",
             counterexample=Counterexample(
                 instance={"B_x": 1.0, "C": 1000.0, "m": 100.0, "d": 10.0},
-                size={"draws": 24},
                 ratio=1.1569956606325502,
                 meets=_theorem_4_1_hypotheses,
             ),
@@ -175,17 +156,6 @@ def _integral(instance: Instance, size: Size) -> Sides:
     )
 
 
-def _integral_cases(size: Size) -> Instance:
-    rng = np.random.default_rng(1)
-    one = lambda: (
-        float(10 ** rng.uniform(2, 7)),
-        float(rng.integers(1, 200)),
-        float(np.exp(rng.uniform(-1, 1))),
-        float(np.exp(rng.uniform(0, 5))),
-    )
-    return dict(zip(("m", "d", "B_x", "C"), np.array([one() for _ in range(16)]).T))
-
-
 INTEGRAL = Statement(
     id="seqlength.appc-dudley",
     label="Appendix C, splitting Dudley's integral",
@@ -195,10 +165,10 @@ INTEGRAL = Statement(
     formula="min_delta delta + int_delta^{B_x} sqrt((ln 2d + 4 B_x^4 C/eps^2)/m) d eps"
     " <= the closed form",
     **draw.ON_HOST,
-    cases=_integral_cases,
+    over={"m": Box(100, 1e7), "d": Integers(1, 200), "B_x": Box(0.3, 3), "C": Box(1, 150)},
     evaluate=_integral,
     judges=(attention_expectation, attention_log_covering, attention_lipschitz, entropy_terms),
-    sizes=({"draws": 16},),
+    sizes=({},),
     forms=(
         Form(
             name="corrected",
@@ -214,8 +184,4 @@ INTEGRAL = Statement(
     control="a quarter of a and b",
 )
 
-STATEMENTS = (
-    COVER_SIZE,
-    OPTIMUM,
-    INTEGRAL,
-)
+STATEMENTS = (COVER_SIZE, OPTIMUM, INTEGRAL)

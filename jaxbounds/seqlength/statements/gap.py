@@ -4,13 +4,10 @@ import math
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array
 
 from jaxbounds.seqlength.generalization import deviation, generalization_gap
-from jaxbounds.seqlength.rademacher import (
-    rademacher_monte_carlo,
-)
+from jaxbounds.seqlength.rademacher import rademacher_monte_carlo
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
@@ -103,16 +100,10 @@ TAIL = Statement(
     r"\sqrt{\frac{2 \ln(4 / \delta)}{m}}",
     formula="McDiarmid at a quarter of the printed tail has probability delta / 4",
     **draw.SAME_ON_HOST,
-    cases=lambda size: {
-        "c": np.tile([1.0, 0.5, 3.0], 4),
-        "m": np.tile([100, 7, 10_000, 1], 3),
-        "delta": np.tile([0.05, 0.5, 1e-4], 4),
-        "rad": np.tile([0.1, 0.0, 2.0, 1.0], 3),
-        "lipschitz": np.tile([1.0, 1.0, 0.5, 2.0], 3),
-    },
+    cases=draw.grid(c=(0.5, 1, 3), m=(1, 7, 10**4), delta=(1e-4, 0.5), rad=(2,), lipschitz=(1, 2)),
     evaluate=_tail,
     judges=(deviation, generalization_gap),
-    sizes=({"cases": 12},),
+    sizes=({},),
     forms=(
         Form(
             name="derived",
@@ -124,7 +115,4 @@ TAIL = Statement(
     control="half of delta",
 )
 
-STATEMENTS = (
-    GENERALIZATION,
-    TAIL,
-)
+STATEMENTS = (GENERALIZATION, TAIL)

@@ -4,8 +4,9 @@ Samplers give scales, points of norm balls, and their extreme points. Extremal i
 in numpy and given as cases: they need no compiled sampler.
 """
 
+import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -77,14 +78,6 @@ def l1_sphere(key: Array, shape: tuple[int, ...], /) -> Array:
     return sizes * jax.random.rademacher(sign_key, shape, float)
 
 
-def l1_vertices(key: Array, shape: tuple[int, ...], /) -> Array:
-    """Signed unit vectors along the last axis."""
-    place_key, sign_key = jax.random.split(key)
-    place = jax.random.randint(place_key, shape[:-1], 0, shape[-1])
-    signs = jax.random.rademacher(sign_key, (*shape[:-1], 1), float)
-    return signs * jax.nn.one_hot(place, shape[-1], dtype=float)
-
-
 def l2_sphere(key: Array, shape: tuple[int, ...], /) -> Array:
     """Uniform directions along the last axis."""
     return unit(jax.random.normal(key, shape))
@@ -100,22 +93,6 @@ def into_l1_ball(x: Float[Array, "*batch n"], /) -> Float[Array, "*batch n"]:
     return x / jnp.maximum(1.0, jnp.sum(jnp.abs(x), axis=-1, keepdims=True))
 
 
-def matrix(key: Array, size: Size, /) -> Instance:
-    """A normal k x d matrix W."""
-    return {"W": jax.random.normal(key, (size["k"], size["d"]))}
-
-
-def functions(key: Array, size: Size, /) -> Instance:
-    """Normal values F of a finite class at m points."""
-    return {"F": jax.random.normal(key, (size["functions"], size["m"]))}
-
-
-def terms(key: Array, size: Size, /) -> Instance:
-    """C, beta and scales of n covers (Lemma E.1), each within a factor 10 of 1."""
-    drawn = log_uniform(key, -1.0, 1.0, (3, size["n"]))
-    return {"C": drawn[0], "beta": drawn[1], "scales": drawn[2]}
-
-
 def signed_vertices(n: int, radius: float = 1.0, /) -> np.ndarray:
     """The 2n vertices of the l_1 ball, as rows."""
     return radius * np.concatenate([np.eye(n), -np.eye(n)])
@@ -129,6 +106,13 @@ def activation(slopes: Float[Array, "3"], /) -> Callable[[Array], Array]:
 def stacked(rows: list[dict], /) -> dict:
     """Cases with a leading axis, from a list of instances of one shape."""
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(x) for x in leaves]), *rows)
+
+
+def grid(**values: Sequence[float]) -> Callable[[Size], Instance]:
+    """Cases: all combinations of these values, by name."""
+    columns = zip(*itertools.product(*values.values()))
+    cases = dict(zip(values, map(np.array, columns)))
+    return lambda size: dict(cases)
 
 
 def positive(*names: str) -> Callable[[Instance, Size], Instance]:

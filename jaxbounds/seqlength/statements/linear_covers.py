@@ -13,6 +13,7 @@ from jaxbounds.seqlength import linear_covers
 from jaxbounds.seqlength.covering_numbers import covering_number, sup_distances
 from jaxbounds.seqlength.sparsification import sparsify_radius
 from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.sets import Ball
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 ORDERS, QUASI = (1.0, 2.0, 4.0, math.inf), 0.5
@@ -90,7 +91,6 @@ LEMMA_3_2 = Statement(
         Form(
             name="printed",
             cites="Lemma 3.2, its display, with Section 2.4's q",
-            expected="fails",
             erratum="E13",
             note="Section 2.4 allows any q > 0; at q = 1/2 the identity's columns have norm 1, but"
             " its value at (1/2, 1/2) has 2",
@@ -168,11 +168,6 @@ LEMMA_3_3 = Statement(
 )
 
 
-def _entries(key: Array, size: Size) -> Instance:
-    k, d = size["k"], size["d"]
-    return {"W": draw.l1_sphere(key, (k * d,)).reshape(k, d)}
-
-
 def _entry_vertices(size: Size) -> Instance:
     """One entry, +1 or -1."""
     k, d = size["k"], size["d"]
@@ -192,10 +187,8 @@ LEMMA_3_6 = Statement(
     formula="for ||W||_{1,1} <= B_w the flattened cover has sup_{||x||_2 <= B_x} ||(W - W_hat) x||"
     " <= eps",
     **draw.WANDERED,
-    hypotheses=lambda i, size: {"||W||_{1,1} <= 1": jnp.sum(jnp.abs(i["W"])) <= 1 + 1e-12},
-    project=lambda i, size: {"W": draw.into_l1_ball(i["W"].ravel()).reshape(i["W"].shape)},
     **COVERED,
-    sample=_entries,
+    over={"W": Ball(1, ("k", "d"), 1)},
     cases=_entry_vertices,
     evaluate=_lemma_3_6,
     judges=(
@@ -207,8 +200,4 @@ LEMMA_3_6 = Statement(
     sizes=({"k": 3, "d": 4, "K": 5},),
 )
 
-STATEMENTS = (
-    LEMMA_3_2,
-    LEMMA_3_3,
-    LEMMA_3_6,
-)
+STATEMENTS = (LEMMA_3_2, LEMMA_3_3, LEMMA_3_6)

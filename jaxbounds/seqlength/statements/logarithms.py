@@ -33,15 +33,9 @@ from jaxbounds.seqlength.multi_layer import (
 )
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.seqlength.statements.packings import corrected_size, printed_size
-from jaxbounds.seqlength.statements.single_layer import at_ends
+from jaxbounds.seqlength.statements.single_layer import complexity_below
+from jaxbounds.sets import Box, Integers
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
-
-
-def _entropy_cases(size: Size) -> Instance:
-    rng, ranges = np.random.default_rng(0), ((0, 3), (-1, 1), (0, 4), (2, 8), (-1, 1), (0, 2))
-    rows = [[float(10 ** rng.uniform(*r)) for r in ranges] for _ in range(12)]
-    named = dict(zip(("A", "kappa", "letters", "m", "B", "signs"), np.array(rows).T))
-    return {**named, "m": named["m"].astype(int), "signs": named["signs"].astype(int)}
 
 
 def _closed_form(instance: Instance, size: Size) -> Sides:
@@ -88,11 +82,12 @@ CLOSED_FORM = Statement(
     formula="int sqrt(A/m ln s) / eps d eps = sqrt(A/m) ln 2 / (2 l) (G(s(delta)) - G(s(U))),"
     " G(s) = s (sqrt(ln s) - Dawson(sqrt(ln s)))",
     **draw.SAME_ON_HOST,
-    cases=_entropy_cases,
+    over={"A": Box(1, 1e3), "kappa": Box(0.1, 10), "letters": Box(1, 1e4), "B": Box(0.1, 10)}
+    | {"m": Integers(100, 10**8), "signs": Integers(1, 100)},
     evaluate=_closed_form,
     judges=(entropy_integral, logarithmic_dudley, log_integral),
     tolerance=1e-7,
-    sizes=({"draws": 12},),
+    sizes=({},),
     forms=(
         Form(name="derived", note="substitute t = ln(1 / eps), in which s is linear"),
         Form(name="derived, least", note="and the delta at which it is least"),
@@ -101,12 +96,6 @@ CLOSED_FORM = Statement(
     control="twice the letters",
     source="Corollaries D.0.2 and F.0.2, 'some logarithms .. omitted'",
 )
-
-
-def _sizes(key: Array, size: Size) -> Instance:
-    norm_key, scale_key = jax.random.split(key)
-    norms = draw.log_uniform(norm_key, -0.4, 0.4, (len(NetworkNorms._fields) + 1,))
-    return {"norms": norms, "fraction": draw.log_uniform(scale_key, -2.5, 0.0)}
 
 
 @functools.partial(jax.jit, static_argnums=2)
@@ -145,12 +134,7 @@ WITH_LOGARITHMS = Statement(
     formula="the covers of Lemma 3.4, at the scales of Lemma E.1, have ln N <="
     " (A / eps^2) ln s(eps), s = l (log2(2 kappa^2 / eps^2) + 2) + 1",
     **draw.ON_HOST_WANDERED | {"budget": Budget(samples=12, restarts=2, steps=10)},
-    sample=_sizes,
-    project=lambda i, size: {
-        "norms": np.clip(np.abs(i["norms"]), 0.3, 3.0),
-        "fraction": np.clip(i["fraction"], 0.003, 1.0),
-    },
-    hypotheses=lambda i, size: {"0 < eps <= kappa": 0 < i["fraction"] <= 1},
+    over={"norms": Box(0.3, 3, len(NetworkNorms._fields) + 1), "fraction": Box(0.003, 0.999)},
     evaluate=_logarithms,
     judges=(entropy_D_0_2, entropy_F_0_2, lemma_3_4_explicit),
     sizes=({"d": 4, "k": 3, "L": 2}, {"d": 2, "k": 5, "L": 2}),
@@ -169,26 +153,21 @@ WITH_LOGARITHMS = Statement(
 
 def _class_sample(key: Array, size: Size) -> Instance:
     a, b = jax.random.split(key)
-    X = draw.normals(a, {"X": (size["points"], size["T"], size["d"])})["X"]
+    X = jax.random.normal(a, (size["points"], size["T"], size["d"]))
     X = X / jnp.sum(jnp.abs(X), axis=-1, keepdims=True)
     return {"X": X, "seed": jax.random.randint(b, (), 0, 2**30)}
 
 
 def _class(instance: Instance, size: Size) -> Sides:
     """Networks at extreme points, W_QK = v e_i^T with ||v||_2 = 1, each point 2^26 times."""
-    X, (seed,), d = instance["X"], draw.numbers(instance, "seed"), size["d"]
-    copies, ends = 2**26, draw.signed_vertices(d)
-    m = len(X) * copies
+    m, d = 2**26 * len(instance["X"]), size["d"]
     turns = np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)
     circle = np.stack([np.cos(turns), np.sin(turns)], axis=1)
     maps = np.einsum("ni,cj->ncij", circle, np.eye(d)).reshape(-1, d, d)
-    table = np.moveaxis(np.asarray(at_ends(X, maps, ends)), 2, 0).reshape(len(X), -1)
-    signs = 2.0 * np.random.default_rng(seed).binomial(copies, 0.5, size=(32, len(X))) - copies
-    found = (signs @ table).max(axis=1).mean() / m
     # One layer of the multi-layer network: w.r to l_2, no factor for the sign.
     norms = NetworkNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
     return Sides(
-        found,
+        complexity_below(instance, maps, 2**26),
         {
             "corrected (D.0.2)": corollary_D_0_2(1.0, 1.0, 1.0, m, d),
             "sharpened (D.0.2)": corollary_D_0_2(1.0, 1.0, 1.0, m, d, softmax_constant=1.0),

@@ -85,7 +85,6 @@ CLS_ROW = Statement(
         Form(
             name="printed (complexity)",
             cites="Section 4.1, the display of the Rademacher complexity",
-            expected="fails",
             erratum="E17",
             note="that display and Appendix C have W_QK for W_QK^T",
             counterexample=Counterexample(

@@ -30,15 +30,10 @@ from jaxbounds.seqlength.multi_layer import (
     theorem_4_2_printed,
 )
 from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.sets import Box
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 NAMES = NetworkNorms._fields
-
-
-def _norms_sample(key: Array, size: Size) -> Instance:
-    drawn = draw.log_uniform(key, -0.5, 0.5, (len(NAMES) + 2,))
-    C_1, C_Bx = drawn[-2] ** 2, drawn[-1] ** 2
-    return {**dict(zip(NAMES, drawn)), "C_1": C_1, "C_Bx": C_Bx}
 
 
 def _theorem_4_2(instance: Instance, size: Size) -> Sides:
@@ -81,7 +76,7 @@ THEOREM_4_2 = Statement(
     r"B_{QK2})",
     formula="eps^2 ln N = (gamma + eta)^3 by Lemma E.1 from the proof's last display",
     **draw.IDENTITY,
-    sample=_norms_sample,
+    over=dict.fromkeys((*NAMES, "C_1", "C_Bx"), Box(0, math.inf)),
     evaluate=_theorem_4_2,
     judges=(theorem_4_2_printed, terms_derived, covering_constant, downstream_factors),
     sizes=({"L": 1}, {"L": 3}),
@@ -90,12 +85,10 @@ THEOREM_4_2 = Statement(
         Form(
             name="printed",
             cites="Theorem 4.2, its two displays",
-            expected="fails",
             erratum="E10",
             note="one layer, everything 1: 46.2 printed, 96.5 from the proof",
             counterexample=Counterexample(
                 instance=dict.fromkeys((*NAMES, "C_1", "C_Bx"), 1.0),
-                size={"L": 1},
                 ratio=0.5217668644740577,
                 meets=_theorem_4_2_meets,
             ),
@@ -143,9 +136,7 @@ COROLLARY_4_2_1 = Statement(
     formula="the covers of Lemma 3.6 for w, W_c, W_v, W_QK have ln N <= x^2 ln(2dk + 1),"
     " x = B B_x / eps",
     **draw.ON_HOST,
-    cases=lambda size: draw.stacked(
-        [{"x": x, "d": d, "k": k} for x in (1.0, 2.0) for d in (2, 4, 16, 64) for k in (1, 4, 64)]
-    ),
+    cases=draw.grid(x=(1.0, 2.0), d=(2, 4, 16, 64), k=(1, 4, 64)),
     evaluate=_per_matrix,
     judges=(constants_4_2_1, lemma_3_6, lemma_3_6_sharp),
     sizes=({"d": 64},),
@@ -155,15 +146,11 @@ COROLLARY_4_2_1 = Statement(
         Form(
             name="derived",
             cites="Corollary 4.2.1, (B^2 B_x^2 ln(2dk + 1))^{1/3}",
-            expected="fails",
             erratum="E11",
             note="the cover that Lemma 3.6 builds for W_QK, d x d, is larger than the printed"
             " C = x^2 ln(2dk + 1) where k < d: unsupported, not refuted",
             counterexample=Counterexample(
-                instance={"x": 1.0, "d": 4, "k": 1},
-                size={"d": 64},
-                ratio=1.5913291693220688,
-                meets=_shapes_4_2_1,
+                instance={"x": 1.0, "d": 4, "k": 1}, ratio=1.5913291693220688, meets=_shapes_4_2_1
             ),
         ),
         Form(
@@ -201,14 +188,10 @@ SHAPES = Statement(
     r"\mathbb{R}^b \text{ to } \mathbb{R}^a",
     formula="C = b B^2 ln(2a + 1) and B^2 ln(ab) for maps from R^b to R^a",
     **draw.SAME_ON_HOST,
-    cases=lambda size: {
-        "B": np.tile([1.5, 1.0, 0.2], 4),
-        "d": np.tile([5, 2, 1, 64], 3),
-        "k": np.array([2, 7, 3, 1, 4, 4, 9, 64, 1, 2, 5, 300]),
-    },
+    cases=draw.grid(B=(0.2, 1.0, 1.5), d=(1, 2, 5, 64), k=(1, 2, 7, 300)),
     evaluate=_shapes,
     judges=(constants_F_0_1, constants_F_0_2_leading, lemma_3_3, lemma_3_4_leading),
-    sizes=({"cases": 12},),
+    sizes=({},),
     assumptions="formulas only; what is refuted by matrices: seqlength.cor-f.0.1-one-constant",
     forms=(Form(name="corrected (F.0.1)"), Form(name="corrected (F.0.2)", note="leading term")),
     control="in reverse order",
@@ -232,12 +215,6 @@ def _rademacher(instance: Instance, size: Size) -> Sides:
     )
 
 
-def _rademacher_cases(size: Size) -> Instance:
-    rng, ranges = np.random.default_rng(0), ((-1, 4), (1, 5), (-1, 1))
-    rows = [[float(10 ** rng.uniform(*r)) for r in ranges] for _ in range(16)]
-    return dict(zip(("A", "m", "B"), np.array(rows).T))
-
-
 RADEMACHER = Statement(
     id="seqlength.sec4.3-dudley",
     label="Section 4.3, Dudley after Theorem 4.2",
@@ -245,11 +222,11 @@ RADEMACHER = Statement(
     r"d\epsilon \right) = b + b \ln \frac{B}{b}, \quad b = \sqrt{\frac{A}{m}} \le B",
     formula="min_delta delta + int_delta^B sqrt(A/m) / eps d eps = b + b ln(B/b), b = sqrt(A/m)",
     **draw.SAME_ON_HOST,
-    cases=_rademacher_cases,
+    over={"A": Box(0.1, 1e4), "m": Box(10, 1e5), "B": Box(0.1, 10)},
     evaluate=_rademacher,
     judges=(inverse_square, rademacher_multi_layer),
     tolerance=1e-8,
-    sizes=({"draws": 16},),
+    sizes=({},),
     forms=(
         Form(name="derived", note="and B where b >= B; the paper leaves this to the reader"),
         Form(name="derived clipped", note="c = 12, never above B = B_w"),
@@ -277,7 +254,7 @@ MANY_HEADS = Statement(
     tex=r"\sqrt{(\gamma_H)^3} = H^{3/2} \sqrt{(\gamma_1)^3}, \quad L = 1, \ B_x = 1, \ C_w = 0",
     formula="H times the terms of one layer give H^{1.5} in sqrt((gamma + eta)^3)",
     **draw.IDENTITY,
-    sample=draw.terms,
+    over=dict.fromkeys(("C", "beta"), Box(0, math.inf, "n")),
     evaluate=_many_heads,
     judges=(terms_corrected, covering_constant),
     sizes=({"n": 3},),
@@ -294,10 +271,4 @@ MANY_HEADS = Statement(
     control="H",
 )
 
-STATEMENTS = (
-    THEOREM_4_2,
-    COROLLARY_4_2_1,
-    RADEMACHER,
-    MANY_HEADS,
-    SHAPES,
-)
+STATEMENTS = (THEOREM_4_2, COROLLARY_4_2_1, RADEMACHER, MANY_HEADS, SHAPES)

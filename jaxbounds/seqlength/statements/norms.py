@@ -12,6 +12,7 @@ from jaxbounds.norms import frobenius_norm, induced_norm, spectral_norm, vector_
 from jaxbounds.seqlength.linear_bounds import lemma_3_3, lemma_3_4_leading, lemma_3_6
 from jaxbounds.seqlength.norms import column_norm, literal_norm, operator_norm_lower, row_norm
 from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.sets import Reals
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
@@ -32,6 +33,9 @@ def _norm_definition(instance: Instance, size: Size) -> Sides:
     )
 
 
+ON_MATRICES: dict[str, Any] = {"over": {"W": Reals(("k", "d"))}, "sizes": ({"k": 2, "d": 3},)}
+
+
 def _any_matrix(instance: Instance, size: Size) -> dict[str, Any]:
     W = np.asarray(instance["W"])
     return {"W is a real r x d matrix, q and p in N (Section 2.1)": W.ndim == 2 and W.size > 0}
@@ -43,20 +47,17 @@ MATRIX_NORM = Statement(
     tex=r"\|W\|_{q,p} = \left\| \left( \|W_{:,1}\|_q, \ldots, \|W_{:,d}\|_q \right) \right\|_r",
     formula="||W||_{q,p} = || (||W_{:,1}||_q, .., ||W_{:,d}||_q) ||_r; l_p is meant",
     **draw.IDENTITY,
-    sample=draw.matrix,
+    **ON_MATRICES,
     evaluate=_norm_definition,
     judges=(column_norm, literal_norm),
-    sizes=({"k": 2, "d": 3},),
     forms=(
         Form(
             name="printed",
             cites="Section 2.1, the definition of ||W||_{q,p}",
-            expected="fails",
             erratum="E14",
             note="the outer norm is printed as l_r, r the number of rows",
             counterexample=Counterexample(
                 instance={"W": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]},
-                size={"k": 2, "d": 3},
                 ratio=0.40714763819101274,
                 meets=_any_matrix,
             ),
@@ -102,7 +103,7 @@ OPERATOR_NORM = Statement(
     formula="||Wx||_p <= ||W||_{q->p} ||x||_q, closed forms for l_1 to l_3, l_3 to"
     " l_inf, l_2, l_inf to l_1",
     **draw.INEQUALITY,
-    sample=lambda key, size: draw.normals(key, {"W": (size["k"], size["d"]), "x": (size["d"],)}),
+    over={"W": Reals(("k", "d")), "x": Reals("d")},
     cases=_operator_cases,
     evaluate=_operator_norm,
     judges=(induced_norm, operator_norm_lower),
@@ -143,11 +144,10 @@ SPECTRAL = Statement(
     tex=r"\|W\|_{2 \to 2} \le \|W\|_F",
     formula="the largest singular value is at most ||W||_F",
     **draw.INEQUALITY,
-    sample=draw.matrix,
+    **ON_MATRICES,
     cases=_rank_one,
     evaluate=_spectral,
     judges=(spectral_norm, frobenius_norm),
-    sizes=({"k": 2, "d": 3},),
     forms=(
         Form(
             name="printed",
@@ -176,11 +176,10 @@ OBSERVATION = Statement(
     tex=r"\|W\|_{p,1} \le d \, \|W\|_{p,\infty}",
     formula="||W||_{p,1} <= d ||W||_{p,infinity}, p = 1, 2, 3",
     **draw.INEQUALITY,
-    sample=draw.matrix,
+    **ON_MATRICES,
     cases=_equal_columns,
     evaluate=_observation,
     judges=(column_norm,),
-    sizes=({"k": 2, "d": 3},),
     forms=(
         Form(
             name="printed",
@@ -211,14 +210,7 @@ CONVERTED = Statement(
     r"x)^2 \ln(dk), \quad x = \frac{B_w B_x}{\epsilon}",
     formula="d x^2 ln(2k + 1) <= (d x)^2 ln(2dk + 1), (d x)^2 ln(dk) for ||W||_{p,1} <= d B_w",
     **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=4, steps=20)},
-    cases=lambda size: draw.stacked(
-        [
-            {"x": x, "k": k, "d": d}
-            for x in (0.5, 2.0, 10.0)
-            for k in (1, 4, 1000)
-            for d in (2, 3, 50)
-        ]
-    ),
+    cases=draw.grid(x=(0.5, 2.0, 10.0), k=(1, 4, 1000), d=(2, 3, 50)),
     project=draw.positive("x"),
     evaluate=_converted,
     judges=(lemma_3_3, lemma_3_4_leading, lemma_3_6),

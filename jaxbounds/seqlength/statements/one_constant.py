@@ -85,14 +85,7 @@ ONE_CONSTANT = Statement(
     formula="k ln(2d) <= ln N <= d x^2 ln(2k + 1) for W_c^T, and d ln(2d) <= ln N <= d x^2"
     " ln(2k + 1) for W_QK, x = B / eps, inputs e_j",
     **draw.ON_HOST_WANDERED,
-    cases=lambda size: draw.stacked(
-        [
-            {"d": d, "k": k, "epsilon": eps}
-            for d in (1, 2, 16, 64, 1024)
-            for k in (1, 2, 64, 1000)
-            for eps in (0.1, 0.5, 0.7)
-        ]
-    ),
+    cases=draw.grid(d=(1, 2, 16, 64, 1024), k=(1, 2, 64, 1000), epsilon=(0.1, 0.5, 0.7)),
     project=draw.positive("epsilon"),
     evaluate=_one_constant,
     judges=(constants_F_0_1, lemma_3_3, volumetric_lower_cube),
@@ -104,43 +97,31 @@ ONE_CONSTANT = Statement(
         Form(
             name="derived, W_c^T x",
             cites="Corollary F.0.1, (d B^2 ln(2k + 1))^{1/3}; Theorem 4.2, one C_1",
-            expected="fails",
             erratum="E11",
             note="a map from R^k to R^d has k columns: 1386 against 60.8",
-            counterexample=Counterexample(
-                instance=WIDE, size={"largest": 1024}, ratio=22.79668770479254, meets=_meets
-            ),
+            counterexample=Counterexample(instance=WIDE, ratio=22.79668770479254, meets=_meets),
         ),
         Form(
             name="derived, W_c^T x, constant 10",
             cites="Corollary F.0.1, (d B^2 ln(2k + 1))^{1/3}, with a constant",
-            expected="fails",
             erratum="E11",
             note="no constant helps: k against ln k, at d = 2",
-            counterexample=Counterexample(
-                instance=WIDE, size={"largest": 1024}, ratio=2.279668770479254, meets=_meets
-            ),
+            counterexample=Counterexample(instance=WIDE, ratio=2.279668770479254, meets=_meets),
         ),
         Form(
             name="derived, W_c^T x, rows",
             cites="Corollary F.0.1, with ||W_c||_{1,inf} as printed, the rows of the map",
-            expected="fails",
             erratum="E11",
             note="nor does the norm of the transpose: images of e_1 fill a cube, in R^d, by volume,"
             " at eps = sqrt(d) / 4",
-            counterexample=Counterexample(
-                instance=NARROW, size={"largest": 1024}, ratio=38.70754446898384, meets=_meets
-            ),
+            counterexample=Counterexample(instance=NARROW, ratio=38.70754446898384, meets=_meets),
         ),
         Form(
             name="derived, W_QK x",
             cites="Corollary F.0.1, (d B^2 B_x^2 ln(2k + 1))^{1/3}",
-            expected="fails",
             erratum="E11",
             note="d columns in R^d: ln(2d + 1) by Lemma 3.3, and ln(2d) / 4 at least",
-            counterexample=Counterexample(
-                instance=NARROW, size={"largest": 1024}, ratio=1.735056822321508, meets=_meets
-            ),
+            counterexample=Counterexample(instance=NARROW, ratio=1.735056822321508, meets=_meets),
         ),
         Form(name="corrected, W_c^T x", note="k x^2 ln(2d + 1)"),
         Form(name="corrected, W_QK x", note="d x^2 ln(2d + 1)"),

@@ -9,6 +9,7 @@ import numpy as np
 from jaxbounds.seqlength.comparisons import Setting
 from jaxbounds.seqlength.onset import Bound, onsets, smallest_samples
 from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.sets import Box
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
@@ -40,11 +41,6 @@ def _norms(size: Size) -> Instance:
     return {"B_QK": np.array([1.0, 2.0, 1.0]), "B_x": np.array([1.0, 1.0, 2.0])}
 
 
-def _inside(instance: Instance, size: Size) -> Instance:
-    within = {"B_QK": (0.1, 10.0), "B_x": (0.25, 4.0)}
-    return {name: np.clip(np.abs(instance[name]), *ends) for name, ends in within.items()}
-
-
 def _onset(instance: Instance, size: Size) -> Sides:
     B_QK, B_x = draw.numbers(instance, "B_QK", "B_x")
     printed, sharp = _found(size["theorem"], Setting(d=2, B_QK=B_QK, B_x=B_x))
@@ -66,12 +62,8 @@ ONSET = Statement(
     tex=r"m^* = \min \{ m : \mathrm{bound}(m) < \mathrm{trivial} \}",
     formula="each main theorem's bound is below its trivial value from m* samples on, not before",
     **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=1, steps=3)},
+    over={"B_QK": Box(0.1, 10), "B_x": Box(0.25, 4)},
     cases=_norms,
-    project=_inside,
-    hypotheses=lambda i, size: {
-        "1/4 <= B_x <= 4": 0.25 <= i["B_x"] <= 4.0,
-        "1/10 <= B_QK <= 10": 0.1 <= i["B_QK"] <= 10.0,
-    },
     evaluate=_onset,
     judges=(onsets, smallest_samples),
     sizes=tuple({"theorem": i} for i in range(6)),

@@ -12,9 +12,7 @@ from jaxbounds.seqlength.linear_bounds import (
     volumetric_lower_column,
     volumetric_lower_cube,
 )
-from jaxbounds.seqlength.multi_layer import (
-    constants_F_0_1,
-)
+from jaxbounds.seqlength.multi_layer import constants_F_0_1
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
@@ -89,7 +87,6 @@ ORIENTATION = Statement(
         Form(
             name="derived (D.0.1), W_QK^T x",
             cites="Corollary D.0.1 with Lemma 3.3; Section 4.1, Y_[CLS]",
-            expected="fails",
             erratum="E3",
             note="the map of Y_[CLS]; ||W_QK||_{1,inf} are columns of W_QK, rows of the map",
             counterexample=_at(256, 1.7270307750957843),
@@ -109,7 +106,6 @@ ORIENTATION = Statement(
             name="derived (D.0.2), W_QK x",
             cites="Corollary D.0.2 with Lemma 3.4; Section 4.1, the display of the Rademacher"
             " complexity",
-            expected="fails",
             erratum="E3",
             note="the map of the display of the Rademacher complexity: Lemma 3.4 for columns",
             counterexample=_at(1024, 12.799999999999999),
@@ -118,7 +114,6 @@ ORIENTATION = Statement(
             name="derived (D.0.2), W_QK x, constant 100",
             cites="Corollary D.0.2 with Lemma 3.4, and 'hides logarithmic dependencies'; Section"
             " 4.1, the display of the Rademacher complexity",
-            expected="fails",
             erratum="E3",
             note="no constant helps: d against ln d",
             counterexample=_at(10**6, 62.714582429996085, largest=10**6),
@@ -196,7 +191,6 @@ COROLLARY_F_0_1 = Statement(
         Form(
             name="derived",
             cites="Corollary F.0.1 by Lemma 3.3; Theorem 4.2, ||x||_2 <= 1; Section 2.6, Pi_norm",
-            expected="fails",
             erratum="E18",
             note="tokens in the l_2 ball: W_QK = e_1 u^T, |u_i| <= 1, by volume; C of this one"
             " matrix, with ln(2d + 1) where the corollary prints ln(2k + 1)",
@@ -205,7 +199,6 @@ COROLLARY_F_0_1 = Statement(
         Form(
             name="derived, W_c^T x",
             cites="Corollary F.0.1 by Lemma 3.3; Theorem 4.2, ||x||_2 <= 1; Section 2.6, Pi_norm",
-            expected="fails",
             erratum="E18",
             note="W_c^T = u^T, a map from R^k to R^1: d = 1 times its own C, k x^2 ln(2d + 1), is"
             " too small as well",
@@ -214,7 +207,6 @@ COROLLARY_F_0_1 = Statement(
         Form(
             name="derived, W_v^T x",
             cites="Corollary F.0.1 by Lemma 3.3; Appendix E, the cover of W_v^T x",
-            expected="fails",
             erratum="E3",
             note="C of this one matrix: columns of W_v are rows of the map, d = 1, k = n, 68.9"
             " against 0.85 at n = 100",

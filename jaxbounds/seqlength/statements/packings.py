@@ -140,13 +140,7 @@ THEOREM_4_2 = Statement(
     r"\le 4 (\gamma + \eta)^3, \quad L = 1",
     formula="ln 4 <= ln N(1/2) <= 4 (gamma + eta)^3 for L = 1 and four networks that are 1 apart",
     **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=4, steps=5)},
-    cases=lambda size: draw.stacked(
-        [
-            FOUR | {"B_x": B_x, "c": c}
-            for B_x in (1.0, 10.0, 100.0, 1000.0)
-            for c in (0.01, 0.1, 1.0)
-        ]
-    ),
+    cases=draw.grid(B_x=(1.0, 10.0, 100.0, 1000.0), c=(0.01, 0.1, 1.0), epsilon=(0.5,)),
     project=draw.positive("B_x", "c", "epsilon"),
     evaluate=_theorem_4_2,
     judges=(theorem_4_2_printed, terms_derived, covering_constant, lemma_3_6, block),
@@ -157,12 +151,10 @@ THEOREM_4_2 = Statement(
         Form(
             name="printed",
             cites="Theorem 4.2, its two displays",
-            expected="fails",
             erratum="E10",
             note="gamma lacks the term (B_w alpha_1)^{2/3} of W_c^(1), which alone matters here",
             counterexample=Counterexample(
                 instance=FOUR | {"epsilon": 0.49},  # at .5 the networks are 2 epsilon apart exactly
-                size={"L": 1},
                 ratio=11.371390252427005,
                 meets=_meets_4_2,
             ),
@@ -268,36 +260,27 @@ COROLLARY_4_2_1 = Statement(
         Form(
             name="printed",
             cites="Corollary 4.2.1, its two displays",
-            expected="fails",
             erratum="E9",
             note="networks sqrt 2 apart; the first layer's W_QK needs B_x^2 more",
             counterexample=Counterexample(
-                instance=SIGNS, size={"L": 1}, ratio=1.6494725759262308, meets=_meets_4_2_1
+                instance=SIGNS, ratio=1.6494725759262308, meets=_meets_4_2_1
             ),
         ),
         Form(
             name="printed, constant 100",
             cites="Corollary 4.2.1, its two displays, with a constant",
-            expected="fails",
             erratum="E9",
             note="no constant helps: d against ln d",
             counterexample=Counterexample(
-                instance=SIGNS | {"d": 10**6},
-                size={"L": 1},
-                ratio=13.480864962301792,
-                meets=_meets_4_2_1,
+                instance=SIGNS | {"d": 10**6}, ratio=13.480864962301792, meets=_meets_4_2_1
             ),
         ),
         Form(
             name="derived",
-            expected="fails",
             erratum="E9",
             note="nor does ln(2 d^2 + 1) for every matrix (E11)",
             counterexample=Counterexample(
-                instance=SIGNS | {"d": 800},
-                size={"L": 1},
-                ratio=1.1099162367733775,
-                meets=_meets_4_2_1,
+                instance=SIGNS | {"d": 800}, ratio=1.1099162367733775, meets=_meets_4_2_1
             ),
         ),
         Form(name="corrected", note="B_x^2 on the first W_QK, one C per matrix"),
@@ -306,7 +289,4 @@ COROLLARY_4_2_1 = Statement(
     source="Corollary 4.2.1",
 )
 
-STATEMENTS = (
-    THEOREM_4_2,
-    COROLLARY_4_2_1,
-)
+STATEMENTS = (THEOREM_4_2, COROLLARY_4_2_1)

@@ -3,20 +3,14 @@
 import math
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
 from jaxbounds.seqlength.norms import column_norm, row_norm
 from jaxbounds.seqlength.rademacher import empirical_rademacher, linear_support, with_negation
-from jaxbounds.seqlength.statements.instances import (
-    INEQUALITY,
-    activation,
-    functions,
-    l1_vertices,
-    normals,
-)
+from jaxbounds.seqlength.statements.instances import INEQUALITY, activation
+from jaxbounds.sets import Ball, Box, Reals
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 
@@ -25,12 +19,6 @@ def _holder(instance: Instance, size: Size) -> Sides:
     support = lambda B: linear_support(jnp.eye(size["d"]), B)(u)
     whole = support(jnp.sum(jnp.abs(v)))
     return Sides(v @ u, {"printed": support(1.0), "corrected": whole, "control": whole / 2.0})
-
-
-def _holder_sample(key: Array, size: Size) -> Instance:
-    a, b = jax.random.split(key)
-    u = jax.random.normal(b, (size["d"],))
-    return {"v": 3.0 * l1_vertices(a, (size["d"],)), "u": u}
 
 
 def _holder_meets(instance: Instance, size: Size) -> dict[str, Any]:
@@ -43,7 +31,7 @@ HOLDER = Statement(
     tex=r"v^\top u \le B_v \max_j |u_j| = \max_{j, s} s \, e_j^\top u, \quad \|v\|_1 \le B_v",
     formula="v.u <= B_v max_j |u_j| = max_{j,s} s u_j, ||v||_1 <= B_v",
     **INEQUALITY,
-    sample=_holder_sample,
+    over={"v": Ball(3, "d", 1), "u": Box(-1, 1, "d")},
     evaluate=_holder,
     judges=(linear_support,),
     sizes=({"d": 3},),
@@ -51,14 +39,10 @@ HOLDER = Statement(
         Form(
             name="printed",
             cites="Appendix C, the first display, its second expression",
-            expected="fails",
             erratum="E16",
             note="the second expression drops B_v",
             counterexample=Counterexample(
-                instance={"v": [2.0], "u": [1.0]},
-                size={"d": 1},
-                ratio=2.0,
-                meets=_holder_meets,
+                instance={"v": [2.0], "u": [1.0]}, size={"d": 1}, ratio=2.0, meets=_holder_meets
             ),
         ),
         Form(name="corrected", equality="v = B_v s e_j at the largest |u_j|"),
@@ -81,13 +65,6 @@ def _peeling(instance: Instance, size: Size) -> Sides:
         jnp.abs(w @ (W_c.T @ _linear(W_v.T @ z))),
         {"derived": bound(row_norm), "corrected": right, "control": right / 2.0},
     )
-
-
-def _peeling_sample(key: Array, size: Size) -> Instance:
-    a, b, c = jax.random.split(key, 3)
-    d, k = size["d"], size["k"]
-    z = jax.random.rademacher(c, (d,), float)
-    return {"w": l1_vertices(a, (d,)), **normals(b, {"W_c": (k, d), "W_v": (d, k)}), "z": z}
 
 
 def _aligned(size: Size) -> Instance:
@@ -123,7 +100,7 @@ PEELING = Statement(
     r"\|W_v^\top\|_{1,\infty} \max_j |z_j|",
     formula="|w.W_c^T W_v^T z| <= ||w||_1 ||W_c^T||_{1,inf} ||W_v^T||_{1,inf} max_j |z_j|",
     **INEQUALITY,
-    sample=_peeling_sample,
+    over=dict.fromkeys("wz", Reals("d")) | {"W_c": Reals(("k", "d")), "W_v": Reals(("d", "k"))},
     cases=_aligned,
     evaluate=_peeling,
     judges=(column_norm, row_norm),
@@ -136,7 +113,6 @@ PEELING = Statement(
         Form(
             name="derived",
             cites="Section 4.1, the norms, in Appendix C's displays for w, W_c and W_v",
-            expected="fails",
             erratum="E4",
             note="the first display is applied to e_j^T W_c^T, a column of W_c",
             counterexample=Counterexample(
@@ -146,7 +122,6 @@ PEELING = Statement(
                     "W_v": [[1.0, 0.0], [0.0, 1.0]],
                     "z": [1.0, 1.0],
                 },
-                size={"d": 2, "k": 2},
                 ratio=2.0,
                 meets=_peeling_meets,
             ),
@@ -172,11 +147,6 @@ def _sign_removal(instance: Instance, size: Size) -> Sides:
     )
 
 
-def _sign_sample(key: Array, size: Size) -> Instance:
-    a, b = jax.random.split(key)
-    return {**functions(a, size), "slopes": jax.random.exponential(b, (3,))}
-
-
 def _one_linear(size: Size) -> Instance:
     """One function beside 0, and sigma the identity, odd and linear."""
     F = np.zeros((8, size["functions"], size["m"]))
@@ -191,7 +161,7 @@ SIGN = Statement(
     r"\mathbb{E} \sup_f \sum_{i=1}^m \epsilon_i f(x_i), \quad s \in \{-1, 1\}",
     formula="E sup_{s,f} s sum sigma_i sigma(f(x_i)) <= 2 L_sigma E sup_f sum sigma_i f(x_i)",
     **INEQUALITY,
-    sample=_sign_sample,
+    over={"F": Reals(("functions", "m")), "slopes": Box(0, math.inf, 3)},
     cases=_one_linear,
     evaluate=_sign_removal,
     judges=(with_negation, empirical_rademacher),

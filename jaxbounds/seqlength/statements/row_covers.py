@@ -4,13 +4,10 @@ import itertools
 import math
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from jaxbounds.arrays import array_module
-from jaxbounds.norms import vector_norm
 from jaxbounds.seqlength.comparisons import covering_crossover
 from jaxbounds.seqlength.linear_bounds import (
     lemma_3_4_explicit,
@@ -22,14 +19,8 @@ from jaxbounds.seqlength.linear_bounds import (
 )
 from jaxbounds.seqlength.linear_covers import cover_by_truncation, error_on_l1_ball
 from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.sets import Box, Integers, Matrices
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
-
-
-def _row_sample(key: Array, size: Size) -> Instance:
-    a, b, c = jax.random.split(key, 3)
-    lengths = jnp.abs(draw.l1_sphere(a, (size["k"],)))
-    W = lengths[:, None] * draw.l2_sphere(b, (size["k"], size["d"]))
-    return {"W": W, "x": jnp.exp(jax.random.uniform(c, (), minval=0.0, maxval=2.0))}
 
 
 def _row_cases(size: Size) -> Instance:
@@ -43,12 +34,10 @@ def _row_cases(size: Size) -> Instance:
     x = math.sqrt(d) * (1.0 + 1e-7)
     step = np.full((k, d), (0.5 + 1e-9) / x) * (np.arange(k) < 2)[:, None]
     rows.append({"W": step, "x": x})
+    # One row of norm B, an entry of which is just below its step B / x.
+    near = math.cos(1e-6) * np.eye(d)[0] + math.sin(1e-6) * np.eye(d)[1]
+    rows.append({"W": np.outer(np.eye(k)[0], near), "x": 1.0})
     return draw.stacked(rows)
-
-
-def _row_project(instance: Instance, size: Size) -> Instance:
-    W = instance["W"]
-    return {"W": W / jnp.maximum(jnp.sum(vector_norm(W)), 1.0), "x": jnp.maximum(instance["x"], 1)}
 
 
 def _lemma_3_4(instance: Instance, size: Size) -> Sides:
@@ -72,18 +61,17 @@ LEMMA_3_4 = Statement(
     formula="||W^T||_{2,1} <= B_w: truncating rows moves columns by less than eps / B_x,"
     " with integer codes sum |Z| <= 2 x^2",
     **draw.WANDERED | {"budget": Budget(samples=256, restarts=2, steps=30, batch=128)},
-    sample=_row_sample,
+    over={"W": Matrices(("k", "d"), norm="row sum"), "x": Box(1, math.inf)},
     cases=_row_cases,
-    project=_row_project,
-    hypotheses=lambda i, size: {
-        "sum of row norms <= 1": jnp.sum(vector_norm(i["W"])) <= 1 + 1e-12,
-        "x >= 1": i["x"] >= 1,
-    },
     evaluate=_lemma_3_4,
     judges=(cover_by_truncation, error_on_l1_ball),
     sizes=({"k": 4, "d": 3},),
     forms=(
-        Form(name="sharpened S3", note="row steps eta_j = eps' 2^(-l_j/2), sum eta_j^2 <= eps'^2"),
+        Form(
+            name="sharpened S3",
+            note="row steps eta_j = eps' 2^(-l_j/2), sum eta_j^2 <= eps'^2",
+            equality="one row of norm B, an entry just below its step B / x",
+        ),
         Form(
             name="sharpened S3 code",
             note="so ln N <= floor(2x^2) ln(2kd levels + 1)",
@@ -116,9 +104,7 @@ CODES = Statement(
     r"\rceil + 1 \right) + 1 \right)",
     formula="ln N = floor(2 x^2) ln(2kd levels + 1), levels = ceil(log2(2 x^2)) + 1; 0 for x < 1",
     **draw.SAME_ON_HOST,
-    cases=lambda size: draw.stacked(
-        [{"x": x, "k": k, "d": d} for x in (0.5, 1.0, 1.3, 2.0, 5.0) for k, d in ((1, 1), (4, 3))]
-    ),
+    cases=draw.grid(x=(0.5, 1.0, 1.3, 2.0, 5.0), k=(1, 4), d=(1, 3)),
     evaluate=_codes,
     judges=(lemma_3_4_explicit,),
     sizes=({"k": 4, "d": 3},),
@@ -126,12 +112,6 @@ CODES = Statement(
     control="without signs",
     source="Lemma 3.4, proved without Lemma 3.5",
 )
-
-
-def _row_size_cases(size: Size) -> Instance:
-    scales, outputs, inputs = (0.5, 1.5, 2.0, 4.0, 10.0), (1, 4, 100, 10**6), (1, 2, 64)
-    grid = itertools.product(scales, outputs, inputs)
-    return draw.stacked([{"x": x, "k": k, "d": d} for x, k, d in grid])
 
 
 def _row_sizes(instance: Instance, size: Size) -> Sides:
@@ -170,12 +150,12 @@ def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
 def _spread(k: int, ratio: float) -> Counterexample:
     """The matrices v e_1^T in R^{k x 2}, 1 / x = eps = 1 / 2, and the ratio of packing to bound."""
     instance = {"x": 2.0, "k": k, "d": 2}
-    return Counterexample(instance=instance, size={"d": 64}, ratio=ratio, meets=_in_the_class)
+    return Counterexample(instance=instance, ratio=ratio, meets=_in_the_class)
 
 
 BY_COLUMNS: dict[str, Any] = {
     **draw.ON_HOST_WANDERED,
-    "cases": _row_size_cases,
+    "cases": draw.grid(x=(0.5, 1.5, 2.0, 4.0, 10.0), k=(1, 4, 100, 10**6), d=(1, 2, 64)),
     "project": draw.positive("x"),
     "sizes": ({"d": 64},),
 }
@@ -196,7 +176,6 @@ LEMMA_3_4_SIZE = Statement(
         Form(
             name="printed",
             cites="Lemma 3.4, its display",
-            expected="fails",
             erratum="E3",
             note="with column norms the class contains v e_1^T, |v| <= B_w, and ln N >= k ln x",
             counterexample=_spread(100, 3.2706005161953193),
@@ -204,7 +183,6 @@ LEMMA_3_4_SIZE = Statement(
         Form(
             name="printed, constant 100",
             cites="Lemma 3.4, its display, and 'hides logarithmic dependencies'",
-            expected="fails",
             erratum="E3",
             note=NO_CONSTANT,
             counterexample=_spread(10**6, 119.43682059565394),
@@ -249,7 +227,6 @@ LEMMA_3_5 = Statement(
         Form(
             name="printed",
             cites="Lemma 3.5, its display",
-            expected="fails",
             erratum="E3",
             note="the same transposition, with n = d + 1 points; true is ln(kn) with row norms",
             counterexample=_spread(100, 9.67132018086354),
@@ -257,7 +234,6 @@ LEMMA_3_5 = Statement(
         Form(
             name="printed, constant 100",
             cites="Lemma 3.5, its display, and 'hides logarithmic dependencies' (Lemma 3.4)",
-            expected="fails",
             erratum="E3",
             note=NO_CONSTANT,
             counterexample=_spread(10**6, 967.1320180863539),
@@ -292,12 +268,8 @@ COUNTING = Statement(
     tex=r"p \ln x \le \ln \mathcal{N} \le p \ln(1 + 2x)",
     formula="p ln x <= ln N <= p ln(1 + 2x); equal to x^2 ln(2p + 1) at the crossover",
     **draw.ON_HOST_WANDERED,
-    cases=lambda size: {
-        "x": np.array([1.0, 3.0, 1.0, 1.9, 10.0, 100.0, 7.0, 1e3, 1e4, 1e6, 1e6, 2.0]),
-        "p": np.array([1, 1, 2, 1, 16, 1, 3, 64, 1, 256, 4096, 1000]),
-    },
-    project=lambda i, size: {**i, "x": np.clip(i["x"], 1.0, 1e6)},
-    hypotheses=lambda i, size: {"x >= 1": i["x"] >= 1},
+    over={"x": Box(1, 1e6), "p": Integers(1, "p")},
+    cases=draw.grid(x=(1.0, 1.9, 10.0, 1e3), p=(1, 2, 16, 1000)),
     evaluate=_parameters,
     judges=(volumetric, covering_crossover, lemma_3_6),
     sizes=({"p": 4096},),

@@ -11,11 +11,7 @@ from jaxtyping import Array
 
 from jaxbounds.seqlength import comparisons
 from jaxbounds.seqlength.attention_search import attention_rademacher_lower
-from jaxbounds.seqlength.linear_bounds import (
-    at_scale,
-    lemma_3_6,
-    lemma_3_6_sharp,
-)
+from jaxbounds.seqlength.linear_bounds import at_scale, lemma_3_6, lemma_3_6_sharp
 from jaxbounds.seqlength.model import head_at
 from jaxbounds.seqlength.norms import project_entries_l1
 from jaxbounds.seqlength.rademacher import empirical_rademacher
@@ -28,6 +24,7 @@ from jaxbounds.seqlength.single_layer import (
     theorem_4_1_printed,
 )
 from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.sets import Reals
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
@@ -54,9 +51,7 @@ TRANSPOSED = Statement(
     formula="for T = 2, W_QK = 0, sigma linear: Rad grows at most like sqrt(ln(2d) / m) with d",
     kind="rate",
     host=True,
-    cases=lambda size: {
-        "d": np.array([16, 20, 24, 32, 40, 48, 64, 96, 128, 256, 512, 1024]),
-    },
+    cases=lambda size: {"d": np.array([16, 20, 24, 32, 40, 48, 64, 96, 128, 256, 512, 1024])},
     evaluate=_transposed,
     judges=(entropy_terms,),
     sizes=({"m": 2000},),
@@ -87,8 +82,8 @@ TRANSPOSED = Statement(
 
 def _theorem_sample(key: Array, size: Size) -> Instance:
     a, b = jax.random.split(key)
-    X = draw.normals(a, {"X": (size["m"], size["T"], size["d"])})["X"]
-    return {"X": draw.unit(X), "seed": jax.random.key_data(b)}
+    X = draw.l2_sphere(a, (size["m"], size["T"], size["d"]))
+    return {"X": X, "seed": jax.random.key_data(b)}
 
 
 def _theorem_4_1(instance: Instance, size: Size) -> Sides:
@@ -98,11 +93,7 @@ def _theorem_4_1(instance: Instance, size: Size) -> Sides:
     plain = attention_bound(at_scale(lemma_3_6, 1.0, k=d, d=d), m, d, B_x=1.0, softmax_constant=2.0)
     return Sides(
         found.mean,
-        {
-            "corrected chaining": plain,
-            "sharpened": sharp,
-            "control": 0.1 / math.sqrt(m),
-        },
+        {"corrected chaining": plain, "sharpened": sharp, "control": 0.1 / math.sqrt(m)},
         trivial=1.0,
     )
 
@@ -134,12 +125,12 @@ THEOREM_4_1 = Statement(
 
 def _class_sample(key: Array, size: Size) -> Instance:
     a, b = jax.random.split(key)
-    X = draw.normals(a, {"X": (size["points"], size["T"], size["d"])})["X"]
-    return {"X": draw.unit(X), "seed": jax.random.randint(b, (), 0, 2**30)}
+    X = draw.l2_sphere(a, (size["points"], size["T"], size["d"]))
+    return {"X": X, "seed": jax.random.randint(b, (), 0, 2**30)}
 
 
 @jax.jit
-def at_ends(X: Array, maps: Array, ends: Array) -> Array:
+def _at_ends(X: Array, maps: Array, ends: Array) -> Array:
     """Networks of these W_QK, with W_v and w at ends of their balls, on all points."""
     d = X.shape[-1]
     W_c, w = jnp.eye(1, d), ends[jnp.array([0, d])]
@@ -147,19 +138,23 @@ def at_ends(X: Array, maps: Array, ends: Array) -> Array:
     return jax.vmap(jax.vmap(run, (None, 0)), (0, None))(maps, ends)
 
 
-def _class(instance: Instance, size: Size) -> Sides:
-    """Networks with w, W_c, W_v, W_QK at extreme points of their balls, each point 2^16 times."""
-    X, (seed,), d = instance["X"], draw.numbers(instance, "seed"), size["d"]
-    copies = 2**16
-    m, ends = len(X) * copies, draw.signed_vertices(d)
-    maps = np.concatenate([np.zeros((1, d * d)), draw.signed_vertices(d * d)]).reshape(-1, d, d)
-    table = np.moveaxis(np.asarray(at_ends(X, maps, ends)), 2, 0).reshape(len(X), -1)
+def complexity_below(instance: Instance, maps: np.ndarray, copies: int) -> float:
+    """Rad of networks with these W_QK, W_v and w at extreme points, each point so many times."""
+    X, (seed,) = instance["X"], draw.numbers(instance, "seed")
+    ends = draw.signed_vertices(X.shape[-1])
+    table = np.moveaxis(np.asarray(_at_ends(X, maps, ends)), 2, 0).reshape(len(X), -1)
     # The signs of equal points add up to a binomial.
     signs = 2.0 * np.random.default_rng(seed).binomial(copies, 0.5, size=(32, len(X))) - copies
-    found = (signs @ table).max(axis=1).mean() / m
+    return (signs @ table).max(axis=1).mean() / (len(X) * copies)
+
+
+def _class(instance: Instance, size: Size) -> Sides:
+    """Networks with w, W_c, W_v, W_QK at extreme points of their balls, each point 2^16 times."""
+    m, d = 2**16 * len(instance["X"]), size["d"]
+    maps = np.concatenate([np.zeros((1, d * d)), draw.signed_vertices(d * d)]).reshape(-1, d, d)
     C = lemma_3_6(1.0, k=d, d=d)
     return Sides(
-        found,
+        complexity_below(instance, maps, 2**16),
         {
             "corrected O(.)": float(theorem_4_1_printed(1.0, 1.0, C, m, d)),
             "corrected": float(theorem_4_1(1.0, 1.0, C, m, d)),
@@ -205,10 +200,6 @@ def _heads(instance: Instance, size: Size) -> Sides:
     return Sides(empirical_rademacher(sums), {"printed": alone, "control": 3.0 * alone})
 
 
-def _heads_sample(key: Array, size: Size) -> Instance:
-    return draw.normals(key, dict.fromkeys("FGH", (size["functions"], size["m"])))
-
-
 HEADS = Statement(
     id="seqlength.sec4.2",
     label="Section 4.2, several heads",
@@ -218,7 +209,7 @@ HEADS = Statement(
     formula="E sup_{Y_1,..,Y_H} sum_i eps_i w.sum_j Y_j(X_i) = sum_j E sup_{Y_j} sum_i eps_i"
     " w.Y_j(X_i)",
     **draw.IDENTITY,
-    sample=_heads_sample,
+    over=dict.fromkeys("FGH", Reals(("functions", "m"))),
     evaluate=_heads,
     judges=(empirical_rademacher,),
     sizes=({"functions": 3, "m": 5},),

@@ -104,7 +104,6 @@ MAUREY = Statement(
         Form(
             name="printed",
             cites="Lemma 3.1, its display",
-            expected="fails",
             erratum="E1",
             note="gamma^2 needs (gamma/k) sum k_i V_i; with (1/k) the variance has gamma",
             counterexample=Counterexample(
@@ -175,11 +174,7 @@ GREEDY = Statement(
     judges=(sparsify, maurey_corrected, maurey_printed),
     sizes=({"n": 3, "dim": 2, "k": 1}, {"n": 3, "dim": 2, "k": 3}),
     forms=(
-        Form(
-            name="derived",
-            note="(1/k) sum k_i V_i",
-            equality="one vector, gamma = 1/2, k = 1",
-        ),
+        Form(name="derived", note="(1/k) sum k_i V_i", equality="one vector, gamma = 1/2, k = 1"),
         Form(
             name="derived rescaled",
             note="(gamma/k) sum k_i V_i, sum k_i = k",
@@ -189,12 +184,6 @@ GREEDY = Statement(
     control="a fortieth of it",
     source="library: how the covers of Section 3 find their members",
 )
-
-
-def _grid(lowest: int) -> Instance:
-    """Every n from 1 to 4 with every K from `lowest` to 4."""
-    n, K = np.meshgrid(np.arange(1, 5), np.arange(lowest, 5), indexing="ij")
-    return {"n": n.ravel(), "K": K.ravel()}
 
 
 def _count(instance: Instance, size: Size) -> Sides:
@@ -223,7 +212,7 @@ COUNT = Statement(
     r"\right\} \right| \le d^k",
     formula="#{k in Z_{>=0}^d : sum k_i <= K} <= d^K",
     **draw.ON_HOST,
-    cases=lambda size: _grid(1),
+    cases=draw.grid(n=range(1, 5), K=range(1, 5)),
     evaluate=_count,
     judges=(counting.nonnegative_vectors, counting.count_nonnegative),
     sizes=({"largest": 4},),
@@ -231,15 +220,9 @@ COUNT = Statement(
         Form(
             name="printed",
             cites="Section 3, the sentence after Lemma 3.1",
-            expected="fails",
             erratum="E2",
             note="already two choices for d = K = 1; d^K is right for sum k_i = K",
-            counterexample=Counterexample(
-                instance={"n": 1, "K": 1},
-                size={"largest": 4},
-                ratio=2.0,
-                meets=_naturals,
-            ),
+            counterexample=Counterexample(instance={"n": 1, "K": 1}, ratio=2.0, meets=_naturals),
         ),
         Form(name="corrected", note="(d + 1)^K", equality="K = 1"),
         Form(name="sharpened", note="C(d + K, K)", equality="always"),
@@ -269,7 +252,7 @@ SIGNED_COUNT = Statement(
     r"\binom{n}{j} \binom{K}{j}",
     formula="#{z in Z^n : ||z||_1 <= K} = sum_j 2^j C(n,j) C(K,j)",
     **draw.SAME_ON_HOST,
-    cases=lambda size: _grid(0),
+    cases=draw.grid(n=range(1, 5), K=range(5)),
     evaluate=_signed_count,
     judges=(counting.count_signed, counting.log_counts_signed, counting.signed_vectors),
     sizes=({"largest": 4},),

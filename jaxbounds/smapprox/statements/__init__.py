@@ -16,6 +16,8 @@ where each item of it is taken up: `items`; the edition read, how to cite it, an
 no statement judges: `reference`.
 """
 
+from types import ModuleType
+
 from jaxbounds.smapprox.statements import (
     appendix_b,
     appendix_c,
@@ -46,7 +48,12 @@ from jaxbounds.smapprox.statements.errata import ERRATA
 from jaxbounds.smapprox.statements.items import ITEMS
 from jaxbounds.smapprox.statements.reference import BIBTEX, CITATION, EDITION, LINKS, UNJUDGED
 from jaxbounds.smapprox.statements.remarks import REMARKS, SURVIVES
-from jaxbounds.statements import Paper
+from jaxbounds.statements import Paper, Statement
+
+
+def _of(*modules: ModuleType) -> tuple[Statement, ...]:
+    return tuple(statement for module in modules for statement in module.STATEMENTS)
+
 
 PAPER = Paper(
     id="smapprox",
@@ -54,31 +61,16 @@ PAPER = Paper(
     "with Transformers",
     citation=CITATION,
     statements=(
-        *section2.STATEMENTS,
-        *section2_margins.STATEMENTS,
-        *section2_epsilon.STATEMENTS,
-        *sample_sizes.STATEMENTS,
-        *margin_covers.STATEMENTS,
-        *margin_samples.STATEMENTS,
-        *margin_profiles.STATEMENTS,
-        *section3_circuits.STATEMENTS,
-        *appendix_b.STATEMENTS,
-        *section3_margins.STATEMENTS,
-        *section3_rounding.STATEMENTS,
-        *explicit_samples.STATEMENTS,
-        *machine.STATEMENTS,
-        *machine_bounds.STATEMENTS,
-        *machine_margins.STATEMENTS,
-        *explicit_machine_samples.STATEMENTS,
+        *_of(section2, section2_margins, section2_epsilon, sample_sizes),
+        *_of(margin_covers, margin_samples, margin_profiles),
+        *_of(section3_circuits, appendix_b, section3_margins, section3_rounding, explicit_samples),
+        *_of(machine, machine_bounds, machine_margins, explicit_machine_samples),
         *appendix_c.STATEMENTS[:2],
-        *appendix_c_search.STATEMENTS,
-        *appendix_c_scores.STATEMENTS,
+        *_of(appendix_c_search, appendix_c_scores),
         *appendix_c.STATEMENTS[2:],
-        *appendix_c_norms.STATEMENTS,
-        *appendix_d.STATEMENTS,
-        *appendix_d_margin.STATEMENTS,
-        *appendix_d_lemmas.STATEMENTS,
-        *appendix_d_sharing.STATEMENTS,
+        *_of(
+            appendix_c_norms, appendix_d, appendix_d_margin, appendix_d_lemmas, appendix_d_sharing
+        ),
     ),
     errata=ERRATA,
     survives=SURVIVES,

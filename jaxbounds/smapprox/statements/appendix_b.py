@@ -9,12 +9,7 @@ from jaxtyping import Array
 
 from jaxbounds.smapprox import circuits
 from jaxbounds.smapprox.circuits import Circuit, Gate
-from jaxbounds.smapprox.feedforward import (
-    compile_circuit,
-    feedforward,
-    gate_rows,
-    l1_norm,
-)
+from jaxbounds.smapprox.feedforward import compile_circuit, feedforward, gate_rows, l1_norm
 from jaxbounds.smapprox.statements.section3_circuits import OPERATIONS, circuit_of, gate_arrays
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
@@ -83,13 +78,10 @@ NOT = Statement(
         Form(
             name="printed diagonal",
             cites='Appendix B, proof of Lemma B.1: "-1 on the diagonal and 0 everywhere else"',
-            expected="fails",
             erratum="E24",
             note="For a gate on another coordinate than its parent, -1 on the diagonal of W1 "
             "reads the gate's own index.",
-            counterexample=Counterexample(
-                instance={"x": [0, 1]}, size={"inputs": 2}, ratio=1.0, meets=_bits
-            ),
+            counterexample=Counterexample(instance={"x": [0, 1]}, ratio=1.0, meets=_bits),
         ),
         Form(name="corrected", note="The -1 in the parent's column."),
     ),
@@ -178,7 +170,6 @@ NORM = Statement(
             name="printed",
             cites='Appendix B, proof of Theorem 3.1: "The total ||.||_1-norm of the parameters so '
             'far is at most s"',
-            expected="fails",
             erratum="E7",
             note="An OR gate alone has norm 5 and size 3.",
             counterexample=Counterexample(

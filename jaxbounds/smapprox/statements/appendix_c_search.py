@@ -142,10 +142,7 @@ LEMMA_C3 = Statement(
             cites="(C.6), all seven lines and the sentence after them",
             note="With i' = 0, the null key, where there was no visit.",
         ),
-        Form(
-            name="printed C.6",
-            cites="Claim C.6; its proof: the attention attends exactly to i'",
-        ),
+        Form(name="printed C.6", cites="Claim C.6; its proof: the attention attends exactly to i'"),
     ),
     control="another symbol",
     **SEARCH,

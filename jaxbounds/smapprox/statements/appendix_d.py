@@ -10,6 +10,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
+from jaxbounds.sets import Box, Integers, Reals
 from jaxbounds.smapprox.correction import THIRDS, Correction
 from jaxbounds.smapprox.layers import find_last_visit
 from jaxbounds.smapprox.layout import Layout
@@ -29,20 +30,6 @@ from jaxbounds.statements import (
 IN_D: dict[str, Any] = {"kind": "inequality", "source": "Appendix D"}
 
 
-def _noise(key: Array, size: Size) -> Instance:
-    bits, noise = jax.random.split(key)
-    w = size["w"]
-    return {
-        "h": jax.random.bernoulli(bits, shape=(w,)).astype(int),
-        "noise": jax.random.uniform(noise, (w,), minval=-1.0, maxval=1.0),
-    }
-
-
-def _corners(key: Array, size: Size) -> Instance:
-    sample = _noise(key, size)
-    return {**sample, "noise": jnp.sign(sample["noise"])}
-
-
 def _restored(i: Instance, size: Size) -> Sides:
     h = i["h"].astype(float)
     radius = THIRDS.radius - 1e-15
@@ -59,7 +46,7 @@ DEFINITION_D1 = Statement(
     kind="identity",
     evaluate=_restored,
     judges=(Correction.__call__,),
-    sample={"box": _noise, "corners": _corners},
+    over={"h": Integers(0, 1, "w"), "noise": Box(-1, 1, "w")},
     sizes=({"w": 6},),
     forms=(
         Form(
@@ -85,19 +72,9 @@ DEFINITION_D1 = Statement(
 )
 
 
-def _moved_rounding(key: Array, size: Size) -> Instance:
-    keys = jax.random.split(key, 3)
-    w = size["w"]
-    return {
-        "h": jax.random.normal(keys[0], (w,)),
-        "direction": jax.random.normal(keys[1], (4 * w * w + 3 * w,)),
-        "radius": jax.random.uniform(keys[2], (), minval=0.01, maxval=1.0),
-    }
-
-
 def _rounding_lipschitz(i: Instance, size: Size) -> Sides:
     xi, unravel = ravel_pytree(jax.tree.map(jnp.asarray, THIRDS.weights(size["w"], size["w"])))
-    r = jnp.abs(i["radius"])
+    r = i["radius"]
     moved = xi + r * i["direction"] / jnp.sqrt(i["direction"] @ i["direction"])
     h, relu = i["h"], lambda v: jnp.maximum(v, 0.0)
     zeta = lambda p: relu(p["W3"] @ relu(p["W2"] @ h + p["b2"]) + p["b3"])
@@ -118,7 +95,7 @@ ROUNDING_LIPSCHITZ = Statement(
     r"\|\xi_i - \hat\xi\|_2",
     evaluate=_rounding_lipschitz,
     judges=(Correction.parameter_lipschitz, Correction.weights),
-    sample=_moved_rounding,
+    over={"h": Reals("w"), "direction": Reals("4*w**2 + 3*w"), "radius": Box(0.01, 10)},
     sizes=({"w": 3},),
     budget=Budget(restarts=3, steps=40),
     forms=(Form(name="derived", note="kappa_xi^2 = 4 slope^2 + 2 (1 + r)^2 + 1, r = |xi' - xi|."),),
@@ -280,7 +257,7 @@ def _valid(i: Instance, size: Size) -> dict[str, Any]:
 
 def _stored(ratio: float) -> Counterexample:
     instance = {"value": [0.0, 1e-3, 0.0, 0.0], "epsilon": 1e-11}
-    return Counterexample(instance=instance, size={"keys": 4}, ratio=ratio, meets=_valid)
+    return Counterexample(instance=instance, ratio=ratio, meets=_valid)
 
 
 TIES = Statement(
@@ -301,7 +278,6 @@ TIES = Statement(
             name="printed",
             cites='Appendix C.2, proof of Theorem 4.1: "the positions attended to by the layer '
             'will not change unless we perturb the parameters and inputs by" 1/poly',
-            expected="fails",
             erratum="E11",
             note="The head is on cell 1 after steps 0, 2 and 4: keys 1 and 3 tie. A change of the "
             "key weight on the second bit of pos1, however small, breaks the tie.",
@@ -311,7 +287,6 @@ TIES = Statement(
             name="printed condition",
             cites='Appendix C.2, proof of Theorem 4.1: "Condition D.3 with Lipschitz constants '
             'poly ... holds"',
-            expected="fails",
             erratum="E11",
             note="At theta-hat the values of the tied keys differ by e; moving H by any epsilon "
             "picks one of them: a jump of e/2, beyond every mu. Here mu = (|Z||A| w_pos)^3.",

@@ -21,10 +21,7 @@ from jaxbounds.smapprox.circuits import all_inputs
 from jaxbounds.smapprox.correction import THIRDS, Correction
 from jaxbounds.smapprox.feedforward import feedforward
 from jaxbounds.smapprox.statements.appendix_d import IN_D
-from jaxbounds.smapprox.statements.margin_cases import (
-    INPUTS,
-    case_network,
-)
+from jaxbounds.smapprox.statements.margin_cases import INPUTS, case_network
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 

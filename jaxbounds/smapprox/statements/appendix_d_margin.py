@@ -9,13 +9,7 @@ from jaxbounds.smapprox.certified import (
     without_halvings,
 )
 from jaxbounds.smapprox.statements.appendix_d import IN_D
-from jaxbounds.smapprox.statements.margin_cases import (
-    ALL_INPUTS,
-    INPUTS,
-    attacked,
-    case_network,
-    margin_cases,
-)
+from jaxbounds.smapprox.statements.margin_cases import ON_CASES, attacked, case_network
 from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 
 
@@ -50,10 +44,7 @@ THEOREM_D6 = Statement(
         certified.circuit_margin_lower,
         try_rays,
     ),
-    cases=margin_cases,
-    enumerates=ALL_INPUTS,
-    host=True,
-    sizes=({"inputs": INPUTS},),
+    **ON_CASES,
     forms=(
         Form(
             name="printed",

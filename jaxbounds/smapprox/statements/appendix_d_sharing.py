@@ -1,14 +1,13 @@
 """Lemma D.9: from bounds for each layer to the margin, with shared weights too."""
 
+import math
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from jaxbounds.smapprox.certified import (
-    layer_norm,
-)
+from jaxbounds.sets import Box, Reals
+from jaxbounds.smapprox.certified import layer_norm
 from jaxbounds.smapprox.statements.appendix_d import IN_D
 from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 
@@ -20,26 +19,15 @@ READS = {
 """Which parameters each layer reads: each its own, some shared, and one read twice by a layer."""
 
 
-def _coefficients(key: Array, size: Size) -> Instance:
-    values, shares, moves = jax.random.split(key, 3)
-    return {
-        "c": jax.random.normal(values, (3, 3)),
-        "a": jnp.exp(jax.random.normal(shares, (3,))),
-        "delta": jax.random.normal(moves, (size["p"],)),
-    }
-
-
 def _alike(key: Array, size: Size) -> Instance:
     """Two layers that read the same parameters, the same way, with equal bounds."""
-    i = _coefficients(key, size)
     c = jnp.array([[1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1e-9, 1e-9, 1e-9]])
-    return {**i, "c": c, "a": jnp.ones(3)}
+    return {"c": c, "a": jnp.ones(3)}
 
 
 def _one_layer(key: Array, size: Size) -> Instance:
     """Only the last layer matters, by its first two parameters alike."""
-    i = _coefficients(key, size)
-    return {**i, "c": jnp.full((3, 3), 1e-9).at[2, :2].set(1.0), "a": jnp.ones(3)}
+    return {"c": jnp.full((3, 3), 1e-9).at[2, :2].set(1.0), "a": jnp.ones(3)}
 
 
 def _sharing(i: Instance, size: Size) -> Sides:
@@ -47,7 +35,7 @@ def _sharing(i: Instance, size: Size) -> Sides:
 
     Then |F-hat - F| < 1 whenever all |delta_i| < a_i, and rho = 1 / |sum_i tau_i^T c_i|.
     """
-    a = jnp.abs(i["a"]) + 1e-9
+    a = i["a"]
 
     def margin(reads: Any) -> Array:
         rows = [i["c"][k, : len(read)] for k, read in enumerate(reads)]
@@ -73,7 +61,8 @@ LEMMA_D9 = Statement(
     r"b_{d-1}\}",
     evaluate=_sharing,
     judges=(layer_norm,),
-    sample={"random": _coefficients, "alike": _alike, "one layer": _one_layer},
+    over={"c": Reals((3, 3)), "a": Box(1e-9, math.inf, 3), "delta": Reals("p")},
+    sample={"random": lambda key, size: {}, "alike": _alike, "one layer": _one_layer},
     sizes=({"p": 6},),
     forms=(
         Form(

@@ -4,16 +4,15 @@ import functools
 import math
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.smapprox import alternatives
 from jaxbounds.smapprox import generalization as general
 from jaxbounds.smapprox.certified import circuit_margin_lower
-from jaxbounds.smapprox.circuits import Circuit, all_inputs
+from jaxbounds.smapprox.circuits import Circuit
 from jaxbounds.smapprox.correction import THIRDS
-from jaxbounds.smapprox.feedforward import compile_circuit, feedforward, l1_norm, parameter_count
+from jaxbounds.smapprox.feedforward import compile_circuit, l1_norm, parameter_count
+from jaxbounds.smapprox.statements.margin_cases import certified_margin
 from jaxbounds.smapprox.statements.section3_circuits import circuit_of, gate_arrays
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
@@ -21,20 +20,13 @@ CONFIDENCE = math.log(100.0)
 WIDER = 2.0**30
 """How much wider the network is made where all that counts is the norm of its parameters."""
 
-_states = jax.jit(jax.vmap(feedforward, (None, 0)))
-
-
-def _margin(params: Any, inputs: int) -> float:
-    every = jnp.asarray(all_inputs(inputs), float)
-    states = _states(jax.tree.map(jnp.asarray, params), every)[1]
-    return circuit_margin_lower(params, np.asarray(states), THIRDS)
-
 
 def _theorem(i: Instance, size: Size) -> Sides:
     circuit, epsilon = circuit_of(i, size), 1.0 / size["inverse_epsilon"]
     params = compile_circuit(circuit, correction=THIRDS)
     w, d = len(params["head"]["W"]), 4 * circuit.depth
-    p, alpha, gamma = parameter_count(params), l1_norm(params), _margin(params, size["inputs"])
+    p, alpha = parameter_count(params), l1_norm(params)
+    gamma = certified_margin(params, size["inputs"])
     single = general.realizable_sample_complexity(alpha, p, gamma, epsilon)
     chained = general.chained_sample_complexity(alpha, p, gamma, epsilon)
     wide = general.realizable_sample_complexity(alpha, p * WIDER**2, gamma, epsilon)
@@ -111,7 +103,7 @@ def _surrogates(size: Size) -> Instance:
 def _corrected(circuit: Circuit) -> tuple[Any, float]:
     """The compiled network and its certified margin."""
     params = compile_circuit(circuit, correction=THIRDS)
-    return params, _margin(params, circuit.inputs)
+    return params, certified_margin(params, circuit.inputs)
 
 
 def _alternatives(i: Instance, size: Size) -> Sides:

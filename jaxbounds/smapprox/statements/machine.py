@@ -166,13 +166,10 @@ POSITIONS = Statement(
         Form(
             name="printed",
             cites="Appendix C.1: w_pos = ceil(log2 T), with (C.2) for each i",
-            expected="fails",
             erratum="E3",
             note="At T = 4, cell 5 = cell 1 modulo 4: the head reads the first input symbol "
             "instead of the blank.",
-            counterexample=Counterexample(
-                instance={"word": 0}, size={"T": 4}, ratio=1.0, meets=_in_class
-            ),
+            counterexample=Counterexample(instance={"word": 0}, ratio=1.0, meets=_in_class),
         ),
         Form(
             name="printed decision",
@@ -202,10 +199,7 @@ def _maps(i: Instance, size: Size) -> Sides:
     weights, ones = seen.decoder[-1].max(axis=1), np.ones(len(cells))
     return Sides(
         np.append(found, weights),
-        {
-            "derived": np.append(right, ones),
-            "control": np.append(np.roll(right, 1, axis=0), ones),
-        },
+        {"derived": np.append(right, ones), "control": np.append(np.roll(right, 1, axis=0), ones)},
     )
 
 

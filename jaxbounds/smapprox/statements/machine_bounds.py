@@ -8,11 +8,7 @@ import numpy as np
 
 from jaxbounds.smapprox import execute
 from jaxbounds.smapprox.certified_machine import state_norm
-from jaxbounds.smapprox.compile_machine import (
-    compile_machine,
-    paper_position_bits,
-    position_bits,
-)
+from jaxbounds.smapprox.compile_machine import compile_machine, paper_position_bits, position_bits
 from jaxbounds.smapprox.correction import THIRDS
 from jaxbounds.smapprox.feedforward import l1_norm
 from jaxbounds.smapprox.machine_library import LIBRARY
@@ -196,14 +192,11 @@ NORMS = Statement(
             name="printed",
             cites='Appendix C.2, proof of Theorem 4.1: "sparse binary vectors with at most '
             '|Z| + |A| + log T nonzero entries"',
-            expected="fails",
             erratum="E20",
             note="pos1, pos2, pos3 and scr3 each hold w_pos bits, by (C.11): 15 entries against "
             "4 + 3 + 5 on the parity machine at T = 31, of which 4, 4 and 5 are Bin(30), Bin(30) "
             "and Bin(31).",
-            counterexample=Counterexample(
-                instance={"word": 0}, size={"T": 31}, ratio=1.25, meets=_parity_in_class
-            ),
+            counterexample=Counterexample(instance={"word": 0}, ratio=1.25, meets=_parity_in_class),
         ),
         Form(name="derived", note="Each one-hot group holds one 1, each position w_pos."),
         Form(name="derived count", note="4 w_pos + 5, of the order of log T: lambda is as said."),

@@ -11,9 +11,7 @@ from jaxtyping import Array
 
 from jaxbounds.smapprox import execute, softmax
 from jaxbounds.smapprox.certified_machine import machine_margin_lower
-from jaxbounds.smapprox.compile_machine import (
-    compile_machine,
-)
+from jaxbounds.smapprox.compile_machine import compile_machine
 from jaxbounds.smapprox.correction import DYADIC, THIRDS
 from jaxbounds.smapprox.encoder_decoder import EncoderDecoder
 from jaxbounds.smapprox.machine_library import LIBRARY

@@ -34,6 +34,12 @@ run_on_all = jax.jit(jax.vmap(feedforward, in_axes=(None, 0)))
 """A circuit as a network, on many inputs."""
 
 
+def certified_margin(params: Any, inputs: int) -> float:
+    """The certified margin of a circuit as a network, from its states on all inputs."""
+    states = run_on_all(params, np.asarray(circuits.all_inputs(inputs), float))[1]
+    return circuit_margin_lower(params, np.asarray(states), THIRDS)
+
+
 @functools.cache
 def margin_networks() -> Any:
     """An identity chain and a random circuit as networks of one shape, stacked.
@@ -67,8 +73,12 @@ def margin_cases(size: Size) -> Instance:
     return {"circuit": np.repeat([0, 1], [2, len(every)]), "x": bits.astype(int)}
 
 
-ALL_INPUTS = "both inputs of an identity chain, all sixteen of a random circuit of four bits"
-"""Of what they are all."""
+ON_CASES: dict[str, Any] = {
+    "cases": margin_cases,
+    "enumerates": "both inputs of an identity chain, all sixteen of a random circuit of four bits",
+    "host": True,
+    "sizes": ({"inputs": INPUTS},),
+}
 
 
 def case_network(circuit: Any) -> Any:

@@ -14,6 +14,7 @@ from jaxtyping import Array
 
 from jaxbounds.ascent import projected_ascent
 from jaxbounds.norms import project_l1, vector_norm
+from jaxbounds.sets import Ball, Box
 from jaxbounds.smapprox import generalization as general
 from jaxbounds.smapprox import sample_complexity as samples
 from jaxbounds.smapprox.all_layer_margin import ramp_loss
@@ -22,19 +23,6 @@ from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 PRINTED_COVER, PRINTED_RADEMACHER = 4.0, 15.0
 """Hidden constants that the derivations give; see the notes of the printed forms."""
 ALPHA, GAMMA = 1.0, 0.25
-
-
-SCALES, DIMENSIONS = (1.0, 3.2), (3.0, 20.0)
-
-
-def _ball_points(key: Array, size: Size) -> Instance:
-    """A point and a scale; and a dimension, for what is compared in formulas alone."""
-    a, b, c = jax.random.split(key, 3)
-    return {
-        "theta": jax.random.normal(a, (size["p"],)),
-        "scale": jax.random.uniform(b, minval=SCALES[0], maxval=SCALES[1]),
-        "dimension": jax.random.uniform(c, minval=DIMENSIONS[0], maxval=DIMENSIONS[1]),
-    }
 
 
 def _ball_cases(size: Size) -> Instance:
@@ -49,13 +37,6 @@ def _ball_cases(size: Size) -> Instance:
     }
 
 
-def _in_ball(i: Instance, size: Size) -> Instance:
-    theta = np.asarray(i["theta"], float)
-    theta = theta / max(1.0, np.abs(theta).sum())
-    inside = {"theta": theta, "scale": np.clip(i["scale"], *SCALES)}
-    return {**inside, "dimension": np.clip(i["dimension"], *DIMENSIONS)}
-
-
 @functools.lru_cache
 def _means(p: int, K: int) -> np.ndarray:
     """All means of K vertices."""
@@ -66,8 +47,7 @@ def _means(p: int, K: int) -> np.ndarray:
 
 def _l1_cover(i: Instance, size: Size) -> Sides:
     """The nearest of all centres; and the numbers of centres."""
-    p, inside = size["p"], _in_ball(i, size)
-    scale, theta, any_p = float(inside["scale"]), inside["theta"], int(inside["dimension"])
+    p, scale, theta, any_p = size["p"], float(i["scale"]), i["theta"], int(i["dimension"])
     K = math.floor((scale - 1.0) ** 2) + 1
     means = _means(p, K)
     centres = means * math.sqrt(K) / (1.0 + math.sqrt(K))
@@ -101,9 +81,9 @@ L1_COVER = Statement(
     evaluate=_l1_cover,
     judges=(general.l1_log_covering, samples.log_covering_number),
     host=True,
-    sample=_ball_points,
+    # The dimension is for what is compared in formulas alone.
+    over={"theta": Ball(1, "p", 1), "scale": Box(1, 3.2), "dimension": Box(3, 20)},
     cases=_ball_cases,
-    project=_in_ball,
     search="random",
     budget=Budget(samples=24, restarts=4, steps=50),
     sizes=({"p": 3},),
@@ -183,11 +163,7 @@ RADEMACHER = Statement(
     r"\log \frac{n}{A} \right), \quad A = \frac{\alpha^2 \log(2p)}{\gamma^2}",
     kind="expectation",
     evaluate=_rademacher,
-    judges=(
-        general.rademacher_explicit,
-        general.rademacher_by_chaining,
-        samples.rademacher_bound,
-    ),
+    judges=(general.rademacher_explicit, general.rademacher_by_chaining, samples.rademacher_bound),
     sample=_signs,
     sizes=({"p": 3, "points": 6, "log_copies": 24, "steps": 40},),
     forms=(

@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.sets import Box
 from jaxbounds.smapprox import generalization as general
 from jaxbounds.smapprox import sample_complexity as samples
 from jaxbounds.smapprox.statements.margin_covers import ALPHA
@@ -27,7 +28,7 @@ def _profiles(size: Size) -> Instance:
 
 def _profile(i: Instance, size: Size) -> Sides:
     alpha, p, delta = 1.0, 50, 0.05
-    margins = np.exp(np.clip(i["log_margins"], -7.0, 7.0))
+    margins = np.exp(i["log_margins"])
     closed = general.corollary_a1_explicit(alpha, p, margins, delta=delta)
     hidden: Any = {"constant": PRINTED_A1, "low_order": PRINTED_XI}
     printed = samples.margin_generalization_bound(alpha, p, jnp.asarray(margins), **hidden)
@@ -56,9 +57,10 @@ PROFILE = Statement(
         samples.margin_generalization_bound,
     ),
     host=True,
+    over={"log_margins": Box(-7, 7, "n")},
     cases=_profiles,
     search="random",
-    budget=Budget(restarts=1, steps=5),
+    budget=Budget(samples=1, restarts=1, steps=5),
     sizes=({"n": 64},),
     forms=(
         Form(

@@ -13,6 +13,7 @@ import numpy as np
 import scipy
 from jaxtyping import Array
 
+from jaxbounds.sets import Box, Integers
 from jaxbounds.smapprox import finite_classes as finite
 from jaxbounds.smapprox import generalization as general
 from jaxbounds.smapprox.statements.margin_covers import ALPHA, GAMMA
@@ -141,14 +142,6 @@ REALIZABLE = Statement(
 )
 
 
-def _constant_cases(size: Size) -> Instance:
-    rng = np.random.default_rng(0)
-    names = ("alpha", "gamma", "epsilon", "fraction", "delta")
-    ends = np.array([[1, 0.01, 1e-3, 0.01, 1e-4], [50, 0.5, 0.5, 0.6, 0.5]]).T
-    columns = [np.exp(rng.uniform(low, high, 16)) for low, high in np.log(ends)]
-    return {**dict(zip(names, columns)), "p": rng.integers(1, 10**6, 16)}
-
-
 def _constants(i: Instance, size: Size) -> Sides:
     names = ("alpha", "p", "gamma", "epsilon", "fraction", "delta")
     alpha, p, gamma, epsilon, q, delta = (float(i[name]) for name in names)
@@ -199,7 +192,9 @@ CONSTANTS = Statement(
         finite.erm_bound,
     ),
     host=True,
-    cases=_constant_cases,
+    over={"alpha": Box(1, 50), "gamma": Box(0.01, 0.5), "epsilon": Box(1e-3, 0.5)}
+    | {"fraction": Box(0.01, 0.6), "delta": Box(1e-4, 0.5), "p": Integers(1, 10**6)},
+    budget=Budget(samples=16),
     sizes=({},),
     forms=(
         Form(name="derived chained", note="Proposition 2.3 at the n of the derived Rad."),

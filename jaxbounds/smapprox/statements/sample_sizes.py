@@ -3,34 +3,17 @@
 import math
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.sets import Box
 from jaxbounds.smapprox import sample_complexity as samples
 from jaxbounds.smapprox.certified import circuit_margin_lower
-from jaxbounds.smapprox.circuits import all_inputs
 from jaxbounds.smapprox.correction import THIRDS
-from jaxbounds.smapprox.feedforward import (
-    compile_circuit,
-    feedforward,
-    l1_norm,
-    parameter_count,
-)
+from jaxbounds.smapprox.feedforward import compile_circuit, l1_norm, parameter_count
+from jaxbounds.smapprox.statements.margin_cases import certified_margin
 from jaxbounds.smapprox.statements.section3_circuits import OPERATIONS, circuit_of, gate_arrays
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
-
-
-def _scales(size: Size) -> Instance:
-    exponents = np.random.default_rng(0).uniform([-1, -2, -3], [2, 0, 0], (16, 3))
-    return dict(zip(("alpha", "gamma", "epsilon"), np.exp(exponents).T))
-
-
-def _positive(i: Instance, size: Size) -> Instance:
-    """Back into the ranges of the cases: in the limit of large alpha / gamma the sides meet."""
-    low, high = np.exp([-1.0, -2.0, -3.0]), np.exp([2.0, 0.0, 0.0])
-    names = ("alpha", "gamma", "epsilon")
-    return {name: np.clip(np.abs(i[name]), *ends) for name, *ends in zip(names, low, high)}
 
 
 def _sample_size(i: Instance, size: Size) -> Sides:
@@ -65,10 +48,10 @@ LEMMA_24 = Statement(
         samples.log_covering_number,
     ),
     host=True,
-    cases=_scales,
-    project=_positive,
+    # In the limit of large alpha / gamma the sides meet.
+    over={"alpha": Box(0.4, 7), "gamma": Box(0.14, 1), "epsilon": Box(0.05, 1)},
     search="random",
-    budget=Budget(restarts=3, steps=40),
+    budget=Budget(samples=16, restarts=3, steps=40),
     sizes=({"p": 1000},),
     forms=(
         Form(
@@ -86,10 +69,6 @@ LEMMA_24 = Statement(
     control="half of epsilon",
     source="Section 2.1, Appendix A; constants one",
 )
-
-
-def _margins(size: Size) -> Instance:
-    return {"margins": np.exp(np.random.default_rng(0).normal(size=(16, size["n"])))}
 
 
 def _corollary(i: Instance, size: Size) -> Sides:
@@ -116,7 +95,8 @@ COROLLARY_A1 = Statement(
     evaluate=_corollary,
     judges=(samples.margin_generalization_bound, samples.rademacher_bound),
     host=True,
-    cases=_margins,
+    over={"margins": Box(0.01, 100, "n")},
+    budget=Budget(samples=16),
     sizes=({"n": 8},),
     forms=(Form(name="derived", note="Lemma 2.4 at gamma = (mean 1/rho_i^2)^(-1/2)."),),
     control="the mean of the margins for gamma",
@@ -124,15 +104,10 @@ COROLLARY_A1 = Statement(
 )
 
 
-_states = jax.jit(jax.vmap(feedforward, (None, 0)))
-
-
 def _theorem(i: Instance, size: Size) -> Sides:
     circuit = circuit_of(i, size)
     params = compile_circuit(circuit, correction=THIRDS)
-    every = jnp.asarray(all_inputs(size["inputs"]), float)
-    states = _states(jax.tree.map(jnp.asarray, params), every)[1]
-    margin = circuit_margin_lower(params, np.asarray(states), THIRDS)
+    margin = certified_margin(params, size["inputs"])
     inverse, w, d = size["inverse_epsilon"], len(params["head"]["W"]), 4 * circuit.depth
     p, alpha = parameter_count(params), l1_norm(params)
     n = samples.sample_complexity(alpha, p, margin, 1 / inverse)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from jaxbounds.sets import Box
 from jaxbounds.smapprox import finite_classes as finite
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
@@ -133,11 +134,6 @@ DEVIATION = Statement(
 )
 
 
-def _levels(size: Size) -> Instance:
-    draws = np.random.default_rng(0).uniform(0.01, 0.5, (3, 12))
-    return dict(zip(("delta", "rademacher", "best"), draws))
-
-
 def _tails(i: Instance, size: Size) -> Sides:
     """The tails of McDiarmid's inequality at the deviations that the bounds allow."""
     n, models = size["n"], size["models"]
@@ -173,7 +169,8 @@ TAILS = Statement(
         finite.massart_bound,
     ),
     host=True,
-    cases=_levels,
+    over=dict.fromkeys(("delta", "rademacher", "best"), Box(0.01, 0.5)),
+    budget=Budget(samples=16),
     sizes=({"n": 7, "models": 6},),
     forms=(
         Form(name="derived", note="Half the square of the level: what (A.1) gives away."),

@@ -122,7 +122,6 @@ ONE_EPSILON = Statement(
         Form(
             name="printed",
             cites="Lemma 2.4, last sentence",
-            expected="fails",
             erratum="E19",
             note="F(x, theta) = theta_1 with theta_1 = 1 or -1, and two targets that are 1 with "
             "probability 1/2 + eta and 1/2 - eta and differ on mass 2 eta. (2.3) holds with "
@@ -131,7 +130,6 @@ ONE_EPSILON = Statement(
             "difference, and misses one of the targets nearly half of the time.",
             counterexample=Counterexample(
                 instance={"eta": 1e-6, "constant": 1000.0, "log_power": 0.0},
-                size={"n": 4},
                 ratio=49.32730394313193,
                 meets=_as_in_lemma_24,
             ),

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from jaxbounds.sets import Box, Reals
 from jaxbounds.smapprox.all_layer_margin import (
     balls_margin,
     linear_margin,
@@ -15,12 +16,6 @@ from jaxbounds.smapprox.all_layer_margin import (
 from jaxbounds.smapprox.attack import blocks_by_layer, margin_upper, recertify
 from jaxbounds.smapprox.straight_through import hard_attention
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
-
-
-def _linear(key: Array, size: Size) -> Instance:
-    w, b, x = jax.random.split(key, 3)
-    normal = jax.random.normal
-    return {"w": normal(w, (size["m"],)), "b": normal(b, ()), "x": normal(x, (size["m"],))}
 
 
 def _signed(params: Any, x: Array, sign: Array) -> Array:
@@ -61,7 +56,7 @@ LEAST = Statement(
     evaluate=_least,
     judges=(linear_margin, margin_upper, recertify),
     host=True,
-    sample=_linear,
+    over=dict.fromkeys("wx", Box(-3, 3, "m")) | {"b": Box(-3, 3)},
     sizes=({"m": 2},),
     forms=(
         Form(
@@ -69,18 +64,14 @@ LEAST = Statement(
             note="(2.1) in closed form: no perturbation that flips the prediction is shorter.",
             equality="the attack reaches the nearest wrong model",
         ),
+        Form(name="derived search", note="What the attack finds is the margin, within 1e-4."),
         Form(
-            name="derived search",
-            note="What the attack finds is the margin, within 1e-4.",
-        ),
-        Form(
-            name="derived again",
-            note="So is what is found again on the ray of its perturbation.",
+            name="derived again", note="So is what is found again on the ray of its perturbation."
         ),
     ),
     control="|F|, without the norm of the gradient",
     search="random",
-    budget=Budget(samples=10, restarts=2, steps=3),
+    budget=Budget(samples=10, restarts=2, steps=5),
     source="Section 2.1",
 )
 
@@ -227,11 +218,6 @@ COVER = Statement(
 )
 
 
-def _tied(key: Array, size: Size) -> Instance:
-    values = jax.random.normal(key, (size["keys"],))
-    return {"values": values + 0.2 * jnp.sign(values)}
-
-
 def _positive_margin(i: Instance, size: Size) -> Sides:
     """Keys tied at score 0; does some perturbation of the scores by 1e-9 flip the output?"""
     values = i["values"]
@@ -264,19 +250,18 @@ POSITIVE = Statement(
     kind="identity",
     evaluate=_positive_margin,
     judges=(hard_attention,),
-    sample=_tied,
+    over={"values": Reals("keys")},
     sizes=({"keys": 2}, {"keys": 4}),
     forms=(
         Form(
             name="printed",
             cites='Section 2.1, before (2.2): "strictly positive if and only if F(x, theta) '
             'predicts the correct label"',
-            expected="fails",
             erratum="E12",
             note="F is right, yet an arbitrarily small perturbation breaks a tie of hard-max "
             "attention towards a value of the other sign: rho = 0 as an infimum.",
             counterexample=Counterexample(
-                instance={"values": [3.0, -1.0]}, size={"keys": 2}, ratio=1.0, meets=_predicts
+                instance={"values": [3.0, -1.0]}, ratio=1.0, meets=_predicts
             ),
         ),
         Form(

@@ -11,11 +11,7 @@ from jaxbounds.smapprox import circuits
 from jaxbounds.smapprox.aiger import from_aiger
 from jaxbounds.smapprox.circuits import Circuit, Gate
 from jaxbounds.smapprox.correction import THIRDS
-from jaxbounds.smapprox.feedforward import (
-    FeedforwardNet,
-    compile_circuit,
-    feedforward,
-)
+from jaxbounds.smapprox.feedforward import FeedforwardNet, compile_circuit, feedforward
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 CIRCUITS, LAYERS, GATES, BITS = 40, 8, 10, 6
@@ -121,8 +117,7 @@ LEMMA_32 = Statement(
     sizes=({"corrected": 0}, {"corrected": 1}),
     forms=(
         Form(
-            name="printed",
-            cites="Lemma 3.2; Lemma B.1: f(h~, theta) = G_i~(h), padding included",
+            name="printed", cites="Lemma 3.2; Lemma B.1: f(h~, theta) = G_i~(h), padding included"
         ),
     ),
     control="the output gate swapped for another one",

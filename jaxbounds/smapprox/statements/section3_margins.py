@@ -10,26 +10,17 @@ from jaxtyping import Array
 from jaxbounds.smapprox.all_layer_margin import head_margin, zero_one_loss
 from jaxbounds.smapprox.attack import try_rays
 from jaxbounds.smapprox.certified import circuit_margin_lower, joint_budget
-from jaxbounds.smapprox.circuits import (
-    ARITY,
-    Circuit,
-    all_inputs,
-    identity_chain,
-    random_circuit,
-)
-from jaxbounds.smapprox.correction import THIRDS
+from jaxbounds.smapprox.circuits import ARITY, Circuit, all_inputs, identity_chain, random_circuit
 from jaxbounds.smapprox.feedforward import compile_circuit, feedforward, l1_norm
 from jaxbounds.smapprox.statements.margin_cases import (
-    ALL_INPUTS,
     INPUTS,
+    ON_CASES,
     attacked,
     case_network,
-    margin_cases,
+    certified_margin,
     run_on_all,
 )
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
-
-IN_SECTION: dict[str, Any] = {"source": "Section 3.1"}
 
 
 @jax.jit
@@ -107,23 +98,16 @@ LEMMA_33 = Statement(
     kind="inequality",
     evaluate=_lemma33,
     judges=(circuit_margin_lower, joint_budget, try_rays, head_margin, zero_one_loss),
-    cases=margin_cases,
-    enumerates=ALL_INPUTS,
-    host=True,
-    sizes=({"inputs": INPUTS},),
+    **ON_CASES,
     forms=(
         Form(
             name="printed",
             cites="Lemma 3.3",
-            expected="fails",
             erratum="E2",
             note="F' = f_{q-1} o ... o f_1 ends with a ReLU, so F' >= 0 whatever the corrections "
             "are. With G(x) = 0, (y - 0.5) F' <= 0: the margin is 0, below any 1/poly(s).",
             counterexample=Counterexample(
-                instance={"circuit": 0, "x": [0, 0, 0, 0]},
-                size={"inputs": INPUTS},
-                ratio=2.0,
-                meets=_simulates,
+                instance={"circuit": 0, "x": [0, 0, 0, 0]}, ratio=2.0, meets=_simulates
             ),
         ),
         Form(
@@ -139,7 +123,7 @@ LEMMA_33 = Statement(
     control="the attack's radius divided by 10",
     assumptions="an identity chain and a random circuit; upper estimates by attack; how the bound "
     "falls with s: smapprox.lemma3.3-rate",
-    **IN_SECTION,
+    source="Section 3.1",
 )
 
 
@@ -155,8 +139,7 @@ def _margin_rate(i: Instance, size: Size) -> Sides:
     key, inputs = jax.random.key(7), size["inputs"]
     circuit = random_circuit(key, inputs, int(i["width"]), int(i["depth"]), balance=0.0)
     params = compile_circuit(circuit)
-    states = run_on_all(params, np.asarray(all_inputs(inputs), float))[1]
-    inverse = 1 / circuit_margin_lower(params, np.asarray(states), THIRDS)
+    inverse = 1 / certified_margin(params, inputs)
     s, r = circuit.size, circuit.width
     return Sides.pairs({"printed": (inverse, s), "derived": (inverse, r), "control": (s**2.0, s)})
 
@@ -189,7 +172,7 @@ LEMMA_33_RATE = Statement(
     ),
     control="s^2 against s",
     assumptions="random circuits of depth 2 to 16 and width 4 to 32, with the head 2z - 1",
-    **IN_SECTION,
+    source="Section 3.1",
 )
 
 STATEMENTS = (LEMMA_33, LEMMA_33_RATE)

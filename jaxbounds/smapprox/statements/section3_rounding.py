@@ -1,21 +1,14 @@
 """Section 3.1: rounding, and the chain that it protects (Proposition 3.4, Claim 3.5)."""
 
 import math
-from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from jaxbounds.sets import Box, Reals
 from jaxbounds.smapprox.all_layer_margin import naive_chain_margin
 from jaxbounds.smapprox.correction import DYADIC, THIRDS, Correction
 from jaxbounds.statements import Budget, Domain, Form, Instance, Sides, Size, Statement
-
-IN_SECTION: dict[str, Any] = {"source": "Section 3.1"}
-
-
-def _reals(key: Array, size: Size) -> Instance:
-    return {"z": jax.random.uniform(key, (size["points"],), minval=-1.0, maxval=2.0)}
 
 
 def _round(i: Instance, size: Size) -> Sides:
@@ -45,7 +38,7 @@ ROUNDING = Statement(
     kind="identity",
     evaluate=_round,
     judges=(Correction.__call__, Correction.weights),
-    sample=_reals,
+    over={"z": Box(-1, 2, "points")},
     sizes=({"points": 64},),
     forms=(
         Form(name="printed", cites="Proposition 3.4", note="Reading 3x - 1 as 3z - 1 (E14)."),
@@ -54,21 +47,8 @@ ROUNDING = Statement(
     ),
     control="slope 2 for slope 3",
     tolerance=1e-12,
-    **IN_SECTION,
+    source="Section 3.1",
 )
-
-
-def _factors(key: Array, size: Size) -> Instance:
-    factors, depth = jax.random.split(key)
-    return {
-        "log_factors": 0.3 * jax.random.normal(factors, (size["d"],)),
-        "log_depth": jax.random.uniform(depth, maxval=4.0),
-    }
-
-
-def _within(i: Instance, size: Size) -> Instance:
-    """Depths from 1 to a million."""
-    return {**i, "log_depth": jnp.clip(i["log_depth"], 0.0, math.log(1e6))}
 
 
 def _chain(i: Instance, size: Size) -> Sides:
@@ -106,8 +86,7 @@ NAIVE_CHAIN = Statement(
     kind="inequality",
     evaluate=_chain,
     judges=(naive_chain_margin,),
-    sample=_factors,
-    project=_within,
+    over={"log_factors": Reals("d"), "log_depth": Box(0, "log(10**6)")},
     sizes=({"d": 2}, {"d": 5}, {"d": 16}),
     budget=Budget(restarts=4, steps=60),
     forms=(
@@ -130,17 +109,8 @@ NAIVE_CHAIN = Statement(
         ),
     ),
     control="0.4 / sqrt(d)",
-    **IN_SECTION,
+    source="Section 3.1",
 )
-
-
-def _box(key: Array, size: Size) -> Instance:
-    return {"delta": jax.random.uniform(key, (size["d"],), minval=-1 / 3, maxval=1 / 3)}
-
-
-def _corner(key: Array, size: Size) -> Instance:
-    signs = jax.random.rademacher(key, (size["d"],), dtype=float)
-    return {"delta": signs * (1 / 3 - 1e-12)}
 
 
 def _rounded_chain(i: Instance, size: Size) -> Sides:
@@ -164,7 +134,7 @@ ROUNDED_CHAIN = Statement(
     kind="identity",
     evaluate=_rounded_chain,
     judges=(Correction.__call__,),
-    sample={"box": _box, "corners": _corner},
+    over={"delta": Box("-1/3", "1/3", "d")},
     sizes=({"d": 3}, {"d": 8}),
     forms=(
         Form(
@@ -175,7 +145,7 @@ ROUNDED_CHAIN = Statement(
     ),
     control="perturbations 2.2 times as large",
     tolerance=1e-11,
-    **IN_SECTION,
+    source="Section 3.1",
 )
 
 STATEMENTS = (ROUNDING, NAIVE_CHAIN, ROUNDED_CHAIN)
