@@ -66,8 +66,10 @@ class Box(Set):
             )
 
             def sparse(key: jax.Array) -> jax.Array:
-                support, scale = jax.random.split(key)
-                return origin + sign * jnp.abs(supports(support, shape)) * _scale(scale)
+                """Some entries off the end; one time in four none."""
+                support, scale, off = jax.random.split(key, 3)
+                size = jnp.where(jax.random.bernoulli(off, 0.75), _scale(scale), 0.0)
+                return origin + sign * jnp.abs(supports(support, shape)) * size
 
             return spread(1.0), spread(3.0), sparse
         normal = lambda k: jax.random.normal(k, shape)

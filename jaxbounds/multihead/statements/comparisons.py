@@ -123,7 +123,6 @@ TARGET = Statement(
             name="printed, as per (3)",
             cites="Section 5.3: 'does not yield a target parameter that simultaneously achieves "
             "low empirical loss and allows choosing H large enough as per (3)'",
-            expected="fails",
             erratum="E27",
             note="(12) drops ||theta||_{2,inf} from (3); here it is of order log(n) / S^2. At "
             "H = S^2 and ||W_h|| of order 1/S^2 the right side of (3) is of order log(n)^4, the "
@@ -137,7 +136,6 @@ TARGET = Statement(
                     "log_n": 4.605170185988092,
                     "c": 0.5,
                 },
-                size={"C": 1},
                 ratio=1.6487212707001282,
                 meets=_large_target,
             ),
@@ -212,7 +210,6 @@ EXPONENT = Statement(
         Form(
             name="printed",
             cites="Section 5.3, the display below 'we get the following conditions on H'",
-            expected="fails",
             erratum="E10",
             note="The exponent is p - 3/4; the contradiction with (12) survives. H = 10^12, n = "
             "20, p = 1, C = e^16, log S = 6.5: the left condition holds with e^12 to spare, the "
@@ -226,7 +223,6 @@ EXPONENT = Statement(
                     "log_n": 2.995732273553991,
                     "c": 0.5,
                 },
-                size={"C": 1},
                 ratio=0.5887399079736708,
                 meets=_first_case,
             ),

@@ -89,7 +89,6 @@ LEMMA_16 = Statement(
         Form(
             name="printed, l'(0) = 1/2",
             cites="the proof of Lemma 16, Appendix D.3: 'also l'(0) = 1/2'",
-            expected="fails",
             erratum="E16",
             note="l'(0) = -1/2; descent turns the sign, so (120) is right.",
             counterexample=Counterexample(

@@ -130,12 +130,10 @@ FACT_2 = Statement(
         Form(
             name="printed",
             cites="Fact 2, Appendix D.1",
-            expected="fails",
             erratum="E9",
             note="Two-sided, so log(2/delta). Three signs, t just below 1: 1/4 > .2231.",
             counterexample=Counterexample(
                 instance={"H": 3, "plus": 3},
-                size={"H": MOST_HEADS},
                 ratio=1.1204222642232498,
                 meets=_bounded,
             ),
@@ -301,7 +299,6 @@ LEMMA_12 = Statement(
         Form(
             name="printed",
             cites="Lemma 12, Appendix D.2.2",
-            expected="fails",
             erratum="E9",
             note="Signs inherit Fact 2, for delta close to one only. One head, T = 2, S = 1 and a "
             "first phase of one sample of each label, which gives U^(1) = alpha 1_T (u*/8)^T: "

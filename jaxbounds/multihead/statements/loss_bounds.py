@@ -115,7 +115,6 @@ EQ_24_LOSS = Statement(
         Form(
             name="printed",
             cites="eq. (24), Appendix A",
-            expected="fails",
             erratum="E1",
             note="L is unbounded: three equal tokens, rows of U equal to (10, 0), y = -1.",
             counterexample=Counterexample(

@@ -102,7 +102,6 @@ ORDER = Statement(
         Form(
             name="printed",
             cites="Section 5.3, 'In particular, gamma_attn >= gamma* >= gamma_lin'; Section 7",
-            expected="fails",
             erratum="E18",
             note="gamma* is not normalised by the size of theta^(1): it grows as S^4 and "
             "passes gamma_attn. T = 10, zeta = 1/2, S = 10, M = 2, no noise: 1287 > 22.4 at "
@@ -116,7 +115,6 @@ ORDER = Statement(
                     "T": 10.0,
                     "M": 2.0,
                 },
-                size={"C": 1},
                 ratio=57.554433073454845,
                 meets=_finite_first_phase,
             ),
@@ -124,14 +122,12 @@ ORDER = Statement(
         Form(
             name="printed, gamma* >= gamma_lin",
             cites="Section 5.3, 'In particular, gamma_attn >= gamma* >= gamma_lin'; Section 7",
-            expected="fails",
             erratum="E18",
             note="Fails even at P = 0: with zeta = 1/2 and Z_mu = Z_nu = S^2/10 for every S; T = "
             "10, M = 2, S = 1 give gamma* = .809 < gamma_lin = .894. With noise O(S) and P = O(1) "
             "it holds for large S.",
             counterexample=Counterexample(
                 instance={"log_S": 0.0, "zeta": 0.5, "noise": 0.1, "T": 10.0, "M": 2.0},
-                size={"C": 1},
                 ratio=1.1060129414630961,
                 meets=_regime,
             ),
@@ -232,7 +228,6 @@ SPARSITY = Statement(
         ),
         Form(
             name="derived, gamma* - gamma_lin",
-            expected="fails",
             erratum="E18",
             note="Without noise and at P = 0 it is of order zeta^2 (1 - zeta) and falls with zeta "
             "below 2/3: at S = 1, T = 10, M = 2 it is .128 at zeta = 1/2 and .0092 at 1/10, "
@@ -246,7 +241,6 @@ SPARSITY = Statement(
                     "T": 10.0,
                     "M": 2.0,
                 },
-                size={"C": 1},
                 ratio=13.888888888888889,
                 meets=_both_in_regime,
             ),

@@ -138,13 +138,11 @@ PROPOSITION_7 = Statement(
         Form(
             name="printed",
             cites="Proposition 7, Appendix C.3",
-            expected="fails",
             erratum="E5",
             note="x = 1, theta_0 = 0, gamma = sqrt(2), B_Phi = 1, eps = e^-7: within g_0 = 6.364 "
             "the margin is at most 6.364 by Cauchy-Schwarz, for every H, and the loss .00172.",
             counterexample=Counterexample(
                 instance={"x": [1.0], "offset": 0.0, "part": 1.0, "log_eps": -7.0},
-                size={"d": 1},
                 ratio=1.8873586685306487,
                 meets=_everything,
             ),

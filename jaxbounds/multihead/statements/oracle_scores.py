@@ -74,7 +74,6 @@ EQ_129 = Statement(
         Form(
             name="printed, 2 B <= 1.25 S^4 / 4",
             cites="the display below eq. (129), Appendix E.1",
-            expected="fails",
             erratum="E20",
             hypotheses=noise_eighth,
             note="1.25 S^4 / 4 bounds B; 2 B = .625 S^4 at Z = S^2/8.",
@@ -248,7 +247,6 @@ EQ_9 = Statement(
         Form(
             name="printed, eq. (123)",
             cites="eq. (123), Appendix E",
-            expected="fails",
             erratum="E6",
             note="U* / (S sqrt(T)) has norm sqrt(2), theta_opt sqrt(3); and 1_d is 1_T.",
             counterexample=Counterexample(

@@ -139,7 +139,6 @@ EQ_51 = Statement(
         Form(
             name="printed",
             cites="eq. (51), Appendix A.1; (49) and (52) have the same slip",
-            expected="fails",
             erratum="E13",
             note="(51) puts d^2 Phi / dW_ij dW_kl at row (i, k), column (j, l): a realignment "
             "of the Hessian, whose norm can be smaller.",
@@ -149,7 +148,6 @@ EQ_51 = Statement(
                     "U": [[1.0, -1.0], [0.0, 1.0], [-1.0, 0.0]],
                     "W": [[0.03, 0.0], [0.03, -0.03]],
                 },
-                size={"T": 3, "d": 2},
                 ratio=1.1060115924607041,
                 meets=on_data,
             ),
@@ -185,7 +183,6 @@ EQ_49 = Statement(
         Form(
             name="printed",
             cites="eq. (49), Appendix A.1",
-            expected="fails",
             erratum="E13",
             note="Its blocks x_t X_{:,j}^T phi' X stand at row t, column j, for the gradient in "
             "row (t, j) that the Hessian has: a realignment, whose norm can be smaller.",

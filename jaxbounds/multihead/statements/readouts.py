@@ -50,7 +50,6 @@ POOLING = Statement(
         Form(
             name="printed",
             cites="Section 2, footnote to eq. (1): 'our results also apply to (ii) Pooling'",
-            expected="fails",
             erratum="E14",
             note="If they apply with the same constants: with a trainable u the gradient sums "
             "over tokens. T identical tokens of norm R give T R.",
@@ -134,7 +133,6 @@ POOLING_INNER = Statement(
         Form(
             name="printed",
             cites="Section 2, footnote to eq. (1): 'our results also apply to (ii) Pooling'; (46)",
-            expected="fails",
             erratum="E14",
             note="(46) with ||u|| for ||U||_F: ||1_T u^T||_F = sqrt(T) ||u||. Where T - 1 tokens x "
             "attend to x and -x alike, the gradient is (T - 1) R^3 ||u|| and a little.",

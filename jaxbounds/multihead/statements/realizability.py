@@ -91,7 +91,6 @@ PROPOSITION_7_DISTANCE = Statement(
         Form(
             name="printed",
             cites="Appendix C.3, end of the proof: 'note by definition of theta(eps) that g_0 ='",
-            expected="fails",
             erratum="E5",
             note="theta(eps) = theta_0 + g_0 theta* with ||theta*|| = sqrt(2): the distance is "
             "sqrt(2) g_0.",

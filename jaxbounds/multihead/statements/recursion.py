@@ -306,7 +306,6 @@ EQ_21 = Statement(
         Form(
             name="printed",
             cites="eq. (21), Section 6.2; the display above eq. (89), Appendix C",
-            expected="fails",
             erratum="E8",
             hypotheses=certified(PRINTED, "(84)"),
             note="1 + eta beta_3 L / sqrt(H) is meant, as in (20) and (22). Scalar logistic "
@@ -316,7 +315,6 @@ EQ_21 = Statement(
         Form(
             name="printed, (89)",
             cites="eq. (89), Appendix C",
-            expected="fails",
             erratum="E8",
             hypotheses=certified(PRINTED, "(84)"),
             note="(89) repeats the misplaced bracket of (21), which is hidden while "

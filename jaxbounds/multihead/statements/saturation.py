@@ -126,7 +126,6 @@ LEMMA_18 = Statement(
         Form(
             name="printed",
             cites="Lemma 18, eq. (125), Appendix E",
-            expected="fails",
             erratum="E25",
             note="Needs A > 0. A = -1, B = -2, T = 4, L = 2 and eps = .1 ask for Gamma >= -4.6; "
             "Gamma = 1 leaves mass .269.",
@@ -256,7 +255,6 @@ PROPOSITION_3_MASS = Statement(
         Form(
             name="printed",
             cites="Proposition 3, eq. (10), Section 5.3",
-            expected="fails",
             erratum="E29",
             hypotheses=noise_eighth,
             note="With Gamma any number: four of five tokens relevant and eps = 1/2 allow "
@@ -319,7 +317,6 @@ PROPOSITION_3_MARGIN = Statement(
         Form(
             name="printed",
             cites="Proposition 3, eq. (11), Section 5.3",
-            expected="fails",
             erratum="E29",
             hypotheses=noise_eighth,
             note="As (10), where Gamma < 0 is allowed.",
@@ -333,7 +330,6 @@ PROPOSITION_3_MARGIN = Statement(
         Form(
             name="printed, Section 7",
             cites="Section 7, the sentence that restates Proposition 3",
-            expected="fails",
             erratum="E7",
             hypotheses=noise_eighth,
             note="Prints an equality, Z_mu / S for Z_mu / S^2 and 1/S for 1/S^2 in Gamma. One "

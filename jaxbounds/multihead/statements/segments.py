@@ -129,7 +129,6 @@ EQ_14 = Statement(
         Form(
             name="printed, early version",
             cites="eq. (14), Section 6.1 of the early version",
-            expected="fails",
             note="The early version prints <= for >=.",
             counterexample=Counterexample(
                 instance={

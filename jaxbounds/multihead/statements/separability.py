@@ -109,7 +109,6 @@ LEMMA_13 = Statement(
         ),
         Form(
             name="derived, alpha in [-1, 1], recentred",
-            expected="fails",
             erratum="E3",
             note="With the true centre (zeta/4) u* and E|alpha| = 1/2 the first term of gamma* "
             "is twice too large.",

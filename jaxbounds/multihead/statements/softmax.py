@@ -44,11 +44,9 @@ EQ_25 = Statement(
         Form(
             name="printed, early version",
             cites="Notation, Section 2 of the early version",
-            expected="fails",
             note="The early version prints v v^T for phi(v) phi(v)^T.",
             counterexample=Counterexample(
                 instance={"v": [0.0, 1.0]},
-                size=TWO,
                 ratio=1.731058578630005,
                 meets=unrestricted,
             ),
@@ -91,7 +89,6 @@ AT_ZERO = Statement(
         Form(
             name="printed",
             cites="Section 5.2: 'Note that phi'(0) ='",
-            expected="fails",
             erratum="E15",
             note="The factor 1/T in front is missing.",
             counterexample=Counterexample(

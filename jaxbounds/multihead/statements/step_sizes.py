@@ -95,7 +95,6 @@ EQ_116 = Statement(
         Form(
             name="printed, alpha = +-1",
             cites="eq. (116), Appendix D.2.3, its last step",
-            expected="fails",
             erratum="E3",
             note="Unif(+-1) read as two signs: E|alpha| = 1, and half of a negative brace is not "
             "below it. After a first phase of one noise-free sample of each label, S = 1, T = 2, "

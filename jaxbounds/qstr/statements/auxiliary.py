@@ -202,12 +202,10 @@ PACKING = Statement(
     forms=(
         Form(
             name="printed",
-            expected="fails",
             erratum="E2",
             cites="Lemma 41, Appendix D",
             counterexample=Counterexample(
                 instance={"family": MAXIMAL, "d": 60},
-                size={},
                 ratio=2.3448889743935233,
                 meets=_meets_lemma_41,
             ),

@@ -114,7 +114,6 @@ ENOUGH_HEADS = Statement(
     forms=(
         Form(
             name="derived q > d",
-            expected="fails",
             erratum="E1",
             counterexample=Counterexample(
                 instance={"beta": 0.5, "selectivity": 6.0, "signs": signs(8, 12).tolist()},

@@ -211,7 +211,6 @@ BIAS = Statement(
     forms=(
         Form(
             name="derived as read",
-            expected="fails",
             erratum="E10",
             counterexample=Counterexample(
                 instance={"z": [-10.0, 0.0], "y": [1.0, 1.0]},

@@ -132,11 +132,9 @@ SMALL_RADIUS = Statement(
         Form(
             name="printed",
             cites="Lemma 12: 'for any r_x > 0 we have'",
-            expected="fails",
             erratum="E6",
             counterexample=Counterexample(
                 instance={"r": 0.99},
-                size={"n": 1, "N": 1, "d": 3},
                 ratio=1.197551816758194,
                 meets=_meets_lemma_12,
             ),
