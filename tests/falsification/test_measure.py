@@ -1,6 +1,7 @@
 """What is measured on one instance: every ratio, discrepancy and flag by hand, at each border."""
 
 import math
+import sys
 from types import SimpleNamespace
 
 import jax
@@ -13,6 +14,7 @@ import jaxbounds as jb
 from jaxbounds.falsification.measure import (
     Measured,
     compared,
+    float64_on_cpu,
     form_names,
     hypothesis_names,
     in_order,
@@ -291,7 +293,7 @@ def _signs(monkeypatch, exact, tried):
         tried.append((sorted(sets), dict(size), sorted(given)))
         return SimpleNamespace(point={"s": jnp.asarray([-1.0, 1.0][int(np.argmax(values))])})
 
-    monkeypatch.setattr("jaxbounds.falsification.measure.best_point", best_point)
+    monkeypatch.setattr(sys.modules[measure.__module__], "best_point", best_point)
     promise = jb.Signs(()) if exact else jb.Box(-1, 1)
     return statement(
         evaluate, host=False, over={"x": jb.Box(1, 3)}, there_is={"s": promise}, cases=None,
@@ -352,3 +354,29 @@ def test_hypotheses_are_traced_unless_the_statement_is_run_on_the_host():
         claim = statement(hypotheses=small, cases=None, sample=draw, host=host)
         assert hypothesis_names(claim) == ("x > 0",)
     assert kinds == [True, False]
+
+
+# Where it is measured
+
+
+def test_numbers_are_float64_for_the_length_of_a_block():
+    with jax.enable_x64(False):
+        assert jnp.zeros(1).dtype == np.float32
+        with float64_on_cpu():
+            assert jnp.zeros(1).dtype == np.float64
+            assert jax.config.jax_default_matmul_precision == "highest"
+
+
+def test_on_the_host_it_is_numpy_and_elsewhere_it_can_be_traced():
+    m = _one(0.5, 1.0, hypotheses=lambda i, s: {"any": True})
+    assert all(isinstance(field, np.ndarray) for field in m)
+    claim = statement(host=False, hypotheses=lambda i, s: {"x < 9": i["x"] < 9})
+    shapes = jax.eval_shape(measure(claim, ONE), {"x": jnp.asarray(0.5)})
+    assert shapes.value.shape == shapes.met.shape == (2,)
+
+
+def test_what_has_no_hypotheses_is_not_drawn():
+    def never(key, size):
+        raise AssertionError
+
+    assert hypothesis_names(statement(cases=None, sample=never)) == ()

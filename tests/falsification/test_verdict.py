@@ -1,5 +1,6 @@
 """A verdict as data: what is read back is what was written, and where its theorem stands."""
 
+import dataclasses
 import math
 
 import pytest
@@ -52,6 +53,13 @@ def test_what_was_written_is_read_back():
     assert infinite["worst_ratio"] == "inf" and Verdict.from_json(infinite).worst_ratio == math.inf
 
 
+def test_a_verdict_is_said_by_name_and_stays():
+    with pytest.raises(TypeError):
+        Verdict(*PLAIN.values())
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Verdict(**PLAIN).status = "holds"
+
+
 @pytest.mark.parametrize("change", [{"unknown": 1}, {"reason": ...}])
 def test_another_version_is_refused(change):
     stored = {k: v for k, v in (Verdict(**PLAIN).to_json() | change).items() if v is not ...}
@@ -70,4 +78,4 @@ def test_the_table_says_what_is_known():
     ):
         assert word in shown
     bare = repr(Verdict(**(PLAIN | {"expected": "fails"})))
-    assert "not holds" not in bare and "evidence" not in bare and "fails" in bare
+    assert "fails, not" not in bare and "evidence" not in bare and "fails" in bare
