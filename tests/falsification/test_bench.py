@@ -83,8 +83,8 @@ FITS = {"x": np.zeros((1, 2)), "n": np.asarray(3)}
 
 
 @pytest.mark.parametrize("instance, says", [
-    (FITS, None), (FITS | {"n": np.asarray(3.0)}, None),  # of shapes only
-    (FITS | {"x": np.zeros((2, 2))}, r"has \['x'\] of shape \(2, 2\); an instance .* takes|has"),
+    (FITS, None), (FITS | {"n": np.asarray(3.0)}, None), (FITS | {"n": 3}, None),  # of shapes only
+    (FITS | {"x": np.zeros((2, 2))}, r"has \['x'\] of shape \(2, 2\); an instance of mine.claim at .* has"),
     ({"x": np.zeros((1, 2))}, r"has less; an instance of mine.claim at .* has \['n'\] of shape \(\)"),
     (FITS | {"y": np.zeros(1)}, r"has \['y'\] of shape \(1,\); an instance .* has none"),
 ])  # fmt: skip
@@ -114,6 +114,9 @@ def test_at_sizes_that_are_not_drawn_what_checks_all_hypotheses_vouches():
     vouched = Form(name="printed", counterexample=_stored(lambda i, s: {"all": True}))
     unchecked = Form(name="printed", counterexample=_stored(None))
     refuse_other_shapes(claim, vouched, other, Size({"d": 9}))
+    # Nothing is known of its types there.
+    refuse_other_kinds(claim, vouched, other, {"d": 9})
+    assert fitted(claim, vouched, other | {"y": np.int8([3])}, Size({"d": 9}))["y"].dtype == np.int8
     for form, size in ((vouched, ONE), (unchecked, Size({"d": 9})), (FORM, Size({"d": 9}))):
         with pytest.raises(ValueError, match="what is given against 'printed' has"):
             refuse_other_shapes(claim, form, other, size)
@@ -159,6 +162,12 @@ def test_unsigned_numbers_do_not_wrap_around_and_arrays_of_jax_stay():
     wide = statement(cases=lambda s: {"n": np.zeros((1, 1), np.uint64)})
     with pytest.raises(ValueError, match="uint64 there"):  # it comes back as -1, and is not it
         fitted(wide, FORM, {"n": np.array([-1])}, ONE)
+
+
+def test_a_key_stays_as_it_is():
+    claim = statement(cases=None, sample=lambda key, size: {"k": key})
+    key = jax.random.key(7)
+    assert fitted(claim, FORM, {"k": key}, ONE)["k"] is key
 
 
 def test_a_stored_counterexample_comes_as_arrays_of_its_size():

@@ -63,39 +63,41 @@ def test_sides_apart_by_the_last_places_of_the_largest_entry_are_lost(leaf, lost
     assert not is_rounding(equal, 1, leaf, ONE, 2.0)
 
 
-def _steep(amount, towards=1.0):
-    """By `amount` for each 2^-20 that an entry is moved from one."""
-    return _sides(lambda i: 1.0 + amount * np.max(towards * (i["x"] - 1)) * 2.0**20)
+AMOUNT = 1e-4
 
 
+def _steep(value, towards=1.0, sign=1.0):
+    """By `AMOUNT` for each 2^-20 that an entry is moved from one to that side."""
+    moved = lambda i: np.max(np.maximum(towards * (i["x"] - 1), 0)) * 2.0**20
+    return _sides(lambda i: value + sign * AMOUNT * moved(i))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize("towards", [1.0, -1.0])
 @pytest.mark.parametrize("part, rounds", [(15.9, True), (16.1, False)])
-def test_four_times_what_four_of_the_last_places_do_is_rounding(towards, part, rounds):
+def test_four_times_what_four_of_the_last_places_do_is_rounding(towards, sign, part, rounds):
     # Of 50 entries moved 8 times by up to four units of 2^-20 one is moved by all of it.
-    amount = 1e-4
-    value = EDGE + part * amount
-    # The value that was measured is where the others are compared with: here one.
-    base = _sides(lambda i: value + amount * np.max(towards * (i["x"] - 1)) * 2.0**20)
-    assert _rounds(base, LEAF, value) == rounds
+    value = EDGE + part * AMOUNT
+    steep = _steep(value, towards, sign)
+    assert _rounds(steep, LEAF, value) == rounds
     # Also in a second leaf, beside one that is no float.
-    both = {"n": np.arange(3), "x": LEAF["x"]}
-    assert _rounds(base, both, value) == rounds
+    assert _rounds(steep, {"n": np.arange(3), "x": LEAF["x"]}, value) == rounds
 
 
 @pytest.mark.parametrize("part, rounds", [(15.9, True), (16.1, False)])
 def test_four_units_in_the_last_place_are_rounding(part, rounds):
     # Further away it is no number, so that only these are left; 2^-52 is such a unit of one.
-    amount = 1e-4
-    value = EDGE + part * amount
+    value = EDGE + part * AMOUNT
 
     def near(i):
-        moved = np.max(np.abs(i["x"] - 1))
-        return value + (amount * moved * 2.0**52 if moved < 1e-9 else np.nan)
+        moved = np.max(np.abs(np.abs(i["x"]) - 1))
+        return value + (AMOUNT * moved * 2.0**52 if moved < 1e-9 else np.nan)
 
     assert _rounds(_sides(near), LEAF, value) == rounds
+    assert _rounds(_sides(near), {"x": -LEAF["x"]}, value) == rounds
     # Of zeros, that have no part: units of the least numbers there are.
     zeros = {"x": np.zeros(50)}
-    tiny = _sides(lambda i: value + amount * float(np.max(np.abs(i["x"])) / 5e-324))
+    tiny = _sides(lambda i: value + AMOUNT * float(np.max(np.abs(i["x"])) / 5e-324))
     assert _rounds(tiny, zeros, value) == rounds
 
 
@@ -163,7 +165,7 @@ def test_elsewhere_it_is_measured_again_whatever_it_is():
     (0.5e-6, FLAT(EDGE + 0.5e-6), Referee("undecided", TRUE), True, False),
     (0.5e-6, FLAT(EDGE + 0.5e-6), Referee("disproved", "so"), True, True),
     (0.5e-6, FLAT(EDGE + 0.5e-6), Referee("disproved as coded", "so"), True, True),
-    (0.0095, _steep(1.0), Referee("undecided", "nobody knows"), True, False),
+    (0.0095, _sides(lambda i: EDGE + 0.0095 + np.max(np.abs(i["x"] - 1)) * 2.0**20), Referee("undecided", "nobody knows"), True, False),
 ])  # fmt: skip
 def test_a_violation_stands_where_it_is_clear_or_confirmed(
     excess, evaluate, said, asked, confirmed

@@ -38,8 +38,8 @@ def test_what_is_left_in_the_end_by_hand(per, left):
     factor = 0.55 ** math.log2(per)
     assert _left(x, _settling(left, factor)) == pytest.approx(left, abs=1e-12)
     # What was before the last three is of no weight.
-    before = np.append(-7.0, _settling(left, factor))
-    assert _left(math.log(per) * np.arange(5), before) == pytest.approx(left, abs=1e-12)
+    before = np.append(-7.0, _settling(left, factor, 3))
+    assert _left(x, before) == pytest.approx(left, abs=1e-12)
     # A last distance of 3 has three times as much left.
     assert _left(x, 3 * _settling(left, factor)) == pytest.approx(left, abs=1e-12)
 
@@ -73,6 +73,7 @@ def test_changes_settle_where_they_fall_by_six_tenths_per_doubling(factor, known
     ([1.0, 1.0, 0.0], 0.0, "consistent"),
     # What is left is told from the changes: a tenth goes, a half stays.
     (_settling(0.095), 0, "consistent"), (_settling(0.105), 0, "inconclusive"),
+    ([2.5, 1.5, 1.0], 0, "inconsistent"),  # a half exactly
     (_settling(0.48), 0, "inconclusive"), (_settling(0.52), 0, "inconsistent"),
     # A power: local exponents of at least .05 that keep .97 from step to step.
     (_by_slopes(-0.3, -0.3, -0.293), 0, "consistent"), (_by_slopes(-0.3, -0.3, -0.289), 0,
@@ -89,6 +90,7 @@ def test_changes_settle_where_they_fall_by_six_tenths_per_doubling(factor, known
     (_by_slopes(math.log2(0.89), 0.0, 0.0), 0, "inconclusive"),
     (_by_slopes(math.log2(0.91), 0.0, 0.0), 0, "inconsistent"),
     (_by_slopes(0.5, 0.5, 0.5), 0, "inconsistent"),
+    ([1.0, 0.9, 0.9, 0.9], 0, "inconsistent"),
     ([1.0, 0.0, 0.5], 0, "inconclusive"), ([0.0, 0.5, 0.5], 0, "inconsistent"),
 ])  # fmt: skip
 def test_the_word_of_a_trend(distance, floor, word):
@@ -132,6 +134,10 @@ def test_a_parameter_grows_or_falls():
     assert _judged(small, FALLING, towards=0.0).status == "consistent"
     assert _judged(small, FALLING[::-1], towards=0.0).status == "inconsistent"
     assert _judged(N, FALLING[::-1]).status == "inconsistent"
+    # Local exponents are of the parameter itself: -.08 is more than .05, of its square it is less.
+    slowly = 2.0 ** (-0.08 * np.arange(5))
+    assert _judged(N, slowly).status == "consistent"
+    assert _judged(small, slowly, towards=0.0).status == "consistent"
 
 
 def test_the_distance_of_a_size_is_its_largest():
@@ -176,6 +182,7 @@ def test_sizes_that_differ_in_more_are_groups_of_which_the_worst_word_counts():
     for first, second, word, at in (
         (FALLING, 2 * FALLING, "consistent", 2), (2 * FALLING, FALLING, "consistent", 1),
         (slowly, FALLING, "inconclusive", 1), (FALLING, slowly, "inconclusive", 2),
+        (100 * FALLING, 0.01 * slowly, "inconclusive", 2),
         (stays, slowly, "inconsistent", 1), (slowly, stays, "inconsistent", 2),
     ):  # fmt: skip
         found = _judged(sizes, np.append(first, second))
