@@ -31,7 +31,7 @@ def _beyond(values: np.ndarray) -> tuple[float, ...]:
 def _beside(batch: Instance) -> Iterator[Instance]:
     leaves, structure = jax.tree.flatten(batch)
     for place, leaf in enumerate(leaves):
-        if not np.issubdtype(leaf.dtype, np.floating) or not leaf.size:
+        if not np.issubdtype(leaf.dtype, np.floating):
             continue
         flat = leaf.reshape(len(leaf), -1)
         for entry in range(min(flat.shape[1], ENTRIES)):

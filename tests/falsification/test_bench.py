@@ -82,12 +82,23 @@ DRAWN = {"cases": None, "sample": lambda key, size: {
 FITS = {"x": np.zeros((1, 2)), "n": np.asarray(3)}
 
 
-@pytest.mark.parametrize("instance, says", [
-    (FITS, None), (FITS | {"n": np.asarray(3.0)}, None), (FITS | {"n": 3}, None),  # of shapes only
-    (FITS | {"x": np.zeros((2, 2))}, r"has \['x'\] of shape \(2, 2\); an instance of mine.claim at .* has"),
-    ({"x": np.zeros((1, 2))}, r"has less; an instance of mine.claim at .* has \['n'\] of shape \(\)"),
-    (FITS | {"y": np.zeros(1)}, r"has \['y'\] of shape \(1,\); an instance .* has none"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "instance, says",
+    [
+        (FITS, None),
+        (FITS | {"n": np.asarray(3.0)}, None),
+        (FITS | {"n": 3}, None),  # of shapes only
+        (
+            FITS | {"x": np.zeros((2, 2))},
+            r"has \['x'\] of shape \(2, 2\); an instance of mine.claim at .* has",
+        ),
+        (
+            {"x": np.zeros((1, 2))},
+            r"has less; an instance of mine.claim at .* has \['n'\] of shape \(\)",
+        ),
+        (FITS | {"y": np.zeros(1)}, r"has \['y'\] of shape \(1,\); an instance .* has none"),
+    ],
+)
 def test_an_instance_of_another_shape_is_refused(instance, says):
     claim = statement(**DRAWN)
     if says is None:
@@ -125,9 +136,11 @@ def test_at_sizes_that_are_not_drawn_what_checks_all_hypotheses_vouches():
 def test_a_chart_gives_the_types_that_are_drawn():
     claim = statement(**DRAWN)
     refuse_other_kinds(claim, FORM, FITS, {"d": 1})
-    for wrong, says in (({"n": np.asarray(3.0)}, "n'] of float64; an instance of mine.claim has int"),
-                        ({"x": np.zeros((1, 2), np.float32)}, "x'] of float32"),
-                        ({"x": np.zeros(3)}, "of shape (3,)")):  # fmt: skip
+    for wrong, says in (
+        ({"n": np.asarray(3.0)}, "n'] of float64; an instance of mine.claim has int"),
+        ({"x": np.zeros((1, 2), np.float32)}, "x'] of float32"),
+        ({"x": np.zeros(3)}, "of shape (3,)"),
+    ):
         with pytest.raises(ValueError) as refused:
             refuse_other_kinds(claim, FORM, FITS | wrong, {"d": 1})
         assert says in str(refused.value)
@@ -252,11 +265,18 @@ def test_what_does_not_count_is_told_by_its_reason():
 # What was measured
 
 
-@pytest.mark.parametrize("value, counted, rows, worst", [
-    ([1, 3, 2], True, [0, 1, 2], 1), ([1, 3, 2], [1, 0, 1], [0, 1, 2], 2), ([1, 3, 2], True, [0, 2], 2),
-    ([1, np.nan, 2], True, [0, 1, 2], 1), ([1, np.nan, 2], [1, 0, 1], [0, 1, 2], 2),
-    ([-5, -3], True, [1, 0], 1), ([2, 2], True, [0, 1], 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "value, counted, rows, worst",
+    [
+        ([1, 3, 2], True, [0, 1, 2], 1),
+        ([1, 3, 2], [1, 0, 1], [0, 1, 2], 2),
+        ([1, 3, 2], True, [0, 2], 2),
+        ([1, np.nan, 2], True, [0, 1, 2], 1),
+        ([1, np.nan, 2], [1, 0, 1], [0, 1, 2], 2),
+        ([-5, -3], True, [1, 0], 1),
+        ([2, 2], True, [0, 1], 0),
+    ],
+)
 def test_the_worst_row_counts_and_what_is_no_number_is_worst(value, counted, rows, worst):
     assert column(value, counted=counted).worst(np.array(rows)) == worst
 

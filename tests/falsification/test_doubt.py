@@ -152,21 +152,30 @@ def test_elsewhere_it_is_measured_again_whatever_it_is():
 # Who is asked
 
 
-@pytest.mark.parametrize("excess, evaluate, said, asked, confirmed", [
-    # Clear and large: nobody is asked.
-    (0.0105, FLAT(EDGE + 0.0105), Referee("undecided", TRUE), False, True),
-    # Clear and small: it stands unless the claim is true there.
-    (0.0095, FLAT(EDGE + 0.0095), Referee("undecided", "nobody knows"), True, True),
-    (0.0095, FLAT(EDGE + 0.0095), Referee("undecided", TRUE), True, False),
-    (0.0095, FLAT(EDGE + 0.0095), Referee("disproved", "so"), True, True),
-    # Of the size of rounding: it stands only where it is confirmed.
-    (0.5e-6, FLAT(EDGE + 0.5e-6), Referee("undecided", "nobody knows"), True, False),
-    (0.5e-6, FLAT(EDGE + 0.5e-6), Referee("absent", "no"), True, False),
-    (0.5e-6, FLAT(EDGE + 0.5e-6), Referee("undecided", TRUE), True, False),
-    (0.5e-6, FLAT(EDGE + 0.5e-6), Referee("disproved", "so"), True, True),
-    (0.5e-6, FLAT(EDGE + 0.5e-6), Referee("disproved as coded", "so"), True, True),
-    (0.0095, _sides(lambda i: EDGE + 0.0095 + np.max(np.abs(i["x"] - 1)) * 2.0**20), Referee("undecided", "nobody knows"), True, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "excess, evaluate, said, asked, confirmed",
+    [
+        # Clear and large: nobody is asked.
+        (0.0105, FLAT(EDGE + 0.0105), Referee("undecided", TRUE), False, True),
+        # Clear and small: it stands unless the claim is true there.
+        (0.0095, FLAT(EDGE + 0.0095), Referee("undecided", "nobody knows"), True, True),
+        (0.0095, FLAT(EDGE + 0.0095), Referee("undecided", TRUE), True, False),
+        (0.0095, FLAT(EDGE + 0.0095), Referee("disproved", "so"), True, True),
+        # Of the size of rounding: it stands only where it is confirmed.
+        (0.5e-6, FLAT(EDGE + 0.5e-6), Referee("undecided", "nobody knows"), True, False),
+        (0.5e-6, FLAT(EDGE + 0.5e-6), Referee("absent", "no"), True, False),
+        (0.5e-6, FLAT(EDGE + 0.5e-6), Referee("undecided", TRUE), True, False),
+        (0.5e-6, FLAT(EDGE + 0.5e-6), Referee("disproved", "so"), True, True),
+        (0.5e-6, FLAT(EDGE + 0.5e-6), Referee("disproved as coded", "so"), True, True),
+        (
+            0.0095,
+            _sides(lambda i: EDGE + 0.0095 + np.max(np.abs(i["x"] - 1)) * 2.0**20),
+            Referee("undecided", "nobody knows"),
+            True,
+            False,
+        ),
+    ],
+)
 def test_a_violation_stands_where_it_is_clear_or_confirmed(
     excess, evaluate, said, asked, confirmed
 ):

@@ -138,17 +138,30 @@ TWO = ({"d": 1}, {"d": 2}, {"d": 3})
 HALVES = np.repeat([0, 1], 2)
 
 
-@pytest.mark.parametrize("options, given, found", [
-    ({}, {"value": [1, 3, 7, 5]}, {"d=1": 3.0, "d=2": 7.0}),
-    ({}, {"value": [1, 3, 7, 5], "counted": [1, 0, 0, 0]}, {"d=1": 1.0}),
-    # Frequencies over the level, of what is above the edge; means over means, or over nothing.
-    ({"kind": "probability", "level": 0.2, "tolerance": TENTH},
-     {"value": [2, 0, 1 + TENTH, 2]}, {"d=1": 2.5, "d=2": 2.5}),
-    ({"kind": "expectation"}, {"value": 0, "lhs": [1, 3, 1, 2], "rhs": [-1, -7, 1, -1]},
-     {"d=1": 0.5, "d=2": 1.5}),
-    ({"kind": "rate", "forms": (Form(name="printed", sense="at most"),)}, {"value": [1, 2, 3, 4]}, {}),
-    ({"kind": "limit", "towards": {"d": INF}}, {"value": [1, 2, 3, 4]}, {}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, given, found",
+    [
+        ({}, {"value": [1, 3, 7, 5]}, {"d=1": 3.0, "d=2": 7.0}),
+        ({}, {"value": [1, 3, 7, 5], "counted": [1, 0, 0, 0]}, {"d=1": 1.0}),
+        # Frequencies over the level, of what is above the edge; means over means, or over nothing.
+        (
+            {"kind": "probability", "level": 0.2, "tolerance": TENTH},
+            {"value": [2, 0, 1 + TENTH, 2]},
+            {"d=1": 2.5, "d=2": 2.5},
+        ),
+        (
+            {"kind": "expectation"},
+            {"value": 0, "lhs": [1, 3, 1, 2], "rhs": [-1, -7, 1, -1]},
+            {"d=1": 0.5, "d=2": 1.5},
+        ),
+        (
+            {"kind": "rate", "forms": (Form(name="printed", sense="at most"),)},
+            {"value": [1, 2, 3, 4]},
+            {},
+        ),
+        ({"kind": "limit", "towards": {"d": INF}}, {"value": [1, 2, 3, 4]}, {}),
+    ],
+)
 def test_the_worst_ratio_of_each_size(options, given, found):
     assert by_size(statement(sizes=TWO, **options), column(**given, sizes=HALVES)) == found
 
@@ -174,8 +187,11 @@ def _ill(pool=None, columns=None, searched=NOWHERE, **options):
 ])  # fmt: skip
 def test_draws_that_are_all_one_instance(x, source, told):
     found = _ill(_pool(x, source, 1))
-    assert found == ([f"all {len(x)} draws of 'draws' at d=2 are one instance: does it use its key?"]
-                     if told else [])  # fmt: skip
+    assert found == (
+        [f"all {len(x)} draws of 'draws' at d=2 are one instance: does it use its key?"]
+        if told
+        else []
+    )
 
 
 @pytest.mark.parametrize("runs, met, told", [(1, 0, True), (0, 0, False), (1, 1, False)])

@@ -14,13 +14,18 @@ pytestmark = pytest.mark.usefixtures("x64")
 ONE, PRINTED = Size({"d": 1}), Form(name="printed", expected="holds")
 
 
-@pytest.mark.parametrize("options, form, kept", [
-    ({}, PRINTED, True), ({"kind": "identity"}, PRINTED, True),
-    ({"kind": "probability", "level": 0.5}, PRINTED, False), ({"kind": "expectation"}, PRINTED, False),
-    ({"kind": "rate", "forms": (Form(name="printed", sense="at most"),)}, PRINTED, False),
-    ({"enumerates": "all"}, PRINTED, False),
-    ({}, Form(name="printed", expected="vacuous"), False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, form, kept",
+    [
+        ({}, PRINTED, True),
+        ({"kind": "identity"}, PRINTED, True),
+        ({"kind": "probability", "level": 0.5}, PRINTED, False),
+        ({"kind": "expectation"}, PRINTED, False),
+        ({"kind": "rate", "forms": (Form(name="printed", sense="at most"),)}, PRINTED, False),
+        ({"enumerates": "all"}, PRINTED, False),
+        ({}, Form(name="printed", expected="vacuous"), False),
+    ],
+)
 def test_examples_are_of_forms_that_should_hold_and_that_one_instance_decides(
     options, form, kept, tmp_path
 ):
@@ -51,8 +56,10 @@ def _recalled(folder, every=False, drawn=0.0, **options):
         batch = {"x": np.asarray(drawn)[None]}
         pool.add("draws", size, batch, measured(np.zeros((1, 2))))
     recall(bench, pool, Examples(folder, every))
-    return [(source, size, batch["x"].tolist(), m.value[:, 0].tolist()) for source, size, batch, m in
-            zip(pool.sources, pool.sizes, pool.instances, pool.measured)][2:]  # fmt: skip
+    return [
+        (source, size, batch["x"].tolist(), m.value[:, 0].tolist())
+        for source, size, batch, m in zip(pool.sources, pool.sizes, pool.instances, pool.measured)
+    ][2:]
 
 
 EDGE = 1 + TENTH
@@ -167,3 +174,10 @@ def test_the_form_is_the_one_of_its_index(tmp_path):
         remember(bench, form, index, ({"x": np.asarray(7.0)}, ONE, 1.5), Examples(tmp_path))
         stored = load_instance(tmp_path / f"mine.claim.{form.name}.npz")
         assert (float(stored.instance["x"]) == 7.0) == replaced
+
+
+def test_where_nothing_is_kept_nothing_is_recalled():
+    bench, pool = _bench(), Pool()
+    pool.add("draws", 0, {"x": np.zeros(1)}, measured(np.zeros((1, 2))))
+    recall(bench, pool, NONE)
+    assert pool.sources == ["draws"]

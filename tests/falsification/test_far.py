@@ -1,4 +1,4 @@
-"""What is far from all draws counts where it is confirmed: who is asked, how often, and what stays."""
+"""What is far from all draws counts where it is confirmed: who is asked, and what stays."""
 
 import numpy as np
 import pytest
@@ -68,8 +68,10 @@ def _confirmed(say, *far, rows=(NEAR, NEAR)):
     places = tuple(Far(size, {"x": np.array(x, float)}) for size, x in far)
     searched = Searched(1, np.zeros(3, int), 1, (), places)
     doubts = confirm_far(bench, pool, searched, _referee(say, asked))
-    added = [(source, size, batch["x"].tolist(), m.value[0, :2].tolist()) for source, size, batch, m in
-             zip(pool.sources, pool.sizes, pool.instances, pool.measured)][len(rows):]  # fmt: skip
+    added = [
+        (source, size, batch["x"].tolist(), m.value[0, :2].tolist())
+        for source, size, batch, m in zip(pool.sources, pool.sizes, pool.instances, pool.measured)
+    ][len(rows) :]
     return doubts, asked, added
 
 
@@ -108,6 +110,9 @@ def test_the_two_largest_violations_are_asked_about_until_one_is_confirmed():
 
 def test_on_the_edge_and_where_it_is_violated_nearby_nobody_is_asked():
     assert _confirmed(YES, (0, [1 + 1e-9, 0.5]))[1] == []
+    on_it = ([[1 + 1e-9, 0.5]], NEAR)
+    assert [name for name, _, _ in _confirmed(YES, (0, [5, 0]), rows=on_it)[1]] == ["printed"]
+    assert len(_looked(UNSURE, [[1 + 1e-9, 0], [0.25, 0]])[0]) == 2
     # One size at which it is violated is enough; the other form is still asked about.
     rows = (NEAR, [[0.5, 0.5], [2, 0]])
     assert [name for name, _, _ in _confirmed(YES, (0, [5, 5]), rows=rows)[1]] == ["derived"]
@@ -160,9 +165,15 @@ def test_what_does_not_grow_beyond_the_edge_is_not_asked_about():
     assert len(_looked(UNSURE, [[1.1e-100, -1], [-0.25, -1]])[0]) == 1
 
 
-@pytest.mark.parametrize("options", [
-    {"search": "none"}, {"host": True}, {"kind": "probability", "level": 0.5}, {"kind": "expectation"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"search": "none"},
+        {"host": True},
+        {"kind": "probability", "level": 0.5},
+        {"kind": "expectation"},
+    ],
+)
 def test_where_nothing_is_searched_nothing_far_is_looked_at(options):
     assert _looked(YES, [[0.5, 0], [0.25, 0]], **options) == ([], [])
 

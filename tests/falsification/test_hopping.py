@@ -111,7 +111,7 @@ def test_starts_are_of_each_kind_in_turn_and_of_each_kind_for_each_form():
 
 
 def test_after_slopes_were_climbed_chains_start_at_the_worst_alone():
-    (found, kinds), x = _chosen(1, 12, True)
+    (found, kinds), _ = _chosen(1, 12, True)
     assert kinds.tolist() == ["worst", "drawn", "vertex", "sparse"] * 3
     assert found["x"][[0, 4, 8], 0].tolist() == [4, 3, 2]
     # Vertices and few entries are those of the worst.

@@ -191,10 +191,16 @@ def test_what_an_estimate_cannot_support_has_no_least_value(estimates, open_):
     assert m.value.tolist() == [1.5, 3.0] and m.counted.all()
 
 
-@pytest.mark.parametrize("made, estimates, refused", [
-    (["below"], {"rhs": "below"}, False), (["below"], {}, True), (["above"], {"rhs": "below"}, True),
-    (["below", "above"], {"rhs": "below"}, True), ([], {"rhs": "below"}, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "made, estimates, refused",
+    [
+        (["below"], {"rhs": "below"}, False),
+        (["below"], {}, True),
+        (["above"], {"rhs": "below"}, True),
+        (["below", "above"], {"rhs": "below"}, True),
+        ([], {"rhs": "below"}, False),
+    ],
+)
 def test_an_estimate_that_is_not_declared_is_refused(made, estimates, refused):
     def evaluate(instance, size):
         inner._made.get().extend(made)

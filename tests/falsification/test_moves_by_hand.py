@@ -141,7 +141,7 @@ def test_a_few_entries_are_nudged_relative_to_the_largest():
         moves.nudged, leaf, [[-1.0], [0.0]], chance.tolist(), noise.tolist(), asked=asked
     )
     # By a tenth of 4, and by all of 2, times a half.
-    np.testing.assert_allclose(found, leaf + [[0.2, 0, 0, 0.2, 0, 0], [0, 1, 0, 0, 0, 0]])
+    np.testing.assert_allclose(found, np.add(leaf, [[0.2, 0, 0, 0.2, 0, 0], [0, 1, 0, 0, 0, 0]]))
     # Of two entries a half are.
     found = _moved(moves.nudged, [[1, 2]], [[0.0]], [[0.49, 0.51]], [[1.0, 1.0]])
     np.testing.assert_allclose(found, [[3, 2]])
@@ -155,15 +155,29 @@ def test_a_wide_start_has_entries_of_many_sizes():
     np.testing.assert_allclose(found, [[1, 2 * np.e], [-3 * np.e, 4 * np.exp(-2)]])
 
 
-@pytest.mark.parametrize("small, large, found", [
-    ([[1, 2], [3, 4]], np.full((3, 3), 9), [
-        [[1, 2, 1], [3, 4, 3], [1, 2, 1]], [[1, 2, 2], [3, 4, 4], [3, 4, 4]],
-        [[1, 2, 0], [3, 4, 0], [0, 0, 0]], [[1, 2, 9], [3, 4, 9], [9, 9, 9]],
-    ]),
-    ([1, 2, 3], np.full(2, 9), [[1, 2]] * 4),  # what is larger is cut
-    (5, 9, [5] * 4), (np.zeros(0), np.full(2, 9), [[9, 9]] * 4),
-    ([[1, 2, 3]], np.full((2, 2), 9), [[[1, 2], [1, 2]]] * 2 + [[[1, 2], [0, 0]], [[1, 2], [9, 9]]]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "small, large, found",
+    [
+        (
+            [[1, 2], [3, 4]],
+            np.full((3, 3), 9),
+            [
+                [[1, 2, 1], [3, 4, 3], [1, 2, 1]],
+                [[1, 2, 2], [3, 4, 4], [3, 4, 4]],
+                [[1, 2, 0], [3, 4, 0], [0, 0, 0]],
+                [[1, 2, 9], [3, 4, 9], [9, 9, 9]],
+            ],
+        ),
+        ([1, 2, 3], np.full(2, 9), [[1, 2]] * 4),  # what is larger is cut
+        (5, 9, [5] * 4),
+        (np.zeros(0), np.full(2, 9), [[9, 9]] * 4),
+        (
+            [[1, 2, 3]],
+            np.full((2, 2), 9),
+            [[[1, 2], [1, 2]]] * 2 + [[[1, 2], [0, 0]], [[1, 2], [9, 9]]],
+        ),
+    ],
+)
 def test_an_instance_grows_in_four_ways(small, large, found):
     # The type is that of the larger one where there is anything to fill.
     small, large = np.asarray(small, float), np.asarray(large, np.int32)

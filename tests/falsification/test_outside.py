@@ -27,7 +27,8 @@ def test_floats_are_nudged_scaled_shifted_set_alike_and_reversed(leaf, scale):
     for found, want in zip(moved, wanted):
         np.testing.assert_allclose(found, want, rtol=1e-12)
     np.testing.assert_array_equal(leaf, [a, b])
-    assert list(_moves(np.zeros(0))) == []
+    for kind in (float, bool, int):
+        assert list(_moves(np.zeros(0, kind))) == []
 
 
 def test_integers_are_moved_one_or_all():
@@ -67,6 +68,7 @@ def test_a_few_of_each_sampler_and_of_the_cases_are_moved():
     ]
     assert len(set(found[:3])) == 3 and max(found[:3]) < 1
     assert found[3:] == [8, 8, 8, 0, 1, 2]
+    assert len(list(_given(statement(sample=draw, cases=None), ONE))) == 3
     two = statement(cases=lambda size: {"x": np.array([4.0, 5.0])})
     assert [float(one["x"]) for one in _given(two, ONE)] == [4, 5]
 
@@ -96,8 +98,8 @@ def test_what_no_moved_instance_misses_is_named(host):
 )
 def test_one_size_at_which_it_is_missed_is_enough(sizes, left):
     # At size one nothing that is moved from here comes to the border.
-    flags = lambda i, s: {"x < 2": (i["x"] < 2) | (s["d"] == 1)}
-    assert _guards(flags, sizes=tuple({"d": d} for d in sizes)) == left
+    flags = lambda i, s: {"x < 2": (i["x"] < 2) | (s["d"] == 1), "x = x": i["x"] == i["x"]}
+    assert _guards(flags, sizes=tuple({"d": d} for d in sizes)) == (*left, "x = x")
 
 
 def test_what_the_functions_refuse_is_not_left_to_the_hypotheses():

@@ -21,6 +21,8 @@ NAN = np.nan
     ([3.5, 6], [3.5, 6, 1, 8.5, 3.5 - 2.5 / 3, 6 + 2.5 / 3]),
     ([-6.0, -3], [-6, -3, -9, 0, -7, -2, 0]), ([-6.0, -3.5], [-6, -3.5, -8.5, -1, -6 - 2.5 / 3,
                                                              -3.5 + 2.5 / 3]),
+    ([0.5, 3.5], [0.5, 3.5, -2.5, 6.5, -0.5, 4.5, 0]),
+    ([-3.5, -0.5], [-3.5, -0.5, -6.5, 2.5, -4.5, 0.5, 0]),
     ([0.0, 1], [0, 1, -1, 2, -1 / 3, 4 / 3, 0]), ([-1.0, 0], [-1, 0, -2, 1, -4 / 3, 1 / 3, 0]),
     # Of several the gaps differ: 1 below, 90 above.
     ([-100.0, -99.5, -99.25, -99, -98, -97, -95, -10], [-100, -10, -101, 78, -100 - 1 / 3,
@@ -103,3 +105,11 @@ def test_where_nothing_is_met_nothing_was_seen():
     fixed = statement()
     np.testing.assert_equal(reach(Bench(fixed, 4, UNKEPT), _pool(("draws", 0, [10.0, 13]))),
                             [(NAN, NAN)] * 2)  # fmt: skip
+
+
+def test_beside_whole_numbers_there_is_nothing():
+    whole = Pool()
+    whole.add("draws", 0, {"x": np.array([10, 13])}, measured(np.zeros((2, 2))))
+    bench = _Fake()
+    np.testing.assert_equal(reach(bench, whole), [(NAN, NAN)] * 2)
+    assert bench.asked == []

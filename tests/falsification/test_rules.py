@@ -76,10 +76,17 @@ def test_errata_stand_by_weight(kinds, stands):
         assert found == ("errata stand by weight: false, gap, reading, typo, undecidable",)
 
 
-@pytest.mark.parametrize("evidence, stranger", [
-    ("mine.claim", None), ("see mine.claim, by hand", None), ("by mine.other-1.x", "mine.other-1.x"),
-    ("yours.other", None), ("mine.claim and mine.x2.", "mine.x2"), ("jasmine.claims", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "evidence, stranger",
+    [
+        ("mine.claim", None),
+        ("see mine.claim, by hand", None),
+        ("by mine.other-1.x", "mine.other-1.x"),
+        ("yours.other", None),
+        ("mine.claim and mine.x2.", "mine.x2"),
+        ("jasmine.claims", None),
+    ],
+)
 def test_an_erratum_rests_on_what_exists(evidence, stranger):
     found = problems_of(_paper(errata=(_erratum(kind="gap", evidence=evidence),), survives="all"))
     wanted = () if stranger is None else (f"erratum E1 rests on {stranger}, which is no statement",)
