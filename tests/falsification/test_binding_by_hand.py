@@ -97,15 +97,26 @@ def test_reals_are_scaled_else_integers_raised_else_booleans_negated():
     assert named(4.0) == 12.0 and named.__name__ == "used"
 
 
-@pytest.mark.parametrize("value, wrong", [
-    (Network("n", np.array([1.0, -5.0])), [1.0, -4.0]), (Network("n", np.array([[1, 2], [7, 0]])), [[1, 2], [8, 0]]),
-    (Network("n", np.array([False, True])), [False, False]), (Network("n", True), False),
-    (Network("n", 4), 5), (Network("n", 0.5), 1.5), (Network("n", np.zeros(0)), None),
-    (Network("n", {"s": "t", "w": 1.0, "v": 2.0}), {"s": "t", "w": 2.0, "v": 2.0}),
-    (Network("n", ["t", 1, 2]), ["t", 2, 2]), (Network("n", ("t", 1)), ("t", 2)),
-    (Network("n", Pair("t", 1)), Pair("t", 2)), (Network("n", Network("m", 1)), Network("m", 2)),
-    (Network("n", "t"), None), (Network("n", ()), None), (Network("n", Network), None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "value, wrong",
+    [
+        (Network("n", np.array([1.0, -5.0])), [1.0, -4.0]),
+        (Network("n", np.array([[1, 2], [7, 0]])), [[1, 2], [8, 0]]),
+        (Network("n", np.array([False, True])), [False, False]),
+        (Network("n", True), False),
+        (Network("n", 4), 5),
+        (Network("n", 0.5), 1.5),
+        (Network("n", np.zeros(0)), None),
+        (Network("n", {"s": "t", "w": 1.0, "v": 2.0}), {"s": "t", "w": 2.0, "v": 2.0}),
+        (Network("n", ["t", 1, 2]), ["t", 2, 2]),
+        (Network("n", ("t", 1)), ("t", 2)),
+        (Network("n", Pair("t", 1)), Pair("t", 2)),
+        (Network("n", Network("m", 1)), Network("m", 2)),
+        (Network("n", "t"), None),
+        (Network("n", ()), None),
+        (Network("n", Network), None),
+    ],
+)
 def test_of_an_object_one_entry_is_another(value, wrong):
     found = _with_one_entry_off(value)
     if wrong is None:
@@ -144,16 +155,22 @@ def test_a_planted_function_is_wrong_wherever_it_is_held(wrong, value):
 SQUARE = np.arange(1.0, 5).reshape(2, 2)
 
 
-@pytest.mark.parametrize("name, x, found", [
-    ("sign", SQUARE, -SQUARE), ("shifted by one along the last axis", SQUARE, [[2, 1], [4, 3]]),
-    ("shifted by one along the first axis", SQUARE, [[3, 4], [1, 2]]),
-    ("shifted by one along the first axis", np.arange(3.0), [2, 0, 1]),
-    ("reversed", np.arange(3.0), [2, 1, 0]), ("transposed", SQUARE, SQUARE.T),
-    ("transposed", np.ones((2, 3)), np.ones((2, 3))), ("transposed", np.arange(3.0), np.arange(3.0)),
-    ("the last entries dropped", jnp.asarray(SQUARE), [[1, 0], [3, 0]]),
-    ("the last entries dropped", SQUARE, SQUARE),
-    ("the mean added: no entry is left out", SQUARE, SQUARE + 2.5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, x, found",
+    [
+        ("sign", SQUARE, -SQUARE),
+        ("shifted by one along the last axis", SQUARE, [[2, 1], [4, 3]]),
+        ("shifted by one along the first axis", SQUARE, [[3, 4], [1, 2]]),
+        ("shifted by one along the first axis", np.arange(3.0), [2, 0, 1]),
+        ("reversed", np.arange(3.0), [2, 1, 0]),
+        ("transposed", SQUARE, SQUARE.T),
+        ("transposed", np.ones((2, 3)), np.ones((2, 3))),
+        ("transposed", np.arange(3.0), np.arange(3.0)),
+        ("the last entries dropped", jnp.asarray(SQUARE), [[1, 0], [3, 0]]),
+        ("the last entries dropped", SQUARE, SQUARE),
+        ("the mean added: no entry is left out", SQUARE, SQUARE + 2.5),
+    ],
+)
 def test_other_mistakes_by_hand(name, x, found):
     wrong = OTHER_MISTAKES[name]
     np.testing.assert_array_equal(wrong(x), found)
@@ -163,15 +180,23 @@ def test_other_mistakes_by_hand(name, x, found):
         assert wrong(np.arange(3)).tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("before, after, relation, differs", [
-    (("holds", 0.5), ("fails", 0.5), "<=", True), (("holds", 0.5), ("holds", 0.5), "<=", False),
-    # By more than the tolerance of the ratio, or of one for discrepancies.
-    (("", 200.0), ("", 200.0 + 1.9e-7), "<=", False), (("", 200.0), ("", 200.0 + 2.1e-7), "<=", True),
-    (("", -200.0), ("", -200.0 - 1.9e-7), "<=", False),
-    (("", 0.001), ("", 0.001 + 0.9e-9), "=", False), (("", 0.001), ("", 0.001 + 1.1e-9), "=", True),
-    (("", np.nan), ("", np.nan), "<=", False), (("", np.nan), ("", 1.0), "<=", True),
-    (("", 1.0), ("", np.nan), "<=", True), (("", np.inf), ("", np.inf), "<=", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "before, after, relation, differs",
+    [
+        (("holds", 0.5), ("fails", 0.5), "<=", True),
+        (("holds", 0.5), ("holds", 0.5), "<=", False),
+        # By more than the tolerance of the ratio, or of one for discrepancies.
+        (("", 200.0), ("", 200.0 + 1.9e-7), "<=", False),
+        (("", 200.0), ("", 200.0 + 2.1e-7), "<=", True),
+        (("", -200.0), ("", -200.0 - 1.9e-7), "<=", False),
+        (("", 0.001), ("", 0.001 + 0.9e-9), "=", False),
+        (("", 0.001), ("", 0.001 + 1.1e-9), "=", True),
+        (("", np.nan), ("", np.nan), "<=", False),
+        (("", np.nan), ("", 1.0), "<=", True),
+        (("", 1.0), ("", np.nan), "<=", True),
+        (("", np.inf), ("", np.inf), "<=", False),
+    ],
+)
 def test_what_differs(before, after, relation, differs):
     with np.errstate(invalid="ignore"):
         assert _differ(before, after, statement(relation=relation, tolerance=1e-9)) == differs
