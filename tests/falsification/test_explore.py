@@ -298,6 +298,8 @@ def test_far_away_and_not_violated_is_kept_and_the_control_is_no_form(monkeypatc
     near = lambda batch: np.zeros(len(batch["x"]), bool)
     found, pool, _ = _sloped(monkeypatch, lambda x, t: np.full(len(x), 0.5), near=near)
     assert found.far == () and pool.sources == ["draws", "search"]
+    found, pool, _ = _sloped(monkeypatch, lambda x, t: np.full(len(x), 1.01), near=near)
+    assert len(found.far) == 18 and pool.sources == ["draws"]
     # What does not count is no end, and no violation.
     found, pool, _ = _sloped(monkeypatch, lambda x, t: np.full(len(x), 7.0), near=near)
     assert found.far == () and np.isneginf(found.ends[0].value).all()
