@@ -135,7 +135,8 @@ def test_what_counts_and_is_a_number_is_a_start():
 @pytest.mark.parametrize("value, first", [
     # Of instances that are equally bad, to a millionth, one: the others come last.
     ([5, 5, 5, 4], [0, 3]), ([5 - 4.9e-6, 5, 4], [1, 2]), ([5 - 5.1e-6, 5, 4], [1, 0]),
-    ([5, 5 - 4.5e-6, 5 - 9e-6, 4], [0, 3]), ([-5 - 4.9e-6, -5, -6], [1, 2]), ([-5 - 5.1e-6, -5, -6], [1, 0]),
+    ([5, 5 - 4.5e-6, 5 - 9e-6, 4], [0, 3]),
+    ([-5 - 4.9e-6, -5, -6], [1, 2]), ([-5 - 5.1e-6, -5, -6], [1, 0]),
 ])  # fmt: skip
 def test_alike_instances_are_one_start(value, first):
     assert _started(value, 4)[0][:2] == first
