@@ -277,4 +277,8 @@ def test_what_no_factor_shows_another_mistake_may():
     assert _notices(claim, used, lambda value: value[::-1], FEW)
     assert not _notices(claim, used, lambda value: 3 * value, FEW)
     assert _notices(claim, used, lambda value: None, FEW)  # it breaks
+    # The worst of them stays, and the mean does not.
+    listed = _mine(lambda x: 1 / HERE.used(x), cases=lambda size: {"x": np.array([1.0, 2.0])})
+    assert _notices(listed, used, lambda value: value if value > 3 else value / 2, FEW)
+    assert not _notices(listed, used, lambda value: value, FEW)
     assert not is_bound_to(statement(judges=(used,)), used, budget=FEW)
