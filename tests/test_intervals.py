@@ -11,44 +11,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxbounds.falsification.intervals import clopper_pearson, fitted_exponent, mean_interval
+from jaxbounds.falsification.intervals import clopper_pearson, fitted_exponent
 
 STUDENT_1 = math.tan(0.495 * math.pi)
 """The two-sided 99% point of Student's law with one degree of freedom, which is Cauchy's."""
 STUDENT_2 = 0.99 / math.sqrt(2 * 0.995 * 0.005)
 """With two: (2p - 1) / sqrt(2p(1 - p)) at p = .995."""
-
-
-def test_the_interval_of_a_mean_by_hand():
-    # 1, 2, 3, 4: variance 5/3, standard error sqrt(5/12), three of which are sqrt(15/4).
-    mean, low, high = mean_interval([1.0, 2.0, 3.0, 4.0], sigmas=3.0)
-    assert mean == 2.5
-    assert mean - low == pytest.approx(math.sqrt(15 / 4), rel=1e-14)
-    assert high - mean == pytest.approx(math.sqrt(15 / 4), rel=1e-14)
-    # Four standard errors unless said otherwise: 4 sqrt(1/3 / 4) of 1, 1, 0, 0.
-    mean, low, high = mean_interval([1.0, 1.0, 0.0, 0.0])
-    assert (mean - low, high - mean) == pytest.approx([4 / math.sqrt(12)] * 2, rel=1e-14)
-    with pytest.raises(ValueError, match="at least 2"):
-        mean_interval([1.0])
-
-
-@pytest.mark.parametrize("n, p", [(100, 0.3), (400, 0.5), (1000, 0.05)])
-@pytest.mark.parametrize("sigmas, least, most", [(2.0, 0.92, 0.97), (3.0, 0.98, 0.9995)])
-def test_the_interval_of_a_frequency_covers_as_often_as_it_says(n, p, sigmas, least, most):
-    # Exactly: the sum of the binomial probabilities of all outcomes whose interval has p inside.
-    # Normal theory says .954 and .9973; binomials of these sizes are near it.
-    covered = 0.0
-    for ones in range(n + 1):
-        _, low, high = mean_interval(np.repeat([1.0, 0.0], [ones, n - ones]), sigmas=sigmas)
-        covered += stats.binom.pmf(ones, n, p) if low <= p <= high else 0.0
-    assert least < covered < most
-
-
-def test_the_interval_of_an_exponential_mean_covers_as_often_as_it_says():
-    # The mean is 1 whatever is drawn; at 400 draws two standard errors cover .95, near .954.
-    draws = np.random.default_rng(5).exponential(size=(2000, 400))
-    inside = [low <= 1 <= high for _, low, high in (mean_interval(x, sigmas=2.0) for x in draws)]
-    assert 0.93 < np.mean(inside) < 0.975
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.999])

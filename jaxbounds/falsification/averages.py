@@ -84,9 +84,10 @@ def _at_most(group: Group, sign: float) -> _Side:
     most = float(np.nanmax([*difference, sign * reach[0], sign * reach[1]]))
     bound = upper_mean(difference, most, trials=distinct) + float(np.mean(m.error))
     index = tail_index(difference)
-    # A power's mean beyond the largest draw, which one draw in their number exceeds.
-    beyond = (most - float(np.median(difference))) / (max(index - 1, 0.05) * distinct)
-    matters = index <= NO_MEAN or (index <= NO_VARIANCE and UNSEEN * beyond > -bound)
+    # A power's mean beyond the largest draw, which one draw in their number exceeds, is this over
+    # the index less one.
+    beyond = (most - float(np.median(difference))) / distinct
+    matters = index <= NO_MEAN or (index <= NO_VARIANCE and UNSEEN * beyond > -bound * (index - 1))
     return _Side(bound, index if matters else np.inf)
 
 

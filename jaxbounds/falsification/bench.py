@@ -146,7 +146,7 @@ def fitted(statement: Statement, form: Form, instance: Instance, size: Size, /) 
             plain = np.asarray(leaf)
             there = plain.astype(wanted)
             kept = np.array_equal(there.astype(plain.dtype), plain)
-        if not kept or (plain.dtype.kind in "if" and np.any((plain < 0) != (there < 0))):
+        if not kept or (plain.dtype.kind in "iuf" and np.any((plain < 0) != (there < 0))):
             raise ValueError(
                 f"what is given against {form.name!r} has {name} of {plain.dtype} with "
                 f"{plain.ravel()[:3]}; an instance of {statement.id} has {wanted} there"

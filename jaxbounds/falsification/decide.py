@@ -78,7 +78,7 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
     if np.all(m.high < 1 - tolerance):
         return Decision("holds", worst, "every ratio stays below one")
     searched = (m.value > 1 + tolerance) & np.isneginf(m.low)
-    if form is not None and np.any(searched):
+    if np.any(searched):
         return Decision("inconclusive", worst, _unsupported(statement, searched))
     if np.any((m.high > 1 + tolerance) & (m.high - m.low > NUMERICAL)):
         return Decision("inconclusive", worst, "the error of some measurement straddles one")

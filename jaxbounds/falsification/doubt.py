@@ -70,7 +70,7 @@ def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value:
             return many
         steps = rng.integers(-ULPS, ULPS + 1, many.shape)
         least = np.spacing(np.maximum(np.abs(many), np.finfo(float).tiny))
-        least[MOVED // 2 :] = NEAR * np.abs(many[MOVED // 2 :])
+        least[MOVED // 2 :] = NEAR * many[MOVED // 2 :]  # of either sign, as the steps are
         return many + steps * least
 
     near = bench(jax.tree.unflatten(structure, list(map(moved, leaves))), size).value[:, index]

@@ -32,8 +32,6 @@ ENOUGH = 8
 def near_control(statement: Statement, column: Column, /) -> bool:
     """Whether the rules reject the form, on the same instances, once it is a little wrong."""
     m = Measured(*(np.asarray(field)[column.measured.counted] for field in column.measured))
-    if not len(m.value):
-        return False
     if statement.kind == "limit":
         return False
     if statement.relation == "=":

@@ -64,8 +64,8 @@ def recall(bench: Bench, pool: Pool, examples: Examples, /) -> None:
 
 
 def _stored(file: Path | None) -> Iterator[StoredInstance]:
-    if file is not None and file.is_file():
-        with contextlib.suppress(ValueError, KeyError, OSError):  # damaged: as if it were not there
+    if file is not None:
+        with contextlib.suppress(ValueError, KeyError, OSError):  # not there, or damaged
             stored = load_instance(file)
             _ratio(stored)
             yield stored

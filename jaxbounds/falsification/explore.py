@@ -76,7 +76,7 @@ def _starts(
     """
     usable = measured.counted[:, form] & np.isfinite(measured.value[:, form])
     counted, spread = np.flatnonzero(usable), np.flatnonzero(usable & wide)
-    if not len(counted) or not restarts:
+    if not len(counted):
         return np.zeros(0, int), np.zeros(0, str)
     order = counted[np.argsort(-measured.value[counted, form], kind="stable")]
     value = measured.value[order, form]

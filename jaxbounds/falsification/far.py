@@ -89,7 +89,7 @@ def look_far(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
         batch, measured = pool.of_size(index)
         rng = np.random.default_rng([seed, index, 5])
         rows = rng.integers(len(measured.counted), size=BASES).tolist()
-        value = np.where(measured.counted & ~np.isnan(measured.value), measured.value, -np.inf)
+        value = np.where(measured.counted, measured.value, -np.inf)  # sorted, NaN comes last
         rows += np.argsort(-value[:, 0], kind="stable")[:BASES].tolist()
         many = [moved for row in dict.fromkeys(rows) for moved in _scaled(take(batch, row))]
         if not many:

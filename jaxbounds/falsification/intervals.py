@@ -1,4 +1,4 @@
-"""Confidence intervals: exact binomial, mean, and exponent of a power law."""
+"""Confidence bounds: of a binomial exactly, of a mean, and of the exponent of a power law."""
 
 import numpy as np
 import scipy
@@ -21,20 +21,6 @@ def clopper_pearson(failures: int, trials: int, /, *, confidence: float = 0.999)
         else 1.0
     )
     return float(low), float(high)
-
-
-def mean_interval(values: ArrayLike, /, *, sigmas: float = 4.0):
-    """The mean and its `sigmas`-standard-error interval (central limit theorem, not exact).
-
-    Raises:
-        ValueError: for fewer than two values.
-    """
-    values = np.asarray(values)
-    if len(values) < 2:
-        raise ValueError(f"need at least 2 values for an interval, got {len(values)}")
-    mean = float(np.mean(values))
-    half = sigmas * float(np.std(values, ddof=1)) / np.sqrt(len(values))
-    return mean, mean - half, mean + half
 
 
 def bernstein_bound(
@@ -93,7 +79,7 @@ def tail_index(values: ArrayLike, /) -> float:
     values = np.asarray(values, float)
     size = np.sort(values - np.median(values))[::-1]
     count = max(24, int(np.sqrt(len(size))))
-    if len(size) <= 2 * count or not size[count] > 0:
+    if len(size) <= count or not size[count] > 0:
         return float("inf")
 
     def hill(k: int) -> float:

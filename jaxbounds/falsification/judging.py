@@ -97,8 +97,7 @@ def _looked_again(
         instance, size = counterexample_of(statement, form)
         index = [f.name for f in statement.forms].index(form.name)
         found = instance, size, float(bench.one(instance, size).value[index])
-    coarse = 1e3 * max(bench.watch.coarsest, 0.0)
-    if found[2] - edge(statement) <= coarse:
+    if found[2] - edge(statement) <= 1e3 * bench.watch.coarsest:
         return Decision("inconclusive", decision.ratio, next(unfit(bench.watch)))
     if doubt := stands(bench, form, found, referee):
         return Decision("inconclusive", decision.ratio, doubt)

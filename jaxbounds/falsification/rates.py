@@ -34,9 +34,8 @@ def by_size(m: Measured, sizes: np.ndarray, /) -> tuple[Reals, Reals]:
         for rows in (sizes == size for size in np.unique(sizes))
     ]
     x, q = np.array(means).T
-    moved = np.concatenate(
-        [[True], np.abs(np.diff(x)) > 1e-9]
-    )  # sizes of one right side tell nothing
+    # Sizes of one right side tell nothing.
+    moved = np.append(True, np.abs(np.diff(x)) > 1e-9)
     return x[moved], q[moved]
 
 
@@ -49,8 +48,10 @@ def _decays(x: Reals, q: Reals) -> bool:
     # Over a step of log 2 in the right side; between the middles of the steps.
     middles = np.abs(np.diff((x[1:] + x[:-1]) / 2)) / np.log(2)
     factors = (slopes[1:] / slopes[:-1]) ** (1 / middles)
-    slowly = len(factors) > 2 and np.all(factors[-3:] <= SLOWLY) and factors[-1] <= factors[-3]
-    return bool(np.all(factors[-2:] <= SETTLES) or (slowly and factors[-1] <= factors[-2] * 1.001))
+    settling = np.all(factors[-2:] <= SETTLES)
+    slowly = len(factors) > 2 and np.all(factors[-3:] <= SLOWLY)
+    # To a thousandth, as equal factors are equal up to rounding.
+    return bool(settling or (slowly and factors[-1] <= 1.001 * np.min(factors[-3:-1])))
 
 
 def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray, /) -> Rate:
@@ -82,7 +83,8 @@ def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray,
     if _decays(x, q):
         words = "lower-order terms: the ratio of the sides settles as the right side moves on"
         return Rate("consistent", slope, f"{text}; {words}")
-    last = float((q[-1] - q[-2]) / (x[-1] - x[-2])) if len(x) > 2 else slope - 1
+    # Right sides that hardly differ show no step.
+    last = float((q[-1] - q[-2]) / (x[-1] - x[-2])) if len(x) > 1 else 0.0
     if last * (slope - 1) < STAYS * (slope - 1) ** 2:
         reason = f"{text}, but {1 + last:.3f} at the largest sizes: larger ones would tell"
         return Rate("inconclusive", slope, reason)

@@ -31,7 +31,7 @@ def _beyond(values: np.ndarray) -> tuple[float, ...]:
 def _beside(batch: Instance) -> Iterator[Instance]:
     leaves, structure = jax.tree.flatten(batch)
     for place, leaf in enumerate(leaves):
-        if not np.issubdtype(leaf.dtype, np.floating) or not leaf.size:
+        if not np.issubdtype(leaf.dtype, np.floating):
             continue
         flat = leaf.reshape(len(leaf), -1)
         for entry in range(min(flat.shape[1], ENTRIES)):
@@ -58,7 +58,5 @@ def reach(bench: Bench, pool: Pool, /) -> list[tuple[float, float]]:
                 seen.append(np.where(np.isfinite(difference), difference, np.nan))
     if not seen:
         return [(np.nan, np.nan)] * (len(statement.forms) + 1)
-    table = np.concatenate(seen)
-    none = np.all(np.isnan(table), axis=0)
-    table = np.where(none, 0.0, table)
-    return [(float(np.nanmin(c)), float(np.nanmax(c))) for c in table.T]
+    # Unlike `min` these pass over NaN, and give it where there is nothing else.
+    return [(float(np.fmin.reduce(c)), float(np.fmax.reduce(c))) for c in np.concatenate(seen).T]

@@ -33,7 +33,7 @@ def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
             with np.errstate(over="ignore"):
                 rounder = [np.round(entry, decimals) for decimals in range(3)]
             for simpler in (0.0, *rounder):
-                if simpler != entry and _complexity(simpler) < _complexity(entry):
+                if _complexity(simpler) < _complexity(entry):
                     leaf = np.array(flat[name])
                     leaf[index] = simpler
                     yield replaced(name, leaf)

@@ -1,0 +1,6 @@
+"""The stubs stand beside the tests, wherever pytest is started."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

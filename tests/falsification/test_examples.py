@@ -1,0 +1,183 @@
+"""What earlier runs found: when it is kept, when it is replaced, and when it is taken."""
+
+import numpy as np
+import pytest
+from stubs import TENTH, measured, plain, statement
+
+from jaxbounds.falsification.bench import Bench, Pool
+from jaxbounds.falsification.examples import NONE, SOURCE, Examples, recall, remember
+from jaxbounds.falsification.programs import UNKEPT
+from jaxbounds.falsification.storage import load_instance, save_instance
+from jaxbounds.statements import Form, Sides, Size
+
+pytestmark = pytest.mark.usefixtures("x64")
+ONE, PRINTED = Size({"d": 1}), Form(name="printed", expected="holds")
+
+
+@pytest.mark.parametrize(
+    "options, form, kept",
+    [
+        ({}, PRINTED, True),
+        ({"kind": "identity"}, PRINTED, True),
+        ({"kind": "probability", "level": 0.5}, PRINTED, False),
+        ({"kind": "expectation"}, PRINTED, False),
+        ({"kind": "rate", "forms": (Form(name="printed", sense="at most"),)}, PRINTED, False),
+        ({"enumerates": "all"}, PRINTED, False),
+        ({}, Form(name="printed", expected="vacuous"), False),
+    ],
+)
+def test_examples_are_of_forms_that_should_hold_and_that_one_instance_decides(
+    options, form, kept, tmp_path
+):
+    file = Examples(tmp_path).of(statement(**options), form)
+    assert file == (tmp_path / "mine.claim.printed.npz" if kept else None)
+    assert NONE.of(statement(**options), form) is None
+    assert not Examples(tmp_path).every and NONE.folder is None
+
+
+def test_a_file_is_named_after_its_form(tmp_path):
+    tagged = Form(name="sharpened S 5", expected="holds")
+    assert Examples(tmp_path).of(statement(), tagged).name == "mine.claim.sharpened-S-5.npz"
+
+
+def _bench(evaluate=plain, **options):
+    return Bench(statement(evaluate, forms=(PRINTED,), **options), 8, UNKEPT)
+
+
+def _kept(folder, x, ratio, size=None, form="printed"):
+    """A file as an earlier run left it."""
+    about = {"id": "mine.claim", "form": form, "ratio": repr(ratio), "size": size or {"d": 1}}
+    save_instance(folder / f"mine.claim.{form}.npz", {"x": np.asarray(x)}, **about)
+
+
+def _recalled(folder, every=False, drawn=0.0, **options):
+    bench, pool = _bench(**({"tolerance": TENTH, "sizes": ({"d": 1}, {"d": 2})} | options)), Pool()
+    for size in range(2):
+        batch = {"x": np.asarray(drawn)[None]}
+        pool.add("draws", size, batch, measured(np.zeros((1, 2))))
+    recall(bench, pool, Examples(folder, every))
+    return [
+        (source, size, batch["x"].tolist(), m.value[:, 0].tolist())
+        for source, size, batch, m in zip(pool.sources, pool.sizes, pool.instances, pool.measured)
+    ][2:]
+
+
+EDGE = 1 + TENTH
+
+
+@pytest.mark.parametrize("ratio, every, taken", [
+    (float(np.nextafter(EDGE, 2)), False, True), (EDGE, False, False), (0.1, True, True),
+    (0.1, False, False),
+])  # fmt: skip
+def test_what_violated_is_taken_and_the_rest_on_request(tmp_path, ratio, every, taken):
+    _kept(tmp_path, 3.0, ratio)
+    found = _recalled(tmp_path, every)
+    assert found == ([(SOURCE, 0, [3.0], [1.5])] if taken else [])
+
+
+def test_it_is_taken_at_its_size_if_it_still_fits(tmp_path):
+    assert SOURCE == "earlier"
+    _kept(tmp_path, 3.0, 5.0, {"d": 2})
+    assert [size for _, size, _, _ in _recalled(tmp_path)] == [1]
+    _kept(tmp_path, 3.0, 5.0, {"d": 3})
+    assert _recalled(tmp_path) == []
+    for drawn in (np.zeros(2), np.float32(0), np.asarray(0), np.zeros(1)):
+        _kept(tmp_path, 3.0, 5.0)
+        assert _recalled(tmp_path, drawn=drawn) == []
+
+
+@pytest.mark.parametrize("meta", [
+    {"size": {"d": 1}}, {"ratio": "5.0"}, {"ratio": "much", "size": {"d": 1}},
+])  # fmt: skip
+def test_a_file_that_says_too_little_is_passed_over(tmp_path, meta):
+    save_instance(tmp_path / "mine.claim.printed.npz", {"x": np.asarray(3.0)}, **meta)
+    assert _recalled(tmp_path, True) == []
+    (tmp_path / "mine.claim.printed.npz").write_bytes(b"no archive")
+    assert _recalled(tmp_path, True) == []
+    assert _recalled(tmp_path / "nowhere", True) == []
+
+
+def _remembered(folder, found, x=3.0, size=ONE, evaluate=plain, form=PRINTED):
+    """What is kept after a run that found this ratio: the entry and its ratio."""
+    bench = _bench(evaluate)
+    remember(bench, form, 0, ({"x": np.asarray(x)}, size, found), Examples(folder))
+    file = folder / "mine.claim.printed.npz"
+    if not file.is_file():
+        return None
+    stored = load_instance(file)
+    return stored.instance["x"].tolist(), float(stored.meta["ratio"]), stored.meta["size"]
+
+
+def test_what_was_found_is_kept_with_its_ratio(tmp_path):
+    assert _remembered(tmp_path, 1.5) == (3.0, 1.5, {"d": 1})
+    stored = load_instance(tmp_path / "mine.claim.printed.npz")
+    assert stored.meta["id"] == "mine.claim" and stored.meta["form"] == "printed"
+
+
+@pytest.mark.parametrize("ratio", [np.nan, np.inf, -np.inf])
+def test_a_ratio_that_is_none_is_not_kept(tmp_path, ratio):
+    assert _remembered(tmp_path, ratio) is None
+
+
+@pytest.mark.parametrize("rows, kept", [(2**17, True), (2**17 + 1, False)])
+def test_only_small_instances_are_kept(tmp_path, rows, kept):
+    # A million bytes are 2^17 numbers.
+    assert (_remembered(tmp_path, 1.5, np.zeros(rows)) is not None) == kept
+
+
+def test_what_should_not_hold_is_not_kept(tmp_path):
+    assert _remembered(tmp_path, 1.5, form=Form(name="printed", expected="vacuous")) is None
+    remember(_bench(), PRINTED, 0, ({"x": np.asarray(3.0)}, ONE, 1.5), NONE)
+
+
+def _twice(instance, size):
+    return Sides(2 * instance["x"], {"printed": 2.0, "control": -9.0})
+
+
+def _nowhere(instance, size):
+    return Sides(instance["x"], {"printed": 2.0, "control": -9.0}, error=99.0)
+
+
+@pytest.mark.parametrize("was, ratio, found, size, evaluate, replaced", [
+    # Less than what was kept, at its size, where that is still worse.
+    (4.0, 2.0, 1.5, {"d": 1}, plain, False), (4.0, 2.0, 2.5, {"d": 1}, plain, True),
+    # Less than what was told then, but what was kept is no longer worse.
+    (1.0, 2.0, 1.5, {"d": 1}, plain, True), (3.0, 2.0, 1.5, {"d": 1}, plain, True),
+    (3.1, 2.0, 1.5, {"d": 1}, plain, False), (1.6, 2.0, 1.5, {"d": 1}, _twice, False),
+    (4.0, 2.0, 1.5, {"d": 1}, _nowhere, True),  # it does not count any more
+    (4.0, 2.0, 1.5, {"d": 2}, plain, True),  # of another size
+    ([4.0], 2.0, 1.5, {"d": 1}, plain, True),  # or of another shape
+])  # fmt: skip
+def test_the_worse_one_is_kept(tmp_path, was, ratio, found, size, evaluate, replaced):
+    _kept(tmp_path, was, ratio, size)
+    told = _remembered(tmp_path, found, 7.0, evaluate=evaluate)
+    assert told == ((7.0, found, {"d": 1}) if replaced else (was, ratio, size))
+
+
+def test_the_same_ratio_again_changes_nothing(tmp_path):
+    _kept(tmp_path, 4.0, 2.0, {"d": 2})
+    assert _remembered(tmp_path, 2.0, 7.0) == (4.0, 2.0, {"d": 2})
+
+
+def test_without_a_place_nothing_is_remembered(tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    remember(_bench(), PRINTED, 0, ({"x": np.asarray(3.0)}, ONE, 1.5), Examples(tmp_path / "file"))
+
+
+def test_the_form_is_the_one_of_its_index(tmp_path):
+    # What was kept is 2 for the first form and 1 for the second.
+    two = lambda i, s: Sides(i["x"], {"printed": 2.0, "derived": 4.0, "control": -9.0})
+    forms = (PRINTED, Form(name="derived", expected="holds"))
+    bench = Bench(statement(two, forms=forms), 8, UNKEPT)
+    for form, index, replaced in ((forms[0], 0, False), (forms[1], 1, True)):
+        _kept(tmp_path, 4.0, 2.0, form=form.name)
+        remember(bench, form, index, ({"x": np.asarray(7.0)}, ONE, 1.5), Examples(tmp_path))
+        stored = load_instance(tmp_path / f"mine.claim.{form.name}.npz")
+        assert (float(stored.instance["x"]) == 7.0) == replaced
+
+
+def test_where_nothing_is_kept_nothing_is_recalled():
+    bench, pool = _bench(), Pool()
+    pool.add("draws", 0, {"x": np.zeros(1)}, measured(np.zeros((1, 2))))
+    recall(bench, pool, NONE)
+    assert pool.sources == ["draws"]

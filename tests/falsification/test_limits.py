@@ -1,0 +1,191 @@
+"""What distances at growing parameters say, at the border of each constant.
+
+Parameters double unless said otherwise, so that slopes and factors are powers of two by hand.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from stubs import measured, statement
+
+from jaxbounds.falsification.limits import _left, judged_limit, trend
+from jaxbounds.statements import Size
+
+LOG2 = math.log(2)
+NAN, INF = math.nan, math.inf
+
+
+def _by_slopes(*slopes, last=1.0):
+    """Distances whose logarithm changes by these slopes, ending at `last`."""
+    return last * 2.0 ** -np.append(np.cumsum(slopes[::-1])[::-1], 0.0)
+
+
+def _word(distance, floor=0.0):
+    return trend(LOG2 * np.arange(len(distance)), np.asarray(distance, float), floor)
+
+
+def _settling(left, factor=0.5, steps=4):
+    """From above to `left` of the last distance, which is one, by a factor of each step."""
+    return left + (1 - left) * factor ** -np.arange(steps)[::-1].astype(float)
+
+
+@pytest.mark.parametrize("per", [2.0, 4.0, 1.5])
+@pytest.mark.parametrize("left", [0.0, 0.3, 0.9, -0.5])
+def test_what_is_left_in_the_end_by_hand(per, left):
+    # Changes that fall by one factor are a geometric sum: all of the rest is told exactly.
+    x = math.log(per) * np.arange(4)
+    factor = 0.55 ** math.log2(per)
+    assert _left(x, _settling(left, factor)) == pytest.approx(left, abs=1e-12)
+    # What was before the last three is of no weight.
+    before = np.append(-7.0, _settling(left, factor, 3))
+    assert _left(x, before) == pytest.approx(left, abs=1e-12)
+    # A last distance of 3 has three times as much left.
+    assert _left(x, 3 * _settling(left, factor)) == pytest.approx(left, abs=1e-12)
+
+
+def test_the_last_step_may_be_of_another_length():
+    # From 1 to 2 and to 8: the middles are one doubling and a half apart... by (x2 - x0) / 2 = 1.5;
+    # the changes 4 and 1 fall by 4^(-1/1.5) each doubling, and by the square of that in two.
+    x, distance = LOG2 * np.array([0.0, 1.0, 3.0]), np.array([7.0, 3.0, 2.0])
+    step = (1 / 4) ** (2 / 1.5)
+    assert _left(x, distance) == pytest.approx(1 - step / (1 - step) / 2)
+
+
+@pytest.mark.parametrize("distance", [
+    [2.0, 1.0],  # one change
+    [4.0, 2.0, 2.0], [4.0, 4.0, 3.0], [4.0, 2.0, 3.0], [2.0, 3.0, 1.0],  # one that does not fall
+    _settling(0.5, 0.61),
+])  # fmt: skip
+def test_what_does_not_settle_leaves_nothing_known(distance):
+    assert math.isnan(_left(LOG2 * np.arange(len(distance)), np.asarray(distance)))
+
+
+@pytest.mark.parametrize("factor, known", [(0.59, True), (0.61, False)])
+def test_changes_settle_where_they_fall_by_six_tenths_per_doubling(factor, known):
+    assert math.isnan(_left(LOG2 * np.arange(4), _settling(0.5, factor))) != known
+
+
+@pytest.mark.parametrize("distance, floor, word", [
+    # Below the floor the sides agree, whatever was before.
+    ([0.5, 0.5, 0.5], 0.5, "consistent"), ([0.5, 0.5, 0.5], 0.4999, "inconsistent"),
+    ([0.1, 0.2, 0.3], 0.3, "consistent"), ([0.1, 0.2, 0.3], 0.2, "inconsistent"),
+    ([1.0, 1.0, 0.0], 0.0, "consistent"),
+    # What is left is told from the changes: a tenth goes, a half stays.
+    (_settling(0.095), 0, "consistent"), (_settling(0.105), 0, "inconclusive"),
+    ([2.5, 1.5, 1.0], 0, "inconsistent"),  # a half exactly
+    (_settling(0.48), 0, "inconclusive"), (_settling(0.52), 0, "inconsistent"),
+    # A power: local exponents of at least .05 that keep .97 from step to step.
+    (_by_slopes(-0.3, -0.3, -0.293), 0, "consistent"), (_by_slopes(-0.3, -0.3, -0.289), 0,
+     "inconclusive"),
+    (_by_slopes(-0.1, -0.052, -0.052), 0, "consistent"),
+    (_by_slopes(-0.1, -0.048, -0.048), 0, "inconclusive"),
+    (_by_slopes(-0.1, -0.048, -0.06), 0, "inconclusive"),
+    (_by_slopes(-0.1, -0.06, -0.048), 0, "inconclusive"),
+    (_by_slopes(0.9, -0.2, -0.2), 0, "consistent"),
+    # What does not fall: by less than a thousandth, and from nowhere much higher.
+    (_by_slopes(-0.1, -0.0009, -0.0009), 0, "inconsistent"),
+    (_by_slopes(-0.1, -0.0011, -0.0009), 0, "inconclusive"),
+    (_by_slopes(-0.1, -0.0009, -0.0011), 0, "inconclusive"),
+    (_by_slopes(math.log2(0.89), 0.0, 0.0), 0, "inconclusive"),
+    (_by_slopes(math.log2(0.91), 0.0, 0.0), 0, "inconsistent"),
+    (_by_slopes(0.5, 0.5, 0.5), 0, "inconsistent"),
+    ([1.0, 0.9, 0.9, 0.9], 0, "inconsistent"),
+    ([1.0, 0.0, 0.5], 0, "inconclusive"), ([0.0, 0.5, 0.5], 0, "inconsistent"),
+])  # fmt: skip
+def test_the_word_of_a_trend(distance, floor, word):
+    found = _word(distance, floor)
+    assert (found.status, found.distance) == (word, distance[-1])
+
+
+def test_the_reason_has_the_numbers():
+    assert "from 7.46 to 1 and settles there: 52% of it stays" not in _word(_settling(0.52)).reason
+    # .52 + .48 * 8 = 4.36
+    assert "goes from 4.36 to 1 and settles there: 52% of it stays" in _word(_settling(0.52)).reason
+    assert "like a power -0.29 of the parameter" in _word(_by_slopes(-0.3, -0.3, -0.293)).reason
+    # A slope is per parameter, not per step: of fourfold ones it is half.
+    fourfold = trend(2 * LOG2 * np.arange(4), _by_slopes(-0.6, -0.6, -0.6), 0.0)
+    assert "like a power -0.30 of" in fourfold.reason and fourfold.status == "consistent"
+
+
+# Of a statement
+
+
+def _limit(sizes, towards=INF, tolerance=1e-10):
+    (axis,) = {"n"}
+    return statement(kind="limit", towards={axis: towards}, sizes=sizes, tolerance=tolerance)
+
+
+N = tuple({"n": 2**k} for k in range(3, 8))
+FALLING = 3 / 2.0 ** np.arange(3, 8)
+
+
+def _judged(sizes, value, at=None, towards=INF, tolerance=1e-10, **given):
+    m = measured(value, **{"rhs": 0.0, **given})
+    return judged_limit(
+        _limit(sizes, towards, tolerance), m, np.arange(len(value)) if at is None else at
+    )
+
+
+def test_a_parameter_grows_or_falls():
+    assert _judged(N, FALLING).status == "consistent"
+    assert _judged(N[::-1], FALLING[::-1]).status == "consistent"
+    small = tuple({"n": 2.0**-k} for k in range(3, 8))
+    assert _judged(small, FALLING, towards=0.0).status == "consistent"
+    assert _judged(small, FALLING[::-1], towards=0.0).status == "inconsistent"
+    assert _judged(N, FALLING[::-1]).status == "inconsistent"
+    # Local exponents are of the parameter itself: -.08 is more than .05, of its square it is less.
+    slowly = 2.0 ** (-0.08 * np.arange(5))
+    assert _judged(N, slowly).status == "consistent"
+    assert _judged(small, slowly, towards=0.0).status == "consistent"
+
+
+def test_the_distance_of_a_size_is_its_largest():
+    twice = np.repeat(np.arange(5), 2)
+    value = np.repeat(FALLING, 2) * np.tile([1.0, 0.1], 5)
+    found = _judged(N, value, twice)
+    assert (found.status, found.distance) == ("consistent", FALLING[-1])
+    value[1::2] = 0.5  # one of them stays
+    assert _judged(N, value, twice).status == "inconsistent"
+
+
+def test_what_is_no_number_or_not_there_decides_nothing():
+    found = _judged(N, np.append(FALLING[:4], NAN))
+    assert found.status == "inconclusive" and math.isnan(found.distance)
+    assert "1 of 5 instances gave NaN" in found.reason
+    gone = _judged(N, FALLING[:4])
+    assert gone.status == "inconclusive" and "no instance counts at n=128" in gone.reason
+    assert math.isnan(gone.distance)
+
+
+@pytest.mark.parametrize("given, tolerance, level, word", [
+    # The floor is the tolerance of the larger of one and the right side, or the error.
+    ({"rhs": 0.5}, 1e-6, 0.99e-6, "consistent"), ({"rhs": 0.5}, 1e-6, 1.01e-6, "inconsistent"),
+    ({"rhs": -100.0}, 1e-6, 0.99e-4, "consistent"), ({"rhs": 100.0}, 1e-6, 1.01e-4, "inconsistent"),
+    ({"error": 0.3}, 1e-6, 0.29, "consistent"), ({"error": 0.3}, 1e-6, 0.31, "inconsistent"),
+])  # fmt: skip
+def test_the_floor_is_a_tolerance_or_the_error(given, tolerance, level, word):
+    found = _judged(N, np.full(5, level), tolerance=tolerance, **given)
+    assert found.status == word
+    # That of the last value counts: of several instances the largest.
+    rows = {name: np.repeat([value, 0.0], [6, 4]) for name, value in given.items()}
+    first = _judged(N, np.full(10, level), np.repeat(np.arange(5), 2), tolerance=tolerance, **rows)
+    assert first.status == ("consistent" if level <= 1e-6 else "inconsistent")
+    rows = {name: np.append(np.zeros(9), value) for name, value in given.items()}
+    last = _judged(N, np.full(10, level), np.repeat(np.arange(5), 2), tolerance=tolerance, **rows)
+    assert last.status == word
+
+
+def test_sizes_that_differ_in_more_are_groups_of_which_the_worst_word_counts():
+    sizes = tuple({"n": 2**k, "d": d} for d in (1, 2) for k in range(3, 8))
+    slowly, stays = 1 / np.log(2.0 ** np.arange(3, 8)), np.full(5, 0.01)
+    for first, second, word, at in (
+        (FALLING, 2 * FALLING, "consistent", 2), (2 * FALLING, FALLING, "consistent", 1),
+        (slowly, FALLING, "inconclusive", 1), (FALLING, slowly, "inconclusive", 2),
+        (100 * FALLING, 0.01 * slowly, "inconclusive", 2),
+        (stays, slowly, "inconsistent", 1), (slowly, stays, "inconsistent", 2),
+    ):  # fmt: skip
+        found = _judged(sizes, np.append(first, second))
+        assert found.status == word and found.reason.startswith(f"at {Size({'d': at})!r} the")
+        assert found.distance == (first, second)[at - 1][-1]
+    assert not _judged(N, FALLING).reason.startswith("at ")

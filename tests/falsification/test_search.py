@@ -1,0 +1,232 @@
+"""Searches from one start: their first steps by hand, and what they keep."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from stubs import statement
+
+from jaxbounds.falsification.search import (
+    _better,
+    _scale,
+    _score,
+    gradient_search,
+    host_search,
+    projection,
+    random_search,
+)
+from jaxbounds.statements import Sides, Size
+
+pytestmark = pytest.mark.usefixtures("x64")
+ONE = Size({"d": 1})
+
+
+def test_a_score_is_a_logarithm_and_below_all_of_them_where_there_is_none():
+    found = [_score(jnp.asarray(x)) for x in (2.0, 1.0, 1e-299, 1e-301, 0.0, -5.0)]
+    wanted = [np.log(2), 0, np.log(1e-299), 1e-301 - 1e3, -1e3, -1005]
+    np.testing.assert_allclose(found, wanted)
+    slope = [jax.grad(_score)(jnp.asarray(x)) for x in (2.0, 0.0, -5.0)]
+    np.testing.assert_allclose(slope, [0.5, 1, 1])
+    np.testing.assert_allclose(
+        [_scale(jnp.array([3.0, -4])), _scale(jnp.zeros(2))], [12.5**0.5, 1e-3]
+    )
+    told = [bool(_better(score, np.bool_(counts), 1.0)) for score, counts in
+            ((2.0, True), (2.0, False), (1.0, True), (0.5, True))]  # fmt: skip
+    assert told == [True, False, False, False]
+
+
+def test_what_meets_the_hypotheses_stays_and_the_rest_is_put_back():
+    one = {"x": np.array([0.5, 3.0])}
+    half = lambda i, s: {"x": np.minimum(i["x"], 0.25 * s["d"])}
+    below = lambda i, s: {"x < 9": i["x"] < 9, "x < 4": i["x"] < 4}
+    for given, x, found in (
+        ({}, [0.5, 3.0], [0.5, 3.0]), ({"project": half}, [0.5, 3.0], [0.25, 0.25]),
+        ({"project": half, "hypotheses": below}, [0.5, 3.0], [0.5, 3.0]),
+        ({"project": half, "hypotheses": below}, [0.5, 5.0], [0.25, 0.25]),
+        ({"hypotheses": below}, [0.5, 5.0], [0.5, 5.0]),
+        ({"project": lambda i, s: {"x": np.zeros(2)}, "hypotheses": below}, [0.5, np.inf], [0, 0]),
+    ):  # fmt: skip
+        onto = projection(statement(**given), ONE)
+        assert np.asarray(onto({"x": np.array(x)})["x"]).tolist() == found
+    assert one["x"].tolist() == [0.5, 3.0]
+
+
+# Along slopes
+
+
+def _product(instance, size):
+    a, b = instance["x"]
+    return Sides(a * b, {"printed": jnp.asarray(1.0), "control": jnp.asarray(0.5)})
+
+
+def _by_hand(x, each, steps):
+    """Adam by its paper, with decays .8 and .95, on log(x0 x1); steps fall by a cosine."""
+    x, m, v, path = np.array(x), 0.0, 0.0, []
+    for t in range(steps):
+        path.append(x.copy())
+        slope = 1 / x
+        m, v = 0.8 * m + 0.2 * slope, 0.95 * v + 0.05 * slope**2
+        step = (m / (1 - 0.8 ** (t + 1))) / (np.sqrt(v / (1 - 0.95 ** (t + 1))) + 1e-8)
+        rate = 0.1 * (0.99 * (1 + np.cos(np.pi * t / steps)) / 2 + 0.01)
+        x = x + rate * (np.abs(x) if each else np.sqrt(np.mean(x**2))) * step
+    return path
+
+
+def test_an_ascent_is_adam_s_relative_to_the_leaf_or_to_each_entry():
+    limit = lambda i, s: {"x0 < 1.3": i["x"][0] < 1.3}
+    claim = statement(_product, host=False, hypotheses=limit)
+    run = jax.jit(gradient_search(claim, ONE, 4))
+    ask = lambda each, x=(1.0, 3.0): run(
+        jax.random.key(0),
+        {"n": jnp.array([7]), "x": jnp.array(x)},
+        jnp.asarray(0),
+        jnp.asarray(each),
+    )
+    for each in (False, True):
+        path = _by_hand([1.0, 3.0], each, 4)
+        counts = [bool(x[0] < 1.3) for x in path]
+        found, best = ask(each), max((x[0] * x[1], i) for i, x in enumerate(path) if counts[i])[1]
+        np.testing.assert_allclose(found.best["x"], path[best], rtol=1e-6)
+        assert found.best["n"].tolist() == [7]
+        # The start is no step.
+        assert int(found.accepted) == best and int(found.met) == sum(counts[1:])
+    assert int(ask(False).met) < 3 == int(ask(True).met)
+    # Where the start does not count it is kept, and nothing was met.
+    away = ask(False, (2.0, 3.0))
+    assert away.best["x"].tolist() == [2, 3] and int(away.accepted) == int(away.met) == 0
+
+
+# By random moves
+
+
+def test_random_moves_keep_what_is_worse_and_counts():
+    draws = lambda key, size: {"n": jax.random.randint(key, (3,), 0, 9), "x": jnp.full(2, 0.25)}
+    value = lambda i: jnp.sum(i["n"]).astype(float) + jnp.sum(i["x"])
+    sides = lambda i, s: Sides(value(i), {"printed": jnp.asarray(1.0), "control": jnp.asarray(0.5)})
+    claim = statement(sides, host=False, sample=draws, cases=None, search="random",
+                      hypotheses=lambda i, s: {"x < 1": jnp.all(jnp.abs(i["x"]) < 1)})  # fmt: skip
+    run = jax.jit(random_search(claim, ONE, 60, draws))
+    start = {"n": jnp.array([0, 1, 2]), "x": jnp.array([0.5, 0.5])}
+    found = [run(jax.random.key(k), start, jnp.asarray(0), jnp.asarray(False)) for k in range(3)]
+    for one in found:
+        assert float(value(one.best)) > 15 and np.abs(one.best["x"]).max() < 1
+        assert one.best["n"].dtype == start["n"].dtype and int(one.best["n"].min()) >= 0
+        assert int(one.best["n"].max()) <= 8 and 3 < int(one.accepted) < int(one.met) <= 60
+    assert all((np.asarray(one.best["x"]) != 0.5).any() for one in found)
+    # Where nothing counts the start is kept.
+    bad = {"n": jnp.array([0, 1, 2]), "x": jnp.array([np.nan, 0.5])}
+    stuck = run(jax.random.key(0), bad, jnp.asarray(0), jnp.asarray(False))
+    assert int(stuck.accepted) == 0 or np.isfinite(stuck.best["x"]).all()
+
+
+# On the host
+
+
+class Dice(np.random.Generator):
+    """Answers in this order, and keeps what was asked."""
+
+    def __init__(self, *answers):
+        super().__init__(np.random.PCG64(0))
+        self.answers, self.asked = list(answers), []
+
+    def _answer(self, name, *given, **named):
+        self.asked.append((name, *given, *named.values()))
+        return self.answers.pop(0)
+
+    integers = lambda self, *given, **named: self._answer("integers", *given, **named)
+    choice = lambda self, *given, **named: self._answer("choice", *given, **named)
+    random = lambda self, *given, **named: self._answer("random", *given, **named)
+    uniform = lambda self, *given, **named: self._answer("uniform", *given, **named)
+    normal = lambda self, *given, **named: self._answer("normal", *given, **named)
+
+
+def _stepped(*answers, start=None, steps=1, form=0, evaluate=None, **options):
+    sides = lambda i, s: Sides(np.sum(i["x"]) + np.sum(i["n"]), {
+        "printed": 2.0, "control": -9.0})  # fmt: skip
+    claim = statement(evaluate or sides, search="random", **options)
+    dice = Dice(*answers)
+    start = start or {"n": np.array([0, 0]), "x": np.array([3.0, 4, 0, 0])}
+    donors = {"n": np.array([[5, 6], [7, 8]]), "x": np.array([[9.0] * 4, [20.0] * 4])}
+    return host_search(claim, ONE, steps)(dice, start, form, donors), dice
+
+
+HALF = np.array([0.4, 0.6, 0.4, 0.6])
+
+
+@pytest.mark.parametrize("chance, rest, x", [
+    (0.49, (-1.0, np.ones(4)), [3.25, 4, 0.25, 0]),  # a tenth of the root mean square, 5/2
+    (0.5, (1,), [20, 4, 20, 0]),
+])  # fmt: skip
+def test_a_move_adds_noise_or_takes_from_another_draw(chance, rest, x):
+    found, dice = _stepped(1, 0.5, HALF, chance, *rest)
+    assert found.best["x"].tolist() == x and (found.accepted, found.met) == (1, 1)
+    asked = [("integers", 2), ("choice", [0.25, 0.2, 1.0]), ("random", (4,)), ("random",)]
+    more = [("integers", 2)] if len(rest) == 1 else [("uniform", -4, 0.5), ("normal", (4,))]
+    assert dice.asked == asked + more and dice.answers == []
+
+
+def test_integers_are_taken_and_never_nudged():
+    found, dice = _stepped(0, 1.0, np.array([0.5, 0.9]), 1)
+    assert found.best["n"].tolist() == [7, 8] and found.best["n"].dtype == np.int64
+    assert dice.asked[1] == ("choice", [0.5, 0.2, 1.0])
+    none = {"n": np.array([0, 0]), "x": np.zeros(0)}
+    _, dice = _stepped(0, 1.0, np.array([0.5, 0.9]), 1, start=none)
+    small = {"n": np.array([0, 0]), "x": np.full(4, 1e-9)}  # of a scale of a thousandth at least
+    found, _ = _stepped(1, 1.0, HALF, 0.1, 0.0, np.ones(4), start=small)
+    np.testing.assert_allclose(found.best["x"], 1e-3 + 1e-9)
+
+
+def test_what_is_better_and_counts_is_kept():
+    worse = (1, 1.0, HALF, 0.1, 0.0, -np.ones(4))
+    found, _ = _stepped(*worse)
+    assert found.best["x"].tolist() == [3, 4, 0, 0] and (found.accepted, found.met) == (0, 1)
+    same = (1, 1.0, HALF, 0.1, 0.0, np.zeros(4))
+    assert int(_stepped(*same)[0].accepted) == 0
+    up = (1, 1.0, HALF, 0.1, 0.0, np.ones(4))
+    found, _ = _stepped(*up, hypotheses=lambda i, s: {"x < 5": np.all(i["x"] < 5)})
+    assert found.best["x"].tolist() == [3, 4, 0, 0] and (found.accepted, found.met) == (0, 0)
+    # From a start that does not count any that does is better.
+    low = {"hypotheses": lambda i, s: {"x < 4": np.all(i["x"] < 4)}}
+    found, _ = _stepped(1, 1.0, HALF, 0.1, 0.0, -np.ones(4), **low)
+    np.testing.assert_allclose(found.best["x"], np.array([3, 4, 0, 0]) - 2.5)
+    assert (found.accepted, found.met) == (1, 1)
+    # Two steps, of which the second starts at the first's.
+    found, _ = _stepped(*up, *up, steps=2)
+    once = np.array([3.0, 4, 0, 0]) + 2.5
+    np.testing.assert_allclose(found.best["x"], once + np.sqrt(np.mean(once**2)))
+    assert (found.accepted, found.met) == (2, 2)
+
+
+@pytest.mark.parametrize("value, better", [(1e-299, True), (1e-301, False), (-0.5, False)])
+def test_scores_on_the_host_are_those_elsewhere(value, better):
+    # The start has a ratio of nothing, whose score is -1000: to 1e-300 that is the same float.
+    def evaluate(instance, size):
+        moved = np.any(instance["x"] != 3)
+        return Sides(value if moved else 0.0, {"printed": 1.0, "control": -9.0})
+
+    start = {"n": np.array([0, 0]), "x": np.full(4, 3.0)}
+    found, _ = _stepped(1, 1.0, HALF, 0.1, 0.0, np.ones(4), start=start, evaluate=evaluate)
+    assert bool(found.accepted) == better
+
+
+def test_what_the_functions_refuse_is_projected_though_it_meets_the_hypotheses():
+    def evaluate(instance, size):
+        if np.any(instance["x"] > 5):
+            raise ValueError("no such thing")
+        return Sides(np.sum(instance["x"]), {"printed": 2.0, "control": -9.0})
+
+    up, always = (1, 1.0, HALF, 0.1, 0.0, np.ones(4)), lambda i, s: {"always": True}
+    back = lambda i, s: i | {"x": np.minimum(i["x"], 4.5)}
+    found, _ = _stepped(*up, evaluate=evaluate, project=back, hypotheses=always)
+    assert found.best["x"].tolist() == [4.5, 4.5, 2.5, 2.5]
+    with pytest.raises(ValueError, match="no such thing"):
+        _stepped(*up, evaluate=evaluate)
+
+
+def test_the_form_is_the_one_asked_for():
+    down = (1, 1.0, HALF, 0.1, 0.0, -np.ones(4))
+    assert int(_stepped(*down, form=1)[0].accepted) == 0
+    # Forms of which one grows where the other falls.
+    two = lambda i, s: Sides(np.sum(i["x"]), {"printed": 2.0, "control": np.sum(i["x"]) ** 3})
+    assert int(_stepped(*down, form=0, evaluate=two)[0].accepted) == 0
+    assert int(_stepped(*down, form=1, evaluate=two)[0].accepted) == 1

@@ -1,0 +1,97 @@
+"""Rounder instances: which are tried, which is taken, and how much must be left of a violation."""
+
+import numpy as np
+import pytest
+
+from jaxbounds.falsification.shrink import _candidates, _complexity, shrink
+
+
+def _tried(x, **more):
+    flat = {"x": np.asarray(x, float), **more}
+    return [candidate["x"].tolist() for candidate in _candidates(flat)]
+
+
+@pytest.mark.parametrize("x, tried", [
+    # The whole leaf to no, one and two decimals; then each entry to zero and to these.
+    ([1.234], [[1], [1.2], [1.23], [0], [1], [1.2], [1.23]]),
+    ([1.25, 3.0], [[1, 3], [1.2, 3], [0, 3], [1, 3], [1.2, 3], [1.25, 0]]),
+    ([0.0, 2.0], [[0, 0]]), ([0.0], []), ([], []),
+    ([[-0.5]], [[[0]], [[0]], [[0]]]),  # minus zero is zero, whole, as such, and rounded
+    # What is too large to be rounded to a decimal is left.
+    ([1e308, 0.25], [[1e308, 0], [0, 0.25], [1e308, 0], [1e308, 0], [1e308, 0.2]]),
+])  # fmt: skip
+def test_the_simpler_neighbours_of_an_instance(x, tried):
+    assert _tried(x) == tried
+
+
+def test_only_floats_are_moved_and_one_leaf_at_a_time():
+    flat = {"n": np.array([7]), "x": np.array([1.5]), "y": np.array([0.25]), "b": np.array([True])}
+    found = list(_candidates(flat))
+    for candidate in found:
+        assert candidate["n"] is flat["n"] and candidate["b"] is flat["b"]
+        assert (candidate["x"] is flat["x"]) != (candidate["y"] is flat["y"])
+    # Whole leaves by decimals first, of all leaves: 2 | 0, 0.2; then entries.
+    assert [float(c["x"][0] if c["y"] is flat["y"] else 10 + c["y"][0]) for c in found] == [
+        2, 10, 10.2, 0, 2, 10, 10, 10.2
+    ]  # fmt: skip
+    assert flat["x"][0] == 1.5 and flat["y"][0] == 0.25
+
+
+@pytest.mark.parametrize("entry, of", [
+    (0.0, 0), (-0.0, 0), (2.0, 1), (-0.5, 2), (0.25, 3), (0.125, 9), (1e300, 1), (0.001, 9),
+])  # fmt: skip
+def test_how_round_an_entry_is(entry, of):
+    assert _complexity(entry) == of
+
+
+def _amount(of):
+    """By how much an instance fails, from its entries; and what was asked of."""
+    asked = []
+
+    def judge(instances):
+        asked.append(len(instances))
+        return np.array([of(instance["x"]) for instance in instances], float)
+
+    return judge, asked
+
+
+X = {"x": np.array([1.234, 5.678]), "n": np.array([7])}
+
+
+def test_a_violation_is_made_as_simple_as_it_can_be():
+    judge, _ = _amount(lambda x: 1.0)
+    found = shrink(X, judge)
+    assert found["x"].tolist() == [0, 0] and found["n"].tolist() == [7]
+    # Of those that still fail the simplest: [1, 6] of both rounded, then [0, 6], which is the last.
+    judge, _ = _amount(lambda x: x[1] - 5)
+    assert shrink(X, judge)["x"].tolist() == [0, 6]
+    # Each round takes one step.
+    judge, _ = _amount(lambda x: 1.0)
+    for rounds, left in ((0, [1.234, 5.678]), (1, [1, 6]), (2, [0, 6]), (3, [0, 0])):
+        assert shrink(X, judge, rounds=rounds)["x"].tolist() == left
+    nested = {"a": {"x": np.array(0.5)}}
+    assert shrink(nested, lambda many: np.ones(len(many)))["a"]["x"] == 0.0
+
+
+@pytest.mark.parametrize("first, other, taken", [
+    # A tenth must be left, or half of what there was.
+    (1.0, 0.1, True), (1.0, 0.0999, False), (0.3, 0.1, True), (0.3, 0.0999, False),
+    (0.1, 0.05, True), (0.1, 0.0499, False), (1e-6, 0.5e-6, True), (1e-6, 0.49e-6, False),
+    (1.0, -np.inf, False), (1.0, np.nan, False),
+])  # fmt: skip
+def test_a_tenth_or_half_of_the_amount_must_be_left(first, other, taken):
+    judge, _ = _amount(lambda x: first if x[0] == 1.234 and x[1] == 5.678 else other)
+    assert (shrink(X, judge)["x"].tolist() == [0, 0]) == taken
+
+
+@pytest.mark.parametrize("amount", [0.0, -1.0, -np.inf])
+def test_what_does_not_fail_stays_as_it_is(amount):
+    judge, asked = _amount(lambda x: amount)
+    assert shrink(X, judge) is X and asked == [1]
+
+
+def test_what_cannot_be_simpler_is_asked_about_once():
+    judge, asked = _amount(lambda x: 1.0)
+    assert shrink({"x": np.zeros(2)}, judge)["x"].tolist() == [0, 0] and asked == [1]
+    judge, asked = _amount(lambda x: 1.0 if x[0] == 2 else -1.0)
+    assert shrink({"x": np.array([2.0])}, judge)["x"].tolist() == [2] and asked == [1, 1]
