@@ -54,6 +54,7 @@ def test_the_one_vector_that_rows_take_to_zero(rows, vector):
         (lambda n: F(n - 7, 3 - 2 * n), 1, 1, ([-1, 7], [2, -3])),
         (lambda n: F(n * n + n + 1, 2), 2, 0, ([1, 1, 1], [2])),
         (lambda n: F(4, n * n + 6), 0, 2, ([4], [1, 0, 6])),
+        (lambda n: F(4, 6 - n * n), 0, 2, ([-4], [1, 0, -6])),
         (lambda n: F(1, n * n), 0, 1, None),
         (lambda n: F(99 * n), 1, 0, ([99, 0], [1])),
         (lambda n: F(100 * n), 1, 0, ([100, 0], [1])),
