@@ -76,6 +76,7 @@ def test_one_and_sixty_four_sizes_are_none_too_many(claim):
         (lambda x: jax.lax.scan(lambda c, _: (c + jnp.sum(jnp.outer(x, x)), None), 0.0, None, 2),
          4 * 100),
         (lambda x: jax.lax.cond(x[0] > 0, lambda: jnp.sum(jnp.outer(x, x)), lambda: 0.0), 4 * 100),
+        (jax.checkpoint(lambda x: jnp.sum(jnp.outer(x, x))), 4 * 100),
         (lambda x: jax.random.split(jax.random.key(0), 50), 8 * 50),
     ],
 )  # fmt: skip
@@ -95,6 +96,14 @@ def test_what_does_not_fit_is_refused_unless_nothing_is_drawn(claim, monkeypatch
     check(claim(sizes=({"d": 2},), host=True), "printed", new)
     cases = lambda size: {"x": np.ones((1, 2))}
     check(claim(sizes=({"d": 2},), sample={}, cases=cases), "printed", new)
+
+
+def test_what_is_said_of_an_error_without_words(claim):
+    def silent(instance, size):
+        raise NotImplementedError
+
+    with pytest.raises(ValueError, match="at d=3: NotImplementedError"):
+        check(claim(sizes=({"d": 2},), evaluate=silent), "printed", Size({"d": 3}))
 
 
 def test_the_memory_of_a_machine(monkeypatch):
