@@ -111,11 +111,11 @@ def test_shares_and_moments_of_a_spectrum():
 
 def test_the_density_is_a_mixture_of_normals():
     bell = lambda x, m: math.exp(-((x - m) ** 2) / 0.02) / (0.1 * math.sqrt(2 * math.pi))
-    at = [1.0, 2.05, 3.0]
+    at = np.array([1.0, 2.05, 3.0])
     wanted = [(0.25 * bell(x, 1) + 1.25 * bell(x, 3) + 0.5 * bell(x, 2)) / 2 for x in at]
-    np.testing.assert_allclose(NODES.density(at, width=0.1), wanted, rtol=1e-12)
+    np.testing.assert_allclose(NODES.density(at, width=0.1), wanted, rtol=1e-5)
     # A hundredth of the range, of 2, unless given.
-    np.testing.assert_allclose(NODES.density(at), NODES.density(at, width=0.02), rtol=1e-9)
+    np.testing.assert_allclose(NODES.density(at), NODES.density(at, width=0.02), rtol=1e-5)
 
 
 @pytest.mark.parametrize("quadrature", ["stored", "bare"])
@@ -393,7 +393,7 @@ def test_heads_of_a_monitor(watching):
 
 
 def test_the_ratio_of_a_block_that_came_later(watching):
-    watch, _ = watching([(ends(-3.0, 5.0), LOSS)] * 2)
+    watch, _ = watching([(ends(-3.0, 5.0), LOSS)] * 3)
     watch(0, None)
     watch._blocks = {"all parameters": None, "new": "x"}
     with pytest.raises(ValueError, match="blocks changed"):
@@ -424,8 +424,8 @@ def test_a_bracket_holds_the_end(inner, outer, at, off):
 def test_bisection_ends_and_says_that_nothing_is_proved():
     found, proved, used = _bracket(lambda s: s > 0.3, 0.0, 1.0, jnp.asarray(0.9), 1e-6, steps=3)
     assert int(used) == 3 and not bool(proved)
-    # 0.85 and 0.95 are beyond it: halves of [0, 0.85].
-    np.testing.assert_allclose(found, [0.2125, 0.31875])
+    # What lies beside the candidate is beyond it: 0.45 too, 0.225 not, 0.3375 again.
+    np.testing.assert_allclose(found, [0.225, 0.3375], rtol=1e-5)
     never = _bracket(lambda s: s > 5.0, 0.0, 1.0, jnp.asarray(0.5), 0.1)
     assert not bool(never[1])
 
