@@ -230,7 +230,7 @@ def test_what_has_no_bound_is_settled_and_what_rises_goes_on(settled):
 
 
 def test_what_changes_is_certified_again(settled):
-    found, last, calls = settled(["attained"], "wide", changes=True)
+    _, last, calls = settled(["attained"], "wide", changes=True)
     assert last is NEW and calls[:4] == [0, "again", 1, "again"]
 
 
@@ -330,7 +330,8 @@ def test_a_law_only_where_every_size_has_a_constant(claim, monkeypatch):
 @pytest.mark.parametrize(
     "more, words",
     [
-        ({"kind": "identity"}, "of kind identity"), ({"kind": "expectation"}, "of kind expectation"),
+        ({"kind": "identity"}, "of kind identity"),
+        ({"kind": "expectation"}, "of kind expectation"),
         ({"kind": "probability", "level": 0.1}, "of kind probability"),
         ({"estimates": {"rhs": "below"}}, "rests on a search"),
     ],

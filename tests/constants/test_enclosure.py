@@ -28,7 +28,8 @@ class Answered(Ratio):
         self.answers = ways
 
     def _ways(self, instance, reading):
-        return [(np.array(lhs, object), np.array(rhs, object), list(n)) for lhs, rhs, *n in self.answers]
+        boxed = lambda side: np.array(side, object)
+        return [(boxed(lhs), boxed(rhs), list(named)) for lhs, rhs, *named in self.answers]
 
 
 def test_the_ratio_is_the_union_over_all_ways():
@@ -143,11 +144,11 @@ def test_newtons_steps_go_along_each_direction(point, known_ratio):
 def test_steps_end_when_too_little_is_gained(point, known_ratio):
     # Told ten times the bend, each step takes a tenth away: x^2 falls by .81, which is no tenth.
     ratio = known_ratio(lambda x: (-(x[0] ** 2) / 2).exp())
-    ball, gain = ascent(ratio, point(1), np.eye(1), np.array([10.0]))
+    _, gain = ascent(ratio, point(1), np.eye(1), np.array([10.0]))
     assert gain == pytest.approx(0.81 / 20, rel=1e-9)
     # Told 8/7, each takes 7/8 away: x^2 by 64, so on it goes, but for five steps at most.
-    ball, gain = ascent(known_ratio(lambda x: (-(x[0] ** 2) / 2).exp()), point(1), np.eye(1),
-                        np.array([8 / 7]))  # fmt: skip
+    bell = known_ratio(lambda x: (-(x[0] ** 2) / 2).exp())
+    _, gain = ascent(bell, point(1), np.eye(1), np.array([8 / 7]))
     assert gain == pytest.approx(0.125**8 / 2 * 7 / 8, rel=1e-6)
     # At 1e-20 the gain is 5e-41: none is made. At 2e-20 it is 2e-40.
     for x, steps in ((1e-20, 0), (2e-20, 1)):

@@ -172,7 +172,7 @@ class Balls:
 
 
 def test_the_largest_ball_of_those_first_in_line(known, monkeypatch):
-    problem, points = known(lambda x: 1.0), [point(k, ratio=r) for k, r in enumerate([3.0, 3, 3, 3])]
+    problem, points = known(lambda x: 1.0), [point(k, ratio=3.0) for k in range(4)]
     balls = Balls({0: 2.5, 1: 3.0, 2: 2.0, 3: 9.0}, monkeypatch)
     found = _confirmed(problem, points, time.process_time() + 50)
     assert found[0] is points[1] and found[2] == 3 and found[3] == ""
@@ -309,7 +309,7 @@ def test_what_is_shown_may_cost_a_thousandth(known, monkeypatch):
     (1 + 1.05e-9, 2.0, True), (1 + 0.95e-9, 2.0, False), (3.0, 1 + 0.95e-9, False),
     (3.0, 1 + 1.05e-9, True), (3.0, None, True),
 ])  # fmt: skip
-def test_what_is_better_far_out_is_a_start_if_balls_confirm_it(high, ball, kept, known, monkeypatch):
+def test_what_is_better_far_out_is_a_start_if_confirmed(high, ball, kept, known, monkeypatch):
     there = {"x": np.array([8.0, 8.0])}
     monkeypatch.setattr(examine, "looks", lambda *a, **k: [Look(0, high, there, high, True)])
     confirmed = (None, None, arb(ball), "") if ball else (None, None, None, "no rule")
@@ -331,7 +331,7 @@ def test_two_starts_far_out_are_enough(known, monkeypatch):
     found = farther(known(lambda x: 1.0), points, 1.0, until=NEVER)
     assert len(found) == 2 and asked == [1]  # the two most promising of the first point
     assert farther(known(lambda x: 1.0), points, 1.0, until=0.0) == []
-    monkeypatch.setattr(examine, "looks", lambda *a, until: asked.append(0) or [looks(*a, until)[0]])
+    monkeypatch.setattr(examine, "looks", lambda *a, until: [looks(*a, until)[0]])
     assert len(farther(known(lambda x: 1.0), points, 1.0, until=NEVER)) == 2
 
 
@@ -375,8 +375,8 @@ def test_the_upper_end_reaches_as_far_as_is_promised(known):
 
 
 def test_without_balls_there_are_no_digits(known):
-    found = said(known(lambda x: 1.0), best(ball=None, reason="no rule", point=point(1, ratio=0.75)),
-                 all_of(("drawn", 0.75)), "drawn")  # fmt: skip
+    alone = best(ball=None, reason="no rule", point=point(1, ratio=0.75))
+    found = said(known(lambda x: 1.0), alone, all_of(("drawn", 0.75)), "drawn")
     assert (found.low, found.high, found.digits, found.where) == ("", "", 0, "drawn")
     assert found.ratio == 0.75 and found.reason == "no rule" and found.closed is None
 
@@ -392,7 +392,8 @@ def chosen(known, claim, monkeypatch):
                             (i, near if i["x"][0] != 7 else 5.0))  # fmt: skip
         other = point(9, 9, ratio=again or 0.0)
         monkeypatch.setattr(examine, "polished", lambda *a, **k: calls.append("again") or [other])
-        confirmed = lambda p, ps, u: (ps[0], None if bare else "R", None if bare else arb(ball), "no")
+        ball_of = (None, None) if bare else ("R", arb(ball))
+        confirmed = lambda p, ps, u: (ps[0], *ball_of, "no")
         monkeypatch.setattr(examine, "_confirmed", confirmed)
         monkeypatch.setattr(examine, "_rounder", lambda p, q, cost, u: calls.append(cost) or q)
         monkeypatch.setattr(examine, "curvature", lambda *a: (1, 2))

@@ -83,7 +83,7 @@ def seen(known, ratio, x=1.0, until=math.inf):
     problem = known(lambda v: ratio(v[0]))
     return {
         name: look for (name, _), look in zip(
-            [f for f in _families(at(problem, {"x": np.array([x])}, 0.0), False)],
+            list(_families(at(problem, {"x": np.array([x])}, 0.0), False)),
             sorted(looks(problem, at(problem, {"x": np.array([x])}, 0.0), until=until)),
         )
     }  # fmt: skip
@@ -153,7 +153,7 @@ def test_what_has_no_bound_is_taken_before_what_is_larger(known, known_ratio):
 
 
 @pytest.mark.parametrize("short, followed", [(0.95e-6, True), (1.05e-6, False)])
-def test_what_comes_near_is_followed_and_what_falls_short_is_not(short, followed, known, known_ratio):
+def test_what_comes_near_is_followed_what_falls_short_not(short, followed, known, known_ratio):
     # Floats see it end by a part `short` below the point; balls would see a limit there.
     floats = lambda x: 1 - short if x > 1 else 1.0 if x == 1 else 0.5
     assert (along(known, known_ratio, floats, lambda x: 2 - 1 / (1 + x)) is not None) == followed

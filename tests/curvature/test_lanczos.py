@@ -34,7 +34,8 @@ EPS = 2.0**-52
     "size, dtype, tolerance",
     [
         (1, np.float32, 32 * 2.0**-23), (1024, np.float32, 32 * 2.0**-23),
-        (10**6, np.float32, 1000 * 2.0**-23), (1, np.float64, 1e-8), (10**18, np.float64, 1e9 * EPS),
+        (10**6, np.float32, 1000 * 2.0**-23), (1, np.float64, 1e-8),
+        (10**18, np.float64, 1e9 * EPS),
     ],
 )  # fmt: skip
 def test_the_tolerance_is_what_the_type_allows(size, dtype, tolerance):
@@ -111,8 +112,9 @@ def test_the_table_says_which_end_has_converged():
 def krylov(rows, filled, vector, coupling=0.0, projected=None, used=0, scale=0.0):
     m = len(rows)
     projected = jnp.zeros((m, m)) if projected is None else jnp.asarray(projected, float)
-    return _Krylov(jnp.asarray(rows, float), projected, jnp.asarray(vector, float),
-                   jnp.asarray(coupling), jnp.int32(filled), jnp.int32(used), jnp.asarray(scale))  # fmt: skip
+    rows, vector = jnp.asarray(rows, float), jnp.asarray(vector, float)
+    coupling, scale = jnp.asarray(coupling), jnp.asarray(scale)
+    return _Krylov(rows, projected, vector, coupling, jnp.int32(filled), jnp.int32(used), scale)
 
 
 def test_only_filled_rows_are_projected_out():
@@ -162,7 +164,7 @@ def test_a_second_pass_where_the_first_cancels():
     # after one pass is orthogonal to a few digits alone.
     rng = np.random.default_rng(1)
     q, _ = np.linalg.qr(rng.normal(size=(6, 6)))
-    image = q[:4] .sum(axis=0) + 1e-9 * q[5]
+    image = q[:4].sum(axis=0) + 1e-9 * q[5]
     state = krylov(np.vstack([q[:4], np.zeros((2, 6))]), 4, q[4])
     after = _step(lambda v: jnp.asarray(image), jax.random.key(0), state)
     assert np.max(np.abs(q[:5] @ np.asarray(after.vector))) < 1e-14

@@ -43,7 +43,8 @@ def test_narrow_numbers_are_computed_in_float32():
 
 
 def test_the_widest_type_is_that_of_the_vector(x64):
-    both = {"a": jnp.ones(2, jnp.float32), "b": jnp.ones(1, jnp.float64), "c": jnp.ones(1, jnp.float32)}
+    narrow = jnp.ones(2, jnp.float32)
+    both = {"a": narrow, "b": jnp.ones(1, jnp.float64), "c": narrow}
     selection = select(both)
     own, _ = selection.arrays(both)
     assert selection.dtype == jnp.float64 == selection.vector(own).dtype
@@ -55,10 +56,17 @@ def test_the_widest_type_is_that_of_the_vector(x64):
 @pytest.mark.parametrize(
     "pattern, path, taken",
     [
-        ("att", "block/attention/w", True), ("att*", "block/attention", False),
-        ("*att*", "x/attention", True), ("b?ock", "block", True), ("[ab]", "a", True),
-        ("[ab]", "ab", False), (["x", "block"], "block", True), (["x", "y"], "block", False),
-        (lambda path: path == "a", "a", True), (lambda path: 0, "a", False), ("Att", "att", False),
+        ("att", "block/attention/w", True),
+        ("att*", "block/attention", False),
+        ("*att*", "x/attention", True),
+        ("b?ock", "block", True),
+        ("[ab]", "a", True),
+        ("[ab]", "ab", False),
+        (["x", "block"], "block", True),
+        (["x", "y"], "block", False),
+        (lambda path: path == "a", "a", True),
+        (lambda path: 0, "a", False),
+        ("Att", "att", False),
     ],
 )
 def test_patterns(pattern, path, taken):
@@ -78,7 +86,8 @@ def test_filters(filter, chosen):
     assert [c[0] for c in selection.chosen if c] == chosen
 
 
-HEADS = {"q": jnp.arange(12.0).reshape(2, 3, 2), "o": jnp.arange(6.0).reshape(3, 2), "r": jnp.ones(4)}
+HEADS = {"q": jnp.arange(12.0).reshape(2, 3, 2), "o": jnp.arange(6.0).reshape(3, 2)}
+HEADS["r"] = jnp.ones(4)
 
 
 def test_the_vector_of_one_head():
@@ -99,11 +108,14 @@ def test_the_vector_of_one_head():
 @pytest.mark.parametrize(
     "params, options, words",
     [
-        ({"n": jnp.arange(3), "s": "x"}, {}, "among its 2"), 
-        (TREE, {"filter": "kernal"}, "nearest: .*kernel"), (TREE, {"filter": ["qqq9"]}, "there are: "),
-        (TREE, {"heads": {"kernel": 2}}, "no axis 2"), (TREE, {"heads": {"kernel": -3}}, "no axis -3"),
+        ({"n": jnp.arange(3), "s": "x"}, {}, "among its 2"),
+        (TREE, {"filter": "kernal"}, "nearest: .*kernel"),
+        (TREE, {"filter": ["qqq9"]}, "there are: "),
+        (TREE, {"heads": {"kernel": 2}}, "no axis 2"),
+        (TREE, {"heads": {"kernel": -3}}, "no axis -3"),
         (HEADS, {"heads": {"q": 0, "o": 0}}, "same number of heads"),
-        ({"c": jnp.ones(1, complex)}, {}, "is complex"), (TREE, {"heads": {"q": 0}}, "no parameter"),
+        ({"c": jnp.ones(1, complex)}, {}, "is complex"),
+        (TREE, {"heads": {"q": 0}}, "no parameter"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_selected(params, options, words):
@@ -180,8 +192,9 @@ def test_the_axes_of_flaxs_attention():
     layer = {name: {"kernel": kernel, "bias": bias} for name in ("query", "key", "value")}
     layer["out"] = {"kernel": np.ones((3, 2, 5)), "bias": np.ones(5)}
     found = head_axes({"att": layer, "dense": {"kernel": np.ones((5, 5)), "q": kernel}})
-    assert found == {f"att/{n}/{k}": axis for n in ("query", "key", "value")
-                     for k, axis in (("kernel", 1), ("bias", 0))} | {"att/out/kernel": 0}  # fmt: skip
+    names = ("query", "key", "value")
+    wanted = {f"att/{n}/{kind}": axis for n in names for kind, axis in (("kernel", 1), ("bias", 0))}
+    assert found == wanted | {"att/out/kernel": 0}
     for other in ({"query": {"kernel": np.ones((5, 6))}}, {"out": {"bias": kernel}},
                   {"query": {"bias": kernel}}, {"value": {"kernel": bias}}):  # fmt: skip
         with pytest.raises(ValueError, match="no attention"):

@@ -74,7 +74,8 @@ def test_a_sketch_where_it_pays_and_fits(products, size, method, sketch, probes)
     found = trace_at(point, memory_limit=VAST, products=products, method=method)
     assert point.asked[0][0] == {"sketch": sketch, "probes": probes}
     # The exact part and the mean of the rest; the error of a mean of three: sqrt(7 / 3).
-    assert float(found.estimate) == 8 and float(found.standard_error) == pytest.approx((7 / 3) ** 0.5)
+    assert float(found.estimate) == 8
+    assert float(found.standard_error) == pytest.approx((7 / 3) ** 0.5)
     assert found.method == ("hutch++" if sketch else "hutchinson") and found.products == products
 
 
@@ -170,7 +171,8 @@ def options(size, iterations=200, tolerance=None, basis=None, dense_limit=1000, 
         # A fixed number of rows whatever the iterations, so that one program serves all.
         ({"size": 1001, "iterations": 3}, False, 64), ({"size": 1001, "basis": 8}, False, 8),
         ({"size": 5, "dense_limit": 0, "basis": 5}, False, 5),
-        ({"size": 5, "dense_limit": 0, "basis": 50}, False, 5), ({"size": 5, "dense_limit": 5}, True, None),
+        ({"size": 5, "dense_limit": 0, "basis": 50}, False, 5),
+        ({"size": 5, "dense_limit": 5}, True, None),
     ],
 )  # fmt: skip
 def test_dense_or_lanczos(more, dense, rows):
@@ -185,7 +187,8 @@ def test_dense_or_lanczos(more, dense, rows):
     [
         ({"iterations": 0}, "positive integer"), ({"iterations": 1.5}, "positive integer"),
         ({"basis": 7}, "at least 8 rows"), ({"tolerance": -1e-9}, "cannot be negative"),
-        ({"tolerance": math.nan}, "cannot be negative"), ({"size": 5, "basis": 4}, "at least 8 rows"),
+        ({"tolerance": math.nan}, "cannot be negative"),
+        ({"size": 5, "basis": 4}, "at least 8 rows"),
     ],
 )  # fmt: skip
 def test_options_that_make_no_sense(more, words):
@@ -224,7 +227,9 @@ def test_memory_is_refused_before_anything_is_compiled():
     assert memory_at(point) == 77 and point.asked[-1][0]["basis"] == 64
 
 
-@pytest.mark.parametrize("end, sign, order", [("greatest", 1, [5, 4, -6]), ("least", -1, [-6, 4, 5])])
+@pytest.mark.parametrize(
+    "end, sign, order", [("greatest", 1, [5, 4, -6]), ("least", -1, [-6, 4, 5])]
+)
 def test_eigenvalues_from_one_end_inward(end, sign, order):
     values = jnp.array([4.0, -6.0, 5.0])
     point = Known(30, (values, values / 100, jnp.array([True, False, True]), jnp.eye(3, 30)))
@@ -305,7 +310,9 @@ def test_losses_that_are_not_positive(convex):
         convex(ends(-3.0, 5.0), heads=0)
 
 
-@pytest.mark.parametrize("minimum, loss, ratio", [(-3.0, 2.0, 1.5), (3.0, 2.0, 0.0), (-3.0, 0.0, math.inf)])
+@pytest.mark.parametrize(
+    "minimum, loss, ratio", [(-3.0, 2.0, 1.5), (3.0, 2.0, 0.0), (-3.0, 0.0, math.inf)]
+)
 def test_the_ratio_of_a_record(minimum, loss, ratio):
     assert _ratio(minimum, loss) == ratio
     assert math.isnan(_ratio(3.0, 0.0)) and math.isnan(_ratio(-1.0, math.nan))
@@ -322,10 +329,13 @@ def watching(monkeypatch):
             points.append((batches, batch_size, of, filter, heads))
             return Known(7)
 
+        def extremes(p, *, head, finite, **given):
+            points.append((head, finite, given))
+            return next(left)
+
         left = iter(results)
         monkeypatch.setattr(monitor, "Point", point)
-        monkeypatch.setattr(monitor, "extremes_at",
-                            lambda p, *, head, finite, **o: points.append((head, finite, o)) or next(left))
+        monkeypatch.setattr(monitor, "extremes_at", extremes)
         return CurvatureMonitor(lambda p: p, **options), points
 
     return made
@@ -337,14 +347,16 @@ LOSS = jnp.asarray(2.0)
 def test_records_every_so_many_steps(watching):
     seen = []
     watch, points = watching([(ends(-3.0, 5.0), LOSS)] * 9, every=5, on_record=seen.append)
-    assert watch.last == {} and watch.dataset.__self__ is watch
-    assert [watch(step, None, (np.ones(3),)) for step in range(11)] == [s % 5 == 0 for s in range(11)]
+    assert watch.last == {}
+    for step in range(11):
+        assert watch(step, None, (np.ones(3),)) is (step % 5 == 0)
     assert [record["step"] for record in seen] == [0, 5, 10]
     assert watch.last == {"step": 10, "loss": 2, "batches": 1, "minimum": -3, "maximum": 5,
                           "noise": 0, "ratio_at_least": 1.5, "converged": 1}  # fmt: skip
     assert points[1][:2] == (None, False) and points[1][2]["iterations"] == 200
     data = watch.dataset()
-    assert data.step.values.tolist() == [0, 5, 10] and data.block.values.tolist() == ["all parameters"]
+    assert data.step.values.tolist() == [0, 5, 10]
+    assert data.block.values.tolist() == ["all parameters"]
     assert "Some are of one batch" in data.attrs["note"] and "3 records" in watch._table().title
     assert data.ratio_at_least.values.tolist() == [[1.5]] * 3
     assert any("one batch" in row[1] for row in watch._table().rows)
@@ -355,7 +367,7 @@ def test_blocks_have_their_own_numbers(watching):
     watch, points = watching([(ends(-3.0, 5.0), LOSS), (one, LOSS)], blocks={"att": "attention"})
     watch(0, None, [np.ones(3), np.ones(3)])
     assert watch.last["minimum/att"] == -1 and watch.last["ratio_at_least/att"] == 0.5
-    assert (watch.last["converged"], watch.last["converged/att"], watch.last["batches"]) == (1, 0, 2)
+    assert [watch.last[n] for n in ("converged", "converged/att", "batches")] == [1, 0, 2]
     assert [p[3] for p in points[::2]] == [None, "attention"]
     assert "one batch" not in watch.dataset().attrs["note"]
     assert watch.dataset().minimum.values.tolist() == [[-3, -1]]

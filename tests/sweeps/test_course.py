@@ -127,8 +127,8 @@ def clock(monkeypatch):
         def answer():
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(module, "stopping", SimpleNamespace(
-            listening=contextlib.nullcontext, asked=lambda: next(answers), answer=answer))  # fmt: skip
+        stops = {"listening": contextlib.nullcontext, "asked": lambda: next(answers)}
+        monkeypatch.setattr(module, "stopping", SimpleNamespace(answer=answer, **stops))
 
     return ticks
 
@@ -150,8 +150,8 @@ def test_with_a_folder_about_a_second_at_a_time(seconds, records, course, clock,
 def test_after_each_chunk_a_checkpoint(course, clock, tmp_path):
     clock(0.01)
     course(10, every=2, chunk=4, folder=str(tmp_path))
-    names = sorted(path.name for path in tmp_path.glob("*.npz"))
-    assert names == ["chunk-000000000.npz", "chunk-000000004.npz", "chunk-000000008.npz", "state.npz"]
+    names = sorted(path.stem for path in tmp_path.glob("*.npz"))
+    assert names == ["chunk-000000000", "chunk-000000004", "chunk-000000008", "state"]
     again, asked = course(10, every=2, chunk=4, folder=str(tmp_path), resume=True)
     assert advances(asked) == [] and ("restore", 5.0, 10) in asked
     assert again.steps.tolist() == [2, 4, 6, 8, 10]
@@ -261,7 +261,8 @@ def test_memory_counts_what_stays_beside_the_group_that_runs(monkeypatch):
     size = SimpleNamespace(argument_size_in_bytes=100, output_size_in_bytes=0,
                            alias_size_in_bytes=0, temp_size_in_bytes=7)  # fmt: skip
     program = SimpleNamespace(memory_analysis=lambda: size)
-    monkeypatch.setattr(type(work._groups), "compiled", lambda self, *a, **k: {self.device(0): program})
+    compiled = lambda self, *a, **k: {self.device(0): program}
+    monkeypatch.setattr(type(work._groups), "compiled", compiled)
     monkeypatch.setattr(importlib.import_module("jaxbounds.sweeps.work"), "refuse_over",
                         lambda need, limit, what, advice: seen.append((need, limit)))  # fmt: skip
     work.compile(50.0)
