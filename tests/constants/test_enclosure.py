@@ -38,6 +38,8 @@ def test_the_ratio_is_the_union_over_all_ways():
         assert one == arb(3) / 4 and one.rad() == 0
         hull = Answered((arb(1), arb(4), True), (arb(1), arb(2), True), (arb(3), arb(8), True))(E)
     assert abs(hull.lower() - 0.25) < 1e-9 and abs(hull.upper() - 0.5) < 1e-9
+    small = Answered((arb(1) / 16, arb(1) / 4, True))(E)
+    assert small.contains(0.25)  # any positive right side is one
     later = Answered((arb(1), arb(2), True), (arb(1), arb(4), True))(E)
     assert later.contains(0.25) and later.contains(0.5)
 
@@ -172,6 +174,15 @@ def test_a_step_over_a_jump_is_taken_back(point, known_ratio):
     jump = lambda x: (-(x[0] ** 2) / 2).exp() / (2 if abs(x[0]) < 0.5 else 1)
     ball, gain = ascent(known_ratio(jump), point(1), np.eye(1), np.ones(1))
     assert abs(ball - arb(-0.5).exp()) < 1e-12 and gain == math.inf
+
+
+def test_a_flat_direction_is_not_gone_along(point, known_ratio):
+    # log f = 3 a - b^2 / 2 from (1, 2), flat along a: the slope, 3, is what it promises.
+    ratio = known_ratio(lambda x: (3 * x[0] - x[1] ** 2 / 2).exp())
+    ball, gain = ascent(ratio, point(1, 2), np.eye(2), np.array([0.0, 1.0]))
+    last = [[float(v) for v in x] for x, reading in ratio.asked if reading == "ulp"][0]
+    assert last == pytest.approx([1, 0], abs=1e-12) and gain == pytest.approx(3, rel=1e-9)
+    assert abs(ball - arb(3).exp()) < 1e-9
 
 
 def test_where_it_falls_both_ways_no_step_is_made(point, known_ratio):
