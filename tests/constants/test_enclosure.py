@@ -180,7 +180,7 @@ def test_a_flat_direction_is_not_gone_along(point, known_ratio):
     # log f = 3 a - b^2 / 2 from (1, 2), flat along a: the slope, 3, is what it promises.
     ratio = known_ratio(lambda x: (3 * x[0] - x[1] ** 2 / 2).exp())
     ball, gain = ascent(ratio, point(1, 2), np.eye(2), np.array([0.0, 1.0]))
-    last = [[float(v) for v in x] for x, reading in ratio.asked if reading == "ulp"][0]
+    last = next([float(v) for v in x] for x, how in ratio.asked if how == "ulp")
     assert last == pytest.approx([1, 0], abs=1e-12) and gain == pytest.approx(3, rel=1e-9)
     assert abs(ball - arb(3).exp()) < 1e-9
 

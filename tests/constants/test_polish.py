@@ -295,6 +295,22 @@ def test_evolution_in_all_coordinates(known, monkeypatch):
     assert evolved(problem, nothing, seed=3, until=end) is nothing
 
 
+def test_what_evolution_finds_is_climbed_from(known, monkeypatch):
+    # Relative to the scale, 5, (0.4, 0.6) is (2, 3); then slopes, then the pieces.
+    seen = []
+
+    def climbed(problem, ties, values, instance, until):
+        seen.append((values.tolist(), instance["x"].tolist()))
+        return instance, False
+
+    monkeypatch.setattr(polish, "by_cma", lambda *a, **k: np.array([0.4, 0.6]))
+    monkeypatch.setattr(polish, "_climbed", climbed)
+    monkeypatch.setattr(polish, "_finer", lambda problem, point, until: point)
+    problem = known(lambda x: 1.0, np.zeros_like)
+    found = evolved(problem, at(problem, vector(1, -7), 0.0), seed=0, until=NEVER)
+    assert seen == [([2, 3], [2, 3])] and found.instance["x"].tolist() == [2, 3]
+
+
 def test_the_worst_neighbour(known):
     problem = known(lambda x: x[0], back=lambda i: {"x": i["x"] + 100})
     found, ratio = best_neighbour(problem, vector(50, 1), 0)

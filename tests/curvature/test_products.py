@@ -7,6 +7,7 @@ import pytest
 
 from jaxbounds.curvature import bias, programs
 from jaxbounds.curvature.batches import group
+from jaxbounds.curvature.convexity import convexity_certificate
 from jaxbounds.curvature.leaves import select
 from jaxbounds.curvature.products import (
     Composite,
@@ -202,3 +203,15 @@ def test_a_program_knows_its_memory_before_it_runs():
     assert float(run(need)) == pytest.approx(2 * float(squares(W, X)))
     with pytest.raises(ValueError, match="of 3 parameters in float64 needs"):
         run(need - 1)
+
+
+def test_the_norm_of_an_output_is_that_of_its_larger_end():
+    # z = (y^2 - 3 x^2, 3 x^2 - y^2) has ends -6, 2 and -2, 6; at (1, 2) it is (1, -1), and
+    # z_1^2 + exp(z_2) has the slopes 2 and 1/e.
+    loss = Composite(
+        lambda w: jnp.array([1.0, -1.0]) * (w[1] ** 2 - 3 * w[0] ** 2),
+        lambda z: z[0] ** 2 + jnp.exp(z[1]),
+    )
+    found = convexity_certificate(loss, np.array([1.0, 2.0]))
+    np.testing.assert_allclose(found.norms, [6, 6], rtol=1e-9)
+    assert float(found.bound) == pytest.approx(12 + 6 / np.e) and found.converged
