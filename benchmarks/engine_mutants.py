@@ -41,14 +41,18 @@ import tyro
 ROOT = Path(__file__).parents[1]
 ROOMS = {
     "certification": ("certify", "test_words.py"),
-    "constants": ("test_certified_digits.py", "test_constants.py", "test_engine_by_hand.py"),
-    "curvature": ("test_curvature*.py", "test_engine_by_hand.py"),
+    "constants": (
+        "constants", "test_certified_digits.py", "test_constants.py", "test_constants_worst.py",
+        "test_engine_by_hand.py",
+    ),
+    "curvature": ("curvature", "test_curvature*.py", "test_engine_by_hand.py"),
     "falsification": (
         "falsification", "test_intervals.py", "test_decisions.py", "test_falsify.py",
         "test_evidence.py", "test_programs.py", "test_binding.py", "test_fuzz.py",
         "test_engine_by_hand.py", "test_words.py", "test_moves.py", "test_relations.py",
+        "test_noise.py", "test_one_store.py",
     ),
-    "sweeps": ("test_sweeps.py", "test_shards.py", "test_engine_by_hand.py"),
+    "sweeps": ("sweeps", "test_sweeps.py", "test_shards.py", "test_engine_by_hand.py"),
 }  # fmt: skip
 """The rooms of the engine, each with the tests that concern it."""
 

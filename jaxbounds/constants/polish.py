@@ -170,7 +170,7 @@ def evolved(problem: Problem, point: Point, /, *, seed: int, until: float) -> Po
         return point
     free = Ties(np.ones(len(ties.labels)), np.arange(len(ties.labels)), ties.basis)
     x = np.asarray(flat(point.instance), float)
-    scale = np.full(len(x), np.sqrt(np.mean(x**2)) or 1.0)
+    scale = np.full(len(x), np.sqrt(np.mean(x**2)))
     losses = lambda z: -problem.scores(scale * z, free, point.instance)
     best = by_cma(losses, x / scale, spread=0.1, seed=seed, until=until)
     found = problem.back(unflat(point.instance, scale * best))

@@ -109,7 +109,7 @@ class Problem:
     def _score(self, values: Any, ties: Any, instance: Instance) -> Any:
         moved = self.projected(unflat(instance, ties.expand(values)))
         measured = measure(self.statement, self.size)(moved).column(0)
-        positive = measured.counted & (measured.value > 0)
+        positive = measured.counted & (measured.value > 0) & (measured.rhs > 0)
         return jnp.where(positive, jnp.log(jnp.where(positive, measured.value, 1.0)), 0.0), positive
 
     def slope(self, values: np.ndarray, ties: Any, instance: Instance) -> tuple[float, np.ndarray]:

@@ -83,7 +83,7 @@ def sum_text(terms: Sequence[tuple[int, str]], under: int = 1, /) -> str:
         if not times:
             continue
         one = name or "1"
-        if abs(times) != 1 or not name:
+        if abs(times) != 1:
             # 3/pi, not 3 1/pi.
             joined = f"{abs(times)}{one[1:]}" if one.startswith("1/") else f"{abs(times)} {one}"
             one = joined if name else str(abs(times))
@@ -109,7 +109,7 @@ def _quadratic_text(relation: Sequence[int], x: Any) -> str:
     root = max(k for k in range(1, 200) if square % (k * k) == 0)
     if a < 0:
         a, b, sign = -a, -b, "-" if sign == "+" else "+"
-    common = math.gcd(math.gcd(-b, root), 2 * a)
+    common = math.gcd(b, root, 2 * a)
     shift, times, under = -b // common, root // common, 2 * a // common
     words = f"{'' if times == 1 else f'{times} '}sqrt({square // root**2})"
     top = f"{shift} {sign} {words}" if shift else f"{'-' if sign == '-' else ''}{words}"
@@ -158,7 +158,7 @@ def relations(x: Any, known: int, numbers: Sequence[int], mp: Any, /) -> Iterato
     """
     limits = {"tol": mp.mpf(10) ** (2 - known), "maxcoeff": HIGHEST, "maxsteps": 20_000}
     found = mp.pslq([x, mp.mpf(1)], **limits)
-    if found and found[0]:
+    if found:
         ratio = Fraction(-found[1], found[0])
         value = lambda mp: mp.mpf(ratio.numerator) / ratio.denominator
         yield Relation(str(ratio), tuple(found), "rational numbers", value)

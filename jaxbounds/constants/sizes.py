@@ -109,9 +109,7 @@ def _largest(jaxpr: Any) -> int:
             dtype = getattr(variable.aval, "dtype", None)
             width = np.dtype(dtype).itemsize if isinstance(dtype, np.dtype) else 8
             found = max(found, math.prod(getattr(variable.aval, "shape", ())) * width)
-        for inner in jax.tree.leaves(
-            list(eqn.params.values()), is_leaf=lambda x: hasattr(x, "eqns") or hasattr(x, "jaxpr")
-        ):
+        for inner in jax.tree.leaves(list(eqn.params.values())):
             inner = getattr(inner, "jaxpr", inner)
             if hasattr(inner, "eqns"):
                 found = max(found, _largest(inner))

@@ -161,8 +161,8 @@ def further(
     rows = len(jax.tree.leaves(batch)[0])
     fresh = [take(batch, int(i)) for i in rng.permutation(rows)[: 2 * EACH]]
     yield from _best(problem, "drawn", fresh, rng)
+    sources = [*known, *fresh]
     for kind, make in KINDS.items():
-        sources = [*known, *fresh[: max(1, EACH - len(known))]]
         made = [make(sources[i % len(sources)], rng) for i in range(EACH)]
         yield from _best(problem, kind, [problem.back(m) for m in made], rng)
 

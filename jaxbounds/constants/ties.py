@@ -10,11 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbounds.constants.problem import Problem, filled, flat, floats_of, unflat
+from jaxbounds.constants.problem import UNCOUNTED, Problem, filled, flat, floats_of, unflat
 from jaxbounds.statements import Instance
 
 TOLERANCES = (0.3, 0.1, 0.03, 0.003, 0.0)
 """How near, relative to the largest entry of a leaf, entries are tied; with 0 only equal ones."""
+
+COSTS = 1e3
+"""Ties that make the ratio so many times smaller lead away from where it is large."""
 
 
 class Basis(NamedTuple):
@@ -102,15 +105,19 @@ def tied(
 
 
 def snapped(problem: Problem, instance: Instance, /) -> Iterator[tuple[Ties, np.ndarray]]:
-    """The different ways to tie an instance that still count, fewest values first."""
+    """The different ways to tie an instance that counts, and still does, fewest values first."""
     seen = set[bytes]()
+    free, own = tied(instance, 0.0)
+    if not len(own):
+        return
+    least = max(problem.slope(own, free, instance)[0] - np.log(COSTS), -UNCOUNTED)
     for tolerance in TOLERANCES:
         for basis in bases(instance):
             ties, values = tied(instance, tolerance, basis)
             name = b"".join(part.tobytes() for part in (ties.signs, ties.labels, basis.own))
             if name not in seen and len(values):
                 seen.add(name)
-                if problem.slope(values, ties, instance)[0] > -np.log(1e3):
+                if problem.slope(values, ties, instance)[0] > least:
                     yield ties, values
 
 

@@ -1,0 +1,153 @@
+"""Checkpoints of shares put together, and what is refused; small arrays in a folder."""
+
+import numpy as np
+import pytest
+
+from jaxbounds.sweeps.checkpoint import Checkpoints, leaves_of, with_leaves
+from jaxbounds.sweeps.merging import _as_long_as, merge_parts
+
+
+def saved(folder, part=None, step=4, mark="m", rows=None, records=2, name="sweep"):
+    """One share's lanes, numbered by the lane: state, metrics of so many records."""
+    first, end, _ = part or (0, rows, rows)
+    lane = np.arange(first, end, dtype=float)
+    kept = Checkpoints(folder / name, mark, part)
+    metrics = {"loss": lane[:, None] + np.arange(records) / 10, "until": np.asarray(step)}
+    kept.save(step, [lane, np.stack([lane, -lane], axis=1)], 0, metrics)
+    return folder
+
+
+def merged(tmp_path, *shares, mark="m"):
+    merge_parts(list(shares), tmp_path / "all")
+    return Checkpoints(tmp_path / "all" / "sweep", mark).load()
+
+
+def test_lanes_in_their_order(tmp_path):
+    one = saved(tmp_path / "1", (2, 5, 5))
+    two = saved(tmp_path / "2", (0, 2, 5))
+    step, state, (chunk,) = merged(tmp_path, one, two)
+    assert step == 4 and int(chunk["until"]) == 4
+    assert state[0].tolist() == [0, 1, 2, 3, 4] and state[1][:, 1].tolist() == [0, -1, -2, -3, -4]
+    np.testing.assert_allclose(chunk["loss"], np.arange(5)[:, None] + [[0, 0.1]])
+
+
+def test_lanes_that_rested_are_measured_the_same_ever_after(tmp_path):
+    early = saved(tmp_path / "1", (0, 1, 2), step=2, records=1)
+    late = saved(tmp_path / "2", (1, 2, 2), step=6, records=3)
+    step, _, (chunk,) = merged(tmp_path, early, late)
+    assert step == 6
+    np.testing.assert_allclose(chunk["loss"], [[0, 0, 0], [1, 1.1, 1.2]])
+    same = _as_long_as({"a": np.ones((2, 3, 4))}, 5)
+    assert same["a"].shape == (2, 5, 4)
+
+
+@pytest.mark.parametrize(
+    "parts, words",
+    [
+        ([(0, 2, 5), (3, 5, 5)], "lanes 2 to 2 of 5 are in no shard"),
+        ([(0, 3, 5), (2, 5, 5)], "lanes 2 to 2 of 5 are in two shards"),
+        ([(1, 5, 5)], "lanes 0 to 0 of 5 are in no shard"),
+        ([(0, 3, 5)], "lanes 3 to 4 of 5 are in no shard"),
+        ([(0, 2, 5), (2, 5, 6)], "of different runs"),
+    ],
+)
+def test_lanes_that_make_no_whole(parts, words, tmp_path):
+    shares = [saved(tmp_path / str(i), part) for i, part in enumerate(parts)]
+    with pytest.raises(ValueError, match=words):
+        merged(tmp_path, *shares)
+
+
+def test_shares_of_different_runs(tmp_path):
+    one, two = saved(tmp_path / "1", (0, 2, 4)), saved(tmp_path / "2", (2, 4, 4), mark="other")
+    with pytest.raises(ValueError, match="different runs"):
+        merged(tmp_path, one, two)
+
+
+def test_what_one_share_computed_whole_is_copied(tmp_path):
+    whole = saved(tmp_path / "1", rows=3)
+    np.savez(tmp_path / "1" / "alone.npz", x=np.arange(3))
+    (tmp_path / "2").mkdir()
+    step, state, _ = merged(tmp_path, whole, tmp_path / "2")
+    assert step == 4 and state[0].tolist() == [0, 1, 2]
+    assert np.load(tmp_path / "all" / "alone.npz")["x"].tolist() == [0, 1, 2]
+    again = saved(tmp_path / "3", rows=3)
+    with pytest.raises(ValueError, match="in two shards"):
+        merge_parts([whole, again], tmp_path / "both")
+
+
+def test_a_sweep_that_is_whole_in_one_share_and_cut_in_another(tmp_path):
+    with pytest.raises(ValueError, match="in two shards"):
+        merged(tmp_path, saved(tmp_path / "1", rows=3), saved(tmp_path / "2", (0, 3, 3)))
+
+
+def test_an_earlier_merge_leaves_nothing_behind(tmp_path):
+    place = Checkpoints(tmp_path / "all" / "sweep", "m")
+    place.save(9, [np.zeros(1)], 5, {"loss": np.zeros((1, 1)), "until": np.asarray(9)})
+    step, _, chunks = merged(tmp_path, saved(tmp_path / "1", (0, 2, 2)))
+    assert step == 4 and len(chunks) == 1
+
+
+def test_leaves_and_back():
+    import jax
+
+    tree = {"k": jax.random.split(jax.random.key(3), 2), "x": np.arange(2.0)}
+    leaves = leaves_of(tree)
+    assert all(isinstance(leaf, np.ndarray) for leaf in leaves) and leaves[0].dtype == np.uint32
+    back = with_leaves(tree, leaves)
+    assert back["k"].dtype == tree["k"].dtype and back["x"] is leaves[1]
+    assert (jax.random.key_data(back["k"]) == jax.random.key_data(tree["k"])).all()
+    with pytest.raises(ValueError):
+        with_leaves(tree, leaves[:1])
+
+
+def chunk(until, start=0):
+    return {"loss": np.full((2, 1), float(start)), "until": np.asarray(until)}
+
+
+def test_what_was_kept_comes_back(tmp_path):
+    kept = Checkpoints(tmp_path / "s", "m", (1, 3, 9))
+    assert kept.load() is None
+    for first, until in ((0, 2), (2, 4)):
+        kept.save(until, [np.arange(3.0), np.full(2, until)], first, chunk(until, first))
+    step, state, chunks = kept.load()
+    assert step == 4 and state[0].tolist() == [0, 1, 2] and state[1].tolist() == [4, 4]
+    assert [int(c["until"]) for c in chunks] == [2, 4]
+    assert [float(c["loss"][0, 0]) for c in chunks] == [0, 2]
+    for other in (None, (1, 3, 8)):
+        with pytest.raises(ValueError, match="other lanes"):
+            Checkpoints(tmp_path / "s", "m", other).load()
+    with pytest.raises(ValueError, match="another run"):
+        Checkpoints(tmp_path / "s", "n", (1, 3, 9)).load()
+    kept.clear()
+    assert kept.load() is None and not list((tmp_path / "s").glob("*"))
+
+
+def test_more_than_eleven_leaves_keep_their_order(tmp_path):
+    kept = Checkpoints(tmp_path / "s", "m")
+    kept.save(1, [np.full(1, i) for i in range(12)], 0, chunk(1))
+    assert [int(leaf[0]) for leaf in kept.load()[1]] == list(range(12))
+
+
+def test_a_chunk_that_was_written_before_its_state_is_not_read(tmp_path):
+    kept = Checkpoints(tmp_path / "s", "m")
+    kept.save(2, [np.zeros(1)], 0, chunk(2))
+    kept._write("chunk-000000002.npz", chunk(4))
+    assert len(kept.load()[2]) == 1
+    # One that a state is said to follow, and that is not there.
+    kept._write("state.npz", {"leaf0000": np.zeros(1), "step": np.asarray(6)})
+    with pytest.raises(ValueError, match="from step 4 to 6 are missing"):
+        kept.load()
+    kept._write("chunk-000000005.npz", chunk(6))
+    with pytest.raises(ValueError, match="from step 4 on are missing"):
+        kept.load()
+
+
+def test_of_several_processes_the_first_writes(tmp_path, monkeypatch):
+    from jaxbounds.sweeps import checkpoint
+
+    kept = Checkpoints(tmp_path / "s", "m")
+    kept.save(2, [np.zeros(1)], 0, chunk(2))
+    monkeypatch.setattr(checkpoint.jax, "process_index", lambda: 1)
+    kept.save(4, [np.ones(1)], 2, chunk(4))
+    kept.clear()
+    assert kept.load()[0] == 2
