@@ -31,7 +31,9 @@ if TYPE_CHECKING:  # slow to import
 def _unfinished(folder: Place) -> bool:
     """Whether checkpoints are there that no result, and no finished shard, has followed."""
     with reaching(folder):
-        states = [file.stat().st_mtime for file in folder.glob("checkpoints/**/state.npz")]
+        # Where a sweep is, and pieces that a run keeps whole.
+        kept = [*folder.glob("checkpoints/**/state.npz"), *folder.glob("checkpoints/*.npz")]
+        states = [file.stat().st_mtime for file in kept]
         ends = [folder / "result.nc", folder / shard_files.NAME]
         ended = [end.stat().st_mtime for end in ends if is_there(end)]
     return bool(states) and not (ended and max(ended) >= max(states))
