@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
 import tempfile
 import uuid
 import zipfile
@@ -47,25 +46,59 @@ def _is_here(path: Place) -> bool:
     return "://" not in str(path)
 
 
+class Unreachable(OSError):
+    """An object store that did not answer, or refused."""
+
+
 @contextlib.contextmanager
-def _to_store(path: Place) -> Iterator[None]:
-    """Each kind of store has its own exceptions."""
+def reaching(path: Place, /) -> Iterator[None]:
+    """What goes wrong on the way to an object store is an OSError that names it.
+
+    Each kind of store has its own exceptions.
+
+    Raises:
+        FileNotFoundError: if nothing is there.
+        Unreachable: for any other reason.
+    """
     try:
         yield
     except Exception as problem:
-        raise OSError(f"{path}: {type(problem).__name__} {problem}") from problem
+        if _is_here(path):
+            raise
+        kind = FileNotFoundError if isinstance(problem, FileNotFoundError) else Unreachable
+        raise kind(f"{path}: {type(problem).__name__} {problem}") from problem
+
+
+def is_there(path: Place, /) -> bool:
+    """Whether there is such a file.
+
+    Raises:
+        Unreachable: if it would be on a store that did not answer, which has no file for others.
+    """
+    if _is_here(path):
+        return path.is_file()
+    try:
+        with reaching(path):
+            return bool(cast(Any, path).fs.info(cast(Any, path).path)["type"] == "file")
+    except FileNotFoundError:
+        return False
 
 
 @contextlib.contextmanager
 def here(path: str | Place, /) -> Iterator[Path]:
-    """A file of this machine with the content of `path`, for the length of a `with` block."""
+    """A file of this machine with the content of `path`, for the length of a `with` block.
+
+    Raises:
+        OSError: if a store does not have it, or did not answer.
+    """
     path = locate(path)
     if _is_here(path):
         yield path
         return
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / path.name
-        copy.write_bytes(path.read_bytes())
+        with reaching(path):
+            cast(Any, path).fs.get_file(cast(Any, path).path, str(copy))
         yield copy
 
 
@@ -76,12 +109,12 @@ def whole(path: str | Place, /) -> Iterator[IO[bytes]]:
     The content is on the disk before the name is.
     """
     path = locate(path)
-    if not _is_here(path):  # an object appears when all of it was sent
-        with tempfile.TemporaryFile() as file:
-            yield file
-            file.seek(0)
-            with _to_store(path), path.open("wb") as there:
-                shutil.copyfileobj(file, there)
+    if not _is_here(path):
+        with tempfile.NamedTemporaryFile() as file:
+            yield cast(IO[bytes], file)
+            file.flush()
+            with reaching(path):  # one that is opened for writing keeps what came before an error
+                cast(Any, path).fs.put_file(file.name, cast(Any, path).path)
         return
     partial = path.with_name(f".{path.name[:80]}.{uuid.uuid4().hex[:8]}")
     try:
@@ -108,7 +141,7 @@ def try_to_write(folder: Place, /) -> None:
         OSError: if that fails, naming the folder.
     """
     if not _is_here(folder):
-        with _to_store(folder):
+        with reaching(folder):
             (folder / ".probe").write_bytes(b"0" * 65536)
             (folder / ".probe").unlink()
         return
@@ -176,9 +209,10 @@ def load_arrays(
     Raises:
         ValueError: if the file is missing, is of another kind, or its checksum does not match; the
             message ends before saying what to do.
+        Unreachable: if it is on an object store that did not answer.
     """
     try:
-        with locate(path).open("rb") as raw:
+        with here(path) as copy, copy.open("rb") as raw:
             with zipfile.ZipFile(raw) as parts:
                 size = sum(part.file_size for part in parts.infolist())
             if size > limit:
@@ -187,6 +221,8 @@ def load_arrays(
             with np.load(raw, allow_pickle=False) as file:
                 stored = {name: file[name] for name in file.files}
         found, about, check = (str(entry) for entry in stored.pop("stamp"))
+    except Unreachable:
+        raise
     except Exception as problem:  # the readers raise whatever they stumble over
         raise ValueError(f"{path} is missing or damaged ({type(problem).__name__})") from problem
     arrays = {name.removeprefix("array/"): array for name, array in stored.items()}

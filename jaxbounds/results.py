@@ -7,7 +7,7 @@ import h5py
 import numpy as np
 import xarray as xr
 
-from jaxbounds.files import Place, digest, here, locate, whole
+from jaxbounds.files import Place, Unreachable, digest, here, is_there, locate, whole
 
 FORMAT, EARLIER = "jaxbounds-result-2", "jaxbounds-result-1"
 
@@ -44,7 +44,7 @@ def load(path: str | Place, /) -> xr.Dataset:
         ValueError: if the file is missing or is no such file.
     """
     path = locate(path)
-    if not path.is_file():
+    if not is_there(path):
         raise ValueError(f"no result {path}: run the experiment first")
     try:
         with here(path) as file:
@@ -61,6 +61,8 @@ def load(path: str | Place, /) -> xr.Dataset:
             for name, text in dataset.attrs.items()
             if name not in ("format", "sha256")
         }
+    except Unreachable:
+        raise
     except Exception as problem:  # the readers raise whatever they stumble over
         raise ValueError(
             f"{path} is no result or is damaged ({type(problem).__name__}): run it again"

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -61,6 +62,63 @@ def _same(one, other):
     for name in one.variables:
         assert one[name].values.tobytes() == other[name].values.tobytes(), name
     assert np.all(np.isfinite(one.log10_train_loss.values))
+
+
+TWO = """
+import runpy, sys
+import jax
+from jaxbounds.papers import experiments
+from jaxbounds.results import save
+from jaxbounds.runs.distributed import Distributed
+
+file, name, out, address, process = sys.argv[1:]
+if process != "-1":
+    Distributed(distributed=True, coordinator=address, processes=2, process=int(process)).join()
+config = runpy.run_path(file)["toys"]()[name]
+dataset = experiments()[name].run(config, jax.random.key(0))
+if jax.process_index() == 0:
+    save(dataset.drop_attrs(), out)
+"""
+LOWERING = Path(__file__).parents[1] / "benchmarks" / "lowering.py"
+"""Has every experiment at toy size."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["multihead.fig4", "multihead.fig6"])
+def test_two_processes_have_the_bits_of_one(name, tmp_path):
+    """Of other experiments than Figure 2, without a kill."""
+    address = f"127.0.0.1:{_port()}"
+
+    def start(process, out):
+        words = [sys.executable, "-c", TWO, LOWERING, name, out, address, str(process)]
+        return subprocess.Popen(list(map(str, words)), stderr=subprocess.PIPE, text=True)
+
+    places = [(-1, "one.nc"), (0, "two.nc"), (1, "two.nc")]
+    started = [start(process, tmp_path / out) for process, out in places]
+    said = [process.communicate(timeout=280)[1] for process in started]
+    assert [process.returncode for process in started] == [0, 0, 0], said
+    assert load(tmp_path / "one.nc").identical(load(tmp_path / "two.nc"))
+
+
+@pytest.mark.slow
+def test_sigterm_to_one_of_two_stops_both_with_a_checkpoint(tmp_path, monkeypatch):
+    """As where one of two machines is taken away; one alone goes on."""
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
+    assert main(["run", *FIG2, *LONG, "--out", str(tmp_path / "alone")]) == 0
+    out, port = tmp_path / "gang", _port()
+    two = [_start(out, process, 2, port, "--deadline", "60") for process in range(2)]
+    state = out / "checkpoints" / "panel0" / "curve" / "state.npz"
+    while not state.is_file():
+        time.sleep(0.05)
+        assert all(process.poll() is None for process in two)
+    before = state.stat().st_mtime_ns
+    two[1].send_signal(signal.SIGTERM)
+    said = [process.communicate(timeout=60)[1] for process in two]
+    assert [process.returncode for process in two] == [130, 130]
+    assert all("what was computed is kept" in words for words in said)
+    assert state.stat().st_mtime_ns > before
+    assert main(["run", *FIG2, *LONG, "--out", str(out), "--resume"]) == 0
+    _same(tmp_path / "alone", out)
 
 
 @pytest.mark.slow

@@ -1,5 +1,8 @@
 """`jaxbounds run` and `jaxbounds plot` as a user meets them: files, statuses, messages."""
 
+import importlib
+import os
+import signal
 from pathlib import Path
 
 import jax
@@ -81,6 +84,32 @@ def test_the_precision_of_products_is_a_choice_and_is_recorded(tmp_path, capsys)
     again = ["run", "multihead.fig4", *toy, "--opening", "0", "--resume"]
     assert main([*again, "--out", str(tmp_path / "multihead.fig42")]) == 2
     assert "belongs to another run" in capsys.readouterr().err
+
+
+TINY = ["multihead.weakconvexity", "--heads", "1", "2", "--arms", "fixed", "--dimension", "4"]
+TINY += ["--tokens", "4", "--distractors", "1", "--n", "6", "--records", "0", "--seeds", "1"]
+
+
+def test_a_run_in_pieces_that_is_cut_says_so_and_goes_on(tmp_path, capsys, monkeypatch):
+    """Its pieces are kept whole, not in the middle of a sweep."""
+    module = importlib.import_module("jaxbounds.multihead.experiments.weakconvexity")
+    numbers, asked = (1, 1, 2, len(module._NAMES)), []
+
+    def one(config, arm, heads, key):
+        asked.append(heads)
+        if len(asked) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return np.full(numbers, float(heads))
+
+    monkeypatch.setattr(module, "_one_arm", one)
+    run = lambda *more: main(["run", *TINY, "--out", str(tmp_path / "out"), *more])
+    assert run() == 130
+    assert "can be continued: add --resume" in capsys.readouterr().err
+    assert run() == 2
+    assert "holds a run that was cut" in capsys.readouterr().err
+    assert run("--resume") == 0
+    assert asked == [1, 2, 2]
+    assert load(tmp_path / "out" / "result.nc").ratio.values.ravel().tolist() == [1, 1, 2, 2]
 
 
 def test_a_damaged_result_is_refused(done, capsys):

@@ -160,25 +160,50 @@ def test_sigterm_waits_for_work_that_listens_until_its_deadline():
 
 
 BUSY = """
-import hashlib, os, signal
+import hashlib, os, signal, threading
 from jaxbounds.runs import interruption
-from jaxbounds import stopping
 
-with interruption.interruptible(), stopping.listening():
+with interruption.interruptible():
     interruption.grant(1.0)
-    os.kill(os.getpid(), signal.SIGTERM)
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
     hashlib.pbkdf2_hmac("sha256", b"a", b"b", 2**31 - 1)  # minutes outside of Python
 """
 
 
 def test_at_the_deadline_a_process_ends_even_inside_of_a_call():
+    """Where Python comes to no handler."""
     ended = subprocess.run(
         [sys.executable, "-c", BUSY], capture_output=True, text=True, timeout=120
     )
     assert ended.returncode == 130
     assert ended.stderr.splitlines()[-1] == (
-        "jaxbounds: no checkpoint within 1 s of SIGTERM; the one before is there: add --resume"
+        "jaxbounds: no checkpoint within 1 s of SIGTERM; --resume goes on from what was kept before"
     )
+
+
+TIDY = """
+import atexit, signal, sys
+from jaxbounds import cli
+
+def answered(arguments):
+    try:
+        signal.raise_signal(getattr(signal, arguments[0]))
+    except KeyboardInterrupt:
+        print("kept")
+        return 130
+
+atexit.register(print, "tidied")
+cli._answered = answered
+sys.exit(cli.main())
+"""
+
+
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT"])
+def test_a_program_that_was_interrupted_spends_no_time_on_its_way_out(how):
+    """Python would take all of JAX apart, after what is registered to come at its end."""
+    words = [sys.executable, "-c", TIDY, how]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "kept\n", "")
 
 
 def test_a_signal_that_comes_while_garbage_is_collected_comes_again():

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import tyro
 
 from jaxbounds.cli import printed
-from jaxbounds.runs.interruption import interruptible
+from jaxbounds.runs.interruption import came, interruptible, leave
 from jaxbounds.runs.threads import collect_rarely, one_thread
 from jaxbounds.version import __version__
 
@@ -62,12 +62,19 @@ def _described(text: str) -> Callable[[], int]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; bad input gives one line on standard error and exit status 2."""
+    """Run a command; bad input gives one line on standard error and exit status 2.
+
+    Without arguments it is the program itself, and an interruption ends it here.
+    """
+    program = arguments is None
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     usual = gc.get_threshold()
     with interruptible():
         try:
-            return _answered(arguments)
+            status = _answered(arguments)
+            if program and came():
+                leave(status)
+            return status
         finally:
             gc.enable()
             gc.set_threshold(*usual)

@@ -81,6 +81,7 @@ class Distributed:
             options |= {"process_id": self.process}
         try:
             jax.distributed.initialize(**options)
+            jax.devices()  # CPUs wait half a minute for each other: the sooner they meet the better
         except (ValueError, RuntimeError) as problem:
             hint = "no cluster that JAX knows? give --coordinator, --processes and --process"
             words = [str(problem)] + [hint] * (not self.coordinator)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from jaxbounds.files import Place, locate, try_to_write
+from jaxbounds.files import Place, is_there, locate, reaching, try_to_write
 from jaxbounds.provenance import asked_for, products_used
 from jaxbounds.results import save
 from jaxbounds.runs import request as requests
@@ -30,9 +30,12 @@ if TYPE_CHECKING:  # slow to import
 
 def _unfinished(folder: Place) -> bool:
     """Whether checkpoints are there that no result, and no finished shard, has followed."""
-    states = [file.stat().st_mtime for file in folder.glob("checkpoints/**/state.npz")]
-    ends = [folder / "result.nc", folder / shard_files.NAME]
-    ended = [end.stat().st_mtime for end in ends if end.is_file()]
+    with reaching(folder):
+        # Where a sweep is, and pieces that a run keeps whole.
+        kept = [*folder.glob("checkpoints/**/state.npz"), *folder.glob("checkpoints/*.npz")]
+        states = [file.stat().st_mtime for file in kept]
+        ends = [folder / "result.nc", folder / shard_files.NAME]
+        ended = [end.stat().st_mtime for end in ends if is_there(end)]
     return bool(states) and not (ended and max(ended) >= max(states))
 
 
@@ -100,7 +103,7 @@ def _share_somewhere(experiment: str, flags: tuple[str, ...], share: Share) -> d
 
 
 def _is_done(folder: Place) -> bool:
-    return (folder / shard_files.NAME).is_file() and shard_files.read(folder).done
+    return is_there(folder / shard_files.NAME) and shard_files.read(folder).done
 
 
 def compute_shards(request: Request, out: Place, count: int, /, *, on: On = HERE) -> None:

@@ -2,7 +2,8 @@
 
 SIGTERM has a deadline, as a machine that is taken away gives one: work that keeps its progress is
 asked to stop, and does at its next look; what has not stopped shortly before the deadline is ended
-where it is, with what it kept before.
+where it is, with what it kept before. Python answers a signal between two of its steps only, and a
+compilation is one: the time is counted by a thread that the system itself wakes.
 """
 
 import _thread
@@ -13,7 +14,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from jaxbounds import stopping
 
@@ -29,26 +30,41 @@ _came: list[signal.Signals] = []
 
 
 class _Clock:
-    """From SIGTERM to its deadline, for one command."""
+    """From SIGTERM to its deadline, for one command; used in a `with` block."""
 
     def __init__(self) -> None:
-        self.seconds, self.late, self.granted = DEADLINE, False, False
-        self.over, self._thread = threading.Event(), threading.Thread(target=self._run, daemon=True)
+        self.seconds, self.late, self.granted, self.began = DEADLINE, False, False, False
+        self.over = threading.Event()
 
-    def start(self) -> None:
-        """Unless it runs."""
-        if self._thread.ident is None:
-            self._thread.start()
+    def __enter__(self) -> "_Clock":
+        bell, self._rope = os.pipe()
+        os.set_blocking(self._rope, False)
+        self._before = signal.set_wakeup_fd(self._rope, warn_on_full_buffer=False)
+        threading.Thread(target=self._run, args=(bell,), daemon=True).start()
+        return self
 
-    def _run(self) -> None:
+    def __exit__(self, *problem: object) -> None:
+        self.over.set()
+        signal.set_wakeup_fd(self._before)
+        os.close(self._rope)
+
+    def _run(self, bell: int) -> None:
+        with open(bell, "rb", buffering=0) as rung:
+            while number := rung.read(1):
+                # Asked from here, too: work may look before Python comes to the handler.
+                if number[0] == signal.SIGTERM and (stopping.ask() or self.granted):
+                    self._count()
+
+    def _count(self) -> None:
+        self.began = True
         first, last = (part * self.seconds for part in EARLIER)
         if self.over.wait(first):
             return
         self.late = True
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
         if not self.over.wait(last - first):  # it is inside of a call that is not Python's
-            words = f"no checkpoint within {self.seconds:g} s of SIGTERM; the one before is there"
-            print(f"jaxbounds: {words}: add --resume", file=sys.stderr, flush=True)
+            words = f"no checkpoint within {self.seconds:g} s of SIGTERM; --resume goes on from"
+            print(f"jaxbounds: {words} what was kept before", file=sys.stderr, flush=True)
             os._exit(130)
 
 
@@ -61,10 +77,7 @@ def grant(seconds: float, /) -> None:
 
 
 def _take(number: int, frame: FrameType | None) -> None:
-    waits = number == signal.SIGTERM and not _clock.late and stopping.ask()
-    if waits or (number == signal.SIGTERM and _clock.granted):
-        _clock.start()
-    if waits:
+    if number == signal.SIGTERM and not _clock.late and stopping.ask():
         return
     _came.append(signal.Signals(number))
     raise KeyboardInterrupt(_came[-1].name)
@@ -84,9 +97,8 @@ def interruptible() -> Iterator[None]:
         return
     _came.clear()
     stopping.forget()
-    _clock = _Clock()
     before = {one: signal.signal(one, _take) for one in _SIGNALS}
-    usual, over = sys.unraisablehook, _clock.over
+    usual = sys.unraisablehook
 
     def come_again(dropped: Any) -> None:
         if not (_came and isinstance(dropped.exc_value, KeyboardInterrupt)):
@@ -95,18 +107,35 @@ def interruptible() -> Iterator[None]:
         threading.Thread(target=later, args=(_came[-1],), daemon=True).start()
 
     def later(number: signal.Signals) -> None:
-        if not over.wait(AGAIN):
+        if not _clock.over.wait(AGAIN):
             _thread.interrupt_main(number)
 
     sys.unraisablehook = come_again
     try:
-        yield
+        with _Clock() as _clock:
+            yield
     finally:
-        over.set()
         sys.unraisablehook = usual
         for one, handler in before.items():
             signal.signal(one, handler)
         _came.clear()
+
+
+def came() -> bool:
+    """Whether there was a signal in this `interruptible` block."""
+    return bool(_came) or _clock.began
+
+
+def leave(status: int, /) -> NoReturn:
+    """End this process now, with what was printed.
+
+    Python would first wait for threads and take JAX's objects apart one by one: seconds, of which
+    a deadline knows nothing.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status)
 
 
 def look() -> None:

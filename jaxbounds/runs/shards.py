@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from jaxbounds.files import Place, write_text
+from jaxbounds.files import Place, Unreachable, here, is_there, reaching, write_text
 from jaxbounds.runs.request import Request
 from jaxbounds.sweeps import Share
 
@@ -52,7 +52,7 @@ class Shard:
         Raises:
             ValueError: if that of another run or share is there.
         """
-        if (folder / NAME).is_file():
+        if is_there(folder / NAME):
             there = read(folder)
             if (there.experiment, there.share) != (self.experiment, self.share):
                 raise ValueError(f"{folder} holds another shard: choose another --out")
@@ -74,9 +74,12 @@ def read(folder: Place, /) -> Shard:
         ValueError: if it is damaged or of another version.
     """
     try:
-        stored = json.loads((folder / NAME).read_text(encoding="utf8"))
+        with here(folder / NAME) as file:
+            stored = json.loads(file.read_text(encoding="utf8"))
         shard = Shard(**stored | {"flags": tuple(stored["flags"])})
         Share.read(str(shard.share))
+    except Unreachable:
+        raise
     except (OSError, ValueError, TypeError, KeyError) as problem:
         raise ValueError(
             f"{folder / NAME} is damaged ({type(problem).__name__}): compute this shard again"
@@ -121,13 +124,14 @@ def shard_of(request: Request, share: Share, /) -> Shard:
 
 def _found(folders: tuple[Place, ...]) -> Iterator[Place]:
     for folder in folders:
-        inside = sorted(file.parent for file in folder.glob(f"*/{NAME}"))
-        here = [folder] * (folder / NAME).is_file()
-        if not inside and not here:
+        with reaching(folder):
+            inside = sorted(file.parent for file in folder.glob(f"*/{NAME}"))
+        itself = [folder] * is_there(folder / NAME)
+        if not inside and not itself:
             raise ValueError(
                 f"{folder} holds no shards: compute them by `jaxbounds run EXPERIMENT --shard I/N`"
             )
-        yield from (*here, *inside)
+        yield from (*itself, *inside)
 
 
 def complete(folders: tuple[Place, ...], /) -> dict[Share, tuple[Place, Shard]]:

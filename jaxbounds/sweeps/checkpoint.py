@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.files import Place, load_arrays, locate, save_arrays
+from jaxbounds.files import Place, is_there, load_arrays, locate, reaching, save_arrays
 
 FORMAT = "jaxbounds-checkpoint-3"
 
@@ -78,8 +78,9 @@ class Checkpoints:
         """Remove the files of an earlier sweep; of several processes the first does."""
         if jax.process_index() > 0:
             return
-        for path in self.folder.glob("*.npz*"):
-            path.unlink()
+        with reaching(self.folder):
+            for path in self.folder.glob("*.npz*"):
+                path.unlink()
 
     def save(self, step: int, state: Sequence[np.ndarray], first: int, metrics: dict) -> None:
         """Store the metrics of steps `first` to `step`, then the state at `step`.
@@ -98,8 +99,9 @@ class Checkpoints:
 
         Raises:
             ValueError: if a file is damaged, missing or of another run.
+            Unreachable: if they are on an object store that did not answer.
         """
-        if not (self.folder / "state.npz").exists():
+        if not is_there(self.folder / "state.npz"):
             return None
         stored = self._read("state.npz")
         step, part = int(stored.pop("step")), stored.pop("part", None)
@@ -109,7 +111,9 @@ class Checkpoints:
                 "folder, or remove this one"
             )
         chunks, reached = [], 0
-        for path in sorted(self.folder.glob("chunk-*.npz")):
+        with reaching(self.folder):
+            found = sorted(self.folder.glob("chunk-*.npz"))
+        for path in found:
             first = int(path.stem.removeprefix("chunk-"))
             if first >= step:
                 continue

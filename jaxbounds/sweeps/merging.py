@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbounds.files import Place, load_arrays, whole
+from jaxbounds.files import Place, here, is_there, load_arrays, reaching, whole
 from jaxbounds.sweeps.checkpoint import FORMAT, Checkpoints
 
 Metrics = dict[str, np.ndarray]
@@ -69,10 +69,11 @@ def _copy(name: str, found: Sequence[Place], into: Place) -> None:
     """What one share computed whole: a folder of checkpoints, or a file."""
     if len(found) > 1:
         raise ValueError(f"{name} is in two shards: {found[0]} and {found[1]}")
-    files = sorted(found[0].glob("*.npz")) if found[0].is_dir() else found
+    folder = not is_there(found[0])
+    files = sorted(found[0].glob("*.npz")) if folder else found
     for file in files:
-        to = into / name / file.name if found[0].is_dir() else into / name
-        with file.open("rb") as old, whole(to) as new:
+        to = into / name / file.name if folder else into / name
+        with here(file) as copy, copy.open("rb") as old, whole(to) as new:
             shutil.copyfileobj(old, new)
 
 
@@ -89,14 +90,16 @@ def merge_parts(shares: Sequence[Place], into: Place, /) -> None:
     """
     places: dict[str, dict[Place, None]] = {}
     for share in shares:
-        for file in share.rglob("*.npz"):
-            place = file.parent if (file.parent / "state.npz").is_file() else file
+        with reaching(share):
+            found = list(share.rglob("*.npz"))
+        for file in found:
+            place = file.parent if is_there(file.parent / "state.npz") else file
             name = str(place)[len(str(share)) :].strip("/")
             places.setdefault(name, {})[place] = None
-    for name, found in sorted(places.items()):
-        parts = [_read(place) for place in found if place.is_dir()]
+    for name, alike in sorted(places.items()):
+        parts = [_read(place) for place in alike if not is_there(place)]
         of_lanes = [part for part in parts if part is not None]
-        if of_lanes and len(of_lanes) == len(found):
+        if of_lanes and len(of_lanes) == len(alike):
             _join(name, of_lanes, into)
         else:
-            _copy(name, list(found), into)
+            _copy(name, list(alike), into)
