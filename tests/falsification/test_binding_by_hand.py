@@ -63,6 +63,15 @@ def unused(x):
 TABLE = {"used": used}
 
 
+@dataclasses.dataclass(frozen=True)
+class Runs(Network):
+    """One that can be called."""
+
+    def __call__(self, x):
+        """What it says of x."""
+        return x
+
+
 class Method:
     """Holds functions."""
 
@@ -126,6 +135,7 @@ def test_of_an_object_one_entry_is_another(value, wrong):
     left = found.weights.tolist() if isinstance(found.weights, np.ndarray) else found.weights
     assert left == wrong
     assert off(value, 1.25).name == "n"
+    assert off(Runs("n", 4), 1.25) == Runs("n", 5) and _with_one_entry_off(np.bool_(True)) is False
     jax_too = _with_one_entry_off(jnp.array([1.0, -5.0]))
     assert isinstance(jax_too, jax.Array) and jax_too.tolist() == [1, -4]
 
