@@ -26,8 +26,10 @@ from jaxbounds.constants.constant import (
 from jaxbounds.constants.examine import Best
 from jaxbounds.constants.limits import Limit
 from jaxbounds.constants.polish import Point
+from jaxbounds.constants.problem import Problem
 from jaxbounds.constants.starts import Start
 from jaxbounds.constants.ties import tied
+from jaxbounds.falsification.examples import NONE
 from jaxbounds.statements import Budget, Form, Size
 
 NEVER = math.inf
@@ -265,7 +267,8 @@ def at_size(claim, monkeypatch):
         monkeypatch.setattr(constant, "_Settling",
                             lambda *a: lambda points, b: (size, b))  # fmt: skip
         now = time.process_time()
-        found = _at_size(claim(**more), "printed", Size({}), 7, Budget(), seconds, True)
+        problem = Problem(claim(**more), "printed", {})
+        found = _at_size(problem, Budget(), 7, seconds, True, NONE)
         return found, {k: v - now if k in ("half", "until") else v for k, v in seen.items()}
 
     return run
@@ -294,8 +297,10 @@ def test_what_is_not_climbed_is_measured_at_its_worst_start(at_size):
 def test_a_constant_over_sizes(claim, monkeypatch):
     ratios = {1: 0.5, 2: 1.0, 4: 2.0}
 
-    def one(statement, form, size, seed, budget, seconds, snap):
-        calls.append((form, seed, budget, seconds, snap))
+    def one(problem, budget, seed, seconds, snap, examples):
+        calls.append((problem.form, seed, budget, seconds, snap))
+        assert examples is NONE
+        size = problem.size
         where = words.get(size["n"], "attained")
         return AtSize(size=dict(size), ratio=ratios[size["n"]], where=where)
 
@@ -319,8 +324,8 @@ def test_a_constant_over_sizes(claim, monkeypatch):
 def test_a_law_only_where_every_size_has_a_constant(claim, monkeypatch):
     monkeypatch.setattr(constant, "law", lambda *a: "n/2")
     where = ["attained"]
-    monkeypatch.setattr(constant, "_at_size", lambda s, f, size, *a: AtSize(
-        size=dict(size), ratio=1.0, where=where[0] if size["n"] == 1 else "attained"))  # fmt: skip
+    monkeypatch.setattr(constant, "_at_size", lambda p, *a: AtSize(
+        size=dict(p.size), ratio=1.0, where=where[0] if p.size["n"] == 1 else "attained"))  # fmt: skip
     own = claim(sizes=({"n": 1}, {"n": 2}))
     assert sharp_constant(own).law == "n/2"
     where[0] = "unbounded"

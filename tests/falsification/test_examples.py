@@ -29,15 +29,16 @@ ONE, PRINTED = Size({"d": 1}), Form(name="printed", expected="holds")
 def test_examples_are_of_forms_that_should_hold_and_that_one_instance_decides(
     options, form, kept, tmp_path
 ):
-    file = Examples(tmp_path).of(statement(**options), form)
-    assert file == (tmp_path / "mine.claim.printed.npz" if kept else None)
-    assert NONE.of(statement(**options), form) is None
+    file = Examples(tmp_path).of(statement(**options), form, ONE)
+    assert file == (tmp_path / "mine.claim.printed.d1.npz" if kept else None)
+    assert NONE.of(statement(**options), form, ONE) is None
     assert not Examples(tmp_path).every and NONE.folder is None
 
 
-def test_a_file_is_named_after_its_form(tmp_path):
-    tagged = Form(name="sharpened S 5", expected="holds")
-    assert Examples(tmp_path).of(statement(), tagged).name == "mine.claim.sharpened-S-5.npz"
+def test_a_file_is_named_after_its_form_and_size(tmp_path):
+    tagged, size = Form(name="sharpened S 5", expected="holds"), Size({"n": 3, "R": 0.5})
+    name = "mine.claim.sharpened-S-5.R0.5_n3.npz"
+    assert Examples(tmp_path).of(statement(), tagged, size).name == name
 
 
 def _bench(evaluate=plain, **options):
@@ -46,8 +47,10 @@ def _bench(evaluate=plain, **options):
 
 def _kept(folder, x, ratio, size=None, form="printed"):
     """A file as an earlier run left it."""
-    about = {"id": "mine.claim", "form": form, "ratio": repr(ratio), "size": size or {"d": 1}}
-    save_instance(folder / f"mine.claim.{form}.npz", {"x": np.asarray(x)}, **about)
+    size = size or {"d": 1}
+    about = {"id": "mine.claim", "form": form, "ratio": repr(ratio), "size": size}
+    file = folder / f"mine.claim.{form}.d{size['d']}.npz"
+    save_instance(file, {"x": np.asarray(x)}, **about)
 
 
 def _recalled(folder, every=False, drawn=0.0, **options):
@@ -80,19 +83,20 @@ def test_it_is_taken_at_its_size_if_it_still_fits(tmp_path):
     _kept(tmp_path, 3.0, 5.0, {"d": 2})
     assert [size for _, size, _, _ in _recalled(tmp_path)] == [1]
     _kept(tmp_path, 3.0, 5.0, {"d": 3})
-    assert _recalled(tmp_path) == []
+    assert len(_recalled(tmp_path)) == 1
+    (tmp_path / "mine.claim.printed.d2.npz").unlink()
     for drawn in (np.zeros(2), np.float32(0), np.asarray(0), np.zeros(1)):
         _kept(tmp_path, 3.0, 5.0)
         assert _recalled(tmp_path, drawn=drawn) == []
 
 
 @pytest.mark.parametrize("meta", [
-    {"size": {"d": 1}}, {"ratio": "5.0"}, {"ratio": "much", "size": {"d": 1}},
+    {"size": {"d": 1}}, {"ratio": "much", "size": {"d": 1}},
 ])  # fmt: skip
 def test_a_file_that_says_too_little_is_passed_over(tmp_path, meta):
-    save_instance(tmp_path / "mine.claim.printed.npz", {"x": np.asarray(3.0)}, **meta)
+    save_instance(tmp_path / "mine.claim.printed.d1.npz", {"x": np.asarray(3.0)}, **meta)
     assert _recalled(tmp_path, True) == []
-    (tmp_path / "mine.claim.printed.npz").write_bytes(b"no archive")
+    (tmp_path / "mine.claim.printed.d1.npz").write_bytes(b"no archive")
     assert _recalled(tmp_path, True) == []
     assert _recalled(tmp_path / "nowhere", True) == []
 
@@ -101,7 +105,7 @@ def _remembered(folder, found, x=3.0, size=ONE, evaluate=plain, form=PRINTED):
     """What is kept after a run that found this ratio: the entry and its ratio."""
     bench = _bench(evaluate)
     remember(bench, form, 0, ({"x": np.asarray(x)}, size, found), Examples(folder))
-    file = folder / "mine.claim.printed.npz"
+    file = folder / "mine.claim.printed.d1.npz"
     if not file.is_file():
         return None
     stored = load_instance(file)
@@ -110,7 +114,7 @@ def _remembered(folder, found, x=3.0, size=ONE, evaluate=plain, form=PRINTED):
 
 def test_what_was_found_is_kept_with_its_ratio(tmp_path):
     assert _remembered(tmp_path, 1.5) == (3.0, 1.5, {"d": 1})
-    stored = load_instance(tmp_path / "mine.claim.printed.npz")
+    stored = load_instance(tmp_path / "mine.claim.printed.d1.npz")
     assert stored.meta["id"] == "mine.claim" and stored.meta["form"] == "printed"
 
 
@@ -145,8 +149,7 @@ def _nowhere(instance, size):
     (1.0, 2.0, 1.5, {"d": 1}, plain, True), (3.0, 2.0, 1.5, {"d": 1}, plain, True),
     (3.1, 2.0, 1.5, {"d": 1}, plain, False), (1.6, 2.0, 1.5, {"d": 1}, _twice, False),
     (4.0, 2.0, 1.5, {"d": 1}, _nowhere, True),  # it does not count any more
-    (4.0, 2.0, 1.5, {"d": 2}, plain, True),  # of another size
-    ([4.0], 2.0, 1.5, {"d": 1}, plain, True),  # or of another shape
+    ([4.0], 2.0, 1.5, {"d": 1}, plain, True),  # it is of another shape
 ])  # fmt: skip
 def test_the_worse_one_is_kept(tmp_path, was, ratio, found, size, evaluate, replaced):
     _kept(tmp_path, was, ratio, size)
@@ -155,8 +158,14 @@ def test_the_worse_one_is_kept(tmp_path, was, ratio, found, size, evaluate, repl
 
 
 def test_the_same_ratio_again_changes_nothing(tmp_path):
+    _kept(tmp_path, 4.0, 2.0)
+    assert _remembered(tmp_path, 2.0, 7.0) == (4.0, 2.0, {"d": 1})
+
+
+def test_each_size_keeps_its_own(tmp_path):
     _kept(tmp_path, 4.0, 2.0, {"d": 2})
-    assert _remembered(tmp_path, 2.0, 7.0) == (4.0, 2.0, {"d": 2})
+    assert _remembered(tmp_path, 1.5) == (3.0, 1.5, {"d": 1})
+    assert float(load_instance(tmp_path / "mine.claim.printed.d2.npz").meta["ratio"]) == 2.0
 
 
 def test_without_a_place_nothing_is_remembered(tmp_path):
@@ -172,7 +181,7 @@ def test_the_form_is_the_one_of_its_index(tmp_path):
     for form, index, replaced in ((forms[0], 0, False), (forms[1], 1, True)):
         _kept(tmp_path, 4.0, 2.0, form=form.name)
         remember(bench, form, index, ({"x": np.asarray(7.0)}, ONE, 1.5), Examples(tmp_path))
-        stored = load_instance(tmp_path / f"mine.claim.{form.name}.npz")
+        stored = load_instance(tmp_path / f"mine.claim.{form.name}.d1.npz")
         assert (float(stored.instance["x"]) == 7.0) == replaced
 
 

@@ -34,7 +34,7 @@ def other(x):
 
 
 def _stored(x, ratio):
-    return Form(name="printed", counterexample=Counterexample(
+    return Form(name="printed", expected="holds", counterexample=Counterexample(
         instance={"x": x}, size={"d": 1}, ratio=ratio))  # fmt: skip
 
 
