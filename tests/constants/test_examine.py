@@ -59,7 +59,8 @@ def best(**more):
     [
         ({}, 2, "attained"), ({}, 1, "rising"), ({}, 3, "attained"),
         ({"gain": None}, 2, "rising"),
-        ({"gain": 0.95e-11}, 2, "attained"), ({"gain": 1.05e-11}, 2, "rising"),
+        ({"gain": 1e-11}, 2, "rising"), ({"gain": 0.95e-11}, 2, "attained"),
+        ({"gain": 1.05e-11}, 2, "rising"),
         ({"near": 1 + 0.95e-9}, 2, "attained"), ({"near": 1 + 1.05e-9}, 2, "rising"),
         ({"far": far()}, 2, "limit"), ({"far": far()}, 1, "rising"),
         ({"far": far(), "gain": None}, 2, "limit"),
@@ -290,7 +291,7 @@ def test_nothing_is_measured_after_the_time(known, monkeypatch):
 
     def shrink(instance, judge, *, rounds):
         found = judge([{"x": np.array([1.0, 1.0])}] * 300)
-        assert np.sum(np.isfinite(found)) == 256
+        assert np.sum(np.isfinite(found)) == 256 and np.sum(found == -np.inf) == 44
         return instance
 
     monkeypatch.setattr(examine, "shrink", shrink)

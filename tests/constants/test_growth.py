@@ -254,7 +254,7 @@ def test_what_comes_down_again_far_out_is_no_limit(fall, none):
 def test_settled_is_below_a_part_in_a_million_millions(change, settled):
     # Between 2^80 and 2^100, then no more scales.
     found = growth(Along(lambda m: arb(min(m, 80)) / 80 + change * (m > 80), until=100))
-    assert found.settled is settled and found.left == pytest.approx(change, rel=1e-3)
+    assert found.settled is settled and found.left == pytest.approx(change, rel=1e-3, abs=0)
 
 
 def test_wide_balls_far_out_say_nothing():
@@ -322,4 +322,4 @@ def test_a_law_is_asked_for_where_a_rise_is_faint(rise, lawful):
     # 1 - rise 2^-m, which settles to one; what lacks is the first power.
     found = growth(lambda m, reading: 1 - arb(rise) * arb((1, -m)))
     assert found.settled and found.lawful is lawful
-    assert found.rise == pytest.approx(rise, rel=1e-6)
+    assert found.rise == pytest.approx(rise, rel=1e-6, abs=0)

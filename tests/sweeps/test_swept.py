@@ -51,7 +51,7 @@ def test_a_share_without_lanes_has_the_shapes_of_a_sweep():
     start = lambda lane: {"w": jnp.zeros((2, 3)), "key": lane["key"]}
     measure = lambda lane, state: {"loss": jnp.sum(state["w"]), "w": state["w"][0]}
     lanes, lengths = lanes_of(jax.random.split(jax.random.key(0), 4), rate=np.ones(2, np.float32))
-    assert lengths == {"rate": 2, "seed": 4}
+    assert lengths == {"rate": 2, "seed": 4} and lanes["rate"].tolist() == [1] * 8
     found = nothing(start, measure, lanes, 7, 2)
     assert found.steps.tolist() == [2, 4, 6] and found.diverged.tolist() == [-1] * 8
     assert found.metrics["loss"].shape == (8, 3) and found.metrics["w"].shape == (8, 3, 3)
