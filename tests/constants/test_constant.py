@@ -30,7 +30,7 @@ from jaxbounds.constants.problem import Problem
 from jaxbounds.constants.starts import Start
 from jaxbounds.constants.ties import tied
 from jaxbounds.falsification.examples import NONE
-from jaxbounds.statements import Budget, Form, Size
+from jaxbounds.statements import Budget, Form
 
 NEVER = math.inf
 

@@ -185,7 +185,9 @@ def test_a_key_stays_as_it_is():
 
 def test_a_stored_counterexample_comes_as_arrays_of_its_size():
     literal = _stored(None, instance={"x": [[1.0, 2.0]], "n": 3})
-    claim = statement(forms=(Form(name="printed", counterexample=literal),), **DRAWN)
+    claim = statement(
+        forms=(Form(name="printed", expected="holds", counterexample=literal),), **DRAWN
+    )
     instance, size = counterexample_of(claim, claim.forms[0])
     assert instance["x"].tolist() == [[1.0, 2.0]] and instance["n"] == 3 and size == {"d": 1}
     with pytest.raises(ValueError, match=r"mine.claim \(printed\) stores no counterexample"):

@@ -215,7 +215,7 @@ def test_what_differs(before, after, relation, differs):
 
 def test_a_judgement_has_status_worst_mean_and_stored_ratio():
     stored = Counterexample(instance={"x": 1.0}, size={"d": 1}, ratio=3.0)
-    forms = (Form(name="printed", counterexample=stored), Form(name="derived"))
+    forms = (Form(name="printed", expected="holds", counterexample=stored), Form(name="derived"))
     claim = statement(forms=forms)
     table = lambda rows: measured(np.array(rows), counted=np.ones((len(rows), 3), bool))
     parts = [table([[0.25, 3.0, 9.0]]), table([[0.5, 1.0, 9.0]])]
