@@ -83,8 +83,9 @@ def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray,
     if _decays(x, q):
         words = "lower-order terms: the ratio of the sides settles as the right side moves on"
         return Rate("consistent", slope, f"{text}; {words}")
-    # Right sides that hardly differ show no step.
-    last = float((q[-1] - q[-2]) / (x[-1] - x[-2])) if len(x) > 1 else 0.0
+    # Of a single size the fit is all there is; right sides that hardly differ show no step.
+    alone = slope - 1 if len(np.unique(sizes)) == 1 else 0.0
+    last = float((q[-1] - q[-2]) / (x[-1] - x[-2])) if len(x) > 1 else alone
     if last * (slope - 1) < STAYS * (slope - 1) ** 2:
         reason = f"{text}, but {1 + last:.3f} at the largest sizes: larger ones would tell"
         return Rate("inconclusive", slope, reason)

@@ -324,8 +324,9 @@ def test_a_constant_over_sizes(claim, monkeypatch):
 def test_a_law_only_where_every_size_has_a_constant(claim, monkeypatch):
     monkeypatch.setattr(constant, "law", lambda *a: "n/2")
     where = ["attained"]
+    word = lambda size: where[0] if size["n"] == 1 else "attained"
     monkeypatch.setattr(constant, "_at_size", lambda p, *a: AtSize(
-        size=dict(p.size), ratio=1.0, where=where[0] if p.size["n"] == 1 else "attained"))  # fmt: skip
+        size=dict(p.size), ratio=1.0, where=word(p.size)))  # fmt: skip
     own = claim(sizes=({"n": 1}, {"n": 2}))
     assert sharp_constant(own).law == "n/2"
     where[0] = "unbounded"

@@ -305,7 +305,8 @@ LEAST_HEADS = Statement(
     r"\frac{r}{x} \right) + 1 \right) D^2 \right\}, \quad \|\theta\|_{2,\infty} = s + "
     r"\frac{r}{x}, \; x = \sqrt{H}",
     kind="identity",
-    over=dict.fromkeys(("D", "size", "spread"), Box(0, math.inf)) | {"R": Box(1, math.inf)},
+    over=dict.fromkeys(("size", "spread"), Box(0, math.inf))
+    | {"D": Box(1e-3, math.inf), "R": Box(1, math.inf)},
     evaluate=_least_heads,
     judges=(least_root, descent.root_heads_spread),
     sizes=({"T": 3, "d": 2},),
