@@ -43,13 +43,20 @@ def modules(x: Any) -> Any:
 
 def supports(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     """Signs on a random set of entries, zero elsewhere: from one entry to all, log-uniformly."""
-    entries = math.prod(shape)
-    how_many, where, signs = jax.random.split(key, 3)
-    count = jnp.exp(jax.random.uniform(how_many) * jnp.log(entries + 0.999))
-    rank = jax.random.permutation(where, max(entries, 1))[:entries].reshape(shape)
-    return jnp.where(
-        rank.astype(float) < jnp.floor(count), jax.random.rademacher(signs, shape, float), 0.0
+    share, places = jax.random.split(key)
+    return signs_at(
+        jax.random.uniform(places, shape, minval=-1.0, maxval=1.0), jax.random.uniform(share)
     )
+
+
+def signs_at(places: jax.Array, share: jax.Array) -> jax.Array:
+    """The same from numbers: `places` in [-1, 1) say where and which, `share` in [0, 1) how many.
+
+    One number for place and sign: a permutation would be sorted, which takes long to compile.
+    """
+    most, away = jnp.exp((share - 1) * math.log(max(places.size, 1))), jnp.abs(places)
+    chosen = (away <= most) | (away == jnp.min(away, initial=1.0))
+    return jnp.where(chosen, jnp.where(places < 0, -1.0, 1.0), 0.0)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxbounds.sets.base import MOST, Chart, Set, product
 from jaxbounds.sets.expressions import Size
+from jaxbounds.sets.vectors import Reals, anywhere
 
 Point = dict[str, Any]
 
@@ -66,8 +67,14 @@ class Over(Mapping[str, Any]):
 
     def draw(self, key: jax.Array, size: Size) -> Point:
         """An instance; each entry by a law of its own."""
+        own_key, key = jax.random.split(key)
         keys, found = jax.random.split(key, len(self)), dict[str, Any]()
-        for one in dict.fromkeys(self.values()):  # equal sets by one program, compiled once
+        free = [name for name, one in self.items() if one == Reals(getattr(one, "shape", ()))]
+        if free:
+            shapes = [self[name].shape_at(size) for name in free]
+            found |= zip(free, anywhere(own_key, shapes))
+        for one in dict.fromkeys(one for name, one in self.items() if name not in free):
+            # Equal sets by one program, compiled once.
             names = [name for name, other in self.items() if other == one]
             own = keys[np.array([at for at, other in enumerate(self.values()) if other == one])]
             drawn = jax.vmap(lambda k, one=one: one.draw(k, size))(own)

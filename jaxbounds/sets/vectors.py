@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.norms import project_l1, vector_norm
-from jaxbounds.sets.base import MOST, ROUNDING, Chart, Draw, Set, modules, supports
+from jaxbounds.sets.base import MOST, ROUNDING, Chart, Draw, Set, modules, signs_at, supports
 from jaxbounds.sets.expressions import Number, Shape, Size, number_of
 
 _norm = lambda x, p: vector_norm(x.ravel(), p)
@@ -72,17 +73,7 @@ class Box(Set):
                 return origin + sign * jnp.abs(supports(support, shape)) * size
 
             return spread(1.0), spread(3.0), sparse
-        normal = lambda k: jax.random.normal(k, shape)
-
-        def wide(key: jax.Array) -> jax.Array:
-            scale, entries = jax.random.split(key)
-            return _scale(scale) * normal(entries)
-
-        def spread_out(key: jax.Array) -> jax.Array:
-            scale, entries = jax.random.split(key)
-            return jnp.exp(2.0 * jax.random.normal(scale, shape)) * normal(entries)
-
-        return normal, wide, spread_out, lambda k: supports(k, shape)
+        return (lambda k: anywhere(k, (shape,))[0],)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
         """A corner."""
@@ -121,6 +112,27 @@ class Box(Set):
 
 def _scale(key: jax.Array) -> jax.Array:
     return 10.0 ** jax.random.uniform(key, minval=-2.0, maxval=2.0)
+
+
+def anywhere(key: jax.Array, shapes: Sequence[tuple[int, ...]], /) -> list[jax.Array]:
+    """Arrays without bounds, each by a law of its own: for any number of them one program.
+
+    Normal, at some scale, with entries of different scales, or a few signs.
+    """
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    of_all, of_entries, places = jax.random.split(key, 3)
+    laws = jax.random.uniform(of_all, (len(shapes), 3))
+    entries = jax.random.normal(of_entries, (2, int(ends[-1])))
+    signs = jax.random.uniform(places, (int(ends[-1]),), minval=-1.0, maxval=1.0)
+    found = []
+    for shape, end, (law, scale, share) in zip(shapes, ends, laws):
+        own = slice(int(end) - math.prod(shape), int(end))
+        normal, spread = entries[:, own]
+        kinds = (normal, 10.0 ** (4 * scale - 2) * normal, jnp.exp(2.0 * spread) * normal)
+        which = jnp.floor(4 * law).astype(jnp.int32)
+        chosen = jax.lax.select_n(which, *kinds, signs_at(signs[own], share))
+        found.append(chosen.reshape(shape))
+    return found
 
 
 def Reals(shape: Shape = ()) -> Box:
