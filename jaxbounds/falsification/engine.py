@@ -16,6 +16,7 @@ from jaxbounds.falsification.evidence import bounded_mean, by_size, distinct_cou
 from jaxbounds.falsification.examples import NONE, SOURCE, Examples, remember
 from jaxbounds.falsification.explore import agreeing
 from jaxbounds.falsification.judging import Findings, judge
+from jaxbounds.falsification.lost import is_noise, largest_entry
 from jaxbounds.falsification.measure import (
     Reals,
     float64_on_cpu,
@@ -43,7 +44,9 @@ def _found_counterexample(bench: Bench, pool: Pool, column: Column, index: int):
 
             def judge(instances: list[Instance], size: Size = size) -> Any:
                 stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *instances)
-                return violation(statement, bench(stacked, size).column(index))
+                found = bench(stacked, size).column(index)
+                noise = is_noise(statement, found, largest_entry(stacked, np, axes=1))
+                return np.where(noise, -np.inf, violation(statement, found))
 
             return shrink(pool.instance(column.worst(rows)), judge), size
     return None

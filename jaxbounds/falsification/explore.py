@@ -11,12 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.falsification.bench import Bench, Pool, cases_of, concatenate, length, take
-from jaxbounds.falsification.decide import violation
+from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.hopping import Hopped, Near, Place, hop, near_to, spread_out
 from jaxbounds.falsification.measure import Measured, form_names
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.search import Found, gradient_search, host_search, random_search
-from jaxbounds.statements import CONTROL, Budget, Instance, Sampler, Size
+from jaxbounds.statements import CONTROL, Budget, Instance, Sampler, Size, Statement
+from jaxbounds.statements.over import Drawn
 
 
 def _key(seed: int, *names: str | int) -> jax.Array:
@@ -43,6 +44,15 @@ def _sampler(of: _Sampling) -> Callable:
     return of.programs(draw, *of.first, "sample", tuple(of.size.items()))
 
 
+def _every(statement: Statement, sampler: Sampler, size: Size) -> Instance | None:
+    """All points of finite sets, where instances are nothing else and single ones decide."""
+    if not isinstance(sampler, Drawn) or sampler.own is not None:
+        return None
+    if statement.host or statement.kind in ON_AVERAGE:
+        return None
+    return sampler.over.every(size)
+
+
 def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, int]:
     """Fill the pool from the samplers and the cases; count what missed a hypothesis."""
     statement, left_out = bench.statement, dict[str, int]()
@@ -54,6 +64,9 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
             keys = jax.random.split(_key(seed, statement.id, name, place), budget.samples)
             sampling = _Sampling(bench.programs, sampler, size, (statement.id, name))
             batches.append((name, _sampler(sampling)(keys)))
+            if (points := _every(statement, sampler, size)) is not None:
+                like = lambda point, leaf: np.asarray(point, leaf.dtype)
+                batches.append(("every", jax.tree.map(like, points, batches[-1][1])))
         if statement.cases is not None:
             batches.append(("cases", cases_of(statement, size)))
         for name, batch in batches:

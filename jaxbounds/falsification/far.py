@@ -112,7 +112,7 @@ def look_far(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
 def set_aside(
     bench: Bench, pool: Pool, columns: list[Column], referee: Asked, /
 ) -> tuple[list[Column], dict[str, str]]:
-    """The columns of the forms and the control without such violations, unless one is confirmed.
+    """The columns of the forms and the control without violations of the size of rounding.
 
     Returns:
         The columns; and by form why it cannot be told whether it is violated.
@@ -131,12 +131,13 @@ def set_aside(
         row = int(np.argmax(np.where(lost, excess, -np.inf)))
         size = Size(statement.sizes[columns[index].sizes[row]])
         said = referee(statement, form, pool.instance(row), size)
-        if said.word.startswith("disproved"):
-            continue
         found[index] = columns[index]._replace(measured=m._replace(counted=m.counted & ~lost))
         if not said.is_true:
+            # Even certain of these floats: they may meet the hypotheses up to rounding only.
+            words = "is certain of these floats only" if said.word.startswith("disproved") else (
+                f"does not confirm it: {said.reason}")  # fmt: skip
             doubts[form.name] = (
                 f"it is violated by {excess[row]:.2g} where both sides differ by no more than "
-                f"rounding, and ball arithmetic does not confirm it: {said.reason}"
+                f"rounding, and ball arithmetic {words}"
             )
     return found, doubts

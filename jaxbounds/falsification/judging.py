@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import jax
 import numpy as np
 
 from jaxbounds.falsification.bench import Bench, Column, Pool, counterexample_of
@@ -12,6 +13,7 @@ from jaxbounds.falsification.evidence import ailments, near_control
 from jaxbounds.falsification.examples import NONE, Examples, recall
 from jaxbounds.falsification.explore import Searched, draw, search
 from jaxbounds.falsification.far import confirm_far, look_far, set_aside
+from jaxbounds.falsification.lost import is_noise, largest_entry
 from jaxbounds.falsification.measure import float64_on_cpu
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.reach import reach
@@ -29,11 +31,15 @@ def _with_stored(bench: Bench, form: Form, index: int, decision: Decision):
     stored = form.counterexample
     if stored is None:
         return decision, None
-    m = bench.one(*counterexample_of(bench.statement, form)).column(index)
+    instance, size = counterexample_of(bench.statement, form)
+    m = bench.one(instance, size).column(index)
     value = float(m.value)
     without = f"; without it: {decision.status}, {decision.reason}"
     if violation(bench.statement, m) <= 0:
         reason = f"the stored counterexample does not violate it (ratio {value:.6g}){without}"
+        return Decision("inconclusive", decision.ratio, reason), value
+    if is_noise(bench.statement, m, largest_entry(jax.tree.map(np.asarray, instance), np)):
+        reason = f"the stored counterexample violates it by no more than rounding{without}"
         return Decision("inconclusive", decision.ratio, reason), value
     if not np.isclose(value, stored.ratio, rtol=STORED, atol=0.0):
         reason = (

@@ -1,6 +1,7 @@
 """Sides of a bound that differ by no more than what rounding leaves of an instance's entries.
 
-A violation of that size leads no search, which would follow the noise.
+A violation of that size leads no search, which would follow the noise, and is never what `fails`
+rests on: sums of numbers near one lose the last places too, whatever the entries are.
 """
 
 from typing import Any
@@ -14,7 +15,8 @@ from jaxbounds.falsification.measure import Measured, Xp
 from jaxbounds.statements import Instance, Statement
 
 LOST = 1e-12
-"""Sides that differ by less than this part of the instance's largest entry may be equal."""
+"""Sides that differ by less than this part of the instance's largest entry, or of one, may be
+equal."""
 
 
 def largest_entry(instance: Instance, xp: Xp = jnp, /, *, axes: int = 0) -> Any:
@@ -28,7 +30,7 @@ def largest_entry(instance: Instance, xp: Xp = jnp, /, *, axes: int = 0) -> Any:
 def is_lost(m: Measured, largest: Any, /) -> Any:
     """Whether the sides of a `<=` may be equal, in an instance whose largest entry is that."""
     with np.errstate(invalid="ignore"):  # infinite sides are far apart
-        return abs(m.lhs - m.rhs) <= LOST * largest
+        return abs(m.lhs - m.rhs) <= LOST * (largest + 1.0)
 
 
 def is_noise(statement: Statement, m: Measured, largest: Any, /) -> Any:

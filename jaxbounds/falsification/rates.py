@@ -54,6 +54,24 @@ def _decays(x: Reals, q: Reals) -> bool:
     return bool(settling or (slowly and factors[-1] <= 1.001 * np.min(factors[-3:-1])))
 
 
+ASIDE = 0.01
+"""How far from one the exponents of three steps must be to speak against a fit that agrees."""
+
+
+def _settled_aside(x: Reals, q: Reals, sense: Sense, /) -> float:
+    """By how much the exponents of the last steps miss what is claimed, if they come no nearer.
+
+    A fit over all sizes may agree by what small ones add to it.
+    """
+    if len(x) < 4:
+        return 0.0
+    last = (np.diff(q) / np.diff(x))[-3:]
+    wrong = {"at most": last > ASIDE, "at least": last < -ASIDE, "exactly": np.abs(last) > ASIDE}
+    one_side = np.all(last > 0) or np.all(last < 0)
+    farther = np.all(np.diff(np.abs(last)) >= -1e-4)
+    return float(last[-1]) if np.all(wrong[sense]) and one_side and farther else 0.0
+
+
 def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray, /) -> Rate:
     """Whether the exponent of lhs against rhs agrees with what is claimed.
 
@@ -77,9 +95,12 @@ def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray,
     if band and not band[0] <= slope <= band[1]:
         expected = "expected {:g} to {:g}: is the formula what was meant?".format(*band)
         return Rate("inconclusive", slope, f"{text}, {expected}")
+    x, q = by_size(m, sizes)
+    if agrees and (aside := _settled_aside(x, q, sense)):
+        reason = f"{text}, but {1 + aside:.3f} at the largest sizes, and no nearer to one"
+        return Rate("inconclusive", slope, reason)
     if agrees:
         return Rate("consistent", slope, text)
-    x, q = by_size(m, sizes)
     if _decays(x, q):
         words = "lower-order terms: the ratio of the sides settles as the right side moves on"
         return Rate("consistent", slope, f"{text}; {words}")

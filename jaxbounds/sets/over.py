@@ -68,16 +68,17 @@ class Over(Mapping[str, Any]):
     def draw(self, key: jax.Array, size: Size) -> Point:
         """An instance; each entry by a law of its own."""
         own_key, key = jax.random.split(key)
-        keys, found = jax.random.split(key, len(self)), dict[str, Any]()
+        found = dict[str, Any]()
         free = [name for name, one in self.items() if one == Reals(getattr(one, "shape", ()))]
         if free:
             shapes = [self[name].shape_at(size) for name in free]
             found |= zip(free, anywhere(own_key, shapes))
-        for one in dict.fromkeys(one for name, one in self.items() if name not in free):
+        others = list(dict.fromkeys(one for name, one in self.items() if name not in free))
+        for one, own in zip(others, jax.random.split(key, max(len(others), 1))):
             # Equal sets by one program, compiled once.
             names = [name for name, other in self.items() if other == one]
-            own = keys[np.array([at for at, other in enumerate(self.values()) if other == one])]
-            drawn = jax.vmap(lambda k, one=one: one.draw(k, size))(own)
+            keys = jax.random.split(own, len(names))
+            drawn = jax.vmap(lambda k, one=one: one.draw(k, size))(keys)
             found |= {name: jax.tree.map(lambda leaf, at=at: leaf[at], drawn)
                       for at, name in enumerate(names)}  # fmt: skip
         return {name: found[name] for name in self}

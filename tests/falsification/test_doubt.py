@@ -155,8 +155,9 @@ def test_elsewhere_it_is_measured_again_whatever_it_is():
 @pytest.mark.parametrize(
     "excess, evaluate, said, asked, confirmed",
     [
-        # Clear and large: nobody is asked.
-        (0.0105, FLAT(EDGE + 0.0105), Referee("undecided", TRUE), False, True),
+        # Clear and large, too: what cancels may be as large.
+        (0.0105, FLAT(EDGE + 0.0105), Referee("undecided", TRUE), True, False),
+        (0.0105, FLAT(EDGE + 0.0105), Referee("undecided", "nobody knows"), True, True),
         # Clear and small: it stands unless the claim is true there.
         (0.0095, FLAT(EDGE + 0.0095), Referee("undecided", "nobody knows"), True, True),
         (0.0095, FLAT(EDGE + 0.0095), Referee("undecided", TRUE), True, False),

@@ -155,7 +155,9 @@ def _whole_hessian(instance: Instance, size: Size) -> Sides:
 def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
     """Where covariances vanish, S11 is rounding noise beside the scale S5 of the Hessian."""
     bound = hessian_certificate(instance["U"], instance["W"], instance["X"])
-    return {"S11 above rounding": bound > 1e-5 * token_radius(instance) ** 3}
+    scores = bounds.summed_scores(instance["U"], instance["X"])
+    scale = bounds.hessian_sharp(token_radius(instance), scores, T=size["T"])
+    return {"S11 above rounding": bound > 1e-8 * scale}
 
 
 PROP_1_2 = Statement(
