@@ -10,7 +10,7 @@ from jaxtyping import Array
 from jaxbounds.seqlength.norms import column_norm, row_norm
 from jaxbounds.seqlength.rademacher import empirical_rademacher, linear_support, with_negation
 from jaxbounds.seqlength.statements.instances import INEQUALITY, activation
-from jaxbounds.sets import Ball, Box, Reals
+from jaxbounds.sets import Box, Reals
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 
@@ -31,7 +31,7 @@ HOLDER = Statement(
     tex=r"v^\top u \le B_v \max_j |u_j| = \max_{j, s} s \, e_j^\top u, \quad \|v\|_1 \le B_v",
     formula="v.u <= B_v max_j |u_j| = max_{j,s} s u_j, ||v||_1 <= B_v",
     **INEQUALITY,
-    over={"v": Ball(3, "d", 1), "u": Box(-1, 1, "d")},
+    over={"v": Reals("d"), "u": Reals("d")},
     evaluate=_holder,
     judges=(linear_support,),
     sizes=({"d": 3},),
