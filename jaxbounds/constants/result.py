@@ -36,7 +36,8 @@ class AtSize:
 
     Attributes:
         size: the shapes.
-        ratio: the largest found: a lower estimate of the supremum, whatever `where` says.
+        ratio: the largest found: a lower estimate of the supremum, whatever `where` says; where
+            `low` is empty it is one of floats alone (shown as ~), which may be their rounding.
         where: whether it is attained, in a limit, or not settled; see `MEANING`.
         along: for limits: which scale grows ("W -> infinity").
         low: a decimal number that is certainly below lhs/rhs at the extremal instance (for limits:
@@ -126,7 +127,7 @@ class SharpConstant:
         rows = [
             (
                 ", ".join(f"{k}={v}" for k, v in found.size.items()),
-                f"{found.ratio:.10g}",
+                f"{found.ratio:.10g}" if found.low else f"~{found.ratio:.6g}",
                 found.where,
                 str(found.digits or "-"),
                 found.closed.text if found.closed else "",
