@@ -26,7 +26,9 @@ STORED = 1e-6
 """Relative: how far a stored counterexample's ratio may be from the one recorded with it."""
 
 
-def _with_stored(bench: Bench, form: Form, index: int, decision: Decision):
+def _with_stored(
+    bench: Bench, form: Form, index: int, decision: Decision, referee: Asked = nobody
+) -> tuple[Decision, float | None]:
     """Take the stored counterexample into account: with its ratio it makes the form fail."""
     stored = form.counterexample
     if stored is None:
@@ -39,8 +41,11 @@ def _with_stored(bench: Bench, form: Form, index: int, decision: Decision):
         reason = f"the stored counterexample does not violate it (ratio {value:.6g}){without}"
         return Decision("inconclusive", decision.ratio, reason), value
     if is_noise(bench.statement, m, largest_entry(jax.tree.map(np.asarray, instance), np)):
-        reason = f"the stored counterexample violates it by no more than rounding{without}"
-        return Decision("inconclusive", decision.ratio, reason), value
+        said = referee(bench.statement, form, instance, size)
+        if not said.word.startswith("disproved"):
+            words = "the stored counterexample violates it by no more than rounding, and ball"
+            reason = f"{words} arithmetic does not confirm it: {said.reason}{without}"
+            return Decision("inconclusive", decision.ratio, reason), value
     if not np.isclose(value, stored.ratio, rtol=STORED, atol=0.0):
         reason = (
             f"the stored counterexample has ratio {value!r}, not {stored.ratio!r} as recorded: is "
@@ -150,7 +155,7 @@ def judge(
             if decision.status == "vacuous" and left_out:
                 missed = ", ".join(f"{count} missed {name!r}" for name, count in left_out.items())
                 decision = decision._replace(reason=f"{decision.reason}: {missed}")
-            decision, stored_ratio = _with_stored(bench, form, index, decision)
+            decision, stored_ratio = _with_stored(bench, form, index, decision, referee)
             if decision.status == "fails" and statement.kind not in ON_AVERAGE:
                 decision = _looked_again(bench, pool, column, form, decision, referee)
             if decision.status in ("holds", "consistent") and control.status not in REJECTED:
