@@ -15,7 +15,7 @@ from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.doubt import Asked
 from jaxbounds.falsification.explore import Searched
 from jaxbounds.falsification.hopping import projected
-from jaxbounds.falsification.lost import is_lost, largest_entry
+from jaxbounds.falsification.lost import LOST, is_lost, largest_entry
 from jaxbounds.falsification.moves import is_float
 from jaxbounds.statements import Instance, Size
 
@@ -131,10 +131,13 @@ def set_aside(
         row = int(np.argmax(np.where(lost, excess, -np.inf)))
         size = Size(statement.sizes[columns[index].sizes[row]])
         said = referee(statement, form, pool.instance(row), size)
+        certain = said.word.startswith("disproved")
+        if certain and abs(m.lhs[row] - m.rhs[row]) > LOST:  # it is the entries that are large
+            continue
         found[index] = columns[index]._replace(measured=m._replace(counted=m.counted & ~lost))
         if not said.is_true:
             # Even certain of these floats: they may meet the hypotheses up to rounding only.
-            words = "is certain of these floats only" if said.word.startswith("disproved") else (
+            words = "is certain of these floats only" if certain else (
                 f"does not confirm it: {said.reason}")  # fmt: skip
             doubts[form.name] = (
                 f"it is violated by {excess[row]:.2g} where both sides differ by no more than "
