@@ -1,4 +1,4 @@
-"""Violations of the size of rounding: looked at once more before the word `fails` is said."""
+"""Violations looked at once more before `fails` is said: alone, moved a little, in ball arithmetic."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -19,8 +19,7 @@ ULPS, NEAR, MOVED = 4, 2.0**-20, 16
 """Units in the last place by which each float of an instance is moved, or of this part of it, as a
 sum with larger numbers loses the last places; and how often."""
 DEAR = 1e-2
-"""Beyond this violation a statement on the host is not measured again and again, and where nothing
-points to rounding ball arithmetic is not asked."""
+"""Beyond this violation a statement on the host is not measured again and again."""
 
 
 TRUE = "the claim is true on this instance"
@@ -57,8 +56,9 @@ def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value:
     """Whether a violation is small, or as large as what the last places of the instance do."""
     statement = bench.statement
     excess, found = value - edge(statement), bench.one(instance, size).column(index)
-    leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, instance))
-    if excess <= SMALL or is_lost(found, largest_entry(jax.tree.map(np.asarray, instance), np)):
+    instance = jax.tree.map(np.asarray, instance)
+    leaves, structure = jax.tree.flatten(instance)
+    if excess <= SMALL or is_lost(found, largest_entry(instance, np)):
         return True
     if statement.host and excess > DEAR:
         return False
@@ -103,9 +103,12 @@ def stands(
     said = referee(bench.statement, form, instance, size)
     if said.word.startswith("disproved") or not (rounding or said.is_true):
         return ""
+    violated = f"the violation ({_excess(bench.statement, value)})"
+    if not rounding:
+        return f"{violated} is of float arithmetic alone; ball arithmetic says: {said.reason}"
     return (
-        f"the violation ({_excess(bench.statement, value)}) is of the size of rounding, and ball "
-        f"arithmetic does not confirm it: {said.reason}"
+        f"{violated} is of the size of rounding, and ball arithmetic does not confirm it: "
+        f"{said.reason}"
     )
 
 

@@ -1,7 +1,8 @@
 """Sides of a bound that differ by no more than what rounding leaves of an instance's entries.
 
-A violation of that size leads no search, which would follow the noise, and is never what `fails`
-rests on: sums of numbers near one lose the last places too, whatever the entries are.
+A violation of that size leads no search, which would follow the noise, and `fails` does not rest on
+it unless ball arithmetic confirms it: sums of numbers near one lose the last places too, whatever
+the entries are.
 """
 
 from typing import Any

@@ -255,7 +255,8 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
 
 def _evaluated(statement: Statement, instance: Instance, size: Size) -> Sides:
     try:
-        return statement.evaluate(instance, size)
+        with np.errstate(all="ignore"):  # an instance that the hypotheses leave out may be anything
+            return statement.evaluate(instance, size)
     except KeyError as missing:
         name = missing.args[0] if missing.args else None
         if not isinstance(name, str) or name in instance or name in size:

@@ -65,3 +65,31 @@ def hill(values: np.ndarray, count: int) -> float:
     """Hill's estimate as in his paper: one over the mean of log(x_i / x_(count + 1))."""
     size = sorted(values - np.median(values), reverse=True)
     return 1 / float(np.mean([math.log(x / size[count]) for x in size[:count]]))
+
+
+class Dice(np.random.Generator):
+    """Answers in this order, and keeps what was asked."""
+
+    def __init__(self, *answers):
+        super().__init__(np.random.PCG64(0))
+        self.answers, self.asked = list(answers), []
+
+    def _answer(self, name, *given, **named):
+        self.asked.append((name, *given, *named.values()))
+        answer = self.answers.pop(0)
+        return np.asarray(answer) if isinstance(answer, list) else answer
+
+    def integers(self, *given, **named):
+        return self._answer("integers", *given, **named)
+
+    def choice(self, *given, **named):
+        return self._answer("choice", *given, **named)
+
+    def random(self, *given, **named):
+        return self._answer("random", *given, **named)
+
+    def uniform(self, *given, **named):
+        return self._answer("uniform", *given, **named)
+
+    def normal(self, *given, **named):
+        return self._answer("normal", *given, **named)

@@ -386,3 +386,12 @@ def test_what_has_no_hypotheses_is_not_drawn():
         raise AssertionError
 
     assert hypothesis_names(statement(cases=None, sample=never)) == ()
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_hypotheses_leave_out_may_divide_by_zero():
+    # On the host NumPy warns where a compiled program is silent.
+    sides = lambda i, s: Sides(np.float64(1.0) / i["x"], {"printed": np.inf, "control": 0.0})
+    claim = statement(sides, hypotheses=lambda i, s: {"x > 0": i["x"] > 0})
+    assert not measure(claim, ONE)({"x": np.float64(0.0)}).met.any()
+    assert measure(claim, ONE)({"x": np.float64(0.5)}).met.all()

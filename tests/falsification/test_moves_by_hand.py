@@ -5,38 +5,11 @@
 
 import numpy as np
 import pytest
+from stubs import Dice
 
 from jaxbounds.falsification import moves
 
 FACTORS = (1e-3, 0.1, 0.3, 0.5, 2.0, 3.0, 10.0, 1e3)
-
-
-class Dice(np.random.Generator):
-    """Answers in this order, and keeps what was asked."""
-
-    def __init__(self, *answers):
-        super().__init__(np.random.PCG64(0))
-        self.answers, self.asked = list(answers), []
-
-    def _answer(self, name, *given, **named):
-        self.asked.append((name, *given, *named.values()))
-        answer = self.answers.pop(0)
-        return np.asarray(answer) if isinstance(answer, list) else answer
-
-    def integers(self, *given, **named):
-        return self._answer("integers", *given, **named)
-
-    def choice(self, *given, **named):
-        return self._answer("choice", *given, **named)
-
-    def random(self, *given, **named):
-        return self._answer("random", *given, **named)
-
-    def uniform(self, *given, **named):
-        return self._answer("uniform", *given, **named)
-
-    def normal(self, *given, **named):
-        return self._answer("normal", *given, **named)
 
 
 def _moved(move, leaf, *answers, asked=None):

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from stubs import statement
+from stubs import Dice, statement
 
 from jaxbounds.falsification.search import (
     _better,
@@ -120,24 +120,6 @@ def test_random_moves_keep_what_is_worse_and_counts():
 
 
 # On the host
-
-
-class Dice(np.random.Generator):
-    """Answers in this order, and keeps what was asked."""
-
-    def __init__(self, *answers):
-        super().__init__(np.random.PCG64(0))
-        self.answers, self.asked = list(answers), []
-
-    def _answer(self, name, *given, **named):
-        self.asked.append((name, *given, *named.values()))
-        return self.answers.pop(0)
-
-    integers = lambda self, *given, **named: self._answer("integers", *given, **named)
-    choice = lambda self, *given, **named: self._answer("choice", *given, **named)
-    random = lambda self, *given, **named: self._answer("random", *given, **named)
-    uniform = lambda self, *given, **named: self._answer("uniform", *given, **named)
-    normal = lambda self, *given, **named: self._answer("normal", *given, **named)
 
 
 def _stepped(*answers, start=None, steps=1, form=0, evaluate=None, **options):
