@@ -1,4 +1,4 @@
-"""Violations looked at once more before `fails` is said: alone, moved a little, in ball arithmetic."""
+"""Violations looked at again before `fails` is said: alone, moved a little, in ball arithmetic."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
