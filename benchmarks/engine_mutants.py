@@ -7,7 +7,7 @@ the quickest of them at the head, then the others of their files. A mistake make
 number (a sign, a factor, a power, a constant by 10%, a root dropped, an axis) or a decision (<= for
 <, min for max, any for all, a condition dropped, a case left out).
 
-    python benchmarks/engine_mutants.py --room falsification --count 60 --seed 1 --out f.jsonl
+    python benchmarks/engine_mutants.py --room falsification --count 60 --seed 1 2 --out f.jsonl
 
 Once, before, the tests run without a mistake, which takes about twice their time; then a mistake
 takes from seconds to `--seconds`, by which it must show. `--jobs` works on so many at a time. What
@@ -384,12 +384,12 @@ def _done(out: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
 def main(
     room: str = "falsification",
     count: int = 60,
-    seed: int = 1,
+    seed: tuple[int, ...] = (1,),
     out: Path | None = None,
     seconds: float = 300.0,
     jobs: int = 1,
 ) -> None:
-    """Plant `count` mistakes, drawn with `seed`, each judged for at most so many seconds.
+    """Plant `count` mistakes for each `seed`, each judged for at most so many seconds.
 
     `out` is ROOM_mutants.jsonl unless given.
     """
@@ -398,7 +398,8 @@ def main(
     _warm()
     out = (out or Path(f"{room}_mutants.jsonl")).resolve()
     everything = mutants(ROOT / "jaxbounds" / room)
-    drawn = random.Random(seed).sample(everything, min(count, len(everything)))
+    count = min(count, len(everything))
+    drawn = list(dict.fromkeys(m for s in seed for m in random.Random(s).sample(everything, count)))
     done = _done(out)
     left = [mutant for mutant in drawn if tuple(asdict(mutant).values()) not in done]
     if left:
