@@ -4,16 +4,30 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 
 from jaxbounds.falsification.measure import Measured, Reals
 from jaxbounds.statements import Size, Statement, Status
 
-SETTLES = 0.6
-"""Per doubling of the parameter: changes that fall by this factor or more come to an end."""
+SETTLES = 0.75
+"""Changes that fall with this power of the parameter or faster come to an end."""
 STAYS, GOES = 0.5, 0.1
-"""Of the last distance: what is left in the end is a part of it that certainly stays, or goes."""
+"""Of the last distance: what is left in the end is a part of it that certainly stays, or goes. Less
+than nothing is left of sides that are about to cross: as much of the distance before."""
+SAME = 0.9
+"""What stays is told twice, without the last distance and with it, and keeps this part: what falls
+like a logarithm seems to settle lower and lower."""
 STEADY, FALLS = 0.97, 0.05
-"""A power law: local exponents that keep this part from step to step, and are at least so large."""
+"""A slow power law: local exponents that differ by no more than this factor over three steps, and
+are at least so large. Sides on their way past each other look like one for two steps."""
+
+
+def _steady(slopes: Reals) -> bool:
+    """Whether the last three local exponents are those of one power."""
+    if len(slopes) < 3 or np.any(slopes[-3:] > -FALLS):
+        return False
+    ratios = slopes[-2:] / slopes[-3:-1]
+    return bool(np.all((ratios >= STEADY) & (ratios <= 1 / STEADY)))
 
 
 class Trend(NamedTuple):
@@ -25,16 +39,21 @@ class Trend(NamedTuple):
 
 
 def _left(x: Reals, distance: Reals) -> float:
-    """What is left in the end, as a part of the last distance; NaN where changes do not settle."""
+    """What is left in the end, as a part of the last distance; NaN where changes do not settle.
+
+    Of the last three distances as c + a exp(-p x), whatever the steps: c.
+    """
     change = -np.diff(distance)
     if len(change) < 2 or not np.all(change[-2:] > 0):
         return float("nan")
-    doublings = ((x[-1] - x[-3]) / 2) / np.log(2)
-    rate = (change[-1] / change[-2]) ** (1 / doublings)
-    if rate > SETTLES:
+    before, after = np.diff(x)[-2:]
+    excess = lambda p: np.log(np.expm1(-p * after) / np.expm1(-p * before)) - p * before - fall
+    fall = np.log(change[-1] / change[-2])
+    if excess(SETTLES) < 0:
         return float("nan")
-    step = rate ** ((x[-1] - x[-2]) / np.log(2))
-    return float(1 - change[-1] * step / (1 - step) / distance[-1])
+    fastest = 700 / max(before, after)
+    p = brentq(excess, SETTLES, fastest) if excess(fastest) < 0 else fastest
+    return float(1 - change[-1] / np.expm1(p * after) / distance[-1])
 
 
 def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
@@ -49,16 +68,17 @@ def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
     if last <= floor:
         return Trend("consistent", last, f"the sides agree to {last:.1g} at the last value")
     slopes = np.diff(np.log(np.maximum(distance, 1e-300))) / np.diff(x)
-    words = f"the distance goes from {distance[0]:.3g} to {last:.3g}"
+    exponents = ", ".join(f"{slope:.2f}" for slope in slopes[-3:])
+    words = f"the distance goes from {distance[0]:.3g} to {last:.3g}, local exponents {exponents}"
     left = _left(x, distance)
-    steady = np.all(slopes[-2:] <= -FALLS) and slopes[-1] <= STEADY * slopes[-2]
-    if left <= GOES or steady:
-        return Trend("consistent", last, f"{words}, like a power {slopes[-1]:.2f} of the parameter")
-    if left >= STAYS:
-        return Trend("inconsistent", last, f"{words} and settles there: {left:.0%} of it stays")
+    goes = -GOES * distance[-2] / last <= left <= GOES
+    if goes or (np.isnan(left) and _steady(slopes)):
+        return Trend("consistent", last, words)
+    if left >= STAYS and left * last >= SAME * _left(x[:-1], distance[:-1]) * distance[-2]:
+        return Trend("inconsistent", last, f"{words}: it settles, {left:.0%} of it stays")
     if np.all(slopes[-2:] >= -1e-3) and last >= 0.9 * float(distance[0]):
         return Trend("inconsistent", last, f"{words}: it does not fall")
-    return Trend("inconclusive", last, f"{words}: too slowly to tell; larger sizes might")
+    return Trend("inconclusive", last, f"{words}: not as a power; more, larger sizes may tell")
 
 
 def judged_limit(statement: Statement, m: Measured, sizes: np.ndarray, /) -> Trend:
