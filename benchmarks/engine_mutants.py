@@ -350,9 +350,9 @@ def _warm() -> None:
 
 
 def _copied(folder: str, room: str) -> tuple[Path, Path]:
-    """A copy of the package and its tests, and the room in it."""
+    """A copy of the package, its tests and what they import, and the room in it."""
     copied, kept = Path(folder), shutil.ignore_patterns("__pycache__")
-    for part in ("jaxbounds", "tests"):
+    for part in ("jaxbounds", "tests", "benchmarks"):
         shutil.copytree(ROOT / part, copied / part, ignore=kept)
     shutil.copy(ROOT / "pyproject.toml", copied)
     return copied, copied / "jaxbounds" / room
