@@ -146,7 +146,7 @@ def _farther(
 def _lawful(value: Callable[[int, str], arb], end: arb) -> bool:
     """Whether end - ratio is a power of the scale around where it starts."""
     try:
-        lacks = [(end - value(m, "exact")) / end for m in BEFORE]
+        lacks = [end - value(m, "exact") for m in BEFORE]
         if not all(lack > 0 for lack in lacks):
             return False
         powers = [float((a / b).log().mid()) for a, b in itertools.pairwise(lacks)]

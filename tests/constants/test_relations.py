@@ -172,6 +172,7 @@ def test_whatever_holds_of_a_rational_number_follows():
         (1 + MP.log(2) + MP.log(3) * 2, 12, "1 + log(2) + 2 log(3)"),
         (1 + MP.log(2) + MP.log(5) * 2, 13, "1 + 2 log(5) + log(2)"),
         (1 + MP.sqrt(2), 14, "1 + sqrt(2)"),
+        (3 + MP.sqrt(2), 14, "3 + sqrt(2)"),  # x^2 - 6 x + 7: 36 > 28
         (MP.sqrt(2), 14, "sqrt(2)"),
         (MP.cbrt(2) + 1, 15, "the root near 2.26 of x^3 - 3 x^2 + 3 x - 3"),
         (MP.sqrt(2) + MP.sqrt(3), 16, "the root near 3.146 of x^4 - 10 x^2 + 1"),
