@@ -15,6 +15,7 @@ import pytest
 import jaxbounds as jb
 from jaxbounds.cli import main
 from jaxbounds.papers import load_module
+from jaxbounds.papers.selection import selected
 from jaxbounds.statements import Budget
 
 CLAIMS = '''
@@ -39,6 +40,14 @@ PAPER = Paper(id="facenotes", title="Notes", statements=(Statement(
     evaluate=evaluate, judges=(product_of_norms,), sample=pair, sizes=({"d": 2},),
     forms=(Form(name="printed", equality="y = x"),), control="half"),))
 '''
+
+
+TWICE = """
+import dataclasses
+(one,) = PAPER.statements
+both = tuple(dataclasses.replace(one, id=f"facetwo.{name}") for name in ("first", "second"))
+PAPER = dataclasses.replace(PAPER, statements=both)
+"""
 
 
 @pytest.fixture
@@ -85,6 +94,22 @@ def test_ids_and_files_are_taken_where_a_statement_is(claims):
         jb.falsify("multihead.cor1")
     with pytest.raises(ValueError, match="did you mean"):
         jb.falsify("multihead.eq511")
+
+
+def test_a_file_beside_ids_of_its_paper_says_where_they_are(tmp_path):
+    file = tmp_path / "facetwo.py"
+    file.write_text(CLAIMS.replace("facenotes", "facetwo") + TWICE)
+    try:
+        ids = lambda *named: [s.id for s in selected(named).statements]
+        both = ["facetwo.first", "facetwo.second"]
+        assert ids(file) == both == ids(file, "facetwo.*")
+        assert ids(file, "facetwo.second") == both[1:]
+        assert set(ids(file, "facetwo.s*", "multihead.eq51")) == {*both[1:], "multihead.eq51"}
+        assert set(ids(file, "multihead.eq51")) == {*both, "multihead.eq51"}
+        with pytest.raises(ValueError, match=r"no statement matches 'facetwo\.third'"):
+            ids(file, "facetwo.third")
+    finally:
+        sys.modules.pop("facetwo", None)
 
 
 def test_verify_does_what_the_command_does(claims, tmp_path, capsys):

@@ -37,6 +37,26 @@ def test_a_violation_in_a_line():
     assert least and least.instance["x"] < 0.25
 
 
+def test_a_violation_is_more_than_the_stated_error(tmp_path, monkeypatch, unannotated):
+    # x <= .9 on [0, 1] is off by .1 at most.
+    about = {"over": {"x": jb.Box(0, 1)}, "budget": SMALL}
+    for error in (0.11, lambda x: 0.06 + 0.05 * x):
+        within = jb.find_violation(lambda x: x, 0.9, error=error, **about)
+        assert not within and within.ratio == pytest.approx(1 / 0.9)
+    beyond = jb.find_violation(lambda x: x, 0.9, error=lambda x: 0.05 * x, **about)
+    assert beyond and beyond.instance["x"] * 0.95 > 0.9
+    with pytest.raises(TypeError, match="the error is a function or a number"):
+        jb.find_violation(lambda x: x, 0.9, error="0.1", **about)
+    with pytest.raises(ValueError, match="the error takes 'y', which is neither"):
+        jb.find_violation(lambda x: x, 0.9, error=lambda y: 0.1, **about)
+    # It is written with the claim.
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "fresh9", "--from", str(beyond.save(tmp_path / "line.json"))]) == 0
+    assert "0.05 * x" in (tmp_path / "fresh9/model.py").read_text()
+    told = (tmp_path / "fresh9/statements.py").read_text()
+    assert 'error=model.uncertainty(instance["x"]))' in told
+
+
 def test_a_constant_in_a_line_and_its_paper(tmp_path, monkeypatch, capsys):
     pytest.importorskip("flint")
     monkeypatch.chdir(tmp_path)

@@ -19,7 +19,7 @@ from . import model
 def _claim(instance, size):
     lhs = model.left_side({lhs})
     rhs = model.right_side({rhs})
-    return jb.Sides(lhs=lhs, rhs={{"printed": rhs, "control": {factor} * rhs}})
+    return jb.Sides(lhs=lhs, rhs={{"printed": rhs, "control": {factor} * rhs}}{error})
 
 
 CLAIM = jb.Statement(
@@ -80,11 +80,14 @@ def _files(name: str, saved: Mapping[str, Any], line: Mapping[str, Any]) -> dict
         )
     elif best.get("where") == "attained" and ratio > 1 - 1e-6:
         form = f', equality="at {_short(best["instance"])}, which a search found"'
+    error = line.get("error")
+    error = "" if error is None else f", error=model.uncertainty({', '.join(map(take, error))})"
     least = ratio if line["relation"] == "<=" else 1 / max(ratio, 1e-9)
     factor = 0.5 * least if line["relation"] == "<=" else 2.0 * least
     statements = STATEMENTS.format(
         name=name, lhs=", ".join(map(take, line["lhs"])), rhs=", ".join(map(take, line["rhs"])),
         over=line["over"], relation=line["relation"], form=form, factor=f"{factor:.3g}",
+        error=error,
         sizes=pprint.pformat(tuple(line["sizes"]), width=88, sort_dicts=False),
     )  # fmt: skip
     return {"model.py": MODEL.format(code=line["code"]), "statements.py": statements}

@@ -9,8 +9,8 @@ from jaxbounds.papers.lookup import find_statement, load_papers, select
 from jaxbounds.statements import Kind, Paper, Statement
 
 Named = str | Path | Paper | Statement
-"""An id, the beginning of ids or a shell pattern; a file or folder that holds a PAPER; a paper or a
-statement itself."""
+"""An id, the beginning of ids or a shell pattern; a paper or a statement itself; a file or folder
+that holds a PAPER: the whole of it, unless ids of that paper are given beside it."""
 
 
 def the_statement(what: Named, imports: Iterable[str] = (), /) -> Statement:
@@ -122,6 +122,7 @@ def selected(
     """
     named = [what] if isinstance(what, Named) else list(what)
     patterns, files, papers, loose = list[str](), list[str](), list[Paper](), list[Statement]()
+    of_files = set[str]()
     for one in named:
         if isinstance(one, Paper):
             papers.append(one)
@@ -134,8 +135,12 @@ def selected(
         elif _is_file(one):
             files.append(str(one))
             patterns.append(load_paper(str(one)).id)
+            of_files.add(patterns[-1])
         else:
             patterns.append(str(one))
+    # Beside ids of its own a file only says where they are.
+    within = lambda paper: any(p.startswith(f"{paper}.") for p in patterns)
+    patterns = [p for p in patterns if not (p in of_files and within(p))]
     papers = [paper for paper in papers if paper.id not in PAPERS] + _at_hand(loose)
     catalogue = Catalogue(tuple(dict.fromkeys([*imports, *files])), tuple(papers))
     own = {paper.id for paper in papers}

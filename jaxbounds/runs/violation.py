@@ -76,6 +76,7 @@ def find_violation(
     over: Sets,
     sizes: Axes | None = None,
     relation: Relation = "<=",
+    error: Side = 0.0,
     seed: int = 0,
     budget: Budget | None = None,
 ) -> Violation:
@@ -87,6 +88,8 @@ def find_violation(
         over: sets by the name of an argument, {"x": jb.Ball(1, "d")}.
         sizes: values for each name of a size, {"d": (2, 4)}: all combinations.
         relation: "<=" or ">=".
+        error: how far lhs - rhs may be off (a Monte-Carlo side, a Lanczos residual): a number, or a
+            function as the sides are. A violation is more than that.
         seed: of the draws.
         budget: how hard it is tried.
 
@@ -94,7 +97,7 @@ def find_violation(
         ValueError: if an argument is neither an entry nor a size, or a side is no number.
         TypeError: if a side is neither a function nor a number.
     """
-    line = line_of(lhs, rhs, over, sizes, relation)
+    line = line_of(lhs, rhs, over, sizes, relation, error)
     with tempfile.TemporaryDirectory() as folder:
         (verdict,) = verdicts_on(line.statement(budget), seed=seed, store=folder, referee=by_balls)
         file = verdict.shrunk_file or verdict.worst_file

@@ -43,6 +43,7 @@ class Line:
         over: sets by the name of an argument.
         sizes: the static parts to try.
         relation: "<=" or ">=".
+        error: how far lhs - rhs may be off; as the sides are given.
     """
 
     lhs: Side
@@ -50,6 +51,7 @@ class Line:
     over: Over
     sizes: tuple[Mapping[str, float], ...] = ({},)
     relation: Relation = "<="
+    error: Side = 0.0
 
     def statement(self, budget: Budget | None = None) -> Statement:
         """The statement, with a control that no instance meets.
@@ -61,7 +63,7 @@ class Line:
             ValueError: if a function has an argument that is neither an entry nor a size.
         """
         known = {*self.over, *self.sizes[0]}
-        for which, side in (("lhs", self.lhs), ("rhs", self.rhs)):
+        for which, side in (("lhs", self.lhs), ("rhs", self.rhs), ("error", self.error)):
             for name, argument in _parameters(side).items():
                 if name not in known and argument.default is argument.empty:
                     raise ValueError(
@@ -72,10 +74,11 @@ class Line:
         sign = 1.0 if self.relation == "<=" else -1.0
 
         def evaluate(instance: Instance, size: Size) -> Sides:
-            both = (self._value(side, instance, size) for side in (self.lhs, self.rhs))
-            left, right = map(jnp.asarray, both)
+            given = (self._value(side, instance, size) for side in (self.lhs, self.rhs, self.error))
+            left, right, error = map(jnp.asarray, given)
             never = left - sign * (1.0 + jnp.abs(left))
-            return Sides(lhs=left, rhs={"printed": right, CONTROL: never})
+            sides = {"printed": right, CONTROL: never}
+            return Sides(lhs=left, rhs=sides, error={"printed": error, CONTROL: jnp.zeros(())})
 
         return Statement(
             id="line.claim", label="", formula=f"lhs {self.relation} rhs", kind="inequality",
@@ -97,14 +100,16 @@ class Line:
 
         Sides whose code cannot be read (typed at a prompt) are empty.
         """
-        code = written({"left_side": self.lhs, "right_side": self.rhs})
+        sides = {"left_side": self.lhs, "right_side": self.rhs}
+        exact = not callable(self.error) and self.error == 0
         return {
-            "code": code,
+            "code": written(sides if exact else {**sides, "uncertainty": self.error}),
             "lhs": self._given(self.lhs),
             "rhs": self._given(self.rhs),
             "over": declared(self.over),
             "sizes": [dict(size) for size in self.sizes],
             "relation": self.relation,
+            "error": None if exact else self._given(self.error),
         }
 
 
@@ -112,19 +117,21 @@ def _parameters(side: Side) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(side).parameters if callable(side) else {}
 
 
-def line_of(lhs: Side, rhs: Side, over: Sets, sizes: Axes | None, relation: Relation, /) -> Line:
+def line_of(
+    lhs: Side, rhs: Side, over: Sets, sizes: Axes | None, relation: Relation, error: Side = 0.0, /
+) -> Line:
     """The line of what a caller gave.
 
     Raises:
-        TypeError: if a side is neither a function nor a number.
+        TypeError: if a side or the error is neither a function nor a number.
         ValueError: if the relation is no bound, or there is no size.
     """
-    for which, side in (("left", lhs), ("right", rhs)):
+    for which, side in (("left side", lhs), ("right side", rhs), ("error", error)):
         if not callable(side) and (isinstance(side, bool) or not isinstance(side, int | float)):
-            raise TypeError(f"the {which} side is a function or a number, got {side!r:.60}")
+            raise TypeError(f"the {which} is a function or a number, got {side!r:.60}")
     if relation not in ("<=", ">="):
         raise ValueError(f"relation is '<=' or '>=', got {relation!r}")
     found = sizes_of(sizes)
     if not found:
         raise ValueError("sizes are empty: give values, as {'d': (2, 4)}")
-    return Line(lhs=lhs, rhs=rhs, over=Over(over), sizes=found, relation=relation)
+    return Line(lhs=lhs, rhs=rhs, over=Over(over), sizes=found, relation=relation, error=error)
