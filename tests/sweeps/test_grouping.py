@@ -120,3 +120,29 @@ def test_of_one_process_each_number_is_the_largest():
 def test_unfinished_lanes_are_moved_where_a_device_has_less_to_do(over, group, devices, order):
     found = compaction(np.array(over, bool), group, devices)
     assert (None if found is None else found.tolist()) == order
+
+
+def test_a_process_with_fewer_groups_sends_as_many_as_the_others(monkeypatch):
+    # Groups 0 and 2 are of the other process, group 1 is here: a table of two, the second empty.
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    monkeypatch.setattr(jax, "process_index", lambda: 1)
+    groups = Groups(3, 2, [SimpleNamespace(process_index=0), SimpleNamespace(process_index=1)])
+    assert groups.mine == [1]
+    sent = []
+
+    def gathered(table):
+        sent.append(table["x"].tolist())
+        return {"x": np.stack([np.array([[0.0, 1.0], [4.0, 5.0]]), table["x"]])}
+
+    monkeypatch.setattr("jax.experimental.multihost_utils.process_allgather", gathered)
+    found = groups.gather(
+        {1: {"x": np.array([2.0, 3.0])}}, {"x": jax.ShapeDtypeStruct((2,), float)}
+    )
+    assert sent == [[[2.0, 3.0], [0.0, 0.0]]] and found["x"].tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_the_largest_over_processes(monkeypatch):
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    everyone = lambda own: np.stack([own, np.array([9.0, 0.5])])
+    monkeypatch.setattr("jax.experimental.multihost_utils.process_allgather", everyone)
+    assert largest(1.5, 2.5) == [9.0, 2.5]
