@@ -20,6 +20,7 @@ from jaxbounds.certification.factors import holds_on
 from jaxbounds.certification.interpreter import traced
 from jaxbounds.certification.values import NotSupported, Reading, Undecided
 from jaxbounds.falsification.programs import compiled
+from jaxbounds.falsification.search import NO_SLOPES
 
 SAMPLE, ROUNDS = 512, 24
 NEAR = 1e-7
@@ -118,7 +119,10 @@ class Equalities:
             self._newton = compiled(lambda p: (jax.grad(value)(p), jax.hessian(value)(p)))
         x = point.copy()
         for _ in range(12):
-            slope, curve = map(np.asarray, self._newton(jnp.asarray(x)))
+            try:
+                slope, curve = map(np.asarray, self._newton(jnp.asarray(x)))
+            except NO_SLOPES:
+                return point
             part = curve[np.ix_(free, free)]
             if not (np.all(np.isfinite(part)) and np.all(np.isfinite(slope))):
                 return point

@@ -21,8 +21,9 @@ ATOMS = 20
 _CTX = fmpq_mpoly_ctx.get([f"a{i}" for i in range(ATOMS)], Ordering.lex)
 _GENS = _CTX.gens()
 _ONE, _ZERO = _CTX.constant(1), _CTX.constant(0)
-LARGEST = 400
-"""Terms of a polynomial beyond which a number is given up."""
+LARGEST, HIGHEST, LONGEST = 400, 100, 10_000
+"""Terms of a polynomial, its degree, and bits of its coefficients beyond which a number is given
+up: where the memory does not suffice, FLINT ends the process."""
 
 
 class Finer(Exception):
@@ -30,7 +31,7 @@ class Finer(Exception):
 
 
 class GivenUp(Exception):
-    """More atoms or terms than anyone should compute with."""
+    """More atoms, terms or digits than anyone should compute with."""
 
 
 def fraction(q: Any, /) -> fmpq:
@@ -42,6 +43,38 @@ def fraction(q: Any, /) -> fmpq:
 def ball_of(q: fmpq, /) -> arb:
     """Its ball."""
     return arb(fmpz(q.p)) / arb(fmpz(q.q))
+
+
+def _bits(p: Any) -> int:
+    """Of the longest numerator or denominator of a polynomial."""
+    return max((max(c.p.bit_length(), c.q.bit_length()) for c in p.coeffs()), default=0)
+
+
+def bounded(p: Any, /) -> Any:
+    """The polynomial, if its degree and its coefficients are small enough.
+
+    Raises:
+        GivenUp: if not.
+    """
+    if p.total_degree() > HIGHEST or _bits(p) > LONGEST:
+        raise GivenUp
+    return p
+
+
+def to_power(p: Any, n: int, /) -> Any:
+    """A polynomial to the power n >= 0, if that is small enough.
+
+    Raises:
+        GivenUp: if not.
+    """
+    if p.is_one():
+        return p
+    terms = max(len(p), 1)
+    if n * max(int(p.total_degree()), 0) > HIGHEST or n * _bits(p) > LONGEST:
+        raise GivenUp
+    if math.comb(n + terms - 1, terms - 1) > LARGEST:
+        raise GivenUp
+    return p**n
 
 
 class Field:
@@ -131,8 +164,8 @@ class Field:
                 whole, powers[i] = divmod(powers[i], n)
                 parts[whole] = parts.get(whole, _ZERO) + _CTX.from_dict({tuple(powers): c})
             most = max(parts)
-            p = sum((q * num**k * den ** (most - k) for k, q in parts.items()), _ZERO)
-            below = below * den**most
+            above = {k: q * to_power(num, k) * to_power(den, most - k) for k, q in parts.items()}
+            p, below = sum(above.values(), _ZERO), below * to_power(den, most)
         return p, below
 
     def relate(self, i: int, n: int, value: "Exact") -> None:
@@ -227,8 +260,8 @@ class Exact:
     @staticmethod
     def of(field: Field, num: Any, den: Any, ball: arb) -> "Exact":
         """With known powers replaced and common factors cancelled."""
-        num, below = field.reduced(num)
-        den, above = field.reduced(den)
+        num, below = field.reduced(bounded(num))
+        den, above = field.reduced(bounded(den))
         num, den = num * above, den * below
         if not den.is_constant():
             common = num.gcd(den)
@@ -279,7 +312,7 @@ class Exact:
             over = self.inverse()
             return None if over is None else over**-n
         ball = integer_power(self.ball, n)
-        return Exact.of(self.field, self.num**n, self.den**n, ball)
+        return Exact.of(self.field, to_power(self.num, n), to_power(self.den, n), ball)
 
     def power(self, q: fmpq) -> "Exact | None":
         """Its rational power, where it is certainly positive."""

@@ -12,6 +12,7 @@ from jaxbounds.falsification import UNKEPT
 from jaxbounds.falsification.bench import Bench
 from jaxbounds.falsification.measure import in_order, measure, pick
 from jaxbounds.falsification.programs import compiled
+from jaxbounds.falsification.search import NO_SLOPES
 from jaxbounds.statements import CONTROL, Instance, Sides, Size, Statement
 
 NUDGES = (0.0, 1e-15, 1e-13)
@@ -116,7 +117,10 @@ class Problem:
         """The log ratio at coordinates with `Ties`, and its derivative by each value."""
         padded = np.zeros(len(ties.labels))
         padded[: len(values)] = values
-        (score, counted), slope = self._slope(padded, ties, instance)
+        try:
+            (score, counted), slope = self._slope(padded, ties, instance)
+        except NO_SLOPES:
+            return float(self.scores(padded[None], ties, instance)[0]), np.zeros(len(values))
         if not counted:
             return -UNCOUNTED, np.zeros(len(values))
         for nudge in NUDGES:

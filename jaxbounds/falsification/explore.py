@@ -15,7 +15,13 @@ from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.hopping import Hopped, Near, Place, hop, near_to, spread_out
 from jaxbounds.falsification.measure import Measured, form_names
 from jaxbounds.falsification.programs import Programs
-from jaxbounds.falsification.search import Found, gradient_search, host_search, random_search
+from jaxbounds.falsification.search import (
+    NO_SLOPES,
+    Found,
+    gradient_search,
+    host_search,
+    random_search,
+)
 from jaxbounds.statements import CONTROL, Budget, Instance, Sampler, Size, Statement
 from jaxbounds.statements.over import Drawn
 
@@ -235,12 +241,15 @@ def _climb(bench, steps, place, size, batch, starts) -> Found:
         climb, rng = host_search(statement, size, steps), np.random.default_rng([seed, index, 1])
         every = [climb(rng, take(instances, i), int(f), batch) for i, f in enumerate(targets)]
         return jax.tree.map(lambda *leaves: np.stack(leaves), *every)
-    if statement.search == "gradient":
-        searcher = gradient_search(statement, size, steps)
-    else:
-        searcher = random_search(statement, size, steps, next(iter(statement.samplers.values())))
     keys = jax.random.split(_key(seed, statement.id, "search", index), len(targets))
-    key_of = (statement.id, statement.search, steps, tuple(size.items()))
     arguments = keys, instances, jnp.asarray(targets), jnp.asarray(each)
-    found = bench.programs(searcher, *key_of)(*arguments)
-    return jax.tree.map(np.asarray, found)
+    key_of = lambda kind: (statement.id, kind, steps, tuple(size.items()))
+    if statement.search == "gradient":
+        along = bench.programs(gradient_search(statement, size, steps), *key_of("gradient"))
+        try:
+            return jax.tree.map(np.asarray, along(*arguments))
+        except NO_SLOPES:  # what is measured was traced before: only its slopes can be missing
+            pass
+    drawn = next(iter(statement.samplers.values()))
+    moves = bench.programs(random_search(statement, size, steps, drawn), *key_of("random"))
+    return jax.tree.map(np.asarray, moves(*arguments))

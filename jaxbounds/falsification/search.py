@@ -37,6 +37,8 @@ export.register_namedtuple_serialization(Found, serialized_name="jaxbounds.falsi
 Searcher = Callable[[jax.Array, Instance, Int[Array, ""], Bool[Array, ""]], Found]
 """From a key, a start, a form, and whether steps are relative to each entry by itself."""
 
+NO_SLOPES = (NotImplementedError, TypeError, ValueError)
+"""What JAX raises where it cannot differentiate (loops of unknown length, callbacks, ...)."""
 LEARNING_RATE = 0.1
 """First step of the ascent, relative to the root mean square of each leaf."""
 

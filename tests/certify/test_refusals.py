@@ -9,10 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flint import arb
 from rich.console import Console
 
 from jaxbounds.certification import disprove, prove
 from jaxbounds.certification.certificate import Certificate
+from jaxbounds.certification.exact import Field, GivenUp
 from jaxbounds.certification.second_look import _rounding
 from jaxbounds.statements import Domain, Form, Sides, Statement
 
@@ -91,3 +93,24 @@ def test_an_inverse_of_what_may_vanish_is_no_bound(sign):
     """1/x has no bound on a box about zero, on either side."""
     found = proved(lambda x: sign / x[0])
     assert found.word == "undecided" and "contradiction" not in found.reason
+
+
+def test_powers_that_no_memory_holds_are_given_up():
+    """FLINT would end the process, which no `except` sees."""
+    field = Field()
+    x, three = field.symbol("x", arb(2)), field.rational(3)
+    one = field.rational(1)
+    assert (x**100).num.total_degree() == 100 and (one**10**15).as_rational() == 1
+    assert (three**5000).as_rational() == 3**5000  # of two bits each
+    for number, power in (
+        (x, 101),
+        (x, 2519062964838749),
+        (x + one, 10**15),
+        (three, 5001),
+        (x * x, 51),
+        (three, -5001),
+    ):
+        with pytest.raises(GivenUp):
+            number**power
+    with pytest.raises(GivenUp):  # 51 * 52 / 2 * 53 / 3 terms
+        (x + field.pi() + field.symbol("y", arb(3)) + one) ** 50
