@@ -1,6 +1,8 @@
 """Every test runs with strict promotion rules, on several fake CPU devices, compiled cheaply.
 
-Most of a test's time goes into compiling programs that run for milliseconds.
+Most of a test's time goes into compiling programs that run for milliseconds. Types are checked at
+run time where shapes are annotated; everywhere, which takes twice the time, once a week by
+`--jaxtyping-packages=jaxbounds,...`.
 """
 
 import contextlib
@@ -22,6 +24,17 @@ jax.config.update("jax_num_cpu_devices", 4)
 jax.config.update("jax_cpu_enable_async_dispatch", False)  # as the commands do, for their reason
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+SHAPED = ("arrays", "ascent", "bounds", "curvature", "multihead", "norms", "qstr", "seqlength")
+SHAPED += ("smapprox", "training")
+CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
+
+
+def pytest_configure(config):
+    """Before anything of the library is imported."""
+    if not config.getoption("jaxtyping_packages"):
+        jaxtyping.install_import_hook([f"jaxbounds.{name}" for name in SHAPED], CHECKER)
 
 
 @pytest.hookimpl(optionalhook=True)
