@@ -11,6 +11,7 @@ from jaxbounds.falsification.bench import Bench
 from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.lost import is_lost, largest_entry
 from jaxbounds.falsification.measure import measure
+from jaxbounds.falsification.programs import compiled
 from jaxbounds.statements import Form, Instance, Size, Statement
 
 SMALL = 1e-6
@@ -120,7 +121,8 @@ def _by_itself(bench: Bench, index: int, instance: Instance, size: Size, value: 
     statement = bench.statement
     if statement.host or statement.there_is is not None:
         return ""
-    found = measure(statement, size)(jax.tree.map(jnp.asarray, instance)).column(index)
+    alone = compiled(measure(statement, size))
+    found = alone(jax.tree.map(jnp.asarray, instance)).column(index)
     if np.isclose(float(found.value), value, rtol=1e-3, atol=1e-9) or np.isinf(value):
         return ""
     return (
