@@ -127,10 +127,11 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
             printed = lhs if statement.relation == ">=" else rhs
             of = jnp.abs(printed) if statement.is_bound else scale
             least = least + _share(of, domain.relative_slack)
-        named = met(statement.hypotheses, instance, size) | met(form.hypotheses, instance, size)
-        named.pop("finite")
-        required = jnp.stack([jnp.asarray(True), *named.values()])
-        return least - stated, scale, stated, jnp.all(required)
+        required = [jnp.asarray(True)]
+        for own in (statement.hypotheses, form.hypotheses):  # which may share a name
+            if own is not None:  # the instance is left out, for that it is finite is known
+                required += met(lambda _, s, own=own: own(instance, s), {}, size).values()
+        return least - stated, scale, stated, jnp.all(jnp.stack(required))
 
     return margin
 

@@ -64,7 +64,7 @@ def between(low: float, high: float) -> arb:
 
 def is_near(x: arb, value: float) -> bool:
     """From below: what is certain is rounded down, by next to nothing."""
-    return bool(arb(value - 1e-8) < x and x <= arb(value))
+    return bool(x.is_exact() and arb(value - 1e-8) < x and x <= arb(value))
 
 
 # --- how far two sides are certainly apart ---
@@ -86,6 +86,9 @@ def is_near(x: arb, value: float) -> bool:
         (between(3, 5), between(-1, 1), 0, 0.4),  # at least 2, of at most 5
         (between(-1, 1), between(-5, -3), 0, 0.4),
         (4, 1, between(0.5, 1), 0.5),  # the error is 1 at most
+        (5, between(-16, -4), 0, 9 / 16),
+        (0.5, 0.25, 0, 0.5),
+        (between(-5, 16), -6, 0, 1 / 16),
         (INF, 7, 0, 1),
         (INF, INF, 0, 0),
         (INF, -INF, 0, 0),
@@ -108,6 +111,8 @@ def test_the_largest_stated_error_counts_and_no_error_is_none():
     sides = balls(8), balls(4)
     assert apart("<=", *sides, balls(1, 3, 2)).amount == arb(1) / 8
     assert apart("<=", *sides, balls()).amount == arb(1) / 2
+    for errors in (balls(1.5, between(1, 2)), balls(between(1, 2), 1.5)):
+        assert is_near(apart("<=", *sides, errors).amount, 1 / 4)
     assert apart("<=", *sides).amount == arb(1) / 2
 
 
@@ -147,6 +152,13 @@ def test_a_vector_is_no_side_of_a_bound():
         ((4, 2), (5, 8), 0, 0.75, 1),
         ((0, 0), (0, 0), 0, 0, 0),
         ((), (), 0, 0, 0),
+        ((3, 1), (3, 2), 0, 1 / 3, 1),
+        # At least 2 of the first, though it may be 6; of the second 3, of at most 16.
+        ((between(8, 12), 16), (between(14, 18), 13), 0, 3 / 18, 1),
+        ((5,), (between(-16, -4),), 0, 9 / 16, 0),
+        ((0.5,), (0.25,), 0, 0.5, 0),
+        ((1,), (1, 8, 3), 0, 0.875, 1),
+        ((1, 8, 3), (1,), 0, 0.875, 1),
         ((8, INF), (7, 1), 0, 0, None),
         ((8, 1), (7, INF), 0, 0, None),
         ((8, 1), (7, 1), INF, 0, None),
@@ -157,8 +169,8 @@ def test_the_gap_of_an_identity(left, right, error, amount, entry):
     assert is_near(gap.amount, amount)
     assert entry is None or gap.entry == entry
     decided = entry is not None and any(left)
-    assert str(gap.lhs) == str(balls(*left)[entry] if decided else arb(0))
-    assert str(gap.rhs) == str(balls(*right)[entry] if decided else arb(0))
+    of = lambda side: balls(*side)[entry if len(side) > 1 else 0] if decided else arb(0)
+    assert (str(gap.lhs), str(gap.rhs)) == (str(of(left)), str(of(right)))
 
 
 # --- what is enclosed, and how ---
@@ -190,9 +202,12 @@ def test_whole_numbers_of_the_host_are_taken_and_fractions_are_not():
     assert (found.whole, int(found.ways[0])) == (False, 7)
     with pytest.raises(Undecided, match="roundings are not enclosed"):
         enclosures(count, {"x": np.array([2.0, 0.5])})
-    some = lambda i: np.array([2.0, float(np.asarray(i["x"])[0])])  # only one of them is whole
+    for some in (lambda x: np.array([2.0, x]), lambda x: (2.0, x)):  # one of them is whole
+        with pytest.raises(Undecided, match="roundings are not enclosed"):
+            enclosures(lambda i, some=some: some(float(np.asarray(i["x"]))), {"x": np.array(0.5)})
+    root = lambda i: np.sqrt(float(i["n"]))  # of what no float was given for
     with pytest.raises(Undecided, match="roundings are not enclosed"):
-        enclosures(some, {"x": np.array([0.5])})
+        enclosures(root, {"n": np.array(2)})
 
 
 def test_what_is_asked_of_an_enclosure_is_handed_on():

@@ -102,6 +102,18 @@ def test_a_point_counts_where_all_hypotheses_are_met(of_statement, of_form):
     assert margin((1.0, 6.0), claim(hypotheses=given(of_statement, "a")))[3] == of_statement
 
 
+@pytest.mark.parametrize("name", ["a", "finite"])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_name_that_two_hypotheses_share_hides_none(name, first):
+    """Also if it is that of what is asked of every instance."""
+    given = lambda met: lambda i, size: {name: i["x"][0] > 9 * (1 - 2 * met)}
+    form = Form(name="printed", hypotheses=given(not first))
+    assert not margin((1.0, 6.0), claim(hypotheses=given(first), forms=(form,)))[3]
+    assert not margin((1.0, 6.0), claim(hypotheses=given(False)))[3]
+    false = claim(rhs=lambda x: x[1] - 50.0, hypotheses=given(False), forms=(form,))
+    assert prove(false, "printed", box(), boxes=4).word != "false on D"
+
+
 @pytest.mark.parametrize("relation", ["<=", ">="])
 @pytest.mark.parametrize("sides", [(lambda x: x, lambda x: x[0]), (lambda x: x[0], lambda x: x)])
 def test_sides_of_a_bound_are_scalars(relation, sides):
