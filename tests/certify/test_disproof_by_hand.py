@@ -476,6 +476,7 @@ NO_ENTRY = "no entry differs certainly by a relative 1e-06"
         ([(0, 2, 1), (1, INF, 2)], "<=", TOO_NEAR),
         ([(1, 2, 1), (0, INF, 2)], "<=", NO_ENTRY),
         ([(0, INF, 2), (1, 2, 1)], "<=", NO_ENTRY),
+        ([(0, 2, -INF)], "<=", NO_ENTRY),
         ([(0, 1, 2)], "=", NO_ENTRY),
         ([(0, 2, 1)], "=", NO_ENTRY),
     ],
