@@ -34,7 +34,7 @@ ABOUT: dict[str, Any] = {"id": "a.b", "form": "printed"}
 # --- decimal ends ---
 
 
-@pytest.mark.parametrize("x", [0.1, -0.1, 1 / 3, 123456.789, -2.0**-30, 1e-17, 3e17, 0.7, 1e300])
+@pytest.mark.parametrize("x", [0.1, -0.1, 1 / 3, 123456.789, -(2.0**-30), 1e-17, 3e17, 0.7, 1e300])
 @pytest.mark.parametrize("radius", [0.0, 1e-3, 1e-20])
 def test_decimal_ends_are_rounded_outward_by_little(x, radius):
     """Thirty digits: the last one is 10^-29 of the number, at most."""
@@ -96,7 +96,8 @@ def test_where_digits_are_written_and_where_powers(sign):
 
 
 @pytest.mark.parametrize(
-    ("power", "ten"), [(0, 0), (3, 1), (10, 3), (332, 100), (20000, 6021), (-332, -100), (-20000, -6020)]
+    ("power", "ten"),
+    [(0, 0), (3, 1), (10, 3), (332, 100), (20000, 6021), (-332, -100), (-20000, -6020)],
 )
 def test_the_power_of_ten_next_to_a_power_of_two(power, ten):
     """(p + 1) log10(2), rounded: 333 * .30103 = 100.2, 20001 * .30103 = 6020.9."""
@@ -210,7 +211,9 @@ def test_fractions_are_read(text):
     assert _number(text) == Fraction(text)
 
 
-@pytest.mark.parametrize("text", ["", "-", "+3", "3.5", "1e5", "3/-8", " 3", "3 ", "1_0", "3/", "nan", "3\n"])
+@pytest.mark.parametrize(
+    "text", ["", "-", "+3", "3.5", "1e5", "3/-8", " 3", "3 ", "1_0", "3/", "nan", "3\n"]
+)
 def test_what_is_no_fraction_is_refused(text):
     with pytest.raises(ValueError, match="is no fraction"):
         _number(text)

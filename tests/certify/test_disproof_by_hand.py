@@ -370,7 +370,9 @@ def test_the_word_of_an_attempt(monkeypatch, ulp, exact, options, word, reason):
     found = attempt(monkeypatch, given, **options)
     assert found["word"] == word
     assert found.get("reason") == reason or reason in found["reason"]
-    assert [reading for reading, _ in given.asked] == (["ulp"] if exact is None else ["ulp", "exact"])
+    assert [reading for reading, _ in given.asked] == (
+        ["ulp"] if exact is None else ["ulp", "exact"]
+    )
     assert found["bits"] == 64
 
 

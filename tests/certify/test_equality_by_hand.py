@@ -19,7 +19,7 @@ from jaxbounds.certification.values import NotSupported, Undecided
 from jaxbounds.falsification import float64_on_cpu
 
 pytestmark = pytest.mark.usefixtures("x64")
-DOMAIN = Box((-4.0, -4.0), (4.0, 4.0))
+DOMAIN, UNIT = Box((-4.0, -4.0), (4.0, 4.0)), Box((0.0, 0.0), (1.0, 1.0))
 PROGRAM = point_program(lambda p: (p[0], 1.0 * p[0], 0.0 * p[0], p[0] > 0), 2)
 
 
@@ -244,7 +244,9 @@ def test_steps_may_be_a_hundredth_of_the_point():
     ends = []
     for step in (1.0, 1.02):
         at = np.array([99.0, 0.0])
-        found = newton(lambda x, s=step: np.array([-s if x[0] == 99 else 0.0, 0.0]), lambda x: np.eye(2))
+        found = newton(
+            lambda x, s=step: np.array([-s if x[0] == 99 else 0.0, 0.0]), lambda x: np.eye(2)
+        )
         ends.append(found._polished(at, [0, 1])[0])
     assert ends == [100.0, 99.0]
 
@@ -269,7 +271,7 @@ def test_slopes_and_curvature_are_those_of_the_margin():
 # --- from a box to places ---
 
 
-def near(best, box=DOMAIN, share=0.0, domain=Box((0.0, 0.0), (1.0, 1.0)), found_at=None):
+def near(best, box=DOMAIN, share=0.0, domain=UNIT, found_at=None):
     """The sides that are asked for, where the least margin is at a point."""
     found, asked = looked_for(domain=domain), []
     found._lowest = lambda given: np.array(best)

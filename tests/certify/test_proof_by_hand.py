@@ -270,9 +270,9 @@ def test_what_is_only_promised_to_exist_is_not_searched(monkeypatch):
 
 
 class Found(BoxSearch):
-    """A search that goes as the script says: how many boxes are open, and stuck, after each step."""
+    """A search that goes as the script says: what has changed after each step."""
 
-    script: list[Any] = []
+    script: Any = ()
     last: Any = None
     todo, worst = [], None  # type: ignore[assignment]
 
@@ -305,7 +305,7 @@ def searched(monkeypatch):
         calls, progress = {}, []
 
         def programs(margin, count, slack, reading):
-            calls["programs"] = (count, slack, reading, proof.precision(0) and ctx_bits())
+            calls["programs"] = (count, slack, reading, ctx_bits())
             return Stub(widened=widened)
 
         def equalities(margin, whole, alone, reading, until):
@@ -316,9 +316,11 @@ def searched(monkeypatch):
             calls["reduced"] = (alone, whole, reading)
             return [HALF]
 
-        for name, value in {"Programs": programs, "Equalities": equalities, "BoxSearch": Found,
-                            "reduced": by_symmetry,
-                            "point_program": lambda margin, count: ("alone", count)}.items():  # fmt: skip
+        stubs = {
+            "Programs": programs, "Equalities": equalities, "BoxSearch": Found,
+            "reduced": by_symmetry, "point_program": lambda margin, count: ("alone", count),
+        }  # fmt: skip
+        for name, value in stubs.items():
             monkeypatch.setattr(proof, name, value)
         monkeypatch.setattr(Found, "script", list(script))
         asked = proof._Asked(

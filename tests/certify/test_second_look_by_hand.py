@@ -206,8 +206,8 @@ def test_a_few_units_of_the_largest_number_are_rounding(asked, largest):
 
 def test_it_goes_on_around_the_best_points(asked):
     """From the sixteen that are best of forty, by steps of many sizes, within the box."""
-    low, high = np.array([0.0, 10.0]), np.array([1.0, 30.0])
-    program = Program(lambda p: 1 + np.abs((p - [0.5, 20.0]) / [1, 20]).sum(1))
+    low, high = np.array([0.0, 1000.0]), np.array([1.0, 1001.0])
+    program = Program(lambda p: 1 + np.abs(p - [0.5, 1000.5]).sum(1))
     start = low + (high - low) * np.random.default_rng(5).random((40, 2))
     found = asked(program, start, 1e-9, box(tuple(low), tuple(high)))
     assert found == Doubt("", None, 40 + 5 * 1024)
