@@ -262,6 +262,8 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
                     most = min(most, search.boxes + AFTERWARDS)
         except (Undecided, NotSupported) as problem:
             reason = str(problem)
+    # Boxes that were taken, and could not be enclosed, are not among those that are open.
+    lost = bool(reason)
     if not reason and search.false is None:
         reason = _reason(search, domain.slack)
     proof = replace(
@@ -273,7 +275,7 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
         outside=search.outside,
         narrowest=search.narrowest,
         point=search.false,
-        left=tuple(search.todo) if search.false is None and not search.stuck else (),
+        left=() if lost or search.stuck or search.false else tuple(search.todo),
         touching=tuple(equalities.points),
     )
     return proof, programs.widened

@@ -247,6 +247,8 @@ def test_entries_are_read_exactly(entry, kind, values):
         ({"shape": [-1], "exact": ["2"], "type": "f"}, "no list of counts"),
         ({"shape": [1, -1], "exact": ["2"], "type": "f"}, "no list of counts"),
         ({"shape": {"1": 1}, "exact": ["2"], "type": "f"}, "no list of counts"),
+        ({"shape": {}, "exact": ["2"], "type": "f"}, "no list of counts"),
+        ({"shape": "", "exact": ["2"], "type": "f"}, "no list of counts"),
     ],
 )
 def test_entries_that_are_none_are_refused(entry, reason):
@@ -271,6 +273,25 @@ def test_a_file_that_was_changed_is_refused(change, reason, tmp_path):
     if "digest" not in reason:
         witness["digest"] = digest_of(witness)
     path = save_witness(tmp_path / "w.json", witness)
+    with pytest.raises(ValueError, match=reason):
+        load_witness(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[]", "its format is not"),
+        ('{"format": "jaxbounds witness 1", "format": "jaxbounds witness 1"}', "comes twice"),
+        ('{"a": {"b": 1, "b": 2}}', "the key 'b' comes twice"),
+        (None, "its size is no object of integers"),
+    ],
+)
+def test_json_that_is_no_witness_is_refused(text, reason, tmp_path):
+    path = tmp_path / "w.json"
+    if text is None:
+        witness = witness_of(WHOLE, {"x": 1.0}, CERTIFICATE) | {"size": []}
+        text = json.dumps(witness | {"digest": digest_of(witness)})
+    path.write_text(text)
     with pytest.raises(ValueError, match=reason):
         load_witness(path)
 
