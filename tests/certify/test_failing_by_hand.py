@@ -67,6 +67,10 @@ def verdict(form, status, **given):
 def test_stored_counterexamples_are_of_forms_that_fail():
     assert failing.stored(THREE) == (Failing("printed", {"x": 2.0}, {"d": 4}),)
     assert failing.stored(claim()) == ()
+    kept = Form(name="printed", expected="inconclusive", counterexample=STORED)
+    assert failing.stored(claim(forms=(kept,))) == ()
+    bare = Form(name="printed", expected="fails", note="it grows")
+    assert failing.stored(claim(kind="trajectory", forms=(bare,))) == ()
 
 
 def test_what_failed_in_a_run_is_on_what_is_stored_or_was_found(tmp_path):
