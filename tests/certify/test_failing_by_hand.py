@@ -278,6 +278,8 @@ IDENTITY: dict[str, Any] = {"kind": "identity", "relation": "="}
         (claim(LOST, lambda x: 8 * x, 0.5), "error too small", 0.125),
         (claim(LOST, lambda x: 8 * x, 1.0), "agrees", -0.875),
         (claim(lambda x: 8 * x, LOST, relation=">="), "error too small", 0.125),
+        (claim(LOST, lambda x: 2048 * x, tolerance=2.0**-10), "agrees", 2.0**-11 - 1),
+        (claim(LOST, lambda x: 2048 * x, tolerance=2.0**-12), "error too small", 2.0**-11),
         (claim(LOST, lambda x: x / 2), "violated", 0.5),
         (claim(LOST, lambda x: x / 2, kind="trajectory"), "error too small", 2.0),
         (claim(lambda x: jnp.stack([LOST(x), 8 * x]), lambda x: jnp.stack([0 * x, 8 * x]),
