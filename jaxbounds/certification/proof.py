@@ -4,6 +4,7 @@ What is proved is about the JAX program of the statement in real arithmetic. The
 after float64 was measured all over the box, where no rule of this package enters.
 """
 
+import functools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -24,7 +25,7 @@ from jaxbounds.falsification.bench import refuse_other_kinds
 from jaxbounds.falsification.measure import in_order, met, pick
 from jaxbounds.papers import Named, the_statement
 from jaxbounds.shown import Table, number, shown
-from jaxbounds.statements import Domain, Form, Size, Statement
+from jaxbounds.statements import Domain, Form, Hypotheses, Instance, Size, Statement
 
 AFTERWARDS = 2048
 """Boxes that are enclosed when it is known already that there will be no proof."""
@@ -130,10 +131,15 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
         required = [jnp.asarray(True)]
         for own in (statement.hypotheses, form.hypotheses):  # which may share a name
             if own is not None:  # the instance is left out, for that it is finite is known
-                required += met(lambda _, s, own=own: own(instance, s), {}, size).values()
+                asked = functools.partial(_of, own, instance)
+                required += map(jnp.asarray, met(asked, {}, size).values())
         return least - stated, scale, stated, jnp.all(jnp.stack(required))
 
     return margin
+
+
+def _of(hypotheses: Hypotheses, instance: Instance, _: Any, size: Size) -> Any:
+    return hypotheses(instance, size)
 
 
 def _share(x: jax.Array, share: float) -> jax.Array:

@@ -268,6 +268,12 @@ def compared(statement, x=1.0):
 
 
 IDENTITY: dict[str, Any] = {"kind": "identity", "relation": "="}
+AMONG_LARGE = (lambda x: jnp.stack([LOST(x), 8192 * x]), lambda x: jnp.stack([0 * x, 8192 * x]))
+
+
+def tie(x):
+    """5 or 7, where no precision says which."""
+    return jnp.array([7.0, 5.0])[jnp.argmax(jnp.stack([jnp.sqrt(2 * x) ** 2, 2 * x]))]
 
 
 @pytest.mark.parametrize(
@@ -278,6 +284,11 @@ IDENTITY: dict[str, Any] = {"kind": "identity", "relation": "="}
         (claim(LOST, lambda x: 8 * x, 0.5), "error too small", 0.125),
         (claim(LOST, lambda x: 8 * x, 1.0), "agrees", -0.875),
         (claim(lambda x: 8 * x, LOST, relation=">="), "error too small", 0.125),
+        (claim(lambda x: -8 * x, LOST), "error too small", 0.125),
+        (claim(tie, lambda x: 6 * x), "agrees", -1 / 6),
+        (claim(*AMONG_LARGE, tolerance=2.0**-10, **IDENTITY), "agrees", 2.0**-13),
+        (claim(*AMONG_LARGE, 0.5, tolerance=2.0**-10, **IDENTITY),
+         "error too small", 2.0**-13),
         (claim(LOST, lambda x: 2048 * x, tolerance=2.0**-10), "agrees", 2.0**-11 - 1),
         (claim(LOST, lambda x: 2048 * x, tolerance=2.0**-12), "error too small", 2.0**-11),
         (claim(LOST, lambda x: x / 2), "violated", 0.5),
