@@ -4,6 +4,7 @@ What is proved is about the JAX program of the statement in real arithmetic. The
 after float64 was measured all over the box, where no rule of this package enters.
 """
 
+import functools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -24,7 +25,7 @@ from jaxbounds.falsification.bench import refuse_other_kinds
 from jaxbounds.falsification.measure import in_order, met, pick
 from jaxbounds.papers import Named, the_statement
 from jaxbounds.shown import Table, number, shown
-from jaxbounds.statements import Domain, Form, Size, Statement
+from jaxbounds.statements import Domain, Form, Hypotheses, Instance, Size, Statement
 
 AFTERWARDS = 2048
 """Boxes that are enclosed when it is known already that there will be no proof."""
@@ -127,12 +128,18 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
             printed = lhs if statement.relation == ">=" else rhs
             of = jnp.abs(printed) if statement.is_bound else scale
             least = least + _share(of, domain.relative_slack)
-        named = met(statement.hypotheses, instance, size) | met(form.hypotheses, instance, size)
-        named.pop("finite")
-        required = jnp.stack([jnp.asarray(True), *named.values()])
-        return least - stated, scale, stated, jnp.all(required)
+        required = [jnp.asarray(True)]
+        for own in (statement.hypotheses, form.hypotheses):  # which may share a name
+            if own is not None:  # the instance is left out, for that it is finite is known
+                asked = functools.partial(_of, own, instance)
+                required += map(jnp.asarray, met(asked, {}, size).values())
+        return least - stated, scale, stated, jnp.all(jnp.stack(required))
 
     return margin
+
+
+def _of(hypotheses: Hypotheses, instance: Instance, _: Any, size: Size) -> Any:
+    return hypotheses(instance, size)
 
 
 def _share(x: jax.Array, share: float) -> jax.Array:
@@ -261,6 +268,8 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
                     most = min(most, search.boxes + AFTERWARDS)
         except (Undecided, NotSupported) as problem:
             reason = str(problem)
+    # Boxes that were taken, and could not be enclosed, are not among those that are open.
+    lost = bool(reason)
     if not reason and search.false is None:
         reason = _reason(search, domain.slack)
     proof = replace(
@@ -272,7 +281,7 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
         outside=search.outside,
         narrowest=search.narrowest,
         point=search.false,
-        left=tuple(search.todo) if search.false is None and not search.stuck else (),
+        left=() if lost or search.stuck or search.false else tuple(search.todo),
         touching=tuple(equalities.points),
     )
     return proof, programs.widened

@@ -238,8 +238,9 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
             if statement.unrefutable and name != CONTROL:
                 low = xp.full((), -xp.inf)
             own = None if name == CONTROL else statement.form(name).hypotheses
-            required = common | met(own, instance, size, xp)
-            meets = xp.all(xp.stack(list(required.values())))
+            added = met(own, instance, size, xp)
+            shared = [common[one] for one in added if one in common and one != "finite"]
+            meets = xp.all(xp.stack([*(common | added).values(), *shared]))
             # Of a >= the trivial bound is from below as well.
             beaten = xp.bool_(False) if sides.trivial is None else (
                 left <= sides.trivial if statement.relation == ">=" else right >= sides.trivial
