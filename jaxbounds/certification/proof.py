@@ -4,7 +4,6 @@ What is proved is about the JAX program of the statement in real arithmetic. The
 after float64 was measured all over the box, where no rule of this package enters.
 """
 
-import functools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -22,10 +21,10 @@ from jaxbounds.certification.symmetry import reduced
 from jaxbounds.certification.values import NotSupported, Reading, Undecided
 from jaxbounds.falsification import ON_AVERAGE, float64_on_cpu
 from jaxbounds.falsification.bench import refuse_other_kinds
-from jaxbounds.falsification.measure import in_order, met, pick
+from jaxbounds.falsification.measure import asked, in_order, joined, pick
 from jaxbounds.papers import Named, the_statement
 from jaxbounds.shown import Table, number, shown
-from jaxbounds.statements import Domain, Form, Hypotheses, Instance, Size, Statement
+from jaxbounds.statements import Domain, Form, Size, Statement
 
 AFTERWARDS = 2048
 """Boxes that are enclosed when it is known already that there will be no proof."""
@@ -128,18 +127,12 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
             printed = lhs if statement.relation == ">=" else rhs
             of = jnp.abs(printed) if statement.is_bound else scale
             least = least + _share(of, domain.relative_slack)
-        required = [jnp.asarray(True)]
-        for own in (statement.hypotheses, form.hypotheses):  # which may share a name
-            if own is not None:  # the instance is left out, for that it is finite is known
-                asked = functools.partial(_of, own, instance)
-                required += map(jnp.asarray, met(asked, {}, size).values())
-        return least - stated, scale, stated, jnp.all(jnp.stack(required))
+        # Of a box it is known that it is finite.
+        own = (asked(of, instance, size) for of in (statement.hypotheses, form.hypotheses))
+        required = jnp.stack([jnp.asarray(True), *joined(*own).values()])
+        return least - stated, scale, stated, jnp.all(required)
 
     return margin
-
-
-def _of(hypotheses: Hypotheses, instance: Instance, _: Any, size: Size) -> Any:
-    return hypotheses(instance, size)
 
 
 def _share(x: jax.Array, share: float) -> jax.Array:

@@ -47,8 +47,8 @@ def _left(x: Reals, distance: Reals) -> float:
     if len(change) < 2 or not np.all(change[-2:] > 0):
         return float("nan")
     before, after = np.diff(x)[-2:]
-    excess = lambda p: np.log(np.expm1(-p * after) / np.expm1(-p * before)) - p * before - fall
     fall = np.log(change[-1] / change[-2])
+    excess = lambda p: np.log(np.expm1(-p * after) / np.expm1(-p * before)) - p * before - fall
     if excess(SETTLES) < 0:
         return float("nan")
     fastest = 700 / max(before, after)

@@ -1,6 +1,7 @@
 """One statement on one instance: what each form measures, and whether it may count."""
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -167,6 +168,33 @@ def _refuse_low_precision(statement: Statement, instance: Instance) -> None:
             )
 
 
+def asked(
+    hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp = jnp, /
+) -> dict[str, Flags]:
+    """Each hypothesis by name, as a boolean scalar.
+
+    Raises:
+        TypeError: at trace time, if `hypotheses` returns no dict of booleans.
+    """
+    named = hypotheses(instance, size) if hypotheses else {}
+    if not isinstance(named, Mapping):
+        raise TypeError(f"hypotheses must return a dict of booleans by name, got {type(named)}")
+    for name, flags in named.items():
+        kind = flags.dtype if hasattr(flags, "dtype") else np.asarray(flags).dtype
+        if kind != np.bool_:
+            raise TypeError(f"the hypothesis {name!r} must be a boolean, not {kind}: compare them")
+    # NumPy's `all` gives no array.
+    return {name: xp.asarray(xp.all(xp.asarray(flags))) for name, flags in named.items()}
+
+
+def joined(*tables: Mapping[str, Flags]) -> dict[str, Flags]:
+    """Hypotheses from several places; those of one name must all be met."""
+    found: dict[str, Flags] = {}
+    for name, flag in itertools.chain.from_iterable(table.items() for table in tables):
+        found[name] = found[name] & flag if name in found else flag
+    return found
+
+
 def met(
     hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp = jnp, /
 ) -> dict[str, Flags]:
@@ -179,15 +207,7 @@ def met(
     finite = xp.bool_(True)
     for leaf in floats:
         finite = finite & xp.all(xp.isfinite(leaf))
-    named = hypotheses(instance, size) if hypotheses else {}
-    if not isinstance(named, Mapping):
-        raise TypeError(f"hypotheses must return a dict of booleans by name, got {type(named)}")
-    for name, flags in named.items():
-        kind = flags.dtype if hasattr(flags, "dtype") else np.asarray(flags).dtype
-        if kind != np.bool_:
-            raise TypeError(f"the hypothesis {name!r} must be a boolean, not {kind}: compare them")
-    every = lambda flags: xp.asarray(xp.all(xp.asarray(flags)))  # NumPy's `all` gives no array
-    return {"finite": every(finite)} | {name: every(flags) for name, flags in named.items()}
+    return joined({"finite": xp.asarray(finite)}, asked(hypotheses, instance, size, xp))
 
 
 def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measured]:
@@ -238,9 +258,8 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
             if statement.unrefutable and name != CONTROL:
                 low = xp.full((), -xp.inf)
             own = None if name == CONTROL else statement.form(name).hypotheses
-            added = met(own, instance, size, xp)
-            shared = [common[one] for one in added if one in common and one != "finite"]
-            meets = xp.all(xp.stack([*(common | added).values(), *shared]))
+            required = joined(common, asked(own, instance, size, xp))
+            meets = xp.all(xp.stack(list(required.values())))
             # Of a >= the trivial bound is from below as well.
             beaten = xp.bool_(False) if sides.trivial is None else (
                 left <= sides.trivial if statement.relation == ">=" else right >= sides.trivial

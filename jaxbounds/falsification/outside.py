@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.falsification.bench import as_arrays, batch_of, concatenate, length, take
-from jaxbounds.falsification.measure import float64_on_cpu, met
+from jaxbounds.falsification.measure import asked, float64_on_cpu, joined
 from jaxbounds.statements import Instance, Size, Statement
 
 Moved = np.ndarray
@@ -109,10 +109,7 @@ def _flags(statement: Statement, wanted: list[Any], size: Size) -> Callable:
     xp = np if statement.host else jnp
 
     def named(instance: Instance) -> dict[str, Any]:
-        flags: dict[str, Any] = {}
-        for hypotheses in wanted:
-            flags |= {k: v for k, v in met(hypotheses, instance, size, xp).items() if k != "finite"}
-        return flags
+        return joined(*(asked(hypotheses, instance, size, xp) for hypotheses in wanted))
 
     def where_defined(batch: Instance) -> dict[str, np.ndarray]:
         """What the functions refuse is not left to the hypotheses."""

@@ -21,3 +21,12 @@ def test_a_name_that_two_hypotheses_share_hides_none(of_statement, of_form):
     for x in (-1.0, 1.0):
         found = measure(claim, Size({"d": 1}))({"x": np.array(x)})
         assert found.met.tolist() == [x > max(of_statement, of_form), x > of_statement]
+
+
+@pytest.mark.usefixtures("x64")
+def test_a_hypothesis_called_finite_is_one():
+    """x > 0 under the name of what is asked of every instance."""
+    claim = statement(hypotheses=lambda i, s: {"finite": i["x"] > 0})
+    counts = [measure(claim, Size({"d": 1}))({"x": np.array(x)}).met.all() for x in (-1.0, 1.0)]
+    assert counts == [False, True]
+    assert not measure(claim, Size({"d": 1}))({"x": np.array(np.inf)}).met.any()
