@@ -104,9 +104,9 @@ def test_remainders(a, b, value):
 
 
 STEPS = {
-    "truncated": functions.truncated, "floor": functions.floor, "ceil": functions.ceil,
+    "truncated": functions.truncated, "floor": UNARY["floor"], "ceil": UNARY["ceil"],
     "to even": lambda x: functions.rounded(x, True), "away": lambda x: functions.rounded(x, False),
-    "sign": functions.sign, "abs": functions.absolute,
+    "sign": UNARY["sign"], "abs": UNARY["abs"],
 }  # fmt: skip
 AT = [
     #     truncated floor ceil even away sign abs
@@ -172,6 +172,10 @@ def test_sums_and_products_are_known_not_to_be_negative_where_both_terms_are():
         assert nonnegative(act(plain, wide))
         assert not nonnegative(act(wide, below)) and not nonnegative(act(below, wide))
         assert not nonnegative(act(below, below))
+    for none in (functions.plus(wide, arb(0)), functions.plus(arb(0), wide)):
+        assert nonnegative(none)
+    for less in (functions.times(wide, arb(2)), functions.times(arb(2), wide)):
+        assert nonnegative(less)
     assert is_image(functions.plus(wide, plain), (0.5, 3.25))
     assert is_image(functions.times(wide, arb(2)), (0, 4.5))
 
@@ -223,7 +227,7 @@ def test_limits_and_two_values(name):
         ("log1p", -2, None), ("log1p", ball(-1, 1), None), ("log1p", ball(-1.5, 1), None),
         ("log", -1, None), ("log", AROUND, None), ("log", ball(0, 1), None), ("log", SQUARE, None),
         ("rsqrt", SQUARE, None), ("rsqrt", AROUND, None), ("rsqrt", 4, 0.5), ("sqrt", 2.25, 1.5),
-        ("sqrt", -1, None), ("sqrt", SQUARE, (0, 1.5)), ("sqrt", ball(-2, -1), None),
+        ("sqrt", AROUND, None), ("sqrt", -1, None), ("sqrt", SQUARE, (0, 1.5)), ("sqrt", ball(-2, -1), None),
         ("sqrt", ball(1, 4), (1, 2)), ("cbrt", ball(-8, 27), (-2, 3)), ("cbrt", -8, (-2, -2)),
         ("cbrt", 27, (3, 3)), ("cbrt", ball(1, 8), (1, 2)), ("cbrt", ball(-8, -1), (-2, -1)),
         ("exp", ball(0, 1), (1, math.nextafter(math.e, 0))), ("exp2", ball(-1, 2), (0.5, 4)),
