@@ -11,7 +11,7 @@ from flint import arb
 from jax import lax
 from oracle.hand import ANY, INF, are_images, ball, balls, is_image, only, ways
 
-from jaxbounds.certification import Flags, Undecided
+from jaxbounds.certification import Flags, Undecided, precision
 from jaxbounds.certification.elementwise import rounds
 from jaxbounds.certification.values import as_flags, nonnegative
 
@@ -51,11 +51,12 @@ def test_the_next_float_of_a_ball_reaches_beyond_both_ends():
 
 
 def test_the_next_float_of_what_is_no_float():
-    third = arb(1) / 3  # of 64 bits
+    with precision(64):
+        third, exact = arb(1) / 3, arb(1) + arb(2) ** -60
     found = only(lax.nextafter, balls(third), balls(1)).item()
     assert found.contains(float(np.nextafter(1 / 3, 1)))
     assert found.contains(float(np.nextafter(np.nextafter(1 / 3, 1), 1)))
-    exact = arb(1) + arb(2) ** -60  # a point, between two floats: rounded to 1, or to 1 + 2^-52
+    assert exact.is_exact()  # a point, between two floats: rounded to 1, or to 1 + 2^-52
     found = only(lax.nextafter, balls(exact), balls(5)).item()
     assert found.contains(1 + 2.0**-52) and found.contains(1 + 2.0**-51) and not found.is_exact()
     found = only(lax.nextafter, balls(exact), balls(exact)).item()
@@ -121,6 +122,8 @@ def test_logic_of_flags_and_booleans(act, table):
     known = np.array([False, True, False, True, False, True])
     found = only(lambda x, y, b: act(x > 0, jnp.concatenate([b, y > 0])), x, balls(AROUND), known)
     assert as_flags(found).tolist() == [*table]
+    other = only(lambda x, y, b: act(jnp.concatenate([b, y > 0]), x > 0), x, balls(AROUND), known)
+    assert as_flags(other).tolist() == [*table]
 
 
 def test_not():
@@ -203,7 +206,7 @@ def test_a_choice_between_three_flags_by_an_index():
     """`select_n` by integers, of which one case is open."""
     pick = lambda x, w: lax.select_n(w, x > 0, x > 9, ~(x > 9))
     found = only(pick, balls(AROUND, AROUND, 1), np.array([0, 1, 2]))
-    assert as_flags(found).tolist() == [2, 0, 1]
+    assert as_flags(found).tolist() == [2, 0, 1] and isinstance(found, Flags)
 
 
 def test_clamp():

@@ -85,6 +85,7 @@ def test_quotients(a, b, value):
 
 def test_quotients_of_what_is_not_negative():
     assert type(functions.divide(SQUARE, arb(2))) is Nonnegative
+    assert type(functions.divide(SQUARE, arb(0.25))) is Nonnegative
     assert not nonnegative(functions.divide(SQUARE, arb(-2)))
     assert functions.divide(SQUARE, SQUARE).is_nan()
     assert not nonnegative(functions.divide(AROUND, arb(2)))
