@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from flint import arb
 from jax import lax
-from oracle.hand import ANY, are_images, ball, balls, ends, is_image, only, ways
+from oracle.hand import ANY, INF, are_images, ball, balls, ends, is_image, only, ways
 
 from jaxbounds.certification import NotSupported, linear_algebra
 from jaxbounds.certification.values import midpoints, nonnegative, reals
@@ -72,6 +72,7 @@ def test_products_of_nothing():
     nothing = dot((((1,), (0,)), ((), ())))
     assert are_images(only(nothing, np.zeros((2, 0)), np.zeros((0, 2))), [[0, 0], [0, 0]])
     assert only(nothing, np.zeros((0, 2)), np.zeros((2, 3))).shape == (0, 3)
+    assert only(nothing, np.zeros((2, 2)), np.zeros((2, 0))).shape == (2, 0)
     assert is_image(only(lambda x: x @ x, np.zeros(0)).item(), 0)
 
 
@@ -148,6 +149,28 @@ def test_eigenvalues_of_a_box():
             spread = math.sqrt((a - 2) ** 2 + 4 * b * b)
             assert contain(found, [(a + 2 - spread) / 2, (a + 2 + spread) / 2])
     assert max(float(v.rad()) for v in found) < 0.6
+
+
+@pytest.mark.parametrize("unknown", [ANY, INF, arb("0 +/- inf")])
+@pytest.mark.parametrize("place", [(0, 0), (1, 0)])
+def test_values_and_vectors_of_an_unknown_matrix_are_unknown(unknown, place):
+    m = exactly([[1, 2], [2, 5]])
+    m[place] = m[place[::-1]] = unknown
+    for found in (linear_algebra.eigenvalues(m), linear_algebra.eigenvectors(m).ravel()):
+        assert all(v.is_nan() for v in found)
+
+
+def test_vectors_that_are_not_read_are_not_made():
+    """Of a tall matrix full ones are refused, of a box their signs would fork."""
+    tall = exactly([[3, 0], [0, 4], [0, 0]])
+    assert near(only(lambda x: jnp.linalg.svd(x)[1], tall), [4, 3])
+    with pytest.raises(NotSupported, match="full matrices"):
+        ways(jnp.linalg.svd, tall)
+    box = matrix((AROUND, 0), (0, (4, 5)))
+    assert len(ways(lambda x: jnp.linalg.svd(x, full_matrices=False)[1], box)) == 1
+    assert len(ways(lambda x: lax.linalg.eigh(x, symmetrize_input=False)[1], box)) == 1
+    assert len(ways(lambda x: lax.linalg.eigh(x, symmetrize_input=False), box)) == 4
+    assert len(ways(lambda x: lax.linalg.eigh(x, symmetrize_input=False), exactly([[2, 1], [1, 3]]))) == 1
 
 
 def same_but_for_signs(found, vectors):
