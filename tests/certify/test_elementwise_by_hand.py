@@ -26,7 +26,8 @@ def next_one(x, y):
 
 
 @pytest.mark.parametrize(
-    ("x", "y"), [(1.0, 2.0), (1.0, -2.0), (-1.0, 0.5), (-1.0, -3.0), (1.0, 1.0), (0.5, 0.75), (3e8, 0.0)]
+    ("x", "y"),
+    [(1.0, 2.0), (1.0, -2.0), (-1.0, 0.5), (-1.0, -3.0), (1.0, 1.0), (0.5, 0.75), (3e8, 0.0)],
 )
 def test_the_next_float_is_numpys(x, y):
     assert is_image(next_one(x, y), float(np.nextafter(x, y)))
@@ -65,7 +66,14 @@ def test_the_next_float_of_what_is_no_float():
 
 @pytest.mark.parametrize(
     ("x", "y"),
-    [(INF, 1), (1, INF), (ANY, 1), (1, ANY), (float(np.finfo(float).max), BEYOND), (ball(1, 1e308), INF)],
+    [
+        (INF, 1),
+        (1, INF),
+        (ANY, 1),
+        (1, ANY),
+        (float(np.finfo(float).max), BEYOND),
+        (ball(1, 1e308), INF),
+    ],
 )
 def test_the_next_float_of_what_is_not_finite_is_unknown(x, y):
     assert next_one(x, y).is_nan()
@@ -237,7 +245,8 @@ def test_whole_parts_of_balls_as_integers():
 
 
 @pytest.mark.parametrize(
-    ("new", "least", "most"), [(np.int8, -128, 127), (np.uint8, 0, 255), (np.int16, -(2**15), 2**15 - 1)]
+    ("new", "least", "most"),
+    [(np.int8, -128, 127), (np.uint8, 0, 255), (np.int16, -(2**15), 2**15 - 1)],
 )
 def test_the_ends_of_a_type_of_integers(new, least, most):
     assert only(converted(new), balls(least, most)).tolist() == [least, most]
@@ -264,7 +273,10 @@ def test_numbers_of_flags():
 def test_floats_of_integers_and_narrower_floats():
     """2^24 + 1 has no float32: it is rounded to the even neighbour, 2^24. A flag has one."""
     n = np.array([2**24 + 1, -3])
-    both = lambda n, x: (converted(np.float32)(x + converted(np.float64)(n)), converted(np.float64)(n))
+    both = lambda n, x: (
+        converted(np.float32)(x + converted(np.float64)(n)),
+        converted(np.float64)(n),
+    )
     ((narrow, wide),) = ways(both, n, balls(0, 0))
     assert are_images(narrow, [2**24, -3]) and are_images(wide, [2**24 + 1, -3])
     whole = lambda n: converted(np.float32)(n)
@@ -282,7 +294,8 @@ def test_floats_of_integers_and_narrower_floats():
     [
         ("float64", "float32", True), ("float32", "float64", False), ("float32", "float32", False),
         ("float64", "float64", False), ("float16", "float32", False), ("float32", "float16", True),
-        ("bfloat16", "float16", True), ("float16", "bfloat16", True), ("bfloat16", "float32", False),
+        ("bfloat16", "float16", True), ("float16", "bfloat16", True),
+        ("bfloat16", "float32", False),
         ("float32", "bfloat16", True), ("int32", "float32", True), ("int64", "float64", False),
         ("bool", "float16", False), ("int8", "bfloat16", True),
         ("float8_e4m3fn", "float8_e5m2", True), ("float8_e5m2", "float16", False),

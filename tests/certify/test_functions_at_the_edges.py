@@ -133,7 +133,10 @@ AT = [
 def test_steps(name):
     column = 1 + list(STEPS).index(name)
     for row in AT:
-        assert is_image(STEPS[name](ball_of(row[0])), row[column]), (row[0], STEPS[name](ball_of(row[0])))
+        assert is_image(STEPS[name](ball_of(row[0])), row[column]), (
+            row[0],
+            STEPS[name](ball_of(row[0])),
+        )
 
 
 def test_the_sign_of_what_is_not_negative():
@@ -184,7 +187,8 @@ def test_sums_and_products_are_known_not_to_be_negative_where_both_terms_are():
 LIMITS = {
     # at -inf, at inf, at 0, at 1
     "neg": (math.inf, -math.inf, 0, -1), "abs": (math.inf, math.inf, 0, 1),
-    "sqrt": (None, math.inf, 0, 1), "rsqrt": (None, 0, None, 1), "cbrt": (-math.inf, math.inf, 0, 1),
+    "sqrt": (None, math.inf, 0, 1), "rsqrt": (None, 0, None, 1),
+    "cbrt": (-math.inf, math.inf, 0, 1),
     "square": (math.inf, math.inf, 0, 1), "exp": (0, math.inf, 1, math.e),
     "exp2": (0, math.inf, 1, 2.0), "expm1": (-1, math.inf, 0, math.expm1(1)),
     "log": (None, math.inf, -math.inf, 0), "log1p": (None, math.inf, 0, math.log(2)),
@@ -223,12 +227,14 @@ def test_limits_and_two_values(name):
 @pytest.mark.parametrize(
     ("name", "x", "value"),
     [
-        ("exp", -INF, 0), ("exp", 0, 1), ("expm1", -INF, -1), ("expm1", 0, 0), ("logistic", -INF, 0),
+        ("exp", -INF, 0), ("exp", 0, 1), ("expm1", -INF, -1), ("expm1", 0, 0),
+        ("logistic", -INF, 0),
         ("logistic", INF, 1), ("tanh", INF, 1), ("erf", -INF, -1), ("log1p", -1, -math.inf),
         ("log1p", -2, None), ("log1p", ball(-1, 1), None), ("log1p", ball(-1.5, 1), None),
         ("log", -1, None), ("log", AROUND, None), ("log", ball(0, 1), None), ("log", SQUARE, None),
         ("rsqrt", SQUARE, None), ("rsqrt", AROUND, None), ("rsqrt", 4, 0.5), ("sqrt", 2.25, 1.5),
-        ("sqrt", AROUND, None), ("sqrt", -1, None), ("sqrt", SQUARE, (0, 1.5)), ("sqrt", ball(-2, -1), None),
+        ("sqrt", AROUND, None), ("sqrt", -1, None), ("sqrt", SQUARE, (0, 1.5)),
+        ("sqrt", ball(-2, -1), None),
         ("sqrt", ball(1, 4), (1, 2)), ("cbrt", ball(-8, 27), (-2, 3)), ("cbrt", -8, (-2, -2)),
         ("cbrt", 27, (3, 3)), ("cbrt", ball(1, 8), (1, 2)), ("cbrt", ball(-8, -1), (-2, -1)),
         ("exp", ball(0, 1), (1, math.nextafter(math.e, 0))), ("exp2", ball(-1, 2), (0.5, 4)),
@@ -264,7 +270,8 @@ def test_what_is_raised_is_known_not_to_be_negative(x):
 
 
 ANGLES = [
-    (1, 1, math.pi / 4), (1, -1, 3 * math.pi / 4), (-1, -1, -3 * math.pi / 4), (-1, 1, -math.pi / 4),
+    (1, 1, math.pi / 4), (1, -1, 3 * math.pi / 4), (-1, -1, -3 * math.pi / 4),
+    (-1, 1, -math.pi / 4),
     (0, 1, 0.0), (1, 0, math.pi / 2), (-1, 0, -math.pi / 2),
 ]  # fmt: skip
 
@@ -276,7 +283,8 @@ def test_angles(a, b, value):
 
 
 @pytest.mark.parametrize(
-    ("a", "b"), [(0, -1), (0, 0), (ball(-1, 1), -1), (ball(-1, 1), 0), (0, ball(-1, 1)), (0, SQUARE)]
+    ("a", "b"),
+    [(0, -1), (0, 0), (ball(-1, 1), -1), (ball(-1, 1), 0), (0, ball(-1, 1)), (0, SQUARE)],
 )
 def test_an_angle_at_the_cut_is_any(a, b):
     found = functions.angle(ball_of(a), ball_of(b))
@@ -301,7 +309,16 @@ def test_incomplete_gammas():
         assert float(lower.mid()) == pytest.approx(-math.expm1(-x), rel=1e-12)
         assert float(upper.mid()) == pytest.approx(math.exp(-x), rel=1e-12)
     for name in ("igamma", "igammac"):
-        for a, x in ((0, 1), (-1, 1), (1, -1), (AROUND, 1), (1, AROUND), (ANY, 1), (1, ANY), (INF, 1)):
+        for a, x in (
+            (0, 1),
+            (-1, 1),
+            (1, -1),
+            (AROUND, 1),
+            (1, AROUND),
+            (ANY, 1),
+            (1, ANY),
+            (INF, 1),
+        ):
             assert BINARY[name](ball_of(a), ball_of(x)).is_nan(), (name, a, x)
         assert not BINARY[name](arb(1), arb(0)).is_nan()
 

@@ -196,7 +196,10 @@ def test_the_largest():
     ((values, where),) = ways(lambda x: lax.top_k(x, 3), balls(1, 4, 3, 2))
     assert are_images(values, [4, 3, 2]) and where.tolist() == [1, 2, 3]
     ((values, where),) = ways(lambda x: lax.top_k(x, 1), exactly(NUMBERS))
-    assert are_images(values, [[[4], [9]], [[6], [5]]]) and where.tolist() == [[[2], [2]], [[1], [1]]]
+    assert are_images(values, [[[4], [9]], [[6], [5]]]) and where.tolist() == [
+        [[2], [2]],
+        [[1], [1]],
+    ]
 
 
 def test_the_largest_that_are_open_fork():

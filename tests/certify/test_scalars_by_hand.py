@@ -129,7 +129,9 @@ def test_folds(fold, axes):
 @pytest.mark.parametrize(("fold", "value"), [(lax.reduce_sum_p, 0), (lax.reduce_prod_p, 1)])
 def test_folds_of_nothing(fold, value):
     nothing = reals((2, 0), ())
-    assert shown(result(lambda x: fold.bind(x, axes=(1,), out_sharding=None), nothing)) == [value] * 2
+    assert (
+        shown(result(lambda x: fold.bind(x, axes=(1,), out_sharding=None), nothing)) == [value] * 2
+    )
     with pytest.raises(NotSupported, match="reduce_max of nothing"):
         result(lambda x: lax.reduce_max_p.bind(x, axes=(1,), out_sharding=None), nothing)
     with pytest.raises(NotSupported, match="reduce_min of nothing"):
@@ -156,14 +158,17 @@ def test_products():
     found = result(lambda x, y: x @ y, TABLE[0], TABLE[1].T)
     assert shown(found) == (a @ b).tolist()
     batch = lambda x, y: lax.dot_general(x, y, (((2,), (2,)), ((0,), (0,))))
-    assert shown(result(batch, TABLE, TABLE)) == np.einsum("bik,bjk->bij", NUMBERS, NUMBERS).tolist()
+    assert (
+        shown(result(batch, TABLE, TABLE)) == np.einsum("bik,bjk->bij", NUMBERS, NUMBERS).tolist()
+    )
     assert shown(result(lambda x: x @ jnp.array([1.0, 2.0, 0.0]), TABLE[0])) == [1, -9]
     nothing = result(lambda x, y: x @ y, reals((2, 0), ()), reals((0, 1), ()))
     assert shown(nothing) == [[0], [0]]
 
 
 BINARY = {
-    "add": (lax.add, 13), "sub": (lax.sub, 7), "mul": (lax.mul, 30), "div": (lax.div, Fraction(10, 3)),
+    "add": (lax.add, 13), "sub": (lax.sub, 7), "mul": (lax.mul, 30),
+    "div": (lax.div, Fraction(10, 3)),
     "max": (lax.max, 10), "min": (lax.min, 3), "pow": (lax.pow, 1000), "atan2": (lax.atan2, 10003),
 }  # fmt: skip
 
@@ -215,7 +220,9 @@ def test_choices():
     pick = lambda w, x, y: lax.select_n(w > 0, x, y)
     found = result(pick, array(-1, 1, OPEN), array(1, 2, 3), array(4, 5, 6))
     assert shown(found) == [1, 5, (3, 6)]
-    found = result(lambda x, w: lax.select_n(w, x, x + 1, x + 2), array(1, 2, 3), np.array([2, 0, 1]))
+    found = result(
+        lambda x, w: lax.select_n(w, x, x + 1, x + 2), array(1, 2, 3), np.array([2, 0, 1])
+    )
     assert shown(found) == [3, 2, 4]
     found = result(lambda x, w: lax.select_n(w, x, 2 * x), array(1, 2), np.array(True))
     assert shown(found) == [2, 4]
@@ -230,7 +237,7 @@ def test_conversions():
     assert found.tolist() == [2, -2] and found.dtype == np.int32
     found = results(lambda x, n: (to(float)(n) + x, to(float)(n)), array(1, 2), np.array([5, 6]))
     assert shown(found[0]) == [6, 8] and shown(found[1]) == [5, 6]
-    with pytest.raises(NotSupported, match="narrow floats|rounds"):
+    with pytest.raises(NotSupported, match=r"narrow floats|rounds"):
         result(to(np.float32), array(1))
     assert as_flags(result(to(bool), array(0, 3, OPEN))).tolist() == [0, 1, 2]
 
@@ -247,7 +254,11 @@ def test_steps():
     x = array(Fraction(5, 4), Fraction(-5, 4), B(Fraction(9, 8), Fraction(5, 4)))
     assert shown(result(jnp.floor, x)) == [1, -2, 1] and shown(result(jnp.ceil, x)) == [2, -1, 2]
     assert shown(result(jnp.sign, x)) == [1, -1, 1]
-    assert shown(result(lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), x)) == [1, -1, 1]
+    assert shown(result(lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), x)) == [
+        1,
+        -1,
+        1,
+    ]
     assert result(jnp.argmax, array(1, 5, 3)) == 1 and result(jnp.argmin, array(3, 5, OPEN)) == 2
     for act in (jnp.floor, jnp.ceil, jnp.sign):
         with pytest.raises(Undecided, match="a step of"):
@@ -267,7 +278,7 @@ def test_sorting():
 
 def test_what_has_no_rule_is_refused():
     with pytest.raises(NotSupported, match="no rule of elements"):
-        result(lax.linalg.cholesky, reals((2, 2), [B(i) for i in (4, 2, 2, 5)]))
+        result(lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (1,), "VALID"), array(1, 2))
     with pytest.raises(NotSupported, match="div: by zero"):
         result(lambda x: 1 / x, array(OPEN))
     with pytest.raises(NotSupported, match="narrow floats"):
@@ -288,7 +299,9 @@ def test_data_are_moved_and_numbers_of_the_program_are_lifted():
 def test_programs_inside_of_programs():
     found = result(lambda x: lax.fori_loop(0, 3, lambda i, c: c + x, x), array(1, 2))
     assert shown(found) == [4, 8]
-    solve = lambda x: lax.custom_linear_solve(lambda v: v * 2, x, lambda _, v: v / 2, symmetric=True)
+    solve = lambda x: lax.custom_linear_solve(
+        lambda v: v * 2, x, lambda _, v: v / 2, symmetric=True
+    )
     assert shown(result(solve, array(4, 6))) == [2, 3]
 
 

@@ -53,7 +53,8 @@ def test_what_is_known_not_to_be_negative():
 @pytest.mark.parametrize(
     ("a", "b", "value"),
     [
-        (1, 3, (1, 3)), (AROUND, 5, (-1, 5)), (2, 2, 2), (INF, INF, math.inf), (-INF, -INF, -math.inf),
+        (1, 3, (1, 3)), (AROUND, 5, (-1, 5)), (2, 2, 2), (INF, INF, math.inf),
+        (-INF, -INF, -math.inf),
         (INF, 1, None), (1, INF, None), (INF, -INF, None), (ANY, 1, None), (1, ANY, None),
         (ANY, ANY, None), (arb("0 +/- inf"), arb("0 +/- inf"), None), (-1, BELOW, (-1, 3)),
     ],
@@ -140,7 +141,8 @@ def test_which_numbers_half_of_the_digits_write_down(x, digits, few):
 @pytest.mark.parametrize(
     ("x", "digits", "radius"),
     [
-        (0.1, 53, 2.0**10 * 2.0**-56), (-0.1, 53, 2.0**10 * 2.0**-56), (1.1, 53, 2.0**10 * 2.0**-52),
+        (0.1, 53, 2.0**10 * 2.0**-56), (-0.1, 53, 2.0**10 * 2.0**-56),
+        (1.1, 53, 2.0**10 * 2.0**-52),
         (float(np.float32(0.1)), 24, 2 * 2.0**-27), (float(np.float32(0.1)), 53, 2 * 2.0**-27),
         (1 + 2.0**-7, 8, 2 * 2.0**-7), (1 + 2.0**-10, 11, 2 * 2.0**-10), (1.1e-7, 53, 2.0**-65.1),
     ],
@@ -191,7 +193,8 @@ def test_what_is_no_array_of_floats_stays_what_it_is(x64):
 NARROW = (np.float32, np.float16, jnp.bfloat16)
 POINTS = [
     0.1, -0.1, 1.0, 1 / 3, 2.0**24 + 1, 2.0**24 + 3, -(2.0**24) - 1, 1 + 2.0**-8, 1 + 3 * 2.0**-8,
-    1 + 2.0**-11, 1 + 3 * 2.0**-11, 1 + 2.0**-24, 1 + 2.0**-24 + 2.0**-40, 1 - 2.0**-9, 2049.0, 2051.0,
+    1 + 2.0**-11, 1 + 3 * 2.0**-11, 1 + 2.0**-24, 1 + 2.0**-24 + 2.0**-40, 1 - 2.0**-9, 2049.0,
+    2051.0,
     65504.0, 2.0**-14, 1.999, 1000.3, -1000.3,
 ]  # fmt: skip
 
@@ -260,7 +263,9 @@ def test_the_ways_through_forks_are_all_combinations(x64):
     program = Program.of(lambda x: (x > 0).astype(int), np.zeros(3))
     found = program.enclosed(balls(AROUND, 1, AROUND)).ways
     assert sorted(way.tolist() for way in found) == [[0, 1, 0], [0, 1, 1], [1, 1, 0], [1, 1, 1]]
-    ((first, second), *rest) = ways(lambda x: (jnp.argmax(x), x[::-1]), balls((0, 3), (1, 2), (0, 2)))
+    ((first, second), *rest) = ways(
+        lambda x: (jnp.argmax(x), x[::-1]), balls((0, 3), (1, 2), (0, 2))
+    )
     assert first == 0 and len(rest) == 2 and are_images(second, [(0, 2), (1, 2), (0, 3)])
 
 
@@ -289,9 +294,11 @@ def test_the_bits_asked_for_are_kept(x64):
     ("function", "computed", "widened"),
     [
         (lambda x: x * 2.0, False, False), (lambda x: x * 0.1, True, True),
-        (lambda x: x + np.array([1.0, 2.0]), True, False), (lambda x: x * np.array([0.3]), True, True),
+        (lambda x: x + np.array([1.0, 2.0]), True, False),
+        (lambda x: x * np.array([0.3]), True, True),
         (lambda x: x + np.array([0.5]), False, False), (lambda x: x * (2.0**30 + 1), True, True),
-        (lambda x: x + x[jnp.array([0, 0])], True, False), (lambda x: jnp.maximum(x, -jnp.inf), False, False),
+        (lambda x: x + x[jnp.array([0, 0])], True, False),
+        (lambda x: jnp.maximum(x, -jnp.inf), False, False),
         (lambda x: x * (1 + 2.0**-12), False, True),
     ],
 )  # fmt: skip
@@ -319,7 +326,10 @@ def test_a_program_says_whether_numbers_from_outside_are_taken():
         (lambda x: x.astype(np.float32) * 2, "mul in float32"),
         (lambda x: jnp.sum(x.astype(np.float16)), "float16|float32"),
         (lambda x: lax.complex(x, x), "complex numbers"),
-        (lambda x: jax.pure_callback(lambda v: v, jax.ShapeDtypeStruct((1,), float), x), "callback"),
+        (
+            lambda x: jax.pure_callback(lambda v: v, jax.ShapeDtypeStruct((1,), float), x),
+            "callback",
+        ),
         (lambda x: lax.reduce_precision(x, 5, 2), "no rule for the primitive"),
     ],
 )
