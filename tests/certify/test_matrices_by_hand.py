@@ -285,6 +285,12 @@ def test_elimination_of_a_stack():
     assert pivots.tolist() == [[1, 1], [0, 1]] and order.tolist() == [[1, 0], [0, 1]]
 
 
+def test_pivots_that_are_certain_are_no_choices():
+    """Of which only eight may be open: here are ten."""
+    ((lu, pivots, _),) = ways(eliminated, exactly(np.diag(range(1, 11))))
+    assert pivots.tolist() == [*range(10)] and is_image(lu[9, 9], 10)
+
+
 def test_elimination_takes_the_first_of_equal_pivots_and_forks_where_they_are_open():
     ((_, pivots, _),) = ways(eliminated, exactly([[1, 0], [-1, 1], [1, 3]]))
     assert pivots[0] == 0

@@ -109,6 +109,14 @@ def test_positions_along_each_axis():
             assert found.tolist() == by(x, axis=axis).tolist()
 
 
+def test_positions_that_are_certain_are_no_choices():
+    """Of which only eight may be open: here are ten rows."""
+    rows = exactly(np.arange(20).reshape(10, 2))
+    assert only(lambda x: lax.argmax(x, 1, np.int32), rows).tolist() == [1] * 10
+    assert only(lambda x: lax.top_k(x, 1)[1], rows).tolist() == [[1]] * 10
+    assert only(lambda x: lax.top_k(x, 10)[1], rows[:, 0]).tolist() == [*range(9, -1, -1)]
+
+
 def test_positions_that_are_open_fork():
     x = balls((0, 2), 1, (0, 3), -1)
     assert sorted(int(way[0]) for way in ways(jnp.argmax, x)) == [0, 1, 2]
@@ -185,6 +193,8 @@ def test_sorting_by_open_flags_forks_and_with_them_does_not():
     found = sorted(tuple(way[1].tolist()) for way in ways(act, balls(AROUND, -1), np.array([7, 8])))
     assert found == [(7, 8), (8, 7)]
     assert all(way[0].dtype == bool for way in ways(act, balls(AROUND, -1), np.array([7, 8])))
+    found = [way[0].tolist() for way in ways(lambda x: lax.sort(x > 0), balls(1, AROUND, -1))]
+    assert sorted(found) == [[False, False, True], [False, True, True]]
     act = lambda n, x: lax.sort((n, x > 0), num_keys=1)
     ((_, found),) = ways(act, np.array([2, 1, 0]), balls(AROUND, 1, -1))
     assert as_flags(found).tolist() == [0, 1, 2]
