@@ -139,6 +139,10 @@ def test_running_folds(fold):
         found = only(lambda x, axis=axis: fold(x, axis, reverse=True), exactly(NUMBERS))
         back = np.flip(RUNNING[fold](np.flip(NUMBERS, axis), axis=axis), axis)
         assert are_images(found, back.tolist())
+    plane = NUMBERS[1]
+    for axis in (0, 1):
+        found = only(lambda x, axis=axis: fold(x, axis), exactly(plane))
+        assert are_images(found, RUNNING[fold](plane, axis=axis).tolist())
     row = NUMBERS[0, 1]
     assert are_images(only(fold, exactly(row)), RUNNING[fold](row).tolist())
     back = only(lambda x: fold(x, reverse=True), exactly(row))

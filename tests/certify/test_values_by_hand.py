@@ -300,6 +300,8 @@ def test_the_bits_asked_for_are_kept(x64):
         (lambda x: x + x[jnp.array([0, 0])], True, False),
         (lambda x: jnp.maximum(x, -jnp.inf), False, False),
         (lambda x: x * (1 + 2.0**-12), False, True),
+        (lambda x: x + np.array([0.3, 0.5]), True, True),
+        (lambda x: jnp.where(x > 0, x, jnp.nan), False, False),
     ],
 )  # fmt: skip
 def test_what_is_seen_of_constants(function, computed, widened, x64):
@@ -328,9 +330,10 @@ def test_a_program_says_whether_numbers_from_outside_are_taken():
         (lambda x: lax.complex(x, x), "complex numbers"),
         (
             lambda x: jax.pure_callback(lambda v: v, jax.ShapeDtypeStruct((1,), float), x),
-            "callback",
+            "not in the program",
         ),
         (lambda x: lax.reduce_precision(x, 5, 2), "no rule for the primitive"),
+        (lambda x: x.astype(np.float32).at[0].add(np.float32(1)), "scatter-add in float32"),
     ],
 )
 def test_what_is_refused_is_named(function, word, x64):
@@ -381,3 +384,20 @@ def test_one_interpreter_runs_many_programs(x64):
         ((found,),) = run.ways(program.closed, balls(3))
         assert are_images(found, [3 + k if k % 2 else 3 * k])
         del program
+
+
+def test_programs_of_whole_numbers_are_run_and_their_callbacks_are_not(x64):
+    quarter = jax.jit(lambda n: n.astype(float) / 4)
+    assert are_images(only(lambda n: quarter(n), np.array([3, -1])), [0.75, -0.25])
+    steps = lambda n: lax.fori_loop(0, n, lambda i, c: c + i / 2, 0.0)
+    assert is_image(only(steps, np.array(5)).item(), 5)
+    shape = jax.ShapeDtypeStruct((1,), np.int64)
+    with pytest.raises(NotSupported, match="not in the program"):
+        only(lambda n: jax.pure_callback(lambda v: v, shape, n), np.array([3]))
+
+
+def test_the_time_that_is_allowed_counts_from_the_start(x64):
+    found = enclose(lambda x: x + 1, np.array(1.0), seconds=600).ways[0]
+    assert is_image(found.item(), 2)
+    with pytest.raises(Undecided, match="time"):
+        enclose(lambda x: x + 1, np.array(1.0), seconds=-1e-9)
