@@ -87,6 +87,16 @@ def test_all_and_any_along_axes(axes, every, some):
         assert as_flags(found).tolist() == answer
 
 
+def test_all_and_any_of_what_is_decided():
+    x = balls(-1, -1, 1, 1, -1, 1).reshape(3, 2)
+    every, some = ways(lambda x: (jnp.all(x > 0, axis=1), jnp.any(x > 0, axis=1)), x)[0]
+    assert every.tolist() == [False, True, False] and some.tolist() == [False, True, True]
+    x = np.concatenate([x, balls(AROUND, AROUND).reshape(1, 2)])  # so that they are flags
+    for act in (lambda x: x > 0, lambda x: x >= 0):
+        every, some = ways(lambda x, a=act: (jnp.all(a(x), axis=1), jnp.any(a(x), axis=1)), x)[0]
+        assert as_flags(every).tolist() == [0, 1, 0, 2] and as_flags(some).tolist() == [0, 1, 1, 2]
+
+
 POSITIONS = [
     ([3, 5, 5, 1], 1, 3), ([1, 1, 2], 2, 0), ([-math.inf, 0, math.inf], 2, 0),
     ([(0, 1), (2, 3), (-3, -1)], 1, 2), ([2, (0, 1.5), (0.5, 1.5), -1], 0, 3),
