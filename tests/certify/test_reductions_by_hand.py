@@ -316,6 +316,19 @@ def test_padding_from_a_start_that_is_not_neutral_is_refused():
     assert are_images(found, [(0, 2), (0, 2), (0, 3)])
 
 
+def test_pools_of_planes():
+    """Of 1 2 3 over 4 5 6 by windows of two by two."""
+    plane = balls(1, 2, 3, 4, 5, 6).reshape(2, 3)
+    two = {"window_dimensions": (2, 2), "window_strides": (1, 1), "padding": ((0, 0), (0, 0))}
+    both = {"base_dilation": (1, 1), "window_dilation": (1, 1)}
+    for name, values in (("sum", [12, 16]), ("max", [5, 6]), ("min", [1, 2])):
+        pool = getattr(lax, f"reduce_window_{name}_p")
+        found = only(lambda x, pool=pool: pool.bind(x, **two, **both), plane)
+        assert are_images(found, [values])
+    found = only(lambda x: lax.reduce_window(x, 1.0, lax.mul, *two.values()), plane)
+    assert are_images(found, [[40, 180]])
+
+
 @pytest.mark.parametrize("fold", [lax.sub, lambda a, b: a + 2 * b], ids=["one", "two"])
 def test_other_folds_of_windows_are_refused(fold):
     with pytest.raises(NotSupported, match="another function"):

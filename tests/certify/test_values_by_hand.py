@@ -228,10 +228,11 @@ def test_numbers_below_the_normal_ones(dtype):
         assert narrowed(least, dtype) == least and narrowed(-least, dtype) == -least
         assert narrowed(arb(0), dtype).is_zero()
         for sign in (1, -1):
-            found = narrowed(sign * least * 0.75, dtype)
-            assert found.contains(0) and found.contains(sign * least)
-            assert not found.contains(-sign * least / 4)
-            assert not found.contains(sign * least * 1.25)
+            for part in (0.75, 0.25):  # of which one is a power of two
+                found = narrowed(sign * least * part, dtype)
+                assert found.contains(0) and found.contains(sign * least)
+                assert not found.contains(-sign * least / 8)
+                assert not found.contains(sign * least * 1.25)
 
 
 def test_a_ball_is_rounded_by_its_ends():
