@@ -124,9 +124,7 @@ def taken(x, i, **fill):
 OUTSIDE = np.array([1, 5, -1])
 
 
-@pytest.mark.parametrize(
-    "dtype", ["float64", "float32", "int8", "int32", "int64", "uint8", "uint32", "bool"]
-)
+@pytest.mark.parametrize("dtype", ["float32", "int8", "int64", "uint8", "bool"])
 def test_what_is_put_for_what_lies_outside_is_what_jax_puts(dtype):
     true = np.asarray(taken(jnp.ones(3, dtype), OUTSIDE))[1]
     (found,) = _fill(None, jnp.dtype(dtype))
@@ -240,7 +238,7 @@ def test_folds_of_whole_numbers(axes):
     folds = {
         lax.reduce_sum: np.sum, lax.reduce_max: np.max, lax.reduce_min: np.min,
         lax.reduce_and: np.bitwise_and.reduce, lax.reduce_or: np.bitwise_or.reduce,
-        lax.reduce_prod: np.prod, lax.reduce_xor: np.bitwise_xor.reduce,
+        lax.reduce_prod: np.prod,
     }  # fmt: skip
     for act, by in folds.items():
         found = only(lambda n, act=act: act(n, axes), NUMBERS)
