@@ -279,6 +279,8 @@ def test_sorting():
 def test_what_has_no_rule_is_refused():
     with pytest.raises(NotSupported, match="no rule of elements"):
         result(lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (1,), "VALID"), array(1, 2))
+    with pytest.raises(NotSupported, match="no rule of elements for the primitive 'lt_to'"):
+        result(lax.lt_to_p.bind, array(1), array(2))
     with pytest.raises(NotSupported, match="div: by zero"):
         result(lambda x: 1 / x, array(OPEN))
     with pytest.raises(NotSupported, match="narrow floats"):
