@@ -172,6 +172,11 @@ def test_updates_at_one_place_are_all_combined(name):
     assert are_images(found, COMBINED[name])
 
 
+def test_an_update_leaves_what_it_updates_as_it_was():
+    ((new, old),) = ways(lambda x, y: (x.at[0].add(y), x), balls(1, 2), balls(5).reshape(()))
+    assert are_images(new, [6, 2]) and are_images(old, [1, 2])
+
+
 def test_updates_of_rows_and_of_balls():
     act = lambda x, y: x.at[jnp.array([1, 0, 1])].add(y)
     x, y = np.arange(4).reshape(2, 2), np.array([[10, 20], [30, 40], [50, 60]])
