@@ -138,7 +138,7 @@ class Interpreter:
 
     def _needed(self, program: Jaxpr, wanted: tuple[bool, ...]) -> Any:
         """What is read, and the equations in order, for the results that are wanted."""
-        key = (id(program), wanted)
+        key = (program, wanted)  # by identity; kept alive, so that no other takes its place
         if key not in self._live:
             read = {
                 v for v, want in zip(program.outvars, wanted) if want and not isinstance(v, Literal)

@@ -93,8 +93,14 @@ DATA: dict[str, tuple[int, ...] | None] = {
 
 
 def _fill(value: Any, dtype: Any) -> np.ndarray:
-    """What `gather` puts for what lies outside: if it is not said, NaN, or yes among booleans."""
-    if value is None:
+    """What `gather` puts for what lies outside, where it is not said as JAX has it.
+
+    NaN among floats, the least of signed and the largest of unsigned integers, yes among booleans.
+    """
+    if value is None and issubdtype(dtype, np.integer):
+        limits = jnp.iinfo(dtype)
+        value = limits.min if issubdtype(dtype, np.signedinteger) else limits.max
+    elif value is None:
         value = np.nan if issubdtype(dtype, np.floating) else True
     return np.array([value], dtype)
 

@@ -14,6 +14,7 @@ from jaxbounds.certification.linear_algebra import contracted
 from jaxbounds.certification.values import (
     INF,
     NAN,
+    ONE,
     ZERO,
     NotSupported,
     as_reals,
@@ -92,7 +93,8 @@ def general(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """`reduce_window` of one array by a sum, product, maximum or minimum, from a start.
 
     Raises:
-        NotSupported: if it folds by something else: the order would matter.
+        NotSupported: if it folds by something else: the order would matter; or if what is padded
+            may count or not: by the language's definition it is the start, programs leave it out.
     """
     inner = eqn.params["jaxpr"]
     program = getattr(inner, "jaxpr", inner)
@@ -100,11 +102,13 @@ def general(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     if name not in _FOLDS or len(xs) != 2:
         raise NotSupported("reduce_window by another function than add, mul, max, min")
     start, function = as_reals(xs[1]).item(), _FOLDS[name]
-    # What is padded is the start as well.
     x = as_reals(xs[0])
     seen, flat = _of(eqn.params, x), x.ravel()
+    neutral = {"add": ZERO, "mul": ONE}.get(name, start)  # an extremum is the same of one or two
+    if (seen < 0).any() and neutral is not start and not start == neutral:
+        raise NotSupported("reduce_window with padding from a start that changes the result")
     rows = seen.reshape(-1, seen.shape[-1])
-    entries = lambda row: (flat[i] if i >= 0 else start for i in row)
+    entries = lambda row: (flat[i] for i in row if i >= 0)
     return [
         reals(seen.shape[:-1], (functools.reduce(function, entries(row), start) for row in rows))
     ]
