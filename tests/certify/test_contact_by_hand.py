@@ -331,6 +331,7 @@ TOUCHES = {
     "|x| + 2 x": (lambda x: jnp.abs(x) + 2 * x, 0, False),
     "sin": (lambda x: x - jnp.sin(x), 1, True), "sin left": (lambda x: x - jnp.sin(x), -1, False),
     "cos": (lambda x: 1 - jnp.cos(x), 0, True), "0": (lambda x: x - x, 0, True),
+    "nothing": (lambda x: jnp.zeros(()), 0, True),
     "a ramp": (lambda x: jnp.maximum(x, 0.0), 0, True),
     "a ramp down": (lambda x: jnp.minimum(x, 0.0), 0, False),
     "a root": (lambda x: jnp.sqrt(x), 1, False),  # it has no series at zero
@@ -390,3 +391,59 @@ def test_weights_follow_the_margin(monkeypatch):
     assert all(a < 0 < b for a, b in zip(region.lower, region.upper))
     monkeypatch.setattr(contact, "RADII", (2.0**-4,))
     assert touching(form(-3.0), place, "exact") is None
+
+
+@pytest.mark.parametrize("form", [(2,), (3,), (1, 2), (2, 3), (7, 3)])
+def test_the_reach_of_directions_covers_the_box(form, monkeypatch):
+    """r^w is at least the half-width of every coordinate, in fractions."""
+    reaches = []
+    spy = lambda terms, conditions, weights, degree, reach, sides: (
+        not reaches.append((reach, weights))
+    )
+    monkeypatch.setattr(contact, "not_negative", spy)
+    jets = Jets(Field(), len(form), max(form) + 1)
+    jet = jets.constant(None)
+    for j, power in enumerate(form):
+        at = jets.monomials.index(tuple(power * int(i == j) for i in range(len(form))))
+        jet.of[at] = jets.rational(1)
+    place = Place((ZERO,) * len(form), tuple(range(len(form))), (0,) * len(form))
+    for reach in (2.0**-3, 2.0**-5, 0.3, 1.0, 3.0):
+        half, fits = (reach, reach / 7)[: len(form)], []
+        contact._holds(contact._Way(jet, []), jets, place, half, fits)
+        ((r, weights),) = reaches
+        assert all(Fraction(r) ** w >= Fraction(x) for w, x in zip(weights, half))
+        assert any(Fraction(r) ** w <= Fraction(x) * Fraction(1001, 1000)
+                   for w, x in zip(weights, half))  # fmt: skip
+        assert fits == [weights]
+        reaches.clear()
+
+
+def test_what_is_unknown_is_not_proved():
+    """The squares of x is; where a term, or the neighbourhood, or a condition is unknown, not."""
+    field = Field()
+    jets = Jets(field, 1, 2)
+    place = Place((ZERO,), (0,), (0,))
+    zero, two = field.rational(0), field.rational(2)
+    square = Jet(
+        [Coefficient(zero, arb(0, 1)), Coefficient(zero, arb(0, 1)), Coefficient(two, arb(2))]
+    )
+    nan = lambda at: Jet([Coefficient(at, NAN), *square.of[1:]])
+    holds = lambda *way: contact._holds(contact._Way(*way), jets, place, (0.5,), [])
+    line = Jet([None, jets.rational(1), None])
+    assert holds(square, []) and holds(square, [line]) and holds(Jet([None] * 3), [])
+    assert not holds(nan(None), []) and not holds(nan(zero), []) and not holds(square, [nan(None)])
+    assert not holds(Jet([Coefficient(zero, NAN), None, None]), [])
+    assert not holds(line, []) and holds(line, [line])
+    assert not holds(Jet([jets.rational(1), *line.of[1:]]), [])  # it does not vanish
+
+
+def test_half_widths_follow_the_weights():
+    """x^2 + y^4 + 4 y^5: y may be 1/4, on a cube where x is 1/8 it may seem to be more."""
+    place = Place((ZERO, ZERO), (0, 1), (0, 0))
+    form = program(lambda x: x[0] ** 2 + x[1] ** 4 + 4 * x[1] ** 5, 2)
+    assert contact._around(form, place, 6, 2.0**-3, "exact", {}) == (2.0**-6, 2.0**-3)
+    small = contact._around(form, place, 6, 2.0**-5, "exact", {})
+    assert small == (2.0**-5, 2.0**-5)
+    worse = program(lambda x: x[0] ** 2 - x[1] ** 4, 2)
+    assert contact._around(worse, place, 4, 2.0**-3, "exact", {}) is None
+    assert contact._around(program(lambda x: x[0], 2), place, 4, 2.0**-3, "exact", {}) is None
