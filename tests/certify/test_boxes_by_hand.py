@@ -198,6 +198,8 @@ def test_the_mean_value_form(middle, slope, inside):
 
 
 def test_the_mean_value_form_of_two_coordinates():
+    undefined = Given(exact_at(1.0, NAN), lambda x, y: [arb(0), arb(0)])
+    assert len(stepped(undefined, Box((0.0, 0.0), (1.0, 1.0))).todo) == 2
     slopes = lambda x, y: [arb(1), arb(-2)]
     box = Box((0.0, 0.0), (1.0, 1.0))
     assert stepped(Given(exact_at(1.51, WIDE), slopes, needed=2), box).inside == 1
@@ -241,6 +243,15 @@ def test_a_box_with_an_open_point_is_stuck(middle, needed, stuck):
         assert search.stuck_at == (0.5,) and search.worst == search.stuck[0]
         assert search.worst.box == Box((0.0,), (1.0,))
         assert search.worst.least == pytest.approx(-10, rel=1e-6)
+
+
+def test_the_first_point_at_which_it_is_stuck_is_kept():
+    given, boxes = Given(exact_at(NAN, WIDE)), [Box((float(i),), (i + 1.0,)) for i in range(3)]
+    search = stepped(given, *boxes)
+    assert len(search.stuck) == 3 and search.stuck_at == (2.5,)  # of one bound the last is first
+    still = Given(lambda x: WIDE, needed=2)
+    search = stepped(still, *(Box((float(i),), (float(i),)) for i in range(3)))
+    assert len(search.stuck) == 3 and search.stuck_at == (2.0,)
 
 
 def test_a_point_that_cannot_be_cut_is_stuck():
@@ -359,6 +370,9 @@ def test_in_narrow_boxes_with_little_margin_equalities_are_looked_for():
         search = stepped(Given(exact_at(middle, WIDE)), box, Box((1.0,), (1.0,)), equalities=known)
         assert (box in asked(known)) == bool(looks)
         assert (box in search.todo) == bool(looks)
+    known, off = Known(near=True), Box((1.0 - NARROW,), (1.0,))
+    search = stepped(Given(exact_at(0.5 * CLOSE, WIDE)), off, Box((0.0,), (0.0,)), equalities=known)
+    assert off in asked(known) and off in search.todo
     known = Known(near=True, cut=(0, NARROW / 4))  # where a region ends it is cut first
     search = stepped(Given(exact_at(0.5 * CLOSE, WIDE)), narrow, wide, equalities=known)
     assert Box((0.0,), (NARROW / 4,)) in search.todo
@@ -392,7 +406,7 @@ def test_a_program_on_some_boxes():
         points = reals((1, 2), [arb(3), arb(0.5)])
         found = programs(points, slopes=False)
         assert (found.margin[0], found.scale[0], found.stated[0]) == (2.5, 4, 0.25)
-        assert found.needed.tolist() == [1] and found.slopes[0][0].is_nan()
+        assert found.needed.tolist() == [1] and all(v.is_nan() for v in found.slopes[0])
         assert not programs.widened
 
 

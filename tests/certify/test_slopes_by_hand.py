@@ -64,6 +64,9 @@ RULES = {
     "over a number": (lambda x: x[0] / 4, [A, B], [0.25], [0]),
     "a number over": (lambda x: 2 / x[0], [A, B], [(-2, -0.5)], [0]),
     "over zero": (lambda x: x[0] / x[1], [A, C], [None], [None]),
+    "over zero of another": (lambda x: 1 / x[1], [A, C], [0], [None]),
+    "root": (lambda x: jnp.sqrt(x[0]), [(0.25, 0.36), B], [(1 / 1.2, 1.0)], [0]),
+    "log gamma": (lambda x: lax.lgamma(x[0]), [(0.25, 0.5), B], [(-4.2274535, -1.9635101)], [0]),
     "cube": (lambda x: x[0] ** 3, [A, B], [(3, 12)], [0]),
     "cube around zero": (lambda x: x[0] ** 3, [C, B], [(0, 3)], [0]),
     "inverse square": (lambda x: x[0] ** -2, [(1.5, 2), B], [(-2 / 1.5**3, -0.25)], [0]),
@@ -99,6 +102,8 @@ RULES = {
     "absolute": (lambda x: jnp.abs(x), [C, (-5, -3)], [(-1, 1), 0], [0, -1]),
     "largest": (lambda x: jnp.max(jnp.stack([2 * x[0], 3 * x[1], 0 * x[0] - 9])), [A, (1, 2)],
                 [(0, 2)], [(0, 3)]),
+    "largest at a point": (lambda x: jnp.max(x), [(1, 1), (2, 2)], [0], [1]),
+    "two largest at a point": (lambda x: jnp.max(x), [(2, 2), (2, 2)], [(0, 1)], [(0, 1)]),
     "largest decided": (lambda x: jnp.max(jnp.stack([2 * x[0], 3 * x[1], x[0] - 9])), [A, B],
                         [0], [3]),
     "largest by columns": (lambda x: jnp.max(x[:, None] * jnp.array([[1.0, 9.0], [1.0, 1.0]]), 0),
@@ -131,7 +136,11 @@ def test_slopes_by_hand(name):
     for j, ends in enumerate(slopes):
         balls = found.slopes[j].ravel()
         assert len(balls) == len(ends) and found.slopes[j].shape == found.shape
-        loose = 9.0 if name in ("quotient", "inverse square", "cube", "cube around zero") else 1.1
+        loose = (
+            9.0
+            if name in ("log gamma", "quotient", "inverse square", "cube", "cube around zero")
+            else 1.1
+        )
         for ball, end in zip(balls, ends):
             check(ball, end, loose)
 
