@@ -215,6 +215,7 @@ def test_a_monotone_margin_leaves_a_face():
     given = lambda needed: Given(exact_at(1.0, WIDE), lambda x: [arb(9, 1)], needed=needed)
     search = stepped(given(1))
     assert counts(search) == (1, 0, 0, 1, 1) and search.todo == [Box((0.0,), (0.0,))]
+    assert search.worst == Open(Box((0.0,), (0.0,)), search.worst.least)
     search = stepped(given(2))  # where the hypotheses cut the box the face may be outside
     assert counts(search) == (1, 0, 0, 0, 2)
     assert sorted(search.todo) == [Box((0.0,), (0.5,)), Box((0.5,), (1.0,))]
