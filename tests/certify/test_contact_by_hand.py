@@ -67,6 +67,7 @@ NUMBERS = [
     (Number("rational", Fraction(-3, 7)), lambda: mp.mpf(-3) / 7),
     (Number("root", Fraction(2), 2), lambda: mp.sqrt(2)),
     (Number("root", Fraction(2, 3), 2, -1), lambda: -mp.sqrt(mp.mpf(2) / 3)),
+    (Number("root", Fraction(1, 2), 2), lambda: mp.sqrt(0.5)),
     (Number("root", Fraction(5), 3), lambda: mp.cbrt(5)),
     (Number("root", Fraction(5), 3, -1), lambda: -mp.cbrt(5)),
     (Number("log", Fraction(3, 2)), lambda: mp.log(1.5)),
