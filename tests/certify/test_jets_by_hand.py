@@ -221,6 +221,8 @@ def test_powers_at_zero():
         jets.apply("div", h, h)
     with pytest.raises(NotSupported):
         jets.apply("digamma", h)
+    zero = jets.constant(Coefficient(jets.field.rational(0), arb(0)))
+    assert jets.apply("sqrt", zero).of[0].over == 0  # a constant needs no slope
     assert jets.apply("exp", h).of[2].at.as_rational() == fmpq(1, 2)
 
 
