@@ -201,6 +201,14 @@ def test_what_may_be_zero_is_no_divisor_and_has_no_logarithm(ball):
     assert zero.inverse() is None
 
 
+def test_an_exponential_whose_ball_reaches_zero_is_no_divisor():
+    """e^x with x in [-200, 200] has a ball about zero: e^-x is not written down."""
+    field = Field()
+    x = field.symbol("x", arb(0, 200))
+    assert x.exp() is not None
+    assert (-x).exp() is None and (field.rational(1) - x).exp() is None
+
+
 def test_what_is_negative_has_no_logarithm_and_no_root():
     field = Field()
     x = field.symbol("x", arb(-2, 1))
