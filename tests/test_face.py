@@ -112,8 +112,11 @@ def test_a_file_beside_ids_of_its_paper_says_where_they_are(tmp_path):
         sys.modules.pop("facetwo", None)
 
 
-def test_verify_does_what_the_command_does(claims, tmp_path, capsys):
+def test_verify_does_what_the_command_does(claims, tmp_path, capsys, monkeypatch):
+    # What one of them found the other would start from.
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "first"))
     found = jb.verify(claims, out=tmp_path / "door", jobs=1)
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "second"))
     assert main(["verify", str(claims), "--out", str(tmp_path / "command"), "--jobs", "1"]) == 0
     ours, theirs = (
         json.loads((tmp_path / where / "verdicts.json").read_text())
