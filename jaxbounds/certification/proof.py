@@ -274,7 +274,7 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
         outside=search.outside,
         narrowest=search.narrowest,
         point=search.false,
-        left=() if lost or search.stuck or search.false else tuple(search.todo),
+        left=tuple(search.todo) if not (lost or search.stuck) and search.false is None else (),
         touching=tuple(equalities.points),
     )
     return proof, programs.widened

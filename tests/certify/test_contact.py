@@ -6,29 +6,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from fields import again
 from flint import arb, fmpq
 from mpmath import mp
 
 from jaxbounds.certification.boxes import Box
 from jaxbounds.certification.contact import Number, Place, candidates, rational, touching
-from jaxbounds.certification.exact import Field, Finer
 from jaxbounds.certification.factors import holds_on
 from jaxbounds.certification.interpreter import precision, traced
 from jaxbounds.certification.jets import Coefficient, JetRun, Jets
 from jaxbounds.certification.symmetry import flows, reduced
 from jaxbounds.certification.values import reals
 from jaxbounds.falsification import float64_on_cpu
-
-
-def again(work):
-    """With the field that its roots and exponentials need."""
-    fine = {}
-    for _ in range(12):
-        try:
-            return work(Field(fine))
-        except Finer:
-            continue
-    raise AssertionError
 
 
 def program(function, count):

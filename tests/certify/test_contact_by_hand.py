@@ -10,6 +10,7 @@ from fractions import Fraction
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from fields import again
 from flint import arb, fmpq
 from mpmath import mp
 
@@ -24,7 +25,7 @@ from jaxbounds.certification.contact import (
     touching,
     weights_of,
 )
-from jaxbounds.certification.exact import Field, Finer
+from jaxbounds.certification.exact import Field
 from jaxbounds.certification.interpreter import precision, traced
 from jaxbounds.certification.jets import Coefficient, Jet, Jets
 from jaxbounds.certification.values import NAN, NotSupported, Undecided
@@ -35,17 +36,6 @@ from jaxbounds.falsification import float64_on_cpu
 def arithmetic():
     with float64_on_cpu(), precision(128):
         yield
-
-
-def again(work):
-    """With the field that its roots and exponentials need."""
-    fine = {}
-    for _ in range(12):
-        try:
-            return work(Field(fine))
-        except Finer:
-            continue
-    raise AssertionError
 
 
 def terms(**coefficients):

@@ -6,6 +6,7 @@ mpmath shares no code with FLINT's polynomials nor with the rules that are teste
 from fractions import Fraction
 
 import pytest
+from fields import again
 from flint import arb, fmpq
 from mpmath import mp
 
@@ -19,17 +20,6 @@ HALF, THIRD = fmpq(1, 2), fmpq(1, 3)
 def arithmetic():
     with precision(160), mp.workdps(40):
         yield
-
-
-def again(work):
-    """With the field that its roots and exponentials need."""
-    fine = {}
-    for _ in range(12):
-        try:
-            return work(Field(fine))
-        except Finer:
-            continue
-    raise AssertionError
 
 
 def near(true):

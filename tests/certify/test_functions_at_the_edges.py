@@ -354,3 +354,9 @@ def test_a_square_away_from_zero_does_not_reach_it():
     for x in (1.5, -1.5):
         square = functions.integer_power(arb(x, 0.5), 2)
         assert 0 < square.lower() <= 1 and 4 <= square.upper() < 5
+
+
+@pytest.mark.parametrize("name", ["igamma", "igammac"])
+def test_of_two_arguments_none_may_be_infinite(name):
+    for a, b in ((INF, arb(2)), (arb(2), INF), (INF, INF)):
+        assert BINARY[name](a, b).is_nan()

@@ -7,10 +7,11 @@ import math
 from fractions import Fraction
 
 import pytest
+from fields import again
 from flint import arb, fmpq
 from mpmath import mp
 
-from jaxbounds.certification.exact import ATOMS, Field, Finer
+from jaxbounds.certification.exact import ATOMS, Field
 from jaxbounds.certification.interpreter import precision
 from jaxbounds.certification.jets import Coefficient, Jet, JetRun, Jets, _finite
 from jaxbounds.certification.values import NAN, NotSupported, Undecided, nonnegative
@@ -22,17 +23,6 @@ ORDER = 4
 def arithmetic():
     with precision(160), mp.workdps(50):
         yield
-
-
-def again(work):
-    """With the field that its roots and exponentials need."""
-    fine = {}
-    for _ in range(12):
-        try:
-            return work(Field(fine))
-        except Finer:
-            continue
-    raise AssertionError
 
 
 def near(true, digits=20):
