@@ -44,6 +44,7 @@ from .runs.verdicts import Verdicts as Verdicts
 from .runs.verify import verify as verify
 from .runs.violation import Violation as Violation
 from .runs.violation import find_violation as find_violation
+from .sets.each import Each as Each
 from .sets.finite import Integers as Integers
 from .sets.finite import OneOf as OneOf
 from .sets.inner import infimum as infimum
@@ -52,11 +53,12 @@ from .sets.matrices import PSD as PSD
 from .sets.matrices import Matrices as Matrices
 from .sets.matrices import OperatorNorm as OperatorNorm
 from .sets.matrices import Orthogonal as Orthogonal
+from .sets.simplex import Simplex as Simplex
+from .sets.simplex import SubSimplex as SubSimplex
 from .sets.vectors import Ball as Ball
 from .sets.vectors import Box as Box
 from .sets.vectors import Reals as Reals
 from .sets.vectors import Signs as Signs
-from .sets.vectors import Simplex as Simplex
 from .sets.vectors import Sphere as Sphere
 from .statements.domain import Domain as Domain
 from .statements.form import Counterexample as Counterexample

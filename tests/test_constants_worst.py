@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from flint import arb
 
+import jaxbounds as jb
 from jaxbounds.certification.interpreter import precision
 from jaxbounds.constants import closed_form, dependence
 from jaxbounds.constants.constant import sharp_constant
@@ -275,3 +276,42 @@ def test_logs_of_the_axis_are_a_law():
     found = sharp_constant(entropy, budget=SMALL)
     assert found.law == "log(n)"
     assert all(math.isclose(s.ratio, math.log(s.size["n"]), rel_tol=1e-14) for s in found.sizes)
+
+
+def _over(one, lhs, **sizes):
+    (found,) = sharp_constant(lhs, 1.0, over={"x": one}, sizes=sizes, seconds=10.0).sizes
+    return found
+
+
+@pytest.mark.parametrize("one, n, truth", [
+    (jb.Sphere(1, "d"), 1, "sqrt(2)"), (jb.Each(jb.Sphere(1, "d"), "n"), 2, "2 sqrt(2)"),
+    (jb.SubSimplex("d"), 1, "1"), (jb.Sphere(1, "d", p=1), 1, "1"),
+], ids=repr)  # fmt: skip
+def test_the_sum_of_entries_where_an_equation_holds_up_to_rounding(one, n, truth):
+    """By Cauchy-Schwarz; a tolerance as small as rounding is no reason to doubt an instance."""
+    found = _over(one, lambda x: jnp.sum(x), d=2, n=n)
+    assert found.where == "attained" and found.closed.text == truth
+
+
+def test_a_tolerance_of_ones_own_is_read_as_coded():
+    def evaluate(instance, size):
+        one = jnp.ones(())
+        return Sides(lhs=jnp.sum(instance["x"]), rhs={"printed": one, "control": one / 2})
+
+    unit = lambda i, size: {"unit": jnp.abs(jnp.sum(i["x"] ** 2) - 1) <= 1e-9}
+    own = Statement(
+        id="own.unit", label="unit", formula="sum x <= C", kind="inequality", evaluate=evaluate,
+        sample=lambda key, size: {"x": jax.random.normal(key, (2,))}, sizes=({},),
+        hypotheses=unit, project=lambda i, size: {"x": i["x"] / jnp.linalg.norm(i["x"])},
+        forms=(Form(name="printed"),), control="half of it",
+    )  # fmt: skip
+    (found,) = sharp_constant(own, budget=SMALL, seconds=10.0).sizes
+    assert found.where == "attained" and found.closed.text == "sqrt(2)"
+
+
+def test_over_nothing_a_claim_is_about_its_sizes():
+    found = sharp_constant(lambda n: n, lambda n: 2.0**n, over={}, sizes={"n": (1, 2, 3, 5)})
+    assert [s.closed.text for s in found.sizes] == ["1/2", "1/2", "3/8", "5/32"]
+    assert all(s.where == "enumerated" for s in found.sizes)
+    false = jb.find_violation(lambda n: n**2, lambda n: 2.0**n, over={}, sizes={"n": (2, 3, 4)})
+    assert false and false.size == {"n": 3} and false.ratio == 9 / 8

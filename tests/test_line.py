@@ -121,6 +121,7 @@ def test_what_is_no_line_is_one_sentence(make, says):
     jb.Ball(1, "d"), jb.Ball("R", ("n", "d"), p=1), jb.Sphere(2, 3), jb.Box(0, float("inf"), "d"),
     jb.Reals("d"), jb.Simplex("d", total=2), jb.Orthogonal(("n", "d")), jb.OperatorNorm("R", "d"),
     jb.Matrices(norm="row sum", at_most=2), jb.PSD("d", norm="trace", at_most=1), jb.Signs(4),
+    jb.Each(jb.Sphere(1, "d"), 3), jb.Each(jb.Matrices("d", norm="nuclear")), jb.SubSimplex("n", 2),
     jb.Integers(0, "d"), jb.OneOf([1.0, 2.0], [3.0, 4.0]),
 ], ids=repr)  # fmt: skip
 def test_a_set_is_written_as_it_is_declared(one):

@@ -25,6 +25,12 @@ BOUNDED = [
     jb.Box(0, 1),
     jb.Simplex("d"),
     jb.Simplex(("n", "d"), total=2),
+    jb.SubSimplex("d"),
+    jb.SubSimplex(("n", "d"), total="R"),
+    jb.Each(jb.Sphere(1, "d"), "n"),
+    jb.Each(jb.Ball("R", "d", p=1), 2),
+    jb.Each(jb.Orthogonal(2), 2),
+    jb.Each(jb.Integers(0, 2), "d"),
     jb.Signs("d"),
     jb.Orthogonal("d"),
     jb.Orthogonal(("n", "d")),
@@ -94,7 +100,7 @@ def test_some_draws_are_on_the_boundary_and_some_within(chosen):
     pushed = middle + (drawn - middle) * (1 + 1e-6)
     left = ~_met(chosen, pushed)
     assert left.sum() >= 15
-    flat = not chosen.convex or isinstance(chosen, jb.Simplex)
+    flat = not chosen.convex or type(chosen) is jb.Simplex
     assert flat or (~left).sum() >= 5
 
 
@@ -114,6 +120,8 @@ def test_the_projection_is_one(chosen):
 
 
 def _nearest(chosen):
+    if isinstance(chosen, jb.Each):
+        return _nearest(chosen.one)
     return chosen.convex and not (isinstance(chosen, jb.Ball) and chosen.p not in (1, 2, math.inf))
 
 
@@ -198,6 +206,7 @@ def test_candidates_are_in_the_set(chosen):
 
 @pytest.mark.parametrize(
     "chosen", [c for c in BOUNDED if isinstance(c, jb.Ball | jb.Simplex | jb.Box)]
+    + [jb.Each(jb.Sphere(1, 2), 2), jb.Each(jb.Orthogonal(2), 2), jb.Each(jb.Box(0, 1, 2), 2)]
     + [jb.Orthogonal("d"), jb.Orthogonal(2), jb.OperatorNorm("R", "d"), jb.PSD("d", at_most=2)],
     ids=repr,
 )  # fmt: skip
@@ -228,6 +237,31 @@ def test_finite_sets_are_enumerated():
     both = Over({"s": jb.Signs(2), "k": jb.OneOf(1.0, 2.0, 3.0)}).every(SIZE)
     rows = {(*s, k) for s, k in zip(both["s"].tolist(), both["k"].tolist()) for s in [tuple(s)]}
     assert len(rows) == 12
+
+
+def test_stacks_of_a_finite_set_are_enumerated():
+    found = jb.Each(jb.OneOf((1.0, 0.0), (0.0, 1.0)), "d").every(SIZE)
+    assert found.shape == (8, 3, 2) and len({point.tobytes() for point in found}) == 8
+    assert jb.Each(jb.Signs(4), "d").every(SIZE).shape == (4096, 3, 4)
+    assert jb.Each(jb.Signs(5), "d").every(SIZE) is None
+    assert jb.Each(jb.Ball(1, 2), 2).every(SIZE) is None
+    words = jb.Each(jb.Sphere(1, 2), 2).meets(np.array([[1.0, 0.0], [0.0, 2.0]]), {}, "w")
+    assert words == {"|each w_i|_2 = 1": False}
+    with pytest.raises(TypeError, match="Each is of one set"):
+        jb.Each("Ball", 2)
+    with pytest.raises(ValueError, match="count is a size by name"):
+        jb.Each(jb.Ball(1, 2), 2.5)
+
+
+def test_rows_of_at_most_a_sum_are_what_a_solver_finds():
+    """Sequential quadratic programming knows only the constraints, not the projection."""
+    rule = {"type": "ineq", "fun": lambda z: 1 - np.sum(z)}
+    for y in [*_outside(jb.SubSimplex("d"), 4), np.array([0.2, -0.1, 0.3])]:
+        found = scipy.optimize.minimize(
+            lambda z, y=y: np.sum((z - y) ** 2), np.full(3, 0.1), method="SLSQP",
+            constraints=[rule], bounds=[(0, None)] * 3, options={"ftol": 1e-15},
+        )  # fmt: skip
+        np.testing.assert_allclose(jb.SubSimplex("d").project(y, SIZE), found.x, atol=1e-5)
 
 
 def test_a_product_is_a_set_of_instances():

@@ -94,12 +94,13 @@ class Ratio:
             NotSupported: if there is no rule for an operation.
         """
         with precision(BITS):
-            balls = []
-            for lhs, rhs, named in self._ways(instance, reading):
-                for flag in named:
-                    values = as_flags(flag) if isinstance(flag, Flags) else np.asarray(flag)
-                    if not np.all(values == 1):
-                        raise Undecided("a hypothesis is not certain there")
+            balls, ways = [], self._ways(instance, reading)
+            # A small tolerance may be read as zero: whether an instance is one, the code decides.
+            if not _all_met(ways) and not (
+                reading != "exact" and _all_met(self._ways(instance, "exact"))
+            ):
+                raise Undecided("a hypothesis is not certain there")
+            for lhs, rhs, _ in ways:
                 left, right = as_reals(lhs).ravel()[0], as_reals(rhs).ravel()[0]
                 if not right > 0 or not left.is_finite():
                     raise Undecided("a side is not enclosed, or the right side is not positive")
@@ -108,6 +109,13 @@ class Ratio:
             for ball in balls[1:]:
                 hull = hull.union(ball)
             return hull
+
+
+def _all_met(ways: list[Any]) -> bool:
+    """Whether all hypotheses certainly hold, whichever way a program takes."""
+    flags = [flag for *_, named in ways for flag in named]
+    table = [as_flags(flag) if isinstance(flag, Flags) else np.asarray(flag) for flag in flags]
+    return all(np.all(values == 1) for values in table)
 
 
 def at_values(point: Point, values: list[arb], /) -> Instance:

@@ -54,7 +54,7 @@ class Best(NamedTuple):
         gain: what slopes still promise, relatively; None where unknown.
         far: a way to infinity along which the ratio rises further.
         promise: what the supremum may lie above the ball, relatively.
-        near: the largest ratio of the neighbours.
+        near: the largest ratio of the neighbours, and of what ball arithmetic could not decide.
     """
 
     point: Point
@@ -91,13 +91,13 @@ def best_of(
 ) -> Best:
     """The point whose ratio is largest by ball arithmetic, its slopes and the ways to infinity."""
     ordered = sorted(points, key=lambda p: -p.ratio)
-    point, ratio, ball, reason = _confirmed(problem, ordered, until)
+    point, ratio, ball, reason, beyond = _confirmed(problem, ordered, until)
     climbs = moves(problem)
     near = best_neighbour(problem, point.instance, seed) if climbs else (point.instance, 0.0)
     if snap and near[1] > point.ratio * (1 + SAME) and time.process_time() < until:
         again = polished(problem, [Start(point.kind, near[0])], until=until)[0]
         if again.ratio > point.ratio * (1 + SAME):
-            point, ratio, ball, reason = _confirmed(problem, [again, point], until)
+            point, ratio, ball, reason, beyond = _confirmed(problem, [again, point], until)
             near = best_neighbour(problem, point.instance, seed)
     if ball is not None:
         point = point._replace(ratio=_within(point.ratio, ball))
@@ -119,7 +119,7 @@ def best_of(
     if far:
         ball, promise = _at_the_end(problem, ratio, point, far)
         near = best_neighbour(problem, far.instance, seed)
-    return Best(point, ball, reason, gain, far, promise, near[1])
+    return Best(point, ball, reason, gain, far, promise, max(near[1], beyond))
 
 
 def said(problem: Problem, best: Best, points: Sequence[Point], /, where: Where | None = None):
@@ -172,12 +172,30 @@ def readable(problem: Problem, best: Best, /, *, until: float) -> dict[str, Any]
     return {"instance": plain, "instance_ratio": shown.ratio}
 
 
-def _confirmed(problem: Problem, points: Sequence[Point], until: float):
+class _Confirmed(NamedTuple):
+    """A point, its ratio in balls where there is one, and what stands in the way of more.
+
+    Attributes:
+        point: the one whose certified ratio is largest.
+        ratio: of the problem, as a function.
+        ball: the ratio there.
+        reason: why there is no ball, or why a point that is better in floats has none.
+        beyond: what floats say there.
+    """
+
+    point: Point
+    ratio: Any
+    ball: Any
+    reason: str
+    beyond: float
+
+
+def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Confirmed:
     """The point whose certified ratio is largest, of those first in line; with its ball."""
     project = problem.statement.search != "none" and problem.statement.project is not None
     seconds = max(until - time.process_time(), 1.0)
     known: list[tuple[Point, Ratio, Any]] = []
-    reason = ""
+    reason, beyond = "", 0.0
     for point in points:
         # Once a float ratio is confirmed, only those as large are of interest.
         if known and point.ratio < float(known[0][2].lower()) * (1 - SAME):
@@ -188,9 +206,14 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float):
             ratio = Ratio(problem, point.instance, seconds=seconds, project=project)
             known.append((point, ratio, ratio(point.instance, "ulp")))
         except (Undecided, NotSupported) as refused:
-            reason = str(refused)
+            reason, beyond = str(refused), max(beyond, point.ratio)
         known.sort(key=lambda k: -k[2].lower())
-    return (*known[0], "") if known else (points[0], None, None, reason)
+    if not known:
+        return _Confirmed(points[0], None, None, reason, beyond)
+    if not beyond > float(known[0][2].lower()) * (1 + SAME):
+        return _Confirmed(*known[0], "", 0.0)
+    words = f"floats give {beyond:.6g}, which balls do not decide: {reason}"
+    return _Confirmed(*known[0], words, beyond)
 
 
 def _within(ratio: float, ball: Any) -> float:
@@ -313,7 +336,7 @@ def farther(
         for look in looks(problem, point, until=until)[:2]:
             if look.high > best * (1 + SAME):
                 there = at(problem, look.first, 0.0)
-                *_, ball, reason = _confirmed(problem, [there], until)
-                if reason or ball.lower() > best * (1 + SAME):
+                alone = _confirmed(problem, [there], until)
+                if alone.ball is None or alone.ball.lower() > best * (1 + SAME):
                     found.append(Start("far", look.first))
     return found

@@ -5,17 +5,20 @@ search, and coordinates for proofs. Sizes are named: "d", ("n", "2*d"), R="sqrt(
 """
 
 from jaxbounds.sets.base import Chart, Set
+from jaxbounds.sets.each import Each
 from jaxbounds.sets.expressions import number_of, shape_of
 from jaxbounds.sets.finite import Integers, OneOf
 from jaxbounds.sets.matrices import PSD, Matrices, OperatorNorm, Orthogonal
 from jaxbounds.sets.over import Over
-from jaxbounds.sets.vectors import Ball, Box, Reals, Signs, Simplex, Sphere
+from jaxbounds.sets.simplex import Simplex, SubSimplex
+from jaxbounds.sets.vectors import Ball, Box, Reals, Signs, Sphere
 
 __all__ = [
     "PSD",
     "Ball",
     "Box",
     "Chart",
+    "Each",
     "Integers",
     "Matrices",
     "OneOf",
@@ -27,6 +30,7 @@ __all__ = [
     "Signs",
     "Simplex",
     "Sphere",
+    "SubSimplex",
     "number_of",
     "shape_of",
 ]

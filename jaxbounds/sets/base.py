@@ -15,6 +15,8 @@ from jaxbounds.sets.expressions import refuse_other_expressions as refuse
 
 ROUNDING = 1e-12
 """By what part of its own size a point may lie outside of a set: that of rounding."""
+LESS, MORE = 1 - ROUNDING, 1 + ROUNDING
+"""As factors: a small constant by itself may be read as zero, where digits are certified."""
 Draw = Callable[[jax.Array], jax.Array]
 MOST = 4096
 """A set of at most so many points is enumerated."""
@@ -39,6 +41,11 @@ class Chart(NamedTuple):
 def modules(x: Any) -> Any:
     """NumPy for its own arrays, on the host; `jax.numpy` for the rest."""
     return np if isinstance(x, np.ndarray | np.generic) else jnp
+
+
+def agrees(x: Any, value: Any) -> Any:
+    """Whether nonnegative numbers are a value, up to rounding."""
+    return (x >= value * LESS) & (x <= value * MORE)
 
 
 def supports(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbounds.norms import project_l1, project_rows, vector_norm
-from jaxbounds.sets.base import ROUNDING, Chart, Draw, Set, modules, supports
+from jaxbounds.sets.base import LESS, MORE, ROUNDING, Chart, Draw, Set, modules, supports
 from jaxbounds.sets.expressions import Number, Shape, Size, number_of
 from jaxbounds.sets.spectral import on_singular_values, on_spectrum
 from jaxbounds.sets.vectors import Ball
@@ -89,7 +89,7 @@ class Orthogonal(_OfMatrices):
         rows, columns = x.shape
         gram = x.T @ x if rows >= columns else x @ x.T
         off = xp.max(xp.abs(gram - xp.eye(min(rows, columns))))
-        return {f"{name} is orthogonal": off <= ROUNDING * max(rows, columns)}
+        return {f"{name} is orthogonal": 1 + off <= 1 + ROUNDING * max(rows, columns)}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
         """Angles of plane rotations, for each determinant; of square matrices.
@@ -196,7 +196,7 @@ class SpectralBall(_OfMatrices):
         values, xp = _singular(x), modules(x)
         norm = xp.max(values) if self.p == math.inf else xp.sum(values)
         word = "op" if self.p == math.inf else "nuclear"
-        return {f"|{name}|_{word} <= {self.R}": norm <= self._radius(size) * (1 + ROUNDING)}
+        return {f"|{name}|_{word} <= {self.R}": norm <= self._radius(size) * MORE}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
         """Two rotations and the singular values with signs; of square matrices, operator norm.
@@ -308,8 +308,8 @@ class PSD(_OfMatrices):
         values = xp.linalg.eigvalsh(_symmetric(x))
         largest = xp.max(xp.abs(values))
         found = {
-            f"{name} is symmetric": xp.max(xp.abs(x - x.T)) <= ROUNDING * largest,
-            f"{name} is positive semidefinite": values[0] >= -ROUNDING * largest,
+            f"{name} is symmetric": largest + xp.max(xp.abs(x - x.T)) <= largest * MORE,
+            f"{name} is positive semidefinite": largest + values[0] >= largest * LESS,
         }
         if math.isfinite(bound):
             norm = {
@@ -317,7 +317,7 @@ class PSD(_OfMatrices):
                 "trace": xp.sum(xp.abs(values)),
                 "frobenius": xp.sqrt(xp.sum(values**2)),
             }[self.norm]
-            found[f"|{name}|_{self.norm} <= {self.at_most}"] = norm <= bound * (1 + ROUNDING)
+            found[f"|{name}|_{self.norm} <= {self.at_most}"] = norm <= bound * MORE
         return found
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
@@ -397,7 +397,7 @@ class RowBalls(Set):
         norm, word = (
             (xp.max(lengths), "rows") if self.over == "max" else (xp.sum(lengths), "row sum")
         )
-        return {f"|{name}|_{word} <= {self.R}": norm <= self._radius(size) * (1 + ROUNDING)}
+        return {f"|{name}|_{word} <= {self.R}": norm <= self._radius(size) * MORE}
 
 
 def Matrices(shape: Shape = ("m", "n"), norm: Norm = "frobenius", at_most: Number = 1) -> Set:

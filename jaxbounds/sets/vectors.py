@@ -11,7 +11,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.norms import project_l1, vector_norm
-from jaxbounds.sets.base import MOST, ROUNDING, Chart, Draw, Set, modules, signs_at, supports
+from jaxbounds.sets.base import (
+    MORE,
+    MOST,
+    Chart,
+    Draw,
+    Set,
+    agrees,
+    modules,
+    signs_at,
+    supports,
+)
 from jaxbounds.sets.expressions import Number, Shape, Size, number_of
 
 _norm = lambda x, p: vector_norm(x.ravel(), p)
@@ -215,7 +225,7 @@ class Ball(Set):
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
         """|x|_p <= R."""
-        within = _length(x, self.p) <= self._radius(size) * (1 + ROUNDING)
+        within = _length(x, self.p) <= self._radius(size) * MORE
         return {f"|{name}|_{_said(self.p)} <= {self.R}": within}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
@@ -254,8 +264,7 @@ class Sphere(Ball):
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
         """|x|_p = R."""
-        radius, xp = self._radius(size), modules(x)
-        on = xp.abs(_length(x, self.p) - radius) <= radius * ROUNDING
+        on = agrees(_length(x, self.p), self._radius(size))
         return {f"|{name}|_{_said(self.p)} = {self.R}": on}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
@@ -284,78 +293,6 @@ def on_sphere(angles: jax.Array) -> jax.Array:
     """The unit vector of angles, shape (k,) to (k + 1,): cos a, sin a cos b, sin a sin b, ..."""
     sines = jnp.concatenate([jnp.ones(1), jnp.cumprod(jnp.sin(angles))])
     return sines * jnp.concatenate([jnp.cos(angles), jnp.ones(1)])
-
-
-@dataclass(frozen=True)
-class Simplex(Set):
-    """Arrays whose rows (last axis) are nonnegative and add up to `total`."""
-
-    shape: Shape = "d"
-    total: Number = 1
-
-    def __post_init__(self) -> None:
-        """Refuse a total that is none."""
-        self._refuse(self.total)
-
-    def _sum(self, size: Size) -> float:
-        total = float(number_of(self.total, size))
-        if not 0 < total < math.inf:
-            raise ValueError(f"{self!r}: its total must be positive and finite, got {total}")
-        return total
-
-    def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
-        total = self._sum(size)
-        normal = lambda a: total * a / jnp.sum(a, axis=-1, keepdims=True)
-        uniform = lambda k: normal(jax.random.exponential(k, shape) + 1e-300)
-        peaked = lambda k: total * jax.nn.softmax(3 * jax.random.normal(k, shape), axis=-1)
-
-        def face(key: jax.Array) -> jax.Array:
-            """Uniform on some coordinates."""
-            which, first = jax.random.split(key)
-            chosen = jax.random.bernoulli(which, 0.5, shape).astype(float)
-            return normal(jnp.where(jnp.any(chosen > 0, -1, keepdims=True), chosen,
-                                    self.extreme(first, size)))  # fmt: skip
-
-        return uniform, peaked, face, lambda k: self.extreme(k, size)
-
-    def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Rows with one entry."""
-        *rows, n = self.shape_at(size)
-        at = jax.random.randint(key, tuple(rows), 0, n)
-        return self._sum(size) * jax.nn.one_hot(at, n, dtype=float)
-
-    def project(self, x: Any, size: Size) -> Any:
-        """The nearest rows, by sorting."""
-        total, xp = self._sum(size), modules(x)
-        n = x.shape[-1]
-        ordered = xp.flip(xp.sort(x, axis=-1), axis=-1)
-        counts = xp.arange(1.0, n + 1.0).reshape((1,) * (x.ndim - 1) + (n,))
-        thresholds = (xp.cumsum(ordered, axis=-1) - total) / counts
-        # Over the first k the thresholds rise, then they fall: the largest is the right one.
-        near = xp.maximum(x - xp.max(thresholds, axis=-1, keepdims=True), 0.0)
-        return near * (total / xp.sum(near, axis=-1, keepdims=True))  # what rounding left
-
-    def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Nonnegative, and the sum of each row."""
-        xp, total = modules(x), self._sum(size)
-        off = xp.abs(xp.sum(x, axis=-1) - total)
-        return {
-            f"{name} >= 0": xp.all(x >= 0),
-            f"{name} adds up to {self.total}": xp.all(off <= total * ROUNDING),
-        }
-
-    def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Sticks broken: t_1, (1 - t_1) t_2, ..., each t in [0, 1]."""
-        shape, total = self.shape_at(size), self._sum(size)
-        *rows, n = shape
-        k = math.prod(rows) * (n - 1)
-
-        def point(t: jax.Array) -> jax.Array:
-            parts, one = t.reshape((*rows, n - 1)), jnp.ones((*rows, 1))
-            left = jnp.concatenate([one, jnp.cumprod(1 - parts, axis=-1)], axis=-1)
-            return total * left * jnp.concatenate([parts, one], axis=-1)
-
-        return (Chart("", (0.0,) * k, (1.0,) * k, point),)
 
 
 @dataclass(frozen=True)

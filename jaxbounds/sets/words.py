@@ -31,7 +31,7 @@ def declared(one: "Set | Mapping[str, Any]", /) -> str:
     given = []
     for at, field in enumerate(fields):
         value = getattr(one, field.name)
-        written = repr(value)
+        written = declared(value) if isinstance(value, Set) else repr(value)
         if isinstance(value, float) and math.isinf(value):
             written = f"float({str(value)!r})"
         if at <= min(last, 1):

@@ -40,7 +40,7 @@ class Line:
     Attributes:
         lhs: a function whose arguments are entries of `over` or sizes, by name; or a number.
         rhs: the same.
-        over: sets by the name of an argument.
+        over: sets by the name of an argument; none where the sizes are all there is.
         sizes: the static parts to try.
         relation: "<=" or ">=".
         error: how far lhs - rhs may be off; as the sides are given.
@@ -48,7 +48,7 @@ class Line:
 
     lhs: Side
     rhs: Side
-    over: Over
+    over: Over | Mapping[str, Any]
     sizes: tuple[Mapping[str, float], ...] = ({},)
     relation: Relation = "<="
     error: Side = 0.0
@@ -134,4 +134,11 @@ def line_of(
     found = sizes_of(sizes)
     if not found:
         raise ValueError("sizes are empty: give values, as {'d': (2, 4)}")
-    return Line(lhs=lhs, rhs=rhs, over=Over(over), sizes=found, relation=relation, error=error)
+    return Line(
+        lhs=lhs,
+        rhs=rhs,
+        over=Over(over) if over else {},
+        sizes=found,
+        relation=relation,
+        error=error,
+    )

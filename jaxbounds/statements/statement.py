@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from jaxbounds.sets import Over, Set
 from jaxbounds.statements.declared import refuse_other_types
 from jaxbounds.statements.form import Form
@@ -83,7 +85,8 @@ class Statement:
             arrays and is run as it is, one instance at a time.
         over: sets by the name of an instance's entry, {"x": jb.Ball(1, "d")}: they draw instances,
             project, and are hypotheses. `sample`, `project` and `hypotheses` say what no set says:
-            what `sample` draws replaces the sets' draws, the others come on top.
+            what `sample` draws replaces the sets' draws, the others come on top. `over={}`: the
+            claim is about its sizes alone, one instance each.
         there_is: sets of the entries that a claim only promises: "for each instance of `over`
             there is ... such that". Whatever is drawn, an inner search looks for the best such
             entries, for each form; they are stored with the instance. Where it finds none the form
@@ -238,6 +241,8 @@ def _filled(form: Form, usual: str, sizes: Sequence[Mapping[str, float]]) -> For
 def _take_sets(s: Statement) -> None:
     """Fill sampler, projection and hypotheses from the sets, once."""
     fill = lambda name, value: object.__setattr__(s, name, value)
+    if s.over is not None and not s.over:
+        _take_nothing(s)
     for name in ("over", "there_is"):
         if getattr(s, name) is not None:
             fill(name, Over(getattr(s, name)))
@@ -254,6 +259,16 @@ def _take_sets(s: Statement) -> None:
     fill("sample", {name: Drawn(sets, bare(own), law) for name, own in samplers.items()})
     fill("hypotheses", Within(sets, bare(s.hypotheses)))
     fill("project", Projected(sets, bare(s.project)))
+
+
+def _take_nothing(s: Statement) -> None:
+    """Over nothing, a claim is about its sizes alone: of each there is one instance."""
+    fill = lambda name, value: object.__setattr__(s, name, value)
+    fill("over", None)
+    if not s.samplers and s.cases is None:
+        fill("cases", lambda size: {"alone": np.zeros(1, int)})
+        fill("enumerates", s.enumerates or "of each size the one instance")
+        fill("search", s.search or "none")
 
 
 def _container_problems(s: Statement) -> Iterable[str]:
@@ -280,7 +295,8 @@ def _problems(s: Statement) -> Iterable[str]:
     if not s.sample and s.cases is None:
         law = s.kind in ("probability", "expectation") and s.over
         why = "a set has no law, of which a frequency is: give sample" if law else (
-            "it has neither sample nor cases nor over, so no instance could ever be drawn"
+            "it has neither sample nor cases nor over, so no instance could ever be drawn (a claim "
+            "about its sizes alone: over={})"
         )  # fmt: skip
         yield why
     if s.horizon and any(s.horizon not in size for size in s.sizes):

@@ -18,6 +18,7 @@ from jaxbounds.constants.examine import (
     _at_kink,
     _at_the_end,
     _closed,
+    _Confirmed,
     _confirmed,
     _is_real,
     _out_of_floats,
@@ -194,9 +195,20 @@ def test_points_without_balls(known, monkeypatch):
     points = [point(0, ratio=3.0), point(1, ratio=2.0)]
     problem = known(lambda x: 1.0)
     Balls({0: Undecided("first"), 1: NotSupported("second")}, monkeypatch)
-    assert _confirmed(problem, points, NEVER) == (points[0], None, None, "second")
+    assert _confirmed(problem, points, NEVER) == (points[0], None, None, "second", 3.0)
+
+
+def test_what_balls_do_not_decide_may_be_larger(known, monkeypatch):
+    """A smaller number that is certain is a lower estimate, and nobody's supremum."""
+    points = [point(0, ratio=3.0), point(1, ratio=2.0)]
+    problem = known(lambda x: 1.0)
     Balls({0: Undecided("first"), 1: 2.0}, monkeypatch)
-    assert _confirmed(problem, points, NEVER)[2:] == (2, "")
+    words = "floats give 3, which balls do not decide: first"
+    assert _confirmed(problem, points, NEVER)[2:] == (2, words, 3.0)
+    Balls({0: Undecided("first"), 1: 3 * (1 - 0.9e-9)}, monkeypatch)
+    assert _confirmed(problem, points, NEVER)[3:] == ("", 0.0)
+    Balls({0: Undecided("first"), 1: 3 * (1 - 1.1e-9)}, monkeypatch)
+    assert _confirmed(problem, points, NEVER)[4] == 3.0
 
 
 @pytest.mark.parametrize(
@@ -313,7 +325,7 @@ def test_what_is_shown_may_cost_a_thousandth(known, monkeypatch):
 def test_what_is_better_far_out_is_a_start_if_confirmed(high, ball, kept, known, monkeypatch):
     there = {"x": np.array([8.0, 8.0])}
     monkeypatch.setattr(examine, "looks", lambda *a, **k: [Look(0, high, there, high, True)])
-    confirmed = (None, None, arb(ball), "") if ball else (None, None, None, "no rule")
+    confirmed = _Confirmed(point(8, 8), None, arb(ball) if ball else None, "", 0.0)
     monkeypatch.setattr(examine, "_confirmed", lambda *a: confirmed)
     found = farther(known(lambda x: 1.0), [point(1, 2)], 1.0, until=NEVER)
     assert [s.kind for s in found] == ["far"] * kept
@@ -327,7 +339,9 @@ def test_two_starts_far_out_are_enough(known, monkeypatch):
         return [Look(k, 5.0, there, 5.0, True) for k in range(3)]
 
     monkeypatch.setattr(examine, "looks", looks)
-    monkeypatch.setattr(examine, "_confirmed", lambda *a: (None, None, arb(5), ""))
+    monkeypatch.setattr(
+        examine, "_confirmed", lambda *a: _Confirmed(point(8, 8), None, arb(5), "", 0.0)
+    )
     points = [point(1, 2), point(3, 4)]
     found = farther(known(lambda x: 1.0), points, 1.0, until=NEVER)
     assert len(found) == 2 and asked == [1]  # the two most promising of the first point
@@ -394,7 +408,7 @@ def chosen(known, claim, monkeypatch):
         other = point(9, 9, ratio=again or 0.0)
         monkeypatch.setattr(examine, "polished", lambda *a, **k: calls.append("again") or [other])
         ball_of = (None, None) if bare else ("R", arb(ball))
-        confirmed = lambda p, ps, u: (ps[0], *ball_of, "no")
+        confirmed = lambda p, ps, u: _Confirmed(ps[0], *ball_of, "no", 0.0)
         monkeypatch.setattr(examine, "_confirmed", confirmed)
         monkeypatch.setattr(examine, "_rounder", lambda p, q, cost, u: calls.append(cost) or q)
         monkeypatch.setattr(examine, "curvature", lambda *a: (1, 2))
