@@ -10,12 +10,7 @@ from jaxtyping import Array
 from jaxbounds.arrays import array_module, number, traced
 from jaxbounds.norms import dual_exponent, entrywise_norm
 from jaxbounds.qstr import heads, packing
-from jaxbounds.qstr.statements.common import (
-    SEARCHED,
-    SEARCHED_ON_HOST,
-    gauss_hermite,
-    reals,
-)
+from jaxbounds.qstr.statements.common import SEARCHED, SEARCHED_ON_HOST, gauss_hermite, reals
 from jaxbounds.statements import Budget, Counterexample, Form, Sides, Statement, stacked
 
 

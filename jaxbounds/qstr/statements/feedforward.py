@@ -208,7 +208,7 @@ def _algorithms(i, size):
             "printed A_ERM": (loss(W), loss(inside)),
             "derived shorter": (square(W), square(inside) + square(W - inside)),
             "control": (loss(W), loss(2 * inside)),
-        },
+        }
     )
 
 

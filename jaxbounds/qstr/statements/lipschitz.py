@@ -85,10 +85,7 @@ LIPSCHITZ = Statement(
     "|Theta - Theta'|_F, s^2 = H r_z^2 + 1",
     tex=r"|\hat y - \hat y'| \le s \left( R_w \|a - a'\|_2 + r_a \|(W, b) - (W', b')\|_F \right) "
     r"+ r_a R_w r_z^3 \|\Theta_{\mathrm{QK}} - \Theta_{\mathrm{QK}}'\|_F, \quad s^2 = H r_z^2 + 1",
-    judges=(
-        covers.transformer_lipschitz,
-        SparseTransformer.__call__,
-    ),
+    judges=(covers.transformer_lipschitz, SparseTransformer.__call__),
     over=reals("z: N De") | _WEIGHTS | {f"d_{name}": one for name, one in _WEIGHTS.items()},
     cases=_aligned_pair,
     evaluate=_moved,
@@ -108,11 +105,7 @@ LIPSCHITZ = Statement(
             note="Theorem 4's class: the derivatives by a, (W, b) and Theta together, |a| |W| <= "
             "R^2/2.",
         ),
-        Form(
-            name="derived prediction",
-            equality=_ALIGNED,
-            note="r_a R_w s bounds a prediction.",
-        ),
+        Form(name="derived prediction", equality=_ALIGNED, note="r_a R_w s bounds a prediction."),
     ),
     control="a twentieth of the last",
     sizes=({"N": 3, "De": 3, "H": 2, "m": 2},),

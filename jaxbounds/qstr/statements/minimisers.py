@@ -129,10 +129,7 @@ THEOREM_9 = Statement(
         ),
     ),
     control="prompts of N/100 tokens",
-    sizes=(
-        {"N": 8192, "n": 27, "d": 10, "depth": 2},
-        {"N": 131072, "n": 12, "d": 3, "depth": 3},
-    ),
+    sizes=({"N": 8192, "n": 27, "d": 10, "depth": 2}, {"N": 131072, "n": 12, "d": 3, "depth": 3}),
     budget=Budget(samples=48),
     assumptions="c_3 = 1/10, c_2 = 1/2; any transitions, any |h| <= r_h = 1, f_y of L_y ReLU layers"
     " on x_j, a bias and any encoding; d_h >= n units (for n <= d two are enough, and no condition "

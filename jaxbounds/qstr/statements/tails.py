@@ -134,9 +134,7 @@ SMALL_RADIUS = Statement(
             cites="Lemma 12: 'for any r_x > 0 we have'",
             erratum="E6",
             counterexample=Counterexample(
-                instance={"r": 0.99},
-                ratio=1.197551816758194,
-                meets=_meets_lemma_12,
+                instance={"r": 0.99}, ratio=1.197551816758194, meets=_meets_lemma_12
             ),
             note="At nN = 1: x uniform on the sphere of radius sqrt(d) meets Assumption 1 with "
             "C_x = 1, and |x| > r surely, while the bound is exp(-0.99^2/(2e)) = 0.835. Against "

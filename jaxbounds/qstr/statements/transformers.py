@@ -106,11 +106,7 @@ PREDICTION = Statement(
             cites="Lemma 20, proof: the bound of |yhat_TR(p; Theta)_j|",
             equality=_ALIGNED,
         ),
-        Form(
-            name="sharpened",
-            equality=_ALIGNED,
-            note="The operator norm in place of Frobenius'.",
-        ),
+        Form(name="sharpened", equality=_ALIGNED, note="The operator norm in place of Frobenius'."),
     ),
     control="sqrt(H) dropped",
     sizes=({"N": 3, "De": 3, "H": 4, "m": 2},),
@@ -224,8 +220,4 @@ ASSEMBLY = Statement(
     **SEARCHED_ON_HOST,
 )
 
-STATEMENTS = (
-    ATTENTION_LIPSCHITZ,
-    PREDICTION,
-    ASSEMBLY,
-)
+STATEMENTS = (ATTENTION_LIPSCHITZ, PREDICTION, ASSEMBLY)
