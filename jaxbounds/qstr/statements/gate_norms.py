@@ -72,7 +72,8 @@ NORMS = Statement(
         ),
     ),
     control="r_x/(4 eps) units: one direction alone",
-    assumptions="eps < r_x and log(R/eps) >= 1, without which the printed bounds are 0 or negative",
+    assumptions="eps < r_x and log(R/eps) >= 1, without which the printed bounds are 0 or "
+    "negative; r_x >= 1/2, eps at least 1/50 of the largest such",
     source="Lemma 24; Lemma 42 with L = 2 R",
     **ON_SETTINGS,
 )
@@ -130,7 +131,7 @@ BLOCK_NORMS = Statement(
         Form(name="derived exact", note="q d copies: the width q d times, no other norm larger."),
     ),
     control="half of sqrt(m) |a| for the l_1 norm of its row",
-    assumptions="eps < r_x and log(R/eps) >= 1",
+    assumptions="eps < r_x and log(R/eps) >= 1; r_x >= 1/2, eps at least 1/50 of the largest such",
     source="Lemma 25",
     **{**ON_SETTINGS, "sizes": ({"q": 2, "d": 2},)},
 )

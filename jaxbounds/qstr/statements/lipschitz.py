@@ -12,7 +12,7 @@ from jaxbounds.qstr.transformer import SparseTransformer
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 WEIGHTS = reals("W_QK: H De De, W: m H*De, b: m, a: m")
-"""Of a Transformer."""
+"""Of a Transformer, by name."""
 _MOVED = reals("z: N De") | WEIGHTS | {f"d_{name}": one for name, one in WEIGHTS.items()}
 
 

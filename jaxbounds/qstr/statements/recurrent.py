@@ -139,7 +139,8 @@ def _one_unit_case(size):
     case["V"][..., 0, [0, 2]] = 1.0
     case["c"][:, 0, :, 0] = 0.01
     # And one in which the transitions agree and the readouts do not.
-    case["c"][1, 1, :, 0], case["a"][1, 1, 0] = 0.01, 0.5
+    case["c"][1, 1, :, 0] = 0.01
+    case["a"][1, 1, 0] = 0.5
     return case
 
 

@@ -19,7 +19,8 @@ _ATTENTIONS = reals("z: N De, W: H De De, moved: H De De")
 def _pair_case(size):
     """Two opposite tokens that share the attention, weights an infinitesimal step apart."""
     case = zeros(_ATTENTIONS, size)
-    case["z"][:, ::2, 0], case["z"][:, 1::2, 0], case["moved"][..., 0, 0] = 2.0, -2.0, 1e-4
+    case["z"][:, ::2, 0], case["z"][:, 1::2, 0] = 2.0, -2.0
+    case["moved"][..., 0, 0] = 1e-4
     return case
 
 
