@@ -10,19 +10,8 @@ from jaxtyping import Array
 from jaxbounds.arrays import array_module, number, traced
 from jaxbounds.norms import dual_exponent, entrywise_norm
 from jaxbounds.qstr import heads, packing
-from jaxbounds.qstr.statements.common import (
-    SEARCHED,
-    SEARCHED_ON_HOST,
-    gauss_hermite,
-    reals,
-)
+from jaxbounds.qstr.statements.common import SEARCHED, SEARCHED_ON_HOST, gauss_hermite, reals
 from jaxbounds.statements import Budget, Counterexample, Form, Sides, Statement, stacked
-
-
-def _aligned(size):
-    one = np.full((size["k"], size["k"]), 0.5)
-    return {"A": one[None], "B": one[None]}
-
 
 _EXPONENTS = {
     "printed": (3.0, 1.5, 4.0),
@@ -54,7 +43,7 @@ NORMS = Statement(
     tex=r"\|A B\|_{r,s} \le \|A\|_{r,p} \|B\|_{q,s}, \quad \frac{1}{p} + \frac{1}{q} = 1",
     judges=(entrywise_norm,),
     over=reals("A: k k, B: k k"),
-    cases=_aligned,
+    cases=lambda size: {name: np.full((1, size["k"], size["k"]), 0.5) for name in "AB"},
     evaluate=_norms,
     forms=tuple(
         Form(

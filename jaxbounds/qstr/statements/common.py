@@ -1,6 +1,7 @@
 """What the sections of statements share: budgets, draws and encodings."""
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
@@ -9,7 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxbounds.qstr.data import sample_positions
 from jaxbounds.qstr.encodings import greedy_signs
-from jaxbounds.sets import Box, Reals
+from jaxbounds.sets import Box, Reals, Set
 from jaxbounds.statements import Budget, Size
 
 SEARCHED: dict[str, Any] = {
@@ -48,6 +49,11 @@ def reals(shapes: str, /) -> dict[str, Box]:
     """All arrays, as sets: "W: m k, b: 2 m" is W of the sizes m and k, and b of 2 and m."""
     pairs = (text.split(":") for text in shapes.split(","))
     return {name.strip(): Reals(tuple(axes.split())) for name, axes in pairs}
+
+
+def zeros(sets: Mapping[str, Set], size: Size, /, *, cases: int = 1) -> dict[str, np.ndarray]:
+    """Cases to fill in: points of these sets whose entries are all zero."""
+    return {name: np.zeros((cases, *one.shape_at(size))) for name, one in sets.items()}
 
 
 def gauss_hermite(n: int, /, *, nodes: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,6 +1,7 @@
 """Covers of Theorem 4's class with every constant: Lemmas 14 and 16, Proposition 17."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -126,6 +127,7 @@ def _branches(i, size):
     )
 
 
+_E9 = dict[str, Any](expected="inconsistent", erratum="E9", sense="at most", exponent=(5.0, 12.0))
 _SECOND = "Lemma 16: H De^2 log(1 + R_F r_z/eps)"
 BRANCHES = Statement(
     id="qstr.lem16",
@@ -150,10 +152,7 @@ BRANCHES = Statement(
         Form(
             name="printed first branch",
             cites="Lemma 16: r_z^2 R_{2,1}^2 log(2 H De^2) / eps^2",
-            expected="inconsistent",
-            erratum="E9",
-            sense="at most",
-            exponent=(5.0, 12.0),
+            **_E9,
             note="||Theta||_{2,1} over columns. On 5^d tokens, a net of fineness r_x/2 of their "
             "sphere, d_infty is at least 7/8 of r_x |u - u'|, so that matrices within eps of one "
             "have u within 8/7 of each other: d log(7/4) are needed.",
@@ -161,10 +160,7 @@ BRANCHES = Statement(
         Form(
             name="printed first branch, rows",
             cites="Lemma 16, were it ||Theta_QK^T||_{2,1}: rows",
-            expected="inconsistent",
-            erratum="E9",
-            sense="at most",
-            exponent=(5.0, 12.0),
+            **_E9,
             note="Theta^T z = v x_1 at x = r_x e_1, any |v| <= 1: De log 2 are needed, by one "
             "token.",
         ),
@@ -176,10 +172,7 @@ BRANCHES = Statement(
         ),
         Form(
             name="derived first branch, rows",
-            expected="inconsistent",
-            erratum="E9",
-            sense="at most",
-            exponent=(5.0, 12.0),
+            **_E9,
             note="Over rows log(nN) repairs nothing: one prompt will do.",
         ),
         Form(

@@ -224,6 +224,6 @@ UNCHECKED = MappingProxyType(
     {
         "Lemma 42": "quoted from [Bac17] with an unknown constant C_d: checked in one dimension "
         "with C_1 = 9/2; for d >= 2 the paper needs it for products and gates alone, and explicit "
-        "networks of those meet its bounds (Lemmas 22, 24 and 25)",
+        "networks of those meet its bounds (Lemmas 22, 24 and 25)"
     }
 )

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.qstr import span
-from jaxbounds.qstr.links import sphere
 from jaxbounds.qstr.statements.common import SEARCHED, reals
+from jaxbounds.sets import Sphere
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 
@@ -59,11 +59,6 @@ THEOREM_6 = Statement(
 )
 
 
-def _risk_sample(key, size):
-    (key_x, key_u), d = jax.random.split(key), size["d"]
-    return {"x": jax.random.normal(key_x, (size["n"], size["N"], d)), "u": sphere(key_u, d)}
-
-
 def _risk(i, size):
     n, N, d = size["n"], size["N"], size["d"]
     u, V = i["u"], i["x"].reshape(n, N * d)
@@ -106,7 +101,8 @@ EXACT_RISK = Statement(
         span.span_rows,
     ),
     host=True,
-    sample=_risk_sample,
+    over={"u": Sphere(1, "d")},
+    sample=lambda key, size: {"x": jax.random.normal(key, (size["n"], size["N"], size["d"]))},
     evaluate=_risk,
     forms=(
         Form(
@@ -208,7 +204,7 @@ def _algorithms(i, size):
             "printed A_ERM": (loss(W), loss(inside)),
             "derived shorter": (square(W), square(inside) + square(W - inside)),
             "control": (loss(W), loss(2 * inside)),
-        },
+        }
     )
 
 

@@ -11,12 +11,7 @@ from jaxbounds.norms import vector_norm
 from jaxbounds.qstr import data, few_heads, heads, two_heads
 from jaxbounds.qstr import encodings as encodings_module
 from jaxbounds.qstr.encodings import greedy_signs
-from jaxbounds.qstr.statements.common import (
-    CASES_ON_HOST,
-    encodings,
-    gauss_hermite,
-    signs,
-)
+from jaxbounds.qstr.statements.common import CASES_ON_HOST, encodings, gauss_hermite, signs
 from jaxbounds.qstr.transformer import attention
 from jaxbounds.sets import Box, Reals
 from jaxbounds.statements import Budget, Counterexample, Form, Sides, Statement, stacked
@@ -240,10 +235,6 @@ TWO_HEADS = Statement(
 )
 
 
-def _distinct(key, size):
-    return {"t": data.sample_positions(key, (), size["N"], size["q"], distinct=True)}
-
-
 def _averaging(i, size):
     x, t, alpha, N, q, d = i["x"], i["t"], i["alpha"], size["N"], size["q"], size["d"]
     z = data.encode(x, t, jnp.eye(N))
@@ -265,7 +256,9 @@ AVERAGING = Statement(
     kind="inequality",
     judges=(few_heads.averaging_weights, few_heads.averaging_error_bound, attention),
     over={"x": Reals(("N", "d")), "alpha": Box(0.5, 9)},
-    sample=_distinct,
+    sample=lambda key, size: {
+        "t": data.sample_positions(key, (), size["N"], size["q"], distinct=True)
+    },
     evaluate=_averaging,
     forms=(
         Form(

@@ -10,14 +10,15 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from jaxbounds.ascent import projected_ascent
 from jaxbounds.norms import vector_norm
 from jaxbounds.qstr import covers, data, excess
-from jaxbounds.qstr.statements.lipschitz import predict, shapes
+from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
-LEVEL = 0.2
+LEVEL, TAU = 0.2, 2.0
 RADIUS = 3.0
 """Of the ball of parameters that is searched, on prompts of two signs: N = 2, d = q = 1, de = 2."""
 
@@ -38,59 +39,58 @@ def _counts_sample(key, size):
     return {"counts": jax.random.multinomial(key, 2 ** size["log_n"], law).astype(int)}
 
 
-def _ball_climb(objective, shapes, *, starts, steps):
+def _network(size):
+    """The zero weights of a Transformer as one vector, and what makes weights of a vector."""
+    return ravel_pytree({name: jnp.zeros(one.shape_at(size)) for name, one in WEIGHTS.items()})
+
+
+def _ball_climb(objective, size):
     """The largest objective that projected ascent meets in the ball of parameters: from below."""
-    sizes = [math.prod(shape) for shape in shapes.values()]
-    ends = np.cumsum(sizes)[:-1].tolist()
-
-    def params(v):
-        parts = jnp.split(v, ends)
-        return {name: part.reshape(s) for part, (name, s) in zip(parts, shapes.items())}
-
-    drawn = np.random.default_rng(0).normal(size=(starts, sum(sizes)))
+    flat, params = _network(size)
+    drawn = np.random.default_rng(0).normal(size=(2, len(flat)))
     inside = lambda v: v * jnp.minimum(1.0, RADIUS / jnp.maximum(vector_norm(v), 1e-30))
     first = RADIUS * drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
     return projected_ascent(
-        lambda v: objective(params(v)), inside, jnp.asarray(first), steps=steps, rate=0.5 * RADIUS
+        lambda v: objective(params(v)), inside, jnp.asarray(first), steps=15, rate=0.5 * RADIUS
     )
 
 
 def _signs_covering(size):
     """Of the ball of parameters, on these prompts: r_z^2 = 1 + d (1 + 1/q) = 3."""
-    parameters = sum(math.prod(shape) for shape in shapes(size).values())
     lipschitz = covers.transformer_lipschitz(RADIUS, H=size["H"], r_z=math.sqrt(3.0))
-    of = {"parameters": parameters, "radius": RADIUS, "lipschitz": lipschitz}
+    of = {"parameters": len(_network(size)[0]), "radius": RADIUS, "lipschitz": lipschitz}
     return lambda eps: covers.ball_log_covering(eps, **of)
 
 
-def _gaps(i, size):
-    n, tau, counts = 2 ** size["log_n"], 2.0, i["counts"]
+def _losses(params, size):
+    """Of a Transformer, cut at TAU, on each of the prompts at its position."""
     z, which, y = (jnp.asarray(v) for v in _all_prompts())
+    predicted = predict(params, z, size)[jnp.arange(len(y)), which]
+    return jnp.minimum((predicted - y) ** 2, TAU)
 
-    def losses(params):
-        predicted = predict(params, z, size)[jnp.arange(len(y)), which]
-        return jnp.minimum((predicted - y) ** 2, tau)
 
-    seen = counts.astype(y.dtype) / n
+def _gaps(i, size):
+    n = 2 ** size["log_n"]
     root = lambda v: jnp.sqrt(jnp.maximum(v, 1e-12))
 
     def apart(params, kind):
-        mean, empirical = jnp.mean(losses(params)), seen @ losses(params)
+        losses = _losses(params, size)
+        mean, empirical = jnp.mean(losses), i["counts"] / n @ losses
         gap = mean - empirical
         return jnp.stack([gap, -gap, root(mean) - root(empirical)])[kind]
 
-    climb = lambda kind: _ball_climb(lambda p: apart(p, kind), shapes(size), starts=2, steps=15)
+    climb = lambda kind: _ball_climb(lambda p: apart(p, kind), size)
     above, below, roots = jax.vmap(climb)(jnp.arange(3))
-    covering, given = _signs_covering(size), {"tau": tau, "delta": LEVEL}
+    covering, given = _signs_covering(size), {"tau": TAU, "delta": LEVEL}
     worst = jnp.maximum(above, below)
     return Sides.pairs(
         {
             "derived": (worst, excess.truncated_gap(covering, n, sharp=False, **given)),
             "sharpened": (worst, excess.truncated_gap(covering, n, **given)),
             "sharpened roots": (roots, math.sqrt(excess.truncated_risk(covering, n, **given))),
-            "control": (worst, 0.3 * math.sqrt(tau / n)),
+            "control": (worst, 0.3 * math.sqrt(TAU / n)),
         },
-        trivial=tau,
+        trivial=TAU,
     )
 
 
@@ -135,16 +135,10 @@ def _rademacher_sample(key, size):
 
 
 def _rademacher(i, size):
-    n, tau = 32 * 2 ** size["log_copies"], 2.0
-    z, which, y = (jnp.asarray(v) for v in _all_prompts())
-
-    def correlation(params):
-        predicted = predict(params, z, size)[jnp.arange(len(y)), which]
-        return i["sums"] @ jnp.minimum((predicted - y) ** 2, tau) / n
-
-    found = _ball_climb(correlation, shapes(size), starts=2, steps=15)
-    bound = excess.truncated_rademacher(_signs_covering(size), n, tau=tau)
-    return Sides(found, {"derived": bound, "control": 0.1 * tau / math.sqrt(n)}, trivial=tau / 2)
+    n = 32 * 2 ** size["log_copies"]
+    found = _ball_climb(lambda params: i["sums"] @ _losses(params, size) / n, size)
+    bound = excess.truncated_rademacher(_signs_covering(size), n, tau=TAU)
+    return Sides(found, {"derived": bound, "control": 0.1 * TAU / math.sqrt(n)}, trivial=TAU / 2)
 
 
 RADEMACHER = Statement(

@@ -3,37 +3,28 @@
 import math
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.qstr import gates
+from jaxbounds.sets import Box
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 
-def _settings(key, size):
-    del size
-    a, b, c = jax.random.split(key, 3)
-    uniform = lambda key, low, high: jax.random.uniform(key, minval=low, maxval=high)
-    r_x = uniform(a, 0.5, 8.0)
-    most = jnp.minimum(r_x, jnp.sqrt(1 + r_x**2) / math.e)
-    return {"r_x": r_x, "r_h": uniform(b, 0.5, 8.0), "eps": most * uniform(c, 0.08, 0.98)}
-
-
-def _radii(i, *, state):
-    """R of Lemma 24, as a number."""
-    return math.sqrt(1 + 4 * float(i["r_x"]) ** 2 + state * float(i["r_h"]) ** 2)
+def _setting(i):
+    """r_x, and eps as a share of the largest with eps <= r_x and log(R/eps) >= 1."""
+    r = float(i["r_x"])
+    return r, float(i["share"]) * min(r, math.sqrt(1 + r**2) / math.e)
 
 
 def _norms(i, size):
-    i, found, exact = _projected(i, size), {}, 0.0
-    r, eps = float(i["r_x"]), float(i["eps"])
+    (r, eps), r_h, found, exact = _setting(i), float(i["r_h"]), {}, 0.0
     for state, name in ((1, "printed"), (0, "printed r_h = 0")):
-        given = {"radius": r, "eps": eps, "state_radius": state * float(i["r_h"])}
+        given = {"radius": r, "eps": eps, "state_radius": state * r_h}
         norms = gates.network_norms(gates.gate_network(**given))
         stated = gates.gate_norms(**given)
         exact = max([exact, *(abs(a / b - 1) for a, b in zip(norms, stated))])
-        limit = gates.printed_norms(R=_radii(i, state=state), eps=eps, dimension=2 + state)
+        R = math.sqrt(1 + 4 * r**2 + state * r_h**2)  # of Lemma 24
+        limit = gates.printed_norms(R=R, eps=eps, dimension=2 + state)
         found[f"{name} m"] = norms.width, limit.width
         found[f"{name} |a|"] = norms.outer, limit.outer / math.sqrt(norms.width)
         found[f"{name} |W|, |b|"] = max(norms.rows / limit.rows, norms.bias / limit.bias), 1.0
@@ -42,34 +33,12 @@ def _norms(i, size):
     return Sides.pairs(found, error=1e-14)
 
 
-def _held(i, size):
-    del size
-    eps, r_x = np.asarray(i["eps"]), np.asarray(i["r_x"])
-    R = np.sqrt(1 + r_x**2)
-    return {
-        "0 < eps < r_x": (eps > 0) & (eps < r_x),
-        "log(R/eps) >= 1": eps * math.e <= R,
-        "r_h > 0": np.asarray(i["r_h"]) > 0,
-        "r_x >= 1/2": r_x >= 0.5,
-        "eps >= r_x/50": 50 * eps >= r_x,
-    }
-
-
-def _projected(i, size):
-    del size
-    r = np.clip(i["r_x"], 0.5, 20.0)
-    most = 0.99 * np.minimum(r, np.sqrt(1 + r**2) / math.e)
-    return {"r_x": r, "r_h": np.maximum(i["r_h"], 1e-3), "eps": np.clip(i["eps"], r / 50, most)}
-
-
 ON_SETTINGS: dict[str, Any] = {
     "kind": "inequality",
     "host": True,
     "search": "random",
     "budget": Budget(samples=24, restarts=2, steps=10),
-    "sample": _settings,
-    "hypotheses": _held,
-    "project": _projected,
+    "over": {"r_x": Box(0.5, math.inf), "r_h": Box(1e-3, math.inf), "share": Box(0.02, 0.99)},
     "sizes": ({},),
 }
 
@@ -103,15 +72,15 @@ NORMS = Statement(
         ),
     ),
     control="r_x/(4 eps) units: one direction alone",
-    assumptions="eps < r_x and log(R/eps) >= 1, without which the printed bounds are 0 or negative",
+    assumptions="eps < r_x and log(R/eps) >= 1, without which the printed bounds are 0 or "
+    "negative; r_x >= 1/2, eps at least 1/50 of the largest such",
     source="Lemma 24; Lemma 42 with L = 2 R",
     **ON_SETTINGS,
 )
 
 
 def _block_norms(i, size):
-    i = _projected(i, size)
-    q, d, r, eps = size["q"], size["d"], float(i["r_x"]), float(i["eps"])
+    q, d, (r, eps) = size["q"], size["d"], _setting(i)
     network = gates.block_network(q=q, d=d, radius=r, eps=eps)
     norms, one = gates.network_norms(network), gates.gate_norms(radius=r, eps=eps)
     stated = one._replace(width=q * d * one.width)
@@ -162,7 +131,7 @@ BLOCK_NORMS = Statement(
         Form(name="derived exact", note="q d copies: the width q d times, no other norm larger."),
     ),
     control="half of sqrt(m) |a| for the l_1 norm of its row",
-    assumptions="eps < r_x and log(R/eps) >= 1",
+    assumptions="eps < r_x and log(R/eps) >= 1; r_x >= 1/2, eps at least 1/50 of the largest such",
     source="Lemma 25",
     **{**ON_SETTINGS, "sizes": ({"q": 2, "d": 2},)},
 )

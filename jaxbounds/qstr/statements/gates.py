@@ -21,7 +21,6 @@ SEARCHED: dict[str, Any] = {
 
 def _grid(size):
     """Every input of a grid that holds the corners, and where either side's error is largest."""
-    del size
     axes = [np.linspace(-end, end, k) for end, k in ((STATE, 3), (RADIUS, 17), (1.0, 17))]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     worst = np.array([[0.0, RADIUS, 0.5], [0.0, RADIUS / 2, 0.5 + 1.5 * EPS / RADIUS]])
@@ -29,7 +28,6 @@ def _grid(size):
 
 
 def _gate(i, size):
-    del size
     target = 2 * i["x"] * jax.nn.relu(i["z"] - 0.5)
     value = lambda inputs, state: evaluate(
         gates.gate_network(radius=RADIUS, eps=EPS, state_radius=state), jnp.stack(inputs)

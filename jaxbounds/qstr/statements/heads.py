@@ -11,15 +11,6 @@ from jaxbounds.qstr import data, heads
 from jaxbounds.qstr.statements.common import encodings, signs
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
-RANDOM_WEIGHTS: dict[str, Any] = {
-    "kind": "inequality",
-    "search": "random",
-    "host": True,
-    "budget": Budget(samples=24, restarts=4, steps=8),
-    "assumptions": "tokens before N/2 normal, the others 0, t = (1, .., q) from N/2 on; the risk "
-    "of the best readout of what the heads reveal, exactly, for W_QK drawn",
-}
-
 
 def _heads_sample(key, size):
     N, q, d, H, de = (size[name] for name in ("N", "q", "d", "H", "de"))
@@ -50,9 +41,15 @@ def _project(i, size):
     return {**i, "x": x}
 
 
-DRAWN: dict[str, Any] = {
+RANDOM_WEIGHTS: dict[str, Any] = {
+    "kind": "inequality",
+    "search": "random",
+    "host": True,
     "sample": {"heads": _heads_sample, "blind": _blind_heads},
     "project": _project,
+    "budget": Budget(samples=24, restarts=4, steps=8),
+    "assumptions": "tokens before N/2 normal, the others 0, t = (1, .., q) from N/2 on; the risk "
+    "of the best readout of what the heads reveal, exactly, for W_QK drawn",
 }
 
 
@@ -80,8 +77,7 @@ PROPOSITION_3 = Statement(
     label="Proposition 3",
     formula="1 - H (q + d)/(q d) <= least risk of H heads",
     tex=r"\frac{1}{N} \mathbb{E}\left[\|y - \hat y_{\mathrm{TR}}(p; \Theta_{\mathrm{TR}})\|_2^2"
-    r"\right] "
-    r"\ge 1 - \frac{(q + d) H}{q d}",
+    r"\right] \ge 1 - \frac{(q + d) H}{q d}",
     judges=(
         heads.coupled_head_bound,
         heads.sharpened_head_bound,
@@ -113,7 +109,6 @@ PROPOSITION_3 = Statement(
         {"N": 16, "q": 4, "d": 6, "H": 2, "de": 16},
     ),
     source="Proposition 3, Appendix A.2",
-    **DRAWN,
     **RANDOM_WEIGHTS,
 )
 
@@ -145,8 +140,7 @@ PROPOSITION_21 = Statement(
     label="Proposition 21",
     formula="1 - H/q <= least risk of H heads with block-diagonal W_QK, d = 1",
     tex=r"\frac{1}{N} \mathbb{E}\left[\|y - \hat y_{\mathrm{TR}}(p; \Theta_{\mathrm{TR}})\|_2^2"
-    r"\right] "
-    r"\ge 1 - \frac{H}{q}",
+    r"\right] \ge 1 - \frac{H}{q}",
     judges=(heads.decoupled_head_bound, heads.oracle_risk),
     evaluate=_proposition_21,
     forms=(
@@ -167,7 +161,6 @@ PROPOSITION_21 = Statement(
         {"N": 16, "q": 4, "d": 1, "H": 3, "de": 16},
     ),
     source="Proposition 21, Appendix A.2",
-    **DRAWN,
     **RANDOM_WEIGHTS,
 )
 

@@ -94,9 +94,8 @@ def _line_sample(key, size):
 
 
 def _alternating_case(size):
-    n = size["n"]
-    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
-    return {"z": np.arange(float(n))[None], "y": y[None]}
+    z = np.arange(float(size["n"]))[None]
+    return {"z": z, "y": (-1.0) ** z}
 
 
 ON_A_LINE: dict[str, Any] = {

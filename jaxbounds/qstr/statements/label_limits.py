@@ -78,11 +78,7 @@ LIMIT = Statement(
     formula="sup_u E(y - yhat)^2 >= 1 - n/(qd) for every learner from n labels of the linear link",
     tex=r"\inf_{\hat y} \sup_{u \in \mathbb{S}^{qd - 1}} \mathbb{E}\left[(y - \hat y)^2\right] \ge "
     r"1 - \frac{n}{q d}",
-    judges=(
-        label_limits.label_limit,
-        label_limits.hidden_risk,
-        label_limits.mirrored_direction,
-    ),
+    judges=(label_limits.label_limit, label_limits.hidden_risk, label_limits.mirrored_direction),
     over={"u": Sphere(1, "q*d"), "estimate": Reals("q*d")},
     sample={"distinct": _drawn, "repeated": _repeated},
     cases=_best,

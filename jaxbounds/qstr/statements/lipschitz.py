@@ -2,21 +2,18 @@
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbounds.norms import vector_norm
 from jaxbounds.qstr import covers
 from jaxbounds.qstr.recurrent import exclusive_states
-from jaxbounds.qstr.statements.common import reals
+from jaxbounds.qstr.statements.common import reals, zeros
+from jaxbounds.qstr.statements.recurrent import bounded
 from jaxbounds.qstr.transformer import SparseTransformer
-from jaxbounds.statements import Budget, Form, Sides, Statement, stacked
+from jaxbounds.statements import Budget, Form, Sides, Statement
 
-_WEIGHTS = reals("W_QK: H De De, W: m H*De, b: m, a: m")
-
-
-def shapes(size):
-    """Of the weights of a Transformer, by name."""
-    return {name: one.shape_at(size) for name, one in _WEIGHTS.items()}
+WEIGHTS = reals("W_QK: H De De, W: m H*De, b: m, a: m")
+"""Of a Transformer, by name."""
+_MOVED = reals("z: N De") | WEIGHTS | {f"d_{name}": one for name, one in WEIGHTS.items()}
 
 
 def predict(params, z, size):
@@ -31,24 +28,17 @@ def length(tree):
 
 def _aligned_pair(size):
     """Equal tokens and one unit aligned with them: the readout moves, by much and by little."""
-    zero = {name: np.zeros(shape) for name, shape in shapes(size).items()}
-    rows = []
-    for token, readout in ((1.0, 1.0), (0.3, 0.01)):
-        row = {name: value.copy() for name, value in zero.items()}
-        row |= {f"d_{name}": value.copy() for name, value in zero.items()}
-        row["z"] = np.zeros((size["N"], size["De"]))
-        row["z"][:, 0] = token
-        row["W"].reshape(size["m"], size["H"], -1)[0, :, 0] = token
-        row["b"][0] = 1.0
-        row["a"][0] = readout
-        row["d_a"][0] = 0.1 * readout
-        rows.append(row)
-    return stacked(rows)
+    case = zeros(_MOVED, size, cases=2)
+    case["z"][..., 0] = case["W"][:, 0, :: size["De"]] = [[1.0], [0.3]]
+    case["b"][:, 0] = 1.0
+    case["a"][:, 0] = [1.0, 0.01]
+    case["d_a"][:, 0] = [0.1, 0.001]
+    return case
 
 
 def _moved(i, size):
-    params = {name: i[name] for name in _WEIGHTS}
-    other = {name: i[name] + i[f"d_{name}"] for name in _WEIGHTS}
+    params = {name: i[name] for name in WEIGHTS}
+    other = {name: i[name] + i[f"d_{name}"] for name in WEIGHTS}
     z = i["z"]
     r_z = jnp.max(vector_norm(z))
     inner = lambda p: length([p["W"], p["b"]])
@@ -57,7 +47,7 @@ def _moved(i, size):
         r_a=jnp.maximum(vector_norm(params["a"]), vector_norm(other["a"])),
         R_w=jnp.maximum(inner(params), inner(other)),
     )  # fmt: skip
-    change = {name: i[f"d_{name}"] for name in _WEIGHTS}
+    change = {name: i[f"d_{name}"] for name in WEIGHTS}
     of_two = f.reach * (f.R_w * vector_norm(change["a"]) + f.r_a * inner(change))
     whole = of_two + f.r_a * f.R_w * r_z**3 * length(change["W_QK"])
     R = jnp.maximum(length(params), length(other))
@@ -85,11 +75,8 @@ LIPSCHITZ = Statement(
     "|Theta - Theta'|_F, s^2 = H r_z^2 + 1",
     tex=r"|\hat y - \hat y'| \le s \left( R_w \|a - a'\|_2 + r_a \|(W, b) - (W', b')\|_F \right) "
     r"+ r_a R_w r_z^3 \|\Theta_{\mathrm{QK}} - \Theta_{\mathrm{QK}}'\|_F, \quad s^2 = H r_z^2 + 1",
-    judges=(
-        covers.transformer_lipschitz,
-        SparseTransformer.__call__,
-    ),
-    over=reals("z: N De") | _WEIGHTS | {f"d_{name}": one for name, one in _WEIGHTS.items()},
+    judges=(covers.transformer_lipschitz, SparseTransformer.__call__),
+    over=_MOVED,
     cases=_aligned_pair,
     evaluate=_moved,
     forms=(
@@ -108,11 +95,7 @@ LIPSCHITZ = Statement(
             note="Theorem 4's class: the derivatives by a, (W, b) and Theta together, |a| |W| <= "
             "R^2/2.",
         ),
-        Form(
-            name="derived prediction",
-            equality=_ALIGNED,
-            note="r_a R_w s bounds a prediction.",
-        ),
+        Form(name="derived prediction", equality=_ALIGNED, note="r_a R_w s bounds a prediction."),
     ),
     control="a twentieth of the last",
     sizes=({"N": 3, "De": 3, "H": 2, "m": 2},),
@@ -130,7 +113,7 @@ _PAIR = reals("z: N De") | _RECURRENT | {f"d_{name}": one for name, one in _RECU
 
 def _readouts_apart(size):
     """Long equal tokens, still states, one small unit aligned with the tokens: a and V move."""
-    case = {name: np.zeros((1, *one.shape_at(size))) for name, one in _PAIR.items()}
+    case = zeros(_PAIR, size)
     case["z"][..., 0] = 1e3
     for name, weight in (("", 0.01), ("d_", 1e-4)):
         case[f"{name}V"][..., 0, -size["De"]] = case[f"{name}a"][..., 0] = weight
@@ -139,10 +122,7 @@ def _readouts_apart(size):
 
 def _contracting(p, N):
     """|A1| |A2| <= 1/N, as the class has it."""
-    limited = lambda A, limit: (
-        limit * A / jnp.maximum(jnp.sqrt(jnp.sum(A**2, axis=(-2, -1), keepdims=True)), 1.0)
-    )
-    return {**p, "A1": limited(p["A1"], 1.0 / N), "A2": limited(p["A2"], 1.0)}
+    return {**p, "A1": bounded(p["A1"], 1.0 / N), "A2": bounded(p["A2"], 1.0)}
 
 
 def _run(p, z, dh, r_h):

@@ -6,9 +6,10 @@ import numpy as np
 
 from jaxbounds.norms import spectral_norm
 from jaxbounds.qstr import interpolator, memorisers, rnn_bounds
-from jaxbounds.qstr.links import TwoLayer, sphere
+from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.relu_networks import Layer, evaluate
 from jaxbounds.qstr.statements.common import SEARCHED, reals
+from jaxbounds.sets import Reals, Sphere
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
 
@@ -58,13 +59,6 @@ AM_GM = Statement(
 )
 
 
-def _embedding_sample(key, size):
-    key_x, key_v, key_y = jax.random.split(key, 3)
-    n, d = size["n"], size["d"]
-    x, y = jax.random.normal(key_x, (n, d)), jax.random.normal(key_y, (n,))
-    return {"x": x, "y": y, "v": sphere(key_v, d)}
-
-
 def _embedding(i, size):
     network = interpolator.interpolate(i["x"] @ i["v"], i["y"])
     layers = interpolator.embed_in_rnn(network, i["v"], size["depth"])
@@ -90,7 +84,8 @@ EMBEDDING = Statement(
     r"\|\mathrm{vec}(\Theta)\|_2^2 = 2 \|a\|_2^2 + \|w\|_2^2 + \|b\|_2^2 + 2 L_y - 4",
     kind="construction",
     judges=(interpolator.embed_in_rnn, evaluate),
-    sample=_embedding_sample,
+    over={"y": Reals("n"), "v": Sphere(1, "d")},
+    sample=lambda key, size: {"x": jax.random.normal(key, (size["n"], size["d"]))},
     evaluate=_embedding,
     forms=(
         Form(

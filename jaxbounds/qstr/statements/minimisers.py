@@ -56,30 +56,25 @@ def _allowed(network, depth):
 
 
 @functools.partial(jax.jit, static_argnames=("width", "depth"))
-def _padded(network, x, y, width, depth):
-    """By how much the deep network of so many units misses the samples; its L^2 |U|_F^2."""
-    more = width - len(network.a)
-    a, W, b = (jnp.pad(part, [(0, more)] + [(0, 0)] * (part.ndim - 1)) for part in network)
-    layers = memorisers.deep_readout(TwoLayer(a, W, b), depth)
-    missed = jnp.max(jnp.abs(evaluate(layers, x)[..., 0] - y))
-    total = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(layers))
-    return missed, (total / depth) ** depth
-
-
-def _in_the_family(network, width, i, depth):
+def _in_the_family(network, i, width, depth):
     """L^2 |U|_F^2 of what costs no more than the network among those of `width` units.
 
     By its weights, padded with units of zero; infinite where it does not pass through the samples.
     """
-    missed, product = _padded(network, i["x"], i["y"], width, depth)
-    return float(product) if missed < 1e-6 else math.inf
+    more = width - len(network.a)
+    a, W, b = (jnp.pad(part, [(0, more)] + [(0, 0)] * (part.ndim - 1)) for part in network)
+    layers = memorisers.deep_readout(TwoLayer(a, W, b), depth)
+    missed = jnp.max(jnp.abs(evaluate(layers, i["x"])[..., 0] - i["y"]))
+    total = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(layers))
+    return jnp.where(missed < 1e-6, (total / depth) ** depth, jnp.inf)
 
 
 def _theorem(i, size):
     network, depth = _minimiser(i, units=96, rounds=8), size["depth"]
     product = _allowed(network, depth)
     least = lambda product, N=size["N"]: rnn_bounds.unlearned_risk(product, N=N)
-    family = min(_in_the_family(network, width, i, depth) for width in (size["n"], 3 * size["n"]))
+    widths = size["n"], 3 * size["n"]
+    family = min(float(_in_the_family(network, dict(i), width, depth)) for width in widths)
     return Sides(
         lhs=RISK,
         rhs={
@@ -129,10 +124,7 @@ THEOREM_9 = Statement(
         ),
     ),
     control="prompts of N/100 tokens",
-    sizes=(
-        {"N": 8192, "n": 27, "d": 10, "depth": 2},
-        {"N": 131072, "n": 12, "d": 3, "depth": 3},
-    ),
+    sizes=({"N": 8192, "n": 27, "d": 10, "depth": 2}, {"N": 131072, "n": 12, "d": 3, "depth": 3}),
     budget=Budget(samples=48),
     assumptions="c_3 = 1/10, c_2 = 1/2; any transitions, any |h| <= r_h = 1, f_y of L_y ReLU layers"
     " on x_j, a bias and any encoding; d_h >= n units (for n <= d two are enough, and no condition "

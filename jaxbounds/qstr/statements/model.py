@@ -54,11 +54,7 @@ LABELS = Statement(
     formula="y_i = g(x_{t_i1}, .., x_{t_iq}); g = a^T relu(W (x_1; ..; x_q) + b)",
     tex=r"y_i = g(x_{t_{i1}}, \ldots, x_{t_{iq}})",
     kind="identity",
-    judges=(
-        data.sample_prompts,
-        data.relevant_tokens,
-        heads.lower_bound_prompts,
-    ),
+    judges=(data.sample_prompts, data.relevant_tokens, heads.lower_bound_prompts),
     sample=lambda key, size: {"seed": jax.random.key_data(key)},
     evaluate=_labels,
     forms=(
@@ -189,10 +185,7 @@ def _coherence(i, size):
     wide = common.encodings(i["wide"])
     broken = 1.0 - encodings.satisfies_assumption_3(wide).astype(wide.dtype)
     return Sides.pairs(
-        {
-            "derived": (broken, 0.0),
-            "control": (encodings.coherence(wide, signed=False), 0.25),
-        }
+        {"derived": (broken, 0.0), "control": (encodings.coherence(wide, signed=False), 0.25)}
     )
 
 

@@ -13,8 +13,8 @@ from jaxbounds.qstr.bounds import (
 )
 from jaxbounds.qstr.recurrent import exclusive_states, project_to_ball
 from jaxbounds.qstr.relu_networks import Layer, evaluate, layer, shrink_output
-from jaxbounds.qstr.statements.common import SEARCHED, reals
-from jaxbounds.statements import Budget, Form, Sides, Statement, stacked
+from jaxbounds.qstr.statements.common import SEARCHED, reals, zeros
+from jaxbounds.statements import Budget, Form, Sides, Statement
 
 
 def _projection(i, size):
@@ -96,7 +96,7 @@ ACCUMULATION = Statement(
 )
 
 
-def _bounded(A, limit):
+def bounded(A, limit):
     """A scaled so that its Frobenius, hence operator, norm is at most the limit."""
     square = jnp.sum(A**2, axis=(-2, -1), keepdims=True)
     return limit * A / jnp.maximum(jnp.sqrt(square), 1.0)
@@ -105,7 +105,7 @@ def _bounded(A, limit):
 def _perturbation(i, size):
     """Two RNNs, on the first axis; two directions, on the second of the transitions'."""
     z, dh, N = i["z"], size["dh"], size["N"]
-    transitions = _bounded(i["A1"], 1 / N), _bounded(i["A2"], 1.0), i["B"], i["c"]
+    transitions = bounded(i["A1"], 1 / N), bounded(i["A2"], 1.0), i["B"], i["c"]
     step = lambda A1, A2, B, c, h, token: A2 @ jax.nn.relu(A1 @ h + B @ token + c)
     run = lambda p, z: exclusive_states(lambda h, token: step(*p, h, token), z, dh, radius=1.5)
     read = jnp.stack([z, z[::-1]])  # the backward one reads the reversed prompt
@@ -127,17 +127,21 @@ def _perturbation(i, size):
     )
 
 
+_PAIR = reals(
+    "z: N De, A1: 2 2 m dh, A2: 2 2 dh m, B: 2 2 m De, c: 2 2 m, V: 2 m n, e: 2 m, a: 2 m"
+)
+
+
 def _one_unit_case(size):
     """One active unit everywhere, one step's errors adding up along both directions."""
-    shapes = {"A1": (2, 2, 2, 2), "A2": (2, 2, 2, 2), "B": (2, 2, 2, 2), "c": (2, 2, 2)}
-    shapes |= {"V": (2, 2, 6), "e": (2, 2), "a": (2, 2), "z": (size["N"], 2)}
-    case = {name: np.zeros(shape) for name, shape in shapes.items()}
-    case["A1"][..., 0, 0] = case["A2"][..., 0, 0] = case["a"][:, 0] = 1.0
-    case["V"][:, 0, [0, 2]] = 1.0
-    case["c"][0, :, 0] = 0.01
+    case = zeros(_PAIR, size, cases=2)
+    case["A1"][..., 0, 0] = case["A2"][..., 0, 0] = case["a"][..., 0] = 1.0
+    case["V"][..., 0, [0, 2]] = 1.0
+    case["c"][:, 0, :, 0] = 0.01
     # And one in which the transitions agree and the readouts do not.
-    agree = {"c": 0.0 * case["c"] + case["c"][0], "a": case["a"] * [[1.0], [0.5]]}
-    return stacked([case, case | agree])
+    case["c"][1, 1, :, 0] = 0.01
+    case["a"][1, 1, 0] = 0.5
+    return case
 
 
 _AGREE = "transitions that agree along the prompt"
@@ -148,9 +152,7 @@ PERTURBATION = Statement(
     tex=r"\sup_{p, j} |F - \hat F| \le d_\infty(f_y, \hat f_y) + e\, C_N^y N \left\{ "
     r"d_\infty(f_h^\to, \hat f_h^\to) + d_\infty(f_h^\leftarrow, \hat f_h^\leftarrow) \right\}",
     judges=(recurrent_perturbation_bound, exclusive_states),
-    over=reals(
-        "z: N De, A1: 2 2 m dh, A2: 2 2 dh m, B: 2 2 m De, c: 2 2 m, V: 2 m n, e: 2 m, a: 2 m"
-    ),
+    over=_PAIR,
     cases=_one_unit_case,
     evaluate=_perturbation,
     forms=(
@@ -167,7 +169,7 @@ PERTURBATION = Statement(
         ),
     ),
     control="half of one step's error instead of e N",
-    sizes=tuple({"N": N, "De": 2, "dh": 2, "m": 2, "n": 6} for N in (8,)),
+    sizes=({"N": 8, "De": 2, "dh": 2, "m": 2, "n": 6},),
     assumptions="transitions and readout of two layers; |W_2| |W_1h| <= 1/N; distances along one "
     "prompt, which is harder than their suprema; the covering numbers follow",
     source="Lemma 29",

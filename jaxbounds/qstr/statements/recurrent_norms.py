@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.qstr import rnn_bounds
@@ -196,10 +195,6 @@ CONSTANTS = Statement(
 )
 
 
-def _small_scale(key, size):
-    return {"scale": jnp.exp(jax.random.uniform(key, minval=-12.0, maxval=0.0))}
-
-
 def _risk(i, size):
     """The random-code RNN with predictions scaled by c: its risk, and L^2 |U|_F^2, in closed form.
 
@@ -229,8 +224,7 @@ UNLEARNED = Statement(
     search="random",
     judges=(rnn_bounds.unlearned_risk,),
     over={"scale": Box(0, 1), "seed": Integers(0, 3)},
-    sample=_small_scale,
-    cases=lambda size: {"scale": np.array([0.0, 1e-3, 1.0]), "seed": np.arange(3)},
+    cases=lambda size: {"scale": np.append(0.0, np.logspace(-5, 0, 31)), "seed": np.arange(32) % 4},
     evaluate=_risk,
     forms=(
         Form(

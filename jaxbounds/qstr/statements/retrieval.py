@@ -149,6 +149,12 @@ RETRIEVAL_TAIL = Statement(
 )
 
 
+def _inside(i, size):
+    """What alpha is a logarithm of, times 2 q/d."""
+    r_a, r_w = TwoLayer(i["a"], i["W"], i["b"]).radii()
+    return 2 * r_a * r_w * i["r_x"] * size["N"] * math.sqrt(size["q"] / _EPS)
+
+
 def _norms(i, size):
     q, d, de, N, r_x = size["q"], size["d"], size["de"], size["N"], i["r_x"]
     network = TwoLayer(i["a"], i["W"], i["b"])
@@ -157,29 +163,21 @@ def _norms(i, size):
     p = retrieval.transformer_parameters(network, alpha, q=q, d=d, de=de)["params"]
     columns = jnp.stack([entrywise_norm(head, 2, 1) for head in p["W_QK"]])
     rows = jnp.stack([entrywise_norm(head.T, 2, 1) for head in p["W_QK"]])
-    inside = 2 * r_a * r_w * r_x * N * math.sqrt(q / _EPS)
-    limit = (2 * q * de / d) * jnp.log(inside)
+    limit = (2 * q * de / d) * jnp.log(_inside(i, size))
     root = math.sqrt(size["m"])
     inner = jnp.sqrt(frobenius_norm(p["W"]) ** 2 + jnp.sum(p["b"] ** 2))
     got = jnp.append(columns, jnp.stack([vector_norm(p["a"]), inner]))
     want = jnp.append(jnp.full(q, limit), jnp.stack([r_a / root, root * r_w]))
     ratio = lambda scale: jnp.max(got / (scale * want))
-    turned = jnp.max(rows / limit)
     F = jnp.stack([frobenius_norm(head) for head in p["W_QK"]]) / (math.sqrt(de) * alpha)
     return Sides.pairs(
         {
             "printed": (ratio(1.0), 1.0),
-            "printed, rows": (turned, 1.0),
+            "printed, rows": (jnp.max(rows / limit), 1.0),
             "derived Frobenius": (jnp.max(F), 1.0),
             "control": (ratio(1 / math.sqrt(de)), 1.0),
         }
     )
-
-
-def _warm(i, size):
-    r_a, r_w = TwoLayer(i["a"], i["W"], i["b"]).radii()
-    inside = 2 * r_a * r_w * i["r_x"] * size["N"] * math.sqrt(size["q"] / _EPS)
-    return {"alpha > 0": inside > 1}
 
 
 NORMS = Statement(
@@ -198,7 +196,7 @@ NORMS = Statement(
         retrieval.inverse_temperature,
     ),
     over=reals("a: m, W: m q*d, b: m") | {"r_x": Box(1, math.inf)},
-    hypotheses=_warm,
+    hypotheses=lambda i, size: {"alpha > 0": _inside(i, size) > 1},
     evaluate=_norms,
     forms=(
         Form(

@@ -86,9 +86,6 @@ STATES = Statement(
 )
 
 
-_HIGHEST = 16
-
-
 def _network_norms(i, size):
     knots, q, d, de = size["knots"], size["q"], size["d"], size["de"]
     sizes = {"q": q, "d": d, "de": de, "radius": RADIUS, "knots": knots, "coherence": 0.75}

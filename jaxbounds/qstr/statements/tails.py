@@ -24,7 +24,7 @@ independent normal."""
 
 def _radius(i, size):
     n, N, d, r = size["n"], size["N"], size["d"], float(i["r"])
-    sizes, law = dict(size), int(i["law"])
+    law = int(i["law"])
     # For one token: the rarest event that Assumption 1 allows, or the chi law.
     beyond = (
         scipy.special.gammaincc(d / 2, r**2 / 2) if law == GAUSSIAN else bounds.largest_tail(r, d=d)
@@ -33,18 +33,13 @@ def _radius(i, size):
         exact = min(1.0, n * N * beyond)
     else:
         exact = -math.expm1(n * N * math.log1p(-beyond))
-    r_x = bounds.token_radius(**sizes)
-    return Sides(
-        lhs={
-            "printed": exact,
-            "printed r_x": min(1.0, n * N * bounds.largest_tail(r_x, d=d)),
-            "control": exact,
-        },
-        rhs={
-            "printed": bounds.token_tail(r, **sizes),
-            "printed r_x": (n * N) ** -0.5,
-            "control": bounds.token_tail(r, **sizes, C_x=0.8),
-        },
+    at_r_x = bounds.largest_tail(bounds.token_radius(**size), d=d)
+    return Sides.pairs(
+        {
+            "printed": (exact, bounds.token_tail(r, **size)),
+            "printed r_x": (min(1.0, n * N * at_r_x), (n * N) ** -0.5),
+            "control": (exact, bounds.token_tail(r, **size, C_x=0.8)),
+        }
     )
 
 
@@ -134,9 +129,7 @@ SMALL_RADIUS = Statement(
             cites="Lemma 12: 'for any r_x > 0 we have'",
             erratum="E6",
             counterexample=Counterexample(
-                instance={"r": 0.99},
-                ratio=1.197551816758194,
-                meets=_meets_lemma_12,
+                instance={"r": 0.99}, ratio=1.197551816758194, meets=_meets_lemma_12
             ),
             note="At nN = 1: x uniform on the sphere of radius sqrt(d) meets Assumption 1 with "
             "C_x = 1, and |x| > r surely, while the bound is exp(-0.99^2/(2e)) = 0.835. Against "

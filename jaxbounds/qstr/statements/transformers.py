@@ -8,17 +8,20 @@ import numpy as np
 
 from jaxbounds.norms import spectral_norm, vector_norm
 from jaxbounds.qstr import bounds, excess, rnn_bounds
-from jaxbounds.qstr.statements.common import SEARCHED, SEARCHED_ON_HOST, reals
+from jaxbounds.qstr.statements.common import SEARCHED, SEARCHED_ON_HOST, reals, zeros
+from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
 from jaxbounds.qstr.transformer import SparseTransformer, attention
 from jaxbounds.statements import Form, Sides, Statement, stacked
+
+_ATTENTIONS = reals("z: N De, W: H De De, moved: H De De")
 
 
 def _pair_case(size):
     """Two opposite tokens that share the attention, weights an infinitesimal step apart."""
-    H, De, N = size["H"], size["De"], size["N"]
-    z = jnp.zeros((N, De)).at[:, 0].set(jnp.where(jnp.arange(N) % 2 == 0, 2.0, -2.0))
-    step = jnp.zeros((H, De, De)).at[:, 0, 0].set(1e-4)
-    return {"z": z[None], "W": jnp.zeros((1, H, De, De)), "moved": step[None]}
+    case = zeros(_ATTENTIONS, size)
+    case["z"][:, ::2, 0], case["z"][:, 1::2, 0] = 2.0, -2.0
+    case["moved"][..., 0, 0] = 1e-4
+    return case
 
 
 def _attention_lipschitz(i, size):
@@ -42,7 +45,7 @@ ATTENTION_LIPSCHITZ = Statement(
     r"\sup_{p, j \in S_n} \left\| \Theta_{\mathrm{QK}}^\top z_j - "
     r"\hat\Theta_{\mathrm{QK}}^\top z_j \right\|_2",
     judges=(bounds.attention_lipschitz, attention),
-    over=reals("z: N De, W: H De De, moved: H De De"),
+    over=_ATTENTIONS,
     cases=_pair_case,
     evaluate=_attention_lipschitz,
     forms=(
@@ -65,19 +68,18 @@ ATTENTION_LIPSCHITZ = Statement(
 )
 
 
+_NETWORK = reals("z: N De") | WEIGHTS
+
+
 def _aligned_case(size):
-    N, De, H, m = size["N"], size["De"], size["H"], size["m"]
-    z = jnp.zeros((N, De)).at[:, 0].set(1.0)
-    W = jnp.zeros((m, H, De)).at[0, :, 0].set(1.0).reshape(m, H * De)
-    first = jnp.zeros(m).at[0].set(1.0)
-    case = {"z": z, "W_QK": jnp.zeros((H, De, De)), "W": W, "b": 0.0 * first, "a": first}
-    return {name: value[None] for name, value in case.items()}
+    case = zeros(_NETWORK, size)
+    case["z"][..., 0] = case["a"][:, 0] = case["W"][:, 0, :: size["De"]] = 1.0
+    return case
 
 
 def _prediction(i, size):
     H, z = size["H"], i["z"]
-    params = {name: i[name] for name in ("W_QK", "W", "b", "a")}
-    predicted = SparseTransformer(heads=H, width=size["m"]).apply({"params": params}, z)
+    predicted = predict({name: i[name] for name in WEIGHTS}, z, size)
     bound = lambda **options: bounds.prediction_bound(i["a"], i["W"], i["b"], z, **options)
     return Sides(
         lhs=jnp.max(jnp.abs(predicted)),
@@ -97,7 +99,7 @@ PREDICTION = Statement(
     tex=r"|\hat y_{\mathrm{TR}}(p; \Theta)_i| \le \|a_{\mathrm{2NN}}\|_2 \left( \sqrt{H} "
     r"\|W_{\mathrm{2NN}}\|_F \max_l \|z_l\|_2 + \|b_{\mathrm{2NN}}\|_2 \right)",
     judges=(bounds.prediction_bound, SparseTransformer.__call__),
-    over=reals("z: N De, W_QK: H De De, W: m H*De, b: m, a: m"),
+    over=_NETWORK,
     cases=_aligned_case,
     evaluate=_prediction,
     forms=(
@@ -106,11 +108,7 @@ PREDICTION = Statement(
             cites="Lemma 20, proof: the bound of |yhat_TR(p; Theta)_j|",
             equality=_ALIGNED,
         ),
-        Form(
-            name="sharpened",
-            equality=_ALIGNED,
-            note="The operator norm in place of Frobenius'.",
-        ),
+        Form(name="sharpened", equality=_ALIGNED, note="The operator norm in place of Frobenius'."),
     ),
     control="sqrt(H) dropped",
     sizes=({"N": 3, "De": 3, "H": 4, "m": 2},),
@@ -224,8 +222,4 @@ ASSEMBLY = Statement(
     **SEARCHED_ON_HOST,
 )
 
-STATEMENTS = (
-    ATTENTION_LIPSCHITZ,
-    PREDICTION,
-    ASSEMBLY,
-)
+STATEMENTS = (ATTENTION_LIPSCHITZ, PREDICTION, ASSEMBLY)

@@ -11,28 +11,22 @@ import scipy
 
 from jaxbounds.qstr import covers, data, excess
 from jaxbounds.qstr.statements.common import SEARCHED_ON_HOST, gauss_hermite
-from jaxbounds.qstr.statements.lipschitz import predict, shapes
+from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
 from jaxbounds.sets import Box, Integers
 from jaxbounds.statements import Budget, Form, Sides, Statement, stacked
 
 _PAIR = {"H": 1, "De": 5, "m": 2}
-_SHAPES = shapes(_PAIR)
-_ENDS = np.cumsum([math.prod(shape) for shape in _SHAPES.values()]).tolist()
-
-
-def _network(weights):
-    """The weights by name."""
-    parts = zip(_SHAPES.items(), np.split(weights, _ENDS[:-1]))
-    return {name: part.reshape(shape) for (name, shape), part in parts}
 
 
 def _truncation_cases(size):
-    """Networks with large and with small readouts."""
+    """Networks with large and with small readouts, weights of both signs and of one."""
     rows = []
-    for tail, scale, seed in itertools.product((2.0, 4.0, 8.0), (0.01, 0.3, 1.0), (0, 1)):
-        weights = np.random.default_rng(seed).normal(size=_ENDS[-1])
-        _network(weights)["a"][:] *= scale
-        rows.append({"tail": tail, "weights": weights, "log_N": tail / 2, "d": 1 + seed})
+    grid = itertools.product((0.5, 2.0, 4.0, 8.0), (1e-3, 0.3, 1.0), (-3.0, 2.0), (0, 1))
+    for tail, scale, low, seed in grid:
+        draw = functools.partial(np.random.default_rng(seed).uniform, low, 3.0)
+        row = {name: draw(one.shape_at(_PAIR)) for name, one in WEIGHTS.items()}
+        row |= {"a": scale * row["a"], "tail": tail, "log_N": tail / 2, "d": 1 + seed}
+        rows.append(row)
     return stacked(rows)
 
 
@@ -53,11 +47,8 @@ def _normal_pairs():
     """Nodes and weights for two normal tokens, and the prompts in which both want the second."""
     x, mass = gauss_hermite(2, nodes=40)
     wanted = jnp.ones((2, 1), int)
-    return (
-        x,
-        mass,
-        np.asarray(jax.vmap(lambda v: data.encode(v, wanted, jnp.eye(2)))(x[:, :, None])),
-    )
+    z = jax.vmap(lambda v: data.encode(v, wanted, jnp.eye(2)))(x[:, :, None])
+    return x, mass, np.asarray(z)
 
 
 _first_predictions = jax.jit(lambda params, z: predict(params, z, _PAIR)[:, 0])
@@ -67,7 +58,7 @@ def _truncated(i, size):
     """One head on two normal tokens, and the largest of N; moments and tails by quadrature."""
     tail, N, d = float(i["tail"]), round(math.exp(i["log_N"])), int(i["d"])
     setting, many = excess.Setting(N=2, d=1, q=1), excess.Setting(N=N, d=d, q=1)
-    r_x, params = setting.token_radius(tail), _network(i["weights"])
+    r_x, params = setting.token_radius(tail), {name: i[name] for name in WEIGHTS}
     length = lambda *names: math.sqrt(sum(np.sum(params[name] ** 2) for name in names))
     f = covers.TransformerClass(
         **_PAIR, r_a=length("a"), R_w=length("W", "b"), r_QK=0.0, r_z=math.sqrt(r_x**2 + 2.0)
@@ -109,9 +100,9 @@ TRUNCATION = Statement(
     ),
     over={
         "tail": Box(0.5, 12),  # from the least order of a moment
-        "weights": Box(-5, 5, _ENDS[-1]),
         "log_N": Box(0, 7),
         "d": Integers(1, 6),
+        **{name: Box(-5, 5, one.shape_at(_PAIR)) for name, one in WEIGHTS.items()},
     },
     cases=_truncation_cases,
     evaluate=_truncated,
