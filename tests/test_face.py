@@ -193,6 +193,19 @@ def test_ones_own_paper_has_records_beside_it(claims, capsys):
     assert f"drawn {drawn:.8g}, on record" in capsys.readouterr().out
 
 
+def test_what_was_kept_may_be_left_out(claims, tmp_path, monkeypatch):
+    """A violation that an earlier version of the file kept; nothing is kept by the run itself."""
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
+    source = CLAIMS.replace("return (x @ x)", "return 0.5 * (x @ x)")
+    claims.write_text(source)
+    kept = lambda: list((tmp_path / "cache").rglob("facenotes*.npz"))
+    assert jb.verify(claims, jobs=1, fresh=True).status == 1 and not kept()
+    assert jb.verify(claims, jobs=1).status == 1 and kept()
+    (with_it,) = jb.verify(claims, jobs=1)
+    (without,) = jb.verify(claims, jobs=1, fresh=True)
+    assert "earlier" in with_it.sources and "earlier" not in without.sources
+
+
 def test_what_moved_since_it_was_recorded_is_said(claims):
     """A right side 1% larger: the verdict stays, the ratios are not those on record."""
     assert jb.verify(claims, record=True, jobs=1).moved == ()

@@ -26,6 +26,7 @@ def verify(
     seed: int = 0,
     jobs: int = 0,
     thorough: bool = False,
+    fresh: bool = False,
     traceback: bool = False,
     record: bool = False,
     certify: bool = False,
@@ -57,6 +58,7 @@ def verify(
         jobs: processes; 0 means one for each core.
         thorough: ten times the samples and searches, which also start from the worst instances
             that earlier runs found.
+        fresh: do without what earlier runs found, and keep nothing for later ones.
         traceback: where a statement cannot be measured, print where it broke.
         record: keep the worst ratios, in the papers' records/, as those to compare with.
         certify: disprove what fails in ball arithmetic, and write witnesses beside the
@@ -82,7 +84,7 @@ def verify(
         raise ValueError("--record keeps what seed 0 gives: leave --seed and --thorough out")
     if jobs < 0 or not 0 <= seed < 2**32:
         raise ValueError(f"--jobs or --seed cannot be negative or above 2^32 - 1: {jobs}, {seed}")
-    options = Options(seed, thorough, certify, traceback)
+    options = Options(seed, thorough, certify, traceback, fresh)
     if watch:
         if record or last_failed or json or accept:
             raise ValueError(

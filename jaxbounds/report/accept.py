@@ -14,7 +14,8 @@ FILE = "accepted.py"
 HEAD = '''"""Found by `jaxbounds verify --accept`: for review, read by nothing.
 
 If the claim is wrong and not the code: put each form into its statement in place of the one of that
-name, each erratum into PAPER.errata, say in the notes why it fails, and remove this file.
+name, each erratum into PAPER.errata and what of the paper stands into PAPER.survives, say in the
+notes why it fails, and remove this file.
 """
 
 import jaxbounds as jb

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jaxbounds.falsification import Verdict, unmeasured, verdicts_on
+from jaxbounds.falsification.examples import NONE
 from jaxbounds.files import try_to_write, write_text
 from jaxbounds.papers import Catalogue, Selection, load_papers, origin
 from jaxbounds.provenance import versions
@@ -42,12 +43,14 @@ class Options(NamedTuple):
             earlier runs found.
         certify: disprove what fails and prove what names domains, in ball arithmetic.
         traceback: where a statement cannot be measured, print where it broke.
+        fresh: do without what earlier runs found, and keep nothing for later ones.
     """
 
     seed: int = 0
     thorough: bool = False
     certify: bool = False
     traceback: bool = False
+    fresh: bool = False
 
     def settings(self, catalogue: Catalogue) -> dict[str, Any]:
         """All that the verdicts depend on."""
@@ -59,6 +62,7 @@ class Options(NamedTuple):
             "seed": self.seed,
             "thorough": self.thorough,
             "certify": self.certify,
+            "fresh": self.fresh,
             "imports": list(catalogue.imports),
         }
 
@@ -74,7 +78,7 @@ def judged(
             budget=statement.budget.scaled(THOROUGH if options.thorough else 1.0),
             store=store,
             programs=programs_for(statement),
-            examples=examples(options.thorough),
+            examples=NONE if options.fresh else examples(options.thorough),
             referee=by_balls,
         )
         if not options.certify:

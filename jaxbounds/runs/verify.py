@@ -18,6 +18,7 @@ def verify(
     out: str | Path | None = None,
     seed: int = 0,
     thorough: bool = False,
+    fresh: bool = False,
     certify: bool = False,
     record: bool = False,
     on: Where = HERE,
@@ -35,6 +36,7 @@ def verify(
             as long as the result, unless given.
         seed: of all draws.
         thorough: ten times the samples and searches.
+        fresh: do without what earlier runs found, and keep nothing for later ones.
         certify: disprove what fails in ball arithmetic; needs the extra `certify`.
         record: keep the ratios on record, in `records/` beside the papers' statements (of a file
             `claims.py` in `claims-records/`); later runs compare with them, see `Verdicts.moved`.
@@ -55,7 +57,7 @@ def verify(
 
     scratch = Scratch() if out is None else None
     place = scratch.path if scratch else Path(str(out))
-    options = Options(seed, thorough, certify)
+    options = Options(seed, thorough, certify, fresh=fresh)
     selection = selected(what, imports=imports, kinds=kinds)
     run = Verification(selection, options, place, on=engine_of(on), jobs=jobs)
     with progress(len(run.selection.statements), "statements") as report:
