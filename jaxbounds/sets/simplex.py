@@ -89,13 +89,6 @@ class SubSimplex(Simplex):
     A point is a point of the simplex with one entry more, which is left out.
     """
 
-    def shape_at(self, size: Size) -> tuple[int, ...]:
-        """The shape of its points at a size, of which it has at least one axis."""
-        shape = super().shape_at(size)
-        if not shape:
-            raise ValueError(f"{self!r}: rows need an axis, as SubSimplex('d')")
-        return shape
-
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
         longer = (*shape[:-1], shape[-1] + 1)
         laws = Simplex(longer, self.total)._laws(longer, size)[:-1]
