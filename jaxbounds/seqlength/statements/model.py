@@ -5,7 +5,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from jaxbounds.norms import vector_norm
 from jaxbounds.seqlength.model import (
@@ -18,13 +17,12 @@ from jaxbounds.seqlength.model import (
     head,
     head_at,
 )
-from jaxbounds.seqlength.statements.instances import IDENTITY, INEQUALITY, normals
+from jaxbounds.seqlength.statements.instances import IDENTITY, INEQUALITY
+from jaxbounds.sets import Reals
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
-
-def _head_sample(key: Array, size: Size) -> Instance:
-    T, d, k = size["T"], size["d"], size["k"]
-    return normals(key, {"X": (T, d), "W_QK": (d, d), "W_v": (d, k), "W_c": (k, d)})
+HEAD = {"X": Reals(("T", "d")), "W_QK": Reals(("d", "d"))}
+HEAD |= {"W_v": Reals(("d", "k")), "W_c": Reals(("k", "d"))}
 
 
 def _cls_row(instance: Instance, size: Size) -> Sides:
@@ -72,7 +70,7 @@ CLS_ROW = Statement(
     formula="row [CLS] of sigma(RowSoftmax(X W_QK X^T) X W_v) W_c"
     " = W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_[CLS]))",
     **IDENTITY,
-    sample=_head_sample,
+    over=HEAD,
     evaluate=_cls_row,
     judges=(head, head_at, attend, attention_scores),
     sizes=({"T": 4, "d": 3, "k": 2},),
@@ -116,7 +114,7 @@ BLOCK_NORM = Statement(
     tex=r"\max_t \left\| g_{\mathrm{block}}^{(i+1)}(X)_t \right\|_2 \le 1, \quad i \ge 1",
     formula="every token of g^(i+1), i >= 1, has l_2 norm at most 1",
     **INEQUALITY,
-    sample=_head_sample,
+    over=HEAD,
     evaluate=_block_norm,
     judges=(block,),
     sizes=({"T": 4, "d": 3, "k": 2},),
@@ -151,12 +149,6 @@ def _networks(instance: Instance, size: Size) -> Sides:
     return Sides(found, {"printed": expected, "control": control})
 
 
-def _networks_sample(key: Array, size: Size) -> Instance:
-    n, T, d, k = size["layers"], size["T"], size["d"], size["k"]
-    shapes = {"W_QK": (n, d, d), "W_v": (n, d, k), "W_c": (n, k, d), "X": (T, d), "w": (d,)}
-    return normals(key, shapes)
-
-
 NETWORKS = Statement(
     id="seqlength.sec4.2-networks",
     label="Sections 4.2 and 4.3, the scalar outputs",
@@ -164,7 +156,8 @@ NETWORKS = Statement(
     r"g_{\mathrm{block}}^{(L+1)}(X)_{\mathrm{[CLS]}}",
     formula="SingleLayer is w.sum_h Y_h and MultiLayer w.g^(L+1), at the [CLS] token",
     **IDENTITY,
-    sample=_networks_sample,
+    over={"X": Reals(("T", "d")), "w": Reals("d"), "W_QK": Reals(("layers", "d", "d"))}
+    | {"W_v": Reals(("layers", "d", "k")), "W_c": Reals(("layers", "k", "d"))},
     evaluate=_networks,
     judges=(blocks, block, head),
     sizes=({"layers": 2, "T": 3, "d": 2, "k": 2},),
