@@ -46,6 +46,8 @@ def _sizes_of_covers(instance: Instance, size: Size) -> Sides:
     )
 
 
+K_IS_ONE = "x = 1, where K = 1"
+
 COVER_SIZES = Statement(
     id="seqlength.lemma3.6-size",
     label="Lemmas 3.3 and 3.6, the sizes",
@@ -65,16 +67,8 @@ COVER_SIZES = Statement(
     " numbers, x to 9, k and d to 16; that they cover at radius eps, for any N points:"
     " seqlength.lemma3.3, seqlength.lemma3.6, seqlength.lemma3.6-lists",
     forms=(
-        Form(
-            name="printed (Lemma 3.3)",
-            cites="Lemma 3.3, its display",
-            equality="x = 1, where K = 1",
-        ),
-        Form(
-            name="printed (Lemma 3.6)",
-            cites="Lemma 3.6, its display",
-            equality="x = 1, where K = 1",
-        ),
+        Form(name="printed (Lemma 3.3)", cites="Lemma 3.3, its display", equality=K_IS_ONE),
+        Form(name="printed (Lemma 3.6)", cites="Lemma 3.6, its display", equality=K_IS_ONE),
         Form(
             name="printed (Appendix A)",
             cites="Appendix A, the last display",
@@ -86,9 +80,9 @@ COVER_SIZES = Statement(
         Form(
             name="derived (Lemma 3.3)",
             note="ceil(x^2) for x^2: the sparsity that Maurey's own radius needs",
-            equality="x = 1, where K = 1",
+            equality=K_IS_ONE,
         ),
-        Form(name="derived (Lemma 3.6)", note="the same", equality="x = 1, where K = 1"),
+        Form(name="derived (Lemma 3.6)", note="the same", equality=K_IS_ONE),
     ),
     control="half of it and without the factor d",
     source="Lemmas 3.3 and 3.6",

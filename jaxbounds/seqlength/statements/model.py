@@ -7,16 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.norms import vector_norm
-from jaxbounds.seqlength.model import (
-    MultiLayer,
-    SingleLayer,
-    attend,
-    attention_scores,
-    block,
-    blocks,
-    head,
-    head_at,
-)
+from jaxbounds.seqlength import model
 from jaxbounds.seqlength.statements.instances import IDENTITY, INEQUALITY
 from jaxbounds.sets import Reals
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
@@ -28,11 +19,11 @@ HEAD |= {"W_v": Reals(("d", "k")), "W_c": Reals(("k", "d"))}
 def _cls_row(instance: Instance, size: Size) -> Sides:
     X, W_QK, W_v, W_c = (instance[name] for name in ("X", "W_QK", "W_v", "W_c"))
     return Sides(
-        head(X, W_QK, W_v, W_c)[0],
+        model.head(X, W_QK, W_v, W_c)[0],
         {
-            "printed": head_at(X, W_QK, W_v, W_c, 0),
-            "printed (complexity)": head_at(X, W_QK.T, W_v, W_c, 0),
-            "control": head_at(X, W_QK, W_v, W_c, 1),
+            "printed": model.head_at(X, W_QK, W_v, W_c, 0),
+            "printed (complexity)": model.head_at(X, W_QK.T, W_v, W_c, 0),
+            "control": model.head_at(X, W_QK, W_v, W_c, 1),
         },
     )
 
@@ -72,7 +63,7 @@ CLS_ROW = Statement(
     **IDENTITY,
     over=HEAD,
     evaluate=_cls_row,
-    judges=(head, head_at, attend, attention_scores),
+    judges=(model.head, model.head_at, model.attend, model.attention_scores),
     sizes=({"T": 4, "d": 3, "k": 2},),
     forms=(
         Form(
@@ -104,7 +95,7 @@ CLS_ROW = Statement(
 
 
 def _block_norm(instance: Instance, size: Size) -> Sides:
-    following = block(instance["X"], instance, activation=jnp.tanh)
+    following = model.block(instance["X"], instance, activation=jnp.tanh)
     return Sides(jnp.max(vector_norm(following)), {"printed": 1.0, "control": 0.5})
 
 
@@ -116,7 +107,7 @@ BLOCK_NORM = Statement(
     **INEQUALITY,
     over=HEAD,
     evaluate=_block_norm,
-    judges=(block,),
+    judges=(model.block,),
     sizes=({"T": 4, "d": 3, "k": 2},),
     assumptions="one block, sigma = tanh, T = 4, d = 3, k = 2; the unit ball of l_2, which the text"
     " does not name",
@@ -136,13 +127,13 @@ def _networks(instance: Instance, size: Size) -> Sides:
     layers = {name: instance[name] for name in ("W_QK", "W_v", "W_c")}
     params = {"params": {**layers, "w": w[:, None]}}
     many, k = size["layers"], size["k"]
-    heads = jax.vmap(head, (None, 0, 0, 0))(X, *layers.values())
+    heads = jax.vmap(model.head, (None, 0, 0, 0))(X, *layers.values())
     g = X
     for i in range(many):
-        g = block(g, {name: leaf[i] for name, leaf in layers.items()})
-    single: Any = SingleLayer(hidden=k, heads=many, cls=1).apply(params, X)
-    multi: Any = MultiLayer(hidden=k, layers=many, cls=1).apply(params, X)
-    found = jnp.stack([single, multi, blocks(X, layers)[-1][1] @ w])
+        g = model.block(g, {name: leaf[i] for name, leaf in layers.items()})
+    single: Any = model.SingleLayer(hidden=k, heads=many, cls=1).apply(params, X)
+    multi: Any = model.MultiLayer(hidden=k, layers=many, cls=1).apply(params, X)
+    found = jnp.stack([single, multi, model.blocks(X, layers)[-1][1] @ w])
     one, all_ = jnp.sum(heads, axis=0) @ w, g @ w
     expected = jnp.stack([one[1], all_[1], all_[1]])
     control = jnp.stack([one[0] / many, all_[0], all_[0]])
@@ -159,7 +150,7 @@ NETWORKS = Statement(
     over={"X": Reals(("T", "d")), "w": Reals("d"), "W_QK": Reals(("layers", "d", "d"))}
     | {"W_v": Reals(("layers", "d", "k")), "W_c": Reals(("layers", "k", "d"))},
     evaluate=_networks,
-    judges=(blocks, block, head),
+    judges=(model.blocks, model.block, model.head),
     sizes=({"layers": 2, "T": 3, "d": 2, "k": 2},),
     forms=(
         Form(

@@ -56,6 +56,8 @@ def _onset(instance: Instance, size: Size) -> Sides:
     )
 
 
+CLIPPED = "clipped: the trivial"
+
 ONSET = Statement(
     id="seqlength.onset",
     label="The smallest informative sample sizes",
@@ -71,15 +73,9 @@ ONSET = Statement(
     " L = 2, K = 3; m* to 0.1%",
     forms=(
         Form(name="derived", note="the printed bounds, c = 12", equality="just below it"),
-        Form(
-            name="derived, least", note="at 0.5% fewer samples not", equality="clipped: the trivial"
-        ),
+        Form(name="derived, least", note="at 0.5% fewer samples not", equality=CLIPPED),
         Form(name="sharpened", note="the certified ones", equality="just below it"),
-        Form(
-            name="sharpened, least",
-            note="at 0.5% fewer samples not",
-            equality="clipped: the trivial",
-        ),
+        Form(name="sharpened, least", note="at 0.5% fewer samples not", equality=CLIPPED),
         Form(
             name="sharpened, never later",
             note="sharpened bounds are informative first. Not from B_x = 8 on, where the false"
