@@ -36,11 +36,6 @@ def _found(theorem: int, setting: Setting) -> tuple[_Found, _Found]:
     return found(onset.printed, least[0]), found(onset.sharpened, least[1])
 
 
-def _norms(size: Size) -> Instance:
-    """All norms 1, as in the table, or one of them 2."""
-    return {"B_QK": np.array([1.0, 2.0, 1.0]), "B_x": np.array([1.0, 1.0, 2.0])}
-
-
 def _onset(instance: Instance, size: Size) -> Sides:
     B_QK, B_x = draw.numbers(instance, "B_QK", "B_x")
     printed, sharp = _found(size["theorem"], Setting(d=2, B_QK=B_QK, B_x=B_x))
@@ -65,7 +60,8 @@ ONSET = Statement(
     formula="each main theorem's bound is below its trivial value from m* samples on, not before",
     **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=1, steps=3)},
     over={"B_QK": Box(0.1, 10), "B_x": Box(0.25, 4)},
-    cases=_norms,
+    # All norms 1, as in the table, or one of them 2.
+    cases=lambda size: {"B_QK": np.array([1.0, 2.0, 1.0]), "B_x": np.array([1.0, 1.0, 2.0])},
     evaluate=_onset,
     judges=(onsets, smallest_samples),
     sizes=tuple({"theorem": i} for i in range(6)),
