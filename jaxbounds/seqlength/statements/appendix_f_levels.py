@@ -4,6 +4,7 @@ Its printed number grows with d, so that signs do not refute it: but levels do, 
 layer tells of the order of B_x^2 / d apart.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ from jaxbounds.seqlength.multi_layer import (
     theorem_4_2_printed,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.seqlength.statements.appendix_f import ON_PACKINGS, meets, norms_of, one_row
+from jaxbounds.seqlength.statements.appendix_f import ON_PACKINGS, meets
 from jaxbounds.seqlength.statements.packings import (
     corrected_size,
     derived_size,
+    norms_of,
+    one_row,
     outputs,
     printed_size,
 )
@@ -84,7 +87,9 @@ def _meets_F_0_1(instance: Instance, size: Size) -> dict[str, Any]:
     }
 
 
+_REFUTED = functools.partial(Counterexample, meets=_meets_F_0_1)
 LEVELS = {"d": 1000, "B_x": 3e9, "M": 1e13, "t": 0.0, "epsilon": 0.93}
+FAR = LEVELS | {"B_x": 1e63, "M": 1e120}
 
 COROLLARY_F_0_1 = Statement(
     id="seqlength.cor-f.0.1-packing",
@@ -96,7 +101,7 @@ COROLLARY_F_0_1 = Statement(
     " levels, of the order B_x^2 / d, with d B^2 ln(2k + 1) in gamma and eta",
     **ON_PACKINGS,
     cases=lambda size: draw.stacked(
-        [LEVELS, LEVELS | {"d": 10**5, "B_x": 3e10}, LEVELS | {"B_x": 1e63, "M": 1e120}]
+        [LEVELS, FAR, LEVELS | {"d": 10**5, "B_x": 3e10}]
         + [LEVELS | {"B_x": 3e5, "M": 1e5, "t": t} for t in (-0.99, 0.5)]
         + [
             {"d": d, "B_x": B_x, "M": M, "t": 0.0, "epsilon": epsilon}
@@ -120,30 +125,20 @@ COROLLARY_F_0_1 = Statement(
             erratum="E9",
             note="networks 1.87 apart, over columns and over rows, tokens in the l_1 ball: the"
             " printed number has no B_x where B_v2 = 1 / B_x, and ln N grows like 2 d ln B_x",
-            counterexample=Counterexample(
-                instance=LEVELS, ratio=1.3563886612160536, meets=_meets_F_0_1
-            ),
+            counterexample=_REFUTED(instance=LEVELS, ratio=1.3563886612160536),
         ),
         Form(
             name="printed, constant 10",
             cites="Corollary F.0.1, its two displays, with a constant",
             erratum="E9",
             note="no constant helps: ln B_x against none",
-            counterexample=Counterexample(
-                instance=LEVELS | {"B_x": 1e63, "M": 1e120},
-                ratio=1.2520517698007316,
-                meets=_meets_F_0_1,
-            ),
+            counterexample=_REFUTED(instance=FAR, ratio=1.2520517698007316),
         ),
         Form(
             name="derived",
             erratum="E9",
             note="nor do the proof's own terms (of E10), with covers for inputs of norm 1",
-            counterexample=Counterexample(
-                instance=LEVELS | {"B_x": 1e63, "M": 1e120},
-                ratio=2.24653613279618,
-                meets=_meets_F_0_1,
-            ),
+            counterexample=_REFUTED(instance=FAR, ratio=2.24653613279618),
         ),
         Form(name="corrected", note="B_x^2 on the first W_QK, one C per matrix"),
     ),

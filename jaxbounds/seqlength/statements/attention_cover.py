@@ -113,6 +113,8 @@ def _attention_step(instance: Instance, size: Size) -> Sides:
     )
 
 
+CHAIN = "Appendix C, the chain of norms before 'the log covering number of S'"
+
 ATTENTION_STEP = Statement(
     id="seqlength.appc-cover",
     label="Appendix C, the cover of the attention class",
@@ -128,15 +130,9 @@ ATTENTION_STEP = Statement(
     hypotheses=lambda i, size: {"the scores move by 1e-3": _scores_step(i) >= 1e-3},
     sizes=({"T": 4, "d": 2},),
     forms=(
+        Form(name="printed", cites=CHAIN, note="its first line: a coordinate"),
         Form(
-            name="printed",
-            cites="Appendix C, the chain of norms before 'the log covering number of S'",
-            note="its first line: a coordinate",
-        ),
-        Form(
-            name="printed, l_2 norm",
-            cites="Appendix C, the chain of norms before 'the log covering number of S'",
-            note="from its second line on: the whole vector",
+            name="printed, l_2 norm", cites=CHAIN, note="from its second line on: the whole vector"
         ),
         Form(
             name="sharpened S5",

@@ -1,5 +1,6 @@
 """Lemmas E.2 and E.3: perturbations of one block and of the readout."""
 
+import functools
 import math
 from typing import Any
 
@@ -12,7 +13,7 @@ from jaxbounds.norms import max_row_norm, project_rows
 from jaxbounds.seqlength import perturbation
 from jaxbounds.seqlength.model import Activation, block
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.sets import Reals
+from jaxbounds.sets import Matrices, Reals
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 OPPOSITE = [[4.0, 0.0], [-4.0, 0.0]]
@@ -120,13 +121,13 @@ def _lemma_e_2(instance: Instance, size: Size) -> Sides:
     sigma, L_sigma = draw.activation(instance["slopes"]), jnp.sum(instance["slopes"])
     parts = perturbation.block_perturbation(g, ghat, layer, moved, activation=sigma)
     norms = perturbation.spectral_norms(layer, moved)
-    printed = perturbation.lemma_e_2(parts, norms, L_sigma)
+    bound = functools.partial(perturbation.lemma_e_2, parts, norms, L_sigma)
     return Sides(
         _moved(g, ghat, layer, moved, sigma),
         {
-            "printed": printed,
-            "sharpened S4": perturbation.lemma_e_2(parts, norms, L_sigma, softmax_constant=1.0),
-            "control": printed / 20.0,
+            "printed": bound(),
+            "sharpened S4": bound(softmax_constant=1.0),
+            "control": bound() / 20.0,
         },
         error=1e-13,
         trivial=2.0,
@@ -144,13 +145,10 @@ LEMMA_E_2 = Statement(
     formula="||d g^(i+1)|| <= ||dW_c^T ..|| + L B_c B_v (1 + 4 B_QK) ||d g^(i)||"
     " + 2 L B_c B_v ||dW_QK^T ..|| + L B_c ||dW_v^T ..||",
     **draw.INEQUALITY | {"budget": draw.MANY},
+    over=dict.fromkeys(("g", "ghat"), Matrices(("T", "d"), norm="rows")),
     sample=_block_sample,
     cases=_block_cases,
-    hypotheses=lambda i, size: {
-        "tokens in the unit ball": jnp.maximum(max_row_norm(i["g"]), max_row_norm(i["ghat"]))
-        <= 1 + 1e-12,
-        **moved_enough(i["layer"], i["moved"]),
-    },
+    hypotheses=lambda i, size: moved_enough(i["layer"], i["moved"]),
     evaluate=_lemma_e_2,
     judges=(perturbation.lemma_e_2, perturbation.block_perturbation, perturbation.spectral_norms),
     sizes=({"T": 3, "d": 2, "k": 2},),
@@ -194,15 +192,14 @@ def _first_block(instance: Instance, size: Size) -> Sides:
     X, layer, moved = instance["X"], instance["layer"], instance["moved"]
     parts = perturbation.block_perturbation(X, X, layer, moved, activation=jnp.tanh)
     norms = perturbation.spectral_norms(layer, moved)
-    corrected = perturbation.lemma_e_2(parts, norms, 1.0, radius=parts.radius)
+    bound = functools.partial(perturbation.lemma_e_2, parts, norms, 1.0)
+    corrected = bound(radius=parts.radius)
     return Sides(
         _moved(X, X, layer, moved),
         {
-            "printed": perturbation.lemma_e_2(parts, norms, 1.0),
+            "printed": bound(),
             "corrected": corrected,
-            "sharpened S4": perturbation.lemma_e_2(
-                parts, norms, 1.0, softmax_constant=1.0, radius=parts.radius
-            ),
+            "sharpened S4": bound(softmax_constant=1.0, radius=parts.radius),
             "control": corrected / 5.0,
         },
         error=1e-13,

@@ -85,6 +85,8 @@ ON_NETWORKS: dict[str, Any] = {
     "budget": draw.MANY,
 }
 
+_ALONG = "only w moves, or the last W_c, along the output"
+_ONLY_W = "only w moves, along an output of norm 1"
 _ONE_LAYER = Counterexample(
     instance={
         "X": OPPOSITE,
@@ -96,7 +98,6 @@ _ONE_LAYER = Counterexample(
     ratio=7.999658686326246,
     meets=meets_appendix_e,
 )
-
 
 _ONLY_W_V = {"W_QK": [[[0.0, 0.0], [0.0, 0.0]]], "W_c": [[[1.0, 0.0], [0.0, 1.0]]]}
 _ONE_VALUE_MAP = Counterexample(
@@ -156,16 +157,8 @@ CHAIN = Statement(
             note="one layer, two opposite tokens of norm 4",
             counterexample=_ONE_LAYER,
         ),
-        Form(
-            name="corrected",
-            note="B_x^2 on the QK term of layer 1",
-            equality="only w moves, or the last W_c, along the output",
-        ),
-        Form(
-            name="sharpened S4",
-            note="and the softmax constant 1",
-            equality="only w moves, or the last W_c, along the output",
-        ),
+        Form(name="corrected", note="B_x^2 on the QK term of layer 1", equality=_ALONG),
+        Form(name="sharpened S4", note="and the softmax constant 1", equality=_ALONG),
     ),
     control="a fortieth of the corrected bound",
 )
@@ -230,13 +223,9 @@ COVER = Statement(
         Form(
             name="corrected",
             note="inputs of norm B_x in layer 1, L_sigma before W_c",
-            equality="only w moves, along an output of norm 1",
+            equality=_ONLY_W,
         ),
-        Form(
-            name="sharpened S4",
-            note="and the softmax constant 1",
-            equality="only w moves, along an output of norm 1",
-        ),
+        Form(name="sharpened S4", note="and the softmax constant 1", equality=_ONLY_W),
     ),
     control="a hundredth of the corrected bound",
     source="Theorem 4.2 and its proof",

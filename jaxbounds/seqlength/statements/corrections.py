@@ -90,24 +90,24 @@ LEMMA_3_5_COVER = Statement(
 )
 
 
+def log_codes(x: float, k: int, n: int, q: float, signs: tuple[int, ...] = (1, -1)) -> float:
+    """Ln of how many codes: floor(q x^2) letters, each an entry, its sign and level, or none."""
+    length = sum(1 for count in range(1, 1000) if count <= q * x**2)
+    below = itertools.takewhile(lambda level: q**level < q * x**2, itertools.count())
+    levels = 1 + sum(1 for _ in below)
+    letters = list(itertools.product(range(k), range(n), signs, range(levels)))
+    # Below x = 1 the one matrix 0 is a cover.
+    return length * math.log(len(letters) + 1) if x >= 1 else 0.0
+
+
 def _letters(instance: Instance, size: Size) -> Sides:
-    """A code is floor(q x^2) letters, each one of a list or none."""
     x, k, points, q = draw.numbers(instance, "x", "k", "points", "q")
-
-    def log_size(q: float, signs: tuple[int, ...] = (1, -1)) -> float:
-        length = sum(1 for n in range(1, 1000) if n <= q * x**2)
-        below = itertools.takewhile(lambda level: q**level < q * x**2, itertools.count())
-        levels = 1 + sum(1 for _ in below)
-        letters = list(itertools.product(range(k), range(points), signs, range(levels)))
-        # Below x = 1 the one matrix 0 is a cover.
-        return length * math.log(len(letters) + 1) if x >= 1 else 0.0
-
-    one = log_size(q)
+    one, least = log_codes(x, k, points, q), min(log_codes(x, k, points, q) for q in RATIOS)
     return Sides.pairs(
         {
             "derived": (lemma_3_5_explicit(x, k=k, points=points, ratio=q), one),
-            "sharpened": (lemma_3_5_sharp(x, k=k, points=points), min(map(log_size, RATIOS))),
-            "control": (1.0 + log_size(q, (1,)), one),
+            "sharpened": (lemma_3_5_sharp(x, k=k, points=points), least),
+            "control": (1.0 + log_codes(x, k, points, q, (1,)), one),
         }
     )
 

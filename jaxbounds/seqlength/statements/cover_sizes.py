@@ -2,17 +2,15 @@
 
 import math
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from jaxbounds.norms import vector_norm
 from jaxbounds.seqlength import linear_bounds, linear_covers
 from jaxbounds.seqlength.counting import count_signed
 from jaxbounds.seqlength.sparsification import sparsify_radius
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.sets import Box, Reals
+from jaxbounds.sets import Ball, Box, Reals
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
@@ -48,6 +46,8 @@ def _sizes_of_covers(instance: Instance, size: Size) -> Sides:
     )
 
 
+K_IS_ONE = "x = 1, where K = 1"
+
 COVER_SIZES = Statement(
     id="seqlength.lemma3.6-size",
     label="Lemmas 3.3 and 3.6, the sizes",
@@ -67,16 +67,8 @@ COVER_SIZES = Statement(
     " numbers, x to 9, k and d to 16; that they cover at radius eps, for any N points:"
     " seqlength.lemma3.3, seqlength.lemma3.6, seqlength.lemma3.6-lists",
     forms=(
-        Form(
-            name="printed (Lemma 3.3)",
-            cites="Lemma 3.3, its display",
-            equality="x = 1, where K = 1",
-        ),
-        Form(
-            name="printed (Lemma 3.6)",
-            cites="Lemma 3.6, its display",
-            equality="x = 1, where K = 1",
-        ),
+        Form(name="printed (Lemma 3.3)", cites="Lemma 3.3, its display", equality=K_IS_ONE),
+        Form(name="printed (Lemma 3.6)", cites="Lemma 3.6, its display", equality=K_IS_ONE),
         Form(
             name="printed (Appendix A)",
             cites="Appendix A, the last display",
@@ -88,9 +80,9 @@ COVER_SIZES = Statement(
         Form(
             name="derived (Lemma 3.3)",
             note="ceil(x^2) for x^2: the sparsity that Maurey's own radius needs",
-            equality="x = 1, where K = 1",
+            equality=K_IS_ONE,
         ),
-        Form(name="derived (Lemma 3.6)", note="the same", equality="x = 1, where K = 1"),
+        Form(name="derived (Lemma 3.6)", note="the same", equality=K_IS_ONE),
     ),
     control="half of it and without the factor d",
     source="Lemmas 3.3 and 3.6",
@@ -133,15 +125,6 @@ WHOLE_COVERS = Statement(
 )
 
 
-def _rows(key: Array, size: Size) -> Instance:
-    key_W, key_x, key_moved = jax.random.split(key, 3)
-    return {
-        "W": draw.l1_sphere(key_W, (size["k"], size["d"])),
-        "moved": jax.random.normal(key_moved, (size["k"], size["d"])),
-        "x": draw.l2_sphere(key_x, (size["d"],)),
-    }
-
-
 def _appendix_a(instance: Instance, size: Size) -> Sides:
     W, x, k = instance["W"], instance["x"], size["k"]
     moved = (W - linear_covers.cover_each_row(W, 1.0, size["K"])) @ x
@@ -161,10 +144,8 @@ def _appendix_a(instance: Instance, size: Size) -> Sides:
 def _row_vertices(size: Size) -> Instance:
     """Every row at one and the same vertex v of the l_1 ball, and x = v."""
     vertices = draw.signed_vertices(size["d"])
-    ones = np.ones(size["k"])
-    return draw.stacked(
-        [{"W": np.outer(ones, v), "moved": 0.0 * np.outer(ones, v), "x": v} for v in vertices]
-    )
+    W = np.stack([vertices] * size["k"], axis=1)
+    return {"W": W, "moved": 0.0 * W, "x": vertices}
 
 
 APPENDIX_A = Statement(
@@ -176,7 +157,8 @@ APPENDIX_A = Statement(
     formula="a scalar cover of log size C at eps for each row gives ||(W - W_hat) x||_q <= k^{1/q}"
     " eps with log size kC",
     **draw.INEQUALITY,
-    sample=_rows,
+    over={"x": Ball(1, "d"), "moved": Reals(("k", "d"))},
+    sample=lambda key, size: {"W": draw.l1_sphere(key, (size["k"], size["d"]))},
     cases=_row_vertices,
     evaluate=_appendix_a,
     judges=(linear_covers.cover_each_row, sparsify_radius),

@@ -112,15 +112,9 @@ LEMMA_3_2 = Statement(
 )
 
 
-def _columns(key: Array, size: Size) -> Instance:
-    return {"W": draw.l1_sphere(key, (size["d"], size["k"])).T}
-
-
 def _column_vertices(size: Size) -> Instance:
     """Every column at one and the same vertex of the l_1 ball."""
-    return draw.stacked(
-        [{"W": np.outer(v, np.ones(size["d"]))} for v in draw.signed_vertices(size["k"])]
-    )
+    return {"W": np.stack([draw.signed_vertices(size["k"])] * size["d"], axis=2)}
 
 
 def _radii(K: int, error: Array) -> Sides:
@@ -160,7 +154,7 @@ LEMMA_3_3 = Statement(
     },
     project=lambda i, size: {"W": draw.into_l1_ball(i["W"].T).T},
     **COVERED,
-    sample=_columns,
+    sample=lambda key, size: {"W": draw.l1_sphere(key, (size["d"], size["k"])).T},
     cases=_column_vertices,
     evaluate=_lemma_3_3,
     judges=(linear_covers.cover_columns, linear_covers.error_on_l1_ball, sparsify_radius),

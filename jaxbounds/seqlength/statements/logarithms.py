@@ -5,7 +5,6 @@ import math
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy
 from jaxtyping import Array
@@ -33,7 +32,7 @@ from jaxbounds.seqlength.multi_layer import (
 )
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.seqlength.statements.packings import corrected_size, printed_size
-from jaxbounds.seqlength.statements.single_layer import complexity_below
+from jaxbounds.seqlength.statements.single_layer import class_sample, complexity_below
 from jaxbounds.sets import Box, Integers
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
@@ -151,13 +150,6 @@ WITH_LOGARITHMS = Statement(
 )
 
 
-def _class_sample(key: Array, size: Size) -> Instance:
-    a, b = jax.random.split(key)
-    X = jax.random.normal(a, (size["points"], size["T"], size["d"]))
-    X = X / jnp.sum(jnp.abs(X), axis=-1, keepdims=True)
-    return {"X": X, "seed": jax.random.randint(b, (), 0, 2**30)}
-
-
 def _class(instance: Instance, size: Size) -> Sides:
     """Networks at extreme points, W_QK = v e_i^T with ||v||_2 = 1, each point 2^26 times."""
     m, d = 2**26 * len(instance["X"]), size["d"]
@@ -187,7 +179,7 @@ COROLLARY_CLASS = Statement(
     " min(B_w, 12 F); E, F with the logarithms of Lemma 3.4",
     kind="expectation",
     host=True,
-    sample=_class_sample,
+    sample=functools.partial(class_sample, p=1.0),
     evaluate=_class,
     judges=(corollary_D_0_2, corollary_F_0_2, head_at),
     sizes=({"points": 16, "T": 8, "d": 2},),

@@ -5,36 +5,25 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from jaxbounds.norms import vector_norm
-from jaxbounds.seqlength.model import (
-    MultiLayer,
-    SingleLayer,
-    attend,
-    attention_scores,
-    block,
-    blocks,
-    head,
-    head_at,
-)
-from jaxbounds.seqlength.statements.instances import IDENTITY, INEQUALITY, normals
+from jaxbounds.seqlength import model
+from jaxbounds.seqlength.statements.instances import IDENTITY, INEQUALITY
+from jaxbounds.sets import Reals
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
-
-def _head_sample(key: Array, size: Size) -> Instance:
-    T, d, k = size["T"], size["d"], size["k"]
-    return normals(key, {"X": (T, d), "W_QK": (d, d), "W_v": (d, k), "W_c": (k, d)})
+HEAD = {"X": Reals(("T", "d")), "W_QK": Reals(("d", "d"))}
+HEAD |= {"W_v": Reals(("d", "k")), "W_c": Reals(("k", "d"))}
 
 
 def _cls_row(instance: Instance, size: Size) -> Sides:
     X, W_QK, W_v, W_c = (instance[name] for name in ("X", "W_QK", "W_v", "W_c"))
     return Sides(
-        head(X, W_QK, W_v, W_c)[0],
+        model.head(X, W_QK, W_v, W_c)[0],
         {
-            "printed": head_at(X, W_QK, W_v, W_c, 0),
-            "printed (complexity)": head_at(X, W_QK.T, W_v, W_c, 0),
-            "control": head_at(X, W_QK, W_v, W_c, 1),
+            "printed": model.head_at(X, W_QK, W_v, W_c, 0),
+            "printed (complexity)": model.head_at(X, W_QK.T, W_v, W_c, 0),
+            "control": model.head_at(X, W_QK, W_v, W_c, 1),
         },
     )
 
@@ -72,9 +61,9 @@ CLS_ROW = Statement(
     formula="row [CLS] of sigma(RowSoftmax(X W_QK X^T) X W_v) W_c"
     " = W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_[CLS]))",
     **IDENTITY,
-    sample=_head_sample,
+    over=HEAD,
     evaluate=_cls_row,
-    judges=(head, head_at, attend, attention_scores),
+    judges=(model.head, model.head_at, model.attend, model.attention_scores),
     sizes=({"T": 4, "d": 3, "k": 2},),
     forms=(
         Form(
@@ -106,7 +95,7 @@ CLS_ROW = Statement(
 
 
 def _block_norm(instance: Instance, size: Size) -> Sides:
-    following = block(instance["X"], instance, activation=jnp.tanh)
+    following = model.block(instance["X"], instance, activation=jnp.tanh)
     return Sides(jnp.max(vector_norm(following)), {"printed": 1.0, "control": 0.5})
 
 
@@ -116,9 +105,9 @@ BLOCK_NORM = Statement(
     tex=r"\max_t \left\| g_{\mathrm{block}}^{(i+1)}(X)_t \right\|_2 \le 1, \quad i \ge 1",
     formula="every token of g^(i+1), i >= 1, has l_2 norm at most 1",
     **INEQUALITY,
-    sample=_head_sample,
+    over=HEAD,
     evaluate=_block_norm,
-    judges=(block,),
+    judges=(model.block,),
     sizes=({"T": 4, "d": 3, "k": 2},),
     assumptions="one block, sigma = tanh, T = 4, d = 3, k = 2; the unit ball of l_2, which the text"
     " does not name",
@@ -138,23 +127,17 @@ def _networks(instance: Instance, size: Size) -> Sides:
     layers = {name: instance[name] for name in ("W_QK", "W_v", "W_c")}
     params = {"params": {**layers, "w": w[:, None]}}
     many, k = size["layers"], size["k"]
-    heads = jax.vmap(head, (None, 0, 0, 0))(X, *layers.values())
+    heads = jax.vmap(model.head, (None, 0, 0, 0))(X, *layers.values())
     g = X
     for i in range(many):
-        g = block(g, {name: leaf[i] for name, leaf in layers.items()})
-    single: Any = SingleLayer(hidden=k, heads=many, cls=1).apply(params, X)
-    multi: Any = MultiLayer(hidden=k, layers=many, cls=1).apply(params, X)
-    found = jnp.stack([single, multi, blocks(X, layers)[-1][1] @ w])
+        g = model.block(g, {name: leaf[i] for name, leaf in layers.items()})
+    single: Any = model.SingleLayer(hidden=k, heads=many, cls=1).apply(params, X)
+    multi: Any = model.MultiLayer(hidden=k, layers=many, cls=1).apply(params, X)
+    found = jnp.stack([single, multi, model.blocks(X, layers)[-1][1] @ w])
     one, all_ = jnp.sum(heads, axis=0) @ w, g @ w
     expected = jnp.stack([one[1], all_[1], all_[1]])
     control = jnp.stack([one[0] / many, all_[0], all_[0]])
     return Sides(found, {"printed": expected, "control": control})
-
-
-def _networks_sample(key: Array, size: Size) -> Instance:
-    n, T, d, k = size["layers"], size["T"], size["d"], size["k"]
-    shapes = {"W_QK": (n, d, d), "W_v": (n, d, k), "W_c": (n, k, d), "X": (T, d), "w": (d,)}
-    return normals(key, shapes)
 
 
 NETWORKS = Statement(
@@ -164,9 +147,10 @@ NETWORKS = Statement(
     r"g_{\mathrm{block}}^{(L+1)}(X)_{\mathrm{[CLS]}}",
     formula="SingleLayer is w.sum_h Y_h and MultiLayer w.g^(L+1), at the [CLS] token",
     **IDENTITY,
-    sample=_networks_sample,
+    over={"X": Reals(("T", "d")), "w": Reals("d"), "W_QK": Reals(("layers", "d", "d"))}
+    | {"W_v": Reals(("layers", "d", "k")), "W_c": Reals(("layers", "k", "d"))},
     evaluate=_networks,
-    judges=(blocks, block, head),
+    judges=(model.blocks, model.block, model.head),
     sizes=({"layers": 2, "T": 3, "d": 2, "k": 2},),
     forms=(
         Form(

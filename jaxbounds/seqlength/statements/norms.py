@@ -203,6 +203,11 @@ def _converted(instance: Instance, size: Size) -> Sides:
     )
 
 
+STRONGER = (
+    "Section 3.4, 'we would have a d^2 B_w^2 term' and 'lemma 3.3 is a stronger bound than it lets"
+    " on'"
+)
+
 CONVERTED = Statement(
     id="seqlength.sec3.4-converted",
     label="Section 3.4, the lemmas converted",
@@ -217,17 +222,8 @@ CONVERTED = Statement(
     assumptions="d >= 2; the bounds as numbers: their inputs are in different balls",
     sizes=({"largest": 1000},),
     forms=(
-        Form(
-            name="printed (Lemma 3.4)",
-            cites="Section 3.4, 'we would have a d^2 B_w^2 term' and 'lemma 3.3 is a stronger bound"
-            " than it lets on'",
-            note="leading term",
-        ),
-        Form(
-            name="printed (Lemma 3.6)",
-            cites="Section 3.4, 'we would have a d^2 B_w^2 term' and 'lemma 3.3 is a stronger bound"
-            " than it lets on'",
-        ),
+        Form(name="printed (Lemma 3.4)", cites=STRONGER, note="leading term"),
+        Form(name="printed (Lemma 3.6)", cites=STRONGER),
     ),
     control="without the factor d^2",
 )

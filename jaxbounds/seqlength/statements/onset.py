@@ -36,11 +36,6 @@ def _found(theorem: int, setting: Setting) -> tuple[_Found, _Found]:
     return found(onset.printed, least[0]), found(onset.sharpened, least[1])
 
 
-def _norms(size: Size) -> Instance:
-    """All norms 1, as in the table, or one of them 2."""
-    return {"B_QK": np.array([1.0, 2.0, 1.0]), "B_x": np.array([1.0, 1.0, 2.0])}
-
-
 def _onset(instance: Instance, size: Size) -> Sides:
     B_QK, B_x = draw.numbers(instance, "B_QK", "B_x")
     printed, sharp = _found(size["theorem"], Setting(d=2, B_QK=B_QK, B_x=B_x))
@@ -56,6 +51,8 @@ def _onset(instance: Instance, size: Size) -> Sides:
     )
 
 
+CLIPPED = "clipped: the trivial"
+
 ONSET = Statement(
     id="seqlength.onset",
     label="The smallest informative sample sizes",
@@ -63,7 +60,8 @@ ONSET = Statement(
     formula="each main theorem's bound is below its trivial value from m* samples on, not before",
     **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=1, steps=3)},
     over={"B_QK": Box(0.1, 10), "B_x": Box(0.25, 4)},
-    cases=_norms,
+    # All norms 1, as in the table, or one of them 2.
+    cases=lambda size: {"B_QK": np.array([1.0, 2.0, 1.0]), "B_x": np.array([1.0, 1.0, 2.0])},
     evaluate=_onset,
     judges=(onsets, smallest_samples),
     sizes=tuple({"theorem": i} for i in range(6)),
@@ -71,15 +69,9 @@ ONSET = Statement(
     " L = 2, K = 3; m* to 0.1%",
     forms=(
         Form(name="derived", note="the printed bounds, c = 12", equality="just below it"),
-        Form(
-            name="derived, least", note="at 0.5% fewer samples not", equality="clipped: the trivial"
-        ),
+        Form(name="derived, least", note="at 0.5% fewer samples not", equality=CLIPPED),
         Form(name="sharpened", note="the certified ones", equality="just below it"),
-        Form(
-            name="sharpened, least",
-            note="at 0.5% fewer samples not",
-            equality="clipped: the trivial",
-        ),
+        Form(name="sharpened, least", note="at 0.5% fewer samples not", equality=CLIPPED),
         Form(
             name="sharpened, never later",
             note="sharpened bounds are informative first. Not from B_x = 8 on, where the false"

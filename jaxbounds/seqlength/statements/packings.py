@@ -166,28 +166,40 @@ THEOREM_4_2 = Statement(
 )
 
 
-def _many(instance: Instance, sign: float) -> tuple[Any, dict[str, Any], Any]:
-    """One input and one network of the packing, in the coordinates 0, 1 and i of R^d.
+def norms_of(B_x: Any) -> NetworkNorms:
+    """B_w = B_c2 = B_QK2 = L_sigma = 1 and B_v2 = 1 / B_x."""
+    return NetworkNorms(B_w=1.0, B_c=1.0, B_v=1.0 / B_x, B_QK=1.0, L_sigma=1.0, B_x=B_x)
 
-    Row 0 of W_QK is s / (d - 2) on the coordinates from 2 on, s in {-1, 1}^(d-2): the [CLS] token
-    B_x e_0 tells the tokens +-B_x (e_1 + e_i) / sqrt 2 apart by s_i. All other entries of W_QK,
-    and of the tokens, are 0: other coordinates play no part.
+
+def one_row(entries: Any, direction: Any, share: Any, B_x: Any) -> tuple[Any, dict[str, Any], Any]:
+    """One input, one network and w, in the coordinates 0, 1, 2 and i of R^d; the others are 0.
+
+    Row 0 of W_QK has these entries at 2 and i. Tokens: B_x e_0, which is [CLS], and +-B_x (share
+    e_1 + direction), direction in the coordinates 2 and i: [CLS] tells them apart by the sign of
+    entries . direction, and coordinate 1 is read out.
     """
-    d, B_x = draw.numbers(instance, "d", "B_x")
-    xp = array_module(d, B_x)
-    e = xp.eye(3)
-    W_QK = sign / real(d - 2) * xp.outer(e[0], e[2])
-    pair = B_x * (e[1] + e[2]) / xp.sqrt(2.0)
+    xp = array_module(entries, direction, share, B_x)
+    e = xp.eye(4)
+    pair = B_x * (share * e[1] + direction[0] * e[2] + direction[1] * e[3])
+    W_QK = xp.outer(e[0], entries[0] * e[2] + entries[1] * e[3])
     layer = {"W_QK": W_QK, "W_v": e[:, 1:2] / B_x, "W_c": e[1:2]}
     return xp.stack([B_x * e[0], pair, -pair])[None], layer, e[1]
 
 
+def signs(instance: Instance, sign: float, p: int) -> tuple[Any, dict[str, Any], Any]:
+    """Row 0 of W_QK is s / (d - 2), s in {-1, 1}^(d-2); tokens +-B_x 2^(-1/p) (e_1 + e_i)."""
+    d, B_x = draw.numbers(instance, "d", "B_x")
+    xp = array_module(d, B_x)
+    share = {1: 0.5, 2: xp.sqrt(0.5)}[p]  # where it is traced, the root is enclosed
+    entries, direction = [0.0 * B_x, sign / real(d - 2)], [0.0 * share, share]
+    return one_row(xp.stack(entries), xp.stack(direction), share, B_x)
+
+
 def _corollary_4_2_1(instance: Instance, size: Size) -> Sides:
     d, B_x, eps = draw.numbers(instance, "d", "B_x", "epsilon")
-    xp, ends = array_module(d, B_x, eps), [outputs(*_many(instance, s))[0] for s in (1.0, -1.0)]
-    apart = abs(number(ends[0]) - number(ends[1]))
-    packing = xp.where(apart >= 2.0 * eps, real(d - 2) * xp.log(2.0), 0.0)
-    norms = NetworkNorms(B_w=1.0, B_c=1.0, B_v=1.0 / B_x, B_QK=1.0, L_sigma=1.0, B_x=B_x)
+    xp, norms = array_module(d, B_x, eps), norms_of(B_x)
+    ends = [number(outputs(*signs(instance, s, 2))[0]) for s in (1.0, -1.0)]
+    packing = xp.where(abs(ends[0] - ends[1]) >= 2.0 * eps, real(d - 2) * xp.log(2.0), 0.0)
 
     def bound(k: Any) -> Any:
         C_1, C_Bx = (lemma_3_6(x, k=k, d=d) for x in (1.0, B_x))
@@ -208,7 +220,7 @@ def _corollary_4_2_1(instance: Instance, size: Size) -> Sides:
 
 def _meets_4_2_1(instance: Instance, size: Size) -> dict[str, Any]:
     d, B_x = draw.numbers(instance, "d", "B_x")
-    X, layer, w = _many(instance, 1.0)
+    X, layer, w = signs(instance, 1.0, 2)
     rows = np.abs(layer["W_QK"]).sum() * (d - 2)  # d - 2 entries of that size
     one = 1.0 + 1e-12
     sums = {name: np.abs(W).sum() for name, W in (*layer.items(), ("w", w)) if name != "W_QK"}
@@ -229,6 +241,7 @@ def _meets_4_2_1(instance: Instance, size: Size) -> dict[str, Any]:
     }
 
 
+_REFUTED = functools.partial(Counterexample, meets=_meets_4_2_1)
 SIGNS = {"d": 600, "B_x": 1e4, "epsilon": 0.7}
 COROLLARY_4_2_1 = Statement(
     id="seqlength.cor4.2.1-packing",
@@ -262,26 +275,20 @@ COROLLARY_4_2_1 = Statement(
             cites="Corollary 4.2.1, its two displays",
             erratum="E9",
             note="networks sqrt 2 apart; the first layer's W_QK needs B_x^2 more",
-            counterexample=Counterexample(
-                instance=SIGNS, ratio=1.6494725759262308, meets=_meets_4_2_1
-            ),
+            counterexample=_REFUTED(instance=SIGNS, ratio=1.6494725759262308),
         ),
         Form(
             name="printed, constant 100",
             cites="Corollary 4.2.1, its two displays, with a constant",
             erratum="E9",
             note="no constant helps: d against ln d",
-            counterexample=Counterexample(
-                instance=SIGNS | {"d": 10**6}, ratio=13.480864962301792, meets=_meets_4_2_1
-            ),
+            counterexample=_REFUTED(instance=SIGNS | {"d": 10**6}, ratio=13.480864962301792),
         ),
         Form(
             name="derived",
             erratum="E9",
             note="nor does ln(2 d^2 + 1) for every matrix (E11)",
-            counterexample=Counterexample(
-                instance=SIGNS | {"d": 800}, ratio=1.1099162367733775, meets=_meets_4_2_1
-            ),
+            counterexample=_REFUTED(instance=SIGNS | {"d": 800}, ratio=1.1099162367733775),
         ),
         Form(name="corrected", note="B_x^2 on the first W_QK, one C per matrix"),
     ),

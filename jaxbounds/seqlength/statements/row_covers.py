@@ -1,6 +1,5 @@
 """Lemmas 3.4 and 3.5, and Section 2.5: covers for row norms, and parameter counting."""
 
-import itertools
 import math
 from typing import Any
 
@@ -19,6 +18,7 @@ from jaxbounds.seqlength.linear_bounds import (
 )
 from jaxbounds.seqlength.linear_covers import cover_by_truncation, error_on_l1_ball
 from jaxbounds.seqlength.statements import instances as draw
+from jaxbounds.seqlength.statements.corrections import log_codes
 from jaxbounds.sets import Box, Integers, Matrices
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
@@ -84,17 +84,10 @@ LEMMA_3_4 = Statement(
 
 
 def _codes(instance: Instance, size: Size) -> Sides:
-    """A code is floor(2 x^2) letters: an entry, its sign and its row's level, or none."""
     x, k, d = draw.numbers(instance, "x", "k", "d")
-    length = sum(1 for n in range(1, 1000) if n <= 2.0 * x**2)
-    levels = 1 + sum(1 for level in range(60) if 2**level < 2.0 * x**2)
-    letters = list(itertools.product(range(k), range(d), (1, -1), range(levels)))
-    # Below x = 1 the one matrix 0 is a cover.
-    log_size = lambda letters: length * math.log(letters + 1) if x >= 1 else 0.0
-    return Sides(
-        lemma_3_4_explicit(x, k=k, d=d),
-        {"sharpened S3": log_size(len(letters)), "control": 1.0 + log_size(len(letters) // 2)},
-    )
+    listed, control = log_codes(x, k, d, 2.0), 1.0 + log_codes(x, k, d, 2.0, (1,))
+    explicit = lemma_3_4_explicit(x, k=k, d=d)
+    return Sides(explicit, {"sharpened S3": listed, "control": control})
 
 
 CODES = Statement(

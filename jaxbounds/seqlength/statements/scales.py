@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxbounds.seqlength.multi_layer import covering_constant, divide_scale
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.sets import Box
+from jaxbounds.sets import Box, Reals
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 TERMS = dict.fromkeys(("C", "beta"), Box(1e-3, math.inf, "n"))
@@ -53,8 +53,7 @@ LEMMA_E_1 = Statement(
     r"\frac{\gamma^3}{\epsilon^2}, \quad \gamma = \sum_{i=1}^n C_i^{1/3} \beta_i^{2/3}",
     formula="(sum C_i^{1/3} beta_i^{2/3})^3 / eps^2 <= sum C_i / eps_i^2, eps = sum beta_i eps_i",
     **draw.INEQUALITY,
-    over=TERMS,
-    sample=lambda key, size: {"scales": draw.log_uniform(key, -1.0, 1.0, (size["n"],))},
+    over=TERMS | {"scales": Reals("n")},
     cases=_scale_cases,
     evaluate=_lemma_e_1,
     judges=(covering_constant,),

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from jaxbounds.norms import vector_norm
 from jaxbounds.seqlength import comparisons
 from jaxbounds.seqlength.attention_search import attention_rademacher_lower
 from jaxbounds.seqlength.linear_bounds import at_scale, lemma_3_6, lemma_3_6_sharp
@@ -123,10 +124,11 @@ THEOREM_4_1 = Statement(
 )
 
 
-def _class_sample(key: Array, size: Size) -> Instance:
+def class_sample(key: Array, size: Size, p: float = 2.0) -> Instance:
+    """Tokens on the l_p sphere, in uniform directions for p = 2, and a seed."""
     a, b = jax.random.split(key)
-    X = draw.l2_sphere(a, (size["points"], size["T"], size["d"]))
-    return {"X": X, "seed": jax.random.randint(b, (), 0, 2**30)}
+    X = jax.random.normal(a, (size["points"], size["T"], size["d"]))
+    return {"X": X / vector_norm(X, p)[..., None], "seed": jax.random.randint(b, (), 0, 2**30)}
 
 
 @jax.jit
@@ -174,7 +176,7 @@ THEOREM_4_1_CLASS = Statement(
     " ln(B_x / b)) + B_x sqrt(ln(2d) / m))), b = 2 B_x^2 sqrt(C / m)",
     kind="expectation",
     host=True,
-    sample=_class_sample,
+    sample=class_sample,
     evaluate=_class,
     judges=(theorem_4_1, theorem_4_1_printed, head_at, lemma_3_6),
     sizes=({"points": 16, "T": 8, "d": 2},),

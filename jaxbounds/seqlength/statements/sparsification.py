@@ -84,6 +84,8 @@ def _maurey(instance: Instance, size: Size) -> Sides:
     )
 
 
+OPPOSITE = "V, -V with weights 1/2, k = 1"
+
 MAUREY = Statement(
     id="seqlength.lemma3.1",
     label="Lemma 3.1 (Maurey)",
@@ -121,7 +123,7 @@ MAUREY = Statement(
         Form(
             name="sharpened rescaled",
             note="(gamma/k) sum k_i V_i with sum k_i = k keeps gamma^2",
-            equality="V, -V with weights 1/2, k = 1",
+            equality=OPPOSITE,
         ),
         Form(
             name="sharpened S1",
@@ -175,11 +177,7 @@ GREEDY = Statement(
     sizes=({"n": 3, "dim": 2, "k": 1}, {"n": 3, "dim": 2, "k": 3}),
     forms=(
         Form(name="derived", note="(1/k) sum k_i V_i", equality="one vector, gamma = 1/2, k = 1"),
-        Form(
-            name="derived rescaled",
-            note="(gamma/k) sum k_i V_i, sum k_i = k",
-            equality="V, -V with weights 1/2, k = 1",
-        ),
+        Form(name="derived rescaled", note="(gamma/k) sum k_i V_i, sum k_i = k", equality=OPPOSITE),
     ),
     control="a fortieth of it",
     source="library: how the covers of Section 3 find their members",
