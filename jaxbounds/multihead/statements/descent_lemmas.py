@@ -346,9 +346,7 @@ LEMMA_10 = Statement(
     judges=(distances, beta2),
     forms=(
         Form(
-            name="printed",
-            cites="Lemma 10, eq. (75), Appendix B.3",
-            hypotheses=head_count(PRINTED),
+            name="printed", cites="Lemma 10, eq. (75), Appendix B.3", hypotheses=head_count(PRINTED)
         ),
         Form(
             name="printed, (88)",

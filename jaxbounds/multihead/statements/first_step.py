@@ -245,10 +245,7 @@ LEMMA_17 = Statement(
     **ON_DATA
     | {
         "sample": _many,
-        "sizes": (
-            {"n": 32, "T": 4, "d": 4, "noise": 1},
-            {"n": 30, "T": 32, "d": 4, "noise": 0},
-        ),
+        "sizes": ({"n": 32, "T": 4, "d": 4, "noise": 1}, {"n": 30, "T": 32, "d": 4, "noise": 0}),
         "budget": Budget(samples=1000, restarts=0),
     },
 )

@@ -205,13 +205,7 @@ COROLLARY_1_1 = Statement(
     r"\sqrt{T} R (2 R^2 \|\theta\|_{2,\infty} + 1)",
     evaluate=_gradient_bound,
     judges=(bounds.beta1, bounds.beta1_sharp, empirical_risk),
-    forms=(
-        *BY_SIZE,
-        Form(
-            name="sharpened S2",
-            note="sqrt(T) R sqrt(1 + R^4 mean_h ||U_h||_F^2).",
-        ),
-    ),
+    forms=(*BY_SIZE, Form(name="sharpened S2", note="sqrt(T) R sqrt(1 + R^4 mean_h ||U_h||_F^2).")),
     control="the factor sqrt(T) of the sharpened bound is dropped",
     source="Section 3; restated as Lemma 6 (1), eq. (64)",
     **ON_LOSS,

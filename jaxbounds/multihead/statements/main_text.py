@@ -26,11 +26,7 @@ from jaxbounds.multihead.runs import (
     start_of,
 )
 from jaxbounds.multihead.statements.common import token_radius
-from jaxbounds.multihead.statements.run_instances import (
-    BELOW,
-    ON_RUNS,
-    assumption1,
-)
+from jaxbounds.multihead.statements.run_instances import BELOW, ON_RUNS, assumption1
 from jaxbounds.sets import Box
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 

@@ -154,12 +154,7 @@ EQ_110 = Statement(
     kind="identity",
     evaluate=_scores,
     judges=(relevance_scores, relevance_formula, oracle_weights),
-    forms=(
-        Form(
-            name="printed",
-            cites="eqs. (108), (110), Appendix D.2.3",
-        ),
-    ),
+    forms=(Form(name="printed", cites="eqs. (108), (110), Appendix D.2.3"),),
     control="queries and tokens exchanged",
     source="Appendix D.2.3; again in Appendix E.1",
     **ON_SEQUENCE | {"budget": DRAWS},
@@ -251,10 +246,7 @@ EQ_114 = Statement(
     evaluate=_term_two,
     judges=(term_two_bound, deviation_part, deviation_part_sharp, weights_norm),
     forms=(
-        Form(
-            name="printed",
-            cites="eq. (114), Appendix D.2.3; eq. (7)",
-        ),
+        Form(name="printed", cites="eq. (114), Appendix D.2.3; eq. (7)"),
         Form(name="sharpened, ||R_0||", note="||R_0||_F = sqrt(T-1) / T: T^{3/2} for T^{5/2}."),
         Form(
             name="sharpened S13",

@@ -74,10 +74,7 @@ LAST = Statement(
     evaluate=_pooled("last", "sharpened"),
     judges=(outer_gradient_bound, expand_readout),
     forms=(
-        Form(
-            name="printed",
-            cites="Section 2, footnote to eq. (1): '(iii) Last-token output'",
-        ),
+        Form(name="printed", cites="Section 2, footnote to eq. (1): '(iii) Last-token output'"),
         Form(name="sharpened", note="R: T becomes 1 everywhere.", equality=IDENTICAL),
     ),
     control="the sharpened bound times 0.9",
@@ -167,8 +164,7 @@ LAST_INNER = Statement(
     judges=(readout_inner_gradient, inner_gradient_sharp, summed_scores, expand_readout),
     forms=(
         Form(
-            name="printed",
-            cites="Section 2, footnote to eq. (1): '(iii) Last-token output'; (46)",
+            name="printed", cites="Section 2, footnote to eq. (1): '(iii) Last-token output'; (46)"
         ),
         Form(name="sharpened", note="R^3 ||u||.", equality=ANTIPODAL),
         Form(name="sharpened S1", note="R^2 ||X u||_inf.", equality=ANTIPODAL),

@@ -129,10 +129,7 @@ EQ_19 = Statement(
     sizes=({"n": 4, "T": 3, "d": 2, "H": 2},),
     hypotheses=_not_fitted,
     forms=(
-        Form(
-            name="printed",
-            cites="eq. (19), Section 6.2; eq. (85), Appendix C",
-        ),
+        Form(name="printed", cites="eq. (19), Section 6.2; eq. (85), Appendix C"),
         Form(name=SHARP_BETAS, note="The same with beta_2# and beta_3#."),
     ),
     control="the term in beta_3 is dropped",
@@ -234,10 +231,7 @@ EQ_20 = Statement(
     evaluate=_recursion,
     judges=(stability.expansion, stability.growth, stability.deviations, stability.sample_losses),
     forms=(
-        Form(
-            name="printed",
-            cites="eq. (20), Section 6.2; eq. (86), Appendix C",
-        ),
+        Form(name="printed", cites="eq. (20), Section 6.2; eq. (86), Appendix C"),
         Form(name=SHARP_BETAS, note="The same with beta_1#, beta_2#, beta_3#."),
     ),
     control="the term in l_i is dropped",

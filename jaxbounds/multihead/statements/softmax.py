@@ -46,9 +46,7 @@ EQ_25 = Statement(
             cites="Notation, Section 2 of the early version",
             note="The early version prints v v^T for phi(v) phi(v)^T.",
             counterexample=Counterexample(
-                instance={"v": [0.0, 1.0]},
-                ratio=1.731058578630005,
-                meets=unrestricted,
+                instance={"v": [0.0, 1.0]}, ratio=1.731058578630005, meets=unrestricted
             ),
         ),
     ),
