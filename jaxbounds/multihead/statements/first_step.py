@@ -29,7 +29,7 @@ from jaxbounds.multihead.statements.contexts import (
     unfold,
 )
 from jaxbounds.norms import vector_norm
-from jaxbounds.sets import Reals
+from jaxbounds.sets import Box, Reals
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 DATA_SETS = ({"n": 4}, {"n": 8}, {"n": 16}, {"n": 32}, {"n": 64})
@@ -251,12 +251,6 @@ LEMMA_17 = Statement(
 )
 
 
-def _levels(size: Size) -> Instance:
-    table = {"R": [1.0, 2.0, 5.0], "n": [1.0, 30.0, 1000.0], "delta": [0.9, 0.1, 0.01]}
-    grid = np.meshgrid(*table.values())
-    return {name: values.ravel() for name, values in zip(table, grid)}
-
-
 def _tails(instance: Instance, size: Size) -> Sides:
     R, n, delta = instance["R"], instance["n"], instance["delta"]
     # One sample moves ||p|| by at most R / n, and its mean is at most R / (2 sqrt(n)).
@@ -287,7 +281,7 @@ LEMMA_17_TAIL = Statement(
     ),
     control="delta^2 for delta",
     source="Appendix D.3; library: how P# and S15 are solved for",
-    cases=_levels,
+    over={"R": Box(1, 5), "n": Box(1, 1000), "delta": Box(0.01, 0.9)},
     sizes=({"n": 1000},),
 )
 

@@ -23,12 +23,11 @@ from jaxbounds.multihead.runs import (
     within,
 )
 from jaxbounds.multihead.statements.common import on_data, params_of, token_radius
-from jaxbounds.multihead.statements.instances import keep_radius
+from jaxbounds.multihead.statements.instances import keep_radius, radius_at_least_one
 from jaxbounds.multihead.statements.run_instances import (
     CONDITIONS,
     ON_RUNS,
     SHARP,
-    assumption1,
     certified,
     worst_step,
 )
@@ -88,7 +87,7 @@ def _expands(instance: Instance, size: Size) -> Sides:
 
 def _not_fitted(instance: Instance, size: Size) -> dict[str, Array]:
     loss = empirical_risk(params_of(instance), training_set(instance))
-    return assumption1(instance, size) | {"L(theta) >= 1e-3": loss >= 1e-3}
+    return radius_at_least_one(instance, size) | {"L(theta) >= 1e-3": loss >= 1e-3}
 
 
 def _curved(size: Size) -> Instance:
