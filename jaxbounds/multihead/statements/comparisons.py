@@ -17,14 +17,34 @@ from jaxbounds.multihead.oracle_bounds import (
     target_slacks,
 )
 from jaxbounds.multihead.statements.contexts import by_hand, quiet_context, unfold
-from jaxbounds.sets import Box
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
-_SCALINGS = {
-    "log_S": Box(0, 40), "log_H": Box(0, 80), "log_C": Box(-40, 40), "log_n": Box("log(3)", 40),
-    "p": Box(1e-3, 4), "c": Box(1e-3, 3),
-}  # fmt: skip
-"""Within what floats tell apart: S, sqrt(H), C and n of up to e^40, where E27 shows."""
+
+def _candidates(key: jax.Array, size: Size) -> Instance:
+    values = jax.random.uniform(key, (6,))
+    return {
+        "log_S": 12 * values[0],
+        "log_H": 40 * values[1],
+        "log_C": 40 * values[2] - 20,
+        "p": 4 * values[3] + 1e-3,
+        "log_n": 1.1 + 15 * values[4],
+        "c": 3 * values[5] + 1e-3,
+    }
+
+
+def _more_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    positive = (instance["log_H"] >= 0) & (instance["p"] > 0) & (instance["log_S"] >= 0)
+    return {
+        "n >= 3": instance["log_n"] >= 1.0986,
+        "H >= 1, p > 0, c > 0, S >= 1": positive & (instance["c"] > 0),
+    }
+
+
+def _keep_candidate(instance: Instance, size: Size) -> Instance:
+    """Within what floats tell apart: S, H, C and n of up to e^40, where E27 shows."""
+    low = {"log_S": 0.0, "log_H": 0.0, "log_C": -40.0, "p": 1e-3, "log_n": 1.0986, "c": 1e-3}
+    high = {"log_S": 40.0, "log_H": 80.0, "log_C": 40.0, "p": 4.0, "log_n": 40.0, "c": 3.0}
+    return {name: jnp.clip(x, low[name], high[name]) for name, x in instance.items()}
 
 
 def _slacks(instance: Instance, **scaling: Any):
@@ -128,8 +148,10 @@ TARGET = Statement(
     ),
     control="sqrt(H) >= S^2 ||theta||^2",
     source="Section 5.3; minima of both ratios, to the power 1/8",
-    over=_SCALINGS,
+    sample=_candidates,
     sizes=({"C": 1},),
+    hypotheses=_more_samples,
+    project=_keep_candidate,
     assumptions="n >= 3, S >= 1, H >= 1, p > 0; constants hidden by >~ are one",
     budget=Budget(samples=256, restarts=4, steps=100),
 )
@@ -205,7 +227,7 @@ EXPONENT = Statement(
     ),
     control="the exponent p - 1/2",
     source="Section 5.3",
-    over=_SCALINGS,
+    sample=_candidates,
     sizes=({"C": 1},),
     budget=Budget(samples=64, restarts=0),
 )

@@ -8,18 +8,29 @@ from jax.typing import ArrayLike
 
 from jaxbounds.multihead.oracle import Assumption3
 from jaxbounds.multihead.oracle_bounds import gamma_attention, gamma_linear, gamma_star
-from jaxbounds.sets import Box
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
-_SETTINGS = {
-    "log_S": Box(-2, 100), "zeta": Box(1e-3, 0.999), "noise": Box(0, 1), "T": Box(2, 64),
-    "M": Box(1, 8),
-}  # fmt: skip
-"""`noise` is Z_mu / S^2 = Z_nu / S^2; the printed order is the worse, the larger S is."""
+
+def _settings(key: jax.Array, size: Size) -> Instance:
+    values = jax.random.uniform(key, (6,))
+    return {
+        "log_S": 3 * values[0] - 0.5,
+        "zeta": 0.05 + 0.9 * values[1],
+        "noise": 0.3 * values[2] ** 2,
+        "T": jnp.floor(2 + 30 * values[3]),
+        "M": jnp.floor(1 + 6 * values[4]),
+    }
+
+
+def _valid_setting(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    return {
+        "0 < zeta < 1": (instance["zeta"] > 0) & (instance["zeta"] < 1),
+        "T >= 2, M >= 1": (instance["T"] >= 2) & (instance["M"] >= 1),
+    }
 
 
 def _setting_of(instance: Instance) -> Assumption3:
-    """The constants of Assumption 3."""
+    """The constants of Assumption 3; `noise` is Z_mu / S^2 = Z_nu / S^2."""
     S, named = jnp.exp(instance["log_S"]), {name: instance[name] for name in ("zeta", "T", "M")}
     noise = jnp.abs(instance["noise"]) * S**2
     return Assumption3(S=S, Z_mu=noise, Z_nu=noise, Z=0.0, **named)
@@ -131,18 +142,20 @@ ORDER = Statement(
     ),
     control="gamma_attn <= gamma_lin",
     source="Section 5.3, after eq. (11); Section 7",
-    over=_SETTINGS,
+    sample=_settings,
     sizes=({"C": 1},),
+    hypotheses=_valid_setting,
     budget=Budget(samples=256, restarts=4, steps=100),
 )
 
 
 def _two_sparsities(key: jax.Array, size: Size) -> Instance:
-    """Half without noise, and a sparsity level `less` <= zeta, a quarter the same."""
-    values = jax.random.uniform(key, (4,))
+    """A setting, half without noise, and a sparsity level `less` <= zeta, a quarter the same."""
+    setting_key, key = jax.random.split(key)
+    setting, values = _settings(setting_key, size), jax.random.uniform(key, (3,))
     share = jnp.where(values[1] < 0.25, 1.0, 0.05 + 0.95 * values[0])
-    zeta, noise = 0.05 + 0.9 * values[2], 0.3 * jnp.maximum(2 * values[3] - 1, 0.0) ** 2
-    return {"zeta": zeta, "noise": noise, "less": share * zeta}
+    noise = jnp.where(values[2] < 0.5, 0.0, setting["noise"])
+    return {**setting, "noise": noise, "less": share * setting["zeta"]}
 
 
 def _gaps(instance: Instance, size: Size) -> Sides:
@@ -165,7 +178,8 @@ def _gaps(instance: Instance, size: Size) -> Sides:
 
 
 def _less_sparse(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    return {"zeta' <= zeta": instance["less"] <= instance["zeta"]}
+    less, zeta = instance["less"], instance["zeta"]
+    return {**_valid_setting(instance, size), "0 < zeta' <= zeta": (less > 0) & (less <= zeta)}
 
 
 def _in_order(instance: Instance, size: Size) -> dict[str, ArrayLike]:
@@ -234,7 +248,6 @@ SPARSITY = Statement(
     ),
     control="gamma_lin - gamma_attn",
     source="Section 5.3, after eq. (11); Section 7",
-    over=_SETTINGS | {"log_S": Box(-2, 4), "less": Box(1e-3, 0.999)},
     sample=_two_sparsities,
     sizes=({"C": 1},),
     hypotheses=_less_sparse,

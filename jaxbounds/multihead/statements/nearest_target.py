@@ -17,14 +17,20 @@ from jaxbounds.multihead.model import Params
 from jaxbounds.multihead.statements.realizable_starts import definition_1, enough_for_proposition_7
 from jaxbounds.multihead.tied import tied_risk
 from jaxbounds.norms import vector_norm
-from jaxbounds.sets import Box, Reals
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _one_token(key: jax.Array, size: Size) -> Instance:
-    token_key, length_key = jax.random.split(key)
+    """One sample of one token x, Phi(theta_0) = -offset, a margin below the best, and epsilon."""
+    token_key, number_key = jax.random.split(key)
+    numbers = jax.random.uniform(number_key, (4,))
     x = jax.random.normal(token_key, (size["d"],))
-    return {"x": jax.random.uniform(length_key, (), minval=1.0, maxval=3.0) * x / vector_norm(x)}
+    return {
+        "x": (1 + 2 * numbers[0]) * x / vector_norm(x),
+        "offset": 5 * jnp.maximum(numbers[1] - 0.5, 0.0),
+        "part": jnp.minimum(0.2 + 1.3 * numbers[2], 1.0),
+        "log_eps": -8 * numbers[3],
+    }
 
 
 class _Line(NamedTuple):
@@ -70,15 +76,25 @@ def _nearest(instance: Instance, size: Size) -> Sides:
     )
 
 
-def _keep_long(instance: Instance, size: Size) -> Instance:
-    """1 <= ||x|| <= 3."""
+def _keep_good(instance: Instance, size: Size) -> Instance:
+    """Project an instance of a search back onto `_one_token_good`, 1 <= ||x|| <= 3."""
     length = jnp.maximum(vector_norm(instance["x"]), 1e-3)
-    return {**instance, "x": instance["x"] * jnp.clip(length, 1 + 1e-9, 3.0) / length}
+    return {
+        "x": instance["x"] * jnp.clip(length, 1 + 1e-9, 3.0) / length,
+        "offset": jnp.clip(instance["offset"], 0.0, 3.0),
+        "part": jnp.clip(instance["part"], 0.1, 1.0),
+        "log_eps": jnp.clip(instance["log_eps"], -8.0, 0.0),
+    }
 
 
-def _long(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+def _one_token_good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """What a draw may miss; the rest of Definition 1 and (98) hold as `_line` is built."""
-    return {"R = ||x|| >= 1": vector_norm(instance["x"]) >= 1 - 1e-12}
+    return {
+        "R = ||x|| >= 1": vector_norm(instance["x"]) >= 1 - 1e-12,
+        "Phi(theta_0) <= 0": instance["offset"] >= 0,
+        "0 < gamma <= sqrt(2) ||x||": (instance["part"] > 0) & (instance["part"] <= 1),
+        "0 < eps <= 1": instance["log_eps"] <= 0,
+    }
 
 
 def _everything(instance: Instance, size: Size) -> dict[str, ArrayLike]:
@@ -106,13 +122,11 @@ PROPOSITION_7 = Statement(
     r"\ln(1/\epsilon)}{\gamma}, \quad \|\theta\|_{2,\infty} \le g(\epsilon) = B_2 + "
     r"g_0(\epsilon)",
     kind="inequality",
-    # One token x, Phi(theta_0) = -offset, gamma as a part of the best, and epsilon.
-    over={"x": Reals("d"), "offset": Box(0, 3), "part": Box(0.1, 1), "log_eps": Box(-40, 0)},
     sample=_one_token,
     evaluate=_nearest,
     judges=(realized_distance, tied_risk),
     sizes=({"d": 1}, {"d": 3}),
-    hypotheses=_long,
+    hypotheses=_one_token_good,
     forms=(
         Form(
             name="printed",
@@ -132,7 +146,7 @@ PROPOSITION_7 = Statement(
     assumptions="n = T = 1, where attention is the identity and the nearest theta is known; any "
     "gamma up to the best, any Phi(theta_0) <= 0; (98). That ||theta||_{2,inf} <= g(eps) as well "
     "follows from the distance, and is not measured",
-    project=_keep_long,
+    project=_keep_good,
     budget=Budget(samples=128, restarts=2, steps=40),
     source="Appendix C.3",
 )
