@@ -132,10 +132,12 @@ def _trained(
     return {**data, **jax.tree.map(lambda leaf: leaf[jnp.minimum(time, STEPS)], run)}
 
 
-def sparse_context(size: Size, **scales: float) -> SparseContext:
-    """DM1 with one relevant token and d - 2 distractors."""
-    T, d = size["T"], size["d"]
-    return SparseContext(tokens=T, dimension=d, relevant=1, distractors=d - 2, **scales)
+def sparse_context(size: Size, *, signal: float = 2.0, noise: float = 0.1) -> SparseContext:
+    """DM1 with one relevant token and d - 2 distractors; `noise` is Z_mu and Z_nu."""
+    return SparseContext(
+        tokens=size["T"], dimension=size["d"], relevant=1, distractors=size["d"] - 2,
+        signal=signal, noise_mu=noise, noise_nu=noise,
+    )  # fmt: skip
 
 
 def _dm1(key: jax.Array, size: Size) -> Data:

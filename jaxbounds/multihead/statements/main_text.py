@@ -26,7 +26,7 @@ from jaxbounds.multihead.runs import (
 )
 from jaxbounds.multihead.statements.common import token_radius
 from jaxbounds.multihead.statements.instances import radius_at_least_one, sparse_context
-from jaxbounds.multihead.statements.run_instances import BELOW, ON_RUNS, QUIET
+from jaxbounds.multihead.statements.run_instances import BELOW, ON_RUNS
 from jaxbounds.sets import Box
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
@@ -118,7 +118,7 @@ def _main_text_run(key: jax.Array, size: Size) -> Instance:
     """From zero: one head moves by 1, the others share a class direction; H, eta of Theorem 1."""
     data_key, head_key, number_key = jax.random.split(key, 3)
     T, d, numbers = size["T"], size["d"], jax.random.uniform(number_key, (4,))
-    data = sparse_context(size, **QUIET).sample(data_key, size["n"])
+    data = sparse_context(size, signal=1.0, noise=0.2).sample(data_key, size["n"])
     data = {**data, "X": (1.0 + 0.5 * numbers[2]) * data["X"]}
     length = 0.5 + 2.5 * numbers[0]
     s = descent.Setting.bounded(

@@ -28,14 +28,10 @@ BELOW = 1 - 1e-12
 """Steps are this much of the largest that is certified, so that rounding excludes none."""
 
 
-QUIET = {"signal": 1.0, "noise_mu": 0.2, "noise_nu": 0.2}
-"""The scales of DM1, before one of them all."""
-
-
 def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
     """DM1 at a scale from 1 to 1.5 (so R >= 1), one label in ten flipped."""
     data_key, scale_key, flip_key = jax.random.split(key, 3)
-    data = sparse_context(size, **QUIET).sample(data_key, size["n"])
+    data = sparse_context(size, signal=1.0, noise=0.2).sample(data_key, size["n"])
     scale = jax.random.uniform(scale_key, (), minval=1.0, maxval=1.5)
     flips = jnp.where(jax.random.bernoulli(flip_key, 0.1, data["y"].shape), -1, 1)
     return {"X": scale * data["X"], "y": data["y"] * flips}
