@@ -104,10 +104,8 @@ def _inner(readout: Readout, name: str) -> Callable[[Instance, Size], Sides]:
 def _attending_to_both(size: Size) -> Instance:
     """Tokens x and -x: as many of each at W = 0; or one -x, that x attends to as to all others."""
     T, d = size["T"], size["d"]
-    x, signs = (
-        np.eye(d)[0],
-        np.stack([(-1.0) ** np.arange(T), np.where(np.arange(T) < T - 1, 1, -1)]),
-    )
+    x, t = np.eye(d)[0], np.arange(T)
+    signs = np.stack([(-1.0) ** t, np.where(t < T - 1, 1, -1)])
     W = -0.5 * math.log(T - 1) * np.outer(x, x)
     U = np.broadcast_to(x, (2, T, d))
     return {"X": signs[..., None] * x, "U": U, "W": np.stack([0.0 * W, W])}
