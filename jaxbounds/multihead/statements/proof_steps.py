@@ -111,7 +111,7 @@ KAPPA_3 = Statement(
 
 
 def _realigned(which: int) -> Callable[[Instance, Size], Sides]:
-    """E13: d^2 Phi / dU_ij dW_kl (0, (49)) or dW_ij dW_kl (1, (51)) at row (i, k), column (j, l)."""
+    """E13: d^2 Phi / dU_ij dW_kl (0: (49)), dW_ij dW_kl (1: (51)) at row (i, k), column (j, l)."""
 
     def evaluate(instance: Instance, size: Size) -> Sides:
         radius = token_radius(instance)
