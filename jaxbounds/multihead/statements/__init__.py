@@ -70,44 +70,23 @@ from jaxbounds.multihead.statements.reference import BIBTEX, EDITION, LINKS, UNJ
 from jaxbounds.multihead.statements.remarks import REMARKS, SURVIVES
 from jaxbounds.statements import Paper
 
+_PARTS = (
+    (formulas, softmax, readouts, proof_steps, model_bounds, loss_bounds),
+    (segments, descent_lemmas, smoothness, gradient_descent, main_text, recursion, generalization),
+    (nearest_target, realizability, unbalanced, expected_gap),
+    (data_models, first_step, good_start, oracle_margins, step_sizes, separability, margin_sketch),
+    (oracle_scores, saturation, margin_order, comparisons, orders, guarantees),
+    (kernel_margins, weak_convexity),
+)
+"""The model; gradient descent; good starts; DM1 and its margins; their sizes; beyond the paper."""
+
 PAPER = Paper(
     id="multihead",
     title="On the Optimization and Generalization of Multi-head Attention",
     citation="Deora, Ghaderi, Taheri, Thrampoulidis; Transactions on Machine Learning Research, "
     "April 2024",
-    statements=(
-        *formulas.STATEMENTS,
-        *softmax.STATEMENTS,
-        *readouts.STATEMENTS,
-        *proof_steps.STATEMENTS,
-        *model_bounds.STATEMENTS,
-        *loss_bounds.STATEMENTS,
-        *segments.STATEMENTS,
-        *descent_lemmas.STATEMENTS,
-        *smoothness.STATEMENTS,
-        *gradient_descent.STATEMENTS,
-        *main_text.STATEMENTS,
-        *recursion.STATEMENTS,
-        *generalization.STATEMENTS,
-        *nearest_target.STATEMENTS,
-        *realizability.STATEMENTS,
-        *unbalanced.STATEMENTS,
-        *expected_gap.STATEMENTS,
-        *data_models.STATEMENTS,
-        *first_step.STATEMENTS,
-        *good_start.STATEMENTS,
-        *oracle_margins.STATEMENTS,
-        *step_sizes.STATEMENTS,
-        *separability.STATEMENTS,
-        *margin_sketch.STATEMENTS,
-        *oracle_scores.STATEMENTS,
-        *saturation.STATEMENTS,
-        *margin_order.STATEMENTS,
-        *comparisons.STATEMENTS,
-        *orders.STATEMENTS,
-        *guarantees.STATEMENTS,
-        *kernel_margins.STATEMENTS,
-        *weak_convexity.STATEMENTS,
+    statements=tuple(
+        statement for part in _PARTS for module in part for statement in module.STATEMENTS
     ),
     errata=ERRATA,
     survives=SURVIVES,

@@ -6,40 +6,21 @@ import jax.numpy as jnp
 from jaxbounds.statements import Domain, Instance, Size
 
 
-def _one_margin(point: jax.Array, size: Size) -> Instance:
-    """The model is u x at x = 1: its margin is the coordinate."""
-    one = jnp.ones((1, 1, 1))
-    return {"X": one, "y": jnp.array([1]), "U": point.reshape(1, 1, 1), "W": 0.0 * one}
+def _margins(point: jax.Array, size: Size) -> Instance:
+    """One datum on each axis and U = (t_1, .., t_n): the margins are the coordinates."""
+    n = point.size
+    datum = {"X": jnp.eye(n)[:, None, :], "y": jnp.ones(n, int)}
+    return datum | {"U": point.reshape(1, 1, n), "W": jnp.zeros((1, n, n))}
 
 
-def _two_margins(point: jax.Array, size: Size) -> Instance:
-    """Two data, one on each axis, and U = (t_1, t_2)."""
-    tokens = jnp.eye(2)[:, None, :]
-    zero = jnp.zeros((1, 2, 2))
-    return {"X": tokens, "y": jnp.array([1, 1]), "U": point.reshape(1, 1, 2), "W": zero}
-
-
-def one_margin(largest: float, /, *, slack: float = 0.0, beyond: str = "") -> Domain:
-    """One datum whose margin t is anything up to `largest` in size."""
+def up_to(largest: float, /, *, n: int, slack: float = 0.0, beyond: str = "") -> Domain:
+    """One datum whose margin is anything up to `largest` in size; or two, independently."""
     return Domain(
-        name=f"n = 1, margin t, |t| <= {largest:g}",
-        chart=_one_margin,
-        size={"n": 1, "T": 1, "d": 1, "H": 1},
-        lower=(-largest,),
-        upper=(largest,),
-        slack=slack,
-        beyond=beyond,
-    )
-
-
-def two_margins(largest: float, /, *, slack: float = 0.0, beyond: str = "") -> Domain:
-    """Two data whose margins are independent."""
-    return Domain(
-        name=f"n = 2, margins t_1, t_2, |t_i| <= {largest:g}",
-        chart=_two_margins,
-        size={"n": 2, "T": 1, "d": 2, "H": 1},
-        lower=(-largest,) * 2,
-        upper=(largest,) * 2,
+        name=f"n = {n}, {'margin t, |t|' if n == 1 else 'margins t_1, t_2, |t_i|'} <= {largest:g}",
+        chart=_margins,
+        size={"n": n, "T": 1, "d": n, "H": 1},
+        lower=(-largest,) * n,
+        upper=(largest,) * n,
         slack=slack,
         beyond=beyond,
     )
@@ -93,9 +74,8 @@ def two_tokens(*, slack: float = 0.0) -> Domain:
     """Two tokens on a line, 1 and b, u = 1, and any scores within 6 of another."""
 
     def chart(point: jax.Array, size: Size) -> Instance:
-        one = jnp.ones((1, 1))
         tokens = jnp.stack([1.0, point[0]])[:, None]
-        return {"X": tokens, "U": jnp.ones((2, 1)), "W": point[1] * one}
+        return {"X": tokens, "U": jnp.ones((2, 1)), "W": point[1].reshape(1, 1)}
 
     return Domain(
         name="T = 2, d = 1, tokens 1 and b, u = 1, |b| <= 1, |W| <= 3",

@@ -9,12 +9,7 @@ from jaxtyping import Array, Float
 
 from jaxbounds.multihead.model import Params
 from jaxbounds.multihead.runs import head_sizes
-from jaxbounds.multihead.statements.instances import (
-    LOSS,
-    SINGLE,
-    keep_radius,
-    radius_at_least_one,
-)
+from jaxbounds.multihead.statements.instances import LOSS, SINGLE, keep_radius, radius_at_least_one
 from jaxbounds.norms import max_row_norm
 from jaxbounds.sets import Reals
 from jaxbounds.statements import Budget, Instance, Sides, Size

@@ -164,11 +164,7 @@ def _exponent(instance: Instance, size: Size) -> Sides:
     return Sides(
         # H^{1/2} = log(n)^5 C^{-2} H^{2 p - 1}, solved for log C.
         lhs=(5 * n + (2 * p - 1) * h - h / 2) / 2,
-        rhs={
-            "printed": corrected + h / 2,
-            "corrected": corrected,
-            "control": corrected + h / 4,
-        },
+        rhs={"printed": corrected + h / 2, "corrected": corrected, "control": corrected + h / 4},
         error=1e-14 * (jnp.abs(n) + jnp.abs(h) * (1 + p)),
     )
 

@@ -28,9 +28,9 @@ from jaxbounds.multihead.runs import (
     training_set,
     within,
 )
+from jaxbounds.multihead.statements.instances import radius_at_least_one
 from jaxbounds.multihead.statements.run_instances import (
     ON_RUNS,
-    assumption1,
     head_count,
     worst_step,
 )
@@ -126,7 +126,7 @@ def descends(instance: Instance, size: Size) -> dict[str, Array]:
     drop = run.losses[:-1] - run.losses[1:] + 1e-14 * run.losses[:-1]
     kept = drop >= instance["step"] / 2 * run.slopes[:-1] ** 2
     every = jnp.all(kept | ~within(instance, last=0)[:-1])
-    return assumption1(instance, size) | {"(68)": every}
+    return radius_at_least_one(instance, size) | {"(68)": every}
 
 
 @jax.jit
@@ -346,9 +346,7 @@ LEMMA_10 = Statement(
     judges=(distances, beta2),
     forms=(
         Form(
-            name="printed",
-            cites="Lemma 10, eq. (75), Appendix B.3",
-            hypotheses=head_count(PRINTED),
+            name="printed", cites="Lemma 10, eq. (75), Appendix B.3", hypotheses=head_count(PRINTED)
         ),
         Form(
             name="printed, (88)",

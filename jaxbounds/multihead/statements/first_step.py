@@ -1,6 +1,7 @@
 """Section 5.1 and Appendix D.3: the first gradient step, where it lands and how far off."""
 
 import functools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +30,7 @@ from jaxbounds.multihead.statements.contexts import (
     unfold,
 )
 from jaxbounds.norms import vector_norm
-from jaxbounds.sets import Reals
+from jaxbounds.sets import Box, Reals
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 DATA_SETS = ({"n": 4}, {"n": 8}, {"n": 16}, {"n": 32}, {"n": 64})
@@ -245,19 +246,10 @@ LEMMA_17 = Statement(
     **ON_DATA
     | {
         "sample": _many,
-        "sizes": (
-            {"n": 32, "T": 4, "d": 4, "noise": 1},
-            {"n": 30, "T": 32, "d": 4, "noise": 0},
-        ),
+        "sizes": ({"n": 32, "T": 4, "d": 4, "noise": 1}, {"n": 30, "T": 32, "d": 4, "noise": 0}),
         "budget": Budget(samples=1000, restarts=0),
     },
 )
-
-
-def _levels(size: Size) -> Instance:
-    table = {"R": [1.0, 2.0, 5.0], "n": [1.0, 30.0, 1000.0], "delta": [0.9, 0.1, 0.01]}
-    grid = np.meshgrid(*table.values())
-    return {name: values.ravel() for name, values in zip(table, grid)}
 
 
 def _tails(instance: Instance, size: Size) -> Sides:
@@ -290,7 +282,7 @@ LEMMA_17_TAIL = Statement(
     ),
     control="delta^2 for delta",
     source="Appendix D.3; library: how P# and S15 are solved for",
-    cases=_levels,
+    over={"R": Box(1, math.inf), "n": Box(1, math.inf), "delta": Box(0.01, 0.9)},
     sizes=({"n": 1000},),
 )
 

@@ -99,12 +99,7 @@ QUERY_KEY = Statement(
     evaluate=_query_key,
     judges=(combine_query_key,),
     sizes=({"T": 3, "d": 3, "k": 2},),
-    forms=(
-        Form(
-            name="printed",
-            cites="Section 2, above eq. (1) and above eq. (2)",
-        ),
-    ),
+    forms=(Form(name="printed", cites="Section 2, above eq. (1) and above eq. (2)"),),
     control="queries and keys are exchanged",
     budget=Budget(samples=64),
     source="Section 2, above eq. (1)",
@@ -175,12 +170,7 @@ LEMMA_1_U = Statement(
     tex=r"\nabla_U \Phi = \varphi(X W X^\top) X",
     evaluate=_gradient(0),
     judges=(head_gradient,),
-    forms=(
-        Form(
-            name="printed",
-            cites="Lemma 1, Section 3; Lemma 4 (1), Appendix A.1",
-        ),
-    ),
+    forms=(Form(name="printed", cites="Lemma 1, Section 3; Lemma 4 (1), Appendix A.1"),),
     control="W is transposed",
     source="Section 3, Lemma 1, first item, first half; Lemma 4 (1), Appendix A.1",
     **ON_HEAD,
@@ -226,12 +216,7 @@ LEMMA_1_UW = Statement(
     r"\varphi'(X W^\top x_t) X",
     evaluate=_mixed_derivative,
     judges=(head_hessian_blocks,),
-    forms=(
-        Form(
-            name="printed",
-            cites="Lemma 1, Section 3; eq. (30), Appendix A.1",
-        ),
-    ),
+    forms=(Form(name="printed", cites="Lemma 1, Section 3; eq. (30), Appendix A.1"),),
     control="the result is transposed",
     source="Section 3, Lemma 1, second item, first half; Lemma 4 (3), eq. (30)",
     **ON_VECTORS,

@@ -133,9 +133,7 @@ FACT_2 = Statement(
             erratum="E9",
             note="Two-sided, so log(2/delta). Three signs, t just below 1: 1/4 > .2231.",
             counterexample=Counterexample(
-                instance={"H": 3, "plus": 3},
-                ratio=1.1204222642232498,
-                meets=_bounded,
+                instance={"H": 3, "plus": 3}, ratio=1.1204222642232498, meets=_bounded
             ),
         ),
         Form(name="corrected", note="Hoeffding with log(2/delta)."),

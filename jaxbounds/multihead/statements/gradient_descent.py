@@ -162,12 +162,7 @@ def _assumption2(instance: Instance, size: Size) -> Sides:
 
     _, away, norm = worsts = jnp.max(jax.vmap(worst)(jnp.asarray(LEVELS)), axis=0)
     return Sides(
-        lhs={
-            "printed": jnp.max(worsts),
-            "printed, g_0": away,
-            "printed, g": norm,
-            "control": away,
-        },
+        lhs={"printed": jnp.max(worsts), "printed, g_0": away, "printed, g": norm, "control": away},
         rhs={"printed": 1.0, "printed, g_0": 1.0, "printed, g": 1.0, "control": 0.5},
     )
 

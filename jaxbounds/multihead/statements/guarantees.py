@@ -26,10 +26,6 @@ DATA = Assumption3(S=1.0, zeta=0.5, Z_mu=0.0, Z_nu=0.0, Z=0.0, T=2.0, M=1.0)
 """A population of Section 5.1 with gamma* > 0 at P = 0: no noise, T = 2, M = 1, S = 1."""
 
 
-def _far(size: Size) -> Instance:
-    return {"K": jnp.logspace(100, 300, 21)}
-
-
 def _polylogarithmic(instance: Instance, size: Size) -> Sides:
     """Corollary 5 at its least H and largest eta, printed: B_2 = B_Phi = gamma = R = 1, n = K."""
     K, shape = instance["K"], {"T": 3, "d": 2}
@@ -113,7 +109,7 @@ POLYLOGARITHMIC = Statement(
         ),
     ),
     control="log^5 K heads",
-    cases=_far,
+    cases=lambda size: {"K": jnp.logspace(100, 300, 21)},
     source="Section 4.3, below Corollary 2; Section 5.1, below Proposition 2",
     assumptions="K from 10^100 to 10^300, n = K; B_2 = B_Phi = gamma = R = 1, T = 3, d = 2; for "
     "Section 5.1 DM1 without noise, P = 0, S = 1, T = 2, d = 3, M = 1, zeta = 1/2",

@@ -70,19 +70,14 @@ def single_extremal(key: jax.Array, size: Size) -> Instance:
     outer = direction[:, None] * direction[None, :]
     generic = single_generic(keys[3], size)
     kind = jax.random.randint(keys[4], (), 0, 4)
-    tokens = jnp.stack([antipodal, antipodal, jnp.abs(signs)[:, None] * antipodal[:1], antipodal])
-    projection = jnp.stack(
-        [
-            -strength * signs[:, None] * direction[None, :],
-            0.0 * antipodal,
-            generic["U"],
-            -strength * signs[:, None] * direction[None, :],
-        ]
-    )
-    weights = jnp.stack(
-        [TIGHT_LOGIT / (2 * radius**2) * outer, 0.0 * outer, generic["W"], 1e3 * outer]
-    )
-    return {"X": tokens[kind], "U": projection[kind], "W": weights[kind]}
+    identical = jnp.abs(signs)[:, None] * antipodal[:1]
+    along, tight = -strength * signs[:, None] * direction[None, :], TIGHT_LOGIT / (2 * radius**2)
+    choose = lambda *kinds: jnp.stack(kinds)[kind]
+    return {
+        "X": choose(antipodal, antipodal, identical, antipodal),
+        "U": choose(along, 0.0 * antipodal, generic["U"], along),
+        "W": choose(tight * outer, 0.0 * outer, generic["W"], 1e3 * outer),
+    }
 
 
 def keep_radius(instance: Instance, size: Size) -> Instance:
@@ -137,11 +132,16 @@ def _trained(
     return {**data, **jax.tree.map(lambda leaf: leaf[jnp.minimum(time, STEPS)], run)}
 
 
+def sparse_context(size: Size, *, signal: float = 2.0, noise: float = 0.1) -> SparseContext:
+    """DM1 with one relevant token and d - 2 distractors; `noise` is Z_mu and Z_nu."""
+    return SparseContext(
+        tokens=size["T"], dimension=size["d"], relevant=1, distractors=size["d"] - 2,
+        signal=signal, noise_mu=noise, noise_nu=noise,
+    )  # fmt: skip
+
+
 def _dm1(key: jax.Array, size: Size) -> Data:
-    model = SparseContext(
-        tokens=size["T"], dimension=size["d"], relevant=1, distractors=size["d"] - 2
-    )
-    return model.sample(key, size["n"])
+    return sparse_context(size).sample(key, size["n"])
 
 
 def _dm2(key: jax.Array, size: Size) -> Data:

@@ -16,7 +16,7 @@ from jaxbounds.multihead.loss import (
     margins,
 )
 from jaxbounds.multihead.runs import training_set
-from jaxbounds.multihead.statements.boxes import one_margin, two_margins
+from jaxbounds.multihead.statements.boxes import up_to
 from jaxbounds.multihead.statements.common import (
     ON_LOSS,
     on_data,
@@ -82,8 +82,8 @@ EQ_24_SLOPE = Statement(
             hypotheses=_moderate,
             note="log(1+x) >= x/(1+x); the ratio tends to one as margins grow.",
             domains=(
-                one_margin(8.0, beyond="u = exp(-t): log(1+u) >= u - u^2/2 >= u/(1+u) for u <= 1"),
-                two_margins(4.0, beyond="the mean of two single margins, each by the line above"),
+                up_to(8.0, n=1, beyond="u = exp(-t): log(1+u) >= u - u^2/2 >= u/(1+u) for u <= 1"),
+                up_to(4.0, n=2, beyond="the mean of two single margins, each by the line above"),
             ),
         ),
     ),
@@ -134,7 +134,7 @@ EQ_24_LOSS = Statement(
             hypotheses=_moderate,
             note="L' <= min(L, 1), which is all that (66) and Theorem 3 use; the ratio tends to "
             "one as margins grow, of either sign.",
-            domains=(one_margin(8.0, beyond="L' <= L as in the first part; |l'| < 1 always"),),
+            domains=(up_to(8.0, n=1, beyond="L' <= L as in the first part; |l'| < 1 always"),),
         ),
     ),
     control="L' <= 1/2",
@@ -165,8 +165,8 @@ EQ_24_CURVATURE = Statement(
             cites="eq. (24), Appendix A",
             equality="Phi = 0",
             domains=(
-                one_margin(30.0, slack=1e-12, beyond="l'' <= exp(-|t|) < 1e-13"),
-                two_margins(20.0, slack=1e-9, beyond="l'' <= exp(-|t|), and each mean is of two"),
+                up_to(30.0, n=1, slack=1e-12, beyond="l'' <= exp(-|t|) < 1e-13"),
+                up_to(20.0, n=2, slack=1e-9, beyond="l'' <= exp(-|t|), and each mean is of two"),
             ),
         ),
         Form(
@@ -205,13 +205,7 @@ COROLLARY_1_1 = Statement(
     r"\sqrt{T} R (2 R^2 \|\theta\|_{2,\infty} + 1)",
     evaluate=_gradient_bound,
     judges=(bounds.beta1, bounds.beta1_sharp, empirical_risk),
-    forms=(
-        *BY_SIZE,
-        Form(
-            name="sharpened S2",
-            note="sqrt(T) R sqrt(1 + R^4 mean_h ||U_h||_F^2).",
-        ),
-    ),
+    forms=(*BY_SIZE, Form(name="sharpened S2", note="sqrt(T) R sqrt(1 + R^4 mean_h ||U_h||_F^2).")),
     control="the factor sqrt(T) of the sharpened bound is dropped",
     source="Section 3; restated as Lemma 6 (1), eq. (64)",
     **ON_LOSS,

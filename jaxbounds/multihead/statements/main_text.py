@@ -9,7 +9,6 @@ from jax.typing import ArrayLike
 
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.certificate import GoodInitialisation, realized_distance, realized_size
-from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.main_text import (
     corollary2_rho,
     corollary2_root_heads,
@@ -26,11 +25,8 @@ from jaxbounds.multihead.runs import (
     start_of,
 )
 from jaxbounds.multihead.statements.common import token_radius
-from jaxbounds.multihead.statements.run_instances import (
-    BELOW,
-    ON_RUNS,
-    assumption1,
-)
+from jaxbounds.multihead.statements.instances import radius_at_least_one, sparse_context
+from jaxbounds.multihead.statements.run_instances import BELOW, ON_RUNS
 from jaxbounds.sets import Box
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
@@ -40,10 +36,6 @@ def _large_enough(instance: Instance, size: Size) -> dict[str, ArrayLike]:
         "B_2 <= g_0": instance["B"] <= instance["g"],
         "T <= d R^2": size["T"] <= size["d"] * instance["R"] ** 2,
     }
-
-
-def _all_ones(size: Size) -> Instance:
-    return {name: jnp.ones(1) for name in ("R", "D", "s", "B", "g")}
 
 
 def _constants(instance: Instance, size: Size) -> Sides:
@@ -87,8 +79,8 @@ CONSTANTS = Statement(
     tex=r"36 \sqrt{T d} R^3 \left( 3 \sqrt{d} R^2 (3 D + s) + 1 \right) D^2 \le 468 \, d \sqrt{T} "
     r"R^5 s D^3, \quad \rho \le 448.6 \, (d T)^{3/2} R^{13} s^2 D^2",
     kind="inequality",
-    over=dict.fromkeys(("R", "D", "s", "B", "g"), Box(1, math.inf)),
-    cases=_all_ones,
+    over=dict.fromkeys("RDsBg", Box(1, math.inf)),
+    cases=lambda size: dict.fromkeys("RDsBg", jnp.ones(1)),
     hypotheses=_large_enough,
     evaluate=_constants,
     judges=(
@@ -126,10 +118,7 @@ def _main_text_run(key: jax.Array, size: Size) -> Instance:
     """From zero: one head moves by 1, the others share a class direction; H, eta of Theorem 1."""
     data_key, head_key, number_key = jax.random.split(key, 3)
     T, d, numbers = size["T"], size["d"], jax.random.uniform(number_key, (4,))
-    model = SparseContext(
-        tokens=T, dimension=d, relevant=1, distractors=d - 2, signal=1.0, noise_mu=0.2, noise_nu=0.2
-    )
-    data = model.sample(data_key, size["n"])
+    data = sparse_context(size, signal=1.0, noise=0.2).sample(data_key, size["n"])
     data = {**data, "X": (1.0 + 0.5 * numbers[2]) * data["X"]}
     length = 0.5 + 2.5 * numbers[0]
     s = descent.Setting.bounded(
@@ -179,7 +168,7 @@ def _theorem1(instance: Instance, size: Size) -> Sides:
 def _main_text(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     s = setting(instance)
     return {
-        **assumption1(instance, size),
+        **radius_at_least_one(instance, size),
         "D, ||theta||_{2,inf} >= 1": jnp.minimum(s.distance, s.size) >= 1 - 1e-12,
         "T <= d R^2": s.d * jnp.asarray(s.radius) ** 2 >= s.T,
         "(3) with 468": jnp.sqrt(s.heads) >= theorem1_root_heads(s),

@@ -108,13 +108,7 @@ GRADIENT = Statement(
     r"X^\top \varphi'(0) X + \alpha \sum_{t} x_t p^\top X^\top \varphi'(0) X",
     kind="identity",
     evaluate=_at_first_step,
-    judges=(
-        head_gradient,
-        softmax_derivative,
-        printed_centre,
-        equal_rows,
-        relevance_scores,
-    ),
+    judges=(head_gradient, softmax_derivative, printed_centre, equal_rows, relevance_scores),
     forms=(
         Form(
             name="printed",

@@ -253,10 +253,7 @@ PROP_5_A2 = Statement(
     evaluate=_hessian_by_norm,
     judges=(bounds.beta3, bounds.beta3_sharp, bounds.hessian_sharp, bounds.hessian_bound),
     forms=(
-        Form(
-            name="printed",
-            cites="Proposition 5, under Assumption 1 (2); eq. (60), Appendix A.1",
-        ),
+        Form(name="printed", cites="Proposition 5, under Assumption 1 (2); eq. (60), Appendix A.1"),
         Form(
             name="printed, (59)",
             cites="eq. (59), Appendix A.1",

@@ -1,5 +1,6 @@
 """Appendices D.2, F: the margin of the oracle at zero and at theta^(1), term by term."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import jax.numpy as jnp
@@ -154,34 +155,28 @@ EQ_110 = Statement(
     kind="identity",
     evaluate=_scores,
     judges=(relevance_scores, relevance_formula, oracle_weights),
-    forms=(
-        Form(
-            name="printed",
-            cites="eqs. (108), (110), Appendix D.2.3",
-        ),
-    ),
+    forms=(Form(name="printed", cites="eqs. (108), (110), Appendix D.2.3"),),
     control="queries and tokens exchanged",
     source="Appendix D.2.3; again in Appendix E.1",
     **ON_SEQUENCE | {"budget": DRAWS},
 )
 
 
-def _term_one(c: Context, which: int) -> Sides:
+def _term_one(which: int) -> Callable[[Instance, Size], Sides]:
     """One of the two parts of Term I in (107) against its lower bound."""
-    scores = jnp.sum(relevance_scores(c.X, oracle_weights(c.patterns)), axis=0)
-    classes = c.X @ c.classifier
-    parts = (
-        c.y / c.T * jnp.sum(classes * scores),
-        -c.y / c.T**2 * jnp.sum(classes) * jnp.sum(scores),
-    )
-    bound = term_one_bounds(c)[which]
-    wrong = bound + c.T * c.zeta * (1 - c.zeta) * c.Z_mu * c.S**4
-    pairs = {"printed": (bound, parts[which]), "control": (wrong, parts[which])}
-    return Sides.pairs(pairs, error=1e-14 * c.T * (c.S + c.Z) ** 6)
 
+    def evaluate(instance: Instance, size: Size) -> Sides:
+        c = unfold(instance)
+        scores = jnp.sum(relevance_scores(c.X, oracle_weights(c.patterns)), axis=0)
+        classes = c.X @ c.classifier
+        first = c.y / c.T * jnp.sum(classes * scores)
+        part = (first, -c.y / c.T**2 * jnp.sum(classes) * jnp.sum(scores))[which]
+        bound = term_one_bounds(c)[which]
+        wrong = bound + c.T * c.zeta * (1 - c.zeta) * c.Z_mu * c.S**4
+        pairs = {"printed": (bound, part), "control": (wrong, part)}
+        return Sides.pairs(pairs, error=1e-14 * c.T * (c.S + c.Z) ** 6)
 
-def _first_part(instance: Instance, size: Size) -> Sides:
-    return _term_one(unfold(instance), 0)
+    return evaluate
 
 
 EQ_112 = Statement(
@@ -191,17 +186,13 @@ EQ_112 = Statement(
     tex=r"\frac{y}{T} \sum_{t} u_\star^\top X^\top r_t \ge T \left[ \zeta S^6 - \zeta (1 - "
     r"\zeta) (Z_\mu + Z_\nu) S^4 - 2 (1 - \zeta) (\zeta + 2 (1 - \zeta)) Z_\mu^2 S^2 - 4 "
     r"(1 - \zeta)^2 Z_\mu^2 (Z_\mu + Z_\nu) \right]",
-    evaluate=_first_part,
+    evaluate=_term_one(0),
     judges=(term_one_bounds, relevance_scores),
     forms=(Form(name="printed", cites="eq. (112), Appendix D.2.3", equality="no noise"),),
     control="Z_mu counted once less in the second term",
     source="Appendix D.2.3",
     **SEARCHED_SEQUENCE,
 )
-
-
-def _second_part(instance: Instance, size: Size) -> Sides:
-    return _term_one(unfold(instance), 1)
 
 
 EQ_113 = Statement(
@@ -211,7 +202,7 @@ EQ_113 = Statement(
     tex=r"-\frac{y}{T^2} \sum_{t} u_\star^\top X^\top 1 1^\top r_t \ge T \left[ -\zeta^2 S^6 "
     r"- \zeta (1 - \zeta) (4 Z_\mu + \zeta Z_\nu) S^4 - 2 (1 - \zeta)^2 ((2 + \zeta) "
     r"Z_\mu + 2 \zeta Z_\nu) Z_\mu S^2 - 4 (1 - \zeta)^3 Z_\mu^2 (Z_\mu + Z_\nu) \right]",
-    evaluate=_second_part,
+    evaluate=_term_one(1),
     judges=(term_one_bounds, relevance_scores),
     forms=(Form(name="printed", cites="eq. (113), Appendix D.2.3", equality="no noise"),),
     control="Z_mu counted once less in the second term",
@@ -251,10 +242,7 @@ EQ_114 = Statement(
     evaluate=_term_two,
     judges=(term_two_bound, deviation_part, deviation_part_sharp, weights_norm),
     forms=(
-        Form(
-            name="printed",
-            cites="eq. (114), Appendix D.2.3; eq. (7)",
-        ),
+        Form(name="printed", cites="eq. (114), Appendix D.2.3; eq. (7)"),
         Form(name="sharpened, ||R_0||", note="||R_0||_F = sqrt(T-1) / T: T^{3/2} for T^{5/2}."),
         Form(
             name="sharpened S13",

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 
 from jaxbounds.multihead.oracle import (
@@ -94,10 +93,6 @@ EQ_129 = Statement(
 )
 
 
-def _score_gap_cases(size: Size) -> Instance:
-    return {"S": np.exp(np.linspace(0.0, 3.0, 13))}
-
-
 def _score_gap(instance: Instance, size: Size) -> Sides:
     """Scores of one relevant and one irrelevant token; their gap is at noise (-.1, 0, 0).
 
@@ -163,7 +158,7 @@ EQ_8 = Statement(
     ),
     control="the rate S^3",
     source="Section 5.2, eq. (8); Section 5.3",
-    cases=_score_gap_cases,
+    cases=lambda size: {"S": jnp.exp(jnp.linspace(0.0, 3.0, 13))},
     sizes=({"T": 2},),
     assumptions="one relevant token of two, M = 1; S from 1 to 20. (8) at Z_mu = Z_nu = 1/10",
 )

@@ -1,8 +1,9 @@
 """Appendix A.1: the steps of the proof of Proposition 1, printed, rearranged and sharpened."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
 
 from jaxbounds.multihead import bounds
 from jaxbounds.multihead.calculus import head_hessian_blocks, softmax_derivative
@@ -109,22 +110,24 @@ KAPPA_3 = Statement(
 )
 
 
-def _rearranged(blocks: Array) -> Array:
-    """E13: (49) and (51) put d^2 Phi / dU_ij dW_kl or dW_ij dW_kl at row (i, k), column (j, l)."""
-    i, j, k, l = blocks.shape
-    return jnp.transpose(blocks, (0, 2, 1, 3)).reshape(i * k, j * l)
+def _realigned(which: int) -> Callable[[Instance, Size], Sides]:
+    """E13: d^2 Phi / dU_ij dW_kl (0: (49)), dW_ij dW_kl (1: (51)) at row (i, k), column (j, l)."""
 
+    def evaluate(instance: Instance, size: Size) -> Sides:
+        radius = token_radius(instance)
+        scores = bounds.summed_scores(instance["U"], instance["X"])
+        block = head_hessian_blocks(instance["U"], instance["W"], instance["X"])[which]
+        i, j, k, l = block.shape
+        printed = spectral_norm(jnp.transpose(block, (0, 2, 1, 3)).reshape(i * k, j * l))
+        mixed = bounds.mixed_hessian_sharp(radius, T=size["T"])
+        sharp = (mixed, bounds.inner_hessian_sharp(radius, scores))[which]
+        return Sides(
+            lhs=spectral_norm(block.reshape(i * j, k * l)),
+            rhs={"printed": printed, "corrected": sharp, "control": 0.5 * printed},
+            error=1e-13 * sharp,
+        )
 
-def _realigned(instance: Instance, size: Size) -> Sides:
-    _, inner = head_hessian_blocks(instance["U"], instance["W"], instance["X"])
-    scores = bounds.summed_scores(instance["U"], instance["X"])
-    sharp = bounds.inner_hessian_sharp(token_radius(instance), scores)
-    printed = spectral_norm(_rearranged(inner))
-    return Sides(
-        lhs=spectral_norm(inner.reshape(size["d"] ** 2, -1)),
-        rhs={"printed": printed, "corrected": sharp, "control": 0.5 * printed},
-        error=1e-13 * sharp,
-    )
+    return evaluate
 
 
 EQ_51 = Statement(
@@ -133,7 +136,7 @@ EQ_51 = Statement(
     formula="||Hess_WW Phi|| <= ||(51)||, the matrix that the proof of Proposition 1 bounds",
     tex=r"\|\nabla^2_W \Phi\| \le \|M\|, \quad M_{(i,k),(j,l)} = \frac{\partial^2 "
     r"\Phi}{\partial W_{ij} \partial W_{kl}}",
-    evaluate=_realigned,
+    evaluate=_realigned(1),
     judges=(bounds.inner_hessian_sharp, head_hessian_blocks),
     forms=(
         Form(
@@ -160,24 +163,13 @@ EQ_51 = Statement(
 )
 
 
-def _realigned_mixed(instance: Instance, size: Size) -> Sides:
-    T, radius = size["T"], token_radius(instance)
-    mixed, _ = head_hessian_blocks(instance["U"], instance["W"], instance["X"])
-    printed, sharp = spectral_norm(_rearranged(mixed)), bounds.mixed_hessian_sharp(radius, T=T)
-    return Sides(
-        lhs=spectral_norm(mixed.reshape(T * size["d"], -1)),
-        rhs={"printed": printed, "corrected": sharp, "control": 0.5 * printed},
-        error=1e-13 * sharp,
-    )
-
-
 EQ_49 = Statement(
     id="multihead.eq49",
     label="eq. (49)",
     formula="||Hess_UW Phi|| <= ||(49)||, the matrix that the proof of Proposition 1 bounds",
     tex=r"\|\nabla^2_{UW} \Phi\| \le \|M\|, \quad M_{(t,k),(j,l)} = \frac{\partial^2 "
     r"\Phi}{\partial U_{tj} \partial W_{kl}}",
-    evaluate=_realigned_mixed,
+    evaluate=_realigned(0),
     judges=(bounds.mixed_hessian_sharp, head_hessian_blocks),
     forms=(
         Form(

@@ -74,10 +74,7 @@ LAST = Statement(
     evaluate=_pooled("last", "sharpened"),
     judges=(outer_gradient_bound, expand_readout),
     forms=(
-        Form(
-            name="printed",
-            cites="Section 2, footnote to eq. (1): '(iii) Last-token output'",
-        ),
+        Form(name="printed", cites="Section 2, footnote to eq. (1): '(iii) Last-token output'"),
         Form(name="sharpened", note="R: T becomes 1 everywhere.", equality=IDENTICAL),
     ),
     control="the sharpened bound times 0.9",
@@ -107,10 +104,8 @@ def _inner(readout: Readout, name: str) -> Callable[[Instance, Size], Sides]:
 def _attending_to_both(size: Size) -> Instance:
     """Tokens x and -x: as many of each at W = 0; or one -x, that x attends to as to all others."""
     T, d = size["T"], size["d"]
-    x, signs = (
-        np.eye(d)[0],
-        np.stack([(-1.0) ** np.arange(T), np.where(np.arange(T) < T - 1, 1, -1)]),
-    )
+    x, t = np.eye(d)[0], np.arange(T)
+    signs = np.stack([(-1.0) ** t, np.where(t < T - 1, 1, -1)])
     W = -0.5 * math.log(T - 1) * np.outer(x, x)
     U = np.broadcast_to(x, (2, T, d))
     return {"X": signs[..., None] * x, "U": U, "W": np.stack([0.0 * W, W])}
@@ -167,8 +162,7 @@ LAST_INNER = Statement(
     judges=(readout_inner_gradient, inner_gradient_sharp, summed_scores, expand_readout),
     forms=(
         Form(
-            name="printed",
-            cites="Section 2, footnote to eq. (1): '(iii) Last-token output'; (46)",
+            name="printed", cites="Section 2, footnote to eq. (1): '(iii) Last-token output'; (46)"
         ),
         Form(name="sharpened", note="R^3 ||u||.", equality=ANTIPODAL),
         Form(name="sharpened S1", note="R^2 ||X u||_inf.", equality=ANTIPODAL),

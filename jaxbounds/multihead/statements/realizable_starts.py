@@ -31,10 +31,6 @@ _quiet = quieter(p=0.1)
 """So that theta* separates the data."""
 
 
-def _balanced(key: jax.Array, size: Size) -> Instance:
-    return {**_quiet(key, size), "excess": jnp.zeros(())}
-
-
 class Start(NamedTuple):
     """Theta^(1) and theta* for one head of each sign, the data and Definition 1's constants.
 
@@ -130,7 +126,10 @@ def _separates(instance: Instance, size: Size) -> dict[str, Array]:
 
 ON_GOOD_STARTS: dict[str, Any] = {
     "over": {"log_eps": Box(-8, 0), "excess": Box(-9, 9)},
-    "sample": {"b": _quiet, "b = 0": _balanced},
+    "sample": {
+        "b": _quiet,
+        "b = 0": lambda key, size: {**_quiet(key, size), "excess": jnp.zeros(())},
+    },
     "sizes": DATA_SIZES,
     "hypotheses": _separates,
     "assumptions": "Definition 1 on DM1 at theta^(1), with b sqrt(H) more signs +1 than -1 "

@@ -23,12 +23,11 @@ from jaxbounds.multihead.runs import (
     within,
 )
 from jaxbounds.multihead.statements.common import on_data, params_of, token_radius
-from jaxbounds.multihead.statements.instances import keep_radius
+from jaxbounds.multihead.statements.instances import keep_radius, radius_at_least_one
 from jaxbounds.multihead.statements.run_instances import (
     CONDITIONS,
     ON_RUNS,
     SHARP,
-    assumption1,
     certified,
     worst_step,
 )
@@ -88,7 +87,7 @@ def _expands(instance: Instance, size: Size) -> Sides:
 
 def _not_fitted(instance: Instance, size: Size) -> dict[str, Array]:
     loss = empirical_risk(params_of(instance), training_set(instance))
-    return assumption1(instance, size) | {"L(theta) >= 1e-3": loss >= 1e-3}
+    return radius_at_least_one(instance, size) | {"L(theta) >= 1e-3": loss >= 1e-3}
 
 
 def _curved(size: Size) -> Instance:
@@ -129,10 +128,7 @@ EQ_19 = Statement(
     sizes=({"n": 4, "T": 3, "d": 2, "H": 2},),
     hypotheses=_not_fitted,
     forms=(
-        Form(
-            name="printed",
-            cites="eq. (19), Section 6.2; eq. (85), Appendix C",
-        ),
+        Form(name="printed", cites="eq. (19), Section 6.2; eq. (85), Appendix C"),
         Form(name=SHARP_BETAS, note="The same with beta_2# and beta_3#."),
     ),
     control="the term in beta_3 is dropped",
@@ -234,10 +230,7 @@ EQ_20 = Statement(
     evaluate=_recursion,
     judges=(stability.expansion, stability.growth, stability.deviations, stability.sample_losses),
     forms=(
-        Form(
-            name="printed",
-            cites="eq. (20), Section 6.2; eq. (86), Appendix C",
-        ),
+        Form(name="printed", cites="eq. (20), Section 6.2; eq. (86), Appendix C"),
         Form(name=SHARP_BETAS, note="The same with beta_1#, beta_2#, beta_3#."),
     ),
     control="the term in l_i is dropped",

@@ -14,13 +14,13 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from jaxbounds.multihead import descent
-from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.descent_certificate import least_root
 from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params, head_norm
 from jaxbounds.multihead.realizable import REALIZABLE, realizer, realizing_distance, realizing_size
 from jaxbounds.multihead.runs import STEPS, horizon, setting
 from jaxbounds.multihead.statements.common import token_radius
+from jaxbounds.multihead.statements.instances import radius_at_least_one, sparse_context
 from jaxbounds.multihead.tied import tied_norm, tied_risk
 from jaxbounds.statements import Budget, Hypotheses, Instance, Size
 
@@ -31,16 +31,7 @@ BELOW = 1 - 1e-12
 def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
     """DM1 at a scale from 1 to 1.5 (so R >= 1), one label in ten flipped."""
     data_key, scale_key, flip_key = jax.random.split(key, 3)
-    model = SparseContext(
-        tokens=size["T"],
-        dimension=size["d"],
-        relevant=1,
-        distractors=size["d"] - 2,
-        signal=1.0,
-        noise_mu=0.2,
-        noise_nu=0.2,
-    )
-    data = model.sample(data_key, size["n"])
+    data = sparse_context(size, signal=1.0, noise=0.2).sample(data_key, size["n"])
     scale = jax.random.uniform(scale_key, (), minval=1.0, maxval=1.5)
     flips = jnp.where(jax.random.bernoulli(flip_key, 0.1, data["y"].shape), -1, 1)
     return {"X": scale * data["X"], "y": data["y"] * flips}
@@ -111,11 +102,8 @@ def certified_or_loose(key: jax.Array, size: Size) -> Instance:
     # Groups may differ: half of the heads may carry all of the displacement.
     spread = jnp.where(alone, 0.0, math.sqrt(2.0) * distance)
     bounds = at_start.of_size(base + jnp.where(alone, distance, 0.0), distance=distance)
-    roots = jnp.where(
-        largest_head,
-        _least_roots(bounds, spread, descent.LARGEST_HEAD),
-        _least_roots(bounds, spread, descent.SHARPEST),
-    )
+    sharpened = lambda of: jnp.where(largest_head, of(descent.LARGEST_HEAD), of(descent.SHARPEST))
+    roots = sharpened(lambda constants: _least_roots(bounds, spread, constants))
     certified_heads = roots[kind % 4] ** 2
     heads = jnp.ceil(jnp.where(kind == 4, log_uniform(numbers[3], 2.0, 1e5), certified_heads))
     # Two equal groups, or a single head and the rest.
@@ -124,11 +112,8 @@ def certified_or_loose(key: jax.Array, size: Size) -> Instance:
     target = _target(start, direction, copies, alone, distance)
     instance = {**data, "U0": start["U"], "W0": start["W"], **target, "copies": copies, "K": K}
     s, time = setting(instance), horizon(instance)
-    steps = [
-        descent.largest_step(s, time, c)
-        for c in (descent.PRINTED, descent.LARGEST_HEAD, descent.SHARPEST)
-    ]
-    certified = jnp.where(kind % 2 == 0, steps[0], jnp.where(largest_head, steps[1], steps[2]))
+    step = lambda constants: descent.largest_step(s, time, constants)
+    certified = jnp.where(kind % 2 == 0, step(descent.PRINTED), sharpened(step))
     part = jnp.minimum(0.3 + 1.4 * numbers[4], 1.0)
     smoothness = descent.rho(at_start._replace(heads=s.heads), descent.MEAN_SQUARE)
     loose = log_uniform(numbers[4], 0.1, 4.0) / smoothness
@@ -170,16 +155,11 @@ def realizable(key: jax.Array, size: Size) -> Instance:
     }
 
 
-def assumption1(instance: Instance, size: Size) -> dict[str, Array]:
-    """Assumption 1 with R = max ||x_t||."""
-    return {"R >= 1": token_radius(instance) >= 1 - 1e-12}
-
-
 def realized(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """Assumption 2 at eps = 1/K: L(theta) <= 1/K, ||theta - theta_0|| <= g_0, ||theta|| <= g."""
     s, level, slack = setting(instance), 1 / horizon(instance), instance["slack"] * (1 + 1e-12)
     return {
-        **assumption1(instance, size),
+        **radius_at_least_one(instance, size),
         "L(theta(1/K)) <= 1/K": s.loss_target <= level,
         "||theta(1/K) - theta_0|| <= g_0(1/K)": s.distance <= realizing_distance(level, slack),
         "||theta(1/K)||_{2,inf} <= g(1/K)": s.size <= realizing_size(level, s.heads, slack),
@@ -224,7 +204,7 @@ ON_RUNS: dict[str, Any] = {
     "sample": {"gradient descent": certified_or_loose},
     "sizes": ({"n": 3, "T": 3, "d": 2, "steps": STEPS},),
     "horizon": "steps",
-    "hypotheses": assumption1,
+    "hypotheses": radius_at_least_one,
     "assumptions": "Assumption 1 with R = max ||x_t||; gradient descent on the logistic loss",
     "budget": Budget(samples=256, restarts=0, steps=0, batch=128),
 }

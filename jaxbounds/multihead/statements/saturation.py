@@ -273,9 +273,7 @@ PROPOSITION_3_MASS = Statement(
             note=_LOG_PLUS,
         ),
         Form(
-            name="sharpened S14",
-            hypotheses=noise_eighth,
-            note="16/7 for 8/3: A - B >= 7 S^4 / 16.",
+            name="sharpened S14", hypotheses=noise_eighth, note="16/7 for 8/3: A - B >= 7 S^4 / 16."
         ),
         Form(
             name="sharpened S14, relaxed",

@@ -6,14 +6,7 @@ from jaxtyping import Array
 
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.bounds import beta2, beta2_sharp, beta3
-from jaxbounds.multihead.runs import (
-    descend,
-    distances,
-    setting,
-    sizes_along,
-    target_of,
-    within,
-)
+from jaxbounds.multihead.runs import descend, distances, setting, sizes_along, target_of, within
 from jaxbounds.multihead.statements.run_instances import ON_RUNS, certified, worst_step
 from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 

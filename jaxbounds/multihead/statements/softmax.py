@@ -46,9 +46,7 @@ EQ_25 = Statement(
             cites="Notation, Section 2 of the early version",
             note="The early version prints v v^T for phi(v) phi(v)^T.",
             counterexample=Counterexample(
-                instance={"v": [0.0, 1.0]},
-                ratio=1.731058578630005,
-                meets=unrestricted,
+                instance={"v": [0.0, 1.0]}, ratio=1.731058578630005, meets=unrestricted
             ),
         ),
     ),
@@ -111,21 +109,16 @@ def _remainder(instance: Instance, size: Size) -> Sides:
     return Sides(lhs=rest, rhs={"printed": length**3, "corrected": length**2, "control": length**4})
 
 
-def _remainder_cases(size: Size) -> Instance:
-    logits = jnp.arange(1.0 * size["T"])
-    return {
-        "v": jnp.broadcast_to(logits, (17, size["T"])),
-        "delta": jnp.logspace(-4, -2, 17)[:, None] * jnp.eye(1, size["T"]),
-    }
-
-
 EQ_26 = Statement(
     id="multihead.eq26",
     label="eq. (26)",
     formula="phi(v + delta) = phi(v) + phi'(v) delta + o(||delta||^2)",
     tex=r"\varphi(v + \delta) = \varphi(v) + \varphi'(v) \delta + o(\|\delta\|^2)",
     kind="rate",
-    cases=_remainder_cases,
+    cases=lambda size: {
+        "v": jnp.tile(jnp.arange(1.0 * size["T"]), (17, 1)),
+        "delta": jnp.logspace(-4, -2, 17)[:, None] * jnp.eye(1, size["T"]),
+    },
     evaluate=_remainder,
     judges=(softmax_derivative,),
     sizes=({"T": 3},),

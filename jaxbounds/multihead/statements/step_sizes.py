@@ -9,11 +9,7 @@ from jaxtyping import Array
 
 from jaxbounds.multihead.first_phase import first_direction, printed_centre
 from jaxbounds.multihead.ntk import ntk_margins
-from jaxbounds.multihead.oracle_bounds import (
-    attention_part,
-    deviation_part,
-    weights_margin_bound,
-)
+from jaxbounds.multihead.oracle_bounds import attention_part, deviation_part, weights_margin_bound
 from jaxbounds.multihead.statements.contexts import (
     SEARCHED_SEQUENCE,
     Context,

@@ -161,8 +161,7 @@ STATEMENTS = (
                 note="With l(z) = sqrt(1 + z^2) - z, whose constant of self-boundedness is 1.",
             ),
             Form(
-                name="printed, curvature",
-                cites="Section 2, the same; Corollary 1 (3), Section 3",
+                name="printed, curvature", cites="Section 2, the same; Corollary 1 (3), Section 3"
             ),
         ),
         control="a fifth of beta_1 L",
