@@ -29,7 +29,8 @@ ANY = {"epsilon": Box(1e-3, 0.5), "k": Box(3, 1e4), "symbols": Box(2, 1e3), "w_p
 def _machine_cases(size: Size) -> Instance:
     """All machines of the library; and others, from small to large."""
     of, count = every(log_T=LENGTHS, machine=range(len(LIBRARY))), len(LIBRARY) * len(LENGTHS)
-    return of | {name: np.geomspace(box.lo, box.hi, count) for name, box in ANY.items()}
+    growing = {name: np.geomspace(box.lo, box.hi, count) for name, box in ANY.items()}
+    return of | growing | {"epsilon": np.full(count, 0.5)}
 
 
 @functools.cache
@@ -79,7 +80,7 @@ THEOREM_41 = Statement(
     r"1200 (w_{\mathrm{pos}} + 10) w_{\mathrm{pos}} (k |\mathcal{A}| + w_{\mathrm{pos}})^2",
     kind="inequality",
     search="random",
-    budget=Budget(samples=64, restarts=2, steps=25),
+    budget=Budget(samples=16, restarts=2, steps=25),
     evaluate=_machines,
     judges=(
         general.realizable_sample_complexity,
