@@ -2,6 +2,7 @@
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +23,8 @@ from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 LENGTHS = (4, 19)
 """The machines run for 15 or for 524287 steps."""
-ANY = {"epsilon": Box(1e-3, 0.5), "k": Box(3, 1e4), "symbols": Box(2, 1e3), "w_pos": Box(2, 64)}
-"""epsilon; and k, |A| and w_pos of any machine."""
+ANY: dict[str, Any] = {"k": Box(3, 1e4), "symbols": Box(2, 1e3), "w_pos": Box(2, 64)}
+"""k, |A| and w_pos of any machine."""
 
 
 def _machine_cases(size: Size) -> Instance:
@@ -51,7 +52,7 @@ def _over(k: float, symbols: float, bits: float) -> tuple[float, float]:
 
 def _machines(i: Instance, size: Size) -> Sides:
     alpha, p, gamma, counts = _machine(int(i["machine"]), int(i["log_T"]))
-    epsilon, k, symbols, w = (float(i[name]) for name in ANY)
+    epsilon, k, symbols, w = (float(i[name]) for name in ("epsilon", *ANY))
     over, margin = math.prod(_over(*counts)), machine_margin_by_counts
     cover = ((2 * over) ** 2 * math.log(2 * p * WIDER**2) + CONFIDENCE) / epsilon
     counting = (p * math.log1p(4 * over) + CONFIDENCE) / epsilon
@@ -91,7 +92,8 @@ THEOREM_41 = Statement(
         l1_norm,
     ),
     host=True,
-    over={"machine": Integers(0, len(LIBRARY) - 1), "log_T": OneOf(*LENGTHS), **ANY},
+    over={"machine": Integers(0, len(LIBRARY) - 1), "log_T": OneOf(*LENGTHS)}
+    | {"epsilon": Box(1e-3, 0.5), **ANY},
     cases=_machine_cases,
     sizes=({},),
     forms=(

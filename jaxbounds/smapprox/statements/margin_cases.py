@@ -55,7 +55,7 @@ def every(**ranges: Iterable[int]) -> dict[str, Any]:
 def times(tree: Any, c: Any) -> Any:
     """Each leaf times a number, or by one number for each entry of its first axis."""
     along = lambda leaf: jnp.reshape(c, jnp.shape(c) + (1,) * (leaf.ndim - jnp.ndim(c)))
-    return jax.tree.map(lambda leaf: leaf * along(leaf), tree)
+    return jax.tree.map(lambda leaf: leaf * along(leaf).astype(leaf.dtype), tree)
 
 
 @functools.cache
