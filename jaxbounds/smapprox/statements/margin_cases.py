@@ -28,11 +28,8 @@ from jaxbounds.smapprox.feedforward import (
 )
 from jaxbounds.statements import Instance, Size
 
-THEOREM_D6 = {
-    "printed": theorem_d6,
-    "sharpened": without_halvings,
-    "sharpened joint": joint_budget,
-}
+THEOREM_D6 = {"printed": theorem_d6, "sharpened": without_halvings, "sharpened joint": joint_budget}
+"""Forms of the bound."""
 INPUTS = 4
 """Bits of the random circuit; the identity chain reads the first of them."""
 
