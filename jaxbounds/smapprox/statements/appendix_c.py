@@ -1,7 +1,6 @@
 """Section 4 and Appendix C: the layers that simulate one step of a Turing machine."""
 
 import functools
-import itertools
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,11 +19,17 @@ from jaxbounds.smapprox.layers import (
 )
 from jaxbounds.smapprox.layout import Layout
 from jaxbounds.smapprox.machine_library import LIBRARY
+from jaxbounds.smapprox.statements.margin_cases import every
 from jaxbounds.smapprox.transformer import attend, feed_forward, keys_and_values
 from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 
 SYMBOLS = ("0", "1", "_")
 IN_C2: dict[str, Any] = {"kind": "construction", "source": "Appendix C.2"}
+
+
+def two_states(bits: int) -> Layout:
+    """Of two states and three symbols, for statements that the machine does not matter for."""
+    return Layout(("p", "q"), SYMBOLS, bits)
 
 
 def _state(layout: Layout, **groups: Any) -> np.ndarray:
@@ -41,12 +46,6 @@ def _through(layers: Iterable[Layer], h: Any) -> np.ndarray:
     return h
 
 
-def _every(**ranges: Iterable[int]) -> Instance:
-    """All combinations of some integers, by name."""
-    columns = np.array(list(itertools.product(*ranges.values()))).T
-    return dict(zip(ranges, columns))
-
-
 @functools.cache
 def _transition_layers(bits: int) -> tuple[Any, Layout, list[Layer]]:
     machine = LIBRARY["equal_blocks"]().machine
@@ -56,7 +55,7 @@ def _transition_layers(bits: int) -> tuple[Any, Layout, list[Layer]]:
 
 def _pairs(size: Size) -> Instance:
     _, layout, _ = _transition_layers(size["bits"])
-    return _every(state=range(len(layout.states)), symbol=range(len(layout.symbols)))
+    return every(state=range(len(layout.states)), symbol=range(len(layout.symbols)))
 
 
 def _c1(i: Instance, size: Size) -> Sides:
@@ -97,21 +96,15 @@ LEMMA_C1 = Statement(
 )
 
 
-@functools.cache
-def _adders(bits: int) -> tuple[Layout, list[Layer], list[Layer]]:
-    layout = Layout(("p", "q"), SYMBOLS, bits)
-    return layout, ripple_adder(layout), lookahead_adder(layout)
-
-
 def _c2(i: Instance, size: Size) -> Sides:
-    layout, ripple, lookahead = _adders(size["bits"])
+    layout = two_states(size["bits"])
     head, move = i["head"], i["move"]
     kept = {"st": [0, 1], "sym2": [0, 1, 0], "pos1": layout.binary(-1 - head)}
     kept["pos2"] = layout.binary(head)
     h = _state(layout, **kept, scr4=[move < 0, move > 0, 0])
     want = _state(layout, **kept, pos3=layout.binary(head + move))
     unmoved = _state(layout, **kept, pos3=layout.binary(head))
-    by_ripple, at_once = _through(ripple, h), _through(lookahead, h)
+    by_ripple, at_once = (_through(adder(layout), h) for adder in (ripple_adder, lookahead_adder))
     return Sides.pairs(
         {
             "printed": (by_ripple, want),
@@ -129,7 +122,7 @@ LEMMA_C2 = Statement(
     evaluate=_c2,
     judges=(ripple_adder, lookahead_adder, feed_forward),
     host=True,
-    cases=lambda size: _every(head=range(2 ** size["bits"]), move=(-1, 1)),
+    cases=lambda size: every(head=range(2 ** size["bits"]), move=(-1, 1)),
     enumerates="all positions of five bits, both moves",
     sizes=({"bits": 5},),
     forms=(
@@ -154,14 +147,14 @@ LONGEST = 5
 
 
 def _look_ups(size: Size) -> Instance:
-    cases = _every(cell=range(2 ** size["bits"]), m=range(LONGEST + 1))
+    cases = every(cell=range(2 ** size["bits"]), m=range(LONGEST + 1))
     inputs = np.array([np.random.default_rng(m).integers(0, 2, LONGEST) for m in cases["m"]])
     return {**cases, "word": inputs}
 
 
 def _c7(i: Instance, size: Size) -> Sides:
     """The state of (C.6) through the encoder attention, all coordinates of (C.15)."""
-    layout = Layout(("p", "q"), SYMBOLS, size["bits"])
+    layout = two_states(size["bits"])
     p = jax.tree.map(jnp.asarray, find_last_visit(layout)[-1].enc)
     place = lambda name: np.array(layout.groups[name])
     cells, cell = jnp.arange(1, LONGEST + 1), i["cell"]
@@ -220,15 +213,8 @@ LEMMA_C7 = Statement(
 )
 
 
-@functools.cache
-def _combining(bits: int) -> tuple[Layout, list[Layer]]:
-    layout = Layout(("p", "q"), SYMBOLS, bits)
-    return layout, combine(layout, "_")
-
-
 def _c8(i: Instance, size: Size) -> Sides:
-    layout, layers = _combining(size["bits"])
-    one_hot = np.eye(len(SYMBOLS))
+    layout, one_hot = two_states(size["bits"]), np.eye(len(SYMBOLS))
     visited, inside, a, b = i["visited"], i["inside"], i["written"], i["input"]
     h = _state(
         layout,
@@ -245,7 +231,8 @@ def _c8(i: Instance, size: Size) -> Sides:
     want = lambda s: _state(layout, st=[0, 1], sym1=one_hot[s], pos2=layout.binary(3))
     symbol = a if visited else b if inside else SYMBOLS.index("_")
     input_first = b if inside else symbol
-    return Sides(_through(layers, h), {"printed": want(symbol), "control": want(input_first)})
+    found = _through(combine(layout, "_"), h)
+    return Sides(found, {"printed": want(symbol), "control": want(input_first)})
 
 
 LEMMA_C8 = Statement(
@@ -257,7 +244,7 @@ LEMMA_C8 = Statement(
     evaluate=_c8,
     judges=(combine, feed_forward),
     host=True,
-    cases=lambda size: _every(
+    cases=lambda size: every(
         visited=(0, 1),
         inside=(0, 1),
         **dict.fromkeys(("written", "input", "last"), range(len(SYMBOLS))),

@@ -1,15 +1,13 @@
 """The norm clauses of Lemmas C.1 to C.8, layer by layer."""
 
-import itertools
 from typing import Any
-
-import numpy as np
 
 from jaxbounds.smapprox.compile_machine import START
 from jaxbounds.smapprox.feedforward import l1_norm
 from jaxbounds.smapprox.layers import combine, find_last_visit, ripple_adder, transition
 from jaxbounds.smapprox.layout import Layout
 from jaxbounds.smapprox.machines import TuringMachine, total
+from jaxbounds.smapprox.statements.margin_cases import every
 from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 
 
@@ -30,8 +28,7 @@ def _machine(states: int, symbols: int) -> TuringMachine:
 
 def _sizes(size: Size) -> Instance:
     """Each of |Z|, |A| and w_pos small, moderate and large, in all combinations."""
-    rows = itertools.product((3, 8, 20), (2, 5, 12), (2, 6, 20))
-    return dict(zip(("states", "symbols", "bits"), np.array(list(rows)).T))
+    return every(states=(3, 8, 20), symbols=(2, 5, 12), bits=(2, 6, 20))
 
 
 def _norms(i: Instance, size: Size) -> Sides:

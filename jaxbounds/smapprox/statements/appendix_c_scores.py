@@ -1,13 +1,12 @@
 """Claims C.4 to C.6: the scores of the binary search, and Case 2 of Claim C.5."""
 
-import itertools
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbounds.smapprox.layout import Layout
 from jaxbounds.smapprox.statements.appendix_c_search import SEARCH, searched
+from jaxbounds.smapprox.statements.margin_cases import every
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 
@@ -16,15 +15,9 @@ def _bit(i: Instance, t: str, size: Size) -> Any:
     return Layout((), (), size["bits"]).binary(i[t])[i["j"]]
 
 
-def _case2_cases(size: Size) -> Instance:
-    """All (i', j, t) with t <= i' and bit j+1 of i' zero."""
-    bits, positions = size["bits"], range(1, 2 ** size["bits"])
-    rows = [
-        (last, j, t)
-        for last, j, t in itertools.product(positions, range(bits), positions)
-        if t <= last and not last >> (bits - 1 - j) & 1
-    ]
-    return dict(zip(("last", "j", "t"), np.array(rows).T))
+def _positions(size: Size) -> Instance:
+    own = range(1, 2 ** size["bits"])
+    return every(last=own, j=range(size["bits"]), t=own)
 
 
 def _case2(i: Instance, size: Size) -> Sides:
@@ -61,7 +54,7 @@ CASE_2 = Statement(
     kind="construction",
     evaluate=_case2,
     judges=(Layout.binary,),
-    cases=_case2_cases,
+    cases=_positions,
     enumerates="all i', j and t of three and four bits",
     sizes=({"bits": 3}, {"bits": 4}),
     hypotheses=_in_case2,

@@ -1,6 +1,5 @@
 """Lemma C.3 and Claims C.4-C.6: the binary search for the last visit of a cell."""
 
-import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -8,37 +7,26 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxbounds.smapprox.layers import Layer, find_last_visit
+from jaxbounds.sets import Integers, Signs
+from jaxbounds.smapprox.layers import find_last_visit
 from jaxbounds.smapprox.layout import Layout
+from jaxbounds.smapprox.statements.appendix_c import SYMBOLS, two_states
 from jaxbounds.smapprox.transformer import attend, feed_forward, keys_and_values
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
-SYMBOLS = ("0", "1", "_")
 WALK = 31
 """Timesteps of the random walks in the search statements."""
 
 
-@functools.cache
-def _search() -> tuple[Layout, list[Layer]]:
-    layout = Layout(("p", "q"), SYMBOLS, WALK.bit_length())
-    return layout, find_last_visit(layout)
-
-
-def _walks(size: Size) -> Instance:
-    """Every step of random walks: the heads, and what each past step wrote."""
-    rng = np.random.default_rng(5)
-    rows = []
-    for _ in range(size["walks"]):
-        heads = 20 + np.concatenate([[0], np.cumsum(rng.choice([-1, 1], WALK))])
-        written = rng.integers(0, len(SYMBOLS), WALK)
-        rows += [(heads, written, step) for step in range(1, WALK + 1)]
-    return dict(zip(("heads", "written", "step"), map(np.stack, zip(*rows))))
+def _heads(i: Instance) -> Array:
+    """Where the head is, from the moves; modulo 32, which no walk goes around."""
+    return 20 + jnp.append(0, jnp.cumsum(i["moves"].astype(int)))
 
 
 def _last_visit(i: Instance) -> tuple[Array, Array]:
     """I', the last t <= i at which the head stood on the cell of step i + 1, and what t wrote."""
-    steps = jnp.arange(1, WALK + 1)
-    visits = (steps <= i["step"]) & (i["heads"][:-1] == i["heads"][i["step"]])
+    steps, heads = jnp.arange(1, WALK + 1), _heads(i)
+    visits = (steps <= i["step"]) & (heads[:-1] == heads[i["step"]])
     last = jnp.where(visits, steps, 0).max()
     written = jax.nn.one_hot(i["written"][last - 1], len(SYMBOLS))
     return last.astype(float), jnp.where(last > 0, written, 0.0)
@@ -64,19 +52,19 @@ class Search(NamedTuple):
 
 def searched(i: Instance) -> Search:
     """Run Lemma C.3's layers on one step of a walk."""
-    layout, layers = _search()
+    layout, heads = two_states(WALK.bit_length()), _heads(i)
     place = lambda name: np.array(layout.groups[name])
     binary = jax.vmap(layout.binary)
     steps = jnp.arange(1, WALK + 1)
     past = jnp.zeros((WALK, layout.width))
-    positions = {"pos1": steps, "pos2": i["heads"][:-1], "pos3": i["heads"][1:]}
+    positions = {"pos1": steps, "pos2": heads[:-1], "pos3": heads[1:]}
     for name, values in positions.items():
         past = past.at[:, place(name)].set(binary(values))
     past = past.at[:, place("sym2")].set(jax.nn.one_hot(i["written"], len(SYMBOLS)))
-    past = past.at[:, place("st")].set(jax.nn.one_hot(i["heads"][1:] % 2, 2))
+    past = past.at[:, place("st")].set(jax.nn.one_hot(heads[1:] % 2, 2))
     h = start = past[i["step"] - 1]
     scores, attended, states = [], [], []
-    for layer in layers:
+    for layer in find_last_visit(layout):
         p = jax.tree.map(jnp.asarray, layer.params)
         memory = jax.vmap(keys_and_values, (None, 0))(p["dec"], past)
         h, (found, _) = attend(p["dec"], h, memory, steps <= i["step"])
@@ -98,10 +86,10 @@ def _with(run: Search, **groups: Any) -> Array:
 SEARCH: dict[str, Any] = {
     "kind": "construction",
     "judges": (find_last_visit, attend, keys_and_values, feed_forward, Layout.binary),
-    "cases": _walks,
-    "sizes": ({"walks": 6},),
-    "assumptions": f"every step of six random walks of {WALK} steps on five-bit positions",
-    "budget": Budget(batch=64),
+    "over": {"moves": Signs(WALK), "written": Integers(0, 2, WALK), "step": Integers(1, WALK)},
+    "sizes": ({},),
+    "assumptions": f"steps of 512 random walks of {WALK} steps on five-bit positions",
+    "budget": Budget(samples=512),
     "source": "Appendix C.2",
 }
 

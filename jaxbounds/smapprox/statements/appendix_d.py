@@ -10,7 +10,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
-from jaxbounds.sets import Box, Integers, Reals
+from jaxbounds.sets import Ball, Box, Integers, Over, Reals
 from jaxbounds.smapprox.correction import THIRDS, Correction
 from jaxbounds.smapprox.layers import find_last_visit
 from jaxbounds.smapprox.layout import Layout
@@ -166,22 +166,8 @@ def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
     return out, scores, kept
 
 
-def _small(key: Array, size: Size) -> Instance:
-    value, scale, epsilon = jax.random.split(key, 3)
-    draw = lambda key, low, high: jnp.exp(jax.random.uniform(key, (), minval=low, maxval=high))
-    off = draw(scale, *MOVED["value"]) * jax.random.normal(value, (4,))
-    return _within({"value": off, "epsilon": draw(epsilon, *MOVED["epsilon"])}, size)
-
-
-MOVED = {"value": (-9.0, -5.0), "epsilon": (-27.0, -23.0)}
-"""Logarithms of the least and the largest perturbations."""
-
-
-def _within(i: Instance, size: Size) -> Instance:
-    least, most = np.exp(MOVED["value"])
-    length = jnp.sqrt(jnp.maximum(i["value"] @ i["value"], 1e-300))
-    value = i["value"] * (jnp.clip(length, least, most) / length)
-    return {"value": value, "epsilon": jnp.clip(i["epsilon"], *np.exp(MOVED["epsilon"]))}
+MOVED = Over({"value": Ball("exp(-5)", 4), "epsilon": Box("exp(-27)", "exp(-23)")})
+"""Perturbations to try; the claim is about all that are small."""
 
 
 def _tied_layer(i: Instance, size: Size) -> Sides:
@@ -269,8 +255,8 @@ TIES = Statement(
     r"\|f(H, \hat\theta) - f(\hat H, \hat\theta)\|_2 \le \mu \max_j \|h_j - \hat h_j\|_2",
     evaluate=_tied_layer,
     judges=(find_last_visit, attend, keys_and_values),
-    sample=_small,
-    project=_within,
+    sample=MOVED.draw,
+    project=MOVED.project,
     sizes=({"keys": 4},),
     budget=Budget(restarts=2, steps=40),
     forms=(

@@ -10,6 +10,8 @@ from jax.flatten_util import ravel_pytree
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.norms import vector_norm
+from jaxbounds.sets import Integers, Reals
 from jaxbounds.smapprox.certified import (
     Radii,
     circuit_constants,
@@ -21,7 +23,7 @@ from jaxbounds.smapprox.circuits import all_inputs
 from jaxbounds.smapprox.correction import THIRDS, Correction
 from jaxbounds.smapprox.feedforward import feedforward
 from jaxbounds.smapprox.statements.appendix_d import IN_D
-from jaxbounds.smapprox.statements.margin_cases import INPUTS, case_network
+from jaxbounds.smapprox.statements.margin_cases import INPUTS, case_network, times
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
@@ -30,31 +32,16 @@ def _mixed() -> tuple[Any, Any]:
     return network["params"], network["lower"]
 
 
-def _direction(key: Array, size: Size) -> Instance:
-    bits, normal = jax.random.split(key)
-    theta, _ = ravel_pytree(_mixed()[0])
-    return {
-        "x": jax.random.bernoulli(bits, shape=(size["inputs"],)).astype(int),
-        "direction": jax.random.normal(normal, theta.shape),
-    }
+def _everywhere(key: Array, size: Size) -> Instance:
+    return {"direction": jax.random.normal(key, (size["weights"],))}
 
 
 def _in_corrections(key: Array, size: Size) -> Instance:
     """Only the corrections' own parameters move, the most sensitive ones."""
-    params, _ = _mixed()
-    place = jnp.arange(1, params["hidden"]["b"].shape[0] + 1) % 4
-    inside = ((place == 2) | (place == 3)).astype(params["hidden"]["b"].dtype)
-    mask = jax.tree.map(jnp.zeros_like, params)
-    mask["hidden"] = jax.tree.map(
-        lambda leaf: leaf + inside.reshape((-1,) + (1,) * (leaf.ndim - 1)), mask["hidden"]
-    )
-    sample = _direction(key, size)
-    return {**sample, "direction": sample["direction"] * ravel_pytree(mask)[0]}
-
-
-def _unit_direction(i: Instance, size: Size) -> Instance:
-    v = i["direction"]
-    return {**i, "direction": v / jnp.maximum(jnp.sqrt(v @ v), 1e-12)}
+    some = ravel_pytree(_mixed()[0])[1](_everywhere(key, size)["direction"])
+    inside = jnp.arange(1, len(some["hidden"]["b"]) + 1) % 4 >= 2
+    moved = times(some, 0.0) | {"hidden": times(some["hidden"], inside)}
+    return {"direction": ravel_pytree(moved)[0]}
 
 
 TRUST = {"theta_0": 0.12, "the others": 0.05}
@@ -86,19 +73,16 @@ def _scaled(direction: Any, factor: float, later: float) -> Any:
     first, hidden, head = direction["first"], direction["hidden"], direction["head"]
     each = (hidden["W"] ** 2).sum(axis=(1, 2)) + (hidden["b"] ** 2).sum(axis=1)
     each = jnp.append((first["W"] ** 2).sum() + (first["b"] ** 2).sum(), each)
-    norms = jnp.sqrt(each.reshape(-1, 2).sum(axis=1))
+    norms = jnp.sqrt(jnp.maximum(each.reshape(-1, 2).sum(axis=1), 1e-24))
     parts = len(norms)
     each_part = [radii.first, *([radii.correction, radii.layer] * parts)[: parts - 1]]
     allowed = jnp.array(each_part) * jnp.append(1.0, jnp.full(parts - 1, later))
-    scale = jnp.repeat(factor * allowed / jnp.maximum(norms, 1e-12), 2)
-    last = jnp.sqrt((head["W"] ** 2).sum() + head["b"] ** 2)
-    times = lambda tree, c: jax.tree.map(
-        lambda leaf: leaf * jnp.reshape(c, jnp.shape(c) + (1,) * (leaf.ndim - jnp.ndim(c))), tree
-    )
+    scale = jnp.repeat(factor * allowed / norms, 2)
+    last = jnp.sqrt(jnp.maximum((head["W"] ** 2).sum() + head["b"] ** 2, 1e-24))
     return {
         "first": times(first, scale[0]),
         "hidden": times(hidden, scale[1:]),
-        "head": times(head, later * factor * radii.layer / jnp.maximum(last, 1e-12)),
+        "head": times(head, later * factor * radii.layer / last),
     }
 
 
@@ -136,13 +120,11 @@ def _d8(i: Instance, size: Size) -> Sides:
     allowed = _radii()[1]
     g, h = _run(i, 1.0)[0], _run(i, 0.0)[0]
     restored = jnp.abs(THIRDS(g[1:]) - h[1:]).max()
-    _, lower = _mixed()
-    whole = ravel_pytree(_mixed()[0])[1](i["direction"])
-    length = jnp.sqrt(sum((leaf**2).sum() for leaf in jax.tree.leaves(whole)))
+    params, lower = _mixed()
 
     def total(radius: ArrayLike) -> Array:
-        theta, unravel = ravel_pytree(_mixed()[0])
-        moved = unravel(theta + radius * i["direction"] / length)
+        theta, unravel = ravel_pytree(params)
+        moved = unravel(theta + radius * i["direction"] / vector_norm(i["direction"]))
         states = feedforward(moved, i["x"].astype(theta.dtype))[1][1::4]
         return jnp.sqrt(jnp.maximum(((states - h) ** 2).sum(axis=1).max(), 1e-300))
 
@@ -150,8 +132,8 @@ def _d8(i: Instance, size: Size) -> Sides:
         {
             "printed": (_off(i, 1.0)[1:].max(), allowed),
             "printed restored": (1 + restored, jnp.ones(())),
-            "sharpened": (total(lower["halvings"]), THIRDS.radius),
-            "sharpened joint": (total(lower["joint"]), THIRDS.radius),
+            "sharpened": (total(lower["sharpened"]), THIRDS.radius),
+            "sharpened joint": (total(lower["sharpened joint"]), THIRDS.radius),
             "control": (_off(i, 20.0)[1:].max(), allowed),
         },
         error=1e-12,
@@ -159,9 +141,9 @@ def _d8(i: Instance, size: Size) -> Sides:
 
 
 SEARCHED: dict[str, Any] = IN_D | {
-    "sample": {"all weights": _direction, "corrections only": _in_corrections},
-    "project": _unit_direction,
-    "sizes": ({"inputs": INPUTS},),
+    "over": {"x": Integers(0, 1, "inputs"), "direction": Reals("weights")},
+    "sample": {"all weights": _everywhere, "corrections only": _in_corrections},
+    "sizes": ({"inputs": INPUTS, "weights": 2151},),
     "control": "20 times the radii",
     "assumptions": "a random circuit; every part of the parameters moved as far as allowed, in "
     "directions that are searched",

@@ -15,12 +15,7 @@ from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 
 def _d6(i: Instance, size: Size) -> Sides:
     lower, (_, upper) = case_network(i["circuit"])["lower"], attacked(i)
-    bounds = {
-        "printed": lower["printed"],
-        "sharpened": lower["halvings"],
-        "sharpened joint": lower["joint"],
-        "control": 10 * lower["joint"],
-    }
+    bounds = lower | {"control": 10 * lower["sharpened joint"]}
     return Sides.pairs({name: (bound, upper) for name, bound in bounds.items()})
 
 

@@ -50,9 +50,8 @@ ERRATA = (
         "f_1 has large all-layer margin: rho_F'(theta', x, G(x)) >= 1/poly(s) for all x in {0, "
         "1}^m",
         text="f_{q-1} ends with a ReLU (Lemmas 3.2, B.1), so F' >= 0 whatever the corrections are: "
-        "where G(x) = 0, (y - 0.5) F' <= 0 and rho = 0. The last layer z -> "
-        "2z - 1 is needed, which the proof of Theorem 3.1 adds "
-        'as one of its "minor modifications".',
+        "where G(x) = 0, (y - 0.5) F' <= 0 and rho = 0. The last layer z -> 2z - 1 is needed, "
+        'which the proof of Theorem 3.1 adds as one of its "minor modifications".',
         consequence="Lemma 3.3 holds with that layer.",
         main="survive",
         evidence="smapprox.lemma3.3",
@@ -164,8 +163,7 @@ ERRATA = (
         "log T nonzero entries",
         text="By (C.11) a state holds up to four numbers of w_pos bits, pos1, pos2, pos3 and scr3: "
         "15 entries (of which pos1, pos2 and pos3 hold 13, st and sym2 two) against 4 + 3 + 5 for "
-        "the parity machine at T = 31. At most 4 w_pos + 5 is "
-        "true.",
+        "the parity machine at T = 31. At most 4 w_pos + 5 is true.",
         readings=(
             "that number, as printed",
             "that order of growth, which is all that lambda = poly(|Z|, |A|, log T) needs",

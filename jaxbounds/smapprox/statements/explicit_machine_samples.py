@@ -2,12 +2,11 @@
 
 import functools
 import math
+from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
+from jaxbounds.sets import Box, Integers, OneOf
 from jaxbounds.smapprox import generalization as general
 from jaxbounds.smapprox.certified_machine import (
     machine_margin_by_counts,
@@ -19,35 +18,20 @@ from jaxbounds.smapprox.correction import THIRDS
 from jaxbounds.smapprox.feedforward import l1_norm, parameter_count
 from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.statements.explicit_samples import CONFIDENCE, WIDER
+from jaxbounds.smapprox.statements.margin_cases import every
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 LENGTHS = (4, 19)
 """The machines run for 15 or for 524287 steps."""
-BOX = {
-    "log_epsilon": np.log([1e-3, 0.5]),
-    "log_counts": np.log([[3.0, 2.0, 2.0], [1e4, 1e3, 64.0]]),
-}
-"""The least and the largest: epsilon, and k, |A| and w_pos of any machine."""
-
-
-def _machine_draws(key: Array, size: Size) -> Instance:
-    a, b, c, d = jax.random.split(key, 4)
-    return {
-        "machine": jax.random.randint(a, (), 0, len(LIBRARY)),
-        "log_T": jax.random.choice(b, jnp.array(LENGTHS)),
-        "log_epsilon": jax.random.uniform(c, (), float, *BOX["log_epsilon"]),
-        "log_counts": jax.random.uniform(d, (3,), float, *BOX["log_counts"]),
-    }
+ANY: dict[str, Any] = {"k": Box(3, 1e4), "symbols": Box(2, 1e3), "w_pos": Box(2, 64)}
+"""k, |A| and w_pos of any machine."""
 
 
 def _machine_cases(size: Size) -> Instance:
-    count, (least, most) = len(LIBRARY) * len(LENGTHS), BOX["log_counts"]
-    return {
-        "machine": np.tile(np.arange(len(LIBRARY)), len(LENGTHS)),
-        "log_T": np.repeat(LENGTHS, len(LIBRARY)),
-        "log_epsilon": np.full(count, -math.log(10.0)),
-        "log_counts": np.linspace(least, most, count),
-    }
+    """All machines of the library; and others, from small to large."""
+    of, count = every(log_T=LENGTHS, machine=range(len(LIBRARY))), len(LIBRARY) * len(LENGTHS)
+    growing = {name: np.geomspace(box.lo, box.hi, count) for name, box in ANY.items()}
+    return of | growing | {"epsilon": np.full(count, 0.5)}
 
 
 @functools.cache
@@ -68,7 +52,7 @@ def _over(k: float, symbols: float, bits: float) -> tuple[float, float]:
 
 def _machines(i: Instance, size: Size) -> Sides:
     alpha, p, gamma, counts = _machine(int(i["machine"]), int(i["log_T"]))
-    epsilon, (k, symbols, w) = math.exp(i["log_epsilon"]), np.exp(i["log_counts"]).tolist()
+    epsilon, k, symbols, w = (float(i[name]) for name in ("epsilon", *ANY))
     over, margin = math.prod(_over(*counts)), machine_margin_by_counts
     cover = ((2 * over) ** 2 * math.log(2 * p * WIDER**2) + CONFIDENCE) / epsilon
     counting = (p * math.log1p(4 * over) + CONFIDENCE) / epsilon
@@ -108,9 +92,9 @@ THEOREM_41 = Statement(
         l1_norm,
     ),
     host=True,
-    sample=_machine_draws,
+    over={"machine": Integers(0, len(LIBRARY) - 1), "log_T": OneOf(*LENGTHS)}
+    | {"epsilon": Box(1e-3, 0.5), **ANY},
     cases=_machine_cases,
-    project=lambda i, size: {**i, **{n: np.clip(i[n], *ends) for n, ends in BOX.items()}},
     sizes=({},),
     forms=(
         Form(name="derived", note="alpha by smapprox.thm4.1-width; the rest as in Theorem 3.1."),

@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from jaxbounds.sets import Box, Integers
 from jaxbounds.smapprox import alternatives
 from jaxbounds.smapprox import generalization as general
 from jaxbounds.smapprox.certified import circuit_margin_lower
 from jaxbounds.smapprox.circuits import Circuit
 from jaxbounds.smapprox.correction import THIRDS
-from jaxbounds.smapprox.feedforward import compile_circuit, l1_norm, parameter_count
+from jaxbounds.smapprox.feedforward import compile_circuit, l1_norm
 from jaxbounds.smapprox.statements.margin_cases import certified_margin
-from jaxbounds.smapprox.statements.section3_circuits import circuit_of, gate_arrays
+from jaxbounds.smapprox.statements.sample_sizes import ON_CIRCUITS, scale_of
+from jaxbounds.smapprox.statements.section3_circuits import WIRES, circuit_of
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 CONFIDENCE = math.log(100.0)
@@ -23,17 +25,14 @@ WIDER = 2.0**30
 
 def _theorem(i: Instance, size: Size) -> Sides:
     circuit, epsilon = circuit_of(i, size), 1.0 / size["inverse_epsilon"]
-    params = compile_circuit(circuit, correction=THIRDS)
-    w, d = len(params["head"]["W"]), 4 * circuit.depth
-    p, alpha = parameter_count(params), l1_norm(params)
-    gamma = certified_margin(params, size["inputs"])
+    (alpha, p, gamma), pairs = scale_of(circuit)
     single = general.realizable_sample_complexity(alpha, p, gamma, epsilon)
     chained = general.chained_sample_complexity(alpha, p, gamma, epsilon)
     wide = general.realizable_sample_complexity(alpha, p * WIDER**2, gamma, epsilon)
-    over, logs = 900 * circuit.size * circuit.width, math.log(4 * w**2 * d)
+    over, logs = 900 * circuit.size * circuit.width, math.log(4 * pairs)
     per_scale = 600 * (1 + math.log(1 / epsilon)) / epsilon
     cover = ((2 * over) ** 2 * (logs + 2 * math.log(WIDER)) + CONFIDENCE) / epsilon
-    counting = (2 * w**2 * d * math.log1p(4 * over) + CONFIDENCE) / epsilon
+    counting = (2 * pairs * math.log1p(4 * over) + CONFIDENCE) / epsilon
     return Sides.pairs(
         {
             "derived": (chained, (over * per_scale) ** 2 * logs),
@@ -43,16 +42,6 @@ def _theorem(i: Instance, size: Size) -> Sides:
         }
     )
 
-
-ON_CIRCUITS: dict[str, Any] = {
-    "kind": "inequality",
-    "host": True,
-    "cases": gate_arrays,
-    "search": "random",
-    "budget": Budget(restarts=2, steps=12),
-    "sizes": ({"circuits": 12, "inputs": 3, "layers": 3, "gates": 4, "inverse_epsilon": 10},),
-    "assumptions": "twelve random circuits, and what a search makes of them",
-}
 
 THEOREM_31 = Statement(
     id="smapprox.thm3.1-explicit",
@@ -83,20 +72,9 @@ THEOREM_31 = Statement(
     ),
     control="a thousandth of the sharpened bound",
     source="Section 3",
+    budget=Budget(restarts=2, steps=12),
     **ON_CIRCUITS,
 )
-
-
-WIRES = ("operation", "left", "right")
-BOX = {"log_epsilon": np.log([1e-3, 0.5]), "log_delta": np.log([1e-4, 0.5])}
-"""The least and the largest."""
-
-
-def _surrogates(size: Size) -> Instance:
-    """Random circuits in one array, so that a search moves as often what n is for."""
-    rng, gates = np.random.default_rng(1), gate_arrays(size)
-    levels = {n: rng.uniform(low, high, size["circuits"]) for n, (low, high) in BOX.items()}
-    return {"wires": np.stack([gates[name] for name in WIRES], axis=1), **levels}
 
 
 @functools.lru_cache
@@ -108,7 +86,7 @@ def _corrected(circuit: Circuit) -> tuple[Any, float]:
 
 def _alternatives(i: Instance, size: Size) -> Sides:
     params, margin = _corrected(circuit_of(dict(zip(WIRES, i["wires"])), size))
-    epsilon, delta = math.exp(i["log_epsilon"]), math.exp(i["log_delta"])
+    epsilon, delta = float(i["epsilon"]), float(i["delta"])
     weights = [params["first"]["W"], *params["hidden"]["W"], params["head"]["W"][None]]
     biases = [params["first"]["b"], *params["hidden"]["b"], np.atleast_1d(params["head"]["b"])]
     of_layer = [W.size + b.size for W, b in zip(weights, biases)]
@@ -160,15 +138,16 @@ ALTERNATIVES = Statement(
     ),
     control="VC dimension asks for fewer samples",
     source="Section 3; Bartlett et al. 2019, Blumer et al. 1989, Golowich et al. 2018",
-    **ON_CIRCUITS
-    | {
-        "cases": _surrogates,
-        "project": lambda i, size: {**i, **{n: np.clip(i[n], *ends) for n, ends in BOX.items()}},
-        "budget": Budget(restarts=2, steps=20),
-        "assumptions": "twelve random circuits, and what a search makes of them; epsilon from "
-        "1/1000 to 1/2, delta from 1/10^4",
-        "sizes": ({"circuits": 12, "inputs": 3, "layers": 3, "gates": 4},),
-    },
+    kind="inequality",
+    host=True,
+    # A circuit is one array, so that a search moves as often what n is for.
+    over={"wires": Integers(0, 59, (3, "layers", "gates"))}
+    | {"epsilon": Box(1e-3, 0.5), "delta": Box(1e-4, 0.5)},
+    search="random",
+    budget=Budget(samples=12, restarts=2, steps=20),
+    assumptions="twelve random circuits, and what a search makes of them; epsilon from 1/1000 to "
+    "1/2, delta from 1/10^4",
+    sizes=({"inputs": 3, "layers": 3, "gates": 4},),
 )
 
 STATEMENTS = (THEOREM_31, ALTERNATIVES)

@@ -18,6 +18,7 @@ from jaxbounds.smapprox.correction import DYADIC, THIRDS
 from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import TuringMachine, halting_time, simulate, words
 from jaxbounds.smapprox.readout import attended, recovered_tape
+from jaxbounds.smapprox.statements.margin_cases import every
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 EXAMPLES = tuple(make() for make in LIBRARY.values())
@@ -46,12 +47,6 @@ def _traces(bits: int) -> list[tuple[Any, Any]]:
         traces = [simulate(example.machine, word, T) for word in inputs]
         rows.append((execute.decode(network, result), traces))
     return rows
-
-
-def _every_word(size: Size) -> Instance:
-    count = len(words(EXAMPLES[0].machine, LENGTH))
-    machines = np.repeat(np.arange(len(EXAMPLES)), count)
-    return {"machine": machines, "word": np.tile(np.arange(count), len(EXAMPLES))}
 
 
 def _simulated(i: Instance, size: Size) -> Sides:
@@ -84,7 +79,7 @@ THEOREM_41 = Statement(
     r"\theta_{\mathrm{cls}}^\top o_T = 2 \, \mathrm{TM}(x) - 1",
     evaluate=_simulated,
     judges=(compile_together, compile_machine, execute.execute, execute.decode, simulate),
-    cases=_every_word,
+    cases=lambda size: every(machine=range(len(EXAMPLES)), word=range(2 ** (LENGTH + 1) - 1)),
     enumerates="all words of length at most 4, on each of nine machines",
     sizes=({"bits": 32}, {"bits": 64}),
     forms=(

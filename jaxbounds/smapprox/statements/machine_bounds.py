@@ -14,6 +14,7 @@ from jaxbounds.smapprox.feedforward import l1_norm
 from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import halting_time, simulate
 from jaxbounds.smapprox.readout import TIES_SHOWN
+from jaxbounds.smapprox.statements.margin_cases import every
 from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
@@ -72,11 +73,7 @@ SIZE = Statement(
 def _times(size: Size) -> Instance:
     """Every machine at times drawn between 1 and a million."""
     times = np.exp(np.random.default_rng(0).uniform(0, math.log(1e6), size["times"] - 1))
-    machines = np.arange(len(LIBRARY))
-    return {
-        "machine": np.tile(machines, size["times"]),
-        "T": np.repeat(np.append(1, times.astype(int)), len(machines)),
-    }
+    return every(T=[1, *times.astype(int)], machine=range(len(LIBRARY)))
 
 
 def _width(i: Instance, size: Size) -> Sides:
@@ -139,16 +136,13 @@ def _recorded(T: int) -> tuple[Any, Any]:
     return compiled, run.record.hidden.astype(float)
 
 
-def _prescribed(compiled: Any) -> list[int]:
-    """The layers whose states the paper prints: those of Claims C.4 and C.5, by (C.8), (C.11)."""
-    return [k for k, layer in enumerate(compiled.layers) if layer.name.startswith(("C.4", "C.5"))]
-
-
 def _norm(i: Instance, size: Size) -> Sides:
     compiled, hidden = _recorded(size["T"])
     own, machine = hidden[i["word"]], compiled.machine
     nonzero = (own > 0.5).sum(axis=-1)
-    count = nonzero[:, _prescribed(compiled)].max()
+    # The paper prints the states of these layers, in (C.8) and (C.11).
+    printed = [layer.name.startswith(("C.4", "C.5")) for layer in compiled.layers]
+    count = nonzero[:, printed].max()
     bits = compiled.layout.bits
     return Sides.pairs(
         {

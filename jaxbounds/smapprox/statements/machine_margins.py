@@ -9,6 +9,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
+from jaxbounds.sets import Box, Integers
 from jaxbounds.smapprox import execute, softmax
 from jaxbounds.smapprox.certified_machine import machine_margin_lower
 from jaxbounds.smapprox.compile_machine import compile_machine
@@ -31,22 +32,9 @@ PARTS = ("inputs", "attention", "W1", "b1", "W2", "b2", "W3", "b3")
 """The weights by their kind; "inputs" are embedding and start, and the head."""
 
 
-def _directions(key: Array, size: Size) -> Instance:
-    """A random direction, and how much of it each kind of weights gets."""
-    seed, share = jax.random.split(key)
-    return {
-        "seed": jax.random.randint(seed, (), 0, 2**30),
-        "share": jax.random.uniform(share, (len(PARTS),)),
-    }
-
-
 def _one_kind(size: Size) -> Instance:
     """All of the direction in one kind of weights; biases of the second layers move most."""
     return {"seed": np.zeros(len(PARTS), int), "share": np.eye(len(PARTS))}
-
-
-def _shares(i: Instance, size: Size) -> Instance:
-    return {**i, "share": np.clip(i["share"], 0.0, 1.0)}
 
 
 @functools.cache
@@ -97,9 +85,9 @@ MARGIN = Statement(
     evaluate=_restored,
     judges=(machine_margin_lower, EncoderDecoder.passes, run),
     host=True,
-    sample=_directions,
+    # A random direction, and how much of it each kind of weights gets.
+    over={"seed": Integers(0, 2**30), "share": Box(0, 1, len(PARTS))},
     cases=_one_kind,
-    project=_shares,
     sizes=({"T": 5},),
     search="random",
     forms=(
@@ -111,7 +99,7 @@ MARGIN = Statement(
     control="3000 times the radius",
     assumptions="parity on 101, T = 5; random directions, and a search over which kinds of weights "
     "they move",
-    budget=Budget(samples=16, restarts=2, steps=15),
+    budget=Budget(samples=64, restarts=4, steps=25),
     source="Section 4, Appendix D",
 )
 

@@ -1,6 +1,8 @@
-"""Small corrected circuits with certified bounds, and an attack on them."""
+"""What statements share: all combinations, small corrected circuits, and an attack on them."""
 
 import functools
+import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -26,6 +28,8 @@ from jaxbounds.smapprox.feedforward import (
 )
 from jaxbounds.statements import Instance, Size
 
+THEOREM_D6 = {"printed": theorem_d6, "sharpened": without_halvings, "sharpened joint": joint_budget}
+"""Forms of the bound."""
 INPUTS = 4
 """Bits of the random circuit; the identity chain reads the first of them."""
 
@@ -40,11 +44,22 @@ def certified_margin(params: Any, inputs: int) -> float:
     return circuit_margin_lower(params, np.asarray(states), THIRDS)
 
 
+def every(**ranges: Iterable[int]) -> dict[str, Any]:
+    """All combinations of some integers, by name."""
+    return dict(zip(ranges, np.array(list(itertools.product(*ranges.values()))).T))
+
+
+def times(tree: Any, c: Any) -> Any:
+    """Each leaf times a number, or by one number for each entry of its first axis."""
+    along = lambda leaf: jnp.reshape(c, jnp.shape(c) + (1,) * (leaf.ndim - jnp.ndim(c)))
+    return jax.tree.map(lambda leaf: leaf * along(leaf).astype(leaf.dtype), tree)
+
+
 @functools.cache
 def margin_networks() -> Any:
     """An identity chain and a random circuit as networks of one shape, stacked.
 
-    With their certified bounds by three forms of Theorem D.6, and their truth tables.
+    With their certified bounds by the forms of Theorem D.6, and their truth tables.
     """
     rows = []
     with jax.ensure_compile_time_eval():
@@ -53,10 +68,9 @@ def margin_networks() -> Any:
             params = compile_circuit(circuit, correction=THIRDS, width=10)
             every = jnp.asarray(circuits.all_inputs(circuit.inputs), float)
             states = np.asarray(run_on_all(params, every)[1])
-            forms = {"printed": theorem_d6, "halvings": without_halvings, "joint": joint_budget}
             lower = {
                 name: np.array(circuit_margin_lower(params, states, THIRDS, form=form))
-                for name, form in forms.items()
+                for name, form in THEOREM_D6.items()
             }
             first = np.zeros((10, INPUTS))
             first[:, : circuit.inputs] = params["first"]["W"]
@@ -102,7 +116,6 @@ def attacked(i: Instance) -> tuple[Array, Array]:
     depth = gradient["hidden"]["b"].shape[0]
     for start in range(0, depth, 2):
         kept = (jnp.arange(depth) >= start) & (jnp.arange(depth) < start + 3)
-        keep = lambda g, kept=kept: jnp.where(kept.reshape((-1,) + (1,) * (g.ndim - 1)), g, 0.0)
-        rays.append(zero | {"hidden": jax.tree.map(keep, gradient["hidden"])})
+        rays.append(zero | {"hidden": times(gradient["hidden"], kept)})
     flat = jnp.stack([ravel_pytree(ray)[0] for ray in rays])
     return value, try_rays(signed, theta, flat, 2.0)[0]

@@ -25,18 +25,6 @@ PRINTED_COVER, PRINTED_RADEMACHER = 4.0, 15.0
 ALPHA, GAMMA = 1.0, 0.25
 
 
-def _ball_cases(size: Size) -> Instance:
-    """The centre, a vertex and the centre of a face, at the ends of the scales."""
-    p = size["p"]
-    points = [np.zeros(p), np.eye(p)[0], np.full(p, 1.0 / p)]
-    theta, scale = zip(*itertools.product(points, (1.0, 1.5, 3.2)))
-    return {
-        "theta": np.array(theta),
-        "scale": np.array(scale),
-        "dimension": np.full(len(scale), float(p)),
-    }
-
-
 @functools.lru_cache
 def _means(p: int, K: int) -> np.ndarray:
     """All means of K vertices."""
@@ -83,9 +71,8 @@ L1_COVER = Statement(
     host=True,
     # The dimension is for what is compared in formulas alone.
     over={"theta": Ball(1, "p", 1), "scale": Box(1, 3.2), "dimension": Box(3, 20)},
-    cases=_ball_cases,
     search="random",
-    budget=Budget(samples=24, restarts=4, steps=50),
+    budget=Budget(samples=32, restarts=4, steps=50),
     sizes=({"p": 3},),
     forms=(
         Form(

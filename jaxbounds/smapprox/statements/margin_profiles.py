@@ -19,16 +19,11 @@ PRINTED_A1, PRINTED_XI = 12.5, 16.0
 """Hidden constants that the derivations give; see the notes of the printed form."""
 
 
-def _profiles(size: Size) -> Instance:
-    """Margins of samples, from concentrated to spread over orders of magnitude."""
-    rng = np.random.default_rng(0)
-    widths, means = np.tile([0.0, 0.3, 1.0, 2.0], 3)[:, None], np.repeat([-3.0, -1.0, 1.0], 4)
-    return {"log_margins": means[:, None] + widths * rng.normal(size=(12, size["n"]))}
-
-
 def _profile(i: Instance, size: Size) -> Sides:
+    """From margins that are one to margins spread over orders of magnitude."""
     alpha, p, delta = 1.0, 50, 0.05
-    margins = np.exp(i["log_margins"])
+    first, others = i["log_margins"][:1], i["log_margins"]
+    margins = np.exp(first + i["width"] * (others - first))
     closed = general.corollary_a1_explicit(alpha, p, margins, delta=delta)
     hidden: Any = {"constant": PRINTED_A1, "low_order": PRINTED_XI}
     printed = samples.margin_generalization_bound(alpha, p, jnp.asarray(margins), **hidden)
@@ -57,10 +52,9 @@ PROFILE = Statement(
         samples.margin_generalization_bound,
     ),
     host=True,
-    over={"log_margins": Box(-7, 7, "n")},
-    cases=_profiles,
+    over={"log_margins": Box(-7, 7, "n"), "width": Box(0, 1)},
     search="random",
-    budget=Budget(samples=1, restarts=1, steps=5),
+    budget=Budget(samples=24, restarts=2, steps=20),
     sizes=({"n": 64},),
     forms=(
         Form(

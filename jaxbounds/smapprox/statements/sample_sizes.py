@@ -9,10 +9,16 @@ import numpy as np
 from jaxbounds.sets import Box
 from jaxbounds.smapprox import sample_complexity as samples
 from jaxbounds.smapprox.certified import circuit_margin_lower
+from jaxbounds.smapprox.circuits import Circuit
 from jaxbounds.smapprox.correction import THIRDS
 from jaxbounds.smapprox.feedforward import compile_circuit, l1_norm, parameter_count
 from jaxbounds.smapprox.statements.margin_cases import certified_margin
-from jaxbounds.smapprox.statements.section3_circuits import OPERATIONS, circuit_of, gate_arrays
+from jaxbounds.smapprox.statements.section3_circuits import (
+    OPERATIONS,
+    WIRES,
+    circuit_of,
+    gate_arrays,
+)
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
@@ -104,16 +110,18 @@ COROLLARY_A1 = Statement(
 )
 
 
-def _theorem(i: Instance, size: Size) -> Sides:
-    circuit = circuit_of(i, size)
+def scale_of(circuit: Circuit) -> tuple[tuple[float, int, float], int]:
+    """alpha, p and the certified margin of its corrected network, and w^2 d."""
     params = compile_circuit(circuit, correction=THIRDS)
-    margin = certified_margin(params, size["inputs"])
-    inverse, w, d = size["inverse_epsilon"], len(params["head"]["W"]), 4 * circuit.depth
-    p, alpha = parameter_count(params), l1_norm(params)
-    n = samples.sample_complexity(alpha, p, margin, 1 / inverse)
-    of = lambda constant: (
-        (constant * circuit.size * circuit.width * inverse) ** 2 * math.log(2 * w**2 * d)
-    )
+    scale = l1_norm(params), parameter_count(params), certified_margin(params, circuit.inputs)
+    return scale, len(params["head"]["W"]) ** 2 * 4 * circuit.depth
+
+
+def _theorem(i: Instance, size: Size) -> Sides:
+    circuit, inverse = circuit_of(i, size), size["inverse_epsilon"]
+    scale, pairs = scale_of(circuit)
+    n, order = samples.sample_complexity(*scale, 1 / inverse), circuit.size * circuit.width
+    of = lambda constant: (constant * order * inverse) ** 2 * math.log(2 * pairs)
     return Sides(n, {"derived": of(900), "control": of(90)})
 
 
@@ -122,6 +130,7 @@ ON_CIRCUITS: dict[str, Any] = {
     "host": True,
     "cases": gate_arrays,
     "search": "random",
+    "sizes": ({"circuits": 12, "inputs": 3, "layers": 3, "gates": 4, "inverse_epsilon": 10},),
     "assumptions": "twelve random circuits, and what a search makes of them",
 }
 
@@ -148,7 +157,6 @@ THEOREM_31 = Statement(
     ),
     control="90 for 900",
     source="Section 3; Lemma 2.4 with constants one",
-    sizes=({"circuits": 12, "inputs": 3, "layers": 3, "gates": 4, "inverse_epsilon": 10},),
     budget=Budget(restarts=2, steps=5),
     **ON_CIRCUITS,
 )
@@ -167,7 +175,7 @@ def _of_all_shapes(size: Size) -> Instance:
 
 def _alternatives(i: Instance, size: Size) -> Sides:
     there = np.s_[: int(i["layers"]), : int(i["gates"])]
-    gates = {name: i[name][there] for name in ("operation", "left", "right")}
+    gates = {name: i[name][there] for name in WIRES}
     circuit, epsilon = circuit_of(gates, size), size["inverse_epsilon"] ** -1.0
     params = compile_circuit(circuit, correction=None)
     weights = [params["first"]["W"], *params["hidden"]["W"]]
@@ -208,9 +216,12 @@ ALTERNATIVES = Statement(
     ),
     control="half of the samples that VC dimension asks for",
     source="Section 3; constants one",
-    sizes=({"circuits": 12, "inputs": 6, "layers": 8, "gates": 10, "inverse_epsilon": 10},),
     budget=Budget(restarts=2, steps=50),
-    **ON_CIRCUITS | {"cases": _of_all_shapes},
+    **ON_CIRCUITS
+    | {
+        "cases": _of_all_shapes,
+        "sizes": ({"circuits": 12, "inputs": 6, "layers": 8, "gates": 10, "inverse_epsilon": 10},),
+    },
 )
 
 STATEMENTS = (LEMMA_24, COROLLARY_A1, THEOREM_31, ALTERNATIVES)

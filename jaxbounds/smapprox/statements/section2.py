@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxbounds.sets import Box
+from jaxbounds.sets import Box, Integers, Simplex
 from jaxbounds.smapprox import finite_classes as finite
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
@@ -61,10 +61,6 @@ WRONG = np.array([[0.0, 1.0], [1.0, 0.0]])
 """The losses of two models on two points: one of them is wrong on either."""
 
 
-def _sample(key: Array, size: Size) -> Instance:
-    return {"sample": finite.draw(key, jnp.asarray(POINTS), size["n"])}
-
-
 def _with_coins(key: Array, size: Size) -> Instance:
     """Of the three points; and the losses of one model that is wrong half of the time."""
     own, coins = jax.random.split(key)
@@ -72,17 +68,20 @@ def _with_coins(key: Array, size: Size) -> Instance:
     return {"sample": sample, "coins": jax.random.bernoulli(coins, shape=(size["n"],))}
 
 
-def _gap(n: int) -> float:
-    """How much worse a model is that Hoeffding's inequality lets win with probability 0.01."""
-    return 1.0001 * math.sqrt(2 * math.log(1 / ERM_LEVEL) / n)
+def _pair(n: int) -> Array:
+    """The law on two points by which the second of two models is as much worse as may win.
+
+    With probability 0.01, by Hoeffding's inequality.
+    """
+    gap = 1.0001 * math.sqrt(2 * math.log(1 / ERM_LEVEL) / n)
+    return jnp.array([1 + gap, 1 - gap]) / 2
 
 
 def _with_pair(key: Array, size: Size) -> Instance:
-    """And samples of two points, on which the first of two models is better by that gap."""
-    own, pair = jax.random.split(key)
-    better = (1 + _gap(size["n"])) / 2
-    law = jnp.array([better, 1 - better])
-    return {**_sample(own, size), "pair": finite.draw(pair, law, size["n"])}
+    """Of the five points; and of those two."""
+    laws = {"sample": jnp.asarray(POINTS), "pair": _pair(size["n"])}
+    keys = jax.random.split(key)
+    return {name: finite.draw(own, law, size["n"]) for own, (name, law) in zip(keys, laws.items())}
 
 
 def _deviation(i: Instance, size: Size) -> Sides:
@@ -183,18 +182,8 @@ TAILS = Statement(
 )
 
 
-def _tables(size: Size) -> Instance:
-    rng, points = np.random.default_rng(0), size["points"]
-    return {
-        "losses": rng.uniform(size=(12, size["models"], points)),
-        "mass": rng.uniform(0.1, 1.0, (12, points)),
-        "sample": rng.integers(0, points, (12, size["n"])),
-    }
-
-
 def _by_enumeration(i: Instance, size: Size) -> Sides:
-    n, losses, sample = size["n"], i["losses"], i["sample"]
-    points = i["mass"] / i["mass"].sum()
+    n, losses, points, sample = size["n"], i["losses"], i["law"], i["sample"]
     samples = np.array(list(itertools.product(range(size["points"]), repeat=n)))
     signs = np.array(list(itertools.product((-1, 1), repeat=n)))
     largest = np.max([[row[s] @ signs.T / n for s in samples] for row in losses], axis=0)
@@ -233,7 +222,9 @@ DEFINITIONS = Statement(
         finite.exact_rademacher,
     ),
     host=True,
-    cases=_tables,
+    over={"losses": Box(0, 1, ("models", "points")), "law": Simplex("points")}
+    | {"sample": Integers(0, "points - 1", "n")},
+    budget=Budget(samples=24),
     sizes=({"models": 4, "points": 3, "n": 3},),
     forms=(Form(name="derived", note="All samples and all signs, one by one."),),
     control="no Rademacher complexity",
@@ -249,8 +240,7 @@ def _minimiser(i: Instance, size: Size) -> Sides:
     risk = finite.erm_risk(surrogate, evaluation, points, i["sample"])
     own = finite.erm_risk(surrogate, surrogate, points, i["sample"])
     epsilon = jnp.maximum(best, rademacher)
-    wrong, better = jnp.asarray(WRONG), (1 + _gap(n)) / 2
-    law = jnp.array([better, 1 - better])
+    wrong, law = jnp.asarray(WRONG), _pair(n)
     of_pair = finite.erm_risk(wrong, wrong, law, i["pair"])
     least, root = finite.classical_error(wrong, law), 2 * math.sqrt(ERM_LEVEL)
     return Sides.pairs(

@@ -29,23 +29,24 @@ def sampled_circuits() -> tuple[Circuit, ...]:
 
 
 OPERATIONS = tuple(circuits.ARITY)
+WIRES = ("operation", "left", "right")
 
 
 def gate_arrays(size: Size) -> Instance:
     """Random circuits: the operation of each gate, by number, and both of its parents."""
     shape = (size["circuits"], size["layers"], size["gates"])
     rng = np.random.default_rng(0)
-    operations = {"operation": rng.integers(0, len(OPERATIONS), shape)}
-    return operations | {side: rng.integers(0, 60, shape) for side in ("left", "right")}
+    ends = {"operation": len(OPERATIONS), "left": 60, "right": 60}
+    return {name: rng.integers(0, end, shape) for name, end in ends.items()}
 
 
 def circuit_of(i: Instance, size: Size) -> Circuit:
-    """The circuit that these arrays describe; parents modulo the width of the layer below."""
+    """The circuit of these arrays: operations modulo 4, parents modulo the width below."""
     layers, below = [], size["inputs"]
-    for row in zip(*(np.asarray(i[name]) for name in ("operation", "left", "right"))):
+    for row in zip(*(np.asarray(i[name]) for name in WIRES)):
         gates = []
         for operation, *parents in zip(*(part.tolist() for part in row)):
-            op = OPERATIONS[operation]
+            op = OPERATIONS[operation % len(OPERATIONS)]
             gates.append(Gate(op, tuple(p % below for p in parents[: circuits.ARITY[op]])))
         layers.append(tuple(gates))
         below = len(gates)

@@ -46,7 +46,7 @@ def _from_above(params: Any, x: Array, value: Array) -> tuple[Array, Array]:
 
 def _lemma33(i: Instance, size: Size) -> Sides:
     (value, upper), network = attacked(dict(i)), case_network(i["circuit"])
-    lower = network["lower"]["joint"]
+    lower = network["lower"]["sharpened joint"]
     printed, head = _from_above(network["params"], i["x"], value)
     return Sides.pairs(
         {
@@ -68,6 +68,7 @@ def _simulates(i: Instance, size: Size) -> dict[str, Any]:
     every = np.asarray(all_inputs(INPUTS), float)
     outputs = np.stack([run_on_all(p, every)[1][:, -3, 0] for p in (params, flipped)])
     gates = [(gate, n) for n, layer in zip(below, circuit.layers) for gate in layer]
+    layers = len(params["hidden"]["b"]) + 1
     return {
         "layered circuit of the allowed gates (Section 3)": all(
             len(gate.parents) == ARITY[gate.op] and max(gate.parents) < n for gate, n in gates
@@ -77,16 +78,12 @@ def _simulates(i: Instance, size: Size) -> dict[str, Any]:
             params["hidden"]["b"].shape[1] >= circuit.width
         )
         and l1_norm(params) <= 15 * circuit.size
-        and len(params["hidden"]["b"]) + 1 == 4 * circuit.depth,
+        and layers == 4 * circuit.depth,
         "F' ends with a ReLU, so F' >= 0 (Lemma 3.2)": float(outputs.min()) >= 0.0,
         "x in {0, 1}^m (Lemma 3.3)": jnp.isin(i["x"], jnp.array([0, 1])).all(),
         "F' computes G, as the F of Lemma 3.2 does (Lemma 3.3)": jnp.abs(output - value) < 1e-9,
         "y = G(x) in {0, 1} (Section 2.1)": (value == 0) | (value == 1),
-        "f_i and zeta_i are two ReLU layers each (Lemma 3.3)": len(
-            case_network(i["circuit"])["params"]["hidden"]["b"]
-        )
-        + 1
-        == 4 * 5,
+        "f_i and zeta_i are two ReLU layers each (Lemma 3.3)": layers == 4 * 5,
     }
 
 
