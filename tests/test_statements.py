@@ -145,3 +145,11 @@ def test_loading_papers_from_files(tmp_path):
     )
     with pytest.raises(ValueError, match="more than one paper"):
         load_papers((str(clash),))
+
+
+def test_a_search_would_leave_cases_that_are_all_there_are():
+    """Along slopes the entries of a listed sign vector become anything."""
+    given = GOOD | {"sample": {}, "enumerates": "all", "cases": lambda size: {"x": [1.0, -1.0]}}
+    assert Statement(**given).search == "none"
+    with pytest.raises(ValueError, match="a search would leave them"):
+        Statement(**given, search="gradient")

@@ -1,6 +1,7 @@
 """Violations looked at again before `fails` is said: alone, moved a little, in ball arithmetic."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -19,6 +20,8 @@ SMALL = 1e-6
 ULPS, NEAR, MOVED = 4, 2.0**-20, 16
 """Units in the last place by which each float of an instance is moved, or of this part of it, as a
 sum with larger numbers loses the last places; and how often."""
+ROOT = 2.0**-26
+"""Sides so small, for entries of one, may be the root of what rounding leaves of a difference."""
 ALONE = 0.5
 """Part of a violation that may be gone where the instance is measured by itself."""
 DEAR = 1e-2
@@ -61,10 +64,13 @@ def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value:
     excess, found = value - edge(statement), bench.one(instance, size).column(index)
     instance = jax.tree.map(np.asarray, instance)
     leaves, structure = jax.tree.flatten(instance)
-    if excess <= SMALL or is_lost(found, largest_entry(instance, np)):
+    largest = largest_entry(instance, np)
+    if excess <= SMALL or is_lost(found, largest):
         return True
     if statement.host and excess > DEAR:
         return False
+    if max(abs(float(found.lhs)), abs(float(found.rhs))) <= ROOT * max(float(largest), 1.0) ** 0.5:
+        return True
     if not any(np.issubdtype(leaf.dtype, np.floating) for leaf in leaves):
         return False
     rng = np.random.default_rng(0)
@@ -104,6 +110,8 @@ def stands(
         return alone
     rounding = is_rounding(bench, index, instance, size, value)
     said = referee(bench.statement, form, instance, size)
+    if said.word.startswith("disproved") and rounding and bench.statement.project is not None:
+        said = _exactly_there(bench.statement, form, instance, size, referee)
     if said.word.startswith("disproved") or not (rounding or said.is_true):
         return ""
     violated = f"the violation ({_excess(bench.statement, value)})"
@@ -113,6 +121,22 @@ def stands(
         f"{violated} is of the size of rounding, and ball arithmetic does not confirm it: "
         f"{said.reason}"
     )
+
+
+def _exactly_there(
+    statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked
+) -> Referee:
+    """What is said where the hypotheses are met exactly, and not up to rounding: projected."""
+    project: Any = statement.project
+    there = lambda function: function and (lambda i, s: function(project(i, s), s))
+    forms = tuple(replace(one, hypotheses=there(one.hypotheses)) for one in statement.forms)
+    exact = replace(
+        statement, forms=forms, evaluate=there(statement.evaluate), over=None,
+        sample=statement.samplers, hypotheses=there(statement.hypotheses), project=None, judges=(),
+    )  # fmt: skip
+    said = referee(exact, exact.form(form.name), instance, size)
+    words = "it is certain of these floats only, which meet the hypotheses up to rounding: "
+    return said if said.word.startswith("disproved") else said._replace(reason=words + said.reason)
 
 
 def _by_itself(bench: Bench, index: int, instance: Instance, size: Size, value: float) -> str:

@@ -1,7 +1,7 @@
 """Judging a statement: draw, search, measure, decide; nothing is shrunk or stored."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -22,6 +22,8 @@ from jaxbounds.statements import Budget, Form, Size, Statement
 
 REJECTED = ("fails", "inconsistent")
 """The statuses a control must get."""
+LESS = 8
+"""How many smaller violations are looked at where the largest may be rounding."""
 STORED = 1e-6
 """Relative: how far a stored counterexample's ratio may be from the one recorded with it."""
 
@@ -97,22 +99,43 @@ def unfit(watch: Watch, /) -> Iterator[str]:
 
 def _looked_again(
     bench: Bench, pool: Pool, column: Column, form: Form, decision: Decision, referee: Asked
-) -> Decision:
-    """A violation that rounding may explain is no failure, unless ball arithmetic confirms it."""
+) -> tuple[Decision, Column]:
+    """A violation that rounding may explain is no failure, unless ball arithmetic confirms it.
+
+    Where the largest does not stand, smaller ones are looked at, and what is larger than one that
+    stands does not count.
+    """
     statement, violating = bench.statement, violation(bench.statement, column.measured)
     if np.any(violating > 0):
-        row = int(np.argmax(violating))
-        size = Size(statement.sizes[column.sizes[row]])
-        found = pool.instance(row), size, float(column.measured.value[row])
+        found = _at_row(bench, pool, column, int(np.argmax(violating)))
     else:
         instance, size = counterexample_of(statement, form)
         index = [f.name for f in statement.forms].index(form.name)
         found = instance, size, float(bench.one(instance, size).value[index])
     if found[2] - edge(statement) <= 1e3 * bench.watch.coarsest:
-        return Decision("inconclusive", decision.ratio, next(unfit(bench.watch)))
-    if doubt := stands(bench, form, found, referee):
-        return Decision("inconclusive", decision.ratio, doubt)
-    return decision
+        return Decision("inconclusive", decision.ratio, next(unfit(bench.watch))), column
+    doubt = stands(bench, form, found, referee)
+    if not doubt:
+        return decision, column
+    for row in _smaller(violating):
+        if not stands(bench, form, _at_row(bench, pool, column, row), referee):
+            measured = column.measured
+            counted = measured.counted & ~(violating > violating[row])
+            column = column._replace(measured=measured._replace(counted=counted))
+            return decide(statement, form, column), column
+    return Decision("inconclusive", decision.ratio, doubt), column
+
+
+def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Size, float]:
+    size = Size(bench.statement.sizes[column.sizes[row]])
+    return pool.instance(row), size, float(column.measured.value[row])
+
+
+def _smaller(violating: np.ndarray) -> list[int]:
+    """Rows with smaller violations than the largest, from large to small: at most `LESS`."""
+    rows = np.argsort(-violating, kind="stable")[: int(np.sum(violating > 0))]
+    ranks = np.unique(np.linspace(0, len(rows) - 1, LESS + 1).astype(int))[1:] if len(rows) else []
+    return [int(rows[rank]) for rank in ranks]
 
 
 def judge(
@@ -157,7 +180,8 @@ def judge(
                 decision = decision._replace(reason=f"{decision.reason}: {missed}")
             decision, stored_ratio = _with_stored(bench, form, index, decision, referee)
             if decision.status == "fails" and statement.kind not in ON_AVERAGE:
-                decision = _looked_again(bench, pool, column, form, decision, referee)
+                decision, column = _looked_again(bench, pool, column, form, decision, referee)
+                columns[index] = column
             if decision.status in ("holds", "consistent") and control.status not in REJECTED:
                 reason = f"the control was not rejected ({control.status}: {control.reason})"
                 decision = Decision("inconclusive", decision.ratio, reason)

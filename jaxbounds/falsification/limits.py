@@ -22,6 +22,20 @@ STEADY, FALLS = 0.97, 0.05
 are at least so large. Sides on their way past each other look like one for two steps."""
 
 
+ENDS, TAIL = 0.8, 0.1
+"""Local exponents that fall by this factor from step to step, or faster, come to an end; then a
+distance stays where the logarithm of it would go down by no more than this in all steps to come."""
+
+
+def _stands_still(x: Reals, slopes: Reals) -> bool:
+    """Whether the last three local exponents fall so fast that almost all of the distance stays."""
+    falls = -slopes[-3:] * np.diff(x)[-3:]
+    if len(falls) < 3 or np.any(falls <= 0):
+        return False
+    ratio = float(np.max(falls[1:] / falls[:-1]))
+    return ratio <= ENDS and float(falls[-1]) * ratio / (1 - ratio) <= TAIL
+
+
 def _steady(slopes: Reals) -> bool:
     """Whether the last three local exponents are those of one power."""
     if len(slopes) < 3 or np.any(slopes[-3:] > -FALLS):
@@ -76,6 +90,8 @@ def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
         return Trend("consistent", last, words)
     if left >= STAYS and left * last >= SAME * _left(x[:-1], distance[:-1]) * distance[-2]:
         return Trend("inconsistent", last, f"{words}: it settles, {left:.0%} of it stays")
+    if _stands_still(x, slopes):
+        return Trend("inconsistent", last, f"{words}: these end, and almost all of it stays")
     if np.all(slopes[-2:] >= -1e-3) and last >= 0.9 * float(distance[0]):
         return Trend("inconsistent", last, f"{words}: it does not fall")
     return Trend("inconclusive", last, f"{words}: not as a power; more, larger sizes may tell")

@@ -168,7 +168,7 @@ class Statement:
             many = self.kind in ("probability", "expectation")
             fill("budget", Budget(samples=2000) if many else Budget())
         if self.search is None:
-            searched = self.kind == "inequality" and not self.host
+            searched = self.kind == "inequality" and not self.host and not self.enumerates
             fill("search", "gradient" if searched else "none")
         if self.relation is None:
             usual_for = {"identity": "=", "construction": "=", "limit": "->"}
@@ -268,7 +268,6 @@ def _take_nothing(s: Statement) -> None:
     if not s.samplers and s.cases is None:
         fill("cases", lambda size: {"alone": np.zeros(1, int)})
         fill("enumerates", s.enumerates or "of each size the one instance")
-        fill("search", s.search or "none")
 
 
 def _container_problems(s: Statement) -> Iterable[str]:
@@ -303,6 +302,8 @@ def _problems(s: Statement) -> Iterable[str]:
         yield f"horizon names {s.horizon!r}, which is not in every size"
     if s.enumerates and (s.cases is None or s.sample):
         yield "enumerates says that the cases are all there are: give cases, and no sample"
+    if s.enumerates and s.search != "none":
+        yield "enumerates says that the cases are all there are: a search would leave them"
     if s.host and s.search == "gradient":
         yield "a statement that is run on the host has no gradient: search='random'"
     if s.search == "random" and not s.host and not s.sample:

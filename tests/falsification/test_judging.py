@@ -118,7 +118,7 @@ def _again(x, referee=nobody, narrow=(), form=None, decision=FAILS, asked=None):
             asked.append((form.name, float(instance["x"]), size["d"]))
         return referee(claim, form, instance, size)
 
-    return _looked_again(bench, pool, pool.columns()[1], form, decision, asking)
+    return _looked_again(bench, pool, pool.columns()[1], form, decision, asking)[0]
 
 
 def test_the_worst_violation_is_looked_at_where_it_stands():

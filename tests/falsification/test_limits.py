@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from stubs import measured, statement
 
-from jaxbounds.falsification.limits import _left, judged_limit, trend
+from jaxbounds.falsification.limits import _left, _stands_still, judged_limit, trend
 from jaxbounds.statements import Size
 
 LOG2 = math.log(2)
@@ -232,3 +232,33 @@ def test_sizes_that_differ_in_more_are_groups_of_which_the_worst_word_counts():
         assert found.status == word and found.reason.startswith(f"at {Size({'d': at})!r} the")
         assert found.distance == (first, second)[at - 1][-1]
     assert not _judged(N, FALLING).reason.startswith("at ")
+
+
+@pytest.mark.parametrize("stays, power, word", [
+    (0.625, 0.5, "inconsistent"), (0.09375, 0.5, "inconsistent"), (1.0, 0.4, "inconsistent"),
+])  # fmt: skip
+def test_what_stays_is_told_from_exponents_that_end(stays, power, word):
+    """A constant and a root: too slow for the changes to settle, but hardly anything goes."""
+    n = 4.0 ** np.arange(3, 13)
+    assert trend(np.log(n), stays + n**-power / 2, 0.0).status == word
+
+
+@pytest.mark.parametrize("slow", [
+    lambda x: 1 / x, lambda x: 1 / np.log(x), lambda x: x**-2.0, lambda x: np.log(x) / x,
+    lambda x: 1 / np.log1p(np.log1p(x)),
+])  # fmt: skip
+@pytest.mark.parametrize("ends", [(1, 5), (3, 13), (10, 40), (50, 60)])
+def test_logarithms_never_end(slow, ends):
+    """Of x = log n: all of these go to zero, whatever the sizes within reach look like."""
+    x = LOG2 * 2 * np.arange(*ends)
+    assert trend(x[slow(x) > 0], slow(x)[slow(x) > 0], 0.0).status != "inconsistent"
+
+
+@pytest.mark.parametrize("falls, ends", [
+    ((0.02, 0.01, 0.005), True), ((0.02, 0.016, 0.0128), True), ((0.02, 0.0161, 0.0129), False),
+    ((0.6, 0.3, 0.101), False), ((0.8, 0.2, 0.2), False), ((0.8, 0.2, 0.04), True),
+    ((0.0, 0.01, 0.005), False), ((0.02, -0.01, 0.005), False), ((0.01, 0.005), False),
+])  # fmt: skip
+def test_local_exponents_that_end(falls, ends):
+    """By hand: the worst ratio r is at most .8, and last * r / (1 - r) at most a tenth."""
+    assert _stands_still(np.arange(len(falls) + 1.0), -np.array(falls)) == ends

@@ -44,8 +44,8 @@ def certified_margin(params: Any, inputs: int) -> float:
     return circuit_margin_lower(params, np.asarray(states), THIRDS)
 
 
-def every(**ranges: Iterable[int]) -> dict[str, Any]:
-    """All combinations of some integers, by name."""
+def every(**ranges: Iterable[Any]) -> dict[str, Any]:
+    """All combinations of some numbers, by name."""
     return dict(zip(ranges, np.array(list(itertools.product(*ranges.values()))).T))
 
 
