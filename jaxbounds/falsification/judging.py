@@ -14,7 +14,7 @@ from jaxbounds.falsification.examples import NONE, Examples, recall
 from jaxbounds.falsification.explore import Searched, draw, search
 from jaxbounds.falsification.far import confirm_far, look_far, set_aside
 from jaxbounds.falsification.lost import is_noise, largest_entry
-from jaxbounds.falsification.measure import float64_on_cpu
+from jaxbounds.falsification.measure import Reals, float64_on_cpu
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.reach import reach
 from jaxbounds.falsification.watched import Watch, forget
@@ -131,11 +131,11 @@ def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Si
     return pool.instance(row), size, float(column.measured.value[row])
 
 
-def _smaller(violating: np.ndarray) -> list[int]:
+def _smaller(violating: Reals) -> list[int]:
     """Rows with smaller violations than the largest, from large to small: at most `LESS`."""
-    rows = np.argsort(-violating, kind="stable")[: int(np.sum(violating > 0))]
-    ranks = np.unique(np.linspace(0, len(rows) - 1, LESS + 1).astype(int))[1:] if len(rows) else []
-    return [int(rows[rank]) for rank in ranks]
+    rows = np.argsort(-np.asarray(violating), kind="stable")[: int(np.sum(violating > 0))]
+    ranks = np.unique(np.linspace(0, max(len(rows) - 1, 0), LESS + 1).astype(int))
+    return [int(row) for row in rows[ranks[1:]]]
 
 
 def judge(

@@ -8,8 +8,8 @@ from stubs import statement
 
 from jaxbounds.falsification.bench import Bench, Pool
 from jaxbounds.falsification.decide import Decision
-from jaxbounds.falsification.doubt import Referee, nobody
-from jaxbounds.falsification.judging import _looked_again, _with_stored, judge, unfit
+from jaxbounds.falsification.doubt import TRUE, Referee, nobody
+from jaxbounds.falsification.judging import _looked_again, _smaller, _with_stored, judge, unfit
 from jaxbounds.falsification.programs import UNKEPT
 from jaxbounds.falsification.watched import Watch
 from jaxbounds.statements import Budget, Counterexample, Form, Sides, Size
@@ -103,7 +103,11 @@ def test_why_a_program_is_not_the_one_meant(narrow, fixed, called, blind, says):
 # A violation is looked at again
 
 
-def _again(x, referee=nobody, narrow=(), form=None, decision=FAILS, asked=None):
+def _again(*args, **kwargs):
+    return _both(*args, **kwargs)[0]
+
+
+def _both(x, referee=nobody, narrow=(), form=None, decision=FAILS, asked=None):
     form = form or Form(name="printed")
     two = lambda i, s: Sides(i["x"], {"derived": 1e9, "printed": 2.0, "control": -9.0})
     claim = statement(two, forms=(Form(name="derived"), form), sizes=({"d": 1}, {"d": 2}))
@@ -118,7 +122,7 @@ def _again(x, referee=nobody, narrow=(), form=None, decision=FAILS, asked=None):
             asked.append((form.name, float(instance["x"]), size["d"]))
         return referee(claim, form, instance, size)
 
-    return _looked_again(bench, pool, pool.columns()[1], form, decision, asking)[0]
+    return _looked_again(bench, pool, pool.columns()[1], form, decision, asking)
 
 
 def test_the_worst_violation_is_looked_at_where_it_stands():
@@ -296,3 +300,21 @@ def test_rounding_is_doubted_where_one_instance_decides_and_not_in_a_frequency()
     many = small + np.linspace(0, 1e-9, 200)
     (decision,), _ = _judged(_over(2.0), many, kind="probability", level=0.1)
     assert decision.status == "fails"
+
+
+@pytest.mark.parametrize("violating, rows", [
+    ([0.1, -1.0, 3.0, 0.2], [3, 0]), ([2.0], []), ([-1.0, 0.0], []), ([1.0, 1.0], [1]),
+    (np.arange(17.0, 0.0, -1.0), [2, 4, 6, 8, 10, 12, 14, 16]),
+])  # fmt: skip
+def test_smaller_violations_from_large_to_small(violating, rows):
+    assert _smaller(np.array(violating)) == rows
+
+
+def test_an_artefact_hides_no_violation():
+    """The largest is of the size of rounding, twice as large as what stands: that is judged."""
+    large = lambda claim, form, instance, size: Referee(
+        "undecided", TRUE if float(instance["x"]) > 5 else "nobody knows"
+    )
+    found, column = _both([0.0, 9.0, 4.0, 3.0, 1.0], large)
+    assert found.status == "fails" and found.ratio == 2.0
+    assert np.asarray(column.measured.counted).tolist() == [True, False, True, True, True]
