@@ -22,6 +22,8 @@ ULPS, NEAR, MOVED = 4, 2.0**-20, 16
 sum with larger numbers loses the last places; and how often."""
 ROOT = 2.0**-26
 """Sides so small, for entries of one, may be the root of what rounding leaves of a difference."""
+LARGE = 1e6
+"""Of larger entries that is not asked: they are of other units than the sides, like a number."""
 ALONE = 0.5
 """Part of a violation that may be gone where the instance is measured by itself."""
 DEAR = 1e-2
@@ -69,7 +71,10 @@ def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value:
         return True
     if statement.host and excess > DEAR:
         return False
-    if max(abs(float(found.lhs)), abs(float(found.rhs))) <= ROOT * max(float(largest), 1.0) ** 0.5:
+    if (
+        max(abs(float(found.lhs)), abs(float(found.rhs)))
+        <= ROOT * min(max(float(largest), 1.0), LARGE) ** 0.5
+    ):
         return True
     if not any(np.issubdtype(leaf.dtype, np.floating) for leaf in leaves):
         return False
@@ -111,7 +116,7 @@ def stands(
     rounding = is_rounding(bench, index, instance, size, value)
     said = referee(bench.statement, form, instance, size)
     if said.word.startswith("disproved") and rounding and bench.statement.project is not None:
-        said = _exactly_there(bench.statement, form, instance, size, referee)
+        said = _exactly_there(bench.statement, form, instance, size, referee, said)
     if said.word.startswith("disproved") or not (rounding or said.is_true):
         return ""
     violated = f"the violation ({_excess(bench.statement, value)})"
@@ -124,10 +129,17 @@ def stands(
 
 
 def _exactly_there(
-    statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked
+    statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, said: Referee
 ) -> Referee:
-    """What is said where the hypotheses are met exactly, and not up to rounding: projected."""
+    """What is said where the hypotheses are met exactly, and not up to rounding: projected.
+
+    A projection that runs on the host has none that is more exact.
+    """
     project: Any = statement.project
+    try:
+        jax.eval_shape(lambda i: project(i, size), instance)
+    except (TypeError, jax.errors.JAXTypeError):
+        return said
     there = lambda function: function and (lambda i, s: function(project(i, s), s))
     forms = tuple(replace(one, hypotheses=there(one.hypotheses)) for one in statement.forms)
     exact = replace(
