@@ -212,6 +212,23 @@ def test_there_is_among_finitely_many_is_decided():
     assert false.status == "fails" and false.worst_ratio == pytest.approx(1.5)
 
 
+@pytest.mark.parametrize("over", [{}, None])
+def test_there_is_over_nothing(over):
+    """On each circle is a point whose entries are equal, and none whose sum is larger."""
+
+    def statement(factor):
+        def sides(instance, size):
+            bound = jnp.sqrt(1.0 * size["d"])
+            total = jnp.sum(instance["y"])
+            return total, {"printed": factor * bound, "control": 2 * bound}
+
+        return claim(sides, relation=">=", over=over, there_is={"y": jb.Sphere(1, "d")},
+                     budget=FEW, search="none")  # fmt: skip
+
+    assert judged(statement(0.99))["printed"].status == "holds"
+    assert judged(statement(1.2))["printed"].status == "inconclusive"
+
+
 def _mean(limit, sizes=(8, 64, 512, 4096)):
     """(1 + x/n)^n -> exp(x)."""
 

@@ -96,9 +96,8 @@ class Ratio:
         with precision(BITS):
             balls, ways = [], self._ways(instance, reading)
             # A small tolerance may be read as zero: whether an instance is one, the code decides.
-            if not _all_met(ways) and not (
-                reading != "exact" and _all_met(self._ways(instance, "exact"))
-            ):
+            coded = lambda: reading != "exact" and _all_met(self._ways(instance, "exact"))
+            if not (_all_met(ways) or coded()):
                 raise Undecided("a hypothesis is not certain there")
             for lhs, rhs, _ in ways:
                 left, right = as_reals(lhs).ravel()[0], as_reals(rhs).ravel()[0]

@@ -23,7 +23,7 @@ sum with larger numbers loses the last places; and how often."""
 ROOT = 2.0**-26
 """Sides so small, for entries of one, may be the root of what rounding leaves of a difference."""
 LARGE = 1e6
-"""Of larger entries that is not asked: they are of other units than the sides, like a number."""
+"""Entries count as no larger than this: beyond they are of other units than the sides."""
 ALONE = 0.5
 """Part of a violation that may be gone where the instance is measured by itself."""
 DEAR = 1e-2
@@ -71,10 +71,8 @@ def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value:
         return True
     if statement.host and excess > DEAR:
         return False
-    if (
-        max(abs(float(found.lhs)), abs(float(found.rhs)))
-        <= ROOT * min(max(float(largest), 1.0), LARGE) ** 0.5
-    ):
+    sides = max(abs(float(found.lhs)), abs(float(found.rhs)))
+    if sides <= ROOT * min(max(float(largest), 1.0), LARGE) ** 0.5:
         return True
     if not any(np.issubdtype(leaf.dtype, np.floating) for leaf in leaves):
         return False

@@ -14,7 +14,7 @@ SETTLES = 0.75
 STAYS, GOES = 0.5, 0.1
 """Of the last distance: what is left in the end is a part of it that certainly stays, or goes. Less
 than nothing is left of sides that are about to cross: as much of the distance before."""
-SAME = 0.9
+SAME = 0.98
 """What stays is told twice, without the last distance and with it, and keeps this part: what falls
 like a logarithm seems to settle lower and lower."""
 STEADY, FALLS = 0.97, 0.05
@@ -22,9 +22,10 @@ STEADY, FALLS = 0.97, 0.05
 are at least so large. Sides on their way past each other look like one for two steps."""
 
 
-ENDS, TAIL = 0.8, 0.1
+ENDS, TAIL, FASTER = 0.8, 0.1, 1.01
 """Local exponents that fall by this factor from step to step, or faster, come to an end; then a
-distance stays where the logarithm of it would go down by no more than this in all steps to come."""
+distance stays where the logarithm of it would go down by no more than this in all steps to come. Of
+what stays the factor goes down from step to step, of what goes slowly it rises to one."""
 
 
 def _stands_still(x: Reals, slopes: Reals) -> bool:
@@ -32,8 +33,10 @@ def _stands_still(x: Reals, slopes: Reals) -> bool:
     falls = -slopes[-3:] * np.diff(x)[-3:]
     if len(falls) < 3 or np.any(falls <= 0):
         return False
-    ratio = float(np.max(falls[1:] / falls[:-1]))
-    return ratio <= ENDS and float(falls[-1]) * ratio / (1 - ratio) <= TAIL
+    before, after = map(float, falls[1:] / falls[:-1])
+    ratio = max(before, after)
+    ends = ratio <= ENDS and after <= FASTER * before
+    return ends and float(falls[-1]) * ratio / (1 - ratio) <= TAIL
 
 
 def _steady(slopes: Reals) -> bool:

@@ -265,7 +265,7 @@ def _take_nothing(s: Statement) -> None:
     """Over nothing, a claim is about its sizes alone: of each there is one instance."""
     fill = lambda name, value: object.__setattr__(s, name, value)
     fill("over", None)
-    if not s.samplers and s.cases is None:
+    if not s.samplers and s.cases is None and s.there_is is None:
         fill("cases", lambda size: {"alone": np.zeros(1, int)})
         fill("enumerates", s.enumerates or "of each size the one instance")
 
