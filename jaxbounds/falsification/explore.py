@@ -22,6 +22,7 @@ from jaxbounds.falsification.search import (
     host_search,
     random_search,
 )
+from jaxbounds.interpreted import NotInterpreted, interpreted
 from jaxbounds.statements import CONTROL, Budget, Instance, Sampler, Size, Statement
 from jaxbounds.statements.over import Drawn
 
@@ -46,8 +47,18 @@ class _Sampling:
 
 @functools.lru_cache(maxsize=256)
 def _sampler(of: _Sampling) -> Callable:
+    """From keys to a batch: in NumPy, since a draw is made once, else compiled."""
     draw = lambda key: of.sampler(key, of.size)
-    return of.programs(draw, *of.first, "sample", tuple(of.size.items()))
+    compiled = of.programs(draw, *of.first, "sample", tuple(of.size.items()))
+
+    def run(keys: jax.Array) -> Instance:
+        traced, result = jax.make_jaxpr(jax.vmap(draw), return_shape=True)(keys)
+        try:
+            return jax.tree.unflatten(jax.tree.structure(result), interpreted(traced)(keys))
+        except NotInterpreted:
+            return compiled(keys)
+
+    return run
 
 
 def _every(statement: Statement, sampler: Sampler, size: Size) -> Instance | None:

@@ -1,0 +1,87 @@
+"""Random bits from keys, in NumPy: Threefry-2x32 as `jax.random` counts and folds it.
+
+A key is one number of 64 bits, so that whatever moves entries moves keys.
+Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
+"""
+
+import math
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.interpreted.values import NotInterpreted, Rule
+
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+PARITY = np.uint32(0x1BD11BDA)
+LOW = np.uint64(0xFFFFFFFF)
+HALF = np.uint64(32)
+
+
+def as_numbers(keys: Any, /) -> np.ndarray:
+    """Keys, each as one number."""
+    words = np.asarray(jax.random.key_data(keys)).astype(np.uint64)
+    return (words[..., 0] << HALF) | words[..., 1]
+
+
+def is_threefry(dtype: Any, /) -> bool:
+    """Whether keys of a type are Threefry's, whose counts do not depend on the array's shape."""
+    partitionable = bool(jax.config.jax_threefry_partitionable)  # pyright: ignore
+    return str(dtype) == "key<fry>" and partitionable
+
+
+def threefry(keys: np.ndarray, counts: np.ndarray, /) -> np.ndarray:
+    """Threefry-2x32 with 20 rounds, of keys and counts as numbers of 64 bits."""
+    words = lambda x: ((x >> HALF).astype(np.uint32), (x & LOW).astype(np.uint32))
+    (one, two), (x, y) = words(keys), words(counts)
+    schedule = (one, two, one ^ two ^ PARITY)
+    x, y = x + one, y + two
+    for i in range(5):
+        for turn in ROTATIONS[i % 2]:
+            x = x + y
+            y = (y << np.uint32(turn)) | (y >> np.uint32(32 - turn))
+            y = y ^ x
+        x = x + schedule[(i + 1) % 3]
+        y = y + schedule[(i + 2) % 3] + np.uint32(i + 1)
+    return (x.astype(np.uint64) << HALF) | y
+
+
+def _of_shape(keys: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """For each key, numbers of that shape."""
+    keys = np.asarray(keys)
+    counts = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
+    return threefry(keys.reshape(keys.shape + (1,) * len(shape)), counts)
+
+
+def _bits(keys: Any, *, bit_width: int, shape: Any, **_: Any) -> Any:
+    found = _of_shape(keys, tuple(shape))
+    if bit_width == 64:
+        return found
+    folded = ((found >> HALF) ^ found) & LOW
+    return folded.astype(f"u{bit_width // 8}")
+
+
+def _folded_in(keys: Any, data: Any, **_: Any) -> Any:
+    keys, data = np.asarray(keys), np.asarray(data)
+    if np.issubdtype(data.dtype, np.signedinteger) and np.any(data < 0):
+        raise NotInterpreted("a negative number folded into a key")
+    return threefry(*np.broadcast_arrays(keys, data.astype(np.uint64) & LOW))
+
+
+def _unwrapped(keys: Any, **_: Any) -> Any:
+    keys = np.asarray(keys)
+    return np.stack([keys >> HALF, keys & LOW], axis=-1).astype(np.uint32)
+
+
+def _wrapped(words: Any, **_: Any) -> Any:
+    words = np.asarray(words).astype(np.uint64)
+    return (words[..., 0] << HALF) | words[..., 1]
+
+
+RULES: dict[str, Rule] = {
+    "random_bits": _bits,
+    "random_split": lambda keys, *, shape, **_: _of_shape(keys, tuple(shape)),
+    "random_fold_in": _folded_in,
+    "random_wrap": _wrapped,
+    "random_unwrap": _unwrapped,
+}

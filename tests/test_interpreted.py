@@ -1,0 +1,172 @@
+"""Programs run in NumPy against the same programs compiled by XLA, which shares no code with them.
+
+Threefry is checked against the known answers of its authors as well (Random123, kat_vectors).
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from jaxbounds.falsification import float64_on_cpu
+from jaxbounds.interpreted import NotInterpreted, interpreted
+from jaxbounds.interpreted.draws import as_numbers, threefry
+
+random = jax.random
+
+
+@pytest.mark.parametrize("key, count, answer", [
+    (0x0000000000000000, 0x0000000000000000, 0x6B20015999BA4EFE),
+    (0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF, 0x1CB996FCBB002BE7),
+    (0x13198A2E03707344, 0x243F6A8885A308D3, 0xC4923A9C483DF7A0),
+])  # fmt: skip
+def test_known_answers_of_threefry(key, count, answer):
+    assert int(threefry(np.uint64(key)[None], np.uint64(count)[None])[0]) == answer
+
+
+def _agree(function, *arguments):
+    """What both give: the same types and shapes, floats up to rounding, all else the same."""
+    with float64_on_cpu():
+        arguments = [x if hasattr(x, "dtype") else jnp.asarray(x) for x in arguments]
+        found = interpreted(jax.make_jaxpr(function)(*arguments))(*arguments)
+        wanted = jax.tree.leaves(jax.jit(function)(*arguments))
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted):
+        if jax.dtypes.issubdtype(other.dtype, jax.dtypes.prng_key):
+            other = as_numbers(other)
+        other = np.asarray(other)
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        if one.dtype.kind == "f":
+            few = 1e-12 if one.dtype == np.float64 else 1e-5
+            np.testing.assert_allclose(one, other, rtol=few, atol=few)
+        else:
+            np.testing.assert_array_equal(one, other)
+
+
+DRAWS = {
+    "normal": lambda k: random.normal(k, (2, 3)),
+    "float32": lambda k: random.normal(k, (3,), jnp.float32),
+    "uniform": lambda k: random.uniform(k, (4,), minval=-2.0, maxval=5.0),
+    "whole": lambda k: random.randint(k, (5,), -100, 100),
+    "narrow": lambda k: random.randint(k, (5,), 0, 200, dtype=jnp.uint8),
+    "large": lambda k: random.randint(k, (5,), 0, 2**40),
+    "order": lambda k: random.permutation(k, 7),
+    "some": lambda k: random.choice(k, 9, (4,), replace=False),
+    "weighted": lambda k: random.categorical(k, jnp.arange(4.0)),
+    "coins": lambda k: random.bernoulli(k, 0.3, (4,)),
+    "signs": lambda k: random.rademacher(k, (5,)),
+    "exponential": lambda k: random.exponential(k, (3,)),
+    "laplace": lambda k: random.laplace(k, (3,)),
+    "cauchy": lambda k: random.cauchy(k, (3,)),
+    "truncated": lambda k: random.truncated_normal(k, -1.0, 2.0, (3,)),
+    "binomial": lambda k: random.binomial(k, 400, 0.5, (3,)),
+    "folded": lambda k: random.normal(random.fold_in(k, 7), (2,)),
+    "words": lambda k: random.bits(random.wrap_key_data(random.key_data(k)), (3,), "uint16"),
+    "keys": lambda k: random.split(k, (2, 3))[1, 2],
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_what_is_drawn_is_what_jax_draws(name):
+    with float64_on_cpu():
+        _agree(jax.vmap(DRAWS[name]), random.split(random.key(3), 16))
+
+
+X = np.array([[0.3, -1.5, 2.0], [1.0, 0.0, -0.2]])
+N = np.array([[7, -7, 3], [-4, 0, 5]])
+AT = np.array([2, 0, 1, 1])
+FUNCTIONS = {
+    "elementary": lambda x: [
+        f(x) for f in (
+            jnp.exp, jnp.expm1, jnp.log1p, jnp.tanh, jnp.sinh, jnp.cosh, jnp.arctan, jnp.arcsinh,
+            jnp.sin, jnp.cos, jnp.sign, jnp.floor, jnp.ceil, jnp.round, jnp.abs, lax.erf, lax.erfc,
+            jax.nn.sigmoid, jnp.isfinite, jnp.sqrt, jnp.cbrt, jnp.square, lax.rsqrt, lax.exp2,
+            lambda x: lax.lgamma(x + 9), lambda x: lax.digamma(x + 9), lambda x: lax.erf_inv(x / 3),
+            lambda x: lax.round(x + 0.5, lax.RoundingMethod.AWAY_FROM_ZERO), lax.stop_gradient,
+            lambda x: jnp.nextafter(x, 9.0), lambda x: jnp.arctan2(x, x[:1]), jnp.tan,
+            lambda x: jnp.arcsin(x / 3), lambda x: jnp.arccos(x / 3), lambda x: jnp.arccosh(x + 3),
+            lambda x: jnp.arctanh(x / 3), lambda x: jnp.log(x + 3),
+        )
+    ],
+    "powers": lambda x: (x**3, (x + 5) ** -2, (x + 5) ** 0.3, jnp.hypot(x, x[:1])),
+    "order": lambda x: (x < x[:1], x <= 0, x > 0, x >= 1, x == 1, x != 1, ~(x > 0) ^ (x < 1)),
+    "choice": lambda x: (jnp.where(x > 0, x, -1), jnp.clip(x, -1, 1), jnp.maximum(x, 0)),
+    "cases": lambda x: lax.select_n(jnp.array([[0, 1, 2], [2, 1, 0]]), x, 2 * x, 3 * x),
+    "moved": lambda x: (x.T, x[::-1], x[:, 1:], x.reshape(3, 2), x[None], jnp.stack([x, x], 1)),
+    "joined": lambda x: (jnp.concatenate([x, x], 1), jnp.pad(x, ((1, 0), (0, 2)))),
+    "split": lambda x: jnp.split(x, 3, 1),
+    "folds": lambda x: [
+        f(x, axis) for axis in (0, 1) for f in (
+            jnp.sum, jnp.max, jnp.min, jnp.prod, jnp.argmax, jnp.argmin, jnp.cumsum,
+        )
+    ],
+    "running": lambda x: (lax.cummax(x, 1, reverse=True), lax.cummin(x), lax.cumprod(x, 1)),
+    "any": lambda x: (jnp.any(x > 1, 0), jnp.all(x > -1, 1)),
+    "products": lambda x: (x @ x.T, jnp.einsum("ij,kj->jik", x, x), jnp.einsum("ij,ij->i", x, x)),
+    "sorted": lambda x: (jnp.sort(x, 0), jnp.argsort(x), lax.top_k(x, 2)),
+    "taken": lambda x: (x[:, AT], x[1, AT], jnp.take_along_axis(x, x.astype(int) % 3, 1)),
+    "taken by rows": jax.vmap(lambda row: row[jnp.argsort(row)[:2]]),
+    "outside": lambda x: (x.at[:, 9].get(mode="fill", fill_value=5.0), x.at[0, 9].get(mode="clip")),
+    "outside, as said": lambda x: [
+        y.at[:, 9].get(mode="fill") for y in (x, x.astype(int), x > 0, jnp.abs(x).astype(jnp.uint8))
+    ],
+    "put": lambda x: (x.at[0, AT[:3]].set(1.0), x.at[:, AT].add(2.0), x.at[1].multiply(3.0)),
+    "extremes put": lambda x: (x.at[0, AT].max(1.0), x.at[0, AT].min(1.0)),
+    "put outside": lambda x: x.at[:, jnp.array([1, 9])].set(7.0, mode="drop"),
+    "put by rows": jax.vmap(lambda row: row.at[jnp.argmax(row)].set(0.0)),
+    "window": lambda x: (
+        lax.dynamic_slice(x, (jnp.argmax(x[:, 0]), 5), (1, 2)),
+        lax.dynamic_update_slice(x, x[:1, :2], (0, jnp.argmin(x[0]))),
+    ),
+    "scan": lambda x: lax.scan(lambda c, row: (c + row, c * row), x[0], x),
+    "back": lambda x: lax.scan(lambda c, row: (c - 2 * row, c), x[0], x, reverse=True),
+    "while": lambda x: lax.while_loop(lambda c: jnp.sum(c) < 99, lambda c: c * c + 1, x),
+    "while, a batch": jax.vmap(
+        lambda row: lax.while_loop(lambda c: jnp.sum(c) < 99, lambda c: c * c + 1, row)
+    ),
+    "cond": lambda x: lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, x),
+    "switch": lambda x: lax.switch(jnp.argmax(x[0]), [jnp.sin, jnp.cos, jnp.exp, jnp.tanh], x),
+    "calls": lambda x: (jax.jit(jnp.sin)(x), jax.checkpoint(jnp.cos)(x), jax.nn.relu(x)),
+    "kinds": lambda x: [x.astype(k) for k in (int, bool, jnp.float32)] + [(x > 0).astype(float)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_floats(name):
+    with float64_on_cpu():
+        _agree(FUNCTIONS[name], jnp.asarray(X))
+
+
+def test_functions_of_integers():
+    divided = lambda n: (lax.div(n, n[:1] + 5), lax.rem(n, n[:1] + 9), n // 2, n % 3, -n, n * n)
+    bits = lambda n: (n << 3, lax.shift_right_logical(n, 60 + 0 * n), n & 6, n | 9, n ^ 5, ~n)
+    seen = lambda n: lax.bitcast_convert_type(n, jnp.float64)
+    with float64_on_cpu():
+        for function in (divided, bits, seen):
+            _agree(function, jnp.asarray(N))
+
+
+@pytest.mark.parametrize("function, words", [
+    (lambda x: jnp.linalg.qr(x)[0], "no rule for"),
+    (lambda x: random.normal(random.key(0, impl="rbg"), (2,)) + x[0, 0], "no rule|keys of"),
+    (lambda x: (x / 0).astype(int), "no integer is near"),
+    (lambda x: lax.div(x.astype(int), 0 * x.astype(int)), "divided by zero"),
+    (lambda x: x.astype(int) << 64, "more bits than there are"),
+    (lambda x: lax.pad(x, 0.0, ((0, 0, 1), (0, 0, 0))), "between"),
+    (lambda x: lax.reshape(x, (6,), (1, 0)), "another order"),
+    (lambda x: lax.scan(lambda c, r: (c, r), 0.0, x[:0]), "no steps"),
+    (lambda x: x.at[:, jnp.array([1, 9])].get(mode="promise_in_bounds"), "outside"),
+])  # fmt: skip
+def test_what_is_left_to_the_compiler(function, words):
+    with float64_on_cpu():
+        program = jax.make_jaxpr(function)(jnp.asarray(X))
+        with pytest.raises(NotInterpreted, match=words):
+            interpreted(program)(X)
+
+
+def test_keys_of_other_kinds_are_left_to_the_compiler():
+    with float64_on_cpu(), jax.threefry_partitionable(False):
+        program = jax.make_jaxpr(lambda k: random.split(k))(random.key(0))
+        with pytest.raises(NotInterpreted, match="keys of"):
+            interpreted(program)
