@@ -76,7 +76,8 @@ def _run(program: Jaxpr, consts: Sequence[Any], values: Sequence[Any]) -> list[A
     kept = set(_read(program.outvars))
 
     def value_of(atom: Any) -> Any:
-        return np.asarray(atom.val, atom.aval.dtype) if isinstance(atom, Literal) else known[atom]
+        kind: Any = atom.aval
+        return np.asarray(atom.val, kind.dtype) if isinstance(atom, Literal) else known[atom]
 
     for i, eqn in enumerate(program.eqns):
         outs = _equation(eqn, [value_of(v) for v in eqn.invars])

@@ -26,8 +26,8 @@ def as_numbers(keys: Any, /) -> np.ndarray:
 
 def is_threefry(dtype: Any, /) -> bool:
     """Whether keys of a type are Threefry's, whose counts do not depend on the array's shape."""
-    partitionable = bool(jax.config.jax_threefry_partitionable)  # pyright: ignore
-    return str(dtype) == "key<fry>" and partitionable
+    config: Any = jax.config
+    return str(dtype) == "key<fry>" and bool(config.jax_threefry_partitionable)
 
 
 def threefry(keys: np.ndarray, counts: np.ndarray, /) -> np.ndarray:
