@@ -219,7 +219,8 @@ class Ball(Set):
         if self.p == 1:
             near = xp.asarray(project_l1(jnp.asarray(x).ravel(), radius).reshape(x.shape))
             length = xp.sum(xp.abs(near))
-            return near * xp.where(length > radius, radius / length, 1.0)  # what rounding left
+            over = length > radius  # by what rounding left
+            return near * xp.where(over, radius / xp.where(over, length, 1.0), 1.0)
         length = _length(x, self.p)
         return x * xp.where(length > radius, radius / xp.where(length > 0, length, 1.0), 1.0)
 
