@@ -71,14 +71,18 @@ def test_chains_leave_a_place_that_no_slope_leads_out_of():
         wrong = np.sum(instances["x"] != target, axis=1)
         return instances, -wrong.astype(float), np.ones(len(wrong), bool)
 
-    found = moves.climb(score, {"x": np.ones((16, 8))}, np.random.default_rng(0), 200)
+    found = moves.climb(
+        score, {"x": np.ones((16, 8))}, np.random.default_rng(0), 200, moves.one_leaf
+    )
     assert np.max(found.score) == 0
     np.testing.assert_array_equal(found.instances["x"][np.argmax(found.score)], target)
 
 
 def test_a_chain_that_never_counted_may_begin_to():
     score = lambda i: (i, np.where(i["x"][:, 0] == 0, 1.0, -np.inf), np.ones(8, bool))
-    found = moves.climb(score, {"x": np.ones((8, 2))}, np.random.default_rng(0), 100)
+    found = moves.climb(
+        score, {"x": np.ones((8, 2))}, np.random.default_rng(0), 100, moves.one_leaf
+    )
     assert np.all(found.score == 1.0)
 
 

@@ -48,7 +48,10 @@ def _command(name: str) -> Callable[..., int]:
         collect_rarely()
     if module == "browse":
         gc.disable()  # a tenth of the time: what these load is kept until they end
-    return getattr(importlib.import_module(f"jaxbounds.cli.{module}"), function)
+    found = getattr(importlib.import_module(f"jaxbounds.cli.{module}"), function)
+    if name in (*_JUDGING, "replay"):
+        importlib.import_module("jaxbounds.runs.cache").compile_quickly()
+    return found
 
 
 def _described(text: str) -> Callable[[], int]:

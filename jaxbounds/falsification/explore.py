@@ -7,12 +7,19 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.falsification.bench import Bench, Pool, cases_of, concatenate, length, take
 from jaxbounds.falsification.decide import ON_AVERAGE, violation
-from jaxbounds.falsification.hopping import Hopped, Near, Place, hop, near_to, spread_out
+from jaxbounds.falsification.hopping import (
+    Hopped,
+    Near,
+    Place,
+    hop,
+    measuring,
+    near_to,
+    spread_out,
+)
 from jaxbounds.falsification.measure import Measured, form_names
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.search import (
@@ -47,16 +54,17 @@ class _Sampling:
 
 @functools.lru_cache(maxsize=256)
 def _sampler(of: _Sampling) -> Callable:
-    """From keys to a batch: in NumPy, since a draw is made once, else compiled."""
+    """From a key and a number to a batch: in NumPy, since a draw is made once, else compiled."""
     draw = lambda key: of.sampler(key, of.size)
     compiled = of.programs(draw, *of.first, "sample", tuple(of.size.items()))
 
-    def run(keys: jax.Array) -> Instance:
-        traced, result = jax.make_jaxpr(jax.vmap(draw), return_shape=True)(keys)
+    def run(key: jax.Array, count: int) -> Instance:
+        many = lambda key: jax.vmap(draw)(jax.random.split(key, count))
+        traced, result = jax.make_jaxpr(many, return_shape=True)(key)
         try:
-            return jax.tree.unflatten(jax.tree.structure(result), interpreted(traced)(keys))
+            return jax.tree.unflatten(jax.tree.structure(result), interpreted(traced)(key))
         except NotInterpreted:
-            return compiled(keys)
+            return compiled(jax.random.split(key, count))
 
     return run
 
@@ -78,9 +86,9 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
         for name, sampler in statement.samplers.items():
             # Of a limit the same instances are followed, where their shapes stay.
             place = 0 if statement.towards else index
-            keys = jax.random.split(_key(seed, statement.id, name, place), budget.samples)
+            key = _key(seed, statement.id, name, place)
             sampling = _Sampling(bench.programs, sampler, size, (statement.id, name))
-            batches.append((name, _sampler(sampling)(keys)))
+            batches.append((name, _sampler(sampling)(key, budget.samples)))
             if (points := _every(statement, sampler, size)) is not None:
                 like = lambda point, leaf: np.asarray(point, leaf.dtype)
                 batches.append(("every", jax.tree.map(like, points, batches[-1][1])))
@@ -252,15 +260,17 @@ def _climb(bench, steps, place, size, batch, starts) -> Found:
         climb, rng = host_search(statement, size, steps), np.random.default_rng([seed, index, 1])
         every = [climb(rng, take(instances, i), int(f), batch) for i, f in enumerate(targets)]
         return jax.tree.map(lambda *leaves: np.stack(leaves), *every)
-    keys = jax.random.split(_key(seed, statement.id, "search", index), len(targets))
-    arguments = keys, instances, jnp.asarray(targets), jnp.asarray(each)
-    key_of = lambda kind: (statement.id, kind, steps, tuple(size.items()))
     if statement.search == "gradient":
-        along = bench.programs(gradient_search(statement, size, steps), *key_of("gradient"))
+        name = (statement.id, "gradient", steps, tuple(size.items()))
+        along = bench.programs(gradient_search(statement, size, steps), *name)
         try:
-            return jax.tree.map(np.asarray, along(*arguments))
+            return jax.tree.map(np.asarray, along(instances, targets, each))
         except NO_SLOPES:  # what is measured was traced before: only its slopes can be missing
             pass
-    drawn = next(iter(statement.samplers.values()))
-    moves = bench.programs(random_search(statement, size, steps, drawn), *key_of("random"))
-    return jax.tree.map(np.asarray, moves(*arguments))
+    measured_at = measuring(bench, size, targets)
+
+    def score(moved: Instance) -> tuple[Instance, np.ndarray, np.ndarray]:
+        there, measured, leads = measured_at(moved)
+        return there, np.where(leads, measured.value, -np.inf), np.asarray(measured.met)
+
+    return random_search(score, batch, steps)(np.random.default_rng([seed, index, 2]), instances)

@@ -8,7 +8,16 @@ import numpy as np
 
 from jaxbounds.falsification.bench import Bench, Pool, batch_of, concatenate, length, take
 from jaxbounds.falsification.lost import is_noise, largest_entry
-from jaxbounds.falsification.moves import climb, grown, is_float, sparse, vertex, wide
+from jaxbounds.falsification.measure import Measured
+from jaxbounds.falsification.moves import (
+    climb,
+    grown,
+    is_float,
+    one_leaf,
+    sparse,
+    vertex,
+    wide,
+)
 from jaxbounds.falsification.search import projection
 from jaxbounds.statements import Budget, Instance, Size
 
@@ -51,6 +60,29 @@ def projected(bench: Bench, size: Size, /) -> Callable[[Instance], Instance]:
         return lambda batch: batch
     run = bench.mapped(projection(bench.statement, size), "project", size)
     return lambda batch: jax.tree.map(np.asarray, run(batch))
+
+
+def measuring(
+    bench: Bench, size: Size, targets: np.ndarray, /
+) -> Callable[[Instance], tuple[Instance, Measured, np.ndarray]]:
+    """From instances to what is put back onto the hypotheses, each one's form, and what leads.
+
+    What does not count leads nowhere, nor does a violation that may be rounding.
+
+    Args:
+        bench: measures.
+        size: of the instances.
+        targets: the form of each, by index.
+    """
+    back, chain = projected(bench, size), np.arange(len(targets))
+
+    def measured(instances: Instance) -> tuple[Instance, Measured, np.ndarray]:
+        moved = back(instances)
+        found = jax.tree.map(lambda column: column[chain, targets], bench(moved, size))
+        noise = is_noise(bench.statement, found, largest_entry(moved, np, axes=1))
+        return moved, found, found.counted & ~np.isnan(found.value) & ~noise
+
+    return measured
 
 
 def spread_out(bench: Bench, pool: Pool, at: Place, /) -> Instance:
@@ -134,25 +166,22 @@ def hop(bench: Bench, pool: Pool, budget: Budget, at: Place, /, *, again: bool) 
     (seed, index), forms = at, len(bench.statement.forms)
     size = Size(bench.statement.sizes[index])
     targets = np.arange(max(bench.batch, forms)) % forms
-    back, chain = projected(bench, size), np.arange(len(targets))
-    near = near_to(pool.of_size(index)[0])
+    measured_at, near = measuring(bench, size, targets), near_to(pool.of_size(index)[0])
 
     def score(instances: Instance) -> tuple[Instance, np.ndarray, np.ndarray]:
-        moved = back(instances)
-        measured = bench(moved, size)
-        measured = jax.tree.map(lambda column: column[chain, targets], measured)
+        moved, measured, leads = measured_at(instances)
         value = measured.value
         # Chains would run to where the stated error hides everything.
         with np.errstate(invalid="ignore"):
             width = measured.high - measured.low
             clear = width <= bench.statement.tolerance * np.maximum(np.abs(value), 1.0)
-        noise = is_noise(bench.statement, measured, largest_entry(moved, np, axes=1))
-        counts = measured.counted & ~np.isnan(value) & clear & near(moved) & ~noise
-        return moved, np.where(counts, value, -np.inf), measured.met
+        counts = leads & clear & near(moved)
+        return moved, np.where(counts, value, -np.inf), np.asarray(measured.met)
 
     rng, steps = np.random.default_rng([seed, index, 3 + again]), budget.steps // STEPS[again]
     starts, kinds = _starts(pool, at, targets, again)
-    found = climb(score, starts, rng, max(1, steps))
+    movable = any(leaf[0].size and is_float(leaf) for leaf in jax.tree.leaves(starts))
+    found = climb(score, starts, rng, max(1, steps) if movable else 0, one_leaf)
     ended = np.flatnonzero(np.isfinite(found.score))
     if len(ended):
         best = take(found.instances, ended)

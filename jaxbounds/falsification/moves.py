@@ -202,23 +202,25 @@ class Chains(NamedTuple):
 Score = Callable[[Instance], tuple[Instance, np.ndarray, np.ndarray]]
 """Of instances of all chains: as they count (projected), the value of each one's form, -inf where
 it does not count, and whether the hypotheses are met."""
+Step = Callable[[Sequence[Leaf], Rng], list[Leaf]]
+"""From the leaves of all chains to those that are tried next."""
 
 
-def climb(score: Score, starts: Instance, rng: Rng, steps: int, /) -> Chains:
-    """All chains, a move at a time. What is not a float stays as it was drawn.
+def climb(score: Score, starts: Instance, rng: Rng, steps: int, move: Step, /) -> Chains:
+    """All chains, a move at a time.
 
     Args:
         score: of all chains' instances.
         starts: their instances, stacked.
         rng: of the moves.
         steps: how many.
+        move: what is tried next.
     """
     held, value, _ = score(starts)
     leaves, structure = jax.tree.flatten(held)
-    movable = [i for i, leaf in enumerate(leaves) if leaf[0].size and is_float(leaf)]
     accepted, met = np.zeros(len(value), int), np.zeros(len(value), int)
-    for _ in range(steps if movable else 0):
-        moved = _moved(leaves, movable, rng)
+    for _ in range(steps):
+        moved = move(leaves, rng)
         tried, new, meets = score(jax.tree.unflatten(structure, moved))
         better = new > value + LEAST * np.abs(np.where(np.isfinite(value), value, 0.0))
         went = _differ(leaves, jax.tree.leaves(tried))
@@ -237,15 +239,18 @@ def _differ(one: Sequence[Leaf], other: Sequence[Leaf]) -> np.ndarray:
     return np.any(apart, axis=0)
 
 
-def _moved(leaves: Sequence[Leaf], movable: Sequence[int], rng: Rng) -> list[Leaf]:
-    """One leaf moved, or replaced by another of its shape."""
+def one_leaf(leaves: Sequence[Leaf], rng: Rng, /) -> list[Leaf]:
+    """One leaf of floats moved, or replaced by another of its shape; the others stay as drawn."""
+    movable = [i for i, leaf in enumerate(leaves) if leaf[0].size and is_float(leaf)]
+    if not movable:
+        return list(leaves)
     at = movable[int(rng.integers(len(movable)))]
     leaf = leaves[at]
     alike = [i for i in movable if i != at and leaves[i].shape == leaf.shape]
     if alike and leaf[0].size > 1 and rng.random() < 0.1:
         other = leaves[alike[rng.integers(len(alike))]]
-        moved = (rng.choice([1.0, -1.0]) * other).astype(leaf.dtype)
+        new = (rng.choice([1.0, -1.0]) * other).astype(leaf.dtype)
     else:
         with np.errstate(all="ignore"):  # what overflows does not count
-            moved = MOVES[rng.integers(len(MOVES))](leaf, rng).astype(leaf.dtype)
-    return [moved if i == at else own for i, own in enumerate(leaves)]
+            new = MOVES[rng.integers(len(MOVES))](leaf, rng).astype(leaf.dtype)
+    return [new if i == at else own for i, own in enumerate(leaves)]

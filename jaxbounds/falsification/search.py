@@ -5,7 +5,7 @@ every candidate back onto the hypotheses, and remember the best candidate that c
 find is a lower estimate of the supremum.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -16,7 +16,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxbounds.falsification.lost import is_noise, largest_entry
 from jaxbounds.falsification.measure import Measured, measure, met
-from jaxbounds.statements import Instance, Sampler, Size, Statement
+from jaxbounds.falsification.moves import Score, climb
+from jaxbounds.statements import Instance, Size, Statement
 
 
 class Found(NamedTuple):
@@ -34,8 +35,8 @@ class Found(NamedTuple):
 
 
 export.register_namedtuple_serialization(Found, serialized_name="jaxbounds.falsification.Found")
-Searcher = Callable[[jax.Array, Instance, Int[Array, ""], Bool[Array, ""]], Found]
-"""From a key, a start, a form, and whether steps are relative to each entry by itself."""
+Searcher = Callable[[Instance, Int[Array, ""], Bool[Array, ""]], Found]
+"""From a start, a form, and whether steps are relative to each entry by itself."""
 
 NO_SLOPES = (NotImplementedError, TypeError, ValueError)
 """What JAX raises where it cannot differentiate (loops of unknown length, callbacks, ...)."""
@@ -95,9 +96,7 @@ def gradient_search(statement: Statement, size: Size, steps: int, /) -> Searcher
     schedule = optax.cosine_decay_schedule(LEARNING_RATE, steps, alpha=0.01)
     adam = optax.scale_by_adam(b1=0.8, b2=0.95)
 
-    def search(
-        key: jax.Array, start: Instance, form: Int[Array, ""], each: Bool[Array, ""]
-    ) -> Found:
+    def search(start: Instance, form: Int[Array, ""], each: Bool[Array, ""]) -> Found:
         leaves, structure = jax.tree.flatten(start)
         moving = [i for i, leaf in enumerate(leaves) if _is_float(leaf) and leaf.size]
 
@@ -137,57 +136,41 @@ def gradient_search(statement: Statement, size: Size, steps: int, /) -> Searcher
     return search
 
 
-def random_search(statement: Statement, size: Size, steps: int, sampler: Sampler, /) -> Searcher:
-    """Hill climbing for discrete or non-smooth statements.
+def random_search(score: Score, donors: Instance, steps: int, /) -> Callable[..., Found]:
+    """Hill climbing for discrete or non-smooth statements, all chains at once.
 
-    Each move either redraws one leaf from a fresh sample, all of it or a random fifth of its
-    entries, or adds to the float leaves a sparse Gaussian of a random size; it is kept if the score
-    rises.
+    Each move either takes one leaf from another drawn instance, or a random fifth of its entries
+    from as many others, or adds to the float leaves a sparse Gaussian of a random size; it is kept
+    if the score rises.
+
+    Args:
+        score: of all chains' instances.
+        donors: the drawn instances, stacked.
+        steps: how many.
     """
-    one, project = measure(statement, size), projection(statement, size)
+    given = [np.asarray(leaf) for leaf in jax.tree.leaves(donors)]
 
-    def search(
-        key: jax.Array, start: Instance, form: Int[Array, ""], each: Bool[Array, ""]
-    ) -> Found:
-        leaves, structure = jax.tree.flatten(start)
+    def moved(leaves: Sequence[np.ndarray], rng: np.random.Generator) -> list[np.ndarray]:
+        chains, others = len(leaves[0]), len(given[0])
+        taken = rng.integers(-len(leaves), len(leaves), size=chains)
+        whole, amount = rng.random(chains) < 0.5, 10.0 ** rng.uniform(-4, 0.5, size=chains)
+        found: list[np.ndarray] = []
+        for i, (leaf, other) in enumerate(zip(leaves, given)):
+            along = lambda x, leaf=leaf: x.reshape(-1, *[1] * (leaf.ndim - 1))
+            some, new = rng.random(leaf.shape) < 0.2, leaf
+            if _is_float(leaf):
+                mean = np.mean(leaf**2, axis=tuple(range(1, leaf.ndim))) if leaf[0].size else 0.0
+                bump = along(amount * np.maximum(np.sqrt(mean), 1e-3)) * rng.normal(size=leaf.shape)
+                new = np.where(some & along(taken < 0), leaf + bump, leaf)
+            entries = other[(rng.integers(others, size=leaf.shape), *np.indices(leaf.shape)[1:])]
+            from_others = np.where(along(whole), other[rng.integers(others, size=chains)], entries)
+            replaced = along(taken == i) & (some | along(whole))
+            found.append(np.where(replaced, from_others, new).astype(leaf.dtype))
+        return found
 
-        def evaluate(values):
-            instance = jax.tree.unflatten(structure, values)
-            measured = jax.tree.map(lambda column: column[form], one(instance))
-            return _score(measured.value), _leads(statement, measured, instance)
-
-        def step(carry, xs):
-            (best, best_score), (key, at_start) = carry, xs
-            which, fresh_key, size_key, part_key, *leaf_keys = jax.random.split(key, 4 + len(best))
-            fresh = jax.tree.leaves(sampler(fresh_key, size))
-            redraw = jax.random.randint(which, (), -len(best), len(best))
-            whole = jax.random.bernoulli(part_key)
-            amount = 10.0 ** jax.random.uniform(size_key, (), minval=-4.0, maxval=0.5)
-            moved = []
-            for i, (leaf, new, leaf_key) in enumerate(zip(best, fresh, leaf_keys)):
-                mask_key, bump_key = jax.random.split(leaf_key)
-                mask = jax.random.bernoulli(mask_key, 0.2, leaf.shape)
-                redrawn = jnp.where((redraw == i) & (whole | mask), new.astype(leaf.dtype), leaf)
-                nudged = leaf
-                if _is_float(leaf):
-                    bump = amount * _scale(leaf) * jax.random.normal(bump_key, leaf.shape)
-                    nudged = leaf + jnp.where(mask, bump, 0.0).astype(leaf.dtype)
-                moved.append(jnp.where(redraw >= 0, redrawn, nudged))
-            moved = jax.tree.leaves(project(jax.tree.unflatten(structure, moved)))
-            moved = [jnp.where(at_start, old, new) for old, new in zip(best, moved)]
-            score, counted = evaluate(moved)
-            improved = _better(score, counted, best_score)
-            best = [jnp.where(improved, new, old) for new, old in zip(moved, best)]
-            return (best, jnp.where(improved, score, best_score)), (improved, counted)
-
-        # The first step stays at the start: what is measured is then compiled once.
-        keys = jax.random.split(key, steps)
-        xs = jnp.concatenate([keys[:1], keys]), jnp.arange(steps + 1) == 0
-        carry = (leaves, jnp.full((), -jnp.inf))
-        (best, _), (improved, counted) = jax.lax.scan(step, carry, xs)
-        return Found(
-            jax.tree.unflatten(structure, best), jnp.sum(improved[1:]), jnp.sum(counted[1:])
-        )
+    def search(rng: np.random.Generator, starts: Instance) -> Found:
+        chains = climb(score, starts, rng, steps, moved)
+        return Found(chains.instances, chains.accepted, chains.met)
 
     return search
 

@@ -112,7 +112,10 @@ def _equation(eqn: Any, values: list[Any]) -> list[Any]:
     if name == "cond":
         index = int(np.clip(int(values[0]), 0, len(params["branches"]) - 1))
         return _closed(params["branches"][index], values[1:])
-    found = _RULES[name](*values, **params)
+    try:
+        found = _RULES[name](*values, **params)
+    except (TypeError, ValueError, IndexError, KeyError) as unforeseen:
+        raise NotInterpreted(f"{name} with such parameters") from unforeseen
     return list(found) if eqn.primitive.multiple_results else [found]
 
 
@@ -120,14 +123,14 @@ def _scanned(
     values: list[Any], *, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, length: int,
     reverse: bool, **_: Any,
 ) -> list[Any]:  # fmt: skip
+    if not length:
+        raise NotInterpreted("a loop of no steps")
     consts, rest = values[:num_consts], values[num_consts:]
     carry, along = rest[:num_carry], rest[num_carry:]
     rows: list[Any] = [None] * length
     for i in reversed(range(length)) if reverse else range(length):
         outs = _closed(jaxpr, [*consts, *carry, *(x[i] for x in along)])
         carry, rows[i] = outs[:num_carry], outs[num_carry:]
-    if not length:
-        raise NotInterpreted("a loop of no steps")
     return [*carry, *(np.stack(column) for column in zip(*rows))]
 
 

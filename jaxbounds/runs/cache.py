@@ -11,6 +11,7 @@ from pathlib import Path
 import jax
 
 from jaxbounds.falsification import UNKEPT, Examples, Programs
+from jaxbounds.falsification.programs import CHEAP
 from jaxbounds.papers import PAPERS, load_paper
 from jaxbounds.provenance import versions
 from jaxbounds.runs.digest import cache_folder, digest_of
@@ -35,6 +36,18 @@ def prepare_jax() -> None:
     jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def compile_quickly() -> None:
+    """What statements on the host compile by themselves is small, like what is compiled for them.
+
+    For this process, if no device is in use yet, and for those that it starts. XLA ends a process
+    for a flag that it does not know: only versions that were tried are told.
+    """
+    flags = os.environ.get("XLA_FLAGS", "")
+    if jax.__version_info__ < (0, 11) and not all(name in flags for name in CHEAP):
+        cheap = (f"--{name}={str(value).lower()}" for name, value in CHEAP.items())
+        os.environ["XLA_FLAGS"] = " ".join([*cheap, flags]).strip()
 
 
 @functools.cache

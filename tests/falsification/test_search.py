@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from stubs import Dice, statement
 
+from jaxbounds.falsification.bench import Bench
+from jaxbounds.falsification.hopping import measuring
+from jaxbounds.falsification.programs import UNKEPT
 from jaxbounds.falsification.search import (
     _better,
     _scale,
@@ -77,7 +80,6 @@ def test_an_ascent_is_adam_s_relative_to_the_leaf_or_to_each_entry():
     claim = statement(_product, host=False, hypotheses=limit)
     run = jax.jit(gradient_search(claim, ONE, 4))
     ask = lambda each, x=(1.0, 3.0): run(
-        jax.random.key(0),
         {"n": jnp.array([7]), "x": jnp.array(x)},
         jnp.asarray(0),
         jnp.asarray(each),
@@ -99,24 +101,66 @@ def test_an_ascent_is_adam_s_relative_to_the_leaf_or_to_each_entry():
 # By random moves
 
 
+def _tried(bench, start, chains, donors, steps=60, seed=0):
+    """The chains of a statement's first form from copies of one start."""
+    at = measuring(bench, ONE, np.zeros(chains, int))
+
+    def score(moved):
+        there, found, leads = at(moved)
+        return there, np.where(leads, found.value, -np.inf), found.met
+
+    starts = jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf)[None], chains, axis=0), start)
+    return random_search(score, donors, steps)(np.random.default_rng(seed), starts)
+
+
 def test_random_moves_keep_what_is_worse_and_counts():
     draws = lambda key, size: {"n": jax.random.randint(key, (3,), 0, 9), "x": jnp.full(2, 0.25)}
-    value = lambda i: jnp.sum(i["n"]).astype(float) + jnp.sum(i["x"])
+    value = lambda i: jnp.sum(i["n"], axis=-1).astype(float) + jnp.sum(i["x"], axis=-1)
     sides = lambda i, s: Sides(value(i), {"printed": jnp.asarray(1.0), "control": jnp.asarray(0.5)})
     claim = statement(sides, host=False, sample=draws, cases=None, search="random",
                       hypotheses=lambda i, s: {"x < 1": jnp.all(jnp.abs(i["x"]) < 1)})  # fmt: skip
-    run = jax.jit(random_search(claim, ONE, 60, draws))
-    start = {"n": jnp.array([0, 1, 2]), "x": jnp.array([0.5, 0.5])}
-    found = [run(jax.random.key(k), start, jnp.asarray(0), jnp.asarray(False)) for k in range(3)]
-    for one in found:
-        assert float(value(one.best)) > 15 and np.abs(one.best["x"]).max() < 1
-        assert one.best["n"].dtype == start["n"].dtype and int(one.best["n"].min()) >= 0
-        assert int(one.best["n"].max()) <= 8 and 3 < int(one.accepted) < int(one.met) <= 60
-    assert all((np.asarray(one.best["x"]) != 0.5).any() for one in found)
+    bench = Bench(claim, 4, UNKEPT)
+    donors = jax.tree.map(np.asarray, jax.vmap(lambda k: draws(k, ONE))(
+        jax.random.split(jax.random.key(0), 32)))  # fmt: skip
+    start = {"n": np.array([0, 1, 2]), "x": np.array([0.5, 0.5])}
+    found = _tried(bench, start, 6, donors)
+    assert np.all(value(found.best) > 15) and np.abs(found.best["x"]).max() < 1
+    assert found.best["n"].dtype == start["n"].dtype and found.best["n"].min() >= 0
+    assert found.best["n"].max() <= 8
+    assert np.all((found.accepted > 3) & (found.accepted < found.met) & (found.met <= 60))
+    assert np.all(np.any(found.best["x"] != 0.5, axis=1))
     # Where nothing counts the start is kept.
-    bad = {"n": jnp.array([0, 1, 2]), "x": jnp.array([np.nan, 0.5])}
-    stuck = run(jax.random.key(0), bad, jnp.asarray(0), jnp.asarray(False))
-    assert int(stuck.accepted) == 0 or np.isfinite(stuck.best["x"]).all()
+    bad = {"n": np.array([0, 1, 2]), "x": np.array([np.nan, 0.5])}
+    stuck = _tried(bench, bad, 3, donors)
+    assert all(a == 0 or np.isfinite(x).all() for a, x in zip(stuck.accepted, stuck.best["x"]))
+
+
+def test_a_random_move_is_of_one_leaf_or_adds_to_all_floats():
+    # Taken from the only donor, or moved by no more than 10^.5 root mean squares times a normal.
+    leaves = {"n": np.zeros(4, int), "x": np.array([3.0, 4, 0, 0]), "y": np.array(2.0)}
+    donors = {"n": np.full((1, 4), 7), "x": np.full((1, 4), 9.0), "y": np.full(1, 9.0)}
+    moves = []
+
+    def score(moved):
+        moves.append(moved)
+        return moved, np.zeros(len(moved["y"])), np.ones(len(moved["y"]), bool)
+
+    starts = jax.tree.map(lambda leaf: np.repeat(leaf[None], 2000, axis=0), leaves)
+    found = random_search(score, donors, 1)(np.random.default_rng(0), starts)
+    assert not found.accepted.any() and len(moves) == 2
+    went = {k: moves[1][k].reshape(2000, -1) != starts[k].reshape(2000, -1) for k in leaves}
+    some = {k: went[k].any(axis=1) for k in leaves}
+    taken = {k: some[k] & np.all(~went[k] | (moves[1][k].reshape(2000, -1) == donors[k].ravel()[0]),
+                                 axis=1) for k in leaves}  # fmt: skip
+    assert np.array_equal(some["n"], taken["n"])  # integers are never nudged
+    assert not np.any(taken["n"] & (some["x"] | some["y"])) and not np.any(taken["x"] & some["y"])
+    # A sixth of the chains takes from each leaf: half of them all of it, half about a fifth.
+    share = np.mean(went["n"][some["n"]])
+    assert abs(share - 0.6 / (1 - 0.8**4 / 2)) < 0.05
+    assert abs(np.mean(some["n"]) - (1 / 2 + (1 - 0.8**4) / 2) / 6) < 0.03
+    nudged = some["x"] & ~taken["x"]
+    assert abs(np.mean(nudged) - (1 - 0.8**4) / 2) < 0.05
+    assert np.abs(moves[1]["x"] - starts["x"])[nudged].max() < 5 * 10**0.5 * 2.5
 
 
 # On the host
