@@ -1,5 +1,6 @@
 """Measuring many instances with few compiled programs, and keeping what was measured."""
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 from jaxbounds.falsification.measure import Measured, float64_on_cpu, measure, met
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.watched import Watch
-from jaxbounds.statements import Form, Instance, Size, Statement
+from jaxbounds.statements import Form, Instance, Sampler, Size, Statement
 
 
 def cases_of(statement: Statement, size: Size, /) -> Any:
@@ -169,12 +170,17 @@ def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Si
     return fitted(statement, form, as_arrays(dict(stored.instance)), size), size
 
 
+@functools.lru_cache(maxsize=256)
+def _drawn_kinds(sampler: Sampler, size: Size) -> dict[str, Kind]:
+    """Of what a sampler draws: traced, which takes long, and asked often."""
+    with float64_on_cpu():
+        return _kinds(jax.eval_shape(lambda key: sampler(key, size), jax.random.key(0)))
+
+
 def _usual_kinds(statement: Statement, size: Size) -> dict[str, Kind]:
     """Of what a sampler draws at a size or, where there is none, of the first case."""
     if statement.samplers:
-        sampler = next(iter(statement.samplers.values()))
-        with float64_on_cpu():
-            return _kinds(jax.eval_shape(lambda key: sampler(key, size), jax.random.key(0)))
+        return _drawn_kinds(next(iter(statement.samplers.values())), size)
     if statement.cases is not None and size in statement.sizes:
         return _kinds(jax.tree.map(np.asarray, dict(statement.cases(size))), skip=1)
     return {}
@@ -213,7 +219,9 @@ class Bench:
         if self.statement.host:
             return run(batch)
         for start in range(0, total, self.batch):
-            index = np.minimum(np.arange(start, start + self.batch), total - 1)
+            index: Any = slice(start, start + self.batch)
+            if start + self.batch > total:
+                index = np.minimum(np.arange(start, start + self.batch), total - 1)
             parts.append(take(run(take(batch, index)), slice(total - start)))
         return Measured(*concatenate(parts))
 

@@ -29,7 +29,7 @@ from jaxbounds.falsification.search import (
     host_search,
     random_search,
 )
-from jaxbounds.interpreted import NotInterpreted, interpreted
+from jaxbounds.interpreted import once
 from jaxbounds.statements import CONTROL, Budget, Instance, Sampler, Size, Statement
 from jaxbounds.statements.over import Drawn
 
@@ -60,11 +60,7 @@ def _sampler(of: _Sampling) -> Callable:
 
     def run(key: jax.Array, count: int) -> Instance:
         many = lambda key: jax.vmap(draw)(jax.random.split(key, count))
-        traced, result = jax.make_jaxpr(many, return_shape=True)(key)
-        try:
-            return jax.tree.unflatten(jax.tree.structure(result), interpreted(traced)(key))
-        except NotInterpreted:
-            return compiled(jax.random.split(key, count))
+        return once(many, lambda key: compiled(jax.random.split(key, count)))(key)
 
     return run
 

@@ -100,7 +100,8 @@ class Memorised(NamedTuple):
 
 def _ascend(rows: np.ndarray, dual: np.ndarray, w: np.ndarray, steps: int) -> np.ndarray:
     """Unit neurons w of larger |dual^T relu(rows w)|: each step goes as far as is best of six."""
-    unit = lambda v: v / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-300)
+    length = lambda v: np.sqrt(np.einsum("...i,...i->...", v, v))[..., None]
+    unit = lambda v: v / np.maximum(length(v), 1e-300)
     strides = np.array([0.0, 0.03, 0.1, 0.3, 1.0, 10.0])[:, None, None]
     for _ in range(steps):
         value = np.maximum(w @ rows.T, 0.0) @ dual

@@ -67,7 +67,8 @@ def _mover(T: int) -> Any:
         )
         return jnp.stack([jnp.abs(outputs - still).max() for outputs in off])
 
-    return jax.jit(moved)
+    # It runs for hundreds of directions: optimised, whatever the command says of what runs once.
+    return jax.jit(moved, compiler_options={"xla_backend_optimization_level": 2})
 
 
 def _restored(i: Instance, size: Size) -> Sides:
