@@ -1,6 +1,7 @@
 """Worst ratios that move are said, and the file of recorded ones is whole."""
 
 import dataclasses
+import math
 
 import pytest
 
@@ -80,6 +81,17 @@ def test_a_part_replaces_its_own_ratios(tmp_path):
     (tmp_path / RATIOS).write_text("{")
     with pytest.raises(ValueError, match="is damaged"):
         now()
+
+
+def test_a_ratio_to_a_side_that_vanishes_keeps_what_is_finite(tmp_path):
+    """A search may reach a right side of 0; the draws and the other sizes are still known."""
+    paper = dataclasses.replace(load_paper("qstr"), folder=tmp_path)
+    sizes = {"n=1": math.inf, "n=4": 2.0}
+    infinite = dataclasses.replace(
+        VERDICT, status="fails", worst_ratio=math.inf, drawn=1.0, by_size=sizes
+    )
+    drift.record([infinite], [paper], others=False)
+    assert read_records(paper, RATIOS) == {"qstr.lem12": {"printed": {"drawn": 1.0, "n=4": 2.0}}}
 
 
 def test_a_paper_in_no_file_has_no_records():

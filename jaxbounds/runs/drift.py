@@ -26,11 +26,11 @@ OfStatements = Mapping[str, Mapping[str, Ratios]]
 def _kept(verdict: Verdict) -> bool:
     """Rounding is not recorded: of identities that hold nothing is."""
     exact = verdict.relation == "=" and verdict.status == "holds"
-    return not exact and math.isfinite(verdict.worst_ratio)
+    return not exact and bool(ratios_of(verdict))
 
 
 def ratios_of(verdict: Verdict, /) -> Ratios:
-    """What is recorded of a verdict."""
+    """What is recorded of a verdict: of a right side that vanishes somewhere, the finite ones."""
     drawn = {} if verdict.drawn is None else {"drawn": verdict.drawn}
     found = {"worst": verdict.worst_ratio} | drawn
     found |= verdict.by_size if len(verdict.by_size) > 1 else {}
