@@ -215,15 +215,17 @@ class Bench:
     def __call__(self, batch: Instance, size: Size) -> Measured:
         """Measure instances of one size, stacked along a leading axis."""
         run = self.mapped(measure(self.statement, size), "measure", size)
+        return run(batch) if self.statement.host else self.in_parts(run, batch)
+
+    def in_parts(self, run: Callable[[Instance], Any], batch: Instance, /) -> Any:
+        """What a compiled program gives, always called with as many instances."""
         total, parts = length(batch), []
-        if self.statement.host:
-            return run(batch)
         for start in range(0, total, self.batch):
             index: Any = slice(start, start + self.batch)
             if start + self.batch > total:
                 index = np.minimum(np.arange(start, start + self.batch), total - 1)
             parts.append(take(run(take(batch, index)), slice(total - start)))
-        return Measured(*concatenate(parts))
+        return parts[0] if len(parts) == 1 else concatenate(parts)
 
     def one(self, instance: Instance, size: Size) -> Measured:
         """Measure a single instance."""
@@ -235,7 +237,7 @@ class Bench:
         hypotheses = self.statement.hypotheses
         xp = np if self.statement.host else jnp
         run = self.mapped(lambda instance: met(hypotheses, instance, size, xp), "hypotheses", size)
-        table = {name: np.asarray(ok) for name, ok in run(batch).items()}
+        table = run(batch) if self.statement.host else self.in_parts(run, batch)
         reasons = {name: int(np.sum(~ok)) for name, ok in table.items()}
         meets_all = np.all(np.stack(list(table.values())), axis=0)
         reasons["below the numerical error"] = int(np.sum(meets_all & ~measured.counted[:, -1]))

@@ -18,6 +18,7 @@ from jaxbounds.falsification.hopping import (
     hop,
     measuring,
     near_to,
+    projected,
     spread_out,
 )
 from jaxbounds.falsification.measure import Measured, form_names
@@ -28,6 +29,7 @@ from jaxbounds.falsification.search import (
     gradient_search,
     host_search,
     random_search,
+    slopes,
 )
 from jaxbounds.interpreted import once
 from jaxbounds.statements import CONTROL, Budget, Instance, Sampler, Size, Statement
@@ -257,10 +259,10 @@ def _climb(bench, steps, place, size, batch, starts) -> Found:
         every = [climb(rng, take(instances, i), int(f), batch) for i, f in enumerate(targets)]
         return jax.tree.map(lambda *leaves: np.stack(leaves), *every)
     if statement.search == "gradient":
-        name = (statement.id, "gradient", steps, tuple(size.items()))
-        along = bench.programs(gradient_search(statement, size, steps), *name)
+        along = bench.mapped(slopes(statement, size), "slopes", size)
+        ascent = gradient_search(along, projected(bench, size), steps)
         try:
-            return jax.tree.map(np.asarray, along(instances, targets, each))
+            return ascent(instances, targets, each)
         except NO_SLOPES:  # what is measured was traced before: only its slopes can be missing
             pass
     measured_at = measuring(bench, size, targets)

@@ -59,7 +59,7 @@ def projected(bench: Bench, size: Size, /) -> Callable[[Instance], Instance]:
     if bench.statement.project is None:
         return lambda batch: batch
     run = bench.mapped(projection(bench.statement, size), "project", size)
-    return lambda batch: jax.tree.map(np.asarray, run(batch))
+    return lambda batch: bench.in_parts(run, batch)
 
 
 def measuring(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 from jax import export
 
 from jaxbounds.falsification.watched import Watch
@@ -91,6 +92,12 @@ def _read(file: Path) -> Kept | None:
     return Kept(json.loads(seen), bytearray(trace))
 
 
+def _kind(leaf: Any) -> tuple[Any, ...]:
+    """What tells arguments apart for a compiled program, found faster than JAX's type."""
+    weak = getattr(leaf, "weak_type", False)
+    return np.shape(leaf), getattr(leaf, "dtype", type(leaf)), weak
+
+
 class Programs:
     """Compiles functions over batches of instances for the CPU; may keep their traces in a folder.
 
@@ -113,14 +120,16 @@ class Programs:
             watch: is told what the trace shows.
         """
         mapped = jax.vmap(function if watch is None else watch.calls(function))
-        ready: dict[str, Callable] = {}
+        ready: dict[Any, Callable] = {}
 
         def run(*arguments: Any) -> Any:
-            signature = repr((name, jax.tree.map(jax.typeof, arguments)))
-            if signature not in ready:
+            leaves, structure = jax.tree.flatten(arguments)
+            shapes = structure, *map(_kind, leaves)
+            if shapes not in ready:
+                signature = repr((name, jax.tree.map(jax.typeof, arguments)))
                 traced = self._traced(mapped, signature, arguments, watch)
-                ready[signature] = traced.lower().compile(compiler_options=_for(traced))
-            return ready[signature](*arguments)
+                ready[shapes] = traced.lower().compile(compiler_options=_for(traced))
+            return ready[shapes](*arguments)
 
         return run
 

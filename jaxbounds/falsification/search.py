@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import export
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxbounds.falsification.lost import is_noise, largest_entry
@@ -34,9 +33,8 @@ class Found(NamedTuple):
     met: Int[Array | np.ndarray, "..."]
 
 
-export.register_namedtuple_serialization(Found, serialized_name="jaxbounds.falsification.Found")
-Searcher = Callable[[Instance, Int[Array, ""], Bool[Array, ""]], Found]
-"""From a start, a form, and whether steps are relative to each entry by itself."""
+Slopes = tuple[Float[Array, "..."], Bool[Array, "..."], list[Array]]
+"""The score of a form, whether the instance leads, and the slopes along its leaves of floats."""
 
 NO_SLOPES = (NotImplementedError, TypeError, ValueError)
 """What JAX raises where it cannot differentiate (loops of unknown length, callbacks, ...)."""
@@ -72,8 +70,10 @@ def _score(ratio: Float[Array, ""]) -> Float[Array, ""]:
     return jnp.where(positive, jnp.log(jnp.where(positive, ratio, 1.0)), ratio - 1e3)
 
 
-def _scale(leaf: Array) -> Array:
-    return jnp.maximum(jnp.sqrt(jnp.mean(leaf**2)), 1e-3)
+def _scale(leaf: np.ndarray) -> np.ndarray:
+    """Of each chain the root mean square of its leaf."""
+    mean = np.mean(leaf**2, axis=tuple(range(1, leaf.ndim)), keepdims=True)
+    return np.maximum(np.sqrt(mean), 1e-3)
 
 
 def _better(score, counted, best):
@@ -85,53 +85,80 @@ def _leads(statement: Statement, m: Measured, instance: Instance, xp: Any = jnp,
     return m.counted & ~is_noise(statement, m, largest_entry(instance, xp))
 
 
-def gradient_search(statement: Statement, size: Size, steps: int, /) -> Searcher:
-    """Adam ascent with a cosine schedule, steps relative to the size of each float leaf.
+def slopes(statement: Statement, size: Size, /) -> Callable[..., Slopes]:
+    """From an instance and the index of a form to that form's score, and where it rises."""
+    one = measure(statement, size)
 
-    Or of each of its entries: then it is the logarithms of the entries that move.
-    """
-    import optax  # slow to import, and most commands search nothing
+    def along(instance: Instance, form: Int[Array, ""]) -> Slopes:
+        leaves, structure = jax.tree.flatten(instance)
+        moving = _moving(leaves)
 
-    one, project = measure(statement, size), projection(statement, size)
-    schedule = optax.cosine_decay_schedule(LEARNING_RATE, steps, alpha=0.01)
-    adam = optax.scale_by_adam(b1=0.8, b2=0.95)
-
-    def search(start: Instance, form: Int[Array, ""], each: Bool[Array, ""]) -> Found:
-        leaves, structure = jax.tree.flatten(start)
-        moving = [i for i, leaf in enumerate(leaves) if _is_float(leaf) and leaf.size]
-
-        def rebuild(floats):
-            values = list(leaves)
-            for i, value in zip(moving, floats):
-                values[i] = value
-            return jax.tree.unflatten(structure, values)
-
-        def objective(floats):
-            instance = rebuild(floats)
-            measured = jax.tree.map(lambda column: column[form], one(instance))
-            return _score(measured.value), _leads(statement, measured, instance)
-
-        def step(carry, count):
-            floats, state, best, best_score = carry
-            (score, counted), slope = jax.value_and_grad(objective, has_aux=True)(floats)
-            improved = _better(score, counted, best_score)
-            best = jax.tree.map(lambda new, old: jnp.where(improved, new, old), floats, best)
-            best_score = jnp.where(improved, score, best_score)
-            slope = jax.tree.map(jnp.nan_to_num, slope)
-            # Optax mixes floats with integer counts, which strict promotion refuses.
-            with jax.numpy_dtype_promotion("standard"):
-                direction, state = adam.update(slope, state)
-                rate = schedule(count)
-            scale = lambda x: jnp.where(each, jnp.abs(x), _scale(x))
-            moved = jax.tree.map(lambda x, d: x + rate * scale(x) * d, floats, direction)
-            projected = jax.tree.leaves(project(rebuild(moved)))
-            return ([projected[i] for i in moving], state, best, best_score), (improved, counted)
+        def objective(floats: list[Array]) -> tuple[Array, Array]:
+            moved = jax.tree.unflatten(structure, _replaced(leaves, moving, floats))
+            measured = jax.tree.map(lambda column: column[form], one(moved))
+            return _score(measured.value), _leads(statement, measured, moved)
 
         floats = [leaves[i] for i in moving]
-        carry = (floats, adam.init(floats), floats, jnp.full((), -jnp.inf))
-        (_, _, best, _), (improved, counted) = jax.lax.scan(step, carry, jnp.arange(steps))
-        # The first step is at the starting point.
-        return Found(rebuild(best), jnp.sum(improved[1:]), jnp.sum(counted[1:]))
+        (score, leads), slope = jax.value_and_grad(objective, has_aux=True)(floats)
+        return score, leads, slope
+
+    return along
+
+
+def _moving(leaves: Sequence[Any]) -> list[int]:
+    return [i for i, leaf in enumerate(leaves) if _is_float(leaf) and leaf.size]
+
+
+def _replaced(leaves: Sequence[Any], at: Sequence[int], values: Sequence[Any]) -> list[Any]:
+    new = dict(zip(at, values))
+    return [new.get(i, leaf) for i, leaf in enumerate(leaves)]
+
+
+def gradient_search(
+    along: Callable[..., Slopes], back: Callable[[Instance], Instance], steps: int, /
+) -> Callable[..., Found]:
+    """Adam ascent with a cosine schedule, steps relative to the size of each float leaf.
+
+    Or of each of its entries: then it is the logarithms of the entries that move. All chains climb
+    at once. Compiled are the slopes alone: a loop around them took longer to compile than they do.
+
+    Args:
+        along: `slopes` of all chains' instances, each for its form.
+        back: their instances back onto the hypotheses.
+        steps: how many.
+    """
+    first, second = 0.8, 0.95  # decays of the moments (Kingma and Ba 2015, Algorithm 1)
+
+    def search(starts: Instance, forms: np.ndarray, each: np.ndarray) -> Found:
+        leaves, structure = jax.tree.flatten(starts)
+        moving, best = _moving(leaves), [np.array(leaf) for leaf in leaves]
+        top = np.full(len(forms), -np.inf)
+        accepted, met = np.zeros(len(forms), int), np.zeros(len(forms), int)
+        m, v = ([np.zeros_like(leaves[i]) for i in moving] for _ in range(2))
+        for step in range(steps):
+            here = jax.tree.unflatten(structure, leaves)
+            score, leads, slope = jax.tree.map(np.asarray, along(here, forms))
+            better = _better(score, leads, top)
+            for held, leaf in zip(best, leaves):
+                held[better] = leaf[better]
+            top = np.where(better, score, top)
+            if step:  # the first is at the starting point
+                accepted, met = accepted + better, met + leads
+            rate = LEARNING_RATE * (0.99 * (1 + np.cos(np.pi * step / steps)) / 2 + 0.01)
+            slope = [np.nan_to_num(part) for part in slope]
+            moved = []
+            with np.errstate(all="ignore"):  # what overflows does not count
+                m = [first * a + (1 - first) * part for a, part in zip(m, slope)]
+                v = [second * a + (1 - second) * part**2 for a, part in zip(v, slope)]
+                for i, mean, square in zip(moving, m, v):
+                    x, alone = leaves[i], each.reshape(-1, *[1] * (leaves[i].ndim - 1))
+                    spread = np.sqrt(square / (1 - second ** (step + 1))) + 1e-8
+                    direction = mean / (1 - first ** (step + 1)) / spread
+                    moved.append(x + rate * np.where(alone, np.abs(x), _scale(x)) * direction)
+            new = back(jax.tree.unflatten(structure, _replaced(leaves, moving, moved)))
+            onto = jax.tree.leaves(new)
+            leaves = _replaced(leaves, moving, [onto[i] for i in moving])
+        return Found(jax.tree.unflatten(structure, best), accepted, met)
 
     return search
 

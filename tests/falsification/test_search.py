@@ -17,6 +17,7 @@ from jaxbounds.falsification.search import (
     host_search,
     projection,
     random_search,
+    slopes,
 )
 from jaxbounds.statements import Sides, Size
 
@@ -30,9 +31,8 @@ def test_a_score_is_a_logarithm_and_below_all_of_them_where_there_is_none():
     np.testing.assert_allclose(found, wanted)
     slope = [jax.grad(_score)(jnp.asarray(x)) for x in (2.0, 0.0, -5.0)]
     np.testing.assert_allclose(slope, [0.5, 1, 1])
-    np.testing.assert_allclose(
-        [_scale(jnp.array([3.0, -4])), _scale(jnp.zeros(2))], [12.5**0.5, 1e-3]
-    )
+    np.testing.assert_allclose(_scale(np.array([[3.0, -4], [0, 0]])), [[12.5**0.5], [1e-3]])
+    assert _scale(np.array([3.0, 0.0])).tolist() == [3, 1e-3]
     told = [bool(_better(score, np.bool_(counts), 1.0)) for score, counts in
             ((2.0, True), (2.0, False), (1.0, True), (0.5, True))]  # fmt: skip
     assert told == [True, False, False, False]
@@ -78,24 +78,47 @@ def _by_hand(x, each, steps):
 def test_an_ascent_is_adam_s_relative_to_the_leaf_or_to_each_entry():
     limit = lambda i, s: {"x0 < 1.3": i["x"][0] < 1.3}
     claim = statement(_product, host=False, hypotheses=limit)
-    run = jax.jit(gradient_search(claim, ONE, 4))
-    ask = lambda each, x=(1.0, 3.0): run(
-        {"n": jnp.array([7]), "x": jnp.array(x)},
-        jnp.asarray(0),
-        jnp.asarray(each),
-    )
-    for each in (False, True):
-        path = _by_hand([1.0, 3.0], each, 4)
+    along = jax.jit(jax.vmap(slopes(claim, ONE)))
+    starts = {"n": np.array([[7], [8], [9]]), "x": np.array([[1.0, 3.0], [1.0, 3.0], [2.0, 3.0]])}
+    each = np.array([False, True, False])
+    found = gradient_search(along, lambda batch: batch, 4)(starts, np.zeros(3, int), each)
+    for chain, own in enumerate(each[:2]):
+        path = _by_hand([1.0, 3.0], own, 4)
         counts = [bool(x[0] < 1.3) for x in path]
-        found, best = ask(each), max((x[0] * x[1], i) for i, x in enumerate(path) if counts[i])[1]
-        np.testing.assert_allclose(found.best["x"], path[best], rtol=1e-6)
-        assert found.best["n"].tolist() == [7]
+        best = max((x[0] * x[1], i) for i, x in enumerate(path) if counts[i])[1]
+        np.testing.assert_allclose(found.best["x"][chain], path[best], rtol=1e-6)
         # The start is no step.
-        assert int(found.accepted) == best and int(found.met) == sum(counts[1:])
-    assert int(ask(False).met) < 3 == int(ask(True).met)
+        assert found.accepted[chain] == best and found.met[chain] == sum(counts[1:])
+    assert found.best["n"].tolist() == [[7], [8], [9]] and found.met[0] < 3 == found.met[1]
     # Where the start does not count it is kept, and nothing was met.
-    away = ask(False, (2.0, 3.0))
-    assert away.best["x"].tolist() == [2, 3] and int(away.accepted) == int(away.met) == 0
+    assert found.best["x"][2].tolist() == [2, 3] and found.accepted[2] == found.met[2] == 0
+    assert starts["x"].tolist() == [[1, 3], [1, 3], [2, 3]]  # what was given is as it was
+
+
+def test_an_ascent_is_each_chain_s_own_form_s_and_put_back_at_each_step():
+    claim = statement(_product, host=False)
+    along = jax.jit(jax.vmap(slopes(claim, ONE)))
+    starts = {"x": np.array([[1.0, 2.0], [1.0, 2.0]])}
+    score, leads, slope = along(starts, np.array([0, 1]))  # the form's, and the control's
+    np.testing.assert_allclose(score, np.log([2, 4]))
+    np.testing.assert_allclose(slope[0], [[1, 0.5], [1, 0.5]])
+    assert leads.tolist() == [True, True]
+    seen = []
+
+    def onto(batch):
+        seen.append(batch["x"])
+        return {"x": np.minimum(batch["x"], 1.05)}
+
+    found = gradient_search(along, onto, 3)(starts, np.array([0, 1]), np.zeros(2, bool))
+    assert len(seen) == 3 and found.best["x"].tolist() == [[1, 2], [1, 2]]
+    np.testing.assert_allclose(seen[1], [1.05 + 0.1 * 0.7525 * 1.05 * _ratios()] * 2, rtol=1e-6)
+
+
+def _ratios():
+    """The second step's direction by hand: slopes (1, 1/2), then 1/1.05 twice."""
+    g, h = np.array([1.0, 0.5]), np.full(2, 1 / 1.05)
+    m, v = 0.8 * 0.2 * g + 0.2 * h, 0.95 * 0.05 * g**2 + 0.05 * h**2
+    return m / (1 - 0.64) / np.sqrt(v / (1 - 0.95**2))
 
 
 # By random moves
