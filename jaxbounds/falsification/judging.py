@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxbounds.falsification.bench import Bench, Column, Pool, counterexample_of
 from jaxbounds.falsification.decide import ON_AVERAGE, Decision, decide, edge, violation
-from jaxbounds.falsification.doubt import Asked, nobody, stands
+from jaxbounds.falsification.doubt import Asked, nobody, remembering, stands
 from jaxbounds.falsification.evidence import ailments, near_control
 from jaxbounds.falsification.examples import NONE, Examples, recall
 from jaxbounds.falsification.explore import Searched, draw, search
@@ -149,6 +149,7 @@ def judge(
     referee: Asked = nobody,
 ) -> Findings:
     """Draw, search, measure and decide; nothing is shrunk or stored."""
+    referee = remembering(referee)
     with float64_on_cpu():
         bench, pool = Bench(statement, budget.batch, programs), Pool()
         left_out = draw(bench, pool, budget, seed)

@@ -20,8 +20,10 @@ def classical_error(
 
 
 def draw(key: PRNGKeyArray, distribution: Float[Array, "X"], n: int, /) -> Int[Array, "n"]:
-    """Indices of n i.i.d. points."""
-    return jax.random.categorical(key, jnp.log(distribution), shape=(n,))
+    """Indices of n i.i.d. points: how many steps of the distribution function each passes."""
+    steps = jnp.cumsum(distribution)
+    uniform = jax.random.uniform(key, (n, 1), steps.dtype)
+    return jnp.sum(steps[None, :-1] <= steps[-1] * uniform, axis=1)
 
 
 def empirical_risk_minimiser(

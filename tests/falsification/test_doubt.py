@@ -5,7 +5,14 @@ import pytest
 from stubs import measured, statement
 
 from jaxbounds.falsification.bench import Bench
-from jaxbounds.falsification.doubt import TRUE, Referee, is_rounding, nobody, stands
+from jaxbounds.falsification.doubt import (
+    TRUE,
+    Referee,
+    is_rounding,
+    nobody,
+    remembering,
+    stands,
+)
 from jaxbounds.falsification.programs import UNKEPT
 from jaxbounds.statements import Form, Sides, Size
 
@@ -217,3 +224,26 @@ def test_where_nobody_can_be_asked():
     said = nobody(statement(), FORMS[0], LEAF, ONE)
     assert said.word == "absent" and not said.is_true
     assert Referee("undecided", TRUE).is_true and not Referee(TRUE, "").is_true
+
+
+def test_a_question_is_asked_once():
+    asked = []
+
+    def referee(claim, form, instance, size):
+        asked.append((form.name, float(instance["x"].ravel()[0]), dict(size)))
+        return Referee("undecided", str(len(asked)))
+
+    first, second = statement(FLAT(1.0)), statement(FLAT(1.0))
+    again = remembering(referee)
+    at = lambda x: {"x": np.full(2, x)}
+    said = [
+        again(claim, claim.forms[0], at(x), Size(size))
+        for claim, x, size in [
+            (first, 1.0, {"n": 1}), (first, 1.0, {"n": 1}), (first, 2.0, {"n": 1}),
+            (first, 1.0, {"n": 2}), (second, 1.0, {"n": 1}), (first, 2.0, {"n": 1}),
+        ]
+    ]  # fmt: skip
+    # Another instance, size or statement is another question; so is -0.0, which is not 0.0.
+    assert [one.reason for one in said] == ["1", "1", "2", "3", "4", "2"] and len(asked) == 4
+    zero = [again(first, first.forms[0], at(x), Size({"n": 1})).reason for x in (0.0, -0.0)]
+    assert zero == ["5", "6"]

@@ -144,3 +144,15 @@ def test_erm_picks_the_least_empirical_loss(x64):
     sample = jnp.array([1, 1, 0])
     means = LOSSES[:, [1, 1, 0]].mean(axis=1)
     assert finite.empirical_risk_minimiser(jnp.asarray(LOSSES), sample) == means.argmin()
+
+
+def test_points_are_drawn_by_their_law(x64):
+    # The oracle is NumPy's search in the distribution function, at the same uniform numbers.
+    weights = np.array([0.0, 3.0, 0.0, 5.0, 2.0, 0.0])
+    key = jax.random.key(3)
+    found = np.asarray(finite.draw(key, jnp.asarray(weights), 4000))
+    uniform = np.asarray(jax.random.uniform(key, (4000, 1))).ravel()
+    assert found.tolist() == np.searchsorted(np.cumsum(weights), 10 * uniform, "right").tolist()
+    often = np.bincount(found, minlength=6)
+    assert often[[0, 2, 5]].tolist() == [0, 0, 0]
+    assert np.abs(often / 4000 - weights / 10).max() < 5 * 0.5 / math.sqrt(4000)
