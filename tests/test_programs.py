@@ -104,6 +104,36 @@ def test_verdicts_do_not_depend_on_what_was_kept(tmp_path):
     assert without["worst_ratio"] == pytest.approx(warm["worst_ratio"], rel=1e-12)
 
 
+@pytest.mark.parametrize("damage", [False, True])
+def test_instances_are_drawn_once_for_a_name(tmp_path, damage):
+    made = []
+
+    def draw():
+        made.append(1)
+        return {"x": np.arange(3.0), "of": {"n": np.array([len(made)])}}
+
+    first = Programs(tmp_path).drawn(draw, "mine.claim", "sample", (("d", 3),), 64, 0)
+    if damage:
+        (file,) = tmp_path.iterdir()
+        file.write_bytes(file.read_bytes()[:-9])
+    again = Programs(tmp_path).drawn(draw, "mine.claim", "sample", (("d", 3),), 64, 0)
+    assert len(made) == 1 + damage and again["x"].tolist() == first["x"].tolist() == [0, 1, 2]
+    assert again["of"]["n"].tolist() == [1 + damage] and again["x"].dtype == np.float64
+    # Another seed, number or size is another name.
+    Programs(tmp_path).drawn(draw, "mine.claim", "sample", (("d", 3),), 64, 1)
+    assert len(made) == 2 + damage
+
+
+@pytest.mark.parametrize("kept", [np.zeros(2**18), np.zeros(2**18 + 1), [np.zeros(1)]])
+def test_small_dicts_of_arrays_are_kept(tmp_path, kept):
+    Programs(tmp_path).drawn(lambda: {"x": kept}, "mine")
+    assert len(list(tmp_path.iterdir())) == (np.size(kept) == 2**18)
+    Programs().drawn(lambda: {"x": kept}, "mine")
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    assert Programs(blocked).drawn(lambda: {"x": kept}, "mine")["x"] is kept
+
+
 def test_only_shipped_statements_are_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
     cache._kept.cache_clear()

@@ -21,7 +21,7 @@ from jaxbounds.certification.symmetry import reduced
 from jaxbounds.certification.values import NotSupported, Reading, Undecided
 from jaxbounds.falsification import ON_AVERAGE, float64_on_cpu
 from jaxbounds.falsification.bench import refuse_other_kinds
-from jaxbounds.falsification.measure import asked, in_order, joined, pick
+from jaxbounds.falsification.reading import asked, in_order, joined, pick
 from jaxbounds.papers import Named, the_statement
 from jaxbounds.shown import Table, number, shown
 from jaxbounds.statements import Domain, Form, Size, Statement

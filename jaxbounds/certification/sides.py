@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbounds.falsification.measure import in_order, pick
+from jaxbounds.falsification.reading import in_order, pick
 from jaxbounds.statements import Form, Instance, Size, Statement
 
 

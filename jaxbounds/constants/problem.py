@@ -10,8 +10,9 @@ import numpy as np
 
 from jaxbounds.falsification import UNKEPT
 from jaxbounds.falsification.bench import Bench
-from jaxbounds.falsification.measure import in_order, measure, pick
+from jaxbounds.falsification.measure import measure
 from jaxbounds.falsification.programs import compiled
+from jaxbounds.falsification.reading import in_order, pick
 from jaxbounds.falsification.search import NO_SLOPES
 from jaxbounds.statements import CONTROL, Instance, Sides, Size, Statement
 

@@ -8,9 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.falsification.measure import Measured, float64_on_cpu, measure, met
-from jaxbounds.falsification.programs import Programs
+from jaxbounds.falsification.measure import Measured, float64_on_cpu, measure, measured
+from jaxbounds.falsification.programs import Programs, compiled
+from jaxbounds.falsification.reading import met, read
 from jaxbounds.falsification.watched import Watch
+from jaxbounds.interpreted import once
 from jaxbounds.statements import Form, Instance, Sampler, Size, Statement
 
 
@@ -207,15 +209,38 @@ class Bench:
             watch = self.watch if what == "measure" else None
             if self.statement.host:
                 run = one_by_one(function if watch is None else watch.calls(function))
+            elif size not in self.statement.sizes:  # of stored counterexamples, a call or two
+                run = self._once(function, watch)
             else:
                 run = self.programs(function, *name, watch=watch)
             self._runs[what, size] = run
         return self._runs[what, size]
 
+    def _once(self, function: Callable[[Instance], Any], watch: Watch | None) -> Callable:
+        """The function over a batch, for which nothing is compiled."""
+        many = jax.vmap(function if watch is None else watch.calls(function))
+
+        def run(batch: Instance) -> Any:
+            def seen(traced: Any) -> None:
+                if watch is not None:
+                    watch.program(traced, functools.partial(jax.eval_shape, many, batch))
+
+            return once(many, compiled(many), seen=seen)(batch)
+
+        return run
+
     def __call__(self, batch: Instance, size: Size) -> Measured:
         """Measure instances of one size, stacked along a leading axis."""
-        run = self.mapped(measure(self.statement, size), "measure", size)
-        return run(batch) if self.statement.host else self.in_parts(run, batch)
+        statement = self.statement
+        # On the host the sides of an identity may be of another shape for each instance.
+        if statement.there_is is not None or (statement.host and not statement.is_bound):
+            return self._run(measure(statement, size), size, batch)
+        return measured(statement, self._run(read(statement, size), size, batch), batch, axes=1)
+
+    def _run(self, function: Callable[[Instance], Any], size: Size, batch: Instance) -> Any:
+        run = self.mapped(function, "measure", size)
+        as_they_are = self.statement.host or size not in self.statement.sizes
+        return run(batch) if as_they_are else self.in_parts(run, batch)
 
     def in_parts(self, run: Callable[[Instance], Any], batch: Instance, /) -> Any:
         """What a compiled program gives, always called with as many instances."""
@@ -236,8 +261,12 @@ class Bench:
         """Why instances of a batch do not count, and how many for each reason."""
         hypotheses = self.statement.hypotheses
         xp = np if self.statement.host else jnp
-        run = self.mapped(lambda instance: met(hypotheses, instance, size, xp), "hypotheses", size)
-        table = run(batch) if self.statement.host else self.in_parts(run, batch)
+        flags = lambda instance: met(hypotheses, instance, size, xp)
+        if self.statement.host:
+            table = one_by_one(flags)(batch)
+        else:  # for a call or two nothing is compiled
+            many = jax.vmap(flags)
+            table = once(many, compiled(many))(batch)
         reasons = {name: int(np.sum(~ok)) for name, ok in table.items()}
         meets_all = np.all(np.stack(list(table.values())), axis=0)
         reasons["below the numerical error"] = int(np.sum(meets_all & ~measured.counted[:, -1]))

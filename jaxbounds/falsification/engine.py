@@ -17,14 +17,9 @@ from jaxbounds.falsification.examples import NONE, SOURCE, Examples, remember
 from jaxbounds.falsification.explore import agreeing
 from jaxbounds.falsification.judging import Findings, judge
 from jaxbounds.falsification.lost import is_noise, largest_entry
-from jaxbounds.falsification.measure import (
-    Reals,
-    float64_on_cpu,
-    form_names,
-    hypothesis_names,
-    promised,
-)
+from jaxbounds.falsification.measure import float64_on_cpu, hypothesis_names, promised
 from jaxbounds.falsification.programs import UNKEPT, Programs
+from jaxbounds.falsification.reading import Reals, form_names
 from jaxbounds.falsification.shrink import shrink
 from jaxbounds.falsification.storage import StoredInstance, save_instance
 from jaxbounds.falsification.verdict import Verdict

@@ -9,7 +9,8 @@ from jaxbounds.falsification.bench import Column, Pool, labelled, length
 from jaxbounds.falsification.decide import ON_AVERAGE, Decision, edge
 from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.falsification.explore import Searched, agreeing
-from jaxbounds.falsification.measure import Measured, Reals, ratio
+from jaxbounds.falsification.measure import Measured, ratio
+from jaxbounds.falsification.reading import Reals
 from jaxbounds.statements import FITTED, Size, Statement
 
 Evidence = Literal["", "sampled", "searched", "enumerated", "attained", "violated", "not seen"]

@@ -21,13 +21,15 @@ from jaxbounds.falsification.hopping import (
     projected,
     spread_out,
 )
-from jaxbounds.falsification.measure import Measured, form_names
+from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.programs import Programs
+from jaxbounds.falsification.reading import form_names
 from jaxbounds.falsification.search import (
     NO_SLOPES,
     Found,
     gradient_search,
     host_search,
+    leading,
     random_search,
     slopes,
 )
@@ -62,7 +64,8 @@ def _sampler(of: _Sampling) -> Callable:
 
     def run(key: jax.Array, count: int) -> Instance:
         many = lambda key: jax.vmap(draw)(jax.random.split(key, count))
-        return once(many, lambda key: compiled(jax.random.split(key, count)))(key)
+        made = once(many, lambda key: compiled(jax.random.split(key, count)))(key)
+        return jax.tree.map(np.asarray, made)
 
     return run
 
@@ -84,16 +87,20 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
         for name, sampler in statement.samplers.items():
             # Of a limit the same instances are followed, where their shapes stay.
             place = 0 if statement.towards else index
-            key = _key(seed, statement.id, name, place)
-            sampling = _Sampling(bench.programs, sampler, size, (statement.id, name))
-            batches.append((name, _sampler(sampling)(key, budget.samples)))
+            given = _Sampling(bench.programs, sampler, size, (statement.id, name))
+            drawn = bench.programs.drawn(
+                lambda given=given, at=(statement.id, name, place): _sampler(given)(
+                    _key(seed, *at), budget.samples
+                ),
+                statement.id, name, "drawn", tuple(size.items()), budget.samples, seed,
+            )  # fmt: skip
+            batches.append((name, drawn))
             if (points := _every(statement, sampler, size)) is not None:
                 like = lambda point, leaf: np.asarray(point, leaf.dtype)
                 batches.append(("every", jax.tree.map(like, points, batches[-1][1])))
         if statement.cases is not None:
             batches.append(("cases", cases_of(statement, size)))
         for name, batch in batches:
-            batch = jax.tree.map(np.asarray, batch)
             measured = bench(batch, size)
             pool.add(name, index, batch, measured)
             if not np.all(measured.counted):
@@ -260,7 +267,7 @@ def _climb(bench, steps, place, size, batch, starts) -> Found:
         return jax.tree.map(lambda *leaves: np.stack(leaves), *every)
     if statement.search == "gradient":
         along = bench.mapped(slopes(statement, size), "slopes", size)
-        ascent = gradient_search(along, projected(bench, size), steps)
+        ascent = gradient_search(leading(statement, along), projected(bench, size), steps)
         try:
             return ascent(instances, targets, each)
         except NO_SLOPES:  # what is measured was traced before: only its slopes can be missing

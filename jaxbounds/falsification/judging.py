@@ -14,9 +14,10 @@ from jaxbounds.falsification.examples import NONE, Examples, recall
 from jaxbounds.falsification.explore import Searched, draw, search
 from jaxbounds.falsification.far import confirm_far, look_far, set_aside
 from jaxbounds.falsification.lost import is_noise, largest_entry
-from jaxbounds.falsification.measure import Reals, float64_on_cpu
+from jaxbounds.falsification.measure import float64_on_cpu
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.reach import reach
+from jaxbounds.falsification.reading import Reals
 from jaxbounds.falsification.watched import Watch, forget
 from jaxbounds.statements import Budget, Form, Size, Statement
 

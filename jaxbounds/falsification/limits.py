@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from jaxbounds.falsification.measure import Measured, Reals
+from jaxbounds.falsification.measure import Measured
+from jaxbounds.falsification.reading import Reals
 from jaxbounds.statements import Size, Statement, Status
 
 SETTLES = 0.75

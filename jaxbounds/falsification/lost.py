@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.falsification.decide import edge
-from jaxbounds.falsification.measure import Measured, Xp
+from jaxbounds.falsification.measure import Measured
+from jaxbounds.falsification.reading import Xp
 from jaxbounds.statements import Instance, Statement
 
 LOST = 1e-12

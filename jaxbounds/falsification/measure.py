@@ -1,25 +1,34 @@
-"""One statement on one instance: what each form measures, and whether it may count."""
+"""One statement on one instance: what each form measures, and whether it may count.
+
+A program computes what `evaluate` and the hypotheses give, a `Reading`; comparing the sides is a
+matter of a few numbers for each instance, of all forms at once, for which nothing is compiled where
+instances are NumPy arrays.
+"""
 
 import contextlib
-import itertools
-from collections.abc import Callable, Iterator, Mapping
+import functools
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import export
-from jaxtyping import Array, Bool, Float
 
+from jaxbounds.falsification.reading import (
+    Flags,
+    Reading,
+    Reals,
+    Xp,
+    all_finite,
+    of_form,
+    read,
+    refuse_other_sides,
+)
 from jaxbounds.sets import Over
-from jaxbounds.sets.inner import best_point, estimates_made
-from jaxbounds.statements import CONTROL, Form, Hypotheses, Instance, Sides, Size, Statement
-
-Xp = Any
-"""The array module of a comparison: `jax.numpy` where it is traced, NumPy on the host, where a
-`jax.numpy` operation on a few numbers takes a hundred times as long."""
-Reals = Float[Array | np.ndarray, "..."]
-Flags = Bool[Array | np.ndarray, "..."]
+from jaxbounds.sets.inner import best_point
+from jaxbounds.statements import Form, Instance, Size, Statement
 
 
 class Measured(NamedTuple):
@@ -73,11 +82,6 @@ def float64_on_cpu() -> Iterator[None]:
         yield
 
 
-def form_names(statement: Statement, /) -> tuple[str, ...]:
-    """The order of the entries of `Measured`: the forms, then the control."""
-    return (*(form.name for form in statement.forms), CONTROL)
-
-
 def ratio(lhs: Any, rhs: Any, xp: Xp = jnp, /) -> Any:
     """A number that is at most one exactly where lhs <= rhs: lhs/rhs for positive rhs.
 
@@ -90,61 +94,38 @@ def ratio(lhs: Any, rhs: Any, xp: Xp = jnp, /) -> Any:
     return xp.where(positive, quotient, xp.where(spread > 0, shifted, 0.0 * spread))
 
 
-def pick(side: Any, name: str, which: str, statement: Statement, /) -> Any:
-    """One form's side, where forms have sides of their own.
-
-    Raises:
-        ValueError: if there is none for that form.
-    """
-    if not isinstance(side, Mapping):
-        return side
-    if name not in side:
-        raise ValueError(
-            f"evaluate of {statement.id} returned no {which} for {name!r}; it returned "
-            f"{', '.join(side)}"
-        )
-    return side[name]
+Compared = tuple[Any, Any, Any, Any, Any, Any]
+"""Value, low, high, whether the error leaves something to say, lhs, rhs."""
 
 
-def in_order(statement: Statement, sides: Sides, /) -> Sides:
-    """The sides of a bound with that which is claimed to be the smaller one on the left."""
-    if statement.relation != ">=":
-        return sides
-    names = list(sides.rhs)
-    larger = {name: pick(sides.lhs, name, "lhs", statement) for name in names}
-    return sides._replace(lhs=dict(sides.rhs), rhs=larger)
-
-
-def _inequality(lhs, rhs, error, tolerance, xp):
-    if lhs.shape or rhs.shape or error.shape:
-        shapes = f"{lhs.shape} and {rhs.shape}, with an error of shape {error.shape}"
-        raise ValueError(f"both sides of a <= must be scalars, got {shapes}")
+def _inequality(
+    lhs: Any, rhs: Any, error: Any, tolerance: float, xp: Xp, axes: int = 0
+) -> Compared:
     informative = ~((error > 0) & (error >= xp.maximum(xp.abs(lhs), xp.abs(rhs))))
     low, high = ratio(lhs - error, rhs, xp), ratio(lhs + error, rhs, xp)
     return ratio(lhs, rhs, xp), low, high, informative, lhs, rhs
 
 
-def _identity(lhs, rhs, error, tolerance, xp):
-    if lhs.shape != rhs.shape:
-        raise ValueError(f"both sides of a = must have one shape, got {lhs.shape} and {rhs.shape}")
-    both = xp.stack([lhs.ravel(), rhs.ravel()])
-    largest = xp.max(xp.abs(both), initial=0.0)
-    difference = xp.max(xp.abs(both[0] - both[1]), initial=0.0)
+def _largest(side: Any, xp: Xp, axes: int) -> Any:
+    return xp.max(xp.abs(side), axis=tuple(range(axes, side.ndim)), initial=0.0)
+
+
+def _identity(lhs: Any, rhs: Any, error: Any, tolerance: float, xp: Xp, axes: int = 0) -> Compared:
+    largest = xp.maximum(_largest(lhs, xp, axes), _largest(rhs, xp, axes))
+    difference = _largest(lhs - rhs, xp, axes)
     relative = lambda amount: amount / xp.where(largest > 0, largest, 1.0)
     low = relative(xp.maximum(difference - error, 0.0))
-    nothing = xp.full((), xp.nan)
+    nothing = xp.full(largest.shape, xp.nan)
     # With an error above the tolerance the instance could decide nothing.
     informative = ~(error > tolerance / 2 * largest)
     return relative(difference), low, relative(difference + error), informative, nothing, nothing
 
 
-def _distance(lhs, rhs, error, tolerance, xp):
-    if lhs.shape != rhs.shape:
-        raise ValueError(f"both sides of a limit have one shape, got {lhs.shape} and {rhs.shape}")
-    far = xp.max(xp.abs(lhs - rhs), initial=0.0)
-    size = lambda side: xp.max(xp.abs(side), initial=0.0)
+def _distance(lhs: Any, rhs: Any, error: Any, tolerance: float, xp: Xp, axes: int = 0) -> Compared:
+    far = _largest(lhs - rhs, xp, axes)
     low, high = xp.maximum(far - error, 0.0), far + error
-    return far, low, high, xp.bool_(True), size(lhs), size(rhs)
+    sides = _largest(lhs, xp, axes), _largest(rhs, xp, axes)
+    return far, low, high, xp.ones(far.shape, bool), *sides
 
 
 _COMPARE = {"=": _identity, "<=": _inequality, ">=": _inequality, "->": _distance}
@@ -153,61 +134,69 @@ _COMPARE = {"=": _identity, "<=": _inequality, ">=": _inequality, "->": _distanc
 def compared(relation: str, lhs: Any, rhs: Any, error: Any, /) -> tuple[float, float]:
     """One form's ratio (or discrepancy), and its least value that the stated error allows."""
     lhs, rhs = np.broadcast_arrays(lhs, rhs)
+    refuse_other_sides(relation, lhs, rhs)
     value, low, *_ = _COMPARE[relation](lhs, rhs, np.max(error), 1.0, np)
     return float(value), float(low)
 
 
-def _refuse_low_precision(statement: Statement, instance: Instance) -> None:
-    wanted = jax.dtypes.canonicalize_dtype(float)
-    for path, leaf in jax.tree_util.tree_leaves_with_path(instance):
-        if jnp.issubdtype(leaf.dtype, jnp.floating) and leaf.dtype != wanted:
-            where = jax.tree_util.keystr(path)
-            raise ValueError(
-                f"{statement.id}: instance{where} is {leaf.dtype}, but statements are measured in "
-                f"{wanted}: let the sampler use the default float type"
-            )
+def measured(
+    statement: Statement, reading: Reading, instance: Instance, xp: Xp = np, /, *, axes: int = 0
+) -> Measured:
+    """What a reading says of each form; of many, over leading axes.
 
-
-def asked(
-    hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp = jnp, /
-) -> dict[str, Flags]:
-    """Each hypothesis by name, as a boolean scalar.
-
-    Raises:
-        TypeError: at trace time, if `hypotheses` returns no dict of booleans.
+    Args:
+        statement: that was read.
+        reading: of the instance.
+        instance: of which all floats must be finite.
+        xp: the array module of all these.
+        axes: how many axes lead.
     """
-    named = hypotheses(instance, size) if hypotheses else {}
-    if not isinstance(named, Mapping):
-        raise TypeError(f"hypotheses must return a dict of booleans by name, got {type(named)}")
-    for name, flags in named.items():
-        kind = flags.dtype if hasattr(flags, "dtype") else np.asarray(flags).dtype
-        if kind != np.bool_:
-            raise TypeError(f"the hypothesis {name!r} must be a boolean, not {kind}: compare them")
-    # NumPy's `all` gives no array.
-    return {name: xp.asarray(xp.all(xp.asarray(flags))) for name, flags in named.items()}
+    kind, compare = jax.dtypes.canonicalize_dtype(float), _COMPARE[statement.relation]
+    own = lambda leaf: tuple(range(axes, leaf.ndim))
 
+    def met(flags: Mapping[str, Flags], common: Flags) -> Flags:
+        every = [xp.all(flag, axis=own(flag)) for flag in flags.values()]
+        return functools.reduce(operator.and_, every, common)
 
-def joined(*tables: Mapping[str, Flags]) -> dict[str, Flags]:
-    """Hypotheses from several places; those of one name must all be met."""
-    found: dict[str, Flags] = {}
-    for name, flag in itertools.chain.from_iterable(table.items() for table in tables):
-        found[name] = found[name] & flag if name in found else flag
-    return found
+    def row(part: Sequence[Any]) -> Any:
+        """Numbers of the forms along a last axis, or one for all."""
+        return xp.stack(xp.broadcast_arrays(*part), axis=-1)
 
+    def floats(part: Sequence[Any]) -> list[Any]:
+        return [xp.asarray(side).astype(kind) for side in part]
 
-def met(
-    hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp = jnp, /
-) -> dict[str, Flags]:
-    """Each hypothesis by name, as a boolean scalar; plus finiteness of the instance.
-
-    Raises:
-        TypeError: at trace time, if `hypotheses` returns no dict of booleans.
-    """
-    floats = [x for x in jax.tree.leaves(instance) if jnp.issubdtype(x.dtype, jnp.floating)]
-    finite = xp.bool_(True)
-    for leaf in floats:
-        finite = finite & xp.all(xp.isfinite(leaf))
-    return joined({"finite": xp.asarray(finite)}, asked(hypotheses, instance, size, xp))
+    common = met(reading.met[0], all_finite(instance, xp, axes))
+    meets = row([*(met(flags, common) for flags in reading.met[1:]), common])
+    lhs, rhs, stated = map(floats, reading[:3])
+    stated = row([xp.max(error, axis=own(error), initial=-xp.inf) for error in stated])
+    error = xp.where(stated >= 0, stated, xp.nan)
+    with np.errstate(all="ignore"):  # infinities are compared like other numbers
+        if statement.is_bound:
+            compared = compare(row(lhs), row(rhs), error, statement.tolerance, xp)
+        else:  # sides of another shape for each form
+            errors = [error[..., i] for i in range(error.shape[-1])]
+            each = [
+                compare(*(of_form(part, i) for part in (lhs, rhs, errors)), statement.tolerance,
+                        xp, axes)
+                for i in range(len(reading.met))
+            ]  # fmt: skip
+            compared = tuple(map(row, zip(*each)))
+        value, low, high, informative, left, right = compared
+        beaten = xp.asarray(False)
+        if reading.trivial is not None:
+            (trivial,) = floats([reading.trivial])
+            # Of a >= the trivial bound is from below as well.
+            beaten = (
+                left <= trivial[..., None] if statement.relation == ">="
+                else right >= trivial[..., None]
+            )  # fmt: skip
+    if statement.unrefutable:  # the control, the last, is refuted all the same
+        low = xp.where(xp.arange(len(reading.met)) < len(statement.forms), -xp.inf, low)
+    return Measured(
+        *xp.broadcast_arrays(
+            value, low, high, informative & meets, left, right, beaten, meets, error
+        )
+    )
 
 
 def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measured]:
@@ -219,71 +208,10 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
         ValueError: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
         TypeError: at trace time, if it returns complex numbers.
     """
-    xp = np if statement.host else jnp
-    compare = _COMPARE[statement.relation]
     if statement.there_is is not None:
         return _with_promised(statement, size)
-
-    def one(instance: Instance) -> Measured:
-        _refuse_low_precision(statement, instance)
-        with estimates_made() as made:
-            sides = in_order(statement, _checked(statement, _evaluated(statement, instance, size)))
-        if set(made) - set(statement.estimates.values()):
-            raise ValueError(
-                f"evaluate of {statement.id} has a supremum or infimum that is only estimated: say "
-                f'on which side, as estimates={{"lhs": "{made[0]}"}}'
-            )
-
-        def as_float(side: Any, which: str) -> Any:
-            found = xp.asarray(pick(side, name, which, statement))
-            if jnp.issubdtype(found.dtype, jnp.complexfloating):
-                raise TypeError(
-                    f"{statement.id} ({name}): {which} is complex: compare real numbers, such as "
-                    "real and imaginary parts, stacked"
-                )
-            return found.astype(jax.dtypes.canonicalize_dtype(float))
-
-        common = met(statement.hypotheses, instance, size, xp)
-        columns = []
-        for name in form_names(statement):
-            lhs, rhs = as_float(sides.lhs, "lhs"), as_float(sides.rhs, "rhs")
-            stated = as_float(sides.error, "error")
-            error = xp.where(stated >= 0, stated, xp.nan)
-            try:
-                with np.errstate(all="ignore"):  # infinities are compared like other numbers
-                    compared = compare(lhs, rhs, error, statement.tolerance, xp)
-            except ValueError as problem:
-                raise ValueError(f"{statement.id} ({name}): {problem}") from None
-            value, low, high, informative, left, right = compared
-            if statement.unrefutable and name != CONTROL:
-                low = xp.full((), -xp.inf)
-            own = None if name == CONTROL else statement.form(name).hypotheses
-            required = joined(common, asked(own, instance, size, xp))
-            meets = xp.all(xp.stack(list(required.values())))
-            # Of a >= the trivial bound is from below as well.
-            beaten = xp.bool_(False) if sides.trivial is None else (
-                left <= sides.trivial if statement.relation == ">=" else right >= sides.trivial
-            )  # fmt: skip
-            largest = xp.max(error, initial=0.0)
-            columns.append(
-                (value, low, high, informative & meets, left, right, beaten, meets, largest)
-            )
-        return Measured(*(xp.stack(column) for column in zip(*columns)))
-
-    return one
-
-
-def _evaluated(statement: Statement, instance: Instance, size: Size) -> Sides:
-    try:
-        with np.errstate(all="ignore"):  # an instance that the hypotheses leave out may be anything
-            return statement.evaluate(instance, size)
-    except KeyError as missing:
-        name = missing.args[0] if missing.args else None
-        if not isinstance(name, str) or name in instance or name in size:
-            raise
-        raise ValueError(
-            f"evaluate of {statement.id} asks for {name!r}; an instance has {', '.join(instance)}"
-        ) from missing
+    reading, xp = read(statement, size), np if statement.host else jnp
+    return lambda instance: measured(statement, reading(instance), instance, xp)
 
 
 def promised(statement: Statement, size: Size, index: int, /) -> Callable[[Instance], Instance]:
@@ -319,21 +247,6 @@ def _with_promised(statement: Statement, size: Size) -> Callable[[Instance], Mea
         return jax.tree.map(lambda *fields: jnp.stack(fields), *columns)
 
     return one
-
-
-def _checked(statement: Statement, sides: Sides) -> Sides:
-    if not isinstance(sides, Sides):
-        raise TypeError(f"evaluate of {statement.id} must return Sides, got {type(sides)}")
-    if not isinstance(sides.rhs, Mapping):
-        raise TypeError(
-            f"the rhs of {statement.id} must be a dict with a value for each of "
-            f"{', '.join(form_names(statement))}, got {type(sides.rhs)}"
-        )
-    extra = set(sides.rhs) - set(form_names(statement))
-    if extra:
-        names = ", ".join(sorted(extra))
-        raise ValueError(f"evaluate of {statement.id} returned rhs for unknown forms: {names}")
-    return sides
 
 
 def hypothesis_names(

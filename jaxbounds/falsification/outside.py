@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.falsification.bench import as_arrays, batch_of, concatenate, length, take
-from jaxbounds.falsification.measure import asked, float64_on_cpu, joined
+from jaxbounds.falsification.measure import float64_on_cpu
+from jaxbounds.falsification.reading import asked, joined
 from jaxbounds.statements import Instance, Size, Statement
 
 Moved = np.ndarray

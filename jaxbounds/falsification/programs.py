@@ -1,7 +1,8 @@
-"""Compiling the programs of statements cheaply, and keeping what tracing them gave.
+"""Compiling the programs of statements cheaply, and keeping what tracing and drawing gave.
 
 Statements are hundreds of small programs that run for milliseconds. Compiled ones are kept by JAX's
-own cache, but finding them there takes the traced program, and tracing is then what costs.
+own cache, but finding them there takes the traced program, and tracing is then what costs. A draw
+is the same whenever it is made, so it is kept, too.
 """
 
 import contextlib
@@ -17,8 +18,10 @@ import jax
 import numpy as np
 from jax import export
 
+from jaxbounds.falsification.storage import load_instance, save_instance
 from jaxbounds.falsification.watched import Watch
 from jaxbounds.files import whole
+from jaxbounds.statements import Instance
 from jaxbounds.traces import is_fixed
 
 CHEAP = {
@@ -31,6 +34,8 @@ CHEAP = {
 """Compiler options that trade the speed of a program for the time of compiling it."""
 
 
+SMALL = 2**21
+"""Bytes of instances that are worth keeping."""
 LARGE = 2**22
 """Numbers in a result from which on a program may take longer to run cheap than to compile well."""
 
@@ -132,6 +137,25 @@ class Programs:
             return ready[shapes](*arguments)
 
         return run
+
+    def drawn(self, draw: Callable[[], Instance], /, *name: object) -> Instance:
+        """What `draw` gives, or gave when it was called by that name before.
+
+        Args:
+            draw: makes the instances.
+            name: as of `__call__`; all that they depend on beside the code.
+        """
+        if self._folder is None:
+            return draw()
+        file = self._folder / f"{_digest(repr(name).encode()).hex()}.npz"
+        if file.exists():
+            with contextlib.suppress(ValueError, OSError):  # damaged: it is made again
+                return load_instance(file).instance
+        made = draw()
+        if sum(leaf.nbytes for leaf in jax.tree.leaves(made)) <= SMALL:
+            with contextlib.suppress(OSError, TypeError):  # no place, or no dict of arrays
+                save_instance(file, made)
+        return made
 
     def _traced(
         self, mapped: Callable, signature: str, arguments: tuple, watch: Watch | None

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbounds.falsification.intervals import fitted_exponent
-from jaxbounds.falsification.measure import Measured, Reals
+from jaxbounds.falsification.measure import Measured
+from jaxbounds.falsification.reading import Reals
 from jaxbounds.statements import Form, Sense, Status
 
 SETTLES = 0.6

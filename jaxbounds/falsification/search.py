@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from jaxbounds.falsification.lost import is_noise, largest_entry
-from jaxbounds.falsification.measure import Measured, measure, met
+from jaxbounds.falsification.measure import Measured, measure, measured, ratio
 from jaxbounds.falsification.moves import Score, climb
+from jaxbounds.falsification.reading import Reading, met, read
 from jaxbounds.statements import Instance, Size, Statement
 
 
@@ -33,8 +34,9 @@ class Found(NamedTuple):
     met: Int[Array | np.ndarray, "..."]
 
 
-Slopes = tuple[Float[Array, "..."], Bool[Array, "..."], list[Array]]
-"""The score of a form, whether the instance leads, and the slopes along its leaves of floats."""
+Slopes = tuple[Any, Any, list[Any]]
+"""The score of a form, what was read or measured there, and the slopes along its leaves of floats.
+"""
 
 NO_SLOPES = (NotImplementedError, TypeError, ValueError)
 """What JAX raises where it cannot differentiate (loops of unknown length, callbacks, ...)."""
@@ -80,27 +82,37 @@ def _better(score, counted, best):
     return counted & (score > best)
 
 
-def _leads(statement: Statement, m: Measured, instance: Instance, xp: Any = jnp, /) -> Any:
-    """Whether an instance counts, and does not violate by noise."""
-    return m.counted & ~is_noise(statement, m, largest_entry(instance, xp))
+def _leads(statement: Statement, m: Measured, instance: Instance, /, *, axes: int = 0) -> Any:
+    """Whether an instance counts, and does not violate by noise; of each, over leading axes."""
+    return m.counted & ~is_noise(statement, m, largest_entry(instance, np, axes=axes))
 
 
 def slopes(statement: Statement, size: Size, /) -> Callable[..., Slopes]:
-    """From an instance and the index of a form to that form's score, and where it rises."""
-    one = measure(statement, size)
+    """From an instance and the index of a form to that form's score, and where it rises.
+
+    Of a bound only the form's own sides are compared.
+    """
+    bound = statement.is_bound and statement.there_is is None
+    look: Callable[[Instance], Any] = (read if bound else measure)(statement, size)
+
+    def side(part: Sequence[Array], form: Int[Array, ""]) -> Float[Array, ""]:
+        floats = [value.astype(float) for value in part]
+        return floats[0] if len(part) == 1 else jax.lax.select_n(form.astype(jnp.int32), *floats)
+
+    def of_form(seen: Any, form: Int[Array, ""]) -> Float[Array, ""]:
+        return ratio(*(side(part, form) for part in seen[:2])) if bound else seen.value[form]
 
     def along(instance: Instance, form: Int[Array, ""]) -> Slopes:
         leaves, structure = jax.tree.flatten(instance)
         moving = _moving(leaves)
 
-        def objective(floats: list[Array]) -> tuple[Array, Array]:
-            moved = jax.tree.unflatten(structure, _replaced(leaves, moving, floats))
-            measured = jax.tree.map(lambda column: column[form], one(moved))
-            return _score(measured.value), _leads(statement, measured, moved)
+        def objective(floats: list[Array]) -> tuple[Array, Any]:
+            seen = look(jax.tree.unflatten(structure, _replaced(leaves, moving, floats)))
+            return _score(of_form(seen, form)), seen
 
         floats = [leaves[i] for i in moving]
-        (score, leads), slope = jax.value_and_grad(objective, has_aux=True)(floats)
-        return score, leads, slope
+        (score, seen), slope = jax.value_and_grad(objective, has_aux=True)(floats)
+        return score, seen, slope
 
     return along
 
@@ -114,6 +126,19 @@ def _replaced(leaves: Sequence[Any], at: Sequence[int], values: Sequence[Any]) -
     return [new.get(i, leaf) for i, leaf in enumerate(leaves)]
 
 
+def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[..., Slopes]:
+    """`slopes` of many instances, each for its form, with whether each leads in the middle."""
+
+    def run(instances: Instance, forms: np.ndarray) -> Slopes:
+        score, seen, slope = jax.tree.map(np.asarray, along(instances, forms))
+        if isinstance(seen, Reading):
+            seen = measured(statement, seen, instances, axes=1)
+        column = jax.tree.map(lambda part: part[np.arange(len(forms)), forms], seen)
+        return score, _leads(statement, column, instances, axes=1), slope
+
+    return run
+
+
 def gradient_search(
     along: Callable[..., Slopes], back: Callable[[Instance], Instance], steps: int, /
 ) -> Callable[..., Found]:
@@ -123,7 +148,7 @@ def gradient_search(
     at once. Compiled are the slopes alone: a loop around them took longer to compile than they do.
 
     Args:
-        along: `slopes` of all chains' instances, each for its form.
+        along: `leading` of all chains' instances, each for its form.
         back: their instances back onto the hypotheses.
         steps: how many.
     """
@@ -137,7 +162,7 @@ def gradient_search(
         m, v = ([np.zeros_like(leaves[i]) for i in moving] for _ in range(2))
         for step in range(steps):
             here = jax.tree.unflatten(structure, leaves)
-            score, leads, slope = jax.tree.map(np.asarray, along(here, forms))
+            score, leads, slope = along(here, forms)
             better = _better(score, leads, top)
             for held, leaf in zip(best, leaves):
                 held[better] = leaf[better]
@@ -214,16 +239,16 @@ def host_search(statement: Statement, size: Size, steps: int, /) -> Callable[...
         moved = jax.tree.unflatten(structure, leaves)
         instance = project(moved)
         try:
-            measured = one(instance)
+            found = one(instance)
         except ValueError:  # the functions refuse it: hypotheses say too little
             if statement.project is None:
                 raise
             instance = statement.project(moved, size)
-            measured = one(instance)
-        measured = measured.column(form)
-        ratio = float(measured.value)
-        score = np.log(ratio) if ratio > 1e-300 else ratio - 1e3
-        return score, bool(_leads(statement, measured, instance, np)), instance
+            found = one(instance)
+        found = found.column(form)
+        value = float(found.value)
+        score = np.log(value) if value > 1e-300 else value - 1e3
+        return score, bool(_leads(statement, found, instance)), instance
 
     def search(rng: np.random.Generator, start: Instance, form: int, donors: Instance) -> Found:
         leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, start))

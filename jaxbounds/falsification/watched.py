@@ -73,10 +73,16 @@ class Watch:
 
     def calls(self, function: Callable, /) -> Callable:
         """The function, watched while it runs."""
-        of, note = self._of, self.called.add
+        of = self._of
+
+        def seen(name: str) -> None:
+            self.called.add(name)
+            if not self.never:  # nothing is left to be seen, and looking takes time
+                sys.setprofile(None)
+
         # Called at each call of anything: a lambda, and codes by identity, cost least.
         look = lambda frame, event, _: (
-            note(of[id(frame.f_code)]) if event == "call" and id(frame.f_code) in of else None
+            seen(of[id(frame.f_code)]) if event == "call" and id(frame.f_code) in of else None
         )
 
         def run(*arguments: Any) -> Any:

@@ -61,11 +61,24 @@ def interpreted(program: ClosedJaxpr, /) -> Callable[..., list[np.ndarray]]:
     return run
 
 
-def once(function: Callable, otherwise: Callable, /) -> Callable:
-    """What gives the function's results for a call or two: in NumPy; else `otherwise` is called."""
+def once(
+    function: Callable,
+    otherwise: Callable,
+    /,
+    *,
+    seen: Callable[[ClosedJaxpr], Any] = lambda traced: None,
+) -> Callable:
+    """What gives the function's results for a call or two: in NumPy; else `otherwise` is called.
+
+    Args:
+        function: that JAX can trace.
+        otherwise: gives the same, and is called where there is no rule for it.
+        seen: is told what was traced.
+    """
 
     def run(*arguments: Any) -> Any:
         traced, result = jax.make_jaxpr(function, return_shape=True)(*arguments)
+        seen(traced)
         try:
             found = interpreted(traced)(*jax.tree.leaves(arguments))
         except NotInterpreted:

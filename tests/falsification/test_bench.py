@@ -224,7 +224,7 @@ def _double(instance, size):
 )
 def test_instances_are_measured_a_batch_at_a_time(rows, calls):
     programs = _Plain()
-    bench = Bench(statement(_double, host=False), 4, programs)
+    bench = Bench(statement(_double, host=False, sizes=({"d": 1}, {"d": 2})), 4, programs)
     x = np.arange(float(rows))
     found = bench({"x": x}, ONE)
     assert found.value[:, 0].tolist() == (x / 2).tolist() and programs.lengths == calls
@@ -232,6 +232,9 @@ def test_instances_are_measured_a_batch_at_a_time(rows, calls):
     assert programs.made == [(("mine.claim", "measure", (("d", 1),)), True)]  # once for a size
     bench({"x": x[:1]}, Size({"d": 2}))
     assert len(programs.made) == 2
+    # Of a size that nothing is drawn at a stored counterexample is measured, once or twice.
+    assert bench({"x": x}, Size({"d": 3})).value[:, 0].tolist() == (x / 2).tolist()
+    assert len(programs.made) == 2 and bench.watch.fixed is None
     assert bench.one({"x": np.asarray(3.0)}, ONE).value.tolist() == [1.5, 6.0]
 
 
@@ -257,11 +260,11 @@ def test_what_does_not_count_is_told_by_its_reason():
     found = bench.excluded(batch, ONE, bench(batch, ONE))
     assert found == {"x > 0": 2, "x < 3": 1, "below the numerical error": 2}
     assert Bench(statement(), 8, UNKEPT).excluded(batch, ONE, measured(np.ones((6, 2)))) == {}
-    # It is watched where it is measured, not where hypotheses are looked at.
+    # Nothing is compiled for it.
     programs = _Plain()
     elsewhere = Bench(statement(host=False, hypotheses=flags), 8, programs)
     elsewhere.excluded(batch, ONE, measured(np.ones((6, 2))))
-    assert programs.made == [(("mine.claim", "hypotheses", (("d", 1),)), False)]
+    assert programs.made == []
 
 
 # What was measured

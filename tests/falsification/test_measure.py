@@ -15,15 +15,12 @@ from jaxbounds.falsification.measure import (
     Measured,
     compared,
     float64_on_cpu,
-    form_names,
     hypothesis_names,
-    in_order,
     measure,
-    met,
-    pick,
     promised,
     ratio,
 )
+from jaxbounds.falsification.reading import form_names, in_order, met, pick
 from jaxbounds.sets import inner
 from jaxbounds.statements import Form, Sides, Size
 

@@ -15,6 +15,7 @@ from jaxbounds.falsification.search import (
     _score,
     gradient_search,
     host_search,
+    leading,
     projection,
     random_search,
     slopes,
@@ -78,7 +79,7 @@ def _by_hand(x, each, steps):
 def test_an_ascent_is_adam_s_relative_to_the_leaf_or_to_each_entry():
     limit = lambda i, s: {"x0 < 1.3": i["x"][0] < 1.3}
     claim = statement(_product, host=False, hypotheses=limit)
-    along = jax.jit(jax.vmap(slopes(claim, ONE)))
+    along = leading(claim, jax.jit(jax.vmap(slopes(claim, ONE))))
     starts = {"n": np.array([[7], [8], [9]]), "x": np.array([[1.0, 3.0], [1.0, 3.0], [2.0, 3.0]])}
     each = np.array([False, True, False])
     found = gradient_search(along, lambda batch: batch, 4)(starts, np.zeros(3, int), each)
@@ -97,7 +98,7 @@ def test_an_ascent_is_adam_s_relative_to_the_leaf_or_to_each_entry():
 
 def test_an_ascent_is_each_chain_s_own_form_s_and_put_back_at_each_step():
     claim = statement(_product, host=False)
-    along = jax.jit(jax.vmap(slopes(claim, ONE)))
+    along = leading(claim, jax.jit(jax.vmap(slopes(claim, ONE))))
     starts = {"x": np.array([[1.0, 2.0], [1.0, 2.0]])}
     score, leads, slope = along(starts, np.array([0, 1]))  # the form's, and the control's
     np.testing.assert_allclose(score, np.log([2, 4]))

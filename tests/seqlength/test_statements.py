@@ -7,7 +7,8 @@ from jaxbounds import falsify
 from jaxbounds.falsification import UNKEPT, planted
 from jaxbounds.falsification.bench import Bench, as_arrays
 from jaxbounds.falsification.decide import edge
-from jaxbounds.falsification.measure import float64_on_cpu, form_names
+from jaxbounds.falsification.measure import float64_on_cpu
+from jaxbounds.falsification.reading import form_names
 from jaxbounds.seqlength.counting import count_nonnegative
 from jaxbounds.seqlength.linear_bounds import lemma_3_3, lemma_3_4_explicit, lemma_3_6_ceil
 from jaxbounds.seqlength.single_layer import residual_range
