@@ -4,6 +4,7 @@ Nothing is run here.
 """
 
 import hashlib
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -34,6 +35,20 @@ def equations(program: Jaxpr, /) -> Iterator[JaxprEqn]:
         for value in eqn.params.values():
             for inner in _programs(value):
                 yield from equations(inner)
+
+
+def executed(program: Jaxpr, /) -> float:
+    """How many equations run: those of a loop at each step, and infinitely many of a `while`."""
+    total = 0.0
+    for eqn in program.eqns:
+        inside = [executed(inner) for value in eqn.params.values() for inner in _programs(value)]
+        if eqn.primitive.name == "while":
+            return math.inf
+        if eqn.primitive.name == "scan":
+            total += eqn.params["length"] * sum(inside)
+        else:
+            total += max(sum(inside), 1)
+    return total
 
 
 _ROUNDS = {

@@ -12,6 +12,7 @@ from jax import lax
 from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.interpreted import NotInterpreted, interpreted
 from jaxbounds.interpreted.draws import as_numbers, threefry
+from jaxbounds.traces import executed
 
 random = jax.random
 
@@ -76,6 +77,21 @@ def test_what_is_drawn_is_what_jax_draws(name):
 X = np.array([[0.3, -1.5, 2.0], [1.0, 0.0, -0.2]])
 N = np.array([[7, -7, 3], [-4, 0, 5]])
 AT = np.array([2, 0, 1, 1])
+
+
+@jax.custom_vjp
+def _twice(x):
+    return 2 * x
+
+
+_twice.defvjp(lambda x: (_twice(x), None), lambda _, slope: (2 * slope,))
+
+
+def _put_together(values, vectors):
+    """The matrix of a spectrum: nobody chooses its signs."""
+    return (vectors * values[None]) @ vectors.T
+
+
 FUNCTIONS = {
     "elementary": lambda x: [
         f(x) for f in (
@@ -128,6 +144,24 @@ FUNCTIONS = {
     "cond": lambda x: lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, x),
     "switch": lambda x: lax.switch(jnp.argmax(x[0]), [jnp.sin, jnp.cos, jnp.exp, jnp.tanh], x),
     "calls": lambda x: (jax.jit(jnp.sin)(x), jax.checkpoint(jnp.cos)(x), jax.nn.relu(x)),
+    "repeated": lambda x: (jnp.tile(x, (2, 3)), jnp.unstack(x), jnp.unstack(x, axis=1)),
+    "own rules": lambda x: (_twice(x), jnp.cbrt(x), jax.nn.silu(x)),
+    # Vectors up to their signs, which are LAPACK's to choose.
+    "spectra": lambda x: (
+        jnp.linalg.eigvalsh(x @ x.T), _put_together(*jnp.linalg.eigh(x.T @ x)),
+        jnp.linalg.svd(x, compute_uv=False), jnp.linalg.norm(x, 2), jnp.linalg.norm(x, "nuc"),
+        [u * s[None] @ v for u, s, v in [jnp.linalg.svd(x, full_matrices=False)]],
+        [jnp.abs(v) for v in jnp.linalg.svd(x)[::2]],
+    ),
+    "bases": lambda x: [q @ r for q, r in (jnp.linalg.qr(x), jnp.linalg.qr(x.T, "complete"))],
+    "triangles": lambda x: [
+        solve(a + 3 * jnp.eye(2), b, trans=trans, lower=lower, unit_diagonal=unit)
+        for solve in (jax.scipy.linalg.solve_triangular,) for a, b in ((x[:, :2], x),)
+        for trans in (0, 1) for lower in (False, True) for unit in (False, True)
+    ],
+    "triangles, right": lambda x: lax.linalg.triangular_solve(
+        x[:, :2] + 3 * jnp.eye(2), x.T, left_side=False, lower=True
+    ),
     "kinds": lambda x: [x.astype(k) for k in (int, bool, jnp.float32)] + [(x > 0).astype(float)],
 }  # fmt: skip
 
@@ -140,7 +174,15 @@ def test_functions_of_floats(name):
 
 def test_functions_of_integers():
     divided = lambda n: (lax.div(n, n[:1] + 5), lax.rem(n, n[:1] + 9), n // 2, n % 3, -n, n * n)
-    bits = lambda n: (n << 3, lax.shift_right_logical(n, 60 + 0 * n), n & 6, n | 9, n ^ 5, ~n)
+    bits = lambda n: (
+        n << 3,
+        n >> 2,
+        lax.shift_right_logical(n, 60 + 0 * n),
+        n & 6,
+        n | 9,
+        n ^ 5,
+        ~n,
+    )
     seen = lambda n: lax.bitcast_convert_type(n, jnp.float64)
     with float64_on_cpu():
         for function in (divided, bits, seen):
@@ -148,7 +190,15 @@ def test_functions_of_integers():
 
 
 @pytest.mark.parametrize("function, words", [
-    (lambda x: jnp.linalg.qr(x)[0], "no rule for"),
+    (lambda x: jnp.fft.fft(x), "no rule for fft"),
+    (lambda x: jnp.linalg.eigvalsh(x.T @ x / 0), "infinite entries"),
+    (lambda x: jnp.linalg.svd(x / 0), "infinite entries"),
+    (lambda x: jnp.linalg.qr(x / 0), "infinite entries"),
+    (lambda x: lax.linalg.svd(x, full_matrices=False, subset_by_index=(0, 1)), "some of the singular values"),
+    (lambda x: lax.linalg.eigh(x.T @ x, subset_by_index=(0, 1)), "some of the eigenvalues"),
+    (lambda x: lax.linalg.qr(x, pivoting=True), "with pivots"),
+    (lambda x: jax.scipy.linalg.solve_triangular(0 * x[:, :2], x), "a singular system"),
+    (lambda x: x.astype(int) >> 64, "more bits than there are"),
     (lambda x: random.normal(random.key(0, impl="rbg"), (2,)) + x[0, 0], "no rule|keys of"),
     (lambda x: (x / 0).astype(int), "no integer is near"),
     (lambda x: lax.div(x.astype(int), 0 * x.astype(int)), "divided by zero"),
@@ -170,3 +220,11 @@ def test_keys_of_other_kinds_are_left_to_the_compiler():
         program = jax.make_jaxpr(lambda k: random.split(k))(random.key(0))
         with pytest.raises(NotInterpreted, match="keys of"):
             interpreted(program)
+
+
+def test_how_many_equations_run():
+    loop = lambda x: lax.scan(lambda c, _: (jnp.sin(c) + 1.0, None), x, None, length=7)[0]
+    count = lambda function: executed(jax.make_jaxpr(function)(1.0).jaxpr)
+    assert count(lambda x: jnp.sin(x) * 2.0) == 2
+    assert count(loop) == 14 and count(lambda x: jax.jit(loop)(x) + 1.0) == 15
+    assert count(lambda x: lax.while_loop(lambda c: c < 9, lambda c: 2 * c, x)) == np.inf

@@ -194,10 +194,18 @@ class Bench:
     One batch size means one compiled program for each size, shared by sampling, search, shrinking
     and replay, so that an instance gives the same bits wherever it is measured. Statements that
     are run on the host are measured one instance at a time.
+
+    Args:
+        statement: whose instances.
+        batch: how many at once.
+        programs: compile, and may keep what was traced.
+        few: there are only draws to be measured, which are no reason to compile anything.
     """
 
-    def __init__(self, statement: Statement, batch: int, programs: Programs) -> None:
-        self.statement, self.programs = statement, programs
+    def __init__(
+        self, statement: Statement, batch: int, programs: Programs, *, few: bool = False
+    ) -> None:
+        self.statement, self.programs, self._few = statement, programs, few
         self.watch = Watch(statement)
         self.batch = batch
         self._runs: dict[tuple[str, Size], Callable] = {}
@@ -209,25 +217,16 @@ class Bench:
             watch = self.watch if what == "measure" else None
             if self.statement.host:
                 run = one_by_one(function if watch is None else watch.calls(function))
-            elif size not in self.statement.sizes:  # of stored counterexamples, a call or two
-                run = self._once(function, watch)
+            elif self._for_few(size):
+                run = self.programs.few(function, *name, watch=watch)
             else:
                 run = self.programs(function, *name, watch=watch)
             self._runs[what, size] = run
         return self._runs[what, size]
 
-    def _once(self, function: Callable[[Instance], Any], watch: Watch | None) -> Callable:
-        """The function over a batch, for which nothing is compiled."""
-        many = jax.vmap(function if watch is None else watch.calls(function))
-
-        def run(batch: Instance) -> Any:
-            def seen(traced: Any) -> None:
-                if watch is not None:
-                    watch.program(traced, functools.partial(jax.eval_shape, many, batch))
-
-            return once(many, compiled(many), seen=seen)(batch)
-
-        return run
+    def _for_few(self, size: Size) -> bool:
+        """Whether it is measured but a few times: also a size of stored counterexamples alone."""
+        return self._few or size not in self.statement.sizes
 
     def __call__(self, batch: Instance, size: Size) -> Measured:
         """Measure instances of one size, stacked along a leading axis."""
@@ -239,8 +238,7 @@ class Bench:
 
     def _run(self, function: Callable[[Instance], Any], size: Size, batch: Instance) -> Any:
         run = self.mapped(function, "measure", size)
-        as_they_are = self.statement.host or size not in self.statement.sizes
-        return run(batch) if as_they_are else self.in_parts(run, batch)
+        return run(batch) if self.statement.host else self.in_parts(run, batch)
 
     def in_parts(self, run: Callable[[Instance], Any], batch: Instance, /) -> Any:
         """What a compiled program gives, always called with as many instances."""

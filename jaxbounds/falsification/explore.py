@@ -191,11 +191,16 @@ def agreeing(searched: Searched, form: int, /) -> dict[str, tuple[int, int]]:
     }
 
 
+def is_searched(statement: Statement, budget: Budget, /) -> bool:
+    """Whether anything is measured beside draws and cases."""
+    return statement.search != "none" and bool(budget.restarts and budget.steps)
+
+
 def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
     """Search from the pool for each form and, less, for the control."""
     statement = bench.statement
     searched = Searched(0, np.zeros(len(form_names(statement)), int), 0)
-    if statement.search == "none" or not budget.restarts or not budget.steps:
+    if not is_searched(statement, budget):
         return searched
     for index in range(len(statement.sizes)):
         near = near_to(pool.of_size(index)[0])

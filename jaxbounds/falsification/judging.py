@@ -11,7 +11,7 @@ from jaxbounds.falsification.decide import ON_AVERAGE, Decision, decide, edge, v
 from jaxbounds.falsification.doubt import Asked, nobody, remembering, stands
 from jaxbounds.falsification.evidence import ailments, near_control
 from jaxbounds.falsification.examples import NONE, Examples, recall
-from jaxbounds.falsification.explore import Searched, draw, search
+from jaxbounds.falsification.explore import Searched, draw, is_searched, search
 from jaxbounds.falsification.far import confirm_far, look_far, set_aside
 from jaxbounds.falsification.lost import is_noise, largest_entry
 from jaxbounds.falsification.measure import float64_on_cpu
@@ -152,7 +152,8 @@ def judge(
     """Draw, search, measure and decide; nothing is shrunk or stored."""
     referee = remembering(referee)
     with float64_on_cpu():
-        bench, pool = Bench(statement, budget.batch, programs), Pool()
+        few = not is_searched(statement, budget)
+        bench, pool = Bench(statement, budget.batch, programs, few=few), Pool()
         left_out = draw(bench, pool, budget, seed)
         recall(bench, pool, examples)
         searched = search(bench, pool, budget, seed)

@@ -21,8 +21,9 @@ from jax import export
 from jaxbounds.falsification.storage import load_instance, save_instance
 from jaxbounds.falsification.watched import Watch
 from jaxbounds.files import whole
+from jaxbounds.interpreted import NotInterpreted, interpreted
 from jaxbounds.statements import Instance
-from jaxbounds.traces import is_fixed
+from jaxbounds.traces import executed, is_fixed
 
 CHEAP = {
     "xla_backend_optimization_level": 0,
@@ -34,6 +35,9 @@ CHEAP = {
 """Compiler options that trade the speed of a program for the time of compiling it."""
 
 
+LONG = 4000
+"""Equations that run, from which on a program is compiled for a few calls, too: each takes some
+microseconds in NumPy, and its compilation a few hundred."""
 SMALL = 2**21
 """Bytes of instances that are worth keeping."""
 LARGE = 2**22
@@ -103,6 +107,24 @@ def _kind(leaf: Any) -> tuple[Any, ...]:
     return np.shape(leaf), getattr(leaf, "dtype", type(leaf)), weak
 
 
+def _mapped(function: Callable, watch: Watch | None) -> Callable:
+    return jax.vmap(function if watch is None else watch.calls(function))
+
+
+def _ready(make: Callable[..., Callable]) -> Callable:
+    """A function that is made once for arguments of the same shapes and types."""
+    ready: dict[Any, Callable] = {}
+
+    def run(*arguments: Any) -> Any:
+        leaves, structure = jax.tree.flatten(arguments)
+        shapes = structure, *map(_kind, leaves)
+        if shapes not in ready:
+            ready[shapes] = make(*arguments)
+        return ready[shapes](*arguments)
+
+    return run
+
+
 class Programs:
     """Compiles functions over batches of instances for the CPU; may keep their traces in a folder.
 
@@ -124,19 +146,47 @@ class Programs:
             name: what tells this function from all others that use the folder, in plain values.
             watch: is told what the trace shows.
         """
-        mapped = jax.vmap(function if watch is None else watch.calls(function))
-        ready: dict[Any, Callable] = {}
+        mapped = _mapped(function, watch)
 
-        def run(*arguments: Any) -> Any:
-            leaves, structure = jax.tree.flatten(arguments)
-            shapes = structure, *map(_kind, leaves)
-            if shapes not in ready:
-                signature = repr((name, jax.tree.map(jax.typeof, arguments)))
-                traced = self._traced(mapped, signature, arguments, watch)
-                ready[shapes] = traced.lower().compile(compiler_options=_for(traced))
-            return ready[shapes](*arguments)
+        def make(*arguments: Any) -> Callable:
+            signature = repr((name, jax.tree.map(jax.typeof, arguments)))
+            traced = self._traced(mapped, signature, arguments, watch)
+            return traced.lower().compile(compiler_options=_for(traced))
 
-        return run
+        return _ready(make)
+
+    def few(self, function: Callable, /, *name: object, watch: Watch | None = None) -> Callable:
+        """The same for a few calls, in NumPy: compiled is what would take long there.
+
+        Args:
+            function: of one instance.
+            name: as of `__call__`.
+            watch: is told what the trace shows.
+        """
+        mapped = _mapped(function, watch)
+        compile_it = self(function, *name, watch=watch)
+
+        def make(*arguments: Any) -> Callable:
+            traced, result = jax.make_jaxpr(mapped, return_shape=True)(*arguments)
+            try:
+                if executed(traced.jaxpr) > LONG:
+                    return compile_it
+                run = interpreted(traced)
+            except NotInterpreted:
+                return compile_it
+            if watch is not None:
+                self._shown(watch, mapped, arguments, traced)
+            structure = jax.tree.structure(result)
+
+            def in_numpy(*given: Any) -> Any:
+                try:
+                    return jax.tree.unflatten(structure, run(*jax.tree.leaves(given)))
+                except NotInterpreted:
+                    return compile_it(*given)
+
+            return in_numpy
+
+        return _ready(make)
 
     def drawn(self, draw: Callable[[], Instance], /, *name: object) -> Instance:
         """What `draw` gives, or gave when it was called by that name before.
@@ -168,10 +218,17 @@ class Programs:
             return jax.jit(export.deserialize(kept.trace).call).trace(*arguments)
         traced = jax.jit(mapped).trace(*arguments)
         if watch is not None:
-            watch.program(traced.jaxpr, functools.partial(jax.eval_shape, mapped, *arguments))
-            if watch.fixed is None:
-                watch.fixed = is_fixed(mapped, *arguments, before=traced.jaxpr)
+            self._shown(watch, mapped, arguments, traced.jaxpr)
         return traced
+
+    def _shown(self, watch: Watch, mapped: Callable, arguments: tuple, traced: Any) -> None:
+        """Tell who watches what was traced; of code that may change, whether it is the same again.
+
+        Where something is kept the code is the key.
+        """
+        watch.program(traced, functools.partial(jax.eval_shape, mapped, *arguments))
+        if watch.fixed is None and self._folder is None:
+            watch.fixed = is_fixed(mapped, *arguments, before=traced)
 
     def _kept(
         self, mapped: Callable, signature: str, arguments: tuple, watch: Watch | None

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-from jaxbounds.interpreted import draws, elementwise, indexing, structure
+from jaxbounds.interpreted import draws, elementwise, indexing, linear_algebra, structure
 from jaxbounds.interpreted.values import NotInterpreted, Rule
 from jaxbounds.traces import equations
 
@@ -21,11 +21,14 @@ _RULES: dict[str, Rule] = {
     **elementwise.RULES,
     **structure.RULES,
     **indexing.RULES,
+    **linear_algebra.RULES,
     **draws.RULES,
 }
 _CALLS = {
     **dict.fromkeys(("jit", "pjit", "remat2", "checkpoint"), "jaxpr"),
-    **dict.fromkeys(("closed_call", "core_call", "custom_jvp_call"), "call_jaxpr"),
+    **dict.fromkeys(
+        ("closed_call", "core_call", "custom_jvp_call", "custom_vjp_call"), "call_jaxpr"
+    ),
 }
 """Primitives that run another program once, and the parameter that holds it."""
 _CONTROL = frozenset(("scan", "while", "cond"))

@@ -50,6 +50,12 @@ def _shifted(by: Any) -> Rule:
     return rule
 
 
+def _shifted_with_sign(x: Any, y: Any, **_: Any) -> Any:
+    if np.any((y < 0) | (y >= 8 * np.asarray(x).dtype.itemsize)):
+        raise NotInterpreted("a shift by more bits than there are")
+    return np.right_shift(x, y)
+
+
 def _select(which: Any, *cases: Any, **_: Any) -> Any:
     if np.asarray(which).dtype == bool:
         return np.where(which, cases[1], cases[0])
@@ -101,6 +107,7 @@ RULES: dict[str, Rule] = {
     "bitcast_convert_type": lambda x, *, new_dtype, **_: np.ascontiguousarray(x).view(new_dtype),
     "shift_left": _shifted(np.left_shift),
     "shift_right_logical": _shifted(np.right_shift),
+    "shift_right_arithmetic": _shifted_with_sign,
     "select_n": _select,
     "round": _rounded,
     "clamp": _clamp,

@@ -86,6 +86,8 @@ RULES: dict[str, Rule] = {
     "pad": _pad,
     "iota": _iota,
     "split": _split,
+    "tile": lambda x, *, reps, **_: np.tile(x, reps),
+    "unstack": lambda x, *, axis, **_: list(np.moveaxis(x, axis, 0)),
     "stack": lambda *xs, axis, **_: np.stack(xs, axis),
     "concatenate": lambda *xs, dimension, **_: np.concatenate(xs, dimension),
     "dot_general": _dot,

@@ -202,7 +202,11 @@ class _Plain(Programs):
 
     def __init__(self):
         super().__init__()
-        self.made, self.lengths = [], []
+        self.made, self.rare, self.lengths = [], [], []
+
+    def few(self, function, /, *name, watch=None):
+        self.rare.append(name)
+        return one_by_one(function)
 
     def __call__(self, function, /, *name, watch=None):
         self.made.append((name, watch is not None))
@@ -234,7 +238,11 @@ def test_instances_are_measured_a_batch_at_a_time(rows, calls):
     assert len(programs.made) == 2
     # Of a size that nothing is drawn at a stored counterexample is measured, once or twice.
     assert bench({"x": x}, Size({"d": 3})).value[:, 0].tolist() == (x / 2).tolist()
-    assert len(programs.made) == 2 and bench.watch.fixed is None
+    assert len(programs.made) == 2
+    assert programs.rare == [("mine.claim", "measure", (("d", 3),))]
+    few = Bench(statement(_double, host=False), 4, programs, few=True)
+    assert few({"x": x}, ONE).value[:, 0].tolist() == (x / 2).tolist()
+    assert len(programs.made) == 2 and len(programs.rare) == 2
     assert bench.one({"x": np.asarray(3.0)}, ONE).value.tolist() == [1.5, 6.0]
 
 

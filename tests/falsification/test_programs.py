@@ -7,6 +7,7 @@ import sys
 from types import SimpleNamespace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from stubs import statement
@@ -84,6 +85,50 @@ def test_a_program_is_made_once_for_arguments_of_one_shape():
     for length in (3, 3, 4):
         run(np.ones((2, length)))
     assert traced == [(3,), (4,)]
+
+
+SLOW = {
+    "short": (lambda x: jnp.sin(x) + x, True),
+    "a long loop": (lambda x: jax.lax.fori_loop(0, 2000, lambda i, c: c + x / 9, x), False),
+    "a loop without an end": (
+        lambda x: jax.lax.while_loop(lambda c: c < 9, lambda c: c + x, x), False
+    ),
+    "no rule": (lambda x: jnp.abs(jnp.fft.fft(x[None]))[0], False),
+    "no rule for such numbers": (lambda x: (1e30 * x).astype(int), False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_for_a_few_calls_what_is_short_is_not_compiled(name, monkeypatch):
+    function, in_numpy = SLOW[name]
+    compiled_for = []
+    usual = Programs.__call__
+
+    def noted(self, function, /, *name, watch=None):
+        run = usual(self, function, *name, watch=watch)
+        return lambda *given: compiled_for.append(name) or run(*given)
+
+    monkeypatch.setattr(Programs, "__call__", noted)
+    x = np.array([0.5, 2.0, 3.0])
+    run = Programs().few(function, "one")
+    wanted = np.asarray(jax.jit(jax.vmap(function))(x))
+    for _ in range(2):
+        np.testing.assert_allclose(np.asarray(run(x)), wanted, rtol=1e-12)
+    assert compiled_for == ([] if in_numpy else [("one",)] * 2)
+
+
+@pytest.mark.profiles
+def test_who_watches_a_few_calls_is_told_the_same():
+    claim = statement(judges=(used,))
+    turns = iter((1.0, 2.0))
+    watch = Watch(claim)
+    run = Programs().few(lambda x: used(x) * next(turns), "one", watch=watch)
+    assert np.asarray(run(np.arange(2.0))).tolist() == [0, 2] and watch.fixed is False
+    assert watch.called == {f"{used.__module__}.used"} and watch.narrow == ()
+    watch = Watch(claim)
+    run = Programs().few(lambda x: used(x.astype(np.float32) * np.float32(3)), "one", watch=watch)
+    run(np.arange(2.0))
+    assert watch.fixed and "convert_element_type in float32" in watch.narrow[0]
 
 
 @pytest.mark.profiles
