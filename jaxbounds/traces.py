@@ -37,8 +37,24 @@ def equations(program: Jaxpr, /) -> Iterator[JaxprEqn]:
                 yield from equations(inner)
 
 
+STEP = 2000
+"""Numbers that take as long as an equation does by itself, where each is a call of NumPy's."""
+
+
+def _numbers(eqn: JaxprEqn) -> float:
+    """How many numbers an equation computes; of a product of matrices, multiplies."""
+    found = sum(math.prod(v.aval.shape) for v in _arrays(eqn.outvars))
+    if eqn.primitive.name == "dot_general":
+        (axes, _), _ = eqn.params["dimension_numbers"]
+        found *= math.prod(_arrays(eqn.invars)[0].aval.shape[axis] for axis in axes)
+    return found
+
+
 def executed(program: Jaxpr, /) -> float:
-    """How many equations run: those of a loop at each step, and infinitely many of a `while`."""
+    """How many equations run: those of a loop at each step, and infinitely many of a `while`.
+
+    One of many numbers counts for as many as take that long, see `STEP`.
+    """
     total = 0.0
     for eqn in program.eqns:
         inside = [executed(inner) for value in eqn.params.values() for inner in _programs(value)]
@@ -47,7 +63,7 @@ def executed(program: Jaxpr, /) -> float:
         if eqn.primitive.name == "scan":
             total += eqn.params["length"] * sum(inside)
         else:
-            total += max(sum(inside), 1)
+            total += sum(inside) or 1 + _numbers(eqn) // STEP
     return total
 
 

@@ -194,7 +194,8 @@ def test_functions_of_integers():
     (lambda x: jnp.linalg.eigvalsh(x.T @ x / 0), "infinite entries"),
     (lambda x: jnp.linalg.svd(x / 0), "infinite entries"),
     (lambda x: jnp.linalg.qr(x / 0), "infinite entries"),
-    (lambda x: lax.linalg.svd(x, full_matrices=False, subset_by_index=(0, 1)), "some of the singular values"),
+    (lambda x: lax.linalg.svd(x, full_matrices=False, subset_by_index=(0, 1)),
+     "some of the singular values"),
     (lambda x: lax.linalg.eigh(x.T @ x, subset_by_index=(0, 1)), "some of the eigenvalues"),
     (lambda x: lax.linalg.qr(x, pivoting=True), "with pivots"),
     (lambda x: jax.scipy.linalg.solve_triangular(0 * x[:, :2], x), "a singular system"),
@@ -227,4 +228,7 @@ def test_how_many_equations_run():
     count = lambda function: executed(jax.make_jaxpr(function)(1.0).jaxpr)
     assert count(lambda x: jnp.sin(x) * 2.0) == 2
     assert count(loop) == 14 and count(lambda x: jax.jit(loop)(x) + 1.0) == 15
+    # Of many numbers as many as take that long; of a product the multiplications.
+    assert count(lambda x: jnp.sin(jnp.zeros((100, 100)))) == 2 * (1 + 5)
+    assert count(lambda x: jnp.zeros((100, 10)) @ jnp.ones((10, 100))) == 2 + 1 + 50
     assert count(lambda x: lax.while_loop(lambda c: c < 9, lambda c: 2 * c, x)) == np.inf

@@ -13,7 +13,10 @@ from jaxbounds.falsification.programs import Programs, compiled
 from jaxbounds.falsification.reading import met, read
 from jaxbounds.falsification.watched import Watch
 from jaxbounds.interpreted import once
-from jaxbounds.statements import Form, Instance, Sampler, Size, Statement
+from jaxbounds.statements import Budget, Form, Instance, Sampler, Size, Statement
+
+STORED = 2
+"""Times that an instance is measured at a size that nothing is drawn at: stored ones alone."""
 
 
 def cases_of(statement: Statement, size: Size, /) -> Any:
@@ -199,13 +202,14 @@ class Bench:
         statement: whose instances.
         batch: how many at once.
         programs: compile, and may keep what was traced.
-        few: there are only draws to be measured, which are no reason to compile anything.
+        calls: how many batches there are about, where they are so few that nothing needs to be
+            compiled; 0 where they are many.
     """
 
     def __init__(
-        self, statement: Statement, batch: int, programs: Programs, *, few: bool = False
+        self, statement: Statement, batch: int, programs: Programs, *, calls: int = 0
     ) -> None:
-        self.statement, self.programs, self._few = statement, programs, few
+        self.statement, self.programs, self._calls = statement, programs, calls
         self.watch = Watch(statement)
         self.batch = batch
         self._runs: dict[tuple[str, Size], Callable] = {}
@@ -217,16 +221,12 @@ class Bench:
             watch = self.watch if what == "measure" else None
             if self.statement.host:
                 run = one_by_one(function if watch is None else watch.calls(function))
-            elif self._for_few(size):
-                run = self.programs.few(function, *name, watch=watch)
+            elif calls := self._calls if size in self.statement.sizes else STORED:
+                run = self.programs.few(function, *name, calls=calls, watch=watch)
             else:
                 run = self.programs(function, *name, watch=watch)
             self._runs[what, size] = run
         return self._runs[what, size]
-
-    def _for_few(self, size: Size) -> bool:
-        """Whether it is measured but a few times: also a size of stored counterexamples alone."""
-        return self._few or size not in self.statement.sizes
 
     def __call__(self, batch: Instance, size: Size) -> Measured:
         """Measure instances of one size, stacked along a leading axis."""
@@ -269,6 +269,12 @@ class Bench:
         meets_all = np.all(np.stack(list(table.values())), axis=0)
         reasons["below the numerical error"] = int(np.sum(meets_all & ~measured.counted[:, -1]))
         return {name: count for name, count in reasons.items() if count}
+
+
+def bench_of_draws(statement: Statement, budget: Budget, programs: Programs, /) -> Bench:
+    """One that measures the draws of a budget, and little else: it compiles what takes long."""
+    calls = max(1, len(statement.samplers)) * -(-budget.samples // budget.batch)
+    return Bench(statement, budget.batch, programs, calls=calls)
 
 
 def one_by_one(function: Callable[[Instance], Any]) -> Callable:

@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.falsification.bench import (
-    Bench,
     Column,
     Pool,
     as_arrays,
+    bench_of_draws,
     concatenate,
     one_by_one,
     take,
@@ -254,7 +254,10 @@ def bindings(
         budget: how many instances are drawn.
     """
     with float64_on_cpu():
-        bench, pool = Bench(statement, budget.batch, UNKEPT, few=True), Pool()
+        bench, pool = (
+            bench_of_draws(statement, budget, UNKEPT),
+            Pool(),
+        )
         draw(bench, pool, budget, 0)
         at = {i: Size(size) for i, size in enumerate(statement.sizes)}
         parts = [
@@ -356,7 +359,10 @@ def _notices(
 
     def found() -> tuple:
         with float64_on_cpu():
-            bench, pool = Bench(statement, budget.batch, UNKEPT, few=True), Pool()
+            bench, pool = (
+                bench_of_draws(statement, budget, UNKEPT),
+                Pool(),
+            )
             draw(bench, pool, budget, 0)
         pairs = [(decide(statement, f, c), c) for f, c in zip(statement.forms, pool.columns())]
         means = (bounded_mean(c.measured.value[c.measured.counted]) or 0.0 for _, c in pairs)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbounds.falsification.bench import Bench, Column, Pool, counterexample_of
+from jaxbounds.falsification.bench import Bench, Column, Pool, bench_of_draws, counterexample_of
 from jaxbounds.falsification.decide import ON_AVERAGE, Decision, decide, edge, violation
 from jaxbounds.falsification.doubt import Asked, nobody, remembering, stands
 from jaxbounds.falsification.evidence import ailments, near_control
@@ -152,8 +152,9 @@ def judge(
     """Draw, search, measure and decide; nothing is shrunk or stored."""
     referee = remembering(referee)
     with float64_on_cpu():
-        few = not is_searched(statement, budget)
-        bench, pool = Bench(statement, budget.batch, programs, few=few), Pool()
+        pool, bench = Pool(), bench_of_draws(statement, budget, programs)
+        if is_searched(statement, budget):
+            bench = Bench(statement, budget.batch, programs)
         left_out = draw(bench, pool, budget, seed)
         recall(bench, pool, examples)
         searched = search(bench, pool, budget, seed)

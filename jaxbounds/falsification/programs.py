@@ -35,9 +35,9 @@ CHEAP = {
 """Compiler options that trade the speed of a program for the time of compiling it."""
 
 
-LONG = 4000
-"""Equations that run, from which on a program is compiled for a few calls, too: each takes some
-microseconds in NumPy, and its compilation a few hundred."""
+LONG = 16_000
+"""Equations that run, over all calls, from which on a program is compiled: each takes some
+microseconds in NumPy, and to compile it a few hundred."""
 SMALL = 2**21
 """Bytes of instances that are worth keeping."""
 LARGE = 2**22
@@ -155,12 +155,15 @@ class Programs:
 
         return _ready(make)
 
-    def few(self, function: Callable, /, *name: object, watch: Watch | None = None) -> Callable:
+    def few(
+        self, function: Callable, /, *name: object, calls: int, watch: Watch | None = None
+    ) -> Callable:
         """The same for a few calls, in NumPy: compiled is what would take long there.
 
         Args:
             function: of one instance.
             name: as of `__call__`.
+            calls: about how many there will be.
             watch: is told what the trace shows.
         """
         mapped = _mapped(function, watch)
@@ -169,7 +172,7 @@ class Programs:
         def make(*arguments: Any) -> Callable:
             traced, result = jax.make_jaxpr(mapped, return_shape=True)(*arguments)
             try:
-                if executed(traced.jaxpr) > LONG:
+                if calls * executed(traced.jaxpr) > LONG:
                     return compile_it
                 run = interpreted(traced)
             except NotInterpreted:

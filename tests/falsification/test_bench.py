@@ -12,6 +12,7 @@ from jaxbounds.falsification.bench import (
     Pool,
     as_arrays,
     batch_of,
+    bench_of_draws,
     cases_of,
     concatenate,
     counterexample_of,
@@ -24,7 +25,7 @@ from jaxbounds.falsification.bench import (
     take,
 )
 from jaxbounds.falsification.programs import UNKEPT, Programs
-from jaxbounds.statements import Counterexample, Form, Sides, Size
+from jaxbounds.statements import Budget, Counterexample, Form, Sides, Size
 
 pytestmark = pytest.mark.usefixtures("x64")
 ONE, FORM = Size({"d": 1}), Form(name="printed")
@@ -204,8 +205,8 @@ class _Plain(Programs):
         super().__init__()
         self.made, self.rare, self.lengths = [], [], []
 
-    def few(self, function, /, *name, watch=None):
-        self.rare.append(name)
+    def few(self, function, /, *name, calls, watch=None):
+        self.rare.append((name, calls))
         return one_by_one(function)
 
     def __call__(self, function, /, *name, watch=None):
@@ -239,10 +240,12 @@ def test_instances_are_measured_a_batch_at_a_time(rows, calls):
     # Of a size that nothing is drawn at a stored counterexample is measured, once or twice.
     assert bench({"x": x}, Size({"d": 3})).value[:, 0].tolist() == (x / 2).tolist()
     assert len(programs.made) == 2
-    assert programs.rare == [("mine.claim", "measure", (("d", 3),))]
-    few = Bench(statement(_double, host=False), 4, programs, few=True)
+    assert programs.rare == [(("mine.claim", "measure", (("d", 3),)), 2)]
+    # Nor where there are but draws: 27 of them, 4 at a time.
+    few = bench_of_draws(statement(_double, host=False), Budget(samples=27, batch=4), programs)
     assert few({"x": x}, ONE).value[:, 0].tolist() == (x / 2).tolist()
-    assert len(programs.made) == 2 and len(programs.rare) == 2
+    assert len(programs.made) == 2
+    assert programs.rare[1] == (("mine.claim", "measure", (("d", 1),)), 7)
     assert bench.one({"x": np.asarray(3.0)}, ONE).value.tolist() == [1.5, 6.0]
 
 

@@ -110,7 +110,7 @@ def test_for_a_few_calls_what_is_short_is_not_compiled(name, monkeypatch):
 
     monkeypatch.setattr(Programs, "__call__", noted)
     x = np.array([0.5, 2.0, 3.0])
-    run = Programs().few(function, "one")
+    run = Programs().few(function, "one", calls=3)
     wanted = np.asarray(jax.jit(jax.vmap(function))(x))
     for _ in range(2):
         np.testing.assert_allclose(np.asarray(run(x)), wanted, rtol=1e-12)
@@ -122,11 +122,12 @@ def test_who_watches_a_few_calls_is_told_the_same():
     claim = statement(judges=(used,))
     turns = iter((1.0, 2.0))
     watch = Watch(claim)
-    run = Programs().few(lambda x: used(x) * next(turns), "one", watch=watch)
+    run = Programs().few(lambda x: used(x) * next(turns), "one", calls=1, watch=watch)
     assert np.asarray(run(np.arange(2.0))).tolist() == [0, 2] and watch.fixed is False
     assert watch.called == {f"{used.__module__}.used"} and watch.narrow == ()
     watch = Watch(claim)
-    run = Programs().few(lambda x: used(x.astype(np.float32) * np.float32(3)), "one", watch=watch)
+    coarse = lambda x: used(x.astype(np.float32) * np.float32(3))
+    run = Programs().few(coarse, "one", calls=1, watch=watch)
     run(np.arange(2.0))
     assert watch.fixed and "convert_element_type in float32" in watch.narrow[0]
 
