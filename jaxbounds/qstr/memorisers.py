@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-import scipy
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
