@@ -1,5 +1,7 @@
 """From covers to risks with every constant: Lemmas 18, 20, 32, 34, Corollaries 19, 33, Theorem 10.
 
+A covering is a function of the scale that also takes an array of scales.
+
 Losses are (yhat - y)^2 cut at tau. Their roots are 1-Lipschitz in yhat and lie in [0, sqrt tau].
 Where the samples are fitted, a cover and Chernoff's bound give a risk of order 1/n, in place of the
 paper's 1/sqrt n by symmetrisation.
