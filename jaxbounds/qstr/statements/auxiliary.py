@@ -116,7 +116,7 @@ def _family(family: int, d: int) -> tuple[float, float]:
     if family == SEGMENT:
         points = np.linspace(-1.0, 1.0, 5)[:, None]
     else:  # the code's words that begin with 24 - d zeros, without these
-        words, fewer = packing.golay_points(), max(0, 24 - d)
+        words, fewer = packing.golay_points(), 24 - d
         words = words[np.all(words[:, :fewer] > 0, axis=1), fewer:]
         points = words * math.sqrt(24 / (24 - fewer))  # unit vectors again
     return math.log(len(points)), packing.smallest_distance(points)
@@ -144,7 +144,7 @@ def _packing_bound(i, size):
     if traced(family, d):
         points, eps = _traced_family(family, d)
     else:
-        points, eps = _family(family, max(d, SHORTEST) if family == GOLAY else d)
+        points, eps = _family(family, min(max(d, SHORTEST), 24) if family == GOLAY else d)
     volume = packing.volume_upper(d, eps)
     return Sides(
         lhs=points,
