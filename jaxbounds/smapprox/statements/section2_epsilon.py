@@ -38,16 +38,18 @@ def _losses(target: np.ndarray) -> Array:
     return ramp_loss(jnp.asarray(margins), 1.0)
 
 
+@jax.jit
+def _of_chosen(losses: Array, samples: Array) -> Array:
+    """The losses of the model that each of the samples chooses."""
+    return losses[jax.vmap(finite.empirical_risk_minimiser, (None, 0))(losses, samples)]
+
+
 @functools.cache
 def _chosen(n: int) -> tuple[np.ndarray, list[np.ndarray]]:
     """All samples, and for each target the losses of the model that each of them chooses."""
-    every, chosen = np.array(list(itertools.product(range(3), repeat=n))), []
-    choose = jax.vmap(finite.empirical_risk_minimiser, (None, 0))
+    every = np.array(list(itertools.product(range(3), repeat=n)))
     with jax.ensure_compile_time_eval():
-        for target in TARGETS:
-            losses = _losses(target)
-            chosen.append(np.asarray(losses[choose(losses, jnp.asarray(every))]))
-    return every, chosen
+        return every, [np.asarray(_of_chosen(_losses(target), every)) for target in TARGETS]
 
 
 def _missed(eta: Any, n: int) -> Any:
