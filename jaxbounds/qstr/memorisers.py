@@ -108,7 +108,7 @@ def _ascend(rows: np.ndarray, dual: np.ndarray, w: np.ndarray, steps: int) -> np
         towards = _unit(np.sign(value)[:, None] * ((at > 0) * dual) @ rows)
         step, cosine = towards @ rows.T, np.sum(own * towards, axis=1)
         # relu(c t) = c relu(t) for c > 0: the length is divided by after the sum.
-        worth = np.array([np.abs(np.maximum(at + s * step, 0.0) @ dual) for s in strides])
+        worth = np.abs([value, *(np.maximum(at + s * step, 0.0) @ dual for s in strides[1:])])
         square = np.sum(own**2, axis=1) + strides[:, None] * (2 * cosine + strides[:, None])
         best = strides[np.argmax(worth / np.sqrt(np.maximum(square, 1e-300)), axis=0)]
         further = best > 0  # where no stride is better, none will be
