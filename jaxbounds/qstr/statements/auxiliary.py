@@ -116,7 +116,7 @@ def _family(family: int, d: int) -> tuple[float, float]:
     if family == SEGMENT:
         points = np.linspace(-1.0, 1.0, 5)[:, None]
     else:  # the code's words that begin with 24 - d zeros, without these
-        words, fewer = packing.golay_points(), 24 - d
+        words, fewer = packing.golay_points(), max(0, 24 - d)
         words = words[np.all(words[:, :fewer] > 0, axis=1), fewer:]
         points = words * math.sqrt(24 / (24 - fewer))  # unit vectors again
     return math.log(len(points)), packing.smallest_distance(points)
