@@ -4,6 +4,7 @@ A function says whether its constants are explicit. Rates take every hidden cons
 as 1 and are good for exponents only.
 """
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -98,13 +99,13 @@ def prediction_bound(
     return vector_norm(a) * (norm(W) * math.sqrt(heads) * radius + vector_norm(b))
 
 
-def query_key_log_covering(eps: float, /, *, r_z: float, radius: float, H: int, De: int) -> float:
+def query_key_log_covering(eps: Any, /, *, r_z: float, radius: float, H: int, De: int) -> Any:
     """Lemma 16's volume branch: H De^2 log(1 + 2 R_F r_z / eps). Explicit.
 
     In whichever orientation the (2,1) norm is read. The other branch is
     `query_key_log_covering_rate`, and `column_log_covering_rate` where it is true.
     """
-    return H * De**2 * math.log1p(2 * radius * r_z / eps)
+    return H * De**2 * array_module(eps).log1p(2 * radius * r_z / eps)
 
 
 def query_key_log_covering_rate(
@@ -208,28 +209,22 @@ def network_perturbation_bound(
     return apart
 
 
-def polynomial_perturbation_bound(*, depth: int, R: ArrayLike, r: ArrayLike) -> Array:
+def polynomial_perturbation_bound(*, depth: int, R: Any, r: Any) -> Any:
     """Lemma 30's poly(R): |f - f~| <= this times |vec Theta - vec Theta~|, on |x| <= r. Explicit.
 
     For |W_l|_F, |b_l| <= R: |x_l| <= R^l r + sum_{k <= l} R^k =: M_l (C.14), each layer's error is
     multiplied by at most R^{L - l} on its way out, and its own is at most sqrt(M_{l-1}^2 + 1) times
     its parameters' distance; Cauchy-Schwarz over the layers.
     """
-    R = jnp.asarray(R)
+    xp = array_module(R, r)
     reach = [R**k * r + sum(R**j for j in range(1, k + 1)) for k in range(depth)]
-    own = jnp.stack([R ** (depth - 1 - k) * jnp.sqrt(m**2 + 1) for k, m in enumerate(reach)])
-    return vector_norm(own)
+    own = (R ** (depth - 1 - k) * xp.sqrt(m**2 + 1) for k, m in enumerate(reach))
+    return functools.reduce(xp.hypot, own)
 
 
 def recurrent_perturbation_bound(
-    readout_gap: Array,
-    transition_gap: Array,
-    /,
-    *,
-    N: int,
-    lipschitz: ArrayLike,
-    sharp: bool = False,
-) -> Array:
+    readout_gap: Any, transition_gap: Any, /, *, N: int, lipschitz: Any, sharp: bool = False
+) -> Any:
     """Lemma 29: |F - F'| <= gap of f_y + L_y e N (gap of f-> + gap of f<-). Explicit.
 
     It holds when the transitions are 1/N-Lipschitz in the state, since (1 + 1/N)^N <= e. With

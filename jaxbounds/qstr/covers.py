@@ -7,10 +7,9 @@ over all prompts with |z_j| <= r_z, so that a cover serves the population as wel
 
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array
 
+from jaxbounds.arrays import array_module
 from jaxbounds.qstr.bounds import (
     polynomial_perturbation_bound,
     query_key_log_covering,
@@ -57,7 +56,7 @@ class TransformerClass(NamedTuple):
         return self.m, self.m * (self.H * self.De + 1), self.H * self.De**2
 
 
-def two_layer_log_covering(eps: float, f: TransformerClass, /) -> float:
+def two_layer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
     """Lemma 14: m log(1 + 2 L/eps_a) + m (H De + 1) log(1 + 2 L/eps_w), L = r_a R_w |(h, 1)|.
 
     |f - f'| <= |h, 1| (R_w |a - a'| + r_a |(W, b) - (W', b')|_F) on |h| <= sqrt(H) r_z, and eps is
@@ -65,10 +64,10 @@ def two_layer_log_covering(eps: float, f: TransformerClass, /) -> float:
     """
     of_a, of_w, _ = f.parameters
     total, L = of_a + of_w, f.largest_prediction
-    return sum(float(volume_upper(p, eps * p / (total * L))) for p in (of_a, of_w))
+    return sum(volume_upper(p, eps * p / (total * L)) for p in (of_a, of_w))
 
 
-def transformer_log_covering(eps: float, f: TransformerClass, /) -> float:
+def transformer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
     """Proposition 17: Lemma 13 for Lemmas 14, 15 (with constant 1) and 16 (volume). Explicit.
 
     eps = eps_2 + r_a R_w eps_A, split in proportion to the numbers of parameters; attention moves
@@ -91,26 +90,27 @@ def transformer_lipschitz(R: Any, /, *, H: int, r_z: Any) -> Any:
     return (R**2 * (H * r_z**2 + 1.0) + 0.25 * R**4 * r_z**6) ** 0.5
 
 
-def ball_log_covering(eps: float, /, *, parameters: int, radius: float, lipschitz: float) -> float:
+def ball_log_covering(eps: Any, /, *, parameters: int, radius: float, lipschitz: float) -> Any:
     """Of functions `lipschitz` in a ball of parameters: p log(1 + 2 R L / eps). Explicit."""
-    return float(volume_upper(parameters, eps / (radius * lipschitz)))
+    return volume_upper(parameters, eps / (radius * lipschitz))
 
 
 def recurrent_lipschitz(
     R: ArrayLike, /, *, N: int, r_z: ArrayLike, r_h: ArrayLike, depth_y: int, depth_h: int
-) -> Array:
+) -> Any:
     """Of an RNN's predictions in vec Theta, |vec Theta| <= R: Lemmas 29 and 30 put together.
 
     sqrt(D_y^2 + 2 (R^{L_y} N ((1 + 1/N)^N - 1) D_h)^2): the readout's own, on |(h->, h<-, z)| <=
     sqrt(2 r_h^2 + r_z^2), and that of the two transitions, whose errors add up over N steps and
     pass the readout. States within r_h, transitions 1/N-Lipschitz in them. Explicit.
     """
-    R, r_h, r_z = (jnp.asarray(v, float) for v in (R, r_h, r_z))
-    seen = lambda states: jnp.sqrt(states * r_h**2 + r_z**2)
+    xp = array_module(R, r_z, r_h)
+    R, r_h, r_z = (xp.asarray(v, float) for v in (R, r_h, r_z))
+    seen = lambda states: xp.sqrt(states * r_h**2 + r_z**2)
     readout = polynomial_perturbation_bound(depth=depth_y, R=R, r=seen(2.0))
     step = polynomial_perturbation_bound(depth=depth_h, R=R, r=seen(1.0))
     # Both directions: a + b <= sqrt 2 sqrt(a^2 + b^2).
     passed = recurrent_perturbation_bound(
-        jnp.zeros(()), 2.0**0.5 * step, N=N, lipschitz=R**depth_y, sharp=True
+        0.0, 2.0**0.5 * step, N=N, lipschitz=R**depth_y, sharp=True
     )
-    return jnp.hypot(readout, passed)
+    return xp.hypot(readout, passed)

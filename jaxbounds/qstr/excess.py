@@ -1,5 +1,7 @@
 """From covers to risks with every constant: Lemmas 18, 20, 32, 34, Corollaries 19, 33, Theorem 10.
 
+A covering is a function of the scale that also takes an array of scales.
+
 Losses are (yhat - y)^2 cut at tau. Their roots are 1-Lipschitz in yhat and lie in [0, sqrt tau].
 Where the samples are fitted, a cover and Chernoff's bound give a risk of order 1/n, in place of the
 paper's 1/sqrt n by symmetrisation.
@@ -7,7 +9,7 @@ paper's 1/sqrt n by symmetrisation.
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +25,9 @@ from jaxbounds.qstr.retrieval import inverse_temperature
 from jaxbounds.qstr.rnn_construction import exact_transition, readout
 
 
-def _least(value: Callable[[float], float], largest: float) -> float:
+def _least(value: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
     """The least of the bounds at scales of a cover from `largest` down; each of them is valid."""
-    return min(value(largest * math.exp(exponent)) for exponent in np.linspace(-50.0, 0.0, 101))
+    return float(np.min(value(largest * np.exp(np.linspace(-50.0, 0.0, 101)))))
 
 
 def truncated_rademacher(covering: LogCovering, n: float, /, *, tau: float) -> float:
@@ -34,7 +36,7 @@ def truncated_rademacher(covering: LogCovering, n: float, /, *, tau: float) -> f
     At one scale, as in Lemma 32: squares move by 2 sqrt(tau) eps; Massart's lemma for losses within
     tau/2 of tau/2. Explicit.
     """
-    bound = lambda eps: 2.0 * math.sqrt(tau) * eps + tau * math.sqrt(covering(eps) / (2.0 * n))
+    bound = lambda eps: 2.0 * math.sqrt(tau) * eps + tau * np.sqrt(covering(eps) / (2.0 * n))
     return min(0.5 * tau, _least(bound, math.sqrt(tau)))
 
 
@@ -51,7 +53,7 @@ def truncated_gap(
         rademacher = truncated_rademacher(covering, n, tau=tau)
         return min(tau, 2.0 * rademacher + tau * math.sqrt(tail / (2.0 * n)))
     bound = lambda eps: (
-        4.0 * math.sqrt(tau) * eps + tau * math.sqrt((covering(eps) + tail) / (2.0 * n))
+        4.0 * math.sqrt(tau) * eps + tau * np.sqrt((covering(eps) + tail) / (2.0 * n))
     )
     return min(tau, _least(bound, math.sqrt(tau)))
 
@@ -66,7 +68,7 @@ def truncated_risk(
     root of a risk is a norm of a root of a loss: it moves by eps.
     """
     tail = -math.log(delta)
-    bound = lambda eps: 2.0 * eps + math.sqrt(2.0 * tau * (covering(eps) + tail) / n)
+    bound = lambda eps: 2.0 * eps + np.sqrt(2.0 * tau * (covering(eps) + tail) / n)
     return min(tau, (math.sqrt(empirical) + _least(bound, math.sqrt(tau))) ** 2)
 
 
@@ -265,6 +267,8 @@ def recurrent_class(setting: Setting, network: TwoLayer, /, *, de: int) -> Recur
 
     Its weights are constant or proportional to the radius, so that two radii tell R^2 at all.
     """
+    parts: Any = map(np.asarray, network)
+    network = TwoLayer(*parts)
 
     def built(radius: float) -> tuple[int, float, int, int]:
         transition = exact_transition(q=setting.q, d=setting.d, de=de, radius=radius)
@@ -297,9 +301,8 @@ def recurrent_risk(
     R = math.sqrt(f.constant + f.slope * r_x**2)
     r_h, r_z = math.sqrt(q) * r_x, math.sqrt(r_x**2 + q + 1)
     moved = recurrent_lipschitz(R, N=N, r_z=r_z, r_h=r_h, depth_y=f.depth_y, depth_h=f.depth_h)
-    lipschitz = float(moved)
     covering = lambda eps: ball_log_covering(
-        eps, parameters=f.parameters, radius=R, lipschitz=lipschitz
+        eps, parameters=f.parameters, radius=R, lipschitz=moved
     )
     values = lambda r: R**f.depth_y * r + sum(R**k for k in range(1, f.depth_y))
     tokens = largest_token_moment(N=N, d=d, C_x=setting.C_x)

@@ -62,8 +62,12 @@ def covering_number(distances: Float[np.ndarray, "n n"], eps: float, /) -> int:
 
 def smallest_distance(points: Float[np.ndarray, "M d"], /) -> float:
     """The smallest distance of two rows."""
-    gram = points @ points.T
-    squares = np.diag(gram)
-    distances = squares[:, None] + squares[None, :] - 2 * gram
-    np.fill_diagonal(distances, np.inf)
-    return math.sqrt(max(0.0, float(distances.min())))
+    squares, least = np.sum(points**2, axis=1), math.inf
+    for start in range(0, len(points), 256):  # some rows against them and the later ones
+        rows = np.s_[start : start + 256]
+        distances = points[rows] @ (-2 * points[start:].T)
+        distances += squares[start:]
+        distances += squares[rows, None]
+        np.fill_diagonal(distances, np.inf)
+        least = min(least, float(distances.min()))
+    return math.sqrt(max(0.0, least))

@@ -5,12 +5,14 @@ its logits are alpha (d/q) <w_{t_ih}, w_j>.
 """
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
+from jaxbounds.arrays import array_module, number
 from jaxbounds.norms import vector_norm
 from jaxbounds.qstr.links import TwoLayer
 
@@ -28,7 +30,7 @@ def inverse_temperature(
     r_x: ArrayLike,
     eps: float,
     coherence: float = 0.5,
-) -> Array:
+) -> Any:
     """The alpha of Lemma 11, for which the prediction errs by at most sqrt(eps) through attention.
 
     alpha = q / ((1 - mu) d) log(2 r_a r_w r_x N sqrt(q) / sqrt(eps)); the paper has mu = 1/2.
@@ -47,7 +49,8 @@ def inverse_temperature(
     if not eps > 0:
         raise ValueError(f"eps must be positive, got {eps}: retrieval is exact only in the limit")
     inside = 2 * r_a * r_w * r_x * N * math.sqrt(q) / math.sqrt(eps)
-    return jnp.maximum(q / ((1 - coherence) * d) * jnp.log(inside), 0.0)
+    xp = array_module(inside)
+    return number(xp.maximum(q / ((1 - coherence) * d) * xp.log(inside), 0.0))
 
 
 def retrieval_weights(alpha: ArrayLike, /, *, q: int, d: int, de: int) -> Float[Array, "q De De"]:

@@ -205,7 +205,7 @@ def readout(network: TwoLayer, transition: Network, /) -> Network:
         else:  # joins the states' sum and the transition's output, then enters g's hidden layer
             both, shift = np.concatenate([join, W], axis=1), b
             layers.append(Layer(network.W @ both, network.W @ shift + network.b))
-    layers.append(Layer(network.a[None, :], jnp.zeros(1, network.a.dtype)))
+    layers.append(Layer(network.a[None, :], np.zeros(1, network.a.dtype)))
     return tuple(layers)
 
 

@@ -152,29 +152,25 @@ def circuit_constants(
             f"a corrected circuit has 4 hidden layers per layer; got {len(W)} and states of "
             f"{states.shape[1]} layers"
         )
-    norms = [float(np.linalg.norm(weight, 2)) for weight in W]
-    length = lambda h: np.linalg.norm(h, axis=-1)
-    lam = max(1.0, float(length(states[:, 1::2]).max()))
+    norms = np.array([np.linalg.norm(weight, 2) for weight in W])
+    length = np.linalg.norm(states, axis=-1)
+    lam = max(1.0, float(length[:, 1::2].max()))
     head = float(np.linalg.norm(params["head"]["W"]))
-
-    def layer_kappa(i: int, h: np.ndarray, r: float) -> np.ndarray:
-        with_one = np.sqrt(length(h) ** 2 + 1)
-        a = length(states[:, 4 * i])
-        return np.sqrt((norms[4 * i + 1] * with_one) ** 2 + (a + r * with_one) ** 2 + 1)
+    start = np.full((len(length), 1), math.sqrt(params["first"]["W"].shape[1]))
+    before, a = np.concatenate([start, length[:, 3:-1:4]], axis=1), length[:, ::4]
+    with_one = np.sqrt(before**2 + 1)
+    through = (norms[1::4] * with_one) ** 2
+    of_head = float((np.sqrt(length[:, -1] ** 2 + 1) / np.maximum(length[:, -1], 1)).max())
 
     def constants(r: float) -> NiceConstants:
-        layers = range(1, len(W) // 4)
-        before = {i: states[:, 4 * i - 1] for i in layers}
-        relative = [layer_kappa(i, h, r) / np.maximum(length(h), 1) for i, h in before.items()]
-        last = states[:, -1]
-        relative.append(np.sqrt(length(last) ** 2 + 1) / np.maximum(length(last), 1))
-        mu = [(norms[4 * i + 1] + r) * (norms[4 * i] + r) for i in layers]
-        start = np.full((states.shape[0], 1), math.sqrt(params["first"]["W"].shape[1]))
+        kappa = np.sqrt(through + (a + r * with_one) ** 2 + 1)
+        relative = kappa[:, 1:] / np.maximum(before[:, 1:], 1)
+        mu = (norms[5::4] + r) * (norms[4::4] + r)
         return NiceConstants(
-            kappa_theta=float(max(k.max() for k in relative)),
+            kappa_theta=float(relative.max(initial=of_head)),
             kappa_xi=correction.parameter_lipschitz(r),
-            mu=max([*mu, head + r]),
-            mu_0=float(layer_kappa(0, start, r).max()),
+            mu=float(mu.max(initial=head + r)),
+            mu_0=float(kappa[:, 0].max()),
             sigma_h=math.inf,
             sigma_zeta=correction.radius,
             norm=lam,

@@ -10,6 +10,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from jaxbounds.smapprox.compile_machine import Compiled
 from jaxbounds.smapprox.correction import Correction
@@ -40,7 +41,11 @@ class LayerNorms(NamedTuple):
 
 def layer_norms(compiled: Compiled, /) -> list[LayerNorms]:
     """The norms of every layer, measured on its weights."""
-    spectral = lambda matrix: float(np.linalg.norm(matrix, 2)) if matrix.any() else 0.0
+
+    def spectral(matrix: np.ndarray) -> float:
+        there = matrix[matrix.any(axis=1)][:, matrix.any(axis=0)]  # most of it is zero
+        return float(np.linalg.norm(there, 2)) if there.size else 0.0
+
     return [
         LayerNorms(
             content=spectral(layer.W1),
@@ -149,13 +154,10 @@ def _largest_safe(
     """The largest r at which the head decides right and the slack of every layer is positive."""
     zeta, different = (correction.slope, correction.radius), set(norms)
 
-    def safe(r: float) -> bool:
+    def least(r: float) -> float:
         eta = state_error(bits, *zeta, r)
-        decided = head * eta + r * (state_norm(bits) + eta) < 1
-        return decided and all(slack(n, bits, *zeta, r) > 0 for n in different)
+        decided = 1 - (head * eta + r * (state_norm(bits) + eta))
+        return min(decided, *(slack(n, bits, *zeta, r) for n in different))
 
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if safe(middle) else (low, middle)
-    return low
+    # Positive at 0, negative at 1, concave; the root is rounded to the safe side.
+    return scipy.optimize.brentq(least, 0.0, 1.0, xtol=1e-300) * (1 - 1e-14)

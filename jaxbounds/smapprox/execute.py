@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
@@ -103,7 +102,8 @@ def _runner(segments: tuple[Segment, ...], attention: Attention, record: bool) -
             return jax.vmap(each)((tokens, present))
         return jax.lax.map(each, (tokens, present), batch_size=CHUNK)
 
-    return jax.jit(batch)
+    # Less compiling than at the default of 3, as fast a program; its products need more than 0.
+    return jax.jit(batch, compiler_options={"xla_backend_optimization_level": 1})
 
 
 @cache
@@ -165,7 +165,7 @@ def execute(
         what = f"{len(words)} words for T = {compiled.T} steps need"
         refuse_over(need, memory_limit, what, "run fewer words at once or ")
     with jax.enable_x64(precision == "float64"):
-        cast = lambda a: jnp.asarray(a, bool if a.dtype == bool else precision)
+        cast = lambda a: np.asarray(a, bool if a.dtype == bool else precision)
         weights = jax.tree.map(cast, compiled.params if params is None else params)
         if structure is not None:
             tokens, present = cast(inputs.tokens), cast(inputs.present)
@@ -179,7 +179,7 @@ def execute(
                     outputs[..., at.start : at.stop] = np.asarray(values).transpose(2, 0, 1)
                 output: Any = np.asarray(found.output)
                 return Run(output, outputs, None)
-        tau = jnp.asarray(inverse_temperature, precision)
+        tau = np.asarray(inverse_temperature, precision)
         result = _runner(segments, attention, record)(weights, *map(cast, inputs), tau)
         return jax.tree.map(np.asarray, result)
 

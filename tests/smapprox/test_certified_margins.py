@@ -253,6 +253,7 @@ def test_norms_by_counts_against_singular_values(T):
         for layer in layer_norms(compiled):
             most = attends if layer.attends else computes
             assert all(a <= b + 1e-12 for a, b in zip(layer[:-1], most[:-1]))
-        assert machine_margin_by_counts(*counts, THIRDS) <= machine_margin_lower(compiled)
+        least = machine_margin_by_counts(*counts, THIRDS)  # equal where the counts are exact
+        assert least <= machine_margin_lower(compiled) * (1 + 1e-12)
     agreeing = compile_machine(_agreeing(), 3, correction=THIRDS)
     assert max(layer.content for layer in layer_norms(agreeing)) ** 2 > 0.7 * 3 * 18

@@ -144,7 +144,7 @@ def _packing_bound(i, size):
     if traced(family, d):
         points, eps = _traced_family(family, d)
     else:
-        points, eps = _family(family, max(d, SHORTEST) if family == GOLAY else d)
+        points, eps = _family(family, min(max(d, SHORTEST), 24) if family == GOLAY else d)
     volume = packing.volume_upper(d, eps)
     return Sides(
         lhs=points,

@@ -1,5 +1,6 @@
 """Theorem 1's head count: what fewer than q heads can do."""
 
+import functools
 import itertools
 import math
 
@@ -154,15 +155,20 @@ def _drawn_signs(size):
     return stacked({"q": q, "signs": own} for q, own in pairs)
 
 
+@functools.partial(jax.jit, static_argnums=1)
+def _shortest(omega, q):
+    return few_heads.least_direction(omega, q)
+
+
 def _direction(i, size):
-    q, omega = int(i["q"]), encodings(jnp.asarray(i["signs"]))
+    q, omega = int(i["q"]), np.asarray(jax.jit(encodings)(i["signs"]))
     found = {
         "derived": two_heads.separating_direction(omega, q),
-        "derived shortest": few_heads.least_direction(omega, q),
+        "derived shortest": jax.device_get(_shortest(omega, q)),
     }
     pairs = {}
     for name, (v, margin) in found.items():
-        along = np.asarray(omega @ v)
+        along = omega @ np.asarray(v)
         got = np.append(along[:q], along[q:].max())
         pairs[name] = got, np.append(np.ones(q), 1 - margin)
     return Sides.pairs({**pairs, "control": (pairs["derived"][0], np.ones(q + 1))})

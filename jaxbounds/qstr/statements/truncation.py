@@ -5,7 +5,6 @@ import itertools
 import math
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy
 
@@ -46,9 +45,8 @@ def _largest_moment(N, d):
 def _normal_pairs():
     """Nodes and weights for two normal tokens, and the prompts in which both want the second."""
     x, mass = gauss_hermite(2, nodes=40)
-    wanted = jnp.ones((2, 1), int)
-    z = jax.vmap(lambda v: data.encode(v, wanted, jnp.eye(2)))(x[:, :, None])
-    return x, mass, np.asarray(z)
+    prompts = jax.jit(jax.vmap(data.encode, (0, None, None)))
+    return x, mass, np.asarray(prompts(x[:, :, None], np.ones((2, 1), int), np.eye(2)))
 
 
 _first_predictions = jax.jit(lambda params, z: predict(params, z, _PAIR)[:, 0])

@@ -35,13 +35,14 @@ def _machine_cases(size: Size) -> Instance:
 
 
 @functools.cache
-def _machine(number: int, log_T: int) -> tuple[float, int, float, tuple[int, int, int]]:
-    """alpha, p, the certified margin, and k, |A| and w_pos of a compiled machine."""
+def _machine(number: int, log_T: int) -> tuple[float, int, float, float, tuple[int, int, int]]:
+    """alpha, p, the certified margin, the one by counts, and k, |A| and w_pos, of a machine."""
     machine = [*LIBRARY.values()][number]().machine
     compiled = compile_machine(machine, 2**log_T - 1, correction=THIRDS)
     layout, params = compiled.layout, compiled.params
     counts = len(layout.states), len(layout.symbols), layout.bits
-    return l1_norm(params), parameter_count(params), machine_margin_lower(compiled), counts
+    margins = machine_margin_lower(compiled), machine_margin_by_counts(*counts, THIRDS)
+    return l1_norm(params), parameter_count(params), *margins, counts
 
 
 def _over(k: float, symbols: float, bits: float) -> tuple[float, float]:
@@ -51,22 +52,23 @@ def _over(k: float, symbols: float, bits: float) -> tuple[float, float]:
 
 
 def _machines(i: Instance, size: Size) -> Sides:
-    alpha, p, gamma, counts = _machine(int(i["machine"]), int(i["log_T"]))
+    alpha, p, gamma, by_counts, counts = _machine(int(i["machine"]), int(i["log_T"]))
     epsilon, k, symbols, w = (float(i[name]) for name in ("epsilon", *ANY))
-    over, margin = math.prod(_over(*counts)), machine_margin_by_counts
+    over = math.prod(_over(*counts))
     cover = ((2 * over) ** 2 * math.log(2 * p * WIDER**2) + CONFIDENCE) / epsilon
     counting = (p * math.log1p(4 * over) + CONFIDENCE) / epsilon
     single = general.realizable_sample_complexity(alpha, p, gamma, epsilon)
     wide = general.realizable_sample_complexity(alpha, p * WIDER**2, gamma, epsilon)
     per_scale = 600 * (1 + math.log(1 / epsilon)) / epsilon
     chained = general.chained_sample_complexity(alpha, p, gamma, epsilon)
+    any_margin = machine_margin_by_counts(k, symbols, w, THIRDS)
     return Sides.pairs(
         {
             "derived": (chained, (over * per_scale) ** 2 * math.log(2 * p)),
             "sharpened": (wide, cover),
             "sharpened counting": (single, counting),
-            "derived counts": (margin(*counts, THIRDS), gamma),
-            "derived margin": (1.0, _over(k, symbols, w)[1] * margin(k, symbols, w, THIRDS)),
+            "derived counts": (by_counts, gamma),
+            "derived margin": (1.0, _over(k, symbols, w)[1] * any_margin),
             "control": (single, counting / 2),
         }
     )

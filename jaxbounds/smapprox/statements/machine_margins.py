@@ -1,6 +1,7 @@
 """Theorem 4.1: the margins of compiled machines, and softmax attention."""
 
 import functools
+import math
 from typing import Any
 
 import jax
@@ -38,41 +39,58 @@ def _one_kind(size: Size) -> Instance:
 
 
 @functools.cache
-def _mover(T: int) -> Any:
-    """What moves all weights by the certified radius, or more: how far are the outputs then?"""
-    compiled, inputs, radius = _parity_network(T)
-    cast = lambda a: jnp.asarray(a, bool if a.dtype == bool else float)
-    exact = jax.tree.map(cast, compiled.params)
-    theta, unravel = ravel_pytree(exact)
+def _kinds(T: int) -> np.ndarray:
+    """The kind of each weight, by number, in the order of the leaves."""
+    params = _parity_network(T)[0].params
     attention = dict.fromkeys(("dec", "enc"), "attention")
-    kinds = {name: attention.get(name, name) for name in exact["layers"]}
-    place = lambda kind: lambda leaf: jnp.full(leaf.shape, PARTS.index(kind))
-    places: dict[str, Any] = {
-        name: place("inputs")(leaf) for name, leaf in exact.items() if name != "layers"
-    }
-    layers = exact["layers"]
-    places["layers"] = {n: jax.tree.map(place(kind), layers[n]) for n, kind in kinds.items()}
-    which, _ = ravel_pytree(places)
-    one = (cast(inputs.tokens[0]), cast(inputs.present[0]))
-    codes = (cast(inputs.encoder_codes), cast(inputs.decoder_codes))
+    kind = lambda path: "inputs" if len(path) == 1 else attention.get(path[1].key, path[1].key)
+    of_leaf = [(PARTS.index(kind(p)), v.size) for p, v in jax.tree.leaves_with_path(params)]
+    return np.repeat(*np.array(of_leaf).T)
+
+
+# It runs for hundreds of directions: optimised, whatever the command says of what runs once.
+_optimised = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 2})
+
+
+@functools.lru_cache(maxsize=16)
+def _noise(T: int, seed: int) -> np.ndarray:
+    """A normal for each weight."""
+    return np.asarray(_normal(np.asarray(seed), len(_kinds(T))))
+
+
+@functools.partial(_optimised, static_argnums=1)
+def _normal(seed: Array, count: int) -> Array:
+    return jax.random.normal(jax.random.key(seed), (count,))
+
+
+@functools.cache
+def _mover(T: int) -> Any:
+    """What moves all weights along a direction, by each of two radii: the outputs then."""
+    compiled, inputs, _ = _parity_network(T)
+    one = (inputs.tokens[0], inputs.present[0], inputs.encoder_codes, inputs.decoder_codes)
     net = EncoderDecoder(compiled.layout.width, compiled.depth, 2 * compiled.layout.bits + 1)
 
-    def moved(seed: Array, share: Array) -> Array:
-        noise = share[which] * jax.random.normal(jax.random.key(seed), theta.shape)
-        unit = noise / jnp.sqrt(jnp.maximum(noise @ noise, 1e-300))
+    @_optimised
+    def moved(exact: Any, unit: Array, radii: Array) -> Array:
+        theta, unravel = ravel_pytree(exact)
         theta_at = lambda r: {"params": {"theta": unravel(theta + r * unit)}}
-        passes: Any = lambda r: net.apply(theta_at(r), *one, *codes, method="passes")
-        still, *off = jax.lax.map(
-            lambda r: passes(r).outputs, radius * jnp.array([0.0, 1.0, 3000.0])
-        )
-        return jnp.stack([jnp.abs(outputs - still).max() for outputs in off])
+        passes: Any = lambda r: net.apply(theta_at(r), *one, method="passes")
+        return jax.lax.map(lambda r: passes(r).outputs, radii)
 
-    # It runs for hundreds of directions: optimised, whatever the command says of what runs once.
-    return jax.jit(moved, compiler_options={"xla_backend_optimization_level": 2})
+    return lambda unit, radii: np.asarray(moved(compiled.params, unit, radii))
+
+
+@functools.cache
+def _still(T: int) -> np.ndarray:
+    return _mover(T)(np.zeros(len(_kinds(T))), np.zeros(2))[0]
 
 
 def _restored(i: Instance, size: Size) -> Sides:
-    moved, far = np.asarray(_mover(size["T"])(i["seed"], i["share"]))
+    T = size["T"]
+    noise = i["share"][_kinds(T)] * _noise(T, int(i["seed"]))
+    unit = noise / math.sqrt(max(float(np.sum(noise**2)), 1e-300))
+    outputs = _mover(T)(unit, _parity_network(T)[2] * np.array([1.0, 3000.0]))
+    moved, far = np.abs(outputs - _still(T)).max(axis=(1, 2))
     return Sides.pairs({"corrected": (moved, THIRDS.radius), "control": (far, THIRDS.radius)})
 
 

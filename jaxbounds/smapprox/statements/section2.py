@@ -182,6 +182,16 @@ TAILS = Statement(
 )
 
 
+@jax.jit
+def _on_sample(losses: Array, law: Array, sample: Array) -> list[Array]:
+    """Their least risk, and the risk and the index of the model that the sample chooses."""
+    return [
+        finite.classical_error(losses, law),
+        finite.erm_risk(losses, losses, law, sample),
+        finite.empirical_risk_minimiser(losses, sample),
+    ]
+
+
 def _by_enumeration(i: Instance, size: Size) -> Sides:
     n, losses, points, sample = size["n"], i["losses"], i["law"], i["sample"]
     samples = np.array(list(itertools.product(range(size["points"]), repeat=n)))
@@ -191,11 +201,8 @@ def _by_enumeration(i: Instance, size: Size) -> Sides:
     expected = sum(points[list(s)].prod() * value for s, value in of_sample.items())
     risks, means = [row @ points for row in losses], [row[sample].mean() for row in losses]
     chosen = min(range(len(means)), key=means.__getitem__)
-    table, law, drawn = jnp.asarray(losses), jnp.asarray(points), jnp.asarray(sample)
     found = [
-        finite.classical_error(table, law),
-        finite.erm_risk(table, table, law, drawn),
-        finite.empirical_risk_minimiser(table, drawn),
+        *_on_sample(losses, points, sample),
         finite.empirical_rademacher(losses, sample),
         finite.exact_rademacher(losses, points, n),
     ]

@@ -1,5 +1,6 @@
 """Lemma 2.4: what it concludes from (2.3), and why one epsilon cannot serve for both."""
 
+import functools
 import itertools
 from typing import Any
 
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxbounds.arrays import array_module, number, traced
+from jaxbounds.arrays import array_module, number
 from jaxbounds.sets import Box, Over
 from jaxbounds.smapprox import finite_classes as finite
 from jaxbounds.smapprox import sample_complexity as samples
@@ -37,18 +38,25 @@ def _losses(target: np.ndarray) -> Array:
     return ramp_loss(jnp.asarray(margins), 1.0)
 
 
+@jax.jit
+def _of_chosen(losses: Array, samples: Array) -> Array:
+    """The losses of the model that each of the samples chooses."""
+    return losses[jax.vmap(finite.empirical_risk_minimiser, (None, 0))(losses, samples)]
+
+
+@functools.cache
+def _chosen(n: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """All samples, and for each target the losses of the model that each of them chooses."""
+    every = np.array(list(itertools.product(range(3), repeat=n)))
+    with jax.ensure_compile_time_eval():
+        return every, [np.asarray(_of_chosen(_losses(target), every)) for target in TARGETS]
+
+
 def _missed(eta: Any, n: int) -> Any:
     """How often the empirical minimiser exceeds 1/2 - eta, on average over the two targets."""
-    every = np.array(list(itertools.product(range(3), repeat=n)))
-    points, total = _law(eta), 0.0
-    choose = jax.vmap(finite.empirical_risk_minimiser, (None, 0))
-    for target in TARGETS:
-        losses = _losses(target)
-        chosen: Any = losses[choose(losses, jnp.asarray(every))]
-        chosen = chosen if traced(eta) else np.asarray(chosen)
-        missed = (chosen @ points > 0.5).astype(float)
-        total += points[every].prod(axis=1) @ missed
-    return number(total) / 2
+    (every, chosen), points = _chosen(n), _law(eta)
+    weights = points[every].prod(axis=1)
+    return number(sum(weights @ (losses @ points > 0.5).astype(float) for losses in chosen)) / 2
 
 
 def _one_epsilon(i: Instance, size: Size) -> Sides:
