@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
@@ -122,40 +123,6 @@ def _unit(v: np.ndarray) -> np.ndarray:
     return v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300)
 
 
-def _cheapest(
-    features: np.ndarray, y: np.ndarray, basis: np.ndarray, most: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The least sum of |mass| with features @ mass = y, by the simplex method, dense.
-
-    Some n columns that span serve as a first basis. After `most` exchanges it is what there is: the
-    dual still says how far from the least.
-
-    Returns:
-        The basis, its masses and the dual.
-    """
-    basis = basis.copy()
-    signs = np.sign(np.linalg.solve(features[:, basis], y))
-    signs[signs == 0] = 1.0
-    for exchanges in range(most + 1):
-        if exchanges % 20 == 0:  # afresh, before rounding adds up
-            inverse = np.linalg.inv(features[:, basis] * signs)
-        dual, mass = inverse.sum(axis=0), inverse @ y
-        worth = dual @ features
-        new = np.argmax(np.abs(worth))
-        if np.abs(worth[new]) <= 1 + 1e-9 or exchanges == most:
-            break
-        sign = np.sign(worth[new])
-        loss = inverse @ (sign * features[:, new])
-        falls = loss > 1e-9 * np.max(loss)
-        ratio = np.where(falls, np.maximum(mass, 0.0) / np.where(falls, loss, 1.0), np.inf)
-        tied = ratio <= np.min(ratio) + 1e-12 * np.max(mass)
-        out = np.argmax(np.where(tied, loss, 0.0))  # the largest keeps the basis well conditioned
-        basis[out], signs[out], row = new, sign, inverse[out] / loss[out]
-        inverse -= np.outer(loss, row)
-        inverse[out] = row
-    return basis, signs * mass, dual
-
-
 def least_variation(
     x: ArrayLike,
     y: ArrayLike,
@@ -196,15 +163,18 @@ def least_variation(
     v = rng.standard_normal(x.shape[1])
     hinges = np.column_stack([np.tile(v, (len(x), 1)), -x @ v])
     neurons = _unit(np.concatenate([affine, np.eye(rows.shape[1])[-1:], hinges, draw()]))
-    order = np.argsort(x @ v)
-    if not np.all(np.diff((x @ v)[order]) > 1e-14 * np.max(np.abs(x @ v))):
-        raise ValueError(
-            f"no network passes through the {len(y)} points: merge those that coincide"
-        )
-    basis = 4 + np.append(0, 1 + order[:-1])  # the bias and hinges at all but the last point
     for k in range(rounds):
         features = np.maximum(rows @ neurons.T, 0.0)
-        basis, mass, dual = _cheapest(features, y, basis, 100 * len(y))
+        both = np.concatenate([features, -features], axis=1)
+        found = scipy.optimize.linprog(
+            np.ones(both.shape[1]), A_eq=both, b_eq=y, options={"presolve": False}
+        )
+        if found.status:
+            raise ValueError(
+                f"no network of {len(neurons)} neurons passes through the {len(y)} points: merge "
+                "those that coincide"
+            )
+        dual = found.eqlin.marginals
         start = np.concatenate([neurons, _unit(draw())])
         more = _ascend(rows, dual, start, 20)
         worth = np.abs(np.maximum(rows @ more.T, 0.0).T @ dual)
@@ -212,8 +182,10 @@ def least_variation(
         if k < rounds - 1:
             best = np.argsort(-worth)[:units]
             neurons = np.concatenate([neurons, more[best[worth[best] > 1 + 1e-9]]])
-    used = np.sort(basis[np.abs(mass) > 1e-12])
+    mass = found.x[: len(neurons)] - found.x[len(neurons) :]
+    used = np.flatnonzero(np.abs(mass) > 1e-12)
     a, W = np.zeros(len(y)), np.zeros((len(y), rows.shape[1]))
+    # The program meets its constraints to 1e-7 only.
     a[: len(used)], W[: len(used)] = np.linalg.lstsq(features[:, used], y)[0], neurons[used]
     network = TwoLayer(*(jnp.asarray(part) for part in (a, W[:, :-1], W[:, -1])))
     return Memorised(network, price)
