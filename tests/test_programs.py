@@ -1,4 +1,4 @@
-"""Kept traces: used again, never where they could be stale, and no reason to fail."""
+"""Kept programs: used again, never where they could be stale, and no reason to fail."""
 
 import os
 from dataclasses import replace
@@ -14,6 +14,8 @@ from jaxbounds.papers import load_paper
 from jaxbounds.runs import cache
 from jaxbounds.statements import Budget, Form, Sides, Statement
 
+ALWAYS = 10**6
+"""Calls for which anything is compiled."""
 BATCH = {"x": np.linspace(0.1, 1.0, 12).reshape(4, 3)}
 
 
@@ -32,9 +34,9 @@ def test_a_second_process_would_not_trace(tmp_path):
     first, traced_first = counting()
     second, traced_second = counting()
     with float64_on_cpu():
-        before = Programs(tmp_path)(first, "mine", 1)(BATCH)
-        after = Programs(tmp_path)(second, "mine", 1)(BATCH)
-        plain = Programs()(second, "mine", 1)(BATCH)
+        before = Programs(tmp_path)(first, "mine", 1, calls=ALWAYS)(BATCH)
+        after = Programs(tmp_path)(second, "mine", 1, calls=ALWAYS)(BATCH)
+        plain = Programs()(second, "mine", 1, calls=ALWAYS)(BATCH)
     assert len(traced_first) == 1
     assert len(traced_second) == 1  # by the plain one alone
     for name in before:
@@ -46,10 +48,10 @@ def test_a_second_process_would_not_trace(tmp_path):
 def test_another_name_shape_or_type_is_another_program(tmp_path, change):
     function, traced = counting()
     with float64_on_cpu():
-        Programs(tmp_path)(function, "mine")(BATCH)
+        Programs(tmp_path)(function, "mine", calls=ALWAYS)(BATCH)
         name = "other" if change == "name" else "mine"
         x = {"name": BATCH["x"], "shape": BATCH["x"][:2], "type": np.float32(BATCH["x"])}[change]
-        result = Programs(tmp_path)(function, name)({"x": x})
+        result = Programs(tmp_path)(function, name, calls=ALWAYS)({"x": x})
     assert len(traced) == 2
     assert result["same"].shape == x.shape
 
@@ -58,13 +60,13 @@ def test_another_name_shape_or_type_is_another_program(tmp_path, change):
 def test_a_damaged_file_is_made_again(tmp_path, damage):
     function, traced = counting()
     with float64_on_cpu():
-        before = Programs(tmp_path)(function, "mine")(BATCH)
+        before = Programs(tmp_path)(function, "mine", calls=ALWAYS)(BATCH)
         (file,) = tmp_path.iterdir()
         whole = file.read_bytes()
         file.write_bytes(damage or whole[:-1])
-        after = Programs(tmp_path)(function, "mine")(BATCH)
+        after = Programs(tmp_path)(function, "mine", calls=ALWAYS)(BATCH)
         assert len(traced) == 2
-        Programs(tmp_path)(function, "mine")(BATCH)
+        Programs(tmp_path)(function, "mine", calls=ALWAYS)(BATCH)
     assert len(traced) == 2  # the file is whole again
     np.testing.assert_array_equal(before["sum"], after["sum"])
 
@@ -74,7 +76,7 @@ def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path):
     blocked.write_text("not a folder")
     function, traced = counting()
     with float64_on_cpu():
-        result = Programs(blocked)(function, "mine")(BATCH)
+        result = Programs(blocked)(function, "mine", calls=ALWAYS)(BATCH)
     assert len(traced) == 1
     assert np.all(np.isfinite(result["sum"]))
 

@@ -18,6 +18,8 @@ from jaxbounds.statements import CONTROL, Instance, Sides, Size, Statement
 
 NUDGES = (0.0, 1e-15, 1e-13)
 """Relative moves to a point that has a slope."""
+CALLS = 1000
+"""Times that instances are measured, about."""
 UNCOUNTED = 50.0
 """What an instance that misses a hypothesis lies below every other, in log ratio."""
 
@@ -86,7 +88,7 @@ class Problem:
     def __init__(self, statement: Statement, form: str, size: Mapping[str, float], /) -> None:
         self.form, self.size = form, Size(size)
         self.statement = alone(statement, form, self.size)
-        self.bench = Bench(self.statement, statement.budget.batch, UNKEPT)
+        self.bench = Bench(self.statement, statement.budget.batch, UNKEPT, calls=CALLS)
         self._back = compiled(self.projected)
         self._slope = compiled(jax.value_and_grad(self._score, has_aux=True))
         self._careful = jax.jit(jax.value_and_grad(self._score, has_aux=True))

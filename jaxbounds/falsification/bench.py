@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.falsification.measure import Measured, float64_on_cpu, measure, measured
-from jaxbounds.falsification.programs import Programs, compiled
+from jaxbounds.falsification.programs import MANY, Programs, compiled
 from jaxbounds.falsification.reading import met, read
 from jaxbounds.falsification.watched import Watch
 from jaxbounds.interpreted import once
@@ -17,6 +17,22 @@ from jaxbounds.statements import Budget, Form, Instance, Sampler, Size, Statemen
 
 STORED = 2
 """Times that an instance is measured at a size that nothing is drawn at: stored ones alone."""
+
+
+BESIDE = 32
+"""Batches beside the draws of a claim about a mean, about."""
+
+
+def calls_of(statement: Statement, budget: Budget, /) -> int:
+    """How often a batch is measured at a size, about."""
+    draws = max(1, len(statement.samplers)) * -(-budget.samples // budget.batch)
+    beside = BESIDE if statement.kind == "expectation" else 0
+    return draws + beside + (budget.steps if is_searched(statement, budget) else 0)
+
+
+def is_searched(statement: Statement, budget: Budget, /) -> bool:
+    """Whether anything is measured beside draws and cases."""
+    return statement.search != "none" and bool(budget.restarts and budget.steps)
 
 
 def cases_of(statement: Statement, size: Size, /) -> Any:
@@ -202,12 +218,11 @@ class Bench:
         statement: whose instances.
         batch: how many at once.
         programs: compile, and may keep what was traced.
-        calls: how many batches there are about, where they are so few that nothing needs to be
-            compiled; 0 where they are many.
+        calls: how many batches there are about; a few are no reason to compile anything.
     """
 
     def __init__(
-        self, statement: Statement, batch: int, programs: Programs, *, calls: int = 0
+        self, statement: Statement, batch: int, programs: Programs, *, calls: int = MANY
     ) -> None:
         self.statement, self.programs, self._calls = statement, programs, calls
         self.watch = Watch(statement)
@@ -221,10 +236,9 @@ class Bench:
             watch = self.watch if what == "measure" else None
             if self.statement.host:
                 run = one_by_one(function if watch is None else watch.calls(function))
-            elif calls := self._calls if size in self.statement.sizes else STORED:
-                run = self.programs.few(function, *name, calls=calls, watch=watch)
             else:
-                run = self.programs(function, *name, watch=watch)
+                calls = self._calls if size in self.statement.sizes else STORED
+                run = self.programs(function, *name, calls=calls, watch=watch)
             self._runs[what, size] = run
         return self._runs[what, size]
 
@@ -269,12 +283,6 @@ class Bench:
         meets_all = np.all(np.stack(list(table.values())), axis=0)
         reasons["below the numerical error"] = int(np.sum(meets_all & ~measured.counted[:, -1]))
         return {name: count for name, count in reasons.items() if count}
-
-
-def bench_of_draws(statement: Statement, budget: Budget, programs: Programs, /) -> Bench:
-    """One that measures the draws of a budget, and little else: it compiles what takes long."""
-    calls = max(1, len(statement.samplers)) * -(-budget.samples // budget.batch)
-    return Bench(statement, budget.batch, programs, calls=calls)
 
 
 def one_by_one(function: Callable[[Instance], Any]) -> Callable:

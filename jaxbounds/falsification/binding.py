@@ -15,10 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.falsification.bench import (
+    Bench,
     Column,
     Pool,
     as_arrays,
-    bench_of_draws,
+    calls_of,
     concatenate,
     one_by_one,
     take,
@@ -233,6 +234,10 @@ def _variants(
     return found
 
 
+def _few(statement: Statement, budget: Budget) -> Bench:
+    return Bench(statement, budget.batch, UNKEPT, calls=calls_of(statement, budget))
+
+
 def bindings(
     statement: Statement,
     functions: Sequence[Judged],
@@ -255,7 +260,7 @@ def bindings(
     """
     with float64_on_cpu():
         bench, pool = (
-            bench_of_draws(statement, budget, UNKEPT),
+            _few(statement, budget),
             Pool(),
         )
         draw(bench, pool, budget, 0)
@@ -360,7 +365,7 @@ def _notices(
     def found() -> tuple:
         with float64_on_cpu():
             bench, pool = (
-                bench_of_draws(statement, budget, UNKEPT),
+                _few(statement, budget),
                 Pool(),
             )
             draw(bench, pool, budget, 0)

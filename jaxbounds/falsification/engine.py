@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbounds.falsification.bench import Bench, Column, Pool, counterexample_of
+from jaxbounds.falsification.bench import Bench, Column, Pool, calls_of, counterexample_of
 from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.doubt import Asked, nobody
 from jaxbounds.falsification.evidence import bounded_mean, by_size, distinct_counted, evidence
@@ -172,7 +172,8 @@ def _save(bench: Bench, form: Form, instance, size: Size, index: int, store, fol
     """Store an instance with the ratio that it will be replayed to: (ratio, relative path)."""
     if bench.statement.there_is is not None:
         instance = jax.tree.map(np.asarray, promised(bench.statement, size, index)(instance))
-        bench = Bench(bench.statement.as_given(), 1, UNKEPT)
+        given = bench.statement.as_given()
+        bench = Bench(given, 1, UNKEPT, calls=calls_of(given, given.budget))
     ratio = float(bench.one(instance, size).value[index])
     if store is None:
         return ratio, ""
@@ -233,7 +234,8 @@ def replay(
     except (KeyError, TypeError) as problem:
         raise ValueError(f"the stored instance does not fit this version: {problem}") from problem
     with float64_on_cpu():
-        bench = Bench(statement.as_given(), statement.budget.batch, UNKEPT)
+        given = statement.as_given()  # run as `verify` ran it, so that the ratio is the same
+        bench = Bench(given, given.budget.batch, UNKEPT, calls=calls_of(given, given.budget))
         try:
             measured = bench.one(stored.instance, size)
         except (TypeError, KeyError, IndexError, AssertionError, ValueError) as problem:

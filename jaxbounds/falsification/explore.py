@@ -9,7 +9,15 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from jaxbounds.falsification.bench import Bench, Pool, cases_of, concatenate, length, take
+from jaxbounds.falsification.bench import (
+    Bench,
+    Pool,
+    cases_of,
+    concatenate,
+    is_searched,
+    length,
+    take,
+)
 from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.hopping import (
     Hopped,
@@ -189,11 +197,6 @@ def agreeing(searched: Searched, form: int, /) -> dict[str, tuple[int, int]]:
     return {
         str(k): (int(np.sum(there[kind == k])), int(np.sum(kind == k))) for k in dict.fromkeys(kind)
     }
-
-
-def is_searched(statement: Statement, budget: Budget, /) -> bool:
-    """Whether anything is measured beside draws and cases."""
-    return statement.search != "none" and bool(budget.restarts and budget.steps)
 
 
 def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbounds.falsification.bench import Bench, Column, Pool, bench_of_draws, counterexample_of
+from jaxbounds.falsification.bench import Bench, Column, Pool, calls_of, counterexample_of
 from jaxbounds.falsification.decide import ON_AVERAGE, Decision, decide, edge, violation
 from jaxbounds.falsification.doubt import Asked, nobody, remembering, stands
 from jaxbounds.falsification.evidence import ailments, near_control
 from jaxbounds.falsification.examples import NONE, Examples, recall
-from jaxbounds.falsification.explore import Searched, draw, is_searched, search
+from jaxbounds.falsification.explore import Searched, draw, search
 from jaxbounds.falsification.far import confirm_far, look_far, set_aside
 from jaxbounds.falsification.lost import is_noise, largest_entry
 from jaxbounds.falsification.measure import float64_on_cpu
@@ -152,9 +152,8 @@ def judge(
     """Draw, search, measure and decide; nothing is shrunk or stored."""
     referee = remembering(referee)
     with float64_on_cpu():
-        pool, bench = Pool(), bench_of_draws(statement, budget, programs)
-        if is_searched(statement, budget):
-            bench = Bench(statement, budget.batch, programs)
+        calls = calls_of(statement, budget)
+        bench, pool = Bench(statement, budget.batch, programs, calls=calls), Pool()
         left_out = draw(bench, pool, budget, seed)
         recall(bench, pool, examples)
         searched = search(bench, pool, budget, seed)

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import export
 
 from jaxbounds.falsification.reading import (
     Flags,
@@ -64,11 +63,6 @@ class Measured(NamedTuple):
     def column(self, index: int, /) -> "Measured":
         """One form alone, without the last axis."""
         return Measured(*(field[..., index] for field in self))
-
-
-export.register_namedtuple_serialization(
-    Measured, serialized_name="jaxbounds.falsification.Measured"
-)
 
 
 @contextlib.contextmanager

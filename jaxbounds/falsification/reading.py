@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import export
 from jaxtyping import Array, Bool, Float
 
 from jaxbounds.sets.inner import estimates_made
@@ -37,9 +36,6 @@ class Reading(NamedTuple):
     error: tuple[Reals, ...]
     trivial: Reals | None
     met: tuple[dict[str, Flags], ...]
-
-
-export.register_namedtuple_serialization(Reading, serialized_name="jaxbounds.falsification.Reading")
 
 
 def form_names(statement: Statement, /) -> tuple[str, ...]:

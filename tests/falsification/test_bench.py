@@ -1,5 +1,7 @@
 """What is measured where: batches, columns, and what is refused before it is measured."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +14,7 @@ from jaxbounds.falsification.bench import (
     Pool,
     as_arrays,
     batch_of,
-    bench_of_draws,
+    calls_of,
     cases_of,
     concatenate,
     counterexample_of,
@@ -203,13 +205,10 @@ class _Plain(Programs):
 
     def __init__(self):
         super().__init__()
-        self.made, self.rare, self.lengths = [], [], []
+        self.made, self.calls, self.lengths = [], [], []
 
-    def few(self, function, /, *name, calls, watch=None):
-        self.rare.append((name, calls))
-        return one_by_one(function)
-
-    def __call__(self, function, /, *name, watch=None):
+    def __call__(self, function, /, *name, calls, watch=None):
+        self.calls.append(calls)
         self.made.append((name, watch is not None))
 
         def run(batch):
@@ -224,12 +223,25 @@ def _double(instance, size):
     return Sides(jnp.asarray(2.0) * x, {"printed": jnp.asarray(4.0), "control": jnp.asarray(1.0)})
 
 
+def test_how_often_a_batch_is_measured():
+    draw = lambda key, size: {"x": jax.random.normal(key)}
+    budget = Budget(samples=27, batch=4, restarts=2, steps=50)
+    assert calls_of(statement(), budget) == 7
+    two = statement(sample={"a": draw, "b": draw}, search="random")
+    assert calls_of(two, budget) == 14 + 50
+    for none in ({"restarts": 0}, {"steps": 0}):
+        assert calls_of(two, dataclasses.replace(budget, **none)) == 14
+    mean = statement(sample=draw, kind="expectation", search="none", cases=None)
+    assert calls_of(mean, budget) == 7 + 32
+
+
 @pytest.mark.parametrize(
     "rows, calls", [(3, [4]), (4, [4]), (5, [4, 4]), (8, [4, 4]), (9, [4] * 3)]
 )
 def test_instances_are_measured_a_batch_at_a_time(rows, calls):
     programs = _Plain()
-    bench = Bench(statement(_double, host=False, sizes=({"d": 1}, {"d": 2})), 4, programs)
+    claim = statement(_double, host=False, sizes=({"d": 1}, {"d": 2}))
+    bench = Bench(claim, 4, programs, calls=7)
     x = np.arange(float(rows))
     found = bench({"x": x}, ONE)
     assert found.value[:, 0].tolist() == (x / 2).tolist() and programs.lengths == calls
@@ -239,13 +251,7 @@ def test_instances_are_measured_a_batch_at_a_time(rows, calls):
     assert len(programs.made) == 2
     # Of a size that nothing is drawn at a stored counterexample is measured, once or twice.
     assert bench({"x": x}, Size({"d": 3})).value[:, 0].tolist() == (x / 2).tolist()
-    assert len(programs.made) == 2
-    assert programs.rare == [(("mine.claim", "measure", (("d", 3),)), 2)]
-    # Nor where there are but draws: 27 of them, 4 at a time.
-    few = bench_of_draws(statement(_double, host=False), Budget(samples=27, batch=4), programs)
-    assert few({"x": x}, ONE).value[:, 0].tolist() == (x / 2).tolist()
-    assert len(programs.made) == 2
-    assert programs.rare[1] == (("mine.claim", "measure", (("d", 1),)), 7)
+    assert programs.calls == [7, 7, 2]
     assert bench.one({"x": np.asarray(3.0)}, ONE).value.tolist() == [1.5, 6.0]
 
 

@@ -40,7 +40,7 @@ def test_a_key_is_of_a_seed_and_names():
 class _Eager(Programs):
     """Maps over keys as it is; nothing is compiled."""
 
-    def __call__(self, function, /, *name, watch=None):
+    def __call__(self, function, /, *name, calls=0, watch=None):
         return jax.vmap(function)
 
 

@@ -1,10 +1,9 @@
-"""What is kept of a trace, which options a program gets, and who is told what was seen.
+"""What is run in NumPy and what is compiled, with which options, and who is told what was seen.
 
-`tests/test_programs.py` has that kept traces are used again, and never where they could be stale.
+`tests/test_programs.py` has that kept programs are used again, and never where they could be stale.
 """
 
 import sys
-from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -12,10 +11,12 @@ import numpy as np
 import pytest
 from stubs import statement
 
-from jaxbounds.falsification.programs import UNKEPT, Kept, Programs, _for, _read, compiled
+from jaxbounds.falsification.programs import UNKEPT, Programs, compiled
 from jaxbounds.falsification.watched import Watch
 
-MODULE = sys.modules[_for.__module__]
+MODULE = sys.modules[compiled.__module__]
+ALWAYS = 10**6
+"""Calls for which anything is compiled."""
 pytestmark = pytest.mark.usefixtures("x64")
 
 
@@ -24,36 +25,33 @@ def used(x):
     return 2 * x
 
 
-def test_what_is_kept_is_read_back_unless_it_was_damaged(tmp_path):
-    kept = Kept({"called": ["a.b"], "narrow": []}, bytearray(b"trace\nof\nlines"))
-    file = tmp_path / "file"
-    assert _read(file) is None
-    file.write_bytes(kept.written())
-    assert _read(file) == kept
-    for at in (0, 31, 32, 40, len(kept.written()) - 1):  # of the digest, and of what it is of
-        bad = bytearray(kept.written())
-        bad[at] ^= 1
-        file.write_bytes(bad)
-        assert _read(file) is None
-    file.write_bytes(b"")
-    assert _read(file) is None
+@pytest.mark.parametrize("work, level", [(999_999, 0), (1_000_000, 1)])
+def test_much_work_is_worth_a_little_optimisation(work, level, monkeypatch):
+    options = []
+    real = jax.stages.Lowered.compile
+
+    def compile_it(lowered, compiler_options=None):
+        options.append(compiler_options)
+        return real(lowered, compiler_options)
+
+    monkeypatch.setattr(MODULE, "executed", lambda program: work / 1000)
+    monkeypatch.setattr(jax.stages.Lowered, "compile", compile_it)
+    run = Programs()(lambda x: 2 * x, "twice", calls=1000)
+    assert np.asarray(run(np.arange(3.0))).tolist() == [0, 2, 4]
+    assert options[-1] == MODULE._supported() | {"xla_backend_optimization_level": level}
 
 
-@pytest.mark.parametrize("shapes, level", [
-    ([(2**11, 2**11)], 1), ([(2**11, 2**11 - 1)], 0), ([(2**21,), (2**21 - 1,)], 0),
-    ([(2**21,), (2**21,)], 1), ([()], 0),
-])  # fmt: skip
-def test_large_results_are_worth_a_little_optimisation(shapes, level, monkeypatch):
-    # From 2^22 numbers on, of all results together.
-    cheap = {"xla_backend_optimization_level": 0, "other": True}
-    monkeypatch.setattr(MODULE, "_supported", lambda: dict(cheap))
-    traced = SimpleNamespace(out_info=[jax.ShapeDtypeStruct(shape, float) for shape in shapes])
-    assert _for(traced) == cheap | {"xla_backend_optimization_level": level}
+def test_options_that_the_compiler_does_not_know_are_left_out(monkeypatch):
+    monkeypatch.setattr(MODULE._Options, "known", None)
+    some = {"xla_backend_optimization_level": 0, "no_such_option": True}
+    monkeypatch.setattr(MODULE, "CHEAP", some)
+    assert MODULE._supported() == {"xla_backend_optimization_level": 0}
+    monkeypatch.setattr(MODULE._Options, "known", None)
 
 
 def test_without_a_folder_nothing_is_kept(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run = UNKEPT(lambda x: {"twice": 2 * x}, "twice")
+    run = UNKEPT(lambda x: {"twice": 2 * x}, "twice", calls=ALWAYS)
     assert np.asarray(run(np.arange(3.0))["twice"]).tolist() == [0, 2, 4]
     assert list(tmp_path.iterdir()) == []
     assert float(compiled(lambda x: x + 1)(1.0)) == 2.0
@@ -66,10 +64,11 @@ def test_who_watches_is_told_what_ran_and_whether_it_is_fixed(folder, tmp_path):
     name = f"{used.__module__}.used"
     for turn in range(2):
         watch = Watch(claim)
-        run = Programs(tmp_path if folder else None)(lambda x: used(x), "one", watch=watch)
+        programs = Programs(tmp_path if folder else None)
+        run = programs(lambda x: used(x), "one", calls=ALWAYS, watch=watch)
         assert np.asarray(run(np.arange(2.0))).tolist() == [0, 2]
         assert watch.called == {name} and watch.never == ()
-        # Where traces are kept nobody looks for another program: the code is the key.
+        # Where programs are kept nobody looks for another program: the code is the key.
         assert watch.fixed is (None if folder else True)
         assert len(list(tmp_path.iterdir())) == folder, turn
 
@@ -101,20 +100,23 @@ SLOW = {
 @pytest.mark.parametrize("name", SLOW)
 def test_for_a_few_calls_what_is_short_is_not_compiled(name, monkeypatch):
     function, in_numpy = SLOW[name]
-    compiled_for = []
-    usual = Programs.__call__
+    made = []
+    real = jax.stages.Lowered.compile
 
-    def noted(self, function, /, *name, watch=None):
-        run = usual(self, function, *name, watch=watch)
-        return lambda *given: compiled_for.append(name) or run(*given)
+    def compile_it(lowered, compiler_options=None):
+        made.append(1)
+        return real(lowered, compiler_options)
 
-    monkeypatch.setattr(Programs, "__call__", noted)
     x = np.array([0.5, 2.0, 3.0])
-    run = Programs().few(function, "one", calls=3)
     wanted = np.asarray(jax.jit(jax.vmap(function))(x))
+    MODULE._supported()
+    monkeypatch.setattr(jax.stages.Lowered, "compile", compile_it)
+    run = Programs()(function, "one", calls=3)
     for _ in range(2):
         np.testing.assert_allclose(np.asarray(run(x)), wanted, rtol=1e-12)
-    assert compiled_for == ([] if in_numpy else [("one",)] * 2)
+    assert len(made) == (not in_numpy)
+    Programs()(function, "one", calls=ALWAYS)(x)
+    assert len(made) == 1 + (not in_numpy)
 
 
 @pytest.mark.profiles
@@ -122,12 +124,12 @@ def test_who_watches_a_few_calls_is_told_the_same():
     claim = statement(judges=(used,))
     turns = iter((1.0, 2.0))
     watch = Watch(claim)
-    run = Programs().few(lambda x: used(x) * next(turns), "one", calls=1, watch=watch)
+    run = Programs()(lambda x: used(x) * next(turns), "one", calls=1, watch=watch)
     assert np.asarray(run(np.arange(2.0))).tolist() == [0, 2] and watch.fixed is False
     assert watch.called == {f"{used.__module__}.used"} and watch.narrow == ()
     watch = Watch(claim)
     coarse = lambda x: used(x.astype(np.float32) * np.float32(3))
-    run = Programs().few(coarse, "one", calls=1, watch=watch)
+    run = Programs()(coarse, "one", calls=1, watch=watch)
     run(np.arange(2.0))
     assert watch.fixed and "convert_element_type in float32" in watch.narrow[0]
 
@@ -137,7 +139,7 @@ def test_what_nobody_saw_is_not_kept(tmp_path):
     watch = Watch(statement(judges=(used,)))
     sys.setprofile(lambda *_: None)  # somebody else profiles
     try:
-        run = Programs(tmp_path)(lambda x: used(x), "one", watch=watch)
+        run = Programs(tmp_path)(lambda x: used(x), "one", calls=ALWAYS, watch=watch)
         assert np.asarray(run(np.arange(2.0))).tolist() == [0, 2]
     finally:
         sys.setprofile(None)

@@ -1,0 +1,126 @@
+"""Compiled programs in files, found again without tracing anything.
+
+JAX keeps compiled programs as well, but finds them by the traced program. A folder of these belongs
+to one state of all code that is traced, of the compiler and of the processor, and to nothing else;
+what cannot be read is made again.
+"""
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+from jax.experimental import serialize_executable
+
+from jaxbounds.falsification.measure import Measured
+from jaxbounds.falsification.reading import Reading
+from jaxbounds.files import whole
+
+_RECORDS: dict[str, Any] = {"Measured": Measured, "Reading": Reading}
+
+
+def digest(content: bytes | bytearray, /) -> bytes:
+    """32 bytes that tell contents apart."""
+    return hashlib.sha256(content).digest()
+
+
+def described(tree: Any, /) -> Any:
+    """The containers of a result as JSON: its leaves become zeros.
+
+    Raises:
+        TypeError: if a container is no dict by strings, list, tuple, `Reading` or `Measured`.
+    """
+    if tree is None or not isinstance(tree, dict | list | tuple):
+        return None if tree is None else 0
+    if isinstance(tree, dict):
+        if not all(isinstance(name, str) for name in tree):
+            raise TypeError("dicts are by strings")
+        return {"dict": {name: described(value) for name, value in tree.items()}}
+    kind = type(tree).__name__
+    if type(tree) not in (list, tuple, *_RECORDS.values()):
+        raise TypeError(f"no {kind} can be described")
+    return {kind: [described(value) for value in tree]}
+
+
+def rebuilt(description: Any, /) -> Any:
+    """The containers that `described` described, with zeros for leaves."""
+    if not description:
+        return description
+    ((kind, parts),) = description.items()
+    if kind == "dict":
+        return {name: rebuilt(part) for name, part in parts.items()}
+    values = list(map(rebuilt, parts))
+    if kind in _RECORDS:
+        return _RECORDS[kind](*values)
+    return values if kind == "list" else tuple(values)
+
+
+class Kept(NamedTuple):
+    """A compiled program, and what was seen when it was traced.
+
+    Attributes:
+        seen: of `Watch.seen`.
+        result: the containers of its result, see `described`.
+        program: as the compiler writes it.
+    """
+
+    seen: dict[str, list[str]]
+    result: Any
+    program: bytes
+
+    def written(self) -> bytes:
+        """As the bytes of a file: a digest, a line of JSON, the program."""
+        about = {"seen": self.seen, "result": self.result}
+        content = json.dumps(about).encode() + b"\n" + self.program
+        return digest(content) + content
+
+
+def read_kept(file: Path, /) -> Kept | None:
+    """What was kept in a file; None where there is nothing or where it was damaged."""
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return None
+    check, content = content[:32], content[32:]
+    if check != digest(content):
+        return None
+    about, _, program = content.partition(b"\n")
+    return Kept(**json.loads(about), program=program)
+
+
+def keep(file: Path, compiled: Any, seen: dict[str, list[str]], /) -> None:
+    """Write a compiled program where it will be found; what cannot be written is not kept."""
+    # A full or read-only disk, or a program that cannot be written, cost time, not verdicts.
+    with contextlib.suppress(OSError, TypeError, ValueError, NotImplementedError):
+        program, _, result = serialize_executable.serialize(compiled)
+        shape = described(jax.tree.unflatten(result, [0] * result.num_leaves))
+        with whole(file) as out:
+            out.write(Kept(seen, shape, program).written())
+
+
+def loaded(kept: Kept, arguments: tuple, /) -> Callable | None:
+    """The program, ready to be called with such arguments; None where this machine cannot."""
+    with contextlib.suppress(Exception):  # whatever the compiler says to what it wrote elsewhere
+        return serialize_executable.deserialize_and_load(
+            kept.program,
+            jax.tree.structure((arguments, {})),
+            jax.tree.structure(rebuilt(kept.result)),
+            backend="cpu",
+            execution_devices=jax.devices("cpu")[:1],
+        )
+    return None
+
+
+@contextlib.contextmanager
+def kept_here() -> Iterator[None]:
+    """For the length of a `with` block JAX does not keep what is compiled, too."""
+    name = "jax_persistent_cache_min_compile_time_secs"
+    usual = jax.config.values[name]
+    jax.config.update(name, float("inf"))
+    try:
+        yield
+    finally:
+        jax.config.update(name, usual)

@@ -1,0 +1,106 @@
+"""Compiled programs in files: read back as they were, or made again."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from stubs import measured
+
+from jaxbounds.falsification import kept
+from jaxbounds.falsification.kept import (
+    Kept,
+    described,
+    keep,
+    kept_here,
+    loaded,
+    read_kept,
+    rebuilt,
+)
+from jaxbounds.falsification.reading import Reading
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+
+def test_what_is_kept_is_read_back_unless_it_was_damaged(tmp_path):
+    one = Kept({"called": ["a.b"], "narrow": []}, {"tuple": [0, None]}, b"a\nprogram\nof lines")
+    file = tmp_path / "file"
+    assert read_kept(file) is None
+    file.write_bytes(one.written())
+    assert read_kept(file) == one
+    for at in (0, 31, 32, 40, len(one.written()) - 1):  # of the digest, and of what it is of
+        bad = bytearray(one.written())
+        bad[at] ^= 1
+        file.write_bytes(bad)
+        assert read_kept(file) is None
+    file.write_bytes(b"")
+    assert read_kept(file) is None
+
+
+TREES = {
+    "a leaf": 1.0, "nothing": None, "dicts": {"b": 1, "a": {"c": (2, [3, None])}}, "empty": {},
+    "no entries": [(), [], {}],
+    "a reading": Reading((1.0,), (1.0, 2.0), (0.0,), None, ({"x > 0": True}, {})),
+    "a measurement": (measured(np.ones(2)), [1.0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_the_containers_of_a_result_are_described(name):
+    tree = TREES[name]
+    again = rebuilt(described(tree))
+    assert jax.tree.structure(again) == jax.tree.structure(tree)
+    assert not any(jax.tree.leaves(again))
+
+
+@pytest.mark.parametrize("tree", [{1: 2.0}, [{(1, 2): 3.0}], jnp.finfo, ({"a": range(2)},)])
+def test_other_containers_are_none(tree):
+    if isinstance(tree, list | dict):
+        with pytest.raises(TypeError, match="dicts are by strings"):
+            described(tree)
+    else:  # whatever is no container is a leaf
+        assert described(tree) in (0, {"tuple": [{"dict": {"a": 0}}]})
+    with pytest.raises(TypeError, match="no Named can be described"):
+        described(_named()(1.0))
+
+
+def _named():
+    from typing import NamedTuple
+
+    class Named(NamedTuple):
+        x: float
+
+    return Named
+
+
+def _program(x):
+    return Reading((jnp.sum(x, axis=1),), (x[:, 0], x[:, 1]), (jnp.zeros(3),), None, ({},))
+
+
+def test_a_program_gives_the_same_bits_when_it_is_loaded(tmp_path):
+    x, file = np.arange(6.0).reshape(3, 2) / 7, tmp_path / "file"
+    compiled = jax.jit(_program).trace(x).lower().compile()
+    keep(file, compiled, {"called": ["f"]})
+    found = read_kept(file)
+    assert found.seen == {"called": ["f"]}
+    run = loaded(found, (x,))
+    jax.tree.map(np.testing.assert_array_equal, run(x), compiled(x))
+
+
+def test_what_cannot_be_loaded_or_written_costs_only_time(tmp_path, monkeypatch):
+    x, file = np.ones((3, 2)), tmp_path / "file"
+    compiled = jax.jit(_program).trace(x).lower().compile()
+    keep(tmp_path / "none" / "file", compiled, {})
+    keep(file, jax.jit(lambda x: _named()(x)).trace(x).lower().compile(), {})
+    assert not file.exists()
+    keep(file, compiled, {})
+    assert loaded(read_kept(file)._replace(program=b"of another machine"), (x,)) is None
+    assert loaded(read_kept(file), (x, x)) is None
+
+
+def test_jax_does_not_keep_it_as_well():
+    name = "jax_persistent_cache_min_compile_time_secs"
+    usual = jax.config.values[name]
+    with pytest.raises(ZeroDivisionError), kept_here():
+        assert jax.config.values[name] == float("inf")
+        raise ZeroDivisionError
+    assert jax.config.values[name] == usual and kept.digest(b"") != kept.digest(b"0")
