@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.arrays import array_module
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.model import Params
 
@@ -41,9 +42,10 @@ def realizing_distance(
 
     Of any population that a direction of norm one separates at zero with that margin.
     """
-    return jnp.asarray(slack) * jnp.log1p(1 / jnp.asarray(level)) / margin
+    xp = array_module(level, slack, margin)
+    return xp.asarray(slack) * xp.log1p(1 / xp.asarray(level)) / margin
 
 
 def realizing_size(level: ArrayLike, heads: ArrayLike, slack: ArrayLike = 1.0, /) -> Array:
     """g(eps) = g_0(eps) / sqrt(H) >= ||theta(eps)||_{2,infinity}."""
-    return realizing_distance(level, slack) / jnp.sqrt(heads)
+    return realizing_distance(level, slack) / array_module(level, heads, slack).sqrt(heads)

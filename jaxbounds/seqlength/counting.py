@@ -55,9 +55,9 @@ def log_counts_signed(n: Count, K: Counts | Array, /) -> Counts | Array:
     n = int(n)
     _check(n, float(np.min(K)))
     distinct, where = np.unique(K, return_inverse=True)
-    terms = min(n, int(distinct[-1]))
-    blocks = np.array_split(distinct, 1 + distinct.size * terms // LARGEST_BLOCK)
-    logs = np.concatenate([_log_counts(n, block, terms) for block in blocks])
+    most = min(n, int(distinct[-1]))
+    blocks = np.array_split(distinct, 1 + distinct.size * most // LARGEST_BLOCK)
+    logs = np.concatenate([_log_counts(n, block, min(n, int(block[-1]))) for block in blocks])
     return logs[where].reshape(np.shape(K))
 
 

@@ -1,8 +1,9 @@
 """From a Rademacher complexity to a generalization gap (Section 2.2 and the display after it)."""
 
-import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
+
+from jaxbounds.arrays import array_module
 
 
 def deviation(c: ArrayLike, m: int, delta: float, /, *, sharp: bool = True) -> Float[Array, "..."]:
@@ -19,7 +20,8 @@ def deviation(c: ArrayLike, m: int, delta: float, /, *, sharp: bool = True) -> F
     if not 0 < delta < 1:
         raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
     n = 3.0 if sharp else 4.0
-    return n * jnp.asarray(c, float) * jnp.sqrt(2.0 * jnp.log(n / delta) / m)
+    xp = array_module(c, m, delta)
+    return n * xp.asarray(c, float) * xp.sqrt(2.0 * xp.log(n / delta) / m)
 
 
 def generalization_gap(
@@ -40,5 +42,6 @@ def generalization_gap(
     Raises:
         ValueError: if m < 1 or delta is outside (0, 1).
     """
-    twice = 2.0 * jnp.asarray(lipschitz, float) * jnp.asarray(rademacher, float)
+    xp = array_module(rademacher, lipschitz)
+    twice = 2.0 * xp.asarray(lipschitz, float) * xp.asarray(rademacher, float)
     return twice + deviation(c, m, delta, sharp=sharp)

@@ -9,6 +9,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
+from jaxbounds.arrays import array_module
+
 Scalar = Float[Array, ""]
 
 
@@ -63,7 +65,8 @@ def theorem_5_1_leading(
     """
     if K < 2:
         raise ValueError(f"K >= 2 words are needed, got {K}")
-    return 2.0 * hidden_constant * math.sqrt(K) * jnp.asarray(scalar_rademacher, float)
+    xp = array_module(scalar_rademacher)
+    return 2.0 * hidden_constant * math.sqrt(K) * xp.asarray(scalar_rademacher, float)
 
 
 def binary_loss(difference: Float[Array, "..."], label: Int[Array, "..."], /) -> Array:

@@ -23,12 +23,12 @@ largest complexity of any F_s on any m points, with values in [-B, B].
 
 import math
 
-import jax.numpy as jnp
 import numpy as np
 import scipy
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.arrays import array_module
 from jaxbounds.seqlength.dudley import best_certified
 from jaxbounds.seqlength.linear_bounds import LogCovering, Values
 from jaxbounds.seqlength.multi_layer import Terms
@@ -39,7 +39,8 @@ def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Array:
 
     Constants explicit, any K, the complexities on the sample itself; over the last axis.
     """
-    return 2.0 * jnp.sum(jnp.asarray(scalar_rademachers, float), axis=-1)
+    xp = array_module(scalar_rademachers)
+    return 2.0 * xp.sum(xp.asarray(scalar_rademachers, float), axis=-1)
 
 
 def shattered_points(R: ArrayLike, m: int, margin: ArrayLike, /) -> Values:
@@ -115,4 +116,6 @@ def terms_word_masking(terms: Terms, K: int, /) -> Terms:
     """
     if K < 2:
         raise ValueError(f"K >= 2 words are needed, got {K}")
-    return terms._replace(C=terms.C.at[0].multiply(K), beta=2.0 * terms.beta)
+    xp = array_module(terms.C)
+    copies = xp.where(xp.arange(terms.C.shape[0]) == 0, float(K), 1.0)
+    return terms._replace(C=copies * terms.C, beta=2.0 * terms.beta)
