@@ -8,7 +8,7 @@ are explicit. Heads are kept in tied groups, so that any certified H can be run.
 
 import math
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -41,9 +41,9 @@ class GoodInitialisation(NamedTuple):
         margin: min_i y_i <grad Phi(X_i), theta*>, P3; it is good only if this is positive.
     """
 
-    head_bound: Float[Array, ""]
-    model_bound: Float[Array, ""]
-    margin: Float[Array, ""]
+    head_bound: Float[Array, ""] | float
+    model_bound: Float[Array, ""] | float
+    margin: Float[Array, ""] | float
 
 
 def tied_direction(direction: Params, copies: Copies, /) -> Params:
@@ -152,7 +152,7 @@ def corollary5(
     s = Setting.bounded(distance=distance, size=size, radius=radius, T=T, d=d, loss_target=1 / K)
     least = np.ceil((good.head_bound * root_heads(s, stability=True)) ** 2)
     s = s._replace(heads=least if heads is None else heads)
-    step = min(1 / rho(s), realized_step(good, corrected=corrected), 1.0)
+    step = min(number(1 / rho(s)), number(realized_step(good, corrected=corrected)), 1.0)
     bounds = loss_bound(s, step, K), distance_bound(s)
     return DescentCertificate.of(s.heads, size, rho(s), step, *bounds)
 
@@ -205,7 +205,10 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
     validate_data(first)
     validate_data(second)
     with jax.enable_x64(True):
-        wide = lambda data: {"X": np.asarray(data["X"], np.float64), "y": np.asarray(data["y"])}
+        wide: Any = lambda data: {
+            "X": np.asarray(data["X"], np.float64),
+            "y": np.asarray(data["y"]),
+        }
         first, second = wide(first), wide(second)
         tokens, labels = second["X"], second["y"]
         _, T, d = tokens.shape
@@ -219,18 +222,18 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
         direction = separator(params, second, margin)
         good = good_initialisation(params, np.ones(2), second, direction)
         start, radius, width = float(start), float(radius), float(_width(direction))
-        scale, distance = float(target_scale(good, 1 / K)), float(realized_distance(good, 1 / K))
+        scale, distance = target_scale(good, 1 / K), realized_distance(good, 1 / K)
         found = {
             name: corollary5(good, radius, K, T=T, d=d, corrected=name == "corrected")
             for name in ("printed", "corrected")
         }
         # theta* of two heads is theirs over sqrt(H / 2) in H heads: it spreads.
-        spread = math.sqrt(2) * scale * width
+        spread = math.sqrt(2) * number(scale) * width
         sharper = descent_certificate(
             T=T,
             d=d,
             radius=radius,
-            distance=distance,
+            distance=number(distance),
             K=K,
             loss_target=1 / K,
             loss_start=start,
@@ -238,7 +241,7 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
             spread=spread,
         )
         found |= {name: value for name, value in sharper.items() if name != "printed"}
-    return Pipeline(radius, margin, good, distance, found, params, direction)
+    return Pipeline(radius, margin, good, number(distance), found, params, direction)
 
 
 class Observed(NamedTuple):

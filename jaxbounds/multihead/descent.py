@@ -20,7 +20,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Array
 
 from jaxbounds.arrays import array_module, traced
 from jaxbounds.multihead.bounds import (
@@ -131,7 +130,8 @@ def reach(weight: ArrayLike, /) -> ArrayLike:
 @functools.cache
 def _known(constants: Constants) -> tuple[float, float]:
     with jax.enable_x64(True), jax.ensure_compile_time_eval():
-        return float(constants.weight), float(constants.reach)
+        weight, reach = map(float, map(jnp.asarray, (constants.weight, constants.reach)))
+        return weight, reach
 
 
 def _weight_and_reach(constants: Constants, s: Setting) -> tuple[ArrayLike, ArrayLike]:
@@ -155,7 +155,7 @@ def root_heads(
     return 2 * apart * far**2 * beta3_sharp(far + s.largest, s.radius, T=s.T)
 
 
-def root_heads_spread(threshold: Callable[[ArrayLike], ArrayLike], spread: ArrayLike, /):
+def root_heads_spread(threshold: Callable[[ArrayLike], Any], spread: ArrayLike, /):
     """The least root x with x >= threshold(spread / x), for a threshold affine in its argument.
 
     A target spread evenly over the heads has ||theta||_{2,infinity} = spread / sqrt(H), so that
@@ -239,7 +239,7 @@ def distance_bound(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
     return (1 + _weight_and_reach(constants, s)[1]) * s.distance
 
 
-def ball_constants(s: Setting, constants: Constants = PRINTED, /) -> tuple[Array, Array]:
+def ball_constants(s: Setting, constants: Constants = PRINTED, /) -> tuple[Any, Any]:
     """beta~_1 and beta~_3 / sqrt(H) of (87), (90): on the ball of radius reach D around theta."""
     xp = array_module(s)
     far, root = _weight_and_reach(constants, s)[1] * s.distance, xp.sqrt(s.heads)

@@ -38,7 +38,7 @@ class DescentCertificate(NamedTuple):
     @classmethod
     def of(cls, *values: ArrayLike) -> "DescentCertificate":
         """From scalars of any kind, in the order of the fields."""
-        return cls(*map(float, values))
+        return cls(*(float(np.asarray(value)) for value in values))
 
 
 def least_root(
@@ -164,4 +164,4 @@ def gap_certificate(
         s = s.of_size(size + spread / np.sqrt(heads), heads=heads)
         step = descent.largest_step(s, K, constants)
         gap = descent.generalization_gap(s, step, K, n, constants)
-        return GapCertificate(float(heads), float(step), float(gap))
+        return GapCertificate(*(float(np.asarray(value)) for value in (heads, step, gap)))

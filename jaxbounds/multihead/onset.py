@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 
+from jaxbounds.arrays import number
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.certificate import (
     GoodInitialisation,
@@ -44,7 +45,7 @@ def corollary5_gap(
         found = corollary5(good, radius, K, T=T, d=d, corrected=corrected)
         distance = realized_distance(good, 1 / K, corrected=corrected)
         gap = descent.corollary4_gap(distance, found.step_size, n)
-        return GapCertificate(2.0 * math.ceil(found.heads / 2), found.step_size, float(gap))
+        return GapCertificate(2.0 * math.ceil(found.heads / 2), found.step_size, number(gap))
 
 
 def smallest_counts(
@@ -70,8 +71,8 @@ def smallest_counts(
     """
     start = math.log(2.0)
     good = GoodInitialisation(*constants)
-    distance = float(realizing_distance(1 / K, margin=good.margin / math.sqrt(2)))
-    away = float(realized_distance(good, 1 / K))
+    distance = number(realizing_distance(1 / K, margin=good.margin / math.sqrt(2)))
+    away = number(realized_distance(good, 1 / K))
     setting: dict[str, Any] = {"T": T, "d": d, "radius": radius, "K": K}
     setting |= {"loss_target": 1 / K, "loss_start": start}
     least = lambda found: math.floor(found.gap_bound / start) + 1.0

@@ -5,6 +5,7 @@ classifier of the mean token with margin gamma, and Corollaries 3 and 4 have som
 """
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -37,7 +38,7 @@ def realizer(level: ArrayLike, copies: Float[Array, " G"], /) -> Params:
 
 def realizing_distance(
     level: ArrayLike, slack: ArrayLike = 1.0, /, *, margin: ArrayLike = REALIZABLE_MARGIN
-) -> Array:
+) -> Any:
     """g_0(eps) = slack log(1 + 1/eps) / gamma; with slack more than ||theta(eps) - theta_0||.
 
     Of any population that a direction of norm one separates at zero with that margin.
@@ -46,6 +47,6 @@ def realizing_distance(
     return xp.asarray(slack) * xp.log1p(1 / xp.asarray(level)) / margin
 
 
-def realizing_size(level: ArrayLike, heads: ArrayLike, slack: ArrayLike = 1.0, /) -> Array:
+def realizing_size(level: ArrayLike, heads: ArrayLike, slack: ArrayLike = 1.0, /) -> Any:
     """g(eps) = g_0(eps) / sqrt(H) >= ||theta(eps)||_{2,infinity}."""
     return realizing_distance(level, slack) / array_module(level, heads, slack).sqrt(heads)

@@ -94,8 +94,8 @@ def generalization_bound(
     """
     rademacher = network_rademacher(network, norms, tokens, m, coverings=coverings)
     # Losses in an interval of length c are within c / 2 of its middle.
-    about = {"c": loss_range / 2.0, "m": m, "delta": delta, "lipschitz": lipschitz}
-    return float(generalization_gap(rademacher, **about))
+    c = loss_range / 2.0
+    return float(generalization_gap(rademacher, c=c, m=m, delta=delta, lipschitz=lipschitz))
 
 
 def generalization_certificate(

@@ -6,6 +6,8 @@ function here that takes no c returns the bracket with c = 1, "the shape".
 """
 
 import functools
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from jax.typing import ArrayLike
@@ -14,6 +16,7 @@ from jaxtyping import Array
 from jaxbounds.arrays import array_module
 from jaxbounds.chaining import LogCovering, chaining, require_range
 from jaxbounds.seqlength.covering_numbers import Staircase
+from jaxbounds.seqlength.linear_bounds import Values
 
 CERTIFIED = 12.0
 """A constant c with which Dudley's bound is a theorem."""
@@ -39,39 +42,43 @@ def staircase_dudley(
     return float((near * knots + far * tails).min())
 
 
-def inverse_square(A: ArrayLike, m: ArrayLike, B: ArrayLike, /) -> Array:
+def _floats(xp: Any, /, *values: ArrayLike) -> Iterator[Array | np.ndarray]:
+    return (xp.asarray(value, float) for value in values)
+
+
+def inverse_square(A: ArrayLike, m: ArrayLike, B: ArrayLike, /) -> Values | Array:
     """For ln N = A / epsilon^2: b + b ln(B / b) with b = sqrt(A / m), or B if b >= B."""
     xp = array_module(A, m, B)
     return with_offset(0.0, xp.sqrt(xp.asarray(A, float) / m), B)
 
 
 @np.errstate(divide="ignore", invalid="ignore")
-def interior_value(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Array:
+def interior_value(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
     """B a + b + b ln(B (1 - a) / b), the value at delta = b / (1 - a), as Appendix C takes it.
 
     Where that delta is not in (0, B) it bounds nothing: it can be negative, or the logarithm of a
     negative number (erratum E5). 0 ln(1/0) is 0.
     """
     xp = array_module(a, b, B)
-    a, b, B = (xp.asarray(v, float) for v in (a, b, B))
+    a, b, B = _floats(xp, a, b, B)
     return B * a + b + b * xp.log(B * (1.0 - a) / xp.where(b > 0, b, 1.0))
 
 
-def best_delta(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Array:
+def best_delta(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
     """The delta of `with_offset`: b / (1 - a) if a < 1 and b < B (1 - a), else B."""
     xp = array_module(a, b, B)
-    a, b, B = (xp.asarray(v, float) for v in (a, b, B))
+    a, b, B = _floats(xp, a, b, B)
     inside = (a < 1) & (b < B * (1.0 - a))
     return xp.where(inside, b / xp.where(inside, 1.0 - a, 1.0), B)
 
 
-def with_offset(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Array:
+def with_offset(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
     """The minimum over 0 < delta <= B of delta + (B - delta) a + b ln(B / delta).
 
     `interior_value` where the minimiser `best_delta` is inside, else B, at delta = B.
     """
     xp = array_module(a, b, B)
-    a, b, B = (xp.asarray(v, float) for v in (a, b, B))
+    a, b, B = _floats(xp, a, b, B)
     inside = best_delta(a, b, B) < B
     # Elsewhere the interior value is taken at harmless numbers, for finite gradients.
     value = interior_value(*(xp.where(inside, v, 0.5) for v in (a, b, B)))

@@ -1,12 +1,13 @@
 """From a Rademacher complexity to a generalization gap (Section 2.2 and the display after it)."""
 
 from jax.typing import ArrayLike
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from jaxbounds.arrays import array_module
+from jaxbounds.seqlength.linear_bounds import Values
 
 
-def deviation(c: ArrayLike, m: int, delta: float, /, *, sharp: bool = True) -> Float[Array, "..."]:
+def deviation(c: ArrayLike, m: int, delta: float, /, *, sharp: bool = True) -> Values | Array:
     """3 c sqrt(2 ln(3/delta) / m), or as printed 4 c sqrt(2 ln(4/delta) / m), for |l| <= c.
 
     McDiarmid's inequality for both signs of the gap and for Rad, which counts twice, at delta/3
@@ -33,7 +34,7 @@ def generalization_gap(
     delta: float,
     lipschitz: ArrayLike = 1.0,
     sharp: bool = True,
-) -> Float[Array, "..."]:
+) -> Values | Array:
     """A bound on |L_D - L_S| for all hypotheses at once, with probability 1 - delta.
 
     2 `lipschitz` Rad plus the tail, for a scalar output and a loss with values in [-c, c] that is

@@ -146,5 +146,5 @@ def corollary_F_0_2(
     B_w is ||w||_2 of `norms`; tokens leave every layer in the l_1 unit ball.
     """
     entropy = entropy_F_0_2(norms, B, d, k, layers, softmax_constant=softmax_constant)
-    B_w = float(norms.B_w)
+    B_w = float(np.asarray(norms.B_w))
     return min(B_w, CERTIFIED * logarithmic_dudley(entropy, m, B_w))

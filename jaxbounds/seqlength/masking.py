@@ -54,7 +54,7 @@ def clipped(loss: Callable[..., Array], c: float, /) -> Callable[..., Array]:
 
 def theorem_5_1_leading(
     scalar_rademacher: ArrayLike, K: int, /, *, hidden_constant: float = 1.0
-) -> Array:
+) -> Array | np.ndarray | np.float64:
     """2 hidden_constant sqrt K max_s Rad(class_s): the leading term, logarithms hidden.
 
     The contraction behind it (Foster and Rakhlin) needs the *worst-case* complexity over samples of

@@ -9,28 +9,31 @@ length.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from jaxbounds.arrays import Count, array_module
 from jaxbounds.seqlength.dudley import CERTIFIED, inverse_square
-from jaxbounds.seqlength.linear_bounds import lemma_3_3, lemma_3_4_leading, lemma_3_6
+from jaxbounds.seqlength.linear_bounds import Values, lemma_3_3, lemma_3_4_leading, lemma_3_6
+
+PerTerm = Float[Array | np.ndarray, "terms"]
 
 
 class Budget(NamedTuple):
     """How Lemma E.1 divides epsilon: the total log size, each epsilon_i, each term's share."""
 
-    log_covering: Float[Array, ""]
-    scales: Float[Array, "terms"]
-    shares: Float[Array, "terms"]
+    log_covering: Values | Array
+    scales: PerTerm
+    shares: PerTerm
 
 
 class Terms(NamedTuple):
     """Covers of the parts of a network: names, C_i and beta_i."""
 
     names: tuple[str, ...]
-    C: Float[Array, "terms"]
-    beta: Float[Array, "terms"]
+    C: PerTerm
+    beta: PerTerm
 
 
 class NetworkNorms(NamedTuple):
@@ -66,14 +69,14 @@ class Constants(NamedTuple):
     QK: ArrayLike
 
 
-def _weights(C: Array, beta: Array) -> Array:
+def _weights(C: Any, beta: Any) -> Any:
     xp = array_module(C, beta)
     present = (C > 0) & (beta > 0)
     safe = lambda a: xp.where(present, a, 1.0)
     return xp.where(present, xp.cbrt(safe(C)) * xp.cbrt(safe(beta)) ** 2, 0.0)
 
 
-def covering_constant(C: Float[Array, "terms"], beta: Float[Array, "terms"], /) -> Array:
+def covering_constant(C: PerTerm, beta: PerTerm, /) -> Values | Array:
     """(sum C_i^{1/3} beta_i^{2/3})^3: min sum C_i / epsilon_i^2 over sum beta_i epsilon_i = 1.
 
     Lemma E.1. The epsilon_i must be positive, which the paper omits (erratum E8).
@@ -82,7 +85,10 @@ def covering_constant(C: Float[Array, "terms"], beta: Float[Array, "terms"], /) 
 
 
 def divide_scale(
-    C: Float[Array, "terms"], beta: Float[Array, "terms"], epsilon: ArrayLike, /
+    C: PerTerm,
+    beta: PerTerm,
+    epsilon: ArrayLike,
+    /,
 ) -> Budget:
     """Lemma E.1: the minimum gamma^3 / epsilon^2, epsilon_i = (epsilon/gamma) (C_i/beta_i)^{1/3}.
 
@@ -100,7 +106,7 @@ def divide_scale(
     return Budget(gamma**3 / epsilon**2, scales, weights / xp.where(gamma > 0, gamma, 1.0))
 
 
-def _layers_after(layers: int, xp: Any) -> Float[Array, "layers"]:
+def _layers_after(layers: int, xp: Any) -> Float[Array | np.ndarray, "layers"]:
     """How many layers follow each one."""
     return xp.arange(layers - 1, -1, -1).astype(float)
 
@@ -116,7 +122,7 @@ def _names(layers: int, heads: int) -> tuple[str, ...]:
 
 def downstream_factors(
     norms: NetworkNorms, layers: int, /, *, softmax_constant: float = 2.0
-) -> Float[Array, "layers"]:
+) -> Float[Array | np.ndarray, "layers"]:
     """alpha_i = prod_{j > i} L_sigma B_c B_v (1 + 2 softmax_constant B_QK), i = 1..L; alpha_L = 1.
 
     Raises:
@@ -132,7 +138,7 @@ def downstream_factors(
 
 def theorem_4_2_printed(
     norms: NetworkNorms, C_1: ArrayLike, C_Bx: ArrayLike, layers: int, /
-) -> Array:
+) -> Values | Array:
     """epsilon^2 ln N = (gamma + eta)^3 as printed.
 
     It is not what the proof gives (erratum E10): neither above nor below it in general.
@@ -241,7 +247,7 @@ def constants_F_0_2_leading(B: ArrayLike, d: Count, k: Count, /) -> Constants:
     return _per_matrix(lemma_3_4_leading, B, d, k)
 
 
-def rademacher_multi_layer(A: ArrayLike, m: ArrayLike, B_w: ArrayLike, /) -> Array:
+def rademacher_multi_layer(A: ArrayLike, m: ArrayLike, B_w: ArrayLike, /) -> Values | Array:
     """12 x Dudley for ln N = A / epsilon^2 and outputs in [-B_w, B_w], never above B_w.
 
     B_w bounds ||w||_2 and tokens leave the last layer in the l_2 unit ball. Certified where A is.

@@ -13,7 +13,7 @@ import numpy as np
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
-Scalar = Float[Array, ""]
+Scalar = Float[Array, ""] | np.float64
 Support = Callable[[Float[Array, "m"]], Scalar]
 
 LARGEST_ENUMERATION = 18
@@ -47,7 +47,7 @@ def support_rademacher(support: Support, m: int, /, dtype: DTypeLike = float) ->
     Raises:
         ValueError: if m is not between 1 and 18.
     """
-    return jnp.mean(jax.vmap(support)(sign_vectors(m, dtype))) / m
+    return jnp.mean(jax.vmap(support)(jnp.asarray(sign_vectors(m, dtype)))) / m
 
 
 def empirical_rademacher(values: Float[Array | np.ndarray, "functions m"], /) -> Scalar:

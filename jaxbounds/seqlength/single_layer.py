@@ -21,7 +21,7 @@ from jaxtyping import Array
 
 from jaxbounds.arrays import array_module
 from jaxbounds.seqlength.dudley import CERTIFIED, best_certified, interior_value, with_offset
-from jaxbounds.seqlength.linear_bounds import LogCovering
+from jaxbounds.seqlength.linear_bounds import LogCovering, Values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ def entropy_terms(
     *,
     softmax_constant: float = 2.0,
     B_inf: ArrayLike | None = None,
-) -> tuple[Array, Array, Array]:
+) -> tuple[Any, Any, Any]:
     """(a, b, range) of Appendix C's integral, delta + (range - delta) a + b ln(range / delta).
 
     a = sqrt(ln 2d / m) counts signs and coordinates, b = `attention_lipschitz` sqrt(C / m) the
@@ -103,7 +103,7 @@ def attention_expectation(
     *,
     softmax_constant: float = 2.0,
     B_inf: ArrayLike | None = None,
-) -> Array:
+) -> Values | Array:
     """E up to Dudley's constant c, in closed form and never above the range B_inf.
 
     c times it bounds E for c = 12 (`dudley.CERTIFIED`).
@@ -113,7 +113,7 @@ def attention_expectation(
 
 def attention_expectation_printed(
     B_x: ArrayLike, C: ArrayLike, m: ArrayLike, d: ArrayLike, /
-) -> Array:
+) -> Values | Array:
     """The last display of Appendix C: b + B_x a + b ln((sqrt m - sqrt ln 2d) / (2 B_x sqrt C)).
 
     Negative, or the logarithm of a negative number, where the minimum over delta is not inside
@@ -125,7 +125,7 @@ def attention_expectation_printed(
 @np.errstate(divide="ignore", invalid="ignore")
 def theorem_4_1_printed(
     product: ArrayLike, B_x: ArrayLike, C: ArrayLike, m: ArrayLike, d: ArrayLike, /
-) -> Array:
+) -> Values | Array:
     """B (b (1 + ln(sqrt m / (2 B_x sqrt C))) + B_x sqrt(ln 2d / m)), the constant in O(.) hidden.
 
     `product` is B_w B_Wc L_sigma B_Wv. Not clipped: it may be negative (erratum E5).
@@ -144,7 +144,7 @@ def theorem_4_1(
     *,
     softmax_constant: float = 2.0,
     B_inf: ArrayLike | None = None,
-) -> Array:
+) -> Values | Array:
     """2 B min(B_inf, 12 E): Theorem 4.1 corrected, constants explicit and certified.
 
     Sharpened by `softmax_constant=1.0` and by B_inf = max |X_tj|.
@@ -155,28 +155,28 @@ def theorem_4_1(
     return 2.0 * xp.asarray(product, float) * xp.minimum(largest, CERTIFIED * E)
 
 
-def alpha_4_1_1_printed(B_QK: ArrayLike, d: ArrayLike, /) -> Array:
+def alpha_4_1_1_printed(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
     """B_QK sqrt(2 ln(2 d^2 + 1)): too small by sqrt 2 (erratum E7)."""
     xp = array_module(B_QK, d)
     B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)
     return B_QK * xp.sqrt(2.0 * xp.log(2.0 * d**2 + 1.0))
 
 
-def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Array:
+def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
     """2 B_QK sqrt(ln(2 d^2 + 1)), for ||W_QK||_{1,1} <= B_QK."""
     xp = array_module(B_QK, d)
     B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)
     return 2.0 * B_QK * xp.sqrt(xp.log(2.0 * d**2 + 1.0))
 
 
-def alpha_D_0_1(B_QK: ArrayLike, d: ArrayLike, /) -> Array:
+def alpha_D_0_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
     """2 B_QK sqrt(d ln(2d + 1)), for columns of the map's matrix in l_1 and ||x||_1 <= B_x."""
     xp = array_module(B_QK, d)
     B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)
     return 2.0 * B_QK * xp.sqrt(d * xp.log(2.0 * d + 1.0))
 
 
-def alpha_D_0_2_leading(B_QK: ArrayLike, d: ArrayLike, /) -> Array:
+def alpha_D_0_2_leading(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
     """2 B_QK sqrt(2 ln d), for row l_2 norms of the map's matrix; leading term, 0 for d = 1."""
     xp = array_module(B_QK, d)
     return 2.0 * xp.asarray(B_QK, float) * xp.sqrt(2.0 * xp.log(xp.asarray(d, float)))
@@ -192,7 +192,7 @@ def corollary(
     /,
     *,
     exact_argument: bool,
-) -> Array:
+) -> Values | Array:
     """The form of Corollaries 4.1.1, D.0.1 and D.0.2 for a given alpha, constant in O(.) hidden.
 
     B (B_x^3 alpha / sqrt m (1 + ln(r / (B_x^2 alpha))) + B_x sqrt(ln 2d / m)) with r = sqrt m, or

@@ -34,7 +34,7 @@ from jaxbounds.seqlength.linear_bounds import LogCovering, Values
 from jaxbounds.seqlength.multi_layer import Terms
 
 
-def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Array:
+def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Values | Array:
     """2 sum_s Rad(F_s) >= Rad(cross entropy): Maurer's sqrt 2 times the l_2 constant sqrt 2.
 
     Constants explicit, any K, the complexities on the sample itself; over the last axis.

@@ -5,16 +5,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.typing import ArrayLike
 
-from jaxbounds.arrays import Count
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.norms import vector_norm
 from jaxbounds.sets import Box, Integers
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
-def _model(relevant: Count, signal: Any, noise: Any, M: int, T: int) -> SparseContext:
+def _model(relevant: Any, signal: Any, noise: Any, M: int, T: int) -> SparseContext:
     return SparseContext(
         tokens=T, dimension=M + 2, relevant=relevant, distractors=M, signal=signal,
         noise_mu=noise[0], noise_nu=noise[1], noise="extreme",
@@ -22,7 +20,7 @@ def _model(relevant: Count, signal: Any, noise: Any, M: int, T: int) -> SparseCo
 
 
 @functools.partial(jax.jit, static_argnames=("n", "M", "T"))
-def _drawn(key: ArrayLike, n: int, **about: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _drawn(key: Any, n: int, **about: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
     """The longest token, the longest noise and the share of relevant tokens of n sequences."""
     model = _model(**about)
     data, relevant = model.sample_marked(jax.random.wrap_key_data(key), n)

@@ -93,7 +93,7 @@ def _certificates(K: int, n: int) -> dict[str, GapCertificate]:
         name: corollary5_gap(good, 1.0, K, n, **at, corrected=name == "corrected")
         for name in ("printed", "corrected")
     }
-    distance = float(realized_distance(good, 1 / K))
+    distance = number(realized_distance(good, 1 / K))
     # G theta* of two heads, spread over H: each moves by distance / sqrt(H). Phi(theta^(1)) = 0.
     found[SHARP] = gap_certificate(
         n, **at, radius=1.0, distance=distance, K=K, loss_target=1 / K, spread=distance,
@@ -188,7 +188,7 @@ def _onset(instance: Instance, size: Size) -> Sides:
 
     def short_of(name: str, heads: float) -> float:
         s = descent.Setting.bounded(distance=distance, size=distance / heads**0.5, **setting)
-        return float(descent.root_heads(s, sets[name], stability=True)) / heads**0.5
+        return number(descent.root_heads(s, sets[name], stability=True)) / heads**0.5
 
     pairs = {}
     for name in sets:

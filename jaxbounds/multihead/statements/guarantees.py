@@ -8,12 +8,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.typing import ArrayLike
 
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.certificate import GoodInitialisation, corollary5, realized_distance
 from jaxbounds.multihead.first_phase import deviation_bound_dimension, model_bound
-from jaxbounds.multihead.oracle import Assumption3
+from jaxbounds.multihead.oracle import Assumption3, Real
 from jaxbounds.multihead.oracle_bounds import gamma_linear, gamma_star
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
@@ -30,7 +29,7 @@ DATA = Assumption3(S=1.0, zeta=0.5, Z_mu=0.0, Z_nu=0.0, Z=0.0, T=2.0, M=1.0)
 
 
 @jax.jit
-def _section_5_1(failure: ArrayLike) -> tuple[ArrayLike, ...]:
+def _section_5_1(failure: Real) -> tuple[Real, ...]:
     """B_Phi, gamma* and R of this population."""
     return model_bound(DATA, 0.0, failure), gamma_star(DATA, 0.0), DATA.R
 

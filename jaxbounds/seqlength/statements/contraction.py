@@ -66,7 +66,9 @@ def _sign_sums(points: int, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
     Of c signs at a point k are -1 with probability C(c, k) / 2^c, and then the sum is c - 2 k.
     """
-    sums, probability, first = [], [], []
+    sums: list[list[float]] = []
+    probability: list[float] = []
+    first: list[int] = []
     for sample in itertools.combinations_with_replacement(range(points), m):
         counts = [sample.count(point) for point in range(points)]
         first.append(len(sums))

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy
-from jaxtyping import Array
 
 from jaxbounds.seqlength.linear_bounds import lemma_3_4_explicit
 from jaxbounds.seqlength.logarithmic_entropy import (
@@ -96,7 +95,7 @@ CLOSED_FORM = Statement(
 )
 
 
-def _at_scale_one(norms: NetworkNorms, constants: Constants, layers: int) -> tuple[Array, Array]:
+def _at_scale_one(norms: NetworkNorms, constants: Constants, layers: int) -> tuple[Any, Any]:
     """The C_i, and the scales of Lemma E.1 at epsilon = 1."""
     listed = terms_corrected(norms, constants, layers)
     return listed.C, divide_scale(listed.C, listed.beta, 1.0).scales

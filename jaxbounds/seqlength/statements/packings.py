@@ -46,13 +46,13 @@ def outputs(X: Any, layer: dict[str, Any], w: Any) -> Array:
     return block(X, layer, activation=linear)[:, 0] @ w
 
 
-def derived_size(norms: NetworkNorms, C_1: Any, C_Bx: Any, layers: int) -> Array:
+def derived_size(norms: NetworkNorms, C_1: Any, C_Bx: Any, layers: int) -> Any:
     """epsilon^2 ln N with the list that the proof gives."""
     listed = terms_derived(norms, C_1, C_Bx, layers)
     return covering_constant(listed.C, listed.beta)
 
 
-def corrected_size(norms: NetworkNorms, constants: Constants, layers: int) -> Array:
+def corrected_size(norms: NetworkNorms, constants: Constants, layers: int) -> Any:
     """epsilon^2 ln N with the corrected list."""
     listed = terms_corrected(norms, constants, layers)
     return covering_constant(listed.C, listed.beta)
