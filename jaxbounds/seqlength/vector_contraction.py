@@ -24,7 +24,6 @@ largest complexity of any F_s on any m points, with values in [-B, B].
 import math
 
 import numpy as np
-import scipy
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
@@ -66,7 +65,9 @@ def log_separated(n: int, levels: ArrayLike, shattered: ArrayLike, /) -> Values:
     i = np.arange(1.0, np.max(size[few], initial=1.0) + 1.0)
     # ln C(n, i) without ln n!, of which rounding leaves nothing for large n.
     terms = np.cumsum(np.log((n - i + 1.0) / i)) + i * np.log(between[few])[:, None]
-    log_sum[few] = scipy.special.logsumexp(np.where(i <= size[few][:, None], terms, -np.inf), 1)
+    terms = np.where(i <= size[few][:, None], terms, -np.inf)
+    top = terms.max(axis=1, keepdims=True)
+    log_sum[few] = top[:, 0] + np.log(np.exp(terms - top).sum(axis=1))
     # Rounding must not lose a doubling where the sum is a power of two.
     doublings = np.floor(log_sum / math.log(2.0) + 1e-9) + 1.0
     size = math.log(2.0) + doublings * np.log(n * np.maximum((b - 1.0) * (b - 2.0), 1.0))
