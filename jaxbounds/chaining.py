@@ -35,11 +35,12 @@ def chaining(log_covering: LogCovering, m: float, B: float, /, *, depth: int = 3
     require_range(m, B)
     if B == 0:
         return 0.0
-    best = B
-    for rho in np.linspace(0.05, 0.9, 24):
-        scales = B * rho ** np.arange(depth + 1)
-        scales = scales[scales > 1e-9 * B]
-        sizes = np.concatenate([[0.0], log_covering(scales[1:])])
-        links = (scales[1:] + scales[:-1]) * np.sqrt(2.0 * (sizes[1:] + sizes[:-1]) / m)
-        best = min(best, float((np.cumsum(links) + scales[1:]).min()))
-    return best
+    # A row for each ratio; its scales end where they are too small to matter.
+    scales = B * np.linspace(0.05, 0.9, 24)[:, None] ** np.arange(depth + 1)
+    kept = scales > 1e-9 * B
+    kept[:, 0] = False
+    sizes = np.zeros(scales.shape)
+    sizes[kept] = log_covering(scales[kept])
+    links = (scales[:, 1:] + scales[:, :-1]) * np.sqrt(2.0 * (sizes[:, 1:] + sizes[:, :-1]) / m)
+    sums = np.cumsum(links, axis=1) + scales[:, 1:]
+    return float(sums.min(initial=B, where=kept[:, 1:]))

@@ -114,12 +114,14 @@ def induced_norm(a: Float[Array, "m n"], p: float, q: float, /) -> Scalar:
     )
 
 
+@jax.jit
 def project_rows(a: Float[Array, "*batch n"], radius: float | Array, /) -> Float[Array, "*batch n"]:
     """The nearest array whose rows (last axis) have l_2 norm at most `radius`."""
     norm = vector_norm(a)[..., None]
     return a * jnp.where(norm > radius, radius / jnp.where(norm > 0, norm, 1.0), 1.0)
 
 
+@jax.jit
 def project_l1(x: Float[Array, "*batch n"], radius: float | Array, /) -> Float[Array, "*batch n"]:
     """The nearest array whose last-axis l_1 norms are at most `radius`, by sorting."""
     absolute = jnp.abs(x)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.arrays import array_module
 from jaxbounds.multihead.model import Readout
 
 C_STAR = 4 / (3 * math.sqrt(3))
@@ -130,7 +131,8 @@ def beta1_sharp(squares: ArrayLike, radius: ArrayLike, *, T: int) -> ArrayLike:
 
     The gradients of different heads are orthogonal, so the root mean square replaces the maximum.
     """
-    return math.sqrt(T) * radius * jnp.sqrt(1 + radius**4 * squares)
+    xp = array_module(squares, radius)
+    return math.sqrt(T) * radius * xp.sqrt(1 + radius**4 * squares)
 
 
 def beta3_sharp(size: ArrayLike, radius: ArrayLike, *, T: int) -> ArrayLike:

@@ -8,7 +8,7 @@ are explicit. Heads are kept in tied groups, so that any certified H can be run.
 
 import math
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.arrays import array_module, number
 from jaxbounds.multihead.bounds import beta3, beta3_sharp
 from jaxbounds.multihead.data import validate_data
 from jaxbounds.multihead.descent import Setting, distance_bound, loss_bound, rho, root_heads
@@ -40,9 +41,9 @@ class GoodInitialisation(NamedTuple):
         margin: min_i y_i <grad Phi(X_i), theta*>, P3; it is good only if this is positive.
     """
 
-    head_bound: Float[Array, ""]
-    model_bound: Float[Array, ""]
-    margin: Float[Array, ""]
+    head_bound: Float[Array, ""] | float
+    model_bound: Float[Array, ""] | float
+    margin: Float[Array, ""] | float
 
 
 def tied_direction(direction: Params, copies: Copies, /) -> Params:
@@ -71,7 +72,8 @@ def good_initialisation(
 
 def target_scale(good: GoodInitialisation, tolerance: ArrayLike, /) -> ArrayLike:
     """G = (2 B_Phi + log(1/epsilon)) / gamma: theta(epsilon) = theta_0 + G theta*."""
-    return (2 * good.model_bound - jnp.log(jnp.asarray(tolerance))) / good.margin
+    log = array_module(good, tolerance).log
+    return (2 * number(good.model_bound) - log(tolerance)) / number(good.margin)
 
 
 def realized_distance(
@@ -108,15 +110,17 @@ def realizing_heads_sharp(
     return (beta3_sharp(size, radius, T=T) * distance**2 / 2 / good.model_bound) ** 2
 
 
+@np.errstate(over="ignore")
 def realized_step(good: GoodInitialisation, /, *, corrected: bool = True) -> ArrayLike:
     """g_0(1)^2 / log(1 + e^{B_Phi}) >= eta, the third term of Corollary 5's step size.
 
     Printed 4 B_Phi^2 / (gamma^2 log(1 + e^{B_Phi})); 8 for 4 with g_0 = sqrt(2) G.
     """
-    unit = realized_distance(good, 1.0, corrected=corrected)
-    return unit**2 / jnp.log1p(jnp.exp(good.model_bound))
+    unit, xp = realized_distance(good, 1.0, corrected=corrected), array_module(good)
+    return unit**2 / xp.log1p(xp.exp(good.model_bound))
 
 
+@np.errstate(all="ignore")
 def corollary5(
     good: GoodInitialisation,
     radius: ArrayLike,
@@ -142,13 +146,13 @@ def corollary5(
         corrected: whether the missing sqrt(2) is there.
         heads: H; the least certified one unless given.
     """
+    good, radius = GoodInitialisation(*map(number, good)), number(radius)
     distance = realized_distance(good, 1 / K, corrected=corrected)
     size = realized_size(good, distance)
     s = Setting.bounded(distance=distance, size=size, radius=radius, T=T, d=d, loss_target=1 / K)
-    least = jnp.ceil((good.head_bound * root_heads(s, stability=True)) ** 2)
+    least = np.ceil((good.head_bound * root_heads(s, stability=True)) ** 2)
     s = s._replace(heads=least if heads is None else heads)
-    by_loss = jnp.minimum(realized_step(good, corrected=corrected), 1.0)
-    step = jnp.minimum(1 / rho(s), by_loss)
+    step = min(number(1 / rho(s)), number(realized_step(good, corrected=corrected)), 1.0)
     bounds = loss_bound(s, step, K), distance_bound(s)
     return DescentCertificate.of(s.heads, size, rho(s), step, *bounds)
 
@@ -183,6 +187,9 @@ def _started(first: Data, second: Data) -> tuple[Params, Array, Array]:
     return params, tied_risk(params, jnp.ones(2), second), radius
 
 
+_width = jax.jit(head_norm)
+
+
 def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
     """The certificate for K steps on `second` from theta^(1), the step on `first`.
 
@@ -198,8 +205,11 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
     validate_data(first)
     validate_data(second)
     with jax.enable_x64(True):
-        wide = lambda data: {"X": np.asarray(data["X"], np.float64), "y": np.asarray(data["y"])}
-        first, second = jax.tree.map(jnp.asarray, (wide(first), wide(second)))
+        wide: Any = lambda data: {
+            "X": np.asarray(data["X"], np.float64),
+            "y": np.asarray(data["y"]),
+        }
+        first, second = wide(first), wide(second)
         tokens, labels = second["X"], second["y"]
         _, T, d = tokens.shape
         params, start, radius = _started(first, second)
@@ -210,21 +220,20 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
                 "P3 fails on these samples; use fewer, or a larger first phase"
             )
         direction = separator(params, second, margin)
-        good = good_initialisation(params, jnp.ones(2), second, direction)
-        start, radius = float(start), float(radius)
-        scale = float(jnp.asarray(target_scale(good, 1 / K)))
-        distance = float(jnp.asarray(realized_distance(good, 1 / K)))
+        good = good_initialisation(params, np.ones(2), second, direction)
+        start, radius, width = float(start), float(radius), float(_width(direction))
+        scale, distance = target_scale(good, 1 / K), realized_distance(good, 1 / K)
         found = {
             name: corollary5(good, radius, K, T=T, d=d, corrected=name == "corrected")
             for name in ("printed", "corrected")
         }
         # theta* of two heads is theirs over sqrt(H / 2) in H heads: it spreads.
-        spread = math.sqrt(2) * scale * float(head_norm(direction))
+        spread = math.sqrt(2) * number(scale) * width
         sharper = descent_certificate(
             T=T,
             d=d,
             radius=radius,
-            distance=distance,
+            distance=number(distance),
             K=K,
             loss_target=1 / K,
             loss_start=start,
@@ -232,7 +241,7 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
             spread=spread,
         )
         found |= {name: value for name, value in sharper.items() if name != "printed"}
-    return Pipeline(radius, margin, good, distance, found, params, direction)
+    return Pipeline(radius, margin, good, number(distance), found, params, direction)
 
 
 class Observed(NamedTuple):
@@ -273,8 +282,7 @@ def observe(pipeline: Pipeline, second: Data, K: int, name: str, /) -> Observed:
     """
     certificate = pipeline.certificates[name]
     with jax.enable_x64(True):
-        tokens = jnp.asarray(np.asarray(second["X"], np.float64))
-        data = {"X": tokens, "y": jnp.asarray(np.asarray(second["y"]))}
-        copies = jnp.full(2, float(math.ceil(certificate.heads / 2)))
+        data = {"X": np.asarray(second["X"], np.float64), "y": np.asarray(second["y"])}
+        copies = np.full(2, float(math.ceil(certificate.heads / 2)))
         given, step = (pipeline.params, pipeline.direction, pipeline.good), certificate.step_size
-        return Observed(*map(float, _observed(K, given, copies, data, jnp.asarray(step))))
+        return Observed(*map(float, _observed(K, given, copies, data, np.float64(step))))

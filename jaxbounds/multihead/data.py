@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from jaxbounds.arrays import traced
 from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import head_output
 
@@ -82,7 +83,7 @@ class SparseContext:
         """Check Assumption 3's arithmetic."""
         if self.noise not in get_args(Noise):
             raise ValueError(f"noise must be one of {', '.join(get_args(Noise))}: {self.noise!r}")
-        if not 1 <= self.relevant <= self.tokens:
+        if not (traced(self.relevant) or 1 <= self.relevant <= self.tokens):
             raise ValueError(
                 f"zeta T must be an integer from 1 to T = {self.tokens}, got {self.relevant}"
             )

@@ -10,15 +10,18 @@ gradient descent descends and q < 2,
 The paper has the factor 4/3, so q = 2/3, and rounds 3 + 2 q = 13/3 up to 9.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Array
 
+from jaxbounds.arrays import array_module, traced
 from jaxbounds.multihead.bounds import (
     beta1,
     beta1_sharp,
@@ -124,6 +127,18 @@ def reach(weight: ArrayLike, /) -> ArrayLike:
     return jnp.sqrt(3 + 2 * jnp.asarray(weight))
 
 
+@functools.cache
+def _known(constants: Constants) -> tuple[float, float]:
+    with jax.enable_x64(True), jax.ensure_compile_time_eval():
+        weight, reach = map(float, map(jnp.asarray, (constants.weight, constants.reach)))
+        return weight, reach
+
+
+def _weight_and_reach(constants: Constants, s: Setting) -> tuple[ArrayLike, ArrayLike]:
+    """The weight q and the reach: of a traced setting as formulas, else as numbers."""
+    return (constants.weight, constants.reach) if traced(s) else _known(constants)
+
+
 def root_heads(
     s: Setting, constants: Constants = PRINTED, /, *, stability: bool = False
 ) -> ArrayLike:
@@ -132,7 +147,7 @@ def root_heads(
     Sharpened: with beta_3# ||theta - theta_k||^2 <= sqrt(H) / 2 for all k; for stability two runs
     are compared, which are twice as far apart.
     """
-    far = constants.reach * s.distance
+    far = _weight_and_reach(constants, s)[1] * s.distance
     if constants.printed:
         factor = STABILITY if stability else TRAINING
         return factor / 2 * beta3(far + s.size, s.radius, T=s.T, d=s.d) * s.distance**2
@@ -140,15 +155,16 @@ def root_heads(
     return 2 * apart * far**2 * beta3_sharp(far + s.largest, s.radius, T=s.T)
 
 
-def root_heads_spread(threshold: Callable[[ArrayLike], ArrayLike], spread: ArrayLike, /):
+def root_heads_spread(threshold: Callable[[ArrayLike], Any], spread: ArrayLike, /):
     """The least root x with x >= threshold(spread / x), for a threshold affine in its argument.
 
     A target spread evenly over the heads has ||theta||_{2,infinity} = spread / sqrt(H), so that
     (74) holds from x^2 >= a x + b spread on.
     """
-    constant = jnp.asarray(threshold(0.0))
+    constant = threshold(0.0)
     slope = threshold(1.0) - constant
-    return (constant + jnp.sqrt(constant**2 + 4 * slope * spread)) / 2
+    xp = array_module(constant, slope, spread)
+    return (constant + xp.sqrt(constant**2 + 4 * slope * spread)) / 2
 
 
 def alpha(s: Setting, /) -> ArrayLike:
@@ -169,13 +185,14 @@ def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
     most B, the root mean square over heads by at most B / sqrt(H); the largest head loses nothing
     by ||theta||_{2,infinity} but grows with D however many heads there are.
     """
-    root = jnp.sqrt(s.heads)
+    xp = array_module(s)
+    root = xp.sqrt(s.heads)
     if constants.printed:
         factor = 2 * math.sqrt(s.T * s.d) * s.radius**3 / root + s.T * s.radius**2 / 4
         return factor * alpha(s) ** 2
-    ball = constants.reach * s.distance + 4 / (s.radius * math.sqrt(s.T))
+    ball = _weight_and_reach(constants, s)[1] * s.distance + 4 / (s.radius * math.sqrt(s.T))
     if constants.mean_square:
-        mean = (jnp.sqrt(s.squares) + ball / root) ** 2
+        mean = (xp.sqrt(s.squares) + ball / root) ** 2
         return beta2_sharp(s.largest + ball, mean, s.radius, T=s.T, H=s.heads)
     size = s.largest + ball
     gradient = math.sqrt(s.T) * s.radius * (s.radius**2 * size + 1)
@@ -184,10 +201,10 @@ def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
 
 def largest_step(s: Setting, K: ArrayLike, constants: Constants = PRINTED, /) -> ArrayLike:
     """1 / rho ^ D^2 / (K L(theta)) ^ D^2 / L(theta_0), and ^ 1 in Theorem 3."""
-    squared = s.distance**2
-    by_loss = jnp.minimum(squared / (K * s.loss_target), squared / s.loss_start)
-    step = jnp.minimum(1 / rho(s, constants), by_loss)
-    return jnp.minimum(step, 1.0) if constants.printed else step
+    squared, xp = s.distance**2, array_module(s, K)
+    by_loss = xp.minimum(squared / (K * s.loss_target), squared / s.loss_start)
+    step = xp.minimum(1 / rho(s, constants), by_loss)
+    return xp.minimum(step, 1.0) if constants.printed else step
 
 
 def short_steps(s: Setting, step: ArrayLike, K: ArrayLike, /) -> ArrayLike:
@@ -214,27 +231,29 @@ def loss_bound(
     """2 L(theta) + 5 D^2 / (4 eta K), eq. (79); sharpened: Lemma 9's bound."""
     if constants.printed:
         return 2 * s.loss_target + 5 * s.distance**2 / (4 * step * K)
-    return averaged_loss(s, step, K, weight=constants.weight)
+    return averaged_loss(s, step, K, weight=_weight_and_reach(constants, s)[0])
 
 
 def distance_bound(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
     """||theta_k - theta_0|| <= (1 + reach) D, printed 4 D."""
-    return (1 + constants.reach) * s.distance
+    return (1 + _weight_and_reach(constants, s)[1]) * s.distance
 
 
-def ball_constants(s: Setting, constants: Constants = PRINTED, /) -> tuple[Array, Array]:
+def ball_constants(s: Setting, constants: Constants = PRINTED, /) -> tuple[Any, Any]:
     """beta~_1 and beta~_3 / sqrt(H) of (87), (90): on the ball of radius reach D around theta."""
-    far, root = constants.reach * s.distance, jnp.sqrt(s.heads)
+    xp = array_module(s)
+    far, root = _weight_and_reach(constants, s)[1] * s.distance, xp.sqrt(s.heads)
     if constants.printed:
         size = far + s.size
         gradient, weak = beta1(size, s.radius, T=s.T), beta3(size, s.radius, T=s.T, d=s.d)
     else:
-        mean = (jnp.sqrt(s.squares) + far / root) ** 2
+        mean = (xp.sqrt(s.squares) + far / root) ** 2
         gradient = beta1_sharp(mean, s.radius, T=s.T)
         weak = beta3_sharp(far + s.largest, s.radius, T=s.T)
-    return jnp.asarray(gradient), jnp.asarray(weak / root)
+    return xp.asarray(gradient), xp.asarray(weak / root)
 
 
+@np.errstate(over="ignore")
 def stability(
     s: Setting, step: ArrayLike, K: ArrayLike, n: int, constants: Constants = PRINTED, /
 ) -> ArrayLike:
@@ -248,7 +267,7 @@ def stability(
     if constants.printed:
         return 2 * step * gradient / n * (2 * K * s.loss_target + 9 * s.distance**2 / (4 * step))
     average = averaged_loss(s, step, K)
-    grown = jnp.exp(8 / 3 * step * weak * K * average)
+    grown = array_module(s, step, K).exp(8 / 3 * step * weak * K * average)
     return grown * step * gradient / n * (K * average + s.loss_start)
 
 

@@ -1,11 +1,9 @@
 """Theorem 3 as a certificate: how many heads, which step size, what loss bound it guarantees."""
 
-import functools
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
 from jaxbounds.multihead import descent
@@ -40,7 +38,7 @@ class DescentCertificate(NamedTuple):
     @classmethod
     def of(cls, *values: ArrayLike) -> "DescentCertificate":
         """From scalars of any kind, in the order of the fields."""
-        return cls(*(float(jnp.asarray(value)) for value in values))
+        return cls(*(float(np.asarray(value)) for value in values))
 
 
 def least_root(
@@ -100,34 +98,22 @@ def descent_certificate(
         raise ValueError(f"Theorem 3 needs positive quantities, got {', '.join(wrong)}")
     if not radius >= 1:
         raise ValueError(f"Assumption 1 needs R >= 1, got {radius:g}: use R = 1, it is a bound")
-    norms = {"distance": distance, "radius": radius}
-    losses = {"loss_target": loss_target, "loss_start": loss_start}
-    with jax.enable_x64(True):
-        found = _by_constants(norms | losses, size, spread, heads, K, T=T, d=d)
-        return {name: DescentCertificate.of(*values) for name, values in found.items()}
-
-
-@functools.partial(jax.jit, static_argnames=("T", "d"))
-def _by_constants(
-    given: Mapping[str, ArrayLike],
-    size: ArrayLike,
-    spread: ArrayLike,
-    heads: ArrayLike | None,
-    K: ArrayLike,
-    *,
-    T: int,
-    d: int,
-) -> dict[str, tuple[Any, ...]]:
-    """The numbers of the certificates by their constant sets, in one program."""
+    # Numbers of NumPy: what is too large for a float is infinite, and no error.
+    at_zero = descent.Setting.bounded(
+        distance=np.float64(distance), size=np.float64(size), radius=np.float64(radius), T=T, d=d,
+        loss_target=np.float64(loss_target), loss_start=np.float64(loss_start),
+    )  # fmt: skip
     found = {}
-    for name, constants in CONSTANTS.items():
-        s = descent.Setting.bounded(size=size, T=T, d=d, **given)
-        least = jnp.ceil(least_root(s, constants, spread) ** 2)
-        enough = least if heads is None else jnp.maximum(least, heads)
-        s = s.of_size(size + spread / jnp.sqrt(enough), heads=enough)
-        step = descent.largest_step(s, K, constants)
-        bounds = descent.loss_bound(s, step, K, constants), descent.distance_bound(s, constants)
-        found[name] = enough, s.size, descent.rho(s, constants), step, *bounds
+    with jax.enable_x64(True), np.errstate(all="ignore"):
+        for name, constants in CONSTANTS.items():
+            least = np.ceil(least_root(at_zero, constants, spread) ** 2)
+            enough = least if heads is None else max(least, heads)
+            s = at_zero.of_size(size + spread / np.sqrt(enough), heads=enough)
+            step = descent.largest_step(s, K, constants)
+            bounds = descent.loss_bound(s, step, K, constants), descent.distance_bound(s, constants)
+            found[name] = DescentCertificate.of(
+                enough, s.size, descent.rho(s, constants), step, *bounds
+            )
     return found
 
 
@@ -174,8 +160,8 @@ def gap_certificate(
             distance=distance, size=size, radius=radius, T=T, d=d,
             loss_target=loss_target, loss_start=loss_start,
         )  # fmt: skip
-        heads = 2.0 * jnp.ceil(least_root(s, constants, spread, stability=True) ** 2 / 2.0)
-        s = s.of_size(size + spread / jnp.sqrt(heads), heads=heads)
+        heads = 2.0 * np.ceil(least_root(s, constants, spread, stability=True) ** 2 / 2.0)
+        s = s.of_size(size + spread / np.sqrt(heads), heads=heads)
         step = descent.largest_step(s, K, constants)
         gap = descent.generalization_gap(s, step, K, n, constants)
-        return GapCertificate(*(float(jnp.asarray(value)) for value in (heads, step, gap)))
+        return GapCertificate(*(float(np.asarray(value)) for value in (heads, step, gap)))

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
+from jaxbounds.arrays import number
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.certificate import (
     GoodInitialisation,
@@ -45,9 +45,7 @@ def corollary5_gap(
         found = corollary5(good, radius, K, T=T, d=d, corrected=corrected)
         distance = realized_distance(good, 1 / K, corrected=corrected)
         gap = descent.corollary4_gap(distance, found.step_size, n)
-        return GapCertificate(
-            2.0 * math.ceil(found.heads / 2), found.step_size, float(jnp.asarray(gap))
-        )
+        return GapCertificate(2.0 * math.ceil(found.heads / 2), found.step_size, number(gap))
 
 
 def smallest_counts(
@@ -72,10 +70,9 @@ def smallest_counts(
         radius: R.
     """
     start = math.log(2.0)
-    with jax.enable_x64(True):
-        good = GoodInitialisation(*map(jnp.asarray, constants))
-        distance = float(realizing_distance(1 / K, margin=good.margin / math.sqrt(2)))
-        away = float(jnp.asarray(realized_distance(good, 1 / K)))
+    good = GoodInitialisation(*constants)
+    distance = number(realizing_distance(1 / K, margin=good.margin / math.sqrt(2)))
+    away = number(realized_distance(good, 1 / K))
     setting: dict[str, Any] = {"T": T, "d": d, "radius": radius, "K": K}
     setting |= {"loss_target": 1 / K, "loss_start": start}
     least = lambda found: math.floor(found.gap_bound / start) + 1.0

@@ -5,11 +5,13 @@ classifier of the mean token with margin gamma, and Corollaries 3 and 4 have som
 """
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.arrays import array_module
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.model import Params
 
@@ -36,14 +38,15 @@ def realizer(level: ArrayLike, copies: Float[Array, " G"], /) -> Params:
 
 def realizing_distance(
     level: ArrayLike, slack: ArrayLike = 1.0, /, *, margin: ArrayLike = REALIZABLE_MARGIN
-) -> Array:
+) -> Any:
     """g_0(eps) = slack log(1 + 1/eps) / gamma; with slack more than ||theta(eps) - theta_0||.
 
     Of any population that a direction of norm one separates at zero with that margin.
     """
-    return jnp.asarray(slack) * jnp.log1p(1 / jnp.asarray(level)) / margin
+    xp = array_module(level, slack, margin)
+    return xp.asarray(slack) * xp.log1p(1 / xp.asarray(level)) / margin
 
 
-def realizing_size(level: ArrayLike, heads: ArrayLike, slack: ArrayLike = 1.0, /) -> Array:
+def realizing_size(level: ArrayLike, heads: ArrayLike, slack: ArrayLike = 1.0, /) -> Any:
     """g(eps) = g_0(eps) / sqrt(H) >= ||theta(eps)||_{2,infinity}."""
-    return realizing_distance(level, slack) / jnp.sqrt(heads)
+    return realizing_distance(level, slack) / array_module(level, heads, slack).sqrt(heads)

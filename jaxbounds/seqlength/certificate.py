@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Float
@@ -94,12 +93,9 @@ def generalization_bound(
         ValueError: if m < 1 or delta is outside (0, 1).
     """
     rademacher = network_rademacher(network, norms, tokens, m, coverings=coverings)
-    with jax.enable_x64(True):
-        # Losses in an interval of length c are within c / 2 of its middle.
-        gap = generalization_gap(
-            rademacher, c=loss_range / 2.0, m=m, delta=delta, lipschitz=lipschitz
-        )
-    return float(gap)
+    # Losses in an interval of length c are within c / 2 of its middle.
+    c = loss_range / 2.0
+    return float(generalization_gap(rademacher, c=c, m=m, delta=delta, lipschitz=lipschitz))
 
 
 def generalization_certificate(

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import jax
 import numpy as np
 import scipy
 
@@ -66,9 +65,8 @@ class Setting:
 def theorem_bound(setting: Setting, /) -> float:
     """Theorem 4.1 with Lemma 3.6, corrected, c = 12, clipped at the trivial value. Certified."""
     s = setting
-    with jax.enable_x64(True):
-        C = lemma_3_6(s.B_QK * s.B_x, k=s.d, d=s.d)
-        one = float(theorem_4_1(s.outer.product, s.B_x, C, s.m, s.d))
+    C = lemma_3_6(s.B_QK * s.B_x, k=s.d, d=s.d)
+    one = float(theorem_4_1(s.outer.product, s.B_x, C, s.m, s.d))
     return min(s.trivial, s.heads * one)
 
 

@@ -6,7 +6,6 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy
 from jaxtyping import Array, Float, Int
 
 from jaxbounds.arrays import Count, traced
@@ -55,9 +54,9 @@ def log_counts_signed(n: Count, K: Counts | Array, /) -> Counts | Array:
     n = int(n)
     _check(n, float(np.min(K)))
     distinct, where = np.unique(K, return_inverse=True)
-    terms = min(n, int(distinct[-1]))
-    blocks = np.array_split(distinct, 1 + distinct.size * terms // LARGEST_BLOCK)
-    logs = np.concatenate([_log_counts(n, block, terms) for block in blocks])
+    most = min(n, int(distinct[-1]))
+    blocks = np.array_split(distinct, 1 + distinct.size * most // LARGEST_BLOCK)
+    logs = np.concatenate([_log_counts(n, block, min(n, int(block[-1]))) for block in blocks])
     return logs[where].reshape(np.shape(K))
 
 
@@ -68,8 +67,9 @@ def _log_counts(n: int, K: np.ndarray, terms: int) -> np.ndarray:
     with np.errstate(divide="ignore"):
         of_K = np.log(np.maximum(K[:, None] - j, 0.0))
     steps = math.log(2.0) + np.log(n - j) + of_K - 2.0 * np.log(j + 1.0)
-    partial = np.cumsum(steps, axis=1)
-    return scipy.special.logsumexp(np.concatenate([np.zeros((len(K), 1)), partial], axis=1), axis=1)
+    partial = np.concatenate([np.zeros((len(K), 1)), np.cumsum(steps, axis=1)], axis=1)
+    top = partial.max(axis=1, keepdims=True)
+    return top[:, 0] + np.log(np.exp(partial - top).sum(axis=1))
 
 
 def _log_counts_traced(n: Array, K: Array) -> Array:

@@ -5,13 +5,18 @@ in [-B, B]. The paper leaves c open; c = 12 is certified (and 4 delta + 12 int i
 function here that takes no c returns the bracket with c = 1, "the shape".
 """
 
-import jax.numpy as jnp
+import functools
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.arrays import array_module
 from jaxbounds.chaining import LogCovering, chaining, require_range
 from jaxbounds.seqlength.covering_numbers import Staircase
+from jaxbounds.seqlength.linear_bounds import Values
 
 CERTIFIED = 12.0
 """A constant c with which Dudley's bound is a theorem."""
@@ -37,38 +42,53 @@ def staircase_dudley(
     return float((near * knots + far * tails).min())
 
 
-def inverse_square(A: ArrayLike, m: ArrayLike, B: ArrayLike, /) -> Array:
+def _floats(xp: Any, /, *values: ArrayLike) -> Iterator[Array | np.ndarray]:
+    return (xp.asarray(value, float) for value in values)
+
+
+def inverse_square(A: ArrayLike, m: ArrayLike, B: ArrayLike, /) -> Values | Array:
     """For ln N = A / epsilon^2: b + b ln(B / b) with b = sqrt(A / m), or B if b >= B."""
-    return with_offset(0.0, jnp.sqrt(jnp.asarray(A, float) / m), B)
+    xp = array_module(A, m, B)
+    return with_offset(0.0, xp.sqrt(xp.asarray(A, float) / m), B)
 
 
-def interior_value(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Array:
+@np.errstate(divide="ignore", invalid="ignore")
+def interior_value(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
     """B a + b + b ln(B (1 - a) / b), the value at delta = b / (1 - a), as Appendix C takes it.
 
     Where that delta is not in (0, B) it bounds nothing: it can be negative, or the logarithm of a
     negative number (erratum E5). 0 ln(1/0) is 0.
     """
-    a, b, B = (jnp.asarray(v, float) for v in (a, b, B))
-    return B * a + b + b * jnp.log(B * (1.0 - a) / jnp.where(b > 0, b, 1.0))
+    xp = array_module(a, b, B)
+    a, b, B = _floats(xp, a, b, B)
+    return B * a + b + b * xp.log(B * (1.0 - a) / xp.where(b > 0, b, 1.0))
 
 
-def best_delta(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Array:
+def best_delta(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
     """The delta of `with_offset`: b / (1 - a) if a < 1 and b < B (1 - a), else B."""
-    a, b, B = (jnp.asarray(v, float) for v in (a, b, B))
+    xp = array_module(a, b, B)
+    a, b, B = _floats(xp, a, b, B)
     inside = (a < 1) & (b < B * (1.0 - a))
-    return jnp.where(inside, b / jnp.where(inside, 1.0 - a, 1.0), B)
+    return xp.where(inside, b / xp.where(inside, 1.0 - a, 1.0), B)
 
 
-def with_offset(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Array:
+def with_offset(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
     """The minimum over 0 < delta <= B of delta + (B - delta) a + b ln(B / delta).
 
     `interior_value` where the minimiser `best_delta` is inside, else B, at delta = B.
     """
-    a, b, B = (jnp.asarray(v, float) for v in (a, b, B))
+    xp = array_module(a, b, B)
+    a, b, B = _floats(xp, a, b, B)
     inside = best_delta(a, b, B) < B
     # Elsewhere the interior value is taken at harmless numbers, for finite gradients.
-    value = interior_value(*(jnp.where(inside, v, 0.5) for v in (a, b, B)))
-    return jnp.where(inside, value, B)
+    value = interior_value(*(xp.where(inside, v, 0.5) for v in (a, b, B)))
+    return xp.where(inside, value, B)
+
+
+@functools.cache
+def _grid(points: int) -> np.ndarray:
+    """From 1e-6 to 1, the same for every sample size."""
+    return np.geomspace(1e-6, 1.0, points)
 
 
 def dudley(
@@ -92,7 +112,7 @@ def dudley(
     require_range(m, B)
     if B == 0:
         return 0.0
-    grid = B * np.geomspace(1e-6, 1.0, points)
+    grid = B * _grid(points)
     heights = np.sqrt(np.maximum(log_covering(grid), 0.0) / m)
     pieces = np.diff(grid) * heights[:-1]
     tails = np.concatenate([np.cumsum(pieces[::-1])[::-1], [0.0]])
@@ -110,7 +130,7 @@ def one_scale(log_covering: LogCovering, m: int, B: float, /, *, points: int = 4
     require_range(m, B)
     if B == 0:
         return 0.0
-    grid = B * np.geomspace(1e-6, 1.0, points)
+    grid = B * _grid(points)
     values = grid + B * np.sqrt(2.0 * np.maximum(log_covering(grid), 0.0) / m)
     return float(min(B, values.min()))
 

@@ -61,10 +61,12 @@ class AttentionNetwork:
         """The outputs, from the folded weights, in float64."""
         X = np.asarray(X, np.float64)
         query = np.concatenate([X[:, self.cls], np.ones((len(X), 1))], axis=1)
-        scores = np.einsum("ntd,hde,ne->hnt", X, self.maps, query)
+        keys = np.einsum("hde,ne->hnd", self.maps, query)
+        scores = np.einsum("ntd,hnd->hnt", X, keys)
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
         weights /= weights.sum(axis=-1, keepdims=True)
-        z = np.einsum("hnt,ntd,hdo->no", weights, X, self.values) + self.offset
+        means = np.einsum("hnt,ntd->hnd", weights, X)
+        z = np.einsum("hnd,hdo->no", means, self.values) + self.offset
         for layer in self.dense:
             z = ACTIVATIONS[layer.activation].function(z) @ layer.kernel + layer.bias
         return z

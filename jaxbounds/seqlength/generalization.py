@@ -1,11 +1,13 @@
 """From a Rademacher complexity to a generalization gap (Section 2.2 and the display after it)."""
 
-import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array, Float
+from jaxtyping import Array
+
+from jaxbounds.arrays import array_module
+from jaxbounds.seqlength.linear_bounds import Values
 
 
-def deviation(c: ArrayLike, m: int, delta: float, /, *, sharp: bool = True) -> Float[Array, "..."]:
+def deviation(c: ArrayLike, m: int, delta: float, /, *, sharp: bool = True) -> Values | Array:
     """3 c sqrt(2 ln(3/delta) / m), or as printed 4 c sqrt(2 ln(4/delta) / m), for |l| <= c.
 
     McDiarmid's inequality for both signs of the gap and for Rad, which counts twice, at delta/3
@@ -19,7 +21,8 @@ def deviation(c: ArrayLike, m: int, delta: float, /, *, sharp: bool = True) -> F
     if not 0 < delta < 1:
         raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
     n = 3.0 if sharp else 4.0
-    return n * jnp.asarray(c, float) * jnp.sqrt(2.0 * jnp.log(n / delta) / m)
+    xp = array_module(c, m, delta)
+    return n * xp.asarray(c, float) * xp.sqrt(2.0 * xp.log(n / delta) / m)
 
 
 def generalization_gap(
@@ -31,7 +34,7 @@ def generalization_gap(
     delta: float,
     lipschitz: ArrayLike = 1.0,
     sharp: bool = True,
-) -> Float[Array, "..."]:
+) -> Values | Array:
     """A bound on |L_D - L_S| for all hypotheses at once, with probability 1 - delta.
 
     2 `lipschitz` Rad plus the tail, for a scalar output and a loss with values in [-c, c] that is
@@ -40,5 +43,6 @@ def generalization_gap(
     Raises:
         ValueError: if m < 1 or delta is outside (0, 1).
     """
-    twice = 2.0 * jnp.asarray(lipschitz, float) * jnp.asarray(rademacher, float)
+    xp = array_module(rademacher, lipschitz)
+    twice = 2.0 * xp.asarray(lipschitz, float) * xp.asarray(rademacher, float)
     return twice + deviation(c, m, delta, sharp=sharp)

@@ -15,15 +15,11 @@ In a network kappa is the largest x epsilon of its matrices and `letters` the la
 one logarithm bounds them all, and A = 2 gamma^3 by Lemma E.1.
 """
 
-import functools
 import math
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy
-from jax.typing import ArrayLike
 
 from jaxbounds.seqlength.dudley import CERTIFIED
 from jaxbounds.seqlength.multi_layer import (
@@ -118,16 +114,6 @@ def corollary_D_0_2(
     return 2.0 * product * min(B_x, CERTIFIED * E)
 
 
-@functools.partial(jax.jit, static_argnums=2)
-def _gamma_cubed(
-    norms: NetworkNorms, constants: Constants, layers: int, softmax_constant: ArrayLike
-) -> tuple[jax.Array, jax.Array]:
-    """gamma^3 and the w_i of Lemma E.1: one program."""
-    listed = terms_corrected(norms, constants, layers, softmax_constant=softmax_constant)
-    weights = jnp.cbrt(listed.C) * jnp.cbrt(listed.beta) ** 2
-    return covering_constant(listed.C, listed.beta), weights
-
-
 def entropy_F_0_2(
     norms: NetworkNorms, B: float, d: int, k: int, layers: int, /, *, softmax_constant: float = 2.0
 ) -> LogarithmicEntropy:
@@ -136,11 +122,12 @@ def entropy_F_0_2(
     For tokens with l_1 norm at most 1 after every layer and at most B_x before the first (E18).
     Matrix i has x_i = (gamma / epsilon) sqrt(w_i), w_i = C_i^{1/3} beta_i^{2/3}, gamma = sum w_i.
     """
-    with jax.enable_x64(True):
-        found = _gamma_cubed(norms, Constants(*[B**2] * 4), layers, softmax_constant)
-        total, weights = map(np.asarray, found)
+    constants = Constants(*[B**2] * 4)
+    listed = terms_corrected(norms, constants, layers, softmax_constant=softmax_constant)
+    weights = np.cbrt(listed.C) * np.cbrt(listed.beta) ** 2
     kappa = weights.sum() * math.sqrt(weights.max())
-    return LogarithmicEntropy(2.0 * float(total), float(kappa), 2.0 * d * max(d, k))
+    total = float(covering_constant(listed.C, listed.beta))
+    return LogarithmicEntropy(2.0 * total, float(kappa), 2.0 * d * max(d, k))
 
 
 def corollary_F_0_2(
@@ -159,5 +146,5 @@ def corollary_F_0_2(
     B_w is ||w||_2 of `norms`; tokens leave every layer in the l_1 unit ball.
     """
     entropy = entropy_F_0_2(norms, B, d, k, layers, softmax_constant=softmax_constant)
-    B_w = float(jnp.asarray(norms.B_w))
+    B_w = float(np.asarray(norms.B_w))
     return min(B_w, CERTIFIED * logarithmic_dudley(entropy, m, B_w))

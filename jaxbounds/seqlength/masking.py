@@ -9,6 +9,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
+from jaxbounds.arrays import array_module
+
 Scalar = Float[Array, ""]
 
 
@@ -52,7 +54,7 @@ def clipped(loss: Callable[..., Array], c: float, /) -> Callable[..., Array]:
 
 def theorem_5_1_leading(
     scalar_rademacher: ArrayLike, K: int, /, *, hidden_constant: float = 1.0
-) -> Array:
+) -> Array | np.ndarray | np.float64:
     """2 hidden_constant sqrt K max_s Rad(class_s): the leading term, logarithms hidden.
 
     The contraction behind it (Foster and Rakhlin) needs the *worst-case* complexity over samples of
@@ -63,7 +65,8 @@ def theorem_5_1_leading(
     """
     if K < 2:
         raise ValueError(f"K >= 2 words are needed, got {K}")
-    return 2.0 * hidden_constant * math.sqrt(K) * jnp.asarray(scalar_rademacher, float)
+    xp = array_module(scalar_rademacher)
+    return 2.0 * hidden_constant * math.sqrt(K) * xp.asarray(scalar_rademacher, float)
 
 
 def binary_loss(difference: Float[Array, "..."], label: Int[Array, "..."], /) -> Array:

@@ -7,31 +7,33 @@ length.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.arrays import Count
+from jaxbounds.arrays import Count, array_module
 from jaxbounds.seqlength.dudley import CERTIFIED, inverse_square
-from jaxbounds.seqlength.linear_bounds import lemma_3_3, lemma_3_4_leading, lemma_3_6
+from jaxbounds.seqlength.linear_bounds import Values, lemma_3_3, lemma_3_4_leading, lemma_3_6
+
+PerTerm = Float[Array | np.ndarray, "terms"]
 
 
 class Budget(NamedTuple):
     """How Lemma E.1 divides epsilon: the total log size, each epsilon_i, each term's share."""
 
-    log_covering: Float[Array, ""]
-    scales: Float[Array, "terms"]
-    shares: Float[Array, "terms"]
+    log_covering: Values | Array
+    scales: PerTerm
+    shares: PerTerm
 
 
 class Terms(NamedTuple):
     """Covers of the parts of a network: names, C_i and beta_i."""
 
     names: tuple[str, ...]
-    C: Float[Array, "terms"]
-    beta: Float[Array, "terms"]
+    C: PerTerm
+    beta: PerTerm
 
 
 class NetworkNorms(NamedTuple):
@@ -67,22 +69,26 @@ class Constants(NamedTuple):
     QK: ArrayLike
 
 
-def _weights(C: Array, beta: Array) -> Array:
+def _weights(C: Any, beta: Any) -> Any:
+    xp = array_module(C, beta)
     present = (C > 0) & (beta > 0)
-    safe = lambda a: jnp.where(present, a, 1.0)
-    return jnp.where(present, jnp.cbrt(safe(C)) * jnp.cbrt(safe(beta)) ** 2, 0.0)
+    safe = lambda a: xp.where(present, a, 1.0)
+    return xp.where(present, xp.cbrt(safe(C)) * xp.cbrt(safe(beta)) ** 2, 0.0)
 
 
-def covering_constant(C: Float[Array, "terms"], beta: Float[Array, "terms"], /) -> Array:
+def covering_constant(C: PerTerm, beta: PerTerm, /) -> Values | Array:
     """(sum C_i^{1/3} beta_i^{2/3})^3: min sum C_i / epsilon_i^2 over sum beta_i epsilon_i = 1.
 
     Lemma E.1. The epsilon_i must be positive, which the paper omits (erratum E8).
     """
-    return jnp.sum(_weights(C, beta)) ** 3
+    return _weights(C, beta).sum() ** 3
 
 
 def divide_scale(
-    C: Float[Array, "terms"], beta: Float[Array, "terms"], epsilon: ArrayLike, /
+    C: PerTerm,
+    beta: PerTerm,
+    epsilon: ArrayLike,
+    /,
 ) -> Budget:
     """Lemma E.1: the minimum gamma^3 / epsilon^2, epsilon_i = (epsilon/gamma) (C_i/beta_i)^{1/3}.
 
@@ -90,18 +96,19 @@ def divide_scale(
     (epsilon_i = infinity). Shares, of epsilon and of the log size, are
     C_i^{1/3} beta_i^{2/3} / gamma.
     """
-    epsilon = jnp.asarray(epsilon, C.dtype)
+    xp = array_module(C, beta, epsilon)
+    epsilon = xp.asarray(epsilon, C.dtype)
     weights = _weights(C, beta)
-    gamma = jnp.sum(weights)
-    ratio = jnp.where(beta > 0, C / jnp.where(beta > 0, beta, 1.0), jnp.inf)
-    scale = jnp.where(gamma > 0, epsilon / jnp.where(gamma > 0, gamma, 1.0), 0.0)
-    scales = jnp.where(ratio == 0, 0.0, scale * jnp.cbrt(ratio))
-    return Budget(gamma**3 / epsilon**2, scales, weights / jnp.where(gamma > 0, gamma, 1.0))
+    gamma = weights.sum()
+    ratio = xp.where(beta > 0, C / xp.where(beta > 0, beta, 1.0), xp.inf)
+    scale = xp.where(gamma > 0, epsilon / xp.where(gamma > 0, gamma, 1.0), 0.0)
+    scales = xp.where(ratio == 0, 0.0, scale * xp.cbrt(ratio))
+    return Budget(gamma**3 / epsilon**2, scales, weights / xp.where(gamma > 0, gamma, 1.0))
 
 
-def _layers_after(layers: int) -> Float[Array, "layers"]:
+def _layers_after(layers: int, xp: Any) -> Float[Array | np.ndarray, "layers"]:
     """How many layers follow each one."""
-    return jnp.arange(layers - 1, -1, -1).astype(float)
+    return xp.arange(layers - 1, -1, -1).astype(float)
 
 
 def _names(layers: int, heads: int) -> tuple[str, ...]:
@@ -115,7 +122,7 @@ def _names(layers: int, heads: int) -> tuple[str, ...]:
 
 def downstream_factors(
     norms: NetworkNorms, layers: int, /, *, softmax_constant: float = 2.0
-) -> Float[Array, "layers"]:
+) -> Float[Array | np.ndarray, "layers"]:
     """alpha_i = prod_{j > i} L_sigma B_c B_v (1 + 2 softmax_constant B_QK), i = 1..L; alpha_L = 1.
 
     Raises:
@@ -123,26 +130,28 @@ def downstream_factors(
     """
     if layers < 1:
         raise ValueError(f"at least one layer is needed, got {layers}")
-    one = jnp.asarray(norms.L_sigma, float) * norms.B_c * norms.B_v
+    xp = array_module(norms)
+    one = xp.asarray(norms.L_sigma, float) * norms.B_c * norms.B_v
     factor = one * (1.0 + 2.0 * softmax_constant * norms.B_QK)
-    return factor ** _layers_after(layers)
+    return factor ** _layers_after(layers, xp)
 
 
 def theorem_4_2_printed(
     norms: NetworkNorms, C_1: ArrayLike, C_Bx: ArrayLike, layers: int, /
-) -> Array:
+) -> Values | Array:
     """epsilon^2 ln N = (gamma + eta)^3 as printed.
 
     It is not what the proof gives (erratum E10): neither above nor below it in general.
     """
-    B_w, B_c, B_v, _, L, _ = (jnp.asarray(v, float) for v in norms)
+    xp = array_module(norms, C_1, C_Bx)
+    B_w, B_c, B_v, _, L, _ = (xp.asarray(v, float) for v in norms)
     alpha = downstream_factors(norms, layers)
-    power = lambda v: jnp.cbrt(v) ** 2  # v^{2/3}, with no exponent that is rounded
+    power = lambda v: xp.cbrt(v) ** 2  # v^{2/3}, with no exponent that is rounded
     tau = power(alpha) + power(2 * alpha * L * B_c * B_v) + power(alpha * L * B_v)
-    C_1, C_Bx = (jnp.asarray(C, float) for C in (C_1, C_Bx))
-    gamma = jnp.cbrt(C_Bx) * power(2 * L * B_c * B_v * alpha[0] * B_w)
-    gamma += jnp.cbrt(C_1) * (1.0 + power(B_w * L * B_v))
-    eta = jnp.cbrt(C_1) * power(B_w) * jnp.sum(tau[1:])
+    C_1, C_Bx = (xp.asarray(C, float) for C in (C_1, C_Bx))
+    gamma = xp.cbrt(C_Bx) * power(2 * L * B_c * B_v * alpha[0] * B_w)
+    gamma += xp.cbrt(C_1) * (1.0 + power(B_w * L * B_v))
+    eta = xp.cbrt(C_1) * power(B_w) * xp.sum(tau[1:])
     return (gamma + eta) ** 3
 
 
@@ -152,14 +161,15 @@ def terms_derived(norms: NetworkNorms, C_1: ArrayLike, C_Bx: ArrayLike, layers: 
     It inherits two faults: Lemma E.2 at i = 1 (erratum E9), and covers of W_c and of the first W_v
     for inputs of norm 1 (E10).
     """
-    B_w, B_c, B_v, _, L, _ = (jnp.asarray(v, float) for v in norms)
+    xp = array_module(norms, C_1, C_Bx)
+    B_w, B_c, B_v, _, L, _ = (xp.asarray(v, float) for v in norms)
     alpha = downstream_factors(norms, layers)
-    C_1, C_Bx = (jnp.asarray(C, float) for C in (C_1, C_Bx))
-    C = jnp.full((layers, 3), C_1).at[0, 2].set(C_Bx)
-    each = jnp.stack([jnp.ones_like(B_w), L * B_c, 2.0 * L * B_c * B_v])
-    beta = B_w * jnp.outer(alpha, each)
-    with_w = lambda first, rest: jnp.concatenate([first[None], rest.ravel()])
-    return Terms(_names(layers, 1), with_w(C_1, C), with_w(jnp.ones_like(B_w), beta))
+    C_1, C_Bx = (xp.asarray(C, float) for C in (C_1, C_Bx))
+    C = xp.where(xp.arange(3 * layers) == 2, C_Bx, C_1)
+    each = xp.stack([xp.ones_like(B_w), L * B_c, 2.0 * L * B_c * B_v])
+    beta = B_w * xp.outer(alpha, each)
+    with_w = lambda first, rest: xp.concatenate([first[None], rest.ravel()])
+    return Terms(_names(layers, 1), with_w(C_1, C), with_w(xp.ones_like(B_w), beta))
 
 
 def terms_corrected(
@@ -182,22 +192,23 @@ def terms_corrected(
     """
     if heads < 1:
         raise ValueError(f"at least one head is needed, got {heads}")
-    B_w, B_c, B_v, B_QK, L, B_x = (jnp.asarray(v, float) for v in norms)
+    xp = array_module(norms, constants, softmax_constant)
+    B_w, B_c, B_v, B_QK, L, B_x = (xp.asarray(v, float) for v in norms)
     passed = heads * L * B_c * B_v * (1.0 + 2.0 * softmax_constant * B_QK)
-    C_w, C_c, C_v, C_QK = (jnp.asarray(C, float) for C in constants)
+    C_w, C_c, C_v, C_QK = (xp.asarray(C, float) for C in constants)
     if layers < 1:
         raise ValueError(f"at least one layer is needed, got {layers}")
-    r = jnp.ones(layers).at[0].set(B_x)
-    C = jnp.stack([jnp.full(layers, L**2 * C_c), r**2 * C_v, r**2 * C_QK], axis=1)
-    each = jnp.stack(
-        [jnp.ones(layers), jnp.full(layers, L * B_c), softmax_constant * L * B_c * B_v * r**2],
+    r = xp.where(xp.arange(layers) == 0, B_x, 1.0)
+    C = xp.stack([xp.full(layers, L**2 * C_c), r**2 * C_v, r**2 * C_QK], axis=1)
+    each = xp.stack(
+        [xp.ones(layers), xp.full(layers, L * B_c), softmax_constant * L * B_c * B_v * r**2],
         axis=1,
     )
-    beta = B_w * passed ** _layers_after(layers)[:, None] * each
-    with_w = lambda first, rest: jnp.concatenate(
-        [first[None], jnp.repeat(rest[:, None], heads, axis=1).ravel()]
+    beta = B_w * passed ** _layers_after(layers, xp)[:, None] * each
+    with_w = lambda first, rest: xp.concatenate(
+        [first[None], xp.repeat(rest[:, None], heads, axis=1).ravel()]
     )
-    return Terms(_names(layers, heads), with_w(C_w, C), with_w(jnp.ones_like(C_w), beta))
+    return Terms(_names(layers, heads), with_w(C_w, C), with_w(xp.ones_like(C_w), beta))
 
 
 def _per_matrix(log_size: Callable[..., ArrayLike], B: ArrayLike, d: Count, k: Count) -> Constants:
@@ -236,10 +247,11 @@ def constants_F_0_2_leading(B: ArrayLike, d: Count, k: Count, /) -> Constants:
     return _per_matrix(lemma_3_4_leading, B, d, k)
 
 
-def rademacher_multi_layer(A: ArrayLike, m: ArrayLike, B_w: ArrayLike, /) -> Array:
+def rademacher_multi_layer(A: ArrayLike, m: ArrayLike, B_w: ArrayLike, /) -> Values | Array:
     """12 x Dudley for ln N = A / epsilon^2 and outputs in [-B_w, B_w], never above B_w.
 
     B_w bounds ||w||_2 and tokens leave the last layer in the l_2 unit ball. Certified where A is.
     """
-    B_w = jnp.asarray(B_w, float)
-    return jnp.minimum(B_w, CERTIFIED * inverse_square(A, m, B_w))
+    xp = array_module(A, m, B_w)
+    B_w = xp.asarray(B_w, float)
+    return xp.minimum(B_w, CERTIFIED * inverse_square(A, m, B_w))

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-import jax
 import numpy as np
 
 from jaxbounds.seqlength import comparisons
@@ -77,17 +76,15 @@ def onsets(setting: Setting, /, *, layers: int = 2, words: int = 10) -> dict[str
 def _onsets(setting: Setting, layers: int, words: int) -> dict[str, Onset]:
     s, norms = setting, NetworkNorms(1.0, 1.0, 1.0, 1.0, 1.0, setting.B_x)
     x, d = s.B_QK * s.B_x, s.d
-    with jax.enable_x64(True):
-        C = float(lemma_3_6(1.0, k=d, d=d))
-        each = constants_4_2_1(1.0, d, d)
-        printed = float(theorem_4_2_printed(norms, C, C * s.B_x**2, layers))
-        listed = terms_corrected(norms, each, layers, softmax_constant=1.0)
-        masked = terms_word_masking(listed, words)
-        network, masking = _constant(listed), _constant(masked)
-        plain = terms_corrected(norms, Constants(*[1.0] * 4), layers, softmax_constant=1.0)
-        scales = divide_scale(plain.C, plain.beta, 1.0).scales
-        ys = np.sqrt(np.asarray(plain.C)) / np.asarray(scales)
-        logarithms = entropy_F_0_2(norms, 1.0, d, d, layers)
+    C = float(lemma_3_6(1.0, k=d, d=d))
+    each = constants_4_2_1(1.0, d, d)
+    printed = float(theorem_4_2_printed(norms, C, C * s.B_x**2, layers))
+    listed = terms_corrected(norms, each, layers, softmax_constant=1.0)
+    masked = terms_word_masking(listed, words)
+    network, masking = _constant(listed), _constant(masked)
+    plain = terms_corrected(norms, Constants(*[1.0] * 4), layers, softmax_constant=1.0)
+    ys = np.sqrt(plain.C) / divide_scale(plain.C, plain.beta, 1.0).scales
+    logarithms = entropy_F_0_2(norms, 1.0, d, d, layers)
 
     def at(bound: Callable[[Setting], float]) -> Bound:
         return lambda m: bound(replace(s, m=m))

@@ -19,8 +19,9 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.arrays import array_module
 from jaxbounds.seqlength.dudley import CERTIFIED, best_certified, interior_value, with_offset
-from jaxbounds.seqlength.linear_bounds import LogCovering
+from jaxbounds.seqlength.linear_bounds import LogCovering, Values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,16 +81,17 @@ def entropy_terms(
     *,
     softmax_constant: float = 2.0,
     B_inf: ArrayLike | None = None,
-) -> tuple[Array, Array, Array]:
+) -> tuple[Any, Any, Any]:
     """(a, b, range) of Appendix C's integral, delta + (range - delta) a + b ln(range / delta).
 
     a = sqrt(ln 2d / m) counts signs and coordinates, b = `attention_lipschitz` sqrt(C / m) the
     cover of W_QK, and the range is B_inf.
     """
-    C, m, d = (jnp.asarray(value, float) for value in (C, m, d))
+    xp = array_module(B_x, C, m, d, B_inf, softmax_constant)
+    C, m, d = (xp.asarray(value, float) for value in (C, m, d))
     factor = attention_lipschitz(B_x, B_inf, softmax_constant=softmax_constant)
-    largest = jnp.asarray(B_x if B_inf is None else B_inf, float)
-    return jnp.sqrt(jnp.log(2.0 * d) / m), factor * jnp.sqrt(C / m), largest
+    largest = xp.asarray(B_x if B_inf is None else B_inf, float)
+    return xp.sqrt(xp.log(2.0 * d) / m), factor * xp.sqrt(C / m), largest
 
 
 def attention_expectation(
@@ -101,7 +103,7 @@ def attention_expectation(
     *,
     softmax_constant: float = 2.0,
     B_inf: ArrayLike | None = None,
-) -> Array:
+) -> Values | Array:
     """E up to Dudley's constant c, in closed form and never above the range B_inf.
 
     c times it bounds E for c = 12 (`dudley.CERTIFIED`).
@@ -111,7 +113,7 @@ def attention_expectation(
 
 def attention_expectation_printed(
     B_x: ArrayLike, C: ArrayLike, m: ArrayLike, d: ArrayLike, /
-) -> Array:
+) -> Values | Array:
     """The last display of Appendix C: b + B_x a + b ln((sqrt m - sqrt ln 2d) / (2 B_x sqrt C)).
 
     Negative, or the logarithm of a negative number, where the minimum over delta is not inside
@@ -120,15 +122,16 @@ def attention_expectation_printed(
     return interior_value(*entropy_terms(B_x, C, m, d))
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def theorem_4_1_printed(
     product: ArrayLike, B_x: ArrayLike, C: ArrayLike, m: ArrayLike, d: ArrayLike, /
-) -> Array:
+) -> Values | Array:
     """B (b (1 + ln(sqrt m / (2 B_x sqrt C))) + B_x sqrt(ln 2d / m)), the constant in O(.) hidden.
 
     `product` is B_w B_Wc L_sigma B_Wv. Not clipped: it may be negative (erratum E5).
     """
-    a, b, B = entropy_terms(B_x, C, m, d)
-    return jnp.asarray(product, float) * (b * (1.0 + jnp.log(B / b)) + B * a)
+    (a, b, B), xp = entropy_terms(B_x, C, m, d), array_module(product, B_x, C, m, d)
+    return xp.asarray(product, float) * (b * (1.0 + xp.log(B / b)) + B * a)
 
 
 def theorem_4_1(
@@ -141,39 +144,45 @@ def theorem_4_1(
     *,
     softmax_constant: float = 2.0,
     B_inf: ArrayLike | None = None,
-) -> Array:
+) -> Values | Array:
     """2 B min(B_inf, 12 E): Theorem 4.1 corrected, constants explicit and certified.
 
     Sharpened by `softmax_constant=1.0` and by B_inf = max |X_tj|.
     """
     E = attention_expectation(B_x, C, m, d, softmax_constant=softmax_constant, B_inf=B_inf)
-    largest = jnp.asarray(B_x if B_inf is None else B_inf, float)
-    return 2.0 * jnp.asarray(product, float) * jnp.minimum(largest, CERTIFIED * E)
+    xp = array_module(product, B_x, E, B_inf)
+    largest = xp.asarray(B_x if B_inf is None else B_inf, float)
+    return 2.0 * xp.asarray(product, float) * xp.minimum(largest, CERTIFIED * E)
 
 
-def alpha_4_1_1_printed(B_QK: ArrayLike, d: ArrayLike, /) -> Array:
+def alpha_4_1_1_printed(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
     """B_QK sqrt(2 ln(2 d^2 + 1)): too small by sqrt 2 (erratum E7)."""
-    B_QK, d = jnp.asarray(B_QK, float), jnp.asarray(d, float)
-    return B_QK * jnp.sqrt(2.0 * jnp.log(2.0 * d**2 + 1.0))
+    xp = array_module(B_QK, d)
+    B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)
+    return B_QK * xp.sqrt(2.0 * xp.log(2.0 * d**2 + 1.0))
 
 
-def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Array:
+def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
     """2 B_QK sqrt(ln(2 d^2 + 1)), for ||W_QK||_{1,1} <= B_QK."""
-    B_QK, d = jnp.asarray(B_QK, float), jnp.asarray(d, float)
-    return 2.0 * B_QK * jnp.sqrt(jnp.log(2.0 * d**2 + 1.0))
+    xp = array_module(B_QK, d)
+    B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)
+    return 2.0 * B_QK * xp.sqrt(xp.log(2.0 * d**2 + 1.0))
 
 
-def alpha_D_0_1(B_QK: ArrayLike, d: ArrayLike, /) -> Array:
+def alpha_D_0_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
     """2 B_QK sqrt(d ln(2d + 1)), for columns of the map's matrix in l_1 and ||x||_1 <= B_x."""
-    B_QK, d = jnp.asarray(B_QK, float), jnp.asarray(d, float)
-    return 2.0 * B_QK * jnp.sqrt(d * jnp.log(2.0 * d + 1.0))
+    xp = array_module(B_QK, d)
+    B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)
+    return 2.0 * B_QK * xp.sqrt(d * xp.log(2.0 * d + 1.0))
 
 
-def alpha_D_0_2_leading(B_QK: ArrayLike, d: ArrayLike, /) -> Array:
+def alpha_D_0_2_leading(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
     """2 B_QK sqrt(2 ln d), for row l_2 norms of the map's matrix; leading term, 0 for d = 1."""
-    return 2.0 * jnp.asarray(B_QK, float) * jnp.sqrt(2.0 * jnp.log(jnp.asarray(d, float)))
+    xp = array_module(B_QK, d)
+    return 2.0 * xp.asarray(B_QK, float) * xp.sqrt(2.0 * xp.log(xp.asarray(d, float)))
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def corollary(
     product: ArrayLike,
     B_x: ArrayLike,
@@ -183,17 +192,18 @@ def corollary(
     /,
     *,
     exact_argument: bool,
-) -> Array:
+) -> Values | Array:
     """The form of Corollaries 4.1.1, D.0.1 and D.0.2 for a given alpha, constant in O(.) hidden.
 
     B (B_x^3 alpha / sqrt m (1 + ln(r / (B_x^2 alpha))) + B_x sqrt(ln 2d / m)) with r = sqrt m, or
     r = sqrt m - sqrt ln 2d with `exact_argument`, as the proof has it. Not clipped.
     """
-    product, B_x, alpha, m, d = (jnp.asarray(v, float) for v in (product, B_x, alpha, m, d))
-    signs = jnp.sqrt(jnp.log(2.0 * d))
-    root = jnp.sqrt(m) - (signs if exact_argument else 0.0)
-    first = B_x**3 * alpha / jnp.sqrt(m) * (1.0 + jnp.log(root / (B_x**2 * alpha)))
-    return product * (first + B_x * signs / jnp.sqrt(m))
+    xp = array_module(product, B_x, alpha, m, d)
+    product, B_x, alpha, m, d = (xp.asarray(v, float) for v in (product, B_x, alpha, m, d))
+    signs = xp.sqrt(xp.log(2.0 * d))
+    root = xp.sqrt(m) - (signs if exact_argument else 0.0)
+    first = B_x**3 * alpha / xp.sqrt(m) * (1.0 + xp.log(root / (B_x**2 * alpha)))
+    return product * (first + B_x * signs / xp.sqrt(m))
 
 
 def attention_log_covering(map_covering: LogCovering, factor: float, d: int, /) -> LogCovering:

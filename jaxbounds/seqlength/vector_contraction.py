@@ -23,23 +23,23 @@ largest complexity of any F_s on any m points, with values in [-B, B].
 
 import math
 
-import jax.numpy as jnp
 import numpy as np
-import scipy
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.arrays import array_module
 from jaxbounds.seqlength.dudley import best_certified
 from jaxbounds.seqlength.linear_bounds import LogCovering, Values
 from jaxbounds.seqlength.multi_layer import Terms
 
 
-def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Array:
+def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Values | Array:
     """2 sum_s Rad(F_s) >= Rad(cross entropy): Maurer's sqrt 2 times the l_2 constant sqrt 2.
 
     Constants explicit, any K, the complexities on the sample itself; over the last axis.
     """
-    return 2.0 * jnp.sum(jnp.asarray(scalar_rademachers, float), axis=-1)
+    xp = array_module(scalar_rademachers)
+    return 2.0 * xp.sum(xp.asarray(scalar_rademachers, float), axis=-1)
 
 
 def shattered_points(R: ArrayLike, m: int, margin: ArrayLike, /) -> Values:
@@ -65,7 +65,9 @@ def log_separated(n: int, levels: ArrayLike, shattered: ArrayLike, /) -> Values:
     i = np.arange(1.0, np.max(size[few], initial=1.0) + 1.0)
     # ln C(n, i) without ln n!, of which rounding leaves nothing for large n.
     terms = np.cumsum(np.log((n - i + 1.0) / i)) + i * np.log(between[few])[:, None]
-    log_sum[few] = scipy.special.logsumexp(np.where(i <= size[few][:, None], terms, -np.inf), 1)
+    terms = np.where(i <= size[few][:, None], terms, -np.inf)
+    top = terms.max(axis=1, keepdims=True)
+    log_sum[few] = top[:, 0] + np.log(np.exp(terms - top).sum(axis=1))
     # Rounding must not lose a doubling where the sum is a power of two.
     doublings = np.floor(log_sum / math.log(2.0) + 1e-9) + 1.0
     size = math.log(2.0) + doublings * np.log(n * np.maximum((b - 1.0) * (b - 2.0), 1.0))
@@ -115,4 +117,6 @@ def terms_word_masking(terms: Terms, K: int, /) -> Terms:
     """
     if K < 2:
         raise ValueError(f"K >= 2 words are needed, got {K}")
-    return terms._replace(C=terms.C.at[0].multiply(K), beta=2.0 * terms.beta)
+    xp = array_module(terms.C)
+    copies = xp.where(xp.arange(terms.C.shape[0]) == 0, float(K), 1.0)
+    return terms._replace(C=copies * terms.C, beta=2.0 * terms.beta)

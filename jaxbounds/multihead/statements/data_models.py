@@ -1,5 +1,8 @@
 """Section 5, Assumption 3: the data model DM1 as it is sampled."""
 
+import functools
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -9,27 +12,39 @@ from jaxbounds.sets import Box, Integers
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
-def _bounded_noise(instance: Instance, size: Size) -> Sides:
-    model = SparseContext(
-        tokens=size["T"],
-        dimension=size["M"] + 2,
-        relevant=int(instance["relevant"]),
-        distractors=size["M"],
-        signal=float(instance["signal"]),
-        noise_mu=float(instance["noise"][0]),
-        noise_nu=float(instance["noise"][1]),
-        noise="extreme",
-    )
-    data, relevant = model.sample_marked(jax.random.wrap_key_data(instance["key"]), size["n"])
+def _model(relevant: Any, signal: Any, noise: Any, M: int, T: int) -> SparseContext:
+    return SparseContext(
+        tokens=T, dimension=M + 2, relevant=relevant, distractors=M, signal=signal,
+        noise_mu=noise[0], noise_nu=noise[1], noise="extreme",
+    )  # fmt: skip
+
+
+@functools.partial(jax.jit, static_argnames=("n", "M", "T"))
+def _drawn(key: Any, n: int, **about: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The longest token, the longest noise and the share of relevant tokens of n sequences."""
+    model = _model(**about)
+    data, relevant = model.sample_marked(jax.random.wrap_key_data(key), n)
     patterns = model.patterns()
     nearest = patterns[jnp.argmax(data["X"][..., 2:] @ patterns[2:, 2:].T, axis=-1) + 2]
     noise = jnp.where(relevant[..., None], 0.0, data["X"] - nearest)
-    longest = jnp.max(vector_norm(data["X"]))
+    return jnp.max(vector_norm(data["X"])), jnp.max(vector_norm(noise)), jnp.mean(relevant)
+
+
+def _bounded_noise(instance: Instance, size: Size) -> Sides:
+    about = {
+        "relevant": int(instance["relevant"]),
+        "signal": float(instance["signal"]),
+        "noise": tuple(map(float, instance["noise"])),
+        "M": size["M"],
+        "T": size["T"],
+    }
+    longest, noise, share = _drawn(instance["key"], size["n"], **about)
+    model = _model(**about)
     return Sides.pairs(
         {
             "printed, R": (longest, model.radius),
-            "printed, Z": (jnp.max(vector_norm(noise)), model.noise_norm),
-            "printed, zeta": (jnp.mean(relevant), model.sparsity),
+            "printed, Z": (noise, model.noise_norm),
+            "printed, zeta": (share, model.sparsity),
             "control": (longest, model.signal),
         }
     )

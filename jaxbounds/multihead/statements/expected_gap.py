@@ -7,7 +7,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array
 
 from jaxbounds.arrays import number
 from jaxbounds.multihead import descent
@@ -42,8 +41,9 @@ def _phases(key: jax.Array, size: Size) -> Instance:
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _gap(K: int, start: Params, copies: Array, step: Array, data: Data, fresh: Data):
+def _gap(K: int, start: Params, heads: ArrayLike, step: ArrayLike, data: Data, fresh: Data):
     """L(theta_K) on fresh data, and by how much it exceeds the training loss."""
+    copies = jnp.full(2, heads / 2)
 
     def advance(params: Params, _: None) -> tuple[Params, None]:
         slope = per_head(jax.grad(tied_risk)(params, copies, data), copies)
@@ -60,7 +60,7 @@ def _everywhere() -> GoodInitialisation:
     ||theta_h|| <= sqrt(T) / 2 after the first phase, Phi(theta^(1)) = 0 for the signs balance, and
     gamma is sqrt(2) times the class direction's margin, for W = 0.
     """
-    return GoodInitialisation(jnp.ones(()), jnp.ones(()), jnp.sqrt(2.0) * REALIZABLE_MARGIN)
+    return GoodInitialisation(1.0, 1.0, math.sqrt(2.0) * REALIZABLE_MARGIN)
 
 
 @jax.jit
@@ -93,7 +93,7 @@ def _certificates(K: int, n: int) -> dict[str, GapCertificate]:
         name: corollary5_gap(good, 1.0, K, n, **at, corrected=name == "corrected")
         for name in ("printed", "corrected")
     }
-    distance = float(jnp.asarray(realized_distance(good, 1 / K)))
+    distance = number(realized_distance(good, 1 / K))
     # G theta* of two heads, spread over H: each moves by distance / sqrt(H). Phi(theta^(1)) = 0.
     found[SHARP] = gap_certificate(
         n, **at, radius=1.0, distance=distance, K=K, loss_target=1 / K, spread=distance,
@@ -107,13 +107,12 @@ def _expected_gap(instance: Instance, size: Size) -> Sides:
     start, second, fresh = _phases_of(instance)
     lhs, losses = {}, []
     for name, (heads, step, _) in certificates.items():
-        copies = jnp.full(2, heads / 2)
-        lhs[name], loss = _gap(K, start, copies, jnp.asarray(step), second, fresh)
+        lhs[name], loss = map(number, _gap(K, start, heads, step, second, fresh))
         losses.append(loss)
     rhs = {name: found.gap_bound for name, found in certificates.items()}
     lhs["control"], rhs["control"] = lhs[SHARP], lhs[SHARP] - 0.1 * losses[-1]
     # The least of the three losses: a bound on each gap, and no form below it by chance.
-    return Sides(lhs, rhs, trivial=jnp.min(jnp.stack(losses)))
+    return Sides(lhs, rhs, trivial=min(losses))
 
 
 ALMOST_NOTHING = "At the step sizes that rho(K) allows the bound is over 1e4 times the loss itself"
@@ -177,7 +176,7 @@ def _onset(instance: Instance, size: Size) -> Sides:
     constants, start = [B, b, part * math.sqrt(2 * T) * R], math.log(2.0)
     found = smallest_counts(K, constants, T=T, d=d, radius=R)
     counts = {name: dict(zip(("printed", "sharpened"), pair)) for name, pair in found.items()}
-    good = GoodInitialisation(*map(jnp.asarray, constants))
+    good = GoodInitialisation(*constants)
     distance = float(realizing_distance(1 / K, margin=good.margin / math.sqrt(2)))
     setting: dict[str, Any] = {"T": T, "d": d, "radius": R}
     setting |= {"loss_target": 1 / K, "loss_start": start}
@@ -189,7 +188,7 @@ def _onset(instance: Instance, size: Size) -> Sides:
 
     def short_of(name: str, heads: float) -> float:
         s = descent.Setting.bounded(distance=distance, size=distance / heads**0.5, **setting)
-        return float(jnp.asarray(descent.root_heads(s, sets[name], stability=True))) / heads**0.5
+        return number(descent.root_heads(s, sets[name], stability=True)) / heads**0.5
 
     pairs = {}
     for name in sets:

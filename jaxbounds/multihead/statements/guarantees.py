@@ -3,14 +3,16 @@
 Powers of a logarithm are told from a power of K at K up to 10^300, where log K is 690.
 """
 
+import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.certificate import GoodInitialisation, corollary5, realized_distance
 from jaxbounds.multihead.first_phase import deviation_bound_dimension, model_bound
-from jaxbounds.multihead.oracle import Assumption3
+from jaxbounds.multihead.oracle import Assumption3, Real
 from jaxbounds.multihead.oracle_bounds import gamma_linear, gamma_star
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
@@ -26,19 +28,24 @@ DATA = Assumption3(S=1.0, zeta=0.5, Z_mu=0.0, Z_nu=0.0, Z=0.0, T=2.0, M=1.0)
 """A population of Section 5.1 with gamma* > 0 at P = 0: no noise, T = 2, M = 1, S = 1."""
 
 
+@jax.jit
+def _section_5_1(failure: Real) -> tuple[Real, ...]:
+    """B_Phi, gamma* and R of this population."""
+    return model_bound(DATA, 0.0, failure), gamma_star(DATA, 0.0), DATA.R
+
+
 def _polylogarithmic(instance: Instance, size: Size) -> Sides:
     """Corollary 5 at its least H and largest eta, printed: B_2 = B_Phi = gamma = R = 1, n = K."""
-    K, shape = instance["K"], {"T": 3, "d": 2}
-    log = jnp.log(K)
-    good = GoodInitialisation(jnp.ones(()), jnp.ones(()), jnp.ones(()))
+    K, shape = float(instance["K"]), {"T": 3, "d": 2}
+    log = math.log(K)
+    good = GoodInitialisation(1.0, 1.0, 1.0)
     found = corollary5(good, 1.0, K, **shape, corrected=False)
     distance = realized_distance(good, 1 / K, corrected=False)
     test = found.loss_bound + descent.corollary4_gap(distance, found.step_size, K)
     # Section 5.1: gamma = gamma*/2 and B_Phi of Proposition 2 for n = K samples, delta = 1/10.
-    phi = model_bound(DATA, 0.0, 0.1 / K)
-    star = gamma_star(DATA, 0.0)
-    start = GoodInitialisation(jnp.ones(()), jnp.asarray(phi), jnp.asarray(star) / 2)
-    mixture = corollary5(start, DATA.R, K, T=2, d=3, corrected=False)
+    phi, star, R = map(float, _section_5_1(0.1 / K))
+    start = GoodInitialisation(1.0, phi, star / 2)
+    mixture = corollary5(start, R, K, T=2, d=3, corrected=False)
     far = realized_distance(start, 1 / K, corrected=False)
     both = mixture.loss_bound + descent.corollary4_gap(far, mixture.step_size, K)
     rate = mixture.step_size * star**2 * K
@@ -168,8 +175,8 @@ SIGNAL = Statement(
 
 def _good_heads(instance: Instance, size: Size) -> Sides:
     """Equal tokens R e_1, d = 1, T = R: gamma = sqrt(2 T) R at zero, so g_0 -> 0; K = 10."""
-    R = instance["R"]
-    good = GoodInitialisation(jnp.ones(()), jnp.ones(()), jnp.sqrt(2.0 * R) * R)
+    R = float(instance["R"])
+    good = GoodInitialisation(1.0, 1.0, math.sqrt(2.0 * R) * R)
     heads = corollary5(good, R, 10, T=int(R), d=1, corrected=False).heads
     g0, shape = realized_distance(good, 0.1, corrected=False), R**0.5 * R**5
     return Sides.pairs(

@@ -1,5 +1,6 @@
 """The orders that the main text claims, against the constants of the appendices: rates."""
 
+import math
 from typing import Any
 
 import jax.numpy as jnp
@@ -128,10 +129,10 @@ GAIN = Statement(
 
 def _certified_heads(instance: Instance, size: Size) -> Sides:
     """The H of Corollary 5 at K = 10, B_2 = B_Phi = 1, where T = d, R = sqrt(d), gamma = 1 / d."""
-    d, gamma, R = size["d"], 1 / jnp.asarray(instance["D"]), jnp.sqrt(1.0 * size["d"])
-    good = GoodInitialisation(jnp.ones(()), jnp.ones(()), gamma)
-    found = corollary5(good, R, 10, T=d, d=d, corrected=False)
-    printed = instance["D"] ** 3 * R**10 / gamma**6
+    d, D = size["d"], float(instance["D"])
+    gamma, R = 1 / D, math.sqrt(d)
+    found = corollary5(GoodInitialisation(1.0, 1.0, gamma), R, 10, T=d, d=d, corrected=False)
+    printed = D**3 * R**10 / gamma**6
     return Sides(lhs=found.heads, rhs={"printed": printed, "control": printed**0.9})
 
 

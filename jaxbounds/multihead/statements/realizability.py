@@ -236,9 +236,9 @@ CERTIFICATES = {
 
 
 def _certified(instance: Instance, size: Size) -> Sides:
-    X1, y1, X, y = (jnp.asarray(instance[name]) for name in ("X1", "y1", "X", "y"))
-    second, K = {"X": X, "y": y}, size["K"]
-    pipeline = certified_run({"X": X1, "y": y1}, second, K)
+    first, second = ({"X": instance[f"X{i}"], "y": instance[f"y{i}"]} for i in ("1", ""))
+    K = size["K"]
+    pipeline = certified_run(first, second, K)
     last = {form: observe(pipeline, second, K, name) for form, name in CERTIFICATES.items()}
     sides = {
         form: (last[form].loss_last, pipeline.certificates[name].loss_bound)

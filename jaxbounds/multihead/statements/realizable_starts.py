@@ -120,7 +120,7 @@ def even(heads: ArrayLike) -> Array:
     return 2 * jnp.ceil(heads / 2)
 
 
-def _separates(instance: Instance, size: Size) -> dict[str, Array]:
+def _separates(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     return {"gamma > 0": good_start_of(instance).good.margin > 1e-3}
 
 

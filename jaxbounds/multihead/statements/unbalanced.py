@@ -1,9 +1,11 @@
 """Corollary 5 where B_Phi > 1: more heads with alpha = +1 than with -1, so that Phi is not zero."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
@@ -40,9 +42,10 @@ def _unbalanced(key: jax.Array, size: Size) -> Instance:
 
 
 @jax.jit
-def _given(start: Start, K: ArrayLike) -> dict[str, Any]:
-    """What Theorem 3 sharpened asks of the start and of a target of loss 1/K."""
-    return {
+def _started(instance: Instance, K: ArrayLike) -> tuple[Start, dict[str, Any]]:
+    """The start, and what Theorem 3 sharpened asks of it and of a target of loss 1/K."""
+    start = good_start_of(instance)
+    return start, {
         "radius": start.radius,
         "distance": realized_distance(start.good, 1 / K),
         "loss_start": tied_risk(start.params, shared(start, 1e4)[1], start.data),
@@ -52,38 +55,45 @@ def _given(start: Start, K: ArrayLike) -> dict[str, Any]:
     }
 
 
-def _certificate(start: Start, size: Size, form: str) -> tuple[DescentCertificate, Array]:
-    """Corollary 5, or Theorem 3 sharpened, at the least even H; how many heads have each sign."""
-    good, K, shape = start.good, size["K"], {"T": size["T"], "d": size["d"]}
-    if form == SHARP:
-        given: Any = {name: float(value) for name, value in _given(start, K).items()}
-        found = descent_certificate(**shape, K=K, loss_target=1 / K, **given)["sharpened S8"]
-    else:
-        found = corollary5(good, start.radius, K, **shape, corrected=form == "corrected")
-    return found, shared(start, even(found.heads))[1]
+def _certificate(
+    start: Start, given: Mapping[str, Any], size: Size, form: str
+) -> DescentCertificate:
+    """Corollary 5, or Theorem 3 sharpened, at the least H."""
+    K, shape = size["K"], {"T": size["T"], "d": size["d"]}
+    if form != SHARP:
+        return corollary5(start.good, start.radius, K, **shape, corrected=form == "corrected")
+    about: Any = {name: float(value) for name, value in given.items()}
+    return descent_certificate(**shape, K=K, loss_target=1 / K, **about)["sharpened S8"]
 
 
 @jax.jit
-def _losses(start: Start, copies: Array, step: ArrayLike) -> Array:
-    """L(theta_k) along the run."""
+def _losses(start: Start, heads: ArrayLike, step: ArrayLike) -> Array:
+    """L(theta_k) along the run of the next even number of heads."""
+    copies = shared(start, even(heads))[1]
     risk = lambda params: tied_risk(params, copies, start.data)
     return gradient_descent(risk, start.params, copies, jnp.asarray(step)).losses
 
 
 def _observed(instance: Instance, size: Size) -> Sides:
-    start, pairs = good_start_of(jax.tree.map(jnp.asarray, dict(instance))), {}
+    (start, given), pairs = _started(dict(instance), float(size["K"])), {}
     for name in FORMS:
-        found, copies = _certificate(start, size, name)
-        pairs[name] = _losses(start, copies, found.step_size)[size["K"]], found.loss_bound
+        found = _certificate(start, given, size, name)
+        losses = np.asarray(_losses(start, found.heads, found.step_size))
+        pairs[name] = losses[size["K"]], found.loss_bound
     return Sides.pairs(pairs | {"control": (pairs[SHARP][0], 2 / size["K"])})
 
 
-def _good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    start = good_start_of(jax.tree.map(jnp.asarray, dict(instance)))
-    _, copies = _certificate(start, size, SHARP)
+@jax.jit
+def _meets(start: Start, heads: ArrayLike) -> dict[str, ArrayLike]:
+    copies = shared(start, even(heads))[1]
     share, _ = shared(start, jnp.sum(copies))
     found = definition_1(start.good, start.params, copies, start.data, share)
     return {**found, "B_Phi > 1": start.good.model_bound > 1}
+
+
+def _good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    start, given = _started(dict(instance), float(size["K"]))
+    return _meets(start, _certificate(start, given, size, SHARP).heads)
 
 
 UNBALANCED = Statement(

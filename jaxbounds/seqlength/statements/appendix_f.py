@@ -29,7 +29,6 @@ from jaxbounds.seqlength.statements.packings import (
     derived_size,
     norms_of,
     outputs,
-    printed_size,
     sigma_is_allowed,
     signs,
 )
@@ -76,15 +75,15 @@ def meets(
 def _corollary_F_0_2(instance: Instance, size: Size) -> Sides:
     d, B_x, eps = draw.numbers(instance, "d", "B_x", "epsilon")
     xp, norms = array_module(d, B_x, eps), norms_of(B_x)
-    ends = [number(outputs(*signs(instance, s, 1))[0]) for s in (1.0, -1.0)]
+    ends = [number(outputs(*signs(instance, s, 1)))[0] for s in (1.0, -1.0)]
     packing = xp.where(abs(ends[0] - ends[1]) >= 2.0 * eps, real(d - 2) * xp.log(2.0), 0.0)
     C_1, C_Bx = (lemma_3_4_leading(x, k=1, d=d) for x in (1.0, B_x))
-    printed = number(printed_size(norms, C_1, C_Bx, size["L"])) / eps**2
+    printed = theorem_4_2_printed(norms, C_1, C_Bx, size["L"]) / eps**2
     # The proof's own list, and the C of the d x d matrix W_QK for all: of E10 the terms, and E11
     # repaired; W_v's cover for inputs of norm 1 is left, with E9.
     C_1, C_Bx = (lemma_3_4_leading(x, k=d, d=d) for x in (1.0, B_x))
-    derived = number(derived_size(norms, C_1, C_Bx, size["L"])) / eps**2
-    corrected = number(corrected_size(norms, constants_F_0_2_leading(1.0, d, 1), size["L"]))
+    derived = derived_size(norms, C_1, C_Bx, size["L"]) / eps**2
+    corrected = corrected_size(norms, constants_F_0_2_leading(1.0, d, 1), size["L"])
     return Sides(
         packing,
         {

@@ -27,7 +27,6 @@ from jaxbounds.seqlength.statements.packings import (
     norms_of,
     one_row,
     outputs,
-    printed_size,
 )
 from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
@@ -47,18 +46,18 @@ def _levels(instance: Instance, side: float) -> tuple[Any, dict[str, Any], Any]:
 def _corollary_F_0_1(instance: Instance, size: Size) -> Sides:
     d, B_x, M, eps = draw.numbers(instance, "d", "B_x", "M", "epsilon")
     xp, norms = array_module(d, B_x, M, eps), norms_of(B_x)
-    ends = [number(outputs(*_levels(instance, side))[0]) for side in (1.0, -1.0)]
+    ends = [number(outputs(*_levels(instance, side)))[0] for side in (1.0, -1.0)]
     packing = xp.where(abs(ends[0] - ends[1]) >= 2.0 * eps, real(d - 3) * xp.log(M), 0.0)
     # 1 is traced where B_x is: ln(2k + 1) is then enclosed with the rest.
     C_1, C_Bx = (lemma_3_3(x, k=1, d=d) for x in (1.0 + 0.0 * B_x, B_x))
-    printed = number(printed_size(norms, C_1, C_Bx, size["L"])) / eps**2
-    corrected = number(corrected_size(norms, constants_F_0_1(1.0, d, 1), size["L"]))
+    printed = theorem_4_2_printed(norms, C_1, C_Bx, size["L"]) / eps**2
+    corrected = corrected_size(norms, constants_F_0_1(1.0, d, 1), size["L"])
     return Sides(
         packing,
         {
             "printed": printed,
             "printed, constant 10": 10.0 * printed,
-            "derived": number(derived_size(norms, C_1, C_Bx, size["L"])) / eps**2,
+            "derived": derived_size(norms, C_1, C_Bx, size["L"]) / eps**2,
             "corrected": corrected / eps**2,
             "control": xp.log(B_x) / 20.0 * printed,
         },

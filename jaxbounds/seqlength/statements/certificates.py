@@ -43,8 +43,14 @@ def _network(scale: float) -> AttentionNetwork:
     )
 
 
+@functools.cache
 def _tokens(m: int) -> Float[np.ndarray, "m 3 1"]:
     return np.random.default_rng(m).choice([-1.0, 1.0], size=(m, 3, 1))
+
+
+@functools.cache
+def _signs(m: int) -> Float[np.ndarray, "64 m"]:
+    return np.random.default_rng(0).choice([-1.0, 1.0], size=(64, m))
 
 
 def _norms_by_hand(instance: Instance, size: Size) -> Sides:
@@ -93,8 +99,7 @@ def _network_bound(instance: Instance, size: Size) -> Sides:
         values, offset = a * network.values, b * network.offset
         signed = dataclasses.replace(network, values=values, offset=offset, dense=dense)
         outputs.append(signed(X)[:, 0])
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(64, m))
-    lower = np.mean((signs @ np.array(outputs).T).max(axis=1)) / m
+    lower = np.mean((_signs(m) @ np.array(outputs).T).max(axis=1)) / m
     bound = network_rademacher(network, map_norms(network, X), token_norms(X, 0), m)
     return Sides(lower, {"derived": bound, "control": bound / 10.0})
 

@@ -193,7 +193,7 @@ def _dudley(instance: Instance, size: Size) -> Sides:
     m, B = F.shape[1], float(np.abs(F).max())
     integral = lambda near: staircase_dudley(steps, m, B, near=near, far=12.0)
     return Sides(
-        empirical_rademacher(jnp.asarray(F)),
+        empirical_rademacher(F),
         {
             "printed": integral(12.0),
             "sharpened": integral(4.0),

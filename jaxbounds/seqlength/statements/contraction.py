@@ -13,7 +13,6 @@ import scipy
 from jaxtyping import Array
 
 from jaxbounds.seqlength.masking import theorem_5_1_leading
-from jaxbounds.seqlength.rademacher import sign_vectors
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.seqlength.vector_contraction import (
     log_separated,
@@ -56,9 +55,27 @@ def _halfway(values: np.ndarray, gap: float) -> np.ndarray:
 
 def _worst_complexity(F: np.ndarray, m: int) -> float:
     """The largest Rad over all samples of m points, repetitions among them."""
-    signs = np.asarray(sign_vectors(m))
-    samples = itertools.combinations_with_replacement(range(F.shape[1]), m)
-    return max(float((signs @ F[:, s].T).max(axis=1).mean()) / m for s in map(list, samples))
+    sums, probability, first = _sign_sums(F.shape[1], m)
+    of_sums = probability * (sums @ F.T).max(axis=1)
+    return float(np.add.reduceat(of_sums, first).max()) / m
+
+
+@functools.cache
+def _sign_sums(points: int, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The sums of the signs at each point, how likely they are, and where each sample begins.
+
+    Of c signs at a point k are -1 with probability C(c, k) / 2^c, and then the sum is c - 2 k.
+    """
+    sums: list[list[float]] = []
+    probability: list[float] = []
+    first: list[int] = []
+    for sample in itertools.combinations_with_replacement(range(points), m):
+        counts = [sample.count(point) for point in range(points)]
+        first.append(len(sums))
+        for minus in itertools.product(*(range(c + 1) for c in counts)):
+            sums.append([c - 2.0 * k for c, k in zip(counts, minus)])
+            probability.append(math.prod(math.comb(c, k) for c, k in zip(counts, minus)) / 2.0**m)
+    return np.array(sums), np.array(probability), np.array(first)
 
 
 def _largest_separated(G: np.ndarray) -> int:

@@ -4,10 +4,8 @@ import functools
 import math
 from typing import Any
 
-import jax
 import numpy as np
 import scipy
-from jaxtyping import Array
 
 from jaxbounds.seqlength.linear_bounds import lemma_3_4_explicit
 from jaxbounds.seqlength.logarithmic_entropy import (
@@ -31,7 +29,7 @@ from jaxbounds.seqlength.multi_layer import (
     theorem_4_2_printed,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.seqlength.statements.packings import corrected_size, printed_size
+from jaxbounds.seqlength.statements.packings import corrected_size
 from jaxbounds.seqlength.statements.single_layer import class_sample, complexity_below
 from jaxbounds.sets import Box, Integers
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
@@ -97,8 +95,7 @@ CLOSED_FORM = Statement(
 )
 
 
-@functools.partial(jax.jit, static_argnums=2)
-def _at_scale_one(norms: NetworkNorms, constants: Constants, layers: int) -> tuple[Array, Array]:
+def _at_scale_one(norms: NetworkNorms, constants: Constants, layers: int) -> tuple[Any, Any]:
     """The C_i, and the scales of Lemma E.1 at epsilon = 1."""
     listed = terms_corrected(norms, constants, layers)
     return listed.C, divide_scale(listed.C, listed.beta, 1.0).scales
@@ -109,7 +106,7 @@ def _logarithms(instance: Instance, size: Size) -> Sides:
     (*others, B_x, B), fraction = instance["norms"].tolist(), float(instance["fraction"])
     norms, (d, k, L) = NetworkNorms._make((*others, B_x)), (size[name] for name in "dkL")
     shapes = [(1, d), *[(d, k), (k, d), (d, d)] * L]
-    C, unit = map(np.asarray, _at_scale_one(norms, Constants(*[B**2] * 4), L))
+    C, unit = _at_scale_one(norms, Constants(*[B**2] * 4), L)
     x_at_1 = np.sqrt(C) / unit
     network, single = entropy_F_0_2(norms, B, d, k, L), entropy_D_0_2(B_x, B, d)
     pairs = {}
@@ -206,7 +203,7 @@ def _orders(instance: Instance, size: Size) -> Sides:
 
     def printed(norms: NetworkNorms, B: float = 1.0, log: float = log) -> float:
         C = B**2 * log
-        return float(printed_size(norms, C, C * norms.B_x**2, size["layers"]))
+        return float(theorem_4_2_printed(norms, C, C * norms.B_x**2, size["layers"]))
 
     def proved(norms: NetworkNorms, d: int = 2) -> float:
         return float(corrected_size(norms, constants_4_2_1(1.0, d, d), size["layers"]))

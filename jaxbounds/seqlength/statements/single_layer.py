@@ -29,14 +29,20 @@ from jaxbounds.sets import Reals
 from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
-def _transposed(instance: Instance, size: Size) -> Sides:
-    """Two tokens: a constant [CLS] = 0 and a random unit x, of which W_QK = 0 attends to half."""
-    m, (d,) = size["m"], draw.numbers(instance, "d")
+@functools.cache
+def _both_norms(m: int, d: int) -> tuple[float, float]:
+    """Rad of the class with W_v bounded over rows, and over columns."""
     rng = np.random.default_rng(d)
     x = rng.normal(size=(m, d))
     x /= 2.0 * np.linalg.norm(x, axis=1, keepdims=True)
     sums = np.abs(rng.choice([-1.0, 1.0], size=(24, m)) @ x) / m
-    rows, columns = sums.sum(axis=1).mean(), sums.max(axis=1).mean()
+    return sums.sum(axis=1).mean(), sums.max(axis=1).mean()
+
+
+def _transposed(instance: Instance, size: Size) -> Sides:
+    """Two tokens: a constant [CLS] = 0 and a random unit x, of which W_QK = 0 attends to half."""
+    m, (d,) = size["m"], draw.numbers(instance, "d")
+    rows, columns = _both_norms(m, d)
     bound = entropy_terms(1.0, 0.0, m, d)[0]
     return Sides.pairs(
         {"printed": (rows, bound), "corrected": (columns, bound), "control": (rows, bound**0.5)}
