@@ -6,6 +6,7 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jaxtyping import Array, Float, Int
 
 from jaxbounds.arrays import Count, traced
@@ -68,8 +69,7 @@ def _log_counts(n: int, K: np.ndarray, terms: int) -> np.ndarray:
         of_K = np.log(np.maximum(K[:, None] - j, 0.0))
     steps = math.log(2.0) + np.log(n - j) + of_K - 2.0 * np.log(j + 1.0)
     partial = np.concatenate([np.zeros((len(K), 1)), np.cumsum(steps, axis=1)], axis=1)
-    top = partial.max(axis=1, keepdims=True)
-    return top[:, 0] + np.log(np.exp(partial - top).sum(axis=1))
+    return scipy.special.logsumexp(partial, axis=1)
 
 
 def _log_counts_traced(n: Array, K: Array) -> Array:
