@@ -87,22 +87,23 @@ def _every(statement: Statement, sampler: Sampler, size: Size) -> Instance | Non
     return sampler.over.every(size)
 
 
+def _drawn(bench: Bench, name: str, index: int, budget: Budget, seed: int) -> Instance:
+    """The draws of one sampler at one size."""
+    statement, size = bench.statement, Size(bench.statement.sizes[index])
+    sampler, place = statement.samplers[name], (statement.id, name)
+    # Of a limit the same instances are followed, where their shapes stay.
+    key = lambda: _key(seed, *place, 0 if statement.towards else index)
+    make = lambda: _sampler(_Sampling(bench.programs, sampler, size, place))(key(), budget.samples)
+    return bench.programs.drawn(make, *place, "drawn", tuple(size.items()), budget.samples, seed)
+
+
 def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, int]:
     """Fill the pool from the samplers and the cases; count what missed a hypothesis."""
     statement, left_out = bench.statement, dict[str, int]()
     for index, size in enumerate(map(Size, statement.sizes)):
         batches: list[tuple[str, Instance]] = []
         for name, sampler in statement.samplers.items():
-            # Of a limit the same instances are followed, where their shapes stay.
-            place = 0 if statement.towards else index
-            given = _Sampling(bench.programs, sampler, size, (statement.id, name))
-            drawn = bench.programs.drawn(
-                lambda given=given, at=(statement.id, name, place): _sampler(given)(
-                    _key(seed, *at), budget.samples
-                ),
-                statement.id, name, "drawn", tuple(size.items()), budget.samples, seed,
-            )  # fmt: skip
-            batches.append((name, drawn))
+            batches.append((name, _drawn(bench, name, index, budget, seed)))
             if (points := _every(statement, sampler, size)) is not None:
                 like = lambda point, leaf: np.asarray(point, leaf.dtype)
                 batches.append(("every", jax.tree.map(like, points, batches[-1][1])))

@@ -122,7 +122,12 @@ def _distance(lhs: Any, rhs: Any, error: Any, tolerance: float, xp: Xp, axes: in
     return far, low, high, xp.ones(far.shape, bool), *sides
 
 
-_COMPARE = {"=": _identity, "<=": _inequality, ">=": _inequality, "->": _distance}
+_COMPARE: dict[str, Callable[..., Compared]] = {
+    "=": _identity,
+    "<=": _inequality,
+    ">=": _inequality,
+    "->": _distance,
+}
 
 
 def compared(relation: str, lhs: Any, rhs: Any, error: Any, /) -> tuple[float, float]:
