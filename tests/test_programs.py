@@ -143,12 +143,12 @@ def test_only_shipped_statements_are_kept(tmp_path, monkeypatch):
     changed = replace(shipped, tolerance=5e-4)
     assert cache.programs_for(changed) is UNKEPT
     assert cache.programs_for(shipped) is not UNKEPT
-    (folder,) = (tmp_path / "jaxbounds-traces").iterdir()
+    (folder,) = (tmp_path / "jaxbounds-programs").iterdir()
     # Another state of the source, the versions or JAX's settings has a folder of its own.
     monkeypatch.setattr(cache, "versions", lambda: {"jax": "another"})
     cache._kept.cache_clear()
     cache.programs_for(shipped)
-    assert len(list((tmp_path / "jaxbounds-traces").iterdir())) == 2
+    assert len(list((tmp_path / "jaxbounds-programs").iterdir())) == 2
     # A folder that was not used for long goes.
     os.utime(folder, (0, 0))
     cache._kept.cache_clear()

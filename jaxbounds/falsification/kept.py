@@ -6,6 +6,7 @@ what cannot be read is made again.
 """
 
 import contextlib
+import functools
 import hashlib
 import json
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 from jax.experimental import serialize_executable
 
 from jaxbounds.falsification.measure import Measured
@@ -101,8 +103,15 @@ def keep(file: Path, compiled: Any, seen: dict[str, list[str]], /) -> None:
             out.write(Kept(seen, shape, program).written())
 
 
+@functools.cache
+def _lapack_is_ready() -> None:
+    """JAX looks for LAPACK when it lowers a program that needs it: a loaded one would crash."""
+    jax.jit(jax.numpy.linalg.eigvalsh).lower(np.eye(1))
+
+
 def loaded(kept: Kept, arguments: tuple, /) -> Callable | None:
     """The program, ready to be called with such arguments; None where this machine cannot."""
+    _lapack_is_ready()
     with contextlib.suppress(Exception):  # whatever the compiler says to what it wrote elsewhere
         return serialize_executable.deserialize_and_load(
             kept.program,

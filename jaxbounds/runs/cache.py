@@ -1,9 +1,10 @@
-"""How runs use JAX, and what they keep: compiled programs, traces of shipped statements."""
+"""How runs use JAX, and what they keep: compiled programs, and draws, of shipped statements."""
 
 import contextlib
 import functools
 import hashlib
 import os
+import platform
 import shutil
 import time
 from pathlib import Path
@@ -18,7 +19,7 @@ from jaxbounds.runs.digest import cache_folder, digest_of
 from jaxbounds.statements import Statement
 
 MONTH = 30 * 24 * 3600.0
-"""Seconds after which compiled programs, and unused traces of another version, are removed."""
+"""Seconds after which compiled programs, and an unused folder of another version, are removed."""
 
 
 def examples(every: bool, /) -> Examples:
@@ -50,12 +51,21 @@ def compile_quickly() -> None:
         os.environ["XLA_FLAGS"] = " ".join([*cheap, flags]).strip()
 
 
+def _processor() -> str:
+    """What a compiled program may rest on: the features that Linux names."""
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next((line for line in lines if line.startswith(("flags", "Features"))), "")
+    return platform.processor()
+
+
 @functools.cache
 def _kept() -> Programs:
-    """In a folder for exactly this source, these versions and these settings of JAX."""
+    """In a folder for exactly this source, these versions, this processor, these settings."""
     settings = {k: v for k, v in jax.config.values.items() if "cache" not in k}
-    state = repr([digest_of(()), sorted((versions() | settings).items())])
-    folder = cache_folder() / "jaxbounds-traces" / hashlib.sha256(state.encode()).hexdigest()
+    machine = {"processor": _processor(), "compiler": os.environ.get("XLA_FLAGS", "")}
+    state = repr([digest_of(()), sorted((versions() | settings | machine).items())])
+    folder = cache_folder() / "jaxbounds-programs" / hashlib.sha256(state.encode()).hexdigest()
     with contextlib.suppress(OSError):  # without a place to keep them, they are made each time
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)

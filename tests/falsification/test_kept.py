@@ -1,5 +1,9 @@
 """Compiled programs in files: read back as they were, or made again."""
 
+import json
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -84,6 +88,26 @@ def test_a_program_gives_the_same_bits_when_it_is_loaded(tmp_path):
     assert found.seen == {"called": ["f"]}
     run = loaded(found, (x,))
     jax.tree.map(np.testing.assert_array_equal, run(x), compiled(x))
+
+
+READS = """
+import sys
+from pathlib import Path
+import jax
+import numpy as np
+from jaxbounds.falsification.kept import loaded, read_kept
+jax.config.update("jax_enable_x64", True)
+a = np.array([[2.0, 1.0], [1.0, 2.0]])
+print(loaded(read_kept(Path(sys.argv[1])), (a,))(a)["values"].tolist())
+"""
+
+
+def test_another_process_runs_what_calls_lapack(tmp_path):
+    a, file = np.array([[2.0, 1.0], [1.0, 2.0]]), tmp_path / "file"
+    keep(file, jax.jit(lambda a: {"values": jnp.linalg.eigvalsh(a)}).lower(a).compile(), {})
+    done = subprocess.run([sys.executable, "-c", READS, file], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(json.loads(done.stdout), [1, 3])
 
 
 def test_what_cannot_be_loaded_or_written_costs_only_time(tmp_path, monkeypatch):
