@@ -83,7 +83,7 @@ def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value:
     instance = jax.tree.map(np.asarray, instance)
     leaves, structure = jax.tree.flatten(instance)
     largest = largest_entry(instance, np)
-    if excess <= SMALL or is_lost(found, largest):
+    if excess <= SMALL or is_lost(found.lhs, found.rhs, largest):
         return True
     if statement.host and excess > DEAR:
         return False

@@ -125,7 +125,7 @@ def set_aside(
     found = list(columns)
     for index, form in enumerate(statement.forms):
         m, excess = columns[index].measured, violation(statement, columns[index].measured)
-        lost = is_lost(m, largest) & (excess > 0)
+        lost = is_lost(m.lhs, m.rhs, largest) & (excess > 0)
         if not np.any(lost):
             continue
         row = int(np.argmax(np.where(lost, excess, -np.inf)))

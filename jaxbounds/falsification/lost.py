@@ -29,12 +29,12 @@ def largest_entry(instance: Instance, xp: Xp = jnp, /, *, axes: int = 0) -> Any:
     return xp.max(xp.stack(sizes), axis=0) if sizes else 0.0
 
 
-def is_lost(m: Measured, largest: Any, /) -> Any:
+def is_lost(lhs: Any, rhs: Any, largest: Any, /) -> Any:
     """Whether the sides of a `<=` may be equal, in an instance whose largest entry is that."""
     with np.errstate(invalid="ignore"):  # infinite sides are far apart
-        return abs(m.lhs - m.rhs) <= LOST * (largest + 1.0)
+        return abs(lhs - rhs) <= LOST * (largest + 1.0)
 
 
 def is_noise(statement: Statement, m: Measured, largest: Any, /) -> Any:
     """Whether a bound is violated, and by nothing that is more than rounding."""
-    return (m.value > edge(statement)) & is_lost(m, largest)
+    return (m.value > edge(statement)) & is_lost(m.lhs, m.rhs, largest)

@@ -198,6 +198,32 @@ def measured(
     )
 
 
+def counts_for(
+    statement: Statement, reading: Reading, instances: Instance, forms: np.ndarray, /
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of many readings of a bound, each for one form: whether it counts, and its sides.
+
+    As `measured` has it, which compares all forms.
+
+    Args:
+        statement: that was read.
+        reading: of the instances, stacked.
+        instances: stacked.
+        forms: the index of each one's form.
+    """
+    each, axes = np.arange(len(forms)), lambda flag: tuple(range(1, flag.ndim))
+    own = lambda part: np.asarray(np.stack(part)[forms, each] if len(part) > 1 else part[0], float)
+    lhs, rhs, error = map(own, reading[:3])
+    counts = all_finite(instances, np, axes=1) & np.ones(len(forms), bool)
+    for flag in reading.met[0].values():
+        counts = counts & np.all(flag, axis=axes(flag))
+    for index, flags in enumerate(reading.met[1:]):
+        for flag in flags.values():
+            counts = counts & (np.all(flag, axis=axes(flag)) | (forms != index))
+    hidden = (error > 0) & (error >= np.maximum(np.abs(lhs), np.abs(rhs)))
+    return counts & ~hidden, lhs, rhs
+
+
 def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measured]:
     """The function from an instance of that size to its `Measured`.
 

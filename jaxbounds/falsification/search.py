@@ -13,8 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxbounds.falsification.lost import is_noise, largest_entry
-from jaxbounds.falsification.measure import Measured, measure, measured, ratio
+from jaxbounds.falsification.decide import edge
+from jaxbounds.falsification.lost import is_lost, is_noise, largest_entry
+from jaxbounds.falsification.measure import Measured, counts_for, measure, ratio
 from jaxbounds.falsification.moves import Score, climb
 from jaxbounds.falsification.reading import Reading, met, read
 from jaxbounds.statements import Instance, Size, Statement
@@ -72,12 +73,6 @@ def _score(ratio: Float[Array, ""]) -> Float[Array, ""]:
     return jnp.where(positive, jnp.log(jnp.where(positive, ratio, 1.0)), ratio - 1e3)
 
 
-def _scale(leaf: np.ndarray) -> np.ndarray:
-    """Of each chain the root mean square of its leaf."""
-    mean = np.mean(leaf**2, axis=tuple(range(1, leaf.ndim)), keepdims=True)
-    return np.maximum(np.sqrt(mean), 1e-3)
-
-
 def _better(score, counted, best):
     return counted & (score > best)
 
@@ -128,15 +123,43 @@ def _replaced(leaves: Sequence[Any], at: Sequence[int], values: Sequence[Any]) -
 
 def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[..., Slopes]:
     """`slopes` of many instances, each for its form, with whether each leads in the middle."""
+    above = np.log(edge(statement)) if statement.is_bound else np.inf
 
     def run(instances: Instance, forms: np.ndarray) -> Slopes:
         score, seen, slope = jax.tree.map(np.asarray, along(instances, forms))
         if isinstance(seen, Reading):
-            seen = measured(statement, seen, instances, axes=1)
+            counts, lhs, rhs = counts_for(statement, seen, instances, forms)
+            noise = (score > above) & is_lost(lhs, rhs, largest_entry(instances, np, axes=1))
+            return score, counts & ~noise, slope
         column = jax.tree.map(lambda part: part[np.arange(len(forms)), forms], seen)
         return score, _leads(statement, column, instances, axes=1), slope
 
     return run
+
+
+class _Flat:
+    """The leaves of floats of all chains, side by side as the columns of one array."""
+
+    def __init__(self, leaves: Sequence[np.ndarray]) -> None:
+        self.moving = _moving(leaves)
+        self._shapes = [leaves[i].shape for i in self.moving]
+        sizes = [leaves[i][0].size for i in self.moving]
+        self._ends = np.cumsum([0, *sizes])
+        self._of = np.repeat(np.arange(len(sizes)), sizes)
+        self._sizes, self._none = np.array(sizes), np.zeros((len(leaves[0]), 0))
+
+    def joined(self, parts: Sequence[np.ndarray]) -> np.ndarray:
+        columns = [part.reshape(len(part), -1) for part in parts]
+        return np.concatenate([self._none, *columns], axis=1)
+
+    def parts(self, x: np.ndarray) -> list[np.ndarray]:
+        ends = zip(self._ends, self._ends[1:], self._shapes)
+        return [x[:, first:last].reshape(shape) for first, last, shape in ends]
+
+    def scale(self, x: np.ndarray) -> np.ndarray:
+        """Of each column the root mean square of its chain's leaf."""
+        mean = np.add.reduceat(x**2, self._ends[:-1], axis=1) / self._sizes
+        return np.maximum(np.sqrt(mean), 1e-3)[:, self._of]
 
 
 def gradient_search(
@@ -156,34 +179,32 @@ def gradient_search(
 
     def search(starts: Instance, forms: np.ndarray, each: np.ndarray) -> Found:
         leaves, structure = jax.tree.flatten(starts)
-        moving, best = _moving(leaves), [np.array(leaf) for leaf in leaves]
-        top = np.full(len(forms), -np.inf)
+        flat = _Flat(leaves)
+        x = flat.joined([leaves[i] for i in flat.moving])
+        best, top = x.copy(), np.full(len(forms), -np.inf)
         accepted, met = np.zeros(len(forms), int), np.zeros(len(forms), int)
-        m, v = ([np.zeros_like(leaves[i]) for i in moving] for _ in range(2))
+        m, v = np.zeros_like(x), np.zeros_like(x)
+        unflat = lambda x: jax.tree.unflatten(
+            structure, _replaced(leaves, flat.moving, flat.parts(x))
+        )
         for step in range(steps):
-            here = jax.tree.unflatten(structure, leaves)
-            score, leads, slope = along(here, forms)
+            score, leads, slopes = along(unflat(x), forms)
             better = _better(score, leads, top)
-            for held, leaf in zip(best, leaves):
-                held[better] = leaf[better]
-            top = np.where(better, score, top)
+            best[better], top = x[better], np.where(better, score, top)
             if step:  # the first is at the starting point
                 accepted, met = accepted + better, met + leads
             rate = LEARNING_RATE * (0.99 * (1 + np.cos(np.pi * step / steps)) / 2 + 0.01)
-            slope = [np.nan_to_num(part) for part in slope]
-            moved = []
+            slope = np.nan_to_num(flat.joined(slopes))
             with np.errstate(all="ignore"):  # what overflows does not count
-                m = [first * a + (1 - first) * part for a, part in zip(m, slope)]
-                v = [second * a + (1 - second) * part**2 for a, part in zip(v, slope)]
-                for i, mean, square in zip(moving, m, v):
-                    x, alone = leaves[i], each.reshape(-1, *[1] * (leaves[i].ndim - 1))
-                    spread = np.sqrt(square / (1 - second ** (step + 1))) + 1e-8
-                    direction = mean / (1 - first ** (step + 1)) / spread
-                    moved.append(x + rate * np.where(alone, np.abs(x), _scale(x)) * direction)
-            new = back(jax.tree.unflatten(structure, _replaced(leaves, moving, moved)))
-            onto = jax.tree.leaves(new)
-            leaves = _replaced(leaves, moving, [onto[i] for i in moving])
-        return Found(jax.tree.unflatten(structure, best), accepted, met)
+                m = first * m + (1 - first) * slope
+                v = second * v + (1 - second) * slope**2
+                spread = np.sqrt(v / (1 - second ** (step + 1))) + 1e-8
+                direction = m / (1 - first ** (step + 1)) / spread
+                length = np.where(each[:, None], np.abs(x), flat.scale(x))
+                moved = x + rate * length * direction
+            onto = jax.tree.leaves(back(unflat(moved)))
+            x = flat.joined([np.asarray(onto[i]) for i in flat.moving])
+        return Found(unflat(best), accepted, met)
 
     return search
 

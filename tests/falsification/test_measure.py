@@ -14,13 +14,15 @@ import jaxbounds as jb
 from jaxbounds.falsification.measure import (
     Measured,
     compared,
+    counts_for,
     float64_on_cpu,
     hypothesis_names,
     measure,
+    measured,
     promised,
     ratio,
 )
-from jaxbounds.falsification.reading import form_names, in_order, met, pick
+from jaxbounds.falsification.reading import form_names, in_order, met, pick, read
 from jaxbounds.sets import inner
 from jaxbounds.statements import Form, Sides, Size
 
@@ -279,6 +281,34 @@ def test_an_entry_that_an_instance_has_not_is_named(missing, told):
     error = ValueError if told else KeyError
     with pytest.raises(error, match="asks for 'y'; an instance has x" if told else None):
         measure(statement(evaluate), ONE)({"x": np.zeros(2)})
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_what_counts_for_one_form_is_what_counts_among_all(shared):
+    # Entries of either sign, errors that hide, hypotheses of one form: against `measured`.
+    def evaluate(i, s):
+        x, y = i["x"]
+        lhs = x if shared else {"printed": x, "derived": 2 * x, "control": y}
+        rhs = {"printed": y, "derived": x + y, "control": -y}
+        return Sides(lhs, rhs, error=i["error"])
+
+    forms = (
+        Form(name="printed", hypotheses=lambda i, s: {"x < 1": i["x"] < 1.0}),
+        Form(name="derived"),
+    )
+    claim = statement(evaluate, host=False, forms=forms, hypotheses=lambda i, s: {
+        "y > -1": i["x"][1] > -1.0
+    })  # fmt: skip
+    rng = np.random.default_rng(0)
+    batch = {"x": rng.normal(size=(200, 2)), "error": rng.choice([0, 0.5, 1, -1, NAN], 200)}
+    batch["x"][0, 0] = INF
+    which = rng.integers(3, size=200)
+    reading = jax.tree.map(np.asarray, jax.vmap(read(claim, ONE))(batch))
+    table = measured(claim, reading, batch, axes=1)
+    counts, lhs, rhs = counts_for(claim, reading, batch, which)
+    each = np.arange(200), which
+    assert counts.tolist() == table.counted[each].tolist() and 20 < counts.sum() < 180
+    assert lhs.tolist() == table.lhs[each].tolist() and rhs.tolist() == table.rhs[each].tolist()
 
 
 # What is only promised

@@ -11,7 +11,7 @@ from jaxbounds.falsification.hopping import measuring
 from jaxbounds.falsification.programs import UNKEPT
 from jaxbounds.falsification.search import (
     _better,
-    _scale,
+    _Flat,
     _score,
     gradient_search,
     host_search,
@@ -32,11 +32,21 @@ def test_a_score_is_a_logarithm_and_below_all_of_them_where_there_is_none():
     np.testing.assert_allclose(found, wanted)
     slope = [jax.grad(_score)(jnp.asarray(x)) for x in (2.0, 0.0, -5.0)]
     np.testing.assert_allclose(slope, [0.5, 1, 1])
-    np.testing.assert_allclose(_scale(np.array([[3.0, -4], [0, 0]])), [[12.5**0.5], [1e-3]])
-    assert _scale(np.array([3.0, 0.0])).tolist() == [3, 1e-3]
     told = [bool(_better(score, np.bool_(counts), 1.0)) for score, counts in
             ((2.0, True), (2.0, False), (1.0, True), (0.5, True))]  # fmt: skip
     assert told == [True, False, False, False]
+
+
+def test_the_floats_of_all_chains_are_columns():
+    leaves = [np.array([[3.0, -4], [0, 0]]), np.array([7, 8]), np.array([2.0, -5.0])]
+    flat = _Flat(leaves)
+    x = flat.joined([leaves[i] for i in flat.moving])
+    assert flat.moving == [0, 2] and x.tolist() == [[3, -4, 2], [0, 0, -5]]
+    assert [part.tolist() for part in flat.parts(x)] == [leaves[0].tolist(), leaves[2].tolist()]
+    root = 12.5**0.5
+    np.testing.assert_allclose(flat.scale(x), [[root, root, 2], [1e-3, 1e-3, 5]])
+    none = _Flat(leaves[1:2])
+    assert none.joined([]).shape == none.scale(none.joined([])).shape == (2, 0)
 
 
 def test_what_meets_the_hypotheses_stays_and_the_rest_is_put_back():
