@@ -1,6 +1,7 @@
 """The sharp constant of an inequality: search, snap, polish, certify, and say what it may mean."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -18,18 +19,19 @@ from jaxbounds.constants.examine import (
 )
 from jaxbounds.constants.law import law
 from jaxbounds.constants.nonsmooth import LARGEST, has_cma
+from jaxbounds.constants.on_host import settled_on_host, unmeasured
 from jaxbounds.constants.polish import SAME, Point, at, evolved, polished
 from jaxbounds.constants.problem import Problem, flat
 from jaxbounds.constants.result import SECONDS, AtSize, SharpConstant, Where
 from jaxbounds.constants.sizes import Sizes, check, grid
-from jaxbounds.constants.starts import first_starts, further
+from jaxbounds.constants.starts import Fresh, Start, first_starts, further
 from jaxbounds.falsification import ON_AVERAGE, float64_on_cpu
-from jaxbounds.falsification.bench import Pool
+from jaxbounds.falsification.bench import Pool, concatenate
 from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.examples import NONE, SOURCE, Examples, recall, remember
 from jaxbounds.falsification.explore import draw, search
 from jaxbounds.papers import Named, the_statement
-from jaxbounds.statements import Budget, Relation, Statement
+from jaxbounds.statements import Budget, Instance, Relation, Statement
 from jaxbounds.statements.line import Sets, Side, line_of
 
 __all__ = ["examined", "sharp_constant"]
@@ -163,17 +165,41 @@ def _at_size(
     best = best_of(problem, points, until=until, seed=seed, snap=snap)
     where = _elsewhere(statement, drawn, best)
     if where is None and moves(problem):
-        search_on = _Settling(problem, budget, seed, snap, until)
+        fresh = Fresh(problem, pool, budget, seed)
+        search_on = _Settling(problem, fresh, seed, snap, until)
         found, best = search_on(points, best)
+    elif where is None:
+        found, best = _by_moves(problem, pool, starts, best, budget, seed, until)
     else:
         found = said(problem, best, points, where)
-    worst = best.point.instance, size, best.point.ratio
+    worst = problem.put(best.point.instance), size, best.point.ratio
     if worst[2] <= edge(statement) or (
         best.far is None and best.ball is not None and best.ball > 1
     ):
         # What only floats say to be violated, far out perhaps, would cloud every later verdict.
         remember(problem.bench, statement.forms[0], 0, worst, examples)
     return replace(found, **readable(problem, best, until=until), seconds=took())
+
+
+def _by_moves(
+    problem: Problem,
+    pool: Pool,
+    starts: list[Start],
+    best: Best,
+    budget: Budget,
+    seed: int,
+    until: float,
+) -> tuple[AtSize, Best]:
+    """The same on the host, where moves say what slopes and balls say elsewhere."""
+    drawn = [b for b, s in zip(pool.instances, pool.sources) if s not in ("search", SOURCE)]
+    draws = concatenate([*drawn, *unmeasured(problem, seed)])
+    fresh = Fresh(problem, pool, budget, seed)
+    points, doubts = settled_on_host(problem, draws, starts, fresh, seed=seed, until=until)
+    best = best_of(problem, points, until=until, seed=seed) if points else best
+    largest = best.near <= best.point.ratio * (1 + SAME)
+    where: Where | None = "attained" if largest and not doubts else None
+    found = said(problem, best, points, where)
+    return (found if where else replace(found, reason=doubts or found.reason)), best
 
 
 def _elsewhere(statement: Statement, drawn: np.ndarray, best: Best) -> Where | None:
@@ -191,9 +217,14 @@ class _Settling:
     """Further starts, round by round, until the constant is settled or the time is over."""
 
     def __init__(
-        self, problem: Problem, budget: Budget, seed: int, snap: bool, until: float
+        self,
+        problem: Problem,
+        fresh: Callable[[], list[Instance]],
+        seed: int,
+        snap: bool,
+        until: float,
     ) -> None:
-        self.problem, self.budget, self.seed = problem, budget, seed
+        self.problem, self.fresh, self.seed = problem, fresh, seed
         self.snap, self.until = snap, until
 
     def __call__(self, points: list[Point], best: Best) -> tuple[AtSize, Best]:
@@ -235,7 +266,7 @@ class _Settling:
         seed = self.seed + 1000 * (number + 1)
         starts = farther(problem, ordered[:6], top, until=until)[:2]
         known = [p.instance for p in ordered[:2]]
-        starts += further(problem, known, budget=self.budget, seed=seed)
+        starts += further(problem, known, self.fresh(), seed=seed)
         more = list[Point]()
         for start in starts:
             if time.process_time() > until:

@@ -90,7 +90,7 @@ def test_where_something_else_than_slopes_decides(drawn, ratio, more, word, clai
 def settling(known, claim):
     def make(until=NEVER, seed=3):
         problem = known(lambda x: x[0], statement=claim())
-        return _Settling(problem, Budget(), seed, True, until)
+        return _Settling(problem, lambda: [{"x": np.zeros(1)}], seed, True, until)
 
     return make
 
@@ -123,7 +123,8 @@ def rounds(settling, monkeypatch):
     def run(stalled=False, entries=2, cma=True, until=NEVER, farther=()):
         seen = {"polished": [], "further": [], "far": [], "evolved": []}
 
-        def further(problem, known, *, budget, seed):
+        def further(problem, known, fresh, *, seed):
+            assert [f["x"] for f in fresh] == [0]
             seen["further"].append(([k["x"][0] for k in known], seed))
             return iter([Start("wide", {"x": np.array([5.0])}), Start("drawn", {"x": np.ones(1)})])
 
