@@ -1,7 +1,8 @@
 """The sharp constant of an inequality: search, snap, polish, certify, and say what it may mean."""
 
+import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +25,7 @@ from jaxbounds.constants.polish import SAME, Point, at, evolved, polished
 from jaxbounds.constants.problem import Problem, flat
 from jaxbounds.constants.result import SECONDS, AtSize, SharpConstant, Where
 from jaxbounds.constants.sizes import Sizes, check, grid
-from jaxbounds.constants.starts import Fresh, Start, first_starts, further
+from jaxbounds.constants.starts import KINDS, Fresh, Start, first_starts, further
 from jaxbounds.falsification import ON_AVERAGE, float64_on_cpu
 from jaxbounds.falsification.bench import Pool, concatenate
 from jaxbounds.falsification.decide import edge
@@ -43,6 +44,8 @@ ENOUGH = 8
 LEAST, OTHERS = 6, 40
 """Starts of other kinds that must have led to nothing larger, before a constant is
 attained: at least, and where the time allows."""
+FIRST = 0.25
+"""The part of the time for the first starts: nothing is said before others were tried."""
 ROUNDS = 400
 
 
@@ -159,7 +162,7 @@ def _at_size(
         return AtSize(size=dict(size), ratio=0.0, where="none", seconds=took())
     until = started + seconds
     if moves(problem):
-        points = polished(problem, starts, until=started + seconds / 2, snap=snap)
+        points = polished(problem, starts, until=started + seconds * FIRST, snap=snap)
     else:
         points = [at(problem, starts[0].instance, 0.0)._replace(kind=starts[0].kind)]
     best = best_of(problem, points, until=until, seed=seed, snap=snap)
@@ -258,17 +261,22 @@ class _Settling:
         unsure = best.far is None and (best.gain is None or best.gain > STATIONARY)
         return bool(unsure and top > best.point.ratio * (1 - SAME))
 
+    def _starts(self, points: list[Point], top: float, seed: int) -> Iterator[Start]:
+        """One of each kind, then far ones, for which many instances are measured, then others."""
+        ordered = sorted(points, key=lambda p: -p.ratio)
+        known = [p.instance for p in ordered[:2]]
+        kinds = further(self.problem, known, self.fresh(), seed=seed)
+        yield from itertools.islice(kinds, 1 + len(KINDS))
+        yield from farther(self.problem, ordered[:6], top, until=self.until)[:2]
+        yield from kinds
+
     def _round(self, points: list[Point], best: Best, number: int) -> list[Point]:
         """Starts of all kinds, far ones and, at kinks, those of CMA-ES."""
         problem, until = self.problem, self.until
         top = max(p.ratio for p in points)
-        ordered = sorted(points, key=lambda p: -p.ratio)
         seed = self.seed + 1000 * (number + 1)
-        starts = farther(problem, ordered[:6], top, until=until)[:2]
-        known = [p.instance for p in ordered[:2]]
-        starts += further(problem, known, self.fresh(), seed=seed)
         more = list[Point]()
-        for start in starts:
+        for start in self._starts(points, top, seed):
             if time.process_time() > until:
                 break
             more += polished(problem, [start], until=until, snap=self.snap, reach=top)

@@ -15,7 +15,7 @@ from jaxbounds.constants.polish import SAME, Point
 from jaxbounds.constants.problem import Problem, flat, floats_of, unflat
 from jaxbounds.constants.starts import Start, further
 from jaxbounds.constants.ties import tied
-from jaxbounds.constants.wandering import Place, Wanderer, scales
+from jaxbounds.constants.wandering import Place, Wanderer, Whole, scales
 from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.statements import Instance
 
@@ -23,12 +23,13 @@ OTHERS = 40
 """Starts of other kinds, where the time allows."""
 LEAST, DRAWN, AGREEING = 6, 1, 3
 """Starts of other kinds; and how many draws, and starts at all, must lead to one ratio."""
-SHARE = 1 / 12
-"""Of the time, for one start."""
+SHARE, CLIMBS = 1 / 12, 0.75
+"""Of the time: for one start, and for all of them; the rest is for doubts."""
+OVER = "the time was over before all was looked at that could be larger"
 ROUNDS = 100
-NEARBY = (0.3, 1e-1, 1e-2, 1e-4, 1e-6, 1e-9)
+NEARBY = (0.3, 1e-2, 1e-4, 1e-6, 1e-9)
 """Lengths of the moves that must not lead to anything larger, relative to the entry."""
-COORDINATES = 200
+COORDINATES = 64
 """Of which that is asked, and random directions for each length."""
 DENSE = 16
 LAST = 1e-12
@@ -69,14 +70,15 @@ def settled_on_host(
         The points, and a reason: empty where the first is the largest as far as moves can tell.
     """
     wanderer, rng = Wanderer(problem, draws), np.random.default_rng([seed, 11])
-    each, points, words = (until - time.process_time()) * SHARE, list[Point](), ""
+    left, points, words = until - time.process_time(), list[Point](), ""
+    each, climbs_until = left * SHARE, until - left * (1 - CLIMBS)
     reach = np.inf
     queue: Iterator[Start] = iter(starts)
     for number in range(ROUNDS):
         for start in queue:
-            if points and time.process_time() > until:
+            if points and time.process_time() > climbs_until:
                 break
-            slice_ = min(until, time.process_time() + each)
+            slice_ = min(climbs_until, time.process_time() + each)
             there = wanderer.climbed(start.instance, rng, until=slice_, reach=reach)
             if there.ratio > 0:
                 points.append(
@@ -85,14 +87,14 @@ def settled_on_host(
         points.sort(key=lambda p: -p.ratio)
         # From the first starts as high as it goes; later ones only tell whether others lead higher.
         reach, words = (points[0].ratio if points else np.inf), _few(points)
-        over = time.process_time() > until
+        over = time.process_time() > climbs_until
         if over or (not words and _others(points) >= OTHERS):
             break
         known = [p.instance for p in points[:2]]
         queue = further(problem, known, fresh(), seed=seed + 1000 * (number + 1))
     if not points or words:
         return points, words or "nowhere does it count"
-    return _undoubted(wanderer, points, rng)
+    return _undoubted(wanderer, points, rng, until)
 
 
 def unmeasured(problem: Problem, seed: int, /) -> list[Instance]:
@@ -123,14 +125,16 @@ def _few(points: Sequence[Point]) -> str:
 
 
 def _undoubted(
-    wanderer: Wanderer, points: list[Point], rng: np.random.Generator
+    wanderer: Wanderer, points: list[Point], rng: np.random.Generator, until: float
 ) -> tuple[list[Point], str]:
     """The points with one first of which nothing is doubted, if there is one among the largest."""
     value, words = points[0].ratio, ""
     for point in [p for p in points if p.ratio >= value * (1 - SAME)][:LOOKED_AT]:
+        if time.process_time() > until:
+            return points, words or OVER
         there = steady(wanderer, Place(point.instance, point.ratio), value, rng)
         doubts = "" if there else "it is the largest at the last digits of its entries only"
-        doubts = doubts or doubt(wanderer, there or Place(point.instance, value), rng)
+        doubts = doubts or doubt(wanderer, there or Place(point.instance, value), rng, until=until)
         if not doubts and there:
             first = Point(there.instance, *tied(there.instance, 0.0), there.ratio, point.kind)
             return [first, *(p for p in points if p is not point)], ""
@@ -163,11 +167,16 @@ def steady(
     return None
 
 
-def doubt(wanderer: Wanderer, place: Place, rng: np.random.Generator, /) -> str:
+def doubt(
+    wanderer: Wanderer, place: Place, rng: np.random.Generator, /, *, until: float = np.inf
+) -> str:
     """Why a place may not be the largest there is; empty where nothing speaks against it."""
     larger = lambda there: there.ratio > place.ratio * (1 + SAME)
-    if any(larger(wanderer.at(moved)) for moved in _neighbours(place.instance, rng)):
-        return "a neighbour is larger"
+    for moved in _neighbours(place.instance, rng):
+        if time.process_time() > until:
+            return OVER
+        if larger(wanderer.at(moved)):
+            return "a neighbour is larger"
     return _unseen(wanderer, place, larger) or _far_out(wanderer, place)
 
 
@@ -190,11 +199,22 @@ def _unseen(wanderer: Wanderer, place: Place, larger: Callable[[Place], bool]) -
         own = wanderer.number(place.instance, whole)
         if own.dtype == bool:
             continue
-        values = {int(own) - 1, int(own) + 1} - set(whole.seen.tolist())
-        for value in values:
-            if larger(wanderer.tried(place.instance, whole, value)):
+        beyond = {int(own) - 1, int(own) + 1} - set(whole.seen.tolist())
+        for value in beyond:
+            there = wanderer.tried(place.instance, whole, value)
+            if larger(there):
                 return f"with a whole number {value} in place of {own}, it is larger"
+            last = not declared and own in (whole.seen[0], whole.seen[-1])
+            if last and there.ratio > -np.inf and _depends(wanderer, place, whole):
+                return f"of whole numbers that were drawn {own} is the last, but not of all"
     return ""
+
+
+def _depends(wanderer: Wanderer, place: Place, whole: Whole) -> bool:
+    """Whether another value that was drawn makes it smaller."""
+    others = wanderer.values_of(place.instance, whole)
+    worst = place.ratio * (1 - SAME)
+    return any(wanderer.tried(place.instance, whole, v).ratio < worst for v in others)
 
 
 def _far_out(wanderer: Wanderer, place: Place) -> str:

@@ -152,7 +152,7 @@ def rounds(settling, monkeypatch):
     return run
 
 
-def test_a_round_of_starts(rounds):
+def test_a_round_of_starts(rounds, monkeypatch):
     kinds, seen = rounds()
     assert kinds == ["wide", "drawn"]
     # From the two best, with a seed of this round; the six best are looked at far out.
@@ -160,7 +160,10 @@ def test_a_round_of_starts(rounds):
     assert seen["far"] == [([2, 1.75, 1.5, 1.25, 1, 0.75], 2)]
     # What was reached is what the next start has to reach.
     assert seen["polished"] == [("wide", 2), ("drawn", 5)] and not seen["evolved"]
-    assert rounds(farther=(1, 2, 3))[0] == ["far", "far", "wide", "drawn"]
+    # One of each kind comes before far ones.
+    assert rounds(farther=(1, 2, 3))[0] == ["wide", "drawn", "far", "far"]
+    monkeypatch.setattr(constant, "KINDS", {})
+    assert rounds(farther=(1, 2, 3))[0] == ["wide", "far", "far", "drawn"]
     assert rounds(until=0.0)[0] == []
 
 
@@ -257,7 +260,7 @@ def at_size(claim, monkeypatch):
         monkeypatch.setattr(constant, "first_starts",
                             lambda pool, most: (some[:starts], np.array(ratios)))  # fmt: skip
         monkeypatch.setattr(constant, "polished", lambda p, s, *, until, snap: seen.update(
-            half=until) or [point(1, ratio=9.0)])  # fmt: skip
+            first=until) or [point(1, ratio=9.0)])  # fmt: skip
         monkeypatch.setattr(constant, "at", lambda p, i, t: point(*i["x"], ratio=4.0, kind="-"))
         monkeypatch.setattr(constant, "best_of", lambda p, points, **k: seen.update(k) or best(
             points[0].ratio)._replace(point=points[0]))  # fmt: skip
@@ -270,7 +273,7 @@ def at_size(claim, monkeypatch):
         now = time.process_time()
         problem = Problem(claim(**more), "printed", {})
         found = _at_size(problem, Budget(), 7, seconds, True, NONE)
-        return found, {k: v - now if k in ("half", "until") else v for k, v in seen.items()}
+        return found, {k: v - now if k in ("first", "until") else v for k, v in seen.items()}
 
     return run
 
@@ -279,8 +282,8 @@ def test_one_size(at_size):
     found, seen = at_size()
     assert found.where == "attained" and found.instance_ratio == 0.5 and found.seconds >= 0
     assert seen["drawn"] == seen["search"] == seen["seed"] == 7 and seen["snap"] is True
-    # Half of the time for the first starts.
-    assert abs(seen["half"] - 50) < 5 and abs(seen["until"] - 100) < 5
+    # A quarter of the time for the first starts.
+    assert abs(seen["first"] - 25) < 5 and abs(seen["until"] - 100) < 5
 
 
 def test_nothing_counts(at_size):
@@ -290,7 +293,7 @@ def test_nothing_counts(at_size):
 
 def test_what_is_not_climbed_is_measured_at_its_worst_start(at_size):
     found, seen = at_size(search="none")
-    assert found.where == "drawn" and found.starts == 1 and "half" not in seen
+    assert found.where == "drawn" and found.starts == 1 and "first" not in seen
     found, seen = at_size(ratios=NINE * 18)
     assert found.where == "every instance"  # of ratio 9, as the best point
 
