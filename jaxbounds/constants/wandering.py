@@ -86,7 +86,7 @@ class Wanderer:
     ) -> Place:
         """As high as moves lead; what comes to a ratio that is known to be reached, ends there."""
         here = self.at(start)
-        there = lambda: abs(here.ratio - reach) <= abs(reach) * SAME / 10
+        there = lambda: reach < np.inf and abs(here.ratio - reach) <= reach * SAME / 10
         for _ in range(ROUNDS):
             before = here.ratio
             here = here if there() else self._whole(here, until)

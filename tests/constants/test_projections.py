@@ -7,8 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flint import arb
 
+from jaxbounds.certification.interpreter import precision
 from jaxbounds.constants.constant import sharp_constant
+from jaxbounds.constants.enclosure import BITS, Ratio
 from jaxbounds.constants.polish import at, best_neighbour
 from jaxbounds.constants.problem import Problem
 from jaxbounds.falsification import float64_on_cpu
@@ -54,6 +57,26 @@ def test_with_hypotheses_what_meets_them_counts(clipped):
     np.testing.assert_allclose(problem.ratios([x(0.01), x(-1.0)]), [1 / 1.01, -np.inf])
     found, ratio = best_neighbour(problem, x(0.1), 0)
     assert ratio > 1 / 1.1 and found["x"] < 0.1
+
+
+def test_constants_of_a_projection_cost_no_digits(clipped):
+    """1/10 in `project` says where, and may be any number; 1 + x is what is enclosed."""
+    problem = Problem(clipped(), "printed", {})
+    ratio = Ratio(problem, x(0.01), seconds=20, project=True)
+    with precision(BITS):
+        there = 1 / (1 + arb(0.1))
+        for reading in ("exact", "ulp"):
+            found = ratio(x(0.01), reading)
+            assert found.overlaps(there) and found.rad() < 1e-100
+    # A constant of the claim itself may be any number that is written so.
+    tenth = lambda i, size: Sides(
+        lhs=i["x"][0] * 0 + 0.1, rhs={"printed": 1 + i["x"][0], "control": jnp.ones(())}
+    )
+    ratio = Ratio(
+        Problem(clipped(evaluate=tenth), "printed", {}), x(0.01), seconds=20, project=True
+    )
+    with precision(BITS):
+        assert ratio(x(0.01), "exact").rad() < 1e-100 < 1e-19 < ratio(x(0.01), "ulp").rad()
 
 
 def test_nothing_is_attained_at_the_end_of_a_projection_within_the_hypotheses(clipped):
