@@ -161,18 +161,21 @@ def _at_size(
     if not starts:
         return AtSize(size=dict(size), ratio=0.0, where="none", seconds=took())
     until = started + seconds
+    fresh = Fresh(problem, pool, budget, seed)
+    settling = _Settling(problem, fresh, seed, snap, until)
     if moves(problem):
         points = polished(problem, starts, until=started + seconds * FIRST, snap=snap)
+        if _elsewhere(statement, drawn, max(p.ratio for p in points)) is None:
+            # To certify a single point may take all the time: others are tried before.
+            points += settling.others(points, until=started + 2 * seconds * FIRST)
     else:
         points = [at(problem, starts[0].instance, 0.0)._replace(kind=starts[0].kind)]
     best = best_of(problem, points, until=until, seed=seed, snap=snap)
-    where = _elsewhere(statement, drawn, best)
+    where = _elsewhere(statement, drawn, best.point.ratio)
     if where is None and moves(problem):
-        fresh = Fresh(problem, pool, budget, seed)
-        search_on = _Settling(problem, fresh, seed, snap, until)
-        found, best = search_on(points, best)
+        found, best = settling(points, best)
     elif where is None:
-        found, best = _by_moves(problem, pool, starts, best, budget, seed, until)
+        found, best = _by_moves(problem, pool, starts, best, fresh, seed, until)
     else:
         found = said(problem, best, points, where)
     worst = problem.put(best.point.instance), size, best.point.ratio
@@ -189,14 +192,13 @@ def _by_moves(
     pool: Pool,
     starts: list[Start],
     best: Best,
-    budget: Budget,
+    fresh: Fresh,
     seed: int,
     until: float,
 ) -> tuple[AtSize, Best]:
     """The same on the host, where moves say what slopes and balls say elsewhere."""
     drawn = [b for b, s in zip(pool.instances, pool.sources) if s not in ("search", SOURCE)]
     draws = concatenate([*drawn, *unmeasured(problem, seed)])
-    fresh = Fresh(problem, pool, budget, seed)
     points, doubts = settled_on_host(problem, draws, starts, fresh, seed=seed, until=until)
     best = best_of(problem, points, until=until, seed=seed) if points else best
     largest = best.near <= best.point.ratio * (1 + SAME)
@@ -205,12 +207,12 @@ def _by_moves(
     return (found if where else replace(found, reason=doubts or found.reason)), best
 
 
-def _elsewhere(statement: Statement, drawn: np.ndarray, best: Best) -> Where | None:
+def _elsewhere(statement: Statement, drawn: np.ndarray, ratio: float) -> Where | None:
     """Where something else than slopes says what the constant is."""
     finite = drawn[np.isfinite(drawn)]
     if statement.enumerates:
         return "enumerated"
-    value = max(best.point.ratio, np.max(finite, initial=0.0))
+    value = max(ratio, np.max(finite, initial=0.0))
     if len(finite) > ENOUGH and value < np.min(finite) * (1 + SAME):
         return "every instance"
     return "drawn" if statement.search == "none" else None
@@ -247,6 +249,16 @@ class _Settling:
             words = f"the time was over after {others} starts of other kinds than draws"
             found = replace(found, where="rising", closed=None, reason=words)
         return found, best
+
+    def others(self, points: list[Point], *, until: float) -> list[Point]:
+        """From one start of each kind."""
+        top, more = max(p.ratio for p in points), list[Point]()
+        for start in itertools.islice(self._starts(points, top, self.seed), 1 + len(KINDS)):
+            if time.process_time() > until:
+                break
+            more += polished(self.problem, [start], until=until, snap=self.snap, reach=top)
+            top = max(top, more[-1].ratio)
+        return more
 
     def _best_of(self, points: list[Point]) -> Best:
         return best_of(self.problem, points, until=self.until, seed=self.seed, snap=self.snap)

@@ -83,7 +83,7 @@ NINE = np.full(9, 0.5)
     ],
 )  # fmt: skip
 def test_where_something_else_than_slopes_decides(drawn, ratio, more, word, claim):
-    assert _elsewhere(claim(**more), drawn, best(ratio)) == word
+    assert _elsewhere(claim(**more), drawn, ratio) == word
 
 
 @pytest.fixture
@@ -165,6 +165,18 @@ def test_a_round_of_starts(rounds, monkeypatch):
     monkeypatch.setattr(constant, "KINDS", {})
     assert rounds(farther=(1, 2, 3))[0] == ["wide", "far", "far", "drawn"]
     assert rounds(until=0.0)[0] == []
+
+
+def test_one_of_each_kind_before_anything_is_certified(settling, monkeypatch):
+    made, reaches = [Start(f"kind {k}", {"x": np.array([k / 4])}) for k in range(1, 30)], []
+    monkeypatch.setattr(constant, "further", lambda *a, seed: iter(made))
+    monkeypatch.setattr(constant, "KINDS", dict.fromkeys("abcd"))
+    monkeypatch.setattr(constant, "polished", lambda p, starts, *, until, snap, reach: (
+        reaches.append(reach) or [point(1, ratio=starts[0].instance["x"][0])]))  # fmt: skip
+    found = settling().others([point(1, ratio=1.0)], until=NEVER)
+    # A draw and four kinds; what was reached is what the next one has to reach.
+    assert [p.ratio for p in found] == [0.25, 0.5, 0.75, 1, 1.25] and reaches == [1.0] * 5
+    assert settling().others([point(1, ratio=1.0)], until=0.0) == []
 
 
 @pytest.mark.parametrize(
@@ -268,12 +280,26 @@ def at_size(claim, monkeypatch):
         monkeypatch.setattr(constant, "said", lambda p, b, points, where: replace(
             size, where=where or "rising", starts=len(points)))  # fmt: skip
         monkeypatch.setattr(constant, "readable", lambda *a, until: {"instance_ratio": 0.5})
-        monkeypatch.setattr(constant, "_Settling",
-                            lambda *a: lambda points, b: (size, b))  # fmt: skip
+
+        class Settling:
+            def __init__(self, *given):
+                pass
+
+            def others(self, points, *, until):
+                seen.update(others=until)
+                return [point(1, ratio=3.0)]
+
+            def __call__(self, points, best):
+                seen.update(settled=len(points))
+                return size, best
+
+        monkeypatch.setattr(constant, "_Settling", Settling)
         now = time.process_time()
         problem = Problem(claim(**more), "printed", {})
         found = _at_size(problem, Budget(), 7, seconds, True, NONE)
-        return found, {k: v - now if k in ("first", "until") else v for k, v in seen.items()}
+        return found, {
+            k: v - now if k in ("first", "others", "until") else v for k, v in seen.items()
+        }
 
     return run
 
@@ -282,8 +308,9 @@ def test_one_size(at_size):
     found, seen = at_size()
     assert found.where == "attained" and found.instance_ratio == 0.5 and found.seconds >= 0
     assert seen["drawn"] == seen["search"] == seen["seed"] == 7 and seen["snap"] is True
-    # A quarter of the time for the first starts.
-    assert abs(seen["first"] - 25) < 5 and abs(seen["until"] - 100) < 5
+    # A quarter of the time for the first starts, one more for others, before any is certified.
+    assert abs(seen["first"] - 25) < 5 and abs(seen["others"] - 50) < 5 and seen["settled"] == 2
+    assert abs(seen["until"] - 100) < 5
 
 
 def test_nothing_counts(at_size):
@@ -296,6 +323,7 @@ def test_what_is_not_climbed_is_measured_at_its_worst_start(at_size):
     assert found.where == "drawn" and found.starts == 1 and "first" not in seen
     found, seen = at_size(ratios=NINE * 18)
     assert found.where == "every instance"  # of ratio 9, as the best point
+    assert "others" not in seen
 
 
 def test_a_constant_over_sizes(claim, monkeypatch):
