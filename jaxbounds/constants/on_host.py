@@ -15,7 +15,7 @@ from jaxbounds.constants.polish import SAME, Point
 from jaxbounds.constants.problem import Problem, flat, floats_of, unflat
 from jaxbounds.constants.starts import Start, further
 from jaxbounds.constants.ties import tied
-from jaxbounds.constants.wandering import Place, Wanderer, Whole, scales
+from jaxbounds.constants.wandering import Place, TimeIsOver, Wanderer, Whole, scales
 from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.statements import Instance
 
@@ -25,6 +25,7 @@ LEAST, DRAWN, AGREEING = 6, 1, 3
 """Starts of other kinds; and how many draws, and starts at all, must lead to one ratio."""
 SHARE, CLIMBS = 1 / 12, 0.75
 """Of the time: for one start, and for all of them; the rest is for doubts."""
+AT_A_JUMP = "it is the largest at the last digits of its entries only"
 OVER = "the time was over before all was looked at that could be larger"
 ROUNDS = 100
 NEARBY = (0.3, 1e-2, 1e-4, 1e-6, 1e-9)
@@ -128,17 +129,17 @@ def _undoubted(
     wanderer: Wanderer, points: list[Point], rng: np.random.Generator, until: float
 ) -> tuple[list[Point], str]:
     """The points with one first of which nothing is doubted, if there is one among the largest."""
-    value, words = points[0].ratio, ""
-    for point in [p for p in points if p.ratio >= value * (1 - SAME)][:LOOKED_AT]:
-        if time.process_time() > until:
-            return points, words or OVER
-        there = steady(wanderer, Place(point.instance, point.ratio), value, rng)
-        doubts = "" if there else "it is the largest at the last digits of its entries only"
-        doubts = doubts or doubt(wanderer, there or Place(point.instance, value), rng, until=until)
-        if not doubts and there:
-            first = Point(there.instance, *tied(there.instance, 0.0), there.ratio, point.kind)
-            return [first, *(p for p in points if p is not point)], ""
-        words = words or doubts
+    value, words, wanderer.until = points[0].ratio, "", until
+    try:
+        for point in [p for p in points if p.ratio >= value * (1 - SAME)][:LOOKED_AT]:
+            there = steady(wanderer, Place(point.instance, point.ratio), value, rng)
+            doubts = doubt(wanderer, there, rng) if there else AT_A_JUMP
+            if not doubts and there:
+                first = Point(there.instance, *tied(there.instance, 0.0), there.ratio, point.kind)
+                return [first, *(p for p in points if p is not point)], ""
+            words = words or doubts
+    except TimeIsOver:
+        return points, words or OVER
     return points, words
 
 
@@ -167,16 +168,11 @@ def steady(
     return None
 
 
-def doubt(
-    wanderer: Wanderer, place: Place, rng: np.random.Generator, /, *, until: float = np.inf
-) -> str:
+def doubt(wanderer: Wanderer, place: Place, rng: np.random.Generator, /) -> str:
     """Why a place may not be the largest there is; empty where nothing speaks against it."""
     larger = lambda there: there.ratio > place.ratio * (1 + SAME)
-    for moved in _neighbours(place.instance, rng):
-        if time.process_time() > until:
-            return OVER
-        if larger(wanderer.at(moved)):
-            return "a neighbour is larger"
+    if any(larger(wanderer.at(moved)) for moved in _neighbours(place.instance, rng)):
+        return "a neighbour is larger"
     return _unseen(wanderer, place, larger) or _far_out(wanderer, place)
 
 

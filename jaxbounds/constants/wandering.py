@@ -35,6 +35,10 @@ VALUES = 64
 """That a whole number is given, at most."""
 
 
+class TimeIsOver(Exception):
+    """Nothing more is measured."""
+
+
 class Place(NamedTuple):
     """An instance on the hypotheses, and its ratio."""
 
@@ -69,10 +73,17 @@ class Wanderer:
     def __init__(self, problem: Problem, draws: Instance, /) -> None:
         self.problem = problem
         self.draws = [np.asarray(leaf) for leaf in jax.tree.leaves(draws)]
+        self.until = np.inf
         self._back = projection(problem.statement, problem.size)
 
     def at(self, instance: Instance, /) -> Place:
-        """Back on the hypotheses, and measured; -inf where it does not count."""
+        """Back on the hypotheses, and measured; -inf where it does not count.
+
+        Raises:
+            TimeIsOver: after `until`, a time of `time.process_time`.
+        """
+        if time.process_time() > self.until:
+            raise TimeIsOver
         try:
             there = jax.tree.map(np.asarray, self._back(instance))
         except REFUSALS:
@@ -158,6 +169,8 @@ class Wanderer:
         """The same, measured; what is no value of it, whatever is raised then, does not count."""
         try:
             return self.at(self.with_whole(instance, whole, value))
+        except TimeIsOver:
+            raise
         except Exception:
             return Place(instance, -np.inf)
 

@@ -12,7 +12,7 @@ import pytest
 
 from jaxbounds.constants import on_host
 from jaxbounds.constants.constant import sharp_constant
-from jaxbounds.constants.on_host import _few, doubt, steady
+from jaxbounds.constants.on_host import _few, _undoubted, doubt, steady
 from jaxbounds.constants.polish import Point
 from jaxbounds.constants.problem import Problem
 from jaxbounds.constants.ties import tied
@@ -207,3 +207,11 @@ def test_how_many_must_agree(given, words):
     found = _few(points(*given))
     assert words in found and bool(words) == bool(found)
     assert (on_host.LEAST, on_host.DRAWN, on_host.AGREEING) == (6, 1, 3)
+
+
+def test_doubts_end_with_the_time(wanderer):
+    w = wanderer(lambda i: 2 - (i["x"] - 1) ** 2, DRAWS)
+    top = {"x": np.array(1.0)}
+    found = [Point(top, *tied(top, 0.0), 2.0, "drawn")]
+    assert _undoubted(w, found, np.random.default_rng(0), np.inf)[1] == ""
+    assert "time was over" in _undoubted(w, found, np.random.default_rng(0), 0.0)[1]

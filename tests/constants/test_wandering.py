@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from jaxbounds.constants.problem import Problem, flat
-from jaxbounds.constants.wandering import Wanderer, scales, ways
+from jaxbounds.constants.wandering import TimeIsOver, Wanderer, scales, ways
 from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.sets import Box, Integers
 from jaxbounds.statements import Sides
@@ -99,3 +99,14 @@ def test_far_from_the_draws(wanderer):
     place = {"x": np.array([4001.0, -4000.0])}
     assert list(w.out(place)) == [1, 0]
     assert list(w.out({"x": np.array([0.9e-3, 0.0])})) == [-1, 0] and len(flat(place)) == 2
+
+
+def test_after_its_time_nothing_is_measured(wanderer):
+    w = wanderer(lambda i: 1.0, {"k": np.array([1, 2]), "x": np.ones((2, 1))})
+    start = {"k": np.array(1), "x": np.ones(1)}
+    (k,) = w.wholes(start)
+    assert w.at(start).ratio == w.tried(start, k, 5).ratio == 1
+    w.until = 0.0
+    for ask in (lambda: w.at(start), lambda: w.tried(start, k, 5)):
+        with pytest.raises(TimeIsOver):
+            ask()
