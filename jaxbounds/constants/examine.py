@@ -35,7 +35,8 @@ BY_FLOATS = 1e-14
 """What the other coordinates may still gain, relatively, where float64 alone stands behind them."""
 AS_COMPUTED = 2.0**-46
 """How far a closed form may be from the ratio of the program's very constants, relatively."""
-ROUNDS = 12
+ROUNDS, ROUNDED = 12, 256
+"""Of rounding, and the most entries: to weigh what is rounder takes their number squared."""
 MOST = 256
 """Instances that are measured at once, between two looks at the time."""
 LARGEST = 1e300
@@ -322,7 +323,7 @@ def _rounder(problem: Problem, point: Point, cost: float, until: float) -> Point
             found[some] = problem.ratios(instances[some])
         return found / point.ratio - 1 + 2 * cost
 
-    if time.process_time() > until:
+    if time.process_time() > until or len(flat(point.instance)) > ROUNDED:
         return point
     rounder = at(problem, shrink(point.instance, judge, rounds=ROUNDS), 1e-9, point.ties.basis)
     return rounder._replace(kind=point.kind, stalled=point.stalled)
