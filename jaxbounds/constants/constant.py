@@ -1,6 +1,8 @@
 """The sharp constant of an inequality: search, snap, polish, certify, and say what it may mean."""
 
+import itertools
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -18,18 +20,19 @@ from jaxbounds.constants.examine import (
 )
 from jaxbounds.constants.law import law
 from jaxbounds.constants.nonsmooth import LARGEST, has_cma
+from jaxbounds.constants.on_host import settled_on_host, unmeasured
 from jaxbounds.constants.polish import SAME, Point, at, evolved, polished
 from jaxbounds.constants.problem import Problem, flat
 from jaxbounds.constants.result import SECONDS, AtSize, SharpConstant, Where
 from jaxbounds.constants.sizes import Sizes, check, grid
-from jaxbounds.constants.starts import first_starts, further
+from jaxbounds.constants.starts import KINDS, Fresh, Start, first_starts, further
 from jaxbounds.falsification import ON_AVERAGE, float64_on_cpu
-from jaxbounds.falsification.bench import Pool
+from jaxbounds.falsification.bench import Pool, concatenate
 from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.examples import NONE, SOURCE, Examples, recall, remember
 from jaxbounds.falsification.explore import draw, search
 from jaxbounds.papers import Named, the_statement
-from jaxbounds.statements import Budget, Relation, Statement
+from jaxbounds.statements import Budget, Instance, Relation, Statement
 from jaxbounds.statements.line import Sets, Side, line_of
 
 __all__ = ["examined", "sharp_constant"]
@@ -41,6 +44,8 @@ ENOUGH = 8
 LEAST, OTHERS = 6, 40
 """Starts of other kinds that must have led to nothing larger, before a constant is
 attained: at least, and where the time allows."""
+FIRST = 0.25
+"""The part of the time for the first starts: nothing is said before others were tried."""
 ROUNDS = 400
 
 
@@ -156,18 +161,24 @@ def _at_size(
     if not starts:
         return AtSize(size=dict(size), ratio=0.0, where="none", seconds=took())
     until = started + seconds
+    fresh = Fresh(problem, pool, budget, seed)
+    settling = _Settling(problem, fresh, seed, snap, until)
     if moves(problem):
-        points = polished(problem, starts, until=started + seconds / 2, snap=snap)
+        points = polished(problem, starts, until=started + seconds * FIRST, snap=snap)
+        if _elsewhere(statement, drawn, max(p.ratio for p in points)) is None:
+            # To certify a single point may take all the time: others are tried before.
+            points += settling.others(points, until=started + 2 * seconds * FIRST)
     else:
         points = [at(problem, starts[0].instance, 0.0)._replace(kind=starts[0].kind)]
     best = best_of(problem, points, until=until, seed=seed, snap=snap)
-    where = _elsewhere(statement, drawn, best)
+    where = _elsewhere(statement, drawn, best.point.ratio)
     if where is None and moves(problem):
-        search_on = _Settling(problem, budget, seed, snap, until)
-        found, best = search_on(points, best)
+        found, best = settling(points, best)
+    elif where is None:
+        found, best = _by_moves(problem, pool, starts, best, fresh, seed, until)
     else:
         found = said(problem, best, points, where)
-    worst = best.point.instance, size, best.point.ratio
+    worst = problem.put(best.point.instance), size, best.point.ratio
     if worst[2] <= edge(statement) or (
         best.far is None and best.ball is not None and best.ball > 1
     ):
@@ -176,12 +187,32 @@ def _at_size(
     return replace(found, **readable(problem, best, until=until), seconds=took())
 
 
-def _elsewhere(statement: Statement, drawn: np.ndarray, best: Best) -> Where | None:
+def _by_moves(
+    problem: Problem,
+    pool: Pool,
+    starts: list[Start],
+    best: Best,
+    fresh: Fresh,
+    seed: int,
+    until: float,
+) -> tuple[AtSize, Best]:
+    """The same on the host, where moves say what slopes and balls say elsewhere."""
+    drawn = [b for b, s in zip(pool.instances, pool.sources) if s not in ("search", SOURCE)]
+    draws = concatenate([*drawn, *unmeasured(problem, seed)])
+    points, doubts = settled_on_host(problem, draws, starts, fresh, seed=seed, until=until)
+    best = best_of(problem, points, until=until, seed=seed) if points else best
+    largest = best.near <= best.point.ratio * (1 + SAME)
+    where: Where | None = "attained" if largest and not doubts else None
+    found = said(problem, best, points, where)
+    return (found if where else replace(found, reason=doubts or found.reason)), best
+
+
+def _elsewhere(statement: Statement, drawn: np.ndarray, ratio: float) -> Where | None:
     """Where something else than slopes says what the constant is."""
     finite = drawn[np.isfinite(drawn)]
     if statement.enumerates:
         return "enumerated"
-    value = max(best.point.ratio, np.max(finite, initial=0.0))
+    value = max(ratio, np.max(finite, initial=0.0))
     if len(finite) > ENOUGH and value < np.min(finite) * (1 + SAME):
         return "every instance"
     return "drawn" if statement.search == "none" else None
@@ -191,9 +222,14 @@ class _Settling:
     """Further starts, round by round, until the constant is settled or the time is over."""
 
     def __init__(
-        self, problem: Problem, budget: Budget, seed: int, snap: bool, until: float
+        self,
+        problem: Problem,
+        fresh: Callable[[], list[Instance]],
+        seed: int,
+        snap: bool,
+        until: float,
     ) -> None:
-        self.problem, self.budget, self.seed = problem, budget, seed
+        self.problem, self.fresh, self.seed = problem, fresh, seed
         self.snap, self.until = snap, until
 
     def __call__(self, points: list[Point], best: Best) -> tuple[AtSize, Best]:
@@ -214,6 +250,16 @@ class _Settling:
             found = replace(found, where="rising", closed=None, reason=words)
         return found, best
 
+    def others(self, points: list[Point], *, until: float) -> list[Point]:
+        """From one start of each kind."""
+        top, more = max(p.ratio for p in points), list[Point]()
+        for start in itertools.islice(self._starts(points, top, self.seed), 1 + len(KINDS)):
+            if time.process_time() > until:
+                break
+            more += polished(self.problem, [start], until=until, snap=self.snap, reach=top)
+            top = max(top, more[-1].ratio)
+        return more
+
     def _best_of(self, points: list[Point]) -> Best:
         return best_of(self.problem, points, until=self.until, seed=self.seed, snap=self.snap)
 
@@ -227,17 +273,22 @@ class _Settling:
         unsure = best.far is None and (best.gain is None or best.gain > STATIONARY)
         return bool(unsure and top > best.point.ratio * (1 - SAME))
 
+    def _starts(self, points: list[Point], top: float, seed: int) -> Iterator[Start]:
+        """One of each kind, then far ones, for which many instances are measured, then others."""
+        ordered = sorted(points, key=lambda p: -p.ratio)
+        known = [p.instance for p in ordered[:2]]
+        kinds = further(self.problem, known, self.fresh(), seed=seed)
+        yield from itertools.islice(kinds, 1 + len(KINDS))
+        yield from farther(self.problem, ordered[:6], top, until=self.until)[:2]
+        yield from kinds
+
     def _round(self, points: list[Point], best: Best, number: int) -> list[Point]:
         """Starts of all kinds, far ones and, at kinks, those of CMA-ES."""
         problem, until = self.problem, self.until
         top = max(p.ratio for p in points)
-        ordered = sorted(points, key=lambda p: -p.ratio)
         seed = self.seed + 1000 * (number + 1)
-        starts = farther(problem, ordered[:6], top, until=until)[:2]
-        known = [p.instance for p in ordered[:2]]
-        starts += further(problem, known, budget=self.budget, seed=seed)
         more = list[Point]()
-        for start in starts:
+        for start in self._starts(points, top, seed):
             if time.process_time() > until:
                 break
             more += polished(problem, [start], until=until, snap=self.snap, reach=top)

@@ -4,6 +4,7 @@ The digits are those of lhs/rhs at this instance, so a proved lower estimate of 
 nothing larger lies elsewhere is an estimate, from slopes, neighbours and other starts.
 """
 
+import itertools
 import math
 import time
 from typing import Any
@@ -56,7 +57,7 @@ class Ratio:
         hypotheses = [h for h in (statement.hypotheses, statement.forms[0].hypotheses) if h]
 
         def program(given: Instance) -> Any:
-            moved = problem.projected(given) if project else given
+            moved = problem.projected(given) if project and self._put is None else given
             sides = statement.evaluate(moved, size)
             named = [flag for h in hypotheses for flag in h(moved, size).values()]
             return sides.lhs, sides.rhs[CONTROL], named
@@ -64,9 +65,14 @@ class Ratio:
         self._program, self._host = program, statement.host
         self._until = time.process_time() + seconds
         self._traced: Any = None
+        self._put: Any = None
         if not statement.host:
             shapes = jax.tree.map(lambda x: np.zeros(x.shape) if is_soft(x) else x, instance)
-            self._traced = traced(program, jax.tree.map(jnp.asarray, shapes))
+            given = jax.tree.map(jnp.asarray, shapes)
+            if project:
+                put, structure = traced(problem.projected, given)
+                self._put = put if structure == jax.tree.structure(given) else None
+            self._traced = traced(program, given)
 
     def _ways(self, instance: Instance, reading: Reading) -> list[Any]:
         left = self._until - time.process_time()
@@ -79,8 +85,12 @@ class Ratio:
             return found.ways
         closed, structure = self._traced
         run = Interpreter(reading, seconds=left)
-        values = [enclosed(x) for x in jax.tree.leaves(instance)]
-        return [jax.tree.unflatten(structure, out) for out in run.ways(closed, *values)]
+        placed = [[enclosed(x) for x in jax.tree.leaves(instance)]]
+        if self._put is not None:
+            # Wherever it is put is an instance: what its constants stand for does not matter.
+            placed = list(Interpreter("exact", seconds=left).ways(self._put, *placed[0]))
+        ways = itertools.chain.from_iterable(run.ways(closed, *given) for given in placed)
+        return [jax.tree.unflatten(structure, out) for out in ways]
 
     def __call__(self, instance: Instance, reading: Reading = "exact") -> arb:
         """The ratio, enclosed.

@@ -35,7 +35,8 @@ BY_FLOATS = 1e-14
 """What the other coordinates may still gain, relatively, where float64 alone stands behind them."""
 AS_COMPUTED = 2.0**-46
 """How far a closed form may be from the ratio of the program's very constants, relatively."""
-ROUNDS = 12
+ROUNDS, ROUNDED = 12, 256
+"""Of rounding, and the most entries: to weigh what is rounder takes their number squared."""
 MOST = 256
 """Instances that are measured at once, between two looks at the time."""
 LARGEST = 1e300
@@ -160,7 +161,7 @@ def said(problem: Problem, best: Best, points: Sequence[Point], /, where: Where 
         kinds=dict(Counter(p.kind for p in points if p.kind)),
         agreed=dict(Counter(p.kind for p in agreeing if p.kind)),
         closed=_closed(problem, best, (low, high), where, found),
-        instance=jax.tree.map(lambda leaf: np.asarray(leaf).tolist(), dict(point.instance)),
+        instance=_plain(problem, point),
         instance_ratio=point.ratio,
     )
 
@@ -168,8 +169,13 @@ def said(problem: Problem, best: Best, points: Sequence[Point], /, where: Where 
 def readable(problem: Problem, best: Best, /, *, until: float) -> dict[str, Any]:
     """The instance in rounder numbers and its ratio, as fields of what was found."""
     shown = _rounder(problem, best.point, READABLE, until)
-    plain = jax.tree.map(lambda leaf: np.asarray(leaf).tolist(), dict(shown.instance))
-    return {"instance": plain, "instance_ratio": shown.ratio}
+    return {"instance": _plain(problem, shown), "instance_ratio": shown.ratio}
+
+
+def _plain(problem: Problem, point: Point) -> dict[str, Any]:
+    """The instance as lists."""
+    given = dict(problem.put(point.instance))
+    return jax.tree.map(lambda leaf: np.asarray(leaf).tolist(), given)
 
 
 class _Confirmed(NamedTuple):
@@ -192,7 +198,7 @@ class _Confirmed(NamedTuple):
 
 def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Confirmed:
     """The point whose certified ratio is largest, of those first in line; with its ball."""
-    project = problem.statement.search != "none" and problem.statement.project is not None
+    projects = problem.statement.search != "none" and problem.statement.project is not None
     seconds = max(until - time.process_time(), 1.0)
     known: list[tuple[Point, Ratio, Any]] = []
     reason, beyond = "", 0.0
@@ -203,6 +209,7 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Conf
         if len(known) > 2:
             break
         try:
+            project = projects and not problem.outside(point.instance)
             ratio = Ratio(problem, point.instance, seconds=seconds, project=project)
             known.append((point, ratio, ratio(point.instance, "ulp")))
         except (Undecided, NotSupported) as refused:
@@ -316,7 +323,7 @@ def _rounder(problem: Problem, point: Point, cost: float, until: float) -> Point
             found[some] = problem.ratios(instances[some])
         return found / point.ratio - 1 + 2 * cost
 
-    if time.process_time() > until:
+    if time.process_time() > until or len(flat(point.instance)) > ROUNDED:
         return point
     rounder = at(problem, shrink(point.instance, judge, rounds=ROUNDS), 1e-9, point.ties.basis)
     return rounder._replace(kind=point.kind, stalled=point.stalled)

@@ -51,6 +51,7 @@ def at(
     problem: Problem, instance: Instance, /, tolerance: float, basis: Basis | None = None
 ) -> Point:
     """An instance with the ties that it has, in a basis (each leaf by itself unless given)."""
+    instance = problem.put(instance)
     ties, values = tied(instance, tolerance, basis)
     same = unflat(instance, ties.expand(values)) if len(values) else instance
     return Point(same, ties, values, float(problem.ratios([same])[0]))
@@ -180,10 +181,15 @@ def evolved(problem: Problem, point: Point, /, *, seed: int, until: float) -> Po
 
 
 def best_neighbour(problem: Problem, instance: Instance, seed: int, /) -> tuple[Instance, float]:
-    """The nearby instance that is worst for the form, and its ratio."""
+    """The nearby instance that is worst for the form, and its ratio.
+
+    What meets the hypotheses counts, wherever `project` would put it.
+    """
     with np.errstate(all="ignore"):  # next to the largest floats
         near = list(neighbours(instance, np.random.default_rng(seed)))
     found = [problem.back(moved) for moved in near]
+    if problem.statement.project is not None and problem.statement.hypotheses is not None:
+        found += near
     ratios = problem.ratios(found)
     best = int(np.argmax(ratios))
     return found[best], float(ratios[best])

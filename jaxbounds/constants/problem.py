@@ -18,6 +18,10 @@ from jaxbounds.statements import CONTROL, Instance, Sides, Size, Statement
 
 NUDGES = (0.0, 1e-15, 1e-13)
 """Relative moves to a point that has a slope."""
+REFUSALS = (ValueError, ArithmeticError, LookupError)
+"""What functions on the host raise at instances that hypotheses do not leave out."""
+MOVED = 1e-6
+"""Relative to the largest entry of a leaf: less is a projection's rounding."""
 CALLS = 1000
 """Times that instances are measured, about."""
 UNCOUNTED = 50.0
@@ -100,13 +104,42 @@ class Problem:
         return instance if project is None else project(instance, self.size)
 
     def back(self, instance: Instance) -> Instance:
-        """The same for NumPy arrays."""
-        return jax.tree.map(np.asarray, self._back(instance))
+        """The same for NumPy arrays; what is run on the host is run as it is."""
+        run = self.projected if self.statement.host else self._back
+        return jax.tree.map(np.asarray, run(instance))
+
+    def put(self, instance: Instance) -> Instance:
+        """The instance that is meant: without hypotheses `project` alone says which there are."""
+        by_project = self.statement.project is not None and self.statement.hypotheses is None
+        return self.back(instance) if by_project else instance
+
+    def outside(self, instance: Instance) -> bool:
+        """Whether `project` would move it, though it may meet the hypotheses as it is."""
+        if self.statement.project is None or self.statement.hypotheses is None:
+            return False
+        there = floats_of(self.back(instance))
+        return not all(
+            np.allclose(a, b, rtol=0, atol=MOVED * np.max(np.abs(a), initial=0.0))
+            for a, b in zip(floats_of(instance), there)
+        )
 
     def ratios(self, instances: Sequence[Instance]) -> np.ndarray:
-        """lhs/rhs of each, shape (instances,); -inf where it does not count."""
+        """lhs/rhs of each, shape (instances,); -inf where it does not count.
+
+        What the host's functions refuse does not count.
+        """
+        instances = [self.put(one) for one in instances]
+        if not self.statement.host or len(instances) == 1:
+            return self._ratios(instances)
+        return np.concatenate([self._ratios([one]) for one in instances])
+
+    def _ratios(self, instances: Sequence[Instance]) -> np.ndarray:
+        refused = REFUSALS if self.statement.host else ()
         batch = jax.tree.map(lambda *leaves: np.stack(leaves), *instances)
-        measured = self.bench(batch, self.size).column(0)
+        try:
+            measured = self.bench(batch, self.size).column(0)
+        except refused:
+            return np.full(len(instances), -np.inf)
         counts = measured.counted & np.isfinite(measured.value) & (measured.rhs > 0)
         return np.where(counts, measured.value, -np.inf)
 

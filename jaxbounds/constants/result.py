@@ -19,7 +19,8 @@ Where = Literal[
     "attained", "limit", "rising", "unbounded", "every instance", "enumerated", "drawn", "none"
 ]
 MEANING: Mapping[Where, str] = {
-    "attained": "slopes, neighbours and another start find nothing larger than at this instance",
+    "attained": "slopes, neighbours and another start find nothing larger than at this instance "
+    "(on the host: moves of every length, in place of slopes)",
     "limit": "no instance attains it: the ratio still rises along a scale without end",
     "rising": "the search had not settled: another start, a slope or a neighbour promises more",
     "unbounded": "the ratio grows without bound along a scale: there is no constant",

@@ -4,14 +4,14 @@
 known, and the most promising of each kind are taken.
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from jaxbounds.constants.problem import Problem, filled, floats_of
-from jaxbounds.falsification.bench import Pool, take
+from jaxbounds.falsification.bench import Pool, concatenate, length, take
 from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.falsification.explore import draw
 from jaxbounds.statements import Budget, Instance
@@ -144,27 +144,59 @@ def first_starts(pool: Pool, most: int, /) -> tuple[list[Start], np.ndarray]:
     return starts, value[~np.isin(column.sources, tuple(kinds))]
 
 
+class Fresh:
+    """Draws that were given to nobody: those of a pool first, then new ones.
+
+    Drawing anew traces samplers and runs them once more, which may take longer than a climb.
+
+    Args:
+        problem: the form at its size.
+        pool: with draws.
+        budget: of the draws, when those of the pool are used up.
+        seed: of the order, and of new draws.
+    """
+
+    def __init__(self, problem: Problem, pool: Pool, budget: Budget, seed: int, /) -> None:
+        self.problem, self.budget, self.seed = problem, budget, seed
+        self._left = self._shuffled(pool)
+
+    def _shuffled(self, pool: Pool) -> list[Instance]:
+        """In an order by chance."""
+        drawn = [b for b, s in zip(pool.instances, pool.sources) if s not in ("search", SOURCE)]
+        order = np.random.default_rng([self.seed, 5]).permutation(sum(map(length, drawn)))
+        batch = concatenate(drawn) if drawn else {}
+        return [take(batch, int(i)) for i in order]
+
+    def __call__(self, count: int = 2 * EACH) -> list[Instance]:
+        """So many, if there are."""
+        if len(self._left) < count:
+            self.seed, pool = self.seed + 1000, Pool()
+            draw(self.problem.bench, pool, self.budget, self.seed)
+            self._left += self._shuffled(pool)
+        given, self._left = self._left[:count], self._left[count:]
+        return given
+
+
 def further(
-    problem: Problem, known: Sequence[Instance], /, *, budget: Budget, seed: int
+    problem: Problem, known: Sequence[Instance], fresh: Sequence[Instance], /, *, seed: int
 ) -> Iterator[Start]:
-    """Starts of every kind, from new draws and from what is known; the best of each kind.
+    """Starts of every kind, from draws and from what is known: the best of each kind, then others.
 
     Args:
         problem: the form at its size.
         known: the best instances so far.
-        budget: of the draws.
-        seed: of the draws and of the moves; another one gives other starts.
+        fresh: draws.
+        seed: of the moves; another one gives other starts.
     """
-    rng, pool = np.random.default_rng([seed, 7]), Pool()
-    draw(problem.bench, pool, budget, seed)
-    batch, _ = pool.of_size(0)
-    rows = len(jax.tree.leaves(batch)[0])
-    fresh = [take(batch, int(i)) for i in rng.permutation(rows)[: 2 * EACH]]
-    yield from _best(problem, "drawn", fresh, rng)
+    rng = np.random.default_rng([seed, 7])
+    found = [list(_best(problem, "drawn", fresh, rng))]
     sources = [*known, *fresh]
     for kind, make in KINDS.items():
         made = [make(sources[i % len(sources)], rng) for i in range(EACH)]
-        yield from _best(problem, kind, [problem.back(m) for m in made], rng)
+        found.append(list(_best(problem, kind, [problem.back(m) for m in made], rng)))
+    # Time may be short: one of each kind tells more than many of one.
+    for row in itertools.zip_longest(*found):
+        yield from filter(None, row)
 
 
 def _best(

@@ -83,14 +83,14 @@ NINE = np.full(9, 0.5)
     ],
 )  # fmt: skip
 def test_where_something_else_than_slopes_decides(drawn, ratio, more, word, claim):
-    assert _elsewhere(claim(**more), drawn, best(ratio)) == word
+    assert _elsewhere(claim(**more), drawn, ratio) == word
 
 
 @pytest.fixture
 def settling(known, claim):
     def make(until=NEVER, seed=3):
         problem = known(lambda x: x[0], statement=claim())
-        return _Settling(problem, Budget(), seed, True, until)
+        return _Settling(problem, lambda: [{"x": np.zeros(1)}], seed, True, until)
 
     return make
 
@@ -123,7 +123,8 @@ def rounds(settling, monkeypatch):
     def run(stalled=False, entries=2, cma=True, until=NEVER, farther=()):
         seen = {"polished": [], "further": [], "far": [], "evolved": []}
 
-        def further(problem, known, *, budget, seed):
+        def further(problem, known, fresh, *, seed):
+            assert [f["x"] for f in fresh] == [0]
             seen["further"].append(([k["x"][0] for k in known], seed))
             return iter([Start("wide", {"x": np.array([5.0])}), Start("drawn", {"x": np.ones(1)})])
 
@@ -151,7 +152,7 @@ def rounds(settling, monkeypatch):
     return run
 
 
-def test_a_round_of_starts(rounds):
+def test_a_round_of_starts(rounds, monkeypatch):
     kinds, seen = rounds()
     assert kinds == ["wide", "drawn"]
     # From the two best, with a seed of this round; the six best are looked at far out.
@@ -159,8 +160,23 @@ def test_a_round_of_starts(rounds):
     assert seen["far"] == [([2, 1.75, 1.5, 1.25, 1, 0.75], 2)]
     # What was reached is what the next start has to reach.
     assert seen["polished"] == [("wide", 2), ("drawn", 5)] and not seen["evolved"]
-    assert rounds(farther=(1, 2, 3))[0] == ["far", "far", "wide", "drawn"]
+    # One of each kind comes before far ones.
+    assert rounds(farther=(1, 2, 3))[0] == ["wide", "drawn", "far", "far"]
+    monkeypatch.setattr(constant, "KINDS", {})
+    assert rounds(farther=(1, 2, 3))[0] == ["wide", "far", "far", "drawn"]
     assert rounds(until=0.0)[0] == []
+
+
+def test_one_of_each_kind_before_anything_is_certified(settling, monkeypatch):
+    made, reaches = [Start(f"kind {k}", {"x": np.array([k / 4])}) for k in range(1, 30)], []
+    monkeypatch.setattr(constant, "further", lambda *a, seed: iter(made))
+    monkeypatch.setattr(constant, "KINDS", dict.fromkeys("abcd"))
+    monkeypatch.setattr(constant, "polished", lambda p, starts, *, until, snap, reach: (
+        reaches.append(reach) or [point(1, ratio=starts[0].instance["x"][0])]))  # fmt: skip
+    found = settling().others([point(1, ratio=1.0)], until=NEVER)
+    # A draw and four kinds; what was reached is what the next one has to reach.
+    assert [p.ratio for p in found] == [0.25, 0.5, 0.75, 1, 1.25] and reaches == [1.0] * 5
+    assert settling().others([point(1, ratio=1.0)], until=0.0) == []
 
 
 @pytest.mark.parametrize(
@@ -256,7 +272,7 @@ def at_size(claim, monkeypatch):
         monkeypatch.setattr(constant, "first_starts",
                             lambda pool, most: (some[:starts], np.array(ratios)))  # fmt: skip
         monkeypatch.setattr(constant, "polished", lambda p, s, *, until, snap: seen.update(
-            half=until) or [point(1, ratio=9.0)])  # fmt: skip
+            first=until) or [point(1, ratio=9.0)])  # fmt: skip
         monkeypatch.setattr(constant, "at", lambda p, i, t: point(*i["x"], ratio=4.0, kind="-"))
         monkeypatch.setattr(constant, "best_of", lambda p, points, **k: seen.update(k) or best(
             points[0].ratio)._replace(point=points[0]))  # fmt: skip
@@ -264,12 +280,26 @@ def at_size(claim, monkeypatch):
         monkeypatch.setattr(constant, "said", lambda p, b, points, where: replace(
             size, where=where or "rising", starts=len(points)))  # fmt: skip
         monkeypatch.setattr(constant, "readable", lambda *a, until: {"instance_ratio": 0.5})
-        monkeypatch.setattr(constant, "_Settling",
-                            lambda *a: lambda points, b: (size, b))  # fmt: skip
+
+        class Settling:
+            def __init__(self, *given):
+                pass
+
+            def others(self, points, *, until):
+                seen.update(others=until)
+                return [point(1, ratio=3.0)]
+
+            def __call__(self, points, best):
+                seen.update(settled=len(points))
+                return size, best
+
+        monkeypatch.setattr(constant, "_Settling", Settling)
         now = time.process_time()
         problem = Problem(claim(**more), "printed", {})
         found = _at_size(problem, Budget(), 7, seconds, True, NONE)
-        return found, {k: v - now if k in ("half", "until") else v for k, v in seen.items()}
+        return found, {
+            k: v - now if k in ("first", "others", "until") else v for k, v in seen.items()
+        }
 
     return run
 
@@ -278,8 +308,9 @@ def test_one_size(at_size):
     found, seen = at_size()
     assert found.where == "attained" and found.instance_ratio == 0.5 and found.seconds >= 0
     assert seen["drawn"] == seen["search"] == seen["seed"] == 7 and seen["snap"] is True
-    # Half of the time for the first starts.
-    assert abs(seen["half"] - 50) < 5 and abs(seen["until"] - 100) < 5
+    # A quarter of the time for the first starts, one more for others, before any is certified.
+    assert abs(seen["first"] - 25) < 5 and abs(seen["others"] - 50) < 5 and seen["settled"] == 2
+    assert abs(seen["until"] - 100) < 5
 
 
 def test_nothing_counts(at_size):
@@ -289,9 +320,10 @@ def test_nothing_counts(at_size):
 
 def test_what_is_not_climbed_is_measured_at_its_worst_start(at_size):
     found, seen = at_size(search="none")
-    assert found.where == "drawn" and found.starts == 1 and "half" not in seen
+    assert found.where == "drawn" and found.starts == 1 and "first" not in seen
     found, seen = at_size(ratios=NINE * 18)
     assert found.where == "every instance"  # of ratio 9, as the best point
+    assert "others" not in seen
 
 
 def test_a_constant_over_sizes(claim, monkeypatch):

@@ -295,6 +295,9 @@ def test_rounder_instances_cost_no_more_than_is_allowed(host, parts, known, clai
     np.testing.assert_allclose(seen["margin"], np.linspace(1, 0.5, 300) - 1 + 2e-3)
     assert found.ratio == 3.0 and len(found.values) == 1
     assert _rounder(problem, start, 1e-3, 0.0) is start
+    # Of very many entries nobody looks for rounder ones.
+    many = point(*np.linspace(1, 2, 257))
+    assert _rounder(problem, many, 1e-3, NEVER) is many
 
 
 def test_nothing_is_measured_after_the_time(known, monkeypatch):

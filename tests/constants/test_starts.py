@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxbounds.constants import starts
-from jaxbounds.constants.starts import KINDS, Start, _best, _middle, first_starts, further
+from jaxbounds.constants.starts import KINDS, Fresh, Start, _best, _middle, first_starts, further
 from jaxbounds.falsification.bench import Pool
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.statements import Budget
@@ -171,30 +171,46 @@ def test_the_best_and_others_that_count(kind, others, known):
 
 
 @pytest.mark.parametrize("near", [0, 2, 20])
-def test_each_kind_is_made_from_what_is_known_and_new_draws(near, known, monkeypatch):
-    seen, seeds = [], []
-
-    def draw(bench, pool, budget, seed):
-        seeds.append(seed)
-        pool.add("draws", 0, {"x": np.arange(50.0)[:, None]}, measured(np.ones(50)))
+def test_each_kind_is_made_from_what_is_known_and_draws(near, known, monkeypatch):
+    seen = []
 
     def make(instance, rng):
         seen.append(float(instance["x"][0]))
         return {"x": instance["x"] + 1000}
 
-    monkeypatch.setattr(starts, "draw", draw)
     monkeypatch.setattr(starts, "KINDS", {"moved": make})
     problem = known(lambda x: x[0] + 1, back=lambda i: {"x": i["x"] + 0.5})
-    problem.bench = None
     instances = [{"x": np.array([100.0 + k])} for k in range(near)]
-    found = list(further(problem, instances, budget=Budget(), seed=5))
+    fresh = [{"x": np.array([float(k)])} for k in range(32)]
+    found = list(further(problem, instances, fresh, seed=5))
     # 16 of them: what is known first, then different draws.
     assert seen[:near] == [100.0 + k for k in range(min(near, 16))]
-    assert len(seen) == len(set(seen)) == 16 and max([*seen[near:], 0]) < 50
-    # Thirty-two draws, and sixteen that were made, which are put back onto the hypotheses.
-    assert problem.asked == [32, 16] and seeds == [5]
-    assert [s.kind for s in found] == ["drawn"] * 2 + ["moved"] * 2
+    assert len(seen) == len(set(seen)) == 16 and max([*seen[near:], 0]) < 32
+    # All draws, and sixteen that were made, which are put back onto the hypotheses.
+    assert problem.asked == [32, 16]
+    # The best of each kind comes first.
+    assert [s.kind for s in found] == ["drawn", "moved"] * 2
     best = max(seen) + 1000.5
-    assert found[2].instance["x"][0] == best and found[0].instance["x"][0] < 50
-    again = list(further(problem, instances, budget=Budget(), seed=5))
-    assert again[1].instance == found[1].instance
+    assert found[1].instance["x"][0] == best and found[0].instance["x"][0] == 31
+    again = list(further(problem, instances, fresh, seed=5))
+    assert again[2].instance == found[2].instance
+
+
+def test_fresh_draws_are_those_of_the_pool_until_they_are_used_up(known, monkeypatch):
+    asked = []
+
+    def draw(bench, pool, budget, seed):
+        asked.append(seed)
+        pool.add("draws", 0, {"x": 500 + np.arange(50.0)[:, None]}, measured(np.ones(50)))
+
+    monkeypatch.setattr(starts, "draw", draw)
+    problem = known(lambda x: x[0])
+    problem.bench = None
+    fresh = Fresh(problem, pool_of(np.ones(70), [0.5]), Budget(), 3)
+    first, second = ([float(i["x"]) for i in fresh()] for _ in range(2))
+    # Each draw once, in an order by chance; what a search found is none.
+    assert len({*first, *second}) == 64 and max(first + second) < 70 and not asked
+    assert first != sorted(first)
+    third = [float(np.ravel(i["x"])[0]) for i in fresh()]
+    assert len(third) == 32 and asked == [1003]
+    assert sum(v < 70 for v in third) == 6 and not {*third} & {*first, *second}

@@ -1,0 +1,252 @@
+"""Settling a constant on the host, where no slopes and no balls say that nothing larger is near.
+
+In their place stand moves of every length. What they cannot tell is called rising: a way out to
+infinity along which the ratio stays as large, a value that whole numbers have nowhere in the draws,
+a place that is the largest at its very last digits only.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import jax
+import numpy as np
+
+from jaxbounds.constants.polish import SAME, Point
+from jaxbounds.constants.problem import Problem, flat, floats_of, unflat
+from jaxbounds.constants.starts import Start, further
+from jaxbounds.constants.ties import tied
+from jaxbounds.constants.wandering import Place, TimeIsOver, Wanderer, Whole, scales
+from jaxbounds.falsification.examples import SOURCE
+from jaxbounds.statements import Instance
+
+OTHERS = 40
+"""Starts of other kinds, where the time allows."""
+LEAST, DRAWN, AGREEING = 6, 1, 3
+"""Starts of other kinds; and how many draws, and starts at all, must lead to one ratio."""
+SHARE, CLIMBS = 1 / 12, 0.75
+"""Of the time: for one start, and for all of them; the rest is for doubts."""
+AT_A_JUMP = "it is the largest at the last digits of its entries only"
+OVER = "the time was over before all was looked at that could be larger"
+ROUNDS = 100
+NEARBY = (0.3, 1e-2, 1e-4, 1e-6, 1e-9)
+"""Lengths of the moves that must not lead to anything larger, relative to the entry."""
+COORDINATES = 64
+"""Of which that is asked, and random directions for each length."""
+DENSE = 16
+LAST = 1e-12
+"""What an instance may be moved by, every which way, without a loss."""
+SHIFTS, TRIES = 32, 12
+FAR = (10, 20, 40)
+"""Binary logarithms of scales far out."""
+ONCE = 0.05
+"""The share of draws with a value that no other draw has, from which on others are left to see."""
+MANY = 256
+"""Draws that are not measured: they tell which whole numbers there are."""
+LOOKED_AT = 4
+"""Instances of one ratio that are doubted, one after the other."""
+
+
+@np.errstate(all="ignore")  # beyond the largest floats nothing counts
+def settled_on_host(
+    problem: Problem,
+    draws: Instance,
+    starts: Sequence[Start],
+    fresh: Callable[[], list[Instance]],
+    /,
+    *,
+    seed: int,
+    until: float,
+) -> tuple[list[Point], str]:
+    """Where moves lead from all kinds of starts, the largest first; and why not to believe it.
+
+    Args:
+        problem: the form at its size, on the host.
+        draws: instances stacked along a leading axis.
+        starts: instances that count.
+        fresh: gives further draws.
+        seed: of all that is drawn.
+        until: a time of `time.process_time`.
+
+    Returns:
+        The points, and a reason: empty where the first is the largest as far as moves can tell.
+    """
+    wanderer, rng = Wanderer(problem, draws), np.random.default_rng([seed, 11])
+    left, points, words = until - time.process_time(), list[Point](), ""
+    each, climbs_until = left * SHARE, until - left * (1 - CLIMBS)
+    reach = np.inf
+    queue: Iterator[Start] = iter(starts)
+    for number in range(ROUNDS):
+        for start in queue:
+            if points and time.process_time() > climbs_until:
+                break
+            slice_ = min(climbs_until, time.process_time() + each)
+            there = wanderer.climbed(start.instance, rng, until=slice_, reach=reach)
+            if there.ratio > 0:
+                points.append(
+                    Point(there.instance, *tied(there.instance, 0.0), there.ratio, start.kind)
+                )
+        points.sort(key=lambda p: -p.ratio)
+        # From the first starts as high as it goes; later ones only tell whether others lead higher.
+        reach, words = (points[0].ratio if points else np.inf), _few(points)
+        over = time.process_time() > climbs_until
+        if over or (not words and _others(points) >= OTHERS):
+            break
+        known = [p.instance for p in points[:2]]
+        queue = further(problem, known, fresh(), seed=seed + 1000 * (number + 1))
+    if not points or words:
+        return points, words or "nowhere does it count"
+    return _undoubted(wanderer, points, rng, until)
+
+
+def unmeasured(problem: Problem, seed: int, /) -> list[Instance]:
+    """More draws of each sampler, to see which whole numbers there are."""
+    found = list[Instance]()
+    for sampler in problem.statement.samplers.values():
+        keys = jax.random.split(jax.random.key(seed), MANY)
+        batch = jax.vmap(lambda key, sampler=sampler: sampler(key, problem.size))(keys)
+        found.append(jax.tree.map(np.asarray, batch))
+    return found
+
+
+def _others(points: Sequence[Point]) -> int:
+    return sum(p.kind not in ("drawn", "searched", SOURCE) for p in points)
+
+
+def _few(points: Sequence[Point]) -> str:
+    """Whether too few starts came to the largest ratio, or were made at all."""
+    if not points:
+        return "nowhere does it count"
+    agreeing = [p for p in points if p.ratio >= points[0].ratio * (1 - SAME) and p.kind != SOURCE]
+    drawn = sum(p.kind in ("drawn", "searched") for p in agreeing)
+    if len(agreeing) < AGREEING or drawn < DRAWN:
+        return f"of {len(points)} starts {len(agreeing)} came to this ratio, {drawn} from draws"
+    if _others(points) < LEAST:
+        return f"the time was over after {_others(points)} starts of other kinds than draws"
+    return ""
+
+
+def _undoubted(
+    wanderer: Wanderer, points: list[Point], rng: np.random.Generator, until: float
+) -> tuple[list[Point], str]:
+    """The points with one first of which nothing is doubted, if there is one among the largest."""
+    value, words, wanderer.until = points[0].ratio, "", until
+    try:
+        for point in [p for p in points if p.ratio >= value * (1 - SAME)][:LOOKED_AT]:
+            there = steady(wanderer, Place(point.instance, point.ratio), value, rng)
+            doubts = doubt(wanderer, there, rng) if there else AT_A_JUMP
+            if not doubts and there:
+                first = Point(there.instance, *tied(there.instance, 0.0), there.ratio, point.kind)
+                return [first, *(p for p in points if p is not point)], ""
+            words = words or doubts
+    except TimeIsOver:
+        return points, words or OVER
+    return points, words
+
+
+def steady(
+    wanderer: Wanderer, place: Place, value: float, rng: np.random.Generator, /
+) -> Place | None:
+    """The place, or one at a few last digits from it, which moves as small do not make worse.
+
+    At a jump float64 may take the wrong side: next to it, it does not matter which.
+    """
+    x, scale = flat(place.instance), scales(place.instance)
+    side = lambda: rng.choice([-1.0, 1.0], size=len(x))
+    good = lambda there: there.ratio >= value * (1 - SAME)
+    shifts = [
+        np.zeros(len(x)),
+        *(4 * LAST * scale * side() for _ in range(SHIFTS if len(x) else 0)),
+    ]
+    for shift in shifts:
+        there = wanderer.at(unflat(place.instance, x + shift)) if np.any(shift) else place
+        if not good(there):
+            continue
+        own = flat(there.instance)
+        moves = (LAST * scale * side() for _ in range(TRIES if len(x) else 0))
+        if all(good(wanderer.at(unflat(there.instance, own + move))) for move in moves):
+            return there
+    return None
+
+
+def doubt(wanderer: Wanderer, place: Place, rng: np.random.Generator, /) -> str:
+    """Why a place may not be the largest there is; empty where nothing speaks against it."""
+    larger = lambda there: there.ratio > place.ratio * (1 + SAME)
+    if any(larger(wanderer.at(moved)) for moved in _neighbours(place.instance, rng)):
+        return "a neighbour is larger"
+    return _unseen(wanderer, place, larger) or _far_out(wanderer, place)
+
+
+def _neighbours(instance: Instance, rng: np.random.Generator) -> Iterator[Instance]:
+    x, scale = flat(instance), scales(instance)
+    for length in NEARBY if len(x) else ():
+        for i in rng.permutation(len(x))[:COORDINATES]:
+            for sign in (-1, 1):
+                yield unflat(instance, x + sign * length * scale * (np.arange(len(x)) == i))
+        for _ in range(DENSE):
+            yield unflat(instance, x + length * scale * rng.normal(size=len(x)))
+
+
+def _unseen(wanderer: Wanderer, place: Place, larger: Callable[[Place], bool]) -> str:
+    """Whether whole numbers may have other values than in the draws, with a larger ratio."""
+    for whole in wanderer.wholes(place.instance):
+        declared = wanderer.declared(place.instance, whole)
+        if not declared and whole.once > ONCE:
+            return "whole numbers have values that only one draw has: not all were seen"
+        own = wanderer.number(place.instance, whole)
+        if own.dtype == bool:
+            continue
+        beyond = {int(own) - 1, int(own) + 1} - set(whole.seen.tolist())
+        for value in beyond:
+            there = wanderer.tried(place.instance, whole, value)
+            if larger(there):
+                return f"with a whole number {value} in place of {own}, it is larger"
+            last = not declared and own in (whole.seen[0], whole.seen[-1])
+            if last and there.ratio > -np.inf and _depends(wanderer, place, whole):
+                return f"of whole numbers that were drawn {own} is the last, but not of all"
+    return ""
+
+
+def _depends(wanderer: Wanderer, place: Place, whole: Whole) -> bool:
+    """Whether another value that was drawn makes it smaller."""
+    others = wanderer.values_of(place.instance, whole)
+    worst = place.ratio * (1 - SAME)
+    return any(wanderer.tried(place.instance, whole, v).ratio < worst for v in others)
+
+
+def _far_out(wanderer: Wanderer, place: Place) -> str:
+    """Whether it lies far from all draws, or stays as large along a scale that it depends on."""
+    x, worst = flat(place.instance), place.ratio * (1 - SAME)
+    sizes = [leaf.size for leaf in floats_of(place.instance)]
+
+    def moved(mine: np.ndarray, factor: float) -> Place:
+        return wanderer.at(unflat(place.instance, np.where(mine, x * factor, x)))
+
+    def ends(mine: np.ndarray, there: Place) -> bool:
+        """Whether it is put back: that is the end of its set."""
+        return bool(np.allclose(flat(there.instance)[mine], x[mine], rtol=1e-6, atol=0))
+
+    for i, way in enumerate(wanderer.out(place.instance)):
+        mine = np.arange(len(x)) == i
+        if way and not ends(mine, moved(mine, 2.0**way)):
+            return f"an entry is {x[i]:.1g}, far from all draws: a limit perhaps"
+    for mine in _groups(x, sizes):
+        for way in (1, -1):
+            out = [moved(mine, 2.0 ** (way * m)) for m in FAR]
+            if any(there.ratio < worst for there in out) or ends(mine, out[-1]):
+                continue
+            back = [moved(mine, 2.0 ** (-way * m)).ratio for m in FAR]
+            reached = way < 0 and moved(mine, 0.0).ratio >= worst
+            if not reached and any(0 < ratio < worst for ratio in back):
+                return "along a scale without end it stays as large: a limit perhaps"
+    return ""
+
+
+def _groups(x: np.ndarray, sizes: Sequence[int]) -> Iterator[np.ndarray]:
+    """Entries, arrays, and all of them, where they are not zero."""
+    index, start = np.arange(len(x)), 0
+    groups = [index == i for i in index[:COORDINATES]]
+    for size in sizes:
+        groups.append((index >= start) & (index < start + size))
+        start += size
+    groups.append(index >= 0)
+    yield from (mine & (x != 0) for mine in groups if np.any(mine & (x != 0)))
