@@ -140,6 +140,18 @@ def test_the_third_cumulant_is_recovered_with_its_closed_form():
     assert ratio > truth * (1 - 1.1e-3)
 
 
+@pytest.mark.parametrize("hump, where", [(2.0, "attained"), (1.9, "limit")])
+def test_what_is_reached_nearer_by_is_no_limit(hump, where):
+    # hump x / (1 + x^2) has its maximum hump/2 at 1; x^2 / (1 + x^2) rises to 1 at infinity.
+    def sides(i, size):
+        x = jnp.abs(i["x"])
+        return jnp.maximum(hump * x, x**2) / (1 + x**2), jnp.ones(())
+
+    claim = inequality("hump", sides, lambda key, size: {"x": jax.random.normal(key)}, ({},))
+    (s,) = sharp_constant(claim, **QUICK).sizes
+    assert s.where == where and abs(s.ratio - 1) < 1e-12 and s.closed.text == "1"
+
+
 def test_wrong_maxima_are_not_identified():
     # With B short of its corner the best logits still give a flat slope in themselves, and a tight
     # ball around a number that is no supremum.

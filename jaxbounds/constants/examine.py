@@ -27,6 +27,8 @@ from jaxbounds.statements import Instance
 BEYOND = 1e3
 """A rise far out may be so many times what slopes promise; more is due to coordinates that are not
 at their optimum to the last digit."""
+TINY = 1e-20
+"""Relative: a limit that is larger by more is not attained nearer by."""
 STATIONARY = 1e-11
 """A relative gain below this is none."""
 EXACT, READABLE = 2e-14, 1e-3
@@ -90,7 +92,32 @@ def examined(
 def best_of(
     problem: Problem, points: Sequence[Point], /, *, until: float, seed: int = 0, snap: bool = True
 ) -> Best:
-    """The point whose ratio is largest by ball arithmetic, its slopes and the ways to infinity."""
+    """The point whose ratio is largest by ball arithmetic, its slopes and the ways to infinity.
+
+    An optimum may be approached along a scale as well, where entries stop to matter: what a point
+    nearer by shows is taken, where it has all that the limit has and no way to infinity.
+    """
+    best = _best_of(problem, points, until=until, seed=seed, snap=snap)
+    far, out = best.far, best.point
+    alike = [p for p in points if p.ratio >= out.ratio * (1 - SAME) and _extent(p) < _extent(out)]
+    if far is None or not far.settled or far.endless or not alike or time.process_time() > until:
+        return best
+    there = _best_of(problem, [min(alike, key=_extent)], until=until, seed=seed, snap=snap)
+    with precision(BITS):
+        less = there.ball is None or there.ball < far.certain * (1 - far.left - TINY)
+    stays = there.far is None and there.gain is not None and there.gain < STATIONARY
+    return there if stays and not less else best
+
+
+def _extent(point: Point) -> float:
+    """How far its entries are from one, in powers of e."""
+    size = np.abs(flat(point.instance))
+    return float(np.max(np.abs(np.log(size[size > 0])), initial=0.0))
+
+
+def _best_of(
+    problem: Problem, points: Sequence[Point], /, *, until: float, seed: int, snap: bool
+) -> Best:
     ordered = sorted(points, key=lambda p: -p.ratio)
     point, ratio, ball, reason, beyond = _confirmed(problem, ordered, until)
     climbs = moves(problem)
