@@ -18,6 +18,16 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "jaxbounds/guide/verdicts.md"]
 
 
+@pytest.fixture(autouse=True)
+def without_types(request):
+    """As users run it: what takes a fifth of the time here is checked where functions are tested.
+
+    With `--jaxtyping-packages`, once a week, here as well.
+    """
+    if not request.config.getoption("jaxtyping_packages"):
+        request.getfixturevalue("unannotated")
+
+
 def _readme_table():
     """{id: {form: (verdict, how close)}} of the tables in the README and in the guide."""
     found = {}
