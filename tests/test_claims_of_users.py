@@ -5,6 +5,7 @@ where it is tried. What is true is never said to fail, nor disproved; what is fa
 is it proved on a box that contains a violation. Undecided is allowed.
 """
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -33,18 +34,28 @@ class Claim:
     reason: str
     point: Mapping[str, Any] | None = None
     box: jb.Domain | None = None
+    form: str = "printed"
 
 
 CLAIMS: list[Claim] = []
+FALSE = "printed, false"
+"""The form of the smaller factor."""
 
 
-def statement(name, sample, sides, factor, /, *, control=0.5, equality="", form=None, **options):
-    """`sides(instance, size)` gives lhs and rhs, and the error if there is one."""
+def statement(
+    name, sample, sides, factor, /, *, control=0.5, equality="", form=None, false=None, **options
+):
+    """`sides(instance, size)` gives lhs and rhs, and the error if there is one.
+
+    A second form has the factor `false`.
+    """
+    factors = {"printed": factor} | ({} if false is None else {FALSE: false})
 
     def evaluate(instance, size):
         lhs, rhs, *error = sides(instance, size)
         told = {"error": error[0]} if error else {}
-        return jb.Sides(lhs=lhs, rhs={"printed": factor * rhs, "control": control * rhs}, **told)
+        bounds = {name: factor * rhs for name, factor in factors.items()}
+        return jb.Sides(lhs=lhs, rhs={**bounds, "control": control * rhs}, **told)
 
     return jb.Statement(
         id=f"claims.{name}",
@@ -52,7 +63,10 @@ def statement(name, sample, sides, factor, /, *, control=0.5, equality="", form=
         formula=name,
         sample=sample,
         evaluate=evaluate,
-        forms=(jb.Form(name="printed", equality=equality, **(form or {})),),
+        forms=tuple(
+            jb.Form(name=name, equality=equality if name == "printed" else "", **(form or {}))
+            for name in factors
+        ),
         control=f"a factor {control}",
         **{"kind": "inequality", "judges": (), "sizes": ({"d": 3},), "budget": SMALL, **options},
     )
@@ -63,13 +77,11 @@ def pair(name, sample, sides, true, false, /, *, point=None, box=None, equality=
 
     Whoever believes the smaller factor knows of no equality case.
     """
-    for factor, reason in (true, false):
-        truth = factor is true[0]
-        told = {"equality": equality} if truth else {}
-        build = partial(
-            statement, f"{name}.{truth}".lower(), sample, sides, factor, **told | options
-        )
-        CLAIMS.append(Claim(f"{name}.{truth}".lower(), build, truth, reason, point, box))
+    build = partial(
+        statement, name, sample, sides, true[0], false=false[0], equality=equality, **options
+    )
+    CLAIMS.append(Claim(f"{name}.true", build, True, true[1], point, box))
+    CLAIMS.append(Claim(f"{name}.false", build, False, false[1], point, box, FALSE))
 
 
 def normals(key, size):
@@ -1126,16 +1138,23 @@ def test_a_loss_that_is_another_at_each_call_is_refused():
         jb.hessian_extremes(lambda w: (1 + 0.05 * next(calls)) * w @ w, jnp.ones(2))
 
 
+@functools.lru_cache(1)
+def judged(build):
+    """A statement, and the verdict of each of its forms."""
+    made = build()
+    return made, {verdict.form: verdict for verdict in jb.falsify(made)}
+
+
 def words(claim):
     """All that the library says about a claim: falsified, at its point, on its box."""
-    made = claim.build()
-    (verdict,) = jb.falsify(made)
+    made, verdicts = judged(claim.build)
+    verdict = verdicts[claim.form]
     said = {"falsify": verdict.status, "evidence": verdict.evidence, "reason": verdict.reason}
     said["ratio"] = verdict.worst_ratio
     if claim.point is not None:
-        said["disprove"] = jb.disprove(made, "printed", claim.point, made.sizes[0]).word
+        said["disprove"] = jb.disprove(made, claim.form, claim.point, made.sizes[0]).word
     if claim.box is not None:
-        said["prove"] = jb.prove(made, "printed", claim.box, boxes=300, seconds=3).word
+        said["prove"] = jb.prove(made, claim.form, claim.box, boxes=300, seconds=3).word
     return said
 
 

@@ -332,9 +332,10 @@ def test_ctrl_c_keeps_what_was_done_and_stops_the_rest(tmp_path):
 def test_a_run_that_is_cut_loses_nothing_and_is_continued(how, tmp_path):
     """Only the main process is told to end; its workers end with it."""
     select = ("multihead.eq1", "multihead.lemma1.*", "multihead.eq2", "multihead.eq3")
-    command = [sys.executable, "-m", "jaxbounds", "verify", *select, "--jobs", "2", "--out", "out"]
+    command = [sys.executable, "-m", "jaxbounds", "verify", *select]
+    two, alone = ["--jobs", "2", "--out", "out"], ["--jobs", "1", "--out"]
     options = {"cwd": tmp_path, "start_new_session": True, "text": True, "stdout": subprocess.PIPE}
-    running = subprocess.Popen(command, stderr=subprocess.DEVNULL, **options)
+    running = subprocess.Popen([*command, *two], stderr=subprocess.DEVNULL, **options)
     judged = tmp_path / "out/unfinished/judged.jsonl"
     while not (judged.is_file() and '"id"' in judged.read_text()):
         assert running.poll() is None
@@ -349,11 +350,11 @@ def test_a_run_that_is_cut_loses_nothing_and_is_continued(how, tmp_path):
         time.sleep(0.1)
     else:
         pytest.fail("processes of the run are still there after 5 seconds")
-    done = subprocess.run(
-        command, stderr=subprocess.PIPE, check=False, **{**options, "timeout": 200}
+    end = lambda out: subprocess.run(
+        [*command, *alone, out], stderr=subprocess.PIPE, check=False, **options | {"timeout": 200}
     )
+    done, again = end("out"), end("again")
     assert done.returncode == 0 and " judged before" in done.stderr
-    again = subprocess.run([*command[:-1], "again"], stderr=subprocess.PIPE, check=False, **options)
     assert again.returncode == 0
     plain = lambda folder: [
         {**verdict, "seconds": 0.0}
@@ -444,31 +445,31 @@ def test_the_code_behind_a_statement_in_one_text(capsys):
 
 def test_what_was_listed_is_printed_again_without_jax(tmp_path):
     code = textwrap.dedent("""
-    import sys
+    import json, sys
     from jaxbounds.cli import main
-    status = main(sys.argv[1:])
-    print("jax" in sys.modules, file=sys.stderr)
-    raise SystemExit(status)
+    for words in json.loads(sys.argv[1]):
+        status = main(words)
+        print(status, "jax" in sys.modules, file=sys.stderr)
     """)
     environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(tmp_path)}
 
-    def ran(*words, **more):
-        return subprocess.run(
-            [sys.executable, "-c", code, *words],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment | more,
-        )
+    def ran(*commands, **more):
+        """One process that answers several commands: what it prints, and what is said of each."""
+        done = subprocess.run(
+            [sys.executable, "-c", code, json.dumps(commands)],
+            capture_output=True, text=True, check=True, env=environment | more,
+        )  # fmt: skip
+        return done.stdout, done.stderr.splitlines()
 
-    for words in (("list", "qstr.lem3*"), ("show", "qstr.lem36"), ("errata", "qstr", "--json")):
-        first, second = ran(*words), ran(*words)
-        assert first.stdout == second.stdout != ""
-        assert (first.stderr.strip(), second.stderr.strip()) == ("True", "False")
-    narrow = ran("list", "qstr.lem3*", COLUMNS="60")
-    assert max(map(len, narrow.stdout.splitlines())) <= 60
-    assert ran("list", "nothing.such").returncode == 2
-    assert ran("list", "nothing.such").returncode == 2  # an error is not kept as an answer
+    listed = ["list", "qstr.lem3*"]
+    commands = listed, ["show", "qstr.lem36"], ["errata", "qstr", "--json"]
+    (first, with_jax), (second, without) = ran(*commands), ran(*commands)
+    assert first == second != ""
+    assert (with_jax, without) == (["0 True"] * 3, ["0 False"] * 3)
+    nothing = ["list", "nothing.such"]  # an error is not kept as an answer
+    narrow, said = ran(listed, nothing, nothing, COLUMNS="60")
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert [line for line in said if line[0].isdigit()] == ["0 True", "2 True", "2 True"]
 
 
 def test_results_of_other_forms_stay_in_the_file(tmp_path):

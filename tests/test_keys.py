@@ -22,7 +22,7 @@ def test_keys_are_used_once(statement, name):
     sampler, size = statement.samplers[name], Size(statement.sizes[0])
     draw = jax.jit(lambda key: sampler(key, size))
     with float64_on_cpu(), jax.debug_key_reuse(True):
-        draw.lower(jax.random.key(0))
+        draw.trace(jax.random.key(0))
 
 
 def test_a_key_used_twice_would_be_found():
@@ -30,4 +30,4 @@ def test_a_key_used_twice_would_be_found():
         return jax.random.normal(key), jax.random.uniform(key)
 
     with jax.debug_key_reuse(True), pytest.raises(jax.errors.KeyReuseError):
-        jax.jit(draw).lower(jax.random.key(0))
+        jax.jit(draw).trace(jax.random.key(0))

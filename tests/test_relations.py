@@ -21,11 +21,16 @@ from jaxbounds.statements import Size
 
 SMALL = jb.Budget(samples=64, restarts=4, steps=60)
 FEW = jb.Budget(samples=12, restarts=2, steps=10, batch=12)
+TRUE, FALSE = BOTH = "printed", "printed, false"
+"""Forms of one claim, with two factors."""
 norm = lambda x: jnp.sqrt(jnp.sum(x**2))
 
 
 def claim(sides, *, forms=("printed",), equality="", **options):
-    """`sides(instance, size)` gives lhs, and rhs for each form and the control."""
+    """`sides(instance, size)` gives lhs, and rhs for each form and the control.
+
+    Equality is of the first form; another one is false, and its author knows of no such case.
+    """
 
     def evaluate(instance, size):
         lhs, rhs = sides(instance, size)
@@ -34,7 +39,8 @@ def claim(sides, *, forms=("printed",), equality="", **options):
     given = {"kind": "inequality", "sizes": ({"d": 3},), "budget": SMALL} | options
     return jb.Statement(
         id="said.claim", label="a claim", formula="a claim", evaluate=evaluate, control="false",
-        forms=tuple(jb.Form(name=name, equality=equality) for name in forms), **given,
+        forms=tuple(jb.Form(name=name, equality=equality if name == forms[0] else "")
+                    for name in forms), **given,
     )  # fmt: skip
 
 
@@ -88,19 +94,19 @@ def test_at_least_in_balls_and_constants():
     assert prove(one(7.0), "printed", box).word == "false on D"
 
 
-def _largest(side, factor):
-    """sup over |y| <= 1 of <A y, x> is |A^T x|; claimed at most or at least `factor` times that."""
+def _largest(side, true, false):
+    """sup over |y| <= 1 of <A y, x> is |A^T x|; claimed at most or at least a factor times that."""
 
     def sides(instance, size):
         a, x = instance["a"], instance["x"]
         found = jb.supremum(lambda y: (a @ y) @ x, {"y": jb.Ball(1, "d")}, size=size)
         exact = norm(a.T @ x)
         if side == "lhs":
-            return found, {"printed": factor * exact, "control": 0.5 * exact}
-        return factor * exact, {"printed": found, "control": 0.5 * found}
+            return found, {TRUE: true * exact, FALSE: false * exact, "control": 0.5 * exact}
+        return exact, {TRUE: found / true, FALSE: found / false, "control": 0.5 * found}
 
     return claim(
-        sides, estimates={side: "below"}, budget=FEW, search="random",
+        sides, forms=BOTH, estimates={side: "below"}, budget=FEW, search="random",
         equality="y along A^T x" if side == "lhs" else "",
         over={"a": jb.Ball(1, ("d", "d")), "x": jb.Sphere(1, "d")}, sizes=({"d": 2},),
     )  # fmt: skip
@@ -108,21 +114,22 @@ def _largest(side, factor):
 
 def test_a_supremum_on_the_left():
     """An estimate from below that exceeds the right side is a violation, with its point."""
-    true = judged(_largest("lhs", 1.0))["printed"]
+    found = judged(_largest("lhs", 1.0, 0.9))
+    true, false = found[TRUE], found[FALSE]
     assert true.status == "holds" and true.worst_ratio == pytest.approx(1, abs=1e-9)
-    false = judged(_largest("lhs", 0.9))["printed"]
     assert false.status == "fails" and false.worst_ratio == pytest.approx(1 / 0.9, rel=1e-6)
 
 
 def test_a_supremum_on_the_right_supports_one_side_only():
-    true = judged(_largest("rhs", 0.9))["printed"]
+    statement = _largest("rhs", 0.9, 1.1)
+    found = judged(statement)
+    true, false = found[TRUE], found[FALSE]
     assert true.status == "holds" and true.worst_ratio == pytest.approx(0.9, rel=1e-6)
-    false = judged(_largest("rhs", 1.1))["printed"]
     assert false.status == "inconclusive"
     assert "the rhs is only estimated from below" in false.reason and ". " not in false.reason
     pytest.importorskip("flint")
     instance = {"a": np.eye(2).tolist(), "x": [1.0, 0.0]}
-    assert "did not find" in disprove(_largest("rhs", 1.1), "printed", instance, {"d": 2}).reason
+    assert "did not find" in disprove(statement, FALSE, instance, {"d": 2}).reason
 
 
 def test_a_supremum_that_is_not_declared_is_refused():
@@ -147,68 +154,74 @@ def test_estimates_are_what_they_say():
             assert least == pytest.approx(-dual, rel=1e-9)
         # Over a finite set it is the largest, and its slope that of the point that is.
         signs = {"s": jb.Signs("d")}
-        value = lambda b: jb.supremum(lambda s: s @ b, signs, size={"d": 3})
-        assert float(value(a)) == 6.0
-        np.testing.assert_array_equal(jax.grad(value)(a), [1.0, -1.0, 1.0])
+        largest = lambda b: jb.supremum(lambda s: s @ b, signs, size={"d": 3})
+        value, slope = jax.jit(jax.value_and_grad(largest))(a)
+        assert float(value) == 6.0
+        np.testing.assert_array_equal(slope, [1.0, -1.0, 1.0])
 
 
-def _there_is(factor, sets):
-    """For each A there is a y in the set with |A y| >= factor |A|_op; on the sphere up to 1."""
-
-    def sides(instance, size):
-        a = instance["a"]
-        largest = jnp.linalg.norm(a, ord=2)
-        return norm(a @ instance["y"]), {"printed": factor * largest, "control": 3 * largest}
-
-    return claim(
-        sides, relation=">=", over={"a": jb.Matrices("d", at_most=2)}, there_is={"y": sets},
-        budget=FEW, sizes=({"d": 2},), search="random",
-    )  # fmt: skip
+def _some_vector(instance, size):
+    """For each A there is a y of length one with |A y| >= .99 |A|_op, and none with 1.2 |A|_op."""
+    a = instance["a"]
+    largest = jnp.linalg.norm(a, ord=2)
+    bounds = {TRUE: 0.99 * largest, FALSE: 1.2 * largest, "control": 3 * largest}
+    return norm(a @ instance["y"]), bounds
 
 
-def test_for_each_there_is(tmp_path):
-    statement = _there_is(0.99, jb.Sphere(1, "d"))
-    true = judged(statement, store=tmp_path)["printed"]
+THERE_IS = claim(
+    _some_vector, forms=BOTH, relation=">=", over={"a": jb.Matrices("d", at_most=2)},
+    there_is={"y": jb.Sphere(1, "d")}, budget=FEW, sizes=({"d": 2},), search="random",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory):
+    """The folder of what is stored, and the verdicts."""
+    folder = tmp_path_factory.mktemp("there")
+    return folder, judged(THERE_IS, store=folder)
+
+
+def test_for_each_there_is(there):
+    folder, found = there
+    true = found[TRUE]
     assert true.status == "holds" and true.worst_ratio == pytest.approx(0.99, rel=1e-6)
     # What is stored has the promised entry: plain NumPy measures the ratio.
-    stored = jb.load_instance(tmp_path / true.worst_file)
+    stored = jb.load_instance(folder / true.worst_file)
     a, y = stored.instance["a"], stored.instance["y"]
     assert abs(np.linalg.norm(y) - 1) < 1e-9
     plain = 0.99 * np.linalg.norm(a, 2) / np.linalg.norm(a @ y)
     assert plain == pytest.approx(stored.meta["ratio"] and float(stored.meta["ratio"]), rel=1e-9)
     from jaxbounds.falsification import replay
 
-    _, ratios, before = replay(lambda name: statement, stored)
-    assert ratios["printed"] == before  # the same program on the same numbers
+    _, ratios, before = replay(lambda name: THERE_IS, stored)
+    assert ratios[TRUE] == before  # the same program on the same numbers
 
 
-def test_what_a_search_does_not_find_may_be_there():
-    false = judged(_there_is(1.2, jb.Sphere(1, "d")))["printed"]
+def test_what_a_search_does_not_find_may_be_there(there):
+    false = there[1][FALSE]
     assert false.status == "inconclusive"
     assert "no y was found: a search that finds none proves no absence" in false.reason
     with pytest.raises(ValueError, match="no lower estimate of a constant"):
-        jb.sharp_constant(_there_is(0.99, jb.Sphere(1, "d")))
+        jb.sharp_constant(THERE_IS)
     pytest.importorskip("flint")
     box = jb.Domain(name="D", chart=lambda t, s: {}, size={"d": 2}, lower=(0.0,), upper=(1.0,))
-    assert prove(_there_is(0.5, jb.Sphere(1, "d")), "printed", box).word == "undecided"
+    assert prove(THERE_IS, TRUE, box).word == "undecided"
 
 
 def test_there_is_among_finitely_many_is_decided():
     """Some signs give |sum s_i a_i| >= |a|_2, and none always give more: one entry."""
 
-    def statement(factor):
-        def sides(instance, size):
-            a = instance["a"]
-            bound = norm(a)
-            reached = jnp.abs(jnp.sum(a * instance["s"]))
-            return reached, {"printed": factor * bound, "control": 4 * bound}
+    def sides(instance, size):
+        a = instance["a"]
+        bound = norm(a)
+        reached = jnp.abs(jnp.sum(a * instance["s"]))
+        return reached, {TRUE: bound, FALSE: 1.5 * bound, "control": 4 * bound}
 
-        return claim(sides, relation=">=", over={"a": jb.Sphere(1, "d")}, budget=FEW,
-                     there_is={"s": jb.Signs("d")}, equality="one entry")  # fmt: skip
-
-    true = judged(statement(1.0))["printed"]
+    found = judged(claim(sides, forms=BOTH, relation=">=", over={"a": jb.Sphere(1, "d")},
+                         there_is={"s": jb.Signs("d")}, budget=FEW,
+                         equality="one entry"))  # fmt: skip
+    true, false = found[TRUE], found[FALSE]
     assert (true.status, true.evidence) == ("holds", "attained")
-    false = judged(statement(1.5))["printed"]
     assert false.status == "fails" and false.worst_ratio == pytest.approx(1.5)
 
 
@@ -216,17 +229,14 @@ def test_there_is_among_finitely_many_is_decided():
 def test_there_is_over_nothing(over):
     """On each circle is a point whose entries are equal, and none whose sum is larger."""
 
-    def statement(factor):
-        def sides(instance, size):
-            bound = jnp.sqrt(1.0 * size["d"])
-            total = jnp.sum(instance["y"])
-            return total, {"printed": factor * bound, "control": 2 * bound}
+    def sides(instance, size):
+        bound = jnp.sqrt(1.0 * size["d"])
+        bounds = {TRUE: 0.99 * bound, FALSE: 1.2 * bound, "control": 2 * bound}
+        return jnp.sum(instance["y"]), bounds
 
-        return claim(sides, relation=">=", over=over, there_is={"y": jb.Sphere(1, "d")},
-                     budget=FEW, search="none")  # fmt: skip
-
-    assert judged(statement(0.99))["printed"].status == "holds"
-    assert judged(statement(1.2))["printed"].status == "inconclusive"
+    found = judged(claim(sides, forms=BOTH, relation=">=", over=over, budget=FEW, search="none",
+                         there_is={"y": jb.Sphere(1, "d")}))  # fmt: skip
+    assert (found[TRUE].status, found[FALSE].status) == ("holds", "inconclusive")
 
 
 def _mean(limit, sizes=(8, 64, 512, 4096)):

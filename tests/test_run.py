@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from jaxbounds.cli import main
+from jaxbounds.cli import main, plot
 from jaxbounds.cli.plot import print_result
 from jaxbounds.experiments import Claim, Experiment
 from jaxbounds.papers import experiments
@@ -61,8 +61,9 @@ def test_run_writes_data_with_provenance_figure_and_trace(done, capsys):
     assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_precision_of_products_is_a_choice_and_is_recorded(tmp_path, capsys):
+def test_the_precision_of_products_is_a_choice_and_is_recorded(tmp_path, capsys, monkeypatch):
     """Of experiments that choose one, and of those that leave it to JAX."""
+    monkeypatch.setattr(plot, "_can_draw", lambda: False)  # nobody looks at the figures
     toy = ["--heads", "1", "2", "--trials", "2", "--steps", "20", "--n", "10", "--test", "10"]
     seen = []
     for name, *more in (

@@ -1,5 +1,6 @@
 """Shares of a sweep and of a run, put together, have the bits of the whole."""
 
+import functools
 import os
 import runpy
 import shutil
@@ -13,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.cli import main
+from jaxbounds.cli import main, plot
 from jaxbounds.papers import experiments
 from jaxbounds.results import load
 from jaxbounds.sweeps import Checkpoints, OnlyAShare, Share, lanes_of, merge_parts, sweep
@@ -70,11 +71,16 @@ def _run(finished=None, **options):
     return sweep(_start, _step, _measure, lanes, 60, **more | options)
 
 
+@functools.cache
+def _alone(finished):
+    return _run(finished, devices=jax.devices()[:1])
+
+
 @pytest.mark.parametrize("finished", [None, _finished])
 @pytest.mark.parametrize("shares", [3, 12])
 def test_shares_of_a_sweep_merge_to_its_bits(finished, shares, tmp_path):
     """On other numbers of devices, some shares without a lane, some ending before the others."""
-    alone = _run(finished, devices=jax.devices()[:1])
+    alone = _alone(finished)
     parts = []
     for index in range(1, shares + 1):
         parts.append(tmp_path / str(index))
@@ -105,10 +111,17 @@ FIG2 = ["multihead.fig2", "--heads", "1", "4", "--trials", "2", "--steps", "40"]
 FIG2 += ["--opening", "2", "--n", "10", "--test", "10"]
 
 
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """Where compiled programs are kept: those of one test are those of the next."""
+    return tmp_path_factory.mktemp("programs")
+
+
 @pytest.fixture
-def private_cache(tmp_path, monkeypatch):
-    """A place of its own for compiled programs."""
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
+def undrawn(programs, monkeypatch):
+    """Runs without figures."""
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(programs))
+    monkeypatch.setattr(plot, "_can_draw", lambda: False)
 
 
 def _same_results(one, other):
@@ -118,7 +131,7 @@ def _same_results(one, other):
         assert one[name].values.tobytes() == other[name].values.tobytes(), name
 
 
-def test_shards_in_any_order_one_cut_and_resumed_give_the_run(tmp_path, private_cache, monkeypatch):
+def test_shards_in_any_order_one_cut_and_resumed_give_the_run(tmp_path, undrawn, monkeypatch):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert main(["run", *FIG2, "--out", str(whole)]) == 0
     share = lambda i, *more: main(["run", *FIG2, "--shard", f"{i}/3", "--out", str(parts), *more])
@@ -141,7 +154,7 @@ def test_shards_in_any_order_one_cut_and_resumed_give_the_run(tmp_path, private_
 
 
 @pytest.mark.slow
-def test_shards_on_processes_are_the_run_and_what_was_done_stays(tmp_path, private_cache, capsys):
+def test_shards_on_processes_are_the_run_and_what_was_done_stays(tmp_path, undrawn, capsys):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert main(["run", *FIG2, "--out", str(whole)]) == 0
     assert main(["run", *FIG2, "--shard", "2/3", "--out", str(cut)]) == 0
@@ -152,7 +165,7 @@ def test_shards_on_processes_are_the_run_and_what_was_done_stays(tmp_path, priva
     _same_results(whole, cut)
 
 
-def test_shards_that_make_no_run_are_refused(tmp_path, private_cache, capsys):
+def test_shards_that_make_no_run_are_refused(tmp_path, undrawn, capsys):
     share = lambda text, out, *more: main(["run", *FIG2, *more, "--shard", text, "--out", str(out)])
 
     def refused(*folders):
@@ -179,7 +192,7 @@ def test_shards_that_make_no_run_are_refused(tmp_path, private_cache, capsys):
     assert "key differs" in refused(a, b)
     assert share("2/3", tmp_path / "c", "--trials", "3") == 0
     assert "config.trials differs" in refused(a, tmp_path / "c")
-    assert share("1/3", tmp_path / "d") == 0
+    shutil.copytree(a / "shard-1-of-3", tmp_path / "d" / "shard-1-of-3")
     assert "overlap" in refused(a, tmp_path / "d")
     assert share("2/4", tmp_path / "e") == 0
     assert "overlap" in refused(a, tmp_path / "e")

@@ -1,5 +1,6 @@
 """Sweeps give the same bits however they are split, and survive being cut short."""
 
+import functools
 import importlib
 from types import SimpleNamespace
 
@@ -68,26 +69,45 @@ def _mixing(lane, state):
     return _step(lane, state | {"w": state["w"] - 0.1 * slope})
 
 
+def _small(state):
+    return jnp.sum(state["w"] ** 2) < 1.0
+
+
+@functools.cache
+def _mixed(group, finished, devices):
+    return sweep(
+        _start, _mixing, _measure, _lanes(seeds=4, rates=(0.01, 0.3)), 30,
+        chunk=10, group=group, finished=finished, devices=jax.devices()[:devices],
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("devices", [2, 3, 4])
 @pytest.mark.parametrize("group", [1, 3, 8])
 def test_the_number_of_devices_does_not_change_the_bits(devices, group):
     """Also where lanes fill no group, groups no device, and some lanes end before others."""
-    finished = lambda state: jnp.sum(state["w"] ** 2) < 1.0
-    for ends in (None, finished):
-        run = lambda count, ends=ends: sweep(
-            _start, _mixing, _measure, _lanes(seeds=4, rates=(0.01, 0.3)), 30,
-            chunk=10, group=group, finished=ends, devices=jax.devices()[:count],
-        )  # fmt: skip
-        _same(run(1), run(devices))
+    for ends in (None, _small):
+        _same(_mixed(group, ends, 1), _mixed(group, ends, devices))
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """Eleven seeds on one device, in one chunk."""
+    return sweep(_start, _step, _measure, _lanes(11), 12, devices=jax.devices()[:1])
 
 
 @pytest.mark.parametrize("seeds", [1, 5, 11])
-def test_devices_chunks_and_lane_counts_do_not_change_the_bits(seeds):
-    whole = sweep(_start, _step, _measure, _lanes(11), 12, devices=jax.devices()[:1])
+def test_devices_chunks_and_lane_counts_do_not_change_the_bits(seeds, whole):
     part = sweep(_start, _step, _measure, _lanes(seeds), 12, chunk=5)
     rows = np.arange(22).reshape(2, 11)[:, :seeds].ravel()
     _same(whole.metrics["loss"][rows], part.metrics["loss"])
     _same(jax.tree.map(lambda leaf: leaf[rows], whole.state), part.state)
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    """By the step that it takes."""
+    steps = {"step": _step, "mixing": _mixing}
+    return {name: sweep(_start, f, _measure, _lanes(), 20, chunk=5) for name, f in steps.items()}
 
 
 class Killed(Exception):
@@ -95,10 +115,7 @@ class Killed(Exception):
 
 
 @pytest.mark.parametrize("after", [1, 2, 3])
-def test_resuming_gives_the_undisturbed_bits(after, tmp_path, monkeypatch):
-    from jaxbounds.sweeps import Checkpoints
-
-    undisturbed = sweep(_start, _step, _measure, _lanes(), 20, chunk=5)
+def test_resuming_gives_the_undisturbed_bits(after, undisturbed, tmp_path, monkeypatch):
     write, calls = Checkpoints._write, []
 
     def dying(self, name, arrays):
@@ -116,13 +133,14 @@ def test_resuming_gives_the_undisturbed_bits(after, tmp_path, monkeypatch):
     resumed = sweep(
         _start, _step, _measure, _lanes(), 20, resume=True, devices=jax.devices()[:2], **options
     )
-    _same(undisturbed, resumed)
+    _same(undisturbed["step"], resumed)
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1e9])
-def test_what_was_asked_to_stop_is_kept_and_goes_on_elsewhere(seconds, tmp_path, monkeypatch):
+def test_what_was_asked_to_stop_is_kept_and_goes_on_elsewhere(
+    seconds, undisturbed, tmp_path, monkeypatch
+):
     """At the end of the second round, of one record or of a chunk."""
-    undisturbed = sweep(_start, _mixing, _measure, _lanes(), 20, chunk=5)
     module = importlib.import_module("jaxbounds.sweeps.sweep")
     monkeypatch.setattr(module, "ROUND", seconds)
     advance, rounds = module.Work.advance, []
@@ -144,7 +162,7 @@ def test_what_was_asked_to_stop_is_kept_and_goes_on_elsewhere(seconds, tmp_path,
     assert done == sum(rounds) and len(chunks) == 1
     resumed = run(resume=True, devices=jax.devices()[:3])
     assert sum(rounds) == 20
-    _same(undisturbed, resumed)
+    _same(undisturbed["mixing"], resumed)
 
 
 def _mark(folder):

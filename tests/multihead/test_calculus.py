@@ -46,32 +46,32 @@ def difference(function, point, step=1e-6):
     return slope
 
 
-def test_model_against_loops(x64):
-    assert head_output(jnp.asarray(U), jnp.asarray(W), jnp.asarray(X)) == pytest.approx(
-        by_hand(U, W, X), rel=1e-13
-    )
+@pytest.fixture
+def one_head(x64):
+    return jnp.asarray(U), jnp.asarray(W), jnp.asarray(X)
 
 
-def test_gradient_against_loops_and_autograd(x64):
-    outer, inner = calculus.head_gradient(jnp.asarray(U), jnp.asarray(W), jnp.asarray(X))
+def test_model_against_loops(one_head):
+    found = float(jax.jit(head_output)(*one_head))
+    assert found == pytest.approx(by_hand(U, W, X), rel=1e-13)
+
+
+def test_gradient_against_loops_and_autograd(one_head):
+    outer, inner = jax.jit(calculus.head_gradient)(*one_head)
     np.testing.assert_allclose(outer, difference(lambda u: by_hand(u, W, X), U), atol=1e-8)
     np.testing.assert_allclose(inner, difference(lambda w: by_hand(U, w, X), W), atol=1e-8)
-    for closed, argument in ((outer, 0), (inner, 1)):
-        exact = jax.grad(head_output, argnums=argument)(
-            jnp.asarray(U), jnp.asarray(W), jnp.asarray(X)
-        )
-        np.testing.assert_allclose(closed, exact, atol=1e-13)
+    exact = jax.jit(jax.grad(head_output, argnums=(0, 1)))(*one_head)
+    np.testing.assert_allclose(outer, exact[0], atol=1e-13)
+    np.testing.assert_allclose(inner, exact[1], atol=1e-13)
 
 
-def test_hessian_against_loops_and_autograd(x64):
-    arguments = jnp.asarray(U), jnp.asarray(W), jnp.asarray(X)
-    closed = calculus.head_hessian(*arguments)
+def test_hessian_against_loops_and_autograd(one_head):
+    closed = jax.jit(calculus.head_hessian)(*one_head)
     split = T * D
-    exact = jax.hessian(
-        lambda flat: head_output(
-            flat[:split].reshape(T, D), flat[split:].reshape(D, D), arguments[2]
-        )
-    )(jnp.concatenate([arguments[0].ravel(), arguments[1].ravel()]))
+    of_flat = lambda flat: head_output(
+        flat[:split].reshape(T, D), flat[split:].reshape(D, D), one_head[2]
+    )
+    exact = jax.jit(jax.hessian(of_flat))(np.append(U, W))
     np.testing.assert_allclose(closed, exact, atol=1e-12)
     # Second differences of the hand-written model along random directions.
     for seed in range(5):
@@ -99,16 +99,17 @@ def _problem(heads=H, n=N):
 
 def test_multihead_model_and_risk_against_loops(x64):
     params, data = _problem()
+    plain = jax.tree.map(np.asarray, params)
+    tokens, labels = np.asarray(data["X"]), np.asarray(data["y"])
     outputs = [
-        sum(by_hand(*(np.asarray(params[k][h]) for k in "UW"), np.asarray(x)) for h in range(H))
-        / np.sqrt(H)
-        for x in data["X"]
+        sum(by_hand(plain["U"][h], plain["W"][h], x) for h in range(H)) / np.sqrt(H) for x in tokens
     ]
-    np.testing.assert_allclose([model_output(params, x) for x in data["X"]], outputs, rtol=1e-12)
-    risk = np.mean(np.log1p(np.exp(-np.asarray(data["y"]) * outputs)))
-    assert empirical_risk(params, data) == pytest.approx(risk, rel=1e-12)
-    module = MultiHeadAttention(heads=H)
-    assert module.apply({"params": params}, data["X"][0]) == pytest.approx(outputs[0])
+    found = jax.jit(jax.vmap(model_output, (None, 0)))(params, data["X"])
+    np.testing.assert_allclose(found, outputs, rtol=1e-12)
+    risk = np.mean(np.log1p(np.exp(-labels * outputs)))
+    assert float(jax.jit(empirical_risk)(params, data)) == pytest.approx(risk, rel=1e-12)
+    module = jax.jit(MultiHeadAttention(heads=H).apply)
+    assert float(module({"params": params}, tokens[0])) == pytest.approx(outputs[0])
 
 
 def test_loss_hessian_against_autograd_and_its_extremes_against_numpy(x64):
@@ -119,7 +120,8 @@ def test_loss_hessian_against_autograd_and_its_extremes_against_numpy(x64):
         return empirical_risk({k: jnp.stack([head[k] for head in heads]) for k in "UW"}, data)
 
     exact = np.asarray(dense_hessian(risk, by_head))
-    np.testing.assert_allclose(calculus.loss_hessian(params, data), exact, atol=1e-13)
+    found = jax.jit(calculus.loss_hessian)(params, data)
+    np.testing.assert_allclose(found, exact, atol=1e-13)
     values = np.linalg.eigvalsh(exact)
     ends = calculus.loss_hessian_extremes(params, data)
     assert ends.certified
@@ -129,10 +131,10 @@ def test_loss_hessian_against_autograd_and_its_extremes_against_numpy(x64):
 def test_logistic_derivatives(x64):
     z = jnp.asarray([-800.0, -3.0, 0.0, 2.0, 40.0, 800.0])
     assert np.all(np.isfinite(logistic(z)))
-    np.testing.assert_allclose(logistic_slope(z), -jax.vmap(jax.grad(logistic))(z), atol=1e-15)
-    np.testing.assert_allclose(
-        logistic_curvature(z), jax.vmap(jax.grad(jax.grad(logistic)))(z), atol=1e-15
-    )
+    slope = jax.grad(logistic)
+    first, second = jax.jit(jax.vmap(lambda z: (slope(z), jax.grad(slope)(z))))(z)
+    np.testing.assert_allclose(logistic_slope(z), -np.asarray(first), atol=1e-15)
+    np.testing.assert_allclose(logistic_curvature(z), second, atol=1e-15)
     assert logistic(jnp.asarray(45.0)) == pytest.approx(np.exp(-45), rel=1e-12)
 
 
@@ -140,11 +142,17 @@ def test_logistic_derivatives(x64):
 def test_readouts_are_special_cases_of_full_projection(readout, T_factor, key, x64):
     tokens = jnp.asarray(X)
     module = MultiHeadAttention(heads=H, readout=readout, scale=1.0)
-    variables = module.init(key, tokens)
+    variables = jax.jit(module.init)(key, tokens)
     params = variables["params"]
     assert params["U"].shape == (H, D)
-    full = {"U": expand_readout(params["U"], T, readout), "W": params["W"]}
-    assert module.apply(variables, tokens) == pytest.approx(model_output(full, tokens))
+
+    @jax.jit
+    def both(variables):
+        full = {"U": expand_readout(params["U"], T, readout), "W": params["W"]}
+        return full, module.apply(variables, tokens), model_output(full, tokens)
+
+    full, special, general = jax.tree.map(np.asarray, both(variables))
+    assert special == pytest.approx(general)
     assert np.count_nonzero(full["U"][0, 0]) == T_factor * D
     with pytest.raises(ValueError, match="pooling"):
         expand_readout(params["U"], T, "full")

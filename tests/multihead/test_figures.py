@@ -60,14 +60,16 @@ def test_curves_are_those_of_all_heads_written_out(x64, key, toy):
     H = 3
     zero = {"U": jnp.zeros((H, 4, 4)), "W": jnp.zeros((H, 4, 4))}
     path = trajectory(lambda p: empirical_risk(p, data), zero, optimizer("gd", H**0.5), 8)
+    risk = jax.jit(empirical_risk)
+    every_score = jax.jit(jax.vmap(attention_scores, (None, 0)))
     for step in (2, 8):
-        heads = jax.tree.map(lambda leaf, step=step: leaf[step], path)
+        heads = jax.tree.map(lambda leaf, step=step: np.asarray(leaf)[step], path)
         got = toy.isel(panel=0, trial=1).sel(H=H, step=step)
-        loss = float(empirical_risk(heads, data))
+        loss = float(risk(heads, data))
         assert 10 ** float(got.log10_train_loss) == pytest.approx(loss, rel=1e-6)
         norms = np.sqrt(np.sum(np.square(heads["U"]), (1, 2)))
         assert float(got.norm_U) == pytest.approx(np.sum(norms) / H**0.5, rel=1e-6)
-        scores = jax.vmap(attention_scores, (None, 0))(heads["W"][0], data["X"])
+        scores = every_score(heads["W"][0], data["X"])
         mass = np.mean(np.sum(np.asarray(scores) * relevant.T[:, None], -1))
         assert float(got.attention) == pytest.approx(mass, rel=1e-6)
 
@@ -87,7 +89,7 @@ def test_float32_follows_float64_where_the_step_is_not_chaotic(key):
 def test_losses_are_known_below_the_range_of_floats():
     z = jnp.asarray([-30.0, 0.0, 14.9, 15.1, 60.0])
     exact = np.log10(np.log1p(np.exp(-np.asarray(z, float))))
-    got = jax.vmap(lambda value: student.log10_risk(value[None]))(z)
+    got = jax.jit(jax.vmap(lambda value: student.log10_risk(value[None])))(z)
     np.testing.assert_allclose(got, exact, rtol=2e-6, atol=1e-7)
     far = student.log10_risk(jnp.asarray([1000.0, 2000.0]))
     assert float(far) == pytest.approx(-(1000 + np.log(2)) / np.log(10), rel=1e-6)
@@ -95,7 +97,8 @@ def test_losses_are_known_below_the_range_of_floats():
 
 def test_sparse_context_has_noise_on_irrelevant_tokens_only(key):
     config = sparse_context.FIGURE_2
-    drawn = sparse_context.draw(config, key, 4000)
+    draw = jax.jit(sparse_context.draw, static_argnums=(0, 2))
+    drawn = draw(config, key, 4000)
     tokens, labels = np.asarray(drawn["X"]), np.asarray(drawn["y"])
     want = np.where(labels > 0, 2.0, 0.0), np.where(labels > 0, 0.0, 2.0)
     np.testing.assert_array_equal(tokens[0, :2], np.stack(want))
@@ -103,7 +106,7 @@ def test_sparse_context_has_noise_on_irrelevant_tokens_only(key):
     others = tokens[1:]
     noise = others - 2 * np.eye(4)[[2, 3]][np.argmax(others[:, 2:], 1)].transpose(0, 2, 1)
     assert np.std(noise) == pytest.approx(0.1, rel=0.01) and np.max(np.abs(noise)) > 0.35
-    random = sparse_context.draw(replace(config, positions="random"), key, 4000)
+    random = draw(replace(config, positions="random"), key, 4000)
     share = np.asarray(random["relevant"]).mean(1)
     np.testing.assert_allclose(share, 0.1, atol=0.03)
     chosen = np.moveaxis(np.asarray(random["X"]), 1, 2)[np.asarray(random["relevant"]) > 0]

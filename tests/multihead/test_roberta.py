@@ -1,5 +1,6 @@
 """RoBERTa against transformers (stored numbers, and live where it is installed) and NumPy."""
 
+import functools
 import json
 import math
 from dataclasses import replace
@@ -28,9 +29,16 @@ SMALL = RobertaShape(
 )
 
 
+_init = jax.jit(init_roberta, static_argnums=0)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _apply(shape, params, tokens, mask):
+    return Roberta(shape).apply({"params": params}, tokens, mask)
+
+
 def _logits(shape, params, tokens=TOKENS, mask=MASK):
-    apply = jax.jit(lambda p, t, m: Roberta(shape).apply({"params": p}, t, m))
-    return np.asarray(apply(params, jnp.asarray(tokens), jnp.asarray(mask)))
+    return np.asarray(_apply(shape, params, jnp.asarray(tokens), jnp.asarray(mask)))
 
 
 @pytest.fixture(scope="module")
@@ -88,9 +96,8 @@ def _numpy_roberta(shape, params, tokens, mask):
 
 def test_heads_of_a_fixed_width_are_summed_with_their_gain(x64, key):
     """NumPy, head by head, one sentence at a time."""
-    init = lambda key: init_roberta(SMALL, key)
     noise = lambda leaf: 0.3 * np.sin(1.7 * np.arange(leaf.size)).reshape(leaf.shape)
-    params = jax.tree.map(lambda leaf: leaf + noise(leaf), jax.jit(init)(key))
+    params = jax.tree.map(lambda leaf: np.asarray(leaf) + noise(leaf), _init(SMALL, key))
     tokens = np.asarray([[0, 4, 9, 7, 2, 1, 1], [0, 3, 2, 1, 1, 1, 1]], np.int32)
     got = _logits(SMALL, params, tokens, tokens != 1)
     plain = jax.tree.map(np.asarray, params)
@@ -143,14 +150,15 @@ def test_first_weights_of_the_output_do_not_depend_on_how_heads_are_cut(key):
     """Of scale 1 / sqrt(H w gain^2): the sum over heads is as large at every H."""
     for shape in (SMALL, replace(SMALL, heads=1, head_width=15, gain=1.0)):
         shape = replace(shape, width=300, deviation=0.0)
-        kernel = init_roberta(shape, key)["layer0"]["attention"]["output"]["kernel"]
+        first = jax.jit(lambda key, shape=shape: init_roberta(shape, key)["layer0"]["attention"])
+        kernel = first(key)["output"]["kernel"]
         fan = 3 if shape.heads == 5 else 15
         assert np.std(kernel) * np.sqrt(fan) == pytest.approx(1.0, abs=0.06)
 
 
 def test_dropout_acts_in_training_only(key):
     shape = replace(SMALL, dropout=0.5)
-    params, tokens = jax.jit(lambda key: init_roberta(shape, key))(key), jnp.asarray([[0, 4, 9, 2]])
+    params, tokens = _init(SMALL, key), jnp.asarray([[0, 4, 9, 2]])
     mask = jnp.ones_like(tokens, bool)
     apply = lambda train, key: Roberta(shape).apply(
         {"params": params}, tokens, mask, train=train, rngs={"dropout": key}
@@ -169,8 +177,7 @@ def test_sizes_that_are_no_network_are_refused(unannotated, key):
     with pytest.raises(ValueError, match="dropout"):
         replace(SMALL, dropout=1.0)
     with pytest.raises(ValueError, match="at most 10 tokens fit"):
-        init = init_roberta(SMALL, key)
-        _logits(SMALL, init, np.zeros((1, 11), np.int32), np.ones((1, 11), bool))
+        _logits(SMALL, _init(SMALL, key), np.zeros((1, 11), np.int32), np.ones((1, 11), bool))
 
 
 # Files ------------------------------------------------------------------------------------------

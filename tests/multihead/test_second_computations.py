@@ -23,15 +23,22 @@ from jaxbounds.multihead.statements.realizable_starts import (
     good_start_of,
 )
 from jaxbounds.papers import load_paper
-from jaxbounds.statements import Size
+from jaxbounds.statements import Sides, Size
 
 STATEMENTS = {s.id.removeprefix("multihead."): s for s in load_paper("multihead").statements}
 
 
 def _sides(name, instance, **size):
+    """What a statement compares; by one program, if it is one."""
+    statement = STATEMENTS[name]
+
+    def compared(given):
+        sides = statement.evaluate(given, Size(size))
+        return sides.lhs, sides.rhs
+
     with float64_on_cpu():
         given = jax.tree.map(jnp.asarray, instance, is_leaf=lambda leaf: isinstance(leaf, list))
-        return STATEMENTS[name].evaluate(given, Size(size))
+        return Sides(*(compared if statement.host else jax.jit(compared))(given))
 
 
 def _stored(name, form):
@@ -154,13 +161,17 @@ def test_no_projection_separates_relevant_tokens_better_than_the_oracle():
 
 def test_the_gradient_of_section_5_2_by_differences():
     """(alpha zeta / 2) sum_t x_t u*^T X^T phi'(0) X + ... against differences of the model."""
-    with float64_on_cpu():
-        instance = sequence(jax.random.key(3), Size({"T": 5, "d": 5}))
-        instance = {**instance, "alpha": jnp.asarray(-0.6)}
+
+    @jax.jit
+    def drawn(key):
+        instance = {**sequence(key, Size({"T": 5, "d": 5})), "alpha": jnp.asarray(-0.6)}
         c = unfold(instance)
-        row = np.asarray(printed_centre(c.classifier, c.zeta) + instance["p"])
+        return instance, c.X, printed_centre(c.classifier, c.zeta) + instance["p"]
+
+    with float64_on_cpu():
+        instance, X, row = jax.tree.map(np.asarray, drawn(jax.random.key(3)))
     found = _sides("sec5.2-gradient", instance, T=5, d=5)
-    X, alpha, h = np.asarray(c.X), -0.6, 1e-5
+    alpha, h = -0.6, 1e-5
 
     def model(W):
         logits = X @ W @ X.T
@@ -255,32 +266,36 @@ def test_an_unbalanced_start_has_the_output_it_should():
     """B_Phi of a start with b sqrt(H) more heads of one sign: b times one head's, whatever H is."""
     statement = STATEMENTS["cor5.unbalanced"]
     size = Size(statement.sizes[0])
-    with float64_on_cpu():
-        instance = statement.sample["sample"](jax.random.key(5), size)
+
+    @jax.jit
+    def drawn(key):
+        instance = statement.sample["sample"](key, size)
         start, c = good_start_of(instance), unfold(instance)
-    X, b = np.asarray(c.X), float(instance["excess"])
-    row = float(c.zeta) / 4 * np.asarray(c.classifier) + np.asarray(instance["p"])
+        good = start.good
+        constants = good.head_bound, good.model_bound, good.margin, start.radius
+        return instance, constants, c.X, c.zeta / 4 * c.classifier + instance["p"]
+
+    with float64_on_cpu():
+        instance, constants, X, row = jax.tree.map(np.asarray, drawn(jax.random.key(5)))
+    (B, phi, gamma, R), b = map(float, constants), float(instance["excess"])
     outputs = np.abs(b * np.sum(X @ row, axis=1))  # T rows, each the mean token
-    assert float(start.good.model_bound) == pytest.approx(max(1, outputs.max()))
+    assert phi == pytest.approx(max(1, outputs.max()))
     # H heads written out, (H + b sqrt(H)) / 2 of them with alpha = +1.
     H = 10_000
     signs = np.where(np.arange(H) < round((H + b * math.sqrt(H)) / 2), 1.0, -1.0)
     written_out = np.sum(signs) / math.sqrt(H) * np.sum(X @ row, axis=1)
     np.testing.assert_allclose(np.abs(written_out), outputs, rtol=2 / (abs(b) * math.sqrt(H)))
     # The printed bound with its own step, and H of (101).
-    found = statement.evaluate
-    with float64_on_cpu():
-        sides = found(instance, size)
-    K, good = size["K"], start.good
-    G = (2 * float(good.model_bound) + math.log(K)) / float(good.margin)
-    R, T, d, B = float(start.radius), size["T"], size["d"], float(good.head_bound)
+    K, T, d = size["K"], size["T"], size["d"]
+    G = (2 * phi + math.log(K)) / gamma
     root = 256 * math.sqrt(T * d) * R**3 * B * (3 * math.sqrt(d) * R**2 * (4 * G + B) + 1) * G**2
     alpha = 3 * math.sqrt(T) * R**3 * (4 * G + B) + 2 * math.sqrt(T) * R
     alpha *= 3 * math.sqrt(d) * R**2
     rho = (2 * math.sqrt(T * d) * R**3 / root + T * R**2 / 4) * alpha**2
-    unit = 4 * float(good.model_bound) ** 2 / float(good.margin) ** 2
-    step = min(1, 1 / rho, unit / math.log1p(math.exp(float(good.model_bound))))
+    unit = 4 * phi**2 / gamma**2
+    step = min(1, 1 / rho, unit / math.log1p(math.exp(phi)))
     bound = 2 / K + 5 * G**2 / (4 * step * K)
+    sides = _sides("cor5.unbalanced", instance, **size)
     assert float(sides.rhs["printed"]) == pytest.approx(bound, rel=1e-6)
 
 

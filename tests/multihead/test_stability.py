@@ -3,7 +3,6 @@
 import math
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -45,8 +44,8 @@ def test_eq18_ends_where_the_cubic_says(length, near):
     instance = {"X": one, "y": np.ones(1, int), "U": 0 * one, "W": 0 * one}
     step = {"dU": length * one, "dW": 0 * one}
     with float64_on_cpu():
-        given = jax.tree.map(jnp.asarray, {**instance, **step})
-        found = close_enough(given, Size({"n": 1, "T": 1, "d": 1, "H": 1}))
+        size = Size({"n": 1, "T": 1, "d": 1, "H": 1})
+        found = jax.jit(lambda given: close_enough(given, size))({**instance, **step})
     assert bool(found["eq. (18)"]) is near and bool(found["R >= 1"])
 
 
@@ -58,8 +57,8 @@ def test_descent_ends_where_the_scalar_computation_says():
     statement = STATEMENTS["multihead.lem8"]
     size = statement.sizes[0]
     with float64_on_cpu():
-        instance = jax.tree.map(lambda leaf: leaf[1], dict(statement.cases(size)))
-        run = descend(instance)
+        instance = jax.tree.map(lambda leaf: np.asarray(leaf)[1], dict(statement.cases(size)))
+        run = jax.jit(descend)(instance)
         np.testing.assert_allclose(run.losses[1], loss(4.08 / 6), rtol=1e-12)
         # ||grad L|| = |L'(0)| sqrt(T) ||x|| with L'(0) = -1/6.
         np.testing.assert_allclose(run.slopes[0], math.sqrt(3) / 6, rtol=1e-12)
@@ -108,13 +107,17 @@ def test_the_error_of_lemma_7_covers_the_rounding():
     with float64_on_cpu():
         keys = jax.random.split(jax.random.key(0), 24)
         drawn = jax.jit(jax.vmap(lambda key: sampler(key, size)))(keys)
-        runs = jax.jit(jax.vmap(descend))(drawn)
-        errors = jax.jit(jax.vmap(lambda x: rounding_of_losses(x, descend(x))))(drawn)
+
+        @jax.jit
+        @jax.vmap
+        def described(instance):
+            run = descend(instance)
+            return run, rounding_of_losses(instance, run)
+
+        every = jax.tree.map(np.asarray, (dict(drawn), *described(drawn)))
     worst, used = 0.0, 0.0
     for i in range(24):
-        instance, run, error = jax.tree.map(
-            lambda leaf, i=i: np.asarray(leaf[i]), (dict(drawn), runs, errors)
-        )
+        instance, run, error = jax.tree.map(lambda leaf, i=i: leaf[i], every)
         exact = np.array([_long_loss(instance, run.params, k) for k in range(61)])
         off = np.abs(run.losses - exact).astype(float)
         assert np.all(off <= error)

@@ -101,11 +101,12 @@ def test_the_witnesses_of_e9_on_prompts_that_are_encoded(x64):
     assert len(net) <= 5**d
     prompts = np.tile(r_x * net[:, None, :], (1, N, 1))
     t = rng.integers(0, N, (len(net), N, 1))
-    z = jax.vmap(data.encode, (0, 0, None))(jnp.asarray(prompts), jnp.asarray(t), omega)
-    z = np.asarray(z).reshape(-1, d + 2 * de)
+    encode = jax.jit(jax.vmap(data.encode, (0, 0, None)))
+    z = np.asarray(encode(prompts, t, omega)).reshape(-1, d + 2 * de)
     assert np.linalg.norm(z, axis=1) == pytest.approx(math.sqrt(r_x**2 + 2 * d))
     De = z.shape[1]
-    token = data.encode(r_x * jnp.eye(d)[:1].repeat(N, 0), jnp.asarray(t[0]), omega)
+    token = np.asarray(encode(r_x * np.eye(d)[:1].repeat(N, 0)[None], t[:1], omega))[0]
+    norm = jax.jit(lambda W: entrywise_norm(W, 2, 1))
     for _ in range(200):
         u, v = rng.normal(size=(2, d))
         of = lambda u: np.outer(np.append(u, np.zeros(De - d)), np.eye(De)[0])
@@ -114,13 +115,13 @@ def test_the_witnesses_of_e9_on_prompts_that_are_encoded(x64):
         fineness = np.min(np.linalg.norm(net - towards, axis=1))  # 1/2, up to the points tried
         assert fineness <= 0.6
         assert apart >= (1 - fineness**2 / 2) * r_x * np.linalg.norm(u - v) * (1 - 1e-12)
-        assert entrywise_norm(jnp.asarray(of(u)), 2, 1) == pytest.approx(np.linalg.norm(u))
+        assert float(norm(of(u))) == pytest.approx(np.linalg.norm(u))
         w = rng.normal(size=De)
         turned = np.outer(np.eye(De)[0], w)
-        moved = np.linalg.norm(np.asarray(token) @ turned, axis=1)
+        moved = np.linalg.norm(token @ turned, axis=1)
         assert moved == pytest.approx(r_x * np.linalg.norm(w))
-        assert entrywise_norm(jnp.asarray(turned.T), 2, 1) == pytest.approx(np.linalg.norm(w))
-        assert entrywise_norm(jnp.asarray(turned), 2, 1) > 5 * np.linalg.norm(w)  # over columns
+        assert float(norm(turned.T)) == pytest.approx(np.linalg.norm(w))
+        assert float(norm(turned)) > 5 * np.linalg.norm(w)  # over columns
 
 
 def test_attention_moves_less_than_its_weights(key, x64):
@@ -133,8 +134,8 @@ def test_attention_moves_less_than_its_weights(key, x64):
         moved = jnp.max(jnp.linalg.norm(attention(z, A) - attention(z, B), axis=1))
         return moved / bounds.attention_lipschitz(A - B, z)
 
-    ratios = jax.vmap(ratio)(jax.random.split(key, 2000))
-    assert 0.05 < jnp.max(ratios) <= 1
+    ratios = jax.jit(jax.vmap(ratio))(jax.random.split(key, 2000))
+    assert 0.05 < np.max(ratios) <= 1
 
 
 def test_covering_numbers_and_rates_by_hand():
@@ -165,14 +166,14 @@ def test_covering_numbers_and_rates_by_hand():
     assert rate == pytest.approx(5 * math.sqrt(4 * math.log(2 * 3 * 100 * 5) / 100))
 
 
-def test_network_value_and_perturbation_bounds(key, x64):
-    for k in jax.random.split(key, 8):
-        keys = jax.random.split(k, 5)
-        W = [jax.random.normal(keys[0], (4, 3)), jax.random.normal(keys[1], (2, 4))]
-        b = [jax.random.normal(keys[2], (4,)), jax.random.normal(keys[3], (2,))]
-        x = jax.random.normal(keys[4], (3,))
+def test_network_value_and_perturbation_bounds(x64):
+    rng, bound = np.random.default_rng(0), jax.jit(bounds.network_value_bound)
+    for _ in range(8):
+        W = [rng.normal(size=(4, 3)), rng.normal(size=(2, 4))]
+        b = [rng.normal(size=4), rng.normal(size=2)]
+        x = rng.normal(size=3)
         value = W[1] @ np.maximum(W[0] @ x + b[0], 0) + b[1]
-        assert np.linalg.norm(value) <= bounds.network_value_bound(W, b, x)
+        assert np.linalg.norm(value) <= bound(W, b, x)
     gap = bounds.recurrent_perturbation_bound(jnp.array(0.1), jnp.array(0.01), N=10, lipschitz=2.0)
     assert float(gap) == pytest.approx(0.1 + 0.2 * math.e)
     sharp = bounds.recurrent_perturbation_bound(

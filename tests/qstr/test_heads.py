@@ -11,14 +11,18 @@ from jaxbounds.qstr.encodings import coherence, greedy_encodings
 from jaxbounds.qstr.transformer import attention
 
 
+def _prompts(key, **sizes):
+    """The prompts of the lower bound, by one program."""
+    return jax.jit(lambda key: heads.lower_bound_prompts(key, **sizes))(key)
+
+
 @pytest.mark.parametrize("k", [0, 2, 5])
-def test_hidden_variance_is_that_of_the_best_predictor(k, key, x64):
+def test_hidden_variance_is_that_of_the_best_predictor(k, x64):
     """Independent: Monte Carlo of (|x|^2 - E[|x|^2 | Vx])^2 with E written out by hand."""
-    size = 6
-    key_v, key_x = jax.random.split(key)
-    V = jax.random.normal(key_v, (k + 1, size)).at[-1].set(0.0)
-    x = np.asarray(jax.random.normal(key_x, (60_000, size)))
-    Q = np.linalg.qr(np.asarray(V[:k]).T)[0]
+    size, rng = 6, np.random.default_rng(k)
+    V = np.append(rng.normal(size=(k, size)), np.zeros((1, size)), axis=0)
+    x = rng.normal(size=(60_000, size))
+    Q = np.linalg.qr(V[:k].T)[0]
     best = np.sum((x @ Q) ** 2, axis=1) + size - k
     errors = (np.sum(x**2, axis=1) - best) ** 2
     exact = heads.hidden_variance(V) if k else 2.0 * size
@@ -30,13 +34,13 @@ def test_repeated_images_in_numpy_count_once_without_x64():
     assert float(heads.hidden_variance(V)) == pytest.approx(2 * (40 - 3))
 
 
-def test_square_norm_variance_by_monte_carlo(key, x64):
-    root = jnp.array([[1.0, 0.0], [0.7, 0.5]])
-    mean = jnp.array([0.3, -1.0])
-    draws = np.asarray(jax.random.normal(key, (200_000, 2))) @ np.asarray(root).T + np.asarray(mean)
+def test_square_norm_variance_by_monte_carlo(x64):
+    root = np.array([[1.0, 0.0], [0.7, 0.5]])
+    mean = np.array([0.3, -1.0])
+    draws = np.random.default_rng(0).normal(size=(200_000, 2)) @ root.T + mean
     squares = np.sum(draws**2, axis=1)
     deviation = (squares - squares.mean()) ** 2
-    want = heads.square_norm_variance(mean, root @ root.T)
+    want = heads.square_norm_variance(jnp.asarray(mean), jnp.asarray(root @ root.T))
     assert abs(deviation.mean() - want) < 4 * deviation.std() / np.sqrt(200_000)
 
 
@@ -61,13 +65,13 @@ def test_bounds_say_when_they_are_vacuous_and_refuse_bad_sizes():
 
 
 def test_prompts_of_the_lower_bound(key, x64):
-    prompts = heads.lower_bound_prompts(key, shape=(2000,), N=12, q=3, d=2)
-    assert jnp.all(prompts.x[:, 5:] == 0.0)
-    relevant = np.asarray(prompts.x[:, :3])
+    prompts = jax.tree.map(np.asarray, _prompts(key, shape=(2000,), N=12, q=3, d=2))
+    assert np.all(prompts.x[:, 5:] == 0.0)
+    relevant = prompts.x[:, :3]
     want = (np.sum(relevant**2, axis=(1, 2)) - 6) / np.sqrt(6)
     for i in range(5, 12):
         np.testing.assert_allclose(prompts.y[:, i], want, rtol=1e-10, atol=1e-12)
-    errors = np.mean(np.asarray(prompts.y[:, 5:]) ** 2, axis=1)
+    errors = np.mean(prompts.y[:, 5:] ** 2, axis=1)
     assert abs(errors.mean() - 2.0) < 4 * errors.std() / np.sqrt(2000)
 
 
@@ -78,24 +82,26 @@ def test_what_heads_output_is_a_function_of_the_revealed_images(H, key, x64):
     Independent: the dense attention of the paper's model, not the formula of the images.
     """
     N, q, d, de = 12, 3, 8, 6
-    De = d + (q + 1) * de
-    key_w, key_x, key_o, key_m = jax.random.split(key, 4)
-    W = jax.random.normal(key_w, (H, De, De))
-    omega = jax.random.normal(key_o, (N, de)) / np.sqrt(de)
-    prompts = heads.lower_bound_prompts(key_x, shape=(), N=N, q=q, d=d)
-    z = encode(prompts.x, prompts.t, omega)
-    V = heads.revealed_images(W, z[-1], z[:q], d=d)
+    De, rng = d + (q + 1) * de, np.random.default_rng(H)
+    W = jnp.asarray(rng.normal(size=(H, De, De)))
+    omega = jnp.asarray(rng.normal(size=(N, de)) / np.sqrt(de))
+    prompts = _prompts(key, shape=(), N=N, q=q, d=d)
+
+    @jax.jit
+    def attend(x):
+        """The prompt, the images and what each head gives at its end."""
+        z = encode(x, prompts.t, omega)
+        images = heads.revealed_images(W, z[-1], z[:q], d=d)
+        return images, jax.vmap(lambda w: attention(z, w)[-1])(W)
+
+    V, before = attend(prompts.x)
     assert V.shape == (H * (q + d), q * d)
     assert heads.hidden_variance(V) == pytest.approx(2 * (q - H) * (d - H))
-    null = jnp.linalg.svd(V, full_matrices=True)[2][H * (q + d - H) :]
-    move = null.T @ jax.random.normal(key_m, (null.shape[0],))
-    moved = prompts.x.at[:q].add(move.reshape(q, d))
-    other = encode(moved, prompts.t, omega)
-    for h in range(H):
-        # Only the token part of the output counts: the label depends on x alone.
-        attend = jax.jit(attention)
-        before, after = attend(z, W[h])[-1], attend(other, W[h])[-1]
-        np.testing.assert_allclose(after, before, rtol=1e-9, atol=1e-9)
+    null = np.linalg.svd(V, full_matrices=True)[2][H * (q + d - H) :]
+    moved = np.array(prompts.x)
+    moved[:q] += (null.T @ rng.normal(size=len(null))).reshape(q, d)
+    # Only the token part of the output counts: the label depends on x alone.
+    np.testing.assert_allclose(attend(moved)[1], before, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(("q", "N"), [(8, 32)])
@@ -104,10 +110,11 @@ def test_two_heads_beat_the_bound_for_decoupled_ones(q, N, key, x64):
     omega = greedy_encodings(key, N, 24)
     assert coherence(omega, signed=False) <= 0.5 + 1e-9
     direction, margin = two_heads.separating_direction(omega, q)
-    np.testing.assert_allclose(omega[:q] @ direction, 1.0, atol=1e-9)
-    assert jnp.all(omega[q:] @ direction <= 1 - margin + 1e-9)
+    along = np.asarray(omega) @ np.asarray(direction)
+    np.testing.assert_allclose(along[:q], 1.0, atol=1e-9)
+    assert np.all(along[q:] <= 1 - margin + 1e-9)
     beta, A = 1e-3, 45.0 / margin
-    prompts = heads.lower_bound_prompts(key, shape=(64,), N=N, q=q, d=1)
+    prompts = _prompts(key, shape=(64,), N=N, q=q, d=1)
     options = {"beta": beta, "selectivity": A}
 
     @jax.jit
@@ -123,10 +130,10 @@ def test_two_heads_beat_the_bound_for_decoupled_ones(q, N, key, x64):
         dense = two_heads.two_head_prediction(prompts.x, prompts.t, omega, direction, **options)
         return structured, dense
 
-    structured, dense = both(prompts)
+    structured, dense = map(np.asarray, both(prompts))
     late = slice(N // 2 - 1, None)
     np.testing.assert_allclose(structured[:, late], dense[:, late], rtol=1e-6, atol=1e-8)
-    risk = jnp.mean((dense[:, late] - prompts.y[:, late]) ** 2)
+    risk = np.mean((dense[:, late] - np.asarray(prompts.y)[:, late]) ** 2)
     assert risk < 1e-6 * heads.decoupled_head_bound(N=N, q=q, H=2).value
 
 
@@ -153,17 +160,20 @@ def test_d_heads_show_every_token(N, de, q, d, key, x64):
     direction, margin = few_heads.least_direction(omega, q)
     if margin < 0.1:
         direction, margin = two_heads.separating_direction(omega, q)
-    np.testing.assert_allclose(omega[:q] @ direction, 1.0, atol=1e-9)
-    prompts = heads.lower_bound_prompts(key, shape=(4,), N=N, q=q, d=d)
+    along = np.asarray(omega) @ np.asarray(direction)
+    np.testing.assert_allclose(along[:q], 1.0, atol=1e-9)
+    prompts = _prompts(key, shape=(4,), N=N, q=q, d=d)
     tilt = {"beta": 0.5, "selectivity": 45.0 / float(margin)}
-    for x, t in zip(prompts.x, prompts.t):
-        got = few_heads.revealed_tokens(x, t, omega, direction, **tilt)
+    reveal = jax.jit(lambda x, t: few_heads.revealed_tokens(x, t, omega, direction, **tilt))
+    for x, t in zip(np.asarray(prompts.x), np.asarray(prompts.t)):
+        got = reveal(x, t)
         np.testing.assert_allclose(got, x[:q], atol=1e-9)
-        plain = _tokens_by_numpy(np.asarray(x), np.asarray(omega), np.asarray(direction), q, **tilt)
+        plain = _tokens_by_numpy(x, np.asarray(omega), np.asarray(direction), q, **tilt)
         np.testing.assert_allclose(got, plain, atol=1e-9)
     # Off the block diagonal: the query's position meets the key's token.
-    W = few_heads.revealing_weights(omega, direction, q=q, d=d, **tilt)
-    assert W.shape == (d, d + (q + 1) * de, d + (q + 1) * de) and jnp.any(W[:, d:, :d] != 0)
+    weights = lambda omega: few_heads.revealing_weights(omega, direction, q=q, d=d, **tilt)
+    W = np.asarray(jax.jit(weights)(omega))
+    assert W.shape == (d, d + (q + 1) * de, d + (q + 1) * de) and np.any(W[:, d:, :d] != 0)
 
 
 def test_fewer_than_min_q_d_heads_never_do():
@@ -178,8 +188,8 @@ def test_fewer_than_min_q_d_heads_never_do():
 def test_one_head_averages(x64):
     """Independent: softmax by hand on three orthonormal encodings, t = (1, 3)."""
     x, t = jnp.array([[1.0], [5.0], [3.0]]), jnp.array([[0, 2]] * 3)
-    z = encode(x, t, jnp.eye(3))
-    got = attention(z, few_heads.averaging_weights(4.0, q=2, d=1, de=3))[:, 0]
+    weights = few_heads.averaging_weights(4.0, q=2, d=1, de=3)
+    got = jax.jit(lambda x: attention(encode(x, t, jnp.eye(3)), weights)[:, 0])(x)
     e = np.exp(2.0)  # alpha d / q = 2
     np.testing.assert_allclose(got, (4 * e + 5) / (2 * e + 1))
     bound = few_heads.averaging_error_bound(x, 4.0, q=2)
@@ -189,7 +199,7 @@ def test_one_head_averages(x64):
 def test_inseparable_encodings_and_vectors_are_refused(key):
     with pytest.raises(ValueError, match="no direction separates"):
         two_heads.separating_direction(jnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), 2)
-    prompts = heads.lower_bound_prompts(key, shape=(), N=8, q=2, d=2)
+    prompts = _prompts(key, shape=(), N=8, q=2, d=2)
     options = {"beta": 0.1, "selectivity": 1.0}
     with pytest.raises(ValueError, match="few_heads"):
         two_heads.two_head_prediction(prompts.x, prompts.t, jnp.eye(8), jnp.ones(8), **options)

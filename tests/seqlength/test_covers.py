@@ -113,16 +113,19 @@ def _instances(rng, count, n, dim):
 def test_maurey_corrected_by_enumeration_and_printed_false(n, dim, k):
     vectors, weights, bs = _instances(np.random.default_rng(k), 60, n, dim)
     with jax.enable_x64(True):
-        found = jax.vmap(lambda V, a: sparsify(V, a, k))(jnp.asarray(vectors), jnp.asarray(weights))
-        reached = np.asarray(found.squared_error)
-        broken = 0
-        for V, a, b, error in zip(vectors, weights, bs, reached):
-            f = jnp.asarray(a @ V)
-            best = float(best_squared_error(jnp.asarray(V), jnp.asarray(a), k))
-            assert best <= error + 1e-12
-            assert error <= float(maurey_corrected(a.sum(), b, f, k)) + 1e-12
-            broken += best > float(maurey_printed(a.sum(), b, f, k)) + 1e-12
-    assert broken > 0
+
+        @jax.jit
+        @jax.vmap
+        def measured(V, a, b):
+            """The least error, the one reached, and the corrected and the printed bound."""
+            bounds = [
+                bound(jnp.sum(a), b, a @ V, k) for bound in (maurey_corrected, maurey_printed)
+            ]
+            return best_squared_error(V, a, k), sparsify(V, a, k).squared_error, *bounds
+
+        best, error, corrected, printed = map(np.asarray, measured(vectors, weights, bs))
+    assert (best <= error + 1e-12).all() and (error <= corrected + 1e-12).all()
+    assert (best > printed + 1e-12).any()
 
 
 @pytest.mark.parametrize("k", [1, 3])
@@ -130,22 +133,26 @@ def test_rescaled_and_shrunk_sparsification_meet_their_bounds(k):
     vectors, weights, bs = _instances(np.random.default_rng(1), 40, 4, 3)
     s = shrinkage(k)
     with jax.enable_x64(True):
-        arrays = jnp.asarray(vectors), jnp.asarray(weights)
-        rescaled = jax.vmap(lambda V, a: sparsify(V, a, k, use_all=True))(*arrays)
-        shrunk = jax.vmap(lambda V, a: sparsify(V, a, k, scale=s))(*arrays)
+
+        @jax.jit
+        @jax.vmap
+        def measured(V, a, b):
+            bound = maurey_corrected(jnp.sum(a), b, a @ V, k, scale=s)
+            return sparsify(V, a, k, use_all=True), sparsify(V, a, k, scale=s).squared_error, bound
+
+        rescaled, shrunk, bound = jax.tree.map(np.asarray, measured(vectors, weights, bs))
     f = np.einsum("in,ind->id", weights, vectors)
     size, gamma = np.sum(f**2, axis=1), weights.sum(axis=1)
-    counts = np.asarray(rescaled.multiplicities)
+    counts = rescaled.multiplicities
     assert (counts.sum(axis=1) == k).all()
     # A multiple of the V_i by counts is what it claims to be.
     combined = np.einsum("in,ind->id", counts, vectors) * gamma[:, None] / k
-    np.testing.assert_allclose(np.asarray(rescaled.approximation), combined, atol=1e-12)
-    assert (np.asarray(rescaled.squared_error) <= (gamma**2 * bs**2 - size) / k + 1e-12).all()
+    np.testing.assert_allclose(rescaled.approximation, combined, atol=1e-12)
+    assert (rescaled.squared_error <= (gamma**2 * bs**2 - size) / k + 1e-12).all()
+    assert (shrunk <= bound + 1e-12).all()
     with jax.enable_x64(True):
-        for V, a, b, error in zip(vectors, weights, bs, np.asarray(shrunk.squared_error)):
-            bound = float(maurey_corrected(a.sum(), b, jnp.asarray(a @ V), k, scale=s))
-            assert error <= bound + 1e-12
-            assert bound <= float(sparsify_radius(b, k)) ** 2 + 1e-12
+        for b, bounded in zip(bs, bound):
+            assert bounded <= float(sparsify_radius(b, k)) ** 2 + 1e-12
 
 
 @pytest.mark.parametrize("n, K", [(3, 2), (5, 4)])
@@ -160,8 +167,7 @@ def test_l1_ball_cover_radius_is_attained_at_a_vertex(n, K):
     assert nearest.max() == pytest.approx(B / (1 + math.sqrt(K)), rel=1e-12)
     assert nearest[-1] == pytest.approx(B / (1 + math.sqrt(K)), rel=1e-12)
     with jax.enable_x64(True):
-        found = jax.vmap(lambda v: covers.cover_l1_ball(v, B, K))(jnp.asarray(points))
-    found = np.asarray(found)
+        found = np.asarray(jax.jit(jax.vmap(lambda v: covers.cover_l1_ball(v, B, K)))(points))
     # The greedy member is in the list, and within the radius.
     member = np.abs(found[:, None] - cover[None]).max(axis=2).min(axis=1)
     assert member.max() < 1e-12
@@ -194,7 +200,7 @@ def test_truncation_cover_of_lemma_3_4(k, d):
     W /= np.linalg.norm(W, axis=2).sum(axis=1)[:, None, None]
     with jax.enable_x64(True):
         cover = jax.vmap(lambda W, radius: covers.cover_by_truncation(W, 1.0, radius))
-        What, code = map(np.asarray, cover(jnp.asarray(W), jnp.asarray(1.0 / x)))
+        What, code = map(np.asarray, jax.jit(cover)(W, 1.0 / x))
     assert (np.linalg.norm(W - What, axis=1).max(axis=1) < 1.0 / x).all()
     assert (np.abs(code).sum(axis=(1, 2)) <= np.floor(2 * x**2)).all()
     assert (np.linalg.norm(What, axis=2) <= np.linalg.norm(W, axis=2) + 1e-15).all()

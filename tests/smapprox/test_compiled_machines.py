@@ -56,16 +56,18 @@ def test_uncorrected_networks_are_exact_on_long_runs(precision):
     assert halting_time(beaver, "", 120) == 107
     machines = [LIBRARY["equal_blocks"]().machine, beaver]
     together = compile_together(machines, 120, correction=None)
-    for compiled, inputs in zip(together, (["a" * 9 + "b" * 9], ["", "0110"])):
+    # As many inputs for both: one program.
+    for compiled, inputs in zip(together, (["a" * 9 + "b" * 9, "ab"], ["", "0110"])):
         check(compiled, inputs, 0.0, precision=precision, length=18)
 
 
 @pytest.mark.parametrize("k", [41, 49, 55, 120])
 def test_the_mean_of_equal_values_is_exact(k):
-    mean = hard_attention(jnp.zeros(k, jnp.float32), jnp.ones(k, jnp.float32))
+    attend = jax.jit(hard_attention)
+    mean = attend(np.zeros(k, np.float32), np.ones(k, np.float32))
     assert mean == 1.0  # integers below 2^24, and k / k
-    uneven = hard_attention(jnp.array([2.0, 1.0, 2.0]), jnp.array([[1.0], [9.0], [4.0]]))
-    assert uneven == pytest.approx(2.5)
+    uneven = attend(jnp.array([2.0, 1.0, 2.0]), jnp.array([[1.0], [9.0], [4.0]]))
+    assert np.asarray(uneven) == pytest.approx(2.5)
 
 
 @pytest.mark.parametrize("name", ["equal_blocks"])
@@ -178,11 +180,16 @@ def test_encoder_codes_from_zero_read_the_wrong_cells():
     shifted = inputs._replace(encoder_codes=np.roll(inputs.encoder_codes, 1, axis=0))
     shifted.encoder_codes[0] = 0.0
     want = [simulate(compiled.machine, w, 13).verdict for w in words(compiled.machine, 4)]
+    cast = lambda a: jnp.asarray(a, bool if a.dtype == bool else jnp.float32)
+    weights = jax.tree.map(cast, compiled.params)
+
+    def F(tokens, present, encoder_codes, decoder_codes):
+        codes = encoder_codes, decoder_codes
+        return run(weights, tokens, present, *codes, segments=compiled.used).output
+
+    batched = jax.jit(jax.vmap(F, (0, 0, None, None)))
     for given, wrong in ((inputs, False), (shifted, True)):
-        cast = lambda a: jnp.asarray(a, bool if a.dtype == bool else jnp.float32)
-        weights, codes = jax.tree.map(cast, compiled.params), [cast(c) for c in given[2:]]
-        F = lambda x, m: run(weights, x, m, *codes, segments=compiled.used).output  # noqa: B023
-        output = jax.jit(jax.vmap(F))(cast(given.tokens), cast(given.present))
+        output = batched(*map(cast, given))
         verdicts = np.where(np.asarray(output) > 0, "accept", "reject")
         assert (verdicts != np.array(want)).any() == wrong
 
@@ -306,8 +313,8 @@ def test_module_takes_compiled_weights(key):
     shapes = jax.eval_shape(net.init, key, *one)["params"]["theta"]
     weights = jax.tree.map(lambda w: jnp.asarray(w, jnp.float32), compiled.params)
     assert jax.tree.map(np.shape, shapes) == jax.tree.map(np.shape, weights)
-    output = net.apply({"params": {"theta": weights}}, *one)
-    assert output == pytest.approx(-1.0, abs=1e-6)
+    output = jax.jit(net.apply)({"params": {"theta": weights}}, *one)
+    assert np.asarray(output) == pytest.approx(-1.0, abs=1e-6)
 
 
 def test_share_of_the_corrections_in_the_norm_falls_with_the_length():

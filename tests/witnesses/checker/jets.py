@@ -44,10 +44,16 @@ class Jet:
     __rmul__ = __mul__
 
     def __neg__(self) -> "Jet":
-        return self * -1
+        return Jet(-self.value, -self.gradient, -self.hessian)
 
     def __sub__(self, other: Any) -> "Jet":
-        return self + -other
+        if not isinstance(other, Jet):
+            return self + -other
+        return Jet(
+            self.value - other.value,
+            self.gradient - other.gradient,
+            self.hessian - other.hessian,
+        )
 
     def through(self, value: Any, first: Any, second: Any) -> "Jet":
         """f of this, where f, f' and f'' at its value are given."""
@@ -57,7 +63,8 @@ class Jet:
     def exp(self) -> "Jet":
         """e to this."""
         value = exp(self.value)
-        return self.through(value, value, value)
+        outer = np.outer(self.gradient, self.gradient)
+        return Jet(value, value * self.gradient, value * (self.hessian + outer))
 
     def reciprocal(self) -> "Jet":
         """1 over this."""
