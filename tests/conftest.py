@@ -13,6 +13,7 @@ import shutil
 import jax
 import jaxtyping
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 
 # Read when the first backend starts, which refuses flags that it does not know.
 CHEAP = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
@@ -65,6 +66,20 @@ def programs_are_let_go():
     yield
     jax.clear_caches()
     gc.collect()
+
+
+@pytest.fixture(scope="module")
+def kept_programs(tmp_path_factory):
+    """Compiled programs on disk: for modules that run them on several devices, or again."""
+    names = ("compilation_cache_dir", "persistent_cache_min_compile_time_secs")
+    before = {f"jax_{name}": jax.config.values[f"jax_{name}"] for name in names}
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("programs")))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    compilation_cache.reset_cache()
+    yield
+    for name, value in before.items():
+        jax.config.update(name, value)
+    compilation_cache.reset_cache()
 
 
 @pytest.fixture

@@ -142,6 +142,10 @@ FUNCTIONS = {
         lambda row: lax.while_loop(lambda c: jnp.sum(c) < 99, lambda c: c * c + 1, row)
     ),
     "cond": lambda x: lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, x),
+    "platforms": lambda x: (
+        lax.platform_dependent(x, cpu=jnp.sin, default=jnp.cos),
+        lax.platform_dependent(x, tpu=jnp.sin, default=jnp.cos),
+    ),
     "switch": lambda x: lax.switch(jnp.argmax(x[0]), [jnp.sin, jnp.cos, jnp.exp, jnp.tanh], x),
     "calls": lambda x: (jax.jit(jnp.sin)(x), jax.checkpoint(jnp.cos)(x), jax.nn.relu(x)),
     "repeated": lambda x: (jnp.tile(x, (2, 3)), jnp.unstack(x), jnp.unstack(x, axis=1)),

@@ -20,6 +20,8 @@ from jaxbounds.results import load
 from jaxbounds.sweeps import Checkpoints, OnlyAShare, Share, lanes_of, merge_parts, sweep
 from jaxbounds.sweeps.shares import mine, only, own
 
+pytestmark = pytest.mark.usefixtures("kept_programs")
+
 
 @pytest.mark.parametrize("count", [1, 3, 7, 35, 100])
 @pytest.mark.parametrize("shares", [1, 2, 7, 16])

@@ -17,6 +17,8 @@ from jaxbounds.sweeps.checkpoint import FORMAT
 from jaxbounds.sweeps.compaction import compaction
 from jaxbounds.sweeps.grouping import available, fitting
 
+pytestmark = pytest.mark.usefixtures("kept_programs")
+
 
 def _start(lane):
     return {"w": jax.random.normal(lane["key"], (5,)), "key": lane["key"]}

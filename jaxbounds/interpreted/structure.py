@@ -75,7 +75,13 @@ def _top_k(x: Any, *, k: int, axis: int = -1, **_: Any) -> list[Any]:
     return [np.take_along_axis(x, order, axis), order]
 
 
+def _platform(*, platforms: Any, **_: Any) -> Any:
+    """Which of several programs is the processor's."""
+    return np.int32(next(i for i, p in enumerate(platforms) if p is None or "cpu" in p))
+
+
 RULES: dict[str, Rule] = {
+    "platform_index": _platform,
     "broadcast_in_dim": _broadcast,
     "reshape": _reshape,
     "squeeze": lambda x, *, dimensions, **_: np.squeeze(x, tuple(dimensions)),

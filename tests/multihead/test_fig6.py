@@ -25,6 +25,8 @@ from jaxbounds.multihead.tokens import stored_tokenizer, to_arrays
 from jaxbounds.results import load, save
 from jaxbounds.sweeps import Checkpoints
 
+pytestmark = pytest.mark.usefixtures("kept_programs")
+
 TINY = Path(__file__).parent / "tiny_roberta"
 TOY = fig6.Figure6(
     heads=(2,),
