@@ -278,7 +278,7 @@ def test_a_product_is_a_set_of_instances():
     assert all(map(bool, words.values()))
     far = jax.tree.map(lambda leaf: 9 * np.asarray(leaf), point)
     assert all(map(bool, over.meets(over.project(far, SIZE), SIZE).values()))
-    moved = _run(lambda key: over.candidates(key, point, SIZE), jax.random.key(1))
+    moved = _run(lambda key, at: over.candidates(key, at, SIZE), jax.random.key(1), point)
     assert len({len(leaf) for leaf in jax.tree.leaves(moved)}) == 1
     assert jax.tree.structure(moved) == jax.tree.structure(point)
     vertices = _run(lambda key: over.vertices(key, SIZE, 5), jax.random.key(2))
