@@ -124,6 +124,7 @@ class Set(ABC):
         all entries of one absolute value, and what lies farthest out in its direction.
         """
         flip, out, copy = jax.random.split(key, 3)
+        x = jnp.asarray(x)
         if not x.size:
             return jnp.stack([x] * 6)
         flat = x.ravel()
