@@ -31,7 +31,7 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES)
 def test_every_program_lowers_for_a_tpu_and_for_cuda(name):
     found = LOWERING["programs_of"](name)
-    assert found.programs > 10 and found.refused == {"tpu": [], "cuda": []}
+    assert found.programs >= 5 and found.refused == {"tpu": [], "cuda": []}
     # What may be overwritten here may be there.
     assert found.kept == {"tpu": found.donating, "cuda": found.donating}
     assert found.types <= {"f32", "f64"} and ("f64" in found.types) == (name in FLOAT64)

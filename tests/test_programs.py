@@ -106,6 +106,21 @@ def test_verdicts_do_not_depend_on_what_was_kept(tmp_path):
     assert without["worst_ratio"] == pytest.approx(warm["worst_ratio"], rel=1e-12)
 
 
+def test_a_program_that_cannot_be_run_is_made_again(tmp_path, monkeypatch):
+    function, traced = counting()
+    with float64_on_cpu():
+        before = Programs(tmp_path)(function, "mine", calls=ALWAYS)(BATCH)
+
+        def broken(*arguments):
+            raise jax.errors.JaxRuntimeError("NOT_FOUND: Function not found")
+
+        monkeypatch.setattr("jaxbounds.falsification.programs.loaded", lambda *kept: broken)
+        run = Programs(tmp_path)(function, "mine", calls=ALWAYS)
+        for _ in range(2):
+            np.testing.assert_array_equal(run(BATCH)["sum"], before["sum"])
+    assert len(traced) == 2
+
+
 @pytest.mark.parametrize("damage", [False, True])
 def test_instances_are_drawn_once_for_a_name(tmp_path, damage):
     made = []

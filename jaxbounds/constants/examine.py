@@ -266,7 +266,7 @@ def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[A
 def _is_real(far: Limit, gain: float | None) -> bool:
     """Whether a rise far out is seen in the slopes, or is too large to be rounding."""
     large = far.endless or far.rise > SAME or far.lawful
-    return gain is None or large or far.rise < BEYOND * gain
+    return large or (gain is not None and far.rise < BEYOND * gain)
 
 
 def _at_the_end(problem: Problem, ratio: Ratio, point: Point, far: Limit) -> tuple[Any, float]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 from jax.experimental import serialize_executable
+from jax.experimental.compilation_cache import compilation_cache
 
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.reading import Reading
@@ -125,11 +126,16 @@ def loaded(kept: Kept, arguments: tuple, /) -> Callable | None:
 
 @contextlib.contextmanager
 def kept_here() -> Iterator[None]:
-    """For the length of a `with` block JAX does not keep what is compiled, too."""
-    name = "jax_persistent_cache_min_compile_time_secs"
+    """For the length of a `with` block JAX's own cache is not asked, and keeps nothing.
+
+    A program that it gave could not be written again: its machine code is gone by then.
+    """
+    name = "jax_enable_compilation_cache"
     usual = jax.config.values[name]
-    jax.config.update(name, float("inf"))
+    jax.config.update(name, False)
+    compilation_cache.reset_cache()  # else JAX remembers what it was told first
     try:
         yield
     finally:
         jax.config.update(name, usual)
+        compilation_cache.reset_cache()

@@ -137,7 +137,14 @@ class Programs:
         if file and (kept := read_kept(file)) and (found := loaded(kept, arguments)):
             if watch is not None:
                 watch.recall(kept.seen)
-            return found
+            anew = lambda: self._compiled(mapped, file, arguments, calls, watch)
+            return _or_else(found, anew, jax.errors.JaxRuntimeError)
+        return self._compiled(mapped, file, arguments, calls, watch)
+
+    def _compiled(
+        self, mapped: Callable, file: Any, arguments: tuple, calls: int, watch: Watch | None
+    ) -> Callable:
+        """The same, where none is kept that can be used."""
         traced = jax.jit(mapped).trace(*arguments)
         if watch is not None:
             watch.program(traced.jaxpr, functools.partial(jax.eval_shape, mapped, *arguments))
@@ -148,7 +155,7 @@ class Programs:
         compile_it = lambda: traced.lower().compile(compiler_options=cheap)
         if work <= LONG:
             with contextlib.suppress(NotInterpreted):
-                return _in_numpy(traced, compile_it)
+                return _or_else(_in_numpy(traced), compile_it, NotInterpreted)
         if file is None or (watch is not None and watch.blind):  # nobody saw what it calls
             return compile_it()
         with kept_here():
@@ -157,22 +164,28 @@ class Programs:
         return made
 
 
-def _in_numpy(traced: Any, otherwise: Callable[[], Callable]) -> Callable:
-    """What was traced run in NumPy; compiled once NumPy may give something else.
+def _in_numpy(traced: Any) -> Callable:
+    """What was traced, run in NumPy.
 
     Raises:
-        NotInterpreted: if there is no rule for one of its primitives.
+        NotInterpreted: if there is no rule for one of its primitives; later, where NumPy may give
+            something else.
     """
     run, structure = interpreted(traced.jaxpr), jax.tree.structure(traced.out_info)
-    compiled_one = functools.cache(otherwise)
+    return lambda *given: jax.tree.unflatten(structure, run(*jax.tree.leaves(given)))
 
-    def in_numpy(*given: Any) -> Any:
+
+def _or_else(run: Callable, make: Callable[[], Callable], refusal: type[Exception]) -> Callable:
+    """A function that is replaced by another, made once, where it refuses."""
+    other = functools.cache(make)
+
+    def either(*given: Any) -> Any:
         try:
-            return jax.tree.unflatten(structure, run(*jax.tree.leaves(given)))
-        except NotInterpreted:
-            return compiled_one()(*given)
+            return run(*given)
+        except refusal:
+            return other()(*given)
 
-    return in_numpy
+    return either
 
 
 UNKEPT = Programs()

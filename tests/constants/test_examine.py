@@ -79,7 +79,9 @@ def test_the_word(more, agreeing, word):
     "more, gain, real",
     [
         ({"rise": 1.05e-9}, 0.0, True), ({"rise": 0.95e-9}, 0.0, False),
-        ({"rise": 0.0}, None, True), ({"rise": 0.0, "endless": True}, 0.0, True),
+        # Without slopes nothing but the rise itself speaks for it.
+        ({"rise": 0.95e-9}, None, False), ({"rise": 1.05e-9}, None, True),
+        ({"rise": 0.0, "endless": True}, 0.0, True),
         ({"rise": 0.0, "lawful": True}, 0.0, True),
         ({"rise": 1e-10}, 1.05e-13, True), ({"rise": 1e-10}, 0.95e-13, False),
     ],

@@ -121,10 +121,22 @@ def test_what_cannot_be_loaded_or_written_costs_only_time(tmp_path, monkeypatch)
     assert loaded(read_kept(file), (x, x)) is None
 
 
-def test_jax_does_not_keep_it_as_well():
-    name = "jax_persistent_cache_min_compile_time_secs"
+def test_jax_s_own_cache_is_not_asked():
+    # A program that came out of it could be written, and not be run when it is read again.
+    name = "jax_enable_compilation_cache"
     usual = jax.config.values[name]
     with pytest.raises(ZeroDivisionError), kept_here():
-        assert jax.config.values[name] == float("inf")
+        assert jax.config.values[name] is False
         raise ZeroDivisionError
     assert jax.config.values[name] == usual and kept.digest(b"") != kept.digest(b"0")
+
+
+@pytest.mark.usefixtures("kept_programs")
+def test_what_jax_s_cache_has_is_kept_all_the_same(tmp_path):
+    x, file = np.arange(6.0).reshape(3, 2) / 7, tmp_path / "file"
+    make = lambda: jax.jit(_program).trace(x).lower().compile()
+    wanted = make()(x)
+    jax.clear_caches()
+    with kept_here():
+        keep(file, make(), {})
+    jax.tree.map(np.testing.assert_array_equal, loaded(read_kept(file), (x,))(x), wanted)
