@@ -133,8 +133,10 @@ def test_jax_s_own_cache_is_not_asked():
 
 @pytest.mark.usefixtures("kept_programs")
 def test_what_jax_s_cache_has_is_kept_all_the_same(tmp_path):
+    # Fused, so that there is a function that could be missing.
     x, file = np.arange(6.0).reshape(3, 2) / 7, tmp_path / "file"
-    make = lambda: jax.jit(_program).trace(x).lower().compile()
+    fused = jax.vmap(lambda row: {"sum": jnp.sum(jnp.sin(row)), "same": row})
+    make = lambda: jax.jit(fused).trace(x).lower().compile()
     wanted = make()(x)
     jax.clear_caches()
     with kept_here():
