@@ -141,10 +141,10 @@ def test_instances_are_drawn_once_for_a_name(tmp_path, damage):
     assert len(made) == 2 + damage
 
 
-@pytest.mark.parametrize("kept", [np.zeros(2**18), np.zeros(2**18 + 1), [np.zeros(1)]])
+@pytest.mark.parametrize("kept", [np.zeros(2**20), np.zeros(2**20 + 1), [np.zeros(1)]])
 def test_small_dicts_of_arrays_are_kept(tmp_path, kept):
     Programs(tmp_path).drawn(lambda: {"x": kept}, "mine")
-    assert len(list(tmp_path.iterdir())) == (np.size(kept) == 2**18)
+    assert len(list(tmp_path.iterdir())) == (np.size(kept) == 2**20)
     Programs().drawn(lambda: {"x": kept}, "mine")
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")

@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.measure import Measured
-from jaxbounds.falsification.reading import Xp
+from jaxbounds.falsification.reading import Xp, is_floating
 from jaxbounds.statements import Instance, Statement
 
 LOST = 1e-12
@@ -23,7 +23,7 @@ equal."""
 
 def largest_entry(instance: Instance, xp: Xp = jnp, /, *, axes: int = 0) -> Any:
     """The absolute value of the largest float of an instance; of each, over leading axes."""
-    floats = [x for x in jax.tree.leaves(instance) if jnp.issubdtype(x.dtype, jnp.floating)]
+    floats = [x for x in jax.tree.leaves(instance) if is_floating(x.dtype)]
     last = lambda leaf: tuple(range(axes, leaf.ndim))
     sizes = [xp.max(xp.abs(leaf), axis=last(leaf), initial=0.0) for leaf in floats]
     return xp.max(xp.stack(sizes), axis=0) if sizes else 0.0

@@ -35,7 +35,7 @@ LONG, HEAVY = 16_000, 1_000_000
 takes some microseconds, and to compile it a few hundred; from the other on it is compiled well."""
 MANY = 100
 """Calls, where nobody says how many there will be."""
-SMALL = 2**21
+SMALL = 2**23
 """Bytes of instances that are worth keeping."""
 
 

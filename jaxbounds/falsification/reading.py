@@ -1,5 +1,6 @@
 """What a statement gives on one instance, before it is compared: its sides, its hypotheses."""
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -138,11 +139,17 @@ def met(
     return joined({"finite": all_finite(instance, xp)}, asked(hypotheses, instance, size, xp))
 
 
+@functools.cache
+def is_floating(dtype: Any, /) -> bool:
+    """Whether numbers of a type are floats: asked at each step, and slow to find out."""
+    return bool(jnp.issubdtype(dtype, jnp.floating))
+
+
 def all_finite(instance: Instance, xp: Xp, /, axes: int = 0) -> Any:
     """Whether all floats of an instance are finite; of each, over leading axes."""
     found = xp.asarray(True)
     for leaf in jax.tree.leaves(instance):
-        if jnp.issubdtype(leaf.dtype, jnp.floating):
+        if is_floating(leaf.dtype):
             found = found & xp.all(xp.isfinite(leaf), axis=tuple(range(axes, leaf.ndim)))
     return xp.asarray(found)
 

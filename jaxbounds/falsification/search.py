@@ -17,7 +17,7 @@ from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.lost import is_lost, is_noise, largest_entry
 from jaxbounds.falsification.measure import Measured, counts_for, measure, ratio
 from jaxbounds.falsification.moves import Score, climb
-from jaxbounds.falsification.reading import Reading, met, read
+from jaxbounds.falsification.reading import Reading, is_floating, met, read
 from jaxbounds.statements import Instance, Size, Statement
 
 
@@ -65,7 +65,7 @@ def projection(statement: Statement, size: Size) -> Callable[[Instance], Instanc
 
 
 def _is_float(leaf: Any) -> bool:
-    return jnp.issubdtype(leaf.dtype, jnp.floating)
+    return is_floating(leaf.dtype)
 
 
 def _score(ratio: Float[Array, ""]) -> Float[Array, ""]:
