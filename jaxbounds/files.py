@@ -103,10 +103,11 @@ def here(path: str | Place, /) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def whole(path: str | Place, /) -> Iterator[IO[bytes]]:
+def whole(path: str | Place, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
     """A binary file to write to; `path` gets its content when the block ends well, else nothing.
 
-    The content is on the disk before the name is.
+    The content is on the disk before the name is, unless it may be lost with the power: it takes
+    milliseconds, and what can be made again is not worth them.
     """
     path = locate(path)
     if not _is_here(path):
@@ -122,7 +123,8 @@ def whole(path: str | Place, /) -> Iterator[IO[bytes]]:
         with open(partial, "x+b") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                os.fsync(file.fileno())
         os.replace(partial, path)
     except BaseException as problem:
         with contextlib.suppress(OSError):
@@ -176,7 +178,9 @@ def digest(arrays: Arrays, /, *words: str) -> str:
     return total.hexdigest()
 
 
-def save_arrays(path: str | Place, arrays: Arrays, /, *, form: str, about: str = "") -> Place:
+def save_arrays(
+    path: str | Place, arrays: Arrays, /, *, form: str, about: str = "", lasting: bool = True
+) -> Place:
     """Write arrays as .npz with a checksum, all or nothing.
 
     Args:
@@ -184,6 +188,7 @@ def save_arrays(path: str | Place, arrays: Arrays, /, *, form: str, about: str =
         arrays: by name.
         form: what kind of file this is, with its version; `load_arrays` asks for it.
         about: a text that goes with them, under the same checksum.
+        lasting: as of `whole`.
 
     Raises:
         TypeError: if an array holds Python objects.
@@ -191,7 +196,7 @@ def save_arrays(path: str | Place, arrays: Arrays, /, *, form: str, about: str =
     named: Any = {f"array/{name}": array for name, array in arrays.items()}
     if any(array.dtype.hasobject for array in named.values()):
         raise TypeError(f"arrays of Python objects cannot be stored in {path}")
-    with whole(path) as file:
+    with whole(path, lasting=lasting) as file:
         np.savez(file, stamp=np.array([form, about, digest(arrays, form, about)]), **named)
     return locate(path)
 

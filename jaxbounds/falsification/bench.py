@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbounds.falsification.measure import Measured, float64_on_cpu, measure, measured
 from jaxbounds.falsification.programs import MANY, Programs, compiled
-from jaxbounds.falsification.reading import met, read
+from jaxbounds.falsification.reading import all_finite, joined, met, read
 from jaxbounds.falsification.watched import Watch
 from jaxbounds.interpreted import once
 from jaxbounds.statements import Budget, Form, Instance, Sampler, Size, Statement
@@ -228,6 +228,7 @@ class Bench:
         self.watch = Watch(statement)
         self.batch = batch
         self._runs: dict[tuple[str, Size], Callable] = {}
+        self._read: tuple[Any, Any] = None, None  # the last batch, and what was read of it
 
     def mapped(self, function: Callable[[Instance], Any], what: str, size: Size) -> Callable:
         """The function over a batch: compiled, or on the host."""
@@ -248,7 +249,9 @@ class Bench:
         # On the host the sides of an identity may be of another shape for each instance.
         if statement.there_is is not None or (statement.host and not statement.is_bound):
             return self._run(measure(statement, size), size, batch)
-        return measured(statement, self._run(read(statement, size), size, batch), batch, axes=1)
+        reading = self._run(read(statement, size), size, batch)
+        self._read = batch, reading
+        return measured(statement, reading, batch, axes=1)
 
     def _run(self, function: Callable[[Instance], Any], size: Size, batch: Instance) -> Any:
         run = self.mapped(function, "measure", size)
@@ -269,16 +272,24 @@ class Bench:
         first = batch_of(instance)
         return jax.tree.map(lambda column: column[0], self(first, size))
 
+    def _hypotheses(self, batch: Instance, size: Size) -> dict[str, Any]:
+        """Of each instance which hypotheses it meets, by name: as it was read, if it just was."""
+        known, reading = self._read
+        if known is batch:
+            own = lambda flag: np.all(flag, axis=tuple(range(1, flag.ndim)))
+            finite = all_finite(batch, np, axes=1) & np.ones(length(batch), bool)
+            flags = {name: own(flag) for name, flag in reading.met[0].items()}
+            return dict(sorted(joined({"finite": finite}, flags).items()))
+        hypotheses, xp = self.statement.hypotheses, np if self.statement.host else jnp
+        flags_of = lambda instance: met(hypotheses, instance, size, xp)
+        if self.statement.host:
+            return one_by_one(flags_of)(batch)
+        many = jax.vmap(flags_of)  # for a call or two nothing is compiled
+        return once(many, compiled(many))(batch)
+
     def excluded(self, batch: Instance, size: Size, measured: Measured) -> dict[str, int]:
         """Why instances of a batch do not count, and how many for each reason."""
-        hypotheses = self.statement.hypotheses
-        xp = np if self.statement.host else jnp
-        flags = lambda instance: met(hypotheses, instance, size, xp)
-        if self.statement.host:
-            table = one_by_one(flags)(batch)
-        else:  # for a call or two nothing is compiled
-            many = jax.vmap(flags)
-            table = once(many, compiled(many))(batch)
+        table = self._hypotheses(batch, size)
         reasons = {name: int(np.sum(~ok)) for name, ok in table.items()}
         meets_all = np.all(np.stack(list(table.values())), axis=0)
         reasons["below the numerical error"] = int(np.sum(meets_all & ~measured.counted[:, -1]))

@@ -1,5 +1,6 @@
 """The engine: judge, shrink, store, and replay."""
 
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -82,12 +83,25 @@ def verdicts_on(
     )
     with float64_on_cpu():
         places = store, examples
-        verdicts = [_verdict(found, index, seed, places) for index in range(len(statement.forms))]
+        verdicts = [
+            _verdict(found, index, checked, seed, places)
+            for index, checked in enumerate(_checked(found))
+        ]
     seconds = time.perf_counter() - started
     return tuple(replace(verdict, seconds=seconds) for verdict in verdicts)
 
 
-def _verdict(found: Findings, index: int, seed: int, places: Places) -> Verdict:
+def _checked(found: Findings) -> list[tuple[str, ...]]:
+    """The names of the hypotheses of each form; those without their own have the statement's."""
+    statement, first = found.bench.statement, found.pool.instance(0)
+    named = lambda form: hypothesis_names(statement, form, first)
+    common = functools.cache(lambda: named(None))
+    return [named(form) if form.hypotheses else common() for form in statement.forms]
+
+
+def _verdict(
+    found: Findings, index: int, checked: tuple[str, ...], seed: int, places: Places
+) -> Verdict:
     """One form's verdict, with its worst instance."""
     statement, column = found.bench.statement, found.columns[index]
     form, (decision, stored_ratio) = statement.forms[index], found.decisions[index]
@@ -107,7 +121,7 @@ def _verdict(found: Findings, index: int, seed: int, places: Places) -> Verdict:
         distinct=distinct_counted(column),
         by_size=by_size(statement, column),
         near=found.near[index],
-        checked=hypothesis_names(statement, form, found.pool.instance(0)),
+        checked=checked,
         excluded=found.left_out,
         sources=_by_source(column),
         quantiles=_quantiles(drawn),
@@ -178,7 +192,12 @@ def _save(bench: Bench, form: Form, instance, size: Size, index: int, store, fol
     if store is None:
         return ratio, ""
     path = Path(store) / folder / f"{bench.statement.id}.{form.file_name}.npz"
-    about = {"id": bench.statement.id, "form": form.name, "ratio": repr(ratio), "size": dict(size)}
+    about: dict[str, Any] = {
+        "id": bench.statement.id,
+        "form": form.name,
+        "ratio": repr(ratio),
+        "size": dict(size),
+    }
     return ratio, str(save_instance(path, instance, **about).relative_to(store))
 
 

@@ -100,4 +100,4 @@ def remember(
                     return
     about = {"id": bench.statement.id, "form": form.name, "ratio": repr(ratio)}
     with contextlib.suppress(OSError):  # no place: nothing is remembered
-        save_instance(file, instance, **about, size=dict(size))
+        save_instance(file, instance, lasting=False, **about, size=dict(size))

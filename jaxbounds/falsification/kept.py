@@ -100,7 +100,7 @@ def keep(file: Path, compiled: Any, seen: dict[str, list[str]], /) -> None:
     with contextlib.suppress(OSError, TypeError, ValueError, NotImplementedError):
         program, _, result = serialize_executable.serialize(compiled)
         shape = described(jax.tree.unflatten(result, [0] * result.num_leaves))
-        with whole(file) as out:
+        with whole(file, lasting=False) as out:
             out.write(Kept(seen, shape, program).written())
 
 

@@ -126,7 +126,7 @@ class Programs:
         made = draw()
         if sum(leaf.nbytes for leaf in jax.tree.leaves(made)) <= SMALL:
             with contextlib.suppress(OSError, TypeError):  # no place, or no dict of arrays
-                save_instance(file, made)
+                save_instance(file, made, lasting=False)
         return made
 
     def _made(

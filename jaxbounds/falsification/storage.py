@@ -67,9 +67,19 @@ def unflatten(flat: Mapping[str, np.ndarray], /) -> dict[str, Any]:
     return nested
 
 
-def save_instance(path: str | Path, instance: Instance, /, **meta: Any) -> Path:
-    """Write an instance and JSON-able `meta` to `path` (a .npz file), all or nothing."""
-    return save_arrays(path, flatten(instance), form=FORMAT, about=json.dumps(meta, sort_keys=True))
+def save_instance(
+    path: str | Path, instance: Instance, /, *, lasting: bool = True, **meta: Any
+) -> Path:
+    """Write an instance and JSON-able `meta` to `path` (a .npz file), all or nothing.
+
+    Args:
+        path: where.
+        instance: nested dicts of arrays.
+        lasting: false where it can be made again: then it may be lost with the power.
+        meta: see `StoredInstance`.
+    """
+    about = json.dumps(meta, sort_keys=True)
+    return save_arrays(path, flatten(instance), form=FORMAT, about=about, lasting=lasting)
 
 
 def load_instance(path: str | Path) -> StoredInstance:
