@@ -182,13 +182,20 @@ def _quantiles(values: Reals) -> tuple[float, ...]:
     return tuple(np.quantile(finite, np.linspace(0, 1, 21)).tolist()) if len(finite) else ()
 
 
-def _save(bench: Bench, form: Form, instance, size: Size, index: int, store, folder: str):
-    """Store an instance with the ratio that it will be replayed to: (ratio, relative path)."""
+def _save(
+    bench: Bench, form: Form, found: tuple[Any, Size, float | None], index: int, store, folder: str
+):
+    """Store an instance with the ratio that it will be replayed to: (ratio, relative path).
+
+    What was measured gives the same bits again; what nobody has measured yet comes with None.
+    """
+    instance, size, ratio = found
     if bench.statement.there_is is not None:
         instance = jax.tree.map(np.asarray, promised(bench.statement, size, index)(instance))
         given = bench.statement.as_given()
-        bench = Bench(given, 1, UNKEPT, calls=calls_of(given, given.budget))
-    ratio = float(bench.one(instance, size).value[index])
+        bench, ratio = Bench(given, 1, UNKEPT, calls=calls_of(given, given.budget)), None
+    if ratio is None:
+        ratio = float(bench.one(instance, size).value[index])
     if store is None:
         return ratio, ""
     path = Path(store) / folder / f"{bench.statement.id}.{form.file_name}.npz"
@@ -211,8 +218,8 @@ def _with_worst(
     if np.any(column.measured.counted):
         row = column.worst(np.arange(len(column.sizes)))
         size = Size(statement.sizes[column.sizes[row]])
-        instance = pool.instance(row)
-        ratio, file = _save(bench, form, instance, size, index, store, "worst")
+        instance, ratio = pool.instance(row), float(column.measured.value[row])
+        ratio, file = _save(bench, form, (instance, size, ratio), index, store, "worst")
         remember(bench, form, index, (instance, size, ratio), examples)
         if statement.kind not in ON_AVERAGE and not verdict.worst_ratio > ratio:
             verdict = replace(verdict, worst_ratio=ratio)
@@ -220,11 +227,11 @@ def _with_worst(
     if verdict.status != "fails":
         return verdict
     if form.counterexample is not None:  # one that a person chose, and that was measured to fail
-        failing = counterexample_of(bench.statement, form)
+        failing, known = counterexample_of(bench.statement, form), verdict.counterexample_ratio
     else:
-        failing = _found_counterexample(bench, pool, column, index)
+        failing, known = _found_counterexample(bench, pool, column, index), None
     if failing is not None:
-        ratio, file = _save(bench, form, *failing, index, store, "counterexamples")
+        ratio, file = _save(bench, form, (*failing, known), index, store, "counterexamples")
         verdict = replace(verdict, shrunk_ratio=ratio, shrunk_file=file)
     return verdict
 
