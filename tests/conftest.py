@@ -6,6 +6,7 @@ run time where shapes are annotated; everywhere, which takes twice the time, onc
 """
 
 import contextlib
+import ctypes
 import gc
 import os
 import shutil
@@ -60,12 +61,19 @@ def pytest_collection_finish():
     gc.set_threshold(20_000, 50, 1000)
 
 
+def let_go():
+    """Drop what was compiled, and give the system the memory back, which glibc alone keeps."""
+    jax.clear_caches()
+    gc.collect()
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None:
+        trim(0)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def programs_are_let_go():
     """What a module compiled is of no use to others, and would fill the memory of a long run."""
     yield
-    jax.clear_caches()
-    gc.collect()
+    let_go()
 
 
 @pytest.fixture(scope="module")

@@ -167,7 +167,7 @@ def _markov(n):
 def test_a_kink_in_all_coordinates_is_certified(n):
     values, slopes = _markov(n)
     sides = lambda c: (jnp.abs(slopes @ c), jnp.max(jnp.abs(values @ c)))
-    found = _constant(sides, (n + 1,), jax.random.normal, seconds=30.0)
+    found = _constant(sides, (n + 1,), jax.random.normal, seconds=10.0)
     assert found.where == "attained" and abs(found.ratio / n**2 - 1) < 1e-12
 
 
