@@ -171,6 +171,18 @@ def test_a_kink_in_all_coordinates_is_certified(n):
     assert found.where == "attained" and abs(found.ratio / n**2 - 1) < 1e-12
 
 
+def test_a_sum_that_is_smallest_far_from_its_symmetric_point():
+    # Shapiro's cyclic sum of 14 is below 7 at some points (Zulauf 1958; 1 / 1.0000496 of it,
+    # Bushell and McLeod 2002): with this seed the first forty starts lead to the symmetric one.
+    def sides(w):
+        x = jnp.exp(w)
+        return 7.0, jnp.sum(x / (jnp.roll(x, -1) + jnp.roll(x, -2)))
+
+    statement = claim(sides, (14,), jax.random.normal)
+    (found,) = sharp_constant(statement, seed=2, seconds=20.0).sizes
+    assert found.where != "attained" or found.ratio > 1.00004
+
+
 def test_walks_and_linear_programs_end_at_kinks():
     # |x|_1 + |x - (1, 2, 3)|_inf: the least value is 3, at zero, by the triangle inequality.
     target = np.arange(1.0, 4.0)

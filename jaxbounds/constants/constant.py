@@ -41,9 +41,9 @@ BUDGET = Budget(samples=192, restarts=12, steps=200)
 STARTS = 6
 ENOUGH = 8
 """Draws of one ratio, to say that it is the same at every instance."""
-LEAST, OTHERS = 6, 40
+LEAST, OTHERS, MANY = 6, 40, 160
 """Starts of other kinds that must have led to nothing larger, before a constant is
-attained: at least, and where the time allows."""
+attained: at least, where the time allows, and where half of it does."""
 FIRST = 0.25
 """The part of the time for the first starts: nothing is said before others were tried."""
 ROUNDS = 400
@@ -231,13 +231,15 @@ class _Settling:
     ) -> None:
         self.problem, self.fresh, self.seed = problem, fresh, seed
         self.snap, self.until = snap, until
+        self.half = (time.process_time() + until) / 2
 
     def __call__(self, points: list[Point], best: Best) -> tuple[AtSize, Best]:
         """What is said in the end, and the best point."""
         found = said(self.problem, best, points)
         for number in range(ROUNDS):
             others = sum(p.kind not in ("drawn", "searched", SOURCE) for p in points)
-            settled = found.where in ("attained", "limit") and others >= OTHERS
+            enough = MANY if time.process_time() < self.half else OTHERS
+            settled = found.where in ("attained", "limit") and others >= enough
             if settled or found.where == "unbounded" or time.process_time() > self.until:
                 break
             more = self._round(points, best, number)

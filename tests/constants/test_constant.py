@@ -15,6 +15,7 @@ from jaxbounds.constants import AtSize, constant
 from jaxbounds.constants.constant import (
     BUDGET,
     LEAST,
+    MANY,
     OTHERS,
     STARTS,
     _at_size,
@@ -207,11 +208,12 @@ FIRST, NEW = best(), best(2.0)
 def settled(settling, monkeypatch):
     """The rounds until it is settled: words after each, and points that each round adds."""
 
-    def run(words, kinds, points=(), changes=False, until=NEVER):
+    def run(words, kinds, points=(), changes=False, until=NEVER, half=None):
         left, calls = list(words), []
         monkeypatch.setattr(constant, "said", lambda *a: AtSize(
             size={}, ratio=1.0, where=left.pop(0) if len(left) > 1 else left[0]))  # fmt: skip
         search = settling(until)
+        search.half = search.half if half is None else half
 
         def one(points, best, number):
             calls.append(number)
@@ -228,15 +230,23 @@ def settled(settling, monkeypatch):
 
 @pytest.mark.parametrize("word", ["attained", "limit"])
 def test_forty_other_starts_must_lead_to_nothing_larger(word, settled):
-    found, last, calls = settled([word], "wide")
+    found, last, calls = settled([word], "wide", half=0.0)
     assert found.where == word and calls == [0, 1, 2, 3] and last is FIRST
-    assert (LEAST, OTHERS, STARTS) == (6, 40, 6)
+    assert (LEAST, OTHERS, MANY, STARTS) == (6, 40, 160, 6)
     known = [point(1, kind="vertex")] * 40
-    assert settled([word], "wide", known)[2] == []
-    assert settled([word], "wide", known[:39])[2] == [0]
+    assert settled([word], "wide", known, half=0.0)[2] == []
+    assert settled([word], "wide", known[:39], half=0.0)[2] == [0]
     # Draws and searches are no other starts.
     seen = [point(1, kind="drawn")] * 30 + [point(1, kind="searched")] * 30
-    assert settled([word], "wide", seen)[2] == [0, 1, 2, 3]
+    assert settled([word], "wide", seen, half=0.0)[2] == [0, 1, 2, 3]
+
+
+def test_while_half_of_the_time_is_left_there_are_four_times_as_many(settled, settling):
+    known = [point(1, kind="vertex")] * 160
+    assert settled(["limit"], "wide", known)[2] == []
+    assert settled(["limit"], "wide", known[:121])[2] == [0, 1, 2, 3]
+    now = time.process_time()
+    assert now + 990 < settling(now + 2000).half < now + 1010
 
 
 def test_what_has_no_bound_is_settled_and_what_rises_goes_on(settled):
