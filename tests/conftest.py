@@ -30,6 +30,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 
 SHAPED = ("arrays", "ascent", "bounds", "curvature", "multihead", "norms", "qstr", "seqlength")
 SHAPED += ("smapprox", "training")
+LIBC = ctypes.CDLL(None) if os.name == "posix" else None
 CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 
 
@@ -61,19 +62,17 @@ def pytest_collection_finish():
     gc.set_threshold(20_000, 50, 1000)
 
 
-def let_go():
-    """Drop what was compiled, and give the system the memory back, which glibc alone keeps."""
-    jax.clear_caches()
-    gc.collect()
-    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None:
-        trim(0)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def programs_are_let_go():
-    """What a module compiled is of no use to others, and would fill the memory of a long run."""
+    """What a module compiled is of no use to others, and would fill the memory of a long run.
+
+    What is freed goes back to the system: glibc keeps it unless it is asked.
+    """
     yield
-    let_go()
+    jax.clear_caches()
+    gc.collect()
+    if hasattr(LIBC, "malloc_trim"):
+        LIBC.malloc_trim(0)
 
 
 @pytest.fixture(scope="module")

@@ -172,15 +172,15 @@ def test_a_kink_in_all_coordinates_is_certified(n):
 
 
 def test_a_sum_that_is_smallest_far_from_its_symmetric_point():
-    # Shapiro's cyclic sum of 14 is below 7 at some points (Zulauf 1958; 1 / 1.0000496 of it,
-    # Bushell and McLeod 2002): with this seed the first forty starts lead to the symmetric one.
+    # Shapiro's cyclic sum of 14 is below 7 at some points (Zulauf, 1958), by 5 in 100,000. With
+    # forty starts the symmetric point, of ratio 1, was said to be the worst at seeds 0 and 2.
     def sides(w):
         x = jnp.exp(w)
         return 7.0, jnp.sum(x / (jnp.roll(x, -1) + jnp.roll(x, -2)))
 
     statement = claim(sides, (14,), jax.random.normal)
     (found,) = sharp_constant(statement, seed=2, seconds=20.0).sizes
-    assert found.where != "attained" or found.ratio > 1.00004
+    assert found.where == "rising" or found.ratio == pytest.approx(1.0000496, abs=1e-7)
 
 
 def test_walks_and_linear_programs_end_at_kinks():
