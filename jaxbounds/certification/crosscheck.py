@@ -113,7 +113,7 @@ def _compare(
         return "agrees", 0.0, "this draw does not count"
     missed = [
         name
-        for name, word in hypotheses_of(statement, form, instance, size, **options).words.items()
+        for name, word in hypotheses_of(statement, form, instance, size)(**options).words.items()
         if word == "missed"
     ]
     if missed:

@@ -5,6 +5,7 @@ FLINT, `jax.make_jaxpr`, and the rules of this package; what it says is measured
 where none of these enters, and where the two contradict each other nothing is claimed.
 """
 
+import contextlib
 import functools
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -37,6 +38,7 @@ from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.doubt import TRUE
 from jaxbounds.falsification.measure import compared
 from jaxbounds.falsification.programs import compiled
+from jaxbounds.interpreted import once
 from jaxbounds.papers import Named, the_statement
 from jaxbounds.statements import Form, Instance, Size, Statement
 
@@ -48,50 +50,70 @@ def _is_float(x: Any) -> bool:
     return jax.dtypes.issubdtype(x.dtype, np.floating)
 
 
-def enclosures(
-    function: Callable[[Any], Any],
-    instance: Any,
-    /,
-    *,
-    reading: Reading = "exact",
-    bits: int = BITS[0],
-    seconds: float | None = None,
-    rules: Mapping[str, Any] | None = None,
-) -> Enclosed:
-    """`enclose` for what statements are made of, also where it runs on the host.
+class Enclosing:
+    """`enclose` for what statements are made of, traced once, also where it runs on the host.
 
     The whole instance is traced; if that cannot be, its floats alone; if that cannot be either the
     function is run as it is, and only whole numbers that come out are taken.
+    """
+
+    def __init__(self, function: Callable[[Any], Any], instance: Any, /) -> None:
+        self._function, self._instance = function, instance
+        self._leaves, self._structure = jax.tree.flatten(instance)
+
+    def _of_floats(self, given: list[Any]) -> Any:
+        rest = iter(given)
+        mixed = [next(rest) if _is_float(x) else np.asarray(x) for x in self._leaves]
+        return self._function(jax.tree.unflatten(self._structure, mixed))
+
+    @functools.cached_property
+    def _traced(self) -> tuple[Program | None, Any, Exception | None]:
+        """The program, what it is of, and what a trace of the whole was refused with."""
+        refusal: Exception | None = None
+        whole = (self._function, self._instance)
+        floats = [x for x in self._leaves if _is_float(x)]
+        for traceable, argument in (whole, (self._of_floats, floats)) if floats else (whole,):
+            try:
+                return Program.of(traceable, argument), argument, refusal
+            except Exception as problem:  # whatever NumPy or Python say to a tracer
+                refusal = problem
+        return None, None, refusal
+
+    def __call__(
+        self,
+        *,
+        reading: Reading = "exact",
+        bits: int = BITS[0],
+        seconds: float | None = None,
+        rules: Mapping[str, Any] | None = None,
+    ) -> Enclosed:
+        """What it gives, enclosed.
+
+        Raises:
+            Undecided: also if fractions come from the host, where roundings are not enclosed.
+            NotSupported: if there is no rule for a primitive.
+        """
+        program, argument, refusal = self._traced
+        if program is not None:
+            options: Any = {"reading": reading, "bits": bits, "seconds": seconds, "rules": rules}
+            return program.enclosed(argument, **options)._replace(whole=refusal is None)
+        result = jax.tree.map(np.asarray, self._function(self._instance))
+        if any(_is_float(x) and not np.all(x == np.round(x)) for x in jax.tree.leaves(result)):
+            raise Undecided(
+                "evaluate runs on the host, where roundings are not enclosed "
+                f"({type(refusal).__name__} under a trace)"
+            )
+        return Enclosed([result], computed=True, whole=False)
+
+
+def enclosures(function: Callable[[Any], Any], instance: Any, /, **options: Any) -> Enclosed:
+    """`Enclosing`, asked once; its options.
 
     Raises:
-        Undecided: also if fractions come from the host, where roundings are not enclosed.
-        NotSupported: if there is no rule for a primitive.
+        Undecided: as that says.
+        NotSupported: as that says.
     """
-    options: Any = {"reading": reading, "bits": bits, "seconds": seconds, "rules": rules}
-    leaves, structure = jax.tree.flatten(instance)
-    floats = [x for x in leaves if _is_float(x)]
-
-    def of_floats(given: list[Any]) -> Any:
-        rest = iter(given)
-        mixed = [next(rest) if _is_float(x) else np.asarray(x) for x in leaves]
-        return function(jax.tree.unflatten(structure, mixed))
-
-    refusal: Exception | None = None
-    whole = (function, instance)
-    for traceable, argument in (whole, (of_floats, floats)) if floats else (whole,):
-        try:
-            program = Program.of(traceable, argument)
-        except Exception as problem:  # whatever NumPy or Python say to a tracer
-            refusal = problem
-            continue
-        return program.enclosed(argument, **options)._replace(whole=refusal is None)
-    result = jax.tree.map(np.asarray, function(instance))
-    if any(_is_float(x) and not np.all(x == np.round(x)) for x in jax.tree.leaves(result)):
-        raise Undecided(
-            "evaluate runs on the host, where roundings are not enclosed "
-            f"({type(refusal).__name__} under a trace)"
-        )
-    return Enclosed([result], computed=True, whole=False)
+    return Enclosing(function, instance)(**options)
 
 
 class Met(NamedTuple):
@@ -112,31 +134,30 @@ class Met(NamedTuple):
 
 
 def hypotheses_of(
-    statement: Statement, form: Form, instance: Any, size: Size, /, **options: Any
-) -> Met:
-    """The statement's hypotheses and the form's own.
+    statement: Statement, form: Form, instance: Any, size: Size, /
+) -> Callable[..., Met]:
+    """The statement's hypotheses and the form's own: traced once, to be asked by `Enclosing`.
 
     Raises:
-        NotSupported: if one gives no boolean.
+        NotSupported: when asked, if one gives no boolean.
     """
-    known: dict[str, str] = {}
-    computed = False
-    for function in (statement.hypotheses, form.hypotheses):
-        if function is None:
-            continue
-        named = lambda i, function=function: dict(function(i, size))
-        found = enclosures(named, instance, **options)
-        computed |= found.taken(statement.host)
-        for way in found.ways:
-            for name, value in way.items():
-                values = as_flags(value) if isinstance(value, Flags) else np.asarray(value)
-                if not isinstance(value, Flags) and values.dtype != np.bool_:
-                    raise NotSupported(f"the hypothesis {name!r} gives no boolean")
-                unsure = "open" if (values == OPEN).any() else "certain"
-                word = "missed" if (values == 0).any() else unsure
-                before = known.get(name, word)
-                known[name] = word if word == before else "open"
-    return Met(known, computed)
+    own = [f for f in (statement.hypotheses, form.hypotheses) if f is not None]
+    asked = [Enclosing(lambda i, f=f: dict(f(i, size)), instance) for f in own]
+
+    def met(**options: Any) -> Met:
+        known: dict[str, str] = {}
+        found = [one(**options) for one in asked]
+        for name, value in (pair for one in found for way in one.ways for pair in way.items()):
+            values = as_flags(value) if isinstance(value, Flags) else np.asarray(value)
+            if not isinstance(value, Flags) and values.dtype != np.bool_:
+                raise NotSupported(f"the hypothesis {name!r} gives no boolean")
+            unsure = "open" if (values == OPEN).any() else "certain"
+            word = "missed" if (values == 0).any() else unsure
+            before = known.get(name, word)
+            known[name] = word if word == before else "open"
+        return Met(known, any(one.taken(statement.host) for one in found))
+
+    return met
 
 
 class Gap(NamedTuple):
@@ -295,9 +316,10 @@ def _certificate(
     with float64_on_cpu():
         static = Size(dict(size))
         given = fitted(statement, claim, arrays_of(instance, statement.host), static)
+        attempt = _attempting(statement, claim, given, static, seconds, margin)
         for precise in bits:
             try:
-                tried = _attempt(statement, claim, given, static, precise, seconds, margin)
+                tried = attempt(precise)
             except (Undecided, NotSupported) as problem:
                 tried = {"word": "undecided", "reason": str(problem), "bits": precise}
                 if isinstance(problem, NotSupported):
@@ -314,7 +336,7 @@ def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> d
     """What float64 has against a disproof: a second look that shares no rule with the first."""
     program = sides_of(statement, form, size)
     with np.errstate(all="ignore"):
-        sides = (program if statement.host else compiled(program))(instance)
+        sides = (program if statement.host else once(program, compiled(program)))(instance)
         value, low = compared(statement.relation, *(np.asarray(side, float) for side in sides))
     if low > edge(statement):
         return {}
@@ -325,61 +347,67 @@ def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> d
     return {"word": "undecided", "reason": reason}
 
 
-def _attempt(
-    statement: Statement,
-    form: Form,
-    instance: Any,
-    size: Size,
-    bits: int,
-    seconds: float,
-    margin: float,
-) -> dict[str, Any]:
-    options: Any = {"bits": bits, "seconds": seconds}
-    met = hypotheses_of(statement, form, instance, size, **options)
-    known: dict[str, Any] = {"hypotheses": met.words, "bits": bits}
-    if not met.certain:
-        unsure = {name: word for name, word in met.words.items() if word != "certain"}
-        named = ", ".join(f"{name!r} is {word}" for name, word in unsure.items())
-        return known | {"word": "undecided", "reason": f"hypothesis {named}"}
-
-    program, stated = sides_of(statement, form, size), ()
+def _attempting(
+    statement: Statement, form: Form, instance: Any, size: Size, seconds: float, margin: float
+) -> Callable[[int], dict[str, Any]]:
+    """Attempts at precisions in bits: what one says of the instance; all is traced once."""
+    hypotheses = hypotheses_of(statement, form, instance, size)
+    program, stated = sides_of(statement, form, size), lambda: ()
     if statement.host:  # of the stated error, which is no side, the host may compute what it likes
         whole = program
-        program, stated = lambda i: whole(i)[:2], whole(instance)[2:]
-    readings: tuple[Reading, ...] = ("ulp", "exact")  # the first contains the second
-    found: list[Gap] = []
+        program, stated = lambda i: whole(i)[:2], lambda: whole(instance)[2:]
+    sides = Enclosing(program, instance)
     left, right = ("rhs", "lhs") if statement.relation == ">=" else ("lhs", "rhs")
-    for reading in readings:
-        try:
-            enclosed = enclosures(program, instance, reading=reading, **options)
+
+    def met_by(options: Any) -> tuple[Met, bool]:
+        """The hypotheses; and whether they are certain in both readings: one contains the other."""
+        with contextlib.suppress(Undecided):
+            if (met := hypotheses(reading="ulp", **options)).certain:
+                return met, True
+        return hypotheses(**options), False
+
+    def attempt(bits: int) -> dict[str, Any]:
+        options: Any = {"bits": bits, "seconds": seconds}
+        met, in_both = met_by(options)
+        known: dict[str, Any] = {"hypotheses": met.words, "bits": bits}
+        if not met.certain:
+            unsure = {name: word for name, word in met.words.items() if word != "certain"}
+            named = ", ".join(f"{name!r} is {word}" for name, word in unsure.items())
+            return known | {"word": "undecided", "reason": f"hypothesis {named}"}
+        readings: tuple[Reading, ...] = ("ulp", "exact")  # the first contains the second
+        found: list[Gap] = []
+        for reading in readings:
+            try:
+                enclosed = sides(reading=reading, **options)
+                with precision(bits):
+                    found = [apart(statement.relation, *way, *stated()) for way in enclosed.ways]
+            except Undecided:
+                if reading == "exact":
+                    raise
+                continue
+            gap = float(min(f.amount for f in found).lower())
             with precision(bits):
-                found = [apart(statement.relation, *way, *stated) for way in enclosed.ways]
-        except Undecided:
-            if reading == "exact":
-                raise
-            continue
-        gap = float(min(f.amount for f in found).lower())
-        with precision(bits):
-            known |= {
-                left: decimal_bounds(_hull(f.lhs for f in found)),
-                right: decimal_bounds(_hull(f.rhs for f in found)),
-                "entry": found[0].entry if statement.relation == "=" else None,
-                "gap": gap,
-                "ways": len(found),
-                "traced": enclosed.whole,  # else the sides are the float program's own
-            }
-        if gap > 0 and gap >= margin:
-            break
-    else:
-        return known | {"word": "undecided", "reason": _why(found, statement)}
-    in_both = hypotheses_of(statement, form, instance, size, reading="ulp", **options).certain
-    if reading == "exact" or not in_both:
-        reason = "not if the program's constants are read up to their last place"
-        return known | {"word": "disproved as coded", "reason": reason}
-    if met.computed or enclosed.taken(statement.host):
-        reason = "numbers that were computed on the host are taken as they are"
-        return known | {"word": "disproved as coded", "reason": reason}
-    return known | {"word": "disproved"}
+                known |= {
+                    left: decimal_bounds(_hull(f.lhs for f in found)),
+                    right: decimal_bounds(_hull(f.rhs for f in found)),
+                    "entry": found[0].entry if statement.relation == "=" else None,
+                    "gap": gap,
+                    "ways": len(found),
+                    "traced": enclosed.whole,  # else the sides are the float program's own
+                }
+            if gap > 0 and gap >= margin:
+                break
+        else:
+            return known | {"word": "undecided", "reason": _why(found, statement)}
+        if reading == "exact" or not in_both:
+            reason = "not if the program's constants are read up to their last place"
+            return known | {"word": "disproved as coded", "reason": reason}
+        if met.computed or enclosed.taken(statement.host):
+            reason = "numbers that were computed on the host are taken as they are"
+            return known | {"word": "disproved as coded", "reason": reason}
+        return known | {"word": "disproved"}
+
+    return attempt
 
 
 def _why(found: list[Gap], statement: Statement) -> str:

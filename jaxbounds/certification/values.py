@@ -104,10 +104,7 @@ def settled(x: Any, run: Any, what: str, /) -> np.ndarray:
 
 def reals(shape: tuple[int, ...], balls: Iterable[Any], /) -> np.ndarray:
     """An array of that shape from its balls (or other entries) in order."""
-    out = np.empty(math.prod(shape), dtype=object)
-    for position, ball in enumerate(balls):
-        out[position] = ball
-    return out.reshape(shape)
+    return np.fromiter(balls, object, math.prod(shape)).reshape(shape)
 
 
 def is_reals(x: Any, /) -> bool:
@@ -200,8 +197,9 @@ def as_reals(x: Any, /) -> np.ndarray:
 
 def each(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
     """A scalar rule applied entry by entry, with broadcasting."""
-    together = np.broadcast_arrays(*arrays)
-    return reals(together[0].shape, (function(*v) for v in zip(*(x.ravel() for x in together))))
+    if len({x.shape for x in arrays}) > 1:
+        arrays = np.broadcast_arrays(*arrays)
+    return reals(arrays[0].shape, map(function, *(x.flat for x in arrays)))
 
 
 def hull(a: arb, b: arb, /) -> arb:

@@ -272,6 +272,13 @@ class Bench:
         first = batch_of(instance)
         return jax.tree.map(lambda column: column[0], self(first, size))
 
+    def alone(self, size: Size) -> Callable[[Instance], Measured]:
+        """Measures an instance as no one of many: by a program of its own, for a call or two."""
+        if ("alone", size) not in self._runs:
+            function = measure(self.statement, size)
+            self._runs["alone", size] = once(function, compiled(function))
+        return self._runs["alone", size]
+
     def _hypotheses(self, batch: Instance, size: Size) -> dict[str, Any]:
         """Of each instance which hypotheses it meets, by name: as it was read, if it just was."""
         known, reading = self._read

@@ -11,9 +11,6 @@ import numpy as np
 from jaxbounds.falsification.bench import Bench
 from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.lost import is_lost, largest_entry
-from jaxbounds.falsification.measure import measure
-from jaxbounds.falsification.programs import compiled
-from jaxbounds.interpreted import once
 from jaxbounds.statements import Form, Instance, Size, Statement
 
 SMALL = 1e-6
@@ -173,8 +170,7 @@ def _by_itself(bench: Bench, index: int, instance: Instance, size: Size, value: 
     statement = bench.statement
     if statement.host or statement.there_is is not None:
         return ""
-    alone = measure(statement, size)
-    found = once(alone, compiled(alone))(jax.tree.map(jnp.asarray, instance)).column(index)
+    found = bench.alone(size)(jax.tree.map(jnp.asarray, instance)).column(index)
     excess = value - edge(statement)
     least = excess - ALONE * abs(excess)
     if float(found.value) - edge(statement) >= least or np.isinf(value):

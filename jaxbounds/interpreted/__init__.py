@@ -79,14 +79,16 @@ def once(
         seen: is told what was traced.
     """
 
+    trace = jax.jit(function).trace  # remembers what it traced
+
     def run(*arguments: Any) -> Any:
-        traced, result = jax.make_jaxpr(function, return_shape=True)(*arguments)
-        seen(traced)
+        traced = trace(*arguments)
+        seen(traced.jaxpr)
         try:
-            found = interpreted(traced)(*jax.tree.leaves(arguments))
+            found = interpreted(traced.jaxpr)(*jax.tree.leaves(arguments))
         except NotInterpreted:
             return otherwise(*arguments)
-        return jax.tree.unflatten(jax.tree.structure(result), found)
+        return jax.tree.unflatten(jax.tree.structure(traced.out_info), found)
 
     return run
 

@@ -232,16 +232,19 @@ def met_by(monkeypatch, of_statement, of_form=None, **options):
     """What is said of hypotheses that enclose as given; each a list of ways, and how it came."""
     asked = []
 
-    def enclosed(named, instance, **given):
-        asked.append(given)
-        ways, computed, whole = named(instance)["ways"]
-        return Enclosed(ways, computed, whole)
+    def enclosing(named, instance):
+        def enclosed(**given):
+            asked.append(given)
+            ways, computed, whole = named(instance)["ways"]
+            return Enclosed(ways, computed, whole)
 
-    monkeypatch.setattr(disproof, "enclosures", enclosed)
+        return enclosed
+
+    monkeypatch.setattr(disproof, "Enclosing", enclosing)
     stub = lambda found: None if found is None else lambda i, size: {"ways": found}
     form = Form(name="printed", hypotheses=stub(of_form))
     statement = claim(hypotheses=stub(of_statement), forms=(form,), **options)
-    found = hypotheses_of(statement, form, X, STATIC, bits=77)
+    found = hypotheses_of(statement, form, X, STATIC)(bits=77)
     assert all(given == {"bits": 77} for given in asked)
     return found
 
@@ -279,10 +282,10 @@ def test_hypotheses_of_the_statement_and_of_the_form_are_all_asked():
         lambda i, size: {"b": i["x"] > 2, "c": i["x"] > 2})  # fmt: skip
     form = Form(name="printed", hypotheses=two)
     with float64_on_cpu():
-        found = hypotheses_of(claim(hypotheses=one, forms=(form,)), form, X, STATIC)
+        found = hypotheses_of(claim(hypotheses=one, forms=(form,)), form, X, STATIC)()
         assert found == Met({"a": "certain", "b": "missed", "c": "open"}, False)
         assert not found.certain
-        none = hypotheses_of(PLAIN, FORM, X, STATIC)
+        none = hypotheses_of(PLAIN, FORM, X, STATIC)()
     assert none == Met({}, False) and none.certain
 
 
@@ -310,13 +313,13 @@ def test_a_number_is_no_hypothesis(monkeypatch, value):
 
 
 class Enclosures:
-    """Stands for `enclosures` of sides: for each reading what it gives, and what was asked."""
+    """Stands for `Enclosing` of sides: for each reading what it gives, and what was asked."""
 
     def __init__(self, computed=False, whole=True, **by_reading):
         self.given, self.asked = by_reading, []
         self.computed, self.whole = computed, whole
 
-    def __call__(self, program, instance, *, reading="exact", **options):
+    def __call__(self, *, reading="exact", **options):
         self.asked.append((reading, options))
         ways = self.given[reading]
         if isinstance(ways, Exception):
@@ -330,13 +333,17 @@ def way(left, right, *error):
 
 def attempt(monkeypatch, given, statement=PLAIN, margin=0.0, met=None, in_ulp=None):
     """One attempt whose sides, and whose hypotheses, are enclosed as given."""
-    words = {"exact": met or Met({}, False), "ulp": in_ulp or Met({}, False)}
-    monkeypatch.setattr(disproof, "enclosures", given)
-    monkeypatch.setattr(
-        disproof, "hypotheses_of",
-        lambda s, f, i, size, *, reading="exact", **options: words[reading],
-    )  # fmt: skip
-    found = disproof._attempt(statement, statement.forms[0], X, STATIC, 64, 9.0, margin)
+    met = met or Met({}, False)
+    words = {"exact": met, "ulp": in_ulp or met}
+
+    def hypotheses(*, reading="exact", **options):
+        if isinstance(words[reading], Exception):
+            raise words[reading]
+        return words[reading]
+
+    monkeypatch.setattr(disproof, "Enclosing", lambda program, instance: given)
+    monkeypatch.setattr(disproof, "hypotheses_of", lambda *of: hypotheses)
+    found = disproof._attempting(statement, statement.forms[0], X, STATIC, 9.0, margin)(64)
     assert all(options == {"bits": 64, "seconds": 9.0} for _, options in given.asked)
     return found
 
@@ -352,6 +359,7 @@ OPEN = Met({"mine": "open"}, False)
     [
         (FAR, None, {}, "disproved", None),
         (FAR, None, {"in_ulp": OPEN}, "disproved as coded", AS_CODED),
+        (FAR, None, {"in_ulp": Undecided("many ways")}, "disproved as coded", AS_CODED),
         (FAR, None, {"met": Met({}, True)}, "disproved as coded", ON_HOST),
         (TRUE, FAR, {}, "disproved as coded", AS_CODED),
         (TRUE, FAR, {"in_ulp": OPEN}, "disproved as coded", AS_CODED),
@@ -497,18 +505,21 @@ def certificate(monkeypatch, script, statement=PLAIN, floats=None, bits=(10, 20,
     """What is said where the attempts end as the script says; which precisions were tried."""
     tried, rest, looks = [], iter(script), []
 
-    def attempted(s, form, instance, size, precise, seconds, margin):
-        tried.append((precise, seconds, margin))
-        out = next(rest)
-        if isinstance(out, Exception):
-            raise out
-        return dict(out)
+    def attempting(s, form, instance, size, seconds, margin):
+        def attempted(precise):
+            tried.append((precise, seconds, margin))
+            out = next(rest)
+            if isinstance(out, Exception):
+                raise out
+            return dict(out)
+
+        return attempted
 
     def in_floats(*given):
         looks.append(given)
         return floats or {}
 
-    monkeypatch.setattr(disproof, "_attempt", attempted)
+    monkeypatch.setattr(disproof, "_attempting", attempting)
     monkeypatch.setattr(disproof, "_in_floats", in_floats)
     found = disproof._certificate(statement, "printed", X, SIZE, 7.0, bits, 0.125)
     assert all(one[1:] == (7.0, 0.125) for one in tried)
