@@ -176,13 +176,20 @@ _add(
     lambda i, s: (1.5, (lambda x: jnp.sum(x / (jnp.sum(x) - x)))(_positive(i["x"]))),
     x="n",
 )
-for _n in (5, 8, 12):
+for _n, _source, _constant in (
+    (5, "Bushell, McLeod, J. Inequal. Appl. (2002)", 1.0),
+    (8, "Bushell, McLeod, J. Inequal. Appl. (2002)", 1.0),
+    (12, "Bushell, McLeod, J. Inequal. Appl. (2002)", 1.0),
+    # below 7 where two of 14 numbers vanish; the digits by Newton's method on the stationarity of
+    # the other twelve with 40 digits, the slopes at the two zeros being positive
+    (14, "Zulauf, Abh. Math. Sem. Hamburg (1958)", 1.000049617175067948),
+):
     _add(
         f"shapiro-{_n}",
-        "Bushell, McLeod, J. Inequal. Appl. (2002)",
+        _source,
         "smooth",
         (_n,),
-        1,
+        _constant,
         lambda i, s: (
             s["n"] / 2,
             (lambda x: jnp.sum(x / (jnp.roll(x, -1) + jnp.roll(x, -2))))(_positive(i["x"])),
@@ -410,7 +417,13 @@ def _distances(x: Any) -> Any:
     return jnp.sum((x[i] - x[j]) ** 2, -1)
 
 
-for _n, _value in ((3, 1.0), (4, 0.5), (5, (3 - math.sqrt(5)) / 2)):
+for _n, _value in (
+    (3, 1.0),
+    (4, 0.5),
+    (5, (3 - math.sqrt(5)) / 2),
+    (6, (5 - math.sqrt(5)) / 10),  # a pentagon with its centre
+    (7, 0.25),  # a hexagon with its centre
+):
     _add(
         f"distances-{_n}",
         "Bateman, Erdos, AMM (1951)",
@@ -788,7 +801,7 @@ _GRID = lambda n: jnp.asarray(
 )
 _at = lambda c, x: jnp.polyval(c[::-1], x)
 _derived = lambda c: c[1:] * jnp.arange(1, len(c))
-for _n in (2, 3, 4):
+for _n in (2, 3, 4, 5):
     _add(
         f"markov-{_n}",
         "Markov (1889); BE 5.1",

@@ -37,6 +37,8 @@ BY_FLOATS = 1e-14
 """What the other coordinates may still gain, relatively, where float64 alone stands behind them."""
 AS_COMPUTED = 2.0**-46
 """How far a closed form may be from the ratio of the program's very constants, relatively."""
+ULPS = 16
+"""Units in the last place that float64 may be outside of a ball, and mean its end."""
 ROUNDS, ROUNDED = 12, 256
 """Of rounding, and the most entries: to weigh what is rounder takes their number squared."""
 MOST = 256
@@ -244,16 +246,23 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Conf
         known.sort(key=lambda k: -k[2].lower())
     if not known:
         return _Confirmed(points[0], None, None, reason, beyond)
-    if not beyond > float(known[0][2].lower()) * (1 + SAME):
-        return _Confirmed(*known[0], "", 0.0)
+    first = known[0][2]
+    # Of balls as small that meet the order of their ends is chance: the middles are the numbers.
+    alike = [k for k in known if k[2].overlaps(first) and k[2].rad() <= 2 * first.rad()]
+    best = max(alike, key=lambda k: k[2].mid())
+    if not beyond > float(first.lower()) * (1 + SAME):
+        return _Confirmed(*best, "", 0.0)
     words = f"floats give {beyond:.6g}, which balls do not decide: {reason}"
-    return _Confirmed(*known[0], words, beyond)
+    return _Confirmed(*best, words, beyond)
 
 
 def _within(ratio: float, ball: Any) -> float:
-    """The ratio as float64 has it, where the ball allows that; else the middle of the ball."""
+    """The ratio as float64 has it, up to rounding, where the ball allows that; else its middle."""
     middle = float(ball.mid())
-    return middle if np.isfinite(middle) and not ball.contains(ratio) else ratio
+    if not np.isfinite(middle) or ball.contains(ratio):
+        return ratio
+    end = float(ball.upper() if ratio > middle else ball.lower())
+    return end if abs(ratio - end) <= ULPS * np.spacing(abs(end)) else middle
 
 
 def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[Any, float] | None:

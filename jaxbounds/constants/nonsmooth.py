@@ -89,7 +89,7 @@ def bundled(
         until: a time of `time.process_time`.
     """
     f, g = loss(x)
-    cuts = [(x, f, g)]
+    cuts, before = [(x, f, g)], np.inf
     for _ in range(PROGRAMS):
         if radius < 1e-15 or time.process_time() > until:
             break
@@ -105,11 +105,13 @@ def bundled(
         cuts = [*cuts[-2 * CUTS :], (x + step, there, slope)]
         gained = f - there
         if gained > 0:
-            x, f = x + step, there
+            x, f, before = x + step, there, np.inf
             if gained > promised / 2 and np.max(np.abs(step)) > radius / 2:
                 radius *= 4
-        elif gained < -promised:
-            radius /= 2
+        elif gained < -promised or promised >= before:  # too far, or the last cut taught nothing
+            radius, before = radius / 2, np.inf
+        else:
+            before = promised
     return x
 
 
@@ -127,14 +129,18 @@ def program(cuts: list[Any], x: np.ndarray, f: float | None, radius: float, /) -
         first cut, and the multiplier of each cut.
     """
     slopes = np.array([g for _, _, g in cuts])
-    # A cut above the value at x is due to curvature: it is let down.
-    heights = np.array([at + g @ (x - z) for z, at, g in cuts])
-    heights = heights - cuts[0][1] if f is None else np.minimum(heights, f) - f
     scale = max(float(np.max(np.abs(slopes))) * radius, 1e-300)
+    with np.errstate(all="ignore"):
+        # A cut above the value at x is due to curvature: it is let down.
+        heights = np.array([at + g @ (x - z) for z, at, g in cuts])
+        heights = heights - cuts[0][1] if f is None else np.minimum(heights, f) - f
+        heights = heights / scale
+    if not (scale < np.inf and np.all(np.isfinite(heights))):  # steeper than floats can say
+        return None, 0.0, np.zeros(len(cuts))
     rows = np.hstack([slopes * (radius / scale), -np.ones((len(cuts), 1))])
     goal = np.append(np.zeros(len(x)), 1.0)
     ends = [(-1, 1)] * len(x) + [(None, None)]
-    found = scipy.optimize.linprog(goal, rows, -heights / scale, bounds=ends)
+    found = scipy.optimize.linprog(goal, rows, -heights, bounds=ends)
     if not found.success:
         return None, 0.0, np.zeros(len(cuts))
     return found.x[:-1] * radius, -float(found.x[-1]) * scale, -found.ineqlin.marginals

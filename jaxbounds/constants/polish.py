@@ -1,14 +1,14 @@
 """From what a search found to a stationary point, in float64."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import scipy
 
 from jaxbounds.constants.nonsmooth import LARGEST, Loss, bundled, by_cma, walked
-from jaxbounds.constants.problem import UNCOUNTED, Problem, flat, unflat
+from jaxbounds.constants.problem import UNCOUNTED, Problem, flat, floats_of, unflat
 from jaxbounds.constants.starts import Start
 from jaxbounds.constants.ties import Basis, Ties, neighbours, snapped, tied
 from jaxbounds.statements import Instance
@@ -24,7 +24,7 @@ STALLED = 1e-5
 
 
 SPREAD = ("wide", "log-normal")
-"""Kinds of starts that are climbed from in logarithms first."""
+"""Kinds of starts that are climbed from in logarithms first, then each value by its own size."""
 
 
 class Point(NamedTuple):
@@ -57,11 +57,36 @@ def at(
     return Point(same, ties, values, float(problem.ratios([same])[0]))
 
 
+def _by_value(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
+    """Each value its own: what is small moves little."""
+    return np.maximum(np.abs(values), 1e-3 * np.max(np.abs(values)))
+
+
+def _by_leaf(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
+    """The root mean square of the leaf that a value is of: all of it moves as far."""
+    scale = np.ones(len(values))
+    ends = np.cumsum([leaf.size for leaf in floats_of(instance)])[:-1]
+    moving, x = ties.signs != 0, values[ties.labels]
+    for rows in np.split(np.arange(len(x)), ends):
+        if len(own := rows[moving[rows]]):
+            scale[ties.labels[own]] = np.sqrt(np.mean(x[own] ** 2))
+    return scale
+
+
+Scaling = Callable[[Ties, np.ndarray, Instance], np.ndarray]
+"""The sizes that coordinates are relative to, of shape (k,)."""
+
+
 def _climbed(
-    problem: Problem, ties: Ties, values: np.ndarray, instance: Instance, until: float
+    problem: Problem,
+    ties: Ties,
+    values: np.ndarray,
+    instance: Instance,
+    until: float,
+    scaling: Scaling = _by_value,
 ) -> tuple[Instance, bool]:
     """BFGS on the log ratio, in coordinates relative to where it starts; along kinks if need be."""
-    scale, loss = _relative(problem, ties, values, instance)
+    scale, loss = _relative(problem, ties, values, instance, scaling)
     with np.errstate(all="ignore"):
         found = scipy.optimize.minimize(
             loss, values / scale, jac=True, method="BFGS", options={"gtol": SLOPE, "maxiter": 300}
@@ -90,10 +115,14 @@ def _in_logs(problem: Problem, ties: Ties, values: np.ndarray, instance: Instanc
 
 
 def _relative(
-    problem: Problem, ties: Ties, values: np.ndarray, instance: Instance
+    problem: Problem,
+    ties: Ties,
+    values: np.ndarray,
+    instance: Instance,
+    scaling: Scaling = _by_value,
 ) -> tuple[np.ndarray, Loss]:
     """The sizes of the values, and minus the log ratio in coordinates relative to them."""
-    scale = np.maximum(np.abs(values), 1e-3 * np.max(np.abs(values)))
+    scale = scaling(ties, values, instance)
 
     def loss(z: np.ndarray) -> tuple[float, np.ndarray]:
         if not np.all(np.isfinite(z)):
@@ -144,15 +173,17 @@ def polished(
             start = _in_logs(problem, *own, start)
             points.append(at(problem, start, 1e-9))
         ways = list(snapped(problem, start)) if snap else [tied(start, 0.0)]
+        scaling = _by_value
         if reach < np.inf:
             ways.reverse()  # all coordinates first: tied ones lead to what is known already
+            scaling = _by_value if kind in SPREAD else _by_leaf
         for ties, values in ways:
             best = max(point.ratio for point in points)
             if len(points) > 1 and (
                 time.process_time() > until or reach * (1 - SAME / 10) <= best < np.inf
             ):
                 break
-            climbed, stalled = _climbed(problem, ties, values, start, until)
+            climbed, stalled = _climbed(problem, ties, values, start, until, scaling)
             points.append(at(problem, climbed, 1e-9, ties.basis)._replace(stalled=stalled))
         # Of points that are alike the first has the fewest values left.
         best = max(point.ratio for point in points)

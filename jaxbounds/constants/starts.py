@@ -20,7 +20,7 @@ SIGMAS = (1.0, 2.0, 3.0, 10.0)
 """How wide starts are spread: as powers of what is drawn, and as factors of whole arrays."""
 EACH = 16
 """Instances that are made of each kind; the best and another one are climbed from."""
-OTHERS = {"log-normal": 10, "wide": 2}
+OTHERS = {"drawn": 7, "log-normal": 10, "wide": 2}
 """How many are climbed from besides the best one, if not one."""
 Make = Callable[[Instance, np.random.Generator], Instance]
 

@@ -93,6 +93,8 @@ def test_a_rise_far_out_is_real(more, gain, real):
 def test_the_ratio_as_floats_have_it_where_the_ball_allows():
     assert _within(0.5, arb(0.5, 0.1)) == 0.5 and _within(0.55, arb(0.5, 0.1)) == 0.55
     assert _within(0.7, arb(0.5, 0.1)) == 0.5
+    top = float(arb(0.5, 0.1).upper())  # what rounding alone puts outside is at the end
+    assert _within(top + 5e-16, arb(0.5, 0.1)) == top and _within(top + 5e-15, arb(0.5, 0.1)) == 0.5
     assert _within(0.7, arb("inf")) == 0.7 and _within(0.7, arb("nan")) == 0.7
 
 

@@ -224,6 +224,20 @@ def test_a_program_that_has_no_solution(monkeypatch):
     assert np.array_equal(bundled(parabola(1.0), ONE), ONE)
 
 
+def test_what_is_too_steep_for_floats_is_no_program():
+    for steep in ([1e308], [np.inf], [np.nan]):
+        cuts = [(np.zeros(1), 0.0, ONE), (10 * ONE, 0.0, np.array(steep))]
+        step, by, weights = program(cuts, np.zeros(1), 0.0, 1.0)
+        assert step is None and by == 0 and weights.tolist() == [0, 0]
+
+
+def test_where_a_cut_teaches_nothing_the_region_shrinks():
+    # Rounding hides what slopes promise: 3 programs for each halving, down to 1e-15.
+    asked = []
+    found = bundled(lambda x: asked.append(x) or (0.0, ONE), ONE)
+    assert np.array_equal(found, ONE) and len(asked) < 150
+
+
 def test_evolution_finds_what_slopes_do_not_lead_to():
     pytest.importorskip("cma")
     steps = lambda many: np.sum(np.ceil(np.abs(np.asarray(many) - 2) * 1e3), axis=1)

@@ -13,6 +13,8 @@ from jaxbounds.constants import polish
 from jaxbounds.constants.polish import (
     SAME,
     Point,
+    _by_leaf,
+    _by_value,
     _climbed,
     _finer,
     _in_logs,
@@ -187,7 +189,7 @@ def climbs(monkeypatch, ratios):
     """In the place of climbing: each further way to tie leads to the next of these ratios."""
     seen, left = [], list(ratios)
 
-    def climbed(problem, ties, values, instance, until):
+    def climbed(problem, ties, values, instance, until, scaling):
         seen.append(len(values))
         return vector(left.pop(0), 0.0), False
 
@@ -227,7 +229,7 @@ def test_how_alike_ratios_are(short, values, known, monkeypatch):
     heights = iter([1 - short, 1.0])
     start = START[0].instance
 
-    def climbed(problem, ties, own, instance, until):
+    def climbed(problem, ties, own, instance, until, scaling):
         x = ties.expand(own)
         ratio[x.tobytes()] = next(heights)
         return {"x": x}, False
@@ -263,10 +265,38 @@ def test_spread_starts_are_climbed_in_logarithms_first(kind, logs, hill, monkeyp
     assert seen == [2] * logs  # nothing moves there
 
 
+@pytest.mark.parametrize(
+    "kind, reach, scaling",
+    [
+        ("drawn", np.inf, _by_value),
+        ("drawn", 2.0, _by_leaf),
+        ("vertex", 2.0, _by_leaf),
+        ("wide", 2.0, _by_value),
+        ("log-normal", 2.0, _by_value),
+    ],
+)
+def test_beside_what_is_known_whole_leaves_move_as_far(kind, reach, scaling, hill, monkeypatch):
+    seen = []
+    climbed = lambda problem, ties, values, instance, until, by: seen.append(by) or (instance, 0)
+    monkeypatch.setattr(polish, "_climbed", climbed)
+    polished(hill(3, 5), [Start(kind, vector(1, 2))], until=NEVER, reach=reach)
+    assert seen and set(seen) == {scaling}
+
+
+def test_coordinates_relative_to_their_leaf():
+    instance = {"a": np.array([3.0, -4.0, 0.0]), "b": np.array([0.5]), "c": np.zeros(2)}
+    ties, values = tied(instance, 0.0)
+    assert values.tolist() == [3, 4, 0.5]
+    np.testing.assert_allclose(_by_leaf(ties, values, instance), [12.5**0.5, 12.5**0.5, 0.5])
+    # With ties each copy counts: 1, 1, 7 in one leaf.
+    ties, values = tied(vector(1, -1, 7), 0.0)
+    np.testing.assert_allclose(_by_leaf(ties, values, vector(1, -1, 7)), [17**0.5] * 2)
+
+
 @pytest.mark.parametrize("until, fine", [(NEVER, True), (0.0, False)])
 @pytest.mark.parametrize("stalled", [True, False])
 def test_points_at_kinks_are_made_finer(until, fine, stalled, known, monkeypatch):
-    climbed = lambda problem, ties, values, instance, until: (vector(7, 7), stalled)
+    climbed = lambda problem, ties, values, instance, until, scaling: (vector(7, 7), stalled)
     better = lambda problem, point, until: point._replace(ratio=9.0)
     monkeypatch.setattr(polish, "_climbed", climbed)
     monkeypatch.setattr(polish, "_finer", better)

@@ -159,7 +159,9 @@ def test_what_does_not_count_is_no_start():
     np.testing.assert_array_equal(np.isfinite(ratios), [1, 0, 0, 1, 1, 0, 0, 1])
 
 
-@pytest.mark.parametrize("kind, others", [("drawn", 1), ("log-normal", 10), ("wide", 2)])
+@pytest.mark.parametrize(
+    "kind, others", [("drawn", 7), ("scaled", 1), ("log-normal", 10), ("wide", 2)]
+)
 def test_the_best_and_others_that_count(kind, others, known):
     problem = known(lambda x: x[0])
     instances = [{"x": np.array([v])} for v in (1.0, -1.0, 99.0, 0.0, *np.arange(2.0, 20.0))]
@@ -189,7 +191,7 @@ def test_each_kind_is_made_from_what_is_known_and_draws(near, known, monkeypatch
     # All draws, and sixteen that were made, which are put back onto the hypotheses.
     assert problem.asked == [32, 16]
     # The best of each kind comes first.
-    assert [s.kind for s in found] == ["drawn", "moved"] * 2
+    assert [s.kind for s in found] == ["drawn", "moved"] * 2 + ["drawn"] * 6
     best = max(seen) + 1000.5
     assert found[1].instance["x"][0] == best and found[0].instance["x"][0] == 31
     again = list(further(problem, instances, fresh, seed=5))
