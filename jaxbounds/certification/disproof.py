@@ -141,8 +141,8 @@ def hypotheses_of(
     Raises:
         NotSupported: when asked, if one gives no boolean.
     """
-    own = [f for f in (statement.hypotheses, form.hypotheses) if f is not None]
-    asked = [Enclosing(lambda i, f=f: dict(f(i, size)), instance) for f in own]
+    asking = lambda hypotheses: Enclosing(lambda i: dict(hypotheses(i, size)), instance)
+    asked = [asking(f) for f in (statement.hypotheses, form.hypotheses) if f is not None]
 
     def met(**options: Any) -> Met:
         known: dict[str, str] = {}

@@ -78,7 +78,6 @@ def once(
         otherwise: gives the same, and is called where there is no rule for it.
         seen: is told what was traced.
     """
-
     trace = jax.jit(function).trace  # remembers what it traced
 
     def run(*arguments: Any) -> Any:
