@@ -119,12 +119,19 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
 
 
 def _starts(
-    measured: Measured, wide: np.ndarray, form: int, restarts: int, rng: np.random.Generator
+    measured: Measured,
+    wide: np.ndarray,
+    form: int,
+    restarts: int,
+    rng: np.random.Generator,
+    *,
+    equality: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Starting points, and the kind of each.
 
     Half are the worst instances so far, of those that are equally bad one; the others are random,
-    half of them wide ones where there are any.
+    half of them wide ones where there are any. Where nothing is worse than an `equality`, one of
+    those is enough, and three in four of the others are wide: what is worse would be elsewhere.
     """
     usable = measured.counted[:, form] & np.isfinite(measured.value[:, form])
     counted, spread = np.flatnonzero(usable), np.flatnonzero(usable & wide)
@@ -133,9 +140,12 @@ def _starts(
     order = counted[np.argsort(-measured.value[counted, form], kind="stable")]
     value = measured.value[order, form]
     apart = np.append(True, value[1:] < value[:-1] - ALIKE * np.abs(value[:-1]))
-    best = np.concatenate([order[apart], order[~apart]])[: (restarts + 1) // 2]
+    reached = equality and abs(value[0] - 1) <= ALIKE
+    half = (restarts + 1) // 2
+    best = np.concatenate([order[apart], order[~apart]])[: min(half, 1) if reached else half]
     left = restarts - len(best)
-    far = rng.choice(spread, (left + 1) // 2) if len(spread) else spread
+    many = 3 * left // 4 if reached else (left + 1) // 2
+    far = rng.choice(spread, many) if len(spread) else spread
     drawn = rng.choice(counted, left - len(far))
     kinds = np.repeat(["worst", "wide", "drawn"], [len(best), len(far), len(drawn)])
     return np.concatenate([best, far, drawn]), kinds
@@ -242,12 +252,16 @@ def _slopes(
     chosen = []
     for column, name in enumerate(form_names(statement)):
         restarts = budget.restarts if name != CONTROL else max(1, budget.restarts // 4)
-        chosen.append(_starts(measured, is_wide, column, restarts, rng))
+        chosen.append(
+            _starts(measured, is_wide, column, restarts, rng, equality=statement.is_bound)
+        )
     rows, kinds = map(np.concatenate, zip(*chosen))
     if not len(rows):
         return searched
     targets = np.repeat(np.arange(len(chosen)), [len(some) for some, _ in chosen])
-    starts = take(batch, rows), targets, kinds == "wide"
+    # By logarithms sizes become very different, and differences stay small: half of them by these.
+    each = (kinds == "wide") & (np.arange(len(kinds)) % 2 == 0)
+    starts = take(batch, rows), targets, each
     found = _climb(bench, budget.steps, at, size, batch, starts)
     best, of_each = bench(found.best, size), (np.arange(len(rows)), targets)
     # What violates far away may be rounding: it waits for ball arithmetic.

@@ -90,14 +90,35 @@ class TestDraws:
         assert left_out == {"x > 0": 2, "x < 2": 1}
 
 
-def _started(value, restarts, *, counted=True, wide=False, form=0, seed=0):
+def _started(value, restarts, *, counted=True, wide=False, form=0, seed=0, equality=True):
     value = np.asarray(value, float)
     zero = np.zeros_like(value)
     m = measured(np.stack([zero, value] if form else [value, zero], axis=1),
                  counted=np.broadcast_to(counted, value.shape)[:, None])  # fmt: skip
     rng = np.random.default_rng(seed)
-    rows, kinds = _starts(m, np.broadcast_to(wide, value.shape), form, restarts, rng)
+    wide = np.broadcast_to(wide, value.shape)
+    rows, kinds = _starts(m, wide, form, restarts, rng, equality=equality)
     return rows.tolist(), kinds.tolist()
+
+
+@pytest.mark.parametrize(
+    "value, equality, worst, wide",
+    [
+        ([1.0, 0.5, 0.2], True, 1, 8),
+        ([1 + 9e-7, 0.5, 0.2], True, 1, 8),
+        ([1 - 9e-7, 0.5, 0.2], True, 1, 8),
+        ([1 - 2e-6, 0.5, 0.2], True, 3, 5),  # 12 are asked for, of which 6 may be the worst
+        ([1 + 2e-6, 0.5, 0.2], True, 3, 5),  # violated already: how far is what is asked
+        ([1.0, 0.5, 0.2], False, 3, 5),
+    ],
+)
+def test_beside_an_equality_one_of_the_worst_is_enough(value, equality, worst, wide):
+    wide_ones = np.array([False, False, True])
+    rows, kinds = _started(value, 12, wide=wide_ones, equality=equality)
+    assert len(rows) == 12 and rows[:worst] == list(range(worst))
+    assert (kinds.count("worst"), kinds.count("wide")) == (worst, wide)
+    assert all(row == 2 for row, kind in zip(rows, kinds) if kind == "wide")
+    assert _started(value, 0, wide=wide_ones) == ([], [])
 
 
 def test_half_of_the_starts_are_the_worst_and_the_rest_are_drawn():
@@ -259,12 +280,11 @@ def test_slopes_are_climbed_for_each_form_and_less_for_the_control(monkeypatch):
     assert targets.tolist() == [0] * 8 + [1] * 8 + [2] * 2
     assert (steps, place, size) == (5, (3, 1), {"d": 2})
     assert batch.tolist() == [0.5, 0.25, 0.1, 0.375, 7.0]
-    # The worst for each form; wide ones by logarithms, of which one does not count.
-    assert (x[0], x[8]) == (0.5, 0.1) and set(x[each]) == {0.375} and 7.0 not in x
-    assert (
-        found.ends[0].kind[0] == "worst"
-        and (found.ends[0].kind == "wide").tolist() == each.tolist()
-    )
+    # The worst for each form; wide ones, of which one does not count, every second by logarithms.
+    wide = found.ends[0].kind == "wide"
+    assert (x[0], x[8]) == (0.5, 0.1) and set(x[wide]) == {0.375} and 7.0 not in x
+    assert found.ends[0].kind[0] == "worst" and 0 < each.sum() < wide.sum()
+    assert each.tolist() == [bool(own and i % 2 == 0) for i, own in enumerate(wide)]
     assert found.runs == 11 and found.met == 1 + 2 * 18
     assert found.accepted.tolist() == [100 + sum(range(1, 9)), sum(range(9, 17)), 17 + 18]
     assert (
