@@ -12,6 +12,7 @@ from jaxbounds.constants.examine import (
     STATIONARY,
     Best,
     best_of,
+    corrected,
     examined,
     farther,
     moves,
@@ -242,6 +243,7 @@ class _Settling:
             settled = found.where in ("attained", "limit") and others >= enough
             if settled or found.where == "unbounded" or time.process_time() > self.until:
                 break
+            points = corrected(self.problem, points)
             more = self._round(points, best, number)
             points = [*points, *more]
             if self._changes(best, more):

@@ -39,6 +39,8 @@ AS_COMPUTED = 2.0**-46
 """How far a closed form may be from the ratio of the program's very constants, relatively."""
 ULPS = 16
 """Units in the last place that float64 may be outside of a ball, and mean its end."""
+MISLED = 12
+"""Points whose float ratio is rounding, after which no further ones are certified."""
 ROUNDS, ROUNDED = 12, 256
 """Of rounding, and the most entries: to weigh what is rounder takes their number squared."""
 MOST = 256
@@ -120,7 +122,7 @@ def _extent(point: Point) -> float:
 def _best_of(
     problem: Problem, points: Sequence[Point], /, *, until: float, seed: int, snap: bool
 ) -> Best:
-    ordered = sorted(points, key=lambda p: -p.ratio)
+    ordered = sorted(corrected(problem, points), key=lambda p: -p.ratio)
     point, ratio, ball, reason, beyond = _confirmed(problem, ordered, until)
     climbs = moves(problem)
     near = best_neighbour(problem, point.instance, seed) if climbs else (point.instance, 0.0)
@@ -231,16 +233,21 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Conf
     seconds = max(until - time.process_time(), 1.0)
     known: list[tuple[Point, Ratio, Any]] = []
     reason, beyond = "", 0.0
+    noise = 0
     for point in points:
         # Once a float ratio is confirmed, only those as large are of interest.
         if known and point.ratio < float(known[0][2].lower()) * (1 - SAME):
             break
-        if len(known) > 2:
+        if len(known) - noise > 2 or noise > MISLED:
             break
         try:
             project = projects and not problem.outside(point.instance)
             ratio = Ratio(problem, point.instance, seconds=seconds, project=project)
-            known.append((point, ratio, ratio(point.instance, "ulp")))
+            ball = ratio(point.instance, "ulp")
+            known.append((point, ratio, ball))
+            if point.ratio > float(ball.upper()) * (1 + SAME):
+                noise += 1
+                problem.rounding[_key(point)] = float(ball.mid())
         except (Undecided, NotSupported) as refused:
             reason, beyond = str(refused), max(beyond, point.ratio)
         known.sort(key=lambda k: -k[2].lower())
@@ -254,6 +261,18 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Conf
         return _Confirmed(*best, "", 0.0)
     words = f"floats give {beyond:.6g}, which balls do not decide: {reason}"
     return _Confirmed(*best, words, beyond)
+
+
+def _key(point: Point) -> bytes:
+    return flat(point.instance).tobytes()
+
+
+def corrected(problem: Problem, points: Sequence[Point], /) -> list[Point]:
+    """The points, where balls said that a float ratio was rounding with what they said.
+
+    Near to where both sides vanish a climb follows the rounding, and all that it finds is that.
+    """
+    return [p._replace(ratio=problem.rounding.get(_key(p), p.ratio)) for p in points]
 
 
 def _within(ratio: float, ball: Any) -> float:

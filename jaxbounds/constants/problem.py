@@ -87,10 +87,12 @@ class Problem:
         form: its name.
         size: the shapes.
         bench: measures instances.
+        rounding: by the floats of an instance, what its ratio is where float64 says more.
     """
 
     def __init__(self, statement: Statement, form: str, size: Mapping[str, float], /) -> None:
         self.form, self.size = form, Size(size)
+        self.rounding: dict[bytes, float] = {}
         self.statement = alone(statement, form, self.size)
         self.bench = Bench(self.statement, statement.budget.batch, UNKEPT, calls=CALLS)
         self._back = compiled(self.projected)

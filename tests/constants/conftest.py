@@ -35,7 +35,7 @@ class Known(Problem):
         self.form, self.size = "printed", Size(size or {})
         self.statement = statement or a_claim()
         self.ratio_at, self.slope_at, self.back_to = ratio, slope, back
-        self.asked = []
+        self.asked, self.rounding = [], {}
 
     def ratios(self, instances):
         self.asked.append(len(instances))

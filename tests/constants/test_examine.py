@@ -27,6 +27,7 @@ from jaxbounds.constants.examine import (
     _where,
     _within,
     best_of,
+    corrected,
     farther,
     moves,
     readable,
@@ -179,12 +180,41 @@ class Balls:
 
 def test_the_largest_ball_of_those_first_in_line(known, monkeypatch):
     problem, points = known(lambda x: 1.0), [point(k, ratio=3.0) for k in range(4)]
-    balls = Balls({0: 2.5, 1: 3.0, 2: 2.0, 3: 9.0}, monkeypatch)
+    balls = Balls({0: 3.0, 1: 3 + 2e-9, 2: 3.0, 3: 9.0}, monkeypatch)
     found = _confirmed(problem, points, time.process_time() + 50)
-    assert found[0] is points[1] and found[2] == 3 and found[3] == ""
+    assert found[0] is points[1] and found[2] == 3 + 2e-9 and found[3] == ""
     assert [m[0] for m in balls.made] == [0, 1, 2]  # three of them
     assert all(40 < m[1] <= 50 for m in balls.made)
     assert _confirmed(problem, points, 0.0) and balls.made[-1][1] == 1.0  # a second in any case
+
+
+def test_points_that_are_rounding_stand_in_nobodys_way(known, monkeypatch):
+    # Seven of which floats say more than balls, then four that are what they seem to be.
+    problem, high = known(lambda x: 1.0), [9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.5, 3.0, 3.0, 3.0, 3.0]
+    points = [point(k, ratio=ratio) for k, ratio in enumerate(high)]
+    balls = Balls({k: 2.0 if k < 7 else 3.0 for k in range(11)}, monkeypatch)
+    found = _confirmed(problem, points, NEVER)
+    assert found.point is points[7] and found.ball == 3 and found.beyond == 0
+    assert [m[0] for m in balls.made] == list(range(10))
+    # What balls said of them is remembered in the place of what floats say.
+    assert [p.ratio for p in corrected(problem, points)] == [2.0] * 7 + [3.0] * 4
+    balls.made.clear()
+    ordered = sorted(corrected(problem, points), key=lambda p: -p.ratio)
+    assert _confirmed(problem, ordered, NEVER).ball == 3 and len(balls.made) == 3
+
+
+def test_of_points_that_are_all_rounding_some_are_looked_at(known, monkeypatch):
+    points = [point(k, ratio=9.0) for k in range(40)]
+    balls = Balls(dict.fromkeys(range(40), 2.0), monkeypatch)
+    assert _confirmed(known(lambda x: 1.0), points, NEVER).ball == 2 and len(balls.made) == 13
+
+
+@pytest.mark.parametrize("above, is_rounding", [(0.9e-9, False), (1.1e-9, True)])
+def test_by_how_much_floats_must_say_more_to_be_rounding(above, is_rounding, known, monkeypatch):
+    problem = known(lambda x: 1.0)
+    Balls({1: 2.0}, monkeypatch)
+    _confirmed(problem, [point(1, ratio=2 * (1 + above))], NEVER)
+    assert bool(problem.rounding) is is_rounding
 
 
 @pytest.mark.parametrize("short, looked", [(0.95e-9, True), (1.05e-9, False)])
