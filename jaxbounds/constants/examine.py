@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from flint import arb
 
 from jaxbounds.certification.certificate import decimal_bounds
 from jaxbounds.certification.interpreter import precision
@@ -108,7 +109,7 @@ def best_of(
         return best
     there = _best_of(problem, [min(alike, key=_extent)], until=until, seed=seed, snap=snap)
     with precision(BITS):
-        less = there.ball is None or there.ball < far.certain * (1 - far.left - TINY)
+        less = there.ball is None or there.ball < far.certain * (1 - arb(far.left) - TINY)
     stays = there.far is None and there.gain is not None and there.gain < STATIONARY
     return there if stays and not less else best
 
@@ -174,7 +175,7 @@ def said(problem: Problem, best: Best, points: Sequence[Point], /, where: Where 
     found = sum(p.kind != SOURCE for p in agreeing)
     where = where or _where(best, value, found)
     with precision(BITS):
-        wider = ball if ball is None or not best.promise else ball * (1 + best.promise)
+        wider = ball if ball is None or not best.promise else ball * (1 + arb(best.promise))
         low = decimal_bounds(ball)[0] if ball is not None else ""
         high = decimal_bounds(wider)[1] if ball is not None else ""
     return AtSize(
@@ -308,7 +309,7 @@ def _at_the_end(problem: Problem, ratio: Ratio, point: Point, far: Limit) -> tup
         out = at(problem, far.family(FARTHEST), 0.0, point.ties.basis)
         ball, gain = ascent(ratio, out, *curvature(problem, out))
         with precision(BITS):
-            if gain < BY_FLOATS and not ball < far.certain * (1 - left):
+            if gain < BY_FLOATS and not ball < far.certain * (1 - arb(left)):
                 return ball, left + gain
     except (Undecided, NotSupported, ValueError, ArithmeticError, np.linalg.LinAlgError):
         pass

@@ -419,6 +419,12 @@ def test_near_a_limit_roughly(short, agree, known):
     assert found.where == ("limit" if agree == 2 else "rising")
 
 
+@pytest.mark.parametrize("promise", [1e-10, 1e-18, 1e-25])
+def test_what_slopes_promise_is_above_however_little_it_is(promise, known):
+    found = said(known(lambda x: 1.0), best(promise=promise), all_of(("drawn", 1.0)))
+    assert Fraction(promise) <= Fraction(found.high) - 1 < 2 * Fraction(promise)
+
+
 def test_the_upper_end_reaches_as_far_as_is_promised(known):
     found = said(known(lambda x: 1.0), best(promise=0.25), all_of(("drawn", 1.0)))
     assert Fraction(found.high) == Fraction(5, 4) and Fraction(found.low) == 1
