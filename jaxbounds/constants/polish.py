@@ -69,7 +69,8 @@ def _by_leaf(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
     moving, x = ties.signs != 0, values[ties.labels]
     for rows in np.split(np.arange(len(x)), ends):
         if len(own := rows[moving[rows]]):
-            scale[ties.labels[own]] = np.sqrt(np.mean(x[own] ** 2))
+            largest = np.max(np.abs(x[own]))  # whose square may be beyond floats
+            scale[ties.labels[own]] = largest * np.sqrt(np.mean((x[own] / largest) ** 2))
     return scale
 
 
@@ -95,7 +96,7 @@ def _climbed(
         stalled = not np.max(np.abs(found.jac), initial=0.0) < STALLED
         if stalled and time.process_time() < until:
             best = walked(loss, best, until=until)
-    return problem.back(unflat(instance, ties.expand(scale * best))), stalled
+        return problem.back(unflat(instance, ties.expand(scale * best))), stalled
 
 
 def _in_logs(problem: Problem, ties: Ties, values: np.ndarray, instance: Instance) -> Instance:

@@ -288,6 +288,8 @@ def test_coordinates_relative_to_their_leaf():
     ties, values = tied(instance, 0.0)
     assert values.tolist() == [3, 4, 0.5]
     np.testing.assert_allclose(_by_leaf(ties, values, instance), [12.5**0.5, 12.5**0.5, 0.5])
+    large = vector(3e200, -4e200)
+    np.testing.assert_allclose(_by_leaf(*tied(large, 0.0), large), [12.5**0.5 * 1e200] * 2)
     # With ties each copy counts: 1, 1, 7 in one leaf.
     ties, values = tied(vector(1, -1, 7), 0.0)
     np.testing.assert_allclose(_by_leaf(ties, values, vector(1, -1, 7)), [17**0.5] * 2)
