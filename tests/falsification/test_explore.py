@@ -280,11 +280,11 @@ def test_slopes_are_climbed_for_each_form_and_less_for_the_control(monkeypatch):
     assert targets.tolist() == [0] * 8 + [1] * 8 + [2] * 2
     assert (steps, place, size) == (5, (3, 1), {"d": 2})
     assert batch.tolist() == [0.5, 0.25, 0.1, 0.375, 7.0]
-    # The worst for each form; wide ones, of which one does not count, every second by logarithms.
+    # The worst for each form; wide ones, of which one does not count, some by logarithms.
     wide = found.ends[0].kind == "wide"
     assert (x[0], x[8]) == (0.5, 0.1) and set(x[wide]) == {0.375} and 7.0 not in x
     assert found.ends[0].kind[0] == "worst" and 0 < each.sum() < wide.sum()
-    assert each.tolist() == [bool(own and i % 2 == 0) for i, own in enumerate(wide)]
+    assert each.tolist() == [bool(own and i % 3 == 0) for i, own in enumerate(wide)]
     assert found.runs == 11 and found.met == 1 + 2 * 18
     assert found.accepted.tolist() == [100 + sum(range(1, 9)), sum(range(9, 17)), 17 + 18]
     assert (
