@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 import jax
@@ -176,8 +176,7 @@ def said(problem: Problem, best: Best, points: Sequence[Point], /, where: Where 
     where = where or _where(best, value, found)
     with precision(BITS):
         wider = ball if ball is None or not best.promise else ball * (1 + arb(best.promise))
-        low = decimal_bounds(ball)[0] if ball is not None else ""
-        high = decimal_bounds(wider)[1] if ball is not None else ""
+        low, high = (_end(ball, 0), _end(wider, 1)) if ball is not None else ("", "")
     return AtSize(
         size=dict(problem.size),
         ratio=value,
@@ -196,6 +195,15 @@ def said(problem: Problem, best: Best, points: Sequence[Point], /, where: Where 
         instance=_plain(problem, point),
         instance_ratio=point.ratio,
     )
+
+
+def _end(ball: Any, which: int) -> str:
+    """The lower or the upper end of a ball; beyond what `Decimal` can hold an infinite one."""
+    end = decimal_bounds(ball)[which]
+    try:
+        return str(end) if Decimal(end).is_finite() else ("-inf", "inf")[which]
+    except InvalidOperation:
+        return ("-inf", "inf")[which]
 
 
 def readable(problem: Problem, best: Best, /, *, until: float) -> dict[str, Any]:

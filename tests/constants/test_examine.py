@@ -5,6 +5,7 @@ Points, balls and limits are written down; what computes them is tested elsewher
 
 import math
 import time
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -430,6 +431,14 @@ def test_the_upper_end_reaches_as_far_as_is_promised(known):
     assert Fraction(found.high) == Fraction(5, 4) and Fraction(found.low) == 1
     exact = said(known(lambda x: 1.0), best(), all_of(("drawn", 1.0)))
     assert Fraction(exact.high) == Fraction(exact.low) == 1
+
+
+def test_ends_beyond_all_decimal_numbers_are_infinite(known):
+    # exp(exp(80)), up to its sign: Python's decimals end at exponents of 10^18.
+    for ball in (arb(80).exp().exp() * arb(0, 1), arb("nan")):
+        found = said(known(lambda x: 1.0), best(ball=ball), all_of(("drawn", 1.0)))
+        assert (found.low, found.high, found.digits) == ("-inf", "inf", 0)
+        assert not Decimal(found.low) > 1
 
 
 def test_without_balls_there_are_no_digits(known):
