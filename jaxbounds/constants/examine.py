@@ -18,7 +18,7 @@ from jaxbounds.constants.enclosure import BITS, Ratio, ascent, digits_of
 from jaxbounds.constants.kinks import met
 from jaxbounds.constants.limits import FARTHEST, NEAR, Limit, limit, looks
 from jaxbounds.constants.polish import SAME, Point, at, best_neighbour, curvature, polished
-from jaxbounds.constants.problem import Problem, flat
+from jaxbounds.constants.problem import Problem, flat, is_float
 from jaxbounds.constants.result import AtSize, Where
 from jaxbounds.constants.starts import Start
 from jaxbounds.falsification.examples import SOURCE
@@ -273,7 +273,9 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Conf
 
 
 def _key(point: Point) -> bytes:
-    return flat(point.instance).tobytes()
+    """The same for instances that agree bit by bit."""
+    rest = [str(leaf) for leaf in jax.tree.leaves(point.instance) if not is_float(leaf)]
+    return flat(point.instance).tobytes() + repr(rest).encode()
 
 
 def corrected(problem: Problem, points: Sequence[Point], /) -> list[Point]:

@@ -87,7 +87,7 @@ class Problem:
         form: its name.
         size: the shapes.
         bench: measures instances.
-        rounding: by the floats of an instance, what its ratio is where float64 says more.
+        rounding: by the bits of an instance, what its ratio is where float64 says more.
     """
 
     def __init__(self, statement: Statement, form: str, size: Mapping[str, float], /) -> None:

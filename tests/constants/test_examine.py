@@ -204,6 +204,15 @@ def test_points_that_are_rounding_stand_in_nobodys_way(known, monkeypatch):
     assert _confirmed(problem, ordered, NEVER).ball == 3 and len(balls.made) == 3
 
 
+def test_instances_of_other_whole_numbers_are_others(known, monkeypatch):
+    problem = known(lambda x: 1.0)
+    Balls({1: 2.0}, monkeypatch)
+    one, other = (point(1, ratio=3.0)._replace(instance={"x": np.ones(1), "n": np.array([n])})
+                  for n in (4, 5))  # fmt: skip
+    _confirmed(problem, [one], NEVER)
+    assert [p.ratio for p in corrected(problem, [one, other])] == [2.0, 3.0]
+
+
 def test_of_points_that_are_all_rounding_some_are_looked_at(known, monkeypatch):
     points = [point(k, ratio=9.0) for k in range(40)]
     balls = Balls(dict.fromkeys(range(40), 2.0), monkeypatch)
