@@ -123,7 +123,9 @@ def _extent(point: Point) -> float:
 def _best_of(
     problem: Problem, points: Sequence[Point], /, *, until: float, seed: int, snap: bool
 ) -> Best:
-    ordered = sorted(corrected(problem, points), key=lambda p: -p.ratio)
+    # Of points that are as good those are first that floats do not mislead.
+    less = lambda p: EXACT if _key(p) in problem.rounding else 0.0
+    ordered = sorted(corrected(problem, points), key=lambda p: -p.ratio * (1 - less(p)))
     point, ratio, ball, reason, beyond = _confirmed(problem, ordered, until)
     climbs = moves(problem)
     near = best_neighbour(problem, point.instance, seed) if climbs else (point.instance, 0.0)
@@ -255,13 +257,16 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Conf
             ball = ratio(point.instance, "ulp")
             known.append((point, ratio, ball))
             if point.ratio > float(ball.upper()) * (1 + SAME):
-                noise += 1
                 problem.rounding[_key(point)] = float(ball.mid())
+            noise += _key(point) in problem.rounding
         except (Undecided, NotSupported) as refused:
             reason, beyond = str(refused), max(beyond, point.ratio)
         known.sort(key=lambda k: -k[2].lower())
     if not known:
         return _Confirmed(points[0], None, None, reason, beyond)
+    clear = [k for k in known if _key(k[0]) not in problem.rounding]
+    clear = [k for k in clear if k[2].upper() > known[0][2].lower() * (1 - EXACT)]
+    known = clear or known
     first = known[0][2]
     # Of balls as small that meet the order of their ends is chance: the middles are the numbers.
     alike = [k for k in known if k[2].overlaps(first) and k[2].rad() <= 2 * first.rad()]

@@ -204,6 +204,15 @@ def test_points_that_are_rounding_stand_in_nobodys_way(known, monkeypatch):
     assert _confirmed(problem, ordered, NEVER).ball == 3 and len(balls.made) == 3
 
 
+@pytest.mark.parametrize("less, chosen", [(1e-14, 1), (3e-14, 0)])
+def test_of_points_as_good_one_that_floats_do_not_mislead(less, chosen, known, monkeypatch):
+    # Neighbours of the other say more than it, by rounding, and nothing settles there.
+    problem, points = known(lambda x: 1.0), [point(0, ratio=9.0), point(1, ratio=3.0)]
+    Balls({0: 3.0, 1: 3 * (1 - less)}, monkeypatch)
+    assert _confirmed(problem, points, NEVER).point is points[chosen]
+    assert _confirmed(problem, points[::-1], NEVER).point is points[chosen]
+
+
 def test_instances_of_other_whole_numbers_are_others(known, monkeypatch):
     problem = known(lambda x: 1.0)
     Balls({1: 2.0}, monkeypatch)
