@@ -104,7 +104,7 @@ def settled(x: Any, run: Any, what: str, /) -> np.ndarray:
 
 def reals(shape: tuple[int, ...], balls: Iterable[Any], /) -> np.ndarray:
     """An array of that shape from its balls (or other entries) in order."""
-    return np.fromiter(balls, object, math.prod(shape)).reshape(shape)
+    return np.fromiter(balls, object).reshape(shape)  # as many as the shape has, or it raises
 
 
 def is_reals(x: Any, /) -> bool:

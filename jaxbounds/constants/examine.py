@@ -243,13 +243,13 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Conf
     projects = problem.statement.search != "none" and problem.statement.project is not None
     seconds = max(until - time.process_time(), 1.0)
     known: list[tuple[Point, Ratio, Any]] = []
+    clear = lambda: [k for k in known if _key(k[0]) not in problem.rounding]
     reason, beyond = "", 0.0
-    noise = 0
     for point in points:
         # Once a float ratio is confirmed, only those as large are of interest.
         if known and point.ratio < float(known[0][2].lower()) * (1 - SAME):
             break
-        if len(known) - noise > 2 or noise > MISLED:
+        if len(clear()) > 2 or len(known) - len(clear()) > MISLED:
             break
         try:
             project = projects and not problem.outside(point.instance)
@@ -258,15 +258,13 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Conf
             known.append((point, ratio, ball))
             if point.ratio > float(ball.upper()) * (1 + SAME):
                 problem.rounding[_key(point)] = float(ball.mid())
-            noise += _key(point) in problem.rounding
         except (Undecided, NotSupported) as refused:
             reason, beyond = str(refused), max(beyond, point.ratio)
         known.sort(key=lambda k: -k[2].lower())
     if not known:
         return _Confirmed(points[0], None, None, reason, beyond)
-    clear = [k for k in known if _key(k[0]) not in problem.rounding]
-    clear = [k for k in clear if k[2].upper() > known[0][2].lower() * (1 - EXACT)]
-    known = clear or known
+    as_good = [k for k in clear() if k[2].upper() > known[0][2].lower() * (1 - EXACT)]
+    known = as_good or known
     first = known[0][2]
     # Of balls as small that meet the order of their ends is chance: the middles are the numbers.
     alike = [k for k in known if k[2].overlaps(first) and k[2].rad() <= 2 * first.rad()]

@@ -106,6 +106,9 @@ def test_arrays_of_balls():
     x = reals((2, 2), map(arb, range(4)))
     assert are_images(x, [[0, 1], [2, 3]]) and reals((0, 3), ()).shape == (0, 3)
     assert reals((), [arb(5)]).item() == 5
+    for many in (3, 5):  # a rule that gives another number of entries is never cut to fit
+        with pytest.raises(ValueError, match="reshape"):
+            reals((2, 2), map(arb, range(many)))
     found = each(lambda a, b: a - b, x, balls(10, 20))
     assert are_images(found, [[-10, -19], [-8, -17]])
     assert midpoints(balls((1, 2), INF, ANY, -4)).tolist()[::3] == [1.5, -4.0]
