@@ -136,7 +136,7 @@ class Met(NamedTuple):
 def hypotheses_of(
     statement: Statement, form: Form, instance: Any, size: Size, /
 ) -> Callable[..., Met]:
-    """The statement's hypotheses and the form's own: traced once, to be asked by `Enclosing`.
+    """The statement's hypotheses and the form's own, traced once; asked with `Enclosing`'s options.
 
     Raises:
         NotSupported: when asked, if one gives no boolean.
