@@ -69,7 +69,7 @@ SEGMENT = {"over": {"x": Box(0.5, 3)}}
         (lambda i: 2 - (i["x"][0] - 1) ** 2, 2.0, PAIR),
         # A whole number of a declared set, of which hardly a value is drawn twice.
         (lambda i: 5 / (1 + abs(int(i["k"]) - 123_456)), 5.0,
-         {"over": {"k": Integers(1, 10**6), "x": Box(0, 1)}}),
+         {"over": {"k": Integers(1, 10**6), "x": Box(0, 1)}, "seconds": 8.0}),
         # One of few whole numbers, all of them drawn: 2 - cos(3), with 1 and 2 - cos(6).
         (lambda i: 2 - np.cos(3 * int(i["k"])), 2 - math.cos(3),
          {"sample": lambda key, size: {"k": jax.random.randint(key, (), 0, 3),
