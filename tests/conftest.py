@@ -13,6 +13,7 @@ import shutil
 
 import jax
 import jaxtyping
+import psutil
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
@@ -24,12 +25,15 @@ if jax.__version_info__ < (0, 11):
 os.environ["XLA_FLAGS"] = f"{CHEAP} {os.environ.get('XLA_FLAGS', '')}"
 jax.config.update("jax_num_cpu_devices", 4)
 jax.config.update("jax_cpu_enable_async_dispatch", False)  # as the commands do, for their reason
+jax.config.update("jax_traceback_filtering", "off")  # as the commands do, for their reason
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 
 SHAPED = ("arrays", "ascent", "bounds", "curvature", "multihead", "norms", "qstr", "seqlength")
 SHAPED += ("smapprox", "training")
+HELD = 2**30
+"""Bytes that a worker may hold from one module to the next."""
 LIBC = ctypes.CDLL(None) if os.name == "posix" else None
 CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 
@@ -62,31 +66,47 @@ def pytest_collection_finish():
     gc.set_threshold(20_000, 50, 1000)
 
 
+@contextlib.contextmanager
+def _settings_restored(*names):
+    """What a command of the library set for the process is as before: it keeps what it compiles."""
+    before = {f"jax_{name}": jax.config.values[f"jax_{name}"] for name in names}
+    yield
+    if any(jax.config.values[name] != value for name, value in before.items()):
+        for name, value in before.items():
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()
+
+
 @pytest.fixture(scope="module", autouse=True)
 def programs_are_let_go():
-    """What a module compiled is of no use to others, and would fill the memory of a long run.
+    """What a module compiled is of little use to others, and would fill the memory of a long run.
 
-    What is freed goes back to the system: glibc keeps it unless it is asked.
+    What is freed goes back to the system: glibc keeps it unless it is asked. All this takes as long
+    as a small module does, and is done when much has come together.
     """
-    yield
-    jax.clear_caches()
-    gc.collect()
-    if hasattr(LIBC, "malloc_trim"):
-        LIBC.malloc_trim(0)
+    with _settings_restored("compilation_cache_dir", "persistent_cache_min_compile_time_secs"):
+        yield
+    if os.environ.get("RSSLOG"):
+        before = psutil.Process().memory_info().rss
+    if psutil.Process().memory_info().rss > HELD:
+        jax.clear_caches()
+        gc.collect()
+        if hasattr(LIBC, "malloc_trim"):
+            LIBC.malloc_trim(0)
+    if os.environ.get("RSSLOG"):
+        with open(os.environ["RSSLOG"], "a") as out:
+            print(os.getpid(), before / 2**30, psutil.Process().memory_info().rss / 2**30, os.environ.get("PYTEST_CURRENT_TEST"), file=out)
 
 
 @pytest.fixture(scope="module")
 def kept_programs(tmp_path_factory):
     """Compiled programs on disk: for modules that run them on several devices, or again."""
     names = ("compilation_cache_dir", "persistent_cache_min_compile_time_secs")
-    before = {f"jax_{name}": jax.config.values[f"jax_{name}"] for name in names}
-    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("programs")))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-    compilation_cache.reset_cache()
-    yield
-    for name, value in before.items():
-        jax.config.update(name, value)
-    compilation_cache.reset_cache()
+    with _settings_restored(*names):
+        jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("programs")))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+        compilation_cache.reset_cache()
+        yield
 
 
 @pytest.fixture

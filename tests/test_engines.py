@@ -216,8 +216,9 @@ def test_dask_gives_each_result_once(scheduler, tmp_path):
     assert sorted(found) == [(n, n * n) for n in range(10)]
 
 
-def test_an_address_nobody_answers_at_is_refused(monkeypatch, capsys):
+def test_an_address_nobody_answers_at_is_refused(monkeypatch, capsys, tmp_path):
     pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(engines, "ANSWER", 0.5)
     assert main(["verify", "qstr.prop3", "--engine", "dask://127.0.0.1:9"]) == 2
     said = capsys.readouterr().err

@@ -16,6 +16,8 @@ import scipy
 
 PROGRAMS, CUTS = 300, 150
 """Linear programs, and the cuts that are in one."""
+QUICK = {"presolve": False}
+"""Of small programs: to simplify one takes longer than to solve it."""
 LARGEST = 80
 """Coordinates up to which CMA-ES is tried."""
 MISSING = "CMA-ES needs cma: pip install 'jaxbounds[search]'"
@@ -140,7 +142,7 @@ def program(cuts: list[Any], x: np.ndarray, f: float | None, radius: float, /) -
     rows = np.hstack([slopes * (radius / scale), -np.ones((len(cuts), 1))])
     goal = np.append(np.zeros(len(x)), 1.0)
     ends = [(-1, 1)] * len(x) + [(None, None)]
-    found = scipy.optimize.linprog(goal, rows, -heights, bounds=ends)
+    found = scipy.optimize.linprog(goal, rows, -heights, bounds=ends, options=QUICK)
     if not found.success:
         return None, 0.0, np.zeros(len(cuts))
     return found.x[:-1] * radius, -float(found.x[-1]) * scale, -found.ineqlin.marginals

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbounds.falsification import UNKEPT
 from jaxbounds.falsification.bench import Bench
-from jaxbounds.falsification.measure import measure
+from jaxbounds.falsification.measure import counts_for, measure
 from jaxbounds.falsification.programs import compiled
 from jaxbounds.falsification.reading import in_order, pick
 from jaxbounds.falsification.search import NO_SLOPES
@@ -96,8 +96,8 @@ class Problem:
         self.statement = alone(statement, form, self.size)
         self.bench = Bench(self.statement, statement.budget.batch, UNKEPT, calls=CALLS)
         self._back = compiled(self.projected)
-        self._slope = compiled(jax.value_and_grad(self._score, has_aux=True))
-        self._careful = jax.jit(jax.value_and_grad(self._score, has_aux=True))
+        self._slope = compiled(self._with_slope)
+        self._careful = jax.jit(self._with_slope)
         self._scores = compiled(jax.vmap(self._score, (0, None, None)))
 
     def projected(self, instance: Instance) -> Instance:
@@ -139,11 +139,13 @@ class Problem:
         refused = REFUSALS if self.statement.host else ()
         batch = jax.tree.map(lambda *leaves: np.stack(leaves), *instances)
         try:
-            measured = self.bench(batch, self.size).column(0)
+            reading = self.bench.reading(batch, self.size)
         except refused:
             return np.full(len(instances), -np.inf)
-        counts = measured.counted & np.isfinite(measured.value) & (measured.rhs > 0)
-        return np.where(counts, measured.value, -np.inf)
+        counts, lhs, rhs = counts_for(self.statement, reading, batch, np.zeros(len(instances), int))
+        with np.errstate(all="ignore"):
+            value = lhs / rhs
+        return np.where(counts & np.isfinite(value) & (rhs > 0), value, -np.inf)
 
     def _score(self, values: Any, ties: Any, instance: Instance) -> Any:
         moved = self.projected(unflat(instance, ties.expand(values)))
@@ -151,24 +153,32 @@ class Problem:
         positive = measured.counted & (measured.value > 0) & (measured.rhs > 0)
         return jnp.where(positive, jnp.log(jnp.where(positive, measured.value, 1.0)), 0.0), positive
 
+    def _with_slope(self, values: Any, ties: Any, instance: Instance) -> Any:
+        """Score, whether it counts, and slope in one array: it is read as fast as one number."""
+        (score, counted), slope = jax.value_and_grad(self._score, has_aux=True)(
+            values, ties, instance
+        )
+        return jnp.concatenate([jnp.stack([score, counted.astype(score.dtype)]), slope])
+
     def slope(self, values: np.ndarray, ties: Any, instance: Instance) -> tuple[float, np.ndarray]:
         """The log ratio at coordinates with `Ties`, and its derivative by each value."""
         padded = np.zeros(len(ties.labels))
         padded[: len(values)] = values
         try:
-            (score, counted), slope = self._slope(padded, ties, instance)
+            found = np.asarray(self._slope(padded, ties, instance))
         except NO_SLOPES:
             return float(self.scores(padded[None], ties, instance)[0]), np.zeros(len(values))
-        if not counted:
+        score = float(found[0])
+        if not found[1]:
             return -UNCOUNTED, np.zeros(len(values))
         for nudge in NUDGES:
-            if np.all(np.isfinite(slope)):
-                break
+            if np.isfinite(found[2:]).all():
+                return score, found[2 : 2 + len(values)]
             # A maximum that a quickly compiled program works out twice may equal none of its
             # entries, and its slope is 0/0; compiled with care, or next to it, there is one.
             moved = padded * (1 + nudge * np.cos(np.arange(len(padded))))
-            _, slope = self._careful(moved, ties, instance)
-        return float(score), np.nan_to_num(np.asarray(slope)[: len(values)])
+            found = np.asarray(self._careful(moved, ties, instance))
+        return score, np.nan_to_num(found[2 : 2 + len(values)])
 
     def scores(self, values: np.ndarray, ties: Any, instance: Instance) -> np.ndarray:
         """The log ratio at many coordinates, of shape (m, n); far below where it does not count."""

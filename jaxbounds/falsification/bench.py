@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbounds.falsification.measure import Measured, float64_on_cpu, measure, measured
 from jaxbounds.falsification.programs import MANY, Programs, compiled
-from jaxbounds.falsification.reading import all_finite, joined, met, read
+from jaxbounds.falsification.reading import Reading, all_finite, joined, met, read
 from jaxbounds.falsification.watched import Watch
 from jaxbounds.interpreted import once
 from jaxbounds.statements import Budget, Form, Instance, Sampler, Size, Statement
@@ -249,9 +249,13 @@ class Bench:
         # On the host the sides of an identity may be of another shape for each instance.
         if statement.there_is is not None or (statement.host and not statement.is_bound):
             return self._run(measure(statement, size), size, batch)
-        reading = self._run(read(statement, size), size, batch)
+        return measured(statement, self.reading(batch, size), batch, axes=1)
+
+    def reading(self, batch: Instance, size: Size) -> Reading:
+        """What `evaluate` and the hypotheses give, without a comparison."""
+        reading = self._run(read(self.statement, size), size, batch)
         self._read = batch, reading
-        return measured(statement, reading, batch, axes=1)
+        return reading
 
     def _run(self, function: Callable[[Instance], Any], size: Size, batch: Instance) -> Any:
         run = self.mapped(function, "measure", size)

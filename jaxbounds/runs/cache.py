@@ -30,9 +30,12 @@ def examples(every: bool, /) -> Examples:
 def prepare_jax() -> None:
     """Settings of JAX for runs: compiled programs are kept between runs, nothing hangs.
 
+    What a trace refuses is expected, and to shorten its traceback takes longer than the trace.
+
     A program with two batches of eigenvalue problems sometimes waits for itself for ever, and more
     often where the CPU runs it beside the thread that asked for it (jaxlib 0.10.2, two cores).
     """
+    jax.config.update("jax_traceback_filtering", "off")
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)

@@ -117,13 +117,13 @@ def test_far_below_where_nothing_counts(problem):
 def test_slopes_next_to_a_point_that_has_none(problem, monkeypatch):
     instance = {"x": np.array([1.0, 2.0])}
     ties, values = tied(instance, 0.0)
-    missing, moved = np.array([np.nan, 1.0]), []
+    missing, moved = np.array([0.5, 1.0, np.nan, 1.0]), []  # score, whether it counts, slope
 
     def careful(at, *_):
         moved.append(at / values - 1)
-        return None, missing if len(moved) < 3 else np.array([5.0, 6.0])
+        return missing if len(moved) < 3 else np.array([0.5, 1.0, 5.0, 6.0])
 
-    monkeypatch.setattr(problem, "_slope", lambda *_: ((0.5, True), missing))
+    monkeypatch.setattr(problem, "_slope", lambda *_: missing)
     monkeypatch.setattr(problem, "_careful", careful)
     score, slope = problem.slope(values, ties, instance)
     assert score == 0.5 and slope.tolist() == [5, 6]
@@ -131,7 +131,7 @@ def test_slopes_next_to_a_point_that_has_none(problem, monkeypatch):
     assert moved[0].tolist() == [0, 0]
     np.testing.assert_allclose(moved[2], 1e-13 * np.cos([0, 1]), atol=3e-16)
     moved.clear()
-    monkeypatch.setattr(problem, "_careful", lambda at, *_: (None, missing))
+    monkeypatch.setattr(problem, "_careful", lambda at, *_: missing)
     assert problem.slope(values, ties, instance)[1].tolist() == [0, 1]
 
 
