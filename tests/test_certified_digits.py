@@ -104,7 +104,7 @@ def test_the_gain_of_a_flat_direction_is_its_slope(placed):
     # log(x y^3) has slopes 1/x and 3/y, 1/2 and 3/4 here, and both are promised.
     _, ratio, point = placed(lambda x: x[0] * x[1] ** 3, 2.0, 4.0)
     flat = np.zeros(2)
-    _, gain = ascent(ratio, point, np.eye(2), flat)
+    _, gain, _ = ascent(ratio, point, np.eye(2), flat)
     assert gain == pytest.approx(1 / 2 + 3 / 4, rel=1e-12)
     # Downwards it is as long: the sign of a direction means nothing.
     assert ascent(ratio, point, -np.eye(2), flat)[1] == pytest.approx(gain, rel=1e-12)
@@ -116,16 +116,16 @@ def test_the_gain_of_a_curved_direction_is_half_its_squared_slope_over_the_bend(
     # .99, where x^2 / 2 / 100 is promised still; then it stops, as too little was gained.
     gaussian = lambda x: jnp.exp(-(x[0] ** 2) / 2)
     _, ratio, point = placed(gaussian, 1.0)
-    ball, gain = ascent(ratio, point, np.eye(1), np.array([100.0]))
+    ball, gain, _ = ascent(ratio, point, np.eye(1), np.array([100.0]))
     assert gain == pytest.approx(0.99**2 / 200, rel=1e-9)
     assert abs(float(ball.mid()) - math.exp(-(0.99**2) / 2)) < 1e-12
     # Told the truth, it arrives in one step, and nothing is left.
-    ball, gain = ascent(ratio, point, np.eye(1), np.ones(1))
+    ball, gain, _ = ascent(ratio, point, np.eye(1), np.ones(1))
     assert gain < 1e-40 and abs(ball.mid() - 1) < 1e-12
     # Of two such directions the promises add up.
     pair = lambda x: jnp.exp(-(x[0] ** 2 + x[1] ** 2) / 2)
     _, ratio, point = placed(pair, 1.0, 2.0)
-    _, gain = ascent(ratio, point, np.eye(2), np.array([100.0, 50.0]))
+    _, gain, _ = ascent(ratio, point, np.eye(2), np.array([100.0, 50.0]))
     assert gain == pytest.approx(0.99**2 / 200 + 1.96**2 / 100, rel=1e-9)
 
 
@@ -133,7 +133,7 @@ def test_a_ridge_promises_nothing_and_a_valley_its_steeper_side(placed):
     # Kinks, at the point 1: 1 - 2 |x - 1| falls both ways; where both rise, by 2 and 3, the larger
     # counts.
     _, ratio, point = placed(lambda x: 1 - 2 * jnp.abs(x[0] - 1), 1.0)
-    ball, gain = ascent(ratio, point, np.eye(1), np.zeros(1))
+    ball, gain, _ = ascent(ratio, point, np.eye(1), np.zeros(1))
     assert gain == 0 and abs(ball.mid() - 1) < 1e-12
     _, ratio, point = placed(lambda x: 1 + jnp.maximum(2 * (1 - x[0]), 3 * (x[0] - 1)), 1.0)
     assert ascent(ratio, point, np.eye(1), np.zeros(1))[1] == pytest.approx(3.0, rel=1e-12)

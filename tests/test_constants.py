@@ -163,7 +163,7 @@ def test_wrong_maxima_are_not_identified():
     with jb.float64_on_cpu():
         off = at(problem, {"A": corner, "B": short, "logits": logits}, 0.0)
         found = examined(problem, [off, off], until=math.inf, snap=False)
-    assert 0.765 < found.ratio < 4 / (3 * math.sqrt(3)) - 1e-5
+    assert 0.765 < found.ratio <= 4 / (3 * math.sqrt(3))
     assert found.digits >= 15  # certain, and of no use
     assert found.where == "rising" and found.closed is None
 
@@ -194,7 +194,7 @@ def test_the_softmax_jacobian_is_half_attained_for_two_tokens_only():
 def test_a_difference_quotient_is_reported_as_a_limit():
     # |softmax a - softmax b|_1 = 2 tanh(t) for logits +-t against -+t, so tanh(t)/t of |a - b|_inf:
     # one, in the limit alone.
-    (s,) = sharp_constant(STEP, budget=SMALL, seconds=20).sizes
+    (s,) = sharp_constant(STEP, budget=SMALL, seconds=36).sizes
     assert s.where == "limit" and s.along in ("a - b -> 0", "a, b -> 0", "a -> 0", "b -> 0")
     assert abs(s.ratio - 1) < 1e-12 and Decimal(s.low) < 1
     assert s.closed.text == "1"

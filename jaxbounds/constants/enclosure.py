@@ -7,7 +7,7 @@ nothing larger lies elsewhere is an estimate, from slopes, neighbours and other 
 import itertools
 import math
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -133,9 +133,23 @@ def at_values(point: Point, values: list[arb], /) -> Instance:
     return unflat(point.instance, moved)
 
 
+class Ascended(NamedTuple):
+    """Where Newton's steps in balls led.
+
+    Attributes:
+        ball: the ratio there, with certified digits.
+        gain: what slopes still promise, relatively.
+        values: the tied coordinates, of shape (k,).
+    """
+
+    ball: arb
+    gain: float
+    values: list[arb]
+
+
 def ascent(
     ratio: Ratio, point: Point, directions: np.ndarray, bent: np.ndarray, /
-) -> tuple[arb, float]:
+) -> Ascended:
     """Newton's steps in balls, and how much there may be left to gain.
 
     Args:
@@ -144,10 +158,8 @@ def ascent(
         directions: of the values, as columns, of shape (k, k).
         bent: -d^2 log(ratio) along each.
 
-    Returns:
-        The ratio with certified digits, and the relative gain that slopes still promise: half
-        slope^2 over curvature where the ratio is curved, the slope itself where it is flat. A
-        direction in which the ratio falls both ways promises nothing.
+    Slopes promise half slope^2 over curvature where the ratio is curved, and themselves where it is
+    flat. A direction in which the ratio falls both ways promises nothing.
     """
     with precision(BITS):
         values, step = [arb(v) for v in point.values], arb(STEP)
@@ -173,7 +185,7 @@ def ascent(
                 values = [(v + amount * c).mid() for v, c in zip(values, column)]
         there, here = (ratio(at_values(point, v), "ulp") for v in (values, start))
         # A step may lead over a jump: what was known before is never given up for less.
-        return (here, math.inf) if there < here else (there, gain)
+        return Ascended(here, math.inf, start) if there < here else Ascended(there, gain, values)
 
 
 def digits_of(x: arb, /) -> int:

@@ -18,7 +18,7 @@ from jaxbounds.constants.enclosure import BITS, Ratio, ascent, digits_of
 from jaxbounds.constants.kinks import met
 from jaxbounds.constants.limits import FARTHEST, NEAR, Limit, limit, looks
 from jaxbounds.constants.polish import SAME, Point, at, best_neighbour, curvature, polished
-from jaxbounds.constants.problem import Problem, flat, is_float
+from jaxbounds.constants.problem import Problem, flat, is_float, unflat
 from jaxbounds.constants.result import AtSize, Where
 from jaxbounds.constants.starts import Start
 from jaxbounds.falsification.examples import SOURCE
@@ -136,12 +136,14 @@ def _best_of(
             near = best_neighbour(problem, point.instance, seed)
     if ball is not None:
         point = point._replace(ratio=_within(point.ratio, ball))
-    gain, far, promise = None, None, None
+    gain, far, promise, start = None, None, None, point
     if climbs and ratio:
-        point = _rounder(problem, point, EXACT, until) if snap else point
+        start = point = _rounder(problem, point, EXACT, until) if snap else point
+        before = ball
         try:
-            ball, gain = ascent(ratio, point, *curvature(problem, point))
+            ball, gain, values = ascent(ratio, point, *curvature(problem, point))
             promise = gain = float(gain)
+            start = _moved(point, values) if ball > before else point
             if gain > STATIONARY and (kink := _at_kink(problem, ratio, point, ball)):
                 ball, gain = kink
                 promise = gain
@@ -149,10 +151,12 @@ def _best_of(
             reason = f"no certified slopes: {refused}"
         # At a true optimum slopes vanish; on the way to infinity they only shrink. From an optimum
         # too a ratio may fall, and rise again far out.
-        far = limit(problem, ratio, point, until=until)
-        far = far if far and _is_real(far, gain) else None
+        far = limit(problem, ratio, start, until=until)
+        far = far if far and _is_real(far, gain) and not _passed(far, ball) else None
+        if far is None and time.process_time() > until:
+            reason, gain, promise = "the time was over before all scales were followed", None, None
     if far:
-        ball, promise = _at_the_end(problem, ratio, point, far)
+        point, (ball, promise) = start, _at_the_end(problem, ratio, start, far, gain)
         near = best_neighbour(problem, far.instance, seed)
     return Best(point, ball, reason, gain, far, promise, max(near[1], beyond))
 
@@ -188,7 +192,7 @@ def said(problem: Problem, best: Best, points: Sequence[Point], /, where: Where 
         high=high,
         digits=digits_of(ball) if ball is not None else 0,
         gain=best.gain,
-        reason=best.reason or _still(best) or _out_of_floats(best, where),
+        reason=_still(best) or _out_of_floats(best, where) or best.reason,
         starts=len(points),
         agreeing=len(agreeing),
         kinds=dict(Counter(p.kind for p in points if p.kind)),
@@ -298,11 +302,23 @@ def _within(ratio: float, ball: Any) -> float:
     return end if abs(ratio - end) <= ULPS * np.spacing(abs(end)) else middle
 
 
+def _moved(point: Point, values: list[arb]) -> Point:
+    """The point where balls climbed to, in float64; its ratio is what it was, up to rounding."""
+    there = np.array([float(v) for v in values])
+    return point._replace(values=there, instance=unflat(point.instance, point.ties.expand(there)))
+
+
 def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[Any, float] | None:
     """The ball and the gain where pieces meet, if that is no worse."""
     found = met(problem, ratio, point)
     with precision(BITS):
         return found if found and not found[0] < ball * (1 - SAME) else None
+
+
+def _passed(far: Limit, ball: Any) -> bool:
+    """Whether balls climbed, by more than the rounding of coordinates, above what the limit is."""
+    with precision(BITS):
+        return not far.endless and bool(far.certain < ball * (1 - arb(TINY)))
 
 
 def _is_real(far: Limit, gain: float | None) -> bool:
@@ -311,8 +327,14 @@ def _is_real(far: Limit, gain: float | None) -> bool:
     return large or (gain is not None and far.rise < BEYOND * gain)
 
 
-def _at_the_end(problem: Problem, ratio: Ratio, point: Point, far: Limit) -> tuple[Any, float]:
-    """The ball at the end of a limit, and what the supremum may lie above it."""
+def _at_the_end(
+    problem: Problem, ratio: Ratio, point: Point, far: Limit, own: float | None
+) -> tuple[Any, float]:
+    """The ball at the end of a limit, and what the supremum may lie above it.
+
+    Where float64 cannot say what others than the scale may still gain there, the point's own gain
+    does, if it is near the end.
+    """
     if not far.settled:
         return far.certain, far.left
     left = 2 * far.left
@@ -320,13 +342,14 @@ def _at_the_end(problem: Problem, ratio: Ratio, point: Point, far: Limit) -> tup
         return far.certain, left  # nothing moves but the scale
     try:
         out = at(problem, far.family(FARTHEST), 0.0, point.ties.basis)
-        ball, gain = ascent(ratio, out, *curvature(problem, out))
+        ball, gain, _ = ascent(ratio, out, *curvature(problem, out))
         with precision(BITS):
             if gain < BY_FLOATS and not ball < far.certain * (1 - arb(left)):
                 return ball, left + gain
     except (Undecided, NotSupported, ValueError, ArithmeticError, np.linalg.LinAlgError):
         pass
-    return far.certain, left + BY_FLOATS
+    others = own if own is not None and far.rise < SAME else 0.0
+    return far.certain, left + max(BY_FLOATS, others)
 
 
 def _out_of_floats(best: Best, where: Where) -> str:

@@ -136,7 +136,7 @@ class Look(NamedTuple):
         family: which one.
         high: the largest ratio there.
         first: an instance on the way, as near as it comes with that ratio.
-        last: the ratio at the farthest scale where there is one.
+        last: the ratio at the farthest scale; the largest where floats end before.
         rises: whether it still rises there.
     """
 
@@ -164,9 +164,9 @@ def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
         high = float(np.max(ratios))
         first = next(i for i in there if ratios[i] >= high * (1 - SAME / 10))
         tail = ratios[there][-3:]
-        found.append(
-            Look(index, high, far[first], float(tail[-1]), bool(np.all(np.diff(tail) > 0)))
-        )
+        # Before differences cancel altogether, what floats say is rounding: balls know more.
+        last = high if len(there) < len(LOOKS) else float(tail[-1])
+        found.append(Look(index, high, far[first], last, bool(np.all(np.diff(tail) > 0))))
     return sorted(found, key=lambda look: -look.high)
 
 

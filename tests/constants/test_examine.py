@@ -128,18 +128,18 @@ def test_where_pieces_meet_is_taken_if_it_is_no_worse(found, kept, known, known_
 def ended(known, known_ratio, monkeypatch):
     """The ball and the promise at the end of a limit, where slopes give a ball and a gain."""
 
-    def end(ball, gain, *x, raises=None, **more):
+    def end(ball, gain, *x, raises=None, own=None, **more):
         def ascent(ratio, out, *_):
             if raises:
                 raise raises("no")
             seen.append(out.instance["x"][0])
-            return ball, gain
+            return ball, gain, []
 
         seen = []
         monkeypatch.setattr(examine, "ascent", ascent)
         monkeypatch.setattr(examine, "curvature", lambda *a: (None, None))
         ratio = known_ratio(lambda x: arb(1))
-        found = _at_the_end(known(lambda x: 1.0), ratio, point(*x), far(**more))
+        found = _at_the_end(known(lambda x: 1.0), ratio, point(*x), far(**more), own)
         assert seen in ([], [2.0**100])  # slopes are taken there
         return found
 
@@ -156,6 +156,10 @@ def test_the_end_of_a_limit(ended):
     # A ball that is lower than the limit by more than what is left is none.
     assert ended(arb(0.51), 0.0, 1, 2, left=0.25) == (arb(0.51), 0.5)
     assert ended(arb(0.49), 0.0, 1, 2, left=0.25) == (arb(1), 0.5 + 1e-14)
+    # The point's own slopes speak for the end where the point is near to it.
+    near, off = {"rise": 0.9e-9, "own": 0.25}, {"rise": 1.1e-9, "own": 0.25}
+    assert ended(arb(0.49), 0.0, 1, 2, left=0.25, **near) == (arb(1), 0.75)
+    assert ended(arb(0.49), 0.0, 1, 2, left=0.25, **off) == (arb(1), 0.5 + 1e-14)
     for refusal in (Undecided, NotSupported, ValueError, ArithmeticError, np.linalg.LinAlgError):
         assert ended(None, 0, 1, 2, raises=refusal, left=0.25) == (arb(1), 0.5 + 1e-14)
 
@@ -471,8 +475,8 @@ def chosen(known, claim, monkeypatch):
     """`best_of` with everything it calls written down."""
 
     def choose(near=1.0, ball=1.0, gain=0.0, ratio=1.0, again=None, limit=None, kink=None,
-               raises=None, snap=True, until=NEVER, search="gradient", bare=False):  # fmt: skip
-        calls = []
+               raises=None, snap=True, until=NEVER, search="gradient", bare=False, climbed=None):  # fmt: skip
+        calls, seen[:] = [], []
         monkeypatch.setattr(examine, "best_neighbour", lambda p, i, s: calls.append("near") or
                             (i, near if i["x"][0] != 7 else 5.0))  # fmt: skip
         other = point(9, 9, ratio=again or 0.0)
@@ -486,16 +490,18 @@ def chosen(known, claim, monkeypatch):
         def ascent(*a):
             if raises:
                 raise raises("slopes")
-            return arb(ball), gain
+            return arb(climbed or ball), gain, [arb(5), arb(6)]
 
         monkeypatch.setattr(examine, "ascent", ascent)
         monkeypatch.setattr(examine, "_at_kink", lambda *a: calls.append("kink") or kink)
-        monkeypatch.setattr(examine, "limit", lambda *a, until: calls.append("limit") or limit)
+        monkeypatch.setattr(examine, "limit", lambda p, r, start, until: calls.append("limit") or
+                            seen.append(start.instance["x"].tolist()) or limit)  # fmt: skip
         monkeypatch.setattr(examine, "_at_the_end", lambda *a: (arb(8), 0.125))
         problem = known(lambda x: 1.0, statement=claim(search=search))
         points = [point(3, 4, ratio=ratio / 2), point(1, 2, ratio=ratio)]
         return best_of(problem, points, until=until, snap=snap), calls
 
+    seen = choose.seen = []
     return choose
 
 
@@ -550,3 +556,31 @@ def test_the_end_of_a_real_rise_is_taken(chosen):
     assert found.far and found.ball == 8 and found.promise == 0.125 and found.near == 5.0
     found, _ = chosen(limit=far(rise=1e-12, instance=there))
     assert found.far is None and found.ball == 1 and found.near == 1.0
+
+
+def test_a_limit_is_followed_from_where_balls_climbed_to(chosen):
+    there = {"x": np.array([7.0, 7.0])}
+    found, _ = chosen(limit=far(instance=there, certain=arb(3)), climbed=2.0, gain=1e-20)
+    assert [5, 6] in chosen.seen and [1, 2] not in chosen.seen
+    assert found.far and found.point.instance["x"].tolist() == [5, 6]
+    # They climbed to no more: from the point.
+    found, _ = chosen(limit=far(instance=there))
+    assert [1, 2] in chosen.seen and [5, 6] not in chosen.seen
+    assert found.point.instance["x"].tolist() == [1, 2]
+
+
+def test_below_what_balls_climbed_to_there_is_no_limit(chosen):
+    there = {"x": np.array([7.0, 7.0])}
+    found, _ = chosen(limit=far(instance=there, certain=arb(1)), climbed=2.0, gain=1e-20)
+    assert found.far is None and found.ball == 2 and found.promise == 1e-20
+    endless, _ = chosen(limit=far(instance=there, certain=arb(1), endless=True), climbed=2.0)
+    assert endless.far
+
+
+def test_what_was_not_followed_to_its_end_is_not_attained(chosen):
+    # With the time over no scale is looked at, and slopes that vanish say nothing of what is far.
+    late, _ = chosen(until=0.0)
+    assert late.far is late.gain is late.promise is None and "the time was over" in late.reason
+    assert chosen()[0].gain == 0.0 and "the time was over" not in chosen()[0].reason
+    there = {"x": np.array([7.0, 7.0])}
+    assert chosen(until=0.0, limit=far(instance=there))[0].far
