@@ -32,8 +32,8 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 
 SHAPED = ("arrays", "ascent", "bounds", "curvature", "multihead", "norms", "qstr", "seqlength")
 SHAPED += ("smapprox", "training")
-HELD = 2**30
-"""Bytes that a worker may hold from one module to the next."""
+MORE = 2**27
+"""Bytes that come together before a worker gives them back."""
 LIBC = ctypes.CDLL(None) if os.name == "posix" else None
 CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 
@@ -77,25 +77,28 @@ def _settings_restored(*names):
         compilation_cache.reset_cache()
 
 
+class _Held:
+    """Bytes that this worker held when it last gave some back."""
+
+    least = 2**30 - MORE
+
+
 @pytest.fixture(scope="module", autouse=True)
 def programs_are_let_go():
-    """What a module compiled is of little use to others, and would fill the memory of a long run.
+    """What modules compile is of little use to others, and would fill the memory of a long run.
 
     What is freed goes back to the system: glibc keeps it unless it is asked. All this takes as long
     as a small module does, and is done when much has come together.
     """
     with _settings_restored("compilation_cache_dir", "persistent_cache_min_compile_time_secs"):
         yield
-    if os.environ.get("RSSLOG"):
-        before = psutil.Process().memory_info().rss
-    if psutil.Process().memory_info().rss > HELD:
+    resident = psutil.Process().memory_info
+    if resident().rss > _Held.least + MORE:
         jax.clear_caches()
         gc.collect()
         if hasattr(LIBC, "malloc_trim"):
             LIBC.malloc_trim(0)
-    if os.environ.get("RSSLOG"):
-        with open(os.environ["RSSLOG"], "a") as out:
-            print(os.getpid(), before / 2**30, psutil.Process().memory_info().rss / 2**30, os.environ.get("PYTEST_CURRENT_TEST"), file=out)
+        _Held.least = max(_Held.least, resident().rss)
 
 
 @pytest.fixture(scope="module")

@@ -293,7 +293,8 @@ def test_what_is_found_is_data_a_table_and_a_figure():
 def test_the_command(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
     out = tmp_path / "out"
-    name = ["constant", "multihead.eq42", "--sizes", "T=2", "d=2", "--seconds", "10", "--out", str(out)]
+    name = ["constant", "multihead.eq42", "--sizes", "T=2", "d=2", "--seconds", "10"]
+    name += ["--out", str(out)]
     assert main([*name, "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)
     # Popoviciu once more: a covariance of two variables on two points is at most half.

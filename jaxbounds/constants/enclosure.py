@@ -147,9 +147,7 @@ class Ascended(NamedTuple):
     values: list[arb]
 
 
-def ascent(
-    ratio: Ratio, point: Point, directions: np.ndarray, bent: np.ndarray, /
-) -> Ascended:
+def ascent(ratio: Ratio, point: Point, directions: np.ndarray, bent: np.ndarray, /) -> Ascended:
     """Newton's steps in balls, and how much there may be left to gain.
 
     Args:

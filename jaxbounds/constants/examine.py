@@ -143,7 +143,7 @@ def _best_of(
         try:
             ball, gain, values = ascent(ratio, point, *curvature(problem, point))
             promise = gain = float(gain)
-            start = _moved(point, values) if ball > before else point
+            start = _moved(point, values) if values and ball > before else point
             if gain > STATIONARY and (kink := _at_kink(problem, ratio, point, ball)):
                 ball, gain = kink
                 promise = gain

@@ -475,7 +475,8 @@ def chosen(known, claim, monkeypatch):
     """`best_of` with everything it calls written down."""
 
     def choose(near=1.0, ball=1.0, gain=0.0, ratio=1.0, again=None, limit=None, kink=None,
-               raises=None, snap=True, until=NEVER, search="gradient", bare=False, climbed=None):  # fmt: skip
+               raises=None, snap=True, until=NEVER, search="gradient", bare=False,
+               climbed=None, moved=2):  # fmt: skip
         calls, seen[:] = [], []
         monkeypatch.setattr(examine, "best_neighbour", lambda p, i, s: calls.append("near") or
                             (i, near if i["x"][0] != 7 else 5.0))  # fmt: skip
@@ -490,7 +491,7 @@ def chosen(known, claim, monkeypatch):
         def ascent(*a):
             if raises:
                 raise raises("slopes")
-            return arb(climbed or ball), gain, [arb(5), arb(6)]
+            return arb(climbed or ball), gain, [arb(5), arb(6)][:moved]
 
         monkeypatch.setattr(examine, "ascent", ascent)
         monkeypatch.setattr(examine, "_at_kink", lambda *a: calls.append("kink") or kink)
@@ -563,7 +564,9 @@ def test_a_limit_is_followed_from_where_balls_climbed_to(chosen):
     found, _ = chosen(limit=far(instance=there, certain=arb(3)), climbed=2.0, gain=1e-20)
     assert [5, 6] in chosen.seen and [1, 2] not in chosen.seen
     assert found.far and found.point.instance["x"].tolist() == [5, 6]
-    # They climbed to no more: from the point.
+    # They climbed to no more, or nothing moves: from the point.
+    found, _ = chosen(limit=far(instance=there, certain=arb(3)), climbed=2.0, moved=0)
+    assert [1, 2] in chosen.seen and found.point.instance["x"].tolist() == [1, 2]
     found, _ = chosen(limit=far(instance=there))
     assert [1, 2] in chosen.seen and [5, 6] not in chosen.seen
     assert found.point.instance["x"].tolist() == [1, 2]
