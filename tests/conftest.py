@@ -68,7 +68,7 @@ def pytest_collection_finish():
 
 @contextlib.contextmanager
 def _settings_restored(*names):
-    """What a command of the library set for the process is as before: it keeps what it compiles."""
+    """JAX's settings of these names are as they were before."""
     before = {f"jax_{name}": jax.config.values[f"jax_{name}"] for name in names}
     yield
     if any(jax.config.values[name] != value for name, value in before.items()):
@@ -77,28 +77,34 @@ def _settings_restored(*names):
         compilation_cache.reset_cache()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def settings_are_restored():
+    """A command keeps what is compiled after it, which would be written for every other module."""
+    with _settings_restored("compilation_cache_dir", "persistent_cache_min_compile_time_secs"):
+        yield
+
+
 class _Held:
     """Bytes that this worker held when it last gave some back."""
 
     least = 2**30 - MORE
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def programs_are_let_go():
-    """What modules compile is of little use to others, and would fill the memory of a long run.
+    """What is compiled is of little use to other modules, and would fill the memory of a long run.
 
     What is freed goes back to the system: glibc keeps it unless it is asked. All this takes as long
     as a small module does, and is done when much has come together.
     """
-    with _settings_restored("compilation_cache_dir", "persistent_cache_min_compile_time_secs"):
-        yield
+    yield
     resident = psutil.Process().memory_info
     if resident().rss > _Held.least + MORE:
         jax.clear_caches()
         gc.collect()
         if hasattr(LIBC, "malloc_trim"):
             LIBC.malloc_trim(0)
-        _Held.least = max(_Held.least, resident().rss)
+        _Held.least = max(2**30 - MORE, resident().rss)
 
 
 @pytest.fixture(scope="module")

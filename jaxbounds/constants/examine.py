@@ -143,7 +143,7 @@ def _best_of(
         try:
             ball, gain, values = ascent(ratio, point, *curvature(problem, point))
             promise = gain = float(gain)
-            start = _moved(point, values) if values and ball > before else point
+            start = _moved(problem, point, values) if values and ball > before else point
             if gain > STATIONARY and (kink := _at_kink(problem, ratio, point, ball)):
                 ball, gain = kink
                 promise = gain
@@ -151,7 +151,8 @@ def _best_of(
             reason = f"no certified slopes: {refused}"
         # At a true optimum slopes vanish; on the way to infinity they only shrink. From an optimum
         # too a ratio may fall, and rise again far out.
-        far = limit(problem, ratio, start, until=until)
+        certain = start._replace(ratio=_within(start.ratio, ball))
+        far = limit(problem, ratio, certain, until=until)
         far = far if far and _is_real(far, gain) and not _passed(far, ball) else None
         if far is None and time.process_time() > until:
             reason, gain, promise = "the time was over before all scales were followed", None, None
@@ -302,10 +303,13 @@ def _within(ratio: float, ball: Any) -> float:
     return end if abs(ratio - end) <= ULPS * np.spacing(abs(end)) else middle
 
 
-def _moved(point: Point, values: list[arb]) -> Point:
-    """The point where balls climbed to, in float64; its ratio is what it was, up to rounding."""
+def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
+    """The point where balls climbed to, in float64; as it was where that does not count."""
     there = np.array([float(v) for v in values])
-    return point._replace(values=there, instance=unflat(point.instance, point.ties.expand(there)))
+    instance = unflat(point.instance, point.ties.expand(there))
+    ratio = float(problem.ratios([instance])[0])
+    moved = point._replace(values=there, instance=instance, ratio=ratio)
+    return moved if ratio > 0 else point
 
 
 def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[Any, float] | None:
