@@ -33,7 +33,7 @@ from jaxbounds.report.schemas import plain
 from jaxbounds.statements import Budget, Form, Sides, Size, Statement
 
 SMALL = Budget(samples=48, restarts=8, steps=80)
-QUICK = {"budget": SMALL, "seconds": 10}
+QUICK = {"budget": SMALL, "seconds": 8}
 
 
 def inequality(name, sides, sample, sizes, **settings):

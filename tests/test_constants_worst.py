@@ -56,7 +56,7 @@ def _positive(key, shape):
     return jnp.exp(jax.random.normal(key, shape))
 
 
-def _constant(sides, shape=(), draw=_positive, seconds=15.0):
+def _constant(sides, shape=(), draw=_positive, seconds=12.0):
     (found,) = sharp_constant(claim(sides, shape, draw), budget=SMALL, seconds=seconds).sizes
     return found
 
