@@ -32,7 +32,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 
 SHAPED = ("arrays", "ascent", "bounds", "curvature", "multihead", "norms", "qstr", "seqlength")
 SHAPED += ("smapprox", "training")
-MUCH, MORE = 1.4 * 2**30, 2**27
+MUCH, MORE = 2**30, 2**27
 """Bytes that a worker may hold; and those that come together before it gives back again."""
 LIBC = ctypes.CDLL(None) if os.name == "posix" else None
 CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
