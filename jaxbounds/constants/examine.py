@@ -153,8 +153,11 @@ def _best_of(
         # too a ratio may fall, and rise again far out.
         certain = start._replace(ratio=_within(start.ratio, ball))
         far = limit(problem, ratio, certain, until=until)
-        far = far if far and _is_real(far, gain) and not _passed(far, ball) else None
-        if far is None and time.process_time() > until:
+        far = far if far and _is_real(far, gain) else None
+        if far and _passed(far, ball):
+            reason = f"along {far.words} it still rises, to less than balls climbed to"
+            far, gain, promise = None, None, None
+        elif far is None and time.process_time() > until:
             reason, gain, promise = "the time was over before all scales were followed", None, None
     if far:
         point, (ball, promise) = start, _at_the_end(problem, ratio, start, far, gain)
