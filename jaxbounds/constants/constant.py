@@ -274,7 +274,8 @@ class _Settling:
             value = best.point.ratio if best.far is None else float(best.far.ratio.mid())
             return bool(top > value * (1 + SAME / 10) or not best.far or not best.far.settled)
         # A point as good may have certified slopes where the best one has none.
-        unsure = best.far is None and (best.gain is None or best.gain > STATIONARY)
+        left = best.gain if best.far is None else best.promise
+        unsure = left is None or left > STATIONARY
         return bool(unsure and top > best.point.ratio * (1 - SAME))
 
     def _starts(self, points: list[Point], top: float, seed: int) -> Iterator[Start]:

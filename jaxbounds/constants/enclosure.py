@@ -150,14 +150,14 @@ class Ascended(NamedTuple):
 def ascent(ratio: Ratio, point: Point, directions: np.ndarray, bent: np.ndarray, /) -> Ascended:
     """Newton's steps in balls, and how much there may be left to gain.
 
+    Slopes promise half slope^2 over curvature where the ratio is curved, and themselves where it is
+    flat. A direction in which the ratio falls both ways promises nothing.
+
     Args:
         ratio: the ratio as a function, projected.
         point: a stationary point in float64.
         directions: of the values, as columns, of shape (k, k).
         bent: -d^2 log(ratio) along each.
-
-    Slopes promise half slope^2 over curvature where the ratio is curved, and themselves where it is
-    flat. A direction in which the ratio falls both ways promises nothing.
     """
     with precision(BITS):
         values, step = [arb(v) for v in point.values], arb(STEP)

@@ -369,8 +369,12 @@ def _out_of_floats(best: Best, where: Where) -> str:
 
 def _still(best: Best) -> str:
     """Why a way to infinity is neither a limit nor without bound."""
-    if best.far is None or best.far.settled or best.far.endless:
+    if best.far is None or best.far.endless:
         return ""
+    if best.far.settled:
+        open_ = best.promise is not None and not best.promise < STATIONARY
+        words = f"at the end of {best.far.words} other coordinates may still gain"
+        return f"{words} a part of {best.promise:.1g}" if open_ else ""
     return (
         f"along {best.far.words} it still rises, at the last scale that could be looked at by a "
         f"part of {best.far.left:.1g}"
@@ -385,7 +389,7 @@ def _where(best: Best, value: float, agreeing: int) -> Where:
     if not highest or agreeing < 2 or (far is not None and not far.settled):
         return "rising"
     if far is not None:
-        return "limit"
+        return "limit" if best.promise is not None and best.promise < STATIONARY else "rising"
     return "attained" if gain is not None and gain < STATIONARY else "rising"
 
 

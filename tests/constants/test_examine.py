@@ -589,3 +589,12 @@ def test_what_was_not_followed_to_its_end_is_not_attained(chosen):
     assert chosen()[0].gain == 0.0 and "the time was over" not in chosen()[0].reason
     there = {"x": np.array([7.0, 7.0])}
     assert chosen(until=0.0, limit=far(instance=there))[0].far
+
+
+def test_where_other_coordinates_may_gain_at_its_end_it_is_no_limit_yet(known):
+    starts = all_of(("drawn", 1.0), ("wide", 1.0))
+    for promise, word in ((0.95e-11, "limit"), (1.05e-11, "rising"), (math.inf, "rising")):
+        found = said(known(lambda x: 1.0), best(far=far(), promise=promise), starts)
+        assert found.where == word
+        assert ("other coordinates may still gain" in found.reason) == (word == "rising")
+    assert (found.low, found.high, found.closed) == ("1", "inf", None)
