@@ -13,6 +13,7 @@ from matfree import decomp, eig
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from jaxbounds.curvature import lanczos_extremes
+from jaxbounds.ground.jax_internals import enable_x64
 
 OPERATORS = {
     "identity with two 3s": np.r_[np.ones(198), 3.0, 3],
@@ -36,7 +37,7 @@ def wrong(ends, values) -> float:
 
 def main() -> None:
     for wide in (False, True):
-        with jax.enable_x64(wide):
+        with enable_x64(wide):
             kind = "float64" if wide else "float32"
             print(f"{kind}, n = 200, {PRODUCTS} products at most: error of the worse end")
             print(

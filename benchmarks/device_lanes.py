@@ -14,6 +14,7 @@ import numpy as np
 import optax
 from timing import medians
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.experiments.sparse_context import FIGURE_2, draw
 from jaxbounds.multihead.experiments.student import margins
 from jaxbounds.multihead.loss import logistic
@@ -105,7 +106,7 @@ def precisions(steps: int = 300) -> None:
     drawn = lanes_of("sentences", 4)
 
     def losses(dtype, precision):
-        with jax.enable_x64(dtype == jnp.float64), jax.default_matmul_precision(precision):
+        with enable_x64(dtype == jnp.float64), jax.default_matmul_precision(precision):
             cast = lambda leaf: leaf.astype(dtype) if leaf.dtype == jnp.float32 else leaf
             lanes = jax.tree.map(cast, drawn)
             done = sweep(*sentences(), lanes, steps, every=10, chunk=steps, group=4)

@@ -19,8 +19,8 @@ from typing import Any
 import jax
 import tyro
 from jax._src.interpreters import mlir  # no public door sees every program that is lowered
-from jax.extend.core import jaxpr_as_fun
 
+from jaxbounds.ground.jax_internals import as_function
 from jaxbounds.multihead.experiments.fig6 import Figure6
 from jaxbounds.multihead.experiments.ntk import NTK
 from jaxbounds.multihead.experiments.weakconvexity import WeakConvexityCurves
@@ -111,7 +111,7 @@ def _precisions(text: str) -> Iterator[str]:
 
 def look_at(name: str, jaxpr: Any, donated: tuple[int, ...], found: Found) -> None:
     """Export a program for every platform."""
-    function = jaxpr_as_fun(jaxpr)
+    function = as_function(jaxpr)
     function.__name__ = re.sub(r"\W", "_", name)
     shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in jaxpr.in_avals]
     found.programs += 1

@@ -11,9 +11,10 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from timing import medians
 
 from jaxbounds.curvature import hessian_vector_product
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.calculus import loss_hessian_extremes
 
-with jax.enable_x64(True):
+with enable_x64(True):
     print("T = 10, d = 4, n = 100, float64; ARPACK at its default tolerance, both ends")
     print(f"{'H':>4} {'ARPACK':>9} {'structured':>11} {'ratio':>7} {'difference':>11}")
     for heads in (4, 16, 64):

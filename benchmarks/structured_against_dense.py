@@ -8,9 +8,10 @@ import jax.numpy as jnp
 from problem import flat_risk, flatten, problem
 from timing import medians
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.calculus import loss_hessian_extremes
 
-with jax.enable_x64(True):
+with enable_x64(True):
     print("T = 10, d = 4, n = 100, float64; seconds are medians of 6 in two blocks")
     print(f"{'H':>4} {'size':>6} {'dense':>9} {'structured':>11} {'ratio':>7} {'error':>9}")
     for heads in (1, 4, 16):

@@ -7,9 +7,10 @@ import jax
 from problem import problem
 from timing import medians
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.calculus import loss_hessian_extremes
 
-with jax.enable_x64(True):
+with enable_x64(True):
     print("T = 10, d = 4, n = 100, float64")
     print(f"{'H':>5} {'parameters':>11} {'dense GiB':>10} {'seconds':>8} {'us per head':>12}")
     for heads in (16, 64, 256, 1024, 4096):

@@ -6,33 +6,66 @@
 # sharpened forms are compared.
 
 # %%
-# Installs the library where it is missing, beside the jax that is here: from a wheel that you
-# uploaded, else from the index. SOURCE may be all that pip takes, as "jaxbounds @ git+https://...".
+# Installs the library where it is missing, beside the JAX that is here. SOURCE is an address that
+# pip takes ("https://...whl", "git+https://..."); an empty SOURCE means the wheel that you uploaded
+# (the README builds one in two lines). NEWER_JAX = True installs the newest JAX for this device.
 import glob
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from importlib.metadata import version
 
-SOURCE = max(glob.glob("./jaxbounds-*.whl"), default="jaxbounds") + "[plots]"
-if importlib.util.find_spec("jaxbounds") is None:
-    there = [name for name in ("jax", "jaxlib", "numpy") if importlib.util.find_spec(name)]
-    pins = [f"{name}=={version(name)}" for name in there]
-    if "jax" in there and tuple(map(int, version("jax").split(".")[:2])) < (0, 10):
-        raise SystemExit(
-            f"jaxbounds needs jax 0.10 or newer, here is {version('jax')}: `!pip install -U jax`, "
-            "restart the session, and run this cell again"
-        )
-    pip = [sys.executable, "-m", "pip", "install", "-q", SOURCE, *pins]
+SOURCE = ""
+NEWER_JAX = False
+
+
+def pip_install(*requirements):
+    """Install packages; stop with the last line of pip's report where pip fails."""
+    pip = [sys.executable, "-m", "pip", "install", "-q", *requirements]
     tried = subprocess.run(pip, capture_output=True, text=True)
     if tried.returncode:
         raise SystemExit(
-            f"{SOURCE} could not be installed: upload a wheel of jaxbounds beside this notebook, "
-            "or set SOURCE to what pip shall install, and run this cell again; pip says: "
+            f"pip could not install {' '.join(requirements)}. Upload a wheel of jaxbounds beside "
+            "this notebook or set SOURCE, then run this cell again. pip reports: "
             f"{(tried.stderr.strip().splitlines() or ['nothing'])[-1]}"
         )
     importlib.invalidate_caches()
+
+
+there = lambda *names: [name for name in names if importlib.util.find_spec(name)]
+nvidia = os.path.exists("/dev/nvidia0") or shutil.which("nvidia-smi")
+device = "cuda13" if there("jax_cuda13_plugin") else "cuda12" if nvidia else ""
+device = "tpu" if there("libtpu") else device
+newer = f"jax[{device}]" if device else "jax"
+if NEWER_JAX:
+    pip_install("-U", newer)
+    if "jax" in sys.modules:
+        raise SystemExit("JAX is newer now. Set NEWER_JAX = False, restart the session, run again.")
+if there("jax") and tuple(map(int, version("jax").split(".")[:3])) < (0, 7, 2):
+    raise SystemExit(
+        f"jax=={version('jax')} is too old; jaxbounds needs jax>=0.7.2. Try NEWER_JAX = True: it "
+        f"installs {newer} as a whole."
+    )
+if not there("jaxbounds"):
+    wheels = sorted(glob.glob("./jaxbounds-*.whl"), key=os.path.getmtime)
+    if not SOURCE and not wheels:
+        raise SystemExit(
+            "jaxbounds is missing. Upload a wheel of jaxbounds beside this notebook or set SOURCE, "
+            "then run this cell again."
+        )
+    library = f"jaxbounds[plots] @ {SOURCE}" if SOURCE else f"{wheels[-1]}[plots]"
+    pip_install(library, *(f"{name}=={version(name)}" for name in there("jax", "jaxlib", "numpy")))
+
+import jax
+
+if device and not os.environ.get("JAX_PLATFORMS") and jax.default_backend() == "cpu":
+    raise SystemExit(
+        f"JAX {jax.__version__} runs on the CPU, but this machine has an accelerator ({device}). "
+        f"Try `!pip install -U '{newer}'` and restart the session, or choose the CPU on purpose: "
+        "os.environ['JAX_PLATFORMS'] = 'cpu'."
+    )
 FAST = os.environ.get("JAXBOUNDS_FAST") == "1"
 
 # %%

@@ -12,29 +12,28 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend import source_info_util
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
-from jax.interpreters import partial_eval
 
-
-def _programs(value: Any) -> Iterator[Jaxpr]:
-    """The programs that a parameter of an equation holds."""
-    if isinstance(value, ClosedJaxpr):
-        yield value.jaxpr
-    elif isinstance(value, Jaxpr):
-        yield value
-    elif isinstance(value, tuple | list):
-        for entry in value:
-            yield from _programs(entry)
+from jaxbounds.ground.jax_internals import (
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    constants_inside,
+    is_call,
+    place_of,
+    programs_inside,
+    scan_of,
+    without_dead_code,
+)
+from jaxbounds.programs.primitives import is_exact, unknown_parameters
 
 
 def equations(program: Jaxpr, /) -> Iterator[JaxprEqn]:
     """All equations of a program and of the programs inside it, in order."""
     for eqn in program.eqns:
         yield eqn
-        for value in eqn.params.values():
-            for inner in _programs(value):
-                yield from equations(inner)
+        for inner in programs_inside(eqn):
+            yield from equations(inner)
 
 
 STEP = 2000
@@ -53,30 +52,19 @@ def _numbers(eqn: JaxprEqn) -> float:
 def executed(program: Jaxpr, /) -> float:
     """How many equations run: those of a loop at each step, and infinitely many of a `while`.
 
-    One of many numbers counts for as many as take that long, see `STEP`.
+    Infinitely many also where an equation has parameters that are not known. One of many numbers
+    counts for as many as take that long, see `STEP`.
     """
     total = 0.0
     for eqn in program.eqns:
-        inside = [executed(inner) for value in eqn.params.values() for inner in _programs(value)]
-        if eqn.primitive.name == "while":
+        if eqn.primitive.name == "while" or unknown_parameters(eqn):
             return math.inf
+        inside = [executed(inner) for inner in programs_inside(eqn)]
         if eqn.primitive.name == "scan":
-            total += eqn.params["length"] * sum(inside)
+            total += scan_of(eqn).length * sum(inside)
         else:
             total += sum(inside) or 1 + _numbers(eqn) // STEP
     return total
-
-
-_ROUNDS = {
-    *("add", "add_any", "sub", "mul", "div", "pow", "integer_pow", "square", "sqrt", "rsqrt"),
-    *("cbrt", "exp", "exp2", "expm1", "log", "log1p", "logistic", "tanh", "sinh", "cosh"),
-    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh"),
-    *("erf", "erfc", "erf_inv", "lgamma", "digamma", "igamma", "igammac"),
-    *("reduce_sum", "reduce_prod", "cumsum", "cumprod", "cumlogsumexp", "scatter-add"),
-    *("dot_general", "ragged_dot", "conv_general_dilated", "eigh", "svd", "lu", "qr", "cholesky"),
-    *("triangular_solve", "convert_element_type", "reduce_precision"),
-}
-"""Primitives whose results are rounded to their type."""
 
 
 def _digits(dtype: Any) -> Any:
@@ -91,10 +79,10 @@ def _arrays(variables: Any) -> Any:
 
 def _narrowest(eqn: JaxprEqn) -> Any:
     """The type to which an equation rounds; None where it does not round."""
-    if eqn.primitive.name not in _ROUNDS:
+    if is_exact(eqn.primitive.name):
         return None
     if eqn.primitive.name == "reduce_precision":
-        bits = eqn.params["mantissa_bits"]
+        bits = eqn.params.get("mantissa_bits", 0)
         return next(
             (t for t in (jnp.bfloat16, jnp.float16, jnp.float32) if _digits(t) >= bits), None
         )
@@ -116,13 +104,11 @@ def narrow_operations(program: Jaxpr, wanted: Any, /) -> tuple[str, ...]:
         wanted: the type in which the results are meant to be computed.
     """
     least = _digits(wanted)
-    program, _ = partial_eval.dce_jaxpr(program, [True] * len(program.outvars))
     found: dict[str, None] = {}
-    for eqn in equations(program):
+    for eqn in equations(without_dead_code(program)):
         kind = _narrowest(eqn)
         if kind is not None and least is not None and _digits(kind) < least:
-            place = source_info_util.summarize(eqn.source_info)
-            found[f"{eqn.primitive.name} in {jnp.dtype(kind).name} ({place})"] = None
+            found[f"{eqn.primitive.name} in {jnp.dtype(kind).name} ({place_of(eqn)})"] = None
     return tuple(found)
 
 
@@ -134,16 +120,11 @@ def coarseness(operation: str, /) -> float:
 def nested_constants(program: Jaxpr, /) -> Iterator[Any]:
     """The constants of the programs inside of a program."""
     for eqn in equations(program):
-        for value in eqn.params.values():
-            for inner in value if isinstance(value, tuple | list) else (value,):
-                if isinstance(inner, ClosedJaxpr):
-                    yield from inner.consts
+        yield from constants_inside(eqn)
 
 
 _DRAWS = frozenset(("random_bits", "random_gamma", "threefry2x32", "rng_bit_generator"))
 """Primitives that draw from a key."""
-_SAME_ORDER = frozenset(("jit", "pjit", "closed_call", "core_call", "remat", "checkpoint", "scan"))
-_SAME_ORDER |= {"custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "remat2"}
 
 
 def draws(program: Jaxpr, held: list[bool], /) -> bool:
@@ -169,12 +150,13 @@ def _followed(program: Jaxpr, held: list[bool]) -> tuple[bool, list[bool]]:
             drawn = drawn or marks[0]
             continue
         outs = [any(marks)] * len(eqn.outvars)
-        for inner in (p for value in eqn.params.values() for p in _programs(value)):
-            aligned = eqn.primitive.name in _SAME_ORDER and len(inner.invars) == len(marks)
+        for inner in programs_inside(eqn):
+            name = eqn.primitive.name
+            aligned = (is_call(name) or name == "scan") and len(inner.invars) == len(marks)
             given = marks if aligned else [any(marks)] * len(inner.invars)
             again, results = _followed(inner, [True] * len(inner.constvars) + given)
             drawn = drawn or again
-            if aligned and eqn.primitive.name != "scan":
+            if aligned and name != "scan":
                 outs = results
         marked.update(v for v, mark in zip(eqn.outvars, outs) if mark)
     return drawn, [reads(v) for v in program.outvars]

@@ -17,6 +17,8 @@ import psutil
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
+from jaxbounds.ground.jax_internals import enable_x64
+
 # Read when the first backend starts, which refuses flags that it does not know.
 CHEAP = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 CHEAP += " --xla_cpu_parallel_codegen_split_count=1 --xla_cpu_prefer_vector_width=128"
@@ -121,7 +123,7 @@ def kept_programs(tmp_path_factory):
 @pytest.fixture
 def x64():
     """Float64 for the length of one test, as the library scopes it."""
-    with jax.enable_x64(True):
+    with enable_x64(True):
         yield
 
 

@@ -10,6 +10,7 @@ from flax import nnx
 from flax.training.train_state import TrainState
 
 import jaxbounds as jb
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.model import MultiHeadAttention
 from jaxbounds.seqlength.certificate import generalization_bound
 from jaxbounds.seqlength.network_bound import token_norms, with_readout
@@ -216,7 +217,7 @@ def test_model_2_has_a_bound_on_its_curvature():
         outputs = jax.vmap(lambda x: module.apply({"params": params}, x))(jnp.asarray(X))
         return jnp.mean(jnp.log1p(jnp.exp(-jnp.asarray(y) * outputs)))
 
-    with jax.enable_x64(True):
+    with enable_x64(True):
         W = np.asarray(variables["params"]["W"], np.float64)
         point = jnp.asarray(np.concatenate([U.ravel(), W.ravel()]))
         ratio = -np.linalg.eigvalsh(jax.hessian(loss)(point))[0] / float(loss(point))

@@ -15,6 +15,7 @@ from flax.training.train_state import TrainState
 from jaxbounds import curvature
 from jaxbounds.curvature import programs
 from jaxbounds.curvature.leaves import select
+from jaxbounds.ground.jax_internals import enable_x64
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(12, 6))
@@ -50,7 +51,7 @@ def flat_loss(flat):
 @pytest.fixture(scope="module")
 def truth():
     """The Hessian as a matrix, v first."""
-    with jax.enable_x64(True):
+    with enable_x64(True):
         return np.asarray(jax.jit(jax.hessian(flat_loss))(np.r_[V, W.ravel()]))
 
 

@@ -8,6 +8,7 @@ import pytest
 from flax import nnx
 
 import jaxbounds as jb
+from jaxbounds.ground.jax_internals import enable_x64
 
 
 def quadratic(matrix):
@@ -18,7 +19,7 @@ def quadratic(matrix):
 @pytest.fixture(scope="module")
 def matrix():
     """A spectrum with a gap, a cluster, a repeated value and negative ones."""
-    with jax.enable_x64():
+    with enable_x64():
         basis = np.linalg.qr(np.random.default_rng(3).normal(size=(60, 60)))[0]
         values = np.concatenate([[9.0, 7.0, 7.0, 6.99], np.linspace(-1, 2, 54), [-4.0, -6.0]])
         yield jnp.asarray(basis @ np.diag(values) @ basis.T), np.sort(values)

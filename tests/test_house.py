@@ -14,6 +14,8 @@ from jaxbounds.papers import PAPERS
 
 ROOT = Path(__file__).parents[1] / "jaxbounds"
 FLOORS = (
+    {"ground"},
+    {"programs"},
     {"version", "memory", "plain", "stopping", "shown", "own_network", "arrays", "norms", "ascent",
      "chaining", "files", "plotting", "experiments", "traces", "interpreted", "sets"},
     {"provenance", "results", "training", "curvature", "sweeps"},

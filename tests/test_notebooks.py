@@ -2,7 +2,9 @@
 
 import importlib.metadata
 import importlib.util
+import os
 import runpy
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -61,58 +63,115 @@ def _first_cell(source):
 
 @pytest.fixture
 def elsewhere(monkeypatch, tmp_path):
-    """A machine without the library: what the first cell asks of it, and what it answers."""
+    """A machine without the library: the requests that pip gets, and the answers of the machine."""
     asked, answers = [], {"jax": "0.12.0", "jaxlib": "0.12.0", "numpy": "2.1.0", "pip": ""}
-    find = importlib.util.find_spec
+    ours = ("jaxbounds", "jax", "jaxlib", "libtpu", "jax_cuda13_plugin")
+    find, exists = importlib.util.find_spec, os.path.exists
 
     def there(name, package=None):
-        return answers.get(name) if name in ("jaxbounds", "jax", "jaxlib") else find(name, package)
+        return answers.get(name) if name in ours else find(name, package)
 
     def pip(command, **how):
-        asked.append(command[command.index("install") + 1 :])
+        asked.append(command[command.index("install") + 2 :])
         return subprocess.CompletedProcess(command, bool(answers["pip"]), "", answers["pip"])
+
+    def file_exists(path):
+        return "nvidia" in answers if path == "/dev/nvidia0" else exists(path)
 
     monkeypatch.setattr(importlib.util, "find_spec", there)
     monkeypatch.setattr(importlib.metadata, "version", answers.__getitem__)
     monkeypatch.setattr(subprocess, "run", pip)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(os.path, "exists", file_exists)
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
     monkeypatch.chdir(tmp_path)
     return asked, answers
+
+
+WHEEL = "jaxbounds-0.2.0-py3-none-any.whl"
+PINS = ["jax==0.12.0", "jaxlib==0.12.0", "numpy==2.1.0"]
+
+
+def _start(**settings):
+    """Run the first cell with other settings."""
+    cell = _first_cell(SOURCES[0])
+    for name, value in settings.items():
+        before = {"SOURCE": 'SOURCE = ""', "NEWER_JAX": "NEWER_JAX = False"}[name]
+        assert cell.count(f"{before}\n") == 1
+        cell = cell.replace(f"{before}\n", f"{name} = {value!r}\n")
+    exec(cell, {})
 
 
 def test_every_notebook_begins_with_the_same_cell():
     assert len({_first_cell(source) for source in SOURCES}) == 1
 
 
-def test_the_first_cell_takes_the_index_or_an_uploaded_wheel(elsewhere, tmp_path):
+def test_the_first_cell_installs_the_newest_wheel_beside_the_jax_that_is_there(elsewhere, tmp_path):
     asked, answers = elsewhere
-    pins = ["jax==0.12.0", "jaxlib==0.12.0", "numpy==2.1.0"]
-    exec(_first_cell(SOURCES[0]), {})
-    (tmp_path / "jaxbounds-0.2.0-py3-none-any.whl").touch()
-    exec(_first_cell(SOURCES[0]), {})
-    wheel = "./jaxbounds-0.2.0-py3-none-any.whl[plots]"
-    assert asked == [["-q", "jaxbounds[plots]", *pins], ["-q", wheel, *pins]]
+    (tmp_path / "jaxbounds-0.10.0-py3-none-any.whl").touch()
+    os.utime(tmp_path / "jaxbounds-0.10.0-py3-none-any.whl", (0, 0))
+    (tmp_path / WHEEL).touch()
+    _start()
+    assert asked == [[f"./{WHEEL}[plots]", *PINS]]
     answers["jaxbounds"] = "there"
-    exec(_first_cell(SOURCES[0]), {})
-    assert len(asked) == 2
-    del answers["jaxbounds"], answers["jax"], answers["jaxlib"]
-    exec(_first_cell(SOURCES[0]), {})
-    assert asked[2:] == [["-q", wheel, "numpy==2.1.0"]]
+    _start()
+    assert len(asked) == 1
 
 
-def test_the_first_cell_says_in_one_sentence_what_to_do(elsewhere):
+def test_the_first_cell_installs_from_an_address(elsewhere):
     asked, answers = elsewhere
-    answers["pip"] = "Looking.\nERROR: No matching distribution found for jaxbounds[plots]\n"
-    with pytest.raises(SystemExit, match=r"upload a wheel .* set SOURCE .* No matching") as ended:
-        exec(_first_cell(SOURCES[0]), {})
+    _start(SOURCE="https://example.org/jaxbounds.whl")
+    assert asked == [["jaxbounds[plots] @ https://example.org/jaxbounds.whl", *PINS]]
+    del answers["jax"], answers["jaxlib"]
+    _start(SOURCE="git+https://example.org/jaxbounds")
+    assert asked[1] == ["jaxbounds[plots] @ git+https://example.org/jaxbounds", "numpy==2.1.0"]
+
+
+def test_the_first_cell_never_asks_an_index_for_the_library(elsewhere):
+    asked, _ = elsewhere
+    with pytest.raises(SystemExit, match=r"Upload a wheel .* set SOURCE"):
+        _start()
+    assert not asked
+
+
+def test_the_first_cell_gives_the_last_line_of_pip(elsewhere, tmp_path):
+    _, answers = elsewhere
+    (tmp_path / WHEEL).touch()
+    answers["pip"] = "Looking.\nERROR: No matching distribution found\n"
+    with pytest.raises(SystemExit, match=r"Upload a wheel .* set SOURCE.* No matching") as ended:
+        _start()
     assert "\n" not in str(ended.value)
-    asked.clear()
+
+
+@pytest.mark.parametrize("device, extra", [
+    ((), "jax"), (("nvidia",), "jax[cuda12]"), (("libtpu",), "jax[tpu]"),
+    (("nvidia", "jax_cuda13_plugin"), "jax[cuda13]"),
+])  # fmt: skip
+def test_the_first_cell_replaces_jax_as_a_whole_or_not_at_all(elsewhere, device, extra):
+    asked, answers = elsewhere
+    answers |= dict.fromkeys(device, "there")
     project = tomllib.loads((SOURCES[0].parents[1] / "pyproject.toml").read_text())["project"]
     (floor,) = (d.split(">=")[1] for d in project["dependencies"] if d.startswith("jax>="))
-    major, minor = map(int, floor.split(".")[:2])
-    answers["jax"] = f"{major}.{minor - 1}.9"
-    with pytest.raises(SystemExit, match=rf"needs jax {major}\.{minor} or newer, here .*9: .*-U"):
-        exec(_first_cell(SOURCES[0]), {})
+    major, minor, patch = map(int, floor.split("."))
+    answers["jax"] = f"{major}.{minor}.{patch - 1}"
+    with pytest.raises(SystemExit) as ended:
+        _start()
+    assert f"jaxbounds needs jax>={floor}" in str(ended.value) and extra in str(ended.value)
     assert not asked  # before pip has tried
-    answers["jax"], answers["pip"] = f"{major}.{minor}.0.1", ""
-    exec(_first_cell(SOURCES[0]), {})
-    assert len(asked) == 1
+    with pytest.raises(SystemExit, match="restart the session"):  # JAX runs in this process
+        _start(NEWER_JAX=True)
+    assert asked == [["-U", extra]]
+
+
+@pytest.mark.parametrize("device", ["nvidia", "libtpu"])
+def test_the_first_cell_leaves_nobody_on_the_cpu_unaware(elsewhere, monkeypatch, device):
+    _, answers = elsewhere
+    answers |= {"jaxbounds": "there", device: "there"}
+    monkeypatch.setattr(jax, "default_backend", lambda: "cpu")
+    with pytest.raises(SystemExit, match=r"runs on the CPU, but .* -U 'jax\[(cuda12|tpu)\]"):
+        _start()
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    _start()
+    monkeypatch.setattr(jax, "default_backend", lambda: "cpu")
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    _start()

@@ -15,6 +15,7 @@ import pytest
 from jaxbounds import falsify
 from jaxbounds.certification import disprove, prove
 from jaxbounds.falsification import is_bound_to
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.report.terminal import closeness
 from jaxbounds.statements import Budget, Counterexample, Domain, Form, Sides, Statement
 
@@ -192,7 +193,7 @@ def test_a_narrowing_conversion_rounds():
 def test_a_conversion_of_a_point_is_the_one_that_numpy_makes(kind, x):
     from jaxbounds.certification import enclose
 
-    with jax.enable_x64(True):
+    with enable_x64(True):
         (found,) = enclose(lambda v: v.astype(kind).astype(float), np.float64(x)).ways
     true = float(np.asarray(x).astype(kind))
     ball = found.item()

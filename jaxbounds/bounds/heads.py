@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxbounds.bounds.result import PaperBound
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.bounds import beta3_sharp
 from jaxbounds.multihead.model import model_output
 from jaxbounds.own_network import Leaves, Reason, holds, leaves_by_path
@@ -96,7 +97,7 @@ def _shapes(U: Any, W: Any, X: np.ndarray | None) -> tuple[Reason, ...]:
 def _function(U: Any, W: Any, X: np.ndarray, outputs: Any) -> tuple[Reason, ...]:
     """Whether outputs are other than those of model (2)."""
     given = np.asarray(outputs, np.float64).ravel()
-    with jax.enable_x64(True):
+    with enable_x64(True):
         params = {"U": jnp.asarray(np.float64(U)), "W": jnp.asarray(np.float64(W))}
         ours = np.asarray(jax.vmap(lambda x: model_output(params, x))(jnp.asarray(X)))
     if given.shape == ours.shape and np.allclose(

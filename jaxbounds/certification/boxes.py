@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flint import arb
-from jax.extend.core import ClosedJaxpr
 
 from jaxbounds.certification.interpreter import Interpreter, traced
 from jaxbounds.certification.slopes import Sloped, sloped
@@ -28,6 +27,7 @@ from jaxbounds.certification.values import (
     known_nonnegative,
     reals,
 )
+from jaxbounds.ground.jax_internals import ClosedJaxpr
 from jaxbounds.traces import equations
 
 BATCH = 32

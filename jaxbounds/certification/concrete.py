@@ -11,10 +11,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import JaxprEqn
 
 from jaxbounds.certification import elementwise, movement
 from jaxbounds.certification.values import NotSupported, axes_of, dtype_of, enclosed, is_float
+from jaxbounds.ground.jax_internals import JaxprEqn
 
 Values = list[Any]
 

@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from flint import arb, fmpq
-from jax.extend.core import ClosedJaxpr
 
 from jaxbounds.certification.exact import Exact, Field, Finer, GivenUp
 from jaxbounds.certification.functions import integer_power
 from jaxbounds.certification.jets import Coefficient, Jet, JetRun, Jets
 from jaxbounds.certification.values import Reading, as_flags, reals
+from jaxbounds.ground.jax_internals import ClosedJaxpr
 
 ORDERS = {0: (2,), 1: (2, 4, 6, 8, 10), 2: (2, 4, 6)}
 """Degrees of Taylor polynomials that are tried, by the number of coordinates."""

@@ -4,7 +4,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, JaxprEqn
 
 from jaxbounds.certification.values import (
     Flags,
@@ -17,6 +16,15 @@ from jaxbounds.certification.values import (
     settled,
     shape_of,
 )
+from jaxbounds.ground.jax_internals import (
+    ClosedJaxpr,
+    JaxprEqn,
+    branches_of,
+    called_names,
+    called_program,
+    scan_of,
+    while_of,
+)
 
 Values = list[Any]
 LONGEST = 100_000
@@ -27,16 +35,12 @@ def call(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """A program that is called as it is; derivatives of its own play no role.
 
     Raises:
-        NotSupported: if the equation holds no program.
+        UnknownParametersError: if the equation holds no program.
     """
-    wanted = tuple(map(run.used, eqn.outvars))
-    for name in ("jaxpr", "call_jaxpr", "fun_jaxpr"):
-        inner = eqn.params.get(name)
-        if isinstance(inner, ClosedJaxpr):
-            return run.closed(inner, *xs, wanted=wanted)
-        if inner is not None:
-            return run.jaxpr(inner, [], xs, wanted)
-    raise NotSupported(f"a call of {eqn.primitive.name}")
+    wanted, inner = tuple(map(run.used, eqn.outvars)), called_program(eqn)
+    if isinstance(inner, ClosedJaxpr):
+        return run.closed(inner, *xs, wanted=wanted)
+    return run.jaxpr(inner, [], xs, wanted)
 
 
 def same(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
@@ -62,12 +66,11 @@ def _stacked(parts: Values, shape: tuple[int, ...], dtype: Any) -> Any:
 
 def scan(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Step by step."""
-    p = eqn.params
-    fixed, carried, length = p["num_consts"], p["num_carry"], p["length"]
+    body, fixed, carried, length, reverse = scan_of(eqn)
     consts, carry, sequences = xs[:fixed], xs[fixed : fixed + carried], xs[fixed + carried :]
     steps: list[Values] = [[]] * length
-    for i in range(length - 1, -1, -1) if p["reverse"] else range(length):
-        out = run.closed(p["jaxpr"], *consts, *carry, *(_entry(s, i) for s in sequences))
+    for i in range(length - 1, -1, -1) if reverse else range(length):
+        out = run.closed(body, *consts, *carry, *(_entry(s, i) for s in sequences))
         carry, steps[i] = out[:carried], out[carried:]
     tails = [
         _stacked([step[k] for step in steps], shape_of(v), dtype_of(v))
@@ -82,37 +85,24 @@ def loop(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     Raises:
         NotSupported: if it takes too many steps.
     """
-    p = eqn.params
-    asks, does = p["cond_nconsts"], p["body_nconsts"]
+    condition, asks, body, does = while_of(eqn)
     to_ask, to_do, state = xs[:asks], xs[asks : asks + does], xs[asks + does :]
     for _ in range(LONGEST):
-        (go,) = run.closed(p["cond_jaxpr"], *to_ask, *state)
+        (go,) = run.closed(condition, *to_ask, *state)
         if not (run.fork(2, "whether a loop goes on") if isinstance(go, Flags) else bool(go)):
             return state
-        state = run.closed(p["body_jaxpr"], *to_do, *state)
+        state = run.closed(body, *to_do, *state)
     raise NotSupported(f"a loop of more than {LONGEST} steps")
 
 
 def branch(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """`cond`: where the choice is open, the program forks."""
     which, *operands = xs
-    branches = eqn.params["branches"]
+    branches = branches_of(eqn)
     taken = int(settled(which, run, "a branch") if isinstance(which, Flags) else which)
     return run.closed(branches[min(max(taken, 0), len(branches) - 1)], *operands)
 
 
-_CALLS = (
-    "jit",
-    "pjit",
-    "closed_call",
-    "core_call",
-    "remat",
-    "remat2",
-    "checkpoint",
-    "custom_jvp_call",
-    "custom_vjp_call",
-    "custom_vjp_call_jaxpr",
-)
 _SAME = (
     "stop_gradient",
     "copy",
@@ -123,7 +113,7 @@ _SAME = (
     "name",
 )
 RULES = {
-    **dict.fromkeys(_CALLS, call),
+    **dict.fromkeys(called_names(), call),
     **dict.fromkeys(_SAME, same),
     "scan": scan,
     "while": loop,

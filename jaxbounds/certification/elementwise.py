@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from flint import arb
 from jax.dtypes import issubdtype
-from jax.extend.core import JaxprEqn
 from jax.lax import RoundingMethod
 
 from jaxbounds.certification import functions
@@ -30,6 +29,7 @@ from jaxbounds.certification.values import (
     reals,
     settled,
 )
+from jaxbounds.ground.jax_internals import JaxprEqn
 
 Values = list[Any]
 _SAME = {"eq": 1, "le": 1, "ge": 1, "ne": 0, "lt": 0, "gt": 0}

@@ -12,7 +12,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr
 
 from jaxbounds.certification.boxes import Box
 from jaxbounds.certification.contact import Number, Place, Region, candidates, rational, touching
@@ -21,6 +20,7 @@ from jaxbounds.certification.interpreter import traced
 from jaxbounds.certification.values import NotSupported, Reading, Undecided
 from jaxbounds.falsification.programs import compiled
 from jaxbounds.falsification.search import NO_SLOPES
+from jaxbounds.ground.jax_internals import ClosedJaxpr
 
 SAMPLE, ROUNDS = 512, 24
 NEAR = 1e-7

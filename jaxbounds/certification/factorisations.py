@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 from flint import arb
-from jax.extend.core import JaxprEqn
 
 from jaxbounds.certification import functions
 from jaxbounds.certification.values import NAN, ONE, ZERO, NotSupported, as_reals, reals, shape_of
+from jaxbounds.ground.jax_internals import JaxprEqn
 
 Values = list[Any]
 

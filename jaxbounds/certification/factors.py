@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from flint import arb
-from jax.extend.core import ClosedJaxpr
 
 from jaxbounds.certification.boxes import Box, balls_of
 from jaxbounds.certification.exact import Exact, Field, Finer, GivenUp
@@ -24,6 +23,7 @@ from jaxbounds.certification.values import (
     known_nonnegative,
     reals,
 )
+from jaxbounds.ground.jax_internals import ClosedJaxpr
 
 RESTARTS, SECONDS = 12, 2.0
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 from flint import ctx
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
 from jaxbounds.certification import (
     control,
@@ -36,6 +35,14 @@ from jaxbounds.certification.values import (
     is_soft,
     shape_of,
 )
+from jaxbounds.ground.jax_internals import (
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    UnknownParametersError,
+)
+from jaxbounds.programs.primitives import is_exact, unknown_parameters
 
 RULES: dict[str, Callable[[JaxprEqn, list[Any], Any], list[Any]]] = {
     **elementwise.RULES,
@@ -47,11 +54,6 @@ RULES: dict[str, Callable[[JaxprEqn, list[Any], Any], list[Any]]] = {
     **linear_algebra.RULES,
     **control.RULES,
 }
-_FOLDS = ("reduce_max", "reduce_min", "cummax", "cummin", "sort", "top_k")
-_STEPS = ("neg", "abs", "sign", "floor", "ceil", "round", "max", "min", "clamp", "select_n", "iota")
-_MOVES = frozenset(movement.RULES) - {"scatter-add"}
-_EXACT = frozenset({"convert_element_type", *_FOLDS, *_STEPS, *_MOVES, *control.RULES})
-"""What rounds nothing in any type of floats, or says itself how."""
 _ALWAYS = frozenset(control.RULES) | {"custom_linear_solve"}
 MOST_CHOICES, MOST_WAYS = 8, 16
 MOST_RUNS = 64
@@ -175,6 +177,8 @@ class Interpreter:
             return known[atom]
 
         for eqn in equations:
+            if unknown := unknown_parameters(eqn):
+                raise NotSupported(unknown)
             outs = self._equation(eqn, [value_of(v) for v in eqn.invars])
             for variable, out in zip(eqn.outvars, outs, strict=True):
                 if out is not None and np.shape(out) != shape_of(variable):
@@ -200,7 +204,7 @@ class Interpreter:
         for kind in map(dtype_of, eqn.outvars):
             if jax.dtypes.issubdtype(kind, np.complexfloating):
                 raise NotSupported(f"{name} of complex numbers")
-            if is_narrow(kind) and name not in _EXACT:
+            if is_narrow(kind) and name != "convert_element_type" and not is_exact(name):
                 raise NotSupported(f"{name} in {kind}, whose roundings are not enclosed")
         rule = self.rules.get(name)
         if "callback" in name:
@@ -211,6 +215,8 @@ class Interpreter:
             raise NotSupported(f"no rule for the primitive {name!r}")
         try:
             return rule(eqn, values, self)
+        except UnknownParametersError as problem:
+            raise NotSupported(str(problem)) from problem
         except (ValueError, TypeError, IndexError, OverflowError) as problem:
             raise NotSupported(f"{name}: {problem}") from problem
 

@@ -9,7 +9,6 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from flint import arb, arb_mat, ctx
-from jax.extend.core import JaxprEqn
 
 from jaxbounds.certification import functions
 from jaxbounds.certification.reductions import order_statistics
@@ -25,6 +24,7 @@ from jaxbounds.certification.values import (
     reals,
     shape_of,
 )
+from jaxbounds.ground.jax_internals import JaxprEqn
 
 Values = list[Any]
 

@@ -8,12 +8,10 @@ import numpy as np
 from flint import arb
 from jax import lax
 from jax.dtypes import issubdtype
-from jax.extend.core import JaxprEqn
 
 from jaxbounds.certification import functions
 from jaxbounds.certification.values import (
     Flags,
-    NotSupported,
     Undecided,
     as_flags,
     as_reals,
@@ -23,6 +21,7 @@ from jaxbounds.certification.values import (
     is_soft,
     reals,
 )
+from jaxbounds.ground.jax_internals import JaxprEqn
 
 Values = list[Any]
 
@@ -39,15 +38,9 @@ def _sliced(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
     return x[tuple(map(slice, p["start_indices"], p["limit_indices"], strides))]
 
 
-def _reshaped(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
-    if p.get("dimensions") is not None:
-        raise NotSupported("reshape with dimensions")
-    return x.reshape(p["new_sizes"])
-
-
 _BY_NUMPY: dict[str, Callable[[np.ndarray, Mapping[str, Any]], np.ndarray]] = {
     "broadcast_in_dim": _broadcast,
-    "reshape": _reshaped,
+    "reshape": lambda x, p: x.reshape(p["new_sizes"]),
     "slice": _sliced,
     "squeeze": lambda x, p: np.squeeze(x, tuple(p["dimensions"])),
     "expand_dims": lambda x, p: np.expand_dims(x, tuple(p["dimensions"])),

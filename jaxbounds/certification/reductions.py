@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from flint import arb
-from jax.extend.core import JaxprEqn
 
 from jaxbounds.certification import functions
 from jaxbounds.certification.values import (
@@ -29,6 +28,7 @@ from jaxbounds.certification.values import (
     reals,
     settled,
 )
+from jaxbounds.ground.jax_internals import JaxprEqn
 
 Values = list[Any]
 Rule = Callable[[JaxprEqn, Values, Any], Values]

@@ -11,7 +11,6 @@ from typing import Any, Protocol, runtime_checkable
 import jax
 import numpy as np
 from flint import arb
-from jax.extend.core import JaxprEqn
 
 from jaxbounds.certification import control, movement
 from jaxbounds.certification.elementwise import rounds
@@ -32,6 +31,7 @@ from jaxbounds.certification.values import (
     reals,
     shape_of,
 )
+from jaxbounds.ground.jax_internals import JaxprEqn
 
 Values = list[Any]
 _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")

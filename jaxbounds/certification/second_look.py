@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import jaxpr_as_fun
 
 from jaxbounds.falsification.programs import compiled
+from jaxbounds.ground.jax_internals import as_function, with_outputs
 from jaxbounds.statements import Domain
 
 POINTS = 1024
@@ -151,8 +151,6 @@ def _largest(margin: Callable[[jax.Array], Any], point: np.ndarray) -> float:
         for variable in eqn.outvars
         if jax.dtypes.issubdtype(variable.aval.dtype, np.floating)
     ]
-    # The same program that returns all of them.
-    names = closed.jaxpr.debug_info._replace(result_paths=("",) * len(met))
-    everything = closed.replace(jaxpr=closed.jaxpr.replace(outvars=met, debug_info=names))
-    sizes = [np.abs(np.asarray(x, float)).ravel() for x in jaxpr_as_fun(everything)(point)]
+    everything = as_function(with_outputs(closed, met))
+    sizes = [np.abs(np.asarray(x, float)).ravel() for x in everything(point)]
     return max((float(np.max(s[np.isfinite(s)], initial=0.0)) for s in sizes), default=0.0)

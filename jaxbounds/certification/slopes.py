@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from flint import arb
-from jax.extend.core import ClosedJaxpr, JaxprEqn
 
 from jaxbounds.certification import control, elementwise, functions, movement
 from jaxbounds.certification.elementwise import rounds
@@ -35,6 +34,7 @@ from jaxbounds.certification.values import (
     reals,
 )
 from jaxbounds.certification.windows import convolved
+from jaxbounds.ground.jax_internals import ClosedJaxpr, JaxprEqn
 
 Values = list[Any]
 TWO = arb(2)
@@ -320,6 +320,12 @@ _RULES: dict[str, Callable[[Slopes, JaxprEqn, Values, Values], Values]] = {
     "select_n": _select,
     "clamp": _clamp,
 }
+
+
+def has_rule(name: str, /) -> bool:
+    """Whether slopes of a primitive of this name are enclosed."""
+    called = control.RULES.get(name) in (control.call, control.same)
+    return name in _RULES or name in _LINEAR or name in _DERIVATIVES or called
 
 
 def sloped(program: ClosedJaxpr, boxes: np.ndarray, /, **options: Any) -> Values:

@@ -14,12 +14,12 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from flint import arb
-from jax.extend.core import ClosedJaxpr
 
 from jaxbounds.certification import functions
 from jaxbounds.certification.boxes import Box
 from jaxbounds.certification.scalars import Scalars
 from jaxbounds.certification.values import OPEN, NotSupported, Reading, Undecided, reals
+from jaxbounds.ground.jax_internals import ClosedJaxpr
 
 Form = tuple[Fraction, ...]
 """A linear form of the weights."""

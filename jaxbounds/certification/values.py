@@ -18,7 +18,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flint import arb
-from jax.extend.core import JaxprEqn
+
+from jaxbounds.ground.jax_internals import JaxprEqn
 
 Reading = Literal["exact", "ulp"]
 """What a float in a program stands for: the number it is, or every real that it may be rounded

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from flint import arb
-from jax.extend.core import JaxprEqn
 
 from jaxbounds.certification import functions
 from jaxbounds.certification.linear_algebra import contracted
@@ -21,6 +20,7 @@ from jaxbounds.certification.values import (
     hull,
     reals,
 )
+from jaxbounds.ground.jax_internals import JaxprEqn
 
 Values = list[Any]
 Rule = Callable[[JaxprEqn, Values, Any], Values]

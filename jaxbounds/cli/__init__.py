@@ -29,6 +29,7 @@ COMMANDS = {
     "new": ("new", "new", "Start a folder for a paper of your own."),
     "diff": ("diff", "diff", "What changed between two runs of verify, by form."),
     "audit": ("audit", "audit", "Write what was found about a paper, for its authors."),
+    "primitives": ("primitives", "primitives", "The operations of JAX that lack a rule."),
     "schema": ("schema", "schema", "The JSON Schema of what --json prints."),
     "guide": ("guide", "guide", "Pages to read: from an inequality to a verdict, and more."),
 }

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from jaxbounds.curvature.batches import Group
 from jaxbounds.curvature.leaves import Selection
 from jaxbounds.curvature.products import Composite, Loss, real
+from jaxbounds.ground.jax_internals import ClosedJaxpr, as_function, with_constants
 from jaxbounds.traces import bytes_of, draws, equations, narrow_operations, program_text
 
 
@@ -35,8 +35,8 @@ class Part(NamedTuple):
 
     def at(self, constants: list[Any], leaves: list[Any]) -> Any:
         """Its value, with other constants in their places."""
-        closed = ClosedJaxpr(self.closed.jaxpr, constants)
-        return jax.tree.unflatten(self.result, jaxpr_as_fun(closed)(*leaves))
+        run = as_function(with_constants(self.closed, constants))
+        return jax.tree.unflatten(self.result, run(*leaves))
 
 
 def _kind(batch: tuple) -> Any:

@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jax.experimental import serialize_executable
-from jax.experimental.compilation_cache import compilation_cache
 
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.reading import Reading
 from jaxbounds.files import whole
+from jaxbounds.ground.jax_internals import forget_compilation_cache, serialize_executable
 
 _RECORDS: dict[str, Any] = {"Measured": Measured, "Reading": Reading}
 
@@ -133,9 +132,9 @@ def kept_here() -> Iterator[None]:
     name = "jax_enable_compilation_cache"
     usual = jax.config.values[name]
     jax.config.update(name, False)
-    compilation_cache.reset_cache()  # else JAX remembers what it was told first
+    forget_compilation_cache()  # else JAX remembers what it was told first
     try:
         yield
     finally:
         jax.config.update(name, usual)
-        compilation_cache.reset_cache()
+        forget_compilation_cache()

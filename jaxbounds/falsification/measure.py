@@ -25,6 +25,7 @@ from jaxbounds.falsification.reading import (
     read,
     refuse_other_sides,
 )
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.sets import Over
 from jaxbounds.sets.inner import best_point
 from jaxbounds.statements import Form, Instance, Size, Statement
@@ -69,7 +70,7 @@ class Measured(NamedTuple):
 def float64_on_cpu() -> Iterator[None]:
     """Float64 on the CPU with full matmul precision, for the length of a `with` block."""
     with (
-        jax.enable_x64(True),
+        enable_x64(True),
         jax.default_device(jax.devices("cpu")[0]),
         jax.default_matmul_precision("highest"),
     ):

@@ -9,13 +9,25 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
+from jaxbounds.ground.jax_internals import (
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    UnknownParametersError,
+    branches_of,
+    called_program,
+    is_call,
+    scan_of,
+    while_of,
+)
 from jaxbounds.interpreted import draws, elementwise, indexing, linear_algebra, structure
 from jaxbounds.interpreted.values import NotInterpreted, Rule
+from jaxbounds.programs.primitives import unknown_parameters
 from jaxbounds.traces import equations
 
-__all__ = ["NotInterpreted", "interpreted", "once"]
+__all__ = ["NotInterpreted", "has_rule", "interpreted", "once"]
 
 _RULES: dict[str, Rule] = {
     **elementwise.RULES,
@@ -24,25 +36,24 @@ _RULES: dict[str, Rule] = {
     **linear_algebra.RULES,
     **draws.RULES,
 }
-_CALLS = {
-    **dict.fromkeys(("jit", "pjit", "remat2", "checkpoint"), "jaxpr"),
-    **dict.fromkeys(
-        ("closed_call", "core_call", "custom_jvp_call", "custom_vjp_call"), "call_jaxpr"
-    ),
-}
-"""Primitives that run another program once, and the parameter that holds it."""
-_CONTROL = frozenset(("scan", "while", "cond"))
 
 
 def _is_key(dtype: Any) -> bool:
     return jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
 
 
+def has_rule(name: str, /) -> bool:
+    """Whether NumPy runs a primitive of this name."""
+    return name in _RULES or name in _CONTROL or is_call(name)
+
+
 def _refuse(program: ClosedJaxpr, /) -> None:
     for eqn in equations(program.jaxpr):
         name = eqn.primitive.name
-        if name not in _RULES and name not in _CALLS and name not in _CONTROL:
+        if not has_rule(name):
             raise NotInterpreted(f"no rule for {name}")
+        if unknown := unknown_parameters(eqn):
+            raise NotInterpreted(unknown)
         for kind in (getattr(v.aval, "dtype", None) for v in eqn.outvars):
             if _is_key(kind) and not draws.is_threefry(kind):
                 raise NotInterpreted(f"keys of {kind}")
@@ -132,48 +143,57 @@ def _as_said(out: Any, said: Any, name: str) -> np.ndarray:
 
 
 def _equation(eqn: Any, values: list[Any]) -> list[Any]:
-    name, params = eqn.primitive.name, eqn.params
-    if name in _CALLS:
-        inner = params[_CALLS[name]]
-        return _closed(inner, values) if isinstance(inner, ClosedJaxpr) else _run(inner, (), values)
-    if name == "scan":
-        return _scanned(values, **params)
-    if name == "while":
-        return _while(values, **params)
-    if name == "cond":
-        index = int(np.clip(int(values[0]), 0, len(params["branches"]) - 1))
-        return _closed(params["branches"][index], values[1:])
+    name = eqn.primitive.name
+    if name in _CONTROL or is_call(name):
+        try:
+            return _CONTROL.get(name, _called)(eqn, values)
+        except UnknownParametersError as unknown:
+            raise NotInterpreted(str(unknown)) from unknown
     try:
-        found = _RULES[name](*values, **params)
+        found = _RULES[name](*values, **eqn.params)
     except (TypeError, ValueError, IndexError, KeyError) as unforeseen:
         raise NotInterpreted(f"{name} with such parameters") from unforeseen
     return list(found) if eqn.primitive.multiple_results else [found]
 
 
-def _scanned(
-    values: list[Any], *, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, length: int,
-    reverse: bool, **_: Any,
-) -> list[Any]:  # fmt: skip
-    if not length:
+def _called(eqn: JaxprEqn, values: list[Any]) -> list[Any]:
+    inner = called_program(eqn)
+    return _closed(inner, values) if isinstance(inner, ClosedJaxpr) else _run(inner, (), values)
+
+
+def _chosen(eqn: JaxprEqn, values: list[Any]) -> list[Any]:
+    branches = branches_of(eqn)
+    return _closed(branches[int(np.clip(int(values[0]), 0, len(branches) - 1))], values[1:])
+
+
+def _scanned(eqn: JaxprEqn, values: list[Any]) -> list[Any]:
+    loop = scan_of(eqn)
+    if not loop.length:
         raise NotInterpreted("a loop of no steps")
-    consts, rest = values[:num_consts], values[num_consts:]
-    carry, along = rest[:num_carry], rest[num_carry:]
-    rows: list[Any] = [None] * length
-    for i in reversed(range(length)) if reverse else range(length):
-        outs = _closed(jaxpr, [*consts, *carry, *(x[i] for x in along)])
-        carry, rows[i] = outs[:num_carry], outs[num_carry:]
+    consts, rest = values[: loop.consts], values[loop.consts :]
+    carry, along = rest[: loop.carry], rest[loop.carry :]
+    rows: list[Any] = [None] * loop.length
+    for i in reversed(range(loop.length)) if loop.reverse else range(loop.length):
+        outs = _closed(loop.body, [*consts, *carry, *(x[i] for x in along)])
+        carry, rows[i] = outs[: loop.carry], outs[loop.carry :]
     return [*carry, *(np.stack(column) for column in zip(*rows))]
 
 
-def _while(
-    values: list[Any], *, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int,
-    body_nconsts: int, **_: Any,
-) -> list[Any]:  # fmt: skip
-    of_cond, rest = values[:cond_nconsts], values[cond_nconsts:]
-    of_body, carry = rest[:body_nconsts], rest[body_nconsts:]
-    while np.any(going := np.asarray(_closed(cond_jaxpr, [*of_cond, *carry])[0])):
-        new = _closed(body_jaxpr, [*of_body, *carry])
+def _while(eqn: JaxprEqn, values: list[Any]) -> list[Any]:
+    loop = while_of(eqn)
+    of_cond, rest = values[: loop.condition_consts], values[loop.condition_consts :]
+    of_body, carry = rest[: loop.body_consts], rest[loop.body_consts :]
+    while np.any(going := np.asarray(_closed(loop.condition, [*of_cond, *carry])[0])):
+        new = _closed(loop.body, [*of_body, *carry])
         # Of a batch (`going` is one then) those that have ended stay as they are.
         along = lambda x: going.reshape(going.shape + (1,) * (np.ndim(x) - going.ndim))
         carry = [np.where(along(after), after, before) for before, after in zip(carry, new)]
     return carry
+
+
+_CONTROL: dict[str, Callable[[JaxprEqn, list[Any]], list[Any]]] = {
+    "scan": _scanned,
+    "while": _while,
+    "cond": _chosen,
+}
+"""The primitives that choose or repeat programs."""

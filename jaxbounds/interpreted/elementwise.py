@@ -77,6 +77,15 @@ def _same(x: Any, **_: Any) -> Any:
     return x
 
 
+def _ordered(x: Any) -> Any:
+    """Integers in the total order of floats: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
+    x = np.asarray(x)
+    if not np.issubdtype(x.dtype, np.floating):
+        return x
+    bits = x.view(f"i{x.dtype.itemsize}")
+    return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
+
+
 def _plain(function: Any) -> Rule:
     return lambda *xs, **_: function(*xs)
 
@@ -100,6 +109,9 @@ RULES: dict[str, Rule] = {
         ("asinh", np.arcsinh), ("acosh", np.arccosh), ("atanh", np.arctanh),
         ("is_finite", np.isfinite), ("rsqrt", lambda x: 1 / np.sqrt(x)),
     )},
+    "le_to": lambda x, y, **_: _ordered(x) <= _ordered(y),
+    "lt_to": lambda x, y, **_: _ordered(x) < _ordered(y),
+    "device_put": lambda *xs, **_: list(xs),
     "integer_pow": lambda x, *, y, **_: 1 / x**-y if y < 0 else x**y,
     "div": _div,
     "rem": _rem,

@@ -14,18 +14,12 @@ def _finite(a: Any) -> Any:
     return a
 
 
-def _eigh(a: Any, *, lower: bool, subset_by_index: Any = None, **_: Any) -> list[Any]:
-    if subset_by_index is not None:
-        raise NotInterpreted("some of the eigenvalues")
+def _eigh(a: Any, *, lower: bool, **_: Any) -> list[Any]:
     values, vectors = np.linalg.eigh(_finite(a), UPLO="L" if lower else "U")
     return [vectors, values]
 
 
-def _svd(
-    a: Any, *, full_matrices: bool, compute_uv: bool, subset_by_index: Any = None, **_: Any
-) -> list[Any]:
-    if subset_by_index is not None:
-        raise NotInterpreted("some of the singular values")
+def _svd(a: Any, *, full_matrices: bool, compute_uv: bool, **_: Any) -> list[Any]:
     if not compute_uv:
         return [np.linalg.svd(_finite(a), compute_uv=False)]
     u, s, vh = np.linalg.svd(_finite(a), full_matrices=full_matrices)

@@ -14,12 +14,6 @@ def _broadcast(x: Any, *, shape: Any, broadcast_dimensions: Any, **_: Any) -> An
     return np.broadcast_to(np.reshape(x, sizes), shape)
 
 
-def _reshape(x: Any, *, new_sizes: Any, dimensions: Any = None, **_: Any) -> Any:
-    if dimensions is not None:
-        raise NotInterpreted("reshape in another order")
-    return np.reshape(x, new_sizes)
-
-
 def _slice(x: Any, *, start_indices: Any, limit_indices: Any, strides: Any, **_: Any) -> Any:
     steps = strides or (1,) * len(start_indices)
     return x[tuple(map(slice, start_indices, limit_indices, steps))]
@@ -83,7 +77,7 @@ def _platform(*, platforms: Any, **_: Any) -> Any:
 RULES: dict[str, Rule] = {
     "platform_index": _platform,
     "broadcast_in_dim": _broadcast,
-    "reshape": _reshape,
+    "reshape": lambda x, *, new_sizes, **_: np.reshape(x, new_sizes),
     "squeeze": lambda x, *, dimensions, **_: np.squeeze(x, tuple(dimensions)),
     "expand_dims": lambda x, *, dimensions, **_: np.expand_dims(x, tuple(dimensions)),
     "rev": lambda x, *, dimensions, **_: np.flip(x, tuple(dimensions)),

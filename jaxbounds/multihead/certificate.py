@@ -17,6 +17,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from jaxbounds.arrays import array_module, number
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.bounds import beta3, beta3_sharp
 from jaxbounds.multihead.data import validate_data
 from jaxbounds.multihead.descent import Setting, distance_bound, loss_bound, rho, root_heads
@@ -204,7 +205,7 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
     """
     validate_data(first)
     validate_data(second)
-    with jax.enable_x64(True):
+    with enable_x64(True):
         wide: Any = lambda data: {
             "X": np.asarray(data["X"], np.float64),
             "y": np.asarray(data["y"]),
@@ -281,7 +282,7 @@ def observe(pipeline: Pipeline, second: Data, K: int, name: str, /) -> Observed:
     An odd number of heads is raised by one: a certificate holds for more heads as well.
     """
     certificate = pipeline.certificates[name]
-    with jax.enable_x64(True):
+    with enable_x64(True):
         data = {"X": np.asarray(second["X"], np.float64), "y": np.asarray(second["y"])}
         copies = np.full(2, float(math.ceil(certificate.heads / 2)))
         given, step = (pipeline.params, pipeline.direction, pipeline.good), certificate.step_size

@@ -16,12 +16,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
 from jaxbounds.arrays import array_module, traced
+from jaxbounds.ground.jax_internals import enable_x64, ensure_compile_time_eval
 from jaxbounds.multihead.bounds import (
     beta1,
     beta1_sharp,
@@ -129,7 +129,7 @@ def reach(weight: ArrayLike, /) -> ArrayLike:
 
 @functools.cache
 def _known(constants: Constants) -> tuple[float, float]:
-    with jax.enable_x64(True), jax.ensure_compile_time_eval():
+    with enable_x64(True), ensure_compile_time_eval():
         weight, reach = map(float, map(jnp.asarray, (constants.weight, constants.reach)))
         return weight, reach
 

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-import jax
 import numpy as np
 from jax.typing import ArrayLike
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead import descent
 
 CONSTANTS = {
@@ -104,7 +104,7 @@ def descent_certificate(
         loss_target=np.float64(loss_target), loss_start=np.float64(loss_start),
     )  # fmt: skip
     found = {}
-    with jax.enable_x64(True), np.errstate(all="ignore"):
+    with enable_x64(True), np.errstate(all="ignore"):
         for name, constants in CONSTANTS.items():
             least = np.ceil(least_root(at_zero, constants, spread) ** 2)
             enough = least if heads is None else max(least, heads)
@@ -155,7 +155,7 @@ def gap_certificate(
     """
     if n < 1:
         raise ValueError(f"at least one sample is needed, got n={n}")
-    with jax.enable_x64(True):
+    with enable_x64(True):
         s = descent.Setting.bounded(
             distance=distance, size=size, radius=radius, T=T, d=d,
             loss_target=loss_target, loss_start=loss_start,

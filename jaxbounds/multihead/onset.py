@@ -9,9 +9,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import jax
-
 from jaxbounds.arrays import number
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.certificate import (
     GoodInitialisation,
@@ -41,7 +40,7 @@ def corollary5_gap(
 
     With g_0 = sqrt(2) G, or G as printed (erratum E5). All constants are explicit.
     """
-    with jax.enable_x64(True):
+    with enable_x64(True):
         found = corollary5(good, radius, K, T=T, d=d, corrected=corrected)
         distance = realized_distance(good, 1 / K, corrected=corrected)
         gap = descent.corollary4_gap(distance, found.step_size, n)

@@ -12,6 +12,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.own_network import Reason
 from jaxbounds.qstr.own_network import beside, first_layer, weights_of
 
@@ -136,7 +137,7 @@ def feedforward_certificate(x: ArrayLike, /, u: ArrayLike | None = None) -> Span
     x, u = _checked(x, u)
     n, N, d = x.shape
     samples = x.reshape(n, N * d) if n else np.zeros((1, N * d))
-    with jax.enable_x64(True):
+    with enable_x64(True):
         found = _measured(jnp.asarray(samples), jnp.asarray(np.zeros(d) if u is None else u))
     direction = float("nan") if u is None else float(found[1])
     rank, worst, easiest = int(found[0]), max(0.0, float(found[2])), max(0.0, float(found[3]))
@@ -245,7 +246,7 @@ def applicable(
         reasons += beside(weights, name, 0 if W is None else len(W))
     if W is not None and name not in broken:
         tokens = W.reshape(len(W), N, D)[:, :, :d].reshape(len(W), -1)
-        with jax.enable_x64(True):
+        with enable_x64(True):
             flat = jnp.asarray(x.reshape(-1, N * d))
             share = float(off_span_fraction(jnp.asarray(tokens), span_rows(flat)[0]))
         if share > tolerance:

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.memory import LIMIT, refuse_over
 from jaxbounds.smapprox import look_up
 from jaxbounds.smapprox.compile_machine import Compiled
@@ -164,7 +165,7 @@ def execute(
     if structure is not None:
         what = f"{len(words)} words for T = {compiled.T} steps need"
         refuse_over(need, memory_limit, what, "run fewer words at once or ")
-    with jax.enable_x64(precision == "float64"):
+    with enable_x64(precision == "float64"):
         cast = lambda a: np.asarray(a, bool if a.dtype == bool else precision)
         weights = jax.tree.map(cast, compiled.params if params is None else params)
         if structure is not None:

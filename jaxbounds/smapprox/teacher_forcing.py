@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.smapprox import execute, look_up
 from jaxbounds.smapprox.compile_machine import Compiled
 from jaxbounds.smapprox.structure import LEAVES, Structure, blocks
@@ -172,7 +173,7 @@ def verify(
         )
     inputs = execute.encode(compiled, words)
     structure = compiled.structure if params is None else None
-    with jax.enable_x64(precision == "float64"):
+    with enable_x64(precision == "float64"):
         cast = lambda a: jnp.asarray(a, bool if a.dtype == bool else precision)
         weights = jax.tree.map(cast, compiled.params if params is None else params)
         if structure is not None:

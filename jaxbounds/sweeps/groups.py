@@ -10,8 +10,8 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.experimental import multihost_utils
 
+from jaxbounds.ground.jax_internals import process_allgather
 from jaxbounds.sweeps.checkpoint import is_key, plain
 
 Parts = dict[int, Any]
@@ -112,7 +112,7 @@ class Groups:
         empty = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), like)
         own = [parts[i] for i in self.mine] + [empty] * (most - len(self.mine))
         table = jax.tree.map(lambda *leaves: np.stack(leaves), *own)
-        every = jax.tree.map(np.asarray, multihost_utils.process_allgather(table))
+        every = jax.tree.map(np.asarray, process_allgather(table))
         return {
             i: jax.tree.map(lambda leaf, at=(process, turn): leaf[at], every)
             for process, own_ in enumerate(self._of)
@@ -124,5 +124,5 @@ def largest(*numbers: float) -> list[float]:
     """Each number's largest over all processes."""
     if jax.process_count() == 1:
         return list(numbers)
-    every = multihost_utils.process_allgather(np.asarray(numbers, np.float32))
+    every = process_allgather(np.asarray(numbers, np.float32))
     return np.asarray(every).max(axis=0).tolist()

@@ -17,6 +17,7 @@ from jaxbounds.certification.interpreter import precision
 from jaxbounds.certification.rounding import narrowed
 from jaxbounds.certification.second_look import against
 from jaxbounds.certification.slopes import _DERIVATIVES
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.statements import Domain, Form, Sides, Statement
 
 FUNCTIONS = {
@@ -73,7 +74,7 @@ def test_the_second_look_moves_around_its_best_points():
     """A dent of width 1e-7 in a box about zero, with a slope toward it everywhere."""
     margin = lambda p: (jnp.abs(p[0] - 0.32175) - 1e-7, 1.0, 0.0, True)
     domain = Domain(name="d", chart=lambda p, s: {}, size={}, lower=(-1.0,), upper=(1.0,))
-    with jax.enable_x64():
+    with enable_x64():
         asked = lambda p: jax.tree.map(jnp.asarray, margin(p))
         doubt = against(asked, domain, 1e-9)
     assert doubt.reason.startswith("a contradiction")

@@ -19,6 +19,7 @@ from jaxbounds.certification.boxes import BoxSearch, Open
 from jaxbounds.certification.proof import _powers, _reason, _rounded_up, _share, margin_of
 from jaxbounds.certification.second_look import Doubt
 from jaxbounds.certification.values import NotSupported, Undecided
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.statements import Domain, Form, Sides, Statement
 
 TRUE = lambda i: jnp.asarray(True)
@@ -46,7 +47,7 @@ def box(lower=(-8.0, -8.0), upper=(8.0, 8.0), **slack):
 
 
 def margin(point, statement, **slack):
-    with jax.enable_x64():
+    with enable_x64():
         found = margin_of(statement, statement.forms[0], box(**slack))(jnp.asarray(point))
         return tuple(np.asarray(v).item() for v in found)
 
@@ -96,7 +97,7 @@ def test_a_point_counts_where_all_hypotheses_are_met(of_statement, of_form):
     given = lambda met, *names: lambda i, size: dict.fromkeys(names, i["x"] > 9 * (1 - 2 * met))
     form = Form(name="printed", hypotheses=given(of_form, "a", "b"))
     both = claim(hypotheses=given(of_statement, "c", "d"), forms=(form,))
-    with jax.enable_x64():
+    with enable_x64():
         counted = margin_of(both, form, box())(jnp.asarray((1.0, 6.0)))[3]
     assert bool(counted) == (of_statement and of_form)
     assert margin((1.0, 6.0), claim(hypotheses=given(of_statement, "a")))[3] == of_statement
@@ -132,7 +133,7 @@ def test_a_share_is_exactly_its_first_26_bits(share):
     """As fractions: m 2^e with 1/2 <= m < 1, of which floor(2^26 m) is kept."""
     m, e = math.frexp(share)
     kept = Fraction(math.floor(Fraction(m) * 2**26)) * Fraction(2) ** (e - 26)
-    with jax.enable_x64():
+    with enable_x64():
         found, less = (float(_share(jnp.asarray(x), share)) for x in (1.0, -5.0))
     assert Fraction(found) == kept <= Fraction(share) < kept * (1 + Fraction(1, 2**24))
     assert less == -5 * found
@@ -226,7 +227,7 @@ def test_what_float64_objects_to_is_not_proved(monkeypatch, searches):
     asked, domain, tolerance = look
     assert domain == box() or domain.lower == box().lower
     assert tolerance == 2.0**-10
-    with jax.enable_x64():
+    with enable_x64():
         assert float(asked(jnp.asarray((1.0, 6.0)))[0]) == 5.0
 
 

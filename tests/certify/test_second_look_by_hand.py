@@ -4,13 +4,13 @@ The points and the thresholds are written out by hand; the programs that are mea
 NumPy functions, whose values at a point one sees, and nothing of the library says what they are.
 """
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxbounds.certification import second_look
 from jaxbounds.certification.second_look import Doubt, _largest, _points, _rounding, _special
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.statements import Domain
 
 EPS = 2.0**-52
@@ -118,7 +118,7 @@ def asked(monkeypatch):
         monkeypatch.setattr(second_look, "_largest", lambda margin, point: largest)
         if points is not None:
             monkeypatch.setattr(second_look, "_points", lambda domain, rng: np.array(points))
-        with jax.enable_x64():
+        with enable_x64():
             found = second_look.against(lambda p: p, domain or box((0.0,), (4096.0,)), tolerance)
         run.seen = seen
         return found
@@ -297,5 +297,5 @@ LARGEST = {
 @pytest.mark.parametrize("name", LARGEST)
 def test_the_largest_number_that_is_met(name):
     function, most = LARGEST[name]
-    with jax.enable_x64(), np.errstate(all="ignore"):
+    with enable_x64(), np.errstate(all="ignore"):
         assert _largest(function, np.array([3.0])) == most

@@ -23,6 +23,7 @@ from jaxbounds.falsification.measure import (
     ratio,
 )
 from jaxbounds.falsification.reading import form_names, in_order, met, pick, read
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.sets import inner
 from jaxbounds.statements import Form, Sides, Size
 
@@ -393,7 +394,7 @@ def test_hypotheses_are_traced_unless_the_statement_is_run_on_the_host():
 
 
 def test_numbers_are_float64_for_the_length_of_a_block():
-    with jax.enable_x64(False):
+    with enable_x64(False):
         assert jnp.zeros(1).dtype == np.float32
         with float64_on_cpu():
             assert jnp.zeros(1).dtype == np.float64

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.experiments import EXPERIMENTS, ordering, planted, sparse_context, student
 from jaxbounds.multihead.experiments.curves import Panel
 from jaxbounds.multihead.experiments.planted_claims import finds_the_teacher
@@ -53,7 +54,7 @@ def test_curves_are_those_of_all_heads_written_out(x64, key, toy):
 
     The tolerance is that of the data, drawn once compiled and once not, in float32.
     """
-    with jax.enable_x64(False):
+    with enable_x64(False):
         data, relevant = _data_of(key, TOY, 1)
     assert toy.step.values.tolist() == [1, 2, 4, 8]
     data = {"X": jnp.asarray(data["X"]), "y": jnp.asarray(data["y"])}

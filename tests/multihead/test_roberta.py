@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.roberta import (
     Roberta,
     RobertaShape,
@@ -44,7 +45,7 @@ def _logits(shape, params, tokens=TOKENS, mask=MASK):
 @pytest.fixture(scope="module")
 def tiny():
     pytest.importorskip("safetensors")
-    with jax.enable_x64(True):
+    with enable_x64(True):
         return load_roberta(FOLDER, jax.random.key(0))
 
 
@@ -322,7 +323,7 @@ def test_parity_with_transformers_where_it_is_installed(size, x64, tmp_path):
     assert double.dtype == np.float64
     tokens = tokens.astype(np.int32)
     np.testing.assert_allclose(_logits(shape, params, tokens, mask), double, rtol=0, atol=1e-12)
-    with jax.enable_x64(False):
+    with enable_x64(False):
         narrow = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf, np.float32)), params)
         got = _logits(shape, narrow, tokens, mask)
     np.testing.assert_allclose(got, single, rtol=0, atol=1e-5)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.qstr import interpolator, relu_networks
 from jaxbounds.qstr.links import sphere
 
@@ -120,7 +121,7 @@ def test_points_are_judged_in_the_precision_that_computes(x64):
     """At a gap of 1e-7 float32 has no digits left, float64 interpolates."""
     z, y = np.array([0.0, 1.0, 1.0 + 1e-7, 2.0]), np.array([1.0, 2.0, 3.0, 4.0])
     np.testing.assert_allclose(interpolator.interpolate(z, y)(jnp.asarray(z)), y, atol=1e-6)
-    with jax.enable_x64(False), pytest.raises(ValueError, match="float32 does not resolve"):
+    with enable_x64(False), pytest.raises(ValueError, match="float32 does not resolve"):
         interpolator.interpolate(z, y)
     tiny = 1e-200 * y
     np.testing.assert_allclose(interpolator.interpolate(z, tiny)(jnp.asarray(z)), tiny, rtol=1e-6)

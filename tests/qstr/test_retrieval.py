@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.qstr import data, retrieval
 from jaxbounds.qstr.encodings import coherence, greedy_encodings, rademacher_encodings
 from jaxbounds.qstr.links import find_link
@@ -15,7 +16,7 @@ N, d, q = 16, 5, 2
 
 @pytest.fixture(scope="module")
 def omega():
-    with jax.enable_x64(True):
+    with enable_x64(True):
         return greedy_encodings(jax.random.key(1), N, 14)
 
 

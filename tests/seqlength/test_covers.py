@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.seqlength import linear_bounds as bounds
 from jaxbounds.seqlength import linear_covers as covers
 from jaxbounds.seqlength.counting import (
@@ -112,7 +113,7 @@ def _instances(rng, count, n, dim):
 @pytest.mark.parametrize("n, dim, k", [(2, 1, 1), (4, 3, 3)])
 def test_maurey_corrected_by_enumeration_and_printed_false(n, dim, k):
     vectors, weights, bs = _instances(np.random.default_rng(k), 60, n, dim)
-    with jax.enable_x64(True):
+    with enable_x64(True):
 
         @jax.jit
         @jax.vmap
@@ -132,7 +133,7 @@ def test_maurey_corrected_by_enumeration_and_printed_false(n, dim, k):
 def test_rescaled_and_shrunk_sparsification_meet_their_bounds(k):
     vectors, weights, bs = _instances(np.random.default_rng(1), 40, 4, 3)
     s = shrinkage(k)
-    with jax.enable_x64(True):
+    with enable_x64(True):
 
         @jax.jit
         @jax.vmap
@@ -150,7 +151,7 @@ def test_rescaled_and_shrunk_sparsification_meet_their_bounds(k):
     np.testing.assert_allclose(rescaled.approximation, combined, atol=1e-12)
     assert (rescaled.squared_error <= (gamma**2 * bs**2 - size) / k + 1e-12).all()
     assert (shrunk <= bound + 1e-12).all()
-    with jax.enable_x64(True):
+    with enable_x64(True):
         for b, bounded in zip(bs, bound):
             assert bounded <= float(sparsify_radius(b, k)) ** 2 + 1e-12
 
@@ -166,7 +167,7 @@ def test_l1_ball_cover_radius_is_attained_at_a_vertex(n, K):
     nearest = np.linalg.norm(points[:, None] - cover[None], axis=2).min(axis=1)
     assert nearest.max() == pytest.approx(B / (1 + math.sqrt(K)), rel=1e-12)
     assert nearest[-1] == pytest.approx(B / (1 + math.sqrt(K)), rel=1e-12)
-    with jax.enable_x64(True):
+    with enable_x64(True):
         found = np.asarray(jax.jit(jax.vmap(lambda v: covers.cover_l1_ball(v, B, K)))(points))
     # The greedy member is in the list, and within the radius.
     member = np.abs(found[:, None] - cover[None]).max(axis=2).min(axis=1)
@@ -198,7 +199,7 @@ def test_truncation_cover_of_lemma_3_4(k, d):
     x = np.exp(rng.uniform(0, 2, size=300))
     W = rng.normal(size=(300, k, d)) * np.exp(2 * rng.normal(size=(300, k, 1)))
     W /= np.linalg.norm(W, axis=2).sum(axis=1)[:, None, None]
-    with jax.enable_x64(True):
+    with enable_x64(True):
         cover = jax.vmap(lambda W, radius: covers.cover_by_truncation(W, 1.0, radius))
         What, code = map(np.asarray, jax.jit(cover)(W, 1.0 / x))
     assert (np.linalg.norm(W - What, axis=1).max(axis=1) < 1.0 / x).all()

@@ -10,6 +10,7 @@ import pytest
 from scipy import optimize
 
 from jaxbounds.chaining import chaining
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.seqlength import dudley, multi_layer, single_layer
 from jaxbounds.seqlength.covering_numbers import covering_staircase, sup_distances
 from jaxbounds.seqlength.linear_bounds import at_scale, lemma_3_6, lemma_3_6_sharp
@@ -27,7 +28,7 @@ def test_entropy_integrals_by_hand():
     assert 0.0625 <= found <= 0.0625 * 1.01
     # One scale: delta + sqrt(2 ln N / m) is least just above 1/4, where nothing is left.
     assert 0.25 < dudley.one_scale(covering, 64, 1.0, points=4000) <= 0.2525
-    with jax.enable_x64(True):
+    with enable_x64(True):
         # b = sqrt(4 / 100) = 1/5 in [0, 1]: 1/5 + ln 5 / 5; with a = 1/2 it is 1/2 less b ln 2.
         assert float(dudley.inverse_square(4.0, 100, 1.0)) == pytest.approx(0.2 + math.log(5) / 5)
         offset = float(dudley.with_offset(0.5, 0.2, 1.0))
@@ -49,7 +50,7 @@ def test_staircase_integral_against_a_fine_grid_and_rad():
         pieces = np.sqrt(np.log(counts) / 10) * np.diff(grid)
         tails = np.concatenate([np.cumsum(pieces[::-1])[::-1], [0.0]])
         assert exact == pytest.approx((grid + tails).min(), rel=1e-3)
-        with jax.enable_x64(True):
+        with enable_x64(True):
             rad = float(empirical_rademacher(jnp.asarray(values)))
         assert rad <= dudley.staircase_dudley(steps, 10, B, near=4.0, far=12.0)
 
@@ -57,7 +58,7 @@ def test_staircase_integral_against_a_fine_grid_and_rad():
 def test_offset_integral_against_scipy_on_both_branches():
     rng = np.random.default_rng(1)
     inside = 0
-    with jax.enable_x64(True):
+    with enable_x64(True):
         for _ in range(40):
             a, b, B = rng.uniform(0, 1.3), np.exp(rng.uniform(-4, 1)), np.exp(rng.uniform(-1, 1))
             objective = lambda x, a=a, b=b, B=B: x + (B - x) * a + b * math.log(B / x)
@@ -72,7 +73,7 @@ def test_offset_integral_against_scipy_on_both_branches():
 
 def test_grid_bounds_lie_above_the_closed_form_and_close():
     A, m, B = 3.0, 10_000, 1.0
-    with jax.enable_x64(True):
+    with enable_x64(True):
         closed = float(dudley.inverse_square(A, m, B))
     covering = lambda epsilon: A / epsilon**2
     upper = dudley.dudley(covering, m, B, near=1.0, far=1.0)
@@ -91,7 +92,7 @@ def test_chaining_and_one_scale_bound_a_finite_class():
         where = np.searchsorted(steps.radii, epsilon, side="left") - 1
         return np.log(steps.counts[np.maximum(where, 0)])
 
-    with jax.enable_x64(True):
+    with enable_x64(True):
         rad = float(empirical_rademacher(jnp.asarray(values)))
     B = float(np.abs(values).max())
     assert rad <= chaining(covering, 12, B)
@@ -107,7 +108,7 @@ def test_integrals_refuse_empty_samples_and_ranges(call):
 
 
 def test_printed_theorem_4_1_can_be_negative_and_the_corrected_is_clipped():
-    with jax.enable_x64(True):
+    with enable_x64(True):
         printed = float(single_layer.theorem_4_1_printed(1.0, 1.0, 1000.0, 100, 10))
         corrected = float(single_layer.theorem_4_1(1.0, 1.0, 1000.0, 100, 10))
     assert printed == pytest.approx(-5.1676, abs=1e-4)
@@ -124,7 +125,7 @@ def test_residual_range_and_tails_by_hand():
 def test_corollary_4_1_1_is_theorem_4_1_only_with_the_corrected_alpha():
     d, m, B_x, B_QK = 16, 100_000, 1.0, 1.0
     C = B_x**2 * B_QK**2 * math.log(2 * d * d + 1)
-    with jax.enable_x64(True):
+    with enable_x64(True):
         theorem = float(single_layer.theorem_4_1_printed(1.0, B_x, C, m, d))
         right, wrong = (
             float(single_layer.corollary(1.0, B_x, alpha, m, d, exact_argument=False))
@@ -194,7 +195,7 @@ def test_lemma_e_1_against_scipy(n):
         return np.log(np.sum(C / scales**2))
 
     found = np.exp(optimize.minimize(objective, np.zeros(n - 1), tol=1e-14).fun)
-    with jax.enable_x64(True):
+    with enable_x64(True):
         budget = multi_layer.divide_scale(jnp.asarray(C), jnp.asarray(beta), epsilon)
         scales = np.asarray(budget.scales)
         assert float(budget.log_covering) == pytest.approx(found, rel=1e-8)
@@ -204,7 +205,7 @@ def test_lemma_e_1_against_scipy(n):
 
 
 def test_lemma_e_1_drops_empty_terms_with_finite_gradients():
-    with jax.enable_x64(True):
+    with enable_x64(True):
         C, beta = jnp.array([1.0, 0.0, 2.0]), jnp.array([1.0, 3.0, 0.0])
         budget = multi_layer.divide_scale(C, beta, 1.0)
         slopes = jax.grad(multi_layer.covering_constant, argnums=(0, 1))(C, beta)
@@ -223,7 +224,7 @@ def test_lemma_e_1_drops_empty_terms_with_finite_gradients():
     ],
 )
 def test_theorem_4_2_printed_is_not_its_own_proof(layers, values, C_1, C_Bx, printed, derived):
-    with jax.enable_x64(True):
+    with enable_x64(True):
         norms = multi_layer.NetworkNorms(*map(float, values))
         found = float(multi_layer.theorem_4_2_printed(norms, C_1, C_Bx, layers))
         terms = multi_layer.terms_derived(norms, C_1, C_Bx, layers)
@@ -236,7 +237,7 @@ def test_theorem_4_2_printed_is_not_its_own_proof(layers, values, C_1, C_Bx, pri
 
 
 def test_corrected_terms_for_unit_norms_are_the_derived_ones():
-    with jax.enable_x64(True):
+    with enable_x64(True):
         norms = multi_layer.NetworkNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
         constants = multi_layer.Constants(1.0, 1.0, 1.0, 1.0)
         corrected = multi_layer.terms_corrected(norms, constants, 2)
@@ -265,7 +266,7 @@ def test_per_matrix_constants_are_those_of_each_shape():
 
 
 def test_multi_layer_rademacher_is_clipped_and_shrinks():
-    with jax.enable_x64(True):
+    with enable_x64(True):
         assert float(multi_layer.rademacher_multi_layer(1e9, 10, 2.0)) == 2.0
         assert float(multi_layer.rademacher_multi_layer(1.0, 10**10, 2.0)) < 2e-3
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.seqlength import majority_model as mm
 from jaxbounds.seqlength import sparse_majority as sm
 
@@ -22,7 +23,7 @@ def test_labels_are_the_majority_of_the_hidden_bits(key):
 
 @pytest.mark.parametrize("symbols, order", [("l1", 1), ("l2", 2)])
 def test_symbols_are_orthogonal_and_normalised(symbols, order, key):
-    with jax.enable_x64(True):
+    with enable_x64(True):
         vectors = np.asarray(sm.draw_symbols(key, sm.Embedding(symbols=symbols)))
     gram = vectors @ vectors.T
     np.testing.assert_allclose(gram - np.diag(np.diag(gram)), 0, atol=1e-14)
@@ -55,7 +56,7 @@ def test_tokens_are_symbol_plus_position_with_cls_last(key):
 
 @pytest.mark.parametrize("hidden", [0, 5])
 def test_cls_reduction_is_the_dense_network_with_its_gradient(hidden, key):
-    with jax.enable_x64(True):
+    with enable_x64(True):
         task = sm.draw_task(key, sm.Embedding(d=8, symbol_scale=3.0), T=7, sparsity=3)
         bits = sm.draw_bits(jax.random.key(1), n=9, T=7)
         labels = sm.majority_label(bits, task.relevant)

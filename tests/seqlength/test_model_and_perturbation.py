@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.seqlength import masking, model, perturbation
 from jaxbounds.seqlength.attention_search import attention_rademacher_lower
 from jaxbounds.seqlength.linear_bounds import at_scale, lemma_3_6_sharp
@@ -43,7 +44,7 @@ def test_single_layer_against_numpy_loops(key):
 
 def test_cls_row_is_the_row_of_dense_attention():
     rng, rows = np.random.default_rng(0), (0, 3, -1)
-    with jax.enable_x64(True):
+    with enable_x64(True):
         X, W = jnp.asarray(rng.normal(size=(3, 6, 4))), jnp.asarray(rng.normal(size=(4, 4)))
         every = lambda X, W: (model.attend(X, W), [model.attend_from(X, W, t) for t in rows])
         dense, from_rows = jax.jit(every)(X, W)
@@ -52,7 +53,7 @@ def test_cls_row_is_the_row_of_dense_attention():
 
 
 def test_blocks_project_and_commute_with_permutations(key):
-    with jax.enable_x64(True):
+    with enable_x64(True):
         X = 5.0 * np.random.default_rng(0).normal(size=(6, 3))
         layers = jax.jit(_weights)(key, 3.0)
         run = jax.jit(model.blocks)
@@ -83,7 +84,7 @@ def test_models_refuse_a_cls_index_outside(module):
 
 
 def test_softmax_distance_is_sharp_at_two_points():
-    with jax.enable_x64(True):
+    with enable_x64(True):
         half = 0.37
         theta = np.array([half / 2, -half / 2])
         moved = np.sum(np.abs(_numpy_softmax(theta) - _numpy_softmax(-theta)))
@@ -110,7 +111,7 @@ def _sides_of_e_2(X, layer, moved):
 
 @pytest.mark.parametrize("B_x", [1.0, 2.0, 4.0, 10.0])
 def test_lemma_e_2_fails_on_the_first_layer_as_printed(B_x):
-    with jax.enable_x64(True):
+    with enable_x64(True):
         output, printed, corrected = map(float, _sides_of_e_2(*_adversarial(B_x)))
     assert output / printed == pytest.approx(B_x**2 / 2, rel=1e-2)
     assert output / corrected == pytest.approx(0.5, rel=1e-2)
@@ -132,7 +133,7 @@ def test_lemma_e_2_holds_inside_the_unit_ball(key):
         sharp = perturbation.lemma_e_2(parts, norms, 1.0, softmax_constant=1.0)
         return parts.output / perturbation.lemma_e_2(parts, norms, 1.0), parts.output / sharp
 
-    with jax.enable_x64(True):
+    with enable_x64(True):
         printed, sharp = map(np.asarray, jax.jit(jax.vmap(ratios))(jax.random.split(key, 300)))
     assert 0.05 < printed.max() <= 1 and sharp.max() <= 1
 
@@ -148,7 +149,7 @@ def test_chain_is_below_its_corrected_bound(key):
             X, layers, moved, w, w_moved, 0, activation=jax.nn.relu, L_sigma=1.0
         )
 
-    with jax.enable_x64(True):
+    with enable_x64(True):
         found = jax.tree.map(np.asarray, jax.jit(jax.vmap(sides))(jax.random.split(key, 100)))
     assert (found.output <= found.sharpened).all()
     assert (found.sharpened <= found.corrected).all()
@@ -156,7 +157,7 @@ def test_chain_is_below_its_corrected_bound(key):
 
 
 def test_cross_entropy_gradient_against_autograd():
-    with jax.enable_x64(True):
+    with enable_x64(True):
         grad = jax.jit(jax.grad(masking.cross_entropy))
         gradient_l1 = jax.jit(masking.gradient_l1)
         for logits in 3.0 * np.random.default_rng(0).normal(size=(10, 4)):
@@ -174,7 +175,7 @@ def test_bounded_logits_have_a_smaller_lipschitz_constant():
         corner = np.full(K, M)
         corner[0] = -M
         attained = 2 * (1 - _numpy_softmax(corner)[0])
-        with jax.enable_x64(True):
+        with enable_x64(True):
             found = float(masking.lipschitz_constant(K, M))
         assert found == pytest.approx(attained, rel=1e-12)
     assert float(masking.lipschitz_constant(7)) == 2.0
@@ -198,7 +199,7 @@ def test_binary_loss_is_cross_entropy_of_two_words():
 
 
 def test_search_from_below_meets_the_certified_bound_from_above():
-    with jax.enable_x64(True):
+    with enable_x64(True):
         X = np.random.default_rng(0).normal(size=(16, 5, 2))
         X = jnp.asarray(X / np.linalg.norm(X, axis=-1, keepdims=True))
         found = attention_rademacher_lower(jax.random.key(1), X, 2.0, draws=8, restarts=2, steps=60)
@@ -216,7 +217,7 @@ def test_search_from_below_meets_the_certified_bound_from_above():
 
 
 def test_search_reaches_a_grid_search_in_one_dimension():
-    with jax.enable_x64(True):
+    with enable_x64(True):
         X = jnp.asarray(np.random.default_rng(4).normal(size=(6, 4, 1)))
         found = attention_rademacher_lower(
             jax.random.key(5), X, 3.0, draws=6, restarts=3, steps=150

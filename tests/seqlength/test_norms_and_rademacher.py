@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.norms import induced_norm
 from jaxbounds.seqlength import norms
 from jaxbounds.seqlength.generalization import deviation, generalization_gap
@@ -27,7 +28,7 @@ def test_both_orientations_on_a_rectangular_matrix():
     # Column l_2 norms sqrt 17, sqrt 29, sqrt 45; row l_2 norms sqrt 14, sqrt 77.
     columns = math.sqrt(17) + math.sqrt(29) + math.sqrt(45)
     rows = math.sqrt(14) + math.sqrt(77)
-    with jax.enable_x64(True):
+    with enable_x64(True):
         np.testing.assert_allclose(norms.column_norm(jnp.asarray(W), 2, 1), columns, rtol=1e-14)
         np.testing.assert_allclose(norms.row_norm(jnp.asarray(W), 2, 1), rows, rtol=1e-14)
         # Sums of small whole numbers are exact in any order.
@@ -40,7 +41,7 @@ def test_both_orientations_on_a_rectangular_matrix():
 
 @pytest.mark.parametrize("q, p", [(1, 3), (4, math.inf), (2, 2), (math.inf, 1.5)])
 def test_operator_norm_search_stays_below_and_reaches_the_closed_form(q, p, key):
-    with jax.enable_x64(True):
+    with enable_x64(True):
         W = jax.random.normal(key, (4, 3))
         exact = float(induced_norm(W, float(q), float(p)))
         found = float(norms.operator_norm_lower(jax.random.key(1), W, q, p))
@@ -55,7 +56,7 @@ def test_operator_norm_search_refuses_a_quasi_norm():
 
 def test_projection_lands_on_the_ball_and_is_nearest(key):
     measure = lambda W: np.abs(W).sum()
-    with jax.enable_x64(True):
+    with enable_x64(True):
         W = 3.0 * jax.random.normal(key, (3, 4))
         P = np.asarray(norms.project_entries_l1(W, 1.5))
         again = np.asarray(norms.project_entries_l1(jnp.asarray(P), 1.5))
@@ -70,7 +71,7 @@ def test_projection_lands_on_the_ball_and_is_nearest(key):
 
 
 def test_enumeration_against_python_loops(key):
-    with jax.enable_x64(True):
+    with enable_x64(True):
         values = jax.random.normal(key, (5, 6))
         exact = float(empirical_rademacher(values))
     table = np.asarray(values)
@@ -88,7 +89,7 @@ def test_monte_carlo_brackets_the_enumeration(key):
 
 
 def test_linear_class_against_its_vertices(key):
-    with jax.enable_x64(True):
+    with enable_x64(True):
         X = jax.random.normal(key, (7, 3))
         by_support = float(support_rademacher(linear_support(X, 2.0), 7))
         # The l_1 ball is the hull of its vertices +-2 e_j: a finite class.
@@ -124,7 +125,7 @@ def test_tails_refuse_bad_input(m, delta):
 
 @pytest.mark.parametrize("activation, lipschitz", [(jax.nn.relu, 1.0), (jnp.tanh, 1.0)])
 def test_contraction_and_sign_removal_on_random_classes(activation, lipschitz, key):
-    with jax.enable_x64(True):
+    with enable_x64(True):
         drawn = jax.random.normal(key, (20, 4, 5))
         values = jnp.concatenate([jnp.zeros((20, 1, 5)), drawn], axis=1)
         rad = jax.jit(jax.vmap(empirical_rademacher))

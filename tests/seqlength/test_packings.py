@@ -7,10 +7,10 @@ definitions; only the stored instances and the ratios under test come from the l
 import itertools
 import math
 
-import jax
 import numpy as np
 import pytest
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.seqlength.linear_bounds import volumetric_lower_cube
 from jaxbounds.seqlength.statements import PAPER, orientation, packings, single_layer
 from jaxbounds.statements import Size
@@ -178,7 +178,7 @@ def test_corollary_4_1_1_is_true_as_the_order_that_it_is():
 @pytest.mark.parametrize("d", [16, 1024])
 def test_sums_of_signs_grow_with_the_root_of_d(d):
     # E |N(0, s^2)| = s sqrt(2 / pi) in each of d coordinates of 2000 halves of unit vectors.
-    with jax.enable_x64(True):
+    with enable_x64(True):
         sides = single_layer.TRANSPOSED.evaluate({"d": np.int64(d)}, Size({"m": 2000}))
     expected = math.sqrt(2 * d / (math.pi * 2000)) / 2
     assert float(sides.lhs["printed"]) == pytest.approx(expected, rel=0.1)
@@ -187,7 +187,7 @@ def test_sums_of_signs_grow_with_the_root_of_d(d):
 def test_the_class_of_theorem_4_1_in_plain_numpy():
     rng = np.random.default_rng(5)
     X, copies = rng.normal(size=(16, 4, 2)), 2**16
-    with jax.enable_x64(True):
+    with enable_x64(True):
         sides = single_layer.THEOREM_4_1_CLASS.evaluate({"X": X, "seed": 7}, Size({"d": 2}))
     maps = [np.zeros((2, 2))]
     for i, j, s in itertools.product((0, 1), (0, 1), (1.0, -1.0)):

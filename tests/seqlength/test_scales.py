@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.seqlength.statements.scales import LEMMA_E_1
 from jaxbounds.statements import Size
 
@@ -46,7 +47,7 @@ def test_one_entry_that_is_zero_misses_a_hypothesis_of_the_statement(changed, br
 
 def test_the_control_is_only_wrong_where_all_scales_are_positive():
     # By hand: C = beta = (1, 1), scales (2, 2): 8 / 16 <= 1/2; where one is negative it says 0.
-    with jax.enable_x64(True):
+    with enable_x64(True):
         positive, mixed = (
             LEMMA_E_1.evaluate(jax.tree.map(jnp.asarray, given), Size(STORED.size))
             for given in (_given(scales=[2.0, 2.0]), _given())

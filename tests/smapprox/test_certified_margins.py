@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.smapprox import circuits, execute
 from jaxbounds.smapprox.attack import blocks_by_layer, margin_upper
 from jaxbounds.smapprox.certified import (
@@ -190,7 +191,7 @@ def test_machine_bound_is_polylogarithmic_and_restores_states(key):
     compiled = compile_machine(machine, 13, correction=THIRDS)
     r = machine_margin_lower(compiled)
     for k in jax.random.split(key, 2):
-        with jax.enable_x64(True):
+        with enable_x64(True):
             params = jax.tree.map(jnp.asarray, compiled.params)
             moved = jax.tree.map(lambda p, d: np.asarray(p + r * d), params, unit(k, params))
         decoded = execute.decode(

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.smapprox.experiments import learn, machine, margins
 from jaxbounds.smapprox.experiments.at_once import at_once
 from jaxbounds.smapprox.machine_formats import from_description
@@ -84,7 +85,7 @@ def test_a_machine_that_is_not_total(key, tmp_path):
 
 def test_calls_at_once_keep_the_callers_precision():
     for wide in (False, True):
-        with jax.enable_x64(wide), at_once() as submit:
+        with enable_x64(wide), at_once() as submit:
             found = submit(lambda: jnp.ones(()).dtype).result()
         assert found == (np.float64 if wide else np.float32)
 

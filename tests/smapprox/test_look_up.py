@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.smapprox import execute, look_up
 from jaxbounds.smapprox import learned_table as learned
 from jaxbounds.smapprox.compile_machine import compile_machine, compile_together
@@ -154,7 +155,7 @@ def test_runs_are_what_a_pass_over_all_steps_keeps(correction):
     rng = np.random.default_rng(1)
     params = jax.tree.map(lambda w: w + 1e-3 * rng.normal(size=w.shape), compiled.params)
     moved = dataclasses.replace(compiled, params=params)
-    with jax.enable_x64(True):
+    with enable_x64(True):
         weights, one = arrays(moved, execute.encode(compiled, ["101"]), "float64")
         own = jax.jit(lambda p: run(p, *one, segments=compiled.full).outputs)(weights)
         passed = jax.jit(lambda p, o: every_step(p, *one, o))(weights, own)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from flint import arb
 from jax.dtypes import issubdtype
-from jax.extend.core import JaxprEqn
 from jax.lax import RoundingMethod
 
 from jaxbounds.certification import control, movement
@@ -32,6 +31,7 @@ from jaxbounds.certification.values import (
     dtype_of,
     is_soft,
 )
+from jaxbounds.ground.jax_internals import JaxprEqn
 
 Values = list[Any]
 _SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=", "ne": "<>"}

@@ -8,8 +8,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend import source_info_util
-from jax.extend.core import JaxprEqn
 
 from jaxbounds.certification import control, movement
 from jaxbounds.certification.interpreter import Interpreter, Program
@@ -24,6 +22,8 @@ from jaxbounds.certification.values import (
     is_float,
     is_reals,
 )
+from jaxbounds.ground import jax_internals
+from jaxbounds.ground.jax_internals import JaxprEqn
 
 PACKAGE = Path(__file__).parents[2]
 _CONTROL = frozenset(control.RULES) | {"custom_linear_solve"}
@@ -33,7 +33,7 @@ _DATA = movement.DATA | {"scatter-add": (0, 2)}
 
 def place_of(eqn: JaxprEqn, /) -> Place | None:
     """The innermost line of a user's code that an equation comes from."""
-    found = _FRAME.fullmatch(source_info_util.summarize(eqn.source_info))
+    found = _FRAME.fullmatch(jax_internals.place_of(eqn))
     if found is None:
         return None
     file, line, function = found["file"], int(found["line"]), found["function"]

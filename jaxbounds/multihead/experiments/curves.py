@@ -16,6 +16,7 @@ import xarray as xr
 from jaxtyping import Array
 
 from jaxbounds.files import Place, locate
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.experiments.student import Lane, Params, margins, measurements
 from jaxbounds.multihead.loss import logistic
 from jaxbounds.multihead.tied import tied
@@ -171,7 +172,7 @@ def run_curves(
     with products_in("highest"):
         grid, _ = lanes_of(jax.random.split(key, config.trials), heads=heads)
         data = jax.jit(jax.vmap(draw))(grid["key"])
-    with products_in("highest"), jax.enable_x64(wide):
+    with products_in("highest"), enable_x64(wide):
         used = products_used()
         dtype = jnp.float64 if wide else jnp.float32
         cast = lambda leaf: jnp.asarray(np.asarray(leaf), dtype)

@@ -17,6 +17,7 @@ import numpy as np
 import xarray as xr
 
 from jaxbounds.experiments import Experiment
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.experiments.ntk_shown import claims, figure
 from jaxbounds.multihead.first_phase import balanced_signs, first_step
@@ -92,7 +93,7 @@ def _starts(key: jax.Array, config: NTK, model: SparseContext) -> dict:
 
 def run(config: NTK, key: jax.Array, /) -> xr.Dataset:
     """Margins and held-out fractions over (start, n, seed)."""
-    with jax.enable_x64(True):
+    with enable_x64(True):
         return _run(config, key)
 
 

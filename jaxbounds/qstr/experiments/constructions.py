@@ -16,6 +16,7 @@ import xarray as xr
 from jaxtyping import Array
 
 from jaxbounds.experiments import Claim, Experiment
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.plotting import grid_ticks
 from jaxbounds.qstr import data, encodings, heads, interpolator, retrieval, rnn_construction
 from jaxbounds.qstr.code_rnn import code_rnn
@@ -157,7 +158,7 @@ def code_norms(config: Constructions, key: Array, /) -> dict:
 def run(config: Constructions, key: Array, /) -> xr.Dataset:
     """Measure every construction."""
     parts = retrieval_errors, recurrent_errors, interpolator_norms, two_head_risks, code_norms
-    with jax.enable_x64(True):
+    with enable_x64(True):
         keys = jax.random.split(key, len(parts))
         found = [part(config, k) for part, k in zip(parts, keys, strict=True)]
     return xr.Dataset(

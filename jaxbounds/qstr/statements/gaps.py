@@ -13,6 +13,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from jaxbounds.ascent import projected_ascent
+from jaxbounds.ground.jax_internals import ensure_compile_time_eval
 from jaxbounds.norms import vector_norm
 from jaxbounds.qstr import covers, data, excess
 from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
@@ -29,7 +30,7 @@ def _all_prompts():
     pairs = lambda values: [*itertools.product(values, repeat=2)]
     rows = [*itertools.product(pairs((-1.0, 1.0)), pairs(range(2)), range(2))]
     x, t, which = (np.array(column) for column in zip(*rows))
-    with jax.ensure_compile_time_eval():
+    with ensure_compile_time_eval():
         z = jax.vmap(data.encode, (0, 0, None))(x[:, :, None], t[:, :, None], jnp.eye(2))
     return np.asarray(z), which, x[np.arange(32), t[np.arange(32), which]]
 

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.provenance import products_used
 
 
@@ -30,7 +31,7 @@ def at_once() -> Iterator[Callable[..., Future]]:
 
         def work() -> None:
             try:
-                with jax.enable_x64(wide), jax.default_matmul_precision(products):
+                with enable_x64(wide), jax.default_matmul_precision(products):
                     future.set_result(call(*args))
             except BaseException as problem:  # raised again by `future.result()`
                 future.set_exception(problem)

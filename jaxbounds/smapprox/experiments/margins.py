@@ -7,12 +7,12 @@ times, where it is re-evaluated; lower bounds are certified. Neither is the marg
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 import xarray as xr
 from jaxtyping import PRNGKeyArray
 
 from jaxbounds.experiments import Claim, Experiment
+from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.plotting import grid_ticks
 from jaxbounds.smapprox.experiments.margin_curves import KINDS, chain_margins, machine_margins
 from jaxbounds.smapprox.machine_library import LIBRARY
@@ -51,7 +51,7 @@ def run(config: Margins, key: PRNGKeyArray, /) -> xr.Dataset:
     Nothing is random: the key is taken so that all experiments are called alike.
     """
     del key
-    with jax.enable_x64(True):
+    with enable_x64(True):
         depth_upper, depth_lower = chain_margins(config.depths, config.refinements)
         time_upper, time_lower = machine_margins(
             LIBRARY["equal_blocks"]().machine,

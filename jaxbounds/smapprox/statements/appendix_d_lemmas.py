@@ -10,6 +10,7 @@ from jax.flatten_util import ravel_pytree
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.ground.jax_internals import ensure_compile_time_eval
 from jaxbounds.norms import vector_norm
 from jaxbounds.sets import Integers, Reals
 from jaxbounds.smapprox.certified import (
@@ -51,7 +52,7 @@ TRUST = {"theta_0": 0.12, "the others": 0.05}
 @functools.cache
 def _radii() -> tuple[Radii, float]:
     """The right sides of (D.6) to (D.8) for the random circuit, and min(lambda, sigma_zeta)."""
-    with jax.ensure_compile_time_eval():
+    with ensure_compile_time_eval():
         params = jax.tree.map(np.asarray, _mixed()[0])
         every = jnp.asarray(all_inputs(INPUTS), float)
         states = jax.vmap(feedforward, (None, 0))(jax.tree.map(jnp.asarray, params), every)[1]

@@ -12,6 +12,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
 from jaxbounds.arrays import array_module
+from jaxbounds.ground.jax_internals import ensure_compile_time_eval
 from jaxbounds.smapprox import circuits
 from jaxbounds.smapprox.attack import try_rays
 from jaxbounds.smapprox.certified import (
@@ -62,7 +63,7 @@ def margin_networks() -> Any:
     With their certified bounds by the forms of Theorem D.6, and their truth tables.
     """
     rows = []
-    with jax.ensure_compile_time_eval():
+    with ensure_compile_time_eval():
         mixed = circuits.random_circuit(jax.random.key(3), INPUTS, 5, 5)
         for circuit in (circuits.identity_chain(5), mixed):
             params = compile_circuit(circuit, correction=THIRDS, width=10)

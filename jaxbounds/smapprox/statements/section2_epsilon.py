@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array
 
 from jaxbounds.arrays import array_module, number
+from jaxbounds.ground.jax_internals import ensure_compile_time_eval
 from jaxbounds.sets import Box, Over
 from jaxbounds.smapprox import finite_classes as finite
 from jaxbounds.smapprox import sample_complexity as samples
@@ -48,7 +49,7 @@ def _of_chosen(losses: Array, samples: Array) -> Array:
 def _chosen(n: int) -> tuple[np.ndarray, list[np.ndarray]]:
     """All samples, and for each target the losses of the model that each of them chooses."""
     every = np.array(list(itertools.product(range(3), repeat=n)))
-    with jax.ensure_compile_time_eval():
+    with ensure_compile_time_eval():
         return every, [np.asarray(_of_chosen(_losses(target), every)) for target in TARGETS]
 
 

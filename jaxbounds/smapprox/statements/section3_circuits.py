@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.ground.jax_internals import ensure_compile_time_eval
 from jaxbounds.smapprox import circuits
 from jaxbounds.smapprox.aiger import from_aiger
 from jaxbounds.smapprox.circuits import Circuit, Gate
@@ -21,7 +22,7 @@ CIRCUITS, LAYERS, GATES, BITS = 40, 8, 10, 6
 @functools.cache
 def sampled_circuits() -> tuple[Circuit, ...]:
     """Balanced random circuits of BITS inputs and GATES wide layers, of depth 1 to LAYERS."""
-    with jax.ensure_compile_time_eval():
+    with ensure_compile_time_eval():
         keys = jax.random.split(jax.random.key(40), CIRCUITS)
         return tuple(
             circuits.random_circuit(key, BITS, GATES, 1 + i % LAYERS) for i, key in enumerate(keys)

@@ -116,6 +116,10 @@ def _called(function: Any, renamed: str = "") -> tuple[Program, ...]:
     return (Program(function, _cubed, LIST, renamed=renamed),)
 
 
+def _places(x: np.ndarray) -> np.ndarray:
+    return np.array([sum(v > at for at in (-2, 0, 1)) for v in x], np.int32)
+
+
 PROGRAMS: dict[str, tuple[Program, ...]] = {
     "jit": (
         *_called(lambda x: jax.jit(_cubed)(x)),
@@ -125,6 +129,14 @@ PROGRAMS: dict[str, tuple[Program, ...]] = {
     "custom_vjp_call": _called(_own_vjp),
     "remat2": _called(jax.checkpoint(_cubed)),
     "closed_call": _called(_own_jvp, renamed="custom_jvp_call"),
+    "call_hi_primitive": (
+        Program(
+            lambda x: jnp.searchsorted(jnp.array([-2.0, 0.0, 1.0]), x).astype(jnp.int32),
+            _places,
+            LIST,
+            forks=True,
+        ),
+    ),
     "stop_gradient": _unchanged(lambda x: lax.stop_gradient(x)),
     "copy": _unchanged(jnp.copy),
     "device_put": _unchanged(lambda x: jax.device_put(x, jax.devices("cpu")[0])),

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from mpmath import mp, mpf
 
 from oracle import truth
 from oracle.programs import Draw, Program, floats, of_fractions
@@ -86,7 +87,30 @@ ROUNDING = {method.name: method for method in lax.RoundingMethod}
 whole = of_fractions(lambda x: math.trunc(x), 1)
 as_int = of_fractions(int, 1)
 
+
+def _log2(x: Fraction) -> mpf | None:
+    with mp.workprec(truth.BITS):
+        found = truth.UNARY["log"](x)
+        return None if found is None else found / mp.log(2)
+
+
+def _horner(x: jax.Array, coefficients: list[jax.Array]) -> jax.Array:
+    a, b, c = coefficients
+    return a + x * (b + x * c)
+
+
 PROGRAMS: dict[str, tuple[Program, ...]] = {
+    "log2": (Program(jnp.log2, of_fractions(_log2, 1), _within("log", (3,))),),
+    "one_minus_square": (
+        Program(getattr(lax, "one_minus_square", lambda x: 1 - x * x), lambda x: 1 - x * x, ONE),
+    ),
+    "polynomial": (
+        Program(
+            lambda x, a, b: getattr(lax, "polynomial", _horner)(x, [a, b, a]),
+            lambda x, a, b: a + x * (b + x * a),
+            floats((3,), (3,), (3,)),
+        ),
+    ),
     **{name: (_scalar(name, 1),) for name in truth.UNARY},
     **{name: (_scalar(name, 2),) for name in truth.BINARY},
     **{name: (_comparison(name),) for name in truth.COMPARISONS},

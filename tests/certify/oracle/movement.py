@@ -176,6 +176,7 @@ PROGRAMS: dict[str, tuple[Program, ...]] = {
     ),
     "tile": (Program(lambda x: jnp.tile(x, (2, 1)), lambda x: np.tile(x, (2, 1)), TABLE),),
     "unstack": (Program(lambda x: tuple(jnp.unstack(x)), lambda x: tuple(x), TABLE),),
+    "stack": (Program(lambda x: jnp.stack([x, -x], 1), lambda x: np.stack([x, -x], 1), TABLE),),
     "concatenate": (
         Program(
             lambda x, y: jnp.concatenate([x, y], axis=1),

@@ -7,10 +7,12 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Primitive
 
 from jaxbounds.certification import Flags, Undecided, enclose, precision
 from jaxbounds.certification.interpreter import RULES, Interpreter
+from jaxbounds.ground.jax_internals import ClosedJaxpr, JaxprEqn, Primitive
+from jaxbounds.programs.primitives import PRIMITIVES
+from jaxbounds.traces import equations
 from oracle import draws, truth
 
 Draw = Callable[[np.random.Generator], list[Any]]
@@ -52,7 +54,13 @@ def of_fractions(function: Callable[..., Any], count: int) -> Callable[..., Any]
 
 
 def _renamed(closed: ClosedJaxpr, old: str, new: str) -> ClosedJaxpr:
-    name = lambda eqn: eqn.replace(primitive=Primitive(new)) if eqn.primitive.name == old else eqn
+    known = PRIMITIVES[new].reads | PRIMITIVES[new].may
+
+    def name(eqn: JaxprEqn) -> JaxprEqn:
+        params = {name: value for name, value in eqn.params.items() if name in known}
+        same = eqn.primitive.name != old
+        return eqn if same else eqn.replace(primitive=Primitive(new), params=params)
+
     return closed.replace(jaxpr=closed.jaxpr.replace(eqns=list(map(name, closed.jaxpr.eqns))))
 
 
@@ -73,6 +81,13 @@ def ways_of(program: Program, name: str, boxes: list[Any], seen: set[str]) -> li
     closed = _renamed(jax.make_jaxpr(program.function)(*shapes), program.renamed, name)
     with precision(192):
         return list(Interpreter(rules=rules).ways(closed, *boxes))
+
+
+def is_made(name: str, program: Program) -> bool:
+    """Whether the JAX at hand writes a program with this primitive."""
+    given = program.draw(np.random.default_rng(0))
+    made = {eqn.primitive.name for eqn in equations(jax.make_jaxpr(program.function)(*given).jaxpr)}
+    return bool(program.renamed) or name in made
 
 
 def agrees(found: Any, true: Any, decided: bool) -> bool:

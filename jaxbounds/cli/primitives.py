@@ -1,0 +1,41 @@
+"""`jaxbounds primitives`: the operations of JAX for which a rule is missing."""
+
+import jax
+from rich import box
+from rich.table import Table
+
+from jaxbounds.certification.coverage import Coverage, coverage
+from jaxbounds.cli.common import console_for_output, print_json
+
+COLUMNS = ("parameters", "numpy", "balls", "slopes")
+"""The rules that a primitive may lack, in the order of the table."""
+
+
+def primitives(*, all: bool = False, json: bool = False) -> int:
+    """List the operations of JAX that lack a rule; "-" marks a missing one.
+
+    Without a rule for NumPy the compiler runs the operation. Without a rule for balls `certify`
+    refuses it, and without a rule for slopes a proof on a box does.
+
+    Args:
+        all: list the operations that lack none as well.
+        json: print a list of objects instead of a table.
+    """
+    rows = [row for row in coverage() if all or not _is_complete(row)]
+    if json:
+        print_json([row._asdict() for row in rows])
+        return 0
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in ("primitive", *COLUMNS, "rounds"):
+        table.add_column(column)
+    for row in rows:
+        rules = ["yes" if getattr(row, column) else "-" for column in COLUMNS]
+        table.add_row(row.name, *rules, "yes" if row.rounds else "no")
+    console_for_output().print(table)
+    print(f"{len(rows)} of {len(coverage())} primitives of JAX {jax.__version__}")
+    return 0
+
+
+def _is_complete(row: Coverage) -> bool:
+    """Whether a primitive lacks no rule."""
+    return all(getattr(row, column) for column in COLUMNS)

@@ -1,0 +1,288 @@
+"""Everything that JAX does not promise, in one module.
+
+JAX changes the classes of its programs, the parameters of loops and calls, and its experimental
+modules between minor releases. Other modules of the library import them from here.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import multihost_utils, serialize_executable
+from jax.experimental.compilation_cache import compilation_cache
+from jax.extend import source_info_util
+from jax.extend.core import (
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Primitive,
+    jaxpr_as_fun,
+    primitives,
+)
+from jax.interpreters import partial_eval
+
+__all__ = [
+    "ClosedJaxpr",
+    "Jaxpr",
+    "JaxprEqn",
+    "Literal",
+    "Primitive",
+    "Scan",
+    "UnknownParametersError",
+    "While",
+    "as_function",
+    "branches_of",
+    "called_names",
+    "called_program",
+    "constants_inside",
+    "enable_x64",
+    "ensure_compile_time_eval",
+    "forget_compilation_cache",
+    "is_call",
+    "known_primitives",
+    "place_of",
+    "process_allgather",
+    "programs_inside",
+    "scan_of",
+    "serialize_executable",
+    "while_of",
+    "with_constants",
+    "with_outputs",
+    "without_dead_code",
+]
+
+if hasattr(jax, "enable_x64"):
+    enable_x64 = jax.enable_x64
+else:  # before JAX 0.8
+    from jax.experimental import enable_x64
+
+process_allgather = multihost_utils.process_allgather
+if jax.__version_info__ >= (0, 8):
+    ensure_compile_time_eval = jax.ensure_compile_time_eval
+else:
+
+    def ensure_compile_time_eval() -> Any:
+        """Compute with constants at once, for the length of a `with` block inside of a trace.
+
+        JAX 0.7 does so in the lowering of compiled programs too, where loops then have no rule.
+        """
+        from jax._src import core  # type: ignore[attr-defined]
+
+        return core.set_current_trace(core.eval_trace)
+
+
+class UnknownParametersError(Exception):
+    """An equation has parameters that the library does not know."""
+
+
+class Scan(NamedTuple):
+    """The parameters of a `scan`.
+
+    Attributes:
+        body: the program of one step; it takes the constants, the carry, and one row.
+        consts: the number of operands that stay as they are.
+        carry: the number of operands that a step replaces.
+        length: the number of steps.
+        reverse: whether the last row comes first.
+    """
+
+    body: ClosedJaxpr
+    consts: int
+    carry: int
+    length: int
+    reverse: bool
+
+
+class While(NamedTuple):
+    """The parameters of a `while`.
+
+    Attributes:
+        condition: the program that says whether a step follows.
+        condition_consts: the number of operands that only the condition reads.
+        body: the program of one step.
+        body_consts: the number of operands that only the body reads.
+    """
+
+    condition: ClosedJaxpr
+    condition_consts: int
+    body: ClosedJaxpr
+    body_consts: int
+
+
+def _missing(eqn: JaxprEqn) -> UnknownParametersError:
+    names = ", ".join(sorted(eqn.params))
+    return UnknownParametersError(
+        f"{eqn.primitive.name} has parameters that are not known: {names}"
+    )
+
+
+def scan_of(eqn: JaxprEqn, /) -> Scan:
+    """The parameters of a `scan` equation, in every version of JAX.
+
+    Raises:
+        UnknownParametersError: if the equation says otherwise how its operands are divided.
+    """
+    p = eqn.params
+    try:
+        if "num_consts" in p:
+            consts, carry = p["num_consts"], p["num_carry"]
+        else:  # from JAX 0.11 on: trees with a leaf for each operand
+            consts, carry, _ = map(len, p["ft_in"].unpack())
+        return Scan(p["jaxpr"], consts, carry, p["length"], p["reverse"])
+    except (AttributeError, KeyError, TypeError, ValueError) as problem:
+        raise _missing(eqn) from problem
+
+
+def while_of(eqn: JaxprEqn, /) -> While:
+    """The parameters of a `while` equation.
+
+    Raises:
+        UnknownParametersError: if the equation says otherwise how its operands are divided.
+    """
+    names = ("cond_jaxpr", "cond_nconsts", "body_jaxpr", "body_nconsts")
+    try:
+        return While(*(eqn.params[name] for name in names))
+    except KeyError as problem:
+        raise _missing(eqn) from problem
+
+
+def branches_of(eqn: JaxprEqn, /) -> Sequence[ClosedJaxpr]:
+    """The programs between which a `cond` equation chooses.
+
+    Raises:
+        UnknownParametersError: if the equation holds them elsewhere.
+    """
+    try:
+        return eqn.params["branches"]
+    except KeyError as problem:
+        raise _missing(eqn) from problem
+
+
+_CALLED = {
+    **dict.fromkeys(("jit", "pjit", "remat", "remat2", "checkpoint"), "jaxpr"),
+    **dict.fromkeys(
+        ("closed_call", "core_call", "eval_jaxpr", "custom_jvp_call", "custom_vjp_call"),
+        "call_jaxpr",
+    ),
+}
+"""The primitives that run another program once, and the parameter that holds the program."""
+
+
+def _polynomial(x: Any, *coefficients: Any) -> Any:
+    """Horner's rule, from the highest degree to the lowest."""
+    return functools.reduce(lambda found, c: found * x + c, reversed(coefficients))
+
+
+_WRITTEN_OUT: dict[str, Callable[..., Any]] = {
+    "log2": lambda x: jnp.log(x) / jnp.log(jnp.full((), 2, x.dtype)),
+    "one_minus_square": lambda x: (1 + x) * (1 - x),
+    "polynomial": _polynomial,
+}
+"""Primitives of JAX 0.12 as programs of those that earlier versions have as well."""
+_DESCRIBED = "call_hi_primitive"
+"""A call whose program an object of JAX gives: `nonzero` and `searchsorted` from JAX 0.12 on."""
+
+
+def is_call(name: str, /) -> bool:
+    """Whether a primitive of this name runs another program once."""
+    return name in _CALLED or name in _WRITTEN_OUT or name == _DESCRIBED
+
+
+def called_names() -> tuple[str, ...]:
+    """The primitives for which `is_call` is true."""
+    return (*_CALLED, *_WRITTEN_OUT, _DESCRIBED)
+
+
+@functools.lru_cache(512)
+def _traced(name: str, described: Any, kinds: tuple[Any, ...]) -> ClosedJaxpr:
+    """The program of an equation that holds none, for operands of these shapes and types."""
+
+    def run(*leaves: Any) -> list[Any]:
+        if described is None:
+            return [_WRITTEN_OUT[name](*leaves)]
+        return jax.tree.leaves(described.expand(*jax.tree.unflatten(described.in_tree, leaves)))
+
+    return jax.make_jaxpr(run)(*(jax.ShapeDtypeStruct(*kind) for kind in kinds))
+
+
+def _without_program(eqn: JaxprEqn) -> ClosedJaxpr:
+    kinds = tuple((v.aval.shape, v.aval.dtype) for v in eqn.invars)  # type: ignore[attr-defined]
+    return _traced(eqn.primitive.name, eqn.params.get("_prim"), kinds)
+
+
+def called_program(eqn: JaxprEqn, /) -> ClosedJaxpr | Jaxpr:
+    """The program that a call runs once.
+
+    Raises:
+        UnknownParametersError: if the equation holds the program elsewhere.
+    """
+    try:
+        name = eqn.primitive.name
+        return eqn.params[_CALLED[name]] if name in _CALLED else _without_program(eqn)
+    except (AttributeError, KeyError, TypeError) as problem:
+        raise _missing(eqn) from problem
+
+
+def _held(eqn: JaxprEqn) -> Iterator[ClosedJaxpr | Jaxpr]:
+    if is_call(eqn.primitive.name) and eqn.primitive.name not in _CALLED:
+        yield called_program(eqn)
+    held = list(eqn.params.values())
+    while held:
+        value = held.pop(0)
+        if isinstance(value, ClosedJaxpr | Jaxpr):
+            yield value
+        elif isinstance(value, tuple | list):
+            held[:0] = value
+
+
+def programs_inside(eqn: JaxprEqn, /) -> Iterator[Jaxpr]:
+    """The programs that the parameters of an equation hold."""
+    for held in _held(eqn):
+        yield held.jaxpr if isinstance(held, ClosedJaxpr) else held
+
+
+def constants_inside(eqn: JaxprEqn, /) -> Iterator[Any]:
+    """The constants of the programs that the parameters of an equation hold."""
+    for held in _held(eqn):
+        yield from getattr(held, "consts", ())
+
+
+def without_dead_code(program: Jaxpr, /) -> Jaxpr:
+    """The equations on which the results of a program depend."""
+    return partial_eval.dce_jaxpr(program, [True] * len(program.outvars))[0]
+
+
+def as_function(closed: ClosedJaxpr, /) -> Any:
+    """A function that runs a program on the leaves of its arguments and returns a list."""
+    return jaxpr_as_fun(closed)
+
+
+def with_constants(closed: ClosedJaxpr, constants: Sequence[Any], /) -> ClosedJaxpr:
+    """The same equations with other constants."""
+    return ClosedJaxpr(closed.jaxpr, list(constants))
+
+
+def with_outputs(closed: ClosedJaxpr, variables: Sequence[Any], /) -> ClosedJaxpr:
+    """The same equations, which return other variables of the program."""
+    names = closed.jaxpr.debug_info._replace(result_paths=("",) * len(variables))
+    program = closed.jaxpr.replace(outvars=list(variables), debug_info=names)
+    return closed.replace(jaxpr=program)
+
+
+def place_of(eqn: JaxprEqn, /) -> str:
+    """The innermost line of a user's code that made an equation: `file:line (function)`."""
+    return source_info_util.summarize(eqn.source_info)
+
+
+def known_primitives() -> tuple[str, ...]:
+    """The names of the primitives that this version of JAX lists, sorted."""
+    found = (getattr(value, "name", None) for value in vars(primitives).values())
+    return tuple(sorted({name for name in found if isinstance(name, str)}))
+
+
+def forget_compilation_cache() -> None:
+    """Let JAX read the settings of its compilation cache again."""
+    compilation_cache.reset_cache()

@@ -1,0 +1,1 @@
+"""JAX programs as data."""
