@@ -57,7 +57,7 @@ __all__ = [
 if hasattr(jax, "enable_x64"):
     enable_x64 = jax.enable_x64
 else:  # before JAX 0.8
-    from jax.experimental import enable_x64
+    from jax.experimental import enable_x64  # type: ignore[attr-defined, no-redef]
 
 process_allgather = multihost_utils.process_allgather
 if jax.__version_info__ >= (0, 8):

@@ -80,12 +80,9 @@ _rows(
     reads="dimension_numbers slice_sizes mode",
     may="fill_value indices_are_sorted unique_indices",
 )
-_PLACES = {
-    "reads": "dimension_numbers mode",
-    "may": "indices_are_sorted unique_indices update_jaxpr update_consts",
-}
-_rows("scatter scatter-max scatter-min", exact=True, **_PLACES)
-_rows("scatter-add scatter-sub scatter-mul", **_PLACES)
+_PLACED = "indices_are_sorted unique_indices update_jaxpr update_consts"
+_rows("scatter scatter-max scatter-min", exact=True, reads="dimension_numbers mode", may=_PLACED)
+_rows("scatter-add scatter-sub scatter-mul", reads="dimension_numbers mode", may=_PLACED)
 _rows("device_put", exact=True, may="devices srcs copy_semantics")
 _rows(
     "sharding_constraint",
@@ -180,8 +177,8 @@ def unknown_parameters(eqn: JaxprEqn, /) -> str:
     if name not in PRIMITIVES:
         return ""
     row, names = PRIMITIVES[name], params.keys()
-    strange = names - row.reads - row.may - row.unset
+    strange = {*names - row.reads - row.may - row.unset, *row.reads - names}
     strange |= {name for name in row.unset & names if params[name] is not None}
-    if strange or (strange := row.reads - names):
+    if strange:
         return f"{name} with unknown or missing parameters: {', '.join(sorted(strange))}"
     return ""
