@@ -38,6 +38,13 @@ _RULES: dict[str, Rule] = {
 }
 
 
+COVERED = frozenset(map(np.dtype, (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32",
+    "float64",
+)))  # fmt: skip
+"""The types of arrays on which each rule was compared with the compiler."""
+
+
 def _is_key(dtype: Any) -> bool:
     return jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
 
@@ -54,9 +61,11 @@ def _refuse(program: ClosedJaxpr, /) -> None:
             raise NotInterpreted(f"no rule for {name}")
         if unknown := unknown_parameters(eqn):
             raise NotInterpreted(unknown)
-        for kind in (getattr(v.aval, "dtype", None) for v in eqn.outvars):
+        for kind in (getattr(v.aval, "dtype", None) for v in (*eqn.invars, *eqn.outvars)):
             if _is_key(kind) and not draws.is_threefry(kind):
                 raise NotInterpreted(f"keys of {kind}")
+            if not _is_key(kind) and np.dtype(kind) not in COVERED:
+                raise NotInterpreted(f"{name} of {kind}")
 
 
 def interpreted(program: ClosedJaxpr, /) -> Callable[..., list[np.ndarray]]:
@@ -151,7 +160,7 @@ def _equation(eqn: Any, values: list[Any]) -> list[Any]:
             raise NotInterpreted(str(unknown)) from unknown
     try:
         found = _RULES[name](*values, **eqn.params)
-    except (TypeError, ValueError, IndexError, KeyError) as unforeseen:
+    except (ArithmeticError, TypeError, ValueError, LookupError) as unforeseen:
         raise NotInterpreted(f"{name} with such parameters") from unforeseen
     return list(found) if eqn.primitive.multiple_results else [found]
 

@@ -69,6 +69,22 @@ def _rounded(x: Any, *, rounding_method: Any, **_: Any) -> Any:
     return np.where(np.abs(x - np.trunc(x)) >= 0.5, away, np.trunc(x))
 
 
+def _log_gamma(x: Any, **_: Any) -> Any:
+    if np.any(np.isneginf(x)):
+        raise NotInterpreted("the gamma function at minus infinity")
+    return special.gammaln(x)
+
+
+def _digamma(x: Any, **_: Any) -> Any:
+    if np.any((x <= 0) & (x == np.floor(x))):
+        raise NotInterpreted("the digamma function at a pole")
+    return special.digamma(x)
+
+
+def _several(*xs: Any, **_: Any) -> list[Any]:
+    return list(xs)
+
+
 def _clamp(low: Any, x: Any, high: Any, **_: Any) -> Any:
     return np.minimum(np.maximum(x, low), high)
 
@@ -97,7 +113,6 @@ RULES: dict[str, Rule] = {
     )},
     **{name: _plain(getattr(special, function)) for name, function in (
         ("erf", "erf"), ("erfc", "erfc"), ("erf_inv", "erfinv"), ("logistic", "expit"),
-        ("lgamma", "gammaln"), ("digamma", "digamma"),
     )},
     **{name: _plain(function) for name, function in (
         ("add", np.add), ("add_any", np.add), ("sub", np.subtract), ("mul", np.multiply),
@@ -111,7 +126,9 @@ RULES: dict[str, Rule] = {
     )},
     "le_to": lambda x, y, **_: _ordered(x) <= _ordered(y),
     "lt_to": lambda x, y, **_: _ordered(x) < _ordered(y),
-    "device_put": lambda *xs, **_: list(xs),
+    **dict.fromkeys(("device_put", "optimization_barrier"), _several),
+    "lgamma": _log_gamma,
+    "digamma": _digamma,
     "integer_pow": lambda x, *, y, **_: 1 / x**-y if y < 0 else x**y,
     "div": _div,
     "rem": _rem,
@@ -123,5 +140,5 @@ RULES: dict[str, Rule] = {
     "select_n": _select,
     "round": _rounded,
     "clamp": _clamp,
-    **dict.fromkeys(("stop_gradient", "copy", "optimization_barrier"), _same),
+    **dict.fromkeys(("stop_gradient", "copy"), _same),
 }  # fmt: skip

@@ -35,7 +35,11 @@ def _split(x: Any, *, sizes: Any, axis: int, **_: Any) -> list[Any]:
     return np.split(x, np.cumsum(sizes)[:-1], axis)
 
 
-def _dot(x: Any, y: Any, *, dimension_numbers: Any, **_: Any) -> Any:
+def _dot(
+    x: Any, y: Any, *, dimension_numbers: Any, preferred_element_type: Any = None, **_: Any
+) -> Any:
+    if preferred_element_type is not None:
+        x, y = x.astype(preferred_element_type), y.astype(preferred_element_type)
     (left, right), (left_batch, right_batch) = dimension_numbers
     of_x = list(range(np.ndim(x)))
     of_y = list(range(np.ndim(x), np.ndim(x) + np.ndim(y)))
@@ -65,7 +69,11 @@ def _sort(*xs: Any, dimension: int, num_keys: int, **_: Any) -> list[Any]:
 
 
 def _top_k(x: Any, *, k: int, axis: int = -1, **_: Any) -> list[Any]:
-    order = np.take(np.argsort(-x, axis=axis, kind="stable"), range(k), axis)
+    if np.any(x != x):
+        raise NotInterpreted("the largest of numbers among which is NaN")
+    # Sorted from the end, so that the first of equal entries comes first when read backwards.
+    ascending = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+    order = np.shape(x)[axis] - 1 - np.take(np.flip(ascending, axis), range(k), axis)
     return [np.take_along_axis(x, order, axis), order]
 
 
@@ -96,8 +104,9 @@ RULES: dict[str, Rule] = {
     "argmax": lambda x, *, axes, **_: np.argmax(x, *axes),
     "argmin": lambda x, *, axes, **_: np.argmin(x, *axes),
     **{f"reduce_{name}": _folded(fold) for name, fold in (
-        ("sum", np.sum), ("prod", np.prod), ("max", np.max), ("min", np.min), ("and", np.all),
-        ("or", np.any),
+        ("sum", np.sum), ("prod", np.prod), ("max", np.max), ("min", np.min),
+        ("and", np.bitwise_and.reduce), ("or", np.bitwise_or.reduce),
+        ("xor", np.bitwise_xor.reduce),
     )},
     **{f"cum{name}": _cumulated(fold) for name, fold in (
         ("sum", np.add), ("prod", np.multiply), ("max", np.maximum), ("min", np.minimum),
