@@ -22,7 +22,7 @@ WORTH = np.random.default_rng(14).integers(5, 60, 18)
 PARTS = np.random.default_rng(15).integers(100, 1000, 16) * 2
 ORDERS = [list(order) for order in itertools.permutations(range(7))]
 ALL = {n: np.array(list(itertools.product((-1, 1), repeat=n)), np.int8) for n in (16, 18)}
-K = jnp.arange(1, 5001)
+K = np.arange(1, 5001)
 
 
 def steps(n):

@@ -4,6 +4,7 @@ import math
 
 import jax.numpy as jnp
 import mpmath
+import numpy as np
 from jax import lax
 from jax.nn import logsumexp, softmax
 from jax.scipy.special import entr, erf, gammaln, rel_entr, xlogy
@@ -22,7 +23,7 @@ det = lambda a: a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0]
 root = lambda x: jnp.sqrt(jnp.maximum(x, 0.0))
 length = lambda x, p: total(jnp.abs(x) ** p) ** (1 / p)
 AXIS = {"x": jb.Reals()}
-RISE, FALL = jnp.array([0.0, 1, 2]), jnp.array([0.0, 1, 0])
+KNOTS, HAT = np.array([0.0, 1, 2]), np.array([0.0, 1, 0])
 STEPS = tuple({"n": n} for n in (16, 32, 64, 128, 256, 512))
 
 # fmt: off
@@ -105,7 +106,7 @@ CLAIMS = of_kind(
           over={"x": jb.Box(-1, 1, 2)}),
 
     proof("interpolated_hat_stays_below_half", False, "1 in the middle of the box",
-          lambda x: jnp.interp(x, RISE, FALL), "<=", 0.5, over={"x": jb.Box(0, 2)}, at={"x": 1.0}),
+          lambda x: jnp.interp(x, KNOTS, HAT), "<=", 0.5, over={"x": jb.Box(0, 2)}, at={"x": 1.0}),
     proof("branches_of_a_modulus_stay_low", False, "1 at both ends",
           lambda x: lax.cond(x > 0, lambda v: v, lambda v: -v, x), "<=", 0.9,
           over={"x": jb.Box(-1, 1)}, at={"x": 1.0}),
