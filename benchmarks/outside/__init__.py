@@ -4,6 +4,6 @@
     python -m benchmarks.outside --check
 
 The kinds A to G: sets and zero, one function, integers, identities, search, overflow, true claims.
-The author of the claims wrote no verdict of the library. `--check` asks no verdict: each claim's
+The author of the claims does not change the library. `--check` asks no verdict: each claim's
 own check confirms the claim's truth by exact integers, mpmath, brute force or plain float64.
 """

@@ -1,62 +1,13 @@
 """`python -m benchmarks.outside [NAME ...] [--kind K] [--seed S] [--jobs N] [--check]`."""
 
 import argparse
-import multiprocessing
 import sys
 import time
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from typing import NamedTuple
 
-from benchmarks.outside.a_sets_and_zero import CLAIMS as A
-from benchmarks.outside.b_same_function import CLAIMS as B
-from benchmarks.outside.c_integers import CLAIMS as C
-from benchmarks.outside.claims import HELD, REFUTED, Claim
-from benchmarks.outside.d_identities import CLAIMS as D
-from benchmarks.outside.e_search import CLAIMS as E
-from benchmarks.outside.f_overflow import CLAIMS as F
-from benchmarks.outside.g_true_claims import CLAIMS as G
-
-COUNT = 200
-"""The number of claims; half of them are false."""
-CLAIMS: dict[str, Claim] = {claim.name: claim for claim in (*A, *B, *C, *D, *E, *F, *G)}
-
-
-class Row(NamedTuple):
-    """One claim's result: its name, the judgement, the library's word, the seconds."""
-
-    name: str
-    judgement: str
-    word: str
-    said: str
-    seconds: float
-
-
-def judged(name: str, seed: int) -> Row:
-    """Ask the library for its word on one claim; an exception is WRONG."""
-    claim, started = CLAIMS[name], time.perf_counter()
-    word = ""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = claim.ask(seed)
-        judgement, word = claim.judged(found), found.word
-        said = f"{found.word} {found.evidence} {found.ratio:.9g} {found.reason}"
-    except Exception as problem:
-        judgement, said = "WRONG", f"{type(problem).__name__}: {problem}"
-    return Row(name, judgement, word, " ".join(said.split())[:170], time.perf_counter() - started)
-
-
-def rows(names: list[str], seed: int, jobs: int) -> Iterator[Row]:
-    """The results as they come, from this process or from `jobs` processes."""
-    if jobs == 1:
-        yield from (judged(name, seed) for name in names)
-        return
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        for done in as_completed([pool.submit(judged, name, seed) for name in names]):
-            yield done.result()
+from benchmarks.outside.claims import HELD, REFUTED
+from benchmarks.outside.run import CLAIMS, COUNT, LISTED, Row, rows
 
 
 def share(found: list[Row], words: Iterable[str]) -> str:
@@ -108,7 +59,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="confirm the truths; ask no verdict")
     given = parser.parse_args()
     false = sum(claim.is_false for claim in CLAIMS.values())
-    total = sum(map(len, (A, B, C, D, E, F, G)))
+    total = len(LISTED)
     if (len(CLAIMS), total, false) != (COUNT, COUNT, COUNT // 2):
         parser.error(f"{len(CLAIMS)} names, {total} claims, {false} false; expected {COUNT} claims "
                      f"with {COUNT} names, {COUNT // 2} false")  # fmt: skip

@@ -1,20 +1,16 @@
 """A claim of known truth: how a user states it, how the library is asked, how a word is judged."""
 
-import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 import jaxbounds as jb
-
-Side = Callable[..., Any] | float
-"""A function of instance entries and sizes by name, or a number."""
+from benchmarks.outside.plain import Relation, Side, plain, value
 
 HELD = ("holds", "proved on D", "proved on D as coded", "consistent", "no violation")
 """The words that support a claim."""
@@ -26,8 +22,6 @@ STRONG = ("attained", "limit", "unbounded", "enumerated", "every instance", "non
 """The words on a constant that promise the constant."""
 NEAR, CLOSE = 1e-9, 1e-6
 """Relative errors: of a constant that is found; of a supremum that an instance only approaches."""
-PLAIN = 1e-6
-"""Slack of the plain check, relative to the sides and to squared entries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,16 +106,8 @@ def _of_constant(truth: float, said: Said) -> str:
     return "WRONG" if said.word in STRONG else "weak"
 
 
-def value(side: Side, instance: Mapping[str, Any], size: Mapping[str, float]) -> Any:
-    """One side at an instance."""
-    if not callable(side):
-        return float(side)
-    known = {**size, **instance}
-    return side(**{name: known[name] for name in inspect.signature(side).parameters})
-
-
 def stated(
-    name: str, lhs: Side, rhs: Side, *, relation: str, equality: str = "", **more: Any
+    name: str, lhs: Side, rhs: Side, *, relation: Relation, equality: str = "", **more: Any
 ) -> jb.Statement:
     """The statement a user would write, with a control that no instance meets."""
     xp: Any = np if more.get("host") else jnp
@@ -144,7 +130,7 @@ def stated(
 
 
 def verdict(
-    name: str, truth: bool, reason: str, lhs: Side, relation: str, rhs: Side, /, *,
+    name: str, truth: bool, reason: str, lhs: Side, relation: Relation, rhs: Side, /, *,
     over: Any = None, at: Mapping[str, Any] | None = None, check: Callable[[], bool] | None = None,
     never: tuple[str, ...] = (), right: tuple[str, ...] = (), wraps: bool = False,
     violates: Callable[..., Any] | None = None, **more: Any,
@@ -163,39 +149,39 @@ def verdict(
 
     return Claim(
         name=name, truth=truth, reason=reason, ask=ask, never=never, right=right, wraps=wraps,
-        violates=violates, check=check or _plain(make, lhs, rhs, relation, truth, at),
+        violates=violates, check=check or plain(make, lhs, rhs, relation, truth, at),
     )  # fmt: skip
 
 
 def line(
-    name: str, truth: bool, reason: str, lhs: Side, relation: str, rhs: Side, /, *,
+    name: str, truth: bool, reason: str, lhs: Side, relation: Relation, rhs: Side, /, *,
     over: Any, at: Mapping[str, Any] | None = None, check: Callable[[], bool] | None = None,
     violates: Callable[..., Any] | None = None, wraps: bool = False, **more: Any,
 ) -> Claim:  # fmt: skip
     """A claim in a line, for `jb.find_violation`."""
 
     def ask(seed: int) -> Said:
-        found = jb.find_violation(lhs, rhs, over=over, relation=relation, seed=seed, **more)  # type: ignore[arg-type]
+        found = jb.find_violation(lhs, rhs, over=over, relation=relation, seed=seed, **more)
         return Said(word="violation" if found else "no violation", ratio=found.ratio,
                     reason=found.reason, instance=found.instance if found else {})  # fmt: skip
 
     make = lambda: stated(name, lhs, rhs, relation=relation, over=over)
     return Claim(
         name=name, truth=truth, reason=reason, ask=ask, violates=violates, wraps=wraps,
-        check=check or _plain(make, lhs, rhs, relation, truth, at),
+        check=check or plain(make, lhs, rhs, relation, truth, at),
     )  # fmt: skip
 
 
 def constant(
     name: str, truth: float, reason: str, lhs: Side, rhs: Side, /, *, over: Any,
-    check: Callable[[], bool], never: tuple[str, ...] = (), relation: str = "<=",
+    check: Callable[[], bool], never: tuple[str, ...] = (), relation: Relation = "<=",
     seconds: float = 5.0,
 ) -> Claim:  # fmt: skip
     """The least C with lhs <= C rhs, for `jb.sharp_constant`."""
 
     def ask(seed: int) -> Said:
         found = jb.sharp_constant(
-            lhs, rhs, over=over, relation=relation, seed=seed, seconds=seconds  # type: ignore[arg-type]
+            lhs, rhs, over=over, relation=relation, seed=seed, seconds=seconds
         ).sizes[0]  # fmt: skip
         return Said(word=found.where, ratio=found.ratio, reason=found.reason)
 
@@ -203,7 +189,7 @@ def constant(
 
 
 def proof(
-    name: str, truth: bool, reason: str, lhs: Side, relation: str, rhs: Side, /, *,
+    name: str, truth: bool, reason: str, lhs: Side, relation: Relation, rhs: Side, /, *,
     over: Any, at: Mapping[str, Any] | None = None, seconds: float = 5.0,
 ) -> Claim:  # fmt: skip
     """A claim for `jb.prove`, on all of its sets."""
@@ -215,11 +201,11 @@ def proof(
         return Said(word=found.word, reason=found.reason)
 
     return Claim(name=name, truth=truth, reason=reason, ask=ask,
-                 check=_plain(make, lhs, rhs, relation, truth, at))  # fmt: skip
+                 check=plain(make, lhs, rhs, relation, truth, at))  # fmt: skip
 
 
 def disproof(
-    name: str, truth: bool, reason: str, lhs: Side, relation: str, rhs: Side, /, *,
+    name: str, truth: bool, reason: str, lhs: Side, relation: Relation, rhs: Side, /, *,
     over: Any, at: Mapping[str, Any], **more: Any,
 ) -> Claim:  # fmt: skip
     """A claim for `jb.disprove` at an instance; "undecided" is the right word on a true claim."""
@@ -232,38 +218,7 @@ def disproof(
 
     return Claim(name=name, truth=truth, reason=reason, ask=ask,
                  right=("undecided",) if truth else (),
-                 check=_plain(make, lhs, rhs, relation, truth, at))  # fmt: skip
-
-
-def _plain(
-    make: Callable[[], jb.Statement], lhs: Side, rhs: Side, relation: str, truth: bool,
-    at: Mapping[str, Any] | None,
-) -> Callable[[], bool]:  # fmt: skip
-    """A check in plain float64: a false claim fails at `at`; no draw violates a true claim."""
-
-    def check() -> bool:
-        with jb.float64_on_cpu():
-            statement = make()
-            size = dict(statement.sizes[0])
-            if not truth:
-                return _excess({k: np.asarray(v) for k, v in (at or {}).items()}, size) > 0
-            keys = jax.random.split(jax.random.key(5), 40)
-            drawn = [draw(key, size) for key in keys for draw in statement.samplers.values()]
-            host = lambda i: jax.tree.map(np.array, i) if statement.host else i
-            return not any(_excess(host(instance), size) > 0 for instance in drawn)
-
-    def _excess(instance: Mapping[str, Any], size: Mapping[str, float]) -> float:
-        arrays = {k: v if isinstance(v, np.ndarray) and truth else jnp.asarray(v)
-                  for k, v in instance.items()}  # fmt: skip
-        left, right = (np.asarray(value(s, arrays, size), float) for s in (lhs, rhs))
-        entry = max((float(np.max(np.abs(np.asarray(v, float)))) for v in instance.values()),
-                    default=0.0)  # fmt: skip
-        scale = np.abs(left) + np.abs(right)
-        slack = PLAIN * (np.maximum(scale, 1 + entry**2) if truth else scale)
-        gap = {"=": np.abs(left - right), "<=": left - right, ">=": right - left}[relation]
-        return float(np.max(np.nan_to_num(gap - slack, nan=-1.0)))
-
-    return check
+                 check=plain(make, lhs, rhs, relation, truth, at))  # fmt: skip
 
 
 def of_kind(kind: str, *claims: Claim) -> tuple[Claim, ...]:
