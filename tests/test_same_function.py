@@ -122,7 +122,7 @@ REFUSES = {
     "shift_right_logical",
     "pow",
 }
-"""The rules that refuse a zero, a pole, a shift by too many bits, or a power that NumPy cannot take."""
+"""The rules that refuse a zero, a pole, a shift by too many bits, or some powers."""
 AXIS = {
     "argmax": lambda x: jnp.argmax(x, 1), "argmin": lambda x: jnp.argmin(x, 0),
     "reduce_max": lambda x: jnp.max(x, 1), "reduce_min": lambda x: jnp.min(x, 0),
