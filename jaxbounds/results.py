@@ -3,13 +3,16 @@
 import json
 from typing import Any, cast
 
-import h5py
 import numpy as np
 import xarray as xr
 
 from jaxbounds.files import Place, Unreachable, digest, here, is_there, locate, whole
+from jaxbounds.readers import check_netcdf
 
 FORMAT, EARLIER = "jaxbounds-result-2", "jaxbounds-result-1"
+LIMIT = 2**34
+"""Bytes of all variables of a result; `load` refuses a file that names more. A larger limit lets a
+file fill more memory."""
 
 
 def _digest(dataset: xr.Dataset) -> str:
@@ -48,10 +51,10 @@ def load(path: str | Place, /) -> xr.Dataset:
         raise ValueError(f"no result {path}: run the experiment first")
     try:
         with here(path) as file:
-            before = file.read_bytes()[:3] == b"CDF"  # netCDF-3, with a checksum of values alone
+            with file.open("rb") as raw:
+                before = raw.read(3) == b"CDF"  # netCDF-3, with a checksum of values alone
             if not before:  # h5netcdf leaves a file open in which something cannot be read
-                with h5py.File(file, "r") as raw:
-                    raw.visititems(lambda name, part: None)
+                check_netcdf(file, limit=LIMIT)
             with xr.open_dataset(file, engine="scipy" if before else "h5netcdf") as stored:
                 dataset = stored.load()
         form, check = dataset.attrs.get("format", ""), dataset.attrs.get("sha256", "")

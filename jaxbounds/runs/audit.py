@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from jaxbounds.files import write_text
 from jaxbounds.papers import Selection, selected
 from jaxbounds.report.audit import Audit, markdown
 from jaxbounds.report.markdown import to_html
@@ -61,11 +60,8 @@ def write_audit(run: Verification, /) -> Audit:
     )
     text = markdown(about)
     body = element("main", to_html(text))
-    write_text(folder.path / "audit.md", text)
-    write_text(
-        folder.path / "audit.html",
-        document(f"{paper.title}: audit", body, "page.css", "audit.css"),
-    )
+    folder.write("audit.md", text)
+    folder.write("audit.html", document(f"{paper.title}: audit", body, "page.css", "audit.css"))
     return about
 
 
