@@ -22,6 +22,11 @@ else:  # fsspec's are none, and have the methods of one
     Place = object
 
 
+PARTIAL = ".jaxbounds-partial-"
+"""How the name of a file begins that is being written; 32 hexadecimal digits of nobody else's
+follow. A killed process may leave one."""
+
+
 def locate(path: str | Place, /) -> Place:
     """A file or folder of this machine or, given an address (s3://bucket/name), of an object store.
 
@@ -119,7 +124,7 @@ def whole(path: str | Place, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
             with reaching(path):  # one that is opened for writing keeps what came before an error
                 cast(Any, path).fs.put_file(file.name, cast(Any, path).path)
         return
-    partial = path.with_name(f".{path.name[:80]}.{uuid.uuid4().hex[:8]}")
+    partial = path.with_name(f"{PARTIAL}{uuid.uuid4().hex}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(partial, "x+b") as file:
@@ -144,7 +149,7 @@ def try_to_write(folder: Place, /) -> None:
     Raises:
         OSError: if that fails, naming the folder.
     """
-    probe = folder / f".probe-{uuid.uuid4().hex}"
+    probe = folder / f"{PARTIAL}{uuid.uuid4().hex}"
     if not _is_here(folder):
         with reaching(folder):
             probe.write_bytes(b"0" * 65536)

@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 import uuid
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, TypeVar
 
-from jaxbounds.files import Place, is_there, locate, reaching, whole
+from jaxbounds.files import PARTIAL, Place, is_there, locate, reaching, whole
 from jaxbounds.readers import Damaged, bytes_in, sha256_of
 
 Value = TypeVar("Value")
@@ -278,8 +279,19 @@ class Marked:
                 else:
                     self.remove(name)
         with contextlib.suppress(OSError, ValueError):
-            self.place(under).rmdir()
+            top = Path(self.place(under))
+            for part in [*top.glob(f"{PARTIAL}*"), *top.glob(f"*/{PARTIAL}*")]:
+                if re.fullmatch("[0-9a-f]{32}", part.name.removeprefix(PARTIAL)):
+                    part.unlink()
+            for folder in [*top.glob("*/"), top]:
+                if not folder.is_symlink():
+                    with contextlib.suppress(OSError):
+                        folder.rmdir()
         self._forget(lambda name: name.startswith(f"{under}/") and not self.place(name).exists())
+
+    def tidy(self) -> None:
+        """Leave names out of the mark at which nothing stands any more."""
+        self._forget(lambda name: not self.place(name.rstrip("/")).exists())
 
     def _forget(self, gone: Callable[[str], bool]) -> None:
         """Leave names out of the mark, so that it does not grow from run to run."""

@@ -95,6 +95,7 @@ def take(
     /,
     *,
     look: Callable[[], None] = lambda: None,
+    only: bool = False,
 ) -> Held:
     """A folder for this run alone: `out`, or one beside it that is named on standard error.
 
@@ -106,14 +107,18 @@ def take(
         settings: JSON-able; what decides whether two runs are of one kind.
         names: that the run will write.
         look: called while waiting; an exception of it ends that.
+        only: refuse instead of taking a folder beside it, as for a run that is continued.
 
     Raises:
+        ValueError: if `only` that folder would do, and it is not free.
         ValueError: if a link stands at one of the names.
         OSError: if the folder cannot be made.
     """
     names = tuple(names)
     own = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode()).hexdigest()
     for place in siblings(out):
+        if only and place != out:
+            raise ValueError(f"{out} is not free for this run. Try another --out")
         waited = False
         while True:
             if strangers := Marked(place).foreign(names):

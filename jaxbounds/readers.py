@@ -12,8 +12,9 @@ import stat
 import types
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class Damaged(ValueError):
     """A file is not what the library writes there; the message names it."""
 
 
-def _plain_file(path: Path) -> BinaryIO:
+def _plain_file(path: Path) -> BufferedReader:
     """The opened file; a pipe or a device, which may never end, is none."""
     file = open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb")  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

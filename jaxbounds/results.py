@@ -6,7 +6,8 @@ from typing import Any, cast
 import numpy as np
 import xarray as xr
 
-from jaxbounds.files import Place, Unreachable, digest, here, is_there, locate, whole
+from jaxbounds.files import Place, Unreachable, digest, here, is_there, locate
+from jaxbounds.folders import Marked
 from jaxbounds.readers import check_netcdf
 
 FORMAT, EARLIER = "jaxbounds-result-2", "jaxbounds-result-1"
@@ -35,9 +36,10 @@ def save(dataset: xr.Dataset, path: str | Place, /, **about: Any) -> Place:
     plain.attrs = {k: json.dumps(v) for k, v in (dict(dataset.attrs) | about).items()}
     plain.attrs["format"] = FORMAT
     plain.attrs["sha256"] = _digest(plain)
-    with whole(path) as file:
+    place = locate(path)
+    with Marked(place.parent).writing(place.name) as file:
         plain.to_netcdf(cast(Any, file), engine="h5netcdf")
-    return locate(path)
+    return place
 
 
 def load(path: str | Place, /) -> xr.Dataset:

@@ -15,7 +15,8 @@ from jaxbounds.papers import PAPERS
 ROOT = Path(__file__).parents[1] / "jaxbounds"
 FLOORS = (
     {"version", "memory", "plain", "stopping", "shown", "own_network", "arrays", "norms", "ascent",
-     "chaining", "files", "plotting", "experiments", "traces", "interpreted", "sets"},
+     "chaining", "files", "folders", "occupied", "readers",
+     "plotting", "experiments", "traces", "interpreted", "sets"},
     {"provenance", "results", "training", "curvature", "sweeps"},
     {"statements"},
     {"records", "papers"},

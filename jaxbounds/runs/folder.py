@@ -11,20 +11,22 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from jaxbounds.falsification import Verdict
+from jaxbounds.falsification.verdict import beside
 from jaxbounds.folders import Marked, say, set_aside
 from jaxbounds.occupied import Held, take
 from jaxbounds.plain import fields_of
 from jaxbounds.readers import UNREADABLE, Damaged, fits, is_inside, json_in, lines_in, parsed
+from jaxbounds.statements import Statement
 
 __all__ = ["UNREADABLE", "ById", "Folder", "folder_for", "verdicts_of"]
 
-INSTANCES = ("worst", "counterexamples", "witnesses")
+INSTANCES = ("worst", "counterexamples")
 JOURNAL = "unfinished/judged.jsonl"
 NAMES = ("verdicts.json", "run.json", "report.html", "failed.json", JOURNAL)
 """What a verification writes, besides instances."""
@@ -144,17 +146,25 @@ class Folder:
     Args:
         path: where; created when something is written.
         settings: what the verdicts depend on; others than these are not mixed with them.
+        held: that it is for this run alone.
+        asked: the folder that keeps which statements failed; the path itself unless given.
 
     Raises:
         ValueError: if the path is an address.
     """
 
     def __init__(
-        self, path: Path, settings: Mapping[str, Any], held: Held | None = None, /
+        self,
+        path: Path,
+        settings: Mapping[str, Any],
+        held: Held | None = None,
+        asked: Path | None = None,
+        /,
     ) -> None:
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
             raise ValueError(f"--out must be a folder of this machine, got the address {path}")
         self.path, self.settings, self._held = path, dict(settings), held
+        self.asked = path if asked is None else asked
         self.marked = Marked(path)
         self.working = path / "unfinished"
 
@@ -169,7 +179,7 @@ class Folder:
         about = self.marked.read("run.json", lambda file: json_in(file, of=_settings))
         if about is None or {name: about.get(name) for name in self.settings} != self.settings:
             return None
-        digest = about.get("files", {}).get("verdicts.json")
+        digest = about["files"].get("verdicts.json")
 
         def read(file: Path) -> tuple[Verdict, ...]:
             found = json_in(file, of=verdicts_of)
@@ -247,6 +257,7 @@ class Folder:
             for name in marked.names:
                 if name.split("/")[0] in INSTANCES and name not in named:
                     marked.remove(name)
+        marked.tidy()
 
     def write(self, name: str, text: str) -> None:
         """Put a text beside the verdicts."""
@@ -269,7 +280,7 @@ class Folder:
 
 def _settings(stored: Any) -> dict[str, Any]:
     """What run.json holds."""
-    if not isinstance(stored, dict) or not fits(stored.get("files", {}), dict[str, str]):
+    if not isinstance(stored, dict) or not fits(stored.get("files"), dict[str, str]):
         raise ValueError("it is no object with digests")
     return stored
 
@@ -285,19 +296,29 @@ def failed_before(out: Path, /) -> set[str]:
     return Marked(out).read("failed.json", lambda file: json_in(file, of=names)) or set()
 
 
-def remember_failed(out: Path, folder: Folder, done: ById, /) -> None:
-    """Keep that, after some were judged: also where their verdicts went elsewhere.
-
-    It is kept beside the verdicts instead where the user has a file of that name.
-    """
+def remember_failed(folder: Folder, done: ById, /) -> None:
+    """Keep that, after some were judged: also where their verdicts went elsewhere."""
     wrong = {name for name, found in done.items() if not all(v.as_expected for v in found)}
-    place = folder.path if Marked(out).foreign(["failed.json"]) else out
-    text = json.dumps(sorted(failed_before(place) - set(done) | wrong))
-    Marked(place).write("failed.json", text)
+    failed = sorted(failed_before(folder.asked) - set(done) | wrong)
+    Marked(folder.asked).write("failed.json", json.dumps(failed))
+
+
+def instances_of(statements: Iterable[Statement], /) -> Iterator[str]:
+    """The names of all files that verdicts on statements can have."""
+    for statement in statements:
+        for form in statement.forms:
+            stem = f"{statement.id}.{form.file_name}"
+            yield from (f"worst/{stem}.npz", f"counterexamples/{stem}.npz")
+            yield from (f"counterexamples/{stem}.json", beside(f"counterexamples/{stem}.json"))
 
 
 def folder_for(
-    out: Path, part: Sequence[str], settings: Mapping[str, Any], /, look: Any = lambda: None
+    out: Path,
+    part: Sequence[str],
+    settings: Mapping[str, Any],
+    instances: Iterable[str] = (),
+    /,
+    look: Any = lambda: None,
 ) -> Folder:
     """Where the results go, for this run alone: some statements never replace those of another run.
 
@@ -305,10 +326,12 @@ def folder_for(
         out: the folder that was asked for.
         part: the patterns that chose some statements; empty where all are judged.
         settings: what the verdicts depend on.
+        instances: names of files that the run may write besides.
         look: called while another run has the folder.
     """
     Folder(out, settings)  # an address is refused
-    held = take(out, dict(settings), NAMES, look=look)
+    names = [*NAMES, *(name for one in instances for name in (one, f"unfinished/{one}"))]
+    held = take(out, dict(settings), names, look=look)
     folder = Folder(held.path, settings, held)
     if part and folder.published() is None:
         folder.release()
@@ -316,6 +339,6 @@ def folder_for(
         words = re.sub(r"[^\w.\-]+", "-", words)[:60]
         other = out.with_name(f"{out.name}-{words}")
         say(f"{out} holds another run (version, source, seed or settings differ): to {other}")
-        held = take(other, dict(settings), NAMES, look=look)
-        folder = Folder(held.path, settings, held)
+        asked, held = folder.asked, take(other, dict(settings), names, look=look)
+        folder = Folder(held.path, settings, held, asked)
     return folder

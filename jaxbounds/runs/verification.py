@@ -22,7 +22,7 @@ from jaxbounds.runs.digest import digest_of
 from jaxbounds.runs.driver import drive, packed
 from jaxbounds.runs.engines import HERE, On
 from jaxbounds.runs.falsify import by_balls
-from jaxbounds.runs.folder import ById, failed_before, folder_for, remember_failed
+from jaxbounds.runs.folder import ById, failed_before, folder_for, instances_of, remember_failed
 from jaxbounds.runs.interruption import look
 from jaxbounds.runs.workers import Died
 from jaxbounds.statements import Statement
@@ -174,9 +174,10 @@ class Verification:
             )
         if last_failed:
             selection = _failed_before(selection, out)
-        self.selection, self.options, self._out = selection, options, out
+        self.selection, self.options = selection, options
         settings = options.settings(selection.catalogue)
-        self.folder = folder_for(out, selection.parts, settings, look)
+        names = instances_of(selection.statements)
+        self.folder = folder_for(out, selection.parts, settings, names, look=look)
         self._on, self._jobs, self._exitfirst = on, jobs, exitfirst
         self.done: ById = {}
         self.stopped = ""
@@ -259,7 +260,7 @@ class Verification:
             if record and len(self.done) == len(self.selection.statements):
                 others = bool(self.selection.parts)
                 drift.record(self.verdicts, self.selection.papers, others=others)
-            remember_failed(self._out, self.folder, self.done)
+            remember_failed(self.folder, self.done)
         finally:
             self.folder.release()
         return published
