@@ -217,7 +217,7 @@ def run(
     with tempfile.TemporaryDirectory() as scratch:
         place, held = locate(scratch if out is None else str(out)), None
         if out is not None and jax.process_index() == 0:
-            held = taken(request, place, NAMES, resume=resume)
+            held = taken(request, place, NAMES, resume=resume or jax.process_count() > 1)
             place = held.path
         if shards:
             compute_shards(request, place, shards, on=engine_of(on))

@@ -176,8 +176,8 @@ class Verification:
             selection = _failed_before(selection, out)
         self.selection, self.options = selection, options
         settings = options.settings(selection.catalogue)
-        names = instances_of(selection.statements)
-        self.folder = folder_for(out, selection.parts, settings, names, look=look)
+        instances = instances_of(selection.statements)
+        self.folder = folder_for(out, selection.parts, settings, instances, look=look)
         self._on, self._jobs, self._exitfirst = on, jobs, exitfirst
         self.done: ById = {}
         self.stopped = ""
