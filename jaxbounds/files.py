@@ -223,17 +223,26 @@ def save_arrays(
         lasting: as of `whole`.
 
     Raises:
+        TypeError: as `write_arrays`.
+    """
+    with whole(path, lasting=lasting) as file:
+        write_arrays(file, arrays, form=form, about=about)
+    return locate(path)
+
+
+def write_arrays(file: IO[bytes], arrays: Arrays, /, *, form: str, about: str = "") -> None:
+    """Write what `save_arrays` saves into an open file.
+
+    Raises:
         TypeError: if an array holds Python objects, or a type that no reader knows.
     """
     if not all(can_be_stored(array.dtype) for array in arrays.values()):
-        raise TypeError(f"arrays of Python objects cannot be stored in {path}")
+        raise TypeError("arrays of Python objects cannot be stored")
     named: Any = {f"array/{name}": _stored(array) for name, array in arrays.items()}
     special = {k: _word(a.dtype) for k, a in arrays.items() if _word(a.dtype) != a.dtype.str}
     if special:
         named[_NAMED] = np.array(json.dumps(special))
-    with whole(path, lasting=lasting) as file:
-        np.savez(file, stamp=np.array([form, about, digest(arrays, form, about)]), **named)
-    return locate(path)
+    np.savez(file, stamp=np.array([form, about, digest(arrays, form, about)]), **named)
 
 
 def load_arrays(

@@ -99,6 +99,7 @@ class Marked:
     def __init__(self, path: str | Place) -> None:
         self.path = locate(path)
         self._digests: dict[str, set[str]] | None = None
+        self._stamps: dict[str, tuple[int, ...]] = {}
 
     def _read(self) -> dict[str, set[str]]:
         """The digests of each name that runs wrote."""
@@ -186,8 +187,12 @@ class Marked:
         digests = self._read().get(name, set())
         if not digests or not is_there(self.place(name)):
             return False
+        path = self.place(name)
+        if not _local(path):  # whose content would have to come here first
+            return True
+        if self._stamps.get(name) == _stamp(path):
+            return True
         with contextlib.suppress(Damaged):
-            path = self.place(name)
             return self._digest(path) in digests or f"head {_head_of(path)}" in digests
         return False
 
@@ -218,6 +223,8 @@ class Marked:
             if is_there(path) and not self.owns(name):
                 set_aside(path, "was changed since a run wrote it, or is not of a run")
             self._note(name, digest)
+        if _local(path):
+            self._stamps[name] = _stamp(path)
 
     def write(self, name: str, content: bytes | str, /, *, lasting: bool = True) -> Place:
         """Write a whole file; a text in UTF-8."""
@@ -309,6 +316,12 @@ class Marked:
             with whole(self.path / MARK, lasting=False) as new:
                 new.write(text.encode())
             self._digests = kept
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """What changes with a file: which one it is, its size, its times."""
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _head_of(path: Place) -> str:

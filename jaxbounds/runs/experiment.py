@@ -24,7 +24,7 @@ from jaxbounds.runs.interruption import look
 from jaxbounds.runs.request import Request
 from jaxbounds.runs.workers import Died
 from jaxbounds.stopping import Stopped
-from jaxbounds.sweeps import OnlyAShare, Share, merge_parts, shares
+from jaxbounds.sweeps import Checkpoints, OnlyAShare, Share, merge_parts, shares
 
 if TYPE_CHECKING:  # slow to import
     import xarray
@@ -39,6 +39,14 @@ def _unfinished(folder: Place) -> bool:
         ends = [folder / "result.nc", folder / shard_files.NAME]
         ended = [end.stat().st_mtime for end in ends if is_there(end)]
     return bool(states) and not (ended and max(ended) >= max(states))
+
+
+def _discard(checkpoints: Place) -> None:
+    """Remove the checkpoints of a run that came to its end; what no run wrote stays."""
+    with reaching(checkpoints):
+        found = {file.parent for file in checkpoints.glob("**/state.npz")}
+    for folder in found:
+        Checkpoints(folder, "").clear()
 
 
 def refuse_to_lose(folder: Place, resume: bool, /) -> None:
@@ -88,6 +96,8 @@ def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xar
     if chosen.resumable:
         more = {"folder": folder / "checkpoints", "resume": resume}
         refuse_to_lose(folder, resume)
+        if not resume and jax.process_index() == 0:
+            _discard(folder / "checkpoints")
     unknown = set(more) - set(inspect.signature(chosen.run).parameters)
     if unknown:
         raise TypeError(f"{chosen.id} is resumable but its run lacks {', '.join(unknown)}")
