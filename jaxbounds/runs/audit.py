@@ -8,6 +8,7 @@ from jaxbounds.report.audit import Audit, markdown
 from jaxbounds.report.markdown import to_html
 from jaxbounds.report.markup import element
 from jaxbounds.report.page import document
+from jaxbounds.runs.cache import restoring
 from jaxbounds.runs.engines import HERE, Where, engine_of
 from jaxbounds.runs.folder import verdicts_in
 from jaxbounds.runs.verification import Options, Verification
@@ -65,6 +66,7 @@ def write_audit(run: Verification, /) -> Audit:
     return about
 
 
+@restoring
 def audit(
     paper: str | Path | Paper,
     *,

@@ -18,7 +18,7 @@ from jaxbounds.folders import Marked
 from jaxbounds.occupied import Held
 from jaxbounds.papers import PAPERS, Catalogue, Named, Selection, origin, selected
 from jaxbounds.plain import plain
-from jaxbounds.runs.cache import examples
+from jaxbounds.runs.cache import examples, restoring
 from jaxbounds.runs.driver import drive
 from jaxbounds.runs.earlier import add_to, taken
 from jaxbounds.runs.engines import HERE, On, Where, engine_of
@@ -245,6 +245,7 @@ class Certificates(Sequence[Certificate | Proof]):
         return Table(f"{len(rows)} certificates", ("statement", "form", "word", "reason"), rows)
 
 
+@restoring
 def certify(
     what: Named | Iterable[Named] = (),
     *,

@@ -17,7 +17,7 @@ from jaxbounds.provenance import asked_for, products_used
 from jaxbounds.results import save
 from jaxbounds.runs import request as requests
 from jaxbounds.runs import shards as shard_files
-from jaxbounds.runs.cache import prepare_jax
+from jaxbounds.runs.cache import prepare_jax, restoring
 from jaxbounds.runs.driver import drive, packed, unpack
 from jaxbounds.runs.engines import HERE, On, Where, engine_of
 from jaxbounds.runs.interruption import look
@@ -184,6 +184,7 @@ def merged(folders: Iterable[str | Place], out: Place, /) -> Request:
     return request
 
 
+@restoring
 def run(
     experiment: str,
     *,

@@ -7,7 +7,6 @@ same wherever it is computed on machines of one kind.
 """
 
 import contextlib
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -28,7 +27,7 @@ from jaxbounds.sweeps.identity import identity_of
 from jaxbounds.sweeps.inputs import by_path, count_of, refuse_numbers, refuse_types
 from jaxbounds.sweeps.logs import OnRecord, logger_of, tell
 from jaxbounds.sweeps.programs import advancing, named, starting
-from jaxbounds.sweeps.reporting import progress
+from jaxbounds.sweeps.reporting import Report, progress
 from jaxbounds.sweeps.resuming import Kept, opened, stored_group
 from jaxbounds.sweeps.swept import Swept, among, nothing, swept_of
 from jaxbounds.sweeps.work import ONE, Work, like
@@ -196,13 +195,17 @@ def _sweep(
                 tell(log, metrics, first, every)
                 first += next(iter(metrics.values())).shape[1] * every
 
-    def carried() -> Any:
-        """What the lanes carry, or carried when they ended."""
-        if kept is not None and kept.state is not None and done == kept.done:
-            return with_leaves((state, () if not freezes else over), kept.state)
-        return work.carries()
+    def need_said(report: Report, done: int, need: int | None) -> None:
+        if show is not None and need:
+            report(done, f"a device needs {shown_bytes(need)}")
 
-    freezes, over = finished is not None or enough is not None, np.zeros(count, bool)
+    def carried() -> list[np.ndarray]:
+        """The leaves of what the lanes carry, or carried when they ended."""
+        if kept is not None and kept.state is not None and done == kept.done:
+            return kept.state
+        return jax.tree.leaves(work.carries())
+
+    freezes = finished is not None or enough is not None
     new: list[dict[str, np.ndarray]] = []
     since = done
     pace, ready, stop = 1 if kept is not None else chunk // every, False, 0.0
@@ -212,12 +215,12 @@ def _sweep(
     ):
         while done < steps:
             if not ready and not done:
-                _say_need(work.compile(limit), show)
+                need_said(report, done, work.compile(limit))
             if freezes and (not ready or done % chunk == 0) and work.all_over():
                 break
             if not ready:
                 if done:
-                    _say_need(work.compile(limit), show)
+                    need_said(report, done, work.compile(limit))
                 ready = True
                 if kept is not None:
                     while_running.enter_context(stopping.listening())
@@ -243,7 +246,8 @@ def _sweep(
             if show is not None:
                 last = (new or saved)[-1][show][:, -1]
                 report(done, f"mean {show} {np.nanmean(last):.4g}")
-    swept = swept_of(with_leaves(state, jax.tree.leaves(carried()[0])), saved, every, done)
+    leaves = carried()[: len(jax.tree.leaves(state))]
+    swept = swept_of(with_leaves(state, leaves), saved, every, done)
     return among(swept, own, count) if shares.dealt() else swept
 
 
@@ -269,9 +273,3 @@ def _shapes(
     refuse_types("the state ", by_path(state).items(), stored=stored)
     refuse_types("the metric ", metrics.items(), stored=stored)
     return state, metrics
-
-
-def _say_need(need: int | None, show: str | None) -> None:
-    """Tell the user, who wants to be shown something, what a device needs."""
-    if show is not None and need and jax.process_index() == 0:
-        print(f"a device needs {shown_bytes(need)} for this sweep", file=sys.stderr)
