@@ -162,3 +162,25 @@ def test_an_address_of_google_s_needs_the_extra():
             locate("gs://bucket/name")
     else:
         assert str(locate("gs://bucket/name")).startswith("gs://bucket")
+
+
+def test_the_example_of_the_guide(tmp_path, monkeypatch):
+    import re
+
+    from jaxbounds.cli.guide import topic_text
+
+    (example,) = re.findall(r"```python\n(.*?)```", topic_text("sweeps"), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        exec(example, found)
+    table = found["table"]
+    assert table["loss"].dims == ("rate", "seed", "step")
+    assert (table["diverged"].sel(rate=10) > 0).all() and (table["stopped"].sel(rate=0.1) > 0).all()
+    assert (table["diverged"].sel(rate=0.1) == -1).all()
+    stopped = table["w"].sel(rate=0.1).isel(step=-1)
+    assert np.abs(stopped.values - np.arange(5.0)).max() < 1e-2
+    assert (tmp_path / "results/toy/sweep.json").is_file()
+    lines = (tmp_path / "results/toy.csv").read_text().splitlines()
+    assert lines[0].split(",")[:3] == ["step", "lane", "loss"]
+    assert len(lines) == 1 + 9 * len(table["step"])
