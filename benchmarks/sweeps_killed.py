@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 import tyro
 
+from jaxbounds.occupied import LOCK
 from jaxbounds.sweeps import identity, lanes_of, sweep
 from jaxbounds.sweeps.checkpoint import leaves_of
 
@@ -81,7 +82,8 @@ def _ended(folder: Path, steps: int) -> list:
 
 
 def _content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else {}
+    files = [path for path in folder.iterdir() if path.name != LOCK] if folder.exists() else []
+    return {path.name: path.read_bytes() for path in files}
 
 
 def main(

@@ -118,7 +118,9 @@ def take(
     own = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode()).hexdigest()
     for place in siblings(out):
         if only and place != out:
-            raise ValueError(f"{out} is not free for this run. Try another --out")
+            raise ValueError(
+                f"{out} is not free: something else is at work there. Try another folder"
+            )
         waited = False
         while True:
             if strangers := Marked(place).foreign(names):

@@ -1,6 +1,7 @@
 """Whether a sweep may begin, or go on, in a folder; and what it finds there."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -8,6 +9,7 @@ import numpy as np
 
 from jaxbounds.files import Place, is_there, locate
 from jaxbounds.folders import Marked
+from jaxbounds.occupied import Held, take
 from jaxbounds.sweeps.checkpoint import ABOUT, STATE, Checkpoints
 from jaxbounds.sweeps.identity import (
     Identity,
@@ -33,6 +35,7 @@ class Kept:
         ended: whether nothing was left to do there.
         state: the leaves of what the lanes carried then; None where it begins.
         records: the metrics before that step.
+        held: the folder, for this sweep alone; None on an object store, where no lock is.
     """
 
     checkpoints: Checkpoints
@@ -40,6 +43,12 @@ class Kept:
     ended: bool = False
     state: list[np.ndarray] | None = None
     records: list[dict[str, np.ndarray]] = field(default_factory=list)
+    held: Held | None = None
+
+    def release(self) -> None:
+        """Let other sweeps have the folder."""
+        if self.held is not None:
+            self.held.release()
 
     def save(self, done: int, carries: Any, since: int, metrics: dict, steps: int) -> None:
         """Keep what the lanes carry at a step, and the metrics since another."""
@@ -79,12 +88,17 @@ def opened(
         fresh: set aside what is there.
 
     Raises:
-        ValueError: if the folder holds another sweep, an unfinished one that shall not go on, more
-            steps than these, damaged files, or files of the user's at the names of a sweep.
+        ValueError: if another sweep is at work in the folder, or it holds another sweep, an
+            unfinished one that shall not go on, more steps than these, damaged files, or files of
+            the user's at the names of a sweep.
     """
     kept = Kept(Checkpoints(folder, digest_of(identity), part))
     checkpoints, place = kept.checkpoints, kept.checkpoints.folder
+    if jax.process_index() > 0 and not resume:  # the first process looks after the folder
+        return kept
     checkpoints.refuse_foreign()
+    if "://" not in str(place) and jax.process_index() == 0:
+        kept.held = take(Path(place), [identity, part], only=True)
     if fresh:
         checkpoints.put_aside()
     elif is_there(checkpoints.marked.place(STATE)):

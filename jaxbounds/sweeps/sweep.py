@@ -248,6 +248,8 @@ def _sweep(
                 report(done, f"mean {show} {np.nanmean(last):.4g}")
     leaves = carried()[: len(jax.tree.leaves(state))]
     swept = swept_of(with_leaves(state, leaves), saved, every, done)
+    if kept is not None:
+        kept.release()
     return among(swept, own, count) if shares.dealt() else swept
 
 

@@ -1,11 +1,15 @@
 """A sweep loses no file and no lane, and goes on as the sweep that it was, or says why not."""
 
+import threading
+import time
+
 import jax
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
 
+from jaxbounds.occupied import LOCK
 from jaxbounds.sweeps import Checkpoints, compiled, lanes_of, records_in, sweep
 from jaxbounds.sweeps.checkpoint import leaves_of
 from jaxbounds.sweeps.swept import swept_of
@@ -131,11 +135,12 @@ CHANGES = {
 def test_a_resumption_with_a_difference_is_refused_and_named(name, tmp_path, monkeypatch):
     change, words = CHANGES[name]
     cut(tmp_path, monkeypatch)
-    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    content = lambda: {p: p.read_bytes() for p in tmp_path.iterdir() if p.name != LOCK}
+    before = content()
     for how in ({"resume": True}, {}):
         with pytest.raises(ValueError, match=words):
             run(tmp_path, **change, **how)
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert content() == before
     reached, metrics = records_in(tmp_path)  # they stay readable
     assert reached == 4 and metrics["loss"].shape == (3, 4)
     same(run(tmp_path, resume=True), run())
@@ -176,6 +181,24 @@ def test_an_unfinished_sweep_is_not_begun_anew_unless_asked(tmp_path, monkeypatc
     assert "state.aside-1.npz" in capsys.readouterr().err
     with pytest.raises(ValueError, match="exclude each other"):
         run(tmp_path, fresh=True, resume=True)
+
+
+def test_two_sweeps_at_once_in_one_folder(tmp_path):
+    """An equal one waits; another one is refused, and disturbs nothing."""
+    began, others = threading.Event(), []
+
+    def slow(step, metrics):
+        began.set()
+        time.sleep(0.2)
+
+    first = threading.Thread(target=lambda: others.append(run(tmp_path, on_record=slow)))
+    first.start()
+    began.wait(60)
+    with pytest.raises(ValueError, match="something else is at work there"):
+        run(tmp_path, lanes=lanes(rate=0.5), fresh=True)
+    same(run(tmp_path, resume=True), run())
+    first.join(60)
+    same(others[0], run())
 
 
 def test_what_was_cut_before_its_first_checkpoint_holds_nothing_to_lose(tmp_path, monkeypatch):
