@@ -161,11 +161,11 @@ with plotting.style():
 # With a folder the sweep keeps a checkpoint after every chunk: written whole or not at all, no
 # pickle. Here the first half is computed, "the machine dies", and the second half continues, on
 # however many devices there are by then: the bits are those of the undisturbed
-# run.
+# run. Other lanes, or another step, would be refused: the folder belongs to this program.
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
-    options = {"every": 20, "folder": folder, "fingerprint": "tour"}
+    options = {"every": 20, "folder": folder}
     sweep(start, step, measure, lanes, steps // 2 // 20 * 20, **options)
     resumed = sweep(start, step, measure, lanes, steps, resume=True, **options)
 print("same bits:", np.array_equal(resumed.metrics["loss"], swept.metrics["loss"]))
@@ -179,7 +179,7 @@ print("same bits:", np.array_equal(resumed.metrics["loss"], swept.metrics["loss"
 
 
 def seconds_of(count, head_count):
-    """Wall time of a second run of `count` seeds, compilation left out."""
+    """Seconds a step of a second sweep of `count` seeds, which compiles nothing."""
     grid, _ = lanes_of(jax.random.split(jax.random.key(1), count), heads=np.float32([head_count]))
     grid["step_size"] = jnp.ones_like(grid["heads"])
     many = 40 if FAST else 400
@@ -193,7 +193,7 @@ def seconds_of(count, head_count):
 
 for count, head_count in ((1, 1), (1, 1_000_000), (8, 1), (16 if FAST else 64, 1)):
     each = seconds_of(count, head_count)
-    print(f"{count:>3} seeds, H = {head_count:>9,}: {1e3 * each:.3f} ms a step, compiling included")
+    print(f"{count:>3} seeds, H = {head_count:>9,}: {1e3 * each:.3f} ms a step")
 
 # %% [markdown]
 # On several hosts, call `jax.distributed.initialize()` in each process first; the sweep is then

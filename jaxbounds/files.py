@@ -6,18 +6,25 @@ import json
 import os
 import tempfile
 import uuid
-import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
+import ml_dtypes
 import numpy as np
+
+from jaxbounds.readers import arrays_in
 
 Arrays = Mapping[str, np.ndarray]
 if TYPE_CHECKING:
     Place = Path
 else:  # fsspec's are none, and have the methods of one
     Place = object
+
+
+PARTIAL = ".jaxbounds-partial-"
+"""How the name of a file begins that is being written; 32 hexadecimal digits of nobody else's
+follow. A killed process may leave one."""
 
 
 def locate(path: str | Place, /) -> Place:
@@ -117,7 +124,7 @@ def whole(path: str | Place, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
             with reaching(path):  # one that is opened for writing keeps what came before an error
                 cast(Any, path).fs.put_file(file.name, cast(Any, path).path)
         return
-    partial = path.with_name(f".{path.name[:80]}.{uuid.uuid4().hex[:8]}")
+    partial = path.with_name(f"{PARTIAL}{uuid.uuid4().hex}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(partial, "x+b") as file:
@@ -137,20 +144,22 @@ def whole(path: str | Place, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
 def try_to_write(folder: Place, /) -> None:
     """Write and remove a few kilobytes, so that no run ends at a disk that takes nothing.
 
-    A folder that was not there is not there afterwards.
+    A folder that was not there is not there afterwards. The file has a name that nobody else has.
 
     Raises:
         OSError: if that fails, naming the folder.
     """
+    probe = folder / f"{PARTIAL}{uuid.uuid4().hex}"
     if not _is_here(folder):
         with reaching(folder):
-            (folder / ".probe").write_bytes(b"0" * 65536)
-            (folder / ".probe").unlink()
+            probe.write_bytes(b"0" * 65536)
+            probe.unlink()
         return
-    probe, new = folder / ".probe", not folder.exists()
+    new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe.write_bytes(b"0" * 65536)
+        with open(probe, "xb") as file:
+            file.write(b"0" * 65536)
     except OSError as problem:
         problem.filename = str(folder)
         raise
@@ -168,13 +177,36 @@ def write_text(path: str | Place, text: str, /) -> Place:
     return locate(path)
 
 
+_NAMED = "types"
+"""The entry of an archive with the names of types that NumPy's format has no word for."""
+
+
+def _word(dtype: np.dtype) -> str:
+    """How a type is told from others: `str` is one word for several types of ml_dtypes."""
+    return dtype.name if dtype.isbuiltin == 2 else dtype.str
+
+
+def _stored(array: np.ndarray) -> np.ndarray:
+    """The bits of an array in a type of NumPy's own."""
+    if _word(array.dtype) == array.dtype.str:
+        return array
+    return np.require(array, requirements="C").view(f"u{array.dtype.itemsize}")
+
+
+def can_be_stored(dtype: np.dtype, /) -> bool:
+    """Whether `save_arrays` stores arrays of a type, which come back bit for bit then."""
+    special = _word(dtype) != dtype.str
+    return not dtype.hasobject and (not special or hasattr(ml_dtypes, dtype.name))
+
+
 def digest(arrays: Arrays, /, *words: str) -> str:
     """SHA-256 of arrays by name (their types, shapes and values) and of some words."""
     total = hashlib.sha256(json.dumps(words).encode())
     for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        total.update(f"{name}:{array.dtype.str}:{array.shape}".encode())
-        total.update(array.tobytes())
+        array = arrays[name]
+        total.update(f"{name}:{_word(array.dtype)}:{array.shape}".encode())
+        if array.size:
+            total.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return total.hexdigest()
 
 
@@ -191,14 +223,26 @@ def save_arrays(
         lasting: as of `whole`.
 
     Raises:
-        TypeError: if an array holds Python objects.
+        TypeError: as `write_arrays`.
     """
-    named: Any = {f"array/{name}": array for name, array in arrays.items()}
-    if any(array.dtype.hasobject for array in named.values()):
-        raise TypeError(f"arrays of Python objects cannot be stored in {path}")
     with whole(path, lasting=lasting) as file:
-        np.savez(file, stamp=np.array([form, about, digest(arrays, form, about)]), **named)
+        write_arrays(file, arrays, form=form, about=about)
     return locate(path)
+
+
+def write_arrays(file: IO[bytes], arrays: Arrays, /, *, form: str, about: str = "") -> None:
+    """Write what `save_arrays` saves into an open file.
+
+    Raises:
+        TypeError: if an array holds Python objects, or a type that no reader knows.
+    """
+    if not all(can_be_stored(array.dtype) for array in arrays.values()):
+        raise TypeError("arrays of Python objects cannot be stored")
+    named: Any = {f"array/{name}": _stored(array) for name, array in arrays.items()}
+    special = {k: _word(a.dtype) for k, a in arrays.items() if _word(a.dtype) != a.dtype.str}
+    if special:
+        named[_NAMED] = np.array(json.dumps(special))
+    np.savez(file, stamp=np.array([form, about, digest(arrays, form, about)]), **named)
 
 
 def load_arrays(
@@ -217,20 +261,17 @@ def load_arrays(
         Unreachable: if it is on an object store that did not answer.
     """
     try:
-        with here(path) as copy, copy.open("rb") as raw:
-            with zipfile.ZipFile(raw) as parts:
-                size = sum(part.file_size for part in parts.infolist())
-            if size > limit:
-                raise ValueError(f"{size} bytes unpacked")
-            raw.seek(0)
-            with np.load(raw, allow_pickle=False) as file:
-                stored = {name: file[name] for name in file.files}
+        with here(path) as copy:
+            stored = arrays_in(copy, limit=limit)
         found, about, check = (str(entry) for entry in stored.pop("stamp"))
+        named = json.loads(str(stored.pop(_NAMED, "{}")))
+        arrays = {name.removeprefix("array/"): array for name, array in stored.items()}
+        for name, word in named.items():
+            arrays[name] = arrays[name].view(getattr(ml_dtypes, word))
     except Unreachable:
         raise
     except Exception as problem:  # the readers raise whatever they stumble over
         raise ValueError(f"{path} is missing or damaged ({type(problem).__name__})") from problem
-    arrays = {name.removeprefix("array/"): array for name, array in stored.items()}
     if found != form:
         raise ValueError(f"{path} is not of this version: expected {form}, got {found[:40]!r}")
     if check != digest(arrays, form, about):

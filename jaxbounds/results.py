@@ -3,13 +3,17 @@
 import json
 from typing import Any, cast
 
-import h5py
 import numpy as np
 import xarray as xr
 
-from jaxbounds.files import Place, Unreachable, digest, here, is_there, locate, whole
+from jaxbounds.files import Place, Unreachable, digest, here, is_there, locate
+from jaxbounds.folders import Marked
+from jaxbounds.readers import check_netcdf
 
 FORMAT, EARLIER = "jaxbounds-result-2", "jaxbounds-result-1"
+LIMIT = 2**34
+"""Bytes of all variables of a result; `load` refuses a file that names more. A larger limit lets a
+file fill more memory."""
 
 
 def _digest(dataset: xr.Dataset) -> str:
@@ -32,9 +36,10 @@ def save(dataset: xr.Dataset, path: str | Place, /, **about: Any) -> Place:
     plain.attrs = {k: json.dumps(v) for k, v in (dict(dataset.attrs) | about).items()}
     plain.attrs["format"] = FORMAT
     plain.attrs["sha256"] = _digest(plain)
-    with whole(path) as file:
+    place = locate(path)
+    with Marked(place.parent).writing(place.name) as file:
         plain.to_netcdf(cast(Any, file), engine="h5netcdf")
-    return locate(path)
+    return place
 
 
 def load(path: str | Place, /) -> xr.Dataset:
@@ -48,10 +53,10 @@ def load(path: str | Place, /) -> xr.Dataset:
         raise ValueError(f"no result {path}: run the experiment first")
     try:
         with here(path) as file:
-            before = file.read_bytes()[:3] == b"CDF"  # netCDF-3, with a checksum of values alone
+            with file.open("rb") as raw:
+                before = raw.read(3) == b"CDF"  # netCDF-3, with a checksum of values alone
             if not before:  # h5netcdf leaves a file open in which something cannot be read
-                with h5py.File(file, "r") as raw:
-                    raw.visititems(lambda name, part: None)
+                check_netcdf(file, limit=LIMIT)
             with xr.open_dataset(file, engine="scipy" if before else "h5netcdf") as stored:
                 dataset = stored.load()
         form, check = dataset.attrs.get("format", ""), dataset.attrs.get("sha256", "")

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import math
 import os
 import re
 import signal
@@ -14,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from jaxbounds.cli import main, screen
+from jaxbounds.folders import Marked
 from jaxbounds.multihead.bounds import beta3
-from jaxbounds.runs.earlier import with_earlier
+from jaxbounds.runs.earlier import add_to
 
 CLAIMS = """
 import jax
@@ -378,9 +380,11 @@ def test_some_statements_never_replace_those_of_another_run(claims, capsys):
     assert [v["seed"] for v in json.loads(Path("out/verdicts.json").read_text())] == [0] * 4
     own = json.loads(Path("out-mine.cauchy.b/verdicts.json").read_text())
     assert [v["seed"] for v in own] == [1, 1]
-    Path("out/worst/stale.npz").write_bytes(b"")
+    Marked(Path("out")).write("worst/stale.npz", b"")
+    Path("out/worst/of_the_user.npz").write_bytes(b"")
     assert main([*run, "mine"]) == 0
     assert not Path("out/worst/stale.npz").exists()
+    assert Path("out/worst/of_the_user.npz").exists()
 
 
 @pytest.mark.parametrize("out", ["gs://bucket/folder", "s3:/bucket", "file/inside", "/proc/none"])
@@ -472,12 +476,21 @@ def test_what_was_listed_is_printed_again_without_jax(tmp_path):
     assert [line for line in said if line[0].isdigit()] == ["0 True", "2 True", "2 True"]
 
 
-def test_results_of_other_forms_stay_in_the_file(tmp_path):
+def test_results_of_other_forms_stay_in_the_file(tmp_path, capsys):
     file = tmp_path / "constants.json"
     form = lambda name, form, n: {"id": name, "form": form, "n": n}
-    file.write_text(with_earlier(file, [form("a", "x", 1), form("a", "y", 2), form("b", "x", 3)]))
-    again = json.loads(with_earlier(file, [form("a", "x", 4)]))
-    assert [one["n"] for one in again] == [2, 3, 4]
-    assert [one["n"] for one in json.loads(with_earlier(file, [], instead={"a"}))] == [3]
-    file.write_text("{no JSON")
-    assert json.loads(with_earlier(file, [form("a", "x", 5)])) == [form("a", "x", 5)]
+
+    def add(*found, **more):
+        add_to(tmp_path, "constants.json", list(found), **more)
+        return json.loads(file.read_text())
+
+    add(form("a", "x", 1), form("a", "y", 2), form("b", "x", 3))
+    assert [one["n"] for one in add(form("a", "x", 4))] == [2, 3, 4]
+    assert [one["n"] for one in add(instead={"a"})] == [3]
+    for damaged in ("{no JSON", "[[]]", '[{"id": {}, "form": 1}]', "[" * 10**5, '["a"]', "3"):
+        file.write_text(damaged)
+        assert add(form("a", "x", 5)) == [form("a", "x", 5)]
+        aside = max(tmp_path.glob("constants.aside-*"), key=lambda path: path.stat().st_mtime_ns)
+        assert aside.read_text() == damaged
+        assert f"it is kept as {aside.name}" in capsys.readouterr().err
+    assert add(form("b", "y", math.inf))[-1]["n"] == "inf"

@@ -12,7 +12,7 @@ import pytest
 
 from jaxbounds import stopping
 from jaxbounds.files import load_arrays
-from jaxbounds.sweeps import Checkpoints, lanes_of, progress, reporting, sweep
+from jaxbounds.sweeps import Checkpoints, compiled, lanes_of, progress, reporting, sweep
 from jaxbounds.sweeps.checkpoint import FORMAT
 from jaxbounds.sweeps.compaction import compaction
 from jaxbounds.sweeps.grouping import available, fitting
@@ -266,15 +266,20 @@ def test_memory_is_refused_before_running():
 
 
 def test_one_program_serves_all_rates():
-    # The rate is an argument of the program, not a constant in it.
-    count = []
+    # The rate is an argument of the program, not a constant in it: as many traces for one as three.
+    def traces(rates):
+        count = []
 
-    def step(lane, state):
-        count.append(1)
-        return _step(lane, state)
+        def step(lane, state):
+            count.append(1)
+            return _step(lane, state)
 
-    sweep(_start, step, _measure, _lanes(rates=(0.1, 0.2, 0.3)), 10, chunk=5)
-    assert len(count) <= 2
+        sweep(_start, step, _measure, _lanes(rates=rates), 10, chunk=5)
+        return len(count)
+
+    compiled.forget()
+    first = traces((0.1,))
+    assert traces((0.1, 0.2, 0.3)) <= first <= 6
 
 
 def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(capsys, monkeypatch):
@@ -302,7 +307,8 @@ def test_groups_fill_an_accelerator_as_far_as_its_memory_goes(lanes, bytes_, gro
 
     assert fitting(lanes, 1000, SimpleNamespace(platform="gpu"), need) == group
     assert len(asked) <= 2  # each is a compilation
-    assert fitting(lanes, 1000, jax.devices("cpu")[0], need) == 8
+    on_cpu = {1000: 125, 100: 13, 3: 4}[lanes]  # an eighth, but four at least
+    assert fitting(lanes, 1000, jax.devices("cpu")[0], need) == on_cpu
 
 
 def test_the_memory_of_a_group_is_asked_of_the_program_that_will_run(monkeypatch):

@@ -9,6 +9,7 @@ from jaxbounds.certification.crosscheck import Crosscheck
 from jaxbounds.certification.rocq import OPERATIONS
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
 from jaxbounds.files import try_to_write
+from jaxbounds.folders import Marked
 from jaxbounds.papers import Selection, selected
 from jaxbounds.report.certificates import certificates_table, counted
 from jaxbounds.runs.certify import (
@@ -18,6 +19,7 @@ from jaxbounds.runs.certify import (
     certifying,
     crosschecking,
     in_order,
+    place_for,
     worth_certifying,
     write_certificates,
     write_crosschecks,
@@ -69,7 +71,8 @@ def certify(
     if crosscheck:
         return _crosscheck(selection, out, seconds, jobs, on)
     selection = worth_certifying(selection)
-    try_to_write(out)
+    held = place_for(out, imports)
+    out = held.path
     if operations < 1:
         raise ValueError(f"--operations must be at least 1, got {operations}")
     if rocq is not None:
@@ -77,7 +80,13 @@ def certify(
     made, interrupted = list[Certified](), False
     try:
         most = operations if rocq is not None else 0
-        given: Any = {"on": on, "jobs": jobs, "folder": out, "operations": most, "slack": slack}
+        given: Any = {
+            "on": on,
+            "jobs": jobs,
+            "folder": _jobs(out),
+            "operations": most,
+            "slack": slack,
+        }
         for found in certifying(selection, seconds=seconds, **given):
             made += found
             for certificate, *_ in found:
@@ -89,6 +98,7 @@ def certify(
     console.print(certificates_table(certificates, console.width))
     console.print(counted(certificates), markup=False)
     write_certificates(made, selection, out)
+    held.release()
     console.print(f"written to {out}: certificates.json, witnesses/", markup=False)
     if rocq is not None:
         for line in write_theorems(made, selection, rocq):
@@ -98,11 +108,16 @@ def certify(
     return int(interrupted or certificates.status)
 
 
+def _jobs(out: Path) -> Path:
+    """A folder for the jobs of a queue."""
+    return Marked(out).scratch("jobs")
+
+
 def _crosscheck(selection: Selection, out: Path, seconds: float, jobs: int, on: On) -> int:
     """What the float verdicts rest on, against ball arithmetic."""
     try_to_write(out)
     found: list[Crosscheck] = []
-    given = {"seconds": seconds, "on": on, "jobs": jobs, "folder": out}
+    given = {"seconds": seconds, "on": on, "jobs": jobs, "folder": _jobs(out)}
     for name, checks in crosschecking(selection, **given):  # type: ignore[arg-type]
         found += checks
         words = ", ".join(sorted({one.finding for one in checks}))

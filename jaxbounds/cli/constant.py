@@ -11,13 +11,17 @@ from jaxbounds.cli.common import Imports, Patterns, console_for_output
 from jaxbounds.constants import SharpConstant, parse
 from jaxbounds.constants.on_record import put_on_record
 from jaxbounds.constants.result import SECONDS
-from jaxbounds.files import try_to_write, whole, write_text
+from jaxbounds.files import try_to_write
+from jaxbounds.folders import Marked
 from jaxbounds.papers import selected
 from jaxbounds.plain import plain
 from jaxbounds.report.constants import constant_figure, constant_table, constant_text
 from jaxbounds.runs.constants import Search, finding, with_constants
-from jaxbounds.runs.earlier import with_earlier
+from jaxbounds.runs.earlier import add_to, taken
 from jaxbounds.runs.engines import HERE, On
+from jaxbounds.runs.interruption import look
+
+CONSTANTS = "constants.json"
 
 
 def constant(
@@ -71,10 +75,13 @@ def constant(
     search = Search(axes, seed, seconds, grow, len(selection.statements) == 1)
     claimed = {(s.id, name) for s, name in chosen if s.form(name).expected == "holds"}
     papers = {s.id: paper for paper in selection.papers for s in paper.statements}
+    held = taken(out, "constant", (CONSTANTS,), imports, look)
+    out = held.path
     try_to_write(out)
+    given = {"on": on, "jobs": jobs, "folder": Marked(out).scratch("jobs")}
     console, found, broken = console_for_output(), list[SharpConstant](), 0
     try:
-        for what, one in finding(forms, search, selection.catalogue, on=on, jobs=jobs, folder=out):
+        for what, one in finding(forms, search, selection.catalogue, **given):  # type: ignore[arg-type]
             if isinstance(one, str):
                 print(f"{what[0]} ({what[1]}): {one}", file=sys.stderr)
                 broken += 1
@@ -96,30 +103,30 @@ def constant(
         print("interrupted: what was found is written", file=sys.stderr)
     if json:
         print(json_module.dumps(plain(found), indent=1))
-    merged = with_earlier(out / "constants.json", plain(found))
-    written = list(_written(out, found, merged))
+    written = list(_written(out, found))
+    held.release()
     print(f"written to {out}: {', '.join(written)}", file=sys.stderr)
     return int(bool(broken))
 
 
-def _written(out: Path, found: Sequence[SharpConstant], text: str) -> Iterator[str]:
-    write_text(out / "constants.json", text + "\n")
-    yield "constants.json"
+def _written(out: Path, found: Sequence[SharpConstant]) -> Iterator[str]:
+    add_to(out, CONSTANTS, plain(found))
+    yield CONSTANTS
     if importlib.util.find_spec("matplotlib") is None:
         return
     for one in found:
         if len(one.sizes) > 1 and one.largest.ratio > 0:
             words = one.form.replace(", ", "-").replace(" ", "-").replace("/", "-")
             name = f"{one.id}.{words}.svg"
-            _draw(one, out / name)
+            _draw(one, out, name)
             yield name
 
 
-def _draw(constant: SharpConstant, file: Path) -> None:
+def _draw(constant: SharpConstant, out: Path, name: str) -> None:
     import matplotlib.pyplot
 
     matplotlib.use("Agg")
-    with plotting.style(), whole(file) as to:
+    with plotting.style(), Marked(out).writing(name) as to:
         figure = constant_figure(constant)
         figure.savefig(to, format="svg")
     matplotlib.pyplot.close(figure)

@@ -1,7 +1,6 @@
 """`jaxbounds plot`: figures of finished runs, and of how loose verified statements are."""
 
 import importlib.util
-import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,12 +15,13 @@ from rich.text import Text
 from jaxbounds import plotting, report
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
 from jaxbounds.experiments import Claim, Experiment
-from jaxbounds.falsification import Verdict
-from jaxbounds.files import Place, whole
+from jaxbounds.files import Place
+from jaxbounds.folders import Marked
 from jaxbounds.papers import find_experiment, load_papers, select
+from jaxbounds.readers import json_in
 from jaxbounds.report.headline import plural
 from jaxbounds.results import load
-from jaxbounds.runs.folder import UNREADABLE
+from jaxbounds.runs.folder import verdicts_of
 
 if TYPE_CHECKING:  # slow to import
     import xarray
@@ -58,21 +58,14 @@ def plot(
 def _plot_slack(folder: Place, patterns: tuple[str, ...], imports: tuple[str, ...]) -> int:
     if not _can_draw():
         raise ValueError(MISSING)
-    try:
-        stored = json.loads((folder / "verdicts.json").read_text(encoding="utf8"))
-        verdicts = [Verdict.from_json(one) for one in stored]
-    except UNREADABLE as problem:
-        raise ValueError(
-            f"{folder / 'verdicts.json'} holds no verdicts of this version: run verify again"
-        ) from problem
+    verdicts = json_in(Path(folder) / "verdicts.json", of=verdicts_of)
     judged = {verdict.id for verdict in verdicts}
     known = [s for p in load_papers(imports) for s in p.statements if s.id in judged]
     console, place = console_for_output(), folder / "slack"
-    place.mkdir(exist_ok=True)
     chosen = select(known, patterns)
     for statement in track(chosen, "drawing", console=Console(stderr=True), transient=True):
         forms = [verdict for verdict in verdicts if verdict.id == statement.id]
-        _draw(partial(report.slack_figure, statement, forms), place / f"{statement.id}.svg")
+        _draw(partial(report.slack_figure, statement, forms), folder, f"slack/{statement.id}.svg")
     console.print(f"written to {place}: {plural(len(chosen), 'figure')}")
     unknown = judged - {s.id for s in known}
     if unknown:
@@ -84,16 +77,16 @@ def _can_draw() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def _draw(figure: Callable[[], Any], *files: Place) -> None:
-    """Write a figure in the formats of the files' names."""
+def _draw(figure: Callable[[], Any], folder: Place, *names: str) -> None:
+    """Write a figure into a folder, in the formats of the files' names."""
     import matplotlib.pyplot
 
     matplotlib.use("Agg")
     with plotting.style():
         drawn = figure()
-        for file in files:
-            with whole(file) as to:
-                drawn.savefig(to, format=file.suffix[1:])
+        for name in names:
+            with Marked(folder).writing(name) as to:
+                drawn.savefig(to, format=name.rpartition(".")[2])
     matplotlib.pyplot.close(drawn)
 
 
@@ -146,7 +139,7 @@ def draw_result(experiment: Experiment, folder: Place, /) -> int:
     dataset = load(folder / "result.nc")
     if _can_draw():
         written += ["figure.svg", "figure.png"]
-        _draw(lambda: experiment.figure(dataset), *(folder / name for name in written[1:]))
+        _draw(lambda: experiment.figure(dataset), folder, *written[1:])
     else:
         console.print(f"no figure: {MISSING}")
     console.print(f"written to {folder}: {', '.join(written)}")

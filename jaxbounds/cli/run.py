@@ -16,12 +16,12 @@ from rich.text import Text
 from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.plot import draw_result, print_result
 from jaxbounds.experiments import Experiment
-from jaxbounds.files import Place, locate, try_to_write
+from jaxbounds.files import Place, locate
 from jaxbounds.papers import experiments, find_experiment
 from jaxbounds.results import save
 from jaxbounds.runs.distributed import ALONE, Distributed, supervised
 from jaxbounds.runs.engines import HERE, On
-from jaxbounds.runs.experiment import compute, compute_shards, compute_share, merged
+from jaxbounds.runs.experiment import NAMES, compute, compute_shards, compute_share, merged, taken
 from jaxbounds.runs.interruption import DEADLINE, grant, interruptible
 from jaxbounds.runs.request import Request, configured, requested
 from jaxbounds.sweeps import Share
@@ -220,14 +220,18 @@ def _run_together(together: Distributed, experiment: str, flags: tuple[str, ...]
     with interruptible():
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process above answers it by SIGTERM
         grant(asked.options.deadline)
-        return _whole(asked)
+        return _whole(asked, together=True)
 
 
-def _whole(asked: Asked) -> int:
+def _whole(asked: Asked, together: bool = False) -> int:
+    options, out, held = asked.options, asked.out, None
     if jax.process_index() == 0:
-        try_to_write(asked.out)
-    options = asked.options
-    return finish(asked.request, asked.out, resume=options.resume, verbose=options.verbose)
+        held = taken(asked.request, out, NAMES, resume=options.resume or together)
+        out = held.path
+    status = finish(asked.request, out, resume=options.resume, verbose=options.verbose)
+    if held is not None:
+        held.release()
+    return status
 
 
 def finish(request: Request, out: Place, /, *, resume: bool, verbose: bool = False) -> int:

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from jaxbounds.files import write_text
 from jaxbounds.papers import Selection, selected
 from jaxbounds.report.audit import Audit, markdown
 from jaxbounds.report.markdown import to_html
 from jaxbounds.report.markup import element
 from jaxbounds.report.page import document
+from jaxbounds.runs.cache import restoring
 from jaxbounds.runs.engines import HERE, Where, engine_of
 from jaxbounds.runs.folder import verdicts_in
 from jaxbounds.runs.verification import Options, Verification
@@ -61,14 +61,12 @@ def write_audit(run: Verification, /) -> Audit:
     )
     text = markdown(about)
     body = element("main", to_html(text))
-    write_text(folder.path / "audit.md", text)
-    write_text(
-        folder.path / "audit.html",
-        document(f"{paper.title}: audit", body, "page.css", "audit.css"),
-    )
+    folder.write("audit.md", text)
+    folder.write("audit.html", document(f"{paper.title}: audit", body, "page.css", "audit.css"))
     return about
 
 
+@restoring
 def audit(
     paper: str | Path | Paper,
     *,

@@ -6,8 +6,11 @@ import hashlib
 import os
 import platform
 import shutil
+import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 import jax
 
@@ -20,6 +23,18 @@ from jaxbounds.statements import Statement
 
 MONTH = 30 * 24 * 3600.0
 """Seconds after which compiled programs, and an unused folder of another version, are removed."""
+
+
+SETTINGS: dict[str, Any] = {
+    "jax_traceback_filtering": "off",
+    "jax_cpu_enable_async_dispatch": False,
+    "jax_compilation_cache_dir": None,
+    "jax_persistent_cache_min_compile_time_secs": 0,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+}
+"""Settings of JAX for runs; the folder of compiled programs is known later."""
+CACHE = {name for name in SETTINGS if "cache" in name}
+Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def examples(every: bool, /) -> Examples:
@@ -35,11 +50,78 @@ def prepare_jax() -> None:
     A program with two batches of eigenvalue problems sometimes waits for itself for ever, and more
     often where the CPU runs it beside the thread that asked for it (jaxlib 0.10.2, two cores).
     """
-    jax.config.update("jax_traceback_filtering", "off")
-    jax.config.update("jax_cpu_enable_async_dispatch", False)
-    jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    wanted = SETTINGS | {"jax_compilation_cache_dir": str(cache_folder())}
+    changed = {name for name, value in wanted.items() if jax.config.values[name] != value}
+    for name in changed:
+        jax.config.update(name, wanted[name])
+    if "jax_compilation_cache_dir" in changed:
+        _forget_cache()
+
+
+def _forget_cache() -> None:
+    """Let JAX look again at which folder keeps compiled programs; only this function touches that.
+
+    JAX takes the folder from its settings once, at the first compilation.
+    """
+    with contextlib.suppress(ImportError, AttributeError):
+        from jax.experimental.compilation_cache import compilation_cache
+
+        compilation_cache.reset_cache()
+
+
+_inside = 0
+"""How many calls of the face run in this process now, in whatever threads."""
+_before: dict[str, Any] = {}
+_environment: dict[str, str] = {}
+_entering = threading.RLock()
+
+
+@contextlib.contextmanager
+def process_restored() -> Iterator[None]:
+    """After a `with` block the settings of JAX and the environment are what they were before.
+
+    Calls in several threads share what was before the first of them, which the last one restores.
+    """
+    global _inside
+    with _entering:
+        if not _inside:
+            _before.update({name: jax.config.values[name] for name in SETTINGS})
+            _environment.update(os.environ)
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _entering:
+            _inside -= 1
+            if not _inside:
+                _restore()
+
+
+def _restore() -> None:
+    changed = {name: old for name, old in _before.items() if jax.config.values[name] != old}
+    for name, old in changed.items():
+        jax.config.update(name, old)
+    if changed.keys() & CACHE:
+        _forget_cache()
+    for name in set(os.environ) - set(_environment):
+        del os.environ[name]
+    for name, value in _environment.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
+    _before.clear()
+    _environment.clear()
+
+
+def restoring(function: Call, /) -> Call:
+    """A function of the face, which leaves the process as it found it."""
+
+    @functools.wraps(function)
+    def called(*given: Any, **named: Any) -> Any:
+        with process_restored():
+            prepare_jax()
+            return function(*given, **named)
+
+    return called  # type: ignore[return-value]
 
 
 def compile_quickly() -> None:

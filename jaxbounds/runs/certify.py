@@ -13,18 +13,23 @@ from jaxbounds.certification import Certificate, Proof, disprove, proofs, witnes
 from jaxbounds.certification.crosscheck import Crosscheck, crosscheck
 from jaxbounds.certification.failing import failing_forms, stored
 from jaxbounds.certification.rocq import OPERATIONS, RocqFile, proof_file
-from jaxbounds.files import Place, try_to_write, write_text
+from jaxbounds.files import Place, try_to_write
+from jaxbounds.folders import Marked
+from jaxbounds.occupied import Held
 from jaxbounds.papers import PAPERS, Catalogue, Named, Selection, origin, selected
-from jaxbounds.runs.cache import examples
+from jaxbounds.plain import plain
+from jaxbounds.runs.cache import examples, restoring
 from jaxbounds.runs.driver import drive
-from jaxbounds.runs.earlier import with_earlier
+from jaxbounds.runs.earlier import add_to, taken
 from jaxbounds.runs.engines import HERE, On, Where, engine_of
+from jaxbounds.runs.interruption import look
 from jaxbounds.runs.workers import Died
 from jaxbounds.shown import Table, shown
 from jaxbounds.statements import Domain, Statement
 
 SECONDS = 120.0
 """Of processor time, after which a form is undecided."""
+CERTIFICATES = "certificates.json"
 SETTLED = ("disproved", "disproved as coded", "proved on D")
 
 
@@ -160,17 +165,21 @@ def in_order(made: Iterable[Certified], selection: Selection, /) -> list[Certifi
     return sorted(made, key=lambda one: order[one.certificate.id])
 
 
+def place_for(out: Path, imports: tuple[str, ...], /) -> Held:
+    """A folder of certificates for this run alone, which takes files."""
+    held = taken(out, "certify", (CERTIFICATES,), imports, look)
+    try_to_write(held.path)
+    return held
+
+
 def write_certificates(made: Sequence[Certified], selection: Selection, out: Path, /) -> None:
     """certificates.json, which keeps what it has of other statements, and the witnesses."""
     form = {s.id: s.form for s in selection.statements}
     for certificate, witness, *_ in made:
         if witness is not None:
             file = f"{certificate.id}.{form[certificate.id](certificate.form).file_name}.json"
-            write_text(out / "witnesses" / file, json.dumps(witness, indent=1) + "\n")
-    done = [one.certificate.to_json() for one in made]
-    write_text(
-        out / "certificates.json", with_earlier(out / "certificates.json", done, instead=set(form))
-    )
+            Marked(out).write(f"witnesses/{file}", json.dumps(witness, indent=1) + "\n")
+    add_to(out, CERTIFICATES, [one.certificate.to_json() for one in made], instead=set(form))
 
 
 def write_theorems(
@@ -187,7 +196,7 @@ def write_theorems(
         domain = f".{c.domain}" if isinstance(c, Proof) else ""
         name = re.sub(r"\W+", "_", f"{c.id}.{form[c.id](c.form).file_name}{domain}", flags=re.ASCII)
         path = folder / f"{name.strip('_')}.v"
-        write_text(path, one.theorem)
+        Marked(folder).write(path.name, one.theorem)
         yield (
             f"{path}: {one.theorem.operations} operations, {one.theorem.lemmas} lemmas; coqc may "
             f"take {one.theorem.seconds:.0f} s"
@@ -236,6 +245,7 @@ class Certificates(Sequence[Certificate | Proof]):
         return Table(f"{len(rows)} certificates", ("statement", "form", "word", "reason"), rows)
 
 
+@restoring
 def certify(
     what: Named | Iterable[Named] = (),
     *,
@@ -266,16 +276,18 @@ def certify(
     Raises:
         ValueError: as `verify`.
     """
+    imports = tuple(imports)
     selection = worth_certifying(selected(what, imports=imports))
-    if out is not None:
-        try_to_write(Path(out))
+    held = None if out is None else place_for(Path(out), imports)
     with tempfile.TemporaryDirectory() as scratch:
-        given: Any = {"on": engine_of(on), "jobs": jobs, "folder": Path(out or scratch)}
+        folder = Path(scratch) if held is None else Marked(held.path).scratch("jobs")
+        given: Any = {"on": engine_of(on), "jobs": jobs, "folder": folder}
         given |= {"operations": operations if rocq is not None else 0, "slack": slack}
         found = [one for made in certifying(selection, seconds=seconds, **given) for one in made]
     found = in_order(found, selection)
-    if out is not None:
-        write_certificates(found, selection, Path(out))
+    if held is not None:
+        write_certificates(found, selection, held.path)
+        held.release()
     if rocq is not None:
         list(write_theorems(found, selection, Path(rocq)))
     return Certificates(found)
@@ -301,4 +313,5 @@ def crosschecking(
 
 def write_crosschecks(found: Sequence[Crosscheck], out: Path, /) -> None:
     """crosscheck.json."""
-    write_text(out / "crosscheck.json", json.dumps([asdict(one) for one in found], indent=1))
+    checks = plain([asdict(one) for one in found])
+    Marked(out).write("crosscheck.json", json.dumps(checks, indent=1, allow_nan=False))

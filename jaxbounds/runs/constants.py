@@ -13,7 +13,7 @@ from jaxbounds.constants.sizes import grown
 from jaxbounds.falsification import ON_AVERAGE
 from jaxbounds.files import Place
 from jaxbounds.papers import Catalogue, Named, Selection, origin, selected
-from jaxbounds.runs.cache import examples
+from jaxbounds.runs.cache import examples, restoring
 from jaxbounds.runs.driver import drive
 from jaxbounds.runs.engines import HERE, On, Where, engine_of
 from jaxbounds.runs.workers import Died
@@ -117,6 +117,7 @@ def finding(
         yield what, str(found) if isinstance(found, Died) else found
 
 
+@restoring
 def constants_of(
     what: Named | Iterable[Named],
     *,

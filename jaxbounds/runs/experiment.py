@@ -5,24 +5,26 @@ import functools
 import inspect
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
 
 from jaxbounds.files import Place, is_there, locate, reaching, try_to_write
+from jaxbounds.occupied import Held, take
 from jaxbounds.provenance import asked_for, products_used
 from jaxbounds.results import save
 from jaxbounds.runs import request as requests
 from jaxbounds.runs import shards as shard_files
-from jaxbounds.runs.cache import prepare_jax
+from jaxbounds.runs.cache import prepare_jax, restoring
 from jaxbounds.runs.driver import drive, packed, unpack
 from jaxbounds.runs.engines import HERE, On, Where, engine_of
+from jaxbounds.runs.interruption import look
 from jaxbounds.runs.request import Request
 from jaxbounds.runs.workers import Died
 from jaxbounds.stopping import Stopped
-from jaxbounds.sweeps import OnlyAShare, Share, merge_parts, shares
+from jaxbounds.sweeps import Checkpoints, OnlyAShare, Share, merge_parts, shares
 
 if TYPE_CHECKING:  # slow to import
     import xarray
@@ -39,6 +41,14 @@ def _unfinished(folder: Place) -> bool:
     return bool(states) and not (ended and max(ended) >= max(states))
 
 
+def _discard(checkpoints: Place) -> None:
+    """Remove the checkpoints of a run that came to its end; what no run wrote stays."""
+    with reaching(checkpoints):
+        found = {file.parent for file in checkpoints.glob("**/state.npz")}
+    for folder in found:
+        Checkpoints(folder, "").clear()
+
+
 def refuse_to_lose(folder: Place, resume: bool, /) -> None:
     """Refuse to start again where a run was cut.
 
@@ -50,6 +60,28 @@ def refuse_to_lose(folder: Place, resume: bool, /) -> None:
             f"{folder} holds a run that was cut: add --resume to continue it, give another --out, "
             "or remove that folder to start again"
         )
+
+
+NAMES = ("result.nc", "figure.svg", "figure.png")
+"""What a run writes into its folder, besides checkpoints."""
+
+
+def taken(request: Request, out: Place, names: Sequence[str], /, *, resume: bool = False) -> Held:
+    """The folder of a run, for it alone, which takes files; another beside it where it must.
+
+    An address on an object store is nobody's alone.
+
+    Raises:
+        ValueError: if the run is to be continued, and another one has the folder.
+        OSError: if nothing can be written there.
+    """
+    if "://" in str(out):
+        held = Held(out)
+    else:
+        identity = request.identity() | {"experiment": request.experiment.id}
+        held = take(out, identity, names, look=look, only=resume)
+    try_to_write(held.path)
+    return held
 
 
 def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xarray.Dataset":
@@ -64,6 +96,8 @@ def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xar
     if chosen.resumable:
         more = {"folder": folder / "checkpoints", "resume": resume}
         refuse_to_lose(folder, resume)
+        if not resume and jax.process_index() == 0:
+            _discard(folder / "checkpoints")
     unknown = set(more) - set(inspect.signature(chosen.run).parameters)
     if unknown:
         raise TypeError(f"{chosen.id} is resumable but its run lacks {', '.join(unknown)}")
@@ -84,7 +118,7 @@ def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xar
 def compute_share(request: Request, out: Place, share: Share, /, *, resume: bool = False) -> Place:
     """Compute one share, for `merge`; the folder that holds it."""
     folder = shard_files.folder_of(out, share)
-    try_to_write(folder)
+    held = taken(request, folder, (), resume=True)
     prepare_jax()
     one = shard_files.shard_of(request, share)
     refuse_to_lose(folder, resume)
@@ -92,6 +126,7 @@ def compute_share(request: Request, out: Place, share: Share, /, *, resume: bool
     with shares.only(share), contextlib.suppress(OnlyAShare):
         compute(request, folder, resume=resume)
     one.write(folder, done=True)
+    held.release()
     return folder
 
 
@@ -149,6 +184,7 @@ def merged(folders: Iterable[str | Place], out: Place, /) -> Request:
     return request
 
 
+@restoring
 def run(
     experiment: str,
     *,
@@ -190,13 +226,16 @@ def run(
     if (resume or shards) and not request.experiment.resumable:
         raise ValueError(f"{experiment} cannot be resumed or cut into shards")
     with tempfile.TemporaryDirectory() as scratch:
-        place = locate(scratch if out is None else str(out))
-        if out is not None:
-            try_to_write(place)
+        place, held = locate(scratch if out is None else str(out)), None
+        if out is not None and jax.process_index() == 0:
+            held = taken(request, place, NAMES, resume=resume or jax.process_count() > 1)
+            place = held.path
         if shards:
             compute_shards(request, place, shards, on=engine_of(on))
             request, resume = merged([place], place), True
         dataset = compute(request, place, resume=resume)
         if out is not None and jax.process_index() == 0:
             save(dataset, place / "result.nc", **request.about)
+        if held is not None:
+            held.release()
     return dataset

@@ -3,127 +3,265 @@
 While a run goes on, everything is kept in `unfinished/`: the settings of the run and each
 statement's verdicts, a line each, as soon as they are judged, and the instances. `publish` moves
 that into place. A run that was cut by anything is continued by the next one with the same settings.
+Files that no run wrote stay as they are.
 """
 
 import contextlib
+import hashlib
 import itertools
 import json
-import os
 import re
-import shutil
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from jaxbounds.falsification import Verdict
-from jaxbounds.files import whole, write_text
+from jaxbounds.falsification.verdict import beside
+from jaxbounds.folders import Marked, say, set_aside
+from jaxbounds.occupied import Held, take
+from jaxbounds.plain import fields_of
+from jaxbounds.readers import UNREADABLE, Damaged, fits, is_inside, json_in, lines_in, parsed
+from jaxbounds.statements import Statement
+
+__all__ = ["UNREADABLE", "ById", "Folder", "folder_for", "verdicts_of"]
 
 INSTANCES = ("worst", "counterexamples")
-UNREADABLE = (ValueError, TypeError, AttributeError, RecursionError)
-"""What reading something else than verdicts raises."""
+JOURNAL = "unfinished/judged.jsonl"
+NAMES = ("verdicts.json", "run.json", "report.html", "failed.json", JOURNAL)
+"""What a verification writes, besides instances."""
+FORM = "jaxbounds-journal-1"
 ById = dict[str, tuple[Verdict, ...]]
 """The verdicts on each statement."""
 
 
-def _read(text: str) -> tuple[Verdict, ...]:
-    return tuple(map(Verdict.from_json, json.loads(text)))
+def _verdict(stored: Any) -> Verdict:
+    """One verdict, whose fields have the types that they should have.
+
+    Raises:
+        ValueError: naming the first that has not.
+    """
+    if not isinstance(stored, dict):
+        raise ValueError("a verdict is no object")
+    verdict, hints = Verdict.from_json(stored), fields_of(Verdict)
+    for field in fields(Verdict):
+        if not fits(stored[field.name], hints[field.name]):
+            raise ValueError(f"{field.name} has another type")
+        if field.name.endswith("_file") and not is_inside(stored[field.name]):
+            raise ValueError(f"{field.name} leads out of the folder")
+    return verdict
+
+
+def verdicts_of(stored: Any, /) -> tuple[Verdict, ...]:
+    """The verdicts that a parsed JSON text holds.
+
+    Raises:
+        ValueError: if it holds something else.
+    """
+    if not isinstance(stored, list):
+        raise ValueError("it is no list of verdicts")
+    return tuple(map(_verdict, stored))
 
 
 def _dump(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
     return [verdict.to_json() for verdict in verdicts]
 
 
+def _sealed(value: Any) -> str:
+    """A line of the journal: a value and the digest of its text."""
+    text = json.dumps(value, sort_keys=True)
+    return json.dumps({"sha256": hashlib.sha256(text.encode()).hexdigest(), "value": value})
+
+
+def _opened(line: bytes) -> Any:
+    """What `_sealed` sealed.
+
+    Raises:
+        ValueError: if it was changed.
+    """
+    stored = parsed(line)
+    if not isinstance(stored, dict) or set(stored) != {"sha256", "value"}:
+        raise ValueError("it is no line of a journal")
+    text = json.dumps(stored["value"], sort_keys=True)
+    if hashlib.sha256(text.encode()).hexdigest() != stored["sha256"]:
+        raise ValueError("its digest is another one")
+    return stored["value"]
+
+
+def _journal_in(file: Path) -> tuple[Any, list[tuple[Verdict, ...]], list[str]]:
+    """The settings, the verdicts of each line, and what is said of each damaged line.
+
+    Raises:
+        Damaged: if it is no journal.
+        OSError: if it is not there.
+    """
+    settings, judged, wrong = None, [], []
+    for number, line in lines_in(file):
+        try:
+            value = _opened(line)
+            if number == 1:
+                settings = value
+                if not isinstance(value, dict) or value.get("format") != FORM:
+                    raise ValueError("it has another format")
+                continue
+            verdicts = verdicts_of(value)
+            if len({v.id for v in verdicts}) != 1:
+                raise ValueError("its verdicts are not on one statement")
+            judged.append(verdicts)
+        except UNREADABLE as problem:
+            if number == 1:
+                raise Damaged(f"{file} is damaged (line 1: {problem})") from problem
+            wrong.append(f"line {number}: {' '.join(str(problem).split())[:100]}")
+    if settings is None:
+        raise Damaged(f"{file} is damaged (it has no first line)")
+    return settings, judged, wrong
+
+
 def verdicts_in(*folders: Path) -> ById:
     """The latest verdicts on each statement that folders hold, of whatever settings."""
-    names = ("verdicts.json", "unfinished/judged.jsonl")
-    files = [folder / name for folder in folders for name in names]
-    found: ById = {}
-    for file in sorted(filter(Path.is_file, files), key=lambda file: file.stat().st_mtime):
-        text = file.read_text(encoding="utf8")
-        for part in text.split("\n") if file.suffix == ".jsonl" else [text]:
-            with contextlib.suppress(*UNREADABLE):
-                found |= {k: tuple(v) for k, v in itertools.groupby(_read(part), lambda v: v.id)}
-    return found
+    found: list[tuple[float, list[tuple[Verdict, ...]]]] = []
+    for folder in folders:
+        for file in (folder / "verdicts.json", folder / JOURNAL):
+            try:
+                parts = (
+                    _journal_in(file)[1]
+                    if file.suffix == ".jsonl"
+                    else [json_in(file, of=verdicts_of)]
+                )
+                found.append((file.stat().st_mtime, parts))
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except Damaged as problem:
+                say(f"{problem}; its verdicts are left out")
+    verdicts: ById = {}
+    for _, parts in sorted(found, key=lambda one: one[0]):
+        for part in parts:
+            verdicts |= {k: tuple(v) for k, v in itertools.groupby(part, lambda v: v.id)}
+    return verdicts
 
 
 class Folder:
     """One folder of verdicts.
 
     Args:
-        path: where; created when it is tried.
+        path: where; created when something is written.
         settings: what the verdicts depend on; others than these are not mixed with them.
+        held: that it is for this run alone.
+        asked: the folder that keeps which statements failed; the path itself unless given.
 
     Raises:
         ValueError: if the path is an address.
     """
 
-    def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        settings: Mapping[str, Any],
+        held: Held | None = None,
+        asked: Path | None = None,
+        /,
+    ) -> None:
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
             raise ValueError(f"--out must be a folder of this machine, got the address {path}")
-        self.path, self.settings = path, dict(settings)
+        self.path, self.settings, self._held = path, dict(settings), held
+        self.asked = path if asked is None else asked
+        self.marked = Marked(path)
         self.working = path / "unfinished"
-        self._journal = self.working / "judged.jsonl"
 
     def published(self) -> tuple[Verdict, ...] | None:
         """The verdicts that are there, if they are of these settings; () if there are none.
 
-        None means that those of another run are there.
+        None means that those of another run are there. Verdicts that are damaged, or that were
+        changed since they were published, are set aside, and none are there then.
         """
-        if not (self.path / "verdicts.json").is_file():
+        if not self.marked.place("verdicts.json").is_file():
             return ()
-        with contextlib.suppress(OSError, *UNREADABLE):
-            stored = json.loads((self.path / "run.json").read_text(encoding="utf8"))
-            if {name: stored.get(name) for name in self.settings} == self.settings:
-                return _read((self.path / "verdicts.json").read_text(encoding="utf8"))
-        return None
+        about = self.marked.read("run.json", lambda file: json_in(file, of=_settings))
+        if about is None or {name: about.get(name) for name in self.settings} != self.settings:
+            return None
+        digest = about["files"].get("verdicts.json")
+
+        def read(file: Path) -> tuple[Verdict, ...]:
+            found = json_in(file, of=verdicts_of)
+            if hashlib.sha256(file.read_bytes()).hexdigest() != digest:
+                raise Damaged(f"{file} is not what run.json says: it was changed, or a run was cut")
+            return found
+
+        found = self.marked.read("verdicts.json", read)
+        return () if found is None else found
 
     def begin(self) -> ById:
         """Start, or continue what was cut: the statements that are judged already."""
-        head, judged = json.dumps(self.settings, sort_keys=True), {}
-        with contextlib.suppress(OSError):
-            first, *lines = self._journal.read_text(encoding="utf8").split("\n")
-            for line in lines if first == head else ():
-                with contextlib.suppress(IndexError, *UNREADABLE):  # a torn last line
-                    verdicts = _read(line)
-                    judged[verdicts[0].id] = verdicts
+        head, judged = {"format": FORM} | self.settings, {}
+        found = self.marked.read(JOURNAL, _journal_in)
+        if found is not None and found[0] == json.loads(json.dumps(head)):
+            judged = {verdicts[0].id: verdicts for verdicts in found[1]}
+            if found[2]:
+                journal = self.marked.place(JOURNAL)
+                set_aside(journal, f"is damaged ({'; '.join(found[2])}): that is judged again")
+                self._write_journal(head, judged)
         if not judged:
-            shutil.rmtree(self.working, ignore_errors=True)
-            write_text(self._journal, head + "\n")
+            self.marked.sweep_up("unfinished")
+            self._write_journal(head, {})
         return judged
+
+    def _write_journal(self, head: Any, judged: ById) -> None:
+        self.marked.begin_lines(JOURNAL, _sealed(head))
+        for verdicts in judged.values():
+            self.keep(verdicts)
 
     def keep(self, verdicts: Sequence[Verdict]) -> None:
         """Keep a statement's verdicts at once."""
         try:
-            with open(self._journal, "a", encoding="utf8") as file:
-                # A line of its own, also where the one before was torn.
-                file.write("\n" + json.dumps(_dump(verdicts)) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
+            # A line of its own, also where the one before was torn.
+            self.marked.add_line(JOURNAL, "\n" + _sealed(_dump(verdicts)))
         except OSError as problem:
-            problem.filename = str(self._journal)
+            problem.filename = str(self.path / JOURNAL)
             raise
 
-    def publish(self, verdicts: Sequence[Verdict], run: Mapping[str, Any]) -> None:
-        """Put verdicts, their instances and what the run was in place; nothing else stays."""
-        files = ((v.worst_file, v.shrunk_file, v.witness_file, v.theorem_file) for v in verdicts)
-        named = {name for names in files for name in names if name}
-        about = json.dumps({**run, **self.settings}, indent=1)
-        # The verdicts are in place first: old ones never stand beside the settings of this run.
-        with whole(self.path / "run.json") as last, whole(self.path / "verdicts.json") as first:
-            for file, text in ((first, json.dumps(_dump(verdicts), indent=1)), (last, about)):
-                file.write(f"{text}\n".encode())
-                file.flush()  # nothing moves before there is room
-            for kind in INSTANCES:
-                self._move(kind, named)
+    def keep_files(self, files: Mapping[str, bytes]) -> None:
+        """Keep instances of what is being judged, each whole or not at all."""
+        for name, content in files.items():
+            self.marked.write(f"unfinished/{name}", content)
 
-    def _move(self, kind: str, named: set[str]) -> None:
-        (self.path / kind).mkdir(parents=True, exist_ok=True)
-        for file in (self.working / kind).glob("*.*"):
-            os.replace(file, self.path / kind / file.name)
-        for file in (self.path / kind).iterdir():
-            if f"{kind}/{file.name}" not in named:
-                file.unlink()
+    def scratch(self) -> Path:
+        """A folder for the jobs of a queue, which ends with the run."""
+        return self.marked.scratch("unfinished/jobs")
+
+    def publish(self, verdicts: Sequence[Verdict], run: Mapping[str, Any]) -> None:
+        """Put verdicts, their instances and what the run was in place; nothing else of ours stays.
+
+        The file run.json has the digests of the verdicts and of the instances.
+        """
+        named = {
+            name
+            for v in verdicts
+            for name in (v.worst_file, v.shrunk_file, v.witness_file, v.theorem_file)
+            if name
+        }
+        marked, text = self.marked, json.dumps(_dump(verdicts), indent=1) + "\n"
+        files = {"verdicts.json": hashlib.sha256(text.encode()).hexdigest()}
+        for name in sorted(named):
+            with contextlib.suppress(OSError, ValueError):
+                data = self.place_of(name).read_bytes()
+                files[name] = hashlib.sha256(data).hexdigest()
+        about = json.dumps({**run, **self.settings, "files": files}, indent=1) + "\n"
+        # The verdicts are in place first: old ones never stand beside the settings of this run.
+        with marked.writing("run.json") as last, marked.writing("verdicts.json") as first:
+            for file, content in ((first, text), (last, about)):
+                file.write(content.encode())
+                file.flush()  # nothing moves before there is room
+            for name in named:
+                if (self.working / name).is_file():
+                    marked.move(f"unfinished/{name}", name)
+            for name in marked.names:
+                if name.split("/")[0] in INSTANCES and name not in named:
+                    marked.remove(name)
+        marked.tidy()
+
+    def write(self, name: str, text: str) -> None:
+        """Put a text beside the verdicts."""
+        self.marked.write(name, text)
 
     def place_of(self, name: str) -> Path:
         """Where an instance is by now."""
@@ -132,30 +270,75 @@ class Folder:
 
     def end(self) -> None:
         """The run is complete: nothing is left to continue."""
-        shutil.rmtree(self.working, ignore_errors=True)
+        self.marked.sweep_up("unfinished")
+
+    def release(self) -> None:
+        """Let other runs have the folder."""
+        if self._held is not None:
+            self._held.release()
+
+
+def _settings(stored: Any) -> dict[str, Any]:
+    """What run.json holds."""
+    if not isinstance(stored, dict) or not fits(stored.get("files"), dict[str, str]):
+        raise ValueError("it is no object with digests")
+    return stored
 
 
 def failed_before(out: Path, /) -> set[str]:
     """The statements that were not as recorded when they were judged last with this --out."""
-    with contextlib.suppress(OSError, *UNREADABLE):
-        return set(json.loads((out / "failed.json").read_text(encoding="utf8")))
-    return set()
+
+    def names(stored: Any) -> set[str]:
+        if not fits(stored, list[str]):
+            raise ValueError("it is no list of ids")
+        return set(stored)
+
+    return Marked(out).read("failed.json", lambda file: json_in(file, of=names)) or set()
 
 
-def remember_failed(out: Path, done: ById, /) -> None:
+def remember_failed(folder: Folder, done: ById, /) -> None:
     """Keep that, after some were judged: also where their verdicts went elsewhere."""
     wrong = {name for name, found in done.items() if not all(v.as_expected for v in found)}
-    write_text(out / "failed.json", json.dumps(sorted(failed_before(out) - set(done) | wrong)))
+    failed = sorted(failed_before(folder.asked) - set(done) | wrong)
+    Marked(folder.asked).write("failed.json", json.dumps(failed))
 
 
-def folder_for(out: Path, part: Sequence[str], settings: Mapping[str, Any], /) -> Folder:
-    """Where the results go: some statements never replace those of another run."""
-    folder = Folder(out, settings)
+def instances_of(statements: Iterable[Statement], /) -> Iterator[str]:
+    """The names of all files that verdicts on statements can have."""
+    for statement in statements:
+        for form in statement.forms:
+            stem = f"{statement.id}.{form.file_name}"
+            yield from (f"worst/{stem}.npz", f"counterexamples/{stem}.npz")
+            yield from (f"counterexamples/{stem}.json", beside(f"counterexamples/{stem}.json"))
+
+
+def folder_for(
+    out: Path,
+    part: Sequence[str],
+    settings: Mapping[str, Any],
+    instances: Iterable[str] = (),
+    /,
+    look: Any = lambda: None,
+) -> Folder:
+    """Where the results go, for this run alone: some statements never replace those of another run.
+
+    Args:
+        out: the folder that was asked for.
+        part: the patterns that chose some statements; empty where all are judged.
+        settings: what the verdicts depend on.
+        instances: names of files that the run may write besides.
+        look: called while another run has the folder.
+    """
+    Folder(out, settings)  # an address is refused
+    names = [*NAMES, *(name for one in instances for name in (one, f"unfinished/{one}"))]
+    held = take(out, dict(settings), names, look=look)
+    folder = Folder(held.path, settings, held)
     if part and folder.published() is None:
+        folder.release()
         words = "-".join(pattern.replace("*", "all").replace("?", "one") for pattern in part)
-        folder = Folder(out.with_name(f"{out.name}-{words[:60]}"), settings)
-        print(
-            f"{out} holds another run (version, source, seed or settings differ): to {folder.path}",
-            file=sys.stderr,
-        )
+        words = re.sub(r"[^\w.\-]+", "-", words)[:60]
+        other = out.with_name(f"{out.name}-{words}")
+        say(f"{out} holds another run (version, source, seed or settings differ): to {other}")
+        asked, held = folder.asked, take(other, dict(settings), names, look=look)
+        folder = Folder(held.path, settings, held, asked)
     return folder

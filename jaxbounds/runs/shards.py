@@ -4,9 +4,11 @@ import json
 import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, get_type_hints
 
-from jaxbounds.files import Place, Unreachable, here, is_there, reaching, write_text
+from jaxbounds.files import Place, Unreachable, here, is_there, reaching
+from jaxbounds.folders import Marked
+from jaxbounds.readers import fits, json_in
 from jaxbounds.runs.request import Request
 from jaxbounds.sweeps import Share
 
@@ -59,12 +61,30 @@ class Shard:
             refuse_unless_same(self, there, f"{folder} was", "this run is")
             if there.done == done:
                 return  # its time says what came after it
-        write_text(folder / NAME, json.dumps(asdict(replace(self, done=done)), indent=1) + "\n")
+        text = json.dumps(asdict(replace(self, done=done)), indent=1) + "\n"
+        Marked(folder).write(NAME, text)
 
 
 def folder_of(out: Place, share: Share, /) -> Place:
     """Where a share is kept: all of a run can be given the same `--out`."""
     return out / f"shard-{share.index}-of-{share.count}"
+
+
+def _shard(stored: Any) -> Shard:
+    """A shard from its JSON.
+
+    Raises:
+        ValueError: if a field is missing, unknown or of another type.
+    """
+    hints = get_type_hints(Shard)
+    if not isinstance(stored, dict) or set(stored) != set(hints):
+        raise ValueError("its fields are others")
+    for name, hint in hints.items():
+        if not fits(stored[name], hint):
+            raise ValueError(f"{name} has another type")
+    shard = Shard(**stored | {"flags": tuple(stored["flags"])})
+    Share.read(str(shard.share))
+    return shard
 
 
 def read(folder: Place, /) -> Shard:
@@ -75,12 +95,10 @@ def read(folder: Place, /) -> Shard:
     """
     try:
         with here(folder / NAME) as file:
-            stored = json.loads(file.read_text(encoding="utf8"))
-        shard = Shard(**stored | {"flags": tuple(stored["flags"])})
-        Share.read(str(shard.share))
+            shard = json_in(file, of=_shard)
     except Unreachable:
         raise
-    except (OSError, ValueError, TypeError, KeyError) as problem:
+    except (OSError, ValueError) as problem:
         raise ValueError(
             f"{folder / NAME} is damaged ({type(problem).__name__}): compute this shard again"
         ) from problem

@@ -13,16 +13,17 @@ from typing import Any, NamedTuple
 
 from jaxbounds.falsification import Verdict, unmeasured, verdicts_on
 from jaxbounds.falsification.examples import NONE
-from jaxbounds.files import try_to_write, write_text
+from jaxbounds.files import try_to_write
 from jaxbounds.papers import Catalogue, Selection, load_papers, origin
 from jaxbounds.provenance import versions
 from jaxbounds.runs import drift
 from jaxbounds.runs.cache import examples, programs_for
 from jaxbounds.runs.digest import digest_of
-from jaxbounds.runs.driver import drive, packed, unpack
+from jaxbounds.runs.driver import drive, packed
 from jaxbounds.runs.engines import HERE, On
 from jaxbounds.runs.falsify import by_balls
-from jaxbounds.runs.folder import ById, failed_before, folder_for, remember_failed
+from jaxbounds.runs.folder import ById, failed_before, folder_for, instances_of, remember_failed
+from jaxbounds.runs.interruption import look
 from jaxbounds.runs.workers import Died
 from jaxbounds.statements import Statement
 
@@ -173,8 +174,10 @@ class Verification:
             )
         if last_failed:
             selection = _failed_before(selection, out)
-        self.selection, self.options, self._out = selection, options, out
-        self.folder = folder_for(out, selection.parts, options.settings(selection.catalogue))
+        self.selection, self.options = selection, options
+        settings = options.settings(selection.catalogue)
+        instances = instances_of(selection.statements)
+        self.folder = folder_for(out, selection.parts, settings, instances, look=look)
         self._on, self._jobs, self._exitfirst = on, jobs, exitfirst
         self.done: ById = {}
         self.stopped = ""
@@ -212,7 +215,8 @@ class Verification:
         pieces = [(s.id,) for s in statements] if alone else _groups(statements)
         known = {s.id: s for s in statements}
         found = drive(
-            work, pieces, on=self._on, jobs=jobs, folder=self.folder.working, units=len(statements),
+            work, pieces, on=self._on, jobs=jobs, folder=self.folder.scratch(),
+            units=len(statements),
             parts=lambda ids: [(name,) for name in ids],  # which of them was it? an accident?
         )  # fmt: skip
         for ids, result in found:
@@ -220,7 +224,7 @@ class Verification:
                 yield unmeasured(known[ids[0]], str(result), seed=self.options.seed)
                 continue
             verdicts, files = result
-            unpack(files, self.folder.working)
+            self.folder.keep_files(files)
             yield from verdicts
 
     @property
@@ -251,10 +255,14 @@ class Verification:
         Raises:
             ValueError: if they are to be recorded, and a paper is in no file.
         """
-        published = self._put_in_place()
-        if record and len(self.done) == len(self.selection.statements):
-            drift.record(self.verdicts, self.selection.papers, others=bool(self.selection.parts))
-        remember_failed(self._out, self.done)
+        try:
+            published = self._put_in_place()
+            if record and len(self.done) == len(self.selection.statements):
+                others = bool(self.selection.parts)
+                drift.record(self.verdicts, self.selection.papers, others=others)
+            remember_failed(self.folder, self.done)
+        finally:
+            self.folder.release()
         return published
 
     def _put_in_place(self) -> bool:
@@ -274,7 +282,7 @@ class Verification:
         from jaxbounds.report import html_page  # slow to import
 
         page = html_page(merged, papers, folder.settings, folder.path, imports)
-        write_text(folder.path / "report.html", page)
+        folder.write("report.html", page)
         if not self.stopped:
             folder.end()
         return True

@@ -4,12 +4,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from jaxbounds.papers import Named, selected
+from jaxbounds.runs.cache import restoring
 from jaxbounds.runs.drift import drifted
 from jaxbounds.runs.engines import HERE, Where, engine_of
 from jaxbounds.runs.verdicts import Scratch, Verdicts
 from jaxbounds.runs.verification import INTERRUPTED, Options, Verification
 
 
+@restoring
 def verify(
     what: Named | Iterable[Named] = (),
     *,

@@ -1,6 +1,6 @@
 """Sweeps over seeds and grids: vmapped, sharded over devices, in chunks that survive a crash."""
 
-from jaxbounds.sweeps.checkpoint import Checkpoints, leaves_of, with_leaves
+from jaxbounds.sweeps.checkpoint import Checkpoints, leaves_of, records_in, with_leaves
 from jaxbounds.sweeps.merging import merge_parts
 from jaxbounds.sweeps.reporting import progress
 from jaxbounds.sweeps.shares import OnlyAShare, Share
@@ -16,6 +16,7 @@ __all__ = [
     "leaves_of",
     "merge_parts",
     "progress",
+    "records_in",
     "sweep",
     "with_leaves",
 ]

@@ -3,8 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-ON_CPU = 8
-"""Lanes in a group on a CPU, unless given: the matrices of a lane are taken to be small."""
+ON_CPU = 4
+"""Lanes in a group on a CPU, unless given; a sweep of up to 32 lanes has such groups. A larger
+number lets more lanes run for nothing, a smaller one makes tiny lanes slow."""
+PARTS = 8
+"""Groups of a sweep of more lanes on a CPU; so many devices share it. A larger number makes tiny
+lanes slow."""
 AT_MOST = 256
 """Lanes in a group on an accelerator, unless given, so that a few thousand fill several."""
 SHARE = 0.8
@@ -39,10 +43,11 @@ def fitting(count: int, limit: float, device: Any, need: Callable[[int], int], /
         need: the bytes that a group of so many lanes takes; asked of accelerators only.
 
     Returns:
-        `ON_CPU` on a CPU; else the largest power of two that fits, up to `AT_MOST` and `count`.
+        `ON_CPU` on a CPU, or a `PARTS`th of the lanes if that is more; else the largest power of
+        two that fits, up to `AT_MOST` and `count`.
     """
     if device.platform == "cpu":
-        return ON_CPU
+        return min(AT_MOST, max(ON_CPU, -(-count // PARTS)))
     group = 1 << (min(count, AT_MOST).bit_length() - 1)
     while group > 1 and (bytes_ := need(group)) > limit:
         # Memory is taken to be proportional to the lanes; at least one halving.

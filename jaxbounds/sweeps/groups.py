@@ -1,21 +1,25 @@
-"""Lanes in groups of a fixed size: one program for a group, called for each group on its device.
+"""Lanes in groups of a fixed size: one program, which gives each device a group at a time.
 
-The program knows nothing of other groups, devices, shares or processes; all that they change is
-who calls it for which lanes.
+The program knows nothing of other groups, shares or processes, and each device runs it for itself:
+all that these change is who calls it for which lanes. It is compiled once for all devices.
 """
 
-import concurrent.futures
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxbounds.ground.jax_internals import process_allgather
-from jaxbounds.sweeps.checkpoint import is_key, plain
+from jaxbounds.sweeps.checkpoint import plain
+from jaxbounds.sweeps.inputs import impl_of, is_key
 
-Parts = dict[int, Any]
-"""Something of each group of this process, by the group's number."""
+Rounds = list[Any]
+"""Something of the groups of this process: those that run at once, one after the other on an axis.
+"""
+AXIS = "jaxbounds_lanes"
+"""The axis of the mesh of devices."""
 
 
 class Groups:
@@ -31,82 +35,108 @@ class Groups:
 
     def __init__(self, count: int, group: int, devices: Sequence[Any]) -> None:
         self.count, self.group, self.devices = count, group, tuple(devices)
+        total = len(self.devices)
         self._of = [
             [i for i in range(count) if self.device(i).process_index == process]
             for process in range(jax.process_count())
         ]
         self.mine = self._of[jax.process_index()]
+        # No more devices than there are groups: what is compiled for an idle one is compiled twice.
+        here = [
+            index
+            for index, device in enumerate(self.devices[:count])
+            if device.process_index == jax.process_index()
+        ]
+        self.local = tuple(self.devices[index] for index in here)
+        rounds = max((-(-(count - index) // total) for index in here), default=0)
+        self.rounds = [[index + turn * total for index in here] for turn in range(rounds)]
+        """The groups of each round, by device; one of number `count` or above is none."""
 
     def device(self, index: int, /) -> Any:
         """Where the group is."""
         return self.devices[index % len(self.devices)]
 
-    def compiled(
-        self, function: Callable, arguments: dict[int, tuple], donate: tuple[int, ...] = ()
-    ) -> dict[Any, Any]:
-        """The program of one group, by the device that it is loaded on.
+    @property
+    def _sharding(self) -> NamedSharding:
+        return NamedSharding(Mesh(np.array(self.local), (AXIS,)), PartitionSpec(AXIS))
 
-        JAX compiles anew for each device, the same module with the same options.
+    def compiled(
+        self, function: Callable, shapes: tuple, shared: Any, donate: tuple[int, ...] = ()
+    ) -> Any:
+        """The program of one round: each device calls `function` for its group.
 
         Args:
-            function: of the lanes of one group.
-            arguments: for each group; those of the first one of each device are looked at.
+            function: of arguments of one group, and of what all groups share.
+            shapes: of its arguments for one group.
+            shared: what all groups share.
             donate: the arguments that it may overwrite.
         """
-        jitted = jax.jit(function, donate_argnums=donate)
-        # Settings of JAX belong to a thread: other threads only compile what is lowered here.
-        lowered = {
-            self.device(i): jitted.lower(*arguments[i]) for i in self.mine[: len(self.devices)]
-        }
-        if len(lowered) < 2:
-            return {device: one.compile() for device, one in lowered.items()}
-        with concurrent.futures.ThreadPoolExecutor(len(lowered)) as pool:
-            return dict(zip(lowered, pool.map(lambda one: one.compile(), lowered.values())))
+        each, all_ = self._sharding, NamedSharding(self._sharding.mesh, PartitionSpec())
+        own = [PartitionSpec(AXIS)] * len(shapes)
+        alone = jax.shard_map(
+            function, mesh=each.mesh, in_specs=(*own, PartitionSpec()),
+            out_specs=PartitionSpec(AXIS), check_vma=False,
+        )  # fmt: skip
 
-    def each(self, call: Callable[[int], Any], indices: Iterable[int], /) -> Parts:
-        """`call(i)` for the given groups of this process: on each device in turn, on all at once.
+        def wide(leaf: Any) -> jax.ShapeDtypeStruct:
+            shape = (leaf.shape[0] * len(self.local), *leaf.shape[1:])
+            return jax.ShapeDtypeStruct(shape, leaf.dtype, sharding=each)
 
-        A program on a CPU is run by the thread that asks for it: each device has one here.
-        """
-        by_device: dict[Any, list[int]] = {}
-        for i in indices:
-            by_device.setdefault(self.device(i), []).append(i)
-        in_turn = lambda own: {i: call(i) for i in own}
-        if len(by_device) < 2:
-            return {i: part for own in by_device.values() for i, part in in_turn(own).items()}
-        with concurrent.futures.ThreadPoolExecutor(len(by_device)) as pool:
-            return {i: x for part in pool.map(in_turn, by_device.values()) for i, x in part.items()}
+        same = lambda leaf: jax.ShapeDtypeStruct(np.shape(leaf), leaf.dtype, sharding=all_)
+        arguments = [jax.tree.map(wide, shape) for shape in shapes]
+        lowered = jax.jit(alone, donate_argnums=donate).lower(
+            *arguments, jax.tree.map(same, shared)
+        )
+        return lowered.compile()
 
-    def put(self, tree: Any, lane: np.ndarray, /) -> Parts:
+    def share(self, tree: Any, /) -> Any:
+        """Host arrays that all groups share, on the devices."""
+        sharding = NamedSharding(self._sharding.mesh, PartitionSpec()) if self.local else None
+        return tree if sharding is None else jax.tree.map(lambda x: _put(x, sharding), tree)
+
+    def numbers(self, of: Callable[[int], int], /) -> Rounds:
+        """A whole number for each group, on its device; 0 where there is no group."""
+        here = lambda i: of(i) if i < self.count else 0
+        rows = [np.array([here(i) for i in row], np.int32) for row in self.rounds]
+        return [jax.device_put(row, self._sharding) for row in rows]
+
+    def put(self, tree: Any, lane: np.ndarray, /) -> Rounds:
         """The given lane of host arrays at each position, on the devices."""
-        leaves, structure = jax.tree.flatten(tree)
-        types = [jax.random.key_impl(leaf) if is_key(leaf) else None for leaf in leaves]
-        hosts = [np.asarray(plain(leaf)) for leaf in leaves]
+        found = []
+        for row in self.rounds:
+            # A group that is none has some lane, and no steps to do.
+            at = lambda i: (
+                lane[i * self.group : (i + 1) * self.group]
+                if i < self.count
+                else (np.resize(lane[:1], self.group))
+            )
+            rows = np.concatenate([at(i) for i in row])
+            found.append(
+                jax.tree.map(lambda leaf, rows=rows: _put(leaf, self._sharding, rows), tree)
+            )
+        return found
 
-        def one(i: int) -> Any:
-            rows, parts = lane[i * self.group : (i + 1) * self.group], []
-            for impl, host in zip(types, hosts):
-                array = jax.device_put(host[rows], self.device(i))
-                parts.append(array if impl is None else jax.random.wrap_key_data(array, impl=impl))
-            return jax.tree.unflatten(structure, parts)
-
-        return {i: one(i) for i in self.mine}
-
-    def gather(self, parts: Parts, like: Any, /) -> Any:
+    def gather(self, rounds: Rounds, like: Any, /) -> Any:
         """Of all groups, one after the other, on every process; on the host, keys as their data.
 
         Args:
-            parts: of the groups of this process.
+            rounds: of the groups of this process.
             like: a group's, as `jax.eval_shape` gives it.
         """
         plainly = lambda tree: jax.tree.map(plain, tree)
-        parts = {i: jax.tree.map(np.asarray, plainly(parts[i])) for i in self.mine}
+        parts: dict[int, Any] = {}
+        for row, tree in zip(self.rounds, rounds):
+            host = jax.tree.map(np.asarray, plainly(tree))
+            for slot, index in enumerate(row):
+                if index < self.count:
+                    cut = slice(slot * self.group, (slot + 1) * self.group)
+                    parts[index] = jax.tree.map(lambda leaf, cut=cut: leaf[cut], host)
         if jax.process_count() > 1:
             parts = self._across(parts, jax.eval_shape(plainly, like))
         ordered = [parts[i] for i in range(self.count)]
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), *ordered)
 
-    def _across(self, parts: Parts, like: Any) -> Parts:
+    def _across(self, parts: dict[int, Any], like: Any) -> dict[int, Any]:
         """What other processes have, too."""
         most = max(map(len, self._of))
         empty = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), like)
@@ -118,6 +148,13 @@ class Groups:
             for process, own_ in enumerate(self._of)
             for turn, i in enumerate(own_)
         }
+
+
+def _put(leaf: Any, sharding: NamedSharding, rows: np.ndarray | None = None) -> jax.Array:
+    """Rows of a host array, or all of it, on devices; keys stay keys."""
+    host = np.asarray(plain(leaf))
+    array = jax.device_put(host if rows is None else host[rows], sharding)
+    return jax.random.wrap_key_data(array, impl=impl_of(leaf)) if is_key(leaf) else array
 
 
 def largest(*numbers: float) -> list[float]:

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbounds.files import Place, here, is_there, load_arrays, reaching, whole
-from jaxbounds.sweeps.checkpoint import FORMAT, Checkpoints
+from jaxbounds.files import Place, here, is_there, load_arrays, reaching
+from jaxbounds.folders import Marked
+from jaxbounds.sweeps.checkpoint import ABOUT, FORMAT, NAMES, Checkpoints
 
 Metrics = dict[str, np.ndarray]
 
@@ -32,8 +33,7 @@ def _read(folder: Place) -> _Part | None:
     first, end, count = arrays["part"].tolist()
     stored: Any = Checkpoints(folder, mark, (first, end, count)).load()
     step, state, chunks = stored
-    names = [name for name in chunks[0] if name != "until"]
-    metrics = {name: np.concatenate([c[name] for c in chunks], axis=1) for name in names}
+    metrics = {n: np.concatenate([c[n] for c in chunks], axis=1) for n in chunks[0]}
     return _Part(first, end, count, mark, step, state, metrics)
 
 
@@ -43,8 +43,8 @@ def _as_long_as(metrics: Metrics, records: int) -> Metrics:
     return {name: np.concatenate([v, last(v)], axis=1) for name, v in metrics.items()}
 
 
-def _join(name: str, parts: list[_Part], into: Place) -> None:
-    """The lanes of one sweep."""
+def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) -> None:
+    """The lanes of one sweep, from the folders that were found."""
     parts.sort(key=lambda part: part.first)
     if len({(part.mark, part.lanes) for part in parts}) > 1:
         raise ValueError(f"{name}: the shards are of different runs")
@@ -62,18 +62,27 @@ def _join(name: str, parts: list[_Part], into: Place) -> None:
     state = [np.concatenate(leaves) for leaves in zip(*(part.state for part in parts))]
     checkpoints = Checkpoints(into / name, parts[0].mark)
     checkpoints.clear()
-    checkpoints.save(step, state, 0, joined | {"until": np.asarray(step)})
+    checkpoints.refuse_foreign()
+    _copy_files([found[0] / ABOUT], into / name)
+    checkpoints.save(step, state, 0, joined)
 
 
 def _copy(name: str, found: Sequence[Place], into: Place) -> None:
     """What one share computed whole: a folder of checkpoints, or a file."""
     if len(found) > 1:
         raise ValueError(f"{name} is in two shards: {found[0]} and {found[1]}")
-    folder = not is_there(found[0])
-    files = sorted(found[0].glob("*.npz")) if folder else found
-    for file in files:
-        to = into / name / file.name if folder else into / name
-        with here(file) as copy, copy.open("rb") as old, whole(to) as new:
+    if is_there(found[0]):
+        _copy_files(found, (into / name).parent)
+    else:
+        files = [file for file in found[0].glob("*") if NAMES.fullmatch(file.name)]
+        _copy_files(sorted(files), into / name)
+
+
+def _copy_files(files: Sequence[Place], into: Place) -> None:
+    """Copy those of the files that are there."""
+    marked = Marked(into)
+    for file in filter(is_there, files):
+        with here(file) as copy, copy.open("rb") as old, marked.writing(file.name) as new:
             shutil.copyfileobj(old, new)
 
 
@@ -100,6 +109,6 @@ def merge_parts(shares: Sequence[Place], into: Place, /) -> None:
         parts = [_read(place) for place in alike if not is_there(place)]
         of_lanes = [part for part in parts if part is not None]
         if of_lanes and len(of_lanes) == len(alike):
-            _join(name, of_lanes, into)
+            _join(name, of_lanes, list(alike), into)
         else:
             _copy(name, list(alike), into)

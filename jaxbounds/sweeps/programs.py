@@ -2,6 +2,8 @@
 
 What they carry is `(states, over)`: whether each lane is finished is asked once after a step, and
 the answer goes with the state; `over` is () in a sweep whose lanes are never finished.
+
+Data that all lanes share come as a tuple of one value, or of none.
 """
 
 from collections.abc import Callable
@@ -11,22 +13,34 @@ import jax
 import jax.numpy as jnp
 
 Carry = tuple[Any, Any]
+OVER = " over"
+"""The name under which a record says which lanes are over; no metric of a user's begins so."""
 
 
-def starting(start: Callable, finished: Callable | None, /) -> Callable[[Any], Carry]:
-    """Lanes of a group to what they carry before the first step."""
+def starting(
+    start: Callable, finished: Callable | None, enough: Callable | None = None, /
+) -> Callable[..., Carry]:
+    """Lanes of a group, and what they share, to what they carry before the first step."""
 
-    def one(lane: Any) -> Carry:
-        state = start(lane)
-        return state, () if finished is None else finished(state)
+    def one(lane: Any, shared: tuple) -> Carry:
+        state = start(lane, *shared)
+        if finished is not None:
+            return state, finished(state)
+        return state, () if enough is None else jnp.zeros((), bool)
 
-    return jax.vmap(one)
+    return lambda lanes, shared=(): jax.vmap(one, in_axes=(0, None))(lanes, shared)
 
 
 def advancing(
-    step: Callable, measure: Callable, finished: Callable | None, every: int, most: int, /
-) -> Callable[[Any, Carry, Any], tuple[Carry, dict[str, jax.Array]]]:
-    """(lanes of a group, carry, records) -> (carry, metrics) after so many records.
+    step: Callable,
+    measure: Callable,
+    finished: Callable | None,
+    every: int,
+    most: int,
+    /,
+    enough: Callable | None = None,
+) -> Callable[..., tuple[Carry, dict[str, jax.Array]]]:
+    """(lanes of a group, carry, records, shared) -> (carry, metrics) after so many records.
 
     How many is data, so that one program serves whatever is left or fits into a second.
 
@@ -36,38 +50,77 @@ def advancing(
         finished: of one state; such a lane is frozen.
         every: steps before each record.
         most: records in one call; metrics have room for so many along their second axis.
+        enough: of one record; its lane is frozen from there on.
     """
+    freezes = finished is not None or enough is not None
 
-    def guarded(lane: Any, carry: Carry) -> Carry:
+    def guarded(lane: Any, carry: Carry, shared: tuple) -> Carry:
         state, over = carry
-        new = step(lane, state)
-        if finished is None:
+        new = step(lane, state, *shared)
+        if not freezes:
             return new, ()
         new = jax.tree.map(lambda old, fresh: jnp.where(over, old, fresh), state, new)
-        return new, over | finished(new)
+        return new, over if finished is None else over | finished(new)
 
-    def steps(lanes: Any, carry: Carry) -> Carry:
-        one = lambda carry, _: (jax.vmap(guarded)(lanes, carry), None)
+    def steps(lanes: Any, carry: Carry, shared: tuple) -> Carry:
+        lane = jax.vmap(guarded, in_axes=(0, 0, None))
+        one = lambda carry, _: (lane(lanes, carry, shared), None)
         return jax.lax.scan(one, carry, length=every)[0]
 
-    def record(lanes: Any, carry: Carry) -> tuple[Carry, dict[str, jax.Array]]:
-        if finished is None:
-            carry = steps(lanes, carry)
+    def record(lanes: Any, carry: Carry, shared: tuple) -> tuple[Carry, dict[str, jax.Array]]:
+        if not freezes:
+            carry = steps(lanes, carry, shared)
         else:
-            rest = lambda lanes, carry: carry
-            carry = jax.lax.cond(jnp.all(carry[1]), rest, steps, lanes, carry)
-        return carry, dict(jax.vmap(measure)(lanes, carry[0]))
+            rest = lambda lanes, carry, shared: carry
+            carry = jax.lax.cond(jnp.all(carry[1]), rest, steps, lanes, carry, shared)
+        lane = lambda lane, state: named(measure(lane, state, *shared))
+        found = jax.vmap(lane)(lanes, carry[0])
+        if enough is not None:
+            carry = carry[0], carry[1] | jax.vmap(enough)(found)
+        return carry, found | ({OVER: carry[1]} if freezes else {})
 
-    def many(lanes: Any, carry: Carry, records: Any) -> tuple[Carry, dict[str, jax.Array]]:
-        shapes = jax.eval_shape(record, lanes, carry)[1]
+    def many(
+        lanes: Any, carry: Carry, records: Any, shared: tuple = ()
+    ) -> tuple[Carry, dict[str, jax.Array]]:
+        shapes = jax.eval_shape(record, lanes, carry, shared)[1]
         room = jax.tree.map(lambda leaf: jnp.zeros((most, *leaf.shape), leaf.dtype), shapes)
 
         def one(i: Any, both: Any) -> Any:
             carry, kept = both
-            carry, found = record(lanes, carry)
+            carry, found = record(lanes, carry, shared)
             return carry, jax.tree.map(lambda all_, new: all_.at[i].set(new), kept, found)
 
         carry, kept = jax.lax.fori_loop(0, records, one, (carry, room))
         return carry, jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), kept)
 
     return many
+
+
+def named(metrics: Any, /) -> dict[str, jax.Array]:
+    """Metrics by name; dicts in dicts become names with "/" between.
+
+    Raises:
+        ValueError: if they are no dict, or hold something else than numbers and arrays.
+    """
+    if not hasattr(metrics, "items"):
+        raise ValueError(
+            f"measure returns {type(metrics).__name__}, expected a dict of arrays by name. Try "
+            'returning {"loss": ...}'
+        )
+    found: dict[str, jax.Array] = {}
+    for name, value in metrics.items():
+        if not isinstance(name, str) or name == OVER:
+            raise ValueError(f"measure returns the name {name!r}, expected a word. Try another")
+        if hasattr(value, "items"):
+            inner = {f"{name}/{part}": one for part, one in named(value).items()}
+        elif isinstance(value, list | tuple | str) or value is None:
+            raise ValueError(
+                f"measure returns {type(value).__name__} for {name!r}, expected an array. Try "
+                "jnp.stack"
+            )
+        else:
+            inner = {name: jnp.asarray(value)}
+        if clash := found.keys() & inner.keys():
+            raise ValueError(f"measure returns the name {min(clash)!r} twice. Try another name")
+        found |= inner
+    return found

@@ -1,6 +1,6 @@
 """The lanes of a sweep on the devices, in the middle of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import jax
@@ -9,8 +9,9 @@ import numpy as np
 from jaxbounds.memory import refuse_over
 from jaxbounds.sweeps.checkpoint import leaves_of, with_leaves
 from jaxbounds.sweeps.compaction import compaction
+from jaxbounds.sweeps.compiled import kept
 from jaxbounds.sweeps.grouping import needed
-from jaxbounds.sweeps.groups import Groups, Parts
+from jaxbounds.sweeps.groups import Groups, Rounds
 from jaxbounds.sweeps.swept import joined
 
 ONE = np.int32(1)
@@ -44,6 +45,9 @@ class Work:
         own: those of them that are computed here.
         group: lanes in a group.
         devices: of all processes.
+        shared: what all lanes share, in a tuple.
+        mark: tells these programs from others, so that they are compiled once; None where that is
+            not known.
     """
 
     def __init__(
@@ -54,65 +58,95 @@ class Work:
         own: range,
         group: int,
         devices: Sequence[Any],
+        shared: tuple = (),
+        mark: Hashable = None,
     ) -> None:
-        self._advance, self._own = advance, own
+        self._begin, self._advance, self._own, self._mark = begin, advance, own, mark
         self._lanes = jax.tree.map(lambda leaf: leaf[own.start : own.stop], lanes)
         self._place, self._lane = places(own, group)
-        self._groups = groups = Groups(len(self._lane) // group, group, devices)
-        self._parts = groups.put(self._lanes, self._lane)
-        self._like = jax.eval_shape(begin, like(lanes, group))
-        self._shapes = jax.eval_shape(advance, like(lanes, group), self._like, ONE)[1]
-        first = groups.compiled(begin, {i: (self._parts[i],) for i in groups.mine})
-        self._carries: Parts = groups.each(
-            lambda i: first[groups.device(i)](self._parts[i]), groups.mine
-        )
-        self._programs: dict[Any, Any] = {}
+        self._groups = Groups(len(self._lane) // group, group, devices)
+        self._shared, self._on_devices = shared, ()
+        some, common = like(lanes, group), jax.tree.map(_shape, shared)
+        self._like = jax.eval_shape(begin, some, common)
+        self._shapes = jax.eval_shape(advance, some, self._like, ONE, common)[1]
+        self._parts: Rounds = []
+        self._carries: Rounds = []
+        self._first: Any = None
+        self._program: Any = None
         self._resting: set[int] = set()
         self._last: dict[str, np.ndarray] = {}
 
-    def compile(self, limit: float, /) -> None:
-        """Compile what `advance` calls.
+    def compile(self, limit: float, /) -> int:
+        """Compile what starts the lanes and what `advance` calls; nothing is on a device before.
+
+        Returns:
+            The bytes that a device needs.
 
         Raises:
-            ValueError: if it, with all that stays on a device beside it, takes more bytes than
-                `limit`; nothing has been run then.
+            ValueError: if these, with all that stays on a device beside them, are more than
+                `limit`.
         """
         groups = self._groups
-        arguments = {i: (self._parts[i], self._carries[i], ONE) for i in groups.mine}
-        # The carries are donated: the next ones take their memory.
-        self._programs = groups.compiled(self._advance, arguments, donate=(1,))
-        for device, program in self._programs.items():
-            others = sum(groups.device(i) == device for i in groups.mine) - 1
-            size = program.memory_analysis().argument_size_in_bytes
-            what = "one chunk of this sweep, on a device, needs"
-            need = needed(program) + others * size
-            refuse_over(need, limit, what, "lower group or chunk, or ")
+        if not groups.local:
+            return 0
+        some = like(self._lanes, groups.group)
+        mark = None if self._mark is None else (self._mark, groups.local, groups.group)
 
-    def _wrapped(self, leaves: Sequence[np.ndarray]) -> Any:
-        """Carries from the leaves that are stored; some process may have no group."""
-        return with_leaves(next(iter(self._carries.values()), self._like), leaves)
+        def go_on(lanes: Any, carry: Any, records: Any, shared: Any) -> Any:
+            return self._advance(lanes, carry, records[0], shared)
+
+        one = jax.ShapeDtypeStruct((1,), np.int32)
+        self._first = kept(
+            mark, "begin", lambda: groups.compiled(self._begin, (some,), self._shared)
+        )
+        # The carries are donated: the next ones take their memory.
+        self._program = kept(
+            mark, "advance",
+            lambda: groups.compiled(go_on, (some, self._like, one), self._shared, donate=(1,)),
+        )  # fmt: skip
+        size = self._program.memory_analysis().argument_size_in_bytes
+        need = needed(self._program) + (len(groups.rounds) - 1) * size
+        what = "one chunk of this sweep, on a device, needs"
+        refuse_over(need, limit, what, "lower group or chunk, or ")
+        return need
+
+    def _place_lanes(self) -> None:
+        if not self._parts:
+            self._on_devices = self._groups.share(self._shared)
+            self._parts = self._groups.put(self._lanes, self._lane)
+
+    def _started(self) -> Rounds:
+        """What the lanes carry; they start when it is first asked for."""
+        if not self._carries and self._groups.rounds:
+            self._place_lanes()
+            self._carries = [self._first(part, self._on_devices) for part in self._parts]
+        return self._carries
 
     def restore(self, leaves: Sequence[np.ndarray], records: dict[str, np.ndarray], /) -> None:
         """Go on from what `carries` gave, after these records."""
-        self._carries = self._groups.put(self._wrapped(leaves), self._lane)
+        self._place_lanes()
+        self._carries = self._groups.put(with_leaves(self._like, leaves), self._lane)
         self._last = {name: values[:, -1] for name, values in joined([records]).items()}
 
     def carries(self) -> Any:
         """What the lanes carry, on the host, in their order."""
-        every = self._groups.gather(self._carries, self._like)
+        every = self._groups.gather(self._started(), self._like)
         return jax.tree.map(lambda leaf: leaf[self._place], every)
+
+    def typed(self, tree: Any, /) -> Any:
+        """States of `carries`, whose keys are typed as they were."""
+        return with_leaves(self._like[0], jax.tree.leaves(tree))
 
     def all_over(self) -> bool:
         """Whether no lane has anything left to do; those that have are moved together."""
         groups = self._groups
-        flags = {i: self._carries[i][1] for i in groups.mine}
-        over = groups.gather(flags, self._like[1])
+        over = groups.gather([carry[1] for carry in self._started()], self._like[1])
         if over.all():
             return True
         order = compaction(over, groups.group, len(groups.devices))
         if order is not None:
             every = groups.gather(self._carries, self._like)
-            self._carries = groups.put(self._wrapped(leaves_of(every)), order)
+            self._carries = groups.put(with_leaves(self._like, leaves_of(every)), order)
             self._place, self._lane = np.argsort(order)[self._place], self._lane[order]
             self._parts, over = groups.put(self._lanes, self._lane), over[order]
         # A group that was measured in its last state need not be called any more.
@@ -122,23 +156,34 @@ class Work:
 
     def advance(self, records: int, /) -> dict[str, np.ndarray]:
         """So many records further: their metrics (lanes, records, ...), on every process."""
-        groups, number = self._groups, np.int32(records)
-        call = lambda i: self._programs[groups.device(i)](self._parts[i], self._carries[i], number)
-        done = groups.each(call, [i for i in groups.mine if i not in self._resting])
-        self._carries |= {i: carry for i, (carry, _) in done.items()}
-        found = {
-            i: {name: np.asarray(values)[:, :records] for name, values in metrics.items()}
-            for i, (_, metrics) in done.items()
-        } | {i: self._repeated(i, records) for i in self._resting.intersection(groups.mine)}
+        groups, program = self._groups, self._program
+        self._started()
+        numbers = groups.numbers(lambda i: 0 if i in self._resting else records)
+        found: Rounds = []
+        for turn, row in enumerate(groups.rounds):
+            if all(i in self._resting or i >= groups.count for i in row):
+                found.append(self._nothing(len(row)))
+                continue
+            given = (self._parts[turn], self._carries[turn], numbers[turn], self._on_devices)
+            self._carries[turn], measured = program(*given)
+            found.append(measured)
+        cut = lambda leaf: np.asarray(leaf)[:, :records]
         shape = lambda s: jax.ShapeDtypeStruct((s.shape[0], records, *s.shape[2:]), s.dtype)
-        every = groups.gather(found, jax.tree.map(shape, self._shapes))
+        every = groups.gather(
+            [jax.tree.map(cut, one) for one in found], jax.tree.map(shape, self._shapes)
+        )
+        for index in self._resting:
+            at = slice(index * groups.group, (index + 1) * groups.group)
+            for name, values in self._last.items():
+                every[name][at] = values[self._lane[at]][:, None]
         self._last = {name: values[self._place][:, -1] for name, values in every.items()}
         return {name: values[self._place] for name, values in every.items()}
 
-    def _repeated(self, index: int, records: int) -> dict[str, np.ndarray]:
-        """The last metrics of a group that rests, so many times."""
-        lane = self._lane[index * self._groups.group :][: self._groups.group]
-        return {
-            name: np.repeat(values[lane][:, None], records, axis=1)
-            for name, values in self._last.items()
-        }
+    def _nothing(self, devices: int) -> dict[str, np.ndarray]:
+        """Room for the metrics of a round that rests."""
+        room = lambda s: np.zeros((s.shape[0] * devices, *s.shape[1:]), s.dtype)
+        return jax.tree.map(room, self._shapes)
+
+
+def _shape(leaf: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(np.shape(leaf), leaf.dtype)

@@ -12,7 +12,7 @@ def saved(folder, part=None, step=4, mark="m", rows=None, records=2, name="sweep
     first, end, _ = part or (0, rows, rows)
     lane = np.arange(first, end, dtype=float)
     kept = Checkpoints(folder / name, mark, part)
-    metrics = {"loss": lane[:, None] + np.arange(records) / 10, "until": np.asarray(step)}
+    metrics = {"loss": lane[:, None] + np.arange(records) / 10}
     kept.save(step, [lane, np.stack([lane, -lane], axis=1)], 0, metrics)
     return folder
 
@@ -26,7 +26,7 @@ def test_lanes_in_their_order(tmp_path):
     one = saved(tmp_path / "1", (2, 5, 5))
     two = saved(tmp_path / "2", (0, 2, 5))
     step, state, (chunk,) = merged(tmp_path, one, two)
-    assert step == 4 and int(chunk["until"]) == 4
+    assert step == 4 and list(chunk) == ["loss"]
     assert state[0].tolist() == [0, 1, 2, 3, 4] and state[1][:, 1].tolist() == [0, -1, -2, -3, -4]
     np.testing.assert_allclose(chunk["loss"], np.arange(5)[:, None] + [[0, 0.1]])
 
@@ -66,6 +66,7 @@ def test_shares_of_different_runs(tmp_path):
 def test_what_one_share_computed_whole_is_copied(tmp_path):
     whole = saved(tmp_path / "1", rows=3)
     np.savez(tmp_path / "1" / "alone.npz", x=np.arange(3))
+    (tmp_path / "1" / "sweep" / "notes.npz").write_bytes(b"of the user")
     (tmp_path / "2").mkdir()
     step, state, _ = merged(tmp_path, whole, tmp_path / "2")
     assert step == 4 and state[0].tolist() == [0, 1, 2]
@@ -82,7 +83,7 @@ def test_a_sweep_that_is_whole_in_one_share_and_cut_in_another(tmp_path):
 
 def test_an_earlier_merge_leaves_nothing_behind(tmp_path):
     place = Checkpoints(tmp_path / "all" / "sweep", "m")
-    place.save(9, [np.zeros(1)], 5, {"loss": np.zeros((1, 1)), "until": np.asarray(9)})
+    place.save(9, [np.zeros(1)], 5, {"loss": np.zeros((1, 1))})
     step, _, chunks = merged(tmp_path, saved(tmp_path / "1", (0, 2, 2)))
     assert step == 4 and len(chunks) == 1
 
@@ -100,18 +101,21 @@ def test_leaves_and_back():
         with_leaves(tree, leaves[:1])
 
 
-def chunk(until, start=0):
-    return {"loss": np.full((2, 1), float(start)), "until": np.asarray(until)}
+def chunk(start=0):
+    return {"loss": np.full((2, 1), float(start))}
+
+
+def written(kept, name, **entries):
+    kept._write(name, {key.replace("_", "/"): np.asarray(value) for key, value in entries.items()})
 
 
 def test_what_was_kept_comes_back(tmp_path):
     kept = Checkpoints(tmp_path / "s", "m", (1, 3, 9))
     assert kept.load() is None
     for first, until in ((0, 2), (2, 4)):
-        kept.save(until, [np.arange(3.0), np.full(2, until)], first, chunk(until, first))
+        kept.save(until, [np.arange(3.0), np.full(2, until)], first, chunk(first))
     step, state, chunks = kept.load()
     assert step == 4 and state[0].tolist() == [0, 1, 2] and state[1].tolist() == [4, 4]
-    assert [int(c["until"]) for c in chunks] == [2, 4]
     assert [float(c["loss"][0, 0]) for c in chunks] == [0, 2]
     for other in (None, (1, 3, 8)):
         with pytest.raises(ValueError, match="other lanes"):
@@ -119,25 +123,25 @@ def test_what_was_kept_comes_back(tmp_path):
     with pytest.raises(ValueError, match="another run"):
         Checkpoints(tmp_path / "s", "n", (1, 3, 9)).load()
     kept.clear()
-    assert kept.load() is None and not list((tmp_path / "s").glob("*"))
+    assert kept.load() is None and not list((tmp_path / "s").glob("[!.]*"))
 
 
 def test_more_than_eleven_leaves_keep_their_order(tmp_path):
     kept = Checkpoints(tmp_path / "s", "m")
-    kept.save(1, [np.full(1, i) for i in range(12)], 0, chunk(1))
+    kept.save(1, [np.full(1, i) for i in range(12)], 0, chunk())
     assert [int(leaf[0]) for leaf in kept.load()[1]] == list(range(12))
 
 
 def test_a_chunk_that_was_written_before_its_state_is_not_read(tmp_path):
     kept = Checkpoints(tmp_path / "s", "m")
-    kept.save(2, [np.zeros(1)], 0, chunk(2))
-    kept._write("chunk-000000002.npz", chunk(4))
+    kept.save(2, [np.zeros(1)], 0, chunk())
+    written(kept, "chunk-000000002.npz", metric_loss=np.zeros((2, 1)), until=4)
     assert len(kept.load()[2]) == 1
     # One that a state is said to follow, and that is not there.
-    kept._write("state.npz", {"leaf0000": np.zeros(1), "step": np.asarray(6)})
+    written(kept, "state.npz", leaf000000=np.zeros(1), step=6, ended=True)
     with pytest.raises(ValueError, match="from step 4 to 6 are missing"):
         kept.load()
-    kept._write("chunk-000000005.npz", chunk(6))
+    written(kept, "chunk-000000005.npz", metric_loss=np.zeros((2, 1)), until=6)
     with pytest.raises(ValueError, match="from step 4 on are missing"):
         kept.load()
 
@@ -146,8 +150,8 @@ def test_of_several_processes_the_first_writes(tmp_path, monkeypatch):
     from jaxbounds.sweeps import checkpoint
 
     kept = Checkpoints(tmp_path / "s", "m")
-    kept.save(2, [np.zeros(1)], 0, chunk(2))
+    kept.save(2, [np.zeros(1)], 0, chunk())
     monkeypatch.setattr(checkpoint.jax, "process_index", lambda: 1)
-    kept.save(4, [np.ones(1)], 2, chunk(4))
+    kept.save(4, [np.ones(1)], 2, chunk())
     kept.clear()
     assert kept.load()[0] == 2

@@ -13,12 +13,12 @@ from jaxbounds.sweeps.swept import among, joined, lanes_of, nothing, swept_of
 NAN, INF = np.nan, np.inf
 
 
-def records(*values, until, **more):
-    return {"loss": np.array(values, float), "until": np.asarray(until)} | more
+def records(*values, **more):
+    return {"loss": np.array(values, float)} | more
 
 
 def test_records_one_after_the_other():
-    parts = [records([1, 2], [3, 4], until=4), records([5], [6], until=6)]
+    parts = [records([1, 2], [3, 4]), records([5], [6])]
     found = joined(parts)
     assert found["loss"].tolist() == [[1, 2, 5], [3, 4, 6]] and list(found) == ["loss"]
     assert joined([]) == {}
@@ -27,20 +27,20 @@ def test_records_one_after_the_other():
 def test_the_first_step_with_a_metric_that_is_not_finite():
     loss = [[1, 2, 3], [NAN, 2, 3], [1, INF, NAN], [1, 2, -INF]]
     count = np.ones((4, 3), int)
-    found = swept_of({"w": np.zeros((4, 2))}, [records(*loss, until=6, count=count)], 2)
+    found = swept_of({"w": np.zeros((4, 2))}, [records(*loss, count=count)], 2, 6)
     assert found.steps.tolist() == [2, 4, 6] and found.diverged.tolist() == [-1, 2, 4, 6]
     # Of several metrics the earliest, of several entries any.
     wide = np.ones((4, 3, 2))
     wide[0, 1, 1] = NAN
     wide[3, 0, 0] = INF
-    found = swept_of({"w": np.zeros((4, 2))}, [records(*loss, until=6, wide=wide)], 2)
+    found = swept_of({"w": np.zeros((4, 2))}, [records(*loss, wide=wide)], 2, 6)
     assert found.diverged.tolist() == [4, 2, 4, 2]
-    none = swept_of({"w": np.zeros((4, 2))}, [], 2)
+    none = swept_of({"w": np.zeros((4, 2))}, [], 2, 0)
     assert none.steps.tolist() == [] and none.diverged.tolist() == [-1] * 4 and none.metrics == {}
 
 
 def test_lanes_of_a_share_stand_among_zeros():
-    part = swept_of({"w": np.ones((2, 3))}, [records([1, NAN], [2, 3], until=2)], 1)
+    part = swept_of({"w": np.ones((2, 3))}, [records([1, NAN], [2, 3])], 1, 2)
     found = among(part, range(1, 3), 5)
     assert found.state["w"].tolist() == np.outer([0, 1, 1, 0, 0], np.ones(3)).tolist()
     assert found.metrics["loss"][:, 0].tolist() == [0, 1, 2, 0, 0]
@@ -55,7 +55,7 @@ def test_a_share_without_lanes_has_the_shapes_of_a_sweep():
     found = nothing(start, measure, lanes, 7, 2)
     assert found.steps.tolist() == [2, 4, 6] and found.diverged.tolist() == [-1] * 8
     assert found.metrics["loss"].shape == (8, 3) and found.metrics["w"].shape == (8, 3, 3)
-    assert found.state["w"].shape == (8, 2, 3) and found.state["key"].dtype == np.uint32
+    assert found.state["w"].shape == (8, 2, 3) and found.state["key"].dtype == lanes["key"].dtype
     assert all(float(np.sum(leaf)) == 0 for leaf in jax.tree.leaves(found.metrics))
 
 

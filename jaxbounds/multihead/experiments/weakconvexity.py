@@ -21,7 +21,8 @@ import xarray as xr
 
 from jaxbounds.curvature import weak_convexity
 from jaxbounds.experiments import Claim, Experiment
-from jaxbounds.files import Place, load_arrays, locate, save_arrays
+from jaxbounds.files import Place, load_arrays, locate, write_arrays
+from jaxbounds.folders import Marked
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.experiments.weakconvexity_network import Arm, Encoder
 from jaxbounds.multihead.loss import logistic
@@ -141,7 +142,8 @@ def run(
                 continue
             table[a, h] = _one_arm(config, arm, heads, key)
             if path is not None:
-                save_arrays(path, {"table": table[a, h]}, form=mark)
+                with Marked(path.parent).writing(path.name) as file:
+                    write_arrays(file, {"table": table[a, h]}, form=mark)
     shares.whole()
     dims = ("arm", "H", "seed", "step", "block")
     variables: dict[str, Any] = {n: (dims, table[..., i]) for i, n in enumerate(_NAMES[:-1])}

@@ -82,7 +82,7 @@ def samples_to_threshold(
 
     def keep(store: Checkpoints, state: Any) -> None:
         nonlocal looks
-        part = {"risk": np.stack(history[looks:]), "until": np.asarray(len(history))}
+        part = {"risk": np.stack(history[looks:])}
         store.save(len(history), leaves_of(state), looks, part)
         looks = len(history)
 

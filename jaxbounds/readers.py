@@ -1,0 +1,249 @@
+"""Readers of what the library wrote: each looks at structure and size before it allocates.
+
+A reader takes a file of this machine. It runs no code, and it raises `Damaged` with the file's name
+for whatever the library did not write.
+"""
+
+import hashlib
+import json
+import math
+import os
+import stat
+import types
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from io import BufferedReader
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+import numpy as np
+
+Value = TypeVar("Value")
+
+TEXT = 2**26
+"""Bytes of a JSON file; `text_of` reads no larger one, and a larger limit lets it fill more memory.
+"""
+CONTAINERS, ENTRIES = 2**21, 2**22
+"""Objects with lists, and commas, of one JSON text; `parsed` parses no more of them. A larger limit
+lets a small file fill more memory."""
+HEADER = 2**16
+"""Bytes of an array's header; `arrays_of` reads no longer one."""
+NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
+"""How netCDF-4 names a dimension that no variable belongs to; nobody reads its values."""
+UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError, OverflowError)
+"""What the conversion of a foreign value raises."""
+
+
+class Damaged(ValueError):
+    """A file is not what the library writes there; the message names it."""
+
+
+def _plain_file(path: Path) -> BufferedReader:
+    """The opened file; a pipe or a device, which may never end, is none."""
+    file = open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb")  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise Damaged(f"{path} is no plain file. Try another folder")
+    return file
+
+
+def bytes_in(path: Path, /, *, limit: int = TEXT) -> bytes:
+    """The content of a plain file.
+
+    Raises:
+        Damaged: if it is no plain file, or has more bytes than the limit.
+        OSError: if it is not there or cannot be read.
+    """
+    with _plain_file(path) as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise Damaged(f"{path} has more than {limit} bytes, more than the library writes there")
+    return data
+
+
+def sha256_of(path: Path, /) -> str:
+    """SHA-256 of the content of a plain file.
+
+    Raises:
+        Damaged: if it is no plain file.
+        OSError: if it is not there or cannot be read.
+    """
+    with _plain_file(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def parsed(data: bytes, /) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: if it is none, or holds more entries than a text of the library.
+    """
+    containers, entries = data.count(b"{") + data.count(b"["), data.count(b",")
+    if containers > CONTAINERS or entries > ENTRIES:
+        raise ValueError(f"{containers} containers with {entries} commas are too many")
+    try:
+        return json.loads(data.decode("utf8"))
+    except RecursionError:
+        raise ValueError("the containers are nested too deeply") from None
+
+
+def json_in(path: Path, /, *, of: Callable[[Any], Value], limit: int = TEXT) -> Value:
+    """What a JSON file holds.
+
+    Args:
+        path: the file.
+        of: makes the wanted value from the parsed one, and raises one of `UNREADABLE` where that
+            has another structure.
+        limit: bytes that the file may have.
+
+    Raises:
+        Damaged: if the file is no JSON, or has another structure.
+        OSError: if it is not there or cannot be read.
+    """
+    try:
+        return of(parsed(bytes_in(path, limit=limit)))
+    except Damaged:
+        raise
+    except UNREADABLE as problem:
+        words = " ".join(str(problem).split())[:120]
+        raise Damaged(f"{path} is damaged ({type(problem).__name__}: {words})") from problem
+
+
+_WORDS = (None, "inf", "-inf")
+"""A float that is not finite, as JSON has it."""
+
+
+def fits(value: Any, hint: Any, /) -> bool:
+    """Whether a parsed value is what JSON makes of a value of a type.
+
+    Args:
+        value: parsed.
+        hint: of strings, numbers, literals, tuples, lists and dicts, and unions of these.
+    """
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if hint is None or hint is type(None):
+        return value is None
+    if hint is float:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return number or (isinstance(value, str | None) and value in _WORDS)
+    if hint in (str, bool, int):
+        return isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
+    if origin is Literal:
+        return isinstance(value, str | int | None) and value in inner
+    if origin in (Union, types.UnionType):
+        return any(fits(value, one) for one in inner)
+    if origin in (tuple, list):
+        if not isinstance(value, list | tuple):
+            return False
+        if origin is list or inner[1:] == (...,):
+            return all(fits(one, inner[0]) for one in value)
+        return len(value) == len(inner) and all(map(fits, value, inner))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        named = isinstance(value, dict) and all(isinstance(name, str) for name in value)
+        return named and all(fits(one, inner[1]) for one in value.values())
+    return isinstance(value, dict) if hint is dict else False
+
+
+def is_inside(name: str, /) -> bool:
+    """Whether a relative name, as a file gives it, stays inside of its folder."""
+    parts = PurePosixPath(name).parts
+    return not (name.startswith("/") or "\\" in name or "\0" in name or ".." in parts)
+
+
+def lines_in(path: Path, /, *, limit: int = 4 * TEXT) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that ended whole, each with its number from 1; a torn last one is none.
+
+    Raises:
+        Damaged: if it is no plain file, or has more bytes than the limit.
+        OSError: if it is not there or cannot be read.
+    """
+    *whole, _ = bytes_in(path, limit=limit).split(b"\n")
+    return ((number, line) for number, line in enumerate(whole, 1) if line.strip())
+
+
+def _array_of(part: Any, size: int) -> np.ndarray:
+    """One array of an archive, whose declared bytes must be those that its header asks for."""
+    version = np.lib.format.read_magic(part)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"version {version} of an array")
+    read = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
+    shape, by_columns, dtype = read(part, max_header_size=HEADER)
+    if dtype.hasobject or not dtype.itemsize:
+        raise ValueError(f"an array of type {dtype}")
+    count = math.prod(shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or count != size - part.tell():
+        raise ValueError(f"an array of shape {shape} and type {dtype} in {size} bytes")
+    buffer, filled = bytearray(count), 0
+    while filled < count:
+        step = part.readinto(memoryview(buffer)[filled:])
+        if not step:
+            raise ValueError("an array that ends early")
+        filled += step
+    if part.read(1):  # and the checksum of the archive is looked at
+        raise ValueError("an array with more bytes than it names")
+    return np.ndarray(shape, dtype, buffer, order="F" if by_columns else "C")
+
+
+def arrays_in(path: Path, /, *, limit: int) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file by name, without Python objects.
+
+    Each header is compared with the bytes that the archive declares before an array is made.
+
+    Raises:
+        ValueError: if the file is no such archive, or unpacks to more bytes than the limit.
+        OSError: if it is not there or cannot be read.
+    """
+    found: dict[str, np.ndarray] = {}
+    with _plain_file(path) as raw, zipfile.ZipFile(raw) as parts:
+        members = parts.infolist()
+        total = sum(member.file_size for member in members)
+        if total > limit:
+            raise ValueError(f"{total} bytes unpacked")
+        for member in members:
+            name = member.filename.removesuffix(".npy")
+            if name in found or not member.filename.endswith(".npy"):
+                raise ValueError(f"the entry {member.filename[:80]!r}")
+            with parts.open(member) as part:
+                found[name] = _array_of(part, member.file_size)
+    return found
+
+
+def check_netcdf(path: Path, /, *, limit: int) -> None:
+    """Look through a netCDF-4 file, whose variables must hold what they name.
+
+    A chunked variable without data names as much as it likes in a few bytes.
+
+    Raises:
+        ValueError: if a variable names more bytes than the file stores for it, or all name more
+            than the limit.
+        OSError: if it is no such file.
+    """
+    import h5py  # slow to import
+
+    total = 0
+    with h5py.File(path, "r") as file:
+
+        def look(name: str, part: Any) -> None:
+            nonlocal total
+            if not isinstance(part, h5py.Dataset):
+                return
+            label = part.attrs.get("NAME", b"")
+            if isinstance(label, bytes) and label.startswith(NO_VARIABLE):
+                return
+            wanted = math.prod(part.shape or ()) * part.dtype.itemsize if part.shape else 0
+            if part.external or part.is_virtual:
+                raise ValueError(f"{name} lies in another file")
+            # Variable strings are stored as references, of as many bytes.
+            if wanted > part.id.get_storage_size():
+                raise ValueError(f"{name} names {wanted} bytes that the file does not hold")
+            total += wanted
+
+        file.visititems(look)
+    if total > limit:
+        raise ValueError(f"{total} bytes, more than {limit}")
