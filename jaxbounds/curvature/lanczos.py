@@ -4,8 +4,9 @@ Lanczos started from one vector stops being a three-term recurrence when the Kry
 exhausted: the next off-diagonal entry is rounding noise, and dividing by it produces vectors that
 are not orthogonal to the old ones and eigenvalues that do not exist. Loss Hessians of small data
 sets are rank-deficient, so this is the normal case. Here every new vector is orthogonalised against
-the whole basis, and when what is left is rounding noise the iteration continues from a fresh random
-direction in the orthogonal complement (which also finds repeated eigenvalues).
+the whole basis, and when what is left is no larger than rounding noise the iteration continues with
+that rest and a fresh random direction in the orthogonal complement in equal parts. The random part
+also finds repeated eigenvalues. The rest may point to an eigenvalue close to the others.
 
 The basis has a fixed number of rows. When it is full, Ritz vectors of both ends are kept, the rest
 is dropped and the iteration goes on (thick restart: Wu and Simon, SIAM J. Matrix Anal. Appl. 22,
@@ -198,11 +199,17 @@ def _step(operator: Operator, key: jax.Array, state: _Krylov) -> _Krylov:
     # Well below the least default tolerance, since what is dropped here stays in the residuals.
     exhausted = coupling <= 16 * eps * scale
 
-    def fresh(_):
+    def fresh(rest):
+        """A random direction and what is left, which may be noise, and may be the way to an end."""
         noise = jax.random.normal(jax.random.fold_in(key, state.used), rest.shape, rest.dtype)
+        left = rest / jnp.where(coupling > 0, coupling, 1)
         for _ in range(2):
             noise = _unit(_orthogonal(basis, k + 1, noise)[0])
-        return noise
+        # Of one sign, so that the two do not cancel where the complement has one dimension.
+        vector = noise + jnp.where(_dot(noise, left) < 0, -left, left)
+        for _ in range(2):
+            vector = _unit(_orthogonal(basis, k + 1, vector)[0])
+        return vector
 
     vector = jax.lax.cond(exhausted, fresh, lambda rest: rest / jnp.linalg.norm(rest), rest)
     # A column holds no rows below the diagonal: old ones would be of dropped vectors.

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from jaxbounds.curvature.batches import count, group
+from jaxbounds.curvature.batches import count, group, named
 from jaxbounds.curvature.extremes import extremes_at
+from jaxbounds.curvature.filters import Filter
 from jaxbounds.curvature.lanczos import Extremes
-from jaxbounds.curvature.leaves import Filter, Params, head_shares, select
+from jaxbounds.curvature.leaves import select
+from jaxbounds.curvature.paths import Params
 from jaxbounds.curvature.products import Loss, Of
 from jaxbounds.curvature.programs import Point
+from jaxbounds.curvature.shares import head_shares
 from jaxbounds.memory import LIMIT
 from jaxbounds.shown import Table, number, shown
 
@@ -62,6 +65,7 @@ class CurvatureMonitor:
         blocks: Mapping[str, Filter] | None = None,
         heads: Mapping[str, int] | None = None,
         data: Any = None,
+        batches: Any = None,
         batch_size: int | None = None,
         iterations: int = 200,
         key: jax.Array | None = None,
@@ -80,6 +84,7 @@ class CurvatureMonitor:
                 the part of each head in the eigenvector of the least eigenvalue.
             data: what to measure on in place of the loop's batch: all data, as a list of batches or
                 as one pytree with batch_size.
+            batches: the monitor's own batches, where `data` would be mistaken for one batch.
             batch_size: cuts `data`.
             iterations: products at most, for each block.
             key: starts Lanczos, the same at each record.
@@ -97,27 +102,30 @@ class CurvatureMonitor:
             raise ValueError(f"no block may be called {WHOLE!r}: that one is always recorded")
         self._loss, self._every = loss, every
         self._blocks: dict[str, Filter | None] = {WHOLE: None} | dict(blocks or {})
-        self._heads, self._data, self._batch_size = heads, data, batch_size
+        self._heads, self._data, self._batch_size = heads, named(data, batches), batch_size
         self._of, given = of, {"iterations": iterations, "key": key, "memory_limit": memory_limit}
         self._options = options | given
         self._records: list[dict[str, Any]] = []
         self._names: tuple[str, ...] = ()
         self._on_record, self._size = on_record, 0
 
-    def __call__(self, step: int, params: Params, batches: Any = None, /) -> bool:
+    def __call__(
+        self, step: int, params: Params, data: Any = None, /, *, batches: Any = None
+    ) -> bool:
         """Record if it is time; whether it was.
 
         Args:
             step: of the loop; recorded where it is a multiple of `every`.
             params: the iterate.
-            batches: one batch, or a list of them; not used where the monitor has its own data.
+            data: one batch, or a list of batches; not used where the monitor has its own data.
+            batches: the batches, where `data` would be mistaken for one batch.
 
         Raises:
             ValueError: as `hessian_extremes`; a loss that is not finite is recorded as such.
         """
         if step % self._every:
             return False
-        size = None
+        size, batches = None, named(data, batches)
         if self._data is not None:
             batches, size = self._data, self._batch_size
         found: dict[str, tuple[Extremes, Any]] = {}

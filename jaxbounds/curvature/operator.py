@@ -8,10 +8,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.curvature.batches import named, told
 from jaxbounds.curvature.convexity import WeakConvexity, weak_convexity_at
 from jaxbounds.curvature.extremes import DENSE_LIMIT, dense_at, extremes_at, memory_at
+from jaxbounds.curvature.filters import Filter
 from jaxbounds.curvature.lanczos import Extremes
-from jaxbounds.curvature.leaves import Filter, Params
+from jaxbounds.curvature.paths import Params
 from jaxbounds.curvature.products import Loss, Of, Problem
 from jaxbounds.curvature.programs import Point
 from jaxbounds.curvature.spectrum import Spectrum, spectrum_at
@@ -46,14 +48,16 @@ class Curvature:
             batch_stats, nnx variables other than `nnx.Param`) and the state of an optax optimiser;
             bfloat16 parameters compute in float32. A loss that rounds to fewer digits than its
             parameters have (mixed precision) never converges: see `Extremes.noise`.
-        batches: one batch (any pytree: a tuple (x, y) is one), or a list of batches of one shape,
-            [(x1, y1), (x2, y2)], whose losses are averaged in the memory of one of them. The
-            extremes of one minibatch are not those of the data: its least eigenvalue is as a rule
-            several times too negative.
+        data: one batch (any pytree: a tuple (x, y) is one), or a list of batches of one shape,
+            [(x1, y1), (x2, y2)], whose losses are averaged in the memory of one of them. A list
+            [x, y] of arrays of one length is refused, since it may be either. The extremes of one
+            minibatch are not those of the data: its least eigenvalue is as a rule several times too
+            negative.
+        batches: the batches, where they would be mistaken for one: batches=[x1, x2].
         batch_size: cuts one pytree of examples (n, ...) into batches instead.
         filter: which parameters, the rest held fixed: a part of their path or a pattern
-            ("attention", "block_*/kernel"), several, a function of the path, or a kind of
-            `nnx.Variable`. The matrix is then that block.
+            ("attention", "block_*/kernel"), several, a function of the path, a kind of
+            `nnx.Variable`, or a mask (a pytree of booleans). The matrix is then that block.
         of: "hessian", or "ggn" (then `loss` is a `Composite`).
         memory_limit: in bytes, for each call; `memory` says what one needs.
 
@@ -71,29 +75,44 @@ class Curvature:
         self,
         loss: Loss,
         params: Params,
-        batches: Any = None,
+        data: Any = None,
         *,
+        batches: Any = None,
         batch_size: int | None = None,
         filter: Filter | None = None,
         of: Of = "hessian",
         memory_limit: float = LIMIT,
     ) -> None:
         self._limit = memory_limit
-        self._at = functools.partial(Point, loss, params, batches, batch_size=batch_size, of=of)
+        data = named(data, batches)
+        self._at = functools.partial(Point, loss, params, data, batch_size=batch_size, of=of)
         self._point = self._at(filter=filter)
         self.size = self._point.selection.size
 
     def __matmul__(self, v: Any) -> Any:
         """The product with a vector (size,), or with a pytree like the parameters.
 
-        Of a pytree, leaves that were held fixed are ignored, and None comes in their place.
+        Leaves of a pytree are found by path. Leaves that were held fixed are ignored, and None
+        comes in their place.
+
+        Raises:
+            ValueError: if the vector has another length; if the pytree lacks a parameter, has an
+                unknown leaf, or a leaf has another shape.
         """
-        selection, flat = self._point.selection, getattr(v, "shape", None) == (self.size,)
-        vector = jnp.asarray(v) if flat else selection.vector(selection.arrays(v)[0])
+        selection, shape = self._point.selection, getattr(v, "shape", None)
+        flat = shape == (self.size,)
+        if shape is not None and not flat and selection.places != (("",),):
+            raise ValueError(
+                f"v has shape {shape}, and the matrix has {self.size} columns. Try a vector "
+                f"({self.size},), or a pytree like the parameters"
+            )
+        vector = jnp.asarray(v) if flat else selection.vector_of(v)
         image = self._point.run(
             _product_kernel, {}, {"vector": vector.astype(selection.dtype)}, limit=self._limit,
             what="a product with the Hessian",
         )  # fmt: skip
+        if not isinstance(vector, jax.core.Tracer) and jnp.any(vector != 0):
+            self._point.refuse_constant(image)
         return image if flat else selection.tree(image)
 
     def extremes(
@@ -278,4 +297,6 @@ class Curvature:
 
     def _table(self) -> Table:
         name = {"hessian": "Hessian", "ggn": "Gauss-Newton matrix"}[self._point.of]
-        return Table(f"{name} of {self.size:,} parameters in {self._point.selection.dtype.name}")
+        mean = told(self._point.arguments[2])
+        of = f"{self.size:,} parameters in {self._point.selection.dtype.name}"
+        return Table(f"{name} of {of}, {mean}")

@@ -14,8 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.curvature.batches import group
-from jaxbounds.curvature.leaves import Filter, Params, Selection, select
+from jaxbounds.curvature.batches import Listed, group
+from jaxbounds.curvature.causes import explained, why_not_finite
+from jaxbounds.curvature.filters import Filter, listed
+from jaxbounds.curvature.leaves import Selection, select
+from jaxbounds.curvature.paths import Params
 from jaxbounds.curvature.products import Loss, Of, Problem, check_matrix
 from jaxbounds.curvature.traced import ANOTHER, TracedLoss
 from jaxbounds.memory import refuse_over
@@ -25,15 +28,32 @@ Kernel = Callable[..., Any]
 """`kernel(problem, static options, dynamic options) -> pytree of arrays`, traceable."""
 
 
+def as_key(key: Any, /) -> jax.Array:
+    """The key of JAX that somebody gave, `jax.random.key(0)` unless given.
+
+    Raises:
+        ValueError: if it is no key.
+    """
+    if key is None:
+        return jax.random.key(0)
+    if not isinstance(key, jax.Array) or not (
+        jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.dtype == jnp.uint32
+    ):
+        raise ValueError(f"key={key!r} is no key. Try jax.random.key(0)")
+    return key
+
+
 class Program:
     """A kernel for one traced loss and selection, compiled once for each shape of its arguments."""
 
     def __init__(
         self, kernel: Kernel, traced: TracedLoss, selection: Selection, of: Of, static: Any
     ):
+        ruled = any("custom_vjp" in eqn for eqn in traced.primitives)
+
         def call(constants, own, fixed, groups, head, dynamic):
             loss = traced.bound(constants)
-            problem = Problem(loss, selection, of, own, fixed, groups, head)
+            problem = Problem(loss, selection, of, own, fixed, groups, head, ruled)
             return kernel(problem, dict(static), dynamic)
 
         self._jitted = jax.jit(call)
@@ -51,7 +71,9 @@ class Program:
         shapes = tuple((x.shape, x.dtype, str(getattr(x, "sharding", ""))) for x in leaves)
         mark = (structure, shapes, settings)
         if mark not in self._compiled:
-            program = self._jitted.lower(*arguments).compile()
+            with explained(None, differentiated=True):
+                lowered = self._jitted.lower(*arguments)
+            program = lowered.compile()
             memory = program.memory_analysis()
             parts = ("temp_size_in_bytes", "argument_size_in_bytes", "output_size_in_bytes")
             need = sum(getattr(memory, part, 0) for part in parts)
@@ -59,10 +81,16 @@ class Program:
         return self._compiled[mark]
 
 
+def _slope_kernel(problem: Problem, static: dict, dynamic: dict) -> jax.Array:
+    """The largest entry of the gradient, a step away."""
+    at = problem.point + dynamic["step"] * (1 + jnp.abs(problem.point))
+    return jnp.max(jnp.abs(jax.grad(problem.value)(at)))
+
+
 KEPT = 32
 """Programs that are kept; the one that was not used for longest goes."""
 _programs: "OrderedDict[Any, Program]" = OrderedDict()
-_fixed: set[str] = set()
+_fixed: set[Any] = set()
 """Keys of traces that were the same twice."""
 
 
@@ -118,18 +146,24 @@ class Point:
             )
         _check_arguments(loss, batches)
         self.loss, self.params, self.of = loss, params, of
+        self.data = list(batches) if isinstance(batches, Listed) else batches
         self.selection = select(params, filter, heads=heads)
         own, fixed = self.selection.arrays(params)
         self.arguments = (own, fixed, group(batches, batch_size))
-        leaves = jax.tree.leaves((params, batches))
+        leaves = jax.tree.leaves((params, self.data))
         self.is_traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
         self._traced = None if self.is_traced else self._trace()
+        if self._traced is not None and any(
+            isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(self._traced.constants)
+        ):
+            self.is_traced, self._traced = True, None
         if self._traced is not None and self._traced.key not in _fixed:
             self._refuse_another(self._traced)
             _fixed.add(self._traced.key)
 
     def _trace(self) -> TracedLoss:
-        return TracedLoss(self.loss, self.selection, *self.arguments, self.of == "ggn")
+        with explained(self.params):
+            return TracedLoss(self.loss, self.selection, *self.arguments, self.of == "ggn")
 
     @functools.cached_property
     def unit(self) -> float:
@@ -167,6 +201,60 @@ class Point:
         one, two = (np.asarray(self._problem(None).value()) for _ in range(2))
         if not np.array_equal(one, two, equal_nan=True):
             raise ValueError(ANOTHER)
+
+    def _is_traced(self, *values: Any) -> bool:
+        """Whether the point, or one of these values, is inside of a transformation."""
+        tracers = (isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
+        return self.is_traced or any(tracers)
+
+    def refuse_not_finite(self, loss: Any, *results: Any) -> None:
+        """Raise where the loss, or a result of products with its Hessian, is not finite.
+
+        Raises:
+            ValueError: then, with the cause where the parameters or the batches show it.
+        """
+        if self._is_traced(loss, results):
+            return
+        if np.isfinite(loss) and all(np.isfinite(result).all() for result in results):
+            return
+        cause = why_not_finite(self.params, self.data)
+        if cause is not None:
+            raise ValueError(f"the loss, or its Hessian, is not finite: {cause}")
+        if not np.isfinite(loss):
+            raise ValueError(
+                f"the loss is {float(loss)} at these parameters: it has no curvature there"
+            )
+        raise ValueError(
+            f"the loss is {float(loss):.6g}, but products with its Hessian are not finite: look "
+            "for a root, a norm or a logarithm at 0"
+        )
+
+    def refuse_constant(self, *results: Any, head: Any = None) -> None:
+        """Raise where all results are 0 because the loss does not depend on the parameters.
+
+        The gradient at this point, at three random ones and at NaN decides: a loss that is flat at
+        one point, linear, or multiplied by 0, depends on its parameters.
+
+        Raises:
+            ValueError: then.
+        """
+        if self._is_traced(head, results):
+            return
+        if any(np.any(np.asarray(result) != 0) for result in results):
+            return
+        size, dtype = self.selection.size, self.selection.dtype
+        for i, width in enumerate((0.0, 0.01, 1.0, 10.0, float("nan"))):
+            step = width * jax.random.normal(jax.random.key(i), (size,), dtype)
+            slope = self.run(
+                _slope_kernel, {}, {"step": step}, limit=float("inf"), what="a gradient", head=head
+            )
+            if slope != 0:
+                return
+        paths = listed([entry[0] for entry in self.selection.chosen if entry])
+        raise ValueError(
+            f"the loss does not depend on {paths}: its gradient vanishes here and at three random "
+            "points. Try a loss that uses its parameters without stop_gradient, rounding or argmax"
+        )
 
     def bytes(self, kernel: Kernel, static: dict, dynamic: dict, head: Any = None) -> int:
         """What the program needs; it is compiled, not run."""
@@ -207,8 +295,9 @@ class Point:
         Raises:
             ValueError: if it needs more memory than the limit; nothing has been run then.
         """
-        if self.is_traced or isinstance(head, jax.core.Tracer):
-            return kernel(self._problem(head), dict(static), dynamic)
+        if self._is_traced(head, dynamic):
+            with explained(None, differentiated=True):
+                return kernel(self._problem(head), dict(static), dynamic)
         program, arguments = self._program(kernel, static, dynamic, head)
         run, need = program.compiled(arguments)
         self.refuse(need, limit, what, advice)

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from jaxbounds.curvature.lanczos import _Krylov, _ritz, _step, _unit
 from jaxbounds.curvature.products import Problem
-from jaxbounds.curvature.programs import Point
+from jaxbounds.curvature.programs import Point, as_key
 from jaxbounds.shown import Table, number, shown
 
 STORED_BYTES = 256 * 2**20
@@ -29,19 +29,41 @@ class Spectrum(NamedTuple):
         nodes: (probes, k), Ritz values.
         weights: (probes, k).
         size: parameters, the number of eigenvalues.
+        residuals: (probes, k), ||A u - node u|| of the unit vector u of each node: how far the
+            eigenvalues that it stands for lie apart. None means 0: each node is an eigenvalue.
     """
 
     nodes: Float[Array, "probes k"]
     weights: Float[Array, "probes k"]
     size: int
+    residuals: Float[Array, "probes k"] | None = None
 
     def share_below(self, x: float) -> tuple[float, float]:
-        """The share of eigenvalues below `x`, and its standard error over the probes.
+        """The share of eigenvalues below `x`, and its error.
 
-        Eigenvalues next to `x` may be counted on either side: a node stands for its surroundings.
+        A node stands for its surroundings: the part of its weight that may lie beyond `x` is at
+        most r^2 / (r^2 + d^2), d away from `x`, where r is the residual of the node (Cantelli's
+        inequality: r^2 is the variance of the eigenvalues that the node stands for). Half of that
+        part is counted on either side and added to the error, the rest of which is the standard
+        error over the probes.
+
+        Raises:
+            ValueError: if `x` is no number.
         """
-        shares = jnp.sum(jnp.where(self.nodes < x, self.weights, 0), axis=1)
-        return float(jnp.mean(shares)), _error(np.asarray(shares))
+        if np.isnan(x):
+            raise ValueError(f"x={x} has no place among the eigenvalues. Try a number")
+        nodes, weights = (np.asarray(a, np.float64) for a in (self.nodes, self.weights))
+        residuals = 0.0 if self.residuals is None else np.asarray(self.residuals, np.float64)
+        weights = weights / weights.sum(axis=1, keepdims=True)
+        # What rounding does to the place of a node.
+        unit = 4 * float(jnp.finfo(self.nodes.dtype).eps)
+        spread = residuals + unit * np.abs(nodes).max(axis=1, keepdims=True)
+        if self.residuals is None:
+            spread = np.zeros_like(nodes)
+        beyond = weights * spread**2 / np.maximum(spread**2 + (nodes - x) ** 2, 1e-300) / 2
+        shares = np.sum(np.where(nodes < x, weights - beyond, beyond), axis=1)
+        half = float(np.mean(np.sum(beyond, axis=1)))
+        return float(shares.mean()), float(np.hypot(_error(shares), half))
 
     def moment(self, power: int) -> tuple[float, float]:
         """The mean of the eigenvalues' powers and its standard error; exact up to 2k - 1."""
@@ -87,18 +109,18 @@ def _error(samples: np.ndarray) -> float:
     return float(np.std(samples, ddof=1) / np.sqrt(count)) if count > 1 else float("inf")
 
 
-def _stored(operator: Any, start: Array, key: Array, k: int) -> tuple[Array, Array]:
+def _stored(operator: Any, start: Array, key: Array, k: int) -> tuple[Array, Array, Array]:
     zero, dtype = jnp.zeros((), start.dtype), start.dtype
     state = _Krylov(
         jnp.zeros((k, start.size), dtype), jnp.zeros((k, k), dtype), start, zero,
         jnp.int32(0), jnp.int32(0), zero,
     )  # fmt: skip
     state = jax.lax.fori_loop(0, k, lambda _, state: _step(operator, key, state), state)
-    values, vectors, _ = _ritz(state)
-    return values, vectors[0] ** 2
+    values, vectors, residuals = _ritz(state)
+    return values, vectors[0] ** 2, residuals
 
 
-def _bare(operator: Any, start: Array, k: int) -> tuple[Array, Array]:
+def _bare(operator: Any, start: Array, k: int) -> tuple[Array, Array, Array]:
     """Three vectors of memory; copies of converged values share their weight."""
     eps = jnp.finfo(start.dtype).eps
 
@@ -118,10 +140,10 @@ def _bare(operator: Any, start: Array, k: int) -> tuple[Array, Array]:
     _, (alpha, beta) = jax.lax.scan(step, (jnp.zeros_like(start), start, zero, zero), length=k)
     matrix = jnp.diag(alpha) + jnp.diag(beta[:-1], 1) + jnp.diag(beta[:-1], -1)
     values, vectors = jnp.linalg.eigh(matrix)
-    return values, vectors[0] ** 2
+    return values, vectors[0] ** 2, jnp.abs(beta[-1] * vectors[-1])
 
 
-def _spectrum_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array]:
+def _spectrum_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, ...]:
     operator, size, dtype = problem.operator(), problem.selection.size, problem.selection.dtype
 
     def probe(key):
@@ -131,8 +153,8 @@ def _spectrum_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Arr
             return _stored(operator, start, fresh_key, static["k"])
         return _bare(operator, start, static["k"])
 
-    nodes, weights = jax.lax.map(probe, jax.random.split(dynamic["key"], static["probes"]))
-    return nodes, weights, problem.value()
+    found = jax.lax.map(probe, jax.random.split(dynamic["key"], static["probes"]))
+    return *found, problem.value()
 
 
 def spectrum_at(
@@ -154,13 +176,11 @@ def spectrum_at(
     size, k = point.selection.size, min(iterations, point.selection.size)
     stored = k * size * point.selection.dtype.itemsize <= STORED_BYTES
     static = {"probes": probes, "k": k, "stored": stored}
-    key = jax.random.key(0) if key is None else key
-    nodes, weights, value = point.run(
+    key = as_key(key)
+    nodes, weights, residuals, value = point.run(
         _spectrum_kernel, static, {"key": key}, limit=memory_limit,
         what="the spectrum of the Hessian", advice="lower iterations, ",
     )  # fmt: skip
-    if not point.is_traced and not bool(jnp.all(jnp.isfinite(nodes)) & jnp.isfinite(value)):
-        raise ValueError(
-            f"the loss, or a product with its Hessian, is not finite; the loss is {float(value)}"
-        )
-    return Spectrum(nodes, weights, size)
+    point.refuse_not_finite(value, nodes)
+    point.refuse_constant(nodes)
+    return Spectrum(nodes, weights, size, residuals)

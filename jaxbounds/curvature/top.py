@@ -109,6 +109,7 @@ def top_at(
     values, residuals, converged, rows = point.run(
         _kernel, static, dynamic, limit=memory_limit, what=WHAT, advice="ask for fewer, "
     )
+    point.refuse_constant(values)
     order = jnp.argsort(-static["sign"] * values)
     vectors = [selection.tree(rows[i]) for i in order]
     return Top(values[order], residuals[order], converged[order], vectors)

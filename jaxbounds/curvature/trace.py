@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxbounds.curvature.products import Problem
-from jaxbounds.curvature.programs import Point
+from jaxbounds.curvature.programs import Point, as_key
 from jaxbounds.shown import Table, number, shown
 
 Method = Literal["auto", "hutchinson", "hutch++"]
@@ -89,13 +89,13 @@ def trace_at(
         )
     sketch = third if method == "hutch++" else 0
     static = {"sketch": sketch, "probes": products - 2 * sketch}
-    key = jax.random.key(0) if key is None else key
+    key = as_key(key)
     exact, samples, value = point.run(
         _trace_kernel, static, {"key": key}, limit=memory_limit, what="the trace of the Hessian",
         advice="lower products, ",
     )  # fmt: skip
     estimate = exact + jnp.mean(samples)
     error = jnp.std(samples, ddof=1) / jnp.sqrt(jnp.asarray(samples.size, samples.dtype))
-    if not point.is_traced and not bool(jnp.isfinite(estimate)):
-        raise ValueError(f"products with the Hessian are not finite; the loss is {float(value)}")
+    point.refuse_not_finite(value, estimate)
+    point.refuse_constant(samples, exact)
     return Trace(estimate, error, products, method)
