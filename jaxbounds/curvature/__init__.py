@@ -9,6 +9,7 @@ from jaxbounds.curvature.convexity import (
     WeakConvexity,
     convexity_certificate,
 )
+from jaxbounds.curvature.diagonal import Applied, Diagonal
 from jaxbounds.curvature.extremes import DENSE_LIMIT
 from jaxbounds.curvature.functions import (
     block_extremes,
@@ -31,11 +32,13 @@ from jaxbounds.curvature.trace import Trace
 
 __all__ = [
     "DENSE_LIMIT",
+    "Applied",
     "CertifiedExtremes",
     "Composite",
     "ConvexityCertificate",
     "Curvature",
     "CurvatureMonitor",
+    "Diagonal",
     "Extremes",
     "Spectrum",
     "Top",

@@ -1,5 +1,7 @@
 """The extreme eigenpairs of a loss's Hessian: of all parameters, of blocks, of each head."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -134,10 +136,11 @@ def extremes_at(
         least = static["basis"] * selection.size * selection.dtype.itemsize
         point.refuse(least, memory_limit, WHAT, _ADVICE)
     dynamic["unit"] = jnp.asarray(point.unit, selection.dtype)
-    found = point.run(
-        _extremes_kernel, static, dynamic, limit=memory_limit, what=WHAT, advice=_ADVICE, head=head
-    )
-    ends, loss = found
+    whole = not static["dense"] and head is None
+    ends, loss = point.run(
+        _extremes_kernel, static, dynamic, limit=memory_limit, what=WHAT, advice=_ADVICE, head=head,
+        hosted=_hosted if whole else None, rows=rows_of(static["basis"]) if whole else 0,
+    )  # fmt: skip
     if finite:
         point.refuse_not_finite(loss, ends.minimum, ends.maximum)
     point.refuse_constant(ends.minimum, ends.maximum, head=head)
@@ -146,8 +149,39 @@ def extremes_at(
     return ends._replace(vector_minimum=low, vector_maximum=high), loss
 
 
+def rows_of(basis: int, /) -> int:
+    """Vectors that an iteration with so many rows keeps beside the product."""
+    return basis + basis // 2 + 4
+
+
+def hosted_extremes(
+    product: Any, selection: Selection, static: dict, dynamic: dict, /, **block: Any
+) -> Extremes:
+    """Both ends by loops of Python around a compiled product.
+
+    Args:
+        product: of vectors.
+        selection: of the parameters.
+        static: see `lanczos_options`.
+        dynamic: see `lanczos_options`.
+        **block: `mask` and `dimension` of a diagonal block.
+    """
+    ends = lanczos_extremes(
+        product, selection.size, dynamic["key"], iterations=dynamic["iterations"],
+        tolerance=dynamic["tolerance"], basis=static["basis"], dtype=selection.dtype, hosted=True,
+        **block,
+    )  # fmt: skip
+    return rounded(ends, dynamic["unit"], dynamic["tolerance"])
+
+
+def _hosted(product: Any, selection: Selection, static: dict, dynamic: dict) -> tuple:
+    return hosted_extremes(product, selection, static, dynamic), product.value
+
+
 def memory_at(point: Point, /, *, basis: int | None = None, dense_limit: int = DENSE_LIMIT) -> int:
     """Bytes that `extremes_at` needs; see `Curvature.memory`."""
     static, dynamic = lanczos_options(point.selection, None, 1, None, basis, dense_limit)
+    if not static["dense"]:
+        return point.hosted_bytes(rows_of(static["basis"]))
     dynamic["unit"] = jnp.asarray(point.unit, point.selection.dtype)
     return point.bytes(_extremes_kernel, static, dynamic)

@@ -1,15 +1,18 @@
 """The Hessian of a loss as an operator, and what one asks of it."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from jaxbounds.curvature.batches import named, told
+from jaxbounds.curvature.blocks import block_at
 from jaxbounds.curvature.convexity import WeakConvexity, weak_convexity_at
+from jaxbounds.curvature.diagonal import Applied, Diagonal, applied_at, diagonal_at
 from jaxbounds.curvature.extremes import DENSE_LIMIT, dense_at, extremes_at, memory_at
 from jaxbounds.curvature.filters import Filter
 from jaxbounds.curvature.lanczos import Extremes
@@ -107,13 +110,75 @@ class Curvature:
                 f"({self.size},), or a pytree like the parameters"
             )
         vector = jnp.asarray(v) if flat else selection.vector_of(v)
+        vector = vector.astype(selection.dtype)
         image = self._point.run(
-            _product_kernel, {}, {"vector": vector.astype(selection.dtype)}, limit=self._limit,
-            what="a product with the Hessian",
+            _product_kernel, {}, {"vector": vector}, limit=self._limit,
+            what="a product with the Hessian", rows=2,
+            hosted=lambda product, selection, static, dynamic: product(dynamic["vector"]),
         )  # fmt: skip
         if not isinstance(vector, jax.core.Tracer) and jnp.any(vector != 0):
             self._point.refuse_constant(image)
         return image if flat else selection.tree(image)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(size, size), for SciPy."""
+        return self.size, self.size
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the numbers of a product, for SciPy."""
+        return np.dtype(self._point.selection.dtype)
+
+    def matvec(self, v: Any, /) -> np.ndarray:
+        """The product with a vector (size,) or (size, 1) in NumPy.
+
+        `scipy.sparse.linalg.aslinearoperator(H)` asks for it.
+        """
+        flat = np.asarray(v, self.dtype)
+        return np.asarray(self @ jnp.asarray(flat.reshape(self.size))).reshape(flat.shape)
+
+    rmatvec = matvec
+    """The matrix is symmetric."""
+
+    def diagonal(self, *, key: jax.Array | None = None, products: int = 30) -> Diagonal:
+        """The diagonal, with the standard error of each entry.
+
+        Args:
+            key: draws the probes; `jax.random.key(0)` unless given.
+            products: random vectors; the error falls as their root.
+
+        Raises:
+            ValueError: if there are fewer than 2 products.
+        """
+        return diagonal_at(self._point, memory_limit=self._limit, key=key, products=products)
+
+    def apply(
+        self,
+        function: Callable[[Float[Array, " k"]], Float[Array, " k"]],
+        v: Any,
+        /,
+        *,
+        iterations: int = 60,
+    ) -> Applied:
+        """f(H) v by Lanczos from v, as `H.apply(lambda x: 1 / (x + 1), v)` solves (H + 1) u = v.
+
+        Args:
+            function: of eigenvalues (k,), traceable.
+            v: a vector (size,), or a pytree like the parameters.
+            iterations: products.
+
+        Raises:
+            ValueError: if the function is not finite at the eigenvalues that are found, there are
+                fewer than 2 iterations, or v is not like the parameters.
+        """
+        selection, flat = self._point.selection, getattr(v, "shape", None) == (self.size,)
+        vector = jnp.asarray(v) if flat else selection.vector_of(v)
+        value, error, k = applied_at(
+            self._point, function, vector.astype(selection.dtype), memory_limit=self._limit,
+            iterations=iterations,
+        )  # fmt: skip
+        return Applied(value if flat else selection.tree(value), float(error), k)
 
     def extremes(
         self,
@@ -260,7 +325,7 @@ class Curvature:
             raise ValueError(f"blocks must give a filter for each name, got {blocks!r}")
         options = {"memory_limit": self._limit} | options
         found = {
-            name: extremes_at(self._at(filter=chosen), **options)[0]
+            name: block_at(self._point, self._at, chosen, **options)[0]
             for name, chosen in (blocks or {}).items()
         }
         if heads:

@@ -164,10 +164,17 @@ class Problem(NamedTuple):
             return self._linear(jax.tree.map(lambda leaf: leaf[0], self.groups[0].stacked))
         return lambda v: self._mean(lambda batch: self._product(v, batch))
 
+    def image_and_value(self, v: Array) -> tuple[Array, Array]:
+        """A v and the mean loss, which share their forward passes."""
+        value = lambda *batch: real(self.loss(self.params(self.point), *batch))
+        if self.groups is None or count(self.groups) == 1:
+            return self.operator()(v), self.value()
+        return self._mean(lambda batch: (self._product(v, batch), value(batch)))
+
     def _mean(self, function: Callable[..., Any]) -> Any:
         if self.groups is None:
             return function()
-        total: Any = 0.0
+        total: Any = None
         for stacked, weight in self.groups:
             first = jax.tree.map(lambda leaf: leaf[0], stacked)
             start = jax.tree.map(
@@ -175,7 +182,8 @@ class Problem(NamedTuple):
             )
             add = lambda sums, batch: (jax.tree.map(jnp.add, sums, function(batch)), None)
             sums = jax.lax.scan(add, start, stacked)[0]
-            total = total + sums * jnp.asarray(weight, sums.dtype)
+            part = jax.tree.map(lambda s, w=weight: s * jnp.asarray(w, s.dtype), sums)
+            total = part if total is None else jax.tree.map(jnp.add, total, part)
         return total
 
     def _slope(self, batch: tuple) -> Callable:

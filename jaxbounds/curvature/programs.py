@@ -43,6 +43,13 @@ def as_key(key: Any, /) -> jax.Array:
     return key
 
 
+def bytes_of_program(program: Any, /) -> int:
+    """What a compiled program needs, with arguments and results."""
+    memory = program.memory_analysis()
+    parts = ("temp_size_in_bytes", "argument_size_in_bytes", "output_size_in_bytes")
+    return sum(getattr(memory, part, 0) for part in parts)
+
+
 class Program:
     """A kernel for one traced loss and selection, compiled once for each shape of its arguments."""
 
@@ -59,8 +66,9 @@ class Program:
         self._jitted = jax.jit(call)
         self._compiled: dict[Any, tuple[Any, int]] = {}
 
-    def compiled(self, arguments: tuple, /) -> tuple[Any, int]:
-        """The program for these arguments, and the bytes it needs with arguments and results."""
+    @staticmethod
+    def mark(arguments: tuple, /) -> Any:
+        """What a compiled program depends on: shapes, dtypes, places and settings."""
         config = jax.config.values
         settings = (
             config.get("jax_enable_x64"),
@@ -69,15 +77,16 @@ class Program:
         )
         leaves, structure = jax.tree.flatten(arguments)
         shapes = tuple((x.shape, x.dtype, str(getattr(x, "sharding", ""))) for x in leaves)
-        mark = (structure, shapes, settings)
+        return structure, shapes, settings
+
+    def compiled(self, arguments: tuple, /) -> tuple[Any, int]:
+        """The program for these arguments, and the bytes it needs with arguments and results."""
+        mark = self.mark(arguments)
         if mark not in self._compiled:
             with explained(None, differentiated=True):
                 lowered = self._jitted.lower(*arguments)
             program = lowered.compile()
-            memory = program.memory_analysis()
-            parts = ("temp_size_in_bytes", "argument_size_in_bytes", "output_size_in_bytes")
-            need = sum(getattr(memory, part, 0) for part in parts)
-            self._compiled[mark] = (program, need)
+            self._compiled[mark] = (program, bytes_of_program(program))
         return self._compiled[mark]
 
 
@@ -89,7 +98,7 @@ def _slope_kernel(problem: Problem, static: dict, dynamic: dict) -> jax.Array:
 
 KEPT = 32
 """Programs that are kept; the one that was not used for longest goes."""
-_programs: "OrderedDict[Any, Program]" = OrderedDict()
+_programs: "OrderedDict[Any, Any]" = OrderedDict()
 _fixed: set[Any] = set()
 """Keys of traces that were the same twice."""
 
@@ -150,6 +159,7 @@ class Point:
         self.selection = select(params, filter, heads=heads)
         own, fixed = self.selection.arrays(params)
         self.arguments = (own, fixed, group(batches, batch_size))
+        self.product: Any = None
         leaves = jax.tree.leaves((params, self.data))
         self.is_traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
         self._traced = None if self.is_traced else self._trace()
@@ -172,21 +182,33 @@ class Point:
         least = float(jnp.finfo(self.selection.dtype).eps)
         return max([least] + [coarseness(operation) for operation in narrow])
 
-    def _program(
-        self, kernel: Kernel, static: dict, dynamic: dict, head: Any
-    ) -> tuple[Program, tuple]:
-        traced = self._traced
-        assert traced is not None
-        key = (traced.key, kernel, self.selection, self.of, tuple(static.items()))
+    def kept(self, name: Any, make: Callable[[], Any]) -> Any:
+        """What was made for a loss with the same trace, or what is made now."""
+        assert self._traced is not None
+        key = (self._traced.key, self.selection, self.of, name)
         if key not in _programs:
-            _programs[key] = Program(kernel, traced, self.selection, self.of, key[-1])
+            _programs[key] = make()
         _programs.move_to_end(key)
         while len(_programs) > KEPT:
             _programs.popitem(last=False)
+        return _programs[key]
+
+    def made(self, kernel: Kernel, static: dict) -> Program:
+        """The program of a kernel."""
+        options = tuple(static.items())
+        return self.kept((kernel, options), lambda: self.program(kernel, options))
+
+    def program(self, kernel: Kernel, options: tuple, /) -> Program:
+        """The program of a kernel, which the caller keeps."""
+        assert self._traced is not None
+        return Program(kernel, self._traced, self.selection, self.of, options)
+
+    def program_arguments(self, dynamic: dict, head: Any = None) -> tuple:
+        """What a program is run on."""
+        assert self._traced is not None
         one = lambda leaf: leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf)
         head = None if head is None else jnp.asarray(head, jnp.int32)
-        arguments = jax.tree.map(one, (traced.constants, *self.arguments, head, dynamic))
-        return _programs[key], arguments
+        return jax.tree.map(one, (self._traced.constants, *self.arguments, head, dynamic))
 
     def _problem(self, head: Any) -> Problem:
         own, fixed, groups = self.arguments
@@ -258,8 +280,15 @@ class Point:
 
     def bytes(self, kernel: Kernel, static: dict, dynamic: dict, head: Any = None) -> int:
         """What the program needs; it is compiled, not run."""
-        program, arguments = self._program(kernel, static, dynamic, head)
-        return program.compiled(arguments)[1]
+        arguments = self.program_arguments(dynamic, head)
+        return self.made(kernel, static).compiled(arguments)[1]
+
+    def hosted_bytes(self, rows: int, /) -> int:
+        """What a loop around the product needs with so many vectors; it is compiled, not run."""
+        from jaxbounds.curvature.engine import product_at  # it is built on points
+
+        product = product_at(self, limit=float("inf"), rows=rows, what="a product")
+        return product.bytes + rows * self.selection.size * self.selection.dtype.itemsize
 
     def refuse(self, need: float, limit: float, what: str, advice: str = "") -> None:
         """Raise where `need` is over the limit.
@@ -280,8 +309,10 @@ class Point:
         what: str,
         advice: str = "",
         head: Any = None,
+        hosted: Callable[..., Any] | None = None,
+        rows: int = 0,
     ) -> Any:
-        """Run a kernel.
+        """Run a kernel, or its loop in Python around the product that all methods share.
 
         Args:
             kernel: `kernel(problem, static, dynamic)`, traceable.
@@ -291,6 +322,9 @@ class Point:
             what: it computes, for messages.
             advice: for one that needs more.
             head: which head, where the point is of one.
+            hosted: `hosted(product, selection, static, dynamic)`, which gives what the kernel
+                gives. The kernel runs where there is none, and inside of a transformation.
+            rows: vectors that `hosted` keeps.
 
         Raises:
             ValueError: if it needs more memory than the limit; nothing has been run then.
@@ -298,7 +332,12 @@ class Point:
         if self._is_traced(head, dynamic):
             with explained(None, differentiated=True):
                 return kernel(self._problem(head), dict(static), dynamic)
-        program, arguments = self._program(kernel, static, dynamic, head)
-        run, need = program.compiled(arguments)
+        if hosted is not None:
+            from jaxbounds.curvature.engine import product_at  # it is built on points
+
+            product = product_at(self, limit=limit, rows=rows, what=what, advice=advice)
+            return hosted(product, self.selection, dict(static), dynamic)
+        arguments = self.program_arguments(dynamic, head)
+        run, need = self.made(kernel, static).compiled(arguments)
         self.refuse(need, limit, what, advice)
         return run(*arguments)

@@ -4,6 +4,7 @@ For a random unit vector v the values and first components of k Lanczos steps ar
 quadrature of the measure v^T delta(x - A) v, whose mean over v is the density of the eigenvalues.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -12,7 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.curvature.lanczos import _Krylov, _ritz, _step, _unit
+from jaxbounds.curvature.lanczos import _ritz, _unit, started, steps
 from jaxbounds.curvature.products import Problem
 from jaxbounds.curvature.programs import Point, as_key
 from jaxbounds.shown import Table, number, shown
@@ -70,6 +71,31 @@ class Spectrum(NamedTuple):
         moments = jnp.sum(self.weights * self.nodes**power, axis=1)
         return float(jnp.mean(moments)), _error(np.asarray(moments))
 
+    def trace_of(self, function: Callable[[np.ndarray], np.ndarray], /) -> tuple[float, float]:
+        """The trace of f(A), and its standard error over the probes.
+
+        `np.log` gives the log-determinant of a positive definite matrix. The quadrature is exact
+        for polynomials up to the degree 2k - 1 (Ubaru, Chen and Saad, SIAM J. Matrix Anal. Appl.
+        38, 2017).
+
+        Args:
+            function: of nodes, in NumPy.
+
+        Raises:
+            ValueError: if f is not finite at a node with weight.
+        """
+        nodes, weights = (np.asarray(a, np.float64) for a in (self.nodes, self.weights))
+        with np.errstate(all="ignore"):
+            values = np.where(weights > 0, function(nodes), 0.0)
+        if not np.isfinite(values).all():
+            bad = nodes[~np.isfinite(values)][0]
+            raise ValueError(
+                f"f is not finite at the node {bad:.6g}. Try a function that is defined there, as "
+                "lambda x: np.log(x + 1)"
+            )
+        samples = self.size * np.sum(weights * values, axis=1)
+        return float(samples.mean()), _error(samples)
+
     def density(self, grid: ArrayLike, *, width: float | None = None) -> Float[Array, " points"]:
         """The density on a grid, each node smeared to a normal of standard deviation `width`.
 
@@ -109,52 +135,84 @@ def _error(samples: np.ndarray) -> float:
     return float(np.std(samples, ddof=1) / np.sqrt(count)) if count > 1 else float("inf")
 
 
-def _stored(operator: Any, start: Array, key: Array, k: int) -> tuple[Array, Array, Array]:
-    zero, dtype = jnp.zeros((), start.dtype), start.dtype
-    state = _Krylov(
-        jnp.zeros((k, start.size), dtype), jnp.zeros((k, k), dtype), start, zero,
-        jnp.int32(0), jnp.int32(0), zero,
-    )  # fmt: skip
-    state = jax.lax.fori_loop(0, k, lambda _, state: _step(operator, key, state), state)
-    values, vectors, residuals = _ritz(state)
+_quadrature = jax.jit(lambda state: _weighed(_ritz(state)))
+
+
+def _weighed(ritz: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+    values, vectors, residuals = ritz
     return values, vectors[0] ** 2, residuals
 
 
-def _bare(operator: Any, start: Array, k: int) -> tuple[Array, Array, Array]:
-    """Three vectors of memory; copies of converged values share their weight."""
-    eps = jnp.finfo(start.dtype).eps
+def _stored(
+    operator: Any, start: Array, key: Array, k: int, *, hosted: bool = False
+) -> tuple[Array, Array, Array]:
+    state = steps(operator, key, started(start, k), k, hosted=hosted, mask=None)
+    return _quadrature(state)
 
-    def step(carry, _):
-        before, vector, coupling, scale = carry
-        image = operator(vector)
-        scale = jnp.maximum(scale, jnp.linalg.norm(image))
-        alpha = vector @ image
-        rest = image - alpha * vector - coupling * before
-        beta = jnp.linalg.norm(rest)
-        # An exhausted space ends the recurrence: what follows has no weight.
-        beta = jnp.where(beta <= 64 * eps * scale, 0, beta)
-        following = jnp.where(beta > 0, rest / jnp.where(beta > 0, beta, 1), 0)
-        return (vector, following, beta, scale), (alpha, beta)
 
-    zero = jnp.zeros((), start.dtype)
-    _, (alpha, beta) = jax.lax.scan(step, (jnp.zeros_like(start), start, zero, zero), length=k)
+def _recurred(carry: tuple, image: Array) -> tuple[tuple, tuple[Array, Array]]:
+    """One step of the bare recurrence."""
+    before, vector, coupling, scale = carry
+    eps = jnp.finfo(vector.dtype).eps
+    scale = jnp.maximum(scale, jnp.linalg.norm(image))
+    alpha = vector @ image
+    rest = image - alpha * vector - coupling * before
+    beta = jnp.linalg.norm(rest)
+    # An exhausted space ends the recurrence: what follows has no weight.
+    beta = jnp.where(beta <= 64 * eps * scale, 0, beta)
+    following = jnp.where(beta > 0, rest / jnp.where(beta > 0, beta, 1), 0)
+    return (vector, following, beta, scale), (alpha, beta)
+
+
+_recurred_once = jax.jit(_recurred)
+
+
+@jax.jit
+def _of_recurrence(alpha: Array, beta: Array) -> tuple[Array, Array, Array]:
     matrix = jnp.diag(alpha) + jnp.diag(beta[:-1], 1) + jnp.diag(beta[:-1], -1)
     values, vectors = jnp.linalg.eigh(matrix)
     return values, vectors[0] ** 2, jnp.abs(beta[-1] * vectors[-1])
 
 
+def _bare(
+    operator: Any, start: Array, k: int, *, hosted: bool = False
+) -> tuple[Array, Array, Array]:
+    """Three vectors of memory; copies of converged values share their weight."""
+    zero = jnp.zeros((), start.dtype)
+    carry = (jnp.zeros_like(start), start, zero, zero)
+    if hosted:
+        pairs = []
+        for _ in range(k):
+            carry, pair = _recurred_once(carry, operator(carry[1]))
+            pairs.append(pair)
+        return _of_recurrence(*map(jnp.stack, zip(*pairs)))
+    step = lambda carry, _: _recurred(carry, operator(carry[1]))
+    return _of_recurrence(*jax.lax.scan(step, carry, length=k)[1])
+
+
+def _probed(
+    operator: Any, size: int, dtype: Any, key: Array, static: dict, *, hosted: bool
+) -> tuple[Array, Array, Array]:
+    """The quadrature of one probe."""
+    start_key, fresh_key = jax.random.split(key)
+    start = _unit(jax.random.rademacher(start_key, (size,), dtype))
+    if static["stored"]:
+        return _stored(operator, start, fresh_key, static["k"], hosted=hosted)
+    return _bare(operator, start, static["k"], hosted=hosted)
+
+
 def _spectrum_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, ...]:
     operator, size, dtype = problem.operator(), problem.selection.size, problem.selection.dtype
-
-    def probe(key):
-        start_key, fresh_key = jax.random.split(key)
-        start = _unit(jax.random.rademacher(start_key, (size,), dtype))
-        if static["stored"]:
-            return _stored(operator, start, fresh_key, static["k"])
-        return _bare(operator, start, static["k"])
-
+    probe = lambda key: _probed(operator, size, dtype, key, static, hosted=False)
     found = jax.lax.map(probe, jax.random.split(dynamic["key"], static["probes"]))
     return *found, problem.value()
+
+
+def _hosted(product: Any, selection: Any, static: dict, dynamic: dict) -> tuple:
+    size, dtype = selection.size, selection.dtype
+    keys = jax.random.split(dynamic["key"], static["probes"])
+    found = [_probed(product, size, dtype, key, static, hosted=True) for key in keys]
+    return *(jnp.stack(parts) for parts in zip(*found)), product.value
 
 
 def spectrum_at(
@@ -179,7 +237,8 @@ def spectrum_at(
     key = as_key(key)
     nodes, weights, residuals, value = point.run(
         _spectrum_kernel, static, {"key": key}, limit=memory_limit,
-        what="the spectrum of the Hessian", advice="lower iterations, ",
+        what="the spectrum of the Hessian", advice="lower iterations, ", hosted=_hosted,
+        rows=(k if stored else 0) + 8,
     )  # fmt: skip
     point.refuse_not_finite(value, nodes)
     point.refuse_constant(nodes)

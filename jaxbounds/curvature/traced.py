@@ -36,6 +36,23 @@ class Part(NamedTuple):
         """What tells it from others: all but the numbers that are its arguments."""
         return f"{program_text(self.closed)} {self.result}"
 
+    @classmethod
+    def of(cls, function: Callable, example: Any, /) -> tuple["Part", list[Any]]:
+        """A function of one array, and the values that it holds, which are not kept in it."""
+        part = _part(function, example)
+        held = list(part.closed.consts)
+        return cls(ClosedJaxpr(part.closed.jaxpr, [None] * len(held)), part.result), held
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of its only argument."""
+        return tuple(self.closed.jaxpr.invars[0].aval.shape)  # type: ignore[attr-defined]
+
+    @property
+    def dtype(self) -> Any:
+        """Of its only argument."""
+        return self.closed.jaxpr.invars[0].aval.dtype  # type: ignore[attr-defined]
+
     def at(self, constants: list[Any], leaves: list[Any]) -> Any:
         """Its value, with other constants in their places."""
         closed = ClosedJaxpr(self.closed.jaxpr, constants)

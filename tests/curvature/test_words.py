@@ -47,12 +47,16 @@ class Known(Point):
         self.result, self.is_traced, self.params, self.data = result, is_traced, None, None
         self.unit, self.asked, self.refused = unit, [], []
 
-    def run(self, kernel, static, dynamic, *, limit, what, advice="", head=None):
+    def run(self, kernel, static, dynamic, *, limit, what, advice="", head=None, hosted=None,
+            rows=0):  # fmt: skip
         self.asked.append((static, dynamic, limit, head))
         return self.result
 
     def refuse(self, need, limit, what, advice=""):
         self.refused.append((need, limit))
+
+    def hosted_bytes(self, rows):
+        return 1000 * rows
 
     def bytes(self, kernel, static, dynamic, head=None):
         self.asked.append((static, dynamic, None, head))
@@ -231,7 +235,8 @@ def test_memory_is_refused_before_anything_is_compiled():
     dense = Known(20, jnp.ones((2, 2)))
     assert dense_at(dense, limit_bytes=5.0) is dense.result and dense.refused == [(400 * 8, 5.0)]
     assert dense.asked[0][0] == {"columns": 64}
-    assert memory_at(point) == 77 and point.asked[-1][0]["basis"] == 64
+    # The rows, half as many while they are replaced, and a few vectors.
+    assert memory_at(point) == 1000 * (64 + 32 + 4) and memory_at(small) == 77
 
 
 @pytest.mark.parametrize(
@@ -340,7 +345,11 @@ def watching(monkeypatch):
             points.append((head, finite, given))
             return next(left)
 
+        def block(whole, at, chosen, *, finite, **given):
+            return extremes(at(filter=chosen), head=None, finite=finite, **given)
+
         left = iter(results)
+        monkeypatch.setattr(monitor, "block_at", block)
         monkeypatch.setattr(monitor, "Point", point)
         monkeypatch.setattr(monitor, "extremes_at", extremes)
         return CurvatureMonitor(lambda p: p, **options), points
@@ -414,7 +423,7 @@ def test_heads_of_a_monitor(watching):
 def test_the_ratio_of_a_block_that_came_later(watching):
     watch, _ = watching([(ends(-3.0, 5.0), LOSS)] * 3)
     watch(0, None)
-    watch._blocks = {"all parameters": None, "new": "x"}
+    watch._blocks = {"new": "x"}
     with pytest.raises(ValueError, match="blocks changed"):
         watch(100, None)
 
