@@ -125,7 +125,13 @@ def test_two_pre_ln_blocks_in_each_library(model, block, table):
     assert len(said["smapprox"]) == 1
     assert all(reason.change for one in found.papers for reason in one.reasons)
     assert f"residual connections: possible around attention at {attention[0]}" in str(found)
-    assert repr(found).startswith("no bound of the four papers applies")
+    assert repr(found).startswith("none of 4 bounds applies; nearest: seqlength, ")
+    assert str(found).splitlines()[0] == found.verdict and len(str(found).splitlines()) <= 30
+    # Each reason stands once, whatever the number of papers and paths.
+    for reason in {one.what for paper in found.papers for one in paper.reasons}:
+        shown = 0 if "all-layer margin" in reason or "U and W" in reason else 1
+        assert " ".join(str(found).split()).count(reason) <= max(shown, 1), reason
+    assert "smapprox" not in str(found) and "jb.weak_convexity" in str(found)
     assert max(map(len, repr(found).splitlines())) <= 100 and len(repr(found)) < 5000
 
 

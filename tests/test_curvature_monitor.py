@@ -159,3 +159,49 @@ def test_bad_use_is_refused(start):
         monitor(0, params, data)
     with pytest.raises(ValueError, match="two batches"):
         curvature.minibatch_bias(_loss, params, data)
+
+
+def test_a_monitor_measures_what_it_is_told_and_goes_on_from_its_file(start, tmp_path):
+    params, data = start
+    file, logged = tmp_path / "records.jsonl", []
+    made = lambda: curvature.CurvatureMonitor(
+        _loss, every=5, file=file, logger=logged.append, learning_rate=lambda step: 0.1 + step,
+        measure=("extremes", "trace", "top2", "gradient_norm", size_of),
+    )  # fmt: skip
+
+    def size_of(H):
+        return H.size
+
+    first = made()
+    for step in (0, 5, 10, 5):
+        assert first(step, params, data)
+    assert first.last["step"] == 5 and first.dataset().step.values.tolist() == [0, 5, 10]
+    again = made()
+    assert again(15, params, data) and again.dataset().step.values.tolist() == [0, 5, 10, 15]
+    found = again.dataset().isel(step=-1)
+    matrix = np.asarray(jax.hessian(lambda v: _unflat(v, data))(_flat(params)))
+    values = np.linalg.eigvalsh(matrix)
+    np.testing.assert_allclose([found.top_1, found.top_2], values[::-1][:2], rtol=1e-4)
+    assert abs(found.trace - np.trace(matrix)) <= 4 * found.trace_error + 1e-4
+    slope = jax.flatten_util.ravel_pytree(jax.grad(_loss)(params, data))[0]
+    assert float(found.gradient_norm) == pytest.approx(float(jnp.linalg.norm(slope)), rel=1e-5)
+    assert float(found.size_of) == 25 and float(found.two_over_learning_rate) == 2 / 15.1
+    assert [record["step"] for record in logged] == [0, 5, 10, 5, 15]
+    pytest.importorskip("matplotlib").use("agg")
+    lines = again.plot().axes[1].lines
+    assert any(line.get_label() == "2 / learning rate" for line in lines)
+    with pytest.raises(ValueError, match="measure='tracee' is unknown"):
+        curvature.CurvatureMonitor(_loss, measure=("tracee",))
+    file.write_text("nonsense")
+    with pytest.raises(ValueError, match=r"line 1 of .* is no record"):
+        made()
+
+
+@pytest.mark.parametrize("name", ["log", "log_metrics", "add_scalar", "info"])
+def test_any_logger_gets_the_records(name, start):
+    calls = []
+    logger = type("Logger", (), {name: lambda self, *given, **named: calls.append((given, named))})
+    curvature.CurvatureMonitor(_loss, logger=logger())(0, *start)
+    assert len(calls) == (8 if name == "add_scalar" else 1)
+    with pytest.raises(ValueError, match="takes no records"):
+        curvature.CurvatureMonitor(_loss, logger=3)(0, *start)

@@ -107,3 +107,51 @@ def test_a_spectrum_draws_itself(matrix):
     drawn = axes.lines[0].get_ydata()
     assert np.trapezoid(drawn, axes.lines[0].get_xdata()) == pytest.approx(1, abs=0.02)
     assert axes.get_xlabel() == "eigenvalue" and "60 eigenvalues" in axes.get_title()
+
+
+WIDE = np.random.default_rng(7).normal(size=(60, 60))
+WIDE = (WIDE + WIDE.T) / 2
+
+
+def test_an_operator_of_scipy(x64):
+    from scipy.sparse.linalg import aslinearoperator, cg, eigsh
+
+    spd = WIDE @ WIDE + np.eye(60)
+    H = jb.Curvature(quadratic(spd), {"x": jnp.ones(60)})
+    found = aslinearoperator(H)
+    assert found.shape == (60, 60) and found.dtype == np.float64
+    np.testing.assert_allclose(found @ np.eye(60)[:, :2], spd[:, :2], atol=1e-9)
+    np.testing.assert_allclose(found.T @ np.ones(60), spd @ np.ones(60), atol=1e-9)
+    assert eigsh(found, k=1)[0][0] == pytest.approx(np.linalg.eigvalsh(spd)[-1])
+    np.testing.assert_allclose(
+        cg(found, np.ones(60), rtol=1e-10)[0], np.linalg.solve(spd, np.ones(60))
+    )
+
+
+def test_functions_of_the_matrix(x64):
+    spd = WIDE @ WIDE / 60 + np.eye(60)
+    H = jb.Curvature(quadratic(spd), {"x": jnp.ones(60)})
+    v = np.arange(60.0)
+    solved = H.apply(lambda x: 1 / x, v)
+    np.testing.assert_allclose(solved.value, np.linalg.solve(spd, v), atol=1e-9)
+    assert solved.products == 60 and "60 products" in repr(solved)
+    for k in (10, 20):
+        less = H.apply(jnp.sqrt, {"x": v}, iterations=k)
+        values, vectors = np.linalg.eigh(spd)
+        truth = vectors @ (values**0.5 * (vectors.T @ v))
+        assert np.linalg.norm(less.value["x"] - truth) <= 3 * less.error + 1e-9
+    with pytest.raises(ValueError, match="not finite at an eigenvalue"):
+        H.apply(lambda x: jnp.log(-x), v)
+    keys = [jax.random.key(k) for k in range(20)]
+    truth = np.linalg.slogdet(spd)[1]
+    z = [(s[0] - truth) / s[1] for s in (H.spectrum(key=k).trace_of(np.log) for k in keys)]
+    assert np.sqrt(np.mean(np.square(z))) < 2.5 and np.abs(np.mean(z)) < 1.5
+    with pytest.raises(ValueError, match="not finite at the node"):
+        H.spectrum().trace_of(lambda x: np.log(-x))
+    z = []
+    for k in keys:
+        found = H.diagonal(key=k)
+        z.append((found.estimate["x"] - np.diag(spd)) / found.standard_error["x"])
+    assert 0.8 < np.sqrt(np.mean(np.square(z))) < 1.3 and "30 products" in repr(found)
+    with pytest.raises(ValueError, match="products=1"):
+        H.diagonal(products=1)

@@ -123,7 +123,8 @@ def curvature_of_heads(
     if parts is not None and not reasons and X is not None and outputs is not None:
         reasons = _function(*parts, X, outputs)
     if parts is None or reasons:
-        return replace(HEADS, reasons=reasons)
+        # Other parameters than U and W are those of another network, however few the reasons.
+        return replace(HEADS, reasons=reasons, hopeless=parts is None)
     unseen = (RUN,) if X is not None and outputs is not None else (FUNCTION, RUN)
     if X is None:
         return replace(HEADS, unseen=unseen)

@@ -38,6 +38,7 @@ MARGINS = PaperBound(
             " network of at most a given l_1 norm",
         ),
     ),
+    hopeless=True,
 )
 
 

@@ -26,6 +26,7 @@ class PaperBound:
             they are; None if beyond 2^60, or where there is no value.
         to_size: the largest such number; None where there is none.
         details: the paper's own result: norms, complexity and tail, rank.
+        hopeless: whether no change short of another network would make it apply.
     """
 
     paper: str
@@ -39,6 +40,7 @@ class PaperBound:
     from_size: int | None = None
     to_size: int | None = None
     details: Any = None
+    hopeless: bool = False
 
     @property
     def applies(self) -> bool:
@@ -103,6 +105,17 @@ class PaperBound:
         return "\n".join([head, *wrapped])
 
 
+MEASURED = (
+    "a number for this network: jb.weak_convexity(loss, params, data) measures -lambda_min / L, "
+    "and jb.Curvature(loss, params, data) has the eigenvalues of its Hessian"
+)
+"""What says something of any network, where no bound applies."""
+
+
+def _wrapped(line: str) -> str:
+    return textwrap.fill(line, 100, subsequent_indent="      ", break_on_hyphens=False)
+
+
 @shown
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
@@ -130,13 +143,59 @@ class Bounds:
             raise KeyError(f"no paper {paper!r}; there are: {', '.join(found)}")
         return found[paper]
 
+    @property
+    def nearest(self) -> PaperBound | None:
+        """The paper that needs the fewest changes; None where one applies, or no change helps."""
+        able = [one for one in self.papers if not one.hopeless]
+        return None if self.applying else min(able, key=lambda p: len(p.reasons), default=None)
+
+    @property
+    def verdict(self) -> str:
+        """One line: the bounds that apply, or the nearest one and how many changes it needs."""
+        if self.applying:
+            return f"bounds that apply: {', '.join(one.paper for one in self.applying)}"
+        if self.nearest is None:
+            return f"none of {len(self.papers)} bounds applies, and no change helps"
+        many = len(self.nearest.reasons)
+        changes = f"{many} change{'s' * (many != 1)}"
+        return (
+            f"none of {len(self.papers)} bounds applies; nearest: {self.nearest.paper}, {changes}"
+        )
+
+    def _obstacles(self) -> list[tuple[str, Reason, dict[str, list[str]]]]:
+        """Each reason once: the papers it stands against, and what to change for which of them."""
+        found: dict[str, tuple[list[str], Reason, dict[str, list[str]]]] = {}
+        for one in self.papers:
+            for reason in () if one.hopeless else one.reasons:
+                papers, first, changes = found.setdefault(reason.what, ([], reason, {}))
+                paths = (*first.paths, *(p for p in reason.paths if p not in first.paths))
+                found[reason.what] = papers, first._replace(paths=paths), changes
+                papers.append(one.paper)
+                changes.setdefault(reason.change, []).append(one.paper)
+        return [(", ".join(papers), first, changes) for papers, first, changes in found.values()]
+
     def __str__(self) -> str:
-        """All of it, for reading; the short form has no changes."""
-        return "\n\n".join(map(str, self.papers))
+        """All of it, for reading: the verdict, the bounds, each reason once with its changes."""
+        lines = [self.verdict]
+        lines += [str(one) for one in self.applying]
+        for papers, reason, changes in self._obstacles():
+            where = f" at {reason.where}" if reason.paths else ""
+            lines.append(_wrapped(f"{papers}: {reason.what}{where}"))
+            for change, whose in changes.items():
+                for_whom = f" for {', '.join(whose)}" if len(changes) > 1 else ""
+                lines.append(_wrapped(f"  change{for_whom}: {change}"))
+        if self.nearest is not None:
+            kinds: dict[str, list[str]] = {}
+            for one in self.nearest.unseen:
+                kinds.setdefault(one.split(" at ")[0], []).append(one)
+            for first, *others in kinds.values():
+                more = f" (and {len(others)} like it)" if others else ""
+                lines.append(_wrapped(f"not seen for {self.nearest.paper}: {first}{more}"))
+            lines.append(_wrapped(MEASURED))
+        return "\n".join(lines)
 
     def _table(self) -> Table:
-        names = ", ".join(one.paper for one in self.applying)
-        title = f"bounds that apply: {names}" if names else "no bound of the four papers applies"
-        title += "; print it for what would have to change"
-        rows = [row for one in self.papers for row in one._rows()]
+        rows = [row for one in self.applying for row in one._rows()]
+        rows += [(papers, reason.what, reason.where) for papers, reason, _ in self._obstacles()]
+        title = f"{self.verdict}; print it for what would have to change"
         return Table(title, ("paper", "bound, or why there is none", "where"), rows)

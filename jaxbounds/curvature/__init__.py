@@ -9,6 +9,7 @@ from jaxbounds.curvature.convexity import (
     WeakConvexity,
     convexity_certificate,
 )
+from jaxbounds.curvature.diagonal import Applied, Diagonal
 from jaxbounds.curvature.extremes import DENSE_LIMIT
 from jaxbounds.curvature.functions import (
     block_extremes,
@@ -20,10 +21,10 @@ from jaxbounds.curvature.functions import (
     weak_convexity,
 )
 from jaxbounds.curvature.lanczos import Extremes, dense_extremes, lanczos_extremes
-from jaxbounds.curvature.leaves import head_axes, head_shares, shares
 from jaxbounds.curvature.monitor import CurvatureMonitor
 from jaxbounds.curvature.operator import Curvature
 from jaxbounds.curvature.products import Composite, ggn_vector_product, hessian_vector_product
+from jaxbounds.curvature.shares import head_axes, head_shares, shares
 from jaxbounds.curvature.spectrum import Spectrum
 from jaxbounds.curvature.structured import CertifiedExtremes, structured_extremes
 from jaxbounds.curvature.top import Top
@@ -31,11 +32,13 @@ from jaxbounds.curvature.trace import Trace
 
 __all__ = [
     "DENSE_LIMIT",
+    "Applied",
     "CertifiedExtremes",
     "Composite",
     "ConvexityCertificate",
     "Curvature",
     "CurvatureMonitor",
+    "Diagonal",
     "Extremes",
     "Spectrum",
     "Top",

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbounds.curvature.leaves import Params
 from jaxbounds.curvature.operator import Curvature
+from jaxbounds.curvature.paths import Params
 from jaxbounds.curvature.products import Loss
 
 if TYPE_CHECKING:  # slow to import
@@ -32,7 +32,7 @@ def minibatch_bias(loss: Loss, params: Params, batches: Any, /, **options: Any) 
         raise ValueError("give a list of at least two batches")
     sizes = [2**i for i in range(len(batches).bit_length()) if 2**i < len(batches)]
     sizes.append(len(batches))
-    at = lambda size: Curvature(loss, params, batches[:size])
+    at = lambda size: Curvature(loss, params, batches=batches[:size])
     found = [at(size).extremes_and_loss(**options) for size in sizes]
     variables = {
         name: ("batches", np.asarray([getattr(ends, name) for ends, _ in found]))

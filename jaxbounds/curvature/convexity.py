@@ -16,9 +16,11 @@ from jaxtyping import Array, Float
 
 from jaxbounds.curvature.extremes import extremes_at
 from jaxbounds.curvature.lanczos import Extremes, default_basis, lanczos_extremes
-from jaxbounds.curvature.leaves import Params, head_shares, select
+from jaxbounds.curvature.leaves import select
+from jaxbounds.curvature.paths import Params
 from jaxbounds.curvature.products import Composite, Problem
-from jaxbounds.curvature.programs import Point
+from jaxbounds.curvature.programs import Point, as_key
+from jaxbounds.curvature.shares import head_shares
 from jaxbounds.memory import LIMIT
 from jaxbounds.shown import Table, number, shown
 
@@ -95,6 +97,8 @@ def weak_convexity_at(
             f"heads must be their number, or the axis of the heads for each pattern of a path, got "
             f"{heads!r}"
         )
+    if kappa is not None and not (np.isfinite(kappa) and kappa > 0):
+        raise ValueError(f"kappa={kappa} is no positive number. Try 1.0, or leave kappa out")
     if tolerance is None:
         tolerance = 8 * float(jnp.finfo(point.selection.dtype).eps)
     ends, value = extremes_at(
@@ -212,7 +216,7 @@ def convexity_certificate(
     selection = point.selection
     basis = default_basis(selection.size, 64, selection.dtype)
     dynamic = {
-        "key": jax.random.key(0) if key is None else key,
+        "key": as_key(key),
         "iterations": jnp.asarray(iterations, jnp.int32),
     }
     what = "the certificate of weak convexity"

@@ -1,5 +1,7 @@
 """The extreme eigenpairs of a loss's Hessian: of all parameters, of blocks, of each head."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +17,7 @@ from jaxbounds.curvature.lanczos import (
 )
 from jaxbounds.curvature.leaves import Selection
 from jaxbounds.curvature.products import Problem
-from jaxbounds.curvature.programs import Point
+from jaxbounds.curvature.programs import Point, as_key
 
 DENSE_LIMIT = 1000
 """Up to this many parameters the matrix is formed: exact and fast enough."""
@@ -43,7 +45,7 @@ def _dense_kernel(problem: Problem, static: dict, dynamic: dict) -> Float[Array,
 
 
 def _extremes_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Extremes, Array]:
-    """Both ends, their vectors as pytrees, and the loss."""
+    """Both ends and the loss."""
     selection = problem.selection
     if static["dense"]:
         ends = dense_extremes(matrix_of(problem, 64), tolerance=dynamic["tolerance"])
@@ -52,10 +54,6 @@ def _extremes_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Ext
             problem.operator(), selection.size, dynamic["key"], iterations=dynamic["iterations"],
             tolerance=dynamic["tolerance"], basis=static["basis"], dtype=selection.dtype,
         )  # fmt: skip
-    low, high = (
-        selection.tree(v, problem.head) for v in (ends.vector_minimum, ends.vector_maximum)
-    )
-    ends = ends._replace(vector_minimum=low, vector_maximum=high)
     return rounded(ends, dynamic["unit"], dynamic["tolerance"]), problem.value()
 
 
@@ -64,7 +62,9 @@ def dense_at(point: Point, /, *, limit_bytes: float = 2**30, columns: int = 64) 
     need = float(point.selection.size) ** 2 * point.selection.dtype.itemsize
     what = "the dense Hessian"
     point.refuse(need, limit_bytes, what, "use hessian_extremes, or ")
-    return point.run(_dense_kernel, {"columns": columns}, {}, limit=float("inf"), what=what)
+    matrix = point.run(_dense_kernel, {"columns": columns}, {}, limit=float("inf"), what=what)
+    point.refuse_constant(matrix)
+    return matrix
 
 
 def lanczos_options(
@@ -75,8 +75,10 @@ def lanczos_options(
     Raises:
         ValueError: if one makes no sense.
     """
-    if iterations < 1 or iterations != int(iterations):
-        raise ValueError(f"iterations must be a positive integer, got {iterations}")
+    whole = isinstance(iterations, int | float | np.number | jax.Array)
+    traced = isinstance(iterations, jax.core.Tracer)
+    if not whole or not (traced or (iterations >= 1 and iterations == int(iterations))):
+        raise ValueError(f"iterations must be a positive integer, got {iterations!r}")
     size, dtype = selection.size, selection.dtype
     if basis is None:
         # Of a fixed number of rows whatever the iterations, so that one program serves all.
@@ -89,30 +91,13 @@ def lanczos_options(
         raise ValueError(f"tolerance is relative and cannot be negative, got {tolerance}")
     dense = size <= dense_limit
     static = {"dense": dense, "basis": None if dense else min(basis, size)}
-    key = jax.random.key(0) if key is None else key
+    key = as_key(key)
     dynamic = {
         "key": key,
         "iterations": jnp.asarray(iterations, jnp.int32),
         "tolerance": jnp.asarray(tolerance, dtype),
     }
     return static, dynamic
-
-
-def _checked(found: tuple[Extremes, Array], traced: bool, finite: bool = True):
-    """Refuse what is not finite, where it can be looked at."""
-    ends, loss = found
-    if traced or not finite:
-        return found
-    if not np.isfinite(loss):
-        raise ValueError(
-            f"the loss is {float(loss)} at these parameters: it has no curvature there"
-        )
-    if not np.isfinite([ends.minimum, ends.maximum]).all():
-        raise ValueError(
-            f"the loss is {float(loss):.6g}, but products with its Hessian are not finite: look "
-            "for a root, a norm or a logarithm at 0"
-        )
-    return found
 
 
 def extremes_at(
@@ -151,14 +136,52 @@ def extremes_at(
         least = static["basis"] * selection.size * selection.dtype.itemsize
         point.refuse(least, memory_limit, WHAT, _ADVICE)
     dynamic["unit"] = jnp.asarray(point.unit, selection.dtype)
-    found = point.run(
-        _extremes_kernel, static, dynamic, limit=memory_limit, what=WHAT, advice=_ADVICE, head=head
-    )
-    return _checked(found, point.is_traced, finite)
+    whole = not static["dense"] and head is None
+    ends, loss = point.run(
+        _extremes_kernel, static, dynamic, limit=memory_limit, what=WHAT, advice=_ADVICE, head=head,
+        hosted=_hosted if whole else None, rows=rows_of(static["basis"]) if whole else 0,
+    )  # fmt: skip
+    if finite:
+        point.refuse_not_finite(loss, ends.minimum, ends.maximum)
+    point.refuse_constant(ends.minimum, ends.maximum, head=head)
+    # Outside of the program, whose results forget that a Variable stands in two places.
+    low, high = (selection.tree(v, head) for v in (ends.vector_minimum, ends.vector_maximum))
+    return ends._replace(vector_minimum=low, vector_maximum=high), loss
+
+
+def rows_of(basis: int, /) -> int:
+    """Vectors that an iteration with so many rows keeps beside the product."""
+    return basis + basis // 2 + 4
+
+
+def hosted_extremes(
+    product: Any, selection: Selection, static: dict, dynamic: dict, /, **block: Any
+) -> Extremes:
+    """Both ends by loops of Python around a compiled product.
+
+    Args:
+        product: of vectors.
+        selection: of the parameters.
+        static: see `lanczos_options`.
+        dynamic: see `lanczos_options`.
+        **block: `mask` and `dimension` of a diagonal block.
+    """
+    ends = lanczos_extremes(
+        product, selection.size, dynamic["key"], iterations=dynamic["iterations"],
+        tolerance=dynamic["tolerance"], basis=static["basis"], dtype=selection.dtype, hosted=True,
+        **block,
+    )  # fmt: skip
+    return rounded(ends, dynamic["unit"], dynamic["tolerance"])
+
+
+def _hosted(product: Any, selection: Selection, static: dict, dynamic: dict) -> tuple:
+    return hosted_extremes(product, selection, static, dynamic), product.value
 
 
 def memory_at(point: Point, /, *, basis: int | None = None, dense_limit: int = DENSE_LIMIT) -> int:
     """Bytes that `extremes_at` needs; see `Curvature.memory`."""
     static, dynamic = lanczos_options(point.selection, None, 1, None, basis, dense_limit)
+    if not static["dense"]:
+        return point.hosted_bytes(rows_of(static["basis"]))
     dynamic["unit"] = jnp.asarray(point.unit, point.selection.dtype)
     return point.bytes(_extremes_kernel, static, dynamic)

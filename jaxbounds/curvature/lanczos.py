@@ -4,8 +4,9 @@ Lanczos started from one vector stops being a three-term recurrence when the Kry
 exhausted: the next off-diagonal entry is rounding noise, and dividing by it produces vectors that
 are not orthogonal to the old ones and eigenvalues that do not exist. Loss Hessians of small data
 sets are rank-deficient, so this is the normal case. Here every new vector is orthogonalised against
-the whole basis, and when what is left is rounding noise the iteration continues from a fresh random
-direction in the orthogonal complement (which also finds repeated eigenvalues).
+the whole basis, and when what is left is no larger than rounding noise the iteration continues with
+that rest and a fresh random direction in the orthogonal complement in equal parts. The random part
+also finds repeated eigenvalues. The rest may point to an eigenvalue close to the others.
 
 The basis has a fixed number of rows. When it is full, Ritz vectors of both ends are kept, the rest
 is dropped and the iteration goes on (thick restart: Wu and Simon, SIAM J. Matrix Anal. Appl. 22,
@@ -14,6 +15,7 @@ is dropped and the iteration goes on (thick restart: Wu and Simon, SIAM J. Matri
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -173,11 +175,17 @@ def _orthogonal(basis, filled, vector):
     return vector - _dot(coefficients, basis), coefficients
 
 
-def _step(operator: Operator, key: jax.Array, state: _Krylov) -> _Krylov:
-    """One product and one new vector."""
+def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
+    """One new vector from the image of the last.
+
+    Args:
+        key: draws fresh directions.
+        mask: 1 where a vector may have entries and 0 elsewhere; None for everywhere.
+        state: before.
+        image: of `state.vector`.
+    """
     k, eps = state.filled, jnp.finfo(state.vector.dtype).eps
     basis = state.basis.at[k].set(state.vector)
-    image = operator(state.vector)
     scale = jnp.maximum(state.scale, jnp.linalg.norm(image))
     alpha = _dot(state.vector, image)
     # The two terms of the recurrence first: the pass over all then removes rounding alone, and one
@@ -198,17 +206,69 @@ def _step(operator: Operator, key: jax.Array, state: _Krylov) -> _Krylov:
     # Well below the least default tolerance, since what is dropped here stays in the residuals.
     exhausted = coupling <= 16 * eps * scale
 
-    def fresh(_):
+    def fresh(rest):
+        """A random direction and what is left, which may be noise, and may be the way to an end."""
         noise = jax.random.normal(jax.random.fold_in(key, state.used), rest.shape, rest.dtype)
+        noise = noise if mask is None else noise * mask
+        left = rest / jnp.where(coupling > 0, coupling, 1)
         for _ in range(2):
             noise = _unit(_orthogonal(basis, k + 1, noise)[0])
-        return noise
+        # Of one sign, so that the two do not cancel where the complement has one dimension.
+        vector = noise + jnp.where(_dot(noise, left) < 0, -left, left)
+        for _ in range(2):
+            vector = _unit(_orthogonal(basis, k + 1, vector)[0])
+        return vector
 
     vector = jax.lax.cond(exhausted, fresh, lambda rest: rest / jnp.linalg.norm(rest), rest)
     # A column holds no rows below the diagonal: old ones would be of dropped vectors.
     projected = state.projected.at[:, k].set(column)
     coupling = jnp.where(exhausted, 0, coupling)
     return _Krylov(basis, projected, vector, coupling, k + 1, state.used + 1, scale)
+
+
+def _step(operator: Operator, key: jax.Array, state: _Krylov) -> _Krylov:
+    """One product and one new vector."""
+    return _advance(key, None, state, operator(state.vector))
+
+
+_taken = jax.jit(_advance, donate_argnums=2)
+
+
+def steps(
+    operator: Operator, key: jax.Array, state: _Krylov, count: Any, /, *, hosted: bool, mask: Any
+) -> _Krylov:
+    """Several products, each with a new vector.
+
+    Args:
+        operator: a linear map.
+        key: draws fresh directions.
+        state: before; where `hosted` its arrays are used up.
+        count: of products.
+        hosted: whether the loop is one of Python, whose operator is a program by itself.
+        mask: where vectors may have entries.
+    """
+    if hosted:
+        for _ in range(int(count)):
+            state = _taken(key, mask, state, operator(state.vector))
+        return state
+    one = lambda _, state: _advance(key, mask, state, operator(state.vector))
+    return jax.lax.fori_loop(0, count, one, state)
+
+
+def started(start: Any, rows: int, /) -> _Krylov:
+    """An empty factorisation from a unit vector."""
+    zero = jnp.zeros((), start.dtype)
+    return _Krylov(
+        jnp.zeros((rows, start.size), start.dtype), jnp.zeros((rows, rows), start.dtype), start,
+        zero, jnp.int32(0), jnp.int32(0), jnp.zeros((), start.dtype),
+    )  # fmt: skip
+
+
+def images_of(operator: Operator, rows: Any, /, *, hosted: bool) -> Any:
+    """The products with each row."""
+    if hosted:
+        return jnp.stack([operator(row) for row in rows])
+    return jax.lax.map(operator, rows)
 
 
 def _ritz(state: _Krylov):
@@ -241,6 +301,122 @@ def _restart(state: _Krylov, ritz, kept: int, low) -> _Krylov:
     )
 
 
+class Wanted(NamedTuple):
+    """Which eigenpairs an iteration waits for; static.
+
+    Attributes:
+        low: how many of the lower end.
+        high: how many of the upper end.
+    """
+
+    low: int
+    high: int
+
+
+@partial(jax.jit, static_argnums=0)
+def _small(wanted: Wanted, state: _Krylov, tolerance: Any, floor: Any) -> tuple[Any, Any]:
+    """Whether the residuals of both ends are small, or the upper end will stay below the floor."""
+    values, _, estimates = _ritz(state)
+    last = state.filled - 1
+    allowed = tolerance * jnp.maximum(jnp.abs(values[0]), jnp.abs(values[last]))
+    index = jnp.arange(values.size, dtype=jnp.int32)
+    there = state.filled >= wanted.low + wanted.high
+    small = estimates <= allowed
+    small_high = small | (values + estimates < floor)
+    low = jnp.all(jnp.where(index < wanted.low, small, True))
+    high = jnp.all(jnp.where((index > last - wanted.high) & (index <= last), small_high, True))
+    strict = (tolerance > 0) & there
+    return low & strict, high & strict
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _full(wanted: Wanted, kept: int, state: _Krylov, tolerance: Any, floor: Any) -> _Krylov:
+    """Make room; Ritz vectors are kept for the end that still needs them."""
+    low, high = _small(wanted, state, tolerance, floor)
+    share = jnp.where(high & ~low, kept - kept // 4, kept // 2)
+    share = jnp.where(low & ~high, kept // 4, share)
+    return _restart(state, _ritz(state), kept, share)
+
+
+@partial(jax.jit, static_argnums=0)
+def _unit_ritz_vectors(wanted: Wanted, state: _Krylov) -> tuple[Any, Any]:
+    """The wanted Ritz vectors, from the least value to the greatest, and the least value."""
+    values, coefficients, _ = _ritz(state)
+    low = jnp.arange(wanted.low, dtype=jnp.int32)
+    high = state.filled - wanted.high + jnp.arange(wanted.high, dtype=jnp.int32)
+    vectors = _dot(coefficients[:, jnp.concatenate([low, high])].T, state.basis)
+    return vectors / jnp.linalg.norm(vectors, axis=1, keepdims=True), values[0]
+
+
+def ritz_pairs(
+    operator: Operator,
+    size: int,
+    key: jax.Array,
+    wanted: Wanted,
+    /,
+    *,
+    iterations: Any,
+    tolerance: Any,
+    basis: int,
+    dtype: Any,
+    hosted: bool = False,
+    mask: Any = None,
+    dimension: int | None = None,
+    floor: Any = None,
+) -> tuple[Any, Any, Any]:
+    """Unit Ritz vectors of the ends, the least Ritz value, and the products used.
+
+    Args:
+        operator: a linear map.
+        size: the length of vectors.
+        key: the random start.
+        wanted: how many pairs of each end.
+        iterations: products at most.
+        tolerance: see `lanczos_extremes`.
+        basis: rows.
+        dtype: of the vectors.
+        hosted: whether loops are of Python and the operator a program by itself.
+        mask: 1 where vectors may have entries, for a diagonal block; None for everywhere.
+        dimension: of the space: the sum of the mask, or `size`.
+        floor: the upper end need not converge below this value.
+    """
+    m, space = basis, size if dimension is None else dimension
+    # The space holds no more directions than that.
+    limit = jnp.minimum(iterations, space) if m >= space else jnp.asarray(iterations)
+    start_key, fresh_key = jax.random.split(key)
+    kept = max(m // 2, 1)
+    start = jax.random.normal(start_key, (size,), dtype)
+    state = started(_unit(start if mask is None else start * mask), m)
+    stretch = max(_STRETCH, m // 8)
+    floor = jnp.asarray(-jnp.inf if floor is None else floor, dtype)
+    tolerance = jnp.asarray(tolerance, dtype)
+
+    def unfinished(carry):
+        state, streak = carry
+        return (state.used < limit) & (streak < 2) & jnp.isfinite(state.scale)
+
+    def advance(carry):
+        state, streak = carry
+        make_room = lambda state: _full(wanted, kept, state, tolerance, floor)
+        if hosted:
+            state = make_room(state) if int(state.filled) == m else state
+        else:
+            state = jax.lax.cond(state.filled == m, make_room, lambda state: state, state)
+        until = jnp.minimum(stretch, jnp.minimum(m - state.filled, limit - state.used))
+        state = steps(operator, fresh_key, state, until, hosted=hosted, mask=mask)
+        low, high = _small(wanted, state, tolerance, floor)
+        return state, jnp.where(low & high, streak + 1, 0)
+
+    carry = state, jnp.int32(0)
+    if hosted:
+        while bool(unfinished(carry)):
+            carry = advance(carry)
+    else:
+        carry = jax.lax.while_loop(unfinished, advance, carry)
+    state = carry[0]
+    return *_unit_ritz_vectors(wanted, state), state.used
+
+
 def lanczos_extremes(
     operator: Operator,
     size: int,
@@ -251,6 +427,9 @@ def lanczos_extremes(
     tolerance: float | Float[Array, ""] | None = None,
     basis: int | None = None,
     dtype: Any = None,
+    hosted: bool = False,
+    mask: Float[Array, " n"] | None = None,
+    dimension: int | None = None,
 ) -> Extremes:
     """Both ends of the spectrum of a symmetric `operator` on vectors of length `size`.
 
@@ -269,6 +448,10 @@ def lanczos_extremes(
             `default_tolerance` unless given. With 0 all iterations are done.
         basis: rows kept, at least 8 (or `size`); `default_basis` unless given.
         dtype: of the vectors; the default float type unless given.
+        hosted: whether the loops are of Python: for an operator that is a compiled program by
+            itself, which other calls share.
+        mask: 1 on a diagonal block and 0 elsewhere; `operator` must map the block to itself.
+        dimension: of that block.
 
     Raises:
         ValueError: if size, iterations or basis is too small.
@@ -281,53 +464,11 @@ def lanczos_extremes(
         basis = default_basis(size, int(iterations) if fixed else size, dtype)
     elif basis < min(8, size):
         raise ValueError(f"the basis needs at least 8 rows to restart, got {basis}")
-    m = min(basis, size)
     tolerance = default_tolerance(size, dtype) if tolerance is None else tolerance
-    # The space holds no more directions than that.
-    limit = jnp.minimum(iterations, size) if m == size else jnp.asarray(iterations)
-    start_key, fresh_key = jax.random.split(key)
-    kept, zero = max(m // 2, 1), jnp.zeros((), dtype)
-    state = _Krylov(
-        jnp.zeros((m, size), dtype), jnp.zeros((m, m), dtype),
-        _unit(jax.random.normal(start_key, (size,), dtype)),
-        zero, jnp.int32(0), jnp.int32(0), zero,
+    vectors, _, used = ritz_pairs(
+        operator, size, key, Wanted(1, 1), iterations=iterations, tolerance=tolerance,
+        basis=min(basis, size), dtype=dtype, hosted=hosted, mask=mask, dimension=dimension,
     )  # fmt: skip
-    stretch = max(_STRETCH, m // 8)
-
-    def unfinished(carry):
-        state, streak = carry
-        return (state.used < limit) & (streak < 2) & jnp.isfinite(state.scale)
-
-    def advance(carry):
-        state, streak = carry
-        state = jax.lax.cond(state.filled == m, _full, lambda state: state, state)
-        until = jnp.minimum(stretch, jnp.minimum(m - state.filled, limit - state.used))
-        state = jax.lax.fori_loop(
-            0, until, lambda _, state: _step(operator, fresh_key, state), state
-        )
-        low, high, _ = _small(state)
-        return state, jnp.where(low & high, streak + 1, 0)
-
-    def _small(state):
-        ritz = values, _, estimates = _ritz(state)
-        last = state.filled - 1
-        allowed = tolerance * jnp.maximum(jnp.abs(values[0]), jnp.abs(values[last]))
-        strict = tolerance > 0
-        low, high = estimates[0] <= allowed, estimates[last] <= allowed
-        return low & strict, high & strict, ritz
-
-    def _full(state):
-        low, high, ritz = _small(state)
-        # Ritz vectors are kept for the end that still needs them.
-        share = jnp.where(high & ~low, kept - kept // 4, kept // 2)
-        share = jnp.where(low & ~high, kept // 4, share)
-        return _restart(state, ritz, kept, share)
-
-    state, _ = jax.lax.while_loop(unfinished, advance, (state, jnp.int32(0)))
-    _, coefficients, _ = _ritz(state)
-    ends = coefficients[:, jnp.stack([jnp.int32(0), state.filled - 1])].T
-    vectors = _dot(ends, state.basis)
-    vectors = vectors / jnp.linalg.norm(vectors, axis=1, keepdims=True)
-    images = jax.lax.map(operator, vectors)
+    images = images_of(operator, vectors, hosted=hosted)
     values = jnp.sum(vectors * images, axis=1)
-    return _flagged(values, vectors, images, state.used, tolerance)
+    return _flagged(values, vectors, images, used, tolerance)

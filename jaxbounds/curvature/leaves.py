@@ -1,14 +1,13 @@
-"""Which leaves of a pytree are parameters: inexact ones, by path, by head; as one vector and back.
+"""Which leaves of a pytree are parameters, by path and by head; as one vector and back.
 
 Works on plain pytrees, linen variables, `flax.nnx` modules and states, and Equinox modules.
 Integers, booleans, keys, functions and whatever else is no array of real numbers are held fixed.
+A `flax.nnx.Variable` that stands in several places of a pytree is one parameter.
 """
 
-import difflib
-import fnmatch
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-Params = Any
-Filter = str | type | Sequence[str] | Callable[[str], bool]
-"""Which parameters: a part of their path or a pattern ("attention", "block_*/kernel"), several of
-these, a function of the path, or a kind of `flax.nnx.Variable`."""
+from jaxbounds.curvature.filters import Filter, is_mask, listed, masked, matches, nearest, said
+from jaxbounds.curvature.paths import Params, Sharing, leaves_of, refuse_deleted, sharing_of, text
 
 
 class Held:
@@ -45,12 +42,27 @@ class Selection:
         chosen: (path, shape, dtype to compute in, head axis or None), for each leaf None if fixed.
         static: for each leaf that is no array itself, else None.
         heads: how many; None unless the vector is of one head.
+        sharing: of Variables that stand in several places; each counts once in `chosen` and
+            `static`. None where no Variable is shared.
+        places: all paths of each leaf.
     """
 
     structure: Any
     chosen: tuple[tuple[str, tuple[int, ...], Any, int | None] | None, ...]
     static: tuple[Held | None, ...]
     heads: int | None
+    sharing: Sharing | None = None
+    places: tuple[tuple[str, ...], ...] = ()
+
+    def _leaves(self, params: Params) -> list[Any]:
+        """The leaves of a pytree with this structure, a shared one once."""
+        leaves = jax.tree.leaves(params)
+        return leaves if self.sharing is None else self.sharing.once(leaves)
+
+    def _unflatten(self, leaves: list[Any]) -> Params:
+        if self.sharing is None:
+            return jax.tree.unflatten(self.structure, leaves)
+        return self.sharing.unflatten(leaves)
 
     @property
     def dtype(self) -> Any:
@@ -69,7 +81,7 @@ class Selection:
 
     def arrays(self, params: Params) -> tuple[list[Array], list[Array]]:
         """The parameters in the precision that computes, and the fixed arrays."""
-        leaves = jax.tree.leaves(params)
+        leaves = self._leaves(params)
         own = [jnp.asarray(x).astype(c[2]) for x, c in zip(leaves, self.chosen) if c]
         pairs = zip(leaves, self.chosen, self.static)
         return own, [jnp.asarray(x) for x, c, static in pairs if not c and static is None]
@@ -77,15 +89,15 @@ class Selection:
     def rebuilt(self, own: list[Any], fixed: list[Any]) -> Params:
         """The pytree from what `arrays` gave."""
         own_left, fixed_left = iter(own), iter(fixed)
-        leaves = (
+        leaves = [
             next(own_left) if chosen else next(fixed_left) if static is None else static.value
             for chosen, static in zip(self.chosen, self.static)
-        )
-        return jax.tree.unflatten(self.structure, leaves)
+        ]
+        return self._unflatten(leaves)
 
     def flat(self, params: Params) -> list[Any]:
         """The arrays of such a pytree, the parameters first."""
-        leaves = jax.tree.leaves(params)
+        leaves = self._leaves(params)
         own = [x for x, chosen in zip(leaves, self.chosen) if chosen]
         pairs = zip(leaves, self.chosen, self.static)
         return [*own, *(x for x, chosen, static in pairs if not chosen and static is None)]
@@ -120,9 +132,9 @@ class Selection:
             if axis is not None:
                 piece = jax.lax.dynamic_update_index_in_dim(old, piece, head, axis)
             leaves.append(piece)
-        return jax.tree.unflatten(self.structure, leaves)
+        return self._unflatten(leaves)
 
-    def tree(self, vector: Array, head: Array | None = None) -> Params:
+    def tree(self, vector: Array, head: Array | int | None = None) -> Params:
         """The vector as a pytree with None in the place of fixed leaves; zero in other heads."""
         pieces = iter(self.pieces(vector))
         leaves: list[Any] = []
@@ -136,59 +148,50 @@ class Selection:
                 zero = jnp.zeros(shape, piece.dtype)
                 piece = jax.lax.dynamic_update_index_in_dim(zero, piece, head, axis)
             leaves.append(piece)
-        return jax.tree.unflatten(self.structure, leaves)
+        return self._unflatten(leaves)
 
+    def vector_of(self, tree: Params, /) -> Float[Array, " n"]:
+        """The vector of a pytree like the parameters; what stands for a fixed leaf is ignored.
 
-def _text(path: tuple) -> str:
-    return jax.tree_util.keystr(path, simple=True, separator="/")
+        Leaves are found by path, so that a state serves for its module.
 
-
-def _variables(params: Params) -> list[Any]:
-    """For each leaf the `flax.nnx.Variable` that holds it, or None."""
-    nnx = sys.modules.get("flax.nnx")
-    if nnx is None:
-        return [None] * len(jax.tree.leaves(params))
-    found: list[Any] = []
-    stop = lambda x: isinstance(x, nnx.Variable)
-    for node in jax.tree.leaves(params, is_leaf=stop):
-        held = node if stop(node) else None
-        found += [held] * len(jax.tree.leaves(node))
-    return found
-
-
-def _leaves(params: Params) -> list[tuple[str, Any, Any]]:
-    """(path, leaf, its `flax.nnx.Variable` or None); a variable's own "value" is no part of it."""
-    found = jax.tree_util.tree_flatten_with_path(params)[0]
-    return [
-        (_text(path) if variable is None else _text(path[:-1]), leaf, variable)
-        for (path, leaf), variable in zip(found, _variables(params))
-    ]
-
-
-def matches(pattern: Filter, path: str, variable: Any = None) -> bool:
-    """Whether a filter takes the leaf at `path`, held by that `flax.nnx.Variable` if any."""
-    if isinstance(pattern, type):
-        return isinstance(variable, pattern)
-    if isinstance(pattern, str):
-        exact = any(c in pattern for c in "*?[")
-        return fnmatch.fnmatchcase(path, pattern if exact else f"*{pattern}*")
-    if callable(pattern):
-        return bool(pattern(path))
-    return any(matches(one, path, variable) for one in pattern)
-
-
-def _said(pattern: Any) -> str:
-    return getattr(pattern, "__name__", repr(pattern))
-
-
-def _nearest(pattern: Any, paths: Sequence[str]) -> str:
-    """The paths that somebody may have meant."""
-    wanted = pattern if isinstance(pattern, str) else ""
-    names = {part for path in paths for part in (path, *path.split("/"))}
-    close = difflib.get_close_matches(wanted.strip("*"), sorted(names), n=3, cutoff=0.4)
-    those = close or list(paths)[:3]
-    more = f" and {len(paths) - 3} more" if not close and len(paths) > 3 else ""
-    return ("nearest: " if close else "there are: ") + ", ".join(those) + more
+        Raises:
+            ValueError: if a parameter is missing, has another shape, or is no array of real
+                numbers; if the pytree has a leaf that the parameters lack.
+        """
+        given: dict[str, Any] = {}
+        for path, leaf, _ in leaves_of(tree):
+            if path in given:
+                raise ValueError(f"two leaves have the path {path!r}. Try other names")
+            given[path] = leaf
+        wanted = [entry[0] for entry in self.chosen if entry]
+        missing = [path for path in wanted if path not in given]
+        known = {path for place in self.places for path in place}
+        odd = [path for path in given if path not in known]
+        if missing or odd:
+            lack = f"lacks {listed(missing)}" if missing else ""
+            more = f"has {listed(odd)}, which no parameter is called" if odd else ""
+            told = " and ".join(part for part in (lack, more) if part)
+            raise ValueError(
+                f"the pytree is not like the parameters: it {told}. Try jax.tree.map over the "
+                "parameters to make one"
+            )
+        own = []
+        places = (place for place, entry in zip(self.places, self.chosen) if entry)
+        for place, (path, shape, dtype, _) in zip(places, filter(None, self.chosen)):
+            leaf = given[path]
+            if not is_real(leaf) and not isinstance(leaf, jax.core.Tracer):
+                kind = getattr(leaf, "dtype", type(leaf).__name__)
+                raise ValueError(f"{path!r} of the pytree is {kind}. Try real numbers")
+            if tuple(leaf.shape) != shape:
+                raise ValueError(
+                    f"{path!r} of the pytree has shape {tuple(leaf.shape)}, and the parameter has "
+                    f"shape {shape}. Try a leaf of the parameter's shape"
+                )
+            for other in place:
+                _refuse_unequal(path, leaf, other, given.get(other, leaf))
+            own.append(jnp.asarray(leaf).astype(dtype))
+        return self.vector(own)
 
 
 def _is_array(leaf: Any) -> bool:
@@ -197,7 +200,8 @@ def _is_array(leaf: Any) -> bool:
     )
 
 
-def _is_real(leaf: Any) -> bool:
+def is_real(leaf: Any, /) -> bool:
+    """Whether a leaf is an array of real, or complex, numbers."""
     return _is_array(leaf) and jnp.issubdtype(leaf.dtype, jnp.inexact)
 
 
@@ -223,8 +227,18 @@ def _optimizer_leaves(params: Params) -> frozenset[str]:
     for path, node in jax.tree_util.tree_flatten_with_path(params, is_leaf=of_optax)[0]:
         if of_optax(node):
             inner = jax.tree_util.tree_flatten_with_path(node)[0]
-            found.update(_text((*path, *rest)) for rest, _ in inner)
+            found.update(text((*path, *rest)) for rest, _ in inner)
     return frozenset(found)
+
+
+def _refuse_unequal(path: str, leaf: Any, other: str, second: Any) -> None:
+    """Two numbers for one parameter, where both can be looked at."""
+    seen = not isinstance(leaf, jax.core.Tracer) and not isinstance(second, jax.core.Tracer)
+    if second is not leaf and seen and not np.array_equal(leaf, second, equal_nan=True):
+        raise ValueError(
+            f"{path!r} and {other!r} are one parameter, and the pytree has two values for it. Try "
+            "one value in both places"
+        )
 
 
 def select(
@@ -240,12 +254,14 @@ def select(
         filter: which inexact leaves; all unless given. Of `flax.nnx` variables only the `nnx.Param`
             unless it is a kind of variable itself; of linen variables not what lies beside
             "params" (batch_stats, cache, intermediates, perturbations); never the state of an
-            optax optimiser, as a `TrainState` holds it.
+            optax optimiser, as a `TrainState` holds it. A filter that takes one place of a shared
+            Variable takes the Variable.
         heads: the axis of the heads for each pattern of a path; the vector is then of one head, and
             leaves that no pattern takes are held fixed.
 
     Raises:
-        ValueError: if no leaf is left, a chosen one is complex, or leaves differ in their heads.
+        ValueError: if no leaf is left, a chosen one is complex or deleted, leaves differ in their
+            heads, or the filter is none.
     """
     _refuse_modules(params)
     if heads is not None and not isinstance(heads, Mapping):
@@ -253,42 +269,82 @@ def select(
             "heads must give the axis of the heads for each pattern of a path, as "
             f"head_axes(params) does for Flax's attention, got {heads!r}"
         )
-    found, structure = _leaves(params), jax.tree.structure(params)
-    paths, leaves, variables = ([entry[i] for entry in found] for i in range(3))
-    state = _optimizer_leaves(params)
-    trained = lambda path: path.split("/")[0] not in _linen_state(params) and path not in state
-    real = [path for path, leaf in zip(paths, leaves) if _is_real(leaf) and trained(path)]
-    if not real:
-        raise ValueError(
-            f"params has no leaf of real numbers among its {len(leaves)}: there is nothing to "
-            "differentiate (Python numbers are held fixed: make them arrays)"
-        )
+    mask = masked(filter, params) if filter is not None and is_mask(filter) else None
+    found, sharing = leaves_of(params), sharing_of(params)
+    every = list(range(len(found)))
+    owners = every if sharing is None else sharing.once(every)
+    places = _places(found, sharing)
+    state, beside = _optimizer_leaves(params), _linen_state(params)
+    trained = lambda path: path.split("/")[0] not in beside and path not in state
     nnx = sys.modules.get("flax.nnx")
     usual = lambda variable: variable is None or isinstance(variable, nnx.Param)  # type: ignore
-    axes = [None if heads is None else _axis(heads, path) for path in paths]
-    chosen = []
-    for path, leaf, variable, axis in zip(paths, leaves, variables, axes):
-        taken = path in real and (heads is None or axis is not None)
-        if taken:
-            by_kind = isinstance(filter, type)
-            taken = (by_kind or usual(variable)) and (
-                filter is None or matches(filter, path, variable)
-            )
+
+    def wanted(index: int, path: str, variable: Any) -> bool:
+        if mask is not None:
+            return mask[index] and usual(variable)
+        if filter is None or not isinstance(filter, type):
+            return usual(variable) and (filter is None or matches(filter, path, variable))
+        return matches(filter, path, variable)
+
+    chosen, static, real = [], [], []
+    for index, paths in zip(owners, places):
+        path, leaf, variable = found[index]
+        refuse_deleted(repr(path), leaf)
+        able = is_real(leaf) and trained(path)
+        real += [path] * able
+        axis = None if heads is None else _axis(heads, paths)
+        taken = able and (heads is None or axis is not None)
+        taken = taken and any(wanted(i, p, variable) for i, p in paths.items())
         chosen.append(_entry(path, leaf, axis) if taken else None)
+        static.append(None if taken or _is_array(leaf) else Held(leaf))
+    if not real:
+        raise ValueError(
+            f"params has no leaf of real numbers among its {len(found)}: there is nothing to "
+            "differentiate (Python numbers are held fixed: make them arrays)"
+        )
     if not any(chosen):
-        wanted = list(heads or ()) if filter is None else filter
-        wanted = wanted[0] if isinstance(wanted, list) and len(wanted) == 1 else wanted
-        raise ValueError(f"no parameter matches {_said(wanted)}; {_nearest(wanted, real)}")
+        if mask is not None:
+            raise ValueError(f"the mask takes no parameter. Try True for one of {listed(real)}")
+        asked = list(heads or ()) if filter is None else filter
+        asked = asked[0] if isinstance(asked, list) and len(asked) == 1 else asked
+        hint = " (a function gets the path of a leaf)" if callable(asked) else ""
+        raise ValueError(f"no parameter matches {said(asked)}{hint}; {nearest(asked, real)}")
     counts = {e[1][e[3]]: e[0] for e in chosen if e and e[3] is not None}
     if len(counts) > 1:
-        said = ", ".join(f"{count} in {path}" for count, path in counts.items())
-        raise ValueError(f"the leaves must have the same number of heads, got {said}")
-    static = tuple(None if c or _is_array(leaf) else Held(leaf) for leaf, c in zip(leaves, chosen))
-    return Selection(structure, tuple(chosen), static, next(iter(counts), None))
+        told = ", ".join(f"{count} in {path}" for count, path in counts.items())
+        raise ValueError(f"the leaves must have the same number of heads, got {told}")
+    return Selection(
+        jax.tree.structure(params), tuple(chosen), tuple(static), next(iter(counts), None),
+        sharing, tuple(tuple(paths.values()) for paths in places),
+    )  # fmt: skip
 
 
-def _axis(heads: Mapping[str, int], path: str) -> int | None:
-    return next((axis for pattern, axis in heads.items() if matches(pattern, path)), None)
+def _places(found: list, sharing: Sharing | None) -> list[dict[int, str]]:
+    """For each leaf, a shared one once, the indices and paths of all its places."""
+    paths = [path for path, _, _ in found]
+    if sharing is None:
+        return [{i: path} for i, path in enumerate(paths)]
+    starts, start = [], 0
+    for inner, _ in sharing.nodes:
+        starts.append(start)
+        start += inner.num_leaves
+    gathered: dict[int, dict[int, str]] = {}
+    for (inner, first), own in zip(sharing.nodes, starts):
+        for k in range(inner.num_leaves):
+            gathered.setdefault(starts[first] + k, {})[own + k] = paths[own + k]
+    return list(gathered.values())
+
+
+def _axis(heads: Mapping[str, int], paths: Mapping[int, str]) -> int | None:
+    """The axis that the first matching pattern gives, the same at all places of a leaf."""
+    found: dict[str, int] = {}
+    for path in paths.values():
+        for axis in [axis for pattern, axis in heads.items() if matches(pattern, path)][:1]:
+            found[path] = axis
+    if len(set(found.values())) > 1:
+        told = ", ".join(f"axis {axis} at {path}" for path, axis in found.items())
+        raise ValueError(f"one parameter has two axes of heads: {told}. Try one pattern for it")
+    return next(iter(found.values()), None)
 
 
 def _entry(path: str, leaf: Any, axis: int | None) -> tuple:
@@ -303,70 +359,3 @@ def _entry(path: str, leaf: Any, axis: int | None) -> tuple:
     # bfloat16 and float16 are computed in float32: their curvature is rounding noise.
     wide = dtype if dtype.itemsize >= 4 else jnp.dtype(jnp.float32)
     return path, tuple(leaf.shape), wide, axis
-
-
-def shares(vector: Params, /, *, depth: int | None = None) -> dict[str, float]:
-    """The part of a direction's squared norm in each leaf, or in each layer, the largest first.
-
-    Args:
-        vector: a pytree like `Extremes.vector_minimum`.
-        depth: how many names of the path make a layer; whole paths unless given.
-    """
-    found: dict[str, float] = {}
-    for path, leaf, _ in _leaves(vector):
-        name = "/".join(path.split("/")[:depth])
-        found[name] = found.get(name, 0.0) + float(jnp.sum(jnp.asarray(leaf, float) ** 2))
-    total = sum(found.values()) or 1.0
-    ordered = sorted(found.items(), key=lambda pair: -pair[1])
-    return {name: part / total for name, part in ordered}
-
-
-def head_shares(vector: Params, heads: Mapping[str, int], /) -> Float[Array, " H"]:
-    """The part of a direction's squared norm in each head; the rest lies outside of them.
-
-    Args:
-        vector: a pytree like `Extremes.vector_minimum`.
-        heads: the axis of the heads for each pattern of a path.
-
-    Raises:
-        ValueError: as `select`.
-    """
-    selection = select(vector, heads=heads)
-    own, _ = selection.arrays(vector)
-    entries = [leaf for leaf in selection.chosen if leaf]
-    per_head = [
-        jnp.sum(jnp.moveaxis(leaf, axis, 0).reshape(leaf.shape[axis], -1) ** 2, axis=1)
-        for leaf, (_, _, _, axis) in zip(own, entries)
-        if axis is not None
-    ]
-    total = sum(jnp.sum(leaf.astype(selection.dtype) ** 2) for leaf in _reals(vector))
-    return sum(part.astype(selection.dtype) for part in per_head) / jnp.where(total > 0, total, 1)
-
-
-def _reals(tree: Params) -> list[Array]:
-    return [jnp.asarray(leaf) for leaf in jax.tree.leaves(tree) if _is_real(leaf)]
-
-
-def head_axes(params: Params, /) -> dict[str, int]:
-    """The axes of the heads in Flax's attention (linen and nnx), for `heads=`.
-
-    Their query, key and value have kernels (features, H, d) and biases (H, d), and the output a
-    kernel (H, d, features).
-
-    Raises:
-        ValueError: if there is no such attention.
-    """
-    found: dict[str, int] = {}
-    for path, leaf, _ in _leaves(params):
-        *_, layer, kind = ("", *path.split("/"))
-        rank = getattr(leaf, "ndim", 0)
-        if layer in ("query", "key", "value") and (kind, rank) in (("kernel", 3), ("bias", 2)):
-            found[path] = rank - 2
-        elif (layer, kind, rank) == ("out", "kernel", 3):
-            found[path] = 0
-    if not found:
-        raise ValueError(
-            "no attention with kernels (features, H, d) named query, key, value, out was found: "
-            "give heads={path pattern: axis}"
-        )
-    return found

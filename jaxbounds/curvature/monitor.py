@@ -1,17 +1,25 @@
 """Curvature along a training run: records every so many steps, from one compiled program."""
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
-from jaxbounds.curvature.batches import count, group
+from jaxbounds.curvature.batches import Listed, count, group, named
+from jaxbounds.curvature.blocks import block_at
 from jaxbounds.curvature.extremes import extremes_at
+from jaxbounds.curvature.filters import Filter
 from jaxbounds.curvature.lanczos import Extremes
-from jaxbounds.curvature.leaves import Filter, Params, head_shares, select
+from jaxbounds.curvature.leaves import select
+from jaxbounds.curvature.measures import Measure, check_measures, logged, measured, store, stored
+from jaxbounds.curvature.operator import Curvature
+from jaxbounds.curvature.paths import Params
 from jaxbounds.curvature.products import Loss, Of
 from jaxbounds.curvature.programs import Point
+from jaxbounds.curvature.shares import head_shares
 from jaxbounds.memory import LIMIT
 from jaxbounds.shown import Table, number, shown
 
@@ -62,12 +70,17 @@ class CurvatureMonitor:
         blocks: Mapping[str, Filter] | None = None,
         heads: Mapping[str, int] | None = None,
         data: Any = None,
+        batches: Any = None,
         batch_size: int | None = None,
         iterations: int = 200,
         key: jax.Array | None = None,
         of: Of = "hessian",
         memory_limit: float = LIMIT,
         on_record: Callable[[dict[str, float]], object] | None = None,
+        measure: Sequence[Measure] = ("extremes",),
+        learning_rate: float | Callable[[int], float] | None = None,
+        file: str | Path | None = None,
+        logger: Any = None,
         **options: Any,
     ) -> None:
         """Nothing is computed yet.
@@ -80,64 +93,82 @@ class CurvatureMonitor:
                 the part of each head in the eigenvector of the least eigenvalue.
             data: what to measure on in place of the loop's batch: all data, as a list of batches or
                 as one pytree with batch_size.
+            batches: the monitor's own batches, where `data` would be mistaken for one batch.
             batch_size: cuts `data`.
             iterations: products at most, for each block.
             key: starts Lanczos, the same at each record.
             of: "hessian" or "ggn".
             memory_limit: in bytes, for each block.
             on_record: called with `last` after each record.
+            measure: what is recorded beside the extremes of all parameters: "trace", "top5",
+                "gradient_norm", or functions of the `Curvature` that give a number.
+            learning_rate: of gradient descent, a number or a schedule of the step. Records and the
+                plot then have 2 / learning_rate: gradient descent is unstable above it.
+            file: keeps the records, one a line. A monitor made with a file that exists goes on
+                from its records.
+            logger: gets `last` after each record: a function, or an object with `log`,
+                `log_metrics`, `add_scalar` or `info`.
             **options: of `Curvature.extremes`.
 
         Raises:
-            ValueError: if `every` is below 1, or a block takes the name of that of all parameters.
+            ValueError: if `every` is below 1, a block takes the name of that of all parameters, a
+                measure is unknown, or the file holds other things than records.
         """
         if every < 1:
             raise ValueError(f"every must be at least 1, got {every}")
         if WHOLE in (blocks or {}):
             raise ValueError(f"no block may be called {WHOLE!r}: that one is always recorded")
         self._loss, self._every = loss, every
-        self._blocks: dict[str, Filter | None] = {WHOLE: None} | dict(blocks or {})
-        self._heads, self._data, self._batch_size = heads, data, batch_size
+        self._blocks: dict[str, Filter] = dict(blocks or {})
+        self._heads, self._data, self._batch_size = heads, named(data, batches), batch_size
         self._of, given = of, {"iterations": iterations, "key": key, "memory_limit": memory_limit}
         self._options = options | given
-        self._records: list[dict[str, Any]] = []
-        self._names: tuple[str, ...] = ()
+        self._measures, self._rate = check_measures(measure), learning_rate
+        self._file, self._logger = file, logger
+        self._records: list[dict[str, Any]] = [] if file is None else stored(file)
+        self._names: tuple[str, ...] = tuple(self._records[-1]["blocks"]) if self._records else ()
         self._on_record, self._size = on_record, 0
+        self._latest: dict[str, Any] | None = None
 
-    def __call__(self, step: int, params: Params, batches: Any = None, /) -> bool:
+    def __call__(
+        self, step: int, params: Params, data: Any = None, /, *, batches: Any = None
+    ) -> bool:
         """Record if it is time; whether it was.
 
         Args:
             step: of the loop; recorded where it is a multiple of `every`.
             params: the iterate.
-            batches: one batch, or a list of them; not used where the monitor has its own data.
+            data: one batch, or a list of batches; not used where the monitor has its own data.
+            batches: the batches, where `data` would be mistaken for one batch.
 
         Raises:
             ValueError: as `hessian_extremes`; a loss that is not finite is recorded as such.
         """
         if step % self._every:
             return False
-        size = None
+        size, batches = None, named(data, batches)
         if self._data is not None:
             batches, size = self._data, self._batch_size
         found: dict[str, tuple[Extremes, Any]] = {}
 
-        def measure(head: int | None = None, **chosen: Any) -> tuple[Extremes, Any]:
-            point = Point(self._loss, params, batches, batch_size=size, of=self._of, **chosen)
-            self._size = max(self._size, point.selection.size)
-            return extremes_at(point, head=head, finite=False, **self._options)
-
+        at = functools.partial(
+            Point, self._loss, params, batches, batch_size=size, of=self._of
+        )  # fmt: skip
+        whole = at()
+        self._size = whole.selection.size
+        found[WHOLE] = extremes_at(whole, head=None, finite=False, **self._options)
         for name, block in self._blocks.items():
-            found[name] = measure(filter=block)
+            found[name] = block_at(whole, at, block, finite=False, **self._options)
         if self._heads:
             for head in range(select(params, heads=self._heads).heads or 0):
-                found[f"head {head}"] = measure(heads=self._heads, head=head)
+                one = at(heads=self._heads)
+                found[f"head {head}"] = extremes_at(one, head=head, finite=False, **self._options)
         ends, loss = found[WHOLE]
         names = tuple(found)
         if self._records and names != self._names:
             raise ValueError(f"the blocks changed from {self._names} to {names}")
         self._names = names
-        record: dict[str, Any] = {"step": step, "loss": float(loss)}
+        record: dict[str, Any] = {"step": int(step), "loss": float(loss), "blocks": list(names)}
         record["batches"] = count(group(batches, size))
         record["single"] = self._data is None and batches is not None and record["batches"] == 1
         for field in (*_NUMBERS, "iterations", "converged_minimum", "converged_maximum"):
@@ -145,10 +176,34 @@ class CurvatureMonitor:
         record["ratio_at_least"] = [_ratio(least, record["loss"]) for least in record["minimum"]]
         if self._heads:
             record["head_share"] = np.asarray(head_shares(ends.vector_minimum, self._heads))
-        self._records.append(record)
+        record["more"] = self._more(int(step), whole, params, batches, size)
+        # The latest record of a step is the one that counts, in the order of steps.
+        others = [one for one in self._records if one["step"] != record["step"]]
+        self._records = sorted([*others, record], key=lambda one: one["step"])
+        self._latest = record
+        if self._file is not None:
+            store(self._file, self._records)
         if self._on_record is not None:
             self._on_record(self.last)
+        if self._logger is not None:
+            logged(self._logger, self.last)
         return True
+
+    def _more(self, step: int, whole: Any, params: Params, batches: Any, size: Any) -> dict:
+        """What is recorded beside the extremes."""
+        more: dict[str, float] = {}
+        operator = lambda: Curvature(
+            self._loss, params, None if isinstance(batches, Listed) else batches,
+            batches=list(batches) if isinstance(batches, Listed) else None, batch_size=size,
+            of=self._of,
+        )  # fmt: skip
+        limit, key = self._options["memory_limit"], self._options["key"]
+        for one in self._measures:
+            more |= measured(one, whole, operator, memory_limit=limit, key=key)
+        if self._rate is not None:
+            rate = float(self._rate(step) if callable(self._rate) else self._rate)
+            more["two_over_learning_rate"] = 2 / rate if rate else float("inf")
+        return more
 
     @property
     def last(self) -> dict[str, float]:
@@ -160,7 +215,7 @@ class CurvatureMonitor:
         """
         if not self._records:
             return {}
-        record = self._records[-1]
+        record = self._latest or self._records[-1]
         found = {name: float(record[name]) for name in ("step", "loss", "batches")}
         for i, block in enumerate(self._names):
             after = "" if block == WHOLE else f"/{block}"
@@ -168,7 +223,7 @@ class CurvatureMonitor:
                 found[name + after] = record[name][i]
             flags = (record[f"converged_{end}"][i] for end in ("minimum", "maximum"))
             found["converged" + after] = float(all(flags))
-        return found
+        return found | record["more"]
 
     def _table(self) -> Table:
         """What it is of, and the latest record."""
@@ -197,6 +252,9 @@ class CurvatureMonitor:
             "batches": ("step", column("batches")),
             "ratio_at_least": (("step", "block"), column("ratio_at_least")),
         }
+        for name in dict.fromkeys(name for record in self._records for name in record["more"]):
+            values = [record["more"].get(name, np.nan) for record in self._records]
+            variables[name] = ("step", np.asarray(values))
         if self._heads:
             variables["head_share"] = (("step", "head"), column("head_share"))
         measured_on = "the monitor's own data" if self._data is not None else "the loop's batches"
@@ -228,6 +286,9 @@ class CurvatureMonitor:
             (line,) = axes[1].plot(part.step, part.minimum, marker="o", label=name)
             axes[1].plot(part.step, part.maximum, "--", color=line.get_color())
             axes[2].plot(part.step, part.ratio_at_least, marker="o", color=line.get_color())
+        if "two_over_learning_rate" in dataset:
+            edge = dataset.two_over_learning_rate
+            axes[1].plot(dataset.step, edge, ":", color="black", label="2 / learning rate")
         axes[1].set(xlabel="step", ylabel="least and (dashed) greatest", yscale="symlog")
         axes[2].set(xlabel="step", ylabel=r"$-\lambda_{\min} / L$, at least", yscale="log")
         if len(dataset.block) <= 8:

@@ -1,17 +1,22 @@
 """The Hessian of a loss as an operator, and what one asks of it."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.curvature.batches import named, told
+from jaxbounds.curvature.blocks import block_at
 from jaxbounds.curvature.convexity import WeakConvexity, weak_convexity_at
+from jaxbounds.curvature.diagonal import Applied, Diagonal, applied_at, diagonal_at
 from jaxbounds.curvature.extremes import DENSE_LIMIT, dense_at, extremes_at, memory_at
+from jaxbounds.curvature.filters import Filter
 from jaxbounds.curvature.lanczos import Extremes
-from jaxbounds.curvature.leaves import Filter, Params
+from jaxbounds.curvature.paths import Params
 from jaxbounds.curvature.products import Loss, Of, Problem
 from jaxbounds.curvature.programs import Point
 from jaxbounds.curvature.spectrum import Spectrum, spectrum_at
@@ -46,14 +51,16 @@ class Curvature:
             batch_stats, nnx variables other than `nnx.Param`) and the state of an optax optimiser;
             bfloat16 parameters compute in float32. A loss that rounds to fewer digits than its
             parameters have (mixed precision) never converges: see `Extremes.noise`.
-        batches: one batch (any pytree: a tuple (x, y) is one), or a list of batches of one shape,
-            [(x1, y1), (x2, y2)], whose losses are averaged in the memory of one of them. The
-            extremes of one minibatch are not those of the data: its least eigenvalue is as a rule
-            several times too negative.
+        data: one batch (any pytree: a tuple (x, y) is one), or a list of batches of one shape,
+            [(x1, y1), (x2, y2)], whose losses are averaged in the memory of one of them. A list
+            [x, y] of arrays of one length is refused, since it may be either. The extremes of one
+            minibatch are not those of the data: its least eigenvalue is as a rule several times too
+            negative.
+        batches: the batches, where they would be mistaken for one: batches=[x1, x2].
         batch_size: cuts one pytree of examples (n, ...) into batches instead.
         filter: which parameters, the rest held fixed: a part of their path or a pattern
-            ("attention", "block_*/kernel"), several, a function of the path, or a kind of
-            `nnx.Variable`. The matrix is then that block.
+            ("attention", "block_*/kernel"), several, a function of the path, a kind of
+            `nnx.Variable`, or a mask (a pytree of booleans). The matrix is then that block.
         of: "hessian", or "ggn" (then `loss` is a `Composite`).
         memory_limit: in bytes, for each call; `memory` says what one needs.
 
@@ -71,30 +78,107 @@ class Curvature:
         self,
         loss: Loss,
         params: Params,
-        batches: Any = None,
+        data: Any = None,
         *,
+        batches: Any = None,
         batch_size: int | None = None,
         filter: Filter | None = None,
         of: Of = "hessian",
         memory_limit: float = LIMIT,
     ) -> None:
         self._limit = memory_limit
-        self._at = functools.partial(Point, loss, params, batches, batch_size=batch_size, of=of)
+        data = named(data, batches)
+        self._at = functools.partial(Point, loss, params, data, batch_size=batch_size, of=of)
         self._point = self._at(filter=filter)
         self.size = self._point.selection.size
 
     def __matmul__(self, v: Any) -> Any:
         """The product with a vector (size,), or with a pytree like the parameters.
 
-        Of a pytree, leaves that were held fixed are ignored, and None comes in their place.
+        Leaves of a pytree are found by path. Leaves that were held fixed are ignored, and None
+        comes in their place.
+
+        Raises:
+            ValueError: if the vector has another length; if the pytree lacks a parameter, has an
+                unknown leaf, or a leaf has another shape.
+        """
+        selection, shape = self._point.selection, getattr(v, "shape", None)
+        flat = shape == (self.size,)
+        if shape is not None and not flat and selection.places != (("",),):
+            raise ValueError(
+                f"v has shape {shape}, and the matrix has {self.size} columns. Try a vector "
+                f"({self.size},), or a pytree like the parameters"
+            )
+        vector = jnp.asarray(v) if flat else selection.vector_of(v)
+        vector = vector.astype(selection.dtype)
+        image = self._point.run(
+            _product_kernel, {}, {"vector": vector}, limit=self._limit,
+            what="a product with the Hessian", rows=2,
+            hosted=lambda product, selection, static, dynamic: product(dynamic["vector"]),
+        )  # fmt: skip
+        if not isinstance(vector, jax.core.Tracer) and jnp.any(vector != 0):
+            self._point.refuse_constant(image)
+        return image if flat else selection.tree(image)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(size, size), for SciPy."""
+        return self.size, self.size
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the numbers of a product, for SciPy."""
+        return np.dtype(self._point.selection.dtype)
+
+    def matvec(self, v: Any, /) -> np.ndarray:
+        """The product with a vector (size,) or (size, 1) in NumPy.
+
+        `scipy.sparse.linalg.aslinearoperator(H)` asks for it.
+        """
+        flat = np.asarray(v, self.dtype)
+        return np.asarray(self @ jnp.asarray(flat.reshape(self.size))).reshape(flat.shape)
+
+    rmatvec = matvec
+    """The matrix is symmetric."""
+
+    def diagonal(self, *, key: jax.Array | None = None, products: int = 30) -> Diagonal:
+        """The diagonal, with the standard error of each entry.
+
+        Args:
+            key: draws the probes; `jax.random.key(0)` unless given.
+            products: random vectors; the error falls as their root.
+
+        Raises:
+            ValueError: if there are fewer than 2 products.
+        """
+        return diagonal_at(self._point, memory_limit=self._limit, key=key, products=products)
+
+    def apply(
+        self,
+        function: Callable[[Float[Array, " k"]], Float[Array, " k"]],
+        v: Any,
+        /,
+        *,
+        iterations: int = 60,
+    ) -> Applied:
+        """f(H) v by Lanczos from v, as `H.apply(lambda x: 1 / (x + 1), v)` solves (H + 1) u = v.
+
+        Args:
+            function: of eigenvalues (k,), traceable.
+            v: a vector (size,), or a pytree like the parameters.
+            iterations: products.
+
+        Raises:
+            ValueError: if the function is not finite at the eigenvalues that are found, there are
+                fewer than 2 iterations, or v is not like the parameters.
         """
         selection, flat = self._point.selection, getattr(v, "shape", None) == (self.size,)
-        vector = jnp.asarray(v) if flat else selection.vector(selection.arrays(v)[0])
-        image = self._point.run(
-            _product_kernel, {}, {"vector": vector.astype(selection.dtype)}, limit=self._limit,
-            what="a product with the Hessian",
+        vector = jnp.asarray(v) if flat else selection.vector_of(v)
+        value, error, k = applied_at(
+            self._point, function, vector.astype(selection.dtype), memory_limit=self._limit,
+            iterations=iterations,
         )  # fmt: skip
-        return image if flat else selection.tree(image)
+        return Applied(value if flat else selection.tree(value), float(error), k)
 
     def extremes(
         self,
@@ -241,7 +325,7 @@ class Curvature:
             raise ValueError(f"blocks must give a filter for each name, got {blocks!r}")
         options = {"memory_limit": self._limit} | options
         found = {
-            name: extremes_at(self._at(filter=chosen), **options)[0]
+            name: block_at(self._point, self._at, chosen, **options)[0]
             for name, chosen in (blocks or {}).items()
         }
         if heads:
@@ -278,4 +362,6 @@ class Curvature:
 
     def _table(self) -> Table:
         name = {"hessian": "Hessian", "ggn": "Gauss-Newton matrix"}[self._point.of]
-        return Table(f"{name} of {self.size:,} parameters in {self._point.selection.dtype.name}")
+        mean = told(self._point.arguments[2])
+        of = f"{self.size:,} parameters in {self._point.selection.dtype.name}"
+        return Table(f"{name} of {of}, {mean}")

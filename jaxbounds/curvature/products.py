@@ -9,7 +9,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxbounds.curvature.batches import Group, count, group
-from jaxbounds.curvature.leaves import Filter, Params, Selection, select
+from jaxbounds.curvature.filters import Filter
+from jaxbounds.curvature.leaves import Selection, select
+from jaxbounds.curvature.paths import Params
 
 Loss = Callable[..., Float[Array, ""]]
 """`loss(params)`, or `loss(params, batch)` where batches are given."""
@@ -51,6 +53,66 @@ def real(loss: Any, /) -> Array:
     return loss
 
 
+def _has_no_forward(problem: TypeError) -> bool:
+    """Whether JAX refused a custom_vjp, which has a reverse derivative alone."""
+    return "custom_vjp" in str(problem)
+
+
+def _look(linear: Callable, point: Any) -> None:
+    """Raise where a linear map calls a custom_vjp, which only a transformation shows."""
+    batch = jax.tree.map(lambda x: jax.ShapeDtypeStruct((1, *x.shape), x.dtype), point)
+    jax.eval_shape(jax.vmap(linear), batch)
+
+
+def _linearized(slope: Callable, point: Any, *, ruled: bool = True) -> Callable:
+    """The derivative of a gradient at a point, as a linear map.
+
+    A rule of custom_vjp that calls its own function has no forward derivative. Linearisation drops
+    such a call where the gradient does not use it. Where the gradient uses it, the reverse
+    derivative serves: a Hessian is symmetric.
+    """
+    try:
+        linear = jax.linearize(slope, point)[1]
+        if ruled:
+            _look(linear, point)
+        return linear
+    except TypeError as problem:
+        if not _has_no_forward(problem):
+            raise
+    pull = jax.vjp(slope, point)[1]
+    return lambda v: pull(v)[0]
+
+
+def slope_product(slope: Callable, point: Any, v: Any, /, *, ruled: bool = True) -> Any:
+    """The derivative of a gradient at a point along `v`, in less memory than `_linearized`."""
+    product = lambda v: jax.jvp(slope, (point,), (v,))[1]
+    try:
+        if ruled:
+            _look(product, point)
+        return product(v)
+    except TypeError as problem:
+        if not _has_no_forward(problem):
+            raise
+    return _linearized(slope, point)(v)
+
+
+def _both_ways(
+    outputs: Callable, point: Array, *, ruled: bool = True
+) -> tuple[Any, Callable, Callable]:
+    """The outputs of a network, and the products with its Jacobian and with the transpose."""
+    try:
+        value, push = jax.linearize(outputs, point)
+        if ruled:
+            _look(push, point)
+        return value, push, jax.linear_transpose(push, point)
+    except TypeError as problem:
+        if not _has_no_forward(problem):
+            raise
+    value, pull = jax.vjp(outputs, point)
+    forth = jax.linear_transpose(lambda slopes: pull(slopes)[0], value)
+    return value, lambda v: forth(v)[0], pull
+
+
 class Problem(NamedTuple):
     """A loss at a point: what the kernels of this package work on, inside of a trace.
 
@@ -62,6 +124,8 @@ class Problem(NamedTuple):
         fixed: the arrays held fixed.
         groups: the batches, or None.
         head: which head, where the selection is of one.
+        ruled: whether the loss may have a custom_vjp, so that products need a look before they
+            are used.
     """
 
     loss: Loss
@@ -71,6 +135,7 @@ class Problem(NamedTuple):
     fixed: list[Array]
     groups: tuple[Group, ...] | None
     head: Array | None
+    ruled: bool = True
 
     @property
     def point(self) -> Float[Array, " n"]:
@@ -81,9 +146,10 @@ class Problem(NamedTuple):
         """The pytree at another point."""
         return self.selection.params(vector, self.own, self.fixed, self.head)
 
-    def value(self) -> Array:
-        """The mean loss."""
-        return self._mean(lambda *batch: real(self.loss(self.params(self.point), *batch)))
+    def value(self, at: Array | None = None) -> Array:
+        """The mean loss, at these parameters unless others are given as a vector."""
+        vector = self.point if at is None else at
+        return self._mean(lambda *batch: real(self.loss(self.params(vector), *batch)))
 
     def operator(self) -> Callable[[Float[Array, " n"]], Float[Array, " n"]]:
         """The map v -> A v.
@@ -98,10 +164,17 @@ class Problem(NamedTuple):
             return self._linear(jax.tree.map(lambda leaf: leaf[0], self.groups[0].stacked))
         return lambda v: self._mean(lambda batch: self._product(v, batch))
 
+    def image_and_value(self, v: Array) -> tuple[Array, Array]:
+        """A v and the mean loss, which share their forward passes."""
+        value = lambda *batch: real(self.loss(self.params(self.point), *batch))
+        if self.groups is None or count(self.groups) == 1:
+            return self.operator()(v), self.value()
+        return self._mean(lambda batch: (self._product(v, batch), value(batch)))
+
     def _mean(self, function: Callable[..., Any]) -> Any:
         if self.groups is None:
             return function()
-        total: Any = 0.0
+        total: Any = None
         for stacked, weight in self.groups:
             first = jax.tree.map(lambda leaf: leaf[0], stacked)
             start = jax.tree.map(
@@ -109,7 +182,8 @@ class Problem(NamedTuple):
             )
             add = lambda sums, batch: (jax.tree.map(jnp.add, sums, function(batch)), None)
             sums = jax.lax.scan(add, start, stacked)[0]
-            total = total + sums * jnp.asarray(weight, sums.dtype)
+            part = jax.tree.map(lambda s, w=weight: s * jnp.asarray(w, s.dtype), sums)
+            total = part if total is None else jax.tree.map(jnp.add, total, part)
         return total
 
     def _slope(self, batch: tuple) -> Callable:
@@ -121,22 +195,22 @@ class Problem(NamedTuple):
     def _bend(self, outputs: Any, batch: tuple) -> Callable:
         """Products with the Hessian of the outer loss."""
         outer = self.loss.outer  # type: ignore[attr-defined]
-        return lambda z: jax.jvp(jax.grad(lambda o: outer(o, *batch)), (outputs,), (z,))[1]
+        return lambda z: slope_product(
+            jax.grad(lambda o: outer(o, *batch)), outputs, z, ruled=self.ruled
+        )
 
     def _linear(self, *batch: Any) -> Callable:
         if self.of == "hessian":
-            return jax.linearize(self._slope(batch), self.point)[1]
-        outputs, push = jax.linearize(self._outputs(batch), self.point)
-        pull = jax.linear_transpose(push, self.point)
+            return _linearized(self._slope(batch), self.point, ruled=self.ruled)
+        outputs, push, pull = _both_ways(self._outputs(batch), self.point, ruled=self.ruled)
         bend = self._bend(outputs, batch)
         return lambda v: pull(bend(push(v)))[0]
 
     def _product(self, v: Array, batch: Any) -> Array:
         if self.of == "hessian":
-            return jax.jvp(self._slope((batch,)), (self.point,), (v,))[1]
-        outputs, pushed = jax.jvp(self._outputs((batch,)), (self.point,), (v,))
-        pull = jax.vjp(self._outputs((batch,)), self.point)[1]
-        return pull(self._bend(outputs, (batch,))(pushed))[0]
+            return slope_product(self._slope((batch,)), self.point, v, ruled=self.ruled)
+        outputs, push, pull = _both_ways(self._outputs((batch,)), self.point, ruled=self.ruled)
+        return pull(self._bend(outputs, (batch,))(push(v)))[0]
 
 
 def check_matrix(loss: Loss, of: str, /) -> None:
@@ -158,9 +232,7 @@ def _product_of(of: Of, loss: Loss, params: Params, batches: Any, filter: Filter
     operator = problem.operator()
 
     def product(direction: Params) -> Params:
-        leaves = selection.structure.flatten_up_to(direction)
-        own = [jnp.asarray(x) for x, chosen in zip(leaves, selection.chosen) if chosen]
-        return selection.tree(operator(selection.vector(own)))
+        return selection.tree(operator(selection.vector_of(direction)))
 
     return product
 

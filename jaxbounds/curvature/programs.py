@@ -14,8 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.curvature.batches import group
-from jaxbounds.curvature.leaves import Filter, Params, Selection, select
+from jaxbounds.curvature.batches import Listed, group
+from jaxbounds.curvature.causes import explained, why_not_finite
+from jaxbounds.curvature.filters import Filter, listed
+from jaxbounds.curvature.leaves import Selection, select
+from jaxbounds.curvature.paths import Params
 from jaxbounds.curvature.products import Loss, Of, Problem, check_matrix
 from jaxbounds.curvature.traced import ANOTHER, TracedLoss
 from jaxbounds.memory import refuse_over
@@ -25,22 +28,47 @@ Kernel = Callable[..., Any]
 """`kernel(problem, static options, dynamic options) -> pytree of arrays`, traceable."""
 
 
+def as_key(key: Any, /) -> jax.Array:
+    """The key of JAX that somebody gave, `jax.random.key(0)` unless given.
+
+    Raises:
+        ValueError: if it is no key.
+    """
+    if key is None:
+        return jax.random.key(0)
+    if not isinstance(key, jax.Array) or not (
+        jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.dtype == jnp.uint32
+    ):
+        raise ValueError(f"key={key!r} is no key. Try jax.random.key(0)")
+    return key
+
+
+def bytes_of_program(program: Any, /) -> int:
+    """What a compiled program needs, with arguments and results."""
+    memory = program.memory_analysis()
+    parts = ("temp_size_in_bytes", "argument_size_in_bytes", "output_size_in_bytes")
+    return sum(getattr(memory, part, 0) for part in parts)
+
+
 class Program:
     """A kernel for one traced loss and selection, compiled once for each shape of its arguments."""
 
     def __init__(
         self, kernel: Kernel, traced: TracedLoss, selection: Selection, of: Of, static: Any
     ):
+        ruled = any("custom_vjp" in eqn for eqn in traced.primitives)
+
         def call(constants, own, fixed, groups, head, dynamic):
             loss = traced.bound(constants)
-            problem = Problem(loss, selection, of, own, fixed, groups, head)
+            problem = Problem(loss, selection, of, own, fixed, groups, head, ruled)
             return kernel(problem, dict(static), dynamic)
 
         self._jitted = jax.jit(call)
         self._compiled: dict[Any, tuple[Any, int]] = {}
 
-    def compiled(self, arguments: tuple, /) -> tuple[Any, int]:
-        """The program for these arguments, and the bytes it needs with arguments and results."""
+    @staticmethod
+    def mark(arguments: tuple, /) -> Any:
+        """What a compiled program depends on: shapes, dtypes, places and settings."""
         config = jax.config.values
         settings = (
             config.get("jax_enable_x64"),
@@ -49,20 +77,29 @@ class Program:
         )
         leaves, structure = jax.tree.flatten(arguments)
         shapes = tuple((x.shape, x.dtype, str(getattr(x, "sharding", ""))) for x in leaves)
-        mark = (structure, shapes, settings)
+        return structure, shapes, settings
+
+    def compiled(self, arguments: tuple, /) -> tuple[Any, int]:
+        """The program for these arguments, and the bytes it needs with arguments and results."""
+        mark = self.mark(arguments)
         if mark not in self._compiled:
-            program = self._jitted.lower(*arguments).compile()
-            memory = program.memory_analysis()
-            parts = ("temp_size_in_bytes", "argument_size_in_bytes", "output_size_in_bytes")
-            need = sum(getattr(memory, part, 0) for part in parts)
-            self._compiled[mark] = (program, need)
+            with explained(None, differentiated=True):
+                lowered = self._jitted.lower(*arguments)
+            program = lowered.compile()
+            self._compiled[mark] = (program, bytes_of_program(program))
         return self._compiled[mark]
+
+
+def _slope_kernel(problem: Problem, static: dict, dynamic: dict) -> jax.Array:
+    """The largest entry of the gradient, a step away."""
+    at = problem.point + dynamic["step"] * (1 + jnp.abs(problem.point))
+    return jnp.max(jnp.abs(jax.grad(problem.value)(at)))
 
 
 KEPT = 32
 """Programs that are kept; the one that was not used for longest goes."""
-_programs: "OrderedDict[Any, Program]" = OrderedDict()
-_fixed: set[str] = set()
+_programs: "OrderedDict[Any, Any]" = OrderedDict()
+_fixed: set[Any] = set()
 """Keys of traces that were the same twice."""
 
 
@@ -118,18 +155,25 @@ class Point:
             )
         _check_arguments(loss, batches)
         self.loss, self.params, self.of = loss, params, of
+        self.data = list(batches) if isinstance(batches, Listed) else batches
         self.selection = select(params, filter, heads=heads)
         own, fixed = self.selection.arrays(params)
         self.arguments = (own, fixed, group(batches, batch_size))
-        leaves = jax.tree.leaves((params, batches))
+        self.product: Any = None
+        leaves = jax.tree.leaves((params, self.data))
         self.is_traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
         self._traced = None if self.is_traced else self._trace()
+        if self._traced is not None and any(
+            isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(self._traced.constants)
+        ):
+            self.is_traced, self._traced = True, None
         if self._traced is not None and self._traced.key not in _fixed:
             self._refuse_another(self._traced)
             _fixed.add(self._traced.key)
 
     def _trace(self) -> TracedLoss:
-        return TracedLoss(self.loss, self.selection, *self.arguments, self.of == "ggn")
+        with explained(self.params):
+            return TracedLoss(self.loss, self.selection, *self.arguments, self.of == "ggn")
 
     @functools.cached_property
     def unit(self) -> float:
@@ -138,21 +182,33 @@ class Point:
         least = float(jnp.finfo(self.selection.dtype).eps)
         return max([least] + [coarseness(operation) for operation in narrow])
 
-    def _program(
-        self, kernel: Kernel, static: dict, dynamic: dict, head: Any
-    ) -> tuple[Program, tuple]:
-        traced = self._traced
-        assert traced is not None
-        key = (traced.key, kernel, self.selection, self.of, tuple(static.items()))
+    def kept(self, name: Any, make: Callable[[], Any]) -> Any:
+        """What was made for a loss with the same trace, or what is made now."""
+        assert self._traced is not None
+        key = (self._traced.key, self.selection, self.of, name)
         if key not in _programs:
-            _programs[key] = Program(kernel, traced, self.selection, self.of, key[-1])
+            _programs[key] = make()
         _programs.move_to_end(key)
         while len(_programs) > KEPT:
             _programs.popitem(last=False)
+        return _programs[key]
+
+    def made(self, kernel: Kernel, static: dict) -> Program:
+        """The program of a kernel."""
+        options = tuple(static.items())
+        return self.kept((kernel, options), lambda: self.program(kernel, options))
+
+    def program(self, kernel: Kernel, options: tuple, /) -> Program:
+        """The program of a kernel, which the caller keeps."""
+        assert self._traced is not None
+        return Program(kernel, self._traced, self.selection, self.of, options)
+
+    def program_arguments(self, dynamic: dict, head: Any = None) -> tuple:
+        """What a program is run on."""
+        assert self._traced is not None
         one = lambda leaf: leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf)
         head = None if head is None else jnp.asarray(head, jnp.int32)
-        arguments = jax.tree.map(one, (traced.constants, *self.arguments, head, dynamic))
-        return _programs[key], arguments
+        return jax.tree.map(one, (self._traced.constants, *self.arguments, head, dynamic))
 
     def _problem(self, head: Any) -> Problem:
         own, fixed, groups = self.arguments
@@ -168,10 +224,71 @@ class Point:
         if not np.array_equal(one, two, equal_nan=True):
             raise ValueError(ANOTHER)
 
+    def _is_traced(self, *values: Any) -> bool:
+        """Whether the point, or one of these values, is inside of a transformation."""
+        tracers = (isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
+        return self.is_traced or any(tracers)
+
+    def refuse_not_finite(self, loss: Any, *results: Any) -> None:
+        """Raise where the loss, or a result of products with its Hessian, is not finite.
+
+        Raises:
+            ValueError: then, with the cause where the parameters or the batches show it.
+        """
+        if self._is_traced(loss, results):
+            return
+        if np.isfinite(loss) and all(np.isfinite(result).all() for result in results):
+            return
+        cause = why_not_finite(self.params, self.data)
+        if cause is not None:
+            raise ValueError(f"the loss, or its Hessian, is not finite: {cause}")
+        if not np.isfinite(loss):
+            raise ValueError(
+                f"the loss is {float(loss)} at these parameters: it has no curvature there"
+            )
+        raise ValueError(
+            f"the loss is {float(loss):.6g}, but products with its Hessian are not finite: look "
+            "for a root, a norm or a logarithm at 0"
+        )
+
+    def refuse_constant(self, *results: Any, head: Any = None) -> None:
+        """Raise where all results are 0 because the loss does not depend on the parameters.
+
+        The gradient at this point, at three random ones and at NaN decides: a loss that is flat at
+        one point, linear, or multiplied by 0, depends on its parameters.
+
+        Raises:
+            ValueError: then.
+        """
+        if self._is_traced(head, results):
+            return
+        if any(np.any(np.asarray(result) != 0) for result in results):
+            return
+        size, dtype = self.selection.size, self.selection.dtype
+        for i, width in enumerate((0.0, 0.01, 1.0, 10.0, float("nan"))):
+            step = width * jax.random.normal(jax.random.key(i), (size,), dtype)
+            slope = self.run(
+                _slope_kernel, {}, {"step": step}, limit=float("inf"), what="a gradient", head=head
+            )
+            if slope != 0:
+                return
+        paths = listed([entry[0] for entry in self.selection.chosen if entry])
+        raise ValueError(
+            f"the loss does not depend on {paths}: its gradient vanishes here and at three random "
+            "points. Try a loss that uses its parameters without stop_gradient, rounding or argmax"
+        )
+
     def bytes(self, kernel: Kernel, static: dict, dynamic: dict, head: Any = None) -> int:
         """What the program needs; it is compiled, not run."""
-        program, arguments = self._program(kernel, static, dynamic, head)
-        return program.compiled(arguments)[1]
+        arguments = self.program_arguments(dynamic, head)
+        return self.made(kernel, static).compiled(arguments)[1]
+
+    def hosted_bytes(self, rows: int, /) -> int:
+        """What a loop around the product needs with so many vectors; it is compiled, not run."""
+        from jaxbounds.curvature.engine import product_at  # it is built on points
+
+        product = product_at(self, limit=float("inf"), rows=rows, what="a product")
+        return product.bytes + rows * self.selection.size * self.selection.dtype.itemsize
 
     def refuse(self, need: float, limit: float, what: str, advice: str = "") -> None:
         """Raise where `need` is over the limit.
@@ -192,8 +309,10 @@ class Point:
         what: str,
         advice: str = "",
         head: Any = None,
+        hosted: Callable[..., Any] | None = None,
+        rows: int = 0,
     ) -> Any:
-        """Run a kernel.
+        """Run a kernel, or its loop in Python around the product that all methods share.
 
         Args:
             kernel: `kernel(problem, static, dynamic)`, traceable.
@@ -203,13 +322,22 @@ class Point:
             what: it computes, for messages.
             advice: for one that needs more.
             head: which head, where the point is of one.
+            hosted: `hosted(product, selection, static, dynamic)`, which gives what the kernel
+                gives. The kernel runs where there is none, and inside of a transformation.
+            rows: vectors that `hosted` keeps.
 
         Raises:
             ValueError: if it needs more memory than the limit; nothing has been run then.
         """
-        if self.is_traced or isinstance(head, jax.core.Tracer):
-            return kernel(self._problem(head), dict(static), dynamic)
-        program, arguments = self._program(kernel, static, dynamic, head)
-        run, need = program.compiled(arguments)
+        if self._is_traced(head, dynamic):
+            with explained(None, differentiated=True):
+                return kernel(self._problem(head), dict(static), dynamic)
+        if hosted is not None:
+            from jaxbounds.curvature.engine import product_at  # it is built on points
+
+            product = product_at(self, limit=limit, rows=rows, what=what, advice=advice)
+            return hosted(product, self.selection, dict(static), dynamic)
+        arguments = self.program_arguments(dynamic, head)
+        run, need = self.made(kernel, static).compiled(arguments)
         self.refuse(need, limit, what, advice)
         return run(*arguments)

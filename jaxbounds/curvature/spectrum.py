@@ -4,6 +4,7 @@ For a random unit vector v the values and first components of k Lanczos steps ar
 quadrature of the measure v^T delta(x - A) v, whose mean over v is the density of the eigenvalues.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -12,9 +13,9 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.curvature.lanczos import _Krylov, _ritz, _step, _unit
+from jaxbounds.curvature.lanczos import _ritz, _unit, started, steps
 from jaxbounds.curvature.products import Problem
-from jaxbounds.curvature.programs import Point
+from jaxbounds.curvature.programs import Point, as_key
 from jaxbounds.shown import Table, number, shown
 
 STORED_BYTES = 256 * 2**20
@@ -29,24 +30,71 @@ class Spectrum(NamedTuple):
         nodes: (probes, k), Ritz values.
         weights: (probes, k).
         size: parameters, the number of eigenvalues.
+        residuals: (probes, k), ||A u - node u|| of the unit vector u of each node: how far the
+            eigenvalues that it stands for lie apart. None means 0: each node is an eigenvalue.
     """
 
     nodes: Float[Array, "probes k"]
     weights: Float[Array, "probes k"]
     size: int
+    residuals: Float[Array, "probes k"] | None = None
 
     def share_below(self, x: float) -> tuple[float, float]:
-        """The share of eigenvalues below `x`, and its standard error over the probes.
+        """The share of eigenvalues below `x`, and its error.
 
-        Eigenvalues next to `x` may be counted on either side: a node stands for its surroundings.
+        A node stands for its surroundings: the part of its weight that may lie beyond `x` is at
+        most r^2 / (r^2 + d^2), d away from `x`, where r is the residual of the node (Cantelli's
+        inequality: r^2 is the variance of the eigenvalues that the node stands for). Half of that
+        part is counted on either side and added to the error, the rest of which is the standard
+        error over the probes.
+
+        Raises:
+            ValueError: if `x` is no number.
         """
-        shares = jnp.sum(jnp.where(self.nodes < x, self.weights, 0), axis=1)
-        return float(jnp.mean(shares)), _error(np.asarray(shares))
+        if np.isnan(x):
+            raise ValueError(f"x={x} has no place among the eigenvalues. Try a number")
+        nodes, weights = (np.asarray(a, np.float64) for a in (self.nodes, self.weights))
+        residuals = 0.0 if self.residuals is None else np.asarray(self.residuals, np.float64)
+        weights = weights / weights.sum(axis=1, keepdims=True)
+        # What rounding does to the place of a node.
+        unit = 4 * float(jnp.finfo(self.nodes.dtype).eps)
+        spread = residuals + unit * np.abs(nodes).max(axis=1, keepdims=True)
+        if self.residuals is None:
+            spread = np.zeros_like(nodes)
+        beyond = weights * spread**2 / np.maximum(spread**2 + (nodes - x) ** 2, 1e-300) / 2
+        shares = np.sum(np.where(nodes < x, weights - beyond, beyond), axis=1)
+        half = float(np.mean(np.sum(beyond, axis=1)))
+        return float(shares.mean()), float(np.hypot(_error(shares), half))
 
     def moment(self, power: int) -> tuple[float, float]:
         """The mean of the eigenvalues' powers and its standard error; exact up to 2k - 1."""
         moments = jnp.sum(self.weights * self.nodes**power, axis=1)
         return float(jnp.mean(moments)), _error(np.asarray(moments))
+
+    def trace_of(self, function: Callable[[np.ndarray], np.ndarray], /) -> tuple[float, float]:
+        """The trace of f(A), and its standard error over the probes.
+
+        `np.log` gives the log-determinant of a positive definite matrix. The quadrature is exact
+        for polynomials up to the degree 2k - 1 (Ubaru, Chen and Saad, SIAM J. Matrix Anal. Appl.
+        38, 2017).
+
+        Args:
+            function: of nodes, in NumPy.
+
+        Raises:
+            ValueError: if f is not finite at a node with weight.
+        """
+        nodes, weights = (np.asarray(a, np.float64) for a in (self.nodes, self.weights))
+        with np.errstate(all="ignore"):
+            values = np.where(weights > 0, function(nodes), 0.0)
+        if not np.isfinite(values).all():
+            bad = nodes[~np.isfinite(values)][0]
+            raise ValueError(
+                f"f is not finite at the node {bad:.6g}. Try a function that is defined there, as "
+                "lambda x: np.log(x + 1)"
+            )
+        samples = self.size * np.sum(weights * values, axis=1)
+        return float(samples.mean()), _error(samples)
 
     def density(self, grid: ArrayLike, *, width: float | None = None) -> Float[Array, " points"]:
         """The density on a grid, each node smeared to a normal of standard deviation `width`.
@@ -87,52 +135,84 @@ def _error(samples: np.ndarray) -> float:
     return float(np.std(samples, ddof=1) / np.sqrt(count)) if count > 1 else float("inf")
 
 
-def _stored(operator: Any, start: Array, key: Array, k: int) -> tuple[Array, Array]:
-    zero, dtype = jnp.zeros((), start.dtype), start.dtype
-    state = _Krylov(
-        jnp.zeros((k, start.size), dtype), jnp.zeros((k, k), dtype), start, zero,
-        jnp.int32(0), jnp.int32(0), zero,
-    )  # fmt: skip
-    state = jax.lax.fori_loop(0, k, lambda _, state: _step(operator, key, state), state)
-    values, vectors, _ = _ritz(state)
-    return values, vectors[0] ** 2
+_quadrature = jax.jit(lambda state: _weighed(_ritz(state)))
 
 
-def _bare(operator: Any, start: Array, k: int) -> tuple[Array, Array]:
-    """Three vectors of memory; copies of converged values share their weight."""
-    eps = jnp.finfo(start.dtype).eps
+def _weighed(ritz: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+    values, vectors, residuals = ritz
+    return values, vectors[0] ** 2, residuals
 
-    def step(carry, _):
-        before, vector, coupling, scale = carry
-        image = operator(vector)
-        scale = jnp.maximum(scale, jnp.linalg.norm(image))
-        alpha = vector @ image
-        rest = image - alpha * vector - coupling * before
-        beta = jnp.linalg.norm(rest)
-        # An exhausted space ends the recurrence: what follows has no weight.
-        beta = jnp.where(beta <= 64 * eps * scale, 0, beta)
-        following = jnp.where(beta > 0, rest / jnp.where(beta > 0, beta, 1), 0)
-        return (vector, following, beta, scale), (alpha, beta)
 
-    zero = jnp.zeros((), start.dtype)
-    _, (alpha, beta) = jax.lax.scan(step, (jnp.zeros_like(start), start, zero, zero), length=k)
+def _stored(
+    operator: Any, start: Array, key: Array, k: int, *, hosted: bool = False
+) -> tuple[Array, Array, Array]:
+    state = steps(operator, key, started(start, k), k, hosted=hosted, mask=None)
+    return _quadrature(state)
+
+
+def _recurred(carry: tuple, image: Array) -> tuple[tuple, tuple[Array, Array]]:
+    """One step of the bare recurrence."""
+    before, vector, coupling, scale = carry
+    eps = jnp.finfo(vector.dtype).eps
+    scale = jnp.maximum(scale, jnp.linalg.norm(image))
+    alpha = vector @ image
+    rest = image - alpha * vector - coupling * before
+    beta = jnp.linalg.norm(rest)
+    # An exhausted space ends the recurrence: what follows has no weight.
+    beta = jnp.where(beta <= 64 * eps * scale, 0, beta)
+    following = jnp.where(beta > 0, rest / jnp.where(beta > 0, beta, 1), 0)
+    return (vector, following, beta, scale), (alpha, beta)
+
+
+_recurred_once = jax.jit(_recurred)
+
+
+@jax.jit
+def _of_recurrence(alpha: Array, beta: Array) -> tuple[Array, Array, Array]:
     matrix = jnp.diag(alpha) + jnp.diag(beta[:-1], 1) + jnp.diag(beta[:-1], -1)
     values, vectors = jnp.linalg.eigh(matrix)
-    return values, vectors[0] ** 2
+    return values, vectors[0] ** 2, jnp.abs(beta[-1] * vectors[-1])
 
 
-def _spectrum_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array]:
+def _bare(
+    operator: Any, start: Array, k: int, *, hosted: bool = False
+) -> tuple[Array, Array, Array]:
+    """Three vectors of memory; copies of converged values share their weight."""
+    zero = jnp.zeros((), start.dtype)
+    carry = (jnp.zeros_like(start), start, zero, zero)
+    if hosted:
+        pairs = []
+        for _ in range(k):
+            carry, pair = _recurred_once(carry, operator(carry[1]))
+            pairs.append(pair)
+        return _of_recurrence(*map(jnp.stack, zip(*pairs)))
+    step = lambda carry, _: _recurred(carry, operator(carry[1]))
+    return _of_recurrence(*jax.lax.scan(step, carry, length=k)[1])
+
+
+def _probed(
+    operator: Any, size: int, dtype: Any, key: Array, static: dict, *, hosted: bool
+) -> tuple[Array, Array, Array]:
+    """The quadrature of one probe."""
+    start_key, fresh_key = jax.random.split(key)
+    start = _unit(jax.random.rademacher(start_key, (size,), dtype))
+    if static["stored"]:
+        return _stored(operator, start, fresh_key, static["k"], hosted=hosted)
+    return _bare(operator, start, static["k"], hosted=hosted)
+
+
+def _spectrum_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, ...]:
     operator, size, dtype = problem.operator(), problem.selection.size, problem.selection.dtype
+    probe = lambda key: _probed(operator, size, dtype, key, static, hosted=False)
+    found = jax.lax.map(probe, jax.random.split(dynamic["key"], static["probes"]))
+    return *found, problem.value()
 
-    def probe(key):
-        start_key, fresh_key = jax.random.split(key)
-        start = _unit(jax.random.rademacher(start_key, (size,), dtype))
-        if static["stored"]:
-            return _stored(operator, start, fresh_key, static["k"])
-        return _bare(operator, start, static["k"])
 
-    nodes, weights = jax.lax.map(probe, jax.random.split(dynamic["key"], static["probes"]))
-    return nodes, weights, problem.value()
+def _hosted(product: Any, selection: Any, static: dict, dynamic: dict) -> tuple:
+    size, dtype = selection.size, selection.dtype
+    keys = jax.random.split(dynamic["key"], static["probes"])
+    found = [_probed(product, size, dtype, key, static, hosted=True) for key in keys]
+    return *(jnp.stack(parts) for parts in zip(*found)), product.value
 
 
 def spectrum_at(
@@ -154,13 +234,12 @@ def spectrum_at(
     size, k = point.selection.size, min(iterations, point.selection.size)
     stored = k * size * point.selection.dtype.itemsize <= STORED_BYTES
     static = {"probes": probes, "k": k, "stored": stored}
-    key = jax.random.key(0) if key is None else key
-    nodes, weights, value = point.run(
+    key = as_key(key)
+    nodes, weights, residuals, value = point.run(
         _spectrum_kernel, static, {"key": key}, limit=memory_limit,
-        what="the spectrum of the Hessian", advice="lower iterations, ",
+        what="the spectrum of the Hessian", advice="lower iterations, ", hosted=_hosted,
+        rows=(k if stored else 0) + 8,
     )  # fmt: skip
-    if not point.is_traced and not bool(jnp.all(jnp.isfinite(nodes)) & jnp.isfinite(value)):
-        raise ValueError(
-            f"the loss, or a product with its Hessian, is not finite; the loss is {float(value)}"
-        )
-    return Spectrum(nodes, weights, size)
+    point.refuse_not_finite(value, nodes)
+    point.refuse_constant(nodes)
+    return Spectrum(nodes, weights, size, residuals)

@@ -1,4 +1,4 @@
-"""Several eigenpairs of one end of a spectrum, one after the other, by deflation."""
+"""Several eigenpairs of one end of a spectrum; deflation shows whether one was passed over."""
 
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from jaxbounds.curvature.extremes import DENSE_LIMIT, lanczos_options, matrix_of
-from jaxbounds.curvature.lanczos import lanczos_extremes
+from jaxbounds.curvature.extremes import DENSE_LIMIT, lanczos_options, matrix_of, rows_of
+from jaxbounds.curvature.lanczos import Operator, Wanted, _dot, images_of, ritz_pairs
 from jaxbounds.curvature.products import Problem
 from jaxbounds.curvature.programs import Point
 from jaxbounds.shown import Table, number, shown, yes
@@ -41,43 +41,108 @@ class Top(NamedTuple):
         return Table(f"{len(rows)} eigenvalues", ("", "eigenvalue", "residual", "converged"), rows)
 
 
+@jax.jit
+def _deflated(image: Array, rows: Array, shifts: Array, v: Array) -> Array:
+    """The image of v without what was found, which goes to the other end."""
+    return image - (shifts * _dot(rows, v)) @ rows
+
+
+@jax.jit
+def _measured(rows: Array, images: Array) -> tuple[Array, Array]:
+    values = jnp.sum(rows * images, axis=1)
+    return values, jnp.linalg.norm(images - values[:, None] * rows, axis=1)
+
+
+@jax.jit
+def _inserted(rows: Array, values: Array, vector: Array, value: Array) -> tuple[Array, Array]:
+    """A further pair in the place of the least one, orthogonal to the others."""
+    least = jnp.argmin(values)
+    others = rows.at[least].set(0)
+    vector = vector - _dot(others, vector) @ others
+    return rows.at[least].set(vector / jnp.linalg.norm(vector)), values.at[least].set(value)
+
+
+def _greatest(
+    operator: Operator, size: int, dtype: Any, static: dict, dynamic: dict, *, hosted: bool
+) -> tuple[Array, Array]:
+    """Unit vectors of the k greatest eigenvalues, and the spectral scale.
+
+    One iteration finds k pairs. It may pass over copies of an eigenvalue, so another one from a
+    fresh start follows, in which these are moved to the other end, until it finds none above them.
+    """
+    k, tolerance = static["k"], dynamic["tolerance"]
+    shared = {
+        "iterations": dynamic["iterations"], "tolerance": tolerance, "dtype": dtype,
+        "hosted": hosted,
+    }  # fmt: skip
+    rows, least, _ = ritz_pairs(
+        operator, size, dynamic["key"], Wanted(0, k), basis=static["basis"], **shared
+    )
+    rows, values, _ = _pairs(operator, rows, hosted=hosted)
+    scale = jnp.maximum(jnp.max(jnp.abs(values)), jnp.abs(least))
+
+    def again(carry: tuple) -> tuple:
+        rows, values, turn, _ = carry
+        shifts = values - least + scale
+        beyond = lambda v: _deflated(operator(v), rows, shifts, v)
+        floor = jnp.min(values) - tolerance * scale
+        key = jax.random.fold_in(dynamic["key"], turn + 1)
+        found, _, _ = ritz_pairs(
+            beyond, size, key, Wanted(0, 1), basis=static["basis"], floor=floor, **shared
+        )
+        vector = found[0]
+        value = _dot(vector, operator(vector))
+        better = value > jnp.min(values) + tolerance * scale
+        new = _inserted(rows, values, vector, value)
+        rows, values = jax.tree.map(lambda x, y: jnp.where(better, x, y), new, (rows, values))
+        return rows, values, turn + 1, better
+
+    carry = (rows, values, jnp.int32(0), jnp.asarray(k < size))
+    unfinished = lambda carry: carry[3] & (carry[2] < 2 * k)
+    if hosted:
+        while bool(unfinished(carry)):
+            carry = again(carry)
+    else:
+        carry = jax.lax.while_loop(unfinished, again, carry)
+    return carry[0], scale
+
+
+def _pairs(operator: Operator, rows: Array, *, hosted: bool) -> tuple[Array, Array, Array]:
+    """Rows, their Rayleigh quotients and their residuals."""
+    return rows, *_measured(rows, images_of(operator, rows, hosted=hosted))
+
+
+def _found(
+    operator: Operator, size: int, dtype: Any, static: dict, dynamic: dict, *, hosted: bool
+) -> tuple[Array, Array, Array, Array]:
+    sign = static["sign"]
+    flipped = operator if sign == 1 else lambda v: sign * operator(v)
+    rows, scale = _greatest(flipped, size, dtype, static, dynamic, hosted=hosted)
+    rows, values, residuals = _pairs(operator, rows, hosted=hosted)
+    return _flags(values, residuals, rows, scale, dynamic)
+
+
+def _flags(
+    values: Array, residuals: Array, rows: Array, scale: Array, dynamic: dict
+) -> tuple[Array, Array, Array, Array]:
+    eps = jnp.finfo(values.dtype).eps
+    allowed = jnp.maximum(dynamic["tolerance"], eps * 64) * scale
+    fine = dynamic["unit"] <= jnp.maximum(dynamic["tolerance"], eps)
+    return values, residuals, (residuals <= allowed) & fine, rows
+
+
 def _kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array, Array]:
     product, size, dtype = problem.operator(), problem.selection.size, problem.selection.dtype
-    sign, k = static["sign"], static["k"]
-    if static["dense"]:
-        values, vectors = jnp.linalg.eigh(sign * matrix_of(problem, 64))
-        values, rows = values[::-1][:k], vectors.T[::-1][:k]
-        scale = jnp.max(jnp.abs(values))
-    else:
-        flipped = lambda v: sign * product(v)
+    if not static["dense"]:
+        return _found(product, size, dtype, static, dynamic, hosted=False)
+    values, vectors = jnp.linalg.eigh(static["sign"] * matrix_of(problem, 64))
+    rows, scale = vectors.T[::-1][: static["k"]], jnp.max(jnp.abs(values))
+    rows, values, residuals = _pairs(product, rows, hosted=False)
+    return _flags(values, residuals, rows, scale, dynamic)
 
-        def following(found, step):
-            rows, shifts = found
 
-            def deflated(v):
-                return flipped(v) - (shifts * (rows @ v)) @ rows
-
-            ends = lanczos_extremes(
-                deflated, size, jax.random.fold_in(dynamic["key"], step),
-                iterations=dynamic["iterations"], tolerance=dynamic["tolerance"],
-                basis=static["basis"], dtype=dtype,
-            )  # fmt: skip
-            vector = ends.vector_maximum - (rows @ ends.vector_maximum) @ rows
-            vector = vector / jnp.linalg.norm(vector)
-            # What was found goes to the other end, so that it is not found again.
-            shift = ends.maximum - ends.minimum
-            rows, shifts = rows.at[step].set(vector), shifts.at[step].set(shift)
-            return (rows, shifts), jnp.maximum(jnp.abs(ends.maximum), jnp.abs(ends.minimum))
-
-        start = jnp.zeros((k, size), dtype), jnp.zeros(k, dtype)
-        (rows, _), scales = jax.lax.scan(following, start, jnp.arange(k))
-        scale = jnp.max(scales)
-    images = jax.lax.map(product, rows)
-    values = jnp.sum(rows * images, axis=1)
-    residuals = jnp.linalg.norm(images - values[:, None] * rows, axis=1)
-    allowed = jnp.maximum(dynamic["tolerance"], jnp.finfo(dtype).eps * 64) * scale
-    fine = dynamic["unit"] <= jnp.maximum(dynamic["tolerance"], jnp.finfo(dtype).eps)
-    return values, residuals, (residuals <= allowed) & fine, rows
+def _hosted(product: Any, selection: Any, static: dict, dynamic: dict) -> tuple:
+    return _found(product, selection.size, selection.dtype, static, dynamic, hosted=True)
 
 
 def top_at(
@@ -106,9 +171,17 @@ def top_at(
     static, dynamic = lanczos_options(selection, key, iterations, tolerance, basis, dense_limit)
     static |= {"k": k, "sign": 1 if end == "greatest" else -1}
     dynamic["unit"] = jnp.asarray(point.unit, selection.dtype)
+    if not static["dense"]:
+        # Room for the pairs beside what restarts keep.
+        static["basis"] = min(max(static["basis"], 2 * k + 16), selection.size)
     values, residuals, converged, rows = point.run(
-        _kernel, static, dynamic, limit=memory_limit, what=WHAT, advice="ask for fewer, "
-    )
+        _kernel, static, dynamic, limit=memory_limit, what=WHAT, advice="ask for fewer, ",
+        hosted=None if static["dense"] else _hosted,
+        rows=0 if static["dense"] else rows_of(static["basis"]) + 3 * k,
+    )  # fmt: skip
+    if not point.is_traced:
+        point.refuse_not_finite(jnp.sum(values), values)
+    point.refuse_constant(values)
     order = jnp.argsort(-static["sign"] * values)
     vectors = [selection.tree(rows[i]) for i in order]
     return Top(values[order], residuals[order], converged[order], vectors)

@@ -1,13 +1,14 @@
 """The trace of a Hessian with its standard error: Hutchinson, or Hutch++ where it pays."""
 
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.curvature.lanczos import Operator, images_of
 from jaxbounds.curvature.products import Problem
-from jaxbounds.curvature.programs import Point
+from jaxbounds.curvature.programs import Point, as_key
 from jaxbounds.shown import Table, number, shown
 
 Method = Literal["auto", "hutchinson", "hutch++"]
@@ -34,28 +35,50 @@ class Trace(NamedTuple):
         return Table(f"trace {estimate} ({self.products} products, {self.method})")
 
 
-def _trace_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array]:
-    """The exact part, one estimate of the rest for each probe, and the loss."""
-    operator, size, dtype = problem.operator(), problem.selection.size, problem.selection.dtype
-    sketch_key, probe_key = jax.random.split(dynamic["key"])
-    signs = lambda key, count: [
-        jax.random.rademacher(k, (size,), dtype) for k in jax.random.split(key, count)
-    ]
+@jax.jit
+def _orthonormal(rows: Array) -> Array:
+    return jnp.linalg.qr(rows.T)[0].T
+
+
+@jax.jit
+def _less(rows: Array, vectors: Array) -> Array:
+    """Vectors less their projections on orthonormal rows."""
     high = jax.lax.Precision.HIGHEST
+    return vectors - jnp.dot(jnp.dot(vectors, rows.T, precision=high), rows, precision=high)
+
+
+def _estimated(
+    operator: Operator, size: int, dtype: Any, key: Array, static: dict, *, hosted: bool
+) -> tuple[Array, Array]:
+    """The exact part, and one estimate of the rest for each probe."""
+    sketch_key, probe_key = jax.random.split(key)
+    signs = lambda key, count: jnp.stack(
+        [jax.random.rademacher(k, (size,), dtype) for k in jax.random.split(key, count)]
+    )
     exact, rows = jnp.zeros((), dtype), None
     if static["sketch"]:
-        drawn = jax.lax.map(operator, jnp.stack(signs(sketch_key, static["sketch"])))
-        rows = jnp.linalg.qr(drawn.T)[0].T
-        exact = jnp.sum(jax.lax.map(lambda q: q @ operator(q), rows))
+        drawn = images_of(operator, signs(sketch_key, static["sketch"]), hosted=hosted)
+        rows = _orthonormal(drawn)
+        exact = jnp.sum(rows * images_of(operator, rows, hosted=hosted))
+    probes = signs(probe_key, static["probes"])
+    probes = probes if rows is None else _less(rows, probes)
+    return exact, jnp.sum(probes * images_of(operator, probes, hosted=hosted), axis=1)
 
-    def probe(key):
-        z = jax.random.rademacher(key, (size,), dtype)
-        if rows is not None:
-            z = z - jnp.dot(jnp.dot(rows, z, precision=high), rows, precision=high)
-        return z @ operator(z)
 
-    samples = jax.lax.map(probe, jax.random.split(probe_key, static["probes"]))
-    return exact, samples, problem.value()
+def _trace_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array]:
+    """The exact part, one estimate of the rest for each probe, and the loss."""
+    selection = problem.selection
+    found = _estimated(
+        problem.operator(), selection.size, selection.dtype, dynamic["key"], static, hosted=False
+    )
+    return *found, problem.value()
+
+
+def _hosted(product: Any, selection: Any, static: dict, dynamic: dict) -> tuple:
+    found = _estimated(
+        product, selection.size, selection.dtype, dynamic["key"], static, hosted=True
+    )
+    return *found, product.value
 
 
 def trace_at(
@@ -89,13 +112,13 @@ def trace_at(
         )
     sketch = third if method == "hutch++" else 0
     static = {"sketch": sketch, "probes": products - 2 * sketch}
-    key = jax.random.key(0) if key is None else key
+    key = as_key(key)
     exact, samples, value = point.run(
         _trace_kernel, static, {"key": key}, limit=memory_limit, what="the trace of the Hessian",
-        advice="lower products, ",
+        advice="lower products, ", hosted=_hosted, rows=4 * max(sketch, static["probes"]),
     )  # fmt: skip
     estimate = exact + jnp.mean(samples)
     error = jnp.std(samples, ddof=1) / jnp.sqrt(jnp.asarray(samples.size, samples.dtype))
-    if not point.is_traced and not bool(jnp.isfinite(estimate)):
-        raise ValueError(f"products with the Hessian are not finite; the loss is {float(value)}")
+    point.refuse_not_finite(value, estimate)
+    point.refuse_constant(samples, exact)
     return Trace(estimate, error, products, method)

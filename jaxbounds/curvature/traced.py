@@ -5,6 +5,7 @@ nothing is kept by what a function looks like; a compiled program is found again
 tracing the loss gives, and what the loss refers to are that program's arguments.
 """
 
+import functools
 import hashlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -12,8 +13,10 @@ from typing import Any, NamedTuple
 import jax
 
 from jaxbounds.curvature.batches import Group
+from jaxbounds.curvature.causes import explained
 from jaxbounds.curvature.leaves import Selection
-from jaxbounds.curvature.products import Composite, Loss, real
+from jaxbounds.curvature.paths import refuse_deleted
+from jaxbounds.curvature.products import Composite, Loss, real, slope_product
 from jaxbounds.ground.jax_internals import ClosedJaxpr, as_function, with_constants
 from jaxbounds.traces import bytes_of, draws, equations, narrow_operations, program_text
 
@@ -32,6 +35,23 @@ class Part(NamedTuple):
     def text(self) -> str:
         """What tells it from others: all but the numbers that are its arguments."""
         return f"{program_text(self.closed)} {self.result}"
+
+    @classmethod
+    def of(cls, function: Callable, example: Any, /) -> tuple["Part", list[Any]]:
+        """A function of one array, and the values that it holds, which are not kept in it."""
+        part = _part(function, example)
+        held = list(part.closed.consts)
+        return cls(with_constants(part.closed, [None] * len(held)), part.result), held
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of its only argument."""
+        return tuple(self.closed.jaxpr.invars[0].aval.shape)  # type: ignore[attr-defined]
+
+    @property
+    def dtype(self) -> Any:
+        """Of its only argument."""
+        return self.closed.jaxpr.invars[0].aval.dtype  # type: ignore[attr-defined]
 
     def at(self, constants: list[Any], leaves: list[Any]) -> Any:
         """Its value, with other constants in their places."""
@@ -62,7 +82,7 @@ class TracedLoss:
     """The programs of a loss, for each shape of its batches.
 
     Attributes:
-        key: equal for losses that differ in their constants only.
+        key: equal for losses, on batches of one tree, that differ in their constants only.
         constants: what the loss refers to, for each program.
         narrow: operations that round more coarsely than the parameters are computed in.
     """
@@ -89,13 +109,19 @@ class TracedLoss:
                 self._parts["loss", kind] = _part(value, own, fixed, *batch)
             self._refuse_draws(kind, len(own) + len(fixed))
         self.constants = [list(part.closed.consts) for part in self._parts.values()]
+        for constant in jax.tree.leaves(self.constants):
+            refuse_deleted("an array that the loss refers to", constant)
         self.narrow = tuple(
             operation
             for part in self._parts.values()
             for operation in narrow_operations(part.closed.jaxpr, selection.dtype)
         )
-        texts = [part.text() for part in self._parts.values()] + self._rules(own, fixed, groups)
-        self.key = hashlib.sha256("\n".join(texts).encode()).hexdigest()
+        texts = [part.text() for part in self._parts.values()]
+        with explained(None, differentiated=True):
+            texts += self._rules(own, fixed, groups)
+        digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()
+        # Programs are found by the tree of a batch, too, which their text does not show.
+        self.key = digest, tuple(self._parts)
 
     def _refuse_draws(self, kind: Any, held: int) -> None:
         """What is drawn from a state that the loss holds is one draw of many, frozen unseen."""
@@ -111,15 +137,14 @@ class TracedLoss:
 
     def _rules(self, own: list, fixed: list, groups: Any) -> list[str]:
         """The derivatives that functions with rules of their own have; their text hides them."""
-        every = (e for part in self._parts.values() for e in equations(part.closed.jaxpr))
-        if not any("custom" in eqn.primitive.name for eqn in every):
+        if not any("custom" in name for name in self.primitives):
             return []
         loss, texts = self.bound(self.constants), []
         for batch in _examples(groups):
 
             def product(o: list, f: list, b: tuple) -> Any:
                 slope = jax.grad(lambda x: loss(self._selection.rebuilt(x, f), *b))
-                return jax.jvp(slope, (o,), (o,))[1]
+                return slope_product(slope, o, o)
 
             texts.append(_part(product, own, fixed, batch).text())
         return texts
@@ -140,11 +165,16 @@ class TracedLoss:
             lambda z, *batch: at("outer", jax.tree.leaves(z), batch),
         )
 
+    @functools.cached_property
+    def primitives(self) -> frozenset[str]:
+        """The names of all operations."""
+        programs = (part.closed.jaxpr for part in self._parts.values())
+        return frozenset(eqn.primitive.name for program in programs for eqn in equations(program))
+
     @property
     def calls_back(self) -> bool:
         """Whether it calls Python while it runs."""
-        every = (e for part in self._parts.values() for e in equations(part.closed.jaxpr))
-        return any("callback" in eqn.primitive.name for eqn in every)
+        return any("callback" in name for name in self.primitives)
 
     def same_as(self, other: "TracedLoss", /) -> bool:
         """Whether another trace gave the same program with the same constants."""

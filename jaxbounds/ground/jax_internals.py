@@ -59,7 +59,6 @@ if hasattr(jax, "enable_x64"):
 else:  # before JAX 0.8
     from jax.experimental import enable_x64  # type: ignore[attr-defined, no-redef]
 
-process_allgather = multihost_utils.process_allgather
 if jax.__version_info__ >= (0, 8):
     ensure_compile_time_eval = jax.ensure_compile_time_eval
 else:
@@ -72,6 +71,11 @@ else:
         from jax._src import core  # type: ignore[attr-defined]
 
         return core.set_current_trace(core.eval_trace)
+
+
+def process_allgather(tree: Any, /) -> Any:
+    """The arrays of all processes, with an axis of processes in front."""
+    return multihost_utils.process_allgather(tree)
 
 
 class UnknownParametersError(Exception):

@@ -16,6 +16,7 @@ import jax
 
 from jaxbounds.falsification import UNKEPT, Examples, Programs
 from jaxbounds.falsification.programs import CHEAP
+from jaxbounds.ground.jax_internals import forget_compilation_cache
 from jaxbounds.papers import PAPERS, load_paper
 from jaxbounds.provenance import versions
 from jaxbounds.runs.digest import cache_folder, digest_of
@@ -55,18 +56,7 @@ def prepare_jax() -> None:
     for name in changed:
         jax.config.update(name, wanted[name])
     if "jax_compilation_cache_dir" in changed:
-        _forget_cache()
-
-
-def _forget_cache() -> None:
-    """Let JAX look again at which folder keeps compiled programs; only this function touches that.
-
-    JAX takes the folder from its settings once, at the first compilation.
-    """
-    with contextlib.suppress(ImportError, AttributeError):
-        from jax.experimental.compilation_cache import compilation_cache
-
-        compilation_cache.reset_cache()
+        forget_compilation_cache()
 
 
 _inside = 0
@@ -102,7 +92,7 @@ def _restore() -> None:
     for name, old in changed.items():
         jax.config.update(name, old)
     if changed.keys() & CACHE:
-        _forget_cache()
+        forget_compilation_cache()
     for name in set(os.environ) - set(_environment):
         del os.environ[name]
     for name, value in _environment.items():

@@ -101,7 +101,11 @@ def _blocks(layers: Layers) -> list[Reason]:
         reasons.append(Reason(f"more than one block: {what}", paths, BLOCKS))
     elif not paths:
         what = "no attention with projections query, key, value and out"
-        reasons.append(Reason(what, (), "name its four projections so"))
+        change = (
+            "bound a network with one attention layer; name the projections of an attention with"
+            " other names so"
+        )
+        reasons.append(Reason(what, (), change))
     if not layers.dense:
         reasons.append(Reason("no dense layer after the attention", (), "add a linear readout"))
     return reasons

@@ -184,12 +184,12 @@ def test_the_programs_not_used_for_longest_go(monkeypatch):
     monkeypatch.setattr(programs, "KEPT", 2)
     monkeypatch.setattr(programs, "_programs", type(programs._programs)())
     point, kernel = Point(squares, W, X), lambda problem, static, dynamic: problem.value()
-    use = lambda k: point._program(kernel, {"k": k}, {}, None)[0]
+    use = lambda k: point.made(kernel, {"k": k})
     first, second = use(1), use(2)
     assert use(1) is first  # used again: now the second is the oldest
     use(3)
     assert len(programs._programs) == 2 and use(1) is first and use(2) is not second
-    head = point._program(kernel, {}, {"a": 2.0}, 1)[1]
+    head = point.program_arguments({"a": 2.0}, 1)
     assert head[4].dtype == np.int32 and head[5]["a"].dtype == np.float64
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from jaxbounds.curvature import convexity, monitor
 from jaxbounds.curvature.convexity import weak_convexity_at
-from jaxbounds.curvature.extremes import _checked, dense_at, extremes_at, lanczos_options, memory_at
+from jaxbounds.curvature.extremes import dense_at, extremes_at, lanczos_options, memory_at
 from jaxbounds.curvature.lanczos import Extremes, default_tolerance
 from jaxbounds.curvature.leaves import Selection
 from jaxbounds.curvature.monitor import CurvatureMonitor, _ratio
@@ -27,9 +27,16 @@ EPS = 2.0**-52
 VAST = 1e18
 
 
+class Untouched(Selection):
+    """A selection whose trees are its vectors."""
+
+    def tree(self, vector, head=None):
+        return vector
+
+
 def of_size(size, dtype=np.float64):
     leaf = ("w", (size,), np.dtype(dtype), None)
-    return Selection(jax.tree.structure({"w": 0}), (leaf,), (None,), None)
+    return Untouched(jax.tree.structure({"w": 0}), (leaf,), (None,), None)
 
 
 class Known(Point):
@@ -37,15 +44,19 @@ class Known(Point):
 
     def __init__(self, size, result=None, dtype=np.float64, unit=EPS, is_traced=False):
         self.selection = of_size(size, dtype)
-        self.result, self.is_traced, self.params = result, is_traced, None
+        self.result, self.is_traced, self.params, self.data = result, is_traced, None, None
         self.unit, self.asked, self.refused = unit, [], []
 
-    def run(self, kernel, static, dynamic, *, limit, what, advice="", head=None):
+    def run(self, kernel, static, dynamic, *, limit, what, advice="", head=None, hosted=None,
+            rows=0):  # fmt: skip
         self.asked.append((static, dynamic, limit, head))
         return self.result
 
     def refuse(self, need, limit, what, advice=""):
         self.refused.append((need, limit))
+
+    def hosted_bytes(self, rows):
+        return 1000 * rows
 
     def bytes(self, kernel, static, dynamic, head=None):
         self.asked.append((static, dynamic, None, head))
@@ -55,7 +66,7 @@ class Known(Point):
 def ends(low, high, residual=0.0, noise=0.0, products=5, **more):
     value, flag = jnp.asarray, jnp.asarray(True)
     given = Extremes(value(low), value(high), value(residual), value(residual), jnp.int32(products),
-                     flag, flag, {"w": jnp.ones(2)}, {"w": jnp.ones(2)}, value(noise))  # fmt: skip
+                     flag, flag, jnp.ones(2), jnp.ones(2), value(noise))  # fmt: skip
     return given._replace(**more)
 
 
@@ -132,7 +143,7 @@ def test_a_quadrature_of_a_start_by_hand(quadrature):
 
 def test_an_exhausted_recurrence_ends():
     # From e_1 of diag(1, 3) the rest is zero: all the weight is at 1.
-    nodes, weights = _bare(lambda v: jnp.array([1.0, 3.0]) * v, jnp.array([1.0, 0.0]), 2)
+    nodes, weights, _ = _bare(lambda v: jnp.array([1.0, 3.0]) * v, jnp.array([1.0, 0.0]), 2)
     assert float(jnp.sum(weights * nodes)) == pytest.approx(1) and float(jnp.sum(weights)) == 1
 
 
@@ -142,16 +153,16 @@ def test_an_exhausted_recurrence_ends():
      (2**24, 3, 3, False)],
 )  # fmt: skip
 def test_the_basis_of_a_spectrum_is_kept_up_to_256_megabytes(size, iterations, k, stored):
-    point = Known(size, (jnp.ones((4, k)), jnp.ones((4, k)), jnp.asarray(1.0)))
+    point = Known(size, (*[jnp.ones((4, k))] * 3, jnp.asarray(1.0)))
     found = spectrum_at(point, memory_limit=VAST, iterations=iterations)
     assert point.asked[0][0] == {"probes": 4, "k": k, "stored": stored} and found.size == size
 
 
-@pytest.mark.parametrize("bad", [0, 2])
+@pytest.mark.parametrize("bad", [0, 3])
 def test_a_spectrum_of_what_is_not_finite(bad):
-    result = [jnp.ones((4, 2)), jnp.ones((4, 2)), jnp.asarray(1.0)]
+    result = [*[jnp.ones((4, 2))] * 3, jnp.asarray(1.0)]
     result[bad] = result[bad] * math.nan
-    with pytest.raises(ValueError, match="not finite"):
+    with pytest.raises(ValueError, match=r"not finite|the loss is nan"):
         spectrum_at(Known(5, tuple(result)), memory_limit=VAST)
     assert spectrum_at(Known(5, tuple(result), is_traced=True), memory_limit=VAST)
     for wrong in ({"probes": 0}, {"iterations": 0}):
@@ -204,12 +215,12 @@ def test_options_that_make_no_sense(more, words):
      (0.0, 1.0, math.nan, "no curvature"), (0.0, 1.0, math.inf, "no curvature")],
 )  # fmt: skip
 def test_what_is_not_finite_is_refused_where_it_is_seen(low, high, loss, words):
-    found = ends(low, high), jnp.asarray(loss)
+    found, fine = (ends(low, high), jnp.asarray(loss)), (ends(0.0, 1.0), jnp.asarray(1.0))
     with pytest.raises(ValueError, match=words):
-        _checked(found, False)
-    assert _checked(found, True) is found and _checked(found, False, False) is found
-    fine = ends(0.0, 1.0), jnp.asarray(1.0)
-    assert _checked(fine, False) is fine
+        extremes_at(Known(20, found), memory_limit=9.0)
+    assert extremes_at(Known(20, found, is_traced=True), memory_limit=9.0) == found
+    assert extremes_at(Known(20, found), memory_limit=9.0, finite=False) == found
+    assert extremes_at(Known(20, fine), memory_limit=9.0) == fine
 
 
 def test_memory_is_refused_before_anything_is_compiled():
@@ -224,7 +235,8 @@ def test_memory_is_refused_before_anything_is_compiled():
     dense = Known(20, jnp.ones((2, 2)))
     assert dense_at(dense, limit_bytes=5.0) is dense.result and dense.refused == [(400 * 8, 5.0)]
     assert dense.asked[0][0] == {"columns": 64}
-    assert memory_at(point) == 77 and point.asked[-1][0]["basis"] == 64
+    # The rows, half as many while they are replaced, and a few vectors.
+    assert memory_at(point) == 1000 * (64 + 32 + 4) and memory_at(small) == 77
 
 
 @pytest.mark.parametrize(
@@ -236,7 +248,7 @@ def test_eigenvalues_from_one_end_inward(end, sign, order):
     found = top_at(point, 3, memory_limit=VAST, end=end)
     assert found.values.tolist() == order and (found.residuals * 100).tolist() == order
     assert found.converged.tolist() == [v != -6 for v in order]
-    assert [int(jnp.argmax(v["w"])) for v in found.vectors] == [[4, -6, 5].index(v) for v in order]
+    assert [int(jnp.argmax(v)) for v in found.vectors] == [[4, -6, 5].index(v) for v in order]
     assert point.asked[0][0] == {"dense": True, "basis": None, "k": 3, "sign": sign}
     for k in (0, 31):
         with pytest.raises(ValueError, match="30 eigenvalues"):
@@ -333,7 +345,11 @@ def watching(monkeypatch):
             points.append((head, finite, given))
             return next(left)
 
+        def block(whole, at, chosen, *, finite, **given):
+            return extremes(at(filter=chosen), head=None, finite=finite, **given)
+
         left = iter(results)
+        monkeypatch.setattr(monitor, "block_at", block)
         monkeypatch.setattr(monitor, "Point", point)
         monkeypatch.setattr(monitor, "extremes_at", extremes)
         return CurvatureMonitor(lambda p: p, **options), points
@@ -365,7 +381,7 @@ def test_records_every_so_many_steps(watching):
 def test_blocks_have_their_own_numbers(watching):
     one = ends(-1.0, 2.0, converged_maximum=jnp.asarray(False))
     watch, points = watching([(ends(-3.0, 5.0), LOSS), (one, LOSS)], blocks={"att": "attention"})
-    watch(0, None, [np.ones(3), np.ones(3)])
+    watch(0, None, batches=[np.ones(3), np.ones(3)])
     assert watch.last["minimum/att"] == -1 and watch.last["ratio_at_least/att"] == 0.5
     assert [watch.last[n] for n in ("converged", "converged/att", "batches")] == [1, 0, 2]
     assert [p[3] for p in points[::2]] == [None, "attention"]
@@ -407,7 +423,7 @@ def test_heads_of_a_monitor(watching):
 def test_the_ratio_of_a_block_that_came_later(watching):
     watch, _ = watching([(ends(-3.0, 5.0), LOSS)] * 3)
     watch(0, None)
-    watch._blocks = {"all parameters": None, "new": "x"}
+    watch._blocks = {"new": "x"}
     with pytest.raises(ValueError, match="blocks changed"):
         watch(100, None)
 
