@@ -1,7 +1,7 @@
 """Print the platforms that this machine can provide: lines of an executable and its packages.
 
-Each further Python from 3.11 on takes the newest packages, the newest Python Colab's list, and Python
-3.11 the floors.
+Each further Python from 3.11 on takes the newest packages, the newest Python Colab's list, and
+Python 3.11 the floors.
 """
 
 import glob
