@@ -143,7 +143,12 @@ def group(batches: Any, batch_size: int | None, /) -> tuple[Group, ...] | None:
         return _listed(list(batches))
     if batch_size is not None:
         return _cut(batches, batch_size)
-    return (Group(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], batches), 1.0),)
+    return single(batches)
+
+
+def single(batch: Batch, /) -> tuple[Group, ...]:
+    """One batch, whatever its type."""
+    return (Group(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], batch), 1.0),)
 
 
 def count(groups: tuple[Group, ...] | None, /) -> int:

@@ -13,10 +13,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxbounds.curvature.batches import count
+from jaxbounds.curvature.batches import count, single
 from jaxbounds.curvature.causes import explained
 from jaxbounds.curvature.products import Problem
 from jaxbounds.curvature.programs import Point, Program, bytes_of_program
+from jaxbounds.curvature.streams import StreamedProduct, shape_of
 from jaxbounds.curvature.traced import Part
 
 
@@ -55,6 +56,28 @@ class Linear:
         return lambda v: apply(held, v), value, max(first, second)
 
 
+def _streamed(point: Point, zero: Array) -> tuple[Callable[[Array], Array], Array, int]:
+    """The product over a stream: one program for each shape of a batch."""
+    assert point.stream is not None
+    points = {shape_of(point.stream.first): point}
+    needs: list[int] = [0]
+
+    def part(batch: Any, vector: Array) -> tuple[Array, Array]:
+        shape = shape_of(batch)
+        if shape not in points:
+            points[shape] = point.on(batch)
+        at = points[shape]
+        constants, own, fixed, _, head, dynamic = at.program_arguments({"vector": vector})
+        arguments = (constants, own, fixed, single(batch), head, dynamic)
+        arguments = jax.tree.map(jnp.asarray, arguments)
+        run, need = at.made(_whole, {}).compiled(arguments)
+        needs.append(need)
+        return run(*arguments)
+
+    product = StreamedProduct(point.stream, part, zero)
+    return product, product.value, max(needs)
+
+
 class Product:
     """The product at a point as a function of vectors.
 
@@ -65,6 +88,9 @@ class Product:
 
     def __init__(self, point: Point) -> None:
         zero = jnp.zeros(point.selection.size, point.selection.dtype)
+        if point.stream is not None:
+            self._apply, self.value, self.bytes = _streamed(point, zero)
+            return
         groups = point.arguments[2]
         if groups is None or count(groups) == 1:
             linear: Linear = point.kept("linear", lambda: Linear(point))

@@ -130,7 +130,9 @@ def extremes_at(
         ValueError: see `Curvature.extremes`.
     """
     selection = point.selection
-    static, dynamic = lanczos_options(selection, key, iterations, tolerance, basis, dense_limit)
+    # A stream is read at each product, and fills no matrix.
+    limit = 0 if point.stream is not None else dense_limit
+    static, dynamic = lanczos_options(selection, key, iterations, tolerance, basis, limit)
     if static["basis"]:
         # Before compiling, from the rows alone.
         least = static["basis"] * selection.size * selection.dtype.itemsize

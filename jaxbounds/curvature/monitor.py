@@ -169,7 +169,8 @@ class CurvatureMonitor:
             raise ValueError(f"the blocks changed from {self._names} to {names}")
         self._names = names
         record: dict[str, Any] = {"step": int(step), "loss": float(loss), "blocks": list(names)}
-        record["batches"] = count(group(batches, size))
+        streamed = whole.stream is not None
+        record["batches"] = 0 if streamed else count(group(batches, size))
         record["single"] = self._data is None and batches is not None and record["batches"] == 1
         for field in (*_NUMBERS, "iterations", "converged_minimum", "converged_maximum"):
             record[field] = [np.asarray(getattr(e, field)).item() for e, _ in found.values()]

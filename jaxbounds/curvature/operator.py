@@ -53,7 +53,9 @@ class Curvature:
             parameters have (mixed precision) never converges: see `Extremes.noise`.
         data: one batch (any pytree: a tuple (x, y) is one), or a list of batches of one shape,
             [(x1, y1), (x2, y2)], whose losses are averaged in the memory of one of them. A list
-            [x, y] of arrays of one length is refused, since it may be either. The extremes of one
+            [x, y] of arrays of one length is refused, since it may be either. A re-iterable of
+            batches (a Dataset, a DataLoader), or a function that makes an iterator of batches, is
+            read again at each product, one batch at a time. The extremes of one
             minibatch are not those of the data: its least eigenvalue is as a rule several times too
             negative.
         batches: the batches, where they would be mistaken for one: batches=[x1, x2].
@@ -362,6 +364,7 @@ class Curvature:
 
     def _table(self) -> Table:
         name = {"hessian": "Hessian", "ggn": "Gauss-Newton matrix"}[self._point.of]
-        mean = told(self._point.arguments[2])
+        streamed = self._point.stream is not None
+        mean = "over a stream" if streamed else told(self._point.arguments[2])
         of = f"{self.size:,} parameters in {self._point.selection.dtype.name}"
         return Table(f"{name} of {of}, {mean}")

@@ -14,12 +14,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.curvature.batches import Listed, group
+from jaxbounds.curvature.batches import Listed, group, single
 from jaxbounds.curvature.causes import explained, why_not_finite
 from jaxbounds.curvature.filters import Filter, listed
 from jaxbounds.curvature.leaves import Selection, select
 from jaxbounds.curvature.paths import Params
 from jaxbounds.curvature.products import Loss, Of, Problem, check_matrix
+from jaxbounds.curvature.streams import Stream, stream_of
 from jaxbounds.curvature.traced import ANOTHER, TracedLoss
 from jaxbounds.memory import refuse_over
 from jaxbounds.traces import coarseness
@@ -153,12 +154,18 @@ class Point:
             raise ValueError(
                 f"loss must be a function of the parameters, got {type(loss).__name__}"
             )
+        self.stream = stream_of(batches)
+        if self.stream is not None:
+            if batch_size is not None:
+                raise ValueError("batch_size cuts arrays, and a stream has batches. Leave it out")
+            batches = self.stream.first
         _check_arguments(loss, batches)
         self.loss, self.params, self.of = loss, params, of
         self.data = list(batches) if isinstance(batches, Listed) else batches
         self.selection = select(params, filter, heads=heads)
         own, fixed = self.selection.arrays(params)
-        self.arguments = (own, fixed, group(batches, batch_size))
+        groups = group(batches, batch_size) if self.stream is None else single(batches)
+        self.arguments = (own, fixed, groups)
         self.product: Any = None
         leaves = jax.tree.leaves((params, self.data))
         self.is_traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
@@ -202,6 +209,13 @@ class Point:
         """The program of a kernel, which the caller keeps."""
         assert self._traced is not None
         return Program(kernel, self._traced, self.selection, self.of, options)
+
+    def on(self, batch: Any, /) -> "Point":
+        """The loss at this point on another batch of a stream."""
+        chosen = [entry[0] for entry in self.selection.chosen if entry]
+        return Point(
+            self.loss, self.params, Stream([batch]), filter=lambda p: p in chosen, of=self.of
+        )
 
     def program_arguments(self, dynamic: dict, head: Any = None) -> tuple:
         """What a program is run on."""
@@ -262,7 +276,7 @@ class Point:
         """
         if self._is_traced(head, results):
             return
-        if any(np.any(np.asarray(result) != 0) for result in results):
+        if self.stream is not None or any(np.any(np.asarray(r) != 0) for r in results):
             return
         size, dtype = self.selection.size, self.selection.dtype
         for i, width in enumerate((0.0, 0.01, 1.0, 10.0, float("nan"))):
@@ -337,6 +351,8 @@ class Point:
 
             product = product_at(self, limit=limit, rows=rows, what=what, advice=advice)
             return hosted(product, self.selection, dict(static), dynamic)
+        if self.stream is not None:
+            raise ValueError(f"{what} needs the batches in memory. Try a list of batches")
         arguments = self.program_arguments(dynamic, head)
         run, need = self.made(kernel, static).compiled(arguments)
         self.refuse(need, limit, what, advice)

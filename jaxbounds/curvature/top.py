@@ -168,7 +168,9 @@ def top_at(
         raise ValueError(f"end must be one of {', '.join(get_args(End))}, got {end!r}")
     if not 1 <= k <= selection.size:
         raise ValueError(f"there are {selection.size} eigenvalues, and {k} were asked for")
-    static, dynamic = lanczos_options(selection, key, iterations, tolerance, basis, dense_limit)
+    # A stream is read at each product, and fills no matrix.
+    limit = 0 if point.stream is not None else dense_limit
+    static, dynamic = lanczos_options(selection, key, iterations, tolerance, basis, limit)
     static |= {"k": k, "sign": 1 if end == "greatest" else -1}
     dynamic["unit"] = jnp.asarray(point.unit, selection.dtype)
     if not static["dense"]:

@@ -45,6 +45,7 @@ class Known(Point):
     def __init__(self, size, result=None, dtype=np.float64, unit=EPS, is_traced=False):
         self.selection = of_size(size, dtype)
         self.result, self.is_traced, self.params, self.data = result, is_traced, None, None
+        self.stream = None
         self.unit, self.asked, self.refused = unit, [], []
 
     def run(self, kernel, static, dynamic, *, limit, what, advice="", head=None, hosted=None,
