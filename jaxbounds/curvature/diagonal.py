@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.curvature.engine import run_hosted
 from jaxbounds.curvature.lanczos import Operator, _ritz, images_of, started, steps
 from jaxbounds.curvature.products import Problem
 from jaxbounds.curvature.programs import Point, as_key
@@ -92,7 +93,8 @@ def diagonal_at(
     """
     if products < 2:
         raise ValueError(f"products={products} gives no standard error. Try 2 or more")
-    estimate, error, value = point.run(
+    estimate, error, value = run_hosted(
+ point,
         _diagonal_kernel, {"probes": products}, {"key": as_key(key)}, limit=memory_limit,
         what="the diagonal of the Hessian", advice="lower products, ", hosted=_hosted_diagonal,
         rows=3 * products,
@@ -143,7 +145,8 @@ def applied_at(
         raise ValueError(f"iterations={iterations} gives no error. Try 2 or more")
     k = min(iterations, point.selection.size)
     key = as_key(None)
-    value, error = point.run(
+    value, error = run_hosted(
+ point,
         lambda problem, static, dynamic: _krylov(
             problem.operator(), dynamic["vector"], key, function, k, hosted=False
         ),

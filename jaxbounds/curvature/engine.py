@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 from jaxbounds.curvature.batches import count, single
 from jaxbounds.curvature.causes import explained
 from jaxbounds.curvature.products import Problem
-from jaxbounds.curvature.programs import Point, Program, bytes_of_program
+from jaxbounds.curvature.programs import Kernel, Point, Program, bytes_of_program
 from jaxbounds.curvature.streams import StreamedProduct, shape_of
 from jaxbounds.curvature.traced import Part
 
@@ -126,3 +126,45 @@ def product_at(point: Point, /, *, limit: float, rows: int, what: str, advice: s
         point.product = Product(point)
     point.refuse(point.product.bytes + rows * each, limit, what, advice)
     return point.product
+
+
+def hosted_bytes(point: Point, rows: int, /) -> int:
+    """What a loop around the product needs with so many vectors; it is compiled, not run."""
+    product = product_at(point, limit=float("inf"), rows=rows, what="a product")
+    return product.bytes + rows * point.selection.size * point.selection.dtype.itemsize
+
+
+def run_hosted(
+    point: Point,
+    kernel: Kernel,
+    static: dict,
+    dynamic: dict,
+    *,
+    limit: float,
+    what: str,
+    hosted: Callable[..., Any] | None,
+    rows: int,
+    advice: str = "",
+    head: Any = None,
+) -> Any:
+    """Run a method as its loop in Python around the product that all methods share.
+
+    Args:
+        point: the loss, where.
+        kernel: see `Point.run`; it runs inside of a transformation, and where `hosted` is None.
+        static: options that its program depends on.
+        dynamic: options that are arguments of its program.
+        limit: bytes that it may need.
+        what: it computes, for messages.
+        hosted: `hosted(product, selection, static, dynamic)`, which gives what the kernel gives.
+        rows: vectors that `hosted` keeps.
+        advice: for one that needs more.
+        head: which head, where the point is of one.
+
+    Raises:
+        ValueError: if it needs more memory than the limit; nothing has been run then.
+    """
+    if hosted is None or point.is_transformed(head, dynamic):
+        return point.run(kernel, static, dynamic, limit=limit, what=what, advice=advice, head=head)
+    product = product_at(point, limit=limit, rows=rows, what=what, advice=advice)
+    return hosted(product, point.selection, dict(static), dynamic)

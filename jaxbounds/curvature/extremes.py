@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.curvature.engine import hosted_bytes, run_hosted
 from jaxbounds.curvature.lanczos import (
     Extremes,
     default_basis,
@@ -139,7 +140,8 @@ def extremes_at(
         point.refuse(least, memory_limit, WHAT, _ADVICE)
     dynamic["unit"] = jnp.asarray(point.unit, selection.dtype)
     whole = not static["dense"] and head is None
-    ends, loss = point.run(
+    ends, loss = run_hosted(
+ point,
         _extremes_kernel, static, dynamic, limit=memory_limit, what=WHAT, advice=_ADVICE, head=head,
         hosted=_hosted if whole else None, rows=rows_of(static["basis"]) if whole else 0,
     )  # fmt: skip
@@ -184,6 +186,6 @@ def memory_at(point: Point, /, *, basis: int | None = None, dense_limit: int = D
     """Bytes that `extremes_at` needs; see `Curvature.memory`."""
     static, dynamic = lanczos_options(point.selection, None, 1, None, basis, dense_limit)
     if not static["dense"]:
-        return point.hosted_bytes(rows_of(static["basis"]))
+        return hosted_bytes(point, rows_of(static["basis"]))
     dynamic["unit"] = jnp.asarray(point.unit, point.selection.dtype)
     return point.bytes(_extremes_kernel, static, dynamic)

@@ -66,7 +66,11 @@ def listed(names: Sequence[str], /, most: int = 4) -> str:
 
 
 def matches(pattern: Filter, path: str, variable: Any = None) -> bool:
-    """Whether a filter takes the leaf at `path`, held by that `flax.nnx.Variable` if any."""
+    """Whether a filter takes the leaf at `path`, held by that `flax.nnx.Variable` if any.
+
+    Raises:
+        ValueError: if the filter names no parameter.
+    """
     if isinstance(pattern, type):
         return isinstance(variable, pattern)
     if isinstance(pattern, str):

@@ -13,6 +13,7 @@ from jaxbounds.curvature.batches import named, told
 from jaxbounds.curvature.blocks import block_at
 from jaxbounds.curvature.convexity import WeakConvexity, weak_convexity_at
 from jaxbounds.curvature.diagonal import Applied, Diagonal, applied_at, diagonal_at
+from jaxbounds.curvature.engine import run_hosted
 from jaxbounds.curvature.extremes import DENSE_LIMIT, dense_at, extremes_at, memory_at
 from jaxbounds.curvature.filters import Filter
 from jaxbounds.curvature.lanczos import Extremes
@@ -113,8 +114,8 @@ class Curvature:
             )
         vector = jnp.asarray(v) if flat else selection.vector_of(v)
         vector = vector.astype(selection.dtype)
-        image = self._point.run(
-            _product_kernel, {}, {"vector": vector}, limit=self._limit,
+        image = run_hosted(
+            self._point, _product_kernel, {}, {"vector": vector}, limit=self._limit,
             what="a product with the Hessian", rows=2,
             hosted=lambda product, selection, static, dynamic: product(dynamic["vector"]),
         )  # fmt: skip

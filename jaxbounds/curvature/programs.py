@@ -238,7 +238,7 @@ class Point:
         if not np.array_equal(one, two, equal_nan=True):
             raise ValueError(ANOTHER)
 
-    def _is_traced(self, *values: Any) -> bool:
+    def is_transformed(self, *values: Any) -> bool:
         """Whether the point, or one of these values, is inside of a transformation."""
         tracers = (isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
         return self.is_traced or any(tracers)
@@ -249,7 +249,7 @@ class Point:
         Raises:
             ValueError: then, with the cause where the parameters or the batches show it.
         """
-        if self._is_traced(loss, results):
+        if self.is_transformed(loss, results):
             return
         if np.isfinite(loss) and all(np.isfinite(result).all() for result in results):
             return
@@ -274,7 +274,7 @@ class Point:
         Raises:
             ValueError: then.
         """
-        if self._is_traced(head, results):
+        if self.is_transformed(head, results):
             return
         if self.stream is not None or any(np.any(np.asarray(r) != 0) for r in results):
             return
@@ -297,13 +297,6 @@ class Point:
         arguments = self.program_arguments(dynamic, head)
         return self.made(kernel, static).compiled(arguments)[1]
 
-    def hosted_bytes(self, rows: int, /) -> int:
-        """What a loop around the product needs with so many vectors; it is compiled, not run."""
-        from jaxbounds.curvature.engine import product_at  # it is built on points
-
-        product = product_at(self, limit=float("inf"), rows=rows, what="a product")
-        return product.bytes + rows * self.selection.size * self.selection.dtype.itemsize
-
     def refuse(self, need: float, limit: float, what: str, advice: str = "") -> None:
         """Raise where `need` is over the limit.
 
@@ -323,10 +316,8 @@ class Point:
         what: str,
         advice: str = "",
         head: Any = None,
-        hosted: Callable[..., Any] | None = None,
-        rows: int = 0,
     ) -> Any:
-        """Run a kernel, or its loop in Python around the product that all methods share.
+        """Run a kernel.
 
         Args:
             kernel: `kernel(problem, static, dynamic)`, traceable.
@@ -336,21 +327,13 @@ class Point:
             what: it computes, for messages.
             advice: for one that needs more.
             head: which head, where the point is of one.
-            hosted: `hosted(product, selection, static, dynamic)`, which gives what the kernel
-                gives. The kernel runs where there is none, and inside of a transformation.
-            rows: vectors that `hosted` keeps.
 
         Raises:
             ValueError: if it needs more memory than the limit; nothing has been run then.
         """
-        if self._is_traced(head, dynamic):
+        if self.is_transformed(head, dynamic):
             with explained(None, differentiated=True):
                 return kernel(self._problem(head), dict(static), dynamic)
-        if hosted is not None:
-            from jaxbounds.curvature.engine import product_at  # it is built on points
-
-            product = product_at(self, limit=limit, rows=rows, what=what, advice=advice)
-            return hosted(product, self.selection, dict(static), dynamic)
         if self.stream is not None:
             raise ValueError(f"{what} needs the batches in memory. Try a list of batches")
         arguments = self.program_arguments(dynamic, head)

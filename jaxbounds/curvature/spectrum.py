@@ -13,6 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.curvature.engine import run_hosted
 from jaxbounds.curvature.lanczos import _ritz, _unit, started, steps
 from jaxbounds.curvature.products import Problem
 from jaxbounds.curvature.programs import Point, as_key
@@ -235,7 +236,8 @@ def spectrum_at(
     stored = k * size * point.selection.dtype.itemsize <= STORED_BYTES
     static = {"probes": probes, "k": k, "stored": stored}
     key = as_key(key)
-    nodes, weights, residuals, value = point.run(
+    nodes, weights, residuals, value = run_hosted(
+ point,
         _spectrum_kernel, static, {"key": key}, limit=memory_limit,
         what="the spectrum of the Hessian", advice="lower iterations, ", hosted=_hosted,
         rows=(k if stored else 0) + 8,

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from jaxbounds.curvature.engine import run_hosted
 from jaxbounds.curvature.extremes import DENSE_LIMIT, lanczos_options, matrix_of, rows_of
 from jaxbounds.curvature.lanczos import Operator, Wanted, _dot, images_of, ritz_pairs
 from jaxbounds.curvature.products import Problem
@@ -176,7 +177,8 @@ def top_at(
     if not static["dense"]:
         # Room for the pairs beside what restarts keep.
         static["basis"] = min(max(static["basis"], 2 * k + 16), selection.size)
-    values, residuals, converged, rows = point.run(
+    values, residuals, converged, rows = run_hosted(
+ point,
         _kernel, static, dynamic, limit=memory_limit, what=WHAT, advice="ask for fewer, ",
         hosted=None if static["dense"] else _hosted,
         rows=0 if static["dense"] else rows_of(static["basis"]) + 3 * k,

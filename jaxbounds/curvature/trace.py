@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.curvature.engine import run_hosted
 from jaxbounds.curvature.lanczos import Operator, images_of
 from jaxbounds.curvature.products import Problem
 from jaxbounds.curvature.programs import Point, as_key
@@ -113,7 +114,8 @@ def trace_at(
     sketch = third if method == "hutch++" else 0
     static = {"sketch": sketch, "probes": products - 2 * sketch}
     key = as_key(key)
-    exact, samples, value = point.run(
+    exact, samples, value = run_hosted(
+ point,
         _trace_kernel, static, {"key": key}, limit=memory_limit, what="the trace of the Hessian",
         advice="lower products, ", hosted=_hosted, rows=4 * max(sketch, static["probes"]),
     )  # fmt: skip
