@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from jaxbounds.claims.records import RATIOS, read_records
+from jaxbounds.claims.statements import Paper
 from jaxbounds.papers import load_papers
-from jaxbounds.records import RATIOS, read_records
-from jaxbounds.statements import Paper
 
 WORDS = ("fails", "nothing", "up to x2", "x2 to x10", "more than x10")
 COLOURS = ("#c4403a", "#12385c", "#3a6ea5", "#8fb3d6", "#cfdeed")

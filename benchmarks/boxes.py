@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import tyro
 
 from jaxbounds.certification import prove
-from jaxbounds.statements import Domain, Form, Sides, Statement
+from jaxbounds.claims.statements import Domain, Form, Sides, Statement
 
 print = functools.partial(print, flush=True)
 Side = Callable[[jax.Array], Any]

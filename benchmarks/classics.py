@@ -29,7 +29,7 @@ from classics_data import CLASSICS, Classic
 from jaxbounds import falsify, float64_on_cpu, sharp_constant
 from jaxbounds.constants.nonsmooth import by_cma
 from jaxbounds.constants.problem import Problem, flat
-from jaxbounds.constants.ties import Ties, bases
+from jaxbounds.constants.snapping import Ties, bases
 
 RIGHT, CLEARLY = 1e-12, 1e-9
 """Relative errors: of a constant that is found, and of one that is wrong."""

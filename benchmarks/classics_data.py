@@ -21,7 +21,7 @@ import numpy as np
 import scipy
 
 from jaxbounds import Form, Sides, Statement
-from jaxbounds.norms import frobenius_norm, spectral_norm
+from jaxbounds.numerics.norms import frobenius_norm, spectral_norm
 
 Size = Mapping[str, int]
 

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from jaxbounds.curvature import extremes_memory, hessian_extremes
+from jaxbounds.networks.curvature import extremes_memory, hessian_extremes
 
 
 def network(inputs: int, hidden: int, samples: int):

@@ -45,7 +45,7 @@ def ours(data: dict) -> list[dict]:
     import jax
     import jax.numpy as jnp
 
-    from jaxbounds.curvature import hessian_extremes
+    from jaxbounds.networks.curvature import hessian_extremes
 
     def loss(params, batch):
         output = jnp.tanh(batch["x"] @ params["w"] + params["b"]) @ params["v"]

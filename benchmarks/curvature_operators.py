@@ -12,8 +12,8 @@ import numpy as np
 from matfree import decomp, eig
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from jaxbounds.curvature import lanczos_extremes
 from jaxbounds.ground.jax_internals import enable_x64
+from jaxbounds.networks.curvature import lanczos_extremes
 
 OPERATORS = {
     "identity with two 3s": np.r_[np.ones(198), 3.0, 3],

@@ -14,13 +14,13 @@ import numpy as np
 import optax
 from timing import medians
 
+from jaxbounds.experiments.sweeps import sweep
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.experiments.sparse_context import FIGURE_2, draw
 from jaxbounds.multihead.experiments.student import margins
 from jaxbounds.multihead.loss import logistic
 from jaxbounds.multihead.roberta import Roberta, RobertaShape, init_roberta
-from jaxbounds.sweeps import sweep
-from jaxbounds.training import begin, optimizer, train_step
+from jaxbounds.networks.training import begin, optimizer, train_step
 
 TEXT = RobertaShape(
     vocabulary=112, width=64, layers=2, heads=4, head_width=16, inner=128, positions=34

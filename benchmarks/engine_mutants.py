@@ -41,18 +41,19 @@ import tyro
 ROOT = Path(__file__).parents[1]
 ROOMS = {
     "certification": ("certify", "test_words.py"),
+    "programs/balls": ("certify", "test_words.py"),
     "constants": (
         "constants", "test_certified_digits.py", "test_constants.py", "test_constants_worst.py",
         "test_engine_by_hand.py",
     ),
-    "curvature": ("curvature", "test_curvature*.py", "test_engine_by_hand.py"),
+    "networks/curvature": ("curvature", "test_curvature*.py", "test_engine_by_hand.py"),
     "falsification": (
         "falsification", "test_intervals.py", "test_decisions.py", "test_falsify.py",
         "test_evidence.py", "test_programs.py", "test_binding.py", "test_fuzz.py",
         "test_engine_by_hand.py", "test_words.py", "test_moves.py", "test_relations.py",
         "test_noise.py", "test_one_store.py",
     ),
-    "sweeps": ("sweeps", "test_sweeps.py", "test_shards.py", "test_engine_by_hand.py"),
+    "experiments/sweeps": ("sweeps", "test_sweeps.py", "test_shards.py", "test_engine_by_hand.py"),
 }  # fmt: skip
 """The rooms of the engine, each with the tests that concern it."""
 
@@ -396,7 +397,7 @@ def main(
     if room not in ROOMS:
         raise SystemExit(f"no room {room!r}; there are: {', '.join(ROOMS)}")
     _warm()
-    out = (out or Path(f"{room}_mutants.jsonl")).resolve()
+    out = (out or Path(f"{Path(room).name}_mutants.jsonl")).resolve()
     everything = mutants(ROOT / "jaxbounds" / room)
     count = min(count, len(everything))
     drawn = list(dict.fromkeys(m for s in seed for m in random.Random(s).sample(everything, count)))

@@ -20,7 +20,7 @@ import psutil
 import tyro
 from engines import cluster
 
-from jaxbounds.results import load
+from jaxbounds.experiments.results import load
 
 
 def _command(*words: str) -> list[str]:

@@ -16,13 +16,13 @@ import numpy as np
 import tyro
 from scipy import stats
 
+from jaxbounds.experiments.results import load
 from jaxbounds.multihead.experiments.fig6.claims import (
     ACCURACY_RISE,
     TEST_DROP,
     TRAIN_DROP,
     _slopes,
 )
-from jaxbounds.results import load
 
 
 def trials_for(effect: float, deviation: float, power: float) -> int:

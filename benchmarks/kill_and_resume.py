@@ -28,7 +28,7 @@ import numpy as np
 import psutil
 import tyro
 
-from jaxbounds.results import load
+from jaxbounds.experiments.results import load
 
 SWEEP = ("run", "multihead.fig2", "--heads", "1", "16", "--trials", "3", "--steps", "6000")
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)

@@ -14,7 +14,7 @@ from jaxbounds.multihead.experiments.sparse_context import FIGURE_2, draw
 from jaxbounds.multihead.experiments.student import margins
 from jaxbounds.multihead.loss import empirical_risk, logistic
 from jaxbounds.multihead.tied import tied
-from jaxbounds.training import optimizer, trajectory
+from jaxbounds.networks.training import optimizer, trajectory
 
 STEPS = 100
 drawn = draw(FIGURE_2, jax.random.key(0), 100)

@@ -38,6 +38,7 @@ import jax
 import tyro
 
 from jaxbounds import falsify
+from jaxbounds.claims.statements import Statement
 from jaxbounds.falsification import UNKEPT, Verdict
 from jaxbounds.falsification.judging import judge
 from jaxbounds.papers import PAPERS, find_statement, load_paper
@@ -45,7 +46,6 @@ from jaxbounds.runs.drift import differences, ratios_of
 from jaxbounds.runs.driver import each
 from jaxbounds.runs.engines import HERE, On, opened
 from jaxbounds.runs.workers import Died, at_most
-from jaxbounds.statements import Statement
 
 SWAPPED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
 COMPARED = {ast.LtE: ast.Lt, ast.Lt: ast.LtE, ast.GtE: ast.Gt, ast.Gt: ast.GtE}

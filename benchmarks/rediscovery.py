@@ -18,11 +18,11 @@ import jax
 import numpy as np
 import tyro
 
+from jaxbounds.claims.statements import Statement
 from jaxbounds.falsification import UNKEPT
 from jaxbounds.falsification.decide import violation
 from jaxbounds.falsification.judging import Findings, judge
 from jaxbounds.papers import PAPERS, load_paper
-from jaxbounds.statements import Statement
 
 print = functools.partial(print, flush=True)
 

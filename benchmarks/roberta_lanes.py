@@ -19,7 +19,7 @@ from jaxbounds.multihead.experiments.sparse_context import FIGURE_2, draw
 from jaxbounds.multihead.experiments.student import margins
 from jaxbounds.multihead.loss import logistic
 from jaxbounds.multihead.roberta import Roberta, RobertaShape, init_roberta
-from jaxbounds.training import begin, optimizer, train_step
+from jaxbounds.networks.training import begin, optimizer, train_step
 
 SEEDS = 5
 

@@ -10,9 +10,9 @@ from problem import flat_risk, flatten, problem
 from scipy.sparse.linalg import LinearOperator, eigsh
 from timing import medians
 
-from jaxbounds.curvature import hessian_vector_product
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.calculus import loss_hessian_extremes
+from jaxbounds.networks.curvature import hessian_vector_product
 
 with enable_x64(True):
     print("T = 10, d = 4, n = 100, float64; ARPACK at its default tolerance, both ends")

@@ -20,7 +20,7 @@ import numpy as np
 import optax
 import tyro
 
-from jaxbounds.sweeps import lanes_of, sweep
+from jaxbounds.experiments.sweeps import lanes_of, sweep
 
 EVERY = 10
 """Steps between records; a larger number makes both sides measure less often."""

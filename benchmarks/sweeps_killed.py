@@ -21,9 +21,9 @@ import jax.numpy as jnp
 import numpy as np
 import tyro
 
-from jaxbounds.occupied import LOCK
-from jaxbounds.sweeps import identity, lanes_of, sweep
-from jaxbounds.sweeps.checkpoint import leaves_of
+from jaxbounds.experiments.sweeps import identity, lanes_of, sweep
+from jaxbounds.experiments.sweeps.checkpoint import leaves_of
+from jaxbounds.ground.occupied import LOCK
 
 CHANGES = {
     "rate": "lanes['rate'], values",

@@ -75,9 +75,10 @@ import numpy as np
 from rich.console import Console
 
 import jaxbounds as jb
-from jaxbounds import plotting, report
+from jaxbounds import report
+from jaxbounds.claims.statements import Budget
+from jaxbounds.experiments import plotting
 from jaxbounds.papers import load_papers
-from jaxbounds.statements import Budget
 
 console = Console(width=100)
 print("jax", jax.__version__, "on", jax.devices())

@@ -75,13 +75,14 @@ from jax.flatten_util import ravel_pytree
 from rich.console import Console
 
 import jaxbounds as jb
-from jaxbounds import plotting, report
+from jaxbounds import report
+from jaxbounds.claims.statements import Budget
+from jaxbounds.experiments import plotting
 from jaxbounds.multihead.bounds import beta3, beta3_sharp
 from jaxbounds.multihead.calculus import head_gradient, loss_hessian_extremes
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.loss import empirical_risk
 from jaxbounds.multihead.model import head_norm, head_output
-from jaxbounds.statements import Budget
 
 console = Console(width=100)
 

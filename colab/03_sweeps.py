@@ -75,11 +75,11 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 
-from jaxbounds import plotting
+from jaxbounds.experiments import plotting
+from jaxbounds.experiments.sweeps import lanes_of, sweep
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.tied import tied, tied_margins, tied_risk
-from jaxbounds.sweeps import lanes_of, sweep
-from jaxbounds.training import begin, optimizer, train_step
+from jaxbounds.networks.training import begin, optimizer, train_step
 
 print("jax", jax.__version__, "on", jax.devices())
 

@@ -75,11 +75,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import jaxbounds as jb
-from jaxbounds import plotting
+from jaxbounds.experiments import plotting
 from jaxbounds.ground.jax_internals import enable_x64
+from jaxbounds.networks.training import optimizer, train
 from jaxbounds.seqlength.certificate import certificate_text, generalization_certificate
 from jaxbounds.seqlength.extract_norms import extract_network, extract_norms
-from jaxbounds.training import optimizer, train
 
 print("jax", jax.__version__, "on", jax.devices())
 

@@ -73,7 +73,7 @@ FAST = os.environ.get("JAXBOUNDS_FAST") == "1"
 import jax
 import numpy as np
 
-from jaxbounds import plotting
+from jaxbounds.experiments import plotting
 from jaxbounds.smapprox.compile_machine import compile_machine
 from jaxbounds.smapprox.execute import decide, decode, execute, simulated
 from jaxbounds.smapprox.experiments.machine import Machine, figure, run

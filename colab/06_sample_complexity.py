@@ -74,13 +74,14 @@ import numpy as np
 from rich.console import Console
 
 import jaxbounds as jb
-from jaxbounds import plotting, report
+from jaxbounds import report
+from jaxbounds.claims.statements import Budget
+from jaxbounds.experiments import plotting
 from jaxbounds.qstr.data import encode, sample_prompts
 from jaxbounds.qstr.encodings import rademacher_encodings
 from jaxbounds.qstr.experiments.figure1 import Figure1, claims, figure, run
 from jaxbounds.qstr.experiments.online import Protocol
 from jaxbounds.qstr.links import find_link
-from jaxbounds.statements import Budget
 
 console = Console(width=100)
 

@@ -77,7 +77,8 @@ import matplotlib.pyplot as plt
 import optax
 
 import jaxbounds as jb
-from jaxbounds import curvature, plotting
+from jaxbounds.experiments import plotting
+from jaxbounds.networks import curvature
 
 print("jax", jax.__version__, "on", jax.devices())
 

@@ -32,8 +32,18 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 
-SHAPED = ("arrays", "ascent", "bounds", "curvature", "multihead", "norms", "qstr", "seqlength")
-SHAPED += ("smapprox", "training")
+SHAPED = (
+    "bounds",
+    "multihead",
+    "networks.curvature",
+    "networks.training",
+    "numerics.arrays",
+    "numerics.ascent",
+    "numerics.norms",
+    "qstr",
+    "seqlength",
+    "smapprox",
+)
 MUCH, MORE = 2**30, 2**27
 """Bytes that a worker may hold; and those that come together before it gives back again."""
 LIBC = ctypes.CDLL(None) if os.name == "posix" else None

@@ -18,7 +18,7 @@ from jaxbounds.cli import COMMANDS, main
 from jaxbounds.cli import run as run_command
 from jaxbounds.falsification import save_instance
 from jaxbounds.runs import request
-from jaxbounds.runs.verification import Verification
+from jaxbounds.runs.statement_run import Verification
 
 NAMES = (
     "multihead", "multihead.cor1.3", "qstr.*", "*", "[", "[!", "smapprox.machine", "multihead.fig2",

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jaxbounds.claims.statements import Paper
 from jaxbounds.cli import main
 from jaxbounds.falsification import unmeasured
 from jaxbounds.papers import PAPERS, load_paper
 from jaxbounds.report import audit as audits
 from jaxbounds.report.markdown import block, bullets, code, quoted, table, text, to_html
 from jaxbounds.report.tex import parts
-from jaxbounds.statements import Paper
 
 SETTINGS = {"jaxbounds": "0.0", "seed": 0, "thorough": False, "certify": False}
 HOSTILE = "<script>alert(1)</script> [x](javascript:alert) *a* _b_ `c` $d$ | &lt; \\ ![i](x)"

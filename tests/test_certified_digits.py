@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from flint import arb
 
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.constants import dependence
 from jaxbounds.constants.constant import sharp_constant
 from jaxbounds.constants.enclosure import Ratio, ascent, digits_of
@@ -20,7 +21,6 @@ from jaxbounds.constants.limits import limit
 from jaxbounds.constants.polish import at, curvature
 from jaxbounds.constants.problem import Problem
 from jaxbounds.falsification import float64_on_cpu
-from jaxbounds.statements import Budget, Form, Sides, Statement
 
 
 def _ratio_of(function, entries=1, **options):

@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 from jaxbounds.cli import main, screen
-from jaxbounds.folders import Marked
+from jaxbounds.ground.folders import Marked
 from jaxbounds.multihead.bounds import beta3
-from jaxbounds.runs.earlier import add_to
+from jaxbounds.runs.merged_files import add_to
 
 CLAIMS = """
 import jax
 import jax.numpy as jnp
 from jaxbounds import Counterexample, Erratum, Form, Paper, Sides, Statement
-from jaxbounds.statements import Budget
+from jaxbounds.claims.statements import Budget
 
 def product(x, y):
     return jnp.sqrt(x @ x) * jnp.sqrt(y @ y)
@@ -411,8 +411,8 @@ def test_import_is_light():
     code = """
 import jax
 before = jax.config.values.copy()
-import jaxbounds, jaxbounds.statements, jaxbounds.falsification
-import jaxbounds.curvature, jaxbounds.norms
+import jaxbounds, jaxbounds.claims.statements, jaxbounds.falsification
+import jaxbounds.networks.curvature, jaxbounds.numerics.norms
 import jaxbounds.multihead.statements
 from jax._src import xla_bridge
 assert not xla_bridge._backends, "a device was touched"

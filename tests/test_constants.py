@@ -15,13 +15,14 @@ import numpy as np
 import pytest
 
 import jaxbounds as jb
+from jaxbounds.claims.statements import Budget, Form, Sides, Size, Statement
 from jaxbounds.cli import main
 from jaxbounds.constants import SharpConstant, closed_form, dependence, parse
 from jaxbounds.constants.constant import examined, sharp_constant
 from jaxbounds.constants.polish import at
 from jaxbounds.constants.problem import Problem
 from jaxbounds.constants.sizes import check, grid
-from jaxbounds.norms import frobenius_norm, spectral_norm
+from jaxbounds.numerics.norms import frobenius_norm, spectral_norm
 from jaxbounds.report.constants import (
     constant_figure,
     constant_table,
@@ -29,8 +30,7 @@ from jaxbounds.report.constants import (
     constants_schema,
     looseness_rows,
 )
-from jaxbounds.report.schemas import plain
-from jaxbounds.statements import Budget, Form, Sides, Size, Statement
+from jaxbounds.report.schemas import to_json
 
 SMALL = Budget(samples=48, restarts=8, steps=80)
 QUICK = {"budget": SMALL, "seconds": 8}
@@ -277,7 +277,7 @@ def test_bad_input_is_refused_in_one_sentence():
 
 def test_what_is_found_is_data_a_table_and_a_figure():
     found = sharp_constant(ENTRIES, sizes={"T": (2, 3), "d": (2,)}, **QUICK)
-    stored = json.loads(json.dumps(plain([found])))
+    stored = json.loads(json.dumps(to_json([found])))
     jsonschema.validate(stored, constants_schema())
     assert SharpConstant.from_json(stored[0]) == found
     assert constant_table(found, width=80).row_count == 2

@@ -14,7 +14,7 @@ import pytest
 from flint import arb
 
 import jaxbounds as jb
-from jaxbounds.certification.interpreter import precision
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.constants import closed_form, dependence
 from jaxbounds.constants.constant import sharp_constant
 from jaxbounds.constants.growth import growth
@@ -22,7 +22,7 @@ from jaxbounds.constants.law import law
 from jaxbounds.constants.nonsmooth import bundled, walked
 from jaxbounds.constants.result import AtSize
 from jaxbounds.falsification import float64_on_cpu
-from jaxbounds.statements import Budget, Form, Sides, Statement
+from jaxbounds.programs.balls.interpreter import precision
 
 SMALL = Budget(samples=48, restarts=8, steps=80)
 log1p = jnp.log1p
@@ -213,7 +213,7 @@ def test_walks_and_linear_programs_end_at_kinks():
 def test_a_quickly_compiled_maximum_has_a_slope():
     values, slopes = _markov(5)
     from jaxbounds.constants.problem import Problem
-    from jaxbounds.constants.ties import tied
+    from jaxbounds.constants.snapping import tied
 
     sides = lambda c: (jnp.max(jnp.abs(values @ c)), jnp.max(jnp.abs(slopes * c)))
     with float64_on_cpu():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import linalg as sparse
 
-from jaxbounds import curvature
-from jaxbounds.curvature import dense_extremes
-from jaxbounds.curvature.lanczos import default_tolerance
+from jaxbounds.networks import curvature
+from jaxbounds.networks.curvature import dense_extremes
+from jaxbounds.networks.curvature.lanczos import default_tolerance
 
 SPECTRA = {
     "identity with two 3s": np.r_[np.ones(98), 3.0, 3],

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds import curvature
+from jaxbounds.networks import curvature
 
 BEND = np.array([5.0, 1.0, 0.5, -3.0])
 

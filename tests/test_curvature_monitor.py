@@ -6,8 +6,9 @@ import numpy as np
 import optax
 import pytest
 
-from jaxbounds import curvature, results
-from jaxbounds.curvature import programs
+from jaxbounds.experiments import results
+from jaxbounds.networks import curvature
+from jaxbounds.networks.curvature import programs
 
 
 def _loss(params, batch):

@@ -12,10 +12,10 @@ import pytest
 from flax import nnx
 from flax.training.train_state import TrainState
 
-from jaxbounds import curvature
-from jaxbounds.curvature import programs
-from jaxbounds.curvature.leaves import select
 from jaxbounds.ground.jax_internals import enable_x64
+from jaxbounds.networks import curvature
+from jaxbounds.networks.curvature import programs
+from jaxbounds.networks.curvature.leaves import select
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(12, 6))
@@ -367,7 +367,7 @@ def test_spectrum_against_the_eigenvalues(network, truth, monkeypatch):
     params, batch = network
     values = np.linalg.eigvalsh(truth)
     for stored in (2**28, 0):
-        module = __import__("sys").modules["jaxbounds.curvature.spectrum"]
+        module = __import__("sys").modules["jaxbounds.networks.curvature.spectrum"]
         monkeypatch.setattr(module, "STORED_BYTES", stored)
         found = curvature.spectrum(LOSS, params, batch, probes=40)
         np.testing.assert_allclose(jnp.sum(found.weights, axis=1), 1, rtol=1e-12)

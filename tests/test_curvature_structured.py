@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds import curvature
+from jaxbounds.networks import curvature
 
 
 @pytest.mark.parametrize("heads, p, n", [(1, 6, 10), (5, 4, 3), (3, 7, 1), (16, 6, 12)])
@@ -43,7 +43,7 @@ def test_structured_extremes_bisects_when_lanczos_is_cut_short(x64):
 
 
 def test_count_below_is_the_inertia(x64):
-    from jaxbounds.curvature.structured import count_below
+    from jaxbounds.networks.curvature.structured import count_below
 
     rng = np.random.default_rng(3)
     poles, factor = rng.normal(size=10), rng.normal(size=(10, 3))

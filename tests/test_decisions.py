@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from jaxbounds import falsify
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.falsification import load_instance, replay
-from jaxbounds.statements import Budget, Form, Sides, Statement
 
 ROWS = 100
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from jaxbounds.cli import main
-from jaxbounds.results import load
+from jaxbounds.experiments.results import load
 from jaxbounds.runs import distributed
 
 FIG2 = ["multihead.fig2", "--heads", "1", "4", "--trials", "3", "--n", "20", "--test", "20"]
@@ -68,7 +68,7 @@ TWO = """
 import runpy, sys
 import jax
 from jaxbounds.papers import experiments
-from jaxbounds.results import save
+from jaxbounds.experiments.results import save
 from jaxbounds.runs.distributed import Distributed
 
 file, name, out, address, process = sys.argv[1:]

@@ -13,11 +13,12 @@ import pytest
 from rich.console import Console
 
 import jaxbounds as jb
+from jaxbounds.claims.statements import Size
 from jaxbounds.constants import sizes as constant_sizes
 from jaxbounds.constants.limits import _families
 from jaxbounds.constants.polish import Point
-from jaxbounds.constants.ties import tied
-from jaxbounds.curvature.lanczos import Extremes
+from jaxbounds.constants.snapping import tied
+from jaxbounds.experiments.sweeps import reporting
 from jaxbounds.falsification import Programs
 from jaxbounds.falsification.averages import Group, judged_expectation, judged_probability
 from jaxbounds.falsification.bench import Bench, Column, Pool
@@ -28,10 +29,9 @@ from jaxbounds.falsification.programs import UNKEPT
 from jaxbounds.falsification.rates import SETTLES, _decays
 from jaxbounds.falsification.reach import _beyond, reach
 from jaxbounds.falsification.shrink import _complexity
-from jaxbounds.falsification.watched import Watch
-from jaxbounds.plain import plain
-from jaxbounds.statements import Size
-from jaxbounds.sweeps import reporting
+from jaxbounds.falsification.trace_watch import TraceWatch
+from jaxbounds.ground.to_json import to_json
+from jaxbounds.networks.curvature.lanczos import Extremes
 
 
 def measured(value, *, lhs=None, rhs=None, error=None, low=None, high=None, counted=True):
@@ -209,7 +209,7 @@ def test_what_a_kept_trace_shows_is_kept_with_it(tmp_path):
 
     for _ in range(2):
         one = statement(evaluate)
-        watch = Watch(one)
+        watch = TraceWatch(one)
         with jb.float64_on_cpu():
             run = Programs(tmp_path)(lambda i: evaluate(i, None).lhs, "one", watch=watch)
             run({"x": np.ones((1, 2))})
@@ -218,7 +218,7 @@ def test_what_a_kept_trace_shows_is_kept_with_it(tmp_path):
 
 
 def test_infinities_are_words():
-    assert plain({"a": math.inf, "b": [-math.inf, math.nan]}) == {"a": "inf", "b": ["-inf", None]}
+    assert to_json({"a": math.inf, "b": [-math.inf, math.nan]}) == {"a": "inf", "b": ["-inf", None]}
 
 
 def test_a_bound_equal_to_the_trivial_one_says_nothing():

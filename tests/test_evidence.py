@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from jaxbounds import falsify
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.falsification import Examples
-from jaxbounds.falsification.outside import never_missed
-from jaxbounds.statements import Budget, Form, Sides, Statement
+from jaxbounds.falsification.hypothesis_coverage import never_missed
 
 QUICK = Budget(samples=64, restarts=4, steps=80, batch=32)
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import jaxbounds as jb
+from jaxbounds.claims.statements import Budget
 from jaxbounds.cli import main
 from jaxbounds.papers import load_module
 from jaxbounds.papers.selection import selected
-from jaxbounds.statements import Budget
 
 CLAIMS = '''
 import jax

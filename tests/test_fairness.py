@@ -8,10 +8,10 @@ import re
 
 import pytest
 
+from jaxbounds.claims.statements import Erratum
 from jaxbounds.falsification import problems_of
 from jaxbounds.papers import find_statement, load_paper, load_papers
 from jaxbounds.report.formula import formula
-from jaxbounds.statements import Erratum
 
 ALL = load_papers()
 
@@ -33,7 +33,10 @@ SOMETHING = {
     [
         ({"items": {"Lemma 9": "none: no"}}, "'Lemma 9' is left out without a reason"),
         ({"items": {"Lemma 9": "qstr.lem99"}}, "names qstr.lem99, which is no statement"),
-        ({"items": {"Lemma 9": "code: jaxbounds.norms.nothing"}}, "norms.nothing, which is not"),
+        (
+            {"items": {"Lemma 9": "code: jaxbounds.numerics.norms.nothing"}},
+            "norms.nothing, which is not",
+        ),
         ({"errata": ("typo", "gap")}, "errata stand by weight"),
         ({"errata": ("false",)}, "rests on qstr.lem12 but no form cites it"),
     ],

@@ -10,6 +10,7 @@ from scipy import stats
 
 from jaxbounds import falsify
 from jaxbounds.certification import disprove
+from jaxbounds.claims.statements import Budget, Counterexample, Form, Sides, Statement
 from jaxbounds.falsification import (
     clopper_pearson,
     fitted_exponent,
@@ -17,7 +18,6 @@ from jaxbounds.falsification import (
     replay,
     save_instance,
 )
-from jaxbounds.statements import Budget, Counterexample, Form, Sides, Statement
 
 QUICK = Budget(samples=64, restarts=4, steps=80, batch=32)
 

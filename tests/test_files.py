@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxbounds.files import digest, load_arrays, save_arrays, try_to_write, whole, write_text
+from jaxbounds.ground.files import digest, load_arrays, save_arrays, try_to_write, whole, write_text
 
 ARRAYS = {"a": np.arange(3.0), "b/c": np.array(["x", "yz"])}
 

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from jaxbounds import occupied
-from jaxbounds.folders import MARK, Marked, set_aside
-from jaxbounds.occupied import take
-from jaxbounds.readers import Damaged, json_in
+from jaxbounds.ground import occupied
+from jaxbounds.ground.folders import MARK, Marked, set_aside
+from jaxbounds.ground.occupied import take
+from jaxbounds.ground.readers import Damaged, json_in
 
 
 def content(folder):

@@ -15,7 +15,7 @@ import xarray
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jaxbounds import results
+from jaxbounds.experiments import results
 from jaxbounds.falsification import Verdict, load_instance, save_instance
 from jaxbounds.runs.folder import Folder
 from jaxbounds.smapprox import circuits, machine_formats

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from jaxbounds import cli
+from jaxbounds.claims.statements import Budget
 from jaxbounds.cli import COMMANDS, main
 from jaxbounds.cli.guide import TOPICS, topic_text
 from jaxbounds.falsification import verdicts_on
-from jaxbounds.runs import verification
-from jaxbounds.statements import Budget
+from jaxbounds.runs import statement_run
 
 FOLDER = Path(cli.__file__).parents[1] / "guide"
 START = topic_text("start")
@@ -27,7 +27,7 @@ def place(tmp_path, monkeypatch):
     """An empty folder where statements are tried a little."""
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
     few = lambda s, **given: verdicts_on(s, **given | {"budget": SMALL})
-    monkeypatch.setattr(verification, "verdicts_on", few)
+    monkeypatch.setattr(statement_run, "verdicts_on", few)
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     yield Path()
@@ -157,7 +157,9 @@ def test_the_claims_of_the_start_are_judged(place, capsys):
 @pytest.mark.slow
 def test_every_command_of_the_start_runs(place, capsys, monkeypatch):
     """In its order, the additions made where it says; each has the exit status that it names."""
-    monkeypatch.setattr(verification, "verdicts_on", verdicts_on)  # an equality case takes a search
+    monkeypatch.setattr(
+        statement_run, "verdicts_on", verdicts_on
+    )  # an equality case takes a search
     for words in _commands(START):
         line = " ".join(words)
         if "--watch" in words:  # it does not end: tests/test_loop.py

@@ -10,9 +10,9 @@ import pytest
 from jax import lax
 
 from jaxbounds.falsification import float64_on_cpu
-from jaxbounds.interpreted import NotInterpreted, interpreted
-from jaxbounds.interpreted.draws import as_numbers, threefry
-from jaxbounds.traces import executed
+from jaxbounds.programs.interpreted import NotInterpreted, interpreted
+from jaxbounds.programs.interpreted.draws import as_numbers, threefry
+from jaxbounds.programs.traces import executed
 
 random = jax.random
 

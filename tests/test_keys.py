@@ -3,9 +3,9 @@
 import jax
 import pytest
 
+from jaxbounds.claims.statements import Size
 from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.papers import load_papers
-from jaxbounds.statements import Size
 
 SAMPLERS = {
     (id(sampler), tuple(statement.sizes[0].items())): (statement, name)

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import pytest
 
 import jaxbounds as jb
+from jaxbounds.claims.sets.words import declared
+from jaxbounds.claims.statements.line import sizes_of
 from jaxbounds.cli import main
-from jaxbounds.sets.words import declared
-from jaxbounds.statements.line import sizes_of
 
 SMALL = jb.Budget(samples=64, restarts=4, steps=60)
 

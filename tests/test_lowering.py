@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from jaxbounds.experiments.provenance import asked_for
 from jaxbounds.papers import experiments
-from jaxbounds.provenance import asked_for
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 LOWERING = runpy.run_path(str(BENCHMARKS / "lowering.py"))

@@ -10,9 +10,9 @@ import pytest
 
 import jaxbounds as jb
 from jaxbounds.falsification import moves
-from jaxbounds.falsification.doubt import Referee
 from jaxbounds.falsification.engine import verdicts_on
 from jaxbounds.falsification.explore import End, Searched, agreeing
+from jaxbounds.falsification.second_opinion import Referee
 
 LEAF = np.random.default_rng(0).normal(size=(5, 3, 2))
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import pytest
 
 import jaxbounds as jb
-from jaxbounds.statements import Domain, Form, Sides, Statement
+from jaxbounds.claims.statements import Domain, Form, Sides, Statement
 
 SMALL = jb.Budget(samples=32, restarts=4, steps=40)
 

@@ -17,13 +17,13 @@ from jaxbounds import (
     Statement,
     find_violation,
 )
-from jaxbounds.falsification import UNKEPT, float64_on_cpu, nobody, verdicts_on
+from jaxbounds.claims.statements import Size
+from jaxbounds.claims.statements.line import line_of
+from jaxbounds.falsification import UNKEPT, float64_on_cpu, no_referee, verdicts_on
 from jaxbounds.falsification.bench import Bench
-from jaxbounds.falsification.doubt import TRUE, Referee, stands
-from jaxbounds.falsification.lost import is_noise, largest_entry
+from jaxbounds.falsification.cancellation import is_noise, largest_entry
 from jaxbounds.falsification.measure import Measured
-from jaxbounds.statements import Size
-from jaxbounds.statements.line import line_of
+from jaxbounds.falsification.second_opinion import TRUE, Referee, stands
 
 BUDGET = Budget(samples=32, restarts=2, steps=20, batch=32)
 
@@ -227,10 +227,10 @@ def test_a_number_that_only_a_batch_has_is_no_violation():
                   4, UNKEPT)  # fmt: skip
     with float64_on_cpu():
         instance = jax.tree.map(lambda x: np.asarray(x, float), zero)
-        said = stands(bench, bench.statement.forms[0], (instance, Size({}), 1.5), nobody)
+        said = stands(bench, bench.statement.forms[0], (instance, Size({}), 1.5), no_referee)
         assert "measured by itself the worst instance gives nan" in said
         whole = {"v": np.eye(20, 5) + 1e-3}
         value = float(bench.one(whole, Size({})).value[0])
         assert "measured by itself" not in stands(
-            bench, bench.statement.forms[0], (whole, Size({}), value), nobody
+            bench, bench.statement.forms[0], (whole, Size({}), value), no_referee
         )

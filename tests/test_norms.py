@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from jaxbounds import norms
+from jaxbounds.numerics import norms
 
 MATRIX = np.random.default_rng(0).normal(size=(3, 4))
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from jaxbounds import Budget, Form, Sides, Statement, falsify
+from jaxbounds.claims.statements import Size
 from jaxbounds.cli import main
 from jaxbounds.constants.constant import sharp_constant
 from jaxbounds.falsification import Examples, load_instance
-from jaxbounds.statements import Size
 
 DRAWS = Budget(samples=8, restarts=0, steps=0, batch=8)
 SEARCHES = Budget(samples=8, restarts=4, steps=60, batch=8)

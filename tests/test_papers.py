@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from jaxbounds import falsify
+from jaxbounds.falsification.hypothesis_coverage import never_missed
 from jaxbounds.falsification.judging import REJECTED
-from jaxbounds.falsification.outside import never_missed
 from jaxbounds.papers import load_papers
 from jaxbounds.report import closeness
 

@@ -10,13 +10,14 @@ import pytest
 from jax import lax
 
 import jaxbounds as jb
-from jaxbounds.certification import NotSupported, coverage, enclose, interpreter
+from jaxbounds.certification import NotSupported, enclose
 from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.ground import jax_internals
 from jaxbounds.ground.jax_internals import UnknownParametersError
-from jaxbounds.interpreted import NotInterpreted, interpreted, once
+from jaxbounds.programs.balls import coverage, interpreter
+from jaxbounds.programs.interpreted import NotInterpreted, interpreted, once
 from jaxbounds.programs.primitives import PRIMITIVES, is_exact, unknown_parameters
-from jaxbounds.traces import executed, narrow_operations
+from jaxbounds.programs.traces import executed, narrow_operations
 
 ROOT = Path(__file__).parents[1]
 INSIDE = re.compile(
@@ -41,7 +42,7 @@ def test_one_module_touches_what_jax_does_not_promise():
 
 def test_one_module_reads_the_parameters_of_loops_and_calls():
     read = re.compile(rf"params(\.get\(|\[)[\"']({'|'.join((*LOOPS, 'call_jaxpr', 'jaxpr'))})[\"']")
-    windows = "jaxbounds/certification/windows.py"  # the program of a fold over windows
+    windows = "jaxbounds/programs/balls/windows.py"  # the program of a fold over windows
     assert not [line for line in _lines("jaxbounds", names=read) if not line.startswith(windows)]
 
 

@@ -17,7 +17,7 @@ if pid >= 0:
     jax.distributed.initialize(f"127.0.0.1:{port}", 2, pid)
 import jax.numpy as jnp
 import numpy as np
-from jaxbounds.sweeps import lanes_of, sweep
+from jaxbounds.experiments.sweeps import lanes_of, sweep
 
 def start(lane):
     return {"w": jax.random.normal(lane["key"], (3,))}

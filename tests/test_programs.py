@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from jaxbounds import falsify
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.falsification import UNKEPT, Programs, float64_on_cpu
 from jaxbounds.papers import load_paper
 from jaxbounds.runs import cache
-from jaxbounds.statements import Budget, Form, Sides, Statement
 
 ALWAYS = 10**6
 """Calls for which anything is compiled."""
@@ -114,7 +114,7 @@ def test_a_program_that_cannot_be_run_is_made_again(tmp_path, monkeypatch):
         def broken(*arguments):
             raise jax.errors.JaxRuntimeError("NOT_FOUND: Function not found")
 
-        monkeypatch.setattr("jaxbounds.falsification.programs.loaded", lambda *kept: broken)
+        monkeypatch.setattr("jaxbounds.falsification.programs.load_program", lambda *kept: broken)
         run = Programs(tmp_path)(function, "mine", calls=ALWAYS)
         for _ in range(2):
             np.testing.assert_array_equal(run(BATCH)["sum"], before["sum"])
@@ -129,31 +129,31 @@ def test_instances_are_drawn_once_for_a_name(tmp_path, damage):
         made.append(1)
         return {"x": np.arange(3.0), "of": {"n": np.array([len(made)])}}
 
-    first = Programs(tmp_path).drawn(draw, "mine.claim", "sample", (("d", 3),), 64, 0)
+    first = Programs(tmp_path).cached_draw(draw, "mine.claim", "sample", (("d", 3),), 64, 0)
     if damage:
         (file,) = tmp_path.iterdir()
         file.write_bytes(file.read_bytes()[:-9])
-    again = Programs(tmp_path).drawn(draw, "mine.claim", "sample", (("d", 3),), 64, 0)
+    again = Programs(tmp_path).cached_draw(draw, "mine.claim", "sample", (("d", 3),), 64, 0)
     assert len(made) == 1 + damage and again["x"].tolist() == first["x"].tolist() == [0, 1, 2]
     assert again["of"]["n"].tolist() == [1 + damage] and again["x"].dtype == np.float64
     # Another seed, number or size is another name.
-    Programs(tmp_path).drawn(draw, "mine.claim", "sample", (("d", 3),), 64, 1)
+    Programs(tmp_path).cached_draw(draw, "mine.claim", "sample", (("d", 3),), 64, 1)
     assert len(made) == 2 + damage
 
 
 @pytest.mark.parametrize("kept", [np.zeros(2**20), np.zeros(2**20 + 1), [np.zeros(1)]])
 def test_small_dicts_of_arrays_are_kept(tmp_path, kept):
-    Programs(tmp_path).drawn(lambda: {"x": kept}, "mine")
+    Programs(tmp_path).cached_draw(lambda: {"x": kept}, "mine")
     assert len(list(tmp_path.iterdir())) == (np.size(kept) == 2**20)
-    Programs().drawn(lambda: {"x": kept}, "mine")
+    Programs().cached_draw(lambda: {"x": kept}, "mine")
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    assert Programs(blocked).drawn(lambda: {"x": kept}, "mine")["x"] is kept
+    assert Programs(blocked).cached_draw(lambda: {"x": kept}, "mine")["x"] is kept
 
 
 def test_only_shipped_statements_are_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
-    cache._kept.cache_clear()
+    cache._program_store.cache_clear()
     shipped = load_paper("multihead").statements[0]
     changed = replace(shipped, tolerance=5e-4)
     assert cache.programs_for(changed) is UNKEPT
@@ -161,15 +161,15 @@ def test_only_shipped_statements_are_kept(tmp_path, monkeypatch):
     (folder,) = (tmp_path / "jaxbounds-programs").iterdir()
     # Another state of the source, the versions or JAX's settings has a folder of its own.
     monkeypatch.setattr(cache, "versions", lambda: {"jax": "another"})
-    cache._kept.cache_clear()
+    cache._program_store.cache_clear()
     cache.programs_for(shipped)
     assert len(list((tmp_path / "jaxbounds-programs").iterdir())) == 2
     # A folder that was not used for long goes.
     os.utime(folder, (0, 0))
-    cache._kept.cache_clear()
+    cache._program_store.cache_clear()
     cache.programs_for(shipped)
     assert not folder.exists()
-    cache._kept.cache_clear()
+    cache._program_store.cache_clear()
 
 
 def test_old_programs_go_unless_the_folder_is_the_users(tmp_path, monkeypatch):
@@ -187,7 +187,7 @@ def test_old_programs_go_unless_the_folder_is_the_users(tmp_path, monkeypatch):
             monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(place))
         else:
             monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")
-        cache._kept.cache_clear()
+        cache._program_store.cache_clear()
         cache.programs_for(shipped)
         assert old.exists() == users and new.exists()
-    cache._kept.cache_clear()
+    cache._program_store.cache_clear()

@@ -11,9 +11,18 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from jaxbounds import readers, results
-from jaxbounds.files import load_arrays, save_arrays
-from jaxbounds.readers import Damaged, arrays_in, bytes_in, fits, is_inside, json_in, lines_in
+from jaxbounds.experiments import results
+from jaxbounds.ground import readers
+from jaxbounds.ground.files import load_arrays, save_arrays
+from jaxbounds.ground.readers import (
+    Damaged,
+    arrays_in,
+    bytes_in,
+    fits,
+    is_inside,
+    json_in,
+    lines_in,
+)
 
 
 def archive(path, **entries):

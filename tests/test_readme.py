@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import pytest
 
 import jaxbounds as jb
+from jaxbounds.claims.statements.paper import Weight
 from jaxbounds.cli import main
 from jaxbounds.cli import run as running
+from jaxbounds.experiments.results import load
 from jaxbounds.papers import experiments, load_papers
 from jaxbounds.qstr import architectures
-from jaxbounds.results import load
-from jaxbounds.statements.paper import Weight
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf8")

@@ -5,10 +5,10 @@ import math
 
 import pytest
 
+from jaxbounds.claims.records import RATIOS, read_records
 from jaxbounds.cli import main
 from jaxbounds.falsification import Verdict
 from jaxbounds.papers import load_paper, load_papers
-from jaxbounds.records import RATIOS, read_records
 from jaxbounds.runs import drift
 
 VERDICT = Verdict(

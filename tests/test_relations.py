@@ -11,13 +11,13 @@ import pytest
 import jaxbounds as jb
 from jaxbounds.certification.disproof import disprove
 from jaxbounds.certification.proof import prove
+from jaxbounds.claims.statements import Size
 from jaxbounds.falsification import verdicts_on
 from jaxbounds.falsification.limits import trend
 from jaxbounds.report.describe import describe
 from jaxbounds.report.rows import quantity
 from jaxbounds.report.schemas import statement_json, statements_schema, verdicts_schema
 from jaxbounds.report.terminal import closeness
-from jaxbounds.statements import Size
 
 SMALL = jb.Budget(samples=64, restarts=4, steps=60)
 FEW = jb.Budget(samples=12, restarts=2, steps=10, batch=12)
@@ -362,7 +362,7 @@ def test_sets_and_what_no_set_says_go_together():
 
 def test_a_domain_from_sets_is_proved():
     pytest.importorskip("flint")
-    from jaxbounds.statements import Domain
+    from jaxbounds.claims.statements import Domain
 
     (box,) = Domain.over({"x": jb.Ball(1, "d")}, size={"d": 2}, slack=1e-3)
     assert "Ball(R=1" in box.name
@@ -401,8 +401,8 @@ def test_a_law_is_not_a_set():
 def test_a_proof_that_was_not_found_is_told_with_its_reason(tmp_path):
     pytest.importorskip("flint")
     from jaxbounds.certification import certified
+    from jaxbounds.claims.statements import Domain
     from jaxbounds.report.rows import certificate_words
-    from jaxbounds.statements import Domain
 
     statement = jb.Statement(
         id="said.open", label="", formula="x <= 2", kind="inequality", control="x <= -1",

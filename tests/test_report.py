@@ -13,6 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jaxbounds.claims.statements import Counterexample, Erratum, Form, Paper, Sides, Statement
 from jaxbounds.constants import constants_on_record
 from jaxbounds.falsification import Verdict, save_instance
 from jaxbounds.papers import load_papers
@@ -25,7 +26,6 @@ from jaxbounds.report.rows import certificate_words
 from jaxbounds.report.terminal import number, paper_rows
 from jaxbounds.report.tex import plain
 from jaxbounds.report.worst import worst_known
-from jaxbounds.statements import Counterexample, Erratum, Form, Paper, Sides, Statement
 
 HOSTILE = '<script>document.title = "broken"</script> <img src=x onerror=alert(1)> "&amp;'
 COUNTEREXAMPLE = Counterexample(instance={"x": [1.0, 0.0]}, size={"d": 2}, ratio=1.4)

@@ -12,9 +12,9 @@ import xarray as xr
 
 from jaxbounds.cli import main, plot
 from jaxbounds.cli.plot import print_result
-from jaxbounds.experiments import Claim, Experiment
+from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.results import load, save
 from jaxbounds.papers import experiments
-from jaxbounds.results import load, save
 
 MACHINE = """
 blank: '_'
@@ -163,7 +163,7 @@ def test_every_experiment_is_complete_and_its_flags_parse(capsys):
 OWN = """
 from dataclasses import dataclass
 import xarray as xr
-from jaxbounds.experiments import Claim, Experiment
+from jaxbounds.experiments.experiment import Claim, Experiment
 
 @dataclass(frozen=True)
 class Config:

@@ -10,8 +10,8 @@ import pytest
 from jax import lax
 
 from jaxbounds.falsification import float64_on_cpu
-from jaxbounds.interpreted import _RULES, COVERED, NotInterpreted, interpreted
-from jaxbounds.traces import equations
+from jaxbounds.programs.interpreted import _RULES, COVERED, NotInterpreted, interpreted
+from jaxbounds.programs.traces import equations
 
 INTEGERS = sorted((t for t in COVERED if t.kind in "iu"), key=str)
 FLOATS = sorted((t for t in COVERED if t.kind == "f"), key=str)

@@ -11,8 +11,8 @@ import pytest
 import scipy.optimize
 
 import jaxbounds as jb
-from jaxbounds.interpreted import once
-from jaxbounds.sets import Over, number_of, shape_of
+from jaxbounds.claims.sets import Over, number_of, shape_of
+from jaxbounds.programs.interpreted import once
 
 SIZE = {"d": 3, "n": 4, "R": 2.5}
 BOUNDED = [

@@ -15,10 +15,17 @@ import numpy as np
 import pytest
 
 from jaxbounds.cli import main, plot
+from jaxbounds.experiments.results import load
+from jaxbounds.experiments.sweeps import (
+    Checkpoints,
+    OnlyAShare,
+    Share,
+    lanes_of,
+    merge_parts,
+    sweep,
+)
+from jaxbounds.experiments.sweeps.shares import mine, only, own
 from jaxbounds.papers import experiments
-from jaxbounds.results import load
-from jaxbounds.sweeps import Checkpoints, OnlyAShare, Share, lanes_of, merge_parts, sweep
-from jaxbounds.sweeps.shares import mine, only, own
 
 pytestmark = pytest.mark.usefixtures("kept_programs")
 
@@ -222,7 +229,7 @@ ON_DEVICES = """
 import runpy, sys
 import jax
 from jaxbounds.papers import experiments
-from jaxbounds.results import save
+from jaxbounds.experiments.results import save
 
 file, name, out = sys.argv[1:]
 config = runpy.run_path(file)["toys"]()[name]

@@ -16,7 +16,7 @@ CLAIMS = """
 import jax
 import jax.numpy as jnp
 from jaxbounds import Form, Paper, Sides, Statement
-from jaxbounds.statements import Budget
+from jaxbounds.claims.statements import Budget
 
 def product(x, y):
     return jnp.sqrt(x @ x) * jnp.sqrt(y @ y)

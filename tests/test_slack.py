@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from jaxbounds.cli import main
+from jaxbounds.experiments.plotting import style
 from jaxbounds.falsification import Verdict
 from jaxbounds.papers import load_papers
-from jaxbounds.plotting import style
 from jaxbounds.report import slack_figure
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -5,8 +5,7 @@ import textwrap
 
 import pytest
 
-from jaxbounds.papers import load_paper, load_papers, select
-from jaxbounds.statements import (
+from jaxbounds.claims.statements import (
     Counterexample,
     Domain,
     Erratum,
@@ -15,6 +14,7 @@ from jaxbounds.statements import (
     Sides,
     Statement,
 )
+from jaxbounds.papers import load_paper, load_papers, select
 
 GOOD = {
     "id": "mine.one",
@@ -138,7 +138,7 @@ def test_loading_papers_from_files(tmp_path):
     clash.write_text(
         textwrap.dedent(
             """
-            from jaxbounds.statements import Paper
+            from jaxbounds.claims.statements import Paper
             PAPER = Paper(id="multihead", title="", statements=())
             """
         )

@@ -8,10 +8,10 @@ import pytest
 import xarray as xr
 
 from jaxbounds.cli import main, plot
-from jaxbounds.files import Unreachable, load_arrays, locate, save_arrays, whole
-from jaxbounds.results import load, save
-from jaxbounds.sweeps import Checkpoints
-from jaxbounds.sweeps.checkpoint import FORMAT
+from jaxbounds.experiments.results import load, save
+from jaxbounds.experiments.sweeps import Checkpoints
+from jaxbounds.experiments.sweeps.checkpoint import FORMAT
+from jaxbounds.ground.files import Unreachable, load_arrays, locate, save_arrays, whole
 
 pytest.importorskip("upath", reason="the extra `storage` is not installed")
 

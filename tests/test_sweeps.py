@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds import stopping
-from jaxbounds.files import load_arrays
-from jaxbounds.sweeps import Checkpoints, compiled, lanes_of, progress, reporting, sweep
-from jaxbounds.sweeps.checkpoint import FORMAT
-from jaxbounds.sweeps.compaction import compaction
-from jaxbounds.sweeps.grouping import available, fitting
+from jaxbounds.experiments.sweeps import Checkpoints, compiled, lanes_of, progress, reporting, sweep
+from jaxbounds.experiments.sweeps.checkpoint import FORMAT
+from jaxbounds.experiments.sweeps.compaction import compaction
+from jaxbounds.experiments.sweeps.grouping import available, fitting
+from jaxbounds.ground import stopping
+from jaxbounds.ground.files import load_arrays
 
 pytestmark = pytest.mark.usefixtures("kept_programs")
 
@@ -143,7 +143,7 @@ def test_what_was_asked_to_stop_is_kept_and_goes_on_elsewhere(
     seconds, undisturbed, tmp_path, monkeypatch
 ):
     """At the end of the second round, of one record or of a chunk."""
-    module = importlib.import_module("jaxbounds.sweeps.sweep")
+    module = importlib.import_module("jaxbounds.experiments.sweeps.sweep")
     monkeypatch.setattr(module, "ROUND", seconds)
     advance, rounds = module.Work.advance, []
 
@@ -318,7 +318,7 @@ def test_the_memory_of_a_group_is_asked_of_the_program_that_will_run(monkeypatch
         asked.update({group: need(group) for group in (1, 2, 4)}, count=count)
         return 2
 
-    module = importlib.import_module("jaxbounds.sweeps.sweep")
+    module = importlib.import_module("jaxbounds.experiments.sweeps.sweep")
     monkeypatch.setattr(module, "fitting", choose)
     chosen = sweep(_start, _step, _measure, _lanes(), 20)
     _same(chosen.metrics, sweep(_start, _step, _measure, _lanes(), 20, group=2).metrics)

@@ -14,10 +14,10 @@ import pytest
 
 from jaxbounds import falsify
 from jaxbounds.certification import disprove, prove
+from jaxbounds.claims.statements import Budget, Counterexample, Domain, Form, Sides, Statement
 from jaxbounds.falsification import is_bound_to
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.report.terminal import closeness
-from jaxbounds.statements import Budget, Counterexample, Domain, Form, Sides, Statement
 
 FEW = Budget(samples=64, restarts=4, steps=60)
 
@@ -300,8 +300,8 @@ def test_what_a_cancellation_left_is_at_most_as_coded():
 
 def test_where_float64_contradicts_a_disproof_nothing_is_claimed(monkeypatch):
     """A rule that were wrong (here: every cosine is two) is not believed."""
-    from jaxbounds.certification import interpreter
-    from jaxbounds.certification.values import reals
+    from jaxbounds.programs.balls import interpreter
+    from jaxbounds.programs.balls.values import reals
 
     two = lambda eqn, xs, run: [reals(np.shape(xs[0]), [type(v)(2) for v in xs[0].ravel()])]
     monkeypatch.setitem(interpreter.RULES, "cos", two)
@@ -311,8 +311,8 @@ def test_where_float64_contradicts_a_disproof_nothing_is_claimed(monkeypatch):
 
 
 def test_where_float64_contradicts_a_proof_nothing_is_claimed(monkeypatch):
-    from jaxbounds.certification import interpreter
-    from jaxbounds.certification.values import reals
+    from jaxbounds.programs.balls import interpreter
+    from jaxbounds.programs.balls.values import reals
 
     constant = lambda eqn, xs, run: [reals(np.shape(xs[0]), [type(v)(0) for v in xs[0].ravel()])]
     monkeypatch.setitem(interpreter.RULES, "sin", constant)

@@ -12,8 +12,8 @@ import time
 
 import pytest
 
-from jaxbounds import stopping
 from jaxbounds.cli import main
+from jaxbounds.ground import stopping
 from jaxbounds.runs import interruption, workers
 
 CLAIMS = """

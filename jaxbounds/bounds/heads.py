@@ -18,7 +18,7 @@ from jaxbounds.bounds.result import PaperBound
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.bounds import beta3_sharp
 from jaxbounds.multihead.model import model_output
-from jaxbounds.own_network import Leaves, Reason, holds, leaves_by_path
+from jaxbounds.networks.own_network import Leaves, Reason, holds, leaves_by_path
 from jaxbounds.seqlength.parameters import EMBEDDED, NORMALISED, SPLIT, UNKNOWN, read_layers
 
 HEADS = PaperBound(
@@ -30,7 +30,7 @@ HEADS = PaperBound(
 FORM = (
     "train U (H, T, d) and W (H, d, d) themselves, as `jaxbounds.multihead.model` has them; of a"
     " loss of any network `jb.weak_convexity` measures the same from below, and"
-    " `jaxbounds.curvature.convexity_certificate` bounds it"
+    " `jaxbounds.networks.curvature.convexity_certificate` bounds it"
 )
 OTHER = "leave it out: model (2) is attention alone, of tokens as they are"
 CHANGES = {NORMALISED: OTHER, UNKNOWN: OTHER, SPLIT: FORM, EMBEDDED: EMBEDDED}

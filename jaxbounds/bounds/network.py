@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from jaxbounds.bounds.heads import HEADS, curvature_of_heads
 from jaxbounds.bounds.result import Bounds, PaperBound
-from jaxbounds.own_network import Reason, leaves_by_path
+from jaxbounds.networks.own_network import Reason, leaves_by_path
 from jaxbounds.qstr import span
 from jaxbounds.seqlength import certificate
 

@@ -4,11 +4,11 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
-from jaxbounds.own_network import Reason
-from jaxbounds.shown import Table, number, shown
+from jaxbounds.ground.tables import Table, number, with_table
+from jaxbounds.networks.own_network import Reason
 
 
-@shown
+@with_table
 @dataclass(frozen=True, kw_only=True)
 class PaperBound:
     """What one paper says of one network.
@@ -116,7 +116,7 @@ def _wrapped(line: str) -> str:
     return textwrap.fill(line, 100, subsequent_indent="      ", break_on_hyphens=False)
 
 
-@shown
+@with_table
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
     """What the four papers say of one network; `bounds["seqlength"]` is one of them.

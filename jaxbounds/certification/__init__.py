@@ -6,20 +6,14 @@ any JAX function. `witness_of` writes down an instance so that a program that sh
 this library can check it.
 """
 
-try:
-    import flint as _flint  # noqa: F401
-except ModuleNotFoundError as problem:
-    raise ModuleNotFoundError(
-        "certificates need python-flint: pip install 'jaxbounds[certify]'", name="flint"
-    ) from problem
-
-from jaxbounds.certification.certificate import Certificate
+import jaxbounds.programs.balls  # noqa: F401 - says at once what is missing
 from jaxbounds.certification.disproof import disprove
 from jaxbounds.certification.failing import Failing, certified, failing_forms, proofs
-from jaxbounds.certification.interpreter import Enclosed, enclose, precision
 from jaxbounds.certification.proof import Box, Proof, prove
-from jaxbounds.certification.values import Flags, NotSupported, Undecided
 from jaxbounds.certification.witness import load_witness, save_witness, witness_of
+from jaxbounds.programs.balls.certificate import Certificate
+from jaxbounds.programs.balls.interpreter import Enclosed, enclose, precision
+from jaxbounds.programs.balls.values import Flags, NotSupported, Undecided
 
 __all__ = [
     "Box",

@@ -21,11 +21,11 @@ from jaxbounds.certification.disproof import (
     hypotheses_of,
     sides_of,
 )
-from jaxbounds.certification.interpreter import precision
-from jaxbounds.certification.values import NotSupported, Undecided, as_reals
+from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.falsification.measure import measure
-from jaxbounds.statements import Form, Instance, Size, Statement
+from jaxbounds.programs.balls.interpreter import precision
+from jaxbounds.programs.balls.values import NotSupported, Undecided, as_reals
 
 Finding = Literal["agrees", "violated", "error too small", "hypothesis missed", "apart", "not run"]
 ROUNDING = 1e-13

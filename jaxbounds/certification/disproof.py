@@ -16,12 +16,19 @@ import jax
 import numpy as np
 from flint import arb
 
-from jaxbounds.certification.boxes import MARGIN
-from jaxbounds.certification.certificate import Certificate, decimal_bounds
-from jaxbounds.certification.interpreter import Enclosed, Program, precision
 from jaxbounds.certification.rocq import OPERATIONS, disproof_file
 from jaxbounds.certification.sides import arrays_of, sides_of
-from jaxbounds.certification.values import (
+from jaxbounds.claims.statements import Form, Instance, Size, Statement
+from jaxbounds.falsification import ON_AVERAGE, fitted, float64_on_cpu
+from jaxbounds.falsification.decide import edge
+from jaxbounds.falsification.measure import compared
+from jaxbounds.falsification.programs import compiled
+from jaxbounds.falsification.second_opinion import TRUE
+from jaxbounds.papers import Named, the_statement
+from jaxbounds.programs.balls.boxes import MARGIN
+from jaxbounds.programs.balls.certificate import Certificate, decimal_bounds
+from jaxbounds.programs.balls.interpreter import Enclosed, Program, precision
+from jaxbounds.programs.balls.values import (
     INF,
     OPEN,
     ZERO,
@@ -33,14 +40,7 @@ from jaxbounds.certification.values import (
     as_reals,
     nonnegative,
 )
-from jaxbounds.falsification import ON_AVERAGE, fitted, float64_on_cpu
-from jaxbounds.falsification.decide import edge
-from jaxbounds.falsification.doubt import TRUE
-from jaxbounds.falsification.measure import compared
-from jaxbounds.falsification.programs import compiled
-from jaxbounds.interpreted import once
-from jaxbounds.papers import Named, the_statement
-from jaxbounds.statements import Form, Instance, Size, Statement
+from jaxbounds.programs.interpreted import once
 
 BITS = (192, 448)
 """Precisions that are tried in turn."""

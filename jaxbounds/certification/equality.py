@@ -13,14 +13,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.certification.boxes import Box
-from jaxbounds.certification.contact import Number, Place, Region, candidates, rational, touching
-from jaxbounds.certification.factors import holds_on
-from jaxbounds.certification.interpreter import traced
-from jaxbounds.certification.values import NotSupported, Reading, Undecided
 from jaxbounds.falsification.programs import compiled
 from jaxbounds.falsification.search import NO_SLOPES
 from jaxbounds.ground.jax_internals import ClosedJaxpr
+from jaxbounds.programs.balls.boxes import Box
+from jaxbounds.programs.balls.contact import Number, Place, Region, candidates, rational, touching
+from jaxbounds.programs.balls.factors import holds_on
+from jaxbounds.programs.balls.interpreter import traced
+from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 SAMPLE, ROUNDS = 512, 24
 NEAR = 1e-7
@@ -132,7 +132,7 @@ class Equalities:
             x[free] += step
         return x
 
-    def near(self, box: Box) -> bool:
+    def find_region(self, box: Box) -> bool:
         """Look for a point of equality in a box; whether a region around one was proved."""
         if self.spent:
             return False
@@ -192,7 +192,7 @@ class Equalities:
         spelled = [tuple(n for _, n in way) for way in order[:SAMPLE]]
         if not spelled:
             return
-        values = np.array([[n.near for n in numbers] for numbers in spelled])
+        values = np.array([[n.as_float for n in numbers] for numbers in spelled])
         full = np.concatenate([values, np.repeat(values[:1], SAMPLE - len(values), axis=0)])
         share = self._measured(full, masked=False)[: len(spelled)]
         yield from [spelled[i] for i in np.flatnonzero(np.abs(share) < EQUAL)][:SPELLINGS]

@@ -7,17 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxbounds.certification.certificate import Certificate
 from jaxbounds.certification.disproof import disprove
 from jaxbounds.certification.proof import Proof, prove
 from jaxbounds.certification.referee import referee
 from jaxbounds.certification.rocq import disproof_file
 from jaxbounds.certification.witness import save_witness, witness_of
+from jaxbounds.claims.statements import Instance, Statement
 from jaxbounds.falsification import Examples, Verdict, load_instance, verdicts_on
 from jaxbounds.falsification.examples import NONE
 from jaxbounds.falsification.verdict import beside
-from jaxbounds.files import write_text
-from jaxbounds.statements import Instance, Statement
+from jaxbounds.ground.files import write_text
+from jaxbounds.programs.balls.certificate import Certificate
 
 PROVED = "proved on D"
 MOST_BOXES = 60_000

@@ -13,25 +13,25 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbounds.certification.boxes import Box, BoxSearch, Programs
 from jaxbounds.certification.equality import Equalities, point_program
-from jaxbounds.certification.interpreter import precision
 from jaxbounds.certification.second_look import against
-from jaxbounds.certification.symmetry import reduced
-from jaxbounds.certification.values import NotSupported, Reading, Undecided
+from jaxbounds.claims.statements import Domain, Form, Size, Statement
 from jaxbounds.falsification import ON_AVERAGE, float64_on_cpu
 from jaxbounds.falsification.bench import refuse_other_kinds
-from jaxbounds.falsification.reading import asked, in_order, joined, pick
+from jaxbounds.falsification.evaluation import asked, in_order, joined, pick
+from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.papers import Named, the_statement
-from jaxbounds.shown import Table, number, shown
-from jaxbounds.statements import Domain, Form, Size, Statement
+from jaxbounds.programs.balls.boxes import Box, BoxSearch, Programs
+from jaxbounds.programs.balls.interpreter import precision
+from jaxbounds.programs.balls.symmetry import reduced
+from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 AFTERWARDS = 2048
 """Boxes that are enclosed when it is known already that there will be no proof."""
 Outcome = Literal["proved on D", "proved on D as coded", "false on D", "undecided"]
 
 
-@shown
+@with_table
 @dataclass(frozen=True, kw_only=True)
 class Proof:
     """What branch and bound says about a form on a domain.

@@ -1,8 +1,8 @@
 """Ball arithmetic as the referee of verdicts: asked where a violation may be rounding."""
 
 from jaxbounds.certification.disproof import confirmed
+from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification import Referee
-from jaxbounds.statements import Form, Instance, Size, Statement
 
 
 def referee(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:

@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.statements import Domain
 from jaxbounds.falsification.programs import compiled
 from jaxbounds.ground.jax_internals import as_function, with_outputs
-from jaxbounds.statements import Domain
 
 POINTS = 1024
 """Points that are measured at once."""

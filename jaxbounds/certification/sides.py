@@ -6,8 +6,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbounds.falsification.reading import in_order, pick
-from jaxbounds.statements import Form, Instance, Size, Statement
+from jaxbounds.claims.statements import Form, Instance, Size, Statement
+from jaxbounds.falsification.evaluation import in_order, pick
 
 
 def arrays_of(instance: Instance, /, host: bool = False) -> dict[str, Any]:

@@ -15,10 +15,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbounds.certification.certificate import Certificate
+from jaxbounds.claims.statements import Instance, Statement
 from jaxbounds.falsification.storage import flatten, unflatten
-from jaxbounds.files import write_text
-from jaxbounds.statements import Instance, Statement
+from jaxbounds.ground.files import write_text
+from jaxbounds.programs.balls.certificate import Certificate
 
 FORMAT = "jaxbounds witness 1"
 LIMIT = 10**6

@@ -9,7 +9,7 @@ import tyro
 from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.screen import show
 from jaxbounds.runs.audit import audited, the_paper, write_audit
-from jaxbounds.runs.verification import Options
+from jaxbounds.runs.statement_run import Options
 
 
 def audit(

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import tyro
 
 from jaxbounds import report
+from jaxbounds.claims.statements import Paper, Statement
+from jaxbounds.claims.statements.paper import Weight
 from jaxbounds.cli.common import (
     Imports,
     Kinds,
@@ -16,14 +18,12 @@ from jaxbounds.cli.common import (
     print_json,
 )
 from jaxbounds.falsification import hypothesis_names, load_instance, replay
+from jaxbounds.ground.to_json import to_json
 from jaxbounds.papers import find_statement, judges_of, load_papers, named_in_print, selected
-from jaxbounds.plain import plain
 from jaxbounds.report.headline import in_brief
 from jaxbounds.report.schemas import paper_json, statement_json
 from jaxbounds.report.source import declaration
 from jaxbounds.runs.cache import prepare_jax
-from jaxbounds.statements import Paper, Statement
-from jaxbounds.statements.paper import Weight
 
 
 def list_statements(
@@ -87,7 +87,7 @@ def show(
 def _shown(statement: Statement) -> dict[str, Any]:
     """What takes a look at its code."""
     names = {form.name: hypothesis_names(statement, form) for form in statement.forms}
-    return {"hypotheses": plain(names), "written_in": declaration(statement)}
+    return {"hypotheses": to_json(names), "written_in": declaration(statement)}
 
 
 def errata(

@@ -8,8 +8,8 @@ from typing import Any
 from jaxbounds.certification.crosscheck import Crosscheck
 from jaxbounds.certification.rocq import OPERATIONS
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
-from jaxbounds.files import try_to_write
-from jaxbounds.folders import Marked
+from jaxbounds.ground.files import try_to_write
+from jaxbounds.ground.folders import Marked
 from jaxbounds.papers import Selection, selected
 from jaxbounds.report.certificates import certificates_table, counted
 from jaxbounds.runs.certify import (

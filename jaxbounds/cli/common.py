@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 
-from jaxbounds.statements import Kind
+from jaxbounds.claims.statements import Kind
 
 Patterns = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PATTERN")]
 Imports = Annotated[

@@ -6,20 +6,20 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from jaxbounds import plotting
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
 from jaxbounds.constants import SharpConstant, parse
 from jaxbounds.constants.on_record import put_on_record
 from jaxbounds.constants.result import SECONDS
-from jaxbounds.files import try_to_write
-from jaxbounds.folders import Marked
+from jaxbounds.experiments import plotting
+from jaxbounds.ground.files import try_to_write
+from jaxbounds.ground.folders import Marked
+from jaxbounds.ground.to_json import to_json
 from jaxbounds.papers import selected
-from jaxbounds.plain import plain
 from jaxbounds.report.constants import constant_figure, constant_table, constant_text
 from jaxbounds.runs.constants import Search, finding, with_constants
-from jaxbounds.runs.earlier import add_to, taken
 from jaxbounds.runs.engines import HERE, On
 from jaxbounds.runs.interruption import look
+from jaxbounds.runs.merged_files import add_to, taken
 
 CONSTANTS = "constants.json"
 
@@ -102,7 +102,7 @@ def constant(
         broken += 1
         print("interrupted: what was found is written", file=sys.stderr)
     if json:
-        print(json_module.dumps(plain(found), indent=1))
+        print(json_module.dumps(to_json(found), indent=1))
     written = list(_written(out, found))
     held.release()
     print(f"written to {out}: {', '.join(written)}", file=sys.stderr)
@@ -110,7 +110,7 @@ def constant(
 
 
 def _written(out: Path, found: Sequence[SharpConstant]) -> Iterator[str]:
-    add_to(out, CONSTANTS, plain(found))
+    add_to(out, CONSTANTS, to_json(found))
     yield CONSTANTS
     if importlib.util.find_spec("matplotlib") is None:
         return

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from jaxbounds.cli.common import console_for_output, print_json
 from jaxbounds.falsification import Verdict
-from jaxbounds.plain import plain
+from jaxbounds.ground.to_json import to_json
 from jaxbounds.runs.drift import differences, ratios_of
 from jaxbounds.runs.folder import UNREADABLE, verdicts_in
 
@@ -115,7 +115,7 @@ def diff(
     (before, about_a), (after, about_b) = _run_of(a), _run_of(b)
     found = [c for c in changes(before, after) if not verdicts or c.what not in MEASURED]
     if json:
-        print_json([plain(change) for change in found])
+        print_json([to_json(change) for change in found])
         return int(bool(found))
     console = console_for_output()
     said = lambda about, name: str(about.get(name))[:20]

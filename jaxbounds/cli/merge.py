@@ -5,7 +5,7 @@ from typing import Annotated
 import tyro
 
 from jaxbounds.cli.run import finish
-from jaxbounds.files import locate
+from jaxbounds.ground.files import locate
 from jaxbounds.runs.experiment import merged
 
 

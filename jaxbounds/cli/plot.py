@@ -12,15 +12,16 @@ from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
-from jaxbounds import plotting, report
+from jaxbounds import report
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
-from jaxbounds.experiments import Claim, Experiment
-from jaxbounds.files import Place
-from jaxbounds.folders import Marked
+from jaxbounds.experiments import plotting
+from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.results import load
+from jaxbounds.ground.files import Place
+from jaxbounds.ground.folders import Marked
+from jaxbounds.ground.readers import json_in
 from jaxbounds.papers import find_experiment, load_papers, select
-from jaxbounds.readers import json_in
 from jaxbounds.report.headline import plural
-from jaxbounds.results import load
 from jaxbounds.runs.folder import verdicts_of
 
 if TYPE_CHECKING:  # slow to import

@@ -4,8 +4,8 @@ import jax
 from rich import box
 from rich.table import Table
 
-from jaxbounds.certification.coverage import Coverage, coverage
 from jaxbounds.cli.common import console_for_output, print_json
+from jaxbounds.programs.balls.coverage import Coverage, coverage
 
 COLUMNS = ("parameters", "numpy", "balls", "slopes")
 """The rules that a primitive may lack, in the order of the table."""

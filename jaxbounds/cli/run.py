@@ -15,16 +15,16 @@ from rich.text import Text
 
 from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.plot import draw_result, print_result
-from jaxbounds.experiments import Experiment
-from jaxbounds.files import Place, locate
+from jaxbounds.experiments.experiment import Experiment
+from jaxbounds.experiments.results import save
+from jaxbounds.experiments.sweeps import Share
+from jaxbounds.ground.files import Place, locate
 from jaxbounds.papers import experiments, find_experiment
-from jaxbounds.results import save
 from jaxbounds.runs.distributed import ALONE, Distributed, supervised
 from jaxbounds.runs.engines import HERE, On
 from jaxbounds.runs.experiment import NAMES, compute, compute_shards, compute_share, merged, taken
 from jaxbounds.runs.interruption import DEADLINE, grant, interruptible
 from jaxbounds.runs.request import Request, configured, requested
-from jaxbounds.sweeps import Share
 
 USAGE = """usage: jaxbounds run EXPERIMENT [--preset NAME] [--seed INT] [--out FOLDER] [OPTIONS]
 

@@ -13,7 +13,7 @@ from jaxbounds.falsification import Verdict
 from jaxbounds.report.headline import headline, plural
 from jaxbounds.report.remarks import left_out, remarks
 from jaxbounds.runs.drift import drifted
-from jaxbounds.runs.verification import AT_FIRST, INTERRUPTED, Verification
+from jaxbounds.runs.statement_run import AT_FIRST, INTERRUPTED, Verification
 
 FEW = 20
 """So many forms are all shown; of more, those that are not as recorded."""

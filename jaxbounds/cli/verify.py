@@ -13,7 +13,7 @@ from jaxbounds.falsification import load_instance
 from jaxbounds.papers import selected
 from jaxbounds.report.accept import accepted, write_accepted
 from jaxbounds.runs.engines import HERE, On
-from jaxbounds.runs.verification import Options, Verification
+from jaxbounds.runs.statement_run import Options, Verification
 
 OUT = Path("results/verify")
 

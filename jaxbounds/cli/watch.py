@@ -19,7 +19,7 @@ from jaxbounds.papers import selected
 from jaxbounds.report.source import code_digest, own_files
 from jaxbounds.runs.cache import prepare_jax
 from jaxbounds.runs.interruption import interruptible
-from jaxbounds.runs.verification import Options, Verification
+from jaxbounds.runs.statement_run import Options, Verification
 
 WAIT = 0.3
 """Seconds between two looks at the files."""

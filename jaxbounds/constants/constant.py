@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from jaxbounds.claims.statements import Budget, Instance, Relation, Statement
+from jaxbounds.claims.statements.line import Sets, Side, line_of
 from jaxbounds.constants.dependence import dependence
 from jaxbounds.constants.examine import (
     STATIONARY,
@@ -33,8 +35,6 @@ from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.examples import NONE, SOURCE, Examples, recall, remember
 from jaxbounds.falsification.explore import draw, search
 from jaxbounds.papers import Named, the_statement
-from jaxbounds.statements import Budget, Instance, Relation, Statement
-from jaxbounds.statements.line import Sets, Side, line_of
 
 __all__ = ["examined", "sharp_constant"]
 

@@ -73,7 +73,7 @@ def dependence(
     found = []
     for j, axis in enumerate(axes):
         word = "power" if worst < POWER else "no single power"
-        word = "none" if _alone(x, y, j) < CONSTANT else word
+        word = "none" if _variation_along(x, y, j) < CONSTANT else word
         found.append(
             Exponent(
                 axis=axis,
@@ -86,7 +86,7 @@ def dependence(
     return tuple(found), worst
 
 
-def _alone(x: np.ndarray, y: np.ndarray, j: int) -> float:
+def _variation_along(x: np.ndarray, y: np.ndarray, j: int) -> float:
     """How much y varies between rows that differ in column j only."""
     others = [tuple(np.delete(row, j)) for row in x]
     return max(float(np.ptp(y[[o == mine for o in others]])) for mine in set(others))

@@ -15,8 +15,11 @@ import numpy as np
 from flint import arb
 
 from jaxbounds.certification.disproof import enclosures
-from jaxbounds.certification.interpreter import Interpreter, precision, traced
-from jaxbounds.certification.values import (
+from jaxbounds.claims.statements import CONTROL, Instance
+from jaxbounds.constants.polish import Point
+from jaxbounds.constants.problem import Problem, flat, unflat
+from jaxbounds.programs.balls.interpreter import Interpreter, precision, traced
+from jaxbounds.programs.balls.values import (
     Flags,
     Reading,
     Undecided,
@@ -26,9 +29,6 @@ from jaxbounds.certification.values import (
     is_soft,
     reals,
 )
-from jaxbounds.constants.polish import Point
-from jaxbounds.constants.problem import Problem, flat, unflat
-from jaxbounds.statements import CONTROL, Instance
 
 BITS = 448
 ROUNDS, SURE = 5, 1e-40

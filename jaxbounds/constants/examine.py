@@ -10,9 +10,7 @@ import jax
 import numpy as np
 from flint import arb
 
-from jaxbounds.certification.certificate import decimal_bounds
-from jaxbounds.certification.interpreter import precision
-from jaxbounds.certification.values import NotSupported, Undecided
+from jaxbounds.claims.statements import Instance
 from jaxbounds.constants.closed_form import ClosedForm, closed_form
 from jaxbounds.constants.enclosure import BITS, Ratio, ascent, digits_of
 from jaxbounds.constants.kinks import met
@@ -23,7 +21,9 @@ from jaxbounds.constants.result import AtSize, Where
 from jaxbounds.constants.starts import Start
 from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.falsification.shrink import shrink
-from jaxbounds.statements import Instance
+from jaxbounds.programs.balls.certificate import decimal_bounds
+from jaxbounds.programs.balls.interpreter import precision
+from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 BEYOND = 1e3
 """A rise far out may be so many times what slopes promise; more is due to coordinates that are not

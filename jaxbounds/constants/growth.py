@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from flint import arb
 
-from jaxbounds.certification.values import NotSupported, Undecided
+from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 STEPS = (0, 1, 3, 6, 12, 24, 50, 80, 100)
 """Binary logarithms of scales that every family is followed to."""

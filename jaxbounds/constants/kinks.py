@@ -12,11 +12,11 @@ import numpy as np
 import scipy
 from flint import arb
 
-from jaxbounds.certification.interpreter import precision
 from jaxbounds.constants.enclosure import BITS, Ratio, at_values
 from jaxbounds.constants.nonsmooth import Loss, program
 from jaxbounds.constants.polish import Point
 from jaxbounds.constants.problem import UNCOUNTED, Problem
+from jaxbounds.programs.balls.interpreter import precision
 
 RADII = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 """Of the cubes in which the pieces are looked for, one after the other."""

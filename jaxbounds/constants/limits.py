@@ -16,13 +16,13 @@ import jax
 import numpy as np
 from flint import arb
 
-from jaxbounds.certification.interpreter import precision
-from jaxbounds.certification.values import NotSupported, Undecided
+from jaxbounds.claims.statements import Instance
 from jaxbounds.constants.enclosure import BITS, Ratio
 from jaxbounds.constants.growth import growth
 from jaxbounds.constants.polish import SAME, Point
 from jaxbounds.constants.problem import Problem, flat, is_float, unflat
-from jaxbounds.statements import Instance
+from jaxbounds.programs.balls.interpreter import precision
+from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 NEAR = 1e-6
 """How near the largest ratio known, relatively, one must come far out."""

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 import jax
 import numpy as np
 
+from jaxbounds.claims.statements import Instance
+from jaxbounds.constants.host_climb import HostClimber, Place, TimeIsOver, Whole, scales
 from jaxbounds.constants.polish import SAME, Point
 from jaxbounds.constants.problem import Problem, flat, floats_of, unflat
+from jaxbounds.constants.snapping import tied
 from jaxbounds.constants.starts import Start, further
-from jaxbounds.constants.ties import tied
-from jaxbounds.constants.wandering import Place, TimeIsOver, Wanderer, Whole, scales
 from jaxbounds.falsification.examples import SOURCE
-from jaxbounds.statements import Instance
 
 OTHERS = 40
 """Starts of other kinds, where the time allows."""
@@ -70,7 +70,7 @@ def settled_on_host(
     Returns:
         The points, and a reason: empty where the first is the largest as far as moves can tell.
     """
-    wanderer, rng = Wanderer(problem, draws), np.random.default_rng([seed, 11])
+    climber, rng = HostClimber(problem, draws), np.random.default_rng([seed, 11])
     left, points, words = until - time.process_time(), list[Point](), ""
     each, climbs_until = left * SHARE, until - left * (1 - CLIMBS)
     reach = np.inf
@@ -80,7 +80,7 @@ def settled_on_host(
             if points and time.process_time() > climbs_until:
                 break
             slice_ = min(climbs_until, time.process_time() + each)
-            there = wanderer.climbed(start.instance, rng, until=slice_, reach=reach)
+            there = climber.climbed(start.instance, rng, until=slice_, reach=reach)
             if there.ratio > 0:
                 points.append(
                     Point(there.instance, *tied(there.instance, 0.0), there.ratio, start.kind)
@@ -95,7 +95,7 @@ def settled_on_host(
         queue = further(problem, known, fresh(), seed=seed + 1000 * (number + 1))
     if not points or words:
         return points, words or "nowhere does it count"
-    return _undoubted(wanderer, points, rng, until)
+    return _without_objection(climber, points, rng, until)
 
 
 def unmeasured(problem: Problem, seed: int, /) -> list[Instance]:
@@ -125,15 +125,15 @@ def _few(points: Sequence[Point]) -> str:
     return ""
 
 
-def _undoubted(
-    wanderer: Wanderer, points: list[Point], rng: np.random.Generator, until: float
+def _without_objection(
+    climber: HostClimber, points: list[Point], rng: np.random.Generator, until: float
 ) -> tuple[list[Point], str]:
     """The points with one first of which nothing is doubted, if there is one among the largest."""
-    value, words, wanderer.until = points[0].ratio, "", until
+    value, words, climber.until = points[0].ratio, "", until
     try:
         for point in [p for p in points if p.ratio >= value * (1 - SAME)][:LOOKED_AT]:
-            there = steady(wanderer, Place(point.instance, point.ratio), value, rng)
-            doubts = doubt(wanderer, there, rng) if there else AT_A_JUMP
+            there = steady(climber, Place(point.instance, point.ratio), value, rng)
+            doubts = objection(climber, there, rng) if there else AT_A_JUMP
             if not doubts and there:
                 first = Point(there.instance, *tied(there.instance, 0.0), there.ratio, point.kind)
                 return [first, *(p for p in points if p is not point)], ""
@@ -144,7 +144,7 @@ def _undoubted(
 
 
 def steady(
-    wanderer: Wanderer, place: Place, value: float, rng: np.random.Generator, /
+    climber: HostClimber, place: Place, value: float, rng: np.random.Generator, /
 ) -> Place | None:
     """The place, or one at a few last digits from it, which moves as small do not make worse.
 
@@ -158,22 +158,22 @@ def steady(
         *(4 * LAST * scale * side() for _ in range(SHIFTS if len(x) else 0)),
     ]
     for shift in shifts:
-        there = wanderer.at(unflat(place.instance, x + shift)) if np.any(shift) else place
+        there = climber.at(unflat(place.instance, x + shift)) if np.any(shift) else place
         if not good(there):
             continue
         own = flat(there.instance)
         moves = (LAST * scale * side() for _ in range(TRIES if len(x) else 0))
-        if all(good(wanderer.at(unflat(there.instance, own + move))) for move in moves):
+        if all(good(climber.at(unflat(there.instance, own + move))) for move in moves):
             return there
     return None
 
 
-def doubt(wanderer: Wanderer, place: Place, rng: np.random.Generator, /) -> str:
+def objection(climber: HostClimber, place: Place, rng: np.random.Generator, /) -> str:
     """Why a place may not be the largest there is; empty where nothing speaks against it."""
     larger = lambda there: there.ratio > place.ratio * (1 + SAME)
-    if any(larger(wanderer.at(moved)) for moved in _neighbours(place.instance, rng)):
+    if any(larger(climber.at(moved)) for moved in _neighbours(place.instance, rng)):
         return "a neighbour is larger"
-    return _unseen(wanderer, place, larger) or _far_out(wanderer, place)
+    return _unseen(climber, place, larger) or _far_out(climber, place)
 
 
 def _neighbours(instance: Instance, rng: np.random.Generator) -> Iterator[Instance]:
@@ -186,46 +186,46 @@ def _neighbours(instance: Instance, rng: np.random.Generator) -> Iterator[Instan
             yield unflat(instance, x + length * scale * rng.normal(size=len(x)))
 
 
-def _unseen(wanderer: Wanderer, place: Place, larger: Callable[[Place], bool]) -> str:
+def _unseen(climber: HostClimber, place: Place, larger: Callable[[Place], bool]) -> str:
     """Whether whole numbers may have other values than in the draws, with a larger ratio."""
-    for whole in wanderer.wholes(place.instance):
-        declared = wanderer.declared(place.instance, whole)
+    for whole in climber.wholes(place.instance):
+        declared = climber.declared(place.instance, whole)
         if not declared and whole.once > ONCE:
             return "whole numbers have values that only one draw has: not all were seen"
-        own = wanderer.number(place.instance, whole)
+        own = climber.number(place.instance, whole)
         if own.dtype == bool:
             continue
         beyond = {int(own) - 1, int(own) + 1} - set(whole.seen.tolist())
         for value in beyond:
-            there = wanderer.tried(place.instance, whole, value)
+            there = climber.tried(place.instance, whole, value)
             if larger(there):
                 return f"with a whole number {value} in place of {own}, it is larger"
             last = not declared and own in (whole.seen[0], whole.seen[-1])
-            if last and there.ratio > -np.inf and _depends(wanderer, place, whole):
+            if last and there.ratio > -np.inf and _depends(climber, place, whole):
                 return f"of whole numbers that were drawn {own} is the last, but not of all"
     return ""
 
 
-def _depends(wanderer: Wanderer, place: Place, whole: Whole) -> bool:
+def _depends(climber: HostClimber, place: Place, whole: Whole) -> bool:
     """Whether another value that was drawn makes it smaller."""
-    others = wanderer.values_of(place.instance, whole)
+    others = climber.values_of(place.instance, whole)
     worst = place.ratio * (1 - SAME)
-    return any(wanderer.tried(place.instance, whole, v).ratio < worst for v in others)
+    return any(climber.tried(place.instance, whole, v).ratio < worst for v in others)
 
 
-def _far_out(wanderer: Wanderer, place: Place) -> str:
+def _far_out(climber: HostClimber, place: Place) -> str:
     """Whether it lies far from all draws, or stays as large along a scale that it depends on."""
     x, worst = flat(place.instance), place.ratio * (1 - SAME)
     sizes = [leaf.size for leaf in floats_of(place.instance)]
 
     def moved(mine: np.ndarray, factor: float) -> Place:
-        return wanderer.at(unflat(place.instance, np.where(mine, x * factor, x)))
+        return climber.at(unflat(place.instance, np.where(mine, x * factor, x)))
 
     def ends(mine: np.ndarray, there: Place) -> bool:
         """Whether it is put back: that is the end of its set."""
         return bool(np.allclose(flat(there.instance)[mine], x[mine], rtol=1e-6, atol=0))
 
-    for i, way in enumerate(wanderer.out(place.instance)):
+    for i, way in enumerate(climber.out(place.instance)):
         mine = np.arange(len(x)) == i
         if way and not ends(mine, moved(mine, 2.0**way)):
             return f"an entry is {x[i]:.1g}, far from all draws: a limit perhaps"

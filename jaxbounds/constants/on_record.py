@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 
+from jaxbounds.claims.records import CONSTANTS, read_records, write_records
+from jaxbounds.claims.statements import Paper
 from jaxbounds.constants.result import SharpConstant
-from jaxbounds.plain import plain
-from jaxbounds.records import CONSTANTS, read_records, write_records
-from jaxbounds.statements import Paper
+from jaxbounds.ground.to_json import to_json
 
 SMALL = 400
 """Characters of an extremal instance that is kept."""
@@ -36,5 +36,5 @@ def put_on_record(constants: Iterable[SharpConstant], paper: Paper, /) -> None:
         kept[constant.id, constant.form] = replace(constant, sizes=tuple(sizes))
     content: dict[str, list] = {}
     for key in sorted(kept):
-        content.setdefault(key[0], []).append(plain(kept[key]))
+        content.setdefault(key[0], []).append(to_json(kept[key]))
     write_records(paper, CONSTANTS, content)

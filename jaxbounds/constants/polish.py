@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from jaxbounds.claims.statements import Instance
 from jaxbounds.constants.nonsmooth import LARGEST, Loss, bundled, by_cma, walked
 from jaxbounds.constants.problem import UNCOUNTED, Problem, flat, floats_of, unflat
+from jaxbounds.constants.snapping import Basis, Ties, neighbours, snapped, tied
 from jaxbounds.constants.starts import Start
-from jaxbounds.constants.ties import Basis, Ties, neighbours, snapped, tied
-from jaxbounds.statements import Instance
 
 SAME = 1e-9
 """Relative: ratios so near are of one supremum."""

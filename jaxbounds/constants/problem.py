@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.statements import CONTROL, Instance, Sides, Size, Statement
 from jaxbounds.falsification import UNKEPT
 from jaxbounds.falsification.bench import Bench
+from jaxbounds.falsification.evaluation import in_order, pick
 from jaxbounds.falsification.measure import counts_for, measure
 from jaxbounds.falsification.programs import compiled
-from jaxbounds.falsification.reading import in_order, pick
 from jaxbounds.falsification.search import NO_SLOPES
-from jaxbounds.statements import CONTROL, Instance, Sides, Size, Statement
 
 NUDGES = (0.0, 1e-15, 1e-13)
 """Relative moves to a point that has a slope."""
@@ -28,7 +28,7 @@ UNCOUNTED = 50.0
 """What an instance that misses a hypothesis lies below every other, in log ratio."""
 
 
-def alone(statement: Statement, form: str, size: Size, /) -> Statement:
+def with_one_form(statement: Statement, form: str, size: Size, /) -> Statement:
     """The statement with one form at one size.
 
     Its control is the form again, so that the searches of the control serve the form; a `>=` is
@@ -93,7 +93,7 @@ class Problem:
     def __init__(self, statement: Statement, form: str, size: Mapping[str, float], /) -> None:
         self.form, self.size = form, Size(size)
         self.rounding: dict[bytes, float] = {}
-        self.statement = alone(statement, form, self.size)
+        self.statement = with_one_form(statement, form, self.size)
         self.bench = Bench(self.statement, statement.budget.batch, UNKEPT, calls=CALLS)
         self._back = compiled(self.projected)
         self._slope = compiled(self._with_slope)

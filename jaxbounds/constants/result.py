@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from jaxbounds.constants.closed_form import ClosedForm
 from jaxbounds.constants.dependence import Exponent
-from jaxbounds.files import write_text
-from jaxbounds.plain import plain
-from jaxbounds.shown import Table, shown
+from jaxbounds.ground.files import write_text
+from jaxbounds.ground.tables import Table, with_table
+from jaxbounds.ground.to_json import to_json
 
 SECONDS = 30.0
 """Of processor time for each size."""
@@ -77,7 +77,7 @@ class AtSize:
     seconds: float = 0.0
 
 
-@shown
+@with_table
 @dataclass(frozen=True, kw_only=True)
 class SharpConstant:
     """The least C with lhs <= C rhs, size by size, as far as a search can tell.
@@ -111,7 +111,7 @@ class SharpConstant:
 
     def save(self, path: str | Path) -> Path:
         """Write it as JSON: one of two functions is what `jaxbounds new --from` starts from."""
-        write_text(Path(path), json.dumps(plain(self), indent=1) + "\n")
+        write_text(Path(path), json.dumps(to_json(self), indent=1) + "\n")
         return Path(path)
 
     @property

@@ -11,10 +11,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbounds.constants.problem import alone
+from jaxbounds.claims.statements import Size, Statement
+from jaxbounds.constants.problem import with_one_form
 from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.falsification.measure import measure
-from jaxbounds.statements import Size, Statement
 
 MOST_SIZES = 64
 SHARE = 0.5
@@ -126,7 +126,7 @@ def check(statement: Statement, form: str, size: Size, /) -> None:
     """
     if statement.host or not statement.sample or size in statement.sizes:
         return
-    one = alone(statement, form, size)
+    one = with_one_form(statement, form, size)
     sampler, key = next(iter(one.samplers.values())), jax.random.key(0)
     with float64_on_cpu():
         try:

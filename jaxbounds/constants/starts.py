@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbounds.claims.statements import Budget, Instance
 from jaxbounds.constants.problem import Problem, filled, floats_of
 from jaxbounds.falsification.bench import Pool, concatenate, length, take
 from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.falsification.explore import draw
-from jaxbounds.statements import Budget, Instance
 
 SIGMAS = (1.0, 2.0, 3.0, 10.0)
 """How wide starts are spread: as powers of what is drawn, and as factors of whole arrays."""

@@ -6,13 +6,13 @@
 from jaxbounds.falsification.bench import counterexample_of, fitted, refuse_other_shapes
 from jaxbounds.falsification.binding import bindings, is_bound_to, planted
 from jaxbounds.falsification.decide import ON_AVERAGE
-from jaxbounds.falsification.doubt import TRUE, Referee, nobody
 from jaxbounds.falsification.engine import replay, unmeasured, verdicts_on
 from jaxbounds.falsification.examples import Examples
 from jaxbounds.falsification.intervals import clopper_pearson, fitted_exponent
 from jaxbounds.falsification.measure import Measured, float64_on_cpu, hypothesis_names, measure
 from jaxbounds.falsification.programs import UNKEPT, Programs
 from jaxbounds.falsification.rules import problems_of
+from jaxbounds.falsification.second_opinion import TRUE, Referee, no_referee
 from jaxbounds.falsification.storage import StoredInstance, load_instance, save_instance
 from jaxbounds.falsification.verdict import Verdict
 
@@ -36,7 +36,7 @@ __all__ = [
     "is_bound_to",
     "load_instance",
     "measure",
-    "nobody",
+    "no_referee",
     "planted",
     "problems_of",
     "refuse_other_shapes",

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxbounds.claims.statements import Status
 from jaxbounds.falsification.intervals import clopper_pearson, tail_index, upper_mean
 from jaxbounds.falsification.measure import Measured
-from jaxbounds.statements import Status
 
 MORE = "draw more (--thorough, or budget=Budget(samples=...))"
 NO_MEAN, NO_VARIANCE = 1.3, 2.0

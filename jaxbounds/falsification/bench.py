@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.statements import Budget, Form, Instance, Sampler, Size, Statement
+from jaxbounds.falsification.evaluation import Reading, all_finite, joined, met, read
 from jaxbounds.falsification.measure import Measured, float64_on_cpu, measure, measured
 from jaxbounds.falsification.programs import MANY, Programs, compiled
-from jaxbounds.falsification.reading import Reading, all_finite, joined, met, read
-from jaxbounds.falsification.watched import Watch
-from jaxbounds.interpreted import once
-from jaxbounds.statements import Budget, Form, Instance, Sampler, Size, Statement
+from jaxbounds.falsification.trace_watch import TraceWatch
+from jaxbounds.programs.interpreted import once
 
 STORED = 2
 """Times that an instance is measured at a size that nothing is drawn at: stored ones alone."""
@@ -48,7 +48,7 @@ def cases_of(statement: Statement, size: Size, /) -> Any:
         said = ", ".join(f"{name} of shape {shape}" for name, shape in shapes.items())
         raise ValueError(
             f"cases of {statement.id} are stacked along a leading axis, one length for all "
-            f"(jaxbounds.statements.stacked does it); at {size!r} they give {said}"
+            f"(jaxbounds.claims.statements.stacked does it); at {size!r} they give {said}"
         )
     return found
 
@@ -225,7 +225,7 @@ class Bench:
         self, statement: Statement, batch: int, programs: Programs, *, calls: int = MANY
     ) -> None:
         self.statement, self.programs, self._calls = statement, programs, calls
-        self.watch = Watch(statement)
+        self.watch = TraceWatch(statement)
         self.batch = batch
         self._runs: dict[tuple[str, Size], Callable] = {}
         self._read: tuple[Any, Any] = None, None  # the last batch, and what was read of it
@@ -276,12 +276,12 @@ class Bench:
         first = batch_of(instance)
         return jax.tree.map(lambda column: column[0], self(first, size))
 
-    def alone(self, size: Size) -> Callable[[Instance], Measured]:
+    def unbatched(self, size: Size) -> Callable[[Instance], Measured]:
         """Measures an instance as no one of many: by a program of its own, for a call or two."""
-        if ("alone", size) not in self._runs:
+        if ("unbatched", size) not in self._runs:
             function = measure(self.statement, size)
-            self._runs["alone", size] = once(function, compiled(function))
-        return self._runs["alone", size]
+            self._runs["unbatched", size] = once(function, compiled(function))
+        return self._runs["unbatched", size]
 
     def _hypotheses(self, batch: Instance, size: Size) -> dict[str, Any]:
         """Of each instance which hypotheses it meets, by name: as it was read, if it just was."""

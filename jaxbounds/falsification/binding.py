@@ -14,6 +14,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.statements import (
+    Budget,
+    Instance,
+    Judged,
+    Size,
+    Statement,
+    full_name,
+    owner_of,
+)
 from jaxbounds.falsification.bench import (
     Bench,
     Column,
@@ -29,9 +38,8 @@ from jaxbounds.falsification.evidence import bounded_mean
 from jaxbounds.falsification.explore import draw
 from jaxbounds.falsification.measure import Measured, float64_on_cpu, measure
 from jaxbounds.falsification.programs import UNKEPT, compiled
-from jaxbounds.falsification.watched import forget, modules
+from jaxbounds.falsification.trace_watch import forget, modules
 from jaxbounds.papers import Named, the_statement
-from jaxbounds.statements import Budget, Instance, Judged, Size, Statement, full_name, owner_of
 
 FEW = Budget(samples=48, restarts=0, steps=0, batch=48)
 """What a binding is looked for with: draws and cases, no search."""

@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxbounds.claims.statements import Form, Statement, Status
 from jaxbounds.falsification.averages import Group, judged_expectation, judged_probability
 from jaxbounds.falsification.bench import Column
+from jaxbounds.falsification.evaluation import Flags, Reals
 from jaxbounds.falsification.limits import judged_limit
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.rates import judged_rate
-from jaxbounds.falsification.reading import Flags, Reals
-from jaxbounds.statements import Form, Statement, Status
 
 
 class Decision(NamedTuple):

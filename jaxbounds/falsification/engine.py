@@ -10,21 +10,21 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbounds.claims.statements import Budget, Form, Instance, Size, Statement
 from jaxbounds.falsification.bench import Bench, Column, Pool, calls_of, counterexample_of
+from jaxbounds.falsification.cancellation import is_noise, largest_entry
 from jaxbounds.falsification.decide import ON_AVERAGE, violation
-from jaxbounds.falsification.doubt import Asked, nobody
+from jaxbounds.falsification.evaluation import Reals, form_names
 from jaxbounds.falsification.evidence import bounded_mean, by_size, distinct_counted, evidence
 from jaxbounds.falsification.examples import NONE, SOURCE, Examples, remember
 from jaxbounds.falsification.explore import agreeing
 from jaxbounds.falsification.judging import Findings, judge
-from jaxbounds.falsification.lost import is_noise, largest_entry
 from jaxbounds.falsification.measure import float64_on_cpu, hypothesis_names, promised
 from jaxbounds.falsification.programs import UNKEPT, Programs
-from jaxbounds.falsification.reading import Reals, form_names
+from jaxbounds.falsification.second_opinion import Asked, no_referee
 from jaxbounds.falsification.shrink import shrink
 from jaxbounds.falsification.storage import StoredInstance, save_instance
 from jaxbounds.falsification.verdict import Verdict
-from jaxbounds.statements import Budget, Form, Instance, Size, Statement
 
 Places = tuple[str | Path | None, Examples]
 """Where to write worst instances and counterexamples, and the examples of earlier runs."""
@@ -57,7 +57,7 @@ def verdicts_on(
     store: str | Path | None = None,
     programs: Programs = UNKEPT,
     examples: Examples = NONE,
-    referee: Asked = nobody,
+    referee: Asked = no_referee,
 ) -> tuple[Verdict, ...]:
     """Try to falsify a statement; one verdict for each of its forms.
 

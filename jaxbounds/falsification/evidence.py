@@ -5,13 +5,13 @@ from typing import Literal
 
 import numpy as np
 
+from jaxbounds.claims.statements import FITTED, Size, Statement
 from jaxbounds.falsification.bench import Column, Pool, labelled, length
 from jaxbounds.falsification.decide import ON_AVERAGE, Decision, edge
+from jaxbounds.falsification.evaluation import Reals
 from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.falsification.explore import Searched, agreeing
 from jaxbounds.falsification.measure import Measured, ratio
-from jaxbounds.falsification.reading import Reals
-from jaxbounds.statements import FITTED, Size, Statement
 
 Evidence = Literal["", "sampled", "searched", "enumerated", "attained", "violated", "not seen"]
 """From weak to strong: draws; draws and a search that found worse ones; all there are; an equality

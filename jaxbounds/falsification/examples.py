@@ -13,10 +13,10 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.bench import Bench, Pool, batch_of
 from jaxbounds.falsification.decide import ON_AVERAGE, edge
 from jaxbounds.falsification.storage import StoredInstance, load_instance, save_instance
-from jaxbounds.statements import Form, Instance, Size, Statement
 
 SMALL = 2**20
 """Bytes of an instance that is worth keeping."""

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from jaxbounds.claims.statements import CONTROL, Budget, Instance, Sampler, Size, Statement
+from jaxbounds.claims.statements.over import Drawn
 from jaxbounds.falsification.bench import (
     Bench,
     Pool,
@@ -19,19 +21,19 @@ from jaxbounds.falsification.bench import (
     take,
 )
 from jaxbounds.falsification.decide import ON_AVERAGE, violation
-from jaxbounds.falsification.hopping import (
-    Hopped,
-    Near,
-    Place,
-    hop,
-    measuring,
-    near_to,
-    projected,
-    spread_out,
-)
+from jaxbounds.falsification.evaluation import form_names
 from jaxbounds.falsification.measure import Measured
+from jaxbounds.falsification.move_search import (
+    FoundByMoves,
+    InRange,
+    Place,
+    measuring,
+    projected,
+    search_by_moves,
+    spread_out,
+    within_range_of,
+)
 from jaxbounds.falsification.programs import Programs
-from jaxbounds.falsification.reading import form_names
 from jaxbounds.falsification.search import (
     NO_SLOPES,
     Found,
@@ -41,9 +43,7 @@ from jaxbounds.falsification.search import (
     random_search,
     slopes,
 )
-from jaxbounds.interpreted import once
-from jaxbounds.statements import CONTROL, Budget, Instance, Sampler, Size, Statement
-from jaxbounds.statements.over import Drawn
+from jaxbounds.programs.interpreted import once
 
 
 def _key(seed: int, *names: str | int) -> jax.Array:
@@ -87,14 +87,16 @@ def _every(statement: Statement, sampler: Sampler, size: Size) -> Instance | Non
     return sampler.over.every(size)
 
 
-def _drawn(bench: Bench, name: str, index: int, budget: Budget, seed: int) -> Instance:
+def _draws_of(bench: Bench, name: str, index: int, budget: Budget, seed: int) -> Instance:
     """The draws of one sampler at one size."""
     statement, size = bench.statement, Size(bench.statement.sizes[index])
     sampler, place = statement.samplers[name], (statement.id, name)
     # Of a limit the same instances are followed, where their shapes stay.
     key = lambda: _key(seed, *place, 0 if statement.towards else index)
     make = lambda: _sampler(_Sampling(bench.programs, sampler, size, place))(key(), budget.samples)
-    return bench.programs.drawn(make, *place, "drawn", tuple(size.items()), budget.samples, seed)
+    return bench.programs.cached_draw(
+        make, *place, "drawn", tuple(size.items()), budget.samples, seed
+    )
 
 
 def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, int]:
@@ -103,7 +105,7 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
     for index, size in enumerate(map(Size, statement.sizes)):
         batches: list[tuple[str, Instance]] = []
         for name, sampler in statement.samplers.items():
-            batches.append((name, _drawn(bench, name, index, budget, seed)))
+            batches.append((name, _draws_of(bench, name, index, budget, seed)))
             if (points := _every(statement, sampler, size)) is not None:
                 like = lambda point, leaf: np.asarray(point, leaf.dtype)
                 batches.append(("every", jax.tree.map(like, points, batches[-1][1])))
@@ -170,10 +172,10 @@ class Searched(NamedTuple):
     accepted: np.ndarray
     met: int
     ends: tuple["End", ...] = ()
-    far: tuple["Far", ...] = ()
+    far: tuple["DistantInstance", ...] = ()
 
 
-class Far(NamedTuple):
+class DistantInstance(NamedTuple):
     """An instance, and the index of its size."""
 
     size: int
@@ -217,17 +219,21 @@ def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
     if not is_searched(statement, budget):
         return searched
     for index in range(len(statement.sizes)):
-        near = near_to(pool.of_size(index)[0])
+        near = within_range_of(pool.of_size(index)[0])
         if statement.host:
             searched = _slopes(bench, pool, budget, (seed, index), near, searched)
             continue
-        searched = _hopped(searched, hop(bench, pool, budget, (seed, index), again=False))
+        searched = _with_moves(
+            searched, search_by_moves(bench, pool, budget, (seed, index), again=False)
+        )
         searched = _slopes(bench, pool, budget, (seed, index), near, searched)
-        searched = _hopped(searched, hop(bench, pool, budget, (seed, index), again=True))
+        searched = _with_moves(
+            searched, search_by_moves(bench, pool, budget, (seed, index), again=True)
+        )
     return searched
 
 
-def _hopped(searched: Searched, hopped: Hopped) -> Searched:
+def _with_moves(searched: Searched, hopped: FoundByMoves) -> Searched:
     accepted = searched.accepted.copy()
     np.add.at(accepted, hopped.forms, hopped.accepted)
     return searched._replace(
@@ -238,7 +244,7 @@ def _hopped(searched: Searched, hopped: Hopped) -> Searched:
 
 
 def _slopes(
-    bench: Bench, pool: Pool, budget: Budget, at: Place, near: Near, searched: Searched
+    bench: Bench, pool: Pool, budget: Budget, at: Place, near: InRange, searched: Searched
 ) -> Searched:
     """Climb along slopes, or by random moves, at one size; the best go into the pool."""
     statement, index = bench.statement, at[1]
@@ -277,7 +283,10 @@ def _slopes(
         accepted,
         searched.met + int(np.sum(found.met)),
         (*searched.ends, End(kinds, targets, value)),
-        (*searched.far, *(Far(index, take(found.best, i)) for i in np.flatnonzero(far))),
+        (
+            *searched.far,
+            *(DistantInstance(index, take(found.best, i)) for i in np.flatnonzero(far)),
+        ),
     )
 
 

@@ -6,20 +6,24 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxbounds.claims.statements import Budget, Form, Size, Statement
 from jaxbounds.falsification.bench import Bench, Column, Pool, calls_of, counterexample_of
+from jaxbounds.falsification.cancellation import is_noise, largest_entry
 from jaxbounds.falsification.decide import ON_AVERAGE, Decision, decide, edge, violation
-from jaxbounds.falsification.doubt import Asked, nobody, remembering, stands
+from jaxbounds.falsification.evaluation import Reals
 from jaxbounds.falsification.evidence import ailments, near_control
 from jaxbounds.falsification.examples import NONE, Examples, recall
 from jaxbounds.falsification.explore import Searched, draw, search
-from jaxbounds.falsification.far import confirm_far, look_far, set_aside
-from jaxbounds.falsification.lost import is_noise, largest_entry
+from jaxbounds.falsification.extrapolation import (
+    confirm_extrapolated,
+    extrapolate,
+    without_rounding,
+)
 from jaxbounds.falsification.measure import float64_on_cpu
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.reach import reach
-from jaxbounds.falsification.reading import Reals
-from jaxbounds.falsification.watched import Watch, forget
-from jaxbounds.statements import Budget, Form, Size, Statement
+from jaxbounds.falsification.second_opinion import Asked, no_referee, remembering, stands
+from jaxbounds.falsification.trace_watch import TraceWatch, forget
 
 REJECTED = ("fails", "inconsistent")
 """The statuses a control must get."""
@@ -30,7 +34,7 @@ STORED = 1e-6
 
 
 def _with_stored(
-    bench: Bench, form: Form, index: int, decision: Decision, referee: Asked = nobody
+    bench: Bench, form: Form, index: int, decision: Decision, referee: Asked = no_referee
 ) -> tuple[Decision, float | None]:
     """Take the stored counterexample into account: with its ratio it makes the form fail."""
     stored = form.counterexample
@@ -84,7 +88,7 @@ class Findings(NamedTuple):
     near: list[bool]
 
 
-def unfit(watch: Watch, /) -> Iterator[str]:
+def unfit(watch: TraceWatch, /) -> Iterator[str]:
     """Why the program that was measured is not the one that the statement speaks of."""
     if watch.narrow:
         more = f" and {len(watch.narrow) - 1} more" if len(watch.narrow) > 1 else ""
@@ -147,7 +151,7 @@ def judge(
     seed: int,
     programs: Programs,
     examples: Examples = NONE,
-    referee: Asked = nobody,
+    referee: Asked = no_referee,
 ) -> Findings:
     """Draw, search, measure and decide; nothing is shrunk or stored."""
     referee = remembering(referee)
@@ -157,10 +161,10 @@ def judge(
         left_out = draw(bench, pool, budget, seed)
         recall(bench, pool, examples)
         searched = search(bench, pool, budget, seed)
-        doubts = confirm_far(bench, pool, searched, referee)
+        doubts = confirm_extrapolated(bench, pool, searched, referee)
         if budget.restarts:
-            look_far(bench, pool, referee, seed)
-        columns, more = set_aside(bench, pool, pool.columns(), referee)
+            extrapolate(bench, pool, referee, seed)
+        columns, more = without_rounding(bench, pool, pool.columns(), referee)
         doubts |= more
         if statement.kind == "expectation":
             ends = reach(bench, pool)

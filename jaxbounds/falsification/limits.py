@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
+from jaxbounds.claims.statements import Size, Statement, Status
+from jaxbounds.falsification.evaluation import Reals
 from jaxbounds.falsification.measure import Measured
-from jaxbounds.falsification.reading import Reals
-from jaxbounds.statements import Size, Statement, Status
 
 SETTLES = 0.75
 """Changes that fall with this power of the parameter or faster come to an end."""

@@ -15,7 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.falsification.reading import (
+from jaxbounds.claims.sets import Over
+from jaxbounds.claims.sets.inner import best_point
+from jaxbounds.claims.statements import Form, Instance, Size, Statement
+from jaxbounds.falsification.evaluation import (
     Flags,
     Reading,
     Reals,
@@ -26,9 +29,6 @@ from jaxbounds.falsification.reading import (
     refuse_other_sides,
 )
 from jaxbounds.ground.jax_internals import enable_x64
-from jaxbounds.sets import Over
-from jaxbounds.sets.inner import best_point
-from jaxbounds.statements import Form, Instance, Size, Statement
 
 
 class Measured(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbounds.statements import Instance
+from jaxbounds.claims.statements import Instance
 
 Rng = np.random.Generator
 Leaf = np.ndarray

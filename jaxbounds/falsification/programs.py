@@ -13,12 +13,18 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbounds.falsification.kept import digest, keep, kept_here, loaded, read_kept
+from jaxbounds.claims.statements import Instance
+from jaxbounds.falsification.program_cache import (
+    digest,
+    load_program,
+    read_program,
+    store_program,
+    without_jax_cache,
+)
 from jaxbounds.falsification.storage import load_instance, save_instance
-from jaxbounds.falsification.watched import Watch
-from jaxbounds.interpreted import NotInterpreted, interpreted
-from jaxbounds.statements import Instance
-from jaxbounds.traces import executed, is_fixed
+from jaxbounds.falsification.trace_watch import TraceWatch
+from jaxbounds.programs.interpreted import NotInterpreted, interpreted
+from jaxbounds.programs.traces import executed, is_fixed
 
 CHEAP = {
     "xla_backend_optimization_level": 0,
@@ -87,7 +93,7 @@ class Programs:
         /,
         *name: object,
         calls: int = MANY,
-        watch: Watch | None = None,
+        watch: TraceWatch | None = None,
     ) -> Callable:
         """`jit(vmap(function))`; in NumPy where so few calls are not worth compiling it.
 
@@ -110,7 +116,7 @@ class Programs:
 
         return run
 
-    def drawn(self, draw: Callable[[], Instance], /, *name: object) -> Instance:
+    def cached_draw(self, draw: Callable[[], Instance], /, *name: object) -> Instance:
         """What `draw` gives, or gave when it was called by that name before.
 
         Args:
@@ -130,11 +136,16 @@ class Programs:
         return made
 
     def _made(
-        self, mapped: Callable, signature: str, arguments: tuple, calls: int, watch: Watch | None
+        self,
+        mapped: Callable,
+        signature: str,
+        arguments: tuple,
+        calls: int,
+        watch: TraceWatch | None,
     ) -> Callable:
         """A function for such arguments: kept, in NumPy, or compiled."""
         file = self._folder and self._folder / digest(signature.encode()).hex()
-        if file and (kept := read_kept(file)) and (found := loaded(kept, arguments)):
+        if file and (kept := read_program(file)) and (found := load_program(kept, arguments)):
             if watch is not None:
                 watch.recall(kept.seen)
             anew = lambda: self._compiled(mapped, file, arguments, calls, watch)
@@ -142,7 +153,7 @@ class Programs:
         return self._compiled(mapped, file, arguments, calls, watch)
 
     def _compiled(
-        self, mapped: Callable, file: Any, arguments: tuple, calls: int, watch: Watch | None
+        self, mapped: Callable, file: Any, arguments: tuple, calls: int, watch: TraceWatch | None
     ) -> Callable:
         """The same, where none is kept that can be used."""
         traced = jax.jit(mapped).trace(*arguments)
@@ -158,9 +169,9 @@ class Programs:
                 return _or_else(_in_numpy(traced), compile_it, NotInterpreted)
         if file is None or (watch is not None and watch.blind):  # nobody saw what it calls
             return compile_it()
-        with kept_here():
+        with without_jax_cache():
             made = compile_it()
-        keep(file, made, {} if watch is None else watch.seen())
+        store_program(file, made, {} if watch is None else watch.seen())
         return made
 
 

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxbounds.claims.statements import Form, Sense, Status
+from jaxbounds.falsification.evaluation import Reals
 from jaxbounds.falsification.intervals import fitted_exponent
 from jaxbounds.falsification.measure import Measured
-from jaxbounds.falsification.reading import Reals
-from jaxbounds.statements import Form, Sense, Status
 
 SETTLES = 0.6
 """Per doubling of the right side: a change of log(lhs / rhs) that falls by this factor or more ends

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import jax
 import numpy as np
 
+from jaxbounds.claims.statements import Instance, Size
 from jaxbounds.falsification.bench import Bench, Pool, batch_of, concatenate, length, take
-from jaxbounds.statements import Instance, Size
 
 ENTRIES = 16
 """Of a leaf, of which each is moved alone."""

@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.statements import Counterexample, Form, Paper, Size, Statement
+from jaxbounds.claims.statements.paper import Weight
 from jaxbounds.falsification.bench import as_arrays
 from jaxbounds.falsification.measure import float64_on_cpu
-from jaxbounds.interpreted import once
-from jaxbounds.statements import Counterexample, Form, Paper, Size, Statement
-from jaxbounds.statements.paper import Weight
+from jaxbounds.programs.interpreted import once
 
 
 def _exists(name: str) -> bool:

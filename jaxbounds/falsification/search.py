@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from jaxbounds.claims.statements import Instance, Size, Statement
+from jaxbounds.falsification.cancellation import is_cancellation, is_noise, largest_entry
 from jaxbounds.falsification.decide import edge
-from jaxbounds.falsification.lost import is_lost, is_noise, largest_entry
+from jaxbounds.falsification.evaluation import Reading, is_floating, met, read
 from jaxbounds.falsification.measure import Measured, counts_for, measure, ratio
 from jaxbounds.falsification.moves import Score, climb
-from jaxbounds.falsification.reading import Reading, is_floating, met, read
-from jaxbounds.statements import Instance, Size, Statement
 
 
 class Found(NamedTuple):
@@ -129,7 +129,9 @@ def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[.
         score, seen, slope = jax.tree.map(np.asarray, along(instances, forms))
         if isinstance(seen, Reading):
             counts, lhs, rhs = counts_for(statement, seen, instances, forms)
-            noise = (score > above) & is_lost(lhs, rhs, largest_entry(instances, np, axes=1))
+            noise = (score > above) & is_cancellation(
+                lhs, rhs, largest_entry(instances, np, axes=1)
+            )
             return score, counts & ~noise, slope
         column = jax.tree.map(lambda part: part[np.arange(len(forms)), forms], seen)
         return score, _leads(statement, column, instances, axes=1), slope

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxbounds.claims.statements import Instance
 from jaxbounds.falsification.storage import flatten, unflatten
-from jaxbounds.statements import Instance
 
 Judge = Callable[[list[Instance]], np.ndarray]
 """For a list of instances of one shape: by how much each one still fails (-inf if it does not)."""

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbounds.files import load_arrays, save_arrays
-from jaxbounds.statements import Instance
+from jaxbounds.claims.statements import Instance
+from jaxbounds.ground.files import load_arrays, save_arrays
 
 FORMAT = "jaxbounds-instance-2"
 LIMIT = 2**28

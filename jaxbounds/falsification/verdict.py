@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from jaxbounds.plain import plain
-from jaxbounds.shown import Table, number, shown
-from jaxbounds.statements import Status
+from jaxbounds.claims.statements import Status
+from jaxbounds.ground.tables import Table, number, with_table
+from jaxbounds.ground.to_json import to_json
 
 
 def beside(witness_file: str, /) -> str:
@@ -16,7 +16,7 @@ def beside(witness_file: str, /) -> str:
     return f"{folder}/{stem}.v" if name else ""
 
 
-@shown
+@with_table
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """What the library says about one form of one statement, and on what ground.
@@ -135,7 +135,7 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-able dict; NaN becomes null, and infinities words."""
-        return plain(self) | {"as_expected": self.as_expected}
+        return to_json(self) | {"as_expected": self.as_expected}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any], /) -> "Verdict":

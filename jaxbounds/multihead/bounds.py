@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.arrays import array_module
 from jaxbounds.multihead.model import Readout
+from jaxbounds.numerics.arrays import array_module
 
 C_STAR = 4 / (3 * math.sqrt(3))
 """The optimal constant of |kappa_3(A, B, B)| <= c max|A| max|B|^2 (sharpening S3)."""

@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxbounds.curvature import CertifiedExtremes, structured_extremes
 from jaxbounds.multihead.bounds import two_block_norm
 from jaxbounds.multihead.loss import Data, logistic_curvature, logistic_slope, margins
 from jaxbounds.multihead.model import Params
+from jaxbounds.networks.curvature import CertifiedExtremes, structured_extremes
 
 
 def softmax_derivative(weights: Float[Array, " T"], /) -> Float[Array, "T T"]:

@@ -16,7 +16,6 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.arrays import array_module, number
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.bounds import beta3, beta3_sharp
 from jaxbounds.multihead.data import validate_data
@@ -27,8 +26,9 @@ from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params, head_norm
 from jaxbounds.multihead.ntk import NTKMargin, best_ntk_margin, ntk_gram, separator
 from jaxbounds.multihead.tied import tied, tied_margins, tied_output, tied_risk
-from jaxbounds.norms import max_row_norm
-from jaxbounds.training import optimizer, train
+from jaxbounds.networks.training import optimizer, train
+from jaxbounds.numerics.arrays import array_module, number
+from jaxbounds.numerics.norms import max_row_norm
 
 Copies = Float[Array, " G"]
 

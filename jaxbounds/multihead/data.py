@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from jaxbounds.arrays import traced
 from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import head_output
+from jaxbounds.numerics.arrays import traced
 
 Noise = Literal["uniform", "extreme", "none"]
 

@@ -20,7 +20,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxbounds.arrays import array_module, traced
 from jaxbounds.ground.jax_internals import enable_x64, ensure_compile_time_eval
 from jaxbounds.multihead.bounds import (
     beta1,
@@ -30,6 +29,7 @@ from jaxbounds.multihead.bounds import (
     beta3_sharp,
     convexity_horizon,
 )
+from jaxbounds.numerics.arrays import array_module, traced
 
 PRINTED_WEIGHT = 2 / 3
 """q of the paper: kappa = 1/2 times the factor 4/3 of Proposition 4."""

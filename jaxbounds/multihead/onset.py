@@ -9,7 +9,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from jaxbounds.arrays import number
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.certificate import (
@@ -23,6 +22,7 @@ from jaxbounds.multihead.descent_certificate import (
     gap_certificate,
 )
 from jaxbounds.multihead.realizable import REALIZABLE_MARGIN, realizing_distance
+from jaxbounds.numerics.arrays import number
 
 
 def corollary5_gap(

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.arrays import array_module
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.model import Params
+from jaxbounds.numerics.arrays import array_module
 
 REALIZABLE = SparseContext(
     tokens=3, dimension=2, relevant=2, distractors=0, signal=1.0, noise_mu=0.2, noise_nu=0.0

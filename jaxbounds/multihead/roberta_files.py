@@ -13,8 +13,8 @@ import numpy as np
 from flax.traverse_util import flatten_dict, unflatten_dict
 from jaxtyping import Array
 
-from jaxbounds.files import whole, write_text
-from jaxbounds.memory import LIMIT, refuse_over
+from jaxbounds.ground.files import whole, write_text
+from jaxbounds.ground.memory import LIMIT, refuse_over
 from jaxbounds.multihead.roberta import RobertaShape, init_roberta
 
 NEEDS_SAFETENSORS = "weights need safetensors: pip install 'jaxbounds[sst2]'"

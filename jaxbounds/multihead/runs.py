@@ -12,12 +12,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from jaxbounds.claims.statements import Instance
 from jaxbounds.multihead.descent import Setting
 from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params, head_norm
 from jaxbounds.multihead.tied import per_head, tied_distance, tied_norm, tied_risk
-from jaxbounds.norms import max_row_norm
-from jaxbounds.statements import Instance
+from jaxbounds.numerics.norms import max_row_norm
 
 STEPS = 60
 """Steps of every run; K is at most that."""

@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.claims.statements import Instance
 from jaxbounds.multihead.loss import Data, logistic
 from jaxbounds.multihead.model import Params
 from jaxbounds.multihead.runs import Run, gradient_descent, start_of, training_set
 from jaxbounds.multihead.tied import tied_distance, tied_margins
-from jaxbounds.statements import Instance
 
 Reals = Float[Array, "..."]
 
@@ -18,7 +18,7 @@ def sample_losses(params: Params, copies: Float[Array, " G"], data: Data, /) -> 
     return logistic(tied_margins(params, copies, data))
 
 
-def kept(data: Data, /) -> Float[Array, "n n"]:
+def leave_one_out_masks(data: Data, /) -> Float[Array, "n n"]:
     """Row i keeps every sample but i."""
     n = data["X"].shape[0]
     return 1.0 - jnp.eye(n, dtype=data["X"].dtype)
@@ -40,7 +40,7 @@ def leave_one_out(problem: Instance) -> Run:
         risk = lambda params: leave_one_out_risk(params, copies, data, keep)
         return gradient_descent(risk, start_of(problem), copies, problem["step"])
 
-    return jax.vmap(without)(kept(data))
+    return jax.vmap(without)(leave_one_out_masks(data))
 
 
 def deviations(full: Run, without: Run, copies: Float[Array, " G"], /) -> Float[Array, "n k"]:

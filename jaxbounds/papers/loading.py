@@ -10,7 +10,7 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
-from jaxbounds.statements import Paper
+from jaxbounds.claims.statements import Paper
 
 PAPERS = ("multihead", "seqlength", "smapprox", "qstr")
 """The papers shipped with the library: subpackages with `statements.PAPER` and `experiments`."""

@@ -6,9 +6,9 @@ import importlib
 import importlib.util
 from collections.abc import Iterable
 
-from jaxbounds.experiments import Experiment
+from jaxbounds.claims.statements import Paper, Statement
+from jaxbounds.experiments.experiment import Experiment
 from jaxbounds.papers.loading import PAPERS, load_module, load_paper
-from jaxbounds.statements import Paper, Statement
 
 
 def load_papers(extra: Iterable[str] = (), /, *, patterns: Iterable[str] = ()) -> tuple[Paper, ...]:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
 
+from jaxbounds.claims.statements import Kind, Paper, Statement
 from jaxbounds.papers.loading import PAPERS, load_paper
 from jaxbounds.papers.lookup import find_statement, load_papers, select
-from jaxbounds.statements import Kind, Paper, Statement
 
 Named = str | Path | Paper | Statement
 """An id, the beginning of ids or a shell pattern; a paper or a statement itself; a file or folder

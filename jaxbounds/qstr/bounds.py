@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.arrays import array_module, traced
-from jaxbounds.norms import frobenius_norm, spectral_norm, vector_norm
+from jaxbounds.numerics.arrays import array_module, traced
+from jaxbounds.numerics.norms import frobenius_norm, spectral_norm, vector_norm
 
 Norm = Callable[[Array], Array]
 

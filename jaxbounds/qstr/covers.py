@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from jax.typing import ArrayLike
 
-from jaxbounds.arrays import array_module
+from jaxbounds.numerics.arrays import array_module
 from jaxbounds.qstr.bounds import (
     polynomial_perturbation_bound,
     query_key_log_covering,

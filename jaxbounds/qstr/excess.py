@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbounds.chaining import LogCovering
+from jaxbounds.numerics.chaining import LogCovering
 from jaxbounds.qstr.covers import (
     TransformerClass,
     ball_log_covering,

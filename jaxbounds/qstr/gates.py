@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxbounds.arrays import array_module
+from jaxbounds.numerics.arrays import array_module
 from jaxbounds.qstr.relu_networks import (
     Layer,
     Network,

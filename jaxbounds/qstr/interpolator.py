@@ -9,7 +9,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.norms import vector_norm
+from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr.relu_networks import Layer, Network, layer
 
 

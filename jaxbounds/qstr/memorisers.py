@@ -15,8 +15,8 @@ import scipy
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.arrays import array_module
-from jaxbounds.norms import vector_norm
+from jaxbounds.numerics.arrays import array_module
+from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.relu_networks import Layer, Network
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from jaxbounds.own_network import Reason, holds, leaves_by_path, listed
+from jaxbounds.networks.own_network import Reason, holds, leaves_by_path, listed
 
 READS_TOKENS = {
     "attention": ("attn", "attention", "query", "key", "value", "qkv", "rope"),

@@ -11,7 +11,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Float
 
-from jaxbounds.arrays import array_module, real
+from jaxbounds.numerics.arrays import array_module, real
 
 
 def volume_upper(d: ArrayLike, eps: ArrayLike, /) -> Any:

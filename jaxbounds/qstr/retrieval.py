@@ -12,8 +12,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
-from jaxbounds.arrays import array_module, number
-from jaxbounds.norms import vector_norm
+from jaxbounds.numerics.arrays import array_module, number
+from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr.links import TwoLayer
 
 ROUNDING = 1e-6

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import scipy
 from jaxtyping import Array, Float
 
-from jaxbounds.norms import spectral_norm
+from jaxbounds.numerics.norms import spectral_norm
 from jaxbounds.qstr.relu_networks import Layer
 
 

@@ -13,7 +13,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
 from jaxbounds.ground.jax_internals import enable_x64
-from jaxbounds.own_network import Reason
+from jaxbounds.networks.own_network import Reason
 from jaxbounds.qstr.own_network import beside, first_layer, weights_of
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from jaxbounds.claims.statements import Paper
 from jaxbounds.falsification import StoredInstance, Verdict
-from jaxbounds.files import write_text
-from jaxbounds.statements import Paper
+from jaxbounds.ground.files import write_text
 
 FILE = "accepted.py"
 HEAD = '''"""Found by `jaxbounds verify --accept`: for review, read by nothing.

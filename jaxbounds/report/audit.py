@@ -7,7 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
+from jaxbounds.claims.statements import Erratum, Form, Paper, Statement
+from jaxbounds.claims.statements.paper import Weight
 from jaxbounds.falsification import Verdict, load_instance
+from jaxbounds.ground.tables import Table, with_table
 from jaxbounds.report.cite import RECOMPUTED, digest, finding, is_address
 from jaxbounds.report.describe import instance_text
 from jaxbounds.report.headline import fails_as_printed, headline, plural, weights_in_words
@@ -15,9 +18,6 @@ from jaxbounds.report.markdown import anchor, block, bullets, code, link, quoted
 from jaxbounds.report.rows import certificate_words, evidence_words
 from jaxbounds.report.sections import EVIDENCE, MEANING
 from jaxbounds.report.terminal import closeness, grouped, number
-from jaxbounds.shown import Table, shown
-from jaxbounds.statements import Erratum, Form, Paper, Statement
-from jaxbounds.statements.paper import Weight
 
 WEIGHTS: Mapping[Weight, str] = {
     "false": "as printed, under all of the paper's hypotheses and on no charitable reading",
@@ -35,7 +35,7 @@ PROOFS = {
 }
 
 
-@shown
+@with_table
 class Audit(NamedTuple):
     """What an audit is written from.
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from jaxbounds.claims.statements import Paper
 from jaxbounds.falsification import Verdict
 from jaxbounds.report.markup import Html, element
-from jaxbounds.statements import Paper
 
 RECOMPUTED = """\
 import hashlib, json, sys

@@ -129,7 +129,7 @@ def constant_figure(constant: SharpConstant, /) -> Any:
     """
     import matplotlib.pyplot as plt
 
-    from jaxbounds.plotting import grid_ticks
+    from jaxbounds.experiments.plotting import grid_ticks
 
     found = [f for f in constant.sizes if f.ratio > 0]
     axes_of = sorted(constant.dependence, key=lambda e: -abs(e.value))

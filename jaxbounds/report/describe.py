@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 from rich.text import Text
 
+from jaxbounds.claims.statements import Erratum, Paper, Size, Statement, full_name
 from jaxbounds.falsification import hypothesis_names
 from jaxbounds.report.source import declaration, place, summary
 from jaxbounds.report.terminal import number
 from jaxbounds.report.tex import plain
-from jaxbounds.statements import Erratum, Paper, Size, Statement, full_name
 
 
 def describe(statement: Statement, /) -> Text:

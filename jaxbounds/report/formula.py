@@ -7,8 +7,8 @@ none around bars, fences and in indices, wide ones around relations.
 import html
 from xml.etree.ElementTree import Element
 
+from jaxbounds.claims.statements import Statement
 from jaxbounds.report.markup import Html, element
-from jaxbounds.statements import Statement
 
 _THIN, _WIDE = "0.1667em", "0.2778em"
 _NAMES = frozenset(("argmax", "argmin", "exp", "inf", "ln", "log", "max", "min", "sup", "Pr"))

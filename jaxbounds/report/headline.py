@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import get_args
 
+from jaxbounds.claims.statements import Erratum, Paper
+from jaxbounds.claims.statements.paper import Weight
 from jaxbounds.falsification import Verdict
-from jaxbounds.statements import Erratum, Paper
-from jaxbounds.statements.paper import Weight
 
 MANY: Mapping[Weight, str] = {"gap": "gaps", "reading": "readings", "typo": "typos"}
 """Weights of which there can be several; the others are adjectives."""

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxbounds.claims.statements import Instance
 from jaxbounds.falsification import ON_AVERAGE, Verdict, load_instance
 from jaxbounds.falsification.storage import flatten
 from jaxbounds.report.markup import Html, element, joined
 from jaxbounds.report.terminal import number
-from jaxbounds.statements import Instance
 
 _ENTRIES = 96
 """Larger arrays are shown in part."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
+from jaxbounds.claims.statements import Paper, Statement
 from jaxbounds.constants import constants_on_record
 from jaxbounds.falsification import Verdict
 from jaxbounds.report.cite import cite_section
@@ -20,7 +21,6 @@ from jaxbounds.report.sections import (
 )
 from jaxbounds.report.terminal import PAPER_COLUMNS, grouped, paper_rows, summary
 from jaxbounds.report.worst import worst_known
-from jaxbounds.statements import Paper, Statement
 
 # Nothing may be loaded from anywhere, whatever a statement's text contains.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 
+from jaxbounds.claims.statements import Statement
 from jaxbounds.falsification import ON_AVERAGE, Verdict
 from jaxbounds.report.formula import formula
 from jaxbounds.report.histogram import Axis, axis, histogram, sparkline, words
@@ -11,7 +12,6 @@ from jaxbounds.report.instances import Run, stored_instances
 from jaxbounds.report.markup import Html, element, joined
 from jaxbounds.report.terminal import closeness, number
 from jaxbounds.report.tex import prose
-from jaxbounds.statements import Statement
 
 MARKS = {
     "holds": "✓",

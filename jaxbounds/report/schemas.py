@@ -1,4 +1,4 @@
-"""The JSON Schema of what `jaxbounds.plain` makes of dataclasses."""
+"""The JSON Schema of what `jaxbounds.ground.to_json` makes of dataclasses."""
 
 import dataclasses
 import inspect
@@ -7,9 +7,9 @@ import types
 from collections.abc import Mapping
 from typing import Any, Literal, Union, get_args, get_origin
 
+from jaxbounds.claims.statements import Paper, Statement
 from jaxbounds.falsification import Verdict
-from jaxbounds.plain import fields_of, plain
-from jaxbounds.statements import Paper, Statement
+from jaxbounds.ground.to_json import fields_of, to_json
 
 Schema = dict[str, Any]
 
@@ -20,10 +20,10 @@ _SIMPLE = {str: "string", bool: "boolean", int: "integer", type(None): "null"}
 
 
 def schema_of(hint: Any, /) -> Schema:
-    """The schema of what `plain` makes of a value of a type.
+    """The schema of what `to_json` makes of a value of a type.
 
     Raises:
-        TypeError: if the type is none that `plain` knows.
+        TypeError: if the type is none that `to_json` knows.
     """
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
@@ -93,13 +93,13 @@ def statement_json(statement: Statement, /) -> dict[str, Any]:
     for field in ("over", "there_is"):
         sets = getattr(statement, field) or {}
         names[field] = {name: repr(one) for name, one in sets.items()}
-    return plain(statement) | {"paper": statement.paper} | names
+    return to_json(statement) | {"paper": statement.paper} | names
 
 
 def paper_json(paper: Paper, /) -> dict[str, Any]:
     """What is said about a paper besides its statements: errata by weight, remarks, gaps."""
     ordered = dataclasses.replace(paper, statements=(), errata=paper.by_weight)
-    return {name: entry for name, entry in plain(ordered).items() if name != "statements"}
+    return {name: entry for name, entry in to_json(ordered).items() if name != "statements"}
 
 
 def statements_schema() -> Schema:

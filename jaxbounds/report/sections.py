@@ -3,12 +3,12 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from jaxbounds.claims.statements import Erratum, Paper, Status
 from jaxbounds.falsification import Verdict
 from jaxbounds.report.markup import Html, element, escaped, joined
 from jaxbounds.report.rows import MARKS, badge
 from jaxbounds.report.terminal import number
 from jaxbounds.report.tex import prose
-from jaxbounds.statements import Erratum, Paper, Status
 
 MEANING: Mapping[Status, str] = {
     "holds": "Both sides were measured in float64 on every instance that meets the hypotheses, "

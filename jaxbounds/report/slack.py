@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from jaxbounds.claims.statements import Statement
 from jaxbounds.falsification import ON_AVERAGE, Verdict
 from jaxbounds.report.histogram import axis
 from jaxbounds.report.rows import quantity
 from jaxbounds.report.terminal import number
-from jaxbounds.statements import Statement
 
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 """One for each form, so that colour is never the only difference."""
 
 
-def _outside(verdict: Verdict, left: float, right: float) -> str:
+def _beyond_axis(verdict: Verdict, left: float, right: float) -> str:
     """What the axis does not show of a form: the share of draws to its left, the largest ratio."""
     quantiles, words = np.asarray(verdict.quantiles, float), ""
     below = float(np.mean(quantiles < left)) if len(quantiles) else 0.0
@@ -51,7 +51,7 @@ def slack_figure(statement: Statement, verdicts: Sequence[Verdict], /) -> Any:
         axes.axvspan(10**ax.limit, right, color="#f3e3dc", zorder=0)
         axes.axvline(10**ax.limit, color="#444444", linewidth=1)
     for verdict, dashes in zip(verdicts, itertools.cycle(DASHES)):
-        label = f"{verdict.form}: {verdict.status}{_outside(verdict, left, right)}"
+        label = f"{verdict.form}: {verdict.status}{_beyond_axis(verdict, left, right)}"
         ratios = np.clip(np.asarray(verdict.quantiles, float), left, right)
         shares = np.linspace(0, 1, len(ratios))
         (curve,) = axes.plot(ratios, shares, linestyle=dashes, label=label)

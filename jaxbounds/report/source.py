@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from rich.text import Text
 
-from jaxbounds.statements import Statement
+from jaxbounds.claims.statements import Statement
 
 _ROOT = Path(__file__).parents[2]
 
@@ -209,7 +209,7 @@ def own_files() -> dict[Path, str]:
 
 
 @functools.lru_cache
-def _outside(room: str) -> str:
+def _code_outside(room: str) -> str:
     """All own code that is not of a room; of the room what is no definition, as its imports."""
     parts = []
     for file, module in sorted(own_files().items()):
@@ -228,4 +228,6 @@ def code_digest(statement: Statement, /) -> str:
     pieces = [piece.text for piece in behind(statement)]
     if _declared(statement) is None:  # made by a loop, say
         pieces += [file.read_text(encoding="utf8") for file in own_files()]
-    return hashlib.sha256("\n".join([*pieces, _outside(_room(statement))]).encode()).hexdigest()
+    return hashlib.sha256(
+        "\n".join([*pieces, _code_outside(_room(statement))]).encode()
+    ).hexdigest()

@@ -8,10 +8,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from jaxbounds.claims.statements import Paper, Statement
 from jaxbounds.falsification import Verdict
 from jaxbounds.falsification.evidence import CLOSE
 from jaxbounds.report.headline import fails_as_printed, plural, weights_in_words
-from jaxbounds.statements import Paper, Statement
 
 STYLES = {
     "holds": "green",

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterable, Mapping
 
+from jaxbounds.claims.records import RATIOS, read_records
+from jaxbounds.claims.statements import Paper
 from jaxbounds.falsification import Verdict
-from jaxbounds.records import RATIOS, read_records
-from jaxbounds.statements import Paper
 
 Worst = Mapping[tuple[str, str], float]
 """By statement and form: the largest ratio of the left to the right side that is known."""

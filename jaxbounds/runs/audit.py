@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from jaxbounds.claims.statements import Paper
 from jaxbounds.papers import Selection, selected
 from jaxbounds.report.audit import Audit, markdown
 from jaxbounds.report.markdown import to_html
@@ -11,8 +12,7 @@ from jaxbounds.report.page import document
 from jaxbounds.runs.cache import restoring
 from jaxbounds.runs.engines import HERE, Where, engine_of
 from jaxbounds.runs.folder import verdicts_in
-from jaxbounds.runs.verification import Options, Verification
-from jaxbounds.statements import Paper
+from jaxbounds.runs.statement_run import Options, Verification
 
 
 def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selection:

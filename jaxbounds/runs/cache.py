@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 
 import jax
 
+from jaxbounds.claims.statements import Statement
+from jaxbounds.experiments.provenance import versions
 from jaxbounds.falsification import UNKEPT, Examples, Programs
 from jaxbounds.falsification.programs import CHEAP
 from jaxbounds.ground.jax_internals import forget_compilation_cache
 from jaxbounds.papers import PAPERS, load_paper
-from jaxbounds.provenance import versions
 from jaxbounds.runs.digest import cache_folder, digest_of
-from jaxbounds.statements import Statement
 
 MONTH = 30 * 24 * 3600.0
 """Seconds after which compiled programs, and an unused folder of another version, are removed."""
@@ -135,7 +135,7 @@ def _processor() -> str:
 
 
 @functools.cache
-def _kept() -> Programs:
+def _program_store() -> Programs:
     """In a folder for exactly this source, these versions, this processor, these settings."""
     settings = {k: v for k, v in jax.config.values.items() if "cache" not in k}
     machine = {"processor": _processor(), "compiler": os.environ.get("XLA_FLAGS", "")}
@@ -159,4 +159,4 @@ def _is_old(file: Path) -> bool:
 def programs_for(statement: Statement, /) -> Programs:
     """Kept ones for a shipped statement; a user's own may have changed and is traced each time."""
     own = load_paper(statement.paper).statements if statement.paper in PAPERS else ()
-    return _kept() if any(statement is one for one in own) else UNKEPT
+    return _program_store() if any(statement is one for one in own) else UNKEPT

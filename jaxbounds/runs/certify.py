@@ -13,19 +13,19 @@ from jaxbounds.certification import Certificate, Proof, disprove, proofs, witnes
 from jaxbounds.certification.crosscheck import Crosscheck, crosscheck
 from jaxbounds.certification.failing import failing_forms, stored
 from jaxbounds.certification.rocq import OPERATIONS, RocqFile, proof_file
-from jaxbounds.files import Place, try_to_write
-from jaxbounds.folders import Marked
-from jaxbounds.occupied import Held
+from jaxbounds.claims.statements import Domain, Statement
+from jaxbounds.ground.files import Place, try_to_write
+from jaxbounds.ground.folders import Marked
+from jaxbounds.ground.occupied import Held
+from jaxbounds.ground.tables import Table, with_table
+from jaxbounds.ground.to_json import to_json
 from jaxbounds.papers import PAPERS, Catalogue, Named, Selection, origin, selected
-from jaxbounds.plain import plain
 from jaxbounds.runs.cache import examples, restoring
 from jaxbounds.runs.driver import drive
-from jaxbounds.runs.earlier import add_to, taken
 from jaxbounds.runs.engines import HERE, On, Where, engine_of
 from jaxbounds.runs.interruption import look
+from jaxbounds.runs.merged_files import add_to, taken
 from jaxbounds.runs.workers import Died
-from jaxbounds.shown import Table, shown
-from jaxbounds.statements import Domain, Statement
 
 SECONDS = 120.0
 """Of processor time, after which a form is undecided."""
@@ -203,7 +203,7 @@ def write_theorems(
         )
 
 
-@shown
+@with_table
 class Certificates(Sequence[Certificate | Proof]):
     """Certificates and proofs.
 
@@ -313,5 +313,5 @@ def crosschecking(
 
 def write_crosschecks(found: Sequence[Crosscheck], out: Path, /) -> None:
     """crosscheck.json."""
-    checks = plain([asdict(one) for one in found])
+    checks = to_json([asdict(one) for one in found])
     Marked(out).write("crosscheck.json", json.dumps(checks, indent=1, allow_nan=False))

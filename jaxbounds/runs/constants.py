@@ -7,17 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jaxbounds.claims.statements import Form, Statement
 from jaxbounds.constants import SharpConstant
 from jaxbounds.constants.result import SECONDS
 from jaxbounds.constants.sizes import grown
 from jaxbounds.falsification import ON_AVERAGE
-from jaxbounds.files import Place
+from jaxbounds.ground.files import Place
 from jaxbounds.papers import Catalogue, Named, Selection, origin, selected
 from jaxbounds.runs.cache import examples, restoring
 from jaxbounds.runs.driver import drive
 from jaxbounds.runs.engines import HERE, On, Where, engine_of
 from jaxbounds.runs.workers import Died
-from jaxbounds.statements import Form, Statement
 
 MISSING = "constants need python-flint and mpmath: pip install 'jaxbounds[constants]'"
 OfForm = tuple[str, str]

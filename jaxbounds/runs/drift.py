@@ -10,9 +10,9 @@ difference.
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from jaxbounds.claims.records import RATIOS, read_records, write_records
+from jaxbounds.claims.statements import Paper
 from jaxbounds.falsification import Verdict
-from jaxbounds.records import RATIOS, read_records, write_records
-from jaxbounds.statements import Paper
 
 SEARCHED, EXACT = 0.03, 1e-6
 """How far, relatively, a ratio may be from the recorded one: where a search found it, and where the
@@ -23,7 +23,7 @@ OfStatements = Mapping[str, Mapping[str, Ratios]]
 """By statement and form."""
 
 
-def _kept(verdict: Verdict) -> bool:
+def _is_recorded(verdict: Verdict) -> bool:
     """Rounding is not recorded: of identities that hold nothing is."""
     exact = verdict.relation == "=" and verdict.status == "holds"
     return not exact and bool(ratios_of(verdict))
@@ -53,7 +53,7 @@ def record(verdicts: Sequence[Verdict], papers: Iterable[Paper], /, *, others: b
         ids = [s.id for s in paper.statements]
         if not judged & set(ids):
             continue
-        found = [v for v in verdicts if v.paper == paper.id and _kept(v)]
+        found = [v for v in verdicts if v.paper == paper.id and _is_recorded(v)]
         before = read_records(paper, RATIOS)
         kept = {i: forms for i, forms in before.items() if others and i not in judged}
         for verdict in found:
@@ -76,7 +76,7 @@ def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[st
         verdicts: of seed 0 and the statements' own budgets.
         recorded: ratios by statement and form.
     """
-    for verdict in filter(_kept, verdicts):
+    for verdict in filter(_is_recorded, verdicts):
         before = recorded.get(verdict.id, {}).get(verdict.form)
         name, now = f"{verdict.id} ({verdict.form})", ratios_of(verdict)
         if before is None:

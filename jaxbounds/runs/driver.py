@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jaxbounds.files import Place, whole
-from jaxbounds.provenance import versions
+from jaxbounds.experiments.provenance import versions
+from jaxbounds.ground.files import Place, whole
 from jaxbounds.runs.cache import prepare_jax
 from jaxbounds.runs.digest import digest_of
 from jaxbounds.runs.engines import HERE, On, in_this_process, opened

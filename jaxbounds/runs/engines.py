@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from jaxbounds.files import Place
+from jaxbounds.ground.files import Place
 from jaxbounds.runs.jobs import Jobs
 from jaxbounds.runs.workers import Processes
 

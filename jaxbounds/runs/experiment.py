@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from jaxbounds.files import Place, is_there, locate, reaching, try_to_write
-from jaxbounds.occupied import Held, take
-from jaxbounds.provenance import asked_for, products_used
-from jaxbounds.results import save
+from jaxbounds.experiments.provenance import asked_for, products_used
+from jaxbounds.experiments.results import save
+from jaxbounds.experiments.sweeps import Checkpoints, OnlyAShare, Share, merge_parts, shares
+from jaxbounds.ground.files import Place, is_there, locate, reaching, try_to_write
+from jaxbounds.ground.occupied import Held, take
+from jaxbounds.ground.stopping import Stopped
 from jaxbounds.runs import request as requests
 from jaxbounds.runs import shards as shard_files
 from jaxbounds.runs.cache import prepare_jax, restoring
@@ -23,8 +25,6 @@ from jaxbounds.runs.engines import HERE, On, Where, engine_of
 from jaxbounds.runs.interruption import look
 from jaxbounds.runs.request import Request
 from jaxbounds.runs.workers import Died
-from jaxbounds.stopping import Stopped
-from jaxbounds.sweeps import Checkpoints, OnlyAShare, Share, merge_parts, shares
 
 if TYPE_CHECKING:  # slow to import
     import xarray

@@ -4,6 +4,7 @@ import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
 
+from jaxbounds.claims.statements import Budget, Form, Instance, Size, Statement
 from jaxbounds.falsification import (
     UNKEPT,
     Examples,
@@ -11,20 +12,19 @@ from jaxbounds.falsification import (
     Referee,
     StoredInstance,
     load_instance,
-    nobody,
+    no_referee,
     verdicts_on,
 )
 from jaxbounds.falsification import replay as replayed
 from jaxbounds.falsification.examples import NONE
 from jaxbounds.papers import Named, find_statement, the_statement
 from jaxbounds.runs.verdicts import Scratch, Verdicts
-from jaxbounds.statements import Budget, Form, Instance, Size, Statement
 
 
 def by_balls(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
     """Ask ball arithmetic, if its extra is there."""
     if importlib.util.find_spec("flint") is None:
-        return nobody(statement, form, instance, size)
+        return no_referee(statement, form, instance, size)
     from jaxbounds.certification.referee import referee  # needs the extra
 
     return referee(statement, form, instance, size)

@@ -16,13 +16,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from jaxbounds.claims.statements import Statement
 from jaxbounds.falsification import Verdict
 from jaxbounds.falsification.verdict import beside
-from jaxbounds.folders import Marked, say, set_aside
-from jaxbounds.occupied import Held, take
-from jaxbounds.plain import fields_of
-from jaxbounds.readers import UNREADABLE, Damaged, fits, is_inside, json_in, lines_in, parsed
-from jaxbounds.statements import Statement
+from jaxbounds.ground.folders import Marked, say, set_aside
+from jaxbounds.ground.occupied import Held, take
+from jaxbounds.ground.readers import UNREADABLE, Damaged, fits, is_inside, json_in, lines_in, parsed
+from jaxbounds.ground.to_json import fields_of
 
 __all__ = ["UNREADABLE", "ById", "Folder", "folder_for", "verdicts_of"]
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any, NoReturn
 
-from jaxbounds import stopping
+from jaxbounds.ground import stopping
 
 AGAIN = 0.05
 """Seconds after which an interruption that was dropped comes again."""
@@ -87,7 +87,7 @@ def _take(number: int, frame: FrameType | None) -> None:
 def interruptible() -> Iterator[None]:
     """For the length of a `with` block both signals raise KeyboardInterrupt.
 
-    SIGTERM does so later, within its deadline, where work listens (`jaxbounds.stopping`).
+    SIGTERM does so later, within its deadline, where work listens (`jaxbounds.ground.stopping`).
     Python drops exceptions that arise while it collects garbage: what was dropped comes again. Only
     the main thread can take signals; in another one nothing changes.
     """

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import jax
 import tyro
 
-from jaxbounds.experiments import Experiment
+from jaxbounds.experiments.experiment import Experiment
+from jaxbounds.experiments.provenance import PRECISIONS, asked_for, provenance
 from jaxbounds.papers import find_experiment
-from jaxbounds.provenance import PRECISIONS, asked_for, provenance
 from jaxbounds.runs.digest import digest_of
 
 

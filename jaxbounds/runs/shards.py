@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any, get_type_hints
 
-from jaxbounds.files import Place, Unreachable, here, is_there, reaching
-from jaxbounds.folders import Marked
-from jaxbounds.readers import fits, json_in
+from jaxbounds.experiments.sweeps import Share
+from jaxbounds.ground.files import Place, Unreachable, here, is_there, reaching
+from jaxbounds.ground.folders import Marked
+from jaxbounds.ground.readers import fits, json_in
 from jaxbounds.runs.request import Request
-from jaxbounds.sweeps import Share
 
 NAME = "shard.json"
 FORMAT = "jaxbounds-shard-1"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxbounds.falsification import StoredInstance, Verdict, load_instance
-from jaxbounds.shown import Table, shown
+from jaxbounds.ground.tables import Table, with_table
 
 
 class Scratch:
@@ -20,7 +20,7 @@ class Scratch:
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
-@shown
+@with_table
 class Verdicts(tuple[Verdict, ...]):
     """Verdicts on forms of statements, with the instances that decided them.
 

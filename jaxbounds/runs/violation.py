@@ -9,17 +9,17 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbounds.claims.statements import Budget
+from jaxbounds.claims.statements.line import Axes, Sets, Side, line_of
+from jaxbounds.claims.statements.statement import Relation
 from jaxbounds.falsification import load_instance, verdicts_on
-from jaxbounds.files import write_text
-from jaxbounds.plain import plain
+from jaxbounds.ground.files import write_text
+from jaxbounds.ground.tables import Table, number, with_table
+from jaxbounds.ground.to_json import to_json
 from jaxbounds.runs.falsify import by_balls
-from jaxbounds.shown import Table, number, shown
-from jaxbounds.statements import Budget
-from jaxbounds.statements.line import Axes, Sets, Side, line_of
-from jaxbounds.statements.statement import Relation
 
 
-@shown
+@with_table
 @dataclass(frozen=True, kw_only=True)
 class Violation:
     """What a search for a violation came to; true where there is one.
@@ -53,7 +53,7 @@ class Violation:
         """Write it as JSON, for `jaxbounds new FOLDER --from FILE`."""
         import json
 
-        write_text(Path(path), json.dumps(plain(self), indent=1) + "\n")
+        write_text(Path(path), json.dumps(to_json(self), indent=1) + "\n")
         return Path(path)
 
     def _table(self) -> Table:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxbounds.ascent import projected_ascent
+from jaxbounds.numerics.ascent import projected_ascent
 from jaxbounds.seqlength.model import attend_from
 from jaxbounds.seqlength.norms import project_entries_l1
 from jaxbounds.seqlength.rademacher import Estimate

@@ -13,7 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Float
 
-from jaxbounds.own_network import Reason
+from jaxbounds.networks.own_network import Reason
 from jaxbounds.seqlength.comparisons import first_informative
 from jaxbounds.seqlength.extract_norms import AttentionNetwork, MatrixNorms, extract_norms
 from jaxbounds.seqlength.fold import fold

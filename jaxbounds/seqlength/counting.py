@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 from jaxtyping import Array, Float, Int
 
-from jaxbounds.arrays import Count, traced
+from jaxbounds.numerics.arrays import Count, traced
 
 LARGEST_LIST = 200_000
 LARGEST_BLOCK = 2_000_000

@@ -12,7 +12,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxbounds.arrays import traced
+from jaxbounds.numerics.arrays import traced
 
 LARGEST_CLASS = 16
 

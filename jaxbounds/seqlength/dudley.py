@@ -13,8 +13,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from jaxbounds.arrays import array_module
-from jaxbounds.chaining import LogCovering, chaining, require_range
+from jaxbounds.numerics.arrays import array_module
+from jaxbounds.numerics.chaining import LogCovering, chaining, require_range
 from jaxbounds.seqlength.covering_numbers import Staircase
 from jaxbounds.seqlength.linear_bounds import Values
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbounds.own_network import Leaves, Reason
+from jaxbounds.networks.own_network import Leaves, Reason
 from jaxbounds.seqlength.extract_norms import ACTIVATIONS, AttentionNetwork, extract_network
 from jaxbounds.seqlength.parameters import Layers, read_layers
 

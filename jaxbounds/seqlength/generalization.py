@@ -3,7 +3,7 @@
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from jaxbounds.arrays import array_module
+from jaxbounds.numerics.arrays import array_module
 from jaxbounds.seqlength.linear_bounds import Values
 
 

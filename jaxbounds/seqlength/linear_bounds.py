@@ -16,8 +16,8 @@ import scipy
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.arrays import Count, array_module, log, real, traced
-from jaxbounds.chaining import LogCovering
+from jaxbounds.numerics.arrays import Count, array_module, log, real, traced
+from jaxbounds.numerics.chaining import LogCovering
 from jaxbounds.seqlength.counting import log_counts_signed
 
 Values = Float[np.ndarray, "*shape"] | np.float64

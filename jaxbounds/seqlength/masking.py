@@ -9,7 +9,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
-from jaxbounds.arrays import array_module
+from jaxbounds.numerics.arrays import array_module
 
 Scalar = Float[Array, ""]
 

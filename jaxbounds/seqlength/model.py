@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxbounds.norms import project_rows
+from jaxbounds.numerics.norms import project_rows
 
 Tokens = Float[Array, "*batch T d"]
 Activation = Callable[[Array], Array]

@@ -13,7 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.arrays import Count, array_module
+from jaxbounds.numerics.arrays import Count, array_module
 from jaxbounds.seqlength.dudley import CERTIFIED, inverse_square
 from jaxbounds.seqlength.linear_bounds import Values, lemma_3_3, lemma_3_4_leading, lemma_3_6
 

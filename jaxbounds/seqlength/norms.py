@@ -12,7 +12,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.norms import dual_exponent, entrywise_norm, project_l1, vector_norm
+from jaxbounds.numerics.norms import dual_exponent, entrywise_norm, project_l1, vector_norm
 
 Scalar = Float[Array, ""]
 
@@ -81,7 +81,8 @@ def operator_norm_lower(
     """A lower estimate of ||W||_{q->p}, for the pairs without a closed form.
 
     Boyd's power iteration x <- dual of W^T (dual of W x), from `starts` random vectors; the value
-    never decreases along an iteration. `jaxbounds.norms.induced_norm` has the closed forms.
+    never decreases along an iteration. `jaxbounds.numerics.norms.induced_norm` has the closed
+    forms.
 
     Raises:
         ValueError: if q or p is below 1.

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.own_network import Leaves, Reason, holds, leaves_by_path
+from jaxbounds.networks.own_network import Leaves, Reason, holds, leaves_by_path
 
 
 class Layers(NamedTuple):

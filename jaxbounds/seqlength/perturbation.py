@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.norms import max_row_norm, project_rows, spectral_norm
+from jaxbounds.numerics.norms import max_row_norm, project_rows, spectral_norm
 from jaxbounds.seqlength.model import Activation, LayerWeights, attend, block, blocks
 
 Scalar = Float[Array, ""]

@@ -19,7 +19,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from jaxbounds.arrays import array_module
+from jaxbounds.numerics.arrays import array_module
 from jaxbounds.seqlength.dudley import CERTIFIED, best_certified, interior_value, with_offset
 from jaxbounds.seqlength.linear_bounds import LogCovering, Values
 

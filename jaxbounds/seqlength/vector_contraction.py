@@ -27,7 +27,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from jaxbounds.arrays import array_module
+from jaxbounds.numerics.arrays import array_module
 from jaxbounds.seqlength.dudley import best_certified
 from jaxbounds.seqlength.linear_bounds import LogCovering, Values
 from jaxbounds.seqlength.multi_layer import Terms

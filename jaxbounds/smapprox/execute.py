@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxbounds.ground.jax_internals import enable_x64
-from jaxbounds.memory import LIMIT, refuse_over
+from jaxbounds.ground.memory import LIMIT, refuse_over
 from jaxbounds.smapprox import look_up
 from jaxbounds.smapprox.compile_machine import Compiled
 from jaxbounds.smapprox.machines import TuringMachine, simulate

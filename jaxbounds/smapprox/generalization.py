@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from jaxtyping import Float
 
-from jaxbounds.chaining import chaining
+from jaxbounds.numerics.chaining import chaining
 from jaxbounds.smapprox.finite_classes import erm_bound
 
 RATIO = 4.0

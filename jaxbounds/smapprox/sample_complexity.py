@@ -12,7 +12,7 @@ import scipy
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.arrays import array_module, log, traced
+from jaxbounds.numerics.arrays import array_module, log, traced
 
 
 def log_covering_number(

@@ -1,6 +1,6 @@
 """What tests of exact numbers have in common."""
 
-from jaxbounds.certification.exact import Field, Finer
+from jaxbounds.programs.balls.exact import Field, Finer
 
 
 def again(work):

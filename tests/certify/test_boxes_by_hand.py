@@ -11,7 +11,8 @@ import pytest
 from flint import arb
 from jax import lax
 
-from jaxbounds.certification.boxes import (
+from jaxbounds.falsification import float64_on_cpu
+from jaxbounds.programs.balls.boxes import (
     BATCH,
     CLOSE,
     MARGIN,
@@ -30,9 +31,8 @@ from jaxbounds.certification.boxes import (
     _widths,
     balls_of,
 )
-from jaxbounds.certification.interpreter import precision
-from jaxbounds.certification.values import INF, NAN, Undecided, nonnegative, reals
-from jaxbounds.falsification import float64_on_cpu
+from jaxbounds.programs.balls.interpreter import precision
+from jaxbounds.programs.balls.values import INF, NAN, Undecided, nonnegative, reals
 
 
 @pytest.fixture(autouse=True)
@@ -343,15 +343,15 @@ def test_a_box_that_is_settled_is_inside():
 
 def test_at_an_open_point_an_equality_is_looked_for():
     given = Given(exact_at(arb(0, 1e-9), WIDE))
-    known = Known(near=True)
+    known = Known(find_region=True)
     search = stepped(given, equalities=known)
     assert search.todo == [Box((0.0,), (1.0,))] and not search.stuck
-    known = Known(near=lambda box: box == Box((0.5,), (0.5,)))
+    known = Known(find_region=lambda box: box == Box((0.5,), (0.5,)))
     assert stepped(given, equalities=known).todo == [Box((0.0,), (1.0,))]
-    assert [what for name, what in known.asked if name == "near"] == [
+    assert [what for name, what in known.asked if name == "find_region"] == [
         Box((0.0,), (1.0,)), Box((0.5,), (0.5,))
     ]  # fmt: skip
-    assert stepped(given, equalities=Known(near=True, spent=True)).stuck
+    assert stepped(given, equalities=Known(find_region=True, spent=True)).stuck
     # One that is in a region is no obstacle.
     search = stepped(given, equalities=Known(covered=lambda point: point == (0.5,)))
     assert len(search.todo) == 2 and not search.stuck
@@ -364,18 +364,18 @@ def test_a_region_cuts_the_boxes_at_its_end():
 
 
 def test_in_narrow_boxes_with_little_margin_equalities_are_looked_for():
-    asked = lambda known: [what for name, what in known.asked if name == "near"]
+    asked = lambda known: [what for name, what in known.asked if name == "find_region"]
     narrow, wide = Box((0.0,), (NARROW,)), Box((0.0,), (1.0,))
     for middle, box, looks in ((0.5 * CLOSE, narrow, 1), (0.5 * CLOSE, wide, 0),
                                (2 * CLOSE, narrow, 0)):  # fmt: skip
-        known = Known(near=True)
+        known = Known(find_region=True)
         search = stepped(Given(exact_at(middle, WIDE)), box, Box((1.0,), (1.0,)), equalities=known)
         assert (box in asked(known)) == bool(looks)
         assert (box in search.todo) == bool(looks)
-    known, off = Known(near=True), Box((1.0 - NARROW,), (1.0,))
+    known, off = Known(find_region=True), Box((1.0 - NARROW,), (1.0,))
     search = stepped(Given(exact_at(0.5 * CLOSE, WIDE)), off, Box((0.0,), (0.0,)), equalities=known)
     assert off in asked(known) and off in search.todo
-    known = Known(near=True, cut=(0, NARROW / 4))  # where a region ends it is cut first
+    known = Known(find_region=True, cut=(0, NARROW / 4))  # where a region ends it is cut first
     search = stepped(Given(exact_at(0.5 * CLOSE, WIDE)), narrow, wide, equalities=known)
     assert Box((0.0,), (NARROW / 4,)) in search.todo
 

@@ -13,12 +13,12 @@ from flint import arb
 from jaxbounds.certification import prove
 from jaxbounds.certification.crosscheck import crosscheck
 from jaxbounds.certification.disproof import apart
-from jaxbounds.certification.interpreter import precision
-from jaxbounds.certification.rounding import narrowed
 from jaxbounds.certification.second_look import against
-from jaxbounds.certification.slopes import _DERIVATIVES
+from jaxbounds.claims.statements import Domain, Form, Sides, Statement
 from jaxbounds.ground.jax_internals import enable_x64
-from jaxbounds.statements import Domain, Form, Sides, Statement
+from jaxbounds.programs.balls.interpreter import precision
+from jaxbounds.programs.balls.rounding import narrowed
+from jaxbounds.programs.balls.slopes import _DERIVATIVES
 
 FUNCTIONS = {
     "neg": lambda x: -x, "exp": mpmath.exp, "exp2": lambda x: 2**x, "expm1": mpmath.expm1,

@@ -15,18 +15,18 @@ import pytest
 from flint import arb
 
 from jaxbounds.certification import load_witness, save_witness, witness_of
-from jaxbounds.certification.certificate import (
+from jaxbounds.certification.referee import referee
+from jaxbounds.certification.sides import arrays_of, sides_of
+from jaxbounds.certification.witness import LIMIT, _array, _number, digest_of
+from jaxbounds.claims.statements import Form, Sides, Size, Statement
+from jaxbounds.falsification import Referee, float64_on_cpu
+from jaxbounds.programs.balls.certificate import (
     Certificate,
     _power_of_ten,
     as_fraction,
     decimal_bounds,
 )
-from jaxbounds.certification.interpreter import precision
-from jaxbounds.certification.referee import referee
-from jaxbounds.certification.sides import arrays_of, sides_of
-from jaxbounds.certification.witness import LIMIT, _array, _number, digest_of
-from jaxbounds.falsification import Referee, float64_on_cpu
-from jaxbounds.statements import Form, Sides, Size, Statement
+from jaxbounds.programs.balls.interpreter import precision
 
 ABOUT: dict[str, Any] = {"id": "a.b", "form": "printed"}
 

@@ -9,7 +9,7 @@ from jaxbounds.cli import main
 
 MINE = """
 import jax, jax.numpy as jnp
-from jaxbounds.statements import Domain, Form, Paper, Sides, Statement
+from jaxbounds.claims.statements import Domain, Form, Paper, Sides, Statement
 
 def evaluate(i, size):
     moved = jnp.sum(jnp.abs(jax.nn.softmax(i["a"]) - jax.nn.softmax(i["b"])))
@@ -88,7 +88,11 @@ def test_verify_takes_certificates_along(mine, tmp_path, capsys):
 
 
 def test_without_flint_one_sentence_says_what_to_install(monkeypatch, capsys):
-    for name in [n for n in sys.modules if n.startswith("jaxbounds.certification")]:
+    for name in [
+        n
+        for n in sys.modules
+        if n.startswith(("jaxbounds.certification", "jaxbounds.programs.balls"))
+    ]:
         monkeypatch.delitem(sys.modules, name)
     for name in ("runs", "cli"):
         monkeypatch.delitem(sys.modules, f"jaxbounds.{name}.certify", raising=False)

@@ -23,11 +23,11 @@ from oracle import composed, truth
 from oracle.composed import Composed, Run
 
 from jaxbounds.certification import NotSupported, Undecided, disprove, enclose, precision, prove
-from jaxbounds.certification.interpreter import traced
-from jaxbounds.certification.slopes import Sloped, sloped
-from jaxbounds.certification.values import OPEN, Flags, as_flags, reals
+from jaxbounds.claims.statements import Domain, Form, Sides, Statement
 from jaxbounds.falsification import float64_on_cpu
-from jaxbounds.statements import Domain, Form, Sides, Statement
+from jaxbounds.programs.balls.interpreter import traced
+from jaxbounds.programs.balls.slopes import Sloped, sloped
+from jaxbounds.programs.balls.values import OPEN, Flags, as_flags, reals
 
 SHARES = range(20)
 """The slow programs are drawn in so many parts, which several processes may share."""

@@ -10,14 +10,14 @@ from fields import again
 from flint import arb, fmpq
 from mpmath import mp
 
-from jaxbounds.certification.boxes import Box
-from jaxbounds.certification.contact import Number, Place, candidates, rational, touching
-from jaxbounds.certification.factors import holds_on
-from jaxbounds.certification.interpreter import precision, traced
-from jaxbounds.certification.jets import Coefficient, JetRun, Jets
-from jaxbounds.certification.symmetry import flows, reduced
-from jaxbounds.certification.values import reals
 from jaxbounds.falsification import float64_on_cpu
+from jaxbounds.programs.balls.boxes import Box
+from jaxbounds.programs.balls.contact import Number, Place, candidates, rational, touching
+from jaxbounds.programs.balls.factors import holds_on
+from jaxbounds.programs.balls.interpreter import precision, traced
+from jaxbounds.programs.balls.jets import Coefficient, JetRun, Jets
+from jaxbounds.programs.balls.symmetry import flows, reduced
+from jaxbounds.programs.balls.values import reals
 
 
 def program(function, count):
@@ -207,7 +207,7 @@ NAMED = [0.5, 1 / 3, np.sqrt(2), np.sqrt(1 / 3), np.pi / 2, np.log(2), np.e, 5 *
 @pytest.mark.parametrize("x", NAMED)
 def test_numbers_are_recognised(x):
     found = list(candidates(float(x), 1e-9))
-    assert any(isinstance(n, Number) and abs(n.near - x) < 1e-12 for n in found)
+    assert any(isinstance(n, Number) and abs(n.as_float - x) < 1e-12 for n in found)
 
 
 HOMOGENEOUS = {

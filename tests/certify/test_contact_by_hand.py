@@ -14,8 +14,9 @@ from fields import again
 from flint import arb, fmpq
 from mpmath import mp
 
-from jaxbounds.certification import contact
-from jaxbounds.certification.contact import (
+from jaxbounds.falsification import float64_on_cpu
+from jaxbounds.programs.balls import contact
+from jaxbounds.programs.balls.contact import (
     Number,
     Place,
     Region,
@@ -25,11 +26,10 @@ from jaxbounds.certification.contact import (
     touching,
     weights_of,
 )
-from jaxbounds.certification.exact import Field
-from jaxbounds.certification.interpreter import precision, traced
-from jaxbounds.certification.jets import Coefficient, Jet, Jets
-from jaxbounds.certification.values import NAN, NotSupported, Undecided
-from jaxbounds.falsification import float64_on_cpu
+from jaxbounds.programs.balls.exact import Field
+from jaxbounds.programs.balls.interpreter import precision, traced
+from jaxbounds.programs.balls.jets import Coefficient, Jet, Jets
+from jaxbounds.programs.balls.values import NAN, NotSupported, Undecided
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +69,7 @@ NUMBERS = [
 @pytest.mark.parametrize("number, true", NUMBERS)
 def test_a_number_in_floats_and_exactly(number, true):
     with mp.workdps(30):
-        assert number.near == pytest.approx(float(true()), rel=1e-15)
+        assert number.as_float == pytest.approx(float(true()), rel=1e-15)
         found = again(number.exact).ball
         assert found.overlaps(arb(mp.nstr(true(), 28), 1e-26)) and float(found.rad()) < 1e-30
 
@@ -81,10 +81,10 @@ def test_a_number_without_an_exact_form():
 
 @pytest.mark.parametrize("number, true", NUMBERS)
 def test_numbers_are_found_from_floats(number, true):
-    found = list(candidates(number.near, 1e-9))
+    found = list(candidates(number.as_float, 1e-9))
     assert number in found and len(found) == len(set(found))
-    first = rational(number.near) if number.kind == "rational" else found[0]
-    assert first.near == pytest.approx(number.near, abs=1e-9)
+    first = rational(number.as_float) if number.kind == "rational" else found[0]
+    assert first.as_float == pytest.approx(number.as_float, abs=1e-9)
 
 
 @pytest.mark.parametrize("x", [0.3333, -1.4142, 3.1416, 100.0, -0.001, 0.0, 2.7183, 40.0, -35.0])
@@ -92,7 +92,7 @@ def test_numbers_are_found_from_floats(number, true):
 def test_candidates_are_within(x, within):
     found = list(candidates(x, within))
     for number in found:
-        assert abs(number.near - x) <= within * max(1.0, abs(x)) + 1e-15
+        assert abs(number.as_float - x) <= within * max(1.0, abs(x)) + 1e-15
     if within > 1e-5:
         assert all(number.kind == "rational" for number in found)
     assert len(found) == len(set(found))

@@ -11,7 +11,7 @@ from jax import lax
 
 from jaxbounds.certification import disprove
 from jaxbounds.certification.disproof import confirmed
-from jaxbounds.statements import Form, Sides, Statement
+from jaxbounds.claims.statements import Form, Sides, Statement
 
 SIZE = {"d": 1}
 

@@ -14,7 +14,6 @@ import pytest
 from flint import arb
 
 from jaxbounds.certification import disproof
-from jaxbounds.certification.certificate import Certificate, as_fraction
 from jaxbounds.certification.disproof import (
     Gap,
     Met,
@@ -24,10 +23,11 @@ from jaxbounds.certification.disproof import (
     enclosures,
     hypotheses_of,
 )
-from jaxbounds.certification.interpreter import Enclosed
-from jaxbounds.certification.values import NotSupported, Undecided, flags
+from jaxbounds.claims.statements import Counterexample, Form, Sides, Size, Statement
 from jaxbounds.falsification import float64_on_cpu
-from jaxbounds.statements import Counterexample, Form, Sides, Size, Statement
+from jaxbounds.programs.balls.certificate import Certificate, as_fraction
+from jaxbounds.programs.balls.interpreter import Enclosed
+from jaxbounds.programs.balls.values import NotSupported, Undecided, flags
 
 SIZE = {"d": 1}
 STATIC = Size(dict(SIZE))
@@ -581,7 +581,7 @@ def test_of_what_no_instance_decides_none_is_asked(monkeypatch, options):
 
 
 def test_of_what_is_only_promised_to_exist_no_instance_is_asked(monkeypatch):
-    from jaxbounds.sets import Ball
+    from jaxbounds.claims.sets import Ball
 
     there = claim(there_is={"y": Ball("d")})
     found, tried, _ = certificate(monkeypatch, [SURE], there)

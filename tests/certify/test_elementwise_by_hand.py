@@ -12,8 +12,8 @@ from jax import lax
 from oracle.hand import ANY, INF, are_images, ball, balls, is_image, only, ways
 
 from jaxbounds.certification import Flags, Undecided, precision
-from jaxbounds.certification.elementwise import rounds
-from jaxbounds.certification.values import as_flags, nonnegative
+from jaxbounds.programs.balls.elementwise import rounds
+from jaxbounds.programs.balls.values import as_flags, nonnegative
 
 pytestmark = pytest.mark.usefixtures("x64")
 AROUND = ball(-0.75, 1.75)

@@ -13,7 +13,7 @@ import pytest
 from mpmath import mp
 
 from jaxbounds.certification import prove
-from jaxbounds.statements import Domain, Form, Sides, Statement
+from jaxbounds.claims.statements import Domain, Form, Sides, Statement
 
 
 def claim(lhs, rhs, hypotheses=None):

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from jaxbounds.certification import Box, equality
-from jaxbounds.certification.contact import Number, Region
 from jaxbounds.certification.equality import Equalities, point_program
-from jaxbounds.certification.values import NotSupported, Undecided
 from jaxbounds.falsification import float64_on_cpu
+from jaxbounds.programs.balls.contact import Number, Region
+from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 pytestmark = pytest.mark.usefixtures("x64")
 DOMAIN, UNIT = Box((-4.0, -4.0), (4.0, 4.0)), Box((0.0, 0.0), (1.0, 1.0))
@@ -111,7 +111,7 @@ def test_so_many_points_are_tried_and_no_more(tried, looks, spent):
     found = looked_for(lambda p: 9 + p[:, 0])
     found._tried, found._looks = {(i,) for i in range(tried)}, looks
     assert found.spent == spent
-    assert not found.near(DOMAIN)
+    assert not found.find_region(DOMAIN)
     assert found._looks == looks + (not spent) and bool(found.batches) != spent
 
 
@@ -283,7 +283,7 @@ def near(best, box=DOMAIN, share=0.0, domain=UNIT, found_at=None):
         return len(asked) - 1 == found_at
 
     found._around = around
-    return found.near(box), asked, found._looks
+    return found.find_region(box), asked, found._looks
 
 
 OPEN = (0, 1)
@@ -438,7 +438,7 @@ def test_a_dozen_spellings_are_enough_the_plainest_first_and_a_region_hides_none
     point = np.array([1.0, 0.5, 2.0])
     many = list(found._spelled(point, [0, 1, 2]))
     assert len(many) == len(set(many)) == 12
-    assert all(n.near == pytest.approx(x) for one in many for n, x in zip(one, point))
+    assert all(n.as_float == pytest.approx(x) for one in many for n, x in zip(one, point))
     roots = [sum(n.kind == "root" for n in one) for one in many]
     assert roots[:4] == [0, 1, 1, 1]
     assert [n.q for n in many[0]] == [1, Fraction(1, 2), 2]
@@ -457,6 +457,6 @@ def test_an_equality_in_earnest():
     with float64_on_cpu():
         program = point_program(margin, 2)
         found = Equalities(margin, DOMAIN, program, "exact", math.inf)
-        assert found.near(Box((0.0, -1.0), (1.0, 1.0)))
+        assert found.find_region(Box((0.0, -1.0), (1.0, 1.0)))
     assert found.points[0] == pytest.approx((0.5, 0.0), abs=1e-9)
     assert found.covered((0.5, 0.0)) and jnp.asarray(found.regions[0].lower)[0] < 0.5

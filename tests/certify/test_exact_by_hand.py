@@ -10,8 +10,8 @@ from fields import again
 from flint import arb, fmpq
 from mpmath import mp
 
-from jaxbounds.certification.exact import ATOMS, LARGEST, Exact, Field, Finer, GivenUp, fraction
-from jaxbounds.certification.interpreter import precision
+from jaxbounds.programs.balls.exact import ATOMS, LARGEST, Exact, Field, Finer, GivenUp, fraction
+from jaxbounds.programs.balls.interpreter import precision
 
 HALF, THIRD = fmpq(1, 2), fmpq(1, 3)
 

@@ -4,14 +4,14 @@ import jax.numpy as jnp
 import pytest
 from flint import arb, fmpq
 
-from jaxbounds.certification import factors
-from jaxbounds.certification.boxes import Box
-from jaxbounds.certification.exact import Field
-from jaxbounds.certification.factors import holds_on, not_negative
-from jaxbounds.certification.interpreter import precision, traced
-from jaxbounds.certification.jets import Coefficient, Jet, Jets
-from jaxbounds.certification.values import NAN, nonnegative
 from jaxbounds.falsification import float64_on_cpu
+from jaxbounds.programs.balls import factors
+from jaxbounds.programs.balls.boxes import Box
+from jaxbounds.programs.balls.exact import Field
+from jaxbounds.programs.balls.factors import holds_on, not_negative
+from jaxbounds.programs.balls.interpreter import precision, traced
+from jaxbounds.programs.balls.jets import Coefficient, Jet, Jets
+from jaxbounds.programs.balls.values import NAN, nonnegative
 
 
 @pytest.fixture(autouse=True)

@@ -16,14 +16,14 @@ from flint import arb
 
 from jaxbounds.certification import crosscheck as looked
 from jaxbounds.certification import failing
-from jaxbounds.certification.certificate import Certificate
 from jaxbounds.certification.crosscheck import _off, crosscheck
 from jaxbounds.certification.failing import Failing, certified, failed_in, failing_forms, proofs
 from jaxbounds.certification.proof import Proof
-from jaxbounds.certification.values import NotSupported, Undecided
+from jaxbounds.claims.statements import Counterexample, Domain, Form, Sides, Size, Statement
 from jaxbounds.falsification import Verdict, float64_on_cpu
 from jaxbounds.falsification.storage import save_instance
-from jaxbounds.statements import Counterexample, Domain, Form, Sides, Size, Statement
+from jaxbounds.programs.balls.certificate import Certificate
+from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 SIZE = {"d": 1}
 STATIC = Size(dict(SIZE))

@@ -16,7 +16,7 @@ from flint import arb
 from jax import lax
 
 from jaxbounds.certification import Flags, enclose
-from jaxbounds.certification.values import as_flags, flags, reals
+from jaxbounds.programs.balls.values import as_flags, flags, reals
 
 BALL = {0: arb(-1), 1: arb(1), 2: arb(0, 1)}
 """Whose sign is negative, positive, open."""

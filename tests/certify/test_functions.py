@@ -16,8 +16,9 @@ from flint import arb
 from mpmath import mp
 from oracle import draws, truth
 
-from jaxbounds.certification import functions, precision
-from jaxbounds.certification.values import OPEN
+from jaxbounds.certification import precision
+from jaxbounds.programs.balls import functions
+from jaxbounds.programs.balls.values import OPEN
 
 DRAWS = pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
 OF_ITS_DOMAIN = {"sqrt", "pow"}

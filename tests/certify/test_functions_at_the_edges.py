@@ -9,9 +9,10 @@ import pytest
 from flint import arb
 from oracle.hand import ANY, INF, ball, ball_of, is_image
 
-from jaxbounds.certification import functions, precision
-from jaxbounds.certification.functions import BINARY, COMPARISONS, UNARY
-from jaxbounds.certification.values import Nonnegative, nonnegative
+from jaxbounds.certification import precision
+from jaxbounds.programs.balls import functions
+from jaxbounds.programs.balls.functions import BINARY, COMPARISONS, UNARY
+from jaxbounds.programs.balls.values import Nonnegative, nonnegative
 
 UNBOUNDED = arb("0 +/- inf")
 AROUND = ball(-0.75, 1.75)

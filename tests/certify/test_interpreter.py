@@ -15,9 +15,10 @@ from flint import arb
 from jax import lax
 from oracle import draws
 
-from jaxbounds.certification import NotSupported, Undecided, control, enclose, precision
-from jaxbounds.certification.certificate import as_fraction, decimal_bounds
-from jaxbounds.certification.values import constant, hull, is_short, midpoints, nonnegative, reals
+from jaxbounds.certification import NotSupported, Undecided, enclose, precision
+from jaxbounds.programs.balls import loops
+from jaxbounds.programs.balls.certificate import as_fraction, decimal_bounds
+from jaxbounds.programs.balls.values import constant, hull, is_short, midpoints, nonnegative, reals
 
 
 def bitwise(operation, start):
@@ -235,7 +236,7 @@ def test_a_rule_of_another_shape_is_refused(x64):
 
 
 def test_a_loop_without_end_is_given_up(x64, monkeypatch):
-    monkeypatch.setattr(control, "LONGEST", 5)
+    monkeypatch.setattr(loops, "LONGEST", 5)
     twice = lambda x: lax.while_loop(lambda s: s > 0, lambda s: s * 2, x)
     with pytest.raises(NotSupported, match="more than 5 steps"):
         enclose(twice, np.array(1.0))

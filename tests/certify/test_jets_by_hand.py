@@ -11,10 +11,10 @@ from fields import again
 from flint import arb, fmpq
 from mpmath import mp
 
-from jaxbounds.certification.exact import ATOMS, Field
-from jaxbounds.certification.interpreter import precision
-from jaxbounds.certification.jets import Coefficient, Jet, JetRun, Jets, _finite
-from jaxbounds.certification.values import NAN, NotSupported, Undecided, nonnegative
+from jaxbounds.programs.balls.exact import ATOMS, Field
+from jaxbounds.programs.balls.interpreter import precision
+from jaxbounds.programs.balls.jets import Coefficient, Jet, JetRun, Jets, _finite
+from jaxbounds.programs.balls.values import NAN, NotSupported, Undecided, nonnegative
 
 ORDER = 4
 

@@ -13,8 +13,9 @@ from flint import arb
 from jax import lax
 from oracle.hand import ANY, INF, are_images, ball, balls, ends, is_image, only, ways
 
-from jaxbounds.certification import NotSupported, linear_algebra
-from jaxbounds.certification.values import midpoints, nonnegative, reals
+from jaxbounds.certification import NotSupported
+from jaxbounds.programs.balls import linear_algebra
+from jaxbounds.programs.balls.values import midpoints, nonnegative, reals
 
 pytestmark = pytest.mark.usefixtures("x64")
 AROUND = ball(-1, 1)

@@ -12,8 +12,8 @@ from jax import lax
 from oracle.hand import ANY, are_images, ball, balls, is_image, only, ways
 
 from jaxbounds.certification import Flags, NotSupported, Undecided
-from jaxbounds.certification.movement import _fill
-from jaxbounds.certification.values import as_flags, reals
+from jaxbounds.programs.balls.movement import _fill
+from jaxbounds.programs.balls.values import as_flags, reals
 
 pytestmark = pytest.mark.usefixtures("x64")
 AROUND = ball(-1, 1)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from jaxbounds.certification import prove
-from jaxbounds.certification.boxes import Box, balls_of
-from jaxbounds.certification.interpreter import precision, traced
-from jaxbounds.certification.slopes import sloped
+from jaxbounds.claims.statements import Domain, Form, Sides, Statement
 from jaxbounds.falsification import float64_on_cpu
-from jaxbounds.statements import Domain, Form, Sides, Statement
+from jaxbounds.programs.balls.boxes import Box, balls_of
+from jaxbounds.programs.balls.interpreter import precision, traced
+from jaxbounds.programs.balls.slopes import sloped
 
 
 def claim(lhs, rhs, *, hypotheses=None, relation="<="):

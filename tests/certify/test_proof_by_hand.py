@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from jaxbounds.certification import Box, Proof, proof, prove
-from jaxbounds.certification.boxes import BoxSearch, Open
 from jaxbounds.certification.proof import _powers, _reason, _rounded_up, _share, margin_of
 from jaxbounds.certification.second_look import Doubt
-from jaxbounds.certification.values import NotSupported, Undecided
+from jaxbounds.claims.statements import Domain, Form, Sides, Statement
 from jaxbounds.ground.jax_internals import enable_x64
-from jaxbounds.statements import Domain, Form, Sides, Statement
+from jaxbounds.programs.balls.boxes import BoxSearch, Open
+from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 TRUE = lambda i: jnp.asarray(True)
 
@@ -267,7 +267,7 @@ def test_what_no_box_decides_is_not_searched(monkeypatch, options, reason):
 
 
 def test_what_is_only_promised_to_exist_is_not_searched(monkeypatch):
-    from jaxbounds.sets import Ball
+    from jaxbounds.claims.sets import Ball
 
     searches = Searches(ulp=(PROVED, False))
     found, _ = said(monkeypatch, searches, statement=claim(there_is={"y": Ball("d")}))

@@ -13,9 +13,9 @@ from jax import lax
 from oracle.hand import ANY, INF, are_images, ball, balls, is_image, only, ways
 
 from jaxbounds.certification import Flags, NotSupported, Undecided
-from jaxbounds.certification.reductions import order_statistics
-from jaxbounds.certification.values import as_flags, flags, nonnegative, reals
-from jaxbounds.certification.windows import places
+from jaxbounds.programs.balls.reductions import order_statistics
+from jaxbounds.programs.balls.values import as_flags, flags, nonnegative, reals
+from jaxbounds.programs.balls.windows import places
 
 pytestmark = pytest.mark.usefixtures("x64")
 AROUND = ball(-1, 1)

@@ -13,10 +13,10 @@ from flint import arb
 from rich.console import Console
 
 from jaxbounds.certification import disprove, prove
-from jaxbounds.certification.certificate import Certificate
-from jaxbounds.certification.exact import Field, GivenUp
 from jaxbounds.certification.second_look import _rounding
-from jaxbounds.statements import Domain, Form, Sides, Statement
+from jaxbounds.claims.statements import Domain, Form, Sides, Statement
+from jaxbounds.programs.balls.certificate import Certificate
+from jaxbounds.programs.balls.exact import Field, GivenUp
 
 
 def claim(lhs, rhs=lambda x: jnp.asarray(1.0)):

@@ -12,7 +12,7 @@ import pytest
 
 import jaxbounds as jb
 from jaxbounds.cli import main
-from jaxbounds.norms import spectral_norm
+from jaxbounds.numerics.norms import spectral_norm
 
 SIZE = {"n": 2}
 INSTANCE = {"A": [[3.0, 1.0], [0.0, 1.0]], "x": [0.6, 0.8], "logits": [0.5, -0.25]}

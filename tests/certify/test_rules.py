@@ -16,7 +16,7 @@ from oracle import control, entrywise, folds, matrices, movement, windows
 from oracle.programs import is_made, judge
 
 from jaxbounds.certification import NotSupported, enclose
-from jaxbounds.certification.interpreter import RULES
+from jaxbounds.programs.balls.interpreter import RULES
 
 DRAWS = pytest.mark.parametrize("count", [20, pytest.param(500, marks=pytest.mark.slow)])
 PROGRAMS = {

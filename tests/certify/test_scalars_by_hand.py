@@ -16,9 +16,9 @@ from jax import lax
 from oracle import draws
 
 from jaxbounds.certification import NotSupported, Undecided, precision
-from jaxbounds.certification.interpreter import Program
-from jaxbounds.certification.scalars import Algebra, Scalars
-from jaxbounds.certification.values import as_flags, reals
+from jaxbounds.programs.balls.interpreter import Program
+from jaxbounds.programs.balls.scalars import Algebra, Scalars
+from jaxbounds.programs.balls.values import as_flags, reals
 
 pytestmark = pytest.mark.usefixtures("x64")
 

@@ -10,8 +10,8 @@ import pytest
 
 from jaxbounds.certification import second_look
 from jaxbounds.certification.second_look import Doubt, _largest, _points, _rounding, _special
+from jaxbounds.claims.statements import Domain
 from jaxbounds.ground.jax_internals import enable_x64
-from jaxbounds.statements import Domain
 
 EPS = 2.0**-52
 

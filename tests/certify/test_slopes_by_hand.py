@@ -10,10 +10,10 @@ import pytest
 from flint import arb
 from jax import lax
 
-from jaxbounds.certification.interpreter import precision, traced
-from jaxbounds.certification.slopes import Sloped, sloped
-from jaxbounds.certification.values import NotSupported, reals
 from jaxbounds.falsification import float64_on_cpu
+from jaxbounds.programs.balls.interpreter import precision, traced
+from jaxbounds.programs.balls.slopes import Sloped, sloped
+from jaxbounds.programs.balls.values import NotSupported, reals
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from flint import arb
 
-from jaxbounds.certification.boxes import Box
-from jaxbounds.certification.interpreter import precision, traced
-from jaxbounds.certification.symmetry import (
+from jaxbounds.falsification import float64_on_cpu
+from jaxbounds.programs.balls.boxes import Box
+from jaxbounds.programs.balls.interpreter import precision, traced
+from jaxbounds.programs.balls.symmetry import (
     Flow,
     Law,
     Laws,
@@ -25,8 +26,7 @@ from jaxbounds.certification.symmetry import (
     kernel,
     reduced,
 )
-from jaxbounds.certification.values import NotSupported
-from jaxbounds.falsification import float64_on_cpu
+from jaxbounds.programs.balls.values import NotSupported
 
 INF = math.inf
 UNITS = ((Fraction(1), Fraction(0)), (Fraction(0), Fraction(1)))

@@ -14,10 +14,11 @@ from flint import arb, ctx
 from jax import lax
 from oracle.hand import ANY, INF, are_images, ball, balls, ends, is_image, only, ways
 
-from jaxbounds.certification import Flags, NotSupported, Undecided, enclose, precision, values
-from jaxbounds.certification.interpreter import Interpreter, Program
-from jaxbounds.certification.rounding import narrowed
-from jaxbounds.certification.values import (
+from jaxbounds.certification import Flags, NotSupported, Undecided, enclose, precision
+from jaxbounds.programs.balls import values
+from jaxbounds.programs.balls.interpreter import Interpreter, Program
+from jaxbounds.programs.balls.rounding import narrowed
+from jaxbounds.programs.balls.values import (
     Nonnegative,
     as_flags,
     as_reals,
@@ -320,7 +321,7 @@ def test_what_is_seen_of_constants(function, computed, widened, x64):
 
 def test_a_program_says_whether_numbers_from_outside_are_taken():
     found = values.reals((), [arb(1)])
-    from jaxbounds.certification.interpreter import Enclosed
+    from jaxbounds.programs.balls.interpreter import Enclosed
 
     assert not Enclosed([found], True).taken(False) and Enclosed([found], True).taken(True)
     assert not Enclosed([found], False).taken(True) and Enclosed([found], False, False).taken(False)

@@ -9,7 +9,7 @@ import pytest
 
 from jaxbounds.certification import disprove, load_witness, save_witness, witness_of
 from jaxbounds.certification.witness import LIMIT, digest_of
-from jaxbounds.statements import Form, Sides, Statement
+from jaxbounds.claims.statements import Form, Sides, Statement
 
 STATEMENT = Statement(
     id="mine.double",

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from flint import arb
 
-from jaxbounds.certification.interpreter import precision
-from jaxbounds.certification.values import Undecided
+from jaxbounds.claims.statements import Form, Sides, Size, Statement
 from jaxbounds.constants.enclosure import BITS, Ratio
 from jaxbounds.constants.problem import UNCOUNTED, Problem, flat
-from jaxbounds.statements import Form, Sides, Size, Statement
+from jaxbounds.programs.balls.interpreter import precision
+from jaxbounds.programs.balls.values import Undecided
 
 
 def a_claim(**more):

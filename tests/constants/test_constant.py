@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from flint import arb
 
+from jaxbounds.claims.statements import Budget, Form
 from jaxbounds.constants import AtSize, constant
 from jaxbounds.constants.constant import (
     BUDGET,
@@ -28,10 +29,9 @@ from jaxbounds.constants.examine import Best
 from jaxbounds.constants.limits import Limit
 from jaxbounds.constants.polish import Point
 from jaxbounds.constants.problem import Problem
+from jaxbounds.constants.snapping import tied
 from jaxbounds.constants.starts import Start
-from jaxbounds.constants.ties import tied
 from jaxbounds.falsification.examples import NONE
-from jaxbounds.statements import Budget, Form
 
 NEVER = math.inf
 

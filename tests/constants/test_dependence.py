@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from jaxbounds.constants.dependence import Exponent, _alone, dependence, halves, varying
+from jaxbounds.constants.dependence import Exponent, _variation_along, dependence, halves, varying
 
 
 def test_axes_that_take_more_than_one_positive_value():
@@ -51,7 +51,7 @@ def test_the_variation_along_one_axis_alone_is_the_largest():
     # Rows (T, d): along T at d = 0 by 3, at d = 1 by 5; along d at T = 0 by 1, at T = 1 by 7.
     x = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
     y = np.array([0.0, 3.0, 1.0, -4.0])
-    assert _alone(x, y, 0) == 5 and _alone(x, y, 1) == 7
+    assert _variation_along(x, y, 0) == 5 and _variation_along(x, y, 1) == 7
 
 
 @pytest.mark.parametrize(

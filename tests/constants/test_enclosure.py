@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from flint import arb
 
-from jaxbounds.certification.interpreter import Enclosed, precision
-from jaxbounds.certification.values import Undecided
+from jaxbounds.claims.statements import Sides
 from jaxbounds.constants import enclosure
 from jaxbounds.constants.enclosure import BITS, Ratio, ascent, at_values, digits_of
 from jaxbounds.constants.polish import Point, at
-from jaxbounds.constants.ties import tied
-from jaxbounds.statements import Sides
+from jaxbounds.constants.snapping import tied
+from jaxbounds.programs.balls.interpreter import Enclosed, precision
+from jaxbounds.programs.balls.values import Undecided
 
 E = {"x": np.array([1.0, 2.0])}
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from flint import arb
 
-from jaxbounds.certification.values import NotSupported, Undecided
 from jaxbounds.constants import examine
 from jaxbounds.constants.examine import (
     Best,
@@ -36,7 +35,8 @@ from jaxbounds.constants.examine import (
 )
 from jaxbounds.constants.limits import Limit, Look
 from jaxbounds.constants.polish import Point
-from jaxbounds.constants.ties import tied
+from jaxbounds.constants.snapping import tied
+from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 NEVER = math.inf
 

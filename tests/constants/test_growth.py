@@ -9,9 +9,9 @@ import math
 import pytest
 from flint import arb
 
-from jaxbounds.certification.interpreter import precision
-from jaxbounds.certification.values import NotSupported, Undecided
 from jaxbounds.constants.growth import FARTHER, STEPS, _lawful, _steady, _steady_in_logs, growth
+from jaxbounds.programs.balls.interpreter import precision
+from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 
 @pytest.fixture(autouse=True)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from flint import arb
 
-from jaxbounds.certification.interpreter import precision
 from jaxbounds.constants import kinks
 from jaxbounds.constants.enclosure import BITS
 from jaxbounds.constants.kinks import Piece, _equal, met, pieces
 from jaxbounds.constants.polish import at
+from jaxbounds.programs.balls.interpreter import precision
 
 SLOPES = np.array([[3.0, 1.0], [-1.0, 2.0], [-1.0, -3.0]])  # zero is (5, 8, 7)/20 of them
 CENTRE = np.array([1.0, 2.0])

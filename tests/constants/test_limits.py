@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from flint import arb
 
-from jaxbounds.certification.values import NotSupported, Undecided
 from jaxbounds.constants.limits import LOOKS, _families, _ways, limit, looks
 from jaxbounds.constants.polish import Point, at
-from jaxbounds.constants.ties import tied
+from jaxbounds.constants.snapping import tied
+from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 
 def point_at(ratio=1.0, **leaves):

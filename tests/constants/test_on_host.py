@@ -10,16 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds.claims.sets import Box, Integers
+from jaxbounds.claims.statements import Budget, Sides
 from jaxbounds.constants import on_host
 from jaxbounds.constants.constant import sharp_constant
-from jaxbounds.constants.on_host import _few, _undoubted, doubt, steady
+from jaxbounds.constants.host_climb import HostClimber, Place
+from jaxbounds.constants.on_host import _few, _without_objection, objection, steady
 from jaxbounds.constants.polish import Point
 from jaxbounds.constants.problem import Problem
-from jaxbounds.constants.ties import tied
-from jaxbounds.constants.wandering import Place, Wanderer
+from jaxbounds.constants.snapping import tied
 from jaxbounds.falsification import float64_on_cpu
-from jaxbounds.sets import Box, Integers
-from jaxbounds.statements import Budget, Sides
 
 
 @pytest.fixture
@@ -121,9 +121,9 @@ def test_two_hills_are_told_apart(constant_of):
 
 
 @pytest.fixture
-def wanderer(on_the_host):
+def climber(on_the_host):
     def make(f, draws, **more):
-        return Wanderer(Problem(on_the_host(f, **more), "printed", {}), draws)
+        return HostClimber(Problem(on_the_host(f, **more), "printed", {}), draws)
 
     with float64_on_cpu():
         yield make
@@ -142,14 +142,14 @@ DRAWS = {"x": np.linspace(0.5, 2, 20)}
         (lambda i: 1.0, 1.5, ""),
     ],
 )
-def test_doubts(f, x, words, wanderer):
-    w = wanderer(f, DRAWS)
+def test_doubts(f, x, words, climber):
+    w = climber(f, DRAWS)
     place = w.at({"x": np.array(x)})
-    found = doubt(w, place, np.random.default_rng(0))
+    found = objection(w, place, np.random.default_rng(0))
     assert words in found and bool(words) == bool(found)
 
 
-def test_whole_numbers_that_were_not_drawn(wanderer):
+def test_whole_numbers_that_were_not_drawn(climber):
     rng = np.random.default_rng(0)
     rises, few = (lambda i: 1.0 + int(i["k"])), np.repeat([0, 4, 8], 5)
     slow = lambda i: 1.0 + int(i["k"]) // 4
@@ -161,24 +161,24 @@ def test_whole_numbers_that_were_not_drawn(wanderer):
         (slow, few, 8, "the last, but not of all"),
         (hill, few, 4, ""), (lambda i: 1.0, few, 8, ""),
     ):  # fmt: skip
-        w = wanderer(f, {"k": seen, "x": np.ones(15)})
-        found = doubt(w, w.at({"k": np.array(k), "x": np.array(1.0)}), rng)
+        w = climber(f, {"k": seen, "x": np.ones(15)})
+        found = objection(w, w.at({"k": np.array(k), "x": np.array(1.0)}), rng)
         assert words in found and bool(words) == bool(found)
     # What raises there is no value.
-    w = wanderer(lambda i: [1.0, 2.0, 3.0][int(i["k"])], {"k": np.repeat([0, 1, 2], 5),
+    w = climber(lambda i: [1.0, 2.0, 3.0][int(i["k"])], {"k": np.repeat([0, 1, 2], 5),
                                                           "x": np.ones(15)})  # fmt: skip
-    assert doubt(w, w.at({"k": np.array(2), "x": np.array(1.0)}), rng) == ""
+    assert objection(w, w.at({"k": np.array(2), "x": np.array(1.0)}), rng) == ""
 
 
-def test_at_a_jump_a_place_beside_it_is_taken(wanderer):
+def test_at_a_jump_a_place_beside_it_is_taken(climber):
     rng = np.random.default_rng(0)
-    w = wanderer(lambda i: np.ceil(i["x"]) / i["x"], DRAWS)
+    w = climber(lambda i: np.ceil(i["x"]) / i["x"], DRAWS)
     edge = np.nextafter(1.0, 2.0)
     there = steady(w, w.at({"x": np.array(edge)}), 2.0, rng)
     assert 1 + 1e-12 < there.instance["x"] < 1 + 1e-11 and 2 - 1e-10 < there.ratio < 2
-    spike = wanderer(lambda i: 2.0 if i["x"] == 1.0 else 1.0, DRAWS)
+    spike = climber(lambda i: 2.0 if i["x"] == 1.0 else 1.0, DRAWS)
     assert steady(spike, spike.at({"x": np.array(1.0)}), 2.0, rng) is None
-    flat = wanderer(lambda i: 1.0, DRAWS)
+    flat = climber(lambda i: 1.0, DRAWS)
     assert steady(flat, Place({"x": np.array(1.0)}, 1.0), 1.0, rng).instance["x"] == 1.0
 
 
@@ -209,9 +209,9 @@ def test_how_many_must_agree(given, words):
     assert (on_host.LEAST, on_host.DRAWN, on_host.AGREEING) == (6, 1, 3)
 
 
-def test_doubts_end_with_the_time(wanderer):
-    w = wanderer(lambda i: 2 - (i["x"] - 1) ** 2, DRAWS)
+def test_doubts_end_with_the_time(climber):
+    w = climber(lambda i: 2 - (i["x"] - 1) ** 2, DRAWS)
     top = {"x": np.array(1.0)}
     found = [Point(top, *tied(top, 0.0), 2.0, "drawn")]
-    assert _undoubted(w, found, np.random.default_rng(0), np.inf)[1] == ""
-    assert "time was over" in _undoubted(w, found, np.random.default_rng(0), 0.0)[1]
+    assert _without_objection(w, found, np.random.default_rng(0), np.inf)[1] == ""
+    assert "time was over" in _without_objection(w, found, np.random.default_rng(0), 0.0)[1]

@@ -26,8 +26,8 @@ from jaxbounds.constants.polish import (
     polished,
 )
 from jaxbounds.constants.problem import UNCOUNTED
+from jaxbounds.constants.snapping import Ties, tied
 from jaxbounds.constants.starts import Start
-from jaxbounds.constants.ties import Ties, tied
 
 NEVER = math.inf
 

@@ -11,19 +11,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds.claims.statements import Form, Sides, Size, Statement
 from jaxbounds.constants.problem import (
     UNCOUNTED,
     Problem,
-    alone,
     filled,
     flat,
     floats_of,
     is_float,
     unflat,
+    with_one_form,
 )
-from jaxbounds.constants.ties import tied
+from jaxbounds.constants.snapping import tied
 from jaxbounds.falsification import float64_on_cpu
-from jaxbounds.statements import Form, Sides, Size, Statement
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_bound_from_below_is_turned():
         lhs=i["x"][0], rhs={"printed": i["x"][1], "derived": 2 * i["x"][1], "control": 1.0},
         error=0.25,
     ))  # fmt: skip
-    one = alone(above, "derived", Size({"less": 1.0}))
+    one = with_one_form(above, "derived", Size({"less": 1.0}))
     assert one.relation == "<=" and [f.name for f in one.forms] == ["derived"]
     assert one.sizes == ({"less": 1.0},)
     found = one.evaluate({"x": np.array([3.0, 5.0])}, one.sizes[0])

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from flint import arb
 
-from jaxbounds.certification.interpreter import precision
+from jaxbounds.claims.statements import Budget, Sides
 from jaxbounds.constants.constant import sharp_constant
 from jaxbounds.constants.enclosure import BITS, Ratio
 from jaxbounds.constants.polish import at, best_neighbour
 from jaxbounds.constants.problem import Problem
 from jaxbounds.falsification import float64_on_cpu
-from jaxbounds.statements import Budget, Sides
+from jaxbounds.programs.balls.interpreter import precision
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from jaxbounds.constants import AtSize, ClosedForm, Exponent, SharpConstant
-from jaxbounds.plain import plain
+from jaxbounds.ground.to_json import to_json
 
 HALF = ClosedForm(text="1/2", digits=20, height=2, chance=1e-9, basis="rational numbers")
 
@@ -59,7 +59,7 @@ def test_json_and_back(tmp_path):
         id="a.b", form="printed", label="", formula="", sizes=sizes, dependence=(exponent,)
     )
     written = json.loads(found.save(tmp_path / "c.json").read_text())
-    assert written == json.loads(json.dumps(plain(found)))
+    assert written == json.loads(json.dumps(to_json(found)))
     assert SharpConstant.from_json(written) == found
 
 

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds.claims.statements import Size
 from jaxbounds.constants import sizes
 from jaxbounds.constants.sizes import _largest, check, grid, grown, parse
-from jaxbounds.statements import Size
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from jaxbounds.claims.statements import Budget
 from jaxbounds.constants import starts
 from jaxbounds.constants.starts import KINDS, Fresh, Start, _best, _middle, first_starts, further
 from jaxbounds.falsification.bench import Pool
 from jaxbounds.falsification.measure import Measured
-from jaxbounds.statements import Budget
 
 
 def drawn(kind, leaf, seeds=60, **others):

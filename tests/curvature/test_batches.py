@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxbounds.curvature.batches import count, group
+from jaxbounds.networks.curvature.batches import count, group
 
 X, Y = np.arange(10.0).reshape(5, 2), np.arange(5)
 

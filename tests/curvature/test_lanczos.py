@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.curvature.lanczos import (
+from jaxbounds.networks.curvature.lanczos import (
     BASIS_BYTES,
     Extremes,
     _flagged,

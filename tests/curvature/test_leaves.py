@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.curvature.filters import matches
-from jaxbounds.curvature.leaves import Held, select
-from jaxbounds.curvature.shares import head_axes, head_shares, shares
+from jaxbounds.networks.curvature.filters import matches
+from jaxbounds.networks.curvature.leaves import Held, select
+from jaxbounds.networks.curvature.shares import head_axes, head_shares, shares
 
 TREE = {
     "a": {"kernel": jnp.arange(6.0).reshape(2, 3), "bias": jnp.array([7.0, 8.0])},

@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.curvature import bias, programs
-from jaxbounds.curvature.batches import group
-from jaxbounds.curvature.convexity import convexity_certificate
-from jaxbounds.curvature.leaves import select
-from jaxbounds.curvature.products import (
+from jaxbounds.networks.curvature import bias, programs
+from jaxbounds.networks.curvature.batches import group
+from jaxbounds.networks.curvature.convexity import convexity_certificate
+from jaxbounds.networks.curvature.leaves import select
+from jaxbounds.networks.curvature.products import (
     Composite,
     Problem,
     check_matrix,
@@ -17,7 +17,7 @@ from jaxbounds.curvature.products import (
     hessian_vector_product,
     real,
 )
-from jaxbounds.curvature.programs import Point
+from jaxbounds.networks.curvature.programs import Point
 
 pytestmark = pytest.mark.usefixtures("x64")
 

@@ -11,8 +11,13 @@ from flax import nnx
 from jax.experimental.ode import odeint
 
 import jaxbounds as jb
-from jaxbounds.curvature import head_shares, hessian_vector_product, lanczos_extremes, shares
-from jaxbounds.curvature.leaves import select
+from jaxbounds.networks.curvature import (
+    head_shares,
+    hessian_vector_product,
+    lanczos_extremes,
+    shares,
+)
+from jaxbounds.networks.curvature.leaves import select
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(8, 3)), RNG.normal(size=(8, 3))

@@ -10,17 +10,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.curvature import convexity, monitor
-from jaxbounds.curvature.convexity import weak_convexity_at
-from jaxbounds.curvature.extremes import dense_at, extremes_at, lanczos_options, memory_at
-from jaxbounds.curvature.lanczos import Extremes, default_tolerance
-from jaxbounds.curvature.leaves import Selection
-from jaxbounds.curvature.monitor import CurvatureMonitor, _ratio
-from jaxbounds.curvature.programs import Point
-from jaxbounds.curvature.spectrum import Spectrum, _bare, _error, _stored, spectrum_at
-from jaxbounds.curvature.structured import _bracket, count_below, structured_extremes
-from jaxbounds.curvature.top import top_at
-from jaxbounds.curvature.trace import trace_at
+from jaxbounds.networks.curvature import convexity, monitor
+from jaxbounds.networks.curvature.convexity import weak_convexity_at
+from jaxbounds.networks.curvature.extremes import dense_at, extremes_at, lanczos_options, memory_at
+from jaxbounds.networks.curvature.lanczos import Extremes, default_tolerance
+from jaxbounds.networks.curvature.leaves import Selection
+from jaxbounds.networks.curvature.monitor import CurvatureMonitor, _ratio
+from jaxbounds.networks.curvature.programs import Point
+from jaxbounds.networks.curvature.spectrum import Spectrum, _bare, _error, _stored, spectrum_at
+from jaxbounds.networks.curvature.structured import _bracket, count_below, structured_extremes
+from jaxbounds.networks.curvature.top import top_at
+from jaxbounds.networks.curvature.trace import trace_at
 
 pytestmark = pytest.mark.usefixtures("x64")
 EPS = 2.0**-52

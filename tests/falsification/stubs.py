@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.falsification.bench import Column
 from jaxbounds.falsification.measure import Measured
-from jaxbounds.statements import Budget, Form, Sides, Statement
 
 TENTH = 2.0**-10
 """A tolerance near 1e-3 for which 1 + tolerance is a float, so that borders are exact."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from stubs import column, measured, statement
 
+from jaxbounds.claims.statements import Budget, Counterexample, Form, Sides, Size
 from jaxbounds.falsification.bench import (
     Bench,
     Column,
@@ -27,7 +28,6 @@ from jaxbounds.falsification.bench import (
     take,
 )
 from jaxbounds.falsification.programs import UNKEPT, Programs
-from jaxbounds.statements import Budget, Counterexample, Form, Sides, Size
 
 pytestmark = pytest.mark.usefixtures("x64")
 ONE, FORM = Size({"d": 1}), Form(name="printed")

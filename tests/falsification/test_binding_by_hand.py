@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from stubs import measured, statement
 
+from jaxbounds.claims.statements import Budget, Counterexample, Form, Sides, Size
 from jaxbounds.falsification.binding import (
     OTHER_MISTAKES,
     _differ,
@@ -27,7 +28,6 @@ from jaxbounds.falsification.binding import (
     off,
     planted,
 )
-from jaxbounds.statements import Budget, Counterexample, Form, Sides, Size
 
 pytestmark = pytest.mark.usefixtures("x64")
 ONE = Size({"d": 1})

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from stubs import TENTH, column, statement
 
+from jaxbounds.claims.sets import Signs
+from jaxbounds.claims.statements import Form
 from jaxbounds.falsification.decide import decide, edge, violation
-from jaxbounds.sets import Signs
-from jaxbounds.statements import Form
 
 PLAIN = Form(name="printed")
 SHARP = Form(name="printed", equality="x = y")

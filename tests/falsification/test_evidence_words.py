@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from stubs import TENTH, column, measured, statement
 
+from jaxbounds.claims.statements import Form
 from jaxbounds.falsification.bench import Pool
 from jaxbounds.falsification.decide import Decision
 from jaxbounds.falsification.evidence import (
@@ -17,7 +18,6 @@ from jaxbounds.falsification.evidence import (
     near_control,
 )
 from jaxbounds.falsification.explore import End, Searched
-from jaxbounds.statements import Form
 
 NAN, INF = math.nan, math.inf
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from stubs import TENTH, measured, plain, statement
 
+from jaxbounds.claims.statements import Form, Sides, Size
 from jaxbounds.falsification.bench import Bench, Pool
 from jaxbounds.falsification.examples import NONE, SOURCE, Examples, recall, remember
 from jaxbounds.falsification.programs import UNKEPT
 from jaxbounds.falsification.storage import load_instance, save_instance
-from jaxbounds.statements import Form, Sides, Size
 
 pytestmark = pytest.mark.usefixtures("x64")
 ONE, PRINTED = Size({"d": 1}), Form(name="printed", expected="holds")

@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 from stubs import measured, statement
 
+from jaxbounds.claims.statements import Budget, Form, Sides
 from jaxbounds.falsification.bench import Bench, Pool
 from jaxbounds.falsification.explore import (
     End,
     Searched,
-    _hopped,
     _key,
     _slopes,
     _starts,
+    _with_moves,
     agreeing,
     draw,
     search,
 )
-from jaxbounds.falsification.hopping import Hopped
+from jaxbounds.falsification.move_search import FoundByMoves
 from jaxbounds.falsification.programs import UNKEPT, Programs
 from jaxbounds.falsification.search import Found
-from jaxbounds.statements import Budget, Form, Sides
 
 INF, NAN = np.inf, np.nan
 MODULE = sys.modules[draw.__module__]
@@ -188,9 +188,9 @@ def test_ends_agree_to_a_millionth_at_the_worst_size(ends, found):
 
 def test_what_chains_came_to_is_added():
     before = Searched(4, np.array([1, 2, 0]), 5, (_end(["worst"], [1.0]),))
-    hopped = Hopped(np.array(["a", "b", "c"]), np.array([0, 1, 0]), np.array([1.0, 2.0, 3.0]),
+    hopped = FoundByMoves(np.array(["a", "b", "c"]), np.array([0, 1, 0]), np.array([1.0, 2.0, 3.0]),
                     np.array([10, 20, 30]), np.array([3, 4, 5]))  # fmt: skip
-    after = _hopped(before, hopped)
+    after = _with_moves(before, hopped)
     assert after.accepted.tolist() == [41, 22, 0] and after.met == 17 and after.runs == 4
     assert len(after.ends) == 2 and after.ends[1].value.tolist() == [1, 2, 3]
     assert before.accepted.tolist() == [1, 2, 0]
@@ -341,12 +341,14 @@ def test_where_nothing_counts_nothing_is_climbed(monkeypatch):
 
 def test_elsewhere_chains_are_run_before_and_after_slopes(monkeypatch):
     asked = []
-    one = Hopped(np.array(["a"]), np.array([0]), np.array([1.0]), np.array([1]), np.array([1]))
+    one = FoundByMoves(
+        np.array(["a"]), np.array([0]), np.array([1.0]), np.array([1]), np.array([1])
+    )
     hop = lambda bench, pool, budget, at, *, again: asked.append(("hop", at, again)) or one
     slopes = lambda bench, pool, budget, at, near, searched: (
         asked.append(("slopes", at)) or searched
     )
-    monkeypatch.setattr(MODULE, "hop", hop)
+    monkeypatch.setattr(MODULE, "search_by_moves", hop)
     monkeypatch.setattr(MODULE, "_slopes", slopes)
     bench, pool = _Fake(), Pool()
     for size in range(2):

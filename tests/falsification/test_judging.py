@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from stubs import statement
 
+from jaxbounds.claims.statements import Budget, Counterexample, Form, Sides, Size
 from jaxbounds.falsification.bench import Bench, Pool
 from jaxbounds.falsification.decide import Decision
-from jaxbounds.falsification.doubt import TRUE, Referee, nobody
 from jaxbounds.falsification.judging import _looked_again, _smaller, _with_stored, judge, unfit
 from jaxbounds.falsification.programs import UNKEPT
-from jaxbounds.falsification.watched import Watch
-from jaxbounds.statements import Budget, Counterexample, Form, Sides, Size
+from jaxbounds.falsification.second_opinion import TRUE, Referee, no_referee
+from jaxbounds.falsification.trace_watch import TraceWatch
 
 MODULE = sys.modules[judge.__module__]
 pytestmark = pytest.mark.usefixtures("x64")
@@ -91,7 +91,7 @@ def test_a_stored_counterexample_is_one_of_its_own_form():
     (("b",), False, (), False, ["rounds in b", "another function", "judges names"]),
 ])  # fmt: skip
 def test_why_a_program_is_not_the_one_meant(narrow, fixed, called, blind, says):
-    watch = Watch(statement(judges=(used, other)))
+    watch = TraceWatch(statement(judges=(used, other)))
     watch.narrow, watch.fixed, watch.blind = narrow, fixed, blind
     watch.called = {f"{f.__module__}.{f.__qualname__}" for f in called}
     found = "; ".join(unfit(watch))
@@ -107,7 +107,7 @@ def _again(*args, **kwargs):
     return _both(*args, **kwargs)[0]
 
 
-def _both(x, referee=nobody, narrow=(), form=None, decision=FAILS, asked=None):
+def _both(x, referee=no_referee, narrow=(), form=None, decision=FAILS, asked=None):
     form = form or Form(name="printed")
     two = lambda i, s: Sides(i["x"], {"derived": 1e9, "printed": 2.0, "control": -9.0})
     claim = statement(two, forms=(Form(name="derived"), form), sizes=({"d": 1}, {"d": 2}))
@@ -248,7 +248,7 @@ def test_what_lies_beside_the_draws_is_looked_at_for_means_alone(kind, asked, mo
 @pytest.mark.parametrize("restarts", [0, 3])
 def test_far_places_are_looked_at_where_there_is_a_search(restarts, monkeypatch):
     seen = []
-    monkeypatch.setattr(MODULE, "look_far", lambda bench, pool, referee, seed: seen.append(seed))
+    monkeypatch.setattr(MODULE, "extrapolate", lambda bench, pool, referee, seed: seen.append(seed))
     claim = statement(_over(2.0))
     judge(claim, budget=Budget(restarts=restarts, steps=1, batch=8), seed=5, programs=UNKEPT)
     assert seen == ([5] if restarts else [])

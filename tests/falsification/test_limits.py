@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from stubs import measured, statement
 
+from jaxbounds.claims.statements import Size
 from jaxbounds.falsification.limits import _left, _stands_still, judged_limit, trend
-from jaxbounds.statements import Size
 
 LOG2 = math.log(2)
 NAN, INF = math.nan, math.inf

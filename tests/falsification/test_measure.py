@@ -11,6 +11,9 @@ import pytest
 from stubs import TENTH, statement
 
 import jaxbounds as jb
+from jaxbounds.claims.sets import inner
+from jaxbounds.claims.statements import Form, Sides, Size
+from jaxbounds.falsification.evaluation import form_names, in_order, met, pick, read
 from jaxbounds.falsification.measure import (
     Measured,
     compared,
@@ -22,10 +25,7 @@ from jaxbounds.falsification.measure import (
     promised,
     ratio,
 )
-from jaxbounds.falsification.reading import form_names, in_order, met, pick, read
 from jaxbounds.ground.jax_internals import enable_x64
-from jaxbounds.sets import inner
-from jaxbounds.statements import Form, Sides, Size
 
 pytestmark = pytest.mark.usefixtures("x64")
 NAN, INF = math.nan, math.inf

@@ -12,7 +12,7 @@ import pytest
 from stubs import statement
 
 from jaxbounds.falsification.programs import UNKEPT, Programs, compiled
-from jaxbounds.falsification.watched import Watch
+from jaxbounds.falsification.trace_watch import TraceWatch
 
 MODULE = sys.modules[compiled.__module__]
 ALWAYS = 10**6
@@ -63,7 +63,7 @@ def test_who_watches_is_told_what_ran_and_whether_it_is_fixed(folder, tmp_path):
     claim = statement(judges=(used,))
     name = f"{used.__module__}.used"
     for turn in range(2):
-        watch = Watch(claim)
+        watch = TraceWatch(claim)
         programs = Programs(tmp_path if folder else None)
         run = programs(lambda x: used(x), "one", calls=ALWAYS, watch=watch)
         assert np.asarray(run(np.arange(2.0))).tolist() == [0, 2]
@@ -123,11 +123,11 @@ def test_for_a_few_calls_what_is_short_is_not_compiled(name, monkeypatch):
 def test_who_watches_a_few_calls_is_told_the_same():
     claim = statement(judges=(used,))
     turns = iter((1.0, 2.0))
-    watch = Watch(claim)
+    watch = TraceWatch(claim)
     run = Programs()(lambda x: used(x) * next(turns), "one", calls=1, watch=watch)
     assert np.asarray(run(np.arange(2.0))).tolist() == [0, 2] and watch.fixed is False
     assert watch.called == {f"{used.__module__}.used"} and watch.narrow == ()
-    watch = Watch(claim)
+    watch = TraceWatch(claim)
     coarse = lambda x: used(x.astype(np.float32) * np.float32(3))
     run = Programs()(coarse, "one", calls=1, watch=watch)
     run(np.arange(2.0))
@@ -136,7 +136,7 @@ def test_who_watches_a_few_calls_is_told_the_same():
 
 @pytest.mark.profiles
 def test_what_nobody_saw_is_not_kept(tmp_path):
-    watch = Watch(statement(judges=(used,)))
+    watch = TraceWatch(statement(judges=(used,)))
     sys.setprofile(lambda *_: None)  # somebody else profiles
     try:
         run = Programs(tmp_path)(lambda x: used(x), "one", calls=ALWAYS, watch=watch)

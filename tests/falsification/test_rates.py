@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from stubs import measured
 
+from jaxbounds.claims.statements import Form
 from jaxbounds.falsification.rates import _decays, by_size, judged_rate
-from jaxbounds.statements import Form
 
 LOG2 = math.log(2)
 

@@ -5,8 +5,8 @@ import pytest
 from stubs import statement
 
 import jaxbounds as jb
+from jaxbounds.claims.statements import Counterexample, Form
 from jaxbounds.falsification.rules import problems_of
-from jaxbounds.statements import Counterexample, Form
 
 
 def _paper(*forms, id="mine.claim", host=True, **options):
@@ -33,7 +33,7 @@ def test_a_plain_paper_has_no_problem():
     ("none: ", "left out without a reason"),
     ("code: json", None),
     ("code: json.loads, jaxbounds.falsification.bench.Bench.one", None),
-    ("code: json.loads,jaxbounds.norms", None),
+    ("code: json.loads,jaxbounds.numerics.norms", None),
     ("code: json, json.no_such", "names json.no_such, which is not there"),
     ("code: json.no_such.deeper", "names json.no_such.deeper, which is not there"),
     ("code: no_such_module", "names no_such_module, which is not there"),

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from stubs import Dice, statement
 
+from jaxbounds.claims.statements import Sides, Size
 from jaxbounds.falsification.bench import Bench
-from jaxbounds.falsification.hopping import measuring
+from jaxbounds.falsification.move_search import measuring
 from jaxbounds.falsification.programs import UNKEPT
 from jaxbounds.falsification.search import (
     _better,
@@ -20,7 +21,6 @@ from jaxbounds.falsification.search import (
     random_search,
     slopes,
 )
-from jaxbounds.statements import Sides, Size
 
 pytestmark = pytest.mark.usefixtures("x64")
 ONE = Size({"d": 1})

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from stubs import statement
 
+from jaxbounds.claims.statements import Form, Size
 from jaxbounds.falsification.measure import measure
-from jaxbounds.statements import Form, Size
 
 
 @pytest.mark.usefixtures("x64")

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.curvature import dense_hessian
 from jaxbounds.multihead import calculus
 from jaxbounds.multihead.loss import (
     empirical_risk,
@@ -20,6 +19,7 @@ from jaxbounds.multihead.model import (
     head_output,
     model_output,
 )
+from jaxbounds.networks.curvature import dense_hessian
 
 T, D, H, N = 4, 3, 2, 5
 RNG = np.random.default_rng(0)

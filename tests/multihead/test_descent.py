@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds.claims.statements import Size
 from jaxbounds.multihead import bounds
 from jaxbounds.multihead.certificate import (
     GoodInitialisation,
@@ -43,7 +44,6 @@ from jaxbounds.multihead.realizable import realizer
 from jaxbounds.multihead.runs import descend, target_of
 from jaxbounds.multihead.stability import leave_one_out
 from jaxbounds.multihead.statements.run_instances import realizable
-from jaxbounds.statements import Size
 
 C = 4 / (3 * math.sqrt(3))
 

@@ -13,13 +13,13 @@ import pytest
 from scipy.optimize import linprog
 from scipy.special import logsumexp, softmax
 
+from jaxbounds.claims.statements import Size
 from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.multihead.oracle import Assumption3
 from jaxbounds.multihead.oracle_bounds import gamma_linear, gamma_star, target_slacks
 from jaxbounds.multihead.self_bounded import loss_weighted_curvature, slope_weighted_curvature
 from jaxbounds.multihead.statements.good_start import _interval_sum_tail, _sign_sum_law
 from jaxbounds.papers import load_paper
-from jaxbounds.statements import Size
 
 PAPER = load_paper("multihead")
 STATEMENTS = {s.id: s for s in PAPER.statements}

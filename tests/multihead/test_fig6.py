@@ -11,6 +11,8 @@ import optax
 import pytest
 import xarray as xr
 
+from jaxbounds.experiments.results import load, save
+from jaxbounds.experiments.sweeps import Checkpoints
 from jaxbounds.multihead.experiments import fig6
 from jaxbounds.multihead.experiments.fig6 import experiment, runs
 from jaxbounds.multihead.experiments.fig6.claims import _slopes, claims
@@ -22,8 +24,6 @@ from jaxbounds.multihead.roberta import Roberta, RobertaShape, init_roberta, rec
 from jaxbounds.multihead.roberta_files import load_roberta
 from jaxbounds.multihead.text import read_text
 from jaxbounds.multihead.tokens import stored_tokenizer, to_arrays
-from jaxbounds.results import load, save
-from jaxbounds.sweeps import Checkpoints
 
 pytestmark = pytest.mark.usefixtures("kept_programs")
 

@@ -14,7 +14,7 @@ from jaxbounds.multihead.experiments.curves import Panel
 from jaxbounds.multihead.experiments.planted_claims import finds_the_teacher
 from jaxbounds.multihead.loss import empirical_risk
 from jaxbounds.multihead.model import attention_scores
-from jaxbounds.training import optimizer, trajectory
+from jaxbounds.networks.training import optimizer, trajectory
 
 GD = Panel(rule="gd", step_size=1.0)
 ROOT = Panel(rule="gd", step_size=1.0, exponent=0.5)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds.claims.statements import Size
 from jaxbounds.multihead.certificate import certified_run, observe
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.first_phase import (
@@ -49,7 +50,6 @@ from jaxbounds.multihead.oracle_bounds import (
     term_two_bound,
 )
 from jaxbounds.multihead.statements.contexts import sequence, unfold
-from jaxbounds.statements import Size
 
 
 def _context(T, relevant, S, M, per_coordinate, **options):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from jaxbounds.claims.statements import Sides, Size
 from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.multihead.certificate import GoodInitialisation, realizing_heads
 from jaxbounds.multihead.first_phase import printed_centre
@@ -23,7 +24,6 @@ from jaxbounds.multihead.statements.realizable_starts import (
     good_start_of,
 )
 from jaxbounds.papers import load_paper
-from jaxbounds.statements import Sides, Size
 
 STATEMENTS = {s.id.removeprefix("multihead."): s for s in load_paper("multihead").statements}
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from jaxbounds import falsify
+from jaxbounds.claims.statements import Budget, Size
 from jaxbounds.falsification import float64_on_cpu, measure
 from jaxbounds.multihead.runs import descend
 from jaxbounds.multihead.statements.descent_lemmas import rounding_of_losses
 from jaxbounds.multihead.statements.segments import close_enough
 from jaxbounds.papers import load_paper
-from jaxbounds.statements import Budget, Size
 
 STATEMENTS = {s.id: s for s in load_paper("multihead").statements}
 BUDGET = Budget(samples=96, restarts=0, steps=0, batch=96)

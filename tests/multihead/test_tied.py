@@ -9,7 +9,7 @@ from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.loss import empirical_risk
 from jaxbounds.multihead.model import head_norm
 from jaxbounds.multihead.tied import tied, tied_distance, tied_risk, untie
-from jaxbounds.training import optimizer, trajectory
+from jaxbounds.networks.training import optimizer, trajectory
 
 COPIES = (3, 1, 2)
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.norms import entrywise_norm, spectral_norm
+from jaxbounds.numerics.norms import entrywise_norm, spectral_norm
 from jaxbounds.qstr import bounds, data
 from jaxbounds.qstr.encodings import greedy_signs
 from jaxbounds.qstr.transformer import attention

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from jaxbounds.experiments.sweeps import Checkpoints
 from jaxbounds.qstr.experiments import (
     EXPERIMENTS,
     constructions,
@@ -20,7 +21,6 @@ from jaxbounds.qstr.experiments import (
     threshold,
 )
 from jaxbounds.qstr.experiments.threshold import samples_to_threshold
-from jaxbounds.sweeps import Checkpoints
 
 TOY = online.Protocol(d=2, check_every=5, test_prompts=64, max_samples=960, threshold=0.5)
 

@@ -7,11 +7,11 @@ import jax
 import numpy as np
 import pytest
 
+from jaxbounds.claims.statements import Size
 from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.falsification.bench import as_arrays
 from jaxbounds.qstr import bounds, packing
 from jaxbounds.qstr.statements import PAPER, auxiliary
-from jaxbounds.statements import Size
 
 REFUTED = [
     (s, form)

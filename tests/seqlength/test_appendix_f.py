@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from jaxbounds.claims.statements import Size
 from jaxbounds.seqlength.statements import PAPER, orientation
-from jaxbounds.statements import Size
 
 BY_ID = {s.id: s for s in PAPER.statements}
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from jaxbounds.chaining import chaining
 from jaxbounds.ground.jax_internals import enable_x64
+from jaxbounds.numerics.chaining import chaining
 from jaxbounds.seqlength import dudley, multi_layer, single_layer
 from jaxbounds.seqlength.covering_numbers import covering_staircase, sup_distances
 from jaxbounds.seqlength.linear_bounds import at_scale, lemma_3_6, lemma_3_6_sharp

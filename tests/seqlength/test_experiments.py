@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 from jax.experimental.compilation_cache import compilation_cache
 
+from jaxbounds.experiments.sweeps import Checkpoints
 from jaxbounds.seqlength.experiments import comparison, majority
 from jaxbounds.seqlength.experiments.config import PRESETS, PUBLISHED, SparseMajority
 from jaxbounds.seqlength.experiments.deciding import decide
@@ -15,7 +16,6 @@ from jaxbounds.seqlength.experiments.majority_claims import claims, deviations
 from jaxbounds.seqlength.experiments.majority_figure import figure
 from jaxbounds.seqlength.sparse_majority import Embedding
 from jaxbounds.seqlength.trends import trend
-from jaxbounds.sweeps import Checkpoints
 
 TINY = SparseMajority(
     lengths=(5,),

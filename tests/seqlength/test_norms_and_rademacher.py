@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jaxbounds.ground.jax_internals import enable_x64
-from jaxbounds.norms import induced_norm
+from jaxbounds.numerics.norms import induced_norm
 from jaxbounds.seqlength import norms
 from jaxbounds.seqlength.generalization import deviation, generalization_gap
 from jaxbounds.seqlength.rademacher import (

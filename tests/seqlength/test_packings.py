@@ -10,10 +10,10 @@ import math
 import numpy as np
 import pytest
 
+from jaxbounds.claims.statements import Size
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.seqlength.linear_bounds import volumetric_lower_cube
 from jaxbounds.seqlength.statements import PAPER, orientation, packings, single_layer
-from jaxbounds.statements import Size
 
 BY_ID = {s.id: s for s in PAPER.statements}
 

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds.claims.statements import Size
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.seqlength.statements.scales import LEMMA_E_1
-from jaxbounds.statements import Size
 
 STORED = LEMMA_E_1.form("printed").counterexample
 MIXED = np.array([1.0, -2.0])

@@ -7,13 +7,13 @@ import jax
 import numpy as np
 import pytest
 
-from jaxbounds.arrays import array_module, log, number, real, traced
+from jaxbounds.claims.statements import Size
 from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.falsification.bench import as_arrays
+from jaxbounds.numerics.arrays import array_module, log, number, real, traced
 from jaxbounds.seqlength import covering_numbers, linear_bounds
 from jaxbounds.seqlength.counting import log_counts_signed
 from jaxbounds.seqlength.statements import PAPER, entropy_integral
-from jaxbounds.statements import Size
 
 WHOLE, REAL = np.dtype(np.int64), np.dtype(np.float64)
 REFUTED = [

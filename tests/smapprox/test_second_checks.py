@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from jaxbounds.claims.statements import Size
 from jaxbounds.smapprox.all_layer_margin import balls_margin
 from jaxbounds.smapprox.certified import NiceConstants, perturbation_radii, theorem_d6
 from jaxbounds.smapprox.certified_machine import machine_margin_lower
@@ -29,7 +30,6 @@ from jaxbounds.smapprox.statements import (
     appendix_d_sharing,
     section2_epsilon,
 )
-from jaxbounds.statements import Size
 
 relu = lambda v: np.maximum(v, 0)
 

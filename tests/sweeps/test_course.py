@@ -13,11 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.sweeps import reporting, shares, sweep
-from jaxbounds.sweeps.programs import advancing, starting
-from jaxbounds.sweeps.work import Work
+from jaxbounds.experiments.sweeps import reporting, shares, sweep
+from jaxbounds.experiments.sweeps.programs import advancing, starting
+from jaxbounds.experiments.sweeps.work import Work
 
-module = importlib.import_module("jaxbounds.sweeps.sweep")
+module = importlib.import_module("jaxbounds.experiments.sweeps.sweep")
 LANES = np.array([1, 2, 3], np.float32)
 START, STEP = lambda lane: 0 * lane, lambda lane, state: state + lane
 MEASURE = lambda lane, state: {"loss": state}
@@ -263,7 +263,7 @@ def test_memory_counts_what_stays_beside_the_group_that_runs(monkeypatch):
     program = SimpleNamespace(memory_analysis=lambda: size)
     compiled = lambda self, *a, **k: program
     monkeypatch.setattr(type(work._groups), "compiled", compiled)
-    monkeypatch.setattr(importlib.import_module("jaxbounds.sweeps.work"), "refuse_over",
+    monkeypatch.setattr(importlib.import_module("jaxbounds.experiments.sweeps.work"), "refuse_over",
                         lambda need, limit, what, advice: seen.append((need, limit)))  # fmt: skip
     work.compile(50.0)
     # Three groups: one runs, and the arguments of two wait.

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.files import locate
-from jaxbounds.sweeps import compiled, lanes_of, reporting, sweep
-from jaxbounds.sweeps.groups import Groups
+from jaxbounds.experiments.sweeps import compiled, lanes_of, reporting, sweep
+from jaxbounds.experiments.sweeps.groups import Groups
+from jaxbounds.ground.files import locate
 
 pytestmark = pytest.mark.usefixtures("kept_programs")
 LANES = {"a": np.arange(1, 6, dtype=np.float32)}
@@ -142,7 +142,7 @@ def test_the_memory_is_said_where_something_is_shown(monkeypatch):
     monkeypatch.setattr(
         reporting, "_in_lines", lambda *given: lambda done, words: said.append(words)
     )
-    importlib.import_module("jaxbounds.sweeps.sweep")
+    importlib.import_module("jaxbounds.experiments.sweeps.sweep")
     count(show="sum")
     assert said[0].startswith("a device needs ") and said[1].startswith("mean sum")
 

@@ -6,10 +6,10 @@ import jax
 import numpy as np
 import pytest
 
-from jaxbounds.sweeps.compaction import compaction
-from jaxbounds.sweeps.grouping import LIMIT, available, fitting, needed
-from jaxbounds.sweeps.groups import Groups, largest
-from jaxbounds.sweeps.work import like, places
+from jaxbounds.experiments.sweeps.compaction import compaction
+from jaxbounds.experiments.sweeps.grouping import LIMIT, available, fitting, needed
+from jaxbounds.experiments.sweeps.groups import Groups, largest
+from jaxbounds.experiments.sweeps.work import like, places
 
 CPU = SimpleNamespace(platform="cpu", memory_stats=lambda: {"bytes_limit": 1})
 GPU = SimpleNamespace(platform="gpu", memory_stats=lambda: {"bytes_limit": 1000})

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from jaxbounds.sweeps.checkpoint import Checkpoints, leaves_of, with_leaves
-from jaxbounds.sweeps.merging import _as_long_as, merge_parts
+from jaxbounds.experiments.sweeps.checkpoint import Checkpoints, leaves_of, with_leaves
+from jaxbounds.experiments.sweeps.merging import _as_long_as, merge_parts
 
 
 def saved(folder, part=None, step=4, mark="m", rows=None, records=2, name="sweep"):
@@ -147,7 +147,7 @@ def test_a_chunk_that_was_written_before_its_state_is_not_read(tmp_path):
 
 
 def test_of_several_processes_the_first_writes(tmp_path, monkeypatch):
-    from jaxbounds.sweeps import checkpoint
+    from jaxbounds.experiments.sweeps import checkpoint
 
     kept = Checkpoints(tmp_path / "s", "m")
     kept.save(2, [np.zeros(1)], 0, chunk())

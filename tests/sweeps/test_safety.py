@@ -9,10 +9,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from jaxbounds.occupied import LOCK
-from jaxbounds.sweeps import Checkpoints, compiled, lanes_of, records_in, sweep
-from jaxbounds.sweeps.checkpoint import leaves_of
-from jaxbounds.sweeps.swept import swept_of
+from jaxbounds.experiments.sweeps import Checkpoints, compiled, lanes_of, records_in, sweep
+from jaxbounds.experiments.sweeps.checkpoint import leaves_of
+from jaxbounds.experiments.sweeps.swept import swept_of
+from jaxbounds.ground.occupied import LOCK
 
 pytestmark = pytest.mark.usefixtures("kept_programs")
 SCALE, OTHER = np.float32([1, 2, 3]), np.float32([1, 2, 4])
@@ -154,7 +154,7 @@ def test_a_complete_sweep_does_not_give_its_numbers_to_other_lanes(tmp_path):
 
 @pytest.mark.parametrize("what", ["version", "device", "precision"])
 def test_another_version_device_or_precision_is_another_run(what, tmp_path, monkeypatch):
-    from jaxbounds.sweeps import identity
+    from jaxbounds.experiments.sweeps import identity
 
     cut(tmp_path, monkeypatch)
     names = {"version": ("versions", {"jaxbounds": "0"}), "precision": ("products_used", "high")}
@@ -354,7 +354,7 @@ def test_settings_that_forbid_what_a_sweep_does_itself():
 
 
 def test_a_second_call_compiles_nothing(monkeypatch):
-    from jaxbounds.sweeps.groups import Groups
+    from jaxbounds.experiments.sweeps.groups import Groups
 
     compiled.forget()
     calls, usual = [], Groups.compiled

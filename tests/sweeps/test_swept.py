@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.sweeps import shares
-from jaxbounds.sweeps.programs import advancing, starting
-from jaxbounds.sweeps.shares import OnlyAShare, Share, dealt, mine, only, own, whole
-from jaxbounds.sweeps.swept import among, joined, lanes_of, nothing, swept_of
+from jaxbounds.experiments.sweeps import shares
+from jaxbounds.experiments.sweeps.programs import advancing, starting
+from jaxbounds.experiments.sweeps.shares import OnlyAShare, Share, dealt, mine, only, own, whole
+from jaxbounds.experiments.sweeps.swept import among, joined, lanes_of, nothing, swept_of
 
 NAN, INF = np.nan, np.inf
 

@@ -7,12 +7,12 @@ that encloses it; the hypotheses and the violated claim are theorems about them.
 from collections.abc import Mapping
 from typing import Any
 
-from jaxbounds.certification.boxes import MARGIN
 from jaxbounds.certification.rocq.boxes import box_file
 from jaxbounds.certification.rocq.file import RocqFile, file_of
 from jaxbounds.certification.rocq.theorem import READINGS, theorem_of
-from jaxbounds.certification.values import NotSupported, Undecided
-from jaxbounds.statements import Domain, Form, Instance, Statement
+from jaxbounds.claims.statements import Domain, Form, Instance, Statement
+from jaxbounds.programs.balls.boxes import MARGIN
+from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 OPERATIONS = 5000
 """Above which a file is refused unless more are asked for."""

@@ -11,20 +11,20 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.certification.interpreter import Program, precision
 from jaxbounds.certification.rocq.file import RocqFile, place_comment, variables_of
-from jaxbounds.certification.rocq.ledger import Ledger
-from jaxbounds.certification.rocq.names import comment
-from jaxbounds.certification.rocq.numbers import fraction_text
-from jaxbounds.certification.rocq.rules import lifted, objects
-from jaxbounds.certification.rocq.scripts import definition_of
-from jaxbounds.certification.rocq.terms import MINUS, PLUS, TIMES, Comparison, Real
 from jaxbounds.certification.rocq.theorem import BITS
-from jaxbounds.certification.rocq.translation import Translator
 from jaxbounds.certification.sides import sides_of
-from jaxbounds.certification.values import NotSupported, Reading, Undecided
+from jaxbounds.claims.statements import Domain, Form, Size, Statement
 from jaxbounds.falsification import float64_on_cpu
-from jaxbounds.statements import Domain, Form, Size, Statement
+from jaxbounds.programs.balls.interpreter import Program, precision
+from jaxbounds.programs.balls.rocq.ledger import Ledger
+from jaxbounds.programs.balls.rocq.names import comment
+from jaxbounds.programs.balls.rocq.numbers import fraction_text
+from jaxbounds.programs.balls.rocq.rules import lifted, objects
+from jaxbounds.programs.balls.rocq.scripts import definition_of
+from jaxbounds.programs.balls.rocq.terms import MINUS, PLUS, TIMES, Comparison, Real
+from jaxbounds.programs.balls.rocq.translation import Translator
+from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 DIGITS, DEPTH = 24, 40
 SAMPLES = 12

@@ -5,20 +5,20 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from jaxbounds.certification.rocq.ledger import Ledger
-from jaxbounds.certification.rocq.names import comment, usable
-from jaxbounds.certification.rocq.numbers import decimal_text
-from jaxbounds.certification.rocq.scripts import (
+from jaxbounds.certification.rocq.theorem import Translated
+from jaxbounds.programs.balls.rocq.ledger import Ledger
+from jaxbounds.programs.balls.rocq.names import comment, usable
+from jaxbounds.programs.balls.rocq.numbers import decimal_text
+from jaxbounds.programs.balls.rocq.scripts import (
     comparison_script,
     definition_of,
     known_as,
     lemma_of,
     prepared,
 )
-from jaxbounds.certification.rocq.spectral import LEMMAS, Spectral, lines_of
-from jaxbounds.certification.rocq.terms import Choice, Comparison, Place, Real
-from jaxbounds.certification.rocq.theorem import Translated
-from jaxbounds.certification.values import Reading
+from jaxbounds.programs.balls.rocq.spectral import LEMMAS, Spectral, lines_of
+from jaxbounds.programs.balls.rocq.terms import Choice, Comparison, Place, Real
+from jaxbounds.programs.balls.values import Reading
 
 WHAT_IS_NOT_SAID = (
     "What no kernel can say: that the definitions below are the program's operations in the "

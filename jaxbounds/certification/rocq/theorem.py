@@ -10,18 +10,18 @@ import jax
 import numpy as np
 from flint import arb
 
-from jaxbounds.certification.boxes import MARGIN
-from jaxbounds.certification.interpreter import precision
-from jaxbounds.certification.rocq.ledger import Ledger
-from jaxbounds.certification.rocq.names import usable
-from jaxbounds.certification.rocq.rules import lifted, objects
-from jaxbounds.certification.rocq.terms import Fact, Real
-from jaxbounds.certification.rocq.translation import Translator, translated
 from jaxbounds.certification.sides import arrays_of, sides_of
-from jaxbounds.certification.values import NotSupported, Reading, Undecided, nonnegative
+from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification import fitted, float64_on_cpu
 from jaxbounds.falsification.storage import flatten
-from jaxbounds.statements import Form, Instance, Size, Statement
+from jaxbounds.programs.balls.boxes import MARGIN
+from jaxbounds.programs.balls.interpreter import precision
+from jaxbounds.programs.balls.rocq.ledger import Ledger
+from jaxbounds.programs.balls.rocq.names import usable
+from jaxbounds.programs.balls.rocq.rules import lifted, objects
+from jaxbounds.programs.balls.rocq.terms import Fact, Real
+from jaxbounds.programs.balls.rocq.translation import Translator, translated
+from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided, nonnegative
 
 DIGITS = (12, 24, 48)
 """Decimal digits of the bounds, tried in turn."""

@@ -15,14 +15,14 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.files import Place, locate
+from jaxbounds.experiments.provenance import fingerprint, products_in, products_used
+from jaxbounds.experiments.sweeps import Swept, lanes_of, shares, sweep
+from jaxbounds.ground.files import Place, locate
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.experiments.student import Lane, Params, margins, measurements
 from jaxbounds.multihead.loss import logistic
 from jaxbounds.multihead.tied import tied
-from jaxbounds.provenance import fingerprint, products_in, products_used
-from jaxbounds.sweeps import Swept, lanes_of, shares, sweep
-from jaxbounds.training import Rule, Training, begin, optimizer, train_step
+from jaxbounds.networks.training import Rule, Training, begin, optimizer, train_step
 
 Measure = Callable[[Lane, Params], dict[str, Array]]
 

@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from jaxbounds.experiments import Experiment
+from jaxbounds.experiments.experiment import Experiment
+from jaxbounds.experiments.sweeps import progress
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.experiments.ntk_shown import claims, figure
@@ -25,7 +26,6 @@ from jaxbounds.multihead.model import head_norm
 from jaxbounds.multihead.ntk import best_ntk_margin, held_out_margins, ntk_gram
 from jaxbounds.multihead.oracle import Assumption3
 from jaxbounds.multihead.oracle_bounds import gamma_attention, gamma_linear
-from jaxbounds.sweeps import progress
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
-from jaxbounds.experiments import Claim
-from jaxbounds.plotting import OKABE_ITO, grid_ticks
+from jaxbounds.experiments.experiment import Claim
+from jaxbounds.experiments.plotting import OKABE_ITO, grid_ticks
 
 SEPARATED = 0.999
 """The share of held-out samples that a direction has to separate."""

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
-from jaxbounds.experiments import Claim
+from jaxbounds.experiments.experiment import Claim
 
 MOST_TRIALS = 10_000
 """So many trials at most are said to be enough."""

@@ -12,8 +12,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiments import Experiment
-from jaxbounds.files import Place
+from jaxbounds.experiments.experiment import Experiment
+from jaxbounds.ground.files import Place
 from jaxbounds.multihead.data import PlantedAttention
 from jaxbounds.multihead.experiments.curves import Curves, Panel, run_curves
 from jaxbounds.multihead.experiments.drawing import Quantity, draw_curves

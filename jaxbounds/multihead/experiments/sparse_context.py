@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiments import Experiment
-from jaxbounds.files import Place
+from jaxbounds.experiments.experiment import Experiment
+from jaxbounds.ground.files import Place
 from jaxbounds.multihead.bounds import beta2
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.experiments.curves import Curves, Panel, run_curves

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import xarray as xr
 
-from jaxbounds.experiments import Claim
+from jaxbounds.experiments.experiment import Claim
 from jaxbounds.multihead.experiments.ordering import along_heads, decide, shown, spread, why_not
 
 

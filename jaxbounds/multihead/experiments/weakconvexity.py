@@ -19,16 +19,16 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from jaxbounds.curvature import weak_convexity
-from jaxbounds.experiments import Claim, Experiment
-from jaxbounds.files import Place, load_arrays, locate, write_arrays
-from jaxbounds.folders import Marked
+from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.provenance import fingerprint
+from jaxbounds.experiments.sweeps import progress, shares
+from jaxbounds.ground.files import Place, load_arrays, locate, write_arrays
+from jaxbounds.ground.folders import Marked
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.experiments.weakconvexity_network import Arm, Encoder
 from jaxbounds.multihead.loss import logistic
-from jaxbounds.provenance import fingerprint
-from jaxbounds.sweeps import progress, shares
-from jaxbounds.training import begin, optimizer, train_step
+from jaxbounds.networks.curvature import weak_convexity
+from jaxbounds.networks.training import begin, optimizer, train_step
 
 BLOCKS = {"network": None, "attention": "attention"}
 """What the Hessian is restricted to: all parameters, or those whose path says attention."""

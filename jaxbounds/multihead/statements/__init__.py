@@ -30,6 +30,7 @@ is found. Instances are drawn in `instances`
 `common` holds settings that statements share.
 """
 
+from jaxbounds.claims.statements import Paper
 from jaxbounds.multihead.statements import (
     comparisons,
     data_models,
@@ -68,7 +69,6 @@ from jaxbounds.multihead.statements.errata import ERRATA
 from jaxbounds.multihead.statements.items import ITEMS
 from jaxbounds.multihead.statements.reference import BIBTEX, EDITION, LINKS, UNJUDGED
 from jaxbounds.multihead.statements.remarks import REMARKS, SURVIVES
-from jaxbounds.statements import Paper
 
 _PARTS = (
     (formulas, softmax, readouts, proof_steps, model_bounds, loss_bounds),

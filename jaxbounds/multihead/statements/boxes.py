@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from jaxbounds.statements import Domain, Instance, Size
+from jaxbounds.claims.statements import Domain, Instance, Size
 
 
 def _margins(point: jax.Array, size: Size) -> Instance:

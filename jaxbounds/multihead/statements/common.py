@@ -7,12 +7,12 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.claims.sets import Reals
+from jaxbounds.claims.statements import Budget, Instance, Sides, Size
 from jaxbounds.multihead.model import Params
 from jaxbounds.multihead.runs import head_sizes
 from jaxbounds.multihead.statements.instances import LOSS, SINGLE, keep_radius, radius_at_least_one
-from jaxbounds.norms import max_row_norm
-from jaxbounds.sets import Reals
-from jaxbounds.statements import Budget, Instance, Sides, Size
+from jaxbounds.numerics.norms import max_row_norm
 
 ANTIPODAL = "two tokens x = +-R v"
 IDENTICAL = "identical tokens, where every covariance vanishes"

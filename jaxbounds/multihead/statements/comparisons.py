@@ -9,6 +9,15 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.multihead.model import head_output
 from jaxbounds.multihead.oracle_bounds import (
     gamma_attention,
@@ -17,7 +26,6 @@ from jaxbounds.multihead.oracle_bounds import (
     target_slacks,
 )
 from jaxbounds.multihead.statements.contexts import by_hand, quiet_context, unfold
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _candidates(key: jax.Array, size: Size) -> Instance:

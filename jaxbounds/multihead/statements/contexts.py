@@ -16,11 +16,11 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import Budget, Instance, Sampler, Size
 from jaxbounds.multihead.first_phase import equal_rows
 from jaxbounds.multihead.ntk import ntk_margins
 from jaxbounds.multihead.oracle import Assumption3, Real, oracle_classifier, oracle_direction
-from jaxbounds.norms import vector_norm
-from jaxbounds.statements import Budget, Instance, Sampler, Size
+from jaxbounds.numerics.norms import vector_norm
 
 SIZES = ({"T": 5, "d": 5},)
 DATA_SIZES = ({"n": 3, "T": 4, "d": 4},)

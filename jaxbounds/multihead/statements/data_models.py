@@ -6,10 +6,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxbounds.claims.sets import Box, Integers
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.multihead.data import SparseContext
-from jaxbounds.norms import vector_norm
-from jaxbounds.sets import Box, Integers
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.norms import vector_norm
 
 
 def _model(relevant: Any, signal: Any, noise: Any, M: int, T: int) -> SparseContext:
@@ -20,7 +20,7 @@ def _model(relevant: Any, signal: Any, noise: Any, M: int, T: int) -> SparseCont
 
 
 @functools.partial(jax.jit, static_argnames=("n", "M", "T"))
-def _drawn(key: Any, n: int, **about: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _longest_tokens(key: Any, n: int, **about: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
     """The longest token, the longest noise and the share of relevant tokens of n sequences."""
     model = _model(**about)
     data, relevant = model.sample_marked(jax.random.wrap_key_data(key), n)
@@ -38,7 +38,7 @@ def _bounded_noise(instance: Instance, size: Size) -> Sides:
         "M": size["M"],
         "T": size["T"],
     }
-    longest, noise, share = _drawn(instance["key"], size["n"], **about)
+    longest, noise, share = _longest_tokens(instance["key"], size["n"], **about)
     model = _model(**about)
     return Sides.pairs(
         {

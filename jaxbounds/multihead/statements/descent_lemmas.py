@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import Form, Hypotheses, Instance, Sides, Size, Statement
 from jaxbounds.multihead.bounds import beta2, beta2_sharp, beta3, beta3_sharp
 from jaxbounds.multihead.descent import (
     LARGEST_HEAD,
@@ -35,7 +36,6 @@ from jaxbounds.multihead.statements.run_instances import (
     worst_step,
 )
 from jaxbounds.multihead.tied import tied_risk
-from jaxbounds.statements import Form, Hypotheses, Instance, Sides, Size, Statement
 
 GRID = 5
 """Points on a segment where the maximum of the loss is taken: a lower estimate, so that the right
@@ -208,7 +208,7 @@ def _with_short_steps(instance: Instance, size: Size) -> dict[str, Array]:
     return descends(instance, size) | {"(73)": short}
 
 
-def _near(instance: Instance, size: Size) -> dict[str, ArrayLike]:
+def _conditions_of_77(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """What (77) has: Lemma 10's hypotheses, (73) and (74)."""
     return {**_with_short_steps(instance, size), **head_count(PRINTED)(instance, size)}
 
@@ -235,7 +235,7 @@ LEMMA_8 = Statement(
         Form(
             name="printed, (77)",
             cites="eq. (77), Appendix B.3",
-            hypotheses=_near,
+            hypotheses=_conditions_of_77,
             note="max over [theta_k, theta] of L <= (4/3) (L(theta_k) + L(theta)), k < K. The "
             "maximum is that of five points: a lower estimate of what is bounded.",
         ),

@@ -1,7 +1,7 @@
 """Errata of the paper, the weightiest first; slips of the pen are in `slips`."""
 
+from jaxbounds.claims.statements import Erratum
 from jaxbounds.multihead.statements.slips import SLIPS
-from jaxbounds.statements import Erratum
 
 FALSE = (
     Erratum(

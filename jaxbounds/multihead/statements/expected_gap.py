@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxbounds.arrays import number
+from jaxbounds.claims.sets import Box, Integers
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.certificate import (
     GoodInitialisation,
@@ -27,8 +28,7 @@ from jaxbounds.multihead.realizable import (
     realizing_distance,
 )
 from jaxbounds.multihead.tied import per_head, tied_risk
-from jaxbounds.sets import Box, Integers
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.arrays import number
 
 SHARP = "sharpened S2, S6, S9, S10"
 

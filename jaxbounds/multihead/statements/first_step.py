@@ -10,6 +10,16 @@ import scipy
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.claims.sets import Box, Reals
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.multihead.first_phase import (
     centre,
     deviation,
@@ -29,9 +39,7 @@ from jaxbounds.multihead.statements.contexts import (
     sequences,
     unfold,
 )
-from jaxbounds.norms import vector_norm
-from jaxbounds.sets import Box, Reals
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.norms import vector_norm
 
 DATA_SETS = ({"n": 4}, {"n": 8}, {"n": 16}, {"n": 32}, {"n": 64})
 """The n1 over which the rate of the first phase is fitted."""

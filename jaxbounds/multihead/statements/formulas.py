@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from jaxbounds.claims.sets import Reals
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.multihead.calculus import head_gradient, head_hessian_blocks, loss_hessian
 from jaxbounds.multihead.loss import empirical_risk
 from jaxbounds.multihead.model import (
@@ -20,8 +22,6 @@ from jaxbounds.multihead.runs import training_set
 from jaxbounds.multihead.statements.common import params_of
 from jaxbounds.multihead.statements.instances import LOSS, loss_generic, single_generic
 from jaxbounds.multihead.tied import tied_output, untie
-from jaxbounds.sets import Reals
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 ON_HEAD: dict[str, Any] = {
     "kind": "identity",

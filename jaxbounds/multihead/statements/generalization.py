@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.runs import (
     Run,
@@ -34,7 +35,6 @@ from jaxbounds.multihead.statements.run_instances import (
     realized,
 )
 from jaxbounds.multihead.tied import tied_risk
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 ON_POPULATION: dict[str, Any] = ON_REALIZABLE | {
     "kind": "expectation",

@@ -11,6 +11,17 @@ from jax.scipy.special import gammaln
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.claims.sets import Box, Integers
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sampler,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.multihead.first_phase import (
     balanced_signs,
     centre,
@@ -36,18 +47,7 @@ from jaxbounds.multihead.statements.contexts import (
     sequences,
     unfold,
 )
-from jaxbounds.norms import vector_norm
-from jaxbounds.sets import Box, Integers
-from jaxbounds.statements import (
-    Budget,
-    Counterexample,
-    Form,
-    Instance,
-    Sampler,
-    Sides,
-    Size,
-    Statement,
-)
+from jaxbounds.numerics.norms import vector_norm
 
 MOST_HEADS = 12
 """Up to this H the law of sum_h alpha_h is summed exactly."""
@@ -196,7 +196,7 @@ PROPOSITION_2_P1 = Statement(
 )
 
 
-def _far(sampler: Sampler) -> Sampler:
+def _with_long_deviation(sampler: Sampler) -> Sampler:
     """With a deviation p up to e^9 times as long."""
 
     def sample(key: jax.Array, size: Size) -> Instance:
@@ -318,7 +318,7 @@ LEMMA_12 = Statement(
         _ORDERED,
     ),
     source="Appendix D.2.2; the exact law of the signs' sum, H <= 12",
-    **ON_SEQUENCE | {"sample": _far(sequence)} | ON_SIGNS,
+    **ON_SEQUENCE | {"sample": _with_long_deviation(sequence)} | ON_SIGNS,
 )
 
 PROPOSITION_2_P2 = Statement(
@@ -349,7 +349,7 @@ PROPOSITION_2_P2 = Statement(
     ),
     source="Section 5.1; Lemma 12; the exact law of the signs' sum, H <= 12",
     **ON_DATA
-    | {"sample": _far(sequences)}
+    | {"sample": _with_long_deviation(sequences)}
     | ON_SIGNS
     | {
         "assumptions": f"{ON_SIGNS['assumptions']}. n = 3; for one sample P2 as printed is Lemma "

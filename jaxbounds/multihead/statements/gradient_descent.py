@@ -7,6 +7,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.claims.sets import Box
+from jaxbounds.claims.statements import Budget, Form, Hypotheses, Instance, Sides, Size, Statement
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.descent_certificate import least_root
 from jaxbounds.multihead.model import head_norm
@@ -36,8 +38,6 @@ from jaxbounds.multihead.statements.run_instances import (
     short_enough,
 )
 from jaxbounds.multihead.tied import tied_distance, tied_risk
-from jaxbounds.sets import Box
-from jaxbounds.statements import Budget, Form, Hypotheses, Instance, Sides, Size, Statement
 
 LARGEST, MEAN = "sharpened S6, S9, S10", "sharpened S2, S6, S8, S10"
 THREE = {"printed": descent.PRINTED, LARGEST: descent.LARGEST_HEAD, MEAN: descent.SHARPEST}

@@ -9,12 +9,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.certificate import GoodInitialisation, corollary5, realized_distance
 from jaxbounds.multihead.first_phase import deviation_bound_dimension, model_bound
 from jaxbounds.multihead.oracle import Assumption3, Real
 from jaxbounds.multihead.oracle_bounds import gamma_linear, gamma_star
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 ON_ORDERS: dict[str, Any] = {
     "kind": "rate",

@@ -13,11 +13,11 @@ import jax.numpy as jnp
 from jax.scipy.special import ndtr
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import Instance, Sampler, Size
 from jaxbounds.multihead.data import PlantedAttention, SparseContext
 from jaxbounds.multihead.loss import Data, empirical_risk
-from jaxbounds.norms import project_rows, vector_norm
-from jaxbounds.statements import Instance, Sampler, Size
-from jaxbounds.training import Rule, optimizer, trajectory
+from jaxbounds.networks.training import Rule, optimizer, trajectory
+from jaxbounds.numerics.norms import project_rows, vector_norm
 
 if TYPE_CHECKING:  # slow to import
     import optax

@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.sets import Box, Integers
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.multihead.global_margin import feasible, head_margins, search_global_margin
 from jaxbounds.multihead.model import model_output
 from jaxbounds.multihead.ntk import (
@@ -22,9 +24,7 @@ from jaxbounds.multihead.ntk import (
     sample_gradients,
     separator,
 )
-from jaxbounds.norms import vector_norm
-from jaxbounds.sets import Box, Integers
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.norms import vector_norm
 
 
 def _heads(size: Size) -> Instance:

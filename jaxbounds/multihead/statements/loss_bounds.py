@@ -6,6 +6,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.multihead import bounds
 from jaxbounds.multihead.calculus import loss_hessian
 from jaxbounds.multihead.loss import (
@@ -26,7 +35,6 @@ from jaxbounds.multihead.statements.common import (
     token_radius,
 )
 from jaxbounds.multihead.statements.instances import STATIC
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 ON_MARGINS: dict[str, Any] = ON_LOSS | {
     "sample": STATIC,

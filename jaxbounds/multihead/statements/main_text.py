@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from jaxbounds.claims.sets import Box
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.certificate import GoodInitialisation, realized_distance, realized_size
 from jaxbounds.multihead.main_text import (
@@ -27,8 +29,6 @@ from jaxbounds.multihead.runs import (
 from jaxbounds.multihead.statements.common import token_radius
 from jaxbounds.multihead.statements.instances import radius_at_least_one, sparse_context
 from jaxbounds.multihead.statements.run_instances import BELOW, ON_RUNS
-from jaxbounds.sets import Box
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
 def _large_enough(instance: Instance, size: Size) -> dict[str, ArrayLike]:

@@ -6,9 +6,17 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.multihead.oracle import Assumption3
 from jaxbounds.multihead.oracle_bounds import gamma_attention, gamma_linear, gamma_star
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _settings(key: jax.Array, size: Size) -> Instance:

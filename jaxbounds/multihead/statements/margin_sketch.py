@@ -5,6 +5,8 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from jaxbounds.claims.sets import Box, Reals
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.multihead.calculus import head_gradient, softmax_derivative
 from jaxbounds.multihead.first_phase import equal_rows, printed_centre
 from jaxbounds.multihead.oracle import (
@@ -15,9 +17,7 @@ from jaxbounds.multihead.oracle import (
     relevance_scores,
 )
 from jaxbounds.multihead.statements.contexts import DRAWS, ON_SEQUENCE, unfold
-from jaxbounds.norms import vector_norm
-from jaxbounds.sets import Box, Reals
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.norms import vector_norm
 
 
 def _oracle(size: Size) -> Instance:

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.multihead import bounds
 from jaxbounds.multihead.calculus import head_hessian, hessian_certificate
 from jaxbounds.multihead.model import head_output, model_output
@@ -19,8 +20,7 @@ from jaxbounds.multihead.statements.common import (
     token_radius,
 )
 from jaxbounds.multihead.statements.instances import loss_generic
-from jaxbounds.norms import frobenius_norm, max_entry, max_row_norm
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.norms import frobenius_norm, max_entry, max_row_norm
 
 TWO_SIZES = {"sizes": ({"T": 2, "d": 2}, {"T": 4, "d": 3})}
 NO_U = IDENTICAL + " with U = 0"

@@ -11,13 +11,21 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.multihead.certificate import GoodInitialisation, realized_distance, realizing_heads
 from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params
 from jaxbounds.multihead.statements.realizable_starts import definition_1, enough_for_proposition_7
 from jaxbounds.multihead.tied import tied_risk
-from jaxbounds.norms import vector_norm
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.norms import vector_norm
 
 
 def _one_token(key: jax.Array, size: Size) -> Instance:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import Form, Instance, Sides, Size, Statement
 from jaxbounds.multihead.ntk import ntk_margins
 from jaxbounds.multihead.oracle import (
     oracle_classifier,
@@ -32,8 +33,7 @@ from jaxbounds.multihead.statements.contexts import (
     Context,
     unfold,
 )
-from jaxbounds.norms import vector_norm
-from jaxbounds.statements import Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.norms import vector_norm
 
 
 def _above_linear(c: Context, form: str, margin: Array) -> Sides:

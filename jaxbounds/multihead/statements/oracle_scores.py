@@ -6,6 +6,15 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.multihead.oracle import (
     Assumption3,
     irrelevant_score,
@@ -27,7 +36,6 @@ from jaxbounds.multihead.statements.contexts import (
     quiet_context,
     unfold,
 )
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _score_bounds(instance: Instance, size: Size) -> Sides:

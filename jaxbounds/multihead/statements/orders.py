@@ -5,12 +5,12 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.certificate import GoodInitialisation, corollary5
 from jaxbounds.multihead.descent_certificate import least_root
 from jaxbounds.multihead.oracle import Assumption3
 from jaxbounds.multihead.oracle_bounds import gamma_linear, gamma_star
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 AS_IT_GROWS: dict[str, Any] = {
     "kind": "rate",

@@ -5,6 +5,16 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
+from jaxbounds.claims.sets import Box, Reals
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.multihead import bounds
 from jaxbounds.multihead.calculus import head_hessian_blocks, softmax_derivative
 from jaxbounds.multihead.statements.boxes import signs, two_tokens
@@ -16,9 +26,7 @@ from jaxbounds.multihead.statements.common import (
     tight,
     token_radius,
 )
-from jaxbounds.norms import spectral_norm, vector_norm
-from jaxbounds.sets import Box, Reals
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.norms import spectral_norm, vector_norm
 
 
 def _covariance(instance: Instance, size: Size) -> Sides:

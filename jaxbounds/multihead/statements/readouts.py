@@ -7,6 +7,15 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.multihead.bounds import (
     inner_gradient_sharp,
     outer_gradient_bound,
@@ -22,8 +31,7 @@ from jaxbounds.multihead.statements.common import (
     tight,
     token_radius,
 )
-from jaxbounds.norms import vector_norm
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.norms import vector_norm
 
 
 def _pooled(readout: Readout, name: str) -> Callable[[Instance, Size], Sides]:

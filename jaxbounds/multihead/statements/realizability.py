@@ -9,6 +9,17 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from jaxbounds.claims.sets import Box
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Domain,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.multihead.bounds import beta3, beta3_sharp
 from jaxbounds.multihead.certificate import (
     GoodInitialisation,
@@ -36,17 +47,6 @@ from jaxbounds.multihead.statements.realizable_starts import (
     shared,
 )
 from jaxbounds.multihead.tied import tied_distance, tied_risk
-from jaxbounds.sets import Box
-from jaxbounds.statements import (
-    Budget,
-    Counterexample,
-    Domain,
-    Form,
-    Instance,
-    Sides,
-    Size,
-    Statement,
-)
 
 
 def _distance(instance: Instance, size: Size) -> Sides:

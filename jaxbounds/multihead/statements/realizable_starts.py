@@ -12,6 +12,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.claims.sets import Box
+from jaxbounds.claims.statements import Budget, Instance, Size
 from jaxbounds.multihead.certificate import (
     GoodInitialisation,
     good_initialisation,
@@ -24,8 +26,6 @@ from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params
 from jaxbounds.multihead.statements.contexts import DATA_SIZES, quieter, unfold
 from jaxbounds.multihead.tied import tied_margins, tied_norm
-from jaxbounds.sets import Box
-from jaxbounds.statements import Budget, Instance, Size
 
 _quiet = quieter(p=0.1)
 """So that theta* separates the data."""

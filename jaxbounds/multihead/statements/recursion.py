@@ -8,6 +8,15 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.multihead import stability
 from jaxbounds.multihead.bounds import beta1, beta1_sharp, beta2, beta2_sharp, beta3, beta3_sharp
 from jaxbounds.multihead.descent import MEAN_SQUARE, PRINTED, ball_constants
@@ -33,7 +42,6 @@ from jaxbounds.multihead.statements.run_instances import (
 )
 from jaxbounds.multihead.statements.segments import PAIRS
 from jaxbounds.multihead.tied import tied_norm
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 GRID = 5
 """Points on a segment where a maximum is taken: a lower estimate, so that the right sides of (19)
@@ -164,7 +172,9 @@ def _compared(instance: Instance) -> _Compared:
     full, without = descend(instance), stability.leave_one_out(instance)
     data, copies, radius = training_set(instance), instance["copies"], token_radius(instance)
     risk = lambda params, keep: stability.leave_one_out_risk(params, copies, data, keep)
-    shared = jax.vmap(jax.vmap(risk, (0, None)), (None, 0))(full.params, stability.kept(data))
+    shared = jax.vmap(jax.vmap(risk, (0, None)), (None, 0))(
+        full.params, stability.leave_one_out_masks(data)
+    )
     norm, _, squares = jax.tree.map(lambda leaf: leaf[None], sizes_along(full, copies))
     T = data["X"].shape[1]
     return _Compared(
@@ -193,7 +203,7 @@ def _over_segments(instance: Instance, size: Size, c: _Compared) -> tuple[Array,
     def at(t: Array) -> tuple[Array, dict[str, Array]]:
         mix = lambda a, b: (1 - t) * a[None] + t * b
         mixed = jax.tree.map(mix, c.full.params, c.without.params)
-        return jax.vmap(jax.vmap(at_point, (0, None)))(mixed, stability.kept(data))
+        return jax.vmap(jax.vmap(at_point, (0, None)))(mixed, stability.leave_one_out_masks(data))
 
     found = jax.lax.map(at, jnp.linspace(0.0, 1.0, GRID))
     return jax.tree.map(lambda leaf: jnp.max(leaf, axis=0), found)

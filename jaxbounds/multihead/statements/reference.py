@@ -41,7 +41,7 @@ UNJUDGED = {
         "runs.within",
         "runs.average_over",
         "runs.largest_until",
-        "stability.kept",
+        "stability.leave_one_out_masks",
         "tied.tied_margins",
         "tied.per_head",
         "tied.tied",

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import Budget, Hypotheses, Instance, Size
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.descent_certificate import least_root
 from jaxbounds.multihead.loss import Data
@@ -22,7 +23,6 @@ from jaxbounds.multihead.runs import STEPS, horizon, setting
 from jaxbounds.multihead.statements.common import token_radius
 from jaxbounds.multihead.statements.instances import radius_at_least_one, sparse_context
 from jaxbounds.multihead.tied import tied_norm, tied_risk
-from jaxbounds.statements import Budget, Hypotheses, Instance, Size
 
 BELOW = 1 - 1e-12
 """Steps are this much of the largest that is certified, so that rounding excludes none."""

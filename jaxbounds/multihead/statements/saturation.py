@@ -7,6 +7,16 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Domain,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.multihead.model import attention_scores, head_output
 from jaxbounds.multihead.oracle import Real, irrelevant_score, oracle_direction, relevant_score
 from jaxbounds.multihead.oracle_bounds import (
@@ -24,16 +34,6 @@ from jaxbounds.multihead.statements.contexts import (
     noise_eighth,
     quiet_context,
     unfold,
-)
-from jaxbounds.statements import (
-    Budget,
-    Counterexample,
-    Domain,
-    Form,
-    Instance,
-    Sides,
-    Size,
-    Statement,
 )
 
 

@@ -6,6 +6,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.multihead.bounds import beta3, beta3_sharp, convexity_horizon
 from jaxbounds.multihead.calculus import loss_hessian
 from jaxbounds.multihead.loss import Data, empirical_risk
@@ -24,7 +33,6 @@ from jaxbounds.multihead.statements.instances import (
     paired,
     radius_at_least_one,
 )
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 GRID = 17
 """Points on a segment where its extremes are taken: lower estimates of the maxima."""

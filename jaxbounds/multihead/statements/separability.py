@@ -5,6 +5,16 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.claims.sets import Box
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.multihead.first_phase import (
     centre,
     equal_rows,
@@ -33,9 +43,7 @@ from jaxbounds.multihead.statements.contexts import (
     sequence,
     unfold,
 )
-from jaxbounds.norms import vector_norm
-from jaxbounds.sets import Box
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.norms import vector_norm
 
 
 def _gamma_star(c: Context, instance: Instance) -> Real:

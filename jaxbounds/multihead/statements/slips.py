@@ -1,6 +1,6 @@
 """Slips of the pen in the paper: errata of kind "typo"."""
 
-from jaxbounds.statements import Erratum
+from jaxbounds.claims.statements import Erratum
 
 SLIPS = (
     Erratum(

@@ -4,11 +4,11 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import Form, Instance, Sides, Size, Statement
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.bounds import beta2, beta2_sharp, beta3
 from jaxbounds.multihead.runs import descend, distances, setting, sizes_along, target_of, within
 from jaxbounds.multihead.statements.run_instances import ON_RUNS, certified, worst_step
-from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 
 SHARP, SHARPEST = "sharpened S6, S9, S10", "sharpened S2, S6, S8, S10"
 

@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
 from jaxbounds.multihead.calculus import softmax_derivative
 from jaxbounds.multihead.statements.boxes import two_logits
 from jaxbounds.multihead.statements.common import unrestricted
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 TWO = {"T": 2}
 

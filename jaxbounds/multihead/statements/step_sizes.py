@@ -7,6 +7,15 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.multihead.first_phase import first_direction, printed_centre
 from jaxbounds.multihead.ntk import ntk_margins
 from jaxbounds.multihead.oracle_bounds import attention_part, deviation_part, weights_margin_bound
@@ -17,8 +26,7 @@ from jaxbounds.multihead.statements.contexts import (
     by_hand,
     unfold,
 )
-from jaxbounds.norms import vector_norm
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.norms import vector_norm
 
 INTERVAL, SIGNS = (-0.75, -0.25, 0.25, 0.75), (-1.0, 1.0)
 """Alpha uniform on [-1, 1], by midpoints, which are exact for what is linear in |alpha|; signs."""

@@ -9,6 +9,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.multihead.certificate import corollary5, realized_distance, target_scale
 from jaxbounds.multihead.descent_certificate import DescentCertificate, descent_certificate
 from jaxbounds.multihead.model import head_norm
@@ -22,7 +23,6 @@ from jaxbounds.multihead.statements.realizable_starts import (
     shared,
 )
 from jaxbounds.multihead.tied import tied_risk
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 SHARP = "sharpened S2, S6, S8, S10"
 FORMS = ("printed", "corrected", SHARP)

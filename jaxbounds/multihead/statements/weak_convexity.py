@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from jaxbounds.claims.sets import Reals
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.multihead.bounds import beta1, beta3
 from jaxbounds.multihead.calculus import head_hessian, loss_hessian
 from jaxbounds.multihead.loss import empirical_risk, logistic, margins
@@ -16,9 +18,7 @@ from jaxbounds.multihead.model import head_norm
 from jaxbounds.multihead.self_bounded import loss_weighted_curvature, slope_weighted_curvature
 from jaxbounds.multihead.statements.common import ON_LOSS, params_of, token_radius
 from jaxbounds.multihead.statements.instances import STATIC
-from jaxbounds.norms import vector_norm
-from jaxbounds.sets import Reals
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.norms import vector_norm
 
 _DERIVED = (
     "Hess L = (1/n) sum [l''_i grad f_i grad f_i^T + l'_i y_i Hess f_i], whose first part has no "

@@ -15,9 +15,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiments import Claim, Experiment
+from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.plotting import grid_ticks
 from jaxbounds.ground.jax_internals import enable_x64
-from jaxbounds.plotting import grid_ticks
 from jaxbounds.qstr import data, encodings, heads, interpolator, retrieval, rnn_construction
 from jaxbounds.qstr.code_rnn import code_rnn
 from jaxbounds.qstr.links import sphere

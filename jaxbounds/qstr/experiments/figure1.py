@@ -14,15 +14,15 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiments import Experiment
-from jaxbounds.files import Place, locate
-from jaxbounds.provenance import fingerprint
+from jaxbounds.experiments.experiment import Experiment
+from jaxbounds.experiments.provenance import fingerprint
+from jaxbounds.experiments.sweeps import Checkpoints, shares
+from jaxbounds.ground.files import Place, locate
 from jaxbounds.qstr.architectures import outline, refuse_unknown
 from jaxbounds.qstr.experiments.figure1_claims import HONEST, claims
 from jaxbounds.qstr.experiments.figure1_shown import figure, in_words, table
 from jaxbounds.qstr.experiments.online import Protocol, encoded_dimension
 from jaxbounds.qstr.experiments.threshold import samples_to_threshold
-from jaxbounds.sweeps import Checkpoints, shares
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from scipy.stats import t as student
 
-from jaxbounds.experiments import Claim
+from jaxbounds.experiments.experiment import Claim
 from jaxbounds.qstr.experiments.exponents import Exponent, fit_exponent
 
 PUBLISHED = {

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
 
-from jaxbounds.plotting import grid_ticks
+from jaxbounds.experiments.plotting import grid_ticks
 from jaxbounds.qstr.experiments.figure1_claims import HONEST, PUBLISHED, left_out
 from jaxbounds.qstr.experiments.online import Protocol
 

@@ -13,11 +13,11 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiments import Claim, Experiment
+from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.sweeps import progress
 from jaxbounds.qstr.encodings import published_encoding_dimension
 from jaxbounds.qstr.experiments import online
 from jaxbounds.qstr.transformer import attention_map
-from jaxbounds.sweeps import progress
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,11 +15,11 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float
 
+from jaxbounds.networks.training import Training, begin, optimizer, train_step
 from jaxbounds.qstr.architectures import build
 from jaxbounds.qstr.data import encode, sample_prompts
 from jaxbounds.qstr.encodings import published_encoding_dimension, rademacher_encodings
 from jaxbounds.qstr.links import find_link
-from jaxbounds.training import Training, begin, optimizer, train_step
 
 
 @dataclass(frozen=True, kw_only=True)

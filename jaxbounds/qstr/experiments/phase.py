@@ -15,12 +15,12 @@ import optax
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiments import Claim, Experiment
-from jaxbounds.plotting import grid_ticks
+from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.plotting import grid_ticks
+from jaxbounds.experiments.sweeps import progress
+from jaxbounds.networks.training import begin, train_step
 from jaxbounds.qstr import heads
 from jaxbounds.qstr.data import encode
-from jaxbounds.sweeps import progress
-from jaxbounds.training import begin, train_step
 
 
 @dataclass(frozen=True, kw_only=True)

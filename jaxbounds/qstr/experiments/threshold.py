@@ -12,10 +12,10 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxbounds import stopping
+from jaxbounds.experiments.sweeps import Checkpoints, leaves_of, progress, with_leaves
+from jaxbounds.ground import stopping
 from jaxbounds.qstr.architectures import outline
 from jaxbounds.qstr.experiments.online import Protocol, encoded_dimension, side_by_side
-from jaxbounds.sweeps import Checkpoints, leaves_of, progress, with_leaves
 
 SECONDS = 60.0
 """Between two times that a cell in training is stored."""

@@ -21,6 +21,7 @@ Sections and appendices, and where they are:
   read, how to cite it, and the functions that no statement judges: `reference`
 """
 
+from jaxbounds.claims.statements import Paper
 from jaxbounds.qstr.statements import (
     auxiliary,
     construction,
@@ -52,7 +53,6 @@ from jaxbounds.qstr.statements import (
 from jaxbounds.qstr.statements.errata import ERRATA, REMARKS, SURVIVES, UNCHECKED
 from jaxbounds.qstr.statements.items import ITEMS
 from jaxbounds.qstr.statements.reference import BIBTEX, CITATION, EDITION, LINKS, UNJUDGED
-from jaxbounds.statements import Paper
 
 PAPER = Paper(
     id="qstr",

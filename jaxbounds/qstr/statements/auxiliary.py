@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxbounds.arrays import array_module, number, traced
-from jaxbounds.norms import dual_exponent, entrywise_norm
+from jaxbounds.claims.statements import Budget, Counterexample, Form, Sides, Statement, stacked
+from jaxbounds.numerics.arrays import array_module, number, traced
+from jaxbounds.numerics.norms import dual_exponent, entrywise_norm
 from jaxbounds.qstr import heads, packing
 from jaxbounds.qstr.statements.common import SEARCHED, SEARCHED_ON_HOST, gauss_hermite, reals
-from jaxbounds.statements import Budget, Counterexample, Form, Sides, Statement, stacked
 
 _EXPONENTS = {
     "printed": (3.0, 1.5, 4.0),

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from jaxbounds.claims.sets import Box, Reals, Set
+from jaxbounds.claims.statements import Budget, Size
 from jaxbounds.qstr.data import sample_positions
 from jaxbounds.qstr.encodings import greedy_signs
-from jaxbounds.sets import Box, Reals, Set
-from jaxbounds.statements import Budget, Size
 
 SEARCHED: dict[str, Any] = {
     "kind": "inequality",

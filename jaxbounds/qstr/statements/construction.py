@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.sets import Box, Sphere
+from jaxbounds.claims.statements import Budget, Domain, Form, Sides, Statement
 from jaxbounds.qstr import data, gates, relu_networks, rnn_construction
 from jaxbounds.qstr.relu_networks import evaluate
 from jaxbounds.qstr.statements.common import SEARCHED, encodings, positions
-from jaxbounds.sets import Box, Sphere
-from jaxbounds.statements import Budget, Domain, Form, Sides, Statement
 
 _KNOTS = 8
 RADIUS = 4.0

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from jaxbounds.claims.sets import Box, Integers
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.qstr import bounds, covers, packing
 from jaxbounds.qstr.statements.common import SEARCHED_ON_HOST
-from jaxbounds.sets import Box, Integers
-from jaxbounds.statements import Budget, Form, Sides, Statement
 
 _CLASSES = {
     "m": Integers(1, 19), "H": Integers(1, 3), "De": Integers(2, 39), "r_a": Box(0.5, 3),

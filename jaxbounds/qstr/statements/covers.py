@@ -4,12 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.norms import spectral_norm, vector_norm
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement, stacked
+from jaxbounds.numerics.norms import spectral_norm, vector_norm
 from jaxbounds.qstr import bounds, packing
 from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.statements.common import CASES_ON_HOST, SEARCHED, reals
 from jaxbounds.qstr.transformer import attention
-from jaxbounds.statements import Budget, Form, Sides, Statement, stacked
 
 
 def _composition(i, size):

@@ -2,7 +2,7 @@
 
 from types import MappingProxyType
 
-from jaxbounds.statements import Erratum
+from jaxbounds.claims.statements import Erratum
 
 SURVIVES = (
     "Sufficiency in Theorem 1's first bullet stands (Theorem 4), and so do its second and third "

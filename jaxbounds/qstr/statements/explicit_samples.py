@@ -6,11 +6,11 @@ import math
 import jax
 import numpy as np
 
+from jaxbounds.claims.sets import Box, Integers
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.qstr import covers, excess
 from jaxbounds.qstr.links import LINKS
 from jaxbounds.qstr.statements.common import SEARCHED_ON_HOST
-from jaxbounds.sets import Box, Integers
-from jaxbounds.statements import Budget, Form, Sides, Statement
 
 TARGET = 0.5
 

@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.sets import Sphere
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.qstr import span
 from jaxbounds.qstr.statements.common import SEARCHED, reals
-from jaxbounds.sets import Sphere
-from jaxbounds.statements import Budget, Form, Sides, Statement
 
 
 def _span(x):

@@ -8,14 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.norms import vector_norm
+from jaxbounds.claims.sets import Box, Reals
+from jaxbounds.claims.statements import Budget, Counterexample, Form, Sides, Statement, stacked
+from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr import data, few_heads, heads, two_heads
 from jaxbounds.qstr import encodings as encodings_module
 from jaxbounds.qstr.encodings import greedy_signs
 from jaxbounds.qstr.statements.common import CASES_ON_HOST, encodings, gauss_hermite, signs
 from jaxbounds.qstr.transformer import attention
-from jaxbounds.sets import Box, Reals
-from jaxbounds.statements import Budget, Counterexample, Form, Sides, Statement, stacked
 
 
 def _late_prompts(size):

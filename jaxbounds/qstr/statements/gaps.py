@@ -12,12 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from jaxbounds.ascent import projected_ascent
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.ground.jax_internals import ensure_compile_time_eval
-from jaxbounds.norms import vector_norm
+from jaxbounds.numerics.ascent import projected_ascent
+from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr import covers, data, excess
 from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
-from jaxbounds.statements import Budget, Form, Sides, Statement
 
 LEVEL, TAU = 0.2, 2.0
 RADIUS = 3.0

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from jaxbounds.claims.sets import Box
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.qstr import gates
-from jaxbounds.sets import Box
-from jaxbounds.statements import Budget, Form, Sides, Statement
 
 
 def _setting(i):

@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.sets import Box
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.qstr import gates
 from jaxbounds.qstr.relu_networks import evaluate
-from jaxbounds.sets import Box
-from jaxbounds.statements import Budget, Form, Sides, Statement
 
 RADIUS, STATE, EPS = 2.0, 3.0, 0.3
 """r_x and r_h of Lemma 24, and the eps of its network."""

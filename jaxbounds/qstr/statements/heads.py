@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.qstr import data, heads
 from jaxbounds.qstr.statements.common import encodings, signs
-from jaxbounds.statements import Budget, Form, Sides, Statement
 
 
 def _heads_sample(key, size):

@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.statements import Budget, Counterexample, Domain, Form, Sides, Statement
 from jaxbounds.qstr import interpolator
 from jaxbounds.qstr.links import sphere
 from jaxbounds.qstr.statements.common import DRAWS, SEARCHED
-from jaxbounds.statements import Budget, Counterexample, Domain, Form, Sides, Statement
 
 
 def _points_sample(key, size):

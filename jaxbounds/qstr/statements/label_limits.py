@@ -4,14 +4,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.sets import Reals, Sphere
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement, stacked
 from jaxbounds.qstr import data, label_limits
 from jaxbounds.qstr.links import sphere
 from jaxbounds.qstr.statements.common import SEARCHED
-from jaxbounds.sets import Reals, Sphere
-from jaxbounds.statements import Budget, Form, Sides, Statement, stacked
 
 
-def _drawn(key, size):
+def _prompts(key, size):
     """Prompts with distinct relevant tokens."""
     (key_x, key_t), n, N = jax.random.split(key), size["n"], size["N"]
     return {
@@ -22,14 +22,14 @@ def _drawn(key, size):
 
 def _repeated(key, size):
     """The last prompt is the first again: its label tells nothing new."""
-    drawn = _drawn(key, size)
+    drawn = _prompts(key, size)
     return {name: leaf.at[-1].set(leaf[0]) for name, leaf in drawn.items()}
 
 
 def _best(size):
     """The estimate P u, by a pseudo-inverse."""
     key_x, key_u = jax.random.split(jax.random.key(3))
-    instance = _drawn(key_x, size) | {"u": sphere(key_u, size["q"] * size["d"])}
+    instance = _prompts(key_x, size) | {"u": sphere(key_u, size["q"] * size["d"])}
     x, t, u = map(np.asarray, instance.values())
     seen = x[np.arange(len(x))[:, None], t[:, 0]].reshape(len(x), -1)
     return stacked([{**instance, "estimate": np.linalg.pinv(seen) @ seen @ u}])
@@ -80,7 +80,7 @@ LIMIT = Statement(
     r"1 - \frac{n}{q d}",
     judges=(label_limits.label_limit, label_limits.hidden_risk, label_limits.mirrored_direction),
     over={"u": Sphere(1, "q*d"), "estimate": Reals("q*d")},
-    sample={"distinct": _drawn, "repeated": _repeated},
+    sample={"distinct": _prompts, "repeated": _repeated},
     cases=_best,
     evaluate=_limit,
     forms=(

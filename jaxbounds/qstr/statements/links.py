@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.norms import vector_norm
+from jaxbounds.claims.sets import Matrices, Reals, Sphere
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement, stacked
+from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr import link_networks
 from jaxbounds.qstr.links import LINKS
-from jaxbounds.sets import Matrices, Reals, Sphere
-from jaxbounds.statements import Budget, Form, Sides, Statement, stacked
 
 RADIUS = 2.0
 """r_x of Assumption 2."""

@@ -3,13 +3,13 @@
 import jax
 import jax.numpy as jnp
 
-from jaxbounds.norms import vector_norm
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr import covers
 from jaxbounds.qstr.recurrent import exclusive_states
 from jaxbounds.qstr.statements.common import reals, zeros
 from jaxbounds.qstr.statements.recurrent import bounded
 from jaxbounds.qstr.transformer import SparseTransformer
-from jaxbounds.statements import Budget, Form, Sides, Statement
 
 WEIGHTS = reals("W_QK: H De De, W: m H*De, b: m, a: m")
 """Of a Transformer, by name."""

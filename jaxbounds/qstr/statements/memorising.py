@@ -4,13 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.norms import spectral_norm
+from jaxbounds.claims.sets import Reals, Sphere
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.numerics.norms import spectral_norm
 from jaxbounds.qstr import interpolator, memorisers, rnn_bounds
 from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.relu_networks import Layer, evaluate
 from jaxbounds.qstr.statements.common import SEARCHED, reals
-from jaxbounds.sets import Reals, Sphere
-from jaxbounds.statements import Budget, Form, Sides, Statement
 
 
 def _equal_case(size):

@@ -11,12 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.norms import vector_norm
+from jaxbounds.claims.sets import Sphere
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr import interpolator, memorisers, rnn_bounds
 from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.relu_networks import evaluate
-from jaxbounds.sets import Sphere
-from jaxbounds.statements import Budget, Form, Sides, Statement
 
 RISK = 0.1
 """c_3."""

@@ -6,12 +6,12 @@ import math
 import jax
 import jax.numpy as jnp
 
-from jaxbounds.norms import vector_norm
+from jaxbounds.claims.sets import Box, Integers, Reals
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement, stacked
+from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr import bounds, data, encodings, heads
 from jaxbounds.qstr.links import LINKS
 from jaxbounds.qstr.statements import common
-from jaxbounds.sets import Box, Integers, Reals
-from jaxbounds.statements import Budget, Form, Sides, Statement, stacked
 
 
 def _labels(i, size):

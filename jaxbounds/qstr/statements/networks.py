@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.qstr.architectures import build
 from jaxbounds.qstr.gated import CELLS, BidirectionalGated, recur
 from jaxbounds.qstr.layers import FeedForward
@@ -14,7 +15,6 @@ from jaxbounds.qstr.recurrent import BidirectionalRNN, project_to_ball
 from jaxbounds.qstr.relu_networks import Layer, evaluate
 from jaxbounds.qstr.state_space import LinearStateSpace, diagonal_recurrence
 from jaxbounds.qstr.transformer import PublishedTransformer, SparseTransformer, attention_map
-from jaxbounds.statements import Budget, Form, Sides, Statement
 
 _GATED = {cell: BidirectionalGated(2, cell) for cell in CELLS}
 

@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.norms import spectral_norm, vector_norm
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.numerics.norms import spectral_norm, vector_norm
 from jaxbounds.qstr.bounds import (
     network_perturbation_bound,
     network_value_bound,
@@ -14,7 +15,6 @@ from jaxbounds.qstr.bounds import (
 from jaxbounds.qstr.recurrent import exclusive_states, project_to_ball
 from jaxbounds.qstr.relu_networks import Layer, evaluate, layer, shrink_output
 from jaxbounds.qstr.statements.common import SEARCHED, reals, zeros
-from jaxbounds.statements import Budget, Form, Sides, Statement
 
 
 def _projection(i, size):

@@ -8,6 +8,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbounds.claims.sets import Box, Integers
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement, stacked
 from jaxbounds.qstr import rnn_bounds
 from jaxbounds.qstr.code_rnn import (
     CodeRNN,
@@ -17,8 +19,6 @@ from jaxbounds.qstr.code_rnn import (
     read_token,
 )
 from jaxbounds.qstr.statements.common import CASES_ON_HOST, SEARCHED_ON_HOST
-from jaxbounds.sets import Box, Integers
-from jaxbounds.statements import Budget, Form, Sides, Statement, stacked
 
 BITS = 3
 ON_CODES: dict[str, Any] = {

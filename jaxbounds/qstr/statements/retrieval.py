@@ -5,14 +5,14 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from jaxbounds.norms import entrywise_norm, frobenius_norm, vector_norm
+from jaxbounds.claims.sets import Box
+from jaxbounds.claims.statements import Budget, Domain, Form, Sides, Statement
+from jaxbounds.numerics.norms import entrywise_norm, frobenius_norm, vector_norm
 from jaxbounds.qstr import data, retrieval
 from jaxbounds.qstr.encodings import coherence
 from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.statements.common import SEARCHED, encodings, positions, reals
 from jaxbounds.qstr.transformer import SparseTransformer
-from jaxbounds.sets import Box
-from jaxbounds.statements import Budget, Domain, Form, Sides, Statement
 
 _EPS = 1e-2
 ON_NETWORKS: dict[str, Any] = {"sizes": ({"N": 8, "d": 3, "q": 2, "de": 12},)}

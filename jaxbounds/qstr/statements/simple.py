@@ -5,7 +5,8 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.norms import vector_norm
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr import relu_networks, rnn_construction
 from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.recurrent import exclusive_states, exclusive_sums
@@ -17,7 +18,6 @@ from jaxbounds.qstr.statements.construction import (
     SIZES,
     tokens_of,
 )
-from jaxbounds.statements import Budget, Form, Sides, Statement
 
 _KNOTS_26, _MU = 16, 0.5 + SIZES["de"] * relu_networks.product_error(2.0, 16)
 """Of Proposition 26's network with eps > 0; its gate leaves room for the inner product's error."""

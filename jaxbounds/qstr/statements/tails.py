@@ -5,10 +5,10 @@ import math
 import numpy as np
 import scipy
 
-from jaxbounds.arrays import array_module
+from jaxbounds.claims.statements import Counterexample, Form, Sides, Statement
+from jaxbounds.numerics.arrays import array_module
 from jaxbounds.qstr import bounds
 from jaxbounds.qstr.statements.common import CASES_ON_HOST
-from jaxbounds.statements import Counterexample, Form, Sides, Statement
 
 
 def _radius_cases(size):

@@ -6,12 +6,12 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.norms import spectral_norm, vector_norm
+from jaxbounds.claims.statements import Form, Sides, Statement, stacked
+from jaxbounds.numerics.norms import spectral_norm, vector_norm
 from jaxbounds.qstr import bounds, excess, rnn_bounds
 from jaxbounds.qstr.statements.common import SEARCHED, SEARCHED_ON_HOST, reals, zeros
 from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
 from jaxbounds.qstr.transformer import SparseTransformer, attention
-from jaxbounds.statements import Form, Sides, Statement, stacked
 
 _ATTENTIONS = reals("z: N De, W: H De De, moved: H De De")
 

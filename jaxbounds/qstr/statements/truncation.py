@@ -8,11 +8,11 @@ import jax
 import numpy as np
 import scipy
 
+from jaxbounds.claims.sets import Box, Integers
+from jaxbounds.claims.statements import Budget, Form, Sides, Statement, stacked
 from jaxbounds.qstr import covers, data, excess
 from jaxbounds.qstr.statements.common import SEARCHED_ON_HOST, gauss_hermite
 from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
-from jaxbounds.sets import Box, Integers
-from jaxbounds.statements import Budget, Form, Sides, Statement, stacked
 
 _PAIR = {"H": 1, "De": 5, "m": 2}
 

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiments import Claim, Experiment
+from jaxbounds.experiments.experiment import Claim, Experiment
 from jaxbounds.seqlength.comparisons import (
     BOUNDS,
     Setting,

@@ -8,8 +8,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiments import Experiment
-from jaxbounds.files import Place, locate
+from jaxbounds.experiments.experiment import Experiment
+from jaxbounds.experiments.sweeps import Checkpoints, shares
+from jaxbounds.ground.files import Place, locate
 from jaxbounds.seqlength.certificate import generalization_bound
 from jaxbounds.seqlength.experiments.config import PRESETS, REDUCED, SparseMajority
 from jaxbounds.seqlength.experiments.majority_claims import claims
@@ -24,7 +25,6 @@ from jaxbounds.seqlength.network_bound import (
     with_readout,
 )
 from jaxbounds.seqlength.sparse_majority import embed
-from jaxbounds.sweeps import Checkpoints, shares
 
 LEARNED = 0.6
 """A run has learned if its training loss is below this at its best epoch; ln 2 is chance."""

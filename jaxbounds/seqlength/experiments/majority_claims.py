@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from jaxbounds.experiments import Claim
+from jaxbounds.experiments.experiment import Claim
 from jaxbounds.seqlength.experiments.config import PUBLISHED, TEXT
 from jaxbounds.seqlength.experiments.deciding import decide
 from jaxbounds.seqlength.trends import Trend, trend

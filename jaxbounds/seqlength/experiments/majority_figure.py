@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from jaxbounds.plotting import grid_ticks
+from jaxbounds.experiments.plotting import grid_ticks
 from jaxbounds.seqlength.experiments.majority_claims import claims, deviations
 
 PANELS = (

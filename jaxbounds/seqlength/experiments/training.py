@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxbounds.files import Place
-from jaxbounds.provenance import fingerprint
+from jaxbounds.experiments.provenance import fingerprint
+from jaxbounds.experiments.sweeps import sweep
+from jaxbounds.ground.files import Place
+from jaxbounds.networks.training import Training, begin, optimizer, train_step
 from jaxbounds.seqlength.experiments.config import LOSSES, SparseMajority
 from jaxbounds.seqlength.majority_model import MajorityTransformer, reduced_logits, total_l1
 from jaxbounds.seqlength.sparse_majority import Task, draw_bits, draw_task, majority_label
-from jaxbounds.sweeps import sweep
-from jaxbounds.training import Training, begin, optimizer, train_step
 
 
 class Data(NamedTuple):

@@ -17,6 +17,7 @@ numbered item: `items`. Edition, links and BibTeX: `reference`.
 
 from types import ModuleType
 
+from jaxbounds.claims.statements import Paper, Statement
 from jaxbounds.seqlength.statements import (
     appendix_f,
     appendix_f_levels,
@@ -52,7 +53,6 @@ from jaxbounds.seqlength.statements import (
 from jaxbounds.seqlength.statements.errata import ERRATA, REMARKS, SURVIVES
 from jaxbounds.seqlength.statements.items import ITEMS
 from jaxbounds.seqlength.statements.reference import BIBTEX, EDITION, LINKS, UNJUDGED
-from jaxbounds.statements import Paper, Statement
 
 
 def _of(*modules: ModuleType) -> tuple[Statement, ...]:

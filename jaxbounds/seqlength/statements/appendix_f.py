@@ -13,7 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from jaxbounds.arrays import array_module, number, real
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
+from jaxbounds.numerics.arrays import array_module, number, real
 from jaxbounds.seqlength.linear_bounds import lemma_3_4_leading
 from jaxbounds.seqlength.model import block
 from jaxbounds.seqlength.multi_layer import (
@@ -32,7 +41,6 @@ from jaxbounds.seqlength.statements.packings import (
     sigma_is_allowed,
     signs,
 )
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 ON_PACKINGS: dict[str, Any] = {
     **draw.ON_HOST_WANDERED,

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxbounds.arrays import array_module, number, real
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.arrays import array_module, number, real
 from jaxbounds.seqlength.linear_bounds import lemma_3_3
 from jaxbounds.seqlength.model import block
 from jaxbounds.seqlength.multi_layer import (
@@ -28,7 +29,6 @@ from jaxbounds.seqlength.statements.packings import (
     one_row,
     outputs,
 )
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _levels(instance: Instance, side: float) -> tuple[Any, dict[str, Any], Any]:

@@ -5,13 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxbounds.norms import vector_norm
+from jaxbounds.claims.sets import Reals
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.seqlength.model import attend_from
 from jaxbounds.seqlength.perturbation import softmax_distance
 from jaxbounds.seqlength.single_layer import attention_lipschitz, residual_range
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.sets import Reals
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
 def _two_blocks(size: Size) -> Instance:

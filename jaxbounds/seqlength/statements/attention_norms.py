@@ -6,12 +6,12 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.norms import max_row_norm, vector_norm
+from jaxbounds.claims.sets import Reals
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.norms import max_row_norm, vector_norm
 from jaxbounds.seqlength.model import attend_from
 from jaxbounds.seqlength.norms import column_norm, row_norm
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.sets import Reals
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _longest(size: Size) -> Instance:

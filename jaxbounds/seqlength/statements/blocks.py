@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxbounds.norms import max_row_norm, project_rows
+from jaxbounds.claims.sets import Matrices, Reals
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.norms import max_row_norm, project_rows
 from jaxbounds.seqlength import perturbation
 from jaxbounds.seqlength.model import Activation, block
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.sets import Matrices, Reals
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 OPPOSITE = [[4.0, 0.0], [-4.0, 0.0]]
 _KEYS = {"W_v": [[0.25, 0.0], [0.0, 0.25]], "W_c": [[1.0, 0.0], [0.0, 1.0]]}

@@ -9,6 +9,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.seqlength.certificate import (
     generalization_bound,
     generalization_certificate,
@@ -27,7 +28,6 @@ from jaxbounds.seqlength.network_bound import (
     with_readout,
 )
 from jaxbounds.seqlength.statements.instances import ON_HOST_WANDERED, SAME_ON_HOST, numbers
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 READOUT = np.array([1.0, -1.0])
 

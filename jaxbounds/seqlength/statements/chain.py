@@ -8,7 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxbounds.norms import max_row_norm
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
+from jaxbounds.numerics.norms import max_row_norm
 from jaxbounds.seqlength.masking import cross_entropy
 from jaxbounds.seqlength.model import blocks
 from jaxbounds.seqlength.multi_layer import Constants, NetworkNorms, terms_corrected, terms_derived
@@ -24,7 +33,6 @@ from jaxbounds.seqlength.statements.blocks import (
     weights_and_step,
 )
 from jaxbounds.seqlength.vector_contraction import terms_word_masking
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _network_sample(key: Array, size: Size) -> Instance:

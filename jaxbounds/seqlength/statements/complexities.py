@@ -7,7 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.chaining import chaining
+from jaxbounds.claims.sets import Reals
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.chaining import chaining
 from jaxbounds.seqlength.covering_numbers import covering_staircase, smallest_cover, sup_distances
 from jaxbounds.seqlength.dudley import best_certified, dudley, one_scale, staircase_dudley
 from jaxbounds.seqlength.rademacher import (
@@ -20,8 +22,6 @@ from jaxbounds.seqlength.rademacher import (
     with_negation,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.sets import Reals
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 POINTS: dict[str, Any] = {"over": {"X": Reals(("m", "d"))}, "sizes": ({"m": 6, "d": 3},)}
 

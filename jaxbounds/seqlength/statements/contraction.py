@@ -12,6 +12,8 @@ import numpy as np
 import scipy
 from jaxtyping import Array
 
+from jaxbounds.claims.sets import Box, Integers
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.seqlength.masking import theorem_5_1_leading
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.seqlength.vector_contraction import (
@@ -21,8 +23,6 @@ from jaxbounds.seqlength.vector_contraction import (
     theorem_5_1_infinity,
     theorem_5_1_l2,
 )
-from jaxbounds.sets import Box, Integers
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
 def _subsets(points: int) -> Iterator[tuple[int, ...]]:

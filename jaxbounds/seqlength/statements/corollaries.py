@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+from jaxbounds.claims.sets import Box, Integers
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.seqlength.linear_bounds import lemma_3_3, lemma_3_4_leading, lemma_3_6
 from jaxbounds.seqlength.single_layer import (
     alpha_4_1_1,
@@ -15,8 +17,6 @@ from jaxbounds.seqlength.single_layer import (
     theorem_4_1_printed,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.sets import Box, Integers
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 PARAMETERS: dict[str, Any] = {
     "over": {"B": Box(0.1, 10), "B_x": Box(0.3, 3), "B_QK": Box(0.1, 3)}

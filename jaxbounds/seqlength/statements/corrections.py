@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 
+from jaxbounds.claims.sets import Box, Integers, Matrices
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.seqlength.correction_covers import (
     decode_corrections,
     encode_corrections,
@@ -18,8 +20,6 @@ from jaxbounds.seqlength.linear_bounds import (
     packing_of_points,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.sets import Box, Integers, Matrices
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 FINE = 1.1
 """The q of the sharpened form."""

@@ -5,13 +5,13 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.norms import vector_norm
+from jaxbounds.claims.sets import Ball, Box, Reals
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.seqlength import linear_bounds, linear_covers
 from jaxbounds.seqlength.counting import count_signed
 from jaxbounds.seqlength.sparsification import sparsify_radius
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.sets import Ball, Box, Reals
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
 def _sizes_of_covers(instance: Instance, size: Size) -> Sides:

@@ -8,7 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
-from jaxbounds.arrays import array_module, number, traced
+from jaxbounds.claims.sets import Box, Integers
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.arrays import array_module, number, traced
 from jaxbounds.seqlength.dudley import best_delta, interior_value, with_offset
 from jaxbounds.seqlength.linear_bounds import at_scale, lemma_3_6
 from jaxbounds.seqlength.single_layer import (
@@ -18,8 +20,6 @@ from jaxbounds.seqlength.single_layer import (
     entropy_terms,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.sets import Box, Integers
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _cover_size(instance: Instance, size: Size) -> Sides:

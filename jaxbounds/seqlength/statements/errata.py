@@ -3,7 +3,7 @@
 By weight: false, gap, reading, typo, undecidable. Quotes are the paper's words.
 """
 
-from jaxbounds.statements import Erratum
+from jaxbounds.claims.statements import Erratum
 
 _COLUMNS = (
     "changed to norms without the transposes, over columns: ||W_c||_{1,inf} and ||W_v||_{1,inf};"

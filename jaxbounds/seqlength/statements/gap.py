@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.seqlength.generalization import deviation, generalization_gap
 from jaxbounds.seqlength.rademacher import rademacher_monte_carlo
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 THRESHOLDS, DELTA = 16, 0.05
 

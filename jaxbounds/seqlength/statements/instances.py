@@ -15,8 +15,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.arrays import number
-from jaxbounds.statements import Budget, Instance, Size
+from jaxbounds.claims.statements import Budget, Instance, Size
+from jaxbounds.numerics.arrays import number
 
 FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
 """Where draws and extremal instances tell everything."""

@@ -91,7 +91,7 @@ _APPENDICES = {
     "Lemma E.3": "seqlength.lemma-e.3",
     "Appendix E, the product of covers": "seqlength.appe-cover, E16",
     "Appendix E, ||(W - What) C||_{2,inf} is a maximum over tokens": "code:"
-    " jaxbounds.norms.max_row_norm",
+    " jaxbounds.numerics.norms.max_row_norm",
     "Appendix E, one layer": "seqlength.lemma-e.2",
     "Appendix E, the unrolled chain": "seqlength.appe-chain, E9",
     "Corollary F.0.1": "seqlength.cor-f.0.1-packing, seqlength.cor-f.0.1,"

@@ -8,13 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxbounds.arrays import array_module
+from jaxbounds.claims.sets import Ball
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.arrays import array_module
 from jaxbounds.seqlength import linear_covers
 from jaxbounds.seqlength.covering_numbers import covering_number, sup_distances
 from jaxbounds.seqlength.sparsification import sparsify_radius
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.sets import Ball
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 ORDERS, QUASI = (1.0, 2.0, 4.0, math.inf), 0.5
 

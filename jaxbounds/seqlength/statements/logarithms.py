@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import scipy
 
+from jaxbounds.claims.sets import Box, Integers
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.seqlength.linear_bounds import lemma_3_4_explicit
 from jaxbounds.seqlength.logarithmic_entropy import (
     LogarithmicEntropy,
@@ -31,8 +33,6 @@ from jaxbounds.seqlength.multi_layer import (
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.seqlength.statements.packings import corrected_size
 from jaxbounds.seqlength.statements.single_layer import class_sample, complexity_below
-from jaxbounds.sets import Box, Integers
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
 def _closed_form(instance: Instance, size: Size) -> Sides:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import Form, Instance, Sides, Size, Statement
 from jaxbounds.seqlength.extract_norms import extract_network
 from jaxbounds.seqlength.majority_model import (
     MajorityTransformer,
@@ -29,7 +30,6 @@ from jaxbounds.seqlength.sparse_majority import (
 )
 from jaxbounds.seqlength.statements.instances import SAME_ON_HOST, numbers
 from jaxbounds.seqlength.trends import trend
-from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 
 DENSE = (("hidden", "relu"), ("readout", "identity"))
 
@@ -83,7 +83,7 @@ NETWORK = Statement(
 
 
 @functools.partial(jax.jit, static_argnums=(2, 3))
-def _drawn(seed: Array, z: Array, T: int, d: int) -> tuple[Array, ...]:
+def _task_quantities(seed: Array, z: Array, T: int, d: int) -> tuple[Array, ...]:
     """Bits, hidden indices, labels, symbols, positional code, losses and weight of z."""
     key_task, key_bits, key_symbols = jax.random.split(jax.random.key(seed), 3)
     task = draw_task(key_task, Embedding(d=d), T=T, sparsity=3)
@@ -96,7 +96,7 @@ def _drawn(seed: Array, z: Array, T: int, d: int) -> tuple[Array, ...]:
 def _task(instance: Instance, size: Size) -> Sides:
     (seed,), T, d = numbers(instance, "seed"), size["T"], size["d"]
     z = np.random.default_rng(seed).normal(size=(8, 2))
-    drawn = map(np.asarray, _drawn(seed, z, T, d))
+    drawn = map(np.asarray, _task_quantities(seed, z, T, d))
     bits, relevant, y, symbols, code, losses, weight = drawn
     ones = bits[:, relevant].sum(axis=1)
     wave = lambda j, i: (math.cos if i % 2 else math.sin)(j / 10000 ** (i / d))

@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from jaxbounds.claims.sets import Box, Integers, Reals
+from jaxbounds.claims.statements import Budget, Domain, Form, Instance, Sides, Size, Statement
 from jaxbounds.seqlength import masking
 from jaxbounds.seqlength.rademacher import empirical_rademacher
 from jaxbounds.seqlength.statements.instances import CLIMBED, IDENTITY, INEQUALITY
-from jaxbounds.sets import Box, Integers, Reals
-from jaxbounds.statements import Budget, Domain, Form, Instance, Sides, Size, Statement
 
 
 def _gradient(instance: Instance, size: Size) -> Sides:

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.norms import vector_norm
+from jaxbounds.claims.sets import Reals
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.seqlength import model
 from jaxbounds.seqlength.statements.instances import IDENTITY, INEQUALITY
-from jaxbounds.sets import Reals
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 HEAD = {"X": Reals(("T", "d")), "W_QK": Reals(("d", "d"))}
 HEAD |= {"W_v": Reals(("d", "k")), "W_c": Reals(("k", "d"))}

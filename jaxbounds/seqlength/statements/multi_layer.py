@@ -8,7 +8,9 @@ import numpy as np
 import scipy
 from jaxtyping import Array
 
-from jaxbounds.arrays import array_module
+from jaxbounds.claims.sets import Box
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.arrays import array_module
 from jaxbounds.seqlength.dudley import CERTIFIED, inverse_square
 from jaxbounds.seqlength.linear_bounds import (
     lemma_3_3,
@@ -30,8 +32,6 @@ from jaxbounds.seqlength.multi_layer import (
     theorem_4_2_printed,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.sets import Box
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 NAMES = NetworkNorms._fields
 

@@ -8,12 +8,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxbounds.norms import frobenius_norm, induced_norm, spectral_norm, vector_norm
+from jaxbounds.claims.sets import Reals
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
+from jaxbounds.numerics.norms import frobenius_norm, induced_norm, spectral_norm, vector_norm
 from jaxbounds.seqlength.linear_bounds import lemma_3_3, lemma_3_4_leading, lemma_3_6
 from jaxbounds.seqlength.norms import column_norm, literal_norm, operator_norm_lower, row_norm
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.sets import Reals
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _norm_definition(instance: Instance, size: Size) -> Sides:

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxbounds.arrays import array_module, real
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.arrays import array_module, real
 from jaxbounds.seqlength.linear_bounds import lemma_3_3, volumetric_lower_cube
 from jaxbounds.seqlength.multi_layer import constants_F_0_1
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _packing(columns: Any, rows: Any, eps: Any) -> Any:

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxbounds.claims.sets import Box
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.seqlength.comparisons import Setting
 from jaxbounds.seqlength.onset import Bound, onsets, smallest_samples
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.sets import Box
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
 class _Found(NamedTuple):

@@ -5,7 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from jaxbounds.arrays import array_module, real
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
+from jaxbounds.numerics.arrays import array_module, real
 from jaxbounds.seqlength.linear_bounds import (
     lemma_3_3,
     lemma_3_4_leading,
@@ -14,7 +23,6 @@ from jaxbounds.seqlength.linear_bounds import (
 )
 from jaxbounds.seqlength.multi_layer import constants_F_0_1
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _orientation(instance: Instance, size: Size) -> Sides:

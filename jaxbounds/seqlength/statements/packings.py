@@ -13,7 +13,16 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
-from jaxbounds.arrays import array_module, number, real
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
+from jaxbounds.numerics.arrays import array_module, number, real
 from jaxbounds.seqlength.linear_bounds import lemma_3_6
 from jaxbounds.seqlength.model import block
 from jaxbounds.seqlength.multi_layer import (
@@ -26,7 +35,6 @@ from jaxbounds.seqlength.multi_layer import (
     theorem_4_2_printed,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def linear(z: Any) -> Any:

@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from jaxbounds.claims.sets import Box, Reals
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
 from jaxbounds.seqlength.norms import column_norm, row_norm
 from jaxbounds.seqlength.rademacher import empirical_rademacher, linear_support, with_negation
 from jaxbounds.seqlength.statements.instances import INEQUALITY, activation
-from jaxbounds.sets import Box, Reals
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _holder(instance: Instance, size: Size) -> Sides:

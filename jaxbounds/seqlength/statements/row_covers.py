@@ -6,7 +6,17 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.arrays import array_module
+from jaxbounds.claims.sets import Box, Integers, Matrices
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
+from jaxbounds.numerics.arrays import array_module
 from jaxbounds.seqlength.comparisons import covering_crossover
 from jaxbounds.seqlength.linear_bounds import (
     lemma_3_4_explicit,
@@ -19,8 +29,6 @@ from jaxbounds.seqlength.linear_bounds import (
 from jaxbounds.seqlength.linear_covers import cover_by_truncation, error_on_l1_ball
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.seqlength.statements.corrections import log_codes
-from jaxbounds.sets import Box, Integers, Matrices
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _row_cases(size: Size) -> Instance:

@@ -6,10 +6,10 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.sets import Box, Reals
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
 from jaxbounds.seqlength.multi_layer import covering_constant, divide_scale
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.sets import Box, Reals
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 TERMS = dict.fromkeys(("C", "beta"), Box(1e-3, math.inf, "n"))
 """C_i and beta_i > 0."""

@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxbounds.norms import vector_norm
+from jaxbounds.claims.sets import Reals
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.seqlength import comparisons
 from jaxbounds.seqlength.attention_search import attention_rademacher_lower
 from jaxbounds.seqlength.linear_bounds import at_scale, lemma_3_6, lemma_3_6_sharp
@@ -25,8 +27,6 @@ from jaxbounds.seqlength.single_layer import (
     theorem_4_1_printed,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.sets import Reals
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
 @functools.cache

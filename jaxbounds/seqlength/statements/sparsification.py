@@ -8,6 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.seqlength import counting
 from jaxbounds.seqlength.linear_covers import l1_ball_cover
 from jaxbounds.seqlength.sparsification import (
@@ -19,7 +28,6 @@ from jaxbounds.seqlength.sparsification import (
     sparsify_radius,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _maurey_sample(key: Array, size: Size) -> Instance:

@@ -10,8 +10,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxbounds.experiments.provenance import products_used
 from jaxbounds.ground.jax_internals import enable_x64
-from jaxbounds.provenance import products_used
 
 
 @contextmanager

@@ -13,8 +13,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import PRNGKeyArray
 
-from jaxbounds.experiments import Claim, Experiment
-from jaxbounds.plotting import grid_ticks
+from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.plotting import grid_ticks
 from jaxbounds.smapprox.certified_machine import machine_margin_lower
 from jaxbounds.smapprox.experiments.at_once import at_once
 from jaxbounds.smapprox.experiments.learn_runs import (

@@ -11,6 +11,8 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from jaxbounds.experiments.sweeps import lanes_of, sweep
+from jaxbounds.networks.training import begin, optimizer, train_step
 from jaxbounds.smapprox.compile_machine import Compiled, compile_machine
 from jaxbounds.smapprox.correction import DYADIC
 from jaxbounds.smapprox.learned_table import (
@@ -24,8 +26,6 @@ from jaxbounds.smapprox.learned_table import (
 )
 from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import TuringMachine, simulate, words
-from jaxbounds.sweeps import lanes_of, sweep
-from jaxbounds.training import begin, optimizer, train_step
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import PRNGKeyArray
 
-from jaxbounds.experiments import Claim, Experiment
+from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.plotting import grid_ticks
 from jaxbounds.ground.jax_internals import enable_x64
-from jaxbounds.plotting import grid_ticks
 from jaxbounds.smapprox.experiments.margin_curves import KINDS, chain_margins, machine_margins
 from jaxbounds.smapprox.machine_library import LIBRARY
 

@@ -18,6 +18,7 @@ no statement judges: `reference`.
 
 from types import ModuleType
 
+from jaxbounds.claims.statements import Paper, Statement
 from jaxbounds.smapprox.statements import (
     appendix_b,
     appendix_c,
@@ -48,7 +49,6 @@ from jaxbounds.smapprox.statements.errata import ERRATA
 from jaxbounds.smapprox.statements.items import ITEMS
 from jaxbounds.smapprox.statements.reference import BIBTEX, CITATION, EDITION, LINKS, UNJUDGED
 from jaxbounds.smapprox.statements.remarks import REMARKS, SURVIVES
-from jaxbounds.statements import Paper, Statement
 
 
 def _of(*modules: ModuleType) -> tuple[Statement, ...]:

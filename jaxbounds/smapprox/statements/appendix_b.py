@@ -7,11 +7,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.smapprox import circuits
 from jaxbounds.smapprox.circuits import Circuit, Gate
 from jaxbounds.smapprox.feedforward import compile_circuit, feedforward, gate_rows, l1_norm
 from jaxbounds.smapprox.statements.section3_circuits import OPERATIONS, circuit_of, gate_arrays
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 ON_PAIRS: dict[str, Any] = {
     "kind": "construction",

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.statements import Form, Instance, Sides, Size, Statement
 from jaxbounds.smapprox.compile_machine import START
 from jaxbounds.smapprox.layers import (
     Layer,
@@ -21,7 +22,6 @@ from jaxbounds.smapprox.layout import Layout
 from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.statements.margin_cases import every
 from jaxbounds.smapprox.transformer import attend, feed_forward, keys_and_values
-from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 
 SYMBOLS = ("0", "1", "_")
 IN_C2: dict[str, Any] = {"kind": "construction", "source": "Appendix C.2"}

@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from jaxbounds.claims.statements import Form, Instance, Sides, Size, Statement
 from jaxbounds.smapprox.compile_machine import START
 from jaxbounds.smapprox.feedforward import l1_norm
 from jaxbounds.smapprox.layers import combine, find_last_visit, ripple_adder, transition
 from jaxbounds.smapprox.layout import Layout
 from jaxbounds.smapprox.machines import TuringMachine, total
 from jaxbounds.smapprox.statements.margin_cases import every
-from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 
 
 def _machine(states: int, symbols: int) -> TuringMachine:

@@ -4,10 +4,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
 from jaxbounds.smapprox.layout import Layout
 from jaxbounds.smapprox.statements.appendix_c_search import SEARCH, searched
 from jaxbounds.smapprox.statements.margin_cases import every
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _bit(i: Instance, t: str, size: Size) -> Any:

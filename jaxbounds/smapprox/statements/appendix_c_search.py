@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxbounds.sets import Integers, Signs
+from jaxbounds.claims.sets import Integers, Signs
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.smapprox.layers import find_last_visit
 from jaxbounds.smapprox.layout import Layout
 from jaxbounds.smapprox.statements.appendix_c import SYMBOLS, two_states
 from jaxbounds.smapprox.transformer import attend, feed_forward, keys_and_values
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 WALK = 31
 """Timesteps of the random walks in the search statements."""

@@ -10,13 +10,8 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
-from jaxbounds.sets import Ball, Box, Integers, Over, Reals
-from jaxbounds.smapprox.correction import THIRDS, Correction
-from jaxbounds.smapprox.layers import find_last_visit
-from jaxbounds.smapprox.layout import Layout
-from jaxbounds.smapprox.machines import TuringMachine, halting_time, simulate
-from jaxbounds.smapprox.transformer import attend, keys_and_values
-from jaxbounds.statements import (
+from jaxbounds.claims.sets import Ball, Box, Integers, Over, Reals
+from jaxbounds.claims.statements import (
     Budget,
     Counterexample,
     Domain,
@@ -26,6 +21,11 @@ from jaxbounds.statements import (
     Size,
     Statement,
 )
+from jaxbounds.smapprox.correction import THIRDS, Correction
+from jaxbounds.smapprox.layers import find_last_visit
+from jaxbounds.smapprox.layout import Layout
+from jaxbounds.smapprox.machines import TuringMachine, halting_time, simulate
+from jaxbounds.smapprox.transformer import attend, keys_and_values
 
 IN_D: dict[str, Any] = {"kind": "inequality", "source": "Appendix D"}
 

@@ -10,9 +10,10 @@ from jax.flatten_util import ravel_pytree
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.claims.sets import Integers, Reals
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.ground.jax_internals import ensure_compile_time_eval
-from jaxbounds.norms import vector_norm
-from jaxbounds.sets import Integers, Reals
+from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.smapprox.certified import (
     Radii,
     circuit_constants,
@@ -25,7 +26,6 @@ from jaxbounds.smapprox.correction import THIRDS, Correction
 from jaxbounds.smapprox.feedforward import feedforward
 from jaxbounds.smapprox.statements.appendix_d import IN_D
 from jaxbounds.smapprox.statements.margin_cases import INPUTS, case_network, times
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
 def _mixed() -> tuple[Any, Any]:

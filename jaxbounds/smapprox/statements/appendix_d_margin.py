@@ -1,5 +1,6 @@
 """Theorem D.6: the lower bound on the all-layer margin."""
 
+from jaxbounds.claims.statements import Form, Instance, Sides, Size, Statement
 from jaxbounds.smapprox import certified
 from jaxbounds.smapprox.attack import try_rays
 from jaxbounds.smapprox.certified import (
@@ -10,7 +11,6 @@ from jaxbounds.smapprox.certified import (
 )
 from jaxbounds.smapprox.statements.appendix_d import IN_D
 from jaxbounds.smapprox.statements.margin_cases import ON_CASES, attacked, case_network
-from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 
 
 def _d6(i: Instance, size: Size) -> Sides:

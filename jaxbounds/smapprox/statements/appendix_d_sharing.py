@@ -6,10 +6,10 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from jaxbounds.sets import Box, Reals
+from jaxbounds.claims.sets import Box, Reals
+from jaxbounds.claims.statements import Form, Instance, Sides, Size, Statement
 from jaxbounds.smapprox.certified import layer_norm
 from jaxbounds.smapprox.statements.appendix_d import IN_D
-from jaxbounds.statements import Form, Instance, Sides, Size, Statement
 
 READS = {
     "printed": ((0, 1), (2, 3), (4, 5)),

@@ -1,6 +1,6 @@
 """Where the paper is wrong, inconsistent, or silent about something it needs, by weight."""
 
-from jaxbounds.statements import Erratum
+from jaxbounds.claims.statements import Erratum
 
 IN_C2 = "Appendix C.2, proof of Theorem 4.1"
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxbounds.sets import Box, Integers, OneOf
+from jaxbounds.claims.sets import Box, Integers, OneOf
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.smapprox import generalization as general
 from jaxbounds.smapprox.certified_machine import (
     machine_margin_by_counts,
@@ -19,7 +20,6 @@ from jaxbounds.smapprox.feedforward import l1_norm, parameter_count
 from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.statements.explicit_samples import CONFIDENCE, WIDER
 from jaxbounds.smapprox.statements.margin_cases import every
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 LENGTHS = (4, 19)
 """The machines run for 15 or for 524287 steps."""

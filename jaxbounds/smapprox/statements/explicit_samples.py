@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxbounds.sets import Box, Integers
+from jaxbounds.claims.sets import Box, Integers
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.smapprox import alternatives
 from jaxbounds.smapprox import generalization as general
 from jaxbounds.smapprox.certified import circuit_margin_lower
@@ -16,7 +17,6 @@ from jaxbounds.smapprox.feedforward import compile_circuit, l1_norm
 from jaxbounds.smapprox.statements.margin_cases import certified_margin
 from jaxbounds.smapprox.statements.sample_sizes import ON_CIRCUITS, scale_of
 from jaxbounds.smapprox.statements.section3_circuits import WIRES, circuit_of
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 CONFIDENCE = math.log(100.0)
 WIDER = 2.0**30

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
 from jaxbounds.smapprox import execute
 from jaxbounds.smapprox import machine_formats as formats
 from jaxbounds.smapprox.compile_machine import (
@@ -19,7 +20,6 @@ from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import TuringMachine, halting_time, simulate, words
 from jaxbounds.smapprox.readout import attended, recovered_tape
 from jaxbounds.smapprox.statements.margin_cases import every
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 EXAMPLES = tuple(make() for make in LIBRARY.values())
 LENGTH = 4

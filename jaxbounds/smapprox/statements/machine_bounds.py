@@ -6,6 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.smapprox import execute
 from jaxbounds.smapprox.certified_machine import state_norm
 from jaxbounds.smapprox.compile_machine import compile_machine, paper_position_bits, position_bits
@@ -15,7 +24,6 @@ from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import halting_time, simulate
 from jaxbounds.smapprox.readout import TIES_SHOWN
 from jaxbounds.smapprox.statements.margin_cases import every
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _growing(size: Size) -> Instance:

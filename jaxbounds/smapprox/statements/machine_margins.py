@@ -10,7 +10,8 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
-from jaxbounds.sets import Box, Integers
+from jaxbounds.claims.sets import Box, Integers
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.smapprox import execute, softmax
 from jaxbounds.smapprox.certified_machine import machine_margin_lower
 from jaxbounds.smapprox.compile_machine import compile_machine
@@ -20,7 +21,6 @@ from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import Action, TuringMachine
 from jaxbounds.smapprox.straight_through import hard_attention, soft_max
 from jaxbounds.smapprox.transformer import run
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
 @functools.cache

@@ -11,8 +11,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
-from jaxbounds.arrays import array_module
+from jaxbounds.claims.statements import Instance, Size
 from jaxbounds.ground.jax_internals import ensure_compile_time_eval
+from jaxbounds.numerics.arrays import array_module
 from jaxbounds.smapprox import circuits
 from jaxbounds.smapprox.attack import try_rays
 from jaxbounds.smapprox.certified import (
@@ -27,7 +28,6 @@ from jaxbounds.smapprox.feedforward import (
     feedforward,
     straight_through_feedforward,
 )
-from jaxbounds.statements import Instance, Size
 
 THEOREM_D6 = {"printed": theorem_d6, "sharpened": without_halvings, "sharpened joint": joint_budget}
 """Forms of the bound."""

@@ -12,13 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxbounds.ascent import projected_ascent
-from jaxbounds.norms import project_l1, vector_norm
-from jaxbounds.sets import Ball, Box
+from jaxbounds.claims.sets import Ball, Box
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.numerics.ascent import projected_ascent
+from jaxbounds.numerics.norms import project_l1, vector_norm
 from jaxbounds.smapprox import generalization as general
 from jaxbounds.smapprox import sample_complexity as samples
 from jaxbounds.smapprox.all_layer_margin import ramp_loss
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 PRINTED_COVER, PRINTED_RADEMACHER = 4.0, 15.0
 """Hidden constants that the derivations give; see the notes of the printed forms."""

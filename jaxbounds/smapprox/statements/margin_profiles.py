@@ -8,12 +8,12 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.sets import Box
+from jaxbounds.claims.sets import Box
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.smapprox import generalization as general
 from jaxbounds.smapprox import sample_complexity as samples
 from jaxbounds.smapprox.statements.margin_covers import ALPHA
 from jaxbounds.smapprox.statements.margin_samples import LEVEL, law, outputs_of, points
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 PRINTED_A1, PRINTED_XI = 12.5, 16.0
 """Hidden constants that the derivations give; see the notes of the printed form."""

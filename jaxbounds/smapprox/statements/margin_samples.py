@@ -13,11 +13,11 @@ import numpy as np
 import scipy
 from jaxtyping import Array
 
-from jaxbounds.sets import Box, Integers
+from jaxbounds.claims.sets import Box, Integers
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.smapprox import finite_classes as finite
 from jaxbounds.smapprox import generalization as general
 from jaxbounds.smapprox.statements.margin_covers import ALPHA, GAMMA
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 LEVEL = 0.1
 RARE = np.array([2.0, 1.0, 0.5])

@@ -6,7 +6,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.sets import Box
+from jaxbounds.claims.sets import Box
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.smapprox import sample_complexity as samples
 from jaxbounds.smapprox.certified import circuit_margin_lower
 from jaxbounds.smapprox.circuits import Circuit
@@ -19,7 +20,6 @@ from jaxbounds.smapprox.statements.section3_circuits import (
     circuit_of,
     gate_arrays,
 )
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 
 def _sample_size(i: Instance, size: Size) -> Sides:

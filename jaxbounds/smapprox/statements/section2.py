@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxbounds.sets import Box, Integers, Simplex
+from jaxbounds.claims.sets import Box, Integers, Simplex
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.smapprox import finite_classes as finite
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 POINTS = np.array([0.3, 0.25, 0.2, 0.15, 0.1])
 """The distribution on five points of the finite class."""

@@ -9,13 +9,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxbounds.arrays import array_module, number
+from jaxbounds.claims.sets import Box, Over
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.ground.jax_internals import ensure_compile_time_eval
-from jaxbounds.sets import Box, Over
+from jaxbounds.numerics.arrays import array_module, number
 from jaxbounds.smapprox import finite_classes as finite
 from jaxbounds.smapprox import sample_complexity as samples
 from jaxbounds.smapprox.all_layer_margin import ramp_loss
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 THETA = np.array([[1.0, 0.0], [-1.0, 0.0]])
 """All parameters; F(x, theta) = theta_1."""

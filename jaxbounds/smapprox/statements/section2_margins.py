@@ -6,7 +6,16 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from jaxbounds.sets import Box, Reals
+from jaxbounds.claims.sets import Box, Reals
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.smapprox.all_layer_margin import (
     balls_margin,
     linear_margin,
@@ -15,7 +24,6 @@ from jaxbounds.smapprox.all_layer_margin import (
 )
 from jaxbounds.smapprox.attack import blocks_by_layer, margin_upper, recertify
 from jaxbounds.smapprox.straight_through import hard_attention
-from jaxbounds.statements import Budget, Counterexample, Form, Instance, Sides, Size, Statement
 
 
 def _signed(params: Any, x: Array, sign: Array) -> Array:

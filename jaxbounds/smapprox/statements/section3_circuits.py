@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.ground.jax_internals import ensure_compile_time_eval
 from jaxbounds.smapprox import circuits
 from jaxbounds.smapprox.aiger import from_aiger
 from jaxbounds.smapprox.circuits import Circuit, Gate
 from jaxbounds.smapprox.correction import THIRDS
 from jaxbounds.smapprox.feedforward import FeedforwardNet, compile_circuit, feedforward
-from jaxbounds.statements import Budget, Form, Instance, Sides, Size, Statement
 
 CIRCUITS, LAYERS, GATES, BITS = 40, 8, 10, 6
 """Circuits checked on all inputs, and at most how many layers, gates in a layer and inputs."""

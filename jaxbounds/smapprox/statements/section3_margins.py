@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
 from jaxbounds.smapprox.all_layer_margin import head_margin, zero_one_loss
 from jaxbounds.smapprox.attack import try_rays
 from jaxbounds.smapprox.certified import circuit_margin_lower, joint_budget
@@ -20,7 +21,6 @@ from jaxbounds.smapprox.statements.margin_cases import (
     certified_margin,
     run_on_all,
 )
-from jaxbounds.statements import Counterexample, Form, Instance, Sides, Size, Statement
 
 
 @jax.jit

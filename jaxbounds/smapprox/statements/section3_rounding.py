@@ -5,10 +5,10 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from jaxbounds.sets import Box, Reals
+from jaxbounds.claims.sets import Box, Reals
+from jaxbounds.claims.statements import Budget, Domain, Form, Instance, Sides, Size, Statement
 from jaxbounds.smapprox.all_layer_margin import naive_chain_margin
 from jaxbounds.smapprox.correction import DYADIC, THIRDS, Correction
-from jaxbounds.statements import Budget, Domain, Form, Instance, Sides, Size, Statement
 
 
 def _round(i: Instance, size: Size) -> Sides:

@@ -9,7 +9,7 @@ import numpy as np
 from flint import arb
 
 from jaxbounds.certification import enclose
-from jaxbounds.certification.values import reals
+from jaxbounds.programs.balls.values import reals
 from oracle import draws
 
 ANY, INF = arb("nan"), arb("inf")

@@ -9,10 +9,10 @@ import jax
 import numpy as np
 
 from jaxbounds.certification import Flags, Undecided, enclose, precision
-from jaxbounds.certification.interpreter import RULES, Interpreter
 from jaxbounds.ground.jax_internals import ClosedJaxpr, JaxprEqn, Primitive
+from jaxbounds.programs.balls.interpreter import RULES, Interpreter
 from jaxbounds.programs.primitives import PRIMITIVES
-from jaxbounds.traces import equations
+from jaxbounds.programs.traces import equations
 from oracle import draws, truth
 
 Draw = Callable[[np.random.Generator], list[Any]]

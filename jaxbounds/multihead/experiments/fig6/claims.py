@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from jaxbounds.experiments import Claim
+from jaxbounds.experiments.experiment import Claim
 from jaxbounds.multihead.experiments.ordering import (
     combine,
     decide,

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
-from jaxbounds.files import digest
+from jaxbounds.ground.files import digest
 from jaxbounds.multihead.experiments.fig6.baselines import baselines
 from jaxbounds.multihead.experiments.fig6.config import Figure6
 from jaxbounds.multihead.grammar import draw_sentences

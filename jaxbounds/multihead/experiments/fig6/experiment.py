@@ -6,8 +6,10 @@ import xarray as xr
 from jaxtyping import Array
 from rich.console import Console
 
-from jaxbounds.experiments import Experiment
-from jaxbounds.files import Place, locate
+from jaxbounds.experiments.experiment import Experiment
+from jaxbounds.experiments.provenance import products_in, products_used
+from jaxbounds.experiments.sweeps import shares
+from jaxbounds.ground.files import Place, locate
 from jaxbounds.multihead.experiments.fig6.claims import claims
 from jaxbounds.multihead.experiments.fig6.config import PRETRAINED, PUBLISHED, SNIPPETS, Figure6
 from jaxbounds.multihead.experiments.fig6.data import Prepared, batches_of, prepare
@@ -15,8 +17,6 @@ from jaxbounds.multihead.experiments.fig6.drawing import figure
 from jaxbounds.multihead.experiments.fig6.runs import network, train_arm
 from jaxbounds.multihead.experiments.fig6.words import about, cost
 from jaxbounds.multihead.roberta import RobertaShape
-from jaxbounds.provenance import products_in, products_used
-from jaxbounds.sweeps import shares
 
 
 def _refuse_what_cannot_run(config: Figure6, data: Prepared) -> None:

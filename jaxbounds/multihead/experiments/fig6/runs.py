@@ -12,7 +12,9 @@ import numpy as np
 import optax
 from jaxtyping import Array
 
-from jaxbounds.files import Place
+from jaxbounds.experiments.provenance import fingerprint
+from jaxbounds.experiments.sweeps import Swept, sweep
+from jaxbounds.ground.files import Place
 from jaxbounds.multihead.experiments.fig6.config import PRETRAINED, Figure6
 from jaxbounds.multihead.experiments.fig6.data import Prepared, batches_of
 from jaxbounds.multihead.roberta import (
@@ -23,9 +25,7 @@ from jaxbounds.multihead.roberta import (
     recut_heads,
 )
 from jaxbounds.multihead.roberta_files import load_roberta, read_shape
-from jaxbounds.provenance import fingerprint
-from jaxbounds.sweeps import Swept, sweep
-from jaxbounds.training import Training, begin, optimizer, train_step
+from jaxbounds.networks.training import Training, begin, optimizer, train_step
 
 
 class State(NamedTuple):

@@ -1,0 +1,36 @@
+"""Sets that instances come from, as objects: `jb.Ball(1, "d")`, `jb.OperatorNorm(1, ("m", "n"))`.
+
+One object gives the draws, the projection, the hypothesis by name, extreme points and moves for a
+search, and coordinates for proofs. Sizes are named: "d", ("n", "2*d"), R="sqrt(d)".
+"""
+
+from jaxbounds.claims.sets.base import Chart, Set
+from jaxbounds.claims.sets.each import Each
+from jaxbounds.claims.sets.expressions import number_of, shape_of
+from jaxbounds.claims.sets.finite import Integers, OneOf
+from jaxbounds.claims.sets.matrices import PSD, Matrices, OperatorNorm, Orthogonal
+from jaxbounds.claims.sets.over import Over
+from jaxbounds.claims.sets.simplex import Simplex, SubSimplex
+from jaxbounds.claims.sets.vectors import Ball, Box, Reals, Signs, Sphere
+
+__all__ = [
+    "PSD",
+    "Ball",
+    "Box",
+    "Chart",
+    "Each",
+    "Integers",
+    "Matrices",
+    "OneOf",
+    "OperatorNorm",
+    "Orthogonal",
+    "Over",
+    "Reals",
+    "Set",
+    "Signs",
+    "Simplex",
+    "Sphere",
+    "SubSimplex",
+    "number_of",
+    "shape_of",
+]

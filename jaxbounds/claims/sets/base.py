@@ -1,0 +1,185 @@
+"""What a set is: how points of it are drawn, moved, projected, told, enumerated and charted."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.claims.sets.expressions import Number, Shape, Size, number_of, shape_of
+from jaxbounds.claims.sets.expressions import refuse_other_expressions as refuse
+
+ROUNDING = 1e-12
+"""By what part of its own size a point may lie outside of a set: that of rounding."""
+LESS, MORE = 1 - ROUNDING, 1 + ROUNDING
+"""As factors: a small constant by itself may be read as zero, where digits are certified."""
+Draw = Callable[[jax.Array], jax.Array]
+MOST = 4096
+"""A set of at most so many points is enumerated."""
+
+
+class Chart(NamedTuple):
+    """Coordinates in a box that reach every point of a set, or of a part of it.
+
+    Attributes:
+        part: which part, in words; empty where it is all of it.
+        lower: the least coordinates.
+        upper: the greatest.
+        point: from coordinates of shape (k,) to the point.
+    """
+
+    part: str
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    point: Callable[[jax.Array], Any]
+
+
+def modules(x: Any) -> Any:
+    """NumPy for its own arrays, on the host; `jax.numpy` for the rest."""
+    return np if isinstance(x, np.ndarray | np.generic) else jnp
+
+
+def agrees(x: Any, value: Any) -> Any:
+    """Whether nonnegative numbers are a value, up to rounding."""
+    return (x >= value * LESS) & (x <= value * MORE)
+
+
+def supports(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """Signs on a random set of entries, zero elsewhere: from one entry to all, log-uniformly."""
+    share, places = jax.random.split(key)
+    return signs_at(
+        jax.random.uniform(places, shape, minval=-1.0, maxval=1.0), jax.random.uniform(share)
+    )
+
+
+def signs_at(places: jax.Array, share: jax.Array) -> jax.Array:
+    """The same from numbers: `places` in [-1, 1) say where and which, `share` in [0, 1) how many.
+
+    One number for place and sign: a permutation would be sorted, which takes long to compile.
+    """
+    most, away = jnp.exp((share - 1) * math.log(max(places.size, 1))), jnp.abs(places)
+    chosen = (away <= most) | (away == jnp.min(away, initial=1.0))
+    return jnp.where(chosen, jnp.where(places < 0, -1.0, 1.0), 0.0)
+
+
+@dataclass(frozen=True)
+class Set(ABC):
+    """One set of arrays; its shape and numbers may name sizes.
+
+    One object gives what a statement over it needs: draws that reach its boundary, the projection
+    onto it, the hypothesis by name, its extreme points, moves for a search, and coordinates for
+    proofs. Every method takes the size (a dict) that the names refer to.
+    """
+
+    convex: ClassVar[bool] = True
+    """Whether it is; then `project` gives the nearest point, unless its docstring says else."""
+
+    def shape_at(self, size: Size) -> tuple[int, ...]:
+        """The shape of its points at a size."""
+        return shape_of(getattr(self, "shape", ()), size)
+
+    def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
+        return ()
+
+    def draw(self, key: jax.Array, size: Size) -> jax.Array:
+        """A point by one of several laws: within, on the boundary, at an extreme point, sparse."""
+        which, key = jax.random.split(key)
+        laws = self._laws(self.shape_at(size), size)
+        drawn = [law(own) for law, own in zip(laws, jax.random.split(key, len(laws)))]
+        chosen = jax.random.randint(which, (), 0, len(laws), "int32")
+        return jax.lax.select_n(chosen, *drawn) if len(drawn) > 1 else drawn[0]
+
+    @abstractmethod
+    def project(self, x: Any, size: Size) -> Any:
+        """A point of the set near `x`, which is `x` itself where it is one."""
+
+    @abstractmethod
+    def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
+        """Whether `x` is in the set, up to rounding (1e-12 of its size); by the words for it."""
+
+    def extreme(self, key: jax.Array, size: Size) -> jax.Array:
+        """A random extreme point.
+
+        Raises:
+            ValueError: if it has none, as the whole space.
+        """
+        raise ValueError(f"{self!r} has no extreme points")
+
+    def vertices(self, key: jax.Array, size: Size, count: int = 16) -> jax.Array:
+        """Extreme points, shape (count, *shape).
+
+        Raises:
+            ValueError: if it has none.
+        """
+        return jax.vmap(lambda k: self.extreme(k, size))(jax.random.split(key, count))
+
+    def candidates(self, key: jax.Array, x: jax.Array, size: Size) -> jax.Array:
+        """Points to try beside `x` in a search, shape (6, *shape), each in the set.
+
+        Its negative, one sign flipped, one entry left out, one entry (or row) copied onto another,
+        all entries of one absolute value, and what lies farthest out in its direction.
+        """
+        flip, out, copy = jax.random.split(key, 3)
+        x = jnp.asarray(x)
+        if not x.size:
+            return jnp.stack([x] * 6)
+        flat = x.ravel()
+        at = lambda k, n: jax.random.randint(k, (), 0, n)
+        flipped = flat.at[at(flip, flat.size)].multiply(-1.0).reshape(x.shape)
+        without = flat.at[at(out, flat.size)].set(0.0).reshape(x.shape)
+        rows = x if x.ndim else x[None]
+        onto, source = jax.random.randint(copy, (2,), 0, rows.shape[0])
+        copied = rows.at[onto].set(rows[source]).reshape(x.shape)
+        scale = jnp.maximum(jnp.max(jnp.abs(x)), 1e-3)
+        moved = jnp.stack([-x, flipped, without, copied, jnp.sign(x) * scale, 1e3 * x])
+        return jax.vmap(lambda point: self.project(point, size))(moved)
+
+    def every(self, size: Size) -> np.ndarray | None:
+        """All of its points, shape (count, *shape), where they are at most 4096; else None."""
+        return None
+
+    def charts(self, size: Size) -> tuple[Chart, ...]:
+        """Coordinates that together reach every point.
+
+        Raises:
+            ValueError: if none are known.
+        """
+        raise ValueError(f"no coordinates are known for {self!r}: write a Domain by hand")
+
+    def _refuse(self, *numbers: Number) -> None:
+        for number in numbers:
+            refuse(number)
+        shape: Shape = getattr(self, "shape", ())
+        for axis in shape if isinstance(shape, tuple) else (shape,):
+            if not isinstance(axis, int | str) or isinstance(axis, bool):
+                raise ValueError(f"a shape is sizes by name or whole numbers, as ('n', 3): {shape}")
+            refuse(axis)
+
+    def _radius(self, size: Size) -> float:
+        radius = number_of(self.R, size)  # type: ignore[attr-defined]
+        if not 0 < radius < math.inf:
+            raise ValueError(f"{self!r}: its radius must be positive and finite, got {radius}")
+        return float(radius)
+
+
+def product(parts: Mapping[str, tuple[Chart, ...]]) -> tuple[Chart, ...]:
+    """Coordinates of a product of sets, from those of each."""
+    found = [Chart("", (), (), lambda t: {})]
+    for name, charts in parts.items():
+        found = [_joined(before, name, chart) for before in found for chart in charts]
+    return tuple(found)
+
+
+def _joined(before: Chart, name: str, chart: Chart) -> Chart:
+    cut = len(before.lower)
+    words = f"{name}: {chart.part}" if chart.part else ""
+    return Chart(
+        "; ".join(part for part in (before.part, words) if part),
+        before.lower + chart.lower,
+        before.upper + chart.upper,
+        lambda t: before.point(t[:cut]) | {name: chart.point(t[cut:])},
+    )

@@ -1,0 +1,116 @@
+"""Stacks of points of one set: each row on a sphere, each matrix orthogonal."""
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.claims.sets.base import MOST, Chart, Draw, Set
+from jaxbounds.claims.sets.expressions import Size, shape_of
+
+
+@dataclass(frozen=True)
+class Each(Set):
+    """Arrays of `count` points of one set, stacked: jb.Each(jb.Sphere(1, "d"), "n")."""
+
+    one: Set
+    count: int | str = "n"
+
+    def __post_init__(self) -> None:
+        """Refuse what is no set, and a count that is none."""
+        if not isinstance(self.one, Set):
+            raise TypeError(
+                f"Each is of one set, as Each(jb.Sphere(1, 'd'), 'n'): {self.one!r:.60}"
+            )
+        if not isinstance(self.count, int | str) or isinstance(self.count, bool):
+            raise ValueError(f"{self!r}: count is a size by name or a whole number")
+        self._refuse(self.count)
+
+    @property
+    def convex(self) -> bool:  # type: ignore[override]
+        """Whether the one set is."""
+        return self.one.convex
+
+    def _rows(self, size: Size) -> int:
+        return shape_of(self.count, size)[0]
+
+    def shape_at(self, size: Size) -> tuple[int, ...]:
+        """A leading axis, then that of one point."""
+        return (self._rows(size), *self.one.shape_at(size))
+
+    def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
+        """Each by a law of its own; all of them one point."""
+        split = lambda key: jax.random.split(key, shape[0])
+        apart = lambda key: jax.vmap(lambda own: self.one.draw(own, size))(split(key))
+        alike = lambda key: jnp.broadcast_to(self.one.draw(key, size), shape)
+        return apart, alike
+
+    def project(self, x: Any, size: Size) -> Any:
+        """Each point by itself."""
+        if isinstance(x, np.ndarray):
+            return np.stack([self.one.project(row, size) for row in x]) if len(x) else x
+        return jax.vmap(lambda row: self.one.project(row, size))(x)
+
+    def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
+        """The words of the one set, of each point."""
+        words = f"each {name}_i"
+        if not isinstance(x, np.ndarray):
+            found = jax.vmap(lambda row: self.one.meets(row, size, words))(x)
+            return {said: jnp.all(met) for said, met in found.items()}
+        rows = [self.one.meets(row, size, words) for row in x]
+        return {said: np.all([row[said] for row in rows]) for said in (rows[0] if rows else ())}
+
+    def extreme(self, key: jax.Array, size: Size) -> jax.Array:
+        """Each an extreme point.
+
+        Raises:
+            ValueError: if the one set has none.
+        """
+        return self.one.vertices(key, size, self._rows(size))
+
+    def candidates(self, key: jax.Array, x: jax.Array, size: Size) -> jax.Array:
+        """One of the points moved as its set says, and what is tried of all entries together."""
+        if not x.size:
+            return jnp.stack([x] * 6)
+        at, own, all_of = jax.random.split(key, 3)
+        row = jax.random.randint(at, (), 0, len(x))
+        moved = self.one.candidates(own, x[row], size)
+        together = () if jnp.issubdtype(x.dtype, jnp.integer) else (
+            super().candidates(all_of, x, size),
+        )  # fmt: skip
+        return jnp.concatenate([jax.vmap(lambda new: x.at[row].set(new))(moved), *together])
+
+    def every(self, size: Size) -> np.ndarray | None:
+        """All of them, where they are at most 4096."""
+        points, rows = self.one.every(size), self._rows(size)
+        if points is None or rows * math.log(max(len(points), 1)) > math.log(MOST) + 1e-9:
+            return None
+        chosen = list(itertools.product(range(len(points)), repeat=rows))
+        return points[np.array(chosen, int).reshape(len(chosen), rows)]
+
+    def charts(self, size: Size) -> tuple[Chart, ...]:
+        """Coordinates of each point, one after the other.
+
+        Raises:
+            ValueError: if none are known of the one set.
+        """
+        return tuple(
+            _stacked(parts, self.shape_at(size))
+            for parts in itertools.product(self.one.charts(size), repeat=self._rows(size))
+        )
+
+
+def _stacked(parts: tuple[Chart, ...], shape: tuple[int, ...]) -> Chart:
+    ends = list(itertools.accumulate((len(part.lower) for part in parts), initial=0))
+
+    def point(t: jax.Array) -> jax.Array:
+        rows = [part.point(t[ends[i] : ends[i + 1]]) for i, part in enumerate(parts)]
+        return jnp.stack(rows) if rows else jnp.zeros(shape)
+
+    words = "; ".join(f"{i}: {part.part}" for i, part in enumerate(parts) if part.part)
+    joined = lambda which: tuple(itertools.chain.from_iterable(getattr(p, which) for p in parts))
+    return Chart(words, joined("lower"), joined("upper"), point)

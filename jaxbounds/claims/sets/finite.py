@@ -1,0 +1,143 @@
+"""Sets of whole numbers, and of arrays that are listed."""
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.claims.sets.base import MOST, Draw, Set, modules
+from jaxbounds.claims.sets.expressions import Number, Shape, Size, number_of
+
+
+@dataclass(frozen=True)
+class Integers(Set):
+    """Arrays of whole numbers from `lo` to `hi`, both included; a gradient does not move them."""
+
+    lo: Number
+    hi: Number
+    shape: Shape = ()
+    convex: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Refuse ends that are none."""
+        self._refuse(self.lo, self.hi)
+
+    def _ends(self, size: Size) -> tuple[int, int]:
+        low, high = number_of(self.lo, size), number_of(self.hi, size)
+        if low != int(low) or high != int(high) or not low <= high:
+            raise ValueError(
+                f"{self!r}: its ends must be whole numbers in order, got {low}, {high}"
+            )
+        return int(low), int(high)
+
+    def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
+        low, high = self._ends(size)
+        return (
+            lambda key: jax.random.randint(key, shape, low, high + 1),
+            lambda key: self.extreme(key, size),
+        )
+
+    def extreme(self, key: jax.Array, size: Size) -> jax.Array:
+        """Each entry at an end."""
+        low, high = self._ends(size)
+        corner = jax.random.bernoulli(key, 0.5, self.shape_at(size)).astype(int)
+        return low + (high - low) * corner
+
+    def project(self, x: Any, size: Size) -> Any:
+        """The nearest whole numbers."""
+        low, high = self._ends(size)
+        xp = modules(x)
+        return xp.clip(xp.round(x), low, high).astype(xp.asarray(1).dtype)
+
+    def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
+        """Whole, and in between."""
+        (low, high), xp = self._ends(size), modules(x)
+        within = xp.all((x >= low) & (x <= high) & (x == xp.round(x)))
+        return {f"{name} in {self.lo}..{self.hi}": within}
+
+    def candidates(self, key: jax.Array, x: jax.Array, size: Size) -> jax.Array:
+        """One more and one less at an entry, one entry copied onto another, and the two ends."""
+        at, copy = jax.random.split(key)
+        flat = jnp.ravel(x)
+        if not flat.size:
+            return jnp.stack([x] * 5)
+        entry = jax.random.randint(at, (), 0, flat.size)
+        onto, source = jax.random.randint(copy, (2,), 0, flat.size)
+        low, high = self._ends(size)
+        moved = [flat.at[entry].add(1), flat.at[entry].add(-1), flat.at[onto].set(flat[source]),
+                 flat.at[entry].set(low), flat.at[entry].set(high)]  # fmt: skip
+        shape = jnp.shape(x)
+        return jnp.stack([self.project(other.reshape(shape), size) for other in moved])
+
+    def every(self, size: Size) -> np.ndarray | None:
+        """All of them, where they are at most 4096."""
+        (low, high), shape = self._ends(size), self.shape_at(size)
+        if math.prod(shape) * math.log(high - low + 1) > math.log(MOST) + 1e-9:
+            return None
+        found = list(itertools.product(range(low, high + 1), repeat=math.prod(shape)))
+        return np.array(found, int).reshape((-1, *shape))
+
+
+@dataclass(frozen=True)
+class OneOf(Set):
+    """One of the arrays or numbers that are listed, all of one shape."""
+
+    values: tuple[Any, ...]
+    convex: ClassVar[bool] = False
+
+    def __init__(self, *values: Any) -> None:
+        """Take them one by one: OneOf(0, 1), or all in one list.
+
+        Raises:
+            ValueError: if there is none, or they differ in shape.
+        """
+        given = list(values[0]) if len(values) == 1 and np.ndim(values[0]) else list(values)
+        if not given or len({np.shape(v) for v in given}) > 1:
+            raise ValueError(f"OneOf lists values of one shape, got {values!r:.80}")
+        # Lists as nested tuples: a set can be compared and is hashable.
+        object.__setattr__(self, "values", tuple(_frozen(np.asarray(v).tolist()) for v in given))
+
+    def shape_at(self, size: Size) -> tuple[int, ...]:
+        """That of each."""
+        return np.shape(self.values[0])
+
+    def _all(self) -> np.ndarray:
+        return np.asarray(self.values)
+
+    def draw(self, key: jax.Array, size: Size) -> jax.Array:
+        """Any of them."""
+        return self.extreme(key, size)
+
+    def extreme(self, key: jax.Array, size: Size) -> jax.Array:
+        """Any of them."""
+        listed = jnp.asarray(self._all())
+        return listed[jax.random.randint(key, (), 0, len(self.values))]
+
+    def project(self, x: Any, size: Size) -> Any:
+        """The nearest of them."""
+        xp, listed = modules(x), self._all()
+        far = xp.abs(listed - xp.asarray(x)[None])
+        nearest = xp.argmin(xp.sum(far.reshape(len(listed), -1), axis=1))
+        return xp.asarray(listed)[nearest]
+
+    def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
+        """It is one of them, exactly."""
+        xp, listed = modules(x), self._all()
+        same = (listed == xp.asarray(x)[None]).reshape(len(listed), -1)
+        return {f"{name} is one of {len(listed)}": xp.any(xp.all(same, axis=1))}
+
+    def candidates(self, key: jax.Array, x: jax.Array, size: Size) -> jax.Array:
+        """All of them."""
+        return jnp.asarray(self._all())
+
+    def every(self, size: Size) -> np.ndarray | None:
+        """All of them."""
+        return self._all() if len(self.values) <= MOST else None
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value

@@ -1,0 +1,190 @@
+"""Suprema and infima over sets, as far as a search finds them; exact over small finite sets."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbounds.claims.sets.base import Set
+from jaxbounds.claims.sets.expressions import Size
+from jaxbounds.claims.sets.over import Over
+
+STARTS, STEPS = 12, 200
+FIRST, LAST = 0.5, 1e-9
+"""The first and the last step, relative to the size of each array."""
+
+_made: ContextVar[list[str] | None] = ContextVar("_made", default=None)
+
+
+class Best(NamedTuple):
+    """The best point that was met.
+
+    Attributes:
+        point: an entry for each set.
+        value: the objective there.
+    """
+
+    point: dict[str, Any]
+    value: jax.Array
+
+
+def best_point(
+    objective: Callable[[Any], jax.Array],
+    over: Over,
+    size: Size,
+    /,
+    *,
+    given: Mapping[str, Any] | None = None,
+    starts: int = STARTS,
+    steps: int = STEPS,
+) -> Best:
+    """The point of a product of sets at which a search finds an objective largest.
+
+    Where the sets have at most 4096 points, all are tried. Else it climbs from draws, extreme
+    points and what is given, by steps along the slope of each array, each projected back; the first
+    two fifths are of one length, the others shrink geometrically. The draws are always the same,
+    so that a value is a function.
+
+    Args:
+        objective: from a point to a number; NaN counts as the least.
+        over: the sets.
+        size: that their shapes name.
+        given: another point to start from.
+        starts: draws and extreme points.
+        steps: from each.
+    """
+    safe = lambda point: jnp.nan_to_num(objective(point), nan=-jnp.inf, posinf=jnp.inf)
+    every = over.every(size)
+    if every is not None:
+        listed = jax.tree.map(jnp.asarray, every)
+        values = jax.vmap(safe)(listed)
+        at = jnp.argmax(values)
+        return Best(jax.tree.map(lambda leaf: leaf[at], listed), values[at])
+    draws, ends = jax.random.split(jax.random.key(0))
+    half = max(1, starts // 2)
+    drawn = jax.vmap(lambda key: over.draw(key, size))(jax.random.split(draws, half))
+    at_ends = over.vertices(ends, size, max(1, starts - half))
+    first = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), drawn, at_ends)
+    if given is not None:
+        own = over.project({name: given[name] for name in over}, size)
+        first = jax.tree.map(lambda old, new: jnp.concatenate([old, new[None]]), first, own)
+    rates = jnp.concatenate(
+        [jnp.full(2 * steps // 5, FIRST), jnp.geomspace(FIRST, LAST, steps - 2 * steps // 5)]
+    )
+
+    def climb(start: Any) -> Best:
+        def step(carry: tuple[Any, Best], rate: jax.Array) -> tuple[tuple[Any, Best], None]:
+            here, best = carry
+            moving, rest = _split(here)
+            value, slope = jax.value_and_grad(lambda m: safe(_joined(m, rest)))(moving)
+            kept = jax.tree.map(lambda a, b: jnp.where(value > best.value, a, b), here, best.point)
+            best = Best(kept, jnp.maximum(value, best.value))
+            moved = [_moved(x, jnp.nan_to_num(s), rate) for x, s in zip(moving, slope)]
+            return (over.project(_joined(moved, rest), size), best), None
+
+        least = Best(start, jnp.full((), -jnp.inf))
+        (end, best), _ = jax.lax.scan(step, (start, least), rates)
+        value = safe(end)
+        kept = jax.tree.map(lambda a, b: jnp.where(value > best.value, a, b), end, best.point)
+        return Best(kept, jnp.maximum(value, best.value))
+
+    found = jax.vmap(climb)(first)
+    at = jnp.argmax(found.value)
+    return jax.tree.map(lambda leaf: leaf[at], found)
+
+
+def _split(point: Any) -> tuple[list[jax.Array], Any]:
+    """The arrays of floats, which move, and what is needed to join them again."""
+    leaves, structure = jax.tree.flatten(point)
+    floats = [jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves]
+    return [x for x, moves in zip(leaves, floats) if moves], (leaves, floats, structure)
+
+
+def _joined(moving: list[jax.Array], rest: Any) -> Any:
+    leaves, floats, structure = rest
+    new = iter(moving)
+    return jax.tree.unflatten(
+        structure, [next(new) if moves else leaf for leaf, moves in zip(leaves, floats)]
+    )
+
+
+def _moved(x: jax.Array, slope: jax.Array, rate: jax.Array) -> jax.Array:
+    steep = jnp.sqrt(jnp.sum(slope**2))
+    length = jnp.maximum(jnp.sqrt(jnp.sum(x**2)), 1e-3)
+    return x + rate * length * slope / jnp.where(steep > 0, steep, 1.0)
+
+
+def supremum(
+    function: Callable[..., jax.Array],
+    over: Mapping[str, Set | Mapping[str, Any]],
+    *,
+    size: Size,
+    starts: int = STARTS,
+    steps: int = STEPS,
+) -> jax.Array:
+    """The largest value of a function over sets that a search finds: a lower estimate.
+
+    Exact where the sets have at most 4096 points. Slopes by what the function closes over are
+    those at the point that was found. A statement whose `evaluate` calls it says so:
+    `estimates={"lhs": "below"}`, the side on which it stands.
+
+    Args:
+        function: of one argument for each set, by name; a number.
+        over: the sets.
+        size: that their shapes name.
+        starts: draws and extreme points to climb from.
+        steps: from each.
+    """
+    return _found(function, over, size, (starts, steps), "below")
+
+
+def _found(
+    function: Callable[..., jax.Array],
+    over: Mapping[str, Set | Mapping[str, Any]],
+    size: Size,
+    effort: tuple[int, int],
+    side: str,
+) -> jax.Array:
+    """The largest value, estimated from below, or the least, from above."""
+    sets, sign = Over(over), 1 if side == "below" else -1
+    score = lambda point: sign * function(**point)
+    found = best_point(score, sets, size, starts=effort[0], steps=effort[1])
+    if sets.every(size) is None and (made := _made.get()) is not None:
+        made.append(side)
+    return function(**jax.lax.stop_gradient(found.point))
+
+
+def infimum(
+    function: Callable[..., jax.Array],
+    over: Mapping[str, Set | Mapping[str, Any]],
+    *,
+    size: Size,
+    starts: int = STARTS,
+    steps: int = STEPS,
+) -> jax.Array:
+    """The least value of a function over sets that a search finds: an upper estimate.
+
+    All else as for `supremum`; a side is then estimated from "above".
+
+    Args:
+        function: of one argument for each set, by name; a number.
+        over: the sets.
+        size: that their shapes name.
+        starts: draws and extreme points to climb from.
+        steps: from each.
+    """
+    return _found(function, over, size, (starts, steps), "above")
+
+
+@contextlib.contextmanager
+def estimates_made() -> Iterator[list[str]]:
+    """Which estimates were made inside: "below" for each supremum, "above" for each infimum."""
+    found: list[str] = []
+    token = _made.set(found)
+    try:
+        yield found
+    finally:
+        _made.reset(token)

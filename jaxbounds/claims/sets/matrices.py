@@ -1,0 +1,426 @@
+"""Sets of matrices: told by singular values, by eigenvalues, or row by row."""
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import jax
+import jax.numpy as jnp
+
+from jaxbounds.claims.sets.base import LESS, MORE, ROUNDING, Chart, Draw, Set, modules, supports
+from jaxbounds.claims.sets.expressions import Number, Shape, Size, number_of
+from jaxbounds.claims.sets.spectral import on_singular_values, on_spectrum
+from jaxbounds.claims.sets.vectors import Ball
+from jaxbounds.numerics.norms import project_l1, project_rows, vector_norm
+
+Norm = Literal["frobenius", "operator", "nuclear", "rows", "row sum", "max"]
+
+
+def _singular(x: Any) -> Any:
+    return modules(x).linalg.svd(x, compute_uv=False)
+
+
+def _numpy_if(x: Any, found: jax.Array) -> Any:
+    return modules(x).asarray(found)
+
+
+def _orthonormal(key: jax.Array, rows: int, columns: int) -> jax.Array:
+    """Columns orthonormal (or rows, where there are more columns), uniformly."""
+    if rows < columns:
+        return _orthonormal(key, columns, rows).T
+    q, r = jnp.linalg.qr(jax.random.normal(key, (rows, columns)))
+    return q * jnp.where(jnp.diag(r) < 0, -1.0, 1.0)[None, :]
+
+
+class _OfMatrices(Set):
+    def shape_at(self, size: Size) -> tuple[int, ...]:
+        shape = super().shape_at(size)
+        if len(shape) == 1:
+            shape = shape * 2
+        if len(shape) != 2 or not min(shape):
+            raise ValueError(f"{self!r} is of matrices: give one axis or two, got {shape}")
+        return shape
+
+
+@dataclass(frozen=True)
+class Orthogonal(_OfMatrices):
+    """Matrices with orthonormal columns (rows, where those are fewer); "d" is (d, d). Not convex.
+
+    The projection is the polar factor, the nearest one.
+    """
+
+    shape: Shape = "d"
+    convex: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Refuse a shape that is none."""
+        self._refuse()
+
+    def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
+        return (
+            lambda key: _orthonormal(key, shape[0], shape[1]),
+            lambda key: self.extreme(key, size),
+        )
+
+    def extreme(self, key: jax.Array, size: Size) -> jax.Array:
+        """A permutation with signs, without some of its columns."""
+        rows, columns = self.shape_at(size)
+        order, sign = jax.random.split(key)
+        most = max(rows, columns)
+        square = jnp.eye(most)[jax.random.permutation(order, most)]
+        signed = square * jax.random.rademacher(sign, (most,), float)[None, :]
+        wide = signed[:, : min(rows, columns)]
+        return wide if rows >= columns else wide.T
+
+    def project(self, x: Any, size: Size) -> Any:
+        """The polar factor; where a singular value is zero, that of a matrix nearby."""
+        x_ = jnp.asarray(x)
+        values = jax.lax.stop_gradient(jnp.linalg.svd(x_, compute_uv=False))
+        thin = values[-1] <= 1e-4 * values[0]
+        step = jnp.where(values[0] > 0, 1e-2 * values[0], 1.0)
+        moved = x_ + jnp.where(thin, step, 0.0) * jnp.eye(x_.shape[0], x_.shape[1])
+        return _numpy_if(x, on_singular_values(lambda s, _: jnp.ones_like(s), moved, jnp.zeros(())))
+
+    def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
+        """Its Gram matrix is the identity."""
+        xp = modules(x)
+        rows, columns = x.shape
+        gram = x.T @ x if rows >= columns else x @ x.T
+        off = xp.max(xp.abs(gram - xp.eye(min(rows, columns))))
+        return {f"{name} is orthogonal": 1 + off <= 1 + ROUNDING * max(rows, columns)}
+
+    def charts(self, size: Size) -> tuple[Chart, ...]:
+        """Angles of plane rotations, for each determinant; of square matrices.
+
+        Raises:
+            ValueError: for others.
+        """
+        rows, columns = self.shape_at(size)
+        if rows != columns:
+            return super().charts(size)
+        k = rows * (rows - 1) // 2
+        if not k:
+            return super().charts(size)
+        flip = jnp.ones(rows).at[0].set(-1.0)
+        return (
+            Chart("rotations", (-3.15,) * k, (3.15,) * k, lambda t: rotation(t, rows)),
+            Chart(
+                "reflections", (-3.15,) * k, (3.15,) * k,
+                lambda t: rotation(t, rows) * flip[None, :],
+            ),
+        )  # fmt: skip
+
+
+def rotation(angles: jax.Array, d: int) -> jax.Array:
+    """A product of plane rotations, shape (d (d - 1) / 2,) to (d, d): every rotation is one."""
+    found = jnp.eye(d)
+    for angle, (i, j) in zip(angles, itertools.combinations(range(d), 2)):
+        cosine, sine = jnp.cos(angle), jnp.sin(angle)
+        a, b = cosine * found[i] - sine * found[j], sine * found[i] + cosine * found[j]
+        found = found.at[i].set(a).at[j].set(b)
+    return found
+
+
+@dataclass(frozen=True)
+class SpectralBall(_OfMatrices):
+    """Matrices whose singular values have l_p norm at most R: p = inf operator norm, 1 nuclear."""
+
+    R: Number = 1
+    shape: Shape = "d"
+    p: float = math.inf
+
+    def __post_init__(self) -> None:
+        """Refuse what is no norm."""
+        self._refuse(self.R)
+        if self.p not in (1, math.inf):
+            raise ValueError(f"{self!r}: p is 1 or infinity, got {self.p!r}")
+
+    def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
+        radius, (m, n) = self._radius(size), shape
+
+        def turned(key: jax.Array, values: jax.Array) -> jax.Array:
+            left, right = jax.random.split(key)
+            k = min(m, n)
+            return (_orthonormal(left, m, k) * values[None, :]) @ _orthonormal(right, n, k).T
+
+        def inside(key: jax.Array) -> jax.Array:
+            a, b = jax.random.split(key)
+            values = jax.random.uniform(a, (min(m, n),))
+            return turned(b, radius * (values if self.p == math.inf else values / min(m, n)))
+
+        def full(key: jax.Array) -> jax.Array:
+            values = jnp.full(min(m, n), radius if self.p == math.inf else radius / min(m, n))
+            return turned(key, values)
+
+        def low_rank(key: jax.Array) -> jax.Array:
+            a, b = jax.random.split(key)
+            kept = jnp.abs(supports(a, (min(m, n),)))
+            total = 1.0 if self.p == math.inf else jnp.sum(kept)
+            return turned(b, radius * kept / total)
+
+        def sparse(key: jax.Array) -> jax.Array:
+            return self.project(1e3 * radius * supports(key, shape), size)
+
+        return inside, full, low_rank, sparse, lambda k: self.extreme(k, size)
+
+    def extreme(self, key: jax.Array, size: Size) -> jax.Array:
+        """Orthonormal columns or rows (operator norm); of rank one (nuclear)."""
+        m, n = self.shape_at(size)
+        if self.p == math.inf:
+            which, own = jax.random.split(key)
+            exact = Orthogonal((m, n)).extreme(own, {})
+            chosen = jax.random.bernoulli(which)
+            return self._radius(size) * jnp.where(chosen, exact, _orthonormal(own, m, n))
+        left, right = jax.random.split(key)
+        unit = lambda k, d: Ball(1, d).extreme(k, {})
+        return self._radius(size) * jnp.outer(unit(left, m), unit(right, n))
+
+    def project(self, x: Any, size: Size) -> Any:
+        """The nearest: singular values clipped, or soft-thresholded."""
+        radius, x_ = self._radius(size), jnp.asarray(x)
+        values = jnp.linalg.svd(x_, compute_uv=False)
+        if self.p == math.inf:
+            cut = lambda s, r: jnp.minimum(s, r)
+            found = on_singular_values(cut, x_, jnp.asarray(radius))
+            return _numpy_if(x, jnp.where(values[0] > radius, found, x_))
+        threshold = jnp.max(values - project_l1(values, radius))
+        found = on_singular_values(lambda s, t: jnp.maximum(s - t, 0.0), x_, threshold)
+        rounded = jax.lax.stop_gradient(jnp.sum(_singular(found)))
+        found = found * jnp.where(rounded > radius, radius / rounded, 1.0)
+        return _numpy_if(x, jnp.where(jnp.sum(values) > radius, found, x_))
+
+    def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
+        """The operator or the nuclear norm."""
+        values, xp = _singular(x), modules(x)
+        norm = xp.max(values) if self.p == math.inf else xp.sum(values)
+        word = "op" if self.p == math.inf else "nuclear"
+        return {f"|{name}|_{word} <= {self.R}": norm <= self._radius(size) * MORE}
+
+    def charts(self, size: Size) -> tuple[Chart, ...]:
+        """Two rotations and the singular values with signs; of square matrices, operator norm.
+
+        Raises:
+            ValueError: for others.
+        """
+        (m, n), radius = self.shape_at(size), self._radius(size)
+        if m != n or self.p != math.inf:
+            return super().charts(size)
+        k = n * (n - 1) // 2
+
+        def point(t: jax.Array) -> jax.Array:
+            return rotation(t[:k], n) @ (t[2 * k :][:, None] * rotation(t[k : 2 * k], n))
+
+        turn, scale = (3.15,) * (2 * k), (radius,) * n
+        least = tuple(-end for end in (*turn, *scale))
+        return (Chart("", least, (*turn, *scale), point),)
+
+
+def OperatorNorm(R: Number = 1, shape: Shape = "d") -> SpectralBall:
+    """Matrices whose largest singular value is at most R; "d" is (d, d)."""
+    return SpectralBall(R, shape)
+
+
+@dataclass(frozen=True)
+class PSD(_OfMatrices):
+    """Symmetric positive semidefinite matrices (d, d), with a norm of at most `at_most`, if given.
+
+    The norm is "operator" (the largest eigenvalue), "trace" or "frobenius"; the projection is the
+    nearest.
+    """
+
+    shape: Shape = "d"
+    at_most: Number = math.inf
+    norm: Literal["operator", "trace", "frobenius"] = "operator"
+
+    def __post_init__(self) -> None:
+        """Refuse another norm."""
+        self._refuse(self.at_most)
+        if self.norm not in ("operator", "trace", "frobenius"):
+            raise ValueError(f"{self!r}: norm is 'operator', 'trace' or 'frobenius'")
+
+    @property
+    def _p(self) -> float:
+        return {"operator": math.inf, "trace": 1, "frobenius": 2}[self.norm]
+
+    def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
+        bound, d = float(number_of(self.at_most, size)), shape[0]
+
+        def of(values: Draw) -> Draw:
+            def law(key: jax.Array) -> jax.Array:
+                a, b, c = jax.random.split(key, 3)
+                found = values(a)
+                if math.isfinite(bound):
+                    found = found * bound / vector_norm(found, self._p)
+                else:
+                    found = found * 10.0 ** jax.random.uniform(c, minval=-2.0, maxval=2.0)
+                q = _orthonormal(b, d, d)
+                return _symmetric((q * found[None, :]) @ q.T)
+
+            return law
+
+        spread = of(lambda k: jax.random.uniform(k, (d,)) + 1e-12)
+        peaked = of(lambda k: jnp.exp(3 * jax.random.normal(k, (d,))))
+        low_rank = of(lambda k: jnp.abs(supports(k, (d,))))
+        plain = lambda k: self.project(1e3 * jnp.diag(jnp.abs(supports(k, (d,)))), size)
+        part = lambda k: jax.random.uniform(jax.random.fold_in(k, 1)) * spread(k)
+        return spread, peaked, low_rank, plain, part
+
+    def extreme(self, key: jax.Array, size: Size) -> jax.Array:
+        """A projection (operator norm); of rank one (trace); on the sphere (Frobenius).
+
+        Raises:
+            ValueError: where no norm is bounded.
+        """
+        bound, (d, _) = float(number_of(self.at_most, size)), self.shape_at(size)
+        if not math.isfinite(bound):
+            return super().extreme(key, size)
+        a, b = jax.random.split(key)
+        kept = jnp.abs(supports(a, (d,)))
+        kept = jnp.where(jnp.arange(d) == 0, 1.0, 0.0) if self.norm == "trace" else kept
+        q = _orthonormal(b, d, d)
+        values = bound * kept / vector_norm(kept, self._p)
+        return _symmetric((q * values[None, :]) @ q.T)
+
+    def project(self, x: Any, size: Size) -> Any:
+        """The nearest: eigenvalues clipped, then those of the ball."""
+        bound, x_ = float(number_of(self.at_most, size)), _symmetric(jnp.asarray(x))
+        values = jnp.linalg.eigvalsh(x_)
+        positive = jnp.maximum(values, 0.0)
+        zero, scale = jnp.zeros(()), jnp.ones(())
+        if self.norm == "operator":
+            clipped = on_spectrum(lambda v, _: jnp.clip(v, 0.0, bound), x_, zero)
+        elif self.norm == "trace" and math.isfinite(bound):
+            cut = jnp.max(positive - project_l1(positive, bound))
+            clipped = on_spectrum(lambda v, t: jnp.maximum(v - t, 0.0), x_, cut)
+        else:
+            if math.isfinite(bound):
+                length = vector_norm(positive)
+                scale = jnp.where(length > bound, bound / jnp.maximum(length, 1e-300), 1.0)
+            clipped = on_spectrum(lambda v, s: s * jnp.maximum(v, 0.0), x_, scale)
+        within = (values[0] >= 0) & (vector_norm(positive, self._p) <= bound)
+        return _numpy_if(x, jnp.where(within, x_, _symmetric(clipped)))
+
+    def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
+        """Symmetric, no negative eigenvalue, and the norm."""
+        xp, bound = modules(x), float(number_of(self.at_most, size))
+        values = xp.linalg.eigvalsh(_symmetric(x))
+        largest = xp.max(xp.abs(values))
+        found = {
+            f"{name} is symmetric": largest + xp.max(xp.abs(x - x.T)) <= largest * MORE,
+            f"{name} is positive semidefinite": largest + values[0] >= largest * LESS,
+        }
+        if math.isfinite(bound):
+            norm = {
+                "operator": largest,
+                "trace": xp.sum(xp.abs(values)),
+                "frobenius": xp.sqrt(xp.sum(values**2)),
+            }[self.norm]
+            found[f"|{name}|_{self.norm} <= {self.at_most}"] = norm <= bound * MORE
+        return found
+
+    def charts(self, size: Size) -> tuple[Chart, ...]:
+        """A rotation and the eigenvalues; of a bounded operator norm.
+
+        Raises:
+            ValueError: for others.
+        """
+        bound, (d, _) = float(number_of(self.at_most, size)), self.shape_at(size)
+        if self.norm != "operator" or not math.isfinite(bound):
+            return super().charts(size)
+        k = d * (d - 1) // 2
+
+        def point(t: jax.Array) -> jax.Array:
+            q = rotation(t[:k], d)
+            return _symmetric(q @ (t[k:][:, None] * q.T))
+
+        return (Chart("", (-3.15,) * k + (0.0,) * d, (3.15,) * k + (bound,) * d, point),)
+
+
+def _symmetric(x: Any) -> Any:
+    return (x + x.T) / 2
+
+
+@dataclass(frozen=True)
+class RowBalls(Set):
+    """Arrays whose rows (last axis) have l_2 norm at most R each ("max"), or in all ("sum")."""
+
+    R: Number = 1
+    shape: Shape = ("n", "d")
+    over: Literal["max", "sum"] = "max"
+
+    def __post_init__(self) -> None:
+        """Refuse another way to combine rows."""
+        self._refuse(self.R)
+        if self.over not in ("max", "sum"):
+            raise ValueError(f"{self!r}: over is 'max' or 'sum'")
+
+    def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
+        def near(draw: Draw) -> Draw:
+            return lambda key: self.project(draw(key), size)
+
+        radius = self._radius(size)
+        part = lambda k: jax.random.uniform(jax.random.fold_in(k, 1))
+        outside = near(lambda k: 1e3 * radius * jax.random.normal(k, shape))
+        inside = lambda k: part(k) * outside(k)
+        sparse = near(lambda k: 1e3 * radius * supports(k, shape))
+        return inside, outside, sparse, lambda k: self.extreme(k, size)
+
+    def extreme(self, key: jax.Array, size: Size) -> jax.Array:
+        """Every row on its sphere ("max"); one row alone ("sum")."""
+        *rows, d = self.shape_at(size)
+        count = math.prod(rows)
+        own, which, tie = jax.random.split(key, 3)
+        drawn = jax.random.normal(own, (count, d))
+        tied = jnp.where(jax.random.bernoulli(tie), drawn[:1], drawn)
+        unit = tied / vector_norm(tied)[:, None]
+        if self.over == "sum":
+            alone = jax.nn.one_hot(jax.random.randint(which, (), 0, count), count, dtype=float)
+            unit = unit * alone[:, None]
+        return self._radius(size) * unit.reshape((*rows, d))
+
+    def project(self, x: Any, size: Size) -> Any:
+        """The nearest."""
+        radius, x_ = self._radius(size), jnp.asarray(x)
+        if self.over == "max":
+            return _numpy_if(x, project_rows(x_, radius))
+        lengths = vector_norm(x_)
+        kept = project_l1(lengths.ravel(), radius).reshape(lengths.shape)
+        factor = jnp.where(lengths > 0, kept / jnp.where(lengths > 0, lengths, 1.0), 0.0)
+        return _numpy_if(x, x_ * factor[..., None])
+
+    def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
+        """The norm of the row norms."""
+        xp = modules(x)
+        lengths = xp.sqrt(xp.sum(x**2, axis=-1))
+        norm, word = (
+            (xp.max(lengths), "rows") if self.over == "max" else (xp.sum(lengths), "row sum")
+        )
+        return {f"|{name}|_{word} <= {self.R}": norm <= self._radius(size) * MORE}
+
+
+def Matrices(shape: Shape = ("m", "n"), norm: Norm = "frobenius", at_most: Number = 1) -> Set:
+    """Matrices of a shape with a norm of at most so much.
+
+    Args:
+        shape: of the matrices.
+        norm: "frobenius"; "operator" or "nuclear" (the largest, the sum of singular values);
+            "rows" or "row sum" (the largest, the sum of the l_2 norms of rows); "max" (the
+            largest entry).
+        at_most: a number, or an expression of sizes.
+
+    Raises:
+        ValueError: if there is no such norm.
+    """
+    found: dict[str, Callable[[], Set]] = {
+        "frobenius": lambda: Ball(at_most, shape),
+        "max": lambda: Ball(at_most, shape, math.inf),
+        "operator": lambda: SpectralBall(at_most, shape),
+        "nuclear": lambda: SpectralBall(at_most, shape, 1),
+        "rows": lambda: RowBalls(at_most, shape),
+        "row sum": lambda: RowBalls(at_most, shape, "sum"),
+    }
+    if norm not in found:
+        raise ValueError(f"norm is one of {', '.join(map(repr, found))}, got {norm!r}")
+    return found[norm]()

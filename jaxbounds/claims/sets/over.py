@@ -1,0 +1,143 @@
+"""Products of sets: what a dict of them says of an instance."""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.claims.sets.base import MOST, Chart, Set, product
+from jaxbounds.claims.sets.expressions import Size
+from jaxbounds.claims.sets.vectors import Reals, anywhere
+
+Point = dict[str, Any]
+
+
+class Over(Mapping[str, Any]):
+    """A dict of sets by the name of an instance's entry; dicts of such stand for nested entries.
+
+    It is a set, too, whose points are instances. Hashable; equal if its sets are.
+    """
+
+    is_code = True
+    """No data: left out where dataclasses that hold one are written."""
+
+    def __init__(self, sets: Mapping[str, "Set | Mapping[str, Any]"], /) -> None:
+        """Take the sets.
+
+        Raises:
+            TypeError: if an entry is no set.
+        """
+        given = dict(sets)
+        for name, one in given.items():
+            if isinstance(one, Mapping):
+                given[name] = one if isinstance(one, Over) else Over(one)
+            elif not isinstance(one, Set):
+                raise TypeError(
+                    f"over[{name!r}] must be a set, as jb.Ball(1, 'd'), got {one!r:.60}"
+                )
+        if not given:
+            raise TypeError("over names no set: give at least one, as {'x': jb.Ball(1, 'd')}")
+        self._sets = given
+
+    def __getitem__(self, name: str) -> Any:
+        return self._sets[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sets)
+
+    def __len__(self) -> int:
+        return len(self._sets)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._sets.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Over) and self._sets == other._sets
+
+    def __repr__(self) -> str:
+        return "{" + ", ".join(f"{name!r}: {one!r}" for name, one in self._sets.items()) + "}"
+
+    def _each(self, key: jax.Array, call: Callable[[Any, jax.Array], Any]) -> Point:
+        keys = jax.random.split(key, len(self))
+        return {name: call(one, own) for (name, one), own in zip(self._sets.items(), keys)}
+
+    def draw(self, key: jax.Array, size: Size) -> Point:
+        """An instance; each entry by a law of its own."""
+        own_key, key = jax.random.split(key)
+        found = dict[str, Any]()
+        free = [name for name, one in self.items() if one == Reals(getattr(one, "shape", ()))]
+        if free:
+            shapes = [self[name].shape_at(size) for name in free]
+            found |= zip(free, anywhere(own_key, shapes))
+        others = list(dict.fromkeys(one for name, one in self.items() if name not in free))
+        for one, own in zip(others, jax.random.split(key, max(len(others), 1))):
+            # Equal sets by one program, compiled once.
+            names = [name for name, other in self.items() if other == one]
+            keys = jax.random.split(own, len(names))
+            drawn = jax.vmap(lambda k, one=one: one.draw(k, size))(keys)
+            found |= {name: jax.tree.map(lambda leaf, at=at: leaf[at], drawn)
+                      for at, name in enumerate(names)}  # fmt: skip
+        return {name: found[name] for name in self}
+
+    def project(self, point: Mapping[str, Any], size: Size) -> Point:
+        """Each entry onto its set; what no set is given for stays."""
+        return dict(point) | {name: one.project(point[name], size) for name, one in self.items()}
+
+    def meets(self, point: Mapping[str, Any], size: Size, name: str = "") -> dict[str, Any]:
+        """Each set's hypotheses."""
+        found: dict[str, Any] = {}
+        for entry, one in self.items():
+            found |= one.meets(point[entry], size, f"{name}{entry}" + "." * isinstance(one, Over))
+        return found
+
+    def extreme(self, key: jax.Array, size: Size) -> Point:
+        """Each entry at an extreme point, or any point where a set has none."""
+
+        def one_of(one: Any, own: jax.Array) -> Any:
+            try:
+                return one.extreme(own, size)
+            except ValueError:
+                return one.draw(own, size)
+
+        return self._each(key, one_of)
+
+    def vertices(self, key: jax.Array, size: Size, count: int = 16) -> Point:
+        """Instances at extreme points: leaves of shape (count, *shape)."""
+        return jax.vmap(lambda k: self.extreme(k, size))(jax.random.split(key, count))
+
+    def candidates(self, key: jax.Array, point: Mapping[str, Any], size: Size) -> Point:
+        """Instances to try beside one: each entry moved alone, leaves of shape (count, *shape)."""
+        moved = self._each(key, lambda one, own: one)  # in the order of the names
+        rows = []
+        for (name, one), own in zip(moved.items(), jax.random.split(key, len(self))):
+            tried = one.candidates(own, point[name], size)
+            same = [dict(point)] * len(jax.tree.leaves(tried)[0])
+            rest = jax.tree.map(lambda *leaves: jnp.stack(leaves), *same)
+            rows.append(rest | {name: tried})
+        return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *rows)
+
+    def every(self, size: Size) -> Point | None:
+        """All points, leaves of shape (count, *shape), where they are at most 4096."""
+        parts = {name: one.every(size) for name, one in self.items()}
+        if any(part is None for part in parts.values()):
+            return None
+        counts = [len(jax.tree.leaves(part)[0]) for part in parts.values()]
+        if math.prod(counts) > MOST:
+            return None
+        rows = np.array(list(itertools.product(*map(range, counts))), int).reshape(-1, len(counts))
+        return {
+            name: jax.tree.map(lambda leaf, at=at: np.asarray(leaf)[rows[:, at]], part)
+            for at, (name, part) in enumerate(parts.items())
+        }
+
+    def charts(self, size: Size) -> tuple[Chart, ...]:
+        """Coordinates that together reach every instance.
+
+        Raises:
+            ValueError: if none are known of one of the sets.
+        """
+        return product({name: one.charts(size) for name, one in self.items()})

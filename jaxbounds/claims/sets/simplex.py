@@ -1,0 +1,129 @@
+"""Simplices: rows of nonnegative entries whose sum is given, or bounded."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxbounds.claims.sets.base import MORE, Chart, Draw, Set, agrees, modules
+from jaxbounds.claims.sets.expressions import Number, Shape, Size, number_of
+
+
+@dataclass(frozen=True)
+class Simplex(Set):
+    """Arrays whose rows (last axis) are nonnegative and add up to `total`."""
+
+    shape: Shape = "d"
+    total: Number = 1
+
+    def __post_init__(self) -> None:
+        """Refuse a total that is none."""
+        self._refuse(self.total)
+
+    def _sum(self, size: Size) -> float:
+        total = float(number_of(self.total, size))
+        if not 0 < total < math.inf:
+            raise ValueError(f"{self!r}: its total must be positive and finite, got {total}")
+        return total
+
+    def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
+        total = self._sum(size)
+        normal = lambda a: total * a / jnp.sum(a, axis=-1, keepdims=True)
+        uniform = lambda k: normal(jax.random.exponential(k, shape) + 1e-300)
+        peaked = lambda k: total * jax.nn.softmax(3 * jax.random.normal(k, shape), axis=-1)
+
+        def face(key: jax.Array) -> jax.Array:
+            """Uniform on some coordinates."""
+            which, first = jax.random.split(key)
+            chosen = jax.random.bernoulli(which, 0.5, shape).astype(float)
+            return normal(jnp.where(jnp.any(chosen > 0, -1, keepdims=True), chosen,
+                                    self.extreme(first, size)))  # fmt: skip
+
+        return uniform, peaked, face, lambda k: self.extreme(k, size)
+
+    def extreme(self, key: jax.Array, size: Size) -> jax.Array:
+        """Rows with one entry."""
+        *rows, n = self.shape_at(size)
+        at = jax.random.randint(key, tuple(rows), 0, n)
+        return self._sum(size) * jax.nn.one_hot(at, n, dtype=float)
+
+    def project(self, x: Any, size: Size) -> Any:
+        """The nearest rows, by sorting."""
+        total, xp = self._sum(size), modules(x)
+        n = x.shape[-1]
+        ordered = xp.flip(xp.sort(x, axis=-1), axis=-1)
+        counts = xp.arange(1.0, n + 1.0).reshape((1,) * (x.ndim - 1) + (n,))
+        thresholds = (xp.cumsum(ordered, axis=-1) - total) / counts
+        # Over the first k the thresholds rise, then they fall: the largest is the right one.
+        near = xp.maximum(x - xp.max(thresholds, axis=-1, keepdims=True), 0.0)
+        return near * (total / xp.sum(near, axis=-1, keepdims=True))  # what rounding left
+
+    def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
+        """Nonnegative, and the sum of each row."""
+        xp, total = modules(x), self._sum(size)
+        return {
+            f"{name} >= 0": xp.all(x >= 0),
+            f"{name} adds up to {self.total}": xp.all(agrees(xp.sum(x, axis=-1), total)),
+        }
+
+    def charts(self, size: Size) -> tuple[Chart, ...]:
+        """Sticks broken: t_1, (1 - t_1) t_2, ..., each t in [0, 1]."""
+        shape, total = self.shape_at(size), self._sum(size)
+        *rows, n = shape
+        k = math.prod(rows) * (n - 1)
+
+        def point(t: jax.Array) -> jax.Array:
+            parts, one = t.reshape((*rows, n - 1)), jnp.ones((*rows, 1))
+            left = jnp.concatenate([one, jnp.cumprod(1 - parts, axis=-1)], axis=-1)
+            return total * left * jnp.concatenate([parts, one], axis=-1)
+
+        return (Chart("", (0.0,) * k, (1.0,) * k, point),)
+
+
+@dataclass(frozen=True)
+class SubSimplex(Simplex):
+    """Arrays whose rows (last axis) are nonnegative and add up to at most `total`.
+
+    A point is a point of the simplex with one entry more, which is left out.
+    """
+
+    def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
+        longer = (*shape[:-1], shape[-1] + 1)
+        laws = Simplex(longer, self.total)._laws(longer, size)[:-1]
+        cut = [lambda key, law=law: law(key)[..., :-1] for law in laws]
+        return *cut, lambda key: self.extreme(key, size)
+
+    def extreme(self, key: jax.Array, size: Size) -> jax.Array:
+        """Rows with one entry, or none."""
+        *rows, n = self.shape_at(size)
+        at = jax.random.randint(key, tuple(rows), 0, n + 1)
+        return self._sum(size) * jax.nn.one_hot(at, n, dtype=float)
+
+    def project(self, x: Any, size: Size) -> Any:
+        """The nearest rows: clipped at zero, and on the simplex where that is too much."""
+        total, xp = self._sum(size), modules(x)
+        near = xp.maximum(x, 0.0)
+        within = xp.sum(near, axis=-1, keepdims=True) <= total
+        return xp.where(within, near, super().project(x, size))
+
+    def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
+        """Nonnegative, and the sum of each row."""
+        xp, total = modules(x), self._sum(size)
+        return {
+            f"{name} >= 0": xp.all(x >= 0),
+            f"{name} adds up to at most {self.total}": xp.all(xp.sum(x, axis=-1) <= total * MORE),
+        }
+
+    def charts(self, size: Size) -> tuple[Chart, ...]:
+        """Sticks broken, the last one too."""
+        shape, total = self.shape_at(size), self._sum(size)
+        k = math.prod(shape)
+
+        def point(t: jax.Array) -> jax.Array:
+            parts, one = t.reshape(shape), jnp.ones((*shape[:-1], 1))
+            left = jnp.concatenate([one, jnp.cumprod(1 - parts, axis=-1)[..., :-1]], axis=-1)
+            return total * left * parts
+
+        return (Chart("", (0.0,) * k, (1.0,) * k, point),)

@@ -1,0 +1,333 @@
+"""Sets of vectors, told entry by entry or by a norm of all entries."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.claims.sets.base import (
+    MORE,
+    MOST,
+    Chart,
+    Draw,
+    Set,
+    agrees,
+    modules,
+    signs_at,
+    supports,
+)
+from jaxbounds.claims.sets.expressions import Number, Shape, Size, number_of
+from jaxbounds.numerics.norms import project_l1, vector_norm
+
+_norm = lambda x, p: vector_norm(x.ravel(), p)
+
+
+def _length(x: Any, p: float) -> Any:
+    """The l_p norm of all entries."""
+    if modules(x) is np:
+        return np.linalg.norm(x.ravel(), p) if x.size else np.float64(0.0)
+    return _norm(x, p)
+
+
+@dataclass(frozen=True)
+class Box(Set):
+    """Arrays whose entries lie in [lo, hi]; an end may be infinite."""
+
+    lo: Number = -1
+    hi: Number = 1
+    shape: Shape = ()
+
+    def __post_init__(self) -> None:
+        """Refuse ends and shapes that are none."""
+        self._refuse(self.lo, self.hi)
+
+    def _ends(self, size: Size) -> tuple[float, float]:
+        low, high = float(number_of(self.lo, size)), float(number_of(self.hi, size))
+        if not low < high:
+            raise ValueError(f"{self!r}: its lower end must be below the upper one at {dict(size)}")
+        return low, high
+
+    def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
+        low, high = self._ends(size)
+        if math.isfinite(low) and math.isfinite(high):
+            inside = lambda k: jax.random.uniform(k, shape, minval=low, maxval=high)
+
+            def partly(key: jax.Array) -> jax.Array:
+                """Some entries at an end, the others anywhere."""
+                a, b, c = jax.random.split(key, 3)
+                at_end = jax.random.bernoulli(a, 0.5, shape)
+                return jnp.where(at_end, self.extreme(b, size), inside(c))
+
+            laws: tuple[Draw, ...] = (inside, partly, lambda k: self.extreme(k, size))
+            if not 0 < 100 * low <= high:
+                return laws
+            # Over orders of magnitude, each of them alike.
+            ends = math.log(low), math.log(high)
+            uniform = lambda k: jax.random.uniform(k, shape, minval=ends[0], maxval=ends[1])
+            return *laws, lambda k: jnp.clip(jnp.exp(uniform(k)), low, high)
+        if math.isfinite(low) or math.isfinite(high):
+            origin, sign = (low, 1.0) if math.isfinite(low) else (high, -1.0)
+            spread = lambda sigma: (
+                lambda k: origin + sign * jnp.exp(sigma * jax.random.normal(k, shape))
+            )
+
+            def sparse(key: jax.Array) -> jax.Array:
+                """Some entries off the end; one time in four none."""
+                support, scale, off = jax.random.split(key, 3)
+                size = jnp.where(jax.random.bernoulli(off, 0.75), _scale(scale), 0.0)
+                return origin + sign * jnp.abs(supports(support, shape)) * size
+
+            return spread(1.0), spread(3.0), sparse
+        return (lambda k: anywhere(k, (shape,))[0],)
+
+    def extreme(self, key: jax.Array, size: Size) -> jax.Array:
+        """A corner."""
+        low, high = self._ends(size)
+        if not math.isfinite(low) and not math.isfinite(high):
+            return super().extreme(key, size)
+        corner = jax.random.bernoulli(key, 0.5, self.shape_at(size))
+        finite = [low if math.isfinite(low) else high, high if math.isfinite(high) else low]
+        return jnp.where(corner, finite[1], finite[0])
+
+    def project(self, x: Any, size: Size) -> Any:
+        """Each entry clipped."""
+        return modules(x).clip(x, *self._ends(size))
+
+    def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
+        """Each end by itself, exactly."""
+        (low, high), xp = self._ends(size), modules(x)
+        found = {
+            f"{name} >= {self.lo}": xp.all(x >= low),
+            f"{name} <= {self.hi}": xp.all(x <= high),
+        }
+        return {
+            words: met
+            for (words, met), end in zip(found.items(), (low, high))
+            if math.isfinite(end)
+        }
+
+    def charts(self, size: Size) -> tuple[Chart, ...]:
+        """The entries themselves; of a finite box."""
+        (low, high), shape = self._ends(size), self.shape_at(size)
+        if not math.isfinite(high - low):
+            return super().charts(size)
+        k = math.prod(shape)
+        return (Chart("", (low,) * k, (high,) * k, lambda t: t.reshape(shape)),)
+
+
+def _scale(key: jax.Array) -> jax.Array:
+    return 10.0 ** jax.random.uniform(key, minval=-2.0, maxval=2.0)
+
+
+def anywhere(key: jax.Array, shapes: Sequence[tuple[int, ...]], /) -> list[jax.Array]:
+    """Arrays without bounds, each by a law of its own: for any number of them one program.
+
+    Normal, at some scale, with entries of different scales, or a few signs.
+    """
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    of_all, of_entries, places = jax.random.split(key, 3)
+    laws = jax.random.uniform(of_all, (len(shapes), 3))
+    entries = jax.random.normal(of_entries, (2, int(ends[-1])))
+    signs = jax.random.uniform(places, (int(ends[-1]),), minval=-1.0, maxval=1.0)
+    found = []
+    for shape, end, (law, scale, share) in zip(shapes, ends, laws):
+        own = slice(int(end) - math.prod(shape), int(end))
+        normal, spread = entries[:, own]
+        kinds = (normal, 10.0 ** (4 * scale - 2) * normal, jnp.exp(2.0 * spread) * normal)
+        which = jnp.floor(4 * law).astype(jnp.int32)
+        chosen = jax.lax.select_n(which, *kinds, signs_at(signs[own], share))
+        found.append(chosen.reshape(shape))
+    return found
+
+
+def Reals(shape: Shape = ()) -> Box:
+    """All arrays of a shape: drawn at many scales, dense and sparse."""
+    return Box(-math.inf, math.inf, shape)
+
+
+@dataclass(frozen=True)
+class Ball(Set):
+    """Arrays with |x|_p <= R, the norm of all entries; p >= 1, also infinite.
+
+    The projection is the nearest point for p = 1, 2 and infinity, and else x R / |x|_p.
+    """
+
+    R: Number = 1
+    shape: Shape = ()
+    p: float = 2
+    _words: ClassVar[str] = "<="
+
+    def __post_init__(self) -> None:
+        """Refuse what is no norm."""
+        self._refuse(self.R)
+        if not self.p >= 1:
+            raise ValueError(f"{self!r}: p must be at least 1, got {self.p!r}")
+
+    def _scaled(self, x: jax.Array, radius: jax.Array | float) -> jax.Array:
+        length = _norm(x, self.p)
+        first = jnp.zeros(x.size).at[:1].set(1.0).reshape(x.shape)
+        return radius * jnp.where(length > 0, x / jnp.where(length > 0, length, 1.0), first)
+
+    def _boundary(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
+        radius = self._radius(size)
+        dense = lambda k: self._scaled(jax.random.normal(k, shape), radius)
+        return dense, lambda k: self._scaled(supports(k, shape), radius), self._extreme(size)
+
+    def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
+        radius, n = self._radius(size), max(math.prod(shape), 1)
+
+        def inside(key: jax.Array) -> jax.Array:
+            a, b = jax.random.split(key)
+            part = radius * jax.random.uniform(a) ** (1.0 / n)
+            return self._scaled(jax.random.normal(b, shape), part)
+
+        def small(key: jax.Array) -> jax.Array:
+            a, b = jax.random.split(key)
+            part = radius * 10.0 ** -jax.random.uniform(a, maxval=4.0)
+            return self._scaled(jax.random.normal(b, shape), part)
+
+        return inside, small, *self._boundary(shape, size)
+
+    def _extreme(self, size: Size) -> Draw:
+        return lambda key: self.extreme(key, size)
+
+    def extreme(self, key: jax.Array, size: Size) -> jax.Array:
+        """A unit vector for p = 1, a sign vector for infinity, else any of the sphere, sparse too.
+
+        Each scaled to the radius.
+        """
+        shape, radius = self.shape_at(size), self._radius(size)
+        n = math.prod(shape)
+        if self.p == 1 and n:
+            at, sign = jax.random.split(key)
+            unit = jnp.zeros(n).at[jax.random.randint(at, (), 0, n)]
+            return unit.set(radius * jax.random.rademacher(sign, (), float)).reshape(shape)
+        if self.p == math.inf:
+            return radius * jax.random.rademacher(key, shape, float)
+        return self._scaled(supports(key, shape), radius)
+
+    def project(self, x: Any, size: Size) -> Any:
+        """The nearest point for p = 1, 2 and infinity; for other p, scaled back."""
+        radius, xp = self._radius(size), modules(x)
+        if self.p == math.inf:
+            return xp.clip(x, -radius, radius)
+        if self.p == 1:
+            near = xp.asarray(project_l1(jnp.asarray(x).ravel(), radius).reshape(x.shape))
+            length = xp.sum(xp.abs(near))
+            over = length > radius  # by what rounding left
+            return near * xp.where(over, radius / xp.where(over, length, 1.0), 1.0)
+        length = _length(x, self.p)
+        return x * xp.where(length > radius, radius / xp.where(length > 0, length, 1.0), 1.0)
+
+    def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
+        """|x|_p <= R."""
+        within = _length(x, self.p) <= self._radius(size) * MORE
+        return {f"|{name}|_{_said(self.p)} <= {self.R}": within}
+
+    def charts(self, size: Size) -> tuple[Chart, ...]:
+        """The entries for p = infinity or one entry; radius and angles for p = 2.
+
+        Raises:
+            ValueError: for other p.
+        """
+        radius, shape = self._radius(size), self.shape_at(size)
+        n = math.prod(shape)
+        if self.p == math.inf or n == 1:
+            return (Chart("", (-radius,) * n, (radius,) * n, lambda t: t.reshape(shape)),)
+        if self.p != 2:
+            return super().charts(size)
+        lower, upper = _angles(n)
+        point = lambda t: (t[0] * on_sphere(t[1:])).reshape(shape)
+        return (Chart("", (0.0, *lower), (radius, *upper), point),)
+
+
+@dataclass(frozen=True)
+class Sphere(Ball):
+    """Arrays with |x|_p = R, the norm of all entries; not convex.
+
+    The projection is x R / |x|_p, the nearest point for p = 2; of zero, the first axis.
+    """
+
+    convex: ClassVar[bool] = False
+
+    def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
+        return self._boundary(shape, size)
+
+    def project(self, x: Any, size: Size) -> Any:
+        """Scaled to the radius."""
+        found = self._scaled(jnp.asarray(x), self._radius(size))
+        return modules(x).asarray(found)
+
+    def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
+        """|x|_p = R."""
+        on = agrees(_length(x, self.p), self._radius(size))
+        return {f"|{name}|_{_said(self.p)} = {self.R}": on}
+
+    def charts(self, size: Size) -> tuple[Chart, ...]:
+        """Angles, for p = 2; from two entries on.
+
+        Raises:
+            ValueError: for other p, or one entry.
+        """
+        radius, shape = self._radius(size), self.shape_at(size)
+        n = math.prod(shape)
+        if self.p != 2 or n < 2:
+            return Set.charts(self, size)
+        return (Chart("", *_angles(n), lambda t: (radius * on_sphere(t)).reshape(shape)),)
+
+
+def _said(p: float) -> str:
+    return "inf" if p == math.inf else f"{p:g}"
+
+
+def _angles(n: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The box of angles of the unit sphere of n entries; a little more than all of it."""
+    return (0.0,) * (n - 2) + (-3.15,), (3.15,) * (n - 1)
+
+
+def on_sphere(angles: jax.Array) -> jax.Array:
+    """The unit vector of angles, shape (k,) to (k + 1,): cos a, sin a cos b, sin a sin b, ..."""
+    sines = jnp.concatenate([jnp.ones(1), jnp.cumprod(jnp.sin(angles))])
+    return sines * jnp.concatenate([jnp.cos(angles), jnp.ones(1)])
+
+
+@dataclass(frozen=True)
+class Signs(Set):
+    """Arrays of `scale` times 1 or -1."""
+
+    shape: Shape = "d"
+    scale: float = 1.0
+    convex: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Refuse a shape that is none."""
+        self._refuse(self.scale)
+
+    def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
+        return (lambda key: self.extreme(key, size),)
+
+    def extreme(self, key: jax.Array, size: Size) -> jax.Array:
+        """Any of them."""
+        return self.scale * jax.random.rademacher(key, self.shape_at(size), float)
+
+    def project(self, x: Any, size: Size) -> Any:
+        """The sign of each entry; of zero, 1."""
+        return modules(x).where(x >= 0, self.scale, -self.scale)
+
+    def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
+        """Each entry is one of the two."""
+        xp = modules(x)
+        return {f"{name} is of signs": xp.all(xp.abs(x) == self.scale)}
+
+    def every(self, size: Size) -> np.ndarray | None:
+        """All sign patterns, of at most 12 entries."""
+        shape = self.shape_at(size)
+        if 2 ** math.prod(shape) > MOST:
+            return None
+        found = list(itertools.product((-self.scale, self.scale), repeat=math.prod(shape)))
+        return np.array(found).reshape((-1, *shape))

@@ -1,0 +1,144 @@
+"""A claim in a line: two functions and the sets of their arguments, without any ceremony."""
+
+import inspect
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+
+from jaxbounds.claims.sets import Over, Set
+from jaxbounds.claims.sets.words import declared
+from jaxbounds.claims.statements.form import Form
+from jaxbounds.claims.statements.instance import Instance, Size
+from jaxbounds.claims.statements.sides import CONTROL, Sides
+from jaxbounds.claims.statements.statement import Budget, Relation, Statement
+from jaxbounds.claims.statements.written import written
+
+Side = Callable[..., Any] | float
+"""A function of entries and sizes by name, or a number."""
+Sets = Mapping[str, Set | Mapping[str, Any]]
+Axes = Mapping[str, float | Sequence[float]] | Sequence[Mapping[str, float]]
+"""Values to combine for each size, or the sizes one by one."""
+
+
+def sizes_of(axes: Axes | None, /) -> tuple[dict[str, float], ...]:
+    """All combinations of the values of axes, or the sizes as they are given."""
+    if axes is None:
+        return ({},)
+    if not isinstance(axes, Mapping):
+        return tuple(map(dict, axes))
+    values = [v if isinstance(v, Sequence) else (v,) for v in axes.values()]
+    return tuple(dict(zip(axes, chosen)) for chosen in itertools.product(*values))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """lhs <= rhs (or >=) for all points of some sets.
+
+    Attributes:
+        lhs: a function whose arguments are entries of `over` or sizes, by name; or a number.
+        rhs: the same.
+        over: sets by the name of an argument; none where the sizes are all there is.
+        sizes: the static parts to try.
+        relation: "<=" or ">=".
+        error: how far lhs - rhs may be off; as the sides are given.
+    """
+
+    lhs: Side
+    rhs: Side
+    over: Over | Mapping[str, Any]
+    sizes: tuple[Mapping[str, float], ...] = ({},)
+    relation: Relation = "<="
+    error: Side = 0.0
+
+    def statement(self, budget: Budget | None = None) -> Statement:
+        """The statement, with a control that no instance meets.
+
+        Args:
+            budget: how hard it is tried; that of every statement unless given.
+
+        Raises:
+            ValueError: if a function has an argument that is neither an entry nor a size.
+        """
+        known = {*self.over, *self.sizes[0]}
+        for which, side in (("lhs", self.lhs), ("rhs", self.rhs), ("error", self.error)):
+            for name, argument in _parameters(side).items():
+                if name not in known and argument.default is argument.empty:
+                    raise ValueError(
+                        f"the {which} takes {name!r}, which is neither in over nor a size: there "
+                        f"are {', '.join(sorted(known)) or 'none'}"
+                    )
+        given: dict[str, Any] = {"budget": budget} if budget else {}
+        sign = 1.0 if self.relation == "<=" else -1.0
+
+        def evaluate(instance: Instance, size: Size) -> Sides:
+            given = (self._value(side, instance, size) for side in (self.lhs, self.rhs, self.error))
+            left, right, error = map(jnp.asarray, given)
+            never = left - sign * (1.0 + jnp.abs(left))
+            sides = {"printed": right, CONTROL: never}
+            return Sides(lhs=left, rhs=sides, error={"printed": error, CONTROL: jnp.zeros(())})
+
+        return Statement(
+            id="line.claim", label="", formula=f"lhs {self.relation} rhs", kind="inequality",
+            evaluate=evaluate, over=self.over, sizes=self.sizes, relation=self.relation,
+            forms=(Form(name="printed"),), control="no instance meets it", **given,
+        )  # fmt: skip
+
+    def _given(self, side: Side) -> list[str]:
+        """The arguments that are entries or sizes; others have a value of their own."""
+        return [name for name in _parameters(side) if name in self.over or name in self.sizes[0]]
+
+    def _value(self, side: Side, instance: Instance, size: Size) -> Any:
+        if not callable(side):
+            return float(side)
+        return side(**{name: {**size, **instance}[name] for name in self._given(side)})
+
+    def to_json(self) -> dict[str, Any]:
+        """The claim as text, from which `jaxbounds new --from` writes a statement.
+
+        Sides whose code cannot be read (typed at a prompt) are empty.
+        """
+        sides = {"left_side": self.lhs, "right_side": self.rhs}
+        exact = not callable(self.error) and self.error == 0
+        return {
+            "code": written(sides if exact else {**sides, "uncertainty": self.error}),
+            "lhs": self._given(self.lhs),
+            "rhs": self._given(self.rhs),
+            "over": declared(self.over),
+            "sizes": [dict(size) for size in self.sizes],
+            "relation": self.relation,
+            "error": None if exact else self._given(self.error),
+        }
+
+
+def _parameters(side: Side) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(side).parameters if callable(side) else {}
+
+
+def line_of(
+    lhs: Side, rhs: Side, over: Sets, sizes: Axes | None, relation: Relation, error: Side = 0.0, /
+) -> Line:
+    """The line of what a caller gave.
+
+    Raises:
+        TypeError: if a side or the error is neither a function nor a number.
+        ValueError: if the relation is no bound, or there is no size.
+    """
+    for which, side in (("left side", lhs), ("right side", rhs), ("error", error)):
+        if not callable(side) and (isinstance(side, bool) or not isinstance(side, int | float)):
+            raise TypeError(f"the {which} is a function or a number, got {side!r:.60}")
+    if relation not in ("<=", ">="):
+        raise ValueError(f"relation is '<=' or '>=', got {relation!r}")
+    found = sizes_of(sizes)
+    if not found:
+        raise ValueError("sizes are empty: give values, as {'d': (2, 4)}")
+    return Line(
+        lhs=lhs,
+        rhs=rhs,
+        over=Over(over) if over else {},
+        sizes=found,
+        relation=relation,
+        error=error,
+    )

@@ -1,0 +1,131 @@
+"""A paper as data: its statements, its errata, and what is not checked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+from jaxbounds.claims.statements.declared import refuse_other_types
+from jaxbounds.claims.statements.statement import Statement
+
+Weight = Literal["false", "gap", "reading", "typo", "undecidable"]
+"""How heavy an erratum is, the heaviest first: false as printed, under all hypotheses that the
+paper makes anywhere and on no charitable reading; a step of a proof that does not follow while the
+statement may stand; false on one reading and true on another; a slip of the pen; resting on a glyph
+of the text at hand. What is none of these is a remark."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Erratum:
+    """What a paper says and is not so.
+
+    Attributes:
+        id: "E1", unique within the paper.
+        where: the sentence or display that is wrong: where it stands, not the theorem near it.
+        kind: its weight.
+        quote: the words or the formula, as the text has them.
+        text: what is wrong and what is right.
+        readings: for kind "reading": the reading that is false, then the one that is true.
+        consequence: what it changes downstream.
+        main: what becomes of the paper's main theorems: "survive", or "changed to ...".
+        evidence: the id of the statement whose failing form shows it, or how it was found.
+    """
+
+    id: str
+    where: str
+    kind: Weight
+    quote: str
+    text: str
+    readings: tuple[str, ...] = ()
+    consequence: str
+    main: str
+    evidence: str
+
+    def __post_init__(self) -> None:
+        """Refuse other types, words that are not quoted, and readings that do not fit."""
+        refuse_other_types(self, f"erratum {self.id}")
+        if not self.quote.strip():
+            raise ValueError(f"erratum {self.id} quotes nothing: give the paper's own words")
+        if not self.main.startswith(("survive", "changed to ")):
+            raise ValueError(f"erratum {self.id}: main must be 'survive...' or 'changed to ...'")
+        if (self.kind == "reading") != (len(self.readings) == 2):
+            raise ValueError(f"erratum {self.id}: two readings are needed for kind 'reading' alone")
+
+    @property
+    def changes_main(self) -> bool:
+        """Whether it changes a main theorem of the paper."""
+        return self.main.startswith("changed to ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    """A paper: what a module names PAPER, for `jaxbounds verify FILE` and `jaxbounds.verify`.
+
+    ```python
+    PAPER = jb.Paper(id="mine", title="My paper", statements=(jb.Statement(
+        id="mine.cs", label="Lemma 1", formula="|x.y| <= |x| |y|", kind="inequality",
+        sample=draw_pair, evaluate=both_sides, sizes=({"d": 2},), judges=(product_of_norms,),
+        forms=(jb.Form(name="printed", equality="y = x"),), control="half the right side"),))
+    ```
+
+    `jaxbounds new FOLDER` starts one with all its parts, `jaxbounds guide` explains them.
+
+    Attributes:
+        id: the part of its statements' ids before the first dot.
+        title: as printed.
+        citation: authors and venue.
+        statements: in the paper's order.
+        errata: what is wrong in it.
+        survives: one paragraph: what of the paper stands, whatever the errata say.
+        remarks: what is no erratum and yet worth knowing, by its place.
+        items: every numbered item and display: the statements, errata or functions about it, or why
+            there is none.
+        unchecked: what is not checked, by its label in print, each with the reason.
+        unjudged: public functions of the paper's modules that no statement judges: for each reason
+            their full names within the paper ("model.head_norm").
+        edition: the text that was read, as errata rest on words ("AISTATS 2024").
+        links: where it can be read, by name ("arXiv", "DOI").
+        bibtex: an entry, to cite it.
+        folder: where its records are kept; found by whoever loads it from a file.
+    """
+
+    id: str
+    title: str
+    citation: str = ""
+    statements: tuple[Statement, ...]
+    errata: tuple[Erratum, ...] = ()
+    survives: str = ""
+    remarks: Mapping[str, str] = field(default_factory=dict)
+    items: Mapping[str, str] = field(default_factory=dict)
+    unchecked: Mapping[str, str] = field(default_factory=dict)
+    unjudged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    edition: str = ""
+    links: Mapping[str, str] = field(default_factory=dict)
+    bibtex: str = ""
+    folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse statements of another paper, repeated ids and errata that nothing explains."""
+        refuse_other_types(self, f"paper {self.id!r}")
+        if self.errata and not self.survives.strip():
+            raise ValueError(f"paper {self.id!r} has errata: say in `survives` what stands")
+        ids = [s.id for s in self.statements]
+        repeated = sorted({i for i in ids if ids.count(i) > 1})
+        if repeated:
+            raise ValueError(f"paper {self.id!r} has more than one statement {', '.join(repeated)}")
+        strangers = [i for i in ids if i.split(".", 1)[0] != self.id]
+        if strangers:
+            raise ValueError(f"ids in paper {self.id!r} must start with it: {', '.join(strangers)}")
+        known = {e.id for e in self.errata}
+        if len(known) < len(self.errata):
+            raise ValueError(f"paper {self.id!r} has more than one erratum of an id")
+        for s in self.statements:
+            for form in s.forms:
+                if form.erratum and form.erratum not in known:
+                    raise ValueError(f"{s.id} ({form.name}) cites unknown erratum {form.erratum}")
+
+    @property
+    def by_weight(self) -> tuple[Erratum, ...]:
+        """The errata, the heaviest first; of one weight as they stand."""
+        weights = get_args(Weight)
+        return tuple(sorted(self.errata, key=lambda erratum: weights.index(erratum.kind)))

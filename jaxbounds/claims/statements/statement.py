@@ -1,0 +1,387 @@
+"""One numbered claim as data, and the check that it is well formed.
+
+A statement says how to draw instances that meet its hypotheses, which public functions it judges,
+and how to measure both of its sides by calling them; `jaxbounds.falsify` turns that into a
+`Verdict`. Nothing here computes anything.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from jaxbounds.claims.sets import Over, Set
+from jaxbounds.claims.statements.declared import refuse_other_types
+from jaxbounds.claims.statements.form import Form
+from jaxbounds.claims.statements.instance import Hypotheses, Instance, Sampler, Size
+from jaxbounds.claims.statements.judged import Judged, full_name, owner_of
+from jaxbounds.claims.statements.over import Drawn, Projected, Within
+from jaxbounds.claims.statements.sides import CONTROL, Sides
+
+Kind = Literal[
+    "identity", "inequality", "probability", "expectation", "construction", "trajectory", "rate",
+    "limit",
+]  # fmt: skip
+Relation = Literal["=", "<=", ">=", "->"]
+Estimate = Literal["below", "above"]
+FEWEST = 3
+"""Values of the parameter that a limit needs."""
+Search = Literal["gradient", "random", "none"]
+
+FITTED = ("rate", "limit")
+"""Kinds of which a trend over sizes is looked at: they never hold."""
+WIDEST = 1e-3
+"""The largest tolerance: more than that no rounding needs."""
+_BY_KIND: Any = None
+"""The default of a field that depends on the statement's kind."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """How hard a statement is tried, for each of its sizes.
+
+    Attributes:
+        samples: instances drawn from each sampler.
+        restarts: starting points of the search, for each form.
+        steps: steps of the search.
+        batch: instances evaluated at once; lower it where one instance needs much memory.
+    """
+
+    samples: int = 256
+    restarts: int = 12
+    steps: int = 250
+    batch: int = 64
+
+    def scaled(self, factor: float) -> "Budget":
+        """The same budget with `factor` times the samples and restarts (at least one of each)."""
+        return Budget(
+            samples=max(1, round(self.samples * factor)),
+            restarts=max(1, round(self.restarts * factor)) if self.restarts else 0,
+            steps=self.steps,
+            batch=self.batch,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Statement:
+    """One numbered claim of a paper.
+
+    Attributes:
+        id: "<paper>.<name>", lower case ("multihead.cor1.3").
+        label: as printed in the published version ("Corollary 1 (3)").
+        formula: one line of plain text.
+        tex: the same in LaTeX, without dollar signs, for pages.
+        kind: decides how a verdict is reached (see `jaxbounds.falsify`).
+        evaluate: `evaluate(instance, size) -> Sides`, pure, `jit`- and `vmap`-able unless `host`.
+            It computes everything that is compared.
+        judges: the public functions whose values the verdict is about, which `evaluate` calls: if
+            one of them were slightly wrong, some verdict would change. Functions of a module or
+            class, found there under their own names: no lambda, no partial application.
+        host: `evaluate` compiles a machine, enumerates a class or loops in Python: it gets NumPy
+            arrays and is run as it is, one instance at a time.
+        over: sets by the name of an instance's entry, {"x": jb.Ball(1, "d")}: they draw instances,
+            project, and are hypotheses. `sample`, `project` and `hypotheses` say what no set says:
+            what `sample` draws replaces the sets' draws, the others come on top. `over={}`: the
+            claim is about its sizes alone, one instance each.
+        there_is: sets of the entries that a claim only promises: "for each instance of `over`
+            there is ... such that". Whatever is drawn, an inner search looks for the best such
+            entries, for each form; they are stored with the instance. Where it finds none the form
+            is inconclusive, unless the sets are finite and small, and all of them were tried.
+        estimates: sides that `jb.supremum` or `jb.infimum` (or another search) only estimates:
+            {"rhs": "below"}, "lhs" or "rhs", from "below" or "above". What an estimate could not
+            refute is never said to fail.
+        towards: for limits, and needed there: the entry of the sizes that moves, and where to:
+            {"n": math.inf} or {"eps": 0}.
+        sample: `sample(key, size) -> Instance`, or several of them by name; the verdict reports
+            the worst ratio of each. May be empty where `cases` or `over` is given.
+        cases: `cases(size) -> Instance` with a leading axis: named or exhaustive instances.
+        sizes: the static part to try, smallest first: shapes, and other numbers by name.
+        forms: the right-hand sides to compare.
+        control: in words, the deliberately false variant that `evaluate` returns as
+            `rhs["control"]`; a statement whose control is not rejected never `holds`.
+        hypotheses: `hypotheses(instance, size) -> {name: bool}`; an instance that misses one of
+            them never counts.
+        assumptions: the hypotheses in words.
+        project: `project(instance, size) -> Instance`, back onto the hypotheses, for the search.
+        search: how instances are searched: "gradient" ascent on log(lhs/rhs), "random" moves, or
+            "none". The default is "gradient" for inequalities and "none" for the other kinds.
+        relation: "<=", ">=" or "="; the default is "=" for identities and constructions, and
+            "->" is that of limits.
+        tolerance: relative, at most 1e-3; 1e-9 for `<=` and 1e-10 for `=` unless given.
+        level: the probability delta allowed to fail, for kind "probability".
+        budget: how hard to try; `Budget()`, with 2000 samples for probabilities and expectations,
+            unless given.
+        source: where in the paper; appendix numbers that restate it.
+        horizon: for trajectories: the entry of the sizes that counts the steps.
+        enumerates: where the cases are all there are: of what ("all words of length up to 6").
+    """
+
+    id: str
+    label: str
+    formula: str
+    kind: Kind
+    evaluate: Callable[[Instance, Size], Sides]
+    forms: tuple[Form, ...]
+    control: str
+    sizes: tuple[Mapping[str, float], ...]
+    judges: tuple[Judged, ...] = ()
+    host: bool = False
+    over: Over | Mapping[str, Set | Mapping[str, Any]] | None = None
+    there_is: Over | Mapping[str, Set | Mapping[str, Any]] | None = None
+    estimates: Mapping[Literal["lhs", "rhs"], Estimate] = field(default_factory=dict)
+    towards: Mapping[str, float] = field(default_factory=dict)
+    sample: Sampler | Mapping[str, Sampler] = field(default_factory=dict)
+    cases: Callable[[Size], Instance] | None = None
+    hypotheses: Hypotheses | None = None
+    assumptions: str = ""
+    project: Callable[[Instance, Size], Instance] | None = None
+    search: Search = _BY_KIND
+    relation: Relation = _BY_KIND
+    tolerance: float = _BY_KIND
+    level: float | None = None
+    budget: Budget = _BY_KIND
+    source: str = ""
+    tex: str = ""
+    horizon: str = ""
+    enumerates: str = ""
+
+    def __post_init__(self) -> None:
+        """Fill the defaults that depend on the kind, and refuse a statement that is ill formed."""
+        names = ("id", "label", "formula", "evaluate", "control", "hypotheses", "cases", "project")
+        refuse_other_types(self, f"statement {self.id!r}", *names)
+        fill = lambda name, value: object.__setattr__(self, name, value)
+        if callable(self.sample):
+            fill("sample", {"sample": self.sample})
+        _take_sets(self)
+        fill("sample", MappingProxyType(self.samplers))
+        containers = list(_container_problems(self))
+        if containers:
+            raise ValueError(f"statement {self.id!r} is ill formed: " + "; ".join(containers))
+        usual = "consistent" if self.kind in FITTED else "holds"
+        fill("sizes", tuple(map(Size, self.sizes)))
+        fill("forms", tuple(_filled(form, usual, self.sizes) for form in self.forms))
+        if self.budget is None:
+            many = self.kind in ("probability", "expectation")
+            fill("budget", Budget(samples=2000) if many else Budget())
+        if self.search is None:
+            searched = self.kind == "inequality" and not self.host and not self.enumerates
+            fill("search", "gradient" if searched else "none")
+        if self.relation is None:
+            usual_for = {"identity": "=", "construction": "=", "limit": "->"}
+            fill("relation", usual_for.get(self.kind, "<="))
+        if self.tolerance is None:
+            fill("tolerance", 1e-9 if self.is_bound else 1e-10)
+        problems = list(_problems(self))
+        if problems:
+            raise ValueError(f"statement {self.id!r} is ill formed: " + "; ".join(problems))
+
+    @property
+    def paper(self) -> str:
+        """The part of the id before the first dot."""
+        return self.id.split(".", 1)[0]
+
+    @property
+    def samplers(self) -> dict[str, Sampler]:
+        """The samplers by name."""
+        return {"sample": self.sample} if callable(self.sample) else dict(self.sample)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether one side is claimed to be at most the other."""
+        return self.relation in ("<=", ">=")
+
+    @property
+    def unrefutable(self) -> bool:
+        """Whether an estimate makes the larger side too small, or the smaller too large.
+
+        A violation may then be the estimate's.
+        """
+        larger = "rhs" if self.relation == "<=" else "lhs"
+        return any(
+            word == ("below" if side == larger else "above")
+            for side, word in self.estimates.items()
+        )
+
+    def as_given(self) -> "Statement":
+        """The claim about an instance that has the promised entries already: nothing is sought."""
+        if self.there_is is None:
+            return self
+        return replace(self, over={**(self.over or {}), **self.there_is}, there_is=None)
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The full names of the functions that it judges."""
+        return tuple(map(full_name, self.judges))
+
+    def form(self, name: str) -> Form:
+        """The form of that name.
+
+        Raises:
+            KeyError: if there is none; the message lists those there are.
+        """
+        for form in self.forms:
+            if form.name == name:
+                return form
+        names = ", ".join(form.name for form in self.forms)
+        raise KeyError(f"{self.id} has no form {name!r}; it has: {names}")
+
+
+def _filled(form: Form, usual: str, sizes: Sequence[Mapping[str, float]]) -> Form:
+    stored = form.counterexample
+    if stored is not None and stored.size is None and sizes:
+        stored = replace(stored, size=sizes[0])
+    expected: Any = form.expected or ("fails" if stored else usual)
+    return replace(form, expected=expected, counterexample=stored)
+
+
+def _take_sets(s: Statement) -> None:
+    """Fill sampler, projection and hypotheses from the sets, once."""
+    fill = lambda name, value: object.__setattr__(s, name, value)
+    if s.over is not None and not s.over:
+        _take_nothing(s)
+    for name in ("over", "there_is"):
+        if getattr(s, name) is not None:
+            fill(name, Over(getattr(s, name)))
+    parts = [part for part in (s.over, s.there_is) if part]
+    if not parts:
+        return
+    sets = Over({name: one for part in parts for name, one in part.items()})
+    law = s.kind in ("probability", "expectation")
+    # Of a copy (`dataclasses.replace`) they are filled already, perhaps from other sets.
+    bare: Callable[[Any], Any] = lambda own: (
+        own.own if isinstance(own, Drawn | Within | Projected) else own
+    )
+    samplers: dict[str, Any] = s.samplers or ({} if law else {"over": None})
+    fill("sample", {name: Drawn(sets, bare(own), law) for name, own in samplers.items()})
+    fill("hypotheses", Within(sets, bare(s.hypotheses)))
+    fill("project", Projected(sets, bare(s.project)))
+
+
+def _take_nothing(s: Statement) -> None:
+    """Over nothing, a claim is about its sizes alone: of each there is one instance."""
+    fill = lambda name, value: object.__setattr__(s, name, value)
+    fill("over", None)
+    if not s.samplers and s.cases is None and s.there_is is None:
+        fill("cases", lambda size: {"alone": np.zeros(1, int)})
+        fill("enumerates", s.enumerates or "of each size the one instance")
+
+
+def _container_problems(s: Statement) -> Iterable[str]:
+    if isinstance(s.forms, Form) or not all(isinstance(form, Form) for form in s.forms):
+        yield "forms must be a tuple of Form; a single one needs a comma: (Form(...),)"
+    if isinstance(s.sizes, Mapping) or not all(isinstance(size, Mapping) for size in s.sizes):
+        yield "sizes must be a tuple of dicts; a single one needs a comma: ({'d': 2},)"
+    if callable(s.judges) or not all(callable(function) for function in s.judges):
+        yield "judges must be a tuple of functions; a single one needs a comma: (bound,)"
+
+
+def _problems(s: Statement) -> Iterable[str]:
+    if not re.fullmatch(r"[a-z][a-z0-9_]*(\.[a-z0-9_\-]+)+", s.id):
+        yield "the id must look like 'paper.name' in lower case"
+    if s.kind not in get_args(Kind):
+        yield f"kind must be one of {', '.join(get_args(Kind))}, got {s.kind!r}"
+    if s.search not in get_args(Search):
+        yield f"search must be one of {', '.join(get_args(Search))}, got {s.search!r}"
+    if s.relation not in get_args(Relation):
+        yield f"relation must be '=', '<=' or '>=', got {s.relation!r}"
+    yield from _quantifier_problems(s)
+    if not s.sizes:
+        yield "sizes is empty: give at least one, as ({'T': 2, 'd': 2},)"
+    if not s.sample and s.cases is None:
+        law = s.kind in ("probability", "expectation") and s.over
+        why = "a set has no law, of which a frequency is: give sample" if law else (
+            "it has neither sample nor cases nor over, so no instance could ever be drawn (a claim "
+            "about its sizes alone: over={})"
+        )  # fmt: skip
+        yield why
+    if s.horizon and any(s.horizon not in size for size in s.sizes):
+        yield f"horizon names {s.horizon!r}, which is not in every size"
+    if s.enumerates and (s.cases is None or s.sample):
+        yield "enumerates says that the cases are all there are: give cases, and no sample"
+    if s.enumerates and s.search != "none":
+        yield "enumerates says that the cases are all there are: a search would leave them"
+    if s.host and s.search == "gradient":
+        yield "a statement that is run on the host has no gradient: search='random'"
+    if s.search == "random" and not s.host and not s.sample:
+        yield "search='random' draws its moves from `sample`: give one"
+    for function in s.judges:
+        try:
+            owner_of(function)
+        except ValueError as problem:
+            yield str(problem)
+    if not s.control.strip():
+        yield "control is empty: say which false variant evaluate returns as rhs['control']"
+    if (s.kind == "probability") != (s.level is not None):
+        yield "level is needed for kind 'probability' and only for it"
+    elif s.level is not None and not 0 < s.level < 1:
+        yield f"level is the probability allowed to fail, between 0 and 1, got {s.level}"
+    if not 0 <= s.tolerance <= WIDEST:
+        yield (
+            f"tolerance is relative, for rounding, and at most {WIDEST:g}, got {s.tolerance}; "
+            "a larger uncertainty belongs in Sides(..., error=...)"
+        )
+    names = [form.name for form in s.forms]
+    if not names:
+        yield "it has no form"
+    if len(set(names)) < len(names) or CONTROL in names:
+        yield f"form names must be distinct and none may be {CONTROL!r}, got {names}"
+    if len({form.file_name for form in s.forms}) < len(set(names)):
+        yield f"form names must differ in their letters and digits, for files, got {names}"
+    for form in s.forms:
+        fitted = s.kind in FITTED
+        allowed = ("consistent", "inconsistent") if fitted else ("holds", "fails")
+        if form.expected not in (*allowed, "vacuous", "inconclusive"):
+            yield f"form {form.name!r} of kind {s.kind!r} cannot be expected {form.expected!r}"
+        if not re.match(r"(printed|corrected|sharpened|derived)\b", form.name):
+            yield f"form {form.name!r} must start with printed, derived, corrected or sharpened"
+        if (s.kind == "rate") != (form.sense is not None):
+            yield f"form {form.name!r}: sense is needed for kind 'rate' and only for it"
+        if form.exponent and (s.kind != "rate" or not form.exponent[0] < form.exponent[1]):
+            yield f"form {form.name!r}: exponent is a band (low, high), for kind 'rate' only"
+        if form.expected == "fails" and not (form.note or form.erratum):
+            yield f"form {form.name!r} is expected to fail but no note says why"
+        exact = s.kind in ("identity", "inequality", "construction")
+        if form.expected == "fails" and exact and form.counterexample is None:
+            yield f"form {form.name!r} is expected to fail but stores no counterexample"
+
+
+def _quantifier_problems(s: Statement) -> Iterable[str]:
+    if (s.kind == "limit") != (s.relation == "->"):
+        yield "a limit is of kind 'limit' and relation '->', which nothing else is"
+    if (s.kind == "limit") != bool(s.towards):
+        yield "towards is needed for kind 'limit' and only for it, as {'n': math.inf}"
+    elif s.towards:
+        yield from _limit_problems(s)
+    if s.relation == ">=" and s.kind == "rate":
+        yield "a rate is compared by its sense: relation '>=' is that of other kinds"
+    if (s.there_is or s.estimates) and not (s.is_bound and s.kind in ("inequality", "trajectory")):
+        yield (
+            "a supremum, an infimum and 'there is' are for inequalities, since a search supports "
+            "one side only: of an = declare <= and >= by themselves"
+        )
+    if s.there_is and s.host:
+        yield "there_is looks for entries along slopes: evaluate must be JAX's, not the host's"
+    if set(s.estimates) - {"lhs", "rhs"} or set(s.estimates.values()) - set(get_args(Estimate)):
+        yield f"estimates are as {{'rhs': 'below'}}, got {dict(s.estimates)}"
+    both = sorted(set(s.over or ()) & set(s.there_is or ()))
+    if both:
+        yield f"over and there_is both name {', '.join(both)}"
+
+
+def _limit_problems(s: Statement) -> Iterable[str]:
+    (axis, end), *more = s.towards.items()
+    if more or end not in (math.inf, 0):
+        yield f"towards names one entry of the sizes and infinity or 0, got {dict(s.towards)}"
+    elif any(not size.get(axis, 0) > 0 for size in s.sizes):
+        yield f"towards names {axis!r}, which must be a positive number in every size"
+    else:
+        rest = lambda size: tuple((k, v) for k, v in size.items() if k != axis)
+        values: dict[Any, set[float]] = {}
+        for size in s.sizes:
+            values.setdefault(rest(size), set()).add(size[axis])
+        if any(len(found) < FEWEST for found in values.values()):
+            yield f"a limit needs at least {FEWEST} values of {axis!r} at the same other sizes"

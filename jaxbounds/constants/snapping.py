@@ -1,0 +1,134 @@
+"""Vertices and symmetries: coordinates near zero are zero, those of nearly one size are of one.
+
+Suprema of bounds with maxima in them lie where entries coincide: corners of a box, antipodal
+tokens, equal logits. There the ratio has a kink that no slope leads into; with the coincidence
+imposed it is smooth in what is left.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbounds.claims.statements import Instance
+from jaxbounds.constants.problem import UNCOUNTED, Problem, filled, flat, floats_of, unflat
+
+TOLERANCES = (0.3, 0.1, 0.03, 0.003, 0.0)
+"""How near, relative to the largest entry of a leaf, entries are tied; with 0 only equal ones."""
+
+COSTS = 1e3
+"""Ties that make the ratio so many times smaller lead away from where it is large."""
+
+
+class Basis(NamedTuple):
+    """Coordinates by themselves, or in pairs as middle and half difference: x from y.
+
+    Attributes:
+        own: the factor of y_i in x_i, of shape (n,).
+        other: the factor of its partner's, of shape (n,).
+        partner: who that is, of shape (n,).
+    """
+
+    own: Any
+    other: Any
+    partner: Any
+
+    def expand(self, y: Any) -> Any:
+        """From the coordinates in this basis; numbers, balls or tracers."""
+        return y * self.own + y[self.partner] * self.other
+
+    def coordinates(self, x: np.ndarray) -> np.ndarray:
+        """In this basis."""
+        return np.where(self.other == 0, 1.0, 0.5) * self.expand(x)
+
+
+class Ties(NamedTuple):
+    """Coordinates that are signed copies of fewer values: y_i = signs_i * values_(labels_i).
+
+    Attributes:
+        signs: -1, 0 or 1, of shape (n,).
+        labels: which value each is, of shape (n,).
+        basis: what y are the coordinates in.
+    """
+
+    signs: Any
+    labels: Any
+    basis: Basis
+
+    def expand(self, values: Any) -> Any:
+        """All coordinates from the values, of shape (n,)."""
+        return self.basis.expand(self.signs * values[self.labels])
+
+
+def bases(instance: Instance, /) -> list[Basis]:
+    """Each leaf by itself; and, where leaves have one shape, in pairs.
+
+    What is claimed of two points is often worst where all their differences are alike.
+    """
+    sizes = [leaf.size for leaf in floats_of(instance)]
+    shapes = [leaf.shape for leaf in floats_of(instance)]
+    rows = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
+    plain = Basis(np.ones(sum(sizes)), np.zeros(sum(sizes)), np.arange(sum(sizes)))
+    paired = Basis(*(part.copy() for part in plain))
+    free = list(range(len(shapes)))
+    while free:
+        i = free.pop(0)
+        j = next((j for j in free if shapes[j] == shapes[i] and sizes[i] > 1), None)
+        if j is not None:
+            free.remove(j)
+            paired.own[rows[j]] = -1.0
+            for mine, others in ((rows[i], rows[j]), (rows[j], rows[i])):
+                paired.other[mine], paired.partner[mine] = 1.0, others
+    return [plain, paired] if paired.other.any() else [plain]
+
+
+def tied(
+    instance: Instance, tolerance: float, /, basis: Basis | None = None
+) -> tuple[Ties, np.ndarray]:
+    """Ties within each leaf of floats, in a basis, and the mean of each group."""
+    x = np.asarray(flat(instance), float)
+    basis = bases(instance)[0] if basis is None else basis
+    coordinates = basis.coordinates(x)
+    sizes = [leaf.size for leaf in floats_of(instance)]
+    signs, labels = np.sign(coordinates), np.zeros(len(x), int)
+    values = list[float]()
+    for rows in np.split(np.arange(len(x)), np.cumsum(sizes)[:-1]):
+        size = np.abs(coordinates[rows])
+        near = tolerance * np.max(size, initial=0.0)
+        signs[rows[size <= near]] = 0.0
+        order = [i for i in np.argsort(size, kind="stable") if size[i] > near]
+        groups = np.split(order, 1 + np.flatnonzero(np.diff(size[order]) > near)) if order else []
+        for group in groups:
+            labels[rows[group]] = len(values)
+            values.append(float(np.mean(size[group])))
+    return Ties(signs, labels, basis), np.array(values)
+
+
+def snapped(problem: Problem, instance: Instance, /) -> Iterator[tuple[Ties, np.ndarray]]:
+    """The different ways to tie an instance that counts, and still does, fewest values first."""
+    seen = set[bytes]()
+    free, own = tied(instance, 0.0)
+    if not len(own):
+        return
+    least = max(problem.slope(own, free, instance)[0] - np.log(COSTS), -UNCOUNTED)
+    for tolerance in TOLERANCES:
+        for basis in bases(instance):
+            ties, values = tied(instance, tolerance, basis)
+            name = b"".join(part.tobytes() for part in (ties.signs, ties.labels, basis.own))
+            if name not in seen and len(values):
+                seen.add(name)
+                if problem.slope(values, ties, instance)[0] > least:
+                    yield ties, values
+
+
+def neighbours(instance: Instance, rng: np.random.Generator, /) -> Iterator[Instance]:
+    """Nearby instances: each coordinate alone, both ways, and random moves of all of them."""
+    x = flat(instance)
+    largest = [np.full(v.shape, np.max(np.abs(v), initial=0.0) or 1.0) for v in floats_of(instance)]
+    scale = flat(filled(instance, largest))
+    for amount in (1e-2, 1e-4):
+        for i in range(len(x)):
+            for sign in (-1, 1):
+                yield unflat(instance, x + sign * amount * scale * (np.arange(len(x)) == i))
+        for _ in range(16):
+            yield unflat(instance, x + amount * scale * rng.normal(size=len(x)))

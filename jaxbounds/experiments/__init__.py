@@ -1,0 +1,1 @@
+"""Experiments: their definition, sweeps, labelled results, provenance, the look of figures."""

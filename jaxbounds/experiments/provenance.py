@@ -1,0 +1,98 @@
+"""What a result depends on: versions, device, precision, key, configuration, git state."""
+
+import contextlib
+import dataclasses
+import hashlib
+import importlib.metadata
+import json
+import platform
+import subprocess
+from collections.abc import Iterator
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, cast
+
+import jax
+
+from jaxbounds.version import __version__
+
+
+def versions() -> dict[str, str]:
+    """The versions of Python and of the packages that decide the numbers."""
+    names = ("jax", "jaxlib", "flax", "optax", "chex", "numpy", "scipy")
+    packages = {name: importlib.metadata.version(name) for name in names}
+    return (
+        {"jaxbounds": __version__}
+        | packages
+        | {"python": platform.python_version(), "machine": platform.machine()}
+    )
+
+
+def _git_state() -> str:
+    """The commit of the checkout this package is imported from, "-dirty" if changed, else ""."""
+    folder = Path(__file__).parents[1]
+    try:
+        ask = ("git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40")
+        done = subprocess.run(ask, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip()
+
+
+PRECISIONS = ("highest", "high", "default")
+"""Of products of matrices in float32, by JAX's names: float32, or TF32 on a GPU; six passes in
+bfloat16, three or one on a TPU; on a CPU all are the same."""
+
+_asked: ContextVar[str] = ContextVar("precision", default="")
+
+
+@contextlib.contextmanager
+def products_in(usual: str, /) -> Iterator[None]:
+    """For the length of a `with` block, the precision of products that a run was asked for.
+
+    Args:
+        usual: where it was asked for none.
+    """
+    with jax.default_matmul_precision(_asked.get() or usual):
+        yield
+
+
+@contextlib.contextmanager
+def asked_for(precision: str, /) -> Iterator[None]:
+    """For the length of a `with` block runs compute products of matrices in this precision.
+
+    Args:
+        precision: one of `PRECISIONS`; "" leaves it to the experiment, or to JAX.
+    """
+    token = _asked.set(precision)
+    try:
+        with products_in(precision) if precision else contextlib.nullcontext():
+            yield
+    finally:
+        _asked.reset(token)
+
+
+def products_used() -> str:
+    """The precision of products in force."""
+    return str(cast(Any, jax.config).jax_default_matmul_precision or "default")
+
+
+def provenance(config: Any, key: jax.Array, /) -> dict[str, Any]:
+    """What a result depends on: configuration, key, versions, device, precision, git state."""
+    return {
+        "config": dataclasses.asdict(config),
+        "config_type": type(config).__name__,
+        "key": jax.random.key_data(key).tolist(),
+        "prng": str(jax.random.key_impl(key)),
+        "versions": versions(),
+        "device": jax.devices()[0].device_kind,
+        "backend": jax.default_backend(),
+        "matmul_precision": products_used(),
+        "git": _git_state(),
+    }
+
+
+def fingerprint(config: Any, key: jax.Array, /) -> str:
+    """A short hash of configuration, key and precision: a checkpoint with another is refused."""
+    text = json.dumps([repr(config), jax.random.key_data(key).tolist(), products_used()])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,79 @@
+"""Results: labelled arrays with provenance, saved without code in them."""
+
+import json
+from typing import Any, cast
+
+import numpy as np
+import xarray as xr
+
+from jaxbounds.ground.files import Place, Unreachable, digest, here, is_there, locate
+from jaxbounds.ground.folders import Marked
+from jaxbounds.ground.readers import check_netcdf
+
+FORMAT, EARLIER = "jaxbounds-result-2", "jaxbounds-result-1"
+LIMIT = 2**34
+"""Bytes of all variables of a result; `load` refuses a file that names more. A larger limit lets a
+file fill more memory."""
+
+
+def _digest(dataset: xr.Dataset) -> str:
+    """Of values, types, dimensions and attributes: everything but the digest itself."""
+    # A file gives strings any width.
+    text = lambda v: np.array(json.dumps(v.astype(str).tolist())) if v.dtype.kind in "OSU" else v
+    arrays = {str(name): text(dataset[name].values) for name in dataset.variables}
+    plain = lambda value: np.asarray(value).tolist()
+    about = [
+        [str(name), list(map(str, dataset[name].dims)), sorted(dataset[name].attrs.items())]
+        for name in sorted(dataset.variables, key=str)
+    ]
+    words = [about, sorted((k, v) for k, v in dataset.attrs.items() if k != "sha256")]
+    return digest(arrays, json.dumps(words, default=plain))
+
+
+def save(dataset: xr.Dataset, path: str | Place, /, **about: Any) -> Place:
+    """Write a data set as netCDF-4, all or nothing; `about` becomes JSON attributes."""
+    plain = dataset.copy()
+    plain.attrs = {k: json.dumps(v) for k, v in (dict(dataset.attrs) | about).items()}
+    plain.attrs["format"] = FORMAT
+    plain.attrs["sha256"] = _digest(plain)
+    place = locate(path)
+    with Marked(place.parent).writing(place.name) as file:
+        plain.to_netcdf(cast(Any, file), engine="h5netcdf")
+    return place
+
+
+def load(path: str | Place, /) -> xr.Dataset:
+    """Read what `save` wrote, now or before 0.2; attributes are decoded.
+
+    Raises:
+        ValueError: if the file is missing or is no such file.
+    """
+    path = locate(path)
+    if not is_there(path):
+        raise ValueError(f"no result {path}: run the experiment first")
+    try:
+        with here(path) as file:
+            with file.open("rb") as raw:
+                before = raw.read(3) == b"CDF"  # netCDF-3, with a checksum of values alone
+            if not before:  # h5netcdf leaves a file open in which something cannot be read
+                check_netcdf(file, limit=LIMIT)
+            with xr.open_dataset(file, engine="scipy" if before else "h5netcdf") as stored:
+                dataset = stored.load()
+        form, check = dataset.attrs.get("format", ""), dataset.attrs.get("sha256", "")
+        damaged = not before and check != _digest(dataset)
+        dataset.attrs = {
+            name: json.loads(text)
+            for name, text in dataset.attrs.items()
+            if name not in ("format", "sha256")
+        }
+    except Unreachable:
+        raise
+    except Exception as problem:  # the readers raise whatever they stumble over
+        raise ValueError(
+            f"{path} is no result or is damaged ({type(problem).__name__}): run it again"
+        ) from problem
+    if form != (EARLIER if before else FORMAT):
+        raise ValueError(f"{path} was not written by this library: expected {FORMAT}")
+    if damaged:
+        raise ValueError(f"{path} is damaged (its checksum does not match): run it again")
+    return dataset

@@ -1,0 +1,22 @@
+"""Sweeps over seeds and grids: vmapped, sharded over devices, in chunks that survive a crash."""
+
+from jaxbounds.experiments.sweeps.checkpoint import Checkpoints, leaves_of, records_in, with_leaves
+from jaxbounds.experiments.sweeps.merging import merge_parts
+from jaxbounds.experiments.sweeps.reporting import progress
+from jaxbounds.experiments.sweeps.shares import OnlyAShare, Share
+from jaxbounds.experiments.sweeps.sweep import sweep
+from jaxbounds.experiments.sweeps.swept import Swept, lanes_of
+
+__all__ = [
+    "Checkpoints",
+    "OnlyAShare",
+    "Share",
+    "Swept",
+    "lanes_of",
+    "leaves_of",
+    "merge_parts",
+    "progress",
+    "records_in",
+    "sweep",
+    "with_leaves",
+]

@@ -1,0 +1,216 @@
+"""Checkpoints of a sweep: npz files and a fingerprint; written whole or not at all.
+
+A sweep replaces and removes only files that it wrote, as `jaxbounds.ground.folders` knows them.
+"""
+
+import contextlib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.experiments.sweeps.inputs import impl_of, is_key
+from jaxbounds.ground.files import Place, is_there, load_arrays, locate, reaching, write_arrays
+from jaxbounds.ground.folders import Marked, set_aside
+
+FORMAT = "jaxbounds-checkpoint-4"
+STATE, ABOUT = "state.npz", "sweep.json"
+METRIC = "metric/"
+"""How the entries of a file begin that are metrics."""
+NAMES = re.compile(r"state\.npz|chunk-\d{9,}\.npz|sweep\.json")
+"""What a sweep writes into its folder."""
+
+
+def plain(leaf: Any) -> Any:
+    """The data of typed keys; any other array as it is."""
+    return jax.random.key_data(leaf) if is_key(leaf) else leaf
+
+
+def leaves_of(state: Any, /) -> list[np.ndarray]:
+    """The leaves of a pytree as they are stored: on the host, keys as their data."""
+    return [np.asarray(plain(leaf)) for leaf in jax.tree.leaves(state)]
+
+
+def with_leaves(like: Any, leaves: Sequence[np.ndarray], /) -> Any:
+    """The pytree that `leaves_of` took apart, of the structure and key types of `like`."""
+    old, structure = jax.tree.flatten(like)
+
+    def one(old, data):
+        if is_key(old):
+            return jax.random.wrap_key_data(jnp.asarray(data), impl=impl_of(old))
+        return data
+
+    return jax.tree.unflatten(structure, [one(*pair) for pair in zip(old, leaves, strict=True)])
+
+
+class Checkpoints:
+    """The folder of one sweep: `state.npz` (the latest) and `chunk-<first step>.npz` (metrics).
+
+    A chunk's metrics are written before the state that follows it, each by renaming a finished
+    file, so that a process killed at any moment leaves a folder that can be resumed.
+
+    Args:
+        folder: created when first written to.
+        fingerprint: of everything the numbers depend on; a folder with another one is refused.
+        part: (first lane, end, lanes of the sweep) where only these lanes are kept.
+    """
+
+    def __init__(
+        self, folder: str | Place, fingerprint: str, part: tuple[int, int, int] | None = None
+    ) -> None:
+        self.folder = locate(folder)
+        self.fingerprint, self.part = fingerprint, part
+        self.marked = Marked(self.folder)
+
+    def _write(self, name: str, arrays: dict[str, np.ndarray]) -> None:
+        with self.marked.writing(name) as file:
+            write_arrays(file, arrays, form=FORMAT, about=self.fingerprint)
+
+    def _read(self, name: str) -> dict[str, np.ndarray]:
+        path = self.marked.place(name)
+        try:
+            arrays, fingerprint = load_arrays(path, form=FORMAT)
+        except ValueError as problem:
+            raise ValueError(
+                f"checkpoint {problem}. Try fresh=True, which sets it aside, or another folder"
+            ) from problem
+        if fingerprint != self.fingerprint:
+            raise ValueError(
+                f"checkpoint {path} belongs to another run (its configuration, network, seed or "
+                "version differ). Try another folder"
+            )
+        return arrays
+
+    def _there(self) -> list[str]:
+        with reaching(self.folder):
+            found = [path.name for path in self.folder.glob("*") if NAMES.fullmatch(path.name)]
+        return sorted(found)
+
+    def refuse_foreign(self) -> None:
+        """Refuse a folder in which the user has files at the names of a sweep.
+
+        Raises:
+            ValueError: naming them.
+        """
+        if strangers := self.marked.foreign(self._there()):
+            raise ValueError(
+                f"{self.folder} holds {', '.join(strangers)}, which no sweep wrote. Try another "
+                "folder"
+            )
+
+    def clear(self) -> None:
+        """Remove the files of an earlier sweep; of several processes the first does."""
+        if jax.process_index() > 0:
+            return
+        for name in self._there():
+            self.marked.remove(name)
+        with contextlib.suppress(OSError):
+            self.marked.tidy()
+
+    def put_aside(self) -> None:
+        """Give the files of an earlier sweep other names; of several processes the first does."""
+        if jax.process_index() > 0:
+            return
+        self.refuse_foreign()
+        for name in self._there():
+            set_aside(self.marked.place(name), "is of an earlier sweep")
+
+    def save(
+        self,
+        step: int,
+        state: Sequence[np.ndarray],
+        first: int,
+        metrics: dict,
+        ended: bool = True,
+        /,
+    ) -> None:
+        """Store the metrics of steps `first` to `step`, then the state at `step`.
+
+        Of several processes the first does.
+
+        Args:
+            step: that was reached.
+            state: its leaves.
+            first: the step that was reached before.
+            metrics: by name.
+            ended: whether nothing was left to do.
+        """
+        if jax.process_index() > 0:
+            return
+        found = {METRIC + name: np.asarray(values) for name, values in metrics.items()}
+        self._write(f"chunk-{first:09d}.npz", found | {"until": np.asarray(step)})
+        leaves = {f"leaf{i:06d}": np.asarray(leaf) for i, leaf in enumerate(state)}
+        part = {} if self.part is None else {"part": np.asarray(self.part)}
+        ends = {"step": np.asarray(step), "ended": np.asarray(ended)}
+        self._write(STATE, leaves | part | ends)
+
+    def reached(self) -> tuple[int, bool] | None:
+        """The step of the latest state, and whether nothing was left to do; None without one.
+
+        Raises:
+            ValueError: as `load`.
+        """
+        if not is_there(self.marked.place(STATE)):
+            return None
+        stored = self._read(STATE)
+        return int(stored["step"]), bool(stored["ended"])
+
+    def load(self) -> tuple[int, list[np.ndarray], list[dict[str, np.ndarray]]] | None:
+        """(step, leaves of the state, metrics of the chunks before it), or None if there is none.
+
+        Raises:
+            ValueError: if a file is damaged, missing or of another run.
+            Unreachable: if they are on an object store that did not answer.
+        """
+        if not is_there(self.marked.place(STATE)):
+            return None
+        stored = self._read(STATE)
+        step, part = int(stored.pop("step")), stored.pop("part", None)
+        del stored["ended"]
+        if (None if part is None else tuple(part.tolist())) != self.part:
+            raise ValueError(
+                f"{self.folder} holds other lanes than these (of another share): choose another "
+                "folder, or remove this one"
+            )
+        chunks, reached = [], 0
+        for name in self._there():
+            if not name.startswith("chunk-"):
+                continue
+            first = int(name.removesuffix(".npz").removeprefix("chunk-"))
+            if first >= step:
+                continue
+            if first != reached:
+                raise ValueError(f"the metrics from step {reached} on are missing in {self.folder}")
+            metrics = self._read(name)
+            reached = int(metrics.pop("until"))
+            chunks.append({k.removeprefix(METRIC): values for k, values in metrics.items()})
+        if reached != step:
+            raise ValueError(f"the metrics from step {reached} to {step} are missing")
+        return step, [stored[name] for name in sorted(stored)], chunks
+
+
+def records_in(folder: str | Place, /) -> tuple[int, dict[str, np.ndarray]]:
+    """What a sweep measured, read without the sweep: also where a resumption is refused.
+
+    Args:
+        folder: of the sweep.
+
+    Returns:
+        The step that was reached, and the metrics by name, (lanes, records, ...).
+
+    Raises:
+        ValueError: if there is no sweep, or a file is damaged.
+    """
+    place = locate(folder)
+    if not is_there(place / STATE):
+        raise ValueError(f"{place} holds no sweep. Try the folder that was given to sweep")
+    arrays, mark = load_arrays(place / STATE, form=FORMAT)
+    part = arrays.get("part")
+    lanes = None if part is None else tuple(part.tolist())
+    stored = Checkpoints(place, mark, lanes).load()  # type: ignore[arg-type]
+    assert stored is not None
+    names = list(stored[2][0]) if stored[2] else []
+    return stored[0], {n: np.concatenate([c[n] for c in stored[2]], axis=1) for n in names}

@@ -1,0 +1,165 @@
+"""Lanes in groups of a fixed size: one program, which gives each device a group at a time.
+
+The program knows nothing of other groups, shares or processes, and each device runs it for itself:
+all that these change is who calls it for which lanes. It is compiled once for all devices.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from jaxbounds.experiments.sweeps.checkpoint import plain
+from jaxbounds.experiments.sweeps.inputs import impl_of, is_key
+from jaxbounds.ground.jax_internals import process_allgather
+
+Rounds = list[Any]
+"""Something of the groups of this process: those that run at once, one after the other on an axis.
+"""
+AXIS = "jaxbounds_lanes"
+"""The axis of the mesh of devices."""
+
+
+class Groups:
+    """Groups dealt out over devices one after the other: group i is on device i modulo their count.
+
+    Of several processes each has the groups of its own devices.
+
+    Args:
+        count: how many groups there are.
+        group: lanes in each.
+        devices: of all processes, in the same order in each.
+    """
+
+    def __init__(self, count: int, group: int, devices: Sequence[Any]) -> None:
+        self.count, self.group, self.devices = count, group, tuple(devices)
+        total = len(self.devices)
+        self._of = [
+            [i for i in range(count) if self.device(i).process_index == process]
+            for process in range(jax.process_count())
+        ]
+        self.mine = self._of[jax.process_index()]
+        # No more devices than there are groups: what is compiled for an idle one is compiled twice.
+        here = [
+            index
+            for index, device in enumerate(self.devices[:count])
+            if device.process_index == jax.process_index()
+        ]
+        self.local = tuple(self.devices[index] for index in here)
+        rounds = max((-(-(count - index) // total) for index in here), default=0)
+        self.rounds = [[index + turn * total for index in here] for turn in range(rounds)]
+        """The groups of each round, by device; one of number `count` or above is none."""
+
+    def device(self, index: int, /) -> Any:
+        """Where the group is."""
+        return self.devices[index % len(self.devices)]
+
+    @property
+    def _sharding(self) -> NamedSharding:
+        return NamedSharding(Mesh(np.array(self.local), (AXIS,)), PartitionSpec(AXIS))
+
+    def compiled(
+        self, function: Callable, shapes: tuple, shared: Any, donate: tuple[int, ...] = ()
+    ) -> Any:
+        """The program of one round: each device calls `function` for its group.
+
+        Args:
+            function: of arguments of one group, and of what all groups share.
+            shapes: of its arguments for one group.
+            shared: what all groups share.
+            donate: the arguments that it may overwrite.
+        """
+        each, all_ = self._sharding, NamedSharding(self._sharding.mesh, PartitionSpec())
+        own = [PartitionSpec(AXIS)] * len(shapes)
+        alone = jax.shard_map(
+            function, mesh=each.mesh, in_specs=(*own, PartitionSpec()),
+            out_specs=PartitionSpec(AXIS), check_vma=False,
+        )  # fmt: skip
+
+        def wide(leaf: Any) -> jax.ShapeDtypeStruct:
+            shape = (leaf.shape[0] * len(self.local), *leaf.shape[1:])
+            return jax.ShapeDtypeStruct(shape, leaf.dtype, sharding=each)
+
+        same = lambda leaf: jax.ShapeDtypeStruct(np.shape(leaf), leaf.dtype, sharding=all_)
+        arguments = [jax.tree.map(wide, shape) for shape in shapes]
+        lowered = jax.jit(alone, donate_argnums=donate).lower(
+            *arguments, jax.tree.map(same, shared)
+        )
+        return lowered.compile()
+
+    def share(self, tree: Any, /) -> Any:
+        """Host arrays that all groups share, on the devices."""
+        sharding = NamedSharding(self._sharding.mesh, PartitionSpec()) if self.local else None
+        return tree if sharding is None else jax.tree.map(lambda x: _put(x, sharding), tree)
+
+    def numbers(self, of: Callable[[int], int], /) -> Rounds:
+        """A whole number for each group, on its device; 0 where there is no group."""
+        here = lambda i: of(i) if i < self.count else 0
+        rows = [np.array([here(i) for i in row], np.int32) for row in self.rounds]
+        return [jax.device_put(row, self._sharding) for row in rows]
+
+    def put(self, tree: Any, lane: np.ndarray, /) -> Rounds:
+        """The given lane of host arrays at each position, on the devices."""
+        found = []
+        for row in self.rounds:
+            # A group that is none has some lane, and no steps to do.
+            at = lambda i: (
+                lane[i * self.group : (i + 1) * self.group]
+                if i < self.count
+                else (np.resize(lane[:1], self.group))
+            )
+            rows = np.concatenate([at(i) for i in row])
+            found.append(
+                jax.tree.map(lambda leaf, rows=rows: _put(leaf, self._sharding, rows), tree)
+            )
+        return found
+
+    def gather(self, rounds: Rounds, like: Any, /) -> Any:
+        """Of all groups, one after the other, on every process; on the host, keys as their data.
+
+        Args:
+            rounds: of the groups of this process.
+            like: a group's, as `jax.eval_shape` gives it.
+        """
+        plainly = lambda tree: jax.tree.map(plain, tree)
+        parts: dict[int, Any] = {}
+        for row, tree in zip(self.rounds, rounds):
+            host = jax.tree.map(np.asarray, plainly(tree))
+            for slot, index in enumerate(row):
+                if index < self.count:
+                    cut = slice(slot * self.group, (slot + 1) * self.group)
+                    parts[index] = jax.tree.map(lambda leaf, cut=cut: leaf[cut], host)
+        if jax.process_count() > 1:
+            parts = self._across(parts, jax.eval_shape(plainly, like))
+        ordered = [parts[i] for i in range(self.count)]
+        return jax.tree.map(lambda *leaves: np.concatenate(leaves), *ordered)
+
+    def _across(self, parts: dict[int, Any], like: Any) -> dict[int, Any]:
+        """What other processes have, too."""
+        most = max(map(len, self._of))
+        empty = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), like)
+        own = [parts[i] for i in self.mine] + [empty] * (most - len(self.mine))
+        table = jax.tree.map(lambda *leaves: np.stack(leaves), *own)
+        every = jax.tree.map(np.asarray, process_allgather(table))
+        return {
+            i: jax.tree.map(lambda leaf, at=(process, turn): leaf[at], every)
+            for process, own_ in enumerate(self._of)
+            for turn, i in enumerate(own_)
+        }
+
+
+def _put(leaf: Any, sharding: NamedSharding, rows: np.ndarray | None = None) -> jax.Array:
+    """Rows of a host array, or all of it, on devices; keys stay keys."""
+    host = np.asarray(plain(leaf))
+    array = jax.device_put(host if rows is None else host[rows], sharding)
+    return jax.random.wrap_key_data(array, impl=impl_of(leaf)) if is_key(leaf) else array
+
+
+def largest(*numbers: float) -> list[float]:
+    """Each number's largest over all processes."""
+    if jax.process_count() == 1:
+        return list(numbers)
+    every = process_allgather(np.asarray(numbers, np.float32))
+    return np.asarray(every).max(axis=0).tolist()

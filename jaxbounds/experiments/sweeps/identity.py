@@ -1,0 +1,155 @@
+"""What a folder of a sweep belongs to: one program on one set of lanes.
+
+Programs are traced and hashed, with the values of the arrays that they close over. A function that
+a program calls on the host cannot be traced: `fingerprint` stands for it.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.experiments.provenance import products_used, versions
+from jaxbounds.experiments.sweeps.checkpoint import ABOUT, plain
+from jaxbounds.experiments.sweeps.inputs import by_path
+from jaxbounds.experiments.sweeps.work import like
+from jaxbounds.ground.files import Place, is_there
+from jaxbounds.ground.folders import Marked
+from jaxbounds.ground.readers import Damaged, fits, parsed
+from jaxbounds.programs.traces import bytes_of, equations, program_text
+
+Identity = dict[str, str]
+"""By what it says something of: "lanes['rate'], values"."""
+SETTINGS = ("jax_threefry_partitionable", "jax_default_prng_impl", "jax_random_seed_offset")
+"""Settings of JAX that change draws, and that no trace shows."""
+PACKAGES = ("jaxbounds", "jax", "jaxlib", "numpy", "machine")
+"""Of `versions`, which decide the bits of a program."""
+
+
+def _sha(*parts: bytes) -> str:
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(len(part).to_bytes(8, "little") + part)
+    return total.hexdigest()
+
+
+def _values(name: str, tree: Any) -> Identity:
+    """The leaves of a pytree: their types, their shapes, their values."""
+    found = {}
+    for path, leaf in by_path(tree).items():
+        found[f"{name}{path}, type and shape"] = f"{leaf.dtype} {tuple(leaf.shape)}"
+        data = np.require(np.asarray(plain(leaf)), requirements="C")
+        found[f"{name}{path}, values"] = _sha(data.tobytes())
+    return found
+
+
+def _traced(name: str, function: Callable, *shapes: Any) -> Identity:
+    """The program of a function, and the values that it closes over."""
+    closed = jax.make_jaxpr(function)(*shapes)
+    literals = [
+        bytes_of(atom.val)
+        for eqn in equations(closed.jaxpr)
+        for atom in eqn.invars
+        if hasattr(atom, "val")
+    ]
+    tree = str(jax.tree.structure(shapes)).encode()
+    return {
+        f"{name}, the program": _sha(program_text(closed).encode(), tree, *literals),
+        f"{name}, values that it closes over": _sha(*map(bytes_of, closed.consts)),
+    }
+
+
+def identity_of(
+    start: Callable,
+    step: Callable,
+    measure: Callable,
+    lanes: Any,
+    shared: tuple,
+    /,
+    *,
+    deciding: dict[str, Callable | None],
+    about: dict[str, Any],
+    device: Any,
+) -> tuple[Identity, str]:
+    """What tells a sweep from others, and what tells its programs from others.
+
+    Args:
+        start: of one lane.
+        step: of one lane.
+        measure: of one lane, with metrics by name.
+        lanes: of the whole sweep.
+        shared: what all lanes share, in a tuple.
+        deciding: further functions by name: of a state ("finished"), of a record ("enough").
+        about: further words and numbers.
+        device: one of those that compute.
+    """
+    one = lambda tree: jax.tree.map(lambda s: jax.ShapeDtypeStruct(s.shape[1:], s.dtype), tree)
+    lane, common = one(like(lanes, 1)), jax.tree.map(_shape, shared)
+    begin = lambda lane, shared: start(lane, *shared)
+    look = lambda lane, state, shared: measure(lane, state, *shared)
+    state = jax.eval_shape(begin, lane, common)
+    programs = _traced("start", begin, lane, common)
+    programs |= _traced("step", lambda a, b, c: step(a, b, *c), lane, state, common)
+    programs |= _traced("measure", look, lane, state, common)
+    arguments = {"finished": state, "enough": jax.eval_shape(look, lane, state, common)}
+    for name, function in deciding.items():
+        programs |= {f"{name}, the program": "none"}
+        if function is not None:
+            programs |= _traced(name, function, arguments[name])
+    config = {name: str(jax.config.values.get(name)) for name in SETTINGS}
+    used = {name: text for name, text in versions().items() if name in PACKAGES}
+    programs |= used | config | {"precision of products": products_used()}
+    programs |= {"kind of device": f"{device.platform} {device.device_kind}"}
+    programs |= {name: json.dumps(value) for name, value in about.items()}
+    shapes = [(path, str(leaf.dtype), leaf.shape[1:]) for path, leaf in by_path(lanes).items()]
+    shapes += [(path, str(leaf.dtype), leaf.shape) for path, leaf in by_path(shared).items()]
+    mark = _sha(json.dumps([programs, shapes], sort_keys=True, default=str).encode())
+    return programs | _values("lanes", lanes) | _values("shared", shared), mark
+
+
+def _shape(leaf: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(np.shape(leaf), leaf.dtype)
+
+
+def digest_of(identity: Identity, /) -> str:
+    """One word for an identity."""
+    return _sha(json.dumps(identity, sort_keys=True).encode())
+
+
+def write_identity(marked: Marked, identity: Identity, group: int, /) -> None:
+    """Put an identity into its folder."""
+    about = {"identity": identity, "group": group}
+    marked.write(ABOUT, json.dumps(about, indent=1, sort_keys=True) + "\n")
+
+
+def read_identity(marked: Marked, /) -> tuple[Identity, int] | None:
+    """The identity that a folder holds, and its lanes in a group; None without one.
+
+    Raises:
+        Damaged: if it is damaged.
+    """
+    path: Place = marked.place(ABOUT)
+    if not is_there(path):
+        return None
+    try:
+        stored = parsed(path.read_bytes())
+        if not fits(stored["identity"], dict[str, str]) or not fits(stored["group"], int):
+            raise ValueError("it has another structure")
+    except (ValueError, KeyError, TypeError) as problem:
+        raise Damaged(
+            f"{path} is damaged ({problem}). Try fresh=True, which sets it aside"
+        ) from problem
+    return stored["identity"], stored["group"]
+
+
+def differences(there: Identity, here: Identity, /) -> list[str]:
+    """What is not the same, each in a few words."""
+    short = lambda text: text if len(text) < 40 else f"{text[:8]}..."
+    return [
+        f"{name} ({short(there.get(name, 'nothing'))} there, {short(here.get(name, 'nothing'))})"
+        for name in sorted(there | here)
+        if there.get(name) != here.get(name)
+    ]

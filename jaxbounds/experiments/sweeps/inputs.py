@@ -1,0 +1,115 @@
+"""What a sweep is given, looked through before anything is compiled."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.ground.files import can_be_stored
+
+
+def is_key(leaf: Any, /) -> bool:
+    """Whether it is an array of typed PRNG keys."""
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def impl_of(leaf: Any, /) -> Any:
+    """The generator of an array of typed keys, or of its shape alone."""
+    found: list[Any] = []
+
+    def look(keys: Any) -> Any:
+        found.append(jax.random.key_impl(keys))
+        return keys
+
+    jax.eval_shape(look, leaf)
+    return found[0]
+
+
+def is_one_old_key(leaf: Any, /) -> bool:
+    """Whether it is a single key as `jax.random.PRNGKey` makes it, not an array of keys."""
+    return leaf.dtype == np.uint32 and leaf.ndim == 1 and leaf.shape[0] in (2, 4)
+
+
+def by_path(tree: Any, /) -> dict[str, Any]:
+    """The leaves of a pytree by where they are: "['rate']"."""
+    return {
+        jax.tree_util.keystr(path) or "the value": leaf
+        for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
+    }
+
+
+def count_of(lanes: Any, /) -> int:
+    """How many lanes a pytree holds.
+
+    Raises:
+        ValueError: if a leaf is no array with an axis of lanes, the leaves have different lengths,
+            there are no lanes, or a leaf is a single old-style key.
+    """
+    found = by_path(lanes)
+    for path, leaf in found.items():
+        if not hasattr(leaf, "dtype") or not hasattr(leaf, "shape") or not leaf.shape:
+            raise ValueError(
+                f"lanes{path} is {type(leaf).__name__} without an axis of lanes, expected arrays "
+                "whose first axis is the lanes. Try jnp.asarray([...])"
+            )
+        if is_one_old_key(leaf) and any(word in path.lower() for word in ("key", "rng")):
+            raise ValueError(
+                f"lanes{path} has shape {leaf.shape}: a single old-style key, or that many seeds? "
+                "Try jax.random.split(jax.random.key(0), lanes)"
+            )
+    lengths = {path: leaf.shape[0] for path, leaf in found.items()}
+    if len(set(lengths.values())) != 1 or 0 in lengths.values():
+        said = ", ".join(f"lanes{path} has {length}" for path, length in lengths.items())
+        raise ValueError(
+            f"{said or 'there are no lanes'}; expected one number of lanes, at least 1. Try "
+            "lanes_of for a product"
+        )
+    return next(iter(lengths.values()))
+
+
+def bits_of(dtype: Any, /) -> int:
+    """The bits of a number of a type; of typed keys as many as a byte has."""
+    if jnp.issubdtype(dtype, jax.dtypes.prng_key):
+        return 8
+    if jnp.issubdtype(dtype, jnp.integer):
+        return int(jnp.iinfo(dtype).bits)
+    return int(jnp.finfo(dtype).bits) if jnp.issubdtype(dtype, jnp.inexact) else 8
+
+
+def refuse_types(what: str, leaves: Iterable[tuple[str, Any]], /, *, stored: bool) -> None:
+    """Refuse types that a sweep cannot take along, or cannot store.
+
+    Args:
+        what: the tree whose leaves these are.
+        leaves: each with its path.
+        stored: whether they go into files.
+
+    Raises:
+        ValueError: naming the first.
+    """
+    for path, leaf in leaves:
+        if bits_of(leaf.dtype) < 8:
+            raise ValueError(
+                f"{what}{path} has type {leaf.dtype}, which XLA does not hand from one program to "
+                "the next. Try int8, and convert inside of the step"
+            )
+        if stored and not is_key(leaf) and not can_be_stored(np.dtype(leaf.dtype)):
+            raise ValueError(
+                f"{what}{path} has type {leaf.dtype}, which no file holds. Try no folder"
+            )
+
+
+def refuse_numbers(**numbers: int | None) -> None:
+    """Refuse counts that are no positive whole numbers.
+
+    Raises:
+        ValueError: naming the first.
+    """
+    for name, value in numbers.items():
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if value is not None and not (whole and value >= 1):
+            raise ValueError(
+                f"{name}={value!r}, expected a positive whole number. Try leaving {name} out"
+            )

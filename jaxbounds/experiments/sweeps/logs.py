@@ -1,0 +1,88 @@
+"""Records of a sweep on their way to a logger: any function, or a CSV file by its name."""
+
+import csv
+import io
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from jaxbounds.experiments.sweeps.programs import OVER
+from jaxbounds.ground.files import locate
+from jaxbounds.ground.folders import Marked
+
+OnRecord = Callable[[int, Mapping[str, np.ndarray]], None]
+"""(step, metrics by name, (lanes, ...)): called once for each record, in their order."""
+
+
+class Csv:
+    """A CSV file with a line for each lane and record: step, lane, metrics.
+
+    An array becomes a column for each of its entries, "w[0]", "w[1]", ...
+
+    Args:
+        path: of a file of this machine; one that no sweep wrote is set aside.
+
+    Raises:
+        ValueError: if the name does not end in .csv, or is an address.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        if not str(path).endswith(".csv") or "://" in str(path):
+            raise ValueError(
+                f"on_record={str(path)!r}, expected a function or a file of this machine that ends "
+                "in .csv. Try on_record='records.csv'"
+            )
+        place = locate(path)
+        self._marked, self._name, self._began = Marked(place.parent), place.name, False
+
+    def __call__(self, step: int, metrics: Mapping[str, np.ndarray]) -> None:
+        """Add the lines of one record."""
+        columns: dict[str, np.ndarray] = {}
+        for name, values in metrics.items():
+            flat = values.reshape(len(values), -1)
+            if values.ndim == 1:
+                columns[name] = flat[:, 0]
+                continue
+            for i, index in enumerate(np.ndindex(values.shape[1:])):
+                columns[f"{name}[{','.join(map(str, index))}]"] = flat[:, i]
+        if not self._began:
+            self._marked.begin_lines(self._name, _line(["step", "lane", *columns]))
+            self._began = True
+        lanes = len(next(iter(columns.values()), ()))
+        rows = (_line([step, i, *(values[i] for values in columns.values())]) for i in range(lanes))
+        self._marked.add_line(self._name, "\n".join(rows))
+
+
+def _line(entries: list) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(map(str, entries))
+    return text.getvalue()
+
+
+def logger_of(on_record: OnRecord | str | Path | None, /) -> OnRecord | None:
+    """The function that `on_record` names.
+
+    Raises:
+        ValueError: if it is neither a function nor the name of a CSV file.
+    """
+    if on_record is None or callable(on_record):
+        return on_record
+    return Csv(on_record)
+
+
+def tell(log: OnRecord | None, metrics: Mapping[str, np.ndarray], first: int, every: int) -> None:
+    """Hand records to a logger; of several processes the first does.
+
+    Args:
+        log: the logger.
+        metrics: (lanes, records, ...) by name.
+        first: the step before the first record.
+        every: steps between records.
+    """
+    if log is None or jax.process_index() > 0:
+        return
+    shown = {name: values for name, values in metrics.items() if name != OVER}
+    for i in range(next((values.shape[1] for values in metrics.values()), 0)):
+        log(first + (i + 1) * every, {name: values[:, i] for name, values in shown.items()})

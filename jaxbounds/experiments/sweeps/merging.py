@@ -1,0 +1,114 @@
+"""The checkpoints of the shares of a run, put together as those of the whole run."""
+
+import shutil
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbounds.experiments.sweeps.checkpoint import ABOUT, FORMAT, NAMES, Checkpoints
+from jaxbounds.ground.files import Place, here, is_there, load_arrays, reaching
+from jaxbounds.ground.folders import Marked
+
+Metrics = dict[str, np.ndarray]
+
+
+class _Part(NamedTuple):
+    """Lanes `first` to `end` of a sweep of so many `lanes`, at their last step."""
+
+    first: int
+    end: int
+    lanes: int
+    mark: str
+    step: int
+    state: list[np.ndarray]
+    metrics: Metrics
+
+
+def _read(folder: Place) -> _Part | None:
+    """None where the state is not of lanes: a piece that one share computed whole."""
+    arrays, mark = load_arrays(folder / "state.npz", form=FORMAT)
+    if "part" not in arrays:
+        return None
+    first, end, count = arrays["part"].tolist()
+    stored: Any = Checkpoints(folder, mark, (first, end, count)).load()
+    step, state, chunks = stored
+    metrics = {n: np.concatenate([c[n] for c in chunks], axis=1) for n in chunks[0]}
+    return _Part(first, end, count, mark, step, state, metrics)
+
+
+def _as_long_as(metrics: Metrics, records: int) -> Metrics:
+    """Lanes that were all finished rest where they are, and are measured the same ever after."""
+    last = lambda v: np.repeat(v[:, -1:], records - v.shape[1], axis=1)
+    return {name: np.concatenate([v, last(v)], axis=1) for name, v in metrics.items()}
+
+
+def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) -> None:
+    """The lanes of one sweep, from the folders that were found."""
+    parts.sort(key=lambda part: part.first)
+    if len({(part.mark, part.lanes) for part in parts}) > 1:
+        raise ValueError(f"{name}: the shards are of different runs")
+    reached, count = 0, parts[0].lanes
+    for first, end in [*((part.first, part.end) for part in parts), (count, count)]:
+        if first != reached:
+            words = "are in two shards" if first < reached else "are in no shard"
+            low, high = sorted((first, reached))
+            raise ValueError(f"{name}: lanes {low} to {high - 1} of {count} {words}")
+        reached = end
+    step = max(part.step for part in parts)
+    records = max(next(iter(part.metrics.values())).shape[1] for part in parts)
+    metrics = [_as_long_as(part.metrics, records) for part in parts]
+    joined = {name: np.concatenate([m[name] for m in metrics]) for name in metrics[0]}
+    state = [np.concatenate(leaves) for leaves in zip(*(part.state for part in parts))]
+    checkpoints = Checkpoints(into / name, parts[0].mark)
+    checkpoints.clear()
+    checkpoints.refuse_foreign()
+    _copy_files([found[0] / ABOUT], into / name)
+    checkpoints.save(step, state, 0, joined)
+
+
+def _copy(name: str, found: Sequence[Place], into: Place) -> None:
+    """What one share computed whole: a folder of checkpoints, or a file."""
+    if len(found) > 1:
+        raise ValueError(f"{name} is in two shards: {found[0]} and {found[1]}")
+    if is_there(found[0]):
+        _copy_files(found, (into / name).parent)
+    else:
+        files = [file for file in found[0].glob("*") if NAMES.fullmatch(file.name)]
+        _copy_files(sorted(files), into / name)
+
+
+def _copy_files(files: Sequence[Place], into: Place) -> None:
+    """Copy those of the files that are there."""
+    marked = Marked(into)
+    for file in filter(is_there, files):
+        with here(file) as copy, copy.open("rb") as old, marked.writing(file.name) as new:
+            shutil.copyfileobj(old, new)
+
+
+def merge_parts(shares: Sequence[Place], into: Place, /) -> None:
+    """Put the checkpoints of all shares of a run together, so that the run can be resumed there.
+
+    Args:
+        shares: the folder of checkpoints of each.
+        into: the folder of checkpoints of the whole.
+
+    Raises:
+        ValueError: if lanes are missing or in two shares, a file is damaged, or the shares are of
+            different runs.
+    """
+    places: dict[str, dict[Place, None]] = {}
+    for share in shares:
+        with reaching(share):
+            found = list(share.rglob("*.npz"))
+        for file in found:
+            place = file.parent if is_there(file.parent / "state.npz") else file
+            name = str(place)[len(str(share)) :].strip("/")
+            places.setdefault(name, {})[place] = None
+    for name, alike in sorted(places.items()):
+        parts = [_read(place) for place in alike if not is_there(place)]
+        of_lanes = [part for part in parts if part is not None]
+        if of_lanes and len(of_lanes) == len(alike):
+            _join(name, of_lanes, list(alike), into)
+        else:
+            _copy(name, list(alike), into)

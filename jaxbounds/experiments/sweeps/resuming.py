@@ -1,0 +1,132 @@
+"""Whether a sweep may begin, or go on, in a folder; and what it finds there."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.experiments.sweeps.checkpoint import ABOUT, STATE, Checkpoints
+from jaxbounds.experiments.sweeps.identity import (
+    Identity,
+    differences,
+    digest_of,
+    read_identity,
+    write_identity,
+)
+from jaxbounds.experiments.sweeps.programs import OVER
+from jaxbounds.ground.files import Place, is_there, locate
+from jaxbounds.ground.folders import Marked
+from jaxbounds.ground.occupied import Held, take
+
+CURE = "Try fresh=True, which sets it aside and begins anew, or another folder"
+SHOWN = 5
+"""Differences that a refusal names; a larger number makes longer messages."""
+
+
+@dataclass
+class Kept:
+    """The folder of a sweep that may go on.
+
+    Attributes:
+        checkpoints: what writes into it.
+        done: the step that it reached.
+        ended: whether nothing was left to do there.
+        state: the leaves of what the lanes carried then; None where it begins.
+        records: the metrics before that step.
+        held: the folder, for this sweep alone; None on an object store, where no lock is.
+    """
+
+    checkpoints: Checkpoints
+    done: int = 0
+    ended: bool = False
+    state: list[np.ndarray] | None = None
+    records: list[dict[str, np.ndarray]] = field(default_factory=list)
+    held: Held | None = None
+
+    def release(self) -> None:
+        """Let other sweeps have the folder."""
+        if self.held is not None:
+            self.held.release()
+
+    def save(self, done: int, carries: Any, since: int, metrics: dict, steps: int) -> None:
+        """Keep what the lanes carry at a step, and the metrics since another."""
+        over = OVER in metrics and bool(metrics[OVER][:, -1].all())
+        leaves = jax.tree.leaves(carries)
+        self.checkpoints.save(done, leaves, since, metrics, done >= steps or over)
+
+
+def stored_group(folder: str | Place, /) -> int | None:
+    """The lanes in a group of the sweep that a folder holds; None where there is none."""
+    if not is_there(locate(folder) / STATE):
+        return None
+    found = read_identity(Marked(folder))
+    return None if found is None else found[1]
+
+
+def opened(
+    folder: str | Place,
+    identity: Identity,
+    part: tuple[int, int, int] | None,
+    group: int,
+    steps: int,
+    /,
+    *,
+    resume: bool,
+    fresh: bool,
+) -> Kept:
+    """A folder in which this sweep may write, and what it holds of it.
+
+    Args:
+        folder: that was asked for.
+        identity: of the sweep.
+        part: its lanes, where it computes a share.
+        group: lanes in a group.
+        steps: that it shall reach.
+        resume: go on.
+        fresh: set aside what is there.
+
+    Raises:
+        ValueError: if another sweep is at work in the folder, or it holds another sweep, an
+            unfinished one that shall not go on, more steps than these, damaged files, or files of
+            the user's at the names of a sweep.
+    """
+    kept = Kept(Checkpoints(folder, digest_of(identity), part))
+    checkpoints, place = kept.checkpoints, kept.checkpoints.folder
+    if jax.process_index() > 0 and not resume:  # the first process looks after the folder
+        return kept
+    checkpoints.refuse_foreign()
+    if "://" not in str(place) and jax.process_index() == 0:
+        kept.held = take(Path(place), [identity, part], only=True)
+    if fresh:
+        checkpoints.put_aside()
+    elif is_there(checkpoints.marked.place(STATE)):
+        stored = read_identity(checkpoints.marked)
+        if stored is None:
+            raise ValueError(f"{place} holds a sweep without {ABOUT}. {CURE}")
+        if other := differences(stored[0], identity):
+            more = f"; and {len(other) - SHOWN} more" if len(other) > SHOWN else ""
+            raise ValueError(
+                f"{place} belongs to another run: {'; '.join(other[:SHOWN])}{more}. {CURE}"
+            )
+        done, ended = checkpoints.reached() or (0, True)
+        if not (resume or ended):
+            raise ValueError(
+                f"{place} holds an unfinished sweep, at step {done}. Try resume=True, which goes "
+                "on, fresh=True, which sets it aside and begins anew, or another folder"
+            )
+        if resume and done > steps:
+            raise ValueError(f"{place} holds {done} steps, and steps={steps}. Try steps={done}")
+        if resume:
+            found = checkpoints.load()
+            assert found is not None
+            kept.done, kept.state, kept.records = found
+            kept.ended = ended
+            return kept
+        checkpoints.clear()
+    else:
+        checkpoints.clear()  # what a sweep left that was cut before its first state
+    if jax.process_index() == 0:
+        write_identity(checkpoints.marked, identity, group)
+    return kept

@@ -1,0 +1,277 @@
+"""Many independent runs (lanes) of one pure step: one program, called for each group of lanes.
+
+The program is that of a group of a fixed number of vmapped lanes and of any number of steps. It
+depends on the job alone: not on how many lanes, devices, shares or processes there are, nor on
+where a run was cut. A lane keeps its slot in whatever group it is in. Its bits are therefore the
+same wherever it is computed on machines of one kind.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.experiments.sweeps import shares
+from jaxbounds.experiments.sweeps.checkpoint import with_leaves
+from jaxbounds.experiments.sweeps.grouping import available, fitting, needed
+from jaxbounds.experiments.sweeps.groups import largest
+from jaxbounds.experiments.sweeps.identity import identity_of
+from jaxbounds.experiments.sweeps.inputs import by_path, count_of, refuse_numbers, refuse_types
+from jaxbounds.experiments.sweeps.logs import OnRecord, logger_of, tell
+from jaxbounds.experiments.sweeps.programs import advancing, named, starting
+from jaxbounds.experiments.sweeps.reporting import Report, progress
+from jaxbounds.experiments.sweeps.resuming import Kept, opened, stored_group
+from jaxbounds.experiments.sweeps.swept import Swept, among, nothing, swept_of
+from jaxbounds.experiments.sweeps.work import ONE, Work, like
+from jaxbounds.ground import stopping
+from jaxbounds.ground.files import Place
+from jaxbounds.ground.memory import shown_bytes
+
+Lane = Any
+State = Any
+Metrics = Mapping[str, jax.Array]
+
+ROUND = 1.0
+"""Seconds between two looks at whether the sweep was asked to stop, as far as a record allows."""
+
+
+def sweep(
+    start: Callable[..., State],
+    step: Callable[..., State],
+    measure: Callable[..., Metrics],
+    lanes: Lane,
+    steps: int,
+    *,
+    every: int = 1,
+    chunk: int = 200,
+    group: int | None = None,
+    finished: Callable[[State], jax.Array] | None = None,
+    enough: Callable[[Metrics], jax.Array] | None = None,
+    shared: Any = None,
+    folder: str | Place | None = None,
+    fingerprint: str = "",
+    resume: bool = False,
+    fresh: bool = False,
+    memory_limit: float | None = None,
+    devices: Any = None,
+    show: str | None = None,
+    on_record: OnRecord | str | Path | None = None,
+) -> Swept:
+    """Run every lane for `steps` steps; within `shares.only`, the lanes of that share.
+
+    The lanes of other shares are zeros then. The guide's page `sweeps` has an example.
+
+    Args:
+        start: the initial state of a lane.
+        step: one step of a lane. Pure; learning rates and other numbers that vary belong into the
+            lane, so that one program serves all.
+        measure: a dict of numbers or small arrays, taken every `every` steps.
+        lanes: a pytree with a leading axis of lanes (see `lanes_of`).
+        steps: in all; a multiple of `every`.
+        every: steps between records.
+        chunk: steps between checkpoints, and between looks at which lanes are finished. Rounded up
+            to a multiple of `every`.
+        group: lanes vmapped together. On a CPU (4 unless given, an eighth of more than 32 lanes):
+            four or more where a lane's matrices are tiny, as XLA's code for one lane at a time can
+            be ten times slower; one where the matrices of a lane keep a core busy
+            (`benchmarks/roberta_lanes.py` measures both). On an accelerator, unless given: as many
+            as `memory_limit` allows, up to 256.
+        finished: whether a state needs no more steps; it is then frozen, and the sweep ends when
+            all are. Between chunks the unfinished lanes are moved together, and groups whose lanes
+            are all finished are measured but not stepped.
+        enough: whether a record of a lane is good enough; its lane is frozen from there on.
+        shared: data that all lanes share, the last argument of `start`, `step` and `measure`. What
+            these close over instead is built into the program, and slows its compilation down.
+        folder: where to keep checkpoints; none without it. It belongs to one program on one set of
+            lanes, and may hold files of the user's.
+        fingerprint: of what the numbers depend on and no trace shows: functions on the host.
+        resume: continue what the folder holds.
+        fresh: set aside what the folder holds of an earlier sweep, and begin anew.
+        memory_limit: bytes that the program may need on one device: 8 GiB on a CPU, four fifths of
+            an accelerator's memory unless given.
+        devices: to spread over; all unless given.
+        show: the metric shown with the progress, with the memory that a device needs; nothing is
+            shown without it.
+        on_record: called as on_record(step, metrics) for each record, metrics (lanes, ...) by
+            name; or the name of a CSV file. A resumed sweep calls it for what is new alone, and
+            writes the whole CSV file.
+
+    Raises:
+        ValueError: if an argument makes no sense, the memory is over the limit (nothing has been
+            run then), the folder holds an unfinished sweep and neither `resume` nor `fresh` is
+            given, or its sweep is damaged or has another program, other lanes, another kind of
+            device or another version; the message names what differs.
+        KeyboardInterrupt: after a checkpoint, if the sweep has a folder and was asked to stop.
+    """
+    # Programs are compiled, and arrays go to devices and back, whatever the caller forbids itself.
+    with jax.disable_jit(False), jax.transfer_guard("allow"):
+        return _sweep(
+            start, step, measure, lanes, steps, every=every, chunk=chunk, group=group,
+            finished=finished, enough=enough, shared=shared, folder=folder,
+            fingerprint=fingerprint, resume=resume, fresh=fresh, memory_limit=memory_limit,
+            devices=devices, show=show, log=logger_of(on_record),
+            again=not callable(on_record),
+        )  # fmt: skip
+
+
+def _sweep(
+    start: Callable[..., State],
+    step: Callable[..., State],
+    measure: Callable[..., Metrics],
+    lanes: Lane,
+    steps: int,
+    *,
+    every: int,
+    chunk: int,
+    group: int | None,
+    finished: Callable[[State], jax.Array] | None,
+    enough: Callable[[Metrics], jax.Array] | None,
+    shared: Any,
+    folder: str | Place | None,
+    fingerprint: str,
+    resume: bool,
+    fresh: bool,
+    memory_limit: float | None,
+    devices: Any,
+    show: str | None,
+    log: OnRecord | None,
+    again: bool,
+) -> Swept:
+    if not isinstance(steps, int | np.integer) or steps < 1 or every < 1 or steps % every:
+        raise ValueError(f"steps must be a positive multiple of every, got {steps} and {every}")
+    refuse_numbers(every=every, chunk=chunk, group=group)
+    if resume and fresh:
+        raise ValueError("resume=True and fresh=True exclude each other. Try one of them")
+    count = count_of(lanes)
+    common: tuple = () if shared is None else (jax.tree.map(_array, shared),)
+    state, metrics = _shapes(start, measure, lanes, common, stored=folder is not None)
+    if show is not None and show not in metrics:
+        raise ValueError(f"show={show!r}, expected one of the metrics: {', '.join(metrics)}")
+    own = shares.own(count)
+    if not own:
+        alone = lambda function: lambda *lane: function(*lane, *common)
+        freezes = finished is not None or enough is not None
+        return nothing(alone(start), alone(measure), lanes, steps, every, freezes)
+    used = list(np.ravel(np.asarray(jax.devices() if devices is None else devices)))
+    chunk = min(-(-chunk // every) * every, steps)
+    limit = available(used[0]) if memory_limit is None else memory_limit
+    begin = starting(start, finished, enough)
+    advance = advancing(step, measure, finished, every, chunk // every, enough)
+
+    def need(group: int) -> int:
+        some = like(lanes, group)
+        program = jax.jit(advance, donate_argnums=1)
+        first = jax.eval_shape(begin, some, common)
+        return needed(program.lower(some, first, ONE, common).compile())
+
+    if group is None and folder is not None and not fresh:
+        group = stored_group(folder)
+    if group is None:
+        group = fitting(count, limit, used[0], need)
+    looked = lambda lane, state, *shared: named(measure(lane, state, *shared))
+    identity, mark = identity_of(
+        start, step, looked, lanes, common,
+        deciding={"finished": finished, "enough": enough}, device=used[0],
+        about={"every": every, "lanes in a group": group, "fingerprint": fingerprint},
+    )  # fmt: skip
+    kept: Kept | None = None
+    if folder is not None:
+        part = (own.start, own.stop, count) if shares.dealt() else None
+        kept = opened(folder, identity, part, group, steps, resume=resume, fresh=fresh)
+    work = Work(begin, advance, lanes, own, group, used, common, (mark, chunk // every))
+    done, saved = 0, list[dict[str, np.ndarray]]()
+    if kept is not None and kept.state is not None:
+        done, saved = kept.done, kept.records
+        if done < steps or not kept.ended:
+            work.restore(kept.state, saved[-1])
+        if again:
+            first = 0
+            for metrics in saved:
+                tell(log, metrics, first, every)
+                first += next(iter(metrics.values())).shape[1] * every
+
+    def need_said(report: Report, done: int, need: int | None) -> None:
+        if show is not None and need:
+            report(done, f"a device needs {shown_bytes(need)}")
+
+    def carried() -> list[np.ndarray]:
+        """The leaves of what the lanes carry, or carried when they ended."""
+        if kept is not None and kept.state is not None and done == kept.done:
+            return kept.state
+        return jax.tree.leaves(work.carries())
+
+    freezes = finished is not None or enough is not None
+    new: list[dict[str, np.ndarray]] = []
+    since = done
+    pace, ready, stop = 1 if kept is not None else chunk // every, False, 0.0
+    with (
+        progress(steps, "steps", show=show is not None) as report,
+        contextlib.ExitStack() as while_running,
+    ):
+        while done < steps:
+            if not ready and not done:
+                need_said(report, done, work.compile(limit))
+            if freezes and (not ready or done % chunk == 0) and work.all_over():
+                break
+            if not ready:
+                if done:
+                    need_said(report, done, work.compile(limit))
+                ready = True
+                if kept is not None:
+                    while_running.enter_context(stopping.listening())
+            until = min(done - done % chunk + chunk, steps)
+            began = time.perf_counter()
+            records = min(pace, (until - done) // every)
+            new.append(work.advance(records))
+            tell(log, new[-1], done, every)
+            done += records * every
+            each = (time.perf_counter() - began) / records
+            if kept is not None:  # all processes go at the pace of the slowest, and stop together
+                stop, each = largest(stopping.asked(), each)
+                pace = max(1, min(int(ROUND / each), chunk // every))
+            if done == until or stop:
+                metrics = {n: np.concatenate([r[n] for r in new], axis=1) for n in new[0]}
+                if kept is not None:
+                    kept.save(done, work.carries(), since, metrics, steps)
+                saved.append(metrics)
+                new, since = [], done
+            if stop:
+                largest(0.0)  # the first process has written
+                stopping.answer()
+            if show is not None:
+                last = (new or saved)[-1][show][:, -1]
+                report(done, f"mean {show} {np.nanmean(last):.4g}")
+    leaves = carried()[: len(jax.tree.leaves(state))]
+    swept = swept_of(with_leaves(state, leaves), saved, every, done)
+    if kept is not None:
+        kept.release()
+    return among(swept, own, count) if shares.dealt() else swept
+
+
+def _array(leaf: Any) -> Any:
+    return leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf)
+
+
+def _shapes(
+    start: Callable, measure: Callable, lanes: Lane, common: tuple, *, stored: bool
+) -> tuple[Any, dict[str, Any]]:
+    """The shapes of the states and metrics of all lanes.
+
+    Raises:
+        ValueError: if a type cannot be taken along, or cannot be stored.
+    """
+
+    def first(lane: Any, shared: tuple) -> tuple[Any, dict]:
+        state = start(lane, *shared)
+        return state, named(measure(lane, state, *shared))
+
+    state, metrics = jax.eval_shape(jax.vmap(first, in_axes=(0, None)), lanes, common)
+    refuse_types("lanes", by_path(lanes).items(), stored=False)
+    refuse_types("the state ", by_path(state).items(), stored=stored)
+    refuse_types("the metric ", metrics.items(), stored=stored)
+    return state, metrics

@@ -1,0 +1,238 @@
+"""What a statement gives on one instance, before it is compared: its sides, its hypotheses."""
+
+import functools
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from jaxbounds.claims.sets.inner import estimates_made
+from jaxbounds.claims.statements import CONTROL, Hypotheses, Instance, Sides, Size, Statement
+
+Xp = Any
+"""The array module of a comparison: `jax.numpy` where it is traced, NumPy on the host, where a
+`jax.numpy` operation on a few numbers takes a hundred times as long."""
+Reals = Float[Array | np.ndarray, "..."]
+Flags = Bool[Array | np.ndarray, "..."]
+
+
+class Reading(NamedTuple):
+    """What `evaluate` and the hypotheses give on one instance, as they give it.
+
+    Attributes:
+        lhs: the side claimed to be the smaller one, of each form and the control; a single one
+            where they share it.
+        rhs: the other side.
+        error: the stated error.
+        trivial: the trivial bound, if there is one.
+        met: the hypotheses by name: the statement's, then each form's own.
+    """
+
+    lhs: tuple[Reals, ...]
+    rhs: tuple[Reals, ...]
+    error: tuple[Reals, ...]
+    trivial: Reals | None
+    met: tuple[dict[str, Flags], ...]
+
+
+def form_names(statement: Statement, /) -> tuple[str, ...]:
+    """The order of the entries of `Measured`: the forms, then the control."""
+    return (*(form.name for form in statement.forms), CONTROL)
+
+
+def pick(side: Any, name: str, which: str, statement: Statement, /) -> Any:
+    """One form's side, where forms have sides of their own.
+
+    Raises:
+        ValueError: if there is none for that form.
+    """
+    if not isinstance(side, Mapping):
+        return side
+    if name not in side:
+        raise ValueError(
+            f"evaluate of {statement.id} returned no {which} for {name!r}; it returned "
+            f"{', '.join(side)}"
+        )
+    return side[name]
+
+
+def in_order(statement: Statement, sides: Sides, /) -> Sides:
+    """The sides of a bound with that which is claimed to be the smaller one on the left."""
+    if statement.relation != ">=":
+        return sides
+    names = list(sides.rhs)
+    larger = {name: pick(sides.lhs, name, "lhs", statement) for name in names}
+    return sides._replace(lhs=dict(sides.rhs), rhs=larger)
+
+
+def refuse_other_sides(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /) -> None:
+    """Refuse sides that the relation cannot compare.
+
+    Raises:
+        ValueError: if those of a bound are no scalars, or others differ in shape.
+    """
+    left, right, stated = map(np.shape, (lhs, rhs, error))
+    if relation in ("<=", ">="):
+        if left or right or stated:
+            shapes = f"{left} and {right}, with an error of shape {stated}"
+            raise ValueError(f"both sides of a <= must be scalars, got {shapes}")
+    elif left != right:
+        of = "a = must have" if relation == "=" else "a limit have"
+        raise ValueError(f"both sides of {of} one shape, got {left} and {right}")
+
+
+def _refuse_low_precision(statement: Statement, instance: Instance) -> None:
+    wanted = jax.dtypes.canonicalize_dtype(float)
+    for path, leaf in jax.tree_util.tree_leaves_with_path(instance):
+        if jnp.issubdtype(leaf.dtype, jnp.floating) and leaf.dtype != wanted:
+            where = jax.tree_util.keystr(path)
+            raise ValueError(
+                f"{statement.id}: instance{where} is {leaf.dtype}, but statements are measured in "
+                f"{wanted}: let the sampler use the default float type"
+            )
+
+
+def _flags(hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp) -> dict:
+    """Each hypothesis by name, as it was given."""
+    named = hypotheses(instance, size) if hypotheses else {}
+    if not isinstance(named, Mapping):
+        raise TypeError(f"hypotheses must return a dict of booleans by name, got {type(named)}")
+    for name, flags in named.items():
+        kind = flags.dtype if hasattr(flags, "dtype") else np.asarray(flags).dtype
+        if kind != np.bool_:
+            raise TypeError(f"the hypothesis {name!r} must be a boolean, not {kind}: compare them")
+    return {name: xp.asarray(flags) for name, flags in named.items()}
+
+
+def asked(
+    hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp = jnp, /
+) -> dict[str, Flags]:
+    """Each hypothesis by name, as a boolean scalar.
+
+    Raises:
+        TypeError: at trace time, if `hypotheses` returns no dict of booleans.
+    """
+    found = _flags(hypotheses, instance, size, xp)
+    return {name: xp.asarray(xp.all(flags)) for name, flags in found.items()}
+
+
+def joined(*tables: Mapping[str, Flags]) -> dict[str, Flags]:
+    """Hypotheses from several places; those of one name must all be met."""
+    found: dict[str, Flags] = {}
+    for name, flag in itertools.chain.from_iterable(table.items() for table in tables):
+        found[name] = found[name] & flag if name in found else flag
+    return found
+
+
+def met(
+    hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp = jnp, /
+) -> dict[str, Flags]:
+    """Each hypothesis by name, as a boolean scalar; plus finiteness of the instance.
+
+    Raises:
+        TypeError: at trace time, if `hypotheses` returns no dict of booleans.
+    """
+    return joined({"finite": all_finite(instance, xp)}, asked(hypotheses, instance, size, xp))
+
+
+@functools.cache
+def is_floating(dtype: Any, /) -> bool:
+    """Whether numbers of a type are floats: asked at each step, and slow to find out."""
+    return bool(jnp.issubdtype(dtype, jnp.floating))
+
+
+def all_finite(instance: Instance, xp: Xp, /, axes: int = 0) -> Any:
+    """Whether all floats of an instance are finite; of each, over leading axes."""
+    found = xp.asarray(True)
+    for leaf in jax.tree.leaves(instance):
+        if is_floating(leaf.dtype):
+            found = found & xp.all(xp.isfinite(leaf), axis=tuple(range(axes, leaf.ndim)))
+    return xp.asarray(found)
+
+
+def read(statement: Statement, size: Size, /) -> Callable[[Instance], Reading]:
+    """The function from an instance of that size to its `Reading`.
+
+    Pure; `jit` and `vmap` it, unless the statement is run on the host.
+
+    Raises:
+        ValueError: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
+        TypeError: at trace time, if it returns complex numbers.
+    """
+    xp, names = np if statement.host else jnp, form_names(statement)
+
+    def one(instance: Instance) -> Reading:
+        _refuse_low_precision(statement, instance)
+        with estimates_made() as made:
+            sides = in_order(statement, _checked(statement, _evaluated(statement, instance, size)))
+        if set(made) - set(statement.estimates.values()):
+            raise ValueError(
+                f"evaluate of {statement.id} has a supremum or infimum that is only estimated: say "
+                f'on which side, as estimates={{"lhs": "{made[0]}"}}'
+            )
+
+        def real(side: Any, name: str, which: str) -> Any:
+            found = xp.asarray(pick(side, name, which, statement))
+            if jnp.issubdtype(found.dtype, jnp.complexfloating):
+                raise TypeError(
+                    f"{statement.id} ({name}): {which} is complex: compare real numbers, such as "
+                    "real and imaginary parts, stacked"
+                )
+            return found
+
+        def of_each(side: Any, which: str) -> tuple[Any, ...]:
+            some = names if isinstance(side, Mapping) else names[:1]
+            return tuple(real(side, name, which) for name in some)
+
+        lhs, rhs = of_each(sides.lhs, "lhs"), of_each(sides.rhs, "rhs")
+        error = of_each(sides.error, "error")
+        for i, name in enumerate(names):
+            try:
+                refuse_other_sides(statement.relation, *(of_form(p, i) for p in (lhs, rhs, error)))
+            except ValueError as problem:
+                raise ValueError(f"{statement.id} ({name}): {problem}") from None
+        trivial = None if sides.trivial is None else xp.asarray(sides.trivial)
+        # On the host flags may be of another shape for each instance.
+        flags = asked if statement.host else _flags
+        wanted = (statement.hypotheses, *(form.hypotheses for form in statement.forms))
+        met = tuple(flags(hypotheses, instance, size, xp) for hypotheses in wanted)
+        return Reading(lhs, rhs, error, trivial, met)
+
+    return one
+
+
+def of_form(part: Sequence[Any], index: int, /) -> Any:
+    """A form's entry, or the one that all share."""
+    return part[index if len(part) > 1 else 0]
+
+
+def _evaluated(statement: Statement, instance: Instance, size: Size) -> Sides:
+    try:
+        with np.errstate(all="ignore"):  # an instance that the hypotheses leave out may be anything
+            return statement.evaluate(instance, size)
+    except KeyError as missing:
+        name = missing.args[0] if missing.args else None
+        if not isinstance(name, str) or name in instance or name in size:
+            raise
+        raise ValueError(
+            f"evaluate of {statement.id} asks for {name!r}; an instance has {', '.join(instance)}"
+        ) from missing
+
+
+def _checked(statement: Statement, sides: Sides) -> Sides:
+    if not isinstance(sides, Sides):
+        raise TypeError(f"evaluate of {statement.id} must return Sides, got {type(sides)}")
+    if not isinstance(sides.rhs, Mapping):
+        raise TypeError(
+            f"the rhs of {statement.id} must be a dict with a value for each of "
+            f"{', '.join(form_names(statement))}, got {type(sides.rhs)}"
+        )
+    extra = set(sides.rhs) - set(form_names(statement))
+    if extra:
+        names = ", ".join(sorted(extra))
+        raise ValueError(f"evaluate of {statement.id} returned rhs for unknown forms: {names}")
+    return sides

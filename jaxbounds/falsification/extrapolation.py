@@ -1,0 +1,148 @@
+"""Limits: instances far beyond the draws, which count only where ball arithmetic confirms them.
+
+There float64 shows differences of large numbers that are rounding. So what violates a form there is
+no evidence by itself: the referee is asked, and what it does not confirm is as if it had never been
+looked at.
+"""
+
+from collections.abc import Iterator
+
+import jax
+import numpy as np
+
+from jaxbounds.claims.statements import Instance, Size
+from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, concatenate, take
+from jaxbounds.falsification.cancellation import NOISE, is_cancellation, largest_entry
+from jaxbounds.falsification.decide import ON_AVERAGE, violation
+from jaxbounds.falsification.explore import Searched
+from jaxbounds.falsification.move_search import projected
+from jaxbounds.falsification.moves import is_float
+from jaxbounds.falsification.second_opinion import Asked
+
+FACTORS = tuple(10.0**power for power in (-100, -50, -20, -8, -4, 4, 8, 20, 50, 100))
+BASES = 2
+"""Of instances that are scaled: the worst ones and as many others."""
+ASKED = 2
+"""How often the referee is asked for a form."""
+LEAVES = 6
+"""Of floats, that are scaled one by one; more are scaled only together."""
+
+
+def _scaled(instance: Instance) -> Iterator[Instance]:
+    """Each leaf of floats by each factor, then all of them together."""
+    leaves, structure = jax.tree.flatten(instance)
+    moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf.size]
+    alone = [[i] for i in moving] if 1 < len(moving) <= LEAVES else []
+    for group in [*alone, moving] if moving else []:
+        for factor in FACTORS:
+            with np.errstate(all="ignore"):
+                moved = [leaf * factor if i in group else leaf for i, leaf in enumerate(leaves)]
+            yield jax.tree.unflatten(structure, moved)
+
+
+def _add(bench: Bench, pool: Pool, index: int, instance: Instance) -> None:
+    batch = batch_of(instance)
+    pool.add("search", index, batch, bench(batch, Size(bench.statement.sizes[index])))
+
+
+def confirm_extrapolated(
+    bench: Bench, pool: Pool, searched: Searched, referee: Asked, /
+) -> dict[str, str]:
+    """Add to the pool what searches found far away, as far as it is confirmed.
+
+    Returns:
+        By form why it cannot be told whether the form is violated there.
+    """
+    statement, doubts = bench.statement, dict[str, str]()
+    for column, form in enumerate(statement.forms):
+        if any(np.any(violation(statement, m.column(column)) > 0) for m in pool.measured):
+            continue
+        found = []
+        for index, instance in searched.far:
+            size = Size(statement.sizes[index])
+            excess = violation(statement, bench.one(instance, size).column(column))
+            if excess > 0:
+                found.append((float(excess), index, instance))
+        for amount, index, instance in sorted(found, key=lambda f: -f[0])[:ASKED]:
+            said = referee(statement, form, instance, Size(statement.sizes[index]))
+            if said.word == "disproved":
+                _add(bench, pool, index, instance)
+                doubts.pop(form.name, None)
+                break
+            if not said.is_true:
+                doubts[form.name] = (
+                    f"it is violated by {amount:.2g} far from all draws, where rounding may be all "
+                    f"there is, and ball arithmetic does not confirm it: {said.reason}"
+                )
+    return doubts
+
+
+def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
+    """Add to the pool what violates a form on scaled instances, as far as it is confirmed.
+
+    Forms that are violated nearby, or that no single instance decides, are left as they are.
+    """
+    statement = bench.statement
+    if statement.search == "none" or statement.host or statement.kind in ON_AVERAGE:
+        return
+    for index, size in enumerate(map(Size, statement.sizes)):
+        if index not in pool.sizes:
+            continue
+        batch, measured = pool.of_size(index)
+        rng = np.random.default_rng([seed, index, 5])
+        rows = rng.integers(len(measured.counted), size=BASES).tolist()
+        value = np.where(measured.counted, measured.value, -np.inf)  # sorted, NaN comes last
+        rows += np.argsort(-value[:, 0], kind="stable")[:BASES].tolist()
+        many = [moved for row in dict.fromkeys(rows) for moved in _scaled(take(batch, row))]
+        if not many:
+            continue
+        far = projected(bench, size)(concatenate([batch_of(one) for one in many]))
+        found = bench(far, size)
+        for column, form in enumerate(statement.forms):
+            if np.any(violation(statement, measured.column(column)) > 0):
+                continue
+            excess = violation(statement, found.column(column))
+            for row in np.argsort(-excess, kind="stable")[:ASKED]:
+                instance = take(far, int(row))
+                if not excess[row] > 0:
+                    break
+                if referee(statement, form, instance, size).word == "disproved":
+                    _add(bench, pool, index, instance)
+                    break
+
+
+def without_rounding(
+    bench: Bench, pool: Pool, columns: list[Column], referee: Asked, /
+) -> tuple[list[Column], dict[str, str]]:
+    """The columns of the forms and the control without violations of the size of rounding.
+
+    Returns:
+        The columns; and by form why it cannot be told whether it is violated.
+    """
+    statement, doubts = bench.statement, dict[str, str]()
+    if not statement.is_bound or statement.kind in ON_AVERAGE:
+        return columns, doubts
+    largest = np.concatenate([largest_entry(batch, np, axes=1) * np.ones(len(m.counted))
+                              for batch, m in zip(pool.instances, pool.measured)])  # fmt: skip
+    found = list(columns)
+    for index, form in enumerate(statement.forms):
+        m, excess = columns[index].measured, violation(statement, columns[index].measured)
+        lost = is_cancellation(m.lhs, m.rhs, largest) & (excess > 0)
+        if not np.any(lost):
+            continue
+        row = int(np.argmax(np.where(lost, excess, -np.inf)))
+        size = Size(statement.sizes[columns[index].sizes[row]])
+        said = referee(statement, form, pool.instance(row), size)
+        certain = said.word.startswith("disproved")
+        if certain and abs(m.lhs[row] - m.rhs[row]) > NOISE:  # it is the entries that are large
+            continue
+        found[index] = columns[index]._replace(measured=m._replace(counted=m.counted & ~lost))
+        if not said.is_true:
+            # Even certain of these floats: they may meet the hypotheses up to rounding only.
+            words = "is certain of these floats only" if certain else (
+                f"does not confirm it: {said.reason}")  # fmt: skip
+            doubts[form.name] = (
+                f"it is violated by {excess[row]:.2g} where both sides differ by no more than "
+                f"rounding, and ball arithmetic {words}"
+            )
+    return found, doubts

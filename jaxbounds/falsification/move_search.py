@@ -1,0 +1,191 @@
+"""Chains of moves on a statement's instances: where they start, and what they leave in the pool."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbounds.claims.statements import Budget, Instance, Size
+from jaxbounds.falsification.bench import Bench, Pool, batch_of, concatenate, length, take
+from jaxbounds.falsification.cancellation import is_noise, largest_entry
+from jaxbounds.falsification.measure import Measured
+from jaxbounds.falsification.moves import (
+    climb,
+    grown,
+    is_float,
+    one_leaf,
+    sparse,
+    vertex,
+    wide,
+)
+from jaxbounds.falsification.search import projection
+
+STEPS = {False: 3, True: 6}
+"""To how many steps along slopes a chain takes one: before they are climbed, and again after."""
+FAR = 1e3
+"""By what factor entries may be larger, or smaller, than those drawn."""
+Place = tuple[int, int]
+"""The seed, and the index of the size."""
+InRange = Callable[[Instance], np.ndarray]
+"""Of instances stacked along a leading axis, which are not far from the draws."""
+
+
+class FoundByMoves(NamedTuple):
+    """What the chains at a size came to, of shape (chains,) each.
+
+    Attributes:
+        kinds: of the starts.
+        forms: which form each made large, by index.
+        score: its value at the end; -inf where nothing counted.
+        accepted: steps that led to a worse instance.
+        met: steps that met the hypotheses.
+    """
+
+    kinds: np.ndarray
+    forms: np.ndarray
+    score: np.ndarray
+    accepted: np.ndarray
+    met: np.ndarray
+
+
+def _changed(change: Callable, batch: Instance, rng: np.random.Generator) -> Instance:
+    with np.errstate(all="ignore"):  # what overflows does not count
+        return jax.tree.map(lambda x: change(x, rng) if is_float(x) and x[0].size else x, batch)
+
+
+def projected(bench: Bench, size: Size, /) -> Callable[[Instance], Instance]:
+    """A batch back onto the hypotheses."""
+    if bench.statement.project is None:
+        return lambda batch: batch
+    run = bench.mapped(projection(bench.statement, size), "project", size)
+    return lambda batch: bench.in_parts(run, batch)
+
+
+def measuring(
+    bench: Bench, size: Size, targets: np.ndarray, /
+) -> Callable[[Instance], tuple[Instance, Measured, np.ndarray]]:
+    """From instances to what is put back onto the hypotheses, each one's form, and what leads.
+
+    What does not count leads nowhere, nor does a violation that may be rounding.
+
+    Args:
+        bench: measures.
+        size: of the instances.
+        targets: the form of each, by index.
+    """
+    back, chain = projected(bench, size), np.arange(len(targets))
+
+    def measured(instances: Instance) -> tuple[Instance, Measured, np.ndarray]:
+        moved = back(instances)
+        found = jax.tree.map(lambda column: column[chain, targets], bench(moved, size))
+        noise = is_noise(bench.statement, found, largest_entry(moved, np, axes=1))
+        return moved, found, found.counted & ~np.isnan(found.value) & ~noise
+
+    return measured
+
+
+def spread_out(bench: Bench, pool: Pool, at: Place, /) -> Instance:
+    """As many draws as are measured at once, with entries of very different sizes."""
+    seed, index = at
+    rng, (batch, _) = np.random.default_rng([seed, index, 1]), pool.of_size(index)
+    drawn = take(batch, rng.integers(length(batch), size=bench.batch))
+    return projected(bench, Size(bench.statement.sizes[index]))(_changed(wide, drawn, rng))
+
+
+def _starts(pool: Pool, at: Place, targets: np.ndarray, again: bool) -> tuple[Instance, np.ndarray]:
+    """A start for each chain and its kind: each kind in turn, and of each kind for each form."""
+    seed, index = at
+    rng = np.random.default_rng([seed, index, 2])
+    batch, measured = pool.of_size(index)
+    value = np.where(measured.counted & ~np.isnan(measured.value), measured.value, -np.inf)
+    names = ("worst", "drawn", "vertex", "sparse") + (() if again else ("wide", "grown"))
+    turn = np.arange(len(targets)) // (1 + max(targets))
+    orders = np.argsort(-value, axis=0, kind="stable")
+    worst = take(batch, orders[(turn // len(names)) % length(batch), targets])
+    drawn = take(batch, rng.integers(length(batch), size=len(targets)))
+    base = worst if again else drawn
+    starts = [worst, drawn, _changed(vertex, base, rng), _changed(sparse, base, rng)]
+    if not again:
+        starts += [_changed(wide, drawn, rng), _grown(pool, index, drawn, rng)]
+    which = turn % len(names)
+    chosen = take(concatenate(starts), which * len(targets) + np.arange(len(targets)))
+    return chosen, np.array(names)[which]
+
+
+def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) -> Instance:
+    """What was worst for the first form at the size before, made as large as what is drawn.
+
+    What is drawn itself where there is none, or where it has other axes.
+    """
+    if index - 1 not in pool.sizes:
+        return drawn
+    batch, measured = pool.of_size(index - 1)
+    value = np.where(measured.counted[:, 0], measured.value[:, 0], -np.inf)
+    small, like = take(batch, int(np.argmax(np.nan_to_num(value, nan=-np.inf)))), take(drawn, 0)
+    axes = lambda tree: [(leaf.ndim, leaf.dtype) for leaf in jax.tree.leaves(tree)]
+    same = str(jax.tree.structure(small)) == str(jax.tree.structure(like))
+    if not same or axes(small) != axes(like):
+        return drawn
+    many = concatenate(list(map(batch_of, grown(small, like))))
+    return take(many, rng.integers(length(many), size=length(drawn)))
+
+
+def within_range_of(batch: Instance, /) -> InRange:
+    """Which instances have entries of sizes not far from those of a batch, or zeros.
+
+    Far away differences of large numbers are rounding, and no claim is refuted by that.
+    """
+
+    def ends(leaf: np.ndarray) -> tuple[float, float]:
+        size = np.abs(leaf[np.isfinite(leaf) & (leaf != 0)])
+        return (np.min(size) / FAR, np.max(size) * FAR) if len(size) else (1 / FAR, FAR)
+
+    bounds = [ends(leaf) for leaf in jax.tree.leaves(batch) if is_float(leaf)]
+
+    def near(instances: Instance) -> np.ndarray:
+        inside = np.ones(length(instances), bool)
+        for leaf, (low, high) in zip(filter(is_float, jax.tree.leaves(instances)), bounds):
+            size = np.abs(leaf.reshape(len(leaf), -1))
+            inside &= np.all((size == 0) | ((size >= low) & (size <= high)), axis=1)
+        return inside
+
+    return near
+
+
+def search_by_moves(
+    bench: Bench, pool: Pool, budget: Budget, at: Place, /, *, again: bool
+) -> FoundByMoves:
+    """Run chains of moves at a size, as many as are measured at once, for each form alike.
+
+    Args:
+        bench: measures.
+        pool: of draws, and what was found; what is found now is added.
+        budget: its steps, of which `STEPS` takes a part.
+        at: the seed and the index of the size.
+        again: slopes were climbed before.
+    """
+    (seed, index), forms = at, len(bench.statement.forms)
+    size = Size(bench.statement.sizes[index])
+    targets = np.arange(max(bench.batch, forms)) % forms
+    measured_at, near = measuring(bench, size, targets), within_range_of(pool.of_size(index)[0])
+
+    def score(instances: Instance) -> tuple[Instance, np.ndarray, np.ndarray]:
+        moved, measured, leads = measured_at(instances)
+        value = measured.value
+        # Chains would run to where the stated error hides everything.
+        with np.errstate(invalid="ignore"):
+            width = measured.high - measured.low
+            clear = width <= bench.statement.tolerance * np.maximum(np.abs(value), 1.0)
+        counts = leads & clear & near(moved)
+        return moved, np.where(counts, value, -np.inf), np.asarray(measured.met)
+
+    rng, steps = np.random.default_rng([seed, index, 3 + again]), budget.steps // STEPS[again]
+    starts, kinds = _starts(pool, at, targets, again)
+    movable = any(leaf[0].size and is_float(leaf) for leaf in jax.tree.leaves(starts))
+    found = climb(score, starts, rng, max(1, steps) if movable else 0, one_leaf)
+    ended = np.flatnonzero(np.isfinite(found.score))
+    if len(ended):
+        best = take(found.instances, ended)
+        pool.add("search", index, best, bench(best, size))
+    return FoundByMoves(kinds, targets, found.score, found.accepted, found.met)

@@ -1,0 +1,140 @@
+"""Compiled programs in files, found again without tracing anything.
+
+JAX keeps compiled programs as well, but finds them by the traced program. A folder of these belongs
+to one state of all code that is traced, of the compiler and of the processor, and to nothing else;
+what cannot be read is made again.
+"""
+
+import contextlib
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbounds.falsification.evaluation import Reading
+from jaxbounds.falsification.measure import Measured
+from jaxbounds.ground.files import whole
+from jaxbounds.ground.jax_internals import forget_compilation_cache, serialize_executable
+
+_RECORDS: dict[str, Any] = {"Measured": Measured, "Reading": Reading}
+
+
+def digest(content: bytes | bytearray, /) -> bytes:
+    """32 bytes that tell contents apart."""
+    return hashlib.sha256(content).digest()
+
+
+def described(tree: Any, /) -> Any:
+    """The containers of a result as JSON: its leaves become zeros.
+
+    Raises:
+        TypeError: if a container is no dict by strings, list, tuple, `Reading` or `Measured`.
+    """
+    if tree is None or not isinstance(tree, dict | list | tuple):
+        return None if tree is None else 0
+    if isinstance(tree, dict):
+        if not all(isinstance(name, str) for name in tree):
+            raise TypeError("dicts are by strings")
+        return {"dict": {name: described(value) for name, value in tree.items()}}
+    kind = type(tree).__name__
+    if type(tree) not in (list, tuple, *_RECORDS.values()):
+        raise TypeError(f"no {kind} can be described")
+    return {kind: [described(value) for value in tree]}
+
+
+def rebuilt(description: Any, /) -> Any:
+    """The containers that `described` described, with zeros for leaves."""
+    if not description:
+        return description
+    ((kind, parts),) = description.items()
+    if kind == "dict":
+        return {name: rebuilt(part) for name, part in parts.items()}
+    values = list(map(rebuilt, parts))
+    if kind in _RECORDS:
+        return _RECORDS[kind](*values)
+    return values if kind == "list" else tuple(values)
+
+
+class StoredProgram(NamedTuple):
+    """A compiled program, and what was seen when it was traced.
+
+    Attributes:
+        seen: of `Watch.seen`.
+        result: the containers of its result, see `described`.
+        program: as the compiler writes it.
+    """
+
+    seen: dict[str, list[str]]
+    result: Any
+    program: bytes
+
+    def written(self) -> bytes:
+        """As the bytes of a file: a digest, a line of JSON, the program."""
+        about = {"seen": self.seen, "result": self.result}
+        content = json.dumps(about).encode() + b"\n" + self.program
+        return digest(content) + content
+
+
+def read_program(file: Path, /) -> StoredProgram | None:
+    """What was kept in a file; None where there is nothing or where it was damaged."""
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return None
+    check, content = content[:32], content[32:]
+    if check != digest(content):
+        return None
+    about, _, program = content.partition(b"\n")
+    return StoredProgram(**json.loads(about), program=program)
+
+
+def store_program(file: Path, compiled: Any, seen: dict[str, list[str]], /) -> None:
+    """Write a compiled program where it will be found; what cannot be written is not kept."""
+    # A full or read-only disk, or a program that cannot be written, cost time, not verdicts.
+    with contextlib.suppress(OSError, TypeError, ValueError, NotImplementedError):
+        program, _, result = serialize_executable.serialize(compiled)
+        shape = described(jax.tree.unflatten(result, [0] * result.num_leaves))
+        with whole(file, lasting=False) as out:
+            out.write(StoredProgram(seen, shape, program).written())
+
+
+@functools.cache
+def _lapack_is_ready() -> None:
+    """JAX looks for LAPACK when it lowers a program that needs it: a loaded one would crash."""
+    jax.jit(jax.numpy.linalg.eigvalsh).lower(np.eye(1))
+
+
+def load_program(kept: StoredProgram, arguments: tuple, /) -> Callable | None:
+    """The program, ready to be called with such arguments; None where this machine cannot."""
+    _lapack_is_ready()
+    with contextlib.suppress(Exception):  # whatever the compiler says to what it wrote elsewhere
+        return serialize_executable.deserialize_and_load(
+            kept.program,
+            jax.tree.structure((arguments, {})),
+            jax.tree.structure(rebuilt(kept.result)),
+            backend="cpu",
+            execution_devices=jax.devices("cpu")[:1],
+        )
+    return None
+
+
+@contextlib.contextmanager
+def without_jax_cache() -> Iterator[None]:
+    """For the length of a `with` block JAX's own cache is not asked, and keeps nothing.
+
+    A program that it gave could not be written again: its machine code is gone by then.
+    """
+    name = "jax_enable_compilation_cache"
+    usual = jax.config.values[name]
+    jax.config.update(name, False)
+    forget_compilation_cache()  # else JAX remembers what it was told first
+    try:
+        yield
+    finally:
+        jax.config.update(name, usual)
+        forget_compilation_cache()

@@ -1,0 +1,279 @@
+"""Files that are whole or absent, and that say when they were damaged."""
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import ml_dtypes
+import numpy as np
+
+from jaxbounds.ground.readers import arrays_in
+
+Arrays = Mapping[str, np.ndarray]
+if TYPE_CHECKING:
+    Place = Path
+else:  # fsspec's are none, and have the methods of one
+    Place = object
+
+
+PARTIAL = ".jaxbounds-partial-"
+"""How the name of a file begins that is being written; 32 hexadecimal digits of nobody else's
+follow. A killed process may leave one."""
+
+
+def locate(path: str | Place, /) -> Place:
+    """A file or folder of this machine or, given an address (s3://bucket/name), of an object store.
+
+    What fsspec knows has the methods of a `Path`.
+
+    Raises:
+        ValueError: if the extra for addresses is missing, or nothing knows such addresses.
+    """
+    if "://" not in str(path):
+        return Path(path)
+    try:
+        from upath import UPath
+
+        found = UPath(path)
+        found.fs  # noqa: B018 - asks for the package that knows this kind of address
+    except (ImportError, ValueError) as problem:
+        raise ValueError(
+            f"{path}: {problem}; addresses need pip install 'jaxbounds[storage]'"
+        ) from problem
+    return cast(Path, found)
+
+
+def _is_here(path: Place) -> bool:
+    return "://" not in str(path)
+
+
+class Unreachable(OSError):
+    """An object store that did not answer, or refused."""
+
+
+@contextlib.contextmanager
+def reaching(path: Place, /) -> Iterator[None]:
+    """What goes wrong on the way to an object store is an OSError that names it.
+
+    Each kind of store has its own exceptions.
+
+    Raises:
+        FileNotFoundError: if nothing is there.
+        Unreachable: for any other reason.
+    """
+    try:
+        yield
+    except Exception as problem:
+        if _is_here(path):
+            raise
+        kind = FileNotFoundError if isinstance(problem, FileNotFoundError) else Unreachable
+        raise kind(f"{path}: {type(problem).__name__} {problem}") from problem
+
+
+def is_there(path: Place, /) -> bool:
+    """Whether there is such a file.
+
+    Raises:
+        Unreachable: if it would be on a store that did not answer, which has no file for others.
+    """
+    if _is_here(path):
+        return path.is_file()
+    try:
+        with reaching(path):
+            return bool(cast(Any, path).fs.info(cast(Any, path).path)["type"] == "file")
+    except FileNotFoundError:
+        return False
+
+
+@contextlib.contextmanager
+def here(path: str | Place, /) -> Iterator[Path]:
+    """A file of this machine with the content of `path`, for the length of a `with` block.
+
+    Raises:
+        OSError: if a store does not have it, or did not answer.
+    """
+    path = locate(path)
+    if _is_here(path):
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch) / path.name
+        with reaching(path):
+            cast(Any, path).fs.get_file(cast(Any, path).path, str(copy))
+        yield copy
+
+
+@contextlib.contextmanager
+def whole(path: str | Place, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
+    """A binary file to write to; `path` gets its content when the block ends well, else nothing.
+
+    The content is on the disk before the name is, unless it may be lost with the power: it takes
+    milliseconds, and what can be made again is not worth them.
+    """
+    path = locate(path)
+    if not _is_here(path):
+        with tempfile.NamedTemporaryFile() as file:
+            yield cast(IO[bytes], file)
+            file.flush()
+            with reaching(path):  # one that is opened for writing keeps what came before an error
+                cast(Any, path).fs.put_file(file.name, cast(Any, path).path)
+        return
+    partial = path.with_name(f"{PARTIAL}{uuid.uuid4().hex}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(partial, "x+b") as file:
+            yield file
+            file.flush()
+            if lasting:
+                os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException as problem:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        if isinstance(problem, OSError) and problem.errno is not None:
+            problem.filename = str(path)
+        raise
+
+
+def try_to_write(folder: Place, /) -> None:
+    """Write and remove a few kilobytes, so that no run ends at a disk that takes nothing.
+
+    A folder that was not there is not there afterwards. The file has a name that nobody else has.
+
+    Raises:
+        OSError: if that fails, naming the folder.
+    """
+    probe = folder / f"{PARTIAL}{uuid.uuid4().hex}"
+    if not _is_here(folder):
+        with reaching(folder):
+            probe.write_bytes(b"0" * 65536)
+            probe.unlink()
+        return
+    new = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(probe, "xb") as file:
+            file.write(b"0" * 65536)
+    except OSError as problem:
+        problem.filename = str(folder)
+        raise
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink(missing_ok=True)
+            if new:
+                folder.rmdir()
+
+
+def write_text(path: str | Place, text: str, /) -> Place:
+    """Write a text file in UTF-8, all or nothing."""
+    with whole(path) as file:
+        file.write(text.encode())
+    return locate(path)
+
+
+_NAMED = "types"
+"""The entry of an archive with the names of types that NumPy's format has no word for."""
+
+
+def _word(dtype: np.dtype) -> str:
+    """How a type is told from others: `str` is one word for several types of ml_dtypes."""
+    return dtype.name if dtype.isbuiltin == 2 else dtype.str
+
+
+def _stored(array: np.ndarray) -> np.ndarray:
+    """The bits of an array in a type of NumPy's own."""
+    if _word(array.dtype) == array.dtype.str:
+        return array
+    return np.require(array, requirements="C").view(f"u{array.dtype.itemsize}")
+
+
+def can_be_stored(dtype: np.dtype, /) -> bool:
+    """Whether `save_arrays` stores arrays of a type, which come back bit for bit then."""
+    special = _word(dtype) != dtype.str
+    return not dtype.hasobject and (not special or hasattr(ml_dtypes, dtype.name))
+
+
+def digest(arrays: Arrays, /, *words: str) -> str:
+    """SHA-256 of arrays by name (their types, shapes and values) and of some words."""
+    total = hashlib.sha256(json.dumps(words).encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        total.update(f"{name}:{_word(array.dtype)}:{array.shape}".encode())
+        if array.size:
+            total.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return total.hexdigest()
+
+
+def save_arrays(
+    path: str | Place, arrays: Arrays, /, *, form: str, about: str = "", lasting: bool = True
+) -> Place:
+    """Write arrays as .npz with a checksum, all or nothing.
+
+    Args:
+        path: where.
+        arrays: by name.
+        form: what kind of file this is, with its version; `load_arrays` asks for it.
+        about: a text that goes with them, under the same checksum.
+        lasting: as of `whole`.
+
+    Raises:
+        TypeError: as `write_arrays`.
+    """
+    with whole(path, lasting=lasting) as file:
+        write_arrays(file, arrays, form=form, about=about)
+    return locate(path)
+
+
+def write_arrays(file: IO[bytes], arrays: Arrays, /, *, form: str, about: str = "") -> None:
+    """Write what `save_arrays` saves into an open file.
+
+    Raises:
+        TypeError: if an array holds Python objects, or a type that no reader knows.
+    """
+    if not all(can_be_stored(array.dtype) for array in arrays.values()):
+        raise TypeError("arrays of Python objects cannot be stored")
+    named: Any = {f"array/{name}": _stored(array) for name, array in arrays.items()}
+    special = {k: _word(a.dtype) for k, a in arrays.items() if _word(a.dtype) != a.dtype.str}
+    if special:
+        named[_NAMED] = np.array(json.dumps(special))
+    np.savez(file, stamp=np.array([form, about, digest(arrays, form, about)]), **named)
+
+
+def load_arrays(
+    path: str | Place, /, *, form: str, limit: int = 2**34
+) -> tuple[dict[str, np.ndarray], str]:
+    """What `save_arrays` wrote: the arrays and the text.
+
+    Args:
+        path: where.
+        form: the kind of file that is expected.
+        limit: bytes that it may unpack to.
+
+    Raises:
+        ValueError: if the file is missing, is of another kind, or its checksum does not match; the
+            message ends before saying what to do.
+        Unreachable: if it is on an object store that did not answer.
+    """
+    try:
+        with here(path) as copy:
+            stored = arrays_in(copy, limit=limit)
+        found, about, check = (str(entry) for entry in stored.pop("stamp"))
+        named = json.loads(str(stored.pop(_NAMED, "{}")))
+        arrays = {name.removeprefix("array/"): array for name, array in stored.items()}
+        for name, word in named.items():
+            arrays[name] = arrays[name].view(getattr(ml_dtypes, word))
+    except Unreachable:
+        raise
+    except Exception as problem:  # the readers raise whatever they stumble over
+        raise ValueError(f"{path} is missing or damaged ({type(problem).__name__})") from problem
+    if found != form:
+        raise ValueError(f"{path} is not of this version: expected {form}, got {found[:40]!r}")
+    if check != digest(arrays, form, about):
+        raise ValueError(f"{path} is damaged: its checksum does not match its content")
+    return arrays, about

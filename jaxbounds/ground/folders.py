@@ -1,0 +1,337 @@
+"""Folders that runs mark: a run replaces and removes only files that it wrote.
+
+The mark is the file `.jaxbounds` of the folder. It names each file that a run wrote, with the
+digest of its content. A file with another name or another content belongs to the user.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO, TypeVar
+
+from jaxbounds.ground.files import PARTIAL, Place, is_there, locate, reaching, whole
+from jaxbounds.ground.readers import Damaged, bytes_in, sha256_of
+
+Value = TypeVar("Value")
+
+MARK = ".jaxbounds"
+FORMAT = "jaxbounds-folder-1"
+HEAD = 2**16
+"""Bytes of a first line that `Marked` reads as a head; of a longer line it reads no more."""
+
+
+def _local(place: Place) -> bool:
+    return "://" not in str(place)
+
+
+def say(words: str, /) -> None:
+    """Tell the user something that happened to a file, on standard error."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # a closed stream
+        print(f"jaxbounds: {words}", file=sys.stderr)
+
+
+def refuse_links(folder: Path, name: str, /) -> None:
+    """Refuse a name inside of a folder that a link leads out of it.
+
+    Raises:
+        ValueError: if the name leaves the folder, or one of its parts is a link.
+    """
+    parts = PurePosixPath(name).parts
+    if not parts or ".." in parts or PurePosixPath(name).is_absolute():
+        raise ValueError(f"the name {name!r} leads out of {folder}")
+    path = folder
+    for part in parts:
+        path = path / part
+        if path.is_symlink():
+            raise ValueError(
+                f"{path} is a link, and a run writes into plain files and folders only. Try "
+                "another --out, or remove the link"
+            )
+
+
+def set_aside(path: Place, why: str, /) -> Place:
+    """Give a file another name in its folder, and tell the user both; nothing is lost.
+
+    Args:
+        path: the file.
+        why: what the user is told about it.
+
+    Returns:
+        The new place.
+    """
+    for number in range(1, 10**6):
+        target = path.with_name(f"{path.stem}.aside-{number}{path.suffix}")
+        if not _local(path):
+            with reaching(path):
+                if target.exists():
+                    continue
+                path.rename(target)
+            break
+        try:
+            open(target, "xb").close()
+        except FileExistsError:
+            continue
+        os.replace(path, target)
+        break
+    say(f"{path} {why}; it is kept as {target.name}")
+    return target
+
+
+class Marked:
+    """A folder of the user's in which runs write files of their own.
+
+    Names are relative, with "/" between their parts.
+
+    Args:
+        path: the folder; it is made when something is written.
+
+    Raises:
+        ValueError: if the mark is a link, or a file of the user's has its name.
+    """
+
+    def __init__(self, path: str | Place) -> None:
+        self.path = locate(path)
+        self._digests: dict[str, set[str]] | None = None
+        self._stamps: dict[str, tuple[int, ...]] = {}
+
+    def _read(self) -> dict[str, set[str]]:
+        """The digests of each name that runs wrote."""
+        if self._digests is not None:
+            return self._digests
+        mark, found = self.path / MARK, dict[str, set[str]]()
+        if _local(self.path):
+            refuse_links(self.path, MARK)
+        if not is_there(mark):
+            return found
+        with reaching(mark):
+            data = bytes_in(mark) if _local(mark) else mark.read_bytes()
+        head, *lines = data.decode("utf8", "replace").split("\n")
+        if head != json.dumps({"format": FORMAT}):
+            raise ValueError(f"{mark} is not a mark of this library. Try another --out")
+        for line in lines:
+            with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):  # a torn one
+                entry = json.loads(line)
+                found.setdefault(str(entry["name"]), set()).add(str(entry["sha256"]))
+        self._digests = found
+        return found
+
+    def _note(self, name: str, digest: str) -> None:
+        """Write into the mark that a file is ours, before the file has its name."""
+        known = self._read()
+        line = json.dumps({"name": name, "sha256": digest}) + "\n"
+        mark, head = self.path / MARK, json.dumps({"format": FORMAT}) + "\n"
+        if digest in known.get(name, ()):
+            return
+        known.setdefault(name, set()).add(digest)
+        self._digests = known
+        if _local(self.path) and mark.is_file():
+            with open(mark, "a", encoding="utf8") as file:
+                file.write(line)
+            return
+        entries = [json.dumps({"name": n, "sha256": d}) for n in known for d in sorted(known[n])]
+        with whole(mark, lasting=False) as new:
+            new.write((head + "\n".join(entries) + "\n").encode())
+
+    def place(self, name: str, /) -> Place:
+        """Where a file is.
+
+        Raises:
+            ValueError: if a link would lead there, or out of the folder.
+        """
+        if _local(self.path):
+            refuse_links(self.path, name)
+        return self.path / name
+
+    @property
+    def names(self) -> list[str]:
+        """The names that runs wrote, now or before, whatever stands there."""
+        return list(self._read())
+
+    def _digest(self, path: Place) -> str:
+        if _local(path):
+            return sha256_of(path)
+        with reaching(path):
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+
+    def read(self, name: str, read: Callable[[Place], Value], /) -> Value | None:
+        """What a file holds; None where it is absent, or where it is damaged.
+
+        A damaged file that a run wrote is set aside; a file of the user's stays as it is.
+
+        Args:
+            name: of the file.
+            read: raises `Damaged` where the file is none of the library's.
+        """
+        path = self.place(name)
+        try:
+            return read(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except Damaged as problem:
+            words = str(problem).removeprefix(f"{path} ")
+            if name in self._read():
+                set_aside(path, words)
+            else:
+                say(f"{path} {words}; no run wrote it, and it stays as it is")
+            return None
+
+    def owns(self, name: str, /) -> bool:
+        """Whether a run wrote the file that has this name now, and nobody changed it since."""
+        digests = self._read().get(name, set())
+        if not digests or not is_there(self.place(name)):
+            return False
+        path = self.place(name)
+        if not _local(path):  # whose content would have to come here first
+            return True
+        if self._stamps.get(name) == _stamp(path):
+            return True
+        with contextlib.suppress(Damaged):
+            return self._digest(path) in digests or f"head {_head_of(path)}" in digests
+        return False
+
+    def foreign(self, names: Iterable[str], /) -> list[str]:
+        """Of these names those at which something of the user's stands."""
+        known, found = self._read(), dict[str, None]()
+        for name in names:
+            path = self.place(name)
+            if name not in known and path.exists():
+                found[name] = None
+            for folder in PurePosixPath(name).parents[:-1] if _local(path) else ():
+                if (self.path / folder).is_file():
+                    found[str(folder)] = None
+        return list(found)
+
+    @contextlib.contextmanager
+    def writing(self, name: str, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
+        """A binary file to write to; `name` gets its content when the block ends well.
+
+        What stands there and is not ours is set aside: the user's, or what was changed since.
+        """
+        path = self.place(name)
+        with whole(path, lasting=lasting) as file:
+            yield file
+            file.flush()
+            file.seek(0)
+            digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+            if is_there(path) and not self.owns(name):
+                set_aside(path, "was changed since a run wrote it, or is not of a run")
+            self._note(name, digest)
+        if _local(path):
+            self._stamps[name] = _stamp(path)
+
+    def write(self, name: str, content: bytes | str, /, *, lasting: bool = True) -> Place:
+        """Write a whole file; a text in UTF-8."""
+        with self.writing(name, lasting=lasting) as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+        return self.path / name
+
+    def begin_lines(self, name: str, head: str, /) -> None:
+        """Write a file that grows by lines: it is ours as long as it keeps its first line."""
+        self._note(name, f"head {hashlib.sha256(head.encode()).hexdigest()}")
+        self.write(name, f"{head}\n")
+
+    def add_line(self, name: str, line: str, /) -> None:
+        """Add a line to a file that `begin_lines` began; it is on the disk when this returns."""
+        path = self.place(name)
+        with open(path, "ab", opener=_existing) as file:
+            file.write(f"{line}\n".encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def move(self, old: str, new: str, /) -> None:
+        """Give a file of ours another name; what stands there and is not ours is set aside."""
+        source, target = self.place(old), self.place(new)
+        if is_there(target) and not self.owns(new):
+            set_aside(target, "was changed since a run wrote it, or is not of a run")
+        self._note(new, self._digest(source))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(source, target)
+
+    def remove(self, name: str, /) -> bool:
+        """Remove a file if it is ours, and its folders if they are empty then; whether it was."""
+        if not self.owns(name):
+            return False
+        path = self.place(name)
+        with reaching(path):
+            path.unlink()
+        if _local(path):
+            with contextlib.suppress(OSError):
+                for _ in PurePosixPath(name).parts[1:]:
+                    path = path.parent
+                    path.rmdir()
+        return True
+
+    def scratch(self, name: str, /) -> Path:
+        """A new folder of ours that nobody else has; `sweep_up` removes it with all that it holds.
+
+        It is made by whoever first writes into it.
+        """
+        own = f"{name}-{uuid.uuid4().hex}"
+        self._note(f"{own}/", "folder")
+        return Path(self.place(own))
+
+    def sweep_up(self, under: str, /) -> None:
+        """Remove our files below a folder of this one; what is not ours stays where it is."""
+        for name in [name for name in self.names if name.startswith(f"{under}/")]:
+            with contextlib.suppress(ValueError):  # a link came to stand there: it is not ours
+                if name.endswith("/"):
+                    shutil.rmtree(self.place(name.rstrip("/")), ignore_errors=True)
+                else:
+                    self.remove(name)
+        with contextlib.suppress(OSError, ValueError):
+            top = Path(self.place(under))
+            for part in [*top.glob(f"{PARTIAL}*"), *top.glob(f"*/{PARTIAL}*")]:
+                if re.fullmatch("[0-9a-f]{32}", part.name.removeprefix(PARTIAL)):
+                    part.unlink()
+            for folder in [*top.glob("*/"), top]:
+                if not folder.is_symlink():
+                    with contextlib.suppress(OSError):
+                        folder.rmdir()
+        self._forget(lambda name: name.startswith(f"{under}/") and not self.place(name).exists())
+
+    def tidy(self) -> None:
+        """Leave names out of the mark at which nothing stands any more."""
+        self._forget(lambda name: not self.place(name.rstrip("/")).exists())
+
+    def _forget(self, gone: Callable[[str], bool]) -> None:
+        """Leave names out of the mark, so that it does not grow from run to run."""
+        known = self._read()
+
+        def over(name: str) -> bool:
+            with contextlib.suppress(ValueError, OSError):
+                return gone(name)
+            return False
+
+        kept = {name: digests for name, digests in known.items() if not over(name)}
+        if len(kept) < len(known):
+            entries = [json.dumps({"name": n, "sha256": d}) for n in kept for d in sorted(kept[n])]
+            text = "\n".join([json.dumps({"format": FORMAT}), *entries, ""])
+            with whole(self.path / MARK, lasting=False) as new:
+                new.write(text.encode())
+            self._digests = kept
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """What changes with a file: which one it is, its size, its times."""
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _head_of(path: Place) -> str:
+    """The digest of the first line of a file."""
+    if not _local(path):
+        return ""
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.readline(HEAD).removesuffix(b"\n")).hexdigest()
+
+
+def _existing(path: str, flags: int) -> int:
+    """Open a file that is there, and no link."""
+    return os.open(path, (flags & ~os.O_CREAT) | getattr(os, "O_NOFOLLOW", 0))

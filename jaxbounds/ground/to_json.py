@@ -1,0 +1,35 @@
+"""Values as JSON has them."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+
+def _is_here(hint: Any) -> bool:
+    """Code, or a place on this machine."""
+    code = get_origin(hint) is Callable or getattr(hint, "is_code", False)
+    return hint is Path or code or any(map(_is_here, get_args(hint)))
+
+
+@functools.cache
+def fields_of(kind: type, /) -> dict[str, Any]:
+    """The types of its fields by name, without functions and places."""
+    hints = get_type_hints(kind)
+    named = {f.name: hints[f.name] for f in dataclasses.fields(kind)}
+    return {name: hint for name, hint in named.items() if not _is_here(hint)}
+
+
+def to_json(value: Any, /) -> Any:
+    """A JSON-able value: dataclasses are objects, arrays lists, infinities words and NaN null."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {name: to_json(getattr(value, name)) for name in fields_of(type(value))}
+    if isinstance(value, Mapping):
+        return {name: to_json(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    return to_json(value.tolist()) if hasattr(value, "tolist") else value

@@ -1,0 +1,168 @@
+"""Data in batches whose losses are averaged: given as a list, or cut from one set of examples."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbounds.networks.curvature.paths import leaves_of, refuse_deleted
+
+Batch = Any
+
+
+class Group(NamedTuple):
+    """Batches of one shape.
+
+    Attributes:
+        stacked: a batch with one more axis in front.
+        weight: of each batch in the mean.
+    """
+
+    stacked: Any
+    weight: Any
+
+
+def _shapes(batch: Batch) -> Any:
+    return jax.tree.map(lambda leaf: (tuple(jnp.shape(leaf)), jnp.result_type(leaf)), batch)
+
+
+class Listed(tuple):
+    """Batches that somebody named as such, by the keyword `batches`."""
+
+
+def _refuse_bare(batches: list[Batch]) -> None:
+    """A list of arrays may be one batch [x, y], and may be two."""
+    bare = [hasattr(b, "dtype") and jnp.ndim(b) > 0 for b in batches]
+    if len(batches) > 1 and all(bare) and len({jnp.shape(b)[0] for b in batches}) == 1:
+        raise ValueError(
+            f"data is a list of {len(batches)} arrays of length {jnp.shape(batches[0])[0]}, which "
+            "may be one batch or several. Try the tuple (x, y, ...) for one batch, or the keyword "
+            "batches=[x, y, ...] for several"
+        )
+
+
+def named(data: Any, batches: Any, /) -> Any:
+    """What `group` reads, from an argument that may be one batch and a keyword that names batches.
+
+    Raises:
+        ValueError: if both are given; if `data` is a list [x, y] of arrays of one length, which
+            may be one batch or two.
+    """
+    if batches is None:
+        if isinstance(data, list):
+            _refuse_bare(data)
+        return data
+    if data is not None:
+        raise ValueError("data and batches are both given. Try one of them")
+    return Listed(batches) if isinstance(batches, list) else batches
+
+
+def _refuse_leaf(name: str, leaf: Any) -> None:
+    """Refuse what is no array of numbers, or was donated."""
+    refuse_deleted(name, leaf)
+    kind = getattr(leaf, "dtype", None)
+    numbers = isinstance(leaf, bool | int | float | complex) or (
+        kind is not None and getattr(kind, "kind", "V") in "biufcV"
+    )
+    if not numbers:
+        shown = f"an array of {kind}" if kind is not None else f"a {type(leaf).__name__}"
+        raise ValueError(f"{name} is {shown}. Try arrays of numbers")
+
+
+def _listed(batches: list[Batch]) -> tuple[Group, ...]:
+    if not batches:
+        raise ValueError("batches is an empty list: give at least one batch")
+    first = _shapes(batches[0])
+    for i, batch in enumerate(batches[1:], 1):
+        if _shapes(batch) != first:
+            raise ValueError(
+                f"batch {i} is not like batch 0: expected {_shown(batches[0])}, got "
+                f"{_shown(batch)}; give examples in one pytree and batch_size= to cut them, or the "
+                "tuple (x, y) if they are one batch"
+            )
+    stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(x) for x in leaves]), *batches)
+    return (Group(stacked, 1 / len(batches)),)
+
+
+def _shown(batch: Batch) -> str:
+    leaves = jax.tree.leaves(batch)
+    few = [f"{jnp.result_type(leaf)}{list(jnp.shape(leaf))}" for leaf in leaves[:4]]
+    return "(" + ", ".join(few) + (", ..." if len(leaves) > 4 else "") + ")"
+
+
+def _cut(examples: Batch, size: int) -> tuple[Group, ...]:
+    leaves = jax.tree.leaves(examples)
+    lengths = {jnp.shape(leaf)[0] if jnp.ndim(leaf) else 0 for leaf in leaves}
+    if len(lengths) != 1 or 0 in lengths or not isinstance(size, int) or size < 1:
+        raise ValueError(
+            "batch_size cuts a pytree of arrays (n, ...) with one positive n, got "
+            f"{_shown(examples)} and batch_size={size!r}"
+        )
+    (n,) = lengths
+    whole, rest = divmod(n, size)
+    groups = []
+    if whole:
+        fold = lambda x: jnp.asarray(x)[: whole * size].reshape(whole, size, *jnp.shape(x)[1:])
+        groups.append(Group(jax.tree.map(fold, examples), size / n))
+    if rest:
+        groups.append(
+            Group(jax.tree.map(lambda x: jnp.asarray(x)[None, -rest:], examples), rest / n)
+        )
+    return tuple(groups)
+
+
+def group(batches: Any, batch_size: int | None, /) -> tuple[Group, ...] | None:
+    """The groups of batches that a loss is averaged over; None where it takes no batch.
+
+    Args:
+        batches: None, one batch (any pytree that is no list), or a list of batches of one shape,
+            which count equally.
+        batch_size: cuts one pytree of examples (n, ...) into batches, the last of them shorter and
+            weighted as such: exact for losses that are means over examples.
+
+    Raises:
+        ValueError: if batches differ in shape, can be read only once, or hold nothing.
+    """
+    if isinstance(batches, Iterator):
+        raise ValueError(
+            f"batches must be arrays that can be read again, got a {type(batches).__name__}: give "
+            "list(batches)"
+        )
+    if batches is not None and not jax.tree.leaves(batches) and batches != []:
+        raise ValueError(f"batches hold no arrays: got {batches!r}; give None if there are none")
+    for path, leaf, _ in leaves_of(list(batches) if isinstance(batches, Listed) else batches):
+        _refuse_leaf(f"the batch at {path!r}" if path else "the batch", leaf)
+    if batches is None:
+        if batch_size is not None:
+            raise ValueError("batch_size cuts a pytree of examples, and none was given")
+        return None
+    if isinstance(batches, list | Listed):
+        if batch_size is not None:
+            raise ValueError("give a list of batches or batch_size with one pytree, not both")
+        return _listed(list(batches))
+    if batch_size is not None:
+        return _cut(batches, batch_size)
+    return single(batches)
+
+
+def single(batch: Batch, /) -> tuple[Group, ...]:
+    """One batch, whatever its type."""
+    return (Group(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], batch), 1.0),)
+
+
+def count(groups: tuple[Group, ...] | None, /) -> int:
+    """How many batches."""
+    return sum(jax.tree.leaves(g.stacked)[0].shape[0] for g in groups) if groups else 1
+
+
+def told(groups: tuple[Group, ...] | None, /) -> str:
+    """How many batches there are, and of which shapes, in words."""
+    if not groups:
+        return "of a loss without batches"
+    parts = []
+    for stacked, _ in groups:
+        many = jax.tree.leaves(stacked)[0].shape[0]
+        one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), stacked)
+        parts.append(f"{many} batch{'es' * (many != 1)} {_shown(one)}")
+    return "over " + " and ".join(parts)

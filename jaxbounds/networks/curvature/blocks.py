@@ -1,0 +1,107 @@
+"""Diagonal blocks of a matrix, through the product of the whole where it serves them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxbounds.networks.curvature.engine import product_at
+from jaxbounds.networks.curvature.extremes import (
+    DENSE_LIMIT,
+    WHAT,
+    extremes_at,
+    hosted_extremes,
+    lanczos_options,
+    rows_of,
+)
+from jaxbounds.networks.curvature.filters import Filter
+from jaxbounds.networks.curvature.lanczos import Extremes
+from jaxbounds.networks.curvature.leaves import Selection, select
+from jaxbounds.networks.curvature.programs import Point
+
+_masked = jax.jit(jnp.multiply)
+
+
+def mask_of(whole: Selection, block: Selection, /) -> Float[Array, " n"] | None:
+    """1 for each parameter of a block in the vector of the whole; None if some are not in it."""
+    taken = [bool(entry) for entry in block.chosen]
+    if any(inside and not entry for inside, entry in zip(taken, whole.chosen)):
+        return None
+    own = [
+        jnp.full(entry[1], inside, entry[2])
+        for inside, entry in zip(taken, whole.chosen)
+        if entry
+    ]  # fmt: skip
+    return whole.vector(own)
+
+
+def _inside(whole: Selection, block: Selection, vector: Array) -> Any:
+    """A vector of the whole as a pytree of a block."""
+    pairs = zip(
+        whole.pieces(vector),
+        [b for b, w in zip(block.chosen, whole.chosen) if w],
+    )
+    return block.tree(block.vector([piece for piece, inside in pairs if inside]))
+
+
+def block_at(
+    point: Point,
+    at: Callable[..., Point],
+    chosen: Filter,
+    /,
+    *,
+    memory_limit: float,
+    dense_limit: int = DENSE_LIMIT,
+    basis: int | None = None,
+    finite: bool = True,
+    key: jax.Array | None = None,
+    iterations: int = 200,
+    tolerance: float | None = None,
+) -> tuple[Extremes, Float[Array, ""]]:
+    """The extremes of a diagonal block, and the loss.
+
+    A block that is large is a part of the whole: the product of the whole serves it, on vectors
+    that are 0 elsewhere. A small one is a matrix, which its own product fills faster.
+
+    Args:
+        point: of all parameters.
+        at: makes the point of a block.
+        chosen: which parameters.
+        memory_limit: see `extremes_at`.
+        dense_limit: see `extremes_at`.
+        basis: see `extremes_at`.
+        finite: see `extremes_at`.
+        key: see `extremes_at`.
+        iterations: see `extremes_at`.
+        tolerance: see `extremes_at`.
+    """
+    given: Mapping[str, Any] = {
+        "key": key, "iterations": iterations, "tolerance": tolerance, "basis": basis,
+    }  # fmt: skip
+    whole, mask = point.selection, None
+    rows = 2**62
+    if not point.is_traced:
+        block = select(point.params, chosen)
+        mask = mask_of(whole, block) if block.size > dense_limit else None
+        static, dynamic = lanczos_options(whole, dense_limit=0, **given)
+        rows = rows_of(static["basis"])
+    room = rows * whole.size * whole.dtype.itemsize < memory_limit
+    if mask is None or not room or block.dtype != whole.dtype:
+        return extremes_at(
+            at(filter=chosen), memory_limit=memory_limit, dense_limit=dense_limit, finite=finite,
+            **given,
+        )  # fmt: skip
+    dynamic["unit"] = jnp.asarray(point.unit, whole.dtype)
+    product = product_at(point, limit=memory_limit, rows=rows, what=WHAT)
+    ends = hosted_extremes(
+        lambda v: _masked(product(v), mask), whole, static, dynamic, mask=mask,
+        dimension=block.size,
+    )  # fmt: skip
+    if finite:
+        point.refuse_not_finite(product.value, ends.minimum, ends.maximum)
+    if not (jnp.any(ends.minimum != 0) | jnp.any(ends.maximum != 0)):
+        at(filter=chosen).refuse_constant(ends.minimum)
+    low, high = (_inside(whole, block, v) for v in (ends.vector_minimum, ends.vector_maximum))
+    return ends._replace(vector_minimum=low, vector_maximum=high), product.value

@@ -1,0 +1,162 @@
+"""Why a loss cannot be used, in one sentence that names the cause and the user's line."""
+
+import linecache
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.networks.curvature.filters import listed
+from jaxbounds.networks.curvature.paths import Params, leaves_of
+
+_LIBRARIES = ("jax", "jaxlib", "jaxbounds", "numpy", "flax", "equinox", "optax", "jaxtyping")
+"""Packages whose lines no user wrote."""
+
+_OWN = str(Path(__file__).parents[2])
+
+_NO_DERIVATIVE = (
+    ("Reverse-mode differentiation does not work for lax.while_loop",
+     "it has a while_loop, which has no reverse derivative",
+     "lax.scan, or fori_loop with fixed ends"),
+    ("callback", "it calls Python through a callback, which has no derivative",
+     "jax.custom_jvp around the callback, or jax.numpy"),
+    ("custom_vjp", "it has a custom_vjp whose rule cannot be differentiated again",
+     "jax.custom_jvp"),
+    ("leaked", "it uses what an earlier trace left behind", "to pass all arrays as arguments"),
+    ("has been deleted", "it uses an array that was donated to a jitted function",
+     "the array that the function returned"),
+    ("eigenvector", "eigenvalues of a nonsymmetric matrix have no second derivative here",
+     "jnp.linalg.eigvalsh of a symmetric matrix"),
+    ("ifferentiation rule", "one of its operations has no derivative",
+     "another operation, or jax.custom_jvp"),
+)  # fmt: skip
+"""A part of JAX's message, the cause, and what to try."""
+
+
+_STANDARD = sysconfig.get_paths()["stdlib"]
+
+
+def _is_library(filename: str) -> bool:
+    parts = Path(filename).parts
+    if "site-packages" in parts:
+        return parts[parts.index("site-packages") + 1] in _LIBRARIES
+    return filename.startswith((_OWN, _STANDARD)) or (
+        filename.startswith("<") and "ipython" not in filename
+    )
+
+
+def _chain(problem: BaseException | None) -> Iterator[BaseException]:
+    """An exception and its causes: JAX keeps the lines of a traced function in one of them."""
+    while problem is not None:
+        yield problem
+        problem = problem.__cause__
+
+
+def users_line(problem: BaseException, /) -> str:
+    """The innermost line of the user's that an exception passed, as " at net.py:12: `code`"."""
+    frames = [
+        frame
+        for one in _chain(problem)
+        for frame in traceback.extract_tb(one.__traceback__)
+        if not _is_library(frame.filename)
+    ]
+    if not frames:
+        return ""
+    last = frames[-1]
+    code = (last.line or linecache.getline(last.filename, last.lineno or 0)).strip()
+    return f" at {Path(last.filename).name}:{last.lineno}" + (f": `{code}`" if code else "")
+
+
+def _cause(problem: Exception, params: Params) -> str:
+    """What went wrong, and what to try, by the kind of an exception."""
+    errors = jax.errors
+    if isinstance(problem, errors.TracerArrayConversionError):
+        return "it hands a traced array to NumPy or Python. Try jax.numpy"
+    if isinstance(problem, errors.TracerBoolConversionError):
+        return "it decides in Python about a traced number. Try jnp.where or jax.lax.cond"
+    if isinstance(problem, errors.NonConcreteBooleanIndexError):
+        return "it takes the entries of a traced mask. Try jnp.where"
+    if isinstance(problem, errors.TracerIntegerConversionError | errors.ConcretizationTypeError):
+        return "it needs the value of a traced number in Python. Try jax.numpy, or a fixed number"
+    if isinstance(problem, errors.UnexpectedTracerError):
+        return "it uses what an earlier trace left behind. Try to pass all arrays as arguments"
+    text = str(problem).strip()
+    if "has been deleted" in text:
+        return "it uses an array that was donated to a jitted function. Try the array it returned"
+    if isinstance(problem, KeyError | AttributeError | IndexError):
+        names = listed([path for path, _, _ in leaves_of(params)])
+        return (
+            f"{type(problem).__name__}: {text.splitlines()[0]}; params has the leaves {names}. Try "
+            "the parameters, and the batch, that the loss is written for"
+        )
+    first = text.splitlines()[0] if text else "no message"
+    return f"{type(problem).__name__}: {first}. Try the loss alone at these parameters"
+
+
+@contextmanager
+def explained(params: Params, /, *, differentiated: bool = False) -> Iterator[None]:
+    """Turn what a user's loss raises into one sentence with the cause and the user's line.
+
+    Args:
+        params: the parameters that the loss was given.
+        differentiated: whether the loss ran before, so that its derivative fails.
+
+    Raises:
+        ValueError: in the place of any other exception of the loss.
+    """
+    try:
+        yield
+    except Exception as problem:
+        text, line = str(problem), users_line(problem)
+        if differentiated:
+            known = [said for said in _NO_DERIVATIVE if said[0] in text]
+            if not known:
+                raise
+            _, cause, cure = known[0]
+            raise ValueError(f"the loss has no Hessian{line}: {cause}. Try {cure}") from problem
+        if isinstance(problem, ValueError) and _is_ours(problem):
+            raise
+        raise ValueError(f"the loss fails{line}: {_cause(problem, params)}") from problem
+
+
+def _is_ours(problem: Exception) -> bool:
+    frames = traceback.extract_tb(problem.__traceback__)
+    return frames[-1].filename.startswith(_OWN)
+
+
+def _odd(path: str, leaf: Any) -> str | None:
+    array = np.asarray(leaf)
+    if array.dtype.kind not in "fcV" or array.size == 0:
+        return None
+    bad = ~np.isfinite(array.astype(np.float32) if array.dtype.kind == "V" else array)
+    if not bad.any():
+        return None
+    first = np.unravel_index(int(np.argmax(bad)), array.shape)
+    place = f"[{', '.join(map(str, first))}]" if array.ndim else ""
+    few = f"{int(bad.sum())} of {array.size} numbers are not finite"
+    return f"{path}{place} is {array[tuple(first)]} ({few})"
+
+
+def why_not_finite(params: Params, batches: Any, /) -> str | None:
+    """The cause of a loss that is not finite, where the parameters or the batches show it."""
+    for path, leaf, _ in leaves_of(params):
+        if hasattr(leaf, "dtype") and not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            found = _odd(f"the parameter {path!r}", leaf)
+            if found:
+                return f"{found}. Try the parameters before they diverged"
+    for path, leaf, _ in leaves_of(batches):
+        if not hasattr(leaf, "dtype") or jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            continue
+        name = f"the batch at {path!r}" if path else "the batch"
+        if 0 in np.shape(leaf):
+            return f"{name} has shape {np.shape(leaf)}, without examples. Try one or more"
+        found = _odd(name, leaf)
+        if found:
+            return f"{found}. Try finite data"
+    return None

@@ -1,0 +1,225 @@
+"""How weakly convex a loss is, in units of itself: -lambda_min(Hess L) / L, from below.
+
+A loss is self-bounded weakly convex with kappa, for H heads, where
+lambda_min(Hess L) >= -kappa L / sqrt(H). Lanczos gives Rayleigh quotients, upper estimates of
+lambda_min: each ratio here is a lower estimate, and a violation that was found is one, while none
+found is no proof. The certificate bounds from above.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxbounds.ground.memory import LIMIT
+from jaxbounds.ground.tables import Table, number, with_table
+from jaxbounds.networks.curvature.extremes import extremes_at
+from jaxbounds.networks.curvature.lanczos import Extremes, default_basis, lanczos_extremes
+from jaxbounds.networks.curvature.leaves import select
+from jaxbounds.networks.curvature.paths import Params
+from jaxbounds.networks.curvature.products import Composite, Problem
+from jaxbounds.networks.curvature.programs import Point, as_key
+from jaxbounds.networks.curvature.shares import head_shares
+
+
+@with_table
+class WeakConvexity(NamedTuple):
+    """What was found at one point: ratios from below, since lambda_min is from above.
+
+    Attributes:
+        loss: L, the mean over the batches.
+        heads: H.
+        minimum: an upper estimate of lambda_min.
+        residual: of its vector: an eigenvalue lies within it.
+        resolved: whether the residual, and what rounding does, are small (within a tenth) beside
+            `minimum` itself.
+        ratio_at_least: max(0, -minimum) / L, a lower estimate of -lambda_min / L.
+        kappa_at_least: the ratio times sqrt(H): no smaller kappa holds at this point.
+        kappa: the one asked about, or None.
+        violated: whether -minimum > kappa L / sqrt(H) beyond rounding; None if none was asked.
+        verdict: the same in words.
+        direction: the unit vector of `minimum`, a pytree like the parameters.
+        by_head: the part of its square in each head, where `heads` says which axes those are.
+        extremes: all that Lanczos gave, for both ends.
+    """
+
+    loss: Float[Array, ""]
+    heads: int
+    minimum: Float[Array, ""]
+    residual: Float[Array, ""]
+    resolved: bool
+    ratio_at_least: Float[Array, ""]
+    kappa_at_least: Float[Array, ""]
+    kappa: float | None
+    violated: bool | None
+    verdict: str
+    direction: Params
+    by_head: Float[Array, " H"] | None
+    extremes: Extremes
+
+    def _table(self) -> Table:
+        about = {
+            "loss L": self.loss,
+            "lambda_min, at most": self.minimum,
+            "its residual": self.residual,
+            "resolved": "yes" if self.resolved else "NO: residual or rounding above a tenth of it",
+            "-lambda_min / L, at least": self.ratio_at_least,
+            f"kappa, at least (H = {self.heads})": self.kappa_at_least,
+        }
+        if self.kappa is not None:
+            about[f"kappa = {number(self.kappa)}"] = self.verdict
+        rows = [(name, number(value)) for name, value in about.items()]
+        return Table("weak convexity at one point", ("", ""), rows)
+
+
+def weak_convexity_at(
+    point: Point,
+    /,
+    *,
+    memory_limit: float,
+    heads: int | Mapping[str, int] | None = None,
+    kappa: float | None = None,
+    iterations: int = 200,
+    tolerance: float | None = None,
+    **options: Any,
+) -> WeakConvexity:
+    """Lower estimates of -lambda_min / L and of kappa; see `Curvature.weak_convexity`.
+
+    Raises:
+        ValueError: as there.
+    """
+    counted = isinstance(heads, int | np.integer) and heads >= 1
+    if not (counted or isinstance(heads, Mapping | None)):
+        raise ValueError(
+            f"heads must be their number, or the axis of the heads for each pattern of a path, got "
+            f"{heads!r}"
+        )
+    if kappa is not None and not (np.isfinite(kappa) and kappa > 0):
+        raise ValueError(f"kappa={kappa} is no positive number. Try 1.0, or leave kappa out")
+    if tolerance is None:
+        tolerance = 8 * float(jnp.finfo(point.selection.dtype).eps)
+    ends, value = extremes_at(
+        point, memory_limit=memory_limit, iterations=iterations, tolerance=tolerance, **options
+    )
+    if not float(value) > 0:
+        raise ValueError(
+            f"self-bounded weak convexity is about losses above 0, got {float(value)}: subtract "
+            "its infimum"
+        )
+    by_head, H = None, 1
+    if isinstance(heads, Mapping):
+        H = select(point.params, heads=heads).heads or 1
+        by_head = head_shares(ends.vector_minimum, heads)
+    elif heads is not None:
+        H = int(heads)
+    minimum, low = ends.minimum, float(ends.minimum)
+    ratio = jnp.maximum(-minimum, 0) / value
+    # What rounding in a product of this norm may have added.
+    scale = max(abs(low), abs(float(ends.maximum)))
+    rounding = 32 * max(float(jnp.finfo(minimum.dtype).eps) * scale, float(ends.noise))
+    resolved = bool(max(ends.residual_minimum, ends.noise) <= 0.1 * abs(low))
+    violated, verdict = None, "no kappa was asked about"
+    products = int(ends.iterations)
+    if kappa is not None:
+        violated = -low - rounding > kappa * float(value) / H**0.5
+        searched = f"in {products} products" if products else "in the whole spectrum"
+        verdict = "violated" if violated else f"no direction found {searched}"
+    return WeakConvexity(
+        value, H, minimum, ends.residual_minimum, resolved, ratio, ratio * H**0.5, kappa, violated,
+        verdict, ends.vector_minimum, by_head, ends,
+    )  # fmt: skip
+
+
+class ConvexityCertificate(NamedTuple):
+    """sum_k |d outer / d z_k| ||Hess z_k||, which lambda_min(Hess L) + it >= 0 for a convex outer.
+
+    Attributes:
+        bound: the sum, from norms that Lanczos gives from below: what rounding and unconverged
+            residuals leave of a bound. Exact where `converged` and the largest values were found.
+        loss: L.
+        ratio: bound / L: self-boundedness with its constant.
+        norms: ||Hess z_k||, shaped like the outputs.
+        slopes: d outer / d z_k, shaped alike.
+        converged: whether every norm's residual is small.
+    """
+
+    bound: Float[Array, ""]
+    loss: Float[Array, ""]
+    ratio: Float[Array, ""]
+    norms: Array
+    slopes: Array
+    converged: bool
+
+
+def _certificate_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple:
+    loss: Any = problem.loss
+    groups = problem.groups
+    batch = () if groups is None else (jax.tree.map(lambda x: x[0], groups[0].stacked),)
+    point, size, dtype = problem.point, problem.selection.size, problem.selection.dtype
+    outputs = lambda x: jnp.asarray(loss.outputs(problem.params(x), *batch))
+    z = outputs(point)
+    value, slopes = jax.value_and_grad(lambda z: loss.outer(z, *batch))(z)
+
+    def norm(k):
+        single = lambda x: outputs(x).ravel()[k]
+        product = lambda v: jax.jvp(jax.grad(single), (point,), (v,))[1]
+        ends = lanczos_extremes(
+            product, size, jax.random.fold_in(dynamic["key"], k),
+            iterations=dynamic["iterations"], basis=static["basis"], dtype=dtype,
+        )  # fmt: skip
+        larger = jnp.maximum(jnp.abs(ends.minimum), jnp.abs(ends.maximum))
+        below = jnp.abs(ends.minimum) > jnp.abs(ends.maximum)
+        return larger, jnp.where(below, ends.converged_minimum, ends.converged_maximum)
+
+    norms, flags = jax.lax.map(norm, jnp.arange(z.size))
+    bound = jnp.sum(jnp.abs(slopes).ravel() * norms.astype(slopes.dtype))
+    return bound, value, norms.reshape(z.shape), slopes, jnp.all(flags)
+
+
+def convexity_certificate(
+    loss: Composite,
+    params: Params,
+    batch: Any = None,
+    /,
+    *,
+    key: jax.Array | None = None,
+    iterations: int = 60,
+    filter: Any = None,
+    memory_limit: float = LIMIT,
+) -> ConvexityCertificate:
+    """The sum form of self-boundedness for any network: lambda_min(Hess L) >= -bound.
+
+    With L = outer(z), outer convex: Hess L = J^T (Hess outer) J + sum_k (d outer / d z_k) Hess z_k,
+    whose first part has no negative eigenvalue. For the mean of logistic losses the slopes are
+    l'_i / n, and |l'| <= l gives -lambda_min <= L max_i ||Hess f_i||
+    (`jaxbounds.multihead.self_bounded`). Costs `iterations` products with the whole batch for each
+    output: meant for tens of examples.
+
+    Args:
+        loss: `Composite(outputs, outer)`; outer convex, which is not checked.
+        params: the point.
+        batch: one batch.
+        key: starts Lanczos.
+        iterations: for each output.
+        filter: which parameters.
+        memory_limit: in bytes.
+
+    Raises:
+        ValueError: if the loss is no `Composite` or there are several batches.
+    """
+    if isinstance(batch, list):
+        raise ValueError("the certificate is of one batch: give a pytree, not a list")
+    point = Point(loss, params, batch, filter=filter, of="ggn")
+    selection = point.selection
+    basis = default_basis(selection.size, 64, selection.dtype)
+    dynamic = {
+        "key": as_key(key),
+        "iterations": jnp.asarray(iterations, jnp.int32),
+    }
+    what = "the certificate of weak convexity"
+    found = point.run(_certificate_kernel, {"basis": basis}, dynamic, limit=memory_limit, what=what)
+    bound, value, norms, slopes, flags = found
+    return ConvexityCertificate(bound, value, bound / value, norms, slopes, bool(np.asarray(flags)))

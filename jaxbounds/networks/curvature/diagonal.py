@@ -1,0 +1,164 @@
+"""The diagonal of a Hessian, and functions of it, from products alone.
+
+The diagonal is the mean of z * (A z) over random signs z (Bekas, Kokiopoulou and Saad, Applied
+Numerical Mathematics 57, 2007). f(A) v is ||v|| Q f(T) e_1 after k steps of Lanczos from v (Saad,
+SIAM J. Numer. Anal. 29, 1992).
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxbounds.ground.tables import Table, number, with_table
+from jaxbounds.networks.curvature.engine import run_hosted
+from jaxbounds.networks.curvature.lanczos import Operator, _ritz, images_of, started, steps
+from jaxbounds.networks.curvature.products import Problem
+from jaxbounds.networks.curvature.programs import Point, as_key
+
+
+@with_table
+class Diagonal(NamedTuple):
+    """An estimate of a diagonal.
+
+    Attributes:
+        estimate: a pytree like the parameters, unbiased.
+        standard_error: of each entry, from the spread over the probes.
+        products: used.
+    """
+
+    estimate: Any
+    standard_error: Any
+    products: int
+
+    def _table(self) -> Table:
+        sums = [float(jnp.sum(leaf)) for leaf in jax.tree.leaves(self.estimate)]
+        return Table(f"diagonal with sum {number(sum(sums))} ({self.products} products)")
+
+
+@with_table
+class Applied(NamedTuple):
+    """A function of a matrix times a vector.
+
+    Attributes:
+        value: f(A) v, a vector or a pytree, as v is.
+        error: an estimate of the norm of what is missing: the change over the last steps.
+        products: used.
+    """
+
+    value: Any
+    error: float
+    products: int
+
+    def _table(self) -> Table:
+        return Table(f"f(A) v within {number(self.error)} ({self.products} products)")
+
+
+@jax.jit
+def _moments(probes: Array, images: Array) -> tuple[Array, Array]:
+    samples = probes * images
+    count = jnp.asarray(samples.shape[0], samples.dtype)
+    return jnp.mean(samples, axis=0), jnp.std(samples, axis=0, ddof=1) / jnp.sqrt(count)
+
+
+def _estimated(
+    operator: Operator, size: int, dtype: Any, dynamic: dict, static: dict, *, hosted: bool
+) -> tuple[Array, Array]:
+    probes = jax.random.rademacher(dynamic["key"], (static["probes"], size), dtype)
+    return _moments(probes, images_of(operator, probes, hosted=hosted))
+
+
+def _diagonal_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple:
+    selection = problem.selection
+    found = _estimated(
+        problem.operator(), selection.size, selection.dtype, dynamic, static, hosted=False
+    )
+    return *found, problem.value()
+
+
+def _hosted_diagonal(product: Any, selection: Any, static: dict, dynamic: dict) -> tuple:
+    found = _estimated(product, selection.size, selection.dtype, dynamic, static, hosted=True)
+    return *found, product.value
+
+
+def diagonal_at(
+    point: Point, /, *, memory_limit: float, key: jax.Array | None = None, products: int = 30
+) -> Diagonal:
+    """The diagonal; see `Curvature.diagonal`.
+
+    Raises:
+        ValueError: as there.
+    """
+    if products < 2:
+        raise ValueError(f"products={products} gives no standard error. Try 2 or more")
+    estimate, error, value = run_hosted(
+ point,
+        _diagonal_kernel, {"probes": products}, {"key": as_key(key)}, limit=memory_limit,
+        what="the diagonal of the Hessian", advice="lower products, ", hosted=_hosted_diagonal,
+        rows=3 * products,
+    )  # fmt: skip
+    point.refuse_not_finite(value, estimate)
+    point.refuse_constant(estimate, error)
+    tree = point.selection.tree
+    return Diagonal(tree(estimate), tree(error), products)
+
+
+def _krylov(
+    operator: Operator, vector: Array, key: Array, function: Callable, k: int, *, hosted: bool
+) -> tuple[Array, Array]:
+    """f(A) v after k steps, and its change over the last tenth of them."""
+    norm = jnp.linalg.norm(vector)
+    start = vector / jnp.where(norm > 0, norm, 1)
+    before = max(k - max(k // 10, 1), 1)
+    state = steps(operator, key, started(start, k), before, hosted=hosted, mask=None)
+    early = _value(function, state)
+    state = steps(operator, key, state, k - before, hosted=hosted, mask=None)
+    late = _value(function, state)
+    return norm * late, norm * jnp.linalg.norm(late - early)
+
+
+def _value(function: Callable, state: Any) -> Array:
+    values, vectors, _ = _ritz(state)
+    filled = jnp.arange(values.size, dtype=jnp.int32) < state.filled
+    # Rows beyond the filled ones have values of no meaning, at which f need not be finite.
+    weights = jnp.where(filled, function(jnp.where(filled, values, values[0])) * vectors[0], 0)
+    return jnp.dot(vectors @ weights, state.basis, precision=jax.lax.Precision.HIGHEST)
+
+
+def applied_at(
+    point: Point,
+    function: Callable[[Float[Array, " k"]], Float[Array, " k"]],
+    vector: Float[Array, " n"],
+    /,
+    *,
+    memory_limit: float,
+    iterations: int = 60,
+) -> tuple[Array, Array, int]:
+    """f(A) v; see `Curvature.apply`.
+
+    Raises:
+        ValueError: as there.
+    """
+    if iterations < 2:
+        raise ValueError(f"iterations={iterations} gives no error. Try 2 or more")
+    k = min(iterations, point.selection.size)
+    key = as_key(None)
+    value, error = run_hosted(
+ point,
+        lambda problem, static, dynamic: _krylov(
+            problem.operator(), dynamic["vector"], key, function, k, hosted=False
+        ),
+        {}, {"vector": vector}, limit=memory_limit, what="a function of the Hessian",
+        advice="lower iterations, ", rows=k + 8,
+        hosted=lambda product, selection, static, dynamic: _krylov(
+            product, dynamic["vector"], key, function, k, hosted=True
+        ),
+    )  # fmt: skip
+    if not point.is_traced and not bool(jnp.all(jnp.isfinite(value))):
+        raise ValueError(
+            "f is not finite at an eigenvalue of the Hessian. Try a function that is defined "
+            "there, as lambda x: 1 / (x + 1)"
+        )
+    return value, error, k

@@ -1,0 +1,191 @@
+"""The extreme eigenpairs of a loss's Hessian: of all parameters, of blocks, of each head."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxbounds.networks.curvature.engine import hosted_bytes, run_hosted
+from jaxbounds.networks.curvature.lanczos import (
+    Extremes,
+    default_basis,
+    default_tolerance,
+    dense_extremes,
+    lanczos_extremes,
+    rounded,
+)
+from jaxbounds.networks.curvature.leaves import Selection
+from jaxbounds.networks.curvature.products import Problem
+from jaxbounds.networks.curvature.programs import Point, as_key
+
+DENSE_LIMIT = 1000
+"""Up to this many parameters the matrix is formed: exact and fast enough."""
+
+WHAT = "the extreme eigenvalues of the Hessian"
+_ADVICE = "lower basis, give smaller batches (a list, or batch_size), or "
+
+
+def matrix_of(problem: Problem, columns: int, /) -> Float[Array, "n n"]:
+    """The symmetrised matrix, so many columns at a time."""
+    size, dtype = problem.selection.size, problem.selection.dtype
+    columns = min(columns, size)
+    product = problem.operator()
+    basis = lambda i: (jnp.arange(size) == i).astype(dtype)
+    # Whole stretches of columns: what is left over would be compiled as a program of its own.
+    stretches = -(-size // columns)
+    index = jnp.arange(stretches * columns).reshape(stretches, columns)
+    rows = jax.lax.map(jax.vmap(lambda i: product(basis(i))), index)
+    rows = rows.reshape(-1, size)[:size]
+    return (rows + rows.T) / 2
+
+
+def _dense_kernel(problem: Problem, static: dict, dynamic: dict) -> Float[Array, "n n"]:
+    return matrix_of(problem, static["columns"])
+
+
+def _extremes_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Extremes, Array]:
+    """Both ends and the loss."""
+    selection = problem.selection
+    if static["dense"]:
+        ends = dense_extremes(matrix_of(problem, 64), tolerance=dynamic["tolerance"])
+    else:
+        ends = lanczos_extremes(
+            problem.operator(), selection.size, dynamic["key"], iterations=dynamic["iterations"],
+            tolerance=dynamic["tolerance"], basis=static["basis"], dtype=selection.dtype,
+        )  # fmt: skip
+    return rounded(ends, dynamic["unit"], dynamic["tolerance"]), problem.value()
+
+
+def dense_at(point: Point, /, *, limit_bytes: float = 2**30, columns: int = 64) -> Array:
+    """The Hessian as a matrix over the ravelled parameters; see `Curvature.dense`."""
+    need = float(point.selection.size) ** 2 * point.selection.dtype.itemsize
+    what = "the dense Hessian"
+    point.refuse(need, limit_bytes, what, "use hessian_extremes, or ")
+    matrix = point.run(_dense_kernel, {"columns": columns}, {}, limit=float("inf"), what=what)
+    point.refuse_constant(matrix)
+    return matrix
+
+
+def lanczos_options(
+    selection: Selection, key, iterations, tolerance, basis, dense_limit
+) -> tuple[dict, dict]:
+    """Static and dynamic options of kernels that use Lanczos.
+
+    Raises:
+        ValueError: if one makes no sense.
+    """
+    whole = isinstance(iterations, int | float | np.number | jax.Array)
+    traced = isinstance(iterations, jax.core.Tracer)
+    if not whole or not (traced or (iterations >= 1 and iterations == int(iterations))):
+        raise ValueError(f"iterations must be a positive integer, got {iterations!r}")
+    size, dtype = selection.size, selection.dtype
+    if basis is None:
+        # Of a fixed number of rows whatever the iterations, so that one program serves all.
+        basis = default_basis(size, max(iterations, 64), dtype)
+    elif basis < min(8, size):
+        raise ValueError(f"the basis needs at least 8 rows to restart, got {basis}")
+    if tolerance is None:
+        tolerance = default_tolerance(size, dtype)
+    elif not isinstance(tolerance, jax.core.Tracer) and not tolerance >= 0:
+        raise ValueError(f"tolerance is relative and cannot be negative, got {tolerance}")
+    dense = size <= dense_limit
+    static = {"dense": dense, "basis": None if dense else min(basis, size)}
+    key = as_key(key)
+    dynamic = {
+        "key": key,
+        "iterations": jnp.asarray(iterations, jnp.int32),
+        "tolerance": jnp.asarray(tolerance, dtype),
+    }
+    return static, dynamic
+
+
+def extremes_at(
+    point: Point,
+    /,
+    *,
+    memory_limit: float,
+    key: jax.Array | None = None,
+    iterations: int = 200,
+    tolerance: float | None = None,
+    basis: int | None = None,
+    dense_limit: int = DENSE_LIMIT,
+    head: int | Array | None = None,
+    finite: bool = True,
+) -> tuple[Extremes, Float[Array, ""]]:
+    """The extremes and the mean loss at the same point, from one program; see `Curvature.extremes`.
+
+    Args:
+        point: the loss, where.
+        memory_limit: in bytes.
+        key: starts Lanczos.
+        iterations: products at most.
+        tolerance: of the residuals.
+        basis: rows kept.
+        dense_limit: parameters up to which the matrix is formed.
+        head: which head, where the point is of one; one program serves all.
+        finite: whether to raise for a loss that is not finite.
+
+    Raises:
+        ValueError: see `Curvature.extremes`.
+    """
+    selection = point.selection
+    # A stream is read at each product, and fills no matrix.
+    limit = 0 if point.stream is not None else dense_limit
+    static, dynamic = lanczos_options(selection, key, iterations, tolerance, basis, limit)
+    if static["basis"]:
+        # Before compiling, from the rows alone.
+        least = static["basis"] * selection.size * selection.dtype.itemsize
+        point.refuse(least, memory_limit, WHAT, _ADVICE)
+    dynamic["unit"] = jnp.asarray(point.unit, selection.dtype)
+    whole = not static["dense"] and head is None
+    ends, loss = run_hosted(
+ point,
+        _extremes_kernel, static, dynamic, limit=memory_limit, what=WHAT, advice=_ADVICE, head=head,
+        hosted=_hosted if whole else None, rows=rows_of(static["basis"]) if whole else 0,
+    )  # fmt: skip
+    if finite:
+        point.refuse_not_finite(loss, ends.minimum, ends.maximum)
+    point.refuse_constant(ends.minimum, ends.maximum, head=head)
+    # Outside of the program, whose results forget that a Variable stands in two places.
+    low, high = (selection.tree(v, head) for v in (ends.vector_minimum, ends.vector_maximum))
+    return ends._replace(vector_minimum=low, vector_maximum=high), loss
+
+
+def rows_of(basis: int, /) -> int:
+    """Vectors that an iteration with so many rows keeps beside the product."""
+    return basis + basis // 2 + 4
+
+
+def hosted_extremes(
+    product: Any, selection: Selection, static: dict, dynamic: dict, /, **block: Any
+) -> Extremes:
+    """Both ends by loops of Python around a compiled product.
+
+    Args:
+        product: of vectors.
+        selection: of the parameters.
+        static: see `lanczos_options`.
+        dynamic: see `lanczos_options`.
+        **block: `mask` and `dimension` of a diagonal block.
+    """
+    ends = lanczos_extremes(
+        product, selection.size, dynamic["key"], iterations=dynamic["iterations"],
+        tolerance=dynamic["tolerance"], basis=static["basis"], dtype=selection.dtype, hosted=True,
+        **block,
+    )  # fmt: skip
+    return rounded(ends, dynamic["unit"], dynamic["tolerance"])
+
+
+def _hosted(product: Any, selection: Selection, static: dict, dynamic: dict) -> tuple:
+    return hosted_extremes(product, selection, static, dynamic), product.value
+
+
+def memory_at(point: Point, /, *, basis: int | None = None, dense_limit: int = DENSE_LIMIT) -> int:
+    """Bytes that `extremes_at` needs; see `Curvature.memory`."""
+    static, dynamic = lanczos_options(point.selection, None, 1, None, basis, dense_limit)
+    if not static["dense"]:
+        return hosted_bytes(point, rows_of(static["basis"]))
+    dynamic["unit"] = jnp.asarray(point.unit, point.selection.dtype)
+    return point.bytes(_extremes_kernel, static, dynamic)

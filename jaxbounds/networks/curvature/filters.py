@@ -1,0 +1,101 @@
+"""Which leaves somebody means: by a part of a path, a pattern, a function, a kind, or a mask."""
+
+import difflib
+import fnmatch
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.networks.curvature.paths import Params, leaves_of
+
+Filter = str | type | Sequence[str] | Callable[[str], bool] | Any
+"""Which parameters: a part of their path or a pattern ("attention", "block_*/kernel"), several of
+these, a function of the path, a kind of `flax.nnx.Variable`, or a mask: a pytree of booleans like
+the parameters, or like the upper part of their tree."""
+
+
+def is_mask(pattern: Filter, /) -> bool:
+    """Whether a filter is a pytree of booleans.
+
+    Raises:
+        ValueError: if the filter is a dictionary of other things, or masks single numbers.
+    """
+    if pattern is None or isinstance(pattern, str | type):
+        return False
+    leaves = jax.tree.leaves(pattern)
+    whole = [isinstance(leaf, bool | np.bool_) for leaf in leaves]
+    if leaves and all(whole):
+        return True
+    if any(str(getattr(leaf, "dtype", "")) == "bool" for leaf in leaves):
+        raise ValueError(
+            "filter masks single numbers with arrays of booleans, and a parameter is a whole "
+            "array. Try one True or False for each array"
+        )
+    if isinstance(pattern, Mapping) or any(whole):
+        kinds = ", ".join(sorted({type(leaf).__name__ for leaf in leaves})) or "nothing"
+        raise ValueError(
+            f"filter is a {type(pattern).__name__} that holds {kinds}, and a mask holds booleans "
+            "alone. Try True or False for each array, or a part of a path as a string"
+        )
+    return False
+
+
+def masked(mask: Any, params: Params, /) -> list[bool]:
+    """For each leaf of the parameters whether a mask takes it.
+
+    Raises:
+        ValueError: if the mask is not like the parameters.
+    """
+    spread = lambda taken, part: [bool(taken)] * len(jax.tree.leaves(part))
+    try:
+        return jax.tree.leaves(jax.tree.map(spread, mask, params))
+    except (ValueError, TypeError):
+        names = lambda tree: listed([path for path, _, _ in leaves_of(tree)])
+        raise ValueError(
+            f"filter is a mask with the leaves {names(mask)}, and the parameters have the leaves "
+            f"{names(params)}. Try a mask made by jax.tree.map from the parameters"
+        ) from None
+
+
+def listed(names: Sequence[str], /, most: int = 4) -> str:
+    """Paths in a row, of many the first few and how many more."""
+    shown = ", ".join(repr(name) if name else "the array" for name in names[:most]) or "none"
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def matches(pattern: Filter, path: str, variable: Any = None) -> bool:
+    """Whether a filter takes the leaf at `path`, held by that `flax.nnx.Variable` if any.
+
+    Raises:
+        ValueError: if the filter names no parameter.
+    """
+    if isinstance(pattern, type):
+        return isinstance(variable, pattern)
+    if isinstance(pattern, str):
+        exact = any(c in pattern for c in "*?[")
+        return fnmatch.fnmatchcase(path, pattern if exact else f"*{pattern}*")
+    if callable(pattern):
+        return bool(pattern(path))
+    if not isinstance(pattern, Sequence | set | frozenset):
+        raise ValueError(
+            f"filter is {pattern!r}, which names no parameter. Try a part of a path, a function of "
+            "the path, or a pytree of booleans"
+        )
+    return any(matches(one, path, variable) for one in pattern)
+
+
+def said(pattern: Any, /) -> str:
+    """A filter in a message."""
+    return getattr(pattern, "__name__", repr(pattern))
+
+
+def nearest(pattern: Any, paths: Sequence[str], /) -> str:
+    """The paths that somebody may have meant."""
+    wanted = pattern if isinstance(pattern, str) else ""
+    names = {part for path in paths for part in (path, *path.split("/"))}
+    close = difflib.get_close_matches(wanted.strip("*"), sorted(names), n=3, cutoff=0.4)
+    those = close or list(paths)[:3]
+    more = f" and {len(paths) - 3} more" if not close and len(paths) > 3 else ""
+    return ("nearest: " if close else "there are: ") + ", ".join(those) + more

@@ -1,0 +1,474 @@
+"""Extreme eigenpairs of a symmetric operator with residuals, sound on rank-deficient spectra.
+
+Lanczos started from one vector stops being a three-term recurrence when the Krylov space is
+exhausted: the next off-diagonal entry is rounding noise, and dividing by it produces vectors that
+are not orthogonal to the old ones and eigenvalues that do not exist. Loss Hessians of small data
+sets are rank-deficient, so this is the normal case. Here every new vector is orthogonalised against
+the whole basis, and when what is left is no larger than rounding noise the iteration continues with
+that rest and a fresh random direction in the orthogonal complement in equal parts. The random part
+also finds repeated eigenvalues. The rest may point to an eigenvalue close to the others.
+
+The basis has a fixed number of rows. When it is full, Ritz vectors of both ends are kept, the rest
+is dropped and the iteration goes on (thick restart: Wu and Simon, SIAM J. Matrix Anal. Appl. 22,
+2000), so that neither memory nor the cost of a step grows with the iterations.
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxbounds.ground.tables import Table, number, with_table, yes
+
+Operator = Callable[[Float[Array, " n"]], Float[Array, " n"]]
+
+LEAST_BASIS = 32
+"""Rows of the default basis where vectors are long."""
+
+BASIS_BYTES = 8 * 2**20
+"""The default basis grows to this size where vectors are short: it then stays in the caches."""
+
+_STRETCH = 10
+"""Products between looks at the residuals."""
+
+
+@with_table
+class Extremes(NamedTuple):
+    """Both ends of a spectrum.
+
+    Attributes:
+        minimum: the Rayleigh quotient of `vector_minimum`: never below the least eigenvalue, up to
+            rounding.
+        maximum: the same for the greatest; never above it.
+        residual_minimum: ||A v - minimum v|| of the unit vector, measured by one more product: an
+            eigenvalue of A lies within this distance. Only a dense computation shows that it is
+            the least.
+        residual_maximum: the same for `maximum`.
+        iterations: products used, the two that measure residuals left out; 0 if dense.
+        converged_minimum: `residual_minimum` is at most the tolerance times the spectral scale.
+        converged_maximum: the same for `maximum`.
+        vector_minimum: of norm one; shaped like the parameters where there are such, with None in
+            the place of leaves that were held fixed.
+        vector_maximum: the same for `maximum`.
+        noise: an estimate of what rounding does to both values: the unit of rounding of the
+            coarsest operation of the operator, where that is known, times the spectral scale. Where
+            the unit is above the tolerance nothing is converged, however small the residuals.
+    """
+
+    minimum: Float[Array, ""]
+    maximum: Float[Array, ""]
+    residual_minimum: Float[Array, ""]
+    residual_maximum: Float[Array, ""]
+    iterations: Int[Array, ""]
+    converged_minimum: Bool[Array, ""]
+    converged_maximum: Bool[Array, ""]
+    vector_minimum: Any
+    vector_maximum: Any
+    noise: Float[Array, ""]
+
+    @property
+    def converged(self) -> Bool[Array, ""]:
+        """Whether both ends have converged."""
+        return self.converged_minimum & self.converged_maximum
+
+    def _table(self) -> Table:
+        rows = [
+            (end, *map(number, (value, residual)), yes(flag))
+            for end, value, residual, flag in (
+                ("least", self.minimum, self.residual_minimum, self.converged_minimum),
+                ("greatest", self.maximum, self.residual_maximum, self.converged_maximum),
+            )
+        ]
+        how = f"{number(self.iterations)} products" if number(self.iterations) != "0" else "dense"
+        title = f"extreme eigenvalues ({how}; rounding about {number(self.noise)})"
+        return Table(title, ("", "eigenvalue", "residual", "converged"), rows)
+
+
+def default_tolerance(size: int, dtype: Any, /) -> float:
+    """The residual, relative to the spectral scale, that `size` numbers of this type allow.
+
+    max(1e-8, eps max(32, sqrt(size))): in float32 3.8e-6 up to 1024 numbers, 1.2e-4 at 10^6.
+    """
+    return max(1e-8, float(jnp.finfo(dtype).eps) * max(32.0, math.sqrt(size)))
+
+
+def default_basis(size: int, iterations: int, dtype: Any, /) -> int:
+    """Rows of the basis: all iterations while that is below `BASIS_BYTES`, at least 32."""
+    fitting = BASIS_BYTES // (size * jnp.dtype(dtype).itemsize)
+    return min(iterations, size, max(LEAST_BASIS, fitting))
+
+
+def _flagged(values, vectors, images, iterations, tolerance) -> Extremes:
+    """Ends from two unit vectors (rows) and their images."""
+    residuals = jnp.linalg.norm(images - values[:, None] * vectors, axis=1)
+    scale = jnp.max(jnp.abs(values))
+    small = jnp.isfinite(values) & (residuals <= tolerance * scale)
+    return Extremes(
+        minimum=values[0],
+        maximum=values[1],
+        residual_minimum=residuals[0],
+        residual_maximum=residuals[1],
+        iterations=iterations,
+        converged_minimum=small[0],
+        converged_maximum=small[1],
+        vector_minimum=vectors[0],
+        vector_maximum=vectors[1],
+        noise=jnp.finfo(values.dtype).eps * scale,
+    )
+
+
+def rounded(ends: Extremes, unit: Any, tolerance: Any, /) -> Extremes:
+    """The same ends of an operator whose products are rounded to that unit."""
+    scale = jnp.maximum(jnp.abs(ends.minimum), jnp.abs(ends.maximum))
+    fine = jnp.asarray(unit) <= jnp.maximum(tolerance, jnp.finfo(ends.minimum.dtype).eps)
+    return ends._replace(
+        noise=(unit * scale).astype(ends.minimum.dtype),
+        converged_minimum=ends.converged_minimum & fine,
+        converged_maximum=ends.converged_maximum & fine,
+    )
+
+
+def dense_extremes(
+    matrix: Float[Array, "n n"], /, *, tolerance: float | Float[Array, ""] | None = None
+) -> Extremes:
+    """Both ends of the spectrum of a symmetric matrix, by a full eigendecomposition.
+
+    The flags use `tolerance`, `default_tolerance` unless given, times the spectral scale.
+    """
+    if tolerance is None:
+        tolerance = default_tolerance(matrix.shape[0], matrix.dtype)
+    values, vectors = jnp.linalg.eigh(matrix)
+    ends = jnp.array([0, -1])
+    images = _dot(vectors[:, ends].T, matrix)
+    return _flagged(values[ends], vectors[:, ends].T, images, jnp.int32(0), tolerance)
+
+
+def _dot(a, b):
+    # Accelerators would otherwise multiply in fewer bits than the vectors have.
+    return jnp.dot(a, b, precision=jax.lax.Precision.HIGHEST)
+
+
+def _unit(vector):
+    return vector / jnp.linalg.norm(vector)
+
+
+class _Krylov(NamedTuple):
+    """A partial factorisation: the rows of `basis` below `filled`, and the vector after them."""
+
+    basis: Any  # (m, n)
+    projected: Any  # (m, m), upper triangle
+    vector: Any  # the next one, of norm one
+    coupling: Any  # what was left of the last image, before it was normed; 0 after a restart
+    filled: Any
+    used: Any  # products
+    scale: Any  # the largest image
+
+
+def _orthogonal(basis, filled, vector):
+    """The vector less its projections on the rows below `filled`, and its coefficients."""
+    mask = jnp.arange(basis.shape[0], dtype=jnp.int32) < filled
+    coefficients = jnp.where(mask, _dot(basis, vector), 0)
+    return vector - _dot(coefficients, basis), coefficients
+
+
+def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
+    """One new vector from the image of the last.
+
+    Args:
+        key: draws fresh directions.
+        mask: 1 where a vector may have entries and 0 elsewhere; None for everywhere.
+        state: before.
+        image: of `state.vector`.
+    """
+    k, eps = state.filled, jnp.finfo(state.vector.dtype).eps
+    basis = state.basis.at[k].set(state.vector)
+    scale = jnp.maximum(state.scale, jnp.linalg.norm(image))
+    alpha = _dot(state.vector, image)
+    # The two terms of the recurrence first: the pass over all then removes rounding alone, and one
+    # such pass is enough unless it cancels.
+    rest = image - alpha * state.vector - state.coupling * basis[k - 1]
+    before = jnp.linalg.norm(rest)
+    rest, column = _orthogonal(basis, k + 1, rest)
+    column = column.at[k - 1].add(state.coupling).at[k].add(alpha)
+
+    def again(pair):
+        rest, column = pair
+        rest, more = _orthogonal(basis, k + 1, rest)
+        return rest, column + more
+
+    cancelled = jnp.linalg.norm(rest) < 0.7 * before
+    rest, column = jax.lax.cond(cancelled, again, lambda pair: pair, (rest, column))
+    coupling = jnp.linalg.norm(rest)
+    # Well below the least default tolerance, since what is dropped here stays in the residuals.
+    exhausted = coupling <= 16 * eps * scale
+
+    def fresh(rest):
+        """A random direction and what is left, which may be noise, and may be the way to an end."""
+        noise = jax.random.normal(jax.random.fold_in(key, state.used), rest.shape, rest.dtype)
+        noise = noise if mask is None else noise * mask
+        left = rest / jnp.where(coupling > 0, coupling, 1)
+        for _ in range(2):
+            noise = _unit(_orthogonal(basis, k + 1, noise)[0])
+        # Of one sign, so that the two do not cancel where the complement has one dimension.
+        vector = noise + jnp.where(_dot(noise, left) < 0, -left, left)
+        for _ in range(2):
+            vector = _unit(_orthogonal(basis, k + 1, vector)[0])
+        return vector
+
+    vector = jax.lax.cond(exhausted, fresh, lambda rest: rest / jnp.linalg.norm(rest), rest)
+    # A column holds no rows below the diagonal: old ones would be of dropped vectors.
+    projected = state.projected.at[:, k].set(column)
+    coupling = jnp.where(exhausted, 0, coupling)
+    return _Krylov(basis, projected, vector, coupling, k + 1, state.used + 1, scale)
+
+
+def _step(operator: Operator, key: jax.Array, state: _Krylov) -> _Krylov:
+    """One product and one new vector."""
+    return _advance(key, None, state, operator(state.vector))
+
+
+_taken = jax.jit(_advance, donate_argnums=2)
+
+
+def steps(
+    operator: Operator, key: jax.Array, state: _Krylov, count: Any, /, *, hosted: bool, mask: Any
+) -> _Krylov:
+    """Several products, each with a new vector.
+
+    Args:
+        operator: a linear map.
+        key: draws fresh directions.
+        state: before; where `hosted` its arrays are used up.
+        count: of products.
+        hosted: whether the loop is one of Python, whose operator is a program by itself.
+        mask: where vectors may have entries.
+    """
+    if hosted:
+        for _ in range(int(count)):
+            state = _taken(key, mask, state, operator(state.vector))
+        return state
+    one = lambda _, state: _advance(key, mask, state, operator(state.vector))
+    return jax.lax.fori_loop(0, count, one, state)
+
+
+def started(start: Any, rows: int, /) -> _Krylov:
+    """An empty factorisation from a unit vector."""
+    zero = jnp.zeros((), start.dtype)
+    return _Krylov(
+        jnp.zeros((rows, start.size), start.dtype), jnp.zeros((rows, rows), start.dtype), start,
+        zero, jnp.int32(0), jnp.int32(0), jnp.zeros((), start.dtype),
+    )  # fmt: skip
+
+
+def images_of(operator: Operator, rows: Any, /, *, hosted: bool) -> Any:
+    """The products with each row."""
+    if hosted:
+        return jnp.stack([operator(row) for row in rows])
+    return jax.lax.map(operator, rows)
+
+
+def _ritz(state: _Krylov):
+    """Ritz values and vectors (columns), the filled ones first, and estimates of residuals."""
+    m = state.projected.shape[0]
+    index = jnp.arange(m, dtype=jnp.int32)
+    filled = index < state.filled
+    upper = jnp.where(filled[None, :] & (index[:, None] <= index[None, :]), state.projected, 0)
+    matrix = upper + jnp.triu(upper, 1).T
+    beyond = 1.5 * jnp.max(jnp.sum(jnp.abs(matrix), axis=1))
+    beyond = jnp.where(beyond > 0, beyond, 1)
+    values, vectors = jnp.linalg.eigh(matrix + jnp.diag(jnp.where(filled, 0, beyond)))
+    return values, vectors, jnp.abs(state.coupling * vectors[state.filled - 1])
+
+
+def _restart(state: _Krylov, ritz, kept: int, low) -> _Krylov:
+    """Keep `low` Ritz vectors of the lower end and kept - low of the upper end."""
+    values, vectors, _ = ritz
+    m = state.basis.shape[0]
+    index = jnp.arange(kept, dtype=jnp.int32)
+    index = jnp.where(index < low, index, m - kept + index)
+    rows = _dot(vectors[:, index].T, state.basis)
+    basis = jax.lax.dynamic_update_slice(state.basis, rows, (0, 0))
+    projected = jnp.zeros_like(state.projected)
+    projected = projected.at[jnp.arange(kept), jnp.arange(kept)].set(values[index])
+    # The next image has a part in each kept row: no recurrence of two terms until then.
+    coupling = jnp.zeros_like(state.coupling)
+    return state._replace(
+        basis=basis, projected=projected, coupling=coupling, filled=jnp.int32(kept)
+    )
+
+
+class Wanted(NamedTuple):
+    """Which eigenpairs an iteration waits for; static.
+
+    Attributes:
+        low: how many of the lower end.
+        high: how many of the upper end.
+    """
+
+    low: int
+    high: int
+
+
+@partial(jax.jit, static_argnums=0)
+def _small(wanted: Wanted, state: _Krylov, tolerance: Any, floor: Any) -> tuple[Any, Any]:
+    """Whether the residuals of both ends are small, or the upper end will stay below the floor."""
+    values, _, estimates = _ritz(state)
+    last = state.filled - 1
+    allowed = tolerance * jnp.maximum(jnp.abs(values[0]), jnp.abs(values[last]))
+    index = jnp.arange(values.size, dtype=jnp.int32)
+    there = state.filled >= wanted.low + wanted.high
+    small = estimates <= allowed
+    small_high = small | (values + estimates < floor)
+    low = jnp.all(jnp.where(index < wanted.low, small, True))
+    high = jnp.all(jnp.where((index > last - wanted.high) & (index <= last), small_high, True))
+    strict = (tolerance > 0) & there
+    return low & strict, high & strict
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _full(wanted: Wanted, kept: int, state: _Krylov, tolerance: Any, floor: Any) -> _Krylov:
+    """Make room; Ritz vectors are kept for the end that still needs them."""
+    low, high = _small(wanted, state, tolerance, floor)
+    share = jnp.where(high & ~low, kept - kept // 4, kept // 2)
+    share = jnp.where(low & ~high, kept // 4, share)
+    return _restart(state, _ritz(state), kept, share)
+
+
+@partial(jax.jit, static_argnums=0)
+def _unit_ritz_vectors(wanted: Wanted, state: _Krylov) -> tuple[Any, Any]:
+    """The wanted Ritz vectors, from the least value to the greatest, and the least value."""
+    values, coefficients, _ = _ritz(state)
+    low = jnp.arange(wanted.low, dtype=jnp.int32)
+    high = state.filled - wanted.high + jnp.arange(wanted.high, dtype=jnp.int32)
+    vectors = _dot(coefficients[:, jnp.concatenate([low, high])].T, state.basis)
+    return vectors / jnp.linalg.norm(vectors, axis=1, keepdims=True), values[0]
+
+
+def ritz_pairs(
+    operator: Operator,
+    size: int,
+    key: jax.Array,
+    wanted: Wanted,
+    /,
+    *,
+    iterations: Any,
+    tolerance: Any,
+    basis: int,
+    dtype: Any,
+    hosted: bool = False,
+    mask: Any = None,
+    dimension: int | None = None,
+    floor: Any = None,
+) -> tuple[Any, Any, Any]:
+    """Unit Ritz vectors of the ends, the least Ritz value, and the products used.
+
+    Args:
+        operator: a linear map.
+        size: the length of vectors.
+        key: the random start.
+        wanted: how many pairs of each end.
+        iterations: products at most.
+        tolerance: see `lanczos_extremes`.
+        basis: rows.
+        dtype: of the vectors.
+        hosted: whether loops are of Python and the operator a program by itself.
+        mask: 1 where vectors may have entries, for a diagonal block; None for everywhere.
+        dimension: of the space: the sum of the mask, or `size`.
+        floor: the upper end need not converge below this value.
+    """
+    m, space = basis, size if dimension is None else dimension
+    # The space holds no more directions than that.
+    limit = jnp.minimum(iterations, space) if m >= space else jnp.asarray(iterations)
+    start_key, fresh_key = jax.random.split(key)
+    kept = max(m // 2, 1)
+    start = jax.random.normal(start_key, (size,), dtype)
+    state = started(_unit(start if mask is None else start * mask), m)
+    stretch = max(_STRETCH, m // 8)
+    floor = jnp.asarray(-jnp.inf if floor is None else floor, dtype)
+    tolerance = jnp.asarray(tolerance, dtype)
+
+    def unfinished(carry):
+        state, streak = carry
+        return (state.used < limit) & (streak < 2) & jnp.isfinite(state.scale)
+
+    def advance(carry):
+        state, streak = carry
+        make_room = lambda state: _full(wanted, kept, state, tolerance, floor)
+        if hosted:
+            state = make_room(state) if int(state.filled) == m else state
+        else:
+            state = jax.lax.cond(state.filled == m, make_room, lambda state: state, state)
+        until = jnp.minimum(stretch, jnp.minimum(m - state.filled, limit - state.used))
+        state = steps(operator, fresh_key, state, until, hosted=hosted, mask=mask)
+        low, high = _small(wanted, state, tolerance, floor)
+        return state, jnp.where(low & high, streak + 1, 0)
+
+    carry = state, jnp.int32(0)
+    if hosted:
+        while bool(unfinished(carry)):
+            carry = advance(carry)
+    else:
+        carry = jax.lax.while_loop(unfinished, advance, carry)
+    state = carry[0]
+    return *_unit_ritz_vectors(wanted, state), state.used
+
+
+def lanczos_extremes(
+    operator: Operator,
+    size: int,
+    key: jax.Array,
+    /,
+    *,
+    iterations: int | Int[Array, ""] = 200,
+    tolerance: float | Float[Array, ""] | None = None,
+    basis: int | None = None,
+    dtype: Any = None,
+    hosted: bool = False,
+    mask: Float[Array, " n"] | None = None,
+    dimension: int | None = None,
+) -> Extremes:
+    """Both ends of the spectrum of a symmetric `operator` on vectors of length `size`.
+
+    Stops when both residuals were small at two looks in a row, or after `iterations` products.
+    Stores about 1.5 * basis vectors; neither `iterations` nor `tolerance` needs to be static. The
+    values are Rayleigh quotients: `minimum` is never below the least eigenvalue nor `maximum` above
+    the greatest, up to rounding. With `basis >= size`, and as many iterations, the whole space is
+    spanned and the result is exact.
+
+    Args:
+        operator: a linear map, `v -> A v`.
+        size: the dimension.
+        key: the random start.
+        iterations: products with `operator` at most; two more measure the residuals.
+        tolerance: relative to the spectral scale, for stopping and for the flags;
+            `default_tolerance` unless given. With 0 all iterations are done.
+        basis: rows kept, at least 8 (or `size`); `default_basis` unless given.
+        dtype: of the vectors; the default float type unless given.
+        hosted: whether the loops are of Python: for an operator that is a compiled program by
+            itself, which other calls share.
+        mask: 1 on a diagonal block and 0 elsewhere; `operator` must map the block to itself.
+        dimension: of that block.
+
+    Raises:
+        ValueError: if size, iterations or basis is too small.
+    """
+    fixed = not isinstance(iterations, jax.core.Tracer)
+    if size < 1 or (fixed and iterations < 1):
+        raise ValueError(f"size and iterations must be positive, got {size} and {iterations}")
+    dtype = jnp.dtype(dtype or jnp.zeros(()).dtype)
+    if basis is None:
+        basis = default_basis(size, int(iterations) if fixed else size, dtype)
+    elif basis < min(8, size):
+        raise ValueError(f"the basis needs at least 8 rows to restart, got {basis}")
+    tolerance = default_tolerance(size, dtype) if tolerance is None else tolerance
+    vectors, _, used = ritz_pairs(
+        operator, size, key, Wanted(1, 1), iterations=iterations, tolerance=tolerance,
+        basis=min(basis, size), dtype=dtype, hosted=hosted, mask=mask, dimension=dimension,
+    )  # fmt: skip
+    images = images_of(operator, vectors, hosted=hosted)
+    values = jnp.sum(vectors * images, axis=1)
+    return _flagged(values, vectors, images, used, tolerance)

@@ -1,0 +1,376 @@
+"""Which leaves of a pytree are parameters, by path and by head; as one vector and back.
+
+Works on plain pytrees, linen variables, `flax.nnx` modules and states, and Equinox modules.
+Integers, booleans, keys, functions and whatever else is no array of real numbers are held fixed.
+A `flax.nnx.Variable` that stands in several places of a pytree is one parameter.
+"""
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxbounds.networks.curvature.filters import (
+    Filter,
+    is_mask,
+    listed,
+    masked,
+    matches,
+    nearest,
+    said,
+)
+from jaxbounds.networks.curvature.paths import (
+    Params,
+    Sharing,
+    leaves_of,
+    refuse_deleted,
+    sharing_of,
+    text,
+)
+
+
+class Held:
+    """A leaf that is no array; equal to any other, as it says nothing that a trace does not."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Held)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """How a pytree becomes a vector of parameters; hashable, so that a program can depend on it.
+
+    Attributes:
+        structure: of the pytree.
+        chosen: (path, shape, dtype to compute in, head axis or None), for each leaf None if fixed.
+        static: for each leaf that is no array itself, else None.
+        heads: how many; None unless the vector is of one head.
+        sharing: of Variables that stand in several places; each counts once in `chosen` and
+            `static`. None where no Variable is shared.
+        places: all paths of each leaf.
+    """
+
+    structure: Any
+    chosen: tuple[tuple[str, tuple[int, ...], Any, int | None] | None, ...]
+    static: tuple[Held | None, ...]
+    heads: int | None
+    sharing: Sharing | None = None
+    places: tuple[tuple[str, ...], ...] = ()
+
+    def _leaves(self, params: Params) -> list[Any]:
+        """The leaves of a pytree with this structure, a shared one once."""
+        leaves = jax.tree.leaves(params)
+        return leaves if self.sharing is None else self.sharing.once(leaves)
+
+    def _unflatten(self, leaves: list[Any]) -> Params:
+        if self.sharing is None:
+            return jax.tree.unflatten(self.structure, leaves)
+        return self.sharing.unflatten(leaves)
+
+    @property
+    def dtype(self) -> Any:
+        """Of the vector."""
+        return max((leaf[2] for leaf in self.chosen if leaf), key=lambda dtype: dtype.itemsize)
+
+    @property
+    def size(self) -> int:
+        """Of the vector: of one head where it is of one head."""
+        return sum(math.prod(self._shape(leaf)) for leaf in self.chosen if leaf)
+
+    @staticmethod
+    def _shape(leaf: tuple) -> tuple[int, ...]:
+        _, shape, _, axis = leaf
+        return shape if axis is None else shape[:axis] + shape[axis + 1 :]
+
+    def arrays(self, params: Params) -> tuple[list[Array], list[Array]]:
+        """The parameters in the precision that computes, and the fixed arrays."""
+        leaves = self._leaves(params)
+        own = [jnp.asarray(x).astype(c[2]) for x, c in zip(leaves, self.chosen) if c]
+        pairs = zip(leaves, self.chosen, self.static)
+        return own, [jnp.asarray(x) for x, c, static in pairs if not c and static is None]
+
+    def rebuilt(self, own: list[Any], fixed: list[Any]) -> Params:
+        """The pytree from what `arrays` gave."""
+        own_left, fixed_left = iter(own), iter(fixed)
+        leaves = [
+            next(own_left) if chosen else next(fixed_left) if static is None else static.value
+            for chosen, static in zip(self.chosen, self.static)
+        ]
+        return self._unflatten(leaves)
+
+    def flat(self, params: Params) -> list[Any]:
+        """The arrays of such a pytree, the parameters first."""
+        leaves = self._leaves(params)
+        own = [x for x, chosen in zip(leaves, self.chosen) if chosen]
+        pairs = zip(leaves, self.chosen, self.static)
+        return [*own, *(x for x, chosen, static in pairs if not chosen and static is None)]
+
+    def vector(self, own: list[Array], head: Array | None = None) -> Float[Array, " n"]:
+        """The vector of the parameters, or of those of one head."""
+        pieces = []
+        for leaf, (_, _, _, axis) in zip(own, filter(None, self.chosen)):
+            if axis is not None:
+                leaf = jax.lax.dynamic_index_in_dim(leaf, head, axis, keepdims=False)
+            pieces.append(leaf.ravel().astype(self.dtype))
+        return jnp.concatenate(pieces)
+
+    def pieces(self, vector: Float[Array, " n"]) -> list[Array]:
+        """The vector cut and shaped like the leaves, or like their slices of one head."""
+        shapes = [self._shape(leaf) for leaf in self.chosen if leaf]
+        ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
+        return [x.reshape(shape) for x, shape in zip(jnp.split(vector, ends), shapes)]
+
+    def params(
+        self, vector: Array, own: list[Array], fixed: list[Array], head: Array | None = None
+    ) -> Params:
+        """The pytree with the vector's numbers in their places."""
+        pieces, own_left, fixed_left = iter(self.pieces(vector)), iter(own), iter(fixed)
+        leaves: list[Any] = []
+        for leaf, static in zip(self.chosen, self.static):
+            if leaf is None:
+                leaves.append(next(fixed_left) if static is None else static.value)
+                continue
+            _, _, dtype, axis = leaf
+            piece, old = next(pieces).astype(dtype), next(own_left)
+            if axis is not None:
+                piece = jax.lax.dynamic_update_index_in_dim(old, piece, head, axis)
+            leaves.append(piece)
+        return self._unflatten(leaves)
+
+    def tree(self, vector: Array, head: Array | int | None = None) -> Params:
+        """The vector as a pytree with None in the place of fixed leaves; zero in other heads."""
+        pieces = iter(self.pieces(vector))
+        leaves: list[Any] = []
+        for leaf in self.chosen:
+            if leaf is None:
+                leaves.append(None)
+                continue
+            _, shape, _, axis = leaf
+            piece = next(pieces)
+            if axis is not None:
+                zero = jnp.zeros(shape, piece.dtype)
+                piece = jax.lax.dynamic_update_index_in_dim(zero, piece, head, axis)
+            leaves.append(piece)
+        return self._unflatten(leaves)
+
+    def vector_of(self, tree: Params, /) -> Float[Array, " n"]:
+        """The vector of a pytree like the parameters; what stands for a fixed leaf is ignored.
+
+        Leaves are found by path, so that a state serves for its module.
+
+        Raises:
+            ValueError: if a parameter is missing, has another shape, or is no array of real
+                numbers; if the pytree has a leaf that the parameters lack.
+        """
+        given: dict[str, Any] = {}
+        for path, leaf, _ in leaves_of(tree):
+            if path in given:
+                raise ValueError(f"two leaves have the path {path!r}. Try other names")
+            given[path] = leaf
+        wanted = [entry[0] for entry in self.chosen if entry]
+        missing = [path for path in wanted if path not in given]
+        known = {path for place in self.places for path in place}
+        odd = [path for path in given if path not in known]
+        if missing or odd:
+            lack = f"lacks {listed(missing)}" if missing else ""
+            more = f"has {listed(odd)}, which no parameter is called" if odd else ""
+            told = " and ".join(part for part in (lack, more) if part)
+            raise ValueError(
+                f"the pytree is not like the parameters: it {told}. Try jax.tree.map over the "
+                "parameters to make one"
+            )
+        own = []
+        places = (place for place, entry in zip(self.places, self.chosen) if entry)
+        for place, (path, shape, dtype, _) in zip(places, filter(None, self.chosen)):
+            leaf = given[path]
+            if not is_real(leaf) and not isinstance(leaf, jax.core.Tracer):
+                kind = getattr(leaf, "dtype", type(leaf).__name__)
+                raise ValueError(f"{path!r} of the pytree is {kind}. Try real numbers")
+            if tuple(leaf.shape) != shape:
+                raise ValueError(
+                    f"{path!r} of the pytree has shape {tuple(leaf.shape)}, and the parameter has "
+                    f"shape {shape}. Try a leaf of the parameter's shape"
+                )
+            for other in place:
+                _refuse_unequal(path, leaf, other, given.get(other, leaf))
+            own.append(jnp.asarray(leaf).astype(dtype))
+        return self.vector(own)
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array | np.ndarray | np.generic) and (
+        not isinstance(leaf, np.ndarray | np.generic) or leaf.dtype.kind in "biufcV"
+    )
+
+
+def is_real(leaf: Any, /) -> bool:
+    """Whether a leaf is an array of real, or complex, numbers."""
+    return _is_array(leaf) and jnp.issubdtype(leaf.dtype, jnp.inexact)
+
+
+def _refuse_modules(params: Params) -> None:
+    flax = sys.modules.get("flax.linen")
+    if flax is not None and isinstance(params, flax.Module):
+        raise ValueError(
+            f"params is the linen module {type(params).__name__}, which holds no parameters: give "
+            "what its init returned"
+        )
+
+
+def _linen_state(params: Params) -> tuple[str, ...]:
+    """The collections of linen variables that are not trained: those beside "params"."""
+    beside = isinstance(params, Mapping) and "params" in params
+    return ("batch_stats", "cache", "intermediates", "perturbations") if beside else ()
+
+
+def _optimizer_leaves(params: Params) -> frozenset[str]:
+    """The paths of what optax keeps: moments and counts of an optimiser are no parameters."""
+    of_optax = lambda x: type(x).__module__.split(".")[0] == "optax"
+    found = set[str]()
+    for path, node in jax.tree_util.tree_flatten_with_path(params, is_leaf=of_optax)[0]:
+        if of_optax(node):
+            inner = jax.tree_util.tree_flatten_with_path(node)[0]
+            found.update(text((*path, *rest)) for rest, _ in inner)
+    return frozenset(found)
+
+
+def _refuse_unequal(path: str, leaf: Any, other: str, second: Any) -> None:
+    """Two numbers for one parameter, where both can be looked at."""
+    seen = not isinstance(leaf, jax.core.Tracer) and not isinstance(second, jax.core.Tracer)
+    if second is not leaf and seen and not np.array_equal(leaf, second, equal_nan=True):
+        raise ValueError(
+            f"{path!r} and {other!r} are one parameter, and the pytree has two values for it. Try "
+            "one value in both places"
+        )
+
+
+def select(
+    params: Params,
+    filter: Filter | None = None,
+    *,
+    heads: Mapping[str, int] | None = None,
+) -> Selection:
+    """Which leaves are differentiated.
+
+    Args:
+        params: any pytree.
+        filter: which inexact leaves; all unless given. Of `flax.nnx` variables only the `nnx.Param`
+            unless it is a kind of variable itself; of linen variables not what lies beside
+            "params" (batch_stats, cache, intermediates, perturbations); never the state of an
+            optax optimiser, as a `TrainState` holds it. A filter that takes one place of a shared
+            Variable takes the Variable.
+        heads: the axis of the heads for each pattern of a path; the vector is then of one head, and
+            leaves that no pattern takes are held fixed.
+
+    Raises:
+        ValueError: if no leaf is left, a chosen one is complex or deleted, leaves differ in their
+            heads, or the filter is none.
+    """
+    _refuse_modules(params)
+    if heads is not None and not isinstance(heads, Mapping):
+        raise ValueError(
+            "heads must give the axis of the heads for each pattern of a path, as "
+            f"head_axes(params) does for Flax's attention, got {heads!r}"
+        )
+    mask = masked(filter, params) if filter is not None and is_mask(filter) else None
+    found, sharing = leaves_of(params), sharing_of(params)
+    every = list(range(len(found)))
+    owners = every if sharing is None else sharing.once(every)
+    places = _places(found, sharing)
+    state, beside = _optimizer_leaves(params), _linen_state(params)
+    trained = lambda path: path.split("/")[0] not in beside and path not in state
+    nnx = sys.modules.get("flax.nnx")
+    usual = lambda variable: variable is None or isinstance(variable, nnx.Param)  # type: ignore
+
+    def wanted(index: int, path: str, variable: Any) -> bool:
+        if mask is not None:
+            return mask[index] and usual(variable)
+        if filter is None or not isinstance(filter, type):
+            return usual(variable) and (filter is None or matches(filter, path, variable))
+        return matches(filter, path, variable)
+
+    chosen, static, real = [], [], []
+    for index, paths in zip(owners, places):
+        path, leaf, variable = found[index]
+        refuse_deleted(repr(path), leaf)
+        able = is_real(leaf) and trained(path)
+        real += [path] * able
+        axis = None if heads is None else _axis(heads, paths)
+        taken = able and (heads is None or axis is not None)
+        taken = taken and any(wanted(i, p, variable) for i, p in paths.items())
+        chosen.append(_entry(path, leaf, axis) if taken else None)
+        static.append(None if taken or _is_array(leaf) else Held(leaf))
+    if not real:
+        raise ValueError(
+            f"params has no leaf of real numbers among its {len(found)}: there is nothing to "
+            "differentiate (Python numbers are held fixed: make them arrays)"
+        )
+    if not any(chosen):
+        if mask is not None:
+            raise ValueError(f"the mask takes no parameter. Try True for one of {listed(real)}")
+        asked = list(heads or ()) if filter is None else filter
+        asked = asked[0] if isinstance(asked, list) and len(asked) == 1 else asked
+        hint = " (a function gets the path of a leaf)" if callable(asked) else ""
+        raise ValueError(f"no parameter matches {said(asked)}{hint}; {nearest(asked, real)}")
+    counts = {e[1][e[3]]: e[0] for e in chosen if e and e[3] is not None}
+    if len(counts) > 1:
+        told = ", ".join(f"{count} in {path}" for count, path in counts.items())
+        raise ValueError(f"the leaves must have the same number of heads, got {told}")
+    return Selection(
+        jax.tree.structure(params), tuple(chosen), tuple(static), next(iter(counts), None),
+        sharing, tuple(tuple(paths.values()) for paths in places),
+    )  # fmt: skip
+
+
+def _places(found: list, sharing: Sharing | None) -> list[dict[int, str]]:
+    """For each leaf, a shared one once, the indices and paths of all its places."""
+    paths = [path for path, _, _ in found]
+    if sharing is None:
+        return [{i: path} for i, path in enumerate(paths)]
+    starts, start = [], 0
+    for inner, _ in sharing.nodes:
+        starts.append(start)
+        start += inner.num_leaves
+    gathered: dict[int, dict[int, str]] = {}
+    for (inner, first), own in zip(sharing.nodes, starts):
+        for k in range(inner.num_leaves):
+            gathered.setdefault(starts[first] + k, {})[own + k] = paths[own + k]
+    return list(gathered.values())
+
+
+def _axis(heads: Mapping[str, int], paths: Mapping[int, str]) -> int | None:
+    """The axis that the first matching pattern gives, the same at all places of a leaf."""
+    found: dict[str, int] = {}
+    for path in paths.values():
+        for axis in [axis for pattern, axis in heads.items() if matches(pattern, path)][:1]:
+            found[path] = axis
+    if len(set(found.values())) > 1:
+        told = ", ".join(f"axis {axis} at {path}" for path, axis in found.items())
+        raise ValueError(f"one parameter has two axes of heads: {told}. Try one pattern for it")
+    return next(iter(found.values()), None)
+
+
+def _entry(path: str, leaf: Any, axis: int | None) -> tuple:
+    """A chosen leaf as `Selection.chosen` has it."""
+    dtype = jnp.asarray(leaf).dtype
+    if jnp.issubdtype(dtype, jnp.complexfloating):
+        raise ValueError(f"{path} is complex: split it into real and imaginary parts, or filter it")
+    if axis is not None:
+        if not -leaf.ndim <= axis < leaf.ndim:
+            raise ValueError(f"{path} of shape {leaf.shape} has no axis {axis} for its heads")
+        axis %= leaf.ndim
+    # bfloat16 and float16 are computed in float32: their curvature is rounding noise.
+    wide = dtype if dtype.itemsize >= 4 else jnp.dtype(jnp.float32)
+    return path, tuple(leaf.shape), wide, axis

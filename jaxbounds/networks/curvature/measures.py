@@ -1,0 +1,123 @@
+"""What a monitor measures beside the extremes, by name; and where a record goes."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxbounds.ground.files import write_text
+from jaxbounds.networks.curvature.products import Problem
+from jaxbounds.networks.curvature.programs import Point
+from jaxbounds.networks.curvature.top import top_at
+from jaxbounds.networks.curvature.trace import trace_at
+
+Measure = str | Callable[[Any], float]
+"""A name ("extremes", "trace", "top5", "gradient_norm"), or a function of the `Curvature`."""
+
+_TOP = re.compile(r"top(\d+)")
+_NAMES = "extremes, trace, top5 (or another number), gradient_norm, or a function of the Curvature"
+
+
+def check_measures(measures: Sequence[Measure], /) -> tuple[Measure, ...]:
+    """The measures, after a look at their names.
+
+    Raises:
+        ValueError: if one is unknown.
+    """
+    given = (measures,) if isinstance(measures, str) or callable(measures) else tuple(measures)
+    for one in given:
+        known = one in ("extremes", "trace", "gradient_norm") or (
+            isinstance(one, str) and _TOP.fullmatch(one)
+        )
+        if not (callable(one) or known):
+            raise ValueError(f"measure={one!r} is unknown. Try one of {_NAMES}")
+    return given
+
+
+def _gradient_kernel(problem: Problem, static: dict, dynamic: dict) -> jax.Array:
+    return jnp.linalg.norm(jax.grad(problem.value)(problem.point))
+
+
+def measured(
+    measure: Measure, point: Point, operator: Callable[[], Any], /, *, memory_limit: float,
+    key: jax.Array | None,
+) -> dict[str, float]:  # fmt: skip
+    """The numbers of one measure at a point, by name.
+
+    Args:
+        measure: which; "extremes" gives none, as they are always recorded.
+        point: where.
+        operator: makes the `Curvature` that a function gets.
+        memory_limit: in bytes.
+        key: starts Lanczos and draws probes.
+    """
+    if callable(measure):
+        return {getattr(measure, "__name__", "measure"): float(measure(operator()))}
+    if measure == "trace":
+        trace = trace_at(point, memory_limit=memory_limit, key=key)
+        return {"trace": float(trace.estimate), "trace_error": float(trace.standard_error)}
+    if measure == "gradient_norm":
+        norm = point.run(_gradient_kernel, {}, {}, limit=memory_limit, what="a gradient")
+        return {"gradient_norm": float(norm)}
+    top = _TOP.fullmatch(measure)
+    if top is None:
+        return {}
+    k = min(int(top[1]), point.selection.size)
+    values = top_at(point, k, memory_limit=memory_limit, key=key).values
+    return {f"top_{i}": float(value) for i, value in enumerate(values, 1)}
+
+
+def logged(logger: Any, record: dict[str, float], /) -> None:
+    """Hand a record to a function, or to a logger with `log`, `log_metrics` or `add_scalar`.
+
+    Raises:
+        ValueError: if the logger has none of these.
+    """
+    step = int(record["step"])
+    if hasattr(logger, "log_metrics"):
+        logger.log_metrics(record, step=step)
+    elif hasattr(logger, "add_scalar"):
+        for name, value in record.items():
+            logger.add_scalar(f"curvature/{name}", value, step)
+    elif hasattr(logger, "info"):
+        logger.info(json.dumps(record))
+    elif hasattr(logger, "log"):
+        logger.log(record, step=step)
+    elif callable(logger):
+        logger(record)
+    else:
+        raise ValueError(
+            f"logger is a {type(logger).__name__}, which takes no records. Try a function of a "
+            "dictionary"
+        )
+
+
+def stored(path: str | Path, /) -> list[dict[str, Any]]:
+    """The records of a file, one a line; none where there is no file.
+
+    Raises:
+        ValueError: if a line is no record.
+    """
+    if not Path(path).exists():
+        return []
+    found = []
+    for number, line in enumerate(Path(path).read_text().splitlines(), 1):
+        try:
+            record = json.loads(line)
+            found.append(record | {"step": int(record["step"])})
+        except (ValueError, TypeError, KeyError):
+            raise ValueError(
+                f"line {number} of {path} is no record of a monitor. Try another file="
+            ) from None
+    return found
+
+
+def store(path: str | Path, records: list[dict[str, Any]], /) -> None:
+    """Write all records, or leave the file as it was."""
+    listed = lambda value: value.tolist() if hasattr(value, "tolist") else value
+    lines = [json.dumps({k: listed(v) for k, v in one.items()}) for one in records]
+    write_text(path, "".join(line + "\n" for line in lines))

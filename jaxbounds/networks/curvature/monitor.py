@@ -1,0 +1,304 @@
+"""Curvature along a training run: records every so many steps, from one compiled program."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from jaxbounds.ground.memory import LIMIT
+from jaxbounds.ground.tables import Table, number, with_table
+from jaxbounds.networks.curvature.batches import Listed, count, group, named
+from jaxbounds.networks.curvature.blocks import block_at
+from jaxbounds.networks.curvature.extremes import extremes_at
+from jaxbounds.networks.curvature.filters import Filter
+from jaxbounds.networks.curvature.lanczos import Extremes
+from jaxbounds.networks.curvature.leaves import select
+from jaxbounds.networks.curvature.measures import (
+    Measure,
+    check_measures,
+    logged,
+    measured,
+    store,
+    stored,
+)
+from jaxbounds.networks.curvature.operator import Curvature
+from jaxbounds.networks.curvature.paths import Params
+from jaxbounds.networks.curvature.products import Loss, Of
+from jaxbounds.networks.curvature.programs import Point
+from jaxbounds.networks.curvature.shares import head_shares
+
+if TYPE_CHECKING:  # slow to import, and needed for results only
+    import xarray
+
+WHOLE = "all parameters"
+"""The name of the block of all parameters."""
+
+_NUMBERS = ("minimum", "maximum", "residual_minimum", "residual_maximum", "noise")
+
+
+BIASED = (
+    "if it is a minibatch, minimum is biased, as a rule 1.4 to 8.5 times too negative: give the "
+    "monitor its data"
+)
+
+
+def _ratio(minimum: float, loss: float) -> float:
+    """-lambda_min / L from below; NaN or infinite where L is 0 or not finite."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (np.maximum(-np.float64(minimum), 0) / np.float64(loss)).item()
+
+
+@with_table
+class CurvatureMonitor:
+    """Extremes of the Hessian, and the ratio -lambda_min / L, recorded in a training loop.
+
+    ```python
+    monitor = CurvatureMonitor(loss, every=100)
+    for step in range(1000):
+        params, memory = update(params, memory, batch)
+        if monitor(step, params, batch):
+            logger.log(monitor.last, step=step)
+    results.save(monitor.dataset(), "curvature.nc")
+    ```
+
+    `loss` is traced at each record, and compiled once. The extremes of a minibatch are biased: its
+    least eigenvalue is below that of the data (1.4 to 8.5 times in 17 of 18 measured cases), so
+    records say how many batches they are of; give a list of batches, or `data`, to correct that.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        *,
+        every: int = 100,
+        blocks: Mapping[str, Filter] | None = None,
+        heads: Mapping[str, int] | None = None,
+        data: Any = None,
+        batches: Any = None,
+        batch_size: int | None = None,
+        iterations: int = 200,
+        key: jax.Array | None = None,
+        of: Of = "hessian",
+        memory_limit: float = LIMIT,
+        on_record: Callable[[dict[str, float]], object] | None = None,
+        measure: Sequence[Measure] = ("extremes",),
+        learning_rate: float | Callable[[int], float] | None = None,
+        file: str | Path | None = None,
+        logger: Any = None,
+        **options: Any,
+    ) -> None:
+        """Nothing is computed yet.
+
+        Args:
+            loss: `loss(params)`, or `loss(params, batch)`.
+            every: steps between records.
+            blocks: further blocks by name, each a filter of `hessian_extremes`.
+            heads: the axis of the heads for each pattern of a path: the block of each head, and
+                the part of each head in the eigenvector of the least eigenvalue.
+            data: what to measure on in place of the loop's batch: all data, as a list of batches or
+                as one pytree with batch_size.
+            batches: the monitor's own batches, where `data` would be mistaken for one batch.
+            batch_size: cuts `data`.
+            iterations: products at most, for each block.
+            key: starts Lanczos, the same at each record.
+            of: "hessian" or "ggn".
+            memory_limit: in bytes, for each block.
+            on_record: called with `last` after each record.
+            measure: what is recorded beside the extremes of all parameters: "trace", "top5",
+                "gradient_norm", or functions of the `Curvature` that give a number.
+            learning_rate: of gradient descent, a number or a schedule of the step. Records and the
+                plot then have 2 / learning_rate: gradient descent is unstable above it.
+            file: keeps the records, one a line. A monitor made with a file that exists goes on
+                from its records.
+            logger: gets `last` after each record: a function, or an object with `log`,
+                `log_metrics`, `add_scalar` or `info`.
+            **options: of `Curvature.extremes`.
+
+        Raises:
+            ValueError: if `every` is below 1, a block takes the name of that of all parameters, a
+                measure is unknown, or the file holds other things than records.
+        """
+        if every < 1:
+            raise ValueError(f"every must be at least 1, got {every}")
+        if WHOLE in (blocks or {}):
+            raise ValueError(f"no block may be called {WHOLE!r}: that one is always recorded")
+        self._loss, self._every = loss, every
+        self._blocks: dict[str, Filter] = dict(blocks or {})
+        self._heads, self._data, self._batch_size = heads, named(data, batches), batch_size
+        self._of, given = of, {"iterations": iterations, "key": key, "memory_limit": memory_limit}
+        self._options = options | given
+        self._measures, self._rate = check_measures(measure), learning_rate
+        self._file, self._logger = file, logger
+        self._records: list[dict[str, Any]] = [] if file is None else stored(file)
+        self._names: tuple[str, ...] = tuple(self._records[-1]["blocks"]) if self._records else ()
+        self._on_record, self._size = on_record, 0
+        self._latest: dict[str, Any] | None = None
+
+    def __call__(
+        self, step: int, params: Params, data: Any = None, /, *, batches: Any = None
+    ) -> bool:
+        """Record if it is time; whether it was.
+
+        Args:
+            step: of the loop; recorded where it is a multiple of `every`.
+            params: the iterate.
+            data: one batch, or a list of batches; not used where the monitor has its own data.
+            batches: the batches, where `data` would be mistaken for one batch.
+
+        Raises:
+            ValueError: as `hessian_extremes`; a loss that is not finite is recorded as such.
+        """
+        if step % self._every:
+            return False
+        size, batches = None, named(data, batches)
+        if self._data is not None:
+            batches, size = self._data, self._batch_size
+        found: dict[str, tuple[Extremes, Any]] = {}
+
+        at = functools.partial(
+            Point, self._loss, params, batches, batch_size=size, of=self._of
+        )  # fmt: skip
+        whole = at()
+        self._size = whole.selection.size
+        found[WHOLE] = extremes_at(whole, head=None, finite=False, **self._options)
+        for name, block in self._blocks.items():
+            found[name] = block_at(whole, at, block, finite=False, **self._options)
+        if self._heads:
+            for head in range(select(params, heads=self._heads).heads or 0):
+                one = at(heads=self._heads)
+                found[f"head {head}"] = extremes_at(one, head=head, finite=False, **self._options)
+        ends, loss = found[WHOLE]
+        names = tuple(found)
+        if self._records and names != self._names:
+            raise ValueError(f"the blocks changed from {self._names} to {names}")
+        self._names = names
+        record: dict[str, Any] = {"step": int(step), "loss": float(loss), "blocks": list(names)}
+        streamed = whole.stream is not None
+        record["batches"] = 0 if streamed else count(group(batches, size))
+        record["single"] = self._data is None and batches is not None and record["batches"] == 1
+        for field in (*_NUMBERS, "iterations", "converged_minimum", "converged_maximum"):
+            record[field] = [np.asarray(getattr(e, field)).item() for e, _ in found.values()]
+        record["ratio_at_least"] = [_ratio(least, record["loss"]) for least in record["minimum"]]
+        if self._heads:
+            record["head_share"] = np.asarray(head_shares(ends.vector_minimum, self._heads))
+        record["more"] = self._more(int(step), whole, params, batches, size)
+        # The latest record of a step is the one that counts, in the order of steps.
+        others = [one for one in self._records if one["step"] != record["step"]]
+        self._records = sorted([*others, record], key=lambda one: one["step"])
+        self._latest = record
+        if self._file is not None:
+            store(self._file, self._records)
+        if self._on_record is not None:
+            self._on_record(self.last)
+        if self._logger is not None:
+            logged(self._logger, self.last)
+        return True
+
+    def _more(self, step: int, whole: Any, params: Params, batches: Any, size: Any) -> dict:
+        """What is recorded beside the extremes."""
+        more: dict[str, float] = {}
+        operator = lambda: Curvature(
+            self._loss, params, None if isinstance(batches, Listed) else batches,
+            batches=list(batches) if isinstance(batches, Listed) else None, batch_size=size,
+            of=self._of,
+        )  # fmt: skip
+        limit, key = self._options["memory_limit"], self._options["key"]
+        for one in self._measures:
+            more |= measured(one, whole, operator, memory_limit=limit, key=key)
+        if self._rate is not None:
+            rate = float(self._rate(step) if callable(self._rate) else self._rate)
+            more["two_over_learning_rate"] = 2 / rate if rate else float("inf")
+        return more
+
+    @property
+    def last(self) -> dict[str, float]:
+        """The latest record as floats, for a logger; empty before the first.
+
+        "step", "loss", "batches" (how many it is of: extremes of one minibatch are biased), and of
+        all parameters "minimum", "maximum", "noise" (what rounding does to both), "ratio_at_least"
+        and "converged" (1 where both ends have); of each further block as "minimum/<block>".
+        """
+        if not self._records:
+            return {}
+        record = self._latest or self._records[-1]
+        found = {name: float(record[name]) for name in ("step", "loss", "batches")}
+        for i, block in enumerate(self._names):
+            after = "" if block == WHOLE else f"/{block}"
+            for name in ("minimum", "maximum", "noise", "ratio_at_least"):
+                found[name + after] = record[name][i]
+            flags = (record[f"converged_{end}"][i] for end in ("minimum", "maximum"))
+            found["converged" + after] = float(all(flags))
+        return found | record["more"]
+
+    def _table(self) -> Table:
+        """What it is of, and the latest record."""
+        on = "its own data" if self._data is not None else "the loop's batches"
+        made = f"{len(self._records)} record" + "s" * (len(self._records) != 1)
+        rows = [(name, number(value)) for name, value in self.last.items()]
+        if self._records and self._records[-1]["single"]:
+            rows.append(("note", f"of one batch: {BIASED}"))
+        of = f" of {self._size:,} parameters" if self._size else ""
+        title = f"curvature{of} every {self._every} steps on {on}: {made}"
+        return Table(title + ", the last" * bool(rows), ("", ""), rows)
+
+    def dataset(self) -> "xarray.Dataset":
+        """The records as labelled data, for `jaxbounds.experiments.results.save`.
+
+        Raises:
+            ValueError: if nothing was recorded.
+        """
+        if not self._records:
+            raise ValueError(f"nothing recorded: call the monitor with step % {self._every} == 0")
+        column = lambda name: np.asarray([record[name] for record in self._records])
+        fields = (*_NUMBERS, "iterations", "converged_minimum", "converged_maximum")
+        variables: dict[str, Any] = {name: (("step", "block"), column(name)) for name in fields}
+        variables |= {
+            "loss": ("step", column("loss")),
+            "batches": ("step", column("batches")),
+            "ratio_at_least": (("step", "block"), column("ratio_at_least")),
+        }
+        for name in dict.fromkeys(name for record in self._records for name in record["more"]):
+            values = [record["more"].get(name, np.nan) for record in self._records]
+            variables[name] = ("step", np.asarray(values))
+        if self._heads:
+            variables["head_share"] = (("step", "head"), column("head_share"))
+        measured_on = "the monitor's own data" if self._data is not None else "the loop's batches"
+        note = (
+            "minimum is an upper estimate of lambda_min and ratio_at_least a lower one of "
+            "-lambda_min / loss, both of the data measured on; where converged_minimum is false "
+            "they may be far off: give more iterations. "
+        )
+        if column("single").any():
+            note += f"Some are of one batch: {BIASED}."
+        import xarray
+
+        return xarray.Dataset(
+            variables,
+            coords={"step": column("step"), "block": list(self._names)},
+            attrs={"measured_on": measured_on, "note": note},
+        )
+
+    def plot(self) -> Any:
+        """The loss, both ends of the spectrum and the ratio along the steps, as a figure."""
+        import matplotlib.pyplot as plt
+
+        dataset = self.dataset()
+        figure, axes = plt.subplots(1, 3, figsize=(10, 3), layout="constrained")
+        axes[0].plot(dataset.step, dataset.loss, marker="o", color="black")
+        axes[0].set(xlabel="step", ylabel="loss L", yscale="log")
+        for name in dataset.block.values:
+            part = dataset.sel(block=name)
+            (line,) = axes[1].plot(part.step, part.minimum, marker="o", label=name)
+            axes[1].plot(part.step, part.maximum, "--", color=line.get_color())
+            axes[2].plot(part.step, part.ratio_at_least, marker="o", color=line.get_color())
+        if "two_over_learning_rate" in dataset:
+            edge = dataset.two_over_learning_rate
+            axes[1].plot(dataset.step, edge, ":", color="black", label="2 / learning rate")
+        axes[1].set(xlabel="step", ylabel="least and (dashed) greatest", yscale="symlog")
+        axes[2].set(xlabel="step", ylabel=r"$-\lambda_{\min} / L$, at least", yscale="log")
+        if len(dataset.block) <= 8:
+            axes[1].legend()
+        return figure

@@ -1,0 +1,263 @@
+"""Products with the Hessian, or the Gauss-Newton matrix, of a mean of losses over batches."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxbounds.networks.curvature.batches import Group, count, group
+from jaxbounds.networks.curvature.filters import Filter
+from jaxbounds.networks.curvature.leaves import Selection, select
+from jaxbounds.networks.curvature.paths import Params
+
+Loss = Callable[..., Float[Array, ""]]
+"""`loss(params)`, or `loss(params, batch)` where batches are given."""
+
+Of = Literal["hessian", "ggn"]
+
+
+@dataclass(frozen=True)
+class Composite:
+    """A loss in two parts, `outer(outputs(params, batch), batch)`, for Gauss-Newton products.
+
+    Attributes:
+        outputs: the network: parameters (and a batch) to outputs of any structure.
+        outer: the scalar loss of the outputs (and the batch), convex as a rule.
+    """
+
+    outputs: Callable[..., Any]
+    outer: Callable[..., Array]
+
+    def __call__(self, params: Params, *batch: Any) -> Array:
+        """The loss."""
+        return self.outer(self.outputs(params, *batch), *batch)
+
+
+def real(loss: Any, /) -> Array:
+    """A loss that is one real number.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    if loss is None or isinstance(loss, tuple | list | dict):
+        raise ValueError(
+            f"the loss must be one real number, got a {type(loss).__name__}: return it alone, "
+            "without what else was computed"
+        )
+    loss = jnp.asarray(loss)
+    if loss.shape != () or not jnp.issubdtype(loss.dtype, jnp.floating):
+        raise ValueError(f"the loss must be one real number, got {loss.dtype}{list(loss.shape)}")
+    return loss
+
+
+def _has_no_forward(problem: TypeError) -> bool:
+    """Whether JAX refused a custom_vjp, which has a reverse derivative alone."""
+    return "custom_vjp" in str(problem)
+
+
+def _look(linear: Callable, point: Any) -> None:
+    """Raise where a linear map calls a custom_vjp, which only a transformation shows."""
+    batch = jax.tree.map(lambda x: jax.ShapeDtypeStruct((1, *x.shape), x.dtype), point)
+    jax.eval_shape(jax.vmap(linear), batch)
+
+
+def _linearized(slope: Callable, point: Any, *, ruled: bool = True) -> Callable:
+    """The derivative of a gradient at a point, as a linear map.
+
+    A rule of custom_vjp that calls its own function has no forward derivative. Linearisation drops
+    such a call where the gradient does not use it. Where the gradient uses it, the reverse
+    derivative serves: a Hessian is symmetric.
+    """
+    try:
+        linear = jax.linearize(slope, point)[1]
+        if ruled:
+            _look(linear, point)
+        return linear
+    except TypeError as problem:
+        if not _has_no_forward(problem):
+            raise
+    pull = jax.vjp(slope, point)[1]
+    return lambda v: pull(v)[0]
+
+
+def slope_product(slope: Callable, point: Any, v: Any, /, *, ruled: bool = True) -> Any:
+    """The derivative of a gradient at a point along `v`, in less memory than `_linearized`."""
+    product = lambda v: jax.jvp(slope, (point,), (v,))[1]
+    try:
+        if ruled:
+            _look(product, point)
+        return product(v)
+    except TypeError as problem:
+        if not _has_no_forward(problem):
+            raise
+    return _linearized(slope, point)(v)
+
+
+def _both_ways(
+    outputs: Callable, point: Array, *, ruled: bool = True
+) -> tuple[Any, Callable, Callable]:
+    """The outputs of a network, and the products with its Jacobian and with the transpose."""
+    try:
+        value, push = jax.linearize(outputs, point)
+        if ruled:
+            _look(push, point)
+        return value, push, jax.linear_transpose(push, point)
+    except TypeError as problem:
+        if not _has_no_forward(problem):
+            raise
+    value, pull = jax.vjp(outputs, point)
+    forth = jax.linear_transpose(lambda slopes: pull(slopes)[0], value)
+    return value, lambda v: forth(v)[0], pull
+
+
+class Problem(NamedTuple):
+    """A loss at a point: what the kernels of this package work on, inside of a trace.
+
+    Attributes:
+        loss: the loss of one batch.
+        selection: which leaves are parameters.
+        of: which matrix.
+        own: the parameters.
+        fixed: the arrays held fixed.
+        groups: the batches, or None.
+        head: which head, where the selection is of one.
+        ruled: whether the loss may have a custom_vjp, so that products need a look before they
+            are used.
+    """
+
+    loss: Loss
+    selection: Selection
+    of: Of
+    own: list[Array]
+    fixed: list[Array]
+    groups: tuple[Group, ...] | None
+    head: Array | None
+    ruled: bool = True
+
+    @property
+    def point(self) -> Float[Array, " n"]:
+        """The parameters as a vector."""
+        return self.selection.vector(self.own, self.head)
+
+    def params(self, vector: Float[Array, " n"]) -> Params:
+        """The pytree at another point."""
+        return self.selection.params(vector, self.own, self.fixed, self.head)
+
+    def value(self, at: Array | None = None) -> Array:
+        """The mean loss, at these parameters unless others are given as a vector."""
+        vector = self.point if at is None else at
+        return self._mean(lambda *batch: real(self.loss(self.params(vector), *batch)))
+
+    def operator(self) -> Callable[[Float[Array, " n"]], Float[Array, " n"]]:
+        """The map v -> A v.
+
+        With one batch the derivative is linearised once: a product then costs about one gradient,
+        and the intermediate values of the gradient stay in memory. With several, each product
+        differentiates anew, one batch after the other.
+        """
+        if self.groups is None:
+            return self._linear()
+        if count(self.groups) == 1:
+            return self._linear(jax.tree.map(lambda leaf: leaf[0], self.groups[0].stacked))
+        return lambda v: self._mean(lambda batch: self._product(v, batch))
+
+    def image_and_value(self, v: Array) -> tuple[Array, Array]:
+        """A v and the mean loss, which share their forward passes."""
+        value = lambda *batch: real(self.loss(self.params(self.point), *batch))
+        if self.groups is None or count(self.groups) == 1:
+            return self.operator()(v), self.value()
+        return self._mean(lambda batch: (self._product(v, batch), value(batch)))
+
+    def _mean(self, function: Callable[..., Any]) -> Any:
+        if self.groups is None:
+            return function()
+        total: Any = None
+        for stacked, weight in self.groups:
+            first = jax.tree.map(lambda leaf: leaf[0], stacked)
+            start = jax.tree.map(
+                lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(function, first)
+            )
+            add = lambda sums, batch: (jax.tree.map(jnp.add, sums, function(batch)), None)
+            sums = jax.lax.scan(add, start, stacked)[0]
+            part = jax.tree.map(lambda s, w=weight: s * jnp.asarray(w, s.dtype), sums)
+            total = part if total is None else jax.tree.map(jnp.add, total, part)
+        return total
+
+    def _slope(self, batch: tuple) -> Callable:
+        return jax.grad(lambda x: self.loss(self.params(x), *batch))
+
+    def _outputs(self, batch: tuple) -> Callable:
+        return lambda x: self.loss.outputs(self.params(x), *batch)  # type: ignore[attr-defined]
+
+    def _bend(self, outputs: Any, batch: tuple) -> Callable:
+        """Products with the Hessian of the outer loss."""
+        outer = self.loss.outer  # type: ignore[attr-defined]
+        return lambda z: slope_product(
+            jax.grad(lambda o: outer(o, *batch)), outputs, z, ruled=self.ruled
+        )
+
+    def _linear(self, *batch: Any) -> Callable:
+        if self.of == "hessian":
+            return _linearized(self._slope(batch), self.point, ruled=self.ruled)
+        outputs, push, pull = _both_ways(self._outputs(batch), self.point, ruled=self.ruled)
+        bend = self._bend(outputs, batch)
+        return lambda v: pull(bend(push(v)))[0]
+
+    def _product(self, v: Array, batch: Any) -> Array:
+        if self.of == "hessian":
+            return slope_product(self._slope((batch,)), self.point, v, ruled=self.ruled)
+        outputs, push, pull = _both_ways(self._outputs((batch,)), self.point, ruled=self.ruled)
+        return pull(self._bend(outputs, (batch,))(push(v)))[0]
+
+
+def check_matrix(loss: Loss, of: str, /) -> None:
+    """Refuse a matrix that cannot be had.
+
+    Raises:
+        ValueError: if `of` is unknown, or "ggn" of a loss that is no `Composite`.
+    """
+    if of not in get_args(Of):
+        raise ValueError(f"of must be one of {', '.join(get_args(Of))}, got {of!r}")
+    if of == "ggn" and not isinstance(loss, Composite):
+        raise ValueError("of='ggn' needs the loss in two parts: Composite(outputs, outer)")
+
+
+def _product_of(of: Of, loss: Loss, params: Params, batches: Any, filter: Filter | None):
+    check_matrix(loss, of)
+    selection = select(params, filter)
+    problem = Problem(loss, selection, of, *selection.arrays(params), group(batches, None), None)
+    operator = problem.operator()
+
+    def product(direction: Params) -> Params:
+        return selection.tree(operator(selection.vector_of(direction)))
+
+    return product
+
+
+def hessian_vector_product(
+    loss: Loss, params: Params, batches: Any = None, /, *, filter: Filter | None = None
+) -> Callable[[Params], Params]:
+    """The map v -> (Hessian of `loss` at `params`) v, on pytrees shaped like `params`.
+
+    The gradient is linearised once, so that each product costs about one gradient; the
+    linearisation keeps the intermediate values of the gradient in memory (of one batch; with a list
+    of batches each product differentiates anew). Fixed leaves of v are ignored, and None comes in
+    their place.
+    """
+    return _product_of("hessian", loss, params, batches, filter)
+
+
+def ggn_vector_product(
+    loss: Composite, params: Params, batches: Any = None, /, *, filter: Filter | None = None
+) -> Callable[[Params], Params]:
+    """The map v -> J^T (Hessian of `loss.outer`) J v with the Jacobian J of `loss.outputs`.
+
+    The Hessian is this generalised Gauss-Newton matrix plus the curvature of the network itself.
+
+    Raises:
+        ValueError: if the loss is no `Composite`.
+    """
+    return _product_of("ggn", loss, params, batches, filter)

@@ -1,0 +1,342 @@
+"""One compiled program for many calls, whose memory is known before it runs.
+
+A program is made for what tracing a loss gives, a selection of parameters and the static options;
+parameters, batches, keys, iterations, tolerances, and what the loss refers to, are its arguments.
+"""
+
+import functools
+import inspect
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.ground.memory import refuse_over
+from jaxbounds.networks.curvature.batches import Listed, group, single
+from jaxbounds.networks.curvature.causes import explained, why_not_finite
+from jaxbounds.networks.curvature.filters import Filter, listed
+from jaxbounds.networks.curvature.leaves import Selection, select
+from jaxbounds.networks.curvature.paths import Params
+from jaxbounds.networks.curvature.products import Loss, Of, Problem, check_matrix
+from jaxbounds.networks.curvature.streams import Stream, stream_of
+from jaxbounds.networks.curvature.traced import ANOTHER, TracedLoss
+from jaxbounds.programs.traces import coarseness
+
+Kernel = Callable[..., Any]
+"""`kernel(problem, static options, dynamic options) -> pytree of arrays`, traceable."""
+
+
+def as_key(key: Any, /) -> jax.Array:
+    """The key of JAX that somebody gave, `jax.random.key(0)` unless given.
+
+    Raises:
+        ValueError: if it is no key.
+    """
+    if key is None:
+        return jax.random.key(0)
+    if not isinstance(key, jax.Array) or not (
+        jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.dtype == jnp.uint32
+    ):
+        raise ValueError(f"key={key!r} is no key. Try jax.random.key(0)")
+    return key
+
+
+def bytes_of_program(program: Any, /) -> int:
+    """What a compiled program needs, with arguments and results."""
+    memory = program.memory_analysis()
+    parts = ("temp_size_in_bytes", "argument_size_in_bytes", "output_size_in_bytes")
+    return sum(getattr(memory, part, 0) for part in parts)
+
+
+class Program:
+    """A kernel for one traced loss and selection, compiled once for each shape of its arguments."""
+
+    def __init__(
+        self, kernel: Kernel, traced: TracedLoss, selection: Selection, of: Of, static: Any
+    ):
+        ruled = any("custom_vjp" in eqn for eqn in traced.primitives)
+
+        def call(constants, own, fixed, groups, head, dynamic):
+            loss = traced.bound(constants)
+            problem = Problem(loss, selection, of, own, fixed, groups, head, ruled)
+            return kernel(problem, dict(static), dynamic)
+
+        self._jitted = jax.jit(call)
+        self._compiled: dict[Any, tuple[Any, int]] = {}
+
+    @staticmethod
+    def mark(arguments: tuple, /) -> Any:
+        """What a compiled program depends on: shapes, dtypes, places and settings."""
+        config = jax.config.values
+        settings = (
+            config.get("jax_enable_x64"),
+            str(config.get("jax_default_matmul_precision")),
+            str(config.get("jax_numpy_dtype_promotion")),
+        )
+        leaves, structure = jax.tree.flatten(arguments)
+        shapes = tuple((x.shape, x.dtype, str(getattr(x, "sharding", ""))) for x in leaves)
+        return structure, shapes, settings
+
+    def compiled(self, arguments: tuple, /) -> tuple[Any, int]:
+        """The program for these arguments, and the bytes it needs with arguments and results."""
+        mark = self.mark(arguments)
+        if mark not in self._compiled:
+            with explained(None, differentiated=True):
+                lowered = self._jitted.lower(*arguments)
+            program = lowered.compile()
+            self._compiled[mark] = (program, bytes_of_program(program))
+        return self._compiled[mark]
+
+
+def _slope_kernel(problem: Problem, static: dict, dynamic: dict) -> jax.Array:
+    """The largest entry of the gradient, a step away."""
+    at = problem.point + dynamic["step"] * (1 + jnp.abs(problem.point))
+    return jnp.max(jnp.abs(jax.grad(problem.value)(at)))
+
+
+KEPT = 32
+"""Programs that are kept; the one that was not used for longest goes."""
+_programs: "OrderedDict[Any, Any]" = OrderedDict()
+_fixed: set[Any] = set()
+"""Keys of traces that were the same twice."""
+
+
+def _check_arguments(loss: Loss, batches: Any) -> None:
+    try:
+        signature = inspect.signature(loss)
+    except (TypeError, ValueError):  # some builtins have none
+        return
+    given = ("params",) if batches is None else ("params", "batch")
+    try:
+        signature.bind(*given)
+    except TypeError as problem:
+        raise ValueError(
+            f"the loss is called as loss({', '.join(given)}) where batches are "
+            f"{'not ' if batches is None else ''}given, and takes {signature}: {problem}"
+        ) from None
+
+
+class Point:
+    """A loss at a point, on batches: what kernels are run at.
+
+    The loss is traced here, as it is now: what somebody changes in place later is not seen.
+
+    Args:
+        loss: `loss(params)`, or `loss(params, batch)` where batches are given.
+        params: the point.
+        batches: one batch or a list of batches.
+        batch_size: cuts one pytree of examples into batches.
+        filter: which leaves.
+        of: which matrix.
+        heads: the axis of the heads for each pattern of a path, for kernels on one head.
+
+    Raises:
+        ValueError: if the loss is no function of these arguments or no real number, draws random
+            numbers, or no parameter is left.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        params: Params,
+        batches: Any = None,
+        *,
+        batch_size: int | None = None,
+        filter: Filter | None = None,
+        of: Of = "hessian",
+        heads: Any = None,
+    ) -> None:
+        check_matrix(loss, of)
+        if not callable(loss):
+            raise ValueError(
+                f"loss must be a function of the parameters, got {type(loss).__name__}"
+            )
+        self.stream = stream_of(batches)
+        if self.stream is not None:
+            if batch_size is not None:
+                raise ValueError("batch_size cuts arrays, and a stream has batches. Leave it out")
+            batches = self.stream.first
+        _check_arguments(loss, batches)
+        self.loss, self.params, self.of = loss, params, of
+        self.data = list(batches) if isinstance(batches, Listed) else batches
+        self.selection = select(params, filter, heads=heads)
+        own, fixed = self.selection.arrays(params)
+        groups = group(batches, batch_size) if self.stream is None else single(batches)
+        self.arguments = (own, fixed, groups)
+        self.product: Any = None
+        leaves = jax.tree.leaves((params, self.data))
+        self.is_traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
+        self._traced = None if self.is_traced else self._trace()
+        if self._traced is not None and any(
+            isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(self._traced.constants)
+        ):
+            self.is_traced, self._traced = True, None
+        if self._traced is not None and self._traced.key not in _fixed:
+            self._refuse_another(self._traced)
+            _fixed.add(self._traced.key)
+
+    def _trace(self) -> TracedLoss:
+        with explained(self.params):
+            return TracedLoss(self.loss, self.selection, *self.arguments, self.of == "ggn")
+
+    @functools.cached_property
+    def unit(self) -> float:
+        """The unit of rounding of the coarsest operation of the loss."""
+        narrow = (self._traced or self._trace()).narrow
+        least = float(jnp.finfo(self.selection.dtype).eps)
+        return max([least] + [coarseness(operation) for operation in narrow])
+
+    def kept(self, name: Any, make: Callable[[], Any]) -> Any:
+        """What was made for a loss with the same trace, or what is made now."""
+        assert self._traced is not None
+        key = (self._traced.key, self.selection, self.of, name)
+        if key not in _programs:
+            _programs[key] = make()
+        _programs.move_to_end(key)
+        while len(_programs) > KEPT:
+            _programs.popitem(last=False)
+        return _programs[key]
+
+    def made(self, kernel: Kernel, static: dict) -> Program:
+        """The program of a kernel."""
+        options = tuple(static.items())
+        return self.kept((kernel, options), lambda: self.program(kernel, options))
+
+    def program(self, kernel: Kernel, options: tuple, /) -> Program:
+        """The program of a kernel, which the caller keeps."""
+        assert self._traced is not None
+        return Program(kernel, self._traced, self.selection, self.of, options)
+
+    def on(self, batch: Any, /) -> "Point":
+        """The loss at this point on another batch of a stream."""
+        chosen = [entry[0] for entry in self.selection.chosen if entry]
+        return Point(
+            self.loss, self.params, Stream([batch]), filter=lambda p: p in chosen, of=self.of
+        )
+
+    def program_arguments(self, dynamic: dict, head: Any = None) -> tuple:
+        """What a program is run on."""
+        assert self._traced is not None
+        one = lambda leaf: leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf)
+        head = None if head is None else jnp.asarray(head, jnp.int32)
+        return jax.tree.map(one, (self._traced.constants, *self.arguments, head, dynamic))
+
+    def _problem(self, head: Any) -> Problem:
+        own, fixed, groups = self.arguments
+        return Problem(self.loss, self.selection, self.of, own, fixed, groups, head)
+
+    def _refuse_another(self, traced: TracedLoss) -> None:
+        """What Python draws would be frozen unseen, and no trace shows what callbacks give."""
+        if not traced.same_as(self._trace()):
+            raise ValueError(ANOTHER)
+        if not traced.calls_back:
+            return
+        one, two = (np.asarray(self._problem(None).value()) for _ in range(2))
+        if not np.array_equal(one, two, equal_nan=True):
+            raise ValueError(ANOTHER)
+
+    def is_transformed(self, *values: Any) -> bool:
+        """Whether the point, or one of these values, is inside of a transformation."""
+        tracers = (isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
+        return self.is_traced or any(tracers)
+
+    def refuse_not_finite(self, loss: Any, *results: Any) -> None:
+        """Raise where the loss, or a result of products with its Hessian, is not finite.
+
+        Raises:
+            ValueError: then, with the cause where the parameters or the batches show it.
+        """
+        if self.is_transformed(loss, results):
+            return
+        if np.isfinite(loss) and all(np.isfinite(result).all() for result in results):
+            return
+        cause = why_not_finite(self.params, self.data)
+        if cause is not None:
+            raise ValueError(f"the loss, or its Hessian, is not finite: {cause}")
+        if not np.isfinite(loss):
+            raise ValueError(
+                f"the loss is {float(loss)} at these parameters: it has no curvature there"
+            )
+        raise ValueError(
+            f"the loss is {float(loss):.6g}, but products with its Hessian are not finite: look "
+            "for a root, a norm or a logarithm at 0"
+        )
+
+    def refuse_constant(self, *results: Any, head: Any = None) -> None:
+        """Raise where all results are 0 because the loss does not depend on the parameters.
+
+        The gradient at this point, at three random ones and at NaN decides: a loss that is flat at
+        one point, linear, or multiplied by 0, depends on its parameters.
+
+        Raises:
+            ValueError: then.
+        """
+        if self.is_transformed(head, results):
+            return
+        if self.stream is not None or any(np.any(np.asarray(r) != 0) for r in results):
+            return
+        size, dtype = self.selection.size, self.selection.dtype
+        for i, width in enumerate((0.0, 0.01, 1.0, 10.0, float("nan"))):
+            step = width * jax.random.normal(jax.random.key(i), (size,), dtype)
+            slope = self.run(
+                _slope_kernel, {}, {"step": step}, limit=float("inf"), what="a gradient", head=head
+            )
+            if slope != 0:
+                return
+        paths = listed([entry[0] for entry in self.selection.chosen if entry])
+        raise ValueError(
+            f"the loss does not depend on {paths}: its gradient vanishes here and at three random "
+            "points. Try a loss that uses its parameters without stop_gradient, rounding or argmax"
+        )
+
+    def bytes(self, kernel: Kernel, static: dict, dynamic: dict, head: Any = None) -> int:
+        """What the program needs; it is compiled, not run."""
+        arguments = self.program_arguments(dynamic, head)
+        return self.made(kernel, static).compiled(arguments)[1]
+
+    def refuse(self, need: float, limit: float, what: str, advice: str = "") -> None:
+        """Raise where `need` is over the limit.
+
+        Raises:
+            ValueError: then, with the numbers.
+        """
+        size, dtype = self.selection.size, self.selection.dtype
+        refuse_over(need, limit, f"{what} of {size} parameters in {dtype.name} needs", advice)
+
+    def run(
+        self,
+        kernel: Kernel,
+        static: dict,
+        dynamic: dict,
+        *,
+        limit: float,
+        what: str,
+        advice: str = "",
+        head: Any = None,
+    ) -> Any:
+        """Run a kernel.
+
+        Args:
+            kernel: `kernel(problem, static, dynamic)`, traceable.
+            static: options that its program depends on.
+            dynamic: options that are arguments of its program.
+            limit: bytes that it may need.
+            what: it computes, for messages.
+            advice: for one that needs more.
+            head: which head, where the point is of one.
+
+        Raises:
+            ValueError: if it needs more memory than the limit; nothing has been run then.
+        """
+        if self.is_transformed(head, dynamic):
+            with explained(None, differentiated=True):
+                return kernel(self._problem(head), dict(static), dynamic)
+        if self.stream is not None:
+            raise ValueError(f"{what} needs the batches in memory. Try a list of batches")
+        arguments = self.program_arguments(dynamic, head)
+        run, need = self.made(kernel, static).compiled(arguments)
+        self.refuse(need, limit, what, advice)
+        return run(*arguments)

@@ -1,0 +1,83 @@
+"""The part of a direction that lies in each leaf, layer or head; and which axes the heads have."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxbounds.networks.curvature.leaves import is_real, select
+from jaxbounds.networks.curvature.paths import Params, leaves_of, sharing_of
+
+
+def shares(vector: Params, /, *, depth: int | None = None) -> dict[str, float]:
+    """The part of a direction's squared norm in each leaf, or in each layer, the largest first.
+
+    Args:
+        vector: a pytree like `Extremes.vector_minimum`.
+        depth: how many names of the path make a layer; whole paths unless given.
+    """
+    found: dict[str, float] = {}
+    for path, leaf in _once(vector):
+        name = "/".join(path.split("/")[:depth])
+        found[name] = found.get(name, 0.0) + float(jnp.sum(jnp.asarray(leaf, float) ** 2))
+    total = sum(found.values()) or 1.0
+    ordered = sorted(found.items(), key=lambda pair: -pair[1])
+    return {name: part / total for name, part in ordered}
+
+
+def head_shares(vector: Params, heads: Mapping[str, int], /) -> Float[Array, " H"]:
+    """The part of a direction's squared norm in each head; the rest lies outside of them.
+
+    Args:
+        vector: a pytree like `Extremes.vector_minimum`.
+        heads: the axis of the heads for each pattern of a path.
+
+    Raises:
+        ValueError: as `select`.
+    """
+    selection = select(vector, heads=heads)
+    own, _ = selection.arrays(vector)
+    entries = [leaf for leaf in selection.chosen if leaf]
+    per_head = [
+        jnp.sum(jnp.moveaxis(leaf, axis, 0).reshape(leaf.shape[axis], -1) ** 2, axis=1)
+        for leaf, (_, _, _, axis) in zip(own, entries)
+        if axis is not None
+    ]
+    total = sum(jnp.sum(leaf.astype(selection.dtype) ** 2) for leaf in _reals(vector))
+    return sum(part.astype(selection.dtype) for part in per_head) / jnp.where(total > 0, total, 1)
+
+
+def _once(tree: Params) -> list[tuple[str, Any]]:
+    """The leaves by path; one that stands in several places by the first."""
+    found, sharing = [(path, leaf) for path, leaf, _ in leaves_of(tree)], sharing_of(tree)
+    return found if sharing is None else sharing.once(found)
+
+
+def _reals(tree: Params) -> list[Array]:
+    return [jnp.asarray(leaf) for _, leaf in _once(tree) if is_real(leaf)]
+
+
+def head_axes(params: Params, /) -> dict[str, int]:
+    """The axes of the heads in Flax's attention (linen and nnx), for `heads=`.
+
+    Their query, key and value have kernels (features, H, d) and biases (H, d), and the output a
+    kernel (H, d, features).
+
+    Raises:
+        ValueError: if there is no such attention.
+    """
+    found: dict[str, int] = {}
+    for path, leaf, _ in leaves_of(params):
+        *_, layer, kind = ("", *path.split("/"))
+        rank = getattr(leaf, "ndim", 0)
+        if layer in ("query", "key", "value") and (kind, rank) in (("kernel", 3), ("bias", 2)):
+            found[path] = rank - 2
+        elif (layer, kind, rank) == ("out", "kernel", 3):
+            found[path] = 0
+    if not found:
+        raise ValueError(
+            "no attention with kernels (features, H, d) named query, key, value, out was found: "
+            "give heads={path pattern: axis}"
+        )
+    return found

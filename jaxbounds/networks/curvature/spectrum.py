@@ -1,0 +1,247 @@
+"""The density of a Hessian's eigenvalues, by stochastic Lanczos quadrature (Golub and Welsch).
+
+For a random unit vector v the values and first components of k Lanczos steps are the Gauss
+quadrature of the measure v^T delta(x - A) v, whose mean over v is the density of the eigenvalues.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+from jaxbounds.ground.tables import Table, number, with_table
+from jaxbounds.networks.curvature.engine import run_hosted
+from jaxbounds.networks.curvature.lanczos import _ritz, _unit, started, steps
+from jaxbounds.networks.curvature.products import Problem
+from jaxbounds.networks.curvature.programs import Point, as_key
+
+STORED_BYTES = 256 * 2**20
+"""Up to this size the Krylov basis is kept and orthogonalised; beyond it the recurrence is bare."""
+
+
+@with_table
+class Spectrum(NamedTuple):
+    """Quadrature nodes and weights: each probe's weights sum to one.
+
+    Attributes:
+        nodes: (probes, k), Ritz values.
+        weights: (probes, k).
+        size: parameters, the number of eigenvalues.
+        residuals: (probes, k), ||A u - node u|| of the unit vector u of each node: how far the
+            eigenvalues that it stands for lie apart. None means 0: each node is an eigenvalue.
+    """
+
+    nodes: Float[Array, "probes k"]
+    weights: Float[Array, "probes k"]
+    size: int
+    residuals: Float[Array, "probes k"] | None = None
+
+    def share_below(self, x: float) -> tuple[float, float]:
+        """The share of eigenvalues below `x`, and its error.
+
+        A node stands for its surroundings: the part of its weight that may lie beyond `x` is at
+        most r^2 / (r^2 + d^2), d away from `x`, where r is the residual of the node (Cantelli's
+        inequality: r^2 is the variance of the eigenvalues that the node stands for). Half of that
+        part is counted on either side and added to the error, the rest of which is the standard
+        error over the probes.
+
+        Raises:
+            ValueError: if `x` is no number.
+        """
+        if np.isnan(x):
+            raise ValueError(f"x={x} has no place among the eigenvalues. Try a number")
+        nodes, weights = (np.asarray(a, np.float64) for a in (self.nodes, self.weights))
+        residuals = 0.0 if self.residuals is None else np.asarray(self.residuals, np.float64)
+        weights = weights / weights.sum(axis=1, keepdims=True)
+        # What rounding does to the place of a node.
+        unit = 4 * float(jnp.finfo(self.nodes.dtype).eps)
+        spread = residuals + unit * np.abs(nodes).max(axis=1, keepdims=True)
+        if self.residuals is None:
+            spread = np.zeros_like(nodes)
+        beyond = weights * spread**2 / np.maximum(spread**2 + (nodes - x) ** 2, 1e-300) / 2
+        shares = np.sum(np.where(nodes < x, weights - beyond, beyond), axis=1)
+        half = float(np.mean(np.sum(beyond, axis=1)))
+        return float(shares.mean()), float(np.hypot(_error(shares), half))
+
+    def moment(self, power: int) -> tuple[float, float]:
+        """The mean of the eigenvalues' powers and its standard error; exact up to 2k - 1."""
+        moments = jnp.sum(self.weights * self.nodes**power, axis=1)
+        return float(jnp.mean(moments)), _error(np.asarray(moments))
+
+    def trace_of(self, function: Callable[[np.ndarray], np.ndarray], /) -> tuple[float, float]:
+        """The trace of f(A), and its standard error over the probes.
+
+        `np.log` gives the log-determinant of a positive definite matrix. The quadrature is exact
+        for polynomials up to the degree 2k - 1 (Ubaru, Chen and Saad, SIAM J. Matrix Anal. Appl.
+        38, 2017).
+
+        Args:
+            function: of nodes, in NumPy.
+
+        Raises:
+            ValueError: if f is not finite at a node with weight.
+        """
+        nodes, weights = (np.asarray(a, np.float64) for a in (self.nodes, self.weights))
+        with np.errstate(all="ignore"):
+            values = np.where(weights > 0, function(nodes), 0.0)
+        if not np.isfinite(values).all():
+            bad = nodes[~np.isfinite(values)][0]
+            raise ValueError(
+                f"f is not finite at the node {bad:.6g}. Try a function that is defined there, as "
+                "lambda x: np.log(x + 1)"
+            )
+        samples = self.size * np.sum(weights * values, axis=1)
+        return float(samples.mean()), _error(samples)
+
+    def density(self, grid: ArrayLike, *, width: float | None = None) -> Float[Array, " points"]:
+        """The density on a grid, each node smeared to a normal of standard deviation `width`.
+
+        1% of the range of the nodes unless given.
+        """
+        low, high = jnp.min(self.nodes), jnp.max(self.nodes)
+        spread = 0.01 * (high - low) + jnp.finfo(self.nodes.dtype).tiny if width is None else width
+        grid = jnp.asarray(grid, self.nodes.dtype)
+        z = (grid[:, None, None] - self.nodes[None]) / spread
+        bell = jnp.exp(-(z**2) / 2) / (spread * jnp.sqrt(2 * jnp.asarray(jnp.pi, grid.dtype)))
+        return jnp.mean(jnp.sum(bell * self.weights[None], axis=2), axis=1)
+
+    def plot(self, *, points: int = 400, width: float | None = None) -> Any:
+        """The density on a logarithmic axis, and the nodes below it, as a figure."""
+        import matplotlib.pyplot as plt
+
+        low, high = float(jnp.min(self.nodes)), float(jnp.max(self.nodes))
+        room = 0.05 * (high - low) or 1.0
+        grid = np.linspace(low - room, high + room, points)
+        figure, axes = plt.subplots(figsize=(5, 3), layout="constrained")
+        axes.semilogy(grid, np.maximum(self.density(grid, width=width), 1e-12), color="black")
+        nodes = np.ravel(self.nodes)
+        axes.plot(nodes, np.full(nodes.shape, 1e-6), "|", color="C1")
+        axes.set(xlabel="eigenvalue", ylabel="density", ylim=(3e-7, None))
+        axes.set_title(f"{self.size:,} eigenvalues, {len(self.nodes)} probes", fontsize="medium")
+        return figure
+
+    def _table(self) -> Table:
+        probes, k = self.nodes.shape
+        ends = f"{number(jnp.min(self.nodes))} to {number(jnp.max(self.nodes))}"
+        return Table(f"spectrum of {self.size:,} eigenvalues: {probes} x {k} nodes, {ends}")
+
+
+def _error(samples: np.ndarray) -> float:
+    """The standard error of the mean; infinite from one sample."""
+    count = len(samples)
+    return float(np.std(samples, ddof=1) / np.sqrt(count)) if count > 1 else float("inf")
+
+
+_quadrature = jax.jit(lambda state: _weighed(_ritz(state)))
+
+
+def _weighed(ritz: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+    values, vectors, residuals = ritz
+    return values, vectors[0] ** 2, residuals
+
+
+def _stored(
+    operator: Any, start: Array, key: Array, k: int, *, hosted: bool = False
+) -> tuple[Array, Array, Array]:
+    state = steps(operator, key, started(start, k), k, hosted=hosted, mask=None)
+    return _quadrature(state)
+
+
+def _recurred(carry: tuple, image: Array) -> tuple[tuple, tuple[Array, Array]]:
+    """One step of the bare recurrence."""
+    before, vector, coupling, scale = carry
+    eps = jnp.finfo(vector.dtype).eps
+    scale = jnp.maximum(scale, jnp.linalg.norm(image))
+    alpha = vector @ image
+    rest = image - alpha * vector - coupling * before
+    beta = jnp.linalg.norm(rest)
+    # An exhausted space ends the recurrence: what follows has no weight.
+    beta = jnp.where(beta <= 64 * eps * scale, 0, beta)
+    following = jnp.where(beta > 0, rest / jnp.where(beta > 0, beta, 1), 0)
+    return (vector, following, beta, scale), (alpha, beta)
+
+
+_recurred_once = jax.jit(_recurred)
+
+
+@jax.jit
+def _of_recurrence(alpha: Array, beta: Array) -> tuple[Array, Array, Array]:
+    matrix = jnp.diag(alpha) + jnp.diag(beta[:-1], 1) + jnp.diag(beta[:-1], -1)
+    values, vectors = jnp.linalg.eigh(matrix)
+    return values, vectors[0] ** 2, jnp.abs(beta[-1] * vectors[-1])
+
+
+def _bare(
+    operator: Any, start: Array, k: int, *, hosted: bool = False
+) -> tuple[Array, Array, Array]:
+    """Three vectors of memory; copies of converged values share their weight."""
+    zero = jnp.zeros((), start.dtype)
+    carry = (jnp.zeros_like(start), start, zero, zero)
+    if hosted:
+        pairs = []
+        for _ in range(k):
+            carry, pair = _recurred_once(carry, operator(carry[1]))
+            pairs.append(pair)
+        return _of_recurrence(*map(jnp.stack, zip(*pairs)))
+    step = lambda carry, _: _recurred(carry, operator(carry[1]))
+    return _of_recurrence(*jax.lax.scan(step, carry, length=k)[1])
+
+
+def _probed(
+    operator: Any, size: int, dtype: Any, key: Array, static: dict, *, hosted: bool
+) -> tuple[Array, Array, Array]:
+    """The quadrature of one probe."""
+    start_key, fresh_key = jax.random.split(key)
+    start = _unit(jax.random.rademacher(start_key, (size,), dtype))
+    if static["stored"]:
+        return _stored(operator, start, fresh_key, static["k"], hosted=hosted)
+    return _bare(operator, start, static["k"], hosted=hosted)
+
+
+def _spectrum_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, ...]:
+    operator, size, dtype = problem.operator(), problem.selection.size, problem.selection.dtype
+    probe = lambda key: _probed(operator, size, dtype, key, static, hosted=False)
+    found = jax.lax.map(probe, jax.random.split(dynamic["key"], static["probes"]))
+    return *found, problem.value()
+
+
+def _hosted(product: Any, selection: Any, static: dict, dynamic: dict) -> tuple:
+    size, dtype = selection.size, selection.dtype
+    keys = jax.random.split(dynamic["key"], static["probes"])
+    found = [_probed(product, size, dtype, key, static, hosted=True) for key in keys]
+    return *(jnp.stack(parts) for parts in zip(*found)), product.value
+
+
+def spectrum_at(
+    point: Point,
+    /,
+    *,
+    memory_limit: float,
+    key: jax.Array | None = None,
+    probes: int = 4,
+    iterations: int = 60,
+) -> Spectrum:
+    """The density of the Hessian's eigenvalues; see `Curvature.spectrum`.
+
+    Raises:
+        ValueError: as there.
+    """
+    if probes < 1 or iterations < 1:
+        raise ValueError(f"probes and iterations must be positive, got {probes}, {iterations}")
+    size, k = point.selection.size, min(iterations, point.selection.size)
+    stored = k * size * point.selection.dtype.itemsize <= STORED_BYTES
+    static = {"probes": probes, "k": k, "stored": stored}
+    key = as_key(key)
+    nodes, weights, residuals, value = run_hosted(
+ point,
+        _spectrum_kernel, static, {"key": key}, limit=memory_limit,
+        what="the spectrum of the Hessian", advice="lower iterations, ", hosted=_hosted,
+        rows=(k if stored else 0) + 8,
+    )  # fmt: skip
+    point.refuse_not_finite(value, nodes)
+    point.refuse_constant(nodes)
+    return Spectrum(nodes, weights, size, residuals)

@@ -1,0 +1,99 @@
+"""Batches that are read again at each product: more data than memory holds."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.networks.curvature.batches import Listed
+from jaxbounds.networks.curvature.paths import leaves_of
+
+
+class Stream:
+    """Batches of a re-iterable (a Dataset, a DataLoader), or of a function that makes an iterator.
+
+    Attributes:
+        first: a batch, in NumPy.
+    """
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        self.first = next(iter(self), None)
+        if self.first is None:
+            raise ValueError(f"{type(source).__name__} gives no batch. Try one or more")
+
+    def __iter__(self) -> Iterator[Any]:
+        """One pass over the batches."""
+        source = self._source() if callable(self._source) else self._source
+        if not hasattr(source, "__iter__"):
+            raise ValueError(
+                f"the function of batches gives a {type(source).__name__}. Try "
+                "lambda: iter(batches)"
+            )
+        for batch in source:
+            yield jax.tree.map(np.asarray, batch)
+
+
+def stream_of(data: Any, /) -> Stream | None:
+    """The stream that somebody gave; None where the data are a pytree of arrays, or a list."""
+    if isinstance(data, Stream):
+        return data
+    listed = isinstance(data, str | bytes | Iterator | Listed)
+    if data is None or listed or hasattr(data, "dtype"):
+        return None
+    alone = all(path == "" for path, _, _ in leaves_of(data)) and jax.tree.leaves(data) == [data]
+    if alone and (callable(data) or hasattr(data, "__iter__") or hasattr(data, "__getitem__")):
+        return Stream(data)
+    return None
+
+
+def examples(batch: Any, /) -> int:
+    """How many examples a batch has: the length that all of its arrays share, else 1."""
+    lengths = {np.shape(leaf)[0] if np.ndim(leaf) else 0 for leaf in jax.tree.leaves(batch)}
+    (n,) = lengths if len(lengths) == 1 else (1,)
+    return n or 1
+
+
+def shape_of(batch: Any, /) -> Any:
+    """What a program for a batch depends on."""
+    leaves, structure = jax.tree.flatten(batch)
+    return structure, tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves)
+
+
+Part = Callable[[Any, Any], tuple[Any, Any]]
+"""`part(batch, vector) -> (image, loss)` of one batch."""
+
+
+class StreamedProduct:
+    """The product of a mean over a stream; a batch counts as many times as it has examples.
+
+    Attributes:
+        value: the mean loss of the first pass.
+    """
+
+    def __init__(self, stream: Stream, part: Part, zero: Any) -> None:
+        self._stream, self._part = stream, part
+        self.value: Any = None
+        self.value = self._pass(zero)[1]
+
+    def __call__(self, vector: Any) -> Any:
+        """The matrix times a vector, in one pass."""
+        return self._pass(vector)[0]
+
+    def _pass(self, vector: Any) -> tuple[Any, Any]:
+        total, loss, count = None, 0.0, 0
+        for batch in self._stream:
+            n = examples(batch)
+            image, value = self._part(batch, vector)
+            total = n * image if total is None else total + n * image
+            loss, count = loss + n * value, count + n
+        if total is None:
+            raise ValueError("the batches can be read once only. Try a function: lambda: iter(...)")
+        mean = loss / count
+        if self.value is not None and not np.isclose(mean, self.value, rtol=1e-3, equal_nan=True):
+            raise ValueError(
+                f"the mean loss was {float(self.value):.6g} in the first pass and is "
+                f"{float(mean):.6g} now. Try the same batches in every pass, without augmentation"
+            )
+        return total / count, mean

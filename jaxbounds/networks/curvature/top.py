@@ -1,0 +1,191 @@
+"""Several eigenpairs of one end of a spectrum; deflation shows whether one was passed over."""
+
+from typing import Any, Literal, NamedTuple, get_args
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from jaxbounds.ground.tables import Table, number, with_table, yes
+from jaxbounds.networks.curvature.engine import run_hosted
+from jaxbounds.networks.curvature.extremes import DENSE_LIMIT, lanczos_options, matrix_of, rows_of
+from jaxbounds.networks.curvature.lanczos import Operator, Wanted, _dot, images_of, ritz_pairs
+from jaxbounds.networks.curvature.products import Problem
+from jaxbounds.networks.curvature.programs import Point
+
+End = Literal["greatest", "least"]
+WHAT = "several eigenvalues of the Hessian"
+
+
+@with_table
+class Top(NamedTuple):
+    """Eigenpairs from one end of a spectrum inward.
+
+    Attributes:
+        values: (k,), Rayleigh quotients.
+        residuals: (k,), ||A v - value v||: an eigenvalue lies within this distance. Only a dense
+            computation shows that none was passed over.
+        converged: (k,), whether the residual is small beside the spectral scale.
+        vectors: k pytrees like the parameters, of norm one and orthogonal up to rounding.
+    """
+
+    values: Float[Array, " k"]
+    residuals: Float[Array, " k"]
+    converged: Bool[Array, " k"]
+    vectors: list[Any]
+
+    def _table(self) -> Table:
+        rows = [
+            (str(i), number(v), number(r), yes(c))
+            for i, (v, r, c) in enumerate(zip(self.values, self.residuals, self.converged), 1)
+        ]
+        return Table(f"{len(rows)} eigenvalues", ("", "eigenvalue", "residual", "converged"), rows)
+
+
+@jax.jit
+def _deflated(image: Array, rows: Array, shifts: Array, v: Array) -> Array:
+    """The image of v without what was found, which goes to the other end."""
+    return image - (shifts * _dot(rows, v)) @ rows
+
+
+@jax.jit
+def _measured(rows: Array, images: Array) -> tuple[Array, Array]:
+    values = jnp.sum(rows * images, axis=1)
+    return values, jnp.linalg.norm(images - values[:, None] * rows, axis=1)
+
+
+@jax.jit
+def _inserted(rows: Array, values: Array, vector: Array, value: Array) -> tuple[Array, Array]:
+    """A further pair in the place of the least one, orthogonal to the others."""
+    least = jnp.argmin(values)
+    others = rows.at[least].set(0)
+    vector = vector - _dot(others, vector) @ others
+    return rows.at[least].set(vector / jnp.linalg.norm(vector)), values.at[least].set(value)
+
+
+def _greatest(
+    operator: Operator, size: int, dtype: Any, static: dict, dynamic: dict, *, hosted: bool
+) -> tuple[Array, Array]:
+    """Unit vectors of the k greatest eigenvalues, and the spectral scale.
+
+    One iteration finds k pairs. It may pass over copies of an eigenvalue, so another one from a
+    fresh start follows, in which these are moved to the other end, until it finds none above them.
+    """
+    k, tolerance = static["k"], dynamic["tolerance"]
+    shared = {
+        "iterations": dynamic["iterations"], "tolerance": tolerance, "dtype": dtype,
+        "hosted": hosted,
+    }  # fmt: skip
+    rows, least, _ = ritz_pairs(
+        operator, size, dynamic["key"], Wanted(0, k), basis=static["basis"], **shared
+    )
+    rows, values, _ = _pairs(operator, rows, hosted=hosted)
+    scale = jnp.maximum(jnp.max(jnp.abs(values)), jnp.abs(least))
+
+    def again(carry: tuple) -> tuple:
+        rows, values, turn, _ = carry
+        shifts = values - least + scale
+        beyond = lambda v: _deflated(operator(v), rows, shifts, v)
+        floor = jnp.min(values) - tolerance * scale
+        key = jax.random.fold_in(dynamic["key"], turn + 1)
+        found, _, _ = ritz_pairs(
+            beyond, size, key, Wanted(0, 1), basis=static["basis"], floor=floor, **shared
+        )
+        vector = found[0]
+        value = _dot(vector, operator(vector))
+        better = value > jnp.min(values) + tolerance * scale
+        new = _inserted(rows, values, vector, value)
+        rows, values = jax.tree.map(lambda x, y: jnp.where(better, x, y), new, (rows, values))
+        return rows, values, turn + 1, better
+
+    carry = (rows, values, jnp.int32(0), jnp.asarray(k < size))
+    unfinished = lambda carry: carry[3] & (carry[2] < 2 * k)
+    if hosted:
+        while bool(unfinished(carry)):
+            carry = again(carry)
+    else:
+        carry = jax.lax.while_loop(unfinished, again, carry)
+    return carry[0], scale
+
+
+def _pairs(operator: Operator, rows: Array, *, hosted: bool) -> tuple[Array, Array, Array]:
+    """Rows, their Rayleigh quotients and their residuals."""
+    return rows, *_measured(rows, images_of(operator, rows, hosted=hosted))
+
+
+def _found(
+    operator: Operator, size: int, dtype: Any, static: dict, dynamic: dict, *, hosted: bool
+) -> tuple[Array, Array, Array, Array]:
+    sign = static["sign"]
+    flipped = operator if sign == 1 else lambda v: sign * operator(v)
+    rows, scale = _greatest(flipped, size, dtype, static, dynamic, hosted=hosted)
+    rows, values, residuals = _pairs(operator, rows, hosted=hosted)
+    return _flags(values, residuals, rows, scale, dynamic)
+
+
+def _flags(
+    values: Array, residuals: Array, rows: Array, scale: Array, dynamic: dict
+) -> tuple[Array, Array, Array, Array]:
+    eps = jnp.finfo(values.dtype).eps
+    allowed = jnp.maximum(dynamic["tolerance"], eps * 64) * scale
+    fine = dynamic["unit"] <= jnp.maximum(dynamic["tolerance"], eps)
+    return values, residuals, (residuals <= allowed) & fine, rows
+
+
+def _kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array, Array]:
+    product, size, dtype = problem.operator(), problem.selection.size, problem.selection.dtype
+    if not static["dense"]:
+        return _found(product, size, dtype, static, dynamic, hosted=False)
+    values, vectors = jnp.linalg.eigh(static["sign"] * matrix_of(problem, 64))
+    rows, scale = vectors.T[::-1][: static["k"]], jnp.max(jnp.abs(values))
+    rows, values, residuals = _pairs(product, rows, hosted=False)
+    return _flags(values, residuals, rows, scale, dynamic)
+
+
+def _hosted(product: Any, selection: Any, static: dict, dynamic: dict) -> tuple:
+    return _found(product, selection.size, selection.dtype, static, dynamic, hosted=True)
+
+
+def top_at(
+    point: Point,
+    k: int,
+    /,
+    *,
+    memory_limit: float,
+    end: End = "greatest",
+    key: jax.Array | None = None,
+    iterations: int = 200,
+    tolerance: float | None = None,
+    basis: int | None = None,
+    dense_limit: int = DENSE_LIMIT,
+) -> Top:
+    """Several eigenpairs from one end; see `Curvature.top`.
+
+    Raises:
+        ValueError: as there.
+    """
+    selection = point.selection
+    if end not in get_args(End):
+        raise ValueError(f"end must be one of {', '.join(get_args(End))}, got {end!r}")
+    if not 1 <= k <= selection.size:
+        raise ValueError(f"there are {selection.size} eigenvalues, and {k} were asked for")
+    # A stream is read at each product, and fills no matrix.
+    limit = 0 if point.stream is not None else dense_limit
+    static, dynamic = lanczos_options(selection, key, iterations, tolerance, basis, limit)
+    static |= {"k": k, "sign": 1 if end == "greatest" else -1}
+    dynamic["unit"] = jnp.asarray(point.unit, selection.dtype)
+    if not static["dense"]:
+        # Room for the pairs beside what restarts keep.
+        static["basis"] = min(max(static["basis"], 2 * k + 16), selection.size)
+    values, residuals, converged, rows = run_hosted(
+ point,
+        _kernel, static, dynamic, limit=memory_limit, what=WHAT, advice="ask for fewer, ",
+        hosted=None if static["dense"] else _hosted,
+        rows=0 if static["dense"] else rows_of(static["basis"]) + 3 * k,
+    )  # fmt: skip
+    if not point.is_traced:
+        point.refuse_not_finite(jnp.sum(values), values)
+    point.refuse_constant(values)
+    order = jnp.argsort(-static["sign"] * values)
+    vectors = [selection.tree(rows[i]) for i in order]
+    return Top(values[order], residuals[order], converged[order], vectors)

@@ -1,0 +1,1 @@
+"""Norms, array modules, suprema from below, chaining: no theory of any paper."""

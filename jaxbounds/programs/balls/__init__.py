@@ -1,0 +1,28 @@
+"""JAX programs evaluated in ball arithmetic (the extra `certify`); no statement is known here.
+
+`enclose` traces a function and returns balls that contain every entry of its result. `Undecided`
+and `NotSupported` are what it raises where balls cannot tell and where a primitive has no rule.
+"""
+
+try:
+    import flint as _flint  # noqa: F401
+except ModuleNotFoundError as problem:
+    raise ModuleNotFoundError(
+        "certificates need python-flint: pip install 'jaxbounds[certify]'", name="flint"
+    ) from problem
+
+from jaxbounds.programs.balls.boxes import Box
+from jaxbounds.programs.balls.certificate import Certificate
+from jaxbounds.programs.balls.interpreter import Enclosed, enclose, precision
+from jaxbounds.programs.balls.values import Flags, NotSupported, Undecided
+
+__all__ = [
+    "Box",
+    "Certificate",
+    "Enclosed",
+    "Flags",
+    "NotSupported",
+    "Undecided",
+    "enclose",
+    "precision",
+]

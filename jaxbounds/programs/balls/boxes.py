@@ -1,0 +1,379 @@
+"""Branch and bound: boxes on which a margin is enclosed, until it is nowhere negative.
+
+The margin is enclosed by its balls, by the mean value form about the centre (value there, less
+|slope| times radius), and on a face where it is monotone. What is left is cut in two.
+"""
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flint import arb
+
+from jaxbounds.ground.jax_internals import ClosedJaxpr
+from jaxbounds.programs.balls.interpreter import Interpreter, traced
+from jaxbounds.programs.balls.slopes import Sloped, sloped
+from jaxbounds.programs.balls.values import (
+    INF,
+    NAN,
+    NotSupported,
+    Reading,
+    Undecided,
+    as_flags,
+    as_reals,
+    known_nonnegative,
+    reals,
+)
+from jaxbounds.programs.traces import equations
+
+BATCH = 32
+"""Boxes that are enclosed together."""
+MARGIN = 1e-6
+"""By how much, relative to the larger side, a claim must be violated to be false: below it stand
+rounded irrationals."""
+NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
+"""A point of equality is looked for in boxes that are so narrow, beside all that is to be proved,
+where the margin is so small, beside the larger side; and in very narrow ones."""
+
+
+class Box(NamedTuple):
+    """A box by its corners; a coordinate may be a point."""
+
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+
+
+class Values(NamedTuple):
+    """A margin on boxes.
+
+    Attributes:
+        margin: how much the right side is larger, less the stated error.
+        scale: the larger of the two sides; of points only.
+        stated: the error that was stated; of points only.
+        slopes: of the margin, along each coordinate; NaN where they are unknown.
+        needed: 1 where all hypotheses are met, 0 where one is missed, 2 where that is open.
+    """
+
+    margin: np.ndarray
+    scale: np.ndarray
+    stated: np.ndarray
+    slopes: np.ndarray
+    needed: np.ndarray
+
+
+def balls_of(boxes: Sequence[Box], /) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Centres (floats), radii (rounded up), and the balls."""
+    lower, upper = (np.array([box[i] for box in boxes]) for i in (0, 1))
+    centres = np.where(lower == upper, lower, lower / 2 + upper / 2)
+    radii = np.nextafter(np.maximum(upper - centres, centres - lower), np.inf)
+    radii = np.where(lower == upper, 0.0, radii)
+    ends = zip(centres.ravel(), radii.ravel(), lower.ravel())
+    # A ball of a positive radius reaches below its lower end: of zero that is known better.
+    balls = reals(
+        centres.shape,
+        (known_nonnegative(arb(c, r)) if low >= 0 else arb(c, r) for c, r, low in ends),
+    )
+    return centres, radii, balls
+
+
+class Programs:
+    """The margin's program for batches of boxes, padded to powers of two.
+
+    A program with a loop is run box by box: under `vmap` all boxes would leave it together.
+    """
+
+    def __init__(
+        self, margin: Callable[[jax.Array], Any], count: int, slack: float, reading: Reading
+    ) -> None:
+        """Take a function of a point of shape (count,) that gives `Values` but for the slopes.
+
+        The slack, which is the number it is, is added to the margin.
+        """
+        self.reading, self.widened, self._slack = reading, False, arb(slack)
+        self._margin, self._count = margin, count
+        self._known: dict[tuple[int, bool], ClosedJaxpr] = {}
+        alone = traced(margin, jnp.zeros(count))[0].jaxpr
+        self._alone = any(eqn.primitive.name == "while" for eqn in equations(alone))
+
+    def _for(self, rows: int, whole: bool) -> ClosedJaxpr:
+        """With all values or, as slopes need no more, the margin and whether the point counts."""
+        if (rows, whole) not in self._known:
+            parts = self._margin if whole else lambda point: self._margin(point)[::3]
+            points = jnp.zeros((rows, self._count))
+            self._known[rows, whole] = traced(jax.vmap(parts), points)[0]
+        return self._known[rows, whole]
+
+    def __call__(self, balls: np.ndarray, slopes: bool) -> Values:
+        """The margin on balls of shape (rows, count).
+
+        Raises:
+            Undecided: if a discrete choice stays open.
+            NotSupported: if there is no rule for an operation.
+        """
+        if self._alone and len(balls) > 1:
+            parts = [self(balls[i : i + 1], slopes) for i in range(len(balls))]
+            return Values(*map(np.concatenate, zip(*parts)))
+        rows = len(balls)
+        padded = 1 << (rows - 1).bit_length()
+        given = np.concatenate([balls, np.repeat(balls[:1], padded - rows, axis=0)])
+        value, *others, needed = self._run(self._for(padded, not slopes), given, slopes)
+        unknown = reals((rows, self._count), [NAN] * (rows * self._count))
+        if isinstance(value, Sloped):
+            unknown = np.stack([s[:rows] for s in value.slopes], -1)
+            value = value.value
+        margin = as_reals(value)[:rows] + self._slack
+        none = unknown[:, 0]
+        scale, stated = [as_reals(x)[:rows] for x in others] or [none, none]
+        return Values(margin, scale, stated, unknown, as_flags(needed)[:rows])
+
+    def _run(self, program: ClosedJaxpr, given: np.ndarray, slopes: bool) -> list[Any]:
+        if slopes:
+            try:
+                return sloped(program, given, reading=self.reading)
+            except NotSupported:
+                pass
+        run = Interpreter(self.reading)
+        first, *others = run.ways(program, given)
+        self.widened |= run.widened
+        if others:
+            raise Undecided("a discrete choice is open")
+        return first
+
+
+def _halves(box: Box, along: int) -> tuple[Box, Box] | None:
+    low, high = box.lower[along], box.upper[along]
+    middle = low / 2 + high / 2
+    return _cut(box, along, middle) if low < middle < high else None
+
+
+def _cut(box: Box, along: int, middle: float) -> tuple[Box, Box]:
+    cut = lambda corner, value: (*corner[:along], value, *corner[along + 1 :])
+    return Box(box.lower, cut(box.upper, middle)), Box(cut(box.lower, middle), box.upper)
+
+
+def _face(box: Box, slopes: Sequence[arb]) -> Box | None:
+    """The face on which a monotone margin is least, or None if it is not monotone."""
+    lower, upper = list(box.lower), list(box.upper)
+    for j, slope in enumerate(slopes):
+        if lower[j] < upper[j]:
+            if slope > 0:
+                upper[j] = lower[j]
+            elif slope < 0:
+                lower[j] = upper[j]
+    face = Box(tuple(lower), tuple(upper))
+    return None if face == box else face
+
+
+def _widest(box: Box, slopes: Sequence[arb], radii: np.ndarray) -> int:
+    """The coordinate along which the margin varies most, as far as is known."""
+    free = [j for j in range(len(radii)) if radii[j] > 0]
+    finite = all(slopes[j].is_finite() for j in free)
+    weight = lambda j: float(abs(slopes[j]).upper()) * radii[j] if finite else radii[j]
+    return max(free, key=lambda j: (weight(j), radii[j]))
+
+
+class Open(NamedTuple):
+    """A box that is not settled.
+
+    Attributes:
+        box: the box.
+        least: a lower bound of the margin on it, slack included; minus infinity if none is known.
+    """
+
+    box: Box
+    least: float
+
+
+@runtime_checkable
+class Touching(Protocol):
+    """Regions on which the margin is known not to be negative (`equality.Equalities`)."""
+
+    @property
+    def spent(self) -> bool:
+        """Whether no more are looked for."""
+
+    def find_region(self, box: Box) -> bool:
+        """Look for one in a box."""
+
+    def settles(self, box: Box) -> bool:
+        """Whether the claim is proved on all of a box at once."""
+
+    def covered(self, point: Sequence[float]) -> bool:
+        """Whether one contains a point."""
+
+    def holds(self, box: Box) -> bool:
+        """Whether one contains a box."""
+
+    def cut(self, box: Box) -> tuple[int, float] | None:
+        """Where the end of one cuts a box."""
+
+
+class BoxSearch:
+    """The boxes that are open, the least bound first, and what became of the others.
+
+    Attributes:
+        boxes: that were enclosed; `faces` of them left a face only, `outside` of them miss a
+            hypothesis everywhere, `inside` of them are proved.
+        narrowest: the smallest width of a box that was cut.
+        false: a point where the claim is violated by a relative `MARGIN`.
+        stuck: boxes that can never be proved: the claim is open at a point of them, or they are
+            too narrow to be cut; `stuck_at` is the first such point.
+    """
+
+    def __init__(
+        self, programs: Programs, boxes: Sequence[Box], equalities: Touching | None = None
+    ) -> None:
+        """Start from some boxes."""
+        self.programs, self._equalities = programs, equalities
+        self._heap: list[tuple[float, int, Box]] = []
+        self._pushed = 0
+        self._whole = _widths(boxes)
+        self.boxes = self.faces = self.outside = self.inside = 0
+        self.narrowest = math.inf
+        self.false: tuple[float, ...] | None = None
+        self.stuck: list[Open] = []
+        self.stuck_at: tuple[float, ...] | None = None
+        for box in boxes:
+            self._push(box, -math.inf)
+
+    def _push(self, box: Box, least: float) -> None:
+        # Of boxes of one bound the last one first: what is left stays little.
+        self._pushed += 1
+        heapq.heappush(self._heap, (least, -self._pushed, box))
+
+    @property
+    def todo(self) -> list[Box]:
+        """The boxes that are open."""
+        return [box for _, _, box in self._heap]
+
+    @property
+    def worst(self) -> Open | None:
+        """What is not settled, where the margin has the least lower bound."""
+        left = [Open(self._heap[0][2], self._heap[0][0])] if self._heap else []
+        return min([*left, *self.stuck], key=lambda one: one.least, default=None)
+
+    def step(self) -> None:
+        """Enclose some boxes: what is not proved comes back as a face or as halves."""
+        taken = [heapq.heappop(self._heap) for _ in range(min(BATCH, len(self._heap)))]
+        known = self._equalities
+        batch = [Open(box, least) for least, _, box in taken if not (known and known.holds(box))]
+        self.inside += len(taken) - len(batch)
+        if not batch:
+            return
+        centres, radii, balls = balls_of([one.box for one in batch])
+        found = self.programs(balls, slopes=True)
+        needed, margin = found.needed, found.margin
+        rest = [i for i, v in enumerate(margin) if not (needed[i] == 0 or v >= 0)]
+        self.boxes += len(batch)
+        self.outside += int(np.sum(needed == 0))
+        self.inside += sum(bool(n != 0 and v >= 0) for n, v in zip(needed, margin))
+        if not rest:
+            return
+        points = reals((len(rest), centres.shape[1]), (arb(c) for c in centres[rest].ravel()))
+        middles = self.programs(points, slopes=False)
+        at = zip(rest, middles.margin, middles.scale, middles.stated, middles.needed)
+        for i, middle, scale, stated, meets in at:
+            # The error was taken off; to be false the claim must fail with it added.
+            if meets == 1 and (middle + 2 * stated + MARGIN * scale < 0 or middle == -INF):
+                self.false = tuple(map(float, centres[i]))
+                return
+        for i, middle, scale, meets in zip(rest, middles.margin, middles.scale, middles.needed):
+            # Where the margin may be undefined slopes say nothing of it.
+            slopes = list(found.slopes[i]) if margin[i].is_finite() else [NAN] * len(radii[i])
+            one = Open(batch[i].box, max(batch[i].least, _lower(margin[i])))
+            point = tuple(map(float, centres[i]))
+            # No box around a point at which it is open can be proved, but around one of equality.
+            open_there = meets == 1 and not middle >= 0 and not (known and known.covered(point))
+            state = _State(middle, scale, slopes, radii[i], bool(needed[i] == 1), open_there, point)
+            self._settle(one, state)
+
+    def _touch(self, *boxes: Box) -> bool:
+        """Whether equality was proved around a point of one of the boxes."""
+        known = self._equalities
+        return known is not None and not known.spent and any(map(known.find_region, boxes))
+
+    def _settle(self, one: Open, at: "_State") -> None:
+        (box, least), radii = one, at.radii
+        varies = [abs(s).upper() * arb(r) for s, r in zip(at.slopes, radii) if r > 0]
+        if all(v.is_finite() for v in varies):
+            around = at.middle - sum(varies, arb(0))
+            if around >= 0:
+                self.inside += 1
+                return
+            least = max(least, _lower(around))
+        known = self._equalities
+        low = not at.middle > CLOSE * at.scale or self._is_narrow(box, VERY_NARROW)
+        close = at.middle.is_finite() and low
+        if close and known and known.settles(box):
+            self.inside += 1
+            return
+        if at.open_there:
+            if self._touch(box, Box(at.point, at.point)):
+                self._push(box, least)
+            else:
+                self.stuck.append(Open(box, least))
+                self.stuck_at = self.stuck_at or at.point
+            return
+        # On a face nothing may be left to prove where the hypotheses cut the box.
+        face = _face(box, at.slopes) if at.whole else None
+        if face is not None:
+            self.faces += 1
+            self._push(face, least)
+            return
+        cut = known.cut(box) if known else None
+        if not cut and close and self._is_narrow(box) and self._touch(box):
+            self._push(box, least)
+            return
+        halves = None
+        if radii.any():
+            halves = _cut(box, *cut) if cut else _halves(box, _widest(box, at.slopes, radii))
+        if halves is None:
+            self.stuck.append(Open(box, least))
+            self.stuck_at = self.stuck_at or box.lower
+            return
+        self.narrowest = min(self.narrowest, float(2 * radii[radii > 0].min()))
+        for half in halves:
+            self._push(half, least)
+
+    def _is_narrow(self, box: Box, share: float = NARROW) -> bool:
+        """Whether it is worth to look for a point of equality in it."""
+        widths = zip(box.lower, box.upper, self._whole)
+        return all(b - a <= share * whole for a, b, whole in widths)
+
+
+class _State(NamedTuple):
+    """What is known of a box, and of the `point` in its middle.
+
+    Attributes:
+        middle: the margin there, and `scale` the larger side.
+        slopes: of the margin on the box.
+        radii: of the box.
+        whole: whether all of it meets the hypotheses.
+        open_there: whether the claim counts at the point and is open there.
+        point: the middle.
+    """
+
+    middle: arb
+    scale: arb
+    slopes: list[arb]
+    radii: np.ndarray
+    whole: bool
+    open_there: bool
+    point: tuple[float, ...]
+
+
+def _widths(boxes: Sequence[Box]) -> list[float]:
+    ends = [(min(box.lower[j] for box in boxes), max(box.upper[j] for box in boxes))
+            for j in range(len(boxes[0].lower))]  # fmt: skip
+    return [b - a for a, b in ends]
+
+
+def _lower(x: arb) -> float:
+    """A lower end in floats; minus infinity where there is none."""
+    if not x.is_finite():
+        return math.inf if x == INF else -math.inf
+    return float(np.nextafter(float(x.lower()), -np.inf))

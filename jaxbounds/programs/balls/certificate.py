@@ -1,0 +1,134 @@
+"""What ball arithmetic says about one form of a statement on one instance, as data."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from fractions import Fraction
+from typing import Any, Literal
+
+from flint import arb
+
+from jaxbounds.ground.tables import Table, number, with_table
+from jaxbounds.programs.balls.values import INF
+
+Word = Literal["disproved", "disproved as coded", "undecided"]
+DIGITS, LARGEST = 30, 4000
+"""Decimal digits of the ends of an enclosure, and the power of ten up to which they are written."""
+
+
+@with_table
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """What ball arithmetic says about one form of a statement on one instance.
+
+    Attributes:
+        id: the statement.
+        form: its form.
+        word: "disproved" (every hypothesis is certain and the claim is violated by a relative 1e-6
+            or more, whatever the program's constants round, on every way through it), "disproved as
+            coded" (the same, if the floats in the program, or numbers that a statement on the host
+            computed outside of it, are the numbers meant), or "undecided".
+        reason: one sentence, where it is undecided.
+        relation: "<=", ">=" or "=".
+        lhs: the left side lies between these decimal numbers.
+        rhs: the right side.
+        entry: for `=`: which entry of the flattened sides is compared.
+        gap: the sides differ certainly by this much, relatively.
+        hypotheses: each by name: "certain", "open" or "missed".
+        size: the static part of the instance.
+        bits: precision of the balls.
+        ways: continuations of the program that were run.
+        seconds: that it took.
+        theorem: makes the text for Rocq; none where the instance is not at hand.
+    """
+
+    id: str
+    form: str
+    word: Word
+    reason: str = ""
+    relation: str = "<="
+    lhs: tuple[str, str] | None = None
+    rhs: tuple[str, str] | None = None
+    entry: int | None = None
+    gap: float = 0.0
+    hypotheses: dict[str, str] = field(default_factory=dict)
+    size: dict[str, float] = field(default_factory=dict)
+    bits: int = 0
+    ways: int = 0
+    seconds: float = 0.0
+    theorem: Callable[[int | None, str], str] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+    def rocq(self, *, operations: int | None = None, citation: str = "") -> str:
+        """The text of a file for Rocq, whose kernel checks the disproof (guide: `kernel`).
+
+        Args:
+            operations: scalar operations above which it is refused; 5000 unless given.
+            citation: the paper's title, for the file's head.
+
+        Raises:
+            ValueError: in one sentence: if nothing is disproved, if this certificate came from
+                another process or a file, if an operation has no translation, or if there are too
+                many of them.
+        """
+        if self.word == "undecided":
+            raise ValueError(f"{self.id} ({self.form}) is not disproved: {self.reason}")
+        if self.theorem is None:
+            raise ValueError(
+                f"{self.id} ({self.form}): this certificate does not hold its instance: make it "
+                "by jaxbounds.disprove, or run `jaxbounds certify --rocq FOLDER`"
+            )
+        return self.theorem(operations, citation)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what reaches the statement, whose functions may not travel."""
+        return self.__dict__ | {"theorem": None}
+
+    def _table(self) -> Table:
+        between = lambda ends: f"{ends[0]:.24} to {ends[1]:.24}" if ends else ""
+        about = {
+            "because": self.reason,
+            "left side": between(self.lhs),
+            "right side": between(self.rhs),
+            "apart, relatively": number(self.gap) if self.gap else "",
+            "hypotheses": ", ".join(f"{name}: {word}" for name, word in self.hypotheses.items()),
+        }
+        rows = [(name, value) for name, value in about.items() if value]
+        return Table(f"{self.id} ({self.form}): {self.word}", ("", ""), rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON-able dict."""
+        about = asdict(replace(self, theorem=None))
+        del about["theorem"]
+        return about
+
+
+def _power_of_ten(x: arb) -> int:
+    """Of an exact number that is not negative; next to it, and of zero that of one."""
+    mantissa, exponent = (int(v) for v in x.man_exp())
+    return round((mantissa.bit_length() + exponent) * 0.30102999566) if mantissa else 0
+
+
+def as_fraction(x: arb, /) -> Fraction:
+    """The exact number that a ball of radius zero is."""
+    mantissa, exponent = (int(v) for v in x.man_exp())
+    return Fraction(mantissa) * Fraction(2) ** exponent
+
+
+def decimal_bounds(x: arb, /) -> tuple[str, str]:
+    """Two decimal numbers of 30 digits around a ball, rounded outward."""
+    if not x.is_finite():
+        word = "inf" if x == INF else "-inf" if x == -INF else "nan"
+        return word, word
+    least, most = (_power_of_ten(end) for end in (x.abs_lower(), x.abs_upper()))
+    if most > LARGEST or (least < -LARGEST and not x.contains(0)):
+        # As fractions they would fill the memory: the powers of ten around them.
+        ends = [f"1e{least - 1}", f"1e{most + 1}"]
+        return (ends[0], ends[1]) if x > 0 else (f"-{ends[1]}", f"-{ends[0]}" if x < 0 else ends[1])
+    ends = []
+    for end, rounding in ((x.lower(), ROUND_FLOOR), (x.upper(), ROUND_CEILING)):
+        exact = as_fraction(end)
+        with localcontext(prec=DIGITS, rounding=rounding):
+            ends.append(str(Decimal(exact.numerator) / Decimal(exact.denominator)))
+    return ends[0], ends[1]

@@ -1,0 +1,384 @@
+"""Where a claim is an equality: a margin that is not negative around a point at which it vanishes.
+
+Why it is a proof. Around the point x* every h of a box N has, by Taylor's theorem,
+
+    M(x* + h) = sum_{|a| < m} M_a(x*) h^a + sum_{|a| = m} M_a(z) h^a,   z between x* and x* + h,
+
+(M_a the derivatives over factorials), where `jets` encloses M_a(x*) and M_a over N, and says which
+M_a(x*) are zero by exact arithmetic, not by a small ball. With weights w and h_j = r^{w_j} u_j,
+max |u_j| = 1, all terms that are left have r to the power d at least, and M = r^d Q(r, u). If Q is
+not negative for 0 <= r <= R and every u that belongs to the box, then M >= 0 there. For d = 2 and
+w = (1, .., 1) that is a positive definite interval Hessian at a point of zero gradient; x^4, x^2 +
+y^4, corners and one-sided contacts are the same computation. At a kink the program forks: each
+continuation is looked at where its conditions hold, which together are all of N.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from flint import arb, fmpq
+
+from jaxbounds.ground.jax_internals import ClosedJaxpr
+from jaxbounds.programs.balls.exact import Exact, Field, Finer, GivenUp
+from jaxbounds.programs.balls.functions import integer_power
+from jaxbounds.programs.balls.jets import Coefficient, Jet, JetRun, Jets
+from jaxbounds.programs.balls.values import Reading, as_flags, reals
+
+ORDERS = {0: (2,), 1: (2, 4, 6, 8, 10), 2: (2, 4, 6)}
+"""Degrees of Taylor polynomials that are tried, by the number of coordinates."""
+RADII = (2.0**-3, 2.0**-5, 2.0**-8, 2.0**-12)
+CELLS = 4000
+"""Pieces of the sphere of directions that are looked at."""
+RESTARTS, SECONDS = 12, 5.0
+
+
+class Number(NamedTuple):
+    """A coordinate of a point, exactly.
+
+    Attributes:
+        kind: "rational" (q), "root" (q^(1/n)), "log" (log q), "pi" (q pi), "exp" (e^q).
+        q: see above.
+        n: of a root.
+        sign: of a root.
+    """
+
+    kind: str
+    q: Fraction
+    n: int = 1
+    sign: int = 1
+
+    @property
+    def as_float(self) -> float:
+        """In floats."""
+        q = float(self.q)
+        back = {"rational": lambda: q, "pi": lambda: q * math.pi, "log": lambda: math.log(q),
+                "exp": lambda: math.exp(q), "root": lambda: q ** (1 / self.n)}  # fmt: skip
+        return self.sign * back[self.kind]()
+
+    def exact(self, field: Field) -> Exact | None:
+        """In a field."""
+        q = field.rational(self.q)
+        if self.kind == "rational":
+            return q
+        if self.kind == "pi":
+            return field.pi() * q
+        found = {
+            "root": lambda: q.power(fmpq(1, self.n)), "log": q.log, "exp": q.exp
+        }[self.kind]()  # fmt: skip
+        return None if found is None else found * field.rational(self.sign)
+
+
+class Region(NamedTuple):
+    """A box on which the claim is proved.
+
+    Attributes:
+        lower: its corner.
+        upper: the other one.
+    """
+
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+
+    def holds(self, lower: Sequence[float], upper: Sequence[float]) -> bool:
+        """Whether it contains a box."""
+        ends = zip(self.lower, self.upper, lower, upper)
+        return all(a <= c and d <= b for a, b, c, d in ends)
+
+
+Term = tuple[tuple[int, ...], arb]
+
+
+def _terms(jet: Jet, jets: Jets) -> list[Term] | None:
+    """The monomials that are not proved to vanish; None where something is unknown."""
+    found = []
+    for powers, value in zip(jets.monomials, jet.of):
+        if value is None:
+            continue
+        if sum(powers) < jets.order and value.at is not None:
+            if value.at.is_zero():
+                continue
+            ball = value.at.ball
+            ball = ball if ball.is_finite() else value.over
+        else:
+            ball = value.over
+        if not ball.is_finite():
+            return None
+        found.append((powers, ball))
+    return found
+
+
+def _defined(jet: Jet) -> bool:
+    """Whether the program is a finite number all over the neighbourhood."""
+    return all(v is None or v.over.is_finite() for v in jet.of)
+
+
+def weights_of(terms: list[Term], count: int) -> tuple[tuple[int, ...], int] | None:
+    """Weights by which the lowest pure powers have one degree, and no other term a lower one."""
+    lowest = []
+    for j in range(count):
+        pure = [p[j] for p, _ in terms if p[j] and sum(p) == p[j]]
+        if not pure:
+            return None
+        lowest.append(min(pure))
+    degree = math.lcm(*lowest)
+    weights = tuple(degree // e for e in lowest)
+    weigh = lambda p: sum(w * e for w, e in zip(weights, p))
+    return (weights, degree) if all(weigh(p) >= degree for p, _ in terms) else None
+
+
+def _at(terms: list[Term], weights: Sequence[int], degree: int, r: arb, u: Sequence[arb]) -> arb:
+    """The terms over r^degree, in the direction u."""
+    total = arb(0)
+    for powers, c in terms:
+        extra = sum(w * e for w, e in zip(weights, powers)) - degree
+        term = c * integer_power(r, extra)
+        for v, e in zip(u, powers):
+            term = term * integer_power(v, e)
+        total = total + term
+    return total
+
+
+def _between(a: float, b: float) -> arb:
+    return arb(a) if a == b else arb((a + b) / 2, (b - a) / 2)
+
+
+def _directions(sides: Sequence[int]) -> Iterator[list[tuple[float, float]]]:
+    """The faces of the cube of directions that point into the box."""
+    whole = [(0.0, 1.0) if s > 0 else (-1.0, 0.0) if s < 0 else (-1.0, 1.0) for s in sides]
+    for j, side in enumerate(sides):
+        for end in (1.0, -1.0):
+            if side * end >= 0:
+                yield [*whole[:j], (end, end), *whole[j + 1 :]]
+
+
+def not_negative(
+    terms: list[Term],
+    conditions: list[list[Term]],
+    weights: Sequence[int],
+    degree: int,
+    reach: float,
+    sides: Sequence[int],
+) -> bool:
+    """Whether Q >= 0 for every direction of the box in which no condition fails."""
+    r = _between(0.0, reach)
+    least = [min((sum(w * e for w, e in zip(weights, p)) for p, _ in c), default=0)
+             for c in conditions]  # fmt: skip
+    cells = list(_directions(sides))
+    for _ in range(CELLS):
+        if not cells:
+            return True
+        cell = cells.pop()
+        u = [_between(a, b) for a, b in cell]
+        if _at(terms, weights, degree, r, u) >= 0:
+            continue
+        if any(c and _at(c, weights, d, r, u) < 0 for c, d in zip(conditions, least)):
+            continue
+        wide = max(range(len(cell)), key=lambda j: cell[j][1] - cell[j][0])
+        a, b = cell[wide]
+        if b - a < 2.0**-8:
+            return False
+        for part in ((a, (a + b) / 2), ((a + b) / 2, b)):
+            cells.append([*cell[:wide], part, *cell[wide + 1 :]])
+    return False
+
+
+class Place(NamedTuple):
+    """Where to look: a point of a box, or of a face of it.
+
+    Attributes:
+        numbers: the coordinates.
+        free: those that vary.
+        sides: of these, 0 inside, 1 at the lower end of the box, -1 at the upper.
+    """
+
+    numbers: tuple[Number, ...]
+    free: tuple[int, ...]
+    sides: tuple[int, ...]
+
+
+class _Way(NamedTuple):
+    """One continuation of the program, and where it is the program."""
+
+    margin: Jet
+    conditions: list[Jet]
+
+
+def _ways(
+    program: ClosedJaxpr, place: Place, jets: Jets, reach: Sequence[float], reading: Reading
+) -> list[_Way] | None:
+    """The continuations in which the hypotheses are met; None where the point has no exact form."""
+    entries = []
+    for j, number in enumerate(place.numbers):
+        at = number.exact(jets.field)
+        if at is None:
+            return None
+        if j in place.free:
+            k = place.free.index(j)
+            half, side = arb(reach[k]) / 2, place.sides[k]
+            around = arb(0, reach[k]) if side == 0 else side * half + arb(0, half.upper())
+            value = Coefficient(at, at.ball + around)
+            entries.append(jets.variable(k, value))
+        else:
+            entries.append(jets.constant(Coefficient(at, at.ball)))
+    run, found = JetRun(jets, reading, SECONDS), []
+    for margin, needed in run.ways(program, reals((len(entries),), entries)):
+        if np.all(as_flags(needed)):  # else nothing is claimed there
+            found.append(_Way(margin.item(), jets.conditions))
+        jets.conditions = []
+    return found
+
+
+def _holds(
+    way: _Way, jets: Jets, place: Place, reach: Sequence[float], fits: list[tuple[int, ...]]
+) -> bool:
+    """Whether the margin is not negative on the box of these half-widths, where this way counts."""
+    terms = _terms(way.margin, jets)
+    conditions = [_terms(c, jets) for c in way.conditions]
+    if terms is None or not _defined(way.margin) or any(c is None for c in conditions):
+        return False
+    if not terms:
+        return True  # it vanishes identically
+    weighed = weights_of(terms, len(place.free))
+    if weighed is None:
+        return False
+    weights, degree = weighed
+    fits.append(weights)
+    # r of every point of the box is at most this; beyond the box the terms bound nothing, but
+    # directions in which they would be negative there only cost the proof.
+    far = max(x ** (1 / w) for x, w in zip(reach, weights))
+    kept = [c for c in conditions if c is not None]
+    return not_negative(terms, kept, weights, degree, far * (1 + 1e-9), place.sides)
+
+
+def _around(
+    program: ClosedJaxpr,
+    place: Place,
+    order: int,
+    radius: float,
+    reading: Reading,
+    fine: dict[Any, int],
+) -> tuple[float, ...] | None:
+    """Half-widths of a box around the point on which the margin is not negative.
+
+    First all are the same; then they follow the weights.
+    """
+    reach = (radius,) * len(place.free)
+    for _ in range(2):
+        jets = Jets(Field(fine), len(place.free), order)
+        ways = _ways(program, place, jets, reach, reading)
+        fits: list[tuple[int, ...]] = []
+        if ways is None:
+            return None
+        if all(_holds(way, jets, place, reach, fits) for way in ways):
+            return reach
+        if not fits:
+            return None
+        least = min(fits[0])
+        fitted = tuple(radius ** (w / least) for w in fits[0])
+        if fitted == reach:
+            return None
+        reach = fitted
+    return None
+
+
+def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | None:
+    """A box around a point of equality on which the claim is proved, or None.
+
+    Args:
+        program: from a point to the margin and whether the hypotheses are met.
+        place: the point.
+        reading: of constants.
+
+    Raises:
+        NotSupported: if the program has an operation without a Taylor series.
+        Undecided: if it has a jump there.
+    """
+    fine: dict[Any, int] = {}
+    if not _again(lambda: _vanishes(program, place, reading, fine)):
+        return None
+    for order in ORDERS.get(len(place.free), (2, 4)):
+        for radius in RADII:
+            near = functools.partial(_around, program, place, order, radius, reading, fine)
+            half = _again(near)
+            if half is not None:
+                return _again(functools.partial(_inside, place, half, fine))
+    return None
+
+
+def _vanishes(program: ClosedJaxpr, place: Place, reading: Reading, fine: dict[Any, int]) -> bool:
+    """Whether the margin is proved to be zero at the point, on some way through the program."""
+    jets = Jets(Field(fine), 0, 1)
+    alone = Place(place.numbers, (), ())
+    ways = _ways(program, alone, jets, (), reading) or []
+    heads = [way.margin.of[0] for way in ways]
+    return any(h is None or (h.at is not None and h.at.is_zero()) for h in heads)
+
+
+def _again(work: Callable[[], Any]) -> Any:
+    for _ in range(RESTARTS):
+        try:
+            return work()
+        except Finer:
+            continue
+        except GivenUp:
+            return None
+    return None
+
+
+def _inside(place: Place, half: Sequence[float], fine: dict[Any, int]) -> Region:
+    """The box, in floats that are within; what is fixed, or at an end, is a float itself."""
+    lower, upper = [], []
+    for j, number in enumerate(place.numbers):
+        at = number.exact(Field(fine))
+        assert at is not None
+        side = place.sides[place.free.index(j)] if j in place.free else 2
+        end = float(at.ball.mid())
+        reach = half[place.free.index(j)] if j in place.free else 0.0
+        low = np.nextafter(float((at.ball - reach).upper()), np.inf)
+        high = np.nextafter(float((at.ball + reach).lower()), -np.inf)
+        lower.append(end if side in (1, 2) else float(low))
+        upper.append(end if side in (-1, 2) else float(high))
+    return Region(tuple(lower), tuple(upper))
+
+
+def rational(x: float, /) -> Number:
+    """A float as the number it is."""
+    return Number("rational", Fraction(x))
+
+
+def _close(x: float, value: float, within: float) -> bool:
+    return abs(x - value) <= within * max(1.0, abs(x))
+
+
+def candidates(x: float, within: float, /) -> Iterator[Number]:
+    """Numbers that a coordinate may be, the plainest first; each is checked by exact arithmetic."""
+    seen = set()
+    for bound in (1, 2, 4, 12, 120, 5000):
+        q = Fraction(x).limit_denominator(bound)
+        tight = min(within, 0.1 / bound**2)
+        if q not in seen and abs(x - float(q)) <= tight * max(1.0, abs(x)):
+            seen.add(q)
+            yield Number("rational", q)
+    if within > 1e-5:
+        return
+    tries: list[tuple[str, float, int, Callable[[float], float]]] = [
+        ("root", x * x, 2, math.sqrt), ("pi", x / math.pi, 1, lambda q: q * math.pi),
+        ("root", abs(x) ** 3, 3, lambda q: q ** (1 / 3)), ("log", _exp(x), 1, math.log),
+    ]  # fmt: skip
+    if x > 0:
+        tries.append(("exp", math.log(x), 1, math.exp))
+    for kind, value, n, back in tries:
+        q = Fraction(value).limit_denominator(60)
+        if q == 0 or (kind in ("root", "log") and q <= 0):
+            continue
+        sign = -1 if kind == "root" and x < 0 else 1
+        if _close(x, sign * back(float(q)), within) and (kind, q) not in seen:
+            yield Number(kind, q, n, sign)
+
+
+def _exp(x: float) -> float:
+    return math.exp(x) if x < 30 else 0.0

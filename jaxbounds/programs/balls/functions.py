@@ -1,0 +1,341 @@
+"""Scalar functions on balls: each contains the image of every real in its argument's ball.
+
+Where a function is undefined somewhere in the ball the result is NaN, also if it has values at the
+rest: only a result that is certainly defined is a ball (see `values`).
+"""
+
+import operator
+from collections.abc import Callable
+
+from flint import arb
+
+from jaxbounds.programs.balls.values import (
+    INF,
+    NAN,
+    ONE,
+    OPEN,
+    ZERO,
+    Nonnegative,
+    hull,
+    known_nonnegative,
+    nonnegative,
+)
+
+HALF = arb(0.5)
+LARGEST = arb(2) ** 2048
+"""Beyond, an angle is not reduced modulo pi: that takes as many digits as the argument has."""
+
+
+def square_root(x: arb, /) -> arb:
+    """The root; NaN where the ball holds a negative number."""
+    if x.is_zero():
+        return ZERO
+    if x > 0:
+        return x.sqrt() if x.is_finite() else INF
+    if x.is_finite() and nonnegative(x):
+        return hull(ZERO, x.upper().sqrt())
+    return NAN
+
+
+def logarithm(x: arb, /) -> arb:
+    """The logarithm; minus infinity at an exact zero."""
+    return -INF if x.is_zero() else _log(x)
+
+
+def log1p(x: arb, /) -> arb:
+    """log(1 + x); minus infinity at an exact minus one."""
+    return -INF if x.is_exact() and x == -1 else _log1p(x)
+
+
+def _total(inside: Callable[[arb], arb], at_minus: arb = NAN, at_plus: arb = NAN, /):
+    """A function with its limits at the two infinities; a result that is not finite is unknown."""
+
+    def function(x: arb) -> arb:
+        if not x.is_finite():
+            return at_minus if x == -INF else at_plus if x == INF else NAN
+        y = inside(x)
+        return y if y.is_finite() else NAN
+
+    return function
+
+
+def _of_angle(inside: Callable[[arb], arb], /):
+    """The same for a function of an angle."""
+    return _total(lambda x: inside(x) if x.abs_upper() < LARGEST else NAN)
+
+
+def _monotone(function: Callable[[arb], arb]) -> Callable[[arb], arb]:
+    """An increasing function from the ends of the ball, where the ball is wide."""
+    return lambda x: function(x) if x.is_exact() else hull(function(x.lower()), function(x.upper()))
+
+
+def plus(a: arb, b: arb, /) -> arb:
+    """The sum; of what is not negative it is not negative."""
+    c = a + b
+    if type(a) is Nonnegative or type(b) is Nonnegative:
+        return known_nonnegative(c) if nonnegative(a) and nonnegative(b) else c
+    return c
+
+
+def times(a: arb, b: arb, /) -> arb:
+    """The product; of what is not negative it is not negative."""
+    c = a * b
+    if type(a) is Nonnegative or type(b) is Nonnegative:
+        return known_nonnegative(c) if nonnegative(a) and nonnegative(b) else c
+    return c
+
+
+_log = _total(lambda x: x.log() if x > 0 else NAN, NAN, INF)
+_log1p = _total(lambda x: x.log1p() if x > -1 else NAN, NAN, INF)
+_raised = lambda x: known_nonnegative(x.exp())  # far below zero the ball reaches beyond it
+_exp = _total(_monotone(_raised), ZERO, INF)
+_expm1 = _total(_monotone(lambda x: x.expm1()), -ONE, INF)
+_logistic = _total(_monotone(lambda x: divide(ONE, plus(ONE, _raised(-x)))), ZERO, ONE)
+_tanh = _total(_monotone(lambda x: x.tanh()), -ONE, ONE)
+_erf = _total(_monotone(lambda x: x.erf()), -ONE, ONE)
+
+
+def integer_power(x: arb, n: int, /) -> arb:
+    """x^n for a whole n, tight for even powers around zero."""
+    if n < 0:
+        return divide(ONE, integer_power(x, -n))
+    if n == 0:
+        return ONE
+    if n == 1:
+        return x
+    if not x.is_finite():
+        return (INF if x == INF or n % 2 == 0 else -INF) if x.is_exact() and not x.is_nan() else NAN
+    if not x > 0 and not x < 0 and (n % 2 == 0 or nonnegative(x)):
+        return ZERO if x.is_zero() else hull(ZERO, x.abs_upper() ** n)
+    if not x > 0 and not x < 0:
+        return hull(x.lower() ** n, x.upper() ** n)  # odd powers grow
+    return x**n
+
+
+def power(x: arb, y: arb, /) -> arb:
+    """x^y, for negative x only at whole y."""
+    if y.is_zero():
+        return ONE
+    whole = y.unique_fmpz() if y.is_exact() and abs(y) < 2**20 else None
+    if whole is not None:
+        return integer_power(x, int(whole))
+    if not y.is_finite():
+        return NAN
+    if x.is_zero():
+        # Below zero the sign of the infinity is that of the zero, where y may be whole.
+        return ZERO if y > 0 else INF if y < 0 and not y.contains_integer() else NAN
+    if not x.is_finite():
+        return INF if x == INF and y > 0 else ZERO if x == INF and y < 0 else NAN
+    if x > 0:
+        z = x**y
+        return z if z.is_finite() else NAN
+    if y > 0 and nonnegative(x):
+        return hull(ZERO, x.upper() ** y)  # on [0, u] it is at most u^y
+    return NAN
+
+
+def divide(a: arb, b: arb, /) -> arb:
+    """The quotient; unknown for b = 0, whose sign as a float is not known."""
+    if not b.is_finite():
+        return ZERO if b.is_exact() and not b.is_nan() and a.is_finite() else NAN
+    c = a / b
+    if not c.is_finite():
+        # An infinity over what has a sign; b = 0 has none.
+        known = not a.is_finite() and (b > 0 or b < 0)
+        return c if known and c.is_exact() and not c.is_nan() else NAN
+    return known_nonnegative(c) if type(a) is Nonnegative and b > 0 else c
+
+
+def remainder(a: arb, b: arb, /) -> arb:
+    """A - b trunc(a / b), where the quotient's whole part is certain."""
+    quotient = divide(a, b)
+    if not quotient.is_finite() or not a.is_finite():
+        return NAN
+    return a - b * truncated(quotient)
+
+
+def truncated(x: arb, /) -> arb:
+    """The whole part, towards zero."""
+    if x >= 0:
+        return floor(x)
+    return ceil(x) if x <= 0 else hull(ceil(x.lower()), floor(x.upper()))
+
+
+def absolute(x: arb, /) -> arb:
+    """The size; from zero on where the ball contains it."""
+    if not x.is_finite():
+        return abs(x) if x.is_exact() else NAN
+    return abs(x) if x > 0 or x < 0 else hull(ZERO, x.abs_upper())
+
+
+def sign(x: arb, /) -> arb:
+    """The sign; the hull of the possible ones around zero."""
+    if x > 0:
+        return ONE
+    if x < 0:
+        return -ONE
+    if x.is_zero():
+        return ZERO
+    if not x.is_finite():
+        return NAN
+    return hull(ZERO, ONE) if nonnegative(x) else (-ONE).union(ONE)
+
+
+def greater(a: arb, b: arb, /) -> arb:
+    """The larger of the two."""
+    if a.is_nan() or b.is_nan():
+        return NAN
+    if a >= b:
+        return a
+    if b >= a:
+        return b
+    larger = a.max(b)
+    return known_nonnegative(larger) if nonnegative(a) or nonnegative(b) else larger
+
+
+def less(a: arb, b: arb, /) -> arb:
+    """The smaller of the two."""
+    if a.is_nan() or b.is_nan():
+        return NAN
+    if a <= b:
+        return a
+    if b <= a:
+        return b
+    smaller = a.min(b)
+    return known_nonnegative(smaller) if nonnegative(a) and nonnegative(b) else smaller
+
+
+def cube_root(x: arb, /) -> arb:
+    """The real cube root, from the ends of the ball."""
+    if not x.is_finite():
+        return x if x.is_exact() else NAN
+    one = lambda v: v.root(3) if v > 0 else -((-v).root(3)) if v < 0 else ZERO
+    return hull(one(x.lower()), one(x.upper()))
+
+
+def floor(x: arb, /) -> arb:
+    """The largest integer below; the hull where the ball contains a jump."""
+    if not x.is_finite():
+        return x if x.is_exact() else NAN
+    low, high = x.lower().floor(), x.upper().floor()
+    return low if low == high else low.union(high)
+
+
+def ceil(x: arb, /) -> arb:
+    """The least integer above."""
+    return -floor(-x)
+
+
+def rounded(x: arb, /, to_even: bool) -> arb:
+    """The nearest integer; exact halves to the even one, or away from zero."""
+    if not x.is_finite():
+        return x if x.is_exact() else NAN
+    low, high = (x.lower() - HALF).ceil(), (x.upper() + HALF).floor()
+    if low == high:
+        return low
+    if x.is_exact() and (2 * x).is_integer():  # a half
+        return 2 * (low / 2).ceil() if to_even else (high if x > 0 else low)
+    return low.union(high)
+
+
+def angle(a: arb, b: arb, /) -> arb:
+    """atan2(a, b); at the cut, where a = 0 and b <= 0, the sign of a float zero decides."""
+    if not a.is_finite() or not b.is_finite():
+        return NAN
+    if b > 0 or a > 0 or a < 0:
+        return arb.atan2(a, b)
+    return (-arb.pi()).union(arb.pi())
+
+
+def _where(allowed: Callable[[arb, arb], bool], inside: Callable[[arb, arb], arb]):
+    """A function of two finite arguments that is undefined but where it is allowed."""
+
+    def function(a: arb, b: arb) -> arb:
+        if not (a.is_finite() and b.is_finite() and allowed(a, b)):
+            return NAN
+        c = inside(a, b)
+        return c if c.is_finite() else NAN
+
+    return function
+
+
+_positive = lambda a, x: bool(a > 0) and nonnegative(x)
+UNARY: dict[str, Callable[[arb], arb]] = {
+    "neg": operator.neg,
+    "abs": absolute,
+    "sign": sign,
+    "sqrt": square_root,
+    "rsqrt": lambda x: divide(ONE, square_root(x)) if x > 0 else NAN,
+    "cbrt": cube_root,
+    "square": lambda x: integer_power(x, 2),
+    "exp": _exp,
+    "exp2": lambda x: _exp(x * arb.const_log2()),
+    "expm1": _expm1,
+    "log": logarithm,
+    "log1p": log1p,
+    "logistic": _logistic,
+    "tanh": _tanh,
+    "sinh": _total(lambda x: x.sinh()),
+    "cosh": _total(lambda x: x.cosh()),
+    "sin": _of_angle(lambda x: x.sin()),
+    "cos": _of_angle(lambda x: x.cos()),
+    "tan": _of_angle(lambda x: x.tan()),
+    "asin": _total(lambda x: x.asin()),
+    "acos": _total(lambda x: x.acos()),
+    "atan": _total(lambda x: x.atan(), -arb.pi() / 2, arb.pi() / 2),
+    "asinh": _total(lambda x: x.asinh()),
+    "acosh": _total(lambda x: x.acosh()),
+    "atanh": _total(lambda x: x.atanh()),
+    "erf": _erf,
+    "erfc": _total(lambda x: x.erfc()),
+    "erf_inv": _total(lambda x: x.erfinv()),
+    "lgamma": _total(lambda x: x.lgamma() if x > 0 else NAN),
+    "digamma": _total(lambda x: x.digamma()),
+    "floor": floor,
+    "ceil": ceil,
+}
+BINARY: dict[str, Callable[[arb, arb], arb]] = {
+    "add": plus,
+    "add_any": plus,
+    "sub": operator.sub,
+    "mul": times,
+    "div": divide,
+    "rem": remainder,
+    "max": greater,
+    "min": less,
+    "pow": power,
+    "atan2": angle,
+    "igamma": _where(_positive, lambda a, x: x.gamma_lower(a, regularized=1)),
+    "igammac": _where(_positive, lambda a, x: x.gamma_upper(a, regularized=1)),
+}
+
+
+def equal(a: arb, b: arb, /) -> int:
+    """1 where both are one exact number, 0 where they cannot be equal, else open."""
+    if a.is_nan() or b.is_nan():
+        return OPEN
+    return 1 if a == b else 0 if a != b else OPEN
+
+
+def _at_least(a: arb, b: arb) -> bool:
+    return bool(a >= b) or (type(a) is Nonnegative and bool(b <= 0))
+
+
+def _at_most(a: arb, b: arb) -> bool:
+    return _at_least(b, a)
+
+
+def _ordered(
+    yes: Callable[[arb, arb], bool], no: Callable[[arb, arb], bool]
+) -> Callable[[arb, arb], int]:
+    return lambda a, b: 1 if yes(a, b) else 0 if no(a, b) else OPEN
+
+
+COMPARISONS: dict[str, Callable[[arb, arb], int]] = {
+    "lt": _ordered(operator.lt, _at_least),
+    "le": _ordered(_at_most, operator.gt),
+    "gt": _ordered(operator.gt, _at_most),
+    "ge": _ordered(_at_least, operator.lt),
+    "eq": equal,
+    "ne": lambda a, b: (1, 0, OPEN)[equal(a, b)],
+}

@@ -1,0 +1,323 @@
+"""A JAX program run in ball arithmetic.
+
+`enclose` traces a function with `jax.make_jaxpr` and evaluates its equations one by one on balls.
+Where a discrete choice (an index, a branch, the position of a maximum) hangs on numbers whose
+balls overlap, the program forks: every continuation is run, and one of them encloses the truth.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from flint import ctx
+
+from jaxbounds.ground.jax_internals import (
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    UnknownParametersError,
+)
+from jaxbounds.programs.balls import (
+    elementwise,
+    factorisations,
+    linear_algebra,
+    loops,
+    movement,
+    reductions,
+    windows,
+)
+from jaxbounds.programs.balls.concrete import concrete
+from jaxbounds.programs.balls.values import (
+    NotSupported,
+    Reading,
+    Undecided,
+    dtype_of,
+    enclosed,
+    has_few_digits,
+    is_narrow,
+    is_reals,
+    is_soft,
+    shape_of,
+)
+from jaxbounds.programs.primitives import is_exact, unknown_parameters
+
+RULES: dict[str, Callable[[JaxprEqn, list[Any], Any], list[Any]]] = {
+    **elementwise.RULES,
+    **movement.RULES,
+    **movement.COMBINE,
+    **windows.RULES,
+    **factorisations.RULES,
+    **reductions.RULES,
+    **linear_algebra.RULES,
+    **loops.RULES,
+}
+_ALWAYS = frozenset(loops.RULES) | {"custom_linear_solve"}
+MOST_CHOICES, MOST_WAYS = 8, 16
+MOST_RUNS = 64
+
+
+class Interpreter:
+    """One way through a program; `ways` goes through all of them.
+
+    Attributes:
+        reading: what floats in the program stand for.
+        rules: by name of the primitive.
+        computed: whether the program holds numbers that look computed before it was traced: arrays,
+            or floats of more than 26 binary digits.
+        widened: whether some constant of the program was read as more than the number it is.
+    """
+
+    def __init__(
+        self,
+        reading: Reading = "exact",
+        *,
+        rules: dict[str, Any] | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        self.reading: Reading = reading
+        self.computed = self.widened = False
+        self.rules = RULES if rules is None else rules
+        self._choices: list[list[int]] = []
+        self._next = 0
+        self._live: dict[Any, tuple[frozenset[Any], tuple[JaxprEqn, ...]]] = {}
+        self._reads: list[frozenset[Any]] = []
+        self._until = None if seconds is None else time.process_time() + seconds
+        self._looked = -np.inf
+
+    def fork(self, ways: int, what: str) -> int:
+        """Which of so many continuations this run takes.
+
+        Raises:
+            Undecided: if there are more of them than anyone should run.
+        """
+        if self._next == len(self._choices):
+            if ways > MOST_WAYS or len(self._choices) >= MOST_CHOICES:
+                raise Undecided(f"{what}: too many possibilities")
+            self._choices.append([0, ways])
+        taken = self._choices[self._next][0]
+        self._next += 1
+        return taken
+
+    def ways(self, closed: ClosedJaxpr, *values: Any) -> Iterator[list[Any]]:
+        """The outputs of every continuation.
+
+        Raises:
+            Undecided: if the enclosures leave open more than forks can settle, or there are more
+                than 64 ways, or the time is over.
+            NotSupported: if there is no rule for a primitive.
+        """
+        self._choices = []
+        for _ in range(MOST_RUNS):
+            self._next, self._reads = 0, []
+            yield self.closed(closed, *values)
+            while self._choices and self._choices[-1][0] + 1 >= self._choices[-1][1]:
+                self._choices.pop()
+            if not self._choices:
+                return
+            self._choices[-1][0] += 1
+        raise Undecided(f"more than {MOST_RUNS} ways through the program")
+
+    def used(self, variable: Any) -> bool:
+        """Whether the program that is being run reads what an equation binds."""
+        return variable in self._reads[-1]
+
+    def closed(
+        self, closed: ClosedJaxpr, *values: Any, wanted: tuple[bool, ...] | None = None
+    ) -> list[Any]:
+        """A program with its constants; of results that are not wanted, None."""
+        consts = [self._constant(c) for c in closed.consts]
+        return self.jaxpr(closed.jaxpr, consts, values, wanted)
+
+    def _constant(self, x: Any) -> Any:
+        value = enclosed(x, self.reading)
+        if is_reals(value):
+            self.computed |= any(not has_few_digits(float(v)) for v in np.asarray(x).ravel())
+            self.widened |= any(not v.is_exact() and v.is_finite() for v in value.ravel())
+        self.computed |= np.size(value) > 1
+        return value
+
+    def _needed(self, program: Jaxpr, wanted: tuple[bool, ...]) -> Any:
+        """What is read, and the equations in order, for the results that are wanted."""
+        key = (program, wanted)  # by identity; kept alive, so that no other takes its place
+        if key not in self._live:
+            read = {
+                v for v, want in zip(program.outvars, wanted) if want and not isinstance(v, Literal)
+            }
+            kept = []
+            for eqn in reversed(program.eqns):
+                if any(v in read for v in eqn.outvars):
+                    kept.append(eqn)
+                    read.update(v for v in eqn.invars if not isinstance(v, Literal))
+            self._live[key] = (frozenset(read), tuple(reversed(kept)))
+        return self._live[key]
+
+    def jaxpr(
+        self,
+        program: Jaxpr,
+        consts: list[Any],
+        values: Any,
+        wanted: tuple[bool, ...] | None = None,
+    ) -> list[Any]:
+        """Its equations in order, but for those on which nothing wanted depends.
+
+        Raises:
+            NotSupported: if a rule gives another shape than the program says.
+        """
+        wanted = (True,) * len(program.outvars) if wanted is None else wanted
+        reads, equations = self._needed(program, wanted)
+        self._reads.append(reads)
+        known = dict(zip(program.constvars, consts)) | dict(zip(program.invars, values))
+
+        def value_of(atom: Any) -> Any:
+            if isinstance(atom, Literal):
+                return self._constant(np.asarray(atom.val, dtype=dtype_of(atom)))
+            return known[atom]
+
+        for eqn in equations:
+            if unknown := unknown_parameters(eqn):
+                raise NotSupported(unknown)
+            outs = self._equation(eqn, [value_of(v) for v in eqn.invars])
+            for variable, out in zip(eqn.outvars, outs, strict=True):
+                if out is not None and np.shape(out) != shape_of(variable):
+                    raise NotSupported(
+                        f"{eqn.primitive.name}: the rule gives shape {np.shape(out)} for "
+                        f"{shape_of(variable)}"
+                    )
+                known[variable] = out
+        self._reads.pop()
+        return [value_of(v) if want else None for v, want in zip(program.outvars, wanted)]
+
+    def _look_at_time(self) -> None:
+        """Now and then: the processor's time takes longer to ask for than a small rule."""
+        if self._until is None or (now := time.perf_counter()) < self._looked + 0.02:
+            return
+        self._looked = now
+        if time.process_time() > self._until:
+            raise Undecided("the time allowed is over")
+
+    def _equation(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
+        self._look_at_time()
+        name = eqn.primitive.name
+        for kind in map(dtype_of, eqn.outvars):
+            if jax.dtypes.issubdtype(kind, np.complexfloating):
+                raise NotSupported(f"{name} of complex numbers")
+            if is_narrow(kind) and name != "convert_element_type" and not is_exact(name):
+                raise NotSupported(f"{name} in {kind}, whose roundings are not enclosed")
+        rule = self.rules.get(name)
+        if "callback" in name:
+            raise NotSupported(f"{name}: what it computes is not in the program")
+        if name not in _ALWAYS and not any(map(is_soft, values)):
+            return concrete(eqn, values, self)
+        if rule is None:
+            raise NotSupported(f"no rule for the primitive {name!r}")
+        try:
+            return rule(eqn, values, self)
+        except UnknownParametersError as problem:
+            raise NotSupported(str(problem)) from problem
+        except (ValueError, TypeError, IndexError, OverflowError) as problem:
+            raise NotSupported(f"{name}: {problem}") from problem
+
+
+def traced(function: Callable[..., Any], /, *arguments: Any) -> tuple[ClosedJaxpr, Any]:
+    """The program of a function, and the structure of its result."""
+    closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
+    return closed, jax.tree.structure(shape)
+
+
+class Enclosed(NamedTuple):
+    """What a program computes.
+
+    Attributes:
+        ways: the results of every way through it; one of them encloses the truth.
+        computed: see `Interpreter`.
+        whole: whether all of it was traced; else something was run as it is.
+    """
+
+    ways: list[Any]
+    computed: bool
+    whole: bool = True
+
+    def taken(self, host: bool) -> bool:
+        """Whether numbers from outside of the trace are taken as they are."""
+        return not self.whole or (host and self.computed)
+
+
+def enclose(
+    function: Callable[..., Any],
+    /,
+    *arguments: Any,
+    reading: Reading = "exact",
+    bits: int = 192,
+    seconds: float | None = None,
+    rules: dict[str, Any] | None = None,
+) -> Enclosed:
+    """The value of a JAX function at concrete arguments, enclosed; one tree for each way through.
+
+    Args:
+        function: any function that `jax.make_jaxpr` can trace.
+        arguments: trees of arrays: floats stand for themselves, exactly. Leaves may also be arrays
+            of `flint.arb` in `jaxbounds.programs.balls.values.reals`, for boxes.
+        reading: "exact", or "ulp": floats in the program that are no short dyadic numbers stand
+            for every real within one unit in the last place (`math.sqrt(2)`, 1/3).
+        bits: precision of the balls.
+        seconds: after which it is given up.
+        rules: by primitive; the default has them all.
+
+    Returns:
+        `ways` are trees of arrays of `flint.arb` (floats), integers, and booleans or `Flags`.
+
+    Raises:
+        Undecided: if a discrete choice stays open beyond what forks can settle.
+        NotSupported: if there is no rule for a primitive; it is named.
+    """
+    program = Program.of(function, *arguments)
+    return program.enclosed(*arguments, reading=reading, bits=bits, seconds=seconds, rules=rules)
+
+
+class Program(NamedTuple):
+    """A function that was traced, to be enclosed as often as one likes.
+
+    Attributes:
+        closed: its equations.
+        result: the structure of what it returns.
+    """
+
+    closed: ClosedJaxpr
+    result: Any
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], /, *arguments: Any) -> "Program":
+        """Trace a function for arguments like these; leaves may be arrays of balls."""
+        like = lambda x: np.zeros(x.shape) if is_soft(x) else x
+        return cls(*traced(function, *jax.tree.map(like, arguments, is_leaf=is_soft)))
+
+    def enclosed(
+        self,
+        /,
+        *arguments: Any,
+        reading: Reading = "exact",
+        bits: int = 192,
+        seconds: float | None = None,
+        rules: dict[str, Any] | None = None,
+    ) -> Enclosed:
+        """The value at arguments of the shapes it was traced for; see `enclose`."""
+        run = Interpreter(reading, rules=rules, seconds=seconds)
+        with precision(bits):
+            outs = list(run.ways(self.closed, *map(enclosed, jax.tree.leaves(arguments))))
+        return Enclosed([jax.tree.unflatten(self.result, out) for out in outs], run.computed)
+
+
+class precision:
+    """The precision of ball arithmetic in bits, for the length of a `with` block."""
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+
+    def __enter__(self) -> None:
+        self._before, ctx.prec = ctx.prec, self.bits
+
+    def __exit__(self, *exc: object) -> None:
+        ctx.prec = self._before

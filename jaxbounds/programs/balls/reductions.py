@@ -1,0 +1,236 @@
+"""Rules that fold an axis: sums, extrema, positions of extrema, running folds, sorting."""
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from flint import arb
+
+from jaxbounds.ground.jax_internals import JaxprEqn
+from jaxbounds.programs.balls import functions
+from jaxbounds.programs.balls.values import (
+    INF,
+    ONE,
+    OPEN,
+    ZERO,
+    Flags,
+    Undecided,
+    as_flags,
+    as_reals,
+    axes_of,
+    dtype_of,
+    each,
+    flags,
+    is_reals,
+    known_nonnegative,
+    nonnegative,
+    reals,
+    settled,
+)
+
+Values = list[Any]
+Rule = Callable[[JaxprEqn, Values, Any], Values]
+
+
+def _rows(x: np.ndarray, axes: tuple[int, ...]) -> tuple[tuple[int, ...], np.ndarray]:
+    """What stays, and the folded entries as rows."""
+    keep = [i for i in range(x.ndim) if i not in axes]
+    shape = tuple(x.shape[i] for i in keep)
+    count = int(np.prod(shape, dtype=int))
+    width = int(np.prod([x.shape[i] for i in axes], dtype=int))
+    return shape, np.transpose(x, [*keep, *axes]).reshape(count, width)
+
+
+def _fold(function: Callable[[arb, arb], arb], empty: arb) -> Rule:
+    def rule(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+        shape, rows = _rows(as_reals(xs[0]), axes_of(eqn))
+        return [reals(shape, (functools.reduce(function, row, empty) for row in rows))]
+
+    return rule
+
+
+def total(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """A sum, started from the first entry so that exact entries stay exact."""
+    shape, rows = _rows(as_reals(xs[0]), axes_of(eqn))
+    add = lambda row: functools.reduce(functions.plus, row) if len(row) else ZERO
+    return [reals(shape, map(add, rows))]
+
+
+def every(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """All of them."""
+    x, axes = as_flags(xs[0]), axes_of(eqn)
+    return [flags(np.where((x == 0).any(axis=axes), 0, np.where((x == 1).all(axis=axes), 1, OPEN)))]
+
+
+def some(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """Any of them."""
+    x, axes = as_flags(xs[0]), axes_of(eqn)
+    return [flags(np.where((x == 1).any(axis=axes), 1, np.where((x == 0).all(axis=axes), 0, OPEN)))]
+
+
+def _extremum(fold: Rule, of_flags: Rule) -> Rule:
+    return lambda eqn, xs, run: (of_flags if isinstance(xs[0], Flags) else fold)(eqn, xs, run)
+
+
+def _position(better: Callable[[arb, arb], bool]) -> Rule:
+    """The first best entry; where several can be it, the program forks."""
+
+    def first(row: np.ndarray, run: Any) -> int:
+        if any(v.is_nan() for v in row):
+            raise Undecided("the position of an extremum of unknown numbers")
+        possible = [
+            i
+            for i, v in enumerate(row)
+            if not any(better(w, v) for w in row)
+            and not any(functions.equal(w, v) == 1 for w in row[:i])
+        ]
+        if len(possible) == 1:
+            return possible[0]
+        return possible[run.fork(len(possible), "the position of an extremum")]
+
+    def rule(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+        shape, rows = _rows(as_reals(xs[0]), axes_of(eqn))
+        where = [first(row, run) for row in rows]
+        return [np.array(where, dtype=eqn.params["index_dtype"]).reshape(shape)]
+
+    return rule
+
+
+def _running(function: Callable[[arb, arb], arb]) -> Rule:
+    def rule(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+        axis, reverse = eqn.params["axis"], eqn.params["reverse"]
+        x = as_reals(xs[0])
+        x = np.moveaxis(np.flip(x, axis) if reverse else x, axis, 0).copy()
+        for i in range(1, len(x)):
+            x[i] = (
+                each(function, np.asarray(x[i - 1]), np.asarray(x[i]))
+                if x.ndim > 1
+                else (function(x[i - 1], x[i]))
+            )
+        x = np.moveaxis(x, 0, axis)
+        return [np.flip(x, axis) if reverse else x]
+
+    return rule
+
+
+def _ascending(balls: list[arb]) -> list[arb]:
+    """Exact numbers in order."""
+    order = lambda a, b: -1 if a < b else 1 if a > b else 0
+    return sorted(balls, key=functools.cmp_to_key(order))
+
+
+def order_statistics(balls: Any, /) -> list[arb]:
+    """The sorted reals, enclosed: the k-th lies between the k-th lower and upper ends."""
+    low, high = (_ascending([getattr(v, end)() for v in balls]) for end in ("lower", "upper"))
+    known = sum(map(nonnegative, balls)) == len(balls)
+    sorted_balls = [a if a == b else a.union(b) for a, b in zip(low, high)]
+    return list(map(known_nonnegative, sorted_balls)) if known else sorted_balls
+
+
+def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """One array by its order statistics; several together where the order is certain.
+
+    Open flags that are sorted by are settled by forks.
+
+    Raises:
+        Undecided: if the order of numbers that are sorted together is open.
+    """
+    axis, keys = eqn.params["dimension"], eqn.params["num_keys"]
+    by = "a boolean that is sorted by"
+    keyed = [
+        settled(x, run, by).astype(bool) if i < keys and isinstance(x, Flags) else x
+        for i, x in enumerate(xs)
+    ]
+    moved = [np.moveaxis(x, axis, -1) for x in keyed]
+    out = [np.empty_like(x) for x in moved]
+
+    def before(index: tuple[int, ...]) -> Callable[[int, int], int]:
+        def order(i: int, j: int) -> int:
+            for key in moved[:keys]:
+                a, b = key[index][i], key[index][j]
+                if a < b:
+                    return -1
+                if a > b:
+                    return 1
+                if is_reals(key) and functions.equal(a, b) != 1:
+                    raise Undecided("the order of numbers that are sorted together")
+            return -1 if i < j else 1
+
+        return order
+
+    for index in np.ndindex(moved[0].shape[:-1]):
+        row = moved[0][index]
+        if len(xs) == 1 and is_reals(row):
+            if any(v.is_nan() for v in row):
+                raise Undecided("the order of unknown numbers")
+            out[0][index] = order_statistics(row)
+            continue
+        places = sorted(range(len(row)), key=functools.cmp_to_key(before(index)))
+        for source, target in zip(moved, out):
+            target[index] = source[index][places]
+    return [np.moveaxis(x, -1, axis) for x in out]
+
+
+def top_k(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
+    """The largest, in order, and (only if used) where they stand; of equal ones the first.
+
+    Where several can be the next one the program forks.
+
+    Raises:
+        Undecided: if the numbers are unknown.
+    """
+    k, axis = eqn.params["k"], eqn.params.get("axis", -1)
+    x = np.moveaxis(as_reals(xs[0]), axis, -1)
+    values = np.empty((*x.shape[:-1], k), dtype=object)
+    places = np.zeros(values.shape, dtype=dtype_of(eqn.outvars[1]))
+    for index in np.ndindex(x.shape[:-1]):
+        row = x[index]
+        if any(v.is_nan() for v in row):
+            raise Undecided("the order of unknown numbers")
+        values[index] = order_statistics(row)[::-1][:k]
+        if run.used(eqn.outvars[1]):
+            places[index] = _ranked(row, k, run)
+    return [np.moveaxis(values, -1, axis), np.moveaxis(places, -1, axis)]
+
+
+def _same(a: arb, b: arb) -> bool:
+    return functions.equal(a, b) == 1
+
+
+def _ranked(row: np.ndarray, k: int, run: Any) -> list[int]:
+    left, out = list(range(len(row))), []
+    for _ in range(k):
+        possible = [
+            i
+            for i in left
+            if not any(row[j] > row[i] for j in left)
+            # Of two zeros the signs decide, which are not known.
+            and (row[i].is_zero() or not any(_same(row[j], row[i]) for j in left if j < i))
+        ]
+        many = len(possible) > 1
+        out.append(
+            possible[run.fork(len(possible), "the largest numbers")] if many else possible[0]
+        )
+        left.remove(out[-1])
+    return out
+
+
+_greatest, _least = _fold(functions.greater, -INF), _fold(functions.less, INF)
+RULES: dict[str, Rule] = {
+    "reduce_sum": total,
+    "reduce_prod": _fold(functions.times, ONE),
+    "reduce_max": _extremum(_greatest, some),
+    "reduce_min": _extremum(_least, every),
+    "reduce_and": every,
+    "reduce_or": some,
+    "argmax": _position(operator.gt),
+    "argmin": _position(operator.lt),
+    "cumsum": _running(functions.plus),
+    "cumprod": _running(functions.times),
+    "cummax": _running(functions.greater),
+    "cummin": _running(functions.less),
+    "sort": sort,
+    "top_k": top_k,
+}

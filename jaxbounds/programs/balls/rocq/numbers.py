@@ -1,0 +1,79 @@
+"""Numbers as a file for Rocq writes them: exact fractions, and decimal bounds rounded outward."""
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
+from fractions import Fraction
+
+from flint import arb, fmpq
+
+from jaxbounds.programs.balls.certificate import as_fraction
+from jaxbounds.programs.balls.values import NotSupported, known_nonnegative, nonnegative
+
+LARGEST, SMALLEST = 1000, 300
+"""Powers of ten up to which numbers are written, and below which they are not told from zero."""
+
+
+def exact_ball(x: Fraction, /) -> arb:
+    """A fraction as a ball."""
+    return arb(fmpq(x.numerator, x.denominator))
+
+
+def _rounded(x: Fraction, digits: int, rounding: str) -> Decimal:
+    """Away from the inside, and one unit further, for the roundings of who computes it again."""
+    if x == 0:
+        return Decimal(0)
+    with localcontext(
+        Context(prec=digits, rounding=rounding, Emax=10**6, Emin=-(10**6))
+    ) as context:
+        near = Decimal(x.numerator) / Decimal(x.denominator)
+        far = near.next_minus(context) if rounding == ROUND_FLOOR else near.next_plus(context)
+    if far.adjusted() > LARGEST:
+        raise NotSupported(f"a number beyond 10^{LARGEST}")
+    if far.adjusted() < -SMALLEST:  # in full it would be as many digits
+        least = Decimal(1).scaleb(-SMALLEST)
+        inwards = (rounding == ROUND_FLOOR) == (x > 0)
+        return Decimal(0) if inwards else least.copy_sign(far)
+    return far
+
+
+def outward(x: arb, digits: int, /) -> tuple[Decimal, Decimal]:
+    """Two decimal numbers of so many digits around a ball.
+
+    Raises:
+        NotSupported: if it is not finite, or too large to be written.
+    """
+    if not x.is_finite():
+        raise NotSupported("a number that may be infinite or undefined")
+    low = _rounded(as_fraction(x.lower()), digits, ROUND_FLOOR)
+    high = _rounded(as_fraction(x.upper()), digits, ROUND_CEILING)
+    return (max(low, Decimal(0)) if nonnegative(x) else low), high
+
+
+def ball_between(low: Decimal, high: Decimal, /) -> arb:
+    """The ball around two decimal numbers."""
+    ball = exact_ball(Fraction(low)).union(exact_ball(Fraction(high)))
+    return known_nonnegative(ball) if low >= 0 else ball
+
+
+def decimal_text(x: Decimal, /) -> str:
+    """A decimal number; plain where that is short."""
+    if x == 0:
+        return "0"
+    plain = format(x, "f")
+    plain = plain.rstrip("0").rstrip(".") if "." in plain else plain
+    if len(plain) <= len(x.as_tuple().digits) + 6:
+        return plain
+    return str(x.normalize()).lower().replace("e+", "e")
+
+
+def fraction_text(x: Fraction, /) -> str:
+    """A fraction, without parentheses."""
+    return str(x.numerator) if x.denominator == 1 else f"{x.numerator} / {x.denominator}"
+
+
+def root_of(x: Fraction, /) -> Fraction | None:
+    """Its root, if that is a fraction."""
+    if x < 0:
+        return None
+    a, b = math.isqrt(x.numerator), math.isqrt(x.denominator)
+    return Fraction(a, b) if a * a == x.numerator and b * b == x.denominator else None

@@ -1,0 +1,57 @@
+"""How each line of a file is proved: from what is known of the numbers that stand in it."""
+
+from collections.abc import Iterable
+
+from jaxbounds.programs.balls.rocq.numbers import decimal_text, fraction_text
+from jaxbounds.programs.balls.rocq.terms import Comparison, Real
+
+
+def known_as(x: Real, /) -> str:
+    """The name of the lemma about a definition."""
+    return f"{x.name}_{'in' if x.exact is None else 'eq'}"
+
+
+def prepared(parts: Iterable[Real], *unfolded: str) -> str:
+    """Unfold what is given, rewrite what is exact, generalise what lies between bounds."""
+    parts = list({id(x): x for x in parts if x.name}.values())
+    given = [x.name for x in parts if x.operation is None]
+    exact = [known_as(x) for x in parts if x.operation is not None and x.exact is not None]
+    between = [f"use {x.name} {known_as(x)}." for x in parts if x.exact is None]
+    steps = []
+    if unfolded or given:
+        steps.append(f"unfold {', '.join([*unfolded, *given])}.")
+    if exact:
+        steps.append(f"rewrite {', '.join(exact)}.")
+    return " ".join([*steps, *between])
+
+
+def definition_of(x: Real, /) -> str:
+    """The line that defines it."""
+    if x.operation is None:
+        assert x.exact is not None
+        text = fraction_text(x.exact)
+    else:
+        text = x.operation.written(x.arguments)
+    return f"Definition {x.name} : R := {text}."
+
+
+def lemma_of(x: Real, /) -> str:
+    """What is known of it, and its proof."""
+    if x.exact is not None:
+        value = fraction_text(x.exact)
+        tactic = x.operation.exactly
+        # Of what is multiplied by zero nothing need be known.
+        parts = [p for p in x.parts() if p.exact is not None or tactic != "lra"]
+        claim = f"{x.name} = {value}"
+    else:
+        assert x.bounds is not None
+        low, high = map(decimal_text, x.bounds)
+        tactic, parts = x.operation.tactic, list(x.parts())
+        claim = f"{low} <= {x.name} <= {high}"
+    script = prepared(parts, x.name)
+    return f"Lemma {known_as(x)} : {claim}.\nProof. {script} {tactic}. Qed."
+
+
+def comparison_script(c: Comparison, *unfolded: str) -> str:
+    """The steps that prove a comparison."""
+    return f"{prepared((c.left, c.right), *unfolded)} lra.".strip()

@@ -1,0 +1,179 @@
+"""From a JAX program on an exact instance to the ledger of its scalar operations."""
+
+import linecache
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.ground import jax_internals
+from jaxbounds.ground.jax_internals import JaxprEqn
+from jaxbounds.programs.balls import loops, movement
+from jaxbounds.programs.balls.interpreter import Interpreter, Program
+from jaxbounds.programs.balls.rocq.ledger import Ledger
+from jaxbounds.programs.balls.rocq.rules import INTEGERS, RULES, lifted, objects
+from jaxbounds.programs.balls.rocq.terms import Fact, Place, Real
+from jaxbounds.programs.balls.values import (
+    NotSupported,
+    Reading,
+    Undecided,
+    dtype_of,
+    is_float,
+    is_reals,
+)
+
+PACKAGE = Path(__file__).parents[3]
+_LOOPS = frozenset(loops.RULES) | {"custom_linear_solve"}
+_FRAME = re.compile(r"(?P<file>.+?):(?P<line>\d+)(:\d+)? \((?P<function>.+)\)")
+_DATA = movement.DATA | {"scatter-add": (0, 2)}
+
+
+def place_of(eqn: JaxprEqn, /) -> Place | None:
+    """The innermost line of a user's code that an equation comes from."""
+    found = _FRAME.fullmatch(jax_internals.place_of(eqn))
+    if found is None:
+        return None
+    file, line, function = found["file"], int(found["line"]), found["function"]
+    path = Path(file)
+    shown = str(path.relative_to(PACKAGE.parent)) if PACKAGE in path.parents else path.name
+    code = linecache.getline(file, line).strip()
+    return Place(shown, line, function.replace("<locals>", "").rsplit(".", 1)[-1], code)
+
+
+class Translator(Interpreter):
+    """One way through a program, recorded in a ledger."""
+
+    def __init__(self, ledger: Ledger, reading: Reading, seconds: float | None) -> None:
+        super().__init__(reading, rules=RULES, seconds=seconds)
+        self.ledger = ledger
+
+    def fork(self, ways: int, what: str) -> int:
+        """No continuation is chosen that is not proved.
+
+        Raises:
+            Undecided: always.
+        """
+        raise Undecided(f"{what}: it is not decided")
+
+    def _constant(self, x: Any) -> Any:
+        value = super()._constant(x)
+        if not is_reals(value):
+            return value
+        entries = np.asarray(x, dtype=np.float64).ravel().tolist()
+
+        def one(float_: float, ball: Any) -> Any:
+            if ball.is_exact() or not ball.is_finite():
+                return lifted(ball, self.ledger)[()]
+            return self.ledger.variable(float_, ball)
+
+        return objects(value.shape, map(one, entries, value.ravel()))
+
+    def _equation(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
+        name = eqn.primitive.name
+        self.ledger.group(place_of(eqn) or self.ledger.place)
+        if name not in _LOOPS and name not in INTEGERS:
+            values = [
+                without_balls(x, v)
+                if is_reals(x) and not is_float(v) and dtype_of(v) != np.bool_
+                else x
+                for v, x in zip(eqn.invars, values)
+            ]
+        elif (data := _DATA.get(name)) is not None:
+            values = [
+                x if i in data or not is_reals(x) else without_balls(x, v)
+                for i, (v, x) in enumerate(zip(eqn.invars, values))
+            ]
+        outs = super()._equation(eqn, values)
+        for v, out in zip(eqn.outvars, outs):
+            if is_reals(out) and np.issubdtype(dtype_of(v), np.integer):
+                _refuse_overflow(out, np.iinfo(dtype_of(v)))
+        return outs
+
+
+def _refuse_overflow(x: np.ndarray, kind: Any) -> None:
+    """Integers of a program are those of a machine.
+
+    Raises:
+        NotSupported: if one is not within its type.
+    """
+    for v in x.ravel():
+        if isinstance(v, Real) and v.exact is not None and not kind.min <= v.exact <= kind.max:
+            raise NotSupported("integers beyond the range of their type")
+
+
+def without_balls(x: np.ndarray, like: Any) -> np.ndarray:
+    """Integers that are known exactly, as such, of a variable's type.
+
+    Raises:
+        Undecided: if one is not.
+    """
+    entries = []
+    for v in x.ravel():
+        if isinstance(v, Fact):
+            entries.append(int(v))
+        elif v.exact is None or v.exact.denominator != 1:
+            raise Undecided("an integer that is not exact")
+        else:
+            entries.append(int(v.exact))
+    return np.array(entries, dtype_of(like)).reshape(x.shape)
+
+
+def program_of(function: Callable[[Any], Any], instance: Any, /) -> tuple[Program, Any, bool]:
+    """A function of an instance, traced whole or in its floats alone; its argument; which of both.
+
+    Raises:
+        NotSupported: if it cannot be traced.
+    """
+    leaves, structure = jax.tree.flatten(instance)
+    is_real = lambda x: jax.dtypes.issubdtype(x.dtype, np.floating)
+    floats = {i: x for i, x in enumerate(leaves) if is_real(x)}
+
+    def of_floats(given: dict[int, Any]) -> Any:
+        mixed = [given[i] if i in given else np.asarray(x) for i, x in enumerate(leaves)]
+        return function(jax.tree.unflatten(structure, mixed))
+
+    refusal: Exception | None = None
+    for traceable, argument in ((function, instance), (of_floats, floats)):
+        if not jax.tree.leaves(argument):
+            continue
+        try:
+            return Program.of(traceable, argument), argument, refusal is None
+        except Exception as problem:  # whatever NumPy or Python say to a tracer
+            refusal = problem
+    raise NotSupported(
+        f"evaluate runs on the host: nothing of it can be traced ({type(refusal).__name__})"
+    )
+
+
+def translated(
+    function: Callable[[Any], Any], instance: Any, names: dict[int, np.ndarray], run: Translator, /
+) -> Any:
+    """What a function gives on an instance, as numbers and facts of a ledger.
+
+    Args:
+        function: that JAX traces.
+        instance: a tree of arrays.
+        names: of each leaf that is recorded, its numbers.
+        run: the translator.
+
+    Raises:
+        NotSupported: if there is no translation; it is named.
+        Undecided: if a comparison stays open.
+    """
+    program, argument, whole = program_of(function, instance)
+    leaves = jax.tree.leaves(argument)
+    if whole:
+        given = [names.get(i, x) for i, x in enumerate(leaves)]
+    else:
+        given = [names.get(i, x) for i, x in zip(argument, leaves)]
+    run._next, run._reads = 0, []
+    outs = run.closed(program.closed, *given)
+    return jax.tree.unflatten(program.result, outs)
+
+
+def entries_of(x: Any, ledger: Ledger, /) -> list[Any]:
+    """Numbers and facts of a result, in order."""
+    return list(lifted(x, ledger).ravel())

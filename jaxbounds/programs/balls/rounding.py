@@ -1,0 +1,40 @@
+"""Numbers rounded to a narrower type of floats, as the conversion in a program does it."""
+
+from typing import Any
+
+import jax.numpy as jnp
+from flint import arb, fmpz
+
+from jaxbounds.programs.balls.values import NAN, ZERO, hull
+
+
+def _nearest(x: arb, kind: Any) -> arb:
+    """An exact number, to the nearest of the type; halves to the even one, NaN beyond the largest.
+
+    Below the least normal number programs may round to zero: the hull of both.
+    """
+    mantissa, exponent = (int(v) for v in x.man_exp())
+    if mantissa == 0:
+        return ZERO
+    size = abs(mantissa)
+    top = size.bit_length() + exponent - 1
+    if top < kind.minexp:
+        least = arb(2) ** kind.minexp
+        return hull(ZERO, least) if mantissa > 0 else -hull(ZERO, least)
+    unit = top - kind.nmant
+    if unit > exponent:
+        shift = unit - exponent
+        whole, rest = divmod(size, 1 << shift)
+        half = 1 << (shift - 1)
+        whole += rest > half or (rest == half and whole % 2 == 1)
+        size, exponent = whole, unit
+    rounded = arb(fmpz(size)) * arb(2) ** exponent
+    return NAN if rounded > float(kind.max) else rounded if mantissa > 0 else -rounded
+
+
+def narrowed(x: arb, dtype: Any, /) -> arb:
+    """What a ball becomes in that type: rounding is monotone, so its ends say it."""
+    if not x.is_finite():
+        return x
+    kind = jnp.finfo(dtype)
+    return hull(_nearest(x.lower(), kind), _nearest(x.upper(), kind))

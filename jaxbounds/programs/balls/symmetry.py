@@ -1,0 +1,334 @@
+"""Homogeneity divided out: scalings and shifts of a box's coordinates that keep a claim as it is.
+
+Along a flow x_j -> e^(w_j t) x_j (or x_j + w_j t) an entry of a program may only be multiplied by
+e^(a t), or grow by b t; what the primitives do to such laws is known, and gives linear equations
+for w. Where the margin is multiplied and no hypothesis changes, the claim holds at a point if and
+only if it holds all along its orbit, and both are defined or neither. Followed forward, a point of
+the box leaves it through a face into which the flow points: the claim is proved on those faces,
+and where nothing moves.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import NamedTuple
+
+from flint import arb
+
+from jaxbounds.ground.jax_internals import ClosedJaxpr
+from jaxbounds.programs.balls import functions
+from jaxbounds.programs.balls.boxes import Box
+from jaxbounds.programs.balls.scalars import Scalars
+from jaxbounds.programs.balls.values import OPEN, NotSupported, Reading, Undecided, reals
+
+Form = tuple[Fraction, ...]
+"""A linear form of the weights."""
+
+
+class Law(NamedTuple):
+    """How an entry follows the flow: times e^(degree t), or plus shift t; never both.
+
+    Attributes:
+        degree: a form of the weights.
+        shift: the same.
+        value: of a constant, which does not move.
+        finite: whether it is certainly a finite number.
+    """
+
+    degree: Form
+    shift: Form
+    value: arb | None = None
+    finite: bool = False
+
+
+class Laws:
+    """The algebra of laws; collects the equations that the weights satisfy.
+
+    Attributes:
+        equations: forms that have to be zero.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.zero = (Fraction(0),) * count
+        self.equations: list[Form] = []
+
+    def _same(self, a: Form, b: Form) -> None:
+        if a != b:
+            self.equations.append(tuple(u - v for u, v in zip(a, b)))
+
+    def _fixed(self, x: Law) -> None:
+        self._same(x.degree, self.zero)
+        self._same(x.shift, self.zero)
+
+    def _alike(self, a: Law, b: Law) -> Law:
+        """What two entries of which one is taken have in common.
+
+        Zero is of every degree, and an infinity follows every law.
+        """
+        for one, other in ((a, b), (b, a)):
+            if one.value is not None and (one.value == arb("inf") or one.value == -arb("inf")):
+                return other._replace(value=None, finite=False)
+            if one.value is not None and one.value.is_zero():
+                self._same(other.shift, self.zero)
+                return Law(other.degree, self.zero, finite=a.finite and b.finite)
+        self._same(a.degree, b.degree)
+        self._same(a.shift, b.shift)
+        return Law(a.degree, a.shift, finite=a.finite and b.finite)
+
+    def lift(self, ball: arb) -> Law:
+        """A constant."""
+        return Law(self.zero, self.zero, ball, bool(ball.is_finite()))
+
+    def _added(self, a: Law, b: Law, sign: int) -> Law:
+        for one, other in ((b, a), (a, b)):
+            if one.value is not None and one.value.is_zero():
+                flip = sign if one is a else 1
+                return other._replace(shift=tuple(flip * v for v in other.shift))
+        self._same(a.degree, b.degree)
+        shift = tuple(u + sign * v for u, v in zip(a.shift, b.shift))
+        if any(a.shift) or any(b.shift):
+            self._same(a.degree, self.zero)
+        return Law(a.degree, shift, finite=a.finite and b.finite)
+
+    def scales(self, *entries: Law) -> None:
+        """They are only multiplied."""
+        for x in entries:
+            self._same(x.shift, self.zero)
+
+    def power(self, x: Law, n: int) -> Law:
+        """A whole power."""
+        self.scales(x)
+        return Law(tuple(n * v for v in x.degree), self.zero)
+
+    def apply(self, name: str, *entries: Law) -> Law:
+        """A function by the name of its primitive."""
+        x = entries[0]
+        values = [entry.value for entry in entries]
+        if all(v is not None for v in values) and name in _FUNCTIONS:
+            return self.lift(_FUNCTIONS[name](*values))
+        if name in ("add", "sub"):
+            return self._added(entries[0], entries[1], 1 if name == "add" else -1)
+        if name == "neg":
+            value = None if x.value is None else -x.value
+            return Law(x.degree, tuple(-v for v in x.shift), value, x.finite)
+        if name in ("mul", "div"):
+            return self._product(entries[0], entries[1], 1 if name == "mul" else -1)
+        if name in _DEGREES:
+            self.scales(x)
+            return Law(tuple(_DEGREES[name] * v for v in x.degree), self.zero)
+        if name == "exp":
+            self._same(x.degree, self.zero)
+            return Law(x.shift, self.zero)
+        if name == "log":
+            self.scales(x)
+            return Law(self.zero, x.degree)
+        if name == "pow":
+            self.scales(x)
+            exponent = entries[1].value
+            if exponent is not None and exponent.is_exact() and exponent.is_finite():
+                q = exponent.fmpq()
+                return Law(tuple(Fraction(int(q.p), int(q.q)) * v for v in x.degree), self.zero)
+        for entry in entries:  # of what does not move, any function does not move
+            self._fixed(entry)
+        return Law(self.zero, self.zero)
+
+    def _product(self, a: Law, b: Law, sign: int) -> Law:
+        number = b if b.value is not None else a if sign > 0 and a.value is not None else None
+        if number is not None and number.value is not None and number.value.is_exact():
+            other, c = (a if number is b else b), number.value.fmpq()
+            if c != 0 or sign > 0:
+                by = Fraction(int(c.p), int(c.q))
+                by = by if sign > 0 else 1 / by
+                if c == 0:
+                    return self.lift(arb(0))
+                return Law(other.degree, tuple(by * v for v in other.shift))
+        self.scales(a, b)
+        return Law(tuple(u + sign * v for u, v in zip(a.degree, b.degree)), self.zero)
+
+    def compare(self, name: str, a: Law, b: Law, fork: Callable[[int, str], int]) -> int:
+        """Open, but of constants, and the same all along the flow."""
+        if a.value is not None and b.value is not None:
+            return functions.COMPARISONS[name](a.value, b.value)
+        self._alike(a, b)
+        return OPEN
+
+    def larger(self, a: Law, b: Law, fork: Callable[[int, str], int]) -> Law:
+        """The larger of two that follow one law; that and minus infinity is the one."""
+        for one, other in ((a, b), (b, a)):
+            if one.value is not None and one.value == -arb("inf"):
+                return other
+        if a.value is not None and b.value is not None:
+            return self.lift(functions.greater(a.value, b.value))
+        return self._alike(a, b)
+
+    def join(self, cases: list[Law]) -> Law:
+        """One of several that follow one law."""
+        return self._alike(*cases)
+
+    def finite(self, x: Law) -> int:
+        """Certain, or open: the same all along the flow."""
+        return 1 if x.finite else OPEN
+
+    def hull(self, x: Law) -> arb:
+        """Nothing is known of the values.
+
+        Raises:
+            NotSupported: unless it is a constant.
+        """
+        if x.value is None:
+            raise NotSupported("a step of what moves")
+        return x.value
+
+
+_FUNCTIONS: dict[str, Callable[..., arb]] = functions.UNARY | functions.BINARY
+_DEGREES = {
+    "abs": Fraction(1),
+    "square": Fraction(2),
+    "sqrt": Fraction(1, 2),
+    "cbrt": Fraction(1, 3),
+    "rsqrt": Fraction(-1, 2),
+}
+
+
+def kernel(equations: list[Form], count: int, /) -> list[list[Fraction]]:
+    """A basis of the weights that satisfy all of the equations."""
+    rows, pivots = [list(e) for e in equations], list[int]()
+    for column in range(count):
+        at = len(pivots)
+        best = next((i for i in range(at, len(rows)) if rows[i][column]), None)
+        if best is None:
+            continue
+        rows[at], rows[best] = rows[best], rows[at]
+        rows[at] = [v / rows[at][column] for v in rows[at]]
+        for i, row in enumerate(rows):
+            if i != at and row[column]:
+                rows[i] = [u - row[column] * v for u, v in zip(row, rows[at])]
+        pivots.append(column)
+    basis = []
+    for free in (j for j in range(count) if j not in pivots):
+        weights = [Fraction(0)] * count
+        weights[free] = Fraction(1)
+        for i, column in enumerate(pivots):
+            weights[column] = -rows[i][free]
+        basis.append(weights)
+    return basis
+
+
+class Flow(NamedTuple):
+    """Which coordinates are scaled (the others are shifted), and by what."""
+
+    scaled: tuple[bool, ...]
+    weights: tuple[Fraction, ...]
+
+
+def flows(
+    program: ClosedJaxpr, count: int, reading: Reading = "exact", /
+) -> Iterator[tuple[tuple[bool, ...], list]]:
+    """For every way to scale some coordinates and shift others: a basis of the weights."""
+    ways = sorted(itertools.product((True, False), repeat=count), key=lambda w: -sum(w))
+    for scaled in ways:
+        laws = Laws(count)
+        units = [tuple(Fraction(int(i == j)) for i in range(count)) for j in range(count)]
+        entries = [
+            Law(unit, laws.zero, finite=True) if s else Law(laws.zero, unit, finite=True)
+            for unit, s in zip(units, scaled)
+        ]
+        run = Scalars(laws, reading=reading)
+        try:
+            for margin, _ in run.ways(program, reals((count,), entries)):
+                laws.scales(margin.item())
+        except (NotSupported, Undecided):
+            continue
+        basis = kernel(laws.equations, count)
+        if basis:
+            yield scaled, basis
+
+
+def _outward(box: Box, flow: Flow) -> list[Box] | None:
+    """The faces through which every point that moves leaves, and where nothing moves.
+
+    None where some would stay for ever.
+    """
+    lower, upper = list(box.lower), list(box.upper)
+    faces: list[tuple[int, float]] = []
+    still = []
+    for j, (w, scaled) in enumerate(zip(flow.weights, flow.scaled)):
+        if not w or lower[j] == upper[j]:
+            if w and (not scaled or lower[j] != 0):
+                return None  # it would leave the box at once
+            continue
+        if not scaled:
+            faces.append((j, upper[j] if w > 0 else lower[j]))
+            continue
+        if w < 0 and lower[j] <= 0 <= upper[j]:
+            return None  # it tends to zero, and may do so for ever
+        if w > 0:
+            faces += [(j, end) for end, out in ((upper[j], upper[j] > 0), (lower[j], lower[j] < 0))
+                      if out]  # fmt: skip
+            if lower[j] <= 0 <= upper[j]:
+                still.append(j)
+        else:
+            faces.append((j, lower[j] if lower[j] > 0 else upper[j]))
+    movers = [j for j, w in enumerate(flow.weights) if w and lower[j] < upper[j]]
+    if not movers:
+        return None
+    out = [_fixed(box, {j: end}) for j, end in faces]
+    if len(still) == len(movers):  # all of them may be zero, where nothing moves
+        out.append(_fixed(box, dict.fromkeys(still, 0.0)))
+    return out
+
+
+def _fixed(box: Box, values: dict[int, float]) -> Box:
+    put = lambda ends: tuple(values.get(j, v) for j, v in enumerate(ends))
+    return Box(put(box.lower), put(box.upper))
+
+
+def _combined(basis: list) -> Iterator[tuple[Fraction, ...]]:
+    """Flows to try: small combinations, those that only grow first."""
+    found = set()
+    for factors in itertools.product((0, 1, -1, 2, -2), repeat=len(basis)):
+        weights = [sum((f * b[j] for f, b in zip(factors, basis)), Fraction(0))
+                   for j in range(len(basis[0]))]  # fmt: skip
+        if any(weights):
+            found.add(tuple(weights))
+    return iter(sorted(found, key=lambda w: (sum(v < 0 for v in w), -sum(v > 0 for v in w), w)))
+
+
+def reduced(program: ClosedJaxpr, box: Box, reading: Reading = "exact", /) -> list[Box]:
+    """Boxes on which a claim has to be proved for it to be proved on the whole box.
+
+    Args:
+        program: from a point to the margin and whether the hypotheses are met.
+        box: of the coordinates.
+        reading: of constants.
+    """
+    for scaled, basis in flows(program, len(box.lower), reading):
+        found = _by(box, scaled, basis)
+        if found is not None:
+            return found
+    return [box]
+
+
+def _by(box: Box, scaled: tuple[bool, ...], basis: list) -> list[Box] | None:
+    for weights in _combined(basis):
+        faces = _outward(box, Flow(scaled, weights))
+        if faces is None:
+            continue
+        out = []
+        for face in faces:
+            fixed = [tuple(Fraction(int(i == j)) for i in range(len(scaled)))
+                     for j in range(len(scaled)) if face.lower[j] == face.upper[j] != 0
+                     or (face.lower[j] == face.upper[j] and not scaled[j])]  # fmt: skip
+            rest = _within(basis, fixed)
+            out += (_by(face, scaled, rest) if rest else None) or [face]
+        return out
+    return None
+
+
+def _within(basis: list, equations: list[Form]) -> list:
+    """The weights of a space that satisfy equations as well."""
+    inner = [tuple(sum((e * v for e, v in zip(equation, b)), Fraction(0)) for b in basis)
+             for equation in equations]  # fmt: skip
+    combos = kernel(inner, len(basis))
+    return [[sum((c * b[j] for c, b in zip(combo, basis)), Fraction(0))
+             for j in range(len(basis[0]))] for combo in combos]  # fmt: skip

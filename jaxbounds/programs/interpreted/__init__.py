@@ -1,0 +1,208 @@
+"""Traced programs run in NumPy: nothing is compiled for what runs only once.
+
+The same equations as XLA would compile, in the same types; results agree up to the rounding of
+elementary functions and of sums. What there is no rule for is left to the compiler.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.ground.jax_internals import (
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    UnknownParametersError,
+    branches_of,
+    called_program,
+    is_call,
+    scan_of,
+    while_of,
+)
+from jaxbounds.programs.interpreted import draws, elementwise, indexing, linear_algebra, structure
+from jaxbounds.programs.interpreted.values import NotInterpreted, Rule
+from jaxbounds.programs.primitives import unknown_parameters
+from jaxbounds.programs.traces import equations
+
+__all__ = ["NotInterpreted", "has_rule", "interpreted", "once"]
+
+_RULES: dict[str, Rule] = {
+    **elementwise.RULES,
+    **structure.RULES,
+    **indexing.RULES,
+    **linear_algebra.RULES,
+    **draws.RULES,
+}
+
+
+COVERED = frozenset(map(np.dtype, (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32",
+    "float64",
+)))  # fmt: skip
+"""The types of arrays on which each rule was compared with the compiler."""
+
+
+def _is_key(dtype: Any) -> bool:
+    return jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
+
+
+def has_rule(name: str, /) -> bool:
+    """Whether NumPy runs a primitive of this name."""
+    return name in _RULES or name in _CONTROL or is_call(name)
+
+
+def _refuse(program: ClosedJaxpr, /) -> None:
+    for eqn in equations(program.jaxpr):
+        name = eqn.primitive.name
+        if not has_rule(name):
+            raise NotInterpreted(f"no rule for {name}")
+        if unknown := unknown_parameters(eqn):
+            raise NotInterpreted(unknown)
+        for kind in (getattr(v.aval, "dtype", None) for v in (*eqn.invars, *eqn.outvars)):
+            if _is_key(kind) and not draws.is_threefry(kind):
+                raise NotInterpreted(f"keys of {kind}")
+            if not _is_key(kind) and np.dtype(kind) not in COVERED:
+                raise NotInterpreted(f"{name} of {kind}")
+
+
+def interpreted(program: ClosedJaxpr, /) -> Callable[..., list[np.ndarray]]:
+    """A function that runs a program in NumPy.
+
+    Raises:
+        NotInterpreted: here, if there is no rule for one of its primitives; later, where NumPy may
+            give something else than a compiled program.
+    """
+    _refuse(program)
+
+    def run(*arguments: Any) -> list[np.ndarray]:
+        with np.errstate(all="ignore"):
+            return _closed(program, [_value(x) for x in arguments])
+
+    return run
+
+
+def once(
+    function: Callable,
+    otherwise: Callable,
+    /,
+    *,
+    seen: Callable[[ClosedJaxpr], Any] = lambda traced: None,
+) -> Callable:
+    """What gives the function's results for a call or two: in NumPy; else `otherwise` is called.
+
+    Args:
+        function: that JAX can trace.
+        otherwise: gives the same, and is called where there is no rule for it.
+        seen: is told what was traced.
+    """
+    trace = jax.jit(function).trace  # remembers what it traced
+
+    def run(*arguments: Any) -> Any:
+        traced = trace(*arguments)
+        seen(traced.jaxpr)
+        try:
+            found = interpreted(traced.jaxpr)(*jax.tree.leaves(arguments))
+        except NotInterpreted:
+            return otherwise(*arguments)
+        return jax.tree.unflatten(jax.tree.structure(traced.out_info), found)
+
+    return run
+
+
+def _value(x: Any) -> Any:
+    return draws.as_numbers(x) if _is_key(getattr(x, "dtype", np.dtype(float))) else np.asarray(x)
+
+
+def _closed(program: ClosedJaxpr, values: Sequence[Any]) -> list[Any]:
+    return _run(program.jaxpr, [_value(c) for c in program.consts], values)
+
+
+def _run(program: Jaxpr, consts: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    known: dict[Any, Any] = dict(zip(program.constvars, consts))
+    known |= dict(zip(program.invars, values))
+    last = {v: i for i, eqn in enumerate(program.eqns) for v in _read(eqn.invars)}
+    kept = set(_read(program.outvars))
+
+    def value_of(atom: Any) -> Any:
+        kind: Any = atom.aval
+        return np.asarray(atom.val, kind.dtype) if isinstance(atom, Literal) else known[atom]
+
+    for i, eqn in enumerate(program.eqns):
+        outs = _equation(eqn, [value_of(v) for v in eqn.invars])
+        for variable, out in zip(eqn.outvars, outs, strict=True):
+            known[variable] = _as_said(out, variable.aval, eqn.primitive.name)
+        for v in _read(eqn.invars):
+            if last[v] == i and v not in kept:
+                known.pop(v, None)
+    return [value_of(v) for v in program.outvars]
+
+
+def _read(atoms: Sequence[Any]) -> list[Any]:
+    return [v for v in atoms if not isinstance(v, Literal)]
+
+
+def _as_said(out: Any, said: Any, name: str) -> np.ndarray:
+    """A result in the type that the program says; of another shape it is refused."""
+    if np.shape(out) != said.shape:
+        raise NotInterpreted(f"{name}: shape {np.shape(out)} for {said.shape}")
+    return np.asarray(out, np.uint64 if _is_key(said.dtype) else said.dtype)
+
+
+def _equation(eqn: Any, values: list[Any]) -> list[Any]:
+    name = eqn.primitive.name
+    if name in _CONTROL or is_call(name):
+        try:
+            return _CONTROL.get(name, _called)(eqn, values)
+        except UnknownParametersError as unknown:
+            raise NotInterpreted(str(unknown)) from unknown
+    try:
+        found = _RULES[name](*values, **eqn.params)
+    except (ArithmeticError, TypeError, ValueError, LookupError) as unforeseen:
+        raise NotInterpreted(f"{name} with such parameters") from unforeseen
+    return list(found) if eqn.primitive.multiple_results else [found]
+
+
+def _called(eqn: JaxprEqn, values: list[Any]) -> list[Any]:
+    inner = called_program(eqn)
+    return _closed(inner, values) if isinstance(inner, ClosedJaxpr) else _run(inner, (), values)
+
+
+def _chosen(eqn: JaxprEqn, values: list[Any]) -> list[Any]:
+    branches = branches_of(eqn)
+    return _closed(branches[int(np.clip(int(values[0]), 0, len(branches) - 1))], values[1:])
+
+
+def _scanned(eqn: JaxprEqn, values: list[Any]) -> list[Any]:
+    loop = scan_of(eqn)
+    if not loop.length:
+        raise NotInterpreted("a loop of no steps")
+    consts, rest = values[: loop.consts], values[loop.consts :]
+    carry, along = rest[: loop.carry], rest[loop.carry :]
+    rows: list[Any] = [None] * loop.length
+    for i in reversed(range(loop.length)) if loop.reverse else range(loop.length):
+        outs = _closed(loop.body, [*consts, *carry, *(x[i] for x in along)])
+        carry, rows[i] = outs[: loop.carry], outs[loop.carry :]
+    return [*carry, *(np.stack(column) for column in zip(*rows))]
+
+
+def _while(eqn: JaxprEqn, values: list[Any]) -> list[Any]:
+    loop = while_of(eqn)
+    of_cond, rest = values[: loop.condition_consts], values[loop.condition_consts :]
+    of_body, carry = rest[: loop.body_consts], rest[loop.body_consts :]
+    while np.any(going := np.asarray(_closed(loop.condition, [*of_cond, *carry])[0])):
+        new = _closed(loop.body, [*of_body, *carry])
+        # Of a batch (`going` is one then) those that have ended stay as they are.
+        along = lambda x: going.reshape(going.shape + (1,) * (np.ndim(x) - going.ndim))
+        carry = [np.where(along(after), after, before) for before, after in zip(carry, new)]
+    return carry
+
+
+_CONTROL: dict[str, Callable[[JaxprEqn, list[Any]], list[Any]]] = {
+    "scan": _scanned,
+    "while": _while,
+    "cond": _chosen,
+}
+"""The primitives that choose or repeat programs."""

@@ -1,0 +1,59 @@
+"""Decompositions and triangular systems, in NumPy: `eigh`, `svd`, `qr`, `triangular_solve`."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxbounds.programs.interpreted.values import NotInterpreted, Rule
+
+
+def _finite(a: Any) -> Any:
+    """NumPy stops where a compiled program gives NaN."""
+    if not np.all(np.isfinite(a)):
+        raise NotInterpreted("a matrix with infinite entries")
+    return a
+
+
+def _eigh(a: Any, *, lower: bool, **_: Any) -> list[Any]:
+    values, vectors = np.linalg.eigh(_finite(a), UPLO="L" if lower else "U")
+    return [vectors, values]
+
+
+def _svd(a: Any, *, full_matrices: bool, compute_uv: bool, **_: Any) -> list[Any]:
+    if not compute_uv:
+        return [np.linalg.svd(_finite(a), compute_uv=False)]
+    u, s, vh = np.linalg.svd(_finite(a), full_matrices=full_matrices)
+    return [s, u, vh]
+
+
+def _qr(a: Any, *, pivoting: bool, full_matrices: bool, **_: Any) -> list[Any]:
+    if pivoting:
+        raise NotInterpreted("a decomposition with pivots")
+    return list(np.linalg.qr(_finite(a), "complete" if full_matrices else "reduced"))
+
+
+def _solved(
+    a: Any, b: Any, *, left_side: bool, lower: bool, transpose_a: bool, unit_diagonal: bool,
+    conjugate_a: bool, **_: Any,
+) -> Any:  # fmt: skip
+    if np.iscomplexobj(a):
+        raise NotInterpreted("a complex system")
+    a = np.tril(a) if lower else np.triu(a)
+    if unit_diagonal:
+        one = np.eye(a.shape[-1], dtype=bool)
+        a = np.where(one, np.asarray(1, a.dtype), a)
+    if np.any(np.diagonal(a, axis1=-2, axis2=-1) == 0):
+        raise NotInterpreted("a singular system")
+    a = np.swapaxes(a, -1, -2) if transpose_a else a
+    if left_side:
+        return np.linalg.solve(a, b)
+    turned = np.linalg.solve(np.swapaxes(a, -1, -2), np.swapaxes(b, -1, -2))
+    return np.swapaxes(turned, -1, -2)
+
+
+RULES: dict[str, Rule] = {
+    "eigh": _eigh,
+    "svd": _svd,
+    "qr": _qr,
+    "triangular_solve": _solved,
+}
