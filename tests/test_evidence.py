@@ -190,6 +190,7 @@ def _plateau(top):
         "id": "mine.plateau",
         "sample": lambda key, size: {"x": 0.9 * jax.random.uniform(key, (2,))},
         "evaluate": evaluate,
+        "hypotheses": lambda i, size: {"0 <= x <= 1": (i["x"] >= 0) & (i["x"] <= 1)},
         "forms": (Form(name="printed"),),
         "search": "none",
     }
@@ -222,12 +223,35 @@ def test_a_violation_is_found_again_and_others_on_request(tmp_path):
     assert _tried(_plain(mended), tmp_path, every=True).worst_ratio == pytest.approx(0.6)
 
 
+def test_certify_tries_no_instance_that_the_claim_does_not_have(tmp_path):
+    failing = pytest.importorskip("jaxbounds.certification.failing")
+    options, corner = _plateau(2.0)
+    assert _tried(_plain(options, cases=corner), tmp_path).status == "fails"
+    (found,) = failing.failing_forms(_plain(options), examples=Examples(tmp_path))
+    assert np.min(found.instance["x"]) >= 0.999
+    for says in ({"hypotheses": None}, {"hypotheses": lambda i, size: {"low": i["x"] <= 0.95}}):
+        assert failing.failing_forms(_plain(options | says), examples=Examples(tmp_path)) == ()
+
+
+def test_an_instance_that_the_claim_does_not_have_is_not_tried(tmp_path):
+    """A run found the corner among its cases; the sampler alone never draws it."""
+    options, corner = _plateau(2.0)
+    for says in ({"hypotheses": None}, {"hypotheses": lambda i, size: {"low": i["x"] <= 0.95}}):
+        assert _tried(_plain(options, cases=corner), tmp_path).status == "fails"
+        found = _tried(_plain(options | says), tmp_path, every=True)
+        assert found.status == "holds" and found.worst_ratio < 1
+    assert _tried(_plain(options, cases=corner), tmp_path).status == "fails"
+    inside = lambda i, size: {"x": jnp.clip(i["x"], 0.0, 0.95)}
+    near = _tried(_plain(options | {"hypotheses": None}, project=inside), tmp_path, every=True)
+    assert near.status == "holds" and near.sources["earlier"]["worst_ratio"] == pytest.approx(0.095)
+
+
 def test_an_example_that_is_damaged_or_of_another_shape_is_passed_over(tmp_path):
     options, corner = _plateau(2.0)
     _tried(_plain(options, cases=corner), tmp_path)
     wider = {"sample": lambda key, size: {"x": 0.9 * jax.random.uniform(key, (3,))}}
     assert _tried(_plain(options | wider), tmp_path, every=True).status == "holds"
-    for file in tmp_path.iterdir():
+    for file in tmp_path.glob("*/*"):
         file.write_bytes(b"no archive")
     assert _tried(_plain(options), tmp_path, every=True).status == "holds"
 

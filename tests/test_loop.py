@@ -209,7 +209,7 @@ def test_an_edit_touches_what_uses_it(before, after, touched, claims, tmp_path, 
     monkeypatch.setattr(source, "own_files", of_the_test)
 
     def digests():
-        for cached in (source._assigned, source._imported, source._code_outside):
+        for cached in (source._assigned, source._imported, source._ids, source._code_outside):
             cached.cache_clear()
         for name in [name for name in sys.modules if name.startswith("claims")]:
             del sys.modules[name]

@@ -340,3 +340,10 @@ def test_what_is_no_set_is_one_sentence(make, says):
 def test_over_takes_sets_only():
     with pytest.raises(TypeError, match="over names no set"):
         Over({})
+
+
+@pytest.mark.parametrize("text", ["9**9**9", "d**d**d**d", "(0-9)**9999", "2**(10**300)"])
+def test_a_power_that_no_float_holds_is_refused_at_once(text):
+    with pytest.raises(ValueError, match="is larger than"):
+        number_of(text, {"d": 9})
+    assert number_of("d**2", {"d": 9}) == 81 and number_of("2**(0-d)", {"d": 9}) == 2**-9

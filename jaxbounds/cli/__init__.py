@@ -4,13 +4,15 @@ import errno
 import gc
 import importlib
 import importlib.metadata
-import os
 import sys
 from collections.abc import Callable
 
 import tyro
 
 from jaxbounds.cli import printed
+from jaxbounds.cli.limits import shortage
+from jaxbounds.cli.streams import Stream, say, usable_streams
+from jaxbounds.runs.digest import refusal
 from jaxbounds.runs.interruption import came, interruptible, leave
 from jaxbounds.runs.threads import collect_rarely, one_thread
 from jaxbounds.version import __version__
@@ -38,6 +40,8 @@ COMMANDS = {
 
 _JUDGING = ("verify", "certify", "constant", "audit")
 
+NO_THREADS = "can't start new thread"
+"""Python's words where the system refuses another thread."""
 _NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 """What the system says where nothing can be written."""
 
@@ -47,6 +51,10 @@ def _command(name: str) -> Callable[..., int]:
     if name in _JUDGING:
         one_thread()
         collect_rarely()
+        if reason := shortage():
+            raise OSError(errno.ENOMEM, reason)
+        if reason := refusal():
+            say(f"jaxbounds: {reason}")
     if module == "browse":
         gc.disable()  # a tenth of the time: what these load is kept until they end
     found = getattr(importlib.import_module(f"jaxbounds.cli.{module}"), function)
@@ -73,12 +81,22 @@ def main(arguments: list[str] | None = None) -> int:
     program = arguments is None
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     usual = gc.get_threshold()
-    with interruptible():
+    with usable_streams() as streams:
         try:
-            status = _answered(arguments)
-            if program and came():
-                leave(status)
-            return status
+            with interruptible():
+                status = streams.status(_answered(arguments))
+                if program and came():
+                    leave(status)
+                return status
+        except SystemExit as end:  # of the parser of flags
+            code = end.code if isinstance(end.code, int) else int(bool(end.code))
+            raise SystemExit(streams.status(code)) from None
+        except RuntimeError as problem:
+            if NO_THREADS not in str(problem):
+                raise
+            words = f"{problem}: the limit of processes is too low. Try ulimit -u 1024, or more"
+            say(f"jaxbounds: {words}")
+            return 3
         finally:
             gc.enable()
             gc.set_threshold(*usual)
@@ -108,22 +126,25 @@ def _answered(arguments: list[str]) -> int:
             args=arguments,
         )
     except ValueError as problem:
-        print(f"jaxbounds: {problem}", file=sys.stderr)
+        say(f"jaxbounds: {problem}")
         return 2
-    except ModuleNotFoundError as problem:
+    except ImportError as problem:
+        if came():  # Ctrl-C, which an import swallowed
+            say("jaxbounds: interrupted")
+            return 130
         if problem.name != "flint":
             raise
-        print(f"jaxbounds: {problem}", file=sys.stderr)
+        say(f"jaxbounds: {problem}")
         return 2
     except BrokenPipeError:  # as in `jaxbounds list | head`; Python must not flush on its way out
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        Stream(sys.stdout).to_nowhere()
         return 1
     except OSError as problem:
         where = f"{problem.filename}: " if problem.filename else ""
         cure = "; free space or choose another --out" if problem.errno in _NO_PLACE else ""
-        print(f"jaxbounds: {where}{problem.strerror or problem}{cure}", file=sys.stderr)
+        say(f"jaxbounds: {where}{problem.strerror or problem}{cure}")
         return 3
     except KeyboardInterrupt as stop:
         words = f"interrupted; {stop}" if str(stop) else "interrupted"
-        print(f"jaxbounds: {words}", file=sys.stderr)
+        say(f"jaxbounds: {words}")
         return 130

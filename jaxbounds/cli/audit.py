@@ -1,6 +1,5 @@
 """`jaxbounds audit`: what was found about a paper, for its authors."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +7,7 @@ import tyro
 
 from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.screen import show
+from jaxbounds.cli.streams import say
 from jaxbounds.runs.audit import audited, the_paper, write_audit
 from jaxbounds.runs.statement_run import Options
 
@@ -53,7 +53,8 @@ def audit(
         run.done.update(run.kept)
         run.publish()
     written = write_audit(run)
-    print(f"written to {place}: audit.md, audit.html; digest {written.digest[:16]}")
+    words = f"audit.md, audit.html; digest {written.digest[:16]}"
+    say(f"written to {place}: {words}", errors=False)
     if run.status:
-        print("some verdicts are not as recorded: look into these before sending", file=sys.stderr)
+        say("some verdicts are not as recorded: look into these before sending")
     return run.status

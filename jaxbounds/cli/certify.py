@@ -1,6 +1,5 @@
 """`jaxbounds certify`: what fails is disproved, and witnesses for other programs are written."""
 
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from jaxbounds.certification.crosscheck import Crosscheck
 from jaxbounds.certification.rocq import OPERATIONS
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
+from jaxbounds.cli.streams import say
 from jaxbounds.ground.files import try_to_write
 from jaxbounds.ground.folders import Marked
 from jaxbounds.papers import Selection, selected
@@ -50,7 +50,7 @@ def certify(
 
     Exit status 0 when everything is disproved (also where only as coded) or proved; 1 when
     something is undecided or the run was interrupted; 2 on bad usage; 3 when nothing can be
-    written.
+    written; 130 when the run was interrupted before it began to certify.
 
     Args:
         patterns: ids, the beginning of ids ("multihead"), shell patterns ("*.cor1.*"), or Python
@@ -90,7 +90,7 @@ def certify(
         for found in certifying(selection, seconds=seconds, **given):
             made += found
             for certificate, *_ in found:
-                print(f"{certificate.id} ({certificate.form}): {certificate.word}", file=sys.stderr)
+                say(f"{certificate.id} ({certificate.form}): {certificate.word}")
     except KeyboardInterrupt:
         interrupted = True
     made = in_order(made, selection)
@@ -121,7 +121,7 @@ def _crosscheck(selection: Selection, out: Path, seconds: float, jobs: int, on: 
     for name, checks in crosschecking(selection, **given):  # type: ignore[arg-type]
         found += checks
         words = ", ".join(sorted({one.finding for one in checks}))
-        print(f"{name}: {words or 'nothing to compare'}", file=sys.stderr)
+        say(f"{name}: {words or 'nothing to compare'}")
     console = console_for_output()
     for one in found:
         if one.finding != "agrees":

@@ -3,12 +3,15 @@
 import json
 import os
 import sys
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import tyro
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 from jaxbounds.claims.statements import Kind
+from jaxbounds.ground.text import printable
 
 Patterns = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PATTERN")]
 Imports = Annotated[
@@ -17,14 +20,31 @@ Imports = Annotated[
 Kinds = Annotated[tuple[Kind, ...], tyro.conf.UseAppendAction]
 
 
+class Plain(Console):
+    """A console that shows texts as they are: no markup, and control characters written out.
+
+    The styles that the library chooses are the only thing that a terminal obeys.
+    """
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **given)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """The parts of a text, each without control characters."""
+        for part in super().render(renderable, options):
+            yield part if part.control else part._replace(text=printable(part.text))
+
+
 def console_for_output(*, errors: bool = False) -> Console:
     """Standard output, or standard error; where it is no terminal, COLUMNS wide, or 100."""
     given = os.environ.get("COLUMNS", "")
     width = int(given) if given.isdecimal() and int(given) else 100
     stream = sys.stderr if errors else sys.stdout
-    return Console(width=None if stream.isatty() else width, highlight=False, stderr=errors)
+    return Plain(width=None if stream.isatty() else width, stderr=errors)
 
 
 def print_json(value: Any, /) -> None:
     """What a program reads: its schema is what `jaxbounds schema` says."""
-    print(json.dumps(value, indent=1, allow_nan=False))
+    print(json.dumps(value, indent=1, allow_nan=False).replace("\x7f", "\\u007f"))

@@ -2,11 +2,11 @@
 
 import importlib.util
 import json as json_module
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
+from jaxbounds.cli.streams import say
 from jaxbounds.constants import SharpConstant, parse
 from jaxbounds.constants.on_record import put_on_record
 from jaxbounds.constants.result import SECONDS
@@ -83,14 +83,14 @@ def constant(
     try:
         for what, one in finding(forms, search, selection.catalogue, **given):  # type: ignore[arg-type]
             if isinstance(one, str):
-                print(f"{what[0]} ({what[1]}): {one}", file=sys.stderr)
+                say(f"{what[0]} ({what[1]}): {one}")
                 broken += 1
                 continue
             found.append(one)
             best = one.largest
-            print(f"{one.id} ({one.form}): {best.ratio:.6g}, {best.where}", file=sys.stderr)
+            say(f"{one.id} ({one.form}): {best.ratio:.6g}, {best.where}")
             if one.fails and what in claimed:
-                print(f"{one.id} ({one.form}): fails, where it should hold", file=sys.stderr)
+                say(f"{one.id} ({one.form}): fails, where it should hold")
                 broken += 1
             if record:
                 put_on_record([one], papers[one.id])
@@ -100,12 +100,12 @@ def constant(
                 console.print(constant_text(one), markup=False)
     except KeyboardInterrupt:
         broken += 1
-        print("interrupted: what was found is written", file=sys.stderr)
+        say("interrupted: what was found is written")
     if json:
         print(json_module.dumps(to_json(found), indent=1))
     written = list(_written(out, found))
     held.release()
-    print(f"written to {out}: {', '.join(written)}", file=sys.stderr)
+    say(f"written to {out}: {', '.join(written)}")
     return int(bool(broken))
 
 

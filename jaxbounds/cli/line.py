@@ -1,10 +1,16 @@
 """From a saved line to a paper's folder: the text of its model and of its statement."""
 
+import ast
 import json
+import keyword
 import pprint
 from collections.abc import Callable, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
+
+from jaxbounds.claims.sets.reading import sets_in
+from jaxbounds.claims.sets.words import declared
 
 MODEL = '''"""The two sides of the claim, each once."""
 
@@ -43,16 +49,17 @@ FALSE = 1 + 1e-9
 
 
 def told_in(file: Path, /) -> Callable[[str], dict[str, str]]:
-    """What makes the files of a paper, from its name.
+    """The function that makes the files of a paper from the paper's name; nothing is executed.
 
     Raises:
-        ValueError: if the file holds no line, or one whose code could not be read.
+        ValueError: if the file holds no line, its code could not be read, or a part of the line is
+            more than names, numbers and sets of the library.
     """
     try:
         saved = json.loads(file.read_text(encoding="utf8"))
         line = saved["line"]
         code = line["code"]
-    except (OSError, ValueError, KeyError, TypeError) as problem:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
         raise ValueError(
             f"{file} is none that `save` wrote of a sharp_constant or find_violation: {problem}"
         ) from problem
@@ -61,36 +68,142 @@ def told_in(file: Path, /) -> Callable[[str], dict[str, str]]:
             f"{file}: the code of its functions could not be read: write them in a file, or name "
             "only what a module has"
         )
-    return lambda name: _files(name, saved, line)
+    try:
+        told = _Told(saved, line)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
+        raise ValueError(f"{file}: {problem}. Try to save the line again") from problem
+    return told.files
 
 
-def _files(name: str, saved: Mapping[str, Any], line: Mapping[str, Any]) -> dict[str, str]:
-    best = saved
-    if "sizes" in saved:  # of a constant: where it is largest
-        best = max(saved["sizes"], key=lambda found: found["ratio"])
-    ratio = float(best.get("instance_ratio") or best["ratio"])
-    sizes = {key for size in line["sizes"] for key in size}
-    take = lambda entry: f'size["{entry}"]' if entry in sizes else f'instance["{entry}"]'
-    form = ""
-    if ratio > FALSE:
-        form = (
-            f', expected="fails", note="Found by a search.", counterexample=jb.Counterexample('
-            f"\n        instance={best['instance']!r},\n        size={best['size']!r}, "
-            f"ratio={ratio!r},\n    )"
-        )
-    elif best.get("where") == "attained" and ratio > 1 - 1e-6:
-        form = f', equality="at {_short(best["instance"])}, which a search found"'
-    error = line.get("error")
-    error = "" if error is None else f", error=model.uncertainty({', '.join(map(take, error))})"
-    least = ratio if line["relation"] == "<=" else 1 / max(ratio, 1e-9)
-    factor = 0.5 * least if line["relation"] == "<=" else 2.0 * least
-    statements = STATEMENTS.format(
-        name=name, lhs=", ".join(map(take, line["lhs"])), rhs=", ".join(map(take, line["rhs"])),
-        over=line["over"], relation=line["relation"], form=form, factor=f"{factor:.3g}",
-        error=error,
-        sizes=pprint.pformat(tuple(line["sizes"]), width=88, sort_dicts=False),
-    )  # fmt: skip
-    return {"model.py": MODEL.format(code=line["code"]), "statements.py": statements}
+class _Told:
+    """A line that was checked: each part is a name, a number, a literal or a set.
+
+    Attributes:
+        code: the module of the two sides, as the file has it; its text is for the user to read.
+    """
+
+    def __init__(self, saved: Mapping[str, Any], line: Mapping[str, Any]) -> None:
+        self.code = _definitions(line["code"])
+        self._line = line
+        self._over = declared(sets_in(line["over"]))
+        self._sides = {which: _names(which, line[which]) for which in ("lhs", "rhs")}
+        error = line.get("error")
+        self._error = None if error is None else _names("error", error)
+        self._sizes = tuple(_size(size) for size in line["sizes"])
+        if line["relation"] not in ("<=", ">="):
+            raise ValueError(f"relation={line['relation']!r:.40} is neither '<=' nor '>='")
+        best = saved
+        if "sizes" in saved:  # of a constant: where it is largest
+            best = max(saved["sizes"], key=lambda found: float(found["ratio"]))
+        self._best = {
+            "instance": _literal(best["instance"]),
+            "size": _size(best["size"]),
+            "where": best.get("where"),
+        }
+        self._ratio = float(best.get("instance_ratio") or best["ratio"])
+        if not isfinite(self._ratio):
+            raise ValueError(f"the ratio is {self._ratio}, and no finite number")
+
+    def files(self, name: str) -> dict[str, str]:
+        """The text of each file of the paper of that name."""
+        ratio, line, best = self._ratio, self._line, self._best
+        sizes = {key for size in self._sizes for key in size}
+        take = lambda entry: f'size["{entry}"]' if entry in sizes else f'instance["{entry}"]'
+        form = ""
+        if ratio > FALSE:
+            form = (
+                f', expected="fails", note="Found by a search.", counterexample=jb.Counterexample('
+                f"\n        instance={best['instance']!r},\n        size={best['size']!r}, "
+                f"ratio={ratio!r},\n    )"
+            )
+        elif best["where"] == "attained" and ratio > 1 - 1e-6:
+            words = f"at {_short(best['instance'])}, which a search found"
+            form = f", equality={json.dumps(words)}"
+        error = ""
+        if self._error is not None:
+            error = f", error=model.uncertainty({', '.join(map(take, self._error))})"
+        least = ratio if line["relation"] == "<=" else 1 / max(ratio, 1e-9)
+        factor = 0.5 * least if line["relation"] == "<=" else 2.0 * least
+        sides = {which: ", ".join(map(take, names)) for which, names in self._sides.items()}
+        statements = STATEMENTS.format(
+            name=name, **sides, over=self._over, relation=line["relation"], form=form,
+            factor=f"{factor:.3g}", error=error,
+            sizes=pprint.pformat(self._sizes, width=88, sort_dicts=False),
+        )  # fmt: skip
+        return {"model.py": MODEL.format(code=self.code), "statements.py": statements}
+
+
+def _definitions(code: Any) -> str:
+    """The code of the sides, if the module only imports and defines.
+
+    Raises:
+        ValueError: if the code is no Python, or a line of the module does more than that.
+    """
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, MemoryError, RecursionError) as problem:
+        raise ValueError(f"the code of the sides is no Python: {problem!s:.80}") from problem
+    for node in tree.body:
+        if not _defines(node):
+            raise ValueError(
+                f"line {node.lineno} of the code of the sides, {ast.unparse(node)!r:.60}, neither "
+                "imports nor defines a function or a number"
+            )
+    return str(code)
+
+
+def _defines(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Assign):
+        return isinstance(node.value, ast.Lambda) or _is_literal(node.value)
+    return isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef)
+
+
+def _is_literal(node: ast.expr) -> bool:
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _names(which: str, names: Any) -> list[str]:
+    """Names of entries and sizes.
+
+    Raises:
+        ValueError: if one is no name.
+    """
+    for name in names:
+        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+            raise ValueError(f"{which} names {name!r:.40}, which is no name of an entry or a size")
+    return list(names)
+
+
+def _size(size: Mapping[str, Any]) -> dict[str, float]:
+    """The static part of an instance.
+
+    Raises:
+        ValueError: if it holds more than finite numbers by names.
+    """
+    _names("a size", size)
+    for name, value in size.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+            raise ValueError(f"the size {name} is {value!r:.40}, and no finite number")
+    return dict(size)
+
+
+def _literal(value: Any) -> Any:
+    """A JSON value whose `repr` is a literal.
+
+    Raises:
+        ValueError: if a number is infinite or none.
+    """
+    if isinstance(value, dict):
+        return {name: _literal(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return list(map(_literal, value))
+    if isinstance(value, float) and not isfinite(value):
+        raise ValueError(f"the instance holds {value}")
+    return value
 
 
 def _short(instance: Mapping[str, Any]) -> str:

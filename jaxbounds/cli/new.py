@@ -11,6 +11,7 @@ from typing import Annotated
 import tyro
 
 from jaxbounds.cli.line import told_in
+from jaxbounds.cli.streams import say
 from jaxbounds.papers import PAPERS
 
 NAME = "room"
@@ -49,12 +50,16 @@ def new(
     Args:
         folder: a new folder; its name becomes the paper's id.
         from_: what `save` wrote of a `sharp_constant` or `find_violation` of two functions: their
-            claim is then the paper's first statement, instead of the example's.
+            claim is then the paper's first statement, instead of the example's. The files are
+            printed before they are written: `verify` will run the code of the two functions.
     """
     told = None if from_ is None else told_in(from_)
     name = _paper_id(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} is there already: give a new folder")
+    written = {} if told is None else told(name)
+    for file_name, text in written.items():
+        say(f"{file_name} will be\n\n{text}", errors=False)
     partial = folder.with_name(f".{name}.partial")
     partial.mkdir(parents=True, exist_ok=True)
     try:
@@ -64,14 +69,15 @@ def new(
             (partial / file.name).write_text(text, encoding="utf8")
         if told is not None:
             (partial / "test_model.py").unlink()
-            for file_name, text in told(name).items():
+            for file_name, text in written.items():
                 (partial / file_name).write_text(text, encoding="utf8")
         partial.replace(folder)  # all of it, or nothing
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
     above = folder.parent
-    print(f"{folder}: {', '.join(sorted(file.name for file in folder.iterdir()))}")
+    names = ", ".join(sorted(file.name for file in folder.iterdir()))
+    say(f"{folder}: {names}", errors=False)
     where = "" if above.resolve() == Path.cwd() else f"cd {above} && "
-    print(f"next: {where}jaxbounds verify {name} --import {name}")
+    say(f"next: {where}jaxbounds verify {name} --import {name}", errors=False)
     return 0

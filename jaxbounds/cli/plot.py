@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
-from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
 from jaxbounds import report
-from jaxbounds.cli.common import Imports, Patterns, console_for_output
+from jaxbounds.cli.common import Imports, Patterns, Plain, console_for_output
 from jaxbounds.experiments import plotting
 from jaxbounds.experiments.experiment import Claim, Experiment
 from jaxbounds.experiments.results import load
@@ -64,7 +63,7 @@ def _plot_slack(folder: Place, patterns: tuple[str, ...], imports: tuple[str, ..
     known = [s for p in load_papers(imports) for s in p.statements if s.id in judged]
     console, place = console_for_output(), folder / "slack"
     chosen = select(known, patterns)
-    for statement in track(chosen, "drawing", console=Console(stderr=True), transient=True):
+    for statement in track(chosen, "drawing", console=Plain(stderr=True), transient=True):
         forms = [verdict for verdict in verdicts if verdict.id == statement.id]
         _draw(partial(report.slack_figure, statement, forms), folder, f"slack/{statement.id}.svg")
     console.print(f"written to {place}: {plural(len(chosen), 'figure')}")

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from jaxbounds.ground.private import private
 from jaxbounds.runs.digest import cache_folder, digest_of
 
 COMMANDS = ("list", "show", "errata")
@@ -20,12 +21,16 @@ COMMANDS = ("list", "show", "errata")
 _TERMINAL = ("COLUMNS", "LINES", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE")
 
 
-def _file(arguments: Sequence[str]) -> Path:
+def _file(arguments: Sequence[str]) -> Path | None:
+    place = cache_folder()
+    if place is None:
+        return None
     size = shutil.get_terminal_size() if sys.stdout.isatty() else None
     terminal = [os.environ.get(name) for name in _TERMINAL]
     about = [list(arguments), size, terminal, sys.stdout.encoding, sys.version]
     name = hashlib.sha256(repr(about).encode()).hexdigest()
-    return cache_folder() / "jaxbounds-texts" / digest_of(()) / f"{name[:32]}.txt"
+    folder = private(place / "jaxbounds-texts" / digest_of(()))
+    return folder and folder / f"{name[:32]}.txt"
 
 
 def _is_kept(arguments: Sequence[str]) -> bool:
@@ -35,10 +40,10 @@ def _is_kept(arguments: Sequence[str]) -> bool:
 
 def recall(arguments: Sequence[str], /) -> str | None:
     """What these arguments printed before; None where that is not known, or depends on more."""
-    if not _is_kept(arguments):
+    if not _is_kept(arguments) or (file := _file(arguments)) is None:
         return None
     try:
-        return _file(arguments).read_text(encoding="utf8")
+        return file.read_text(encoding="utf8")
     except (OSError, ValueError):
         return None
 
@@ -68,11 +73,12 @@ def remember(arguments: Sequence[str], /) -> Iterator[None]:
     with contextlib.redirect_stdout(both):
         yield
     file = _file(arguments)
+    if file is None:
+        return
     with contextlib.suppress(OSError):  # without a place to keep it, it is made each time
         for other in file.parent.parent.glob("*"):
             if other != file.parent:
                 shutil.rmtree(other, ignore_errors=True)
-        file.parent.mkdir(parents=True, exist_ok=True)
         part = file.with_suffix(f".{os.getpid()}")
         part.write_text(both.copy.getvalue(), encoding="utf8")
         part.replace(file)

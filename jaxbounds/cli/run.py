@@ -2,7 +2,6 @@
 
 import functools
 import signal
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Any, NamedTuple
@@ -15,6 +14,7 @@ from rich.text import Text
 
 from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.plot import draw_result, print_result
+from jaxbounds.cli.streams import say
 from jaxbounds.experiments.experiment import Experiment
 from jaxbounds.experiments.results import save
 from jaxbounds.experiments.sweeps import Share
@@ -201,11 +201,12 @@ def run(
         share = Share.read(options.shard)
         folder = compute_share(request, asked.out, share, resume=options.resume)
         words = "written; when all are there: jaxbounds merge"
-        print(f"{folder}: shard {share} is {words} {asked.out} --out {asked.out}", file=sys.stderr)
+        say(f"{folder}: shard {share} is {words} {asked.out} --out {asked.out}")
         return 0
     if options.shards:
         compute_shards(request, asked.out, options.shards, on=options.on)
-        return finish(merged([asked.out], asked.out), asked.out, resume=True)
+        whole = merged([asked.out], asked.out, imports=request.imports)
+        return finish(whole, asked.out, resume=True)
     if options.together.distributed:
         again = ("jaxbounds", "run", experiment, *flags, "--resume")
         return supervised(

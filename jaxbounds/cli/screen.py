@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from jaxbounds import report
+from jaxbounds.cli.common import Plain
+from jaxbounds.cli.streams import say
 from jaxbounds.falsification import Verdict
 from jaxbounds.report.headline import headline, plural
 from jaxbounds.report.remarks import left_out, remarks
@@ -41,7 +43,7 @@ class Screen:
             TimeRemainingColumn(),
         )
         self.bar = Progress(
-            *columns, console=Console(stderr=True), transient=True, disable=not self._live
+            *columns, console=Plain(stderr=True), transient=True, disable=not self._live
         )
         self._task = self.bar.add_task("starting", total=len(names))
 
@@ -69,7 +71,7 @@ class Screen:
         rest = (time.monotonic() - self._started) / done * (total - done)
         words = "; ".join(f"{v.form}: {v.status}" for v in wrong) or "as recorded"
         line = f"{done}/{total} {name}: {words} ({rest:.0f} s left)"
-        Console(stderr=True).print(line, markup=False, highlight=False, soft_wrap=True)
+        Plain(stderr=True).print(line, soft_wrap=True)
 
     def rest(self) -> None:
         """After an interruption: the rows that waited for others."""
@@ -117,7 +119,7 @@ def _judge(run: Verification, console: Console, every: bool) -> None:
     screen = Screen(console, [s.id for s in run.selection.statements], every=every)
     if run.kept:
         were = "statement was" if len(run.kept) == 1 else "statements were"
-        print(f"continued: {len(run.kept)} {were} judged before", file=sys.stderr)
+        say(f"continued: {len(run.kept)} {were} judged before")
     try:
         with screen.bar:
             for verdicts in run:

@@ -1,6 +1,5 @@
 """`jaxbounds verify`: the statements, one verdict for each form."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +8,7 @@ import tyro
 
 from jaxbounds.cli.common import Imports, Kinds, Patterns, console_for_output, print_json
 from jaxbounds.cli.screen import show
+from jaxbounds.cli.streams import say
 from jaxbounds.falsification import load_instance
 from jaxbounds.papers import selected
 from jaxbounds.report.accept import accepted, write_accepted
@@ -48,7 +48,8 @@ def verify(
     errata there are; report.html has every one.
 
     Exit status 0 when every verdict is as recorded, errata included; 1 when one is not, or the run
-    was interrupted; 2 on bad usage; 3 when something could not be measured or written.
+    was interrupted; 2 on bad usage; 3 when something could not be measured, written or printed; 130
+    when the run was interrupted before the first verdict.
 
     Args:
         patterns: ids, the beginning of ids ("multihead"), shell patterns ("*.cor1.*"), or Python
@@ -103,7 +104,7 @@ def verify(
     show(run, console, every=every, verbose=verbose, record=record, durations=durations)
     if accept:
         for file in _accepted(run):
-            print(f"for review: {file}", file=sys.stderr)
+            say(f"for review: {file}")
     if json:
         print_json([v.to_json() for v in run.verdicts])
     return run.status

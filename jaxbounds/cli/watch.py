@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from jaxbounds.cli.common import console_for_output
 from jaxbounds.cli.screen import show
+from jaxbounds.cli.streams import say
 from jaxbounds.papers import selected
 from jaxbounds.report.source import code_digest, own_files
 from jaxbounds.runs.cache import prepare_jax
@@ -72,7 +73,7 @@ def judge_changed(watched: Watched, before: Round, /) -> Round:
     try:
         selection = selected(watched.patterns, imports=watched.imports, kinds=watched.kinds)
     except ValueError as problem:  # half an edit
-        print(f"jaxbounds: {problem}", file=sys.stderr)
+        say(f"jaxbounds: {problem}")
         return Round(before.digests, before.stamps | stamps, 2)
     stamps |= stamps_of(own_files())
     now = {s.id: code_digest(s) for s in selection.statements}
@@ -131,12 +132,12 @@ def keep_watching(watched: Watched, /) -> int:
             # A round that broke counts as seen: the next change tries it again.
             last = found or last._replace(stamps=stamps_of(last.stamps), status=3)
             files = set(last.stamps) | _imported(watched.imports)
-            print(f"watching {len(files)} files; Ctrl-C ends", file=sys.stderr)
+            say(f"watching {len(files)} files; Ctrl-C ends")
             while stamps_of(files) == last.stamps:
                 time.sleep(WAIT)
                 files |= _imported(watched.imports)
             changed = set(stamps_of(files).items()) ^ set(last.stamps.items())
             names = sorted({file.name for file, _ in changed})
-            print(f"\nchanged: {', '.join(names[:5])}", file=sys.stderr)
+            say(f"\nchanged: {', '.join(names[:5])}")
     except KeyboardInterrupt:
         return last.status

@@ -43,6 +43,7 @@ def with_one_form(statement: Statement, form: str, size: Size, /) -> Statement:
         )
         return Sides(lhs=lhs, rhs={form: rhs, CONTROL: rhs}, error=error)
 
+    evaluate.__wrapped__ = statement.evaluate  # type: ignore[attr-defined] # where it is written
     return replace(
         statement, evaluate=evaluate, forms=(statement.form(form),), sizes=(size,), relation="<="
     )

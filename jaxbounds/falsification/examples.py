@@ -3,6 +3,10 @@
 One file for each form that should hold and each size, small ones only. What one command found,
 the others start from. They are of no use where no single instance decides, and are not taken where
 the cases are all there are.
+
+An example belongs to the statement that it was found for: to one source, whatever else has its id.
+It counts only where the statement says which instances there are: `hypotheses` or `over` admit it,
+or `project` leaves it or moves it to one.
 """
 
 import contextlib
@@ -16,7 +20,10 @@ import numpy as np
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.bench import Bench, Pool, batch_of
 from jaxbounds.falsification.decide import ON_AVERAGE, edge
+from jaxbounds.falsification.move_search import projected
+from jaxbounds.falsification.origins import source_digest
 from jaxbounds.falsification.storage import StoredInstance, load_instance, save_instance
+from jaxbounds.ground.text import shortened
 
 SMALL = 2**20
 """Bytes of an instance that is worth keeping."""
@@ -28,7 +35,8 @@ class Examples(NamedTuple):
     """Where examples are kept, and which are wanted.
 
     Attributes:
-        folder: with a file `<id>.<form>.<size>.npz` for each; None keeps nothing.
+        folder: with a file `<source>/<id>.<form>.<size>.npz` for each, where <source> tells which
+            files define the statement; None keeps nothing.
         every: take all of them, not only those that violated.
     """
 
@@ -38,10 +46,11 @@ class Examples(NamedTuple):
     def of(self, statement: Statement, form: Form, size: Size, /) -> Path | None:
         """The file of a form at a size; None where none is kept."""
         averaged = statement.kind in ON_AVERAGE or statement.enumerates
-        if self.folder is None or averaged or form.expected != "holds":
+        if self.folder is None or averaged or form.expected != "holds" or not _admits(statement):
             return None
         axes = "_".join(f"{name}{value}" for name, value in sorted(size.items()))
-        return self.folder / f"{statement.id}.{form.file_name}.{axes}.npz"
+        name = shortened(f"{statement.id}.{form.file_name}.{axes}", 240)
+        return self.folder / source_digest(statement)[:32] / f"{name}.npz"
 
 
 NONE = Examples(None)
@@ -60,7 +69,13 @@ def recall(bench: Bench, pool: Pool, examples: Examples, /) -> None:
                 batch, violated = batch_of(stored.instance), _ratio(stored) > edge(statement)
                 wanted = examples.every or violated
                 if wanted and at in pool.sizes and _fits(batch, pool.of_size(at)[0]):
+                    batch = projected(bench, size)(batch)
                     pool.add(SOURCE, at, batch, bench(batch, size))
+
+
+def _admits(statement: Statement) -> bool:
+    """Whether a statement says which instances there are, so that an example can be confirmed."""
+    return statement.hypotheses is not None or statement.project is not None
 
 
 def _stored(file: Path | None) -> Iterator[StoredInstance]:
@@ -95,7 +110,7 @@ def remember(
         if _ratio(stored) > ratio:
             batch = batch_of(stored.instance)
             if _fits(batch, batch_of(instance)):
-                again = bench(batch, size)  # the formula may have changed since
+                again = bench(projected(bench, size)(batch), size)  # the formula may have changed
                 if again.counted[0, index] and again.value[0, index] > ratio:
                     return
     about = {"id": bench.statement.id, "form": form.name, "ratio": repr(ratio)}

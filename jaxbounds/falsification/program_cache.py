@@ -2,12 +2,14 @@
 
 JAX keeps compiled programs as well, but finds them by the traced program. A folder of these belongs
 to one state of all code that is traced, of the compiler and of the processor, and to nothing else;
-what cannot be read is made again.
+what cannot be read is made again. A program is code, and the compiler writes it as a pickle: each
+file carries a digest under a key of the folder, which only the folder's owner can read.
 """
 
 import contextlib
 import functools
 import hashlib
+import hmac
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +22,7 @@ from jaxbounds.falsification.evaluation import Reading
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.ground.files import whole
 from jaxbounds.ground.jax_internals import forget_compilation_cache, serialize_executable
+from jaxbounds.ground.private import key_of
 
 _RECORDS: dict[str, Any] = {"Measured": Measured, "Reading": Reading}
 
@@ -27,6 +30,12 @@ _RECORDS: dict[str, Any] = {"Measured": Measured, "Reading": Reading}
 def digest(content: bytes | bytearray, /) -> bytes:
     """32 bytes that tell contents apart."""
     return hashlib.sha256(content).digest()
+
+
+def _signature(key: bytes, file: Path, content: bytes) -> bytes:
+    """32 bytes that only a holder of the key can make, for this file of this folder."""
+    name = f"{file.parent.name}/{file.name}\n".encode(errors="surrogateescape")
+    return hmac.digest(key, name + content, "sha256")
 
 
 def described(tree: Any, /) -> Any:
@@ -73,21 +82,29 @@ class StoredProgram(NamedTuple):
     result: Any
     program: bytes
 
-    def written(self) -> bytes:
-        """As the bytes of a file: a digest, a line of JSON, the program."""
+    def written(self, file: Path, key: bytes) -> bytes:
+        """As the bytes of a file: a digest under the folder's key, a line of JSON, the program.
+
+        Args:
+            file: where they will be.
+            key: of its folder.
+        """
         about = {"seen": self.seen, "result": self.result}
         content = json.dumps(about).encode() + b"\n" + self.program
-        return digest(content) + content
+        return _signature(key, file, content) + content
 
 
 def read_program(file: Path, /) -> StoredProgram | None:
-    """What was kept in a file; None where there is nothing or where it was damaged."""
+    """What was kept in a file; None where nothing is, or something that was not kept so.
+
+    That is a damaged file, one from elsewhere, and every file of a folder that others can write.
+    """
     try:
         content = file.read_bytes()
     except OSError:
         return None
-    check, content = content[:32], content[32:]
-    if check != digest(content):
+    key, check, content = key_of(file.parent), content[:32], content[32:]
+    if key is None or not hmac.compare_digest(check, _signature(key, file, content)):
         return None
     about, _, program = content.partition(b"\n")
     return StoredProgram(**json.loads(about), program=program)
@@ -97,10 +114,13 @@ def store_program(file: Path, compiled: Any, seen: dict[str, list[str]], /) -> N
     """Write a compiled program where it will be found; what cannot be written is not kept."""
     # A full or read-only disk, or a program that cannot be written, cost time, not verdicts.
     with contextlib.suppress(OSError, TypeError, ValueError, NotImplementedError):
+        key = key_of(file.parent)
+        if key is None:
+            return
         program, _, result = serialize_executable.serialize(compiled)
         shape = described(jax.tree.unflatten(result, [0] * result.num_leaves))
         with whole(file, lasting=False) as out:
-            out.write(StoredProgram(seen, shape, program).written())
+            out.write(StoredProgram(seen, shape, program).written(file, key))
 
 
 @functools.cache

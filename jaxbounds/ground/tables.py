@@ -5,6 +5,8 @@ import io
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from jaxbounds.ground.text import printable
+
 MOST = 30
 """Rows that are shown; of what is longer the first."""
 
@@ -28,7 +30,7 @@ class Table(NamedTuple):
     def text(self) -> str:
         """For a terminal, 100 columns wide at most."""
         if not self.rows:
-            return self.title
+            return printable(self.title)
         from rich import box, console, table  # slow to import
         from rich.text import Text
 
@@ -44,7 +46,7 @@ class Table(NamedTuple):
         page.print(shown)
         page.print(self._more(), markup=False, end="")
         lines = page.file.getvalue().rstrip().split("\n")  # type: ignore[attr-defined]
-        return "\n".join(line.rstrip() for line in lines)
+        return printable("\n".join(line.rstrip() for line in lines))
 
     def html(self) -> str:
         """For a notebook."""

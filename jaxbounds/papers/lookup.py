@@ -5,6 +5,7 @@ import fnmatch
 import importlib
 import importlib.util
 from collections.abc import Iterable
+from pathlib import Path
 
 from jaxbounds.claims.statements import Paper, Statement
 from jaxbounds.experiments.experiment import Experiment
@@ -22,7 +23,7 @@ def load_papers(extra: Iterable[str] = (), /, *, patterns: Iterable[str] = ()) -
     Raises:
         ValueError: if two papers share an id, or a module in `extra` cannot be loaded.
     """
-    own = [load_paper(where) for where in extra]
+    own = _distinct(extra)
     named = {pattern.split(".")[0] for pattern in patterns}
     known = named <= {*PAPERS, *(paper.id for paper in own)}
     shipped = [name for name in PAPERS if not (named and known) or name in named]
@@ -31,6 +32,21 @@ def load_papers(extra: Iterable[str] = (), /, *, patterns: Iterable[str] = ()) -
     repeated = sorted({i for i in ids if ids.count(i) > 1})
     if repeated:
         raise ValueError(f"more than one paper is called {', '.join(repeated)}: rename yours")
+    return papers
+
+
+def _distinct(names: Iterable[str]) -> list[Paper]:
+    """The papers of modules or files, each once, however often and by whatever path it is named."""
+    papers, seen = list[Paper](), set[str]()
+    for where in names:
+        file = str(Path(where).resolve()) if Path(where).exists() else where
+        if file in seen:
+            continue
+        seen.add(file)
+        paper = load_paper(where)
+        known = ((one.id, id(one.statements)) for one in papers)
+        if (paper.id, id(paper.statements)) not in known:
+            papers.append(paper)
     return papers
 
 

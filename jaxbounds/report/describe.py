@@ -26,7 +26,7 @@ def describe(statement: Statement, /) -> Text:
     line("assumes", statement.assumptions)
     line("hypotheses", ", ".join(common))
     line("source", statement.source)
-    line("written in", declaration(statement))
+    line("written in", declaration(statement) or place(statement.evaluate))
     for function in statement.judges:
         line("judges", full_name(function))
         for words in filter(None, (summary(function), place(function))):

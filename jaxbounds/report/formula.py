@@ -5,6 +5,7 @@ none around bars, fences and in indices, wide ones around relations.
 """
 
 import html
+import re
 from xml.etree.ElementTree import Element
 
 from jaxbounds.claims.statements import Statement
@@ -86,6 +87,31 @@ def _html(node: Element) -> Html:
     for child in node:
         children += [_html(child), child.tail]
     return element(node.tag, *children, **node.attrib)
+
+
+_LINK = re.compile(r"\\(?:href|url)\s*(?=\{)")
+
+
+def without_links(tex: str, /) -> str:
+    """LaTeX without its links to anything but web pages; the words of a link stay."""
+    kept, rest = "", tex
+    while found := _LINK.search(rest):
+        end = _closing(rest, found.end())
+        target = rest[found.end() + 1 : end - 1]
+        whole = re.match(r"\s*https?://", target) is not None
+        kept += rest[: end if whole else found.start()]
+        rest = rest[end:]
+    return kept + rest
+
+
+def _closing(tex: str, at: int) -> int:
+    """Where the group ends that begins there; of one that never ends, the end of the text."""
+    depth = 0
+    for place in range(at, len(tex)):
+        depth += {"{": 1, "}": -1}.get(tex[place], 0)
+        if not depth:
+            return place + 1
+    return len(tex)
 
 
 def tree(tex: str, /, *, display: str = "block") -> Element:

@@ -7,8 +7,8 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
-from jaxbounds.report.formula import mathml
-from jaxbounds.report.markup import Html, element
+from jaxbounds.report.formula import mathml, without_links
+from jaxbounds.report.markup import Html, element, may_lead
 from jaxbounds.report.tex import indexed, parts
 
 _MARKS = re.compile(r"[\\`*$~&]|<(?=[A-Za-z/!?])|\](?=[\[(:])|(?<![^\W_])_|_(?![^\W_])")
@@ -31,7 +31,8 @@ def code(words: object, /) -> str:
 
 
 def block(words: str, /, kind: str = "") -> str:
-    """Lines as they are; of kind "math" they are LaTeX."""
+    """Lines as they are; of kind "math" they are LaTeX, without links that lead elsewhere."""
+    words = without_links(words) if kind == "math" else words
     ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", words)), default=0))
     return f"{ticks}{kind}\n{words}\n{ticks}"
 
@@ -41,7 +42,7 @@ def quoted(words: str, /) -> str:
     found = parts(words)
     if [part.is_tex for part in found] == [True]:
         return block(found[0].words, "math")
-    inline = (f"${code(p.words)}$" if p.is_tex else _spaced(p.words) for p in found)
+    inline = (f"${code(without_links(p.words))}$" if p.is_tex else _spaced(p.words) for p in found)
     return "> " + "".join(inline).strip()
 
 
@@ -57,8 +58,8 @@ def anchor(title: str, /) -> str:
 
 
 def link(words: str, target: str, /) -> str:
-    """A link to a heading, or to a file beside the page."""
-    return f"[{text(words)}]({target})"
+    """A link to a heading, to a file beside the page, or to a page; other ones are words."""
+    return f"[{text(words)}]({target})" if may_lead(target) else text(words)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], /) -> str:
@@ -79,6 +80,7 @@ def to_html(markdown: str, /) -> Html:
         ValueError: if a formula cannot be read.
     """
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
+    reader.validateLink = may_lead  # type: ignore[assignment, method-assign]
     reader.add_render_rule("fence", _fence)
     reader.add_render_rule("heading_open", _heading)
     reader.add_render_rule("text", _text)

@@ -1,6 +1,20 @@
 """HTML from values: every text is escaped unless it is already `Html`."""
 
 import html
+import re
+from urllib.parse import unquote
+
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
+_UNSEEN = re.compile(r"[\x00-\x20\x7f-\xa0\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+"""Characters that a browser drops from an address, or shows nowhere."""
+_ADDRESSES = frozenset(("href", "src", "action", "formaction", "xlink:href"))
+"""Attributes that lead somewhere."""
+
+
+def may_lead(target: str, /) -> bool:
+    """Whether a link may lead there: to a web page, or within the folder of this page."""
+    scheme = _SCHEME.match(_UNSEEN.sub("", unquote(html.unescape(target))))
+    return scheme is None or scheme[1].lower() in ("http", "https")
 
 
 class Html(str):
@@ -26,11 +40,14 @@ def element(name: str, /, *children: object, **attributes: object) -> Html:
         name: of the tag.
         children: its content, as for `joined`.
         attributes: by name; underscores are hyphens and one at the end is dropped (`class_`).
-            `True` gives the bare name; `None`, `False` and "" leave the attribute out.
+            `True` gives the bare name; `None`, `False` and "" leave the attribute out, and so does
+            a link that may not lead where it leads.
     """
     words = [name]
     for key, value in attributes.items():
         key = key.rstrip("_").replace("_", "-")
+        if key.lower() in _ADDRESSES and not may_lead(str(value)):
+            continue
         if value is True:
             words.append(key)
         elif value not in (None, False, ""):

@@ -1,12 +1,14 @@
 """Where a statement is written, and the code behind it, as one text."""
 
 import ast
+import contextlib
 import functools
 import hashlib
 import inspect
 import sys
 import sysconfig
 import textwrap
+import tokenize
 import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -53,7 +55,8 @@ def _piece(thing: Any) -> Piece | None:
     module = sys.modules.get(getattr(plain, "__module__", None) or "")
     outer, _, inner = getattr(plain, "__qualname__", "").partition(".<locals>")
     if module and inner:
-        plain = _plain(functools.reduce(getattr, outer.split("."), module))
+        with contextlib.suppress(AttributeError):  # its maker has no name any more
+            plain = _plain(functools.reduce(getattr, outer.split("."), module))
     try:
         lines, first = inspect.getsourcelines(plain)
         file = inspect.getsourcefile(plain) or ""
@@ -73,16 +76,51 @@ def summary(function: Any, /) -> str:
     return " ".join((inspect.getdoc(_plain(function)) or "").split("\n\n")[0].split())
 
 
+class _Source(NamedTuple):
+    """A module as it is written: its file, its lines, and the statements of Python in it."""
+
+    file: str
+    lines: list[str]
+    body: list[ast.stmt]
+
+
+def _file_of(module: types.ModuleType) -> str:
+    """The file of a module that is written in Python; "" of any other, as an extension."""
+    file = getattr(module, "__file__", None) or ""
+    return file if file.endswith(".py") else ""
+
+
+def _text(file: str | Path) -> str:
+    """The text of a file of Python, in the encoding that the file names; "" if unreadable."""
+    try:
+        with tokenize.open(file) as source:
+            return source.read()
+    except (OSError, SyntaxError, ValueError):
+        return ""
+
+
+def _body(text: str) -> list[ast.stmt] | None:
+    """The statements of Python in a text; None if it is no Python, as in the middle of an edit."""
+    try:
+        return ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _source(module: str) -> _Source:
+    file = _file_of(sys.modules[module])
+    text = _text(file) if file else ""
+    return _Source(file, text.split("\n"), _body(text) or [])
+
+
 @functools.lru_cache
 def _assigned(module: str) -> dict[str, Piece]:
     """The values that a module assigns, by name."""
-    file = getattr(sys.modules[module], "__file__", None)
-    text = Path(file).read_text(encoding="utf8") if file else ""
-    lines, found = text.splitlines(keepends=True), dict[str, Piece]()
-    for node in ast.parse(text).body:
+    source, found = _source(module), dict[str, Piece]()
+    for node in source.body:
         if isinstance(node, ast.Assign | ast.AnnAssign):
-            written = "".join(lines[node.lineno - 1 : node.end_lineno]).rstrip()
-            part = Piece(str(file), node.lineno, written, module)
+            written = "\n".join(source.lines[node.lineno - 1 : node.end_lineno]).rstrip()
+            part = Piece(source.file, node.lineno, written, module)
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names = (
                 n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)
@@ -94,9 +132,8 @@ def _assigned(module: str) -> dict[str, Piece]:
 @functools.lru_cache
 def _imported(module: str) -> dict[str, tuple[str, str]]:
     """The names that a module has from others: module and name there."""
-    file = getattr(sys.modules[module], "__file__", None)
-    tree = ast.parse(Path(file).read_text(encoding="utf8")) if file else ast.Module([], [])
-    froms = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module]
+    body = _source(module).body
+    froms = [node for node in body if isinstance(node, ast.ImportFrom) and node.module]
     return {a.asname or a.name: (str(n.module), a.name) for n in froms for a in n.names}
 
 
@@ -119,7 +156,8 @@ def _ids(module: str) -> dict[str, Piece]:
     return {
         str(node.value.value): part
         for part in dict.fromkeys(_assigned(module).values())
-        for node in ast.walk(ast.parse(part.text))
+        for top in _body(part.text) or ()
+        for node in ast.walk(top)
         if isinstance(node, ast.keyword)
         and node.arg == "id"
         and isinstance(node.value, ast.Constant)
@@ -128,13 +166,22 @@ def _ids(module: str) -> dict[str, Piece]:
 
 def _declared(statement: Statement) -> Piece | None:
     """The assignment that declares the statement, if it is written with its id."""
-    module = _plain(statement.evaluate).__module__
-    package = module.rpartition(".")[0]
-    near = [name for name in sys.modules if name.rpartition(".")[0] == package]
-    for name in [module, *near]:
-        if getattr(sys.modules[name], "__file__", None) and statement.id in _ids(name):
+    module = getattr(_plain(statement.evaluate), "__module__", None) or ""
+    for name in [module, *_beside(module)]:
+        if name in sys.modules and statement.id in _ids(name):
             return _ids(name)[statement.id]
     return None
+
+
+def _beside(module: str) -> list[str]:
+    """The modules of the same package; of a module of no package those in its folder."""
+    package = module.rpartition(".")[0]
+    siblings = [name for name in [*sys.modules] if name.rpartition(".")[0] == package]
+    if package:
+        return siblings
+    folder = lambda name: Path(_file_of(sys.modules[name]) or "/none/none").resolve().parent
+    here = folder(module) if module in sys.modules else None
+    return [name for name in siblings if folder(name) == here]
 
 
 def declaration(statement: Statement, /) -> str:
@@ -145,8 +192,8 @@ def declaration(statement: Statement, /) -> str:
 
 def _named(piece: Piece, room: str) -> Iterator[Piece]:
     """The functions, classes and values of the room that a piece names."""
-    known = vars(sys.modules[piece.module])
-    for node in ast.walk(ast.parse(piece.text)):
+    known = vars(sys.modules[piece.module]) if piece.module in sys.modules else {}
+    for node in (node for top in _body(piece.text) or () for node in ast.walk(top)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             owner, name = known.get(node.value.id), node.attr
             inside = isinstance(owner, types.ModuleType) and owner.__name__.startswith(room)
@@ -213,10 +260,11 @@ def _code_outside(room: str) -> str:
     """All own code that is not of a room; of the room what is no definition, as its imports."""
     parts = []
     for file, module in sorted(own_files().items()):
-        text = file.read_text(encoding="utf8")
-        if f"{module}.".startswith(f"{room}."):
+        text = _text(file)
+        body = _body(text) if f"{module}.".startswith(f"{room}.") else None
+        if body is not None:
             defined = (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
-            loose = [node for node in ast.parse(text).body if not isinstance(node, defined)]
+            loose = [node for node in body if not isinstance(node, defined)]
             said = lambda node: isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
             text = "\n".join(ast.unparse(node) for node in loose if not said(node))
         parts.append(f"{file}\n{text}")
@@ -227,7 +275,6 @@ def code_digest(statement: Statement, /) -> str:
     """SHA-256 of the code that its verdicts depend on; of more, where that is not known better."""
     pieces = [piece.text for piece in behind(statement)]
     if _declared(statement) is None:  # made by a loop, say
-        pieces += [file.read_text(encoding="utf8") for file in own_files()]
-    return hashlib.sha256(
-        "\n".join([*pieces, _code_outside(_room(statement))]).encode()
-    ).hexdigest()
+        pieces += [_text(file) for file in own_files()]
+    whole = "\n".join([*pieces, _code_outside(_room(statement))])
+    return hashlib.sha256(whole.encode(errors="surrogatepass")).hexdigest()

@@ -19,8 +19,9 @@ from jaxbounds.experiments.provenance import versions
 from jaxbounds.falsification import UNKEPT, Examples, Programs
 from jaxbounds.falsification.programs import CHEAP
 from jaxbounds.ground.jax_internals import forget_compilation_cache
+from jaxbounds.ground.private import private
 from jaxbounds.papers import PAPERS, load_paper
-from jaxbounds.runs.digest import cache_folder, digest_of
+from jaxbounds.runs.digest import cache_folder, digest_of, folder_for_jax
 
 MONTH = 30 * 24 * 3600.0
 """Seconds after which compiled programs, and an unused folder of another version, are removed."""
@@ -40,7 +41,22 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 def examples(every: bool, /) -> Examples:
     """The worst instances that earlier runs found; all of them, or those that violated."""
-    return Examples(cache_folder() / "jaxbounds-examples", every)
+    place = cache_folder()
+    folder = place and private(place / "jaxbounds-examples")
+    if folder is not None:
+        _remove_old(folder)
+    return Examples(folder, every)
+
+
+@functools.cache
+def _remove_old(folder: Path) -> None:
+    """Examples of statements that were not judged for long, once in a process."""
+    with contextlib.suppress(OSError):
+        for other in filter(_is_old, folder.iterdir()):
+            if other.is_dir() and not other.is_symlink():
+                shutil.rmtree(other, ignore_errors=True)
+            else:
+                other.unlink()
 
 
 def prepare_jax() -> None:
@@ -51,7 +67,9 @@ def prepare_jax() -> None:
     A program with two batches of eigenvalue problems sometimes waits for itself for ever, and more
     often where the CPU runs it beside the thread that asked for it (jaxlib 0.10.2, two cores).
     """
-    wanted = SETTINGS | {"jax_compilation_cache_dir": str(cache_folder())}
+    place = folder_for_jax()
+    kept = jax.config.values["jax_compilation_cache_dir"] if place is None else str(place)
+    wanted = SETTINGS | {"jax_compilation_cache_dir": kept}
     changed = {name for name, value in wanted.items() if jax.config.values[name] != value}
     for name in changed:
         jax.config.update(name, wanted[name])
@@ -136,18 +154,25 @@ def _processor() -> str:
 
 @functools.cache
 def _program_store() -> Programs:
-    """In a folder for exactly this source, these versions, this processor, these settings."""
+    """In a folder for exactly this source, these versions, this processor, these settings.
+
+    Nothing is kept where the folder could hold what somebody else wrote.
+    """
+    place = cache_folder()
+    if place is None:
+        return UNKEPT
     settings = {k: v for k, v in jax.config.values.items() if "cache" not in k}
     machine = {"processor": _processor(), "compiler": os.environ.get("XLA_FLAGS", "")}
     state = repr([digest_of(()), sorted((versions() | settings | machine).items())])
-    folder = cache_folder() / "jaxbounds-programs" / hashlib.sha256(state.encode()).hexdigest()
+    folder = private(place / "jaxbounds-programs" / hashlib.sha256(state.encode()).hexdigest())
+    if folder is None:
+        return UNKEPT
     with contextlib.suppress(OSError):  # without a place to keep them, they are made each time
-        folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
         for other in filter(_is_old, folder.parent.iterdir()):
             shutil.rmtree(other, ignore_errors=True)
-        if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # else the others are not ours
-            for program in filter(_is_old, cache_folder().glob("*-cache")):
+        if not os.environ.get("JAX_COMPILATION_CACHE_DIR"):  # else the others are not ours
+            for program in filter(_is_old, place.glob("*-cache")):
                 program.unlink(missing_ok=True)
     return Programs(folder)
 

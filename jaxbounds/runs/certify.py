@@ -18,6 +18,7 @@ from jaxbounds.ground.files import Place, try_to_write
 from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.occupied import Held
 from jaxbounds.ground.tables import Table, with_table
+from jaxbounds.ground.text import shortened
 from jaxbounds.ground.to_json import to_json
 from jaxbounds.papers import PAPERS, Catalogue, Named, Selection, origin, selected
 from jaxbounds.runs.cache import examples, restoring
@@ -195,7 +196,7 @@ def write_theorems(
             continue
         domain = f".{c.domain}" if isinstance(c, Proof) else ""
         name = re.sub(r"\W+", "_", f"{c.id}.{form[c.id](c.form).file_name}{domain}", flags=re.ASCII)
-        path = folder / f"{name.strip('_')}.v"
+        path = folder / f"{shortened(name.strip('_'), 240)}.v"
         Marked(folder).write(path.name, one.theorem)
         yield (
             f"{path}: {one.theorem.operations} operations, {one.theorem.lemmas} lemmas; coqc may "

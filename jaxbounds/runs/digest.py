@@ -5,12 +5,59 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from jaxbounds.ground.private import fault_of, private
 
-def cache_folder() -> Path:
-    """Of compiled programs, traces, examples and texts."""
-    if "JAX_COMPILATION_CACHE_DIR" in os.environ:
-        return Path(os.environ["JAX_COMPILATION_CACHE_DIR"])
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "jaxbounds" / "xla"
+
+def _named_by_user() -> Path | None:
+    """The folder of this machine that JAX's variable names."""
+    named = os.environ.get("JAX_COMPILATION_CACHE_DIR", "")
+    return Path(named).absolute() if named and "://" not in named else None
+
+
+def _place() -> Path | None:
+    """Where the cache would be; None without a variable and a home.
+
+    A variable that is empty, or names no absolute path where one is needed, counts as unset. So
+    does the root of the file system as a home, which is the home of users without one.
+    """
+    if (named := _named_by_user()) is not None:
+        return named
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not given.is_absolute():
+        try:
+            home = Path.home()
+        except RuntimeError:  # neither HOME nor an entry among the users
+            return None
+        if not home.is_absolute() or home == Path(home.anchor):
+            return None
+        given = home / ".cache"
+    return given / "jaxbounds" / "xla"
+
+
+def cache_folder() -> Path | None:
+    """The folder of compiled programs, traces, examples and texts; None where there is none.
+
+    There is none without a home, where nothing can be written, and where another user owns the
+    folder or can write there: runs go on without it.
+    """
+    place = _place()
+    return None if place is None else private(place)
+
+
+def refusal() -> str:
+    """One sentence on a cache that is there and is not used; empty where nothing is to be said."""
+    place = _place()
+    if place is None or cache_folder() is not None or not place.exists():
+        return ""
+    return (
+        f"the cache {place} is not used: {fault_of(place)}, and a cache must be its user's alone. "
+        f"Try chmod 700, or another JAX_COMPILATION_CACHE_DIR"
+    )
+
+
+def folder_for_jax() -> Path | None:
+    """Where JAX keeps compiled programs: the folder that its variable names, or the cache."""
+    return _named_by_user() or cache_folder()
 
 
 def digest_of(imports: Iterable[str], /) -> str:

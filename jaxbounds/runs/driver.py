@@ -9,6 +9,7 @@ import concurrent.futures
 import functools
 import pickle
 import platform
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from jaxbounds.runs.cache import prepare_jax
 from jaxbounds.runs.digest import digest_of
 from jaxbounds.runs.engines import HERE, On, in_this_process, opened
 from jaxbounds.runs.interruption import look
-from jaxbounds.runs.workers import Died, at_most
+from jaxbounds.runs.workers import Died, at_most, cannot_start
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -167,7 +168,12 @@ def drive(
         Exception: what the work itself raised.
     """
     pieces = list(pieces)
-    if in_this_process(on, jobs, len(pieces) if units is None else units):
+    alone = in_this_process(on, jobs, len(pieces) if units is None else units)
+    if not alone and on == HERE and (reason := cannot_start()):
+        words = f"this machine starts no processes ({reason}): all is computed in this one"
+        print(f"jaxbounds: {words}", file=sys.stderr)
+        alone = True
+    if alone:
         prepare_jax()
         for piece in pieces:
             look()

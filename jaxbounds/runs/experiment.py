@@ -168,15 +168,23 @@ def compute_shards(request: Request, out: Place, count: int, /, *, on: On = HERE
         raise ValueError(f"shard {share}: {death}; the same command continues")
 
 
-def merged(folders: Iterable[str | Place], out: Place, /) -> Request:
+def merged(
+    folders: Iterable[str | Place], out: Place, /, *, imports: Iterable[str] = ()
+) -> Request:
     """Put the shards of a run together; the request that, resumed in `out`, gives its result.
+
+    Args:
+        folders: of the shards.
+        out: of the whole run.
+        imports: modules or files of the user's that the run needs; the shards name no code to run.
 
     Raises:
         ValueError: if shards are missing, overlap, or are of different runs, or of another version.
     """
     shards = shard_files.complete(tuple(map(locate, folders)))
-    one = next(iter(shards.values()))[1]
-    request = requests.again(one.experiment, one.flags)
+    folder, one = next(iter(shards.values()))
+    file = folder / shard_files.NAME
+    request = requests.from_file(one.experiment, one.flags, imports=imports, file=file)
     now = shard_files.shard_of(request, Share(1, one.count))
     shard_files.refuse_unless_same(now, one, "they were", "this would be")
     try_to_write(out)
@@ -232,7 +240,7 @@ def run(
             place = held.path
         if shards:
             compute_shards(request, place, shards, on=engine_of(on))
-            request, resume = merged([place], place), True
+            request, resume = merged([place], place, imports=request.imports), True
         dataset = compute(request, place, resume=resume)
         if out is not None and jax.process_index() == 0:
             save(dataset, place / "result.nc", **request.about)

@@ -120,28 +120,88 @@ def requested(
     return Request(chosen, config, seed, precision, imports, (*same, *words))
 
 
+class _Flags(NamedTuple):
+    """`Request.flags` by their meaning."""
+
+    words: tuple[str, ...]
+    given: dict[str, Any]
+    imports: tuple[str, ...]
+
+
+def _parsed(flags: Iterable[str]) -> _Flags:
+    words, imports, given = list(flags), list[str](), dict[str, Any]()
+    while words and words[0] in ("--preset", "--seed", "--precision", "--import"):
+        if len(words) == 1:
+            raise ValueError(f"the flag {words[0]} has no value")
+        name, value, *words = words
+        if name == "--import":
+            imports.append(value)
+        else:
+            given[name[2:]] = int(value) if name == "--seed" else value
+    return _Flags(tuple(words), given, tuple(imports))
+
+
 def again(experiment: str, flags: Iterable[str], /) -> Request:
-    """The request that `Request.flags` are of.
+    """The request that `Request.flags` are of, which this process or its parent made.
 
     Raises:
         ValueError: as `requested`.
     """
-    words = list(flags)
-    imports = []
-    preset, seed, precision = "default", 0, ""
-    while words and words[0] in ("--preset", "--seed", "--precision", "--import"):
-        name, value, *words = words
-        if name == "--import":
-            imports.append(value)
-        elif name == "--seed":
-            seed = int(value)
-        elif name == "--precision":
-            precision = value
-        else:
-            preset = value
-    return requested(
-        experiment, words, preset=preset, seed=seed, precision=precision, imports=imports
-    )
+    words, given, imports = _parsed(flags)
+    return requested(experiment, words, **given, imports=imports)
+
+
+def from_file(
+    experiment: str, flags: Iterable[str], /, *, imports: Iterable[str], file: object
+) -> Request:
+    """The request that flags in a file are of: the caller names the code to import, never the file.
+
+    Args:
+        experiment: its id.
+        flags: of the file.
+        imports: modules or files of the user's, from the command line.
+        file: where the flags stand, for messages.
+
+    Raises:
+        ValueError: if the flags name imports and the caller names none, or the flags ask for
+            anything else than fields of the configuration; or as `requested`.
+    """
+    imports, flags = tuple(imports), tuple(flags)
+    try:
+        if not all(isinstance(word, str) for word in (experiment, *flags)):
+            raise ValueError("its experiment and flags are no words. Try to compute it again")
+        words, given, named = _parsed(flags)
+        if named and not imports:
+            again = " ".join(f"--import {name}" for name in named)
+            raise ValueError(
+                f"the file asks for {again}, and a file of results never runs code. Try to add "
+                f"{again} to the command, if you trust that code"
+            )
+        _refuse_commands(words)
+        with _parser_refuses():
+            return requested(experiment, words, **given, imports=imports)
+    except ValueError as problem:
+        raise ValueError(f"{file}: {problem}") from problem
+
+
+def _refuse_commands(words: Iterable[str]) -> None:
+    """Refuse words that the parser of flags would obey: it prints help, or writes completions."""
+    for word in words:
+        if word in ("-h", "--help") or word.replace("_", "-").startswith("--tyro-"):
+            raise ValueError(
+                f"the flag {word} is no field of a configuration. Try to compute this shard again"
+            )
+
+
+@contextlib.contextmanager
+def _parser_refuses() -> Iterator[None]:
+    """The parser's refusal as a ValueError, with the parser's words."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+            yield
+    except SystemExit as refused:
+        raise ValueError(f"the fields cannot be taken: {said.getvalue()}") from refused
 
 
 def _words(fields: Mapping[str, Any]) -> Iterator[str]:
@@ -171,9 +231,5 @@ def with_fields(experiment: str, fields: Mapping[str, Any], /, **given: Any) -> 
     for name in fields:
         if name not in known:
             raise ValueError(f"{experiment} has no field {name!r}; there are: {', '.join(known)}")
-    said = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
-            return requested(experiment, _words(fields), **given)
-    except SystemExit as refused:  # the parser's
-        raise ValueError(f"{experiment}: {fields} cannot be taken: {said.getvalue()}") from refused
+    with _parser_refuses():
+        return requested(experiment, _words(fields), **given)

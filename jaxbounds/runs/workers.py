@@ -4,8 +4,10 @@ import concurrent.futures
 import contextlib
 import multiprocessing
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -80,8 +82,13 @@ _begun = 0
 """Pieces that were begun in this process."""
 
 
-def end_with(parent: int, /) -> None:
-    """End this process when its parent is gone, or when its work stands still."""
+def end_with(parent: int, /, scratch: str = "") -> None:
+    """End this process when its parent is gone, or when its work stands still.
+
+    Args:
+        parent: the process that this one works for.
+        scratch: a folder of temporary files, which goes with the parent.
+    """
     still, before, piece = 0, 0.0, _begun
     while os.getppid() == parent and still < STALLED:
         time.sleep(WATCH)
@@ -89,6 +96,8 @@ def end_with(parent: int, /) -> None:
         idle = used - before < 0.01 * WATCH
         same = _at_work.is_set() and piece == _begun
         still, before, piece = still + 1 if same and idle else 0, used, _begun
+    if scratch and os.getppid() != parent:
+        shutil.rmtree(scratch, ignore_errors=True)
     os._exit(1)
 
 
@@ -102,16 +111,28 @@ def _watched(work: Callable, args: tuple, kwargs: dict) -> Any:
         _at_work.clear()
 
 
-def _start(parent: int, threads: int) -> None:
+def _start(parent: int, threads: int, scratch: str) -> None:
     """Ctrl-C reaches every process of a terminal, and the main one ends the others.
 
-    XLA starts as many threads as NPROC says: else each process would have one for each core.
+    XLA starts as many threads as NPROC says: else each process would have one for each core. A
+    process that is ended removes no temporary files: they are in one folder, which the main one
+    removes.
     """
+    tempfile.tempdir = os.environ["TMPDIR"] = scratch
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("NPROC", str(threads))
     one_thread()
     collect_rarely()
-    threading.Thread(target=end_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=end_with, args=(parent, scratch), daemon=True).start()
+
+
+def cannot_start() -> str:
+    """The reason why this machine starts no processes that share locks; empty where it does."""
+    try:
+        multiprocessing.get_context("spawn").Lock()
+    except (OSError, ImportError) as problem:  # /dev/shm is full or read-only, or there is none
+        return str(problem)
+    return ""
 
 
 _starting = threading.Lock()
@@ -153,6 +174,7 @@ class Processes(concurrent.futures.Executor):
         self._threads = concurrent.futures.ThreadPoolExecutor(count)
         self._lane, self._alive = _Lane(), dict[concurrent.futures.ProcessPoolExecutor, int]()
         self._over, self._share = False, max(1, _cores() // count)
+        self._scratch = tempfile.mkdtemp(prefix="jaxbounds-")
 
     def _started(self) -> concurrent.futures.ProcessPoolExecutor:
         if self._lane.pool is None:
@@ -160,7 +182,7 @@ class Processes(concurrent.futures.Executor):
                 1,
                 mp_context=multiprocessing.get_context("spawn"),
                 initializer=_start,
-                initargs=(os.getpid(), self._share),
+                initargs=(os.getpid(), self._share, self._scratch),
             )
             with _without_main():
                 self._alive[pool] = pool.submit(os.getpid).result()
@@ -194,3 +216,8 @@ class Processes(concurrent.futures.Executor):
         self._threads.shutdown(wait, cancel_futures=cancel_futures or not wait)
         for pool in list(self._alive):
             pool.shutdown(wait)
+        for _ in range(20):  # a process that is just ended may still write
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            if not os.path.exists(self._scratch):
+                break
+            time.sleep(0.05)

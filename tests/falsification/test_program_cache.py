@@ -21,6 +21,7 @@ from jaxbounds.falsification.program_cache import (
     store_program,
     without_jax_cache,
 )
+from jaxbounds.ground.private import key_of
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -31,10 +32,11 @@ def test_what_is_kept_is_read_back_unless_it_was_damaged(tmp_path):
     )
     file = tmp_path / "file"
     assert read_program(file) is None
-    file.write_bytes(one.written())
+    content = one.written(file, key_of(tmp_path))
+    file.write_bytes(content)
     assert read_program(file) == one
-    for at in (0, 31, 32, 40, len(one.written()) - 1):  # of the digest, and of what it is of
-        bad = bytearray(one.written())
+    for at in (0, 31, 32, 40, len(content) - 1):  # of the digest, and of what it is of
+        bad = bytearray(content)
         bad[at] ^= 1
         file.write_bytes(bad)
         assert read_program(file) is None

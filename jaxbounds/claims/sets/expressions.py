@@ -12,13 +12,28 @@ Shape = int | str | tuple[int | str, ...]
 Size = Mapping[str, float]
 """The static part of an instance by name."""
 
+MOST = 2.0**1000
+"""The largest absolute value of a whole power: larger ones take for ever and are no float."""
+
+
+def _power(base: float, exponent: float) -> float:
+    """A power, refused where the power would be no number that a float can hold.
+
+    Raises:
+        ValueError: then.
+    """
+    if abs(base) > 1 and exponent > 0 and exponent * math.log2(abs(base)) > math.log2(MOST):
+        raise ValueError(f"{base}**{exponent} is larger than {MOST:.0e}")
+    return operator.pow(base, exponent)
+
+
 _BINARY = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
-    ast.Pow: operator.pow,
+    ast.Pow: _power,
 }
 _CALLS = {"sqrt": math.sqrt, "log": math.log, "exp": math.exp}
 

@@ -10,7 +10,10 @@ from jax.typing import ArrayLike
 from jaxbounds.claims.statements.declared import refuse_other_types
 from jaxbounds.claims.statements.domain import Domain
 from jaxbounds.claims.statements.instance import Hypotheses, Instance, Size
+from jaxbounds.ground.text import shortened
 
+LONGEST = 100
+"""Bytes of the name of a form, and of an id, in the name of a file, which has room for 255."""
 Status = Literal["holds", "fails", "vacuous", "inconclusive", "consistent", "inconsistent", "error"]
 Sense = Literal["at most", "at least", "exactly"]
 
@@ -87,5 +90,5 @@ class Form:
 
     @property
     def file_name(self) -> str:
-        """The name in the names of files: letters, digits, points and dashes."""
-        return re.sub(r"[^A-Za-z0-9.]+", "-", self.name)
+        """The name in the names of files: letters, digits, points and dashes; long ones are cut."""
+        return shortened(re.sub(r"[^A-Za-z0-9.]+", "-", self.name), LONGEST)

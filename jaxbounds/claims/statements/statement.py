@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxbounds.claims.sets import Over, Set
 from jaxbounds.claims.statements.declared import refuse_other_types
-from jaxbounds.claims.statements.form import Form
+from jaxbounds.claims.statements.form import LONGEST, Form
 from jaxbounds.claims.statements.instance import Hypotheses, Instance, Sampler, Size
 from jaxbounds.claims.statements.judged import Judged, full_name, owner_of
 from jaxbounds.claims.statements.over import Drawn, Projected, Within
@@ -282,6 +282,8 @@ def _container_problems(s: Statement) -> Iterable[str]:
 def _problems(s: Statement) -> Iterable[str]:
     if not re.fullmatch(r"[a-z][a-z0-9_]*(\.[a-z0-9_\-]+)+", s.id):
         yield "the id must look like 'paper.name' in lower case"
+    if len(s.id) > LONGEST:
+        yield f"the id names files, and has {len(s.id)} characters. Try at most {LONGEST}"
     if s.kind not in get_args(Kind):
         yield f"kind must be one of {', '.join(get_args(Kind))}, got {s.kind!r}"
     if s.search not in get_args(Search):

@@ -1,0 +1,122 @@
+"""Standard streams that may be closed or full, and what a terminal may be shown.
+
+Work is never lost to a stream: a closed one counts as an empty one, and of one that takes nothing
+more the rest is dropped, which the exit status says.
+"""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from jaxbounds.ground.text import printable
+
+LOST = 3
+"""The exit status of a command that did all its work and could not print it."""
+
+
+def say(text: object, /, *, errors: bool = True) -> None:
+    """Print a line without control characters, on standard error or standard output.
+
+    Args:
+        text: the line, which may name what a file or a statement holds.
+        errors: print on standard error.
+    """
+    print(printable(str(text)), file=sys.stderr if errors else sys.stdout, flush=errors)
+
+
+class Stream:
+    """A stream of text that stops taking text, quietly, once its file takes no more.
+
+    A reader of standard output that went away still ends the command, by a `BrokenPipeError`.
+    """
+
+    def __init__(self, stream: Any, *, ends: bool = True) -> None:
+        """Take a stream; with `ends` false a reader that went away is no reason to end either."""
+        self._stream, self._ends = stream, ends
+        self.problem: OSError | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str, /) -> int:
+        """Write, unless the file takes no more."""
+        if self.problem is None:
+            try:
+                return int(self._stream.write(text))
+            except OSError as problem:
+                self._drop(problem)
+        return len(text)
+
+    def flush(self) -> None:
+        """Hand on what was written, unless the file takes no more."""
+        if self.problem is None:
+            try:
+                self._stream.flush()
+            except OSError as problem:
+                self._drop(problem)
+
+    def _drop(self, problem: OSError) -> None:
+        if self._ends and isinstance(problem, BrokenPipeError):
+            raise problem
+        self.problem = problem
+        self.to_nowhere()
+
+    def to_nowhere(self) -> None:
+        """Let the rest go nowhere, also what Python writes on its way out."""
+        with contextlib.suppress(OSError, ValueError):  # a stream without a file
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+
+class Streams:
+    """Standard output and standard error while a command runs."""
+
+    def __init__(self) -> None:
+        self.closed = sys.stdout is None
+        _open_what_is_closed()
+        self.out, self.errors = Stream(sys.stdout), Stream(sys.stderr, ends=False)
+
+    def status(self, status: int, /) -> int:
+        """The exit status of a command that ends with another one, where its output was lost."""
+        try:
+            self.out.flush()
+            self.errors.flush()
+        except BrokenPipeError:
+            self.out.to_nowhere()
+            return status or 1
+        if self.out.problem is None:
+            return status
+        reason = self.out.problem.strerror or str(self.out.problem)
+        say(f"jaxbounds: standard output took only a part of what was printed: {reason}")
+        return LOST if status in (0, 1) else status
+
+
+def _open_what_is_closed() -> None:
+    """Open the null device in place of closed streams.
+
+    Otherwise the next file that is opened takes the number of such a stream, and what any process
+    below prints goes into that file.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            os.set_inheritable(number, True)
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, "w" if number else "r", encoding="utf8")  # noqa: SIM115 - it stays
+            setattr(sys, name, stream)
+
+
+@contextlib.contextmanager
+def usable_streams() -> Iterator[Streams]:
+    """For the length of a `with` block standard output and error can always be written to."""
+    streams = Streams()
+    with contextlib.redirect_stdout(streams.out), contextlib.redirect_stderr(streams.errors):  # type: ignore[type-var]
+        if streams.closed:
+            say("jaxbounds: standard output is closed: nothing is printed")
+        yield streams

@@ -1,0 +1,65 @@
+"""Where a statement is written: what tells it from every other statement of its id."""
+
+import functools
+import hashlib
+import inspect
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from jaxbounds.claims.statements import Statement
+
+
+def source_digest(statement: Statement, /) -> str:
+    """SHA-256 of the files that define a statement, with their paths, and of its sets.
+
+    These are the files of its functions: sides, judged functions, samplers, cases, projection and
+    hypotheses. A function without a file, as in a notebook, counts by its code. One form of the
+    statement at one size has the digest of the whole statement.
+    """
+    total = hashlib.sha256(repr((statement.id, statement.over)).encode())
+    for part in sorted({_written(function) for function in _functions(statement)}):
+        total.update(part.encode(errors="surrogatepass"))
+    return total.hexdigest()
+
+
+def _functions(s: Statement) -> Iterator[Any]:
+    """All functions that a statement names, without what the library wraps around them."""
+    own = (s.evaluate, s.hypotheses, s.project, s.cases, *s.judges, *s.samplers.values())
+    for function in filter(None, own):
+        yield from _bare(function)
+
+
+def _bare(function: Any) -> Iterator[Any]:
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(getattr(function, "__func__", function))
+    yield function
+    if getattr(function, "own", None) is not None:  # of sets, with what no set says
+        yield from _bare(function.own)
+
+
+def _written(function: Any) -> str:
+    module = getattr(function, "__module__", None) or ""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file and Path(file).is_file():
+        found = Path(file).resolve()
+        told = found.stat()
+        return f"{found} {_of_file(found, told.st_mtime_ns, told.st_ctime_ns, told.st_size)}"
+    code = getattr(function, "__code__", None)
+    return f"{module} {getattr(function, '__qualname__', '')} {_of_code(code)}"
+
+
+@functools.lru_cache(maxsize=1024)
+def _of_file(file: Path, *when: int) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _of_code(code: types.CodeType | None) -> str:
+    if code is None:
+        return ""
+    inner = [_of_code(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
+    parts = (code.co_code, code.co_names, code.co_varnames, code.co_freevars, inner)
+    return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()

@@ -1,0 +1,77 @@
+"""Folders and keys that nobody else can have written: what lies there may be loaded as code."""
+
+import contextlib
+import os
+import secrets
+import stat
+import uuid
+from pathlib import Path
+
+KEY, LENGTH = ".key", 32
+"""The file of a folder's key, and the bytes of a key."""
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def fault_of(folder: Path, /) -> str:
+    """The reason why somebody else may have written into a folder; empty where nobody can have."""
+    try:
+        found = folder.stat()
+    except OSError as problem:
+        return problem.strerror or type(problem).__name__
+    if not stat.S_ISDIR(found.st_mode):
+        return "it is no folder"
+    if not hasattr(os, "geteuid"):  # a system without such owners
+        return ""
+    if found.st_uid != os.geteuid():
+        return f"user {found.st_uid} owns it"
+    return "other users can write there" if found.st_mode & _OTHERS_WRITE else ""
+
+
+def private(folder: Path, /) -> Path | None:
+    """A folder that only its owner, this process's user, can write; made where it is not there.
+
+    Returns:
+        The folder; None where it cannot be made, another user owns it, or others can write there.
+    """
+    try:
+        missing = [level for level in (folder, *folder.parents) if not level.exists()]
+        for level in reversed(missing):
+            level.mkdir(mode=0o700, exist_ok=True)
+    except OSError:
+        return None
+    return None if fault_of(folder) else folder
+
+
+def key_of(folder: Path, /) -> bytes | None:
+    """The random key of a private folder, made where there is none; only its owner can read it.
+
+    Returns:
+        32 bytes; None where the folder is not private, or keeps no key.
+    """
+    if private(folder) is None:
+        return None
+    with contextlib.suppress(OSError):
+        return _read(folder / KEY) or _made(folder / KEY)
+    return None
+
+
+def _made(file: Path) -> bytes | None:
+    """A new key; of two processes that make one at once the later key stays."""
+    partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
+    with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+        out.write(secrets.token_bytes(LENGTH))
+    os.replace(partial, file)
+    return _read(file)
+
+
+def _read(file: Path) -> bytes | None:
+    if not file.exists() or file.is_symlink():
+        return None
+    with open(file, "rb") as content:
+        found = os.fstat(content.fileno())
+        foreign = hasattr(os, "geteuid") and (
+            found.st_uid != os.geteuid() or bool(found.st_mode & _OTHERS)
+        )
+        key = content.read(LENGTH + 1)
+    return key if len(key) == LENGTH and not foreign else None

@@ -1,0 +1,33 @@
+"""Text of files and statements, made harmless for a terminal and for names of files."""
+
+import hashlib
+import re
+
+_FORMATTING = "\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
+"""Characters that turn the direction of a line or break the line, unseen."""
+_UNPRINTED = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_FORMATTING}]")
+r"""All control characters but the ends of lines and tabs; halves of pairs; unseen formatting."""
+
+
+def printable(text: str, /) -> str:
+    r"""The text with control characters written out: ESC becomes the four characters `\x1b`.
+
+    Ends of lines and tabs stay.
+    """
+    if text.isprintable():
+        return text
+    return _UNPRINTED.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def shortened(name: str, most: int, /) -> str:
+    """A name of a file of at most so many bytes; a digest takes the place of what is cut off.
+
+    Args:
+        name: the whole name.
+        most: bytes in UTF-8, at least 33; a file system takes 255 with the ending.
+    """
+    whole = name.encode(errors="surrogatepass")
+    if len(whole) <= most:
+        return name
+    end = hashlib.sha256(whole).hexdigest()[:32]
+    return f"{whole[: most - 33].decode(errors='ignore')}-{end}"
