@@ -7,6 +7,7 @@ where none of these enters, and where the two contradict each other nothing is c
 
 import contextlib
 import functools
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -23,7 +24,7 @@ from jaxbounds.falsification import ON_AVERAGE, fitted, float64_on_cpu
 from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.measure import compared
 from jaxbounds.falsification.programs import compiled
-from jaxbounds.falsification.second_opinion import TRUE
+from jaxbounds.falsification.second_opinion import TRUE, at_projected, is_at_projected
 from jaxbounds.papers import Named, the_statement
 from jaxbounds.programs.balls.boxes import MARGIN
 from jaxbounds.programs.balls.certificate import Certificate, decimal_bounds
@@ -42,6 +43,12 @@ from jaxbounds.programs.balls.values import (
 )
 from jaxbounds.programs.interpreted import once
 
+AGREED = 1e-12
+"""Relative: sides of an identity that certainly differ by no more are equal; a larger part calls
+more identities true on an instance."""
+NEARBY = 1e-6
+"""Sides that differ by less than this part of the largest entry may differ because the floats meet
+the hypotheses up to a tolerance; a larger part asks more often for the exact point of the set."""
 BITS = (192, 448)
 """Precisions that are tried in turn."""
 
@@ -169,12 +176,14 @@ class Gap(NamedTuple):
         entry: of the flattened sides, which shows it.
         lhs: the left side there.
         rhs: the right side.
+        most: at most so far apart is every entry, relative to the larger side; None where unknown.
     """
 
     amount: arb
     entry: int
     lhs: arb
     rhs: arb
+    most: arb | None = None
 
 
 def _stated(error: Any) -> arb:
@@ -189,8 +198,15 @@ def _stated(error: Any) -> arb:
     return max((v.upper() for v in errors), default=ZERO)
 
 
-def apart(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /) -> Gap:
+def apart(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /, *, by_entry: bool = False) -> Gap:
     """The certain relative gap of two sides, less the error that is stated of their difference.
+
+    Args:
+        relation: of the sides, in order.
+        lhs: balls.
+        rhs: balls.
+        error: the stated one.
+        by_entry: whether each entry of an identity is relative to its own sides.
 
     Raises:
         Undecided: if a side is not enclosed, or the error is none.
@@ -211,11 +227,19 @@ def apart(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /) -> Gap:
         gap = (l - r - stated) / scale if scale > 0 else ZERO
         return Gap(gap.lower() if gap.is_finite() else ZERO, 0, l, r)
     scale = max((abs(v).upper() for v in (*left, *right)), default=ZERO)
-    gaps = [(abs(a - b) - stated).lower() for a, b in zip(left, right)]
+    own = lambda a, b: max(abs(a).upper(), abs(b).upper()) if by_entry else scale
+    per = lambda amount, a, b: amount / own(a, b) if own(a, b) > 0 else ZERO
+    pairs = list(zip(left, right))
+    gaps = [(abs(a - b) - stated).lower() for a, b in pairs]
+    finite = scale > 0 and scale.is_finite() and stated.is_finite()
+    if by_entry and finite:
+        gaps = [per(gap, *pair).lower() for gap, pair in zip(gaps, pairs)]
     entry = max(range(len(gaps)), key=lambda i: float(gaps[i]), default=0)
-    if not gaps or not scale > 0 or not scale.is_finite() or not stated.is_finite():
+    if not gaps or not finite:
         return Gap(ZERO, entry, ZERO, ZERO)
-    return Gap((gaps[entry] / scale).lower(), entry, left[entry], right[entry])
+    most = max((per(abs(a - b).upper(), a, b) for a, b in pairs), default=ZERO)
+    amount = gaps[entry] if by_entry else (gaps[entry] / scale).lower()
+    return Gap(amount, entry, left[entry], right[entry], most)
 
 
 def _hull(balls: Iterable[arb]) -> arb:
@@ -282,12 +306,15 @@ def confirmed(
     """`disprove` for an instance whose floats are the numbers meant: any certain gap will do.
 
     For the verdict `fails` on an instance that was found, where nothing stands for an irrational.
+    The sides of an identity must differ by more than its tolerance.
 
     Raises:
         KeyError: if there is no such form.
         ValueError: as `disprove`.
     """
-    return _certificate(statement, form, instance, size, 20.0, BITS, 0.0)
+    # An identity may differ by the rounding of its constants.
+    margin = statement.tolerance if statement.relation == "=" else 0.0
+    return _certificate(statement, form, instance, size, 20.0, BITS, margin)
 
 
 def _certificate(
@@ -328,8 +355,41 @@ def _certificate(
                 break
         if tried["word"] != "undecided" and tried["traced"]:
             tried |= _in_floats(statement, claim, given, static)
+        if tried["word"] != "undecided" and tried.get("apart", math.inf) <= NEARBY * _largest(
+            given
+        ):
+            tried |= _of_the_set(statement, claim, given, static, seconds, margin)
     tried.pop("traced", None)
+    tried.pop("apart", None)
     return Certificate(**about, **tried, seconds=time.perf_counter() - started)
+
+
+def _largest(instance: Any) -> float:
+    """The largest float of an instance, or one."""
+    floats = [np.asarray(x) for x in jax.tree.leaves(instance) if _is_float(x)]
+    return max([1.0, *(float(np.max(np.abs(x), initial=0.0)) for x in floats)])
+
+
+def _of_the_set(
+    statement: Statement, form: Form, instance: Any, size: Size, seconds: float, margin: float
+) -> dict[str, Any]:
+    """What a small gap is worth: floats may meet the hypotheses up to rounding only.
+
+    The exact point of the set beside the floats must violate the claim as well.
+    """
+    unconditional = statement.hypotheses is None and form.hypotheses is None
+    if unconditional or is_at_projected(statement):
+        return {}
+    only = {"word": "undecided", "reason": "it is certain of these floats only, which meet the "
+            "hypotheses up to rounding"}  # fmt: skip
+    exact = statement.project and at_projected(statement, instance, size)
+    if not exact:
+        return only
+    try:
+        there = _attempting(exact, exact.form(form.name), instance, size, seconds, margin)(BITS[-1])
+    except (Undecided, NotSupported):
+        return only
+    return {} if there["word"].startswith("disproved") else only
 
 
 def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> dict[str, Any]:
@@ -340,6 +400,9 @@ def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> d
         value, low = compared(statement.relation, *(np.asarray(side, float) for side in sides))
     if low > edge(statement):
         return {}
+    if np.isnan(value) and np.isinf(sides[0]).all() and np.isinf(sides[1]).all():
+        reason = "both sides overflow float64, which neither confirms nor contradicts it"
+        return {"word": "disproved as coded", "reason": reason}
     reason = (
         "a contradiction, which is our error unless it is rounding: enclosures violate the claim, "
         f"float64 measures the ratio {value:.9g} (no violation)"
@@ -380,7 +443,10 @@ def _attempting(
             try:
                 enclosed = sides(reading=reading, **options)
                 with precision(bits):
-                    found = [apart(statement.relation, *way, *stated()) for way in enclosed.ways]
+                    found = [
+                        apart(statement.relation, *way, *stated(), by_entry=margin != MARGIN)
+                        for way in enclosed.ways
+                    ]
             except Undecided:
                 if reading == "exact":
                     raise
@@ -392,6 +458,7 @@ def _attempting(
                     right: decimal_bounds(_hull(f.rhs for f in found)),
                     "entry": found[0].entry if statement.relation == "=" else None,
                     "gap": gap,
+                    "apart": max(float(abs(f.lhs - f.rhs).upper()) for f in found),
                     "ways": len(found),
                     "traced": enclosed.whole,  # else the sides are the float program's own
                 }
@@ -414,6 +481,9 @@ def _why(found: list[Gap], statement: Statement) -> str:
     least = min(found, key=lambda f: float(f.amount))
     left, right = least.lhs, least.rhs
     if statement.is_bound and all(f.lhs <= f.rhs for f in found):
+        return TRUE
+    agreed = lambda f: f.most is not None and f.most <= max(statement.tolerance, AGREED)
+    if statement.relation == "=" and all(map(agreed, found)):
         return TRUE
     if statement.is_bound and (left - right).is_finite():
         return f"the sides differ by less than a relative {MARGIN:g}, or their balls overlap"

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
-from jaxbounds.falsification.evaluation import in_order, pick
+from jaxbounds.falsification.evaluation import in_order, on_the_host, pick
 
 
 def arrays_of(instance: Instance, /, host: bool = False) -> dict[str, Any]:
@@ -32,7 +32,8 @@ def sides_of(statement: Statement, form: Form, size: Size, /) -> Callable[[Any],
     """From an instance to the sides of a form, the smaller one of a bound first, and the error."""
 
     def sides(instance: Any) -> tuple[Any, Any, Any]:
-        both = in_order(statement, statement.evaluate(instance, size))
+        evaluate = on_the_host(statement) if statement.host else statement.evaluate
+        both = in_order(statement, evaluate(instance, size))
         parts = {"lhs": both.lhs, "rhs": both.rhs, "error": both.error}
         return tuple(pick(part, form.name, which, statement) for which, part in parts.items())
 

@@ -228,6 +228,7 @@ class Bench:
         self.watch = TraceWatch(statement)
         self.batch = batch
         self._runs: dict[tuple[str, Size], Callable] = {}
+        self.traces: dict[tuple[str, Size], Any] = {}
         self._read: tuple[Any, Any] = None, None  # the last batch, and what was read of it
 
     def mapped(self, function: Callable[[Instance], Any], what: str, size: Size) -> Callable:
@@ -327,6 +328,7 @@ class Column(NamedTuple):
         labels: equal for equal instances of one size.
         reach: the least and the largest difference of the sides beside the draws; NaN where nobody
             looked.
+        scale: the size of the terms of both sides; NaN where nobody looked, None before.
     """
 
     measured: Measured
@@ -334,6 +336,7 @@ class Column(NamedTuple):
     sources: np.ndarray
     labels: np.ndarray
     reach: tuple[float, float] = (np.nan, np.nan)
+    scale: np.ndarray | None = None
 
     def worst(self, rows: np.ndarray) -> int:
         """Of these rows the one with the largest value that counts; NaN is worst."""

@@ -38,7 +38,7 @@ def edge(statement: Statement, /) -> float:
 
 def violation(statement: Statement, m: Measured, /) -> Reals:
     """By how much the instances of a column certainly violate; -inf where they do not count."""
-    return np.where(m.counted & np.isfinite(m.low), m.low - edge(statement), -np.inf)
+    return np.where(m.counted & (m.low > -np.inf), m.low - edge(statement), -np.inf)
 
 
 def _unknown(m: Measured) -> np.ndarray:
@@ -74,7 +74,7 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
     if decision := _violated(statement, m, "violate it"):
         return decision
     tolerance, worst = statement.tolerance, _worst(m.value)
-    if np.all(m.trivial):
+    if np.all(m.trivial | (m.rhs == np.inf) | (m.lhs == -np.inf)):
         return Decision("vacuous", worst, "it never beats the trivial bound")
     if np.all(m.high < 1 - tolerance):
         return Decision("holds", worst, "every ratio stays below one")
@@ -133,6 +133,10 @@ def decide(statement: Statement, form: Form | None, column: Column, /) -> Decisi
     keep = column.measured.counted
     if statement.kind in ("probability", "expectation"):
         keep = column.measured.met  # what the error leaves open counts against the claim
+    if not np.any(keep) and np.any(column.measured.met):
+        hidden = int(np.sum(column.measured.met))
+        reason = f"the stated error exceeds both sides of {hidden} instances"
+        return Decision("inconclusive", float("nan"), reason)
     if not np.any(keep):
         return Decision("vacuous", float("nan"), "no instance met the hypotheses")
     rows = lambda chosen: Measured(*(np.asarray(field)[chosen] for field in column.measured))

@@ -21,6 +21,7 @@ from jaxbounds.falsification.explore import agreeing
 from jaxbounds.falsification.judging import Findings, judge
 from jaxbounds.falsification.measure import float64_on_cpu, hypothesis_names, promised
 from jaxbounds.falsification.programs import UNKEPT, Programs
+from jaxbounds.falsification.scales import measured_again
 from jaxbounds.falsification.second_opinion import Asked, no_referee
 from jaxbounds.falsification.shrink import shrink
 from jaxbounds.falsification.storage import StoredInstance, save_instance
@@ -28,6 +29,10 @@ from jaxbounds.falsification.verdict import Verdict
 
 Places = tuple[str | Path | None, Examples]
 """Where to write worst instances and counterexamples, and the examples of earlier runs."""
+
+
+ENTRIES = 4096
+"""Entries of an instance that is shrunk; a larger one is stored as it was found."""
 
 
 def _found_counterexample(bench: Bench, pool: Pool, column: Column, index: int):
@@ -44,7 +49,9 @@ def _found_counterexample(bench: Bench, pool: Pool, column: Column, index: int):
                 noise = is_noise(statement, found, largest_entry(stacked, np, axes=1))
                 return np.where(noise, -np.inf, violation(statement, found))
 
-            return shrink(pool.instance(column.worst(rows)), judge), size
+            worst = pool.instance(column.worst(rows))
+            entries = sum(np.size(leaf) for leaf in jax.tree.leaves(worst))
+            return (worst if entries > ENTRIES else shrink(worst, judge)), size
     return None
 
 
@@ -195,7 +202,7 @@ def _save(
         given = bench.statement.as_given()
         bench, ratio = Bench(given, 1, UNKEPT, calls=calls_of(given, given.budget)), None
     if ratio is None:
-        ratio = float(bench.one(instance, size).value[index])
+        ratio = float(measured_again(bench, instance, size, index).value)
     if store is None:
         return ratio, ""
     path = Path(store) / folder / f"{bench.statement.id}.{form.file_name}.npz"
@@ -219,7 +226,9 @@ def _with_worst(
         row = column.worst(np.arange(len(column.sizes)))
         size = Size(statement.sizes[column.sizes[row]])
         instance, ratio = pool.instance(row), float(column.measured.value[row])
-        ratio, file = _save(bench, form, (instance, size, ratio), index, store, "worst")
+        looked = column.scale is not None and not np.isnan(column.scale[row])
+        found_there = (instance, size, None if looked else ratio)
+        ratio, file = _save(bench, form, found_there, index, store, "worst")
         remember(bench, form, index, (instance, size, ratio), examples)
         if statement.kind not in ON_AVERAGE and not verdict.worst_ratio > ratio:
             verdict = replace(verdict, worst_ratio=ratio)
@@ -268,4 +277,8 @@ def replay(
             raise ValueError(
                 f"the stored arrays do not fit statement {statement.id}: {problem}"
             ) from problem
-    return statement, dict(zip(form_names(statement), map(float, measured.value))), stored_ratio
+        ratios = dict(zip(form_names(statement), map(float, measured.value)))
+        for index, form in enumerate(statement.forms):
+            again = measured_again(bench, stored.instance, size, index)
+            ratios[form.name] = float(again.value)
+    return statement, ratios, stored_ratio

@@ -210,10 +210,57 @@ def of_form(part: Sequence[Any], index: int, /) -> Any:
     return part[index if len(part) > 1 else 0]
 
 
+def _own(instance: Instance, writable: bool) -> Instance:
+    """Arrays of an instance that nobody else holds."""
+
+    def own(leaf: Any) -> Any:
+        if not isinstance(leaf, np.ndarray):
+            return leaf
+        held = leaf.copy()
+        held.setflags(write=writable)
+        return held
+
+    return jax.tree.map(own, instance)
+
+
+def _refused(problem: ValueError) -> bool:
+    """Whether NumPy refused to change an array."""
+    return "read-only" in str(problem)
+
+
+def on_the_host(statement: Statement, /) -> Callable[[Instance, Size], Sides]:
+    """The `evaluate` of a statement on the host, which can change no instance but its own.
+
+    It gets arrays that are read-only. One that changes its instance gets a copy to change, so that
+    its sides are of the instance as it was drawn; `changes_its_instance` tells.
+    """
+
+    def evaluate(instance: Instance, size: Size) -> Sides:
+        try:
+            return statement.evaluate(_own(instance, False), size)
+        except ValueError as problem:
+            if not _refused(problem):
+                raise
+            return statement.evaluate(_own(instance, True), size)
+
+    return evaluate
+
+
+def changes_its_instance(statement: Statement, instance: Instance, size: Size, /) -> bool:
+    """Whether the `evaluate` of a statement on the host writes into the arrays it is given."""
+    try:
+        with np.errstate(all="ignore"):
+            statement.evaluate(_own(instance, False), size)
+    except ValueError as problem:
+        return _refused(problem)
+    return False
+
+
 def _evaluated(statement: Statement, instance: Instance, size: Size) -> Sides:
+    evaluate = on_the_host(statement) if statement.host else statement.evaluate
     try:
         with np.errstate(all="ignore"):  # an instance that the hypotheses leave out may be anything
-            return statement.evaluate(instance, size)
+            return evaluate(instance, size)
     except KeyError as missing:
         name = missing.args[0] if missing.args else None
         if not isinstance(name, str) or name in instance or name in size:

@@ -32,7 +32,8 @@ ENOUGH = 8
 
 def near_control(statement: Statement, column: Column, /) -> bool:
     """Whether the rules reject the form, on the same instances, once it is a little wrong."""
-    m = Measured(*(np.asarray(field)[column.measured.counted] for field in column.measured))
+    counted = column.measured.counted
+    m = Measured(*(np.asarray(field)[counted] for field in column.measured))
     if statement.kind == "limit":
         return False
     if statement.relation == "=":
@@ -43,6 +44,11 @@ def near_control(statement: Statement, column: Column, /) -> bool:
         # What a search cannot support as a violation is at least looked at.
         low = np.where(np.isneginf(m.low), m.value, m.low)
         low = np.where(positive, low / (1 - SHRUNK), below)
+    if column.scale is not None:  # of a side that is zero one part in a hundred is nothing
+        scale = column.scale[counted]
+        with np.errstate(all="ignore"):
+            moved = 1 + SHRUNK + (m.lhs - m.rhs) / np.where(scale > 0, scale, np.nan)
+        low = np.where(moved > low, moved, low)
     return bool(np.any(low > edge(statement)))
 
 

@@ -22,6 +22,9 @@ from jaxbounds.falsification.second_opinion import Asked
 FACTORS = tuple(10.0**power for power in (-100, -50, -20, -8, -4, 4, 8, 20, 50, 100))
 BASES = 2
 """Of instances that are scaled: the worst ones and as many others."""
+CLEAR = 1e-6
+"""Sides that differ by more than this part of their terms are no members of a set up to rounding;
+a larger part leaves more violations open."""
 ASKED = 2
 """How often the referee is asked for a form."""
 LEAVES = 6
@@ -133,8 +136,10 @@ def without_rounding(
         row = int(np.argmax(np.where(lost, excess, -np.inf)))
         size = Size(statement.sizes[columns[index].sizes[row]])
         said = referee(statement, form, pool.instance(row), size)
-        certain = said.word.startswith("disproved")
-        if certain and abs(m.lhs[row] - m.rhs[row]) > NOISE:  # it is the entries that are large
+        certain, gap = said.word.startswith("disproved"), abs(m.lhs[row] - m.rhs[row])
+        scale = columns[index].scale
+        # It is the entries that are large, or the terms that are small.
+        if certain and (gap > NOISE or (scale is not None and gap > CLEAR * scale[row])):
             continue
         found[index] = columns[index]._replace(measured=m._replace(counted=m.counted & ~lost))
         if not said.is_true:

@@ -10,7 +10,7 @@ from jaxbounds.claims.statements import Budget, Form, Size, Statement
 from jaxbounds.falsification.bench import Bench, Column, Pool, calls_of, counterexample_of
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
 from jaxbounds.falsification.decide import ON_AVERAGE, Decision, decide, edge, violation
-from jaxbounds.falsification.evaluation import Reals
+from jaxbounds.falsification.evaluation import Reals, changes_its_instance
 from jaxbounds.falsification.evidence import ailments, near_control
 from jaxbounds.falsification.examples import NONE, Examples, recall
 from jaxbounds.falsification.explore import Searched, draw, search
@@ -22,7 +22,9 @@ from jaxbounds.falsification.extrapolation import (
 from jaxbounds.falsification.measure import float64_on_cpu
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.reach import reach
+from jaxbounds.falsification.scales import measured_again, second_look
 from jaxbounds.falsification.second_opinion import Asked, no_referee, remembering, stands
+from jaxbounds.falsification.special import look_at_special_points
 from jaxbounds.falsification.trace_watch import TraceWatch, forget
 
 REJECTED = ("fails", "inconsistent")
@@ -33,6 +35,46 @@ STORED = 1e-6
 """Relative: how far a stored counterexample's ratio may be from the one recorded with it."""
 
 
+CHANGES = (
+    "evaluate is another function at each call (does it draw random numbers or change state in "
+    "Python?): take what is random from the instance"
+)
+ASKED = 2
+"""How many instances whose sides overflow the referee is asked about; more take seconds each."""
+
+
+def _repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
+    """Whether the first instance, and the worst one of each form, give their values twice more."""
+    rows = [(0, i) for i in range(len(columns))]
+    every = np.arange(len(columns[0].sizes))
+    rows += [(column.worst(every), i) for i, column in enumerate(columns)]
+    for row in dict.fromkeys(row for row, _ in rows):
+        instance, size, _ = _at_row(bench, pool, columns[0], row)
+        before = np.array([column.measured.value[row] for column in columns])
+        for _ in range(2):
+            again = bench.one(instance, size).value
+            if not np.allclose(again, before, rtol=1e-9, atol=0, equal_nan=True):
+                return False
+    return True
+
+
+def _beyond_floats(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked) -> Column:
+    """A violation where both sides overflow counts if ball arithmetic confirms it."""
+    m, statement = column.measured, bench.statement
+    with np.errstate(all="ignore"):
+        lost = m.counted & np.isnan(m.value) & np.isinf(m.lhs) & np.isinf(m.rhs)
+    if np.any(violation(statement, m) > 0) or not np.any(lost):
+        return column
+    for row in np.flatnonzero(lost)[:ASKED]:
+        instance, size, _ = _at_row(bench, pool, column, int(row))
+        if referee(statement, form, instance, size).word.startswith("disproved"):
+            fields = {name: np.array(getattr(m, name)) for name in ("value", "low", "high")}
+            for field in fields.values():
+                field[row] = np.inf
+            return column._replace(measured=m._replace(**fields))
+    return column
+
+
 def _with_stored(
     bench: Bench, form: Form, index: int, decision: Decision, referee: Asked = no_referee
 ) -> tuple[Decision, float | None]:
@@ -41,7 +83,7 @@ def _with_stored(
     if stored is None:
         return decision, None
     instance, size = counterexample_of(bench.statement, form)
-    m = bench.one(instance, size).column(index)
+    m = measured_again(bench, instance, size, index)
     value = float(m.value)
     without = f"; without it: {decision.status}, {decision.reason}"
     if violation(bench.statement, m) <= 0:
@@ -94,9 +136,10 @@ def unfit(watch: TraceWatch, /) -> Iterator[str]:
         more = f" and {len(watch.narrow) - 1} more" if len(watch.narrow) > 1 else ""
         yield f"it is measured in float64, but rounds in {watch.narrow[0]}{more}"
     if watch.fixed is False:
+        yield CHANGES
+    if watch.writes:
         yield (
-            "evaluate is another function at each call (does it draw random numbers or change "
-            "state in Python?): take what is random from the instance"
+            "evaluate changes its instance in place: try x = np.array(x) before the first change"
         )
     if watch.never and not watch.blind:
         yield f"judges names {', '.join(watch.never)}, which evaluate never calls"
@@ -160,11 +203,14 @@ def judge(
         bench, pool = Bench(statement, budget.batch, programs, calls=calls), Pool()
         left_out = draw(bench, pool, budget, seed)
         recall(bench, pool, examples)
+        if budget.restarts:
+            look_at_special_points(bench, pool, seed)
         searched = search(bench, pool, budget, seed)
         doubts = confirm_extrapolated(bench, pool, searched, referee)
         if budget.restarts:
             extrapolate(bench, pool, referee, seed)
-        columns, more = without_rounding(bench, pool, pool.columns(), referee)
+        columns = second_look(bench, pool, pool.columns())
+        columns, more = without_rounding(bench, pool, columns, referee)
         doubts |= more
         if statement.kind == "expectation":
             ends = reach(bench, pool)
@@ -174,18 +220,22 @@ def judge(
             forget(*(function.__module__ for function in statement.judges))
             bench.one(pool.instance(0), Size(statement.sizes[pool.sizes[0]]))
         if statement.host:
-            again = bench.one(pool.instance(0), Size(statement.sizes[pool.sizes[0]]))
-            first = pool.measured[0].value[0]
-            bench.watch.fixed = np.allclose(again.value, first, rtol=1e-9, atol=0, equal_nan=True)
+            first, size = pool.instance(0), Size(statement.sizes[pool.sizes[0]])
+            bench.watch.writes = changes_its_instance(statement, first, size)
+            bench.watch.fixed = _repeats(bench, pool, columns)
         ill = "; ".join([*ailments(statement, pool, columns, searched), *unfit(bench.watch)])
         near = [near_control(statement, column) for column in columns[:-1]]
         decisions = []
         for index, (form, column) in enumerate(zip(statement.forms, columns)):
+            if statement.kind not in ON_AVERAGE:
+                column = columns[index] = _beyond_floats(bench, pool, column, form, referee)
             decision = decide(statement, form, column)
             if decision.status == "vacuous" and left_out:
                 missed = ", ".join(f"{count} missed {name!r}" for name, count in left_out.items())
                 decision = decision._replace(reason=f"{decision.reason}: {missed}")
             decision, stored_ratio = _with_stored(bench, form, index, decision, referee)
+            if decision.status == "fails" and statement.host and not bench.watch.fixed:
+                decision = Decision("inconclusive", decision.ratio, CHANGES)
             if decision.status == "fails" and statement.kind not in ON_AVERAGE:
                 decision, column = _looked_again(bench, pool, column, form, decision, referee)
                 columns[index] = column

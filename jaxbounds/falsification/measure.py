@@ -135,6 +135,10 @@ def compared(relation: str, lhs: Any, rhs: Any, error: Any, /) -> tuple[float, f
     """One form's ratio (or discrepancy), and its least value that the stated error allows."""
     lhs, rhs = np.broadcast_arrays(lhs, rhs)
     refuse_other_sides(relation, lhs, rhs)
+    if relation == "=" and lhs.size > 1:  # entry by entry, as balls compare them
+        each = [_identity(*pair, np.max(error), 1.0, np)[:2] for pair in zip(lhs.flat, rhs.flat)]
+        value, low = (float(np.max(part)) for part in zip(*each))
+        return value, low
     value, low, *_ = _COMPARE[relation](lhs, rhs, np.max(error), 1.0, np)
     return float(value), float(low)
 

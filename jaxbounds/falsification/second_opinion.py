@@ -1,5 +1,6 @@
 """Violations looked at again before `fails` is said: alone, moved a little, in ball arithmetic."""
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -9,9 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
-from jaxbounds.falsification.bench import Bench
+from jaxbounds.falsification.bench import Bench, batch_of
 from jaxbounds.falsification.cancellation import is_cancellation, largest_entry
 from jaxbounds.falsification.decide import edge
+from jaxbounds.falsification.scales import is_looked_at, judged, measured_again
+from jaxbounds.programs.interpreted import NotInterpreted
 
 SMALL = 1e-6
 """A violation up to this, relative, may always be rounding."""
@@ -82,6 +85,9 @@ def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value:
     largest = largest_entry(instance, np)
     if excess <= SMALL or is_cancellation(found.lhs, found.rhs, largest):
         return True
+    if statement.relation == "=" and is_looked_at(statement):
+        with contextlib.suppress(NotInterpreted):
+            return not judged(bench, batch_of(instance), size, index).low[0] > edge(statement)
     if statement.host and excess > DEAR:
         return False
     sides = max(abs(float(found.lhs)), abs(float(found.rhs)))
@@ -139,6 +145,31 @@ def stands(
     )
 
 
+def at_projected(statement: Statement, instance: Instance, size: Size, /) -> Statement | None:
+    """The statement about projected instances, which meet the hypotheses exactly.
+
+    None where the projection runs on the host.
+    """
+    project: Any = statement.project
+    try:
+        jax.eval_shape(lambda i: project(i, size), instance)
+    except (TypeError, jax.errors.JAXTypeError):
+        return None
+    there = lambda function: function and (lambda i, s: function(project(i, s), s))
+    forms = tuple(replace(one, hypotheses=there(one.hypotheses)) for one in statement.forms)
+    evaluate: Any = there(statement.evaluate)
+    evaluate.at_projected = True
+    return replace(
+        statement, forms=forms, evaluate=evaluate, over=None,
+        sample=statement.samplers, hypotheses=there(statement.hypotheses), project=None, judges=(),
+    )  # fmt: skip
+
+
+def is_at_projected(statement: Statement, /) -> bool:
+    """Whether a statement is one that `at_projected` made."""
+    return getattr(statement.evaluate, "at_projected", False)
+
+
 def _exactly_there(
     statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, said: Referee
 ) -> Referee:
@@ -146,17 +177,9 @@ def _exactly_there(
 
     A projection that runs on the host has none that is more exact.
     """
-    project: Any = statement.project
-    try:
-        jax.eval_shape(lambda i: project(i, size), instance)
-    except (TypeError, jax.errors.JAXTypeError):
+    exact = at_projected(statement, instance, size)
+    if exact is None:
         return said
-    there = lambda function: function and (lambda i, s: function(project(i, s), s))
-    forms = tuple(replace(one, hypotheses=there(one.hypotheses)) for one in statement.forms)
-    exact = replace(
-        statement, forms=forms, evaluate=there(statement.evaluate), over=None,
-        sample=statement.samplers, hypotheses=there(statement.hypotheses), project=None, judges=(),
-    )  # fmt: skip
     said = referee(exact, exact.form(form.name), instance, size)
     words = "it is certain of these floats only, which meet the hypotheses up to rounding: "
     return said if said.word.startswith("disproved") else said._replace(reason=words + said.reason)
@@ -174,6 +197,10 @@ def _by_itself(bench: Bench, index: int, instance: Instance, size: Size, value: 
     excess = value - edge(statement)
     least = excess - ALONE * abs(excess)
     if float(found.value) - edge(statement) >= least or np.isinf(value):
+        return ""
+    # Of an identity one entry may differ beside larger ones.
+    entries = lambda: float(measured_again(bench, instance, size, index).low) - edge(statement)
+    if statement.relation == "=" and entries() >= least:
         return ""
     return (
         f"measured by itself the worst instance gives {float(found.value):.6g}, and {value:.6g} as "

@@ -50,6 +50,7 @@ class TraceWatch:
         narrow: operations that round to fewer digits than float64 has.
         blind: whether nothing could be seen, as somebody else profiles.
         fixed: whether another trace gave the same program; None where nobody looked.
+        writes: whether it changes the instance that it is given.
     """
 
     def __init__(self, statement: Statement) -> None:
@@ -58,6 +59,7 @@ class TraceWatch:
         self.narrow: tuple[str, ...] = ()
         self.blind = False
         self.fixed: bool | None = None
+        self.writes = False
         self._codes = {f: _codes(f) for f in statement.judges}
         self._of = {id(code): full_name(f) for f, held in self._codes.items() for code in held}
 

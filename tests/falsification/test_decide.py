@@ -34,7 +34,7 @@ def test_what_does_not_count_or_has_no_least_value_violates_nothing():
     )
     np.testing.assert_array_equal(found, [1 - TENTH, -INF, -INF, -TENTH])
     infinite = violation(BOUND, column([INF, NAN]).measured)
-    np.testing.assert_array_equal(infinite, [-INF, -INF])
+    np.testing.assert_array_equal(infinite, [INF, -INF])
 
 
 @pytest.mark.parametrize("form, given, status, ratio", [

@@ -36,16 +36,18 @@ class Integers(Set):
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
         low, high = self._ends(size)
+        # No machine integer is above the largest one, which the extreme points have.
+        above = lambda: min(high + 1, int(jnp.iinfo(jnp.asarray(0).dtype).max))
         return (
-            lambda key: jax.random.randint(key, shape, low, high + 1),
+            lambda key: jax.random.randint(key, shape, low, above()),
             lambda key: self.extreme(key, size),
         )
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
         """Each entry at an end."""
         low, high = self._ends(size)
-        corner = jax.random.bernoulli(key, 0.5, self.shape_at(size)).astype(int)
-        return low + (high - low) * corner
+        corner = jax.random.bernoulli(key, 0.5, self.shape_at(size))
+        return jnp.where(corner, jnp.asarray(high), jnp.asarray(low))
 
     def project(self, x: Any, size: Size) -> Any:
         """The nearest whole numbers."""

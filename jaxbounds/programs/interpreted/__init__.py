@@ -27,7 +27,16 @@ from jaxbounds.programs.interpreted.values import NotInterpreted, Rule
 from jaxbounds.programs.primitives import unknown_parameters
 from jaxbounds.programs.traces import equations
 
-__all__ = ["NotInterpreted", "has_rule", "interpreted", "once"]
+__all__ = [
+    "NotInterpreted",
+    "as_said",
+    "as_value",
+    "has_rule",
+    "interpreted",
+    "once",
+    "refuse",
+    "ruled",
+]
 
 _RULES: dict[str, Rule] = {
     **elementwise.RULES,
@@ -54,7 +63,12 @@ def has_rule(name: str, /) -> bool:
     return name in _RULES or name in _CONTROL or is_call(name)
 
 
-def _refuse(program: ClosedJaxpr, /) -> None:
+def refuse(program: ClosedJaxpr, /) -> None:
+    """Refuse a program that NumPy does not run.
+
+    Raises:
+        NotInterpreted: if an equation has no rule, an unknown parameter or another type.
+    """
     for eqn in equations(program.jaxpr):
         name = eqn.primitive.name
         if not has_rule(name):
@@ -75,11 +89,11 @@ def interpreted(program: ClosedJaxpr, /) -> Callable[..., list[np.ndarray]]:
         NotInterpreted: here, if there is no rule for one of its primitives; later, where NumPy may
             give something else than a compiled program.
     """
-    _refuse(program)
+    refuse(program)
 
     def run(*arguments: Any) -> list[np.ndarray]:
         with np.errstate(all="ignore"):
-            return _closed(program, [_value(x) for x in arguments])
+            return _closed(program, [as_value(x) for x in arguments])
 
     return run
 
@@ -112,12 +126,13 @@ def once(
     return run
 
 
-def _value(x: Any) -> Any:
+def as_value(x: Any, /) -> Any:
+    """An argument or constant as NumPy's array, a key as its numbers."""
     return draws.as_numbers(x) if _is_key(getattr(x, "dtype", np.dtype(float))) else np.asarray(x)
 
 
 def _closed(program: ClosedJaxpr, values: Sequence[Any]) -> list[Any]:
-    return _run(program.jaxpr, [_value(c) for c in program.consts], values)
+    return _run(program.jaxpr, [as_value(c) for c in program.consts], values)
 
 
 def _run(program: Jaxpr, consts: Sequence[Any], values: Sequence[Any]) -> list[Any]:
@@ -133,7 +148,7 @@ def _run(program: Jaxpr, consts: Sequence[Any], values: Sequence[Any]) -> list[A
     for i, eqn in enumerate(program.eqns):
         outs = _equation(eqn, [value_of(v) for v in eqn.invars])
         for variable, out in zip(eqn.outvars, outs, strict=True):
-            known[variable] = _as_said(out, variable.aval, eqn.primitive.name)
+            known[variable] = as_said(out, variable.aval, eqn.primitive.name)
         for v in _read(eqn.invars):
             if last[v] == i and v not in kept:
                 known.pop(v, None)
@@ -144,7 +159,7 @@ def _read(atoms: Sequence[Any]) -> list[Any]:
     return [v for v in atoms if not isinstance(v, Literal)]
 
 
-def _as_said(out: Any, said: Any, name: str) -> np.ndarray:
+def as_said(out: Any, said: Any, name: str) -> np.ndarray:
     """A result in the type that the program says; of another shape it is refused."""
     if np.shape(out) != said.shape:
         raise NotInterpreted(f"{name}: shape {np.shape(out)} for {said.shape}")
@@ -158,6 +173,16 @@ def _equation(eqn: Any, values: list[Any]) -> list[Any]:
             return _CONTROL.get(name, _called)(eqn, values)
         except UnknownParametersError as unknown:
             raise NotInterpreted(str(unknown)) from unknown
+    return ruled(eqn, values)
+
+
+def ruled(eqn: JaxprEqn, values: Sequence[Any], /) -> list[Any]:
+    """The results of one equation that holds no program, by its rule.
+
+    Raises:
+        NotInterpreted: if the rule does not know such parameters.
+    """
+    name = eqn.primitive.name
     try:
         found = _RULES[name](*values, **eqn.params)
     except (ArithmeticError, TypeError, ValueError, LookupError) as unforeseen:

@@ -1,0 +1,290 @@
+"""Sides measured against the size of the terms that they sum.
+
+A side may be zero, or small beside its terms. Then its digits are rounding, and a ratio of the two
+sides means nothing. The claim's own program gives the size s of the terms (`summands`); a few
+units of rounding of s are the error bar, and s replaces a side that is zero. Only instances that
+seem to violate a form, or at which a side is zero, are looked at.
+"""
+
+import contextlib
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.claims.statements import Instance, Size, Statement
+from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, length, take
+from jaxbounds.falsification.cancellation import largest_entry
+from jaxbounds.falsification.decide import ON_AVERAGE, edge
+from jaxbounds.falsification.evaluation import Reading, of_form, read
+from jaxbounds.falsification.measure import Measured
+from jaxbounds.falsification.summands import has_jumps, shaken, terms
+from jaxbounds.programs.interpreted import NotInterpreted
+from jaxbounds.programs.traces import equations, executed
+
+UNITS = 256 * 2.0**-53
+"""The error bar, relative to the size of the terms: 256 units of rounding, which sums of as many
+terms lose at most, and members of sets that floats meet up to rounding; a larger bar hides smaller
+violations."""
+LONGEST = 10_000
+"""Equations that run; the terms of a longer program are not looked at, which would take seconds."""
+MOST = 2**21
+"""Numbers in an array of a program that is looked at; five runs hold several of these."""
+FIRST = 64
+"""Violations of a form at one size that are looked at first; where one of them stands, the smaller
+ones are left as they are."""
+ROWS = 16
+"""Instances of an identity that holds as a whole, whose entries are looked at one by one."""
+NEARLY = 0.99
+"""A ratio from here on reaches an equality case, as the near-control has it."""
+SHAKES = 4
+"""Runs with other roundings that a violation must survive where the program steps or chooses."""
+NEARBY = 1e-6
+"""Sides of a bound that differ by more than this part of the instance's largest entry (or of one)
+differ by more than rounding, unless the right side is not positive."""
+
+
+class Judged(NamedTuple):
+    """One form on some instances, against the size of its terms.
+
+    Attributes:
+        value: as of `Measured`.
+        low: as of `Measured`.
+        high: as of `Measured`.
+        tells: whether the stated error leaves something to say beside the size.
+        scale: the size of the terms of both sides; of an identity the largest of all entries.
+    """
+
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    tells: np.ndarray
+    scale: np.ndarray
+
+
+def is_looked_at(statement: Statement, /) -> bool:
+    """Whether the size of the terms is asked for: of what one instance decides, in JAX."""
+    exact = statement.relation in ("=", "<=", ">=") and statement.kind not in ON_AVERAGE
+    return exact and not statement.host and statement.there_is is None
+
+
+def _is_long(program: Any) -> bool:
+    """Whether NumPy would run too long, or hold too much."""
+    work, arrays = executed(program), (v for eqn in equations(program) for v in eqn.outvars)
+    most = max((math.prod(getattr(v.aval, "shape", ())) for v in arrays), default=0)
+    return most > MOST or (math.isfinite(work) and work > LONGEST)
+
+
+def _traced(bench: Bench, size: Size, batch: Instance) -> Any:
+    """The program that reads as many instances as are measured at once."""
+    key = "terms", size
+    if key not in bench.traces:
+        traced = jax.jit(jax.vmap(read(bench.statement, size))).trace(batch)
+        bench.traces[key] = None if _is_long(traced.jaxpr.jaxpr) else traced
+    if bench.traces[key] is None:
+        raise NotInterpreted("a program that runs too long in NumPy")
+    return bench.traces[key]
+
+
+def _parts(bench: Bench, batch: Instance) -> Iterator[tuple[Instance, int]]:
+    """The instances, always as many at once; and how many of them count."""
+    total = length(batch)
+    for start in range(0, total, bench.batch):
+        index = np.minimum(np.arange(start, start + bench.batch), total - 1)
+        yield jax.tree.map(jnp.asarray, take(batch, index)), min(bench.batch, total - start)
+
+
+def _joined(parts: list[Any]) -> Any:
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+
+
+def _flat(x: Any) -> np.ndarray:
+    x = np.asarray(x, float)
+    return x.reshape(len(x), -1)
+
+
+def _sides(part: Reading, form: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    left, right, error = (_flat(of_form(side, form)) for side in part[:3])
+    return left, right, np.max(error, axis=1, initial=0.0)
+
+
+def _compared(
+    statement: Statement, sides: tuple[np.ndarray, np.ndarray], size: np.ndarray, error: np.ndarray
+) -> Judged:
+    """Flat sides of many instances against the size of their terms, entry by entry."""
+    (left, right), stated = sides, error[:, None]
+    bar = UNITS * size + stated
+    least = 2 * UNITS / statement.tolerance * size if statement.tolerance else size
+    own = np.maximum(np.abs(left), np.abs(right))
+    scale = np.maximum(own, np.minimum(least, size))
+    if statement.relation == "=":
+        allowed = (statement.tolerance or 1.0) / 2
+        scale = np.maximum(scale, np.where(bar <= allowed * size, bar / allowed, 0.0))
+        gap = np.abs(left - right)
+        scale = np.where(gap <= bar, np.maximum(scale, size), scale)
+        scale = np.where(scale > 0, scale, 1.0)
+        most = lambda x: np.max(x, axis=1, initial=0.0)
+        low = np.maximum(gap - bar, 0.0) / scale
+        tells = np.all(stated <= allowed * np.maximum(own, size), axis=1)
+        return Judged(most(gap / scale), most(low), most((gap + bar) / scale), tells, most(size))
+    gap, plain = left - right, right >= np.maximum(np.minimum(least, size), bar)
+    scale = np.where(gap <= bar, np.maximum(scale, size), scale)
+    scale = np.where(scale > 0, scale, 1.0)
+    over, zero = np.where(plain, right, scale), np.where(plain, 0.0, 1.0)
+    above = np.where(plain, left, gap)
+    of = lambda amount: (zero + amount / over)[:, 0]
+    tells = (stated < np.maximum(own, size))[:, 0]
+    return Judged(of(above), of(above - bar), of(above + bar), tells, size[:, 0])
+
+
+def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
+    """One form on some instances, against the size of its terms.
+
+    A violation counts only if it stays where roundings are others: at a step (floor, a comparison)
+    one rounding may decide.
+
+    Raises:
+        NotInterpreted: if NumPy does not run the claim's program.
+    """
+    statement, found = bench.statement, []
+    with np.errstate(all="ignore"):
+        for part, count in _parts(bench, batch):
+            traced = _traced(bench, size, part)
+            measured = terms(traced, part)
+            left, right, error = _sides(measured.values, form)
+            of_left, of_right, _ = _sides(measured.sizes, form)
+            sizes = of_left + of_right
+            one = _compared(statement, (left, right), sizes, error)
+            if np.any(one.low > edge(statement)) and has_jumps(traced.jaxpr):
+                for seed in range(1, 1 + SHAKES):
+                    other = _sides(shaken(traced, part, seed), form)
+                    again = _compared(statement, other[:2], sizes, other[2])
+                    apart = (one.low > edge(statement)) & ~(again.low > edge(statement))
+                    one = Judged(*(np.where(apart, new, own) for new, own in zip(again, one)))
+            found.append(Judged(*(field[:count] for field in one)))
+    return _joined(found)
+
+
+def _doubtful(statement: Statement, m: Measured, batch: Instance) -> np.ndarray:
+    """Which instances seem to violate a form by what may be rounding."""
+    if statement.relation == "=":
+        return np.asarray(m.counted & (m.value > statement.tolerance))
+    largest = largest_entry(batch, np, axes=1)
+    with np.errstate(all="ignore"):
+        small = (m.rhs <= 0) | (np.abs(m.lhs - m.rhs) <= NEARBY * (largest + 1.0))
+        finite = np.isfinite(m.lhs - m.rhs)
+    return np.asarray(m.counted & (m.value > 1 + statement.tolerance) & small & finite)
+
+
+def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
+    """A few instances at which a side of a bound is zero: the smallest other sides.
+
+    They matter where an equality case is named, and no other instance reaches it.
+    """
+    reached = np.any(m.counted & (m.value >= NEARLY))
+    if statement.relation == "=" or not statement.forms[form].equality or reached:
+        return np.zeros(0, int)
+    rows = np.flatnonzero(m.counted & ((m.rhs == 0) | (m.lhs == 0)) & (m.value <= 1))
+    other = np.maximum(np.abs(m.lhs[rows]), np.abs(m.rhs[rows]))
+    return rows[np.argsort(other, kind="stable")[:FIRST]]
+
+
+def _entries(bench: Bench, batch: Instance, size: Size, form: int, m: Measured) -> np.ndarray:
+    """Instances of an identity that holds as a whole, at which an entry alone may be wrong."""
+    rows = np.flatnonzero(m.counted & (m.value <= bench.statement.tolerance))
+    if not len(rows):
+        return rows
+    rows = rows[np.unique(np.linspace(0, len(rows) - 1, bench.batch).astype(int))]
+    left, right, _ = _sides(bench.reading(take(batch, rows), size), form)
+    if left.shape[1] < 2:
+        return rows[:0]
+    own = np.maximum(np.abs(left), np.abs(right))
+    apart = np.sum(np.abs(left - right) > bench.statement.tolerance * own, axis=1)
+    order = np.argsort(-apart, kind="stable")[:ROWS]
+    return rows[order[apart[order] > 0]]
+
+
+def _looked_at(
+    bench: Bench, batch: Instance, size: Size, form: int, m: Measured
+) -> tuple[Measured, np.ndarray]:
+    """One form at one size, with what the size of the terms says; and that size, where known."""
+    statement, scale = bench.statement, np.full(len(m.value), np.nan)
+    fields = {name: np.array(getattr(m, name)) for name in ("value", "low", "high", "counted")}
+
+    def take_over(rows: np.ndarray, new: Judged, kept: Any) -> None:
+        rows, new = rows[kept], Judged(*(field[kept] for field in new))
+        for name in ("value", "low", "high"):
+            fields[name][rows] = getattr(new, name)
+        fields["counted"][rows] = new.tells
+
+    doubtful = np.flatnonzero(_doubtful(statement, m, batch))
+    doubtful = doubtful[np.argsort(-m.value[doubtful], kind="stable")]
+    for rows in (doubtful[:FIRST], doubtful[FIRST:]):
+        if len(rows):
+            new = judged(bench, take(batch, rows), size, form)
+            # What stands is measured as a person would: by its own sides.
+            stands = (new.low > edge(statement)) & (m.low[rows] > edge(statement))
+            if statement.is_bound:  # sides that are rounding say nothing, unless one is zero
+                gap, exact = m.lhs[rows] - m.rhs[rows], (m.lhs[rows] == 0) | (m.rhs[rows] == 0)
+                tells = exact | (np.abs(gap) > UNITS * new.scale)
+                new = new._replace(tells=new.tells & tells)
+            take_over(rows, new, np.isfinite(new.scale) & ~stands)
+            scale[rows] = new.scale
+            if np.any(new.low > edge(statement)):
+                break
+    if len(rows := _zero(statement, form, m)):
+        new = judged(bench, take(batch, rows), size, form)
+        scale[rows] = new.scale
+        zero = (m.rhs[rows] == 0) & (m.lhs[rows] != 0)
+        take_over(rows, new, zero & np.isfinite(new.scale))
+    if not np.any(m.counted) and np.any(m.met):  # the stated error hides the sides
+        rows = np.flatnonzero(m.met)[:FIRST]
+        new = judged(bench, take(batch, rows), size, form)
+        take_over(rows, new, np.isfinite(new.scale))
+        scale[rows] = new.scale
+    if statement.relation == "=" and len(rows := _entries(bench, batch, size, form, m)):
+        new = judged(bench, take(batch, rows), size, form)
+        take_over(rows, new, new.low > statement.tolerance)
+    return m._replace(**fields), scale
+
+
+def second_look(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Column]:
+    """The columns of the forms, against the size of the terms; the control's stays.
+
+    Columns stay as they are where NumPy does not run the claim's program.
+    """
+    statement = bench.statement
+    if not is_looked_at(statement):
+        return columns
+    found = list(columns)
+    for index, size in enumerate(map(Size, statement.sizes)):
+        here = np.flatnonzero(columns[0].sizes == index)
+        if not len(here):
+            continue
+        batch, measured = pool.of_size(index)
+        for form in range(len(statement.forms)):
+            try:
+                new, scale = _looked_at(bench, batch, size, form, measured.column(form))
+            except NotInterpreted:
+                continue
+            own = found[form]
+            fields = [np.array(field) for field in own.measured]
+            for old, other in zip(fields, new):
+                old[here] = other
+            known = np.full(len(own.sizes), np.nan) if own.scale is None else own.scale.copy()
+            known[here] = scale
+            found[form] = own._replace(measured=Measured(*fields), scale=known)
+    return found
+
+
+def measured_again(bench: Bench, instance: Instance, size: Size, form: int, /) -> Measured:
+    """One form on one instance, as `second_look` measures it."""
+    batch = batch_of(instance)
+    m = Measured(*(np.atleast_1d(field) for field in bench(batch, size).column(form)))
+    if is_looked_at(bench.statement):
+        with contextlib.suppress(NotInterpreted):
+            m, _ = _looked_at(bench, batch, size, form, m)
+    return Measured(*(field[0] for field in m))

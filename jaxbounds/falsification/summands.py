@@ -1,0 +1,341 @@
+"""The size of the terms that a program sums, and which of its results hang on a rounding.
+
+NumPy runs the program once more, several times in step. One run is the program itself. In the
+others each number that may be rounded is off by a known relative amount, so that the results move
+by that amount times the size of the terms which were summed on the way.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbounds.falsification.evaluation import is_floating
+from jaxbounds.ground.jax_internals import (
+    ClosedJaxpr,
+    JaxprEqn,
+    Literal,
+    UnknownParametersError,
+    branches_of,
+    called_program,
+    is_call,
+    scan_of,
+    while_of,
+)
+from jaxbounds.programs.interpreted import NotInterpreted, as_said, as_value, refuse, ruled
+from jaxbounds.programs.primitives import is_exact
+from jaxbounds.programs.traces import equations
+
+MOVED = 2.0**-30
+"""Relative: by how much numbers are off where sizes are measured. The results lose as many of their
+digits; of a larger number the second order shows, of a smaller one rounding."""
+SHAKEN = 2.0**-50
+"""Relative: by how much numbers are off that rounding may move; eight units in the last place."""
+PAIRS = 2
+"""Pairs of runs beside the program itself, in opposite directions: their largest movement is the
+size; more pairs miss it less often."""
+GRID, LARGEST = 2.0**10, 2.0**12
+"""Multiples of 1 / `GRID` below `LARGEST` are multiplied and summed without any rounding."""
+_JUMPS = frozenset(("floor", "ceil", "round", "sign", "rem", "nextafter"))
+_SUMS = frozenset(("reduce_sum", "cumsum", "dot_general", "conv_general_dilated", "scatter-add"))
+_OF_MATRICES = frozenset(
+    ("cholesky", "eig", "eigh", "svd", "qr", "lu", "householder_product", "triangular_solve",
+     "schur", "tridiagonal", "tridiagonal_solve", "hessenberg")
+)  # fmt: skip
+"""Rounding of these is relative to the largest entry of a matrix."""
+_POWERS = frozenset(("integer_pow", "pow", "square", "reduce_prod", "cumprod"))
+_AT = {"exp": 0.0, "cos": 0.0, "cosh": 0.0, "exp2": 0.0, "logistic": 0.0, "log": 1.0}
+"""Where elementary functions that are not zero there are exact."""
+
+Runs = list[Any]
+"""One value in each run; the first run decides what the program chooses."""
+Mover = Callable[[np.ndarray], np.ndarray]
+"""It moves the floats of one run; that of the program itself moves nothing."""
+After = Callable[[JaxprEqn, list[Any], list[Any], Mover], list[Any]]
+"""From an equation, its operands and its results in one run to the results that are taken."""
+
+
+def _floats(x: Any) -> bool:
+    return is_floating(np.asarray(x).dtype)
+
+
+def _jumps(eqn: JaxprEqn) -> bool:
+    """Whether results may jump where floats move a little."""
+    floats = any(is_floating(v.aval.dtype) for v in _arrays(eqn.invars))
+    other = any(not is_floating(v.aval.dtype) for v in _arrays(eqn.outvars))
+    return floats and (other or eqn.primitive.name in _JUMPS)
+
+
+def _arrays(variables: Any) -> Any:
+    """All of them are arrays, which their types do not say."""
+    return variables
+
+
+def has_jumps(program: ClosedJaxpr, /) -> bool:
+    """Whether a program chooses by floats, or steps."""
+    return any(map(_jumps, equations(program.jaxpr)))
+
+
+def _short(x: np.ndarray) -> bool:
+    """Whether constants mean themselves."""
+    return bool(np.all(~np.isfinite(x) | (x * GRID == np.round(x * GRID))))
+
+
+Before = Callable[[JaxprEqn, list[Any], Mover], list[Any]]
+"""From an equation and its operands in one run to the operands that are taken."""
+
+
+class _Walk:
+    """Runs a program several times in step."""
+
+    def __init__(self, movers: Sequence[Mover], before: Before, after: After) -> None:
+        self._movers, self._before, self._after = movers, before, after
+        self._runs = len(movers)
+
+    def _constant(self, x: Any) -> Runs:
+        value = as_value(x)
+        if not _floats(value) or _short(value):
+            return [value] * self._runs
+        return [move(value) for move in self._movers]
+
+    def closed(self, program: ClosedJaxpr, values: Sequence[Runs]) -> list[Runs]:
+        return self.jaxpr(program.jaxpr, list(map(self._constant, program.consts)), values)
+
+    def jaxpr(self, program: Any, consts: Sequence[Runs], values: Sequence[Runs]) -> list[Runs]:
+        known: dict[Any, Runs] = dict(zip(program.constvars, consts))
+        known |= dict(zip(program.invars, values))
+        reads = lambda atoms: [v for v in atoms if not isinstance(v, Literal)]
+        last = {v: i for i, eqn in enumerate(program.eqns) for v in reads(eqn.invars)}
+        kept = set(reads(program.outvars))
+
+        def value_of(atom: Any) -> Runs:
+            if isinstance(atom, Literal):
+                kind: Any = atom.aval
+                return self._constant(np.asarray(atom.val, kind.dtype))
+            return known[atom]
+
+        for i, eqn in enumerate(program.eqns):
+            found = self._equation(eqn, [value_of(v) for v in eqn.invars])
+            for variable, runs in zip(eqn.outvars, found, strict=True):
+                known[variable] = runs
+            for v in reads(eqn.invars):
+                if last[v] == i and v not in kept:
+                    known.pop(v, None)
+        return [value_of(v) for v in program.outvars]
+
+    def _equation(self, eqn: JaxprEqn, values: list[Runs]) -> list[Runs]:
+        name = eqn.primitive.name
+        try:
+            if name == "cond":
+                branches = branches_of(eqn)
+                chosen = int(np.clip(int(values[0][0]), 0, len(branches) - 1))
+                return self.closed(branches[chosen], values[1:])
+            if name == "scan":
+                return self._scanned(eqn, values)
+            if name == "while":
+                return self._while(eqn, values)
+            if is_call(name):
+                inner = called_program(eqn)
+                if isinstance(inner, ClosedJaxpr):
+                    return self.closed(inner, values)
+                return self.jaxpr(inner, (), values)
+        except UnknownParametersError as unknown:
+            raise NotInterpreted(str(unknown)) from unknown
+        apart = [len({id(v) for v in runs}) > 1 for runs in values]
+        many = self._runs if any(apart) or name in _SUMS else 1
+        ins = [[runs[k] for runs in values] for k in range(many)]
+        ins = [self._before(eqn, given, move) for given, move in zip(ins, self._movers)]
+        said = [v.aval for v in _arrays(eqn.outvars)]
+        typed = lambda outs: [as_said(out, kind, name) for out, kind in zip(outs, said)]
+        if many > 1 and _jumps(eqn):
+            outs = [typed(ruled(eqn, ins[0]))] * self._runs
+        else:
+            outs = [typed(ruled(eqn, given)) for given in ins]
+            outs, ins = (part * (self._runs // many) for part in (outs, ins))
+        taken = [self._after(eqn, *one) for one in zip(ins, outs, self._movers)]
+        return [list(runs) for runs in zip(*taken)]
+
+    def _scanned(self, eqn: JaxprEqn, values: list[Runs]) -> list[Runs]:
+        loop = scan_of(eqn)
+        if not loop.length:
+            raise NotInterpreted("a loop of no steps")
+        consts, rest = values[: loop.consts], values[loop.consts :]
+        carry, along = rest[: loop.carry], rest[loop.carry :]
+        rows: list[Any] = [None] * loop.length
+        for i in reversed(range(loop.length)) if loop.reverse else range(loop.length):
+            outs = self.closed(loop.body, [*consts, *carry, *([x[i] for x in r] for r in along)])
+            carry, rows[i] = outs[: loop.carry], outs[loop.carry :]
+        stacked = ([np.stack(parts) for parts in zip(*column)] for column in zip(*rows))
+        return [*carry, *stacked]
+
+    def _while(self, eqn: JaxprEqn, values: list[Runs]) -> list[Runs]:
+        loop = while_of(eqn)
+        of_cond, rest = values[: loop.condition_consts], values[loop.condition_consts :]
+        of_body, carry = rest[: loop.body_consts], rest[loop.body_consts :]
+        goes = lambda: np.asarray(self.closed(loop.condition, [*of_cond, *carry])[0][0])
+        while np.any(going := goes()):
+            new = self.closed(loop.body, [*of_body, *carry])
+            along = lambda x, going=going: going.reshape(
+                going.shape + (1,) * (np.ndim(x) - going.ndim)
+            )
+            carry = [
+                [np.where(along(after), after, before) for before, after in zip(*pair)]
+                for pair in zip(carry, new)
+            ]
+        return carry
+
+
+class Terms(NamedTuple):
+    """What a program gives.
+
+    Attributes:
+        values: its results.
+        sizes: of each entry of a float result the size of the terms summed on the way, at least
+            its own; NaN where a run met no number.
+    """
+
+    values: Any
+    sizes: Any
+
+
+def _mover(seed: int, amount: float) -> Mover:
+    rng = np.random.default_rng(seed)
+
+    def moved(x: np.ndarray) -> np.ndarray:
+        part = rng.uniform(0.5, 1.0, x.shape) * rng.choice((-1.0, 1.0), x.shape)
+        return (x * (1.0 + amount * part)).astype(x.dtype)
+
+    return moved
+
+
+def _still(x: np.ndarray) -> np.ndarray:
+    return x
+
+
+def _beside(x: Any, moved: Mover) -> Any:
+    """Matrices whose entries are off by the largest of them."""
+    if not _floats(x) or np.ndim(x) < 2:
+        return x
+    largest = np.max(np.abs(x), axis=(-2, -1), keepdims=True, initial=0.0)
+    whole = np.broadcast_to(largest, np.shape(x))
+    return x + (moved(whole) - whole)
+
+
+def terms(traced: Any, given: Any, /) -> Terms:
+    """The results of a traced program, and the sizes of the terms that it sums.
+
+    A step or a choice is taken by the program itself; numbers beside it that are off do not change
+    it. Arguments count as terms: they are off as well.
+
+    Args:
+        traced: by `jax.jit(function).trace`.
+        given: the argument.
+
+    Raises:
+        NotInterpreted: if NumPy does not run it.
+    """
+    refuse(traced.jaxpr)
+    movers = [_still, *(_mover(pair, way * MOVED) for pair in range(PAIRS) for way in (1, -1))]
+
+    def before(eqn: JaxprEqn, given: list, moved: Mover) -> list:
+        """Sums round beside each term, factorisations beside the largest entry."""
+        name = eqn.primitive.name
+        if name in _SUMS:
+            return [moved(x) if _floats(x) else x for x in given]
+        return [_beside(x, moved) for x in given] if name in _OF_MATRICES else given
+
+    def after(eqn: JaxprEqn, ins: list, outs: list, moved: Mover) -> list:
+        if is_exact(eqn.primitive.name) and not _jumps(eqn):
+            return outs
+        return [moved(out) if _floats(out) else out for out in outs]
+
+    walk = _Walk(movers, before, after)
+    leaves = [as_value(x) for x in jax.tree.leaves(given)]
+    off = lambda x: [move(x) for move in movers] if _floats(x) else [x] * len(movers)
+    with np.errstate(all="ignore"):
+        found = walk.closed(traced.jaxpr, list(map(off, leaves)))
+        sizes = [_size(runs) if _floats(runs[0]) else runs[0] for runs in found]
+    structure = jax.tree.structure(traced.out_info)
+    back = lambda flat: jax.tree.unflatten(structure, flat)
+    return Terms(back([runs[0] for runs in found]), back(sizes))
+
+
+def _size(runs: Runs) -> np.ndarray:
+    first = np.asarray(runs[0], float)
+    far = np.max([np.abs(np.asarray(run, float) - first) for run in runs[1:]], axis=0) / MOVED
+    return np.maximum(far, np.abs(first))
+
+
+def _grid(x: Any) -> bool:
+    x = np.asarray(x)
+    return not is_floating(x.dtype) or bool(np.all((x * GRID == np.round(x * GRID))
+                                                   & (np.abs(x) < LARGEST)))  # fmt: skip
+
+
+def _is_sum(a: Any, b: Any, total: np.ndarray) -> np.ndarray:
+    """Where a float is the sum of two others and no rounding of it (Knuth's TwoSum)."""
+    back = total - a
+    return (a - (total - back)) + (b - back) == 0
+
+
+def _is_product(a: Any, b: Any, product: np.ndarray) -> np.ndarray:
+    """Where a float is the product of two others and no rounding of it (Dekker's)."""
+
+    def halves(x: Any) -> tuple[Any, Any]:
+        high = x * (2.0**27 + 1)
+        high = high - (high - x)
+        return high, x - high
+
+    (a1, a2), (b1, b2) = halves(a), halves(b)
+    rest = a2 * b2 - (((product - a1 * b1) - a2 * b1) - a1 * b2)
+    return (rest == 0) & np.isfinite(rest) & ((product != 0) | (a == 0) | (b == 0))
+
+
+def _unrounded(eqn: JaxprEqn, ins: list[Any], out: np.ndarray) -> Any:
+    """Where a result is certainly no rounding."""
+    name = eqn.primitive.name
+    if is_exact(name) or not any(map(_floats, ins)):
+        return True
+    if name == "convert_element_type":
+        return np.asarray(ins[0]).dtype.itemsize <= out.dtype.itemsize
+    if name in ("add", "add_any", "sub"):
+        return _is_sum(ins[0], -ins[1] if name == "sub" else ins[1], out)
+    if name == "mul":
+        return _is_product(ins[0], ins[1], out)
+    if name == "div":
+        return _is_product(out, ins[1], np.asarray(ins[0]))
+    if name == "sqrt":
+        return _is_product(out, out, np.asarray(ins[0]))
+    if name in _SUMS:
+        return all(map(_grid, ins))
+    if name in _POWERS:
+        whole = all(np.all(np.asarray(x) == np.round(x)) for x in ins)
+        return (np.abs(out) < 2.0**53) & (out == np.round(out)) & whole
+    return np.asarray(ins[0]) == _AT[name] if name in _AT else False
+
+
+def shaken(traced: Any, given: Any, seed: int, /) -> Any:
+    """The results of a traced program whose roundings are others, by some units in the last place.
+
+    Results that are exact stay: the sum of 3 and 1/2, and what a step makes of it.
+
+    Args:
+        traced: by `jax.jit(function).trace`.
+        given: the argument.
+        seed: of the roundings.
+
+    Raises:
+        NotInterpreted: if NumPy does not run it.
+    """
+    refuse(traced.jaxpr)
+
+    def after(eqn: JaxprEqn, ins: list, outs: list, moved: Mover) -> list:
+        at = lambda out: np.where(_unrounded(eqn, ins, out), out, moved(out)).astype(out.dtype)
+        return [at(out) if _floats(out) else out for out in outs]
+
+    with np.errstate(all="ignore"):
+        walk = _Walk([_mover(seed, SHAKEN)], lambda eqn, given, moved: given, after)
+        found = walk.closed(traced.jaxpr, [[as_value(x)] for x in jax.tree.leaves(given)])
+    flat = [runs[0] for runs in found]
+    return jax.tree.unflatten(jax.tree.structure(traced.out_info), flat)
