@@ -28,7 +28,7 @@ from jaxbounds.falsification.second_opinion import TRUE, Referee, stands
 BUDGET = Budget(samples=32, restarts=2, steps=20, batch=32)
 
 
-def _cancelling(factor):
+def _cancelling(factor, host=False):
     """x <= factor ((1e6 + x) - 1e6) is true for a factor of at least one; near zero it is noise."""
 
     def sample(key, size):
@@ -44,6 +44,7 @@ def _cancelling(factor):
         hypotheses=lambda i, size: {"big": i["big"] == 1e6, "x > 0": i["x"] > 0},
         project=lambda i, size: {"x": jnp.abs(i["x"]), "big": jnp.full((), 1e6)},
         forms=(Form(name="printed"),), control="a tenth", sizes=({"d": 1},), budget=BUDGET,
+        host=host,
     )  # fmt: skip
 
 
@@ -66,14 +67,24 @@ def _says(word, reason=""):
     ],
 )
 def test_noise_counts_only_if_it_is_confirmed(word, reason, status, counted):
-    """The entry 1e6 leaves 1e-10 of the last places: a ratio of x to that is no violation."""
+    """The entry 1e6 leaves 1e-10 of the last places: a ratio of x to that is no violation.
+
+    On the host no size of the terms is known, and the referee decides.
+    """
     referee, asked = _says(word, reason)
-    verdict = verdicts_on(_cancelling(1.0 + 1e-5), referee=referee)[0]
+    verdict = verdicts_on(_cancelling(1.0 + 1e-5, host=True), referee=referee)[0]
     assert asked and max(asked) < 1e-5
     assert verdict.status == status, verdict.reason
     assert (verdict.worst_ratio > 1) == counted
     if status == "inconclusive":
         assert "no more than rounding" in verdict.reason and reason in verdict.reason
+
+
+def test_sides_within_the_rounding_of_their_terms_are_no_violation():
+    """The terms are of size 1e6; the referee is not asked about a gap below their rounding."""
+    referee, asked = _says("disproved")
+    verdict = verdicts_on(_cancelling(1.0 + 1e-5), referee=referee)[0]
+    assert (verdict.status, asked) == ("holds", [])
 
 
 def test_a_claim_that_is_false_elsewhere_fails_there():
