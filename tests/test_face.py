@@ -197,6 +197,7 @@ def test_what_was_kept_may_be_left_out(claims, tmp_path, monkeypatch):
     """A violation that an earlier version of the file kept; nothing is kept by the run itself."""
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
     source = CLAIMS.replace("return (x @ x)", "return 0.5 * (x @ x)")
+    source = source.replace("control=", "hypotheses=lambda i, size: {}, control=")
     claims.write_text(source)
     kept = lambda: list((tmp_path / "cache").rglob("facenotes*.npz"))
     assert jb.verify(claims, jobs=1, fresh=True).status == 1 and not kept()

@@ -98,6 +98,9 @@ def constant(
                 console.print(f"\n{one.id}  {one.label}  {one.form}: {one.formula}", markup=False)
                 console.print(constant_table(one, width=console.width))
                 console.print(constant_text(one), markup=False)
+    except ValueError:  # bad usage leaves no folder behind
+        held.discard()
+        raise
     except KeyboardInterrupt:
         broken += 1
         say("interrupted: what was found is written")

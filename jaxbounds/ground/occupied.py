@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from jaxbounds.ground.folders import Marked, refuse_links, say
+from jaxbounds.ground.folders import MARK, Marked, refuse_links, say
 
 try:
     import fcntl
@@ -41,6 +41,15 @@ class Held:
         self.release = weakref.finalize(self, _unlock, lock)
         if lock >= 0:
             _held[str(path.absolute())] = self
+
+    def discard(self) -> None:
+        """Release the folder, and remove it if nothing but the library's own marks stands in it."""
+        self.release()
+        with contextlib.suppress(OSError):
+            if {part.name for part in self.path.iterdir()} <= {LOCK, MARK}:
+                for name in (LOCK, MARK):
+                    (self.path / name).unlink(missing_ok=True)
+                self.path.rmdir()
 
 
 def _unlock(lock: int) -> None:

@@ -206,7 +206,7 @@ def files(tmp_path_factory):
     (folder / "own.py").write_text(OWN)
     given = ["--import", str(folder / "own.py"), "--out", str(folder / "out"), "--jobs", "1"]
     assert main(["certify", "own", *given, "--rocq", str(folder / "rocq")]) == 0
-    return {file.name: file.read_text() for file in sorted((folder / "rocq").iterdir())}
+    return {file.name: file.read_text() for file in sorted((folder / "rocq").glob("*.v"))}
 
 
 def test_the_command_writes_a_file_for_each(files):

@@ -160,7 +160,11 @@ def _read(atoms: Sequence[Any]) -> list[Any]:
 
 
 def as_said(out: Any, said: Any, name: str) -> np.ndarray:
-    """A result in the type that the program says; of another shape it is refused."""
+    """A result in the type that the program says.
+
+    Raises:
+        NotInterpreted: if the result has another shape.
+    """
     if np.shape(out) != said.shape:
         raise NotInterpreted(f"{name}: shape {np.shape(out)} for {said.shape}")
     return np.asarray(out, np.uint64 if _is_key(said.dtype) else said.dtype)
