@@ -35,6 +35,10 @@ def ends(H):
     return [float(found.minimum), float(found.maximum)]
 
 
+LIST = getattr(nnx, "List", list)
+"""A list of modules; before Flax 0.12 a plain one."""
+
+
 class Tied(nnx.Module):
     """A layer that stands in two attributes and in a list."""
 
@@ -42,7 +46,7 @@ class Tied(nnx.Module):
         self.first = nnx.Linear(3, 3, rngs=nnx.Rngs(0), param_dtype=jnp.float64)
         self.second = self.first
         other = nnx.Linear(3, 3, rngs=nnx.Rngs(1), param_dtype=jnp.float64)
-        self.layers = nnx.List([self.first, other])
+        self.layers = LIST([self.first, other])
 
     def __call__(self, x):
         return self.second(jnp.tanh(self.first(x)))

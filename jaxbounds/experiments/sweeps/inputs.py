@@ -10,6 +10,13 @@ import numpy as np
 from jaxbounds.ground.files import can_be_stored
 
 
+def canonical(leaf: Any, /) -> Any:
+    """A NumPy array in the type that JAX gives it (float32 for float64 without x64)."""
+    if not isinstance(leaf, np.ndarray):
+        return leaf
+    return leaf.astype(jax.dtypes.canonicalize_dtype(leaf.dtype), copy=False)
+
+
 def is_key(leaf: Any, /) -> bool:
     """Whether it is an array of typed PRNG keys."""
     return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)

@@ -21,7 +21,13 @@ from jaxbounds.experiments.sweeps.checkpoint import with_leaves
 from jaxbounds.experiments.sweeps.grouping import available, fitting, needed
 from jaxbounds.experiments.sweeps.groups import largest
 from jaxbounds.experiments.sweeps.identity import identity_of
-from jaxbounds.experiments.sweeps.inputs import by_path, count_of, refuse_numbers, refuse_types
+from jaxbounds.experiments.sweeps.inputs import (
+    by_path,
+    canonical,
+    count_of,
+    refuse_numbers,
+    refuse_types,
+)
 from jaxbounds.experiments.sweeps.logs import OnRecord, logger_of, tell
 from jaxbounds.experiments.sweeps.programs import advancing, named, starting
 from jaxbounds.experiments.sweeps.reporting import Report, progress
@@ -148,6 +154,7 @@ def _sweep(
     if resume and fresh:
         raise ValueError("resume=True and fresh=True exclude each other. Try one of them")
     count = count_of(lanes)
+    lanes = jax.tree.map(canonical, lanes)
     common: tuple = () if shared is None else (jax.tree.map(_array, shared),)
     state, metrics = _shapes(start, measure, lanes, common, stored=folder is not None)
     if show is not None and show not in metrics:
