@@ -200,7 +200,7 @@ def test_products_in_another_type(kind, wide):
 
 def test_each_rule_is_compared():
     compared = {*WHOLE, *OTHERS, *(name for names in ENTRYWISE.values() for name in names)}
-    assert set(_RULES) == compared - {"copy_p", "expand_dims"} | ({"expand_dims"} & set(_RULES))
+    assert compared == set(_RULES) | {"copy_p"}
 
 
 @pytest.mark.parametrize(
@@ -213,8 +213,7 @@ def test_other_types_are_left_to_the_compiler(kind):
         interpreted(program)
 
 
-def test_ones_in_a_window_of_bytes():
-    """A sum of int8 that wraps, and an index beyond int8."""
+def test_sums_and_counts_of_bytes_wrap_as_the_compiler_has_them():
     x = np.full(200, 100, np.int8)
     assert not _compare(lambda x: jnp.sum(x, dtype=jnp.int8), x, names=["reduce_sum"])
-    assert _compare(lambda x: lax.iota(jnp.int8, 300) + x[0], x, names=["iota"]) in (True, False)
+    _compare(lambda x: lax.iota(jnp.int8, 300) + x[0], x, names=["iota"])  # equal, or refused
