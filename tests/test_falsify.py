@@ -321,6 +321,20 @@ def test_the_worst_instance_replays_to_the_same_ratio(tmp_path):
         replay(lambda name: other, stored)
 
 
+def test_an_instance_of_another_shape_is_not_replayed(tmp_path):
+    statement = _statement()
+    verdict = _verdict(statement, store=tmp_path)
+    stored = load_instance(tmp_path / verdict.worst_file)
+    for leaves in (
+        {name: np.append(leaf, 1.0) for name, leaf in stored.instance.items()},
+        {name: leaf[None] for name, leaf in stored.instance.items()},
+        {**stored.instance, "more": np.zeros(3)},
+        {name + "2": leaf for name, leaf in stored.instance.items()},
+    ):
+        with pytest.raises(ValueError, match="do not fit statement"):
+            replay(lambda name: statement, stored._replace(instance=leaves))
+
+
 def test_damaged_instances_are_refused(tmp_path):
     path = save_instance(tmp_path / "a.npz", {"p": {"x": np.arange(3.0)}}, ratio="1")
     assert load_instance(path).instance["p"]["x"].tolist() == [0, 1, 2]

@@ -25,6 +25,20 @@ STRANGER = 54321
 ALWAYS = 10**6
 
 
+CLAIM = """
+import jaxbounds as jb
+
+def evaluate(instance, size):
+    return jb.Sides(lhs=0.0 * instance["x"], rhs={"printed": 1.0, "control": -1.0})
+
+CLAIM = jb.Statement(
+    id="mine.a", label="LABEL", formula="0 <= 1", kind="inequality", evaluate=evaluate,
+    control="-1", over={"x": jb.Reals()}, sizes=({},), forms=(jb.Form(name="printed"),),
+)
+PAPER = jb.Paper(id="mine", title="My notes", statements=(CLAIM,))
+"""
+
+
 class Ran:
     """A pickle that leaves a mark."""
 
@@ -202,3 +216,25 @@ def test_a_cache_that_others_write_is_not_used_and_the_command_says_so(
     assert "other users can write there" in refusal() and "chmod 700" in refusal()
     assert main(["verify", "multihead.nothing"]) == 2
     assert refusal() in capsys.readouterr().err
+
+
+def test_a_cut_or_changed_text_is_printed_anew(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert main(["list", "multihead.cor1"]) == 0
+    printed = capsys.readouterr().out
+    (file,) = tmp_path.rglob("jaxbounds-texts/*/*.txt")
+    whole = file.read_bytes()
+    damaged = (b"", whole[:40], whole[:-20], whole[:-1] + b"?", b"\0" * 32 + whole[32:])
+    for content in (whole, *damaged):
+        file.write_bytes(content)
+        assert main(["list", "multihead.cor1"]) == 0
+        assert capsys.readouterr().out == printed and "cor1.3" in printed
+
+
+def test_what_a_file_of_the_user_s_holds_is_read_each_time(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    for label in ("Inequality 1", "Inequality 2"):
+        (tmp_path / "mine.py").write_text(CLAIM.replace("LABEL", label))
+        for where in ("mine.py", "./mine.py", str(tmp_path / "mine.py")):
+            assert main(["list", where]) == 0 and label in capsys.readouterr().out

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbounds.ground.private import private
+from jaxbounds.ground.files import whole
+from jaxbounds.ground.private import key_of, private, read_signed, signature
 from jaxbounds.runs.digest import cache_folder, digest_of
 
 COMMANDS = ("list", "show", "errata")
@@ -34,18 +35,21 @@ def _file(arguments: Sequence[str]) -> Path | None:
 
 
 def _is_kept(arguments: Sequence[str]) -> bool:
-    imports = any(word.startswith("--import") for word in arguments)
-    return arguments[0] in COMMANDS and not imports
+    """Whether the output depends on the library alone, and on no file that an argument names."""
+    if arguments[0] not in COMMANDS:
+        return False
+    return not any(
+        word.startswith("--import") or word.endswith(".py") or os.path.exists(word)
+        for word in arguments[1:]
+    )
 
 
 def recall(arguments: Sequence[str], /) -> str | None:
     """What these arguments printed before; None where that is not known, or depends on more."""
     if not _is_kept(arguments) or (file := _file(arguments)) is None:
         return None
-    try:
-        return file.read_text(encoding="utf8")
-    except (OSError, ValueError):
-        return None
+    content = read_signed(file)  # a cut or changed file is no answer
+    return None if content is None else content.decode()
 
 
 class _Both:
@@ -75,10 +79,12 @@ def remember(arguments: Sequence[str], /) -> Iterator[None]:
     file = _file(arguments)
     if file is None:
         return
-    with contextlib.suppress(OSError):  # without a place to keep it, it is made each time
+    # Without a place to keep it, or for text that UTF-8 does not write, it is made each time.
+    with contextlib.suppress(OSError, UnicodeEncodeError):
         for other in file.parent.parent.glob("*"):
             if other != file.parent:
                 shutil.rmtree(other, ignore_errors=True)
-        part = file.with_suffix(f".{os.getpid()}")
-        part.write_text(both.copy.getvalue(), encoding="utf8")
-        part.replace(file)
+        content = both.copy.getvalue().encode()
+        if (key := key_of(file.parent)) is not None:
+            with whole(file, lasting=False) as out:
+                out.write(signature(key, file, content) + content)

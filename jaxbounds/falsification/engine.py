@@ -11,7 +11,14 @@ import jax
 import numpy as np
 
 from jaxbounds.claims.statements import Budget, Form, Instance, Size, Statement
-from jaxbounds.falsification.bench import Bench, Column, Pool, calls_of, counterexample_of
+from jaxbounds.falsification.bench import (
+    Bench,
+    Column,
+    Pool,
+    calls_of,
+    counterexample_of,
+    refuse_other_shapes,
+)
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
 from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.evaluation import Reals, form_names
@@ -264,7 +271,7 @@ def replay(
     """
     try:
         statement, stored_ratio = find(stored.meta["id"]), float(stored.meta["ratio"])
-        statement.form(stored.meta["form"])
+        form = statement.form(stored.meta["form"])
         size = Size(stored.meta["size"])
     except (KeyError, TypeError) as problem:
         raise ValueError(f"the stored instance does not fit this version: {problem}") from problem
@@ -272,6 +279,7 @@ def replay(
         given = statement.as_given()  # run as `verify` ran it, so that the ratio is the same
         bench = Bench(given, given.budget.batch, UNKEPT, calls=calls_of(given, given.budget))
         try:
+            refuse_other_shapes(statement, form, stored.instance, size)
             measured = bench.one(stored.instance, size)
         except (TypeError, KeyError, IndexError, AssertionError, ValueError) as problem:
             raise ValueError(

@@ -9,7 +9,6 @@ file carries a digest under a key of the folder, which only the folder's owner c
 import contextlib
 import functools
 import hashlib
-import hmac
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,7 +21,7 @@ from jaxbounds.falsification.evaluation import Reading
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.ground.files import whole
 from jaxbounds.ground.jax_internals import forget_compilation_cache, serialize_executable
-from jaxbounds.ground.private import key_of
+from jaxbounds.ground.private import key_of, read_signed, signature
 
 _RECORDS: dict[str, Any] = {"Measured": Measured, "Reading": Reading}
 
@@ -30,12 +29,6 @@ _RECORDS: dict[str, Any] = {"Measured": Measured, "Reading": Reading}
 def digest(content: bytes | bytearray, /) -> bytes:
     """32 bytes that tell contents apart."""
     return hashlib.sha256(content).digest()
-
-
-def _signature(key: bytes, file: Path, content: bytes) -> bytes:
-    """32 bytes that only a holder of the key can make, for this file of this folder."""
-    name = f"{file.parent.name}/{file.name}\n".encode(errors="surrogateescape")
-    return hmac.digest(key, name + content, "sha256")
 
 
 def described(tree: Any, /) -> Any:
@@ -91,7 +84,7 @@ class StoredProgram(NamedTuple):
         """
         about = {"seen": self.seen, "result": self.result}
         content = json.dumps(about).encode() + b"\n" + self.program
-        return _signature(key, file, content) + content
+        return signature(key, file, content) + content
 
 
 def read_program(file: Path, /) -> StoredProgram | None:
@@ -99,12 +92,8 @@ def read_program(file: Path, /) -> StoredProgram | None:
 
     That is a damaged file, one from elsewhere, and every file of a folder that others can write.
     """
-    try:
-        content = file.read_bytes()
-    except OSError:
-        return None
-    key, check, content = key_of(file.parent), content[:32], content[32:]
-    if key is None or not hmac.compare_digest(check, _signature(key, file, content)):
+    content = read_signed(file)
+    if content is None:
         return None
     about, _, program = content.partition(b"\n")
     return StoredProgram(**json.loads(about), program=program)

@@ -1,6 +1,7 @@
 """Folders and keys that nobody else can have written: what lies there may be loaded as code."""
 
 import contextlib
+import hmac
 import os
 import secrets
 import stat
@@ -9,6 +10,8 @@ from pathlib import Path
 
 KEY, LENGTH = ".key", 32
 """The file of a folder's key, and the bytes of a key."""
+SIGNED = 32
+"""Bytes of a signature."""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -54,6 +57,29 @@ def key_of(folder: Path, /) -> bytes | None:
     with contextlib.suppress(OSError):
         return _read(folder / KEY) or _made(folder / KEY)
     return None
+
+
+def signature(key: bytes, file: Path, content: bytes, /) -> bytes:
+    """The 32 bytes that only a holder of the key can make for this file of this folder."""
+    name = f"{file.parent.name}/{file.name}\n".encode(errors="surrogateescape")
+    return hmac.digest(key, name + content, "sha256")
+
+
+def read_signed(file: Path, /) -> bytes | None:
+    """The content of a file that begins with its `signature`.
+
+    Returns:
+        The bytes behind the signature; None where the file is missing, cut, changed, or lies in a
+        folder that is not private.
+    """
+    try:
+        written = file.read_bytes()
+    except OSError:
+        return None
+    key, check, content = key_of(file.parent), written[:SIGNED], written[SIGNED:]
+    if key is None or not hmac.compare_digest(check, signature(key, file, content)):
+        return None
+    return content
 
 
 def _made(file: Path) -> bytes | None:
