@@ -1,4 +1,4 @@
-"""`jaxbounds merge`: the shards of a run, put together as one run."""
+"""`jaxbounds merge`: the shards of a run or sweep, put together as one."""
 
 from typing import Annotated
 
@@ -6,7 +6,9 @@ import tyro
 
 from jaxbounds.cli.common import Imports
 from jaxbounds.cli.run import finish
-from jaxbounds.ground.files import locate
+from jaxbounds.experiments.sweeps import merge_sweeps
+from jaxbounds.experiments.sweeps.checkpoint import ABOUT
+from jaxbounds.ground.files import is_there, locate
 from jaxbounds.runs.experiment import merged
 
 
@@ -17,15 +19,20 @@ def merge(
     out: str,
     imports: Imports = (),
 ) -> int:
-    """Put the shards of a run together: the result, and its bits, are those of one run.
+    """Put the shards of a run, or the shares of a sweep, together: the bits are those of one run.
 
     Args:
-        folders: what `jaxbounds run --shard` was given as `--out`, or folders of single shards.
-        out: folder of the results of the whole run.
+        folders: what `jaxbounds run --shard` was given as `--out`, folders of single shards, or the
+            folders of all shares of a sweep.
+        out: folder of the whole.
         imports: modules or files of your own that the run needs, as `jaxbounds run` was given them;
             the shards name no code to run.
     """
     if not folders:
         raise ValueError("no folder of shards given")
     place = locate(out)
+    if all(is_there(locate(folder) / ABOUT) for folder in folders):
+        step = merge_sweeps(folders, place)
+        print(f"written to {place}: the sweep up to step {step}. Try sweep(..., resume=True)")
+        return 0
     return finish(merged(folders, place, imports=imports), place, resume=True)

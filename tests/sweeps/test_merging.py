@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from jaxbounds.cli import main
+from jaxbounds.experiments.sweeps import merge_sweeps, sweep
 from jaxbounds.experiments.sweeps.checkpoint import Checkpoints, leaves_of, with_leaves
 from jaxbounds.experiments.sweeps.merging import _as_long_as, merge_parts
 
@@ -155,3 +157,46 @@ def test_of_several_processes_the_first_writes(tmp_path, monkeypatch):
     kept.save(4, [np.ones(1)], 2, chunk())
     kept.clear()
     assert kept.load()[0] == 2
+
+
+LANES = {"a": np.arange(1, 8, dtype=np.float32)}
+
+
+COUNT = (lambda lane: 0 * lane["a"], lambda lane, state: state + lane["a"])
+
+
+def swept(**more):
+    return sweep(*COUNT, lambda lane, state: {"sum": state}, LANES, 6, every=2, **more)
+
+
+def test_machines_without_a_common_disk_each_keep_a_share(tmp_path, capsys):
+    for index in (1, 2, 3):
+        part = swept(folder=tmp_path / str(index), share=f"{index}/3", chunk=2)
+        assert np.count_nonzero(part.state) in (2, 3)
+    folders = [str(tmp_path / str(index)) for index in (3, 1, 2)]
+    foreign = tmp_path / "1" / "mine.npz"
+    np.savez(foreign, a=np.ones(2))
+    for missing in (folders[:2], folders[1:], [*folders, folders[0]]):
+        assert main(["merge", *missing, "--out", str(tmp_path / "all")]) == 2
+        assert "shard" in capsys.readouterr().err and not (tmp_path / "all").exists()
+    assert main(["merge", *folders, "--out", str(tmp_path / "all")]) == 0
+    assert "up to step 6" in capsys.readouterr().out
+    whole, merged_ = swept(), swept(folder=tmp_path / "all", resume=True)
+    assert merged_.state.tobytes() == np.asarray(whole.state).tobytes()
+    assert merged_.metrics["sum"].tobytes() == whole.metrics["sum"].tobytes()
+    assert not (tmp_path / "all" / "mine.npz").exists() and foreign.exists()
+    assert main(["merge", *folders, "--out", str(tmp_path / "all")]) == 2
+    assert "holds a sweep" in capsys.readouterr().err
+
+
+def test_shares_of_other_sweeps_and_shares_that_are_none(tmp_path):
+    swept(folder=tmp_path / "1", share="1/2")
+    sweep(*COUNT, lambda lane, state: {"sum": state}, LANES, 4, folder=tmp_path / "2", share="2/2")
+    with pytest.raises(ValueError, match="of different runs"):
+        merge_sweeps([tmp_path / "1", tmp_path / "2"], tmp_path / "all")
+    swept(folder=tmp_path / "whole")
+    with pytest.raises(ValueError, match="holds no share of a sweep"):
+        merge_sweeps([tmp_path / "whole"], tmp_path / "all")
+    for share in ("0/2", "3/2", "half", "1/0", "/"):
+        with pytest.raises(ValueError, match="1 <= I <= N"):
+            swept(share=share)

@@ -1,7 +1,7 @@
 """Sweeps over seeds and grids: vmapped, sharded over devices, in chunks that survive a crash."""
 
 from jaxbounds.experiments.sweeps.checkpoint import Checkpoints, leaves_of, records_in, with_leaves
-from jaxbounds.experiments.sweeps.merging import merge_parts
+from jaxbounds.experiments.sweeps.merging import merge_parts, merge_sweeps
 from jaxbounds.experiments.sweeps.reporting import progress
 from jaxbounds.experiments.sweeps.shares import OnlyAShare, Share
 from jaxbounds.experiments.sweeps.sweep import sweep
@@ -15,6 +15,7 @@ __all__ = [
     "lanes_of",
     "leaves_of",
     "merge_parts",
+    "merge_sweeps",
     "progress",
     "records_in",
     "sweep",

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbounds.experiments.sweeps.checkpoint import ABOUT, FORMAT, NAMES, Checkpoints
-from jaxbounds.ground.files import Place, here, is_there, load_arrays, reaching
+from jaxbounds.experiments.sweeps.checkpoint import ABOUT, FORMAT, NAMES, STATE, Checkpoints
+from jaxbounds.ground.files import Place, here, is_there, load_arrays, locate, reaching
 from jaxbounds.ground.folders import Marked
 
 Metrics = dict[str, np.ndarray]
@@ -46,14 +46,15 @@ def _as_long_as(metrics: Metrics, records: int) -> Metrics:
 def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) -> None:
     """The lanes of one sweep, from the folders that were found."""
     parts.sort(key=lambda part: part.first)
+    said = f"{name}: " if name else ""
     if len({(part.mark, part.lanes) for part in parts}) > 1:
-        raise ValueError(f"{name}: the shards are of different runs")
+        raise ValueError(f"{said}the shards are of different runs")
     reached, count = 0, parts[0].lanes
     for first, end in [*((part.first, part.end) for part in parts), (count, count)]:
         if first != reached:
             words = "are in two shards" if first < reached else "are in no shard"
             low, high = sorted((first, reached))
-            raise ValueError(f"{name}: lanes {low} to {high - 1} of {count} {words}")
+            raise ValueError(f"{said}lanes {low} to {high - 1} of {count} {words}")
         reached = end
     step = max(part.step for part in parts)
     records = max(next(iter(part.metrics.values())).shape[1] for part in parts)
@@ -84,6 +85,37 @@ def _copy_files(files: Sequence[Place], into: Place) -> None:
     for file in filter(is_there, files):
         with here(file) as copy, copy.open("rb") as old, marked.writing(file.name) as new:
             shutil.copyfileobj(old, new)
+
+
+def merge_sweeps(folders: Sequence[str | Place], into: str | Place, /) -> int:
+    """Put the shares of one `sweep(..., share="I/N", folder=...)` together in a folder.
+
+    The same call of `sweep` with `resume=True`, that folder and no `share` returns all lanes.
+
+    Args:
+        folders: the folder of each share.
+        into: the folder of the whole sweep; it holds no sweep yet.
+
+    Returns:
+        The step that the sweep reached.
+
+    Raises:
+        ValueError: if a folder holds no share, lanes are missing or in two shares, a file is
+            damaged, the shares are of different sweeps, or `into` holds a sweep.
+    """
+    found, place = list(map(locate, folders)), locate(into)
+    if is_there(place / STATE):
+        raise ValueError(f"out={place} holds a sweep. Try an empty folder")
+    parts = list[_Part]()
+    for folder in found:
+        part = _read(folder) if is_there(folder / STATE) else None
+        if part is None:
+            raise ValueError(
+                f"{folder} holds no share of a sweep. Try the folders that sweep(..., share=) got"
+            )
+        parts.append(part)
+    _join("", parts, found, place)
+    return max(part.step for part in parts)
 
 
 def merge_parts(shares: Sequence[Place], into: Place, /) -> None:

@@ -67,6 +67,7 @@ def sweep(
     devices: Any = None,
     show: str | None = None,
     on_record: OnRecord | str | Path | None = None,
+    share: str | None = None,
 ) -> Swept:
     """Run every lane for `steps` steps; within `shares.only`, the lanes of that share.
 
@@ -106,6 +107,9 @@ def sweep(
         on_record: called as on_record(step, metrics) for each record, metrics (lanes, ...) by
             name; or the name of a CSV file. A resumed sweep calls it for what is new alone, and
             writes the whole CSV file.
+        share: "I/N" computes the I-th of N shares of the lanes, for machines without a common
+            disk; the other lanes are zeros. `jaxbounds merge FOLDERS --out FOLDER` joins the
+            folders of all shares.
 
     Raises:
         ValueError: if an argument makes no sense, the memory is over the limit (nothing has been
@@ -114,8 +118,9 @@ def sweep(
             device or another version; the message names what differs.
         KeyboardInterrupt: after a checkpoint, if the sweep has a folder and was asked to stop.
     """
+    one = contextlib.nullcontext() if share is None else shares.only(shares.Share.read(share))
     # Programs are compiled, and arrays go to devices and back, whatever the caller forbids itself.
-    with jax.disable_jit(False), jax.transfer_guard("allow"):
+    with one, jax.disable_jit(False), jax.transfer_guard("allow"):
         return _sweep(
             start, step, measure, lanes, steps, every=every, chunk=chunk, group=group,
             finished=finished, enough=enough, shared=shared, folder=folder,
@@ -151,6 +156,11 @@ def _sweep(
     if not isinstance(steps, int | np.integer) or steps < 1 or every < 1 or steps % every:
         raise ValueError(f"steps must be a positive multiple of every, got {steps} and {every}")
     refuse_numbers(every=every, chunk=chunk, group=group)
+    if shares.dealt() and jax.process_count() > 1:
+        raise ValueError(
+            f"share is for processes that do not know each other, and {jax.process_count()} share "
+            "this sweep. Try it without jax.distributed.initialize(), or without share"
+        )
     if resume and fresh:
         raise ValueError("resume=True and fresh=True exclude each other. Try one of them")
     count = count_of(lanes)
