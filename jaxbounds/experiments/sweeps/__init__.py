@@ -2,6 +2,7 @@
 
 from jaxbounds.experiments.sweeps.checkpoint import Checkpoints, leaves_of, records_in, with_leaves
 from jaxbounds.experiments.sweeps.merging import merge_parts, merge_sweeps
+from jaxbounds.experiments.sweeps.orbax_states import read_state, write_state
 from jaxbounds.experiments.sweeps.reporting import progress
 from jaxbounds.experiments.sweeps.shares import OnlyAShare, Share
 from jaxbounds.experiments.sweeps.sweep import sweep
@@ -17,7 +18,9 @@ __all__ = [
     "merge_parts",
     "merge_sweeps",
     "progress",
+    "read_state",
     "records_in",
     "sweep",
     "with_leaves",
+    "write_state",
 ]

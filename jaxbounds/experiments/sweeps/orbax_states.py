@@ -1,0 +1,85 @@
+"""States of a sweep as orbax checkpoints, which Flax and other tools read and write.
+
+orbax comes with Flax. Typed keys are stored as their data, which every version of orbax takes.
+"""
+
+import importlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.experiments.sweeps.checkpoint import leaves_of, with_leaves
+
+
+def write_state(folder: str | Path, state: Any, /) -> Path:
+    """Write a state, or any pytree of arrays, as an orbax checkpoint.
+
+    Args:
+        folder: that orbax makes; it must not exist.
+        state: as `Swept.state`, each leaf of shape (lanes, ...).
+
+    Returns:
+        The absolute path of the folder.
+
+    Raises:
+        ValueError: if the folder exists, or orbax cannot store a leaf (an empty array).
+    """
+    place = Path(folder).absolute()
+    if place.exists():
+        raise ValueError(f"folder={place} exists, and orbax makes it. Try another name")
+    with _checkpointer() as checkpointer:
+        checkpointer.save(place, _plain(state))
+    return place
+
+
+def read_state(folder: str | Path, like: Any, /) -> Any:
+    """Read an orbax checkpoint that `write_state` or another tool wrote.
+
+    Args:
+        folder: of the checkpoint.
+        like: a state of the structure, shapes and types that the checkpoint must have.
+
+    Returns:
+        The state on the host; keys have the types of `like`.
+
+    Raises:
+        ValueError: if the folder holds no checkpoint, or its leaves have other paths, shapes or
+            types than `like`.
+    """
+    place, wanted = Path(folder).absolute(), _plain(like)
+    if not place.is_dir():
+        raise ValueError(f"folder={place} is no folder. Try the folder that write_state returned")
+    with _checkpointer() as checkpointer:
+        try:
+            written = _kinds(checkpointer.restore(place))
+            found = checkpointer.restore(place, wanted)  # casts to the types that are wanted
+        except (OSError, KeyError, TypeError, ValueError) as problem:
+            raise ValueError(
+                f"folder={place} holds no checkpoint of this state. Try like= of the structure "
+                f"that was written ({' '.join(str(problem).split())[:300]})"
+            ) from problem
+    if more := written - _kinds(wanted):
+        held = ", ".join(f"{dtype} of shape {shape}" for dtype, shape in sorted(more))
+        raise ValueError(
+            f"folder={place} holds leaves that like= has not: {held}. Try the state that was "
+            "written as like="
+        )
+    return with_leaves(like, jax.tree.leaves(found))
+
+
+def _checkpointer() -> Any:
+    """orbax's own; loaded here, because it takes a second that most sweeps do not need."""
+    return importlib.import_module("orbax.checkpoint").StandardCheckpointer()
+
+
+def _kinds(tree: Any) -> Counter[tuple[str, tuple[int, ...]]]:
+    """The type and shape of each leaf; orbax returns other containers than were written."""
+    return Counter((str(leaf.dtype), tuple(leaf.shape)) for leaf in jax.tree.leaves(tree))
+
+
+def _plain(state: Any) -> Any:
+    """The state with host arrays as leaves, keys as their data."""
+    return jax.tree.unflatten(jax.tree.structure(state), map(np.asarray, leaves_of(state)))
