@@ -71,7 +71,7 @@ def read_state(folder: str | Path, like: Any, /) -> Any:
 
 
 def _checkpointer() -> Any:
-    """orbax's own; loaded here, because it takes a second that most sweeps do not need."""
+    """The writer and reader of orbax, loaded here, because it takes a second that most sweeps do not need."""
     return importlib.import_module("orbax.checkpoint").StandardCheckpointer()
 
 
