@@ -71,7 +71,7 @@ def read_state(folder: str | Path, like: Any, /) -> Any:
 
 
 def _checkpointer() -> Any:
-    """The writer and reader of orbax, loaded here, because it takes a second that most sweeps do not need."""
+    """Load the writer and reader of orbax late: loading takes a second."""
     return importlib.import_module("orbax.checkpoint").StandardCheckpointer()
 
 
