@@ -22,6 +22,8 @@ from jaxbounds.networks.curvature.functions import (
 )
 from jaxbounds.networks.curvature.lanczos import Extremes, dense_extremes, lanczos_extremes
 from jaxbounds.networks.curvature.monitor import CurvatureMonitor
+from jaxbounds.networks.curvature.neighbourhood import Sharpness, sharpness
+from jaxbounds.networks.curvature.noise import GradientNoise, gradient_noise
 from jaxbounds.networks.curvature.operator import Curvature
 from jaxbounds.networks.curvature.products import (
     Composite,
@@ -33,6 +35,7 @@ from jaxbounds.networks.curvature.spectrum import Spectrum
 from jaxbounds.networks.curvature.structured import CertifiedExtremes, structured_extremes
 from jaxbounds.networks.curvature.top import Top
 from jaxbounds.networks.curvature.trace import Trace
+from jaxbounds.networks.curvature.variants import empirical_fisher, preconditioned
 
 __all__ = [
     "DENSE_LIMIT",
@@ -44,6 +47,8 @@ __all__ = [
     "CurvatureMonitor",
     "Diagonal",
     "Extremes",
+    "GradientNoise",
+    "Sharpness",
     "Spectrum",
     "Top",
     "Trace",
@@ -52,15 +57,19 @@ __all__ = [
     "convexity_certificate",
     "dense_extremes",
     "dense_hessian",
+    "empirical_fisher",
     "extremes_memory",
     "ggn_vector_product",
+    "gradient_noise",
     "head_axes",
     "head_shares",
     "hessian_extremes",
     "hessian_vector_product",
     "lanczos_extremes",
     "minibatch_bias",
+    "preconditioned",
     "shares",
+    "sharpness",
     "spectrum",
     "structured_extremes",
     "trace",

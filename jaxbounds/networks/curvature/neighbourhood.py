@@ -1,0 +1,137 @@
+"""How far a loss rises in a ball around the parameters: the sharpness that SAM minimises.
+
+Sharpness-aware minimisation (Foret, Kleiner, Mobahi and Neyshabur, ICLR 2021) defines it as
+max L(w + e) - L(w) over |e| <= radius, and approximates the maximum at e = radius g / |g|.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxbounds.ground.memory import LIMIT
+from jaxbounds.ground.tables import Table, number, with_table
+from jaxbounds.networks.curvature.batches import named
+from jaxbounds.networks.curvature.filters import Filter
+from jaxbounds.networks.curvature.paths import Params
+from jaxbounds.networks.curvature.products import Loss, Problem
+from jaxbounds.networks.curvature.programs import Point, as_key
+
+STARTS = 4
+"""Ascents: one begins along the gradient, the others at random; more find higher maxima."""
+
+
+@with_table
+class Sharpness(NamedTuple):
+    """The rise of a loss in a ball.
+
+    Attributes:
+        rise: the largest L(w + e) - L(w) that the ascents found: a lower bound of the sharpness.
+        spread: how far the best ascent is above the median one; a large value says that the ball
+            has several local maxima, and `rise` may be far below the sharpness.
+        last_gain: what the last step of the best ascent added; a large value asks for more steps.
+        one_step: the rise at radius g / |g|, which SAM uses; 0 where the gradient vanishes.
+        radius: of the ball.
+        direction: the best e, a pytree like the parameters.
+    """
+
+    rise: Float[Array, ""]
+    spread: Float[Array, ""]
+    last_gain: Float[Array, ""]
+    one_step: Float[Array, ""]
+    radius: float
+    direction: Any
+
+    def _table(self) -> Table:
+        return Table(
+            f"the loss rises by at least {number(self.rise)} within {number(self.radius)} (by "
+            f"{number(self.one_step)} along the gradient)"
+        )
+
+
+def _to_sphere(vector: Array, radius: Array, other: Array) -> Array:
+    """The point of the sphere in a direction; `other` where there is none."""
+    norm = jnp.linalg.norm(vector)
+    return jnp.where(norm > 0, radius / jnp.where(norm > 0, norm, 1) * vector, other)
+
+
+def _ascent_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple:
+    """(L, rises of the ascents, their last gains, the rise of one step, the best point)."""
+    origin, radius = problem.point, dynamic["radius"]
+    at = lambda e: problem.value(origin + e)
+    loss, slope = jax.value_and_grad(at)(jnp.zeros_like(origin))
+    zero = jnp.zeros_like(origin)
+    first = _to_sphere(slope, radius, zero)
+    drawn = jax.random.normal(dynamic["key"], (STARTS - 1, origin.size), origin.dtype)
+    starts = [first, *(_to_sphere(one, radius, zero) for one in drawn)]
+
+    def ascend(start: Array) -> tuple[Array, Array, Array]:
+        # A step to the highest point of the tangent plane: it never leaves the ball.
+        def step(carry: tuple, _: None) -> tuple[tuple, None]:
+            e, best, high, _ = carry
+            value, slope = jax.value_and_grad(at)(e)
+            better = value > high
+            gain = jnp.where(better, value - high, 0)
+            best, high = jnp.where(better, e, best), jnp.maximum(value, high)
+            return (_to_sphere(slope, radius, e), best, high, gain), None
+
+        begin = (start, zero, loss, jnp.zeros_like(loss))
+        (_, best, high, gain), _ = jax.lax.scan(step, begin, None, length=static["steps"])
+        return best, high - loss, gain
+
+    found = [ascend(start) for start in starts]
+    rises = jnp.stack([rise for _, rise, _ in found])
+    index = jnp.argmax(rises)
+    best = jnp.stack([point for point, _, _ in found])[index]
+    gain = jnp.stack([gain for _, _, gain in found])[index]
+    return loss, rises, gain, at(first) - loss, best
+
+
+def sharpness(
+    loss: Loss,
+    params: Params,
+    data: Any = None,
+    *,
+    radius: float = 0.05,
+    steps: int = 20,
+    key: jax.Array | None = None,
+    batches: Any = None,
+    batch_size: int | None = None,
+    filter: Filter | None = None,
+    memory_limit: float = LIMIT,
+) -> Sharpness:
+    """The rise of the loss in a ball around the parameters, searched by four ascents.
+
+    Args:
+        loss: `loss(params)`, or `loss(params, batch)` where data are given.
+        params: as for `Curvature`.
+        data: as for `Curvature`.
+        radius: of the ball, in units of the parameters; SAM's default is 0.05.
+        steps: of each ascent; more come nearer to the maximum.
+        key: draws the starts of three ascents; `jax.random.key(0)` unless given.
+        batches: as for `Curvature`.
+        batch_size: as for `Curvature`.
+        filter: which parameters move.
+        memory_limit: in bytes.
+
+    Raises:
+        ValueError: if the radius is not positive, there is no step, the loss is not finite, or
+            more memory is needed than the limit.
+    """
+    if not radius > 0 or steps < 1:
+        raise ValueError(
+            f"radius={radius} and steps={steps}: expected a positive radius and at least one "
+            "step. Try radius=0.05, steps=20"
+        )
+    point = Point(loss, params, named(data, batches), batch_size=batch_size, filter=filter)
+    dtype = point.selection.dtype
+    value, rises, gain, one, best = point.run(
+        _ascent_kernel, {"steps": int(steps)},
+        {"radius": jnp.asarray(radius, dtype), "key": as_key(key)},
+        limit=memory_limit, what="the sharpness in a ball",
+    )  # fmt: skip
+    point.refuse_not_finite(value)
+    point.refuse_constant(rises)
+    tree = point.selection.tree(best)
+    return Sharpness(jnp.max(rises), jnp.max(rises) - jnp.median(rises), gain, one, radius, tree)

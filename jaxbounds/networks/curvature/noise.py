@@ -1,0 +1,135 @@
+"""How much the gradients of examples differ: the noise of stochastic gradients.
+
+The simple noise scale tr(S) / |G|^2 is a batch size: below it twice the batch nearly halves the
+steps of training, above it hardly (McCandlish, Kaplan, Amodei et al., arXiv 1812.06162, eq. (2.9)).
+S is the covariance of one example's gradient, G the mean gradient. Both come from the gradients of
+batches of b examples, whose covariance is S / b.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from jaxbounds.ground.memory import LIMIT
+from jaxbounds.ground.tables import Table, number, with_table
+from jaxbounds.networks.curvature.batches import named
+from jaxbounds.networks.curvature.filters import Filter
+from jaxbounds.networks.curvature.paths import Params
+from jaxbounds.networks.curvature.products import Loss, Problem, real
+from jaxbounds.networks.curvature.programs import Point
+
+
+@with_table
+class GradientNoise(NamedTuple):
+    """The noise of the gradient at a point.
+
+    Attributes:
+        trace: tr(S), the variance of one example's gradient; unbiased.
+        trace_error: its standard error, by the jackknife over batches.
+        squared_norm: |G|^2, unbiased, and therefore perhaps negative where noise hides G.
+        scale: tr(S) / |G|^2 in examples; NaN where `squared_norm` is not positive.
+        scale_error: its standard error, by the jackknife over batches.
+        batches: whose gradients were compared.
+        examples: in each batch.
+    """
+
+    trace: float
+    trace_error: float
+    squared_norm: float
+    scale: float
+    scale_error: float
+    batches: int
+    examples: int
+
+    def _table(self) -> Table:
+        scale = f"{number(self.scale)} +- {number(self.scale_error)} examples"
+        trace = f"{number(self.trace)} +- {number(self.trace_error)}"
+        of = f"({self.batches} batches of {self.examples})"
+        return Table(f"noise scale {scale}, variance of a gradient {trace} {of}")
+
+
+def _inner_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array]:
+    """|g|^2 and <g, G> for the gradient g of each batch, and |G|^2."""
+    assert problem.groups is not None
+    (stacked, _), point = problem.groups[0], problem.point
+    slope = lambda batch: jax.grad(lambda x: real(problem.loss(problem.params(x), batch)))(point)
+    mean = jax.grad(problem.value)(point)
+
+    def one(batch: Any) -> tuple[Array, Array]:
+        found = slope(batch)
+        return jnp.sum(found**2), jnp.sum(found * mean)
+
+    return *jax.lax.map(one, stacked), jnp.sum(mean**2)
+
+
+def _moments(squares: Any, mean_square: Any, count: int) -> tuple[Any, Any]:
+    """(the trace of the covariance of a batch's gradient, |G|^2), both unbiased.
+
+    Args:
+        squares: the sum of |g|^2 over the batches.
+        mean_square: the square of the norm of the mean of g.
+        count: of the batches.
+    """
+    trace = (squares - count * mean_square) / (count - 1)
+    return trace, mean_square - trace / count
+
+
+def _spread(leave_one_out: np.ndarray) -> float:
+    """The jackknife's standard error from the estimates without one batch each."""
+    count = len(leave_one_out)
+    return float(np.sqrt((count - 1) * np.mean((leave_one_out - leave_one_out.mean()) ** 2)))
+
+
+def gradient_noise(
+    loss: Loss,
+    params: Params,
+    data: Any = None,
+    *,
+    batches: Any = None,
+    batch_size: int | None = None,
+    filter: Filter | None = None,
+    memory_limit: float = LIMIT,
+) -> GradientNoise:
+    """The variance of an example's gradient, and the simple noise scale, with standard errors.
+
+    Args:
+        loss: `loss(params, batch)`, a mean over the examples of the batch.
+        params: as for `Curvature`.
+        data: a list of batches of one shape, or one pytree of examples (n, ...).
+        batches: the batches, where `data` would be mistaken for one batch.
+        batch_size: cuts one pytree of examples; 1 compares single examples.
+        filter: which parameters.
+        memory_limit: in bytes.
+
+    Raises:
+        ValueError: if there are fewer than 3 batches, batches differ in size, the loss is not
+            finite, or more memory is needed than the limit.
+    """
+    point = Point(loss, params, named(data, batches), batch_size=batch_size, filter=filter)
+    groups = point.arguments[2]
+    sizes = [jax.tree.leaves(group.stacked)[0].shape[:2] for group in groups or ()]
+    if len(sizes) != 1 or sizes[0][0] < 3 or len(sizes[0]) < 2:
+        had = " and ".join(f"{n[0]} of {n[1] if len(n) > 1 else 1}" for n in sizes) or "none"
+        raise ValueError(
+            f"the noise is in the differences of at least 3 batches of one size, and there are "
+            f"{had}. Try batch_size=1, or another divisor of the number of examples"
+        )
+    count, examples = sizes[0]
+    found = point.run(_inner_kernel, {}, {}, limit=memory_limit, what="the noise of the gradient")
+    point.refuse_not_finite(np.sum(found[0]), found[0], found[1])
+    point.refuse_constant(found[0])
+    squares, inner, mean_square = (np.asarray(part, np.float64) for part in found)
+    trace, norm = _moments(squares.sum(), mean_square, count)
+    without = (count**2 * mean_square - 2 * count * inner + squares) / (count - 1) ** 2
+    traces, norms = _moments(squares.sum() - squares, without, count - 1)
+    with np.errstate(all="ignore"):
+        scales = np.where(norms > 0, examples * traces / norms, np.nan)
+        scale = examples * trace / norm if norm > 0 else np.nan
+    return GradientNoise(
+        trace=float(examples * trace), trace_error=examples * _spread(traces),
+        squared_norm=float(norm), scale=float(scale), scale_error=_spread(scales),
+        batches=count, examples=examples,
+    )  # fmt: skip

@@ -1,0 +1,111 @@
+"""Losses whose Hessian or Gauss-Newton matrix is another matrix of the field.
+
+`Curvature` asks its questions of these matrices too, with residuals and standard errors.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxbounds.networks.curvature.paths import Params
+from jaxbounds.networks.curvature.products import Composite, Loss, real
+
+HALF = 0.5
+"""Factor of the outer loss, without a unit: the Hessian of half a mean of squares is 1 / n."""
+
+
+def empirical_fisher(loss: Loss, /) -> Composite:
+    """A loss whose Gauss-Newton matrix is the empirical Fisher matrix of `loss`.
+
+    The matrix is the mean over the examples of g g^T, where g is the gradient of one example's
+    loss (Kunstner, Balles and Hennig, NeurIPS 2019, eq. (3)).
+
+    ```python
+    F = jb.Curvature(curvature.empirical_fisher(loss), params, data, of="ggn")
+    ```
+
+    The Fisher matrix itself needs no function: it is the matrix of `of="ggn"` if the outer loss of
+    a `Composite` is a negative log-likelihood in its natural parameters (softmax with cross
+    entropy, logistic loss, half the squared error; Martens, JMLR 2020, Section 9.2).
+
+    Args:
+        loss: `loss(params, batch)`, a mean over the examples of the batch, whose leaves have
+            shape (n, ...).
+
+    Raises:
+        ValueError: from `Curvature`, if the loss of one example is not one real number.
+    """
+
+    def outputs(params: Params, batch: Any) -> jax.Array:
+        one = lambda example: real(loss(params, jax.tree.map(lambda x: x[None], example)))
+        return jax.vmap(one)(batch)
+
+    return Composite(outputs, lambda losses, batch: HALF * jnp.mean(losses**2))
+
+
+def preconditioned(
+    loss: Loss,
+    params: Params,
+    state: Any,
+    /,
+    *,
+    decay: float = 0.999,
+    epsilon: float = 1e-8,
+) -> tuple[Callable, Params]:
+    """The loss in the coordinates in which an adaptive optimiser is gradient descent.
+
+    With P = diag(sqrt(nu) + epsilon), where nu is the optimiser's second moment, the Hessian of the
+    returned loss at the returned point is P^(-1/2) H P^(-1/2). Its greatest eigenvalue is the
+    sharpness that Adam sees: at (1 + beta_1) / (1 - beta_1) * 2 / learning rate Adam becomes
+    unstable (Cohen et al., arXiv 2207.14484, Section 2).
+
+    ```python
+    scaled, origin = curvature.preconditioned(loss, params, optimiser_state)
+    jb.Curvature(scaled, origin, data).extremes().maximum
+    ```
+
+    Args:
+        loss: `loss(params)` or `loss(params, batch)`.
+        params: a pytree of arrays, as the optimiser was initialised with.
+        state: of an Optax optimiser that holds one second moment `nu`: adam, adamw, rmsprop, lamb.
+        decay: beta_2 of the optimiser, without a unit; a larger value corrects the bias of young
+            moments more. A moment without a count (rmsprop) is taken as it is.
+        epsilon: of the optimiser, in units of the gradient; a larger value lowers the sharpness.
+
+    Returns:
+        (the loss of a step, a step of zeros): both of the structure of `params`.
+
+    Raises:
+        ValueError: if the state holds no second moment or several, has counted no step, or its
+            moment is not like the parameters.
+    """
+    has = lambda node: hasattr(node, "nu")
+    found = [node for node in jax.tree.leaves(state, is_leaf=has) if has(node)]
+    if len(found) != 1:
+        raise ValueError(
+            f"state holds {len(found)} second moments `nu`, expected one. Try the state of "
+            "optax.adam, or the part of a larger state that belongs to it"
+        )
+    counts = "count" in getattr(found[0], "_fields", ())  # every tuple has a method `count`
+    moment, count = found[0].nu, found[0].count if counts else None
+    shapes = lambda tree: jax.tree.map(jnp.shape, tree)
+    if shapes(moment) != shapes(params):
+        raise ValueError(
+            "state has a second moment of other leaves than params. Try the parameters that the "
+            "optimiser was initialised with"
+        )
+    young = 1.0
+    if count is not None:
+        if not isinstance(count, jax.core.Tracer) and count == 0:
+            raise ValueError("state has counted 0 steps, so nu is 0. Try it after some steps")
+        young = 1 - decay ** jnp.asarray(count, jnp.float32)
+    scale = jax.tree.map(
+        lambda nu: 1 / jnp.sqrt(jnp.sqrt(nu / jnp.asarray(young, nu.dtype)) + epsilon), moment
+    )
+
+    def scaled(step: Params, *batch: Any) -> jax.Array:
+        return loss(jax.tree.map(lambda p, d, u: p + d * u, params, scale, step), *batch)
+
+    return scaled, jax.tree.map(jnp.zeros_like, params)
