@@ -96,7 +96,7 @@ def preconditioned(
             "state has a second moment of other leaves than params. Try the parameters that the "
             "optimiser was initialised with"
         )
-    young = 1.0
+    young: Any = 1.0
     if count is not None:
         if not isinstance(count, jax.core.Tracer) and count == 0:
             raise ValueError("state has counted 0 steps, so nu is 0. Try it after some steps")
