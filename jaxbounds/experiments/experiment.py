@@ -1,4 +1,4 @@
-"""What an experiment is: a figure or table of a paper as a computation, and its claims."""
+"""Experiments: figures and tables of a paper as computations with claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a result depends on: versions, device, precision, key, configuration, git state."""
+"""The provenance of a result: versions, device, precision, key, configuration, git state."""
 
 import contextlib
 import dataclasses
@@ -40,8 +40,8 @@ def _git_state() -> str:
 
 
 PRECISIONS = ("highest", "high", "default")
-"""Of products of matrices in float32, by JAX's names: float32, or TF32 on a GPU; six passes in
-bfloat16, three or one on a TPU; on a CPU all are the same."""
+"""JAX's names for the precision of float32 matrix products, which each experiment reads. A GPU uses
+float32 or TF32, a TPU six, three or one pass in bfloat16, and a CPU always float32."""
 
 _asked: ContextVar[str] = ContextVar("precision", default="")
 
@@ -78,7 +78,7 @@ def products_used() -> str:
 
 
 def provenance(config: Any, key: jax.Array, /) -> dict[str, Any]:
-    """What a result depends on: configuration, key, versions, device, precision, git state."""
+    """Describe the provenance: configuration, key, versions, device, precision, git state."""
     return {
         "config": dataclasses.asdict(config),
         "config_type": type(config).__name__,

@@ -17,7 +17,7 @@ file fill more memory."""
 
 
 def _digest(dataset: xr.Dataset) -> str:
-    """Of values, types, dimensions and attributes: everything but the digest itself."""
+    """Digest values, types, dimensions and attributes: everything but the digest itself."""
     # A file gives strings any width.
     text = lambda v: np.array(json.dumps(v.astype(str).tolist())) if v.dtype.kind in "OSU" else v
     arrays = {str(name): text(dataset[name].values) for name in dataset.variables}

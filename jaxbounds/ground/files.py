@@ -59,7 +59,7 @@ class Unreachable(OSError):
 
 @contextlib.contextmanager
 def reaching(path: Place, /) -> Iterator[None]:
-    """What goes wrong on the way to an object store is an OSError that names it.
+    """Turn each exception of an object store into an OSError that names the store.
 
     Each kind of store has its own exceptions.
 
@@ -248,7 +248,7 @@ def write_arrays(file: IO[bytes], arrays: Arrays, /, *, form: str, about: str = 
 def load_arrays(
     path: str | Place, /, *, form: str, limit: int = 2**34
 ) -> tuple[dict[str, np.ndarray], str]:
-    """What `save_arrays` wrote: the arrays and the text.
+    """Read the arrays and the text that `save_arrays` wrote.
 
     Args:
         path: where.

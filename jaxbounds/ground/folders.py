@@ -140,7 +140,7 @@ class Marked:
             new.write((head + "\n".join(entries) + "\n").encode())
 
     def place(self, name: str, /) -> Place:
-        """Where a file is.
+        """The path of a file in this folder.
 
         Raises:
             ValueError: if a link would lead there, or out of the folder.
@@ -161,7 +161,7 @@ class Marked:
             return hashlib.sha256(path.read_bytes()).hexdigest()
 
     def read(self, name: str, read: Callable[[Place], Value], /) -> Value | None:
-        """What a file holds; None where it is absent, or where it is damaged.
+        """The content of a file; None if the file is absent or damaged.
 
         A damaged file that a run wrote is set aside; a file of the user's stays as it is.
 
@@ -197,7 +197,7 @@ class Marked:
         return False
 
     def foreign(self, names: Iterable[str], /) -> list[str]:
-        """Of these names those at which something of the user's stands."""
+        """The names at which a file of the user's stands."""
         known, found = self._read(), dict[str, None]()
         for name in names:
             path = self.place(name)
@@ -319,7 +319,7 @@ class Marked:
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """What changes with a file: which one it is, its size, its times."""
+    """Numbers that change with a file: its inode, its size, its times."""
     found = path.stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 

@@ -60,7 +60,7 @@ def _unlock(lock: int) -> None:
 
 
 _held: weakref.WeakValueDictionary[str, Held] = weakref.WeakValueDictionary()
-"""What this process holds: a thread that comes again to a folder of its own does not wait."""
+"""The folders that this process holds: a thread does not wait for its own folder."""
 
 
 def _locked(path: Path, settings: str) -> Held | str:

@@ -31,7 +31,7 @@ HEADER = 2**16
 NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
 """How netCDF-4 names a dimension that no variable belongs to; nobody reads its values."""
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError, OverflowError)
-"""What the conversion of a foreign value raises."""
+"""The exceptions that the conversion of a foreign value raises."""
 
 
 class Damaged(ValueError):
@@ -88,7 +88,7 @@ def parsed(data: bytes, /) -> Any:
 
 
 def json_in(path: Path, /, *, of: Callable[[Any], Value], limit: int = TEXT) -> Value:
-    """What a JSON file holds.
+    """Read a JSON file.
 
     Args:
         path: the file.

@@ -12,7 +12,7 @@ MOST = 30
 
 
 class Table(NamedTuple):
-    """What is shown of a result.
+    """The text of a result for people.
 
     Attributes:
         title: one line.

@@ -27,7 +27,8 @@ class Primitive(NamedTuple):
 
 
 PRIMITIVES: dict[str, Primitive] = {}
-"""By name. A primitive that is not here rounds, and has parameters that nobody knows."""
+"""The primitives by name. Readers of the table assume that any other primitive rounds, and refuse
+its parameters."""
 
 
 def _rows(

@@ -173,7 +173,7 @@ def bytes_of(constant: Any, /) -> bytes:
 
 
 def program_text(closed: ClosedJaxpr, /) -> str:
-    """What tells a program from others: all but its own constants, which may be its arguments."""
+    """A text that tells a program from others, without its own constants."""
     inner = hashlib.sha256()
     for constant in nested_constants(closed.jaxpr):
         inner.update(bytes_of(constant))

@@ -21,7 +21,7 @@ STATE, ABOUT = "state.npz", "sweep.json"
 METRIC = "metric/"
 """How the entries of a file begin that are metrics."""
 NAMES = re.compile(r"state\.npz|chunk-\d{9,}\.npz|sweep\.json")
-"""What a sweep writes into its folder."""
+"""The names of files that a sweep writes into its folder."""
 
 
 def plain(leaf: Any) -> Any:
@@ -193,7 +193,7 @@ class Checkpoints:
 
 
 def records_in(folder: str | Place, /) -> tuple[int, dict[str, np.ndarray]]:
-    """What a sweep measured, read without the sweep: also where a resumption is refused.
+    """Read the records of a sweep without the sweep, also where a resumption is refused.
 
     Args:
         folder: of the sweep.

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def compaction(over: np.ndarray, group: int, devices: int, /) -> np.ndarray | None:
-    """Where to take the lane of each position from, so that the fewest groups have work left.
+    """Choose the lane for each position, so that the fewest groups have work left.
 
     A lane keeps its slot within a group, since only there the compiled program is certain to give
     it the same bits. Groups with work come first, and are so dealt out evenly over the devices.

@@ -12,7 +12,8 @@ lanes slow."""
 AT_MOST = 256
 """Lanes in a group on an accelerator, unless given, so that a few thousand fill several."""
 SHARE = 0.8
-"""Of an accelerator's memory, for one program."""
+"""Share of an accelerator's memory that `available` gives one program; a larger share makes larger
+groups, and leaves less for other programs."""
 LIMIT = 8 * 2**30
 """Bytes for one program where a device does not say how much memory it has."""
 

@@ -53,7 +53,7 @@ class Groups:
         """The groups of each round, by device; one of number `count` or above is none."""
 
     def device(self, index: int, /) -> Any:
-        """Where the group is."""
+        """The device of a group."""
         return self.devices[index % len(self.devices)]
 
     @property
@@ -117,7 +117,7 @@ class Groups:
         return found
 
     def gather(self, rounds: Rounds, like: Any, /) -> Any:
-        """Of all groups, one after the other, on every process; on the host, keys as their data.
+        """Collect the parts of all groups in order on every host; keys become their data.
 
         Args:
             rounds: of the groups of this process.
@@ -137,7 +137,7 @@ class Groups:
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), *ordered)
 
     def _across(self, parts: dict[int, Any], like: Any) -> dict[int, Any]:
-        """What other processes have, too."""
+        """Add the parts that other processes hold."""
         most = max(map(len, self._of))
         empty = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), like)
         own = [parts[i] for i in self.mine] + [empty] * (most - len(self.mine))

@@ -1,4 +1,4 @@
-"""What a folder of a sweep belongs to: one program on one set of lanes.
+"""The identity of a sweep, to which its folder belongs: one program on one set of lanes.
 
 Programs are traced and hashed, with the values of the arrays that they close over. A function that
 a program calls on the host cannot be traced: `fingerprint` stands for it.
@@ -22,11 +22,11 @@ from jaxbounds.ground.readers import Damaged, fits, parsed
 from jaxbounds.programs.traces import bytes_of, equations, program_text
 
 Identity = dict[str, str]
-"""By what it says something of: "lanes['rate'], values"."""
+"""A digest or a text for each part of a sweep, by name: "lanes['rate'], values"."""
 SETTINGS = ("jax_threefry_partitionable", "jax_default_prng_impl", "jax_random_seed_offset")
 """Settings of JAX that change draws, and that no trace shows."""
 PACKAGES = ("jaxbounds", "jax", "jaxlib", "numpy", "machine")
-"""Of `versions`, which decide the bits of a program."""
+"""Entries of `versions` that decide the bits of a program."""
 
 
 def _sha(*parts: bytes) -> str:
@@ -74,7 +74,7 @@ def identity_of(
     about: dict[str, Any],
     device: Any,
 ) -> tuple[Identity, str]:
-    """What tells a sweep from others, and what tells its programs from others.
+    """The identity of a sweep, and a mark that tells its programs from other programs.
 
     Args:
         start: of one lane.
@@ -146,7 +146,7 @@ def read_identity(marked: Marked, /) -> tuple[Identity, int] | None:
 
 
 def differences(there: Identity, here: Identity, /) -> list[str]:
-    """What is not the same, each in a few words."""
+    """Describe each difference in a few words."""
     short = lambda text: text if len(text) < 40 else f"{text[:8]}..."
     return [
         f"{name} ({short(there.get(name, 'nothing'))} there, {short(here.get(name, 'nothing'))})"

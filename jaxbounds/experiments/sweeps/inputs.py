@@ -1,4 +1,4 @@
-"""What a sweep is given, looked through before anything is compiled."""
+"""Checks of a sweep's arguments, made before anything is compiled."""
 
 from collections.abc import Iterable
 from typing import Any

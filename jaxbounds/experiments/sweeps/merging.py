@@ -69,7 +69,7 @@ def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) ->
 
 
 def _copy(name: str, found: Sequence[Place], into: Place) -> None:
-    """What one share computed whole: a folder of checkpoints, or a file."""
+    """Copy a piece that one share computed whole: a folder of checkpoints, or a file."""
     if len(found) > 1:
         raise ValueError(f"{name} is in two shards: {found[0]} and {found[1]}")
     if is_there(found[0]):

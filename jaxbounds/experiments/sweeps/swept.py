@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # slow to import
 
 
 class Swept(NamedTuple):
-    """What a sweep leaves behind, on the host.
+    """The results of a sweep, on the host.
 
     Attributes:
         state: the final states, stacked over lanes; typed keys are typed.
@@ -171,7 +171,7 @@ def nothing(
     /,
     freezes: bool = False,
 ) -> Swept:
-    """What a share without lanes has of a sweep; both functions are of a lane alone."""
+    """The empty results of a share without lanes; both functions take a lane alone."""
 
     def first(lane: Any) -> tuple[Any, dict]:
         state = start(lane)

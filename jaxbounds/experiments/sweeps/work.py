@@ -116,7 +116,7 @@ class Work:
             self._parts = self._groups.put(self._lanes, self._lane)
 
     def _started(self) -> Rounds:
-        """What the lanes carry; they start when it is first asked for."""
+        """The carries of the lanes; the first call starts the lanes."""
         if not self._carries and self._groups.rounds:
             self._place_lanes()
             self._carries = [self._first(part, self._on_devices) for part in self._parts]
@@ -129,7 +129,7 @@ class Work:
         self._last = {name: values[:, -1] for name, values in joined([records]).items()}
 
     def carries(self) -> Any:
-        """What the lanes carry, on the host, in their order."""
+        """The carries of the lanes, on the host, in the order of the lanes."""
         every = self._groups.gather(self._started(), self._like)
         return jax.tree.map(lambda leaf: leaf[self._place], every)
 

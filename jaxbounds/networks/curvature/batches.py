@@ -43,7 +43,7 @@ def _refuse_bare(batches: list[Batch]) -> None:
 
 
 def named(data: Any, batches: Any, /) -> Any:
-    """What `group` reads, from an argument that may be one batch and a keyword that names batches.
+    """Prepare data for `group`, from an argument that may be one batch and a keyword for batches.
 
     Raises:
         ValueError: if both are given; if `data` is a list [x, y] of arrays of one length, which

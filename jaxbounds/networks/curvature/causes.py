@@ -77,7 +77,7 @@ def users_line(problem: BaseException, /) -> str:
 
 
 def _cause(problem: Exception, params: Params) -> str:
-    """What went wrong, and what to try, by the kind of an exception."""
+    """Explain an exception by its kind, and say what to try."""
     errors = jax.errors
     if isinstance(problem, errors.TracerArrayConversionError):
         return "it hands a traced array to NumPy or Python. Try jax.numpy"

@@ -27,7 +27,7 @@ from jaxbounds.networks.curvature.shares import head_shares
 
 @with_table
 class WeakConvexity(NamedTuple):
-    """What was found at one point: ratios from below, since lambda_min is from above.
+    """Weak convexity at one point: ratios from below, since lambda_min is from above.
 
     Attributes:
         loss: L, the mean over the batches.

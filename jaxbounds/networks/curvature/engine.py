@@ -129,7 +129,7 @@ def product_at(point: Point, /, *, limit: float, rows: int, what: str, advice: s
 
 
 def hosted_bytes(point: Point, rows: int, /) -> int:
-    """What a loop around the product needs with so many vectors; it is compiled, not run."""
+    """Bytes that a loop around the product needs with so many vectors; it is compiled, not run."""
     product = product_at(point, limit=float("inf"), rows=rows, what="a product")
     return product.bytes + rows * point.selection.size * point.selection.dtype.itemsize
 

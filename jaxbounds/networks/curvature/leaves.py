@@ -81,12 +81,12 @@ class Selection:
 
     @property
     def dtype(self) -> Any:
-        """Of the vector."""
+        """The widest dtype of the selected leaves, which the vector has."""
         return max((leaf[2] for leaf in self.chosen if leaf), key=lambda dtype: dtype.itemsize)
 
     @property
     def size(self) -> int:
-        """Of the vector: of one head where it is of one head."""
+        """The number of parameters; if one head is selected, the number of its parameters."""
         return sum(math.prod(self._shape(leaf)) for leaf in self.chosen if leaf)
 
     @staticmethod

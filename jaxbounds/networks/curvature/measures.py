@@ -1,4 +1,4 @@
-"""What a monitor measures beside the extremes, by name; and where a record goes."""
+"""The measures of a monitor beside the extremes, by name; and the file of its records."""
 
 import json
 import re

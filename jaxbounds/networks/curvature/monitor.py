@@ -198,7 +198,7 @@ class CurvatureMonitor:
         return True
 
     def _more(self, step: int, whole: Any, params: Params, batches: Any, size: Any) -> dict:
-        """What is recorded beside the extremes."""
+        """Measure the numbers that are recorded beside the extremes."""
         more: dict[str, float] = {}
         operator = lambda: Curvature(
             self._loss, params, None if isinstance(batches, Listed) else batches,
@@ -234,7 +234,7 @@ class CurvatureMonitor:
         return found | record["more"]
 
     def _table(self) -> Table:
-        """What it is of, and the latest record."""
+        """Show the monitored loss and the latest record."""
         on = "its own data" if self._data is not None else "the loop's batches"
         made = f"{len(self._records)} record" + "s" * (len(self._records) != 1)
         rows = [(name, number(value)) for name, value in self.last.items()]

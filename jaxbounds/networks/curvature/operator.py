@@ -130,7 +130,7 @@ class Curvature:
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the numbers of a product, for SciPy."""
+        """The dtype of a product, for SciPy."""
         return np.dtype(self._point.selection.dtype)
 
     def matvec(self, v: Any, /) -> np.ndarray:

@@ -45,7 +45,7 @@ def as_key(key: Any, /) -> jax.Array:
 
 
 def bytes_of_program(program: Any, /) -> int:
-    """What a compiled program needs, with arguments and results."""
+    """Bytes that a compiled program needs, with arguments and results."""
     memory = program.memory_analysis()
     parts = ("temp_size_in_bytes", "argument_size_in_bytes", "output_size_in_bytes")
     return sum(getattr(memory, part, 0) for part in parts)
@@ -69,7 +69,7 @@ class Program:
 
     @staticmethod
     def mark(arguments: tuple, /) -> Any:
-        """What a compiled program depends on: shapes, dtypes, places and settings."""
+        """The key of a compiled program: shapes, dtypes, places and settings."""
         config = jax.config.values
         settings = (
             config.get("jax_enable_x64"),
@@ -190,7 +190,7 @@ class Point:
         return max([least] + [coarseness(operation) for operation in narrow])
 
     def kept(self, name: Any, make: Callable[[], Any]) -> Any:
-        """What was made for a loss with the same trace, or what is made now."""
+        """Find the object made for a loss with this trace, or make it now."""
         assert self._traced is not None
         key = (self._traced.key, self.selection, self.of, name)
         if key not in _programs:
@@ -218,7 +218,7 @@ class Point:
         )
 
     def program_arguments(self, dynamic: dict, head: Any = None) -> tuple:
-        """What a program is run on."""
+        """The arguments of a program."""
         assert self._traced is not None
         one = lambda leaf: leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf)
         head = None if head is None else jnp.asarray(head, jnp.int32)
@@ -229,7 +229,7 @@ class Point:
         return Problem(self.loss, self.selection, self.of, own, fixed, groups, head)
 
     def _refuse_another(self, traced: TracedLoss) -> None:
-        """What Python draws would be frozen unseen, and no trace shows what callbacks give."""
+        """Refuse a loss that Python's random numbers or a callback change from call to call."""
         if not traced.same_as(self._trace()):
             raise ValueError(ANOTHER)
         if not traced.calls_back:
@@ -293,7 +293,7 @@ class Point:
         )
 
     def bytes(self, kernel: Kernel, static: dict, dynamic: dict, head: Any = None) -> int:
-        """What the program needs; it is compiled, not run."""
+        """Bytes that the program needs; it is compiled, not run."""
         arguments = self.program_arguments(dynamic, head)
         return self.made(kernel, static).compiled(arguments)[1]
 

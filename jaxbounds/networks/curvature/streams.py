@@ -56,7 +56,7 @@ def examples(batch: Any, /) -> int:
 
 
 def shape_of(batch: Any, /) -> Any:
-    """What a program for a batch depends on."""
+    """The structure, shapes and dtypes of a batch, on which its program depends."""
     leaves, structure = jax.tree.flatten(batch)
     return structure, tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves)
 

@@ -33,7 +33,7 @@ class Part(NamedTuple):
     result: Any
 
     def text(self) -> str:
-        """What tells it from others: all but the numbers that are its arguments."""
+        """A text that tells this program from others, without the values of its arguments."""
         return f"{program_text(self.closed)} {self.result}"
 
     @classmethod
@@ -45,12 +45,12 @@ class Part(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of its only argument."""
+        """The shape of the only argument."""
         return tuple(self.closed.jaxpr.invars[0].aval.shape)  # type: ignore[attr-defined]
 
     @property
     def dtype(self) -> Any:
-        """Of its only argument."""
+        """The dtype of the only argument."""
         return self.closed.jaxpr.invars[0].aval.dtype  # type: ignore[attr-defined]
 
     def at(self, constants: list[Any], leaves: list[Any]) -> Any:
@@ -124,7 +124,7 @@ class TracedLoss:
         self.key = digest, tuple(self._parts)
 
     def _refuse_draws(self, kind: Any, held: int) -> None:
-        """What is drawn from a state that the loss holds is one draw of many, frozen unseen."""
+        """Refuse a loss that draws from a state of its own: the trace would freeze one draw."""
         part = self._parts.get(("loss", kind)) or self._parts["outputs", kind]
         program = part.closed.jaxpr
         kept = [i < held for i in range(len(program.invars))]

@@ -33,8 +33,8 @@ from jaxbounds.programs.traces import equations
 BATCH = 32
 """Boxes that are enclosed together."""
 MARGIN = 1e-6
-"""By how much, relative to the larger side, a claim must be violated to be false: below it stand
-rounded irrationals."""
+"""Violation, relative to the larger side, from which `BoxSearch` calls a claim false. A larger one
+forgives more; the rounding of irrational constants needs a small one."""
 NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
 """A point of equality is looked for in boxes that are so narrow, beside all that is to be proved,
 where the margin is so small, beside the larger side; and in very narrow ones."""
@@ -100,7 +100,7 @@ class Programs:
         self._alone = any(eqn.primitive.name == "while" for eqn in equations(alone))
 
     def _for(self, rows: int, whole: bool) -> ClosedJaxpr:
-        """With all values or, as slopes need no more, the margin and whether the point counts."""
+        """The program for so many rows: all values, or the margin and whether the point counts."""
         if (rows, whole) not in self._known:
             parts = self._margin if whole else lambda point: self._margin(point)[::3]
             points = jnp.zeros((rows, self._count))
@@ -209,7 +209,7 @@ class Touching(Protocol):
         """Whether one contains a box."""
 
     def cut(self, box: Box) -> tuple[int, float] | None:
-        """Where the end of one cuts a box."""
+        """The axis and the coordinate at which the end of one cuts a box."""
 
 
 class BoxSearch:
@@ -252,7 +252,7 @@ class BoxSearch:
 
     @property
     def worst(self) -> Open | None:
-        """What is not settled, where the margin has the least lower bound."""
+        """The open box whose margin has the least lower bound."""
         left = [Open(self._heap[0][2], self._heap[0][0])] if self._heap else []
         return min([*left, *self.stuck], key=lambda one: one.least, default=None)
 
@@ -346,7 +346,7 @@ class BoxSearch:
 
 
 class _State(NamedTuple):
-    """What is known of a box, and of the `point` in its middle.
+    """Facts about a box, and about the `point` in its middle.
 
     Attributes:
         middle: the margin there, and `scale` the larger side.

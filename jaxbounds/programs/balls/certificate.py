@@ -1,4 +1,4 @@
-"""What ball arithmetic says about one form of a statement on one instance, as data."""
+"""The certificate of one form of a statement on one instance, as data."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
@@ -19,7 +19,7 @@ DIGITS, LARGEST = 30, 4000
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """What ball arithmetic says about one form of a statement on one instance.
+    """The findings of ball arithmetic about one form of a statement on one instance.
 
     Attributes:
         id: the statement.
@@ -105,7 +105,7 @@ class Certificate:
 
 
 def _power_of_ten(x: arb) -> int:
-    """Of an exact number that is not negative; next to it, and of zero that of one."""
+    """The power of ten next to an exact number that is not negative; 0 for zero."""
     mantissa, exponent = (int(v) for v in x.man_exp())
     return round((mantissa.bit_length() + exponent) * 0.30102999566) if mantissa else 0
 

@@ -1,4 +1,4 @@
-"""Where a claim is an equality: a margin that is not negative around a point at which it vanishes.
+"""Points of equality: the margin is not negative around a point at which it vanishes.
 
 Why it is a proof. Around the point x* every h of a box N has, by Taylor's theorem,
 
@@ -187,7 +187,7 @@ def not_negative(
 
 
 class Place(NamedTuple):
-    """Where to look: a point of a box, or of a face of it.
+    """A place to look at: a point of a box, or of one of its faces.
 
     Attributes:
         numbers: the coordinates.

@@ -85,7 +85,7 @@ _ORDER: dict[str, Callable[..., Any]] = {
 
 
 def _completions(x: np.ndarray) -> list[np.ndarray]:
-    """With every open flag taken for no, and for yes."""
+    """The flags with every open flag taken for no, then with every open flag taken for yes."""
     return [np.where(x == OPEN, decided, x) for decided in (0, 1)]
 
 

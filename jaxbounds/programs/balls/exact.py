@@ -46,7 +46,7 @@ def ball_of(q: fmpq, /) -> arb:
 
 
 def _bits(p: Any) -> int:
-    """Of the longest numerator or denominator of a polynomial."""
+    """Bits of the longest numerator or denominator of a polynomial."""
     return max((max(c.p.bit_length(), c.q.bit_length()) for c in p.coeffs()), default=0)
 
 
@@ -259,7 +259,7 @@ class Exact:
 
     @staticmethod
     def of(field: Field, num: Any, den: Any, ball: arb) -> "Exact":
-        """With known powers replaced and common factors cancelled."""
+        """Make a value: replace known powers, cancel common factors."""
         num, below = field.reduced(bounded(num))
         den, above = field.reduced(bounded(den))
         num, den = num * above, den * below

@@ -57,7 +57,7 @@ def _sign(margin: Jet) -> bool:
 
 
 def not_negative(x: Exact, /) -> bool:
-    """By its factors."""
+    """Decide from the factors whether a value is not negative."""
     if x.is_zero():
         return True
     sign = 1

@@ -140,7 +140,7 @@ class Interpreter:
         return value
 
     def _needed(self, program: Jaxpr, wanted: tuple[bool, ...]) -> Any:
-        """What is read, and the equations in order, for the results that are wanted."""
+        """The variables read, and the equations in order, for the wanted results."""
         key = (program, wanted)  # by identity; kept alive, so that no other takes its place
         if key not in self._live:
             read = {
@@ -228,7 +228,7 @@ def traced(function: Callable[..., Any], /, *arguments: Any) -> tuple[ClosedJaxp
 
 
 class Enclosed(NamedTuple):
-    """What a program computes.
+    """The enclosed results of a program.
 
     Attributes:
         ways: the results of every way through it; one of them encloses the truth.

@@ -23,7 +23,7 @@ from jaxbounds.programs.balls.values import NAN, ONE, OPEN, NotSupported, Readin
 
 
 class Coefficient(NamedTuple):
-    """Of one monomial.
+    """The coefficient of one monomial.
 
     Attributes:
         at: its value at the point; None where that cannot be written down.
@@ -124,7 +124,7 @@ class Jets:
         return Jet([None if u is None else self._cut(i, _times(u, by)) for i, u in enumerate(a.of)])
 
     def _cut(self, place: int, value: Coefficient) -> Coefficient:
-        """Of the highest degree only the ball is used."""
+        """Drop the exact value at the highest degree, where only the ball is used."""
         top = sum(self.monomials[place]) == self.order
         return Coefficient(None, value.over) if top else value
 
@@ -493,7 +493,7 @@ def _error_function(jets: Jets, a: Coefficient) -> Series:
 
 
 def _log_gamma(jets: Jets, a: Coefficient) -> Series:
-    """By FLINT's series; log Gamma is zero at 1 and 2, and known nowhere else."""
+    """Expand log Gamma by FLINT's series; its exact value is known at 1 and 2 alone."""
     if not a.over > 0:
         return [Coefficient(None, NAN)] * (jets.order + 1)
     found = arb_series([a.over, 1], prec=jets.order + 1).lgamma()

@@ -182,7 +182,7 @@ def _signed(vectors: np.ndarray, m: np.ndarray, like: Callable[[], np.ndarray], 
 
 
 def _in_floats(eqn: JaxprEqn, m: np.ndarray) -> list[np.ndarray]:
-    """What the float program finds at the middle of one matrix; for the signs of its vectors."""
+    """Run the float program at the middle of one matrix, for the signs of its vectors."""
     middle = jnp.asarray(midpoints(m), dtype_of(eqn.invars[0]))
     return list(map(np.asarray, eqn.primitive.bind(middle, **eqn.params)))
 

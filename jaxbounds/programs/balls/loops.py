@@ -44,7 +44,7 @@ def call(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def same(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """What changes no value in real arithmetic."""
+    """The rule of a primitive that changes no value in real arithmetic."""
     return list(xs)
 
 

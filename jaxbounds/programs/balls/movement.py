@@ -86,7 +86,7 @@ DATA: dict[str, tuple[int, ...] | None] = {
 
 
 def _fill(value: Any, dtype: Any) -> np.ndarray:
-    """What `gather` puts for what lies outside, where it is not said as JAX has it.
+    """The fill value of `gather` for indices outside: the given value, or JAX's default.
 
     NaN among floats, the least of signed and the largest of unsigned integers, yes among booleans.
     """

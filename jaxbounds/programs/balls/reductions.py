@@ -35,7 +35,7 @@ Rule = Callable[[JaxprEqn, Values, Any], Values]
 
 
 def _rows(x: np.ndarray, axes: tuple[int, ...]) -> tuple[tuple[int, ...], np.ndarray]:
-    """What stays, and the folded entries as rows."""
+    """The shape that stays, and the folded entries as rows."""
     keep = [i for i in range(x.ndim) if i not in axes]
     shape = tuple(x.shape[i] for i in keep)
     count = int(np.prod(shape, dtype=int))

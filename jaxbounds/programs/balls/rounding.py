@@ -33,7 +33,7 @@ def _nearest(x: arb, kind: Any) -> arb:
 
 
 def narrowed(x: arb, dtype: Any, /) -> arb:
-    """What a ball becomes in that type: rounding is monotone, so its ends say it."""
+    """Round a ball to a type: rounding is monotone, so the rounded ends enclose it."""
     if not x.is_finite():
         return x
     kind = jnp.finfo(dtype)

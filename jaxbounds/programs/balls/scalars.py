@@ -40,7 +40,7 @@ _MOVES = frozenset(movement.RULES) - {name for name in movement.RULES if "scatte
 
 @runtime_checkable
 class Algebra(Protocol):
-    """What entries are."""
+    """The arithmetic of entries."""
 
     def lift(self, ball: arb) -> Any:
         """A constant."""

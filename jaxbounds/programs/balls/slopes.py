@@ -48,7 +48,7 @@ class Sloped:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the value."""
+        """The shape of the value."""
         return self.value.shape
 
 

@@ -61,7 +61,7 @@ class Laws:
         self._same(x.shift, self.zero)
 
     def _alike(self, a: Law, b: Law) -> Law:
-        """What two entries of which one is taken have in common.
+        """The law that two entries share, of which one is taken.
 
         Zero is of every degree, and an infinity follows every law.
         """

@@ -1,4 +1,4 @@
-"""What a program computes with, enclosed: balls for floats, three-valued flags for booleans.
+"""Enclosed values of a program: balls for floats, three-valued flags for booleans.
 
 An array of floats becomes a NumPy array of `flint.arb`. Two promises are kept by every rule:
 
@@ -22,8 +22,8 @@ from flint import arb
 from jaxbounds.ground.jax_internals import JaxprEqn
 
 Reading = Literal["exact", "ulp"]
-"""What a float in a program stands for: the number it is, or every real that it may be rounded
-from (see `constant`)."""
+"""The meaning of a float in a program: the number itself, or every real that rounds to it (see
+`constant`)."""
 
 ZERO, ONE = arb(0), arb(1)
 NAN, INF = arb("nan"), arb("inf")

@@ -25,7 +25,7 @@ def places(
     holes: Sequence[int],
     apart: Sequence[int],
 ) -> np.ndarray:
-    """What each window sees: positions in the flat array, -1 for padding and for holes.
+    """Positions in the flat array that each window sees, -1 for padding and for holes.
 
     Args:
         shape: of the array.
@@ -137,7 +137,7 @@ def convolution(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _log_sum_exp(row: list[arb]) -> arb:
-    """Of exact numbers, or of minus infinity."""
+    """The log of a sum of exponentials of exact numbers, or of minus infinity."""
     finite = [v for v in row if v.is_finite()]
     if not finite:
         return -INF

@@ -105,7 +105,7 @@ def once(
     *,
     seen: Callable[[ClosedJaxpr], Any] = lambda traced: None,
 ) -> Callable:
-    """What gives the function's results for a call or two: in NumPy; else `otherwise` is called.
+    """Make a function for a call or two: NumPy runs it, or `otherwise` is called.
 
     Args:
         function: that JAX can trace.

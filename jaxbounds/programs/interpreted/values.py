@@ -1,4 +1,4 @@
-"""What rules have in common."""
+"""Helpers that rules share."""
 
 from collections.abc import Callable
 from typing import Any

@@ -17,17 +17,17 @@ from jaxbounds.programs.balls.rocq.terms import Choice, Comparison, Fact, Place,
 from jaxbounds.programs.balls.values import INF, NotSupported, Undecided
 
 TERMS = 8
-"""Of a sum that is proved at once: what the tactic takes grows faster than their number."""
+"""Terms of a sum that one lemma proves; a larger number slows the tactic out of proportion."""
 MOST = 100_000
 """Definitions after which a program is given up."""
 NAMES_OF_LEMMAS = ("way", "entry", "hypothesis")
-"""With a number behind them."""
+"""Names of lemmas that end in a number."""
 FLIPPED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 ZERO, ONE = Fraction(0), Fraction(1)
 
 
 class Ledger:
-    """What was recorded, in order.
+    """The recorded definitions, choices and facts, in order.
 
     Attributes:
         digits: decimal digits of bounds.
@@ -86,7 +86,7 @@ class Ledger:
         return self.known(("undefined", why), lambda: Real(NAN_BALL, why=why))
 
     def known(self, key: Any, make: Any) -> Real:
-        """What was recorded under a key, or what is recorded now."""
+        """Find the number recorded under a key, or record it now."""
         if key not in self._known:
             self._known[key] = make()
         return self._known[key]

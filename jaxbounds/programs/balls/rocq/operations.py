@@ -135,7 +135,7 @@ def _cube_root(x: arb) -> arb:
 
 
 CUBE_ROOT = Operation("cbrt", "Rpower {0} (1 / 3)", APPLIED, (ATOM,), _cube_root, cost=3)
-"""Of a positive number."""
+"""The cube root of a positive number."""
 
 
 HALF_FACTORIAL = Operation(

@@ -1,4 +1,4 @@
-"""What each primitive of a JAX program is in scalar operations on the numbers of a ledger."""
+"""Rules: each primitive of a JAX program as scalar operations on the numbers of a ledger."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -110,7 +110,7 @@ def _cube_root(ledger: Ledger, a: Real, index: Any) -> Real:
 
 
 def _log_gamma(ledger: Ledger, a: Real, index: Any) -> Real:
-    """Of n the logarithm of (n - 1)!, of n + 1/2 that of (2n)! sqrt(pi) / (4^n n!)."""
+    """Log Gamma: at n the log of (n - 1)!, at n + 1/2 the log of (2n)! sqrt(pi) / (4^n n!)."""
     if a.exact is None or a.exact.denominator > 2 or not Fraction(1, 2) <= a.exact <= 1000:
         return ledger.undefined("lgamma of what is no half of a whole number from 1/2 to 1000")
     ledger.choose(Fact(True, (Comparison(a, "=", ledger.literal(a.exact)),), ledger))
@@ -412,7 +412,7 @@ INTEGERS = frozenset(
         *("clamp", "square", *_SIGNS, *movement.RULES),
     }
 )
-"""What is the same on integers as on real numbers; the others get plain integers."""
+"""Primitives that act alike on integers and on reals; other primitives get plain integers."""
 RULES: dict[str, Callable[[JaxprEqn, Values, Any], Values]] = {
     **movement.RULES,
     **loops.RULES,

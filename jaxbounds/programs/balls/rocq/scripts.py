@@ -36,7 +36,7 @@ def definition_of(x: Real, /) -> str:
 
 
 def lemma_of(x: Real, /) -> str:
-    """What is known of it, and its proof."""
+    """The lemma that bounds a number, with its proof."""
     if x.exact is not None:
         value = fraction_text(x.exact)
         tactic = x.operation.exactly

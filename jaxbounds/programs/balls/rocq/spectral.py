@@ -254,7 +254,7 @@ def lines_of(x: Real, /) -> Iterator[str]:
 
 
 def _step(name: str, k: int, squares: list[list[list[Real]]], t: Sequence[str]) -> str:
-    """What is left is nowhere negative, from what is left after the next row."""
+    """Prove that the remaining form is nowhere negative, from the form after the next row."""
     matrix, free = squares[k], t[k:]
     pivot = matrix[0][0]
     positive = f"assert (p : 0 < {pivot.shown()}) by ({prepared([pivot])} lra)."

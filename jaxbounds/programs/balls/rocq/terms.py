@@ -1,4 +1,4 @@
-"""What a file for Rocq speaks of: numbers with what is known of them, and true comparisons."""
+"""Terms of a file for Rocq: numbers with their bounds, and true comparisons."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

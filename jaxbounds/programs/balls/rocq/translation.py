@@ -151,7 +151,7 @@ def program_of(function: Callable[[Any], Any], instance: Any, /) -> tuple[Progra
 def translated(
     function: Callable[[Any], Any], instance: Any, names: dict[int, np.ndarray], run: Translator, /
 ) -> Any:
-    """What a function gives on an instance, as numbers and facts of a ledger.
+    """Translate the value of a function on an instance into numbers and facts of a ledger.
 
     Args:
         function: that JAX traces.
