@@ -12,12 +12,13 @@ from jaxbounds.claims.statements.paper import Weight
 from jaxbounds.falsification import Verdict, load_instance
 from jaxbounds.ground.tables import Table, with_table
 from jaxbounds.report.cite import RECOMPUTED, digest, finding, is_address
+from jaxbounds.report.columns import BRIEF, closeness, number
 from jaxbounds.report.describe import instance_text
 from jaxbounds.report.headline import fails_as_printed, headline, plural, weights_in_words
 from jaxbounds.report.markdown import anchor, block, bullets, code, link, quoted, table, text
 from jaxbounds.report.rows import certificate_words, evidence_words
 from jaxbounds.report.sections import EVIDENCE, MEANING
-from jaxbounds.report.terminal import closeness, grouped, number
+from jaxbounds.report.terminal import grouped
 
 WEIGHTS: Mapping[Weight, str] = {
     "false": "as printed, under all of the paper's hypotheses and on no charitable reading",
@@ -59,9 +60,9 @@ class Audit(NamedTuple):
         return digest(self.verdicts)
 
     def _table(self) -> Table:
-        rows = [(v.id, v.form, v.status, closeness(v), v.evidence) for v in self.verdicts]
-        columns = ("statement", "form", "verdict", "how close", "evidence")
-        return Table(f"{self.paper.title}: {self.out}, digest {self.digest[:16]}", columns, rows)
+        title = f"{self.paper.title}: {self.out}, digest {self.digest[:16]}"
+        rows = [[column.text(v) for column in BRIEF] for v in self.verdicts]
+        return Table(title, [column.name for column in BRIEF], rows)
 
     def command(self, *words: str) -> str:
         """A command line that says again what is said here."""

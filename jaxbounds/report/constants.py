@@ -10,10 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxbounds.constants import MEANING, AtSize, Exponent, SharpConstant
+from jaxbounds.report.columns import number
 from jaxbounds.report.describe import instance_text
 from jaxbounds.report.markup import Html, element
 from jaxbounds.report.schemas import Schema, many, object_schema
-from jaxbounds.report.terminal import USUAL, number
+from jaxbounds.report.terminal import USUAL
 from jaxbounds.report.worst import Worst
 
 STYLES = {

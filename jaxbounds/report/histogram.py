@@ -13,8 +13,8 @@ import numpy as np
 
 from jaxbounds.claims.statements import FITTED, Statement
 from jaxbounds.falsification import ON_AVERAGE, Verdict
+from jaxbounds.report.columns import number
 from jaxbounds.report.markup import Html, element, joined
-from jaxbounds.report.terminal import number
 
 DECADES = {"<=": 5, ">=": 5, "=": 8, "->": 8}
 """No axis shows more powers of ten: ratios are wanted near one, rounding is far from it."""

@@ -11,8 +11,8 @@ import numpy as np
 from jaxbounds.claims.statements import Instance
 from jaxbounds.falsification import ON_AVERAGE, Verdict, load_instance
 from jaxbounds.falsification.storage import flatten
+from jaxbounds.report.columns import number
 from jaxbounds.report.markup import Html, element, joined
-from jaxbounds.report.terminal import number
 
 _ENTRIES = 96
 """Larger arrays are shown in part."""

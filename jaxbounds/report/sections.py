@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from jaxbounds.claims.statements import Erratum, Paper, Status
 from jaxbounds.falsification import Verdict
+from jaxbounds.report.columns import number
 from jaxbounds.report.markup import Html, element, escaped, joined
 from jaxbounds.report.rows import MARKS, badge
-from jaxbounds.report.terminal import number
 from jaxbounds.report.tex import prose
 
 MEANING: Mapping[Status, str] = {

@@ -8,9 +8,9 @@ import numpy as np
 
 from jaxbounds.claims.statements import Statement
 from jaxbounds.falsification import ON_AVERAGE, Verdict
+from jaxbounds.report.columns import number
 from jaxbounds.report.histogram import axis
 from jaxbounds.report.rows import quantity
-from jaxbounds.report.terminal import number
 
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 """One for each form, so that colour is never the only difference."""
