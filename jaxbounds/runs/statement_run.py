@@ -18,10 +18,10 @@ from jaxbounds.falsification.examples import NONE
 from jaxbounds.ground.files import try_to_write
 from jaxbounds.papers import Catalogue, Selection, load_papers, origin
 from jaxbounds.runs import drift
-from jaxbounds.runs.cache import examples, programs_for
+from jaxbounds.runs.cache import examples, prepare_jax, programs_for
 from jaxbounds.runs.digest import digest_of
 from jaxbounds.runs.driver import drive, packed
-from jaxbounds.runs.engines import HERE, On
+from jaxbounds.runs.engines import HERE, On, in_this_process
 from jaxbounds.runs.falsify import by_balls
 from jaxbounds.runs.folder import ById, failed_before, folder_for, instances_of, remember_failed
 from jaxbounds.runs.interruption import look
@@ -98,7 +98,10 @@ def judged(
 def _judged_somewhere(
     options: Options, catalogue: Catalogue, ids: tuple[str, ...]
 ) -> tuple[list[tuple[Verdict, ...]], dict[str, bytes]]:
-    """Statements are found again by their ids, and their instances sent home."""
+    """Statements are found again by their ids where another process judges them.
+
+    Their instances are sent home.
+    """
     found = [catalogue.statement(name) for name in ids]
     with tempfile.TemporaryDirectory() as place:
         verdicts = [judged(statement, options, catalogue, Path(place)) for statement in found]
@@ -212,6 +215,9 @@ class Verification:
         else:
             work = functools.partial(_judged_somewhere, self.options, catalogue.absolute())
             jobs = self._jobs
+        if in_this_process(self._on, self._jobs, len(statements)):
+            yield from self._judged_here(statements)
+            return
         pieces = [(s.id,) for s in statements] if alone else _groups(statements)
         known = {s.id: s for s in statements}
         found = drive(
@@ -226,6 +232,18 @@ class Verification:
             verdicts, files = result
             self.folder.keep_files(files)
             yield from verdicts
+
+    def _judged_here(self, statements: Sequence[Statement]) -> Iterator[tuple[Verdict, ...]]:
+        """Judge statements in this process; their instances are renamed, not copied."""
+        prepare_jax()
+        store, marked = self.folder.scratch(), self.folder.marked
+        for statement in statements:
+            look()
+            verdicts = judged(statement, self.options, self.selection.catalogue, store)
+            for file in [file for file in store.rglob("*") if file.is_file()]:
+                name = file.relative_to(store).as_posix()
+                marked.move(file.relative_to(self.folder.path).as_posix(), f"unfinished/{name}")
+            yield verdicts
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
