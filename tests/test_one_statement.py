@@ -35,7 +35,8 @@ PAPER = Paper(
     errata=(Erratum(id="E1", kind="false", where="Lemma wrong", quote="x / 4", text="x",
                     consequence="no other", main="survive",
                     evidence="single.wrong"),
-            Erratum(id="E2", kind="typo", where="page 9", quote="a", text="b", consequence="none", main="survive", evidence="read")),
+            Erratum(id="E2", kind="typo", where="page 9", quote="a", text="b",
+                    consequence="none", main="survive", evidence="read")),
     statements=(statement("right", evaluate, Form(name="printed")),
                 statement("wrong", wrong, FAILS, Form(name="corrected", equality="every x"))))
 """

@@ -347,7 +347,7 @@ OTHER_MISTAKES: dict[str, Callable[[Any], Any]] = {
 
 
 def is_bound_to(
-    statement: Named, function: Judged, *, factor: float = 1.25, budget: Budget = FEW
+    statement: Named, function: Judged, *, factor: float = 1.25, budget: Budget | None = None
 ) -> bool:
     """Whether a verdict or a ratio of the statement changes when a function is slightly wrong.
 
@@ -357,8 +357,9 @@ def is_bound_to(
         statement: or its id.
         function: one that it judges.
         factor: that the function is off by.
-        budget: of draws and searches.
+        budget: of draws and searches; 48 draws and no search unless given.
     """
+    budget = FEW if budget is None else budget
     statement = the_statement(statement)
     if bindings(statement, [function], factor=factor, budget=budget)[0]:
         return True

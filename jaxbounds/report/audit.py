@@ -112,8 +112,8 @@ def _in_short(audit: Audit) -> Iterator[str]:
     if paper.survives:
         yield text(paper.survives)
     judged = len({v.id for v in verdicts})
-    printed = Counter(v.status for v in verdicts if v.form.startswith("printed"))
-    others = Counter(v.status for v in verdicts if not v.form.startswith("printed"))
+    printed = Counter[str](v.status for v in verdicts if v.form.startswith("printed"))
+    others = Counter[str](v.status for v in verdicts if not v.form.startswith("printed"))
     yield (
         f"{plural(judged, 'statement')} of the paper in {plural(len(verdicts), 'form')} were "
         "measured: as printed, and as derived, corrected or sharpened."

@@ -3,26 +3,16 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from jaxbounds.claims.statements import Erratum, Paper, Status
+from jaxbounds.claims.statements import Erratum, Paper
 from jaxbounds.falsification import Verdict
+from jaxbounds.falsification.statuses import Status
 from jaxbounds.report.columns import number
 from jaxbounds.report.markup import Html, element, escaped, joined
 from jaxbounds.report.rows import MARKS, badge
 from jaxbounds.report.tex import prose
 
-MEANING: Mapping[Status, str] = {
-    "holds": "Both sides were measured in float64 on every instance that meets the hypotheses, "
-    "none violates it, and a deliberately false variant was rejected by the same code. Evidence, "
-    "not a proof.",
-    "consistent": "Only a rate is claimed, and the interval of the fitted exponent agrees with it.",
-    "fails": "Some instance violates it; it is stored and can be replayed. A printed form that is "
-    "known to be wrong is expected to fail.",
-    "inconsistent": "Only a rate is claimed, and the interval of the fitted exponent excludes it.",
-    "vacuous": "No instance meets the hypotheses, or the bound never beats the trivial one.",
-    "inconclusive": "The numerical or statistical error covers one, an instance gave NaN, or the "
-    "false variant was not rejected.",
-    "error": "It could not be measured: its code or its process broke.",
-}
+MEANING: Mapping[str, str] = {status.value: status.meaning for status in Status}
+"""Each status in words, for pages and audits."""
 
 EVIDENCE = {
     "sampled": "draws only, and named cases.",
