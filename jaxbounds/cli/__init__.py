@@ -12,6 +12,7 @@ import tyro
 from jaxbounds.cli import printed
 from jaxbounds.cli.limits import shortage
 from jaxbounds.cli.streams import Stream, say, usable_streams
+from jaxbounds.ground.extras import PACKAGES
 from jaxbounds.runs.digest import refusal
 from jaxbounds.runs.interruption import came, interruptible, leave
 from jaxbounds.runs.threads import collect_rarely, one_thread
@@ -132,7 +133,7 @@ def _answered(arguments: list[str]) -> int:
         if came():  # Ctrl-C, which an import swallowed
             say("jaxbounds: interrupted")
             return 130
-        if problem.name != "flint":
+        if problem.name not in ("flint", *PACKAGES):
             raise
         say(f"jaxbounds: {problem}")
         return 2

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from jaxbounds.claims.statements import Paper, Statement
 from jaxbounds.experiments.experiment import Experiment
+from jaxbounds.ground.extras import require
 from jaxbounds.papers.loading import PAPERS, load_module, load_paper
 
 
@@ -154,6 +155,7 @@ def _experiments_of(paper: str) -> dict[str, Experiment]:
     name = f"jaxbounds.{paper}.experiments"
     if importlib.util.find_spec(name) is None:
         return {}
+    require("xarray", "h5netcdf", "h5py", why="experiments")
     return {e.id: e for e in importlib.import_module(name).EXPERIMENTS}
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy
 
+from jaxbounds.ground.extras import require
 from jaxbounds.seqlength.linear_bounds import (
     LogCovering,
     at_scale,
@@ -157,6 +158,7 @@ def compare(
     least = np.argmin(np.stack([*table.values()]), axis=0)
     informative = np.min(np.stack([*table.values()]), axis=0) < trivial
     winner = np.where(informative, np.array(names)[least], "trivial")
+    require("xarray", why="data sets")
     import xarray
 
     data = xarray.Dataset(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from jaxbounds.ground.extras import require
 from jaxbounds.ground.memory import LIMIT
 from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.networks.curvature.batches import Listed, count, group, named
@@ -280,6 +281,7 @@ class CurvatureMonitor:
         )
         if column("single").any():
             note += f"Some are of one batch: {BIASED}."
+        require("xarray", why="data sets")
         import xarray
 
         return xarray.Dataset(
