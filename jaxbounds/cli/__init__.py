@@ -44,7 +44,7 @@ _JUDGING = ("verify", "certify", "constant", "audit")
 NO_THREADS = "can't start new thread"
 """Python's words where the system refuses another thread."""
 _NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
-"""What the system says where nothing can be written."""
+"""The system's error numbers for a place that takes no file."""
 
 
 def _command(name: str) -> Callable[..., int]:

@@ -85,7 +85,7 @@ def show(
 
 
 def _shown(statement: Statement) -> dict[str, Any]:
-    """What takes a look at its code."""
+    """The facts of a statement that need a look at its code."""
     names = {form.name: hypothesis_names(statement, form) for form in statement.forms}
     return {"hypotheses": to_json(names), "written_in": declaration(statement)}
 

@@ -19,13 +19,13 @@ from jaxbounds.runs.folder import UNREADABLE, verdicts_in
 
 What = Literal["verdict", "evidence", "ratio", "only in A", "only in B"]
 MEASURED: tuple[What, ...] = ("evidence", "ratio")
-"""What may change though no verdict does."""
+"""Fields that may change though no verdict does."""
 Forms = dict[tuple[str, str], Verdict]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What is not the same in two runs, about one form.
+    """A difference between two runs, about one form.
 
     Attributes:
         id: the statement.

@@ -1,4 +1,4 @@
-"""What the commands print, and the HTML page that `jaxbounds verify` leaves."""
+"""The output of commands, and the HTML page that `jaxbounds verify` leaves."""
 
 from jaxbounds.report.columns import closeness, number
 from jaxbounds.report.describe import describe, describe_erratum, instance_text

@@ -38,7 +38,7 @@ PROOFS = {
 
 @with_table
 class Audit(NamedTuple):
-    """What an audit is written from.
+    """The material of an audit.
 
     Attributes:
         paper: the paper.
@@ -56,7 +56,7 @@ class Audit(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Of what was found, without machine, versions and seconds: see `report.cite.digest`."""
+        """The digest of the findings, without machine and seconds: see `report.cite.digest`."""
         return digest(self.verdicts)
 
     def _table(self) -> Table:

@@ -30,7 +30,7 @@ STYLES = {
 
 
 def constants_schema() -> Schema:
-    """Of `jaxbounds constant --json` and constants.json."""
+    """The schema of `jaxbounds constant --json` and constants.json."""
     return many(object_schema(SharpConstant))
 
 
@@ -85,7 +85,7 @@ def exponent_text(exponent: Exponent, /) -> str:
 
 
 def constant_text(constant: SharpConstant, /) -> str:
-    """What the table does not say: the law, dependence, where, and what the words mean."""
+    """The lines below the table: the law, dependence, where, and what the words mean."""
     lines = []
     if constant.law:
         lines.append(f"C = {constant.law}: at every size looked at, to all digits known")

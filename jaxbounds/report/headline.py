@@ -1,4 +1,4 @@
-"""What matters about the errata: how many of which weight, and which change a main theorem."""
+"""The weight of the errata: how many of which weight, and which change a main theorem."""
 
 import dataclasses
 import textwrap
@@ -95,8 +95,8 @@ def in_brief(papers: Iterable[Paper], width: int, /) -> Iterator[str]:
 def fails_as_printed(paper: Paper, verdicts: Sequence[Verdict], /) -> dict[str, int]:
     """How many statements there are of which a printed form fails, by the weight of the erratum.
 
-    A statement counts once, for its heaviest erratum. Where only a form of an earlier version
-    fails, it counts as EARLY, last, and where no erratum is named, as NO_ERRATUM.
+    A statement counts once, for its heaviest erratum. It counts as EARLY, last, where only a form
+    of an earlier version fails, and as NO_ERRATUM where no erratum is named.
 
     Args:
         paper: the paper.

@@ -19,7 +19,7 @@ _ENTRIES = 96
 
 
 class Run(NamedTuple):
-    """What the rows of a statement need to know besides its verdicts.
+    """The facts of a run that the rows of a statement need besides its verdicts.
 
     Attributes:
         out: the folder of the stored instances.

@@ -48,7 +48,7 @@ _WORDS = {
         "left over right side of a draw; the claim leaves the constant open",
     ),
 }
-"""By kind: what the worst ratio is, and what the axis shows."""
+"""The meaning of the worst ratio and of the axis, for each kind."""
 
 
 def badge(verdict: Verdict, /) -> Html:
@@ -61,7 +61,7 @@ def badge(verdict: Verdict, /) -> Html:
 
 
 def quantity(statement: Statement, /) -> tuple[str, str]:
-    """What the worst ratio of a statement is, and what the axis of its ratios shows."""
+    """The meaning of a statement's worst ratio, and of the axis of its ratios."""
     usual = {"=": _DIFFERENCE, ">=": _FROM_BELOW}.get(statement.relation, _RATIO)
     return _WORDS.get(statement.kind, usual)
 
@@ -111,7 +111,7 @@ def _few_digits(decimal: str) -> str:
 
 
 def certificate_words(verdict: Verdict, /) -> str:
-    """What ball arithmetic says: the word, both sides, at which precision."""
+    """The finding of ball arithmetic: the word, both sides, at which precision."""
     c = verdict.certificate
     if not c:
         return ""

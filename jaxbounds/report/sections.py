@@ -44,7 +44,7 @@ def _linked(text: str, known: Sequence[str]) -> Html:
 
 
 def _shown(paper: Paper, erratum: Erratum, verdicts: Sequence[Verdict]) -> Html | None:
-    """What this run measured about it: the forms that cite it."""
+    """The measurements of this run about an erratum: the forms that cite it."""
     cited = {(s.id, f.name) for s in paper.statements for f in s.forms if f.erratum == erratum.id}
     items = [
         element(
@@ -124,17 +124,17 @@ def _by_place(title: str, name: str, entries: Mapping[str, Mapping[str, str]]) -
 
 
 def remarks_section(papers: Sequence[Paper], /) -> Html | None:
-    """What is worth knowing about the papers and is no erratum."""
+    """The remarks of the papers: worth knowing, and no erratum."""
     return _by_place("Remarks", "remarks", {paper.title: paper.remarks for paper in papers})
 
 
 def unchecked_section(papers: Sequence[Paper], /) -> Html | None:
-    """What the library does not check, with the reasons."""
+    """The items that the library does not check, with the reasons."""
     return _by_place("Not checked", "unchecked", {p.title: p.unchecked for p in papers})
 
 
 def reading_section(provenance: Mapping[str, object], /) -> Html:
-    """What the words mean, and with what the run was made."""
+    """The meaning of the words, and the versions behind the run."""
     meanings = (
         element(
             "div",

@@ -17,7 +17,7 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
 def _beyond_axis(verdict: Verdict, left: float, right: float) -> str:
-    """What the axis does not show of a form: the share of draws to its left, the largest ratio."""
+    """The part of a form that the axis hides: the share of draws to its left, the largest ratio."""
     quantiles, words = np.asarray(verdict.quantiles, float), ""
     below = float(np.mean(quantiles < left)) if len(quantiles) else 0.0
     if below >= 0.05:
@@ -32,8 +32,8 @@ def _beyond_axis(verdict: Verdict, left: float, right: float) -> str:
 def slack_figure(statement: Statement, verdicts: Sequence[Verdict], /) -> Any:
     """The share of draws below each ratio, a curve for each form; to the left is looser.
 
-    A triangle marks the worst instance (draws, cases and search), where a single one decides. What
-    lies outside the axis is named in the legend, with an arrow to its side. Needs matplotlib.
+    A triangle marks the worst instance (draws, cases and search), where a single one decides. The
+    legend names ratios outside the axis, with an arrow to their side. Needs matplotlib.
 
     Args:
         statement: the statement.

@@ -96,9 +96,8 @@ def verdict_table(verdicts: Sequence[Verdict], /, *, width: int = USUAL) -> Tabl
 
 
 PAPER_COLUMNS = ("paper", "statements", "a printed form fails", "sharpened", "median looseness")
-"""What is said of each paper. A printed form that fails is no false statement yet: by the weight of
-the errata, how many are false, have a gap, can be read otherwise, ..., or stand in an early version
-alone."""
+"""The columns of the table of papers. A printed form that fails is no false statement yet: the
+third column counts the errata by weight."""
 
 
 def paper_rows(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Iterator[list[str]]:
@@ -152,7 +151,7 @@ def summary(verdicts: Sequence[Verdict], /) -> str:
 
 
 def statement_table(statements: Iterable[Statement], /, *, width: int = USUAL) -> Table:
-    """What there is: id, label, kind and forms; widths are given, since Rich is slow to find them.
+    """A table of statements: id, label, kind and forms. The widths are given: Rich finds them slowly.
 
     Args:
         statements: of one paper or more.
