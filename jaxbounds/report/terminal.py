@@ -151,7 +151,7 @@ def summary(verdicts: Sequence[Verdict], /) -> str:
 
 
 def statement_table(statements: Iterable[Statement], /, *, width: int = USUAL) -> Table:
-    """A table of statements: id, label, kind and forms. The widths are given: Rich finds them slowly.
+    """A table of statements: id, label, kind and forms, of given widths: Rich finds them slowly.
 
     Args:
         statements: of one paper or more.
