@@ -6,7 +6,7 @@ which is spread evenly over the logarithm.
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -116,7 +116,7 @@ def _power(exponent: int) -> Html:
     return joined("10", raised)
 
 
-def _ticks(ax: Axis, place) -> Iterable[Html]:
+def _ticks(ax: Axis, place: Callable[[float], float]) -> Iterable[Html]:
     every = math.ceil((ax.high - ax.low) / 6)
     for exponent in range(math.ceil(ax.low), math.floor(ax.high) + 1):
         x = f"{place(exponent):.1f}"

@@ -171,7 +171,7 @@ def _certificate_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple:
     z = outputs(point)
     value, slopes = jax.value_and_grad(lambda z: loss.outer(z, *batch))(z)
 
-    def norm(k):
+    def norm(k: Array) -> tuple[Array, Array]:
         single = lambda x: outputs(x).ravel()[k]
         product = lambda v: jax.jvp(jax.grad(single), (point,), (v,))[1]
         ends = lanczos_extremes(
