@@ -72,7 +72,7 @@ def test_constants_give_their_unit_and_effect():
 def test_messages_give_a_value_and_a_cure():
     assert _rules('raise ValueError("no steps")') == ["value", "cure"]
     assert _rules('raise ValueError(f"steps={steps} is below 1")') == ["cure"]
-    assert _rules('raise Refused(f"steps={steps} is below 1. " f"Try {1}")') == []
+    assert _rules('raise ValueError(f"steps={steps} is below 1. " f"Try {1}")') == []
     assert _rules('raise ValueError("a=" + repr(a) + ". Try b")') == []
     assert _rules("raise ValueError(words)") == _rules('raise StopIteration("x")') == []
 
