@@ -17,11 +17,14 @@ Sections and appendices, and where they are:
   (Corollary 27, Proposition 28): `simple`
 * C.4 (Lemmas 36 to 38): `interpolation`
 * D (Lemmas 39 to 41): `auxiliary`; (Lemma 42): `gates`
-* what is wrong or not checked: `errata`; every numbered item and display: `items`; the edition
+* what is wrong or not checked: `errata.toml`; every numbered item and display: `items`; the edition
   read, how to cite it, and the functions that no statement judges: `reference`
 """
 
+from pathlib import Path
+
 from jaxbounds.claims.statements import Paper
+from jaxbounds.claims.statements.errata import load_errata
 from jaxbounds.qstr.statements import (
     auxiliary,
     construction,
@@ -50,9 +53,10 @@ from jaxbounds.qstr.statements import (
     transformers,
     truncation,
 )
-from jaxbounds.qstr.statements.errata import ERRATA, REMARKS, SURVIVES, UNCHECKED
 from jaxbounds.qstr.statements.items import ITEMS
 from jaxbounds.qstr.statements.reference import BIBTEX, CITATION, EDITION, LINKS, UNJUDGED
+
+_ERRATA = load_errata(Path(__file__).with_name("errata.toml"))
 
 PAPER = Paper(
     id="qstr",
@@ -90,11 +94,11 @@ PAPER = Paper(
         *auxiliary.STATEMENTS,
         *gates.AUXILIARY,
     ),
-    errata=ERRATA,
-    survives=SURVIVES,
-    remarks=REMARKS,
+    errata=_ERRATA.errata,
+    survives=_ERRATA.survives,
+    remarks=_ERRATA.remarks,
+    unchecked=_ERRATA.unchecked,
     items=ITEMS,
-    unchecked=UNCHECKED,
     unjudged=UNJUDGED,
     edition=EDITION,
     links=LINKS,
