@@ -77,3 +77,79 @@ def test_every_formula_is_set(paper):
             statement.id,
             shown,
         )
+
+
+NUMBERED = re.compile(r"^(Theorem|Lemma|Corollary|Proposition|Claim|Fact) ([A-Z]?\.?\d[\d.]*)$")
+
+
+def named(item, text):
+    """Whether a text names a numbered item, alone ("Lemma 24") or among others ("Lemmas 13, 15")."""
+    kind, number = NUMBERED.match(item).groups()
+    many = kind[:-1] + "ies" if kind.endswith("y") else kind + "s"
+    end = rf"{re.escape(number)}(?!\d|\.\d)"
+    return bool(re.search(rf"{kind} {end}|{many} [\w., ]*?\b{end}", text))
+
+
+def printed_forms(paper, about):
+    ids = {part.strip() for part in about.split(",")}
+    return [
+        (s.id, form)
+        for s in paper.statements
+        if s.id in ids
+        for form in s.forms
+        if form.name.startswith("printed")
+    ]
+
+
+@pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
+def test_a_numbered_item_has_a_printed_form_that_cites_it_or_is_unchecked(paper):
+    covered = {
+        item: any(named(item, form.cites) for _, form in printed_forms(paper, about))
+        for item, about in paper.items.items()
+        if NUMBERED.match(item)
+    }
+    unchecked = {item for item in covered if any(named(item, label) for label in paper.unchecked)}
+    assert {item for item, found in covered.items() if not found} <= unchecked
+
+
+@pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
+def test_what_a_printed_form_cites_lists_its_statement(paper):
+    """The item that a printed form cites first names the form's statement in ITEMS."""
+    for s in paper.statements:
+        for form in s.forms:
+            first = re.match(r"\w+ [A-Z]?\.?\d[\d.]*\b", form.cites)
+            item = first and first.group().rstrip(".")
+            if form.name.startswith("printed") and item and NUMBERED.match(item):
+                about = [what for label, what in paper.items.items() if label.startswith(item)]
+                assert any(s.id in what.split(", ") for what in about), (s.id, form.name, item)
+
+
+@pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
+def test_every_statement_is_about_an_item(paper):
+    listed = {part.strip() for about in paper.items.values() for part in about.split(",")}
+    assert {s.id for s in paper.statements} <= listed
+
+
+@pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
+def test_an_erratum_with_readings_is_shown_by_a_form_that_takes_the_false_one(paper):
+    """`problems_of` compares the verdicts of such forms with the readings."""
+    taken = {form.erratum for s in paper.statements for form in s.forms if form.reading}
+    shown = {form.erratum for s in paper.statements for form in s.forms}
+    readings = {e.id for e in paper.errata if e.kind == "reading"}
+    assert taken == readings & shown
+
+
+def test_readings_in_the_wrong_order_are_found():
+    paper = load_paper("multihead")
+    assert not any("reading" in problem for problem in problems_of(paper))
+    errata = tuple(dataclasses.replace(e, readings=e.readings[::-1]) for e in paper.errata)
+    problems = problems_of(dataclasses.replace(paper, errata=errata))
+    assert any(
+        "eq116 (printed, alpha = +-1) is expected to be 'fails', but takes the true" in problem
+        for problem in problems
+    )
+    form = find_statement("multihead.eq116").form("printed, alpha = +-1")
+    odd = dataclasses.replace(form, reading="no such words")
+    statement = dataclasses.replace(find_statement("multihead.eq116"), forms=(odd,))
+    (problem,) = problems_of(dataclasses.replace(paper, items={}, statements=(statement,)))
+    assert "must stand in one reading" in problem

@@ -132,6 +132,7 @@ TARGET = Statement(
             cites="Section 5.3: 'does not yield a target parameter that simultaneously achieves "
             "low empirical loss and allows choosing H large enough as per (3)'",
             erratum="E27",
+            reading="as it is printed",
             note="(12) drops ||theta||_{2,inf} from (3); here it is of order log(n) / S^2. At "
             "H = S^2 and ||W_h|| of order 1/S^2 the right side of (3) is of order log(n)^4, the "
             "left side is S: the ratio grows without bound.",

@@ -12,11 +12,11 @@ Sections and appendices, and where they are:
 * A.1 (Lemma 11): `retrieval`; (Lemma 12): `tails`; (Lemmas 13, 15): `covers`; the rest (Lemmas 15
   to 20, Proposition 17, Theorem 10): `transformers`; the same, with Corollaries 19 to 33 and
   Lemmas 32 and 34, with constants: `cover_sizes`, `lipschitz`, `gaps`, `truncation`; Theorems 4, 7
-  and 10: `explicit_samples`
-* C.1 (Lemma 22, Proposition 26): `construction`; (Lemmas 24 and 25): `gates`, `gate_norms`;
+  and 10: `explicit_samples`; all orders that these print: `printed_orders`
+* C.1 (Lemma 22, Proposition 26): `construction`; (Lemmas 22 to 25): `gates`, `gate_norms`;
   (Corollary 27, Proposition 28): `simple`
 * C.4 (Lemmas 36 to 38): `interpolation`
-* D (Lemmas 39 to 41): `auxiliary`; (Lemma 42): `gates`
+* D (Lemmas 39 to 41): `auxiliary`; (Lemma 42): `gates`, `ridge`
 * what is wrong or not checked: `errata.toml`; every numbered item and display: `items`; the edition
   read, how to cite it, and the functions that no statement judges: `reference`
 """
@@ -45,9 +45,11 @@ from jaxbounds.qstr.statements import (
     minimisers,
     model,
     networks,
+    printed_orders,
     recurrent,
     recurrent_norms,
     retrieval,
+    ridge,
     simple,
     tails,
     transformers,
@@ -83,6 +85,7 @@ PAPER = Paper(
         *lipschitz.STATEMENTS,
         *gaps.STATEMENTS,
         *truncation.STATEMENTS,
+        *printed_orders.STATEMENTS,
         *explicit_samples.STATEMENTS,
         *heads.APPENDIX,
         *construction.STATEMENTS,
@@ -92,6 +95,7 @@ PAPER = Paper(
         *recurrent.APPENDIX,
         *interpolation.STATEMENTS,
         *auxiliary.STATEMENTS,
+        *ridge.STATEMENTS,
         *gates.AUXILIARY,
     ),
     errata=_ERRATA.errata,

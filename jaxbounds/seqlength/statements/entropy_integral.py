@@ -115,6 +115,7 @@ OPTIMUM = Statement(
             name="printed",
             cites="Appendix C, the display of delta and the last display",
             erratum="E5",
+            reading="for every m > d",
             note="read over delta <= B_x, the range of the integral (over all delta it is an"
             " identity, but no bound); needs b < B (1 - a); here C = 1000, m = 100, d = 10, B_x = 1"
             " give -6.4 (Theorem 4.1's display: -5.17)",

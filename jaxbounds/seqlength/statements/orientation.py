@@ -96,6 +96,7 @@ ORIENTATION = Statement(
             name="derived (D.0.1), W_QK^T x",
             cites="Corollary D.0.1 with Lemma 3.3; Section 4.1, Y_[CLS]",
             erratum="E3",
+            reading="columns",
             note="the map of Y_[CLS]; ||W_QK||_{1,inf} are columns of W_QK, rows of the map",
             counterexample=_at(256, 1.7270307750957843),
         ),
@@ -115,6 +116,7 @@ ORIENTATION = Statement(
             cites="Corollary D.0.2 with Lemma 3.4; Section 4.1, the display of the Rademacher"
             " complexity",
             erratum="E3",
+            reading="columns",
             note="the map of the display of the Rademacher complexity: Lemma 3.4 for columns",
             counterexample=_at(1024, 12.799999999999999),
         ),
@@ -123,6 +125,7 @@ ORIENTATION = Statement(
             cites="Corollary D.0.2 with Lemma 3.4, and 'hides logarithmic dependencies'; Section"
             " 4.1, the display of the Rademacher complexity",
             erratum="E3",
+            reading="columns",
             note="no constant helps: d against ln d",
             counterexample=_at(10**6, 62.714582429996085, largest=10**6),
         ),
@@ -200,6 +203,7 @@ COROLLARY_F_0_1 = Statement(
             name="derived",
             cites="Corollary F.0.1 by Lemma 3.3; Theorem 4.2, ||x||_2 <= 1; Section 2.6, Pi_norm",
             erratum="E18",
+            reading="l_2 ball",
             note="tokens in the l_2 ball: W_QK = e_1 u^T, |u_i| <= 1, by volume; C of this one"
             " matrix, with ln(2d + 1) where the corollary prints ln(2k + 1)",
             counterexample=_at_n(256, 1.7270307750957843),
@@ -208,6 +212,7 @@ COROLLARY_F_0_1 = Statement(
             name="derived, W_c^T x",
             cites="Corollary F.0.1 by Lemma 3.3; Theorem 4.2, ||x||_2 <= 1; Section 2.6, Pi_norm",
             erratum="E18",
+            reading="l_2 ball",
             note="W_c^T = u^T, a map from R^k to R^1: d = 1 times its own C, k x^2 ln(2d + 1), is"
             " too small as well",
             counterexample=_at_n(256, 9.809783251889826),
@@ -216,6 +221,7 @@ COROLLARY_F_0_1 = Statement(
             name="derived, W_v^T x",
             cites="Corollary F.0.1 by Lemma 3.3; Appendix E, the cover of W_v^T x",
             erratum="E3",
+            reading="columns",
             note="C of this one matrix: columns of W_v are rows of the map, d = 1, k = n, 68.9"
             " against 0.85 at n = 100",
             counterexample=_at_n(100, 81.23108929577391),

@@ -114,6 +114,7 @@ PEELING = Statement(
             name="derived",
             cites="Section 4.1, the norms, in Appendix C's displays for w, W_c and W_v",
             erratum="E4",
+            reading="columns",
             note="the first display is applied to e_j^T W_c^T, a column of W_c",
             counterexample=Counterexample(
                 instance={

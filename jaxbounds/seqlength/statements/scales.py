@@ -67,6 +67,7 @@ LEMMA_E_1 = Statement(
             name="printed",
             cites="Lemma E.1, the first four displays",
             erratum="E8",
+            reading="any real numbers",
             note="eps_i > 0 is missing: eps = 1 = 100 - 99 costs 2e-4; C_i = 0 or beta_i = 0, which"
             " are allowed, have no such minimiser either",
             counterexample=Counterexample(

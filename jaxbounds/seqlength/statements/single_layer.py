@@ -73,6 +73,7 @@ TRANSPOSED = Statement(
             sense="at most",
             exponent=(4.5, 5.5),
             erratum="E4",
+            reading="columns",
             note="with ||W_v^T||_{1,inf} <= 1 the class contains x -> s.x for every sign vector s:"
             " Rad = E ||sum sigma_i x_i||_1 / m",
         ),

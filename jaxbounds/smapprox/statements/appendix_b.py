@@ -87,6 +87,7 @@ NOT = Statement(
             name="printed diagonal",
             cites='Appendix B, proof of Lemma B.1: "-1 on the diagonal and 0 everywhere else"',
             erratum="E24",
+            reading="wherever its parent is",
             note="For a gate on another coordinate than its parent, -1 on the diagonal of W1 "
             "reads the gate's own index.",
             counterexample=Counterexample(instance={"x": [0, 1]}, ratio=1.0, meets=_bits),

@@ -195,6 +195,7 @@ NORMS = Statement(
             cites='Appendix C.2, proof of Theorem 4.1: "sparse binary vectors with at most '
             '|Z| + |A| + log T nonzero entries"',
             erratum="E20",
+            reading="that number",
             note="pos1, pos2, pos3 and scr3 each hold w_pos bits, by (C.11): 15 entries against "
             "4 + 3 + 5 on the parity machine at T = 31, of which 4, 4 and 5 are Bin(30), Bin(30) "
             "and Bin(31).",

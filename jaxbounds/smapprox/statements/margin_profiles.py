@@ -59,7 +59,7 @@ PROFILE = Statement(
     forms=(
         Form(
             name="printed",
-            cites="(A.2), and its xi",
+            cites="Corollary A.1, (A.2), and its xi",
             note="With 12.5 and 16 for the hidden constants, for p >= 2, n >= 8 and alpha/n <= "
             "rho_i <= alpha n: sqrt(log 2p) <= sqrt(2 log p), sqrt(2 l/n) + 2 l/n <= 4 l / sqrt n.",
         ),

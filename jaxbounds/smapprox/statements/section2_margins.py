@@ -266,6 +266,7 @@ POSITIVE = Statement(
             cites='Section 2.1, before (2.2): "strictly positive if and only if F(x, theta) '
             'predicts the correct label"',
             erratum="E12",
+            reading="a general parameterized",
             note="F is right, yet an arbitrarily small perturbation breaks a tie of hard-max "
             "attention towards a value of the other sign: rho = 0 as an infimum.",
             counterexample=Counterexample(
