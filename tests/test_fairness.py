@@ -83,7 +83,7 @@ NUMBERED = re.compile(r"^(Theorem|Lemma|Corollary|Proposition|Claim|Fact) ([A-Z]
 
 
 def named(item, text):
-    """Whether a text names a numbered item, alone ("Lemma 24") or among others ("Lemmas 13, 15")."""
+    """Whether a text names a numbered item, alone ("Lemma 24") or with others ("Lemmas 13, 15")."""
     kind, number = NUMBERED.match(item).groups()
     many = kind[:-1] + "ies" if kind.endswith("y") else kind + "s"
     end = rf"{re.escape(number)}(?!\d|\.\d)"
@@ -151,5 +151,19 @@ def test_readings_in_the_wrong_order_are_found():
     form = find_statement("multihead.eq116").form("printed, alpha = +-1")
     odd = dataclasses.replace(form, reading="no such words")
     statement = dataclasses.replace(find_statement("multihead.eq116"), forms=(odd,))
-    (problem,) = problems_of(dataclasses.replace(paper, items={}, statements=(statement,)))
-    assert "must stand in one reading" in problem
+    problems = problems_of(dataclasses.replace(paper, items={}, statements=(statement,)))
+    assert any("must stand in one reading" in problem for problem in problems)
+
+
+@pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
+def test_an_erratum_says_in_three_sentences_what_is_printed_why_it_is_false_and_what_is_right(paper):
+    for erratum in paper.errata:
+        assert len(re.split(r"(?<!\.)\.\s+", erratum.text)) == 3, (erratum.id, erratum.text)
+
+
+@pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
+def test_slips_and_single_glyphs_change_no_main_theorem(paper):
+    """The rule of `jaxbounds guide papers`, as far as a class decides."""
+    for erratum in paper.errata:
+        if erratum.kind in ("typo", "undecidable"):
+            assert not erratum.changes_main, erratum.id

@@ -44,6 +44,7 @@ from jaxbounds.multihead.statements import (
     good_start,
     gradient_descent,
     guarantees,
+    induced_norms,
     kernel_margins,
     loss_bounds,
     main_text,
@@ -71,7 +72,7 @@ from jaxbounds.multihead.statements.items import ITEMS
 from jaxbounds.multihead.statements.reference import BIBTEX, EDITION, LINKS, UNJUDGED
 
 _PARTS = (
-    (formulas, softmax, readouts, proof_steps, model_bounds, loss_bounds),
+    (induced_norms, formulas, softmax, readouts, proof_steps, model_bounds, loss_bounds),
     (segments, descent_lemmas, smoothness, gradient_descent, main_text, recursion, generalization),
     (nearest_target, realizability, unbalanced, expected_gap),
     (data_models, first_step, good_start, oracle_margins, step_sizes, separability, margin_sketch),

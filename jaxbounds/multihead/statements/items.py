@@ -12,7 +12,7 @@ _ITEMS = {
     "multihead.thm1.rho, E11",
     "Theorem 2": "multihead.thm1.constants, multihead.thm4, multihead.onset",
     "Assumption 2": "multihead.asn2",
-    "Definition 1": "code: jaxbounds.multihead.certificate.good_initialisation",
+    "Definition 1": "multihead.def1.kernel, multihead.def1.margin",
     "Corollary 2": "multihead.thm1.constants, multihead.cor5, multihead.cor5.unbalanced, "
     "multihead.cor5.gap, multihead.cor2.heads, multihead.cor2.rates, multihead.sec7-heads, E5, E11",
     "Remark 1": "none: it compares the conditions with those of other papers",
@@ -40,7 +40,7 @@ _ITEMS = {
     "Theorem 4": "multihead.thm4",
     "Corollary 4": "multihead.cor4, E12",
     "Proposition 7": "multihead.prop7.exists, multihead.prop7.distance, multihead.prop7.loss, "
-    "multihead.prop7.remainder, E5",
+    "multihead.prop7.remainder, E5, E36",
     "Corollary 5": "multihead.cor5, multihead.cor5.unbalanced, multihead.cor5.gap, "
     "multihead.onset, E5",
     "Fact 1": "none: its absolute constant is not given; P# of multihead.lem17 does without it",
@@ -75,6 +75,16 @@ _ITEMS = {
     "Section 5.3, H^c >~ S^5 ||theta||^3": "multihead.sec5.3-target",
     "Section 6.1, rho_k <= rho, the sizes of iterates, beta_3": "multihead.sec6.1-smoothness, E11",
     "Section 7, O(d^2 T R^10 polylog(n) / gamma^6) heads": "multihead.sec7-heads",
+    "Section 2, W = W_Q W_K^T": "multihead.sec2-qk",
+    "Section 2, induced norms": "multihead.sec2.norms",
+    "Section 2, the model's variance": "multihead.sec2.variance",
+    "Section 3, sharpened by third cumulants": "multihead.kappa3",
+    "Section 3, the self-bounded weak convexity of every network": "multihead.selfbounded.model, "
+    "multihead.selfbounded.network",
+    "Section 4.2, same as logistic regression": "none: see what is not checked",
+    "Section 5.1, theta^(0) = 0": "multihead.sec5.1-zero",
+    "Section 5.3, 'a contradiction since n > 1'": "multihead.sec5.3-target, E38",
+    "Section 7, the global margin": "multihead.sec7.global",
     "Section 7, the distance from initialization": "none: (3) solved for ||theta - theta_0||",
 }
 
@@ -135,7 +145,7 @@ _DISPLAYS = {
     **dict.fromkeys(range(54, 58), "none: a term of (58), repaired in E13"),
     58: "multihead.prop1.2",
     59: "multihead.prop5.a2",
-    60: "multihead.prop5.a2",
+    60: "multihead.prop5.a2, E37",
     61: "multihead.eq2",
     62: "multihead.lemma5.1",
     63: "multihead.lemma5.2",

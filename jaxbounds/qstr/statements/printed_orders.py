@@ -281,6 +281,7 @@ ATTENTION_THEOREMS = Statement(
 @functools.lru_cache
 def _rnn_class(setting: excess.Setting, de: int) -> excess.RecurrentClass:
     link = LINKS["linear"]
+    assert link.two_layer is not None
     network = link.two_layer(link.init(jax.random.key(0), setting.q, setting.d))
     return excess.recurrent_class(setting, network, de=de)
 

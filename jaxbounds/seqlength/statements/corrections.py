@@ -14,8 +14,8 @@ from jaxbounds.seqlength.correction_covers import (
 )
 from jaxbounds.seqlength.linear_bounds import (
     RATIOS,
+    lemma_3_5_corrected_leading,
     lemma_3_5_explicit,
-    lemma_3_5_leading,
     lemma_3_5_sharp,
     packing_of_points,
 )
@@ -137,7 +137,7 @@ def _sizes(instance: Instance, size: Size) -> Sides:
     x, points = draw.numbers(instance, "x", "points")
     below, sharp = packing_of_points(x, points=points), lemma_3_5_sharp(x, k=1, points=points)
     above = lemma_3_5_explicit(x, k=1, points=points)
-    leading = lemma_3_5_leading(x, k=1, points=points)
+    leading = lemma_3_5_corrected_leading(x, k=1, points=points)
     return Sides.pairs(
         {
             "corrected, leading term": (below, leading),
@@ -160,7 +160,7 @@ LEMMA_3_5_SIZE = Statement(
     over={"x": Box(1, 100), "points": Integers(1, 10**6)},
     cases=draw.grid(x=(1.0, 2.0, 3.0, 5.0, 10.0, 30.0), points=(1, 4, 100, 10**6)),
     evaluate=_sizes,
-    judges=(lemma_3_5_explicit, lemma_3_5_sharp, lemma_3_5_leading, packing_of_points),
+    judges=(lemma_3_5_explicit, lemma_3_5_sharp, lemma_3_5_corrected_leading, packing_of_points),
     sizes=({"largest": 10**6},),
     assumptions="one row on N orthonormal points, d >= N, from below",
     forms=(

@@ -14,7 +14,7 @@ from jaxbounds.numerics.arrays import array_module, number, traced
 from jaxbounds.seqlength.dudley import best_delta, interior_value, with_offset
 from jaxbounds.seqlength.linear_bounds import at_scale, lemma_3_6
 from jaxbounds.seqlength.single_layer import (
-    attention_expectation,
+    attention_expectation_corrected,
     attention_lipschitz,
     attention_log_covering,
     entropy_terms,
@@ -159,11 +159,11 @@ def _integral(instance: Instance, size: Size) -> Sides:
         return min(inner.fun, area(bounds[0]), B_x)
 
     a, b, B = entropy_terms(B_x, C, m, d)
-    alone = least(0.0, 0.0) / attention_expectation(B_x, 0.0, m, d)
+    alone = least(0.0, 0.0) / attention_expectation_corrected(B_x, 0.0, m, d)
     both = least(C, 1e-6)
     return Sides.pairs(
         {
-            "corrected": (both, attention_expectation(B_x, C, m, d)),
+            "corrected": (both, attention_expectation_corrected(B_x, C, m, d)),
             "corrected, C = 0": (max(alone, 1.0 / alone), 1.0),
             "control": (both, with_offset(a / 4.0, b / 4.0, B)),
         }
@@ -181,7 +181,12 @@ INTEGRAL = Statement(
     **draw.ON_HOST,
     over={"m": Box(100, 1e7), "d": Integers(1, 200), "B_x": Box(0.3, 3), "C": Box(1, 150)},
     evaluate=_integral,
-    judges=(attention_expectation, attention_log_covering, attention_lipschitz, entropy_terms),
+    judges=(
+        attention_expectation_corrected,
+        attention_log_covering,
+        attention_lipschitz,
+        entropy_terms,
+    ),
     sizes=({},),
     forms=(
         Form(

@@ -45,11 +45,11 @@ _SECTION_4 = {
     "Section 4.2, a linear H": "seqlength.sec4.2-bounds",
     "Theorem 4.2": "seqlength.thm4.2, seqlength.thm4.2-packing, seqlength.appe-cover, E10",
     "Theorem 4.2, alpha_i": "code: jaxbounds.seqlength.multi_layer.downstream_factors",
-    "Theorem 4.2, tau_i, gamma, eta": "code: jaxbounds.seqlength.multi_layer.theorem_4_2_printed",
+    "Theorem 4.2, tau_i, gamma, eta": "code: jaxbounds.seqlength.multi_layer.theorem_4_2",
     "Section 4.3, Dudley after Theorem 4.2": "seqlength.sec4.3-dudley",
     "Corollary 4.2.1": "seqlength.cor4.2.1-packing, seqlength.cor4.2.1, E9, E11",
     "Corollary 4.2.1, alpha_i, tau_i, gamma, eta": "seqlength.cor4.2.1-packing",
-    "Section 4.3, the order with (..)^{O(L)}": "seqlength.sec4.3-order, E9",
+    "Section 4.3, the order with (..)^{O(L)}": "seqlength.sec4.3-order, E9, E20",
     "Section 4.3, one layer: a factor B_x^2": "E9",
     "Section 4.3, H^1.5": "seqlength.sec4.3-heads",
 }
@@ -62,10 +62,13 @@ _SECTIONS_5_AND_6 = {
     "Theorem 5.1, proof: W_s Y is of the form of Theorems 4.1 and 4.2": "seqlength.sec4.2-networks",
     "Section 5, clipped cross entropy": "seqlength.sec5-clipping",
     "Section 6, the label": "seqlength.sec6-task",
+    "Sections 4 and 5, where the bounds begin to say something": "seqlength.onset",
+    "Section 6, bounds on a trained network": "seqlength.certificate, seqlength.certificate-norms,"
+    " seqlength.certificate-complexity",
     "Section 6, the network": "seqlength.sec6-network",
-    "Figure 1": "code: jaxbounds.seqlength.experiments.majority, jaxbounds.seqlength.trends.trend",
-    "Figure 2": "code: jaxbounds.seqlength.experiments.majority, jaxbounds.seqlength.trends.trend",
-    "Figure 3": "code: jaxbounds.seqlength.experiments.majority, jaxbounds.seqlength.trends.trend",
+    "Figure 1": "seqlength.sec6-task, seqlength.sec6-network, seqlength.sec6-trend",
+    "Figure 2": "seqlength.sec6-task, seqlength.sec6-network, seqlength.sec6-trend",
+    "Figure 3": "seqlength.sec6-task, seqlength.sec6-network, seqlength.sec6-trend",
 }
 _APPENDICES = {
     "Appendix A": "seqlength.appendix-a, E16",

@@ -21,7 +21,7 @@ from jaxbounds.seqlength.linear_bounds import (
     volumetric_lower_column,
     volumetric_lower_cube,
 )
-from jaxbounds.seqlength.multi_layer import constants_F_0_1
+from jaxbounds.seqlength.multi_layer import constants_F_0_1_corrected
 from jaxbounds.seqlength.statements import instances as draw
 
 
@@ -138,9 +138,9 @@ def _cube(instance: Instance, size: Size) -> Sides:
     (n,) = draw.numbers(instance, "n")
     x = 4.0 / array_module(n).sqrt(n)  # eps = sqrt(n) / 4
     cube = volumetric_lower_cube(x, k=n)
-    on_l2_ball = constants_F_0_1(x, n, 1).QK
+    on_l2_ball = constants_F_0_1_corrected(x, n, 1).QK
     # W_c^T = u^T, from R^n to R^1: n is its k, and d is 1.
-    of_W_c = constants_F_0_1(x, 1, n).c
+    of_W_c = constants_F_0_1_corrected(x, 1, n).c
     return Sides.pairs(
         {
             "derived": (cube, on_l2_ball),
@@ -194,7 +194,7 @@ COROLLARY_F_0_1 = Statement(
     **draw.ON_HOST_WANDERED | {"budget": Budget(samples=16, restarts=6, steps=20)},
     cases=lambda size: {"n": np.array([1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 100, 256])},
     evaluate=_cube,
-    judges=(constants_F_0_1, lemma_3_3, volumetric_lower_cube),
+    judges=(constants_F_0_1_corrected, lemma_3_3, volumetric_lower_cube),
     sizes=({"largest": 256},),
     assumptions="one matrix's C, where the corollary prints the network's (gamma + eta)^3; the"
     " inputs are the whole l_2 unit ball, of which fine enough nets of N points do as well",

@@ -28,11 +28,11 @@ from jaxbounds.seqlength.model import block
 from jaxbounds.seqlength.multi_layer import (
     Constants,
     NetworkNorms,
-    constants_4_2_1,
+    constants_4_2_1_corrected,
     covering_constant,
     terms_corrected,
     terms_derived,
-    theorem_4_2_printed,
+    theorem_4_2,
 )
 from jaxbounds.seqlength.statements import instances as draw
 
@@ -94,7 +94,7 @@ def _theorem_4_2(instance: Instance, size: Size) -> Sides:
     # Lemma 3.6 for the one matrix that varies; the others are single points.
     C_1, C_Bx = (lemma_3_6(c * x, k=2, d=2) for x in (1.0, B_x))
     derived = derived_size(norms, C_1, C_Bx, L) / eps**2
-    printed = theorem_4_2_printed(norms, C_1, C_Bx, L) / eps**2
+    printed = theorem_4_2(norms, C_1, C_Bx, L) / eps**2
     return Sides(packing, {"printed": printed, "derived": derived, "control": derived / 15.0})
 
 
@@ -143,7 +143,7 @@ THEOREM_4_2 = Statement(
     cases=draw.grid(B_x=(1.0, 10.0, 100.0, 1000.0), c=(0.01, 0.1, 1.0), epsilon=(0.5,)),
     project=draw.positive("B_x", "c", "epsilon"),
     evaluate=_theorem_4_2,
-    judges=(theorem_4_2_printed, terms_derived, covering_constant, lemma_3_6, block),
+    judges=(theorem_4_2, terms_derived, covering_constant, lemma_3_6, block),
     sizes=({"L": 1},),
     assumptions="d = k = 2, T = 2, one constant [CLS] token, sigma linear; C_1 and C_Bx of"
     " Lemma 3.6 for ||W_c||_{1,1} <= c, the other matrices fixed",
@@ -203,9 +203,9 @@ def _corollary_4_2_1(instance: Instance, size: Size) -> Sides:
 
     def bound(k: Any) -> Any:
         C_1, C_Bx = (lemma_3_6(x, k=k, d=d) for x in (1.0, B_x))
-        return theorem_4_2_printed(norms, C_1, C_Bx, 1) / eps**2
+        return theorem_4_2(norms, C_1, C_Bx, 1) / eps**2
 
-    corrected = corrected_size(norms, constants_4_2_1(1.0, d, 1), 1) / eps**2
+    corrected = corrected_size(norms, constants_4_2_1_corrected(1.0, d, 1), 1) / eps**2
     return Sides(
         packing,
         {
@@ -263,7 +263,7 @@ COROLLARY_4_2_1 = Statement(
     project=draw.positive("B_x", "epsilon"),
     evaluate=_corollary_4_2_1,
     judges=(
-        *(theorem_4_2_printed, terms_corrected, constants_4_2_1, covering_constant),
+        *(theorem_4_2, terms_corrected, constants_4_2_1_corrected, covering_constant),
         *(lemma_3_6, block),
     ),
     sizes=({"L": 1},),

@@ -21,7 +21,7 @@ from jaxbounds.seqlength.comparisons import covering_crossover
 from jaxbounds.seqlength.linear_bounds import (
     lemma_3_4_explicit,
     lemma_3_4_leading,
-    lemma_3_5_leading,
+    lemma_3_5_corrected_leading,
     lemma_3_6,
     volumetric,
     volumetric_lower_column,
@@ -203,7 +203,7 @@ def _lemma_3_5(instance: Instance, size: Size) -> Sides:
     x, k, d = draw.numbers(instance, "x", "k", "d")
     # One of the points e_1, .., e_d, 0 already separates the matrices v e_1^T; d stands where k
     # should.
-    printed = lemma_3_5_leading(x, k=d, points=d + 1)
+    printed = lemma_3_5_corrected_leading(x, k=d, points=d + 1)
     counted = volumetric(x, parameters=k * d)
     return Sides(
         volumetric_lower_column(x, k=k),
@@ -225,7 +225,7 @@ LEMMA_3_5 = Statement(
     formula="ln N <~ x^2 ln(dn) for ||W||_{2,1} <= B_w, ||x_i||_2 <= B_x, n points",
     **BY_COLUMNS,
     evaluate=_lemma_3_5,
-    judges=(lemma_3_5_leading, volumetric_lower_column, volumetric),
+    judges=(lemma_3_5_corrected_leading, volumetric_lower_column, volumetric),
     forms=(
         Form(
             name="printed",

@@ -24,7 +24,7 @@ from jaxbounds.seqlength.single_layer import (
     entropy_terms,
     single_layer_bound,
     theorem_4_1,
-    theorem_4_1_printed,
+    theorem_4_1_corrected,
 )
 from jaxbounds.seqlength.statements import instances as draw
 
@@ -165,8 +165,8 @@ def _class(instance: Instance, size: Size) -> Sides:
     return Sides(
         complexity_below(instance, maps, 2**16),
         {
-            "corrected O(.)": float(theorem_4_1_printed(1.0, 1.0, C, m, d)),
-            "corrected": float(theorem_4_1(1.0, 1.0, C, m, d)),
+            "corrected O(.)": float(theorem_4_1(1.0, 1.0, C, m, d)),
+            "corrected": float(theorem_4_1_corrected(1.0, 1.0, C, m, d)),
             "control": 0.1 / math.sqrt(m),
         },
         trivial=1.0,
@@ -185,7 +185,7 @@ THEOREM_4_1_CLASS = Statement(
     host=True,
     sample=class_sample,
     evaluate=_class,
-    judges=(theorem_4_1, theorem_4_1_printed, head_at, lemma_3_6),
+    judges=(theorem_4_1_corrected, theorem_4_1, head_at, lemma_3_6),
     sizes=({"points": 16, "T": 8, "d": 2},),
     assumptions="column norms 1 (E4) and ||W_QK||_{1,1} <= 1; sigma = relu, k = 1, networks at"
     " extreme points, from below; the O(.) has constant 1",

@@ -21,8 +21,8 @@ from jaxbounds.seqlength import counting
 from jaxbounds.seqlength.linear_covers import l1_ball_cover
 from jaxbounds.seqlength.sparsification import (
     best_squared_error,
+    maurey,
     maurey_corrected,
-    maurey_printed,
     shrinkage,
     sparsify,
     sparsify_radius,
@@ -78,7 +78,7 @@ def _maurey(instance: Instance, size: Size) -> Sides:
     best, s = best_squared_error(vectors, weights, k), shrinkage(k)
     shrunk = best_squared_error(vectors, weights, k, scale=s)
     rescaled = best_squared_error(vectors, weights, k, use_all=True)
-    printed, corrected = maurey_printed(gamma, b, f, k), maurey_corrected(gamma, b, f, k)
+    printed, corrected = maurey(gamma, b, f, k), maurey_corrected(gamma, b, f, k)
     return Sides.pairs(
         {
             "printed": (best, printed),
@@ -107,7 +107,7 @@ MAUREY = Statement(
     project=_maurey_project,
     hypotheses=_simplex,
     evaluate=_maurey,
-    judges=(best_squared_error, maurey_printed, maurey_corrected, shrinkage, sparsify_radius),
+    judges=(best_squared_error, maurey, maurey_corrected, shrinkage, sparsify_radius),
     sizes=({"n": 3, "dim": 2, "k": 1},),
     assumptions="k = 1, where equality is; larger k: seqlength.lemma3.1-greedy",
     forms=(
@@ -163,7 +163,7 @@ def _greedy(instance: Instance, size: Size) -> Sides:
             "derived": (jnp.maximum(error(combined), chosen.squared_error), corrected),
             "derived rescaled": (
                 error(sparsify(vectors, weights, k, use_all=True).approximation),
-                maurey_printed(gamma, b, f, k),
+                maurey(gamma, b, f, k),
             ),
             "control": (error(combined), corrected / 40.0),
         },
@@ -181,7 +181,7 @@ GREEDY = Statement(
     cases=_maurey_cases,
     hypotheses=_simplex,
     evaluate=_greedy,
-    judges=(sparsify, maurey_corrected, maurey_printed),
+    judges=(sparsify, maurey_corrected, maurey),
     sizes=({"n": 3, "dim": 2, "k": 1}, {"n": 3, "dim": 2, "k": 3}),
     forms=(
         Form(name="derived", note="(1/k) sum k_i V_i", equality="one vector, gamma = 1/2, k = 1"),

@@ -278,4 +278,41 @@ DESCRIPTIONS = Statement(
     **(BY_MACHINE | {"source": "library: its machines and file formats"}),
 )
 
-STATEMENTS = (DESCRIPTIONS, THEOREM_41, POSITIONS, MAPS)
+
+def _longer_inputs(i: Instance, size: Size) -> Sides:
+    """How many states, heads and symbols differ between a long word and its first T symbols."""
+    machine, T = EXAMPLES[i["machine"]].machine, size["T"]
+    long = [word for word in words(machine, T + 2) if len(word) > T]
+
+    def off(kept: int) -> float:
+        pairs = ((simulate(machine, w, T), simulate(machine, w[:kept], T)) for w in long)
+        parts = lambda t: np.concatenate([t.states, t.heads, t.symbols])
+        return float(sum(np.sum(parts(a) != parts(b)) for a, b in pairs))
+
+    return Sides.pairs({"printed": (off(T), 0.0), "control": (off(0), 0.0)})
+
+
+INPUTS = Statement(
+    id="smapprox.sec4.inputs",
+    label="Section 4, inputs of length at most T",
+    formula="TM run for T steps on x does what it does on x_1 ... x_T",
+    tex=r"\mathrm{TM}_T(x) = \mathrm{TM}_T(x_1 \cdots x_T)",
+    evaluate=_longer_inputs,
+    judges=(simulate,),
+    cases=lambda size: {"machine": np.arange(len(EXAMPLES))},
+    enumerates="the nine machines of the library, each on all words of 4 and 5 symbols",
+    sizes=({"T": 3},),
+    forms=(
+        Form(
+            name="printed",
+            cites="Section 4, below (4.1): 'we can assume the input sequences x also have length "
+            "at most T'",
+            note="The head starts on cell 1 and moves by one cell a step: before step T it reads "
+            "cells 1 to T, and what it reads at step T decides nothing.",
+        ),
+    ),
+    control="the empty word",
+    **BY_MACHINE,
+)
+
+STATEMENTS = (DESCRIPTIONS, INPUTS, THEOREM_41, POSITIONS, MAPS)
