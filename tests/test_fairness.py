@@ -156,7 +156,9 @@ def test_readings_in_the_wrong_order_are_found():
 
 
 @pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
-def test_an_erratum_says_in_three_sentences_what_is_printed_why_it_is_false_and_what_is_right(paper):
+def test_an_erratum_says_in_three_sentences_what_is_printed_why_it_is_false_and_what_is_right(
+    paper,
+):
     for erratum in paper.errata:
         assert len(re.split(r"(?<!\.)\.\s+", erratum.text)) == 3, (erratum.id, erratum.text)
 

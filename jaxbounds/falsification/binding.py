@@ -390,6 +390,61 @@ def _notices(
     return any(_differ(a, b, statement) for a, b in zip(before, after))
 
 
+def _power(p: float) -> Callable[[Any], Any]:
+    """Real numbers raised to a power, with their signs: another order of growth."""
+
+    def wrong(value: Any) -> Any:
+        if callable(value) and not dataclasses.is_dataclass(value):
+            return functools.wraps(value)(lambda *given, **named: wrong(value(*given, **named)))
+        to = lambda x: (
+            np.sign(x) * abs(x) ** p if isinstance(x, float) else jnp.sign(x) * abs(x) ** p
+        )
+        return jax.tree.map(lambda x: to(x) if _is(x, np.inexact) else x, value)
+
+    return wrong
+
+
+LARGE_MISTAKES: dict[str, Callable[[Any], Any]] = {
+    "a thousand times": lambda value: off(value, 1e3),
+    "a thousandth": lambda value: off(value, 1e-3),
+    "the square": _power(2.0),
+    "the root": _power(0.5),
+    **OTHER_MISTAKES,
+}
+"""Mistakes that a claim about a function should not survive, in some direction."""
+
+
+def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
+    """A mistake in a judged function with which a form fails that is expected not to.
+
+    A statement that survives every one of `LARGE_MISTAKES` compares sides that its construction
+    fixes, such as a lower bound with a width that is chosen above it.
+
+    Args:
+        statement: or its id.
+        budget: of draws.
+
+    Returns:
+        The function, the mistake and the form; empty if the statement cannot fail.
+    """
+    statement = the_statement(statement)
+    fine = [form for form in statement.forms if form.expected not in ("fails", "inconsistent")]
+    for wrong_by, wrong in LARGE_MISTAKES.items():
+        for function in statement.judges:
+            try:
+                with planted(function, wrong), float64_on_cpu():
+                    bench, pool = _few(statement, budget), Pool()
+                    draw(bench, pool, budget, 0)
+                    columns = dict(zip((f.name for f in statement.forms), pool.columns()))
+                    found = [(f.name, decide(statement, f, columns[f.name]).status) for f in fine]
+            except Exception:  # the mistake breaks the evaluation, which is no verdict
+                continue
+            for name, status in found:
+                if status in ("fails", "inconsistent"):
+                    return f"{full_name(function)} {wrong_by}: {name}"
+    return ""
+
+
 def _differ(before: tuple[str, float], after: tuple[str, float], statement: Statement) -> bool:
     """For identities the ratio is a discrepancy: below the tolerance it is rounding."""
     (status, a), (other, b) = before, after

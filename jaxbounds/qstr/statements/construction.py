@@ -96,7 +96,7 @@ SEARCHED_PROMPTS: dict[str, Any] = {
     "search": "random",
     "project": _prompt_project,
     "hypotheses": _shared,
-    "budget": Budget(samples=64, restarts=2, steps=40),
+    "budget": Budget(samples=64, restarts=4, steps=80),
 }
 
 

@@ -59,7 +59,7 @@ LEMMA_3_5_COVER = Statement(
     r"\text{ letters}, \quad \|W^\top\|_{2,1}, \|\hat{W}^\top\|_{2,1} \le B_w, \ \|x_i\|_2 \le B_x",
     formula="||W^T||_{2,1} <= B_w: What read from at most q x^2 corrections is in the class and"
     " within eps of W at every point, ||x_i||_2 <= B_x",
-    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=32, restarts=4, steps=15)},
+    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=32, restarts=6, steps=40)},
     over={
         "W": Matrices(("k", "d"), norm="row sum"),
         "X": Matrices(("N", "d"), norm="rows"),

@@ -114,7 +114,7 @@ WHOLE_COVERS = Statement(
     tex=r"\min_{\hat{W}} \sup_x \left\| (W - \hat{W}) x \right\|_2 \le \epsilon, \quad K = "
     r"\lfloor (x - 1)^2 \rfloor + 1, \quad x = \frac{B_w B_x}{\epsilon}",
     formula="some member of the list is within eps of W, K = floor((x - 1)^2) + 1, x = B_w B_x/eps",
-    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=48, restarts=2, steps=20)},
+    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=48, restarts=4, steps=60)},
     over={"x": Box(1, 2.4), "W": Reals(("k", "d"))},
     hypotheses=lambda i, size: {"no column is zero": np.abs(i["W"]).sum(axis=0).min() > 1e-6},
     evaluate=_whole_covers,

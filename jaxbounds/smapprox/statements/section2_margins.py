@@ -79,7 +79,7 @@ LEAST = Statement(
     ),
     control="|F|, without the norm of the gradient",
     search="random",
-    budget=Budget(samples=10, restarts=2, steps=5),
+    budget=Budget(samples=10, restarts=4, steps=15),
     source="Section 2.1",
 )
 
