@@ -50,7 +50,7 @@ def test_old_forms_are_forms_now():
 
 def test_an_instance_stored_under_old_names_is_replayed():
     meta = {"id": "qstr.thm10.rate", "form": "printed", "size": {}, "ratio": "1.0"}
-    statement, ratios, before = replay(find_statement, StoredInstance(meta, {"n": 2.0**30}))
+    statement, ratios, before = replay(find_statement, StoredInstance({"n": 2.0**30}, meta))
     assert statement.id == "qstr.thm10.rate" and before == 1.0 and ratios["derived"] > 0
 
 
