@@ -56,9 +56,9 @@ def test_sizes_of_covers_by_hand():
 @pytest.mark.parametrize(
     "function, factor, name",
     [
-        (lemma_3_4_explicit, 1 / 8, "lemma3.4-count"),
-        (residual_range, 1 / 4, "appc-cover"),
-        (count_nonnegative, 3, "lemma3.1-count"),
+        (lemma_3_4_explicit, 1 / 8, "lemma3.4.count"),
+        (residual_range, 1 / 4, "appc.cover"),
+        (count_nonnegative, 3, "lemma3.1.count"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )

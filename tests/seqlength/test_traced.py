@@ -21,7 +21,7 @@ REFUTED = [
     for s in PAPER.statements
     for form in s.forms
     if s.host and form.counterexample is not None
-    if s.id != "seqlength.lemma3.1-count"  # integers alone: it counts a list, as long as they say
+    if s.id != "seqlength.lemma3.1.count"  # integers alone: it counts a list, as long as they say
 ]
 
 

@@ -9,7 +9,7 @@ FAILING = [(s, f) for s in PAPER.statements for f in s.forms if f.expected == "f
 
 
 def test_case_2_of_claim_c5_is_violated_78_times(x64):
-    statement = next(s for s in PAPER.statements if s.id == "smapprox.claimc.5-case2")
+    statement = next(s for s in PAPER.statements if s.id == "smapprox.claimc.5.case2")
     same_prefix = statement.form("corrected").hypotheses
     violations = 0
     for size in statement.sizes:

@@ -127,7 +127,7 @@ ON_GRADIENTS: dict[str, Any] = ON_MODEL | {
 
 
 POOLING_INNER = Statement(
-    id="multihead.footnote1.pooling-w",
+    id="multihead.footnote1.pooling.w",
     label="footnote * (ii), grad_W",
     formula="pooling U = 1_T u^T: ||grad_W Phi||_F <= 2 sqrt(T) R^3 ||u||",
     tex=r"U = 1_T u^\top: \quad \|\nabla_W \Phi\|_F \le 2 \sqrt{T} R^3 \|u\|",
@@ -164,7 +164,7 @@ POOLING_INNER = Statement(
 )
 
 LAST_INNER = Statement(
-    id="multihead.footnote1.last-w",
+    id="multihead.footnote1.last.w",
     label="footnote * (iii), grad_W",
     formula="last token U = e_T u^T: ||grad_W Phi||_F <= 2 sqrt(T) R^3 ||u||",
     tex=r"U = e_T u^\top: \quad \|\nabla_W \Phi\|_F \le 2 \sqrt{T} R^3 \|u\|",

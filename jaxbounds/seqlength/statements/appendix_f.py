@@ -123,7 +123,7 @@ def _halves(d: int, **changed: float) -> dict[str, Any]:
 
 
 COROLLARY_F_0_2 = Statement(
-    id="seqlength.cor-f.0.2-packing",
+    id="seqlength.corf.0.2.packing",
     label="Corollary F.0.2, as a number",
     tex=r"(d - 2) \ln 2 \le \ln \mathcal{N}_\infty\left( g_{\mathrm{scalar}}^{L+1}, \epsilon "
     r"\right) \le \frac{(\gamma + \eta)^3}{\epsilon^2}, \quad L = 1, \ k = 1, \ B = 1",

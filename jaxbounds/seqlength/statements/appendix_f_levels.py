@@ -91,7 +91,7 @@ LEVELS = {"d": 1000, "B_x": 3e9, "M": 1e13, "t": 0.0, "epsilon": 0.93}
 FAR = LEVELS | {"B_x": 1e63, "M": 1e120}
 
 COROLLARY_F_0_1 = Statement(
-    id="seqlength.cor-f.0.1-packing",
+    id="seqlength.corf.0.1.packing",
     label="Corollary F.0.1, as a number",
     tex=r"(d - 3) \ln M \le \ln \mathcal{N}_\infty\left( g_{\mathrm{scalar}}^{L+1}, \epsilon "
     r"\right) \le \frac{(\gamma + \eta)^3}{\epsilon^2}, \quad L = 1, \ k = 1, \ B = 1, \ M \sim "

@@ -67,7 +67,7 @@ COROLLARY_4_1_1 = Statement(
     judges=(theorem_4_1, corollary, alpha_4_1_1_corrected, alpha_4_1_1, lemma_3_6),
     hypotheses=_informative,
     assumptions="m > d, m > ln(2d), and where Theorem 4.1 says something (E5); sqrt 2 stands for"
-    " the constant of O(.). That Theorem 4.1 bounds the complexity: seqlength.thm4.1-class",
+    " the constant of O(.). That Theorem 4.1 bounds the complexity: seqlength.thm4.1.class",
     forms=(
         Form(
             name="printed",
@@ -98,7 +98,7 @@ def _corollaries_d(instance: Instance, size: Size) -> Sides:
 
 
 COROLLARIES_D = Statement(
-    id="seqlength.cor-d.0",
+    id="seqlength.cord.0",
     label="Corollaries D.0.1 and D.0.2",
     tex=r"B \left( \frac{B_x^3 \alpha}{\sqrt{m}} \left( 1 + \ln \frac{\sqrt{m} - "
     r"\sqrt{\ln(2d)}}{B_x^2 \alpha} \right) + B_x \sqrt{\frac{\ln(2d)}{m}} \right), \quad "
@@ -117,7 +117,7 @@ COROLLARIES_D = Statement(
             name="printed (D.0.1)",
             cites="Corollary D.0.1, alpha and the last display",
             note="with the proof's sqrt m - sqrt(ln 2d); which norm makes it so: see"
-            " seqlength.cor-d.0-orientation",
+            " seqlength.cord.0.orientation",
         ),
         Form(
             name="printed (D.0.2)",

@@ -53,7 +53,7 @@ def _cover(instance: Instance, size: Size) -> Sides:
 
 
 LEMMA_3_5_COVER = Statement(
-    id="seqlength.lemma3.5-cover",
+    id="seqlength.lemma3.5.cover",
     label="Lemma 3.5, an explicit cover",
     tex=r"\max_i \left\| (W - \hat{W}) x_i \right\|_2 < \epsilon, \quad \text{at most } q x^2 "
     r"\text{ letters}, \quad \|W^\top\|_{2,1}, \|\hat{W}^\top\|_{2,1} \le B_w, \ \|x_i\|_2 \le B_x",
@@ -113,7 +113,7 @@ def _letters(instance: Instance, size: Size) -> Sides:
 
 
 LEMMA_3_5_COUNT = Statement(
-    id="seqlength.lemma3.5-count",
+    id="seqlength.lemma3.5.count",
     label="Lemma 3.5, the number of codes",
     tex=r"\ln \mathcal{N} = \lfloor q x^2 \rfloor \ln\left( 2 k N \left( \lceil \log_q(q x^2) "
     r"\rceil + 1 \right) + 1 \right)",
@@ -149,7 +149,7 @@ def _sizes(instance: Instance, size: Size) -> Sides:
 
 
 LEMMA_3_5_SIZE = Statement(
-    id="seqlength.lemma3.5-size",
+    id="seqlength.lemma3.5.size",
     label="Lemma 3.5 with constants",
     tex=r"\ln \binom{N}{s} 2^s \le \ln \mathcal{N} \le \lfloor q x^2 \rfloor \ln\left( 2 k N "
     r"\left( \lceil \log_q(q x^2) \rceil + 1 \right) + 1 \right), \quad s = "

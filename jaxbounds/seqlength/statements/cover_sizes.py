@@ -49,7 +49,7 @@ def _sizes_of_covers(instance: Instance, size: Size) -> Sides:
 K_IS_ONE = "x = 1, where K = 1"
 
 COVER_SIZES = Statement(
-    id="seqlength.lemma3.6-size",
+    id="seqlength.lemma3.6.size",
     label="Lemmas 3.3 and 3.6, the sizes",
     tex=r"\ln \mathcal{N} \le d \, x^2 \ln(2k + 1), \quad \ln \mathcal{N} \le x^2 \ln(2dk + "
     r"1), \quad x = \frac{B_w B_x}{\epsilon}",
@@ -65,7 +65,7 @@ COVER_SIZES = Statement(
     sizes=({"k": 16, "d": 16},),
     assumptions="how many members the covers of the proofs have, counted, against the printed"
     " numbers, x to 9, k and d to 16; that they cover at radius eps, for any N points:"
-    " seqlength.lemma3.3, seqlength.lemma3.6, seqlength.lemma3.6-lists",
+    " seqlength.lemma3.3, seqlength.lemma3.6, seqlength.lemma3.6.lists",
     forms=(
         Form(name="printed (Lemma 3.3)", cites="Lemma 3.3, its display", equality=K_IS_ONE),
         Form(name="printed (Lemma 3.6)", cites="Lemma 3.6, its display", equality=K_IS_ONE),
@@ -109,7 +109,7 @@ def _whole_covers(instance: Instance, size: Size) -> Sides:
 
 
 WHOLE_COVERS = Statement(
-    id="seqlength.lemma3.6-lists",
+    id="seqlength.lemma3.6.lists",
     label="Lemmas 3.3 and 3.6, the covers as lists",
     tex=r"\min_{\hat{W}} \sup_x \left\| (W - \hat{W}) x \right\|_2 \le \epsilon, \quad K = "
     r"\lfloor (x - 1)^2 \rfloor + 1, \quad x = \frac{B_w B_x}{\epsilon}",
@@ -149,7 +149,7 @@ def _row_vertices(size: Size) -> Instance:
 
 
 APPENDIX_A = Statement(
-    id="seqlength.appendix-a",
+    id="seqlength.appa",
     label="Appendix A",
     tex=r"\left\| (W - \hat{W}) x_t \right\|_q^q \le k \epsilon^q, \quad \ln "
     r"\mathcal{N}_\infty\left( \mathcal{F}, k^{1/q} \epsilon, N, \|\cdot\|_q \right) \le "
@@ -164,7 +164,7 @@ APPENDIX_A = Statement(
     judges=(linear_covers.cover_each_row, sparsify_radius),
     sizes=({"k": 3, "d": 2, "K": 2},),
     assumptions="the first display, at one input and q = 1/2, 1, 2, 4, k = 3, d = 2; that the rows'"
-    " covers multiply to log size kC: seqlength.lemma3.6-size",
+    " covers multiply to log size kC: seqlength.lemma3.6.size",
     forms=(
         Form(
             name="printed",

@@ -32,7 +32,7 @@ def _cover_size(instance: Instance, size: Size) -> Sides:
 
 
 COVER_SIZE = Statement(
-    id="seqlength.appc-cover-size",
+    id="seqlength.appc.cover.size",
     label="Appendix C, the size of the cover S",
     tex=r"\ln |\mathcal{S}| = \ln(2d) + \frac{4 B_x^4 C}{\epsilon^2}",
     formula="ln |S| = ln(2d) + 4 B_x^4 C / eps^2, for ln N = C / eps^2 of x -> W_QK x",
@@ -95,7 +95,7 @@ def _theorem_4_1_hypotheses(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 OPTIMUM = Statement(
-    id="seqlength.appc-optimum",
+    id="seqlength.appc.optimum",
     label="Appendix C, the minimum over delta",
     tex=r"\inf_{0 < \delta \le B_x} \left( \delta + (B_x - \delta) \sqrt{\frac{\ln(2d)}{m}} + "
     r"\frac{2 B_x^2 \sqrt{C}}{\sqrt{m}} \ln \frac{B_x}{\delta} \right) = \frac{2 B_x^2 "
@@ -171,7 +171,7 @@ def _integral(instance: Instance, size: Size) -> Sides:
 
 
 INTEGRAL = Statement(
-    id="seqlength.appc-dudley",
+    id="seqlength.appc.dudley",
     label="Appendix C, splitting Dudley's integral",
     tex=r"\inf_\delta \left( \delta + \int_\delta^{B_x} \sqrt{\frac{\ln(2d)}{m} + \frac{4 "
     r"B_x^4 C}{m \epsilon^2}} \, d\epsilon \right) \le b + B_x a + b \ln \frac{B_x (1 - "

@@ -70,7 +70,7 @@ def _closed_form(instance: Instance, size: Size) -> Sides:
 
 
 CLOSED_FORM = Statement(
-    id="seqlength.sec4.3-logarithms",
+    id="seqlength.sec4.3.logarithms",
     label="Dudley's integral with the logarithms of Lemma 3.4",
     tex=r"\int_\delta^U \sqrt{\frac{A}{m} \ln s(\epsilon)} \, \frac{d\epsilon}{\epsilon} = "
     r"\sqrt{\frac{A}{m}} \, \frac{\ln 2}{2 l} \left( G(s(\delta)) - G(s(U)) \right), \quad s = l "
@@ -123,7 +123,7 @@ def _logarithms(instance: Instance, size: Size) -> Sides:
 
 
 WITH_LOGARITHMS = Statement(
-    id="seqlength.cor-d.0-logarithms",
+    id="seqlength.cord.0.logarithms",
     label="Corollaries D.0.2 and F.0.2 with their logarithms",
     tex=r"\sum_i \lfloor 2 x_i^2 \rfloor \ln\left( 2 d_i k_i \left( \lceil \log_2(2 x_i^2) "
     r"\rceil + 1 \right) + 1 \right) \le \frac{A}{\epsilon^2} \ln s(\epsilon)",
@@ -170,7 +170,7 @@ def _class(instance: Instance, size: Size) -> Sides:
 
 
 COROLLARY_CLASS = Statement(
-    id="seqlength.cor-d.0-class",
+    id="seqlength.cord.0.class",
     label="Corollaries D.0.2 and F.0.2, the classes",
     tex=r"\mathrm{Rad}_m \le 2 B \min(B_x, 12 E), \quad \mathrm{Rad}_m \le \min(B_w, 12 F), \quad "
     r"E, F \ \text{Dudley's integrals with the logarithms of Lemma 3.4}",
@@ -238,7 +238,7 @@ def _rate(name: str, low: float, high: float, **options: Any) -> Form:
 SHOWN = "Section 4.3, 'ignoring polylog terms and constants'"
 
 ORDERS = Statement(
-    id="seqlength.sec4.3-order",
+    id="seqlength.sec4.3.order",
     label="Section 4.3, the order of the log covering number",
     tex=r"\epsilon^2 \ln \mathcal{N} = \tilde{O}\left( B^2 B_x^2 B_w^2 (L_\sigma B_{c2} B_{v2} "
     r"B_{QK2})^{O(L)} \right)",

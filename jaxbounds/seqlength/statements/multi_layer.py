@@ -80,7 +80,7 @@ THEOREM_4_2 = Statement(
     evaluate=_theorem_4_2,
     judges=(theorem_4_2, terms_derived, covering_constant, downstream_factors),
     sizes=({"L": 1}, {"L": 3}),
-    assumptions="formulas only, the theorem's and the proof's; networks: seqlength.thm4.2-packing",
+    assumptions="formulas only, the theorem's and the proof's; networks: seqlength.thm4.2.packing",
     forms=(
         Form(
             name="printed",
@@ -141,7 +141,7 @@ COROLLARY_4_2_1 = Statement(
     judges=(constants_4_2_1_corrected, lemma_3_6, lemma_3_6_sharp),
     sizes=({"d": 64},),
     assumptions="sizes of the proof's covers against the printed C, one matrix at a time; that they"
-    " cover: seqlength.lemma3.6; networks: seqlength.cor4.2.1-packing",
+    " cover: seqlength.lemma3.6; networks: seqlength.cor4.2.1.packing",
     forms=(
         Form(
             name="derived",
@@ -182,7 +182,7 @@ def _shapes(instance: Instance, size: Size) -> Sides:
 
 
 SHAPES = Statement(
-    id="seqlength.cor-f.0-shapes",
+    id="seqlength.corf.0.shapes",
     label="Corollaries F.0.1 and F.0.2, one C for each matrix",
     tex=r"C = b \, B^2 \ln(2a + 1), \quad C = B^2 \ln(ab) \quad \text{for maps from } "
     r"\mathbb{R}^b \text{ to } \mathbb{R}^a",
@@ -197,7 +197,7 @@ SHAPES = Statement(
         lemma_3_4_leading,
     ),
     sizes=({},),
-    assumptions="formulas only; what is refuted by matrices: seqlength.cor-f.0.1-one-constant",
+    assumptions="formulas only; what is refuted by matrices: seqlength.corf.0.1.constant",
     forms=(Form(name="corrected (F.0.1)"), Form(name="corrected (F.0.2)", note="leading term")),
     control="in reverse order",
 )
@@ -221,7 +221,7 @@ def _rademacher(instance: Instance, size: Size) -> Sides:
 
 
 RADEMACHER = Statement(
-    id="seqlength.sec4.3-dudley",
+    id="seqlength.sec4.3.dudley",
     label="Section 4.3, Dudley after Theorem 4.2",
     tex=r"\min_\delta \left( \delta + \int_\delta^B \frac{1}{\epsilon} \sqrt{\frac{A}{m}} \, "
     r"d\epsilon \right) = b + b \ln \frac{B}{b}, \quad b = \sqrt{\frac{A}{m}} \le B",
@@ -254,7 +254,7 @@ def _many_heads(instance: Instance, size: Size) -> Sides:
 
 
 MANY_HEADS = Statement(
-    id="seqlength.sec4.3-heads",
+    id="seqlength.sec4.3.heads",
     label="Section 4.3, several heads",
     tex=r"\sqrt{(\gamma_H)^3} = H^{3/2} \sqrt{(\gamma_1)^3}, \quad L = 1, \ B_x = 1, \ C_w = 0",
     formula="H times the terms of one layer give H^{1.5} in sqrt((gamma + eta)^3)",

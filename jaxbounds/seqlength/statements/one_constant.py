@@ -77,7 +77,7 @@ def _meets(instance: Instance, size: Size) -> dict[str, Any]:
 WIDE, NARROW = {"d": 2, "k": 1000, "epsilon": 0.5}, {"d": 1024, "k": 1, "epsilon": 0.5}
 
 ONE_CONSTANT = Statement(
-    id="seqlength.cor-f.0.1-one-constant",
+    id="seqlength.corf.0.1.constant",
     label="Corollary F.0.1, one C for all matrices",
     tex=r"k \ln(2d) \le \ln \mathcal{N} \le \frac{d B^2}{\epsilon^2} \ln(2k + 1) \ \text{for } "
     r"W_c, \quad d \ln(2d) \le \ln \mathcal{N} \le \frac{d B^2}{\epsilon^2} \ln(2k + 1) \ "

@@ -74,7 +74,7 @@ def _at(d: int, ratio: float, largest: int = 1024) -> Counterexample:
 
 
 ORIENTATION = Statement(
-    id="seqlength.cor-d.0-orientation",
+    id="seqlength.cord.0.orientation",
     label="Corollaries D.0.1 and D.0.2, the orientation",
     tex=r"\ln \mathcal{N} \le d \, x^2 \ln(2d + 1) \ \text{for } \|W_{QK}\|_{1,\infty} \le "
     r"B_{W_{QK}}, \quad \ln \mathcal{N} \lesssim x^2 \ln(d^2) \ \text{for } "
@@ -185,7 +185,7 @@ def _at_n(n: int, ratio: float) -> Counterexample:
 
 
 COROLLARY_F_0_1 = Statement(
-    id="seqlength.cor-f.0.1",
+    id="seqlength.corf.0.1",
     label="Corollary F.0.1",
     tex=r"\ln \mathcal{N} \le \frac{d B^2 \ln(2k + 1)}{\epsilon^2}, \quad \|W\|_{1,\infty} "
     r"\le B, \ \|x\|_2 \le 1",

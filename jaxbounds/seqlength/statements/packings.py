@@ -134,7 +134,7 @@ def _meets_4_2(instance: Instance, size: Size) -> dict[str, Any]:
 FOUR = {"B_x": 100.0, "c": 0.01, "epsilon": 0.5}
 
 THEOREM_4_2 = Statement(
-    id="seqlength.thm4.2-packing",
+    id="seqlength.thm4.2.packing",
     label="Theorem 4.2, as a number",
     tex=r"\ln 4 \le \ln \mathcal{N}_\infty\left( g_{\mathrm{scalar}}^{L+1}, \frac{1}{2} \right) "
     r"\le 4 (\gamma + \eta)^3, \quad L = 1",
@@ -244,7 +244,7 @@ def _meets_4_2_1(instance: Instance, size: Size) -> dict[str, Any]:
 _REFUTED = functools.partial(Counterexample, meets=_meets_4_2_1)
 SIGNS = {"d": 600, "B_x": 1e4, "epsilon": 0.7}
 COROLLARY_4_2_1 = Statement(
-    id="seqlength.cor4.2.1-packing",
+    id="seqlength.cor4.2.1.packing",
     label="Corollary 4.2.1, as a number",
     tex=r"(d - 2) \ln 2 \le \ln \mathcal{N}_\infty\left( g_{\mathrm{scalar}}^{L+1}, \epsilon "
     r"\right) \le \frac{(\gamma + \eta)^3}{\epsilon^2}, \quad L = 1, \ k = 1, \ B = 1",

@@ -99,7 +99,7 @@ def _codes(instance: Instance, size: Size) -> Sides:
 
 
 CODES = Statement(
-    id="seqlength.lemma3.4-count",
+    id="seqlength.lemma3.4.count",
     label="Lemma 3.4, the number of codes",
     tex=r"\ln \mathcal{N} = \lfloor 2 x^2 \rfloor \ln\left( 2 k d \left( \lceil \log_2(2 x^2) "
     r"\rceil + 1 \right) + 1 \right)",
@@ -165,7 +165,7 @@ BY_COLUMNS: dict[str, Any] = {
 NO_CONSTANT = "no constant or logarithm of x, B_w, eps helps: k grows freely"
 
 LEMMA_3_4_SIZE = Statement(
-    id="seqlength.lemma3.4-size",
+    id="seqlength.lemma3.4.size",
     label="Lemma 3.4",
     tex=r"\ln \mathcal{N}_\infty(\mathcal{F}, \epsilon, N, \|\cdot\|_2) \lesssim \frac{B_w^2 "
     r"B_x^2}{\epsilon^2} \ln(dk), \quad \|W\|_{2,1} \le B_w, \ \|x\|_1 \le B_x",
@@ -268,7 +268,7 @@ def _parameters(instance: Instance, size: Size) -> Sides:
 
 
 COUNTING = Statement(
-    id="seqlength.sec2.5-counting",
+    id="seqlength.sec2.5.counting",
     label="Section 2.5, parameter counting",
     tex=r"p \ln x \le \ln \mathcal{N} \le p \ln(1 + 2x)",
     formula="p ln x <= ln N <= p ln(1 + 2x); equal to x^2 ln(2p + 1) at the crossover",

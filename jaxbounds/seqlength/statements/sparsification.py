@@ -109,7 +109,7 @@ MAUREY = Statement(
     evaluate=_maurey,
     judges=(best_squared_error, maurey, maurey_corrected, shrinkage, sparsify_radius),
     sizes=({"n": 3, "dim": 2, "k": 1},),
-    assumptions="k = 1, where equality is; larger k: seqlength.lemma3.1-greedy",
+    assumptions="k = 1, where equality is; larger k: seqlength.lemma3.1.greedy",
     forms=(
         Form(
             name="printed",
@@ -172,7 +172,7 @@ def _greedy(instance: Instance, size: Size) -> Sides:
 
 
 GREEDY = Statement(
-    id="seqlength.lemma3.1-greedy",
+    id="seqlength.lemma3.1.greedy",
     label="Lemma 3.1, without drawing",
     tex=r"\left\| f - \frac{1}{k} \sum_i k_i V_i \right\|^2 \le \frac{\gamma b^2 - \|f\|^2}{k}",
     formula="choosing each V_i by conditional expectations has at most the mean error",
@@ -212,7 +212,7 @@ def _naturals(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 COUNT = Statement(
-    id="seqlength.lemma3.1-count",
+    id="seqlength.lemma3.1.count",
     label="after Lemma 3.1, the number of (k_1, .., k_d)",
     tex=r"\left| \left\{ (k_1, \ldots, k_d) \in \mathbb{Z}_{\ge 0}^d : \sum_i k_i \le k "
     r"\right\} \right| \le d^k",
@@ -252,7 +252,7 @@ def _signed_count(instance: Instance, size: Size) -> Sides:
 
 
 SIGNED_COUNT = Statement(
-    id="seqlength.lemma3.3-count",
+    id="seqlength.lemma3.3.count",
     label="Lemmas 3.3 and 3.6, the number of signed sparsifications",
     tex=r"\left| \left\{ z \in \mathbb{Z}^n : \|z\|_1 \le K \right\} \right| = \sum_j 2^j "
     r"\binom{n}{j} \binom{K}{j}",
@@ -283,7 +283,7 @@ def _radius(instance: Instance, size: Size) -> Sides:
 
 
 RADIUS = Statement(
-    id="seqlength.lemma3.3-radius",
+    id="seqlength.lemma3.3.radius",
     label="Lemmas 3.3 and 3.6, the cover of the l_1 ball",
     tex=r"\max_{\|v\|_1 \le B} \ \min_{\|z\|_1 \le K} \left\| v - \frac{s B}{K} z \right\|_2 "
     r"= \frac{B}{1 + \sqrt{K}}, \quad s = \frac{1}{1 + K^{-1/2}}",

@@ -147,7 +147,7 @@ def _in_class(i: Instance, size: Size) -> dict[str, Any]:
 
 
 POSITIONS = Statement(
-    id="smapprox.thm4.1-positions",
+    id="smapprox.thm4.1.positions",
     label="Appendix C.1, w_pos = ceil(log2 T)",
     formula="the symbols at steps 0..T are right with w_pos position bits",
     tex=r"w_{\mathrm{pos}} = \lceil \log_2 T \rceil \Rightarrow o_i^{\mathrm{sym}_1} = "
@@ -199,7 +199,7 @@ def _maps(i: Instance, size: Size) -> Sides:
 
 
 MAPS = Statement(
-    id="smapprox.claimc.6-maps",
+    id="smapprox.claimc.6.maps",
     label="Claim C.6 and Lemma C.7, read off the attention maps",
     formula="the weights of the last search layer tell where each symbol comes from",
     tex=r"\mathcal{J} = \{i'\} \text{ if } i' > 0, \quad "
@@ -258,7 +258,7 @@ def _read_back(i: Instance, size: Size) -> Sides:
 
 
 DESCRIPTIONS = Statement(
-    id="smapprox.sec4-descriptions",
+    id="smapprox.sec4.descriptions",
     label="Section 4, machines as text",
     formula="a machine written as JSON, YAML or 1RB1LB_1LA1RH and read again runs alike",
     tex=r"\mathrm{TM}_{\text{read back}}(x) = \mathrm{TM}(x), \text{ step by step}",

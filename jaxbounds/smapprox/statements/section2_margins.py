@@ -192,7 +192,7 @@ IN_LEMMA_24: dict[str, Any] = ON_BALLS | {
 }
 
 LIPSCHITZ = Statement(
-    id="smapprox.lemma2.4-lipschitz",
+    id="smapprox.lemma2.4.lipschitz",
     formula="|rho(theta) - rho(theta')| <= |theta - theta'|",
     tex=r"|\rho(\theta, x, y) - \rho(\theta', x, y)| \le \|\theta - \theta'\|_2",
     evaluate=_lipschitz,
@@ -208,7 +208,7 @@ LIPSCHITZ = Statement(
 )
 
 COVER = Statement(
-    id="smapprox.lemma2.4-cover",
+    id="smapprox.lemma2.4.cover",
     formula="a gamma epsilon cover of Theta gives an epsilon cover of the losses: "
     "|l-bar(theta) - l-bar(theta')| <= |theta - theta'| / gamma",
     tex=r"|\bar\ell_\gamma(\theta, x, y) - \bar\ell_\gamma(\theta', x, y)| \le "
@@ -251,7 +251,7 @@ def _predicts(i: Instance, size: Size) -> dict[str, Any]:
 
 
 POSITIVE = Statement(
-    id="smapprox.sec2.1-positive",
+    id="smapprox.sec2.1.positive",
     label='Section 2.1, "strictly positive if and only if F predicts the correct label"',
     formula="F right at (x, y)  <=>  rho(theta, x, y) > 0",
     tex=r"\rho_F(\theta, x, y) > 0 \Leftrightarrow (y - 0.5) F(x, \theta) > 0",
