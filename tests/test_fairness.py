@@ -10,7 +10,7 @@ import pytest
 
 from jaxbounds.claims.statements import Erratum
 from jaxbounds.falsification import problems_of
-from jaxbounds.papers import find_statement, load_paper, load_papers
+from jaxbounds.papers import find_statement, load_paper, load_papers, select
 from jaxbounds.report.formula import formula
 
 ALL = load_papers()
@@ -169,3 +169,25 @@ def test_slips_and_single_glyphs_change_no_main_theorem(paper):
     for erratum in paper.errata:
         if erratum.kind in ("typo", "undecidable"):
             assert not erratum.changes_main, erratum.id
+
+
+LETTERS = {
+    "Theorem": "thm", "Lemma": "lem(?:ma)?", "Corollary": "cor", "Proposition": "prop",
+    "Claim": "claim", "Fact": "fact",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
+def test_the_plain_id_of_a_result_includes_its_printed_claim(paper):
+    """`verify seqlength.lemma3.4` judges what the paper prints, wherever a form does."""
+    for item, about in paper.items.items():
+        if not (match := NUMBERED.match(item)):
+            continue
+        kind, number = match.groups()
+        short = number.replace(".", "", 1) if number[1:2] == "." and number[0].isalpha() else number
+        plain = rf"({paper.id}\.{LETTERS[kind]}{re.escape(short.lower())})(?:\.\w.*)?"
+        bases = {m.group(1) for s in paper.statements if (m := re.fullmatch(plain, s.id))}
+        cites = {s for s, form in printed_forms(paper, about) if named(item, form.cites)}
+        for base in bases:
+            chosen = {s.id for s in select(paper.statements, [base])}
+            assert not cites or chosen & cites, (item, base, cites)

@@ -22,7 +22,7 @@ ITEMS: dict[str, str] = {
     "(2.4)": "qstr.thm9.minimiser",
     "Proposition 3": "qstr.prop3, qstr.prop3.averaging",
     "Theorem 4": "qstr.cor19, qstr.thm10.rate, qstr.thm4.length, qstr.thm1.length, "
-    "qstr.thm10.order, E12",
+    "qstr.thm4.order, E12",
     "Section 1, notation: ||.||_{2,1}": "qstr.lem16, qstr.lem11.norms, E9",
     "Section 2, after Assumption 2: additive links": "none: m_g, r_a and r_w are quoted from "
     "[Bac17], as orders with an unknown constant; networks of links with all constants are in "

@@ -22,7 +22,7 @@ _SECTION_3 = {
     "after Lemma 3.1, d^k": "seqlength.lemma3.1.count, E2",
     "Section 3, a scalar cover for each row": "seqlength.appa",
     "Lemma 3.2": "seqlength.lemma3.2, E13",
-    "Lemma 3.3": "seqlength.lemma3.3, seqlength.lemma3.6.size, seqlength.lemma3.6.lists",
+    "Lemma 3.3": "seqlength.lemma3.3, seqlength.lemma3.3.size, seqlength.lemma3.6.lists",
     "Lemma 3.3, proof: the cover of V": "seqlength.lemma3.3.radius, seqlength.lemma3.3.count",
     "Lemma 3.3, proof: the product of covers": "seqlength.lemma3.3",
     "Lemma 3.3, proof: max over i": "seqlength.lemma3.3",

@@ -286,7 +286,7 @@ def _longer_inputs(i: Instance, size: Size) -> Sides:
 
     def off(kept: int) -> float:
         pairs = ((simulate(machine, w, T), simulate(machine, w[:kept], T)) for w in long)
-        parts = lambda t: np.concatenate([t.states, t.heads, t.symbols])
+        parts = lambda t: np.concatenate([t.states, t.heads, t.symbols[:-1]])
         return float(sum(np.sum(parts(a) != parts(b)) for a, b in pairs))
 
     return Sides.pairs({"printed": (off(T), 0.0), "control": (off(0), 0.0)})
