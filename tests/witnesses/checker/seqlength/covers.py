@@ -208,7 +208,7 @@ def lemma_3_5(w: Witness) -> Sides:
         "the covers of Lemma 3.6 for w, W_c, W_v, W_QK have ln N <= x^2 ln(2dk + 1), x = B "
         "B_x / eps"
     ),
-    text="f503114ee2eaf00b16d486468d0fb946",
+    text="88e6befe84008d0f5037f5b2ce685cb0",
     size="d=64",
     leaves={"d": "i", "k": "i", "x": "f"},
 )

@@ -58,7 +58,7 @@ def number_of_sparse(w: Witness) -> Sides:
     formula=(
         "exists k_i >= 0, sum k_i <= k: ||f - (1/k) sum k_i V_i||^2 <= (gamma^2 b^2 - ||f||^2) / k"
     ),
-    text="675ce5af3a10cddecca3444be8f6b83b",
+    text="45057aa85d03c99384e166dddf293a94",
     size="n dim k=1",
     leaves={"vectors": "f n dim", "weights": "f n"},
 )

@@ -190,7 +190,7 @@ def cover_at_norm_one(w: Witness) -> Sides:
     "printed",
     ("eps^2 ln N of the proof's last display", "=", "(gamma + eta)^3"),
     formula="eps^2 ln N = (gamma + eta)^3 by Lemma E.1 from the proof's last display",
-    text="f1102283833d5296afee6a32e1dd738a",
+    text="03a94e317103a8f02658da8068c0d5d9",
     size="L=1",
     leaves={
         "B_QK": "f",
