@@ -66,7 +66,7 @@ def _all():
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("statement", _all())
+@pytest.mark.parametrize("statement", [*_all()])
 def test_some_form_of_every_statement_can_fail(statement):
     found = can_fail(statement, budget=FEW)
     assert bool(found) != (statement.id in CANNOT_MOVE), found
