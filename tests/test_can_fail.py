@@ -12,7 +12,7 @@ STATEMENTS = [statement for paper in load_papers() for statement in paper.statem
 FEW = Budget(samples=12, restarts=0, steps=0, batch=12)
 
 CANNOT_MOVE: dict[str, str] = {
-    "seqlength.lemma3.2": "both sides are the covering number of one class by one function, so that "
+    "seqlength.lemma3.2": "both sides are covering numbers by one function, so that "
     "a mistake in it stands on both sides; the printed form fails at q = 1/2, and the control does",
 }
 """The statements of which no form can fail, each with the reason."""

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import pytest
 
 import jaxbounds as jb
+from jaxbounds.claims.renamed import STATEMENTS
 from jaxbounds.claims.statements.paper import Weight
 from jaxbounds.cli import main
 from jaxbounds.cli import run as running
@@ -117,6 +118,7 @@ def test_the_picture_is_made_from_the_records():
 def test_ids_are_there(name):
     """Statements, patterns of them, experiments; what follows "jaxbounds." is a module."""
     known = {s.id for s, _ in FORMS} | set(experiments())
+    known |= set(STATEMENTS) if name == "changes" else set()
     found = re.findall(rf"(?<![\w./])(?:{'|'.join(p.id for p in PAPERS)})\.[\w.-]+", TEXTS[name])
     for given in {one.rstrip(".") for one in found}:
         assert any(one.startswith(given) for one in known), given
