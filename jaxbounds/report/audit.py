@@ -145,6 +145,8 @@ def _errata(audit: Audit) -> Iterator[str]:
         yield f"**{text(e.where)}** ({e.kind})"
         yield quoted(e.quote)
         yield text(e.text)
+        if e.detail:
+            yield text(e.detail)
         for words, reading in zip(("False if read so", "True if read so"), e.readings):
             yield f"*{words}:* {text(reading)}"
         yield f"*Consequence.* {text(e.consequence)}"

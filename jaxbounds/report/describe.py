@@ -82,6 +82,7 @@ def describe_erratum(erratum: Erratum, paper: Paper, /) -> Text:
     parts = [
         ("the paper: ", plain(erratum.quote)),
         ("", erratum.text),
+        ("", erratum.detail),
         *readings,
         ("so: ", erratum.consequence),
         ("main theorems: ", erratum.main),

@@ -74,6 +74,7 @@ def _erratum(paper: Paper, erratum: Erratum, verdicts: Sequence[Verdict]) -> Htm
         ),
         element("blockquote", prose(erratum.quote), class_="quoted"),
         element("p", prose(erratum.text)),
+        element("p", prose(erratum.detail)) if erratum.detail else None,
         *(
             element("p", element("b", f"{word}: "), prose(reading))
             for word, reading in zip(("False if read so", "True if read so"), erratum.readings)
