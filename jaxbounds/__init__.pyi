@@ -20,6 +20,7 @@ from .claims.sets.vectors import Box as Box
 from .claims.sets.vectors import Reals as Reals
 from .claims.sets.vectors import Signs as Signs
 from .claims.sets.vectors import Sphere as Sphere
+from .claims.statements.claim import claim as claim
 from .claims.statements.domain import Domain as Domain
 from .claims.statements.form import Counterexample as Counterexample
 from .claims.statements.form import Form as Form

@@ -119,6 +119,7 @@ def _verdict(
     """One form's verdict, with its worst instance."""
     statement, column = found.bench.statement, found.columns[index]
     form, (decision, stored_ratio) = statement.forms[index], found.decisions[index]
+    control = found.controls[index]
     counted = column.measured.counted
     drawn = column.measured.value[counted & ~np.isin(column.sources, ("search", SOURCE))]
     accepted = int(found.searched.accepted[index])
@@ -140,7 +141,7 @@ def _verdict(
         sources=_by_source(column),
         quantiles=_quantiles(drawn),
         drawn=bounded_mean(drawn),
-        control={"status": found.control.status, "worst_ratio": found.control.ratio},
+        control={"status": control.status, "worst_ratio": control.ratio},
         counterexample_ratio=stored_ratio,
     )
     verdict = _with_worst(verdict, form, found, index, places)

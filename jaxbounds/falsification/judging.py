@@ -7,8 +7,10 @@ import jax
 import numpy as np
 
 from jaxbounds.claims.statements import Budget, Form, Size, Statement
+from jaxbounds.claims.statements.form import REJECTED
 from jaxbounds.falsification.bench import Bench, Column, Pool, calls_of, counterexample_of
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
+from jaxbounds.falsification.controls import controls_of
 from jaxbounds.falsification.decide import ON_AVERAGE, Decision, decide, edge, violation
 from jaxbounds.falsification.evaluation import Reals, changes_its_instance
 from jaxbounds.falsification.evidence import ailments, near_control
@@ -27,8 +29,6 @@ from jaxbounds.falsification.second_opinion import Asked, no_referee, rememberin
 from jaxbounds.falsification.special import look_at_special_points
 from jaxbounds.falsification.trace_watch import TraceWatch, forget
 
-REJECTED = ("fails", "inconsistent")
-"""The statuses a control must get."""
 LESS = 8
 """How many smaller violations are looked at where the largest may be rounding."""
 STORED = 1e-6
@@ -114,7 +114,7 @@ class Findings(NamedTuple):
         pool: the instances.
         columns: a column for each form, then the control's.
         decisions: for each form its decision and the ratio of its stored counterexample.
-        control: the decision about the control.
+        controls: for each form the decision about its control.
         left_out: instances that do not count, by reason.
         searched: what the searches came to.
         near: for each form whether its near-control was rejected.
@@ -124,7 +124,7 @@ class Findings(NamedTuple):
     pool: Pool
     columns: list[Column]
     decisions: list[tuple[Decision, float | None]]
-    control: Decision
+    controls: list[Decision]
     left_out: dict[str, int]
     searched: Searched
     near: list[bool]
@@ -215,7 +215,7 @@ def judge(
         if statement.kind == "expectation":
             ends = reach(bench, pool)
             columns = [column._replace(reach=end) for column, end in zip(columns, ends)]
-        control = decide(statement, None, columns[-1])
+        controls = controls_of(statement, columns)
         if statement.host and bench.watch.never:  # what an earlier statement tabulated is not run
             forget(*(function.__module__ for function in statement.judges))
             bench.one(pool.instance(0), Size(statement.sizes[pool.sizes[0]]))
@@ -225,8 +225,11 @@ def judge(
             bench.watch.fixed = _repeats(bench, pool, columns)
         ill = "; ".join([*ailments(statement, pool, columns, searched), *unfit(bench.watch)])
         near = [near_control(statement, column) for column in columns[:-1]]
-        decisions = []
-        for index, (form, column) in enumerate(zip(statement.forms, columns)):
+        decided: dict[int, tuple[Decision, float | None]] = {}
+        refuted = False  # a false twin is: the same code rejects what is false
+        forms = statement.forms
+        for index in sorted(range(len(forms)), key=lambda i: not forms[i].is_twin):
+            form, column, control = forms[index], columns[index], controls[index]
             if statement.kind not in ON_AVERAGE:
                 column = columns[index] = _beyond_floats(bench, pool, column, form, referee)
             decision = decide(statement, form, column)
@@ -239,7 +242,8 @@ def judge(
             if decision.status == "fails" and statement.kind not in ON_AVERAGE:
                 decision, column = _looked_again(bench, pool, column, form, decision, referee)
                 columns[index] = column
-            if decision.status in ("holds", "consistent") and control.status not in REJECTED:
+            rejected = control.status in REJECTED or refuted
+            if decision.status in ("holds", "consistent") and not rejected:
                 reason = f"the control was not rejected ({control.status}: {control.reason})"
                 decision = Decision("inconclusive", decision.ratio, reason)
             if decision.status in ("holds", "consistent"):
@@ -248,5 +252,7 @@ def judge(
                 missed = missed if sharp and not near[index] else ""
                 if reason := ill or doubts.get(form.name, "") or missed:
                     decision = Decision("inconclusive", decision.ratio, reason)
-            decisions.append((decision, stored_ratio))
-    return Findings(bench, pool, columns, decisions, control, left_out, searched, near)
+            refuted = refuted or (form.is_twin and decision.status in REJECTED)
+            decided[index] = decision, stored_ratio
+        decisions = [decided[index] for index in range(len(decided))]
+    return Findings(bench, pool, columns, decisions, controls, left_out, searched, near)

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from jaxbounds.claims.statements import Status
+from jaxbounds.claims.statements import Form, Status
 from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.ground.to_json import to_json
 
@@ -115,6 +115,11 @@ class Verdict:
     def theorem_file(self) -> str:
         """Where the disproof's file for Rocq stands, if it has one: beside its witness."""
         return beside(self.witness_file)
+
+    @property
+    def is_twin(self) -> bool:
+        """Whether the form is a false twin of the claim, which must fail."""
+        return Form(name=self.form).is_twin
 
     @property
     def as_expected(self) -> bool:

@@ -112,14 +112,17 @@ def _in_short(audit: Audit) -> Iterator[str]:
         yield text(paper.survives)
     judged = len({v.id for v in verdicts})
     printed = Counter(v.status for v in verdicts if v.form.startswith("printed"))
-    others = Counter(v.status for v in verdicts if not v.form.startswith("printed"))
+    twins = Counter(v.status for v in verdicts if v.is_twin)
+    others = Counter(v.status for v in verdicts if not v.form.startswith("printed")) - twins
     yield (
         f"{plural(judged, 'statement')} of the paper in {plural(len(verdicts), 'form')} were "
         "measured: as printed, and as derived, corrected or sharpened."
     )
-    names = [name for name in MEANING if printed[name] or others[name]]
+    names = [name for name in MEANING if printed[name] or others[name] or twins[name]]
     rows = [["printed", *(str(printed[n]) for n in names)]]
     rows.append(["derived, corrected, sharpened", *(str(others[n]) for n in names)])
+    if twins:
+        rows.append(["false twins, which must fail", *(str(twins[n]) for n in names)])
     yield table(["forms", *names], rows)
     moved = [v for v in verdicts if not v.as_expected]
     if moved:
@@ -229,8 +232,8 @@ def _claim(statement: Statement, verdicts: Sequence[Verdict], audit: Audit) -> I
     rejected = control in ("fails", "inconsistent")
     status = f" ({'rejected, as it must be' if rejected else control})" if control else ""
     yield (
-        f"*Control*{status}: {_sentence(statement.control)} {verdicts[0].precision}, tolerance "
-        f"{statement.tolerance:g}. Again: {code(again)}"
+        f"*Control*{status}: {_sentence(statement.control_in_words)} {verdicts[0].precision}, "
+        f"tolerance {statement.tolerance:g}. Again: {code(again)}"
     )
 
 

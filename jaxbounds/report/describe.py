@@ -43,7 +43,7 @@ def describe(statement: Statement, /) -> Text:
     line("tolerance", f"{statement.tolerance:g} relative")
     if statement.level is not None:
         line("level", f"{statement.level:g}")
-    line("control", statement.control)
+    line("control", statement.control_in_words)
     for form in statement.forms:
         text.append(f"\n{form.name}", style="bold").append(f"  expected: {form.expected}")
         text.append(f"  erratum {form.erratum}\n" if form.erratum else "\n")

@@ -43,7 +43,7 @@ _NAMES = (
     ("reading", "How to read it"),
     ("cite", "Cite this"),
 )
-_FORMS = ("printed", "derived", "corrected", "sharpened")
+_FORMS = ("printed", "derived", "corrected", "sharpened", "false")
 
 
 def _asset(name: str) -> Html:

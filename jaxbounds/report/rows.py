@@ -205,7 +205,7 @@ def _about(statement: Statement, verdict: Verdict, shared: list[str]) -> Html:
                 "Arithmetic",
                 f"{verdict.precision}, tolerance {statement.tolerance:g} relative{level}",
             ),
-            ("False control", statement.control + rejected),
+            ("False control", statement.control_in_words + rejected),
         ]
     )
 

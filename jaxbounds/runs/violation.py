@@ -13,6 +13,7 @@ from jaxbounds.claims.statements import Budget
 from jaxbounds.claims.statements.line import Axes, Sets, Side, line_of
 from jaxbounds.claims.statements.statement import Relation
 from jaxbounds.falsification import load_instance, verdicts_on
+from jaxbounds.falsification.decide import NAME_EQUALITY
 from jaxbounds.ground.files import write_text
 from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.ground.to_json import to_json
@@ -110,7 +111,7 @@ def find_violation(
         instance=_listed(stored.instance) if stored else {},
         size=dict(meta.get("size", {})),
         instances=verdict.instances,
-        reason=verdict.reason,
+        reason=verdict.reason.removesuffix(NAME_EQUALITY),
         by_size=verdict.by_size,
         line=line.to_json(),
     )

@@ -15,6 +15,8 @@ from jaxbounds.ground.text import shortened
 LONGEST = 100
 """Bytes of the name of a form, and of an id, in the name of a file, which has room for 255."""
 Status = Literal["holds", "fails", "vacuous", "inconclusive", "consistent", "inconsistent", "error"]
+REJECTED: tuple[Status, ...] = ("fails", "inconsistent")
+"""The statuses that a control, and a false twin, must get."""
 Sense = Literal["at most", "at least", "exactly"]
 
 _BY_KIND: Any = None
@@ -53,7 +55,7 @@ class Form:
 
     Attributes:
         name: "printed", "derived", "corrected" or "sharpened", optionally followed by a tag
-            ("sharpened S5").
+            ("sharpened S5"). "false ..." is a false twin: the library must refute it.
         expected: the status that the form should get; unless given, "fails" where it stores a
             counterexample, else "holds" (for rates "consistent").
         note: a proof sketch, or the text of the erratum.
@@ -87,6 +89,11 @@ class Form:
     def __post_init__(self) -> None:
         """Refuse fields of other types."""
         refuse_other_types(self, f"form {self.name!r}")
+
+    @property
+    def is_twin(self) -> bool:
+        """Whether the form is a false twin of the claim, which no paper prints."""
+        return re.match(r"false\b", self.name) is not None
 
     @property
     def file_name(self) -> str:

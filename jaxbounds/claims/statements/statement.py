@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxbounds.claims.sets import Over, Set
 from jaxbounds.claims.statements.declared import refuse_other_types
-from jaxbounds.claims.statements.form import LONGEST, Form
+from jaxbounds.claims.statements.form import LONGEST, REJECTED, Form
 from jaxbounds.claims.statements.instance import Hypotheses, Instance, Sampler, Size
 from jaxbounds.claims.statements.judged import Judged, full_name, owner_of
 from jaxbounds.claims.statements.over import Drawn, Projected, Within
@@ -34,8 +34,21 @@ Search = Literal["gradient", "random", "none"]
 
 FITTED = ("rate", "limit")
 """Kinds of which a trend over sizes is looked at: they never hold."""
+SCALED = ("inequality", "identity", "construction", "trajectory")
+"""Kinds of which the engine makes a control where a statement names none."""
+ENGINES_CONTROL = {
+    True: "the right side, scaled until the worst instance exceeds it by 1%",
+    False: "the right side, scaled by 1%",
+}
+"""The engine's control in words: of a bound, and of an equality."""
 WIDEST = 1e-3
 """The largest tolerance: more than that no rounding needs."""
+TYPED = (
+    "id", "label", "formula", "kind", "evaluate", "control", "hypotheses", "cases", "project",
+    "search", "relation", "level", "tolerance", "budget", "host", "estimates", "towards",
+    "assumptions", "source", "tex", "horizon", "enumerates",
+)  # fmt: skip
+"""Fields whose types are checked as they are declared; the other fields have words of their own."""
 _BY_KIND: Any = None
 """The default of a field that depends on the statement's kind."""
 
@@ -102,7 +115,8 @@ class Statement:
         sizes: the static part to try, smallest first: shapes, and other numbers by name.
         forms: the right-hand sides to compare.
         control: in words, the deliberately false variant that `evaluate` returns as
-            `rhs["control"]`; a statement whose control is not rejected never `holds`.
+            `rhs["control"]`; a statement whose control is not rejected never `holds`. Without it
+            the engine scales the right side until the worst instance exceeds it by 1%.
         hypotheses: `hypotheses(instance, size) -> {name: bool}`; an instance that misses one of
             them never counts.
         assumptions: the hypotheses in words.
@@ -126,8 +140,8 @@ class Statement:
     kind: Kind
     evaluate: Callable[[Instance, Size], Sides]
     forms: tuple[Form, ...]
-    control: str
     sizes: tuple[Mapping[str, float], ...]
+    control: str = ""
     judges: tuple[Judged, ...] = ()
     host: bool = False
     over: Over | Mapping[str, Set | Mapping[str, Any]] | None = None
@@ -151,12 +165,14 @@ class Statement:
 
     def __post_init__(self) -> None:
         """Fill the defaults that depend on the kind, and refuse a statement that is ill formed."""
-        names = ("id", "label", "formula", "evaluate", "control", "hypotheses", "cases", "project")
-        refuse_other_types(self, f"statement {self.id!r}", *names)
+        refuse_other_types(self, f"statement {self.id!r}", *TYPED)
         fill = lambda name, value: object.__setattr__(self, name, value)
         if callable(self.sample):
             fill("sample", {"sample": self.sample})
-        _take_sets(self)
+        try:
+            _take_sets(self)
+        except (TypeError, ValueError) as problem:
+            raise type(problem)(f"statement {self.id!r}: {problem}") from problem
         fill("sample", MappingProxyType(self.samplers))
         containers = list(_container_problems(self))
         if containers:
@@ -188,6 +204,11 @@ class Statement:
     def samplers(self) -> dict[str, Sampler]:
         """The samplers by name."""
         return {"sample": self.sample} if callable(self.sample) else dict(self.sample)
+
+    @property
+    def control_in_words(self) -> str:
+        """The statement's own control, or how the engine makes one."""
+        return self.control.strip() or ENGINES_CONTROL[self.is_bound]
 
     @property
     def is_bound(self) -> bool:
@@ -234,7 +255,8 @@ def _filled(form: Form, usual: str, sizes: Sequence[Mapping[str, float]]) -> For
     stored = form.counterexample
     if stored is not None and stored.size is None and sizes:
         stored = replace(stored, size=sizes[0])
-    expected: Any = form.expected or ("fails" if stored else usual)
+    refuted = "inconsistent" if usual == "consistent" else "fails"
+    expected: Any = form.expected or (refuted if stored or form.is_twin else usual)
     return replace(form, expected=expected, counterexample=stored)
 
 
@@ -244,8 +266,13 @@ def _take_sets(s: Statement) -> None:
     if s.over is not None and not s.over:
         _take_nothing(s)
     for name in ("over", "there_is"):
-        if getattr(s, name) is not None:
-            fill(name, Over(getattr(s, name)))
+        sets = getattr(s, name)
+        if sets is not None and not isinstance(sets, Mapping):
+            raise TypeError(
+                f"{name} must be sets by name, as {{'x': jb.Ball(1, 'd')}}, got {sets!r:.60}"
+            )
+        if sets is not None:
+            fill(name, Over(sets))
     parts = [part for part in (s.over, s.there_is) if part]
     if not parts:
         return
@@ -275,6 +302,10 @@ def _container_problems(s: Statement) -> Iterable[str]:
         yield "forms must be a tuple of Form; a single one needs a comma: (Form(...),)"
     if isinstance(s.sizes, Mapping) or not all(isinstance(size, Mapping) for size in s.sizes):
         yield "sizes must be a tuple of dicts; a single one needs a comma: ({'d': 2},)"
+    for size in s.sizes if not isinstance(s.sizes, Mapping) else ():
+        for name, value in size.items() if isinstance(size, Mapping) else ():
+            if isinstance(value, bool | str) or not hasattr(value, "__float__"):
+                yield f"sizes give {name}={value!r:.40}, which must be a number"
     if callable(s.judges) or not all(callable(function) for function in s.judges):
         yield "judges must be a tuple of functions; a single one needs a comma: (bound,)"
 
@@ -315,8 +346,11 @@ def _problems(s: Statement) -> Iterable[str]:
             owner_of(function)
         except ValueError as problem:
             yield str(problem)
-    if not s.control.strip():
-        yield "control is empty: say which false variant evaluate returns as rhs['control']"
+    if not s.control.strip() and s.kind not in SCALED:
+        yield (
+            f"control={s.control!r}: the engine makes a control for the kinds {', '.join(SCALED)} "
+            f"alone. Try control='...', the false variant that evaluate returns as rhs['control']"
+        )
     if (s.kind == "probability") != (s.level is not None):
         yield "level is needed for kind 'probability' and only for it"
     elif s.level is not None and not 0 < s.level < 1:
@@ -338,12 +372,17 @@ def _problems(s: Statement) -> Iterable[str]:
         allowed = ("consistent", "inconsistent") if fitted else ("holds", "fails")
         if form.expected not in (*allowed, "vacuous", "inconclusive"):
             yield f"form {form.name!r} of kind {s.kind!r} cannot be expected {form.expected!r}"
-        if not re.match(r"(printed|corrected|sharpened|derived)\b", form.name):
-            yield f"form {form.name!r} must start with printed, derived, corrected or sharpened"
+        if not re.match(r"(printed|corrected|sharpened|derived|false)\b", form.name):
+            words = "printed, derived, corrected, sharpened or false"
+            yield f"form {form.name!r} must start with {words}"
+        if form.is_twin and form.expected not in REJECTED:
+            yield f"form {form.name!r} is a false twin, which cannot be expected {form.expected!r}"
         if (s.kind == "rate") != (form.sense is not None):
             yield f"form {form.name!r}: sense is needed for kind 'rate' and only for it"
         if form.exponent and (s.kind != "rate" or not form.exponent[0] < form.exponent[1]):
             yield f"form {form.name!r}: exponent is a band (low, high), for kind 'rate' only"
+        if form.is_twin:  # a search must refute it: nothing is stored
+            continue
         if form.expected == "fails" and not (form.note or form.erratum):
             yield f"form {form.name!r} is expected to fail but no note says why"
         exact = s.kind in ("identity", "inequality", "construction")
