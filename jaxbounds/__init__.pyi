@@ -31,8 +31,8 @@ from .claims.statements.statement import Budget as Budget
 from .claims.statements.statement import Statement as Statement
 from .constants.constant import sharp_constant as sharp_constant
 from .constants.result import SharpConstant as SharpConstant
-from .experiments.experiment import Claim as Claim
 from .experiments.experiment import Experiment as Experiment
+from .experiments.experiment import Finding as Finding
 from .experiments.sweeps.sweep import sweep as sweep
 from .experiments.sweeps.swept import lanes_of as lanes_of
 from .falsification.binding import is_bound_to as is_bound_to

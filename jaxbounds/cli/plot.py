@@ -14,7 +14,7 @@ from rich.text import Text
 from jaxbounds import report
 from jaxbounds.cli.common import Imports, Patterns, Plain, console_for_output
 from jaxbounds.experiments import plotting
-from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.experiments.results import load
 from jaxbounds.ground.files import Place
 from jaxbounds.ground.folders import Marked
@@ -114,7 +114,7 @@ _WORDS = {True: "yes", False: "NO", None: "open"}
 _STYLES = {True: "green", False: "bold red", None: "magenta"}
 
 
-def _summary(claims: Sequence[Claim], verbose: bool) -> str:
+def _summary(claims: Sequence[Finding], verbose: bool) -> str:
     if not claims:
         return "no claim of the paper is about a grid like this one"
     yes, no, unsure = (sum(c.reproduced is kind for c in claims) for kind in _WORDS)
@@ -123,7 +123,7 @@ def _summary(claims: Sequence[Claim], verbose: bool) -> str:
     return words + (" (--verbose: the numbers of all)" if yes and not verbose else "")
 
 
-def _claim_table(claims: Sequence[Claim], verbose: bool) -> Table:
+def _claim_table(claims: Sequence[Finding], verbose: bool) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     for claim in claims:
         said = Text(claim.text)

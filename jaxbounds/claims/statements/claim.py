@@ -34,7 +34,6 @@ def claim(
     lhs: Side,
     relation: Literal["<=", ">=", "="],
     rhs: Side,
-    /,
     *,
     over: Over | Mapping[str, Set | Mapping[str, Any]],
     sizes: Axes | None = None,

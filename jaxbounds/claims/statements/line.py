@@ -25,7 +25,11 @@ Axes = Mapping[str, float | Sequence[float]] | Sequence[Mapping[str, float]]
 
 
 def sizes_of(axes: Axes | None, /) -> tuple[dict[str, float], ...]:
-    """All combinations of the values of axes, or the sizes as they are given."""
+    """All combinations of the values of axes, or the sizes as they are given.
+
+    Raises:
+        TypeError: if the axes are neither a mapping nor a sequence.
+    """
     if axes is None:
         return ({},)
     if not isinstance(axes, Mapping | Sequence) or isinstance(axes, str):
