@@ -24,6 +24,8 @@ from .claims.statements.claim import claim as claim
 from .claims.statements.domain import Domain as Domain
 from .claims.statements.form import Counterexample as Counterexample
 from .claims.statements.form import Form as Form
+from .claims.statements.item import Item as Item
+from .claims.statements.item import Items as Items
 from .claims.statements.paper import Erratum as Erratum
 from .claims.statements.paper import Paper as Paper
 from .claims.statements.sides import Sides as Sides

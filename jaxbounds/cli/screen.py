@@ -13,6 +13,7 @@ from jaxbounds.cli.common import Plain
 from jaxbounds.cli.streams import say
 from jaxbounds.falsification import Verdict
 from jaxbounds.report.headline import headline, plural
+from jaxbounds.report.items import coverage, in_short
 from jaxbounds.report.remarks import left_out, remarks
 from jaxbounds.runs.drift import drifted
 from jaxbounds.runs.statement_run import AT_FIRST, INTERRUPTED, Verification
@@ -145,6 +146,9 @@ def _summarize(run: Verification, console: Console, aside: Iterable[str]) -> Non
                 console.print(line, markup=False)
     for line in aside:
         console.print(line, markup=False)
+    for paper in papers:
+        if paper.contents and (found := coverage(paper, verdicts)):
+            console.print(f"{paper.id}: {in_short(found)}", markup=False)
     seen = {v.paper for v in verdicts}
     console.print(headline(p for p in papers if p.id in seen), markup=False)
 

@@ -14,6 +14,7 @@ from jaxbounds.ground.tables import Table, with_table
 from jaxbounds.report.cite import RECOMPUTED, digest, finding, is_address
 from jaxbounds.report.describe import instance_text
 from jaxbounds.report.headline import fails_as_printed, headline, plural, weights_in_words
+from jaxbounds.report.items import coverage, in_short
 from jaxbounds.report.markdown import anchor, block, bullets, code, link, quoted, table, text
 from jaxbounds.report.rows import certificate_words, evidence_words
 from jaxbounds.report.sections import EVIDENCE, MEANING
@@ -89,6 +90,7 @@ def markdown(audit: Audit, /) -> str:
     statements = {s.id: s for s in paper.statements}
     for name, verdicts in grouped(audit.verdicts).items():
         parts += _claim(statements[name], verdicts, audit)
+    parts += _items(audit)
     parts += _by_place("Remarks", "Worth knowing, and no erratum.", paper.remarks, audit)
     parts += _by_place("Not checked", "And why.", paper.unchecked, audit)
     parts += _by_place(
@@ -264,6 +266,21 @@ def _by_place(title: str, about: str, entries: Mapping[str, str], audit: Audit) 
         yield bullets([f"**{text(k)}**: {_linked(v, audit)}" for k, v in entries.items()])
 
 
+def _items(audit: Audit) -> Iterator[str]:
+    """The items of the source, and which have a verdict."""
+    found = coverage(audit.paper, audit.verdicts)
+    if not found:
+        return
+    yield "## Items of the source"
+    yield f"{in_short(found)}."
+    rows = [
+        [text(c.item.printed), text(c.item.label), text(c.item.place),
+         ", ".join(map(_to, c.ids)), text(c.words)]
+        for c in found
+    ]  # fmt: skip
+    yield table(["item", "label", "place", "statement", "verdict"], rows)
+
+
 def _reading(audit: Audit) -> Iterator[str]:
     statuses = {v.status for v in audit.verdicts}
     evidence = {v.evidence for v in audit.verdicts}
@@ -308,5 +325,6 @@ def _again(audit: Audit) -> Iterator[str]:
     if paper.bibtex:
         yield "The paper:"
         yield block(paper.bibtex.strip(), "bibtex")
-    yield "A finding (put in its statement, if it is another one):"
-    yield block(finding(paper, audit.verdicts, audit.settings))
+    if audit.verdicts:
+        yield "A finding (put in its statement, if it is another one):"
+        yield block(finding(paper, audit.verdicts, audit.settings))

@@ -11,6 +11,7 @@ from jaxbounds.report.cite import cite_section
 from jaxbounds.report.constants import looseness_section
 from jaxbounds.report.headline import headline
 from jaxbounds.report.instances import Run
+from jaxbounds.report.items import items_section
 from jaxbounds.report.markup import Html, element, joined
 from jaxbounds.report.rows import MARKS, statement_rows
 from jaxbounds.report.sections import (
@@ -38,6 +39,7 @@ _NAMES = (
     ("statements", "Statements"),
     ("errata", "Errata"),
     ("constants", "Sharp constants"),
+    ("items", "Items of the source"),
     ("remarks", "Remarks"),
     ("unchecked", "Not checked"),
     ("reading", "How to read it"),
@@ -159,7 +161,10 @@ def html_page(
         out: the folder that holds the stored instances.
         imports: what `--import` was given, needed by the commands that replay an instance.
     """
+    papers = tuple(papers)
     seen = {verdict.paper for verdict in verdicts}
+    judged = frozenset(seen)
+    seen |= {paper.id for paper in papers if paper.contents and not paper.statements}
     chosen = [paper for paper in papers if paper.id in seen]
     statements = {s.id: s for paper in chosen for s in paper.statements}
     errata = frozenset((paper.id, erratum.id) for paper in chosen for erratum in paper.errata)
@@ -174,10 +179,11 @@ def html_page(
         "constants": looseness_section(
             constants, frozenset(v.id for v in verdicts), worst_known(chosen, verdicts)
         ),
+        "items": items_section(chosen, verdicts),
         "remarks": remarks_section(chosen),
         "unchecked": unchecked_section(chosen),
         "reading": reading_section(provenance),
-        "cite": cite_section(chosen, verdicts, provenance),
+        "cite": cite_section([p for p in chosen if p.id in judged], verdicts, provenance),
     }
     titles = joined(*(element("cite", p.title) for p in chosen), separator="; ")
     body = joined(

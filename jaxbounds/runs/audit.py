@@ -29,6 +29,8 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
         raise ValueError(f"no paper {name!r}{own}: {problem}") from problem
     ids = {s.paper for s in selection.statements}
     whole = [p for p in selection.papers if p.id in ids]
+    if not ids and len(selection.papers) == 1:  # its source is listed, and nothing judged yet
+        whole = list(selection.papers)
     if len(whole) != 1 or len(whole[0].statements) != len(selection.statements):
         names = ", ".join(paper.id for paper in selection.papers)
         raise ValueError(f"no paper {str(name)!r}; there are: {names}")

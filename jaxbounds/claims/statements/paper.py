@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from jaxbounds.claims.statements.declared import refuse_other_types
+from jaxbounds.claims.statements.item import Items
 from jaxbounds.claims.statements.statement import Statement
 
 Weight = Literal["false", "gap", "reading", "typo", "undecidable"]
@@ -80,6 +81,8 @@ class Paper:
         remarks: what is no erratum and yet worth knowing, by its place.
         items: every numbered item and display: the statements, errata or functions about it, or why
             there is none.
+        contents: the numbered items of the source, as `jaxbounds new FOLDER --from paper.tex` lists
+            them; a statement with the id of an item, or an entry of `items`, covers it.
         unchecked: what is not checked, by its label in print, each with the reason.
         unjudged: public functions of the paper's modules that no statement judges: for each reason
             their full names within the paper ("model.head_norm").
@@ -97,6 +100,7 @@ class Paper:
     survives: str = ""
     remarks: Mapping[str, str] = field(default_factory=dict)
     items: Mapping[str, str] = field(default_factory=dict)
+    contents: Items = field(default_factory=Items)
     unchecked: Mapping[str, str] = field(default_factory=dict)
     unjudged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     edition: str = ""
@@ -113,7 +117,8 @@ class Paper:
         repeated = sorted({i for i in ids if ids.count(i) > 1})
         if repeated:
             raise ValueError(f"paper {self.id!r} has more than one statement {', '.join(repeated)}")
-        strangers = [i for i in ids if i.split(".", 1)[0] != self.id]
+        ids += [item.id for item in self.contents]
+        strangers = [i for i in dict.fromkeys(ids) if i.split(".", 1)[0] != self.id]
         if strangers:
             raise ValueError(f"ids in paper {self.id!r} must start with it: {', '.join(strangers)}")
         known = {e.id for e in self.errata}
