@@ -6,7 +6,7 @@ from typing import Annotated
 import tyro
 
 TOPICS = (
-    "start", "say", "verdicts", "papers", "certify", "kernel", "constants", "curvature",
+    "start", "say", "source", "verdicts", "papers", "certify", "kernel", "constants", "curvature",
     "figures", "sweeps", "engines", "evidence", "files", "changes",
 )  # fmt: skip
 """As one reads them; each is `jaxbounds/guide/<topic>.md`, whose first line is "# topic: what"."""

@@ -202,7 +202,11 @@ def written_out(text: str, macros: Mapping[str, Macro], /) -> str:
 
 
 def with_structure(pieces: Pieces, defined: Definitions, /) -> Pieces:
-    r"""The text with those macros written out that begin or end something, as `\be` and `\ee`."""
+    r"""The text with those macros written out that begin or end something, as `\be` and `\ee`.
+
+    Raises:
+        ValueError: if the text becomes too long.
+    """
     tells = re.compile(r"\\(?:begin|end|section|subsection|label|appendix|item)(?![A-Za-z])")
     chosen = {name: macro for name, macro in defined.macros.items() if tells.search(macro.body)}
     own = {name: pair for name, pair in defined.environments.items() if tells.search(pair[0].body)}
