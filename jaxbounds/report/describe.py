@@ -21,6 +21,7 @@ def describe(statement: Statement, /) -> Text:
             text.append(f"{name:<12}", style="bold").append(f"{value}\n")
 
     text.append(f"{statement.id}  {statement.label}\n", style="bold cyan")
+    line("refused", statement.refused)
     line("claim", statement.formula)
     line("kind", statement.kind)
     line("assumes", statement.assumptions)

@@ -72,6 +72,8 @@ def judged(
     statement: Statement, options: Options, catalogue: Catalogue, store: Path, /
 ) -> tuple[Verdict, ...]:
     """The verdicts on one statement, which breaks alone where it breaks."""
+    if statement.refused:
+        return unmeasured(statement, statement.refused, seed=options.seed)
     try:
         verdicts = verdicts_on(
             statement,

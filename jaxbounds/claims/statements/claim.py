@@ -1,13 +1,15 @@
 """`jaxbounds.claim`: a usual claim of a paper in a line, as a statement."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, ParamSpec
 
 from jaxbounds.claims.sets import Over, Set
 from jaxbounds.claims.statements.form import Counterexample, Form, Status
 from jaxbounds.claims.statements.instance import Hypotheses
 from jaxbounds.claims.statements.judged import Judged
 from jaxbounds.claims.statements.line import Axes, sizes_of
+from jaxbounds.claims.statements.refused import REFUSALS, alone, is_collecting
 from jaxbounds.claims.statements.statement import Budget, Estimate, Kind, Statement
 from jaxbounds.claims.statements.two_sides import (
     PRINTED,
@@ -19,6 +21,7 @@ from jaxbounds.claims.statements.two_sides import (
 )
 from jaxbounds.claims.statements.written import in_words
 
+P = ParamSpec("P")
 Twin = Side | tuple[Side, Side]
 """A right side that makes the claim false; or a left and a right side."""
 Twins = Sequence[Twin] | Mapping[str, Twin]
@@ -29,6 +32,24 @@ LONGEST_NAME = 40
 """Characters of a twin's name, which the rows of a table show; a longer name is cut."""
 
 
+def _careful(make: Callable[P, Statement]) -> Callable[P, Statement]:
+    """A function that makes statements, and placeholders of refused ones while a file is loaded."""
+
+    @functools.wraps(make)
+    def made(*given: P.args, **named: P.kwargs) -> Statement:
+        try:
+            return make(*given, **named)
+        except REFUSALS as problem:
+            if not is_collecting():
+                raise
+            with alone():
+                name = given[0] if given else named.get("id")
+                return Statement.refused_as(problem, {**named, "id": name})
+
+    return made
+
+
+@_careful
 def claim(
     id: str,
     lhs: Side,
@@ -118,7 +139,9 @@ def claim(
             erratum=erratum, counterexample=counterexample,
         )  # fmt: skip
         twins = [Form(name=name) for name in pairs if name != PRINTED]
-    except (TypeError, ValueError) as problem:
+        if printed.refused:
+            raise ValueError(printed.refused)
+    except REFUSALS as problem:
         raise type(problem)(f"statement {id!r}: {problem}") from problem
     own = [side for pair in pairs.values() for side in pair if owned(side)]
     every: Any = (*own, *judges) if isinstance(judges, tuple | list) else judges

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from jax.typing import ArrayLike
@@ -10,6 +10,7 @@ from jax.typing import ArrayLike
 from jaxbounds.claims.statements.declared import refuse_other_types
 from jaxbounds.claims.statements.domain import Domain
 from jaxbounds.claims.statements.instance import Hypotheses, Instance, Size
+from jaxbounds.claims.statements.refused import Careful
 from jaxbounds.ground.text import shortened
 
 LONGEST = 100
@@ -26,7 +27,7 @@ _BY_STATEMENT: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counterexample:
+class Counterexample(metaclass=Careful):
     """An instance, small enough for a person, on which a form fails.
 
     Attributes:
@@ -44,13 +45,22 @@ class Counterexample:
     ratio: float
     meets: Callable[[Instance, Size], Mapping[str, ArrayLike]] | None = None
 
+    refused: str = field(default="", init=False, repr=False)
+
     def __post_init__(self) -> None:
         """Refuse fields of other types."""
         refuse_other_types(self, "a counterexample")
 
+    @classmethod
+    def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Counterexample":
+        """What stands in the place of one that is refused, while a file is loaded."""
+        made = cls(instance={}, ratio=0.0)
+        object.__setattr__(made, "refused", str(problem))
+        return made
+
 
 @dataclass(frozen=True, kw_only=True)
-class Form:
+class Form(metaclass=Careful):
     """One right-hand side: as printed, corrected, or sharpened.
 
     Attributes:
@@ -86,9 +96,20 @@ class Form:
     exponent: tuple[float, float] | None = None
     domains: tuple[Domain, ...] = ()
 
+    refused: str = field(default="", init=False, repr=False)
+
     def __post_init__(self) -> None:
         """Refuse fields of other types."""
+        if isinstance(self.counterexample, Counterexample) and self.counterexample.refused:
+            raise ValueError(f"form {self.name!r}: {self.counterexample.refused}")
         refuse_other_types(self, f"form {self.name!r}")
+
+    @classmethod
+    def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Form":
+        """What stands in the place of one that is refused, while a file is loaded."""
+        made = cls(name="printed")
+        object.__setattr__(made, "refused", str(problem))
+        return made
 
     @property
     def is_twin(self) -> bool:

@@ -20,6 +20,7 @@ from jaxbounds.claims.statements.form import LONGEST, REJECTED, Form
 from jaxbounds.claims.statements.instance import Hypotheses, Instance, Sampler, Size
 from jaxbounds.claims.statements.judged import Judged, full_name, owner_of
 from jaxbounds.claims.statements.over import Drawn, Projected, Within
+from jaxbounds.claims.statements.refused import Careful
 from jaxbounds.claims.statements.sides import CONTROL, Sides
 
 Kind = Literal[
@@ -49,6 +50,9 @@ TYPED = (
     "assumptions", "source", "tex", "horizon", "enumerates",
 )  # fmt: skip
 """Fields whose types are checked as they are declared; the other fields have words of their own."""
+ID = r"[a-z][a-z0-9_]*(\.[a-z0-9_\-]+)+"
+NO_ID = "refused.statement"
+"""The id of a statement that is refused and whose id is none; its paper gives it another one."""
 _BY_KIND: Any = None
 """The default of a field that depends on the statement's kind."""
 
@@ -80,7 +84,7 @@ class Budget:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Statement:
+class Statement(metaclass=Careful):
     """One numbered claim of a paper.
 
     Attributes:
@@ -162,10 +166,32 @@ class Statement:
     tex: str = ""
     horizon: str = ""
     enumerates: str = ""
+    refused: str = field(default="", init=False, repr=False)
+    """Why it is ill formed; only while a file is loaded, whose other statements are judged."""
+
+    @classmethod
+    def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Statement":
+        """What stands in the place of one that is refused: its id, and why."""
+        words = {name: given.get(name) for name in ("id", "label", "formula", "source")}
+        texts = {name: value for name, value in words.items() if isinstance(value, str)}
+        name = texts.get("id", "")
+        known = re.fullmatch(ID, name) is not None and len(name) <= LONGEST
+        about = {"label": "", "formula": "", "source": ""} | texts
+        made = cls(
+            **about | {"id": name if known else NO_ID}, kind="identity", evaluate=_never,
+            cases=lambda size: {"alone": np.zeros(1, int)}, sizes=({},),
+            forms=(Form(name="printed"),),
+        )  # fmt: skip
+        said = str(problem) if repr(name) in str(problem) else f"statement {name!r}: {problem}"
+        object.__setattr__(made, "refused", said)
+        return made
 
     def __post_init__(self) -> None:
         """Fill the defaults that depend on the kind, and refuse a statement that is ill formed."""
         refuse_other_types(self, f"statement {self.id!r}", *TYPED)
+        for form in self.forms if isinstance(self.forms, tuple) else ():
+            if isinstance(form, Form) and form.refused:
+                raise ValueError(f"statement {self.id!r}: {form.refused}")
         fill = lambda name, value: object.__setattr__(self, name, value)
         if callable(self.sample):
             fill("sample", {"sample": self.sample})
@@ -251,6 +277,10 @@ class Statement:
         raise KeyError(f"{self.id} has no form {name!r}; it has: {names}")
 
 
+def _never(instance: Instance, size: Size) -> Sides:
+    raise ValueError("the statement is refused: nothing is measured")
+
+
 def _filled(form: Form, usual: str, sizes: Sequence[Mapping[str, float]]) -> Form:
     stored = form.counterexample
     if stored is not None and stored.size is None and sizes:
@@ -311,7 +341,7 @@ def _container_problems(s: Statement) -> Iterable[str]:
 
 
 def _problems(s: Statement) -> Iterable[str]:
-    if not re.fullmatch(r"[a-z][a-z0-9_]*(\.[a-z0-9_\-]+)+", s.id):
+    if not re.fullmatch(ID, s.id):
         yield "the id must look like 'paper.name' in lower case"
     if len(s.id) > LONGEST:
         yield f"the id names files, and has {len(s.id)} characters. Try at most {LONGEST}"
