@@ -48,6 +48,14 @@ def _steady(slopes: Reals) -> bool:
     return bool(np.all((ratios >= STEADY) & (ratios <= 1 / STEADY)))
 
 
+PAIRS = 3
+"""Pairs of neighbouring sizes that must agree on what is left where a distance falls like 1 / log.
+A larger number asks for more sizes."""
+AGREE, NOTHING = 0.02, 0.01
+"""Parts of the last distance: by how much these pairs may differ, and what is as good as nothing. A
+larger value takes more laws for 1 / log."""
+
+
 class Trend(NamedTuple):
     """A status, the last distance, and why."""
 
@@ -98,7 +106,33 @@ def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
         return Trend("inconsistent", last, f"{words}: these end, and almost all of it stays")
     if np.all(slopes[-2:] >= -1e-3) and last >= 0.9 * float(distance[0]):
         return Trend("inconsistent", last, f"{words}: it does not fall")
-    return Trend("inconclusive", last, f"{words}: not as a power; more, larger sizes may tell")
+    part, last_ones = _as_logarithm(x, distance)
+    if abs(part) <= NOTHING:
+        return Trend("consistent", last, f"{words}: it falls like 1 / log, to nothing")
+    if part >= STAYS:
+        said = f"it falls like 1 / log to {part:.0%} of the last distance"
+        return Trend("inconsistent", last, f"{words}: {said}")
+    also = f"; like 1 / log to {last_ones} of it" if last_ones else ""
+    return Trend(
+        "inconclusive", last, f"{words}: not as a power{also}; more, larger sizes may tell"
+    )
+
+
+def _as_logarithm(x: Reals, distance: Reals) -> tuple[float, str]:
+    """What is left of the last distance if it is c + a / x, where pairs of sizes agree on c.
+
+    Returns:
+        That part, NaN where the pairs do not agree, and the parts by the last pairs in words.
+    """
+    far = np.flatnonzero(x > 0)[-PAIRS - 1 :]
+    if len(far) <= PAIRS:
+        return float("nan"), ""
+    terms, at = (distance * x)[far], x[far]
+    parts = np.diff(terms) / np.diff(at) / float(distance[-1])
+    words = ", ".join(f"{part:.0%}" for part in parts)
+    # Of another law what seems to be left moves from pair to pair.
+    agree = float(np.max(parts) - np.min(parts)) <= AGREE
+    return (float(parts[-1]) if agree else float("nan")), words
 
 
 def judged_limit(statement: Statement, m: Measured, sizes: np.ndarray, /) -> Trend:

@@ -25,6 +25,27 @@ def _word(distance, floor=0.0):
     return trend(LOG2 * np.arange(len(distance)), np.asarray(distance, float), floor)
 
 
+X = np.log([1e2, 1e4, 1e8, 1e16, 1e32])
+
+
+@pytest.mark.parametrize(
+    ("distance", "status"),
+    [
+        (3 / X, "consistent"),  # a true limit, and the same with a constant that stays
+        (1 + 3 / X, "inconsistent"),
+        (0.1 + 3 / X, "inconsistent"),
+        (3 / (X + 2), "inconclusive"),  # to nothing, not yet to be told
+        (3 / X**2 + 0.02, "inconsistent"),
+        (3 / np.sqrt(X), "inconclusive"),
+        (0.01 + 3 / X, "inconclusive"),  # a fifth of the last distance
+    ],
+)
+def test_a_limit_like_one_over_a_logarithm_is_told_from_what_stays(distance, status):
+    found = trend(X, distance, 0.0)
+    assert found.status == status, found.reason
+    assert trend(X, 1e-5 * distance, 0.0).status == status  # whatever the unit
+
+
 def _settling(left, factor=0.5, steps=4):
     """From above to `left` of the last distance, which is one, by a factor of each step."""
     return left + (1 - left) * factor ** -np.arange(steps)[::-1].astype(float)

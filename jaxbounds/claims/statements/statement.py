@@ -176,9 +176,9 @@ class Statement(metaclass=Careful):
         texts = {name: value for name, value in words.items() if isinstance(value, str)}
         name = texts.get("id", "")
         known = re.fullmatch(ID, name) is not None and len(name) <= LONGEST
-        about = {"label": "", "formula": "", "source": ""} | texts
         made = cls(
-            **about | {"id": name if known else NO_ID}, kind="identity", evaluate=_never,
+            id=name if known else NO_ID, label=texts.get("label", ""), kind="identity",
+            formula=texts.get("formula", ""), source=texts.get("source", ""), evaluate=_never,
             cases=lambda size: {"alone": np.zeros(1, int)}, sizes=({},),
             forms=(Form(name="printed"),),
         )  # fmt: skip

@@ -64,7 +64,7 @@ def items_in(path: str | Path, paper: str, /) -> Source:
     pieces, defined = without_definitions(gather(file))
     pieces = with_structure(pieces, defined)
     style = re.search(r"\\documentclass\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}", pieces.text)
-    counters = Counters(chapters=bool(style) and style[1].strip() in BOOKS)
+    counters = Counters(chapters=style is not None and style[1].strip() in BOOKS)
     theorems = theorems_in(pieces.text, counters)
     theorems |= of_the_class(pieces.text, theorems, counters)
     walk = Walk(pieces, theorems, counters)
