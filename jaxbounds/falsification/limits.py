@@ -51,9 +51,10 @@ def _steady(slopes: Reals) -> bool:
 PAIRS = 3
 """Pairs of neighbouring sizes that must agree on what is left where a distance falls like 1 / log.
 A larger number asks for more sizes."""
-AGREE, NOTHING = 0.02, 0.01
-"""Parts of the last distance: by how much these pairs may differ, and what is as good as nothing. A
-larger value takes more laws for 1 / log."""
+NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
+"""Parts of the last distance: what is as good as nothing, what certainly stays, and how far the
+pairs may differ on it. What falls more slowly than a logarithm seems to settle, and moves from pair
+to pair by more than `EXACTLY`; a larger value would call it inconsistent."""
 
 
 class Trend(NamedTuple):
@@ -106,33 +107,25 @@ def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
         return Trend("inconsistent", last, f"{words}: these end, and almost all of it stays")
     if np.all(slopes[-2:] >= -1e-3) and last >= 0.9 * float(distance[0]):
         return Trend("inconsistent", last, f"{words}: it does not fall")
-    part, last_ones = _as_logarithm(x, distance)
-    if abs(part) <= NOTHING:
+    parts = _as_logarithm(x, distance)
+    if len(parts) and np.max(np.abs(parts)) <= NOTHING:
         return Trend("consistent", last, f"{words}: it falls like 1 / log, to nothing")
-    if part >= STAYS:
-        said = f"it falls like 1 / log to {part:.0%} of the last distance"
+    if len(parts) and np.ptp(parts) <= EXACTLY and parts[-1] >= LEAST:
+        said = f"it falls like 1 / log to {parts[-1]:.0%} of the last distance"
         return Trend("inconsistent", last, f"{words}: {said}")
-    also = f"; like 1 / log to {last_ones} of it" if last_ones else ""
-    return Trend(
-        "inconclusive", last, f"{words}: not as a power{also}; more, larger sizes may tell"
-    )
+    return Trend("inconclusive", last, f"{words}: not as a power; more, larger sizes may tell")
 
 
-def _as_logarithm(x: Reals, distance: Reals) -> tuple[float, str]:
-    """What is left of the last distance if it is c + a / x, where pairs of sizes agree on c.
+def _as_logarithm(x: Reals, distance: Reals) -> Reals:
+    """What is left of the last distance if it is c + a / x, told by the last pairs of sizes.
 
     Returns:
-        That part, NaN where the pairs do not agree, and the parts by the last pairs in words.
+        That part by each of the last `PAIRS` pairs; nothing where there are fewer sizes.
     """
     far = np.flatnonzero(x > 0)[-PAIRS - 1 :]
     if len(far) <= PAIRS:
-        return float("nan"), ""
-    terms, at = (distance * x)[far], x[far]
-    parts = np.diff(terms) / np.diff(at) / float(distance[-1])
-    words = ", ".join(f"{part:.0%}" for part in parts)
-    # Of another law what seems to be left moves from pair to pair.
-    agree = float(np.max(parts) - np.min(parts)) <= AGREE
-    return (float(parts[-1]) if agree else float("nan")), words
+        return np.zeros(0)
+    return np.diff((distance * x)[far]) / np.diff(x[far]) / float(distance[-1])
 
 
 def judged_limit(statement: Statement, m: Measured, sizes: np.ndarray, /) -> Trend:
