@@ -8,6 +8,7 @@ import tyro
 from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.screen import show
 from jaxbounds.cli.streams import say
+from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
 from jaxbounds.runs.audit import audited, the_paper, write_audit
 from jaxbounds.runs.statement_run import Options
 
@@ -18,6 +19,7 @@ def audit(
     *,
     out: Path | None = None,
     seed: int = 0,
+    timeout: float = TIMEOUT,
     jobs: int = 0,
     certify: bool = True,
     imports: Imports = (),
@@ -33,10 +35,12 @@ def audit(
         out: folder for audit.md, audit.html and all that `verify` leaves; "results/audit-PAPER"
             unless given.
         seed: of all draws.
+        timeout: seconds for each statement; what is not refuted by then is inconclusive.
         jobs: processes; 0 means one for each core.
         certify: disprove what fails in ball arithmetic; needs the extra `certify`.
         imports: modules or files that hold a PAPER of your own.
     """
+    refuse_other_limits(timeout)
     selection = the_paper(paper, imports)
     if certify:
         try:
@@ -44,7 +48,7 @@ def audit(
         except ModuleNotFoundError as problem:
             raise ValueError(f"{problem}; or leave certificates out: --no-certify") from problem
     place = out or Path("results") / f"audit-{selection.papers[0].id}"
-    run = audited(selection, Options(seed, certify=certify), place, jobs=jobs)
+    run = audited(selection, Options(seed, certify=certify, timeout=timeout), place, jobs=jobs)
     if set(run.kept) != {s.id for s in selection.statements}:
         show(run, console_for_output())
         if run.stopped:
@@ -56,5 +60,5 @@ def audit(
     words = f"audit.md, audit.html; digest {written.digest[:16]}"
     say(f"written to {place}: {words}", errors=False)
     if run.status:
-        say("some verdicts are not as recorded: look into these before sending")
+        say("some verdicts are not as recorded or claimed: look into these before sending")
     return run.status

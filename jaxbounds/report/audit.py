@@ -126,10 +126,14 @@ def _in_short(audit: Audit) -> Iterator[str]:
     if twins:
         rows.append(["false twins, which must fail", *(str(twins[n]) for n in names)])
     yield table(["forms", *names], rows)
-    moved = [v for v in verdicts if not v.as_expected]
+    moved = [v for v in verdicts if not v.as_expected and v.recorded]
     if moved:
         said = (f"{code(v.id)} ({text(v.form)}): {v.status}, recorded {v.expected}" for v in moved)
         yield f"**Not as recorded**, and to be looked into before this is sent: {'; '.join(said)}."
+    others_moved = [v for v in verdicts if not v.as_expected and not v.recorded]
+    if others_moved:
+        said = (f"{code(v.id)} ({text(v.form)}): {v.status}" for v in others_moved)
+        yield f"**Not shown to hold, or a false twin not refuted**: {'; '.join(said)}."
     wrong = weights_in_words(fails_as_printed(paper, verdicts))
     yield f"Statements of which a printed form fails, by the erratum's weight: {wrong}."
     if paper.errata:

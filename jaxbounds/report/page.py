@@ -86,7 +86,7 @@ def _controls(verdicts: Sequence[Verdict]) -> Html:
     statuses = [status for status in MARKS if any(v.status == status for v in verdicts)]
     shown = [(status, f"{MARKS[status]} {status}") for status in statuses]
     if not all(v.as_expected for v in verdicts):
-        shown.append(("unexpected", "! not as recorded"))
+        shown.append(("unexpected", "! not as recorded, or not as claimed"))
     forms = [name for name in _FORMS if any(v.form.startswith(name) for v in verdicts)]
     search = Html('<input type="search" name="q" placeholder="name, formula, note">')
     return element(

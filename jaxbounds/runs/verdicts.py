@@ -76,7 +76,7 @@ class Verdicts(tuple[Verdict, ...]):
     @property
     def status(self) -> int:
         """The exit status: 3 if something could not be measured, 1 if not all is as recorded."""
-        if any(v.status == "error" for v in self):
+        if any(v.status == "error" or (v.out_of_time and v.recorded) for v in self):
             return 3
         return int(not all(v.as_expected for v in self))
 
@@ -113,7 +113,8 @@ class Verdicts(tuple[Verdict, ...]):
         from jaxbounds.report import closeness, summary  # slow to import
 
         def say(v: Verdict) -> str:
-            return v.status if v.as_expected else f"{v.status} (recorded: {v.expected}): {v.reason}"
+            aside = f" ({v.aside})" if v.aside else ""
+            return v.status if v.as_expected else f"{v.status}{aside}: {v.reason}"
 
         rows = [(v.id, v.form, say(v), closeness(v), v.evidence) for v in self]
         columns = ("statement", "form", "verdict", "how close", "evidence")

@@ -97,6 +97,9 @@ class Form(metaclass=Careful):
     domains: tuple[Domain, ...] = ()
 
     refused: str = field(default="", init=False, repr=False)
+    recorded: bool = field(default=False, init=False, repr=False)
+    """Whether the declaration says what is expected; its statement fills it."""
+    filled: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse fields of other types."""

@@ -53,6 +53,8 @@ TYPED = (
 ID = r"[a-z][a-z0-9_]*(\.[a-z0-9_\-]+)+"
 NO_ID = "refused.statement"
 """The id of a statement that is refused and whose id is none; its paper gives it another one."""
+ALONE = "alone"
+"""The entry of the one instance of a claim about its sizes; a counterexample leaves it out."""
 _BY_KIND: Any = None
 """The default of a field that depends on the statement's kind."""
 
@@ -179,7 +181,7 @@ class Statement(metaclass=Careful):
         made = cls(
             id=name if known else NO_ID, label=texts.get("label", ""), kind="identity",
             formula=texts.get("formula", ""), source=texts.get("source", ""), evaluate=_never,
-            cases=lambda size: {"alone": np.zeros(1, int)}, sizes=({},),
+            cases=lambda size: {ALONE: np.zeros(1, int)}, sizes=({},),
             forms=(Form(name="printed"),),
         )  # fmt: skip
         said = str(problem) if repr(name) in str(problem) else f"statement {name!r}: {problem}"
@@ -287,7 +289,11 @@ def _filled(form: Form, usual: str, sizes: Sequence[Mapping[str, float]]) -> For
         stored = replace(stored, size=sizes[0])
     refuted = "inconsistent" if usual == "consistent" else "fails"
     expected: Any = form.expected or (refuted if stored or form.is_twin else usual)
-    return replace(form, expected=expected, counterexample=stored)
+    made = replace(form, expected=expected, counterexample=stored)
+    said = form.recorded if form.filled else bool(form.expected or stored) and not form.is_twin
+    object.__setattr__(made, "recorded", said)
+    object.__setattr__(made, "filled", True)
+    return made
 
 
 def _take_sets(s: Statement) -> None:
@@ -323,7 +329,7 @@ def _take_nothing(s: Statement) -> None:
     fill = lambda name, value: object.__setattr__(s, name, value)
     fill("over", None)
     if not s.samplers and s.cases is None and s.there_is is None:
-        fill("cases", lambda size: {"alone": np.zeros(1, int)})
+        fill("cases", lambda size: {ALONE: np.zeros(1, int)})
         fill("enumerates", s.enumerates or "of each size the one instance")
 
 
