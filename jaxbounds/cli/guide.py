@@ -7,7 +7,7 @@ import tyro
 
 TOPICS = (
     "start", "say", "source", "verdicts", "papers", "certify", "kernel", "constants", "curvature",
-    "figures", "sweeps", "engines", "evidence", "files", "changes",
+    "figures", "sweeps", "engines", "evidence", "files", "programs", "changes",
 )  # fmt: skip
 """As one reads them; each is `jaxbounds/guide/<topic>.md`, whose first line is "# topic: what"."""
 
