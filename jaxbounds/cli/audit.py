@@ -1,14 +1,17 @@
 """`jaxbounds audit`: what was found about a paper, for its authors."""
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
+from jaxbounds.cli.answers import answer
 from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.screen import show
 from jaxbounds.cli.streams import say
 from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
+from jaxbounds.report.items import coverage
 from jaxbounds.runs.audit import audited, the_paper, write_audit
 from jaxbounds.runs.statement_run import Options
 
@@ -57,6 +60,12 @@ def audit(
         run.done.update(run.kept)
         run.publish()
     written = write_audit(run)
+    items = [
+        {**dataclasses.asdict(one.item), "verdict": one.words}
+        for one in coverage(written.paper, run.verdicts)
+    ]
+    answer(folder=str(place), digest=written.digest, items=items,
+           verdicts=[v.to_json() for v in run.verdicts])  # fmt: skip
     words = f"audit.md, audit.html; digest {written.digest[:16]}"
     say(f"written to {place}: {words}", errors=False)
     if run.status:

@@ -10,6 +10,7 @@ import tyro
 from jaxbounds import report
 from jaxbounds.claims.statements import Paper, Statement
 from jaxbounds.claims.statements.paper import Weight
+from jaxbounds.cli.answers import answer
 from jaxbounds.cli.common import (
     Imports,
     Kinds,
@@ -164,6 +165,7 @@ def replay_file(file: Annotated[Path, tyro.conf.Positional], /, *, imports: Impo
     now = ratios[stored.meta["form"]]
     console.print(report.instance_text(stored.instance), markup=False)
     same = math.isclose(now, before, rel_tol=1e-12) or (math.isnan(now) and math.isnan(before))
+    answer(id=statement.id, form=stored.meta["form"], ratios=ratios, stored=before)
     words = f"stored for {stored.meta['form']}: {before!r}: {'same' if same else 'DIFFERENT'}"
     console.print(words, markup=False)
     return int(not same)

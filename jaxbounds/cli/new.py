@@ -1,5 +1,6 @@
 """`jaxbounds new`: a folder for a paper of one's own, that `verify` passes as it is."""
 
+import dataclasses
 import importlib.util
 import re
 import shutil
@@ -12,6 +13,7 @@ from typing import Annotated
 
 import tyro
 
+from jaxbounds.cli.answers import answer
 from jaxbounds.cli.line import told_in
 from jaxbounds.cli.streams import say
 from jaxbounds.papers import PAPERS
@@ -86,6 +88,7 @@ def _from_source(folder: Path, name: str, source: Path) -> int:
     _refuse_taken(folder)
     found = items_in(source, name)
     _write(folder, name, files_of(name, found))
+    answer(items=[dataclasses.asdict(item) for item in found.items])
     kinds = Counter(item.kind for item in found.items)
     words = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "no numbered item"
     say(f"{len(found.items)} items of {found.file}: {words}", errors=False)
@@ -108,6 +111,7 @@ def _write(folder: Path, name: str, texts: Mapping[str, str]) -> None:
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
+    answer(folder=str(folder), files=sorted(texts))
     above = folder.parent
     names = ", ".join(sorted(file.name for file in folder.iterdir()))
     say(f"{folder}: {names}", errors=False)
