@@ -246,7 +246,7 @@ def test_watching_judges_what_an_edit_touches(claims, tmp_path):
     file.write_text(file.read_text().replace("x**2", "x**3"))
     wait(2)
     since = seen.read_text()[before:]
-    assert "mine.square" in since and "mine.double" not in since and "NOT as recorded" in since
+    assert "mine.square" in since and "mine.double" not in since and "NOT shown to hold" in since
     file.write_text(file.read_text() + "x = (")
     wait(3)
     assert "cannot be loaded" in said.read_text()

@@ -111,6 +111,7 @@ def _verdict(index, form, status, ratio, quantiles=(), **options):
         "control": {"status": "fails", "worst_ratio": 2.0},
         "tolerance": statement.tolerance,
         "checked": ("|x| <= 1",),
+        "recorded": True,
     }
     return Verdict(**(given | options))
 
