@@ -8,7 +8,7 @@ import tyro
 from jaxbounds.cli.answers import answer
 
 TOPICS = (
-    "start", "say", "source", "verdicts", "papers", "certify", "kernel", "constants", "curvature",
+    "start", "say", "verdicts", "source", "papers", "certify", "kernel", "constants", "curvature",
     "figures", "sweeps", "engines", "evidence", "files", "programs", "changes",
 )  # fmt: skip
 """As one reads them; each is `jaxbounds/guide/<topic>.md`, whose first line is "# topic: what"."""
