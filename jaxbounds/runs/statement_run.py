@@ -8,12 +8,15 @@ import sys
 import tempfile
 import traceback as tracebacks
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jaxbounds.claims.records import RATIOS, read_records
 from jaxbounds.claims.statements import Statement
 from jaxbounds.experiments.provenance import versions
 from jaxbounds.falsification import Verdict, unmeasured, verdicts_on
+from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
 from jaxbounds.falsification.examples import NONE
 from jaxbounds.ground.files import try_to_write
 from jaxbounds.papers import Catalogue, Selection, load_papers, origin
@@ -45,6 +48,7 @@ class Options(NamedTuple):
         certify: disprove what fails and prove what names domains, in ball arithmetic.
         traceback: where a statement cannot be measured, print where it broke.
         fresh: do without what earlier runs found, and keep nothing for later ones.
+        timeout: seconds for a statement; what is not refuted by then is inconclusive.
     """
 
     seed: int = 0
@@ -52,6 +56,7 @@ class Options(NamedTuple):
     certify: bool = False
     traceback: bool = False
     fresh: bool = False
+    timeout: float = TIMEOUT
 
     def settings(self, catalogue: Catalogue) -> dict[str, Any]:
         """All that the verdicts depend on."""
@@ -72,6 +77,8 @@ def judged(
     statement: Statement, options: Options, catalogue: Catalogue, store: Path, /
 ) -> tuple[Verdict, ...]:
     """The verdicts on one statement, which breaks alone where it breaks."""
+    if statement.refused:
+        return unmeasured(statement, statement.refused, seed=options.seed)
     try:
         verdicts = verdicts_on(
             statement,
@@ -81,6 +88,7 @@ def judged(
             programs=programs_for(statement),
             examples=NONE if options.fresh else examples(options.thorough),
             referee=by_balls,
+            timeout=options.timeout,
         )
         if not options.certify:
             return verdicts
@@ -169,6 +177,7 @@ class Verification:
             raise ValueError(
                 f"--jobs or --seed cannot be negative or above 2^32 - 1: {jobs}, {options.seed}"
             )
+        refuse_other_limits(options.timeout)
         if selection.catalogue.own and (on != HERE or jobs > 1):
             names = ", ".join(paper.id for paper in selection.catalogue.own)
             raise ValueError(
@@ -185,8 +194,13 @@ class Verification:
         self.done: ById = {}
         self.stopped = ""
         try_to_write(self.folder.path)
-        before = self.folder.begin()
+        before = {
+            name: found
+            for name, found in self.folder.begin().items()
+            if not any(v.out_of_time for v in found)  # there may be more time now
+        }
         self.kept = {s.id: before[s.id] for s in selection.statements if s.id in before}
+        self._on_record = {name for p in selection.papers for name in read_records(p, RATIOS)}
 
     def __iter__(self) -> Iterator[tuple[Verdict, ...]]:
         """The verdicts on one statement after the other, as they come; kept ones first."""
@@ -196,12 +210,18 @@ class Verification:
         if self._is_over():
             return
         left = [s for s in self.selection.statements if s.id not in self.kept]
-        for verdicts in self._verdicts(left):
+        for verdicts in map(self._with_record, self._verdicts(left)):
             self.done[verdicts[0].id] = verdicts  # first: an interruption may come in between
             self.folder.keep(verdicts)
             yield verdicts
             if self._is_over():
                 return
+
+    def _with_record(self, verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
+        """Say of which ratios are on record."""
+        if not verdicts or verdicts[0].id not in self._on_record:
+            return verdicts
+        return tuple(replace(v, recorded=v.recorded or not v.is_twin) for v in verdicts)
 
     def _is_over(self) -> bool:
         over = self._exitfirst and not self.as_recorded
@@ -258,7 +278,8 @@ class Verification:
     @property
     def status(self) -> int:
         """The exit status: 3 if something could not be measured, 1 if not all is as recorded."""
-        if any(v.status == "error" for v in self.verdicts) and self.stopped != INTERRUPTED:
+        lost = any(v.status == "error" or (v.out_of_time and v.recorded) for v in self.verdicts)
+        if lost and self.stopped != INTERRUPTED:
             return 3
         return int(self.stopped == INTERRUPTED or not self.as_recorded)
 
