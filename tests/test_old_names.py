@@ -18,8 +18,9 @@ CHANGES = Path(jb.__file__).parent / "guide" / "changes.md"
 
 
 def _rows():
-    """The rows of the guide's tables."""
-    for line in CHANGES.read_text(encoding="utf8").splitlines():
+    """The rows of the guide's tables of old names; later sections are about other changes."""
+    names, _, _ = CHANGES.read_text(encoding="utf8").partition("## Signatures and packages")
+    for line in names.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if line.startswith("|") and "---" not in line and not cells[0].startswith("was"):
             yield [re.findall(r"`([^`]+)`", cell) for cell in cells]

@@ -10,7 +10,10 @@ from jaxbounds.runs.statement_run import Options
 
 OF_THE_SCREEN = {"traceback": "the command prints it; a caller in Python has a debugger"}
 """Fields of `Options` that `jb.verify` lacks, with the reason."""
-NO_VERDICT = {"traceback": "it prints, and changes no verdict"}
+NO_VERDICT = {
+    "traceback": "it prints, and changes no verdict",
+    "timeout": "a verdict that ran out of time is measured again in any case",
+}
 """Fields of `Options` that the settings of a run lack, with the reason."""
 NAMES = {"what": "patterns", "kinds": "kind"}
 """Parameters of `jb.verify` whose flag has another name."""
