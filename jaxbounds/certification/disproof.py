@@ -41,7 +41,9 @@ from jaxbounds.programs.balls.values import (
     as_reals,
     nonnegative,
 )
-from jaxbounds.programs.interpreted import once
+from jaxbounds.programs.interpreted import NotInterpreted, interpreted, once
+from jaxbounds.programs.interpreted.whole import with_whole_numbers
+from jaxbounds.programs.ranges import operations_that_may_wrap
 
 AGREED = 1e-12
 """Relative: sides of an identity that certainly differ by no more are equal; a larger part calls
@@ -359,6 +361,8 @@ def _certificate(
             given
         ):
             tried |= _of_the_set(statement, claim, given, static, seconds, margin)
+        if tried["word"] == "disproved" and not statement.host:
+            tried |= _of_machine_integers(statement, claim, given, static)
     tried.pop("traced", None)
     tried.pop("apart", None)
     return Certificate(**about, **tried, seconds=time.perf_counter() - started)
@@ -390,6 +394,32 @@ def _of_the_set(
     except (Undecided, NotSupported):
         return only
     return {} if there["word"].startswith("disproved") else only
+
+
+def _of_machine_integers(
+    statement: Statement, form: Form, instance: Any, size: Size
+) -> dict[str, Any]:
+    """A weaker word where integers wrap on the way to a side: ball arithmetic takes them as coded.
+
+    It is weaker as well where NumPy cannot tell and the ranges of integers allow it.
+    """
+    traced = jax.jit(sides_of(statement, form, size)).trace(instance)
+    leaves = jax.tree.leaves(instance)
+    named = ", ".join(operations_that_may_wrap(traced.jaxpr, leaves))
+    if not named:
+        return {}
+    reason = f"as coded: integers may wrap in {named}"
+    with contextlib.suppress(NotInterpreted):
+        whole = with_whole_numbers(traced.jaxpr, leaves)
+        if not whole.wraps:
+            return {}
+        own = interpreted(traced.jaxpr)(*leaves)
+        alike = [np.allclose(a, b.astype(float), rtol=AGREED, atol=0.0, equal_nan=True)
+                 for a, b in zip(own, map(np.asarray, whole.values))]  # fmt: skip
+        if all(alike):
+            return {}
+        reason = f"as coded: integers wrap in {', '.join(whole.wraps)}"
+    return {"word": "disproved as coded", "reason": reason}
 
 
 def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The sharp constant of an inequality: search, snap, polish, certify, and say what it may mean."""
 
+import contextlib
 import itertools
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ import numpy as np
 from jaxbounds.claims.statements import Budget, Instance, Relation, Statement
 from jaxbounds.claims.statements.line import Sets, Side, line_of
 from jaxbounds.constants.dependence import dependence
+from jaxbounds.constants.discrete import is_discrete, neighbour_is_larger, settled
 from jaxbounds.constants.examine import (
     STATIONARY,
     Best,
@@ -30,11 +32,13 @@ from jaxbounds.constants.result import SECONDS, AtSize, SharpConstant, Where
 from jaxbounds.constants.sizes import Sizes, check, grid
 from jaxbounds.constants.starts import KINDS, Fresh, Start, first_starts, further
 from jaxbounds.falsification import ON_AVERAGE, float64_on_cpu
-from jaxbounds.falsification.bench import Pool, concatenate
+from jaxbounds.falsification.as_coded import at_instances, reason
+from jaxbounds.falsification.bench import Pool, batch_of, concatenate, length, take
 from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.examples import NONE, SOURCE, Examples, recall, remember
 from jaxbounds.falsification.explore import draw, search
 from jaxbounds.papers import Named, the_statement
+from jaxbounds.programs.interpreted import NotInterpreted
 
 __all__ = ["examined", "sharp_constant"]
 
@@ -48,6 +52,8 @@ attained: at least, where the time allows, and where half of it does."""
 FIRST = 0.25
 """The part of the time for the first starts: nothing is said before others were tried."""
 ROUNDS = 400
+LOOKED_AT = 512
+"""Instances at which integers that wrap are looked for; more take longer, and see rarer ones."""
 
 
 def sharp_constant(
@@ -164,7 +170,11 @@ def _at_size(
     until = started + seconds
     fresh = Fresh(problem, pool, budget, seed)
     settling = _Settling(problem, fresh, seed, snap, until)
-    if moves(problem):
+    discrete = is_discrete(problem) and not statement.enumerates
+    over = settled(problem, pool, budget, seed=seed, until=until) if discrete else None
+    if over is not None:
+        points = [over.point]
+    elif moves(problem):
         points = polished(problem, starts, until=started + seconds * FIRST, snap=snap)
         if _elsewhere(statement, drawn, max(p.ratio for p in points)) is None:
             # To certify a single point may take all the time: others are tried before.
@@ -173,12 +183,22 @@ def _at_size(
         points = [at(problem, starts[0].instance, 0.0)._replace(kind=starts[0].kind)]
     best = best_of(problem, points, until=until, seed=seed, snap=snap)
     where = _elsewhere(statement, drawn, best.point.ratio)
-    if where is None and moves(problem):
+    if over is not None:
+        word: Where = "enumerated" if over.every else "rising" if over.doubt else "attained"
+        found = said(problem, best, points, word)
+        found = replace(found, reason=over.doubt) if over.doubt else found
+    elif where is None and moves(problem):
         found, best = settling(points, best)
     elif where is None:
         found, best = _by_moves(problem, pool, starts, best, fresh, seed, until)
     else:
         found = said(problem, best, points, where)
+    settles = found.where in ("attained", "limit") and over is None
+    if settles and neighbour_is_larger(problem, pool, best.point):
+        words = "with another integer it is larger"
+        found = replace(found, where="rising", closed=None, reason=words)
+    if wraps := _wrapping(problem, pool, best.point.instance):
+        found = replace(found, where="as coded", closed=None, reason=wraps)
     worst = problem.put(best.point.instance), size, best.point.ratio
     if worst[2] <= edge(statement) or (
         best.far is None and best.ball is not None and best.ball > 1
@@ -186,6 +206,19 @@ def _at_size(
         # What only floats say to be violated, far out perhaps, would cloud every later verdict.
         remember(problem.bench, statement.forms[0], 0, worst, examples)
     return replace(found, **readable(problem, best, until=until), seconds=took())
+
+
+def _wrapping(problem: Problem, pool: Pool, best: Instance) -> str:
+    """Why the number is the program's and no integer's; empty where no integer wraps."""
+    bench, (batch, _) = problem.bench, pool.of_size(0)
+    if not bench.watch.wrapping or problem.statement.host:
+        return ""
+    rows = take(batch, np.arange(min(length(batch), LOOKED_AT)))
+    with contextlib.suppress(NotInterpreted):
+        many = concatenate([rows, batch_of(best)])
+        (wrapped,) = at_instances(bench, many, problem.size)
+        return reason(wrapped.operations) if np.any(wrapped.rows) else ""
+    return ""
 
 
 def _by_moves(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from jaxbounds.claims.sets.base import MOST
 from jaxbounds.claims.statements import CONTROL, Budget, Instance, Sampler, Size, Statement
 from jaxbounds.claims.statements.over import Drawn
 from jaxbounds.falsification.bench import (
@@ -21,6 +22,7 @@ from jaxbounds.falsification.bench import (
     take,
 )
 from jaxbounds.falsification.decide import ON_AVERAGE, violation
+from jaxbounds.falsification.discrete import LARGE, all_points, is_little_work
 from jaxbounds.falsification.evaluation import form_names
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.move_search import (
@@ -34,6 +36,7 @@ from jaxbounds.falsification.move_search import (
     within_range_of,
 )
 from jaxbounds.falsification.programs import Programs
+from jaxbounds.falsification.scales import traced_reading
 from jaxbounds.falsification.search import (
     NO_SLOPES,
     Found,
@@ -43,7 +46,7 @@ from jaxbounds.falsification.search import (
     random_search,
     slopes,
 )
-from jaxbounds.programs.interpreted import once
+from jaxbounds.programs.interpreted import NotInterpreted, once
 
 
 def _key(seed: int, *names: str | int) -> jax.Array:
@@ -99,6 +102,28 @@ def _draws_of(bench: Bench, name: str, index: int, budget: Budget, seed: int) ->
     )
 
 
+def _worst_of_many(bench: Bench, size: Size, like: Instance) -> Instance | None:
+    """The worst points of finite sets, for each form, where all can be measured, but not kept."""
+    statement, sets = bench.statement, all_points(bench.statement, size)
+    count = sets.cardinality(size) if sets else None
+    if statement.host or statement.kind in ON_AVERAGE or sets is None or count is None:
+        return None
+    if not MOST < count <= LARGE:
+        return None
+    try:
+        program = traced_reading(bench, size, take(like, np.arange(bench.batch) % length(like)))
+    except NotInterpreted:
+        return None
+    if not is_little_work(program.jaxpr.jaxpr, count / bench.batch):
+        return None
+    typed = lambda point, leaf: np.asarray(point, leaf.dtype)
+    points = jax.tree.map(typed, sets.numbered(np.arange(count), size), like)
+    found = bench(points, size)
+    value = np.where(found.counted & ~np.isnan(found.value), found.value, -np.inf)
+    order = np.argsort(-value, axis=0, kind="stable")[: bench.batch]
+    return take(points, np.unique(order))
+
+
 def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, int]:
     """Fill the pool from the samplers and the cases; count what missed a hypothesis."""
     statement, left_out = bench.statement, dict[str, int]()
@@ -111,6 +136,9 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
                 batches.append(("every", jax.tree.map(like, points, batches[-1][1])))
         if statement.cases is not None:
             batches.append(("cases", cases_of(statement, size)))
+        many = _worst_of_many(bench, size, batches[0][1]) if batches else None
+        if many is not None:
+            batches.append(("every", many))
         for name, batch in batches:
             measured = bench(batch, size)
             pool.add(name, index, batch, measured)

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from jaxbounds.claims.statements import Budget, Form, Size, Statement
+from jaxbounds.falsification.as_coded import as_coded, without_wrapped
 from jaxbounds.falsification.bench import Bench, Column, Pool, calls_of, counterexample_of
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
 from jaxbounds.falsification.decide import ON_AVERAGE, Decision, decide, edge, violation
@@ -225,6 +226,7 @@ def judge(
             bench.watch.fixed = _repeats(bench, pool, columns)
         ill = "; ".join([*ailments(statement, pool, columns, searched), *unfit(bench.watch)])
         near = [near_control(statement, column) for column in columns[:-1]]
+        wrapped = as_coded(bench, pool, columns)
         decisions = []
         for index, (form, column) in enumerate(zip(statement.forms, columns)):
             if statement.kind not in ON_AVERAGE:
@@ -233,6 +235,8 @@ def judge(
             if decision.status == "vacuous" and left_out:
                 missed = ", ".join(f"{count} missed {name!r}" for name, count in left_out.items())
                 decision = decision._replace(reason=f"{decision.reason}: {missed}")
+            decision, column = without_wrapped(statement, index, column, decision, wrapped[index])
+            columns[index] = column
             decision, stored_ratio = _with_stored(bench, form, index, decision, referee)
             if decision.status == "fails" and statement.host and not bench.watch.fixed:
                 decision = Decision("inconclusive", decision.ratio, CHANGES)

@@ -78,7 +78,7 @@ def _is_long(program: Any) -> bool:
     return most > MOST or (math.isfinite(work) and work > LONGEST)
 
 
-def _traced(bench: Bench, size: Size, batch: Instance) -> Any:
+def traced_reading(bench: Bench, size: Size, batch: Instance) -> Any:
     """The program that reads as many instances as are measured at once."""
     key = "terms", size
     if key not in bench.traces:
@@ -89,7 +89,7 @@ def _traced(bench: Bench, size: Size, batch: Instance) -> Any:
     return bench.traces[key]
 
 
-def _parts(bench: Bench, batch: Instance) -> Iterator[tuple[Instance, int]]:
+def parts_of(bench: Bench, batch: Instance) -> Iterator[tuple[Instance, int]]:
     """The instances, always as many at once; and how many of them count."""
     total = length(batch)
     for start in range(0, total, bench.batch):
@@ -106,7 +106,8 @@ def _flat(x: Any) -> np.ndarray:
     return x.reshape(len(x), -1)
 
 
-def _sides(part: Reading, form: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def flat_sides(part: Reading, form: int, /) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Both sides of a form at many instances, shape (instances, entries), and the stated errors."""
     left, right, error = (_flat(of_form(side, form)) for side in part[:3])
     return left, right, np.max(error, axis=1, initial=0.0)
 
@@ -151,16 +152,16 @@ def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
     """
     statement, found = bench.statement, []
     with np.errstate(all="ignore"):
-        for part, count in _parts(bench, batch):
-            traced = _traced(bench, size, part)
+        for part, count in parts_of(bench, batch):
+            traced = traced_reading(bench, size, part)
             measured = terms(traced, part)
-            left, right, error = _sides(measured.values, form)
-            of_left, of_right, _ = _sides(measured.sizes, form)
+            left, right, error = flat_sides(measured.values, form)
+            of_left, of_right, _ = flat_sides(measured.sizes, form)
             sizes = of_left + of_right
             one = _compared(statement, (left, right), sizes, error)
             if np.any(one.low > edge(statement)) and has_jumps(traced.jaxpr):
                 for seed in range(1, 1 + SHAKES):
-                    other = _sides(shaken(traced, part, seed), form)
+                    other = flat_sides(shaken(traced, part, seed), form)
                     again = _compared(statement, other[:2], sizes, other[2])
                     apart = (one.low > edge(statement)) & ~(again.low > edge(statement))
                     one = Judged(*(np.where(apart, new, own) for new, own in zip(again, one)))
@@ -198,7 +199,7 @@ def _entries(bench: Bench, batch: Instance, size: Size, form: int, m: Measured) 
     if not len(rows):
         return rows
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, bench.batch).astype(int))]
-    left, right, _ = _sides(bench.reading(take(batch, rows), size), form)
+    left, right, _ = flat_sides(bench.reading(take(batch, rows), size), form)
     if left.shape[1] < 2:
         return rows[:0]
     own = np.maximum(np.abs(left), np.abs(right))

@@ -24,6 +24,7 @@ STYLES = {
     "rising": "magenta",
     "unbounded": "yellow",
     "drawn": "magenta",
+    "as coded": "magenta",
     "none": "dim",
 }
 

@@ -120,6 +120,21 @@ class Over(Mapping[str, Any]):
             rows.append(rest | {name: tried})
         return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *rows)
 
+    def cardinality(self, size: Size) -> int | None:
+        """How many points there are; None where they are not finitely many, or nobody knows."""
+        counts = [one.cardinality(size) for one in self.values()]
+        known = [n for n in counts if n is not None]
+        return math.prod(known) if len(known) == len(counts) else None
+
+    def numbered(self, rows: np.ndarray, size: Size) -> Point:
+        """The points of these numbers, leaves of shape (rows, *shape); the last set runs first."""
+        left, found = np.asarray(rows, np.int64), dict[str, Any]()
+        for name in reversed(self._sets):
+            one: Any = self[name]
+            left, own = np.divmod(left, one.cardinality(size))
+            found[name] = one.numbered(own, size)
+        return {name: found[name] for name in self}
+
     def every(self, size: Size) -> Point | None:
         """All points, leaves of shape (count, *shape), where they are at most 4096."""
         parts = {name: one.every(size) for name, one in self.items()}

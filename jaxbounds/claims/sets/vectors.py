@@ -17,6 +17,7 @@ from jaxbounds.claims.sets.base import (
     Draw,
     Set,
     agrees,
+    digits,
     modules,
     signs_at,
     supports,
@@ -323,6 +324,16 @@ class Signs(Set):
         """Each entry is one of the two."""
         xp = modules(x)
         return {f"{name} is of signs": xp.all(xp.abs(x) == self.scale)}
+
+    def cardinality(self, size: Size) -> int:
+        """A power of two."""
+        return int(2 ** math.prod(self.shape_at(size)))
+
+    def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
+        """A binary digit for each entry, the last one first."""
+        shape = self.shape_at(size)
+        bits = digits(rows, 2, math.prod(shape)).reshape((-1, *shape))
+        return np.where(bits == 1, self.scale, -self.scale)
 
     def every(self, size: Size) -> np.ndarray | None:
         """All sign patterns, of at most 12 entries."""
