@@ -210,9 +210,10 @@ def _at_size(
 
 def _wrapping(problem: Problem, pool: Pool, best: Instance) -> str:
     """Why the number is the program's and no integer's; empty where no integer wraps."""
-    bench, (batch, _) = problem.bench, pool.of_size(0)
+    bench = problem.bench
     if not bench.watch.wrapping or problem.statement.host:
         return ""
+    batch, _ = pool.of_size(0)
     rows = take(batch, np.arange(min(length(batch), LOOKED_AT)))
     with contextlib.suppress(NotInterpreted):
         many = concatenate([rows, batch_of(best)])

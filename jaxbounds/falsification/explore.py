@@ -21,6 +21,7 @@ from jaxbounds.falsification.bench import (
     length,
     take,
 )
+from jaxbounds.falsification.close_moves import look_between, search_close
 from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.discrete import LARGE, all_points, is_little_work
 from jaxbounds.falsification.evaluation import form_names
@@ -258,7 +259,19 @@ def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
         searched = _with_moves(
             searched, search_by_moves(bench, pool, budget, (seed, index), again=True)
         )
+        if statement.is_bound and statement.there_is is None:
+            searched = _with_close(bench, pool, budget, (seed, index), searched)
     return searched
+
+
+def _with_close(
+    bench: Bench, pool: Pool, budget: Budget, at: Place, searched: Searched
+) -> Searched:
+    """Points that run together, other scales, and what lies between the draws of one number."""
+    look_between(bench, pool, at[1])
+    found, distant = search_close(bench, pool, budget, at)
+    far = tuple(DistantInstance(at[1], instance) for instance in distant)
+    return _with_moves(searched, found)._replace(far=(*searched.far, *far))
 
 
 def _with_moves(searched: Searched, hopped: FoundByMoves) -> Searched:
