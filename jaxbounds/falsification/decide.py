@@ -27,6 +27,13 @@ NUMERICAL = 1e-3
 """An error bar wider than this is statistical: a known equality case cannot decide it."""
 
 
+UNNAMED = (
+    "the ratio reaches one up to rounding, and no equality case is named: say in words where "
+    'the sides agree, as Form(..., equality="x = y")'
+)
+"""The reason where nothing but rounding speaks against a bound that names no equality case."""
+
+
 def edge(statement: Statement, /) -> float:
     """The value above which an instance violates: 1 + tolerance for `<=` and `>=`.
 
@@ -85,11 +92,7 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
         return Decision("inconclusive", worst, "the error of some measurement straddles one")
     if form and form.equality:
         return Decision("holds", worst, f"the worst ratio is one, attained at: {form.equality}")
-    reason = (
-        "the ratio reaches one up to rounding, and no equality case is named: say in words where "
-        'the sides agree, as Form(..., equality="x = y")'
-    )
-    return Decision("inconclusive", worst, reason)
+    return Decision("inconclusive", worst, UNNAMED)
 
 
 def _unsupported(statement: Statement, searched: Flags) -> str:

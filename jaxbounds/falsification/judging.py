@@ -7,10 +7,18 @@ import jax
 import numpy as np
 
 from jaxbounds.claims.statements import Budget, Form, Size, Statement
+from jaxbounds.falsification.approached import approached
 from jaxbounds.falsification.as_coded import as_coded, without_wrapped
 from jaxbounds.falsification.bench import Bench, Column, Pool, calls_of, counterexample_of
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
-from jaxbounds.falsification.decide import ON_AVERAGE, Decision, decide, edge, violation
+from jaxbounds.falsification.decide import (
+    ON_AVERAGE,
+    UNNAMED,
+    Decision,
+    decide,
+    edge,
+    violation,
+)
 from jaxbounds.falsification.evaluation import Reals, changes_its_instance
 from jaxbounds.falsification.evidence import ailments, near_control
 from jaxbounds.falsification.examples import NONE, Examples, recall
@@ -23,7 +31,11 @@ from jaxbounds.falsification.extrapolation import (
 from jaxbounds.falsification.measure import float64_on_cpu
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.reach import reach
-from jaxbounds.falsification.scales import measured_again, second_look
+from jaxbounds.falsification.scales import (
+    look_at_large_violations,
+    measured_again,
+    second_look,
+)
 from jaxbounds.falsification.second_opinion import Asked, no_referee, remembering, stands
 from jaxbounds.falsification.special import look_at_special_points
 from jaxbounds.falsification.trace_watch import TraceWatch, forget
@@ -119,6 +131,7 @@ class Findings(NamedTuple):
         left_out: instances that do not count, by reason.
         searched: what the searches came to.
         near: for each form whether its near-control was rejected.
+        along: for each form the way along which its ratio comes to one, and reaches it nowhere.
     """
 
     bench: Bench
@@ -129,6 +142,7 @@ class Findings(NamedTuple):
     left_out: dict[str, int]
     searched: Searched
     near: list[bool]
+    along: list[str]
 
 
 def unfit(watch: TraceWatch, /) -> Iterator[str]:
@@ -166,6 +180,12 @@ def _looked_again(
     doubt = stands(bench, form, found, referee)
     if not doubt:
         return decision, column
+    if np.any(violating > 0):  # beside the size of their terms they may all be rounding
+        index = [f.name for f in statement.forms].index(form.name)
+        looked = look_at_large_violations(bench, pool, column, index)
+        again = decide(statement, form, looked)
+        if again.status in ("holds", "vacuous"):
+            return again, looked
     for row in _smaller(violating):
         if not stands(bench, form, _at_row(bench, pool, column, row), referee):
             measured = column.measured
@@ -173,6 +193,26 @@ def _looked_again(
             column = column._replace(measured=measured._replace(counted=counted))
             return decide(statement, form, column), column
     return Decision("inconclusive", decision.ratio, doubt), column
+
+
+def _beside_zero(
+    bench: Bench, pool: Pool, column: Column, form: Form, decision: Decision, referee: Asked
+) -> Decision:
+    """A bound by zero holds where its side differs from zero by no more than its terms round.
+
+    No equality case says more than that; ball arithmetic must not refute the worst instances.
+    """
+    m, statement = column.measured, bench.statement
+    zero = (m.rhs == 0) | (m.lhs == 0)
+    if decision.reason != UNNAMED or not np.all(zero[m.counted]):
+        return decision
+    value = np.where(m.counted, m.value, -np.inf)
+    for row in np.argsort(-value, kind="stable")[:ASKED]:
+        instance, size, _ = _at_row(bench, pool, column, int(row))
+        if referee(statement, form, instance, size).word.startswith("disproved"):
+            return decision
+    words = "one side is zero, and the other differs from it by no more than its terms round"
+    return Decision("holds", decision.ratio, words)
 
 
 def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Size, float]:
@@ -227,7 +267,7 @@ def judge(
         ill = "; ".join([*ailments(statement, pool, columns, searched), *unfit(bench.watch)])
         near = [near_control(statement, column) for column in columns[:-1]]
         wrapped = as_coded(bench, pool, columns)
-        decisions = []
+        decisions, along = [], [""] * len(statement.forms)
         for index, (form, column) in enumerate(zip(statement.forms, columns)):
             if statement.kind not in ON_AVERAGE:
                 column = columns[index] = _beyond_floats(bench, pool, column, form, referee)
@@ -243,6 +283,12 @@ def judge(
             if decision.status == "fails" and statement.kind not in ON_AVERAGE:
                 decision, column = _looked_again(bench, pool, column, form, decision, referee)
                 columns[index] = column
+            decision = _beside_zero(bench, pool, column, form, decision, referee)
+            if decision.reason == UNNAMED or (form.equality and decision.status == "holds"):
+                along[index] = approached(bench, pool, column, index, form, referee)
+            if decision.reason == UNNAMED and along[index]:
+                words = f"the ratio comes to one with {along[index]}, and no instance reaches it"
+                decision = Decision("holds", decision.ratio, words)
             if decision.status in ("holds", "consistent") and control.status not in REJECTED:
                 reason = f"the control was not rejected ({control.status}: {control.reason})"
                 decision = Decision("inconclusive", decision.ratio, reason)
@@ -253,4 +299,4 @@ def judge(
                 if reason := ill or doubts.get(form.name, "") or missed:
                     decision = Decision("inconclusive", decision.ratio, reason)
             decisions.append((decision, stored_ratio))
-    return Findings(bench, pool, columns, decisions, control, left_out, searched, near)
+    return Findings(bench, pool, columns, decisions, control, left_out, searched, near, along)

@@ -169,15 +169,16 @@ def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
     return _joined(found)
 
 
-def _doubtful(statement: Statement, m: Measured, batch: Instance) -> np.ndarray:
-    """Which instances seem to violate a form by what may be rounding."""
+def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -> np.ndarray:
+    """Which instances seem to violate a form by what may be rounding; or by whatever amount."""
     if statement.relation == "=":
         return np.asarray(m.counted & (m.value > statement.tolerance))
     largest = largest_entry(batch, np, axes=1)
     with np.errstate(all="ignore"):
         small = (m.rhs <= 0) | (np.abs(m.lhs - m.rhs) <= NEARBY * (largest + 1.0))
         finite = np.isfinite(m.lhs - m.rhs)
-    return np.asarray(m.counted & (m.value > 1 + statement.tolerance) & small & finite)
+    seems = m.counted & (m.value > 1 + statement.tolerance) & finite
+    return np.asarray(seems & (small | large))
 
 
 def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
@@ -209,9 +210,12 @@ def _entries(bench: Bench, batch: Instance, size: Size, form: int, m: Measured) 
 
 
 def _looked_at(
-    bench: Bench, batch: Instance, size: Size, form: int, m: Measured
+    bench: Bench, batch: Instance, size: Size, form: int, m: Measured, large: bool = False
 ) -> tuple[Measured, np.ndarray]:
-    """One form at one size, with what the size of the terms says; and that size, where known."""
+    """One form at one size, with what the size of the terms says; and that size, where known.
+
+    With `large`, violations of every amount are looked at.
+    """
     statement, scale = bench.statement, np.full(len(m.value), np.nan)
     fields = {name: np.array(getattr(m, name)) for name in ("value", "low", "high", "counted")}
 
@@ -221,7 +225,7 @@ def _looked_at(
             fields[name][rows] = getattr(new, name)
         fields["counted"][rows] = new.tells
 
-    doubtful = np.flatnonzero(_doubtful(statement, m, batch))
+    doubtful = np.flatnonzero(_doubtful(statement, m, batch, large))
     doubtful = doubtful[np.argsort(-m.value[doubtful], kind="stable")]
     for rows in (doubtful[:FIRST], doubtful[FIRST:]):
         if len(rows):
@@ -257,28 +261,38 @@ def second_look(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Colu
 
     Columns stay as they are where NumPy does not run the claim's program.
     """
-    statement = bench.statement
-    if not is_looked_at(statement):
+    if not is_looked_at(bench.statement):
         return columns
-    found = list(columns)
-    for index, size in enumerate(map(Size, statement.sizes)):
-        here = np.flatnonzero(columns[0].sizes == index)
+    forms = range(len(bench.statement.forms))
+    looked = [_of_form(bench, pool, columns[form], form, large=False) for form in forms]
+    return [*looked, *columns[len(looked) :]]
+
+
+def look_at_large_violations(bench: Bench, pool: Pool, column: Column, form: int, /) -> Column:
+    """The column of a form, whose violations of every amount are set against their terms."""
+    if not is_looked_at(bench.statement):
+        return column
+    return _of_form(bench, pool, column, form, large=True)
+
+
+def _of_form(bench: Bench, pool: Pool, column: Column, form: int, *, large: bool) -> Column:
+    for index, size in enumerate(map(Size, bench.statement.sizes)):
+        here = np.flatnonzero(column.sizes == index)
         if not len(here):
             continue
-        batch, measured = pool.of_size(index)
-        for form in range(len(statement.forms)):
-            try:
-                new, scale = _looked_at(bench, batch, size, form, measured.column(form))
-            except NotInterpreted:
-                continue
-            own = found[form]
-            fields = [np.array(field) for field in own.measured]
-            for old, other in zip(fields, new):
-                old[here] = other
-            known = np.full(len(own.sizes), np.nan) if own.scale is None else own.scale.copy()
-            known[here] = scale
-            found[form] = own._replace(measured=Measured(*fields), scale=known)
-    return found
+        batch, _ = pool.of_size(index)
+        measured = Measured(*(np.asarray(field)[here] for field in column.measured))
+        try:
+            new, scale = _looked_at(bench, batch, size, form, measured, large)
+        except NotInterpreted:
+            continue
+        fields = [np.array(field) for field in column.measured]
+        for old, other in zip(fields, new):
+            old[here] = other
+        known = np.full(len(column.sizes), np.nan) if column.scale is None else column.scale.copy()
+        known[here] = np.where(np.isnan(scale), known[here], scale)
+        column = column._replace(measured=Measured(*fields), scale=known)
+    return column
 
 
 def measured_again(bench: Bench, instance: Instance, size: Size, form: int, /) -> Measured:

@@ -41,10 +41,14 @@ class Referee(NamedTuple):
     Attributes:
         word: "disproved", "disproved as coded", "undecided", or "absent" without the extra.
         reason: one sentence.
+        strict: the sides are certainly apart, in the order that the claim says.
+        equal: both sides are certainly one number.
     """
 
     word: str
     reason: str
+    strict: bool = False
+    equal: bool = False
 
     @property
     def is_true(self) -> bool:
