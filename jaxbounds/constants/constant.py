@@ -30,7 +30,15 @@ from jaxbounds.constants.polish import SAME, Point, at, evolved, polished
 from jaxbounds.constants.problem import Problem, flat
 from jaxbounds.constants.result import SECONDS, AtSize, SharpConstant, Where
 from jaxbounds.constants.sizes import Sizes, check, grid
-from jaxbounds.constants.starts import KINDS, Fresh, Start, first_starts, further
+from jaxbounds.constants.starts import (
+    KINDS,
+    Fresh,
+    Start,
+    first_starts,
+    further,
+    sides_overflow,
+    within_floats,
+)
 from jaxbounds.falsification import ON_AVERAGE, float64_on_cpu
 from jaxbounds.falsification.as_coded import at_instances, reason
 from jaxbounds.falsification.bench import Pool, batch_of, concatenate, length, take
@@ -52,6 +60,7 @@ attained: at least, where the time allows, and where half of it does."""
 FIRST = 0.25
 """The part of the time for the first starts: nothing is said before others were tried."""
 ROUNDS = 400
+OVERFLOW = "a side overflows float64 at some instances, where the ratio may be larger"
 LOOKED_AT = 512
 """Instances at which integers that wrap are looked for; more take longer, and see rarer ones."""
 
@@ -165,8 +174,12 @@ def _at_size(
     search(problem.bench, pool, budget, seed)
     recall(problem.bench, pool, examples)  # after the search, which finds what it finds by itself
     starts, drawn = first_starts(pool, STARTS)
+    overflows = sides_overflow(pool)
+    starts = starts or within_floats(problem, pool, STARTS)
     if not starts:
-        return AtSize(size=dict(size), ratio=0.0, where="none", seconds=took())
+        word: Where = "rising" if overflows else "none"
+        said_so = OVERFLOW if overflows else ""
+        return AtSize(size=dict(size), ratio=0.0, where=word, reason=said_so, seconds=took())
     until = started + seconds
     fresh = Fresh(problem, pool, budget, seed)
     settling = _Settling(problem, fresh, seed, snap, until)
@@ -184,7 +197,7 @@ def _at_size(
     best = best_of(problem, points, until=until, seed=seed, snap=snap)
     where = _elsewhere(statement, drawn, best.point.ratio)
     if over is not None:
-        word: Where = "enumerated" if over.every else "rising" if over.doubt else "attained"
+        word = "enumerated" if over.every else "rising" if over.doubt else "attained"
         found = said(problem, best, points, word)
         found = replace(found, reason=over.doubt) if over.doubt else found
     elif where is None and moves(problem):
@@ -197,6 +210,8 @@ def _at_size(
     if settles and neighbour_is_larger(problem, pool, best.point):
         words = "with another integer it is larger"
         found = replace(found, where="rising", closed=None, reason=words)
+    if overflows and found.where not in ("rising", "unbounded"):
+        found = replace(found, where="rising", closed=None, reason=OVERFLOW)
     if wraps := _wrapping(problem, pool, best.point.instance):
         found = replace(found, where="as coded", closed=None, reason=wraps)
     worst = problem.put(best.point.instance), size, best.point.ratio

@@ -3,7 +3,7 @@
 import functools
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import jax
@@ -186,6 +186,10 @@ ALIKE = 1e-6
 """Relative: instances whose ratios are so near are of one place."""
 
 
+INNER = 10
+"""To how many steps one is taken where each measures by a search of its own: more take longer."""
+
+
 class Searched(NamedTuple):
     """What all searches of a statement came to.
 
@@ -247,6 +251,8 @@ def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
     searched = Searched(0, np.zeros(len(form_names(statement)), int), 0)
     if not is_searched(statement, budget):
         return searched
+    if statement.there_is is not None:
+        budget = replace(budget, steps=max(1, budget.steps // INNER))
     for index in range(len(statement.sizes)):
         near = within_range_of(pool.of_size(index)[0])
         if statement.host:

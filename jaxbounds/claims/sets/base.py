@@ -38,6 +38,10 @@ class Chart(NamedTuple):
     point: Callable[[jax.Array], Any]
 
 
+CORNERS = 256
+"""Extreme points of a set up to which all are tried; more decide larger sets, for longer."""
+
+
 def digits(rows: np.ndarray, base: int, places: int, /) -> np.ndarray:
     """Numbers in a base, the highest of so many places first, shape (rows, places)."""
     left, found = np.asarray(rows, np.int64), list[np.ndarray]()
@@ -146,6 +150,10 @@ class Set(ABC):
         scale = jnp.maximum(jnp.max(jnp.abs(x)), 1e-3)
         moved = jnp.stack([-x, flipped, without, copied, jnp.sign(x) * scale, 1e3 * x])
         return jax.vmap(lambda point: self.project(point, size))(moved)
+
+    def corners(self, size: Size) -> np.ndarray | None:
+        """All extreme points, shape (count, *shape), where they are at most 256; else None."""
+        return None
 
     def cardinality(self, size: Size) -> int | None:
         """How many points it has; None where they are not finitely many, or nobody knows."""

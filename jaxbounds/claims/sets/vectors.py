@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.sets.base import (
+    CORNERS,
     MORE,
     MOST,
     Chart,
@@ -94,6 +95,15 @@ class Box(Set):
         corner = jax.random.bernoulli(key, 0.5, self.shape_at(size))
         finite = [low if math.isfinite(low) else high, high if math.isfinite(high) else low]
         return jnp.where(corner, finite[1], finite[0])
+
+    def corners(self, size: Size) -> np.ndarray | None:
+        """Each entry at one of two finite ends."""
+        ends, shape = self._ends(size), self.shape_at(size)
+        entries = math.prod(shape)
+        if not all(map(math.isfinite, ends)) or entries > math.log2(CORNERS):
+            return None
+        which = digits(np.arange(2**entries), 2, entries)
+        return np.asarray(ends)[which].reshape((-1, *shape))
 
     def project(self, x: Any, size: Size) -> Any:
         """Each entry clipped."""
