@@ -6,6 +6,7 @@ known, and the most promising of each kind are taken.
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -163,7 +164,7 @@ def within_floats(problem: Problem, pool: Pool, most: int, /) -> list[Start]:
     over = m.counted & (np.isinf(m.lhs) | np.isinf(m.rhs) | np.isnan(m.value))
     rows = np.flatnonzero(over)[:EACH]
     small = [
-        _changed(pool.instance(int(row)), lambda x, power=power: x * 10.0**-power)
+        _changed(pool.instance(int(row)), partial(np.multiply, 10.0**-power))
         for row in rows for power in SHRUNK
     ]  # fmt: skip
     if not small:

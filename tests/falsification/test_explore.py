@@ -360,7 +360,10 @@ def test_elsewhere_chains_are_run_before_and_after_slopes(monkeypatch):
         step
         for i in range(2)
         for step in (
-            ("hop", (9, i), False), ("slopes", (9, i)), ("hop", (9, i), True), ("close", (9, i)),
-        )  # fmt: skip
+            ("hop", (9, i), False),
+            ("slopes", (9, i)),
+            ("hop", (9, i), True),
+            ("close", (9, i)),
+        )
     ]
     assert found.accepted.tolist() == [4, 0, 0] and found.met == 4 and len(found.ends) == 4
