@@ -27,6 +27,8 @@ CLOSE, FALLS = 1e-6, 1e-5
 more approaches for equality cases."""
 FLOOR = 1e-13
 """What rounding leaves of a difference to one, at an end of a set."""
+ENDS = 3
+"""Ends at which the referee is asked whether the sides agree; more take seconds each."""
 LEAVES = 6
 """Arrays of floats that are scaled one by one."""
 
@@ -77,19 +79,25 @@ def _ways(instance: Instance) -> Iterator[_Way]:
             yield _Way(f"{names[i]} - {names[j]} to 0", out, back, end)
 
 
-def _along(bench: Bench, instance: Instance, size: Size, form: int, value: float) -> str:
-    """The way along which the ratio stays, and before which it falls; empty where there is none."""
+def _along(
+    bench: Bench, instance: Instance, size: Size, form: int, value: float
+) -> tuple[str, list[Instance]]:
+    """The way along which the ratio stays, and before which it falls; empty where there is none.
+
+    And the ends of all ways at which the ratio is near one.
+    """
     with np.errstate(all="ignore"):
         ways = list(_ways(instance))
     every = [one for way in ways for one in (*way.out, *way.back, way.end or instance)]
     if not every:
-        return ""
+        return "", []
     batch = projected(bench, size)(concatenate(list(map(batch_of, every))))
     m = bench(batch, size).column(form)
     ratios = np.where(m.counted & ~np.isnan(m.value), m.value, np.nan)
     both = (m.lhs != 0) | (m.rhs != 0)
     each = len(STEPS) + len(BACK) + 1
     entries = sum(np.size(leaf) for leaf in jax.tree.leaves(instance))
+    words, at_ends = "", list[Instance]()
     for k, way in enumerate(ways):
         first = k * each
         out = ratios[first : first + len(STEPS)]
@@ -99,12 +107,14 @@ def _along(bench: Bench, instance: Instance, size: Size, form: int, value: float
         ends = ends and _are_equal(way.end or {}, take(batch, last))
         stuck = _are_equal(instance, take(batch, first))
         # Beside other numbers an end of a set may be an equality case that is not met exactly.
-        if ends or (stuck and entries > 1 and not abs(value - 1) <= FLOOR):
+        if ends:
+            at_ends.append(take(batch, last))
+        if words or ends or (stuck and entries > 1 and not abs(value - 1) <= FLOOR):
             continue
         stays = np.all(np.isnan(out) | (out >= 1 - CLOSE)) and not np.all(np.isnan(out))
         if stays and np.nanmin(back, initial=np.inf) < 1 - FALLS:
-            return way.words
-    return ""
+            words = way.words
+    return words, at_ends
 
 
 def _are_equal(one: Instance, other: Instance) -> bool:
@@ -136,8 +146,10 @@ def approached(
     words, said = "", list[Referee]()
     for row in (int(near[np.argmax(value[near])]), int(near[np.argmin(value[near])])):
         instance, size = pool.instance(row), Size(statement.sizes[column.sizes[row]])
-        words = _along(bench, instance, size, index, float(value[row]))
-        if not words:
+        words, at_ends = _along(bench, instance, size, index, float(value[row]))
+        # An end of another way may be an equality case: the same one, where scales do not matter.
+        strict = lambda end, size=size: referee(statement, form, end, size).strict
+        if not words or not all(map(strict, at_ends[:ENDS])):
             return ""
         said.append(referee(statement, form, instance, size))
     return words if said[1].strict and not said[0].equal else ""

@@ -45,6 +45,9 @@ ATTAINED = {
     "at an irrational number": (
         lambda x: x**2 * jnp.exp(-(x**2) / 2) * math.e / 2, 1.0, {"x": jb.Box(0, 5)}
     ),
+    "where one of two points is zero, or the other large": (
+        lambda x, y: size(x + y), lambda x, y: size(x) + size(y) + jnp.minimum(size(x), 1.0), PAIR
+    ),
     "where two points are one": (
         lambda x, y: jnp.sum(x * y), lambda x, y: size(x) * size(y), PAIR
     ),
