@@ -18,12 +18,13 @@ from jaxbounds.constants import constants_on_record
 from jaxbounds.falsification import Verdict, save_instance
 from jaxbounds.papers import load_papers
 from jaxbounds.report import html_page
+from jaxbounds.report.columns import number
 from jaxbounds.report.constants import looseness_rows
 from jaxbounds.report.formula import formula
 from jaxbounds.report.headline import fails_as_printed, headline, in_brief, weights_in_words
 from jaxbounds.report.histogram import Axis, histogram, shares
 from jaxbounds.report.rows import certificate_words
-from jaxbounds.report.terminal import number, paper_rows
+from jaxbounds.report.terminal import paper_rows
 from jaxbounds.report.tex import plain
 from jaxbounds.report.worst import worst_known
 
@@ -111,6 +112,7 @@ def _verdict(index, form, status, ratio, quantiles=(), **options):
         "control": {"status": "fails", "worst_ratio": 2.0},
         "tolerance": statement.tolerance,
         "checked": ("|x| <= 1",),
+        "recorded": True,
     }
     return Verdict(**(given | options))
 
@@ -185,7 +187,7 @@ def test_the_page_tells_what_it_must(page):
     text = re.sub(r"\s+", " ", read(page.read_text(encoding="utf8")).text)
     for words in (
         "5 forms: 1 fails, 2 holds, 1 consistent, 1 inconclusive; 1 NOT as recorded",
-        "recorded holds",
+        "recorded: holds",
         "by Cauchy-Schwarz",
         "0.333333, 0]",
         f"jaxbounds replay '{page.parent / 'worst/a.npz'}' --import 'my claims.py'",

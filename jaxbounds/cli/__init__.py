@@ -12,6 +12,7 @@ import tyro
 from jaxbounds.cli import printed
 from jaxbounds.cli.limits import shortage
 from jaxbounds.cli.streams import Stream, say, usable_streams
+from jaxbounds.ground.extras import PACKAGES
 from jaxbounds.runs.digest import refusal
 from jaxbounds.runs.interruption import came, interruptible, leave
 from jaxbounds.runs.threads import collect_rarely, one_thread
@@ -40,10 +41,11 @@ COMMANDS = {
 
 _JUDGING = ("verify", "certify", "constant", "audit")
 
+FLAG = "--json"
 NO_THREADS = "can't start new thread"
 """Python's words where the system refuses another thread."""
 _NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
-"""What the system says where nothing can be written."""
+"""The system's error numbers for a place that takes no file."""
 
 
 def _command(name: str) -> Callable[..., int]:
@@ -103,6 +105,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _answered(arguments: list[str]) -> int:
+    if arguments and FLAG in arguments[1:]:
+        answers = importlib.import_module("jaxbounds.cli.answers")
+        if answers.asked(arguments):
+            return int(answers.answered(arguments, _answered))
     try:
         if arguments == ["--version"]:
             print(f"jaxbounds {__version__} jax {importlib.metadata.version('jax')}")
@@ -132,7 +138,7 @@ def _answered(arguments: list[str]) -> int:
         if came():  # Ctrl-C, which an import swallowed
             say("jaxbounds: interrupted")
             return 130
-        if problem.name != "flint":
+        if problem.name not in ("flint", *PACKAGES):
             raise
         say(f"jaxbounds: {problem}")
         return 2

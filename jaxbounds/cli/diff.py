@@ -19,13 +19,13 @@ from jaxbounds.runs.folder import UNREADABLE, verdicts_in
 
 What = Literal["verdict", "evidence", "ratio", "only in A", "only in B"]
 MEASURED: tuple[What, ...] = ("evidence", "ratio")
-"""What may change though no verdict does."""
+"""Fields that may change though no verdict does."""
 Forms = dict[tuple[str, str], Verdict]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What is not the same in two runs, about one form.
+    """A difference between two runs, about one form.
 
     Attributes:
         id: the statement.
@@ -72,7 +72,7 @@ def _change(a: Verdict | None, b: Verdict | None) -> tuple[What, str, str] | Non
     if a is None or b is None:
         return ("only in A", a.status, "") if a else ("only in B", "", b.status if b else "")
     if (a.status, a.as_expected) != (b.status, b.as_expected):
-        say = lambda v: v.status + ("" if v.as_expected else f", recorded {v.expected}")
+        say = lambda v: v.status + (f", {v.aside}" if v.aside else "")
         return "verdict", say(a), say(b)
     if a.evidence != b.evidence:
         return "evidence", a.evidence, b.evidence

@@ -31,7 +31,7 @@ Stamps = dict[Path, tuple[int, int]]
 
 
 class Watched(NamedTuple):
-    """What is judged, and how."""
+    """The statements that a watch judges, and their options."""
 
     patterns: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -44,7 +44,7 @@ class Watched(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What one round left: digests of the code that was judged, the files, the exit status."""
+    """The remains of one round: digests of the code that was judged, the files, the exit status."""
 
     digests: dict[str, str]
     stamps: Stamps

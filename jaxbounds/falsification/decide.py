@@ -23,14 +23,13 @@ class Decision(NamedTuple):
 
 ON_AVERAGE = ("probability", "expectation", "rate", "limit")
 """Kinds of which no single instance decides."""
+REACHES_ONE = "the ratio reaches one up to rounding, and no equality case is named"
+NAME_EQUALITY = '. Try equality="x = y" in jb.claim or jb.Form: where the sides agree, in words'
 NUMERICAL = 1e-3
 """An error bar wider than this is statistical: a known equality case cannot decide it."""
 
 
-UNNAMED = (
-    "the ratio reaches one up to rounding, and no equality case is named: say in words where "
-    'the sides agree, as Form(..., equality="x = y")'
-)
+UNNAMED = f"{REACHES_ONE}{NAME_EQUALITY}"
 """The reason where nothing but rounding speaks against a bound that names no equality case."""
 
 

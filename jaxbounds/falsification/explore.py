@@ -1,14 +1,16 @@
 """Filling a pool with instances: drawn from the samplers, enumerated, and found by search."""
 
 import functools
+import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
+from jaxbounds.claims.renamed import drawn_as
 from jaxbounds.claims.sets.base import MOST
 from jaxbounds.claims.statements import CONTROL, Budget, Instance, Sampler, Size, Statement
 from jaxbounds.claims.statements.over import Drawn
@@ -22,6 +24,7 @@ from jaxbounds.falsification.bench import (
     take,
 )
 from jaxbounds.falsification.close_moves import look_between, search_close
+from jaxbounds.falsification.deadline import is_limited
 from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.discrete import LARGE, all_points, is_little_work
 from jaxbounds.falsification.evaluation import form_names
@@ -96,7 +99,7 @@ def _draws_of(bench: Bench, name: str, index: int, budget: Budget, seed: int) ->
     statement, size = bench.statement, Size(bench.statement.sizes[index])
     sampler, place = statement.samplers[name], (statement.id, name)
     # Of a limit the same instances are followed, where their shapes stay.
-    key = lambda: _key(seed, *place, 0 if statement.towards else index)
+    key = lambda: _key(seed, drawn_as(statement.id), name, 0 if statement.towards else index)
     make = lambda: _sampler(_Sampling(bench.programs, sampler, size, place))(key(), budget.samples)
     return bench.programs.cached_draw(
         make, *place, "drawn", tuple(size.items()), budget.samples, seed
@@ -140,13 +143,33 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
         many = _worst_of_many(bench, size, batches[0][1]) if batches else None
         if many is not None:
             batches.append(("every", many))
-        for name, batch in batches:
+        for name, batch in _portions(batches, portioned=statement.host and is_limited()):
             measured = bench(batch, size)
             pool.add(name, index, batch, measured)
             if not np.all(measured.counted):
                 for reason, count in bench.excluded(batch, size, measured).items():
                     left_out[reason] = left_out.get(reason, 0) + count
     return left_out
+
+
+MOMENT = 0.5
+"""Seconds that a portion of draws takes on the host, about, where time is limited. A larger value
+loses more of what was measured when the time is over."""
+
+
+def _portions(
+    batches: Iterable[tuple[str, Instance]], *, portioned: bool
+) -> Iterator[tuple[str, Instance]]:
+    """The batches, or portions of them, so that what was measured in time is not lost."""
+    many = 1
+    for name, batch in batches:
+        start, total = 0, length(batch)
+        while start < total:
+            count = min(many, total - start) if portioned else total
+            began = time.perf_counter()
+            yield name, take(batch, slice(start, start + count))
+            start += count
+            many = many * 2 if time.perf_counter() - began < MOMENT else max(1, many // 2)
 
 
 def _starts(

@@ -1,5 +1,6 @@
 """Papers from modules: the shipped ones and a user's own files, executed."""
 
+import contextlib
 import dataclasses
 import difflib
 import hashlib
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from jaxbounds.claims.statements import Paper
+from jaxbounds.claims.statements.refused import collecting
 
 PAPERS = ("multihead", "seqlength", "smapprox", "qstr")
 """The papers shipped with the library: subpackages with `statements.PAPER` and `experiments`."""
@@ -130,7 +132,8 @@ def load_module(where: str, /) -> ModuleType:
         if own:
             _refresh()
         before = set(sys.modules)
-        module = _import(where)
+        with collecting() if own else contextlib.nullcontext():
+            module = _import(where)
         if own and getattr(module, "__file__", None):
             home = Path(str(module.__file__)).resolve().parent
             _remember({*sys.modules} - before | {module.__name__}, home)

@@ -1,8 +1,8 @@
-"""What matters about the errata: how many of which weight, and which change a main theorem."""
+"""The weight of the errata: how many of which weight, and which change a main theorem."""
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import get_args
 
 from jaxbounds.claims.statements import Erratum, Paper
@@ -14,6 +14,7 @@ MANY: Mapping[Weight, str] = {"gap": "gaps", "reading": "readings", "typo": "typ
 EARLY = "early version"
 """In the name of a form: printed in an earlier version of the paper alone."""
 NO_ERRATUM = "no erratum"
+NO_ERRATA = "no errata"
 
 
 def plural(count: int, word: str, /) -> str:
@@ -29,16 +30,33 @@ def main_changes(papers: Iterable[Paper], /) -> Iterator[tuple[Paper, Erratum]]:
                 yield paper, erratum
 
 
-def headline(papers: Iterable[Paper], /) -> str:
+def about(paper: Paper, ids: Collection[str], /) -> tuple[Erratum, ...]:
+    """The errata that some statements of a paper show; all where these are all of its statements.
+
+    Args:
+        paper: the paper.
+        ids: of the statements in question.
+    """
+    own = [s for s in paper.statements if s.id in ids]
+    if len(own) == len(paper.statements):
+        return paper.errata
+    cited = {form.erratum for s in own for form in s.forms}
+    named = lambda erratum: {*erratum.evidence.replace(",", " ").split()} & {*ids}
+    return tuple(e for e in paper.errata if e.id in cited or named(e))
+
+
+def headline(papers: Iterable[Paper], ids: Collection[str] | None = None, /) -> str:
     """The errata of papers in one line: how many, of which weights, which change a main theorem.
 
     Args:
         papers: all of whose errata count.
+        ids: of the statements in question; then only the errata that these show count.
     """
     papers = tuple(papers)
-    counts = Counter(erratum.kind for paper in papers for erratum in paper.errata)
+    of = {paper.id: paper.errata if ids is None else about(paper, ids) for paper in papers}
+    counts = Counter(erratum.kind for errata in of.values() for erratum in errata)
     if not counts:
-        return "no errata"
+        return NO_ERRATA
     weights = [
         f"{counts[kind]} {MANY.get(kind, kind) if counts[kind] > 1 else kind}"
         for kind in get_args(Weight)
@@ -48,7 +66,8 @@ def headline(papers: Iterable[Paper], /) -> str:
     head = f"{total} {'erratum' if total == 1 else 'errata'}: {', '.join(weights)}"
     changed: dict[str, list[str]] = {}
     for paper, erratum in main_changes(papers):
-        changed.setdefault(paper.id, []).append(erratum.id)
+        if erratum in of[paper.id]:
+            changed.setdefault(paper.id, []).append(erratum.id)
     if not changed:
         return f"{head}; none changes a main theorem"
     many = sum(map(len, changed.values()))
@@ -79,8 +98,8 @@ def in_brief(papers: Iterable[Paper], width: int, /) -> Iterator[str]:
 def fails_as_printed(paper: Paper, verdicts: Sequence[Verdict], /) -> dict[str, int]:
     """How many statements there are of which a printed form fails, by the weight of the erratum.
 
-    A statement counts once, for its heaviest erratum. Where only a form of an earlier version
-    fails, it counts as EARLY, last, and where no erratum is named, as NO_ERRATUM.
+    A statement counts once, for its heaviest erratum. It counts as EARLY, last, where only a form
+    of an earlier version fails, and as NO_ERRATUM where no erratum is named.
 
     Args:
         paper: the paper.

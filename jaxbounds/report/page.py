@@ -8,9 +8,11 @@ from jaxbounds.claims.statements import Paper, Statement
 from jaxbounds.constants import constants_on_record
 from jaxbounds.falsification import Verdict
 from jaxbounds.report.cite import cite_section
+from jaxbounds.report.columns import COLUMNS
 from jaxbounds.report.constants import looseness_section
 from jaxbounds.report.headline import headline
 from jaxbounds.report.instances import Run
+from jaxbounds.report.items import items_section
 from jaxbounds.report.markup import Html, element, joined
 from jaxbounds.report.rows import MARKS, statement_rows
 from jaxbounds.report.sections import (
@@ -24,26 +26,17 @@ from jaxbounds.report.worst import worst_known
 
 # Nothing may be loaded from anywhere, whatever a statement's text contains.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-_COLUMNS = (
-    ("Statement", "name"),
-    ("Kind", "kind"),
-    ("Form", ""),
-    ("Verdict", "verdict"),
-    ("How close", ""),
-    ("Evidence", ""),
-    ("Draws", ""),
-    ("Samples", "samples"),
-)
 _NAMES = (
     ("statements", "Statements"),
     ("errata", "Errata"),
     ("constants", "Sharp constants"),
+    ("items", "Items of the source"),
     ("remarks", "Remarks"),
     ("unchecked", "Not checked"),
     ("reading", "How to read it"),
     ("cite", "Cite this"),
 )
-_FORMS = ("printed", "derived", "corrected", "sharpened")
+_FORMS = ("printed", "derived", "corrected", "sharpened", "false")
 
 
 def _asset(name: str) -> Html:
@@ -84,7 +77,7 @@ def _controls(verdicts: Sequence[Verdict]) -> Html:
     statuses = [status for status in MARKS if any(v.status == status for v in verdicts)]
     shown = [(status, f"{MARKS[status]} {status}") for status in statuses]
     if not all(v.as_expected for v in verdicts):
-        shown.append(("unexpected", "! not as recorded"))
+        shown.append(("unexpected", "! not as recorded, or not as claimed"))
     forms = [name for name in _FORMS if any(v.form.startswith(name) for v in verdicts)]
     search = Html('<input type="search" name="q" placeholder="name, formula, note">')
     return element(
@@ -104,8 +97,14 @@ def _controls(verdicts: Sequence[Verdict]) -> Html:
 
 def _table(statements: Mapping[str, Statement], verdicts: Sequence[Verdict], run: Run) -> Html:
     head = (
-        element("th", name, scope="col", data_sort=key, class_=f"column-{name.split()[-1].lower()}")
-        for name, key in _COLUMNS
+        element(
+            "th",
+            column.name.capitalize(),
+            scope="col",
+            data_sort=column.sort,
+            class_=f"column-{column.name.split()[-1]}",
+        )
+        for column in COLUMNS
     )
     bodies = (
         statement_rows(statements[name], group, run) for name, group in grouped(verdicts).items()
@@ -159,7 +158,10 @@ def html_page(
         out: the folder that holds the stored instances.
         imports: what `--import` was given, needed by the commands that replay an instance.
     """
+    papers = tuple(papers)
     seen = {verdict.paper for verdict in verdicts}
+    judged = frozenset(seen)
+    seen |= {paper.id for paper in papers if paper.contents and not paper.statements}
     chosen = [paper for paper in papers if paper.id in seen]
     statements = {s.id: s for paper in chosen for s in paper.statements}
     errata = frozenset((paper.id, erratum.id) for paper in chosen for erratum in paper.errata)
@@ -174,10 +176,11 @@ def html_page(
         "constants": looseness_section(
             constants, frozenset(v.id for v in verdicts), worst_known(chosen, verdicts)
         ),
+        "items": items_section(chosen, verdicts),
         "remarks": remarks_section(chosen),
         "unchecked": unchecked_section(chosen),
         "reading": reading_section(provenance),
-        "cite": cite_section(chosen, verdicts, provenance),
+        "cite": cite_section([p for p in chosen if p.id in judged], verdicts, provenance),
     }
     titles = joined(*(element("cite", p.title) for p in chosen), separator="; ")
     body = joined(

@@ -8,20 +8,23 @@ import sys
 import tempfile
 import traceback as tracebacks
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jaxbounds.claims.records import RATIOS, read_records
 from jaxbounds.claims.statements import Statement
 from jaxbounds.experiments.provenance import versions
 from jaxbounds.falsification import Verdict, unmeasured, verdicts_on
+from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
 from jaxbounds.falsification.examples import NONE
 from jaxbounds.ground.files import try_to_write
 from jaxbounds.papers import Catalogue, Selection, load_papers, origin
 from jaxbounds.runs import drift
-from jaxbounds.runs.cache import examples, programs_for
+from jaxbounds.runs.cache import examples, prepare_jax, programs_for
 from jaxbounds.runs.digest import digest_of
 from jaxbounds.runs.driver import drive, packed
-from jaxbounds.runs.engines import HERE, On
+from jaxbounds.runs.engines import HERE, On, in_this_process
 from jaxbounds.runs.falsify import by_balls
 from jaxbounds.runs.folder import ById, failed_before, folder_for, instances_of, remember_failed
 from jaxbounds.runs.interruption import look
@@ -45,6 +48,7 @@ class Options(NamedTuple):
         certify: disprove what fails and prove what names domains, in ball arithmetic.
         traceback: where a statement cannot be measured, print where it broke.
         fresh: do without what earlier runs found, and keep nothing for later ones.
+        timeout: seconds for a statement; what is not refuted by then is inconclusive.
     """
 
     seed: int = 0
@@ -52,6 +56,7 @@ class Options(NamedTuple):
     certify: bool = False
     traceback: bool = False
     fresh: bool = False
+    timeout: float = TIMEOUT
 
     def settings(self, catalogue: Catalogue) -> dict[str, Any]:
         """All that the verdicts depend on."""
@@ -72,6 +77,8 @@ def judged(
     statement: Statement, options: Options, catalogue: Catalogue, store: Path, /
 ) -> tuple[Verdict, ...]:
     """The verdicts on one statement, which breaks alone where it breaks."""
+    if statement.refused:
+        return unmeasured(statement, statement.refused, seed=options.seed)
     try:
         verdicts = verdicts_on(
             statement,
@@ -81,6 +88,7 @@ def judged(
             programs=programs_for(statement),
             examples=NONE if options.fresh else examples(options.thorough),
             referee=by_balls,
+            timeout=options.timeout,
         )
         if not options.certify:
             return verdicts
@@ -98,7 +106,10 @@ def judged(
 def _judged_somewhere(
     options: Options, catalogue: Catalogue, ids: tuple[str, ...]
 ) -> tuple[list[tuple[Verdict, ...]], dict[str, bytes]]:
-    """Statements are found again by their ids, and their instances sent home."""
+    """Statements are found again by their ids where another process judges them.
+
+    Their instances are sent home.
+    """
     found = [catalogue.statement(name) for name in ids]
     with tempfile.TemporaryDirectory() as place:
         verdicts = [judged(statement, options, catalogue, Path(place)) for statement in found]
@@ -166,6 +177,7 @@ class Verification:
             raise ValueError(
                 f"--jobs or --seed cannot be negative or above 2^32 - 1: {jobs}, {options.seed}"
             )
+        refuse_other_limits(options.timeout)
         if selection.catalogue.own and (on != HERE or jobs > 1):
             names = ", ".join(paper.id for paper in selection.catalogue.own)
             raise ValueError(
@@ -182,8 +194,13 @@ class Verification:
         self.done: ById = {}
         self.stopped = ""
         try_to_write(self.folder.path)
-        before = self.folder.begin()
+        before = {
+            name: found
+            for name, found in self.folder.begin().items()
+            if not any(v.out_of_time for v in found)  # there may be more time now
+        }
         self.kept = {s.id: before[s.id] for s in selection.statements if s.id in before}
+        self._on_record = {name for p in selection.papers for name in read_records(p, RATIOS)}
 
     def __iter__(self) -> Iterator[tuple[Verdict, ...]]:
         """The verdicts on one statement after the other, as they come; kept ones first."""
@@ -193,12 +210,18 @@ class Verification:
         if self._is_over():
             return
         left = [s for s in self.selection.statements if s.id not in self.kept]
-        for verdicts in self._verdicts(left):
+        for verdicts in map(self._with_record, self._verdicts(left)):
             self.done[verdicts[0].id] = verdicts  # first: an interruption may come in between
             self.folder.keep(verdicts)
             yield verdicts
             if self._is_over():
                 return
+
+    def _with_record(self, verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
+        """Say of which ratios are on record."""
+        if not verdicts or verdicts[0].id not in self._on_record:
+            return verdicts
+        return tuple(replace(v, recorded=v.recorded or not v.is_twin) for v in verdicts)
 
     def _is_over(self) -> bool:
         over = self._exitfirst and not self.as_recorded
@@ -212,6 +235,9 @@ class Verification:
         else:
             work = functools.partial(_judged_somewhere, self.options, catalogue.absolute())
             jobs = self._jobs
+        if in_this_process(self._on, self._jobs, len(statements)):
+            yield from self._judged_here(statements)
+            return
         pieces = [(s.id,) for s in statements] if alone else _groups(statements)
         known = {s.id: s for s in statements}
         found = drive(
@@ -227,6 +253,18 @@ class Verification:
             self.folder.keep_files(files)
             yield from verdicts
 
+    def _judged_here(self, statements: Sequence[Statement]) -> Iterator[tuple[Verdict, ...]]:
+        """Judge statements in this process; their instances are renamed, not copied."""
+        prepare_jax()
+        store, marked = self.folder.scratch(), self.folder.marked
+        for statement in statements:
+            look()
+            verdicts = judged(statement, self.options, self.selection.catalogue, store)
+            for file in [file for file in store.rglob("*") if file.is_file()]:
+                name = file.relative_to(store).as_posix()
+                marked.move(file.relative_to(self.folder.path).as_posix(), f"unfinished/{name}")
+            yield verdicts
+
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """Those so far, in the order of the papers."""
@@ -240,7 +278,8 @@ class Verification:
     @property
     def status(self) -> int:
         """The exit status: 3 if something could not be measured, 1 if not all is as recorded."""
-        if any(v.status == "error" for v in self.verdicts) and self.stopped != INTERRUPTED:
+        lost = any(v.status == "error" or (v.out_of_time and v.recorded) for v in self.verdicts)
+        if lost and self.stopped != INTERRUPTED:
             return 3
         return int(self.stopped == INTERRUPTED or not self.as_recorded)
 

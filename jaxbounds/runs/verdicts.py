@@ -4,7 +4,7 @@ import math
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,7 @@ class Verdicts(tuple[Verdict, ...]):
     @property
     def status(self) -> int:
         """The exit status: 3 if something could not be measured, 1 if not all is as recorded."""
-        if any(v.status == "error" for v in self):
+        if any(v.status == "error" or (v.out_of_time and v.recorded) for v in self):
             return 3
         return int(not all(v.as_expected for v in self))
 
@@ -110,11 +110,14 @@ class Verdicts(tuple[Verdict, ...]):
         return load_instance(self.folder / file)
 
     def _table(self) -> Table:
-        from jaxbounds.report import closeness, summary  # slow to import
+        from jaxbounds.report.columns import BRIEF  # slow to import
+        from jaxbounds.report.terminal import summary
 
-        def say(v: Verdict) -> str:
-            return v.status if v.as_expected else f"{v.status} (recorded: {v.expected}): {v.reason}"
+        def cells(v: Verdict) -> Iterator[str]:
+            for column in BRIEF:
+                wrong = column.name == "verdict" and not v.as_expected
+                yield f"{column.text(v)}: {v.reason}" if wrong else column.text(v)
 
-        rows = [(v.id, v.form, say(v), closeness(v), v.evidence) for v in self]
-        columns = ("statement", "form", "verdict", "how close", "evidence")
-        return Table("\n".join([summary(self), *self.moved]), columns, rows)
+        rows = [[*cells(v)] for v in self]
+        title = "\n".join([summary(self), *self.moved])
+        return Table(title, [column.name for column in BRIEF], rows)
