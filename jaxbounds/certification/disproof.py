@@ -41,7 +41,9 @@ from jaxbounds.programs.balls.values import (
     as_reals,
     nonnegative,
 )
-from jaxbounds.programs.interpreted import once
+from jaxbounds.programs.interpreted import NotInterpreted, interpreted, once
+from jaxbounds.programs.interpreted.whole import with_whole_numbers
+from jaxbounds.programs.ranges import operations_that_may_wrap
 
 AGREED = 1e-12
 """Relative: sides of an identity that certainly differ by no more are equal; a larger part calls
@@ -280,7 +282,9 @@ def disprove(
         raise ValueError(
             f"{statement.id} ({form}) stores no counterexample: give instance and size"
         )
-    certificate = _certificate(statement, form, instance, size, seconds, bits, MARGIN)
+    certificate = _certificate(
+        statement, form, instance, size, seconds, bits, MARGIN, by_entry=False
+    )
     return replace(certificate, theorem=_theorem_of(statement, instance, certificate))
 
 
@@ -325,7 +329,10 @@ def _certificate(
     seconds: float,
     bits: tuple[int, ...],
     margin: float,
+    *,
+    by_entry: bool = True,
 ) -> Certificate:
+    """The certificate of a gap of at least `margin`; `by_entry` as of `apart`."""
     started, claim = time.perf_counter(), statement.form(form)
     about: dict[str, Any] = {
         "id": statement.id,
@@ -343,7 +350,7 @@ def _certificate(
     with float64_on_cpu():
         static = Size(dict(size))
         given = fitted(statement, claim, arrays_of(instance, statement.host), static)
-        attempt = _attempting(statement, claim, given, static, seconds, margin)
+        attempt = _attempting(statement, claim, given, static, seconds, margin, by_entry=by_entry)
         for precise in bits:
             try:
                 tried = attempt(precise)
@@ -358,7 +365,11 @@ def _certificate(
         if tried["word"] != "undecided" and tried.get("apart", math.inf) <= NEARBY * _largest(
             given
         ):
-            tried |= _of_the_set(statement, claim, given, static, seconds, margin)
+            tried |= _of_the_set(
+                statement, claim, given, static, seconds, margin, by_entry=by_entry
+            )
+        if tried["word"] == "disproved" and not statement.host:
+            tried |= _of_machine_integers(statement, claim, given, static)
     tried.pop("traced", None)
     tried.pop("apart", None)
     return Certificate(**about, **tried, seconds=time.perf_counter() - started)
@@ -371,7 +382,14 @@ def _largest(instance: Any) -> float:
 
 
 def _of_the_set(
-    statement: Statement, form: Form, instance: Any, size: Size, seconds: float, margin: float
+    statement: Statement,
+    form: Form,
+    instance: Any,
+    size: Size,
+    seconds: float,
+    margin: float,
+    *,
+    by_entry: bool,
 ) -> dict[str, Any]:
     """What a small gap is worth: floats may meet the hypotheses up to rounding only.
 
@@ -386,10 +404,39 @@ def _of_the_set(
     if not exact:
         return only
     try:
-        there = _attempting(exact, exact.form(form.name), instance, size, seconds, margin)(BITS[-1])
+        attempt = _attempting(
+            exact, exact.form(form.name), instance, size, seconds, margin, by_entry=by_entry
+        )
+        there = attempt(BITS[-1])
     except (Undecided, NotSupported):
         return only
     return {} if there["word"].startswith("disproved") else only
+
+
+def _of_machine_integers(
+    statement: Statement, form: Form, instance: Any, size: Size
+) -> dict[str, Any]:
+    """A weaker word where integers wrap on the way to a side: ball arithmetic takes them as coded.
+
+    It is weaker as well where NumPy cannot tell and the ranges of integers allow it.
+    """
+    traced = jax.jit(sides_of(statement, form, size)).trace(instance)
+    leaves = jax.tree.leaves(instance)
+    named = ", ".join(operations_that_may_wrap(traced.jaxpr, leaves))
+    if not named:
+        return {}
+    reason = f"as coded: integers may wrap in {named}"
+    with contextlib.suppress(NotInterpreted):
+        whole = with_whole_numbers(traced.jaxpr, leaves)
+        if not whole.wraps:
+            return {}
+        own = interpreted(traced.jaxpr)(*leaves)
+        alike = [np.allclose(a, b.astype(float), rtol=AGREED, atol=0.0, equal_nan=True)
+                 for a, b in zip(own, map(np.asarray, whole.values))]  # fmt: skip
+        if all(alike):
+            return {}
+        reason = f"as coded: integers wrap in {', '.join(whole.wraps)}"
+    return {"word": "disproved as coded", "reason": reason}
 
 
 def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> dict[str, Any]:
@@ -411,7 +458,14 @@ def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> d
 
 
 def _attempting(
-    statement: Statement, form: Form, instance: Any, size: Size, seconds: float, margin: float
+    statement: Statement,
+    form: Form,
+    instance: Any,
+    size: Size,
+    seconds: float,
+    margin: float,
+    *,
+    by_entry: bool = True,
 ) -> Callable[[int], dict[str, Any]]:
     """Attempts at precisions in bits: what one says of the instance; all is traced once."""
     hypotheses = hypotheses_of(statement, form, instance, size)
@@ -444,7 +498,7 @@ def _attempting(
                 enclosed = sides(reading=reading, **options)
                 with precision(bits):
                     found = [
-                        apart(statement.relation, *way, *stated(), by_entry=margin != MARGIN)
+                        apart(statement.relation, *way, *stated(), by_entry=by_entry)
                         for way in enclosed.ways
                     ]
             except Undecided:

@@ -1,5 +1,7 @@
 """Ball arithmetic as the referee of verdicts: asked where a violation may be rounding."""
 
+from decimal import Decimal, InvalidOperation
+
 from jaxbounds.certification.disproof import confirmed
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification import Referee
@@ -11,4 +13,16 @@ def referee(statement: Statement, form: Form, instance: Instance, size: Size, /)
         found = confirmed(statement, form.name, instance, size)
     except ValueError as problem:
         return Referee("undecided", str(problem))
-    return Referee(found.word, found.reason)
+    smaller, larger = (found.lhs, found.rhs)[:: -1 if statement.relation == ">=" else 1]
+    equal = found.lhs is not None and len({*found.lhs, *(found.rhs or ())}) == 1
+    return Referee(found.word, found.reason, strict=_are_apart(smaller, larger), equal=equal)
+
+
+def _are_apart(smaller: tuple[str, str] | None, larger: tuple[str, str] | None) -> bool:
+    """Whether enclosures in decimal numbers are apart, in this order."""
+    if not smaller or not larger:
+        return False
+    try:
+        return Decimal(smaller[1]) < Decimal(larger[0])
+    except InvalidOperation:
+        return False

@@ -1,5 +1,6 @@
 """The sharp constant of an inequality: search, snap, polish, certify, and say what it may mean."""
 
+import contextlib
 import itertools
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ import numpy as np
 from jaxbounds.claims.statements import Budget, Instance, Relation, Statement
 from jaxbounds.claims.statements.line import Sets, Side, line_of
 from jaxbounds.constants.dependence import dependence
+from jaxbounds.constants.discrete import is_discrete, neighbour_is_larger, settled
 from jaxbounds.constants.examine import (
     STATIONARY,
     Best,
@@ -28,13 +30,23 @@ from jaxbounds.constants.polish import SAME, Point, at, evolved, polished
 from jaxbounds.constants.problem import Problem, flat
 from jaxbounds.constants.result import SECONDS, AtSize, SharpConstant, Where
 from jaxbounds.constants.sizes import Sizes, check, grid
-from jaxbounds.constants.starts import KINDS, Fresh, Start, first_starts, further
+from jaxbounds.constants.starts import (
+    KINDS,
+    Fresh,
+    Start,
+    first_starts,
+    further,
+    sides_overflow,
+    within_floats,
+)
 from jaxbounds.falsification import ON_AVERAGE, float64_on_cpu
-from jaxbounds.falsification.bench import Pool, concatenate
+from jaxbounds.falsification.as_coded import at_instances, reason
+from jaxbounds.falsification.bench import Pool, batch_of, concatenate, length, take
 from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.examples import NONE, SOURCE, Examples, recall, remember
 from jaxbounds.falsification.explore import draw, search
 from jaxbounds.papers import Named, the_statement
+from jaxbounds.programs.interpreted import NotInterpreted
 
 __all__ = ["examined", "sharp_constant"]
 
@@ -48,6 +60,9 @@ attained: at least, where the time allows, and where half of it does."""
 FIRST = 0.25
 """The part of the time for the first starts: nothing is said before others were tried."""
 ROUNDS = 400
+OVERFLOW = "a side overflows float64 at some instances, where the ratio may be larger"
+LOOKED_AT = 512
+"""Instances at which integers that wrap are looked for; more take longer, and see rarer ones."""
 
 
 def sharp_constant(
@@ -159,12 +174,20 @@ def _at_size(
     search(problem.bench, pool, budget, seed)
     recall(problem.bench, pool, examples)  # after the search, which finds what it finds by itself
     starts, drawn = first_starts(pool, STARTS)
+    overflows = sides_overflow(pool)
+    starts = starts or within_floats(problem, pool, STARTS)
     if not starts:
-        return AtSize(size=dict(size), ratio=0.0, where="none", seconds=took())
+        word: Where = "rising" if overflows else "none"
+        said_so = OVERFLOW if overflows else ""
+        return AtSize(size=dict(size), ratio=0.0, where=word, reason=said_so, seconds=took())
     until = started + seconds
     fresh = Fresh(problem, pool, budget, seed)
     settling = _Settling(problem, fresh, seed, snap, until)
-    if moves(problem):
+    discrete = is_discrete(problem) and not statement.enumerates
+    over = settled(problem, pool, budget, seed=seed, until=until) if discrete else None
+    if over is not None:
+        points = [over.point]
+    elif moves(problem):
         points = polished(problem, starts, until=started + seconds * FIRST, snap=snap)
         if _elsewhere(statement, drawn, max(p.ratio for p in points)) is None:
             # To certify a single point may take all the time: others are tried before.
@@ -173,12 +196,24 @@ def _at_size(
         points = [at(problem, starts[0].instance, 0.0)._replace(kind=starts[0].kind)]
     best = best_of(problem, points, until=until, seed=seed, snap=snap)
     where = _elsewhere(statement, drawn, best.point.ratio)
-    if where is None and moves(problem):
+    if over is not None:
+        word = "enumerated" if over.every else "rising" if over.doubt else "attained"
+        found = said(problem, best, points, word)
+        found = replace(found, reason=over.doubt) if over.doubt else found
+    elif where is None and moves(problem):
         found, best = settling(points, best)
     elif where is None:
         found, best = _by_moves(problem, pool, starts, best, fresh, seed, until)
     else:
         found = said(problem, best, points, where)
+    settles = found.where in ("attained", "limit") and over is None
+    if settles and neighbour_is_larger(problem, pool, best.point):
+        words = "with another integer it is larger"
+        found = replace(found, where="rising", closed=None, reason=words)
+    if overflows and found.where not in ("rising", "unbounded"):
+        found = replace(found, where="rising", closed=None, reason=OVERFLOW)
+    if wraps := _wrapping(problem, pool, best.point.instance):
+        found = replace(found, where="as coded", closed=None, reason=wraps)
     worst = problem.put(best.point.instance), size, best.point.ratio
     if worst[2] <= edge(statement) or (
         best.far is None and best.ball is not None and best.ball > 1
@@ -186,6 +221,20 @@ def _at_size(
         # What only floats say to be violated, far out perhaps, would cloud every later verdict.
         remember(problem.bench, statement.forms[0], 0, worst, examples)
     return replace(found, **readable(problem, best, until=until), seconds=took())
+
+
+def _wrapping(problem: Problem, pool: Pool, best: Instance) -> str:
+    """Why the number is the program's and no integer's; empty where no integer wraps."""
+    bench = problem.bench
+    if not bench.watch.wrapping or problem.statement.host:
+        return ""
+    batch, _ = pool.of_size(0)
+    rows = take(batch, np.arange(min(length(batch), LOOKED_AT)))
+    with contextlib.suppress(NotInterpreted):
+        many = concatenate([rows, batch_of(best)])
+        (wrapped,) = at_instances(bench, many, problem.size)
+        return reason(wrapped.operations) if np.any(wrapped.rows) else ""
+    return ""
 
 
 def _by_moves(

@@ -6,6 +6,7 @@ known, and the most promising of each kind are taken.
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ EACH = 16
 """Instances that are made of each kind; the best and another one are climbed from."""
 OTHERS = {"drawn": 7, "log-normal": 10, "wide": 2}
 """How many are climbed from besides the best one, if not one."""
+SHRUNK = tuple(range(2, 310, 4))
+"""Powers of ten by which an instance is divided whose sides overflow."""
 Make = Callable[[Instance, np.random.Generator], Instance]
 
 
@@ -142,6 +145,34 @@ def first_starts(pool: Pool, most: int, /) -> tuple[list[Start], np.ndarray]:
     kind = lambda i: kinds.get(str(column.sources[i]), "drawn")
     starts = [Start(kind(i), pool.instance(int(i))) for i in chosen]
     return starts, value[~np.isin(column.sources, tuple(kinds))]
+
+
+def sides_overflow(pool: Pool, /) -> bool:
+    """Whether the smaller side of an instance that counts is beyond floats, or both are."""
+    (column, *_) = pool.columns()
+    m = column.measured
+    return bool(np.any(m.counted & np.isposinf(m.lhs)))
+
+
+def within_floats(problem: Problem, pool: Pool, most: int, /) -> list[Start]:
+    """Draws whose sides overflow, made so small that they no longer do: the largest ratios.
+
+    Nothing where no side overflows.
+    """
+    (column, *_) = pool.columns()
+    m = column.measured
+    over = m.counted & (np.isinf(m.lhs) | np.isinf(m.rhs) | np.isnan(m.value))
+    rows = np.flatnonzero(over)[:EACH]
+    small = [
+        _changed(pool.instance(int(row)), partial(np.multiply, 10.0**-power))
+        for row in rows for power in SHRUNK
+    ]  # fmt: skip
+    if not small:
+        return []
+    there = [problem.back(one) for one in small]
+    ratios = problem.ratios(there)
+    order = [i for i in np.argsort(-ratios, kind="stable") if ratios[i] > 0]
+    return [Start("drawn", there[int(i)]) for i in order[:most]]
 
 
 class Fresh:

@@ -29,6 +29,10 @@ NUMERICAL = 1e-3
 """An error bar wider than this is statistical: a known equality case cannot decide it."""
 
 
+UNNAMED = f"{REACHES_ONE}{NAME_EQUALITY}"
+"""The reason where nothing but rounding speaks against a bound that names no equality case."""
+
+
 def edge(statement: Statement, /) -> float:
     """The value above which an instance violates: 1 + tolerance for `<=` and `>=`.
 
@@ -87,7 +91,7 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
         return Decision("inconclusive", worst, "the error of some measurement straddles one")
     if form and form.equality:
         return Decision("holds", worst, f"the worst ratio is one, attained at: {form.equality}")
-    return Decision("inconclusive", worst, f"{REACHES_ONE}{NAME_EQUALITY}")
+    return Decision("inconclusive", worst, UNNAMED)
 
 
 def _unsupported(statement: Statement, searched: Flags) -> str:

@@ -13,9 +13,12 @@ from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.falsification.explore import Searched, agreeing
 from jaxbounds.falsification.measure import Measured, ratio
 
-Evidence = Literal["", "sampled", "searched", "enumerated", "attained", "violated", "not seen"]
-"""From weak to strong: draws; draws and a search that found worse ones; all there are; an equality
-case was reached, so that nothing sharper can hold. "violated" where it fails, "not seen" where a
+Evidence = Literal[
+    "", "sampled", "searched", "enumerated", "approached", "attained", "violated", "not seen"
+]
+"""From weak to strong: draws; draws and a search that found worse ones; all there are; the ratio
+comes to one along a scale, and no instance reaches one; an equality case was reached, so that
+nothing sharper can hold. "violated" where it fails, "not seen" where a
 fit shows another rate than is claimed."""
 
 SHRUNK = 0.01
@@ -60,8 +63,12 @@ def evidence(
     searched: Searched,
     column: Column,
     /,
+    *,
+    along: str = "",
 ) -> Evidence:
     """The strongest kind that the verdict on a form, given by its index, has.
+
+    A form whose ratio only comes to one `along` a scale has no equality case.
 
     What a search reached counts as attained only if starts of `KINDS` kinds ended there: a search
     from one kind shows one basin. A case, or a draw, that is an equality counts by itself.
@@ -72,6 +79,8 @@ def evidence(
         return "not seen"
     if decision.status not in ("holds", "consistent"):
         return ""
+    if along and decision.status == "holds":
+        return "approached"
     reached = near and statement.is_bound and decision.ratio >= 1 - CLOSE
     if statement.forms[index].equality and reached and _by_many(searched, index, column):
         return "attained"

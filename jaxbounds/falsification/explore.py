@@ -4,13 +4,14 @@ import functools
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
 from jaxbounds.claims.renamed import drawn_as
+from jaxbounds.claims.sets.base import MOST
 from jaxbounds.claims.statements import CONTROL, Budget, Instance, Sampler, Size, Statement
 from jaxbounds.claims.statements.over import Drawn
 from jaxbounds.falsification.bench import (
@@ -22,8 +23,10 @@ from jaxbounds.falsification.bench import (
     length,
     take,
 )
+from jaxbounds.falsification.close_moves import look_between, search_close
 from jaxbounds.falsification.deadline import is_limited
 from jaxbounds.falsification.decide import ON_AVERAGE, violation
+from jaxbounds.falsification.discrete import LARGE, all_points, is_little_work
 from jaxbounds.falsification.evaluation import form_names
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.move_search import (
@@ -37,6 +40,7 @@ from jaxbounds.falsification.move_search import (
     within_range_of,
 )
 from jaxbounds.falsification.programs import Programs
+from jaxbounds.falsification.scales import traced_reading
 from jaxbounds.falsification.search import (
     NO_SLOPES,
     Found,
@@ -46,7 +50,7 @@ from jaxbounds.falsification.search import (
     random_search,
     slopes,
 )
-from jaxbounds.programs.interpreted import once
+from jaxbounds.programs.interpreted import NotInterpreted, once
 
 
 def _key(seed: int, *names: str | int) -> jax.Array:
@@ -102,6 +106,28 @@ def _draws_of(bench: Bench, name: str, index: int, budget: Budget, seed: int) ->
     )
 
 
+def _worst_of_many(bench: Bench, size: Size, like: Instance) -> Instance | None:
+    """The worst points of finite sets, for each form, where all can be measured, but not kept."""
+    statement, sets = bench.statement, all_points(bench.statement, size)
+    count = sets.cardinality(size) if sets else None
+    if statement.host or statement.kind in ON_AVERAGE or sets is None or count is None:
+        return None
+    if not MOST < count <= LARGE:
+        return None
+    try:
+        program = traced_reading(bench, size, take(like, np.arange(bench.batch) % length(like)))
+    except NotInterpreted:
+        return None
+    if not is_little_work(program.jaxpr.jaxpr, count / bench.batch):
+        return None
+    typed = lambda point, leaf: np.asarray(point, leaf.dtype)
+    points = jax.tree.map(typed, sets.numbered(np.arange(count), size), like)
+    found = bench(points, size)
+    value = np.where(found.counted & ~np.isnan(found.value), found.value, -np.inf)
+    order = np.argsort(-value, axis=0, kind="stable")[: bench.batch]
+    return take(points, np.unique(order))
+
+
 def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, int]:
     """Fill the pool from the samplers and the cases; count what missed a hypothesis."""
     statement, left_out = bench.statement, dict[str, int]()
@@ -114,6 +140,9 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
                 batches.append(("every", jax.tree.map(like, points, batches[-1][1])))
         if statement.cases is not None:
             batches.append(("cases", cases_of(statement, size)))
+        many = _worst_of_many(bench, size, batches[0][1]) if batches else None
+        if many is not None:
+            batches.append(("every", many))
         for name, batch in _portions(batches, portioned=statement.host and is_limited()):
             measured = bench(batch, size)
             pool.add(name, index, batch, measured)
@@ -180,6 +209,10 @@ ALIKE = 1e-6
 """Relative: instances whose ratios are so near are of one place."""
 
 
+INNER = 10
+"""To how many steps one is taken where each measures by a search of its own: more take longer."""
+
+
 class Searched(NamedTuple):
     """What all searches of a statement came to.
 
@@ -241,6 +274,8 @@ def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
     searched = Searched(0, np.zeros(len(form_names(statement)), int), 0)
     if not is_searched(statement, budget):
         return searched
+    if statement.there_is is not None:
+        budget = replace(budget, steps=max(1, budget.steps // INNER))
     for index in range(len(statement.sizes)):
         near = within_range_of(pool.of_size(index)[0])
         if statement.host:
@@ -253,7 +288,19 @@ def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
         searched = _with_moves(
             searched, search_by_moves(bench, pool, budget, (seed, index), again=True)
         )
+        if statement.is_bound and statement.there_is is None:
+            searched = _with_close(bench, pool, budget, (seed, index), searched)
     return searched
+
+
+def _with_close(
+    bench: Bench, pool: Pool, budget: Budget, at: Place, searched: Searched
+) -> Searched:
+    """Points that run together, other scales, and what lies between the draws of one number."""
+    look_between(bench, pool, at[1])
+    found, distant = search_close(bench, pool, budget, at)
+    far = tuple(DistantInstance(at[1], instance) for instance in distant)
+    return _with_moves(searched, found)._replace(far=(*searched.far, *far))
 
 
 def _with_moves(searched: Searched, hopped: FoundByMoves) -> Searched:

@@ -9,11 +9,20 @@ import numpy as np
 
 from jaxbounds.claims.statements import Budget, Form, Size, Statement
 from jaxbounds.claims.statements.form import REJECTED
+from jaxbounds.falsification.approached import approached
+from jaxbounds.falsification.as_coded import as_coded, without_wrapped
 from jaxbounds.falsification.bench import Bench, Column, Pool, calls_of, counterexample_of
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
 from jaxbounds.falsification.controls import controls_of
 from jaxbounds.falsification.deadline import GRACE, LEAST_GRACE, OutOfTime, limited, looking
-from jaxbounds.falsification.decide import ON_AVERAGE, Decision, decide, edge, violation
+from jaxbounds.falsification.decide import (
+    ON_AVERAGE,
+    UNNAMED,
+    Decision,
+    decide,
+    edge,
+    violation,
+)
 from jaxbounds.falsification.evaluation import Reals, changes_its_instance
 from jaxbounds.falsification.evidence import ailments, near_control
 from jaxbounds.falsification.examples import NONE, Examples, recall
@@ -26,7 +35,11 @@ from jaxbounds.falsification.extrapolation import (
 from jaxbounds.falsification.measure import float64_on_cpu
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.reach import reach
-from jaxbounds.falsification.scales import measured_again, second_look
+from jaxbounds.falsification.scales import (
+    look_at_large_violations,
+    measured_again,
+    second_look,
+)
 from jaxbounds.falsification.second_opinion import Asked, no_referee, remembering, stands
 from jaxbounds.falsification.special import look_at_special_points
 from jaxbounds.falsification.trace_watch import TraceWatch, forget
@@ -121,6 +134,7 @@ class Findings(NamedTuple):
         left_out: instances that do not count, by reason.
         searched: what the searches came to.
         near: for each form whether its near-control was rejected.
+        along: for each form the way along which its ratio comes to one, and reaches it nowhere.
         late: whether the time was over before everything was tried.
     """
 
@@ -132,6 +146,7 @@ class Findings(NamedTuple):
     left_out: dict[str, int]
     searched: Searched
     near: list[bool]
+    along: tuple[str, ...] = ()
     late: bool = False
 
 
@@ -170,6 +185,12 @@ def _looked_again(
     doubt = stands(bench, form, found, referee)
     if not doubt:
         return decision, column
+    if np.any(violating > 0):  # beside the size of their terms they may all be rounding
+        index = [f.name for f in statement.forms].index(form.name)
+        looked = look_at_large_violations(bench, pool, column, index)
+        again = decide(statement, form, looked)
+        if again.status in ("holds", "vacuous"):
+            return again, looked
     for row in _smaller(violating):
         if not stands(bench, form, _at_row(bench, pool, column, row), referee):
             measured = column.measured
@@ -177,6 +198,26 @@ def _looked_again(
             column = column._replace(measured=measured._replace(counted=counted))
             return decide(statement, form, column), column
     return Decision("inconclusive", decision.ratio, doubt), column
+
+
+def _beside_zero(
+    bench: Bench, pool: Pool, column: Column, form: Form, decision: Decision, referee: Asked
+) -> Decision:
+    """A bound by zero holds where its side differs from zero by no more than its terms round.
+
+    No equality case says more than that; ball arithmetic must not refute the worst instances.
+    """
+    m, statement = column.measured, bench.statement
+    zero = (m.rhs == 0) | (m.lhs == 0)
+    if decision.reason != UNNAMED or not np.all(zero[m.counted]):
+        return decision
+    value = np.where(m.counted, m.value, -np.inf)
+    for row in np.argsort(-value, kind="stable")[:ASKED]:
+        instance, size, _ = _at_row(bench, pool, column, int(row))
+        if referee(statement, form, instance, size).word.startswith("disproved"):
+            return decision
+    words = "one side is zero, and the other differs from it by no more than its terms round"
+    return Decision("holds", decision.ratio, words)
 
 
 def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Size, float]:
@@ -292,6 +333,8 @@ def _decided(
         bench.watch.fixed = _repeats(bench, pool, columns)
     ill = "; ".join([*ailments(statement, pool, columns, searched), *unfit(bench.watch)])
     near = [near_control(statement, column) for column in columns[:-1]]
+    wrapped = as_coded(bench, pool, columns)
+    along = [""] * len(statement.forms)
     decided: dict[int, tuple[Decision, float | None]] = {}
     refuted = False  # a false twin is: the same code rejects what is false
     forms = statement.forms
@@ -303,12 +346,21 @@ def _decided(
         if decision.status == "vacuous" and left_out:
             missed = ", ".join(f"{count} missed {name!r}" for name, count in left_out.items())
             decision = decision._replace(reason=f"{decision.reason}: {missed}")
+        decision, column = without_wrapped(statement, index, column, decision, wrapped[index])
+        columns[index] = column
         decision, stored_ratio = _with_stored(bench, form, index, decision, referee)
         if decision.status == "fails" and statement.host and not bench.watch.fixed:
             decision = Decision("inconclusive", decision.ratio, CHANGES)
         if decision.status == "fails" and statement.kind not in ON_AVERAGE:
             decision, column = _looked_again(bench, pool, column, form, decision, referee)
             columns[index] = column
+        decision = _beside_zero(bench, pool, column, form, decision, referee)
+        unnamed = decision.reason == UNNAMED
+        if unnamed or (form.equality and decision.status == "holds"):
+            along[index] = approached(bench, pool, column, index, form, referee)
+        if unnamed and along[index]:
+            words = f"the ratio comes to one with {along[index]}, and no instance reaches it"
+            decision = Decision("holds", decision.ratio, words)
         rejected = control.status in REJECTED or refuted
         if decision.status in ("holds", "consistent") and not rejected:
             reason = f"the control was not rejected ({control.status}: {control.reason})"
@@ -325,4 +377,5 @@ def _decided(
         refuted = refuted or (form.is_twin and decision.status in REJECTED)
         decided[index] = decision, stored_ratio
     decisions = [decided[index] for index in range(len(decided))]
-    return Findings(bench, pool, columns, decisions, controls, left_out, searched, near, late)
+    return Findings(bench, pool, columns, decisions, controls, left_out, searched, near,
+                    tuple(along), late)  # fmt: skip

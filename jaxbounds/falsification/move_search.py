@@ -1,5 +1,6 @@
 """Chains of moves on a statement's instances: where they start, and what they leave in the pool."""
 
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -9,8 +10,10 @@ import numpy as np
 from jaxbounds.claims.statements import Budget, Instance, Size
 from jaxbounds.falsification.bench import Bench, Pool, batch_of, concatenate, length, take
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
+from jaxbounds.falsification.discrete import finite_sets, leaves_of
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.moves import (
+    can_move,
     climb,
     grown,
     is_float,
@@ -23,6 +26,8 @@ from jaxbounds.falsification.search import projection
 
 STEPS = {False: 3, True: 6}
 """To how many steps along slopes a chain takes one: before they are climbed, and again after."""
+WITHOUT_SLOPES = {False: 0.5, True: 2}
+"""The same where no leaf has slopes: so many come to the middle of a range of 2^20 integers."""
 FAR = 1e3
 """By what factor entries may be larger, or smaller, than those drawn."""
 Place = tuple[int, int]
@@ -182,8 +187,13 @@ def search_by_moves(
 
     rng, steps = np.random.default_rng([seed, index, 3 + again]), budget.steps // STEPS[again]
     starts, kinds = _starts(pool, at, targets, again)
-    movable = any(leaf[0].size and is_float(leaf) for leaf in jax.tree.leaves(starts))
-    found = climb(score, starts, rng, max(1, steps) if movable else 0, one_leaf)
+    discrete = leaves_of(finite_sets(bench.statement, size), starts)
+    leaves = list(enumerate(jax.tree.leaves(starts)))
+    movable = any(can_move(i, leaf, discrete) for i, leaf in leaves)
+    if all(i in discrete for i, leaf in leaves if leaf[0].size):
+        steps = int(budget.steps / WITHOUT_SLOPES[again])
+    move = functools.partial(one_leaf, discrete=discrete)
+    found = climb(score, starts, rng, max(1, steps) if movable else 0, move)
     ended = np.flatnonzero(np.isfinite(found.score))
     if len(ended):
         best = take(found.instances, ended)

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from jaxbounds.claims.statements import Instance
+from jaxbounds.falsification.discrete import moved_leaf
 
 Rng = np.random.Generator
 Leaf = np.ndarray
@@ -239,9 +240,18 @@ def _differ(one: Sequence[Leaf], other: Sequence[Leaf]) -> np.ndarray:
     return np.any(apart, axis=0)
 
 
-def one_leaf(leaves: Sequence[Leaf], rng: Rng, /) -> list[Leaf]:
-    """One leaf of floats moved, or replaced by another of its shape; the others stay as drawn."""
-    movable = [i for i, leaf in enumerate(leaves) if leaf[0].size and is_float(leaf)]
+def one_leaf(
+    leaves: Sequence[Leaf], rng: Rng, /, discrete: frozenset[int] = frozenset()
+) -> list[Leaf]:
+    """One leaf moved, or replaced by another of its shape; the others stay as drawn.
+
+    Args:
+        leaves: of all chains.
+        rng: of the move.
+        discrete: the places of leaves in sets of finitely many points, which move to neighbours;
+            of the others only floats move.
+    """
+    movable = [i for i, leaf in enumerate(leaves) if can_move(i, leaf, discrete)]
     if not movable:
         return list(leaves)
     at = movable[int(rng.integers(len(movable)))]
@@ -250,7 +260,14 @@ def one_leaf(leaves: Sequence[Leaf], rng: Rng, /) -> list[Leaf]:
     if alike and leaf[0].size > 1 and rng.random() < 0.1:
         other = leaves[alike[rng.integers(len(alike))]]
         new = (rng.choice([1.0, -1.0]) * other).astype(leaf.dtype)
+    elif at in discrete:
+        new = moved_leaf(leaf, rng)
     else:
         with np.errstate(all="ignore"):  # what overflows does not count
             new = MOVES[rng.integers(len(MOVES))](leaf, rng).astype(leaf.dtype)
     return [new if i == at else own for i, own in enumerate(leaves)]
+
+
+def can_move(at: int, leaf: Leaf, discrete: frozenset[int], /) -> bool:
+    """Whether a leaf has entries, and is of floats or in a set of finitely many points."""
+    return bool(leaf[0].size) and (is_float(leaf) or at in discrete)

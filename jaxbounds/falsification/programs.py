@@ -158,7 +158,8 @@ class Programs:
         """The same, where none is kept that can be used."""
         traced = jax.jit(mapped).trace(*arguments)
         if watch is not None:
-            watch.program(traced.jaxpr, functools.partial(jax.eval_shape, mapped, *arguments))
+            retrace = functools.partial(jax.eval_shape, mapped, *arguments)
+            watch.program(traced.jaxpr, jax.tree.leaves(arguments), retrace=retrace)
             if watch.fixed is None and file is None:  # where something is kept the code is the key
                 watch.fixed = is_fixed(mapped, *arguments, before=traced.jaxpr)
         work = calls * executed(traced.jaxpr.jaxpr)

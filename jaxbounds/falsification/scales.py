@@ -78,7 +78,7 @@ def _is_long(program: Any) -> bool:
     return most > MOST or (math.isfinite(work) and work > LONGEST)
 
 
-def _traced(bench: Bench, size: Size, batch: Instance) -> Any:
+def traced_reading(bench: Bench, size: Size, batch: Instance) -> Any:
     """The program that reads as many instances as are measured at once."""
     key = "terms", size
     if key not in bench.traces:
@@ -89,7 +89,7 @@ def _traced(bench: Bench, size: Size, batch: Instance) -> Any:
     return bench.traces[key]
 
 
-def _parts(bench: Bench, batch: Instance) -> Iterator[tuple[Instance, int]]:
+def parts_of(bench: Bench, batch: Instance) -> Iterator[tuple[Instance, int]]:
     """The instances, always as many at once; and how many of them count."""
     total = length(batch)
     for start in range(0, total, bench.batch):
@@ -106,7 +106,8 @@ def _flat(x: Any) -> np.ndarray:
     return x.reshape(len(x), -1)
 
 
-def _sides(part: Reading, form: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def flat_sides(part: Reading, form: int, /) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Both sides of a form at many instances, shape (instances, entries), and the stated errors."""
     left, right, error = (_flat(of_form(side, form)) for side in part[:3])
     return left, right, np.max(error, axis=1, initial=0.0)
 
@@ -151,16 +152,16 @@ def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
     """
     statement, found = bench.statement, []
     with np.errstate(all="ignore"):
-        for part, count in _parts(bench, batch):
-            traced = _traced(bench, size, part)
+        for part, count in parts_of(bench, batch):
+            traced = traced_reading(bench, size, part)
             measured = terms(traced, part)
-            left, right, error = _sides(measured.values, form)
-            of_left, of_right, _ = _sides(measured.sizes, form)
+            left, right, error = flat_sides(measured.values, form)
+            of_left, of_right, _ = flat_sides(measured.sizes, form)
             sizes = of_left + of_right
             one = _compared(statement, (left, right), sizes, error)
             if np.any(one.low > edge(statement)) and has_jumps(traced.jaxpr):
                 for seed in range(1, 1 + SHAKES):
-                    other = _sides(shaken(traced, part, seed), form)
+                    other = flat_sides(shaken(traced, part, seed), form)
                     again = _compared(statement, other[:2], sizes, other[2])
                     apart = (one.low > edge(statement)) & ~(again.low > edge(statement))
                     one = Judged(*(np.where(apart, new, own) for new, own in zip(again, one)))
@@ -168,15 +169,16 @@ def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
     return _joined(found)
 
 
-def _doubtful(statement: Statement, m: Measured, batch: Instance) -> np.ndarray:
-    """Which instances seem to violate a form by what may be rounding."""
+def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -> np.ndarray:
+    """Which instances seem to violate a form by what may be rounding; or by whatever amount."""
     if statement.relation == "=":
         return np.asarray(m.counted & (m.value > statement.tolerance))
     largest = largest_entry(batch, np, axes=1)
     with np.errstate(all="ignore"):
         small = (m.rhs <= 0) | (np.abs(m.lhs - m.rhs) <= NEARBY * (largest + 1.0))
         finite = np.isfinite(m.lhs - m.rhs)
-    return np.asarray(m.counted & (m.value > 1 + statement.tolerance) & small & finite)
+    seems = m.counted & (m.value > 1 + statement.tolerance) & finite
+    return np.asarray(seems & (small | large))
 
 
 def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
@@ -198,7 +200,7 @@ def _entries(bench: Bench, batch: Instance, size: Size, form: int, m: Measured) 
     if not len(rows):
         return rows
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, bench.batch).astype(int))]
-    left, right, _ = _sides(bench.reading(take(batch, rows), size), form)
+    left, right, _ = flat_sides(bench.reading(take(batch, rows), size), form)
     if left.shape[1] < 2:
         return rows[:0]
     own = np.maximum(np.abs(left), np.abs(right))
@@ -208,9 +210,12 @@ def _entries(bench: Bench, batch: Instance, size: Size, form: int, m: Measured) 
 
 
 def _looked_at(
-    bench: Bench, batch: Instance, size: Size, form: int, m: Measured
+    bench: Bench, batch: Instance, size: Size, form: int, m: Measured, large: bool = False
 ) -> tuple[Measured, np.ndarray]:
-    """One form at one size, with what the size of the terms says; and that size, where known."""
+    """One form at one size, with what the size of the terms says; and that size, where known.
+
+    With `large`, violations of every amount are looked at.
+    """
     statement, scale = bench.statement, np.full(len(m.value), np.nan)
     fields = {name: np.array(getattr(m, name)) for name in ("value", "low", "high", "counted")}
 
@@ -220,7 +225,7 @@ def _looked_at(
             fields[name][rows] = getattr(new, name)
         fields["counted"][rows] = new.tells
 
-    doubtful = np.flatnonzero(_doubtful(statement, m, batch))
+    doubtful = np.flatnonzero(_doubtful(statement, m, batch, large))
     doubtful = doubtful[np.argsort(-m.value[doubtful], kind="stable")]
     for rows in (doubtful[:FIRST], doubtful[FIRST:]):
         if len(rows):
@@ -256,28 +261,38 @@ def second_look(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Colu
 
     Columns stay as they are where NumPy does not run the claim's program.
     """
-    statement = bench.statement
-    if not is_looked_at(statement):
+    if not is_looked_at(bench.statement):
         return columns
-    found = list(columns)
-    for index, size in enumerate(map(Size, statement.sizes)):
-        here = np.flatnonzero(columns[0].sizes == index)
+    forms = range(len(bench.statement.forms))
+    looked = [_of_form(bench, pool, columns[form], form, large=False) for form in forms]
+    return [*looked, *columns[len(looked) :]]
+
+
+def look_at_large_violations(bench: Bench, pool: Pool, column: Column, form: int, /) -> Column:
+    """The column of a form, whose violations of every amount are set against their terms."""
+    if not is_looked_at(bench.statement):
+        return column
+    return _of_form(bench, pool, column, form, large=True)
+
+
+def _of_form(bench: Bench, pool: Pool, column: Column, form: int, *, large: bool) -> Column:
+    for index, size in enumerate(map(Size, bench.statement.sizes)):
+        here = np.flatnonzero(column.sizes == index)
         if not len(here):
             continue
-        batch, measured = pool.of_size(index)
-        for form in range(len(statement.forms)):
-            try:
-                new, scale = _looked_at(bench, batch, size, form, measured.column(form))
-            except NotInterpreted:
-                continue
-            own = found[form]
-            fields = [np.array(field) for field in own.measured]
-            for old, other in zip(fields, new):
-                old[here] = other
-            known = np.full(len(own.sizes), np.nan) if own.scale is None else own.scale.copy()
-            known[here] = scale
-            found[form] = own._replace(measured=Measured(*fields), scale=known)
-    return found
+        batch, _ = pool.of_size(index)
+        measured = Measured(*(np.asarray(field)[here] for field in column.measured))
+        try:
+            new, scale = _looked_at(bench, batch, size, form, measured, large)
+        except NotInterpreted:
+            continue
+        fields = [np.array(field) for field in column.measured]
+        for old, other in zip(fields, new):
+            old[here] = other
+        known = np.full(len(column.sizes), np.nan) if column.scale is None else column.scale.copy()
+        known[here] = np.where(np.isnan(scale), known[here], scale)
+        column = column._replace(measured=Measured(*fields), scale=known)
+    return column
 
 
 def measured_again(bench: Bench, instance: Instance, size: Size, form: int, /) -> Measured:

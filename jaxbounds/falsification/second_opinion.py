@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -41,10 +41,14 @@ class Referee(NamedTuple):
     Attributes:
         word: "disproved", "disproved as coded", "undecided", or "absent" without the extra.
         reason: one sentence.
+        strict: the sides are certainly apart, in the order that the claim says.
+        equal: both sides are certainly one number.
     """
 
     word: str
     reason: str
+    strict: bool = False
+    equal: bool = False
 
     @property
     def is_true(self) -> bool:
@@ -145,6 +149,17 @@ def stands(
     )
 
 
+@dataclass(frozen=True)
+class _There:
+    """A function of instances, asked at projected ones."""
+
+    function: Callable[[Instance, Size], Any]
+    project: Callable[[Instance, Size], Instance]
+
+    def __call__(self, instance: Instance, size: Size) -> Any:
+        return self.function(self.project(instance, size), size)
+
+
 def at_projected(statement: Statement, instance: Instance, size: Size, /) -> Statement | None:
     """The statement about projected instances, which meet the hypotheses exactly.
 
@@ -155,19 +170,17 @@ def at_projected(statement: Statement, instance: Instance, size: Size, /) -> Sta
         jax.eval_shape(lambda i: project(i, size), instance)
     except (TypeError, jax.errors.JAXTypeError):
         return None
-    there = lambda function: function and (lambda i, s: function(project(i, s), s))
+    there = lambda function: function and _There(function, project)
     forms = tuple(replace(one, hypotheses=there(one.hypotheses)) for one in statement.forms)
-    evaluate: Any = there(statement.evaluate)
-    evaluate.at_projected = True
     return replace(
-        statement, forms=forms, evaluate=evaluate, over=None,
+        statement, forms=forms, evaluate=there(statement.evaluate), over=None,
         sample=statement.samplers, hypotheses=there(statement.hypotheses), project=None, judges=(),
     )  # fmt: skip
 
 
 def is_at_projected(statement: Statement, /) -> bool:
     """Whether a statement is one that `at_projected` made."""
-    return getattr(statement.evaluate, "at_projected", False)
+    return isinstance(statement.evaluate, _There)
 
 
 def _exactly_there(

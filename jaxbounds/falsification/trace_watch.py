@@ -2,12 +2,13 @@
 
 import functools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 
 from jaxbounds.claims.statements import Judged, Statement, full_name
+from jaxbounds.programs.ranges import operations_that_may_wrap
 from jaxbounds.programs.traces import coarseness, narrow_operations
 
 
@@ -48,6 +49,7 @@ class TraceWatch:
     Attributes:
         called: the judged functions that were called, by full name.
         narrow: operations that round to fewer digits than float64 has.
+        wrapping: operations whose integers may leave their type.
         blind: whether nothing could be seen, as somebody else profiles.
         fixed: whether another trace gave the same program; None where nobody looked.
         writes: whether it changes the instance that it is given.
@@ -57,6 +59,7 @@ class TraceWatch:
         """Watch for the functions that a statement judges."""
         self.called: set[str] = set()
         self.narrow: tuple[str, ...] = ()
+        self.wrapping: tuple[str, ...] = ()
         self.blind = False
         self.fixed: bool | None = None
         self.writes = False
@@ -103,20 +106,29 @@ class TraceWatch:
 
     def seen(self) -> dict[str, list[str]]:
         """What was noted, in plain values; see `recall`."""
-        return {"called": sorted(self.called), "narrow": list(self.narrow)}
+        named = {"narrow": list(self.narrow), "wrapping": list(self.wrapping)}
+        return {"called": sorted(self.called), **named}
 
     def recall(self, seen: dict[str, list[str]], /) -> None:
         """Take over what was noted when a program was traced before."""
         self.called.update(seen.get("called", ()))
         self.narrow = tuple(dict.fromkeys([*self.narrow, *seen.get("narrow", ())]))
+        self.wrapping = tuple(dict.fromkeys([*self.wrapping, *seen.get("wrapping", ())]))
 
-    def program(self, closed: Any, /, retrace: Callable[[], Any]) -> None:
+    def program(self, closed: Any, given: Sequence[Any], /, retrace: Callable[[], Any]) -> None:
         """Look through what was traced; where a judged function is missing, trace from scratch.
 
         What was traced or tabulated for another statement is not traced again.
+
+        Args:
+            closed: what was traced.
+            given: its arguments.
+            retrace: traces it once more.
         """
         if self.never and not self.blind:
             forget(*(f.__module__ for f in self._codes))
             retrace()
         found = narrow_operations(closed.jaxpr, jax.dtypes.canonicalize_dtype(float))
         self.narrow = tuple(dict.fromkeys([*self.narrow, *found]))
+        wrapping = operations_that_may_wrap(closed, given)
+        self.wrapping = tuple(dict.fromkeys([*self.wrapping, *wrapping]))

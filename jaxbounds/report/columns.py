@@ -40,7 +40,7 @@ def closeness(verdict: Verdict, /) -> str:
         smaller = "right" if verdict.relation == ">=" else "left"
         return f"{smaller} side 0" if ratio == 0 else f"{smaller} side < 0"
     if verdict.status == "holds" and verdict.near and abs(ratio - 1) <= CLOSE:
-        return "attained"
+        return "approached" if verdict.evidence == "approached" else "attained"
     factor = ratio if ratio > 1 else 1 / ratio
     words = f"{factor:.3g}" if factor < 1e4 else f"1e{math.log10(factor):.0f}"
     if factor < 1.005:

@@ -25,6 +25,7 @@ STYLES = {
     "rising": "magenta",
     "unbounded": "yellow",
     "drawn": "magenta",
+    "as coded": "magenta",
     "none": "dim",
 }
 

@@ -18,6 +18,7 @@ EVIDENCE = {
     "sampled": "draws only, and named cases.",
     "searched": "draws, and a search from the worst of them that found worse ones.",
     "enumerated": "all instances there are, of what is said.",
+    "approached": "the ratio comes to one along a scale, and no instance reaches one.",
     "attained": "an equality case was reached: a right side 1% smaller is rejected.",
     "violated": "an instance violates it, in float64.",
     "not seen": "a fit shows another rate than is claimed.",

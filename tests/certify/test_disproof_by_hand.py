@@ -505,7 +505,9 @@ def certificate(monkeypatch, script, statement=PLAIN, floats=None, bits=(10, 20,
     """What is said where the attempts end as the script says; which precisions were tried."""
     tried, rest, looks = [], iter(script), []
 
-    def attempting(s, form, instance, size, seconds, margin):
+    def attempting(s, form, instance, size, seconds, margin, *, by_entry):
+        assert by_entry  # of a violation that was found
+
         def attempted(precise):
             tried.append((precise, seconds, margin))
             out = next(rest)

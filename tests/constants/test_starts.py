@@ -1,8 +1,11 @@
 """Starts of every kind: what each does to an instance, and which of them are climbed from."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxbounds as jb
+from jaxbounds import sharp_constant
 from jaxbounds.claims.statements import Budget
 from jaxbounds.constants import starts
 from jaxbounds.constants.starts import KINDS, Fresh, Start, _best, _middle, first_starts, further
@@ -216,3 +219,17 @@ def test_fresh_draws_are_those_of_the_pool_until_they_are_used_up(known, monkeyp
     third = [float(np.ravel(i["x"])[0]) for i in fresh()]
     assert len(third) == 32 and asked == [1003]
     assert sum(v < 70 for v in third) == 6 and not {*third} & {*first, *second}
+
+
+@pytest.mark.parametrize("power, end", [(2, 1e200), (3, 1e150)])
+def test_a_constant_beyond_floats_is_open_and_the_claim_false(power, end):
+    found = sharp_constant(lambda x: x**power, 1.0, over={"x": jb.Box(-end, end)}, seconds=3)
+    (size,) = found.sizes
+    assert found.fails and size.where == "rising" and "overflows" in size.reason
+    assert size.ratio > 1e200
+
+
+def test_a_constant_of_which_every_side_overflows_is_not_called_none():
+    over = {"x": jb.Box(800, 900)}
+    (size,) = sharp_constant(lambda x: jnp.exp(x), 1.0, over=over, seconds=3).sizes
+    assert (size.where, size.ratio) == ("rising", 0.0) and "overflows" in size.reason

@@ -350,6 +350,8 @@ def test_elsewhere_chains_are_run_before_and_after_slopes(monkeypatch):
     )
     monkeypatch.setattr(MODULE, "search_by_moves", hop)
     monkeypatch.setattr(MODULE, "_slopes", slopes)
+    close = lambda bench, pool, budget, at, searched: asked.append(("close", at)) or searched
+    monkeypatch.setattr(MODULE, "_with_close", close)
     bench, pool = _Fake(), Pool()
     for size in range(2):
         pool.add("draws", size, {"x": np.ones(2)}, bench({"x": np.ones(2)}, {}))
@@ -357,6 +359,11 @@ def test_elsewhere_chains_are_run_before_and_after_slopes(monkeypatch):
     assert asked == [
         step
         for i in range(2)
-        for step in (("hop", (9, i), False), ("slopes", (9, i)), ("hop", (9, i), True))
+        for step in (
+            ("hop", (9, i), False),
+            ("slopes", (9, i)),
+            ("hop", (9, i), True),
+            ("close", (9, i)),
+        )
     ]
     assert found.accepted.tolist() == [4, 0, 0] and found.met == 4 and len(found.ends) == 4

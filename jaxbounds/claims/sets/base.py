@@ -38,6 +38,19 @@ class Chart(NamedTuple):
     point: Callable[[jax.Array], Any]
 
 
+CORNERS = 256
+"""Extreme points of a set up to which all are tried; more decide larger sets, for longer."""
+
+
+def digits(rows: np.ndarray, base: int, places: int, /) -> np.ndarray:
+    """Numbers in a base, the highest of so many places first, shape (rows, places)."""
+    left, found = np.asarray(rows, np.int64), list[np.ndarray]()
+    for _ in range(places):
+        left, last = np.divmod(left, base)
+        found.append(last)
+    return np.stack(found[::-1], axis=-1) if found else np.zeros((len(left), 0), np.int64)
+
+
 def modules(x: Any) -> Any:
     """NumPy for its own arrays, on the host; `jax.numpy` for the rest."""
     return np if isinstance(x, np.ndarray | np.generic) else jnp
@@ -137,6 +150,22 @@ class Set(ABC):
         scale = jnp.maximum(jnp.max(jnp.abs(x)), 1e-3)
         moved = jnp.stack([-x, flipped, without, copied, jnp.sign(x) * scale, 1e3 * x])
         return jax.vmap(lambda point: self.project(point, size))(moved)
+
+    def corners(self, size: Size) -> np.ndarray | None:
+        """All extreme points, shape (count, *shape), where they are at most 256; else None."""
+        return None
+
+    def cardinality(self, size: Size) -> int | None:
+        """How many points it has; None where they are not finitely many, or nobody knows."""
+        every = self.every(size)
+        return None if every is None else len(every)
+
+    def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
+        """The points of these numbers, from 0 to `cardinality` - 1, shape (rows, *shape)."""
+        every = self.every(size)
+        if every is None:
+            raise ValueError(f"{self!r} has points without numbers. Try `draw`")
+        return np.asarray(every)[rows]
 
     def every(self, size: Size) -> np.ndarray | None:
         """All of its points, shape (count, *shape), where they are at most 4096; else None."""

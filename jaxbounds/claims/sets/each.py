@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.claims.sets.base import MOST, Chart, Draw, Set
+from jaxbounds.claims.sets.base import MOST, Chart, Draw, Set, digits
 from jaxbounds.claims.sets.expressions import Size, shape_of
 
 
@@ -83,6 +83,17 @@ class Each(Set):
             super().candidates(all_of, x, size),
         )  # fmt: skip
         return jnp.concatenate([jax.vmap(lambda new: x.at[row].set(new))(moved), *together])
+
+    def cardinality(self, size: Size) -> int | None:
+        """A power of the number of points of the one set."""
+        one = self.one.cardinality(size)
+        return None if one is None else int(one ** self._rows(size))
+
+    def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
+        """The last point runs first."""
+        of_each = digits(rows, self.one.cardinality(size) or 1, self._rows(size))
+        points = self.one.numbered(of_each.ravel(), size)
+        return points.reshape((len(of_each), *self.shape_at(size)))
 
     def every(self, size: Size) -> np.ndarray | None:
         """All of them, where they are at most 4096."""

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.claims.sets.base import MOST, Draw, Set, modules
+from jaxbounds.claims.sets.base import MOST, Draw, Set, digits, modules
 from jaxbounds.claims.sets.expressions import Number, Shape, Size, number_of
 
 
@@ -75,6 +75,17 @@ class Integers(Set):
         shape = jnp.shape(x)
         return jnp.stack([self.project(other.reshape(shape), size) for other in moved])
 
+    def cardinality(self, size: Size) -> int:
+        """A power of the number of integers."""
+        low, high = self._ends(size)
+        return (high - low + 1) ** math.prod(self.shape_at(size))
+
+    def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
+        """The last entry runs first."""
+        (low, high), shape = self._ends(size), self.shape_at(size)
+        found = low + digits(rows, high - low + 1, math.prod(shape))
+        return found.reshape((-1, *shape))
+
     def every(self, size: Size) -> np.ndarray | None:
         """All of them, where they are at most 4096."""
         (low, high), shape = self._ends(size), self.shape_at(size)
@@ -135,6 +146,14 @@ class OneOf(Set):
     def candidates(self, key: jax.Array, x: jax.Array, size: Size) -> jax.Array:
         """All of them."""
         return jnp.asarray(self._all())
+
+    def cardinality(self, size: Size) -> int:
+        """As many as are listed."""
+        return len(self.values)
+
+    def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
+        """In the order of the list."""
+        return self._all()[rows]
 
     def every(self, size: Size) -> np.ndarray | None:
         """All of them."""

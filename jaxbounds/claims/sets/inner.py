@@ -43,8 +43,9 @@ def best_point(
 ) -> Best:
     """The point of a product of sets at which a search finds an objective largest.
 
-    Where the sets have at most 4096 points, all are tried. Else it climbs from draws, extreme
-    points and what is given, by steps along the slope of each array, each projected back; the first
+    Where the sets have at most 4096 points, all are tried. Else it climbs from draws, from draws
+    with an entry at zero, from extreme points (the best of all, where there are few) and from what
+    is given, by steps along the slope of each array, each projected back; the first
     two fifths are of one length, the others shrink geometrically. The draws are always the same,
     so that a value is a function.
 
@@ -67,7 +68,12 @@ def best_point(
     half = max(1, starts // 2)
     drawn = jax.vmap(lambda key: over.draw(key, size))(jax.random.split(draws, half))
     at_ends = over.vertices(ends, size, max(1, starts - half))
-    first = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), drawn, at_ends)
+    without = jax.vmap(lambda point: over.project(point, size))(_without_an_entry(drawn))
+    first = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), drawn, at_ends, without)
+    if (corners := over.corners(size)) is not None:
+        listed = jax.tree.map(lambda x, like: jnp.asarray(x, like.dtype), corners, drawn)
+        at = jnp.argmax(jax.vmap(safe)(listed))
+        first = jax.tree.map(lambda old, new: jnp.concatenate([old, new[at][None]]), first, listed)
     if given is not None:
         own = over.project({name: given[name] for name in over}, size)
         first = jax.tree.map(lambda old, new: jnp.concatenate([old, new[None]]), first, own)
@@ -94,6 +100,20 @@ def best_point(
     found = jax.vmap(climb)(first)
     at = jnp.argmax(found.value)
     return jax.tree.map(lambda leaf: leaf[at], found)
+
+
+def _without_an_entry(points: Any) -> Any:
+    """Points of which each array of floats has one entry set to zero, another one in each."""
+
+    def without(leaf: Any) -> Any:
+        entries = leaf[0].size
+        if not jnp.issubdtype(leaf.dtype, jnp.floating) or entries < 2:
+            return leaf
+        flat = leaf.reshape(len(leaf), entries)
+        kept = jnp.arange(entries) != (jnp.arange(len(leaf)) % entries)[:, None]
+        return jnp.where(kept, flat, 0.0).reshape(leaf.shape)
+
+    return jax.tree.map(without, points)
 
 
 def _split(point: Any) -> tuple[list[jax.Array], Any]:

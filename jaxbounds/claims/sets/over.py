@@ -9,11 +9,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.claims.sets.base import MOST, Chart, Set, product
+from jaxbounds.claims.sets.base import CORNERS, MOST, Chart, Set, product
 from jaxbounds.claims.sets.expressions import Size
 from jaxbounds.claims.sets.vectors import Reals, anywhere
 
 Point = dict[str, Any]
+
+
+def _combined(parts: Mapping[str, Any], counts: list[int]) -> Point:
+    """Every combination of the points of several sets."""
+    rows = np.array(list(itertools.product(*map(range, counts))), int).reshape(-1, len(counts))
+    return {
+        name: jax.tree.map(lambda leaf, at=at: np.asarray(leaf)[rows[:, at]], part)
+        for at, (name, part) in enumerate(parts.items())
+    }
 
 
 class Over(Mapping[str, Any]):
@@ -120,6 +129,31 @@ class Over(Mapping[str, Any]):
             rows.append(rest | {name: tried})
         return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *rows)
 
+    def corners(self, size: Size) -> Point | None:
+        """Each entry at an extreme point, where they are at most 256 together; else None."""
+        parts = {name: one.corners(size) for name, one in self.items()}
+        if any(part is None for part in parts.values()):
+            return None
+        counts = [len(jax.tree.leaves(part)[0]) for part in parts.values()]
+        if math.prod(counts) > CORNERS:
+            return None
+        return _combined(parts, counts)
+
+    def cardinality(self, size: Size) -> int | None:
+        """How many points there are; None where they are not finitely many, or nobody knows."""
+        counts = [one.cardinality(size) for one in self.values()]
+        known = [n for n in counts if n is not None]
+        return math.prod(known) if len(known) == len(counts) else None
+
+    def numbered(self, rows: np.ndarray, size: Size) -> Point:
+        """The points of these numbers, leaves of shape (rows, *shape); the last set runs first."""
+        left, found = np.asarray(rows, np.int64), dict[str, Any]()
+        for name in reversed(self._sets):
+            one: Any = self[name]
+            left, own = np.divmod(left, one.cardinality(size))
+            found[name] = one.numbered(own, size)
+        return {name: found[name] for name in self}
+
     def every(self, size: Size) -> Point | None:
         """All points, leaves of shape (count, *shape), where they are at most 4096."""
         parts = {name: one.every(size) for name, one in self.items()}
@@ -128,11 +162,7 @@ class Over(Mapping[str, Any]):
         counts = [len(jax.tree.leaves(part)[0]) for part in parts.values()]
         if math.prod(counts) > MOST:
             return None
-        rows = np.array(list(itertools.product(*map(range, counts))), int).reshape(-1, len(counts))
-        return {
-            name: jax.tree.map(lambda leaf, at=at: np.asarray(leaf)[rows[:, at]], part)
-            for at, (name, part) in enumerate(parts.items())
-        }
+        return _combined(parts, counts)
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
         """Coordinates that together reach every instance.

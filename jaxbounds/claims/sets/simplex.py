@@ -6,8 +6,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from jaxbounds.claims.sets.base import MORE, Chart, Draw, Set, agrees, modules
+from jaxbounds.claims.sets.base import CORNERS, MORE, Chart, Draw, Set, agrees, modules
 from jaxbounds.claims.sets.expressions import Number, Shape, Size, number_of
 
 
@@ -48,6 +49,11 @@ class Simplex(Set):
         *rows, n = self.shape_at(size)
         at = jax.random.randint(key, tuple(rows), 0, n)
         return self._sum(size) * jax.nn.one_hot(at, n, dtype=float)
+
+    def corners(self, size: Size) -> np.ndarray | None:
+        """Of one row: one entry each."""
+        *rows, n = self.shape_at(size)
+        return self._sum(size) * np.eye(n) if not rows and n <= CORNERS else None
 
     def project(self, x: Any, size: Size) -> Any:
         """The nearest rows, by sorting."""
@@ -94,6 +100,11 @@ class SubSimplex(Simplex):
         laws = Simplex(longer, self.total)._laws(longer, size)[:-1]
         cut = [lambda key, law=law: law(key)[..., :-1] for law in laws]
         return *cut, lambda key: self.extreme(key, size)
+
+    def corners(self, size: Size) -> np.ndarray | None:
+        """Of one row: one entry each, and none."""
+        found = super().corners(size)
+        return None if found is None else np.concatenate([found, np.zeros_like(found[:1])])
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
         """Rows with one entry, or none."""

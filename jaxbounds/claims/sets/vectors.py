@@ -11,12 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.sets.base import (
+    CORNERS,
     MORE,
     MOST,
     Chart,
     Draw,
     Set,
     agrees,
+    digits,
     modules,
     signs_at,
     supports,
@@ -93,6 +95,15 @@ class Box(Set):
         corner = jax.random.bernoulli(key, 0.5, self.shape_at(size))
         finite = [low if math.isfinite(low) else high, high if math.isfinite(high) else low]
         return jnp.where(corner, finite[1], finite[0])
+
+    def corners(self, size: Size) -> np.ndarray | None:
+        """Each entry at one of two finite ends."""
+        ends, shape = self._ends(size), self.shape_at(size)
+        entries = math.prod(shape)
+        if not all(map(math.isfinite, ends)) or entries > math.log2(CORNERS):
+            return None
+        which = digits(np.arange(2**entries), 2, entries)
+        return np.asarray(ends)[which].reshape((-1, *shape))
 
     def project(self, x: Any, size: Size) -> Any:
         """Each entry clipped."""
@@ -327,6 +338,16 @@ class Signs(Set):
         """Each entry is one of the two."""
         xp = modules(x)
         return {f"{name} is of signs": xp.all(xp.abs(x) == self.scale)}
+
+    def cardinality(self, size: Size) -> int:
+        """A power of two."""
+        return int(2 ** math.prod(self.shape_at(size)))
+
+    def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
+        """A binary digit for each entry, the last one first."""
+        shape = self.shape_at(size)
+        bits = digits(rows, 2, math.prod(shape)).reshape((-1, *shape))
+        return np.where(bits == 1, self.scale, -self.scale)
 
     def every(self, size: Size) -> np.ndarray | None:
         """All sign patterns, of at most 12 entries."""

@@ -29,6 +29,7 @@ from jaxbounds.programs.traces import equations
 
 __all__ = [
     "NotInterpreted",
+    "Runner",
     "as_said",
     "as_value",
     "has_rule",
@@ -36,6 +37,7 @@ __all__ = [
     "once",
     "refuse",
     "ruled",
+    "typed",
 ]
 
 _RULES: dict[str, Rule] = {
@@ -93,7 +95,7 @@ def interpreted(program: ClosedJaxpr, /) -> Callable[..., list[np.ndarray]]:
 
     def run(*arguments: Any) -> list[np.ndarray]:
         with np.errstate(all="ignore"):
-            return _closed(program, [as_value(x) for x in arguments])
+            return _MACHINE.closed(program, [as_value(x) for x in arguments])
 
     return run
 
@@ -131,28 +133,87 @@ def as_value(x: Any, /) -> Any:
     return draws.as_numbers(x) if _is_key(getattr(x, "dtype", np.dtype(float))) else np.asarray(x)
 
 
-def _closed(program: ClosedJaxpr, values: Sequence[Any]) -> list[Any]:
-    return _run(program.jaxpr, [as_value(c) for c in program.consts], values)
+Plain = Callable[[JaxprEqn, list[Any]], list[Any]]
+"""From an equation that holds no program, and its operands, to its results."""
 
 
-def _run(program: Jaxpr, consts: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-    known: dict[Any, Any] = dict(zip(program.constvars, consts))
-    known |= dict(zip(program.invars, values))
-    last = {v: i for i, eqn in enumerate(program.eqns) for v in _read(eqn.invars)}
-    kept = set(_read(program.outvars))
+class Runner:
+    """It runs programs, and the programs inside them, equation by equation.
 
-    def value_of(atom: Any) -> Any:
-        kind: Any = atom.aval
-        return np.asarray(atom.val, kind.dtype) if isinstance(atom, Literal) else known[atom]
+    Args:
+        plain: gives the results of the equations that hold no program.
+    """
 
-    for i, eqn in enumerate(program.eqns):
-        outs = _equation(eqn, [value_of(v) for v in eqn.invars])
-        for variable, out in zip(eqn.outvars, outs, strict=True):
-            known[variable] = as_said(out, variable.aval, eqn.primitive.name)
-        for v in _read(eqn.invars):
-            if last[v] == i and v not in kept:
-                known.pop(v, None)
-    return [value_of(v) for v in program.outvars]
+    def __init__(self, plain: Plain) -> None:
+        self._plain = plain
+        self._control = {"scan": self._scanned, "while": self._while, "cond": self._chosen}
+
+    def closed(self, program: ClosedJaxpr, values: Sequence[Any]) -> list[Any]:
+        """The results of a program that holds its constants."""
+        return self._run(program.jaxpr, [as_value(c) for c in program.consts], values)
+
+    def _run(self, program: Jaxpr, consts: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+        known: dict[Any, Any] = dict(zip(program.constvars, consts))
+        known |= dict(zip(program.invars, values))
+        last = {v: i for i, eqn in enumerate(program.eqns) for v in _read(eqn.invars)}
+        kept = set(_read(program.outvars))
+
+        def value_of(atom: Any) -> Any:
+            kind: Any = atom.aval
+            return np.asarray(atom.val, kind.dtype) if isinstance(atom, Literal) else known[atom]
+
+        for i, eqn in enumerate(program.eqns):
+            outs = self._equation(eqn, [value_of(v) for v in eqn.invars])
+            known.update(zip(eqn.outvars, outs, strict=True))
+            for v in _read(eqn.invars):
+                if last[v] == i and v not in kept:
+                    known.pop(v, None)
+        return [value_of(v) for v in program.outvars]
+
+    def _equation(self, eqn: Any, values: list[Any]) -> list[Any]:
+        name = eqn.primitive.name
+        if name in self._control or is_call(name):
+            try:
+                return self._control.get(name, self._called)(eqn, values)
+            except UnknownParametersError as unknown:
+                raise NotInterpreted(str(unknown)) from unknown
+        return self._plain(eqn, values)
+
+    def _called(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
+        inner = called_program(eqn)
+        if isinstance(inner, ClosedJaxpr):
+            return self.closed(inner, values)
+        return self._run(inner, (), values)
+
+    def _chosen(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
+        branches = branches_of(eqn)
+        return self.closed(branches[int(np.clip(int(values[0]), 0, len(branches) - 1))], values[1:])
+
+    def _scanned(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
+        loop = scan_of(eqn)
+        if not loop.length:
+            raise NotInterpreted("a loop of no steps")
+        consts, rest = values[: loop.consts], values[loop.consts :]
+        carry, along = rest[: loop.carry], rest[loop.carry :]
+        rows: list[Any] = [None] * loop.length
+        for i in reversed(range(loop.length)) if loop.reverse else range(loop.length):
+            outs = self.closed(loop.body, [*consts, *carry, *(x[i] for x in along)])
+            carry, rows[i] = outs[: loop.carry], outs[loop.carry :]
+        return [*carry, *(np.stack(column) for column in zip(*rows))]
+
+    def _while(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
+        loop = while_of(eqn)
+        of_cond, rest = values[: loop.condition_consts], values[loop.condition_consts :]
+        of_body, carry = rest[: loop.body_consts], rest[loop.body_consts :]
+        goes = lambda: np.asarray(self.closed(loop.condition, [*of_cond, *carry])[0])
+        while np.any(going := goes()):
+            new = self.closed(loop.body, [*of_body, *carry])
+            # Of a batch (`going` is one then) those that have ended stay as they are.
+            along = lambda x, going=going: going.reshape(
+                going.shape + (1,) * (np.ndim(x) - going.ndim)
+            )
+            carry = [np.where(along(after), after, before) for before, after in zip(carry, new)]
+        return carry
 
 
 def _read(atoms: Sequence[Any]) -> list[Any]:
@@ -170,14 +231,15 @@ def as_said(out: Any, said: Any, name: str) -> np.ndarray:
     return np.asarray(out, np.uint64 if _is_key(said.dtype) else said.dtype)
 
 
-def _equation(eqn: Any, values: list[Any]) -> list[Any]:
+def typed(eqn: JaxprEqn, values: Sequence[Any], /) -> list[Any]:
+    """The results of `ruled`, in the types that the program says.
+
+    Raises:
+        NotInterpreted: as `ruled` and `as_said`.
+    """
+    said: Any = [v.aval for v in eqn.outvars]
     name = eqn.primitive.name
-    if name in _CONTROL or is_call(name):
-        try:
-            return _CONTROL.get(name, _called)(eqn, values)
-        except UnknownParametersError as unknown:
-            raise NotInterpreted(str(unknown)) from unknown
-    return ruled(eqn, values)
+    return [as_said(out, kind, name) for out, kind in zip(ruled(eqn, values), said, strict=True)]
 
 
 def ruled(eqn: JaxprEqn, values: Sequence[Any], /) -> list[Any]:
@@ -194,44 +256,6 @@ def ruled(eqn: JaxprEqn, values: Sequence[Any], /) -> list[Any]:
     return list(found) if eqn.primitive.multiple_results else [found]
 
 
-def _called(eqn: JaxprEqn, values: list[Any]) -> list[Any]:
-    inner = called_program(eqn)
-    return _closed(inner, values) if isinstance(inner, ClosedJaxpr) else _run(inner, (), values)
-
-
-def _chosen(eqn: JaxprEqn, values: list[Any]) -> list[Any]:
-    branches = branches_of(eqn)
-    return _closed(branches[int(np.clip(int(values[0]), 0, len(branches) - 1))], values[1:])
-
-
-def _scanned(eqn: JaxprEqn, values: list[Any]) -> list[Any]:
-    loop = scan_of(eqn)
-    if not loop.length:
-        raise NotInterpreted("a loop of no steps")
-    consts, rest = values[: loop.consts], values[loop.consts :]
-    carry, along = rest[: loop.carry], rest[loop.carry :]
-    rows: list[Any] = [None] * loop.length
-    for i in reversed(range(loop.length)) if loop.reverse else range(loop.length):
-        outs = _closed(loop.body, [*consts, *carry, *(x[i] for x in along)])
-        carry, rows[i] = outs[: loop.carry], outs[loop.carry :]
-    return [*carry, *(np.stack(column) for column in zip(*rows))]
-
-
-def _while(eqn: JaxprEqn, values: list[Any]) -> list[Any]:
-    loop = while_of(eqn)
-    of_cond, rest = values[: loop.condition_consts], values[loop.condition_consts :]
-    of_body, carry = rest[: loop.body_consts], rest[loop.body_consts :]
-    while np.any(going := np.asarray(_closed(loop.condition, [*of_cond, *carry])[0])):
-        new = _closed(loop.body, [*of_body, *carry])
-        # Of a batch (`going` is one then) those that have ended stay as they are.
-        along = lambda x: going.reshape(going.shape + (1,) * (np.ndim(x) - going.ndim))
-        carry = [np.where(along(after), after, before) for before, after in zip(carry, new)]
-    return carry
-
-
-_CONTROL: dict[str, Callable[[JaxprEqn, list[Any]], list[Any]]] = {
-    "scan": _scanned,
-    "while": _while,
-    "cond": _chosen,
-}
+_MACHINE = Runner(typed)
+_CONTROL = ("scan", "while", "cond")
 """The primitives that choose or repeat programs."""

@@ -1,0 +1,155 @@
+"""Suprema that are approached along a scale, and reached by no instance: no equality case.
+
+From an instance where the sides nearly agree, arrays are scaled up and down and brought together.
+Where the ratio stays on one way and falls on the way back, no end of the way has equal sides, and
+the sides there certainly differ, the supremum lies at the end of the way.
+"""
+
+import itertools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbounds.claims.statements import Form, Instance, Size
+from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, concatenate, take
+from jaxbounds.falsification.move_search import projected
+from jaxbounds.falsification.moves import is_float
+from jaxbounds.falsification.second_opinion import Asked, Referee
+
+STEPS = (1, 2, 4, 8)
+"""Binary logarithms of the scales that are looked at on each way; more see slower approaches."""
+BACK = (1, 4, 8, 16, 24, 48, 96, 192, 384)
+"""The same on the way back."""
+CLOSE, FALLS = 1e-6, 1e-5
+"""How near one a ratio stays, and how far below one it falls; a larger gap between the two takes
+more approaches for equality cases."""
+FLOOR = 1e-13
+"""What rounding leaves of a difference to one, at an end of a set."""
+ENDS = 3
+"""Ends at which the referee is asked whether the sides agree; more take seconds each."""
+LEAVES = 6
+"""Arrays of floats that are scaled one by one."""
+
+
+class _Way(NamedTuple):
+    """A way along a scale through an instance.
+
+    Attributes:
+        words: in print.
+        out: instances on it.
+        back: instances on the way back.
+        end: the instance at its end; None where it has none.
+    """
+
+    words: str
+    out: list[Instance]
+    back: list[Instance]
+    end: Instance | None
+
+
+def _ways(instance: Instance) -> Iterator[_Way]:
+    paths, structure = jax.tree_util.tree_flatten_with_path(dict(instance))
+    names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in paths]
+    leaves = [np.asarray(leaf) for _, leaf in paths]
+    moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and np.any(leaf)]
+
+    def rebuilt(changed: dict[int, np.ndarray]) -> Instance:
+        return jax.tree.unflatten(structure, [changed.get(i, v) for i, v in enumerate(leaves)])
+
+    def scaled(group: list[int], factor: float) -> Instance:
+        return rebuilt({i: leaves[i] * factor for i in group})
+
+    def closer(i: int, j: int, factor: float) -> Instance:
+        middle, half = (leaves[i] + leaves[j]) / 2, (leaves[i] - leaves[j]) / 2
+        return rebuilt({i: middle + factor * half, j: middle - factor * half})
+
+    alone = [[i] for i in moving] if 1 < len(moving) <= LEAVES else []
+    for group in [*alone, moving] if moving else []:
+        named = ", ".join(names[i] for i in group)
+        up = lambda m, group=group: scaled(group, 2.0**m)
+        yield _Way(f"{named} to infinity", list(map(up, STEPS)), [up(-m) for m in BACK], None)
+        end = scaled(group, 0.0)
+        yield _Way(f"{named} to 0", [up(-m) for m in STEPS], list(map(up, BACK)), end)
+    for i, j in itertools.combinations(moving[:LEAVES], 2):
+        if leaves[i].shape == leaves[j].shape:
+            at = lambda m, i=i, j=j: closer(i, j, 2.0**m)
+            out, back, end = [at(-m) for m in STEPS], list(map(at, BACK)), closer(i, j, 0.0)
+            yield _Way(f"{names[i]} - {names[j]} to 0", out, back, end)
+
+
+def _along(
+    bench: Bench, instance: Instance, size: Size, form: int, value: float
+) -> tuple[str, list[Instance]]:
+    """The way along which the ratio stays, and before which it falls; empty where there is none.
+
+    And the ends of all ways at which the ratio is near one.
+    """
+    with np.errstate(all="ignore"):
+        ways = list(_ways(instance))
+    every = [one for way in ways for one in (*way.out, *way.back, way.end or instance)]
+    if not every:
+        return "", []
+    batch = projected(bench, size)(concatenate(list(map(batch_of, every))))
+    m = bench(batch, size).column(form)
+    ratios = np.where(m.counted & ~np.isnan(m.value), m.value, np.nan)
+    both = (m.lhs != 0) | (m.rhs != 0)
+    each = len(STEPS) + len(BACK) + 1
+    entries = sum(np.size(leaf) for leaf in jax.tree.leaves(instance))
+    words, at_ends = "", list[Instance]()
+    for k, way in enumerate(ways):
+        first = k * each
+        out = ratios[first : first + len(STEPS)]
+        back = ratios[first + len(STEPS) : first + each - 1]
+        last = first + each - 1
+        ends = way.end is not None and both[last] and ratios[last] >= 1 - CLOSE
+        ends = ends and _are_equal(way.end or {}, take(batch, last))
+        stuck = _are_equal(instance, take(batch, first))
+        # Beside other numbers an end of a set may be an equality case that is not met exactly.
+        if ends:
+            at_ends.append(take(batch, last))
+        if words or ends or (stuck and entries > 1 and not abs(value - 1) <= FLOOR):
+            continue
+        stays = np.all(np.isnan(out) | (out >= 1 - CLOSE)) and not np.all(np.isnan(out))
+        if stays and np.nanmin(back, initial=np.inf) < 1 - FALLS:
+            words = way.words
+    return words, at_ends
+
+
+def _are_equal(one: Instance, other: Instance) -> bool:
+    leaves = zip(jax.tree.leaves(dict(one)), jax.tree.leaves(dict(other)), strict=True)
+    return all(np.array_equal(a, b) for a, b in leaves)
+
+
+def approached(
+    bench: Bench, pool: Pool, column: Column, index: int, form: Form, referee: Asked, /
+) -> str:
+    """The way along which a form's ratio comes to one; empty where an instance may reach one.
+
+    Args:
+        bench: measures.
+        pool: of instances.
+        column: the form's.
+        index: of the form.
+        form: a bound whose ratio comes near one.
+        referee: who is asked whether the sides certainly differ.
+    """
+    statement, m = bench.statement, column.measured
+    if statement.host or not statement.is_bound or statement.there_is is not None:
+        return ""
+    value = np.where(m.counted & ~np.isnan(m.value), m.value, -np.inf)
+    near = np.flatnonzero((value >= 1 - CLOSE) & ((m.lhs != 0) | (m.rhs != 0)))
+    if not len(near):
+        return ""
+    # Far out balls cannot tell the sides apart, near by they can: where the ratio is less.
+    words, said = "", list[Referee]()
+    for row in (int(near[np.argmax(value[near])]), int(near[np.argmin(value[near])])):
+        instance, size = pool.instance(row), Size(statement.sizes[column.sizes[row]])
+        words, at_ends = _along(bench, instance, size, index, float(value[row]))
+        # An end of another way may be an equality case: the same one, where scales do not matter.
+        strict = lambda end, size=size: referee(statement, form, end, size).strict
+        if not words or not all(map(strict, at_ends[:ENDS])):
+            return ""
+        said.append(referee(statement, form, instance, size))
+    return words if said[1].strict and not said[0].equal else ""

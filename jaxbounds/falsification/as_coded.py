@@ -1,0 +1,130 @@
+"""Instances at which machine integers are not the integers, so that a claim speaks of its program.
+
+The claim's own program runs once more, with integers of any length. Where its sides are others
+then, an integer wrapped on the way to them, and no verdict on the mathematics rests on that
+instance.
+"""
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbounds.claims.statements import Instance, Size, Statement
+from jaxbounds.falsification.bench import Bench, Column, Pool, take
+from jaxbounds.falsification.decide import ON_AVERAGE, Decision, decide, violation
+from jaxbounds.falsification.scales import flat_sides, parts_of, traced_reading
+from jaxbounds.programs.interpreted import NotInterpreted
+from jaxbounds.programs.interpreted.whole import with_whole_numbers
+
+MOST = 2048
+"""Instances at each size that run again; more take seconds, and see rarer integers that wrap."""
+APART = 1e-9
+"""Relative: sides that differ by more are others; a smaller part takes rounding for a wrap."""
+
+
+class Wrapped(NamedTuple):
+    """What wraps of one form.
+
+    Attributes:
+        rows: the instances whose sides are others with integers of any length.
+        operations: the primitives that wrap on the way to them.
+    """
+
+    rows: np.ndarray
+    operations: tuple[str, ...]
+
+
+def reason(operations: tuple[str, ...], /) -> str:
+    """The sentence of a verdict that rests on integers that wrap."""
+    named = ", ".join(operations)
+    return (
+        f"as coded: integers wrap in {named}. Try floats, x.astype(float), before that operation, "
+        "or instances whose integers stay within their type"
+    )
+
+
+def at_instances(bench: Bench, batch: Instance, size: Size, /) -> list[Wrapped]:
+    """What wraps of each form on some instances, which are measured as they are again.
+
+    Raises:
+        NotInterpreted: if NumPy does not run the claim's program.
+    """
+    forms = range(len(bench.statement.forms))
+    rows: list[list[np.ndarray]] = [[] for _ in forms]
+    operations: list[dict[str, None]] = [{} for _ in forms]
+    for part, count in parts_of(bench, batch):
+        traced = traced_reading(bench, size, part)
+        whole = with_whole_numbers(traced.jaxpr, jax.tree.leaves(part))
+        structure = jax.tree.structure(traced.out_info)
+        there = jax.tree.unflatten(structure, whole.values)
+        machine = bench.reading(jax.tree.map(np.asarray, part), size) if whole.wraps else there
+        for form in forms:
+            pairs = zip(flat_sides(machine, form)[:2], flat_sides(there, form)[:2])
+            apart = np.any([_differ(*pair) for pair in pairs], axis=0)[:count]
+            rows[form].append(apart)
+            operations[form] |= dict.fromkeys(whole.wraps if np.any(apart) else ())
+    return [Wrapped(np.concatenate(r), tuple(o)) for r, o in zip(rows, operations)]
+
+
+def _differ(own: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """In which rows two sides are different numbers."""
+    with np.errstate(all="ignore"):
+        near = np.abs(own - other) <= APART * np.maximum(np.abs(own), np.abs(other))
+    alike = near | (own == other) | (np.isnan(own) & np.isnan(other))
+    return ~np.all(alike, axis=1)
+
+
+def _looked_at(column: Column, statement: Statement, here: np.ndarray) -> np.ndarray:
+    """Which rows of a size are run again: what violates, the largest ratios, then every so many."""
+    if len(here) <= MOST:
+        return here
+    m = column.measured
+    value = np.where(m.counted & ~np.isnan(m.value), m.value, -np.inf)[here]
+    violating = here[violation(statement, m)[here] > 0]
+    worst = here[np.argsort(-value, kind="stable")]
+    spread = here[np.linspace(0, len(here) - 1, MOST // 4).astype(int)]
+    return np.unique(np.concatenate([violating[: MOST // 2], worst[: MOST // 4], spread]))
+
+
+def as_coded(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Wrapped]:
+    """What wraps of each form on the instances of a pool; nothing where nobody can tell."""
+    statement, total = bench.statement, len(columns[0].sizes)
+    none = [Wrapped(np.zeros(total, bool), ()) for _ in statement.forms]
+    if not bench.watch.wrapping or statement.host or statement.there_is is not None:
+        return none
+    found = none
+    for index, size in enumerate(map(Size, statement.sizes)):
+        here = np.flatnonzero(columns[0].sizes == index)
+        if not len(here):
+            continue
+        rows = _looked_at(columns[0], statement, here)
+        batch, _ = pool.of_size(index)
+        try:
+            there = at_instances(bench, take(batch, np.searchsorted(here, rows)), size)
+        except NotInterpreted:
+            continue
+        for form, wrapped in enumerate(there):
+            found[form].rows[rows] = wrapped.rows
+            both = dict.fromkeys((*found[form].operations, *wrapped.operations))
+            found[form] = found[form]._replace(operations=tuple(both))
+    return found
+
+
+def without_wrapped(
+    statement: Statement, index: int, column: Column, decision: Decision, wrapped: Wrapped, /
+) -> tuple[Decision, Column]:
+    """A form's decision and column where integers wrap at some instances.
+
+    A violation stands if another instance shows it, at which no integer wraps.
+    """
+    if not np.any(wrapped.rows & column.measured.counted):
+        return decision, column
+    words = reason(wrapped.operations)
+    if statement.kind not in ON_AVERAGE:
+        measured = column.measured
+        rest = column._replace(measured=measured._replace(counted=measured.counted & ~wrapped.rows))
+        without = decide(statement, statement.forms[index], rest)
+        if without.status == "fails":
+            return without, rest
+    return Decision("inconclusive", decision.ratio, words), column

@@ -1,0 +1,181 @@
+"""Programs run with the integers, where machine integers end: which operations wrap, and what then.
+
+NumPy runs the program in its own types. Where a result leaves its type, the run goes on in Python's
+integers, so that the results are those of mathematics.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbounds.ground.jax_internals import ClosedJaxpr, JaxprEqn
+from jaxbounds.programs.interpreted import Runner, as_value, indexing, refuse, structure, typed
+from jaxbounds.programs.interpreted.values import NotInterpreted, Rule
+
+STEPS = 200_000
+"""Equations that one run may execute; a longer loop is left alone, after about two seconds."""
+NEAR = 1e-9
+"""Relative: floats that are so near the end of a type are worked out exactly; a larger part asks
+for the exact value more often."""
+
+_as_floats = np.frompyfunc(lambda v: float(v) if abs(v) < 2**1023 else np.inf * (v > 0 or -1), 1, 1)
+
+
+def _towards_zero(x: Any, y: Any) -> Any:
+    if np.any(y == 0):
+        raise NotInterpreted("an integer divided by zero")
+    quotient = np.abs(x) // np.abs(y)
+    return np.where((x < 0) == (y < 0), quotient, -quotient)
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    return x - y * _towards_zero(x, y)
+
+
+def _plain(function: Callable) -> Rule:
+    return lambda *xs, **_: function(*xs)
+
+
+_WRAPPING: dict[str, Rule] = {
+    "add": _plain(np.add),
+    "add_any": _plain(np.add),
+    "sub": _plain(np.subtract),
+    "mul": _plain(np.multiply),
+    "neg": _plain(np.negative),
+    "abs": _plain(np.abs),
+    "square": _plain(lambda x: x * x),
+    "pow": _plain(np.power),
+    "integer_pow": lambda x, *, y, **_: x**y,
+    "shift_left": _plain(lambda x, y: x * 2**y),
+    "convert_element_type": _plain(lambda x: x),
+    "dot_general": lambda x, y, *, dimension_numbers, **_: structure._dot(
+        x, y, dimension_numbers=dimension_numbers
+    ),
+    **{name: structure.RULES[name] for name in ("reduce_sum", "reduce_prod", "cumsum", "cumprod")},
+}
+"""Rules for floats and for Python's integers alike, of what may leave the type of its operands."""
+_MOVED = (
+    "broadcast_in_dim", "reshape", "squeeze", "expand_dims", "rev", "transpose", "slice", "split",
+    "tile", "stack", "unstack", "concatenate", "reduce_max", "reduce_min", "cummax", "cummin",
+)  # fmt: skip
+_EXACT: dict[str, Rule] = {
+    **_WRAPPING,
+    **{name: structure.RULES[name] for name in _MOVED},
+    **{name: indexing.RULES[name] for name in ("gather", "dynamic_slice", "dynamic_update_slice")},
+    **{name: _plain(function) for name, function in (
+        ("max", np.maximum), ("min", np.minimum), ("eq", np.equal), ("ne", np.not_equal),
+        ("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal),
+        ("and", np.bitwise_and), ("or", np.bitwise_or), ("xor", np.bitwise_xor),
+        ("shift_right_arithmetic", np.right_shift), ("div", _towards_zero), ("rem", _remainder),
+        ("clamp", lambda low, x, high: np.minimum(np.maximum(x, low), high)),
+        ("sign", lambda x: np.where(x > 0, 1, np.where(x < 0, -1, 0))),
+        ("stop_gradient", lambda x: x), ("copy", lambda x: x),
+        ("select_n", lambda which, *xs: np.choose(np.asarray(which).astype(int), xs)),
+    )},
+}  # fmt: skip
+"""Rules for Python's integers; another primitive gets the nearest integers of the type."""
+
+
+class Whole(NamedTuple):
+    """What a program gives where integers have no end.
+
+    Attributes:
+        values: its results: floats and booleans, integers as Python's where they leave their type.
+        wraps: the primitives whose results leave their type, in order.
+    """
+
+    values: list[Any]
+    wraps: tuple[str, ...]
+
+
+def _is_whole(dtype: Any) -> bool:
+    return bool(np.issubdtype(dtype, np.integer))
+
+
+def may_wrap(eqn: JaxprEqn, /) -> bool:
+    """Whether integers that come out may have left their type."""
+    signed = np.issubdtype(_dtype(eqn), np.signedinteger)
+    named = eqn.primitive.name in _WRAPPING and _is_whole(_dtype(eqn))
+    return named and (signed or eqn.primitive.name != "shift_left")
+
+
+def _dtype(eqn: JaxprEqn) -> Any:
+    variable: Any = eqn.outvars[0]
+    kind = variable.aval.dtype
+    return kind if isinstance(kind, np.dtype) else np.dtype(object)
+
+
+def _outside(eqn: JaxprEqn, values: Sequence[Any]) -> bool:
+    """Whether a result in floats comes near the ends of its type."""
+    if not all(_is_whole(np.asarray(x).dtype) or np.asarray(x).dtype == bool for x in values):
+        return False
+    ends = np.iinfo(_dtype(eqn))
+    with np.errstate(all="ignore"):
+        roughly = [np.asarray(x).astype(float) for x in values]
+        about = np.asarray(_WRAPPING[eqn.primitive.name](*roughly, **eqn.params))
+    inside = (about <= ends.max * (1 - NEAR)) & (about >= ends.min * (1 - NEAR))
+    return not bool(np.all(inside))
+
+
+class _Exactly:
+    """The results of equations without programs, and the operations that wrapped so far."""
+
+    def __init__(self) -> None:
+        self.wraps: dict[str, None] = {}
+        self._left = STEPS
+
+    def __call__(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
+        self._left -= 1
+        if self._left < 0:
+            raise NotInterpreted("a program that runs too long in NumPy")
+        name = eqn.primitive.name
+        given = [np.asarray(x) for x in values]
+        if not any(x.dtype == object for x in given):
+            if not (may_wrap(eqn) and _outside(eqn, given)):
+                return typed(eqn, values)
+        elif name not in _EXACT:
+            return typed(eqn, [_nearest(x, v) for x, v in zip(given, eqn.invars)])
+        whole = lambda x: x.astype(object) if _is_whole(x.dtype) or x.dtype == bool else x
+        try:
+            found = _EXACT[name](*map(whole, given), **eqn.params)
+        except (ArithmeticError, TypeError, ValueError, LookupError) as unforeseen:
+            raise NotInterpreted(f"{name} of integers beyond their type") from unforeseen
+        outs = found if eqn.primitive.multiple_results else [found]
+        return [self._taken(name, out, v.aval) for out, v in zip(outs, eqn.outvars, strict=True)]
+
+    def _taken(self, name: str, out: Any, said: Any) -> Any:
+        """A result in its type, or in Python's integers where that is too narrow."""
+        out = np.asarray(out, object)
+        if out.shape != said.shape:
+            raise NotInterpreted(f"{name}: shape {out.shape} for {said.shape}")
+        if not _is_whole(said.dtype):
+            return np.asarray(out if said.dtype == bool else _as_floats(out), said.dtype)
+        ends = np.iinfo(said.dtype)
+        if all(ends.min <= v <= ends.max for v in out.ravel().tolist()):
+            return out.astype(said.dtype)
+        if name in _WRAPPING:
+            self.wraps[name] = None
+        return out
+
+
+def _nearest(x: np.ndarray, variable: Any) -> Any:
+    """Integers in the type that the program says: the nearest."""
+    kind: Any = variable.aval.dtype
+    if x.dtype != object:
+        return x
+    ends = np.iinfo(kind)
+    return np.asarray(np.clip(x, int(ends.min), int(ends.max))).astype(kind)
+
+
+def with_whole_numbers(program: ClosedJaxpr, arguments: Sequence[Any], /) -> Whole:
+    """The results of a program, with integers of any length.
+
+    Raises:
+        NotInterpreted: where NumPy does not run the program, or would take long.
+    """
+    refuse(program)
+    exactly = _Exactly()
+    with np.errstate(all="ignore"):
+        found = Runner(exactly).closed(program, [as_value(x) for x in arguments])
+    return Whole(found, tuple(exactly.wraps))

@@ -1,0 +1,78 @@
+"""Suprema that are reached, and suprema that are only approached: the word on each.
+
+The truth of each claim is on paper; the supremum of each ratio is one.
+"""
+
+import math
+
+import jax.numpy as jnp
+import pytest
+from jax.scipy.special import erf
+
+import jaxbounds as jb
+
+LINE, PAIR = {"x": jb.Box(0, math.inf)}, {"x": jb.Reals(3), "y": jb.Reals(3)}
+size = lambda x: jnp.sqrt(jnp.sum(x**2))
+
+
+def word(lhs, rhs, over, equality):
+    """The status and the evidence of the claim that lhs <= rhs."""
+
+    def evaluate(i, s):
+        left, right = lhs(**i), rhs(**i) if callable(rhs) else jnp.asarray(rhs)
+        return jb.Sides(lhs=left, rhs={"printed": right, "control": -1.0 - jnp.abs(left)})
+
+    statement = jb.Statement(
+        id="t.word", label="", formula="", kind="inequality", evaluate=evaluate, control="below",
+        forms=(jb.Form(name="printed", equality=equality),), sizes=({},), over=over,
+    )  # fmt: skip
+    (found,) = jb.falsify(statement, seed=0)
+    return found.status, found.evidence
+
+
+APPROACHED = {
+    "rational": (lambda x: x / (1 + x), 1.0, LINE),
+    "an error function that rounds to one": (erf, 1.0, LINE),
+    "an end of a box": (lambda x: jnp.sin(x) / x, 1.0, {"x": jb.Box(1e-8, 10)}),
+    "a difference quotient": (
+        lambda x, y: size(jnp.tanh(x) - jnp.tanh(y)), lambda x, y: size(x - y), PAIR
+    ),
+}  # fmt: skip
+ATTAINED = {
+    "a plateau": (lambda x: jnp.minimum(x, 1.0), 1.0, {"x": jb.Box(0, 100)}),
+    "an end of a box": (lambda x: x, 1.0, {"x": jb.Box(0, 1)}),
+    "inside": (lambda x: x * (2 - x), 1.0, {"x": jb.Box(0, 5)}),
+    "at an irrational number": (
+        lambda x: x**2 * jnp.exp(-(x**2) / 2) * math.e / 2, 1.0, {"x": jb.Box(0, 5)}
+    ),
+    "where one of two points is zero, or the other large": (
+        lambda x, y: size(x + y), lambda x, y: size(x) + size(y) + jnp.minimum(size(x), 1.0), PAIR
+    ),
+    "where two points are one": (
+        lambda x, y: jnp.sum(x * y), lambda x, y: size(x) * size(y), PAIR
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", APPROACHED)
+@pytest.mark.parametrize("equality", ["at the end", ""])
+def test_a_supremum_that_no_instance_reaches_is_approached(name, equality):
+    assert word(*APPROACHED[name], equality) == ("holds", "approached")
+
+
+@pytest.mark.parametrize("name", ATTAINED)
+def test_an_equality_case_is_attained(name):
+    assert word(*ATTAINED[name], "there") == ("holds", "attained")
+
+
+def test_a_bound_by_zero_holds_up_to_the_rounding_of_its_terms():
+    matrix = lambda p: jnp.diag(p) - jnp.outer(p, p)
+    least = lambda p: -jnp.min(jnp.linalg.eigvalsh(matrix(p)))
+    assert word(least, 0.0, {"p": jb.Simplex(4)}, "")[0] == "holds"
+    taylor = lambda x: jnp.exp(x) - 1 - x - x**2 / 2  # positive, by x^3 / 6 at most 1.7e-13
+    assert word(taylor, 0.0, {"x": jb.Box(-1e-4, 1e-4)}, "")[0] != "holds"
+
+
+def test_rounding_of_large_terms_is_no_violation():
+    lhs = lambda x: (1 - jnp.cos(x)) / x**2
+    assert word(lhs, 0.5, {"x": jb.Box(1e-6, 10)}, "x to 0")[0] == "holds"
