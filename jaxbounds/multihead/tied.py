@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from jaxbounds.multihead.loss import Data, logistic
@@ -69,3 +70,20 @@ def untie(params: Params, copies: tuple[int, ...], /) -> Params:
     repeats = jnp.asarray(copies)
     repeat = lambda leaf: jnp.repeat(leaf, repeats, axis=0, total_repeat_length=sum(copies))
     return jax.tree.map(repeat, params)
+
+
+def tie(params: Params, /) -> tuple[Params, Float[Array, " 1"]]:
+    """The one group of H equal heads: its parameters, and its copies (H,).
+
+    Raises:
+        ValueError: if the heads differ.
+    """
+    for name, leaf in params.items():
+        heads = np.asarray(leaf)
+        if not np.array_equal(heads, np.broadcast_to(heads[:1], heads.shape)):
+            raise ValueError(
+                f"heads of {name} differ, expected {len(heads)} equal heads. Try the module "
+                "MultiHeadAttention, which trains heads that differ"
+            )
+    one = {name: leaf[:1] for name, leaf in params.items()}
+    return one, jnp.full(1, params["U"].shape[0], params["U"].dtype)
