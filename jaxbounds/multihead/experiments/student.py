@@ -43,7 +43,14 @@ def _shifted_scores(weights: Array, tokens: Array) -> Float[Array, "T T n"]:
 def attention_mass(
     weights: Float[Array, "d d"], tokens: Float[Array, "T d n"], mask: Float[Array, "T n"], /
 ) -> Float[Array, ""]:
-    """The attention on the masked tokens, averaged over queries and samples."""
+    """The attention on the masked tokens, averaged over queries and samples.
+
+    Raises:
+        AssertionError: if the mask is not (T, n).
+    """
+    import chex  # slow to import
+
+    chex.assert_shape(mask, (tokens.shape[0], tokens.shape[2]))
     scores = _shifted_scores(weights, tokens)
     return jnp.mean(jnp.sum(scores * mask[None], axis=1) / jnp.sum(scores, axis=1))
 
@@ -85,7 +92,14 @@ class EqualHeads(nn.Module):
 def margins(
     params: Params, heads: Float[Array, ""], data: dict[str, Array], /
 ) -> Float[Array, " n"]:
-    """y_i Phi(X_i; theta) of H equal heads on data with samples last."""
+    """y_i Phi(X_i; theta) of H equal heads on data with samples last.
+
+    Raises:
+        AssertionError: if y is not (n,).
+    """
+    import chex  # slow to import
+
+    chex.assert_shape(data["y"], (data["X"].shape[-1],))
     outputs = cast(Array, EqualHeads().apply({"params": params}, data["X"], heads))
     return data["y"] * outputs
 
