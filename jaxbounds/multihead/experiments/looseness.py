@@ -50,8 +50,8 @@ class Looseness:
     """
 
     heads: tuple[int, ...] = (4, 16, 64, 256)
-    tokens: tuple[int, ...] = (4, 10, 24, 60)
-    dimensions: tuple[int, ...] = (2, 4, 8, 16)
+    tokens: tuple[int, ...] = (4, 10, 24, 40)
+    dimensions: tuple[int, ...] = (2, 4, 8, 12)
     radii: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
     size: float = 1.0
     n: int = 32
