@@ -22,6 +22,7 @@ from jax._src.interpreters import mlir  # no public door sees every program that
 
 from jaxbounds.ground.jax_internals import as_function
 from jaxbounds.multihead.experiments.fig6 import Figure6
+from jaxbounds.multihead.experiments.looseness import Looseness
 from jaxbounds.multihead.experiments.ntk import NTK
 from jaxbounds.multihead.experiments.weakconvexity import WeakConvexityCurves
 from jaxbounds.papers import experiments
@@ -59,6 +60,10 @@ def toys() -> dict[str, Any]:
         "qstr.constructions": Constructions(
             attention_length=4, coherences=(0.5,), logits=(4.0, 8.0), lengths=(8,), points=(10,),
             draws=2, sparsities=(3,), tilts=(0.1, 0.01), prompts=20, code_lengths=(2,),
+        ),
+        "multihead.looseness": Looseness(
+            heads=(4, 6, 8), tokens=(2, 4, 6), dimensions=(1, 2, 3), n=2, samples=1, seeds=1,
+            steps=(0, 2), run_heads=4,
         ),
         "multihead.ntk": NTK(
             samples=(5, 10), heads=(1, 2), scales=(1.0,), first_samples=20, held_out=20, seeds=1

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Seed sweeps: compiled once, vmapped, sharded over devices, resumable
 #
-# Runs as it is on a CPU, a GPU or the eight cores of a TPU.
+# Runs as it is on CPUs and GPUs. Its programs are lowered and exported for TPUs, not yet run there.
 
 # %%
 # Installs the library where it is missing, beside the JAX that is here. SOURCE is an address that

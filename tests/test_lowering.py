@@ -13,6 +13,7 @@ from jaxbounds.papers import experiments
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 LOWERING = runpy.run_path(str(BENCHMARKS / "lowering.py"))
 FLOAT64 = {
+    "multihead.looseness",
     "multihead.ntk",
     "qstr.constructions",
     "seqlength.comparison",

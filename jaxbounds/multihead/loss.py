@@ -27,7 +27,14 @@ def logistic_curvature(margin: Float[Array, "..."], /) -> Float[Array, "..."]:
 
 
 def margins(params: Params, data: Data, /) -> Float[Array, " n"]:
-    """y_i Phi(X_i; theta)."""
+    """y_i Phi(X_i; theta).
+
+    Raises:
+        AssertionError: if y is not (n,).
+    """
+    import chex  # slow to import
+
+    chex.assert_shape(data["y"], (data["X"].shape[0],))  # (n, 1) would make n^2 margins
     outputs = jax.vmap(model_output, in_axes=(None, 0))(params, data["X"])
     return data["y"].astype(outputs.dtype) * outputs
 

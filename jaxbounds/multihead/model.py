@@ -74,6 +74,11 @@ def expand_readout(vector: Float[Array, "*H d"], length: int, readout: Readout, 
     return column * vector[..., None, :]
 
 
+def entries(scale: float, /) -> nn.initializers.Initializer:
+    """Normal entries of standard deviation `scale`; zeros, without a draw, where it is 0."""
+    return nn.initializers.normal(scale) if scale else nn.initializers.zeros
+
+
 class MultiHeadAttention(nn.Module):
     """Eq. (2) as a Flax module over one sequence; `vmap` `apply` for a batch.
 
@@ -92,10 +97,10 @@ class MultiHeadAttention(nn.Module):
     def __call__(self, tokens: Float[Array, "T d"]) -> Float[Array, ""]:
         """The scalar output; its sign is the predicted label."""
         length, dimension = tokens.shape
-        normal = nn.initializers.normal(self.scale)
-        weights = self.param("W", normal, (self.heads, dimension, dimension), tokens.dtype)
+        drawn = entries(self.scale)
+        weights = self.param("W", drawn, (self.heads, dimension, dimension), tokens.dtype)
         shape = (length, dimension) if self.readout == "full" else (dimension,)
-        projection = self.param("U", normal, (self.heads, *shape), tokens.dtype)
+        projection = self.param("U", drawn, (self.heads, *shape), tokens.dtype)
         if self.readout != "full":
             projection = expand_readout(projection, length, self.readout)
         return model_output({"U": projection, "W": weights}, tokens)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from jaxbounds.multihead.loss import Data, logistic
@@ -22,13 +23,27 @@ if TYPE_CHECKING:  # slow to import
 def tied_output(
     params: Params, copies: Float[Array, " G"], tokens: Float[Array, "T d"], /
 ) -> Float[Array, ""]:
-    """H^{-1/2} sum_g copies_g Phi(X; theta_g) with H = sum_g copies_g: eq. (2) with equal heads."""
+    """H^{-1/2} sum_g copies_g Phi(X; theta_g) with H = sum_g copies_g: eq. (2) with equal heads.
+
+    Raises:
+        AssertionError: if the parameters and `copies` are not of one number of groups.
+    """
+    import chex  # slow to import
+
+    chex.assert_shape(copies, (params["U"].shape[0],))  # (1,) would count each group alike
     outputs = jax.vmap(head_output, in_axes=(0, 0, None))(params["U"], params["W"], tokens)
     return jnp.sum(copies * outputs) / jnp.sqrt(jnp.sum(copies))
 
 
 def tied_margins(params: Params, copies: Float[Array, " G"], data: Data, /) -> Float[Array, " n"]:
-    """y_i Phi(X_i; theta)."""
+    """y_i Phi(X_i; theta).
+
+    Raises:
+        AssertionError: if y is not (n,).
+    """
+    import chex  # slow to import
+
+    chex.assert_shape(data["y"], (data["X"].shape[0],))
     outputs = jax.vmap(tied_output, in_axes=(None, None, 0))(params, copies, data["X"])
     return data["y"].astype(outputs.dtype) * outputs
 
@@ -69,3 +84,20 @@ def untie(params: Params, copies: tuple[int, ...], /) -> Params:
     repeats = jnp.asarray(copies)
     repeat = lambda leaf: jnp.repeat(leaf, repeats, axis=0, total_repeat_length=sum(copies))
     return jax.tree.map(repeat, params)
+
+
+def tie(params: Params, /) -> tuple[Params, Float[Array, " 1"]]:
+    """The one group of H equal heads: its parameters, and its copies (H,).
+
+    Raises:
+        ValueError: if the heads differ.
+    """
+    for name, leaf in params.items():
+        heads = np.asarray(leaf)
+        if not np.array_equal(heads, np.broadcast_to(heads[:1], heads.shape)):
+            raise ValueError(
+                f"heads of {name} differ, expected {len(heads)} equal heads. Try the module "
+                "MultiHeadAttention, which trains heads that differ"
+            )
+    one = {name: leaf[:1] for name, leaf in params.items()}
+    return one, jnp.full(1, params["U"].shape[0], params["U"].dtype)

@@ -1,11 +1,19 @@
 """The paper's figures as sweeps: each module has a frozen config, `run`, `figure` and `claims`."""
 
-from jaxbounds.multihead.experiments import fig6, ntk, planted, sparse_context, weakconvexity
+from jaxbounds.multihead.experiments import (
+    fig6,
+    looseness,
+    ntk,
+    planted,
+    sparse_context,
+    weakconvexity,
+)
 
 EXPERIMENTS = (
     *sparse_context.EXPERIMENTS,
     *planted.EXPERIMENTS,
     fig6.EXPERIMENT,
+    looseness.EXPERIMENT,
     ntk.EXPERIMENT,
     weakconvexity.EXPERIMENT,
 )

@@ -1,8 +1,8 @@
-"""Training from zero, recorded along the way: what Figures 2 to 5 have in common.
+"""Training recorded along the way: what Figures 2 to 5 have in common.
 
-All heads start at zero and therefore stay equal: H heads are one group of `tied` with H copies, so
-that a curve costs the same at every H. H and the step size are data of a lane (one trial at one H)
-and one compiled program serves them all.
+The paper's heads start at zero and therefore stay equal: the module `EqualHeads` stands for H
+heads, so that a curve costs the same at every H. H and the step size are data of a lane (one trial
+at one H), and one compiled program serves all lanes.
 """
 
 from collections.abc import Callable
@@ -19,12 +19,10 @@ from jaxbounds.experiments.provenance import fingerprint, products_in, products_
 from jaxbounds.experiments.sweeps import Swept, lanes_of, shares, sweep
 from jaxbounds.ground.files import Place, locate
 from jaxbounds.ground.jax_internals import enable_x64
-from jaxbounds.multihead.experiments.student import Lane, Params, margins, measurements
-from jaxbounds.multihead.loss import logistic
-from jaxbounds.multihead.tied import tied
-from jaxbounds.networks.training import Rule, Training, begin, optimizer, train_step
-
-Measure = Callable[[Lane, Params], dict[str, Array]]
+from jaxbounds.multihead.experiments.lessons import Lesson, Measure, lessons
+from jaxbounds.multihead.experiments.student import Lane
+from jaxbounds.multihead.experiments.students import EQUAL_HEADS, refuse_unknown
+from jaxbounds.networks.training import Rule
 
 RULE_NAMES = {"gd": "GD", "momentum": "momentum", "adam": "Adam", "adamw": "AdamW"}
 
@@ -80,6 +78,8 @@ class Curves:
         n: training samples.
         test: test samples.
         dtype: "float32" or "float64"; the data are drawn in float32 either way.
+        student: "equal-heads" (the paper's model, from zero), "all-heads" (the paper's model with
+            all heads written out), or a name from `students.register`.
     """
 
     panels: tuple[Panel, ...] = (Panel(),)
@@ -91,6 +91,7 @@ class Curves:
     n: int = 100
     test: int = 300
     dtype: Literal["float32", "float64"] = "float32"
+    student: str = EQUAL_HEADS
 
     def __post_init__(self) -> None:
         """Refuse settings that no run could have.
@@ -108,35 +109,20 @@ class Curves:
                 f"steps must be a positive multiple of every and opening not negative, got "
                 f"{self.steps}, {self.every} and {self.opening}"
             )
+        refuse_unknown(self.student)
 
     def settings(self) -> str:
         """What is trained on how much, in a line."""
-        return f"n = {self.n}, {self.test} test samples, {self.steps} steps from zero, {self.dtype}"
+        trained = "from zero" if self.student == EQUAL_HEADS else f"of student {self.student}"
+        sizes = f"n = {self.n}, {self.test} test samples"
+        return f"{sizes}, {self.steps} steps {trained}, {self.dtype}"
 
 
-def _train(
-    config: Curves, panel: Panel, measure: Measure, lanes: Lane, steps: int, /, **options
-) -> Swept:
-    rule_of = lambda lane: tied(optimizer(panel.rule, lane["step_size"]), lane["heads"].reshape(1))
-
-    def start(lane: Lane) -> Training:
-        length, d, _ = lane["train"]["X"].shape
-        dtype = lane["train"]["X"].dtype
-        zero = {"U": jnp.zeros((1, length, d), dtype), "W": jnp.zeros((1, d, d), dtype)}
-        return begin(zero, rule_of(lane))
-
-    def step(lane: Lane, state: Training) -> Training:
-        loss = lambda params: jnp.mean(logistic(margins(params, lane["heads"], lane["train"])))
-        return train_step(loss, rule_of(lane), state)
-
-    def record(lane: Lane, state: Training) -> dict[str, Array]:
-        return measurements(lane, state.params) | measure(lane, state.params)
-
-    count = len(config.heads) * config.trials
-    # Few idle lanes in the last group, but never a single lane: XLA's CPU code is slow for one.
+def _group(lanes: Lane) -> int | None:
+    """Few idle lanes in the last group, but never a single lane: XLA's CPU code is slow for one."""
+    count = len(lanes["step_size"])
     few = min(range(8, 3, -1), key=lambda size: -count % size)
-    group = few if jax.default_backend() == "cpu" else None
-    return sweep(start, step, record, lanes, steps, group=group, **options)
+    return few if jax.default_backend() == "cpu" else None
 
 
 def run_curves(
@@ -156,7 +142,8 @@ def run_curves(
         key: of all draws; a trial's data do not depend on H or the panel.
         draw: from a trial's key to {"train": {"X": (T, d, n), "y": (n,)}, "test": likewise} and
             whatever `measure` needs, in float32.
-        measure: further quantities, from the lane and the parameters of one head (leading axis 1).
+        measure: further quantities of the equal heads, from the lane and the parameters of one
+            head (leading axis 1); another student has the losses, the accuracy and the margins.
         folder: where progress is kept.
         resume: continue what the folder holds, instead of clearing it.
 
@@ -180,9 +167,9 @@ def run_curves(
         for index, panel in enumerate(config.panels):
             steps = panel.step_size * lanes["heads"] ** panel.exponent
             place = None if folder is None else locate(folder) / f"panel{index}"
-            parts.append(
-                _recorded(config, panel, measure, lanes | {"step_size": steps}, place, key, resume)
-            )
+            own, keys = lanes | {"step_size": steps}, grid["key"]
+            taught = lessons(config.student, panel.rule, config.heads, own, keys, measure)
+            parts.append(_recorded(config, panel, tuple(taught), place, key, resume))
     shares.whole()
     coords = {
         "panel": [panel.name for panel in config.panels],
@@ -194,6 +181,7 @@ def run_curves(
         "matmul_precision_used": used,
         "limits": LIMITS,
         "settings": config.settings(),
+        "student": config.student,
     }
     return xr.concat(parts, dim="panel").assign_coords(coords).assign_attrs(about)
 
@@ -201,8 +189,7 @@ def run_curves(
 def _recorded(
     config: Curves,
     panel: Panel,
-    measure: Measure,
-    lanes: Lane,
+    taught: tuple[Lesson, ...],
     folder: Place | None,
     key: Array,
     resume: bool,
@@ -216,22 +203,33 @@ def _recorded(
     for name, steps, every, after in runs:
         if steps == 0:
             continue
-        swept = _train(
-            config,
-            panel,
-            measure,
-            lanes,
-            steps,
-            every=every,
-            chunk=max(every, config.steps // 20),
-            folder=None if folder is None else folder / name,
-            fingerprint=f"{fingerprint(config, key)}/{panel.name}",
-            resume=resume,
-            show="log10_train_loss" if name == "curve" else None,
-        )
-        shape = (len(config.heads), config.trials, -1)
-        dims = ("H", "trial", "step")
-        data = {name: (dims, values.reshape(shape)) for name, values in swept.metrics.items()}
-        piece = xr.Dataset(data, coords={"H": list(config.heads), "step": swept.steps})
-        pieces.append(piece.isel(step=swept.steps > after))
+        swept = [
+            sweep(
+                lesson.begin,
+                lesson.step,
+                lesson.record,
+                lesson.lanes,
+                steps,
+                group=_group(lesson.lanes),
+                every=every,
+                chunk=max(every, config.steps // 20),
+                folder=None if folder is None else folder / f"{name}{lesson.name}",
+                fingerprint=f"{fingerprint(config, key)}/{panel.name}",
+                resume=resume,
+                show="log10_train_loss" if name == "curve" else None,
+            )
+            for lesson in taught
+        ]
+        piece = _labelled(config, swept)
+        pieces.append(piece.isel(step=piece.step > after))
     return xr.concat(pieces, dim="step")
+
+
+def _labelled(config: Curves, swept: list[Swept]) -> xr.Dataset:
+    """The records of all lessons over (H, trial, step)."""
+    shape, dims = (len(config.heads), config.trials, -1), ("H", "trial", "step")
+    data = {
+        name: (dims, np.concatenate([part.metrics[name] for part in swept]).reshape(shape))
+        for name in swept[0].metrics
+    }
+    return xr.Dataset(data, coords={"H": list(config.heads), "step": swept[0].steps})

@@ -46,12 +46,14 @@ def draw_curves(
 
     Args:
         dataset: of `run_curves`.
-        quantities: the columns.
+        quantities: the columns; a quantity that the data set lacks is left out.
         apart: (panel, H, trial), the trials whose thin lines are dashed.
         apart_label: what sets them apart.
     """
     import matplotlib.pyplot as plt
 
+    # A student of one's own has no heads to measure.
+    quantities = tuple(quantity for quantity in quantities if quantity.name in dataset)
     panels, count = dataset.panel.values.tolist(), len(quantities)
     single = len(panels) == 1
     rows, columns = (-(-count // 3), min(3, count)) if single else (len(panels), count)

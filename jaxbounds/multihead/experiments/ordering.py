@@ -129,8 +129,11 @@ def along_heads(
         heads: least and largest H that count.
 
     Returns:
-        None where the data set holds fewer than two such H or none of the steps.
+        None where the data set lacks the quantity, or holds fewer than two such H or none of the
+        steps.
     """
+    if name not in dataset:
+        return None
     values = dataset[name].isel(panel=panel)
     chosen = [H for H in dataset.H.values.tolist() if heads[0] <= H <= heads[1]]
     steps = [k for k in steps if k in dataset.step.values]

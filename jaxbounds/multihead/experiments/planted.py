@@ -100,7 +100,8 @@ def run(
 
 def figure(dataset: xr.Dataset, /):
     """Losses, alignments, norms and margin against the step, one colour for each H."""
-    teacher = float(dataset.teacher_margin.mean())
+    measured = "alignment_W" in dataset
+    teacher = float(dataset.teacher_margin.mean()) if measured else float("nan")
     quantities = (
         Quantity("log10_train_loss", "train loss"),
         Quantity("log10_test_loss", "test loss"),
@@ -109,6 +110,8 @@ def figure(dataset: xr.Dataset, /):
         Quantity("norm_W", r"average $\|W\|$"),
         Quantity("margin", r"margin / average $\|U\|$", teacher, "teacher"),
     )
+    if not measured:
+        return draw_curves(dataset, quantities)
     missed = np.stack([~found_teacher(dataset, panel) for panel in range(dataset.sizes["panel"])])
     return draw_curves(dataset, quantities, apart=missed, apart_label="misses the teacher")
 

@@ -7,6 +7,7 @@ import xarray as xr
 
 from jaxbounds.experiments.experiment import Finding
 from jaxbounds.multihead.experiments.ordering import along_heads, combine, decide, shown, why_not
+from jaxbounds.multihead.experiments.students import EQUAL_HEADS, attributed
 
 FOUND = 0.9
 """A run has found the teacher's attention when the alignment of W with W* is above this."""
@@ -31,22 +32,25 @@ def _settled(dataset: xr.Dataset, panel: int) -> np.ndarray:
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """The text of Appendix G on DM2, panel by panel."""
     found: list[Finding | None] = []
+    measured = "alignment_W" in dataset  # of the paper's model; another student has no W
     for index, name in enumerate(dataset.panel.values.tolist()):
-        found += [
-            *_faster_with_heads(dataset, index, name),
-            finds_the_teacher(dataset, index),
-            _reaches_margin(dataset, index, name),
-        ]
+        found += _faster_with_heads(dataset, index, name)
+        if measured:
+            found.append(finds_the_teacher(dataset, index))
+            found.append(_reaches_margin(dataset, index, name))
     found += _converges_faster_than_gd(dataset)
-    return tuple(claim for claim in found if claim is not None)
+    decided = (claim for claim in found if claim is not None)
+    return attributed(dataset.attrs.get("student", EQUAL_HEADS), decided)
 
 
 def _faster_with_heads(dataset: xr.Dataset, panel: int, name: str) -> list[Finding | None]:
     last = int(dataset.step[-1])
-    everywhere = found_teacher(dataset.sel(H=dataset.H <= 64), panel).all(axis=0)
-    rest = dataset.isel(trial=np.flatnonzero(everywhere))
     order = functools.partial(along_heads, panel=panel, steps=[last], rising=False, heads=(1, 64))
     text = f"{name}: the larger H, the smaller the train loss at step {last}, H up to 64"
+    if "alignment_W" not in dataset:
+        return [order(dataset, "log10_train_loss", text)]
+    everywhere = found_teacher(dataset.sel(H=dataset.H <= 64), panel).all(axis=0)
+    rest = dataset.isel(trial=np.flatnonzero(everywhere))
     less = f"... in the {everywhere.sum()} trials that find W* at each of these H"
     some = 1 < everywhere.sum() < everywhere.size
     return [

@@ -7,6 +7,7 @@ import xarray as xr
 
 from jaxbounds.experiments.experiment import Finding
 from jaxbounds.multihead.experiments.ordering import along_heads, decide, shown, spread, why_not
+from jaxbounds.multihead.experiments.students import EQUAL_HEADS, attributed
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
@@ -20,7 +21,8 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
             found += _growing_step_claims(dataset, index)
         elif rule == "adam" and constant:
             found += _adam_claims(dataset, index)
-    return tuple(claim for claim in found if claim is not None)
+    decided = (claim for claim in found if claim is not None)
+    return attributed(dataset.attrs.get("student", EQUAL_HEADS), decided)
 
 
 def _constant_step_claims(dataset: xr.Dataset, panel: int) -> list[Finding | None]:
@@ -55,7 +57,9 @@ def _one_over_k(dataset: xr.Dataset, panel: int) -> Finding | None:
     return Finding(text, bool(mean.max() <= 1.1 * mean.min()), number)
 
 
-def _reaches_attention_margin(dataset: xr.Dataset, panel: int) -> Finding:
+def _reaches_attention_margin(dataset: xr.Dataset, panel: int) -> Finding | None:
+    if "margin" not in dataset:
+        return None
     limit = dataset.attrs["hypotheses"]["gamma_attn"]
     curve = dataset.margin.isel(panel=panel, H=0).transpose("step", "trial").astype(float) / limit
     share, steps = curve.values[-1], curve.step.values

@@ -1,20 +1,24 @@
-"""H equal heads with samples last, and what Figures 2 to 5 measure on them.
+"""The module that Figures 2 to 5 train, H equal heads with samples last, and their measurements.
 
-The arrangement (tokens, coordinates, samples) makes the tiny matrices of these models fast on a
-CPU; `margins` equals `tied_margins` with one group of H copies. Parameters are those of one head
-with a leading axis of length one.
+All heads start at zero and therefore stay equal. `EqualHeads` is the fast path of
+`MultiHeadAttention`: its parameters are those of one head with a leading axis of length one, which
+`tie` takes from the parameters of H equal heads and `untie` writes out again. The arrangement
+(tokens, coordinates, samples) makes the tiny matrices of these models fast on a CPU.
 """
 
 import functools
 import operator
 from collections.abc import Mapping
+from typing import cast
 
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from jaxbounds.multihead.loss import logistic
+from jaxbounds.multihead.model import entries
 
 Lane = dict
 Params = dict
@@ -39,20 +43,65 @@ def _shifted_scores(weights: Array, tokens: Array) -> Float[Array, "T T n"]:
 def attention_mass(
     weights: Float[Array, "d d"], tokens: Float[Array, "T d n"], mask: Float[Array, "T n"], /
 ) -> Float[Array, ""]:
-    """The attention on the masked tokens, averaged over queries and samples."""
+    """The attention on the masked tokens, averaged over queries and samples.
+
+    Raises:
+        AssertionError: if the mask is not (T, n).
+    """
+    import chex  # slow to import
+
+    chex.assert_shape(mask, (tokens.shape[0], tokens.shape[2]))
     scores = _shifted_scores(weights, tokens)
     return jnp.mean(jnp.sum(scores * mask[None], axis=1) / jnp.sum(scores, axis=1))
+
+
+class EqualHeads(nn.Module):
+    """Eq. (2) with H equal heads, over n sequences at once; H is data.
+
+    Attributes:
+        scale: standard deviation of the initial parameters; 0 is the paper's theta^(0).
+    """
+
+    scale: float = 0.0
+
+    @nn.compact
+    def parameters(self, tokens: Float[Array, "T d n"]) -> Params:
+        """U and W alone, so that `init(..., method="parameters")` traces no forward pass."""
+        length, d, _ = tokens.shape
+        drawn = entries(self.scale)
+        W = self.param("W", drawn, (1, d, d), tokens.dtype)
+        U = self.param("U", drawn, (1, length, d), tokens.dtype)
+        return {"U": U, "W": W}
+
+    def __call__(
+        self, tokens: Float[Array, "T d n"], heads: Float[Array, ""]
+    ) -> Float[Array, " n"]:
+        """Phi(X_i; theta), as `MultiHeadAttention(heads=H)` has it at H copies of the head.
+
+        Args:
+            tokens: samples last.
+            heads: H as a float.
+        """
+        params = self.parameters(tokens)
+        U, scores = params["U"][0], _shifted_scores(params["W"][0], tokens)
+        values = sum(U[:, j, None, None] * tokens[None, :, j] for j in range(U.shape[1]))
+        output = jnp.sum(jnp.sum(scores * values, axis=1) / jnp.sum(scores, axis=1), axis=0)
+        return jnp.sqrt(heads) * output
 
 
 def margins(
     params: Params, heads: Float[Array, ""], data: dict[str, Array], /
 ) -> Float[Array, " n"]:
-    """y_i Phi(X_i; theta) of H equal heads; equals `tied_margins` on data with samples first."""
-    U, tokens = params["U"][0], data["X"]
-    scores = _shifted_scores(params["W"][0], tokens)
-    values = sum(U[:, j, None, None] * tokens[None, :, j] for j in range(U.shape[1]))
-    output = jnp.sum(jnp.sum(scores * values, axis=1) / jnp.sum(scores, axis=1), axis=0)
-    return data["y"] * jnp.sqrt(heads) * output
+    """y_i Phi(X_i; theta) of H equal heads on data with samples last.
+
+    Raises:
+        AssertionError: if y is not (n,).
+    """
+    import chex  # slow to import
+
+    chex.assert_shape(data["y"], (data["X"].shape[-1],))
+    outputs = cast(Array, EqualHeads().apply({"params": params}, data["X"], heads))
+    return data["y"] * outputs
 
 
 def log10_risk(margin: Float[Array, " n"], /) -> Float[Array, ""]:
@@ -68,6 +117,16 @@ def _norm(leaf: Array) -> Array:
     return jnp.sqrt(jnp.sum(leaf**2))
 
 
+def risks(train: Float[Array, " n"], test: Float[Array, " m"], /) -> dict[str, Array]:
+    """The quantities of any network, from its margins y_i f(X_i) on the train and test samples."""
+    return {
+        "log10_train_loss": log10_risk(train),
+        "log10_test_loss": log10_risk(test),
+        "test_accuracy": jnp.mean((test > 0).astype(test.dtype)),
+        "least_output": jnp.min(train),
+    }
+
+
 def measurements(lane: Lane, params: Params, /) -> dict[str, Array]:
     """The quantities that Figures 2 to 5 share.
 
@@ -75,18 +134,10 @@ def measurements(lane: Lane, params: Params, /) -> dict[str, Array]:
     min_i y_i Phi(X_i) over the latter, which is what compares with gamma_attn.
     """
     heads = lane["heads"]
-    train, test = (margins(params, heads, lane[part]) for part in ("train", "test"))
+    found = risks(*(margins(params, heads, lane[part]) for part in ("train", "test")))
     norm_U = jnp.sqrt(heads) * _norm(params["U"])
-    least = jnp.min(train)
-    return {
-        "log10_train_loss": log10_risk(train),
-        "log10_test_loss": log10_risk(test),
-        "test_accuracy": jnp.mean((test > 0).astype(test.dtype)),
-        "norm_W": _norm(params["W"]),
-        "norm_U": norm_U,
-        "least_output": least,
-        "margin": least / jnp.where(norm_U > 0, norm_U, 1.0),
-    }
+    margin = found["least_output"] / jnp.where(norm_U > 0, norm_U, 1.0)
+    return found | {"norm_W": _norm(params["W"]), "norm_U": norm_U, "margin": margin}
 
 
 def last_axis(data: Mapping[str, Array], /) -> dict[str, Array]:

@@ -1,0 +1,130 @@
+"""What one compiled program of Figures 2 to 5 trains: a student, its lanes, its measurements.
+
+The equal heads are one lesson for all H, as H and the step size are data of a lane. Another student
+has its H in the shapes of its parameters, so each H is a lesson of its own.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from jaxbounds.multihead.experiments.student import (
+    EqualHeads,
+    Lane,
+    Params,
+    margins,
+    measurements,
+    risks,
+)
+from jaxbounds.multihead.experiments.students import EQUAL_HEADS, Student, build
+from jaxbounds.multihead.loss import logistic
+from jaxbounds.multihead.tied import tied
+from jaxbounds.networks.training import Rule, Training, begin, optimizer, train_step
+
+if TYPE_CHECKING:  # slow to import
+    import optax
+
+Measure = Callable[[Lane, Params], dict[str, Array]]
+
+
+class Lesson(NamedTuple):
+    """A student on the lanes that one program serves.
+
+    Attributes:
+        name: of the folder of its progress; "" for the only lesson.
+        lanes: {"train", "test", "heads", "step_size", ...}, stacked.
+        start: the parameters of a lane before the first step.
+        margins: (parameters, lane, "train" or "test") to y_i f(X_i).
+        rule: the optimiser of a lane.
+        measure: the records of a lane.
+    """
+
+    name: str
+    lanes: Lane
+    start: Callable[[Lane], Any]
+    margins: Callable[[Any, Lane, str], Array]
+    rule: Callable[[Lane], "optax.GradientTransformation"]
+    measure: Measure
+
+    def begin(self, lane: Lane, /) -> Training:
+        """The state before the first step."""
+        return begin(self.start(lane), self.rule(lane))
+
+    def step(self, lane: Lane, state: Training, /) -> Training:
+        """One step along the gradient of the mean logistic loss on the train samples."""
+        loss = lambda params: jnp.mean(logistic(self.margins(params, lane, "train")))
+        return train_step(loss, self.rule(lane), state)
+
+    def record(self, lane: Lane, state: Training, /) -> dict[str, Array]:
+        """The measurements of a state."""
+        return self.measure(lane, state.params)
+
+
+def equal_heads(rule: Rule, lanes: Lane, measure: Measure, /) -> Lesson:
+    """The paper's model from zero, at every H in one program.
+
+    Args:
+        rule: the name of the optimiser.
+        lanes: of all H and trials.
+        measure: further records, from the lane and the parameters of one head.
+    """
+    module, key = EqualHeads(), jax.random.key(0)  # the key counts for nothing: the start is zero
+    tokens = lambda lane: lane["train"]["X"]
+    return Lesson(
+        name="",
+        lanes=lanes,
+        start=lambda lane: module.init(key, tokens(lane), method="parameters")["params"],
+        margins=lambda params, lane, part: margins(params, lane["heads"], lane[part]),
+        rule=lambda lane: tied(optimizer(rule, lane["step_size"]), lane["heads"].reshape(1)),
+        measure=lambda lane, params: measurements(lane, params) | measure(lane, params),
+    )
+
+
+def _own(student: Student, name: str, rule: Rule, lanes: Lane) -> Lesson:
+    """A student on the lanes of one H, whose samples come first."""
+
+    def outputs(params: Any, lane: Lane, part: str) -> Array:
+        return lane[part]["y"] * student.apply(params, lane[part]["X"])
+
+    return Lesson(
+        name=name,
+        lanes=lanes,
+        start=lambda lane: student.init(lane["key"], lane["train"]["X"]),
+        margins=outputs,
+        rule=lambda lane: optimizer(rule, lane["step_size"]),
+        measure=lambda lane, params: risks(
+            *(outputs(params, lane, part) for part in ("train", "test"))
+        ),
+    )
+
+
+def lessons(
+    student: str, rule: Rule, heads: Sequence[int], lanes: Lane, keys: Array, measure: Measure, /
+) -> Iterator[Lesson]:
+    """The lessons of one optimiser, in the order of the lanes.
+
+    Args:
+        student: its name.
+        rule: the name of the optimiser.
+        heads: H.
+        lanes: of all H and, within an H, of all trials, with samples last.
+        keys: of the lanes' data; another student draws its start from keys made of them.
+        measure: further records of the equal heads.
+    """
+    if student == EQUAL_HEADS:
+        yield equal_heads(rule, lanes, measure)
+        return
+    own_key = lambda key: jax.random.fold_in(key, zlib.crc32(b"student"))
+    first = lambda part: {"X": jnp.moveaxis(part["X"], -1, 1), "y": part["y"]}
+    every: Lane = {name: first(lanes[name]) for name in ("train", "test")}
+    every |= {"step_size": lanes["step_size"], "key": jax.vmap(own_key)(keys)}
+    trials = len(keys) // len(heads)
+    for index, H in enumerate(heads):
+        some = jax.tree.map(lambda leaf: leaf[index * trials : (index + 1) * trials], every)  # noqa: B023
+        tokens = some["train"]["X"]
+        shape = jax.ShapeDtypeStruct(tokens.shape[1:], tokens.dtype)
+        yield _own(build(student, H, shape), f"H{H}", rule, some)

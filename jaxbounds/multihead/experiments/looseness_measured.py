@@ -1,0 +1,128 @@
+"""The left sides of Section 3's bounds by autograd, beside the printed and the sharpened bounds.
+
+The Hessian of the loss is blockdiag(blocks) + F F^T with a block for each head. Autograd gives the
+blocks (`jax.hessian` of a head's slope-weighted output) and F (`jax.jacrev` of the outputs); the
+inertia counts of `structured_extremes` then certify both ends of the spectrum at any H.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Bool, Float
+
+from jaxbounds.multihead.bounds import beta1, beta1_sharp, beta2, beta2_sharp, beta3, beta3_sharp
+from jaxbounds.multihead.loss import (
+    Data,
+    empirical_risk,
+    logistic_curvature,
+    logistic_slope,
+    margins,
+)
+from jaxbounds.multihead.model import MultiHeadAttention, Params, head_norm, head_output
+from jaxbounds.networks.curvature import structured_extremes
+from jaxbounds.numerics.norms import max_row_norm
+
+QUANTITIES = ("|grad Phi|", "|Hess Phi|", "|grad L| / L", "max Hess L", "-min Hess L / L")
+"""Left sides: Lemma 6's gradient and Hessian of the model, and Corollary 1 (1), (2), (3)."""
+
+
+class Measured(NamedTuple):
+    """The sides of every quantity at one network.
+
+    Attributes:
+        left: by autograd, in the order of `QUANTITIES`.
+        printed: the bounds beta_1, beta_3 / sqrt(H), beta_1, beta_2, beta_3 / sqrt(H).
+        sharp: their sharpened forms.
+        error: the width of the certified brackets over the left sides; 0 without a bracket.
+        certified: whether both brackets are proved.
+        loss: L.
+    """
+
+    left: Float[Array, " quantity"]
+    printed: Float[Array, " quantity"]
+    sharp: Float[Array, " quantity"]
+    error: Float[Array, " quantity"]
+    certified: Bool[Array, ""]
+    loss: Float[Array, ""]
+
+
+def _head(flat: Float[Array, " p"], tokens: Float[Array, "T d"]) -> Float[Array, ""]:
+    """A head's output from its parameters in one vector: U, then W."""
+    length, d = tokens.shape
+    outer = length * d
+    return head_output(flat[:outer].reshape(length, d), flat[outer:].reshape(d, d), tokens)
+
+
+def _rows(params: Params) -> Float[Array, "H p"]:
+    heads = params["U"].shape[0]
+    return jnp.concatenate([params[name].reshape(heads, -1) for name in ("U", "W")], axis=1)
+
+
+def loss_parts(params: Params, data: Data, /) -> tuple[Array, Array]:
+    """The blocks (H, p, p) and the factor (H, p, n) of the loss Hessian, by autograd."""
+    rows, n = _rows(params), data["X"].shape[0]
+    root = rows.shape[0] ** 0.5
+    margin = margins(params, data)
+    weights = -logistic_slope(margin) * data["y"].astype(margin.dtype) / (n * root)
+    outputs = jax.vmap(_head, in_axes=(None, 0))
+    weighted = lambda row: jnp.sum(weights * outputs(row, data["X"]))
+    # One head after the other: the samples of a head are memory enough.
+    blocks = jax.lax.map(jax.hessian(weighted), rows)
+    slopes = jax.lax.map(jax.jacrev(lambda row: outputs(row, data["X"])), rows)
+    stretch = jnp.sqrt(logistic_curvature(margin) / n) / root
+    return blocks, jnp.swapaxes(slopes, 1, 2) * stretch[None, None, :]
+
+
+def _model_norms(params: Params, tokens: Float[Array, "n T d"]) -> tuple[Array, Array]:
+    """The largest ||grad Phi|| and ||Hess Phi|| over the samples, by autograd through `apply`."""
+    heads = params["U"].shape[0]
+    apply = lambda p, x: MultiHeadAttention(heads).apply({"params": p}, x)
+    slopes = jax.vmap(jax.grad(apply), in_axes=(None, 0))(params, tokens)
+    squares = sum(jnp.sum(leaf**2, axis=(1, 2, 3)) for leaf in slopes.values())
+    # Phi is a sum over heads, so its Hessian has a block for each head.
+    every = lambda row: jax.vmap(jax.hessian(_head), in_axes=(None, 0))(row, tokens)
+    norms = jax.lax.map(
+        lambda row: jnp.max(jnp.abs(jnp.linalg.eigvalsh(every(row)))), _rows(params)
+    )
+    return jnp.sqrt(jnp.max(squares)), jnp.max(norms) / heads**0.5
+
+
+def measured(params: Params, data: Data, samples: int, /) -> Measured:
+    """Every quantity with its bounds at one network.
+
+    Args:
+        params: (H, T, d) and (H, d, d).
+        data: {"X": (n, T, d), "y": (n,)}.
+        samples: the first samples, at which the Hessian of the model is measured.
+    """
+    heads, length, d = params["U"].shape
+    loss, slope = jax.value_and_grad(empirical_risk)(params, data)
+    gradient, hessian = _model_norms(params, data["X"][:samples])
+    ends = structured_extremes(*loss_parts(params, data))
+    radius = max_row_norm(data["X"].reshape(-1, d))
+    squares = jnp.sum(params["U"] ** 2, axis=(1, 2))
+    size, mean = jnp.sqrt(jnp.max(squares)), jnp.mean(squares)
+    root, one = heads**0.5, head_norm(params)
+    convexity = beta3(one, radius, T=length, d=d) / root
+    convexity_sharp = beta3_sharp(size, radius, T=length) / root
+    self_bounded, self_bounded_sharp = (
+        beta1(one, radius, T=length), beta1_sharp(mean, radius, T=length),
+    )  # fmt: skip
+    smooth = beta2(one, radius, T=length, d=d, H=heads)
+    smooth_sharp = beta2_sharp(size, mean, radius, T=length, H=heads)
+    stack = lambda *values: jnp.stack([jnp.asarray(value, loss.dtype) for value in values])
+    widths = [b[1] - b[0] for b in (ends.bracket_maximum, ends.bracket_minimum)]
+    least = jnp.maximum(-ends.minimum, 0.0)
+    norm = jnp.linalg.norm(ravel_pytree(slope)[0])
+    return Measured(
+        left=stack(gradient, hessian, norm / loss, ends.maximum, least / loss),
+        printed=stack(self_bounded, convexity, self_bounded, smooth, convexity),
+        sharp=stack(
+            self_bounded_sharp, convexity_sharp, self_bounded_sharp, smooth_sharp, convexity_sharp
+        ),
+        error=stack(0.0, 0.0, 0.0, widths[0], widths[1] / loss),
+        certified=ends.certified,
+        loss=loss,
+    )

@@ -1,0 +1,63 @@
+"""The networks at which looseness is measured: random ones, aligned ones, and a run of Figure 2.
+
+Aligned networks show that a factor is needed. Their tokens are R e_1 and -R e_1, half each. Every
+second head has the attention at which the third cumulant of these two points is largest, c* R^3
+(sharpening S3), and U along e_1 with one sign of that cumulant at all queries. The other heads
+attend to the query's own sign and outweigh the former, so that the margin is positive and
+|l'| / l is near 1.
+"""
+
+import math
+from typing import Literal, get_args
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxbounds.multihead.loss import Data
+from jaxbounds.multihead.model import Params
+
+Family = Literal["random", "aligned"]
+FAMILIES: tuple[Family, ...] = get_args(Family)
+
+SKEW = math.log((1 + 1 / math.sqrt(3)) / (1 - 1 / math.sqrt(3)))
+"""The log odds of two points at which 8 p (1 - p) (2 p - 1) is c* = 4 / (3 sqrt(3))."""
+SHARE = 6.0
+"""The log odds of the heads that make the margin; larger odds raise ||W||, which only the printed
+bounds read."""
+
+
+def _of_norm(leaf: Array, norm: float, axes: tuple[int, ...]) -> Array:
+    """`leaf` scaled so that the norm along `axes` is `norm`."""
+    return norm * leaf / jnp.sqrt(jnp.sum(leaf**2, axes, keepdims=True))
+
+
+def random_network(
+    key: Array, radius: Float[Array, ""], size: float, /, *, H: int, T: int, d: int, n: int
+) -> tuple[Params, Data]:
+    """Normal directions: tokens of norm R, ||U_h|| = ||W_h|| = size, labels by coin."""
+    X_key, y_key, U_key, W_key = jax.random.split(key, 4)
+    draw = jax.random.normal
+    params = {
+        "U": _of_norm(draw(U_key, (H, T, d)), size, (1, 2)),
+        "W": _of_norm(draw(W_key, (H, d, d)), size, (1, 2)),
+    }
+    tokens = radius * _of_norm(draw(X_key, (n, T, d)), 1.0, (2,))
+    return params, {"X": tokens, "y": jax.random.rademacher(y_key, (n,), dtype=int)}
+
+
+def aligned_network(
+    radius: Float[Array, ""], size: float, /, *, H: int, T: int, d: int, n: int
+) -> tuple[Params, Data]:
+    """The network of this module's first lines, on n copies of one sequence; T and H are even."""
+    sign = jnp.where(jnp.arange(T) % 2 == 0, 1.0, -1.0)
+    first = jnp.zeros(d).at[0].set(1.0)
+    along = sign[:, None] * first[None, :]
+    tokens = radius * along
+    curved = jnp.arange(H) % 2 == 0
+    # A query R e_1 scores R e_1 and -R e_1 by plus and minus R^2 w: the log odds are 2 R^2 w.
+    weight = jnp.where(curved, -SKEW, SHARE) / (2 * radius**2)
+    W = weight[:, None, None] * (first[:, None] * first[None, :])[None]
+    U = jnp.broadcast_to(size / math.sqrt(T) * along[None], (H, T, d))
+    data = {"X": jnp.broadcast_to(tokens[None], (n, T, d)), "y": jnp.ones(n, int)}
+    return {"U": U, "W": W}, data

@@ -1,0 +1,212 @@
+"""What the looseness of Section 3's bounds says: exponents, claims, and the picture."""
+
+import numpy as np
+import xarray as xr
+
+from jaxbounds.experiments.experiment import Claim
+from jaxbounds.experiments.plotting import OKABE_ITO, grid_ticks
+
+NEAR = 0.1
+"""An exponent is that of a factor within so much; a larger number accepts slower growth."""
+HESSIAN, CONVEXITY = "|Hess Phi|", "-min Hess L / L"
+SHOWN = ("|grad L| / L", "max Hess L", CONVEXITY)
+"""The rows of the picture: Corollary 1 (1), (2), (3)."""
+AXES = ("H", "T", "d", "R")
+
+
+def slope(values: np.ndarray, sizes: np.ndarray, /, *, last: int = 0) -> float:
+    """The least-squares slope of log values against log sizes, of the `last` sizes unless 0."""
+    values, sizes = values[-last:], sizes[-last:]
+    if not np.all(values > 0):
+        return float("nan")
+    x = np.log(sizes) - np.mean(np.log(sizes))
+    return float(np.log(values) @ x / (x @ x))
+
+
+def exponent(
+    dataset: xr.Dataset, side: str, family: str, axis: str, quantity: str, /, *, last: int = 0
+) -> float:
+    """The exponent of a side along an axis, of the means over seeds.
+
+    Args:
+        dataset: of `looseness.run`.
+        side: "left", "printed" or "sharp".
+        family: "random" or "aligned".
+        axis: "H", "T", "d" or "R".
+        quantity: from `looseness_measured.QUANTITIES`.
+        last: so many of the largest sizes; all for 0.
+    """
+    part = dataset[side].sel(family=family, quantity=quantity)
+    part = part.isel(point=np.flatnonzero(dataset.axis.values == axis)).mean("seed")
+    return slope(part.values, part.value.values, last=last)
+
+
+def table(dataset: xr.Dataset, /) -> str:
+    """Exponents of every quantity along every axis, left sides beside their bounds."""
+    lines = [
+        dataset.attrs["settings"],
+        "exponents:        axis   random  aligned  printed    sharp",
+    ]
+    for quantity in dataset.quantity.values.tolist():
+        for axis in AXES:
+            found = [exponent(dataset, "left", f, axis, quantity) for f in ("random", "aligned")]
+            bounds = [
+                exponent(dataset, side, "aligned", axis, quantity) for side in ("printed", "sharp")
+            ]
+            numbers = "".join(f"{number:9.2f}" for number in (*found, *bounds))
+            lines.append(f"{quantity:<18}{axis:>4}{numbers}")
+    return "\n".join(lines)
+
+
+def _needed(dataset: xr.Dataset, axis: str, quantity: str, factor: str, power: float) -> Claim:
+    text = (
+        f"the factor {factor} of beta_3 / sqrt(H) is needed: {quantity} of aligned networks "
+        f"changes by it, its exponent within {NEAR}"
+    )
+    found = exponent(dataset, "left", "aligned", axis, quantity)
+    random = exponent(dataset, "left", "random", axis, quantity)
+    number = f"exponent {found:.3f} in {axis} against {power:g}; random networks {random:.3f}"
+    return Claim(text, bool(abs(found - power) <= NEAR), number)
+
+
+def _radius(dataset: xr.Dataset) -> Claim:
+    text = (
+        f"the factor R^5 of beta_3 is needed: {HESSIAN} of aligned networks grows by R^5 at large R"
+    )
+    found, sharp, random = (
+        exponent(dataset, side, family, "R", HESSIAN, last=2)
+        for side, family in (("left", "aligned"), ("sharp", "aligned"), ("left", "random"))
+    )
+    top = dataset.value.values[dataset.axis.values == "R"][-2:]
+    number = (
+        f"exponent {found:.2f} from R = {top[0]:g} to {top[1]:g}, where the sharpened bound has "
+        f"{sharp:.2f}; random networks {random:.2f}"
+    )
+    return Claim(text, bool(abs(found - sharp) <= NEAR and sharp > 4.5), number)
+
+
+def _excess(dataset: xr.Dataset, bound: str) -> tuple[float, str]:
+    """The largest left side, less its error, over a bound; and the place of that network."""
+    worst, place = -np.inf, ""
+    for start, where in (("", "networks"), ("run_", "run")):
+        left, error = dataset[f"{start}left"], dataset[f"{start}error"]
+        ratio = ((left - error) / dataset[f"{start}{bound}"]).max(
+            [d for d in left.dims if d != "quantity"]
+        )
+        if float(ratio.max()) > worst:
+            worst = float(ratio.max())
+            place = f"{dataset.quantity.values[int(np.argmax(ratio.values))]} of the {where}"
+    return worst, place
+
+
+def _dimension(dataset: xr.Dataset) -> Claim:
+    text = (
+        "no factor of d, and no ||W||, is needed: every left side is at most its sharpened bound, "
+        "which has neither"
+    )
+    worst, place = _excess(dataset, "sharp")
+    printed = exponent(dataset, "printed", "aligned", "d", CONVEXITY)
+    found = [exponent(dataset, "left", f, "d", CONVEXITY) for f in ("aligned", "random")]
+    number = (
+        f"largest ratio {worst:.3g} ({place}); exponents in d: printed {printed:.2f}, aligned "
+        f"{found[0]:.2f}, random {found[1]:.2f}"
+    )
+    return Claim(text, bool(worst <= 1 + 1e-9), number)
+
+
+def _constants(dataset: xr.Dataset) -> Claim:
+    text = "the sharpened beta_3 / sqrt(H) is tight within a factor 2: aligned networks use half"
+    part = dataset.sel(family="aligned", quantity=CONVEXITY)
+    ratio = (part.left / part.sharp).mean("seed")
+    printed = (part.left / part.printed).mean("seed")
+    at = int(np.argmax(ratio.values))
+    number = (
+        f"at most {float(ratio[at]):.3f}, at {ratio.axis.values[at]} = "
+        f"{float(ratio.value[at]):g}; of the printed bound at most {float(printed.max()):.3f}"
+    )
+    return Claim(text, bool(ratio[at] >= 0.5), number)
+
+
+def _printed(dataset: xr.Dataset) -> Claim:
+    worst, place = _excess(dataset, "printed")
+    proved, every = dataset.attrs["certified"], dataset.attrs["networks"]
+    number = (
+        f"largest ratio {worst:.3g} ({place}); both ends of the loss Hessian's spectrum are "
+        f"certified at {proved} of {every} networks"
+    )
+    text = "Lemma 6 and Corollary 1 (1) to (3) hold as printed at every network"
+    return Claim(text, bool(worst <= 1) if proved == every else None, number)
+
+
+def _along_the_run(dataset: xr.Dataset) -> Claim:
+    text = (
+        "the bound on weak convexity gets looser along training: -min Hess L / L over the "
+        "sharpened bound is smaller at the last step than at the first, in every run"
+    )
+    part = dataset.sel(quantity=CONVEXITY)
+    ratio = (part.run_left / part.run_sharp).transpose("seed", "step").values
+    steps, loss = dataset.step.values, dataset.run_loss.mean("seed").values
+    means = ", ".join(
+        f"step {k}: {m:.3g} (L = {v:.2g})" for k, m, v in zip(steps, ratio.mean(0), loss)
+    )
+    if len(steps) < 2:
+        return Claim(text, None, f"one step. Try --steps 0 1000; {means}")
+    return Claim(text, bool((ratio[:, -1] < ratio[:, 0]).all()), means)
+
+
+def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+    """The factors that are needed and those that are not, and the looseness along training."""
+    return (
+        _printed(dataset),
+        _needed(dataset, "H", CONVEXITY, "1 / sqrt(H)", -0.5),
+        _needed(dataset, "T", HESSIAN, "sqrt(T)", 0.5),
+        _radius(dataset),
+        _dimension(dataset),
+        _constants(dataset),
+        _along_the_run(dataset),
+    )
+
+
+def _draw(axes, ratios: xr.DataArray, sizes: np.ndarray, color: str, style: str) -> None:
+    values = ratios.transpose("seed", ...).values
+    axes.plot(sizes, values.mean(0), color=color, ls=style, marker="o", ms=3)
+    axes.fill_between(sizes, values.min(0), values.max(0), color=color, alpha=0.15, lw=0)
+
+
+def figure(dataset: xr.Dataset, /):
+    """Left side over bound against each size: dashed the printed bound, solid the sharpened one."""
+    import matplotlib.pyplot as plt
+
+    fig, grid = plt.subplots(
+        len(SHOWN), len(AXES) + 1, figsize=(12, 6.6), layout="constrained", sharey="row",
+        sharex="col",
+    )  # fmt: skip
+    colors, sides = (
+        {"random": OKABE_ITO[0], "aligned": OKABE_ITO[1]},
+        {"printed": "--", "sharp": "-"},
+    )
+    for row, quantity in zip(grid, SHOWN):
+        part = dataset.sel(quantity=quantity)
+        for axes, axis in zip(row, AXES):
+            chosen = part.isel(point=np.flatnonzero(dataset.axis.values == axis))
+            for family, color in colors.items():
+                one = chosen.sel(family=family)
+                for side, style in sides.items():
+                    _draw(axes, one.left / one[side], one.value.values, color, style)
+        for side, style in sides.items():
+            steps = 1 + dataset.step.values
+            _draw(row[-1], part.run_left / part[f"run_{side}"], steps, OKABE_ITO[2], style)
+        row[0].set_ylabel(f"{quantity}\nover its bound")
+        for axes in row:
+            axes.set(xscale="log", yscale="log")
+            axes.axhline(1, color="0.25", lw=0.8)
+    for axes, name in zip(grid[-1], (*AXES, "1 + step, Figure 2's run")):
+        axes.set_xlabel(name)
+        if name in AXES:
+            grid_ticks(axes.xaxis, dataset.value.values[dataset.axis.values == name])
+    handles = [plt.Line2D([], [], color=color) for color in (*colors.values(), OKABE_ITO[2])]
+    handles += [plt.Line2D([], [], color="0.25", ls=style) for style in sides.values()]
+    names = ["random networks", "aligned networks", "a run of Figure 2", "over the printed bound",
+             "over the sharpened bound"]  # fmt: skip
+    fig.legend(handles, names, loc="outside lower center", ncols=5, title=dataset.attrs["settings"])
+    return fig
