@@ -121,12 +121,19 @@ class Verdict:
         """Whether the status is the recorded one."""
         return self.status == self.expected
 
+    @property
+    def largest_size(self) -> str:
+        """The last of the sizes at which instances counted, in words; empty if there is none."""
+        sizes = [*self.by_size] or [", ".join(f"{k}={v}" for k, v in self.size.items())]
+        return sizes[-1]
+
     def _table(self) -> Table:
         about = {
             "verdict": self.status if self.as_expected else f"{self.status}, not {self.expected}",
             "because": self.reason,
             "worst ratio": number(self.worst_ratio),
             "at": ", ".join(f"{k}={v}" for k, v in self.size.items()),
+            "largest size": self.largest_size,
             "evidence": self.evidence,
             "instances": str(self.instances),
         }

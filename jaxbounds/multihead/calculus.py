@@ -19,7 +19,6 @@ from jaxbounds.multihead.loss import Data, logistic_curvature, logistic_slope, m
 from jaxbounds.multihead.model import Params
 from jaxbounds.networks.curvature import CertifiedExtremes, structured_extremes
 
-
 AT_ONCE = 64
 """Heads whose blocks `loss_hessian_parts` makes at once; more take more memory, n numbers each."""
 

@@ -77,9 +77,9 @@ USUAL = 100
 """Columns where nothing is known of the screen."""
 _WIDTHS = {
     "statement": 29, "kind": 12, "form": 0, "verdict": 12, "how close": 16, "evidence": 10,
-    "samples": 8,
+    "samples": 8, "largest size": 26,
 }  # fmt: skip
-_FROM = {"evidence": 100, "samples": 112, "kind": 124}
+_FROM = {"evidence": 100, "samples": 112, "kind": 124, "largest size": 152}
 """Columns of the screen from which these are shown."""
 
 
@@ -131,6 +131,7 @@ class VerdictRows:
             "how close": Text(closeness(verdict)),
             "evidence": Text(verdict.evidence),
             "samples": Text(str(verdict.instances)),
+            "largest size": Text(verdict.largest_size),
         }
 
     def of(self, verdicts: Sequence[Verdict], /) -> Iterator[Table]:

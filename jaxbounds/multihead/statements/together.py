@@ -64,6 +64,7 @@ def together(
     budget: Budget,
     source: str,
     horizon: str = "",
+    without: tuple[str, ...] = (),
 ) -> Statement:
     """One statement whose forms are the forms of the parts that hold.
 
@@ -76,8 +77,14 @@ def together(
         budget: how many instances are drawn; nothing is searched.
         source: where in the paper, and which part of it the sizes are.
         horizon: for trajectories, as of `Statement`.
+        without: names of forms that no instance of these sizes can decide.
     """
-    kept = [(part, form) for part in parts for form in part.forms if form.expected == "holds"]
+    kept = [
+        (part, form)
+        for part in parts
+        for form in part.forms
+        if form.expected == "holds" and _name(part, form) not in without
+    ]
 
     def evaluate(instance: Instance, size: Size) -> Sides:
         found = {part.id: part.evaluate(instance, size) for part in parts}
