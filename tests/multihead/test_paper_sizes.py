@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 
+from jaxbounds.claims.statements import Size
 from jaxbounds.cli.guide import topic_text
 from jaxbounds.multihead.statements import (
     PAPER,
@@ -65,7 +66,7 @@ def test_the_guide_lists_the_toys_with_their_reasons():
 
 def test_heads_are_counted_once():
     for heads in (1, 2, 7, 1024):
-        assert sum(paper_losses.copies_of({"H": heads})) == heads
+        assert sum(paper_losses.copies_of(Size({"H": heads}))) == heads
 
 
 def test_an_end_that_no_count_encloses_decides_nothing():
@@ -74,7 +75,10 @@ def test_an_end_that_no_count_encloses_decides_nothing():
         *jax.numpy.asarray([-1.0, 2.0]), jax.numpy.asarray([-1.1, -0.9]),
         jax.numpy.asarray([1.9, 2.1]), jax.numpy.asarray(certified), jax.numpy.asarray(0),
     )  # fmt: skip
-    ends = paper_losses.Extremes(*[jax.numpy.asarray(v) for v in (-0.95, 1.95)], *[None] * 7)
+    unknown = dict.fromkeys(paper_losses.Extremes._fields)
+    ends = paper_losses.Extremes(
+        **unknown | {"minimum": jax.numpy.asarray(-0.95), "maximum": jax.numpy.asarray(1.95)}
+    )
     assert np.isinf(paper_losses._off_norm(ends, like(False)))
     assert np.isinf(paper_losses._off_least(ends, like(False)))
     assert float(paper_losses._off_norm(ends, like(True))) == pytest.approx(0.15)

@@ -123,7 +123,7 @@ TOY: dict[str, tuple[str, ...]] = {
         "multihead.footnote2", "multihead.selfbounded.model", "multihead.selfbounded.network",
     ),
     "its constants are functions of T, d, R and H, no measurement of a network": (
-        "multihead.thm1.constants", "multihead.eq74.least", "multihead.thm1.rho",
+        "multihead.thm1.constants",
     ),
     "on a population that is separable at zero, which has T = 3 and d = 2": (
         "multihead.asn2", "multihead.cor3", "multihead.lem3", "multihead.thm4", "multihead.cor4",

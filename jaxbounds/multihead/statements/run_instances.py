@@ -78,7 +78,7 @@ def _least_roots(s: descent.Setting, spread: ArrayLike, sharpened: descent.Const
     return jnp.stack([least_root(s, c, spread, stability=stable) for c, stable in kinds])
 
 
-def certified_or_loose(key: jax.Array, size: Size, kind: int | None = None) -> Instance:
+def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> Instance:
     """H and eta as certified, to within rounding, or not certified at all.
 
     H is the least that the printed or the sharpened constants allow, for training or for
@@ -88,7 +88,7 @@ def certified_or_loose(key: jax.Array, size: Size, kind: int | None = None) -> I
     Args:
         key: draws.
         size: n, T and d.
-        kind: which of these: 0 printed and 1 sharpened, 2 and 3 alike for stability, 4 loose;
+        only: which of these: 0 printed and 1 sharpened, 2 and 3 alike for stability, 4 loose;
             drawn unless given.
     """
     data_key, start_key, number_key, kind_key = jax.random.split(key, 4)
@@ -98,7 +98,7 @@ def certified_or_loose(key: jax.Array, size: Size, kind: int | None = None) -> I
     log_uniform = lambda u, low, high: low * (high / low) ** u
     K = jnp.clip(jnp.floor(log_uniform(numbers[0], 1.0, STEPS + 1.0)).astype(int), 1, STEPS)
     # 0, 1: printed, sharpened; 2, 3: the same for stability; 4: loose.
-    kind = jax.random.randint(kind_key, (), 0, 5) if kind is None else jnp.asarray(kind)
+    kind = jax.random.randint(kind_key, (), 0, 5) if only is None else jnp.asarray(only)
     distance = log_uniform(numbers[1], jnp.where(kind == 4, 0.05, 0.2), 4.0)
     largest_head = numbers[2] < 0.5
     base = head_norm(start)
